@@ -1,0 +1,162 @@
+# Everything starts here. Needs GNU make, Go, a C compiler (for the race detector), git and a POSIX shell; whatever else is
+# needed is built from source into a cache folder ($SNO_CACHE, or sno/ in the user's cache folder) the first time.
+#
+# `make VERB` works on all modules, `make VERB-MODULE` on one (make test-topology). Go modules are listed in go.work; those that
+# stay outside it on purpose are found below.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+
+# Folders of the modules: those in go.work, then those with Go code that build on their own.
+MODULES := $(shell sed -n 's|^[[:space:]]*\./\([^[:space:]]*\).*|\1|p' go.work)
+OUTSIDE := $(patsubst %/go.mod,%,$(wildcard $(foreach host,ingress-operator-library-go console-operator,examples/hosts/$(host)/go.mod)))
+NAMES := $(notdir $(MODULES) $(OUTSIDE))
+
+# In the recipe of VERB-%: the folder of the module that % names, and whether it builds without the workspace.
+dir = $(or $(filter $* %/$*,$(MODULES) $(OUTSIDE)),$(error no module is called "$*"; there are: $(NAMES)))
+alone = $(if $(filter $(dir),$(OUTSIDE)),GOWORK=off )
+
+# Tests that need a real API server find it here. Built by the first run, which takes some minutes; set the variable to use others.
+with-kube-assets = KUBEBUILDER_ASSETS=$${KUBEBUILDER_ASSETS:-$$(go run -C e2e ./cmd/kube-assets)} && export KUBEBUILDER_ASSETS
+needs-kube-assets = $(if $(filter topology hack,$*),:,$(with-kube-assets))
+
+# vet is part of lint, and nobody debugs these binaries: linking them is a good part of the time. Without -shuffle Go knows the
+# packages that have passed already and have not changed; CI shuffles, and so runs all of them.
+TEST_FLAGS ?= -race -vet=off -ldflags=-w
+# `make test` is what is run all day: it crashes and walks less often, and goes through fewer kinds of clusters, than `make proof`.
+SHORT ?= -short
+# A second at the end of every process that the detector watches, of which tests start dozens, is its default.
+export GORACE ?= atexit_sleep_ms=50
+# Memory is cheaper than time here: collect garbage half as often, in API servers too.
+export GOGC ?= 200
+# RERUN=1 runs a test that failed once more. What passes then is a fault of the test (it waits for something that a busy machine does not
+# give it in time) and to be mended, but none of the code: it goes to .flaky/. A data race is never run again.
+FLAKY := $(CURDIR)/.flaky
+# In order: flags, packages, name of the file in .flaky/.
+go-test = $(if $(filter-out 0 false no,$(RERUN)),'$(CURDIR)/tools/run' gotestsum --format=standard-quiet --hide-summary=skipped --rerun-fails=1 \
+	--rerun-fails-max-failures=3 --rerun-fails-run-root-test --rerun-fails-abort-on-data-race --rerun-fails-report='$(FLAKY)/$(3).txt' \
+	--packages="$(2)" -- $(1),go test $(1) $(2))
+# How many modules are tested at a time.
+JOBS ?= 3
+# Most tests of e2e wait for a cluster, not for a processor.
+overlap = $(if $(filter e2e,$*),-p 4)
+# Six samples give benchstat an interval.
+BENCH_FLAGS ?= -benchmem -count=6
+# The measured scenarios, which go into docs/benchmarks.md.
+SCENARIO_FLAGS ?= -make-test -write ../docs/benchmarks.md
+
+.PHONY: help
+help: ## Show this list
+	@echo 'make TARGET'
+	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { sub(/%/, "MODULE", $$1); printf "  %-21s %s\n", $$1, $$2 }' Makefile
+	@echo
+	@echo 'MODULE is one of: $(NAMES)'
+
+.PHONY: run
+run: ## The main job on an embedded cluster; SCENARIO=name picks another, ONCE=1 stops after the proof
+	@go run ./e2e/cmd/sno-run $(if $(SCENARIO),-scenario='$(SCENARIO)') $(if $(filter-out 0 false no,$(ONCE)),-once)
+
+# First what waits most, so that the processors have something to do meanwhile.
+EARLY := e2e authentication-operator console-operator etcdguard
+.PHONY: test
+test: ## Test all modules with the race detector; GOWORK=off tests each on its own versions
+	@mkdir -p '$(FLAKY)'
+	@$(MAKE) --no-print-directory -j$(JOBS) --output-sync=target $(patsubst %,test-%,$(EARLY) $(filter-out $(EARLY),$(NAMES)))
+
+test-%: ## Test one module
+	@echo '== test $(dir)'
+	@$(needs-kube-assets) && cd '$(dir)' && \
+		$(alone)$(call go-test,$(TEST_FLAGS) $(SHORT) $(overlap),$(packages),$*)
+packages = $(if $(filter e2e,$*),$$(go list ./... | grep -v -e '/e2e/proof$$' -e '/e2e/embedded$$'),./...)
+
+# Packages whose tests are shorter in `make test`. Those of e2e/proof are not in it at all, and those of e2e/embedded want the machine to themselves.
+SHORTENED = $(filter-out e2e/proof e2e/embedded,$(sort $(shell grep -rl --include=*_test.go 'testing\.Short()' $(MODULES) | xargs -n 1 dirname)))
+
+.PHONY: proof
+proof: ## What is too long for `make test`: every kind of cluster disturbed, every crash
+	@mkdir -p '$(FLAKY)' && $(with-kube-assets) && \
+		echo '== proof of the modules: $(SHORTENED)' && $(call long-test,$(addprefix ./,$(SHORTENED)),modules) && \
+		echo '== proof on every kind of cluster' && cd e2e && $(call long-test,./proof,proof) && \
+		echo '== proof of the suite and its clusters' && $(call long-test,./embedded,embedded)
+long-test = $(call go-test,$(TEST_FLAGS) -timeout=30m,$(1),$(2))
+
+# Reports, JUnit and the page go here.
+CONFORMANCE_OUT ?= .conformance
+tiers = static,scheduled$(if $(filter-out 0 false no,$(DISRUPTIVE)),$(,)disruptive)
+, := ,
+
+.PHONY: conformance conformance-baseline
+conformance: ## The conformance suite on every scenario, or on KUBECONFIG=file; DISRUPTIVE=1 for all tiers
+ifeq ($(origin KUBECONFIG),command line)
+	@go run -C e2e ./cmd/sno-tests run --kubeconfig '$(abspath $(KUBECONFIG))' --tiers $(tiers) -o '$(abspath $(CONFORMANCE_OUT))/existing'
+else
+	@go run -C e2e ./cmd/sno-conformance -tiers $(tiers) -out '$(abspath $(CONFORMANCE_OUT))/sno' \
+		$(if $(wildcard $(CONFORMANCE_OUT)/baseline/report.yaml),-before '$(abspath $(CONFORMANCE_OUT))/baseline/report.yaml')
+endif
+
+conformance-baseline: ## The same with today's operators: exactly what must be red is red
+	@go run -C e2e ./cmd/sno-conformance -variant baseline -tiers $(tiers) -out '$(abspath $(CONFORMANCE_OUT))/baseline' -expect matrix/baseline.yaml
+
+# The report and the figures go here. KIND_FLAGS such as -keep, -scenario=none-sno or -experiments=NAME,NAME: sno-kind -help tells.
+KIND_OUT ?= .conformance/kind
+.PHONY: e2e-kind
+e2e-kind: ## The modules on real kubelets in containers: needs a container engine (hack/engine start has one where there is none)
+	@go run -C e2e ./cmd/sno-kind -out '$(abspath $(KIND_OUT))' $(KIND_FLAGS)
+
+# bin/images/images.tar, and an SBOM for each image beside it. IMAGES_FLAGS such as -arch arm64 or -prefix REGISTRY/: IMAGES_FLAGS=-help tells.
+.PHONY: images
+images: ## Static, reproducible images with SBOMs in one archive for docker, podman or ctr: no engine, no registry
+	@go run ./e2e/cmd/sno-images $(IMAGES_FLAGS)
+
+.PHONY: lint
+lint: ## Lint all modules
+	@go run -C hack ./cmd/verify -only lint
+
+lint-%: ## Lint one module
+	@cd '$(dir)' && $(alone)$(CURDIR)/tools/run golangci-lint run --allow-parallel-runners ./...
+
+.PHONY: verify
+verify: ## Everything but the tests: versions, formatting, builds, boundaries, generated files, lint
+	@go run -C hack ./cmd/verify
+
+verify-%: ## The same for one module
+	@go run -C hack ./cmd/verify '$(dir)'
+
+.PHONY: bench bench-e2e
+bench: $(patsubst %,bench-%,$(filter-out e2e,$(NAMES))) bench-e2e ## Run all benchmarks and print tables
+
+bench-e2e: ## Measure the scenarios on embedded clusters and put the table into docs/benchmarks.md
+	@go run -C e2e ./cmd/sno-bench $(SCENARIO_FLAGS)
+
+bench-%: ## Run the benchmarks of one module; the raw output stays in .bench/
+	@echo '== bench $(dir)'
+	@mkdir -p .bench
+	@$(needs-kube-assets) && out='$(CURDIR)/.bench/$*.txt' && cd '$(dir)' && \
+		{ $(alone)go test -run '^$$' -bench . $(BENCH_FLAGS) ./... >"$$out" 2>&1 || { cat "$$out"; exit 1; }; } && \
+		'$(CURDIR)/tools/run' benchstat "$*=$$out"
+
+# FRESH=1 tries also what an earlier run caught on the same bytes; BUDGET=25m starts no other mutant after that time, and SEED=n has
+# the order of an earlier run. SUITE=conformance has the conformance suite look for each on clusters instead, and tells which check saw it.
+mutants-flags = -run='$(RUN)' $(if $(filter-out 0 false no,$(FRESH)),-fresh) $(if $(BUDGET),-budget='$(BUDGET)') $(if $(SEED),-seed='$(SEED)') \
+	$(if $(SUITE),-suite='$(SUITE)' -tiers='$(tiers)' -out='$(abspath $(CONFORMANCE_OUT))/mutants.txt')
+.PHONY: mutants
+mutants: ## Try every wrong version in the mutants.yaml files; fails if a test does not notice one (RUN=regexp selects; SUITE=conformance: which check sees it?)
+	@$(with-kube-assets) && go run -C hack ./cmd/mutants $(mutants-flags)
+
+mutants-%: ## The same for one module
+	@$(needs-kube-assets) && go run -C hack ./cmd/mutants $(mutants-flags) '$(dir)'
+
+.PHONY: generate
+generate: ## Write generated files (RBAC roles from markers)
+	@go run -C hack ./cmd/verify -generate
+
+generate-%: ## The same for one module
+	@go run -C hack ./cmd/verify -generate '$(dir)'
+
+.PHONY: versions
+versions: ## Rewrite the go.mod files that differ from hack/versions.yaml
+	@go run -C hack ./cmd/versions -write
+
+.PHONY: kube-assets
+kube-assets: ## Build etcd, kube-apiserver and the rest if missing, and print their folder
+	@go run -C e2e ./cmd/kube-assets

@@ -1,0 +1,127 @@
+package verify
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/solonode/sno/hack/workspace"
+)
+
+// edges are the folders of a module that may do I/O. Everything else in a vendored module is pure. The linter checks direct
+// imports by the same rule (.golangci.yaml); this step also sees what comes in through another package.
+var edges = map[string]*regexp.Regexp{
+	"patch": regexp.MustCompile(`^(apply|cluster[^/]*|manager|metrics|patchtest|status)(/|$)`),
+	"":      regexp.MustCompile(`^(cmd|controller)(/|$)`), // every operator module
+}
+
+// impure matches what a pure package may not depend on, not even indirectly. Of client-go, rest and discovery are missing here:
+// the apply configurations themselves bring them in. Importing them directly is caught by the linter.
+var impure = regexp.MustCompile(`^(sigs\.k8s\.io/controller-runtime|k8s\.io/client-go/(dynamic|informers|listers|tools/(cache|events|leaderelection|record))|github\.com/openshift/client-go/[^/]+/(clientset|informers|listers))(/|$)`)
+
+// topologyRequires are the only modules that topology's go.mod may require directly; the last is for its tests.
+var topologyRequires = []string{"github.com/openshift/api", "k8s.io/apimachinery", "github.com/google/go-cmp"}
+
+// topologyImports matches what topology's packages, without their tests, may import besides the standard library.
+var topologyImports = regexp.MustCompile(`^(github\.com/openshift/api|k8s\.io/apimachinery|github\.com/solonode/sno/topology)(/|$)`)
+
+// goPackage is the part of `go list -json` that is looked at.
+type goPackage struct {
+	ImportPath string
+	Standard   bool
+	Imports    []string
+	Deps       []string
+}
+
+func checkBoundaries(ctx context.Context, ws *workspace.Workspace, _ io.Writer) error {
+	var faults Faults
+	var errs []error
+	for _, m := range ws.WithCode() {
+		if !isVendored(m) {
+			continue
+		}
+		packages, err := listPackages(ctx, ws, m)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		faults = append(faults, impureDependencies(m, packages)...)
+		if m.Dir == "topology" {
+			faults = append(faults, topologyFaults(m, packages)...)
+		}
+	}
+	return errors.Join(faults.errorOrNil(), errors.Join(errs...))
+}
+
+// isVendored says whether other repositories vendor the module: it lies at the top and is no program.
+func isVendored(m workspace.Module) bool {
+	return !strings.Contains(m.Dir, "/") && !slices.Contains([]string{"cli", "e2e", "hack"}, m.Dir)
+}
+
+// listPackages lists the module's packages and all they depend on, without tests, as they are when vendored.
+func listPackages(ctx context.Context, ws *workspace.Workspace, m workspace.Module) ([]goPackage, error) {
+	out, err := ws.Command(ctx, m.Dir, workspace.Standalone(), "go", "list", "-deps", "-json=ImportPath,Standard,Imports,Deps", "./...").Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: list packages: %w", m.Dir, err)
+	}
+	var packages []goPackage
+	for decoder := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p goPackage
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			return packages, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("%s: list packages: %w", m.Dir, err)
+		}
+		packages = append(packages, p)
+	}
+}
+
+// impureDependencies returns one line per pure package of the module that depends on a client or on controller-runtime.
+func impureDependencies(m workspace.Module, packages []goPackage) []string {
+	edge, ok := edges[m.Dir]
+	if !ok {
+		edge = edges[""]
+	}
+	module := m.File.Module.Mod.Path
+	var faults []string
+	for _, p := range packages {
+		inside := p.ImportPath == module || strings.HasPrefix(p.ImportPath, module+"/")
+		if !inside || edge.MatchString(strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")) {
+			continue
+		}
+		if i := slices.IndexFunc(p.Deps, impure.MatchString); i >= 0 {
+			faults = append(faults, fmt.Sprintf("%s: must be pure, but depends on %s; see `go mod why` or go list -deps", p.ImportPath, p.Deps[i]))
+		}
+	}
+	return faults
+}
+
+// topologyFaults holds topology to the smallest set of modules.
+func topologyFaults(m workspace.Module, packages []goPackage) []string {
+	var faults []string
+	for _, require := range m.File.Require {
+		if !require.Indirect && !slices.Contains(topologyRequires, require.Mod.Path) {
+			faults = append(faults, fmt.Sprintf("%s/go.mod: may not require %s directly; allowed: %s", m.Dir, require.Mod.Path, strings.Join(topologyRequires, ", ")))
+		}
+	}
+	standard := map[string]bool{"C": true}
+	for _, p := range packages {
+		standard[p.ImportPath] = standard[p.ImportPath] || p.Standard
+	}
+	for _, p := range packages {
+		if !strings.HasPrefix(p.ImportPath, m.File.Module.Mod.Path) {
+			continue
+		}
+		for _, imported := range p.Imports {
+			if !standard[imported] && !topologyImports.MatchString(imported) {
+				faults = append(faults, fmt.Sprintf("%s: may not import %s", p.ImportPath, imported))
+			}
+		}
+	}
+	return faults
+}

@@ -1,0 +1,122 @@
+package verify
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/solonode/sno/hack/workspace"
+)
+
+// run runs a command and returns its output as the error when it fails.
+func run(ctx context.Context, ws *workspace.Workspace, dir string, env []string, name string, args ...string) error {
+	output, err := ws.Command(ctx, dir, env, name, args...).CombinedOutput()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %s %s: %w\n%s", dir, name, strings.Join(args, " "), err, bytes.TrimSpace(output))
+	}
+	return nil
+}
+
+// checkTidy looks at each module on its own, because the workspace would hide a missing requirement.
+func checkTidy(ctx context.Context, ws *workspace.Workspace, _ io.Writer) error {
+	var errs []error
+	for _, m := range ws.WithCode() {
+		// tidy refuses -mod=readonly, so only the workspace is turned off; -diff writes nothing.
+		if err := run(ctx, ws, m.Dir, []string{"GOWORK=off"}, "go", "mod", "tidy", "-diff"); err != nil {
+			errs = append(errs, fmt.Errorf("%s\nrun `GOWORK=off go mod tidy` in %s", firstChanges(err.Error()), m.Dir))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// changedLine matches the lines of a diff of go.mod or go.sum that say what changes, not its headings.
+var changedLine = regexp.MustCompile(`^[+-][\ta-z)]`)
+
+// firstChanges shortens a diff: of the lines that change, the first ones say enough. Other text stays as it is.
+func firstChanges(diff string) string {
+	const most = 12
+	var kept []string
+	inDiff, changes := false, 0
+	for line := range strings.Lines(diff) {
+		line = strings.TrimRight(line, "\n")
+		inDiff = inDiff || strings.HasPrefix(line, "diff ")
+		if !inDiff {
+			kept = append(kept, line)
+			continue
+		}
+		if !changedLine.MatchString(line) {
+			continue
+		}
+		if changes++; changes <= most {
+			kept = append(kept, line)
+		}
+	}
+	if changes > most {
+		kept = append(kept, fmt.Sprintf("... and %d more lines", changes-most))
+	}
+	return strings.Join(kept, "\n")
+}
+
+// checkWorkspaceBuild builds all modules of go.work in one go: that is faster, and shows the faults of all of them.
+func checkWorkspaceBuild(ctx context.Context, ws *workspace.Workspace, _ io.Writer) error {
+	var patterns []string
+	for _, m := range ws.WithCode() {
+		if m.InWork {
+			patterns = append(patterns, "./"+m.Dir+"/...")
+		}
+	}
+	if len(patterns) == 0 {
+		return nil
+	}
+	env := []string{"GOWORK=" + filepath.Join(ws.Root, "go.work")}
+	if err := run(ctx, ws, ".", env, "go", append([]string{"build"}, patterns...)...); err != nil {
+		return err // vet would only say the same again
+	}
+	return run(ctx, ws, ".", env, "go", append([]string{"vet"}, patterns...)...)
+}
+
+// checkStandaloneBuild builds each module as somebody who vendors it would.
+func checkStandaloneBuild(ctx context.Context, ws *workspace.Workspace, w io.Writer) error {
+	var errs []error
+	for _, m := range ws.WithCode() {
+		fmt.Fprintf(w, "      %s\n", m.Dir)
+		err := run(ctx, ws, m.Dir, workspace.Standalone(), "go", "build", "./...")
+		if err == nil {
+			err = run(ctx, ws, m.Dir, workspace.Standalone(), "go", "vet", "./...")
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// checkLint lints the modules of go.work together and the others on their own.
+func checkLint(ctx context.Context, ws *workspace.Workspace, w io.Writer) error {
+	lint := func(dir string, env []string, patterns ...string) error {
+		args := append([]string{"golangci-lint", "run", "--allow-parallel-runners"}, patterns...)
+		return run(ctx, ws, dir, env, ws.Path("tools/run"), args...)
+	}
+	var errs []error
+	var together []string
+	for _, m := range ws.WithCode() {
+		if m.InWork {
+			together = append(together, "./"+m.Dir+"/...")
+			continue
+		}
+		fmt.Fprintf(w, "      %s\n", m.Dir)
+		errs = append(errs, lint(m.Dir, workspace.Standalone(), "./..."))
+	}
+	if len(together) == 0 {
+		return errors.Join(errs...)
+	}
+	fmt.Fprintf(w, "      %s\n", strings.Join(together, " "))
+	errs = append(errs, lint(".", []string{"GOWORK=" + filepath.Join(ws.Root, "go.work")}, together...))
+	return errors.Join(errs...)
+}

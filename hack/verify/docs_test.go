@@ -1,0 +1,97 @@
+package verify
+
+import (
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// documented is the sample with a controller and the documents about it.
+func documented(t *testing.T) map[string]string {
+	t.Helper()
+	files := sample()
+	files["patch/controller/controller.go"] = "// Package controller is small.\npackage controller\n"
+	files["ARCHITECTURE.md"] = "# Architecture\n"
+	files["patch/result.go"] = "package patch\n\n// Shared.\nconst (\n\tReasonShared = \"Shared\"\n\tReasonUnused = \"Unused\"\n)\n"
+	files["patch/names.go"] = "package patch\n\n// Reasons.\nconst (\n\tReasonOwn = \"Own\"\n\tReasonTaken = patch.ReasonShared\n\tOther = 1\n)\n"
+	files["patch/config/rbac/role.yaml"] = `---
+kind: ClusterRole
+metadata: {name: patch-controller}
+rules:
+- {apiGroups: [""], resources: [nodes, pods/eviction], verbs: [get, create]}
+- {nonResourceURLs: [/metrics], verbs: [get]}
+---
+kind: Role
+metadata: {name: patch-controller, namespace: here}
+rules:
+- {apiGroups: [apps], resources: [deployments/status], resourceNames: [one], verbs: [patch, watch]}
+`
+	for _, other := range handWritten {
+		files[other.file] = "kind: ClusterRole\nrules: []\n"
+	}
+	files[reasonsFile] = "# Troubleshooting\n\n" + reasonsBegin + "\n| reason | what |\n|---|---|\n| `Own`, `Shared` | `Words` |\n" + reasonsEnd + "\n| `Elsewhere` | |\n"
+	return files
+}
+
+func TestRights(t *testing.T) {
+	ws := repository(t, documented(t))
+	got, err := rights(ws)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "\n## patch-controller\n\n| where | what | named | reads | writes |\n|---|---|---|---|---|\n" +
+		"| cluster | `nodes`<br>`pods/eviction` |  | get | create |\n" +
+		"| cluster | `/metrics` |  | get |  |\n" +
+		"| here | `deployments.apps/status` | `one` | watch | patch |\n"
+	_, got, _ = strings.Cut(got, rightsIntroduction)
+	got, _, _ = strings.Cut(got, "\n## "+handWritten[0].title)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("rights (-want +got):\n%s", diff)
+	}
+}
+
+func TestDocs(t *testing.T) {
+	tests := map[string]struct{ file, old, new, want string }{
+		"nothing wrong":          {},
+		"role has changed":       {"patch/config/rbac/role.yaml", "create]", "create, delete]", "docs/rbac.md: is not what the roles say; run make generate"},
+		"reason is new":          {"patch/names.go", "Other = 1", "ReasonNew = \"New\"", "docs/troubleshooting.md: does not explain the reason New"},
+		"shared reason is gone":  {"patch/names.go", "\tReasonTaken = patch.ReasonShared\n", "", "docs/troubleshooting.md: explains Shared, which no module has"},
+		"reason is renamed":      {"patch/names.go", `"Own"`, `"Owned"`, "does not explain the reason Owned"},
+		"no such shared reason":  {"patch/names.go", "patch.ReasonShared", "patch.ReasonLost", "patch/result.go has no such reason"},
+		"reason is computed":     {"patch/names.go", `"Own"`, `"O" + "wn"`, "is neither a text nor a reason of patch/result.go"},
+		"row is gone":            {reasonsFile, "| `Own`, `Shared`", "| `Shared`", "does not explain the reason Own"},
+		"only in the other cell": {reasonsFile, "| `Own`, `Shared` | `Words` |", "| `Shared` | `Own` |", "does not explain the reason Own"},
+		"link to nowhere":        {reasonsFile, "| `Elsewhere` |", "[gone](../gone.md)", "docs/troubleshooting.md: links to ../gone.md, which is not there"},
+		"link to no heading":     {reasonsFile, "| `Elsewhere` |", "[gone](rbac.md#patch)", "links to #patch, a heading that docs/rbac.md does not have"},
+		"links":                  {reasonsFile, "| `Elsewhere` |", "[a](rbac.md#patch-controller) [b](#troubleshooting) [c](https://example.com/x#y)", ""},
+		"no marks":               {reasonsFile, reasonsEnd, "", "needs <!-- reasons --> and <!-- end of reasons --> around its reasons"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			ws := repository(t, documented(t))
+			text, err := rights(ws)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(ws.Path(rightsFile), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if test.file != "" {
+				text, err := os.ReadFile(ws.Path(test.file))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(ws.Path(test.file), []byte(strings.Replace(string(text), test.old, test.new, 1)), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			err = checkDocs(t.Context(), ws, io.Discard)
+			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+}

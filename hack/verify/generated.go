@@ -1,0 +1,97 @@
+package verify
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/solonode/sno/hack/workspace"
+)
+
+// rbacDir is where a module keeps its generated role, relative to its folder.
+const rbacDir = "config/rbac"
+
+// Generate writes the generated files and returns what it wrote: the RBAC role of the modules in focus with a controller/ folder, from
+// its +kubebuilder:rbac markers for a role called MODULE-controller, and the table of all roles for people.
+func Generate(ctx context.Context, ws *workspace.Workspace) ([]string, error) {
+	var generated []string
+	for _, m := range ws.WithCode() {
+		if !hasController(ws, m) {
+			continue
+		}
+		if err := generateRole(ctx, ws, m, ws.Path(m.Dir+"/"+rbacDir)); err != nil {
+			return generated, err
+		}
+		generated = append(generated, m.Dir+"/"+rbacDir)
+	}
+	if _, err := os.Stat(ws.Path(path.Dir(rightsFile))); errors.Is(err, os.ErrNotExist) {
+		return generated, nil
+	}
+	text, err := rights(ws)
+	if err != nil {
+		return generated, err
+	}
+	if err := os.WriteFile(ws.Path(rightsFile), []byte(text), 0o644); err != nil {
+		return generated, err
+	}
+	return append(generated, rightsFile), nil
+}
+
+func hasController(ws *workspace.Workspace, m workspace.Module) bool {
+	info, err := os.Stat(ws.Path(m.Dir + "/controller"))
+	return err == nil && info.IsDir() && !strings.HasPrefix(m.Dir, "examples/")
+}
+
+func generateRole(ctx context.Context, ws *workspace.Workspace, m workspace.Module, dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return run(ctx, ws, m.Dir, ws.Environment(m), ws.Path("tools/run"), "controller-gen",
+		"rbac:roleName="+m.Name()+"-controller", "paths=./controller/...", "output:rbac:dir="+dir)
+}
+
+// checkGenerated generates into a scratch folder and compares, so that it neither changes the tree nor needs a clean one.
+func checkGenerated(ctx context.Context, ws *workspace.Workspace, w io.Writer) (err error) {
+	scratch, err := os.MkdirTemp("", "sno-verify-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
+
+	var faults Faults
+	for _, m := range ws.WithCode() {
+		if !hasController(ws, m) {
+			continue
+		}
+		fmt.Fprintf(w, "      %s\n", m.Dir)
+		fresh := filepath.Join(scratch, m.Name())
+		if err := generateRole(ctx, ws, m, fresh); err != nil {
+			faults = append(faults, err.Error())
+			continue
+		}
+		files, err := os.ReadDir(fresh)
+		if err != nil {
+			return err
+		}
+		if len(files) == 0 {
+			faults = append(faults, m.Dir+"/controller: has no +kubebuilder:rbac marker, so its program may do nothing")
+		}
+		for _, file := range files {
+			name := path.Join(m.Dir, rbacDir, file.Name())
+			want, err := os.ReadFile(filepath.Join(fresh, file.Name()))
+			if err != nil {
+				return err
+			}
+			if got, err := os.ReadFile(ws.Path(name)); err != nil || !bytes.Equal(got, want) {
+				faults = append(faults, name+": is not what the markers say; run make generate")
+			}
+		}
+	}
+	return faults.errorOrNil()
+}

@@ -1,0 +1,62 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/solonode/sno/hack/workspace"
+)
+
+// link matches the target of a link in Markdown that leads to another file of the repository, or to a heading.
+var link = regexp.MustCompile(`\]\(([^)\s:]+)\)`)
+
+// heading matches a heading, and notInAnchor what its anchor leaves out.
+var (
+	heading     = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	notInAnchor = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// linkFaults follows the links of the documents in focus.
+func linkFaults(ctx context.Context, ws *workspace.Workspace) (Faults, error) {
+	files, err := ws.Files(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var faults Faults
+	for _, name := range files {
+		if path.Ext(name) != ".md" || strings.Contains(name, "/testdata/") || !ws.InFocus(name) {
+			continue
+		}
+		text, err := os.ReadFile(ws.Path(name))
+		if err != nil {
+			return nil, err
+		}
+		for _, match := range link.FindAllStringSubmatch(string(text), -1) {
+			target, anchor, _ := strings.Cut(match[1], "#")
+			file := name
+			if target != "" {
+				file = path.Join(path.Dir(name), target)
+			}
+			if _, err := os.Stat(ws.Path(file)); err != nil {
+				faults = append(faults, fmt.Sprintf("%s: links to %s, which is not there", name, target))
+				continue
+			}
+			if anchor != "" && !hasHeading(ws, file, anchor) {
+				faults = append(faults, fmt.Sprintf("%s: links to #%s, a heading that %s does not have", name, anchor, file))
+			}
+		}
+	}
+	return faults, nil
+}
+
+func hasHeading(ws *workspace.Workspace, file, anchor string) bool {
+	text, err := os.ReadFile(ws.Path(file))
+	return err == nil && slices.ContainsFunc(heading.FindAllStringSubmatch(string(text), -1), func(match []string) bool {
+		return strings.ReplaceAll(notInAnchor.ReplaceAllString(strings.ToLower(match[1]), ""), " ", "-") == anchor
+	})
+}

@@ -1,0 +1,109 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/solonode/sno/hack/workspace"
+)
+
+// ErrUnknownStep is returned by Select for a name that no step has.
+var ErrUnknownStep = errors.New("no such step")
+
+// Faults is the error of a step that found something: one line each, ready to print.
+type Faults []string
+
+// Error joins the lines.
+func (f Faults) Error() string { return strings.Join(f, "\n") }
+
+// errorOrNil avoids an error interface around an empty list.
+func (f Faults) errorOrNil() error {
+	if len(f) == 0 {
+		return nil
+	}
+	return f
+}
+
+// Step is one check of the repository.
+type Step struct {
+	// Name is one word, to be used with -only.
+	Name string
+	// What says in a few words what holds when the step passes.
+	What string
+	// Run returns what is wrong, or nil. It may write progress, a line at a time.
+	Run func(context.Context, *workspace.Workspace, io.Writer) error
+}
+
+// Steps returns all steps, the quick ones first.
+func Steps() []Step {
+	return []Step{
+		{"versions", "every go.mod agrees with hack/versions.yaml", checkVersions},
+		{"words", "no machine paths, registry hosts, sleeps or leftovers in tracked files", checkWords},
+		{"format", "gofmt has nothing to change", checkFormat},
+		{"mutants", "every mutants.yaml parses and every entry still applies", checkMutants},
+		{"tidy", "go mod tidy has nothing to change in any module", checkTidy},
+		{"boundaries", "pure packages need neither controller-runtime nor a client", checkBoundaries},
+		{"workspace", "all modules build and vet together, on the newest versions", checkWorkspaceBuild},
+		{"standalone", "each module builds and vets with GOWORK=off, on its own versions", checkStandaloneBuild},
+		{"generated", "generated files are what the generators write today", checkGenerated},
+		{"docs", "links lead somewhere, and the documents name the rights and reasons of today", checkDocs},
+		{"manifests", "every kustomization renders, with safe pods and flags that exist", checkManifests},
+		{"lint", "golangci-lint finds nothing in any module", checkLint},
+	}
+}
+
+// Select returns the steps with the given names, in the order of Steps; all of them when no name is given.
+func Select(names []string) ([]Step, error) {
+	steps := Steps()
+	for _, name := range names {
+		if !slices.ContainsFunc(steps, func(s Step) bool { return s.Name == name }) {
+			return nil, fmt.Errorf("%w: %q", ErrUnknownStep, name)
+		}
+	}
+	if len(names) == 0 {
+		return steps, nil
+	}
+	return slices.DeleteFunc(steps, func(s Step) bool { return !slices.Contains(names, s.Name) }), nil
+}
+
+// Run runs the steps one after another, reports on w and returns how many failed.
+func Run(ctx context.Context, ws *workspace.Workspace, steps []Step, w io.Writer) (int, error) {
+	type row struct {
+		step Step
+		err  error
+		took time.Duration
+	}
+	var rows []row
+	for i, step := range steps {
+		if ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
+		fmt.Fprintf(w, "[%d/%d] %s: %s\n", i+1, len(steps), step.Name, step.What)
+		start := time.Now()
+		err := step.Run(ctx, ws, w)
+		rows = append(rows, row{step, err, time.Since(start)})
+		if err != nil {
+			fmt.Fprintf(w, "    %s\n", strings.ReplaceAll(strings.TrimRight(err.Error(), "\n"), "\n", "\n    "))
+		}
+	}
+
+	failed := 0
+	fmt.Fprintln(w)
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "STEP\tRESULT\tTIME\tWHAT")
+	for _, r := range rows {
+		result := "ok"
+		if r.err != nil {
+			result = "FAILED"
+			failed++
+		}
+		fmt.Fprintf(table, "%s\t%s\t%.1f s\t%s\n", r.step.Name, result, r.took.Seconds(), r.step.What)
+	}
+	return failed, table.Flush()
+}

@@ -1,0 +1,105 @@
+package verify
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/solonode/sno/hack/versions"
+	"github.com/solonode/sno/hack/workspace"
+)
+
+// word is something that must not be in a tracked file.
+type word struct {
+	pattern *regexp.Regexp
+	// files limits the rule to names with one of these endings; none means every text file.
+	files []string
+	why   string
+}
+
+// The patterns escape their own text, so that this file does not match itself.
+var words = []word{
+	{
+		pattern: regexp.MustCompile("(^|[\\s\"'`=(:,\\[])/(work|root|tmp|home/[a-z]+|Users/[A-Za-z]+)(/|\\b)"),
+		why:     "a path of somebody's machine; use a relative path, a flag or a temporary folder of the test",
+	},
+	{
+		pattern: regexp.MustCompile(`\b(proxy\.golang\.org|sum\.golang\.org|goproxy\.(io|cn)|registry\.npmjs\.org|pypi\.org|files\.pythonhosted\.org|crates\.io|rubygems\.org|(deb|security)\.debian\.org|dl\.k8s\.io)\b`),
+		why:     "the host of a package registry; every machine has its own configured",
+	},
+	{
+		pattern: regexp.MustCompile(`\btime\.Sleep\(`),
+		files:   []string{".go"},
+		why:     "a sleep; wait for the condition instead",
+	},
+	{
+		pattern: regexp.MustCompile(`(//|#|<!--)\s*(TODO|FIXME)\b|\b(TODO|FIXME)[:(]`),
+		files:   []string{".go", ".sh", ".yaml", ".md", "Makefile"},
+		why:     "a leftover; do it or write an issue",
+	},
+}
+
+func checkVersions(_ context.Context, ws *workspace.Workspace, _ io.Writer) error {
+	file, err := versions.Read(ws.Path("hack/versions.yaml"))
+	if err != nil {
+		return err
+	}
+	return Faults(versions.Compare(file, ws)).errorOrNil()
+}
+
+func checkWords(ctx context.Context, ws *workspace.Workspace, _ io.Writer) error {
+	files, err := ws.Files(ctx)
+	if err != nil {
+		return err
+	}
+	var faults Faults
+	for _, name := range files {
+		info, err := os.Lstat(ws.Path(name))
+		if err != nil {
+			return err
+		}
+		if !info.Mode().IsRegular() || !ws.InFocus(name) {
+			continue
+		}
+		data, err := os.ReadFile(ws.Path(name))
+		if err != nil {
+			return err
+		}
+		faults = append(faults, findWords(name, data)...)
+	}
+	return faults.errorOrNil()
+}
+
+// findWords returns one line per forbidden word in a text file; binary files have none.
+func findWords(name string, data []byte) []string {
+	if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
+		return nil
+	}
+	var faults []string
+	for i, line := range strings.Split(string(data), "\n") {
+		for _, word := range words {
+			if match := word.pattern.FindString(line); match != "" && word.appliesTo(name) {
+				faults = append(faults, fmt.Sprintf("%s:%d: %q: %s", name, i+1, strings.TrimSpace(match), word.why))
+			}
+		}
+	}
+	return faults
+}
+
+func (w word) appliesTo(name string) bool {
+	if len(w.files) == 0 {
+		return true
+	}
+	for _, ending := range w.files {
+		if strings.HasSuffix(path.Base(name), ending) {
+			return true
+		}
+	}
+	return false
+}

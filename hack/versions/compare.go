@@ -1,0 +1,155 @@
+package versions
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+
+	"github.com/solonode/sno/hack/workspace"
+)
+
+// Compare returns one line per difference between versions.yaml and the go.mod files, none when they agree.
+func Compare(file *File, ws *workspace.Workspace) []string {
+	var faults []string
+	known := map[string]bool{}
+	for _, m := range ws.Modules {
+		if m.IsTool() {
+			continue
+		}
+		known[m.Dir] = true
+		leg, ok := file.LegOf(m.Dir)
+		if !ok {
+			faults = append(faults, m.Dir+"/go.mod: hack/versions.yaml lists this module on no leg")
+			continue
+		}
+		for _, fault := range compareModule(file, leg, m, ws) {
+			faults = append(faults, m.Dir+"/go.mod: "+fault)
+		}
+	}
+	for _, leg := range []Leg{Floor, Newest} {
+		for _, dir := range file.Legs[leg] {
+			if !known[dir] {
+				faults = append(faults, fmt.Sprintf("hack/versions.yaml: legs.%s lists %s, which has no go.mod", leg, dir))
+			}
+		}
+	}
+	return faults
+}
+
+func compareModule(file *File, leg Leg, m workspace.Module, ws *workspace.Workspace) []string {
+	var faults []string
+	if m.File.Go == nil || m.File.Go.Version != file.Go[leg] {
+		faults = append(faults, fmt.Sprintf("the go directive must be %s (%s leg)", file.Go[leg], leg))
+	}
+	if m.File.Toolchain != nil {
+		faults = append(faults, "must have no toolchain line: it would force a Go version on whoever vendors the module")
+	}
+	for _, require := range m.File.Require {
+		module := require.Mod.Path
+		if sibling, ok := siblingOf(module, m, ws); ok {
+			if !hasReplace(m.File, module, sibling) {
+				faults = append(faults, fmt.Sprintf("needs `replace %s => %s`: without it GOWORK=off and `go mod tidy` fail", module, sibling))
+			}
+			continue
+		}
+		version := effectiveVersion(m.File, module, require.Mod.Version)
+		pin, pinned := file.pin(module)
+		switch {
+		case pinned && version != pin.Version(leg):
+			faults = append(faults, fmt.Sprintf("%s is %s, must be %s (%s leg)", module, version, pin.Version(leg), leg))
+		case !pinned && file.governs(module):
+			faults = append(faults, module+" is neither pinned nor listed as unpinned in hack/versions.yaml")
+		}
+	}
+	return faults
+}
+
+// Rewrite makes every go.mod agree with versions.yaml as far as a version, a go directive or a replace line can, and returns
+// the folders of those it changed. Indirect requirements may need a `go mod tidy` afterwards.
+func Rewrite(file *File, ws *workspace.Workspace) ([]string, error) {
+	var changed []string
+	for _, m := range ws.Modules {
+		leg, ok := file.LegOf(m.Dir)
+		if !ok || m.IsTool() || len(compareModule(file, leg, m, ws)) == 0 {
+			continue
+		}
+		if err := m.File.AddGoStmt(file.Go[leg]); err != nil {
+			return changed, err
+		}
+		m.File.DropToolchainStmt()
+		for _, require := range slices.Clone(m.File.Require) {
+			module := require.Mod.Path
+			var err error
+			if sibling, ok := siblingOf(module, m, ws); ok {
+				err = m.File.AddReplace(module, "", sibling, "")
+			} else if pin, ok := file.pin(module); ok {
+				if replace := replaceOf(m.File, module); replace != nil && replace.New.Version != "" {
+					err = m.File.AddReplace(module, replace.Old.Version, replace.New.Path, pin.Version(leg))
+				} else {
+					err = m.File.AddRequire(module, pin.Version(leg))
+				}
+			}
+			if err != nil {
+				return changed, err
+			}
+		}
+		m.File.Cleanup()
+		data, err := m.File.Format()
+		if err != nil {
+			return changed, err
+		}
+		if err := os.WriteFile(ws.Path(m.Dir+"/go.mod"), data, 0o644); err != nil {
+			return changed, err
+		}
+		changed = append(changed, m.Dir)
+	}
+	return changed, nil
+}
+
+// siblingOf says where, relative to the folder of m, a module of this repository lives.
+func siblingOf(module string, m workspace.Module, ws *workspace.Workspace) (string, bool) {
+	if !strings.HasPrefix(module, workspace.ModulePrefix) {
+		return "", false
+	}
+	for _, other := range ws.Modules {
+		if other.File.Module.Mod.Path != module {
+			continue
+		}
+		relative, err := filepath.Rel(filepath.FromSlash(m.Dir), filepath.FromSlash(other.Dir))
+		if err != nil {
+			return "", false
+		}
+		relative = filepath.ToSlash(relative)
+		if !strings.HasPrefix(relative, "../") {
+			relative = "./" + relative
+		}
+		return relative, true
+	}
+	return "", false
+}
+
+func hasReplace(file *modfile.File, module, dir string) bool {
+	replace := replaceOf(file, module)
+	return replace != nil && replace.New.Version == "" && replace.New.Path == dir
+}
+
+func replaceOf(file *modfile.File, module string) *modfile.Replace {
+	for _, replace := range file.Replace {
+		if replace.Old.Path == module {
+			return replace
+		}
+	}
+	return nil
+}
+
+// effectiveVersion is the version that the build uses: a replacement counts, not what it replaces.
+func effectiveVersion(file *modfile.File, module, required string) string {
+	if replace := replaceOf(file, module); replace != nil {
+		return replace.New.Version
+	}
+	return required
+}

@@ -1,0 +1,133 @@
+package versions
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/semver"
+	"sigs.k8s.io/yaml"
+)
+
+// ErrInvalid is wrapped by every error about the contents of versions.yaml.
+var ErrInvalid = errors.New("invalid versions file")
+
+// Leg is one of the two sets of versions.
+type Leg string
+
+const (
+	// Floor is for modules that others vendor.
+	Floor Leg = "floor"
+	// Newest is for programs, tests and examples.
+	Newest Leg = "newest"
+)
+
+// File is hack/versions.yaml.
+type File struct {
+	// Go is the go directive by leg, for example "1.25.0". No go.mod may have a toolchain line.
+	Go map[Leg]string `json:"go"`
+	// Legs lists the folders of the modules on each leg, relative to the root.
+	Legs map[Leg][]string `json:"legs"`
+	// Governed lists prefixes of module paths: a requirement under one of them must be pinned or listed in Unpinned.
+	Governed []string `json:"governed"`
+	// Pins are the versions.
+	Pins []Pin `json:"pins"`
+	// Unpinned lists modules under a governed prefix whose version follows from the pinned ones.
+	Unpinned []string `json:"unpinned"`
+}
+
+// Pin gives one version per leg to a group of modules that are released together.
+type Pin struct {
+	Modules []string `json:"modules"`
+	Floor   string   `json:"floor"`
+	Newest  string   `json:"newest"`
+}
+
+// Version is the pinned version on a leg.
+func (p Pin) Version(leg Leg) string {
+	if leg == Floor {
+		return p.Floor
+	}
+	return p.Newest
+}
+
+// Read parses and validates a versions file. Unknown keys are errors, so that a typo never unpins anything.
+func Read(name string) (*File, error) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	file := &File{}
+	if err := yaml.UnmarshalStrict(data, file); err != nil {
+		return nil, fmt.Errorf("%w %s: %w", ErrInvalid, name, err)
+	}
+	if err := file.validate(); err != nil {
+		return nil, fmt.Errorf("%w %s: %w", ErrInvalid, name, err)
+	}
+	return file, nil
+}
+
+func (f *File) validate() error {
+	for _, leg := range []Leg{Floor, Newest} {
+		if f.Go[leg] == "" {
+			return fmt.Errorf("go: the %s leg has no version", leg)
+		}
+	}
+	seen := map[string]bool{}
+	for _, pin := range f.Pins {
+		if len(pin.Modules) == 0 {
+			return fmt.Errorf("pins: an entry (floor %q) lists no modules", pin.Floor)
+		}
+		for _, version := range []string{pin.Floor, pin.Newest} {
+			if !semver.IsValid(version) {
+				return fmt.Errorf("pins: %s: %q is not a version", pin.Modules[0], version)
+			}
+		}
+		if semver.Compare(pin.Floor, pin.Newest) > 0 {
+			return fmt.Errorf("pins: %s: floor %s is above newest %s", pin.Modules[0], pin.Floor, pin.Newest)
+		}
+		for _, module := range pin.Modules {
+			if seen[module] {
+				return fmt.Errorf("pins: %s is pinned twice", module)
+			}
+			seen[module] = true
+		}
+	}
+	for _, module := range f.Unpinned {
+		if seen[module] {
+			return fmt.Errorf("%s is both pinned and unpinned", module)
+		}
+	}
+	for _, dir := range f.Legs[Floor] {
+		if slices.Contains(f.Legs[Newest], dir) {
+			return fmt.Errorf("legs: %s is on both legs", dir)
+		}
+	}
+	return nil
+}
+
+// LegOf says which leg a module folder is on; false when versions.yaml does not list it.
+func (f *File) LegOf(dir string) (Leg, bool) {
+	for _, leg := range []Leg{Floor, Newest} {
+		if slices.Contains(f.Legs[leg], dir) {
+			return leg, true
+		}
+	}
+	return "", false
+}
+
+func (f *File) pin(module string) (Pin, bool) {
+	for _, pin := range f.Pins {
+		if slices.Contains(pin.Modules, module) {
+			return pin, true
+		}
+	}
+	return Pin{}, false
+}
+
+func (f *File) governs(module string) bool {
+	return !slices.Contains(f.Unpinned, module) &&
+		slices.ContainsFunc(f.Governed, func(prefix string) bool { return strings.HasPrefix(module, prefix) })
+}

@@ -1,0 +1,168 @@
+package versions
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/solonode/sno/hack/workspace"
+)
+
+const pins = `
+go: {floor: 1.25.0, newest: 1.26.0}
+legs:
+  floor: [topology, patch]
+  newest: [e2e, e2e/kube]
+governed: [k8s.io/, github.com/openshift/]
+pins:
+  - {floor: v0.35.2, newest: v0.36.3, modules: [k8s.io/api, k8s.io/client-go]}
+unpinned: [k8s.io/utils]
+`
+
+// good is a workspace that agrees with pins.
+func good() map[string]string {
+	return map[string]string{
+		"go.work":            "go 1.26.0\n\nuse (\n\t./topology\n\t./patch\n\t./e2e\n)\n",
+		"hack/versions.yaml": pins,
+		"topology/go.mod":    "module github.com/solonode/sno/topology\n\ngo 1.25.0\n\nrequire k8s.io/api v0.35.2\n",
+		"patch/go.mod": `module github.com/solonode/sno/patch
+
+go 1.25.0
+
+require (
+	github.com/solonode/sno/topology v0.0.0
+	k8s.io/client-go v0.35.2
+)
+
+require (
+	k8s.io/api v0.35.2 // indirect
+	k8s.io/utils v0.0.0-20260210185600-b8788abfbbc2 // indirect
+)
+
+replace github.com/solonode/sno/topology => ../topology
+`,
+		"e2e/go.mod": "module github.com/solonode/sno/e2e\n\ngo 1.26.0\n\nrequire k8s.io/api v0.36.3\n",
+		"e2e/kube/go.mod": `module github.com/solonode/sno/e2e/kube
+
+go 1.26.0
+
+require k8s.io/api v0.0.0 // indirect
+
+replace k8s.io/api => k8s.io/api v0.36.3
+`,
+		"tools/x/go.mod": "module github.com/solonode/sno/tools/x\n\ngo 1.24.0\n\nrequire k8s.io/api v0.1.0\n",
+	}
+}
+
+func load(t *testing.T, files map[string]string) (*File, *workspace.Workspace) {
+	t.Helper()
+	root := t.TempDir()
+	for name, text := range files {
+		file := filepath.Join(root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ws, err := workspace.Load(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := Read(ws.Path("hack/versions.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file, ws
+}
+
+func TestCompareAndRewrite(t *testing.T) {
+	tests := map[string]struct {
+		file, old, new string
+		want           string
+		// stays is set where rewriting go.mod cannot help.
+		stays bool
+	}{
+		"nothing wrong":            {},
+		"version below the floor":  {file: "topology/go.mod", old: "v0.35.2", new: "v0.35.1", want: "topology/go.mod: k8s.io/api is v0.35.1, must be v0.35.2 (floor leg)"},
+		"newest version on floor":  {file: "topology/go.mod", old: "v0.35.2", new: "v0.36.3", want: "topology/go.mod: k8s.io/api is v0.36.3, must be v0.35.2 (floor leg)"},
+		"indirect requirement":     {file: "patch/go.mod", old: "k8s.io/api v0.35.2", new: "k8s.io/api v0.35.9", want: "patch/go.mod: k8s.io/api is v0.35.9, must be v0.35.2 (floor leg)"},
+		"floor version on newest":  {file: "e2e/go.mod", old: "v0.36.3", new: "v0.35.2", want: "e2e/go.mod: k8s.io/api is v0.35.2, must be v0.36.3 (newest leg)"},
+		"replacement counts":       {file: "e2e/kube/go.mod", old: "v0.36.3", new: "v0.36.1", want: "e2e/kube/go.mod: k8s.io/api is v0.36.1, must be v0.36.3 (newest leg)"},
+		"go directive":             {file: "patch/go.mod", old: "go 1.25.0", new: "go 1.26.0", want: "patch/go.mod: the go directive must be 1.25.0 (floor leg)"},
+		"toolchain line":           {file: "e2e/go.mod", old: "go 1.26.0", new: "go 1.26.0\n\ntoolchain go1.26.8", want: "e2e/go.mod: must have no toolchain line: it would force a Go version on whoever vendors the module"},
+		"sibling without replace":  {file: "patch/go.mod", old: "replace github.com/solonode/sno/topology => ../topology", new: "", want: "patch/go.mod: needs `replace github.com/solonode/sno/topology => ../topology`: without it GOWORK=off and `go mod tidy` fail"},
+		"replace of another place": {file: "patch/go.mod", old: "=> ../topology", new: "=> ../../topology", want: "patch/go.mod: needs `replace github.com/solonode/sno/topology => ../topology`: without it GOWORK=off and `go mod tidy` fail"},
+		"governed but not pinned":  {file: "topology/go.mod", old: "require k8s.io/api v0.35.2", new: "require github.com/openshift/api v0.1.0", want: "topology/go.mod: github.com/openshift/api is neither pinned nor listed as unpinned in hack/versions.yaml", stays: true},
+		"module on no leg":         {file: "hack/versions.yaml", old: "[topology, patch]", new: "[topology]", want: "patch/go.mod: hack/versions.yaml lists this module on no leg", stays: true},
+		"leg without module":       {file: "hack/versions.yaml", old: "[topology, patch]", new: "[topology, patch, gone]", want: "hack/versions.yaml: legs.floor lists gone, which has no go.mod", stays: true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			files := good()
+			var want []string
+			if test.file != "" {
+				if strings.Count(files[test.file], test.old) != 1 {
+					t.Fatalf("%q must occur once in %s", test.old, test.file)
+				}
+				files[test.file] = strings.Replace(files[test.file], test.old, test.new, 1)
+				want = []string{test.want}
+			}
+			file, ws := load(t, files)
+			if diff := cmp.Diff(want, Compare(file, ws)); diff != "" {
+				t.Errorf("faults (-want +got):\n%s", diff)
+			}
+
+			changed, err := Rewrite(file, ws)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(want) == 0 && len(changed) != 0 {
+				t.Errorf("rewrote %v, although nothing was wrong", changed)
+			}
+			if test.stays {
+				return
+			}
+			again, err := workspace.Load(ws.Root)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if faults := Compare(file, again); len(faults) != 0 {
+				t.Errorf("after rewriting there is still: %v", faults)
+			}
+		})
+	}
+}
+
+func TestReadRejects(t *testing.T) {
+	tests := map[string]struct{ old, new, want string }{
+		"unknown key":       {"unpinned:", "unpined:", "unpined"},
+		"no version":        {"newest: v0.36.3", "newest: latest", `"latest" is not a version`},
+		"floor above":       {"floor: v0.35.2", "floor: v0.37.0", "floor v0.37.0 is above newest v0.36.3"},
+		"pinned twice":      {"[k8s.io/api, k8s.io/client-go]", "[k8s.io/api, k8s.io/api]", "k8s.io/api is pinned twice"},
+		"pinned and not":    {"[k8s.io/utils]", "[k8s.io/api]", "both pinned and unpinned"},
+		"no modules":        {"[k8s.io/api, k8s.io/client-go]", "[]", "lists no modules"},
+		"on both legs":      {"[e2e, e2e/kube]", "[e2e, patch]", "patch is on both legs"},
+		"no go for one leg": {", newest: 1.26.0", "", "the newest leg has no version"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if strings.Count(pins, test.old) != 1 {
+				t.Fatalf("%q must occur once", test.old)
+			}
+			file := filepath.Join(t.TempDir(), "versions.yaml")
+			if err := os.WriteFile(file, []byte(strings.Replace(pins, test.old, test.new, 1)), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Read(file)
+			if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %v with %q", err, ErrInvalid, test.want)
+			}
+		})
+	}
+}
