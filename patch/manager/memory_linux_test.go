@@ -1,0 +1,123 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/procfs"
+)
+
+const twoMappings = `00400000-013ab000 r--p 00000000 fe:00 10002723                           /opt/the program
+Size:              16044 kB
+Rss:                2604 kB
+Anonymous:             0 kB
+VmFlags: rd mr mw me
+368da7400000-368da9400000 rw-p 00000000 00:00 0 
+Rss:               22580 kB
+Anonymous:         22580 kB
+`
+
+func TestMappings(t *testing.T) {
+	got, err := mappings(strings.NewReader(twoMappings))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []mapping{
+		{start: 0x400000, end: 0x13ab000, rights: "r--p", path: "/opt/the program"},
+		{start: 0x368da7400000, end: 0x368da9400000, rights: "rw-p", anonymous: 22580 << 10},
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(mapping{})); diff != "" {
+		t.Errorf("mappings (-want +got):\n%s", diff)
+	}
+	for name, text := range map[string]string{
+		"no mapping":         "Anonymous: 1 kB\n",
+		"no number":          twoMappings + "Anonymous: many\n",
+		"no address":         "nothing is here\n",
+		"ends before it has": "2000-1000 r--p 00000000 00:00 0\n",
+	} {
+		if _, err := mappings(strings.NewReader(text)); !errors.Is(err, errMappings) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestOnlyFile(t *testing.T) {
+	for name, test := range map[string]struct {
+		mapping mapping
+		want    bool
+	}{
+		"code":                  {mapping{rights: "r-xp", path: "/p"}, true},
+		"constants":             {mapping{rights: "r--p", path: "/p"}, true},
+		"variables":             {mapping{rights: "rw-p", path: "/p"}, false},
+		"relocated constants":   {mapping{rights: "r--p", path: "/p", anonymous: 4096}, false},
+		"shared with others":    {mapping{rights: "r--s", path: "/p"}, false},
+		"cannot be read":        {mapping{rights: "---p", path: "/p"}, false},
+		"a library":             {mapping{rights: "r-xp", path: "/lib"}, false},
+		"memory":                {mapping{rights: "r--p"}, false},
+		"not as the kernel has": {mapping{rights: "r", path: "/p"}, false},
+	} {
+		if got := test.mapping.onlyFile("/p"); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// The test goes on afterwards, so nothing that it needs was lost.
+func TestDropCode(t *testing.T) {
+	resident := func() int {
+		t.Helper()
+		self, err := procfs.Self()
+		if err != nil {
+			t.Fatal(err)
+		}
+		status, err := self.NewStatus()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return int(status.RssFile)
+	}
+	before := resident()
+	dropped, err := dropCode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if dropped == 0 || int64(dropped) > info.Size() {
+		t.Errorf("%d bytes were dropped of a program of %d", dropped, info.Size())
+	}
+	if after := resident(); after >= before {
+		t.Errorf("%d bytes of files are resident, and %d were before", after, before)
+	}
+}
+
+func TestGiveBack(t *testing.T) {
+	for name, lives := range map[string]time.Duration{"that goes on": started + time.Second, "that ends before": started - time.Second} {
+		t.Run("a process "+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var said []string
+				log := funcr.New(func(_, args string) { said = append(said, args) }, funcr.Options{Verbosity: 1})
+				ctx, cancel := context.WithTimeout(logr.NewContext(t.Context(), log), lives)
+				defer cancel()
+				giveBack(ctx)
+				if got, want := strings.Contains(strings.Join(said, "\n"), "Memory of the start given back"), lives > started; got != want {
+					t.Errorf("it says %q", said)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,120 @@
+package metrics
+
+import (
+	"fmt"
+	"runtime/debug"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/patch/apply"
+)
+
+// Names of the metrics.
+const (
+	PatchInForce = "sno_patch_in_force"
+	ApplyTotal   = "sno_apply_total"
+	Conflicts    = "sno_conflicts_total"
+	Blocked      = "sno_blocked"
+	BuildInfo    = "sno_build_info"
+)
+
+// Metrics counts what the modules do. It implements apply.Recorder.
+type Metrics struct {
+	inForce   *prometheus.GaugeVec
+	applies   *prometheus.CounterVec
+	conflicts *prometheus.CounterVec
+	blocked   *prometheus.GaugeVec
+
+	mu      sync.Mutex
+	reasons map[[2]string]string
+}
+
+// New registers the metrics. It fails when one of the names is taken in the registry.
+func New(registry prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{
+		inForce: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: PatchInForce, Help: "1 when the module's patch is on the object, 0 when it is not.",
+		}, []string{"module", "object"}),
+		applies: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: ApplyTotal, Help: "Outcomes of looking at a patched object, by kind; only applied and released are writes.",
+		}, []string{"module", "result"}),
+		conflicts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: Conflicts, Help: "Fields that the module wanted and another field manager owned.",
+		}, []string{"module", "field_manager"}),
+		blocked: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: Blocked, Help: "1 for the reason that keeps a patch of the module from being in force.",
+		}, []string{"module", "reason"}),
+		reasons: map[[2]string]string{},
+	}
+	build := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: BuildInfo, Help: "1, with the version of the program as labels.", ConstLabels: buildLabels(),
+	}, func() float64 { return 1 })
+	for _, c := range []prometheus.Collector{m.inForce, m.applies, m.conflicts, m.blocked, build} {
+		if err := registry.Register(c); err != nil {
+			return nil, fmt.Errorf("registering sno metrics: %w", err)
+		}
+	}
+	return m, nil
+}
+
+func buildLabels() prometheus.Labels {
+	labels := prometheus.Labels{"version": "unknown", "revision": "unknown", "go_version": "unknown"}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return labels
+	}
+	labels["version"], labels["go_version"] = info.Main.Version, info.GoVersion
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" {
+			labels["revision"] = setting.Value
+		}
+	}
+	return labels
+}
+
+// RecordApply implements apply.Recorder.
+func (m *Metrics) RecordApply(module string, kind apply.Kind) {
+	m.applies.WithLabelValues(module, string(kind)).Inc()
+}
+
+// RecordConflict implements apply.Recorder.
+func (m *Metrics) RecordConflict(module, fieldManager string) {
+	m.conflicts.WithLabelValues(module, fieldManager).Inc()
+}
+
+// RecordResult shows how the patch of one object stands.
+func (m *Metrics) RecordResult(module, object string, result patch.Result) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	inForce := 0.0
+	if result.State == patch.InForce || result.State == patch.Progressing {
+		inForce = 1
+	}
+	m.inForce.WithLabelValues(module, object).Set(inForce)
+
+	key := [2]string{module, object}
+	before, was := m.reasons[key]
+	now := !result.OK() && result.State != patch.Progressing
+	if was && (!now || before != result.Reason) {
+		delete(m.reasons, key)
+		if !m.stillBlocked(module, before) {
+			m.blocked.DeleteLabelValues(module, before)
+		}
+	}
+	if now {
+		m.reasons[key] = result.Reason
+		m.blocked.WithLabelValues(module, result.Reason).Set(1)
+	}
+}
+
+// stillBlocked tells whether another object of the module is held up by the same reason.
+func (m *Metrics) stillBlocked(module, reason string) bool {
+	for key, r := range m.reasons {
+		if key[0] == module && r == reason {
+			return true
+		}
+	}
+	return false
+}

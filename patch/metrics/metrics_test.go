@@ -1,0 +1,118 @@
+package metrics_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/patch/apply"
+	"github.com/solonode/sno/patch/metrics"
+)
+
+var _ apply.Recorder = (*metrics.Metrics)(nil)
+
+func newMetrics(t *testing.T) (*metrics.Metrics, *prometheus.Registry) {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	m, err := metrics.New(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, registry
+}
+
+func TestNamesPassLint(t *testing.T) {
+	m, registry := newMetrics(t)
+	m.RecordApply("ingress", apply.Applied)
+	m.RecordConflict("ingress", "oc")
+	m.RecordResult("ingress", "default", patch.Result{State: patch.Blocked, Reason: patch.ReasonFieldOwnedByOther})
+	names := []string{metrics.PatchInForce, metrics.ApplyTotal, metrics.Conflicts, metrics.Blocked, metrics.BuildInfo}
+	problems, err := testutil.GatherAndLint(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, problem := range problems {
+		t.Errorf("%s: %s", problem.Metric, problem.Text)
+	}
+	count, err := testutil.GatherAndCount(registry, names...)
+	if err != nil || count != len(names) {
+		t.Errorf("%d series, %v, want one of each of %v", count, err, names)
+	}
+	for _, name := range names {
+		if !strings.HasPrefix(name, "sno_") {
+			t.Errorf("%s lacks the prefix", name)
+		}
+	}
+}
+
+func TestTakenName(t *testing.T) {
+	_, registry := newMetrics(t)
+	if _, err := metrics.New(registry); err == nil {
+		t.Error("registered twice without an error")
+	}
+}
+
+func TestCounters(t *testing.T) {
+	m, registry := newMetrics(t)
+	m.RecordApply("ingress", apply.Applied)
+	m.RecordApply("ingress", apply.Unchanged)
+	m.RecordApply("ingress", apply.Unchanged)
+	m.RecordConflict("ingress", "oc")
+	want := `
+# HELP sno_apply_total Outcomes of looking at a patched object, by kind; only applied and released are writes.
+# TYPE sno_apply_total counter
+sno_apply_total{module="ingress",result="applied"} 1
+sno_apply_total{module="ingress",result="unchanged"} 2
+# HELP sno_conflicts_total Fields that the module wanted and another field manager owned.
+# TYPE sno_conflicts_total counter
+sno_conflicts_total{field_manager="oc",module="ingress"} 1
+`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), metrics.ApplyTotal, metrics.Conflicts); err != nil {
+		t.Error(err)
+	}
+}
+
+// A reason is shown while at least one object of the module is held up by it.
+func TestResults(t *testing.T) {
+	result := func(state patch.State, reason string) patch.Result { return patch.Result{State: state, Reason: reason} }
+	steps := []struct {
+		object string
+		result patch.Result
+		// inForce is by object, blocked the reasons.
+		inForce map[string]string
+		blocked []string
+	}{
+		{"a", result(patch.Waiting, "WaitingForObject"), map[string]string{"a": "0"}, []string{"WaitingForObject"}},
+		{"a", result(patch.Waiting, "WaitingForObject"), map[string]string{"a": "0"}, []string{"WaitingForObject"}},
+		{"a", result(patch.Blocked, "FieldOwnedByOther"), map[string]string{"a": "0"}, []string{"FieldOwnedByOther"}},
+		{"b", result(patch.Blocked, "FieldOwnedByOther"), map[string]string{"a": "0", "b": "0"}, []string{"FieldOwnedByOther"}},
+		{"a", result(patch.Progressing, "RollingOut"), map[string]string{"a": "1", "b": "0"}, []string{"FieldOwnedByOther"}},
+		{"a", result(patch.InForce, "AsExpected"), map[string]string{"a": "1", "b": "0"}, []string{"FieldOwnedByOther"}},
+		{"b", result(patch.InForce, "FieldOwnedByOther"), map[string]string{"a": "1", "b": "1"}, nil},
+		{"b", result(patch.Reverted, "Reverted"), map[string]string{"a": "1", "b": "0"}, []string{"Reverted"}},
+		{"b", result(patch.NotNeeded, "NotNeeded"), map[string]string{"a": "1", "b": "0"}, nil},
+		{"b", result(patch.OptedOut, "OptedOut"), map[string]string{"a": "1", "b": "0"}, nil},
+		{"b", result(patch.Failed, "Forbidden"), map[string]string{"a": "1", "b": "0"}, []string{"Forbidden"}},
+	}
+	m, registry := newMetrics(t)
+	m.RecordResult("console", "c", result(patch.Blocked, "FieldOwnedByOther"))
+	for i, step := range steps {
+		m.RecordResult("ingress", step.object, step.result)
+		want := "# HELP sno_blocked 1 for the reason that keeps a patch of the module from being in force.\n# TYPE sno_blocked gauge\n" +
+			"sno_blocked{module=\"console\",reason=\"FieldOwnedByOther\"} 1\n"
+		for _, reason := range step.blocked {
+			want += `sno_blocked{module="ingress",reason="` + reason + "\"} 1\n"
+		}
+		want += "# HELP sno_patch_in_force 1 when the module's patch is on the object, 0 when it is not.\n# TYPE sno_patch_in_force gauge\n" +
+			"sno_patch_in_force{module=\"console\",object=\"c\"} 0\n"
+		for object, value := range step.inForce {
+			want += `sno_patch_in_force{module="ingress",object="` + object + `"} ` + value + "\n"
+		}
+		if err := testutil.GatherAndCompare(registry, strings.NewReader(want), metrics.Blocked, metrics.PatchInForce); err != nil {
+			t.Errorf("step %d, %s of %s: %v", i, step.result.State, step.object, err)
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package ownership_test
+
+import (
+	"os"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/solonode/sno/patch/ownership"
+	"github.com/solonode/sno/patch/patchtest"
+)
+
+var shared = patchtest.NewShared(patchtest.Options{CRDs: []string{patchtest.IngressControllers, patchtest.ClusterVersions}})
+
+func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
+
+const us = "sno.solonode.github.io/sample"
+
+// property is an object of one kind, what we apply to it, and single changes that somebody else could make.
+type property struct {
+	kind         schema.GroupVersionKind
+	spec, intent map[string]any
+	// breaking are merge patches after which our patch is no longer in force; harmless ones leave it.
+	breaking, harmless map[string]string
+}
+
+var properties = map[string]property{
+	"IngressController": {
+		kind: schema.GroupVersionKind{Group: "operator.openshift.io", Version: "v1", Kind: "IngressController"},
+		spec: map[string]any{"domain": "apps.example.org"},
+		intent: map[string]any{
+			"replicas": int64(1),
+			"nodePlacement": map[string]any{
+				"nodeSelector": map[string]any{"matchLabels": map[string]any{"node-role.kubernetes.io/master": ""}},
+				"tolerations":  []any{map[string]any{"key": "a", "operator": "Exists"}, map[string]any{"key": "b", "operator": "Exists"}},
+			},
+		},
+		breaking: map[string]string{
+			"value":              `{"spec":{"replicas":2}}`,
+			"value removed":      `{"spec":{"replicas":null}}`,
+			"map removed":        `{"spec":{"nodePlacement":null}}`,
+			"atomic map grows":   `{"spec":{"nodePlacement":{"nodeSelector":{"matchLabels":{"infra":""}}}}}`,
+			"atomic map shrinks": `{"spec":{"nodePlacement":{"nodeSelector":{"matchLabels":{"node-role.kubernetes.io/master":null}}}}}`,
+			"list removed":       `{"spec":{"nodePlacement":{"tolerations":null}}}`,
+			"list reordered":     `{"spec":{"nodePlacement":{"tolerations":[{"key":"b","operator":"Exists"},{"key":"a","operator":"Exists"}]}}}`,
+			"list grows":         `{"spec":{"nodePlacement":{"tolerations":[{"key":"a","operator":"Exists"},{"key":"b","operator":"Exists"},{"key":"c","operator":"Exists"}]}}}`,
+			"whole spec":         `{"spec":{"replicas":3,"nodePlacement":null}}`,
+		},
+		harmless: map[string]string{
+			"another field": `{"spec":{"domain":"other.example.org"}}`,
+			"label":         `{"metadata":{"labels":{"a":"b"}}}`,
+			"nothing":       `{"spec":{"replicas":1}}`,
+		},
+	},
+	"Service": {
+		kind: schema.GroupVersionKind{Version: "v1", Kind: "Service"},
+		spec: map[string]any{"ports": []any{map[string]any{"name": "theirs", "port": int64(1), "protocol": "TCP"}}},
+		intent: map[string]any{
+			"selector": map[string]any{"a": "b"},
+			"ports":    []any{map[string]any{"name": "ours", "port": int64(80), "protocol": "TCP"}},
+		},
+		breaking: map[string]string{
+			"atomic map":         `{"spec":{"selector":{"c":"d"}}}`,
+			"element removed":    `{"spec":{"ports":[{"name":"theirs","port":1,"protocol":"TCP"}]}}`,
+			"element changed":    `{"spec":{"ports":[{"name":"theirs","port":1,"protocol":"TCP"},{"name":"renamed","port":80,"protocol":"TCP"}]}}`,
+			"key of the element": `{"spec":{"ports":[{"name":"theirs","port":1,"protocol":"TCP"},{"name":"ours","port":81,"protocol":"TCP"}]}}`,
+		},
+		harmless: map[string]string{
+			"another element": `{"spec":{"ports":[{"name":"new","port":2,"protocol":"TCP"},{"name":"ours","port":80,"protocol":"TCP","targetPort":80}]}}`,
+		},
+	},
+}
+
+// After a real apply Holds is true. After any single change of ours by somebody else it is false, and after any other change
+// it is still true.
+func TestHoldsAgreesWithTheAPIServer(t *testing.T) {
+	for name, p := range properties {
+		t.Run(name, func(t *testing.T) {
+			changes := map[string]bool{}
+			for change := range p.breaking {
+				changes[change] = false
+			}
+			for change := range p.harmless {
+				changes[change] = true
+			}
+			for change, want := range changes {
+				t.Run(change, func(t *testing.T) { p.try(t, p.breaking[change]+p.harmless[change], want) })
+			}
+		})
+	}
+}
+
+func (p property) try(t *testing.T, change string, want bool) {
+	server := shared.Server(t)
+	ctx, admin, namespace := t.Context(), server.Admin(t), server.Namespace(t)
+	object := func(spec map[string]any) *unstructured.Unstructured {
+		u := &unstructured.Unstructured{Object: map[string]any{}}
+		u.SetGroupVersionKind(p.kind)
+		u.SetNamespace(namespace)
+		u.SetName("default")
+		if spec != nil {
+			u.Object["spec"] = runtime.DeepCopyJSON(spec)
+		}
+		return u
+	}
+	holds := func() bool {
+		live := object(nil)
+		if err := admin.Get(ctx, client.ObjectKeyFromObject(live), live); err != nil {
+			t.Fatal(err)
+		}
+		set, err := ownership.Applied(live, us, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ownership.Holds(live.Object, object(p.intent).Object, set)
+	}
+	if err := admin.Create(ctx, object(p.spec), client.FieldOwner("stock")); err != nil {
+		t.Fatal(err)
+	}
+	if holds() {
+		t.Error("Holds before the patch was applied")
+	}
+	if err := admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(object(p.intent)), client.FieldOwner(us)); err != nil {
+		t.Fatal(err)
+	}
+	if !holds() {
+		t.Error("does not hold after the patch was applied")
+	}
+	if err := admin.Patch(ctx, object(nil), client.RawPatch(types.MergePatchType, []byte(change)), client.FieldOwner("oc")); err != nil {
+		t.Fatal(err)
+	}
+	if got := holds(); got != want {
+		t.Errorf("after %s Holds is %t, want %t", change, got, want)
+	}
+}

@@ -1,0 +1,263 @@
+package patchtest
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+var every = []string{Infrastructures, Ingresses, Schedulers, ClusterOperators, IngressControllers}
+
+var shared = NewShared(Options{CRDs: every, Flags: map[string]string{"max-requests-inflight": "123"}})
+
+func TestMain(m *testing.M) {
+	BeProgram(program)
+	os.Exit(shared.Main(m))
+}
+
+func TestEveryCRDIsServed(t *testing.T) {
+	admin := shared.Server(t).Admin(t)
+	for _, kind := range []schema.GroupVersionKind{
+		configv1.GroupVersion.WithKind("InfrastructureList"), configv1.GroupVersion.WithKind("IngressList"),
+		configv1.GroupVersion.WithKind("SchedulerList"), configv1.GroupVersion.WithKind("ClusterOperatorList"),
+		{Group: "operator.openshift.io", Version: "v1", Kind: "IngressControllerList"},
+	} {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(kind)
+		if err := admin.List(t.Context(), list); err != nil {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+	if err := admin.List(t.Context(), &configv1.InfrastructureList{}); err != nil {
+		t.Errorf("a typed client: %v", err)
+	}
+}
+
+func TestOneServerForAll(t *testing.T) {
+	first := shared.Server(t)
+	if shared.Server(t) != first {
+		t.Error("a second server was started")
+	}
+	if a, b := shared.Server(t).Namespace(t), shared.Server(t).Namespace(t); a == b {
+		t.Error("two tests share a namespace")
+	}
+}
+
+// What the API server keeps is in the etcd that EtcdURL names.
+func TestEtcdURL(t *testing.T) {
+	answer, err := http.Get(shared.Server(t).EtcdURL() + "/version")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close() //nolint:errcheck // it was only read
+	if text, err := io.ReadAll(answer.Body); err != nil || !strings.Contains(string(text), "etcdserver") {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
+func configMap(namespace, name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+}
+
+func TestWritesAreCounted(t *testing.T) {
+	server := shared.Server(t)
+	ctx, namespace := t.Context(), server.Namespace(t)
+	writer, reader := server.Client(t, "writer", "system:masters"), server.Client(t, "reader", "system:masters")
+	got := server.WritesDuring(t, "writer", func() {
+		object := configMap(namespace, "a")
+		if err := writer.Create(ctx, object); err != nil {
+			t.Fatal(err)
+		}
+		if err := writer.Create(ctx, configMap(namespace, "a")); !apierrors.IsAlreadyExists(err) {
+			t.Fatal(err)
+		}
+		before := object.DeepCopy()
+		object.Data = map[string]string{"k": "v"}
+		if err := writer.Patch(ctx, object, client.MergeFrom(before), client.DryRunAll, client.FieldOwner("x")); err != nil {
+			t.Fatal(err)
+		}
+		if err := writer.Update(ctx, object); err != nil {
+			t.Fatal(err)
+		}
+		if err := writer.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+			t.Fatal(err)
+		}
+		if err := reader.Create(ctx, configMap(namespace, "b")); err != nil {
+			t.Fatal(err)
+		}
+		if err := writer.Delete(ctx, object); err != nil {
+			t.Fatal(err)
+		}
+	})
+	var verbs []string
+	for _, write := range got {
+		verbs = append(verbs, write.Verb)
+	}
+	if want := []string{"create", "create", "patch", "update", "delete"}; !slices.Equal(verbs, want) {
+		t.Errorf("writes %v, want %v", got, want)
+	}
+	if len(got) > 2 && (!strings.Contains(got[2].URI, "dryRun=All") || !strings.Contains(got[2].URI, "/configmaps/a")) {
+		t.Errorf("the URI of the dry run is %q", got[2].URI)
+	}
+	if all := server.Writes(t, ""); len(all) <= len(got) {
+		t.Errorf("%d writes of everybody, want more than the writer's %d", len(all), len(got))
+	}
+	if n := len(server.Writes(t, "reader")); n != 1 {
+		t.Errorf("%d writes of the reader, want 1", n)
+	}
+}
+
+// failures stands in for a test that is expected to fail.
+type failures struct {
+	testing.TB
+	errors []string
+}
+
+func (f *failures) Helper()                           {}
+func (f *failures) Errorf(format string, args ...any) { f.errors = append(f.errors, format) }
+
+func TestNoWrites(t *testing.T) {
+	server := shared.Server(t)
+	namespace, writer := server.Namespace(t), server.Client(t, "quiet", "system:masters")
+	server.NoWrites(t, "quiet", func() {
+		if err := writer.List(t.Context(), &corev1.ConfigMapList{}); err != nil {
+			t.Error(err)
+		}
+	})
+	failed := &failures{TB: t}
+	server.NoWrites(failed, "quiet", func() {
+		if err := writer.Create(t.Context(), configMap(namespace, "a")); err != nil {
+			t.Error(err)
+		}
+	})
+	if len(failed.errors) != 1 {
+		t.Errorf("one write gave the errors %v", failed.errors)
+	}
+}
+
+func TestUsersMayDoWhatTheyAreGranted(t *testing.T) {
+	server := shared.Server(t)
+	ctx, namespace := t.Context(), server.Namespace(t)
+	limited := server.Client(t, "limited")
+	if err := limited.List(ctx, &corev1.ConfigMapList{}); !apierrors.IsForbidden(err) {
+		t.Errorf("without a grant: %v, want Forbidden", err)
+	}
+	server.Grant(t, "limited", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"list"}})
+	if err := limited.List(ctx, &corev1.ConfigMapList{}); err != nil {
+		t.Errorf("with a grant: %v", err)
+	}
+	if err := limited.Create(ctx, configMap(namespace, "a")); !apierrors.IsForbidden(err) {
+		t.Errorf("what is not granted: %v, want Forbidden", err)
+	}
+}
+
+func TestBinaries(t *testing.T) {
+	folder := t.TempDir()
+	current := filepath.Join(folder, "kube", "current")
+	if err := os.MkdirAll(current, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(assetsEnv, "")
+	t.Setenv(cacheEnv, folder)
+	if _, err := Binaries(); !errors.Is(err, ErrNoBinaries) || !strings.Contains(err.Error(), "make kube-assets") {
+		t.Errorf("an empty cache: %v, want ErrNoBinaries and what to do", err)
+	}
+	for _, name := range []string{"kube-apiserver", "etcd"} {
+		if _, err := Binaries(); !errors.Is(err, ErrNoBinaries) {
+			t.Errorf("without %s: %v, want ErrNoBinaries", name, err)
+		}
+		if err := os.WriteFile(filepath.Join(current, name), nil, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := Binaries(); err != nil || got != current {
+		t.Errorf("got %q, %v, want %q", got, err, current)
+	}
+	t.Setenv(assetsEnv, filepath.Join(folder, "elsewhere"))
+	if _, err := Binaries(); !errors.Is(err, ErrNoBinaries) {
+		t.Errorf("the environment variable does not win: %v", err)
+	}
+	t.Setenv(assetsEnv, current)
+	t.Setenv(cacheEnv, filepath.Join(folder, "elsewhere"))
+	if got, err := Binaries(); err != nil || got != current {
+		t.Errorf("got %q, %v, want %q", got, err, current)
+	}
+}
+
+func TestCRDManifest(t *testing.T) {
+	module, err := APIModuleDir(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range every {
+		manifest, err := CRDManifest(module, name)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, gated := range []string{"TechPreview", "DevPreview", "CustomNoUpgrade", "OKD", "Hypershift"} {
+			if strings.Contains(filepath.Base(manifest), gated) {
+				t.Errorf("%s: %s is not what an ordinary cluster installs", name, filepath.Base(manifest))
+			}
+		}
+	}
+	for _, name := range []string{"ingresses.operator.openshift.io.example", "nothing.config.openshift.io", "", "*"} {
+		if _, err := CRDManifest(module, name); !errors.Is(err, ErrNoCRD) {
+			t.Errorf("%q: %v, want ErrNoCRD", name, err)
+		}
+	}
+}
+
+func TestAuditCatchesUp(t *testing.T) {
+	const (
+		line   = `{"verb":"patch","requestURI":"/a","user":{"username":"u"}}` + "\n"
+		system = `{"verb":"update","requestURI":"/b","user":{"username":"system:apiserver"}}` + "\n"
+	)
+	path := filepath.Join(t.TempDir(), "audit.log")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close() //nolint:errcheck // of a test
+	var log audit
+	for _, next := range []struct {
+		text           string
+		user           string
+		clients, named int
+	}{
+		{line + system + line[:20], "system:apiserver", 1, 1}, // the half line is still being written
+		{line[20:], "u", 2, 2},
+		{"", "", 2, 2},
+		{system, "system:apiserver", 2, 2},
+	} {
+		if _, err := file.WriteString(next.text); err != nil {
+			t.Fatal(err)
+		}
+		writes, err := log.catchUp(path)
+		if err != nil || len(by("", writes)) != next.clients || len(by(next.user, writes)) != next.named {
+			t.Fatalf("after %q: %v, %v, want %d of clients and %d of %q", next.text, writes, err, next.clients, next.named, next.user)
+		}
+		if writes[0] != (Write{"u", "patch", "/a"}) {
+			t.Errorf("the first write is %v", writes[0])
+		}
+	}
+	if _, err := file.WriteString("{\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := log.catchUp(path); err == nil {
+		t.Error("a damaged log was read")
+	}
+}

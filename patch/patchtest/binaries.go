@@ -1,0 +1,39 @@
+package patchtest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+const (
+	assetsEnv = "KUBEBUILDER_ASSETS"
+	cacheEnv  = "SNO_CACHE"
+)
+
+// ErrNoBinaries is returned when there is no API server to start. Tests fail on it; they never skip.
+var ErrNoBinaries = errors.New("no kube-apiserver and etcd to test against; run `make kube-assets` at the root of the repository")
+
+// Binaries is the folder that holds kube-apiserver and etcd: $KUBEBUILDER_ASSETS, or what `make kube-assets` builds in
+// $SNO_CACHE/kube/current, or in sno/kube/current of the user's cache folder.
+func Binaries() (string, error) {
+	folder := os.Getenv(assetsEnv)
+	if folder == "" {
+		cache := os.Getenv(cacheEnv)
+		if cache == "" {
+			user, err := os.UserCacheDir()
+			if err != nil {
+				return "", fmt.Errorf("%w: set %s or HOME: %w", ErrNoBinaries, cacheEnv, err)
+			}
+			cache = filepath.Join(user, "sno")
+		}
+		folder = filepath.Join(cache, "kube", "current")
+	}
+	for _, name := range []string{"kube-apiserver", "etcd"} {
+		if info, err := os.Stat(filepath.Join(folder, name)); err != nil || !info.Mode().IsRegular() {
+			return "", fmt.Errorf("%w: %s is not in %s", ErrNoBinaries, name, folder)
+		}
+	}
+	return folder, nil
+}

@@ -1,0 +1,71 @@
+package patchtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Names of OpenShift's CustomResourceDefinitions, for Options.CRDs. Any other name in the module github.com/openshift/api does too.
+const (
+	Infrastructures    = "infrastructures.config.openshift.io"
+	Ingresses          = "ingresses.config.openshift.io"
+	Schedulers         = "schedulers.config.openshift.io"
+	ClusterOperators   = "clusteroperators.config.openshift.io"
+	ClusterVersions    = "clusterversions.config.openshift.io"
+	Consoles           = "consoles.operator.openshift.io"
+	IngressControllers = "ingresscontrollers.operator.openshift.io"
+	Authentications    = "authentications.operator.openshift.io"
+)
+
+const apiModule = "github.com/openshift/api"
+
+// ErrNoCRD is returned for a CustomResourceDefinition that the selected version of github.com/openshift/api does not have.
+var ErrNoCRD = errors.New("no such CustomResourceDefinition in " + apiModule)
+
+// variants are the endings that the manifest of a CRD can have in its file name, the wanted one first: what an ordinary
+// self-managed cluster without tech-preview features installs.
+var variants = []string{"", "-Default", "-SelfManagedHA", "-SelfManagedHA-Default"}
+
+// CRDManifest is the manifest of the named CRD ("plural.group") below the folder of the module github.com/openshift/api. File
+// names differ between versions of the module, so it goes by what is written in the files.
+func CRDManifest(moduleDir, name string) (string, error) {
+	plural, _, _ := strings.Cut(name, ".")
+	for _, variant := range variants {
+		files, err := filepath.Glob(filepath.Join(moduleDir, "*", "*", "zz_generated.crd-manifests", "*_"+plural+variant+".crd.yaml"))
+		if err != nil {
+			return "", fmt.Errorf("%w: %s: %w", ErrNoCRD, name, err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				return "", fmt.Errorf("reading the CRD %s: %w", name, err)
+			}
+			if bytes.Contains(text, []byte("\n  name: "+name+"\n")) {
+				return file, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("%w: %s below %s", ErrNoCRD, name, moduleDir)
+}
+
+// APIModuleDir is the folder of the version of github.com/openshift/api that the calling module is built with.
+func APIModuleDir(ctx context.Context) (string, error) {
+	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", apiModule)
+	var complaint strings.Builder
+	list.Stderr = &complaint
+	out, err := list.Output()
+	if err != nil {
+		return "", fmt.Errorf("finding the module %s: %w: %s", apiModule, err, strings.TrimSpace(complaint.String()))
+	}
+	dir := strings.TrimSpace(string(out))
+	if dir == "" {
+		return "", fmt.Errorf("the module %s is not in the module cache; run `go mod download %s`", apiModule, apiModule)
+	}
+	return dir, nil
+}

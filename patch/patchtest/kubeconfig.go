@@ -1,0 +1,54 @@
+package patchtest
+
+import (
+	"path/filepath"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// Kubeconfig writes a kubeconfig for the named user, with a client certificate, and returns its path.
+func (s *APIServer) Kubeconfig(t testing.TB, user string, groups ...string) string {
+	t.Helper()
+	config := s.Config(t, user, groups...)
+	return s.kubeconfig(t, config.Host, &clientcmdapi.AuthInfo{ClientCertificateData: config.CertData, ClientKeyData: config.KeyData})
+}
+
+// AccountKubeconfig writes a kubeconfig for a service account, with a token and nothing else, and returns its path. address takes
+// the place of the API server's own where it is not empty.
+func (s *APIServer) AccountKubeconfig(t testing.TB, namespace, account, address string) string {
+	t.Helper()
+	request := &authenticationv1.TokenRequest{}
+	err := s.Admin(t).SubResource("token").Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: account}}, request)
+	if err != nil {
+		t.Fatalf("asking for a token: %v", err)
+	}
+	return s.kubeconfig(t, address, &clientcmdapi.AuthInfo{Token: request.Status.Token})
+}
+
+// AccountUser is what the API server calls a service account.
+func AccountUser(namespace, account string) string {
+	return "system:serviceaccount:" + namespace + ":" + account
+}
+
+func (s *APIServer) kubeconfig(t testing.TB, address string, user *clientcmdapi.AuthInfo) string {
+	t.Helper()
+	server := s.Config(t, "kubeconfig-template")
+	if address == "" {
+		address = server.Host
+	}
+	kubeconfig := clientcmdapi.NewConfig()
+	kubeconfig.Clusters["test"] = &clientcmdapi.Cluster{Server: address, CertificateAuthorityData: server.CAData}
+	kubeconfig.AuthInfos["test"] = user
+	kubeconfig.Contexts["test"] = &clientcmdapi.Context{Cluster: "test", AuthInfo: "test"}
+	kubeconfig.CurrentContext = "test"
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*kubeconfig, file); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}

@@ -1,0 +1,180 @@
+package status_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/patch/metrics"
+	"github.com/solonode/sno/patch/status"
+)
+
+// shown is a sink that remembers the last it was given.
+type shown struct {
+	degraded string
+	again    time.Duration
+	err      error
+}
+
+func (s *shown) Show(_ context.Context, _ *unstructured.Unstructured, conditions []operatorv1.OperatorCondition) (time.Duration, error) {
+	for _, c := range conditions {
+		if c.Type == "SampleDegraded" {
+			s.degraded = string(c.Status) + " " + c.Reason
+		}
+	}
+	return s.again, s.err
+}
+
+type story struct {
+	*testing.T
+	reporter *status.Reporter
+	sink     *shown
+	recorder *events.FakeRecorder
+	clock    *clocktesting.FakePassiveClock
+}
+
+func newStory(t *testing.T) *story {
+	s := &story{T: t, sink: &shown{}, recorder: events.NewFakeRecorder(10), clock: clocktesting.NewFakePassiveClock(time.Unix(1000, 0))}
+	s.reporter = &status.Reporter{Module: "sample", Prefix: "Sample", Object: "sample/one", Sink: s.sink, Events: s.recorder, Clock: s.clock}
+	return s
+}
+
+// report must send the given event ("" for none), show the given degraded condition, and ask to be called again.
+func (s *story) report(target *unstructured.Unstructured, state patch.State, reason, event, degraded string, again time.Duration) {
+	s.Helper()
+	got, err := s.reporter.Report(s.Context(), target, patch.Result{State: state, Reason: reason, Message: "Because"})
+	if !errors.Is(err, s.sink.err) {
+		s.Fatal(err)
+	}
+	sent := ""
+	select {
+	case sent = <-s.recorder.Events:
+	default:
+	}
+	if sent != event {
+		s.Errorf("%s %s: event %q, want %q", state, reason, sent, event)
+	}
+	if s.sink.degraded != degraded {
+		s.Errorf("%s %s: degraded is %q, want %q", state, reason, s.sink.degraded, degraded)
+	}
+	if got != again {
+		s.Errorf("%s %s: report again after %v, want %v", state, reason, got, again)
+	}
+}
+
+func (s *story) later(d time.Duration) { s.clock.SetTime(s.clock.Now().Add(d)) }
+
+func sample() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Sample", "metadata": map[string]any{"name": "one"}}}
+}
+
+const fine = "False AsExpected"
+
+func TestOneEventForATransition(t *testing.T) {
+	s := newStory(t)
+	s.report(sample(), patch.Progressing, "RollingOut", "Normal RollingOut Because", fine, 0)
+	s.report(sample(), patch.Progressing, "RollingOut", "", fine, 0)
+	s.report(sample(), patch.InForce, "AsExpected", "Normal AsExpected Because", fine, 0)
+	s.report(sample(), patch.Blocked, "FieldOwnedByOther", "Warning FieldOwnedByOther Because", fine, 0)
+	// Without an object nothing can carry the event; the transition is over all the same.
+	s.report(nil, patch.Waiting, "WaitingForObject", "", fine, 0)
+	s.report(sample(), patch.Waiting, "WaitingForObject", "", fine, 0)
+	s.report(sample(), patch.NotNeeded, "NotNeeded", "Normal NotNeeded Because", fine, 0)
+}
+
+func TestQuietBeginning(t *testing.T) {
+	s := newStory(t)
+	s.report(sample(), patch.NotNeeded, "NotNeeded", "", fine, 0)
+	s.report(sample(), patch.InForce, "AsExpected", "Normal AsExpected Because", fine, 0)
+}
+
+// What an earlier process showed is where the next one begins.
+func TestRestartIsNoTransition(t *testing.T) {
+	target := sample()
+	target.Object["status"] = map[string]any{"conditions": []any{
+		map[string]any{"type": "OtherPatchInForce", "status": "True", "reason": "AsExpected"},
+		map[string]any{"type": "SamplePatchInForce", "status": "False", "reason": "Reverted"},
+	}}
+	s := newStory(t)
+	s.report(target, patch.Reverted, "Reverted", "", fine, 2*time.Minute)
+	s.report(target, patch.InForce, "AsExpected", "Normal AsExpected Because", fine, 0)
+}
+
+// Only a failure that lasts degrades: two minutes, as OpenShift's own operators have it.
+func TestDegradedOnceItLasts(t *testing.T) {
+	s := newStory(t)
+	s.report(sample(), patch.Failed, "ApplyFailed", "Warning ApplyFailed Because", fine, 2*time.Minute)
+	s.later(90 * time.Second)
+	// Another failure is still a failure.
+	s.report(sample(), patch.Reverted, "Reverted", "Warning Reverted Because", fine, 30*time.Second)
+	s.later(30 * time.Second)
+	s.report(sample(), patch.Reverted, "Reverted", "", "True Reverted", 0)
+	s.later(time.Hour)
+	s.report(sample(), patch.Reverted, "Reverted", "", "True Reverted", 0)
+	s.report(sample(), patch.Blocked, "FieldOwnedByOther", "Warning FieldOwnedByOther Because", fine, 0)
+	// Counted from the beginning again.
+	s.report(sample(), patch.Failed, "ApplyFailed", "Warning ApplyFailed Because", fine, 2*time.Minute)
+	s.reporter.Inertia = time.Second
+	s.later(time.Second)
+	s.report(sample(), patch.Failed, "ApplyFailed", "", "True ApplyFailed", 0)
+}
+
+func TestReportAgainAtTheEarlierTime(t *testing.T) {
+	s := newStory(t)
+	s.sink.again = time.Minute
+	s.report(sample(), patch.InForce, "AsExpected", "Normal AsExpected Because", fine, time.Minute)
+	s.report(sample(), patch.Failed, "Invalid", "Warning Invalid Because", fine, time.Minute)
+	s.sink.again = 10 * time.Minute
+	s.report(sample(), patch.Failed, "Invalid", "", fine, 2*time.Minute)
+	s.sink.err = errors.New("refused")
+	s.report(sample(), patch.Failed, "Invalid", "", fine, 2*time.Minute)
+}
+
+func TestMetricsAndSilence(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	m, err := metrics.New(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// No events, no metrics and nowhere to show conditions are all allowed.
+	reporter := &status.Reporter{Module: "sample", Prefix: "Sample", Object: "sample/one", Sink: status.None{}}
+	report := func(state patch.State, reason string) {
+		t.Helper()
+		if again, err := reporter.Report(t.Context(), sample(), patch.Result{State: state, Reason: reason}); err != nil || again != 0 {
+			t.Fatal(again, err)
+		}
+	}
+	report(patch.Blocked, "FieldOwnedByOther")
+	reporter.Metrics = m
+	report(patch.Blocked, "FieldOwnedByOther")
+	compare(t, registry, `sno_blocked{module="sample",reason="FieldOwnedByOther"} 1`, `sno_patch_in_force{module="sample",object="sample/one"} 0`)
+	report(patch.InForce, "AsExpected")
+	compare(t, registry, `sno_patch_in_force{module="sample",object="sample/one"} 1`)
+}
+
+// compare fails unless the registry holds exactly these samples of the two gauges.
+func compare(t *testing.T, registry *prometheus.Registry, samples ...string) {
+	t.Helper()
+	var text strings.Builder
+	for _, sample := range samples {
+		name, _, _ := strings.Cut(sample, "{")
+		help := map[string]string{
+			metrics.PatchInForce: "1 when the module's patch is on the object, 0 when it is not.",
+			metrics.Blocked:      "1 for the reason that keeps a patch of the module from being in force.",
+		}[name]
+		text.WriteString("# HELP " + name + " " + help + "\n# TYPE " + name + " gauge\n" + sample + "\n")
+	}
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(text.String()), metrics.PatchInForce, metrics.Blocked); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,148 @@
+package workload_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/solonode/sno/patch/workload"
+	"github.com/solonode/sno/topology"
+)
+
+func TestPlace(t *testing.T) {
+	const master, controlPlane, worker = "node-role.kubernetes.io/master", "node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/worker"
+	own := corev1.Toleration{Key: "disk", Operator: corev1.TolerationOpExists}
+	onMaster := corev1.Toleration{Key: master, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}
+	onControlPlane := corev1.Toleration{Key: controlPlane, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}
+	for _, test := range []struct {
+		name      string
+		pod, want corev1.PodSpec
+		pool      topology.Pool
+	}{
+		{
+			"nothing there", corev1.PodSpec{},
+			corev1.PodSpec{NodeSelector: map[string]string{master: ""}, Tolerations: []corev1.Toleration{onMaster, onControlPlane}},
+			topology.ControlPlanePool,
+		},
+		{
+			"from workers to the control plane",
+			corev1.PodSpec{NodeSelector: map[string]string{worker: "", "disk": "fast"}, Tolerations: []corev1.Toleration{own}},
+			corev1.PodSpec{NodeSelector: map[string]string{master: "", "disk": "fast"}, Tolerations: []corev1.Toleration{own, onMaster, onControlPlane}},
+			topology.ControlPlanePool,
+		},
+		{
+			"already there, in an order of its own",
+			corev1.PodSpec{NodeSelector: map[string]string{master: ""}, Tolerations: []corev1.Toleration{onControlPlane, own, onMaster}},
+			corev1.PodSpec{NodeSelector: map[string]string{master: ""}, Tolerations: []corev1.Toleration{onControlPlane, own, onMaster}},
+			topology.ControlPlanePool,
+		},
+		{
+			"back to the workers",
+			corev1.PodSpec{NodeSelector: map[string]string{master: "", controlPlane: ""}, Tolerations: []corev1.Toleration{onMaster, own, onControlPlane}},
+			corev1.PodSpec{NodeSelector: map[string]string{worker: ""}, Tolerations: []corev1.Toleration{own}},
+			topology.WorkerPool,
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			for _, pass := range []string{"once", "twice"} {
+				workload.Place(&test.pod, test.pool)
+				if diff := cmp.Diff(test.want, test.pod); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", pass, diff)
+				}
+			}
+		})
+	}
+	present := []corev1.Toleration{onMaster, own, onControlPlane}
+	workload.Tolerate(present, topology.WorkerPool)
+	if diff := cmp.Diff([]corev1.Toleration{onMaster, own, onControlPlane}, present); diff != "" {
+		t.Errorf("Tolerate changed its argument (-want +got):\n%s", diff)
+	}
+}
+
+func TestSeparate(t *testing.T) {
+	term := func(labels map[string]string) corev1.PodAffinityTerm {
+		return corev1.PodAffinityTerm{LabelSelector: &metav1.LabelSelector{MatchLabels: labels}, TopologyKey: corev1.LabelHostname}
+	}
+	selector := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: metav1.LabelSelectorOpIn, Values: []string{"console"}}}}
+	stock, others := term(map[string]string{"component": "ui"}), term(map[string]string{"app": "noisy"})
+	nodes := &corev1.NodeAffinity{}
+	deployment := func() *appsv1.Deployment {
+		return &appsv1.Deployment{Spec: appsv1.DeploymentSpec{
+			Selector: selector,
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "console", "component": "ui"}},
+				Spec: corev1.PodSpec{Affinity: &corev1.Affinity{NodeAffinity: nodes, PodAntiAffinity: &corev1.PodAntiAffinity{
+					RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{stock, others},
+					PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{
+						{Weight: 1, PodAffinityTerm: stock}, {Weight: 2, PodAffinityTerm: others},
+					},
+				}}},
+			},
+		}}
+	}
+	apart := corev1.PodAffinityTerm{LabelSelector: selector, TopologyKey: corev1.LabelHostname}
+	perRevision := apart
+	perRevision.MatchLabelKeys = []string{"pod-template-hash"}
+	for _, test := range []struct {
+		name       string
+		separation workload.Separation
+		want       []corev1.PodAffinityTerm
+	}{
+		{"together", workload.Together, []corev1.PodAffinityTerm{others}},
+		{"per revision", workload.PerRevision, []corev1.PodAffinityTerm{others, perRevision}},
+		{"always", workload.Always, []corev1.PodAffinityTerm{others, apart}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			want := &corev1.Affinity{NodeAffinity: nodes, PodAntiAffinity: &corev1.PodAntiAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution:  test.want,
+				PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 2, PodAffinityTerm: others}},
+			}}
+			d := deployment()
+			for _, pass := range []string{"once", "twice"} {
+				workload.Separate(d, test.separation)
+				if diff := cmp.Diff(want, d.Spec.Template.Spec.Affinity); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", pass, diff)
+				}
+			}
+		})
+	}
+	bare := &appsv1.Deployment{}
+	workload.Separate(bare, workload.Always)
+	if bare.Spec.Template.Spec.Affinity != nil {
+		t.Errorf("without a selector there is nothing to select by, got %v", bare.Spec.Template.Spec.Affinity)
+	}
+	last := deployment()
+	last.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{stock},
+	}}
+	workload.Separate(last, workload.Together)
+	if last.Spec.Template.Spec.Affinity != nil {
+		t.Errorf("an empty affinity should be none, got %v", last.Spec.Template.Spec.Affinity)
+	}
+}
+
+func TestRolledOut(t *testing.T) {
+	done := appsv1.DeploymentStatus{ObservedGeneration: 3, UpdatedReplicas: 2, Replicas: 2, AvailableReplicas: 2}
+	for _, test := range []struct {
+		name   string
+		change func(*appsv1.Deployment)
+		want   bool
+	}{
+		{"done", func(*appsv1.Deployment) {}, true},
+		{"not seen yet", func(d *appsv1.Deployment) { d.Generation = 4 }, false},
+		{"an old pod is left", func(d *appsv1.Deployment) { d.Status.Replicas = 3 }, false},
+		{"not all are new", func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 1 }, false},
+		{"not all are available", func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 1 }, false},
+		{"one by default", func(d *appsv1.Deployment) { d.Spec.Replicas = nil }, false},
+	} {
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Generation: 3}, Spec: appsv1.DeploymentSpec{Replicas: ptr.To(int32(2))}, Status: *done.DeepCopy()}
+		test.change(d)
+		if got := workload.RolledOut(d); got != test.want {
+			t.Errorf("%s: %v, want %v", test.name, got, test.want)
+		}
+	}
+}

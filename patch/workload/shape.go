@@ -1,0 +1,80 @@
+package workload
+
+import (
+	"maps"
+
+	configv1 "github.com/openshift/api/config/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/solonode/sno/topology"
+)
+
+// Tolerations are the tolerations of a placement, nil when it needs none.
+func Tolerations(placement topology.Placement) []corev1.Toleration {
+	var tolerations []corev1.Toleration
+	for _, t := range placement.Tolerations() {
+		tolerations = append(tolerations, corev1.Toleration{
+			Key: t.Key, Operator: corev1.TolerationOperator(t.Operator), Effect: corev1.TaintEffect(t.Effect),
+		})
+	}
+	return tolerations
+}
+
+// RollingUpdate is a Deployment strategy with both numbers set. Numbers left to the API server's defaults come back on every
+// read and make a comparing operator update for ever (OCPBUGS-38871).
+func RollingUpdate(rollout topology.Rollout) appsv1.DeploymentStrategy {
+	return appsv1.DeploymentStrategy{
+		Type:          appsv1.RollingUpdateDeploymentStrategyType,
+		RollingUpdate: &appsv1.RollingUpdateDeployment{MaxUnavailable: &rollout.MaxUnavailable, MaxSurge: &rollout.MaxSurge},
+	}
+}
+
+// SpreadOverNodes keeps pods with these labels on different nodes, revision by revision: a pod of the new ReplicaSet may
+// start on a node that still runs one of the old, so a rollout needs no free node, also where one of the replicas is Pending
+// because there is no second node. Where the API server is too old for matchLabelKeys it drops the field, and the term
+// separates all pods; topology.RolloutStrategy finishes under that as well.
+func SpreadOverNodes(labels map[string]string) *corev1.Affinity {
+	return spread(&metav1.LabelSelector{MatchLabels: maps.Clone(labels)})
+}
+
+func spread(selector *metav1.LabelSelector) *corev1.Affinity {
+	return &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+			LabelSelector:  selector,
+			MatchLabelKeys: []string{appsv1.DefaultDeploymentUniqueLabelKey},
+			TopologyKey:    corev1.LabelHostname,
+		}},
+	}}
+}
+
+// onePerNode keeps the selected pods on different nodes whatever their revision: for a pod that is the only writer of
+// something on its node, such as an audit log. The rollout must then free a node before it fills it, which is what
+// topology.RolloutStrategy does for exclusive pods.
+func onePerNode(selector *metav1.LabelSelector) *corev1.Affinity {
+	affinity := spread(selector)
+	affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].MatchLabelKeys = nil
+	return affinity
+}
+
+// DisruptionBudget is the budget for pods with these labels, or nil where the topology needs none and an existing one should be
+// deleted. Pods that are not ready may always be evicted: they serve nobody, and protecting them only blocks the drain that
+// would help.
+func DisruptionBudget(namespace, name string, mode configv1.TopologyMode, labels map[string]string) *policyv1.PodDisruptionBudget {
+	maxUnavailable, needed := topology.DisruptionBudget(mode)
+	if !needed {
+		return nil
+	}
+	return &policyv1.PodDisruptionBudget{
+		TypeMeta:   metav1.TypeMeta{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "PodDisruptionBudget"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MaxUnavailable:             &maxUnavailable,
+			Selector:                   &metav1.LabelSelector{MatchLabels: maps.Clone(labels)},
+			UnhealthyPodEvictionPolicy: ptr.To(policyv1.AlwaysAllow),
+		},
+	}
+}
