@@ -1,0 +1,125 @@
+package ingress_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/solonode/sno/ingress"
+	"github.com/solonode/sno/topology"
+)
+
+// The five modes, and what else a field can say.
+const (
+	sr       = configv1.SingleReplicaTopologyMode
+	ha       = configv1.HighlyAvailableTopologyMode
+	arbiter  = configv1.HighlyAvailableArbiterMode
+	dual     = configv1.DualReplicaTopologyMode
+	external = configv1.ExternalTopologyMode
+	empty    = configv1.TopologyMode("")
+	unknown  = configv1.TopologyMode("Quantum")
+)
+
+var allModes = []configv1.TopologyMode{ha, arbiter, sr, dual, external, empty, unknown}
+
+func clusterOf(controlPlane, infrastructure configv1.TopologyMode) topology.Cluster {
+	return topology.Cluster{
+		ControlPlane: topology.ReadingOf(controlPlane), Infrastructure: topology.ReadingOf(infrastructure), Platform: configv1.NonePlatformType,
+	}
+}
+
+// What the patch writes, by hand and not by the code under test.
+const (
+	placementJSON = `{"nodeSelector":{"matchLabels":{"node-role.kubernetes.io/master":""}},"tolerations":[` +
+		`{"key":"node-role.kubernetes.io/master","operator":"Exists","effect":"NoSchedule"},` +
+		`{"key":"node-role.kubernetes.io/control-plane","operator":"Exists","effect":"NoSchedule"}]}`
+	headJSON     = `{"kind":"IngressController","apiVersion":"operator.openshift.io/v1","metadata":{"name":"default","namespace":"openshift-ingress-operator"},"spec":`
+	onePinned    = headJSON + `{"replicas":1,"nodePlacement":` + placementJSON + `}}`
+	twoPinned    = headJSON + `{"replicas":2,"nodePlacement":` + placementJSON + `}}`
+	onlyPlaced   = headJSON + `{"nodePlacement":` + placementJSON + `}}`
+	replicasJSON = `{"f:spec":{"f:replicas":{}}}`
+	placedJSON   = `{"f:spec":{"f:nodePlacement":{"f:nodeSelector":{},"f:tolerations":{}}}}`
+	bothJSON     = `{"f:spec":{"f:replicas":{},"f:nodePlacement":{"f:nodeSelector":{},"f:tolerations":{}}}}`
+)
+
+// pinned is what the patch leaves in an IngressController.
+func pinned(t testing.TB) *operatorv1.NodePlacement {
+	t.Helper()
+	placement := &operatorv1.NodePlacement{}
+	if err := json.Unmarshal([]byte(placementJSON), placement); err != nil {
+		t.Fatal(err)
+	}
+	return placement
+}
+
+// moved is where a person put the router.
+func moved() *operatorv1.NodePlacement {
+	return &operatorv1.NodePlacement{NodeSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"node-role.kubernetes.io/infra": ""}}}
+}
+
+// liveIC is the default IngressController as a cluster holds it. The ingress operator created it.
+func liveIC(change ...func(*operatorv1.IngressController)) *operatorv1.IngressController {
+	ic := &operatorv1.IngressController{ObjectMeta: metav1.ObjectMeta{
+		Namespace: ingress.IngressControllerNamespace, Name: ingress.IngressControllerName, UID: "one", ResourceVersion: "1",
+		ManagedFields: []metav1.ManagedFieldsEntry{entry("cluster-ingress-operator", metav1.ManagedFieldsOperationUpdate, `{"f:spec":{}}`)},
+	}}
+	for _, f := range change {
+		f(ic)
+	}
+	return ic
+}
+
+func entry(manager string, operation metav1.ManagedFieldsOperationType, fields string) metav1.ManagedFieldsEntry {
+	return metav1.ManagedFieldsEntry{
+		Manager: manager, Operation: operation, APIVersion: "operator.openshift.io/v1", FieldsType: "FieldsV1",
+		FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)},
+	}
+}
+
+func ownedBy(manager, fields string) func(*operatorv1.IngressController) {
+	return func(ic *operatorv1.IngressController) {
+		operation := metav1.ManagedFieldsOperationUpdate
+		if manager == ingress.FieldOwner {
+			operation = metav1.ManagedFieldsOperationApply
+		}
+		ic.ManagedFields = append(ic.ManagedFields, entry(manager, operation, fields))
+	}
+}
+
+func replicas(n int32) func(*operatorv1.IngressController) {
+	return func(ic *operatorv1.IngressController) { ic.Spec.Replicas = ptr.To(n) }
+}
+
+func placed(p *operatorv1.NodePlacement) func(*operatorv1.IngressController) {
+	return func(ic *operatorv1.IngressController) { ic.Spec.NodePlacement = p }
+}
+
+func annotated(key, value string) func(*operatorv1.IngressController) {
+	return func(ic *operatorv1.IngressController) { ic.Annotations = map[string]string{key: value} }
+}
+
+// inputs are those of a cluster with the topologies, in which the ingress operator has just made the IngressController.
+func inputs(controlPlane, infrastructure configv1.TopologyMode, change ...func(*operatorv1.IngressController)) ingress.Inputs {
+	cluster := clusterOf(controlPlane, infrastructure)
+	return ingress.Inputs{Cluster: &cluster, IngressController: liveIC(change...)}
+}
+
+func withDefaultPlacement(in ingress.Inputs, placement configv1.DefaultPlacement) ingress.Inputs {
+	in.Ingress = &configv1.Ingress{ObjectMeta: metav1.ObjectMeta{Name: ingress.ConfigName}}
+	in.Ingress.Status.DefaultPlacement = placement
+	return in
+}
+
+// text is the canonical text of anything, so that "the same bytes" can be said.
+func text(t testing.TB, v any) string {
+	t.Helper()
+	encoded, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(encoded)
+}

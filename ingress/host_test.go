@@ -1,0 +1,385 @@
+package ingress_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/solonode/sno/ingress"
+	"github.com/solonode/sno/topology"
+)
+
+func TestDefaultIngressController(t *testing.T) {
+	eachPool(func(controlPlane, infrastructure configv1.TopologyMode, def configv1.DefaultPlacement, source ingress.PlacementSource, pool topology.Pool, _ bool) {
+		want := &operatorv1.IngressController{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "operator.openshift.io/v1", Kind: "IngressController"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-ingress-operator", Name: "default"},
+		}
+		if pool == topology.ControlPlanePool {
+			want.Spec.NodePlacement = pinned(t)
+		}
+		if controlPlane == external {
+			want = nil
+		}
+		if diff := cmp.Diff(want, ingress.DefaultIngressController(clusterOf(controlPlane, infrastructure), def, source)); diff != "" {
+			t.Errorf("control plane %q, infrastructure %q, default placement %q, --placement=%q (-want +got):\n%s", controlPlane, infrastructure, def, source, diff)
+		}
+	})
+}
+
+// hostOf is an ingress operator on a cluster without a load balancer, about to shape a router.
+func hostOf(controlPlane, infrastructure configv1.TopologyMode, change ...func(*operatorv1.IngressController)) ingress.Host {
+	return ingress.Host{Cluster: clusterOf(controlPlane, infrastructure), IngressController: liveIC(change...)}
+}
+
+func selecting(labels map[string]string) func(*operatorv1.IngressController) {
+	return placed(&operatorv1.NodePlacement{NodeSelector: &metav1.LabelSelector{MatchLabels: labels}})
+}
+
+func TestHostPool(t *testing.T) {
+	master := map[string]string{"node-role.kubernetes.io/master": ""}
+	for name, test := range map[string]struct {
+		def    configv1.DefaultPlacement
+		change func(*operatorv1.IngressController)
+		want   topology.Pool
+	}{
+		"nothing said":                           {"", replicas(1), topology.WorkerPool},
+		"default placement workers":              {configv1.DefaultPlacementWorkers, replicas(1), topology.WorkerPool},
+		"default placement control plane":        {configv1.DefaultPlacementControlPlane, replicas(1), topology.ControlPlanePool},
+		"unknown default placement":              {"Elsewhere", replicas(1), topology.WorkerPool},
+		"selects masters":                        {"", selecting(master), topology.ControlPlanePool},
+		"selects the control plane by new label": {"", selecting(map[string]string{"node-role.kubernetes.io/control-plane": ""}), topology.ControlPlanePool},
+		"selects infra nodes":                    {configv1.DefaultPlacementControlPlane, placed(moved()), topology.WorkerPool},
+		"selects every node":                     {configv1.DefaultPlacementControlPlane, selecting(nil), topology.WorkerPool},
+		"only tolerates": {configv1.DefaultPlacementControlPlane,
+			placed(&operatorv1.NodePlacement{Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}}), topology.ControlPlanePool},
+	} {
+		for _, controlPlane := range allModes {
+			want := test.want
+			if controlPlane == external {
+				want = topology.WorkerPool
+			}
+			host := hostOf(controlPlane, sr, test.change)
+			host.DefaultPlacement = test.def
+			if got := host.Pool(); got != want {
+				t.Errorf("%s, control plane %q: %s, want %s", name, controlPlane, got, want)
+			}
+		}
+	}
+}
+
+func TestEffectiveReplicas(t *testing.T) {
+	one := func(mode configv1.TopologyMode) int32 {
+		if mode == sr {
+			return 1
+		}
+		return 2
+	}
+	for _, controlPlane := range allModes {
+		for _, infrastructure := range allModes {
+			for _, n := range []int32{0, 1, 2, 7} {
+				if got := ingress.EffectiveReplicas(hostOf(controlPlane, infrastructure, replicas(n))); got != n {
+					t.Errorf("%q, %q: spec.replicas %d became %d", controlPlane, infrastructure, n, got)
+				}
+			}
+			if got := ingress.EffectiveReplicas(hostOf(controlPlane, infrastructure)); got != one(infrastructure) {
+				t.Errorf("%q, %q, on workers: %d, want %d", controlPlane, infrastructure, got, one(infrastructure))
+			}
+			want := one(controlPlane)
+			if controlPlane == external {
+				want = one(infrastructure)
+			}
+			if got := ingress.EffectiveReplicas(hostOf(controlPlane, infrastructure, placed(pinned(t)))); got != want {
+				t.Errorf("%q, %q, pinned: %d, want %d", controlPlane, infrastructure, got, want)
+			}
+		}
+	}
+}
+
+var routerLabels = map[string]string{"ingresscontroller.operator.openshift.io/deployment-ingresscontroller": "default"}
+
+// manifest is a router Deployment before it is shaped, as an operator reads it from its manifest.
+func manifest(change ...func(*appsv1.Deployment)) *appsv1.Deployment {
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: ingress.RouterNamespace, Name: ingress.RouterName}}
+	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{}}
+	d.Spec.Template.Labels = map[string]string{}
+	for k, v := range routerLabels {
+		d.Spec.Selector.MatchLabels[k], d.Spec.Template.Labels[k] = v, v
+	}
+	d.Spec.Template.Spec = corev1.PodSpec{
+		Containers:  []corev1.Container{{Name: "router", Image: "router"}},
+		Tolerations: []corev1.Toleration{{Key: "kubernetes.io/e2e-evict-taint-key", Operator: corev1.TolerationOpExists}},
+	}
+	for _, f := range change {
+		f(d)
+	}
+	return d
+}
+
+func publishing(strategy operatorv1.EndpointPublishingStrategyType) func(*operatorv1.IngressController) {
+	return func(ic *operatorv1.IngressController) {
+		ic.Status.EndpointPublishingStrategy = &operatorv1.EndpointPublishingStrategy{Type: strategy}
+	}
+}
+
+// Replicas, rolling update and anti-affinity belong together: each row can finish a rollout on the nodes that its topology has.
+func TestShapeRouterRollout(t *testing.T) {
+	type shape struct {
+		Replicas              int32
+		MaxUnavailable, Surge int
+		Separate              bool
+	}
+	for name, test := range map[string]struct {
+		controlPlane, infrastructure configv1.TopologyMode
+		change                       []func(*operatorv1.IngressController)
+		ports, shared                shape // with host ports, and without
+	}{
+		"one on the control plane":        {sr, sr, change(placed(pinned(t))), shape{1, 1, 0, false}, shape{1, 0, 1, false}},
+		"one on the control plane of two": {dual, sr, change(placed(pinned(t)), replicas(1)), shape{1, 1, 0, false}, shape{1, 0, 1, false}},
+		"two on one control-plane node":   {sr, sr, change(placed(pinned(t)), replicas(2)), shape{2, 1, 0, false}, shape{2, 1, 1, false}},
+		"none on the control plane":       {sr, sr, change(placed(pinned(t)), replicas(0)), shape{0, 1, 0, false}, shape{0, 0, 1, false}},
+		"one on workers":                  {sr, sr, nil, shape{1, 1, 0, false}, shape{1, 0, 1, false}},
+		"two on workers":                  {sr, ha, nil, shape{2, 1, 0, false}, shape{2, 1, 1, true}},
+		"one of a person's on workers":    {ha, ha, change(replicas(1)), shape{1, 1, 0, false}, shape{1, 0, 1, false}},
+		"three on workers":                {ha, ha, change(replicas(3)), shape{3, 1, 0, false}, shape{3, 1, 1, true}},
+		"none on workers":                 {ha, ha, change(replicas(0)), shape{0, 1, 0, false}, shape{0, 0, 1, false}},
+		"two on two control-plane nodes":  {dual, ha, change(placed(pinned(t))), shape{2, 1, 0, false}, shape{2, 1, 1, true}},
+		"arbiter":                         {arbiter, ha, change(placed(pinned(t))), shape{2, 1, 0, false}, shape{2, 1, 1, true}},
+		"external control plane":          {external, ha, nil, shape{2, 1, 0, false}, shape{2, 1, 1, true}},
+		"external, one infra node":        {external, sr, nil, shape{1, 1, 0, false}, shape{1, 0, 1, false}},
+		"empty":                           {empty, empty, nil, shape{2, 1, 0, false}, shape{2, 1, 1, true}},
+		"unknown":                         {unknown, unknown, nil, shape{2, 1, 0, false}, shape{2, 1, 1, true}},
+	} {
+		for strategy, want := range map[operatorv1.EndpointPublishingStrategyType]shape{
+			operatorv1.HostNetworkStrategyType:         test.ports,
+			operatorv1.LoadBalancerServiceStrategyType: test.shared,
+			operatorv1.NodePortServiceStrategyType:     test.shared,
+			operatorv1.PrivateStrategyType:             test.shared,
+		} {
+			t.Run(name+"/"+string(strategy), func(t *testing.T) {
+				host := hostOf(test.controlPlane, test.infrastructure, append(test.change, publishing(strategy))...)
+				shaped := ingress.ShapeRouter(manifest(), host)
+				if shaped.Spec.Strategy.Type != appsv1.RollingUpdateDeploymentStrategyType {
+					t.Fatalf("strategy is %q", shaped.Spec.Strategy.Type)
+				}
+				update := shaped.Spec.Strategy.RollingUpdate
+				got := shape{*shaped.Spec.Replicas, update.MaxUnavailable.IntValue(), update.MaxSurge.IntValue(), false}
+				if affinity := shaped.Spec.Template.Spec.Affinity; affinity != nil {
+					got.Separate = true
+					wantAffinity := &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+						RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+							LabelSelector:  &metav1.LabelSelector{MatchLabels: routerLabels},
+							MatchLabelKeys: []string{"pod-template-hash"}, TopologyKey: "kubernetes.io/hostname",
+						}},
+					}}
+					if diff := cmp.Diff(wantAffinity, affinity); diff != "" {
+						t.Errorf("affinity (-want +got):\n%s", diff)
+					}
+				}
+				if got != want {
+					t.Errorf("%+v, want %+v", got, want)
+				}
+			})
+		}
+	}
+}
+
+func change(f ...func(*operatorv1.IngressController)) []func(*operatorv1.IngressController) { return f }
+
+// Before the operator has written the effective strategy, the wanted one counts, and without one the platform decides.
+func TestShapeRouterHostNetwork(t *testing.T) {
+	asked := func(strategy operatorv1.EndpointPublishingStrategyType) func(*operatorv1.IngressController) {
+		return func(ic *operatorv1.IngressController) {
+			ic.Spec.EndpointPublishingStrategy = &operatorv1.EndpointPublishingStrategy{Type: strategy}
+		}
+	}
+	for name, test := range map[string]struct {
+		platform configv1.PlatformType
+		change   []func(*operatorv1.IngressController)
+		ports    bool
+	}{
+		"platform None":                   {configv1.NonePlatformType, nil, true},
+		"platform AWS":                    {configv1.AWSPlatformType, nil, false},
+		"platform bare metal":             {configv1.BareMetalPlatformType, nil, true},
+		"no platform":                     {"", nil, true},
+		"asked for host network on AWS":   {configv1.AWSPlatformType, change(asked(operatorv1.HostNetworkStrategyType)), true},
+		"asked for private on None":       {configv1.NonePlatformType, change(asked(operatorv1.PrivateStrategyType)), false},
+		"in effect is not what was asked": {configv1.NonePlatformType, change(asked(operatorv1.PrivateStrategyType), publishing(operatorv1.HostNetworkStrategyType)), true},
+	} {
+		host := hostOf(sr, sr, append(test.change, placed(pinned(t)))...)
+		host.Cluster.Platform = test.platform
+		update := ingress.ShapeRouter(manifest(), host).Spec.Strategy.RollingUpdate
+		// The only pod that can take the ports must go before its successor comes.
+		if ports := update.MaxSurge.IntValue() == 0 && update.MaxUnavailable.IntValue() == 1; ports != test.ports {
+			t.Errorf("%s: shaped for host ports %v, want %v", name, ports, test.ports)
+		}
+	}
+}
+
+func TestShapeRouterPlacement(t *testing.T) {
+	own := corev1.Toleration{Key: "kubernetes.io/e2e-evict-taint-key", Operator: corev1.TolerationOpExists}
+	custom := corev1.Toleration{Key: "node-role.kubernetes.io/infra", Operator: corev1.TolerationOpExists, TolerationSeconds: ptr.To[int64](5)}
+	master := corev1.Toleration{Key: "node-role.kubernetes.io/master", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}
+	controlPlane := corev1.Toleration{Key: "node-role.kubernetes.io/control-plane", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}
+	for name, test := range map[string]struct {
+		controlPlane configv1.TopologyMode
+		def          configv1.DefaultPlacement
+		placement    *operatorv1.NodePlacement
+		selector     map[string]string
+		tolerations  []corev1.Toleration
+	}{
+		"nothing said": {sr, "", nil, map[string]string{"node-role.kubernetes.io/worker": "", "kubernetes.io/os": "linux"}, []corev1.Toleration{own}},
+		"default placement": {sr, configv1.DefaultPlacementControlPlane, nil,
+			map[string]string{"node-role.kubernetes.io/master": "", "kubernetes.io/os": "linux"}, []corev1.Toleration{own, master, controlPlane}},
+		"default placement, no control plane": {external, configv1.DefaultPlacementControlPlane, nil,
+			map[string]string{"node-role.kubernetes.io/worker": "", "kubernetes.io/os": "linux"}, []corev1.Toleration{own}},
+		"pinned by this module": {sr, "", pinned(t),
+			map[string]string{"node-role.kubernetes.io/master": ""}, []corev1.Toleration{master, controlPlane}},
+		"pinned by somebody who forgot the tolerations": {sr, "",
+			&operatorv1.NodePlacement{NodeSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"node-role.kubernetes.io/control-plane": ""}}},
+			map[string]string{"node-role.kubernetes.io/control-plane": ""}, []corev1.Toleration{own, master, controlPlane}},
+		"custom tolerations are kept": {sr, configv1.DefaultPlacementControlPlane,
+			&operatorv1.NodePlacement{Tolerations: []corev1.Toleration{custom}},
+			map[string]string{"node-role.kubernetes.io/master": "", "kubernetes.io/os": "linux"}, []corev1.Toleration{custom}},
+		"moved": {sr, configv1.DefaultPlacementControlPlane, moved(),
+			map[string]string{"node-role.kubernetes.io/infra": ""}, []corev1.Toleration{own}},
+		"every node": {sr, configv1.DefaultPlacementControlPlane, &operatorv1.NodePlacement{NodeSelector: &metav1.LabelSelector{}},
+			map[string]string{}, []corev1.Toleration{own}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			host := hostOf(test.controlPlane, sr, placed(test.placement))
+			host.DefaultPlacement = test.def
+			for from, router := range map[string]*appsv1.Deployment{
+				"a manifest": manifest(),
+				// What an earlier topology asked for must not stay.
+				"a pinned router": manifest(func(d *appsv1.Deployment) {
+					d.Spec.Template.Spec.NodeSelector = map[string]string{"node-role.kubernetes.io/master": ""}
+					d.Spec.Template.Spec.Tolerations = append(d.Spec.Template.Spec.Tolerations, master, controlPlane)
+				}),
+			} {
+				pod := ingress.ShapeRouter(router, host).Spec.Template.Spec
+				if diff := cmp.Diff(test.selector, pod.NodeSelector); diff != "" {
+					t.Errorf("from %s, node selector (-want +got):\n%s", from, diff)
+				}
+				if diff := cmp.Diff(test.tolerations, pod.Tolerations); diff != "" {
+					t.Errorf("from %s, tolerations (-want +got):\n%s", from, diff)
+				}
+			}
+		})
+	}
+}
+
+// Of an operator's own affinity only the pod anti-affinity follows the topology.
+func TestShapeRouterKeepsOtherAffinity(t *testing.T) {
+	remote := &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "node.openshift.io/remote-worker", Operator: corev1.NodeSelectorOpNotIn, Values: []string{""}}},
+	}}}}
+	near := &corev1.PodAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 100}}}
+	router := manifest(func(d *appsv1.Deployment) {
+		d.Spec.Template.Spec.Affinity = &corev1.Affinity{NodeAffinity: remote, PodAffinity: near, PodAntiAffinity: &corev1.PodAntiAffinity{}}
+	})
+	want := &corev1.Affinity{NodeAffinity: remote, PodAffinity: near}
+	if diff := cmp.Diff(want, ingress.ShapeRouter(router, hostOf(sr, sr)).Spec.Template.Spec.Affinity); diff != "" {
+		t.Errorf("affinity (-want +got):\n%s", diff)
+	}
+	// Nothing to select by, nothing to keep apart.
+	unselected := manifest(func(d *appsv1.Deployment) { d.Spec.Selector = nil })
+	if got := ingress.ShapeRouter(unselected, hostOf(ha, ha, publishing(operatorv1.PrivateStrategyType))).Spec.Template.Spec.Affinity; got != nil {
+		t.Errorf("affinity without labels to select by: %v", got)
+	}
+}
+
+func TestShapeRouterIsPure(t *testing.T) {
+	for name, host := range map[string]func() ingress.Host{
+		"pinned":  func() ingress.Host { return hostOf(sr, sr, placed(pinned(t))) },
+		"workers": func() ingress.Host { return hostOf(ha, ha, publishing(operatorv1.PrivateStrategyType)) },
+		"tolerating": func() ingress.Host {
+			return hostOf(sr, sr, placed(&operatorv1.NodePlacement{Tolerations: []corev1.Toleration{{Key: "a", TolerationSeconds: ptr.To[int64](1)}}}))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, router := host(), manifest()
+			first := ingress.ShapeRouter(router, h)
+			want := text(t, first)
+			if diff := cmp.Diff(manifest(), router); diff != "" {
+				t.Errorf("the Deployment was changed (-before +after):\n%s", diff)
+			}
+			if got := text(t, ingress.ShapeRouter(first, h)); got != want {
+				t.Errorf("shaping a shaped router changes it:\n%s\n%s", want, got)
+			}
+			pod := &first.Spec.Template.Spec
+			pod.NodeSelector["added"], pod.Tolerations[0].Key = "x", "changed"
+			if pod.Tolerations[0].TolerationSeconds != nil {
+				*pod.Tolerations[0].TolerationSeconds = 99
+			}
+			if pod.Affinity != nil {
+				pod.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].LabelSelector.MatchLabels["added"] = "x"
+			}
+			*first.Spec.Replicas = 9
+			if diff := cmp.Diff(host(), h); diff != "" {
+				t.Errorf("changing the result changed the host (-before +after):\n%s", diff)
+			}
+			if got := text(t, ingress.ShapeRouter(router, h)); got != want {
+				t.Errorf("changing one result changed another:\n%s\n%s", want, got)
+			}
+		})
+	}
+}
+
+func TestRouterPodDisruptionBudget(t *testing.T) {
+	one, quarter := intstr.FromInt32(1), intstr.FromString("25%")
+	for name, test := range map[string]struct {
+		host ingress.Host
+		want *intstr.IntOrString
+	}{
+		"one by topology on the control plane":       {hostOf(sr, sr, placed(pinned(t))), nil},
+		"one by topology on the workers":             {hostOf(sr, sr), nil},
+		"one by a person":                            {hostOf(ha, ha, replicas(1)), nil},
+		"none by a person":                           {hostOf(ha, ha, replicas(0)), nil},
+		"two by topology":                            {hostOf(ha, ha), &one},
+		"two on the control plane of two":            {hostOf(dual, ha, placed(pinned(t))), &one},
+		"two by a person":                            {hostOf(ha, ha, replicas(2)), &one},
+		"two by a person on workers of one":          {hostOf(sr, sr, replicas(2)), &one},
+		"two by a person on the only control plane":  {hostOf(sr, sr, replicas(2), placed(pinned(t))), nil},
+		"four by a person on the only control plane": {hostOf(sr, ha, replicas(4), placed(pinned(t))), nil},
+		"three":     {hostOf(ha, ha, replicas(3)), &one},
+		"four":      {hostOf(ha, ha, replicas(4)), &quarter},
+		"external":  {hostOf(external, ha), &one},
+		"unknown":   {hostOf(unknown, unknown), &one},
+		"empty":     {hostOf(empty, empty), &one},
+		"ext. of 1": {hostOf(external, sr), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var want *policyv1.PodDisruptionBudget
+			if test.want != nil {
+				want = &policyv1.PodDisruptionBudget{
+					TypeMeta:   metav1.TypeMeta{APIVersion: "policy/v1", Kind: "PodDisruptionBudget"},
+					ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-ingress", Name: "router-default"},
+					Spec: policyv1.PodDisruptionBudgetSpec{
+						MaxUnavailable: test.want, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}},
+						UnhealthyPodEvictionPolicy: ptr.To(policyv1.AlwaysAllow),
+					},
+				}
+			}
+			labels := map[string]string{"a": "b"}
+			got := ingress.RouterPodDisruptionBudget(test.host, labels)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Fatalf("budget (-want +got):\n%s", diff)
+			}
+			if got != nil {
+				got.Spec.Selector.MatchLabels["c"] = "d"
+				if len(labels) != 1 {
+					t.Error("changing the budget changed the labels that were passed in")
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,81 @@
+package ingress
+
+import (
+	"errors"
+	"fmt"
+
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/solonode/sno/topology"
+)
+
+var (
+	// ErrPlacement is returned for a placement source that does not exist.
+	ErrPlacement = errors.New("unknown placement source")
+	// ErrInputs is returned for inputs that no cluster can have.
+	ErrInputs = errors.New("invalid inputs")
+)
+
+// PlacementSource says which of two signals decides where the router belongs when they disagree: the infrastructure topology,
+// as seed 003 has it, or status.defaultPlacement of ingresses.config.openshift.io/cluster, which shipped instead.
+type PlacementSource string
+
+const (
+	// PlacementFromTopology pins exactly when the infrastructure topology is SingleReplica.
+	PlacementFromTopology PlacementSource = "topology"
+	// PlacementFromDefaultPlacement pins exactly when defaultPlacement is ControlPlane; where an older release left it empty,
+	// it has no opinion and the topology decides.
+	PlacementFromDefaultPlacement PlacementSource = "defaultPlacement"
+)
+
+// ParsePlacementSource reads a flag's value; the empty string is PlacementFromTopology.
+func ParsePlacementSource(text string) (PlacementSource, error) {
+	switch source := PlacementSource(text); source {
+	case "":
+		return PlacementFromTopology, nil
+	case PlacementFromTopology, PlacementFromDefaultPlacement:
+		return source, nil
+	}
+	return "", fmt.Errorf("%w: %q; want %q or %q", ErrPlacement, text, PlacementFromTopology, PlacementFromDefaultPlacement)
+}
+
+// Inputs are the objects that the decision needs. They are only read.
+type Inputs struct {
+	// Cluster is what topology.FromInfrastructure or topology.FromUnstructured read; nil while no Infrastructure was read.
+	Cluster *topology.Cluster
+	// Ingress is ingresses.config.openshift.io/cluster; nil when there is none.
+	Ingress *configv1.Ingress
+	// IngressController is the live default IngressController, with its managedFields; nil when there is none.
+	IngressController *operatorv1.IngressController
+	// Router is the Deployment that the ingress operator made of it; nil when there is none.
+	Router *appsv1.Deployment
+	// Placement decides between disagreeing signals; empty is PlacementFromTopology.
+	Placement PlacementSource
+	// ForceConflicts takes contested fields from whoever owns them. Off unless a person asked for it.
+	ForceConflicts bool
+}
+
+// Validate reports inputs that are not what they should be: another object than the one that is patched, or an unknown
+// placement source.
+func (in Inputs) Validate() error {
+	if _, err := ParsePlacementSource(string(in.Placement)); err != nil {
+		return err
+	}
+	if ic := in.IngressController; ic != nil && (ic.Namespace != IngressControllerNamespace || ic.Name != IngressControllerName) {
+		return fmt.Errorf("%w: IngressController %s/%s is not the default one (%s/%s)", ErrInputs,
+			ic.Namespace, ic.Name, IngressControllerNamespace, IngressControllerName)
+	}
+	if in.Ingress != nil && in.Ingress.Name != ConfigName {
+		return fmt.Errorf("%w: Ingress %q is not the cluster's (%q)", ErrInputs, in.Ingress.Name, ConfigName)
+	}
+	return nil
+}
+
+func (in Inputs) defaultPlacement() configv1.DefaultPlacement {
+	if in.Ingress == nil {
+		return ""
+	}
+	return in.Ingress.Status.DefaultPlacement
+}

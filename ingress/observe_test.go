@@ -1,0 +1,96 @@
+package ingress_test
+
+import (
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/solonode/sno/ingress"
+	"github.com/solonode/sno/patch"
+)
+
+// runningRouter is a router that follows the patch and is rolled out.
+func runningRouter(t testing.TB, change ...func(*appsv1.Deployment)) *appsv1.Deployment {
+	router := &appsv1.Deployment{}
+	router.Namespace, router.Name, router.Generation = ingress.RouterNamespace, ingress.RouterName, 2
+	router.Spec.Replicas = ptr.To[int32](1)
+	router.Spec.Template.Spec.NodeSelector = map[string]string{"node-role.kubernetes.io/master": "", "kubernetes.io/os": "linux"}
+	router.Spec.Template.Spec.Tolerations = append([]corev1.Toleration{{Key: "extra", Operator: corev1.TolerationOpExists}}, pinned(t).Tolerations...)
+	router.Status = appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1}
+	for _, f := range change {
+		f(router)
+	}
+	return router
+}
+
+func TestObserve(t *testing.T) {
+	const (
+		patching = "The default IngressController is being patched"
+		making   = "The default IngressController is pinned; waiting for the ingress operator to make the router Deployment"
+		pinning  = "The default IngressController is pinned; waiting for the ingress operator to pin the router Deployment"
+		moving   = "The router is moving to the control plane; if it stays Pending, look at the events of its pods"
+		standing = "The router is pinned to the control plane"
+	)
+	onCluster := func(router *appsv1.Deployment, change ...func(*operatorv1.IngressController)) ingress.Inputs {
+		in := inputs(sr, sr, append([]func(*operatorv1.IngressController){placed(pinned(t))}, change...)...)
+		in.Router = router
+		return in
+	}
+	status := func(change func(*appsv1.DeploymentStatus)) *appsv1.Deployment {
+		return runningRouter(t, func(d *appsv1.Deployment) { change(&d.Status) })
+	}
+	pod := func(change func(*corev1.PodSpec)) *appsv1.Deployment {
+		return runningRouter(t, func(d *appsv1.Deployment) { change(&d.Spec.Template.Spec) })
+	}
+	unknownControlPlane := onCluster(runningRouter(t))
+	cluster := clusterOf(unknown, sr)
+	unknownControlPlane.Cluster = &cluster
+	noCluster := onCluster(runningRouter(t))
+	noCluster.Cluster = nil
+
+	for name, test := range map[string]struct {
+		in      ingress.Inputs
+		message string
+	}{
+		"no IngressController":   {ingress.Inputs{}, patching},
+		"not placed yet":         {onCluster(runningRouter(t), placed(nil)), patching},
+		"placed elsewhere":       {onCluster(runningRouter(t), placed(moved())), patching},
+		"no router":              {onCluster(nil), making},
+		"router without a place": {onCluster(pod(func(p *corev1.PodSpec) { p.NodeSelector = nil })), pinning},
+		"router on the workers": {onCluster(pod(func(p *corev1.PodSpec) {
+			p.NodeSelector = map[string]string{"node-role.kubernetes.io/worker": ""}
+		})), pinning},
+		"router with another value of the label": {onCluster(pod(func(p *corev1.PodSpec) { p.NodeSelector["node-role.kubernetes.io/master"] = "no" })), pinning},
+		"router without tolerations":             {onCluster(pod(func(p *corev1.PodSpec) { p.Tolerations = nil })), pinning},
+		"router with one of the tolerations":     {onCluster(pod(func(p *corev1.PodSpec) { p.Tolerations = p.Tolerations[:2] })), pinning},
+		"operator has not seen it":               {onCluster(status(func(s *appsv1.DeploymentStatus) { s.ObservedGeneration = 1 })), moving},
+		"not updated":                            {onCluster(status(func(s *appsv1.DeploymentStatus) { s.UpdatedReplicas = 0 })), moving},
+		"old pods left":                          {onCluster(status(func(s *appsv1.DeploymentStatus) { s.Replicas = 2 })), moving},
+		"Pending":                                {onCluster(status(func(s *appsv1.DeploymentStatus) { s.AvailableReplicas = 0 })), moving},
+		"one of two":                             {onCluster(runningRouter(t, func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](2) })), moving},
+		"rolled out":                             {onCluster(runningRouter(t)), standing},
+		"rolled out, replicas by default":        {onCluster(runningRouter(t, func(d *appsv1.Deployment) { d.Spec.Replicas = nil })), standing},
+		"scaled to nothing": {onCluster(runningRouter(t, func(d *appsv1.Deployment) {
+			d.Spec.Replicas, d.Status = ptr.To[int32](0), appsv1.DeploymentStatus{ObservedGeneration: 2}
+		})), standing},
+		"rolled out, signals disagree": {withDefaultPlacement(onCluster(runningRouter(t)), configv1.DefaultPlacementWorkers),
+			standing + "; the infrastructure topology decided, defaultPlacement says otherwise (--placement=defaultPlacement lets it decide)"},
+		"rolled out, unknown control plane": {unknownControlPlane,
+			standing + `; status.controlPlaneTopology has the unknown value "Quantum", acting on HighlyAvailable`},
+		"rolled out, topology forgotten": {noCluster, standing},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := patch.Result{State: patch.Progressing, Reason: "RouterRollingOut", Message: test.message}
+			if len(test.message) >= len(standing) && test.message[:len(standing)] == standing {
+				want = patch.Result{State: patch.InForce, Reason: "AsExpected", Message: test.message}
+			}
+			if got := ingress.Observe(test.in); got != want {
+				t.Errorf("%v\nwant %v", got, want)
+			}
+		})
+	}
+}
