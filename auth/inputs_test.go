@@ -1,0 +1,36 @@
+package auth_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/solonode/sno/auth"
+)
+
+func TestValidate(t *testing.T) {
+	renamed := func(d *appsv1.Deployment) { d.Name = "other" }
+	moved := func(d *appsv1.Deployment) { d.Namespace = "other" }
+	for name, test := range map[string]struct {
+		in   auth.Inputs
+		says string
+	}{
+		"nothing at all":         {in: auth.Inputs{}},
+		"all there":              {in: auth.Inputs{Authentication: liveAuthentication(""), OAuthServer: server(), OAuthAPIServer: apiServer(), Override: auth.OverrideAuto}},
+		"another Authentication": {auth.Inputs{Authentication: liveAuthentication("", func(a *operatorv1.Authentication) { a.Name = "second" })}, `"second"`},
+		"another server":         {auth.Inputs{OAuthServer: server(renamed)}, "openshift-authentication/other"},
+		"server elsewhere":       {auth.Inputs{OAuthServer: server(moved)}, "other/oauth-openshift"},
+		"another API server":     {auth.Inputs{OAuthAPIServer: apiServer(renamed)}, "openshift-oauth-apiserver/other"},
+		"API server elsewhere":   {auth.Inputs{OAuthAPIServer: apiServer(moved)}, "other/oauth-apiserver"},
+		"swapped":                {auth.Inputs{OAuthServer: apiServer()}, "is not openshift-authentication/oauth-openshift"},
+		"a policy that is none":  {auth.Inputs{Override: "sometimes"}, `"sometimes"; want auto, always or never`},
+	} {
+		err := test.in.Validate()
+		if (test.says == "") != (err == nil) || (err != nil && (!errors.Is(err, auth.ErrInputs) || !strings.Contains(err.Error(), test.says))) {
+			t.Errorf("%s: %v, want %q", name, err, test.says)
+		}
+	}
+}
