@@ -1,0 +1,206 @@
+package controller
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/solonode/sno/etcdguard"
+	"github.com/solonode/sno/patch/manager"
+)
+
+const (
+	clientPort = "2379"
+	// listTimeout bounds the list of members, healthTimeout the read that shows that one of them is healthy. A guard's own probe
+	// waits as long as the latter.
+	listTimeout   = 5 * time.Second
+	healthTimeout = 2 * time.Second
+
+	// The keys of the Secret and of the ConfigMap.
+	certificateKey, privateKey, bundleKey = corev1.TLSCertKey, corev1.TLSPrivateKeyKey, "ca-bundle.crt"
+)
+
+var (
+	errEndpoint    = errors.New("not an endpoint of etcd")
+	errNoEndpoint  = errors.New("no control-plane node has an internal address to ask etcd at")
+	errNoMember    = errors.New("etcd says that it has no members")
+	errCertificate = errors.New("the client certificate of etcd cannot be used")
+)
+
+// parseEndpoints reads the flag. Without a scheme an endpoint is https.
+func parseEndpoints(list string) ([]string, error) {
+	var endpoints []string
+	for text := range strings.SplitSeq(list, ",") {
+		text = strings.TrimSpace(text)
+		if text == "" {
+			continue
+		}
+		if !strings.Contains(text, "://") {
+			text = "https://" + text
+		}
+		u, err := url.Parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %q: %w", errEndpoint, text, err)
+		}
+		switch {
+		case u.Scheme == "unix" && u.Host+u.Path != "":
+		case (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() != "" && u.Port() != "":
+		default:
+			return nil, fmt.Errorf("%w: %q; want something like https://10.0.0.1:2379", errEndpoint, text)
+		}
+		endpoints = append(endpoints, text)
+	}
+	return endpoints, nil
+}
+
+// etcdMembers asks etcd.
+type etcdMembers struct {
+	reader client.Reader
+	// endpoints are where to ask for the list; empty for the control-plane nodes.
+	endpoints []string
+}
+
+var _ Members = &etcdMembers{}
+
+// Members implements Members. The list is the one that the quorum agrees on, so without a quorum there is none. A member is healthy
+// when it answers a linearizable read of its own.
+//
+// Certificates are read every time, because they are replaced now and then, and connections are not kept, because this is asked
+// seldom.
+func (e *etcdMembers) Members(ctx context.Context) ([]etcdguard.Member, error) {
+	endpoints, err := e.where(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var config *tls.Config
+	if slices.ContainsFunc(endpoints, isSecure) {
+		if config, err = e.certificates(ctx); err != nil {
+			return nil, err
+		}
+	}
+	listed, err := list(ctx, endpoints, config)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(listed) == 0:
+		return nil, errNoMember
+	}
+	members := make([]etcdguard.Member, len(listed))
+	var asking sync.WaitGroup
+	for i, m := range listed {
+		members[i] = etcdguard.Member{ID: m.ID, Learner: m.IsLearner}
+		asking.Go(func() { members[i].Healthy = healthy(ctx, m, config) })
+	}
+	asking.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return members, nil
+}
+
+func isSecure(endpoint string) bool { return strings.HasPrefix(endpoint, "https://") }
+
+// where is the flag, or the addresses of the control-plane nodes and arbiters.
+func (e *etcdMembers) where(ctx context.Context) ([]string, error) {
+	if len(e.endpoints) > 0 {
+		return e.endpoints, nil
+	}
+	var endpoints []string
+	for _, o := range []manager.Object{masterObjects, arbiterObjects} {
+		selector, err := labels.Parse(o.Labels)
+		if err != nil {
+			return nil, fmt.Errorf("selecting nodes: %w", err)
+		}
+		nodes := &corev1.NodeList{}
+		if err := e.reader.List(ctx, nodes, client.MatchingLabelsSelector{Selector: selector}); err != nil {
+			return nil, fmt.Errorf("reading the addresses of the nodes with %s: %w", o.Labels, err)
+		}
+		for _, node := range nodes.Items {
+			for _, address := range node.Status.Addresses {
+				if address.Type == corev1.NodeInternalIP {
+					endpoints = append(endpoints, "https://"+net.JoinHostPort(address.Address, clientPort))
+				}
+			}
+		}
+	}
+	if len(endpoints) == 0 {
+		return nil, errNoEndpoint
+	}
+	slices.Sort(endpoints)
+	return slices.Compact(endpoints), nil
+}
+
+// certificates are those with which guards ask etcd for its health.
+func (e *etcdMembers) certificates(ctx context.Context) (*tls.Config, error) {
+	secret, bundle := &corev1.Secret{}, &corev1.ConfigMap{}
+	if err := e.reader.Get(ctx, secretObject.Key(), secret); err != nil {
+		return nil, fmt.Errorf("reading the client certificate of etcd: %w", err)
+	}
+	if err := e.reader.Get(ctx, bundleObject.Key(), bundle); err != nil {
+		return nil, fmt.Errorf("reading the CA bundle of etcd: %w", err)
+	}
+	pair, err := tls.X509KeyPair(secret.Data[certificateKey], secret.Data[privateKey])
+	if err != nil {
+		return nil, fmt.Errorf("%w: Secret %s: %w", errCertificate, secretObject.Key(), err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM([]byte(bundle.Data[bundleKey])) {
+		return nil, fmt.Errorf("%w: ConfigMap %s has no certificate in %s", errCertificate, bundleObject.Key(), bundleKey)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: pool, MinVersion: tls.VersionTLS12}, nil
+}
+
+func list(ctx context.Context, endpoints []string, config *tls.Config) ([]*etcdserverpb.Member, error) {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	asked, err := connect(ctx, endpoints, config)
+	if err != nil {
+		return nil, err
+	}
+	defer asked.Close() //nolint:errcheck // it was only read from
+	answer, err := asked.MemberList(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("asking etcd for its members: %w", err)
+	}
+	return answer.Members, nil
+}
+
+// healthy asks one member, and no other, for a key. What it answers does not matter, nor that there is no such key.
+func healthy(ctx context.Context, m *etcdserverpb.Member, config *tls.Config) bool {
+	if len(m.ClientURLs) == 0 {
+		return false // it never started
+	}
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	defer cancel()
+	asked, err := connect(ctx, m.ClientURLs, config)
+	if err != nil {
+		return false
+	}
+	defer asked.Close() //nolint:errcheck // it was only read from
+	_, err = asked.Get(ctx, "health")
+	return err == nil || errors.Is(err, rpctypes.ErrPermissionDenied)
+}
+
+func connect(ctx context.Context, endpoints []string, config *tls.Config) (*clientv3.Client, error) {
+	made, err := clientv3.New(clientv3.Config{Endpoints: endpoints, TLS: config, Context: ctx, Logger: zap.NewNop()})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to etcd: %w", err)
+	}
+	return made, nil
+}

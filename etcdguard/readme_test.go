@@ -1,0 +1,47 @@
+package etcdguard_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/solonode/sno/etcdguard"
+)
+
+// The table in README.md is what the functions answer, so that it cannot go stale.
+func TestReadmeTable(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := func(names string, mode configv1.TopologyMode) string {
+		minimum, err := etcdguard.MinimumMembers(mode, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		guards, may := "none", "no budget"
+		if etcdguard.Guarded(clusterOf(mode)) {
+			who := "member or master"
+			if len(etcdguard.Nodes(clusterOf(mode), nodesOf(arbiter, 1))) > 0 {
+				who = "member, master or arbiter"
+			}
+			guards = fmt.Sprintf("one per %s, at least %d", who, etcdguard.Size(hostOf(mode, 0)))
+			may = fmt.Sprintf("floor((n-1)/2): %d of 3, %d of 4, %d of 5", etcdguard.Budget(mode, 3), etcdguard.Budget(mode, 4), etcdguard.Budget(mode, 5))
+			if size := etcdguard.Size(hostOf(mode, 0)); size < 3 {
+				may = fmt.Sprintf("%d of %d; with more members as above", etcdguard.Budget(mode, size), size)
+			}
+		}
+		return fmt.Sprintf("| %s | %d | %s | %s |", names, minimum.Members, guards, may)
+	}
+	for _, line := range []string{
+		row("HighlyAvailable, empty, unknown", ha), row("HighlyAvailable, empty, unknown", empty), row("HighlyAvailable, empty, unknown", unknown),
+		row("HighlyAvailableArbiter", arbiter), row("DualReplica", dual), row("SingleReplica", sr), row("External", external),
+	} {
+		if !strings.Contains(string(readme), "\n"+line+"\n") {
+			t.Errorf("README.md lacks the row\n%s", line)
+		}
+	}
+}
