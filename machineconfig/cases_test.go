@@ -1,0 +1,123 @@
+package machineconfig_test
+
+import (
+	"maps"
+
+	configv1 "github.com/openshift/api/config/v1"
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/solonode/sno/topology"
+)
+
+// The five modes, and what else a field can say.
+const (
+	sr       = configv1.SingleReplicaTopologyMode
+	ha       = configv1.HighlyAvailableTopologyMode
+	arbiter  = configv1.HighlyAvailableArbiterMode
+	dual     = configv1.DualReplicaTopologyMode
+	external = configv1.ExternalTopologyMode
+	empty    = configv1.TopologyMode("")
+	unknown  = configv1.TopologyMode("Quantum")
+)
+
+var allModes = []configv1.TopologyMode{ha, arbiter, sr, dual, external, empty, unknown}
+
+func clusterOf(controlPlane configv1.TopologyMode) *topology.Cluster {
+	return &topology.Cluster{ControlPlane: topology.ReadingOf(controlPlane), Infrastructure: topology.ReadingOf(sr), Platform: configv1.NonePlatformType}
+}
+
+const us, stock, person = "sno.solonode.github.io/machineconfig", "machine-config-controller", "oc"
+
+// What managers own, as the API server writes it.
+const (
+	specJSON       = `{"f:spec":{"f:kubeletConfig":{"f:shutdownGracePeriod":{}}}}`
+	annotationJSON = `{"f:metadata":{"f:annotations":{"f:machineconfiguration.openshift.io/controlPlaneTopology":{}}}}`
+	finalizerJSON  = `{"f:metadata":{"f:finalizers":{".":{},"v:\"99-master-generated-kubelet\"":{}}}}`
+)
+
+func entry(manager, fields string) metav1.ManagedFieldsEntry {
+	operation := metav1.ManagedFieldsOperationUpdate
+	if manager == us {
+		operation = metav1.ManagedFieldsOperationApply
+	}
+	return metav1.ManagedFieldsEntry{Manager: manager, Operation: operation, FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
+}
+
+// node is a ready one with the roles, by the last part of their labels.
+func node(name string, roles ...string) corev1.Node {
+	n := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "uid-of-node", Labels: map[string]string{}}}
+	for _, role := range roles {
+		n.Labels["node-role.kubernetes.io/"+role] = ""
+	}
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	return n
+}
+
+func cordoned(n corev1.Node) corev1.Node {
+	n.Spec.Unschedulable = true
+	return n
+}
+
+func notReady(n corev1.Node) corev1.Node {
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse}}
+	return n
+}
+
+func annotated(n corev1.Node, annotations map[string]string) corev1.Node {
+	n.Annotations = maps.Clone(annotations)
+	return n
+}
+
+// pool selects the nodes with the role of its name.
+func pool(name string, change ...func(*mcfgv1.MachineConfigPool)) mcfgv1.MachineConfigPool {
+	p := mcfgv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"pools.operator.machineconfiguration.openshift.io/" + name: ""}}}
+	p.Spec.NodeSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"node-role.kubernetes.io/" + name: ""}}
+	p.Status.Conditions = []mcfgv1.MachineConfigPoolCondition{
+		{Type: mcfgv1.MachineConfigPoolUpdated, Status: corev1.ConditionTrue}, {Type: mcfgv1.MachineConfigPoolUpdating, Status: corev1.ConditionFalse},
+	}
+	for _, f := range change {
+		f(&p)
+	}
+	return p
+}
+
+func most(value string) func(*mcfgv1.MachineConfigPool) {
+	return func(p *mcfgv1.MachineConfigPool) { p.Spec.MaxUnavailable = ptr.To(intstr.Parse(value)) }
+}
+
+func paused(p *mcfgv1.MachineConfigPool) { p.Spec.Paused = true }
+
+func updating(p *mcfgv1.MachineConfigPool) {
+	p.Status.Conditions[0].Status, p.Status.Conditions[1].Status = corev1.ConditionFalse, corev1.ConditionTrue
+}
+
+// pod runs on a node, of the priority of a critical one or of none, and asks for so many seconds to end.
+func pod(node string, critical bool, grace int64) corev1.Pod {
+	p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "p"}}
+	p.Spec.NodeName, p.Spec.TerminationGracePeriodSeconds = node, ptr.To(grace)
+	if critical {
+		p.Spec.Priority = ptr.To[int32](2_000_000_000)
+	}
+	return p
+}
+
+// kubeletConfig is one for the pool of that name, by whoever manages it.
+func kubeletConfig(name, forPool, manager, configuration string, change ...func(*mcfgv1.KubeletConfig)) mcfgv1.KubeletConfig {
+	c := mcfgv1.KubeletConfig{ObjectMeta: metav1.ObjectMeta{Name: name, ManagedFields: []metav1.ManagedFieldsEntry{entry(manager, specJSON), entry(stock, finalizerJSON)}}}
+	c.Spec.MachineConfigPoolSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"pools.operator.machineconfiguration.openshift.io/" + forPool: ""}}
+	c.Spec.KubeletConfig = &runtime.RawExtension{Raw: []byte(configuration)}
+	for _, f := range change {
+		f(&c)
+	}
+	return c
+}
+
+// periods are grace periods in a kubelet's configuration, as the API server has them.
+func periods(total, critical string) string {
+	return `{"shutdownGracePeriodCriticalPods": "` + critical + `", "shutdownGracePeriod": "` + total + `"}`
+}

@@ -1,0 +1,215 @@
+package fit_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/solonode/sno/machineconfig/fit"
+)
+
+func (b *builder) copied() fit.Cluster {
+	c := newCluster().Cluster
+	for i := range b.Nodes {
+		c.Nodes = append(c.Nodes, *b.Nodes[i].DeepCopy())
+	}
+	for i := range b.Pods {
+		c.Pods = append(c.Pods, *b.Pods[i].DeepCopy())
+	}
+	for i := range b.Budgets {
+		c.Budgets = append(c.Budgets, *b.Budgets[i].DeepCopy())
+	}
+	for i := range b.ReplicaSets {
+		c.ReplicaSets = append(c.ReplicaSets, *b.ReplicaSets[i].DeepCopy())
+	}
+	for i := range b.StatefulSets {
+		c.StatefulSets = append(c.StatefulSets, *b.StatefulSets[i].DeepCopy())
+	}
+	return c
+}
+
+func unchanged(t *testing.T, before, after fit.Cluster) {
+	t.Helper()
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Errorf("the check changed its input (-before +after):\n%s", diff)
+	}
+}
+
+// model is a scheduler that knows cores, pods per node, taints, one host port and anti-affinity between applications, written without a
+// look at the check. It places pods in any order and on any node that takes them, which is all that the check may rely on.
+type model struct {
+	nodes []modelNode
+	pods  []modelPod
+}
+
+type modelNode struct {
+	cores, pods int64
+	zone        string
+	tainted     bool
+}
+
+type modelPod struct {
+	app            int
+	cores          int64
+	port, tolerant bool
+	// hates is an application, -1 for none, and wide that a whole zone is meant.
+	hates int
+	wide  bool
+	node  int
+}
+
+func randomModel(random *rand.Rand) model {
+	var m model
+	for range 2 + random.IntN(4) {
+		m.nodes = append(m.nodes, modelNode{cores: 2 + random.Int64N(7), pods: 2 + random.Int64N(5), zone: fmt.Sprint(random.IntN(2)), tainted: random.IntN(6) == 0})
+	}
+	for range 1 + random.IntN(10) {
+		pod := modelPod{app: random.IntN(4), cores: random.Int64N(4), port: random.IntN(6) == 0, tolerant: random.IntN(3) == 0, hates: -1, wide: random.IntN(2) == 0}
+		if random.IntN(3) == 0 {
+			pod.hates = random.IntN(4)
+		}
+		if at := m.takers(pod); len(at) > 0 {
+			pod.node = at[random.IntN(len(at))]
+			m.pods = append(m.pods, pod)
+		}
+	}
+	return m
+}
+
+// takers are the nodes that take a pod.
+func (m model) takers(pod modelPod) []int {
+	var takers []int
+	for i := range m.nodes {
+		if m.takes(i, pod) {
+			takers = append(takers, i)
+		}
+	}
+	return takers
+}
+
+func (m model) takes(at int, pod modelPod) bool {
+	cores, pods := pod.cores, int64(1)
+	for _, other := range m.pods {
+		apart := func(hater, hated modelPod) bool {
+			return hater.hates == hated.app && (other.node == at || (hater.wide && m.nodes[other.node].zone == m.nodes[at].zone))
+		}
+		if apart(pod, other) || apart(other, pod) || (other.node == at && pod.port && other.port) {
+			return false
+		}
+		if other.node == at {
+			cores, pods = cores+other.cores, pods+1
+		}
+	}
+	return pods <= m.nodes[at].pods && (pod.cores == 0 || cores <= m.nodes[at].cores) && (pod.tolerant || !m.nodes[at].tainted)
+}
+
+// cluster is the same for the check.
+func (m model) cluster() *builder {
+	b := newCluster()
+	for i, node := range m.nodes {
+		b.node(fmt.Sprint("w", i), node.cores, 999, labelled(zone, node.zone), func(n *corev1.Node) {
+			n.Status.Allocatable[corev1.ResourcePods] = *quantity(node.pods)
+			if node.tainted {
+				tainted(corev1.TaintEffectNoSchedule)(n)
+			}
+		})
+	}
+	for i, pod := range m.pods {
+		var change []func(*corev1.PodSpec)
+		if pod.port {
+			change = append(change, hostPort(80))
+		}
+		if pod.tolerant {
+			change = append(change, tolerating(tolerates))
+		}
+		key := corev1.LabelHostname
+		if pod.wide {
+			key = zone
+		}
+		if pod.hates >= 0 {
+			change = append(change, without(fmt.Sprint(pod.hates), key))
+		}
+		b.replicas(fmt.Sprint("p", i), template(fmt.Sprint(pod.app), pod.cores, 0, change...))
+		last := &b.ReplicaSets[len(b.ReplicaSets)-1]
+		last.Spec.Template.Labels["app"] = fmt.Sprint(pod.app)
+		b.Pods = append(b.Pods, podOf(last.Spec.Template, "ReplicaSet", last.Name, last.Name+"-0", fmt.Sprint("w", pod.node)))
+	}
+	return b
+}
+
+// drained moves all pods of node 0, in any order, each to any node that takes it. It tells which pod found none.
+func (m model) drained(random *rand.Rand) (modelPod, bool) {
+	var moving []modelPod
+	m.pods = slices.Clone(m.pods)
+	m.pods = slices.DeleteFunc(m.pods, func(pod modelPod) bool {
+		if pod.node == 0 {
+			moving = append(moving, pod)
+		}
+		return pod.node == 0
+	})
+	random.Shuffle(len(moving), func(i, j int) { moving[i], moving[j] = moving[j], moving[i] })
+	for _, pod := range moving {
+		takers := slices.DeleteFunc(m.takers(pod), func(at int) bool { return at == 0 })
+		if len(takers) == 0 {
+			return pod, false
+		}
+		pod.node = takers[random.IntN(len(takers))]
+		m.pods = append(m.pods, pod)
+	}
+	return modelPod{}, true
+}
+
+// What the check allows works out in any order. And it allows a good part of what does.
+func TestAnyOrderWorks(t *testing.T) {
+	const clusters, orders = 3000, 20
+	var moved, allowed, possible int
+	for seed := range uint64(clusters) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		m := randomModel(random)
+		if !slices.ContainsFunc(m.pods, func(pod modelPod) bool { return pod.node == 0 }) {
+			continue
+		}
+		moved++
+		verdict := fit.Check(m.cluster().Cluster, "w0")
+		works := true
+		for range orders {
+			pod, ok := m.drained(random)
+			works = works && ok
+			if verdict.Fits && !ok {
+				t.Fatalf("seed %d: allowed, but %+v found no node in %+v", seed, pod, m)
+			}
+		}
+		if verdict.Fits {
+			allowed++
+		}
+		if works {
+			possible++
+		}
+	}
+	t.Logf("%d clusters with pods to move, %d of them allowed, %d worked out in all orders that were tried", moved, allowed, possible)
+	if allowed*10 < possible*7 {
+		t.Errorf("only %d of %d drains that always work out are allowed", allowed, possible)
+	}
+}
+
+// A full worker of a large cluster: a hundred nodes with thirty pods each.
+func BenchmarkCheck(b *testing.B) {
+	c := newCluster()
+	for i := range 100 {
+		c.node(fmt.Sprint("w", i), 16, 999, labelled(zone, fmt.Sprint(i%3)), func(n *corev1.Node) { n.Status.Allocatable[corev1.ResourcePods] = *quantity(250) })
+	}
+	for app := range 1000 {
+		apart := without(fmt.Sprint("a", app), corev1.LabelHostname)
+		c.replicas(fmt.Sprint("a", app), template(fmt.Sprint("a", app), 0, 1, apart), fmt.Sprint("w", app%100), fmt.Sprint("w", (app+33)%100), fmt.Sprint("w", (app+66)%100))
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if v := fit.Check(c.Cluster, "w0"); !v.Fits {
+			b.Fatal(v)
+		}
+	}
+}
