@@ -1,0 +1,176 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	configv1 "github.com/openshift/api/config/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/solonode/sno/approver"
+	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/patch/manager"
+)
+
+const (
+	// maxRounds is more than any way from one state of rest to the next has writes. Beyond it somebody writes against us.
+	maxRounds = 8
+	// breath is how long is waited then.
+	breath = time.Second
+)
+
+// patcher carries out decisions.
+type patcher struct {
+	// live reads from the API server, never from a cache.
+	live   client.Reader
+	mapper meta.RESTMapper
+	mode   approver.Mode
+	writer writer
+	// aging tells of what waits; its result stands beside that of the patch. It is nil for a single look.
+	aging *aging
+	// every is how often is looked although nothing changes: no watch tells of Machines.
+	every time.Duration
+
+	topology manager.LastTopology
+}
+
+// found is what one round reads: the inputs of the decision, and the objects that it may write, as they are; nil where there is none.
+type found struct {
+	inputs                                approver.PatchInputs
+	operator, version, deployment, config *unstructured.Unstructured
+}
+
+// look is what manager.Controller calls: one write after the other, each decided on anew, until there is none. It is never run
+// concurrently.
+func (p *patcher) look(ctx context.Context) (*unstructured.Unstructured, patch.Result, error) {
+	f, result, err := p.patch(ctx)
+	if err != nil {
+		return nil, patch.Result{}, err
+	}
+	if p.aging == nil {
+		return f.operator, result, nil
+	}
+	again, err := p.aging.report(ctx, f.operator, concerned(result.State))
+	if err != nil {
+		return nil, patch.Result{}, err
+	}
+	result.After = sooner(sooner(result.After, again), p.every)
+	return f.operator, result, nil
+}
+
+// concerned tells whether this cluster is one whose requests wait for the outside tool. Where the stock approver is left alone, it has
+// metrics and alerts of its own.
+func concerned(state patch.State) bool {
+	switch state {
+	case patch.NotNeeded, patch.OptedOut, patch.Waiting:
+		return false
+	case patch.InForce, patch.WouldChange, patch.Progressing, patch.Blocked, patch.Reverted, patch.Failed:
+		return true
+	}
+	return true
+}
+
+func (p *patcher) patch(ctx context.Context) (f found, result patch.Result, err error) {
+	for round := 1; ; round++ {
+		if f, err = p.gather(ctx); err != nil {
+			return f, result, err
+		}
+		decision := approver.Desired(f.inputs)
+		if decision.Action == approver.Nothing {
+			if decision.Result != nil {
+				return f, *decision.Result, nil
+			}
+			return f, approver.Observe(f.inputs), nil
+		}
+		said, err := p.writer.write(ctx, f, decision)
+		switch {
+		case ctx.Err() != nil:
+			return f, result, ctx.Err()
+		case said != nil:
+			return f, *said, nil
+		case err != nil && !stale(err):
+			return f, *wordsOf(decision.Action).Failed(approver.Name, err), nil
+		case round == maxRounds:
+			decision.Result.After = breath
+			return f, *decision.Result, nil
+		}
+		if err != nil {
+			logr.FromContextOrDiscard(ctx).V(1).Info("Write was refused because something has changed; deciding anew",
+				"action", string(decision.Action), "cause", err.Error())
+		}
+	}
+}
+
+// gather reads everything that the decision needs, most of it at the same time. The ClusterVersion comes last: whether the
+// cluster-version-operator is kept away must be true when the Deployment is written, and no resourceVersion of that tells.
+func (p *patcher) gather(ctx context.Context) (f found, err error) {
+	in := &f.inputs
+	in.Mode = p.mode
+	if err := manager.Beside(ctx,
+		func(ctx context.Context) (err error) {
+			in.Cluster, err = p.topology.Read(ctx, p.live)
+			return err
+		},
+		func(ctx context.Context) (err error) {
+			in.Machines, err = p.machines(ctx)
+			return err
+		},
+		func(ctx context.Context) (err error) {
+			f.operator, _, err = manager.Read[configv1.ClusterOperator](ctx, p.live, operatorObject)
+			return err
+		},
+		func(ctx context.Context) (err error) {
+			f.config, in.ConfigMap, err = manager.Read[corev1.ConfigMap](ctx, p.live, configObject)
+			return err
+		},
+		func(ctx context.Context) (err error) {
+			f.deployment, in.Deployment, err = manager.Read[appsv1.Deployment](ctx, p.live, deploymentObject)
+			return err
+		},
+	); err != nil {
+		return f, err
+	}
+	f.version, in.ClusterVersion, err = manager.Read[configv1.ClusterVersion](ctx, p.live, versionObject)
+	return f, err
+}
+
+// machineKinds are those by which the stock approver knows Machines.
+var machineKinds = []schema.GroupKind{{Group: "machine.openshift.io", Kind: "Machine"}, {Group: "cluster.x-k8s.io", Kind: "Machine"}}
+
+// machines reads whether there is any Machine. A cluster that does not serve the kind has none.
+func (p *patcher) machines(ctx context.Context) (approver.Presence, error) {
+	for _, kind := range machineKinds {
+		mapping, err := p.mapper.RESTMapping(kind)
+		if meta.IsNoMatchError(err) {
+			continue
+		}
+		if err != nil {
+			return approver.Unknown, fmt.Errorf("looking for %s: %w", kind, err)
+		}
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(mapping.GroupVersionKind.GroupVersion().WithKind(kind.Kind + "List"))
+		switch err := p.live.List(ctx, list, client.Limit(1)); {
+		case meta.IsNoMatchError(err):
+		case err != nil:
+			return approver.Unknown, fmt.Errorf("reading whether there is any %s: %w", kind, err)
+		case len(list.Items) > 0:
+			return approver.Present, nil
+		}
+	}
+	return approver.Absent, nil
+}
+
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || (b != 0 && b < a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,307 @@
+package approver_test
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/rsa"
+	_ "crypto/sha256" // what the oracle verifies with
+	_ "crypto/sha512"
+	"crypto/x509"
+	"encoding/base64"
+	"slices"
+	"strings"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+)
+
+// The oracle says which requests may be approved. It was written from the documentation, shares no code with the module, and reads
+// bytes where the module asks a library: it is slow, and knows only what the tests can make.
+
+// facts are what an oracle reads in the bytes of a request. The zero value is a request that is no good.
+type facts struct {
+	good      bool
+	node      string
+	names     []string // DNS names
+	addresses []string // as their bytes
+	bare      bool     // nothing beside subject and key
+	onlyNames bool     // nothing beside these and the names
+}
+
+// pool of what must be true around a request, as the test made it.
+type truth struct {
+	// nodes are the names of the nodes, nil while they are not known; there says what the inventory has of each.
+	nodes map[string]bool
+	there map[string]entry
+	// shown is what the kubelet proves: a node, its names and its addresses; nil for nothing.
+	shown     *proof
+	approvals int
+	now       time.Time
+	maxAge    time.Duration
+	tokens    bool
+}
+
+type entry struct {
+	names, addresses []string
+	from, to         time.Time
+	count            int
+	rejoin           bool
+}
+
+type proof struct {
+	node             string
+	names, addresses []string
+}
+
+// allows is the oracle.
+func (f facts) allows(csr *certificatesv1.CertificateSigningRequest, w truth) bool {
+	age := w.now.Sub(csr.CreationTimestamp.Time)
+	if !f.good || len(csr.Status.Conditions) != 0 || len(csr.Status.Certificate) != 0 || age > w.maxAge || age < -5*time.Minute || w.nodes == nil {
+		return false
+	}
+	groups := slices.Sorted(slices.Values(csr.Spec.Groups))
+	var usages []string
+	for _, usage := range csr.Spec.Usages {
+		usages = append(usages, string(usage))
+	}
+	slices.Sort(usages)
+	if at := slices.Index(usages, "key encipherment"); at >= 0 { // one of them may be there
+		usages = slices.Delete(usages, at, at+1)
+	}
+	e, listed := w.there[f.node]
+	switch csr.Spec.SignerName {
+	case "kubernetes.io/kube-apiserver-client-kubelet":
+		who := csr.Spec.Username
+		openshift := who == "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper" &&
+			strings.Join(groups, " ") == "system:authenticated system:serviceaccounts system:serviceaccounts:openshift-machine-config-operator"
+		kubeadm := w.tokens && len(who) == len("system:bootstrap:xxxxxx") && strings.HasPrefix(who, "system:bootstrap:") && alphanumeric(who[17:]) &&
+			strings.Join(groups, " ") == "system:authenticated system:bootstrappers system:bootstrappers:kubeadm:default-node-token"
+		return (openshift || kubeadm) && strings.Join(usages, ",") == "client auth,digital signature" && f.bare && listed &&
+			!e.from.IsZero() && !w.now.Before(e.from) && w.now.Before(e.to) && !csr.CreationTimestamp.Time.Before(e.from) &&
+			(!w.nodes[f.node] || e.rejoin) && w.approvals < e.count
+	case "kubernetes.io/kubelet-serving":
+		if csr.Spec.Username != "system:node:"+f.node || strings.Join(groups, " ") != "system:authenticated system:nodes" ||
+			strings.Join(usages, ",") != "digital signature,server auth" || !f.onlyNames || !w.nodes[f.node] || len(f.names)+len(f.addresses) == 0 {
+			return false
+		}
+		mine := w.shown != nil && w.shown.node == f.node
+		for _, name := range f.names {
+			proven := listed && slices.Contains(e.names, name) || mine && slices.Contains(w.shown.names, name)
+			if !plainName(name) || !proven {
+				return false
+			}
+		}
+		for _, address := range f.addresses {
+			proven := listed && slices.Contains(e.addresses, address) || mine && slices.Contains(w.shown.addresses, address)
+			if !plainAddress(address) || !proven {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+func alphanumeric(s string) bool {
+	for _, c := range []byte(s) {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') {
+			return false
+		}
+	}
+	return true
+}
+
+func plainName(name string) bool {
+	last := ""
+	for label := range strings.SplitSeq(name, ".") {
+		if label == "" || label[0] == '-' || label[len(label)-1] == '-' || !alphanumeric(strings.ReplaceAll(label, "-", "")) {
+			return false
+		}
+		last = label
+	}
+	for _, reserved := range []string{"localhost", "svc", "svc.cluster.local"} {
+		if name == "localhost" || strings.HasSuffix(name, "."+reserved) {
+			return false
+		}
+	}
+	short, _ := strings.CutSuffix(name, ".default")
+	return len(name) <= 253 && strings.Trim(last, "0123456789") != "" && short != "kubernetes" && short != "openshift"
+}
+
+func plainAddress(a string) bool {
+	switch len(a) {
+	case 4:
+		return a != "\x00\x00\x00\x00" && a != "\xff\xff\xff\xff" && a[0] != 127 && a[0]>>4 != 14 && a[:2] != "\xa9\xfe"
+	case 16:
+		zero := strings.Repeat("\x00", 10)
+		linkLocal := a[0] == 0xfe && a[1]&0xc0 == 0x80
+		return a[0] != 0xff && !linkLocal && !strings.HasPrefix(a, zero+"\xff\xff") &&
+			a != zero+"\x00\x00\x00\x00\x00\x00" && a != zero+"\x00\x00\x00\x00\x00\x01"
+	}
+	return false
+}
+
+// element is one element of DER, with a length as short as it can be.
+type element struct {
+	tag        byte
+	inner, all []byte
+}
+
+// split reads elements until there is nothing left; nil when that does not work out.
+func split(der []byte) []element {
+	list := []element{}
+	for rest := der; len(rest) > 0; {
+		if len(rest) < 2 || rest[0]&0x1f == 0x1f {
+			return nil
+		}
+		length, head := int(rest[1]), 2
+		switch {
+		case length == 0x81 && len(rest) > 2 && rest[2] >= 0x80:
+			length, head = int(rest[2]), 3
+		case length == 0x82 && len(rest) > 3 && rest[2] != 0:
+			length, head = int(rest[2])<<8|int(rest[3]), 4
+		case length >= 0x80:
+			return nil
+		}
+		if len(rest) < head+length {
+			return nil
+		}
+		list = append(list, element{rest[0], rest[head : head+length], rest[:head+length]})
+		rest = rest[head+length:]
+	}
+	return list
+}
+
+// parts are the elements of the one element that der is, when its tag and their number are as wanted.
+func parts(der []byte, tag byte, want int) []element {
+	list := split(der)
+	if len(list) != 1 || list[0].tag != tag {
+		return nil
+	}
+	if inner := split(list[0].inner); len(inner) == want {
+		return inner
+	}
+	return nil
+}
+
+// read reads the text of a request.
+func read(text []byte) (f facts) {
+	lines := strings.Split(string(text), "\n")
+	if len(text) > 16384 || len(lines) < 4 || lines[0] != "-----BEGIN CERTIFICATE REQUEST-----" ||
+		lines[len(lines)-2] != "-----END CERTIFICATE REQUEST-----" || lines[len(lines)-1] != "" {
+		return f
+	}
+	lines = lines[1 : len(lines)-2]
+	for i, line := range lines {
+		if len(line) > 64 || len(line) == 0 || (i < len(lines)-1 && len(line) != 64) {
+			return f
+		}
+	}
+	der, err := base64.StdEncoding.Strict().DecodeString(strings.Join(lines, ""))
+	if err != nil {
+		return f
+	}
+	request := parts(der, 0x30, 3)
+	if request == nil || !validSignature(request) {
+		return f
+	}
+	info := parts(request[0].all, 0x30, 4)
+	if info == nil || !bytes.Equal(info[0].all, []byte{2, 1, 0}) || info[3].tag != 0xa0 {
+		return f
+	}
+	subject := parts(info[1].all, 0x30, 2)
+	if subject == nil {
+		return f
+	}
+	organization, ok := named(subject[0], "\x55\x04\x0a")
+	name, isName := named(subject[1], "\x55\x04\x03")
+	node, isNode := strings.CutPrefix(name, "system:node:")
+	if !ok || !isName || !isNode || organization != "system:nodes" || node == "" {
+		return f
+	}
+	f.good, f.node, f.bare = true, node, len(info[3].inner) == 0
+	f.onlyNames = f.bare || f.readNames(info[3].inner)
+	return f
+}
+
+// named is the value of a set with one attribute, a PrintableString.
+func named(set element, oid string) (string, bool) {
+	attributes := parts(set.all, 0x31, 1)
+	if attributes == nil {
+		return "", false
+	}
+	pair := parts(attributes[0].all, 0x30, 2)
+	if pair == nil || pair[0].tag != 6 || string(pair[0].inner) != oid || pair[1].tag != 0x13 {
+		return "", false
+	}
+	return string(pair[1].inner), true
+}
+
+// readNames reads an extension request with nothing but alternative names, DNS names first.
+func (f *facts) readNames(attributes []byte) bool {
+	attribute := parts(attributes, 0x30, 2)
+	if attribute == nil || attribute[0].tag != 6 || string(attribute[0].inner) != "\x2a\x86\x48\x86\xf7\x0d\x01\x09\x0e" {
+		return false
+	}
+	extensions := parts(attribute[1].all, 0x31, 1)
+	if extensions == nil {
+		return false
+	}
+	one := parts(extensions[0].all, 0x30, 1)
+	if one == nil {
+		return false
+	}
+	extension := parts(one[0].all, 0x30, 2)
+	if extension == nil || string(extension[0].all) != "\x06\x03\x55\x1d\x11" || extension[1].tag != 4 {
+		return false
+	}
+	names := split(extension[1].inner)
+	if len(names) != 1 || names[0].tag != 0x30 {
+		return false
+	}
+	for _, name := range split(names[0].inner) {
+		switch {
+		case name.tag == 0x82 && len(f.addresses) == 0 && !strings.ContainsFunc(string(name.inner), func(c rune) bool { return c >= 0x80 }):
+			f.names = append(f.names, string(name.inner))
+		case name.tag == 0x87 && (len(name.inner) == 4 || len(name.inner) == 16):
+			f.addresses = append(f.addresses, string(name.inner))
+		default:
+			return false
+		}
+	}
+	return len(f.names)+len(f.addresses) > 0 && len(split(names[0].inner)) == len(f.names)+len(f.addresses)
+}
+
+// validSignature verifies what the tests sign with, when it is strong.
+func validSignature(request []element) bool {
+	info := split(request[0].inner)
+	if len(info) < 3 || request[1].tag != 0x30 || request[2].tag != 3 || len(request[2].inner) < 2 || request[2].inner[0] != 0 {
+		return false
+	}
+	public, err := x509.ParsePKIXPublicKey(info[2].all)
+	if err != nil {
+		return false
+	}
+	hash, isRSA := crypto.SHA256, false
+	switch string(request[1].inner) {
+	case "\x06\x08\x2a\x86\x48\xce\x3d\x04\x03\x02":
+	case "\x06\x08\x2a\x86\x48\xce\x3d\x04\x03\x03":
+		hash = crypto.SHA384
+	case "\x06\x08\x2a\x86\x48\xce\x3d\x04\x03\x04":
+		hash = crypto.SHA512
+	case "\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x01\x0b\x05\x00":
+		isRSA = true
+	default:
+		return false
+	}
+	digest := hash.New()
+	digest.Write(request[0].all)
+	switch public := public.(type) {
+	case *ecdsa.PublicKey:
+		return !isRSA && public.Params().BitSize >= 256 && ecdsa.VerifyASN1(public, digest.Sum(nil), request[2].inner[1:])
+	case *rsa.PublicKey:
+		return isRSA && public.Size() >= 256 && public.Size() <= 1024 && public.E >= 65537 && rsa.VerifyPKCS1v15(public, hash, digest.Sum(nil), request[2].inner[1:]) == nil
+	}
+	return false
+}

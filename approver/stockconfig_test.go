@@ -1,0 +1,132 @@
+package approver_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/solonode/sno/approver"
+)
+
+const ours = "# sno.solonode.github.io/approver"
+
+func TestDisableNodeClient(t *testing.T) {
+	line := "nodeClientCert: {disabled: true} " + ours + "\n"
+	for _, tt := range []struct{ name, text, want string }{
+		{"empty", "", line},
+		{"an end of line", "\n", "\n" + line},
+		{"comments", "# nothing yet\n", "# nothing yet\n" + line},
+		{"comments without an end", "# nothing yet", "# nothing yet\n" + strings.TrimSuffix(line, "\n")},
+		{"a document that is empty", "---\n", "---\n" + line},
+		{"other keys", "# of the machine team\nlogLevel: 4 # see the runbook\n\n\nzone: a\n", "# of the machine team\n" + line + "logLevel: 4 # see the runbook\n\n\nzone: a\n"},
+		{"no end of the last line", "logLevel: 4", line + "logLevel: 4"},
+		{"a start of document", "--- # ours\nlogLevel: 4\n", "--- # ours\n" + line + "logLevel: 4\n"},
+		{"an odd indentation", "   a: 1\n   b: [1,\n2]\n", "   " + line + "   a: 1\n   b: [1,\n2]\n"},
+		{"a text with blank lines at the end", "note: |+\n  text\n\n\n", line + "note: |+\n  text\n\n\n"},
+		{"lines of another system", "a: 1\r\nb: 2\r\n", strings.TrimSuffix(line, "\n") + "\r\na: 1\r\nb: 2\r\n"},
+		{"the section without a value", "nodeClientCert:\n", "nodeClientCert:\n  disabled: true " + ours + "\n"},
+		{"the section without a value, last", "a: 1\nnodeClientCert: # soon", "a: 1\nnodeClientCert: # soon\n  disabled: true " + ours},
+		{"the section without a value, first", "nodeClientCert:\n# soon\na: 1\n", "nodeClientCert:\n  disabled: true " + ours + "\n# soon\na: 1\n"},
+		{"the section with another key", "nodeClientCert:\n    # how long\n    limit: 4\n", "nodeClientCert:\n    # how long\n    disabled: true " + ours + "\n    limit: 4\n"},
+		{"the section in upper case", "NodeClientCert:\n  limit: 4\n", "NodeClientCert:\n  disabled: true " + ours + "\n  limit: 4\n"},
+		{"the section in braces", "nodeClientCert: {limit: 4}\n", "nodeClientCert: {disabled: true, " + ours + "\n        limit: 4}\n"},
+		{"empty braces", "nodeClientCert: {}\n", "nodeClientCert: {disabled: true, " + ours + "\n        }\n"},
+		{"JSON", `{"logLevel": 4}`, "{nodeClientCert: {disabled: true}, " + ours + "\n        \"logLevel\": 4}"},
+		{"JSON with the section", "{\n  \"nodeClientCert\": { \"limit\": 4 }\n}\n", "{\n  \"nodeClientCert\": {disabled: true, " + ours + "\n         \"limit\": 4 }\n}\n"},
+		{"letters before the brace", "{größe: 1, nodeClientCert: {ü: 1}}\n", "{größe: 1, nodeClientCert: {disabled: true, " + ours + "\n        ü: 1}}\n"},
+		{"anchors of others", "base: &b {x: 1}\nother:\n  <<: *b\n", line + "base: &b {x: 1}\nother:\n  <<: *b\n"},
+		{"disabled already", "nodeClientCert:\n  disabled: true\n", "nodeClientCert:\n  disabled: true\n"},
+		{"disabled already, in another notation", `{"NODECLIENTCERT": {"Disabled": true}}`, `{"NODECLIENTCERT": {"Disabled": true}}`},
+		{"disabled by way of an alias", "x: &x {disabled: true}\nnodeClientCert: *x\n", "x: &x {disabled: true}\nnodeClientCert: *x\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := approver.DisableNodeClient(tt.text)
+			if err != nil || got != tt.want {
+				t.Fatalf("%v\ngot\n%s\nwant\n%s", err, got, tt.want)
+			}
+			if disabled, err := approver.NodeClientDisabled(got); err != nil || !disabled {
+				t.Errorf("the stock approver reads %t, %v", disabled, err)
+			}
+			if again, err := approver.DisableNodeClient(got); err != nil || again != got {
+				t.Errorf("again: %v\n%s", err, again)
+			}
+			back, found := approver.EnableNodeClient(got)
+			if back != tt.text || found != (got != tt.text) {
+				t.Errorf("back again: %t\n%s", found, back)
+			}
+		})
+	}
+}
+
+func TestDisableNodeClientRefuses(t *testing.T) {
+	for _, tt := range []struct {
+		name, text string
+		want       error
+	}{
+		{"no YAML", "a: [\n", approver.ErrConfig},
+		{"text", "hello", approver.ErrConfig},
+		{"a list", "- nodeClientCert\n", approver.ErrConfig},
+		{"a tab", "a:\n\tb: 1\n", approver.ErrConfig},
+		{"a key twice", "a: 1\na: 2\n", approver.ErrConfig},
+		{"two documents", "a: 1\n---\nnodeClientCert: {disabled: true}\n", approver.ErrConfig},
+		{"a section that is text", "nodeClientCert: yes please\n", approver.ErrConfig},
+		{"a section that is null", "nodeClientCert: null\n", approver.ErrConfig},
+		{"a section that is a tilde", "nodeClientCert: ~\n", approver.ErrConfig},
+		{"a section that others share", "nodeClientCert: &x\n  limit: 4\nother: *x\n", approver.ErrConfig},
+		{"a section that is an alias", "x: &x {limit: 4}\nnodeClientCert: *x\n", approver.ErrConfig},
+		{"a section that comes with a merge", "x: &x {nodeClientCert: {limit: 4}}\n<<: *x\n", approver.ErrConfig},
+		{"the section twice, in other cases", "nodeClientCert: {}\nNodeClientCert: {}\n", approver.ErrConfig},
+		{"a key with a question mark", "? a\n: 1\n", approver.ErrConfig},
+		{"a byte order mark", "\ufeffa: 1\n", approver.ErrConfig},
+		{"a value that is no truth", "nodeClientCert: {disabled: perhaps}\n", approver.ErrConfig},
+		{"a person's false", "nodeClientCert:\n  disabled: false # we trust our network\n", approver.ErrConfigContrary},
+		{"a person's nothing", "nodeClientCert:\n  disabled:\n", approver.ErrConfigContrary},
+		{"a person's false in braces", "{nodeClientCert: {Disabled: false}}", approver.ErrConfigContrary},
+	} {
+		got, err := approver.DisableNodeClient(tt.text)
+		if !errors.Is(err, tt.want) || got != tt.text {
+			t.Errorf("%s: %v\n%s", tt.name, err, got)
+		}
+	}
+}
+
+// What a person changes afterwards stays, and our line goes all the same.
+func TestEnableNodeClient(t *testing.T) {
+	for _, tt := range []struct {
+		name, text, want string
+		found            bool
+	}{
+		{"moved and indented", "a: 1\nb:\n  x: 1\nnodeClientCert: {disabled: true} " + ours + "\nc: 1\n", "a: 1\nb:\n  x: 1\nc: 1\n", true},
+		{"at the end, without an end", "a: 1\nnodeClientCert: {disabled: true} " + ours, "a: 1", true},
+		{"a key behind ours", "nodeClientCert:\n  disabled: true " + ours + "\n  limit: 4\n", "nodeClientCert:\n  limit: 4\n", true},
+		{"without the comment it is not ours", "nodeClientCert: {disabled: true}\n", "nodeClientCert: {disabled: true}\n", false},
+		{"changed to false", "nodeClientCert: {disabled: false} " + ours + "\n", "nodeClientCert: {disabled: false} " + ours + "\n", false},
+		{"nothing", "", "", false},
+	} {
+		if got, found := approver.EnableNodeClient(tt.text); got != tt.want || found != tt.found {
+			t.Errorf("%s: %t\n%s", tt.name, found, got)
+		}
+	}
+}
+
+// Whatever the configuration is: either nothing is written, or the flow is disabled and everything can be put back.
+func FuzzDisableNodeClient(f *testing.F) {
+	for _, text := range []string{"", "a: 1\n", "nodeClientCert:\n", "nodeClientCert: {}\n", `{"a": 1}`, "a: &x 1\nb: *x\r\n", "--- {a: b}\n", "nodeClientCert: {disabled: false}"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got, err := approver.DisableNodeClient(text)
+		if err != nil {
+			if got != text {
+				t.Error("an error, and an edit")
+			}
+			return
+		}
+		if disabled, err := approver.NodeClientDisabled(got); err != nil || !disabled {
+			t.Errorf("the stock approver reads %t, %v", disabled, err)
+		}
+		if back, _ := approver.EnableNodeClient(got); got != text && back != text {
+			t.Errorf("cannot be put back: %q", back)
+		}
+	})
+}
