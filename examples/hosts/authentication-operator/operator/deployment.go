@@ -1,0 +1,103 @@
+package operator
+
+import (
+	"maps"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/solonode/sno/auth"
+)
+
+const (
+	// toleratedOutage is how long, in seconds, a pod stays on a node that is not ready or cannot be reached.
+	toleratedOutage = 120
+	auditVolume     = "audit-dir"
+)
+
+// operand is one of the two Deployments.
+type operand struct {
+	namespace, name string
+	// budget is the name of its PodDisruptionBudget.
+	budget string
+	// conditions begins the types of its sub-conditions.
+	conditions string
+	podLabels  map[string]string
+	port       int32
+	// auditLog is the directory of the node that the pods write their audit log to; empty for none.
+	auditLog string
+}
+
+// What both are called is the stock operator's (facts/upstream.md section 5).
+func oauthServer() operand {
+	return operand{
+		namespace: auth.OAuthServerNamespace, name: auth.OAuthServerName, budget: auth.OAuthServerName + "-pdb", conditions: "OAuthServerDeployment",
+		podLabels: map[string]string{"app": "oauth-openshift"}, port: 6443,
+	}
+}
+
+func oauthAPIServer() operand {
+	return operand{
+		namespace: auth.OAuthAPIServerNamespace, name: auth.OAuthAPIServerName, budget: auth.OAuthAPIServerName + "-pdb", conditions: "APIServerDeployment",
+		podLabels: map[string]string{"app": "openshift-oauth-apiserver", "apiserver": "true"}, port: 8443, auditLog: "/var/log/oauth-apiserver",
+	}
+}
+
+func (o operand) key() client.ObjectKey {
+	return client.ObjectKey{Namespace: o.namespace, Name: o.name}
+}
+
+// baseTolerations are those of the stock operator's templates.
+func baseTolerations() []corev1.Toleration {
+	return []corev1.Toleration{
+		{Key: masterRole, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule},
+		{Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: ptr.To[int64](toleratedOutage)},
+		{Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: ptr.To[int64](toleratedOutage)},
+	}
+}
+
+// base is a Deployment as the template of the stock operator has it, before anything that depends on the topology. It starts
+// from the live one, or from nil: what the operator does not care about, such as defaults of the API server, stays, so that an
+// unchanged Deployment compares as equal. Nothing is ever pulled: the nodes are simulated.
+func (o operand) base(live *appsv1.Deployment) *appsv1.Deployment {
+	deployment := &appsv1.Deployment{}
+	if live != nil {
+		live.DeepCopyInto(deployment)
+	}
+	deployment.Namespace, deployment.Name = o.namespace, o.name
+	if deployment.Labels == nil {
+		deployment.Labels = map[string]string{}
+	}
+	maps.Copy(deployment.Labels, o.podLabels)
+	if deployment.Spec.Selector == nil {
+		deployment.Spec.Selector = &metav1.LabelSelector{MatchLabels: maps.Clone(o.podLabels)}
+	}
+	deployment.Spec.Template.Labels = maps.Clone(o.podLabels)
+
+	pod := &deployment.Spec.Template.Spec
+	container := corev1.Container{}
+	if i := slices.IndexFunc(pod.Containers, func(c corev1.Container) bool { return c.Name == o.name }); i >= 0 {
+		container = pod.Containers[i]
+	}
+	container.Name, container.Image = o.name, o.name
+	container.Ports = []corev1.ContainerPort{{Name: "https", ContainerPort: o.port, Protocol: corev1.ProtocolTCP}}
+	container.Resources = corev1.ResourceRequirements{Requests: corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("50Mi"),
+	}}
+	container.VolumeMounts, pod.Volumes = nil, nil
+	if o.auditLog != "" {
+		container.VolumeMounts = []corev1.VolumeMount{{Name: auditVolume, MountPath: o.auditLog}}
+		pod.Volumes = []corev1.Volume{{Name: auditVolume, VolumeSource: corev1.VolumeSource{
+			HostPath: &corev1.HostPathVolumeSource{Path: o.auditLog, Type: ptr.To(corev1.HostPathDirectoryOrCreate)},
+		}}}
+	}
+	pod.InitContainers, pod.Containers = nil, []corev1.Container{container}
+	pod.NodeSelector, pod.Tolerations = map[string]string{masterRole: ""}, baseTolerations()
+	pod.Affinity, pod.TopologySpreadConstraints = nil, nil
+	return deployment
+}

@@ -1,0 +1,103 @@
+package operator
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// ErrOptions is returned for flags that do not make sense.
+var ErrOptions = errors.New("invalid flags")
+
+// Options are the operator's flags.
+type Options struct {
+	// Stock decides as today's stock operator does, without the vendored module.
+	Stock bool
+	// WellKnownPath is what every API server is asked for.
+	WellKnownPath string
+	// WellKnownEvery is the time between two looks at the API servers.
+	WellKnownEvery time.Duration
+	// WellKnownServerName is the name that the certificates of the API servers must have. The endpoints are addresses, and a
+	// certificate need not name those.
+	WellKnownServerName string
+	// ConnectTo replaces endpoints by other addresses, both as host:port. An EndpointSlice may not hold loopback addresses, and
+	// on test clusters the API servers have no others.
+	ConnectTo Addresses
+
+	// tries are how often, and how far apart, an API server is asked before it counts as failed.
+	tries wait.Backoff
+}
+
+// DefaultOptions are those without any flags.
+func DefaultOptions() Options {
+	return Options{
+		WellKnownPath: "/.well-known/oauth-authorization-server", WellKnownEvery: 10 * time.Second, WellKnownServerName: "kubernetes.default.svc",
+		tries: wait.Backoff{Steps: 3, Duration: time.Second},
+	}
+}
+
+// BindFlags adds the flags. What the options hold now is the default.
+func (o *Options) BindFlags(flags *flag.FlagSet) {
+	flags.BoolVar(&o.Stock, "stock", o.Stock, "Decide as today's stock operator does instead of calling the vendored module.")
+	flags.StringVar(&o.WellKnownPath, "well-known-path", o.WellKnownPath, "Path that every API server must serve.")
+	flags.DurationVar(&o.WellKnownEvery, "well-known-every", o.WellKnownEvery, "Time between two looks at the API servers.")
+	flags.StringVar(&o.WellKnownServerName, "well-known-server-name", o.WellKnownServerName, "Name that the certificates of the API servers must have.")
+	flags.Var(&o.ConnectTo, "connect-to", "For test clusters: ENDPOINT=ADDRESS, both host:port, connects to another address than the endpoint's; may be repeated.")
+}
+
+// Validate reports flags that cannot work, and arguments, of which there are none.
+func (o *Options) Validate(arguments []string) error {
+	switch {
+	case len(arguments) > 0:
+		return fmt.Errorf("%w: unexpected argument %q", ErrOptions, arguments[0])
+	case !strings.HasPrefix(o.WellKnownPath, "/"):
+		return fmt.Errorf("%w: --well-known-path=%s; want a path that begins with /", ErrOptions, o.WellKnownPath)
+	case o.WellKnownEvery <= 0:
+		return fmt.Errorf("%w: --well-known-every=%s; want more than 0", ErrOptions, o.WellKnownEvery)
+	}
+	return nil
+}
+
+func (o *Options) rules() rules {
+	if o.Stock {
+		return stockRules()
+	}
+	return vendoredRules()
+}
+
+// Addresses maps host:port to host:port. It is a flag.Value.
+type Addresses map[string]string
+
+// String implements flag.Value.
+func (a *Addresses) String() string {
+	if a == nil {
+		return ""
+	}
+	var pairs []string
+	for _, from := range slices.Sorted(maps.Keys(*a)) {
+		pairs = append(pairs, from+"="+(*a)[from])
+	}
+	return strings.Join(pairs, ",")
+}
+
+// Set implements flag.Value and adds one pair.
+func (a *Addresses) Set(pair string) error {
+	from, to, ok := strings.Cut(pair, "=")
+	for _, address := range []string{from, to} {
+		if _, _, err := net.SplitHostPort(address); err != nil || !ok {
+			return fmt.Errorf("%w: %q; want host:port=host:port", ErrOptions, pair)
+		}
+	}
+	if *a == nil {
+		*a = Addresses{}
+	}
+	(*a)[from] = to
+	return nil
+}

@@ -1,0 +1,188 @@
+package operator
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/solonode/sno/auth"
+	"github.com/solonode/sno/topology"
+)
+
+const (
+	sr       = configv1.SingleReplicaTopologyMode
+	ha       = configv1.HighlyAvailableTopologyMode
+	arbiter  = configv1.HighlyAvailableArbiterMode
+	dual     = configv1.DualReplicaTopologyMode
+	external = configv1.ExternalTopologyMode
+	unknown  = configv1.TopologyMode("Lunar")
+)
+
+func hostOf(controlPlane, infrastructure configv1.TopologyMode, nodes int32) auth.Host {
+	return auth.Host{SchedulableControlPlaneNodes: nodes, Cluster: topology.Cluster{
+		ControlPlane: topology.ReadingOf(controlPlane), Infrastructure: topology.ReadingOf(infrastructure), Platform: configv1.NonePlatformType,
+	}}
+}
+
+// outcome is what of a Deployment depends on the topology, short enough to read in a table.
+type outcome struct {
+	Replicas           int32
+	Unavailable, Surge string
+	// Apart is how pods are kept from sharing a node: "", "revision" or "always".
+	Apart  string
+	Pool   string
+	Budget string
+}
+
+func outcomeOf(deployment *appsv1.Deployment, budget string) outcome {
+	pod := deployment.Spec.Template.Spec
+	got := outcome{
+		Replicas:    *deployment.Spec.Replicas,
+		Unavailable: deployment.Spec.Strategy.RollingUpdate.MaxUnavailable.String(),
+		Surge:       deployment.Spec.Strategy.RollingUpdate.MaxSurge.String(),
+		Budget:      budget,
+	}
+	for _, pool := range []string{"master", "worker"} {
+		if _, ok := pod.NodeSelector["node-role.kubernetes.io/"+pool]; ok {
+			got.Pool += pool
+		}
+	}
+	if pod.Affinity != nil && pod.Affinity.PodAntiAffinity != nil {
+		for _, term := range pod.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
+			if term.TopologyKey == "kubernetes.io/hostname" && len(term.MatchLabelKeys) > 0 {
+				got.Apart += "revision"
+			} else if term.TopologyKey == "kubernetes.io/hostname" {
+				got.Apart += "always"
+			}
+		}
+	}
+	return got
+}
+
+func shapedOutcome(s shaped) outcome {
+	budget := "none"
+	if s.budget != nil {
+		budget = s.budget.Name + " " + s.budget.Spec.MaxUnavailable.String()
+	}
+	if s.keepBudget {
+		budget = "kept"
+	}
+	return outcomeOf(s.deployment, budget)
+}
+
+func TestStockShape(t *testing.T) {
+	for _, test := range []struct {
+		controlPlane      configv1.TopologyMode
+		nodes             int32
+		server, apiServer outcome
+	}{
+		{sr, 1, outcome{1, "1", "1", "always", "master", "none"}, outcome{1, "1", "0", "always", "master", "none"}},
+		{sr, 3, outcome{3, "2", "3", "always", "master", "none"}, outcome{3, "1", "0", "always", "master", "none"}},
+		{dual, 2, outcome{2, "1", "2", "always", "master", "none"}, outcome{2, "1", "0", "always", "master", "oauth-apiserver-pdb 1"}},
+		{arbiter, 2, outcome{2, "1", "2", "always", "master", "none"}, outcome{2, "1", "0", "always", "master", "oauth-apiserver-pdb 1"}},
+		{ha, 3, outcome{3, "2", "3", "always", "master", "none"}, outcome{3, "1", "0", "always", "master", "oauth-apiserver-pdb 1"}},
+		{ha, 1, outcome{1, "1", "1", "always", "master", "none"}, outcome{1, "1", "0", "always", "master", "oauth-apiserver-pdb 1"}},
+		{external, 0, outcome{0, "1", "0", "always", "master", "none"}, outcome{0, "1", "0", "always", "master", "oauth-apiserver-pdb 1"}},
+		{unknown, 5, outcome{5, "4", "5", "always", "master", "none"}, outcome{5, "1", "0", "always", "master", "oauth-apiserver-pdb 1"}},
+		{"", 3, outcome{3, "2", "3", "always", "master", "none"}, outcome{3, "1", "0", "always", "master", "kept"}},
+	} {
+		host, rules := hostOf(test.controlPlane, ha, test.nodes), stockRules()
+		if diff := cmp.Diff(test.server, shapedOutcome(rules.oauthServer(oauthServer().base(nil), host))); diff != "" {
+			t.Errorf("%q with %d nodes, oauth-openshift (-want +got):\n%s", test.controlPlane, test.nodes, diff)
+		}
+		if diff := cmp.Diff(test.apiServer, shapedOutcome(rules.oauthAPIServer(oauthAPIServer().base(nil), host))); diff != "" {
+			t.Errorf("%q with %d nodes, oauth-apiserver (-want +got):\n%s", test.controlPlane, test.nodes, diff)
+		}
+	}
+}
+
+// The vendored rules are the module's, tested there; this is that they are called with what they need.
+func TestVendoredRules(t *testing.T) {
+	for _, test := range []struct {
+		controlPlane, infrastructure configv1.TopologyMode
+		nodes                        int32
+		server, apiServer            outcome
+		minimum                      int32
+	}{
+		{sr, ha, 1, outcome{1, "0", "1", "", "master", "none"}, outcome{1, "1", "0", "always", "master", "none"}, 1},
+		{dual, sr, 2, outcome{2, "1", "1", "revision", "master", "oauth-openshift-pdb 1"}, outcome{2, "1", "0", "always", "master", "oauth-apiserver-pdb 1"}, 2},
+		{ha, sr, 3, outcome{3, "1", "1", "revision", "master", "oauth-openshift-pdb 1"}, outcome{3, "1", "0", "always", "master", "oauth-apiserver-pdb 1"}, 3},
+		{external, ha, 0, outcome{2, "1", "1", "revision", "worker", "oauth-openshift-pdb 1"}, outcome{2, "1", "0", "always", "worker", "oauth-apiserver-pdb 1"}, 0},
+		{external, sr, 0, outcome{1, "0", "1", "", "worker", "none"}, outcome{1, "1", "0", "always", "worker", "none"}, 0},
+	} {
+		name := fmt.Sprintf("%s/%s with %d nodes", test.controlPlane, test.infrastructure, test.nodes)
+		host, rules := hostOf(test.controlPlane, test.infrastructure, test.nodes), vendoredRules()
+		if diff := cmp.Diff(test.server, shapedOutcome(rules.oauthServer(oauthServer().base(nil), host))); diff != "" {
+			t.Errorf("%s, oauth-openshift (-want +got):\n%s", name, diff)
+		}
+		if diff := cmp.Diff(test.apiServer, shapedOutcome(rules.oauthAPIServer(oauthAPIServer().base(nil), host))); diff != "" {
+			t.Errorf("%s, oauth-apiserver (-want +got):\n%s", name, diff)
+		}
+		if minimum, err := rules.minimum(host.Cluster, nil); err != nil || minimum.Nodes != test.minimum {
+			t.Errorf("%s: wait for %d nodes (%v), want %d", name, minimum.Nodes, err, test.minimum)
+		}
+	}
+	if _, err := vendoredRules().minimum(hostOf(external, ha, 0).Cluster, []byte(`{"`+auth.OverrideKey+`":"perhaps"}`)); !errors.Is(err, auth.ErrOverride) {
+		t.Errorf("an unreadable override with an External control plane: %v", err)
+	}
+}
+
+// What is shaped stays as it is when it is shaped again, and changing the rules over a live Deployment leaves nothing of the
+// other's behind.
+func TestRulesReplaceEachOther(t *testing.T) {
+	for _, host := range []auth.Host{hostOf(ha, ha, 3), hostOf(sr, sr, 1), hostOf(external, ha, 0)} {
+		for _, pair := range [][2]rules{{stockRules(), stockRules()}, {vendoredRules(), vendoredRules()}, {stockRules(), vendoredRules()}, {vendoredRules(), stockRules()}} {
+			first := pair[0].oauthServer(oauthServer().base(nil), host).deployment
+			want := pair[1].oauthServer(oauthServer().base(nil), host).deployment
+			if diff := cmp.Diff(want, pair[1].oauthServer(oauthServer().base(first), host).deployment); diff != "" {
+				t.Errorf("oauth-openshift (-want +got):\n%s", diff)
+			}
+			first = pair[0].oauthAPIServer(oauthAPIServer().base(nil), host).deployment
+			want = pair[1].oauthAPIServer(oauthAPIServer().base(nil), host).deployment
+			if diff := cmp.Diff(want, pair[1].oauthAPIServer(oauthAPIServer().base(first), host).deployment); diff != "" {
+				t.Errorf("oauth-apiserver (-want +got):\n%s", diff)
+			}
+		}
+	}
+}
+
+func TestStockReadiness(t *testing.T) {
+	const down = 6
+	now := time.Unix(1_000_000, 0)
+	bad := errors.New("no")
+	type verdict struct {
+		Available, Progressing, Degraded bool
+		Reason                           string
+		After                            time.Duration
+	}
+	for _, test := range []struct {
+		name   string
+		mode   configv1.TopologyMode
+		probes []error
+		before auth.WellKnownState
+		want   verdict
+	}{
+		{"all", ha, []error{nil, nil, nil}, auth.WellKnownState{}, verdict{Available: true, Reason: "AsExpected"}},
+		{"some", ha, []error{nil, bad, nil}, auth.WellKnownState{}, verdict{Available: true, Reason: "AtLeastOneWellKnownEndpointAvailable", After: 5*time.Minute + time.Second}},
+		{"some for long", ha, []error{nil, bad, bad}, auth.WellKnownState{FailingSince: now.Add(-down * time.Minute)},
+			verdict{Available: true, Degraded: true, Reason: "AtLeastOneWellKnownEndpointAvailable"}},
+		{"none", ha, []error{bad, bad}, auth.WellKnownState{Available: true}, verdict{Reason: "NotReady"}},
+		{"the only one restarts: at once", sr, []error{bad}, auth.WellKnownState{Available: true}, verdict{Reason: "NotReady"}},
+		{"no API server", sr, nil, auth.WellKnownState{Available: true}, verdict{Reason: "NotReady"}},
+	} {
+		got := stockRules().readiness(test.mode, test.probes, test.before, now)
+		if diff := cmp.Diff(test.want, verdict{got.Available, got.Progressing, got.Degraded, got.Reason, got.After}); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.name, diff)
+		}
+	}
+	first := stockRules().readiness(ha, []error{nil, bad}, auth.WellKnownState{}, now)
+	second := stockRules().readiness(ha, []error{nil, bad}, first.State, now.Add(5*time.Minute+time.Second))
+	if first.Degraded || !second.Degraded {
+		t.Errorf("degraded %t, then %t; want only after 5 minutes", first.Degraded, second.Degraded)
+	}
+}

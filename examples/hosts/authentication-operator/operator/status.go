@@ -1,0 +1,145 @@
+package operator
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/solonode/sno/auth"
+	"github.com/solonode/sno/patch/workload"
+	"github.com/solonode/sno/topology"
+)
+
+const (
+	// wellKnownConditions and nodeConditions begin the types of sub-conditions.
+	wellKnownConditions = "WellKnown"
+	nodeConditions      = "ControlPlaneNodes"
+	// overridesUpgradeable is the condition by which library-go's operators say that an override keeps the cluster from
+	// being upgraded.
+	overridesUpgradeable = "UnsupportedConfigOverridesUpgradeable"
+
+	reasonWaitingForNodes = auth.ReasonWaitingForNodes
+	reasonRollingOut      = auth.ReasonRollingOut
+	reasonStuck           = "RolloutStuck"
+	reasonOverride        = "UnsupportedConfigOverrides"
+	reasonUnreadable      = "UnreadableOverride"
+)
+
+func condition(kind string, is bool, reason, message string) operatorv1.OperatorCondition {
+	status := operatorv1.ConditionFalse
+	if is {
+		status = operatorv1.ConditionTrue
+	}
+	return operatorv1.OperatorCondition{Type: kind, Status: status, Reason: reason, Message: message}
+}
+
+// deploymentConditions are <prefix>Available, Progressing and Degraded of a Deployment, which may be nil. One replica that
+// serves is available, also in the middle of a rollout; a rollout degrades nothing until its own deadline has passed.
+func deploymentConditions(prefix string, live *appsv1.Deployment, remark string) []operatorv1.OperatorCondition {
+	available := condition(prefix+operatorv1.OperatorStatusTypeAvailable, false, "NoPods", "No pod is available; look at the pods and their events")
+	progressing := condition(prefix+operatorv1.OperatorStatusTypeProgressing, true, reasonRollingOut, "The Deployment is rolling out")
+	degraded := condition(prefix+operatorv1.OperatorStatusTypeDegraded, false, auth.ReasonAsExpected, "Nothing is failing")
+	if live != nil && live.Status.AvailableReplicas > 0 {
+		available = condition(available.Type, true, auth.ReasonAsExpected, "A pod is available"+remark)
+	}
+	switch {
+	case live == nil:
+	case workload.RolledOut(live):
+		progressing = condition(progressing.Type, false, auth.ReasonAsExpected, "Nothing is in progress")
+	case deadlinePassed(live):
+		const stuck = "The rollout does not finish; look at the pods and their events"
+		progressing = condition(progressing.Type, false, reasonStuck, stuck)
+		degraded = condition(degraded.Type, true, reasonStuck, stuck)
+	}
+	return []operatorv1.OperatorCondition{available, progressing, degraded}
+}
+
+// deadlinePassed reads the Deployment controller's own verdict on the newest revision.
+func deadlinePassed(live *appsv1.Deployment) bool {
+	return live.Status.ObservedGeneration >= live.Generation && slices.ContainsFunc(live.Status.Conditions, func(c appsv1.DeploymentCondition) bool {
+		return c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse && c.Reason == "ProgressDeadlineExceeded"
+	})
+}
+
+// minimumConditions say whether the operator waits for nodes, and what it makes of the override. An override that cannot be
+// read is an error and never false: somebody wanted something there.
+func minimumConditions(minimum auth.Minimum, err error, nodes int32) []operatorv1.OperatorCondition {
+	waiting := condition(nodeConditions+operatorv1.OperatorStatusTypeProgressing, false, auth.ReasonAsExpected, "Nothing is waited for")
+	degraded := condition(nodeConditions+operatorv1.OperatorStatusTypeDegraded, false, auth.ReasonAsExpected, "Nothing is failing")
+	upgradeable := condition(overridesUpgradeable, true, auth.ReasonAsExpected, "No deprecated override is set")
+	switch {
+	case err != nil:
+		degraded = condition(degraded.Type, true, reasonUnreadable, err.Error())
+		upgradeable = condition(upgradeable.Type, false, reasonUnreadable, err.Error())
+	case nodes < minimum.Nodes:
+		waiting = condition(waiting.Type, true, reasonWaitingForNodes,
+			fmt.Sprintf("%d of %d control-plane nodes are there; Deployments that do not exist yet are made when all are", nodes, minimum.Nodes))
+	}
+	if deprecation := minimum.Override.Deprecation(); err == nil && deprecation != "" {
+		upgradeable = condition(upgradeable.Type, false, reasonOverride, deprecation)
+	}
+	return []operatorv1.OperatorCondition{waiting, degraded, upgradeable}
+}
+
+// merged puts conditions in the place of those of the same type. A time changes only with its status.
+func merged(present []operatorv1.OperatorCondition, conditions []operatorv1.OperatorCondition, now metav1.Time) []operatorv1.OperatorCondition {
+	result := slices.Clone(present)
+	for _, c := range conditions {
+		c.LastTransitionTime = now
+		i := slices.IndexFunc(result, func(p operatorv1.OperatorCondition) bool { return p.Type == c.Type })
+		if i < 0 {
+			result = append(result, c)
+			continue
+		}
+		if result[i].Status == c.Status {
+			c.LastTransitionTime = result[i].LastTransitionTime
+		}
+		result[i] = c
+	}
+	return result
+}
+
+// publishedState is what the conditions remember of the last look at the API servers, for a process that starts afresh. The
+// times are those at which a condition changed, less how long it takes to change. When a partial failure began is in no
+// condition before it degrades, so that is counted from the next look on.
+func publishedState(published []operatorv1.OperatorCondition, mode configv1.TopologyMode) auth.WellKnownState {
+	find := func(suffix string) (operatorv1.OperatorCondition, bool) {
+		i := slices.IndexFunc(published, func(c operatorv1.OperatorCondition) bool { return c.Type == wellKnownConditions+suffix })
+		if i < 0 {
+			return operatorv1.OperatorCondition{}, false
+		}
+		return published[i], published[i].Status == operatorv1.ConditionTrue
+	}
+	available, isAvailable := find(operatorv1.OperatorStatusTypeAvailable)
+	progressing, isProgressing := find(operatorv1.OperatorStatusTypeProgressing)
+	degraded, isDegraded := find(operatorv1.OperatorStatusTypeDegraded)
+	state := auth.WellKnownState{Available: isAvailable}
+	earlier := func(times []*time.Time, t time.Time) {
+		for _, known := range times {
+			if known.IsZero() || t.Before(*known) {
+				*known = t
+			}
+		}
+	}
+	both := []*time.Time{&state.FailingSince, &state.SilentSince}
+	switch {
+	case isProgressing:
+		earlier(both, progressing.LastTransitionTime.Time)
+	case available.Status == operatorv1.ConditionFalse && topology.SingleReplica(mode):
+		earlier(both, available.LastTransitionTime.Add(-auth.RolloutGrace))
+	case available.Status == operatorv1.ConditionFalse:
+		earlier(both, available.LastTransitionTime.Time)
+	}
+	if isDegraded && isAvailable {
+		earlier(both[:1], degraded.LastTransitionTime.Add(-auth.DegradedInertia))
+	} else if isDegraded {
+		earlier(both, degraded.LastTransitionTime.Add(-auth.DegradedInertia))
+	}
+	return state
+}

@@ -1,0 +1,118 @@
+package operator
+
+import (
+	"maps"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/solonode/sno/auth"
+)
+
+// The rules of today's stock operator (facts/upstream.md section 5), with what is wrong about them: the number of nodes decides
+// everything, so there are no replicas with an External control plane; the only pod must leave its node before the next one
+// can start, also where nothing keeps two of them from sharing it; and the restart of the only API server is an outage. None of
+// this calls the vendored module.
+func stockRules() rules {
+	return rules{count: stockCount, oauthServer: stockOAuthServer, oauthAPIServer: stockOAuthAPIServer, readiness: stockReadiness}
+}
+
+// stockCount looks at the role and at no taint.
+func stockCount(nodes []corev1.Node, _ []corev1.Toleration) int32 {
+	var count int32
+	for i := range nodes {
+		if _, master := nodes[i].Labels[masterRole]; master {
+			count++
+		}
+	}
+	return count
+}
+
+func stockOAuthServer(base *appsv1.Deployment, host auth.Host) shaped {
+	n := host.SchedulableControlPlaneNodes
+	return shaped{deployment: stockShape(base, n, max(n-1, 1), n)}
+}
+
+func stockOAuthAPIServer(base *appsv1.Deployment, host auth.Host) shaped {
+	result := shaped{deployment: stockShape(base, host.SchedulableControlPlaneNodes, 1, 0)}
+	switch host.Cluster.ControlPlane.Reported {
+	case "":
+		result.keepBudget = true // the stock operator neither makes nor deletes one then
+	case configv1.SingleReplicaTopologyMode:
+	case configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableArbiterMode, configv1.DualReplicaTopologyMode, configv1.ExternalTopologyMode:
+		result.budget = stockBudget(base)
+	default:
+		result.budget = stockBudget(base)
+	}
+	return result
+}
+
+// stockShape keeps any two pods apart, whatever their revision, by a label of its own.
+func stockShape(base *appsv1.Deployment, replicas, maxUnavailable, maxSurge int32) *appsv1.Deployment {
+	deployment := base.DeepCopy()
+	deployment.Spec.Replicas = &replicas
+	deployment.Spec.Strategy = appsv1.DeploymentStrategy{
+		Type: appsv1.RollingUpdateDeploymentStrategyType,
+		RollingUpdate: &appsv1.RollingUpdateDeployment{
+			MaxUnavailable: ptr.To(intstr.FromInt32(maxUnavailable)), MaxSurge: ptr.To(intstr.FromInt32(maxSurge)),
+		},
+	}
+	label := base.Name + "-anti-affinity"
+	template := &deployment.Spec.Template
+	template.Labels[label] = "true"
+	apart := maps.Clone(base.Spec.Selector.MatchLabels)
+	apart[label] = "true"
+	template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+			LabelSelector: &metav1.LabelSelector{MatchLabels: apart}, TopologyKey: corev1.LabelHostname,
+		}},
+	}}
+	return deployment
+}
+
+func stockBudget(base *appsv1.Deployment) *policyv1.PodDisruptionBudget {
+	return &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: base.Namespace, Name: base.Name + "-pdb"},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MaxUnavailable:             ptr.To(intstr.FromInt32(1)),
+			Selector:                   &metav1.LabelSelector{MatchLabels: maps.Clone(base.Spec.Selector.MatchLabels)},
+			UnhealthyPodEvictionPolicy: ptr.To(policyv1.AlwaysAllow),
+		},
+	}
+}
+
+// stockReadiness knows no rollout: when the only API server restarts, the endpoint is not available.
+func stockReadiness(_ configv1.TopologyMode, probes []error, before auth.WellKnownState, now time.Time) auth.Readiness {
+	const inertia = 5 * time.Minute
+	failed := 0
+	for _, err := range probes {
+		if err != nil {
+			failed++
+		}
+	}
+	switch {
+	case len(probes) > 0 && failed == 0:
+		return auth.Readiness{Available: true, Reason: auth.ReasonAsExpected, Message: "The well-known endpoint is available", State: auth.WellKnownState{Available: true}}
+	case failed == len(probes):
+		return auth.Readiness{Reason: "NotReady", Message: "The well-known endpoint is not yet available"}
+	}
+	state := auth.WellKnownState{Available: true, FailingSince: before.FailingSince}
+	if state.FailingSince.IsZero() {
+		state.FailingSince = now
+	}
+	failing := now.Sub(state.FailingSince)
+	readiness := auth.Readiness{
+		Available: true, Degraded: failing > inertia, Reason: "AtLeastOneWellKnownEndpointAvailable",
+		Message: "The well-known endpoint is available on some API servers only", State: state,
+	}
+	if !readiness.Degraded {
+		readiness.After = inertia - failing + time.Second
+	}
+	return readiness
+}

@@ -1,0 +1,79 @@
+package operator
+
+import (
+	"maps"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/solonode/sno/console"
+)
+
+const (
+	masterRole = "node-role.kubernetes.io/master"
+	// toleratedOutage is how long a pod stays on a node that cannot be reached.
+	toleratedOutage = 120
+)
+
+// operand is one of the two Deployments.
+type operand struct {
+	name string
+	// conditions begins the types of its sub-conditions.
+	conditions string
+}
+
+// operands are those that the operator makes and keeps.
+func (o Options) operands() []operand {
+	operands := []operand{{name: console.ConsoleName, conditions: "ConsoleDeployment"}}
+	if o.Downloads {
+		operands = append(operands, operand{name: console.DownloadsName, conditions: "DownloadsDeployment"})
+	}
+	return operands
+}
+
+// podLabels are those of the stock operator's pods (facts/upstream.md section 4).
+func (o operand) podLabels() map[string]string {
+	component := "ui"
+	if o.name == console.DownloadsName {
+		component = "downloads"
+	}
+	return map[string]string{"app": "console", "component": component}
+}
+
+// baseDeployment is a Deployment as the template of the stock operator has it, before anything that depends on the topology.
+// It must always be the same: resourceapply compares a hash of the spec. Nothing is ever pulled: the nodes are simulated.
+func (o operand) baseDeployment() *appsv1.Deployment {
+	labels := o.podLabels()
+	selector := map[string]string{masterRole: ""}
+	port := corev1.ContainerPort{Name: "https", ContainerPort: 8443, Protocol: corev1.ProtocolTCP}
+	if o.name == console.DownloadsName {
+		selector[corev1.LabelOSStable] = string(corev1.Linux)
+		port = corev1.ContainerPort{Name: "http", ContainerPort: 8080, Protocol: corev1.ProtocolTCP}
+	}
+	return &appsv1.Deployment{
+		TypeMeta:   metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "Deployment"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: console.Namespace, Name: o.name, Labels: maps.Clone(labels)},
+		Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: maps.Clone(labels)},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(labels)},
+				Spec: corev1.PodSpec{
+					NodeSelector: selector,
+					Tolerations: []corev1.Toleration{
+						{Key: masterRole, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule},
+						{Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: ptr.To[int64](toleratedOutage)},
+					},
+					Containers: []corev1.Container{{
+						Name: o.name, Image: o.name, Ports: []corev1.ContainerPort{port},
+						Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+							corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("100Mi"),
+						}},
+					}},
+				},
+			},
+		},
+	}
+}

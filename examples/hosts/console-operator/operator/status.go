@@ -1,0 +1,58 @@
+package operator
+
+import (
+	operatorv1 "github.com/openshift/api/operator/v1"
+	operatorv1ac "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/solonode/sno/console"
+	"github.com/solonode/sno/patch"
+)
+
+const (
+	reasonRemoved  = "Removed"
+	messageRemoved = "The Deployment is removed, as spec.managementState asks"
+)
+
+// condition is one sub-condition. Its transition time is the operator client's business.
+func condition(prefix, suffix string, is bool, reason, message string) *operatorv1ac.OperatorConditionApplyConfiguration {
+	status := operatorv1.ConditionFalse
+	if is {
+		status = operatorv1.ConditionTrue
+	}
+	return operatorv1ac.OperatorCondition().WithType(prefix + suffix).WithStatus(status).WithReason(reason).WithMessage(message)
+}
+
+// conditions are <prefix>Available, Progressing and Degraded of a Deployment. One replica that serves is available, also in the
+// middle of a rollout; a rollout degrades nothing until its own deadline has passed.
+func (o operand) deploymentConditions(live *appsv1.Deployment, remark string) []*operatorv1ac.OperatorConditionApplyConfiguration {
+	health := console.Health(live)
+	available := condition(o.conditions, operatorv1.OperatorStatusTypeAvailable, false, health.Reason, health.Message)
+	if live.Status.AvailableReplicas > 0 {
+		available = condition(o.conditions, operatorv1.OperatorStatusTypeAvailable, true, patch.ReasonAsExpected, "A replica is available"+remark)
+	}
+	progressing := condition(o.conditions, operatorv1.OperatorStatusTypeProgressing, false, patch.ReasonAsExpected, "Nothing is in progress")
+	if health.State == patch.Progressing {
+		progressing = condition(o.conditions, operatorv1.OperatorStatusTypeProgressing, true, health.Reason, health.Message)
+	}
+	degraded := condition(o.conditions, operatorv1.OperatorStatusTypeDegraded, false, patch.ReasonAsExpected, "Nothing is failing")
+	if health.Failing() {
+		degraded = condition(o.conditions, operatorv1.OperatorStatusTypeDegraded, true, health.Reason, health.Message)
+	}
+	return []*operatorv1ac.OperatorConditionApplyConfiguration{available, progressing, degraded}
+}
+
+// removedConditions say that nothing is wrong about a Deployment that is not wanted.
+func (o operand) removedConditions() []*operatorv1ac.OperatorConditionApplyConfiguration {
+	return []*operatorv1ac.OperatorConditionApplyConfiguration{
+		condition(o.conditions, operatorv1.OperatorStatusTypeAvailable, true, reasonRemoved, messageRemoved),
+		condition(o.conditions, operatorv1.OperatorStatusTypeProgressing, false, reasonRemoved, messageRemoved),
+		condition(o.conditions, operatorv1.OperatorStatusTypeDegraded, false, reasonRemoved, messageRemoved),
+	}
+}
+
+// generation is what resourceapply compares next time to see whether somebody else wrote.
+func generation(live *appsv1.Deployment) *operatorv1ac.GenerationStatusApplyConfiguration {
+	return operatorv1ac.GenerationStatus().WithGroup(appsv1.GroupName).WithResource("deployments").
+		WithNamespace(live.Namespace).WithName(live.Name).WithLastGeneration(live.Generation)
+}

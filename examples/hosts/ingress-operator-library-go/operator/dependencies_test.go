@@ -1,0 +1,48 @@
+package operator
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Half of OpenShift's operators have no controller-runtime. Vendoring the module must not bring it in: not into the program,
+// not into its tests, not into its go.mod.
+func TestNoControllerRuntime(t *testing.T) {
+	for _, test := range []struct {
+		name      string
+		arguments []string
+		// expected must be in the answer, or the question was wrong.
+		expected string
+	}{
+		{"packages of the program", []string{"list", "-deps", ".."}, "github.com/solonode/sno/ingress"},
+		{"packages of the program and the tests", []string{"list", "-deps", "-test", "../..."}, "github.com/solonode/sno/ingress"},
+		{"modules that provide them", []string{"list", "-deps", "-test", "-f", "{{with .Module}}{{.Path}}{{end}}", "../..."}, "github.com/openshift/library-go"},
+	} {
+		var complaint strings.Builder
+		command := exec.CommandContext(t.Context(), "go", test.arguments...)
+		command.Env = append(command.Environ(), "GOWORK=off")
+		command.Stderr = &complaint
+		out, err := command.Output()
+		if err != nil {
+			t.Fatalf("go %s: %v\n%s", strings.Join(test.arguments, " "), err, complaint.String())
+		}
+		lines := strings.Fields(string(out))
+		found := false
+		var forbidden []string
+		for _, line := range lines {
+			found = found || line == test.expected
+			if strings.HasPrefix(line, "sigs.k8s.io/controller-runtime") {
+				forbidden = append(forbidden, line)
+			}
+		}
+		if !found {
+			t.Errorf("%s: %s is not among %d lines", test.name, test.expected, len(lines))
+		}
+		if diff := cmp.Diff([]string(nil), forbidden); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.name, diff)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+
+	configclientset "github.com/openshift/client-go/config/clientset/versioned"
+	configinformers "github.com/openshift/client-go/config/informers/externalversions"
+	operatorclientset "github.com/openshift/client-go/operator/clientset/versioned"
+	operatorinformers "github.com/openshift/client-go/operator/informers/externalversions"
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/solonode/sno/ingress"
+)
+
+// fieldManager is that of the stock operator, in whose place this one stands.
+const fieldManager = "cluster-ingress-operator"
+
+// Run runs the operator until the context ends, which is no error. Like the stock operator it elects no leader: run one.
+func Run(ctx context.Context, config *rest.Config, options Options) error {
+	config = rest.CopyConfig(config)
+	// resourceapply has no way to name a field manager; the API server takes it from the user agent then.
+	config.UserAgent = fieldManager
+	// It also reads every Deployment and budget anew in each sync, which the client's own limit of 5 a second would hold up.
+	config.QPS, config.Burst = 50, 100
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	configClient, err := configclientset.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	operatorClient, err := operatorclientset.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+
+	// The cache holds what matters and no more.
+	configs := configinformers.NewSharedInformerFactoryWithOptions(configClient, 0, configinformers.WithTweakListOptions(
+		func(o *metav1.ListOptions) { o.FieldSelector = "metadata.name=" + ingress.ConfigName }))
+	operators := operatorinformers.NewSharedInformerFactoryWithOptions(operatorClient, 0,
+		operatorinformers.WithNamespace(ingress.IngressControllerNamespace))
+	routers := informers.NewSharedInformerFactoryWithOptions(kube, 0, informers.WithNamespace(ingress.RouterNamespace),
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = owningLabel }))
+
+	infrastructures, ingresses := configs.Config().V1().Infrastructures(), configs.Config().V1().Ingresses()
+	controllers := operators.Operator().V1().IngressControllers()
+	deployments, budgets := routers.Apps().V1().Deployments(), routers.Policy().V1().PodDisruptionBudgets()
+	s := &syncer{
+		options: options, kube: kube, ingressControllers: operatorClient.OperatorV1(),
+		infrastructures: infrastructures.Lister(), ingresses: ingresses.Lister(),
+		controllers: controllers.Lister().IngressControllers(ingress.IngressControllerNamespace),
+		routers:     deployments.Lister().Deployments(ingress.RouterNamespace),
+		budgets:     budgets.Lister().PodDisruptionBudgets(ingress.RouterNamespace),
+	}
+	recorder := events.NewRecorder(kube.CoreV1().Events(ingress.IngressControllerNamespace), "ingress-operator",
+		&corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Namespace: ingress.IngressControllerNamespace, Name: ingress.IngressControllerNamespace},
+		clock.RealClock{})
+	controller := factory.New().
+		WithInformers(infrastructures.Informer(), ingresses.Informer(), controllers.Informer(), deployments.Informer(), budgets.Informer()).
+		WithSync(s.sync).
+		ToController("RouterController", recorder)
+
+	configs.Start(ctx.Done())
+	operators.Start(ctx.Done())
+	routers.Start(ctx.Done())
+	controller.Run(ctx, 1)
+	return nil
+}

@@ -1,0 +1,129 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/solonode/sno/ingress"
+	"github.com/solonode/sno/topology"
+)
+
+// reconciler makes one IngressController's router what it should be.
+type reconciler struct {
+	// client reads from the cache and writes as fieldManager.
+	client  client.Client
+	options Options
+	rules   rules
+
+	// known is the last topology that could be read: an Infrastructure that is gone flips nothing.
+	known *topology.Cluster
+	// fight is nil unless --fight.
+	fight *fight
+}
+
+// Reconcile implements reconcile.Reconciler. It is never run concurrently.
+func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	after, err := r.reconcile(ctx, request.NamespacedName)
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+		// The cache was behind. What made it so is an event on its way, but that may already have been looked at.
+		return reconcile.Result{RequeueAfter: staleCache}, nil
+	}
+	return reconcile.Result{RequeueAfter: after}, err
+}
+
+const staleCache = 50 * time.Millisecond
+
+func (r *reconciler) reconcile(ctx context.Context, key client.ObjectKey) (after time.Duration, err error) {
+	infrastructure, err := get(ctx, r.client, client.ObjectKey{Name: ingress.ConfigName}, &configv1.Infrastructure{})
+	if err != nil {
+		return 0, err
+	}
+	if infrastructure != nil {
+		cluster, err := topology.FromInfrastructure(infrastructure)
+		if err != nil {
+			return 0, fmt.Errorf("reading the topology: %w", err)
+		}
+		r.known = &cluster
+	}
+	if r.known == nil {
+		logr.FromContextOrDiscard(ctx).Info("Waiting for the Infrastructure object")
+		return 0, nil
+	}
+	var placement configv1.DefaultPlacement
+	if config, err := get(ctx, r.client, client.ObjectKey{Name: ingress.ConfigName}, &configv1.Ingress{}); err != nil {
+		return 0, err
+	} else if config != nil {
+		placement = config.Status.DefaultPlacement
+	}
+
+	ic, err := get(ctx, r.client, key, &operatorv1.IngressController{})
+	if err != nil {
+		return 0, err
+	}
+	if ic == nil || ic.DeletionTimestamp != nil {
+		if err := r.remove(ctx, key.Name); err != nil {
+			return 0, err
+		}
+		if ic == nil && r.options.CreateDefault && key.Name == ingress.IngressControllerName {
+			return 0, r.createDefault(ctx, placement)
+		}
+		return 0, nil
+	}
+	if r.fight != nil && key.Name == ingress.IngressControllerName {
+		var write *operatorv1.IngressController
+		if write, after = r.fight.revert(ic, time.Now()); write != nil {
+			// The answer to this update is the event that brings us back.
+			return 0, r.update(ctx, write)
+		}
+	}
+	return after, r.ensure(ctx, ic, placement)
+}
+
+// ensure brings router, budget and status of a living IngressController to where they belong.
+func (r *reconciler) ensure(ctx context.Context, ic *operatorv1.IngressController, placement configv1.DefaultPlacement) error {
+	key := client.ObjectKey{Namespace: ingress.RouterNamespace, Name: routerName(ic.Name)}
+	liveRouter, err := get(ctx, r.client, key, &appsv1.Deployment{})
+	if err != nil {
+		return err
+	}
+	liveBudget, err := get(ctx, r.client, key, &policyv1.PodDisruptionBudget{})
+	if err != nil {
+		return err
+	}
+	publishing := effectivePublishing(ic, r.known.Platform)
+	decided := ic.DeepCopy()
+	decided.Status.EndpointPublishingStrategy = publishing
+	base := baseRouter(liveRouter, ic.Name, publishing)
+	if r.options.RouterImage != "" {
+		serve(base, r.options.RouterImage)
+	}
+	router, budget := r.rules.shape(base,
+		ingress.Host{Cluster: *r.known, DefaultPlacement: placement, IngressController: decided})
+
+	if err := r.ensureRouter(ctx, liveRouter, router); err != nil {
+		return err
+	}
+	if err := r.ensureBudget(ctx, ic.Name, liveBudget, budget); err != nil {
+		return err
+	}
+	return r.ensureStatus(ctx, ic, desiredStatus(ic, publishing, liveRouter, metav1.Now()))
+}
+
+func (r *reconciler) createDefault(ctx context.Context, placement configv1.DefaultPlacement) error {
+	ic := r.rules.defaultIngressController(*r.known, placement)
+	if ic == nil {
+		return nil
+	}
+	return r.create(ctx, ic)
+}

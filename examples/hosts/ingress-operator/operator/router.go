@@ -1,0 +1,103 @@
+package operator
+
+import (
+	"maps"
+	"slices"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/solonode/sno/ingress"
+)
+
+const (
+	// owningLabel is on what is made of an IngressController, podLabel on its pods. Both have the IngressController's name.
+	owningLabel = "ingresscontroller.operator.openshift.io/owning-ingresscontroller"
+	podLabel    = "ingresscontroller.operator.openshift.io/deployment-ingresscontroller"
+
+	containerName = "router"
+	// image is never pulled: the nodes are simulated.
+	image = "router"
+)
+
+// routerName is the name of the Deployment and of the PodDisruptionBudget.
+func routerName(ingressController string) string { return "router-" + ingressController }
+
+// baseRouter is the router with nothing in it that depends on the topology. It starts from the live one, or from nil: what the
+// operator does not care about, such as defaults of the API server, stays, so that an unchanged router compares as equal.
+func baseRouter(live *appsv1.Deployment, ingressController string, publishing *operatorv1.EndpointPublishingStrategy) *appsv1.Deployment {
+	router := &appsv1.Deployment{}
+	if live != nil {
+		live.DeepCopyInto(router)
+	}
+	router.Namespace, router.Name = ingress.RouterNamespace, routerName(ingressController)
+	router.Labels = with(router.Labels, owningLabel, ingressController)
+	if router.Spec.Selector == nil {
+		router.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{podLabel: ingressController}}
+	}
+	template := &router.Spec.Template
+	template.Labels = with(template.Labels, podLabel, ingressController)
+
+	pod := &template.Spec
+	container := corev1.Container{}
+	if i := slices.IndexFunc(pod.Containers, func(c corev1.Container) bool { return c.Name == containerName }); i >= 0 {
+		container = pod.Containers[i]
+	}
+	container.Name, container.Image, container.ReadinessProbe = containerName, image, nil
+	container.Ports = ports(publishing)
+	container.Resources = corev1.ResourceRequirements{Requests: corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("256Mi"),
+	}}
+	pod.InitContainers, pod.Containers = nil, []corev1.Container{container}
+	pod.HostNetwork = publishing.Type == operatorv1.HostNetworkStrategyType
+	pod.NodeSelector, pod.Tolerations, pod.Affinity, pod.TopologySpreadConstraints = nil, nil, nil, nil
+	return router
+}
+
+// serve has the router run an image, and be ready when that says so. What the API server would add is said, so that the live router compares
+// as equal.
+func serve(router *appsv1.Deployment, image string) {
+	container := &router.Spec.Template.Spec.Containers[0]
+	container.Image = image
+	container.ReadinessProbe = &corev1.Probe{
+		ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
+			Path: "/healthz/ready", Scheme: corev1.URISchemeHTTP, Port: intstr.FromInt32(container.Ports[len(container.Ports)-1].ContainerPort),
+		}},
+		PeriodSeconds: 1, TimeoutSeconds: 1, SuccessThreshold: 1, FailureThreshold: 3,
+	}
+}
+
+// ports are the router's three. On the host network they are ports of the node.
+func ports(publishing *operatorv1.EndpointPublishingStrategy) []corev1.ContainerPort {
+	named := []corev1.ContainerPort{
+		{Name: "http", ContainerPort: 80}, {Name: "https", ContainerPort: 443}, {Name: "metrics", ContainerPort: 1936},
+	}
+	hostNetwork := publishing.Type == operatorv1.HostNetworkStrategyType
+	if own := publishing.HostNetwork; hostNetwork && own != nil {
+		for i, port := range []int32{own.HTTPPort, own.HTTPSPort, own.StatsPort} {
+			if port != 0 {
+				named[i].ContainerPort = port
+			}
+		}
+	}
+	for i := range named {
+		named[i].Protocol = corev1.ProtocolTCP
+		if hostNetwork {
+			named[i].HostPort = named[i].ContainerPort
+		}
+	}
+	return named
+}
+
+func with(labels map[string]string, key, value string) map[string]string {
+	labels = maps.Clone(labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[key] = value
+	return labels
+}

@@ -1,0 +1,125 @@
+package operator
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+func hostNetwork() *operatorv1.EndpointPublishingStrategy {
+	return &operatorv1.EndpointPublishingStrategy{Type: operatorv1.HostNetworkStrategyType}
+}
+
+func private() *operatorv1.EndpointPublishingStrategy {
+	return &operatorv1.EndpointPublishingStrategy{Type: operatorv1.PrivateStrategyType}
+}
+
+func TestPorts(t *testing.T) {
+	type port struct{ Container, Host int32 }
+	for _, test := range []struct {
+		name       string
+		publishing *operatorv1.EndpointPublishingStrategy
+		want       []port
+	}{
+		{"private", private(), []port{{80, 0}, {443, 0}, {1936, 0}}},
+		{"load balancer", &operatorv1.EndpointPublishingStrategy{Type: operatorv1.LoadBalancerServiceStrategyType}, []port{{80, 0}, {443, 0}, {1936, 0}}},
+		{"host network without ports", hostNetwork(), []port{{80, 80}, {443, 443}, {1936, 1936}}},
+		{"host network with own ports", &operatorv1.EndpointPublishingStrategy{
+			Type:        operatorv1.HostNetworkStrategyType,
+			HostNetwork: &operatorv1.HostNetworkStrategy{HTTPPort: 8080, HTTPSPort: 8443},
+		}, []port{{8080, 8080}, {8443, 8443}, {1936, 1936}}},
+	} {
+		var got []port
+		for _, p := range ports(test.publishing) {
+			got = append(got, port{p.ContainerPort, p.HostPort})
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.name, diff)
+		}
+	}
+}
+
+func TestBaseRouterKeepsWhatItDoesNotDecide(t *testing.T) {
+	live := baseRouter(nil, "internal", hostNetwork())
+	live.Annotations = map[string]string{"deployment.kubernetes.io/revision": "3"}
+	live.Labels["example.com/mine"] = "yes"
+	live.Spec.Template.Spec.DNSPolicy = corev1.DNSClusterFirst
+	live.Spec.Template.Spec.Containers[0].ImagePullPolicy = corev1.PullAlways
+	want := live.DeepCopy()
+
+	live.Spec.Template.Spec.NodeSelector = map[string]string{"left": "over"}
+	live.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Key: "left-over"}}
+	live.Spec.Template.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{}}
+	live.Spec.Template.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{TopologyKey: "left-over"}}
+	serve(live, "somebody's")
+	live.Spec.Template.Spec.Containers = append(live.Spec.Template.Spec.Containers, corev1.Container{Name: "stowaway"})
+	before := live.DeepCopy()
+
+	if diff := cmp.Diff(want, baseRouter(live, "internal", hostNetwork())); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(before, live); diff != "" {
+		t.Errorf("the live router was changed (-before +after):\n%s", diff)
+	}
+}
+
+func TestServe(t *testing.T) {
+	router := baseRouter(nil, "internal", hostNetwork())
+	serve(router, "example.com/router:1")
+	container := router.Spec.Template.Spec.Containers[0]
+	if container.Image != "example.com/router:1" || container.ReadinessProbe.HTTPGet.Port.IntVal != 1936 {
+		t.Errorf("%+v", container)
+	}
+	if diff := cmp.Diff(baseRouter(nil, "internal", hostNetwork()).Spec.Template.Spec.Containers[0].Ports, container.Ports); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What leaves the host network leaves its ports too.
+func TestBaseRouterFollowsPublishing(t *testing.T) {
+	router := baseRouter(baseRouter(nil, "internal", hostNetwork()), "internal", private())
+	if diff := cmp.Diff(baseRouter(nil, "internal", private()), router); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestEffectivePublishing(t *testing.T) {
+	own := &operatorv1.EndpointPublishingStrategy{Type: operatorv1.NodePortServiceStrategyType}
+	for _, test := range []struct {
+		name         string
+		spec, status *operatorv1.EndpointPublishingStrategy
+		platform     configv1.PlatformType
+		want         operatorv1.EndpointPublishingStrategyType
+	}{
+		{"status wins", own, private(), configv1.AWSPlatformType, operatorv1.PrivateStrategyType},
+		{"spec before the platform", own, nil, configv1.AWSPlatformType, operatorv1.NodePortServiceStrategyType},
+		{"cloud", nil, nil, configv1.AWSPlatformType, operatorv1.LoadBalancerServiceStrategyType},
+		{"none", nil, nil, configv1.NonePlatformType, operatorv1.HostNetworkStrategyType},
+		{"bare metal", nil, nil, configv1.BareMetalPlatformType, operatorv1.HostNetworkStrategyType},
+		{"unknown", nil, nil, "Moon", operatorv1.HostNetworkStrategyType},
+		{"empty", nil, nil, "", operatorv1.HostNetworkStrategyType},
+	} {
+		ic := &operatorv1.IngressController{
+			Spec:   operatorv1.IngressControllerSpec{EndpointPublishingStrategy: test.spec},
+			Status: operatorv1.IngressControllerStatus{EndpointPublishingStrategy: test.status},
+		}
+		if got := effectivePublishing(ic, test.platform).Type; got != test.want {
+			t.Errorf("%s: %s, want %s", test.name, got, test.want)
+		}
+	}
+}
+
+// deployment is a router with that many available pods.
+func deployment(available int32) *appsv1.Deployment {
+	status := appsv1.DeploymentStatus{AvailableReplicas: available}
+	condition := appsv1.DeploymentCondition{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse}
+	if available > 0 {
+		condition.Status = corev1.ConditionTrue
+	}
+	status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue}, condition}
+	return &appsv1.Deployment{Status: status}
+}

@@ -1,0 +1,211 @@
+package operator
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/solonode/sno/ingress"
+	"github.com/solonode/sno/topology"
+)
+
+const (
+	sr       = configv1.SingleReplicaTopologyMode
+	ha       = configv1.HighlyAvailableTopologyMode
+	arbiter  = configv1.HighlyAvailableArbiterMode
+	dual     = configv1.DualReplicaTopologyMode
+	external = configv1.ExternalTopologyMode
+	unknown  = configv1.TopologyMode("Lunar")
+)
+
+func cluster(controlPlane, infrastructure configv1.TopologyMode) topology.Cluster {
+	return topology.Cluster{
+		ControlPlane: topology.ReadingOf(controlPlane), Infrastructure: topology.ReadingOf(infrastructure), Platform: configv1.NonePlatformType,
+	}
+}
+
+// outcome is what of a router depends on the topology, short enough to read in a table.
+type outcome struct {
+	Replicas            int32
+	Unavailable, Surge  string
+	NodeSelector        map[string]string
+	Tolerates           []string
+	NodeAffinity        bool
+	PrefersOthers       bool // near pods of other revisions
+	Apart               bool // required anti-affinity
+	Budget              string
+	SpreadConstraints   int
+	UnhealthyAreEvicted bool
+}
+
+func outcomeOf(rules rules, host ingress.Host, publishing *operatorv1.EndpointPublishingStrategy) outcome {
+	host.IngressController = host.IngressController.DeepCopy()
+	host.IngressController.Status.EndpointPublishingStrategy = publishing
+	router, budget := rules.shape(baseRouter(nil, host.IngressController.Name, publishing), host)
+	pod := router.Spec.Template.Spec
+	got := outcome{
+		Replicas:          *router.Spec.Replicas,
+		Unavailable:       router.Spec.Strategy.RollingUpdate.MaxUnavailable.String(),
+		Surge:             router.Spec.Strategy.RollingUpdate.MaxSurge.String(),
+		NodeSelector:      pod.NodeSelector,
+		SpreadConstraints: len(pod.TopologySpreadConstraints),
+		Budget:            "none",
+	}
+	for _, toleration := range pod.Tolerations {
+		got.Tolerates = append(got.Tolerates, toleration.Key)
+	}
+	if pod.Affinity != nil {
+		got.NodeAffinity = pod.Affinity.NodeAffinity != nil
+		got.PrefersOthers = pod.Affinity.PodAffinity != nil
+		got.Apart = pod.Affinity.PodAntiAffinity != nil
+	}
+	if budget != nil {
+		got.Budget = budget.Spec.MaxUnavailable.String()
+		got.UnhealthyAreEvicted = ptr.Deref(budget.Spec.UnhealthyPodEvictionPolicy, "") == "AlwaysAllow"
+	}
+	return got
+}
+
+func ingressController(replicas *int32, placement *operatorv1.NodePlacement) *operatorv1.IngressController {
+	return &operatorv1.IngressController{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-ingress-operator", Name: "default"},
+		Spec:       operatorv1.IngressControllerSpec{Replicas: replicas, NodePlacement: placement},
+	}
+}
+
+var (
+	linuxWorker = map[string]string{"kubernetes.io/os": "linux", "node-role.kubernetes.io/worker": ""}
+	linuxMaster = map[string]string{"kubernetes.io/os": "linux", "node-role.kubernetes.io/master": ""}
+	masterOnly  = map[string]string{"node-role.kubernetes.io/master": ""}
+	evict       = []string{"kubernetes.io/e2e-evict-taint-key"}
+	bothTaints  = []string{"node-role.kubernetes.io/master", "node-role.kubernetes.io/control-plane"}
+)
+
+func pinned() *operatorv1.NodePlacement {
+	return &operatorv1.NodePlacement{
+		NodeSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"node-role.kubernetes.io/master": ""}},
+		Tolerations: []corev1.Toleration{
+			{Key: "node-role.kubernetes.io/master", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule},
+			{Key: "node-role.kubernetes.io/control-plane", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule},
+		},
+	}
+}
+
+// The tables of facts/upstream.md 1.1, 1.3 and 1.4.
+func TestStockShape(t *testing.T) {
+	for _, test := range []struct {
+		name       string
+		cluster    topology.Cluster
+		placement  configv1.DefaultPlacement
+		ic         *operatorv1.IngressController
+		publishing *operatorv1.EndpointPublishingStrategy
+		want       outcome
+	}{
+		{"single node, host network", cluster(sr, sr), configv1.DefaultPlacementWorkers, ingressController(ptr.To(int32(1)), nil), hostNetwork(),
+			outcome{Replicas: 1, Unavailable: "25%", Surge: "0", NodeSelector: linuxWorker, NodeAffinity: true, Budget: "none"}},
+		{"single node, default placement on the control plane: no toleration", cluster(sr, ha), configv1.DefaultPlacementControlPlane, ingressController(nil, nil), hostNetwork(),
+			outcome{Replicas: 1, Unavailable: "25%", Surge: "0", NodeSelector: linuxMaster, Budget: "50%", UnhealthyAreEvicted: true}},
+		{"single node, private, replicas unset: a budget over one pod", cluster(sr, sr), "", ingressController(nil, nil), private(),
+			outcome{Replicas: 1, Unavailable: "25%", Surge: "25%", NodeSelector: linuxWorker, NodeAffinity: true, Budget: "50%", UnhealthyAreEvicted: true}},
+		{"highly available, private", cluster(ha, ha), "", ingressController(ptr.To(int32(2)), nil), private(),
+			outcome{Replicas: 2, Unavailable: "50%", Surge: "25%", NodeSelector: linuxWorker, NodeAffinity: true, PrefersOthers: true, Apart: true, Budget: "1", UnhealthyAreEvicted: true}},
+		{"highly available, private, one replica: apart all the same", cluster(ha, ha), "", ingressController(ptr.To(int32(1)), nil), private(),
+			outcome{Replicas: 1, Unavailable: "50%", Surge: "25%", NodeSelector: linuxWorker, NodeAffinity: true, PrefersOthers: true, Apart: true, Budget: "none"}},
+		{"highly available, private, four replicas", cluster(ha, ha), "", ingressController(ptr.To(int32(4)), nil), private(),
+			outcome{Replicas: 4, Unavailable: "25%", Surge: "25%", NodeSelector: linuxWorker, NodeAffinity: true, PrefersOthers: true, Apart: true, Budget: "25%", UnhealthyAreEvicted: true}},
+		{"highly available, host network", cluster(ha, ha), "", ingressController(nil, nil), hostNetwork(),
+			outcome{Replicas: 2, Unavailable: "25%", Surge: "0", NodeSelector: linuxWorker, NodeAffinity: true, Budget: "50%", UnhealthyAreEvicted: true}},
+		{"no routers wanted", cluster(ha, ha), "", ingressController(ptr.To(int32(0)), nil), hostNetwork(),
+			outcome{Replicas: 0, Unavailable: "25%", Surge: "0", NodeSelector: linuxWorker, NodeAffinity: true, Budget: "none"}},
+		{"external control plane", cluster(external, ha), configv1.DefaultPlacementControlPlane, ingressController(nil, nil), hostNetwork(),
+			outcome{Replicas: 2, Unavailable: "25%", Surge: "0", NodeSelector: linuxMaster, Budget: "50%", UnhealthyAreEvicted: true}},
+		{"a pinned IngressController replaces selector and tolerations", cluster(sr, sr), "", ingressController(ptr.To(int32(1)), pinned()), hostNetwork(),
+			outcome{Replicas: 1, Unavailable: "25%", Surge: "0", NodeSelector: masterOnly, Tolerates: bothTaints, NodeAffinity: true, Budget: "none"}},
+	} {
+		test.want.SpreadConstraints = 1
+		if test.want.Tolerates == nil {
+			test.want.Tolerates = evict
+		}
+		got := outcomeOf(stockRules(), ingress.Host{Cluster: test.cluster, DefaultPlacement: test.placement, IngressController: test.ic}, test.publishing)
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.name, diff)
+		}
+	}
+}
+
+func TestStockReplicasAndDefault(t *testing.T) {
+	for _, controlPlane := range []configv1.TopologyMode{ha, arbiter, sr, dual, external, unknown, ""} {
+		for _, infrastructure := range []configv1.TopologyMode{ha, arbiter, sr, dual, external, unknown, ""} {
+			for _, placement := range []configv1.DefaultPlacement{"", configv1.DefaultPlacementWorkers, configv1.DefaultPlacementControlPlane} {
+				name := fmt.Sprintf("%q/%q %q", controlPlane, infrastructure, placement)
+				want := int32(2)
+				if placement == configv1.DefaultPlacementControlPlane && controlPlane == sr || placement != configv1.DefaultPlacementControlPlane && infrastructure == sr {
+					want = 1
+				}
+				if got := stockReplicas(cluster(controlPlane, infrastructure), placement); got != want {
+					t.Errorf("%s: %d replicas, want %d", name, got, want)
+				}
+				var wantDefault *operatorv1.IngressController
+				if controlPlane != external {
+					wantDefault = ingressController(&want, nil)
+				}
+				if diff := cmp.Diff(wantDefault, stockDefaultIngressController(cluster(controlPlane, infrastructure), placement)); diff != "" {
+					t.Errorf("%s, default IngressController (-want +got):\n%s", name, diff)
+				}
+			}
+		}
+	}
+}
+
+// The vendored rules are the module's, tested there; this is that they are called with what they need.
+func TestVendoredShape(t *testing.T) {
+	for _, test := range []struct {
+		name       string
+		cluster    topology.Cluster
+		placement  configv1.DefaultPlacement
+		ic         *operatorv1.IngressController
+		publishing *operatorv1.EndpointPublishingStrategy
+		want       outcome
+	}{
+		{"pinned on a single node", cluster(sr, sr), "", ingressController(nil, pinned()), hostNetwork(),
+			outcome{Replicas: 1, Unavailable: "1", Surge: "0", NodeSelector: masterOnly, Tolerates: bothTaints, Budget: "none"}},
+		{"default placement on the control plane: tolerated", cluster(sr, ha), configv1.DefaultPlacementControlPlane, ingressController(nil, nil), hostNetwork(),
+			outcome{Replicas: 1, Unavailable: "1", Surge: "0", NodeSelector: linuxMaster, Tolerates: bothTaints, Budget: "none"}},
+		{"private on a single node", cluster(sr, sr), "", ingressController(nil, nil), private(),
+			outcome{Replicas: 1, Unavailable: "0", Surge: "1", NodeSelector: linuxWorker, Budget: "none"}},
+		{"private, highly available", cluster(ha, ha), "", ingressController(nil, nil), private(),
+			outcome{Replicas: 2, Unavailable: "1", Surge: "1", NodeSelector: linuxWorker, Apart: true, Budget: "1", UnhealthyAreEvicted: true}},
+	} {
+		got := outcomeOf(vendoredRules(), ingress.Host{Cluster: test.cluster, DefaultPlacement: test.placement, IngressController: test.ic}, test.publishing)
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.name, diff)
+		}
+	}
+	if got := vendoredRules().defaultIngressController(cluster(external, sr), ""); got != nil {
+		t.Errorf("External: a default IngressController %v, want none", got)
+	}
+	if diff := cmp.Diff(pinned(), vendoredRules().defaultIngressController(cluster(sr, sr), "").Spec.NodePlacement); diff != "" {
+		t.Errorf("SingleReplica: the default IngressController's placement (-want +got):\n%s", diff)
+	}
+}
+
+// Changing the rules over a live router leaves nothing of the other's behind.
+func TestRulesReplaceEachOther(t *testing.T) {
+	host := ingress.Host{Cluster: cluster(ha, ha), IngressController: ingressController(nil, nil)}
+	host.IngressController.Status.EndpointPublishingStrategy = private()
+	base := baseRouter(nil, "default", private())
+	for _, pair := range [][2]rules{{stockRules(), vendoredRules()}, {vendoredRules(), stockRules()}} {
+		first, _ := pair[0].shape(base, host)
+		got, _ := pair[1].shape(baseRouter(first, "default", private()), host)
+		want, _ := pair[1].shape(base, host)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package operator
+
+import (
+	"maps"
+
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/solonode/sno/ingress"
+	"github.com/solonode/sno/topology"
+)
+
+// The rules of today's stock operator (facts/upstream.md 1.1 to 1.4), with what is wrong about them: nothing is pinned unless
+// defaultPlacement says so, a pinned router does not tolerate the taint of the node it is pinned to, and the budget follows
+// spec.replicas instead of the number of pods. None of this calls the vendored module.
+//
+// Instead of the stock operator's own hash label, pods of one revision are told apart by the ReplicaSet's, which does the same.
+func stockRules() rules {
+	return rules{defaultIngressController: stockDefaultIngressController, shape: stockShape}
+}
+
+const (
+	masterRole       = "node-role.kubernetes.io/master"
+	workerRole       = "node-role.kubernetes.io/worker"
+	remoteWorkerRole = "node.openshift.io/remote-worker"
+	evictionTaint    = "kubernetes.io/e2e-evict-taint-key"
+)
+
+// stockReplicas is 1.1: the infrastructure topology decides, or the control plane's where defaultPlacement is ControlPlane.
+func stockReplicas(cluster topology.Cluster, placement configv1.DefaultPlacement) int32 {
+	mode := cluster.Infrastructure.Mode
+	if placement == configv1.DefaultPlacementControlPlane {
+		mode = cluster.ControlPlane.Mode
+	}
+	if mode == configv1.SingleReplicaTopologyMode {
+		return 1
+	}
+	return 2
+}
+
+// stockDefaultIngressController is 1.2: nothing but the replicas, once and for ever.
+func stockDefaultIngressController(cluster topology.Cluster, placement configv1.DefaultPlacement) *operatorv1.IngressController {
+	if cluster.ControlPlane.Mode == configv1.ExternalTopologyMode {
+		return nil
+	}
+	return &operatorv1.IngressController{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ingress.IngressControllerNamespace, Name: ingress.IngressControllerName},
+		Spec:       operatorv1.IngressControllerSpec{Replicas: ptr.To(stockReplicas(cluster, placement))},
+	}
+}
+
+func stockShape(router *appsv1.Deployment, host ingress.Host) (*appsv1.Deployment, *policyv1.PodDisruptionBudget) {
+	shaped := router.DeepCopy()
+	ic := host.IngressController
+	replicas := stockReplicas(host.Cluster, host.DefaultPlacement)
+	single := replicas == 1
+	if ic.Spec.Replicas != nil {
+		replicas = *ic.Spec.Replicas
+	}
+	shaped.Spec.Replicas = &replicas
+
+	pod := &shaped.Spec.Template.Spec
+	stockPlace(pod, host)
+	labels := shaped.Spec.Selector.MatchLabels
+	switch {
+	case pod.HostNetwork:
+		shaped.Spec.Strategy = stockStrategy(intstr.FromString("25%"), intstr.FromInt32(0))
+	case single:
+		shaped.Spec.Strategy = stockStrategy(intstr.FromString("25%"), intstr.FromString("25%"))
+	default:
+		maxUnavailable := intstr.FromString("25%")
+		if replicas < 4 {
+			maxUnavailable = intstr.FromString("50%")
+		}
+		shaped.Spec.Strategy = stockStrategy(maxUnavailable, intstr.FromString("25%"))
+		stockSpread(pod, labels)
+	}
+	pod.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
+		MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.ScheduleAnyway,
+		LabelSelector:  &metav1.LabelSelector{MatchLabels: maps.Clone(labels)},
+		MatchLabelKeys: []string{appsv1.DefaultDeploymentUniqueLabelKey},
+	}}
+	return shaped, stockBudget(ic, labels)
+}
+
+// stockPlace is the first half of the table of 1.3. There is no toleration of the control plane's taints in it.
+func stockPlace(pod *corev1.PodSpec, host ingress.Host) {
+	pod.NodeSelector = map[string]string{corev1.LabelOSStable: string(corev1.Linux)}
+	if host.DefaultPlacement == configv1.DefaultPlacementControlPlane {
+		pod.NodeSelector[masterRole] = ""
+	} else {
+		pod.NodeSelector[workerRole] = ""
+		pod.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: remoteWorkerRole, Operator: corev1.NodeSelectorOpNotIn, Values: []string{""}}},
+			}}},
+		}}
+	}
+	pod.Tolerations = []corev1.Toleration{{Key: evictionTaint, Operator: corev1.TolerationOpExists}}
+	custom := host.IngressController.Spec.NodePlacement
+	if custom == nil {
+		return
+	}
+	if custom.NodeSelector != nil {
+		pod.NodeSelector = maps.Clone(custom.NodeSelector.MatchLabels)
+	}
+	if custom.Tolerations != nil {
+		pod.Tolerations = custom.DeepCopy().Tolerations
+	}
+}
+
+func stockStrategy(maxUnavailable, maxSurge intstr.IntOrString) appsv1.DeploymentStrategy {
+	return appsv1.DeploymentStrategy{
+		Type:          appsv1.RollingUpdateDeploymentStrategyType,
+		RollingUpdate: &appsv1.RollingUpdateDeployment{MaxUnavailable: &maxUnavailable, MaxSurge: &maxSurge},
+	}
+}
+
+// stockSpread keeps routers of one revision apart and prefers nodes that run one of another.
+func stockSpread(pod *corev1.PodSpec, labels map[string]string) {
+	if pod.Affinity == nil {
+		pod.Affinity = &corev1.Affinity{}
+	}
+	revision := []string{appsv1.DefaultDeploymentUniqueLabelKey}
+	pod.Affinity.PodAffinity = &corev1.PodAffinity{
+		PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 100, PodAffinityTerm: corev1.PodAffinityTerm{
+			LabelSelector: &metav1.LabelSelector{MatchLabels: maps.Clone(labels)}, MismatchLabelKeys: revision, TopologyKey: corev1.LabelHostname,
+		}}},
+	}
+	pod.Affinity.PodAntiAffinity = &corev1.PodAntiAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+			LabelSelector: &metav1.LabelSelector{MatchLabels: maps.Clone(labels)}, MatchLabelKeys: revision, TopologyKey: corev1.LabelHostname,
+		}},
+	}
+}
+
+// stockBudget is 1.4: it follows spec.replicas, and where that is unset there is a budget over however many pods there are.
+func stockBudget(ic *operatorv1.IngressController, labels map[string]string) *policyv1.PodDisruptionBudget {
+	maxUnavailable := intstr.FromString("50%")
+	if replicas := ic.Spec.Replicas; replicas != nil {
+		switch {
+		case *replicas < 2:
+			return nil
+		case *replicas == 2:
+			maxUnavailable = intstr.FromInt32(1)
+		default:
+			maxUnavailable = intstr.FromString("25%")
+		}
+	}
+	return &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ingress.RouterNamespace, Name: routerName(ic.Name)},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MaxUnavailable:             &maxUnavailable,
+			Selector:                   &metav1.LabelSelector{MatchLabels: maps.Clone(labels)},
+			UnhealthyPodEvictionPolicy: ptr.To(policyv1.AlwaysAllow),
+		},
+	}
+}

@@ -1,0 +1,23 @@
+package operator
+
+import (
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	policyv1 "k8s.io/api/policy/v1"
+
+	"github.com/solonode/sno/ingress"
+	"github.com/solonode/sno/topology"
+)
+
+// vendoredRules leave every answer to the vendored module.
+func vendoredRules() rules {
+	return rules{
+		defaultIngressController: func(cluster topology.Cluster, placement configv1.DefaultPlacement) *operatorv1.IngressController {
+			return ingress.DefaultIngressController(cluster, placement, ingress.PlacementFromTopology)
+		},
+		shape: func(router *appsv1.Deployment, host ingress.Host) (*appsv1.Deployment, *policyv1.PodDisruptionBudget) {
+			return ingress.ShapeRouter(router, host), ingress.RouterPodDisruptionBudget(host, router.Spec.Selector.MatchLabels)
+		},
+	}
+}

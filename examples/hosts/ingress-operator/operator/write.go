@@ -1,0 +1,129 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-logr/logr"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/solonode/sno/ingress"
+)
+
+// fieldManager is that of the stock operator, in whose place this one stands: whatever is written looks as on a real cluster.
+const fieldManager = "cluster-ingress-operator"
+
+// get reads an object; nil without an error when there is none.
+func get[T client.Object](ctx context.Context, reader client.Reader, key client.ObjectKey, into T) (T, error) {
+	var none T
+	switch err := reader.Get(ctx, key, into); {
+	case apierrors.IsNotFound(err):
+		return none, nil
+	case err != nil:
+		return none, fmt.Errorf("reading %T %s: %w", into, key, err)
+	}
+	return into, nil
+}
+
+// ensureRouter writes when, and only when, something that the operator decides is different: want was made from live.
+func (r *reconciler) ensureRouter(ctx context.Context, live, want *appsv1.Deployment) error {
+	switch {
+	case live == nil:
+		return r.create(ctx, want)
+	case !equality.Semantic.DeepEqual(live, want):
+		return r.update(ctx, want)
+	}
+	return nil
+}
+
+func (r *reconciler) ensureBudget(ctx context.Context, ingressController string, live, want *policyv1.PodDisruptionBudget) error {
+	switch {
+	case want == nil:
+		if live == nil {
+			return nil
+		}
+		return r.delete(ctx, live)
+	case live == nil:
+		want.Labels = with(want.Labels, owningLabel, ingressController)
+		return r.create(ctx, want)
+	}
+	merged := live.DeepCopy()
+	merged.Labels = with(merged.Labels, owningLabel, ingressController)
+	merged.Spec = want.Spec
+	if equality.Semantic.DeepEqual(live, merged) {
+		return nil
+	}
+	return r.update(ctx, merged)
+}
+
+// ensureStatus replaces the whole status, read-modify-write, as the stock operator does. The resource version keeps it from
+// undoing what others wrote in the meantime.
+func (r *reconciler) ensureStatus(ctx context.Context, live *operatorv1.IngressController, want operatorv1.IngressControllerStatus) error {
+	if equality.Semantic.DeepEqual(live.Status, want) {
+		return nil
+	}
+	ic := live.DeepCopy()
+	ic.Status = want
+	if err := r.client.Status().Update(ctx, ic); err != nil {
+		return fmt.Errorf("updating the status of IngressController %s: %w", client.ObjectKeyFromObject(live), err)
+	}
+	return nil
+}
+
+// remove takes away what was made of an IngressController that is gone.
+func (r *reconciler) remove(ctx context.Context, ingressController string) error {
+	key := client.ObjectKey{Namespace: ingress.RouterNamespace, Name: routerName(ingressController)}
+	router, err := get(ctx, r.client, key, &appsv1.Deployment{})
+	if err != nil {
+		return err
+	}
+	budget, err := get(ctx, r.client, key, &policyv1.PodDisruptionBudget{})
+	if err != nil {
+		return err
+	}
+	if router != nil {
+		if err := r.delete(ctx, router); err != nil {
+			return err
+		}
+	}
+	if budget != nil {
+		return r.delete(ctx, budget)
+	}
+	return nil
+}
+
+func (r *reconciler) create(ctx context.Context, object client.Object) error {
+	logr.FromContextOrDiscard(ctx).Info("Creating", "kind", fmt.Sprintf("%T", object), "object", client.ObjectKeyFromObject(object).String())
+	if err := r.client.Create(ctx, object); err != nil {
+		return fmt.Errorf("creating %T %s: %w", object, client.ObjectKeyFromObject(object), err)
+	}
+	return nil
+}
+
+func (r *reconciler) update(ctx context.Context, object client.Object) error {
+	logr.FromContextOrDiscard(ctx).Info("Updating", "kind", fmt.Sprintf("%T", object), "object", client.ObjectKeyFromObject(object).String())
+	if err := r.client.Update(ctx, object); err != nil {
+		return fmt.Errorf("updating %T %s: %w", object, client.ObjectKeyFromObject(object), err)
+	}
+	return nil
+}
+
+// delete deletes this very object, not one of the same name that came after it. One that is on its way out is left alone.
+func (r *reconciler) delete(ctx context.Context, object client.Object) error {
+	if object.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	logr.FromContextOrDiscard(ctx).Info("Deleting", "kind", fmt.Sprintf("%T", object), "object", client.ObjectKeyFromObject(object).String())
+	uid := object.GetUID()
+	err := r.client.Delete(ctx, object, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	if err := client.IgnoreNotFound(err); err != nil {
+		return fmt.Errorf("deleting %T %s: %w", object, client.ObjectKeyFromObject(object), err)
+	}
+	return nil
+}
