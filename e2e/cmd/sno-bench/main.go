@@ -1,0 +1,75 @@
+// Command sno-bench takes the figures of docs/benchmarks.md on embedded clusters and prints them as a table. See -help.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"regexp"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/solonode/sno/e2e/measure"
+)
+
+func main() { os.Exit(run()) }
+
+func run() int {
+	options := measure.Options{Progress: os.Stderr}
+	flag.IntVar(&options.Flips, "flips", 50, "Number of topology flips.")
+	flag.DurationVar(&options.Rest, "rest", 5*time.Minute, "How long writes at rest are counted.")
+	flag.IntVar(&options.Nodes, "nodes", 2000, "Nodes of the large cluster.")
+	flag.IntVar(&options.Pods, "pods", 20000, "Pods of the large cluster.")
+	flag.DurationVar(&options.Settle, "settle", time.Minute, "How long the controller runs before its memory is read.")
+	flag.BoolVar(&options.MakeTest, "make-test", false, "Time make test as well.")
+	only := flag.String("only", "", fmt.Sprintf("Take only the steps that match this regular expression, of %v.", measure.Steps()))
+	document := flag.String("write", "", "Put the table into this Markdown document, between its markers.")
+	flag.Parse()
+	if *only != "" {
+		pattern, err := regexp.Compile(*only)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "sno-bench: -only:", err)
+			return 2
+		}
+		options.Only = pattern
+	}
+
+	ctrl.SetLogger(logr.Discard())
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	rows, err := measure.Run(ctx, options)
+	if printErr := measure.Print(os.Stdout, rows); printErr != nil {
+		err = printErr
+	}
+	if err == nil && *document != "" {
+		err = write(*document, rows, *only != "")
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "sno-bench:", err)
+		return 2
+	}
+	for _, row := range rows {
+		if !row.Held {
+			fmt.Fprintf(os.Stderr, "sno-bench: out of bounds: %s: %s, want %s\n", row.What, row.Measured, row.Bound)
+			return 1
+		}
+	}
+	return 0
+}
+
+func write(path string, rows []measure.Row, partial bool) error {
+	before, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	after, err := measure.Bench.Document(before, rows, measure.Machine(), partial)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, after, 0o644)
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/solonode/sno/e2e/conformance"
+	"github.com/solonode/sno/e2e/embedded"
+	"github.com/solonode/sno/e2e/matrix"
+	"github.com/solonode/sno/e2e/report"
+	"github.com/solonode/sno/e2e/scenario"
+)
+
+// overlaySettle is how long a cluster with other sources may take to come to rest.
+const overlaySettle = 20 * time.Second
+
+// artifacts is the folder for whoever has to find out why a check failed.
+const artifacts = "artifacts"
+
+// child runs the suite on one cluster and leaves the report. That checks fail is no error.
+func child(ctx context.Context, o options) (err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		// The parent holds the other end for as long as it lives.
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		cancel()
+	}()
+	options := embedded.Options{Scenario: o.scenarios[0], Variant: o.variant, Keep: o.keep, Progress: os.Stderr, Times: conformance.SimulatedTimes()}
+	if o.overlay != "" {
+		// Wrong versions may never come to rest; what is wrong then is for the checks to say.
+		options.Anyhow, options.Times.Settle = true, overlaySettle
+	}
+	target, err := embedded.Start(ctx, options)
+	if err != nil {
+		return err
+	}
+	defer target.Stop()
+	fmt.Fprintf(os.Stderr, "%s: the cluster is at rest\n", time.Now().Format(time.TimeOnly))
+	runner, err := conformance.NewRunner(ctx, target, conformance.Selection{Tiers: o.tiers, Modules: o.modules})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, runner.Close(ctx)) }()
+	found, err := check(ctx, runner)
+	if err != nil {
+		return err
+	}
+	if found.Counts[report.Failed]+found.Counts[report.Inconclusive] > 0 {
+		if err := runner.Collect(ctx, filepath.Join(o.out, artifacts)); err != nil {
+			fmt.Fprintln(os.Stderr, "The artifacts are not complete:", err)
+		}
+	}
+	return writeFile(filepath.Join(o.out, matrix.ReportFile), func(w io.Writer) error { return report.WriteJSON(w, found) })
+}
+
+// check does every check, and returns when all are done.
+func check(ctx context.Context, runner *conformance.Runner) (report.Report, error) {
+	if err := runner.Start(ctx); err != nil {
+		return report.Report{}, err
+	}
+	for _, c := range conformance.Catalogue() {
+		result, err := runner.Result(ctx, c.ID)
+		if err != nil {
+			return report.Report{}, err
+		}
+		fmt.Fprintf(os.Stderr, "%s  %s  %-13s %6.1f s  %s\n", time.Now().Format(time.TimeOnly), result.ID, result.Status, result.Seconds, result.Title)
+	}
+	return runner.Report(), nil
+}
+
+// allModules are those that have checks, in the catalogue's order.
+func allModules() []string {
+	var names []string
+	for _, c := range conformance.Catalogue() {
+		if !slices.Contains(names, c.Module) {
+			names = append(names, c.Module)
+		}
+	}
+	return names
+}
+
+func allScenarios() []string {
+	var names []string
+	for _, s := range scenario.All() {
+		names = append(names, s.Name)
+	}
+	return names
+}

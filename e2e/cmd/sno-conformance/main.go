@@ -1,0 +1,200 @@
+// Command sno-conformance runs the conformance suite on an embedded cluster for every scenario and writes one report of all. See -help.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/solonode/sno/e2e/conformance"
+	"github.com/solonode/sno/e2e/embedded"
+	"github.com/solonode/sno/e2e/programs"
+	"github.com/solonode/sno/e2e/report"
+	"github.com/solonode/sno/e2e/scenario"
+)
+
+const (
+	exitGreen, exitRed, exitBadInput, exitInterrupted = 0, 1, 2, 130
+)
+
+// errInput says that the command line cannot be understood.
+var errInput = errors.New("bad input")
+
+// options are the command line.
+type options struct {
+	variant                     embedded.Variant
+	scenarios                   []string
+	tiers                       []conformance.Tier
+	modules                     []string
+	parallel                    int
+	limit                       time.Duration
+	out, before, expect, waiver string
+	overlay                     string
+	keep, built, child          bool
+}
+
+func main() { os.Exit(run()) }
+
+func run() int {
+	o, err := parse(os.Args[1:], os.Stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return exitGreen
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "sno-conformance:", err)
+		return exitBadInput
+	}
+	ctrl.SetLogger(logr.Discard())
+	// The API server warns of the node role that OpenShift still uses.
+	rest.SetDefaultWarningHandler(rest.NoWarnings{})
+	if err := o.laid(); err != nil {
+		fmt.Fprintln(os.Stderr, "sno-conformance:", err)
+		return exitBadInput
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if o.child {
+		err = child(ctx, o)
+	} else {
+		err = parent(ctx, o)
+	}
+	switch {
+	case err == nil:
+		return exitGreen
+	case ctx.Err() != nil:
+		fmt.Fprintln(os.Stderr, "Interrupted")
+		return exitInterrupted
+	case errors.Is(err, errInput):
+		fmt.Fprintln(os.Stderr, "sno-conformance:", err)
+		return exitBadInput
+	default:
+		fmt.Fprintln(os.Stderr, "sno-conformance:", err)
+		return exitRed
+	}
+}
+
+// laid has the programs built as the flags say.
+func (o options) laid() error {
+	if o.built || o.child { // the parent has built them
+		programs.Trust()
+	}
+	if o.overlay == "" {
+		return nil
+	}
+	if err := programs.Overlay(o.overlay); err != nil {
+		return fmt.Errorf("%w: -overlay: %w", errInput, err)
+	}
+	return nil
+}
+
+func parse(args []string, say io.Writer) (options, error) {
+	o := options{variant: embedded.SNO}
+	var scenarios, tiers, modules string
+	flags := flag.NewFlagSet("sno-conformance", flag.ContinueOnError)
+	flags.SetOutput(say)
+	flags.StringVar((*string)(&o.variant), "variant", string(o.variant), "What shapes the clusters: sno, or baseline for operators as they are today.")
+	flags.StringVar(&scenarios, "scenarios", "", "Names of clusters, separated by commas. Empty: all.")
+	flags.StringVar(&tiers, "tiers", "", "static, scheduled, disruptive, separated by commas. Empty: all.")
+	flags.StringVar(&modules, "modules", "", "Modules whose checks to do, separated by commas. Empty: all.")
+	flags.IntVar(&o.parallel, "parallel", 0, "Clusters at a time. 0: as many as the machine has room for.")
+	flags.DurationVar(&o.limit, "limit", 10*time.Minute, "How long one cluster may take.")
+	flags.StringVar(&o.out, "out", "", "Folder for the reports, and for a log of each cluster. Empty: a new one.")
+	flags.StringVar(&o.before, "before", "", "A report of an earlier run, to be shown beside this one.")
+	flags.StringVar(&o.expect, "expect", "", "File that names the checks that must fail. Then exactly these must.")
+	flags.StringVar(&o.waiver, "waivers", "", "File that excuses failures until a day.")
+	flags.StringVar(&o.overlay, "overlay", "", "File as for go build -overlay: other sources for the operators and controllers, not for the checks. The programs are left beside it.")
+	flags.BoolVar(&o.built, "built", false, "Take the operators and controllers that an earlier run has built for up to date.")
+	flags.BoolVar(&o.keep, "keep", false, "Leave the clusters' folders behind.")
+	flags.BoolVar(&o.child, "child", false, "For the program itself: run the only scenario, and put its report into the folder.")
+	if err := flags.Parse(args); err != nil {
+		return o, err //nolint:wrapcheck // it says what is wrong
+	}
+	if flags.NArg() > 0 {
+		return o, fmt.Errorf("%w: unexpected argument %q", errInput, flags.Arg(0))
+	}
+	if _, err := o.variant.Programs(); err != nil {
+		return o, fmt.Errorf("%w: -variant: %w", errInput, err)
+	}
+	for _, s := range scenario.All() {
+		o.scenarios = append(o.scenarios, s.Name)
+	}
+	if scenarios != "" {
+		chosen, err := choose(strings.Split(scenarios, ","), o.scenarios)
+		if err != nil {
+			return o, fmt.Errorf("%w: -scenarios: %w", errInput, err)
+		}
+		o.scenarios = chosen
+	}
+	o.tiers = conformance.Tiers()
+	if tiers != "" {
+		var named []conformance.Tier
+		for _, t := range strings.Split(tiers, ",") {
+			named = append(named, conformance.Tier(t))
+		}
+		chosen, err := choose(named, o.tiers)
+		if err != nil {
+			return o, fmt.Errorf("%w: -tiers: %w", errInput, err)
+		}
+		o.tiers = chosen
+	}
+	if modules != "" {
+		chosen, err := choose(strings.Split(modules, ","), allModules())
+		if err != nil {
+			return o, fmt.Errorf("%w: -modules: %w", errInput, err)
+		}
+		o.modules = chosen
+	}
+	if o.parallel < 0 || o.limit <= 0 {
+		return o, fmt.Errorf("%w: -parallel %d, -limit %s: want 0 or more, and more than 0", errInput, o.parallel, o.limit)
+	}
+	return o, nil
+}
+
+// choose returns the named ones in the order of all.
+func choose[T ~string](named, all []T) ([]T, error) {
+	for _, name := range named {
+		if !slices.Contains(all, name) {
+			return nil, fmt.Errorf("%q is none of %v", name, all)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(one T) bool { return !slices.Contains(named, one) }), nil
+}
+
+// lost is the report of a cluster whose run left none.
+func (o options) lost(name, reason string) report.Report {
+	r := report.Report{Scenario: name, Variant: string(o.variant), Provider: embedded.Provider, Started: time.Now().UTC()}
+	if s, err := scenario.Lookup(name); err == nil {
+		r.Description = s.Description
+	}
+	for _, c := range conformance.Catalogue() {
+		result := c.Result()
+		result.Status, result.Reason = report.Failed, reason
+		r.Results = append(r.Results, result)
+	}
+	r.Count()
+	return r
+}
+
+// folder is where the reports go.
+func (o options) folder() (string, error) {
+	if o.out == "" {
+		return os.MkdirTemp("", "sno-conformance-") //nolint:wrapcheck // it says what is wrong
+	}
+	if err := os.MkdirAll(o.out, 0o755); err != nil {
+		return "", fmt.Errorf("%w: -out: %w", errInput, err)
+	}
+	return filepath.Abs(o.out) //nolint:wrapcheck // it says what is wrong
+}

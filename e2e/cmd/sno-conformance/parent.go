@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/solonode/sno/e2e/conformance"
+	"github.com/solonode/sno/e2e/embedded"
+	"github.com/solonode/sno/e2e/kubeassets"
+	"github.com/solonode/sno/e2e/matrix"
+	"github.com/solonode/sno/e2e/programs"
+	"github.com/solonode/sno/e2e/report"
+)
+
+// childEnvironment is for the clusters: memory is cheaper than time there.
+const childEnvironment = "GOGC=400"
+
+// captions say on the page what shaped the clusters.
+var captions = map[embedded.Variant]string{
+	embedded.SNO: "the modules at work", embedded.Baseline: "operators as they are today",
+}
+
+// parent runs every scenario in a child of its own and writes what came of it.
+func parent(ctx context.Context, o options) error {
+	excuses, err := o.excuses()
+	if err != nil {
+		return err
+	}
+	folder, err := o.folder()
+	if err != nil {
+		return err
+	}
+	if err := build(ctx, o.variant); err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	if o.parallel == 0 {
+		o.parallel = matrix.Capacity()
+	}
+	started := time.Now()
+	fmt.Fprintf(os.Stderr, "%d clusters, %d at a time; logs are in %s\n", len(o.scenarios), o.parallel, folder)
+	reports, err := matrix.Run{
+		Scenarios: o.scenarios, Parallel: o.parallel, Limit: o.limit, Folder: folder, Lost: o.lost, Progress: os.Stderr,
+		Command: func(name, folder string) *exec.Cmd {
+			cmd := exec.Command(self, "-child", "-variant="+string(o.variant), "-scenarios="+name, "-tiers="+join(o.tiers), "-out="+folder,
+				"-modules="+strings.Join(o.modules, ","), "-overlay="+o.overlay, fmt.Sprintf("-keep=%t", o.keep))
+			cmd.Env = append(os.Environ(), childEnvironment)
+			return cmd
+		},
+	}.All(ctx)
+	if err != nil && !errors.Is(err, matrix.ErrInterrupted) {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "All done after %s\n", time.Since(started).Round(100*time.Millisecond))
+	unused := report.Apply(reports, excuses.waivers, time.Now())
+	for why, waivers := range map[string][]report.Waiver{"expired": unused.Expired, "of no use": unused.Stale} {
+		for _, w := range waivers {
+			fmt.Fprintf(os.Stderr, "The waiver of %s %s is %s\n", w.ID, w.Scenario, why)
+		}
+	}
+	// Whoever interrupts it still wants to see what there is.
+	err = errors.Join(err, write(folder, o.variant, reports, excuses.before), matrix.WriteTable(os.Stdout, reports))
+	if err != nil {
+		return err
+	}
+	if o.expect != "" {
+		return excuses.expected.Compare(reports)
+	}
+	if err := report.Verdict(reports); err != nil {
+		return fmt.Errorf("%w: see above", firstLine(err))
+	}
+	return nil
+}
+
+// firstLine is the kind of a verdict: all that follows in it is in the table.
+func firstLine(verdict error) error {
+	for _, kind := range []error{report.ErrFailed, report.ErrNothing} {
+		if errors.Is(verdict, kind) {
+			return kind
+		}
+	}
+	return verdict
+}
+
+// excuses are the files that are read before anything starts.
+type excuses struct {
+	expected matrix.Expectations
+	waivers  []report.Waiver
+	before   []report.Report
+}
+
+func (o options) excuses() (excuses, error) {
+	var e excuses
+	var ids []string
+	for _, c := range conformance.Catalogue() {
+		ids = append(ids, c.ID)
+	}
+	var errs []error
+	var err error
+	if o.expect != "" {
+		e.expected, err = matrix.ReadExpectations(o.expect, ids, allScenarios())
+		errs = append(errs, err)
+	}
+	if o.waiver != "" {
+		e.waivers, err = report.ReadWaivers(o.waiver, ids)
+		errs = append(errs, err)
+	}
+	if o.before != "" {
+		e.before, err = report.ReadFiles(o.before)
+		errs = append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return e, fmt.Errorf("%w: %w", errInput, err)
+	}
+	return e, nil
+}
+
+// build builds everything once, so that no child has to look.
+func build(ctx context.Context, variant embedded.Variant) error {
+	if _, err := kubeassets.Ensure(ctx, os.Stderr); err != nil {
+		return fmt.Errorf("get the programs of the clusters: %w", err)
+	}
+	needed, err := variant.Programs()
+	if err != nil {
+		return err
+	}
+	for _, program := range needed {
+		if _, err := programs.Build(ctx, program, io.Discard); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write writes all that is read later, by programs and by people.
+func write(folder string, variant embedded.Variant, reports, before []report.Report) error {
+	page := report.HTML{Title: "Single-node conformance", Reports: reports, Before: before, Caption: captions[variant]}
+	if len(before) > 0 {
+		page.BeforeCaption = captions[embedded.Variant(before[0].Variant)]
+	}
+	var errs []error
+	for name, encode := range map[string]func(io.Writer) error{
+		"report.yaml": func(w io.Writer) error { return report.WriteYAML(w, reports...) },
+		"report.json": func(w io.Writer) error { return report.WriteJSON(w, reports...) },
+		"junit.xml":   func(w io.Writer) error { return report.WriteJUnit(w, reports...) },
+		"report.md":   func(w io.Writer) error { return report.WriteMarkdown(w, reports...) },
+		"report.html": func(w io.Writer) error { return report.WriteHTML(w, page) },
+	} {
+		errs = append(errs, writeFile(filepath.Join(folder, name), encode))
+	}
+	return errors.Join(errs...)
+}
+
+func writeFile(path string, encode func(io.Writer) error) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("write a report: %w", err)
+	}
+	if err := errors.Join(encode(file), file.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}
+
+func join(tiers []conformance.Tier) string {
+	var names []string
+	for _, t := range tiers {
+		names = append(names, string(t))
+	}
+	return strings.Join(names, ",")
+}

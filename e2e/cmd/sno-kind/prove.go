@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"golang.org/x/term"
+
+	"github.com/solonode/sno/e2e/conformance"
+	"github.com/solonode/sno/e2e/experiments"
+	"github.com/solonode/sno/e2e/extension"
+	"github.com/solonode/sno/e2e/kind"
+	"github.com/solonode/sno/e2e/live"
+)
+
+// errRed says that something was not as it must be.
+var errRed = errors.New("not everything is as it must be")
+
+// prove does it all, and removes the clusters whatever comes.
+func prove(ctx context.Context, o options) error {
+	chosen, err := live.Choose(experiments.All(), o.names())
+	if err != nil {
+		return err
+	}
+	if err := os.RemoveAll(o.figures()); err != nil {
+		return fmt.Errorf("clear the figures: %w", err)
+	}
+	lanes, err := o.fitting(ctx, chosen)
+	if err != nil {
+		return err
+	}
+	errs := make([]error, len(lanes)+1)
+	var running sync.WaitGroup
+	// The turn is the last one's from the beginning: what is on the second cluster waits longest, and so begins first.
+	o.turn <- struct{}{}
+	for i, l := range lanes {
+		if len(lanes) > 1 {
+			l.config.Progress = o.told.by(l.config.Name)
+		}
+		running.Go(func() { errs[i] = o.do(ctx, l, i == len(lanes)-1) })
+	}
+	running.Wait()
+	errs[len(lanes)] = o.figure(chosen)
+	o.told.say("Done")
+	return errors.Join(errs...)
+}
+
+// do makes a cluster, does what is to be done on it, and removes it. The turn is kept until the suite is through: it has many pods.
+func (o options) do(ctx context.Context, l lane, turn bool) error {
+	name := l.config.Name
+	if !turn {
+		if err := o.take(ctx); err != nil {
+			return err
+		}
+	}
+	e, err := o.bringUp(ctx, l.config)
+	var red error
+	if l.suite && err == nil {
+		o.told.say("%s: the conformance suite", name)
+		if code := suite(ctx, e, o); code != 0 {
+			red = fmt.Errorf("%w: the conformance suite ended with %d", errRed, code)
+		}
+	}
+	o.give()
+	if e != nil {
+		defer o.leave(e)
+	}
+	if err != nil {
+		return err
+	}
+	err = errors.Join(red, o.try(ctx, e, l.chosen))
+	o.told.say("%s: done", name)
+	return err
+}
+
+// bringUp makes a cluster. If that goes wrong half-way, there may be one all the same.
+func (o options) bringUp(ctx context.Context, config kind.Config) (*live.Env, error) {
+	o.told.say("%s: a cluster of real kubelets for %s", config.Name, o.scenario)
+	e, err := live.Start(ctx, live.Options{Scenario: o.scenario, Kind: config, Figures: o.figures(), Progress: config.Progress})
+	if err != nil {
+		return nil, err
+	}
+	o.told.say("%s: the controllers come to rest", config.Name)
+	if err := e.Settled(ctx); err != nil {
+		return e, err
+	}
+	o.told.say("%s: the later workers join", config.Name)
+	if err := e.AddDay2Workers(ctx); err != nil {
+		return e, err
+	}
+	return e, e.Settled(ctx)
+}
+
+// leave removes a cluster, or only what runs beside it.
+func (o options) leave(e *live.Env) {
+	if !o.keep {
+		e.Stop()
+		return
+	}
+	e.Let()
+	o.told.say("The cluster stays: export KUBECONFIG=%s; remove it with -name %s -delete", e.Kind.Kubeconfig(), e.Kind.Name())
+}
+
+// take waits for the turn of whoever loads the machine, in the order of asking.
+func (o options) take(ctx context.Context) error {
+	select {
+	case o.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err() //nolint:wrapcheck // says it all
+	}
+}
+
+// give gives the turn to the next.
+func (o options) give() { <-o.turn }
+
+// inTurn does something, and if it has to be alone, in its turn.
+func (o options) inTurn(ctx context.Context, alone bool, do func() error) error {
+	if !alone {
+		return do()
+	}
+	if err := o.take(ctx); err != nil {
+		return err
+	}
+	defer o.give()
+	return do()
+}
+
+// figures is where what is measured goes.
+func (o options) figures() string {
+	if o.out == "" {
+		return ""
+	}
+	return filepath.Join(o.out, "figures")
+}
+
+// suite is sno-tests on this cluster.
+func suite(ctx context.Context, e *live.Env, o options) int {
+	args := []string{"run", "--provider", live.Provider, "--tiers", o.tiers}
+	if o.out != "" {
+		args = append(args, "-o", o.out, "--artifacts", filepath.Join(o.out, "artifacts"))
+	}
+	return extension.Program{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
+		Colour: term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("NO_COLOR") == "",
+		Build:  extension.ReadBuild(),
+		Providers: map[string]extension.Provider{
+			live.Provider: func(context.Context, extension.ClusterOptions) (conformance.Target, error) { return e.Target(), nil },
+		},
+	}.Main(ctx, args)
+}

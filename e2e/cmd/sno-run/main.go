@@ -1,0 +1,54 @@
+// Command sno-run shows the floating router on an embedded cluster, pins it, and proves that it stays. See -help.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/term"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/solonode/sno/e2e/mainjob"
+	"github.com/solonode/sno/e2e/scenario"
+)
+
+func main() { os.Exit(run()) }
+
+func run() int {
+	options := mainjob.Options{Out: os.Stdout, Colour: term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == ""}
+	flag.StringVar(&options.Scenario, "scenario", "none-sno-day2-workers", "The cluster to show it on; -list prints all.")
+	flag.BoolVar(&options.Once, "once", false, "Stop after the proof. The exit code is 0 only if it held.")
+	flag.BoolVar(&options.Keep, "keep", false, "Leave the cluster's folder, with the logs of every component, behind.")
+	list := flag.Bool("list", false, "Print the scenarios and stop.")
+	flag.Parse()
+	if *list {
+		for _, s := range scenario.All() {
+			fmt.Printf("%-26s %s\n", s.Name, s.Description)
+		}
+		return 0
+	}
+	ctrl.SetLogger(logr.Discard())
+	// The API server warns of the node role that OpenShift still uses; nothing but the answer is printed.
+	rest.SetDefaultWarningHandler(rest.NoWarnings{})
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	switch err := mainjob.Run(ctx, options); {
+	case err == nil:
+		return 0
+	case errors.Is(err, mainjob.ErrNotHeld):
+		return 1
+	case ctx.Err() != nil:
+		fmt.Fprintln(os.Stderr, "Interrupted")
+		return 130
+	default:
+		fmt.Fprintln(os.Stderr, "sno-run:", err)
+		return 2
+	}
+}

@@ -1,0 +1,157 @@
+package experiments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/solonode/sno/e2e/live"
+	"github.com/solonode/sno/e2e/measure"
+	"github.com/solonode/sno/e2e/rig"
+	"github.com/solonode/sno/e2e/scenario"
+	"github.com/solonode/sno/e2e/traffic"
+)
+
+// Floating deletes the router again and again after workers have been added: seed 003's reason to pin it.
+var Floating = live.Experiment{
+	Name: "floating-router", Scenario: "none-sno-day2-workers",
+	Shows: "after workers are added and the router is deleted, traffic is lost for good without the module and comes back every time with it",
+	Run:   floating,
+}
+
+const (
+	deletions = 10
+	// lost is how long a router that is Ready somewhere may take to answer at the control plane's address before it never will: its rules and
+	// routes are there before it is Ready.
+	lost = 3 * time.Second
+	// comeback is how long traffic may be away when a router that is pinned is deleted.
+	comeback = 30 * time.Second
+)
+
+var (
+	// errStays says that the trouble is not there that the module is for, and so nothing is shown.
+	errStays = errors.New("the router never left the control plane, although nothing keeps it there")
+	// errLeft says that the module did not keep the router.
+	errLeft = errors.New("the router left the control plane")
+)
+
+func floating(ctx context.Context, e *live.Env) (err error) {
+	s, err := openSite(ctx, e, "--stock")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.optOut(ctx, false), s.close(ctx)) }()
+	users := s.visit(ctx, "http", 80)
+	defer users.Stop()
+	if err := users.Answered(ctx, calm, patience); err != nil {
+		return err
+	}
+	if err := e.AddDay2Workers(ctx); err != nil {
+		return err
+	}
+	if err := s.optOut(ctx, true); err != nil {
+		return err
+	}
+	gone, err := s.floats(ctx, users)
+	if err != nil {
+		return err
+	}
+	if err := s.optOut(ctx, false); err != nil {
+		return err
+	}
+	if _, err := s.router(ctx, "on the control plane", s.onControlPlane); err != nil {
+		return err
+	}
+	outages, err := s.stays(ctx, users)
+	if err != nil {
+		return err
+	}
+	pinned := outageRow("Router deleted with workers there, with the module", outages, comeback)
+	pinned.Compared = fmt.Sprintf("without it: after %d of %d deletions traffic stays lost until the router is moved", gone, deletions)
+	if !pinned.Held {
+		err = fmt.Errorf("%w: %s, bound %s", errOutage, pinned.Measured, pinned.Bound)
+	}
+	return errors.Join(err, record(e, "floating-router", []measure.Row{pinned}))
+}
+
+func (s *site) onControlPlane(pod *corev1.Pod) bool { return pod.Spec.NodeName == s.node }
+
+// floats deletes the router while nothing keeps it, and counts how often nobody is answered although it is Ready.
+func (s *site) floats(ctx context.Context, users *traffic.Users) (gone int, err error) {
+	for range deletions {
+		at, err := s.deleteRouter(ctx)
+		if err != nil {
+			return gone, err
+		}
+		err = users.Answered(ctx, calm, calm+lost)
+		switch {
+		case errors.Is(err, traffic.ErrLost) && !s.onControlPlane(at):
+			gone++
+		case err != nil:
+			return gone, fmt.Errorf("the router is on %s: %w", at.Spec.NodeName, err)
+		}
+	}
+	if gone == 0 {
+		return 0, errStays
+	}
+	return gone, nil
+}
+
+// stays deletes the router while the module keeps it, and returns how long nobody was answered each time.
+func (s *site) stays(ctx context.Context, users *traffic.Users) ([]time.Duration, error) {
+	if err := users.Answered(ctx, calm, patience); err != nil {
+		return nil, err
+	}
+	var outages []time.Duration
+	for range deletions {
+		begun := time.Now()
+		at, err := s.deleteRouter(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if !s.onControlPlane(at) {
+			return nil, fmt.Errorf("%w: it is on %s", errLeft, at.Spec.NodeName)
+		}
+		if err := users.Answered(ctx, calm, patience); err != nil {
+			return nil, err
+		}
+		outages = append(outages, traffic.Longest(traffic.Outages(users.Since(begun)), time.Now()))
+	}
+	return outages, nil
+}
+
+// deleteRouter deletes the router's pod and returns the one that took its place, when that is Ready.
+func (s *site) deleteRouter(ctx context.Context) (*corev1.Pod, error) {
+	old, err := s.router(ctx, "to delete", func(*corev1.Pod) bool { return true })
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Cluster.Client().Delete(ctx, old); err != nil {
+		return nil, fmt.Errorf("delete the router: %w", err)
+	}
+	return s.router(ctx, "in the place of the deleted one", func(p *corev1.Pod) bool { return p.UID != old.UID })
+}
+
+// optOut has the module release the default IngressController, or take it again, as a person does, and waits until it has.
+func (s *site) optOut(ctx context.Context, out bool) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	value, reasons := "null", []string{"AsExpected", "RouterRollingOut"}
+	if out {
+		value, reasons = `"ingress"`, []string{"OptedOut"}
+	}
+	ic := &operatorv1.IngressController{}
+	ic.Namespace, ic.Name = scenario.OperatorNamespace, scenario.DefaultIngressController
+	body := fmt.Sprintf(`{"metadata":{"annotations":{"sno.solonode.github.io/opt-out":%s}}}`, value)
+	if err := s.Cluster.Client().Patch(ctx, ic, client.RawPatch(types.MergePatchType, []byte(body))); err != nil {
+		return fmt.Errorf("opt the default IngressController out or in: %w", err)
+	}
+	_, err := s.WaitReason(ctx, rig.Ingress, patience, reasons...)
+	return err
+}

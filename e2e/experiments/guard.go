@@ -1,0 +1,173 @@
+package experiments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/solonode/sno/e2e/kind"
+	"github.com/solonode/sno/e2e/live"
+	"github.com/solonode/sno/e2e/measure"
+	"github.com/solonode/sno/etcdguard"
+)
+
+// Guard is etcd's quorum guard with a real etcd of three members, on a cluster of its own.
+var Guard = live.Experiment{
+	Name: "etcd-guard", Beside: true, Second: true, Alone: true, Run: guard,
+	Shows: "guards are ready only while their etcd is healthy; with one of three members dead no other guard can be evicted, when it is back one can; " +
+		"on one control-plane node there is no guard and nothing blocks",
+}
+
+var errGuard = errors.New("the quorum of etcd is not guarded as it must be")
+
+// memberBound is for a kubelet to notice what became of an etcd, by three probes of five seconds, and for an etcd to start, on a busy machine.
+const memberBound = patience
+
+// reachable is for an API server that is taken away beside this, for two minutes, and comes back.
+const reachable = 5 * time.Minute
+
+func guard(ctx context.Context, e *live.Env) error {
+	if err := threeMembers(ctx, e); err != nil {
+		return err
+	}
+	if e.Scenario.Masters > 1 {
+		return nil
+	}
+	return noGuard(ctx, e.Kind)
+}
+
+// threeMembers is the story of three, from the making of their cluster to its end.
+func threeMembers(ctx context.Context, e *live.Env) (err error) {
+	c, err := kind.Create(ctx, kind.Config{Name: e.Kind.Name() + "-etcd", ControlPlanes: 3, Progress: e.Progress})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Delete()) }()
+	g, err := openGuarded(ctx, c)
+	if err != nil {
+		return err
+	}
+	if err := g.install(ctx); err != nil {
+		return err
+	}
+	closed, opened, err := g.story(ctx)
+	if err != nil {
+		return err
+	}
+	return record(e, "etcd-guard", []measure.Row{
+		within("A member of three dies: until no guard can be evicted", closed, memberBound),
+		within("It comes back: until one guard can be evicted", opened, memberBound),
+	})
+}
+
+// within is a figure with a bound.
+func within(what string, took, bound time.Duration) measure.Row {
+	return measure.Row{What: what, Measured: seconds(took), Bound: "max " + seconds(bound), Compared: "-", Held: took <= bound}
+}
+
+// noGuard waits until a cluster has neither guard nor budget.
+func noGuard(ctx context.Context, c *kind.Cluster) error {
+	return until(ctx, "the guard of one member is gone", reachable, func(ctx context.Context) error {
+		budgets, err := c.Clientset().PolicyV1().PodDisruptionBudgets(etcdguard.Namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err //nolint:wrapcheck // until says what for
+		}
+		deployments, err := c.Clientset().AppsV1().Deployments(etcdguard.Namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err //nolint:wrapcheck // until says what for
+		}
+		if len(budgets.Items)+len(deployments.Items) > 0 {
+			return fmt.Errorf("%w: one node has %d budgets and %d guards", errGuard, len(budgets.Items), len(deployments.Items))
+		}
+		return nil
+	})
+}
+
+// story kills a member and heals it, and returns how long it took until the budget was closed and open again.
+func (g *guarded) story(ctx context.Context) (closed, opened time.Duration, err error) {
+	if err := g.budget(ctx, 3, 1); err != nil {
+		return 0, 0, err
+	}
+	began := time.Now()
+	if err := g.kill(ctx); err != nil {
+		return 0, 0, err
+	}
+	if err := g.budget(ctx, 2, 0); err != nil {
+		return 0, 0, err
+	}
+	closed = time.Since(began)
+	if err := g.refused(ctx); err != nil {
+		return 0, 0, err
+	}
+	began = time.Now()
+	if err := g.heal(ctx); err != nil {
+		return 0, 0, err
+	}
+	if err := g.budget(ctx, 3, 1); err != nil {
+		return 0, 0, err
+	}
+	opened = time.Since(began)
+	return closed, opened, g.oneGoes(ctx)
+}
+
+// refused holds that the guard of the dead member is not ready, those of the others are, and none of these can be evicted.
+func (g *guarded) refused(ctx context.Context) error {
+	pods, err := g.guards(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range pods {
+		pod := &pods[i]
+		dead := pod.Spec.NodeName == g.victim
+		if probed(pod) == dead {
+			return fmt.Errorf("%w: the guard on node %s, ready: %t, dead member: %t", errGuard, pod.Spec.NodeName, probed(pod), dead)
+		}
+		if dead {
+			continue
+		}
+		if err := g.evict(ctx, pod); !apierrors.IsTooManyRequests(err) {
+			return fmt.Errorf("%w: a member is dead, and the eviction of another's guard is answered with: %w", errGuard, orGranted(err))
+		}
+	}
+	return nil
+}
+
+// oneGoes holds that one guard can be evicted, and no second one.
+func (g *guarded) oneGoes(ctx context.Context) error {
+	pods, err := g.guards(ctx)
+	if err != nil {
+		return err
+	}
+	if err := g.evict(ctx, &pods[0]); err != nil {
+		return fmt.Errorf("%w: all members are healthy, and an eviction is answered with: %w", errGuard, err)
+	}
+	if err := g.evict(ctx, &pods[1]); !apierrors.IsTooManyRequests(err) {
+		return fmt.Errorf("%w: one guard has gone, and the eviction of a second one is answered with: %w", errGuard, orGranted(err))
+	}
+	return nil
+}
+
+// probed is the kubelet's own word on a guard. The condition Ready is also taken away from pods of nodes that are lost.
+func probed(pod *corev1.Pod) bool {
+	return len(pod.Status.ContainerStatuses) == 1 && pod.Status.ContainerStatuses[0].Ready
+}
+
+var errGranted = errors.New("granted")
+
+func orGranted(err error) error {
+	if err == nil {
+		return errGranted
+	}
+	return err
+}
+
+// host is what the module is told of the cluster.
+func host() etcdguard.Host {
+	return etcdguard.Host{Cluster: clusterOf(configv1.HighlyAvailableTopologyMode), Members: 3, Image: live.Library("guard")}
+}

@@ -1,0 +1,24 @@
+package experiments
+
+import (
+	"errors"
+	"testing"
+)
+
+func TestCast(t *testing.T) {
+	nodes := []string{"sno-control-plane", "sno-control-plane2", "sno-control-plane3"}
+	for leader, want := range map[string]struct {
+		calm, victim string
+		err          error
+	}{
+		"sno-control-plane_4f2a":  {"sno-control-plane", "sno-control-plane3", nil},
+		"sno-control-plane3_4f2a": {"sno-control-plane3", "sno-control-plane2", nil},
+		"somebody_4f2a":           {"", "", errGuard},
+		"":                        {"", "", errGuard},
+	} {
+		calm, victim, err := cast(nodes, leader)
+		if calm != want.calm || victim != want.victim || !errors.Is(err, want.err) {
+			t.Errorf("%s: %s, %s, %v", leader, calm, victim, err)
+		}
+	}
+}

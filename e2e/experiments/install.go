@@ -1,0 +1,103 @@
+package experiments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/solonode/sno/e2e/live"
+	"github.com/solonode/sno/e2e/measure"
+	"github.com/solonode/sno/e2e/rig"
+)
+
+// Install installs all controllers in one process as a person does, in the place of the six.
+var Install = live.Experiment{
+	Name: "install", Second: true, Run: install,
+	Shows: "`kubectl apply -k config/all` brings all controllers in one process; it follows the topology with its generated rights, and nothing is refused to it",
+}
+
+var errInstalled = errors.New("what was installed does not work as it must")
+
+// installBound is for a pod to start, to lead and to come to rest, on a busy machine. Leases that were given up are there at once.
+const installBound = 2 * time.Minute
+
+func install(ctx context.Context, e *live.Env) (err error) {
+	var six []string
+	for _, module := range rig.AllModules() {
+		six = append(six, module.Account())
+	}
+	if err := e.Withdraw(ctx, six...); err != nil {
+		return err
+	}
+	defer func() {
+		// The others find the cluster as it was.
+		back, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		defer cancel()
+		if err = errors.Join(err, e.Withdraw(back, live.Together), e.DeployAll(back)); err == nil {
+			err = e.Lead(ctx)
+		}
+	}()
+	begun := time.Now()
+	if err := e.DeployTogether(ctx); err != nil {
+		return err
+	}
+	if err := leadsAlone(ctx, e); err != nil {
+		return errors.Join(err, onePod(ctx, e))
+	}
+	took := time.Since(begun)
+	// A right that is missing is why a process does not follow.
+	if err := errors.Join(followsTopology(ctx, e), onePod(ctx, e)); err != nil {
+		return err
+	}
+	row := within("kubectl apply -k config/all, until the process leads", took, installBound)
+	if !row.Held {
+		return fmt.Errorf("%w: it led only after %s", errInstalled, took)
+	}
+	return record(e, "install", []measure.Row{row})
+}
+
+// onePod holds that there is one process, which was never restarted, and that nothing was refused to it.
+func onePod(ctx context.Context, e *live.Env) error {
+	pods, err := e.Controllers(ctx)
+	if err != nil {
+		return err
+	}
+	if len(pods) != 1 || len(pods[0].Status.ContainerStatuses) != 1 || pods[0].Status.ContainerStatuses[0].RestartCount > 0 {
+		return fmt.Errorf("%w: want one pod that was never restarted, there are %d: %+v", errInstalled, len(pods), pods)
+	}
+	return e.NothingRefused(ctx, pods[0].Name)
+}
+
+// leadsAlone waits until the process holds its Lease, with the durations of one node.
+func leadsAlone(ctx context.Context, e *live.Env) error {
+	lease := &coordinationv1.Lease{}
+	key := client.ObjectKey{Namespace: rig.SystemNamespace, Name: rig.AllLease}
+	return until(ctx, "the process with all controllers leads", installBound, func(ctx context.Context) error {
+		err := e.Cluster.Client().Get(ctx, key, lease)
+		if err == nil && ptr.Deref(lease.Spec.HolderIdentity, "") == "" {
+			err = fmt.Errorf("%w: nobody holds the Lease %s", errInstalled, key)
+		}
+		return err
+	})
+}
+
+// followsTopology changes the infrastructure's topology and back: the conditions that are there are still those of the six.
+func followsTopology(ctx context.Context, e *live.Env) error {
+	control, infrastructure := e.Scenario.ControlPlaneTopology, e.Scenario.InfrastructureTopology
+	if err := e.SetTopology(ctx, control, configv1.HighlyAvailableTopologyMode); err != nil {
+		return err
+	}
+	if _, err := e.WaitReason(ctx, rig.Ingress, patience, "NotNeeded"); err != nil {
+		return errors.Join(err, e.SetTopology(ctx, control, infrastructure))
+	}
+	if err := e.SetTopology(ctx, control, infrastructure); err != nil {
+		return err
+	}
+	return e.Settled(ctx)
+}

@@ -1,0 +1,305 @@
+package experiments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/solonode/sno/e2e/joining"
+	"github.com/solonode/sno/e2e/live"
+	"github.com/solonode/sno/e2e/measure"
+)
+
+// Join is seed 004's rule for certificates, with a real kubelet.
+var Join = live.Experiment{
+	Name: "join", Second: true, Run: join,
+	Shows: "a node joins, serves and renews by nobody's approval but the outside tool's, and hostile requests beside it stay pending",
+}
+
+// Both signers, as requests name them.
+const (
+	clientSigner  = certificatesv1.KubeAPIServerClientKubeletSignerName
+	servingSigner = certificatesv1.KubeletServingSignerName
+)
+
+var (
+	errEarly    = errors.New("somebody but the outside tool approves certificates of nodes")
+	errServes   = errors.New("the kubelet does not serve as it must")
+	errJoinTime = errors.New("the node took too long to join")
+)
+
+const (
+	joinNamespace = "sno-experiment-join"
+	hello         = "hello from a node that has joined"
+	joinBound     = time.Minute
+)
+
+// joiner is a worker that leaves and joins again.
+type joiner struct {
+	*live.Env
+	before  *corev1.Node
+	node    string
+	address string
+	// authority is the file with who signs for kubelets.
+	authority string
+	tool      *joining.Tool
+	// token is who asks for the node before it has a certificate.
+	token    string
+	stranger *kubernetes.Clientset
+	// known are requests that were there before, and those of the node that have been dealt with.
+	known []string
+	// hostile are the requests that must stay pending.
+	hostile []string
+	// approved are those of the node itself.
+	approved []string
+}
+
+func join(ctx context.Context, e *live.Env) (err error) {
+	j, err := newJoiner(ctx, e)
+	if err != nil {
+		return err
+	}
+	automatic, err := j.withdrawAutomatic(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, j.restoreAutomatic(ctx, automatic), j.forget(ctx)) }()
+	if err := j.bootstrapToken(ctx); err != nil {
+		return err
+	}
+	if err := j.leave(ctx); err != nil {
+		return err
+	}
+	took, err := j.admitted(ctx)
+	if err != nil {
+		return err
+	}
+	err = inNamespace(ctx, e, joinNamespace, func() error {
+		pod := scriptPod(joinNamespace, "hello", "echo "+hello+"; exec sleep infinity", 0)
+		pod.Spec.NodeName = j.node
+		if err := e.Cluster.Client().Create(ctx, pod); err != nil {
+			return fmt.Errorf("make a pod with a log: %w", err)
+		}
+		if err := j.serves(ctx, pod); err != nil {
+			return err
+		}
+		return j.renews(ctx, pod)
+	})
+	if err != nil {
+		return err
+	}
+	if err := j.stillPending(ctx); err != nil {
+		return err
+	}
+	return errors.Join(j.check(took), record(e, "join", j.figures(took)))
+}
+
+func (j *joiner) check(took time.Duration) error {
+	if took > joinBound {
+		return fmt.Errorf("%w: %s, bound %s", errJoinTime, seconds(took), seconds(joinBound))
+	}
+	return nil
+}
+
+func (j *joiner) figures(took time.Duration) []measure.Row {
+	return []measure.Row{
+		{
+			What: "A real kubelet joins, from kubeadm join to Ready, approved by the outside tool", Measured: seconds(took),
+			Bound: "max " + seconds(joinBound), Compared: "-", Held: took <= joinBound,
+		}, {
+			What:     "Requests of a node that joined and renewed, and hostile ones beside them",
+			Measured: fmt.Sprintf("%d approved, %d left pending", len(j.approved), len(j.hostile)), Bound: "no hostile one", Compared: "-", Held: true,
+		},
+	}
+}
+
+func newJoiner(ctx context.Context, e *live.Env) (*joiner, error) {
+	worker, err := lastWorker(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	j := &joiner{Env: e, before: worker, node: worker.Name, authority: filepath.Join(e.Cluster.Dir(), "kubelet-ca.pem")}
+	if j.address, err = e.Kind.Address(ctx, j.node); err != nil {
+		return nil, err
+	}
+	// kubeadm has one authority for everything.
+	if err := os.WriteFile(j.authority, e.Cluster.RESTConfig().CAData, 0o600); err != nil {
+		return nil, fmt.Errorf("keep who signs for kubelets: %w", err)
+	}
+	if j.tool, err = joining.NewTool(ctx, e.Cluster, e.Progress); err != nil {
+		return nil, err
+	}
+	all, err := j.requests().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list requests: %w", err)
+	}
+	for i := range all.Items {
+		j.known = append(j.known, all.Items[i].Name)
+	}
+	return j, j.tool.Expect(joining.Entry{Name: j.node, Addresses: []string{j.address}, Window: joining.Now()})
+}
+
+// admitted has the node join, and returns how long that took. Its request waits until the tool has approved it, and a stranger's goes on waiting.
+func (j *joiner) admitted(ctx context.Context) (time.Duration, error) {
+	began := time.Now()
+	joined := make(chan error, 1)
+	joining, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() { joined <- j.kubeadmJoin(joining) }()
+	asked, err := j.asks(ctx, clientSigner)
+	if err != nil {
+		cancel()
+		return 0, errors.Join(err, <-joined)
+	}
+	if err := j.admit(ctx, asked); err != nil {
+		cancel()
+		return 0, errors.Join(err, <-joined)
+	}
+	if err := j.Kind.Joined(ctx, j.node); err != nil {
+		cancel()
+		return 0, errors.Join(err, <-joined)
+	}
+	took := time.Since(began)
+	// What kubeadm does when the node is there, nobody waits for.
+	cancel()
+	<-joined
+	return took, j.restoreRoles(ctx)
+}
+
+func (j *joiner) admit(ctx context.Context, asked string) error {
+	if err := j.nobodyElse(ctx, asked); err != nil {
+		return err
+	}
+	stranger, err := joining.Join(ctx, j.stranger, "stranger")
+	if err != nil {
+		return err
+	}
+	return j.approve(ctx, asked, map[string]string{stranger.Name: "pending NotInInventory"}, "approved ProvenByInventory")
+}
+
+// serves has the tool approve the serving certificate, but neither one with another's address nor a second client certificate for the name. Before that
+// nobody gets at the log of the pod, and after it everybody who may.
+func (j *joiner) serves(ctx context.Context, pod *corev1.Pod) error {
+	asked, err := j.asks(ctx, servingSigner)
+	if err != nil {
+		return err
+	}
+	if err := running(ctx, j.Env, pod); err != nil {
+		return err
+	}
+	if _, err := podLog(ctx, j.Env, pod); err == nil || !strings.Contains(err.Error(), "tls") {
+		return fmt.Errorf("%w: its certificate is not approved, and asked for a log it says %w", errServes, err)
+	}
+	if err := j.nobodyElse(ctx, asked); err != nil {
+		return err
+	}
+	second, err := joining.Join(ctx, j.stranger, j.node)
+	if err != nil {
+		return err
+	}
+	itself, err := j.itself(ctx)
+	if err != nil {
+		return err
+	}
+	foreign, err := joining.Serve(ctx, itself, j.node, []string{j.node}, net.ParseIP(j.address), net.IPv4(192, 0, 2, 1))
+	if err != nil {
+		return err
+	}
+	// What is said of it depends on whether the kubelet has a certificate in use yet.
+	j.hostile, j.known = append(j.hostile, foreign.Name), append(j.known, foreign.Name)
+	if err := j.approve(ctx, asked, map[string]string{second.Name: "pending NodeExists"}, "approved ProvenByInventory"); err != nil {
+		return err
+	}
+	if err := j.served(ctx, pod, nil); err != nil {
+		return err
+	}
+	// Now it has one, which does not prove the other address.
+	return j.says(ctx, map[string]string{foreign.Name: "pending NamesNotProven"})
+}
+
+// renews has the kubelet ask for its next serving certificate, and the inventory forget the node.
+func (j *joiner) renews(ctx context.Context, pod *corev1.Pod) error {
+	if err := j.tool.Expect(joining.Entry{Name: "somebody-else"}); err != nil {
+		return err
+	}
+	aged, err := j.age(ctx)
+	if err != nil {
+		return err
+	}
+	asked, err := j.asks(ctx, servingSigner)
+	if err != nil {
+		return err
+	}
+	if err := j.served(ctx, pod, nil); err != nil {
+		return err
+	}
+	if err := j.approve(ctx, asked, nil, "approved ProvenByCertificate"); err != nil {
+		return err
+	}
+	return j.served(ctx, pod, aged)
+}
+
+// approve runs the tool, which must approve the node's request and say of the hostile ones what they are.
+func (j *joiner) approve(ctx context.Context, asked string, hostile map[string]string, outcome string) error {
+	want := map[string]string{asked: outcome}
+	for name, said := range hostile {
+		want[name] = said
+		j.hostile, j.known = append(j.hostile, name), append(j.known, name)
+	}
+	if err := j.says(ctx, want); err != nil {
+		return err
+	}
+	j.approved = append(j.approved, asked)
+	return nil
+}
+
+func (j *joiner) says(ctx context.Context, want map[string]string) error {
+	_, said, err := j.tool.Once(ctx, "--bootstrap-tokens", "--kubelet-ca="+j.authority)
+	if err != nil {
+		return err
+	}
+	return differs(want, said)
+}
+
+// stillPending holds that nobody has decided on the hostile requests.
+func (j *joiner) stillPending(ctx context.Context) error {
+	for _, name := range j.hostile {
+		if err := j.pending(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (j *joiner) pending(ctx context.Context, name string) error {
+	request, err := j.requests().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("read a request: %w", err)
+	}
+	if len(request.Status.Conditions) > 0 || len(request.Status.Certificate) > 0 {
+		return fmt.Errorf("%w: %s of %s is decided on: %v", errEarly, request.Spec.SignerName, request.Spec.Username, request.Status.Conditions)
+	}
+	return nil
+}
+
+// as is a client with credentials of its own.
+func (j *joiner) as(credentials rest.Config) (*kubernetes.Clientset, error) {
+	admin := j.Cluster.RESTConfig()
+	credentials.Host, credentials.CAData, credentials.QPS = admin.Host, admin.CAData, admin.QPS
+	kube, err := kubernetes.NewForConfig(&credentials)
+	if err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	return kube, nil
+}

@@ -1,0 +1,133 @@
+package experiments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/solonode/sno/e2e/live"
+	"github.com/solonode/sno/e2e/measure"
+	"github.com/solonode/sno/e2e/rig"
+)
+
+// Outage stops the API server's static pod: seed 004 has single-node clusters live with up to two minutes without it.
+var Outage = live.Experiment{
+	Name: "api-outage", Second: true, Shows: "no controller restarts and no lease is lost while the API server is away for one and for two minutes", Run: outage,
+}
+
+// convergence is how long everything may take after the API server answers again: back-offs have grown to minutes meanwhile.
+const convergence = 3 * time.Minute
+
+// errNotSurvived says that a controller did not get through an outage as it must.
+var errNotSurvived = errors.New("the outage was not survived")
+
+func outage(ctx context.Context, e *live.Env) error {
+	var rows []measure.Row
+	for _, length := range []time.Duration{time.Minute, 2 * time.Minute} {
+		before, err := lookAtControllers(ctx, e)
+		if err != nil {
+			return err
+		}
+		begun := time.Now()
+		if err := e.Outage(ctx, length); err != nil {
+			return err
+		}
+		answers := time.Now()
+		if err := e.Settled(ctx); err != nil {
+			return fmt.Errorf("%w: %w", errNotSurvived, err)
+		}
+		took := time.Since(answers)
+		// A Lease that is not lost yet may be lost a little later. Without this, the next outage would be one with the last.
+		if err := renewed(ctx, e, begun.Add(length)); err != nil {
+			return fmt.Errorf("%w: %w", errNotSurvived, err)
+		}
+		after, err := lookAtControllers(ctx, e)
+		if err != nil {
+			return err
+		}
+		if diff := cmp.Diff(before, after); diff != "" {
+			return fmt.Errorf("%w: away for %s, before (-) and after (+):\n%s", errNotSurvived, length, diff)
+		}
+		rows = append(rows, measure.Row{
+			What:     fmt.Sprintf("API server's static pod away for %s, all controllers", length),
+			Measured: fmt.Sprintf("0 of %d pods restarted, 0 of %d leases lost, as they must be %s after it answered", len(before.Pods), len(before.Leases), seconds(took)),
+			Bound:    "none, none, " + seconds(convergence), Compared: "-", Held: took <= convergence,
+		})
+		if took > convergence {
+			return fmt.Errorf("%w: as they must be only %s after the API server answered", errNotSurvived, took)
+		}
+	}
+	return record(e, "api-outage", rows)
+}
+
+// renewal is for a Lease of one node, which is renewed each minute.
+const renewal = 2 * time.Minute
+
+// renewed waits until every Lease that is held has been renewed after a time.
+func renewed(ctx context.Context, e *live.Env, after time.Time) error {
+	return until(ctx, "every Lease is renewed", renewal, func(ctx context.Context) error {
+		leases := &coordinationv1.LeaseList{}
+		if err := e.Cluster.Client().List(ctx, leases, client.InNamespace(rig.SystemNamespace)); err != nil {
+			return err //nolint:wrapcheck // until says what for
+		}
+		return stale(leases.Items, after)
+	})
+}
+
+// stale says which Leases are held and were not renewed after a time.
+func stale(leases []coordinationv1.Lease, after time.Time) error {
+	var errs []error
+	for i := range leases {
+		at := ptr.Deref(leases[i].Spec.RenewTime, metav1.MicroTime{})
+		if by := ptr.Deref(leases[i].Spec.HolderIdentity, ""); by != "" && !at.After(after) {
+			errs = append(errs, fmt.Errorf("%w: %s was last renewed by %s at %s", errNotSurvived, leases[i].Name, by, at.Format(time.TimeOnly)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// controllers are what may not change in an outage.
+type controllers struct {
+	// Pods are how often the containers of each have restarted, by the pod's UID.
+	Pods map[string]int32
+	// Leases are the holder of each, and how often it has changed.
+	Leases map[string]holder
+}
+
+type holder struct {
+	Identity    string
+	Transitions int32
+}
+
+func lookAtControllers(ctx context.Context, e *live.Env) (controllers, error) {
+	now := controllers{Pods: map[string]int32{}, Leases: map[string]holder{}}
+	pods, leases := &corev1.PodList{}, &coordinationv1.LeaseList{}
+	for _, list := range []client.ObjectList{pods, leases} {
+		if err := e.Cluster.Client().List(ctx, list, client.InNamespace(rig.SystemNamespace)); err != nil {
+			return now, fmt.Errorf("look at the controllers: %w", err)
+		}
+	}
+	for i := range pods.Items {
+		restarts := int32(0)
+		for _, status := range pods.Items[i].Status.ContainerStatuses {
+			restarts += status.RestartCount
+		}
+		now.Pods[pods.Items[i].Name+" "+string(pods.Items[i].UID)] = restarts
+	}
+	for i := range leases.Items {
+		spec := leases.Items[i].Spec
+		now.Leases[leases.Items[i].Name] = holder{ptr.Deref(spec.HolderIdentity, ""), ptr.Deref(spec.LeaseTransitions, 0)}
+	}
+	if len(now.Pods) < len(rig.AllModules()) || len(now.Leases) < len(rig.AllModules()) {
+		return now, fmt.Errorf("%w: only %d pods and %d leases of %d controllers are there", errNotSurvived, len(now.Pods), len(now.Leases), len(rig.AllModules()))
+	}
+	return now, nil
+}

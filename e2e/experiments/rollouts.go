@@ -1,0 +1,182 @@
+package experiments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/solonode/sno/e2e/live"
+	"github.com/solonode/sno/e2e/measure"
+	"github.com/solonode/sno/e2e/scenario"
+	"github.com/solonode/sno/e2e/traffic"
+)
+
+// Rollouts measures how long nobody is answered while the router is rolled out on one node.
+var Rollouts = live.Experiment{
+	Name: "rollouts", Shows: "a rollout of the router on one node ends, and without host ports nobody notices it", Scenario: "none-sno-day2-workers",
+	Alone: true, Run: rollouts,
+}
+
+const rolloutsEach = 5
+
+// errOutage says that users noticed what they should not have, or more of it.
+var errOutage = errors.New("users were left without an answer for too long")
+
+// arrangement is one way to roll a router.
+type arrangement struct {
+	name       string
+	hostArgs   []string
+	publishing *operatorv1.EndpointPublishingStrategy
+	port       int
+	// bound is how long an outage may be.
+	bound time.Duration
+}
+
+// A router on its node's network has to end before the next begins, whoever shapes it: the scheduler has to notice, and the kubelet to start it.
+const (
+	ownPorts = 30 * time.Second
+	// unnoticed leaves kube-proxy the time of a few requests to hear of the new pod, which it may do after the old one has ended.
+	unnoticed = 4 * traffic.Every
+)
+
+func arrangements() []arrangement {
+	stock := []string{"--stock"}
+	onNode := hostNetwork()
+	private := &operatorv1.EndpointPublishingStrategy{
+		Type: operatorv1.PrivateStrategyType, Private: &operatorv1.PrivateStrategy{Protocol: operatorv1.TCPProtocol},
+	}
+	return []arrangement{
+		{"host ports, stock strategy (25 %, no surge)", stock, onNode, 80, ownPorts},
+		{"host ports, our shaping", nil, onNode, 80, ownPorts},
+		{"no host ports, stock strategy (25 %, surge 25 %)", stock, private, nodePort, ownPorts},
+		{"no host ports, our shaping", nil, private, nodePort, unnoticed},
+	}
+}
+
+// hostNetwork is how the default router is published where there is no load balancer.
+func hostNetwork() *operatorv1.EndpointPublishingStrategy {
+	return &operatorv1.EndpointPublishingStrategy{
+		Type: operatorv1.HostNetworkStrategyType,
+		HostNetwork: &operatorv1.HostNetworkStrategy{
+			Protocol: operatorv1.TCPProtocol, HTTPPort: 80, HTTPSPort: 443, StatsPort: 1936,
+		},
+	}
+}
+
+func rollouts(ctx context.Context, e *live.Env) (err error) {
+	s, err := openSite(ctx, e)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.publish(ctx, hostNetwork()), s.close(ctx)) }()
+	var rows []measure.Row
+	for _, a := range arrangements() {
+		row, err := s.measure(ctx, a)
+		if err != nil {
+			return fmt.Errorf("%s: %w", a.name, err)
+		}
+		rows = append(rows, row)
+	}
+	return record(e, "rollouts", rows)
+}
+
+// measure rolls the router out again and again while it is visited.
+func (s *site) measure(ctx context.Context, a arrangement) (measure.Row, error) {
+	if err := s.publish(ctx, a.publishing); err != nil {
+		return measure.Row{}, err
+	}
+	if err := s.run(ctx, firstRouter, a.hostArgs...); err != nil {
+		return measure.Row{}, err
+	}
+	onHost := a.publishing.Type == operatorv1.HostNetworkStrategyType
+	if _, err := s.router(ctx, "as published", func(p *corev1.Pod) bool { return p.Spec.HostNetwork == onHost && p.Spec.NodeName == s.node }); err != nil {
+		return measure.Row{}, err
+	}
+	if err := s.rolledOut(ctx); err != nil {
+		return measure.Row{}, err
+	}
+	users := s.visit(ctx, "http", a.port)
+	defer users.Stop()
+	if err := users.Answered(ctx, calm, patience); err != nil {
+		return measure.Row{}, err
+	}
+	var outages []time.Duration
+	for i := range rolloutsEach {
+		begun := time.Now()
+		if err := s.roll(ctx, fmt.Sprintf("%s %d", a.name, i)); err != nil {
+			return measure.Row{}, err
+		}
+		if err := users.Answered(ctx, calm, patience); err != nil {
+			return measure.Row{}, err
+		}
+		outages = append(outages, traffic.Longest(traffic.Outages(users.Since(begun)), time.Now()))
+	}
+	row := outageRow("Router rollout on one node: "+a.name, outages, a.bound)
+	if !row.Held {
+		return row, fmt.Errorf("%w: %s, bound %s", errOutage, row.Measured, row.Bound)
+	}
+	return row, nil
+}
+
+// publish has the default router published in another way. An operator goes by the status, which says so from the beginning and never changes: this stands for
+// a default IngressController that was deleted and made anew.
+func (s *site) publish(ctx context.Context, strategy *operatorv1.EndpointPublishingStrategy) error {
+	ctx = context.WithoutCancel(ctx)
+	ic := &operatorv1.IngressController{}
+	key := client.ObjectKey{Namespace: scenario.OperatorNamespace, Name: scenario.DefaultIngressController}
+	if err := s.Cluster.Client().Get(ctx, key, ic); err != nil {
+		return fmt.Errorf("read the default IngressController: %w", err)
+	}
+	changed := ic.DeepCopy()
+	changed.Status.EndpointPublishingStrategy = strategy
+	if err := s.Cluster.Client().Status().Patch(ctx, changed, client.MergeFrom(ic)); err != nil {
+		return fmt.Errorf("publish the default router: %w", err)
+	}
+	return nil
+}
+
+// roll does what `oc rollout restart` does, and waits until it is done.
+func (s *site) roll(ctx context.Context, why string) error {
+	router := &appsv1.Deployment{}
+	router.Namespace, router.Name = scenario.RouterNamespace, "router-"+scenario.DefaultIngressController
+	body := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":%q}}}}}`, why)
+	if err := s.Cluster.Client().Patch(ctx, router, client.RawPatch(types.MergePatchType, []byte(body))); err != nil {
+		return fmt.Errorf("roll the router: %w", err)
+	}
+	return s.rolledOut(ctx)
+}
+
+// rolledOut waits until the router is as its Deployment says, and no pod of before is left.
+func (s *site) rolledOut(ctx context.Context) error {
+	key := client.ObjectKey{Namespace: scenario.RouterNamespace, Name: "router-" + scenario.DefaultIngressController}
+	last := ""
+	err := wait.PollUntilContextTimeout(ctx, poll, patience, true, func(ctx context.Context) (bool, error) {
+		live := &appsv1.Deployment{}
+		if err := s.Cluster.Client().Get(ctx, key, live); err != nil {
+			last = err.Error()
+			return false, nil
+		}
+		last = fmt.Sprintf("%+v", live.Status)
+		return rolledOut(live), nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait until the router is rolled out: %w: %s", err, last)
+	}
+	return nil
+}
+
+// rolledOut tells whether every pod is of the newest revision and available, and no other is there.
+func rolledOut(d *appsv1.Deployment) bool {
+	want := ptr.Deref(d.Spec.Replicas, 1)
+	s := d.Status
+	return s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == want && s.AvailableReplicas == want && s.Replicas == want
+}

@@ -1,0 +1,95 @@
+package experiments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/solonode/sno/e2e/live"
+	"github.com/solonode/sno/e2e/measure"
+	"github.com/solonode/sno/e2e/rig"
+	"github.com/solonode/sno/e2e/traffic"
+)
+
+// Upgrade brings a new controller and then a new router, as an upgrade of the cluster does.
+var Upgrade = live.Experiment{
+	Name: "upgrade", Shows: "the router stays where it is and traffic comes back after a new controller and a new router", Run: upgrade,
+}
+
+// NodeRestart restarts the control-plane node, and with it everything.
+var NodeRestart = live.Experiment{
+	Name: "node-restart", Shows: "traffic comes back by itself after the control-plane node restarts", Run: nodeRestart,
+}
+
+// returnBound is for a node with its API server, and everything that has to start one after the other, on a busy machine.
+const returnBound = 5 * time.Minute
+
+func upgrade(ctx context.Context, e *live.Env) error {
+	return visited(ctx, e, "upgrade", "New controller image, then new router image", comeback, func(s *site, users *traffic.Users) error {
+		begun := time.Now()
+		newer := e.Image(rig.Ingress) + "-next"
+		if err := e.Kind.Tag(ctx, e.Image(rig.Ingress), newer); err != nil {
+			return err
+		}
+		if err := e.Deploy(ctx, rig.Ingress, newer); err != nil {
+			return err
+		}
+		if outages := traffic.Outages(users.Since(begun)); len(outages) > 0 {
+			return fmt.Errorf("%w: a new controller is nobody's business: %+v", errOutage, outages)
+		}
+		if err := s.run(ctx, secondRouter); err != nil {
+			return err
+		}
+		_, err := s.router(ctx, "of the new image on the control plane", func(p *corev1.Pod) bool {
+			return s.onControlPlane(p) && p.Spec.Containers[0].Image == secondRouter
+		})
+		return err
+	})
+}
+
+func nodeRestart(ctx context.Context, e *live.Env) error {
+	return visited(ctx, e, "node-restart", "Restart of the control-plane node", returnBound, func(s *site, _ *traffic.Users) error {
+		if err := e.Kind.Restart(ctx, s.node); err != nil {
+			return err
+		}
+		_, err := s.router(ctx, "after the restart", s.onControlPlane)
+		return err
+	})
+}
+
+// visited does something while there are users of both ports, and records for how long they were not answered.
+func visited(ctx context.Context, e *live.Env, name, what string, bound time.Duration, do func(*site, *traffic.Users) error) (err error) {
+	s, err := openSite(ctx, e)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.close(ctx)) }()
+	entrances := []struct {
+		scheme string
+		users  *traffic.Users
+	}{{"http", s.visit(ctx, "http", 80)}, {"https", s.visit(ctx, "https", 443)}}
+	for _, at := range entrances {
+		defer at.users.Stop()
+		if err := at.users.Answered(ctx, calm, patience); err != nil {
+			return err
+		}
+	}
+	begun := time.Now()
+	if err := do(s, entrances[0].users); err != nil {
+		return err
+	}
+	var rows []measure.Row
+	for _, at := range entrances {
+		if err := at.users.Answered(ctx, calm, patience); err != nil {
+			return err
+		}
+		row := outageRow(what+", "+at.scheme, []time.Duration{traffic.Longest(traffic.Outages(at.users.Since(begun)), time.Now())}, bound)
+		if rows = append(rows, row); !row.Held {
+			err = errors.Join(err, fmt.Errorf("%w: %s: %s, bound %s", errOutage, row.What, row.Measured, row.Bound))
+		}
+	}
+	return errors.Join(err, record(e, name, rows))
+}

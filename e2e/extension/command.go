@@ -1,0 +1,63 @@
+package extension
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// command is the whole tree.
+func (p Program) command(args []string) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "sno-tests",
+		Short:         "Does a cluster behave on a single node as it must, and on three as it did before?",
+		SilenceErrors: true, SilenceUsage: true,
+	}
+	root.SetArgs(args)
+	root.SetIn(p.In)
+	root.SetOut(p.Out)
+	root.SetErr(p.Err)
+	root.AddGroup(&cobra.Group{ID: groupPeople, Title: "For people:"}, &cobra.Group{ID: groupContract, Title: "For OpenShift's test runner:"})
+	root.AddCommand(p.run(), p.diff(), p.catalogue(), p.explain())
+	root.AddCommand(p.info(), p.list(), p.runTest(), p.runSuite(), p.images(), p.update())
+	root.CompletionOptions.HiddenDefaultCmd = true
+	return root
+}
+
+const (
+	groupPeople   = "people"
+	groupContract = "contract"
+)
+
+// contract makes a command of the contract, which takes the name of a component.
+func contract(c *cobra.Command) *cobra.Command {
+	c.GroupID = groupContract
+	named := c.Flags().String("component", "default", "component of this extension: there is one, "+self.String())
+	c.PreRunE = func(*cobra.Command, []string) error {
+		if *named != "default" && *named != self.String() {
+			return fmt.Errorf("no component is called %q: there is %s", *named, self)
+		}
+		return nil
+	}
+	return c
+}
+
+func (p Program) info() *cobra.Command {
+	return contract(&cobra.Command{
+		Use: "info", Short: "Print what this extension is", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			about := info{APIVersion: apiVersion, Source: p.Build, Component: self, Images: images}
+			for _, c := range p.choices() {
+				about.Suites = append(about.Suites, c.suite)
+			}
+			return encodeOne(p.Out, about)
+		},
+	})
+}
+
+func (p Program) images() *cobra.Command {
+	return contract(&cobra.Command{
+		Use: "images", Short: "Print the images that the checks need", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return encodeOne(p.Out, images) },
+	})
+}

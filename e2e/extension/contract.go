@@ -1,0 +1,101 @@
+package extension
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// apiVersion of the contract. origin leaves out flags that are newer than it.
+const apiVersion = "v1.1"
+
+// timeLayout is what origin parses; its enhancement names another one.
+const timeLayout = "2006-01-02 15:04:05.000000 UTC"
+
+// What a lifecycle and a result can be.
+const (
+	blocking  = "blocking"
+	informing = "informing"
+
+	passed  = "passed"
+	failed  = "failed"
+	skipped = "skipped"
+)
+
+// info is the answer to `info`.
+type info struct {
+	APIVersion string    `json:"apiVersion"`
+	Source     Build     `json:"source"`
+	Component  component `json:"component"`
+	Suites     []suite   `json:"suites"`
+	Images     []image   `json:"images"`
+}
+
+type component struct {
+	Product string `json:"product"`
+	Type    string `json:"type"`
+	Name    string `json:"name"`
+}
+
+func (c component) String() string { return c.Product + ":" + c.Type + ":" + c.Name }
+
+// self is this extension.
+var self = component{Product: "sno", Type: "external", Name: "conformance"}
+
+type suite struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	// Qualifiers are CEL expressions over a test; one of them must be true.
+	Qualifiers       []string `json:"qualifiers"`
+	ClusterStability string   `json:"clusterStability,omitempty"`
+	// TestTimeout is in nanoseconds.
+	TestTimeout time.Duration `json:"testTimeout,omitempty"`
+}
+
+type image struct {
+	Index    int    `json:"index"`
+	Registry string `json:"registry"`
+	Name     string `json:"name"`
+	Version  string `json:"version"`
+}
+
+// spec is one test.
+type spec struct {
+	Name         string `json:"name"`
+	OriginalName string `json:"originalName,omitempty"`
+	// Labels are a set, which the contract writes as an object.
+	Labels              map[string]struct{} `json:"labels"`
+	Resources           resources           `json:"resources"`
+	Source              string              `json:"source"`
+	Lifecycle           string              `json:"lifecycle"`
+	EnvironmentSelector environmentSelector `json:"environmentSelector"`
+}
+
+type resources struct {
+	Isolation isolation `json:"isolation"`
+}
+
+type isolation struct{}
+
+type environmentSelector struct {
+	// Include is a CEL expression over the environment.
+	Include string `json:"include,omitempty"`
+}
+
+// testResult is one line of `run-test`.
+type testResult struct {
+	Name      string `json:"name"`
+	Lifecycle string `json:"lifecycle"`
+	// Duration is in milliseconds.
+	Duration  int64    `json:"duration"`
+	StartTime string   `json:"startTime"`
+	EndTime   string   `json:"endTime"`
+	Result    string   `json:"result"`
+	Output    string   `json:"output"`
+	Error     string   `json:"error,omitempty"`
+	Details   []detail `json:"details,omitempty"`
+}
+
+type detail struct {
+	Name  string          `json:"name"`
+	Value json.RawMessage `json:"value"`
+}

@@ -1,0 +1,97 @@
+package extension
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// errFormat says that an output format is not known.
+var errFormat = errors.New("unknown output format")
+
+// Formats of answers.
+const (
+	formatJSON  = "json"
+	formatJSONL = "jsonl"
+	formatNames = "names"
+)
+
+// encode writes items in a format.
+func encode[T any](w io.Writer, format string, items []T, name func(T) string) error {
+	switch format {
+	case formatJSON:
+		return encodeOne(w, items)
+	case formatJSONL:
+		encoder := newEncoder(w)
+		for _, item := range items {
+			if err := encoder.Encode(item); err != nil {
+				return err
+			}
+		}
+		return nil
+	case formatNames:
+		for _, item := range items {
+			if _, err := fmt.Fprintln(w, name(item)); err != nil {
+				return err
+			}
+		}
+		return nil
+	default:
+		return fmt.Errorf("%w %q: there are %s, %s and %s", errFormat, format, formatJSON, formatJSONL, formatNames)
+	}
+}
+
+// newEncoder leaves && as it is: nobody shows these answers in a page.
+func newEncoder(w io.Writer) *json.Encoder {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	return encoder
+}
+
+// encodeOne writes one document for people and machines.
+func encodeOne(w io.Writer, document any) error {
+	encoder := newEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(document)
+}
+
+// sink takes results one by one: with jsonl each is written when it is there, with json all at the end.
+type sink struct {
+	w      io.Writer
+	format string
+	all    []testResult
+	err    error
+}
+
+func newSink(w io.Writer, format string) (*sink, error) {
+	if format != formatJSON && format != formatJSONL {
+		return nil, fmt.Errorf("%w %q: there are %s and %s", errFormat, format, formatJSON, formatJSONL)
+	}
+	return &sink{w: w, format: format, all: []testResult{}}, nil
+}
+
+func (s *sink) put(r testResult, err error) {
+	s.all = append(s.all, r)
+	s.err = errors.Join(s.err, err)
+	if s.format == formatJSONL {
+		s.err = errors.Join(s.err, newEncoder(s.w).Encode(r))
+	}
+}
+
+func (s *sink) end() error {
+	if s.format == formatJSON {
+		s.err = errors.Join(s.err, encodeOne(s.w, s.all))
+	}
+	return s.err
+}
+
+// blocked says whether a test failed that must not.
+func (s *sink) blocked() bool {
+	for _, r := range s.all {
+		if r.Result == failed && r.Lifecycle == blocking {
+			return true
+		}
+	}
+	return false
+}

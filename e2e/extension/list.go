@@ -1,0 +1,49 @@
+package extension
+
+import (
+	"github.com/spf13/cobra"
+)
+
+func (p Program) list() *cobra.Command {
+	var output, suiteName string
+	var env environment
+	tests := func(*cobra.Command, []string) error {
+		checks := p.Catalogue
+		if suiteName != "" {
+			var err error
+			if checks, err = p.inSuite(suiteName); err != nil {
+				return err
+			}
+		}
+		return encode(p.Out, output, specs(among(checks, env.topology)), func(s spec) string { return s.Name })
+	}
+	suites := func(*cobra.Command, []string) error {
+		var all []suite
+		for _, c := range p.choices() {
+			all = append(all, c.suite)
+		}
+		return encode(p.Out, output, all, func(s suite) string { return s.Name })
+	}
+	components := func(*cobra.Command, []string) error {
+		return encode(p.Out, output, []component{self}, component.String)
+	}
+	// Without a word after it, list is list tests.
+	root := contract(&cobra.Command{Use: "list", Short: "Print tests, suites or components", Args: cobra.NoArgs, RunE: tests})
+	all := []*cobra.Command{
+		root,
+		contract(&cobra.Command{Use: "tests", Short: "Print the tests", Args: cobra.NoArgs, RunE: tests}),
+		contract(&cobra.Command{Use: "suites", Short: "Print the suites", Args: cobra.NoArgs, RunE: suites}),
+		contract(&cobra.Command{Use: "components", Short: "Print the components", Args: cobra.NoArgs, RunE: components}),
+	}
+	for i, c := range all {
+		c.GroupID = ""
+		c.Flags().StringVarP(&output, "output", "o", formatJSON, "json, jsonl or names")
+		if i < 2 {
+			c.Flags().StringVar(&suiteName, "suite", "", "only the tests of this suite")
+			env.bind(c.Flags())
+		}
+	}
+	root.GroupID = groupContract
+	root.AddCommand(all[1:]...)
+	return root
+}

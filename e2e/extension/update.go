@@ -1,0 +1,100 @@
+package extension
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// metadataFolder is where the tests of a release are kept.
+const metadataFolder = ".openshift-tests-extension"
+
+// metadataFile is the file of this extension in it.
+func metadataFile() string {
+	return strings.Join([]string{self.Product, self.Type, self.Name}, "_") + ".json"
+}
+
+func (p Program) update() *cobra.Command {
+	var folder string
+	var compare bool
+	c := contract(&cobra.Command{
+		Use: "update", Short: "Write the list of tests down, and refuse when one has vanished", Args: cobra.NoArgs,
+		Long: "Write the list of tests into " + metadataFolder + ". A test of the old list must still be there, under its name or as the original name of another.\n" +
+			"To retire a test, take it out of the file in the same change.",
+		RunE: func(*cobra.Command, []string) error {
+			file := filepath.Join(folder, metadataFolder, metadataFile())
+			now := specs(p.Catalogue)
+			before, err := readSpecs(file)
+			if err != nil {
+				return err
+			}
+			if err := vanished(before, now); err != nil {
+				return fmt.Errorf("%s: %w", file, err)
+			}
+			return keepSpecs(file, now, compare)
+		},
+	})
+	c.Flags().StringVar(&folder, "dir", ".", "folder that holds "+metadataFolder)
+	c.Flags().BoolVar(&compare, "check", false, "write nothing; fail when the file is not up to date")
+	return c
+}
+
+// readSpecs returns nothing where there is no file yet.
+func readSpecs(file string) ([]spec, error) {
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the tests of before: %w", err)
+	}
+	var all []spec
+	if err := json.Unmarshal(data, &all); err != nil {
+		return nil, fmt.Errorf("%s is no list of tests: %w", file, err)
+	}
+	return all, nil
+}
+
+// vanished names the tests of before that have neither their name nor an heir. Who follows a test over releases would lose it.
+func vanished(before, now []spec) error {
+	known := map[string]bool{}
+	for _, s := range now {
+		known[s.Name] = true
+		known[s.OriginalName] = true
+	}
+	var errs []error
+	for _, s := range before {
+		if !known[s.Name] && (s.OriginalName == "" || !known[s.OriginalName]) {
+			errs = append(errs, fmt.Errorf("%w: test %q has vanished: if its title changed, enter the old one in titles", errFailed, s.Name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func keepSpecs(file string, now []spec, compare bool) error {
+	var data bytes.Buffer
+	if err := encodeOne(&data, now); err != nil {
+		return err
+	}
+	if compare {
+		old, err := os.ReadFile(file)
+		if err != nil || !bytes.Equal(old, data.Bytes()) {
+			return fmt.Errorf("%w: %s is not up to date: run `sno-tests update`", errFailed, file)
+		}
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return fmt.Errorf("write the tests down: %w", err)
+	}
+	if err := os.WriteFile(file, data.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("write the tests down: %w", err)
+	}
+	return nil
+}

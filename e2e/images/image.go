@@ -1,0 +1,179 @@
+package images
+
+import (
+	"archive/tar"
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+)
+
+// Nobody is the user that images without a base know by number only.
+const Nobody = "65532:65532"
+
+// ErrImage says that an image cannot be made of what was said.
+var ErrImage = errors.New("no image")
+
+// Image is what goes into an image.
+type Image struct {
+	// Name is with registry and tag.
+	Name string
+	// Files are files of this machine by their path in the image, without a leading slash. All can be executed.
+	Files map[string]string
+	// Data are more of them that cannot be executed.
+	Data map[string]string
+	// Tar is a further layer, a file of this machine; empty for none.
+	Tar        string
+	Entrypoint []string
+	// User is by number; empty for root.
+	User string
+	// Architecture is as Go calls it; empty for this machine's.
+	Architecture string
+}
+
+// CheckName returns an error for a name that says not all of registry, repository and tag: engines would each make another one of it.
+func CheckName(image string) error {
+	_, err := tagOf(image)
+	return err
+}
+
+func tagOf(image string) (name.Tag, error) {
+	tag, err := name.NewTag(image, name.StrictValidation)
+	if err != nil {
+		return tag, fmt.Errorf("%w: %w", ErrImage, err)
+	}
+	return tag, nil
+}
+
+// Write writes images into one archive, as `docker save` does. The file is there when it is complete.
+func Write(file string, all ...Image) error {
+	built := map[name.Tag]v1.Image{}
+	for _, i := range all {
+		tag, err := tagOf(i.Name)
+		if err != nil {
+			return err
+		}
+		if built[tag], err = build(i); err != nil {
+			return fmt.Errorf("make image %s: %w", i.Name, err)
+		}
+	}
+	unfinished := file + ".unfinished"
+	if err := tarball.MultiWriteToFile(unfinished, built); err != nil {
+		return fmt.Errorf("write the archive of images %s: %w", file, err)
+	}
+	return os.Rename(unfinished, file) //nolint:wrapcheck // names both
+}
+
+// Digest is the digest of an image's configuration, which most engines show as its ID. It covers all files, and not how they are compressed.
+func Digest(archive, image string) (string, error) {
+	tag, err := tagOf(image)
+	if err != nil {
+		return "", err
+	}
+	read, err := tarball.ImageFromPath(archive, &tag)
+	if err != nil {
+		return "", fmt.Errorf("read image %s of %s: %w", image, archive, err)
+	}
+	digest, err := read.ConfigName()
+	if err != nil {
+		return "", fmt.Errorf("read image %s of %s: %w", image, archive, err)
+	}
+	return digest.String(), nil
+}
+
+func build(i Image) (v1.Image, error) {
+	image, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{
+		OS: "linux", Architecture: cmp.Or(i.Architecture, runtime.GOARCH),
+		RootFS: v1.RootFS{Type: "layers"},
+		Config: v1.Config{Entrypoint: i.Entrypoint, User: i.User, Env: []string{"PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	var openers []tarball.Opener
+	if len(i.Files)+len(i.Data) > 0 {
+		layer, err := pack(i.Files, i.Data)
+		if err != nil {
+			return nil, err
+		}
+		openers = append(openers, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(layer)), nil })
+	}
+	if i.Tar != "" {
+		openers = append(openers, func() (io.ReadCloser, error) { return os.Open(i.Tar) })
+	}
+	if len(openers) == 0 {
+		return nil, fmt.Errorf("%w: it has no files", ErrImage)
+	}
+	for _, opener := range openers {
+		layer, err := tarball.LayerFromOpener(opener, tarball.WithCompressionLevel(gzip.BestSpeed), tarball.WithCompressedCaching)
+		if err != nil {
+			return nil, err
+		}
+		if image, err = mutate.AppendLayers(image, layer); err != nil {
+			return nil, err
+		}
+	}
+	return image, nil
+}
+
+// pack writes files and the folders above them, in order and without times.
+func pack(programs, data map[string]string) ([]byte, error) {
+	files := maps.Clone(programs)
+	if files == nil {
+		files = map[string]string{}
+	}
+	for at, file := range data {
+		if _, twice := files[at]; twice {
+			return nil, fmt.Errorf("%w: %s is two files", ErrImage, at)
+		}
+		files[at] = file
+	}
+	var layer bytes.Buffer
+	w := tar.NewWriter(&layer)
+	for _, dir := range folders(files) {
+		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir + "/", Mode: 0o755}); err != nil {
+			return nil, err
+		}
+	}
+	for _, at := range slices.Sorted(maps.Keys(files)) {
+		content, err := os.ReadFile(files[at])
+		if err != nil {
+			return nil, err
+		}
+		mode := int64(0o755)
+		if _, ok := data[at]; ok {
+			mode = 0o644
+		}
+		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: at, Mode: mode, Size: int64(len(content))}); err != nil {
+			return nil, err
+		}
+		if _, err := w.Write(content); err != nil {
+			return nil, err
+		}
+	}
+	return layer.Bytes(), w.Close()
+}
+
+func folders(files map[string]string) []string {
+	all := map[string]bool{}
+	for at := range files {
+		for dir := path.Dir(at); dir != "." && !strings.HasSuffix(dir, "/"); dir = path.Dir(dir) {
+			all[dir] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
+}

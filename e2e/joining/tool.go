@@ -1,0 +1,123 @@
+package joining
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/solonode/sno/e2e/cluster"
+	"github.com/solonode/sno/e2e/programs"
+	"github.com/solonode/sno/e2e/rig"
+)
+
+// Entry is a node of an inventory.
+type Entry struct {
+	Name      string   `json:"name"`
+	Addresses []string `json:"addresses,omitempty"`
+	Window    *Window  `json:"window,omitempty"`
+}
+
+// Window is when a node may join.
+type Window struct {
+	NotBefore time.Time `json:"notBefore"`
+	NotAfter  time.Time `json:"notAfter"`
+}
+
+// Now is a window that is open.
+func Now() *Window {
+	now := time.Now().UTC().Truncate(time.Second)
+	return &Window{now.Add(-time.Minute), now.Add(time.Hour)}
+}
+
+// Tool is the outside tool, with an inventory and the rights of config/outside.
+type Tool struct {
+	cluster                       *cluster.Cluster
+	binary, kubeconfig, inventory string
+}
+
+// NewTool builds the tool and puts its rights on the cluster.
+func NewTool(ctx context.Context, c *cluster.Cluster, progress io.Writer) (*Tool, error) {
+	binary, err := programs.Build(ctx, programs.Approve, progress)
+	if err != nil {
+		return nil, err
+	}
+	root, err := programs.Root(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.EnsureNamespace(ctx, rig.SystemNamespace); err != nil {
+		return nil, err
+	}
+	if err := rig.ApplyConfig(ctx, c.Client(), filepath.Join(root, string(rig.Approver), "config", "outside")); err != nil {
+		return nil, err
+	}
+	kubeconfig, err := c.KubeconfigForServiceAccount(ctx, rig.SystemNamespace, toolAccount)
+	if err != nil {
+		return nil, err
+	}
+	return &Tool{c, binary, kubeconfig, filepath.Join(c.Dir(), "nodes.yaml")}, nil
+}
+
+// toolAccount is the tool's account under the name that config/outside gives it.
+const toolAccount = "sno-approve"
+
+// ToolUser is what the API server calls the tool.
+const ToolUser = "system:serviceaccount:" + rig.SystemNamespace + ":" + toolAccount
+
+// Expect writes the inventory.
+func (t *Tool) Expect(nodes ...Entry) error {
+	text, err := json.Marshal(map[string]any{"version": 1, "nodes": nodes}) // which is YAML too
+	if err != nil {
+		return fmt.Errorf("encode an inventory: %w", err)
+	}
+	if err := os.WriteFile(t.inventory, text, 0o600); err != nil {
+		return fmt.Errorf("write an inventory: %w", err)
+	}
+	return nil
+}
+
+func (t *Tool) arguments(more ...string) []string {
+	return append([]string{"--inventory=" + t.inventory, "--kubeconfig=" + t.kubeconfig, "-o=json"}, more...)
+}
+
+// Watch runs it until it is terminated.
+func (t *Tool) Watch(ctx context.Context, more ...string) (*cluster.Component, error) {
+	return t.cluster.Run(ctx, programs.Approve.Name, t.binary, t.arguments(append(more, "--watch")...)...)
+}
+
+// Said is what it said of one request: the outcome, such as approved, and the reason.
+type Said struct{ Outcome, Reason string }
+
+// Once runs it once and returns the exit code and what it said, by request.
+func (t *Tool) Once(ctx context.Context, more ...string) (code int, said map[string]Said, err error) {
+	command := exec.CommandContext(ctx, t.binary, t.arguments(append(more, "--once")...)...)
+	var complaints bytes.Buffer
+	command.Stderr = &complaints
+	out, err := command.Output()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return 0, nil, fmt.Errorf("run the tool: %w", err)
+	}
+	said = map[string]Said{}
+	for line := range strings.Lines(string(out)) {
+		var f struct{ Request, Outcome, Reason string }
+		if err := json.Unmarshal([]byte(line), &f); err != nil {
+			return 0, nil, fmt.Errorf("read what the tool said: %w\n%s\n%s", err, out, &complaints)
+		}
+		if f.Request != "" {
+			said[f.Request] = Said{f.Outcome, f.Reason}
+		}
+	}
+	if code = command.ProcessState.ExitCode(); code > 1 {
+		return code, said, fmt.Errorf("the tool ends with exit code %d: %s", code, &complaints)
+	}
+	return code, said, nil
+}

@@ -1,0 +1,59 @@
+package kind
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// balancerImage is what kind puts before several API servers; its version is kind's.
+const balancerImage = "docker.io/envoyproxy/envoy:v1.36.2"
+
+// balancerLabel is on images that are made here, which have no name for long.
+const balancerLabel = "sno.solonode.github.io/balancer"
+
+// envoy takes the place of the program of that name.
+//
+//go:embed envoy.sh
+var envoy string
+
+// ensureBalancer sees to it that the image is there. Where it can neither be found nor pulled, HAProxy takes its place under its name, in an image
+// that is made of that of the nodes, until forget is called.
+func (c *Cluster) ensureBalancer(ctx context.Context, nodeImage string) (forget func(), err error) {
+	keep := func() {}
+	there, err := c.engine.HasImage(ctx, balancerImage)
+	if err != nil || there {
+		return keep, err
+	}
+	asking, cancel := context.WithTimeout(ctx, 8*time.Second)
+	defer cancel()
+	if _, err := c.engine.Output(asking, "manifest", "inspect", balancerImage); err == nil {
+		return keep, nil // kind pulls it
+	}
+	folder, err := os.MkdirTemp("", "sno-balancer-")
+	if err != nil {
+		return keep, fmt.Errorf("make the load balancer: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	// The label comes first, so that every image on the way has it: after an interruption one of those may be all that is left.
+	recipe := "FROM " + nodeImage + "\nLABEL " + balancerLabel + "=\nCOPY envoy /usr/local/bin/envoy\nENTRYPOINT []\nSTOPSIGNAL SIGTERM\n"
+	for name, text := range map[string]string{"Dockerfile": recipe, "envoy": envoy} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o755); err != nil { //nolint:gosec // it is a program
+			return keep, fmt.Errorf("make the load balancer: %w", err)
+		}
+	}
+	if _, err := c.engine.Output(ctx, "build", "--quiet", "--tag", balancerImage, folder); err != nil {
+		return keep, fmt.Errorf("make the load balancer: %w", err)
+	}
+	return func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteTimeout)
+		defer cancel()
+		// Only the name goes; the container keeps what it runs, until Delete.
+		if _, err := c.engine.Output(ctx, "rmi", "--force", "--no-prune", balancerImage); err != nil {
+			c.say("%v", err)
+		}
+	}, nil
+}

@@ -1,0 +1,158 @@
+package kind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+const (
+	// podSubnet is what kubeadm cuts the nodes' ranges of pods from.
+	podSubnet = "10.244.0.0/16"
+	poll      = 200 * time.Millisecond
+	// networkFile is the first in the folder that containerd looks into.
+	networkFile = "/etc/cni/net.d/10-sno.conflist"
+)
+
+// networkConfig connects the pods of a node by plugins that every image for kind's nodes has.
+const networkConfig = `{
+  "cniVersion": "0.4.0", "name": "sno",
+  "plugins": [
+    {"type": "ptp", "ipMasq": true, "ipam": {"type": "host-local", "dataDir": "/run/cni-ipam-state",
+      "routes": [{"dst": "0.0.0.0/0"}], "ranges": [[{"subnet": "%s"}]]}},
+    {"type": "portmap", "capabilities": {"portMappings": true}}
+  ]
+}
+`
+
+// Connect gives every node its network: the ranges of its own pods, and routes to those of the others. It returns when all nodes are Ready. It is
+// called again after nodes have joined or restarted.
+func (c *Cluster) Connect(ctx context.Context) error {
+	nodes, err := c.withRanges(ctx)
+	if err != nil {
+		return err
+	}
+	group, groupCtx := errgroup.WithContext(ctx)
+	for i := range nodes {
+		group.Go(func() error { return c.configureNetwork(groupCtx, &nodes[i], nodes) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return c.waitReady(ctx)
+}
+
+// withRanges waits until every node has its range of pods.
+func (c *Cluster) withRanges(ctx context.Context) ([]corev1.Node, error) {
+	var nodes []corev1.Node
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, poll, readyTimeout, true, func(ctx context.Context) (bool, error) {
+		list, err := c.clientset.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		if last = err; err != nil {
+			return false, nil
+		}
+		nodes = list.Items
+		for i := range nodes {
+			if nodes[i].Spec.PodCIDR == "" || address(&nodes[i]) == "" {
+				return false, nil
+			}
+		}
+		return len(nodes) > 0, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("wait for the nodes' ranges of pods: %w", errors.Join(err, last))
+	}
+	return nodes, nil
+}
+
+func (c *Cluster) configureNetwork(ctx context.Context, node *corev1.Node, all []corev1.Node) error {
+	file := strings.NewReader(fmt.Sprintf(networkConfig, node.Spec.PodCIDR))
+	if _, err := c.engine.Pipe(ctx, file, "exec", "--interactive", node.Name, "sh", "-c", "cat >"+networkFile); err != nil {
+		return fmt.Errorf("configure the network of node %s: %w", node.Name, err)
+	}
+	var routes []string
+	for i := range all {
+		if all[i].Name != node.Name {
+			routes = append(routes, fmt.Sprintf("ip route replace %s via %s", all[i].Spec.PodCIDR, address(&all[i])))
+		}
+	}
+	if len(routes) == 0 {
+		return nil
+	}
+	if _, err := c.Exec(ctx, node.Name, "sh", "-c", strings.Join(routes, " && ")); err != nil {
+		return fmt.Errorf("route from node %s: %w", node.Name, err)
+	}
+	return nil
+}
+
+func address(node *corev1.Node) string {
+	for _, a := range node.Status.Addresses {
+		if a.Type == corev1.NodeInternalIP {
+			return a.Address
+		}
+	}
+	return ""
+}
+
+// waitReady waits until all nodes say so, and the taints of before are gone.
+func (c *Cluster) waitReady(ctx context.Context) error {
+	var wrong string
+	err := wait.PollUntilContextTimeout(ctx, poll, readyTimeout, true, func(ctx context.Context) (bool, error) {
+		list, err := c.clientset.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			wrong = err.Error()
+			return false, nil
+		}
+		wrong = ""
+		for i := range list.Items {
+			if why := notReady(&list.Items[i]); why != "" {
+				wrong = "node " + list.Items[i].Name + ": " + why
+			}
+		}
+		return wrong == "", nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait until the nodes are Ready: %w: %s", err, wrong)
+	}
+	return nil
+}
+
+// notReady says what is still wrong with a node, or nothing.
+func notReady(node *corev1.Node) string {
+	for _, taint := range node.Spec.Taints {
+		if taint.Key == corev1.TaintNodeNotReady || taint.Key == corev1.TaintNodeUnreachable {
+			return "taint " + taint.Key
+		}
+	}
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			if condition.Status == corev1.ConditionTrue {
+				return ""
+			}
+			return condition.Reason + ": " + condition.Message
+		}
+	}
+	return "its kubelet has said nothing yet"
+}
+
+// Joined waits until nodes have registered, and connects them.
+func (c *Cluster) Joined(ctx context.Context, names ...string) error {
+	for _, name := range names {
+		var last error
+		err := wait.PollUntilContextTimeout(ctx, poll, readyTimeout, true, func(ctx context.Context) (bool, error) {
+			_, last = c.clientset.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+			return last == nil, nil
+		})
+		if err != nil {
+			return fmt.Errorf("wait for node %s to join: %w", name, errors.Join(err, last))
+		}
+	}
+	return c.Connect(ctx)
+}

@@ -1,0 +1,188 @@
+package kind
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// restartTimeout is for a node with everything that runs on it: the API server too.
+const restartTimeout = 5 * time.Minute
+
+// Nodes are the names of the nodes, which are those of their containers: the control plane first, and each in the order of their numbers.
+func (c *Cluster) Nodes() ([]string, error) {
+	nodes, err := c.provider.ListInternalNodes(c.name)
+	if err != nil {
+		return nil, fmt.Errorf("list the nodes of cluster %s: %w", c.name, err)
+	}
+	var control, workers []string
+	for _, node := range nodes {
+		role, err := node.Role()
+		if err != nil {
+			return nil, fmt.Errorf("find the role of node %s: %w", node, err)
+		}
+		if role == "control-plane" {
+			control = append(control, node.String())
+		} else {
+			workers = append(workers, node.String())
+		}
+	}
+	numbered := func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
+	slices.SortFunc(control, numbered)
+	slices.SortFunc(workers, numbered)
+	return append(control, workers...), nil
+}
+
+// Exec runs a command on a node, as root, and returns what it prints.
+func (c *Cluster) Exec(ctx context.Context, node string, command ...string) (string, error) {
+	return c.engine.Output(ctx, append([]string{"exec", node}, command...)...)
+}
+
+// Restart restarts a node, as somebody does who presses its button, and returns when it has booted anew and all nodes are Ready.
+func (c *Cluster) Restart(ctx context.Context, node string) error {
+	before, err := c.clientset.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("read node %s: %w", node, err)
+	}
+	since := heartbeat(before)
+	if _, err := c.engine.Output(ctx, "restart", "--time", "0", node); err != nil {
+		return fmt.Errorf("restart node %s: %w", node, err)
+	}
+	return c.returned(ctx, node, since)
+}
+
+// returned waits until the kubelet of a node speaks again.
+func (c *Cluster) returned(ctx context.Context, node string, since metav1.Time) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, poll, restartTimeout, true, func(ctx context.Context) (bool, error) {
+		now, err := c.clientset.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+		if last = err; err != nil {
+			return false, nil
+		}
+		h := heartbeat(now)
+		return since.Before(&h), nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait for the kubelet of node %s after its restart: %w", node, errors.Join(err, last))
+	}
+	return c.Connect(ctx)
+}
+
+// heartbeat is when the kubelet has last written the node's status.
+func heartbeat(node *corev1.Node) metav1.Time {
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			return condition.LastHeartbeatTime
+		}
+	}
+	return metav1.Time{}
+}
+
+// Load puts the images of an archive, as package images or `docker save` writes them, on nodes; none named means all.
+func (c *Cluster) Load(ctx context.Context, archive string, nodes ...string) error {
+	if len(nodes) == 0 {
+		var err error
+		if nodes, err = c.Nodes(); err != nil {
+			return err
+		}
+	}
+	group, groupCtx := errgroup.WithContext(ctx)
+	for _, node := range nodes {
+		group.Go(func() error {
+			file, err := os.Open(archive)
+			if err != nil {
+				return err //nolint:wrapcheck // says it all
+			}
+			defer func() { _ = file.Close() }()
+			_, err = c.engine.Pipe(groupCtx, file, "exec", "--interactive", node, "ctr", "--namespace=k8s.io", "images", "import", "--digests", "-")
+			if err != nil {
+				return fmt.Errorf("load %s on node %s: %w", archive, node, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// HostPort is the address on this machine of a port of a node that was asked for, such as 127.0.0.1:32768.
+func (c *Cluster) HostPort(ctx context.Context, node string, port int32) (string, error) {
+	out, err := c.engine.Output(ctx, "port", node, fmt.Sprintf("%d/tcp", port))
+	if err != nil {
+		return "", err
+	}
+	first, _, _ := strings.Cut(out, "\n")
+	return first, nil
+}
+
+// Address is the address of a node in the cluster's network. On Linux it can be reached from this machine.
+func (c *Cluster) Address(ctx context.Context, node string) (string, error) {
+	return c.engine.Output(ctx, "inspect", "--format", "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", node)
+}
+
+// Pack writes a layer for an image (images.Image.Tar) with programs of the nodes, by their paths there, and the libraries that they need.
+func (c *Cluster) Pack(ctx context.Context, file string, programs ...string) error {
+	nodes, err := c.Nodes()
+	if err != nil {
+		return err
+	}
+	out, err := os.Create(file)
+	if err != nil {
+		return err //nolint:wrapcheck // says it all
+	}
+	const script = `{ for p; do echo "$p"; ldd "$p" | tr -s ' \t' '\n' | grep '^/'; done; } | sort -u |
+tar --create --dereference --absolute-names --transform='s,^/,,' --mtime=@0 --owner=0 --group=0 --files-from=- --file=-`
+	cmd := c.engine.Command(ctx, append([]string{"exec", nodes[0], "sh", "-c", script, "sh"}, programs...)...)
+	var complaints strings.Builder
+	cmd.Stdout, cmd.Stderr = out, &complaints
+	if err := errors.Join(cmd.Run(), out.Close()); err != nil {
+		return fmt.Errorf("pack %s: %w: %s", strings.Join(programs, ", "), err, strings.TrimSpace(complaints.String()))
+	}
+	return nil
+}
+
+// Tag gives an image that is on all nodes further names there.
+func (c *Cluster) Tag(ctx context.Context, image string, names ...string) error {
+	nodes, err := c.Nodes()
+	if err != nil {
+		return err
+	}
+	group, groupCtx := errgroup.WithContext(ctx)
+	for _, node := range nodes {
+		group.Go(func() error {
+			_, err := c.Exec(groupCtx, node, append([]string{"ctr", "--namespace=k8s.io", "images", "tag", "--force", image}, names...)...)
+			return err
+		})
+	}
+	return group.Wait()
+}
+
+// Logs writes the logs of nodes and pods into a folder.
+func (c *Cluster) Logs(folder string) error {
+	if err := c.provider.CollectLogs(c.name, folder); err != nil {
+		return fmt.Errorf("collect the logs of cluster %s: %w", c.name, err)
+	}
+	return nil
+}
+
+// Answers waits until the API server is ready.
+func (c *Cluster) Answers(ctx context.Context) error {
+	var last error
+	err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
+		_, last = c.clientset.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
+		return last == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait until the API server is ready: %w", errors.Join(err, last))
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+package mainjob
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/solonode/sno/e2e/rig"
+	"github.com/solonode/sno/e2e/scenario"
+	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/patch/ownership"
+)
+
+// patched is an object that a controller may write to here.
+type patched struct {
+	module rig.Module
+	kind   schema.GroupVersionKind
+	key    client.ObjectKey
+}
+
+func (p patched) String() string { return strings.ToLower(p.kind.Kind) + "/" + p.key.Name }
+
+// patchedObjects lists them. Console and the OAuth servers are not among them: their operators vendor the modules here.
+func (j *job) patchedObjects() []patched {
+	objects := []patched{
+		{rig.Console, configv1.GroupVersion.WithKind("ClusterVersion"), client.ObjectKey{Name: "version"}},
+		{rig.Console, appsv1.SchemeGroupVersion.WithKind("Deployment"), client.ObjectKey{Namespace: scenario.ConsoleNamespace, Name: "downloads"}},
+	}
+	if j.scenario.Pool != scenario.PoolNone {
+		objects = append([]patched{{
+			rig.Ingress, operatorv1.GroupVersion.WithKind("IngressController"),
+			client.ObjectKey{Namespace: scenario.OperatorNamespace, Name: scenario.DefaultIngressController},
+		}}, objects...)
+	}
+	return objects
+}
+
+// expectsPatch says whether the module has to patch anything on this scenario.
+func (j *job) expectsPatch(module rig.Module) bool {
+	if module == rig.Ingress {
+		return j.scenario.Pool == scenario.PoolMaster
+	}
+	return j.scenario.ControlPlaneTopology == configv1.SingleReplicaTopologyMode
+}
+
+// read reads the patched objects as they are.
+func (j *job) read(ctx context.Context) (map[patched]*unstructured.Unstructured, error) {
+	objects := map[patched]*unstructured.Unstructured{}
+	for _, p := range j.patchedObjects() {
+		live := &unstructured.Unstructured{}
+		live.SetGroupVersionKind(p.kind)
+		if err := j.kube.Get(ctx, p.key, live); err != nil {
+			return nil, fmt.Errorf("read %s: %w", p, err)
+		}
+		objects[p] = live
+	}
+	return objects, nil
+}
+
+// showChanges prints what the controllers own now, beside what was there before. It is read from the objects, not from what the
+// controllers meant to do.
+func (j *job) showChanges(before, after map[patched]*unstructured.Unstructured) error {
+	j.heading("What they changed")
+	nothing := true
+	for _, p := range j.patchedObjects() {
+		own, err := changes(p, before[p], after[p])
+		switch {
+		case err != nil:
+			return err
+		case len(own) > 0 && !j.expectsPatch(p.module):
+			return fmt.Errorf("%w: nothing is to be patched, but the %s controller owns %v", ErrNotHeld, p.module, own)
+		case len(own) == 0 && j.expectsPatch(p.module):
+			return fmt.Errorf("%w: the %s controller says that it is done but owns no field of %s", ErrNotHeld, p.module, p)
+		}
+		if len(own) > 0 {
+			nothing = false
+			j.say("  %s, by the %s controller", p, p.module)
+			j.table([]string{"  FIELD", "BEFORE", "NOW", "OWNER BEFORE"}, own)
+		}
+	}
+	if nothing {
+		j.say("  Nothing: everything was where it belongs on this cluster.")
+	}
+	return nil
+}
+
+// changes are the fields of an object that its controller owns, its own bookkeeping left out. Fields that had their value before are
+// among them: it owns them too.
+func changes(p patched, before, after *unstructured.Unstructured) ([][]string, error) {
+	owned, err := ownership.Applied(after, p.module.FieldOwner(), "")
+	if err != nil {
+		return nil, fmt.Errorf("read the owners of %s: %w", p, err)
+	}
+	var rows [][]string
+	seen := map[string]bool{patch.ReplacedAnnotation(string(p.module)): true}
+	owned.Leaves().Iterate(func(path fieldpath.Path) {
+		// Up to a list: its elements are shown each on a line.
+		var names []string
+		for _, element := range path {
+			if element.FieldName == nil {
+				break
+			}
+			names = append(names, *element.FieldName)
+		}
+		field := "." + strings.Join(names, ".")
+		if seen[field] || seen[names[len(names)-1]] {
+			return
+		}
+		seen[field] = true
+		owners, err := ownership.Managers(before, field)
+		owner := strings.Join(owners, ",")
+		if err != nil || owner == "" {
+			owner = ownership.None
+		}
+		live, desired := at(before, names), at(after, names)
+		for i := range max(len(live), len(desired)) {
+			label, by := "", ""
+			if i == 0 {
+				label, by = "  "+short(names), owner
+			}
+			rows = append(rows, []string{label, line(live, i), line(desired, i), by})
+		}
+	})
+	return rows, nil
+}
+
+// short is the path of a field, its middle left out where it is long.
+func short(names []string) string {
+	const whole = 5
+	if len(names) <= whole {
+		return "." + strings.Join(names, ".")
+	}
+	return "." + strings.Join(names[:2], ".") + "..." + names[len(names)-1]
+}
+
+// at is the value of a field, a line for each element of a list.
+func at(object *unstructured.Unstructured, names []string) []string {
+	value, found, err := unstructured.NestedFieldNoCopy(object.Object, names...)
+	if err != nil || !found {
+		return nil
+	}
+	list, ok := value.([]any)
+	if !ok {
+		return []string{text(value)}
+	}
+	var lines []string
+	for _, element := range list {
+		lines = append(lines, text(element))
+	}
+	return lines
+}
+
+func line(lines []string, i int) string {
+	if i >= len(lines) {
+		return ownership.None
+	}
+	return lines[i]
+}
+
+// text is a value on one line, as short as people write it.
+func text(value any) string {
+	m, _ := value.(map[string]any)
+	switch {
+	case m["key"] != nil && m["effect"] != nil:
+		return fmt.Sprintf("%v:%v %v", m["key"], m["effect"], m["operator"])
+	case m["topologyKey"] != nil:
+		return fmt.Sprintf("apart by %v", m["topologyKey"])
+	case m["matchLabels"] != nil:
+		return text(m["matchLabels"])
+	case m["unmanaged"] != nil:
+		return fmt.Sprintf("%v %v/%v unmanaged: %v", m["kind"], m["namespace"], m["name"], m["unmanaged"])
+	}
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Sprint(value)
+	}
+	return string(encoded)
+}

@@ -1,0 +1,31 @@
+package mainjob_test
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/solonode/sno/e2e/mainjob"
+	"github.com/solonode/sno/e2e/scenario"
+)
+
+// TestRun does the main job on the scenario that it is for; package proof does it on every one.
+func TestRun(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	if err := mainjob.Run(t.Context(), mainjob.Options{Scenario: "none-sno-day2-workers", Once: true, Out: &out}); err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	if text := out.String(); !strings.Contains(text, "The proof held.") || strings.Contains(text, "\x1b[") {
+		t.Errorf("output without its verdict, or with colours although it is no terminal:\n%s", text)
+	}
+}
+
+func TestUnknownScenario(t *testing.T) {
+	t.Parallel()
+	err := mainjob.Run(t.Context(), mainjob.Options{Scenario: "none-such", Once: true, Out: &bytes.Buffer{}})
+	if !errors.Is(err, scenario.ErrUnknown) || !strings.Contains(err.Error(), "none-sno-day2-workers") {
+		t.Errorf("got %v, want ErrUnknown and the names that there are", err)
+	}
+}

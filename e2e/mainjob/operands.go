@@ -1,0 +1,181 @@
+package mainjob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/solonode/sno/e2e/operand"
+	"github.com/solonode/sno/e2e/rig"
+	"github.com/solonode/sno/e2e/scenario"
+)
+
+const (
+	// restPoll is the time between two looks of which the second must show the same.
+	restPoll = time.Second
+	// operandsTimeout bounds the wait for the operators' first rollouts, on clusters that may have just started.
+	operandsTimeout = operand.Patience
+)
+
+// verdicts are what the controllers of console and auth say in the end. The operators beside them vendor the modules and do their own
+// part; what is left to ours is downloads from a static manifest.
+func (j *job) verdicts() map[rig.Module][]string {
+	says := map[rig.Module][]string{rig.Console: {notNeeded}, rig.Auth: {asExpected}}
+	if j.scenario.ControlPlaneTopology == configv1.SingleReplicaTopologyMode {
+		says[rig.Console] = []string{asExpected}
+	}
+	if j.scenario.ControlPlaneTopology == configv1.ExternalTopologyMode {
+		// One of its three objects needs nothing in any case, two because the control plane is elsewhere.
+		says[rig.Auth] = []string{notNeeded, "ExternalControlPlane"}
+	}
+	return says
+}
+
+func (j *job) operandsExpectation() string {
+	var parts []string
+	for _, o := range j.scenario.Operands.List() {
+		parts = append(parts, fmt.Sprintf("%s %d", o.Name, o.Replicas))
+	}
+	where := "on the control plane"
+	if j.scenario.Operands.Pool != scenario.PoolMaster {
+		where = "on the workers"
+	}
+	return "Also expected, " + where + ": " + strings.Join(parts, ", ")
+}
+
+// operandsBefore shows the Deployments before our controllers run, when nothing moves any more.
+func (j *job) operandsBefore(ctx context.Context) error {
+	j.heading("Before: console, downloads and the OAuth servers")
+	var last, now [][]string
+	err := wait.PollUntilContextTimeout(ctx, restPoll, operandsTimeout, true, func(ctx context.Context) (bool, error) {
+		var err error
+		last = now
+		now, err = j.operandRows(ctx)
+		made := !slices.ContainsFunc(now, func(row []string) bool { return row[1] == "-" })
+		return err == nil && made && slices.EqualFunc(last, now, slices.Equal), err
+	})
+	if err != nil {
+		return fmt.Errorf("%w: the operators do not make their Deployments: %w", ErrNotHeld, err)
+	}
+	j.table([]string{"DEPLOYMENT", "REPLICAS", "READY", "NODES", ""}, now)
+	return nil
+}
+
+// operandRows is a row for each Deployment that is there.
+func (j *job) operandRows(ctx context.Context) ([][]string, error) {
+	var rows [][]string
+	for _, o := range j.scenario.Operands.List() {
+		var live appsv1.Deployment
+		err := j.kube.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: o.Name}, &live)
+		if apierrors.IsNotFound(err) {
+			rows = append(rows, []string{o.Name, "-", "-", "-", ""})
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read Deployment %s: %w", o.Name, err)
+		}
+		var pods corev1.PodList
+		if err := j.kube.List(ctx, &pods, client.InNamespace(o.Namespace), client.MatchingLabels(live.Spec.Selector.MatchLabels)); err != nil {
+			return nil, fmt.Errorf("list the pods of %s: %w", o.Name, err)
+		}
+		mark := ""
+		var nodes []string
+		for i := range pods.Items {
+			pod := &pods.Items[i]
+			switch {
+			case pod.Spec.NodeName != "":
+				nodes = append(nodes, pod.Spec.NodeName)
+			case pending([]corev1.Pod{*pod}) != nil:
+				nodes, mark = append(nodes, "Pending"), j.paint(red, "a pod finds no node")
+			}
+		}
+		slices.Sort(nodes)
+		if *live.Spec.Replicas != o.Replicas && mark == "" {
+			mark = j.paint(red, fmt.Sprintf("the seed wants %d", o.Replicas))
+		}
+		rows = append(rows, []string{
+			o.Name, fmt.Sprint(*live.Spec.Replicas), fmt.Sprint(live.Status.ReadyReplicas), strings.Join(nodes, " "), mark,
+		})
+	}
+	return rows, nil
+}
+
+// operandsDecided waits for the verdicts of the controllers of console and auth.
+func (j *job) operandsDecided(ctx context.Context) error {
+	says := j.verdicts()
+	for _, module := range []rig.Module{rig.Console, rig.Auth} {
+		verdict, err := j.rig.WaitReason(ctx, module, operand.Patience, says[module]...)
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrNotHeld, err)
+		}
+		j.say("  %s", verdict)
+	}
+	return nil
+}
+
+// operandsAfter rolls all Deployments as an upgrade does, then drains a control-plane node. They must be where the seed wants them each
+// time, and what can roll without an outage must not have had one.
+func (j *job) operandsAfter(ctx context.Context) error {
+	j.heading("After: console, downloads and the OAuth servers")
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	want := j.scenario.Operands.List()
+	watcher, err := operand.Watch(ctx, j.rig.Cluster, want)
+	if err != nil {
+		return err
+	}
+	settled := func() error {
+		if err := operand.Settled(ctx, j.kube, want); err != nil {
+			return fmt.Errorf("%w: %w", ErrNotHeld, err)
+		}
+		return nil
+	}
+	if err := settled(); err != nil {
+		return err
+	}
+	if err := watcher.Mark(ctx, j.kube); err != nil {
+		return err
+	}
+	started := time.Now()
+	if err := j.rig.Roll(ctx, want, "upgrade"); err != nil {
+		return fmt.Errorf("%w: %w", ErrNotHeld, err)
+	}
+	rolled := time.Since(started)
+	if err := errors.Join(watcher.Available(), watcher.Broken()); err != nil {
+		return fmt.Errorf("%w: %w", ErrNotHeld, err)
+	}
+	node := j.scenario.Nodes()[0].Name
+	if err := operand.Drain(ctx, j.rig.Cluster, node); err != nil {
+		return fmt.Errorf("%w: %w", ErrNotHeld, err)
+	}
+	if err := operand.Uncordon(ctx, j.rig.Cluster, node); err != nil {
+		return err
+	}
+	if err := settled(); err != nil {
+		return err
+	}
+	rows, err := j.operandRows(ctx)
+	if err != nil {
+		return err
+	}
+	for i, o := range want {
+		note := "ok, never without a pod while it rolled out"
+		if o.Serving == 0 {
+			note = "ok, the old pod ended first: one writer on a node"
+		}
+		rows[i][4] = j.paint(green, note)
+	}
+	j.table([]string{"DEPLOYMENT", "REPLICAS", "READY", "NODES", ""}, rows)
+	j.say("  %s", j.paint(dim, fmt.Sprintf("All rolled out in %.1f s, and came back after a drain of %s", rolled.Seconds(), node)))
+	return nil
+}

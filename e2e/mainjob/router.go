@@ -1,0 +1,140 @@
+package mainjob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/solonode/sno/e2e/scenario"
+)
+
+const (
+	routerDeployment = "router-default"
+	routerLabel      = "ingresscontroller.operator.openshift.io/deployment-ingresscontroller"
+
+	poll = 50 * time.Millisecond
+	// settleTimeout bounds one rollout or rescheduling on simulated nodes, where it takes about a second, and more on a busy machine.
+	// For ever it takes only when the scheduler finds no place.
+	settleTimeout = 2 * time.Minute
+)
+
+// place is where one router pod runs.
+type place struct {
+	Pod, Node, Pool string
+	uid             types.UID
+}
+
+// router reads and disturbs the default router.
+type router struct {
+	kube client.Client
+}
+
+func (r router) pods(ctx context.Context) ([]corev1.Pod, error) {
+	var pods corev1.PodList
+	err := r.kube.List(ctx, &pods, client.InNamespace(scenario.RouterNamespace), client.MatchingLabels{routerLabel: scenario.DefaultIngressController})
+	if err != nil {
+		return nil, fmt.Errorf("list the router's pods: %w", err)
+	}
+	return pods.Items, nil
+}
+
+// settled waits until the router's rollout is finished and every pod of it runs but for those that are waiting for a node, and none
+// that is on its way out is left; gone is the pod that must not be among them any more. It returns where the pods are. When it takes too long, the error says which pod is
+// Pending and why.
+func (r router) settled(ctx context.Context, gone types.UID, waiting int32) ([]place, error) {
+	var places []place
+	err := wait.PollUntilContextTimeout(ctx, poll, settleTimeout, true, func(ctx context.Context) (bool, error) {
+		var deployment appsv1.Deployment
+		err := r.kube.Get(ctx, client.ObjectKey{Namespace: scenario.RouterNamespace, Name: routerDeployment}, &deployment)
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("read the router: %w", err)
+		}
+		pods, err := r.pods(ctx)
+		if err != nil {
+			return false, err
+		}
+		want := int(*deployment.Spec.Replicas)
+		status := deployment.Status
+		if status.ObservedGeneration < deployment.Generation || int(status.UpdatedReplicas) != want || int(status.AvailableReplicas) != want-int(waiting) || len(pods) != want {
+			return false, nil
+		}
+		places = places[:0]
+		for i := range pods {
+			pod := &pods[i]
+			if pod.Spec.NodeName == "" && waiting > 0 {
+				continue
+			}
+			if pod.UID == gone || pod.DeletionTimestamp != nil || !ready(pod) {
+				return false, nil
+			}
+			pool, err := r.poolOf(ctx, pod.Spec.NodeName)
+			if err != nil {
+				return false, err
+			}
+			places = append(places, place{Pod: pod.Name, Node: pod.Spec.NodeName, Pool: pool, uid: pod.UID})
+		}
+		return len(places) == want-int(waiting), nil
+	})
+	if err == nil {
+		slices.SortFunc(places, func(a, b place) int { return strings.Compare(a.Pod, b.Pod) })
+		return places, nil
+	}
+	if pods, podsErr := r.pods(context.WithoutCancel(ctx)); podsErr == nil {
+		err = errors.Join(err, pending(pods))
+	}
+	return nil, fmt.Errorf("the router did not come to rest within %s: %w", settleTimeout, err)
+}
+
+// pending says why pods cannot be scheduled, in the scheduler's own words.
+func pending(pods []corev1.Pod) error {
+	var errs []error
+	for i := range pods {
+		for _, c := range pods[i].Status.Conditions {
+			if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+				errs = append(errs, fmt.Errorf("pod %s is Pending: %s", pods[i].Name, c.Message))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func ready(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// poolOf is the pool that a node counts as for somebody whose DNS points at it: the control plane or the workers.
+func (r router) poolOf(ctx context.Context, name string) (string, error) {
+	var node corev1.Node
+	if err := r.kube.Get(ctx, client.ObjectKey{Name: name}, &node); err != nil {
+		return "", fmt.Errorf("read node %q: %w", name, err)
+	}
+	if _, ok := node.Labels[masterLabel]; ok {
+		return string(scenario.PoolMaster), nil
+	}
+	return string(scenario.PoolWorker), nil
+}
+
+// restart deletes one pod of the router and returns where the router is afterwards.
+func (r router) restart(ctx context.Context, at place) ([]place, error) {
+	pod := &corev1.Pod{}
+	pod.Namespace, pod.Name = scenario.RouterNamespace, at.Pod
+	if err := r.kube.Delete(ctx, pod, client.Preconditions{UID: &at.uid}); err != nil {
+		return nil, fmt.Errorf("delete pod %s: %w", at.Pod, err)
+	}
+	return r.settled(ctx, at.uid, 0)
+}

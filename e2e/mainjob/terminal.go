@@ -1,0 +1,85 @@
+package mainjob
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// terminal prints for a person: headings, aligned tables, and colours where they are wanted.
+type terminal struct {
+	out    io.Writer
+	colour bool
+}
+
+const (
+	bold  = "\x1b[1m"
+	green = "\x1b[32m"
+	red   = "\x1b[31m"
+	dim   = "\x1b[2m"
+	plain = "\x1b[0m"
+)
+
+// say prints one line. A terminal that is gone ends the process by a signal; there is nobody to tell of another failure.
+func (t terminal) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(t.out, format+"\n", args...)
+}
+
+func (t terminal) paint(colour, text string) string {
+	if !t.colour || text == "" {
+		return text
+	}
+	return colour + text + plain
+}
+
+func (t terminal) heading(format string, args ...any) {
+	t.say("\n%s", t.paint(bold, fmt.Sprintf(format, args...)))
+}
+
+// columns prints rows as they come: each column as wide as its first row says.
+type columns struct {
+	t      terminal
+	widths []int
+}
+
+// table prints a header and all rows, aligned. The last column is not padded.
+func (t terminal) table(header []string, rows [][]string) {
+	c := t.columns(header, rows...)
+	for _, row := range rows {
+		c.row(row...)
+	}
+}
+
+// columns prints the header and returns a printer of further rows that are aligned with it and with the samples.
+func (t terminal) columns(header []string, samples ...[]string) columns {
+	c := columns{t: t, widths: make([]int, len(header))}
+	for _, row := range append([][]string{header}, samples...) {
+		for i, cell := range row {
+			c.widths[i] = max(c.widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	t.say("  %s", t.paint(dim, c.line(header)))
+	return c
+}
+
+func (c columns) row(cells ...string) { c.t.say("  %s", c.line(cells)) }
+
+func (c columns) line(cells []string) string {
+	var b strings.Builder
+	for i, cell := range cells {
+		b.WriteString(cell)
+		if i < len(cells)-1 {
+			b.WriteString(strings.Repeat(" ", max(0, c.widths[i]-visible(cell))+2))
+		}
+	}
+	return strings.TrimRight(b.String(), " ")
+}
+
+// visible is the width of a cell without its colours.
+func visible(cell string) int {
+	for _, code := range []string{bold, green, red, dim, plain} {
+		cell = strings.ReplaceAll(cell, code, "")
+	}
+	return utf8.RuneCountInString(cell)
+}

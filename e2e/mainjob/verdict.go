@@ -1,0 +1,31 @@
+package mainjob
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/solonode/sno/e2e/scenario"
+)
+
+// check holds where the routers are against what the seed wants: as many as it says, on the pool that it says, and where there are
+// several, on different nodes.
+func check(s scenario.Scenario, places []place) error {
+	if len(places) != int(s.Replicas) {
+		return fmt.Errorf("%w: %d router(s), the seed wants %d", ErrNotHeld, len(places), s.Replicas)
+	}
+	taken := map[string]string{}
+	for _, p := range places {
+		if s.Pool == scenario.PoolMaster && p.Pool != string(scenario.PoolMaster) {
+			return fmt.Errorf("%w: %s is on %s, which is no control-plane node", ErrNotHeld, p.Pod, p.Node)
+		}
+		if other, ok := taken[p.Node]; ok {
+			return fmt.Errorf("%w: %s and %s are both on %s", ErrNotHeld, other, p.Pod, p.Node)
+		}
+		taken[p.Node] = p.Pod
+	}
+	return nil
+}
+
+func offPool(places []place, pool scenario.Pool) bool {
+	return slices.ContainsFunc(places, func(p place) bool { return p.Pool != string(pool) })
+}

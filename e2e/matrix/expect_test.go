@@ -1,0 +1,127 @@
+package matrix
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/solonode/sno/e2e/report"
+)
+
+func TestReadExpectations(t *testing.T) {
+	const right = "- id: SNO-ING-001\n  scenarios: [a, b]\n  fact: it floats\n"
+	for _, test := range []struct{ name, text, want string }{
+		{"right", right, ""},
+		{"nothing", "", ""},
+		{"unknown check", strings.Replace(right, "001", "009", 1), `entry 1: id: no check is called "SNO-ING-009"`},
+		{"unknown cluster", strings.Replace(right, "b]", "c]", 1), `entry 1: scenarios: no cluster is called "c"`},
+		{"no cluster", strings.Replace(right, "[a, b]", "[]", 1), "entry 1: scenarios: SNO-ING-001 needs at least one"},
+		{"no fact", strings.Replace(right, "it floats", "' '", 1), "entry 1: fact: SNO-ING-001 needs one"},
+		{"twice", right + right, "entry 2: scenarios: SNO-ING-001 a is there twice"},
+		{"unknown field", right + "  because: of\n", "because"},
+		{"no list", "id: a", "cannot unmarshal"},
+	} {
+		path := filepath.Join(t.TempDir(), "expect.yaml")
+		if err := os.WriteFile(path, []byte(test.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := ReadExpectations(path, []string{"SNO-ING-001"}, []string{"a", "b"})
+		switch {
+		case test.want == "" && err != nil:
+			t.Errorf("%s: %v", test.name, err)
+		case test.want != "" && (!errors.Is(err, ErrExpectations) || !strings.Contains(err.Error(), test.want)):
+			t.Errorf("%s: %v, want %s", test.name, err, test.want)
+		}
+	}
+	if _, err := ReadExpectations("nothing.yaml", nil, nil); !errors.Is(err, ErrExpectations) || !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+}
+
+func TestCompare(t *testing.T) {
+	expected := Expectations{
+		{ID: "SNO-ING-001", Scenarios: []string{"red"}, Fact: "it floats"},
+		{ID: "SNO-ING-001", Scenarios: []string{"red now and then"}, Fact: "it floats", Sometimes: true},
+	}
+	for _, test := range []struct {
+		scenario string
+		status   report.Status
+		want     string
+	}{
+		{"red", report.Failed, ""},
+		{"green", report.Passed, ""},
+		{"green", report.NotApplicable, ""},
+		{"red", report.Passed, "red: SNO-ING-001 is passed and must fail: it floats"},
+		{"red", report.NotApplicable, "red: SNO-ING-001 is notApplicable and must fail: it floats"},
+		{"red", report.Inconclusive, "red: SNO-ING-001 is inconclusive and must fail: it floats"},
+		{"green", report.Failed, "green: SNO-ING-001 failed, which nothing explains: Node a b: want c, got c"},
+		{"green", report.Inconclusive, "green: SNO-ING-001 is inconclusive: why"},
+		{"red now and then", report.Failed, ""},
+		{"red now and then", report.Passed, ""},
+		{"red now and then", report.Inconclusive, "red now and then: SNO-ING-001 is inconclusive: why"},
+		{"red", report.Skipped, "every check was skipped"},
+	} {
+		err := expected.Compare([]report.Report{sample(test.scenario, test.status, "why")})
+		switch {
+		case test.want == "" && err != nil:
+			t.Errorf("%s %s: %v", test.scenario, test.status, err)
+		case test.want != "" && (!errors.Is(err, ErrUnexpected) || !strings.HasSuffix(err.Error(), test.want)):
+			t.Errorf("%s %s: %v, want %s", test.scenario, test.status, err, test.want)
+		}
+	}
+	// One that was skipped hides nothing of the others.
+	if err := expected.Compare([]report.Report{sample("red", report.Skipped, "why"), sample("green", report.Passed, "")}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTable(t *testing.T) {
+	mixed := sample("a", report.Failed, "")
+	mixed.Results = append(mixed.Results, sample("a", report.Passed, "").Results[0], sample("a", report.Skipped, "").Results[0])
+	waived := sample("with-a-longer-name", report.Failed, "")
+	waived.Results[0].Waiver = &report.Waiver{}
+	vague := sample("c", report.Inconclusive, "a control was not detected")
+	vague.Results[0].Module = "auth"
+	lost := sample("d", report.Failed, "it crashed")
+	lost.Results[0].Evidence = nil
+	lost.Results = append(lost.Results, lost.Results[0])
+	var b strings.Builder
+	if err := WriteTable(&b, []report.Report{mixed, waived, vague, lost}); err != nil {
+		t.Fatal(err)
+	}
+	const want = `SCENARIO            INGRESS   AUTH
+a                   ✘ 1 of 2  –
+with-a-longer-name  ✔ 1       –
+c                   –         ? 0 of 1
+d                   ✘ 0 of 2  –
+
+a  SNO-ING-001 failed: One
+    Node a b: want c, got c
+
+c  SNO-ING-001 inconclusive: One
+    a control was not detected
+
+d  every check failed: it crashed
+`
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAvailable(t *testing.T) {
+	for text, want := range map[string]int64{
+		"MemTotal:       16000000 kB\nMemFree: 1 kB\nMemAvailable:    8000 kB\n": 8000 << 10,
+		"MemTotal: 1 kB\n": 0, "": 0, "MemAvailable: lots": 0,
+	} {
+		if got, ok := available(strings.NewReader(text)); got != want || ok != (want > 0) {
+			t.Errorf("%q: %d, %t", text, got, ok)
+		}
+	}
+	if n := Capacity(); n < 1 {
+		t.Errorf("room for %d clusters", n)
+	}
+}

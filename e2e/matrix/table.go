@@ -1,0 +1,104 @@
+package matrix
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/solonode/sno/e2e/report"
+)
+
+// WriteTable prints a row for each cluster and a column for each module, and below it what was found wrong.
+func WriteTable(w io.Writer, reports []report.Report) error {
+	modules := modulesOf(reports)
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(table, "SCENARIO\t"+strings.ToUpper(strings.Join(modules, "\t")))
+	for _, r := range reports {
+		row := []string{r.Scenario}
+		for _, module := range modules {
+			row = append(row, cell(r.Results, module))
+		}
+		_, _ = fmt.Fprintln(table, strings.Join(row, "\t"))
+	}
+	if err := table.Flush(); err != nil {
+		return fmt.Errorf("print the table: %w", err)
+	}
+	for _, r := range reports {
+		for _, line := range faults(r) {
+			if _, err := fmt.Fprintln(w, line); err != nil {
+				return fmt.Errorf("print what is wrong: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+func modulesOf(reports []report.Report) []string {
+	var modules []string
+	for _, r := range reports {
+		for _, result := range r.Results {
+			if !slices.Contains(modules, result.Module) {
+				modules = append(modules, result.Module)
+			}
+		}
+	}
+	return modules
+}
+
+// cell is how many of those that were done passed, behind a mark: "✔ 5", "✘ 4 of 6", "? 5 of 6", or a dash where none was done.
+func cell(results []report.Result, module string) string {
+	passed, failed, done := 0, 0, 0
+	for _, r := range results {
+		if r.Module != module || r.Status == report.Skipped || r.Status == report.NotApplicable {
+			continue
+		}
+		done++
+		switch {
+		case r.Status == report.Passed, r.Status == report.Failed && r.Waiver != nil:
+			passed++
+		case r.Status == report.Failed:
+			failed++
+		}
+	}
+	switch {
+	case done == 0:
+		return "–"
+	case passed == done:
+		return fmt.Sprintf("✔ %d", done)
+	case failed == 0:
+		return fmt.Sprintf("? %d of %d", passed, done)
+	}
+	return fmt.Sprintf("✘ %d of %d", passed, done)
+}
+
+// faults are what is wrong on one cluster, a line each.
+func faults(r report.Report) []string {
+	if len(r.Results) > 1 && lost(r) {
+		return []string{"", fmt.Sprintf("%s  every check failed: %s", r.Scenario, r.Results[0].Reason)}
+	}
+	var lines []string
+	for _, result := range r.Results {
+		if result.Waiver != nil || result.Status != report.Failed && result.Status != report.Inconclusive {
+			continue
+		}
+		lines = append(lines, "", fmt.Sprintf("%s  %s %s: %s", r.Scenario, result.ID, result.Status, result.Title))
+		if result.Reason != "" {
+			lines = append(lines, "    "+result.Reason)
+		}
+		for _, e := range result.Evidence {
+			if !e.Held {
+				lines = append(lines, fmt.Sprintf("    %s %s: want %s, got %s", e.Object, e.Field, e.Want, e.Got))
+			}
+		}
+	}
+	return lines
+}
+
+// lost says that every check failed for the same reason, without having looked at anything.
+func lost(r report.Report) bool {
+	return !slices.ContainsFunc(r.Results, func(result report.Result) bool {
+		return result.Status != report.Failed || len(result.Evidence) > 0 || result.Reason == "" || result.Reason != r.Results[0].Reason
+	})
+}

@@ -1,0 +1,171 @@
+package programs
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/solonode/sno/e2e/kubeassets"
+)
+
+// Program is a main package of the repository.
+type Program struct {
+	// Name is the name of its binary.
+	Name string
+	// Module is the folder of its module, relative to the repository's root, and Package the package in it.
+	Module, Package string
+	// Alone says that the module is outside the workspace and builds on its own versions.
+	Alone bool
+}
+
+// The programs.
+var (
+	// IngressController is the ingress module's controller.
+	IngressController = controller("ingress")
+	// ConsoleController is the console module's controller.
+	ConsoleController = controller("console")
+	// AuthController is the auth module's controller.
+	AuthController = controller("auth")
+	// EtcdGuardController is the etcdguard module's controller.
+	EtcdGuardController = controller("etcdguard")
+	// MachineConfigController is the machineconfig module's controller.
+	MachineConfigController = controller("machineconfig")
+
+	// ApproverController is the approver module's controller, and Approve its outside tool.
+	ApproverController = controller("approver")
+	Approve            = Program{Name: "approve", Module: "approver", Package: "./cmd/approve"}
+
+	// KubectlSNO is kubectl-sno, which is also all controllers in one process.
+	KubectlSNO = Program{Name: "kubectl-sno", Module: "cli", Package: "./cmd/kubectl-sno"}
+
+	// IngressHost stands in for the ingress operator that a real cluster has.
+	IngressHost = host("ingress-operator", false)
+	// ConsoleHost stands in for the console operator.
+	ConsoleHost = host("console-operator", true)
+	// AuthHost stands in for the authentication operator.
+	AuthHost = host("authentication-operator", false)
+)
+
+func controller(module string) Program {
+	return Program{Name: module + "-controller", Module: module, Package: "./cmd/" + module + "-controller"}
+}
+
+func host(name string, alone bool) Program {
+	return Program{Name: name, Module: "examples/hosts/" + name, Package: ".", Alone: alone}
+}
+
+// Shipped are the programs that run on clusters, in images of their own: kubectl-sno, which is all controllers in one process, and every controller.
+func Shipped() []Program {
+	return []Program{
+		KubectlSNO, IngressController, EtcdGuardController, MachineConfigController, ConsoleController, AuthController, ApproverController,
+	}
+}
+
+// Root is the repository's root folder.
+func Root(ctx context.Context) (string, error) {
+	dir, err := kubeassets.ModuleDir(ctx)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Dir(dir), nil
+}
+
+// built remembers what this process has built: its sources do not change while it runs.
+var built struct {
+	sync.Mutex
+	binaries map[Program]string
+	trusted  bool
+	overlay  *overlay
+}
+
+// Trust has Build take every binary that is there for up to date. It is for a process whose parent has just built them all: to find
+// out again takes a second each.
+func Trust() {
+	built.Lock()
+	defer built.Unlock()
+	built.trusted = true
+}
+
+// Build builds a program and returns the path of its binary. A program that is up to date is not linked again.
+func Build(ctx context.Context, p Program, progress io.Writer) (string, error) {
+	built.Lock()
+	defer built.Unlock()
+	if binary, ok := built.binaries[p]; ok {
+		return binary, nil
+	}
+	binary, err := build(ctx, p, progress)
+	if err != nil {
+		return "", err
+	}
+	if built.binaries == nil {
+		built.binaries = map[Program]string{}
+	}
+	built.binaries[p] = binary
+	return binary, nil
+}
+
+// build is called with built locked.
+func build(ctx context.Context, p Program, progress io.Writer) (string, error) {
+	root, err := Root(ctx)
+	if err != nil {
+		return "", err
+	}
+	dir, err := binaries(root)
+	if err != nil {
+		return "", err
+	}
+	binary := filepath.Join(dir, p.Name)
+	if err := compile(ctx, root, p, binary, progress); err != nil || built.overlay == nil {
+		return binary, err
+	}
+	if touched, err := built.overlay.touches(binary); err != nil || !touched {
+		return binary, err
+	}
+	// The debugging symbols that are left out would cost a third of the time.
+	binary = filepath.Join(built.overlay.folder, p.Name)
+	return binary, compile(ctx, root, p, binary, progress, "-overlay="+built.overlay.file, "-ldflags=-w", "-buildvcs=false")
+}
+
+// binaries is the folder of a checkout: two of them may build at the same time.
+func binaries(root string) (string, error) {
+	cache, err := kubeassets.CacheDir()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(root))
+	return filepath.Join(cache, "programs", hex.EncodeToString(sum[:6])), nil
+}
+
+// compile is called with built locked. It does nothing when the binary is there and trusted.
+func compile(ctx context.Context, root string, p Program, binary string, progress io.Writer, flags ...string) error {
+	if err := os.MkdirAll(filepath.Dir(binary), 0o755); err != nil {
+		return fmt.Errorf("make the folder of %s: %w", p.Name, err)
+	}
+	if _, err := os.Stat(binary); err == nil && built.trusted {
+		return nil
+	}
+	say := func(format string, args ...any) {
+		// Progress that cannot be written is missed by nobody.
+		_, _ = fmt.Fprintf(progress, format+"\n", args...)
+	}
+	say("Building %s (the first time takes some minutes)", p.Name)
+	started := time.Now()
+	cmd := exec.CommandContext(ctx, "go", append(append([]string{"build", "-o", binary}, flags...), p.Package)...)
+	cmd.Dir = filepath.Join(root, filepath.FromSlash(p.Module))
+	if p.Alone {
+		cmd.Env = append(os.Environ(), "GOWORK=off")
+	}
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build %s in %s: %w\n%s", p.Package, p.Module, err, strings.TrimSpace(string(output)))
+	}
+	say("Built %s in %s", p.Name, time.Since(started).Round(100*time.Millisecond))
+	return nil
+}

@@ -1,0 +1,43 @@
+package programs
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Whoever installs without a registry needs every image that a manifest names.
+func TestShippedIsWhatIsInstalled(t *testing.T) {
+	root, err := Root(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(root, "cli", "manifests", "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want, got []string
+	reference := regexp.MustCompile(`image: ko://github\.com/solonode/sno/(\S+)`)
+	for _, file := range files {
+		manifest, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range reference.FindAllStringSubmatch(string(manifest), -1) {
+			want = append(want, match[1])
+		}
+	}
+	for _, p := range Shipped() {
+		got = append(got, p.Module+strings.TrimPrefix(p.Package, "."))
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" || len(want) == 0 {
+		t.Errorf("(-manifests +images):\n%s", diff)
+	}
+}

@@ -1,0 +1,360 @@
+package proof
+
+import (
+	"bufio"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/solonode/sno/e2e/cluster"
+	"github.com/solonode/sno/e2e/joining"
+	"github.com/solonode/sno/e2e/operand"
+	"github.com/solonode/sno/e2e/rig"
+)
+
+// certified is a cluster whose nodes are played by joining, with the controllers that sign for them.
+type certified struct {
+	*cluster.Cluster
+	t            *testing.T
+	ctx          context.Context //nolint:containedctx // of the test that it lives and dies with
+	bootstrapper *kubernetes.Clientset
+	tool         *joining.Tool
+}
+
+func startCertified(t *testing.T) *certified {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), testLimit)
+	t.Cleanup(cancel)
+	c, err := cluster.Start(ctx, cluster.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Stop() })
+	k := &certified{Cluster: c, t: t, ctx: ctx}
+	// The simulated kubelets would write the status of the nodes.
+	for _, name := range []string{cluster.Kubelets, cluster.Scheduler} {
+		k.must(c.Component(name).Kill())
+	}
+	k.must(joining.Prepare(ctx, c))
+	k.bootstrapper, err = joining.Bootstrapper(ctx, c)
+	k.must(err)
+	k.tool, err = joining.NewTool(ctx, c, os.Stderr)
+	k.must(err)
+	return k
+}
+
+func (k *certified) must(err error) {
+	k.t.Helper()
+	if err != nil {
+		k.t.Fatal(err)
+	}
+}
+
+func (k *certified) kubelet() (net.IP, *joining.Kubelet) {
+	k.t.Helper()
+	at, err := joining.Address()
+	k.must(err)
+	kubelet, err := joining.StartKubelet(at)
+	k.must(err)
+	k.t.Cleanup(kubelet.Stop)
+	return at, kubelet
+}
+
+// once runs the tool and checks what it says of some requests.
+func (k *certified) once(want map[string]string, args ...string) {
+	k.t.Helper()
+	code, said, err := k.tool.Once(k.ctx, args...)
+	k.must(err)
+	pending := false
+	for name, outcome := range want {
+		if got := said[name].Outcome + " " + said[name].Reason; got != outcome {
+			k.t.Errorf("%s: %s, want %s", name, got, outcome)
+		}
+	}
+	for _, s := range said {
+		pending = pending || s.Outcome == "pending"
+	}
+	if (code == 1) != pending {
+		k.t.Errorf("exit code %d, pending: %t", code, pending)
+	}
+}
+
+// isPending holds that nobody has decided on the request.
+func (k *certified) isPending(requests ...joining.Request) {
+	k.t.Helper()
+	for _, r := range requests {
+		live, err := k.Clientset().CertificatesV1().CertificateSigningRequests().Get(k.ctx, r.Name, metav1.GetOptions{})
+		k.must(err)
+		if len(live.Status.Conditions) > 0 || len(live.Status.Certificate) > 0 {
+			k.t.Errorf("%s was decided on: %v", r.Name, live.Status.Conditions)
+		}
+	}
+}
+
+// TestNodeJoins is the way of a node from its first request to the renewal of its serving certificate, with the real controllers of
+// Kubernetes signing, and hostile requests beside each of them.
+func TestNodeJoins(t *testing.T) {
+	t.Parallel()
+	k := startCertified(t)
+	at, kubelet := k.kubelet()
+	k.must(k.tool.Expect(joining.Entry{Name: "worker-1", Addresses: []string{at.String()}, Window: joining.Now()}))
+
+	// It joins. Somebody else with the bootstrapper's token wants to be another node, and the administrator of everything.
+	joins, err := joining.Join(k.ctx, k.bootstrapper, "worker-1")
+	k.must(err)
+	stranger, err := joining.Join(k.ctx, k.bootstrapper, "worker-2")
+	k.must(err)
+	admin := joining.Subject("worker-1")
+	admin.Organization = append(admin.Organization, "system:masters")
+	masters, err := joining.Ask(k.ctx, k.bootstrapper, certificatesv1.KubeAPIServerClientKubeletSignerName, certificatesv1.UsageClientAuth, x509.CertificateRequest{Subject: admin})
+	k.must(err)
+	k.once(map[string]string{
+		joins.Name: "approved ProvenByInventory", stranger.Name: "pending NotInInventory", masters.Name: "pending SubjectWrong",
+	})
+	node, err := joins.Connect(k.ctx, k.Cluster)
+	k.must(err)
+	k.is(node, "system:node:worker-1")
+	k.isPending(stranger, masters)
+
+	// As itself it registers, and asks for its serving certificate.
+	_, err = node.CoreV1().Nodes().Create(k.ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker-1"}, Status: kubelet.Status()}, metav1.CreateOptions{})
+	k.must(err)
+	serve := func(kube *kubernetes.Clientset, names ...string) joining.Request {
+		r, err := joining.Serve(k.ctx, kube, "worker-1", names, at)
+		k.must(err)
+		return r
+	}
+	serves := serve(node, "worker-1")
+	apiServer := serve(node, "worker-1", "api.sno.example.com")
+	forged := serve(k.bootstrapper, "worker-1")
+	again, err := joining.Join(k.ctx, k.bootstrapper, "worker-1")
+	k.must(err)
+	k.once(map[string]string{
+		serves.Name: "approved ProvenByInventory", apiServer.Name: "pending KubeletUnreachable", forged.Name: "pending RequestorWrong",
+		again.Name: "pending NodeExists",
+	})
+	k.isPending(apiServer, forged, again)
+	certificate, err := serves.Certificate(k.ctx)
+	k.must(err)
+	kubelet.Present(certificate)
+	k.reached(at, kubelet)
+
+	// It renews, when the inventory is gone and only the certificate that it serves with is left.
+	k.must(k.tool.Expect(joining.Entry{Name: "somebody-else"}))
+	renewal := serve(node, "worker-1")
+	calls := kubelet.Called()
+	for name, answer := range map[string]func(){
+		"pending NamesNotProven":     func() { kubelet.Present(k.selfSigned(at)) },
+		"pending KubeletUnreachable": kubelet.Close,
+	} {
+		answer()
+		k.once(map[string]string{renewal.Name: name})
+	}
+	kubelet.Hang()
+	started := time.Now()
+	k.once(map[string]string{renewal.Name: "pending KubeletUnreachable"})
+	if took := time.Since(started); took > 20*time.Second {
+		t.Errorf("a kubelet that hangs kept the tool for %s", took)
+	}
+	k.isPending(renewal, apiServer)
+	if kubelet.Called() == calls {
+		t.Error("it was never called")
+	}
+	kubelet.Present(certificate)
+	k.once(map[string]string{renewal.Name: "approved ProvenByCertificate", apiServer.Name: "pending NamesNotProven"})
+	renewed, err := renewal.Certificate(k.ctx)
+	k.must(err)
+	kubelet.Present(renewed)
+	k.reached(at, kubelet)
+	k.isPending(stranger, masters, apiServer, forged, again)
+
+	// Nothing but approvals was written.
+	events, _, err := k.AuditEvents(0, cluster.AuditFilter{User: joining.ToolUser, WritesOnly: true})
+	k.must(err)
+	for _, event := range events {
+		if event.ObjectRef == nil || event.ObjectRef.Resource != "certificatesigningrequests" || event.ObjectRef.Subresource != "approval" {
+			t.Errorf("a write beside the approval: %s %s", event.Verb, event.RequestURI)
+		}
+	}
+	if len(events) != 3 {
+		t.Errorf("%d writes, want one for each approval", len(events))
+	}
+}
+
+// is holds that the API server knows the client by that name.
+func (k *certified) is(kube *kubernetes.Clientset, name string) {
+	k.t.Helper()
+	review, err := kube.AuthenticationV1().SelfSubjectReviews().Create(k.ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	k.must(err)
+	if review.Status.UserInfo.Username != name {
+		k.t.Errorf("authenticated as %q, want %q", review.Status.UserInfo.Username, name)
+	}
+}
+
+// reached holds that who trusts the cluster's authority can verify the kubelet by its name and address.
+func (k *certified) reached(at net.IP, kubelet *joining.Kubelet) {
+	k.t.Helper()
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(k.RESTConfig().CAData)
+	for _, name := range []string{"worker-1", at.String()} {
+		conn, err := (&tls.Dialer{Config: &tls.Config{RootCAs: roots, ServerName: name}}).DialContext(k.ctx, "tcp", kubelet.Endpoint())
+		if err != nil {
+			k.t.Errorf("the kubelet cannot be verified as %s: %v", name, err)
+			continue
+		}
+		_ = conn.Close()
+	}
+}
+
+// selfSigned is a certificate with all the right names that nobody signed.
+func (k *certified) selfSigned(at net.IP) tls.Certificate {
+	k.t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	k.must(err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: joining.Subject("worker-1"), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		DNSNames: []string{"worker-1"}, IPAddresses: []net.IP{at}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	k.must(err)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
+const (
+	floodRequests, floodNodes = 10_000, 2_000
+	// floodDelay tells a request that did not queue behind the flood from one that did, on any machine; how fast it was approved is for
+	// `make bench` to say. Two thirds of the flood, 6,667 requests, can only be proven by a kubelet that hangs. A call is given up after 5 s
+	// and 32 are made at a time, so who queues behind those requests waits for 6,667 * 5 s / 32 = 17 minutes. One call at a time for each of
+	// the 200 nodes that made them is as long: 200 * 5 s = 17 minutes.
+	floodDelay = time.Minute
+	// floodMemory is what the flood may cost the tool, resident at its peak.
+	floodMemory = 64 << 20
+)
+
+// TestFlood has 10,000 requests pending that nobody should approve, on a cluster of 2,000 nodes whose kubelets hang, when a legitimate one
+// comes.
+func TestFlood(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes a minute; the tool's own tests have a smaller flood")
+	}
+	t.Parallel()
+	k := startCertified(t)
+	k.must(k.Component(cluster.ControllerManager).Kill()) // it would look after the nodes
+	_, kubelet := k.kubelet()
+	kubelet.Hang() // who waits for it waits for nothing
+	k.must(joining.Crowd(k.ctx, k.Cluster, floodNodes, kubelet))
+	k.must(joining.Flood(k.ctx, k.Cluster, floodRequests, floodNodes))
+	k.must(k.tool.Expect(joining.Entry{Name: "worker-1", Window: joining.Now()}, joining.Entry{Name: "worker-2", Window: joining.Now()}))
+	tool, err := k.tool.Watch(k.ctx)
+	k.must(err)
+	for _, name := range []string{"worker-1", "worker-2"} { // while it begins, and while it goes on
+		took, err := joining.TimeToApproval(k.ctx, k.Cluster, name)
+		k.must(err)
+		t.Logf("the request of %s was approved after %s", name, took)
+		if took > floodDelay {
+			t.Errorf("the request of %s was approved after %s: it waited for kubelets that hang", name, took)
+		}
+	}
+	if peak := k.peakMemory(tool.PID()); peak > floodMemory {
+		t.Errorf("the tool took %d MiB, want less than %d", peak>>20, int64(floodMemory)>>20)
+	}
+	list, err := k.Clientset().CertificatesV1().CertificateSigningRequests().List(k.ctx, metav1.ListOptions{})
+	k.must(err)
+	decided := 0
+	for i := range list.Items {
+		if len(list.Items[i].Status.Conditions) > 0 {
+			decided++
+		}
+	}
+	if decided != 2 || len(list.Items) != floodRequests+2 {
+		t.Errorf("%d of %d requests were decided on, want 2 of %d", decided, len(list.Items), floodRequests+2)
+	}
+}
+
+// peakMemory is the most that a process had resident, in bytes.
+func (k *certified) peakMemory(pid int) int64 {
+	k.t.Helper()
+	file, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))
+	k.must(err)
+	defer func() { _ = file.Close() }()
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		if rest, ok := strings.CutPrefix(lines.Text(), "VmHWM:"); ok {
+			kilobytes, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(rest, " kB")), 10, 64)
+			k.must(err)
+			k.t.Logf("the tool took %.1f MiB at most", float64(kilobytes)/1024)
+			return kilobytes << 10
+		}
+	}
+	k.t.Fatal("the kernel does not say")
+	return 0
+}
+
+// TestStockApprover runs the controller beside a stock approver, whose pods the real Deployment controller brings: in both modes, and back.
+func TestStockApprover(t *testing.T) {
+	t.Parallel()
+	p := start(t, rig.Config{Scenario: "none-sno", VersionOperator: true})
+	for _, mode := range []string{"node-client-off", "off"} {
+		p.controllers([]string{"--mode=" + mode, "--kubelets-every=0"}, map[rig.Module]string{rig.Approver: "AsExpected"})
+		p.stockPods(map[string]int{"node-client-off": 1, "off": 0}[mode])
+		p.quiet()
+		p.must(p.SetTopology(p.ctx, configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableTopologyMode))
+		p.expect(map[rig.Module]string{rig.Approver: "NotNeeded"})
+		p.stockPods(1)
+		p.quiet()
+		maps, err := p.Cluster.Clientset().CoreV1().ConfigMaps(rig.StockApproverNamespace).List(p.ctx, metav1.ListOptions{FieldSelector: "metadata.name=machine-approver-config"})
+		p.must(err)
+		if len(maps.Items) > 0 || len(p.version().Spec.Overrides) > 0 {
+			t.Errorf("%s: not given back: %v, %v", mode, maps.Items, p.version().Spec.Overrides)
+		}
+		p.must(p.SetTopology(p.ctx, configv1.SingleReplicaTopologyMode, configv1.SingleReplicaTopologyMode))
+		p.expect(map[rig.Module]string{rig.Approver: "AsExpected"})
+	}
+}
+
+// stockPods waits until so many pods of the stock approver run, and no other is left, as its Deployment says now.
+func (p *proof) stockPods(want int) {
+	p.t.Helper()
+	last := ""
+	err := wait.PollUntilContextTimeout(p.ctx, poll, operand.Patience, true, func(ctx context.Context) (bool, error) {
+		d := &appsv1.Deployment{}
+		if err := p.Cluster.Client().Get(ctx, client.ObjectKey{Namespace: rig.StockApproverNamespace, Name: rig.StockApprover}, d); err != nil {
+			return false, err
+		}
+		pods := &corev1.PodList{}
+		if err := p.Cluster.Client().List(ctx, pods, client.InNamespace(rig.StockApproverNamespace)); err != nil {
+			return false, err
+		}
+		running := 0
+		for i := range pods.Items {
+			if pods.Items[i].Status.Phase == corev1.PodRunning && pods.Items[i].DeletionTimestamp == nil {
+				running++
+			}
+		}
+		last = fmt.Sprintf("%d pods, %d of them run; %+v", len(pods.Items), running, d.Status)
+		return d.Status.ObservedGeneration == d.Generation && int(d.Status.UpdatedReplicas) == want && running == want && len(pods.Items) == want, nil
+	})
+	if err != nil {
+		p.t.Fatalf("no %d pods of the stock approver: %v: %s", want, err, last)
+	}
+}

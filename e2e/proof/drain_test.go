@@ -1,0 +1,399 @@
+package proof
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/solonode/sno/e2e/cluster"
+	"github.com/solonode/sno/e2e/drains"
+	"github.com/solonode/sno/e2e/rig"
+	"github.com/solonode/sno/machineconfig"
+)
+
+const (
+	// workload is the namespace of what runs on the nodes.
+	workload = "workload"
+	// drainLimit bounds the wait for one answer.
+	drainLimit = 90 * time.Second
+)
+
+func drainRequest(config string) machineconfig.Request {
+	return machineconfig.Request{Verb: machineconfig.VerbDrain, Config: config}
+}
+
+func uncordonRequest(config string) machineconfig.Request {
+	return machineconfig.Request{Verb: machineconfig.VerbUncordon, Config: config}
+}
+
+// drained is a proof about drains, on one cluster.
+type drained struct {
+	*proof
+	kube kubernetes.Interface
+	// offset is where the audit log ended when the story began.
+	offset int64
+}
+
+func startDrained(t *testing.T, scenario string) *drained {
+	t.Helper()
+	d := &drained{proof: start(t, rig.Config{Scenario: scenario})}
+	d.kube = d.Cluster.Clientset()
+	d.must(d.Cluster.EnsureNamespace(d.ctx, workload))
+	return d
+}
+
+// control starts the controller, anew when it runs.
+func (d *drained) control(args ...string) {
+	d.t.Helper()
+	d.controllers(args, map[rig.Module]string{rig.MachineConfig: "AsExpected|Draining|DrainFailed"})
+}
+
+// mark begins a new part of the story in the audit log.
+func (d *drained) mark() {
+	d.t.Helper()
+	var err error
+	d.offset, err = d.Cluster.AuditOffset()
+	d.must(err)
+}
+
+// done is what the controller did since the mark.
+func (d *drained) done() drains.Done {
+	d.t.Helper()
+	done, err := drains.Read(d.Cluster, d.offset, rig.MachineConfig.User())
+	d.must(err)
+	if len(done.Others) > 0 {
+		d.t.Errorf("%s: unexpected writes: %v", d.Scenario.Name, done.Others)
+	}
+	return done
+}
+
+func (d *drained) ask(node string, request machineconfig.Request) {
+	d.t.Helper()
+	d.must(drains.Ask(d.ctx, d.kube, node, request))
+}
+
+func (d *drained) answered(node string, request machineconfig.Request) {
+	d.t.Helper()
+	ctx, cancel := context.WithTimeout(d.ctx, drainLimit)
+	defer cancel()
+	if err := drains.Answered(ctx, d.kube, node, request); err != nil {
+		d.t.Fatalf("%s: %v\n%s", d.Scenario.Name, err, d.running[rig.MachineConfig].LogTail(logTail))
+	}
+}
+
+func (d *drained) create(objects ...client.Object) {
+	d.t.Helper()
+	for _, o := range objects {
+		d.must(d.Cluster.Client().Create(d.ctx, o))
+	}
+}
+
+// template is a pod that goes anywhere and ends at once.
+func template(app string) corev1.PodTemplateSpec {
+	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": app}}, Spec: corev1.PodSpec{
+		TerminationGracePeriodSeconds: ptr.To[int64](0), Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}},
+		Containers: []corev1.Container{{Name: "main", Image: "none"}},
+	}}
+}
+
+func deployment(app string, replicas int32, change func(*corev1.PodSpec)) *appsv1.Deployment {
+	labels := map[string]string{"app": app}
+	made := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: workload, Name: app}, Spec: appsv1.DeploymentSpec{
+		Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template(app),
+	}}
+	// Anything that tolerates everything would go back to a cordoned node at once.
+	made.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Key: "node-role.kubernetes.io/master", Operator: corev1.TolerationOpExists}}
+	if change != nil {
+		change(&made.Spec.Template.Spec)
+	}
+	return made
+}
+
+// on keeps pods to one node.
+func on(node string) func(*corev1.PodSpec) {
+	return func(spec *corev1.PodSpec) { spec.NodeSelector = map[string]string{corev1.LabelHostname: node} }
+}
+
+func daemonSet(app string) *appsv1.DaemonSet {
+	return &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: workload, Name: app}, Spec: appsv1.DaemonSetSpec{
+		Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}, Template: template(app),
+	}}
+}
+
+func budget(app string, maxUnavailable int32) *policyv1.PodDisruptionBudget {
+	return &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: workload, Name: app}, Spec: policyv1.PodDisruptionBudgetSpec{
+		Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}, MaxUnavailable: ptr.To(intstr.FromInt32(maxUnavailable)),
+	}}
+}
+
+// runs waits until so many pods of the application run.
+func (d *drained) runs(app string, count int) {
+	d.t.Helper()
+	err := wait.PollUntilContextTimeout(d.ctx, poll, drainLimit, true, func(ctx context.Context) (bool, error) {
+		pods, err := d.kube.CoreV1().Pods(workload).List(ctx, metav1.ListOptions{LabelSelector: "app=" + app, FieldSelector: "status.phase=Running", ResourceVersion: "0"})
+		return err == nil && len(pods.Items) == count, err
+	})
+	if err != nil {
+		d.t.Fatalf("%s: %d pods of %s do not run: %v", d.Scenario.Name, count, app, err)
+	}
+}
+
+// A node asks for a drain, then to be uncordoned: on a control plane of one node exactly nothing is cordoned or evicted, master or worker,
+// everywhere else exactly what kubectl drain evicts, all by the API server's own record.
+func TestDrainOnEveryTopology(t *testing.T) {
+	names := []string{"none-sno", "none-sno-day1-workers", "ha", "compact", "arbiter", "two-node", "external"}
+	if testing.Short() {
+		names = []string{"none-sno-day1-workers", "ha"}
+	}
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := startDrained(t, name)
+			// The first is a control-plane node, where there is one in the cluster, the last a worker, where there is one.
+			nodes := d.nodes()
+			slices.Sort(nodes)
+			ask := slices.Compact([]string{nodes[0], nodes[len(nodes)-1]})
+			d.create(daemonSet("daemon"), deployment("spread", int32(3*len(nodes)), nil)) //nolint:gosec // few
+			for _, node := range ask {
+				lone := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: workload, Name: "lone-" + node}, Spec: template("lone").Spec}
+				lone.Spec.NodeName = node
+				lone.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+				d.create(lone)
+			}
+			d.runs("spread", 3*len(nodes))
+			d.runs("daemon", len(nodes))
+			d.control()
+			single := d.Scenario.ControlPlaneTopology == configv1.SingleReplicaTopologyMode
+			for _, node := range ask {
+				d.mark()
+				evictable, err := drains.Evictable(d.ctx, d.kube, node)
+				d.must(err)
+				if len(evictable) == 0 {
+					t.Errorf("%s: there is nothing on node %s", name, node)
+				}
+				if single {
+					evictable = nil
+				}
+				d.ask(node, drainRequest("one"))
+				d.answered(node, drainRequest("one"))
+				done := d.done()
+				if !slices.Equal(done.Evicted, evictable) {
+					t.Errorf("%s: evicted from node %s:\n%v, want\n%v", name, node, done.Evicted, evictable)
+				}
+				var cordons []string
+				if !single {
+					cordons = []string{node}
+				}
+				if !slices.Equal(done.Cordons, cordons) || !slices.Equal(done.Answers, []string{node}) {
+					t.Errorf("%s: cordoned %v, want %v; answered %v", name, done.Cordons, cordons, done.Answers)
+				}
+				d.mark()
+				d.ask(node, uncordonRequest("one"))
+				d.answered(node, uncordonRequest("one"))
+				done = d.done()
+				if !slices.Equal(done.Cordons, cordons) || len(done.Evicted) > 0 {
+					t.Errorf("%s: uncordoned %v, want %v; evicted %v", name, done.Cordons, cordons, done.Evicted)
+				}
+			}
+			d.quiet()
+		})
+	}
+}
+
+// What can go wrong in the middle of a drain: a budget that never lets go, a controller that is killed, a node that is deleted.
+func TestDrainInterrupted(t *testing.T) {
+	t.Parallel()
+	d := startDrained(t, "ha")
+	const held, deleted, free = "worker-0", "worker-1", 5
+	// Who is killed keeps its Lease for minutes.
+	args := []string{"--drain-timeout=4s", "--leader-elect=false"}
+	d.create(deployment("held", 1, on(held)), deployment("free", free, on(held)), budget("held", 0))
+	d.runs("held", 1)
+	d.runs("free", free)
+	d.control(args...)
+
+	d.mark()
+	d.ask(held, drainRequest("one"))
+	d.expect(map[rig.Module]string{rig.MachineConfig: "DrainFailed"})
+	if done := d.done(); len(done.Answers) > 0 || len(done.Evicted) != free || done.Refused == 0 {
+		t.Errorf("after a try that timed out: answered %v, evicted %v, refused %d times", done.Answers, done.Evicted, done.Refused)
+	}
+
+	// Killed while it tries again; the budget lets go only when the next process is there.
+	d.must(d.running[rig.MachineConfig].Kill())
+	d.control(args...)
+	d.expect(map[rig.Module]string{rig.MachineConfig: "DrainFailed"})
+	d.must(d.Cluster.Client().Delete(d.ctx, budget("held", 0)))
+	d.answered(held, drainRequest("one"))
+	d.expect(map[rig.Module]string{rig.MachineConfig: "AsExpected"})
+	done := d.done()
+	if !slices.Equal(done.Cordons, []string{held}) || !slices.Equal(done.Answers, []string{held}) {
+		t.Errorf("cordoned %v, answered %v, want %s once", done.Cordons, done.Answers, held)
+	}
+	if len(slices.Compact(slices.Clone(done.Evicted))) != len(done.Evicted) || len(done.Evicted) != free+1 {
+		t.Errorf("evicted %v, want %d pods, each once", done.Evicted, free+1)
+	}
+	d.ask(held, uncordonRequest("one"))
+	d.answered(held, uncordonRequest("one"))
+
+	// Killed without anything that holds it, right when it begins.
+	d.runs("free", free)
+	d.ask(held, drainRequest("two"))
+	d.must(d.running[rig.MachineConfig].Kill())
+	d.control(args...)
+	d.answered(held, drainRequest("two"))
+	d.ask(held, uncordonRequest("two"))
+	d.answered(held, uncordonRequest("two"))
+
+	d.create(deployment("gone", 1, on(deleted)), budget("gone", 0))
+	d.runs("gone", 1)
+	d.mark()
+	d.ask(deleted, drainRequest("one"))
+	d.until("a refused eviction", func() error {
+		if d.done().Refused == 0 {
+			return errors.New("none")
+		}
+		return nil
+	})
+	d.must(d.Cluster.DeleteNode(d.ctx, deleted))
+	d.expect(map[rig.Module]string{rig.MachineConfig: "AsExpected"})
+	d.quiet()
+	if done := d.done(); len(done.Answers) > 0 || len(done.Evicted) > 0 {
+		t.Errorf("after the node was deleted: answered %v, evicted %v", done.Answers, done.Evicted)
+	}
+}
+
+func (d *drained) until(what string, check func() error) {
+	d.t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(d.ctx, poll, drainLimit, true, func(context.Context) (bool, error) {
+		last = check()
+		return last == nil, nil
+	})
+	if err != nil {
+		d.t.Fatalf("%s: waiting for %s: %v", d.Scenario.Name, what, errors.Join(last, err))
+	}
+}
+
+// Many nodes ask at once. Their agents restart them, which takes no time here, and have them uncordoned. At no moment more nodes are
+// cordoned than the pool allows, by a watch that sees every version of every node; and no node is answered before its pods are gone.
+func TestManyDrainsAtOnce(t *testing.T) {
+	t.Parallel()
+	count, pods, most := 30, 1000, 6
+	if testing.Short() {
+		count, pods, most = 6, 60, 2
+	}
+	d := startDrained(t, "ha")
+	var specs []cluster.NodeSpec
+	var names []string
+	for i := range count {
+		names = append(names, fmt.Sprintf("many-%02d", i))
+		specs = append(specs, cluster.NodeSpec{Name: names[i], Roles: []string{"many"}})
+	}
+	d.must(d.Cluster.AddNodes(d.ctx, specs...))
+	d.create(daemonSet("daemon"))
+	const perApp = 20
+	runs := func() {
+		for i := range pods / perApp {
+			d.runs(fmt.Sprint("many-", i), perApp)
+		}
+	}
+	for i := range pods / perApp {
+		app := fmt.Sprint("many-", i)
+		d.create(budget(app, perApp/2), deployment(app, perApp, func(spec *corev1.PodSpec) {
+			spec.NodeSelector = map[string]string{"node-role.kubernetes.io/many": ""}
+		}))
+	}
+	runs()
+	d.control()
+	pool, err := poolOf("many", `"20%"`)
+	d.must(err)
+	if count != 30 {
+		pool, err = poolOf("many", fmt.Sprint(most))
+		d.must(err)
+	}
+	d.must(d.Cluster.Client().Create(d.ctx, pool))
+
+	ctx, cancel := context.WithTimeout(d.ctx, 5*time.Minute)
+	defer cancel()
+	list, err := d.kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	d.must(err)
+	watching, err := d.kube.CoreV1().Nodes().Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion, LabelSelector: "node-role.kubernetes.io/many"})
+	d.must(err)
+	defer watching.Stop()
+	d.mark()
+	began := time.Now()
+	var asking errgroup.Group
+	for _, name := range names {
+		asking.Go(func() error { return drains.Ask(ctx, d.kube, name, drainRequest("one")) })
+	}
+	d.must(asking.Wait())
+	seen := d.follow(ctx, watching, count, most)
+	t.Logf("%d nodes with %d pods drained in %s, up to %d at once", count, pods, time.Since(began).Round(time.Second), seen)
+	if seen < most {
+		t.Errorf("never more than %d nodes were cordoned at once, and %d may be", seen, most)
+	}
+	runs()
+	done := d.done()
+	t.Logf("%d evictions, %d refused", len(done.Evicted), done.Refused)
+	if len(done.Evicted) < pods*9/10 {
+		t.Errorf("only %d of %d pods were evicted", len(done.Evicted), pods)
+	}
+	d.quiet()
+}
+
+// follow plays the agents until every node was drained and uncordoned, and returns how many nodes were cordoned at most at once.
+func (d *drained) follow(ctx context.Context, watching watch.Interface, count, most int) int {
+	d.t.Helper()
+	cordoned, uncordoning, back := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	peak := 0
+	for len(back) < count {
+		var node *corev1.Node
+		select {
+		case event, open := <-watching.ResultChan():
+			var ok bool
+			if node, ok = event.Object.(*corev1.Node); !open || !ok {
+				d.t.Fatalf("the watch ended: %v", event)
+			}
+		case <-ctx.Done():
+			d.t.Fatalf("%d of %d nodes were drained: %v\n%s", len(back), count, ctx.Err(), d.running[rig.MachineConfig].LogTail(logTail))
+		}
+		if delete(cordoned, node.Name); node.Spec.Unschedulable {
+			cordoned[node.Name] = true
+		}
+		if peak = max(peak, len(cordoned)); len(cordoned) > most {
+			d.t.Fatalf("%d nodes are cordoned at once, %d may be: %v", len(cordoned), most, cordoned)
+		}
+		switch answer := node.Annotations[machineconfig.LastAppliedDrainAnnotation]; {
+		case answer == uncordonRequest("one").String():
+			back[node.Name] = true
+		case answer == drainRequest("one").String() && !uncordoning[node.Name]:
+			left, err := drains.Evictable(ctx, d.kube, node.Name)
+			d.must(err)
+			if len(left) > 0 || !node.Spec.Unschedulable {
+				d.t.Errorf("node %s was answered while %s were on it", node.Name, strings.Join(left, ", "))
+			}
+			uncordoning[node.Name] = true
+			d.must(drains.Ask(ctx, d.kube, node.Name, uncordonRequest("one")))
+		}
+	}
+	return peak
+}

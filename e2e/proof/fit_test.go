@@ -1,0 +1,473 @@
+package proof
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+
+	"github.com/solonode/sno/e2e/cluster"
+	"github.com/solonode/sno/machineconfig/fit"
+)
+
+var fitSeed = flag.Uint64("fit-seed", 0, "the seed of the first random cluster; 0 takes the time")
+
+const (
+	// fitClusters are checked in all, fitBatch of them side by side on one control plane. Each has nodes of its own, which a label in
+	// every node selector keeps apart, and applications of its own names.
+	fitClusters = 200
+	fitBatch    = 25
+	// fitShare is the least part of the drains, in percent, that the check must allow: one that says no to everything is safe too.
+	fitShare = 25
+	// roundLabel is on everything that belongs to one random cluster.
+	roundLabel  = "sno-round"
+	fitSpace    = "fit"
+	settleLimit = 90 * time.Second
+	fitPoll     = 200 * time.Millisecond
+)
+
+// What the fit check allows, the real scheduler can place: random clusters, on each of which a worker is drained through the eviction API
+// when the check says that there is room. A pod that is left without a node is a failure.
+func TestAllowedDrainsLeaveNothingPending(t *testing.T) {
+	ctx := t.Context()
+	c, err := cluster.Start(ctx, cluster.Config{CRDs: []string{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Stop() })
+	if err := c.EnsureNamespace(ctx, fitSpace); err != nil {
+		t.Fatal(err)
+	}
+	factory := informers.NewSharedInformerFactory(c.Clientset(), 0)
+	pods := factory.Core().V1().Pods().Informer()
+	if err := pods.AddIndexers(cache.Indexers{roundLabel: func(object any) ([]string, error) {
+		return []string{object.(*corev1.Pod).Labels[roundLabel]}, nil
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	factory.Start(ctx.Done())
+	factory.WaitForCacheSync(ctx.Done())
+
+	seed := *fitSeed
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano()) //nolint:gosec // any number will do
+	}
+	count := fitClusters
+	if testing.Short() {
+		count = fitBatch
+	}
+	t.Logf("the first of %d random clusters has -fit-seed=%d", count, seed)
+	reasons := map[string]int{}
+	moved := 0
+	for first := 0; first < count; first += fitBatch {
+		rounds := make([]*round, fitBatch)
+		for i := range rounds {
+			rounds[i] = newRound(c, pods.GetIndexer(), seed+uint64(first+i)) //nolint:gosec // few
+		}
+		if err := addNodes(ctx, c, rounds); err != nil {
+			t.Fatal(err)
+		}
+		everyRound(ctx, t, rounds, (*round).build)
+		everyRound(ctx, t, rounds, (*round).settle)
+		everyRound(ctx, t, rounds, (*round).drain)
+		if err := tearDown(ctx, c.Clientset()); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range rounds {
+			reasons[r.verdict.Reason]++
+			moved += r.moved
+		}
+	}
+	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
+		t.Logf("%4d %s", reasons[reason], reason)
+	}
+	t.Logf("%d of %d drains were allowed, %d pods moved", reasons[fit.Room], count, moved)
+	if reasons[fit.Room]*100 < count*fitShare {
+		t.Errorf("only %d of %d drains were allowed, want %d%%", reasons[fit.Room], count, fitShare)
+	}
+}
+
+func everyRound(ctx context.Context, t *testing.T, rounds []*round, do func(*round, context.Context) error) {
+	t.Helper()
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(fitBatch)
+	for _, r := range rounds {
+		group.Go(func() error {
+			if err := do(r, ctx); err != nil {
+				return fmt.Errorf("cluster of -fit-seed=%d: %w", r.seed, err)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// round is one random cluster.
+type round struct {
+	kube    kubernetes.Interface
+	pods    cache.Indexer
+	seed    uint64
+	random  *rand.Rand
+	id      string
+	workers []string
+	// replicas are how many pods each application is to have.
+	replicas map[string]int32
+	verdict  fit.Verdict
+	moved    int
+}
+
+func newRound(c *cluster.Cluster, pods cache.Indexer, seed uint64) *round {
+	return &round{
+		kube: c.Clientset(), pods: pods, seed: seed, random: rand.New(rand.NewPCG(seed, seed)), //nolint:gosec // a test
+		id: fmt.Sprint(seed), replicas: map[string]int32{},
+	}
+}
+
+// chance is true so many times of a hundred.
+func (r *round) chance(percent int) bool { return r.random.IntN(100) < percent }
+
+// addNodes makes the nodes of all clusters.
+func addNodes(ctx context.Context, c *cluster.Cluster, rounds []*round) error {
+	var nodes []cluster.NodeSpec
+	for _, r := range rounds {
+		nodes = append(nodes, r.nodes()...)
+	}
+	return c.AddNodes(ctx, nodes...) //nolint:wrapcheck // says what it did
+}
+
+// nodes are some workers, and often the control-plane node.
+func (r *round) nodes() []cluster.NodeSpec {
+	var nodes []cluster.NodeSpec
+	if r.chance(50) {
+		nodes = append(nodes, cluster.NodeSpec{
+			Name: "m-" + r.id, Roles: []string{"master", "control-plane"},
+			Taints: []corev1.Taint{{Key: "node-role.kubernetes.io/master", Effect: corev1.TaintEffectNoSchedule}},
+		})
+	}
+	for i := range 2 + r.random.IntN(4) {
+		worker := cluster.NodeSpec{Name: fmt.Sprintf("w%d-%s", i, r.id), Roles: []string{"worker"}}
+		if r.chance(20) {
+			worker.Taints = []corev1.Taint{{Key: "dedicated", Value: "x", Effect: []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute}[r.random.IntN(2)]}}
+		}
+		nodes, r.workers = append(nodes, worker), append(r.workers, worker.Name)
+	}
+	for i := range nodes {
+		nodes[i].Labels = map[string]string{roundLabel: r.id, corev1.LabelTopologyZone: fmt.Sprint("z", r.random.IntN(3))}
+		if r.chance(40) {
+			nodes[i].Labels["disk"] = "ssd"
+		}
+		nodes[i].Capacity = corev1.ResourceList{
+			corev1.ResourceCPU:              *resource.NewQuantity(4+r.random.Int64N(13), resource.DecimalSI),
+			corev1.ResourceMemory:           *resource.NewQuantity((8+r.random.Int64N(25))<<30, resource.BinarySI),
+			corev1.ResourceEphemeralStorage: *resource.NewQuantity((20+r.random.Int64N(80))<<30, resource.BinarySI),
+			corev1.ResourcePods:             *resource.NewQuantity(6+r.random.Int64N(20), resource.DecimalSI),
+		}
+	}
+	return nodes
+}
+
+// build makes what runs on them.
+func (r *round) build(ctx context.Context) error {
+	apps := 2 + r.random.IntN(3*len(r.workers))
+	for i := range apps {
+		if err := r.addApp(ctx, fmt.Sprintf("app%d-%s", i, r.id), fmt.Sprintf("app%d-%s", r.random.IntN(apps), r.id)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addApp makes a random application that may have to do with another one, and perhaps a budget over it.
+func (r *round) addApp(ctx context.Context, name, other string) error {
+	replicas := 1 + r.random.Int32N(4)
+	r.replicas[name] = replicas
+	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": name, roundLabel: r.id}}, Spec: r.podSpec(name, other)}
+	meta := metav1.ObjectMeta{Namespace: fitSpace, Name: name, Labels: map[string]string{roundLabel: r.id}}
+	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}
+	var err error
+	switch kind := r.random.IntN(10); {
+	case kind < 6:
+		_, err = r.kube.AppsV1().Deployments(fitSpace).Create(ctx, &appsv1.Deployment{ObjectMeta: meta,
+			Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: selector, Template: template}}, metav1.CreateOptions{})
+	case kind < 8:
+		_, err = r.kube.AppsV1().ReplicaSets(fitSpace).Create(ctx, &appsv1.ReplicaSet{ObjectMeta: meta,
+			Spec: appsv1.ReplicaSetSpec{Replicas: &replicas, Selector: selector, Template: template}}, metav1.CreateOptions{})
+	default:
+		_, err = r.kube.AppsV1().StatefulSets(fitSpace).Create(ctx, &appsv1.StatefulSet{ObjectMeta: meta,
+			Spec: appsv1.StatefulSetSpec{Replicas: &replicas, Selector: selector, Template: template, PodManagementPolicy: appsv1.ParallelPodManagement}}, metav1.CreateOptions{})
+	}
+	if err != nil {
+		return fmt.Errorf("make application %s: %w", name, err)
+	}
+	if !r.chance(15) {
+		return nil
+	}
+	_, err = r.kube.PolicyV1().PodDisruptionBudgets(fitSpace).Create(ctx, &policyv1.PodDisruptionBudget{ObjectMeta: meta, Spec: policyv1.PodDisruptionBudgetSpec{
+		Selector: selector, MaxUnavailable: ptr.To(intstr.FromInt32(r.random.Int32N(5))),
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("make the budget over application %s: %w", name, err)
+	}
+	return nil
+}
+
+func (r *round) podSpec(name, other string) corev1.PodSpec {
+	requests := corev1.ResourceList{corev1.ResourceCPU: *resource.NewMilliQuantity(100*r.random.Int64N(15), resource.DecimalSI)}
+	if r.chance(70) {
+		requests[corev1.ResourceMemory] = *resource.NewQuantity(r.random.Int64N(3<<30), resource.BinarySI)
+	}
+	if r.chance(15) {
+		requests[corev1.ResourceEphemeralStorage] = *resource.NewQuantity(r.random.Int64N(20<<30), resource.BinarySI)
+	}
+	spec := corev1.PodSpec{
+		NodeSelector:                  map[string]string{roundLabel: r.id},
+		TerminationGracePeriodSeconds: ptr.To[int64](0),
+		Containers:                    []corev1.Container{{Name: "c", Image: "i", Resources: corev1.ResourceRequirements{Requests: requests}}},
+	}
+	if r.chance(10) {
+		spec.InitContainers = []corev1.Container{{Name: "init", Image: "i", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+			corev1.ResourceCPU: *resource.NewMilliQuantity(100*r.random.Int64N(20), resource.DecimalSI)}}}}
+	}
+	if r.chance(15) {
+		spec.NodeSelector["disk"] = "ssd"
+	}
+	if r.chance(25) {
+		spec.Tolerations = append(spec.Tolerations, corev1.Toleration{Key: "dedicated", Operator: corev1.TolerationOpExists})
+	}
+	if r.chance(10) {
+		spec.Tolerations = append(spec.Tolerations, corev1.Toleration{Key: "node-role.kubernetes.io/master", Operator: corev1.TolerationOpExists})
+	}
+	if r.chance(20) {
+		spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+	}
+	if r.chance(10) {
+		spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 8000 + r.random.Int32N(3)}}
+	}
+	if r.chance(1) {
+		spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.DoNotSchedule,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}}}
+	}
+	near := func(app string) []corev1.PodAffinityTerm {
+		key := corev1.LabelHostname
+		if r.chance(30) {
+			key = corev1.LabelTopologyZone
+		}
+		return []corev1.PodAffinityTerm{{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}, TopologyKey: key}}
+	}
+	switch {
+	case r.chance(10):
+		spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: near(name)}}
+	case r.chance(6):
+		spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: near(other)}}
+	case r.chance(4):
+		spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: near(other)}}
+	}
+	return spec
+}
+
+// settle waits until every pod has a node or cannot have one, and takes away what could not be placed, as nobody would leave it there.
+func (r *round) settle(ctx context.Context) error {
+	var homeless []string
+	err := r.wait(ctx, func(pods []*corev1.Pod) string {
+		homeless = nil
+		for _, pod := range pods {
+			switch {
+			case pod.Status.Phase == corev1.PodRunning:
+			case pod.Spec.NodeName == "" && unschedulable(pod):
+				homeless = append(homeless, pod.Labels["app"])
+			default:
+				return "pod " + pod.Name + " is on its way"
+			}
+		}
+		return r.missing(pods)
+	})
+	if err != nil {
+		return err
+	}
+	orphan := metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)}
+	for _, app := range homeless {
+		delete(r.replicas, app)
+		for _, err := range []error{
+			r.kube.AppsV1().Deployments(fitSpace).Delete(ctx, app, orphan),
+			r.kube.AppsV1().ReplicaSets(fitSpace).Delete(ctx, app, orphan),
+			r.kube.AppsV1().StatefulSets(fitSpace).Delete(ctx, app, orphan),
+			r.kube.PolicyV1().PodDisruptionBudgets(fitSpace).Delete(ctx, app, orphan),
+		} {
+			if err != nil && !apierrors.IsNotFound(err) {
+				return fmt.Errorf("take application %s away: %w", app, err)
+			}
+		}
+	}
+	if err := r.wait(ctx, r.placed); err != nil {
+		return err
+	}
+	return r.budgetsSeen(ctx)
+}
+
+// budgetsSeen waits until the budgets say what they allow.
+func (r *round) budgetsSeen(ctx context.Context) error {
+	err := wait.PollUntilContextTimeout(ctx, fitPoll, settleLimit, true, func(ctx context.Context) (bool, error) {
+		budgets, err := r.kube.PolicyV1().PodDisruptionBudgets(fitSpace).List(ctx, metav1.ListOptions{LabelSelector: roundLabel + "=" + r.id})
+		if err != nil {
+			return false, err
+		}
+		return !slices.ContainsFunc(budgets.Items, func(budget policyv1.PodDisruptionBudget) bool {
+			return budget.Status.ObservedGeneration != budget.Generation || budget.Status.CurrentHealthy != r.replicas[budget.Name]
+		}), nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait for the budgets: %w", err)
+	}
+	return nil
+}
+
+// drain asks the check about a worker and, when it allows it, evicts everything and waits until all of it has a node again.
+func (r *round) drain(ctx context.Context) error {
+	in, err := r.read(ctx)
+	if err != nil {
+		return err
+	}
+	leaving := r.workers[r.random.IntN(len(r.workers))]
+	if len(in.Pods) > 0 {
+		leaving = in.Pods[r.random.IntN(len(in.Pods))].Spec.NodeName
+	}
+	moving := slices.DeleteFunc(slices.Clone(in.Pods), func(pod corev1.Pod) bool { return pod.Spec.NodeName != leaving })
+	if r.verdict = fit.Check(in, leaving); !r.verdict.Fits {
+		return nil
+	}
+	cordon := []byte(`{"spec":{"unschedulable":true}}`)
+	if _, err := r.kube.CoreV1().Nodes().Patch(ctx, leaving, types.MergePatchType, cordon, metav1.PatchOptions{}); err != nil {
+		return fmt.Errorf("cordon: %w", err)
+	}
+	r.random.Shuffle(len(moving), func(i, j int) { moving[i], moving[j] = moving[j], moving[i] })
+	for _, pod := range moving {
+		eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
+		// The check counted on the budgets: none of them may refuse.
+		if err := r.kube.PolicyV1().Evictions(pod.Namespace).Evict(ctx, eviction); err != nil {
+			return fmt.Errorf("evict pod %s of node %s: %w", pod.Name, leaving, err)
+		}
+		r.moved++
+	}
+	err = r.wait(ctx, func(pods []*corev1.Pod) string {
+		for _, pod := range pods {
+			if pod.Spec.NodeName == leaving {
+				return "pod " + pod.Name + " is still on the node"
+			}
+		}
+		return r.placed(pods)
+	})
+	if err != nil {
+		return fmt.Errorf("after node %s with %d pods was drained, as the check allows: %w", leaving, len(moving), err)
+	}
+	return nil
+}
+
+// read is the random cluster as the check sees it.
+func (r *round) read(ctx context.Context) (fit.Cluster, error) {
+	in := fit.Cluster{
+		Nodes: []corev1.Node{}, Pods: []corev1.Pod{}, Budgets: []policyv1.PodDisruptionBudget{}, ReplicaSets: []appsv1.ReplicaSet{}, StatefulSets: []appsv1.StatefulSet{},
+	}
+	ours := metav1.ListOptions{LabelSelector: roundLabel + "=" + r.id}
+	nodes, err := r.kube.CoreV1().Nodes().List(ctx, ours)
+	pods, err2 := r.kube.CoreV1().Pods(fitSpace).List(ctx, ours)
+	budgets, err3 := r.kube.PolicyV1().PodDisruptionBudgets(fitSpace).List(ctx, ours)
+	replicaSets, err4 := r.kube.AppsV1().ReplicaSets(fitSpace).List(ctx, ours)
+	statefulSets, err5 := r.kube.AppsV1().StatefulSets(fitSpace).List(ctx, ours)
+	if err := errors.Join(err, err2, err3, err4, err5); err != nil {
+		return in, fmt.Errorf("read the cluster: %w", err)
+	}
+	in.Nodes, in.Pods, in.Budgets = append(in.Nodes, nodes.Items...), append(in.Pods, pods.Items...), append(in.Budgets, budgets.Items...)
+	in.ReplicaSets, in.StatefulSets = append(in.ReplicaSets, replicaSets.Items...), append(in.StatefulSets, statefulSets.Items...)
+	return in, nil
+}
+
+// tearDown does not wait for the end: the next clusters have other names.
+func tearDown(ctx context.Context, kube kubernetes.Interface) error {
+	at, all := metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)}, metav1.ListOptions{}
+	err := errors.Join(
+		kube.AppsV1().Deployments(fitSpace).DeleteCollection(ctx, at, all),
+		kube.AppsV1().ReplicaSets(fitSpace).DeleteCollection(ctx, at, all),
+		kube.AppsV1().StatefulSets(fitSpace).DeleteCollection(ctx, at, all),
+		kube.PolicyV1().PodDisruptionBudgets(fitSpace).DeleteCollection(ctx, at, all),
+		kube.CoreV1().Nodes().DeleteCollection(ctx, at, all),
+	)
+	if err != nil {
+		return fmt.Errorf("tear down: %w", err)
+	}
+	return nil
+}
+
+// wait looks at the pods of the cluster until what says nothing any more.
+func (r *round) wait(ctx context.Context, what func([]*corev1.Pod) string) error {
+	last := ""
+	err := wait.PollUntilContextTimeout(ctx, fitPoll, settleLimit, true, func(context.Context) (bool, error) {
+		objects, err := r.pods.ByIndex(roundLabel, r.id)
+		if err != nil {
+			return false, err
+		}
+		pods := make([]*corev1.Pod, len(objects))
+		for i := range objects {
+			pods[i] = objects[i].(*corev1.Pod)
+		}
+		last = what(pods)
+		return last == "", nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, last)
+	}
+	return nil
+}
+
+// placed says which pod has no node, or is not there.
+func (r *round) placed(pods []*corev1.Pod) string {
+	for _, pod := range pods {
+		if pod.Status.Phase != corev1.PodRunning || pod.DeletionTimestamp != nil {
+			var why []string
+			for _, condition := range pod.Status.Conditions {
+				why = append(why, condition.Message)
+			}
+			return fmt.Sprintf("pod %s is %s on node %q %s", pod.Name, pod.Status.Phase, pod.Spec.NodeName, strings.TrimSpace(strings.Join(why, " ")))
+		}
+	}
+	return r.missing(pods)
+}
+
+func (r *round) missing(pods []*corev1.Pod) string {
+	have := map[string]int32{}
+	for _, pod := range pods {
+		have[pod.Labels["app"]]++
+	}
+	if !maps.Equal(have, r.replicas) {
+		return fmt.Sprintf("there are pods %v, want %v", have, r.replicas)
+	}
+	return ""
+}
+
+func unschedulable(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
+		return condition.Type == corev1.PodScheduled && condition.Reason == corev1.PodReasonUnschedulable
+	})
+}

@@ -1,0 +1,24 @@
+package proof
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/solonode/sno/e2e/mainjob"
+	"github.com/solonode/sno/e2e/scenario"
+)
+
+// TestMainJob does the main job on every scenario: the router is where the seed wants it, in the number that it wants, each
+// time that its pod is deleted.
+func TestMainJob(t *testing.T) {
+	t.Parallel()
+	for _, s := range scenario.All() {
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			if err := mainjob.Run(t.Context(), mainjob.Options{Scenario: s.Name, Once: true, Out: &out}); err != nil {
+				t.Fatalf("%v\n%s", err, out.String())
+			}
+		})
+	}
+}

@@ -1,0 +1,234 @@
+package proof
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/solonode/sno/e2e/cluster"
+	"github.com/solonode/sno/e2e/operand"
+	"github.com/solonode/sno/e2e/rig"
+	"github.com/solonode/sno/e2e/scenario"
+	"github.com/solonode/sno/e2e/versionoperator"
+)
+
+const (
+	// testLimit bounds one cluster's whole story. On an idle machine it takes less than a minute.
+	testLimit = 8 * time.Minute
+	poll      = 50 * time.Millisecond
+	// restTime is how long nobody may write before a cluster counts as being at rest.
+	restTime = 4 * time.Second
+)
+
+// TestMain has four clusters at a time, however few processors there are: they mostly wait.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+	logf.SetLogger(logr.Discard())
+	// Every write of a Deployment that selects the master role would be commented on.
+	rest.SetDefaultWarningHandler(rest.NoWarnings{})
+	os.Exit(m.Run())
+}
+
+// proof is one cluster and what is known of it.
+type proof struct {
+	*rig.Rig
+	t       *testing.T
+	ctx     context.Context //nolint:containedctx // of the test that the proof lives and dies with
+	config  rig.Config
+	running map[rig.Module]*cluster.Component
+	reasons map[rig.Module]string
+	rolls   int
+}
+
+func start(t *testing.T, config rig.Config) *proof {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), testLimit)
+	t.Cleanup(cancel)
+	r, err := rig.Start(ctx, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Stop)
+	p := &proof{Rig: r, t: t, ctx: ctx, config: config, running: map[rig.Module]*cluster.Component{}}
+	t.Cleanup(func() {
+		for module := range config.Hosts {
+			if t.Failed() {
+				t.Logf("the log of %s ends with:\n%s", module.Host().Name, p.Cluster.Program(module.Host().Name).LogTail(logTail))
+			}
+		}
+	})
+	return p
+}
+
+const logTail = 2000
+
+// controllers starts both controllers, anew when they run, and waits until they say what is expected.
+func (p *proof) controllers(args []string, reasons map[rig.Module]string) {
+	p.t.Helper()
+	for module := range reasons {
+		controller, err := p.RunController(p.ctx, module, args...)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		p.running[module] = controller
+	}
+	p.expect(reasons)
+}
+
+// expect waits until the controllers say what is expected: one of several reasons where a bar is between them.
+func (p *proof) expect(reasons map[rig.Module]string) {
+	p.t.Helper()
+	p.reasons = reasons
+	for module, reason := range reasons {
+		if _, err := p.WaitReason(p.ctx, module, operand.Patience, strings.Split(reason, "|")...); err != nil {
+			p.t.Fatalf("%v\n%s", err, p.running[module].LogTail(logTail))
+		}
+	}
+}
+
+func (p *proof) settled(want []scenario.Operand) {
+	p.t.Helper()
+	if err := operand.Settled(p.ctx, p.Cluster.Client(), want); err != nil {
+		p.t.Fatalf("%s: %v", p.Scenario.Name, err)
+	}
+}
+
+func (p *proof) must(err error) {
+	p.t.Helper()
+	if err != nil {
+		p.t.Fatalf("%s: %v", p.Scenario.Name, err)
+	}
+}
+
+// disturb rolls all Deployments, then drains one node after the other, then restarts one after the other. Each time everything
+// must come back to where it belongs.
+func (p *proof) disturb(want []scenario.Operand) {
+	p.t.Helper()
+	ctx, cancel := context.WithCancel(p.ctx)
+	defer cancel()
+	watcher, err := operand.Watch(ctx, p.Cluster, want)
+	p.must(err)
+	p.settled(want)
+	before := p.pods(want)
+
+	p.roll(watcher, want)
+	p.replaced("a rollout", before, want)
+
+	before = p.pods(want)
+	for _, node := range p.nodes() {
+		p.must(operand.Drain(ctx, p.Cluster, node))
+		p.must(operand.Uncordon(ctx, p.Cluster, node))
+		p.settled(want)
+	}
+	p.replaced("a drain of every node", before, want)
+
+	before = p.pods(want)
+	for _, node := range p.nodes() {
+		p.must(operand.Restart(ctx, p.Cluster, node))
+		p.settled(want)
+	}
+	p.replaced("a restart of every node", before, want)
+	p.must(watcher.Broken())
+}
+
+func (p *proof) roll(watcher *operand.Watcher, want []scenario.Operand) {
+	p.t.Helper()
+	p.must(watcher.Mark(p.ctx, p.Cluster.Client()))
+	p.rolls++
+	p.must(p.Roll(p.ctx, want, strconv.Itoa(p.rolls)))
+	p.must(watcher.Available())
+}
+
+func (p *proof) pods(want []scenario.Operand) map[types.UID]string {
+	p.t.Helper()
+	pods, err := operand.Pods(p.ctx, p.Cluster.Client(), want)
+	p.must(err)
+	return pods
+}
+
+// replaced holds that none of the pods from before is left: otherwise what was done to them was nothing.
+func (p *proof) replaced(by string, before map[types.UID]string, want []scenario.Operand) {
+	p.t.Helper()
+	for uid, name := range p.pods(want) {
+		if _, ok := before[uid]; ok {
+			p.t.Errorf("%s: %s outlived %s", p.Scenario.Name, name, by)
+		}
+	}
+}
+
+func (p *proof) nodes() []string {
+	p.t.Helper()
+	var list corev1.NodeList
+	p.must(p.Cluster.Client().List(p.ctx, &list))
+	var names []string
+	for i := range list.Items {
+		names = append(names, list.Items[i].Name)
+	}
+	return names
+}
+
+// users are all that must be silent at rest, as the API server calls them.
+func (p *proof) users() []string {
+	users := []string{versionoperator.User}
+	for module := range p.running {
+		users = append(users, module.User())
+	}
+	for module := range p.config.Hosts {
+		users = append(users, module.HostUser())
+	}
+	return users
+}
+
+// quiet waits until nobody has written for restTime, leases aside. Who fights never comes there.
+func (p *proof) quiet() {
+	p.t.Helper()
+	p.expect(p.reasons)
+	offset, err := p.Cluster.AuditOffset()
+	p.must(err)
+	since, last := time.Now(), []string{}
+	err = wait.PollUntilContextTimeout(p.ctx, poll, operand.Patience, true, func(context.Context) (bool, error) {
+		events, next, err := p.Cluster.AuditEvents(offset, cluster.AuditFilter{WritesOnly: true})
+		if err != nil {
+			return false, err
+		}
+		offset = next
+		for _, event := range events {
+			if slices.Contains(p.users(), event.User.Username) && (event.ObjectRef == nil || event.ObjectRef.Resource != "leases") {
+				since = time.Now()
+				last = append(last, strings.Join([]string{event.User.Username, event.Verb, event.RequestURI}, " "))
+			}
+		}
+		return time.Since(since) >= restTime, nil
+	})
+	if err != nil {
+		p.t.Fatalf("%s: it never comes to rest: %v; the last writes are:\n%s", p.Scenario.Name, err, strings.Join(last[max(0, len(last)-20):], "\n"))
+	}
+	p.t.Logf("%s: at rest after %d more writes", p.Scenario.Name, len(last))
+}
+
+// addMasters adds two control-plane nodes to a cluster with one.
+func (p *proof) addMasters() {
+	p.t.Helper()
+	master := p.Scenario.Nodes()[0]
+	for _, name := range []string{"master-1", "master-2"} {
+		master.Name = name
+		p.must(p.Cluster.AddNode(p.ctx, master))
+	}
+}

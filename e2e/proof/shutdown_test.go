@@ -1,0 +1,131 @@
+package proof
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	ignition "github.com/coreos/ignition/v2/config/v3_2"
+	configv1 "github.com/openshift/api/config/v1"
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	"github.com/vincent-petithory/dataurl"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/solonode/sno/e2e/kubeassets"
+	"github.com/solonode/sno/machineconfig"
+	"github.com/solonode/sno/topology"
+)
+
+// shutdownInputs are a cluster of one node with an ordinary and a critical pod that take so many seconds to end.
+func shutdownInputs(ordinary, critical int64, bound time.Duration) machineconfig.Inputs {
+	master := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "master-0", Labels: map[string]string{machineconfig.MasterRole: ""}}}
+	pool := mcfgv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: machineconfig.MasterPool, Labels: map[string]string{machineconfig.MasterPoolLabel: ""}}}
+	pool.Status.Conditions = []mcfgv1.MachineConfigPoolCondition{{Type: mcfgv1.MachineConfigPoolUpdated, Status: corev1.ConditionTrue}}
+	pods := make([]corev1.Pod, 2)
+	for i, grace := range []int64{ordinary, critical} {
+		pods[i].Spec.NodeName, pods[i].Spec.TerminationGracePeriodSeconds = master.Name, ptr.To(grace)
+	}
+	pods[1].Spec.Priority = ptr.To[int32](2_000_001_000)
+	return machineconfig.Inputs{
+		Cluster: &topology.Cluster{ControlPlane: topology.ReadingOf(configv1.SingleReplicaTopologyMode)},
+		Nodes:   []corev1.Node{master}, Pods: pods, Pools: []mcfgv1.MachineConfigPool{pool}, ShutdownBound: bound,
+	}
+}
+
+// What the KubeletConfig says is taken by the kubelet's own loader and validation, and means what it should. What the MachineConfig says
+// is taken by Ignition's own parser, and lets logind wait as long as the kubelet.
+func TestGracefulShutdownIsUnderstood(t *testing.T) {
+	program, err := kubeassets.EnsureProgram(t.Context(), filepath.Join("..", "kubeassets", "testdata", "kubelet-config", "main.go"), os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		ordinary, critical int64
+		bound              time.Duration
+		// kubelet is what its loader reads, the total and the part for critical pods, in seconds.
+		kubelet string
+	}{
+		{30, 30, 0, "60 30"},
+		{0, 0, 0, "60 30"},
+		{45, 31, 0, "120 60"},
+		{3600, 30, 0, "180 30"},
+		{1 << 40, 1 << 40, 0, "180 90"},
+		{1, 3600, machineconfig.MinShutdownBound, "10 5"},
+		{3600, 3600, 24 * time.Hour, "7200 3600"},
+	} {
+		t.Run(fmt.Sprintf("%d and %d seconds, bound %s", test.ordinary, test.critical, test.bound), func(t *testing.T) {
+			decision := machineconfig.Decide(shutdownInputs(test.ordinary, test.critical, test.bound))
+			if decision.Result != nil {
+				t.Fatal(decision.Result)
+			}
+			// The operator puts the fields into the kubelet.conf of its own, of which these are needed to pass at all.
+			configuration := map[string]any{"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration", "failCgroupV1": false}
+			if err := json.Unmarshal(decision.KubeletConfig.Intent.Spec.KubeletConfig.Raw, &configuration); err != nil {
+				t.Fatal(err)
+			}
+			said, err := loadKubeletConfiguration(t, program, configuration)
+			if err != nil || said != test.kubelet {
+				t.Errorf("the kubelet reads %q, %v, want %q", said, err, test.kubelet)
+			}
+			delay := logindDelay(t, decision.MachineConfig.Intent.Spec.Config.Raw)
+			if total, _, _ := strings.Cut(said, " "); delay != total {
+				t.Errorf("logind waits %s s, the kubelet %s s", delay, total)
+			}
+		})
+	}
+
+	// The kubelet's loader can say no.
+	for name, configuration := range map[string]map[string]any{
+		"critical pods longer than all": {"shutdownGracePeriod": "10s", "shutdownGracePeriodCriticalPods": "20s"},
+		"less than a second":            {"shutdownGracePeriod": "10ms"},
+		"no duration":                   {"shutdownGracePeriod": "soon"},
+		"a number":                      {"shutdownGracePeriod": 60},
+	} {
+		configuration["apiVersion"], configuration["kind"], configuration["failCgroupV1"] = "kubelet.config.k8s.io/v1beta1", "KubeletConfiguration", false
+		if said, err := loadKubeletConfiguration(t, program, configuration); err == nil {
+			t.Errorf("%s: the kubelet takes it as %q", name, said)
+		}
+	}
+}
+
+func loadKubeletConfiguration(t *testing.T, program string, configuration map[string]any) (string, error) {
+	t.Helper()
+	text, err := json.Marshal(configuration)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "kubelet.conf")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	said, err := exec.CommandContext(t.Context(), program, file).CombinedOutput()
+	return strings.TrimSpace(string(said)), err
+}
+
+// logindDelay is the InhibitDelayMaxSec of the only file of an Ignition config.
+func logindDelay(t *testing.T, raw []byte) string {
+	t.Helper()
+	config, report, err := ignition.Parse(raw)
+	if err != nil || len(report.Entries) > 0 {
+		t.Fatalf("Ignition says %v: %s", err, report.String())
+	}
+	if len(config.Storage.Files) != 1 || !strings.HasPrefix(config.Storage.Files[0].Path, "/etc/systemd/logind.conf.d/") {
+		t.Fatalf("files %+v", config.Storage.Files)
+	}
+	content, err := dataurl.DecodeString(*config.Storage.Files[0].Contents.Source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	delay, found := strings.CutPrefix(string(content.Data), "[Login]\nInhibitDelayMaxSec=")
+	if !found {
+		t.Fatalf("logind reads %q", content.Data)
+	}
+	return strings.TrimSpace(delay)
+}

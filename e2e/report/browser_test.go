@@ -1,0 +1,104 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"html"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+var keep = flag.String("page", "", "a file to keep the sample page in, to look at it")
+
+// browserTime is for a machine that is busy; a page is there within two seconds on an idle one.
+const browserTime = 2 * time.Minute
+
+// probe is put in front of a page and says, once the page is there, what a person would see of it.
+const probe = `<script>
+const errors = [];
+addEventListener("error", (e) => errors.push(String(e.message)));
+addEventListener("securitypolicyviolation", (e) => errors.push("blocked: " + e.violatedDirective));
+addEventListener("load", () => {
+  const seen = (e) => e.getBoundingClientRect().height > 0;
+  const open = [...document.querySelectorAll(".detail")].filter(seen);
+  const facts = {
+    errors: errors.join("; "),
+    cells: document.querySelectorAll("a.cell").length,
+    open: open.map((e) => e.id).join(" "),
+    current: [...document.querySelectorAll("[aria-current]")].map((e) => e.dataset.opens).join(" "),
+    lines: open.flatMap((e) => [...e.querySelectorAll(".evidence tbody tr")]).filter(seen).length,
+    wide: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+    clipped: [...document.querySelectorAll("a.cell, .matrix th span")].filter((e) => e.scrollWidth > e.clientWidth + 1).length,
+  };
+  PRESS
+  for (const [name, value] of Object.entries(facts)) document.body.dataset[name] = value;
+});
+</script>`
+
+// browse loads a page with a fragment in a real browser and returns what the probe saw.
+func browse(t *testing.T, page []byte, fragment string, width int, press string) map[string]string {
+	t.Helper()
+	program := browser(t)
+	folder := t.TempDir()
+	file := filepath.Join(folder, "page.html")
+	// The probe's script is none that the page allows; the policy itself is looked at without it.
+	page = regexp.MustCompile(`<meta http-equiv[^>]*>`).ReplaceAll(page, nil)
+	page = bytes.Replace(page, []byte("<head>"), []byte("<head>"+strings.Replace(probe, "PRESS", press, 1)), 1)
+	if err := os.WriteFile(file, page, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dataset(t, dump(t, program, file, fragment, width))
+}
+
+func browser(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Skip("NOT TESTED: there is no chromium or google-chrome on the PATH, so nobody has looked at the HTML page. Install one.")
+	return ""
+}
+
+func dump(t *testing.T, program, file, fragment string, width int) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), browserTime)
+	defer cancel()
+	address := url.URL{Scheme: "file", Path: file, Fragment: fragment}
+	var said bytes.Buffer
+	command := exec.CommandContext(ctx, program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+		"--user-data-dir="+filepath.Join(filepath.Dir(file), "profile"), fmt.Sprintf("--window-size=%d,1100", width), "--dump-dom", address.String())
+	command.Stderr = &said
+	command.WaitDelay = time.Second
+	dom, err := command.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", program, err, said.String())
+	}
+	return string(dom)
+}
+
+var (
+	bodyTag   = regexp.MustCompile(`<body[^>]*>`)
+	attribute = regexp.MustCompile(`data-([a-z]+)="([^"]*)"`)
+)
+
+func dataset(t *testing.T, dom string) map[string]string {
+	t.Helper()
+	facts := map[string]string{}
+	for _, m := range attribute.FindAllStringSubmatch(bodyTag.FindString(dom), -1) {
+		facts[m[1]] = html.UnescapeString(m[2])
+	}
+	if len(facts) == 0 {
+		t.Fatalf("the probe said nothing:\n%.2000s", dom)
+	}
+	return facts
+}

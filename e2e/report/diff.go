@@ -1,0 +1,158 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+)
+
+// WorseBy is how many times as large as before a figure must be to be shown. Twice: on a busy machine the same cluster takes half as long
+// again now and then. All figures are such that less is better.
+const WorseBy = 2.0
+
+// Difference is what changed from one run to another. Results are matched by scenario and id.
+type Difference struct {
+	// Regressions are checks that passed, or were waived, and now fail, are inconclusive or skipped; and checks and scenarios that are gone.
+	// A check that no longer applies is not among them, nor one that is waived now.
+	Regressions []Change
+	// Fixes are checks that failed, waived or not, or were inconclusive, and pass now.
+	Fixes []Change
+	// Added are checks and scenarios that were not there before.
+	Added []Change
+	// Others are all other changes.
+	Others []Change
+	// Worse are figures that grew by more than WorseBy. They are for people: no regressions.
+	Worse []Growth
+}
+
+// Change is a check, or a whole scenario where ID is empty.
+type Change struct {
+	Scenario, ID, Title string
+	// Before and After are a status, "waived", or empty where the check was not there.
+	Before, After string
+	// Why is what the check says now.
+	Why string
+}
+
+// Growth is a figure that got worse.
+type Growth struct {
+	Scenario, ID  string
+	Before, After Figure
+}
+
+// Regressed says whether anything is worse than before.
+func (d Difference) Regressed() bool { return len(d.Regressions) > 0 }
+
+// Diff compares. In each set a scenario is there once, as [ReadFiles] makes sure.
+func Diff(before, after []Report) Difference {
+	var d Difference
+	now := map[string]Report{}
+	for _, report := range after {
+		now[report.Scenario] = report
+	}
+	was := map[string]bool{}
+	for _, report := range before {
+		was[report.Scenario] = true
+		if other, ok := now[report.Scenario]; ok {
+			d.compare(report, other)
+		} else {
+			d.Regressions = append(d.Regressions, Change{Scenario: report.Scenario, Before: "reported"})
+		}
+	}
+	for _, report := range after {
+		if !was[report.Scenario] {
+			d.Added = append(d.Added, Change{Scenario: report.Scenario, After: "reported"})
+		}
+	}
+	return d
+}
+
+func (d *Difference) compare(before, after Report) {
+	now := map[string]Result{}
+	for _, result := range after.Results {
+		now[result.ID] = result
+	}
+	was := map[string]bool{}
+	for _, result := range before.Results {
+		was[result.ID] = true
+		other, ok := now[result.ID]
+		if !ok {
+			d.Regressions = append(d.Regressions, Change{before.Scenario, result.ID, result.Title, result.mark().Words(), "", ""})
+			continue
+		}
+		d.change(before.Scenario, result, other)
+		d.figures(before.Scenario, result, other)
+	}
+	for _, result := range after.Results {
+		if !was[result.ID] {
+			d.Added = append(d.Added, Change{before.Scenario, result.ID, result.Title, "", result.mark().Words(), result.complaint()})
+		}
+	}
+}
+
+func (d *Difference) change(scenario string, before, after Result) {
+	if before.mark() == after.mark() {
+		return
+	}
+	change := Change{scenario, after.ID, after.Title, before.mark().Words(), after.mark().Words(), after.complaint()}
+	switch {
+	case before.mark().good() && after.mark().lost():
+		d.Regressions = append(d.Regressions, change)
+	case before.mark().bad() && after.mark() == markPassed:
+		d.Fixes = append(d.Fixes, change)
+	default:
+		d.Others = append(d.Others, change)
+	}
+}
+
+func (m mark) good() bool { return m == markPassed || m == markWaived }
+
+func (m mark) bad() bool { return m == markFailed || m == markInconclusive || m == markWaived }
+
+// lost says that a behaviour that was known is not known any more.
+func (m mark) lost() bool { return m == markFailed || m == markInconclusive || m == markSkipped }
+
+func (d *Difference) figures(scenario string, before, after Result) {
+	was := map[string]Figure{}
+	for _, figure := range before.Figures {
+		was[figure.Name] = figure
+	}
+	for _, figure := range after.Figures {
+		if old, ok := was[figure.Name]; ok && old.Unit == figure.Unit && figure.Value > old.Value*WorseBy {
+			d.Worse = append(d.Worse, Growth{scenario, after.ID, old, figure})
+		}
+	}
+}
+
+// WriteText writes a table for people.
+func (d Difference) WriteText(w io.Writer) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	rows := 0
+	for _, part := range []struct {
+		name    string
+		changes []Change
+	}{{"regression", d.Regressions}, {"fix", d.Fixes}, {"new", d.Added}, {"other", d.Others}} {
+		for _, c := range part.changes {
+			rows++
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s -> %s\t%s\n", part.name, c.Scenario, or(c.ID, "all checks"), or(c.Before, "absent"), or(c.After, "absent"),
+				or(c.Why, c.Title))
+		}
+	}
+	for _, g := range d.Worse {
+		rows++
+		fmt.Fprintf(table, "worse figure\t%s\t%s\t%s -> %s\t%s\n", g.Scenario, g.ID, g.Before.amount(), g.After.amount(), g.After.Name)
+	}
+	if rows == 0 {
+		fmt.Fprintln(table, "no differences")
+	}
+	return table.Flush()
+}
+
+func (f Figure) amount() string { return fmt.Sprintf("%.4g %s", f.Value, f.Unit) }
+
+func or(text, instead string) string {
+	if text == "" {
+		return instead
+	}
+	return text
+}

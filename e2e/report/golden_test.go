@@ -1,0 +1,50 @@
+package report
+
+import (
+	"bytes"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew instead of comparing with them")
+
+func TestGolden(t *testing.T) {
+	before, after := sampleReports("baseline")[:2], sampleReports("sno")[1:3]
+	for _, test := range []struct {
+		file  string
+		write func(io.Writer) error
+	}{
+		{"report.yaml", func(w io.Writer) error { return WriteYAML(w, smallReport()) }},
+		{"report.json", func(w io.Writer) error { return WriteJSON(w, smallReport()) }},
+		{"report.md", func(w io.Writer) error { return WriteMarkdown(w, smallReport()) }},
+		{"matrix.md", func(w io.Writer) error { return WriteMarkdown(w, sampleReports("sno")...) }},
+		{"junit.xml", func(w io.Writer) error { return WriteJUnit(w, smallReport()) }},
+		{"diff.txt", func(w io.Writer) error { return Diff(before, after).WriteText(w) }},
+	} {
+		t.Run(test.file, func(t *testing.T) {
+			var got bytes.Buffer
+			if err := test.write(&got); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join("testdata", test.file)
+			if *update {
+				if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got.String(), "\n")); diff != "" {
+				t.Errorf("%s (-want +got), run with -update when this is how it should be:\n%s", path, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,297 @@
+package report
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// HTML is a page.
+type HTML struct {
+	Title   string
+	Reports []Report
+	// Before are reports to show beside them: the same clusters without what the reports are about.
+	Before []Report
+	// Caption and BeforeCaption say in a few words what shaped the clusters of each.
+	Caption, BeforeCaption string
+}
+
+// beforePrefix begins the anchors of the cells of what was before.
+const beforePrefix = "before/"
+
+var (
+	//go:embed page.html.tmpl
+	pageText string
+	//go:embed page.css
+	pageStyle string
+	//go:embed page.js
+	pageScript string
+
+	pageTemplate = template.Must(template.New("page").Parse(pageText))
+)
+
+// WriteHTML writes one page that needs nothing else. The fragment SCENARIO/MODULE, such as #ha/ingress, opens a cell of the matrix, and
+// before/SCENARIO/MODULE one of what was before; that works without scripts. Scenarios are there once on each side, as [ReadFiles] makes
+// sure. To make a picture of the page, the window must be as tall as what is open (root needs --no-sandbox besides):
+//
+//	chromium --headless --hide-scrollbars --window-size=1280,1100 --screenshot=matrix.png "file://$PWD/report.html"
+//	chromium --headless --hide-scrollbars --window-size=1280,3600 --screenshot=cell.png "file://$PWD/report.html#before/ha/ingress"
+func WriteHTML(w io.Writer, h HTML) error {
+	var b bytes.Buffer
+	if err := pageTemplate.Execute(&b, h.page()); err != nil {
+		return fmt.Errorf("page %q: %w", h.Title, err)
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+type page struct {
+	Title string
+	// Policy lets the browser run the one script below and load nothing.
+	Policy  string
+	Style   template.CSS
+	Script  template.JS
+	Modules []string
+	Sides   []side
+	Legend  []mark
+	// Measured are the reports with measurements.
+	Measured []Report
+}
+
+// side is one matrix.
+type side struct {
+	Name, Caption, About string
+	Before               bool
+	Tally                tally
+	Rows                 []row
+}
+
+type row struct {
+	Scenario, Description string
+	// Missing says that there is no report of the scenario on this side.
+	Missing  bool
+	Topology Topology
+	Cells    []pageCell
+}
+
+type pageCell struct {
+	cell
+	// Anchor is the fragment that opens the cell; Other that of the same cell on the other side, if there is one.
+	Anchor, Other string
+}
+
+func (h HTML) page() page {
+	hash := sha256.Sum256([]byte(pageScript))
+	p := page{
+		Title:  h.Title,
+		Policy: "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) + "'",
+		Style:  template.CSS(pageStyle), Script: template.JS(pageScript),
+		Modules: modules(h.Reports, h.Before),
+		Legend:  []mark{markPassed, markFailed, markInconclusive, markWaived, markNotApplicable},
+	}
+	for _, report := range h.Reports {
+		if len(report.Measurements) > 0 {
+			p.Measured = append(p.Measured, report)
+		}
+	}
+	scenarios := h.scenarios()
+	after := newSide(h.Reports, scenarios, p.Modules, "")
+	after.Name, after.Caption = "Result", h.Caption
+	if len(h.Before) == 0 {
+		p.Sides = []side{after}
+		return p
+	}
+	before := newSide(h.Before, scenarios, p.Modules, beforePrefix)
+	before.Name, before.Caption, before.Before = "Before", h.BeforeCaption, true
+	after.Name = "After"
+	p.Sides = []side{before, after}
+	link(p.Sides)
+	return p
+}
+
+// scenarios are those of both sides, so that their rows stand beside each other.
+func (h HTML) scenarios() []Report {
+	var heads []Report
+	for _, report := range slices.Concat(h.Reports, h.Before) {
+		same := func(other Report) bool { return other.Scenario == report.Scenario }
+		if !slices.ContainsFunc(heads, same) {
+			heads = append(heads, Report{Scenario: report.Scenario, Description: report.Description})
+		}
+	}
+	return heads
+}
+
+func newSide(reports, scenarios []Report, modules []string, prefix string) side {
+	s := side{About: about(reports)}
+	for _, head := range scenarios {
+		r := row{Scenario: head.Scenario, Description: head.Description}
+		i := slices.IndexFunc(reports, func(report Report) bool { return report.Scenario == head.Scenario })
+		if r.Missing = i < 0; !r.Missing {
+			head, r.Topology = reports[i], reports[i].Topology
+		}
+		for _, c := range head.cells(modules) {
+			s.Tally.add(c.Tally)
+			r.Cells = append(r.Cells, pageCell{cell: c, Anchor: prefix + head.Scenario + "/" + c.Module})
+		}
+		s.Rows = append(s.Rows, r)
+	}
+	return s
+}
+
+// about says when and by what a side was made.
+func about(reports []Report) string {
+	if len(reports) == 0 {
+		return ""
+	}
+	started := slices.MinFunc(reports, func(a, b Report) int { return a.Started.Compare(b.Started) }).Started
+	var parts, tools []string
+	for _, report := range reports {
+		if report.Tool != "" && !slices.Contains(tools, report.Tool) {
+			tools = append(tools, report.Tool)
+		}
+	}
+	if !started.IsZero() {
+		parts = append(parts, started.UTC().Format("2 January 2006, 15:04 UTC"))
+	}
+	return strings.Join(append(parts, tools...), " · ")
+}
+
+func link(sides []side) {
+	for i := range sides[0].Rows {
+		a, b := sides[0].Rows[i].Cells, sides[1].Rows[i].Cells
+		for j := range a {
+			if len(a[j].Results) > 0 && len(b[j].Results) > 0 {
+				a[j].Other, b[j].Other = b[j].Anchor, a[j].Anchor
+			}
+		}
+	}
+}
+
+// Pair says whether there is a before and an after.
+func (p page) Pair() bool { return len(p.Sides) > 1 }
+
+// Clean says that every check that was done passed or is waived.
+func (s side) Clean() bool {
+	return s.Tally[markFailed]+s.Tally[markInconclusive] == 0 && s.Tally.Done() > 0
+}
+
+// Shares are the parts of the bar.
+func (s side) Shares() []share {
+	var shares []share
+	for _, m := range []mark{markFailed, markInconclusive, markWaived, markPassed} {
+		if n := s.Tally[m]; n > 0 {
+			shares = append(shares, share{m, n})
+		}
+	}
+	return shares
+}
+
+// share is a mark and its number.
+type share struct {
+	mark
+	Number int
+}
+
+// Others are the marks that are no part of the bar.
+func (s side) Others() []share {
+	var shares []share
+	for _, m := range []mark{markNotApplicable, markSkipped} {
+		if n := s.Tally[m]; n > 0 {
+			shares = append(shares, share{m, n})
+		}
+	}
+	return shares
+}
+
+// Mark is what the cell shows.
+func (c pageCell) Mark() mark { m, _ := c.Tally.Worst(); return m }
+
+// Number is how many checks the mark is for, of how many that were done where that is not all of them.
+func (c pageCell) Number() string {
+	n := c.Tally[c.Mark()]
+	if done := c.Tally.Done(); done > n {
+		return fmt.Sprintf("%d/%d", n, done)
+	}
+	return fmt.Sprint(n)
+}
+
+// Words are for who does not see the cell.
+func (c pageCell) Words() string { return c.Tally.sentence() }
+
+// Sorted are the results from the worst; those of one kind stay in the order of the catalogue.
+func (c pageCell) Sorted() []pageResult {
+	results := make([]pageResult, len(c.Results))
+	for i, r := range c.Results {
+		results[i] = pageResult{r}
+	}
+	slices.SortStableFunc(results, func(a, b pageResult) int { return cmp.Compare(a.Mark(), b.Mark()) })
+	return results
+}
+
+// Bad says that somebody should look, so that it is printed too.
+func (c pageCell) Bad() bool {
+	return c.Tally[markFailed]+c.Tally[markInconclusive]+c.Tally[markWaived] > 0
+}
+
+// pageResult is a result with what only the page needs.
+type pageResult struct{ Result }
+
+// maxHeld is how many lines of evidence that is as wanted are shown at once; the rest must be asked for.
+const maxHeld = 6
+
+// Mark is the result's.
+func (r pageResult) Mark() mark { return r.mark() }
+
+// Looked says that there is more than a reason.
+func (r pageResult) Looked() bool {
+	return len(r.Evidence)+len(r.Controls)+len(r.Figures) > 0 || r.Waiver != nil
+}
+
+// Shown are the lines of evidence to show at once, the bad ones first.
+func (r pageResult) Shown() []Evidence {
+	shown, _ := r.split()
+	return shown
+}
+
+// Rest are the other lines.
+func (r pageResult) Rest() []Evidence {
+	_, rest := r.split()
+	return rest
+}
+
+func (r pageResult) split() (shown, rest []Evidence) {
+	held := slices.Clone(r.Evidence)
+	held = slices.DeleteFunc(held, func(e Evidence) bool { return !e.Held })
+	shown = slices.DeleteFunc(slices.Clone(r.Evidence), func(e Evidence) bool { return e.Held })
+	if len(held) <= maxHeld+1 { // one line more takes no more room than the words that hide it
+		return append(shown, held...), nil
+	}
+	return append(shown, held[:maxHeld]...), held[maxHeld:]
+}
+
+// Detected is how many controls were.
+func (r pageResult) Detected() int {
+	n := 0
+	for _, c := range r.Controls {
+		if c.Detected {
+			n++
+		}
+	}
+	return n
+}
+
+// Amount is the figure with its unit.
+func (f Figure) Amount() string { return f.amount() }
+
+// Duration is for people.
+func (r pageResult) Duration() string {
+	return time.Duration(r.Seconds * float64(time.Second)).Round(10 * time.Millisecond).String()
+}

@@ -1,0 +1,173 @@
+package report
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"html"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func samplePage() HTML {
+	return HTML{
+		Title: "Single-node conformance", Reports: sampleReports("sno"), Caption: "with the modules of this repository",
+		Before: sampleReports("baseline"), BeforeCaption: "operators as they are today",
+	}
+}
+
+func render(t *testing.T, h HTML) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := WriteHTML(&b, h); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestHTMLInBrowser(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a browser takes its time; make proof starts it")
+	}
+	pair := render(t, samplePage())
+	if *keep != "" {
+		if err := os.WriteFile(*keep, pair, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one := samplePage()
+	one.Before = nil
+	single := render(t, one)
+	cells := len(sampleScenarios) * len(sampleModules)
+	for _, test := range []struct {
+		name     string
+		page     []byte
+		fragment string
+		width    int
+		press    string
+		cells    int
+		open     string
+		current  string
+		long     bool
+	}{
+		{name: "a cell of before", page: pair, fragment: "before/ha/ingress", width: 1280, cells: 2 * cells, open: "before/ha/ingress", current: "before/ha/ingress"},
+		{name: "keys", page: single, fragment: "none-sno/topology", width: 700, cells: cells, open: "none-sno/topology", current: "none-sno/topology", press: `
+			const press = (key) => document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
+			document.querySelector("a.cell").focus();
+			for (const key of ["ArrowRight", "ArrowDown", "ArrowDown", "ArrowLeft"]) press(key);
+			facts.focus = document.activeElement.dataset.opens;
+			press("Escape");
+			facts.escaped = location.hash + " " + document.activeElement.dataset.opens;`},
+		{name: "nothing open", page: pair, width: 1280, cells: 2 * cells, long: true},
+		{name: "a cell", page: pair, fragment: "ha/ingress", width: 700, cells: 2 * cells, open: "ha/ingress", current: "ha/ingress", long: true},
+		{name: "one matrix", page: single, fragment: "two-node/auth", width: 1280, cells: cells, open: "two-node/auth", current: "two-node/auth", long: true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if testing.Short() && test.long {
+				t.Skip("two of the pages are enough in short mode")
+			}
+			got := browse(t, test.page, test.fragment, test.width, test.press)
+			want := map[string]string{
+				"errors": "", "cells": strconv.Itoa(test.cells), "open": test.open, "current": test.current, "wide": "0", "clipped": "0",
+			}
+			if test.press != "" {
+				want["focus"], want["escaped"] = "none-sno-day1-worker/topology", "#matrix none-sno/topology"
+			}
+			lines, err := strconv.Atoi(got["lines"])
+			if err != nil || (lines > 0) != (test.open != "") {
+				t.Errorf("%q lines of evidence are to be seen, and open is %q", got["lines"], test.open)
+			}
+			delete(got, "lines")
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("what a person sees (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// The one script may run under the page's own policy, and nothing else may be loaded.
+func TestHTMLPolicy(t *testing.T) {
+	page := string(render(t, HTML{Title: "small", Reports: []Report{smallReport()}, Before: []Report{smallReport()}}))
+	script := regexp.MustCompile(`(?s)<script>(.*?)</script>`).FindAllStringSubmatch(page, -1)
+	if len(script) != 1 {
+		t.Fatalf("there are %d scripts, not one", len(script))
+	}
+	hash := sha256.Sum256([]byte(script[0][1]))
+	policy := html.UnescapeString(regexp.MustCompile(`<meta http-equiv="Content-Security-Policy" content="([^"]*)">`).FindStringSubmatch(page)[1])
+	want := "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) + "'"
+	if diff := cmp.Diff(want, policy); diff != "" {
+		t.Errorf("policy (-want +got):\n%s", diff)
+	}
+	if found := regexp.MustCompile(`(?i)https?://|<link|<img|@import|url\(`).FindString(page); found != "" {
+		t.Errorf("the page asks for something outside: %q", found)
+	}
+}
+
+// What the policy lets through really runs: the mark of the open cell is made by the script.
+func TestHTMLPolicyInBrowser(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a browser takes its time; make proof starts it")
+	}
+	if testing.Short() {
+		t.Skip("TestHTMLPolicy is enough in short mode")
+	}
+	program := browser(t)
+	file := t.TempDir() + "/page.html"
+	if err := os.WriteFile(file, render(t, samplePage()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if dom := dump(t, program, file, "ha/auth", 1280); strings.Count(dom, `aria-current="true"`) != 1 {
+		t.Error("the script did not run under the page's own policy")
+	}
+}
+
+func TestHTMLSize(t *testing.T) {
+	one := samplePage()
+	one.Before = nil
+	const most = 800 << 10
+	if size := len(render(t, one)); size > most {
+		t.Errorf("a page of %d scenarios takes %d bytes, more than %d", len(sampleScenarios), size, most)
+	}
+}
+
+func TestHTMLEscapes(t *testing.T) {
+	const hostile = `"><script>alert(1)</script><img src=x onerror=alert(1)>'` + "`"
+	report := smallReport()
+	report.Scenario, report.Description, report.Tool = hostile, hostile, hostile
+	report.Topology.Observed.ControlPlane, report.Topology.Expected.ControlPlane = hostile, hostile+"2"
+	for i := range report.Results {
+		r := &report.Results[i]
+		r.ID, r.Title, r.Module, r.Level, r.Tier, r.Seed, r.Reason = hostile, hostile, hostile, hostile, hostile, hostile, hostile
+		for j := range r.Evidence {
+			r.Evidence[j] = Evidence{Object: hostile, Field: hostile, Want: hostile, Got: hostile}
+		}
+		for j := range r.Controls {
+			r.Controls[j].Name, r.Controls[j].Got = hostile, hostile
+		}
+		for j := range r.Figures {
+			r.Figures[j].Name, r.Figures[j].Unit = hostile, hostile
+		}
+		if r.Waiver != nil {
+			r.Waiver.Why, r.Waiver.Expires = hostile, hostile
+		}
+	}
+	page := render(t, HTML{Title: hostile, Reports: []Report{report}, Caption: hostile, Before: []Report{report}, BeforeCaption: hostile})
+	if n := bytes.Count(page, []byte("<script>")); n != 1 {
+		t.Errorf("there are %d scripts, not one", n)
+	}
+	if bytes.Contains(page, []byte("<img")) || bytes.Contains(page, []byte(`""><`)) {
+		t.Error("a text of the report became markup")
+	}
+	if t.Failed() {
+		return // an alert would keep the browser waiting
+	}
+	got := browse(t, page, hostile+"/"+hostile, 1280, "")
+	if got["errors"] != "" || got["open"] != hostile+"/"+hostile || got["cells"] != "2" {
+		t.Errorf("the page is not whole: %q", got)
+	}
+}

@@ -1,0 +1,124 @@
+package report
+
+import (
+	"fmt"
+	"time"
+)
+
+// sampleScenarios are as long, and as many, as those of the real table.
+var sampleScenarios = []struct{ name, description, controlPlane, infrastructure string }{
+	{"none-sno", "Single node without a load balancer", "SingleReplica", "SingleReplica"},
+	{"cloud-sno", "Single node in a cloud", "SingleReplica", "SingleReplica"},
+	{"none-sno-day1-worker", "Single control-plane node installed with one worker, without a load balancer", "SingleReplica", "SingleReplica"},
+	{"cloud-sno-day1-worker", "Single control-plane node installed with one worker in a cloud", "SingleReplica", "SingleReplica"},
+	{"none-sno-day1-workers", "Single control-plane node installed with two workers, without a load balancer", "SingleReplica", "HighlyAvailable"},
+	{"cloud-sno-day1-workers", "Single control-plane node installed with two workers in a cloud", "SingleReplica", "HighlyAvailable"},
+	{"none-sno-day2-workers", "Single node without a load balancer, two workers added later: the floating router", "SingleReplica", "SingleReplica"},
+	{"cloud-sno-day2-workers", "Single node in a cloud, two workers added later", "SingleReplica", "SingleReplica"},
+	{"ha", "Three control-plane nodes and two workers in a cloud", "HighlyAvailable", "HighlyAvailable"},
+	{"compact", "Three schedulable control-plane nodes in a cloud", "HighlyAvailable", "HighlyAvailable"},
+	{"arbiter", "Two schedulable control-plane nodes and an arbiter on bare metal", "HighlyAvailableArbiter", "HighlyAvailable"},
+	{"two-node", "Two schedulable control-plane nodes with fencing on bare metal", "DualReplica", "HighlyAvailable"},
+	{"external", "Two workers whose control plane runs elsewhere", "External", "HighlyAvailable"},
+}
+
+var sampleModules = []struct {
+	name, short string
+	checks      int
+}{{"topology", "TOP", 7}, {"ingress", "ING", 9}, {"etcdguard", "ETC", 6}, {"machineconfig", "MCO", 7}, {"console", "CON", 6}, {"auth", "AUT", 6}, {"approver", "APR", 4}}
+
+// sampleReports is a run over every scenario. The number of a check decides how it ends, so that it is the same every time; a baseline
+// has failures, a waiver and an inconclusive check.
+func sampleReports(variant string) []Report {
+	started := time.Date(2026, time.March, 4, 5, 6, 7, 0, time.UTC)
+	var reports []Report
+	for i, s := range sampleScenarios {
+		observed := Modes{ControlPlane: s.controlPlane, Infrastructure: s.infrastructure}
+		report := Report{
+			APIVersion: APIVersion, Kind: Kind, Scenario: s.name, Description: s.description, Variant: variant, Provider: "embedded",
+			Topology: Topology{Expected: observed, Observed: observed}, Tool: "sno-tests v0.1.0", Started: started, Seconds: 12.5,
+		}
+		for m, module := range sampleModules {
+			for n := range module.checks {
+				report.Results = append(report.Results, sampleResult(variant, module.name, module.short, i, m, n))
+			}
+		}
+		report.Count()
+		reports = append(reports, report)
+	}
+	return reports
+}
+
+func sampleResult(variant, module, short string, scenario, column, number int) Result {
+	r := Result{
+		ID: fmt.Sprintf("SNO-%s-%03d", short, number+1), Title: "Pods run where the topology says and tolerate that node's taint",
+		Module: module, Level: "core", Tier: []string{"static", "scheduled", "disruptive"}[number%3],
+		Seed:    "003: the router should be pinned to the control-plane node on platform none, whatever workers are added afterwards",
+		Seconds: 0.25 * float64(number+1),
+	}
+	deployment := "Deployment openshift-" + module + "/" + module + "-default"
+	r.Evidence = []Evidence{
+		{Object: deployment, Field: "spec.replicas", Want: "1", Got: "1", Held: true},
+		{Object: deployment, Field: "spec.template.spec.nodeSelector", Want: "node-role.kubernetes.io/master", Got: "node-role.kubernetes.io/master", Held: true},
+		{Object: deployment, Field: "status.conditions[Available].status", Want: "True", Got: "True", Held: true},
+	}
+	if number == 0 {
+		for p := range 14 {
+			r.Evidence = append(r.Evidence, Evidence{Object: fmt.Sprintf("Pod openshift-%s/%s-%02d", module, module, p), Field: "spec.nodeName", Want: "master-0", Got: "master-0", Held: true})
+		}
+	}
+	r.Controls = []Control{
+		{Name: "a second replica is asked for", Want: "red", Detected: true},
+		{Name: "the node selector asks for workers", Want: "red", Detected: true},
+		{Name: "a label that nobody looks at is added", Want: "green", Detected: true},
+	}
+	if number%3 == 2 {
+		r.Figures = []Figure{{Name: "time without a serving pod", Value: 3.25, Unit: "s"}, {Name: "writes at rest", Value: 0, Unit: "requests"}}
+	}
+	switch sum := scenario*3 + column*5 + number*2; {
+	case sum%7 == 0:
+		r.Status, r.Reason = NotApplicable, "the control plane is highly available"
+		r.Evidence, r.Controls, r.Figures = nil, nil, nil
+	case number%5 == 4:
+		r.Status, r.Reason = Skipped, "the disruptive tier was not asked for"
+		r.Evidence, r.Controls, r.Figures = nil, nil, nil
+	case variant == "baseline" && (column == 1 || sum%5 == 1) && number < 5:
+		r.Status, r.Controls = Failed, nil
+		r.Evidence[1].Got, r.Evidence[1].Held = "node-role.kubernetes.io/worker", false
+		if sum%11 == 1 {
+			r.Waiver = &Waiver{ID: r.ID, Why: "the stock operator learns it in the next release", Expires: "2027-01-01"}
+		}
+	case variant == "baseline" && sum%13 == 3:
+		r.Status, r.Reason = Inconclusive, "a control was not detected: the node selector asks for workers"
+		r.Controls[1].Detected, r.Controls[1].Got = false, "it held"
+	default:
+		r.Status = Passed
+	}
+	return r
+}
+
+// smallReport has one result of every kind; the goldens are made of it.
+func smallReport() Report {
+	report := sampleReports("baseline")[0]
+	seen := map[mark]bool{}
+	var results []Result
+	for _, r := range report.Results {
+		if !seen[r.mark()] && len(r.Evidence) < 10 {
+			seen[r.mark()] = true
+			results = append(results, r)
+		}
+	}
+	waived := results[0]
+	for _, r := range results {
+		if r.Status == Failed && r.Waiver == nil {
+			waived = r
+		}
+	}
+	if !seen[markWaived] {
+		waived.ID, waived.Waiver = "SNO-ING-099", &Waiver{ID: "SNO-ING-099", Scenario: "none-sno", Why: "known until the next release", Expires: "2027-01-01"}
+		results = append(results, waived)
+	}
+	report.Results = results
+	report.Count()
+	return report
+}

@@ -1,0 +1,37 @@
+package report
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestVerdict(t *testing.T) {
+	bad := []Evidence{{Object: "Deployment a/b", Field: "spec.replicas", Want: "1", Got: "2"}}
+	for _, test := range []struct {
+		name    string
+		results []Result
+		want    error
+		says    string
+	}{
+		{"good", []Result{{Status: Passed}, {Status: NotApplicable}, {Status: Skipped}, {Status: Failed, Waiver: &Waiver{}}}, nil, ""},
+		{"failed", []Result{{Status: Passed}, {ID: "A", Status: Failed, Evidence: bad}}, ErrFailed, "ha: A failed: Deployment a/b spec.replicas: want 1, got 2"},
+		{"inconclusive", []Result{{Status: Passed}, {ID: "B", Status: Inconclusive, Reason: "missed"}}, ErrFailed, "ha: B inconclusive: missed"},
+		{"unknown status", []Result{{Status: Passed}, {ID: "C", Status: "great"}}, ErrFailed, "ha: C great"},
+		{"only skipped", []Result{{Status: Skipped}, {Status: NotApplicable}}, ErrNothing, "nothing was checked"},
+		{"no results", nil, ErrNothing, "the report of ha has no results"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			err := Verdict([]Report{{Scenario: "ha", Results: test.results}})
+			if !errors.Is(err, test.want) || err != nil && !strings.Contains(err.Error(), test.says) {
+				t.Errorf("got %v, want %v that says %q", err, test.want, test.says)
+			}
+		})
+	}
+	if err := Verdict(nil); !errors.Is(err, ErrNothing) {
+		t.Errorf("no reports: got %v", err)
+	}
+	if err := Verdict([]Report{{Results: []Result{{Status: Passed}}}, {Scenario: "empty"}}); !errors.Is(err, ErrNothing) {
+		t.Errorf("one report without results: got %v", err)
+	}
+}

@@ -1,0 +1,111 @@
+package report
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestReadWaivers(t *testing.T) {
+	for _, test := range []struct {
+		name, text string
+		want       []Waiver
+		err        string
+	}{
+		{"two", "- {id: A, why: soon, expires: 2027-01-02}\n- {id: A, scenario: ha, why: later, expires: \"2027-01-03\"}\n", []Waiver{
+			{ID: "A", Why: "soon", Expires: "2027-01-02"}, {ID: "A", Scenario: "ha", Why: "later", Expires: "2027-01-03"},
+		}, ""},
+		{"none", "# none\n", nil, ""},
+		{"unknown field", "- {id: A, why: w, expires: 2027-01-02}\n- {id: A, scenario: s, why: w, expire: 2027-01-02}\n", nil, `entry 2 (A): unknown field "expire"`},
+		{"doubled key", "- {id: A, id: B}\n", nil, `"id" already set`},
+		{"bad day", "- {id: A, why: w, expires: 2027-02-30}\n", nil, `entry 1 (A): expires: "2027-02-30" is no day`},
+		{"no day", "- {id: A, why: w}\n", nil, `entry 1 (A): expires: "" is no day`},
+		{"no reason", "- {id: A, expires: 2027-01-02}\n", nil, "entry 1 (A): why: it is empty"},
+		{"unknown check", "- {id: Z, why: w, expires: 2027-01-02}\n", nil, `entry 1 (Z): id: no check is called "Z"`},
+		{"doubled", "- {id: A, why: w, expires: 2027-01-02}\n- {id: A, why: v, expires: 2027-01-02}\n", nil, "entry 2 (A): id: entry 1 is for the same"},
+		{"no list", "id: A\n", nil, "it is no list of waivers"},
+		{"no YAML", "- [\n", nil, "yaml: line 1"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "waivers.yaml")
+			if err := os.WriteFile(path, []byte(test.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			got, err := ReadWaivers(path, []string{"A", "B"})
+			if test.err == "" && err != nil || test.err != "" && (!errors.Is(err, ErrWaiver) || !strings.Contains(err.Error(), test.err)) {
+				t.Errorf("got %v, want an ErrWaiver that says %q", err, test.err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+	if _, err := ReadWaivers(filepath.Join(t.TempDir(), "none.yaml"), nil); !errors.Is(err, ErrWaiver) || !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no file: got %v", err)
+	}
+}
+
+func TestApply(t *testing.T) {
+	now := time.Date(2026, time.May, 10, 12, 0, 0, 0, time.UTC)
+	for _, test := range []struct {
+		name   string
+		waiver Waiver
+		// covered are the scenarios in which the failure of A is excused.
+		covered []string
+		want    Unused
+	}{
+		{"everywhere", Waiver{ID: "A", Expires: "2026-05-11"}, []string{"one", "two"}, Unused{}},
+		{"one scenario", Waiver{ID: "A", Scenario: "two", Expires: "2026-05-11"}, []string{"two"}, Unused{}},
+		{"on its day", Waiver{ID: "A", Expires: "2026-05-10"}, nil, Unused{Expired: []Waiver{{ID: "A", Expires: "2026-05-10"}}}},
+		{"without a day", Waiver{ID: "A"}, nil, Unused{Expired: []Waiver{{ID: "A"}}}},
+		{"passes", Waiver{ID: "B", Expires: "2026-06-01"}, nil, Unused{Stale: []Waiver{{ID: "B", Expires: "2026-06-01"}}}},
+		{"inconclusive", Waiver{ID: "C", Scenario: "one", Expires: "2026-06-01"}, nil, Unused{Stale: []Waiver{{ID: "C", Scenario: "one", Expires: "2026-06-01"}}}},
+		{"skipped somewhere", Waiver{ID: "C", Expires: "2026-06-01"}, nil, Unused{}},
+		{"another scenario", Waiver{ID: "A", Scenario: "three", Expires: "2026-06-01"}, nil, Unused{}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			reports := []Report{
+				{Scenario: "one", Results: []Result{{ID: "A", Status: Failed}, {ID: "B", Status: Passed}, {ID: "C", Status: Inconclusive}}},
+				{Scenario: "two", Results: []Result{
+					{ID: "A", Status: Failed, Waiver: &Waiver{ID: "A", Why: "of an earlier run"}}, {ID: "B", Status: NotApplicable}, {ID: "C", Status: Skipped},
+				}},
+			}
+			unused := Apply(reports, []Waiver{test.waiver}, now)
+			if diff := cmp.Diff(test.want, unused); diff != "" {
+				t.Errorf("unused (-want +got):\n%s", diff)
+			}
+			var covered []string
+			for _, report := range reports {
+				for _, result := range report.Results {
+					if result.Waiver == nil {
+						continue
+					}
+					if result.ID != "A" || *result.Waiver != test.waiver {
+						t.Errorf("%s %s has the waiver %v", report.Scenario, result.ID, result.Waiver)
+					}
+					covered = append(covered, report.Scenario)
+				}
+			}
+			if diff := cmp.Diff(test.covered, covered); diff != "" {
+				t.Errorf("covered (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// The day ends at the same time everywhere.
+func TestExpiresInUTC(t *testing.T) {
+	east := time.FixedZone("east", 14*60*60)
+	waiver := Waiver{ID: "A", Expires: "2026-05-10"}
+	if waiver.expired(time.Date(2026, time.May, 10, 13, 59, 0, 0, east)) {
+		t.Error("it is 9 May still in UTC")
+	}
+	if !waiver.expired(time.Date(2026, time.May, 10, 14, 0, 0, 0, east)) {
+		t.Error("it is 10 May in UTC")
+	}
+}

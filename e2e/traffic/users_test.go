@@ -1,0 +1,85 @@
+package traffic
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// A server that answers, then does not, then answers again.
+func TestUsers(t *testing.T) {
+	var broken atomic.Bool
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if broken.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		_, _ = w.Write([]byte("hello"))
+	}))
+	defer server.Close()
+	u := Start(t.Context(), server.URL, "hello")
+	const calm, soon = 4 * Every, 20 * time.Second
+	if err := u.Answered(t.Context(), calm, soon); err != nil {
+		t.Fatal(err)
+	}
+	broken.Store(true)
+	if err := u.Answered(t.Context(), calm, 10*Every); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "503") {
+		t.Errorf("a server that refuses: %v", err)
+	}
+	broken.Store(false)
+	if err := u.Answered(t.Context(), calm, soon); err != nil {
+		t.Error(err)
+	}
+	samples := u.Stop()
+	if outages := Outages(samples); len(outages) != 1 || outages[0].Failed < 2 || outages[0].To.IsZero() {
+		t.Errorf("outages: %+v", outages)
+	}
+	if late := u.Since(time.Now()); len(late) != 0 {
+		t.Errorf("requests after Stop: %v", late)
+	}
+}
+
+func TestUsersWantTheirAnswer(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("somebody else")) }))
+	u := Start(t.Context(), server.URL, "hello")
+	defer u.Stop()
+	if err := u.Answered(t.Context(), Every, 10*Every); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "another answer") {
+		t.Errorf("another server: %v", err)
+	}
+	server.Close()
+	if err := u.Answered(t.Context(), Every, 10*Every); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("no server: %v", err)
+	}
+}
+
+func TestAnsweredEndsWithItsContext(t *testing.T) {
+	u := Start(t.Context(), "http://192.0.2.1/", "hello")
+	defer u.Stop()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := u.Answered(ctx, Every, time.Minute); !errors.Is(err, ErrLost) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+func TestStreak(t *testing.T) {
+	for _, test := range []struct {
+		answers string
+		good    time.Duration
+		problem string
+	}{
+		{answers: ""},
+		{answers: "o"},
+		{answers: "ooo", good: 200 * time.Millisecond},
+		{answers: "ooox", problem: "refused"},
+		{answers: "xoo", good: 100 * time.Millisecond, problem: "refused"},
+	} {
+		if good, problem := streak(requests(test.answers)); good != test.good || problem != test.problem {
+			t.Errorf("%s: %s, %q; want %s, %q", test.answers, good, problem, test.good, test.problem)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package versionoperator
+
+import (
+	"maps"
+	"slices"
+
+	configv1 "github.com/openshift/api/config/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Manifest is an object of the release.
+type Manifest struct {
+	key client.ObjectKey
+	// kind and group are how an entry in spec.overrides names it.
+	kind, group string
+	// object makes it as the manifest has it.
+	object func() client.Object
+	// enforce puts what the manifest says into the live object, leaves what it does not speak of, and tells whether that
+	// changed anything.
+	enforce func(live client.Object) bool
+}
+
+// Downloads is the downloads server of the console.
+var Downloads = Manifest{
+	key: downloadsKey, kind: "Deployment", group: appsv1.GroupName,
+	object: func() client.Object { return downloads() },
+	enforce: func(live client.Object) bool {
+		d, ok := live.(*appsv1.Deployment)
+		return ok && enforceDownloads(d)
+	},
+}
+
+var downloadsKey = client.ObjectKey{Namespace: "openshift-console", Name: "downloads"}
+
+// override is the entry that keeps the cluster-version-operator away.
+func (m Manifest) override() configv1.ComponentOverride {
+	return configv1.ComponentOverride{Kind: m.kind, Group: m.group, Namespace: m.key.Namespace, Name: m.key.Name, Unmanaged: true}
+}
+
+// downloads is the Deployment as the release brings it: two pods on different nodes, on any node that runs Linux and is not closed to
+// them, whatever the topology is. It has no rolling update of its own.
+func downloads() *appsv1.Deployment {
+	labels := map[string]string{"app": "console", "component": "downloads"}
+	const toleratedOutage = 120
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: downloadsKey.Namespace, Name: downloadsKey.Name, Labels: maps.Clone(labels)},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: ptr.To[int32](2),
+			Selector: &metav1.LabelSelector{MatchLabels: maps.Clone(labels)},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(labels)},
+				Spec: corev1.PodSpec{
+					NodeSelector: map[string]string{corev1.LabelOSStable: string(corev1.Linux)},
+					Affinity: &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+						RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+							LabelSelector: &metav1.LabelSelector{MatchLabels: maps.Clone(labels)}, TopologyKey: corev1.LabelHostname,
+						}},
+					}},
+					Tolerations: []corev1.Toleration{
+						{Key: "node-role.kubernetes.io/master", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule},
+						{
+							Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
+							TolerationSeconds: ptr.To[int64](toleratedOutage),
+						},
+					},
+					Containers: []corev1.Container{{
+						Name: "download-server", Image: "downloads",
+						Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 8080, Protocol: corev1.ProtocolTCP}},
+						Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+							corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("50Mi"),
+						}},
+					}},
+				},
+			},
+		},
+	}
+}
+
+// enforceDownloads leaves the strategy, and annotations of the pods.
+func enforceDownloads(live *appsv1.Deployment) bool {
+	before, want := live.DeepCopy(), downloads()
+	live.Spec.Replicas = want.Spec.Replicas
+	pod, wanted := &live.Spec.Template.Spec, want.Spec.Template.Spec
+	pod.NodeSelector, pod.Affinity, pod.Tolerations = wanted.NodeSelector, wanted.Affinity, wanted.Tolerations
+	for _, container := range wanted.Containers {
+		at := slices.IndexFunc(pod.Containers, func(c corev1.Container) bool { return c.Name == container.Name })
+		if at < 0 {
+			pod.Containers = append(pod.Containers, container)
+			continue
+		}
+		present := &pod.Containers[at]
+		present.Image, present.Ports, present.Resources = container.Image, container.Ports, container.Resources
+	}
+	return !equality.Semantic.DeepEqual(before, live)
+}
