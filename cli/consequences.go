@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"fmt"
+
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/solonode/sno/approver"
+	"github.com/solonode/sno/auth"
+	"github.com/solonode/sno/console"
+	"github.com/solonode/sno/etcdguard"
+	"github.com/solonode/sno/ingress"
+	"github.com/solonode/sno/machineconfig"
+	"github.com/solonode/sno/topology"
+)
+
+// consequence is what follows from a topology for one module.
+type consequence struct {
+	Module string `json:"module"`
+	Text   string `json:"text"`
+}
+
+// consequences asks the modules' own functions, by which operators that vendor them shape their operands.
+func consequences(cluster topology.Cluster, placement configv1.DefaultPlacement, nodes map[string]int) []consequence {
+	pool, disagree := ingress.RouterPool(cluster, placement, ingress.PlacementFromTopology)
+	routers := pods(topology.Replicas(cluster.Governing(pool)), "router") + " " + on(pool)
+	if disagree {
+		routers += ", although the default placement of the cluster says otherwise"
+	}
+	servers := pods(auth.Replicas(auth.Host{Cluster: cluster, SchedulableControlPlaneNodes: int32(nodes["master"])}), "pod") + //nolint:gosec // nodes are few
+		" each of the OAuth server and the OAuth API server, " + on(cluster.PoolFor(topology.ControlPlanePool))
+	return []consequence{
+		{ingress.Name, routers},
+		{etcdguard.Name, guard(cluster)},
+		{machineconfig.Name, expected(cluster)},
+		{console.Name, pods(console.Replicas(cluster), "pod") + " each of console and downloads, " + on(console.Pool(cluster)) + ", " + apart(cluster)},
+		{auth.Name, servers},
+		{approver.Name, approvals(cluster)},
+	}
+}
+
+func pods(n int32, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func apart(cluster topology.Cluster) string {
+	if topology.SpreadRequired(console.Mode(cluster)) {
+		return "each on a node of its own"
+	}
+	return "without anti-affinity, so that a rollout can finish"
+}
+
+func guard(cluster topology.Cluster) string {
+	if !etcdguard.Guarded(cluster) {
+		return "no quorum guard: there is no quorum to guard here"
+	}
+	return fmt.Sprintf("a quorum guard with %s, of which all but %d must stay", pods(int32(etcdguard.Size(etcdguard.Host{Cluster: cluster})), "pod"), //nolint:gosec // members are few
+		etcdguard.Tolerated(etcdguard.Size(etcdguard.Host{Cluster: cluster})))
+}
+
+func expected(cluster topology.Cluster) string {
+	masters, arbiters := machineconfig.ExpectedControlPlaneNodes(cluster.ControlPlane.Mode)
+	text := pods(int32(masters), "control-plane node") + " expected" //nolint:gosec // a constant
+	if arbiters > 0 {
+		text = pods(int32(masters), "control-plane node") + " and " + pods(int32(arbiters), "arbiter") + " expected" //nolint:gosec // constants
+	}
+	if topology.SingleReplica(cluster.ControlPlane.Mode) {
+		return text + "; it is not drained before it restarts: its pods have nowhere to go"
+	}
+	return text + "; nodes are drained before they restart"
+}
+
+func approvals(cluster topology.Cluster) string {
+	if approver.Enabled(approver.Host{Cluster: cluster}) {
+		return "the stock approver approves certificates of nodes"
+	}
+	return "without Machines nobody approves client certificates of nodes by himself: approver's approve does it"
+}
