@@ -10,6 +10,7 @@ import (
 
 	"github.com/solonode/sno/e2e/kubeassets"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"sigs.k8s.io/yaml"
 )
@@ -112,12 +113,14 @@ func (c *Cluster) kubeletsArguments() []string {
 	}
 }
 
-// writeAuditPolicy has every request recorded once, when it is answered, without bodies.
+// writeAuditPolicy has every request recorded when it is answered, without bodies, and writes when they begin, too.
 func writeAuditPolicy(dir string) error {
 	policy := auditv1.Policy{
-		TypeMeta:   metav1.TypeMeta{APIVersion: auditv1.SchemeGroupVersion.String(), Kind: "Policy"},
-		OmitStages: []auditv1.Stage{auditv1.StageRequestReceived},
-		Rules:      []auditv1.PolicyRule{{Level: auditv1.LevelMetadata}},
+		TypeMeta: metav1.TypeMeta{APIVersion: auditv1.SchemeGroupVersion.String(), Kind: "Policy"},
+		Rules: []auditv1.PolicyRule{
+			{Level: auditv1.LevelMetadata, Verbs: sets.List(writeVerbs)},
+			{Level: auditv1.LevelMetadata, OmitStages: []auditv1.Stage{auditv1.StageRequestReceived}},
+		},
 	}
 	content, err := yaml.Marshal(policy)
 	if err != nil {

@@ -66,6 +66,8 @@ type Cluster struct {
 	programsMu sync.Mutex
 	programs   []*Component
 
+	audit auditTail
+
 	addressMu sync.Mutex
 	address   netip.Addr
 

@@ -10,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,6 +30,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -431,7 +433,7 @@ func TestNarrowAccessAndAudit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		offset, err := c.AuditOffset()
+		offset, err := c.AuditOffset(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -463,7 +465,7 @@ func TestNarrowAccessAndAudit(t *testing.T) {
 			t.Errorf("%s lists with a permission to create: %v", name, err)
 		}
 		filter := AuditFilter{User: name, Resource: "configmaps", Namespace: namespace, WritesOnly: true, UserAgent: narrowAgent()}
-		events, next, err := c.AuditEvents(offset, filter)
+		events, next, err := c.AuditEvents(ctx, offset, filter)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -475,10 +477,10 @@ func TestNarrowAccessAndAudit(t *testing.T) {
 			t.Errorf("writes of %s in the audit log (-want +got):\n%s", name, diff)
 		}
 		filter.WritesOnly = false
-		if events, _, err = c.AuditEvents(offset, filter); err != nil || len(events) != 3 {
+		if events, _, err = c.AuditEvents(ctx, offset, filter); err != nil || len(events) != 3 {
 			t.Errorf("%d requests of %s in the audit log, %v, want the list too", len(events), name, err)
 		}
-		if events, _, err = c.AuditEvents(next, filter); err != nil || len(events) != 0 {
+		if events, _, err = c.AuditEvents(ctx, next, filter); err != nil || len(events) != 0 {
 			t.Errorf("%d requests of %s after the offset, %v", len(events), name, err)
 		}
 	}
@@ -504,6 +506,85 @@ func allow(ctx context.Context, t *testing.T, c *Cluster, namespace, user string
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// A write that has begun is waited for, unless the API server dies of it.
+func TestAuditWaits(t *testing.T) {
+	ctx := testContext(t)
+	c := sharedCluster(t)
+	offset, err := c.AuditOffset(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const slow, lost = "slow", "lost"
+	finish, ended := hold(ctx, t, c, slow)
+	short, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	if events, _, err := c.AuditEvents(short, offset, AuditFilter{UserAgent: slow}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("in the middle of a write: %d events, %v, want %v", len(events), err, context.DeadlineExceeded)
+	}
+	finish()
+	events, _, err := c.AuditEvents(ctx, offset, AuditFilter{UserAgent: slow, WritesOnly: true})
+	if err != nil || len(events) != 1 || events[0].ResponseStatus.Code != http.StatusCreated {
+		t.Errorf("%d events, %v, want the write that ended meanwhile, once: %+v", len(events), err, events)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+
+	// What dies with the API server is not waited for, whether it was started again or not.
+	for _, again := range []bool{true, false} {
+		_, ended = hold(ctx, t, c, fmt.Sprint(lost, again))
+		if err := c.KillAPIServer(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-ended; err == nil {
+			t.Error("a dead API server answers")
+		}
+		if again {
+			if err := c.StartAPIServer(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		short, cancel := context.WithTimeout(ctx, auditPatience/2)
+		defer cancel()
+		if events, _, err := c.AuditEvents(short, offset, AuditFilter{UserAgent: fmt.Sprint(lost, again)}); err != nil || len(events) != 0 {
+			t.Errorf("killed, started again %t: %d events, %v, want none of what was never answered", again, len(events), err)
+		}
+	}
+	if err := c.StartAPIServer(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// hold begins to create a ConfigMap and leaves it there until finish is called.
+func hold(ctx context.Context, t *testing.T, c *Cluster, agent string) (finish func(), ended <-chan error) {
+	t.Helper()
+	config := c.RESTConfig()
+	config.UserAgent = agent
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, toSend := io.Pipe()
+	result := make(chan error, 1)
+	go func() {
+		result <- kube.CoreV1().RESTClient().Post().Namespace(metav1.NamespaceDefault).Resource("configmaps").SetHeader("Content-Type", "application/json").
+			Body(body).Do(ctx).Error()
+	}()
+	eventually(ctx, t, agent+" has begun", func(context.Context) string {
+		begun, _, err := scanAudit(c.AuditLogPath(), 0, func(e *auditv1.Event) bool { return e.UserAgent == agent })
+		if err != nil || len(begun) == 0 {
+			return fmt.Sprint("not in the audit log, ", err)
+		}
+		return ""
+	})
+	return func() {
+		if _, err := fmt.Fprintf(toSend, `{"metadata":{"name":%q}}`, agent); err != nil {
+			t.Error(err)
+		}
+		_ = toSend.Close()
+	}, result
 }
 
 func TestAuditFilter(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"time"
 )
 
 // Names of the components.
@@ -44,6 +45,7 @@ type Component struct {
 // run is one life of a component.
 type run struct {
 	cmd    *exec.Cmd
+	since  time.Time
 	exited chan struct{} // closed when the process has ended and been waited for
 }
 
@@ -61,6 +63,16 @@ func (p *Component) PID() int {
 		return 0
 	}
 	return p.run.cmd.Process.Pid
+}
+
+// runningSince returns when the process was started, and false when there is none.
+func (p *Component) runningSince() (time.Time, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.run == nil || p.run.over() {
+		return time.Time{}, false
+	}
+	return p.run.since, true
 }
 
 // Start starts the component after Kill or a crash. It does not wait until it is ready, see Cluster.StartAPIServer.
@@ -91,11 +103,12 @@ func (p *Component) start(ctx context.Context) (*run, error) {
 	cmd := exec.Command(p.program, p.args...)
 	cmd.Dir = p.dir
 	cmd.Stdout, cmd.Stderr = log, log
+	since := time.Now()
 	release, err := launch(cmd)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", p.name, err)
 	}
-	r := &run{cmd: cmd, exited: make(chan struct{})}
+	r := &run{cmd: cmd, since: since, exited: make(chan struct{})}
 	go func() {
 		defer close(r.exited)
 		// How it ended is of no use to anybody: whoever cares reads the log.

@@ -60,8 +60,8 @@ type Done struct {
 }
 
 // Read reads what the user did since the offset of the audit log.
-func Read(c *cluster.Cluster, offset int64, user string) (Done, error) {
-	events, _, err := c.AuditEvents(offset, cluster.AuditFilter{User: user, WritesOnly: true})
+func Read(ctx context.Context, c *cluster.Cluster, offset int64, user string) (Done, error) {
+	events, _, err := c.AuditEvents(ctx, offset, cluster.AuditFilter{User: user, WritesOnly: true})
 	if err != nil {
 		return Done{}, err
 	}

@@ -204,11 +204,11 @@ func (u *up) drain(node string, request machineconfig.Request, emptied bool) {
 	ctx, cancel := context.WithTimeout(u.ctx, patience)
 	defer cancel()
 	kube := u.Cluster.Clientset()
-	offset, err := u.Cluster.AuditOffset()
+	offset, err := u.Cluster.AuditOffset(ctx)
 	u.must(err)
 	u.must(drains.Ask(ctx, kube, node, request))
 	u.must(drains.Answered(ctx, kube, node, request))
-	done, err := drains.Read(u.Cluster, offset, stock.MachineConfigUser)
+	done, err := drains.Read(ctx, u.Cluster, offset, stock.MachineConfigUser)
 	u.must(err)
 	if len(done.Evicted) > 0 != emptied {
 		u.t.Errorf("%s on node %s: evicted %v", request, node, done.Evicted)

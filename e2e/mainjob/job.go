@@ -290,7 +290,7 @@ func (j *job) nothingToRoute(ctx context.Context) error {
 	if err := j.controllerLooked(ctx); err != nil {
 		return err
 	}
-	events, _, err := j.rig.Cluster.AuditEvents(0, cluster.AuditFilter{
+	events, _, err := j.rig.Cluster.AuditEvents(ctx, 0, cluster.AuditFilter{
 		User: rig.Ingress.User(), Resource: "ingresscontrollers", WritesOnly: true,
 	})
 	if err != nil {
@@ -314,7 +314,7 @@ func (j *job) controllerLooked(ctx context.Context) error {
 		leads := slices.ContainsFunc(leases.Items, func(l coordinationv1.Lease) bool {
 			return l.Spec.HolderIdentity != nil && *l.Spec.HolderIdentity != ""
 		})
-		events, _, err := j.rig.Cluster.AuditEvents(0, cluster.AuditFilter{User: rig.Ingress.User(), Resource: "ingresscontrollers"})
+		events, _, err := j.rig.Cluster.AuditEvents(ctx, 0, cluster.AuditFilter{User: rig.Ingress.User(), Resource: "ingresscontrollers"})
 		watches := slices.ContainsFunc(events, func(e auditv1.Event) bool { return e.Verb == "watch" })
 		return leads && watches, err
 	})

@@ -83,13 +83,13 @@ func drainTimes(ctx context.Context, o Options) ([]Row, error) {
 // eventsSent waits until the module's controller has not written for a while: an event is sent after what it tells of.
 func eventsSent(ctx context.Context, r *rig.Rig, module rig.Module) error {
 	const while = 2 * time.Second
-	offset, err := r.Cluster.AuditOffset()
+	offset, err := r.Cluster.AuditOffset(ctx)
 	if err != nil {
 		return err
 	}
 	since := time.Now()
 	err = wait.PollUntilContextTimeout(ctx, poll, patience, true, func(context.Context) (bool, error) {
-		events, next, err := r.Cluster.AuditEvents(offset, cluster.AuditFilter{User: module.User(), WritesOnly: true})
+		events, next, err := r.Cluster.AuditEvents(ctx, offset, cluster.AuditFilter{User: module.User(), WritesOnly: true})
 		if offset = next; len(events) > 0 {
 			since = time.Now()
 		}

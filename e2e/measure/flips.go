@@ -293,7 +293,7 @@ func named(namespace, name string) client.ListOptions {
 // atRest leaves the cluster alone and counts what a process writes.
 func atRest(ctx context.Context, o Options, r *rig.Rig, process, user string) ([]Row, error) {
 	say(o.Progress, "Leaving the cluster alone for %s", o.Rest)
-	offset, err := r.Cluster.AuditOffset()
+	offset, err := r.Cluster.AuditOffset(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -302,7 +302,7 @@ func atRest(ctx context.Context, o Options, r *rig.Rig, process, user string) ([
 		return nil, ctx.Err()
 	case <-time.After(o.Rest):
 	}
-	events, _, err := r.Cluster.AuditEvents(offset, cluster.AuditFilter{User: user, WritesOnly: true})
+	events, _, err := r.Cluster.AuditEvents(ctx, offset, cluster.AuditFilter{User: user, WritesOnly: true})
 	if err != nil {
 		return nil, err
 	}

@@ -119,7 +119,7 @@ func (c onCluster) refused(offset int64, want int, ended <-chan error) {
 			return false, fmt.Errorf("the drain has ended already: %w", err)
 		default:
 		}
-		events, _, err := c.AuditEvents(offset, cluster.AuditFilter{Resource: "pods", Namespace: metav1.NamespaceDefault, WritesOnly: true})
+		events, _, err := c.AuditEvents(c.Context(), offset, cluster.AuditFilter{Resource: "pods", Namespace: metav1.NamespaceDefault, WritesOnly: true})
 		got := 0
 		for _, event := range events {
 			if event.ObjectRef.Subresource == "eviction" && event.ResponseStatus != nil && event.ResponseStatus.Code == http.StatusTooManyRequests {
@@ -209,7 +209,7 @@ func (c onCluster) replaced(before map[string]bool, o scenario.Operand) {
 
 func (c onCluster) offset() int64 {
 	c.Helper()
-	offset, err := c.AuditOffset()
+	offset, err := c.AuditOffset(c.Context())
 	c.must(err)
 	return offset
 }

@@ -190,7 +190,7 @@ func TestNodeJoins(t *testing.T) {
 	k.isPending(stranger, masters, apiServer, forged, again)
 
 	// Nothing but approvals was written.
-	events, _, err := k.AuditEvents(0, cluster.AuditFilter{User: joining.ToolUser, WritesOnly: true})
+	events, _, err := k.AuditEvents(k.ctx, 0, cluster.AuditFilter{User: joining.ToolUser, WritesOnly: true})
 	k.must(err)
 	for _, event := range events {
 		if event.ObjectRef == nil || event.ObjectRef.Resource != "certificatesigningrequests" || event.ObjectRef.Subresource != "approval" {

@@ -70,14 +70,14 @@ func (d *drained) control(args ...string) {
 func (d *drained) mark() {
 	d.t.Helper()
 	var err error
-	d.offset, err = d.Cluster.AuditOffset()
+	d.offset, err = d.Cluster.AuditOffset(d.ctx)
 	d.must(err)
 }
 
 // done is what the controller did since the mark.
 func (d *drained) done() drains.Done {
 	d.t.Helper()
-	done, err := drains.Read(d.Cluster, d.offset, rig.MachineConfig.User())
+	done, err := drains.Read(d.ctx, d.Cluster, d.offset, rig.MachineConfig.User())
 	d.must(err)
 	if len(done.Others) > 0 {
 		d.t.Errorf("%s: unexpected writes: %v", d.Scenario.Name, done.Others)

@@ -200,11 +200,11 @@ func (p *proof) users() []string {
 func (p *proof) quiet() {
 	p.t.Helper()
 	p.expect(p.reasons)
-	offset, err := p.Cluster.AuditOffset()
+	offset, err := p.Cluster.AuditOffset(p.ctx)
 	p.must(err)
 	since, last := time.Now(), []string{}
 	err = wait.PollUntilContextTimeout(p.ctx, poll, operand.Patience, true, func(context.Context) (bool, error) {
-		events, next, err := p.Cluster.AuditEvents(offset, cluster.AuditFilter{WritesOnly: true})
+		events, next, err := p.Cluster.AuditEvents(p.ctx, offset, cluster.AuditFilter{WritesOnly: true})
 		if err != nil {
 			return false, err
 		}

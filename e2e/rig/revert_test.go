@@ -35,7 +35,7 @@ func TestHostThatReverts(t *testing.T) {
 		t.Fatalf("the controller ended:\n%s", controller.LogTail(4000))
 	case <-time.After(outage - time.Since(started)):
 	}
-	events, _, err := r.Cluster.AuditEvents(0, cluster.AuditFilter{User: rig.Ingress.User(), Resource: "ingresscontrollers", WritesOnly: true})
+	events, _, err := r.Cluster.AuditEvents(ctx, 0, cluster.AuditFilter{User: rig.Ingress.User(), Resource: "ingresscontrollers", WritesOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}

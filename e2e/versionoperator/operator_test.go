@@ -184,7 +184,7 @@ func (c onCluster) eventually(what string, condition wait.ConditionWithContextFu
 
 func (c onCluster) offset() int64 {
 	c.t.Helper()
-	offset, err := c.AuditOffset()
+	offset, err := c.AuditOffset(c.t.Context())
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func (c onCluster) atRest(when, resource string) {
 
 func (c onCluster) wroteNothing(when, resource string, offset int64) {
 	c.t.Helper()
-	events, _, err := c.AuditEvents(offset, cluster.AuditFilter{User: User, Resource: resource, WritesOnly: true})
+	events, _, err := c.AuditEvents(c.t.Context(), offset, cluster.AuditFilter{User: User, Resource: resource, WritesOnly: true})
 	if err != nil {
 		c.t.Fatal(err)
 	}
