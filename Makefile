@@ -103,6 +103,10 @@ KIND_OUT ?= .conformance/kind
 e2e-kind: ## The modules on real kubelets in containers: needs a container engine (hack/engine start has one where there is none)
 	@go run -C e2e ./cmd/sno-kind -out '$(abspath $(KIND_OUT))' $(KIND_FLAGS)
 
+.PHONY: e2e-kind-interrupt
+e2e-kind-interrupt: ## Ctrl-C in every phase of e2e-kind, a quarter of an hour: nothing is left behind
+	@cd e2e && SNO_E2E_KIND_INTERRUPT=1 go test -count=1 -timeout=1h -v -run='^TestInterrupted$$' ./cmd/sno-kind
+
 # bin/images/images.tar, and an SBOM for each image beside it. IMAGES_FLAGS such as -arch arm64 or -prefix REGISTRY/: IMAGES_FLAGS=-help tells.
 .PHONY: images
 images: ## Static, reproducible images with SBOMs in one archive for docker, podman or ctr: no engine, no registry

@@ -33,6 +33,7 @@ func (c *Cluster) ensureBalancer(ctx context.Context, nodeImage string) (forget 
 	if _, err := c.engine.Output(asking, "manifest", "inspect", balancerImage); err == nil {
 		return keep, nil // kind pulls it
 	}
+	c.say("Making a load balancer in the place of %s, which cannot be pulled", balancerImage)
 	folder, err := os.MkdirTemp("", "sno-balancer-")
 	if err != nil {
 		return keep, fmt.Errorf("make the load balancer: %w", err)
