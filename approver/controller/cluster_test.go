@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -255,6 +256,7 @@ func (c *cluster) looker(mode approver.Mode, change ...func(*patcher)) *looker {
 	shown := &kept{}
 	p := &patcher{
 		live: ours.WithWatch, mapper: ours.RESTMapper(), mode: mode, every: time.Minute,
+		now: now, unserved: map[schema.GroupKind]time.Time{},
 		writer: writer{client: ours.WithWatch, deployment: applier(apply.Overridable{Field: ".spec.replicas", Manager: cvo}), version: applier()},
 		aging: &aging{live: ours.WithWatch, limits: approver.DefaultAgeLimits, now: now, wake: make(chan struct{}, 1), beginRequests: make(chan struct{}, 1), beginKubelets: make(chan struct{}, 1), kubeletsEvery: time.Hour,
 			reporter: &status.Reporter{Module: approver.Name, Prefix: agingPrefix, Object: "certificates", Sink: shown, Clock: fixed{now}}},

@@ -9,6 +9,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/solonode/sno/approver"
@@ -88,6 +89,7 @@ func (m *Module) patcher(env manager.Environment) *patcher {
 	version.ForceConflicts = false
 	return &patcher{
 		live: env.Live, mapper: env.Client.RESTMapper(), mode: approver.Mode(m.mode), every: m.every,
+		now: time.Now, unserved: map[schema.GroupKind]time.Time{},
 		writer: writer{client: env.Client, deployment: deployment, version: version, recorder: env.Metrics, dryRun: env.Options.DryRun},
 	}
 }

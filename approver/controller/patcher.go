@@ -38,6 +38,9 @@ type patcher struct {
 	aging *aging
 	// every is how often is looked although nothing changes: no watch tells of Machines.
 	every time.Duration
+	now   func() time.Time
+	// unserved is when the API server last said that it does not serve a kind of Machines.
+	unserved map[schema.GroupKind]time.Time
 
 	topology manager.LastTopology
 }
@@ -145,11 +148,18 @@ func (p *patcher) gather(ctx context.Context) (f found, err error) {
 // machineKinds are those by which the stock approver knows Machines.
 var machineKinds = []schema.GroupKind{{Group: "machine.openshift.io", Kind: "Machine"}, {Group: "cluster.x-k8s.io", Kind: "Machine"}}
 
-// machines reads whether there is any Machine. A cluster that does not serve the kind has none.
+// machines reads whether there is any Machine. A cluster that does not serve the kind has none, and is asked again no sooner than it is looked at
+// anyway: to find out takes the whole list of what is served, for which all that this process wants of the API server has to wait.
 func (p *patcher) machines(ctx context.Context) (approver.Presence, error) {
 	for _, kind := range machineKinds {
+		if asked, no := p.unserved[kind]; no && p.now().Sub(asked) < p.every {
+			continue
+		}
+		delete(p.unserved, kind)
+		asked := p.now()
 		mapping, err := p.mapper.RESTMapping(kind)
 		if meta.IsNoMatchError(err) {
+			p.unserved[kind] = asked
 			continue
 		}
 		if err != nil {

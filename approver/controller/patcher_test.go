@@ -11,6 +11,10 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/solonode/sno/approver"
 	"github.com/solonode/sno/patch"
@@ -205,6 +209,45 @@ func TestMachines(t *testing.T) {
 		c.must(c.admin.Delete(t.Context(), machine))
 		l.want(l.settle(), patch.InForce, "AsExpected")
 	}
+}
+
+// To find out that a kind is not served is costly, so it is not asked again before the next look that comes by itself.
+func TestMachinesNotServed(t *testing.T) {
+	c := install(t)
+	group := machineKinds[0].Group
+	c.serve(group)
+	m := &lateMapper{}
+	l := c.looker(approver.NodeClientOff, func(p *patcher) { m.RESTMapper, p.mapper = p.mapper, m })
+	l.want(l.settle(), patch.InForce, "AsExpected")
+	if m.asked != len(machineKinds) {
+		t.Errorf("%d kinds are looked for %d times within a minute", len(machineKinds), m.asked)
+	}
+	machine := object(group+"/v1beta1", "Machine", "default")
+	machine.SetName("worker-1")
+	c.must(c.admin.Create(t.Context(), machine))
+	m.served = true
+	l.later(l.patcher.every - time.Second)
+	l.want(l.settle(), patch.InForce, "AsExpected")
+	l.later(time.Second)
+	l.want(l.settle(), patch.NotNeeded, "NotNeeded")
+	c.must(c.untouched())
+	c.must(c.admin.Delete(t.Context(), machine))
+	l.want(l.settle(), patch.InForce, "AsExpected")
+}
+
+// lateMapper is that of an API server that does not serve any kind at first.
+type lateMapper struct {
+	meta.RESTMapper
+	asked  int
+	served bool
+}
+
+func (m *lateMapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	m.asked++
+	if !m.served {
+		return nil, &meta.NoKindMatchError{GroupKind: kind, SearchedVersions: versions}
+	}
+	return m.RESTMapper.RESTMapping(kind, versions...)
 }
 
 // A dry run asks for the first step and writes nothing.
