@@ -117,7 +117,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// ground is all that there is in the engine, and the kubeconfig files of clusters.
+// ground is all that there is in the engine, and the kubeconfig files of clusters. What is built is cached on purpose.
 func ground(t *testing.T, e engine.Engine) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}
@@ -137,7 +137,7 @@ func ground(t *testing.T, e engine.Engine) map[string][]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found["kubeconfigs"], err = filepath.Glob(filepath.Join(filepath.Dir(cache), "kind", "*")); err != nil {
+	if found["kubeconfigs"], err = filepath.Glob(filepath.Join(filepath.Dir(cache), "kind", "*.kubeconfig*")); err != nil {
 		t.Fatal(err)
 	}
 	return found
