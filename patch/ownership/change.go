@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
 // None is how an absent value and an absent owner are shown.
@@ -32,6 +33,8 @@ type Change struct {
 // metadata.annotations of our own bookkeeping are left out: they are how,
 // not what.
 func Changes(live *unstructured.Unstructured, intent map[string]any, bookkeeping ...string) []Change {
+	// Where they cannot be read no owner is known, which an apply complains about.
+	fields, unreadable := read(live)
 	var changes []Change
 	walk(Payload(intent), nil, func(path []string, desired any) {
 		if slices.Contains(bookkeeping, path[len(path)-1]) {
@@ -48,14 +51,14 @@ func Changes(live *unstructured.Unstructured, intent map[string]any, bookkeeping
 			change.Desired, change.Differs = None, found
 		}
 		// Names with dots cannot be written as a dotted path; their owner is that of the map around them.
-		at := path
-		for i, name := range path {
+		var at fieldpath.Path
+		for _, name := range path {
 			if strings.Contains(name, ".") {
-				at = path[:i]
 				break
 			}
+			at = append(at, fieldpath.FieldNameElement(name))
 		}
-		if managers, err := Managers(live, "."+strings.Join(at, ".")); err == nil && len(managers) > 0 {
+		if managers := fields.managersAt(at); unreadable == nil && len(managers) > 0 {
 			change.Owner = strings.Join(managers, ",")
 		}
 		changes = append(changes, change)

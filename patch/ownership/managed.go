@@ -83,11 +83,11 @@ func Managers(object metav1.Object, field string) ([]string, error) {
 // An element is selected by all of its list's keys, as the API names them, or by its value in a set. Where the API has the list
 // as one value, the owners of the list own every element that could be in it.
 func ManagersAt(object metav1.Object, path fieldpath.Path) ([]string, error) {
-	owned, everybody, err := read(object)
+	fields, err := read(object)
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(owned)), func(m string) bool { return !owns(owned[m], everybody, path) }), nil
+	return fields.managersAt(path), nil
 }
 
 // Atomic tells whether the value at the path is owned as one value on this object, so that who sets a part of it replaces all
@@ -97,10 +97,11 @@ func ManagersAt(object metav1.Object, path fieldpath.Path) ([]string, error) {
 // The API server decides it by the schema of the moment of each write, which clients cannot see; what it wrote into the
 // managedFields can.
 func Atomic(object metav1.Object, path fieldpath.Path) (bool, error) {
-	_, everybody, err := read(object)
+	fields, err := read(object)
 	if err != nil || len(path) == 0 {
 		return false, err
 	}
+	everybody := fields.everybody
 	for _, element := range path[:len(path)-1] {
 		everybody = everybody.WithPrefix(element)
 	}
@@ -108,21 +109,32 @@ func Atomic(object metav1.Object, path fieldpath.Path) (bool, error) {
 	return everybody.Members.Has(last) && everybody.WithPrefix(last).Empty(), nil
 }
 
-// read is what each manager owns, in whatever way and subresource, and all of that together.
-func read(object metav1.Object) (owned map[string]*fieldpath.Set, everybody *fieldpath.Set, err error) {
-	owned, everybody = map[string]*fieldpath.Set{}, &fieldpath.Set{}
+// managedFields are decoded metadata.managedFields. Decoding them takes far longer than asking them.
+type managedFields struct {
+	// owned is what each manager owns, in whatever way and subresource; everybody is all of that together.
+	owned     map[string]*fieldpath.Set
+	everybody *fieldpath.Set
+}
+
+func read(object metav1.Object) (managedFields, error) {
+	fields := managedFields{map[string]*fieldpath.Set{}, &fieldpath.Set{}}
 	for _, entry := range object.GetManagedFields() {
 		set, err := decode(entry)
 		if err != nil {
-			return nil, nil, err
+			return managedFields{}, err
 		}
-		everybody = everybody.Union(set)
-		if owned[entry.Manager] != nil {
-			set = set.Union(owned[entry.Manager])
+		fields.everybody = fields.everybody.Union(set)
+		if fields.owned[entry.Manager] != nil {
+			set = set.Union(fields.owned[entry.Manager])
 		}
-		owned[entry.Manager] = set
+		fields.owned[entry.Manager] = set
 	}
-	return owned, everybody, nil
+	return fields, nil
+}
+
+// managersAt is ManagersAt. The zero value has none.
+func (f managedFields) managersAt(path fieldpath.Path) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(f.owned)), func(m string) bool { return !owns(f.owned[m], f.everybody, path) })
 }
 
 func owns(set, everybody *fieldpath.Set, path fieldpath.Path) bool {
