@@ -6,6 +6,9 @@ import (
 	"github.com/solonode/sno/patch"
 )
 
+// NeedsNodes tells whether the nodes can make a difference to Decide: where there is to be no guard, none do.
+func (in Inputs) NeedsNodes() bool { return in.Cluster != nil && Guarded(*in.Cluster) }
+
 // NeedsMembers tells whether the members of etcd can make a difference to Decide. Where it is false, nobody need ask etcd.
 func (in Inputs) NeedsMembers() bool {
 	switch {

@@ -51,6 +51,41 @@ func TestNeedsMembers(t *testing.T) {
 	}
 }
 
+// Where there is to be no guard, nodes make no difference, not even that they were not read.
+func TestNeedsNodes(t *testing.T) {
+	needed, not := 0, 0
+	for _, mode := range allModes {
+		for _, in := range []etcdguard.Inputs{
+			of(mode, 3),
+			of(mode, 3, func(in *etcdguard.Inputs) { in.Deployment, in.Budget = nil, nil }),
+			of(mode, 3, func(in *etcdguard.Inputs) {
+				in.Deployment, in.Budget = ourGuard(t, ha, 5), ourBudget(t, ha, 5)
+				in.ClusterVersion = claimed()
+			}),
+			of(mode, 3, func(in *etcdguard.Inputs) { in.Cluster = nil }),
+		} {
+			if in.NeedsNodes() {
+				needed++
+				continue
+			}
+			not++
+			want := text(t, etcdguard.Decide(in))
+			for _, nodes := range []etcdguard.Inputs{{}, of(mode, 0), of(mode, 1), of(mode, 5)} {
+				in.Nodes = nodes.Nodes
+				if got := text(t, etcdguard.Decide(in)); got != want {
+					t.Errorf("%s: with %d nodes it decides\n%s\nand else\n%s", mode, len(in.Nodes), got, want)
+				}
+				if in.AsksAgain(patch.Result{State: patch.Progressing}) {
+					t.Errorf("%s: with %d nodes it asks again", mode, len(in.Nodes))
+				}
+			}
+		}
+	}
+	if needed == 0 || not == 0 {
+		t.Errorf("needed %d times, not needed %d times", needed, not)
+	}
+}
+
 func TestAsksAgain(t *testing.T) {
 	for name, test := range map[string]struct {
 		in   etcdguard.Inputs

@@ -384,7 +384,7 @@ func (c *cluster) looker(change ...func(*patcher)) *looker {
 		ourClients[c.server] = ours
 	}
 	ours.Reset()
-	p := &patcher{live: ours, members: c.etcd, image: "cli", writer: writer{client: ours}}
+	p := &patcher{live: ours, cache: ours, members: c.etcd, image: "cli", writer: writer{client: ours}}
 	for _, f := range change {
 		f(p)
 	}

@@ -84,15 +84,22 @@ var _ Members = &etcdMembers{}
 // Certificates are read every time, because they are replaced now and then, and connections are not kept, because this is asked
 // seldom.
 func (e *etcdMembers) Members(ctx context.Context) ([]etcdguard.Member, error) {
-	endpoints, err := e.where(ctx)
-	if err != nil {
-		return nil, err
-	}
+	var endpoints []string
 	var config *tls.Config
-	if slices.ContainsFunc(endpoints, isSecure) {
-		if config, err = e.certificates(ctx); err != nil {
-			return nil, err
-		}
+	readWhere := func(ctx context.Context) (err error) {
+		endpoints, err = e.where(ctx)
+		return err
+	}
+	readCertificates := func(ctx context.Context) (err error) {
+		config, err = e.certificates(ctx)
+		return err
+	}
+	reads := []func(context.Context) error{readWhere}
+	if len(e.endpoints) == 0 || slices.ContainsFunc(e.endpoints, isSecure) {
+		reads = append(reads, readCertificates)
+	}
+	if err := manager.Beside(ctx, reads...); err != nil {
+		return nil, err
 	}
 	listed, err := list(ctx, endpoints, config)
 	switch {
@@ -121,21 +128,18 @@ func (e *etcdMembers) where(ctx context.Context) ([]string, error) {
 	if len(e.endpoints) > 0 {
 		return e.endpoints, nil
 	}
+	masters, arbiters := &corev1.NodeList{}, &corev1.NodeList{}
+	if err := manager.Beside(ctx,
+		func(ctx context.Context) error { return e.nodes(ctx, masterObjects, masters) },
+		func(ctx context.Context) error { return e.nodes(ctx, arbiterObjects, arbiters) },
+	); err != nil {
+		return nil, err
+	}
 	var endpoints []string
-	for _, o := range []manager.Object{masterObjects, arbiterObjects} {
-		selector, err := labels.Parse(o.Labels)
-		if err != nil {
-			return nil, fmt.Errorf("selecting nodes: %w", err)
-		}
-		nodes := &corev1.NodeList{}
-		if err := e.reader.List(ctx, nodes, client.MatchingLabelsSelector{Selector: selector}); err != nil {
-			return nil, fmt.Errorf("reading the addresses of the nodes with %s: %w", o.Labels, err)
-		}
-		for _, node := range nodes.Items {
-			for _, address := range node.Status.Addresses {
-				if address.Type == corev1.NodeInternalIP {
-					endpoints = append(endpoints, "https://"+net.JoinHostPort(address.Address, clientPort))
-				}
+	for _, node := range slices.Concat(masters.Items, arbiters.Items) {
+		for _, address := range node.Status.Addresses {
+			if address.Type == corev1.NodeInternalIP {
+				endpoints = append(endpoints, "https://"+net.JoinHostPort(address.Address, clientPort))
 			}
 		}
 	}
@@ -144,6 +148,17 @@ func (e *etcdMembers) where(ctx context.Context) ([]string, error) {
 	}
 	slices.Sort(endpoints)
 	return slices.Compact(endpoints), nil
+}
+
+func (e *etcdMembers) nodes(ctx context.Context, o manager.Object, into *corev1.NodeList) error {
+	selector, err := labels.Parse(o.Labels)
+	if err != nil {
+		return fmt.Errorf("selecting nodes: %w", err)
+	}
+	if err := e.reader.List(ctx, into, client.MatchingLabelsSelector{Selector: selector}); err != nil {
+		return fmt.Errorf("reading the addresses of the nodes with %s: %w", o.Labels, err)
+	}
+	return nil
 }
 
 // certificates are those with which guards ask etcd for its health.

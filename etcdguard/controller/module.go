@@ -84,7 +84,7 @@ func (m *Module) Look(env manager.Environment) (manager.Look, error) {
 		return nil, fmt.Errorf("--etcd-endpoints: %w", err)
 	}
 	p := &patcher{
-		live: env.Live, image: m.image, members: &etcdMembers{reader: env.Live, endpoints: endpoints},
+		live: env.Live, cache: env.Reader, image: m.image, members: &etcdMembers{reader: env.Live, endpoints: endpoints},
 		writer: writer{client: env.Client, recorder: env.Metrics, dryRun: env.Options.DryRun, force: env.Options.ForceConflicts},
 	}
 	return p.look, nil

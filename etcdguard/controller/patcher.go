@@ -22,6 +22,7 @@ import (
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/apply"
 	"github.com/solonode/sno/patch/manager"
+	"github.com/solonode/sno/topology"
 )
 
 const (
@@ -41,13 +42,15 @@ type Members interface {
 
 // patcher carries out decisions.
 type patcher struct {
-	// live reads from the API server, never from a cache.
-	live    client.Reader
-	members Members
-	image   string
-	writer  writer
+	// live reads from the API server, never from a cache. What the cache says is only a hint.
+	live, cache client.Reader
+	members     Members
+	image       string
+	writer      writer
 
 	topology manager.LastTopology
+	// last is what the round before decided on.
+	last etcdguard.Inputs
 	// complaint is what was last said about the members, so that it is said once.
 	complaint string
 }
@@ -62,8 +65,8 @@ type found struct {
 // look is what manager.Controller calls: one write after the other, each decided on anew, until there is none. It is never run
 // concurrently.
 func (p *patcher) look(ctx context.Context) (*unstructured.Unstructured, patch.Result, error) {
+	f, err := p.gather(ctx)
 	for round := 1; ; round++ {
-		f, err := p.gather(ctx)
 		if err != nil {
 			return nil, patch.Result{}, err
 		}
@@ -71,18 +74,24 @@ func (p *patcher) look(ctx context.Context) (*unstructured.Unstructured, patch.R
 		if decision.Action == etcdguard.Nothing {
 			return f.etcd, p.result(f.inputs, decision), nil
 		}
-		said, err := p.writer.write(ctx, f, decision)
+		said, failure := p.writer.write(ctx, f, decision)
+		stale := errors.Is(failure, apply.ErrStale)
 		switch {
 		case ctx.Err() != nil:
 			return nil, patch.Result{}, ctx.Err()
-		case said == nil && err == nil, errors.Is(err, apply.ErrStale):
-			if round < maxRounds {
-				continue
-			}
+		case round < maxRounds && stale && decision.Action == etcdguard.Claim && !f.inputs.NeedsNodes():
+			// Other modules write the ClusterVersion at the same moment, and what they write there says nothing about the guard. Where there is to
+			// be none, nothing else can have made the claim wrong.
+			f, err = p.confirm(ctx, f)
+			continue
+		case round < maxRounds && (stale || (said == nil && failure == nil)):
+			f, err = p.gather(ctx)
+			continue
+		case stale || (said == nil && failure == nil):
 			said = &patch.Result{State: patch.Progressing, Reason: etcdguard.ReasonRollingOut, After: breath,
 				Message: "The guard is being written, and somebody else writes it as well; the audit log tells who"}
-		case err != nil:
-			said = p.writer.failed(decision.Action, err)
+		case failure != nil:
+			said = p.writer.failed(decision.Action, failure)
 		}
 		decision.Result = said
 		return f.etcd, p.result(f.inputs, decision), nil
@@ -106,21 +115,26 @@ func (p *patcher) result(in etcdguard.Inputs, decision etcdguard.Decision) patch
 	return result
 }
 
-// gather reads everything that the decision needs, most of it at the same time. The members come after that, for they may take long, and
-// last of all the topology once more and the ClusterVersion: whether the cluster-version-operator is kept away must be true when the write
-// is sent, and no resourceVersion of the guard tells.
+// gather reads everything that the decision needs, most of it at the same time. Last of all come the topology once more and the
+// ClusterVersion: whether the cluster-version-operator is kept away must be true when the write is sent, and no resourceVersion of the
+// guard tells.
+//
+// The nodes and the members take longest, and not every decision needs them: a list waits until the API server's own cache is as new as
+// etcd, up to a tenth of a second, and etcd is asked over new connections. They are read beside the rest where the decision is expected to
+// need them, and after it where it does and was not.
 func (p *patcher) gather(ctx context.Context) (f found, err error) {
 	in := &f.inputs
 	in.Image, in.ForceConflicts = p.image, p.writer.force
-	readTopology := func(ctx context.Context) (err error) {
-		in.Cluster, err = p.topology.Read(ctx, p.live)
+	readNodes := func(ctx context.Context) (err error) {
+		in.Nodes, err = memberNodes(ctx, p.live)
 		return err
 	}
-	readVersion := func(ctx context.Context) (err error) {
-		f.version, in.ClusterVersion, err = manager.Read[configv1.ClusterVersion](ctx, p.live, versionObject)
-		return err
+	readMembers := func(ctx context.Context) error {
+		in.Members = p.ask(ctx)
+		return nil
 	}
-	if err := manager.Beside(ctx, readTopology,
+	reads := []func(context.Context) error{
+		func(ctx context.Context) error { return p.readTopology(ctx, in) },
 		func(ctx context.Context) (err error) {
 			f.deployment, in.Deployment, err = manager.Read[appsv1.Deployment](ctx, p.live, deploymentObject)
 			return err
@@ -138,10 +152,6 @@ func (p *patcher) gather(ctx context.Context) (f found, err error) {
 			return err
 		},
 		func(ctx context.Context) (err error) {
-			in.Nodes, err = memberNodes(ctx, p.live)
-			return err
-		},
-		func(ctx context.Context) (err error) {
 			in.ClientSecret, err = presence(ctx, p.live, secretObject)
 			return err
 		},
@@ -149,14 +159,65 @@ func (p *patcher) gather(ctx context.Context) (f found, err error) {
 			in.CABundle, err = presence(ctx, p.live, bundleObject)
 			return err
 		},
-	); err != nil {
+	}
+	expected := p.expected(ctx)
+	nodes, members := expected.NeedsNodes(), expected.NeedsMembers()
+	if nodes {
+		reads = append(reads, readNodes)
+	}
+	if members {
+		reads = append(reads, readMembers)
+	}
+	if err := manager.Beside(ctx, reads...); err != nil {
 		return f, err
 	}
-	if !in.NeedsMembers() {
-		return f, readVersion(ctx)
+	reads = nil
+	if in.NeedsNodes() && !nodes {
+		reads = append(reads, readNodes)
 	}
-	in.Members = p.ask(ctx)
-	return f, manager.Beside(ctx, readTopology, readVersion)
+	if in.NeedsMembers() && !members {
+		reads = append(reads, readMembers)
+	}
+	if err := manager.Beside(ctx, reads...); err != nil {
+		return f, err
+	}
+	return p.confirm(ctx, f)
+}
+
+// confirm reads last what must be true when the write is sent.
+func (p *patcher) confirm(ctx context.Context, f found) (found, error) {
+	reads := []func(context.Context) error{func(ctx context.Context) (err error) {
+		f.version, f.inputs.ClusterVersion, err = manager.Read[configv1.ClusterVersion](ctx, p.live, versionObject)
+		return err
+	}}
+	if f.inputs.NeedsMembers() {
+		reads = append(reads, func(ctx context.Context) error { return p.readTopology(ctx, &f.inputs) })
+	}
+	if err := manager.Beside(ctx, reads...); err != nil {
+		return f, err
+	}
+	if f.inputs.NeedsNodes() && f.inputs.Nodes == nil {
+		return p.gather(ctx) // the topology changed while it was read
+	}
+	p.last = f.inputs
+	return f, nil
+}
+
+func (p *patcher) readTopology(ctx context.Context, in *etcdguard.Inputs) (err error) {
+	in.Cluster, err = p.topology.Read(ctx, p.live)
+	return err
+}
+
+// expected is what this round is likely to find: what the last one did, in the topology that the cache has. Before the first nothing is.
+func (p *patcher) expected(ctx context.Context) etcdguard.Inputs {
+	expected, live := p.last, manager.Infrastructure.Unstructured()
+	if p.last.Cluster == nil || p.cache.Get(ctx, manager.Infrastructure.Key(), live) != nil {
+		return expected
+	}
+	if cluster, err := topology.FromUnstructured(live); err == nil {
+		expected.Cluster = &cluster
+	}
+	return expected
 }
 
 // ask is the list of members; nil when it cannot be read, which the log tells once.

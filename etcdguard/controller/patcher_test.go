@@ -2,14 +2,18 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -407,7 +411,11 @@ func TestInfrastructureCannotBeRead(t *testing.T) {
 		"/infrastructures/", "/nodes", "/deployments/", "/poddisruptionbudgets/", "/clusterversions/", "/etcds/", "/secrets/", "/configmaps/",
 	} {
 		failing(path)
-		c.flip(sr) // and nodes and members stay
+		mode := sr
+		if path == "/nodes" {
+			mode = dual // on one node they make no difference
+		}
+		c.flip(mode) // and nodes and members stay
 		c.etcd.set(1, 1)
 		if _, err := l.try(); err == nil {
 			t.Errorf("%s cannot be read, and it decides all the same", path)
@@ -472,6 +480,13 @@ func TestWritesAreBound(t *testing.T) {
 				c.edit(versionObject.Unstructured(), "oc", `{"metadata":{"labels":{"touched":"yes"}}}`)
 			}, "Claim",
 		},
+		"a claim on one node": {
+			func(c *cluster, _ *looker) { c.become(sr, 1) },
+			func(c *cluster) {
+				c.become(ha, 3)
+				c.edit(versionObject.Unstructured(), "oc", `{"metadata":{"labels":{"touched":"yes"}}}`)
+			}, "Claim",
+		},
 		"a disowning": {
 			func(c *cluster, l *looker) {
 				c.become(ha, 5)
@@ -516,6 +531,90 @@ func TestWritesAreBound(t *testing.T) {
 			}
 		})
 	}
+}
+
+// On one node, where everything changes at once, a claim that another module's came before is decided on anew by what that can have
+// changed, and nothing else is read again for it.
+func TestClaimBesideOthers(t *testing.T) {
+	c := install(t, ha, 3)
+	l := c.looker()
+	l.settle()
+	c.become(sr, 1)
+	read := map[string]int{}
+	var reading sync.Mutex
+	l.onFirst(http.MethodPatch, func() {
+		c.edit(versionObject.Unstructured(), "oc", `{"metadata":{"labels":{"touched":"yes"}}}`)
+		l.fuse.Before(func(r *http.Request) {
+			reading.Lock()
+			defer reading.Unlock()
+			if did := strings.Join(*l.did, " "); r.Method == http.MethodGet && did == "" {
+				read[path.Base(r.URL.Path)]++
+			}
+		})
+	})
+	l.look()
+	if did := l.doing(); did != "Claim" {
+		t.Errorf("it did %s", did)
+	}
+	if diff := cmp.Diff(map[string]int{"version": 1, "cluster": 1}, read); diff != "" {
+		t.Errorf("read before the second claim (-want +got):\n%s", diff)
+	}
+}
+
+// What the cache says of the topology is a hint: whatever it is, the same is written.
+func TestHintMakesNoDifference(t *testing.T) {
+	for name, mode := range map[string]configv1.TopologyMode{"one node": sr, "three": ha, "elsewhere": external, "nothing": ""} {
+		t.Run(name, func(t *testing.T) {
+			c := install(t, ha, 3)
+			l := c.looker(func(p *patcher) { p.cache = hint(mode) })
+			for _, stage := range []struct {
+				mode configv1.TopologyMode
+				n    int
+				does string
+			}{
+				{ha, 5, "Claim ApplyDeployment ApplyBudget TidyDeployment TidyBudget"},
+				{sr, 1, "DeleteBudget DeleteDeployment"},
+				{dual, 2, "ApplyBudget ApplyDeployment"},
+				{ha, 3, "ApplyDeployment DisownDeployment DisownBudget Unclaim"},
+				{external, 0, ""},
+			} {
+				c.become(stage.mode, stage.n)
+				l.settle()
+				if does := l.doing(); does != stage.does {
+					t.Errorf("%s with %d: %s, want %s", stage.mode, stage.n, does, stage.does)
+				}
+			}
+		})
+	}
+}
+
+// hint is a cache that has an Infrastructure of that topology for ever, or none.
+type hint configv1.TopologyMode
+
+func (h hint) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+	if h == "" {
+		return apierrors.NewNotFound(configv1.Resource("infrastructures"), key.Name)
+	}
+	u := o.(*unstructured.Unstructured)
+	u.SetName(key.Name)
+	return unstructured.SetNestedMap(u.Object, map[string]any{
+		"controlPlaneTopology": string(h), "infrastructureTopology": "SingleReplica", "platform": "None",
+	}, "status")
+}
+
+func (hint) List(context.Context, client.ObjectList, ...client.ListOption) error {
+	return errors.New("only the topology is a hint")
+}
+
+// On one node nobody reads the nodes.
+func TestOneNodeWithoutNodes(t *testing.T) {
+	c := install(t, ha, 3)
+	l := c.looker()
+	l.settle()
+	c.become(sr, 1)
+	l.fuse.Unreadable("/nodes")
+	l.want(l.settle(), patch.InForce, "AsExpected")
+	c.guard(0, 0, true)
 }
 
 // onlyUntil has the controller die right after an action.
