@@ -6,8 +6,16 @@ import (
 	"github.com/solonode/sno/patch"
 )
 
-// NeedsNodes tells whether the nodes can make a difference to Decide: where there is to be no guard, none do.
-func (in Inputs) NeedsNodes() bool { return in.Cluster != nil && Guarded(*in.Cluster) }
+// NodeRoles are the roles, as labels, of the nodes that can make a difference to Decide. Where there is to be no guard, none do.
+func (in Inputs) NodeRoles() []string {
+	switch {
+	case in.Cluster == nil || !Guarded(*in.Cluster):
+		return nil
+	case in.mode() == configv1.HighlyAvailableArbiterMode:
+		return []string{MasterRole, ArbiterRole}
+	}
+	return []string{MasterRole}
+}
 
 // NeedsMembers tells whether the members of etcd can make a difference to Decide. Where it is false, nobody need ask etcd.
 func (in Inputs) NeedsMembers() bool {

@@ -2,8 +2,10 @@ package etcdguard_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -51,8 +53,8 @@ func TestNeedsMembers(t *testing.T) {
 	}
 }
 
-// Where there is to be no guard, nodes make no difference, not even that they were not read.
-func TestNeedsNodes(t *testing.T) {
+// Nodes of other roles make no difference, and where none count not even that they were not read.
+func TestNodeRoles(t *testing.T) {
 	needed, not := 0, 0
 	for _, mode := range allModes {
 		for _, in := range []etcdguard.Inputs{
@@ -64,19 +66,27 @@ func TestNeedsNodes(t *testing.T) {
 			}),
 			of(mode, 3, func(in *etcdguard.Inputs) { in.Cluster = nil }),
 		} {
-			if in.NeedsNodes() {
+			want, again := text(t, etcdguard.Decide(in)), in.AsksAgain(patch.Result{State: patch.Progressing})
+			roles := in.NodeRoles()
+			others := [][]corev1.Node{nil, {}, of(mode, 1).Nodes, of(mode, 5).Nodes}
+			if len(roles) > 0 {
 				needed++
-				continue
-			}
-			not++
-			want := text(t, etcdguard.Decide(in))
-			for _, nodes := range []etcdguard.Inputs{{}, of(mode, 0), of(mode, 1), of(mode, 5)} {
-				in.Nodes = nodes.Nodes
-				if got := text(t, etcdguard.Decide(in)); got != want {
-					t.Errorf("%s: with %d nodes it decides\n%s\nand else\n%s", mode, len(in.Nodes), got, want)
+				others = nil
+				for _, role := range []string{"worker", etcdguard.ArbiterRole} {
+					if !slices.Contains(roles, role) {
+						others = append(others, append(slices.Clone(in.Nodes), corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: role, Labels: map[string]string{role: ""}}}))
+					}
 				}
-				if in.AsksAgain(patch.Result{State: patch.Progressing}) {
-					t.Errorf("%s: with %d nodes it asks again", mode, len(in.Nodes))
+			} else {
+				not++
+			}
+			for _, nodes := range others {
+				in.Nodes = nodes
+				if got := text(t, etcdguard.Decide(in)); got != want {
+					t.Errorf("%s, %v: with %d nodes it decides\n%s\nand else\n%s", mode, roles, len(in.Nodes), got, want)
+				}
+				if in.AsksAgain(patch.Result{State: patch.Progressing}) != again {
+					t.Errorf("%s, %v: whether it asks again depends on the %d nodes", mode, roles, len(in.Nodes))
 				}
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -15,7 +16,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/etcdguard"
@@ -58,7 +58,9 @@ type patcher struct {
 // found is what one round reads: the inputs of the decision, and the objects that it may write, as they are; nil where there is
 // none.
 type found struct {
-	inputs                            etcdguard.Inputs
+	inputs etcdguard.Inputs
+	// roles are those of the nodes in the inputs.
+	roles                             []string
 	etcd, version, deployment, budget *unstructured.Unstructured
 }
 
@@ -79,7 +81,7 @@ func (p *patcher) look(ctx context.Context) (*unstructured.Unstructured, patch.R
 		switch {
 		case ctx.Err() != nil:
 			return nil, patch.Result{}, ctx.Err()
-		case round < maxRounds && stale && decision.Action == etcdguard.Claim && !f.inputs.NeedsNodes():
+		case round < maxRounds && stale && decision.Action == etcdguard.Claim && len(f.inputs.NodeRoles()) == 0:
 			// Other modules write the ClusterVersion at the same moment, and what they write there says nothing about the guard. Where there is to
 			// be none, nothing else can have made the claim wrong.
 			f, err = p.confirm(ctx, f)
@@ -126,7 +128,7 @@ func (p *patcher) gather(ctx context.Context) (f found, err error) {
 	in := &f.inputs
 	in.Image, in.ForceConflicts = p.image, p.writer.force
 	readNodes := func(ctx context.Context) (err error) {
-		in.Nodes, err = memberNodes(ctx, p.live)
+		in.Nodes, err = memberNodes(ctx, p.live, f.roles)
 		return err
 	}
 	readMembers := func(ctx context.Context) error {
@@ -161,8 +163,8 @@ func (p *patcher) gather(ctx context.Context) (f found, err error) {
 		},
 	}
 	expected := p.expected(ctx)
-	nodes, members := expected.NeedsNodes(), expected.NeedsMembers()
-	if nodes {
+	members := expected.NeedsMembers()
+	if f.roles = expected.NodeRoles(); len(f.roles) > 0 {
 		reads = append(reads, readNodes)
 	}
 	if members {
@@ -172,7 +174,8 @@ func (p *patcher) gather(ctx context.Context) (f found, err error) {
 		return f, err
 	}
 	reads = nil
-	if in.NeedsNodes() && !nodes {
+	if f.lacksNodes() {
+		f.roles = in.NodeRoles()
 		reads = append(reads, readNodes)
 	}
 	if in.NeedsMembers() && !members {
@@ -196,11 +199,16 @@ func (p *patcher) confirm(ctx context.Context, f found) (found, error) {
 	if err := manager.Beside(ctx, reads...); err != nil {
 		return f, err
 	}
-	if f.inputs.NeedsNodes() && f.inputs.Nodes == nil {
+	if f.lacksNodes() {
 		return p.gather(ctx) // the topology changed while it was read
 	}
 	p.last = f.inputs
 	return f, nil
+}
+
+// lacksNodes tells that the decision needs nodes that were not read.
+func (f found) lacksNodes() bool {
+	return slices.ContainsFunc(f.inputs.NodeRoles(), func(role string) bool { return !slices.Contains(f.roles, role) })
 }
 
 func (p *patcher) readTopology(ctx context.Context, in *etcdguard.Inputs) (err error) {
@@ -234,20 +242,15 @@ func (p *patcher) ask(ctx context.Context) []etcdguard.Member {
 	return nil
 }
 
-// memberNodes lists the nodes that may have a member, with nothing but their metadata.
-func memberNodes(ctx context.Context, live client.Reader) ([]corev1.Node, error) {
-	roles := []manager.Object{masterObjects, arbiterObjects}
+// memberNodes lists the nodes with those roles, which may have a member, with nothing but their metadata.
+func memberNodes(ctx context.Context, live client.Reader, roles []string) ([]corev1.Node, error) {
 	lists := make([]metav1.PartialObjectMetadataList, len(roles))
 	var reads []func(context.Context) error
-	for i, o := range roles {
-		selector, err := labels.Parse(o.Labels)
-		if err != nil {
-			return nil, fmt.Errorf("selecting nodes: %w", err)
-		}
-		lists[i].SetGroupVersionKind(o.GroupVersion().WithKind(o.Kind + "List"))
+	for i, role := range roles {
+		lists[i].SetGroupVersionKind(nodeKind.GroupVersion().WithKind(nodeKind.Kind + "List"))
 		reads = append(reads, func(ctx context.Context) error {
-			if err := live.List(ctx, &lists[i], client.MatchingLabelsSelector{Selector: selector}); err != nil {
-				return fmt.Errorf("reading the nodes with %s: %w", o.Labels, err)
+			if err := live.List(ctx, &lists[i], client.HasLabels{role}); err != nil {
+				return fmt.Errorf("reading the nodes with %s: %w", role, err)
 			}
 			return nil
 		})

@@ -480,13 +480,6 @@ func TestWritesAreBound(t *testing.T) {
 				c.edit(versionObject.Unstructured(), "oc", `{"metadata":{"labels":{"touched":"yes"}}}`)
 			}, "Claim",
 		},
-		"a claim on one node": {
-			func(c *cluster, _ *looker) { c.become(sr, 1) },
-			func(c *cluster) {
-				c.become(ha, 3)
-				c.edit(versionObject.Unstructured(), "oc", `{"metadata":{"labels":{"touched":"yes"}}}`)
-			}, "Claim",
-		},
 		"a disowning": {
 			func(c *cluster, l *looker) {
 				c.become(ha, 5)
@@ -561,9 +554,25 @@ func TestClaimBesideOthers(t *testing.T) {
 	}
 }
 
+// The topology is not what it was when the claim is refused: the nodes count again, and there is nothing to claim.
+func TestTopologyChangesBesideClaim(t *testing.T) {
+	c := install(t, ha, 3)
+	l := c.looker()
+	l.settle()
+	c.become(sr, 1)
+	l.onFirst(http.MethodPatch, func() {
+		c.become(ha, 3)
+		c.edit(versionObject.Unstructured(), "oc", `{"metadata":{"labels":{"touched":"yes"}}}`)
+	})
+	l.want(l.look(), patch.NotNeeded, "NotNeeded")
+	if did := l.doing(); did != "" {
+		t.Errorf("it did %s", did)
+	}
+}
+
 // What the cache says of the topology is a hint: whatever it is, the same is written.
 func TestHintMakesNoDifference(t *testing.T) {
-	for name, mode := range map[string]configv1.TopologyMode{"one node": sr, "three": ha, "elsewhere": external, "nothing": ""} {
+	for name, mode := range map[string]configv1.TopologyMode{"one node": sr, "three": ha, "arbiter": arbiter, "elsewhere": external, "nothing": ""} {
 		t.Run(name, func(t *testing.T) {
 			c := install(t, ha, 3)
 			l := c.looker(func(p *patcher) { p.cache = hint(mode) })
@@ -574,7 +583,8 @@ func TestHintMakesNoDifference(t *testing.T) {
 			}{
 				{ha, 5, "Claim ApplyDeployment ApplyBudget TidyDeployment TidyBudget"},
 				{sr, 1, "DeleteBudget DeleteDeployment"},
-				{dual, 2, "ApplyBudget ApplyDeployment"},
+				{arbiter, 3, "ApplyBudget ApplyDeployment"},
+				{dual, 2, "ApplyDeployment"},
 				{ha, 3, "ApplyDeployment DisownDeployment DisownBudget Unclaim"},
 				{external, 0, ""},
 			} {
