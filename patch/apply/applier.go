@@ -191,8 +191,16 @@ func (a *Applier) Apply(ctx context.Context, live *unstructured.Unstructured, in
 			return Outcome{Kind: Refused}, err
 		}
 	}
-	answer, err := a.put(ctx, live, body, off.sent, own, live.GetResourceVersion())
-	if conflicts := ConflictsOf(err); len(conflicts) > 0 {
+	var answer *unstructured.Unstructured
+	conflicts, err := a.foreseen(live, outcome.Changes)
+	if err != nil {
+		return Outcome{Kind: Refused}, err
+	}
+	if len(conflicts) == 0 {
+		answer, err = a.put(ctx, live, body, off.sent, own, live.GetResourceVersion())
+		conflicts = ConflictsOf(err)
+	}
+	if len(conflicts) > 0 {
 		if !a.mayOverride(conflicts) {
 			a.Forget(live.GetUID())
 			outcome.Kind, outcome.Conflicts = Conflicted, conflicts

@@ -48,6 +48,52 @@ func (a *Applier) contested(ctx context.Context, live *unstructured.Unstructured
 	return conflicts, nil
 }
 
+// foreseen are the conflicts that the managedFields of the object, as it was read, tell of, if each of them may be overridden; none otherwise, and
+// then the API server says which there are. What it would say is among them, so a write with force that is bound to what was read takes
+// nothing from anybody else, and a request is spared that can only be refused.
+func (a *Applier) foreseen(live *unstructured.Unstructured, changes []ownership.Change) ([]Conflict, error) {
+	var conflicts []Conflict
+	for _, change := range changes {
+		if !change.Differs || change.Owner == ownership.None {
+			continue
+		}
+		for manager := range strings.SplitSeq(change.Owner, ",") {
+			if manager == patch.FieldOwner(a.Module) {
+				continue
+			}
+			field, err := a.overridable(live, change.Field, manager)
+			if err != nil || field == "" {
+				return nil, err
+			}
+			if c := (Conflict{Field: field, Manager: manager}); !slices.Contains(conflicts, c) {
+				conflicts = append(conflicts, c)
+			}
+		}
+	}
+	return conflicts, nil
+}
+
+// overridable is the field that the manager may be overridden in for this one: itself, or the atomic value that it is in. Empty where there is
+// none.
+func (a *Applier) overridable(live *unstructured.Unstructured, field, manager string) (string, error) {
+	for _, o := range a.Overridable {
+		switch {
+		case o.Manager != manager:
+		case o.Field == field:
+			return field, nil
+		case strings.HasPrefix(field, o.Field+"."):
+			path, err := ownership.ParsePath(o.Field)
+			if err != nil {
+				return "", err
+			}
+			if whole, err := ownership.Atomic(live, path); whole || err != nil {
+				return o.Field, err
+			}
+		}
+	}
+	return "", nil
+}
+
 func (a *Applier) mayOverride(conflicts []Conflict) bool {
 	if a.ForceConflicts {
 		return true

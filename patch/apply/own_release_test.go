@@ -11,9 +11,9 @@ import (
 func TestOwnReleaseIsNoRevert(t *testing.T) {
 	b := newBench(t, stock, replicas(2))
 	a := b.applier()
-	b.apply(a, pinned(1), apply.Applied, 2)
+	b.apply(a, pinned(1), apply.Applied, 1)
 	old := b.live()
 	b.release(a, apply.ReleaseOptions{}, apply.Released, 2)
 	b.applyTo(a, old, pinned(1), apply.Unchanged, 0)
-	b.apply(a, pinned(1), apply.Applied, 2)
+	b.apply(a, pinned(1), apply.Applied, 1)
 }

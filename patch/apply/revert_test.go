@@ -68,14 +68,14 @@ func TestRevertByOverridableManager(t *testing.T) {
 			b := newBench(t, stock, replicas(2))
 			clock := clocktesting.NewFakePassiveClock(time.Now())
 			a := b.applier(func(a *apply.Applier) { a.Clock = clock })
-			b.apply(a, replicas(1), apply.Applied, 2)
+			b.apply(a, replicas(1), apply.Applied, 1)
 			b.merge(stock, `{`+annotations+`"spec":{"replicas":2}}`)
 			outcome := b.apply(a, replicas(1), apply.Withheld, 0)
 			if diff := cmp.Diff([]string{stock}, outcome.Reverters); diff != "" {
 				t.Errorf("reverters (-want +got):\n%s", diff)
 			}
 			clock.SetTime(clock.Now().Add(apply.DefaultRevertPause))
-			b.apply(a, replicas(1), apply.Applied, 2)
+			b.apply(a, replicas(1), apply.Applied, 1)
 		})
 	}
 }
@@ -133,7 +133,7 @@ func TestHistoryBelongsToTheObject(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.create(stock, replicas(2))
-	b.apply(a, pinned(1), apply.Applied, 2)
+	b.apply(a, pinned(1), apply.Applied, 1)
 
 	b.merge("stock-operator", takeOff)
 	b.apply(a, pinned(1), apply.Withheld, 0)
