@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/apply"
 	"github.com/solonode/sno/patch/status"
 )
@@ -34,10 +36,18 @@ type Controller struct {
 	Reporter *status.Reporter
 	// Wake has it look again at every value, because of something that no watch tells; nil for never.
 	Wake <-chan struct{}
+
+	// changes counts what the watches told, untold the results in a row that were out of date before they could be told.
+	changes atomic.Int64
+	untold  int
 }
+
+// maxUntold is how many may be: where something changes all the time, it is told all the same.
+const maxUntold = 3
 
 // Reconcile implements reconcile.Reconciler. It is never run concurrently.
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	before := c.changes.Load()
 	target, result, err := c.Look(ctx)
 	if ctx.Err() != nil {
 		return reconcile.Result{}, nil // what failed because the process stops is no result
@@ -45,11 +55,18 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	after, failure := result.Requeue()
+	if result.State == patch.Progressing && failure == nil && c.changes.Load() != before && c.untold < maxUntold {
+		// It is looked again at once. What is only on its way, and already not where it was, is not worth the writes of a status and an event: on
+		// a single node they are in the way of the patch itself, because everything there reacts to the same change.
+		c.untold++
+		return reconcile.Result{}, nil
+	}
+	c.untold = 0
 	again, err := c.Reporter.Report(ctx, target, result)
 	if ctx.Err() != nil {
 		return reconcile.Result{}, nil
 	}
-	after, failure := result.Requeue()
 	if err := errors.Join(failure, err); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -60,10 +77,12 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 func (c *Controller) Watch(mgr ctrl.Manager, m Module, env Environment) error {
 	one := reconcile.Request{NamespacedName: Infrastructure.Key()}
 	enqueue := handler.TypedEnqueueRequestsFromMapFunc(func(context.Context, *unstructured.Unstructured) []reconcile.Request {
+		c.changes.Add(1)
 		return []reconcile.Request{one}
 	})
 	b := builder.ControllerManagedBy(mgr).Named(m.Name()).WithOptions(controller.Options{MaxConcurrentReconciles: 1})
 	told := handler.TypedEnqueueRequestsFromMapFunc(func(context.Context, *metav1.PartialObjectMetadata) []reconcile.Request {
+		c.changes.Add(1)
 		return []reconcile.Request{one}
 	})
 	for _, o := range m.Objects() {
