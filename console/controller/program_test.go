@@ -53,10 +53,11 @@ func (c *cluster) eventuallyShaped(names ...string) {
 // The program on an ordinary cluster: the topology flips at run time, both ways, and at rest nothing is written.
 func TestFollowsTheTopology(t *testing.T) {
 	c := installed(t, sr, sr, hundred()...)
-	stop := (&versionOperator{cluster: c}).work()
-	defer stop()
 	manifest := c.deployment(console.DownloadsName)
 	p := c.start()
+	c.eventually("it takes over, and waits for the answer", c.shows("True", "TakingOver"))
+	stop := (&versionOperator{cluster: c}).work()
+	defer stop()
 	for _, mode := range []configv1.TopologyMode{sr, ha, sr} {
 		c.flip(mode, mode)
 		if mode == sr {
@@ -90,7 +91,7 @@ func TestFollowsTheTopology(t *testing.T) {
 			seen[e.Reason] = true
 		}
 	}
-	if !seen["AsExpected"] || !seen["NotNeeded"] { // what is on the way to these may be overtaken before it is told
+	if !seen["TakingOver"] || !seen["AsExpected"] || !seen["NotNeeded"] {
 		t.Errorf("events: %v", seen)
 	}
 	p.Stop()

@@ -18,7 +18,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/etcdguard"
@@ -130,8 +129,8 @@ func (e *etcdMembers) where(ctx context.Context) ([]string, error) {
 	}
 	masters, arbiters := &corev1.NodeList{}, &corev1.NodeList{}
 	if err := manager.Beside(ctx,
-		func(ctx context.Context) error { return e.nodes(ctx, masterObjects, masters) },
-		func(ctx context.Context) error { return e.nodes(ctx, arbiterObjects, arbiters) },
+		func(ctx context.Context) error { return e.nodes(ctx, etcdguard.MasterRole, masters) },
+		func(ctx context.Context) error { return e.nodes(ctx, etcdguard.ArbiterRole, arbiters) },
 	); err != nil {
 		return nil, err
 	}
@@ -150,13 +149,9 @@ func (e *etcdMembers) where(ctx context.Context) ([]string, error) {
 	return slices.Compact(endpoints), nil
 }
 
-func (e *etcdMembers) nodes(ctx context.Context, o manager.Object, into *corev1.NodeList) error {
-	selector, err := labels.Parse(o.Labels)
-	if err != nil {
-		return fmt.Errorf("selecting nodes: %w", err)
-	}
-	if err := e.reader.List(ctx, into, client.MatchingLabelsSelector{Selector: selector}); err != nil {
-		return fmt.Errorf("reading the addresses of the nodes with %s: %w", o.Labels, err)
+func (e *etcdMembers) nodes(ctx context.Context, role string, into *corev1.NodeList) error {
+	if err := e.reader.List(ctx, into, client.HasLabels{role}); err != nil {
+		return fmt.Errorf("reading the addresses of the nodes with %s: %w", role, err)
 	}
 	return nil
 }

@@ -77,14 +77,14 @@ func (p *patcher) look(ctx context.Context) (*unstructured.Unstructured, patch.R
 			return f.etcd, p.result(f.inputs, decision), nil
 		}
 		said, failure := p.writer.write(ctx, f, decision)
-		stale := errors.Is(failure, apply.ErrStale)
+		again := errors.Is(failure, apply.ErrStale) || (said == nil && failure == nil)
 		switch {
 		case ctx.Err() != nil:
 			return nil, patch.Result{}, ctx.Err()
-		case round < maxRounds && (stale || (said == nil && failure == nil)):
+		case again && round < maxRounds:
 			f, err = p.gather(ctx)
 			continue
-		case stale || (said == nil && failure == nil):
+		case again:
 			said = &patch.Result{State: patch.Progressing, Reason: etcdguard.ReasonRollingOut, After: breath,
 				Message: "The guard is being written, and somebody else writes it as well; the audit log tells who"}
 		case failure != nil:
