@@ -20,8 +20,8 @@ import (
 // Action is one write.
 type Action string
 
-// The actions. Those on an object that is there are bound to what was read of it (UID and resourceVersion; of Claim the UID alone), and
-// refused by the API server when it has changed since.
+// The actions. Those on an object that is there are bound to what was read of it (UID and resourceVersion), and refused by the
+// API server when it has changed since.
 const (
 	// Nothing is to be written; Result says why, or the guard stands and Observe tells how.
 	Nothing Action = ""

@@ -1,9 +1,8 @@
 // Package controller carries out what package etcdguard decides, one write at a time: gather, decide, write, and all over again until
 // there is nothing to write; then report.
 //
-// Every decision is made on what the API server says at that moment, not on a cache: the watches only tell when to look, and what is
-// likely to be needed. Every write is bound to the object that was decided on, by UID and resourceVersion, and is refused when it has
-// changed since; only a claim is bound by the UID alone, because others write the ClusterVersion at the same moment.
+// Every decision is made on what the API server says at that moment, not on a cache: the watches only tell when to look. Every
+// write is bound to the object that was decided on, by UID and resourceVersion, and is refused when it has changed since.
 //
 // The members of etcd and their health come from etcd itself, by the client certificate in the cluster. Who cannot read them does
 // not know them, and nothing is loosened then.

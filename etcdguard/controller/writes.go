@@ -92,9 +92,6 @@ func (w *writer) write(ctx context.Context, f found, d etcdguard.Decision) (said
 
 // apply applies without force first. Only where everybody who objects is one from whom the decision may take is it sent again with
 // force, bound to the very object that the answer was about.
-//
-// A claim is bound to the object, but not to its version: the cluster-version-operator and other modules write it at the same moment, and
-// what they write there cannot make our entries wrong. They are taken from nobody, and one that arrives late is given back.
 func (w *writer) apply(ctx context.Context, target *unstructured.Unstructured, d etcdguard.Decision, intent runtime.ApplyConfiguration) (*patch.Result, error) {
 	body, err := runtime.DefaultUnstructuredConverter.ToUnstructured(intent)
 	if err != nil {
@@ -108,8 +105,6 @@ func (w *writer) apply(ctx context.Context, target *unstructured.Unstructured, d
 	bound := &unstructured.Unstructured{Object: body}
 	if !d.Create {
 		bound.SetUID(target.GetUID())
-	}
-	if !d.Create && d.Action != etcdguard.Claim {
 		bound.SetResourceVersion(target.GetResourceVersion())
 	}
 	err = w.send(ctx, bound)
