@@ -78,6 +78,16 @@ func (c *cluster) shows(kind, status, reason string) func() error {
 	}
 }
 
+// says looks for a text in the messages of the conditions.
+func (c *cluster) says(text string) error {
+	for _, condition := range c.operator().Status.Conditions {
+		if strings.Contains(condition.Message, text) {
+			return nil
+		}
+	}
+	return errNot
+}
+
 // rolled is a look at the cluster that also plays the Deployment controller and the cluster-version-operator.
 func (c *cluster) rolled(check func() error) func() error {
 	return func() error {
@@ -94,9 +104,16 @@ func TestFollowsTheCluster(t *testing.T) {
 	c := install(t)
 	c.configure(persons)
 	pending := []string{c.request(certificatesv1.KubeletServingSignerName), c.request(certificatesv1.KubeAPIServerClientKubeletSignerName)}
-	for _, mode := range []string{"node-client-off", "off"} {
+	for mode, message := range map[string]string{"node-client-off": "flow of the stock approver is disabled", "off": "The stock approver is off"} {
+		// What the one before has shown stays until there is something else to show.
+		inForce := c.rolled(func() error {
+			if err := c.shows("PatchInForce", "True", "AsExpected")(); err != nil {
+				return err
+			}
+			return c.says(message)
+		})
 		p := c.start("--mode="+mode, "--requests-every=200ms")
-		patchtest.Eventually(t, mode+" is in force", c.rolled(c.shows("PatchInForce", "True", "AsExpected")))
+		patchtest.Eventually(t, mode+" is in force", inForce)
 		c.must(c.shows("CertificatesDegraded", "False", "AsExpected")())
 		patchtest.Eventually(t, "requests are counted", p.Counts(2, "sno_approver_pending_requests"))
 		if age, err := p.Metric("sno_approver_oldest_pending_request_age_seconds"); err != nil || age <= 0 || age > 600 {
@@ -111,7 +128,7 @@ func TestFollowsTheCluster(t *testing.T) {
 		patchtest.Eventually(t, "it is not needed", c.shows("PatchInForce", "False", "NotNeeded"))
 		p.restsThrough(1)
 		c.flip(sr)
-		patchtest.Eventually(t, mode+" is in force again", c.rolled(c.shows("PatchInForce", "True", "AsExpected")))
+		patchtest.Eventually(t, mode+" is in force again", inForce)
 		p.Stop()
 	}
 	for _, write := range c.server.Writes(t, accountUser) {

@@ -179,6 +179,7 @@ func TestWaitsForKindsAndObjects(t *testing.T) {
 	}
 	c.installInfrastructure(sr, sr)
 	c.eventually("it is pinned", c.pinned(one))
+	c.eventually("that the router is on its way is told", c.shows("True", "RouterRollingOut"))
 
 	// The API server of an old cluster, whose enumeration is not ours, may say what we do not know.
 	p.touch(1)

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -37,17 +38,23 @@ type Controller struct {
 	// Wake has it look again at every value, because of something that no watch tells; nil for never.
 	Wake <-chan struct{}
 
-	// changes counts what the watches told, untold the results in a row that were out of date before they could be told.
-	changes atomic.Int64
-	untold  int
+	// next is when it is time for the next look, in nanoseconds since 1970.
+	next atomic.Int64
+	// since is when the results began of which each may be over by itself; zero while the last one may not.
+	since time.Time
 }
 
-// maxUntold is how many may be: where something changes all the time, it is told all the same.
-const maxUntold = 3
+// breather is the least time from the beginning of one look to that of the next. A rollout, and everything that we write ourselves, is an event: many times in
+// a tenth of a second, all of which one look sees.
+const breather = 25 * time.Millisecond
+
+// inertia is how long a patch must have been on its way, waiting or blocked before that is told. On a single node everything reacts to the same change:
+// an operator is late by some milliseconds, and a status and an event that are out of date when they are written are in the way of the patch itself.
+const inertia = 500 * time.Millisecond
 
 // Reconcile implements reconcile.Reconciler. It is never run concurrently.
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
-	before := c.changes.Load()
+	c.next.Store(time.Now().Add(breather).UnixNano())
 	target, result, err := c.Look(ctx)
 	if ctx.Err() != nil {
 		return reconcile.Result{}, nil // what failed because the process stops is no result
@@ -56,13 +63,9 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		return reconcile.Result{}, err
 	}
 	after, failure := result.Requeue()
-	if result.State == patch.Progressing && failure == nil && c.changes.Load() != before && c.untold < maxUntold {
-		// It is looked again at once. What is only on its way, and already not where it was, is not worth the writes of a status and an event: on
-		// a single node they are in the way of the patch itself, because everything there reacts to the same change.
-		c.untold++
-		return reconcile.Result{}, nil
+	if left := c.untold(result); left > 0 && failure == nil {
+		return reconcile.Result{RequeueAfter: sooner(after, left)}, nil
 	}
-	c.untold = 0
 	again, err := c.Reporter.Report(ctx, target, result)
 	if ctx.Err() != nil {
 		return reconcile.Result{}, nil
@@ -73,18 +76,26 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	return reconcile.Result{RequeueAfter: sooner(after, again)}, nil
 }
 
+// untold is for how long the result is not told yet, because it may be over by then.
+func (c *Controller) untold(result patch.Result) time.Duration {
+	switch result.State {
+	case patch.InForce, patch.NotNeeded, patch.OptedOut, patch.WouldChange, patch.Reverted, patch.Failed:
+		c.since = time.Time{}
+		return 0
+	case patch.Progressing, patch.Waiting, patch.Blocked:
+	}
+	if c.since.IsZero() {
+		c.since = time.Now()
+	}
+	return inertia - time.Since(c.since)
+}
+
 // Watch adds the controller to the manager. It looks once at its start, and then whenever one of the module's objects changes.
 func (c *Controller) Watch(mgr ctrl.Manager, m Module, env Environment) error {
 	one := reconcile.Request{NamespacedName: Infrastructure.Key()}
-	enqueue := handler.TypedEnqueueRequestsFromMapFunc(func(context.Context, *unstructured.Unstructured) []reconcile.Request {
-		c.changes.Add(1)
-		return []reconcile.Request{one}
-	})
+	enqueue := enqueues[*unstructured.Unstructured](c, one)
 	b := builder.ControllerManagedBy(mgr).Named(m.Name()).WithOptions(controller.Options{MaxConcurrentReconciles: 1})
-	told := handler.TypedEnqueueRequestsFromMapFunc(func(context.Context, *metav1.PartialObjectMetadata) []reconcile.Request {
-		c.changes.Add(1)
-		return []reconcile.Request{one}
-	})
+	told := enqueues[*metav1.PartialObjectMetadata](c, one)
 	for _, o := range m.Objects() {
 		if o.MetadataOnly {
 			b = b.WatchesRawSource(source.Kind(env.aside[o], o.metadata(), told, o.changed()))
@@ -104,6 +115,17 @@ func (c *Controller) Watch(mgr ctrl.Manager, m Module, env Environment) error {
 		return fmt.Errorf("building the controller: %w", err)
 	}
 	return nil
+}
+
+// enqueues has the controller look again: at once when it has been at rest, or when it is time.
+func enqueues[T client.Object](c *Controller, one reconcile.Request) handler.TypedEventHandler[T, reconcile.Request] {
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	again := func(q queue) { q.AddAfter(one, time.Until(time.Unix(0, c.next.Load()))) }
+	return handler.TypedFuncs[T, reconcile.Request]{
+		CreateFunc: func(_ context.Context, _ event.TypedCreateEvent[T], q queue) { again(q) },
+		UpdateFunc: func(_ context.Context, _ event.TypedUpdateEvent[T], q queue) { again(q) },
+		DeleteFunc: func(_ context.Context, _ event.TypedDeleteEvent[T], q queue) { again(q) },
+	}
 }
 
 // wake does something for every value, until the context ends.
