@@ -23,6 +23,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/procfs"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -747,4 +748,48 @@ func pidsOf(c *Cluster) map[string]int {
 func processLives(pid int) bool {
 	state, err := exec.Command("ps", "-o", "stat=", "-p", fmt.Sprint(pid)).Output()
 	return err == nil && len(bytes.TrimSpace(state)) > 0 && state[0] != 'Z'
+}
+
+// What was stopped stands still until it is continued.
+func TestStopAndContinue(t *testing.T) {
+	ctx := testContext(t)
+	p, err := sharedCluster(t).Run(ctx, "ticking", "/bin/sh", "-c", "while :; do :; done")
+	if err != nil {
+		t.Fatal(err)
+	}
+	is := func(state string) {
+		t.Helper()
+		err := wait.PollUntilContextCancel(ctx, time.Millisecond, true, func(context.Context) (bool, error) {
+			process, err := procfs.NewProc(p.PID())
+			if err != nil {
+				return false, err
+			}
+			stat, err := process.Stat()
+			return (stat.State == "T") == (state == "T"), err
+		})
+		if err != nil {
+			t.Fatalf("it never is %q: %v", state, err)
+		}
+	}
+	for range 2 {
+		if err := p.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		is("T")
+		if err := p.Continue(); err != nil {
+			t.Fatal(err)
+		}
+		is("R")
+	}
+	if err := p.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for _, do := range []func() error{p.Stop, p.Continue} {
+		if err := do(); err != nil {
+			t.Errorf("it has ended: %v", err)
+		}
+	}
 }

@@ -56,17 +56,15 @@ func (p *Component) ExitCode() int {
 // Terminate asks the component to end with SIGTERM and returns when it has; when ctx ends first, it is killed and the context's
 // error returned.
 func (p *Component) Terminate(ctx context.Context) error {
-	p.mu.Lock()
-	r := p.run
-	p.mu.Unlock()
-	if r == nil || r.over() {
+	if err := p.signal("terminate", syscall.SIGTERM); err != nil {
+		return err
+	}
+	exited := p.Exited()
+	if exited == nil {
 		return nil
 	}
-	if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil && !r.over() {
-		return fmt.Errorf("terminate %s: %w", p.name, err)
-	}
 	select {
-	case <-r.exited:
+	case <-exited:
 		return nil
 	case <-ctx.Done():
 		if err := p.Kill(); err != nil {
@@ -74,6 +72,25 @@ func (p *Component) Terminate(ctx context.Context) error {
 		}
 		return fmt.Errorf("%s did not end by itself: %w", p.name, ctx.Err())
 	}
+}
+
+// Stop has the component stand still, with everything that it has open, until Continue. One that has ended is left alone.
+func (p *Component) Stop() error { return p.signal("stop", syscall.SIGSTOP) }
+
+// Continue has the component go on.
+func (p *Component) Continue() error { return p.signal("continue", syscall.SIGCONT) }
+
+func (p *Component) signal(what string, signal syscall.Signal) error {
+	p.mu.Lock()
+	r := p.run
+	p.mu.Unlock()
+	if r == nil || r.over() {
+		return nil
+	}
+	if err := r.cmd.Process.Signal(signal); err != nil && !r.over() {
+		return fmt.Errorf("%s %s: %w", what, p.name, err)
+	}
+	return nil
 }
 
 // LogTail is the end of the component's log, at most size bytes.

@@ -2,6 +2,9 @@ package rig
 
 import (
 	"context"
+	"errors"
+
+	"github.com/solonode/sno/e2e/cluster"
 )
 
 // RestartOperator ends a module's host operator and controller, as far as they run, and starts them again with the arguments that
@@ -20,6 +23,22 @@ func (r *Rig) RestartOperator(ctx context.Context, module Module) error {
 		}
 	}
 	return nil
+}
+
+// StopHosts has all host operators stand still, until ContinueHosts.
+func (r *Rig) StopHosts() error { return r.eachHost((*cluster.Component).Stop) }
+
+// ContinueHosts has all host operators go on.
+func (r *Rig) ContinueHosts() error { return r.eachHost((*cluster.Component).Continue) }
+
+func (r *Rig) eachHost(do func(*cluster.Component) error) error {
+	var errs []error
+	for module := range r.hosts {
+		if running := r.Cluster.Program(module.Host().Name); running != nil {
+			errs = append(errs, do(running))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // EndOperators ends everything that shapes the cluster: host operators, controllers, and the stand-in for the cluster-version-operator.
