@@ -16,7 +16,6 @@ import (
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -26,7 +25,7 @@ import (
 
 const (
 	clientPort = "2379"
-	// listTimeout bounds the list of members, healthTimeout the read that shows that one of them is healthy. A guard's own probe
+	// listTimeout bounds a question for the list of members, healthTimeout the read that shows that one of them is healthy. A guard's own probe
 	// waits as long as the latter.
 	listTimeout   = 5 * time.Second
 	healthTimeout = 2 * time.Second
@@ -72,7 +71,8 @@ func parseEndpoints(list string) ([]string, error) {
 type etcdMembers struct {
 	reader client.Reader
 	// endpoints are where to ask for the list; empty for the control-plane nodes.
-	endpoints []string
+	endpoints   []string
+	connections *connections
 }
 
 var _ Members = &etcdMembers{}
@@ -80,17 +80,16 @@ var _ Members = &etcdMembers{}
 // Members implements Members. The list is the one that the quorum agrees on, so without a quorum there is none. A member is healthy
 // when it answers a linearizable read of its own.
 //
-// Certificates are read every time, because they are replaced now and then, and connections are not kept, because this is asked
-// seldom.
+// Certificates are read every time, because they are replaced now and then.
 func (e *etcdMembers) Members(ctx context.Context) ([]etcdguard.Member, error) {
 	var endpoints []string
-	var config *tls.Config
+	var with credentials
 	readWhere := func(ctx context.Context) (err error) {
 		endpoints, err = e.where(ctx)
 		return err
 	}
 	readCertificates := func(ctx context.Context) (err error) {
-		config, err = e.certificates(ctx)
+		with, err = e.certificates(ctx)
 		return err
 	}
 	reads := []func(context.Context) error{readWhere}
@@ -100,7 +99,9 @@ func (e *etcdMembers) Members(ctx context.Context) ([]etcdguard.Member, error) {
 	if err := manager.Beside(ctx, reads...); err != nil {
 		return nil, err
 	}
-	listed, err := list(ctx, endpoints, config)
+	used := []string{nameOf(endpoints, with)}
+	defer func() { e.connections.only(used) }()
+	listed, err := e.list(ctx, endpoints, with)
 	switch {
 	case err != nil:
 		return nil, err
@@ -111,7 +112,8 @@ func (e *etcdMembers) Members(ctx context.Context) ([]etcdguard.Member, error) {
 	var asking sync.WaitGroup
 	for i, m := range listed {
 		members[i] = etcdguard.Member{ID: m.ID, Learner: m.IsLearner}
-		asking.Go(func() { members[i].Healthy = healthy(ctx, m, config) })
+		used = append(used, nameOf(m.ClientURLs, with))
+		asking.Go(func() { members[i].Healthy = e.healthy(ctx, m, with) })
 	}
 	asking.Wait()
 	if err := ctx.Err(); err != nil {
@@ -157,60 +159,60 @@ func (e *etcdMembers) nodes(ctx context.Context, role string, into *corev1.NodeL
 }
 
 // certificates are those with which guards ask etcd for its health.
-func (e *etcdMembers) certificates(ctx context.Context) (*tls.Config, error) {
+func (e *etcdMembers) certificates(ctx context.Context) (credentials, error) {
 	secret, bundle := &corev1.Secret{}, &corev1.ConfigMap{}
-	if err := e.reader.Get(ctx, secretObject.Key(), secret); err != nil {
-		return nil, fmt.Errorf("reading the client certificate of etcd: %w", err)
+	if err := manager.Beside(ctx,
+		func(ctx context.Context) error {
+			if err := e.reader.Get(ctx, secretObject.Key(), secret); err != nil {
+				return fmt.Errorf("reading the client certificate of etcd: %w", err)
+			}
+			return nil
+		},
+		func(ctx context.Context) error {
+			if err := e.reader.Get(ctx, bundleObject.Key(), bundle); err != nil {
+				return fmt.Errorf("reading the CA bundle of etcd: %w", err)
+			}
+			return nil
+		},
+	); err != nil {
+		return credentials{}, err
 	}
-	if err := e.reader.Get(ctx, bundleObject.Key(), bundle); err != nil {
-		return nil, fmt.Errorf("reading the CA bundle of etcd: %w", err)
-	}
-	pair, err := tls.X509KeyPair(secret.Data[certificateKey], secret.Data[privateKey])
+	certificate, key, trusted := secret.Data[certificateKey], secret.Data[privateKey], []byte(bundle.Data[bundleKey])
+	pair, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
-		return nil, fmt.Errorf("%w: Secret %s: %w", errCertificate, secretObject.Key(), err)
+		return credentials{}, fmt.Errorf("%w: Secret %s: %w", errCertificate, secretObject.Key(), err)
 	}
 	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM([]byte(bundle.Data[bundleKey])) {
-		return nil, fmt.Errorf("%w: ConfigMap %s has no certificate in %s", errCertificate, bundleObject.Key(), bundleKey)
+	if !pool.AppendCertsFromPEM(trusted) {
+		return credentials{}, fmt.Errorf("%w: ConfigMap %s has no certificate in %s", errCertificate, bundleObject.Key(), bundleKey)
 	}
-	return &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: pool, MinVersion: tls.VersionTLS12}, nil
+	return credentials{
+		config: &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: pool, MinVersion: tls.VersionTLS12},
+		id:     identify(certificate, key, trusted),
+	}, nil
 }
 
-func list(ctx context.Context, endpoints []string, config *tls.Config) ([]*etcdserverpb.Member, error) {
-	ctx, cancel := context.WithTimeout(ctx, listTimeout)
-	defer cancel()
-	asked, err := connect(ctx, endpoints, config)
-	if err != nil {
-		return nil, err
-	}
-	defer asked.Close() //nolint:errcheck // it was only read from
-	answer, err := asked.MemberList(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("asking etcd for its members: %w", err)
-	}
-	return answer.Members, nil
+func (e *etcdMembers) list(ctx context.Context, endpoints []string, with credentials) (members []*etcdserverpb.Member, err error) {
+	err = e.connections.ask(ctx, listTimeout, endpoints, with, func(ctx context.Context, to *clientv3.Client) error {
+		answer, err := to.MemberList(ctx)
+		if err != nil {
+			return fmt.Errorf("asking etcd for its members: %w", err)
+		}
+		members = answer.Members
+		return nil
+	})
+	return members, err
 }
 
 // healthy asks one member, and no other, for a key. What it answers does not matter, nor that there is no such key.
-func healthy(ctx context.Context, m *etcdserverpb.Member, config *tls.Config) bool {
+func (e *etcdMembers) healthy(ctx context.Context, m *etcdserverpb.Member, with credentials) bool {
 	if len(m.ClientURLs) == 0 {
 		return false // it never started
 	}
-	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
-	defer cancel()
-	asked, err := connect(ctx, m.ClientURLs, config)
-	if err != nil {
-		return false
-	}
-	defer asked.Close() //nolint:errcheck // it was only read from
-	_, err = asked.Get(ctx, "health")
-	return err == nil || errors.Is(err, rpctypes.ErrPermissionDenied)
-}
-
-func connect(ctx context.Context, endpoints []string, config *tls.Config) (*clientv3.Client, error) {
-	made, err := clientv3.New(clientv3.Config{Endpoints: endpoints, TLS: config, Context: ctx, Logger: zap.NewNop()})
-	if err != nil {
-		return nil, fmt.Errorf("connecting to etcd: %w", err)
-	}
-	return made, nil
+	return e.connections.ask(ctx, healthTimeout, m.ClientURLs, with, func(ctx context.Context, to *clientv3.Client) error {
+		if _, err := to.Get(ctx, "health"); err != nil && !errors.Is(err, rpctypes.ErrPermissionDenied) {
+			return err
+		}
+		return nil
+	}) == nil
 }

@@ -192,7 +192,9 @@ func TestRealMembers(t *testing.T) {
 	has.set(certificate, key, a.pem)
 	members := a.startEtcd(3)
 	// One of the endpoints answers nobody.
-	e := &etcdMembers{reader: has, endpoints: []string{"https://127.0.0.1:1", members[0].endpoint, members[1].endpoint}}
+	e := &etcdMembers{
+		reader: has, endpoints: []string{"https://127.0.0.1:1", members[0].endpoint, members[1].endpoint}, connections: &connections{},
+	}
 	counts := func(n, healthy int) func() error {
 		return func() error {
 			got, err := e.Members(t.Context())
@@ -258,7 +260,7 @@ func TestMembers(t *testing.T) {
 	c := &cluster{T: t, etcd: &etcdOf{}}
 	c.etcd.set(3, 2)
 	c.etcd.members = append(c.etcd.members, etcdguard.Member{ID: 4, Learner: true})
-	e := &etcdMembers{endpoints: []string{c.etcd.serve(c)}}
+	e := &etcdMembers{endpoints: []string{c.etcd.serve(c)}, connections: &connections{}}
 	got, err := e.Members(t.Context())
 	if diff := cmp.Diff(c.etcd.members, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
@@ -271,7 +273,7 @@ func TestMembers(t *testing.T) {
 	if got, err := e.Members(t.Context()); !errors.Is(err, errNoMember) || got != nil {
 		t.Errorf("no members: %v, %v", got, err)
 	}
-	if healthy(t.Context(), &etcdserverpb.Member{ID: 5}, nil) {
+	if e.healthy(t.Context(), &etcdserverpb.Member{ID: 5}, credentials{}) {
 		t.Error("a member that never started is healthy")
 	}
 }

@@ -45,6 +45,8 @@ func aside(o manager.Object) manager.Object {
 type Module struct {
 	image     string
 	endpoints string
+	// connections outlive the controllers, which start anew whenever the leader election follows the topology.
+	connections connections
 }
 
 var _ manager.Module = &Module{}
@@ -84,7 +86,7 @@ func (m *Module) Look(env manager.Environment) (manager.Look, error) {
 		return nil, fmt.Errorf("--etcd-endpoints: %w", err)
 	}
 	p := &patcher{
-		live: env.Live, cache: env.Reader, image: m.image, members: &etcdMembers{reader: env.Live, endpoints: endpoints},
+		live: env.Live, cache: env.Reader, image: m.image, members: &etcdMembers{reader: env.Live, endpoints: endpoints, connections: &m.connections},
 		writer: writer{client: env.Client, recorder: env.Metrics, dryRun: env.Options.DryRun, force: env.Options.ForceConflicts},
 	}
 	return p.look, nil
