@@ -51,6 +51,8 @@ type patcher struct {
 	topology manager.LastTopology
 	// last is what the round before decided on.
 	last etcdguard.Inputs
+	// claimed is what the look before found, when all that it left to wait for was the cluster-version-operator's answer to a claim.
+	claimed *found
 	// complaint is what was last said about the members, so that it is said once.
 	complaint string
 }
@@ -62,18 +64,29 @@ type found struct {
 	// roles are those of the nodes in the inputs.
 	roles                             []string
 	etcd, version, deployment, budget *unstructured.Unstructured
+	// confirmed tells that the ClusterVersion was read after the guard.
+	confirmed bool
 }
 
 // look is what manager.Controller calls: one write after the other, each decided on anew, until there is none. It is never run
 // concurrently.
 func (p *patcher) look(ctx context.Context) (*unstructured.Unstructured, patch.Result, error) {
-	f, err := p.gather(ctx)
+	f, err := p.begin(ctx)
 	for round := 1; ; round++ {
 		if err != nil {
 			return nil, patch.Result{}, err
 		}
 		decision := etcdguard.Decide(f.inputs)
+		for ofGuard(decision.Action) && !f.confirmed {
+			if f, err = p.confirm(ctx, f); err != nil {
+				return nil, patch.Result{}, err
+			}
+			decision = etcdguard.Decide(f.inputs)
+		}
 		if decision.Action == etcdguard.Nothing {
+			if f.withoutGuard() && decision.Result != nil && decision.Result.Reason == etcdguard.ReasonTakingOver {
+				p.claimed = &f
+			}
 			return f.etcd, p.result(f.inputs, decision), nil
 		}
 		said, failure := p.writer.write(ctx, f, decision)
@@ -81,10 +94,13 @@ func (p *patcher) look(ctx context.Context) (*unstructured.Unstructured, patch.R
 		switch {
 		case ctx.Err() != nil:
 			return nil, patch.Result{}, ctx.Err()
-		case again && round < maxRounds && failure != nil && decision.Action == etcdguard.Claim && len(f.inputs.NodeRoles()) == 0:
+		case again && round < maxRounds && decision.Action == etcdguard.Claim && f.withoutGuard() && failure != nil:
 			// Other modules write the ClusterVersion at the same moment, and what they write there says nothing about the guard. Where there is to
 			// be none, nothing else can have made the claim wrong.
 			f, err = p.confirm(ctx, f)
+			continue
+		case again && round < maxRounds && decision.Action == etcdguard.Claim && f.withoutGuard():
+			f, err = p.recheck(ctx, f)
 			continue
 		case again && round < maxRounds:
 			f, err = p.gather(ctx)
@@ -98,6 +114,29 @@ func (p *patcher) look(ctx context.Context) (*unstructured.Unstructured, patch.R
 		decision.Result = said
 		return f.etcd, p.result(f.inputs, decision), nil
 	}
+}
+
+// ofGuard tells whether an action writes the guard, and not only who writes it.
+func ofGuard(action etcdguard.Action) bool {
+	return action != etcdguard.Nothing && action != etcdguard.Claim && action != etcdguard.Unclaim
+}
+
+// withoutGuard tells whether there is to be no guard: then no node counts.
+func (f found) withoutGuard() bool { return len(f.inputs.NodeRoles()) == 0 }
+
+// begin reads what the first decision needs. Where a guard is to go and the look before left with a claim, the cluster-version-operator's answer to it is
+// all that is waited for.
+func (p *patcher) begin(ctx context.Context) (found, error) {
+	claimed := p.claimed
+	p.claimed = nil
+	if claimed == nil {
+		return p.gather(ctx)
+	}
+	f, err := p.recheck(ctx, *claimed)
+	if err == nil && !ofGuard(etcdguard.Decide(f.inputs).Action) {
+		return p.gather(ctx)
+	}
+	return f, err
 }
 
 // result is what there is to say about a decision that leaves nothing to write.
@@ -117,13 +156,10 @@ func (p *patcher) result(in etcdguard.Inputs, decision etcdguard.Decision) patch
 	return result
 }
 
-// gather reads everything that the decision needs, most of it at the same time. Last of all come the topology once more and the
-// ClusterVersion: whether the cluster-version-operator is kept away must be true when the write is sent, and no resourceVersion of the
-// guard tells.
+// gather reads everything that the decision needs at the same time.
 //
 // The nodes and the members take longest, and not every decision needs them: a list waits until the API server's own cache is as new as
-// etcd, up to a tenth of a second, and etcd is asked over new connections. They are read beside the rest where the decision is expected to
-// need them, and after it where it does and was not.
+// etcd, up to a tenth of a second. They are read beside the rest where the decision is expected to need them, and after it where it does and was not.
 func (p *patcher) gather(ctx context.Context) (f found, err error) {
 	in := &f.inputs
 	in.Image, in.ForceConflicts = p.image, p.writer.force
@@ -137,20 +173,15 @@ func (p *patcher) gather(ctx context.Context) (f found, err error) {
 	}
 	reads := []func(context.Context) error{
 		func(ctx context.Context) error { return p.readTopology(ctx, in) },
+		func(ctx context.Context) error { return p.readVersion(ctx, &f) },
+		func(ctx context.Context) error { return p.readEtcd(ctx, &f) },
+		func(ctx context.Context) error { return p.readPodsBudget(ctx, in) },
 		func(ctx context.Context) (err error) {
 			f.deployment, in.Deployment, err = manager.Read[appsv1.Deployment](ctx, p.live, deploymentObject)
 			return err
 		},
 		func(ctx context.Context) (err error) {
 			f.budget, in.Budget, err = manager.Read[policyv1.PodDisruptionBudget](ctx, p.live, budgetObject)
-			return err
-		},
-		func(ctx context.Context) (err error) {
-			_, in.PodsBudget, err = manager.Read[policyv1.PodDisruptionBudget](ctx, p.live, podsBudgetObject)
-			return err
-		},
-		func(ctx context.Context) (err error) {
-			f.etcd, in.Etcd, err = manager.Read[operatorv1.Etcd](ctx, p.live, etcdObject)
 			return err
 		},
 		func(ctx context.Context) (err error) {
@@ -184,15 +215,15 @@ func (p *patcher) gather(ctx context.Context) (f found, err error) {
 	if err := manager.Beside(ctx, reads...); err != nil {
 		return f, err
 	}
-	return p.confirm(ctx, f)
+	p.last = f.inputs
+	return f, nil
 }
 
-// confirm reads last what must be true when the write is sent.
+// confirm reads last of all, when the guard is to be written, the topology once more and the ClusterVersion: whether the cluster-version-operator is kept
+// away must be true when the write is sent, and what was read of the guard before does not tell. A write of its own that comes later is not lost: ours,
+// which is bound to what was read, is refused for it.
 func (p *patcher) confirm(ctx context.Context, f found) (found, error) {
-	reads := []func(context.Context) error{func(ctx context.Context) (err error) {
-		f.version, f.inputs.ClusterVersion, err = manager.Read[configv1.ClusterVersion](ctx, p.live, versionObject)
-		return err
-	}}
+	reads := []func(context.Context) error{func(ctx context.Context) error { return p.readVersion(ctx, &f) }}
 	if f.inputs.NeedsMembers() {
 		reads = append(reads, func(ctx context.Context) error { return p.readTopology(ctx, &f.inputs) })
 	}
@@ -202,8 +233,24 @@ func (p *patcher) confirm(ctx context.Context, f found) (found, error) {
 	if f.lacksNodes() {
 		return p.gather(ctx) // the topology changed while it was read
 	}
+	f.confirmed = true
 	p.last = f.inputs
 	return f, nil
+}
+
+// recheck reads again, where there is to be no guard, all that counts but the guard itself. The next write is bound to what was read of that.
+func (p *patcher) recheck(ctx context.Context, f found) (found, error) {
+	if err := manager.Beside(ctx,
+		func(ctx context.Context) error { return p.readEtcd(ctx, &f) },
+		func(ctx context.Context) error { return p.readPodsBudget(ctx, &f.inputs) },
+		func(ctx context.Context) error {
+			f.inputs.Members = p.ask(ctx)
+			return nil
+		},
+	); err != nil {
+		return f, err
+	}
+	return p.confirm(ctx, f)
 }
 
 // lacksNodes tells that the decision needs nodes that were not read.
@@ -213,6 +260,21 @@ func (f found) lacksNodes() bool {
 
 func (p *patcher) readTopology(ctx context.Context, in *etcdguard.Inputs) (err error) {
 	in.Cluster, err = p.topology.Read(ctx, p.live)
+	return err
+}
+
+func (p *patcher) readVersion(ctx context.Context, f *found) (err error) {
+	f.version, f.inputs.ClusterVersion, err = manager.Read[configv1.ClusterVersion](ctx, p.live, versionObject)
+	return err
+}
+
+func (p *patcher) readEtcd(ctx context.Context, f *found) (err error) {
+	f.etcd, f.inputs.Etcd, err = manager.Read[operatorv1.Etcd](ctx, p.live, etcdObject)
+	return err
+}
+
+func (p *patcher) readPodsBudget(ctx context.Context, in *etcdguard.Inputs) (err error) {
+	_, in.PodsBudget, err = manager.Read[policyv1.PodDisruptionBudget](ctx, p.live, podsBudgetObject)
 	return err
 }
 

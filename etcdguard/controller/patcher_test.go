@@ -554,6 +554,62 @@ func TestClaimBesideOthers(t *testing.T) {
 	}
 }
 
+// On one node, when the cluster-version-operator answers a claim, all that counts is read again but the guard itself, and what is done to that is bound to what
+// was read of it before.
+func TestClaimIsAnswered(t *testing.T) {
+	for name, test := range map[string]struct {
+		meanwhile func(*cluster)
+		does      string
+		reads     map[string]int
+	}{
+		"nothing else": {func(*cluster) {}, "DeleteBudget", map[string]int{"version": 1, "cluster": 2, "etcd-guard-pdb": 1}},
+		"the guard": {
+			func(c *cluster) {
+				c.edit(budgetObject.Unstructured(), "oc", `{"metadata":{"labels":{"touched":"yes"}}}`)
+			}, "DeleteBudget",
+			map[string]int{"version": 3, "cluster": 6, "etcd-guard-pdb": 2, "etcd-quorum-guard": 2, "etcd-client": 1, "etcd-ca-bundle": 1},
+		},
+		"the topology":               {func(c *cluster) { c.become(ha, 3) }, "Unclaim", nil},
+		"the members":                {func(c *cluster) { c.etcd.set(3, 3) }, "", nil},
+		"members that are not known": {func(c *cluster) { c.etcd.set(0, -1) }, "", nil},
+		"a person who wants none of it": {func(c *cluster) {
+			c.edit(etcdObject.Unstructured(), "oc", `{"metadata":{"annotations":{"sno.solonode.github.io/opt-out":"all"}}}`)
+		}, "Unclaim", nil},
+		"the entries": {func(c *cluster) { c.edit(versionObject.Unstructured(), "oc", `{"spec":{"overrides":[]}}`) }, "Claim",
+			map[string]int{"version": 2, "cluster": 5, "etcd-guard-pdb": 2, "etcd-quorum-guard": 2, "etcd-client": 1, "etcd-ca-bundle": 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := install(t, ha, 3)
+			l := c.looker()
+			l.settle()
+			c.become(sr, 1)
+			l.want(l.look(), patch.Progressing, "TakingOver")
+			if did := l.doing(); did != "Claim" {
+				t.Fatalf("it did %s", did)
+			}
+			c.versionOperator().act()
+			test.meanwhile(c)
+			read := map[string]int{}
+			var reading sync.Mutex
+			l.fuse.Before(func(r *http.Request) {
+				reading.Lock()
+				defer reading.Unlock()
+				if r.Method == http.MethodGet && *l.did == nil {
+					read[path.Base(r.URL.Path)]++
+				}
+			})
+			l.look()
+			did, _, _ := strings.Cut(l.doing(), " ")
+			if did != test.does {
+				t.Errorf("it did %s first, want %s", did, test.does)
+			}
+			if diff := cmp.Diff(test.reads, read); test.reads != nil && diff != "" {
+				t.Errorf("read before it did (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // The topology is not what it was when the claim is refused: the nodes count again, and there is nothing to claim.
 func TestTopologyChangesBesideClaim(t *testing.T) {
 	c := install(t, ha, 3)
