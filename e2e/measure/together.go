@@ -2,6 +2,7 @@ package measure
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -60,9 +61,13 @@ func allTogether(ctx context.Context, o Options) ([]Row, error) {
 	if _, err := all.start(ctx); err != nil {
 		return nil, err
 	}
-	rows, err := all.flip(ctx, o)
-	if err != nil {
-		return rows, err
+	var rows []Row
+	for _, held := range []bool{true, false} {
+		flips, err := all.flip(ctx, o, held)
+		if err != nil {
+			return rows, err
+		}
+		rows = append(rows, flips...)
 	}
 	// The crowd is only there to be cached or not, as in memory.
 	for _, name := range []string{cluster.Kubelets, cluster.Scheduler, cluster.ControllerManager} {
@@ -138,8 +143,9 @@ func (t together) quiet(ctx context.Context) error {
 	return nil
 }
 
-// flip times each flip until watches of another process have seen the last of the objects follow.
-func (t together) flip(ctx context.Context, o Options) ([]Row, error) {
+// flip times each flip until watches of another process have seen the last of the objects follow. With held the host operators stand still until
+// then: they react to the same change, and what they begin takes the processors for a second from the one process that is measured.
+func (t together) flip(ctx context.Context, o Options, held bool) ([]Row, error) {
 	objects := []patched{patchedIngressController, patchedDownloads, patchedAuthentication, patchedGuard, patchedStockApprover}
 	watches := make([]watch.Interface, len(objects))
 	for i, object := range objects {
@@ -155,6 +161,11 @@ func (t together) flip(ctx context.Context, o Options) ([]Row, error) {
 	single := true
 	for n := range o.Flips {
 		single = !single
+		if held {
+			if err := t.StopHosts(); err != nil {
+				return nil, fmt.Errorf("flip %d: %w", n+1, err)
+			}
+		}
 		started := time.Now()
 		if err := both(ctx, t.Rig, single); err != nil {
 			return nil, fmt.Errorf("flip %d: %w", n+1, err)
@@ -167,7 +178,7 @@ func (t together) flip(ctx context.Context, o Options) ([]Row, error) {
 				return err
 			})
 		}
-		if err := group.Wait(); err != nil {
+		if err := errors.Join(group.Wait(), t.ContinueHosts()); err != nil {
 			return nil, fmt.Errorf("flip %d: %w", n+1, err)
 		}
 		for i := range objects {
@@ -188,10 +199,14 @@ func (t together) flip(ctx context.Context, o Options) ([]Row, error) {
 		}
 	}
 	slices.Sort(last)
-	rows := []Row{flipsRow(fmt.Sprintf("Topology flip to everything patched, all modules in one process, %d flips", o.Flips), last, togetherFlip, "-")}
+	what, of, bound := "Topology flip to everything patched, all modules in one process", "of these, the ", togetherFlip
+	if !held {
+		what, of, bound = what+", while three host operators roll out on the same processors", "of these, meanwhile, the ", 0
+	}
+	rows := []Row{flipsRow(fmt.Sprintf("%s, %d flips", what, o.Flips), last, bound, "-")}
 	for i, object := range objects {
 		slices.Sort(each[i])
-		rows = append(rows, flipsRow("of these, the "+object.what, each[i], 0, "-"))
+		rows = append(rows, flipsRow(of+object.what, each[i], 0, "-"))
 	}
 	return rows, nil
 }
