@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
@@ -256,14 +257,35 @@ func TestVersionIsReadLast(t *testing.T) {
 	l.settle()
 	c.edit(budgetObject.Unstructured(), cvo, `{"spec":{"maxUnavailable":4}}`)
 	l.doing()
+	read := make(chan struct{})
+	l.patcher.live = telling{l.patcher.live, versionObject.Kind, sync.OnceFunc(func() { close(read) })}
 	c.etcd.meanwhile = func() {
 		c.etcd.meanwhile = nil
+		select { // it may be read beside the members, and must be read after them
+		case <-read:
+		case <-time.After(patience):
+		}
 		c.edit(versionObject.Unstructured(), "oc", `{"spec":{"overrides":[]}}`)
 	}
 	l.look()
 	if did := l.doing(); did != "Claim" {
 		t.Errorf("it did %s", did)
 	}
+}
+
+// telling tells when an object of a kind was read.
+type telling struct {
+	client.Reader
+	kind string
+	tell func()
+}
+
+func (r telling) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+	err := r.Reader.Get(ctx, key, o, opts...)
+	if o.GetObjectKind().GroupVersionKind().Kind == r.kind {
+		r.tell()
+	}
+	return err
 }
 
 // The count follows the members that are left when a node is gone, and asks for them until they are.
