@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"context"
+	"errors"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -334,16 +335,19 @@ func TestRun(t *testing.T) {
 		}
 		return nil
 	})
-	p.Stop()
 	shows := func() (is bool) {
 		for _, entry := range c.router().GetManagedFields() {
 			is = is || (entry.Manager == ingress.FieldOwner && entry.Subresource == "status")
 		}
 		return is
 	}
-	if !shows() {
-		t.Error("the controller shows no conditions")
-	}
+	patchtest.Eventually(t, "the controller shows conditions", func() error {
+		if !shows() {
+			return errors.New("it does not")
+		}
+		return nil
+	})
+	p.Stop()
 	c.ends(0, "release", "ingress")
 	if shows() {
 		t.Errorf("conditions stay: %v", c.router().Object["status"])
