@@ -91,7 +91,7 @@ func TestInertia(t *testing.T) {
 				}
 				for i, look := range looks {
 					next = look
-					time.Sleep(look.after)
+					<-time.After(look.after)
 					got, err := c.Reconcile(t.Context(), reconcile.Request{})
 					if !errors.Is(err, look.err) {
 						t.Fatalf("look %d: %v", i+1, err)
@@ -125,7 +125,7 @@ func TestBreather(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &Controller{Reporter: &status.Reporter{Module: "sample", Prefix: "Sample", Sink: status.None{}}}
 		c.Look = func(context.Context) (*unstructured.Unstructured, patch.Result, error) {
-			time.Sleep(breather / 5)
+			<-time.After(breather / 5)
 			return nil, patch.Result{State: patch.InForce, Reason: patch.ReasonAsExpected}, nil
 		}
 		queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
@@ -159,7 +159,7 @@ func TestBreather(t *testing.T) {
 			if waited := look(); waited != breather*4/5 {
 				t.Errorf("%s: the next ones are looked at after %v, want %v", name, waited, breather*4/5)
 			}
-			time.Sleep(breather)
+			<-time.After(breather)
 			if left := queue.Len(); left != 0 {
 				t.Errorf("%s: %d looks are left", name, left)
 			}
