@@ -38,8 +38,8 @@ type Controller struct {
 	// Wake has it look again at every value, because of something that no watch tells; nil for never.
 	Wake <-chan struct{}
 
-	// next is when it is time for the next look, in nanoseconds since 1970.
-	next atomic.Int64
+	// next is when it is time for the next look; nil before the first. It is monotonic: a node at the edge whose clock is set back must not stop looking.
+	next atomic.Pointer[time.Time]
 	// since is when the results began of which each may be over by itself; zero while the last one may not.
 	since time.Time
 }
@@ -54,7 +54,8 @@ const inertia = 500 * time.Millisecond
 
 // Reconcile implements reconcile.Reconciler. It is never run concurrently.
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
-	c.next.Store(time.Now().Add(breather).UnixNano())
+	next := time.Now().Add(breather)
+	c.next.Store(&next)
 	target, result, err := c.Look(ctx)
 	if ctx.Err() != nil {
 		return reconcile.Result{}, nil // what failed because the process stops is no result
@@ -120,12 +121,20 @@ func (c *Controller) Watch(mgr ctrl.Manager, m Module, env Environment) error {
 // enqueues has the controller look again: at once when it has been at rest, or when it is time.
 func enqueues[T client.Object](c *Controller, one reconcile.Request) handler.TypedEventHandler[T, reconcile.Request] {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-	again := func(q queue) { q.AddAfter(one, time.Until(time.Unix(0, c.next.Load()))) }
+	again := func(q queue) { q.AddAfter(one, c.pause()) }
 	return handler.TypedFuncs[T, reconcile.Request]{
 		CreateFunc: func(_ context.Context, _ event.TypedCreateEvent[T], q queue) { again(q) },
 		UpdateFunc: func(_ context.Context, _ event.TypedUpdateEvent[T], q queue) { again(q) },
 		DeleteFunc: func(_ context.Context, _ event.TypedDeleteEvent[T], q queue) { again(q) },
 	}
+}
+
+// pause is how long it is until it is time for the next look.
+func (c *Controller) pause() time.Duration {
+	if next := c.next.Load(); next != nil {
+		return time.Until(*next)
+	}
+	return 0
 }
 
 // wake does something for every value, until the context ends.
