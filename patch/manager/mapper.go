@@ -3,6 +3,7 @@ package manager
 import (
 	"errors"
 	"net/http"
+	"sync"
 	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -37,19 +38,30 @@ type knownKinds struct {
 	meta.RESTMapper
 	made   *atomic.Bool
 	scopes map[schema.GroupVersionKind]meta.RESTScope
+	// served are the mappings of these kinds that the API server has said. They never change: a kind that is served anew has the same name and scope.
+	served sync.Map // of schema.GroupVersionKind to *meta.RESTMapping
 }
 
 // RESTMapping implements meta.RESTMapper. Once the manager is made, what the API server says comes first.
 func (k *knownKinds) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
 	known := k.known(kind, versions)
-	if known != nil && !k.made.Load() {
+	if known == nil {
+		return k.RESTMapper.RESTMapping(kind, versions...)
+	}
+	if !k.made.Load() {
 		return known, nil
 	}
-	mapping, err := k.RESTMapper.RESTMapping(kind, versions...)
-	if err != nil && known != nil {
+	if said, ok := k.served.Load(known.GroupVersionKind); ok {
+		return said.(*meta.RESTMapping), nil //nolint:forcetypeassert // nothing else is put there
+	}
+	said, err := k.RESTMapper.RESTMapping(kind, versions...)
+	if err != nil {
 		return known, nil
 	}
-	return mapping, err
+	if said.GroupVersionKind == known.GroupVersionKind {
+		k.served.Store(known.GroupVersionKind, said)
+	}
+	return said, nil
 }
 
 func (k *knownKinds) known(kind schema.GroupKind, versions []string) *meta.RESTMapping {

@@ -44,8 +44,8 @@ func Once(c client.Client, options Options, m Module) (Environment, error) {
 	if err != nil {
 		return Environment{}, err
 	}
-	read := reader{selecting{c, m.Objects()}, absent}
-	return Environment{Options: options, Metrics: counters, Client: c, Reader: read, Live: reader{c, absent}, Once: true, Absent: absent}, nil
+	read := reader{selecting{c, m.Objects()}, absent, nil}
+	return Environment{Options: options, Metrics: counters, Client: c, Reader: read, Live: reader{c, absent, nil}, Once: true, Absent: absent}, nil
 }
 
 // notServed lists those of the kinds that are not served.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/topology"
@@ -20,6 +21,46 @@ import (
 type reader struct {
 	client.Reader
 	absent []schema.GroupVersionKind
+	// decoded is what Read decoded last; nil for a reader that is used once.
+	decoded *decoded
+}
+
+// decoded is the version of each object that Read decoded last. A look reads everything, and most of it has not changed since the one before; to decode that
+// again takes more than all decisions together.
+type decoded struct {
+	mu   sync.Mutex
+	last map[Object]version
+}
+
+// version is an object at one resourceVersion, at which it is the same whoever reads it.
+type version struct {
+	uid             types.UID
+	resourceVersion string
+	typed           any
+}
+
+func (d *decoded) recall(o Object, live *unstructured.Unstructured) any {
+	if d == nil {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if known := d.last[o]; known.resourceVersion != "" && known.uid == live.GetUID() && known.resourceVersion == live.GetResourceVersion() {
+		return known.typed
+	}
+	return nil
+}
+
+func (d *decoded) keep(o Object, live *unstructured.Unstructured, typed any) {
+	if d == nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.last == nil {
+		d.last = map[Object]version{}
+	}
+	d.last[o] = version{live.GetUID(), live.GetResourceVersion(), typed}
 }
 
 // Get implements client.Reader.
@@ -39,7 +80,8 @@ func (r reader) List(ctx context.Context, list client.ObjectList, opts ...client
 	return r.Reader.List(ctx, list, opts...)
 }
 
-// Read gets one object as it is and decoded; nil and nil without an error when there is none.
+// Read gets one object as it is and decoded; nil and nil without an error when there is none. What is decoded must not be changed: read from an
+// Environment of a running process, it is the same one as long as the object is.
 func Read[T any](ctx context.Context, from client.Reader, o Object) (*unstructured.Unstructured, *T, error) {
 	live := o.Unstructured()
 	if err := from.Get(ctx, o.Key(), live); apierrors.IsNotFound(err) {
@@ -47,10 +89,15 @@ func Read[T any](ctx context.Context, from client.Reader, o Object) (*unstructur
 	} else if err != nil {
 		return nil, nil, fmt.Errorf("reading %s %s: %w", o.Kind, o.Key(), err)
 	}
+	r, _ := from.(reader)
+	if typed, ok := r.decoded.recall(o, live).(*T); ok {
+		return live, typed, nil
+	}
 	typed := new(T)
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, typed); err != nil {
 		return nil, nil, fmt.Errorf("decoding %s %s: %w", o.Kind, o.Key(), err)
 	}
+	r.decoded.keep(o, live, typed)
 	return live, typed, nil
 }
 

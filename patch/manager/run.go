@@ -397,10 +397,11 @@ func (p *process) control(ctx context.Context) error {
 		return nil
 	case <-p.primed:
 	}
+	cached, live := reader{p.manager.GetClient(), p.absent, &decoded{}}, reader{p.manager.GetAPIReader(), nil, &decoded{}}
 	for _, m := range p.modules {
 		env := Environment{
-			Options: p.options, Metrics: p.metrics, Client: p.manager.GetClient(), Live: p.manager.GetAPIReader(),
-			Reader: reader{p.manager.GetClient(), p.absent}, Absent: p.absent, aside: p.aside,
+			Options: p.options, Metrics: p.metrics, Client: p.manager.GetClient(), Live: live,
+			Reader: cached, Absent: p.absent, aside: p.aside,
 		}
 		if err := m.Setup(p.manager, env); err != nil {
 			return ignoreEnd(ctx, fmt.Errorf("setting up %s: %w", m.Name(), err))

@@ -2,6 +2,7 @@ package ownership
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
@@ -36,16 +37,20 @@ func ParsePath(field string) (fieldpath.Path, error) {
 	return path, nil
 }
 
+// decode is the set of an entry. It is shared with whoever decoded the same one before, so it must not be changed.
 func decode(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
-	set := &fieldpath.Set{}
 	if entry.FieldsV1 == nil {
-		return set, nil
+		return &fieldpath.Set{}, nil
 	}
 	// The floor of the dependencies has no accessor for the bytes, and the newest deprecates the field.
 	raw, err := entry.FieldsV1.MarshalJSON()
-	if err == nil {
-		err = set.FromJSON(bytes.NewReader(raw))
+	if err != nil {
+		return nil, fmt.Errorf("%w: manager %q: %w", ErrManagedFields, entry.Manager, err)
 	}
+	set, err := decodedSets.get(sha256.Sum256(raw), func() (*fieldpath.Set, error) {
+		set := &fieldpath.Set{}
+		return set, set.FromJSON(bytes.NewReader(raw))
+	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: manager %q: %w", ErrManagedFields, entry.Manager, err)
 	}
@@ -53,11 +58,15 @@ func decode(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 }
 
 // Applied is the set of fields that the manager owns through server-side apply in the main resource ("") or a subresource
-// ("status"). A manager without an entry owns the empty set.
+// ("status"). A manager without an entry owns the empty set. The set is the caller's own.
 func Applied(object metav1.Object, manager, subresource string) (*fieldpath.Set, error) {
 	for _, entry := range object.GetManagedFields() {
 		if entry.Manager == manager && entry.Subresource == subresource && entry.Operation == metav1.ManagedFieldsOperationApply {
-			return decode(entry)
+			set, err := decode(entry)
+			if err != nil {
+				return nil, err
+			}
+			return set.Copy(), nil
 		}
 	}
 	return &fieldpath.Set{}, nil
@@ -109,7 +118,7 @@ func Atomic(object metav1.Object, path fieldpath.Path) (bool, error) {
 	return everybody.Members.Has(last) && everybody.WithPrefix(last).Empty(), nil
 }
 
-// managedFields are decoded metadata.managedFields. Decoding them takes far longer than asking them.
+// managedFields are decoded metadata.managedFields. They are shared with whoever read the same ones before, so they must not be changed.
 type managedFields struct {
 	// owned is what each manager owns, in whatever way and subresource; everybody is all of that together.
 	owned     map[string]*fieldpath.Set
@@ -117,19 +126,26 @@ type managedFields struct {
 }
 
 func read(object metav1.Object) (managedFields, error) {
-	fields := managedFields{map[string]*fieldpath.Set{}, &fieldpath.Set{}}
-	for _, entry := range object.GetManagedFields() {
-		set, err := decode(entry)
-		if err != nil {
-			return managedFields{}, err
-		}
-		fields.everybody = fields.everybody.Union(set)
-		if fields.owned[entry.Manager] != nil {
-			set = set.Union(fields.owned[entry.Manager])
-		}
-		fields.owned[entry.Manager] = set
+	entries := object.GetManagedFields()
+	key, err := keyOf(entries)
+	if err != nil {
+		return managedFields{}, err
 	}
-	return fields, nil
+	return readFields.get(key, func() (managedFields, error) {
+		fields := managedFields{map[string]*fieldpath.Set{}, &fieldpath.Set{}}
+		for _, entry := range entries {
+			set, err := decode(entry)
+			if err != nil {
+				return managedFields{}, err
+			}
+			fields.everybody = fields.everybody.Union(set)
+			if fields.owned[entry.Manager] != nil {
+				set = set.Union(fields.owned[entry.Manager])
+			}
+			fields.owned[entry.Manager] = set
+		}
+		return fields, nil
+	})
 }
 
 // managersAt is ManagersAt. The zero value has none.
