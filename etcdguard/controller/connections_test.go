@@ -4,21 +4,20 @@ import (
 	"errors"
 	"io"
 	"net"
+	"path/filepath"
 	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
-
-	"github.com/solonode/sno/patch/patchtest"
 )
 
 // way is a network between programs and an etcd that the test makes up: it counts connections, and can lose them.
 type way struct {
 	*testing.T
 	etcd *etcdOf
-	// address is where programs ask, behind is where etcd listens.
+	// address is where programs ask, behind is the socket on which etcd listens: nobody else takes it while etcd is away.
 	address, behind string
 	server          *grpc.Server
 
@@ -30,7 +29,7 @@ type way struct {
 
 func newWay(t *testing.T) *way {
 	t.Helper()
-	w := &way{T: t, etcd: &etcdOf{}, behind: patchtest.FreeAddress(t), open: map[net.Conn]bool{}, silent: map[net.Conn]bool{}}
+	w := &way{T: t, etcd: &etcdOf{}, behind: filepath.Join(t.TempDir(), "etcd"), open: map[net.Conn]bool{}, silent: map[net.Conn]bool{}}
 	w.etcd.set(1, 1)
 	front, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -54,7 +53,7 @@ func newWay(t *testing.T) *way {
 // start has etcd answer, stop has it go, and with it all connections.
 func (w *way) start() {
 	w.Helper()
-	listener, err := net.Listen("tcp", w.behind)
+	listener, err := net.Listen("unix", w.behind)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -67,7 +66,7 @@ func (w *way) start() {
 func (w *way) stop() { w.server.Stop() }
 
 func (w *way) lead(from net.Conn) {
-	to, err := net.Dial("tcp", w.behind)
+	to, err := net.Dial("unix", w.behind)
 	if err != nil {
 		_ = from.Close()
 		return

@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/etcdguard"
@@ -51,8 +52,10 @@ type patcher struct {
 	topology manager.LastTopology
 	// last is what the round before decided on.
 	last etcdguard.Inputs
-	// claimed is what the look before found, when all that it left to wait for was the cluster-version-operator's answer to a claim.
-	claimed *found
+	// claimed is what the look before found, when all that it left to wait for was the cluster-version-operator's answer to a claim, and believed is until
+	// when the cache is, that there is none.
+	claimed  *found
+	believed time.Time
 	// complaint is what was last said about the members, so that it is said once.
 	complaint string
 }
@@ -71,6 +74,9 @@ type found struct {
 // look is what manager.Controller calls: one write after the other, each decided on anew, until there is none. It is never run
 // concurrently.
 func (p *patcher) look(ctx context.Context) (*unstructured.Unstructured, patch.Result, error) {
+	if result := p.awaitsAnswer(ctx); result != nil {
+		return p.claimed.etcd, *result, nil
+	}
 	f, err := p.begin(ctx)
 	for round := 1; ; round++ {
 		if err != nil {
@@ -84,12 +90,12 @@ func (p *patcher) look(ctx context.Context) (*unstructured.Unstructured, patch.R
 			decision = etcdguard.Decide(f.inputs)
 		}
 		if decision.Action == etcdguard.Nothing {
-			if f.withoutGuard() && decision.Result != nil && decision.Result.Reason == etcdguard.ReasonTakingOver {
-				p.claimed = &f
+			if f.withoutGuard() && awaits(decision) {
+				p.claimed, p.believed = &f, time.Now().Add(breath)
 			}
 			return f.etcd, p.result(f.inputs, decision), nil
 		}
-		said, failure := p.writer.write(ctx, f, decision)
+		answer, said, failure := p.writer.write(ctx, f, decision)
 		again := errors.Is(failure, apply.ErrStale) || (said == nil && failure == nil)
 		switch {
 		case ctx.Err() != nil:
@@ -100,7 +106,11 @@ func (p *patcher) look(ctx context.Context) (*unstructured.Unstructured, patch.R
 			f, err = p.confirm(ctx, f)
 			continue
 		case again && round < maxRounds && decision.Action == etcdguard.Claim && f.withoutGuard():
-			f, err = p.recheck(ctx, f)
+			// The next write has to wait for the cluster-version-operator, and what is read before it answers is read in vain.
+			err = f.setVersion(answer)
+			continue
+		case again && round < maxRounds && failure == nil && decision.Action == etcdguard.DeleteBudget && f.deletesDeployment():
+			f.budget, f.inputs.Budget = nil, nil
 			continue
 		case again && round < maxRounds:
 			f, err = p.gather(ctx)
@@ -119,6 +129,40 @@ func (p *patcher) look(ctx context.Context) (*unstructured.Unstructured, patch.R
 // ofGuard tells whether an action writes the guard, and not only who writes it.
 func ofGuard(action etcdguard.Action) bool {
 	return action != etcdguard.Nothing && action != etcdguard.Claim && action != etcdguard.Unclaim
+}
+
+// deletesDeployment tells whether the Deployment goes with the budget: what has just been confirmed for one of them was confirmed for both, and each write is
+// bound to what was read of its object.
+func (f found) deletesDeployment() bool {
+	f.inputs.Budget = nil
+	return etcdguard.Decide(f.inputs).Action == etcdguard.DeleteDeployment
+}
+
+// awaitsAnswer is what there is to say while the answer to a claim is all that is waited for, by what the cache has, too; nil when it is time to read. The
+// event of the answer brings the next look. Should the cache be behind, or something else have changed, another look comes soon.
+func (p *patcher) awaitsAnswer(ctx context.Context) *patch.Result {
+	left := time.Until(p.believed)
+	if p.claimed == nil || left <= 0 {
+		return nil
+	}
+	in := p.claimed.inputs
+	in.Cluster = p.cachedTopology(ctx, in.Cluster)
+	var err error
+	if _, in.ClusterVersion, err = manager.Read[configv1.ClusterVersion](ctx, p.cache, versionObject); err != nil {
+		return nil
+	}
+	decision := etcdguard.Decide(in)
+	if !awaits(decision) {
+		return nil
+	}
+	result := p.result(in, decision)
+	result.After = left
+	return &result
+}
+
+// awaits tells that a decision waits for the cluster-version-operator.
+func awaits(decision etcdguard.Decision) bool {
+	return decision.Action == etcdguard.Nothing && decision.Result != nil && decision.Result.Reason == etcdguard.ReasonTakingOver
 }
 
 // withoutGuard tells whether there is to be no guard: then no node counts.
@@ -159,12 +203,21 @@ func (p *patcher) result(in etcdguard.Inputs, decision etcdguard.Decision) patch
 // gather reads everything that the decision needs at the same time.
 //
 // The nodes and the members take longest, and not every decision needs them: a list waits until the API server's own cache is as new as
-// etcd, up to a tenth of a second. They are read beside the rest where the decision is expected to need them, and after it where it does and was not.
+// etcd, up to a tenth of a second. Where there is to be no guard no certificate counts either. They are read beside the rest where the decision is expected
+// to need them, and after it where it does and was not.
 func (p *patcher) gather(ctx context.Context) (f found, err error) {
 	in := &f.inputs
 	in.Image, in.ForceConflicts = p.image, p.writer.force
 	readNodes := func(ctx context.Context) (err error) {
 		in.Nodes, err = memberNodes(ctx, p.live, f.roles)
+		return err
+	}
+	readSecret := func(ctx context.Context) (err error) {
+		in.ClientSecret, err = presence(ctx, p.live, secretObject)
+		return err
+	}
+	readBundle := func(ctx context.Context) (err error) {
+		in.CABundle, err = presence(ctx, p.live, bundleObject)
 		return err
 	}
 	readMembers := func(ctx context.Context) error {
@@ -184,19 +237,11 @@ func (p *patcher) gather(ctx context.Context) (f found, err error) {
 			f.budget, in.Budget, err = manager.Read[policyv1.PodDisruptionBudget](ctx, p.live, budgetObject)
 			return err
 		},
-		func(ctx context.Context) (err error) {
-			in.ClientSecret, err = presence(ctx, p.live, secretObject)
-			return err
-		},
-		func(ctx context.Context) (err error) {
-			in.CABundle, err = presence(ctx, p.live, bundleObject)
-			return err
-		},
 	}
 	expected := p.expected(ctx)
 	members := expected.NeedsMembers()
 	if f.roles = expected.NodeRoles(); len(f.roles) > 0 {
-		reads = append(reads, readNodes)
+		reads = append(reads, readNodes, readSecret, readBundle)
 	}
 	if members {
 		reads = append(reads, readMembers)
@@ -206,6 +251,9 @@ func (p *patcher) gather(ctx context.Context) (f found, err error) {
 	}
 	reads = nil
 	if f.lacksNodes() {
+		if len(f.roles) == 0 {
+			reads = append(reads, readSecret, readBundle)
+		}
 		f.roles = in.NodeRoles()
 		reads = append(reads, readNodes)
 	}
@@ -268,6 +316,16 @@ func (p *patcher) readVersion(ctx context.Context, f *found) (err error) {
 	return err
 }
 
+// setVersion takes the ClusterVersion from what the API server answered to a write.
+func (f *found) setVersion(answer *unstructured.Unstructured) error {
+	version := &configv1.ClusterVersion{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(answer.Object, version); err != nil {
+		return fmt.Errorf("decoding ClusterVersion %s: %w", answer.GetName(), err)
+	}
+	f.version, f.inputs.ClusterVersion, f.confirmed = answer, version, false
+	return nil
+}
+
 func (p *patcher) readEtcd(ctx context.Context, f *found) (err error) {
 	f.etcd, f.inputs.Etcd, err = manager.Read[operatorv1.Etcd](ctx, p.live, etcdObject)
 	return err
@@ -280,14 +338,23 @@ func (p *patcher) readPodsBudget(ctx context.Context, in *etcdguard.Inputs) (err
 
 // expected is what this round is likely to find: what the last one did, in the topology that the cache has. Before the first nothing is.
 func (p *patcher) expected(ctx context.Context) etcdguard.Inputs {
-	expected, live := p.last, manager.Infrastructure.Unstructured()
-	if p.last.Cluster == nil || p.cache.Get(ctx, manager.Infrastructure.Key(), live) != nil {
-		return expected
-	}
-	if cluster, err := topology.FromUnstructured(live); err == nil {
-		expected.Cluster = &cluster
+	expected := p.last
+	if expected.Cluster != nil {
+		expected.Cluster = p.cachedTopology(ctx, expected.Cluster)
 	}
 	return expected
+}
+
+// cachedTopology is what the cache has, or else what is known.
+func (p *patcher) cachedTopology(ctx context.Context, known *topology.Cluster) *topology.Cluster {
+	cached := manager.Infrastructure.Unstructured()
+	if p.cache.Get(ctx, manager.Infrastructure.Key(), cached) != nil {
+		return known
+	}
+	if cluster, err := topology.FromUnstructured(cached); err == nil {
+		return &cluster
+	}
+	return known
 }
 
 // ask is the list of members; nil when it cannot be read, which the log tells once.

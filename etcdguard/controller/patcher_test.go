@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -434,7 +435,7 @@ func TestInfrastructureCannotBeRead(t *testing.T) {
 	} {
 		failing(path)
 		mode := sr
-		if path == "/nodes" {
+		if path == "/nodes" || path == "/secrets/" || path == "/configmaps/" {
 			mode = dual // on one node they make no difference
 		}
 		c.flip(mode) // and nodes and members stay
@@ -584,12 +585,12 @@ func TestClaimIsAnswered(t *testing.T) {
 		does      string
 		reads     map[string]int
 	}{
-		"nothing else": {func(*cluster) {}, "DeleteBudget", map[string]int{"version": 1, "cluster": 2, "etcd-guard-pdb": 1}},
+		"nothing else": {func(*cluster) {}, "DeleteBudget", map[string]int{"version": 2, "cluster": 3, "etcd-guard-pdb": 1}},
 		"the guard": {
 			func(c *cluster) {
 				c.edit(budgetObject.Unstructured(), "oc", `{"metadata":{"labels":{"touched":"yes"}}}`)
 			}, "DeleteBudget",
-			map[string]int{"version": 3, "cluster": 6, "etcd-guard-pdb": 2, "etcd-quorum-guard": 2, "etcd-client": 1, "etcd-ca-bundle": 1},
+			map[string]int{"version": 4, "cluster": 7, "etcd-guard-pdb": 2, "etcd-quorum-guard": 2},
 		},
 		"the topology":               {func(c *cluster) { c.become(ha, 3) }, "Unclaim", nil},
 		"the members":                {func(c *cluster) { c.etcd.set(3, 3) }, "", nil},
@@ -598,7 +599,7 @@ func TestClaimIsAnswered(t *testing.T) {
 			c.edit(etcdObject.Unstructured(), "oc", `{"metadata":{"annotations":{"sno.solonode.github.io/opt-out":"all"}}}`)
 		}, "Unclaim", nil},
 		"the entries": {func(c *cluster) { c.edit(versionObject.Unstructured(), "oc", `{"spec":{"overrides":[]}}`) }, "Claim",
-			map[string]int{"version": 2, "cluster": 5, "etcd-guard-pdb": 2, "etcd-quorum-guard": 2, "etcd-client": 1, "etcd-ca-bundle": 1}},
+			map[string]int{"version": 3, "cluster": 6, "etcd-guard-pdb": 2, "etcd-quorum-guard": 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := install(t, ha, 3)
@@ -627,6 +628,100 @@ func TestClaimIsAnswered(t *testing.T) {
 			}
 			if diff := cmp.Diff(test.reads, read); test.reads != nil && diff != "" {
 				t.Errorf("read before it did (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Until the answer to a claim is in the cache nothing is read, unless the cache has something else that counts; and it is not believed for long.
+func TestClaimAwaitsItsAnswer(t *testing.T) {
+	for name, test := range map[string]struct {
+		meanwhile func(*cluster, *patcher)
+		reads     bool
+		does      string
+	}{
+		"nothing":  {func(*cluster, *patcher) {}, false, ""},
+		"answered": {func(c *cluster, _ *patcher) { c.versionOperator().act() }, true, "DeleteBudget DeleteDeployment"},
+		"another topology": {
+			func(c *cluster, _ *patcher) { c.become(ha, 3) }, true, "Unclaim",
+		},
+		"other entries": {func(c *cluster, _ *patcher) { c.edit(versionObject.Unstructured(), "oc", `{"spec":{"overrides":[]}}`) }, true, "Claim"},
+		"what the hint does not tell": {func(c *cluster, _ *patcher) {
+			c.edit(etcdObject.Unstructured(), "oc", `{"metadata":{"annotations":{"sno.solonode.github.io/opt-out":"all"}}}`)
+		}, false, ""},
+		"what the hint does not tell, later": {func(c *cluster, p *patcher) {
+			c.edit(etcdObject.Unstructured(), "oc", `{"metadata":{"annotations":{"sno.solonode.github.io/opt-out":"all"}}}`)
+			p.believed = time.Now()
+		}, true, "Unclaim"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := install(t, ha, 3)
+			l := c.looker(func(p *patcher) { p.cache = c.admin })
+			l.settle()
+			c.become(sr, 1)
+			l.want(l.look(), patch.Progressing, "TakingOver")
+			if did := l.doing(); did != "Claim" {
+				t.Fatalf("it did %s", did)
+			}
+			test.meanwhile(c, l.patcher)
+			var reads atomic.Bool
+			l.fuse.Before(func(r *http.Request) {
+				if r.Method == http.MethodGet {
+					reads.Store(true)
+				}
+			})
+			result := l.look()
+			if reads.Load() != test.reads {
+				t.Errorf("it reads: %t, want %t", reads.Load(), test.reads)
+			}
+			if did := l.doing(); did != test.does {
+				t.Errorf("it did %q, want %q", did, test.does)
+			}
+			if !test.reads {
+				l.want(result, patch.Progressing, "TakingOver")
+				if result.After <= 0 || result.After > breath {
+					t.Errorf("it looks again after %s", result.After)
+				}
+			}
+		})
+	}
+}
+
+// On one node both parts of the guard go on one word of the cluster-version-operator; each write is bound to its own object all the same.
+func TestGuardGoesAtOnce(t *testing.T) {
+	for name, test := range map[string]struct{ edit, reason string }{
+		"nothing changes":                {"", "AsExpected"},
+		"somebody writes the Deployment": {`{"metadata":{"labels":{"touched":"yes"}}}`, "AsExpected"},
+		"somebody wants none of it":      {`{"metadata":{"annotations":{"sno.solonode.github.io/opt-out":"all"}}}`, "OptedOut"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := install(t, ha, 3)
+			l := c.looker()
+			l.settle()
+			c.become(sr, 1)
+			l.look()
+			c.versionOperator().act()
+			var sent []string // from the first deletion to the second
+			var sending sync.Mutex
+			l.fuse.Before(func(r *http.Request) {
+				sending.Lock()
+				defer sending.Unlock()
+				first := r.Method == http.MethodDelete && len(sent) == 0
+				if first || len(sent) == 1 {
+					sent = append(sent, r.Method+" "+path.Base(path.Dir(r.URL.Path)))
+				}
+				if first && test.edit != "" {
+					c.edit(deploymentObject.Unstructured(), "oc", test.edit)
+				}
+			})
+			if result := l.settle(); result.Reason != test.reason {
+				t.Errorf("%v, want %s", result, test.reason)
+			}
+			if diff := cmp.Diff([]string{"DELETE poddisruptionbudgets", "DELETE deployments"}, sent); diff != "" {
+				t.Errorf("sent (-want +got):\n%s", diff)
+			}
+			if gone := c.deployment() == nil; gone != (test.reason == "AsExpected") {
+				t.Errorf("the Deployment is gone: %t", gone)
 			}
 		})
 	}
