@@ -44,9 +44,11 @@ type aging struct {
 	// requestsEvery and kubeletsEvery are how often it looks; the latter is 0 for never.
 	requestsEvery, kubeletsEvery time.Duration
 	now                          func() time.Time
-	// wake has the controller look at what was found; the others have this look as soon as the cluster is concerned.
+	// wake has the controller look at what was found; the others have this look as soon as the cluster is concerned and at rest.
 	wake, beginRequests, beginKubelets chan struct{}
 	concerned                          atomic.Bool
+	// begun tells that the first look was asked for, since this cluster is concerned.
+	begun bool
 	// reporter tells about this, beside what another one tells about the patch.
 	reporter *status.Reporter
 
@@ -196,13 +198,19 @@ func (a *aging) known() approver.Aging {
 	return all
 }
 
-// report tells what there is to tell, and returns when to tell again. A cluster that is not concerned costs no look.
-func (a *aging) report(ctx context.Context, operator *unstructured.Unstructured, concerned bool) (time.Duration, error) {
-	if was := a.concerned.Swap(concerned); concerned && !was {
+// report tells what there is to tell, and returns when to tell again. A cluster that is not concerned costs no look, and one where the patch is on its way
+// none at once: requests wait for minutes, and lists would be in the way of what everything on a node does then.
+func (a *aging) report(ctx context.Context, operator *unstructured.Unstructured, of patch.State) (time.Duration, error) {
+	concerned := concerned(of)
+	a.concerned.Store(concerned)
+	switch {
+	case !concerned:
+		a.begun = false
+		a.forget()
+	case !a.begun && of != patch.Progressing:
+		a.begun = true
 		ring(a.beginRequests)
 		ring(a.beginKubelets)
-	} else if !concerned {
-		a.forget()
 	}
 	// Nothing to tell is no event when it begins.
 	result := patch.Result{State: patch.NotNeeded, Reason: patch.ReasonAsExpected,

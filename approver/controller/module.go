@@ -105,7 +105,7 @@ func (m *Module) Setup(mgr ctrl.Manager, env manager.Environment) error {
 		return err
 	}
 	p := m.patcher(env)
-	p.aging = watching
+	p.aging, p.cache = watching, env.Reader
 	controller := &manager.Controller{Look: p.look, Reporter: reporter, Wake: watching.wake}
 	return controller.Watch(mgr, m, env)
 }

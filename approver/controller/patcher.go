@@ -29,8 +29,9 @@ const (
 
 // patcher carries out decisions.
 type patcher struct {
-	// live reads from the API server, never from a cache.
+	// live reads from the API server, never from a cache. What the cache has is only ever reason to write nothing; it is nil for a single look.
 	live   client.Reader
+	cache  client.Reader
 	mapper meta.RESTMapper
 	mode   approver.Mode
 	writer writer
@@ -61,7 +62,7 @@ func (p *patcher) look(ctx context.Context) (*unstructured.Unstructured, patch.R
 	if p.aging == nil {
 		return f.operator, result, nil
 	}
-	again, err := p.aging.report(ctx, f.operator, concerned(result.State))
+	again, err := p.aging.report(ctx, f.operator, result.State)
 	if err != nil {
 		return nil, patch.Result{}, err
 	}
@@ -81,24 +82,31 @@ func concerned(state patch.State) bool {
 	return true
 }
 
+// patch reads the API server only where, by what the cache has, there is something to write. A cache that is behind is no reason to: its next event brings
+// another look.
 func (p *patcher) patch(ctx context.Context) (f found, result patch.Result, err error) {
+	if p.cache != nil {
+		if f, err = p.gather(ctx, p.cache); err != nil {
+			return f, result, err
+		}
+		if decision := approver.Desired(f.inputs); decision.Action == approver.Nothing {
+			return f, said(f, decision), nil
+		}
+	}
 	for round := 1; ; round++ {
-		if f, err = p.gather(ctx); err != nil {
+		if f, err = p.gather(ctx, p.live); err != nil {
 			return f, result, err
 		}
 		decision := approver.Desired(f.inputs)
 		if decision.Action == approver.Nothing {
-			if decision.Result != nil {
-				return f, *decision.Result, nil
-			}
-			return f, approver.Observe(f.inputs), nil
+			return f, said(f, decision), nil
 		}
-		said, err := p.writer.write(ctx, f, decision)
+		instead, err := p.writer.write(ctx, f, decision)
 		switch {
 		case ctx.Err() != nil:
 			return f, result, ctx.Err()
-		case said != nil:
-			return f, *said, nil
+		case instead != nil:
+			return f, *instead, nil
 		case err != nil && !stale(err):
 			return f, *wordsOf(decision.Action).Failed(approver.Name, err), nil
 		case round == maxRounds:
@@ -112,14 +120,22 @@ func (p *patcher) patch(ctx context.Context) (f found, result patch.Result, err 
 	}
 }
 
+// said is what there is to say where nothing is to be written.
+func said(f found, decision approver.Decision) patch.Result {
+	if decision.Result != nil {
+		return *decision.Result
+	}
+	return approver.Observe(f.inputs)
+}
+
 // gather reads everything that the decision needs, most of it at the same time. The ClusterVersion comes last: whether the
 // cluster-version-operator is kept away must be true when the Deployment is written, and no resourceVersion of that tells.
-func (p *patcher) gather(ctx context.Context) (f found, err error) {
+func (p *patcher) gather(ctx context.Context, from client.Reader) (f found, err error) {
 	in := &f.inputs
 	in.Mode = p.mode
 	if err := manager.Beside(ctx,
 		func(ctx context.Context) (err error) {
-			in.Cluster, err = p.topology.Read(ctx, p.live)
+			in.Cluster, err = p.topology.Read(ctx, from)
 			return err
 		},
 		func(ctx context.Context) (err error) {
@@ -127,21 +143,21 @@ func (p *patcher) gather(ctx context.Context) (f found, err error) {
 			return err
 		},
 		func(ctx context.Context) (err error) {
-			f.operator, _, err = manager.Read[configv1.ClusterOperator](ctx, p.live, operatorObject)
+			f.operator, _, err = manager.Read[configv1.ClusterOperator](ctx, from, operatorObject)
 			return err
 		},
 		func(ctx context.Context) (err error) {
-			f.config, in.ConfigMap, err = manager.Read[corev1.ConfigMap](ctx, p.live, configObject)
+			f.config, in.ConfigMap, err = manager.Read[corev1.ConfigMap](ctx, from, configObject)
 			return err
 		},
 		func(ctx context.Context) (err error) {
-			f.deployment, in.Deployment, err = manager.Read[appsv1.Deployment](ctx, p.live, deploymentObject)
+			f.deployment, in.Deployment, err = manager.Read[appsv1.Deployment](ctx, from, deploymentObject)
 			return err
 		},
 	); err != nil {
 		return f, err
 	}
-	f.version, in.ClusterVersion, err = manager.Read[configv1.ClusterVersion](ctx, p.live, versionObject)
+	f.version, in.ClusterVersion, err = manager.Read[configv1.ClusterVersion](ctx, from, versionObject)
 	return f, err
 }
 

@@ -16,7 +16,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/etcdguard"
@@ -95,7 +94,7 @@ func (p *patcher) look(ctx context.Context) (*unstructured.Unstructured, patch.R
 			}
 			return f.etcd, p.result(f.inputs, decision), nil
 		}
-		answer, said, failure := p.writer.write(ctx, f, decision)
+		said, failure := p.writer.write(ctx, f, decision)
 		again := errors.Is(failure, apply.ErrStale) || (said == nil && failure == nil)
 		switch {
 		case ctx.Err() != nil:
@@ -106,8 +105,8 @@ func (p *patcher) look(ctx context.Context) (*unstructured.Unstructured, patch.R
 			f, err = p.confirm(ctx, f)
 			continue
 		case again && round < maxRounds && decision.Action == etcdguard.Claim && f.withoutGuard():
-			// The next write has to wait for the cluster-version-operator, and what is read before it answers is read in vain.
-			err = f.setVersion(answer)
+			// By the time that all else is read the cluster-version-operator has mostly answered.
+			f, err = p.recheck(ctx, f)
 			continue
 		case again && round < maxRounds && failure == nil && decision.Action == etcdguard.DeleteBudget && f.deletesDeployment():
 			f.budget, f.inputs.Budget = nil, nil
@@ -314,16 +313,6 @@ func (p *patcher) readTopology(ctx context.Context, in *etcdguard.Inputs) (err e
 func (p *patcher) readVersion(ctx context.Context, f *found) (err error) {
 	f.version, f.inputs.ClusterVersion, err = manager.Read[configv1.ClusterVersion](ctx, p.live, versionObject)
 	return err
-}
-
-// setVersion takes the ClusterVersion from what the API server answered to a write.
-func (f *found) setVersion(answer *unstructured.Unstructured) error {
-	version := &configv1.ClusterVersion{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(answer.Object, version); err != nil {
-		return fmt.Errorf("decoding ClusterVersion %s: %w", answer.GetName(), err)
-	}
-	f.version, f.inputs.ClusterVersion, f.confirmed = answer, version, false
-	return nil
 }
 
 func (p *patcher) readEtcd(ctx context.Context, f *found) (err error) {

@@ -47,21 +47,21 @@ func (f found) target(action etcdguard.Action) *unstructured.Unstructured {
 	return nil
 }
 
-// write carries out the decision. It says nothing when that is done and the next decision can be made, or what there is to say when
-// it cannot. The answer is the object as an apply has left it; nil for anything else. An error that is an apply.ErrStale means that something has changed since it was read: read again, decide again.
-func (w *writer) write(ctx context.Context, f found, d etcdguard.Decision) (answer *unstructured.Unstructured, said *patch.Result, err error) {
+// write carries out the decision. It returns nothing when that is done and the next decision can be made, or what there is to say when
+// it cannot. An error that is an apply.ErrStale means that something has changed since it was read: read again, decide again.
+func (w *writer) write(ctx context.Context, f found, d etcdguard.Decision) (said *patch.Result, err error) {
 	target := f.target(d.Action)
 	switch d.Action {
 	case etcdguard.Nothing:
-		return nil, nil, nil
+		return nil, nil
 	case etcdguard.Claim:
-		answer, said, err = w.apply(ctx, target, d, d.ClusterVersion)
+		said, err = w.apply(ctx, target, d, d.ClusterVersion)
 	case etcdguard.Unclaim:
 		err = w.unclaim(ctx, target)
 	case etcdguard.ApplyDeployment:
-		answer, said, err = w.apply(ctx, target, d, d.Deployment)
+		said, err = w.apply(ctx, target, d, d.Deployment)
 	case etcdguard.ApplyBudget:
-		answer, said, err = w.apply(ctx, target, d, d.Budget)
+		said, err = w.apply(ctx, target, d, d.Budget)
 	case etcdguard.TidyDeployment, etcdguard.TidyBudget:
 		err = w.tidy(ctx, target, d.Annotations)
 	case etcdguard.DeleteDeployment, etcdguard.DeleteBudget:
@@ -87,19 +87,19 @@ func (w *writer) write(ctx context.Context, f found, d etcdguard.Decision) (answ
 		w.record(apply.Applied)
 		log.Info("Written", "action", string(d.Action), "because", d.Result.Reason)
 	}
-	return answer, said, err
+	return said, err
 }
 
 // apply applies without force first. Only where everybody who objects is one from whom the decision may take is it sent again with
 // force, bound to the very object that the answer was about.
-func (w *writer) apply(ctx context.Context, target *unstructured.Unstructured, d etcdguard.Decision, intent runtime.ApplyConfiguration) (*unstructured.Unstructured, *patch.Result, error) {
+func (w *writer) apply(ctx context.Context, target *unstructured.Unstructured, d etcdguard.Decision, intent runtime.ApplyConfiguration) (*patch.Result, error) {
 	body, err := runtime.DefaultUnstructuredConverter.ToUnstructured(intent)
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading an intent: %w", err)
+		return nil, fmt.Errorf("reading an intent: %w", err)
 	}
 	for _, field := range d.Unset {
 		if err := unstructured.SetNestedField(body, nil, strings.Split(strings.TrimPrefix(field, "."), ".")...); err != nil {
-			return nil, nil, fmt.Errorf("unsetting %s: %w", field, err)
+			return nil, fmt.Errorf("unsetting %s: %w", field, err)
 		}
 	}
 	bound := &unstructured.Unstructured{Object: body}
@@ -107,17 +107,16 @@ func (w *writer) apply(ctx context.Context, target *unstructured.Unstructured, d
 		bound.SetUID(target.GetUID())
 		bound.SetResourceVersion(target.GetResourceVersion())
 	}
-	answer, err := w.send(ctx, bound)
+	err = w.send(ctx, bound)
 	conflicts := apply.ConflictsOf(err)
 	if len(conflicts) == 0 || d.Create {
-		return answer, nil, err // what somebody made while it was missing is decided on anew
+		return nil, err // what somebody made while it was missing is decided on anew
 	}
 	guard := d.Action != etcdguard.Claim
 	i := slices.IndexFunc(conflicts, func(c apply.Conflict) bool { return !slices.Contains(d.TakeFrom, c.Manager) && (!guard || !w.force) })
 	switch {
 	case i < 0:
-		answer, err = w.send(ctx, bound, client.ForceOwnership)
-		return answer, nil, err
+		return nil, w.send(ctx, bound, client.ForceOwnership)
 	case w.recorder != nil:
 		w.recorder.RecordConflict(etcdguard.Name, conflicts[i].Manager)
 	}
@@ -125,17 +124,16 @@ func (w *writer) apply(ctx context.Context, target *unstructured.Unstructured, d
 	if guard {
 		result = ptr.To(patch.OwnedByOther(conflicts[i].Field, conflicts[i].Manager))
 	}
-	return nil, result, nil
+	return result, nil
 }
 
-// send applies a copy, because what is sent comes back filled with what the API server knows. It is that copy that it returns.
-func (w *writer) send(ctx context.Context, body *unstructured.Unstructured, opts ...client.ApplyOption) (*unstructured.Unstructured, error) {
+// send applies a copy, because what is sent comes back filled with what the API server knows.
+func (w *writer) send(ctx context.Context, body *unstructured.Unstructured, opts ...client.ApplyOption) error {
 	opts = append(opts, client.FieldOwner(etcdguard.FieldOwner))
 	if w.dryRun {
 		opts = append(opts, client.DryRunAll)
 	}
-	sent := body.DeepCopy()
-	return sent, w.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(sent), opts...)
+	return w.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(body.DeepCopy()), opts...)
 }
 
 // unclaim applies nothing, which takes off what is ours alone.
@@ -143,8 +141,7 @@ func (w *writer) unclaim(ctx context.Context, version *unstructured.Unstructured
 	nothing := versionObject.Unstructured()
 	nothing.SetUID(version.GetUID())
 	nothing.SetResourceVersion(version.GetResourceVersion())
-	_, err := w.send(ctx, nothing)
-	return err
+	return w.send(ctx, nothing)
 }
 
 // tidy removes annotations, whoever owns them.
