@@ -35,6 +35,7 @@ type Component struct {
 	program string
 	log     string
 	dir     string
+	env     []string // beside that of this process
 
 	mu      sync.Mutex
 	args    []string
@@ -102,6 +103,7 @@ func (p *Component) start(ctx context.Context) (*run, error) {
 	// Not CommandContext: the process must outlive ctx, which is only about starting.
 	cmd := exec.Command(p.program, p.args...)
 	cmd.Dir = p.dir
+	cmd.Env = append(os.Environ(), p.env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	since := time.Now()
 	release, err := launch(cmd)

@@ -29,7 +29,7 @@ func (s shown) Show(_ context.Context, _ *unstructured.Unstructured, conditions 
 	return 0, nil
 }
 
-// What may be over by itself is told only when it has lasted, and then all of it; everything else at once.
+// What is otherwise than it was told is told when it has been so for a while, and then all of it; failures, and what is told first, at once.
 func TestInertia(t *testing.T) {
 	type look struct {
 		state  patch.State
@@ -73,6 +73,31 @@ func TestInertia(t *testing.T) {
 			{state: patch.Progressing, reason: "TakingOver", again: inertia},
 			{after: short, state: patch.Blocked, reason: "FieldOwnedByOther", again: inertia - short},
 			{after: inertia - short, state: patch.Waiting, reason: "WaitingForObject", told: "WaitingForObject"},
+		},
+		"ends otherwise": {
+			{state: patch.InForce, reason: "AsExpected", told: "AsExpected"},
+			{after: long, state: patch.Progressing, reason: "GivingBack", again: inertia},
+			{after: short, state: patch.NotNeeded, reason: "NotNeeded", again: inertia - short},
+			{after: inertia - short, state: patch.NotNeeded, reason: "NotNeeded", told: "NotNeeded"},
+			{after: short, state: patch.InForce, reason: "AsExpected", again: inertia},
+		},
+		"ends otherwise after it was told to be on its way": {
+			{state: patch.InForce, reason: "AsExpected", told: "AsExpected"},
+			{after: long, state: patch.Progressing, reason: "GivingBack", again: inertia},
+			{after: long, state: patch.Progressing, reason: "GivingBack", told: "GivingBack"},
+			{after: short, state: patch.NotNeeded, reason: "NotNeeded", told: "NotNeeded"},
+		},
+		"there and back": {
+			{state: patch.InForce, reason: "AsExpected", told: "AsExpected"},
+			{after: long, state: patch.NotNeeded, reason: "NotNeeded", again: inertia},
+			{after: short, state: patch.InForce, reason: "AsExpected", told: "AsExpected"}, // once more what was told
+			{after: long, state: patch.NotNeeded, reason: "NotNeeded", again: inertia},
+		},
+		"fails in between": {
+			{state: patch.InForce, reason: "AsExpected", told: "AsExpected"},
+			{after: long, state: patch.NotNeeded, reason: "NotNeeded", again: inertia},
+			{after: short, state: patch.Failed, reason: "Invalid", told: "Invalid", again: status.DefaultInertia},
+			{after: short, state: patch.NotNeeded, reason: "NotNeeded", again: inertia},
 		},
 		"refused":    {{state: patch.Progressing, reason: "Refused", err: failure, told: "Refused"}},
 		"failed":     {{state: patch.Failed, reason: "Invalid", told: "Invalid", again: status.DefaultInertia}},

@@ -71,6 +71,7 @@ func Run(ctx context.Context, restConfig *rest.Config, name string, options Opti
 	if err != nil {
 		return err
 	}
+	defer collectLess()()
 	log := logr.FromContextOrDiscard(ctx)
 	restConfig = unthrottled(restConfig)
 	identity, err := newIdentity()

@@ -40,7 +40,8 @@ type Controller struct {
 
 	// next is when it is time for the next look; nil before the first. It is monotonic: a node at the edge whose clock is set back must not stop looking.
 	next atomic.Pointer[time.Time]
-	// since is when the results began of which each may be over by itself; zero while the last one may not.
+	// told is the reason that was told last of those that stand, empty for none; since is when the results began that differ from it, zero while none does.
+	told  string
 	since time.Time
 }
 
@@ -48,8 +49,9 @@ type Controller struct {
 // a tenth of a second, all of which one look sees.
 const breather = 25 * time.Millisecond
 
-// inertia is how long a patch must have been on its way, waiting or blocked before that is told. On a single node everything reacts to the same change:
-// an operator is late by some milliseconds, and a status and an event that are out of date when they are written are in the way of the patch itself.
+// inertia is how long it must have been otherwise than it was told before that is told. On a single node everything reacts to the same change: an
+// operator is late by some milliseconds, a status and an event about that are out of date when they are written, and the ones about how it ended are in the
+// way of other patches. Failures are told at once.
 const inertia = 500 * time.Millisecond
 
 // Reconcile implements reconcile.Reconciler. It is never run concurrently.
@@ -77,14 +79,25 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	return reconcile.Result{RequeueAfter: sooner(after, again)}, nil
 }
 
-// untold is for how long the result is not told yet, because it may be over by then.
+// untold is for how long the result is not told yet, because it may be over by then or others may be busy.
 func (c *Controller) untold(result patch.Result) time.Duration {
 	switch result.State {
-	case patch.InForce, patch.NotNeeded, patch.OptedOut, patch.WouldChange, patch.Reverted, patch.Failed:
-		c.since = time.Time{}
+	case patch.Failed, patch.Reverted:
+		c.told, c.since = result.Reason, time.Time{}
+		return 0
+	case patch.InForce, patch.NotNeeded, patch.OptedOut, patch.WouldChange:
+		if left := c.otherwise(); left > 0 && c.told != "" && c.told != result.Reason {
+			return left
+		}
+		c.told, c.since = result.Reason, time.Time{}
 		return 0
 	case patch.Progressing, patch.Waiting, patch.Blocked:
 	}
+	return c.otherwise()
+}
+
+// otherwise is how long it takes until it has been otherwise than was told for long enough.
+func (c *Controller) otherwise() time.Duration {
 	if c.since.IsZero() {
 		c.since = time.Now()
 	}
