@@ -3,19 +3,22 @@ package manager
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
 )
 
-const twoMappings = `00400000-013ab000 r--p 00000000 fe:00 10002723                           /opt/the program
+const twoMappings = `00400000-013ab000 r--p 0001f000 fe:00 10002723                           /opt/the program
 Size:              16044 kB
 Rss:                2604 kB
 Anonymous:             0 kB
@@ -31,7 +34,7 @@ func TestMappings(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []mapping{
-		{start: 0x400000, end: 0x13ab000, rights: "r--p", path: "/opt/the program"},
+		{start: 0x400000, end: 0x13ab000, rights: "r--p", offset: 0x1f000, path: "/opt/the program"},
 		{start: 0x368da7400000, end: 0x368da9400000, rights: "rw-p", anonymous: 22580 << 10},
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(mapping{})); diff != "" {
@@ -102,6 +105,55 @@ func TestDropCode(t *testing.T) {
 	}
 	if after := resident(); after >= before {
 		t.Errorf("%d bytes of files are resident, and %d were before", after, before)
+	}
+}
+
+// cached is how much of a file the kernel has in memory, in pages.
+func cached(t *testing.T, file *os.File) (pages int) {
+	t.Helper()
+	info, err := file.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapped, err := unix.Mmap(int(file.Fd()), 0, int(info.Size()), unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Munmap(mapped) }()
+	are := make([]byte, (len(mapped)+os.Getpagesize()-1)/os.Getpagesize())
+	if _, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&mapped[0])), uintptr(len(mapped)), uintptr(unsafe.Pointer(&are[0]))); errno != 0 {
+		t.Fatal(errno)
+	}
+	for _, is := range are {
+		pages += int(is & 1)
+	}
+	return pages
+}
+
+// What is cached in large pages would be mapped in large pages again.
+func TestDropCodeFromTheCache(t *testing.T) {
+	program, err := os.Open("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = program.Close() }()
+	var system unix.Statfs_t
+	if err := unix.Fstatfs(int(program.Fd()), &system); err != nil || system.Type == unix.TMPFS_MAGIC {
+		t.Skipf("the program is in a file system that is memory itself, or of no known kind: %v", err)
+	}
+	// It may have been built a moment ago, and what is not on the disk yet is not given back.
+	if err := program.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, program); err != nil {
+		t.Fatal(err)
+	}
+	before := cached(t, program)
+	if _, err := dropCode(); err != nil {
+		t.Fatal(err)
+	}
+	if after := cached(t, program); after >= before*3/4 {
+		t.Errorf("%d pages of the program are cached, and %d were before", after, before)
 	}
 }
 
