@@ -93,6 +93,11 @@ func TestInertia(t *testing.T) {
 			{after: short, state: patch.InForce, reason: "AsExpected", told: "AsExpected"}, // once more what was told
 			{after: long, state: patch.NotNeeded, reason: "NotNeeded", again: inertia},
 		},
+		"a person has enough of it": {
+			{state: patch.InForce, reason: "AsExpected", told: "AsExpected"},
+			{after: long, state: patch.OptedOut, reason: "OptedOut", told: "OptedOut"},
+			{after: long, state: patch.InForce, reason: "AsExpected", again: inertia},
+		},
 		"fails in between": {
 			{state: patch.InForce, reason: "AsExpected", told: "AsExpected"},
 			{after: long, state: patch.NotNeeded, reason: "NotNeeded", again: inertia},

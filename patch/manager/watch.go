@@ -51,7 +51,7 @@ const breather = 25 * time.Millisecond
 
 // inertia is how long it must have been otherwise than it was told before that is told. On a single node everything reacts to the same change: an
 // operator is late by some milliseconds, a status and an event about that are out of date when they are written, and the ones about how it ended are in the
-// way of other patches. Failures are told at once.
+// way of other patches. Failures are told at once, and so is what a person has asked for.
 const inertia = 500 * time.Millisecond
 
 // Reconcile implements reconcile.Reconciler. It is never run concurrently.
@@ -82,10 +82,10 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 // untold is for how long the result is not told yet, because it may be over by then or others may be busy.
 func (c *Controller) untold(result patch.Result) time.Duration {
 	switch result.State {
-	case patch.Failed, patch.Reverted:
+	case patch.OptedOut, patch.WouldChange, patch.Reverted, patch.Failed:
 		c.told, c.since = result.Reason, time.Time{}
 		return 0
-	case patch.InForce, patch.NotNeeded, patch.OptedOut, patch.WouldChange:
+	case patch.InForce, patch.NotNeeded:
 		if left := c.otherwise(); left > 0 && c.told != "" && c.told != result.Reason {
 			return left
 		}
