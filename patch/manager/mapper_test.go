@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 )
 
@@ -40,5 +42,43 @@ func TestMapper(t *testing.T) {
 	}
 	if _, err := mapper.RESTMapping(optional.GroupVersionKind.GroupKind(), "v2"); err == nil {
 		t.Error("a version that nobody knows has a mapping")
+	}
+}
+
+// counting is a RESTMapper that has an answer, and counts how often it gives it.
+type counting struct {
+	meta.RESTMapper
+	asked int
+}
+
+func (c *counting) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	c.asked++
+	return &meta.RESTMapping{GroupVersionKind: kind.WithVersion(versions[0]), Scope: meta.RESTScopeRoot}, nil
+}
+
+// What the API server has said of a kind of the modules is not asked for again; of any other it is.
+func TestMapperRemembers(t *testing.T) {
+	var made atomic.Bool
+	made.Store(true)
+	served := &counting{}
+	mapper := &knownKinds{RESTMapper: served, made: &made, scopes: map[schema.GroupVersionKind]meta.RESTScope{optional.GroupVersionKind: meta.RESTScopeRoot}}
+	ask := func(kind schema.GroupVersionKind) {
+		t.Helper()
+		mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+		if err != nil || mapping.GroupVersionKind != kind {
+			t.Fatalf("%v, %v; want %v", mapping, err, kind)
+		}
+	}
+	for range 3 {
+		ask(optional.GroupVersionKind)
+	}
+	if served.asked != 1 {
+		t.Errorf("the API server was asked %d times for a kind of a module", served.asked)
+	}
+	for range 3 {
+		ask(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Other"})
+	}
+	if served.asked != 1+3 {
+		t.Errorf("the API server was asked %d times for a kind of nobody's", served.asked-1)
 	}
 }
