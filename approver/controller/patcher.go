@@ -29,8 +29,9 @@ const (
 
 // patcher carries out decisions.
 type patcher struct {
-	// live reads from the API server, never from a cache. What the cache has is only ever reason to write nothing; it is nil for a single look.
-	live   client.Reader
+	// live reads from the API server, never from a cache.
+	live client.Reader
+	// cache is only ever reason to write nothing; it is nil for a single look.
 	cache  client.Reader
 	mapper meta.RESTMapper
 	mode   approver.Mode

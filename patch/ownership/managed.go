@@ -44,13 +44,13 @@ func decode(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 	}
 	// The floor of the dependencies has no accessor for the bytes, and the newest deprecates the field.
 	raw, err := entry.FieldsV1.MarshalJSON()
-	if err != nil {
-		return nil, fmt.Errorf("%w: manager %q: %w", ErrManagedFields, entry.Manager, err)
+	var set *fieldpath.Set
+	if err == nil {
+		set, err = decodedSets.get(sha256.Sum256(raw), func() (*fieldpath.Set, error) {
+			made := &fieldpath.Set{}
+			return made, made.FromJSON(bytes.NewReader(raw))
+		})
 	}
-	set, err := decodedSets.get(sha256.Sum256(raw), func() (*fieldpath.Set, error) {
-		set := &fieldpath.Set{}
-		return set, set.FromJSON(bytes.NewReader(raw))
-	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: manager %q: %w", ErrManagedFields, entry.Manager, err)
 	}
