@@ -17,7 +17,7 @@ dir = $(or $(filter $* %/$*,$(MODULES) $(OUTSIDE)),$(error no module is called "
 alone = $(if $(filter $(dir),$(OUTSIDE)),GOWORK=off )
 
 # Tests that need a real API server find it here. Built by the first run, which takes some minutes; set the variable to use others.
-with-kube-assets = KUBEBUILDER_ASSETS=$${KUBEBUILDER_ASSETS:-$$(go run -C e2e ./cmd/kube-assets)} && export KUBEBUILDER_ASSETS
+with-kube-assets = KUBEBUILDER_ASSETS=$${KUBEBUILDER_ASSETS:-$$(go run -C testcluster ./cmd/kube-assets)} && export KUBEBUILDER_ASSETS
 needs-kube-assets = $(if $(filter topology hack,$*),:,$(with-kube-assets))
 
 # vet is part of lint, and nobody debugs these binaries: linking them is a good part of the time. Without -shuffle Go knows the
@@ -38,8 +38,8 @@ go-test = $(if $(filter-out 0 false no,$(RERUN)),'$(CURDIR)/tools/run' gotestsum
 	--packages="$(2)" -- $(1),go test $(1) $(2))
 # How many modules are tested at a time.
 JOBS ?= 3
-# Most tests of e2e wait for a cluster, not for a processor.
-overlap = $(if $(filter e2e,$*),-p 4)
+# Most of these tests wait for a cluster, not for a processor.
+overlap = $(if $(filter e2e testcluster,$*),-p 4)
 # Six samples give benchstat an interval.
 BENCH_FLAGS ?= -benchmem -count=6
 # The measured scenarios, which go into docs/benchmarks.md.
@@ -57,7 +57,7 @@ run: ## The main job on an embedded cluster; SCENARIO=name picks another, ONCE=1
 	@go run ./e2e/cmd/sno-run $(if $(SCENARIO),-scenario='$(SCENARIO)') $(if $(filter-out 0 false no,$(ONCE)),-once)
 
 # First what waits most, so that the processors have something to do meanwhile.
-EARLY := e2e authentication-operator console-operator etcdguard
+EARLY := e2e testcluster authentication-operator console-operator etcdguard
 .PHONY: test
 test: ## Test all modules with the race detector; GOWORK=off tests each on its own versions
 	@mkdir -p '$(FLAKY)'
@@ -67,17 +67,17 @@ test-%: ## Test one module
 	@echo '== test $(dir)'
 	@$(needs-kube-assets) && cd '$(dir)' && \
 		$(alone)$(call go-test,$(TEST_FLAGS) $(SHORT) $(overlap),$(packages),$*)
-packages = $(if $(filter e2e,$*),$$(go list ./... | grep -v -e '/e2e/proof$$' -e '/e2e/embedded$$'),./...)
+packages = $(if $(filter e2e,$*),$$(go list ./... | grep -v -e '/e2e/proof$$' -e '/e2e/embeddedtarget$$'),./...)
 
-# Packages whose tests are shorter in `make test`. Those of e2e/proof are not in it at all, and those of e2e/embedded want the machine to themselves.
-SHORTENED = $(filter-out e2e/proof e2e/embedded,$(sort $(shell grep -rl --include=*_test.go 'testing\.Short()' $(MODULES) | xargs -n 1 dirname)))
+# Packages whose tests are shorter in `make test`. Those of e2e/proof are not in it at all, and those of e2e/embeddedtarget want the machine to themselves.
+SHORTENED = $(filter-out e2e/proof e2e/embeddedtarget,$(sort $(shell grep -rl --include=*_test.go 'testing\.Short()' $(MODULES) | xargs -n 1 dirname)))
 
 .PHONY: proof
 proof: ## What is too long for `make test`: every kind of cluster disturbed, every crash
 	@mkdir -p '$(FLAKY)' && $(with-kube-assets) && \
 		echo '== proof of the modules: $(SHORTENED)' && $(call long-test,$(addprefix ./,$(SHORTENED)),modules) && \
 		echo '== proof on every kind of cluster' && cd e2e && $(call long-test,./proof,proof) && \
-		echo '== proof of the suite and its clusters' && $(call long-test,./embedded,embedded)
+		echo '== proof of the suite and its clusters' && $(call long-test,./embeddedtarget,embeddedtarget)
 long-test = $(call go-test,$(TEST_FLAGS) -timeout=30m,$(1),$(2))
 
 # Reports, JUnit and the page go here.
@@ -88,7 +88,7 @@ tiers = static,scheduled$(if $(filter-out 0 false no,$(DISRUPTIVE)),$(,)disrupti
 .PHONY: conformance conformance-baseline
 conformance: ## The conformance suite on every scenario, or on KUBECONFIG=file; DISRUPTIVE=1 for all tiers
 ifeq ($(origin KUBECONFIG),command line)
-	@go run -C e2e ./cmd/sno-tests run --kubeconfig '$(abspath $(KUBECONFIG))' --tiers $(tiers) -o '$(abspath $(CONFORMANCE_OUT))/existing'
+	@go run -C conformance ./cmd/sno-tests run --kubeconfig '$(abspath $(KUBECONFIG))' --tiers $(tiers) -o '$(abspath $(CONFORMANCE_OUT))/existing'
 else
 	@go run -C e2e ./cmd/sno-conformance -tiers $(tiers) -out '$(abspath $(CONFORMANCE_OUT))/sno' \
 		$(if $(wildcard $(CONFORMANCE_OUT)/baseline/report.yaml),-before '$(abspath $(CONFORMANCE_OUT))/baseline/report.yaml')
@@ -163,4 +163,4 @@ versions: ## Rewrite the go.mod files that differ from hack/versions.yaml
 
 .PHONY: kube-assets
 kube-assets: ## Build etcd, kube-apiserver and the rest if missing, and print their folder
-	@go run -C e2e ./cmd/kube-assets
+	@go run -C testcluster ./cmd/kube-assets

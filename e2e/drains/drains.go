@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/solonode/sno/e2e/cluster"
 	"github.com/solonode/sno/machineconfig"
+	"github.com/solonode/sno/testcluster/embedded"
 )
 
 // ErrWatch says that a watch ended before what was waited for came.
@@ -60,8 +60,8 @@ type Done struct {
 }
 
 // Read reads what the user did since the offset of the audit log.
-func Read(ctx context.Context, c *cluster.Cluster, offset int64, user string) (Done, error) {
-	events, _, err := c.AuditEvents(ctx, offset, cluster.AuditFilter{User: user, WritesOnly: true})
+func Read(ctx context.Context, c *embedded.Cluster, offset int64, user string) (Done, error) {
+	events, _, err := c.AuditEvents(ctx, offset, embedded.AuditFilter{User: user, WritesOnly: true})
 	if err != nil {
 		return Done{}, err
 	}

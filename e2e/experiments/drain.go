@@ -15,14 +15,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/solonode/sno/e2e/bench"
 	"github.com/solonode/sno/e2e/drains"
-	"github.com/solonode/sno/e2e/live"
-	"github.com/solonode/sno/e2e/measure"
+	"github.com/solonode/sno/e2e/kindtarget"
 	"github.com/solonode/sno/machineconfig"
 )
 
 // Drain is seed 004's rule for drains, with real pods.
-var Drain = live.Experiment{
+var Drain = kindtarget.Experiment{
 	Name: "drain", Second: true, Run: drain, Scenario: "none-sno-day2-workers",
 	Shows: "nodes of a single control plane that ask for a drain are answered at once and keep their pods, and when the control plane becomes highly " +
 		"available a worker is drained",
@@ -45,11 +45,11 @@ const (
 
 // drainer asks for drains of two nodes with pods on them.
 type drainer struct {
-	*live.Env
+	*kindtarget.Env
 	control, worker string
 }
 
-func drain(ctx context.Context, e *live.Env) error {
+func drain(ctx context.Context, e *kindtarget.Env) error {
 	worker, err := lastWorker(ctx, e)
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func drain(ctx context.Context, e *live.Env) error {
 		if err != nil {
 			return err
 		}
-		return record(e, "drain", []measure.Row{
+		return record(e, "drain", []bench.Row{
 			within("Drain asked for on a single control plane, until it is answered, no pod evicted", slices.Max(answers), promptly),
 			within(fmt.Sprintf("Drain of a worker of a highly available one, with %d pods, until it is answered", workers), took, patience),
 		})

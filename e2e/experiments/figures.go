@@ -5,27 +5,27 @@ import (
 	"slices"
 	"time"
 
-	"github.com/solonode/sno/e2e/live"
-	"github.com/solonode/sno/e2e/measure"
+	"github.com/solonode/sno/e2e/bench"
+	"github.com/solonode/sno/e2e/kindtarget"
 )
 
 // record keeps the rows with the cluster's figures and shows them.
-func record(e *live.Env, name string, rows []measure.Row) error {
-	if err := measure.Print(e.Progress, rows); err != nil {
+func record(e *kindtarget.Env, name string, rows []bench.Row) error {
+	if err := bench.Print(e.Progress, rows); err != nil {
 		return fmt.Errorf("show the figures of %s: %w", name, err)
 	}
 	return e.Figure(name+".json", rows)
 }
 
 // outageRow sums up outages, none of which may be longer than bound.
-func outageRow(what string, outages []time.Duration, bound time.Duration) measure.Row {
+func outageRow(what string, outages []time.Duration, bound time.Duration) bench.Row {
 	sorted := slices.Sorted(slices.Values(outages))
 	longest := sorted[len(sorted)-1]
 	measured := "outage " + seconds(longest)
 	if len(sorted) > 1 {
 		measured = fmt.Sprintf("outage p50 %s, p90 %s, max %s of %d", seconds(rank(sorted, 50)), seconds(rank(sorted, 90)), seconds(longest), len(sorted))
 	}
-	return measure.Row{What: what, Measured: measured, Bound: "max " + seconds(bound), Compared: "-", Held: longest <= bound}
+	return bench.Row{What: what, Measured: measured, Bound: "max " + seconds(bound), Compared: "-", Held: longest <= bound}
 }
 
 // rank is a percentile of sorted durations, by the nearest rank.

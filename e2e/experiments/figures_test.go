@@ -6,12 +6,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/solonode/sno/e2e/measure"
+	"github.com/solonode/sno/e2e/bench"
 )
 
 func TestOutageRow(t *testing.T) {
 	outages := []time.Duration{3 * time.Second, 0, time.Second, 2 * time.Second, 2500 * time.Millisecond}
-	want := measure.Row{What: "rollout", Measured: "outage p50 2.00 s, p90 3.00 s, max 3.00 s of 5", Bound: "max 3.00 s", Compared: "-", Held: true}
+	want := bench.Row{What: "rollout", Measured: "outage p50 2.00 s, p90 3.00 s, max 3.00 s of 5", Bound: "max 3.00 s", Compared: "-", Held: true}
 	if diff := cmp.Diff(want, outageRow("rollout", outages, 3*time.Second)); diff != "" {
 		t.Error(diff)
 	}

@@ -11,15 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/e2e/live"
-	"github.com/solonode/sno/e2e/measure"
-	"github.com/solonode/sno/e2e/rig"
-	"github.com/solonode/sno/e2e/scenario"
-	"github.com/solonode/sno/e2e/traffic"
+	"github.com/solonode/sno/e2e/bench"
+	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/kindtarget"
+	"github.com/solonode/sno/testcluster/scenario"
+	"github.com/solonode/sno/testcluster/traffic"
 )
 
 // Floating deletes the router again and again after workers have been added: seed 003's reason to pin it.
-var Floating = live.Experiment{
+var Floating = kindtarget.Experiment{
 	Name: "floating-router", Scenario: "none-sno-day2-workers",
 	Shows: "after workers are added and the router is deleted, traffic is lost for good without the module and comes back every time with it",
 	Run:   floating,
@@ -41,7 +41,7 @@ var (
 	errLeft = errors.New("the router left the control plane")
 )
 
-func floating(ctx context.Context, e *live.Env) (err error) {
+func floating(ctx context.Context, e *kindtarget.Env) (err error) {
 	s, err := openSite(ctx, e, "--stock")
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func floating(ctx context.Context, e *live.Env) (err error) {
 	if !pinned.Held {
 		err = fmt.Errorf("%w: %s, bound %s", errOutage, pinned.Measured, pinned.Bound)
 	}
-	return errors.Join(err, record(e, "floating-router", []measure.Row{pinned}))
+	return errors.Join(err, record(e, "floating-router", []bench.Row{pinned}))
 }
 
 func (s *site) onControlPlane(pod *corev1.Pod) bool { return pod.Spec.NodeName == s.node }
@@ -152,6 +152,6 @@ func (s *site) optOut(ctx context.Context, out bool) error {
 	if err := s.Cluster.Client().Patch(ctx, ic, client.RawPatch(types.MergePatchType, []byte(body))); err != nil {
 		return fmt.Errorf("opt the default IngressController out or in: %w", err)
 	}
-	_, err := s.WaitReason(ctx, rig.Ingress, patience, reasons...)
+	_, err := s.WaitReason(ctx, harness.Ingress, patience, reasons...)
 	return err
 }

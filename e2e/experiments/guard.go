@@ -11,14 +11,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/solonode/sno/e2e/kind"
-	"github.com/solonode/sno/e2e/live"
-	"github.com/solonode/sno/e2e/measure"
+	"github.com/solonode/sno/e2e/bench"
+	"github.com/solonode/sno/e2e/kindtarget"
 	"github.com/solonode/sno/etcdguard"
+	"github.com/solonode/sno/testcluster/kind"
 )
 
 // Guard is etcd's quorum guard with a real etcd of three members, on a cluster of its own.
-var Guard = live.Experiment{
+var Guard = kindtarget.Experiment{
 	Name: "etcd-guard", Beside: true, Second: true, Alone: true, Run: guard,
 	Shows: "guards are ready only while their etcd is healthy; with one of three members dead no other guard can be evicted, when it is back one can; " +
 		"on one control-plane node there is no guard and nothing blocks",
@@ -32,7 +32,7 @@ const memberBound = patience
 // reachable is for an API server that is taken away beside this, for two minutes, and comes back.
 const reachable = 5 * time.Minute
 
-func guard(ctx context.Context, e *live.Env) error {
+func guard(ctx context.Context, e *kindtarget.Env) error {
 	if err := threeMembers(ctx, e); err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func guard(ctx context.Context, e *live.Env) error {
 }
 
 // threeMembers is the story of three, from the making of their cluster to its end.
-func threeMembers(ctx context.Context, e *live.Env) (err error) {
+func threeMembers(ctx context.Context, e *kindtarget.Env) (err error) {
 	c, err := kind.Create(ctx, kind.Config{Name: e.Kind.Name() + "-etcd", ControlPlanes: 3, Progress: e.Progress})
 	if err != nil {
 		return err
@@ -60,15 +60,15 @@ func threeMembers(ctx context.Context, e *live.Env) (err error) {
 	if err != nil {
 		return err
 	}
-	return record(e, "etcd-guard", []measure.Row{
+	return record(e, "etcd-guard", []bench.Row{
 		within("A member of three dies: until no guard can be evicted", closed, memberBound),
 		within("It comes back: until one guard can be evicted", opened, memberBound),
 	})
 }
 
 // within is a figure with a bound.
-func within(what string, took, bound time.Duration) measure.Row {
-	return measure.Row{What: what, Measured: seconds(took), Bound: "max " + seconds(bound), Compared: "-", Held: took <= bound}
+func within(what string, took, bound time.Duration) bench.Row {
+	return bench.Row{What: what, Measured: seconds(took), Bound: "max " + seconds(bound), Compared: "-", Held: took <= bound}
 }
 
 // noGuard waits until a cluster has neither guard nor budget.
@@ -169,5 +169,5 @@ func orGranted(err error) error {
 
 // host is what the module is told of the cluster.
 func host() etcdguard.Host {
-	return etcdguard.Host{Cluster: clusterOf(configv1.HighlyAvailableTopologyMode), Members: 3, Image: live.Library("guard")}
+	return etcdguard.Host{Cluster: clusterOf(configv1.HighlyAvailableTopologyMode), Members: 3, Image: kindtarget.Library("guard")}
 }

@@ -17,10 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/solonode/sno/e2e/images"
-	"github.com/solonode/sno/e2e/kind"
 	"github.com/solonode/sno/etcdguard"
 	"github.com/solonode/sno/machineconfig"
+	"github.com/solonode/sno/testcluster/images"
+	"github.com/solonode/sno/testcluster/kind"
 	"github.com/solonode/sno/topology"
 )
 

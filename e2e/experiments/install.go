@@ -11,13 +11,13 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/e2e/live"
-	"github.com/solonode/sno/e2e/measure"
-	"github.com/solonode/sno/e2e/rig"
+	"github.com/solonode/sno/e2e/bench"
+	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/kindtarget"
 )
 
 // Install installs all controllers in one process as a person does, in the place of the six.
-var Install = live.Experiment{
+var Install = kindtarget.Experiment{
 	Name: "install", Second: true, Run: install,
 	Shows: "`kubectl apply -k config/all` brings all controllers in one process; it follows the topology with its generated rights, and nothing is refused to it",
 }
@@ -27,9 +27,9 @@ var errInstalled = errors.New("what was installed does not work as it must")
 // installBound is for a pod to start, to lead and to come to rest, on a busy machine. Leases that were given up are there at once.
 const installBound = 2 * time.Minute
 
-func install(ctx context.Context, e *live.Env) (err error) {
+func install(ctx context.Context, e *kindtarget.Env) (err error) {
 	var six []string
-	for _, module := range rig.AllModules() {
+	for _, module := range harness.AllModules() {
 		six = append(six, module.Account())
 	}
 	if err := e.Withdraw(ctx, six...); err != nil {
@@ -39,7 +39,7 @@ func install(ctx context.Context, e *live.Env) (err error) {
 		// The others find the cluster as it was.
 		back, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 		defer cancel()
-		if err = errors.Join(err, e.Withdraw(back, live.Together), e.DeployAll(back)); err == nil {
+		if err = errors.Join(err, e.Withdraw(back, kindtarget.Together), e.DeployAll(back)); err == nil {
 			err = e.Lead(ctx)
 		}
 	}()
@@ -59,11 +59,11 @@ func install(ctx context.Context, e *live.Env) (err error) {
 	if !row.Held {
 		return fmt.Errorf("%w: it led only after %s", errInstalled, took)
 	}
-	return record(e, "install", []measure.Row{row})
+	return record(e, "install", []bench.Row{row})
 }
 
 // onePod holds that there is one process, which was never restarted, and that nothing was refused to it.
-func onePod(ctx context.Context, e *live.Env) error {
+func onePod(ctx context.Context, e *kindtarget.Env) error {
 	pods, err := e.Controllers(ctx)
 	if err != nil {
 		return err
@@ -75,9 +75,9 @@ func onePod(ctx context.Context, e *live.Env) error {
 }
 
 // leadsAlone waits until the process holds its Lease, with the durations of one node.
-func leadsAlone(ctx context.Context, e *live.Env) error {
+func leadsAlone(ctx context.Context, e *kindtarget.Env) error {
 	lease := &coordinationv1.Lease{}
-	key := client.ObjectKey{Namespace: rig.SystemNamespace, Name: rig.AllLease}
+	key := client.ObjectKey{Namespace: harness.SystemNamespace, Name: harness.AllLease}
 	return until(ctx, "the process with all controllers leads", installBound, func(ctx context.Context) error {
 		err := e.Cluster.Client().Get(ctx, key, lease)
 		if err == nil && ptr.Deref(lease.Spec.HolderIdentity, "") == "" {
@@ -88,12 +88,12 @@ func leadsAlone(ctx context.Context, e *live.Env) error {
 }
 
 // followsTopology changes the infrastructure's topology and back: the conditions that are there are still those of the six.
-func followsTopology(ctx context.Context, e *live.Env) error {
+func followsTopology(ctx context.Context, e *kindtarget.Env) error {
 	control, infrastructure := e.Scenario.ControlPlaneTopology, e.Scenario.InfrastructureTopology
 	if err := e.SetTopology(ctx, control, configv1.HighlyAvailableTopologyMode); err != nil {
 		return err
 	}
-	if _, err := e.WaitReason(ctx, rig.Ingress, patience, "NotNeeded"); err != nil {
+	if _, err := e.WaitReason(ctx, harness.Ingress, patience, "NotNeeded"); err != nil {
 		return errors.Join(err, e.SetTopology(ctx, control, infrastructure))
 	}
 	if err := e.SetTopology(ctx, control, infrastructure); err != nil {

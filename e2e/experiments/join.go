@@ -16,13 +16,13 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/solonode/sno/e2e/bench"
 	"github.com/solonode/sno/e2e/joining"
-	"github.com/solonode/sno/e2e/live"
-	"github.com/solonode/sno/e2e/measure"
+	"github.com/solonode/sno/e2e/kindtarget"
 )
 
 // Join is seed 004's rule for certificates, with a real kubelet.
-var Join = live.Experiment{
+var Join = kindtarget.Experiment{
 	Name: "join", Second: true, Run: join,
 	Shows: "a node joins, serves and renews by nobody's approval but the outside tool's, and hostile requests beside it stay pending",
 }
@@ -47,7 +47,7 @@ const (
 
 // joiner is a worker that leaves and joins again.
 type joiner struct {
-	*live.Env
+	*kindtarget.Env
 	before  *corev1.Node
 	node    string
 	address string
@@ -65,7 +65,7 @@ type joiner struct {
 	approved []string
 }
 
-func join(ctx context.Context, e *live.Env) (err error) {
+func join(ctx context.Context, e *kindtarget.Env) (err error) {
 	j, err := newJoiner(ctx, e)
 	if err != nil {
 		return err
@@ -112,8 +112,8 @@ func (j *joiner) check(took time.Duration) error {
 	return nil
 }
 
-func (j *joiner) figures(took time.Duration) []measure.Row {
-	return []measure.Row{
+func (j *joiner) figures(took time.Duration) []bench.Row {
+	return []bench.Row{
 		{
 			What: "A real kubelet joins, from kubeadm join to Ready, approved by the outside tool", Measured: seconds(took),
 			Bound: "max " + seconds(joinBound), Compared: "-", Held: took <= joinBound,
@@ -124,7 +124,7 @@ func (j *joiner) figures(took time.Duration) []measure.Row {
 	}
 }
 
-func newJoiner(ctx context.Context, e *live.Env) (*joiner, error) {
+func newJoiner(ctx context.Context, e *kindtarget.Env) (*joiner, error) {
 	worker, err := lastWorker(ctx, e)
 	if err != nil {
 		return nil, err

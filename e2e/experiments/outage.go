@@ -13,13 +13,13 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/e2e/live"
-	"github.com/solonode/sno/e2e/measure"
-	"github.com/solonode/sno/e2e/rig"
+	"github.com/solonode/sno/e2e/bench"
+	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/kindtarget"
 )
 
 // Outage stops the API server's static pod: seed 004 has single-node clusters live with up to two minutes without it.
-var Outage = live.Experiment{
+var Outage = kindtarget.Experiment{
 	Name: "api-outage", Second: true, Shows: "no controller restarts and no lease is lost while the API server is away for one and for two minutes", Run: outage,
 }
 
@@ -29,8 +29,8 @@ const convergence = 3 * time.Minute
 // errNotSurvived says that a controller did not get through an outage as it must.
 var errNotSurvived = errors.New("the outage was not survived")
 
-func outage(ctx context.Context, e *live.Env) error {
-	var rows []measure.Row
+func outage(ctx context.Context, e *kindtarget.Env) error {
+	var rows []bench.Row
 	for _, length := range []time.Duration{time.Minute, 2 * time.Minute} {
 		before, err := lookAtControllers(ctx, e)
 		if err != nil {
@@ -56,7 +56,7 @@ func outage(ctx context.Context, e *live.Env) error {
 		if diff := cmp.Diff(before, after); diff != "" {
 			return fmt.Errorf("%w: away for %s, before (-) and after (+):\n%s", errNotSurvived, length, diff)
 		}
-		rows = append(rows, measure.Row{
+		rows = append(rows, bench.Row{
 			What:     fmt.Sprintf("API server's static pod away for %s, all controllers", length),
 			Measured: fmt.Sprintf("0 of %d pods restarted, 0 of %d leases lost, as they must be %s after it answered", len(before.Pods), len(before.Leases), seconds(took)),
 			Bound:    "none, none, " + seconds(convergence), Compared: "-", Held: took <= convergence,
@@ -72,10 +72,10 @@ func outage(ctx context.Context, e *live.Env) error {
 const renewal = 2 * time.Minute
 
 // renewed waits until every Lease that is held has been renewed after a time.
-func renewed(ctx context.Context, e *live.Env, after time.Time) error {
+func renewed(ctx context.Context, e *kindtarget.Env, after time.Time) error {
 	return until(ctx, "every Lease is renewed", renewal, func(ctx context.Context) error {
 		leases := &coordinationv1.LeaseList{}
-		if err := e.Cluster.Client().List(ctx, leases, client.InNamespace(rig.SystemNamespace)); err != nil {
+		if err := e.Cluster.Client().List(ctx, leases, client.InNamespace(harness.SystemNamespace)); err != nil {
 			return err //nolint:wrapcheck // until says what for
 		}
 		return stale(leases.Items, after)
@@ -107,11 +107,11 @@ type holder struct {
 	Transitions int32
 }
 
-func lookAtControllers(ctx context.Context, e *live.Env) (controllers, error) {
+func lookAtControllers(ctx context.Context, e *kindtarget.Env) (controllers, error) {
 	now := controllers{Pods: map[string]int32{}, Leases: map[string]holder{}}
 	pods, leases := &corev1.PodList{}, &coordinationv1.LeaseList{}
 	for _, list := range []client.ObjectList{pods, leases} {
-		if err := e.Cluster.Client().List(ctx, list, client.InNamespace(rig.SystemNamespace)); err != nil {
+		if err := e.Cluster.Client().List(ctx, list, client.InNamespace(harness.SystemNamespace)); err != nil {
 			return now, fmt.Errorf("look at the controllers: %w", err)
 		}
 	}
@@ -126,8 +126,8 @@ func lookAtControllers(ctx context.Context, e *live.Env) (controllers, error) {
 		spec := leases.Items[i].Spec
 		now.Leases[leases.Items[i].Name] = holder{ptr.Deref(spec.HolderIdentity, ""), ptr.Deref(spec.LeaseTransitions, 0)}
 	}
-	if len(now.Pods) < len(rig.AllModules()) || len(now.Leases) < len(rig.AllModules()) {
-		return now, fmt.Errorf("%w: only %d pods and %d leases of %d controllers are there", errNotSurvived, len(now.Pods), len(now.Leases), len(rig.AllModules()))
+	if len(now.Pods) < len(harness.AllModules()) || len(now.Leases) < len(harness.AllModules()) {
+		return now, fmt.Errorf("%w: only %d pods and %d leases of %d controllers are there", errNotSurvived, len(now.Pods), len(now.Leases), len(harness.AllModules()))
 	}
 	return now, nil
 }

@@ -14,14 +14,14 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/e2e/live"
-	"github.com/solonode/sno/e2e/measure"
-	"github.com/solonode/sno/e2e/scenario"
-	"github.com/solonode/sno/e2e/traffic"
+	"github.com/solonode/sno/e2e/bench"
+	"github.com/solonode/sno/e2e/kindtarget"
+	"github.com/solonode/sno/testcluster/scenario"
+	"github.com/solonode/sno/testcluster/traffic"
 )
 
 // Rollouts measures how long nobody is answered while the router is rolled out on one node.
-var Rollouts = live.Experiment{
+var Rollouts = kindtarget.Experiment{
 	Name: "rollouts", Shows: "a rollout of the router on one node ends, and without host ports nobody notices it", Scenario: "none-sno-day2-workers",
 	Alone: true, Run: rollouts,
 }
@@ -72,13 +72,13 @@ func hostNetwork() *operatorv1.EndpointPublishingStrategy {
 	}
 }
 
-func rollouts(ctx context.Context, e *live.Env) (err error) {
+func rollouts(ctx context.Context, e *kindtarget.Env) (err error) {
 	s, err := openSite(ctx, e)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.publish(ctx, hostNetwork()), s.close(ctx)) }()
-	var rows []measure.Row
+	var rows []bench.Row
 	for _, a := range arrangements() {
 		row, err := s.measure(ctx, a)
 		if err != nil {
@@ -90,33 +90,33 @@ func rollouts(ctx context.Context, e *live.Env) (err error) {
 }
 
 // measure rolls the router out again and again while it is visited.
-func (s *site) measure(ctx context.Context, a arrangement) (measure.Row, error) {
+func (s *site) measure(ctx context.Context, a arrangement) (bench.Row, error) {
 	if err := s.publish(ctx, a.publishing); err != nil {
-		return measure.Row{}, err
+		return bench.Row{}, err
 	}
 	if err := s.run(ctx, firstRouter, a.hostArgs...); err != nil {
-		return measure.Row{}, err
+		return bench.Row{}, err
 	}
 	onHost := a.publishing.Type == operatorv1.HostNetworkStrategyType
 	if _, err := s.router(ctx, "as published", func(p *corev1.Pod) bool { return p.Spec.HostNetwork == onHost && p.Spec.NodeName == s.node }); err != nil {
-		return measure.Row{}, err
+		return bench.Row{}, err
 	}
 	if err := s.rolledOut(ctx); err != nil {
-		return measure.Row{}, err
+		return bench.Row{}, err
 	}
 	users := s.visit(ctx, "http", a.port)
 	defer users.Stop()
 	if err := users.Answered(ctx, calm, patience); err != nil {
-		return measure.Row{}, err
+		return bench.Row{}, err
 	}
 	var outages []time.Duration
 	for i := range rolloutsEach {
 		begun := time.Now()
 		if err := s.roll(ctx, fmt.Sprintf("%s %d", a.name, i)); err != nil {
-			return measure.Row{}, err
+			return bench.Row{}, err
 		}
 		if err := users.Answered(ctx, calm, patience); err != nil {
-			return measure.Row{}, err
+			return bench.Row{}, err
 		}
 		outages = append(outages, traffic.Longest(traffic.Outages(users.Since(begun)), time.Now()))
 	}

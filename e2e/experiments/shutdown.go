@@ -8,12 +8,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/solonode/sno/e2e/live"
-	"github.com/solonode/sno/e2e/measure"
+	"github.com/solonode/sno/e2e/bench"
+	"github.com/solonode/sno/e2e/kindtarget"
 )
 
 // Shutdown is seed 004's graceful shutdown, with a real kubelet, a real logind, and a machine that is powered off.
-var Shutdown = live.Experiment{
+var Shutdown = kindtarget.Experiment{
 	Name: "shutdown", Second: true, Run: shutdown,
 	Shows: "with the configuration that the machineconfig module computes, a node that is powered off ends its pods in order, with their hooks and in " +
 		"their own time, and without it all at once",
@@ -41,11 +41,11 @@ while :; do sleep 0.1; done`
 
 // goingDown is a node that is powered off with pods on it.
 type goingDown struct {
-	*live.Env
+	*kindtarget.Env
 	node string
 }
 
-func shutdown(ctx context.Context, e *live.Env) error {
+func shutdown(ctx context.Context, e *kindtarget.Env) error {
 	worker, err := lastWorker(ctx, e)
 	if err != nil {
 		return err
@@ -165,8 +165,8 @@ func shutdownPods(node string) []*corev1.Pod {
 }
 
 // figures are how the pods ended.
-func figures(without, with ends) []measure.Row {
-	return []measure.Row{{
+func figures(without, with ends) []bench.Row {
+	return []bench.Row{{
 		What:     fmt.Sprintf("Node powered off: how a pod ends that needs %d s for it", ordinaryWork),
 		Measured: with.String(), Bound: "hook, all of its time, critical pods after it", Compared: "without the configuration: " + without.String(),
 		Held: with.inOrder() == nil,

@@ -22,11 +22,11 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/e2e/images"
-	"github.com/solonode/sno/e2e/live"
-	"github.com/solonode/sno/e2e/rig"
-	"github.com/solonode/sno/e2e/scenario"
-	"github.com/solonode/sno/e2e/traffic"
+	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/kindtarget"
+	"github.com/solonode/sno/testcluster/images"
+	"github.com/solonode/sno/testcluster/scenario"
+	"github.com/solonode/sno/testcluster/traffic"
 )
 
 const (
@@ -60,13 +60,13 @@ var (
 // site is an application behind the default router, whose name resolves to the address of the first control-plane node, as that of a cluster without load
 // balancers does.
 type site struct {
-	*live.Env
+	*kindtarget.Env
 	// node is the first control-plane node, address its own.
 	node, address string
 }
 
 // openSite puts the application and the router's images on the cluster, and has the ingress operator run the first of them.
-func openSite(ctx context.Context, e *live.Env, hostArgs ...string) (*site, error) {
+func openSite(ctx context.Context, e *kindtarget.Env, hostArgs ...string) (*site, error) {
 	nodes, err := e.Kind.Nodes()
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func openSite(ctx context.Context, e *live.Env, hostArgs ...string) (*site, erro
 func (s *site) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
-	err := s.RunHost(ctx, rig.Ingress)
+	err := s.RunHost(ctx, harness.Ingress)
 	if err == nil {
 		_, err = s.router(ctx, "as it was before", func(p *corev1.Pod) bool { return p.Spec.Containers[0].ReadinessProbe == nil })
 	}
@@ -105,7 +105,7 @@ func (s *site) close(ctx context.Context) error {
 
 // run has the stand-in of the ingress operator run a router's image, and waits until no other runs.
 func (s *site) run(ctx context.Context, image string, hostArgs ...string) error {
-	if err := s.RunHost(ctx, rig.Ingress, append([]string{"--router-image=" + image}, hostArgs...)...); err != nil {
+	if err := s.RunHost(ctx, harness.Ingress, append([]string{"--router-image=" + image}, hostArgs...)...); err != nil {
 		return err
 	}
 	if _, err := s.router(ctx, "of image "+image, func(p *corev1.Pod) bool { return p.Spec.Containers[0].Image == image }); err != nil {

@@ -8,33 +8,33 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/solonode/sno/e2e/live"
-	"github.com/solonode/sno/e2e/measure"
-	"github.com/solonode/sno/e2e/rig"
-	"github.com/solonode/sno/e2e/traffic"
+	"github.com/solonode/sno/e2e/bench"
+	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/kindtarget"
+	"github.com/solonode/sno/testcluster/traffic"
 )
 
 // Upgrade brings a new controller and then a new router, as an upgrade of the cluster does.
-var Upgrade = live.Experiment{
+var Upgrade = kindtarget.Experiment{
 	Name: "upgrade", Shows: "the router stays where it is and traffic comes back after a new controller and a new router", Run: upgrade,
 }
 
 // NodeRestart restarts the control-plane node, and with it everything.
-var NodeRestart = live.Experiment{
+var NodeRestart = kindtarget.Experiment{
 	Name: "node-restart", Shows: "traffic comes back by itself after the control-plane node restarts", Run: nodeRestart,
 }
 
 // returnBound is for a node with its API server, and everything that has to start one after the other, on a busy machine.
 const returnBound = 5 * time.Minute
 
-func upgrade(ctx context.Context, e *live.Env) error {
+func upgrade(ctx context.Context, e *kindtarget.Env) error {
 	return visited(ctx, e, "upgrade", "New controller image, then new router image", comeback, func(s *site, users *traffic.Users) error {
 		begun := time.Now()
-		newer := e.Image(rig.Ingress) + "-next"
-		if err := e.Kind.Tag(ctx, e.Image(rig.Ingress), newer); err != nil {
+		newer := e.Image(harness.Ingress) + "-next"
+		if err := e.Kind.Tag(ctx, e.Image(harness.Ingress), newer); err != nil {
 			return err
 		}
-		if err := e.Deploy(ctx, rig.Ingress, newer); err != nil {
+		if err := e.Deploy(ctx, harness.Ingress, newer); err != nil {
 			return err
 		}
 		if outages := traffic.Outages(users.Since(begun)); len(outages) > 0 {
@@ -50,7 +50,7 @@ func upgrade(ctx context.Context, e *live.Env) error {
 	})
 }
 
-func nodeRestart(ctx context.Context, e *live.Env) error {
+func nodeRestart(ctx context.Context, e *kindtarget.Env) error {
 	return visited(ctx, e, "node-restart", "Restart of the control-plane node", returnBound, func(s *site, _ *traffic.Users) error {
 		if err := e.Kind.Restart(ctx, s.node); err != nil {
 			return err
@@ -61,7 +61,7 @@ func nodeRestart(ctx context.Context, e *live.Env) error {
 }
 
 // visited does something while there are users of both ports, and records for how long they were not answered.
-func visited(ctx context.Context, e *live.Env, name, what string, bound time.Duration, do func(*site, *traffic.Users) error) (err error) {
+func visited(ctx context.Context, e *kindtarget.Env, name, what string, bound time.Duration, do func(*site, *traffic.Users) error) (err error) {
 	s, err := openSite(ctx, e)
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func visited(ctx context.Context, e *live.Env, name, what string, bound time.Dur
 	if err := do(s, entrances[0].users); err != nil {
 		return err
 	}
-	var rows []measure.Row
+	var rows []bench.Row
 	for _, at := range entrances {
 		if err := at.users.Answered(ctx, calm, patience); err != nil {
 			return err

@@ -14,14 +14,14 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/e2e/live"
+	"github.com/solonode/sno/e2e/kindtarget"
 )
 
 // errNoWorker says that a cluster has nothing but its control plane.
 var errNoWorker = errors.New("the cluster has no worker to try it on")
 
 // lastWorker is the node that a cluster misses least.
-func lastWorker(ctx context.Context, e *live.Env) (*corev1.Node, error) {
+func lastWorker(ctx context.Context, e *kindtarget.Env) (*corev1.Node, error) {
 	names, err := e.Kind.Nodes()
 	if err != nil {
 		return nil, err
@@ -54,13 +54,13 @@ func scriptSpec(script string, grace int64) corev1.PodSpec {
 	return corev1.PodSpec{
 		TerminationGracePeriodSeconds: ptr.To(grace),
 		Containers: []corev1.Container{{
-			Name: "main", Image: live.Library("cli"), ImagePullPolicy: corev1.PullIfNotPresent, Command: []string{"bash", "-c", script},
+			Name: "main", Image: kindtarget.Library("cli"), ImagePullPolicy: corev1.PullIfNotPresent, Command: []string{"bash", "-c", script},
 		}},
 	}
 }
 
 // inNamespace runs something in a namespace of its own, and removes it, with what it holds, whatever comes.
-func inNamespace(ctx context.Context, e *live.Env, name string, run func() error) (err error) {
+func inNamespace(ctx context.Context, e *kindtarget.Env, name string, run func() error) (err error) {
 	namespaces := e.Kind.Clientset().CoreV1().Namespaces()
 	// One of the same name may be on its way out.
 	err = until(ctx, "there is a namespace "+name, patience, func(ctx context.Context) error {
@@ -92,7 +92,7 @@ func until(ctx context.Context, what string, limit time.Duration, check func(con
 }
 
 // running waits until pods run, and returns them as they are then.
-func running(ctx context.Context, e *live.Env, pods ...*corev1.Pod) error {
+func running(ctx context.Context, e *kindtarget.Env, pods ...*corev1.Pod) error {
 	for _, pod := range pods {
 		err := until(ctx, "pod "+pod.Name+" runs", patience, func(ctx context.Context) error {
 			if err := e.Cluster.Client().Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
@@ -116,7 +116,7 @@ var errPhase = errors.New("not running")
 const logLimit = 10 * time.Second
 
 // podLog asks the API server, which asks the kubelet.
-func podLog(ctx context.Context, e *live.Env, pod *corev1.Pod) (string, error) {
+func podLog(ctx context.Context, e *kindtarget.Env, pod *corev1.Pod) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, logLimit)
 	defer cancel()
 	answer := e.Kind.Clientset().CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{}).Do(ctx)

@@ -25,7 +25,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/keyutil"
 
-	"github.com/solonode/sno/e2e/cluster"
+	"github.com/solonode/sno/testcluster/embedded"
 )
 
 const (
@@ -37,7 +37,7 @@ const (
 )
 
 // Prepare brings what an installation has for this: the bootstrapper with its rights, and the certificate of who signs for kubelets.
-func Prepare(ctx context.Context, c *cluster.Cluster) error {
+func Prepare(ctx context.Context, c *embedded.Cluster) error {
 	for _, namespace := range []string{bootstrapNamespace, authorityNamespace} {
 		if err := c.EnsureNamespace(ctx, namespace); err != nil {
 			return err
@@ -66,7 +66,7 @@ func Prepare(ctx context.Context, c *cluster.Cluster) error {
 }
 
 // Bootstrapper is a client with the bootstrapper's own token.
-func Bootstrapper(ctx context.Context, c *cluster.Cluster) (*kubernetes.Clientset, error) {
+func Bootstrapper(ctx context.Context, c *embedded.Cluster) (*kubernetes.Clientset, error) {
 	path, err := c.KubeconfigForServiceAccount(ctx, bootstrapNamespace, bootstrapAccount)
 	if err != nil {
 		return nil, err
@@ -171,7 +171,7 @@ func (r Request) Certificate(ctx context.Context) (tls.Certificate, error) {
 }
 
 // Connect is a client that authenticates with the signed certificate and nothing else.
-func (r Request) Connect(ctx context.Context, c *cluster.Cluster) (*kubernetes.Clientset, error) {
+func (r Request) Connect(ctx context.Context, c *embedded.Cluster) (*kubernetes.Clientset, error) {
 	certificate, err := r.Certificate(ctx)
 	if err != nil {
 		return nil, err

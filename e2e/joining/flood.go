@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/solonode/sno/e2e/cluster"
+	"github.com/solonode/sno/testcluster/embedded"
 )
 
 // creators is how many requests are made at a time.
@@ -24,7 +24,7 @@ const creators = 32
 
 // Crowd adds Nodes that are nothing but objects, as heavy as in life: each lists images. Their names are crowd-00000 and so on, and one and
 // the same kubelet answers for all of them.
-func Crowd(ctx context.Context, c *cluster.Cluster, nodes int, kubelet *Kubelet) error {
+func Crowd(ctx context.Context, c *embedded.Cluster, nodes int, kubelet *Kubelet) error {
 	kube, err := connect(c.RESTConfig())
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ func crowdName(i int) string { return fmt.Sprintf("crowd-%05d", i) }
 
 // Flood makes requests that nobody should approve: nodes of no inventory that want to join, and hostile nodes of the crowd that want
 // more names than they have, each by a name that only its kubelet could prove. A third of them are of one and the same node.
-func Flood(ctx context.Context, c *cluster.Cluster, requests, nodes int) error {
+func Flood(ctx context.Context, c *embedded.Cluster, requests, nodes int) error {
 	bootstrapper, err := Bootstrapper(ctx, c)
 	if err != nil {
 		return err
@@ -111,7 +111,7 @@ func ask(ctx context.Context, kube *kubernetes.Clientset, signer string, usage c
 }
 
 // TimeToApproval makes the request of a node that joins, and returns how long it takes until somebody approves it.
-func TimeToApproval(ctx context.Context, c *cluster.Cluster, node string) (time.Duration, error) {
+func TimeToApproval(ctx context.Context, c *embedded.Cluster, node string) (time.Duration, error) {
 	bootstrapper, err := Bootstrapper(ctx, c)
 	if err != nil {
 		return 0, err

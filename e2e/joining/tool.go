@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/solonode/sno/e2e/cluster"
+	"github.com/solonode/sno/e2e/harness"
 	"github.com/solonode/sno/e2e/programs"
-	"github.com/solonode/sno/e2e/rig"
+	"github.com/solonode/sno/testcluster/embedded"
 )
 
 // Entry is a node of an inventory.
@@ -39,12 +39,12 @@ func Now() *Window {
 
 // Tool is the outside tool, with an inventory and the rights of config/outside.
 type Tool struct {
-	cluster                       *cluster.Cluster
+	cluster                       *embedded.Cluster
 	binary, kubeconfig, inventory string
 }
 
 // NewTool builds the tool and puts its rights on the cluster.
-func NewTool(ctx context.Context, c *cluster.Cluster, progress io.Writer) (*Tool, error) {
+func NewTool(ctx context.Context, c *embedded.Cluster, progress io.Writer) (*Tool, error) {
 	binary, err := programs.Build(ctx, programs.Approve, progress)
 	if err != nil {
 		return nil, err
@@ -53,13 +53,13 @@ func NewTool(ctx context.Context, c *cluster.Cluster, progress io.Writer) (*Tool
 	if err != nil {
 		return nil, err
 	}
-	if err := c.EnsureNamespace(ctx, rig.SystemNamespace); err != nil {
+	if err := c.EnsureNamespace(ctx, harness.SystemNamespace); err != nil {
 		return nil, err
 	}
-	if err := rig.ApplyConfig(ctx, c.Client(), filepath.Join(root, string(rig.Approver), "config", "outside")); err != nil {
+	if err := harness.ApplyConfig(ctx, c.Client(), filepath.Join(root, string(harness.Approver), "config", "outside")); err != nil {
 		return nil, err
 	}
-	kubeconfig, err := c.KubeconfigForServiceAccount(ctx, rig.SystemNamespace, toolAccount)
+	kubeconfig, err := c.KubeconfigForServiceAccount(ctx, harness.SystemNamespace, toolAccount)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func NewTool(ctx context.Context, c *cluster.Cluster, progress io.Writer) (*Tool
 const toolAccount = "sno-approve"
 
 // ToolUser is what the API server calls the tool.
-const ToolUser = "system:serviceaccount:" + rig.SystemNamespace + ":" + toolAccount
+const ToolUser = "system:serviceaccount:" + harness.SystemNamespace + ":" + toolAccount
 
 // Expect writes the inventory.
 func (t *Tool) Expect(nodes ...Entry) error {
@@ -89,7 +89,7 @@ func (t *Tool) arguments(more ...string) []string {
 }
 
 // Watch runs it until it is terminated.
-func (t *Tool) Watch(ctx context.Context, more ...string) (*cluster.Component, error) {
+func (t *Tool) Watch(ctx context.Context, more ...string) (*embedded.Component, error) {
 	return t.cluster.Run(ctx, programs.Approve.Name, t.binary, t.arguments(append(more, "--watch")...)...)
 }
 

@@ -14,15 +14,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/solonode/sno/e2e/rig"
-	"github.com/solonode/sno/e2e/scenario"
+	"github.com/solonode/sno/e2e/harness"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/ownership"
+	"github.com/solonode/sno/testcluster/scenario"
 )
 
 // patched is an object that a controller may write to here.
 type patched struct {
-	module rig.Module
+	module harness.Module
 	kind   schema.GroupVersionKind
 	key    client.ObjectKey
 }
@@ -32,12 +32,12 @@ func (p patched) String() string { return strings.ToLower(p.kind.Kind) + "/" + p
 // patchedObjects lists them. Console and the OAuth servers are not among them: their operators vendor the modules here.
 func (j *job) patchedObjects() []patched {
 	objects := []patched{
-		{rig.Console, configv1.GroupVersion.WithKind("ClusterVersion"), client.ObjectKey{Name: "version"}},
-		{rig.Console, appsv1.SchemeGroupVersion.WithKind("Deployment"), client.ObjectKey{Namespace: scenario.ConsoleNamespace, Name: "downloads"}},
+		{harness.Console, configv1.GroupVersion.WithKind("ClusterVersion"), client.ObjectKey{Name: "version"}},
+		{harness.Console, appsv1.SchemeGroupVersion.WithKind("Deployment"), client.ObjectKey{Namespace: scenario.ConsoleNamespace, Name: "downloads"}},
 	}
 	if j.scenario.Pool != scenario.PoolNone {
 		objects = append([]patched{{
-			rig.Ingress, operatorv1.GroupVersion.WithKind("IngressController"),
+			harness.Ingress, operatorv1.GroupVersion.WithKind("IngressController"),
 			client.ObjectKey{Namespace: scenario.OperatorNamespace, Name: scenario.DefaultIngressController},
 		}}, objects...)
 	}
@@ -45,8 +45,8 @@ func (j *job) patchedObjects() []patched {
 }
 
 // expectsPatch says whether the module has to patch anything on this scenario.
-func (j *job) expectsPatch(module rig.Module) bool {
-	if module == rig.Ingress {
+func (j *job) expectsPatch(module harness.Module) bool {
+	if module == harness.Ingress {
 		return j.scenario.Pool == scenario.PoolMaster
 	}
 	return j.scenario.ControlPlaneTopology == configv1.SingleReplicaTopologyMode

@@ -19,9 +19,9 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/e2e/cluster"
-	"github.com/solonode/sno/e2e/rig"
-	"github.com/solonode/sno/e2e/scenario"
+	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/testcluster/embedded"
+	"github.com/solonode/sno/testcluster/scenario"
 )
 
 // ErrNotHeld says that the router was not where it must be, or not as many.
@@ -54,7 +54,7 @@ type job struct {
 	terminal
 	options  Options
 	scenario scenario.Scenario
-	rig      *rig.Rig
+	rig      *harness.Rig
 	kube     client.Client
 	router   router
 }
@@ -102,10 +102,10 @@ func (j *job) start(ctx context.Context) error {
 	// releases of old have it, for the module to take over. Elsewhere the module would leave that manifest as it is, with what
 	// is wrong about it: it belongs to no pool, and cannot be rolled out on two nodes.
 	manifest := j.scenario.ControlPlaneTopology == configv1.SingleReplicaTopologyMode
-	j.rig, err = rig.Start(ctx, rig.Config{
+	j.rig, err = harness.Start(ctx, harness.Config{
 		Scenario: j.scenario.Name, Progress: indent{j.out}, Keep: j.options.Keep, VersionOperator: manifest,
-		Hosts: map[rig.Module][]string{
-			rig.Ingress: {"--stock"}, rig.Console: {"--downloads=" + strconv.FormatBool(!manifest)}, rig.Auth: nil,
+		Hosts: map[harness.Module][]string{
+			harness.Ingress: {"--stock"}, harness.Console: {"--downloads=" + strconv.FormatBool(!manifest)}, harness.Auth: nil,
 		},
 	})
 	if err != nil {
@@ -207,7 +207,7 @@ func (j *job) before(ctx context.Context) error {
 // runControllers starts the controllers as a cluster would run them: with service accounts of their own and no right beyond their roles.
 func (j *job) runControllers(ctx context.Context) error {
 	j.heading("Start the controllers")
-	for _, module := range rig.Modules() {
+	for _, module := range harness.Modules() {
 		if _, err := j.rig.RunController(ctx, module); err != nil {
 			return err
 		}
@@ -217,7 +217,7 @@ func (j *job) runControllers(ctx context.Context) error {
 
 // decided waits until the ingress controller shows a verdict and has nothing left to do.
 func (j *job) decided(ctx context.Context) error {
-	verdict, err := j.rig.WaitReason(ctx, rig.Ingress, settleTimeout, asExpected, notNeeded)
+	verdict, err := j.rig.WaitReason(ctx, harness.Ingress, settleTimeout, asExpected, notNeeded)
 	if err != nil {
 		_, settleErr := j.router.settled(ctx, "", 0)
 		return fmt.Errorf("%w: %w", ErrNotHeld, errors.Join(err, settleErr))
@@ -290,8 +290,8 @@ func (j *job) nothingToRoute(ctx context.Context) error {
 	if err := j.controllerLooked(ctx); err != nil {
 		return err
 	}
-	events, _, err := j.rig.Cluster.AuditEvents(ctx, 0, cluster.AuditFilter{
-		User: rig.Ingress.User(), Resource: "ingresscontrollers", WritesOnly: true,
+	events, _, err := j.rig.Cluster.AuditEvents(ctx, 0, embedded.AuditFilter{
+		User: harness.Ingress.User(), Resource: "ingresscontrollers", WritesOnly: true,
 	})
 	if err != nil {
 		return err
@@ -307,14 +307,14 @@ func (j *job) nothingToRoute(ctx context.Context) error {
 // do, it has what it needs to do it.
 func (j *job) controllerLooked(ctx context.Context) error {
 	err := wait.PollUntilContextTimeout(ctx, poll, settleTimeout, true, func(ctx context.Context) (bool, error) {
-		leases, err := j.rig.Cluster.Clientset().CoordinationV1().Leases(rig.SystemNamespace).List(ctx, metav1.ListOptions{})
+		leases, err := j.rig.Cluster.Clientset().CoordinationV1().Leases(harness.SystemNamespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return false, err
 		}
 		leads := slices.ContainsFunc(leases.Items, func(l coordinationv1.Lease) bool {
 			return l.Spec.HolderIdentity != nil && *l.Spec.HolderIdentity != ""
 		})
-		events, _, err := j.rig.Cluster.AuditEvents(ctx, 0, cluster.AuditFilter{User: rig.Ingress.User(), Resource: "ingresscontrollers"})
+		events, _, err := j.rig.Cluster.AuditEvents(ctx, 0, embedded.AuditFilter{User: harness.Ingress.User(), Resource: "ingresscontrollers"})
 		watches := slices.ContainsFunc(events, func(e auditv1.Event) bool { return e.Verb == "watch" })
 		return leads && watches, err
 	})
@@ -344,7 +344,7 @@ func (j *job) logs() {
 		return
 	}
 	var names []string
-	for _, module := range rig.Modules() {
+	for _, module := range harness.Modules() {
 		names = append(names, module.Controller().Name, module.Host().Name)
 	}
 	for _, name := range names {

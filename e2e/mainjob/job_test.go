@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/solonode/sno/e2e/mainjob"
-	"github.com/solonode/sno/e2e/scenario"
+	"github.com/solonode/sno/testcluster/scenario"
 )
 
 // TestRun does the main job on the scenario that it is for; package proof does it on every one.

@@ -15,9 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/e2e/operand"
-	"github.com/solonode/sno/e2e/rig"
-	"github.com/solonode/sno/e2e/scenario"
+	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/testcluster/operand"
+	"github.com/solonode/sno/testcluster/scenario"
 )
 
 const (
@@ -29,14 +29,14 @@ const (
 
 // verdicts are what the controllers of console and auth say in the end. The operators beside them vendor the modules and do their own
 // part; what is left to ours is downloads from a static manifest.
-func (j *job) verdicts() map[rig.Module][]string {
-	says := map[rig.Module][]string{rig.Console: {notNeeded}, rig.Auth: {asExpected}}
+func (j *job) verdicts() map[harness.Module][]string {
+	says := map[harness.Module][]string{harness.Console: {notNeeded}, harness.Auth: {asExpected}}
 	if j.scenario.ControlPlaneTopology == configv1.SingleReplicaTopologyMode {
-		says[rig.Console] = []string{asExpected}
+		says[harness.Console] = []string{asExpected}
 	}
 	if j.scenario.ControlPlaneTopology == configv1.ExternalTopologyMode {
 		// One of its three objects needs nothing in any case, two because the control plane is elsewhere.
-		says[rig.Auth] = []string{notNeeded, "ExternalControlPlane"}
+		says[harness.Auth] = []string{notNeeded, "ExternalControlPlane"}
 	}
 	return says
 }
@@ -113,7 +113,7 @@ func (j *job) operandRows(ctx context.Context) ([][]string, error) {
 // operandsDecided waits for the verdicts of the controllers of console and auth.
 func (j *job) operandsDecided(ctx context.Context) error {
 	says := j.verdicts()
-	for _, module := range []rig.Module{rig.Console, rig.Auth} {
+	for _, module := range []harness.Module{harness.Console, harness.Auth} {
 		verdict, err := j.rig.WaitReason(ctx, module, operand.Patience, says[module]...)
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrNotHeld, err)

@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/e2e/cluster"
-	"github.com/solonode/sno/e2e/rig"
-	"github.com/solonode/sno/e2e/scenario"
+	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/testcluster/embedded"
+	"github.com/solonode/sno/testcluster/scenario"
 )
 
 // stay keeps the cluster up and prints what changes, until ctx ends.
@@ -27,7 +27,7 @@ func (j *job) stay(ctx context.Context) error {
 	j.say("  export KUBECONFIG=%s", j.rig.Cluster.KubeconfigPath())
 	j.say("  kubectl get pods -A -o wide")
 	j.say("  kubectl patch infrastructure cluster --subresource status --type merge -p '{\"status\":{\"controlPlaneTopology\":\"HighlyAvailable\",\"infrastructureTopology\":\"HighlyAvailable\"}}'")
-	for _, module := range rig.Modules() {
+	for _, module := range harness.Modules() {
 		j.say("  Log of the %s controller: %s", module, filepath.Join(j.rig.Cluster.Dir(), module.Controller().Name+".log"))
 	}
 	j.say("")
@@ -55,7 +55,7 @@ func (j *job) stay(ctx context.Context) error {
 
 // watch describes every object of interest by one line of text, and sends the line when it changes.
 func (j *job) watch(ctx context.Context, lines chan<- string) (cache.Cache, error) {
-	scheme, err := cluster.NewScheme()
+	scheme, err := embedded.NewScheme()
 	if err != nil {
 		return nil, err
 	}
@@ -134,11 +134,11 @@ func describe(obj any) string {
 		if p := o.Spec.NodePlacement; p != nil && p.NodeSelector != nil {
 			placement = "placed on " + strings.TrimSuffix(metav1.FormatLabelSelector(p.NodeSelector), "=")
 		}
-		return text + " " + placement + verdict(rig.Ingress, o.Status.Conditions)
+		return text + " " + placement + verdict(harness.Ingress, o.Status.Conditions)
 	case *operatorv1.Console:
-		return fmt.Sprintf("console %s: %s%s", o.Name, o.Spec.ManagementState, verdict(rig.Console, o.Status.Conditions))
+		return fmt.Sprintf("console %s: %s%s", o.Name, o.Spec.ManagementState, verdict(harness.Console, o.Status.Conditions))
 	case *operatorv1.Authentication:
-		return fmt.Sprintf("authentication %s: %s%s", o.Name, o.Spec.ManagementState, verdict(rig.Auth, o.Status.Conditions))
+		return fmt.Sprintf("authentication %s: %s%s", o.Name, o.Spec.ManagementState, verdict(harness.Auth, o.Status.Conditions))
 	case *configv1.ClusterVersion:
 		entries := make([]string, 0, len(o.Spec.Overrides))
 		for _, entry := range o.Spec.Overrides {
@@ -155,7 +155,7 @@ func describe(obj any) string {
 }
 
 // verdict is what a controller shows among the conditions of its object.
-func verdict(module rig.Module, conditions []operatorv1.OperatorCondition) string {
+func verdict(module harness.Module, conditions []operatorv1.OperatorCondition) string {
 	for _, c := range conditions {
 		if c.Type == module.Condition() {
 			return fmt.Sprintf(", %s=%s (%s)", c.Type, c.Status, c.Reason)

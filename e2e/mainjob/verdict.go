@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/solonode/sno/e2e/scenario"
+	"github.com/solonode/sno/testcluster/scenario"
 )
 
 // check holds where the routers are against what the seed wants: as many as it says, on the pool that it says, and where there are

@@ -9,7 +9,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/solonode/sno/e2e/report"
+	"github.com/solonode/sno/conformance/report"
 )
 
 var (

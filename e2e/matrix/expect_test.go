@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/solonode/sno/e2e/report"
+	"github.com/solonode/sno/conformance/report"
 )
 
 func TestReadExpectations(t *testing.T) {

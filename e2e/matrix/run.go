@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/solonode/sno/e2e/report"
+	"github.com/solonode/sno/conformance/report"
 )
 
 const (

@@ -17,7 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/solonode/sno/e2e/report"
+	"github.com/solonode/sno/conformance/report"
 )
 
 // behaviour is the environment variable that makes the test binary a child.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/solonode/sno/e2e/report"
+	"github.com/solonode/sno/conformance/report"
 )
 
 // WriteTable prints a row for each cluster and a column for each module, and below it what was found wrong.

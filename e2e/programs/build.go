@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/solonode/sno/e2e/kubeassets"
+	"github.com/solonode/sno/testcluster/assets"
 )
 
 // Program is a main package of the repository.
@@ -71,7 +71,7 @@ func Shipped() []Program {
 
 // Root is the repository's root folder.
 func Root(ctx context.Context) (string, error) {
-	dir, err := kubeassets.ModuleDir(ctx)
+	dir, err := assets.ModuleDir(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -136,7 +136,7 @@ func build(ctx context.Context, p Program, progress io.Writer) (string, error) {
 
 // binaries is the folder of a checkout: two of them may build at the same time.
 func binaries(root string) (string, error) {
-	cache, err := kubeassets.CacheDir()
+	cache, err := assets.CacheDir()
 	if err != nil {
 		return "", err
 	}

@@ -27,15 +27,15 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/e2e/cluster"
+	"github.com/solonode/sno/e2e/harness"
 	"github.com/solonode/sno/e2e/joining"
-	"github.com/solonode/sno/e2e/operand"
-	"github.com/solonode/sno/e2e/rig"
+	"github.com/solonode/sno/testcluster/embedded"
+	"github.com/solonode/sno/testcluster/operand"
 )
 
 // certified is a cluster whose nodes are played by joining, with the controllers that sign for them.
 type certified struct {
-	*cluster.Cluster
+	*embedded.Cluster
 	t            *testing.T
 	ctx          context.Context //nolint:containedctx // of the test that it lives and dies with
 	bootstrapper *kubernetes.Clientset
@@ -46,14 +46,14 @@ func startCertified(t *testing.T) *certified {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testLimit)
 	t.Cleanup(cancel)
-	c, err := cluster.Start(ctx, cluster.Config{})
+	c, err := embedded.Start(ctx, embedded.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Stop() })
 	k := &certified{Cluster: c, t: t, ctx: ctx}
 	// The simulated kubelets would write the status of the nodes.
-	for _, name := range []string{cluster.Kubelets, cluster.Scheduler} {
+	for _, name := range []string{embedded.Kubelets, embedded.Scheduler} {
 		k.must(c.Component(name).Kill())
 	}
 	k.must(joining.Prepare(ctx, c))
@@ -190,7 +190,7 @@ func TestNodeJoins(t *testing.T) {
 	k.isPending(stranger, masters, apiServer, forged, again)
 
 	// Nothing but approvals was written.
-	events, _, err := k.AuditEvents(k.ctx, 0, cluster.AuditFilter{User: joining.ToolUser, WritesOnly: true})
+	events, _, err := k.AuditEvents(k.ctx, 0, embedded.AuditFilter{User: joining.ToolUser, WritesOnly: true})
 	k.must(err)
 	for _, event := range events {
 		if event.ObjectRef == nil || event.ObjectRef.Resource != "certificatesigningrequests" || event.ObjectRef.Subresource != "approval" {
@@ -260,7 +260,7 @@ func TestFlood(t *testing.T) {
 	}
 	t.Parallel()
 	k := startCertified(t)
-	k.must(k.Component(cluster.ControllerManager).Kill()) // it would look after the nodes
+	k.must(k.Component(embedded.ControllerManager).Kill()) // it would look after the nodes
 	_, kubelet := k.kubelet()
 	kubelet.Hang() // who waits for it waits for nothing
 	k.must(joining.Crowd(k.ctx, k.Cluster, floodNodes, kubelet))
@@ -313,22 +313,22 @@ func (k *certified) peakMemory(pid int) int64 {
 // TestStockApprover runs the controller beside a stock approver, whose pods the real Deployment controller brings: in both modes, and back.
 func TestStockApprover(t *testing.T) {
 	t.Parallel()
-	p := start(t, rig.Config{Scenario: "none-sno", VersionOperator: true})
+	p := start(t, harness.Config{Scenario: "none-sno", VersionOperator: true})
 	for _, mode := range []string{"node-client-off", "off"} {
-		p.controllers([]string{"--mode=" + mode, "--kubelets-every=0"}, map[rig.Module]string{rig.Approver: "AsExpected"})
+		p.controllers([]string{"--mode=" + mode, "--kubelets-every=0"}, map[harness.Module]string{harness.Approver: "AsExpected"})
 		p.stockPods(map[string]int{"node-client-off": 1, "off": 0}[mode])
 		p.quiet()
 		p.must(p.SetTopology(p.ctx, configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableTopologyMode))
-		p.expect(map[rig.Module]string{rig.Approver: "NotNeeded"})
+		p.expect(map[harness.Module]string{harness.Approver: "NotNeeded"})
 		p.stockPods(1)
 		p.quiet()
-		maps, err := p.Cluster.Clientset().CoreV1().ConfigMaps(rig.StockApproverNamespace).List(p.ctx, metav1.ListOptions{FieldSelector: "metadata.name=machine-approver-config"})
+		maps, err := p.Cluster.Clientset().CoreV1().ConfigMaps(harness.StockApproverNamespace).List(p.ctx, metav1.ListOptions{FieldSelector: "metadata.name=machine-approver-config"})
 		p.must(err)
 		if len(maps.Items) > 0 || len(p.version().Spec.Overrides) > 0 {
 			t.Errorf("%s: not given back: %v, %v", mode, maps.Items, p.version().Spec.Overrides)
 		}
 		p.must(p.SetTopology(p.ctx, configv1.SingleReplicaTopologyMode, configv1.SingleReplicaTopologyMode))
-		p.expect(map[rig.Module]string{rig.Approver: "AsExpected"})
+		p.expect(map[harness.Module]string{harness.Approver: "AsExpected"})
 	}
 }
 
@@ -338,11 +338,11 @@ func (p *proof) stockPods(want int) {
 	last := ""
 	err := wait.PollUntilContextTimeout(p.ctx, poll, operand.Patience, true, func(ctx context.Context) (bool, error) {
 		d := &appsv1.Deployment{}
-		if err := p.Cluster.Client().Get(ctx, client.ObjectKey{Namespace: rig.StockApproverNamespace, Name: rig.StockApprover}, d); err != nil {
+		if err := p.Cluster.Client().Get(ctx, client.ObjectKey{Namespace: harness.StockApproverNamespace, Name: harness.StockApprover}, d); err != nil {
 			return false, err
 		}
 		pods := &corev1.PodList{}
-		if err := p.Cluster.Client().List(ctx, pods, client.InNamespace(rig.StockApproverNamespace)); err != nil {
+		if err := p.Cluster.Client().List(ctx, pods, client.InNamespace(harness.StockApproverNamespace)); err != nil {
 			return false, err
 		}
 		running := 0

@@ -23,10 +23,10 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
-	"github.com/solonode/sno/e2e/cluster"
 	"github.com/solonode/sno/e2e/drains"
-	"github.com/solonode/sno/e2e/rig"
+	"github.com/solonode/sno/e2e/harness"
 	"github.com/solonode/sno/machineconfig"
+	"github.com/solonode/sno/testcluster/embedded"
 )
 
 const (
@@ -54,7 +54,7 @@ type drained struct {
 
 func startDrained(t *testing.T, scenario string) *drained {
 	t.Helper()
-	d := &drained{proof: start(t, rig.Config{Scenario: scenario})}
+	d := &drained{proof: start(t, harness.Config{Scenario: scenario})}
 	d.kube = d.Cluster.Clientset()
 	d.must(d.Cluster.EnsureNamespace(d.ctx, workload))
 	return d
@@ -63,7 +63,7 @@ func startDrained(t *testing.T, scenario string) *drained {
 // control starts the controller, anew when it runs.
 func (d *drained) control(args ...string) {
 	d.t.Helper()
-	d.controllers(args, map[rig.Module]string{rig.MachineConfig: "AsExpected|Draining|DrainFailed"})
+	d.controllers(args, map[harness.Module]string{harness.MachineConfig: "AsExpected|Draining|DrainFailed"})
 }
 
 // mark begins a new part of the story in the audit log.
@@ -77,7 +77,7 @@ func (d *drained) mark() {
 // done is what the controller did since the mark.
 func (d *drained) done() drains.Done {
 	d.t.Helper()
-	done, err := drains.Read(d.ctx, d.Cluster, d.offset, rig.MachineConfig.User())
+	done, err := drains.Read(d.ctx, d.Cluster, d.offset, harness.MachineConfig.User())
 	d.must(err)
 	if len(done.Others) > 0 {
 		d.t.Errorf("%s: unexpected writes: %v", d.Scenario.Name, done.Others)
@@ -95,7 +95,7 @@ func (d *drained) answered(node string, request machineconfig.Request) {
 	ctx, cancel := context.WithTimeout(d.ctx, drainLimit)
 	defer cancel()
 	if err := drains.Answered(ctx, d.kube, node, request); err != nil {
-		d.t.Fatalf("%s: %v\n%s", d.Scenario.Name, err, d.running[rig.MachineConfig].LogTail(logTail))
+		d.t.Fatalf("%s: %v\n%s", d.Scenario.Name, err, d.running[harness.MachineConfig].LogTail(logTail))
 	}
 }
 
@@ -232,18 +232,18 @@ func TestDrainInterrupted(t *testing.T) {
 
 	d.mark()
 	d.ask(held, drainRequest("one"))
-	d.expect(map[rig.Module]string{rig.MachineConfig: "DrainFailed"})
+	d.expect(map[harness.Module]string{harness.MachineConfig: "DrainFailed"})
 	if done := d.done(); len(done.Answers) > 0 || len(done.Evicted) != free || done.Refused == 0 {
 		t.Errorf("after a try that timed out: answered %v, evicted %v, refused %d times", done.Answers, done.Evicted, done.Refused)
 	}
 
 	// Killed while it tries again; the budget lets go only when the next process is there.
-	d.must(d.running[rig.MachineConfig].Kill())
+	d.must(d.running[harness.MachineConfig].Kill())
 	d.control(args...)
-	d.expect(map[rig.Module]string{rig.MachineConfig: "DrainFailed"})
+	d.expect(map[harness.Module]string{harness.MachineConfig: "DrainFailed"})
 	d.must(d.Cluster.Client().Delete(d.ctx, budget("held", 0)))
 	d.answered(held, drainRequest("one"))
-	d.expect(map[rig.Module]string{rig.MachineConfig: "AsExpected"})
+	d.expect(map[harness.Module]string{harness.MachineConfig: "AsExpected"})
 	done := d.done()
 	if !slices.Equal(done.Cordons, []string{held}) || !slices.Equal(done.Answers, []string{held}) {
 		t.Errorf("cordoned %v, answered %v, want %s once", done.Cordons, done.Answers, held)
@@ -257,7 +257,7 @@ func TestDrainInterrupted(t *testing.T) {
 	// Killed without anything that holds it, right when it begins.
 	d.runs("free", free)
 	d.ask(held, drainRequest("two"))
-	d.must(d.running[rig.MachineConfig].Kill())
+	d.must(d.running[harness.MachineConfig].Kill())
 	d.control(args...)
 	d.answered(held, drainRequest("two"))
 	d.ask(held, uncordonRequest("two"))
@@ -274,7 +274,7 @@ func TestDrainInterrupted(t *testing.T) {
 		return nil
 	})
 	d.must(d.Cluster.DeleteNode(d.ctx, deleted))
-	d.expect(map[rig.Module]string{rig.MachineConfig: "AsExpected"})
+	d.expect(map[harness.Module]string{harness.MachineConfig: "AsExpected"})
 	d.quiet()
 	if done := d.done(); len(done.Answers) > 0 || len(done.Evicted) > 0 {
 		t.Errorf("after the node was deleted: answered %v, evicted %v", done.Answers, done.Evicted)
@@ -302,11 +302,11 @@ func TestManyDrainsAtOnce(t *testing.T) {
 		count, pods, most = 6, 60, 2
 	}
 	d := startDrained(t, "ha")
-	var specs []cluster.NodeSpec
+	var specs []embedded.NodeSpec
 	var names []string
 	for i := range count {
 		names = append(names, fmt.Sprintf("many-%02d", i))
-		specs = append(specs, cluster.NodeSpec{Name: names[i], Roles: []string{"many"}})
+		specs = append(specs, embedded.NodeSpec{Name: names[i], Roles: []string{"many"}})
 	}
 	d.must(d.Cluster.AddNodes(d.ctx, specs...))
 	d.create(daemonSet("daemon"))
@@ -374,7 +374,7 @@ func (d *drained) follow(ctx context.Context, watching watch.Interface, count, m
 				d.t.Fatalf("the watch ended: %v", event)
 			}
 		case <-ctx.Done():
-			d.t.Fatalf("%d of %d nodes were drained: %v\n%s", len(back), count, ctx.Err(), d.running[rig.MachineConfig].LogTail(logTail))
+			d.t.Fatalf("%d of %d nodes were drained: %v\n%s", len(back), count, ctx.Err(), d.running[harness.MachineConfig].LogTail(logTail))
 		}
 		if delete(cordoned, node.Name); node.Spec.Unschedulable {
 			cordoned[node.Name] = true

@@ -27,8 +27,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
-	"github.com/solonode/sno/e2e/cluster"
 	"github.com/solonode/sno/machineconfig/fit"
+	"github.com/solonode/sno/testcluster/embedded"
 )
 
 var fitSeed = flag.Uint64("fit-seed", 0, "the seed of the first random cluster; 0 takes the time")
@@ -51,7 +51,7 @@ const (
 // when the check says that there is room. A pod that is left without a node is a failure.
 func TestAllowedDrainsLeaveNothingPending(t *testing.T) {
 	ctx := t.Context()
-	c, err := cluster.Start(ctx, cluster.Config{CRDs: []string{}})
+	c, err := embedded.Start(ctx, embedded.Config{CRDs: []string{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ type round struct {
 	moved    int
 }
 
-func newRound(c *cluster.Cluster, pods cache.Indexer, seed uint64) *round {
+func newRound(c *embedded.Cluster, pods cache.Indexer, seed uint64) *round {
 	return &round{
 		kube: c.Clientset(), pods: pods, seed: seed, random: rand.New(rand.NewPCG(seed, seed)), //nolint:gosec // a test
 		id: fmt.Sprint(seed), replicas: map[string]int32{},
@@ -150,8 +150,8 @@ func newRound(c *cluster.Cluster, pods cache.Indexer, seed uint64) *round {
 func (r *round) chance(percent int) bool { return r.random.IntN(100) < percent }
 
 // addNodes makes the nodes of all clusters.
-func addNodes(ctx context.Context, c *cluster.Cluster, rounds []*round) error {
-	var nodes []cluster.NodeSpec
+func addNodes(ctx context.Context, c *embedded.Cluster, rounds []*round) error {
+	var nodes []embedded.NodeSpec
 	for _, r := range rounds {
 		nodes = append(nodes, r.nodes()...)
 	}
@@ -159,16 +159,16 @@ func addNodes(ctx context.Context, c *cluster.Cluster, rounds []*round) error {
 }
 
 // nodes are some workers, and often the control-plane node.
-func (r *round) nodes() []cluster.NodeSpec {
-	var nodes []cluster.NodeSpec
+func (r *round) nodes() []embedded.NodeSpec {
+	var nodes []embedded.NodeSpec
 	if r.chance(50) {
-		nodes = append(nodes, cluster.NodeSpec{
+		nodes = append(nodes, embedded.NodeSpec{
 			Name: "m-" + r.id, Roles: []string{"master", "control-plane"},
 			Taints: []corev1.Taint{{Key: "node-role.kubernetes.io/master", Effect: corev1.TaintEffectNoSchedule}},
 		})
 	}
 	for i := range 2 + r.random.IntN(4) {
-		worker := cluster.NodeSpec{Name: fmt.Sprintf("w%d-%s", i, r.id), Roles: []string{"worker"}}
+		worker := embedded.NodeSpec{Name: fmt.Sprintf("w%d-%s", i, r.id), Roles: []string{"worker"}}
 		if r.chance(20) {
 			worker.Taints = []corev1.Taint{{Key: "dedicated", Value: "x", Effect: []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute}[r.random.IntN(2)]}}
 		}

@@ -16,10 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/e2e/members"
-	"github.com/solonode/sno/e2e/operand"
-	"github.com/solonode/sno/e2e/rig"
-	"github.com/solonode/sno/e2e/scenario"
+	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/testcluster/fakes/etcdmembers"
+	"github.com/solonode/sno/testcluster/operand"
+	"github.com/solonode/sno/testcluster/scenario"
 )
 
 const guardName = "etcd-quorum-guard"
@@ -45,7 +45,7 @@ func TestQuorumGuard(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s and %d nodes", test.scenario, test.more), func(t *testing.T) {
 			t.Parallel()
-			p := start(t, rig.Config{Scenario: test.scenario, Release: scenario.OldRelease, QuorumGuard: true})
+			p := start(t, harness.Config{Scenario: test.scenario, Release: scenario.OldRelease, QuorumGuard: true})
 			for i := range test.more {
 				master := p.Scenario.Nodes()[0]
 				master.Name = fmt.Sprintf("more-%d", i)
@@ -56,7 +56,7 @@ func TestQuorumGuard(t *testing.T) {
 				p.cannotBeDrained("master-0")
 			}
 			p.guarded(max(test.guards, 1))
-			p.expect(map[rig.Module]string{rig.EtcdGuard: test.verdict})
+			p.expect(map[harness.Module]string{harness.EtcdGuard: test.verdict})
 			if test.guards == 0 {
 				p.noGuard()
 			} else {
@@ -71,7 +71,7 @@ func TestQuorumGuard(t *testing.T) {
 					p.guardsReady(test.guards)
 				}
 			}
-			p.expect(map[rig.Module]string{rig.EtcdGuard: test.verdict})
+			p.expect(map[harness.Module]string{harness.EtcdGuard: test.verdict})
 			p.quiet()
 		})
 	}
@@ -80,17 +80,17 @@ func TestQuorumGuard(t *testing.T) {
 // TestQuorumGuardFollows is a single node that grows to three and shrinks back: the guard comes, and goes when etcd has one member again.
 func TestQuorumGuardFollows(t *testing.T) {
 	t.Parallel()
-	p := start(t, rig.Config{Scenario: "none-sno", Release: scenario.OldRelease, QuorumGuard: true})
+	p := start(t, harness.Config{Scenario: "none-sno", Release: scenario.OldRelease, QuorumGuard: true})
 	p.asInstalled()
 	p.guarded(1)
-	p.expect(map[rig.Module]string{rig.EtcdGuard: "AsExpected"})
+	p.expect(map[harness.Module]string{harness.EtcdGuard: "AsExpected"})
 	p.noGuard()
 	p.addMasters()
 	p.quiet()
 	p.noGuard()
 
 	p.must(p.SetTopology(p.ctx, configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableTopologyMode))
-	p.expect(map[rig.Module]string{rig.EtcdGuard: "NotNeeded"})
+	p.expect(map[harness.Module]string{harness.EtcdGuard: "NotNeeded"})
 	p.guardsReady(3)
 	p.evictAll(3, 1)
 	if overrides := p.version().Spec.Overrides; len(overrides) > 0 {
@@ -99,7 +99,7 @@ func TestQuorumGuardFollows(t *testing.T) {
 	p.quiet()
 
 	p.must(p.SetTopology(p.ctx, configv1.SingleReplicaTopologyMode, configv1.SingleReplicaTopologyMode))
-	p.expect(map[rig.Module]string{rig.EtcdGuard: "AsExpected"})
+	p.expect(map[harness.Module]string{harness.EtcdGuard: "AsExpected"})
 	p.noGuard()
 	p.quiet()
 }
@@ -117,11 +117,11 @@ func (p *proof) asInstalled() {
 // guarded starts an etcd of that many members and the controller.
 func (p *proof) guarded(n int) {
 	p.t.Helper()
-	etcd, err := members.Start(p.ctx, p.Cluster, n)
+	etcd, err := etcdmembers.Start(p.ctx, p.Cluster, n)
 	p.must(err)
-	controller, err := p.RunController(p.ctx, rig.EtcdGuard, "--etcd-endpoints="+strings.Join(etcd.Endpoints, ","))
+	controller, err := p.RunController(p.ctx, harness.EtcdGuard, "--etcd-endpoints="+strings.Join(etcd.Endpoints, ","))
 	p.must(err)
-	p.running[rig.EtcdGuard] = controller
+	p.running[harness.EtcdGuard] = controller
 	p.t.Cleanup(func() {
 		if p.t.Failed() {
 			p.t.Logf("the log of the controller ends with:\n%s", controller.LogTail(logTail))

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/solonode/sno/e2e/mainjob"
-	"github.com/solonode/sno/e2e/scenario"
+	"github.com/solonode/sno/testcluster/scenario"
 )
 
 // TestMainJob does the main job on every scenario: the router is where the seed wants it, in the number that it wants, each

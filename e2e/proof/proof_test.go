@@ -18,11 +18,11 @@ import (
 	"k8s.io/client-go/rest"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/solonode/sno/e2e/cluster"
-	"github.com/solonode/sno/e2e/operand"
-	"github.com/solonode/sno/e2e/rig"
-	"github.com/solonode/sno/e2e/scenario"
-	"github.com/solonode/sno/e2e/versionoperator"
+	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/testcluster/embedded"
+	"github.com/solonode/sno/testcluster/fakes/versionoperator"
+	"github.com/solonode/sno/testcluster/operand"
+	"github.com/solonode/sno/testcluster/scenario"
 )
 
 const (
@@ -48,25 +48,25 @@ func TestMain(m *testing.M) {
 
 // proof is one cluster and what is known of it.
 type proof struct {
-	*rig.Rig
+	*harness.Rig
 	t       *testing.T
 	ctx     context.Context //nolint:containedctx // of the test that the proof lives and dies with
-	config  rig.Config
-	running map[rig.Module]*cluster.Component
-	reasons map[rig.Module]string
+	config  harness.Config
+	running map[harness.Module]*embedded.Component
+	reasons map[harness.Module]string
 	rolls   int
 }
 
-func start(t *testing.T, config rig.Config) *proof {
+func start(t *testing.T, config harness.Config) *proof {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testLimit)
 	t.Cleanup(cancel)
-	r, err := rig.Start(ctx, config)
+	r, err := harness.Start(ctx, config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.Stop)
-	p := &proof{Rig: r, t: t, ctx: ctx, config: config, running: map[rig.Module]*cluster.Component{}}
+	p := &proof{Rig: r, t: t, ctx: ctx, config: config, running: map[harness.Module]*embedded.Component{}}
 	t.Cleanup(func() {
 		for module := range config.Hosts {
 			if t.Failed() {
@@ -80,7 +80,7 @@ func start(t *testing.T, config rig.Config) *proof {
 const logTail = 2000
 
 // controllers starts both controllers, anew when they run, and waits until they say what is expected.
-func (p *proof) controllers(args []string, reasons map[rig.Module]string) {
+func (p *proof) controllers(args []string, reasons map[harness.Module]string) {
 	p.t.Helper()
 	for module := range reasons {
 		controller, err := p.RunController(p.ctx, module, args...)
@@ -93,7 +93,7 @@ func (p *proof) controllers(args []string, reasons map[rig.Module]string) {
 }
 
 // expect waits until the controllers say what is expected: one of several reasons where a bar is between them.
-func (p *proof) expect(reasons map[rig.Module]string) {
+func (p *proof) expect(reasons map[harness.Module]string) {
 	p.t.Helper()
 	p.reasons = reasons
 	for module, reason := range reasons {
@@ -204,7 +204,7 @@ func (p *proof) quiet() {
 	p.must(err)
 	since, last := time.Now(), []string{}
 	err = wait.PollUntilContextTimeout(p.ctx, poll, operand.Patience, true, func(context.Context) (bool, error) {
-		events, next, err := p.Cluster.AuditEvents(p.ctx, offset, cluster.AuditFilter{WritesOnly: true})
+		events, next, err := p.Cluster.AuditEvents(p.ctx, offset, embedded.AuditFilter{WritesOnly: true})
 		if err != nil {
 			return false, err
 		}

@@ -18,8 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/solonode/sno/e2e/kubeassets"
 	"github.com/solonode/sno/machineconfig"
+	"github.com/solonode/sno/testcluster/assets"
 	"github.com/solonode/sno/topology"
 )
 
@@ -42,7 +42,7 @@ func shutdownInputs(ordinary, critical int64, bound time.Duration) machineconfig
 // What the KubeletConfig says is taken by the kubelet's own loader and validation, and means what it should. What the MachineConfig says
 // is taken by Ignition's own parser, and lets logind wait as long as the kubelet.
 func TestGracefulShutdownIsUnderstood(t *testing.T) {
-	program, err := kubeassets.EnsureProgram(t.Context(), filepath.Join("..", "kubeassets", "testdata", "kubelet-config", "main.go"), os.Stderr)
+	program, err := assets.EnsureProgram(t.Context(), filepath.Join("..", "kubeassets", "testdata", "kubelet-config", "main.go"), os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,10 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/e2e/operand"
-	"github.com/solonode/sno/e2e/rig"
-	"github.com/solonode/sno/e2e/scenario"
+	"github.com/solonode/sno/e2e/harness"
 	"github.com/solonode/sno/patch/ownership"
+	"github.com/solonode/sno/testcluster/operand"
+	"github.com/solonode/sno/testcluster/scenario"
 )
 
 // highlyAvailable is what the Deployments are where the console module gives them back: downloads is on any node then.
@@ -31,10 +31,10 @@ func TestStandalone(t *testing.T) {
 	for _, name := range []string{"none-sno", "none-sno-day1-workers"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := start(t, rig.Config{Scenario: name, Release: scenario.OldRelease, VersionOperator: true})
+			p := start(t, harness.Config{Scenario: name, Release: scenario.OldRelease, VersionOperator: true})
 			p.install()
 
-			p.controllers(nil, map[rig.Module]string{rig.Console: "FieldOwnedByOther", rig.Auth: "FieldOwnedByOther"})
+			p.controllers(nil, map[harness.Module]string{harness.Console: "FieldOwnedByOther", harness.Auth: "FieldOwnedByOther"})
 			want := p.Scenario.Operands.List()
 			downloads := want[1:2]
 			p.settled(downloads)
@@ -42,7 +42,7 @@ func TestStandalone(t *testing.T) {
 			p.untouched(want[0], want[2], want[3])
 			p.quiet()
 
-			p.controllers([]string{"--force-conflicts"}, map[rig.Module]string{rig.Console: "AsExpected", rig.Auth: "AsExpected"})
+			p.controllers([]string{"--force-conflicts"}, map[harness.Module]string{harness.Console: "AsExpected", harness.Auth: "AsExpected"})
 			p.disturb(want)
 			p.overridden()
 			p.quiet()
@@ -56,13 +56,13 @@ func TestStandalone(t *testing.T) {
 			p.must(p.SetTopology(p.ctx, configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableTopologyMode))
 			// Console and downloads are given back to who made them, and are as they were: downloads on any node.
 			p.settled(highlyAvailable())
-			p.expect(map[rig.Module]string{rig.Console: "NotNeeded", rig.Auth: "AsExpected"})
+			p.expect(map[harness.Module]string{harness.Console: "NotNeeded", harness.Auth: "AsExpected"})
 			p.givenBack()
 			p.quiet()
 
 			p.must(p.SetTopology(p.ctx, configv1.SingleReplicaTopologyMode, configv1.SingleReplicaTopologyMode))
 			p.settled(want)
-			p.expect(map[rig.Module]string{rig.Console: "AsExpected", rig.Auth: "AsExpected"})
+			p.expect(map[harness.Module]string{harness.Console: "AsExpected", harness.Auth: "AsExpected"})
 			p.overridden()
 			p.quiet()
 			p.settled(want)
@@ -73,9 +73,9 @@ func TestStandalone(t *testing.T) {
 // TestStandaloneHighlyAvailable is the same on a cluster with three control-plane nodes, where the installer's Deployments are right.
 func TestStandaloneHighlyAvailable(t *testing.T) {
 	t.Parallel()
-	p := start(t, rig.Config{Scenario: "ha", Release: scenario.OldRelease, VersionOperator: true})
+	p := start(t, harness.Config{Scenario: "ha", Release: scenario.OldRelease, VersionOperator: true})
 	p.install()
-	p.controllers([]string{"--force-conflicts"}, map[rig.Module]string{rig.Console: "NotNeeded", rig.Auth: "AsExpected"})
+	p.controllers([]string{"--force-conflicts"}, map[harness.Module]string{harness.Console: "NotNeeded", harness.Auth: "AsExpected"})
 	// Nobody pins downloads there.
 	p.disturb(highlyAvailable())
 	p.givenBack()
@@ -115,7 +115,7 @@ func (p *proof) version() *configv1.ClusterVersion {
 
 func (p *proof) override() (value any, found bool) {
 	p.t.Helper()
-	authentication, err := p.Object(p.ctx, rig.Auth)
+	authentication, err := p.Object(p.ctx, harness.Auth)
 	p.must(err)
 	value, found, err = unstructured.NestedFieldNoCopy(authentication.Object, "spec", "unsupportedConfigOverrides", overrideKey)
 	p.must(err)
@@ -128,7 +128,7 @@ func (p *proof) untouched(operands ...scenario.Operand) {
 	for _, o := range operands {
 		live, err := operand.Deployment(p.ctx, p.Cluster.Client(), o)
 		p.must(err)
-		for _, module := range []rig.Module{rig.Console, rig.Auth} {
+		for _, module := range []harness.Module{harness.Console, harness.Auth} {
 			owned, err := ownership.Applied(live, module.FieldOwner(), "")
 			p.must(err)
 			if !owned.Empty() {

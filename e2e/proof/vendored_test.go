@@ -8,20 +8,20 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/solonode/sno/e2e/operand"
-	"github.com/solonode/sno/e2e/rig"
-	"github.com/solonode/sno/e2e/scenario"
+	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/testcluster/operand"
+	"github.com/solonode/sno/testcluster/scenario"
 )
 
 var (
 	// threeMasters is what a cluster has that grew to three control-plane nodes and whose topology says so.
 	threeMasters = scenario.Operands{Pool: scenario.PoolMaster, Console: 2, OAuth: 3}
 	// vendored are the operators that vendor the modules.
-	vendored = map[rig.Module][]string{rig.Console: nil, rig.Auth: nil}
+	vendored = map[harness.Module][]string{harness.Console: nil, harness.Auth: nil}
 	// stock is how the same operators are today.
-	stock = map[rig.Module][]string{rig.Console: {"--stock"}, rig.Auth: {"--stock"}}
+	stock = map[harness.Module][]string{harness.Console: {"--stock"}, harness.Auth: {"--stock"}}
 	// besideHosts is how the controllers stand beside them. The auth controller owns the shape together with a host that shapes alike.
-	besideHosts = map[rig.Module]string{rig.Console: "NotNeeded", rig.Auth: "AsExpected"}
+	besideHosts = map[harness.Module]string{harness.Console: "NotNeeded", harness.Auth: "AsExpected"}
 )
 
 // TestVendored runs the operators that vendor the modules, and the controllers beside them, which find nothing to do. They must not fight.
@@ -29,7 +29,7 @@ func TestVendored(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		scenario string
-		reasons  map[rig.Module]string
+		reasons  map[harness.Module]string
 	}{
 		{"cloud-sno-day1-workers", besideHosts},
 		{"ha", besideHosts},
@@ -37,11 +37,11 @@ func TestVendored(t *testing.T) {
 		{"arbiter", besideHosts},
 		{"two-node", besideHosts},
 		// Two of the auth module's three objects have nothing to do because the control plane is elsewhere, the third in any case.
-		{"external", map[rig.Module]string{rig.Console: "NotNeeded", rig.Auth: "NotNeeded|ExternalControlPlane"}},
+		{"external", map[harness.Module]string{harness.Console: "NotNeeded", harness.Auth: "NotNeeded|ExternalControlPlane"}},
 	} {
 		t.Run(test.scenario, func(t *testing.T) {
 			t.Parallel()
-			p := start(t, rig.Config{Scenario: test.scenario, Hosts: vendored})
+			p := start(t, harness.Config{Scenario: test.scenario, Hosts: vendored})
 			// The hosts need nobody beside them.
 			p.settled(p.Scenario.Operands.List())
 			p.controllers(nil, test.reasons)
@@ -56,7 +56,7 @@ func TestVendored(t *testing.T) {
 // the control plane that does, and then takes it back.
 func TestVendoredGrowing(t *testing.T) {
 	t.Parallel()
-	p := start(t, rig.Config{Scenario: "none-sno-day2-workers", Hosts: stock})
+	p := start(t, harness.Config{Scenario: "none-sno-day2-workers", Hosts: stock})
 	one, three := p.Scenario.Operands.List(), threeMasters.List()
 	p.settled(one)
 	for module, args := range vendored {

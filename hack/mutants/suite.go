@@ -31,7 +31,7 @@ const (
 )
 
 // shown says on which clusters a module's rules show, two at a time: those of a later step are started for what the earlier ones do not see.
-// The names are those of e2e/scenario.
+// The names are those of testcluster/scenario.
 var shown = map[string][][]string{
 	"ingress":       {{"none-sno-day1-worker", "ha"}},
 	"console":       {{"none-sno-day1-worker", "ha"}, {"external"}},

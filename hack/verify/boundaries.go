@@ -30,6 +30,15 @@ var topologyRequires = []string{"github.com/openshift/api", "k8s.io/apimachinery
 // topologyImports matches what topology's packages, without their tests, may import besides the standard library.
 var topologyImports = regexp.MustCompile(`^(github\.com/openshift/api|k8s\.io/apimachinery|github\.com/solonode/sno/topology)(/|$)`)
 
+// alone are the modules that may depend on topology and on themselves, and on no other module of the repository: the suite that CI of any
+// operator imports, and the clusters that know nothing of what runs on them.
+var alone = []string{"conformance", "testcluster"}
+
+// makesClusters matches packages that make clusters, machines or images. What CI of an operator imports may not depend on them, and
+// neither may an operator's own module.
+var makesClusters = regexp.MustCompile(`^(sigs\.k8s\.io/kind|github\.com/(coreos/ignition|google/go-containerregistry|CycloneDX)|` +
+	regexp.QuoteMeta(workspace.ModulePrefix) + `testcluster)(/|$)`)
+
 // goPackage is the part of `go list -json` that is looked at.
 type goPackage struct {
 	ImportPath string
@@ -42,12 +51,20 @@ func checkBoundaries(ctx context.Context, ws *workspace.Workspace, _ io.Writer) 
 	var faults Faults
 	var errs []error
 	for _, m := range ws.WithCode() {
-		if !isVendored(m) {
+		isAlone, isHost := slices.Contains(alone, m.Dir), strings.HasPrefix(m.Dir, "examples/")
+		if isHost || m.Dir == "conformance" {
+			faults = append(faults, clusterRequirements(m)...)
+		}
+		if !isVendored(m) && !isAlone {
 			continue
 		}
 		packages, err := listPackages(ctx, ws, m)
 		if err != nil {
 			errs = append(errs, err)
+			continue
+		}
+		if isAlone {
+			faults = append(faults, strangers(m, packages)...)
 			continue
 		}
 		faults = append(faults, impureDependencies(m, packages)...)
@@ -58,9 +75,37 @@ func checkBoundaries(ctx context.Context, ws *workspace.Workspace, _ io.Writer) 
 	return errors.Join(faults.errorOrNil(), errors.Join(errs...))
 }
 
-// isVendored says whether other repositories vendor the module: it lies at the top and is no program.
+// isVendored says whether operators vendor the module: it lies at the top, is no program and makes or checks no cluster.
 func isVendored(m workspace.Module) bool {
-	return !strings.Contains(m.Dir, "/") && !slices.Contains([]string{"cli", "e2e", "hack"}, m.Dir)
+	return !strings.Contains(m.Dir, "/") && !slices.Contains(append([]string{"cli", "e2e", "hack"}, alone...), m.Dir)
+}
+
+// strangers returns one line per package that the module depends on and may not: those of other modules of the repository but topology, and for
+// conformance what makes clusters.
+func strangers(m workspace.Module, packages []goPackage) []string {
+	var faults []string
+	for _, p := range packages {
+		sibling, ours := strings.CutPrefix(p.ImportPath, workspace.ModulePrefix)
+		sibling, _, _ = strings.Cut(sibling, "/")
+		switch {
+		case ours && sibling != m.Dir && sibling != "topology":
+			faults = append(faults, fmt.Sprintf("%s: may depend on no other module of the repository but topology, and depends on %s", m.Dir, p.ImportPath))
+		case m.Dir == "conformance" && makesClusters.MatchString(p.ImportPath):
+			faults = append(faults, fmt.Sprintf("%s: must make no cluster, and depends on %s", m.Dir, p.ImportPath))
+		}
+	}
+	return faults
+}
+
+// clusterRequirements returns one line per requirement of a go.mod, direct or not, that only who makes clusters needs.
+func clusterRequirements(m workspace.Module) []string {
+	var faults []string
+	for _, require := range m.File.Require {
+		if makesClusters.MatchString(require.Mod.Path) {
+			faults = append(faults, fmt.Sprintf("%s/go.mod: requires %s, which only who makes clusters needs", m.Dir, require.Mod.Path))
+		}
+	}
+	return faults
 }
 
 // listPackages lists the module's packages and all they depend on, without tests, as they are when vendored.

@@ -78,10 +78,48 @@ func TestTopologyFaults(t *testing.T) {
 	}
 }
 
+func TestStrangers(t *testing.T) {
+	const prefix = "github.com/solonode/sno/"
+	for name, test := range map[string]struct {
+		dir, dependency string
+		want            bool
+	}{
+		"conformance on itself":             {dir: "conformance", dependency: prefix + "conformance/report"},
+		"conformance on topology":           {dir: "conformance", dependency: prefix + "topology"},
+		"conformance on an operator module": {dir: "conformance", dependency: prefix + "ingress", want: true},
+		"conformance on patch":              {dir: "conformance", dependency: prefix + "patch/patchtest", want: true},
+		"conformance on clusters":           {dir: "conformance", dependency: prefix + "testcluster/embedded", want: true},
+		"conformance on kind":               {dir: "conformance", dependency: "sigs.k8s.io/kind/pkg/cluster", want: true},
+		"conformance on Ignition":           {dir: "conformance", dependency: "github.com/coreos/ignition/v2/config", want: true},
+		"conformance on images":             {dir: "conformance", dependency: "github.com/google/go-containerregistry/pkg/v1", want: true},
+		"conformance on SBOMs":              {dir: "conformance", dependency: "github.com/CycloneDX/cyclonedx-go", want: true},
+		"conformance on a client":           {dir: "conformance", dependency: "sigs.k8s.io/controller-runtime/pkg/client"},
+		"a name that begins alike":          {dir: "conformance", dependency: "sigs.k8s.io/kindred"},
+		"clusters on kind":                  {dir: "testcluster", dependency: "sigs.k8s.io/kind/pkg/cluster"},
+		"clusters on an operator module":    {dir: "testcluster", dependency: prefix + "machineconfig", want: true},
+		"clusters on the suite":             {dir: "testcluster", dependency: prefix + "conformance/checks", want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			packages := []goPackage{{ImportPath: "fmt", Standard: true}, {ImportPath: test.dependency}}
+			if faults := strangers(module(t, test.dir), packages); (len(faults) > 0) != test.want {
+				t.Errorf("got %v, want a fault: %t", faults, test.want)
+			}
+		})
+	}
+}
+
+func TestClusterRequirements(t *testing.T) {
+	m := module(t, "examples/hosts/one", "sigs.k8s.io/controller-runtime v0.24.1", "sigs.k8s.io/kind v0.33.0 // indirect")
+	want := []string{"examples/hosts/one/go.mod: requires sigs.k8s.io/kind, which only who makes clusters needs"}
+	if diff := cmp.Diff(want, clusterRequirements(m)); diff != "" {
+		t.Errorf("faults (-want +got):\n%s", diff)
+	}
+}
+
 func TestIsVendored(t *testing.T) {
 	for dir, want := range map[string]bool{
 		"topology": true, "patch": true, "ingress": true, "etcdguard": true,
-		"e2e": false, "e2e/kube": false, "hack": false, "cli": false, "examples/hosts/ingress-operator": false,
+		"e2e": false, "conformance": false, "testcluster": false, "testcluster/kube": false, "hack": false, "cli": false, "examples/hosts/ingress-operator": false,
 	} {
 		if got := isVendored(workspace.Module{Dir: dir}); got != want {
 			t.Errorf("isVendored(%s) = %t, want %t", dir, got, want)

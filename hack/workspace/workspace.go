@@ -154,7 +154,7 @@ func (ws *Workspace) Select(names ...string) ([]Module, error) {
 	return selected, nil
 }
 
-// WithCode returns the modules in focus that hold Go code: all but tools/* and those, like e2e/kube, that only pin what to build.
+// WithCode returns the modules in focus that hold Go code: all but tools/* and those, like testcluster/kube, that only pin what to build.
 func (ws *Workspace) WithCode() []Module {
 	var modules []Module
 	for _, m := range ws.Modules {

@@ -14,20 +14,20 @@ import (
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/solonode/sno/e2e/measure"
+	"github.com/solonode/sno/e2e/bench"
 )
 
 func main() { os.Exit(run()) }
 
 func run() int {
-	options := measure.Options{Progress: os.Stderr}
+	options := bench.Options{Progress: os.Stderr}
 	flag.IntVar(&options.Flips, "flips", 50, "Number of topology flips.")
 	flag.DurationVar(&options.Rest, "rest", 5*time.Minute, "How long writes at rest are counted.")
 	flag.IntVar(&options.Nodes, "nodes", 2000, "Nodes of the large cluster.")
 	flag.IntVar(&options.Pods, "pods", 20000, "Pods of the large cluster.")
 	flag.DurationVar(&options.Settle, "settle", time.Minute, "How long the controller runs before its memory is read.")
 	flag.BoolVar(&options.MakeTest, "make-test", false, "Time make test as well.")
-	only := flag.String("only", "", fmt.Sprintf("Take only the steps that match this regular expression, of %v.", measure.Steps()))
+	only := flag.String("only", "", fmt.Sprintf("Take only the steps that match this regular expression, of %v.", bench.Steps()))
 	document := flag.String("write", "", "Put the table into this Markdown document, between its markers.")
 	flag.Parse()
 	if *only != "" {
@@ -42,8 +42,8 @@ func run() int {
 	ctrl.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	rows, err := measure.Run(ctx, options)
-	if printErr := measure.Print(os.Stdout, rows); printErr != nil {
+	rows, err := bench.Run(ctx, options)
+	if printErr := bench.Print(os.Stdout, rows); printErr != nil {
 		err = printErr
 	}
 	if err == nil && *document != "" {
@@ -62,12 +62,12 @@ func run() int {
 	return 0
 }
 
-func write(path string, rows []measure.Row, partial bool) error {
+func write(path string, rows []bench.Row, partial bool) error {
 	before, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	after, err := measure.Bench.Document(before, rows, measure.Machine(), partial)
+	after, err := bench.Bench.Document(before, rows, bench.Machine(), partial)
 	if err != nil {
 		return err
 	}

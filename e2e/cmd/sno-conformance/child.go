@@ -10,11 +10,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/solonode/sno/e2e/conformance"
-	"github.com/solonode/sno/e2e/embedded"
+	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/report"
+	"github.com/solonode/sno/e2e/embeddedtarget"
 	"github.com/solonode/sno/e2e/matrix"
-	"github.com/solonode/sno/e2e/report"
-	"github.com/solonode/sno/e2e/scenario"
+	"github.com/solonode/sno/testcluster/scenario"
 )
 
 // overlaySettle is how long a cluster with other sources may take to come to rest.
@@ -32,18 +32,18 @@ func child(ctx context.Context, o options) (err error) {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		cancel()
 	}()
-	options := embedded.Options{Scenario: o.scenarios[0], Variant: o.variant, Keep: o.keep, Progress: os.Stderr, Times: conformance.SimulatedTimes()}
+	options := embeddedtarget.Options{Scenario: o.scenarios[0], Variant: o.variant, Keep: o.keep, Progress: os.Stderr, Times: checks.SimulatedTimes()}
 	if o.overlay != "" {
 		// Wrong versions may never come to rest; what is wrong then is for the checks to say.
 		options.Anyhow, options.Times.Settle = true, overlaySettle
 	}
-	target, err := embedded.Start(ctx, options)
+	target, err := embeddedtarget.Start(ctx, options)
 	if err != nil {
 		return err
 	}
 	defer target.Stop()
 	fmt.Fprintf(os.Stderr, "%s: the cluster is at rest\n", time.Now().Format(time.TimeOnly))
-	runner, err := conformance.NewRunner(ctx, target, conformance.Selection{Tiers: o.tiers, Modules: o.modules})
+	runner, err := checks.NewRunner(ctx, target, checks.Selection{Tiers: o.tiers, Modules: o.modules})
 	if err != nil {
 		return err
 	}
@@ -61,11 +61,11 @@ func child(ctx context.Context, o options) (err error) {
 }
 
 // check does every check, and returns when all are done.
-func check(ctx context.Context, runner *conformance.Runner) (report.Report, error) {
+func check(ctx context.Context, runner *checks.Runner) (report.Report, error) {
 	if err := runner.Start(ctx); err != nil {
 		return report.Report{}, err
 	}
-	for _, c := range conformance.Catalogue() {
+	for _, c := range checks.Catalogue() {
 		result, err := runner.Result(ctx, c.ID)
 		if err != nil {
 			return report.Report{}, err
@@ -78,7 +78,7 @@ func check(ctx context.Context, runner *conformance.Runner) (report.Report, erro
 // allModules are those that have checks, in the catalogue's order.
 func allModules() []string {
 	var names []string
-	for _, c := range conformance.Catalogue() {
+	for _, c := range checks.Catalogue() {
 		if !slices.Contains(names, c.Module) {
 			names = append(names, c.Module)
 		}

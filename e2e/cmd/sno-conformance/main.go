@@ -19,11 +19,11 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/solonode/sno/e2e/conformance"
-	"github.com/solonode/sno/e2e/embedded"
+	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/report"
+	"github.com/solonode/sno/e2e/embeddedtarget"
 	"github.com/solonode/sno/e2e/programs"
-	"github.com/solonode/sno/e2e/report"
-	"github.com/solonode/sno/e2e/scenario"
+	"github.com/solonode/sno/testcluster/scenario"
 )
 
 const (
@@ -35,9 +35,9 @@ var errInput = errors.New("bad input")
 
 // options are the command line.
 type options struct {
-	variant                     embedded.Variant
+	variant                     embeddedtarget.Variant
 	scenarios                   []string
-	tiers                       []conformance.Tier
+	tiers                       []checks.Tier
 	modules                     []string
 	parallel                    int
 	limit                       time.Duration
@@ -101,7 +101,7 @@ func (o options) laid() error {
 }
 
 func parse(args []string, say io.Writer) (options, error) {
-	o := options{variant: embedded.SNO}
+	o := options{variant: embeddedtarget.SNO}
 	var scenarios, tiers, modules string
 	flags := flag.NewFlagSet("sno-conformance", flag.ContinueOnError)
 	flags.SetOutput(say)
@@ -138,11 +138,11 @@ func parse(args []string, say io.Writer) (options, error) {
 		}
 		o.scenarios = chosen
 	}
-	o.tiers = conformance.Tiers()
+	o.tiers = checks.Tiers()
 	if tiers != "" {
-		var named []conformance.Tier
+		var named []checks.Tier
 		for _, t := range strings.Split(tiers, ",") {
-			named = append(named, conformance.Tier(t))
+			named = append(named, checks.Tier(t))
 		}
 		chosen, err := choose(named, o.tiers)
 		if err != nil {
@@ -175,11 +175,11 @@ func choose[T ~string](named, all []T) ([]T, error) {
 
 // lost is the report of a cluster whose run left none.
 func (o options) lost(name, reason string) report.Report {
-	r := report.Report{Scenario: name, Variant: string(o.variant), Provider: embedded.Provider, Started: time.Now().UTC()}
+	r := report.Report{Scenario: name, Variant: string(o.variant), Provider: embeddedtarget.Provider, Started: time.Now().UTC()}
 	if s, err := scenario.Lookup(name); err == nil {
 		r.Description = s.Description
 	}
-	for _, c := range conformance.Catalogue() {
+	for _, c := range checks.Catalogue() {
 		result := c.Result()
 		result.Status, result.Reason = report.Failed, reason
 		r.Results = append(r.Results, result)

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/solonode/sno/e2e/conformance"
+	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/report"
 	"github.com/solonode/sno/e2e/matrix"
-	"github.com/solonode/sno/e2e/report"
 )
 
 func TestParse(t *testing.T) {
@@ -21,13 +21,13 @@ func TestParse(t *testing.T) {
 		}
 	}
 	o, err := parse([]string{"-scenarios=ha,none-sno", "-tiers=disruptive,static", "-modules=console,ingress"}, io.Discard)
-	if err != nil || !slices.Equal(o.scenarios, []string{"none-sno", "ha"}) || !slices.Equal(o.tiers, []conformance.Tier{conformance.Static, conformance.Disruptive}) {
+	if err != nil || !slices.Equal(o.scenarios, []string{"none-sno", "ha"}) || !slices.Equal(o.tiers, []checks.Tier{checks.Static, checks.Disruptive}) {
 		t.Errorf("chosen: %v, %v, %v", o.scenarios, o.tiers, err)
 	}
 	if !slices.Equal(o.modules, []string{"ingress", "console"}) {
 		t.Errorf("modules: %v", o.modules)
 	}
-	if o, err := parse(nil, io.Discard); err != nil || !slices.Equal(o.scenarios, allScenarios()) || !slices.Equal(o.tiers, conformance.Tiers()) {
+	if o, err := parse(nil, io.Discard); err != nil || !slices.Equal(o.scenarios, allScenarios()) || !slices.Equal(o.tiers, checks.Tiers()) {
 		t.Errorf("all: %+v, %v", o, err)
 	}
 }
@@ -35,7 +35,7 @@ func TestParse(t *testing.T) {
 // A run that is lost has every check of the catalogue, failed.
 func TestLost(t *testing.T) {
 	r := options{variant: "sno"}.lost("ha", "it crashed")
-	if len(r.Results) != len(conformance.Catalogue()) || r.Counts[report.Failed] != len(r.Results) || r.Description == "" {
+	if len(r.Results) != len(checks.Catalogue()) || r.Counts[report.Failed] != len(r.Results) || r.Description == "" {
 		t.Errorf("%d results, %v, %q", len(r.Results), r.Counts, r.Description)
 	}
 	if err := report.Verdict([]report.Report{r}); !errors.Is(err, report.ErrFailed) {

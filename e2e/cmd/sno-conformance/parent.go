@@ -11,20 +11,20 @@ import (
 	"strings"
 	"time"
 
-	"github.com/solonode/sno/e2e/conformance"
-	"github.com/solonode/sno/e2e/embedded"
-	"github.com/solonode/sno/e2e/kubeassets"
+	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/report"
+	"github.com/solonode/sno/e2e/embeddedtarget"
 	"github.com/solonode/sno/e2e/matrix"
 	"github.com/solonode/sno/e2e/programs"
-	"github.com/solonode/sno/e2e/report"
+	"github.com/solonode/sno/testcluster/assets"
 )
 
 // childEnvironment is for the clusters: memory is cheaper than time there.
 const childEnvironment = "GOGC=400"
 
 // captions say on the page what shaped the clusters.
-var captions = map[embedded.Variant]string{
-	embedded.SNO: "the modules at work", embedded.Baseline: "operators as they are today",
+var captions = map[embeddedtarget.Variant]string{
+	embeddedtarget.SNO: "the modules at work", embeddedtarget.Baseline: "operators as they are today",
 }
 
 // parent runs every scenario in a child of its own and writes what came of it.
@@ -102,7 +102,7 @@ type excuses struct {
 func (o options) excuses() (excuses, error) {
 	var e excuses
 	var ids []string
-	for _, c := range conformance.Catalogue() {
+	for _, c := range checks.Catalogue() {
 		ids = append(ids, c.ID)
 	}
 	var errs []error
@@ -126,8 +126,8 @@ func (o options) excuses() (excuses, error) {
 }
 
 // build builds everything once, so that no child has to look.
-func build(ctx context.Context, variant embedded.Variant) error {
-	if _, err := kubeassets.Ensure(ctx, os.Stderr); err != nil {
+func build(ctx context.Context, variant embeddedtarget.Variant) error {
+	if _, err := assets.Ensure(ctx, os.Stderr); err != nil {
 		return fmt.Errorf("get the programs of the clusters: %w", err)
 	}
 	needed, err := variant.Programs()
@@ -143,10 +143,10 @@ func build(ctx context.Context, variant embedded.Variant) error {
 }
 
 // write writes all that is read later, by programs and by people.
-func write(folder string, variant embedded.Variant, reports, before []report.Report) error {
+func write(folder string, variant embeddedtarget.Variant, reports, before []report.Report) error {
 	page := report.HTML{Title: "Single-node conformance", Reports: reports, Before: before, Caption: captions[variant]}
 	if len(before) > 0 {
-		page.BeforeCaption = captions[embedded.Variant(before[0].Variant)]
+		page.BeforeCaption = captions[embeddedtarget.Variant(before[0].Variant)]
 	}
 	var errs []error
 	for name, encode := range map[string]func(io.Writer) error{
@@ -172,7 +172,7 @@ func writeFile(path string, encode func(io.Writer) error) error {
 	return nil
 }
 
-func join(tiers []conformance.Tier) string {
+func join(tiers []checks.Tier) string {
 	var names []string
 	for _, t := range tiers {
 		names = append(names, string(t))

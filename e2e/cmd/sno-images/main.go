@@ -13,7 +13,7 @@ import (
 	"runtime"
 	"syscall"
 
-	"github.com/solonode/sno/e2e/ownimages"
+	"github.com/solonode/sno/e2e/release"
 )
 
 const (
@@ -23,12 +23,12 @@ const (
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 func run(args []string, out, progress io.Writer) int {
-	o := ownimages.Options{Progress: progress}
+	o := release.Options{Progress: progress}
 	flags := flag.NewFlagSet("sno-images", flag.ContinueOnError)
 	flags.SetOutput(progress)
-	folder := flags.String("out", filepath.Join("bin", "images"), "Folder for the archive "+ownimages.ArchiveName+", the SBOMs and the programs.")
+	folder := flags.String("out", filepath.Join("bin", "images"), "Folder for the archive "+release.ArchiveName+", the SBOMs and the programs.")
 	flags.StringVar(&o.Architecture, "arch", runtime.GOARCH, "Architecture of the nodes.")
-	flags.StringVar(&o.Prefix, "prefix", ownimages.Nowhere, "What the images' names begin with.")
+	flags.StringVar(&o.Prefix, "prefix", release.Nowhere, "What the images' names begin with.")
 	flags.StringVar(&o.Tag, "tag", "", "Tag of all images; not latest, which nodes always pull. Empty: each has one of its content.")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return exitDone
@@ -41,16 +41,16 @@ func run(args []string, out, progress io.Writer) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	rows, err := ownimages.Write(ctx, *folder, o)
+	rows, err := release.Write(ctx, *folder, o)
 	if err == nil {
-		err = ownimages.Print(out, rows)
+		err = release.Print(out, rows)
 	}
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
 		fmt.Fprintln(progress, "Interrupted")
 		return exitInterrupted
-	case errors.Is(err, ownimages.ErrNames):
+	case errors.Is(err, release.ErrNames):
 		fmt.Fprintln(progress, "sno-images: -prefix, -tag:", err)
 		return exitBadInput
 	default:
@@ -58,6 +58,6 @@ func run(args []string, out, progress io.Writer) int {
 		return exitFailed
 	}
 	fmt.Fprintf(progress, "Load them on every node (podman load -i, docker load -i, ctr -n k8s.io image import) from %s;\nthen: kubectl sno render --image %s\n",
-		filepath.Join(*folder, ownimages.ArchiveName), rows[0].Image)
+		filepath.Join(*folder, release.ArchiveName), rows[0].Image)
 	return exitDone
 }

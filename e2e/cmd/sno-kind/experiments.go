@@ -10,14 +10,14 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/solonode/sno/e2e/extension"
-	"github.com/solonode/sno/e2e/live"
-	"github.com/solonode/sno/e2e/measure"
-	"github.com/solonode/sno/e2e/report"
+	"github.com/solonode/sno/conformance/extension"
+	"github.com/solonode/sno/conformance/report"
+	"github.com/solonode/sno/e2e/bench"
+	"github.com/solonode/sno/e2e/kindtarget"
 )
 
 // try runs experiments one after the other, and those on clusters of their own beside the one before them.
-func (o options) try(ctx context.Context, e *live.Env, chosen []live.Experiment) error {
+func (o options) try(ctx context.Context, e *kindtarget.Env, chosen []kindtarget.Experiment) error {
 	say := func(format string, args ...any) { o.told.say(e.Kind.Name()+": "+format, args...) }
 	var (
 		running sync.WaitGroup
@@ -62,7 +62,7 @@ func (o options) try(ctx context.Context, e *live.Env, chosen []live.Experiment)
 }
 
 // addToReport puts figures into the report of the conformance suite, which was written when they were not known.
-func (o options) addToReport(rows []measure.Row) error {
+func (o options) addToReport(rows []bench.Row) error {
 	if o.noSuite {
 		return nil
 	}
@@ -78,11 +78,11 @@ func (o options) addToReport(rows []measure.Row) error {
 }
 
 // figure shows what the experiments have measured, and writes it into the document that was named.
-func (o options) figure(chosen []live.Experiment) error {
+func (o options) figure(chosen []kindtarget.Experiment) error {
 	if o.out == "" {
 		return nil
 	}
-	var rows []measure.Row
+	var rows []bench.Row
 	for _, experiment := range chosen {
 		text, err := os.ReadFile(filepath.Join(o.figures(), experiment.Name+".json"))
 		if errors.Is(err, fs.ErrNotExist) {
@@ -90,7 +90,7 @@ func (o options) figure(chosen []live.Experiment) error {
 		} else if err != nil {
 			return fmt.Errorf("read the figures: %w", err)
 		}
-		var its []measure.Row
+		var its []bench.Row
 		if err := json.Unmarshal(text, &its); err != nil {
 			return fmt.Errorf("read the figures of %s: %w", experiment.Name, err)
 		}
@@ -99,7 +99,7 @@ func (o options) figure(chosen []live.Experiment) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	if err := measure.Print(os.Stdout, rows); err != nil {
+	if err := bench.Print(os.Stdout, rows); err != nil {
 		return fmt.Errorf("show the figures: %w", err)
 	}
 	if err := o.addToReport(rows); err != nil {
@@ -112,7 +112,7 @@ func (o options) figure(chosen []live.Experiment) error {
 	if err != nil {
 		return fmt.Errorf("write the figures: %w", err)
 	}
-	after, err := measure.RealKubelets.Document(before, rows, measure.Machine(), true)
+	after, err := bench.RealKubelets.Document(before, rows, bench.Machine(), true)
 	if err != nil {
 		return fmt.Errorf("write the figures into %s: %w", o.write, err)
 	}

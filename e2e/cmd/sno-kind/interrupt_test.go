@@ -18,9 +18,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/solonode/sno/e2e/engine"
-	"github.com/solonode/sno/e2e/kubeassets"
-	"github.com/solonode/sno/e2e/nodeimage"
+	"github.com/solonode/sno/testcluster/assets"
+	"github.com/solonode/sno/testcluster/engine"
+	"github.com/solonode/sno/testcluster/nodeimage"
 )
 
 const (
@@ -133,7 +133,7 @@ func ground(t *testing.T, e engine.Engine) map[string][]string {
 		}
 		found[what] = slices.Sorted(strings.Lines(out))
 	}
-	cache, err := kubeassets.CacheDir()
+	cache, err := assets.CacheDir()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,23 +5,23 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/solonode/sno/e2e/kind"
-	"github.com/solonode/sno/e2e/live"
-	"github.com/solonode/sno/e2e/scenario"
+	"github.com/solonode/sno/e2e/kindtarget"
+	"github.com/solonode/sno/testcluster/kind"
+	"github.com/solonode/sno/testcluster/scenario"
 )
 
 // lane is a cluster with what is done on it, one after the other.
 type lane struct {
 	config kind.Config
 	suite  bool
-	chosen []live.Experiment
+	chosen []kindtarget.Experiment
 }
 
 // secondSuffix is what the name of the second cluster ends in.
 const secondSuffix = "-second"
 
 // lanes shares the work between two clusters, if both have something to do.
-func (o options) lanes(chosen []live.Experiment) []lane {
+func (o options) lanes(chosen []kindtarget.Experiment) []lane {
 	all := lane{config: o.kind, suite: !o.noSuite, chosen: chosen}
 	first, second := lane{config: o.kind, suite: !o.noSuite}, lane{config: o.kind}
 	second.config.Name += secondSuffix
@@ -39,7 +39,7 @@ func (o options) lanes(chosen []live.Experiment) []lane {
 }
 
 // fitting is lanes, or all in one where this machine has too little for two.
-func (o options) fitting(ctx context.Context, chosen []live.Experiment) ([]lane, error) {
+func (o options) fitting(ctx context.Context, chosen []kindtarget.Experiment) ([]lane, error) {
 	s, err := scenario.Lookup(o.scenario)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // says it all
@@ -53,7 +53,7 @@ func (o options) fitting(ctx context.Context, chosen []live.Experiment) ([]lane,
 		l.config.ControlPlanes, l.config.Workers = s.Masters, s.Day1Workers+s.Day2Workers
 		needed = append(needed, l.config)
 	}
-	if slices.ContainsFunc(chosen, func(e live.Experiment) bool { return e.Beside }) {
+	if slices.ContainsFunc(chosen, func(e kindtarget.Experiment) bool { return e.Beside }) {
 		needed = append(needed, kind.Config{Name: o.kind.Name + "-beside", ControlPlanes: beside})
 	}
 	err = kind.Room(ctx, needed...)

@@ -9,15 +9,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/solonode/sno/e2e/experiments"
-	"github.com/solonode/sno/e2e/kind"
-	"github.com/solonode/sno/e2e/live"
+	"github.com/solonode/sno/e2e/kindtarget"
+	"github.com/solonode/sno/testcluster/kind"
 )
 
 func TestLanes(t *testing.T) {
-	chosen := []live.Experiment{{Name: "a"}, {Name: "b", Second: true}, {Name: "c", Beside: true, Second: true}, {Name: "d"}}
+	chosen := []kindtarget.Experiment{{Name: "a"}, {Name: "b", Second: true}, {Name: "c", Beside: true, Second: true}, {Name: "d"}}
 	for name, test := range map[string]struct {
 		options options
-		chosen  []live.Experiment
+		chosen  []kindtarget.Experiment
 		want    map[string]string
 	}{
 		"both have something to do":       {chosen: chosen, want: map[string]string{"sno": "suite a d", "sno-second": "b c"}},
@@ -87,8 +87,8 @@ func TestTold(t *testing.T) {
 func TestTryEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	never := live.Experiment{Name: "a", Run: func(context.Context, *live.Env) error { t.Error("it ran"); return nil }}
-	if err := (options{told: newTold(&strings.Builder{})}).try(ctx, nil, []live.Experiment{never}); !errors.Is(err, context.Canceled) {
+	never := kindtarget.Experiment{Name: "a", Run: func(context.Context, *kindtarget.Env) error { t.Error("it ran"); return nil }}
+	if err := (options{told: newTold(&strings.Builder{})}).try(ctx, nil, []kindtarget.Experiment{never}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

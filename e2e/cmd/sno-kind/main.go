@@ -16,7 +16,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/solonode/sno/e2e/experiments"
-	"github.com/solonode/sno/e2e/kind"
+	"github.com/solonode/sno/testcluster/kind"
 )
 
 const defaultScenario = "none-sno-day2-workers"

@@ -10,11 +10,11 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/solonode/sno/e2e/conformance"
+	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/extension"
 	"github.com/solonode/sno/e2e/experiments"
-	"github.com/solonode/sno/e2e/extension"
-	"github.com/solonode/sno/e2e/kind"
-	"github.com/solonode/sno/e2e/live"
+	"github.com/solonode/sno/e2e/kindtarget"
+	"github.com/solonode/sno/testcluster/kind"
 )
 
 // errRed says that something was not as it must be.
@@ -22,7 +22,7 @@ var errRed = errors.New("not everything is as it must be")
 
 // prove does it all, and removes the clusters whatever comes.
 func prove(ctx context.Context, o options) error {
-	chosen, err := live.Choose(experiments.All(), o.names())
+	chosen, err := kindtarget.Choose(experiments.All(), o.names())
 	if err != nil {
 		return err
 	}
@@ -78,9 +78,9 @@ func (o options) do(ctx context.Context, l lane, turn bool) error {
 }
 
 // bringUp makes a cluster. If that goes wrong half-way, there may be one all the same.
-func (o options) bringUp(ctx context.Context, config kind.Config) (*live.Env, error) {
+func (o options) bringUp(ctx context.Context, config kind.Config) (*kindtarget.Env, error) {
 	o.told.say("%s: a cluster of real kubelets for %s", config.Name, o.scenario)
-	e, err := live.Start(ctx, live.Options{Scenario: o.scenario, Kind: config, Figures: o.figures(), Progress: config.Progress})
+	e, err := kindtarget.Start(ctx, kindtarget.Options{Scenario: o.scenario, Kind: config, Figures: o.figures(), Progress: config.Progress})
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (o options) bringUp(ctx context.Context, config kind.Config) (*live.Env, er
 }
 
 // leave removes a cluster, or only what runs beside it.
-func (o options) leave(e *live.Env) {
+func (o options) leave(e *kindtarget.Env) {
 	if !o.keep {
 		e.Stop()
 		return
@@ -139,17 +139,15 @@ func (o options) figures() string {
 }
 
 // suite is sno-tests on this cluster.
-func suite(ctx context.Context, e *live.Env, o options) int {
-	args := []string{"run", "--provider", live.Provider, "--tiers", o.tiers}
+func suite(ctx context.Context, e *kindtarget.Env, o options) int {
+	args := []string{"run", "--tiers", o.tiers}
 	if o.out != "" {
 		args = append(args, "-o", o.out, "--artifacts", filepath.Join(o.out, "artifacts"))
 	}
 	return extension.Program{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
-		Colour: term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("NO_COLOR") == "",
-		Build:  extension.ReadBuild(),
-		Providers: map[string]extension.Provider{
-			live.Provider: func(context.Context, extension.ClusterOptions) (conformance.Target, error) { return e.Target(), nil },
-		},
+		Colour:   term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("NO_COLOR") == "",
+		Build:    extension.ReadBuild(),
+		Provider: func(context.Context, extension.ClusterOptions) (checks.Target, error) { return e.Target(), nil },
 	}.Main(ctx, args)
 }

@@ -16,7 +16,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/solonode/sno/e2e/mainjob"
-	"github.com/solonode/sno/e2e/scenario"
+	"github.com/solonode/sno/testcluster/scenario"
 )
 
 func main() { os.Exit(run()) }

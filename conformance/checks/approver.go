@@ -1,0 +1,207 @@
+package checks
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509/pkix"
+	"fmt"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/cert"
+	"sigs.k8s.io/yaml"
+
+	"github.com/solonode/sno/conformance/report"
+)
+
+const (
+	moduleApprover    = "approver"
+	approverNamespace = "openshift-cluster-machine-approver"
+	approverName      = "machine-approver"
+	approverConfig    = "ConfigMap " + approverNamespace + "/machine-approver-config"
+	// nobody is a node that no inventory and no Machine knows.
+	nobody = "sno-conformance-nobody"
+)
+
+// Asked is what became of a request for a certificate that nobody should approve.
+type Asked struct{ Approved, Denied bool }
+
+func approverHere(s *State) string {
+	if s.Deployment(approverNamespace, approverName) == nil {
+		return "there is no stock machine approver"
+	}
+	return ""
+}
+
+func approverChecks() []Check {
+	two := Seed{"004", "auto-approval requires 2 sources of truth; in single-node deployments we do not have a second source"}
+	setConfig := func(text string) func(*Bench) bool {
+		return func(b *Bench) bool {
+			b.State.Approver = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: approverNamespace, Name: "machine-approver-config"}, Data: map[string]string{"config.yaml": text}}
+			return true
+		}
+	}
+	return []Check{
+		{
+			ID: "SNO-APP-001", Title: "The stock approver approves no client certificates by itself on a single control-plane node", Module: moduleApprover, Seed: two, Level: Core,
+			Tier: Static, Topologies: []string{"SingleReplica"},
+			Applies: both(approverHere, func(s *State) string {
+				if !single(s.controlPlaneMode()) {
+					return "the control plane is not SingleReplica"
+				}
+				return ""
+			}),
+			Run: approverOff,
+			Controls: []Control{
+				{Name: "its configuration says the opposite", Change: setConfig("nodeClientCert:\n  disabled: false\n")},
+				{Name: "there is no configuration", Change: func(b *Bench) bool { b.State.Approver = nil; return true }},
+				{Name: "its configuration says more", Green: true, Change: setConfig("nodeServingCert:\n  disabled: false\nnodeClientCert: {disabled: true} # why\n")},
+			},
+		},
+		{
+			ID: "SNO-APP-002", Title: "The stock approver works as it came where the control plane is not a single node", Module: moduleApprover,
+			Seed: Seed{"design", "the approver is turned off only where there is no second source"}, Level: Core, Tier: Static,
+			Topologies: []string{"HighlyAvailable", "HighlyAvailableArbiter", "DualReplica", "External"},
+			Applies: both(approverHere, func(s *State) string {
+				if single(s.controlPlaneMode()) {
+					return "the control plane is SingleReplica"
+				}
+				return ""
+			}),
+			Run: approverOn,
+			Controls: []Control{
+				{Name: "its configuration turns it off", Change: setConfig("nodeClientCert:\n  disabled: true\n")},
+				{Name: "it has no replicas", Change: onDeployment(approverNamespace, approverName, setReplicas(0))},
+				{Name: "its configuration says that it works", Green: true, Change: setConfig("nodeClientCert:\n  disabled: false\n")},
+			},
+		},
+		{
+			ID: "SNO-APP-003", Title: "A request of a node that nobody expects stays pending", Module: moduleApprover, Seed: two, Level: Core, Tier: Scheduled,
+			Needs: []string{"the right to impersonate the node bootstrapper"},
+			Run: func(ctx context.Context, b *Bench) ([]report.Evidence, error) {
+				if b.Asked == nil {
+					asked, err := b.Lab.ask(ctx)
+					if err != nil {
+						return nil, err
+					}
+					b.Asked = asked
+				}
+				got := "pending"
+				switch {
+				case b.Asked.Approved:
+					got = "approved"
+				case b.Asked.Denied:
+					got = "denied"
+				}
+				return []report.Evidence{found("CertificateSigningRequest of "+nobody, "status.conditions", "not approved", got, !b.Asked.Approved)}, nil
+			},
+			Controls: []Control{
+				{Name: "somebody approves it", Change: func(b *Bench) bool { b.Asked.Approved = true; return true }},
+				{Name: "somebody denies it", Green: true, Change: func(b *Bench) bool { b.Asked.Denied = true; return true }},
+			},
+		},
+		flipCheck("SNO-APP-004", moduleApprover),
+	}
+}
+
+// clientFlowOff says whether the stock approver's configuration turns its node-client flow off.
+func clientFlowOff(s *State) (bool, error) {
+	if s.Approver == nil {
+		return false, nil
+	}
+	var config map[string]any
+	if err := yaml.Unmarshal([]byte(s.Approver.Data["config.yaml"]), &config); err != nil {
+		return false, fmt.Errorf("%w: %s: config.yaml is no YAML: %w", ErrRead, approverConfig, err)
+	}
+	off, _, err := unstructured.NestedBool(config, "nodeClientCert", "disabled")
+	if err != nil {
+		return false, fmt.Errorf("%w: %s: nodeClientCert.disabled: %w", ErrRead, approverConfig, err)
+	}
+	return off, nil
+}
+
+func approverOff(_ context.Context, b *Bench) ([]report.Evidence, error) {
+	if d := b.State.Deployment(approverNamespace, approverName); replicas(d) == 0 {
+		return []report.Evidence{found(nameOf(d), "spec.replicas", "0", 0, true)}, nil
+	}
+	off, err := clientFlowOff(b.State)
+	return []report.Evidence{found(approverConfig, "nodeClientCert.disabled", "true", off, off)}, err
+}
+
+func approverOn(_ context.Context, b *Bench) ([]report.Evidence, error) {
+	d := b.State.Deployment(approverNamespace, approverName)
+	off, err := clientFlowOff(b.State)
+	return []report.Evidence{
+		found(approverConfig, "nodeClientCert.disabled", "false, or not set", off, !off),
+		found(nameOf(d), "spec.replicas", "at least 1", replicas(d), replicas(d) >= 1),
+	}, err
+}
+
+// ask makes the request that a new node makes first, as its bootstrapper does, watches it for as long as operators take, and takes it away.
+func (l *Lab) ask(ctx context.Context) (*Asked, error) {
+	text, err := joinRequest()
+	if err != nil {
+		return nil, err
+	}
+	config := rest.CopyConfig(l.config)
+	config.Impersonate = rest.ImpersonationConfig{
+		UserName: "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper",
+		Groups:   []string{"system:serviceaccounts:openshift-machine-config-operator", "system:serviceaccounts", "system:authenticated"},
+	}
+	bootstrapper, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect as the node bootstrapper: %w", err)
+	}
+	request, err := bootstrapper.CertificatesV1().CertificateSigningRequests().Create(ctx, &certificatesv1.CertificateSigningRequest{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: namespacePrefix, Labels: map[string]string{runLabel: l.run}},
+		Spec: certificatesv1.CertificateSigningRequestSpec{
+			Request: text, SignerName: certificatesv1.KubeAPIServerClientKubeletSignerName,
+			Usages: []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("ask for a certificate as the node bootstrapper: %w", err)
+	}
+	defer l.withdraw(ctx, request.Name)
+	asked := &Asked{}
+	_, err = within(ctx, labPoll, l.times.Quiet, func(ctx context.Context) (bool, error) {
+		live, err := l.kube.CertificatesV1().CertificateSigningRequests().Get(ctx, request.Name, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		for _, condition := range live.Status.Conditions {
+			asked.Approved = asked.Approved || condition.Type == certificatesv1.CertificateApproved
+			asked.Denied = asked.Denied || condition.Type == certificatesv1.CertificateDenied
+		}
+		return asked.Approved || asked.Denied, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("watch the request: %w", err)
+	}
+	return asked, nil
+}
+
+// withdraw works after an interruption too. A request that stays all the same is one that the cluster forgets by itself after a day.
+func (l *Lab) withdraw(ctx context.Context, name string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.times.Cleanup)
+	defer cancel()
+	_ = l.kube.CertificatesV1().CertificateSigningRequests().Delete(ctx, name, metav1.DeleteOptions{})
+}
+
+func joinRequest() ([]byte, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("make a key: %w", err)
+	}
+	text, err := cert.MakeCSR(key, &pkix.Name{CommonName: "system:node:" + nobody, Organization: []string{"system:nodes"}}, nil, nil)
+	if err != nil {
+		return nil, fmt.Errorf("make a request: %w", err)
+	}
+	return text, nil
+}

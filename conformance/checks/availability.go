@@ -1,0 +1,76 @@
+package checks
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+)
+
+// availability is for how long Deployments had no pod available.
+type availability struct {
+	stop func()
+
+	mu    sync.Mutex
+	lines map[string]*line
+}
+
+type line struct {
+	gone time.Time // since when none is available
+	away time.Duration
+}
+
+// watchAvailability watches until stop is called.
+func watchAvailability(ctx context.Context, kube kubernetes.Interface, all []appsv1.Deployment) (*availability, error) {
+	a := &availability{lines: map[string]*line{}}
+	for i := range all {
+		a.lines[nameOf(&all[i])] = &line{}
+	}
+	watching, err := kube.AppsV1().Deployments(metav1.NamespaceAll).Watch(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("watch Deployments: %w", err)
+	}
+	a.stop = watching.Stop
+	go func() {
+		for event := range watching.ResultChan() {
+			if d, ok := event.Object.(*appsv1.Deployment); ok && event.Type != watch.Deleted {
+				a.see(d, time.Now())
+			}
+		}
+	}()
+	return a, nil
+}
+
+func (a *availability) see(d *appsv1.Deployment, now time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	l := a.lines[nameOf(d)]
+	if l == nil {
+		return
+	}
+	available := d.Status.AvailableReplicas
+	switch {
+	case available == 0 && l.gone.IsZero():
+		l.gone = now
+	case available > 0 && !l.gone.IsZero():
+		l.away += now.Sub(l.gone)
+		l.gone = time.Time{}
+	}
+}
+
+// away returns for how many seconds a Deployment had none, by the name in reports.
+func (a *availability) away(name string) float64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	l := a.lines[name]
+	away := l.away
+	if !l.gone.IsZero() {
+		away += time.Since(l.gone)
+	}
+	return away.Seconds()
+}

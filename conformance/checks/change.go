@@ -1,0 +1,91 @@
+package checks
+
+import (
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+)
+
+// Changes that several controls make.
+
+// onDeployment changes one Deployment, where it is there.
+func onDeployment(namespace, name string, change func(*appsv1.Deployment)) func(*Bench) bool {
+	return func(b *Bench) bool {
+		d := b.State.Deployment(namespace, name)
+		if d == nil {
+			return false
+		}
+		change(d)
+		return true
+	}
+}
+
+func setReplicas(n int32) func(*appsv1.Deployment) {
+	return func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To(n) }
+}
+
+// annotate is a change that nothing should mind.
+func annotate(d *appsv1.Deployment) {
+	d.Annotations = map[string]string{"example.com/reviewed": "yes"}
+	d.Spec.Template.Annotations = map[string]string{"example.com/reviewed": "yes"}
+}
+
+// deadlock is what kept rollouts on one node from ending before operators knew of topologies: the old pod may not go first, and the new
+// one may not run beside it.
+func deadlock(d *appsv1.Deployment) {
+	d.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType, RollingUpdate: &appsv1.RollingUpdateDeployment{
+		MaxUnavailable: ptr.To(intstr.FromInt32(0)), MaxSurge: ptr.To(intstr.FromInt32(1)),
+	}}
+	d.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{LabelSelector: d.Spec.Selector, TopologyKey: hostnameLabel}},
+	}}
+	d.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+}
+
+// recreate is a rollout that always ends.
+func recreate(d *appsv1.Deployment) {
+	d.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
+}
+
+// forbidEvictions adds a budget that lets no pod go.
+func forbidEvictions(namespace, name string) func(*Bench) bool {
+	return budgetOver(namespace, name, policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(0))})
+}
+
+// budgetOver puts a budget over a Deployment in place of those that are there.
+func budgetOver(namespace, name string, spec policyv1.PodDisruptionBudgetSpec) func(*Bench) bool {
+	return func(b *Bench) bool {
+		d := b.State.Deployment(namespace, name)
+		if d == nil {
+			return false
+		}
+		b.State.Budgets = slices.DeleteFunc(b.State.Budgets, func(budget policyv1.PodDisruptionBudget) bool { return covers(&budget, d) })
+		spec.Selector = d.Spec.Selector.DeepCopy()
+		b.State.Budgets = append(b.State.Budgets, policyv1.PodDisruptionBudget{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name + "-control"}, Spec: *spec.DeepCopy(),
+		})
+		return true
+	}
+}
+
+// elsewhere is a node of no role that only a state has.
+const elsewhere = "elsewhere"
+
+func addElsewhere(b *Bench) {
+	b.State.Nodes = append(b.State.Nodes, corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: elsewhere, Labels: map[string]string{workerRole: ""}}})
+}
+
+// newDeployment is one that a cluster does not have.
+func newDeployment(namespace, name string, n int32) appsv1.Deployment {
+	labels := map[string]string{"app": name}
+	return appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: appsv1.DeploymentSpec{
+		Replicas: &n, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: name, Image: name}}},
+		},
+	}}
+}

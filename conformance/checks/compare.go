@@ -1,0 +1,77 @@
+package checks
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Compare does everything else first and says what is different from before.
+func (s *Story) Compare(ctx context.Context, all []func(context.Context) error) ([]string, error) {
+	if s.Told.Left != nil {
+		return s.Told.Left, nil
+	}
+	for _, act := range all {
+		if err := act(ctx); err != nil {
+			return nil, err
+		}
+	}
+	left := []string{}
+	_, err := within(ctx, s.cluster.target.Times.Poll, s.cluster.target.Times.Settle, func(ctx context.Context) (bool, error) {
+		state, err := Read(ctx, s.cluster.kube)
+		if err != nil {
+			return false, err
+		}
+		left = differences(s.cluster.before, state)
+		return len(left) == 0, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.Told.Left = left
+	return left, nil
+}
+
+// differences are those that a person would mind: objects that are not there or new, and what is asked of Deployments and nodes.
+func differences(before, after *State) []string {
+	was, is := described(before), described(after)
+	all := []string{}
+	for _, name := range slices.Sorted(maps.Keys(was)) {
+		if now, ok := is[name]; !ok {
+			all = append(all, name+": it is gone")
+		} else if now != was[name] {
+			all = append(all, fmt.Sprintf("%s: was %s, is %s", name, was[name], now))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(is)) {
+		if _, ok := was[name]; !ok {
+			all = append(all, name+": it was not there")
+		}
+	}
+	return all
+}
+
+func described(s *State) map[string]string {
+	all := map[string]string{}
+	for i := range s.Deployments {
+		d := &s.Deployments[i]
+		spec := d.Spec.Template.Spec
+		text, err := json.Marshal([]any{spec.NodeSelector, spec.Tolerations, spec.Affinity, d.Spec.Strategy})
+		if err != nil {
+			text = []byte(err.Error())
+		}
+		all[nameOf(d)] = fmt.Sprintf("%d replicas, %s", replicas(d), text)
+	}
+	for _, node := range s.Nodes {
+		all["Node "+node.Name] = fmt.Sprintf("unschedulable %t", node.Spec.Unschedulable)
+	}
+	for _, budget := range s.Budgets {
+		all["PodDisruptionBudget "+budget.Namespace+"/"+budget.Name] = fmt.Sprintf("%v, %v", budget.Spec.MaxUnavailable, budget.Spec.MinAvailable)
+	}
+	if s.Infrastructure != nil {
+		all["Infrastructure cluster"] = fmt.Sprintf("%s, %s", s.Infrastructure.Status.ControlPlaneTopology, s.Infrastructure.Status.InfrastructureTopology)
+	}
+	return all
+}

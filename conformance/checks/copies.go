@@ -1,0 +1,207 @@
+package checks
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/solonode/sno/conformance/report"
+)
+
+// workload names a Deployment of a module.
+type workload struct{ namespace, name string }
+
+// What each copied Deployment is asked, as the field of the evidence.
+const (
+	askRollout  = "rollout of a copy"
+	askEviction = "eviction of every pod of a copy"
+	askDeletion = "deletion of every pod of a copy"
+)
+
+// travelled has the Deployments among the workloads that are there and have pods go through their journeys, side by side.
+//
+// What a control has changed goes through the stage that its check is about and no other.
+func travelled(ctx context.Context, b *Bench, workloads []workload, about Stage, look func(*appsv1.Deployment, *Journey) []report.Evidence) ([]report.Evidence, error) {
+	type outcome struct {
+		evidence []report.Evidence
+		err      error
+	}
+	stages := allStages()
+	if b.changed {
+		stages = []Stage{about}
+	}
+	outcomes := make([]chan outcome, len(workloads))
+	for i, w := range workloads {
+		outcomes[i] = make(chan outcome, 1)
+		d := b.State.Deployment(w.namespace, w.name)
+		if d == nil || replicas(d) == 0 {
+			outcomes[i] <- outcome{}
+			continue
+		}
+		go func() {
+			journey, err := b.Lab.Travel(ctx, d, b.State.Budgets, stages)
+			if err != nil {
+				outcomes[i] <- outcome{err: err}
+				return
+			}
+			outcomes[i] <- outcome{evidence: look(d, journey)}
+		}()
+	}
+	var all []report.Evidence
+	for _, each := range outcomes {
+		o := <-each
+		if o.err != nil {
+			return all, o.err
+		}
+		all = append(all, o.evidence...)
+	}
+	return all, nil
+}
+
+// stage is the evidence of one stage of a journey. Where an earlier one did not end there is nothing to say, and that is not well either.
+func stage(d *appsv1.Deployment, field, want, said string) []report.Evidence {
+	got := said
+	if got == "" {
+		got = want
+	}
+	return []report.Evidence{found(nameOf(d), field, want, got, said == "")}
+}
+
+func rolled(d *appsv1.Deployment, j *Journey) []report.Evidence {
+	if j.Deployed != "" {
+		return stage(d, askRollout, "it ends", "the copy does not even start: "+j.Deployed)
+	}
+	return stage(d, askRollout, "it ends", j.Rolled)
+}
+
+func evicted(d *appsv1.Deployment, j *Journey) []report.Evidence {
+	return stage(d, askEviction, "each is let go and replaced", first(j.Deployed, j.Rolled, j.Evicted))
+}
+
+func first(said ...string) string {
+	for _, s := range said {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// cameBack is about where pods came back to; within says whether a node is right.
+func cameBack(within func(d *appsv1.Deployment, node string) bool) func(*appsv1.Deployment, *Journey) []report.Evidence {
+	return func(d *appsv1.Deployment, j *Journey) []report.Evidence {
+		const want = "each comes back to a node of its pool, every time"
+		if said := first(j.Deployed, j.Rolled, j.Evicted, j.Deleted); said != "" {
+			return stage(d, askDeletion, want, said)
+		}
+		nodes := slices.Concat(j.First, j.Nodes)
+		wrong := slices.DeleteFunc(slices.Clone(nodes), func(node string) bool { return within(d, node) })
+		if len(wrong) > 0 {
+			return stage(d, askDeletion, want, fmt.Sprintf("pods were on %s", strings.Join(distinct(wrong), ", ")))
+		}
+		return stage(d, askDeletion, want, "")
+	}
+}
+
+func distinct(names []string) []string {
+	names = slices.Clone(names)
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// copyChecks are the three checks that every module has about copies of its Deployments. within says whether a node is one of the pool.
+func copyChecks(module string, prefix string, from int, seed Seed, workloads []workload, within func(*State, *appsv1.Deployment, string) bool) []Check {
+	id := func(i int) string { return fmt.Sprintf("SNO-%s-%03d", prefix, from+i) }
+	applies := func(s *State) string {
+		for _, w := range workloads {
+			if d := s.Deployment(w.namespace, w.name); d != nil && replicas(d) > 0 {
+				return ""
+			}
+		}
+		return "none of its Deployments is there"
+	}
+	run := func(about Stage, look func(*appsv1.Deployment, *Journey) []report.Evidence) func(context.Context, *Bench) ([]report.Evidence, error) {
+		return func(ctx context.Context, b *Bench) ([]report.Evidence, error) {
+			return travelled(ctx, b, workloads, about, look)
+		}
+	}
+	needs := []string{"a scheduler and controllers that work", "a namespace of its own"}
+	return []Check{
+		{
+			ID: id(0), Title: "A rollout of " + names(workloads) + " ends", Module: module, Seed: seed, Level: Core, Tier: Scheduled, Needs: needs, Applies: applies,
+			Run: run(Rollout, rolled),
+			Controls: []Control{
+				{Name: "as many pods as nodes, which may neither share one nor go first", Change: jam(workloads)},
+				{Name: "all pods are replaced at once", Green: true, Change: onFirst(workloads, recreate)},
+			},
+		},
+		{
+			ID: id(1), Title: "Every pod of " + names(workloads) + " can be evicted and is replaced", Module: module, Seed: seed, Level: Core, Tier: Scheduled, Needs: needs,
+			Applies: applies, Run: run(Eviction, evicted),
+			Controls: []Control{
+				{Name: "a budget that lets none go", Change: onFirstWorkload(workloads, func(w workload) func(*Bench) bool { return forbidEvictions(w.namespace, w.name) })},
+				{Name: "a budget that lets one go", Green: true, Change: onFirstWorkload(workloads, func(w workload) func(*Bench) bool {
+					return budgetOver(w.namespace, w.name, policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(1))})
+				})},
+			},
+		},
+		{
+			ID: id(2), Title: "A deleted pod of " + names(workloads) + " comes back to its pool", Module: module, Seed: seed, Level: Core, Tier: Scheduled, Needs: needs,
+			Applies: applies,
+			Run: func(ctx context.Context, b *Bench) ([]report.Evidence, error) {
+				return travelled(ctx, b, workloads, Deletion, cameBack(func(d *appsv1.Deployment, node string) bool { return within(b.State, d, node) }))
+			},
+			Controls: []Control{
+				{Name: "no node has the role that it selects", Change: onFirst(workloads, func(d *appsv1.Deployment) {
+					d.Spec.Template.Spec.NodeSelector = map[string]string{"node-role.kubernetes.io/nobody": ""}
+				})},
+				{Name: "all pods are replaced at once", Green: true, Change: onFirst(workloads, recreate)},
+			},
+		},
+	}
+}
+
+// jam makes the first Deployment one whose rollout cannot end.
+func jam(workloads []workload) func(*Bench) bool {
+	return func(b *Bench) bool {
+		nodes, selector := b.State.controlPlaneNodes(), map[string]string{masterRole: ""}
+		if len(nodes) == 0 { // the control plane is elsewhere
+			nodes, selector = b.State.Nodes, nil
+		}
+		return onFirst(workloads, func(d *appsv1.Deployment) {
+			deadlock(d)
+			d.Spec.Template.Spec.NodeSelector = selector
+			d.Spec.Replicas = ptr.To(int32(len(nodes))) //nolint:gosec // of a cluster
+		})(b)
+	}
+}
+
+// onFirstWorkload makes a change of the first Deployment that is there.
+func onFirstWorkload(workloads []workload, change func(workload) func(*Bench) bool) func(*Bench) bool {
+	return func(b *Bench) bool {
+		for _, w := range workloads {
+			if d := b.State.Deployment(w.namespace, w.name); d != nil && replicas(d) > 0 {
+				return change(w)(b)
+			}
+		}
+		return false
+	}
+}
+
+func onFirst(workloads []workload, change func(*appsv1.Deployment)) func(*Bench) bool {
+	return onFirstWorkload(workloads, func(w workload) func(*Bench) bool { return onDeployment(w.namespace, w.name, change) })
+}
+
+func names(workloads []workload) string {
+	var all []string
+	for _, w := range workloads {
+		all = append(all, w.name)
+	}
+	return strings.Join(all, " and ")
+}

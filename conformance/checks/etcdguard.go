@@ -1,0 +1,273 @@
+package checks
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/solonode/sno/conformance/report"
+)
+
+const (
+	moduleEtcdGuard = "etcdguard"
+	etcdNamespace   = "openshift-etcd"
+	guardDeployment = "etcd-quorum-guard"
+	// guardPrefix begins the names of the guards that today's operators make, one pod for each node.
+	guardPrefix = "etcd-guard-"
+)
+
+// etcdHere leaves out clusters whose etcd is elsewhere.
+func etcdHere(s *State) string {
+	if s.controlPlaneMode() == configv1.ExternalTopologyMode {
+		return "etcd is not in the cluster"
+	}
+	return ""
+}
+
+func guardNone(s *State) string {
+	if why := etcdHere(s); why != "" {
+		return why
+	}
+	if !single(s.controlPlaneMode()) {
+		return "the control plane is not SingleReplica"
+	}
+	return ""
+}
+
+func guardNeeded(s *State) string {
+	if why := etcdHere(s); why != "" {
+		return why
+	}
+	if single(s.controlPlaneMode()) {
+		return "the control plane is SingleReplica"
+	}
+	return ""
+}
+
+// guards are the pods that stand for members of etcd, in either shape.
+func (s *State) guards() []corev1.Pod {
+	var all []corev1.Pod
+	for _, pod := range s.Pods {
+		if pod.Namespace == etcdNamespace && (strings.HasPrefix(pod.Name, guardPrefix) || strings.HasPrefix(pod.Name, guardDeployment)) {
+			all = append(all, pod)
+		}
+	}
+	return all
+}
+
+func (s *State) guardBudgets() []policyv1.PodDisruptionBudget {
+	var all []policyv1.PodDisruptionBudget
+	for _, budget := range s.Budgets {
+		if budget.Namespace == etcdNamespace && (budget.Name == guardDeployment || strings.HasPrefix(budget.Name, guardPrefix)) {
+			all = append(all, budget)
+		}
+	}
+	return all
+}
+
+// members is how many nodes hold a member of etcd.
+func (s *State) members() int {
+	n := len(s.controlPlaneNodes())
+	if s.controlPlaneMode() == configv1.HighlyAvailableArbiterMode {
+		n += len(s.nodesWith(arbiterRole))
+	}
+	return n
+}
+
+// mayGo is how many guards may be away: what leaves a quorum. Of two nodes that fence each other one may, or neither could ever be updated.
+func mayGo(members int) int {
+	if members == 2 {
+		return 1
+	}
+	return (members - 1) / 2
+}
+
+func etcdGuardChecks() []Check {
+	seed := Seed{"004", "manage the etcd-quorum-guard so that it can support changing the replica count or disabling the guard entirely"}
+	owner := Seed{"004", "etcd-quorum-guard is managed by the cluster-version-operator: how do we hand off ownership"}
+	return []Check{
+		{
+			ID: "SNO-ETC-001", Title: "No quorum guard is left to block drains on a single control-plane node", Module: moduleEtcdGuard, Seed: seed, Level: Core, Tier: Static,
+			Topologies: []string{"SingleReplica"}, Applies: guardNone, Run: noGuards,
+			Controls: []Control{
+				{Name: "a guard of the release", Change: func(b *Bench) bool {
+					b.State.Deployments = append(b.State.Deployments, newDeployment(etcdNamespace, guardDeployment, 1))
+					return true
+				}},
+				{Name: "a budget without a guard", Change: func(b *Bench) bool {
+					b.State.Budgets = append(b.State.Budgets, policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: etcdNamespace, Name: "etcd-guard-pdb"}})
+					return true
+				}},
+				{Name: "another pod in the namespace", Green: true, Change: func(b *Bench) bool {
+					b.State.Pods = append(b.State.Pods, corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: etcdNamespace, Name: "installer"}})
+					return true
+				}},
+			},
+		},
+		{
+			ID: "SNO-ETC-002", Title: "Every member of etcd has its guard where etcd has a quorum to lose", Module: moduleEtcdGuard, Seed: seed, Level: Core, Tier: Static,
+			Topologies: []string{"HighlyAvailable", "HighlyAvailableArbiter", "DualReplica"}, Applies: guardNeeded, Run: guardEach,
+			Controls: []Control{
+				{Name: "a guard is missing", Change: func(b *Bench) bool { return dropGuard(b.State) }},
+				{Name: "a guard that is not ready", Change: func(b *Bench) bool {
+					return changeGuard(b.State, func(pod *corev1.Pod) { pod.Status.Conditions = nil })
+				}},
+				{Name: "a label on a guard", Green: true, Change: func(b *Bench) bool {
+					return changeGuard(b.State, func(pod *corev1.Pod) {
+						pod.Annotations = map[string]string{"example.com/reviewed": "yes"}
+					})
+				}},
+			},
+		},
+		{
+			ID: "SNO-ETC-003", Title: "The guards' budget lets go as many as leave a quorum", Module: moduleEtcdGuard, Seed: seed, Level: Core, Tier: Static,
+			Topologies: []string{"HighlyAvailable", "HighlyAvailableArbiter", "DualReplica"}, Applies: guardNeeded, Run: guardBudget,
+			Controls: []Control{
+				{Name: "the budget lets all go", Change: changeBudget(func(spec *policyv1.PodDisruptionBudgetSpec) {
+					*spec = policyv1.PodDisruptionBudgetSpec{Selector: spec.Selector, MaxUnavailable: ptr.To(intstr.FromString("100%"))}
+				})},
+				{Name: "the budget lets none go", Change: changeBudget(func(spec *policyv1.PodDisruptionBudgetSpec) {
+					*spec = policyv1.PodDisruptionBudgetSpec{Selector: spec.Selector, MaxUnavailable: ptr.To(intstr.FromInt32(0))}
+				})},
+				{Name: "the budget says what it is about in other words", Green: true, Change: changeBudget(func(spec *policyv1.PodDisruptionBudgetSpec) {
+					spec.UnhealthyPodEvictionPolicy = ptr.To(policyv1.IfHealthyBudget)
+				})},
+			},
+		},
+		{
+			ID: "SNO-ETC-004", Title: "The quorum guard has a single owner", Module: moduleEtcdGuard, Seed: owner, Level: Core, Tier: Static, Applies: guardOwned, Run: guardOwner,
+			Controls: []Control{
+				{Name: "both an operator and the " + versionManager + " write it", Change: func(b *Bench) bool {
+					d := b.State.Deployment(etcdNamespace, guardDeployment)
+					writtenByVersion(d)
+					another := d.ManagedFields[len(d.ManagedFields)-1]
+					another.Manager = "another"
+					d.ManagedFields = append(d.ManagedFields, another)
+					b.State.ClusterVersion.Spec.Overrides = nil
+					return true
+				}},
+				{Name: "an annotation", Green: true, Change: onDeployment(etcdNamespace, guardDeployment, annotate)},
+			},
+		},
+		flipCheck("SNO-ETC-005", moduleEtcdGuard),
+	}
+}
+
+func noGuards(_ context.Context, b *Bench) ([]report.Evidence, error) {
+	deployed := "none"
+	if d := b.State.Deployment(etcdNamespace, guardDeployment); d != nil && replicas(d) > 0 {
+		deployed = fmt.Sprintf("%d replicas", replicas(d))
+	}
+	guards, budgets := len(b.State.guards()), len(b.State.guardBudgets())
+	return []report.Evidence{
+		found("Deployment "+etcdNamespace+"/"+guardDeployment, "spec.replicas", "none", deployed, deployed == "none"),
+		found("Pods of "+etcdNamespace, "guards", "0", guards, guards == 0),
+		found("PodDisruptionBudgets of "+etcdNamespace, "guards", "0", budgets, budgets == 0),
+	}, nil
+}
+
+func guardEach(_ context.Context, b *Bench) ([]report.Evidence, error) {
+	nodes := map[string]bool{}
+	for _, pod := range b.State.guards() {
+		if podReady(&pod) {
+			nodes[pod.Spec.NodeName] = true
+		}
+	}
+	want := b.State.members()
+	return []report.Evidence{
+		found("Pods of "+etcdNamespace, "ready guards, on different nodes", fmt.Sprint(want), len(nodes), want > 0 && len(nodes) == want),
+	}, nil
+}
+
+func guardBudget(_ context.Context, b *Bench) ([]report.Evidence, error) {
+	budgets := b.State.guardBudgets()
+	if len(budgets) != 1 {
+		return []report.Evidence{found("PodDisruptionBudgets of "+etcdNamespace, "guards", "1", len(budgets), false)}, nil
+	}
+	want, got := mayGo(b.State.members()), allowed(&budgets[0], len(b.State.guards()))
+	return []report.Evidence{found("PodDisruptionBudget "+etcdNamespace+"/"+budgets[0].Name, "evictions at once", fmt.Sprint(want), got, got == want)}, nil
+}
+
+// allowed is how many of n healthy pods a budget lets go.
+func allowed(budget *policyv1.PodDisruptionBudget, n int) int {
+	switch spec := budget.Spec; {
+	case spec.MaxUnavailable != nil:
+		return max(0, min(n, scaled(*spec.MaxUnavailable, n)))
+	case spec.MinAvailable != nil:
+		return max(0, n-scaled(*spec.MinAvailable, n))
+	default:
+		return 0
+	}
+}
+
+// scaled rounds percentages up, as the disruption controller does.
+func scaled(value intstr.IntOrString, n int) int {
+	result, err := intstr.GetScaledValueFromIntOrPercent(&value, n, true)
+	if err != nil {
+		return 0
+	}
+	return result
+}
+
+func guardOwned(s *State) string {
+	if why := guardNeeded(s); why != "" {
+		return why
+	}
+	if s.Deployment(etcdNamespace, guardDeployment) == nil {
+		return "no Deployment guards etcd: today's operators guard it with a pod for each node"
+	}
+	return ""
+}
+
+// guardOwner: those who write the spec are one, or those besides the cluster-version-operator were told that it has let go.
+func guardOwner(_ context.Context, b *Bench) ([]report.Evidence, error) {
+	d := b.State.Deployment(etcdNamespace, guardDeployment)
+	var writers []string
+	for _, entry := range d.ManagedFields {
+		if entry.Subresource == "" && entry.FieldsV1 != nil && strings.Contains(entry.FieldsV1.GetRawString(), `"f:replicas"`) {
+			if entry.Manager == versionManager && overridden(b.State, "Deployment", etcdNamespace, guardDeployment) {
+				continue
+			}
+			writers = append(writers, entry.Manager)
+		}
+	}
+	slices.Sort(writers)
+	writers = slices.Compact(writers)
+	return []report.Evidence{found(nameOf(d), "writers of spec.replicas", "1", strings.Join(writers, ", "), len(writers) == 1)}, nil
+}
+
+func changeGuard(s *State, change func(*corev1.Pod)) bool {
+	for i := range s.Pods {
+		pod := &s.Pods[i]
+		if pod.Namespace == etcdNamespace && (strings.HasPrefix(pod.Name, guardPrefix) || strings.HasPrefix(pod.Name, guardDeployment)) {
+			change(pod)
+			return true
+		}
+	}
+	return false
+}
+
+func dropGuard(s *State) bool {
+	return changeGuard(s, func(pod *corev1.Pod) { pod.Namespace = "openshift-etcd-operator" })
+}
+
+func changeBudget(change func(*policyv1.PodDisruptionBudgetSpec)) func(*Bench) bool {
+	return func(b *Bench) bool {
+		for i := range b.State.Budgets {
+			budget := &b.State.Budgets[i]
+			if budget.Namespace == etcdNamespace && (budget.Name == guardDeployment || strings.HasPrefix(budget.Name, guardPrefix)) {
+				change(&budget.Spec)
+				return true
+			}
+		}
+		return false
+	}
+}

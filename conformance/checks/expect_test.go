@@ -1,0 +1,142 @@
+package checks
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+)
+
+func TestOurs(t *testing.T) {
+	for namespace, want := range map[string]bool{
+		"openshift-ingress": true, "openshift-must-gather-x7k2p": false, "openshift": false, "kube-system": false, "sno-conformance-abc": false,
+	} {
+		if got := ours(namespace); got != want {
+			t.Errorf("%s: %t, want %t", namespace, got, want)
+		}
+	}
+}
+
+func TestTolerates(t *testing.T) {
+	taint := corev1.Taint{Key: masterRole, Effect: corev1.TaintEffectNoSchedule}
+	for name, test := range map[string]struct {
+		toleration corev1.Toleration
+		want       bool
+	}{
+		"the key":              {corev1.Toleration{Key: masterRole, Operator: corev1.TolerationOpExists}, true},
+		"the key and effect":   {corev1.Toleration{Key: masterRole, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}, true},
+		"another effect":       {corev1.Toleration{Key: masterRole, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute}, false},
+		"another key":          {corev1.Toleration{Key: controlPlaneRole, Operator: corev1.TolerationOpExists}, false},
+		"everything":           {corev1.Toleration{Operator: corev1.TolerationOpExists}, true},
+		"the value of nothing": {corev1.Toleration{Key: masterRole, Operator: corev1.TolerationOpEqual}, true},
+		"another value":        {corev1.Toleration{Key: masterRole, Operator: corev1.TolerationOpEqual, Value: "x"}, false},
+	} {
+		if got := tolerates([]corev1.Toleration{test.toleration}, taint); got != test.want {
+			t.Errorf("%s: %t, want %t", name, got, test.want)
+		}
+	}
+}
+
+func TestAllowed(t *testing.T) {
+	for name, test := range map[string]struct {
+		spec    policyv1.PodDisruptionBudgetSpec
+		n, want int
+	}{
+		"one of three":        {policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(1))}, 3, 1},
+		"none":                {policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(0))}, 3, 0},
+		"half of three":       {policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromString("50%"))}, 3, 2},
+		"two must stay":       {policyv1.PodDisruptionBudgetSpec{MinAvailable: ptr.To(intstr.FromInt32(2))}, 3, 1},
+		"more than there are": {policyv1.PodDisruptionBudgetSpec{MinAvailable: ptr.To(intstr.FromInt32(5))}, 3, 0},
+		"all must stay":       {policyv1.PodDisruptionBudgetSpec{MinAvailable: ptr.To(intstr.FromString("100%"))}, 1, 0},
+		"nothing said":        {policyv1.PodDisruptionBudgetSpec{}, 3, 0},
+	} {
+		if got := allowed(&policyv1.PodDisruptionBudget{Spec: test.spec}, test.n); got != test.want {
+			t.Errorf("%s: %d, want %d", name, got, test.want)
+		}
+	}
+	for members, want := range map[int]int{1: 0, 2: 1, 3: 1, 4: 1, 5: 2} {
+		if got := mayGo(members); got != want {
+			t.Errorf("of %d members %d may go, want %d", members, got, want)
+		}
+	}
+}
+
+// TestShape: a copy has what the scheduler goes by and nothing that a kubelet does.
+func TestShape(t *testing.T) {
+	source := newDeployment("openshift-ingress", "router-default", 2)
+	source.Spec.Template.Spec = corev1.PodSpec{
+		HostNetwork: true, PriorityClassName: "system-cluster-critical", NodeSelector: map[string]string{masterRole: ""},
+		Tolerations:                   []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+		TerminationGracePeriodSeconds: ptr.To[int64](3600), Volumes: []corev1.Volume{{Name: "certificates"}},
+		Containers: []corev1.Container{{
+			Name: "router", Image: "router", Ports: []corev1.ContainerPort{{ContainerPort: 443}, {ContainerPort: 80}, {ContainerPort: 80, Protocol: corev1.ProtocolUDP}},
+			ReadinessProbe: &corev1.Probe{},
+		}},
+	}
+	source.Spec.Strategy.Type = appsv1.RecreateDeploymentStrategyType
+	budget := func(namespace string, labels map[string]string) policyv1.PodDisruptionBudget {
+		return policyv1.PodDisruptionBudget{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "budget"},
+			Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}},
+		}
+	}
+	app := map[string]string{"app": "router-default"}
+	s := shapeOf(&source, []policyv1.PodDisruptionBudget{budget("openshift-ingress", app), budget("elsewhere", app), budget("openshift-ingress", map[string]string{"app": "other"})}, "pause", "run")
+	if len(s.budgets) != 1 {
+		t.Errorf("%d budgets, want the one over it", len(s.budgets))
+	}
+	pod := s.deployment.Spec.Template.Spec
+	const ports = "443-TCP_80-TCP_80-UDP"
+	want := corev1.PodSpec{
+		PriorityClassName: "system-cluster-critical", NodeSelector: map[string]string{masterRole: ""}, Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+		TerminationGracePeriodSeconds: ptr.To[int64](0), AutomountServiceAccountToken: ptr.To(false), Containers: []corev1.Container{{Name: "copy", Image: "pause"}},
+		Affinity: &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{portLabel: ports}}, TopologyKey: hostnameLabel,
+		}}}},
+	}
+	if diff := cmp.Diff(want, pod); diff != "" {
+		t.Error(diff)
+	}
+	if got := s.deployment.Spec.Template.Labels; got[portLabel] != ports || got[runLabel] != "run" || got["app"] != "router-default" {
+		t.Errorf("labels are %v", got)
+	}
+	if s.deployment.Spec.Strategy.Type != appsv1.RecreateDeploymentStrategyType || *s.deployment.Spec.Replicas != 2 {
+		t.Errorf("%v with %d replicas", s.deployment.Spec.Strategy, *s.deployment.Spec.Replicas)
+	}
+	if source.Spec.Template.Labels[runLabel] != "" {
+		t.Error("the source was changed")
+	}
+}
+
+func TestDifferences(t *testing.T) {
+	before := &State{Nodes: []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, {ObjectMeta: metav1.ObjectMeta{Name: "b"}}}}
+	after := before.DeepCopy()
+	if left := differences(before, after); len(left) > 0 {
+		t.Errorf("nothing was changed, and it says %v", left)
+	}
+	after.Nodes[0].Spec.Unschedulable = true
+	after.Nodes[1].Name = "c"
+	got := strings.Join(differences(before, after), "; ")
+	if want := "Node a: was unschedulable false, is unschedulable true; Node b: it is gone; Node c: it was not there"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+func TestRelease(t *testing.T) {
+	for release, want := range map[string]bool{"4.7.13": true, "4.8.0": false, "4.21.3": false, "4.8.0-rc.1": false, "": false, "newest": false} {
+		if got := beforeTopologies(release); got != want {
+			t.Errorf("%q: %t, want %t", release, got, want)
+		}
+	}
+	for text, want := range map[string]bool{`{"a":true}`: true, "a: true": true, "b: true": false, "": false, "- a": false, "{": false} {
+		if got := containsKey(text, "a"); got != want {
+			t.Errorf("%q: %t, want %t", text, got, want)
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package checks_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/report"
+)
+
+// fixtures are clusters that are as they must be, read from embedded clusters on which the modules are at work:
+// `go test ./embedded -run Capture -capture ../conformance/testdata` reads them anew.
+func fixtures() []string {
+	return []string{"none-sno-day2-workers", "cloud-sno-day1-workers", "ha", "arbiter", "two-node", "external"}
+}
+
+func fixture(t *testing.T, name string) *checks.State {
+	t.Helper()
+	file := filepath.Join("testdata", name+".yaml")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := &checks.State{}
+	if err := yaml.UnmarshalStrict(text, state); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	return state
+}
+
+// withOperator is a cluster with a machine-config operator, which no embedded cluster has.
+func withOperator(state *checks.State) {
+	d := state.Deployments[0].DeepCopy()
+	d.Namespace, d.Name = "openshift-machine-config-operator", "machine-config-controller"
+	state.Deployments = append(state.Deployments, *d)
+	state.Nodes = slices.DeleteFunc(state.Nodes, func(node corev1.Node) bool { return node.Name != "master-0" })
+	state.Missing = nil
+	state.KubeletConfigs = append(state.KubeletConfigs, unstructuredKubeletConfig())
+}
+
+// TestStaticChecks does every static check, with all its controls, on clusters that are as they must be: each check applies to one of them, holds
+// there, and is seen to fail.
+func TestStaticChecks(t *testing.T) {
+	passed := map[string]bool{}
+	states := map[string]*checks.State{}
+	for _, name := range fixtures() {
+		states[name] = fixture(t, name)
+	}
+	states["with a machine-config operator"] = states["none-sno-day2-workers"].DeepCopy()
+	withOperator(states["with a machine-config operator"])
+	for name, state := range states {
+		for _, check := range checks.Catalogue() {
+			if check.Tier != checks.Static {
+				continue
+			}
+			result := checks.Execute(t.Context(), check, &checks.Bench{State: state, Times: checks.SimulatedTimes()})
+			switch result.Status {
+			case report.Passed:
+				passed[check.ID] = true
+			case report.NotApplicable:
+			default:
+				t.Errorf("%s: %s is %s: %s%s", name, check.ID, result.Status, result.Reason, wrong(result))
+			}
+		}
+	}
+	for _, check := range checks.Catalogue() {
+		if check.Tier == checks.Static && !passed[check.ID] {
+			t.Errorf("%s (%s) applies to none of %v", check.ID, check.Title, slices.Concat(fixtures(), []string{"with a machine-config operator"}))
+		}
+	}
+}
+
+func wrong(result report.Result) string {
+	var lines strings.Builder
+	for _, e := range result.Evidence {
+		if !e.Held {
+			fmt.Fprintf(&lines, "\n\t%s %s: want %s, got %s", e.Object, e.Field, e.Want, e.Got)
+		}
+	}
+	for _, c := range result.Controls {
+		if !c.Detected {
+			fmt.Fprintf(&lines, "\n\tcontrol %q wants %s: %s", c.Name, c.Want, c.Got)
+		}
+	}
+	return lines.String()
+}
+
+func TestCatalogue(t *testing.T) {
+	if err := checks.Validate(checks.Catalogue()); err != nil {
+		t.Error(err)
+	}
+	if _, err := checks.Lookup("SNO-XYZ-999"); !errors.Is(err, checks.ErrUnknown) {
+		t.Errorf("an unknown id: %v", err)
+	}
+	good := checks.Catalogue()[0]
+	for name, change := range map[string]func(*checks.Check){
+		"no id":            func(c *checks.Check) { c.ID = "" },
+		"another shape":    func(c *checks.Check) { c.ID = "SNO-1" },
+		"no title":         func(c *checks.Check) { c.Title = "" },
+		"no seed":          func(c *checks.Check) { c.Seed.Sentence = "" },
+		"no red control":   func(c *checks.Check) { c.Controls = []checks.Control{{Green: true}} },
+		"no green control": func(c *checks.Check) { c.Controls = []checks.Control{{}} },
+		"no way to look":   func(c *checks.Check) { c.Run = nil },
+	} {
+		bad := good
+		change(&bad)
+		if checks.Validate([]checks.Check{bad}) == nil {
+			t.Errorf("%s: it is valid", name)
+		}
+	}
+	if checks.Validate([]checks.Check{good, good}) == nil {
+		t.Error("a doubled id is valid")
+	}
+}
+
+// TestExecute shows what the controls of a check make of it.
+func TestExecute(t *testing.T) {
+	look := func(held func(*checks.Bench) bool) func(context.Context, *checks.Bench) ([]report.Evidence, error) {
+		return func(_ context.Context, b *checks.Bench) ([]report.Evidence, error) {
+			return []report.Evidence{{Object: "o", Field: "f", Want: "w", Got: "g", Held: held(b)}}, nil
+		}
+	}
+	always := func(*checks.Bench) bool { return true }
+	noInfrastructure := checks.Control{Name: "red", Change: func(b *checks.Bench) bool { b.State.Infrastructure = nil; return true }}
+	nothing := checks.Control{Name: "green", Green: true, Change: always}
+	impossible := checks.Control{Name: "impossible", Change: func(*checks.Bench) bool { return false }}
+	there := func(b *checks.Bench) bool { return b.State.Infrastructure != nil }
+	for name, test := range map[string]struct {
+		check checks.Check
+		want  report.Status
+	}{
+		"it can fail":                {checks.Check{Run: look(there), Controls: []checks.Control{noInfrastructure, nothing}}, report.Passed},
+		"it cannot fail":             {checks.Check{Run: look(always), Controls: []checks.Control{noInfrastructure, nothing}}, report.Inconclusive},
+		"no control can be made":     {checks.Check{Run: look(there), Controls: []checks.Control{impossible, nothing}}, report.Inconclusive},
+		"a green one turns it red":   {checks.Check{Run: look(there), Controls: []checks.Control{noInfrastructure, {Green: true, Change: noInfrastructure.Change}}}, report.Inconclusive},
+		"it fails":                   {checks.Check{Run: look(func(*checks.Bench) bool { return false })}, report.Failed},
+		"it looks at nothing":        {checks.Check{Run: func(context.Context, *checks.Bench) ([]report.Evidence, error) { return nil, nil }}, report.Inconclusive},
+		"it cannot look":             {checks.Check{Run: func(context.Context, *checks.Bench) ([]report.Evidence, error) { return nil, errors.New("no") }}, report.Failed},
+		"it does not apply":          {checks.Check{Run: look(there), Applies: func(*checks.State) string { return "why" }}, report.NotApplicable},
+		"its tier is not asked for":  {checks.Check{Run: look(there), Tier: checks.Scheduled}, report.Skipped},
+		"nor the disruptive one":     {checks.Check{Run: look(there), Tier: checks.Disruptive}, report.Skipped},
+		"what it needs is not there": {checks.Check{Run: look(there), Without: func(*checks.Bench) string { return "why" }}, report.Skipped},
+	} {
+		bench := &checks.Bench{State: &checks.State{Infrastructure: &configv1.Infrastructure{}}}
+		result := checks.Execute(t.Context(), test.check, bench)
+		if result.Status != test.want || (result.Status != report.Passed && result.Reason == "" && len(result.Evidence) == 0) {
+			t.Errorf("%s: %s %q, want %s and why", name, result.Status, result.Reason, test.want)
+		}
+		if bench.State.Infrastructure == nil {
+			t.Errorf("%s: a control changed what was read", name)
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package checks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+)
+
+// Flip is how one module followed a change of the topology, and the change back.
+type Flip struct{ There, Back Following }
+
+// Following is how operators followed one change.
+type Following struct {
+	// Seconds until everything was as wanted.
+	Seconds float64
+	// Wrong says what was not as wanted in the end; empty when all was.
+	Wrong string
+	// Restarted says that it took a restart of the operator.
+	Restarted bool
+}
+
+// Flip changes a single-replica topology to a highly available one and back.
+func (s *Story) Flip(ctx context.Context) (map[string]*Flip, error) {
+	if s.Told.Flips == nil && s.flipped == nil {
+		s.Told.Flips, s.flipped = s.flip(ctx)
+	}
+	return s.Told.Flips, s.flipped
+}
+
+// flip changes the topology back, whatever comes of the change.
+func (s *Story) flip(ctx context.Context) (map[string]*Flip, error) {
+	c := s.cluster
+	from := c.before.Infrastructure.Status
+	flips := map[string]*Flip{}
+	for _, module := range flipped() {
+		flips[module] = &Flip{}
+	}
+	before, err := c.wrongBefore(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.say("Changing the topology to %s", configv1.HighlyAvailableTopologyMode)
+	err = c.follow(ctx, configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableTopologyMode, nil, func(module string) *Following { return &flips[module].There })
+	c.say("Changing the topology back to %s", from.ControlPlaneTopology)
+	undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.target.Times.Converge+c.target.Times.Settle)
+	defer cancel()
+	back := c.follow(undo, from.ControlPlaneTopology, from.InfrastructureTopology, before, func(module string) *Following { return &flips[module].Back })
+	if err := errors.Join(err, back); err != nil {
+		return nil, err
+	}
+	return flips, nil
+}
+
+// follow changes the topology and times until every module's static checks hold. Where they do not come to, the operator is restarted
+// once: whether that helps is worth knowing. Nobody waits for what is hopeless because it was wrong before.
+func (c *theatre) follow(ctx context.Context, controlPlane, infrastructure configv1.TopologyMode, hopeless map[string]string, of func(string) *Following) error {
+	if err := c.target.SetTopology(ctx, controlPlane, infrastructure); err != nil {
+		return fmt.Errorf("change the topology: %w", err)
+	}
+	began := time.Now()
+	for _, module := range flipped() {
+		if hopeless[module] != "" {
+			of(module).Wrong = hopeless[module]
+		}
+	}
+	hoped := slices.DeleteFunc(flipped(), func(module string) bool { return hopeless[module] != "" })
+	left, err := c.waitFor(ctx, hoped, func(module string) { of(module).Seconds = time.Since(began).Seconds() })
+	if err != nil || len(left) == 0 {
+		return err
+	}
+	for module, wrong := range left {
+		of(module).Wrong = wrong
+		if c.target.RestartOperator != nil {
+			c.say("Restarting what shapes %s, which has not followed", module)
+			if err := c.target.RestartOperator(ctx, module); err != nil {
+				return fmt.Errorf("restart the operator of %s: %w", module, err)
+			}
+		}
+	}
+	if c.target.RestartOperator == nil {
+		return nil
+	}
+	still, err := c.waitFor(ctx, slices.Sorted(maps.Keys(left)), func(module string) {
+		of(module).Seconds, of(module).Restarted, of(module).Wrong = time.Since(began).Seconds(), true, ""
+	})
+	for module, wrong := range still {
+		of(module).Wrong = wrong
+	}
+	return err
+}
+
+// waitFor waits until the static checks of modules hold, tells of each that does, and returns what is wrong with the others.
+func (c *theatre) waitFor(ctx context.Context, modules []string, tell func(string)) (map[string]string, error) {
+	left := map[string]string{}
+	for _, module := range modules {
+		left[module] = "not looked at"
+	}
+	_, err := within(ctx, c.target.Times.Poll, c.target.Times.Converge, func(ctx context.Context) (bool, error) {
+		state, err := Read(ctx, c.kube)
+		if err != nil {
+			return false, err
+		}
+		for _, module := range slices.Sorted(maps.Keys(left)) {
+			wrong, err := c.wrongWith(ctx, module, state)
+			if err != nil {
+				return false, err
+			}
+			if left[module] = wrong; wrong == "" {
+				delete(left, module)
+				tell(module)
+			}
+		}
+		return len(left) == 0, nil
+	})
+	return left, err
+}
+
+// wrongBefore is what was wrong with modules before anything was done.
+func (c *theatre) wrongBefore(ctx context.Context) (map[string]string, error) {
+	all := map[string]string{}
+	for _, module := range append(flipped(), moduleTopology) {
+		wrong, err := c.wrongWith(ctx, module, c.before)
+		if err != nil {
+			return nil, err
+		}
+		if wrong != "" {
+			all[module] = wrong
+		}
+	}
+	return all, nil
+}
+
+// wrongWith does the static core checks of a module.
+func (c *theatre) wrongWith(ctx context.Context, module string, state *State) (string, error) {
+	bench := &Bench{State: state, Times: c.target.Times}
+	for _, check := range c.checks {
+		if check.Module != module || check.Tier != Static || check.Level != Core || check.Applies != nil && check.Applies(state) != "" {
+			continue
+		}
+		evidence, err := check.Run(ctx, bench)
+		if err != nil {
+			return "", err
+		}
+		if said := complaint(evidence); said != "" {
+			return check.ID + ": " + said, nil
+		}
+	}
+	return "", nil
+}
+
+// flipped are the modules whose static checks are done after a change of the topology.
+func flipped() []string {
+	return []string{moduleIngress, moduleEtcdGuard, moduleConsole, moduleAuth, moduleApprover}
+}

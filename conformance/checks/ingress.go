@@ -1,0 +1,364 @@
+package checks
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/solonode/sno/conformance/report"
+)
+
+const (
+	moduleIngress   = "ingress"
+	routerNamespace = "openshift-ingress"
+	routerName      = "router-default"
+	controllerName  = "IngressController openshift-ingress-operator/default"
+)
+
+func routers() []workload { return []workload{{routerNamespace, routerName}} }
+
+// routerHere says why there is no default router to look at, or nothing.
+func routerHere(s *State) string {
+	if s.IngressController == nil {
+		return "there is no default IngressController"
+	}
+	if placement := s.IngressController.Spec.NodePlacement; placement != nil && placement.NodeSelector != nil {
+		for key := range placement.NodeSelector.MatchLabels {
+			if key != masterRole && key != controlPlaneRole && key != workerRole && key != corev1.LabelOSStable {
+				return "somebody has placed the router on nodes with " + key
+			}
+		}
+	}
+	return ""
+}
+
+// routerSingle applies where seed 003 asks for one router that is pinned: infrastructureTopology is SingleReplica.
+func routerSingle(s *State) string {
+	if why := routerHere(s); why != "" {
+		return why
+	}
+	if !single(s.infrastructureMode()) {
+		return "infrastructureTopology is not SingleReplica"
+	}
+	return ""
+}
+
+func routerSeveral(s *State) string {
+	if why := routerHere(s); why != "" {
+		return why
+	}
+	if single(s.infrastructureMode()) {
+		return "infrastructureTopology is SingleReplica"
+	}
+	return ""
+}
+
+// withRouter reads the router's Deployment first.
+func withRouter(look func(*State, *appsv1.Deployment) []report.Evidence) func(context.Context, *Bench) ([]report.Evidence, error) {
+	return withDeployment(routerNamespace, routerName, look)
+}
+
+func withDeployment(namespace, name string, look func(*State, *appsv1.Deployment) []report.Evidence) func(context.Context, *Bench) ([]report.Evidence, error) {
+	return func(_ context.Context, b *Bench) ([]report.Evidence, error) {
+		d := b.State.Deployment(namespace, name)
+		if d == nil {
+			return absent("Deployment " + namespace + "/" + name), nil
+		}
+		return look(b.State, d), nil
+	}
+}
+
+func ingressChecks() []Check {
+	onRouter := func(change func(*appsv1.Deployment)) func(*Bench) bool {
+		return onDeployment(routerNamespace, routerName, change)
+	}
+	pinSentence := Seed{"003", "the default IngressController is pinned to the master pool when infrastructureTopology is SingleReplica"}
+	floats := Seed{"003", "ingress traffic recovers even after the router-default pod gets deleted and rescheduled"}
+	checks := []Check{
+		{
+			ID: "SNO-ING-001", Title: "The default router has a single replica where the infrastructure is not highly available", Module: moduleIngress,
+			Seed:  Seed{"004", "change the replica count to 1 when the high-availability mode is none"},
+			Level: Core, Tier: Static, Applies: routerSingle, Run: withRouter(routerCount),
+			Controls: []Control{
+				{Name: "two replicas of the router", Change: onRouter(setReplicas(2))},
+				{Name: "an annotation on the router", Green: true, Change: onRouter(annotate)},
+			},
+		},
+		{
+			ID: "SNO-ING-002", Title: "The default router is pinned to the control plane where the infrastructure is not highly available", Module: moduleIngress,
+			Seed: pinSentence, Level: Core, Tier: Static, Applies: routerSingle, Run: withRouter(routerPinned),
+			Controls: []Control{
+				{Name: "the router selects workers", Change: onRouter(func(d *appsv1.Deployment) { d.Spec.Template.Spec.NodeSelector = map[string]string{workerRole: ""} })},
+				{Name: "it also asks for an operating system", Green: true, Change: onRouter(func(d *appsv1.Deployment) {
+					d.Spec.Template.Spec.NodeSelector = maps.Clone(d.Spec.Template.Spec.NodeSelector)
+					d.Spec.Template.Spec.NodeSelector[corev1.LabelOSStable] = "linux"
+				})},
+			},
+		},
+		{
+			ID: "SNO-ING-003", Title: "The pinned router tolerates the taints of control-plane nodes", Module: moduleIngress,
+			Seed:  Seed{"003", "clusters that are installed with workers: the control plane is then closed to workloads by a taint"},
+			Level: Core, Tier: Static, Applies: routerSingle, Run: withRouter(routerTolerates),
+			Controls: []Control{
+				{Name: "the router tolerates nothing", Change: onRouter(func(d *appsv1.Deployment) { d.Spec.Template.Spec.Tolerations = nil })},
+				{Name: "the IngressController that pins it tolerates nothing", Change: func(b *Bench) bool {
+					b.State.IngressController.Spec.NodePlacement = &operatorv1.NodePlacement{NodeSelector: &metav1.LabelSelector{MatchLabels: map[string]string{masterRole: ""}}}
+					return true
+				}},
+				{Name: "it tolerates something more", Green: true, Change: onRouter(func(d *appsv1.Deployment) {
+					d.Spec.Template.Spec.Tolerations = append(d.Spec.Template.Spec.Tolerations, corev1.Toleration{Key: "example.com/more", Operator: corev1.TolerationOpExists})
+				})},
+			},
+		},
+		{
+			ID: "SNO-ING-004", Title: "The pods of the default router run on control-plane nodes where it is pinned", Module: moduleIngress, Seed: pinSentence,
+			Level: Core, Tier: Static, Applies: routerSingle, Run: withRouter(routerPlaced),
+			Controls: []Control{
+				{Name: "its pod runs on another node", Change: movePods(routerNamespace, routerName)},
+				{Name: "another node without a router", Green: true, Change: func(b *Bench) bool { addElsewhere(b); return true }},
+			},
+		},
+		{
+			ID: "SNO-ING-005", Title: "The default router has several replicas where the infrastructure is highly available", Module: moduleIngress,
+			Seed:  Seed{"004", "the cluster-ingress-operator deploys the router with 2 replicas"},
+			Level: Core, Tier: Static, Applies: routerSeveral, Run: withRouter(routerSeveralReplicas),
+			Controls: []Control{
+				{Name: "one replica of the router", Change: onRouter(setReplicas(1))},
+				{Name: "an annotation on the router", Green: true, Change: onRouter(annotate)},
+			},
+		},
+		{
+			ID: "SNO-ING-006", Title: "No pin is left on the router where the infrastructure is highly available", Module: moduleIngress,
+			Seed:  Seed{"003", "the pool is worker where the infrastructure topology is HighlyAvailable"},
+			Level: Core, Tier: Static, Applies: routerUnpinnedApplies, Run: withRouter(routerUnpinned),
+			Controls: []Control{
+				{Name: "the IngressController selects the control plane", Change: func(b *Bench) bool {
+					b.State.IngressController.Spec.NodePlacement = &operatorv1.NodePlacement{NodeSelector: &metav1.LabelSelector{MatchLabels: map[string]string{masterRole: ""}}}
+					return true
+				}},
+				{Name: "the router selects the control plane", Change: onRouter(func(d *appsv1.Deployment) { d.Spec.Template.Spec.NodeSelector = map[string]string{masterRole: ""} })},
+				{Name: "an annotation on the router", Green: true, Change: onRouter(annotate)},
+			},
+		},
+		{
+			ID: "SNO-ING-007", Title: "Routers run on different nodes where the infrastructure is highly available", Module: moduleIngress,
+			Seed: Seed{"design", "HighlyAvailable is several replicas, and spread"}, Level: Core, Tier: Static, Applies: routerSeveral,
+			Run: withRouter(func(s *State, d *appsv1.Deployment) []report.Evidence { return append(spread(s, d), apart(d)) }),
+			Controls: []Control{
+				{Name: "nothing keeps its pods apart", Change: onRouter(together)},
+				{Name: "all its pods on one node", Change: gatherPods(routerNamespace, routerName)},
+				{Name: "an annotation on the router", Green: true, Change: onRouter(annotate)},
+			},
+		},
+	}
+	copied := copyChecks(moduleIngress, "ING", 8, floats, routers(), routerWithin)
+	copied[2].Controls = append(copied[2].Controls, Control{Name: "it keeps away from the control plane, as routers that floated do", Change: func(b *Bench) bool {
+		return routerSingle(b.State) == "" && len(b.State.Nodes) > len(b.State.controlPlaneNodes()) && onRouter(keepOffControlPlane)(b)
+	}})
+	for i := range copied {
+		copied[i].Applies = both(routerHere, copied[i].Applies)
+	}
+	return slices.Concat(checks, copied, []Check{flipCheck("SNO-ING-011", moduleIngress)})
+}
+
+func both(a, b func(*State) string) func(*State) string {
+	return func(s *State) string {
+		if why := a(s); why != "" {
+			return why
+		}
+		return b(s)
+	}
+}
+
+func routerCount(s *State, d *appsv1.Deployment) []report.Evidence {
+	evidence := []report.Evidence{found(nameOf(d), "spec.replicas", "1", replicas(d), replicas(d) == 1)}
+	if wanted := s.IngressController.Spec.Replicas; wanted != nil {
+		evidence = append(evidence, found(controllerName, "spec.replicas", "1, or not set", *wanted, *wanted == 1))
+	}
+	return evidence
+}
+
+func routerPinned(_ *State, d *appsv1.Deployment) []report.Evidence {
+	selector := d.Spec.Template.Spec.NodeSelector
+	return []report.Evidence{found(nameOf(d), "spec.template.spec.nodeSelector", "the role master or control-plane", keysOf(selector), pinned(selector))}
+}
+
+func keysOf(selector map[string]string) string {
+	if len(selector) == 0 {
+		return "nothing"
+	}
+	return fmt.Sprint(slices.Sorted(maps.Keys(selector)))
+}
+
+// routerTolerates asks the IngressController too, where that is what pins: an operator that does not know better takes its tolerations from there.
+func routerTolerates(s *State, d *appsv1.Deployment) []report.Evidence {
+	evidence := toleratesAll(d, controlPlaneTaints())
+	if placement := s.IngressController.Spec.NodePlacement; placement != nil && placement.NodeSelector != nil && pinned(placement.NodeSelector.MatchLabels) {
+		for _, taint := range controlPlaneTaints() {
+			got := "not tolerated"
+			held := tolerates(placement.Tolerations, taint)
+			if held {
+				got = "tolerated"
+			}
+			evidence = append(evidence, found(controllerName, "spec.nodePlacement.tolerations["+taint.Key+"]", "tolerated", got, held))
+		}
+	}
+	return evidence
+}
+
+func toleratesAll(d *appsv1.Deployment, taints []corev1.Taint) []report.Evidence {
+	var evidence []report.Evidence
+	for _, taint := range taints {
+		got := "not tolerated"
+		held := tolerates(d.Spec.Template.Spec.Tolerations, taint)
+		if held {
+			got = "tolerated"
+		}
+		evidence = append(evidence, found(nameOf(d), "spec.template.spec.tolerations["+taint.Key+"]", "tolerated", got, held))
+	}
+	return evidence
+}
+
+func routerPlaced(s *State, d *appsv1.Deployment) []report.Evidence {
+	pods := s.podsOf(d)
+	right := len(pods) > 0
+	for _, pod := range pods {
+		node := s.node(pod.Spec.NodeName)
+		right = right && node != nil && isControlPlane(node)
+	}
+	return []report.Evidence{found("Pods of "+nameOf(d), "spec.nodeName", "control-plane nodes", nodesOf(pods), right)}
+}
+
+func routerSeveralReplicas(_ *State, d *appsv1.Deployment) []report.Evidence {
+	return []report.Evidence{
+		found(nameOf(d), "spec.replicas", "at least 2", replicas(d), replicas(d) >= 2),
+		found(nameOf(d), "status.availableReplicas", "at least 2", d.Status.AvailableReplicas, d.Status.AvailableReplicas >= 2),
+	}
+}
+
+// routerUnpinnedApplies leaves out clusters whose installer asked for the control plane by the field that shipped later.
+func routerUnpinnedApplies(s *State) string {
+	if why := routerSeveral(s); why != "" {
+		return why
+	}
+	if s.Ingress != nil && s.Ingress.Status.DefaultPlacement == "ControlPlane" {
+		return "defaultPlacement asks for the control plane"
+	}
+	return ""
+}
+
+func routerUnpinned(s *State, d *appsv1.Deployment) []report.Evidence {
+	var custom map[string]string
+	if placement := s.IngressController.Spec.NodePlacement; placement != nil && placement.NodeSelector != nil {
+		custom = placement.NodeSelector.MatchLabels
+	}
+	selector := d.Spec.Template.Spec.NodeSelector
+	return []report.Evidence{
+		found(controllerName, "spec.nodePlacement.nodeSelector", "no control-plane role", keysOf(custom), !pinned(custom)),
+		found(nameOf(d), "spec.template.spec.nodeSelector", "no control-plane role", keysOf(selector), !pinned(selector)),
+	}
+}
+
+// spread is the evidence that pods run, on as many nodes as there are of them or of nodes that they may be on.
+func spread(s *State, d *appsv1.Deployment) []report.Evidence {
+	pods := s.podsOf(d)
+	nodes := map[string]bool{}
+	for _, pod := range pods {
+		if pod.Spec.NodeName != "" {
+			nodes[pod.Spec.NodeName] = true
+		}
+	}
+	return []report.Evidence{found("Pods of "+nameOf(d), "spec.nodeName", "different nodes", nodesOf(pods), len(pods) > 1 && len(nodes) == len(pods))}
+}
+
+// apart is the evidence that it is no luck where pods are: a rule keeps them on different nodes, or the host ports do.
+func apart(d *appsv1.Deployment) report.Evidence {
+	pod := &d.Spec.Template.Spec
+	got := "nothing"
+	if affinity := pod.Affinity; affinity != nil && affinity.PodAntiAffinity != nil {
+		for _, term := range affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
+			if term.TopologyKey == hostnameLabel {
+				got = "required anti-affinity"
+			}
+		}
+		for _, term := range affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution {
+			if term.PodAffinityTerm.TopologyKey == hostnameLabel && got == "nothing" {
+				got = "preferred anti-affinity"
+			}
+		}
+	}
+	if len(hostPorts(pod)) > 0 {
+		got = "host ports"
+	}
+	return found(nameOf(d), "spec.template.spec, what keeps pods apart", "anti-affinity by node, or host ports", got, got != "nothing")
+}
+
+// together takes away whatever keeps pods apart.
+func together(d *appsv1.Deployment) {
+	pod := &d.Spec.Template.Spec
+	pod.Affinity, pod.HostNetwork = nil, false
+	for i := range pod.Containers {
+		for j := range pod.Containers[i].Ports {
+			pod.Containers[i].Ports[j].HostPort = 0
+		}
+	}
+}
+
+// routerWithin is the pool of seed 003's table.
+func routerWithin(s *State, d *appsv1.Deployment, name string) bool {
+	node := s.node(name)
+	if node == nil {
+		return false
+	}
+	if single(s.infrastructureMode()) || s.Ingress != nil && s.Ingress.Status.DefaultPlacement == "ControlPlane" {
+		return isControlPlane(node)
+	}
+	_, worker := node.Labels[workerRole]
+	return worker
+}
+
+func keepOffControlPlane(d *appsv1.Deployment) {
+	d.Spec.Template.Spec.NodeSelector = nil
+	d.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+	d.Spec.Template.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: masterRole, Operator: corev1.NodeSelectorOpDoesNotExist}},
+		}}},
+	}}
+}
+
+// movePods moves the pods of a Deployment to a node that is no control-plane node.
+func movePods(namespace, name string) func(*Bench) bool {
+	return onPods(namespace, name, func(b *Bench, pod *corev1.Pod) {
+		pod.Spec.NodeName = elsewhere
+		if b.State.node(elsewhere) == nil {
+			addElsewhere(b)
+		}
+	})
+}
+
+// gatherPods moves the pods of a Deployment to one node.
+func gatherPods(namespace, name string) func(*Bench) bool {
+	return onPods(namespace, name, func(b *Bench, pod *corev1.Pod) { pod.Spec.NodeName = b.State.Nodes[0].Name })
+}
+
+func onPods(namespace, name string, change func(*Bench, *corev1.Pod)) func(*Bench) bool {
+	return func(b *Bench) bool {
+		d := b.State.Deployment(namespace, name)
+		if d == nil || len(b.State.podsOf(d)) == 0 {
+			return false
+		}
+		for i := range b.State.Pods {
+			if pod := &b.State.Pods[i]; pod.Namespace == namespace && selects(d.Spec.Selector, pod.Labels) {
+				change(b, pod)
+			}
+		}
+		return true
+	}
+}

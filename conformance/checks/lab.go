@@ -1,0 +1,247 @@
+package checks
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	appslisters "k8s.io/client-go/listers/apps/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// namespacePrefix begins the names of the namespaces that a run makes.
+	namespacePrefix = "sno-conformance-"
+	// copiesAtOnce is how many copies are worked on at the same time. They mostly wait.
+	copiesAtOnce = 8
+	labPoll      = 50 * time.Millisecond
+	// evictAgain is how often a refused eviction is asked for again: the budget's controller may not have counted the pods yet.
+	evictAgain = 300 * time.Millisecond
+)
+
+// errStuck says that nothing changes any more although the end is not reached. It is a finding, not a failure of the run.
+var errStuck = errors.New("it does not end")
+
+// Lab copies Deployments into namespaces of its own and has the cluster's scheduler and controllers work on them. Equal copies are
+// worked on once.
+type Lab struct {
+	config *rest.Config
+	kube   kubernetes.Interface
+	image  string
+	run    string
+	times  Times
+	slots  chan struct{}
+	// objects reads what the checks read.
+	objects client.Client
+
+	pods        corelisters.PodLister
+	deployments appslisters.DeploymentLister
+
+	mu       sync.Mutex
+	feeds    map[string]*feed
+	journeys map[string]*Journey
+	// free are namespaces whose copy is gone: to make and delete one for each copy would be most of the work.
+	free []string
+}
+
+// feed tells one waiter that something in a namespace has changed.
+type feed struct {
+	changed chan struct{}
+}
+
+// newLab watches until the context ends.
+func newLab(ctx context.Context, target Target, kube kubernetes.Interface, objects client.Client) (*Lab, error) {
+	l := &Lab{
+		config: target.Config, kube: kube, objects: objects, image: target.Image, run: rand.String(8), times: target.Times,
+		slots: make(chan struct{}, copiesAtOnce), feeds: map[string]*feed{}, journeys: map[string]*Journey{},
+	}
+	factory := informers.NewSharedInformerFactoryWithOptions(kube, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+		o.LabelSelector = runLabel + "=" + l.run
+	}))
+	pods, deployments := factory.Core().V1().Pods(), factory.Apps().V1().Deployments()
+	l.pods, l.deployments = pods.Lister(), deployments.Lister()
+	for _, informer := range []cache.SharedIndexInformer{pods.Informer(), deployments.Informer()} {
+		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc: l.tell, UpdateFunc: func(_, now any) { l.tell(now) }, DeleteFunc: l.tell,
+		}); err != nil {
+			return nil, fmt.Errorf("watch the copies: %w", err)
+		}
+	}
+	factory.Start(ctx.Done())
+	factory.WaitForCacheSync(ctx.Done())
+	return l, ctx.Err()
+}
+
+func (l *Lab) tell(object any) {
+	key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object)
+	if err != nil {
+		return
+	}
+	namespace, _, _ := strings.Cut(key, "/")
+	l.mu.Lock()
+	f := l.feeds[namespace]
+	l.mu.Unlock()
+	if f != nil {
+		select {
+		case f.changed <- struct{}{}:
+		default: // it will look anyway
+		}
+	}
+}
+
+// close takes all namespaces of the run away.
+func (l *Lab) close(ctx context.Context) error {
+	list, err := l.kube.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: runLabel + "=" + l.run})
+	if err != nil {
+		return fmt.Errorf("find the namespaces of this run: %w", err)
+	}
+	var errs []error
+	for i := range list.Items {
+		errs = append(errs, l.drop(ctx, list.Items[i].Name))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	err = wait.PollUntilContextCancel(ctx, labPoll, true, func(ctx context.Context) (bool, error) {
+		left, err := l.kube.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: runLabel + "=" + l.run})
+		return err == nil && len(left.Items) == 0, err
+	})
+	if err != nil {
+		return fmt.Errorf("wait until the namespaces %s* are gone: %w", namespacePrefix, err)
+	}
+	return nil
+}
+
+func (l *Lab) drop(ctx context.Context, namespace string) error {
+	err := l.kube.CoreV1().Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("delete namespace %s: %w", namespace, err)
+	}
+	return nil
+}
+
+// Journey is what a copy of a Deployment went through. Each stage is empty where it ended well or was not asked for, or says why it did not
+// end; later stages are not reached then.
+type Journey struct {
+	done chan struct{}
+	err  error
+
+	// Deployed, Rolled, Evicted and Deleted are how the stages ended.
+	Deployed, Rolled, Evicted, Deleted string
+	// Nodes are where pods came back to after each deletion, in order; First is where they were before.
+	First, Nodes []string
+}
+
+// Stage is one thing that is done to a copy.
+type Stage int
+
+// The stages, in their order.
+const (
+	Rollout Stage = iota
+	Eviction
+	Deletion
+)
+
+func allStages() []Stage { return []Stage{Rollout, Eviction, Deletion} }
+
+// Travel makes a copy of a Deployment, under its budgets, and does what the stages say: roll it out anew, evict each pod, delete each pod.
+func (l *Lab) Travel(ctx context.Context, deployment *appsv1.Deployment, budgets []policyv1.PodDisruptionBudget, stages []Stage) (*Journey, error) {
+	s := shapeOf(deployment, budgets, l.image, l.run)
+	s.stages = allStages()
+	full, err := s.key()
+	if err != nil {
+		return nil, err
+	}
+	s.stages = stages
+	key, err := s.key()
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	j, begun := l.journeys[full] // it has been through everything
+	if !begun {
+		j, begun = l.journeys[key]
+	}
+	if !begun {
+		j = &Journey{done: make(chan struct{})}
+		l.journeys[key] = j
+	}
+	l.mu.Unlock()
+	if !begun {
+		j.err = l.travel(ctx, s, j)
+		close(j.done)
+	}
+	select {
+	case <-j.done:
+		return j, j.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (s shape) key() (string, error) {
+	text, err := json.Marshal([]any{s.deployment, s.budgets, s.stages})
+	if err != nil {
+		return "", fmt.Errorf("describe the copy: %w", err)
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(text)), nil
+}
+
+func (l *Lab) travel(ctx context.Context, s shape, j *Journey) error {
+	select {
+	case l.slots <- struct{}{}:
+		defer func() { <-l.slots }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	t, err := l.begin(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer t.end(ctx)
+	if err := t.deploy(ctx); err != nil {
+		j.Deployed = err.Error()
+		return unlessStuck(err)
+	}
+	for _, stage := range s.stages {
+		var err error
+		say := &j.Rolled
+		switch stage {
+		case Rollout:
+			err = t.roll(ctx)
+		case Eviction:
+			say, err = &j.Evicted, t.evict(ctx)
+		case Deletion:
+			say, err = &j.Deleted, t.delete(ctx, j)
+		}
+		if err != nil {
+			*say = err.Error()
+			return unlessStuck(err)
+		}
+	}
+	return nil
+}
+
+// unlessStuck: that a copy does not get on is what one wants to know, and no failure of the run.
+func unlessStuck(err error) error {
+	if errors.Is(err, errStuck) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,263 @@
+package checks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/solonode/sno/conformance/report"
+)
+
+const (
+	moduleMachineConfig = "machineconfig"
+	// The protocol between the daemon on a node and whoever drains it.
+	desiredDrain = "machineconfiguration.openshift.io/desiredDrain"
+	appliedDrain = "machineconfiguration.openshift.io/lastAppliedDrain"
+	drainRequest = "sno-conformance"
+)
+
+func machineConfigChecks() []Check {
+	skip := Seed{"004", "when the high-availability mode is None the drain needs to be skipped, with additional workers too"}
+	graceful := Seed{"004", "rely on the graceful shutdown support in kubelet to stop all workloads safely as part of the reboot"}
+	without := func(b *Bench) string { return lacks(!b.Story.cluster.target.MayDrain, "a node to ask for a drain") }
+	run := func(judge func(*State, Drain) report.Evidence) func(context.Context, *Bench) ([]report.Evidence, error) {
+		return func(ctx context.Context, b *Bench) ([]report.Evidence, error) {
+			drains, err := b.Story.Drain(ctx)
+			if err != nil {
+				return nil, err
+			}
+			var evidence []report.Evidence
+			for _, d := range drains {
+				evidence = append(evidence, judge(b.State, d))
+			}
+			return evidence, nil
+		}
+	}
+	return []Check{
+		{
+			ID: "SNO-MCO-001", Title: "No node is drained before it restarts on a single control-plane node", Module: moduleMachineConfig, Seed: skip, Level: Core, Tier: Disruptive,
+			Topologies: []string{"SingleReplica"}, Needs: []string{"nodes without a daemon of the machine-config operator"}, Without: without,
+			Applies: func(s *State) string {
+				if !single(s.controlPlaneMode()) {
+					return "the control plane is not SingleReplica"
+				}
+				return ""
+			},
+			Run: run(notDrained),
+			Controls: []Control{
+				{Name: "a node is cordoned", Change: onDrain(func(d *Drain) { d.Cordoned = true })},
+				{Name: "a pod is evicted", Change: onDrain(func(d *Drain) { d.Gone = 1 })},
+				{Name: "nobody answers", Change: onDrain(func(d *Drain) { d.Answered = false })},
+				{Name: "one pod more on the node", Green: true, Change: onDrain(func(d *Drain) { d.Movable++ })},
+			},
+		},
+		{
+			ID: "SNO-MCO-002", Title: "A node is drained before it restarts where the control plane is highly available", Module: moduleMachineConfig,
+			Seed:  Seed{"004", "the machine-config-operator tries to drain a node before applying local changes and rebooting"},
+			Level: Core, Tier: Disruptive, Topologies: []string{"HighlyAvailable", "HighlyAvailableArbiter", "DualReplica", "External"},
+			Needs: []string{"nodes without a daemon of the machine-config operator"}, Without: without,
+			Applies: func(s *State) string {
+				if single(s.controlPlaneMode()) {
+					return "the control plane is SingleReplica"
+				}
+				return ""
+			},
+			Run: run(wasDrained),
+			Controls: []Control{
+				{Name: "pods stay on the node", Change: onDrain(func(d *Drain) { d.Gone, d.Movable = 0, d.Movable+1 })},
+				{Name: "it is not cordoned", Change: onDrain(func(d *Drain) { d.Cordoned = false })},
+				{Name: "nobody answers", Change: onDrain(func(d *Drain) { d.Answered = false })},
+				{Name: "one pod more that moves", Green: true, Change: onDrain(func(d *Drain) { d.Gone++; d.Movable++ })},
+			},
+		},
+		{
+			ID: "SNO-MCO-003", Title: "Kubelets of the control plane shut down gracefully on a single node", Module: moduleMachineConfig, Seed: graceful, Level: Extended, Tier: Static,
+			Topologies: []string{"SingleReplica"}, Needs: []string{"a machine-config operator"},
+			Applies: func(s *State) string {
+				switch {
+				case s.Missing["kubeletconfigs.machineconfiguration.openshift.io"] || s.Deployment("openshift-machine-config-operator", "machine-config-controller") == nil:
+					return "no machine-config operator reads a KubeletConfig"
+				case !single(s.controlPlaneMode()):
+					return "the control plane is not SingleReplica"
+				case len(s.Nodes) > 1:
+					return "there are other nodes, which would send requests to pods that are going away"
+				}
+				return ""
+			},
+			Run: gracefulShutdown,
+			Controls: []Control{
+				{Name: "no KubeletConfig says so", Change: func(b *Bench) bool { b.State.KubeletConfigs = nil; return true }},
+				{Name: "one more KubeletConfig", Green: true, Change: func(b *Bench) bool {
+					b.State.KubeletConfigs = append(b.State.KubeletConfigs, unstructured.Unstructured{Object: map[string]any{}})
+					return true
+				}},
+			},
+		},
+	}
+}
+
+func notDrained(_ *State, d Drain) report.Evidence {
+	got := "answered, nothing moved"
+	switch {
+	case !d.Answered:
+		got = "nobody answered"
+	case d.Cordoned || d.Gone > 0:
+		got = fmt.Sprintf("cordoned: %t, pods that left: %d", d.Cordoned, d.Gone)
+	}
+	return found("Node "+d.Node, "drain that it asks for", "answered, nothing moved", got, got == "answered, nothing moved")
+}
+
+func wasDrained(_ *State, d Drain) report.Evidence {
+	want := "answered, cordoned, all pods left"
+	got := want
+	switch {
+	case !d.Answered:
+		got = "nobody answered"
+	case !d.Cordoned || d.Gone != d.Movable:
+		got = fmt.Sprintf("cordoned: %t, pods that left: %d of %d", d.Cordoned, d.Gone, d.Movable)
+	}
+	return found("Node "+d.Node, "drain that it asks for", want, got, got == want)
+}
+
+func onDrain(change func(*Drain)) func(*Bench) bool {
+	return func(b *Bench) bool {
+		if len(b.Story.Told.Drains) == 0 {
+			return false
+		}
+		change(&b.Story.Told.Drains[0])
+		return true
+	}
+}
+
+// gracefulShutdown: some KubeletConfig has a grace period that is not zero.
+func gracefulShutdown(_ context.Context, b *Bench) ([]report.Evidence, error) {
+	got := "none"
+	for _, config := range b.State.KubeletConfigs {
+		period, _, err := unstructured.NestedString(config.Object, "spec", "kubeletConfig", "shutdownGracePeriod")
+		if length, parsed := time.ParseDuration(period); err == nil && parsed == nil && length > 0 {
+			got = config.GetName()
+		}
+	}
+	return []report.Evidence{found("KubeletConfigs", "spec.kubeletConfig.shutdownGracePeriod", "longer than nothing", got, got != "none")}, nil
+}
+
+// Drain is a request of a node to be drained.
+type Drain struct {
+	Node string
+	// Answered says that somebody answered, Cordoned that the node was closed on the way, Gone how many pods left it.
+	Answered, Cordoned bool
+	Gone               int
+	// Movable is how many pods could have been moved.
+	Movable int
+}
+
+// Drain has every node ask for a drain, one after the other, and for the end of it.
+func (s *Story) Drain(ctx context.Context) ([]Drain, error) {
+	if s.Told.Drains == nil {
+		s.cluster.say("Asking for a drain of every node")
+		for _, node := range s.cluster.before.Nodes {
+			d, err := s.cluster.drain(ctx, node.Name)
+			if err := errors.Join(err, s.cluster.reopen(ctx, node.Name)); err != nil {
+				return nil, err
+			}
+			if err := s.cluster.whole(ctx); err != nil {
+				return nil, err
+			}
+			s.Told.Drains = append(s.Told.Drains, d)
+		}
+	}
+	return s.Told.Drains, nil
+}
+
+func (c *theatre) drain(ctx context.Context, node string) (Drain, error) {
+	d := Drain{Node: node}
+	before, err := c.movable(ctx, node)
+	if err != nil {
+		return d, err
+	}
+	d.Movable = len(before)
+	if err := c.annotate(ctx, node, map[string]any{desiredDrain: "drain-" + drainRequest}); err != nil {
+		return d, err
+	}
+	if d.Answered, err = c.answered(ctx, node, "drain-"+drainRequest); err != nil {
+		return d, err
+	}
+	live, err := c.set.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+	if err != nil {
+		return d, fmt.Errorf("read node %s: %w", node, err)
+	}
+	d.Cordoned = live.Spec.Unschedulable
+	after, err := c.movable(ctx, node)
+	if err != nil {
+		return d, err
+	}
+	for _, uid := range before {
+		if !slices.Contains(after, uid) {
+			d.Gone++
+		}
+	}
+	return d, nil
+}
+
+// reopen takes the request back, and makes sure that the node takes pods again, whoever drained it.
+func (c *theatre) reopen(ctx context.Context, node string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.target.Times.Converge+c.target.Times.Cleanup)
+	defer cancel()
+	if err := c.annotate(ctx, node, map[string]any{desiredDrain: "uncordon-" + drainRequest}); err != nil {
+		return err
+	}
+	if _, err := c.answered(ctx, node, "uncordon-"+drainRequest); err != nil {
+		return err
+	}
+	body := []byte(`{"metadata":{"annotations":{"` + desiredDrain + `":null,"` + appliedDrain + `":null}},"spec":{"unschedulable":null}}`)
+	if _, err := c.set.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, body, metav1.PatchOptions{FieldManager: "machine-config-daemon"}); err != nil {
+		return fmt.Errorf("uncordon node %s: %w", node, err)
+	}
+	return nil
+}
+
+// movable are the pods on a node that a controller would make anew elsewhere, by UID.
+func (c *theatre) movable(ctx context.Context, node string) ([]types.UID, error) {
+	list, err := c.set.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + node})
+	if err != nil {
+		return nil, fmt.Errorf("list the pods of node %s: %w", node, err)
+	}
+	var all []types.UID
+	for i := range list.Items {
+		owner := metav1.GetControllerOf(&list.Items[i])
+		if owner != nil && owner.Kind != "DaemonSet" && owner.Kind != "Node" && list.Items[i].Labels[runLabel] == "" {
+			all = append(all, list.Items[i].UID)
+		}
+	}
+	return all, nil
+}
+
+func (c *theatre) annotate(ctx context.Context, node string, annotations map[string]any) error {
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
+	if err != nil {
+		return err
+	}
+	_, err = c.set.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, body, metav1.PatchOptions{FieldManager: "machine-config-daemon"})
+	if err != nil {
+		return fmt.Errorf("annotate node %s: %w", node, err)
+	}
+	return nil
+}
+
+func (c *theatre) answered(ctx context.Context, node, request string) (bool, error) {
+	answered, err := within(ctx, c.target.Times.Poll, c.target.Times.Converge, func(ctx context.Context) (bool, error) {
+		live, err := c.set.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+		return err == nil && live.Annotations[appliedDrain] == request, err
+	})
+	if err != nil {
+		return false, fmt.Errorf("wait for the answer to node %s: %w", node, err)
+	}
+	return answered, nil
+}

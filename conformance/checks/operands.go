@@ -1,0 +1,253 @@
+package checks
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/solonode/sno/conformance/report"
+)
+
+// Checks that console and auth share: both shape Deployments that run on the control plane, by the same topology.
+
+// operandsSingle applies where one of each is wanted.
+func operandsSingle(s *State) string {
+	if !single(s.operandsMode()) {
+		return "the control plane is not SingleReplica"
+	}
+	return ""
+}
+
+func operandsSeveral(s *State) string {
+	if single(s.operandsMode()) {
+		return "the control plane is SingleReplica"
+	}
+	return ""
+}
+
+// here says that at least one of the workloads is there: console is a capability that a cluster may do without.
+func here(workloads []workload) func(*State) string {
+	return func(s *State) string {
+		for _, w := range workloads {
+			if s.Deployment(w.namespace, w.name) != nil {
+				return ""
+			}
+		}
+		return "none of its Deployments is there"
+	}
+}
+
+func eachOf(workloads []workload, look func(*State, *appsv1.Deployment) []report.Evidence) func(context.Context, *Bench) ([]report.Evidence, error) {
+	return func(_ context.Context, b *Bench) ([]report.Evidence, error) {
+		var evidence []report.Evidence
+		for _, w := range workloads {
+			d := b.State.Deployment(w.namespace, w.name)
+			if d == nil {
+				evidence = append(evidence, absent("Deployment "+w.namespace+"/"+w.name)...)
+				continue
+			}
+			evidence = append(evidence, look(b.State, d)...)
+		}
+		return evidence, nil
+	}
+}
+
+// oneReplica is the check that a Deployment has one where nothing is to be highly available, and that it is available.
+func oneReplica(id, module string, seed Seed, w workload) Check {
+	all := []workload{w}
+	return Check{
+		ID: id, Title: "The Deployment " + w.name + " has a single replica, and is available, on a single control-plane node", Module: module, Seed: seed, Level: Core, Tier: Static,
+		Applies: both(here(all), operandsSingle), Topologies: []string{"SingleReplica", "External"},
+		Run: eachOf(all, func(_ *State, d *appsv1.Deployment) []report.Evidence {
+			return []report.Evidence{
+				found(nameOf(d), "spec.replicas", "1", replicas(d), replicas(d) == 1),
+				found(nameOf(d), "status.availableReplicas", "1", d.Status.AvailableReplicas, d.Status.AvailableReplicas == 1),
+			}
+		}),
+		Controls: []Control{
+			{Name: "two replicas", Change: onDeployment(w.namespace, w.name, setReplicas(2))},
+			{Name: "none is available", Change: onDeployment(w.namespace, w.name, func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 0 })},
+			{Name: "an annotation", Green: true, Change: onDeployment(w.namespace, w.name, annotate)},
+		},
+	}
+}
+
+// severalReplicas is the other way round.
+func severalReplicas(id, module string, seed Seed, w workload) Check {
+	all := []workload{w}
+	return Check{
+		ID: id, Title: "The Deployment " + w.name + " has several replicas, on different nodes, where the control plane is highly available", Module: module, Seed: seed, Level: Core,
+		Tier: Static, Applies: both(here(all), operandsSeveral),
+		Topologies: []string{"HighlyAvailable", "HighlyAvailableArbiter", "DualReplica", "External"},
+		Run: eachOf(all, func(s *State, d *appsv1.Deployment) []report.Evidence {
+			return append([]report.Evidence{
+				found(nameOf(d), "spec.replicas", "at least 2", replicas(d), replicas(d) >= 2),
+				found(nameOf(d), "status.availableReplicas", "at least 2", d.Status.AvailableReplicas, d.Status.AvailableReplicas >= 2),
+				apart(d),
+			}, spread(s, d)...)
+		}),
+		Controls: []Control{
+			{Name: "one replica", Change: onDeployment(w.namespace, w.name, setReplicas(1))},
+			{Name: "nothing keeps its pods apart", Change: onDeployment(w.namespace, w.name, together)},
+			{Name: "all pods on one node", Change: gatherPods(w.namespace, w.name)},
+			{Name: "an annotation", Green: true, Change: onDeployment(w.namespace, w.name, annotate)},
+		},
+	}
+}
+
+// operandWithin is the pool of a Deployment that belongs on the control plane: those nodes, or any where the control plane is elsewhere or nothing pins it.
+func operandWithin(s *State, d *appsv1.Deployment, name string) bool {
+	node := s.node(name)
+	if node == nil {
+		return false
+	}
+	return !pinned(d.Spec.Template.Spec.NodeSelector) || isControlPlane(node)
+}
+
+const (
+	moduleConsole    = "console"
+	consoleNamespace = "openshift-console"
+)
+
+func consoles() []workload {
+	return []workload{{consoleNamespace, "console"}, {consoleNamespace, "downloads"}}
+}
+
+func consoleChecks() []Check {
+	one := Seed{"004", "configure both deployments, using a replica count of 1 and omitting the affinity rules for single-node environments"}
+	two := Seed{"004", "console currently deploys two replicas of both the console itself and the downloads container"}
+	managed := Seed{"004", "the configuration for the downloads container will need to move from a static manifest to be managed by the console-operator"}
+	console, downloads := consoles()[0], consoles()[1]
+	checks := []Check{
+		oneReplica("SNO-CON-001", moduleConsole, one, console),
+		oneReplica("SNO-CON-002", moduleConsole, one, downloads),
+		{
+			ID: "SNO-CON-003", Title: "Console and downloads have no affinity between pods on a single control-plane node", Module: moduleConsole, Seed: one, Level: Core, Tier: Static,
+			Topologies: []string{"SingleReplica", "External"}, Applies: both(here(consoles()), operandsSingle),
+			Run: eachOf(consoles(), func(_ *State, d *appsv1.Deployment) []report.Evidence {
+				got := "none"
+				if affinity := d.Spec.Template.Spec.Affinity; affinity != nil && (affinity.PodAntiAffinity != nil || affinity.PodAffinity != nil) {
+					got = "rules between pods"
+				}
+				return []report.Evidence{found(nameOf(d), "spec.template.spec.affinity", "none", got, got == "none")}
+			}),
+			Controls: []Control{
+				{Name: "pods of console keep apart", Change: onDeployment(consoleNamespace, "console", deadlock)},
+				{Name: "pods of downloads keep apart", Change: onDeployment(consoleNamespace, "downloads", deadlock)},
+				{Name: "a rule about nodes", Green: true, Change: onDeployment(consoleNamespace, "console", func(d *appsv1.Deployment) {
+					keepOffControlPlane(d)
+				})},
+			},
+		},
+		severalReplicas("SNO-CON-004", moduleConsole, two, console),
+		severalReplicas("SNO-CON-005", moduleConsole, two, downloads),
+		{
+			ID: "SNO-CON-006", Title: "The Deployment downloads is not kept as a static manifest says", Module: moduleConsole, Seed: managed, Level: Core, Tier: Static,
+			Topologies: []string{"SingleReplica", "External"}, Applies: both(here(consoles()), operandsSingle),
+			Run:      eachOf([]workload{downloads}, unmanagedByVersion),
+			Controls: versionControls(downloads),
+		},
+	}
+	return slices.Concat(checks, copyChecks(moduleConsole, "CON", 7, one, consoles(), operandWithin), []Check{flipCheck("SNO-CON-010", moduleConsole)})
+}
+
+const versionManager = "cluster-version-operator"
+
+// unmanagedByVersion is the evidence that the cluster-version-operator does not put a Deployment back to what its manifest says: it writes nothing
+// of its spec, or was told to leave it alone.
+func unmanagedByVersion(s *State, d *appsv1.Deployment) []report.Evidence {
+	let := overridden(s, "Deployment", d.Namespace, d.Name)
+	manager := "not " + versionManager
+	for _, entry := range d.ManagedFields {
+		if entry.Manager == versionManager && entry.Subresource == "" {
+			manager = versionManager
+		}
+	}
+	got := fmt.Sprintf("written by %s, unmanaged in spec.overrides: %t", manager, let)
+	return []report.Evidence{found(nameOf(d), "metadata.managedFields", "not written by "+versionManager+", or unmanaged in spec.overrides", got, let || manager != versionManager)}
+}
+
+func overridden(s *State, kind, namespace, name string) bool {
+	if s.ClusterVersion == nil {
+		return false
+	}
+	for _, o := range s.ClusterVersion.Spec.Overrides {
+		if o.Kind == kind && o.Namespace == namespace && o.Name == name {
+			return o.Unmanaged
+		}
+	}
+	return false
+}
+
+// versionControls have the cluster-version-operator write a Deployment that nobody told it to leave alone.
+func versionControls(w workload) []Control {
+	return []Control{
+		{Name: "the " + versionManager + " writes it", Change: func(b *Bench) bool {
+			d := b.State.Deployment(w.namespace, w.name)
+			if d == nil || b.State.ClusterVersion == nil {
+				return false
+			}
+			writtenByVersion(d)
+			b.State.ClusterVersion.Spec.Overrides = nil
+			return true
+		}},
+		{Name: "an annotation", Green: true, Change: onDeployment(w.namespace, w.name, annotate)},
+	}
+}
+
+const (
+	moduleAuth = "auth"
+	// overrideKey is the switch that the topology takes the place of.
+	overrideKey = "useUnsupportedUnsafeNonHANonProductionUnstableOAuthServer"
+)
+
+func oauths() []workload {
+	return []workload{{"openshift-authentication", "oauth-openshift"}, {"openshift-oauth-apiserver", "oauth-apiserver"}}
+}
+
+func authChecks() []Check {
+	one := Seed{"004", "health checks for these components will also have to be updated to allow a single replica"}
+	many := Seed{"upstream", "the OAuth servers have one pod for each control-plane node"}
+	checks := []Check{
+		oneReplica("SNO-AUT-001", moduleAuth, one, oauths()[0]),
+		oneReplica("SNO-AUT-002", moduleAuth, one, oauths()[1]),
+		{
+			ID: "SNO-AUT-003", Title: "No unsupported override stands in for the topology", Module: moduleAuth,
+			Seed:  Seed{"004", "the operator will need to be updated to honor the new capabilities API instead"},
+			Level: Core, Tier: Static, Applies: overrideApplies, Run: func(_ context.Context, b *Bench) ([]report.Evidence, error) {
+				set := string(b.State.Authentication.Spec.UnsupportedConfigOverrides.Raw)
+				got := "not set"
+				if containsKey(set, overrideKey) {
+					got = "set"
+				}
+				return []report.Evidence{found("Authentication cluster", "spec.unsupportedConfigOverrides."+overrideKey, "not set", got, got == "not set")}, nil
+			},
+			Controls: []Control{
+				{Name: "the override is set", Change: func(b *Bench) bool {
+					b.State.Authentication.Spec.UnsupportedConfigOverrides.Raw = []byte(`{"` + overrideKey + `":true}`)
+					return true
+				}},
+				{Name: "another override is set", Green: true, Change: func(b *Bench) bool {
+					b.State.Authentication.Spec.UnsupportedConfigOverrides.Raw = []byte(`{"example":true}`)
+					return true
+				}},
+			},
+		},
+		severalReplicas("SNO-AUT-004", moduleAuth, many, oauths()[0]),
+		severalReplicas("SNO-AUT-005", moduleAuth, many, oauths()[1]),
+	}
+	return slices.Concat(checks, copyChecks(moduleAuth, "AUT", 6, one, oauths(), operandWithin), []Check{flipCheck("SNO-AUT-009", moduleAuth)})
+}
+
+// overrideApplies leaves out releases that know nothing of topologies: there the override is all that there is.
+func overrideApplies(s *State) string {
+	if s.Authentication == nil {
+		return "there is no Authentication of the operator"
+	}
+	if s.ClusterVersion != nil && beforeTopologies(s.ClusterVersion.Status.Desired.Version) {
+		return "the release knows nothing of topologies"
+	}
+	return ""
+}

@@ -1,0 +1,286 @@
+package checks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+
+	"github.com/solonode/sno/conformance/report"
+)
+
+// ErrNoOpenShift says that a cluster has none of OpenShift's kinds.
+var ErrNoOpenShift = errors.New("the cluster does not serve OpenShift's kinds")
+
+// Runner does checks on one cluster. Those of the static and scheduled tiers are done side by side as soon as Start is called; the disruptive
+// ones one after the other, each when its result is asked for.
+type Runner struct {
+	target   Target
+	checks   []Check
+	selected map[string]bool
+	tiers    map[Tier]bool
+	kube     client.Client
+	set      kubernetes.Interface
+	started  time.Time
+
+	bench *Bench
+	// cancel ends what was started, pending counts what of it has not ended.
+	cancel  context.CancelFunc
+	pending sync.WaitGroup
+	serial  sync.Mutex // one disruption at a time
+
+	mu      sync.Mutex
+	results map[string]*outcome
+}
+
+type outcome struct {
+	done   chan struct{}
+	result report.Result
+}
+
+// NewRunner connects, and says what can and cannot be checked where OpenShift's kinds are missing. It changes nothing.
+func NewRunner(ctx context.Context, target Target, selection Selection) (*Runner, error) {
+	r := &Runner{target: target, checks: Catalogue(), selected: map[string]bool{}, tiers: map[Tier]bool{}, results: map[string]*outcome{}, started: time.Now()}
+	chosen, err := Select(r.checks, selection)
+	if err != nil {
+		return nil, err
+	}
+	for _, check := range chosen {
+		r.selected[check.ID], r.tiers[check.Tier] = true, true
+	}
+	config := rest.CopyConfig(target.Config)
+	config.QPS = -1 // copies are many, and what is too much for the API server it says itself
+	if r.set, err = kubernetes.NewForConfig(config); err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, configv1.Install, operatorv1.Install} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("build the scheme: %w", err)
+		}
+	}
+	if r.kube, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	state, err := Read(ctx, r.kube)
+	if err != nil {
+		return nil, err
+	}
+	if state.Missing["infrastructures.config.openshift.io"] {
+		return nil, fmt.Errorf("%w: without infrastructures.config.openshift.io nothing says what kind of cluster this is, so no check can be done; "+
+			"choose an OpenShift cluster, or install the CustomResourceDefinitions of openshift/api and create Infrastructure cluster", ErrNoOpenShift)
+	}
+	r.target.Config = config
+	return r, nil
+}
+
+// Start begins. It waits until the cluster has come to rest, reads it, and starts what can be done side by side.
+func (r *Runner) Start(ctx context.Context) error {
+	ctx, r.cancel = context.WithCancel(ctx)
+	state, err := r.settle(ctx)
+	if err != nil {
+		return err
+	}
+	r.bench = &Bench{State: state, Times: r.target.Times}
+	if r.tiers[Scheduled] {
+		if r.bench.Lab, err = newLab(ctx, r.target, r.set, r.kube); err != nil {
+			return err
+		}
+	}
+	if r.tiers[Disruptive] {
+		r.bench.Story = &Story{cluster: &theatre{target: r.target, kube: r.kube, set: r.set, checks: r.checks, before: state}}
+	}
+	for _, check := range r.checks {
+		if r.selected[check.ID] && check.Tier != Disruptive {
+			r.pending.Add(1)
+			go func() {
+				defer r.pending.Done()
+				r.execute(ctx, check)
+			}()
+		}
+	}
+	return nil
+}
+
+// settle waits until every Deployment of OpenShift is whole, or nothing about them changes any more: then they are as they are, and checks
+// will say so.
+func (r *Runner) settle(ctx context.Context) (*State, error) {
+	var state *State
+	var last map[string]string
+	since := time.Now()
+	_, err := within(ctx, r.target.Times.Poll, r.target.Times.Settle, func(ctx context.Context) (bool, error) {
+		read, err := Read(ctx, r.kube)
+		if err != nil {
+			return false, err
+		}
+		state = read
+		now, whole := versionsOf(state), true
+		for i := range state.Deployments {
+			d := &state.Deployments[i]
+			whole = whole && unsettled(state, d.Namespace, d.Name) == ""
+		}
+		if !maps.Equal(last, now) {
+			last, since = now, time.Now()
+		}
+		quiet := time.Since(since)
+		return whole && quiet >= r.target.Times.Quiet/3 || quiet >= r.target.Times.Stuck, nil
+	})
+	if err == nil && state == nil {
+		err = ErrRead
+	}
+	if err != nil {
+		return nil, fmt.Errorf("wait until the cluster is at rest: %w", err)
+	}
+	return state, nil
+}
+
+// execute does one check, once.
+func (r *Runner) execute(ctx context.Context, check Check) report.Result {
+	r.mu.Lock()
+	o, begun := r.results[check.ID]
+	if !begun {
+		o = &outcome{done: make(chan struct{})}
+		r.results[check.ID] = o
+	}
+	r.mu.Unlock()
+	if begun {
+		<-o.done
+		return o.result
+	}
+	bench := *r.bench // what a check has seen is its own
+	result := Execute(ctx, check, &bench)
+	r.mu.Lock()
+	o.result = result
+	r.mu.Unlock()
+	close(o.done)
+	return result
+}
+
+// Result waits for the result of one check. It has one for every id of the catalogue.
+func (r *Runner) Result(ctx context.Context, id string) (report.Result, error) {
+	check, err := Lookup(id)
+	if err != nil {
+		return report.Result{}, err
+	}
+	if why := r.without(check); why != "" {
+		result := check.Result()
+		result.Reason = why
+		return result, nil
+	}
+	if check.Tier == Disruptive {
+		r.pending.Wait() // copies do not mind disruptions, but what was read would be of another time
+		r.serial.Lock()
+		defer r.serial.Unlock()
+	}
+	return r.execute(ctx, check), nil
+}
+
+// without says why a check is not done in this run.
+func (r *Runner) without(check Check) string {
+	switch {
+	case !r.tiers[check.Tier]:
+		return "the " + string(check.Tier) + " tier was not asked for"
+	case !r.selected[check.ID]:
+		return "it was not selected"
+	default:
+		return ""
+	}
+}
+
+// Report is what is known by now: a result for every check of the catalogue.
+func (r *Runner) Report() report.Report {
+	out := report.Report{
+		APIVersion: report.APIVersion, Kind: report.Kind, Scenario: r.target.Scenario, Description: r.target.Description, Variant: r.target.Variant,
+		Provider: r.target.Provider, Topology: report.Topology{Expected: r.target.Expected}, Started: r.started.UTC(), Seconds: time.Since(r.started).Seconds(),
+	}
+	if r.bench != nil && r.bench.State.Infrastructure != nil {
+		status := r.bench.State.Infrastructure.Status
+		out.Topology.Observed = report.Modes{ControlPlane: string(status.ControlPlaneTopology), Infrastructure: string(status.InfrastructureTopology)}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, check := range r.checks {
+		result := check.Result()
+		result.Reason = r.without(check)
+		if o := r.results[check.ID]; o != nil && o.result.ID != "" {
+			result = o.result
+		} else if result.Reason == "" {
+			result.Reason = "the run ended before it"
+		}
+		out.Results = append(out.Results, result)
+	}
+	out.Count()
+	return out
+}
+
+// Collect writes events, conditions, objects and logs into a folder, for the person who has to find out why a check failed.
+func (r *Runner) Collect(ctx context.Context, folder string) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return fmt.Errorf("make the folder for artifacts: %w", err)
+	}
+	state, err := Read(ctx, r.kube)
+	if err != nil {
+		return err
+	}
+	events, err := r.set.CoreV1().Events(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("%w: list events: %w", ErrRead, err)
+	}
+	var errs []error
+	for name, what := range map[string]any{"objects.yaml": state, "events.yaml": trimmed(events.Items)} {
+		text, err := yaml.Marshal(what)
+		if err != nil {
+			return fmt.Errorf("write %s: %w", name, err)
+		}
+		errs = append(errs, os.WriteFile(filepath.Join(folder, name), text, 0o600))
+	}
+	if r.target.Logs != nil {
+		errs = append(errs, r.target.Logs(filepath.Join(folder, "logs")))
+	}
+	return errors.Join(errs...)
+}
+
+// trimmed is what a person reads of events, newest last.
+func trimmed(events []corev1.Event) []string {
+	slices.SortFunc(events, func(a, b corev1.Event) int { return a.LastTimestamp.Compare(b.LastTimestamp.Time) })
+	lines := make([]string, len(events))
+	for i, e := range events {
+		lines[i] = fmt.Sprintf("%s %s %s/%s %s: %s", e.LastTimestamp.UTC().Format(time.RFC3339), e.InvolvedObject.Kind, e.InvolvedObject.Namespace, e.InvolvedObject.Name, e.Reason, e.Message)
+	}
+	return lines
+}
+
+// Close ends what is still going on and takes away what the checks have made. It works with a context that is done too.
+func (r *Runner) Close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.target.Times.Cleanup)
+	defer cancel()
+	if r.target.Stop != nil {
+		defer r.target.Stop()
+	}
+	if r.cancel != nil {
+		r.cancel()
+	}
+	// A copy that was on its way might make one more namespace after those that are there have been listed.
+	r.pending.Wait()
+	if r.bench == nil || r.bench.Lab == nil {
+		return nil
+	}
+	return r.bench.Lab.close(ctx)
+}

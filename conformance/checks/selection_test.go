@@ -1,0 +1,49 @@
+package checks_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/solonode/sno/conformance/checks"
+)
+
+func TestSelect(t *testing.T) {
+	catalogue := []checks.Check{
+		{ID: "A-1", Module: "a", Tier: checks.Static}, {ID: "A-2", Module: "a", Tier: checks.Disruptive}, {ID: "B-1", Module: "b", Tier: checks.Static},
+	}
+	static := []checks.Tier{checks.Static}
+	for name, test := range map[string]struct {
+		selection checks.Selection
+		want      string
+		// fault is in the error.
+		fault string
+	}{
+		"a tier":          {selection: checks.Selection{Tiers: static}, want: "A-1 B-1"},
+		"all tiers":       {selection: checks.Selection{Tiers: checks.Tiers()}, want: "A-1 A-2 B-1"},
+		"a module":        {selection: checks.Selection{Tiers: static, Modules: []string{"a"}}, want: "A-1"},
+		"ids":             {selection: checks.Selection{Tiers: checks.Tiers(), IDs: []string{"B-1", "A-2"}}, want: "A-2 B-1"},
+		"no tier":         {fault: "none in common"},
+		"nothing left":    {selection: checks.Selection{Tiers: static, IDs: []string{"A-2"}}, fault: "none in common"},
+		"unknown tier":    {selection: checks.Selection{Tiers: []checks.Tier{"wild"}}, fault: `no tier is called "wild"`},
+		"unknown module":  {selection: checks.Selection{Tiers: static, Modules: []string{"a", "c"}}, fault: `no module is called "c"; there are a, b`},
+		"unknown check":   {selection: checks.Selection{Tiers: static, IDs: []string{"A-1", "A-9"}}, fault: `no check is called "A-9"`},
+		"several unknown": {selection: checks.Selection{Tiers: static, Modules: []string{"c"}, IDs: []string{"A-9"}}, fault: `no check is called "A-9"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			selected, err := checks.Select(catalogue, test.selection)
+			var ids []string
+			for _, check := range selected {
+				ids = append(ids, check.ID)
+			}
+			if diff := cmp.Diff(test.want, strings.Join(ids, " ")); diff != "" {
+				t.Errorf("checks (-want +got):\n%s", diff)
+			}
+			if (test.fault != "") != errors.Is(err, checks.ErrNone) || (err != nil && !strings.Contains(err.Error(), test.fault)) {
+				t.Errorf("error %v, want one with %q", err, test.fault)
+			}
+		})
+	}
+}

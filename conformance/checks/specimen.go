@@ -1,0 +1,121 @@
+package checks
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+const (
+	// runLabel is on everything that a run makes; its value is the run's own.
+	runLabel = "sno.solonode.github.io/conformance"
+	// portLabel stands for the host ports that a pod asks for.
+	portLabel = "sno.solonode.github.io/conformance-host-ports"
+	// revisionAnnotation is what a rollout of a copy changes.
+	revisionAnnotation = "sno.solonode.github.io/conformance-revision"
+	hostnameLabel      = "kubernetes.io/hostname"
+)
+
+// shape is what the scheduler and the controllers go by in a Deployment and its budgets: number, strategy, placement, affinity, tolerations,
+// spread, priority, host ports. What kubelets go by is left out: images, volumes, probes, and requests, because a copy must find room beside
+// the original on a node that is full.
+type shape struct {
+	deployment *appsv1.Deployment
+	budgets    []policyv1.PodDisruptionBudget
+	// stages is what is done to it.
+	stages []Stage
+}
+
+// shapeOf copies what matters of a Deployment into one that can live in any namespace.
+//
+// A host port is stood for by required anti-affinity between all pods that ask for it: that is what it means to the scheduler, and a copy
+// can have it beside the original without being privileged.
+func shapeOf(source *appsv1.Deployment, budgets []policyv1.PodDisruptionBudget, image, run string) shape {
+	from := &source.Spec.Template.Spec
+	labels := maps.Clone(source.Spec.Template.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[runLabel] = run
+	pod := corev1.PodSpec{
+		NodeSelector:                  maps.Clone(from.NodeSelector),
+		Affinity:                      from.Affinity.DeepCopy(),
+		Tolerations:                   slices.Clone(from.Tolerations),
+		TopologySpreadConstraints:     slices.Clone(from.TopologySpreadConstraints),
+		PriorityClassName:             from.PriorityClassName,
+		TerminationGracePeriodSeconds: ptr.To[int64](0),
+		AutomountServiceAccountToken:  ptr.To(false),
+		Containers:                    []corev1.Container{{Name: "copy", Image: image}},
+	}
+	if ports := hostPorts(from); len(ports) > 0 {
+		labels[portLabel] = strings.Join(ports, "_")
+		keepApart(&pod, labels[portLabel])
+	}
+	deployment := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: source.Name, Labels: map[string]string{runLabel: run}},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: source.Spec.Replicas,
+			Selector: source.Spec.Selector.DeepCopy(),
+			Strategy: *source.Spec.Strategy.DeepCopy(),
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pod},
+		},
+	}
+	var copied []policyv1.PodDisruptionBudget
+	for i := range budgets {
+		if covers(&budgets[i], source) {
+			budget := policyv1.PodDisruptionBudget{
+				ObjectMeta: metav1.ObjectMeta{Name: budgets[i].Name, Labels: map[string]string{runLabel: run}}, Spec: *budgets[i].Spec.DeepCopy(),
+			}
+			copied = append(copied, budget)
+		}
+	}
+	return shape{deployment: deployment, budgets: copied}
+}
+
+// hostPorts are the ports of the node that a pod takes, as "443-TCP", in order.
+func hostPorts(pod *corev1.PodSpec) []string {
+	var ports []string
+	for _, container := range pod.Containers {
+		for _, port := range container.Ports {
+			number := port.HostPort
+			if pod.HostNetwork {
+				number = port.ContainerPort
+			}
+			if number == 0 {
+				continue
+			}
+			protocol := port.Protocol
+			if protocol == "" {
+				protocol = corev1.ProtocolTCP
+			}
+			ports = append(ports, fmt.Sprintf("%d-%s", number, protocol))
+		}
+	}
+	slices.Sort(ports)
+	return slices.Compact(ports)
+}
+
+func keepApart(pod *corev1.PodSpec, ports string) {
+	if pod.Affinity == nil {
+		pod.Affinity = &corev1.Affinity{}
+	}
+	if pod.Affinity.PodAntiAffinity == nil {
+		pod.Affinity.PodAntiAffinity = &corev1.PodAntiAffinity{}
+	}
+	anti := pod.Affinity.PodAntiAffinity
+	anti.RequiredDuringSchedulingIgnoredDuringExecution = append(anti.RequiredDuringSchedulingIgnoredDuringExecution, corev1.PodAffinityTerm{
+		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{portLabel: ports}}, TopologyKey: hostnameLabel,
+	})
+}
+
+// covers says whether a budget is about the pods of a Deployment.
+func covers(budget *policyv1.PodDisruptionBudget, deployment *appsv1.Deployment) bool {
+	return budget.Namespace == deployment.Namespace && selects(budget.Spec.Selector, deployment.Spec.Template.Labels)
+}

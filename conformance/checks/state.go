@@ -1,0 +1,180 @@
+package checks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+var (
+	// ErrRead says that a part of the cluster could not be read.
+	ErrRead = errors.New("cannot read the cluster")
+	// ErrForbidden says that the account of the run lacks a permission.
+	ErrForbidden = errors.New("a permission is missing")
+)
+
+// State is the part of a cluster that the checks look at, read at one time. Everything in it is a copy.
+type State struct {
+	// Infrastructure is infrastructures.config.openshift.io/cluster.
+	Infrastructure *configv1.Infrastructure
+	// Ingress is ingresses.config.openshift.io/cluster.
+	Ingress *configv1.Ingress
+	// IngressController is IngressController openshift-ingress-operator/default; nil where there is none.
+	IngressController *operatorv1.IngressController
+	ClusterVersion    *configv1.ClusterVersion
+	// Console, Authentication and Etcd are the operators' own objects.
+	Console        *operatorv1.Console
+	Authentication *operatorv1.Authentication
+	Etcd           *operatorv1.Etcd
+	Nodes          []corev1.Node
+	// Deployments, StatefulSets, Pods, Budgets and ConfigMaps are those of OpenShift's own namespaces.
+	Deployments  []appsv1.Deployment
+	StatefulSets []appsv1.StatefulSet
+	Pods         []corev1.Pod
+	Budgets      []policyv1.PodDisruptionBudget
+	// Approver is ConfigMap openshift-cluster-machine-approver/machine-approver-config; nil where there is none.
+	Approver *corev1.ConfigMap
+	// KubeletConfigs are those of the machine-config operator.
+	KubeletConfigs []unstructured.Unstructured
+	// MachineConfigs are named in the report, never changed.
+	MachineConfigs []unstructured.Unstructured
+	// Missing are the kinds that the cluster does not serve, such as Console where the capability is off.
+	Missing map[string]bool
+}
+
+// Read reads a cluster. Kinds that are not served are noted in Missing; everything else that goes wrong is an error that names what
+// could not be read, and the verb and resource where a permission is missing.
+func Read(ctx context.Context, kube client.Client) (*State, error) {
+	r := reader{ctx: ctx, kube: kube, state: &State{Missing: map[string]bool{}}}
+	s := r.state
+	s.Infrastructure = one(&r, "infrastructures.config.openshift.io", "", "cluster", &configv1.Infrastructure{})
+	s.Ingress = one(&r, "ingresses.config.openshift.io", "", "cluster", &configv1.Ingress{})
+	s.IngressController = one(&r, "ingresscontrollers.operator.openshift.io", "openshift-ingress-operator", "default", &operatorv1.IngressController{})
+	s.ClusterVersion = one(&r, "clusterversions.config.openshift.io", "", "version", &configv1.ClusterVersion{})
+	s.Console = one(&r, "consoles.operator.openshift.io", "", "cluster", &operatorv1.Console{})
+	s.Authentication = one(&r, "authentications.operator.openshift.io", "", "cluster", &operatorv1.Authentication{})
+	s.Etcd = one(&r, "etcds.operator.openshift.io", "", "cluster", &operatorv1.Etcd{})
+	s.Approver = one(&r, "configmaps", "openshift-cluster-machine-approver", "machine-approver-config", &corev1.ConfigMap{})
+
+	var nodes corev1.NodeList
+	var deployments appsv1.DeploymentList
+	var statefulSets appsv1.StatefulSetList
+	var pods corev1.PodList
+	var budgets policyv1.PodDisruptionBudgetList
+	r.list("nodes", &nodes)
+	r.list("deployments.apps", &deployments)
+	r.list("statefulsets.apps", &statefulSets)
+	r.list("pods", &pods)
+	r.list("poddisruptionbudgets.policy", &budgets)
+	s.Nodes = nodes.Items
+	s.Deployments = slices.DeleteFunc(deployments.Items, func(d appsv1.Deployment) bool { return !ours(d.Namespace) })
+	s.StatefulSets = slices.DeleteFunc(statefulSets.Items, func(d appsv1.StatefulSet) bool { return !ours(d.Namespace) })
+	s.Pods = slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return !ours(p.Namespace) })
+	s.Budgets = slices.DeleteFunc(budgets.Items, func(b policyv1.PodDisruptionBudget) bool { return !ours(b.Namespace) })
+	s.KubeletConfigs = r.untyped("kubeletconfigs.machineconfiguration.openshift.io", "KubeletConfigList")
+	s.MachineConfigs = r.untyped("machineconfigs.machineconfiguration.openshift.io", "MachineConfigList")
+	return s, errors.Join(r.errs...)
+}
+
+// ours says whether a namespace is one of OpenShift's own. Those of must-gather come and go.
+func ours(namespace string) bool {
+	return strings.HasPrefix(namespace, "openshift-") && !strings.HasPrefix(namespace, "openshift-must-gather-")
+}
+
+// reader collects what goes wrong, so that a report names all that is missing at once.
+type reader struct {
+	ctx   context.Context //nolint:containedctx // of the one call of Read
+	kube  client.Client
+	state *State
+	errs  []error
+}
+
+// one reads one object and returns nil where it is not there.
+func one[T client.Object](r *reader, resource, namespace, name string, into T) T {
+	var none T
+	err := r.kube.Get(r.ctx, client.ObjectKey{Namespace: namespace, Name: name}, into)
+	switch {
+	case err == nil:
+		return into
+	case meta.IsNoMatchError(err):
+		r.state.Missing[resource] = true
+		return none
+	case apierrors.IsNotFound(err):
+		return none
+	}
+	r.failed("get", resource, err)
+	return none
+}
+
+func (r *reader) list(resource string, into client.ObjectList) {
+	err := r.kube.List(r.ctx, into)
+	if meta.IsNoMatchError(err) {
+		r.state.Missing[resource] = true
+		return
+	}
+	r.failed("list", resource, err)
+}
+
+func (r *reader) untyped(resource, kind string) []unstructured.Unstructured {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "machineconfiguration.openshift.io", Version: "v1", Kind: kind})
+	r.list(resource, list)
+	return list.Items
+}
+
+func (r *reader) failed(verb, resource string, err error) {
+	switch {
+	case err == nil:
+	case apierrors.IsForbidden(err):
+		r.errs = append(r.errs, fmt.Errorf("%w: %s %s: allow it, or choose checks that do without: %w", ErrForbidden, verb, resource, err))
+	default:
+		r.errs = append(r.errs, fmt.Errorf("%w: %s %s: %w", ErrRead, verb, resource, err))
+	}
+}
+
+// DeepCopy copies everything.
+func (s *State) DeepCopy() *State {
+	c := &State{
+		Infrastructure: s.Infrastructure.DeepCopy(), Ingress: s.Ingress.DeepCopy(), IngressController: s.IngressController.DeepCopy(),
+		ClusterVersion: s.ClusterVersion.DeepCopy(), Console: s.Console.DeepCopy(), Authentication: s.Authentication.DeepCopy(), Etcd: s.Etcd.DeepCopy(),
+		Approver: s.Approver.DeepCopy(),
+		Nodes:    copies(s.Nodes), Deployments: copies(s.Deployments), StatefulSets: copies(s.StatefulSets), Pods: copies(s.Pods), Budgets: copies(s.Budgets),
+		KubeletConfigs: copies(s.KubeletConfigs), MachineConfigs: copies(s.MachineConfigs),
+		Missing: s.Missing,
+	}
+	return c
+}
+
+func copies[T any, P interface {
+	*T
+	DeepCopyInto(*T)
+}](items []T) []T {
+	out := make([]T, len(items))
+	for i := range items {
+		P(&items[i]).DeepCopyInto(&out[i])
+	}
+	return out
+}
+
+// Deployment finds one by name; nil where there is none.
+func (s *State) Deployment(namespace, name string) *appsv1.Deployment {
+	for i := range s.Deployments {
+		if s.Deployments[i].Namespace == namespace && s.Deployments[i].Name == name {
+			return &s.Deployments[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+package checks
+
+import "time"
+
+// Times are all limits of a run. Each is an upper bound on waiting for something that comes much sooner, or the time for which nothing may
+// change; no check waits for a time to pass otherwise.
+type Times struct {
+	// Poll is how often a cluster is read again while something is waited for. A look reads all pods.
+	Poll time.Duration
+	// Settle is how long the cluster may take to come to rest before the first check, after an installation or a change.
+	Settle time.Duration
+	// Ready is how long pods of a copied Deployment may take to become ready: images are pulled in it.
+	Ready time.Duration
+	// Stuck is how long nothing at all may change about a rollout or an eviction that has not ended before it counts as one that never ends.
+	Stuck time.Duration
+	// Quiet is how long nobody may write for a cluster to count as being at rest.
+	Quiet time.Duration
+	// Converge is how long operators may take to follow a change of the topology.
+	Converge time.Duration
+	// Outage is how long the API server is away.
+	Outage time.Duration
+	// Restart is how long a node may take to come back.
+	Restart time.Duration
+	// Cleanup is how long taking everything away may take after an interruption.
+	Cleanup time.Duration
+}
+
+// SimulatedTimes are for embedded clusters, whose nodes start pods at once. They are generous because many clusters share a machine.
+func SimulatedTimes() Times {
+	return Times{
+		Poll:   250 * time.Millisecond, // a hundred objects
+		Settle: 60 * time.Second,       // controllers start, elect a leader and patch: 5 s on an idle machine
+		Ready:  30 * time.Second,       // nothing is pulled: a second
+		Stuck:  4 * time.Second,        // the scheduler tries again within a second of every change
+		Quiet:  3 * time.Second,        // operators answer an event within half a second
+		// A flip is followed in half a second, but rollouts follow it; and after an outage clients back off for up to half a minute.
+		Converge: 45 * time.Second,
+		Outage:   5 * time.Second,
+		Restart:  30 * time.Second,
+		Cleanup:  30 * time.Second,
+	}
+}
+
+// RealTimes are for clusters with kubelets.
+func RealTimes() Times {
+	return Times{
+		Settle:   10 * time.Minute, // a rollout of a router waits for its connections to drain
+		Ready:    3 * time.Minute,  // an image is pulled once, slowly at the edge
+		Stuck:    30 * time.Second, // the scheduler backs off for up to ten seconds
+		Quiet:    60 * time.Second, // operators that resync do so each minute
+		Converge: 3 * time.Minute,  // resyncs of a minute, then a rollout
+		Outage:   2 * time.Minute,  // seed 004: the API server "may be inaccessible for up to 2 minutes"
+		Restart:  15 * time.Minute, // firmware takes its time
+		Cleanup:  2 * time.Minute,
+	}
+}

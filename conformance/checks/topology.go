@@ -1,0 +1,372 @@
+package checks
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/solonode/sno/conformance/report"
+)
+
+const moduleTopology = "topology"
+
+func topologyChecks() []Check {
+	table := Seed{"003", "the two topology parameters of infrastructures.config.openshift.io, in the table of configurations"}
+	mode := Seed{"004", "None when the number of replicas for the control plane is less than 3"}
+	footprint := Seed{"004", "many operators will be configured to reduce the footprint of their operands, such as by running fewer replicas"}
+	return []Check{
+		{
+			ID: "SNO-TOP-001", Title: "The Infrastructure object says both topologies, in values that are known", Module: moduleTopology, Seed: table, Level: Core, Tier: Static,
+			Run: knownModes,
+			Controls: []Control{
+				{Name: "an unknown topology", Change: onInfrastructure(func(i *configv1.Infrastructure) { i.Status.ControlPlaneTopology = "Twin" })},
+				{Name: "no topology", Change: onInfrastructure(func(i *configv1.Infrastructure) { i.Status.InfrastructureTopology = "" })},
+				{Name: "there is no such object", Change: func(b *Bench) bool { b.State.Infrastructure = nil; return true }},
+				{Name: "a label on it", Green: true, Change: onInfrastructure(func(i *configv1.Infrastructure) { i.Labels = map[string]string{"example.com/reviewed": "yes"} })},
+			},
+		},
+		{
+			ID: "SNO-TOP-002", Title: "The control plane's topology agrees with the number of its nodes", Module: moduleTopology, Seed: mode, Level: Core, Tier: Static, Run: agreeing,
+			Controls: []Control{
+				{Name: "other nodes than it says", Change: otherNodes},
+				{Name: "one worker more", Green: true, Change: func(b *Bench) bool { addElsewhere(b); return true }},
+			},
+		},
+		{
+			ID: "SNO-TOP-003", Title: "Nothing of OpenShift has more replicas than its topology asks for", Module: moduleTopology, Seed: footprint, Level: Core, Tier: Static,
+			Topologies: []string{"SingleReplica", "External"},
+			Applies: func(s *State) string {
+				if !single(s.controlPlaneMode()) && !single(s.infrastructureMode()) {
+					return "neither topology is SingleReplica"
+				}
+				return ""
+			},
+			Run: footprints,
+			Controls: []Control{
+				{Name: "two replicas of something on the control plane", Change: addDeployment(masterRole, 2)},
+				{Name: "one replica of something on the control plane", Green: true, Change: addDeployment(masterRole, 1)},
+			},
+		},
+		{
+			ID: "SNO-TOP-004", Title: "No pod of OpenShift waits for a node that would take it", Module: moduleTopology, Seed: footprint, Level: Core, Tier: Static, Run: noneWaits,
+			Controls: []Control{
+				{Name: "a pod that no node takes", Change: func(b *Bench) bool {
+					b.State.Pods = append(b.State.Pods, corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: routerNamespace, Name: "control"}, Status: corev1.PodStatus{
+						Phase:      corev1.PodPending,
+						Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/1 nodes are available"}},
+					}})
+					return true
+				}},
+				{Name: "a pod that is starting", Green: true, Change: func(b *Bench) bool {
+					b.State.Pods = append(b.State.Pods, corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: routerNamespace, Name: "control"}, Status: corev1.PodStatus{Phase: corev1.PodPending}})
+					return true
+				}},
+			},
+		},
+		{
+			ID: "SNO-TOP-005", Title: "No disruption budget of OpenShift forbids every eviction of healthy pods", Module: moduleTopology,
+			Seed:  Seed{"design", "a budget over one replica must not keep a node from being drained"},
+			Level: Core, Tier: Static, Applies: func(s *State) string {
+				if len(budgeted(s)) == 0 {
+					return "no budget covers a Deployment of OpenShift"
+				}
+				return ""
+			},
+			Run: budgetsAllow,
+			Controls: []Control{
+				{Name: "a budget that keeps all replicas", Change: func(b *Bench) bool {
+					d := anyDeployment(b.State)
+					return d != nil && budgetOver(d.Namespace, d.Name, policyv1.PodDisruptionBudgetSpec{MinAvailable: ptr.To(intstr.FromString("100%"))})(b)
+				}},
+				{Name: "a budget that lets one go", Green: true, Change: func(b *Bench) bool {
+					d := anyDeployment(b.State)
+					return d != nil && budgetOver(d.Namespace, d.Name, policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(1))})(b)
+				}},
+			},
+		},
+		{
+			ID: "SNO-TOP-006", Title: "Whatever is pinned to the control plane tolerates its taints", Module: moduleTopology, Seed: Seed{"design", "pinned means schedulable"}, Level: Extended,
+			Tier: Static, Applies: func(s *State) string {
+				if len(pinnedDeployments(s)) == 0 {
+					return "nothing is pinned to the control plane"
+				}
+				return ""
+			},
+			Run: func(_ context.Context, b *Bench) ([]report.Evidence, error) {
+				var evidence []report.Evidence
+				for _, d := range pinnedDeployments(b.State) {
+					evidence = append(evidence, toleratesAll(d, b.State.closingTaints())...)
+				}
+				return evidence, nil
+			},
+			Controls: []Control{
+				{Name: "something pinned tolerates nothing", Change: func(b *Bench) bool { pinnedDeployments(b.State)[0].Spec.Template.Spec.Tolerations = nil; return true }},
+				{Name: "something that is not pinned tolerates nothing", Green: true, Change: addDeployment(workerRole, 1)},
+			},
+		},
+		{
+			ID: "SNO-TOP-007", Title: "Nobody writes to operands and operators' objects at rest", Module: moduleTopology, Seed: Seed{"design", "reconciling an unchanged cluster writes nothing"},
+			Level: Core, Tier: Scheduled, Run: atRest,
+			Controls: []Control{
+				{Name: "somebody writes a Deployment", Change: func(b *Bench) bool { b.Rest.Wrote["Deployment openshift-ingress/control"] = "written"; return true }},
+				{Name: "nobody does", Green: true, Change: func(b *Bench) bool { return true }},
+			},
+		},
+	}
+}
+
+func onInfrastructure(change func(*configv1.Infrastructure)) func(*Bench) bool {
+	return func(b *Bench) bool {
+		if b.State.Infrastructure == nil {
+			return false
+		}
+		change(b.State.Infrastructure)
+		return true
+	}
+}
+
+func knownModes(_ context.Context, b *Bench) ([]report.Evidence, error) {
+	if b.State.Infrastructure == nil {
+		return absent("Infrastructure cluster"), nil
+	}
+	status := b.State.Infrastructure.Status
+	var evidence []report.Evidence
+	for field, value := range map[string]configv1.TopologyMode{"controlPlaneTopology": status.ControlPlaneTopology, "infrastructureTopology": status.InfrastructureTopology} {
+		evidence = append(evidence, found("Infrastructure cluster", "status."+field, "a topology of the API", fmt.Sprintf("%q", value), value != "" && known(value) == value))
+	}
+	slices.SortFunc(evidence, func(a, b report.Evidence) int { return strings.Compare(a.Field, b.Field) })
+	return evidence, nil
+}
+
+// agreeing: one node and SingleReplica belong together, as do none and External, two and an arbiter, two, and at least three. A cluster that
+// is growing has more nodes than its topology says until somebody changes it.
+func agreeing(_ context.Context, b *Bench) ([]report.Evidence, error) {
+	n, mode := len(b.State.controlPlaneNodes()), b.State.controlPlaneMode()
+	want, held := "at least 3", n >= 3
+	switch mode {
+	case configv1.SingleReplicaTopologyMode:
+		want, held = "1", n == 1
+	case configv1.HighlyAvailableArbiterMode, configv1.DualReplicaTopologyMode:
+		want, held = "2", n == 2
+	case configv1.ExternalTopologyMode:
+		want, held = "0", n == 0
+	case configv1.HighlyAvailableTopologyMode:
+	}
+	return []report.Evidence{found("Nodes of the control plane", "number, with controlPlaneTopology "+string(mode), want, n, held)}, nil
+}
+
+func otherNodes(b *Bench) bool {
+	if len(b.State.controlPlaneNodes()) != 1 {
+		kept := b.State.nodesWith(masterRole, controlPlaneRole)
+		b.State.Nodes = slices.DeleteFunc(b.State.Nodes, func(n corev1.Node) bool { return isControlPlane(&n) })
+		if len(kept) > 0 {
+			b.State.Nodes = append(b.State.Nodes, kept[0])
+			return true
+		}
+	}
+	b.State.Nodes = append(b.State.Nodes, corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "one-more", Labels: map[string]string{masterRole: ""}}})
+	return true
+}
+
+// footprints: what is pinned to the control plane goes by its topology, everything else by the infrastructure's.
+func footprints(_ context.Context, b *Bench) ([]report.Evidence, error) {
+	var evidence []report.Evidence
+	look := func(kind, namespace, name string, template corev1.PodTemplateSpec, n *int32) {
+		governing := b.State.infrastructureMode()
+		if pinned(template.Spec.NodeSelector) {
+			governing = b.State.operandsMode()
+		}
+		if !single(governing) {
+			return
+		}
+		count := int32(1)
+		if n != nil {
+			count = *n
+		}
+		evidence = append(evidence, found(kind+" "+namespace+"/"+name, "spec.replicas", "at most 1", count, count <= 1))
+	}
+	for _, d := range b.State.Deployments {
+		look("Deployment", d.Namespace, d.Name, d.Spec.Template, d.Spec.Replicas)
+	}
+	for _, d := range b.State.StatefulSets {
+		look("StatefulSet", d.Namespace, d.Name, d.Spec.Template, d.Spec.Replicas)
+	}
+	return evidence, nil
+}
+
+func addDeployment(role string, n int32) func(*Bench) bool {
+	return func(b *Bench) bool {
+		d := newDeployment("openshift-control", "control", n)
+		d.Spec.Template.Spec.NodeSelector = map[string]string{role: ""}
+		b.State.Deployments = append(b.State.Deployments, d)
+		return true
+	}
+}
+
+func noneWaits(_ context.Context, b *Bench) ([]report.Evidence, error) {
+	var evidence []report.Evidence
+	for _, pod := range b.State.Pods {
+		if why := unschedulable(&pod); why != "" && pod.Status.Phase == corev1.PodPending {
+			evidence = append(evidence, found("Pod "+pod.Namespace+"/"+pod.Name, "status.conditions[PodScheduled]", "True", why, false))
+		}
+	}
+	if len(evidence) == 0 {
+		evidence = append(evidence, found("Pods of OpenShift", "unschedulable", "0", fmt.Sprintf("0 of %d", len(b.State.Pods)), true))
+		evidence[0].Got = "0"
+	}
+	return evidence, nil
+}
+
+// budgeted are the Deployments under a budget, with it. The guards of etcd have a check of their own.
+func budgeted(s *State) map[string]int {
+	evictions := map[string]int{}
+	for i := range s.Deployments {
+		d := &s.Deployments[i]
+		if d.Namespace == etcdNamespace || replicas(d) == 0 {
+			continue
+		}
+		for j := range s.Budgets {
+			if covers(&s.Budgets[j], d) {
+				name := "PodDisruptionBudget " + s.Budgets[j].Namespace + "/" + s.Budgets[j].Name
+				evictions[name] = allowed(&s.Budgets[j], int(replicas(d)))
+			}
+		}
+	}
+	return evictions
+}
+
+func budgetsAllow(_ context.Context, b *Bench) ([]report.Evidence, error) {
+	evictions := budgeted(b.State)
+	var evidence []report.Evidence
+	for _, name := range slices.Sorted(maps.Keys(evictions)) {
+		evidence = append(evidence, found(name, "evictions of healthy pods", "at least 1", evictions[name], evictions[name] >= 1))
+	}
+	return evidence, nil
+}
+
+func anyDeployment(s *State) *appsv1.Deployment {
+	for i := range s.Deployments {
+		if d := &s.Deployments[i]; d.Namespace != etcdNamespace && replicas(d) > 0 {
+			return d
+		}
+	}
+	return nil
+}
+
+func pinnedDeployments(s *State) []*appsv1.Deployment {
+	var all []*appsv1.Deployment
+	for i := range s.Deployments {
+		if d := &s.Deployments[i]; pinned(d.Spec.Template.Spec.NodeSelector) && replicas(d) > 0 {
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// Rest is what was written while nothing should be.
+type Rest struct {
+	// Wrote are the objects that were, with how.
+	Wrote map[string]string
+}
+
+// atRest looks for a time in which nobody writes. A cluster that has just come to rest may need a few tries; one that is never at rest uses
+// them up.
+func atRest(ctx context.Context, b *Bench) ([]report.Evidence, error) {
+	if b.Rest == nil {
+		rest, err := b.Lab.rest(ctx)
+		if err != nil {
+			return nil, err
+		}
+		b.Rest = rest
+	}
+	if len(b.Rest.Wrote) == 0 {
+		return []report.Evidence{found("Operands and operators' objects", "metadata.resourceVersion", "unchanged", "unchanged", true)}, nil
+	}
+	var evidence []report.Evidence
+	for _, name := range slices.Sorted(maps.Keys(b.Rest.Wrote)) {
+		evidence = append(evidence, found(name, "metadata.resourceVersion", "unchanged", b.Rest.Wrote[name], false))
+	}
+	return evidence, nil
+}
+
+func (l *Lab) rest(ctx context.Context) (*Rest, error) {
+	before, err := Read(ctx, l.objects)
+	if err != nil {
+		return nil, err
+	}
+	versions, since := versionsOf(before), time.Now()
+	rest := &Rest{Wrote: map[string]string{}}
+	quiet, err := within(ctx, l.times.Quiet/looks, l.times.Settle, func(ctx context.Context) (bool, error) {
+		state, err := Read(ctx, l.objects)
+		if err != nil {
+			return false, err
+		}
+		now := versionsOf(state)
+		if !maps.Equal(versions, now) {
+			rest.Wrote = changed(versions, now)
+			versions, since = now, time.Now()
+		}
+		return time.Since(since) >= l.times.Quiet, nil
+	})
+	if quiet {
+		clear(rest.Wrote)
+	}
+	return rest, err
+}
+
+// looks is how often a time of quiet is looked at.
+const looks = 3
+
+func versionsOf(s *State) map[string]string {
+	all := map[string]string{}
+	for i := range s.Deployments {
+		all[nameOf(&s.Deployments[i])] = s.Deployments[i].ResourceVersion
+	}
+	for _, budget := range s.Budgets {
+		all["PodDisruptionBudget "+budget.Namespace+"/"+budget.Name] = budget.ResourceVersion
+	}
+	if s.IngressController != nil {
+		all[controllerName] = s.IngressController.ResourceVersion
+	}
+	if s.Console != nil {
+		all["Console cluster"] = s.Console.ResourceVersion
+	}
+	if s.Authentication != nil {
+		all["Authentication cluster"] = s.Authentication.ResourceVersion
+	}
+	if s.Etcd != nil {
+		all["Etcd cluster"] = s.Etcd.ResourceVersion
+	}
+	if s.ClusterVersion != nil {
+		all["ClusterVersion version"] = s.ClusterVersion.ResourceVersion
+	}
+	return all
+}
+
+func changed(before, after map[string]string) map[string]string {
+	how := map[string]string{}
+	for name, version := range after {
+		if was, ok := before[name]; !ok {
+			how[name] = "made"
+		} else if was != version {
+			how[name] = "written"
+		}
+	}
+	for name := range before {
+		if _, ok := after[name]; !ok {
+			how[name] = "deleted"
+		}
+	}
+	return how
+}

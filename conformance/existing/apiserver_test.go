@@ -1,0 +1,107 @@
+package existing
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	configv1 "github.com/openshift/api/config/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// server is a real API server for all tests of the package. `make test-conformance` says where its programs are.
+var server envtest.Environment
+
+var scheme = runtime.NewScheme()
+
+func TestMain(m *testing.M) {
+	logf.SetLogger(logr.Discard())
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(configv1.Install(scheme))
+	code := 1
+	err := startServer(context.Background())
+	if err == nil {
+		code = m.Run()
+	}
+	if stopErr := server.Stop(); err == nil {
+		err = stopErr
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func startServer(ctx context.Context) error {
+	folder, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/openshift/api").Output()
+	if err != nil {
+		return fmt.Errorf("find the manifests of OpenShift's CustomResourceDefinitions: %w", err)
+	}
+	manifests := filepath.Join(strings.TrimSpace(string(folder)), "config", "v1", "zz_generated.crd-manifests")
+	server.ErrorIfCRDPathMissing = true
+	for _, name := range []string{"*_infrastructures-Default.crd.yaml", "*_ingresses.crd.yaml"} {
+		files, err := filepath.Glob(filepath.Join(manifests, name))
+		if err != nil || len(files) != 1 {
+			return fmt.Errorf("%d files are called %s in %s, want one: %w", len(files), name, manifests, err)
+		}
+		server.CRDInstallOptions.Paths = append(server.CRDInstallOptions.Paths, files[0])
+	}
+	_, err = server.Start()
+	return err //nolint:wrapcheck // it names the program that did not start
+}
+
+func admin(t *testing.T) client.Client {
+	t.Helper()
+	kube, err := client.New(server.Config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kube
+}
+
+// kubeconfigOf writes a file with which the user connects to the server.
+func kubeconfigOf(t *testing.T, user string, groups ...string) string {
+	t.Helper()
+	account, err := server.AddUser(envtest.User{Name: user, Groups: groups}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := account.KubeConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// grant allows the user what the rules say, in all namespaces.
+func grant(t *testing.T, user string, rules ...rbacv1.PolicyRule) {
+	t.Helper()
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: rules}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: user},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+	}
+	for _, object := range []client.Object{role, binding} {
+		if err := admin(t).Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,219 @@
+package existing
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/solonode/sno/conformance/checks"
+)
+
+const masters = "system:masters"
+
+var static = []checks.Tier{checks.Static}
+
+// target asks for a target and returns what a person would see too.
+func target(t *testing.T, options Options) (checks.Target, string, error) {
+	t.Helper()
+	var progress bytes.Buffer
+	options.Progress = &progress
+	got, err := Target(t.Context(), options)
+	return got, progress.String(), err
+}
+
+func TestKubeconfig(t *testing.T) {
+	broken := filepath.Join(t.TempDir(), "broken")
+	if err := os.WriteFile(broken, []byte("clusters: 7\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	nowhere := filepath.Join(t.TempDir(), "nowhere")
+	home := clientcmd.RecommendedHomeFile
+	clientcmd.RecommendedHomeFile = filepath.Join(t.TempDir(), "config")
+	t.Cleanup(func() { clientcmd.RecommendedHomeFile = home })
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	for name, test := range map[string]struct{ flag, env, says string }{
+		"flag names no file":     {flag: nowhere, says: nowhere},
+		"variable names no file": {env: nowhere, says: "$KUBECONFIG names " + nowhere},
+		"no kubeconfig":          {flag: broken, says: broken},
+		"nothing at all":         {says: "use --kubeconfig FILE"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("KUBECONFIG", test.env)
+			_, _, err := load(test.flag)
+			if !errors.Is(err, ErrKubeconfig) || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("error %v, want one with %q", err, test.says)
+			}
+		})
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	good := kubeconfigOf(t, "administrator", masters)
+	for name, test := range map[string]struct {
+		change func(*clientcmdapi.Cluster, *clientcmdapi.AuthInfo)
+		says   string
+	}{
+		"nobody listens": {
+			change: func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) { c.Server = "https://127.0.0.1:1" }, says: "is the cluster up",
+		},
+		"unknown account": {
+			change: func(_ *clientcmdapi.Cluster, a *clientcmdapi.AuthInfo) { *a = clientcmdapi.AuthInfo{Token: "nonsense"} }, says: "log in again",
+		},
+		"nobody": {
+			change: func(_ *clientcmdapi.Cluster, a *clientcmdapi.AuthInfo) { *a = clientcmdapi.AuthInfo{} }, says: "use one that is logged in",
+		},
+		"another cluster's": {
+			change: func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) { c.TLSServerName = "elsewhere" }, says: "the certificates do not fit",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config, err := clientcmd.LoadFromFile(good)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, cluster := range config.Clusters {
+				for _, account := range config.AuthInfos {
+					test.change(cluster, account)
+				}
+			}
+			file := filepath.Join(t.TempDir(), "kubeconfig")
+			if err := clientcmd.WriteToFile(*config, file); err != nil {
+				t.Fatal(err)
+			}
+			_, _, err = target(t, Options{Kubeconfig: file, Tiers: static})
+			if !errors.Is(err, ErrUnreachable) {
+				t.Fatalf("error %v, want %v", err, ErrUnreachable)
+			}
+			for _, part := range []string{test.says, file, "127.0.0.1"} {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("%q is missing in: %v", part, err)
+				}
+			}
+		})
+	}
+}
+
+func TestPermissions(t *testing.T) {
+	reader := []rbacv1.PolicyRule{{APIGroups: []string{"config.openshift.io", "", "apps", "policy"}, Resources: []string{"*"}, Verbs: []string{"get", "list"}}}
+	narrow := []rbacv1.PolicyRule{{APIGroups: []string{"", "policy"}, Resources: []string{"nodes", "pods", "configmaps", "poddisruptionbudgets"}, Verbs: []string{"get", "list"}}}
+	for name, test := range map[string]struct {
+		user  string
+		rules []rbacv1.PolicyRule
+		tiers []checks.Tier
+		// lacks are named, has are not; nothing of either means that all is well.
+		lacks, has []string
+	}{
+		"reader, static": {user: "reader-static", rules: reader, tiers: static},
+		"narrow, static": {
+			user: "narrow", rules: narrow, tiers: static,
+			lacks: []string{"get infrastructures.config.openshift.io", "list deployments.apps", "list statefulsets.apps", "cluster-reader"},
+			has:   []string{"list nodes", "consoles.operator.openshift.io" /* not served here */, "create namespaces"},
+		},
+		"reader, scheduled": {
+			user: "reader-scheduled", rules: reader, tiers: []checks.Tier{checks.Static, checks.Scheduled},
+			lacks: []string{"create namespaces", "create pods/eviction", "impersonate groups", "patch deployments.apps", "--tiers static"},
+			has:   []string{"get infrastructures", "list leases"},
+		},
+		"reader, disruptive": {
+			user: "reader-disruptive", rules: reader, tiers: []checks.Tier{checks.Disruptive},
+			lacks: []string{"list leases.coordination.k8s.io", "patch deployments.apps"}, has: []string{"create namespaces"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			grant(t, test.user, test.rules...)
+			_, _, err := target(t, Options{Kubeconfig: kubeconfigOf(t, test.user), Tiers: test.tiers})
+			if len(test.lacks) == 0 {
+				if err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if !errors.Is(err, checks.ErrForbidden) {
+				t.Fatalf("error %v, want %v", err, checks.ErrForbidden)
+			}
+			for _, part := range test.lacks {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("%q is missing in: %v", part, err)
+				}
+			}
+			for _, part := range test.has {
+				if strings.Contains(err.Error(), part) {
+					t.Errorf("%q is in: %v", part, err)
+				}
+			}
+		})
+	}
+}
+
+func TestTarget(t *testing.T) {
+	file := kubeconfigOf(t, "administrator", masters)
+	got, progress, err := target(t, Options{Kubeconfig: file, Tiers: checks.Tiers(), Image: "an/image"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Config == nil || got.Scenario != ProviderName || got.Provider != ProviderName || got.Image != "an/image" || got.Times != checks.RealTimes() {
+		t.Errorf("target %+v", got)
+	}
+	if want := "does not serve clusterversions.config.openshift.io, ingresscontrollers.operator.openshift.io"; !strings.Contains(progress, want) {
+		t.Errorf("%q is missing in:\n%s", want, progress)
+	}
+
+	infrastructure := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
+	if err := admin(t).Create(t.Context(), infrastructure); err != nil {
+		t.Fatal(err)
+	}
+	infrastructure.Status.InfrastructureName = "edge-7"
+	infrastructure.Status.ControlPlaneTopology, infrastructure.Status.InfrastructureTopology = configv1.SingleReplicaTopologyMode, configv1.SingleReplicaTopologyMode
+	if err := admin(t).Status().Update(t.Context(), infrastructure); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("KUBECONFIG", file)
+	got, progress, err = target(t, Options{Tiers: static})
+	if err != nil || got.Scenario != "edge-7" || strings.Contains(progress, "topology") {
+		t.Errorf("scenario %q, error %v, told:\n%s", got.Scenario, err, progress)
+	}
+	got, _, err = target(t, Options{Scenario: "mine", Tiers: static})
+	if err != nil || got.Scenario != "mine" {
+		t.Errorf("scenario %q, want the one that was asked for; error %v", got.Scenario, err)
+	}
+}
+
+func TestAbsences(t *testing.T) {
+	all := map[string]bool{}
+	for _, p := range required[checks.Static] {
+		all[p.kind()] = true
+	}
+	if notes := absences(all); len(notes) > 0 {
+		t.Errorf("nothing is missing, but: %v", notes)
+	}
+	delete(all, "consoles.operator.openshift.io")
+	if notes := absences(all); len(notes) != 1 || !strings.Contains(notes[0], "consoles.operator.openshift.io") {
+		t.Errorf("the console is missing: %v", notes)
+	}
+	if notes := absences(map[string]bool{"nodes.": true}); len(notes) > 0 {
+		t.Errorf("no OpenShift, which the runner refuses: %v", notes)
+	}
+}
+
+func TestSurprises(t *testing.T) {
+	known := configv1.InfrastructureStatus{ControlPlaneTopology: configv1.ExternalTopologyMode, InfrastructureTopology: configv1.SingleReplicaTopologyMode}
+	if notes := surprises(&configv1.Infrastructure{Status: known}); len(notes) > 0 {
+		t.Errorf("known values: %v", notes)
+	}
+	known.ControlPlaneTopology, known.InfrastructureTopology = "Sideways", ""
+	notes := strings.Join(surprises(&configv1.Infrastructure{Status: known}), "\n")
+	for _, part := range []string{`status.controlPlaneTopology is "Sideways"`, `status.infrastructureTopology is ""`, "go on"} {
+		if !strings.Contains(notes, part) {
+			t.Errorf("%q is missing in: %s", part, notes)
+		}
+	}
+}

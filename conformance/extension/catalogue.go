@@ -1,0 +1,81 @@
+package extension
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/solonode/sno/conformance/checks"
+)
+
+func (p Program) catalogue() *cobra.Command {
+	var markdown bool
+	c := &cobra.Command{
+		Use: "catalogue", GroupID: groupPeople, Short: "Print every check", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if markdown {
+				_, err := p.Out.Write(p.markdown())
+				return err
+			}
+			table := tabwriter.NewWriter(p.Out, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(table, "ID\tMODULE\tLEVEL\tTIER\tTITLE")
+			for _, check := range p.Catalogue {
+				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", check.ID, check.Module, check.Level, check.Tier, check.Title)
+			}
+			return table.Flush()
+		},
+	}
+	c.Flags().BoolVar(&markdown, "markdown", false, "as docs/conformance.md has it")
+	return c
+}
+
+func (p Program) explain() *cobra.Command {
+	return &cobra.Command{
+		Use: "explain ID", GroupID: groupPeople, Short: "Say all that the catalogue knows of a check", Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			chosen, err := p.choose(checks.Selection{Tiers: checks.Tiers(), IDs: args})
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprint(p.Out, explained(chosen[0]))
+			return err
+		},
+	}
+}
+
+func explained(check checks.Check) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s  %s\n\n", check.ID, check.Title)
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(table, "module\t%s\nlevel\t%s\ntier\t%s\nseed\t%s\n", check.Module, check.Level, check.Tier, check.Seed)
+	fmt.Fprintf(table, "topologies\t%s\nneeds\t%s\n", orAll(check.Topologies), orNothing(check.Needs))
+	_ = table.Flush() // a strings.Builder takes everything
+	b.WriteString("\nControls\n")
+	for _, control := range check.Controls {
+		fmt.Fprintf(&b, "  %s: %s\n", turns(control), control.Name)
+	}
+	return b.String()
+}
+
+func turns(control checks.Control) string {
+	if control.Green {
+		return "must stay green"
+	}
+	return "must turn red"
+}
+
+func orAll(topologies []string) string {
+	if len(topologies) == 0 {
+		return "all"
+	}
+	return strings.Join(topologies, ", ")
+}
+
+func orNothing(needs []string) string {
+	if len(needs) == 0 {
+		return "nothing"
+	}
+	return strings.Join(needs, "; ")
+}

@@ -1,0 +1,230 @@
+package extension
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/solonode/sno/conformance/report"
+)
+
+func TestGolden(t *testing.T) {
+	everyEnding := map[string]report.Status{
+		"SNO-ING-002": report.NotApplicable, "SNO-ING-003": report.Failed, "SNO-ETC-001": report.Inconclusive, "SNO-ETC-002": report.Skipped,
+	}
+	for name, args := range map[string][]string{
+		"info.json":         {"info"},
+		"images.json":       {"images"},
+		"tests.json":        {"list"},
+		"tests.jsonl":       {"list", "tests", "-o", "jsonl"},
+		"suites.json":       {"list", "suites"},
+		"components.json":   {"list", "components"},
+		"results.jsonl":     {"run-test", "-o", "jsonl", "-n", onePod},
+		"skipped.jsonl":     {"run-test", "-o", "jsonl", "-n", spread},
+		"failed.jsonl":      {"run-test", "-o", "jsonl", "-n", rolls},
+		"inconclusive.json": {"run-test", guard},
+		"explain.txt":       {"explain", "SNO-ETC-001"},
+		"catalogue.txt":     {"catalogue"},
+		"catalogue.md":      {"catalogue", "--markdown"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, out, _ := (&fake{ends: everyEnding}).run(t, nil, args...)
+			golden(t, filepath.Join("testdata", name), []byte(out))
+		})
+	}
+}
+
+func TestInfoAsOriginReadsIt(t *testing.T) {
+	code, out, _ := (&fake{}).run(t, nil, "info")
+	about, err := originInfo(out)
+	if err != nil || code != 0 {
+		t.Fatal(code, err)
+	}
+	for _, key := range []string{"apiVersion", "source", "component", "suites", "images"} {
+		if about[key] == nil {
+			t.Errorf("info has no %s", key)
+		}
+	}
+}
+
+func TestList(t *testing.T) {
+	for name, test := range map[string]struct {
+		args []string
+		want []string
+	}{
+		"all":                   {nil, []string{onePod, spread, rolls, guard, drains}},
+		"single node":           {[]string{"--topology=SingleReplica"}, []string{onePod, rolls, guard, drains}},
+		"two nodes":             {[]string{"--topology=DualReplica"}, []string{spread, rolls, drains}},
+		"unknown topology":      {[]string{"--topology=Sideways"}, []string{rolls, drains}},
+		"what does not matter":  {[]string{"--platform=none", "--fact", "a=b", "--optional-capability=Console", "--feature-gate=X"}, []string{onePod, spread, rolls, guard, drains}},
+		"suite":                 {[]string{"--suite", "sno/etcdguard"}, []string{guard, drains}},
+		"suite and single node": {[]string{"--suite", "sno/static", "--topology=SingleReplica"}, []string{onePod, guard}},
+		"component":             {[]string{"--component", "sno:external:conformance", "--suite", "sno/disruptive"}, []string{drains}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, out, _ := (&fake{}).run(t, nil, append([]string{"list", "tests", "-o", "jsonl"}, test.args...)...)
+			specs, err := originList(out)
+			if err != nil || code != 0 {
+				t.Fatal(code, err)
+			}
+			var got []string
+			for _, s := range specs {
+				got = append(got, s.Name)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("tests (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRunTest(t *testing.T) {
+	const stranger = "[sno-conformance] [SNO-ING-999] Nobody knows it"
+	broken := errors.New("the cluster went away")
+	for name, test := range map[string]struct {
+		fake *fake
+		args []string
+		in   string
+		// want are the results by name.
+		want map[string]string
+		code int
+	}{
+		"passes":                {fake: &fake{}, args: []string{"-n", onePod, "-n", rolls}, want: map[string]string{onePod: passed, rolls: passed}},
+		"as an argument":        {fake: &fake{}, args: []string{onePod}, want: map[string]string{onePod: passed}},
+		"from a pipe":           {fake: &fake{}, args: []string{"-n", onePod}, in: rolls + "\n\n" + guard + "\n", want: map[string]string{onePod: passed, rolls: passed, guard: passed}},
+		"twice":                 {fake: &fake{}, args: []string{"-n", onePod, "-n", onePod}, in: onePod + "\n", want: map[string]string{onePod: passed}},
+		"blocking fails":        {fake: &fake{ends: ended("SNO-ING-001", report.Failed)}, args: []string{onePod}, want: map[string]string{onePod: failed}, code: 1},
+		"informing fails":       {fake: &fake{ends: ended("SNO-ETC-001", report.Failed)}, args: []string{guard}, want: map[string]string{guard: failed}},
+		"inconclusive":          {fake: &fake{ends: ended("SNO-ING-001", report.Inconclusive)}, args: []string{onePod}, want: map[string]string{onePod: failed}, code: 1},
+		"not applicable":        {fake: &fake{ends: ended("SNO-ING-001", report.NotApplicable)}, args: []string{onePod}, want: map[string]string{onePod: skipped}},
+		"unheard-of status":     {fake: &fake{ends: ended("SNO-ING-001", "splendid")}, args: []string{onePod}, want: map[string]string{onePod: failed}, code: 1},
+		"no result":             {fake: &fake{errs: map[string]error{"SNO-ING-001": broken}}, args: []string{onePod}, want: map[string]string{onePod: failed}, code: 1},
+		"runner does not start": {fake: &fake{err: broken}, args: []string{"-n", onePod, "-n", drains}, want: map[string]string{onePod: failed, drains: failed}, code: 1},
+		"no cluster":            {fake: &fake{}, args: []string{"--kubeconfig", "none", "-n", onePod, "-n", guard}, want: map[string]string{onePod: failed, guard: failed}, code: 1},
+		"unknown":               {fake: &fake{}, args: []string{"-n", stranger, "-n", stranger}, want: map[string]string{stranger: failed}, code: 1},
+		"unknown beside known":  {fake: &fake{}, args: []string{"-n", stranger, "-n", onePod}, want: map[string]string{stranger: failed, onePod: passed}, code: 1},
+		"id is no name":         {fake: &fake{}, args: []string{"-n", "SNO-ING-001"}, want: map[string]string{"SNO-ING-001": failed}, code: 1},
+		"leaves things behind":  {fake: &fake{closing: errors.New("a namespace is stuck")}, args: []string{onePod}, want: map[string]string{onePod: passed}, code: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, out, _ := test.fake.run(t, strings.NewReader(test.in), append([]string{"run-test", "-o", "jsonl"}, test.args...)...)
+			var names []string
+			for name := range test.want {
+				names = append(names, name)
+			}
+			results, faults := originResults(out, names)
+			if len(faults) > 0 {
+				t.Fatalf("origin finds faults: %v\n%s", faults, out)
+			}
+			got := map[string]string{}
+			for name, r := range results {
+				got[name] = r.Result
+				if r.Result == failed && r.Error == "" {
+					t.Errorf("%s failed without saying why", name)
+				}
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" || code != test.code {
+				t.Errorf("exit code %d, want %d; results (-want +got):\n%s", code, test.code, diff)
+			}
+			if !strings.HasPrefix(out, "{") {
+				t.Errorf("there is more than results on the standard output:\n%s", out)
+			}
+		})
+	}
+}
+
+func ended(id string, status report.Status) map[string]report.Status {
+	return map[string]report.Status{id: status}
+}
+
+func TestRunTestAsksForNothingElse(t *testing.T) {
+	f := &fake{}
+	if code, _, _ := f.run(t, nil, "run-test", "-n", rolls, "-n", guard); code != 0 {
+		t.Fatal(code)
+	}
+	slices.Sort(f.asked)
+	if diff := cmp.Diff([]string{"SNO-ETC-001", "SNO-ING-003"}, f.asked); diff != "" {
+		t.Errorf("asked (-want +got):\n%s", diff)
+	}
+	if got := f.selection.Tiers; len(got) != 2 {
+		t.Errorf("tiers %v, want static and scheduled", got)
+	}
+	if !f.stopped {
+		t.Error("the cluster was not taken away after the runner was closed")
+	}
+}
+
+func TestTerminalIsNoPipe(t *testing.T) {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = null.Close() })
+	names, err := pipedNames(null)
+	if err != nil || names != nil {
+		t.Errorf("read %v, %v from a character device", names, err)
+	}
+}
+
+func TestArtifacts(t *testing.T) {
+	for _, variable := range []string{"EXTENSION_ARTIFACT_DIR", "EXTENSION_ARTIFACTS_DIR"} {
+		t.Setenv("EXTENSION_ARTIFACT_DIR", "")
+		t.Setenv(variable, t.TempDir())
+		f := &fake{ends: map[string]report.Status{"SNO-ING-003": report.Failed, "SNO-ING-001": report.Failed, "SNO-ETC-002": report.Inconclusive}}
+		f.run(t, nil, "run-test", "-n", rolls, "-n", onePod, "-n", drains)
+		if diff := cmp.Diff([]string{"SNO-ING-001", "SNO-ETC-002"}, f.collected); diff != "" {
+			t.Errorf("%s: collected (-want +got):\n%s", variable, diff)
+		}
+	}
+}
+
+func TestRunSuite(t *testing.T) {
+	folder := t.TempDir()
+	junit, html := filepath.Join(folder, "junit.xml"), filepath.Join(folder, "page.html")
+	code, out, _ := (&fake{}).run(t, nil, "run-suite", "sno/static", "-c", "10", "-j", junit, "--html-path", html)
+	var results []originResult
+	if err := json.Unmarshal([]byte(out), &results); err != nil || code != 0 || len(results) != 3 {
+		t.Fatalf("exit code %d, %d results, %v", code, len(results), err)
+	}
+	for _, file := range []string{junit, html} {
+		if info, err := os.Stat(file); err != nil || info.Size() == 0 {
+			t.Errorf("%s was not written: %v", filepath.Base(file), err)
+		}
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	for name, args := range map[string][]string{
+		"no test named":      {"run-test"},
+		"output of run-test": {"run-test", "-o", "names", onePod},
+		"output of list":     {"list", "-o", "yaml"},
+		"suite":              {"run-suite", "sno/nothing"},
+		"suite of list":      {"list", "--suite", "openshift/conformance"},
+		"component":          {"info", "--component", "openshift:payload:other"},
+		"command":            {"dance"},
+		"flag":               {"run", "--fast"},
+		"tier":               {"run", "--tiers", "wild"},
+		"module":             {"run", "--modules", "ingres"},
+		"check":              {"run", "--checks", "SNO-ING-999"},
+		"nothing selected":   {"run", "--tiers", "disruptive", "--modules", "ingress"},
+		"tiers twice":        {"run", "--tiers", "static", "--disruptive"},
+		"cluster":            {"run", "--kubeconfig", "none"},
+		"waivers":            {"run", "--waivers", filepath.Join("testdata", "nowhere.yaml")},
+		"explain":            {"explain", "SNO-ING-999"},
+		"diff":               {"diff", "nowhere.yaml", "nowhere.yaml"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &fake{}
+			code, out, problem := f.run(t, strings.NewReader(""), args...)
+			if code != exitBadInput || problem == "" || out != "" || len(f.asked) > 0 {
+				t.Errorf("exit code %d, standard output %q, standard error %q, asked for %v", code, out, problem, f.asked)
+			}
+		})
+	}
+}

@@ -1,0 +1,133 @@
+package extension
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/report"
+)
+
+// errLeft says that something that the checks have made may still be there.
+var errLeft = errors.New("the cluster may not be as it was found")
+
+// finished is a check that has ended.
+type finished struct {
+	check  checks.Check
+	result report.Result
+	ended  time.Time
+}
+
+// execution does checks on one cluster.
+type execution struct {
+	Program
+	target    checks.Target
+	checks    []checks.Check
+	artifacts string
+	// each is told of every check when it has ended, never of two at a time.
+	each func(finished)
+
+	runner Runner
+}
+
+// run returns the report of the runner. An error without a report says that no check was done.
+func (e execution) run(ctx context.Context) (done report.Report, err error) {
+	if e.target.Times == (checks.Times{}) {
+		e.target.Times = checks.RealTimes()
+	}
+	chosen := checks.Selection{Tiers: checks.TiersOf(e.checks)}
+	var gentle, disruptive []checks.Check
+	for _, check := range e.checks {
+		chosen.IDs = append(chosen.IDs, check.ID)
+		if check.Tier == checks.Disruptive {
+			disruptive = append(disruptive, check)
+		} else {
+			gentle = append(gentle, check)
+		}
+	}
+	if e.runner, err = e.Connect(ctx, e.target, chosen); err != nil {
+		return report.Report{}, err
+	}
+	defer func() { err = errors.Join(err, e.close(ctx)) }()
+	if err := e.runner.Start(ctx); err != nil {
+		return report.Report{}, err
+	}
+	e.sideBySide(ctx, gentle)
+	for _, check := range disruptive {
+		f := e.result(ctx, check)
+		e.each(f)
+		if bad(f.result) {
+			e.collect(ctx, check.ID)
+		}
+	}
+	if ctx.Err() != nil {
+		return report.Report{}, fmt.Errorf("the run was ended before its time: %w", context.Cause(ctx))
+	}
+	done = e.runner.Report()
+	done.Tool = e.Build.String()
+	return done, nil
+}
+
+// sideBySide waits for the checks in whatever order they end. The runner does them at the same time. When one fails the cluster is looked at once, after
+// the last.
+func (e execution) sideBySide(ctx context.Context, checks []checks.Check) {
+	ended := make(chan finished)
+	for _, check := range checks {
+		go func() { ended <- e.result(ctx, check) }()
+	}
+	failedID := ""
+	for range checks {
+		f := <-ended
+		e.each(f)
+		if bad(f.result) && (failedID == "" || f.check.ID < failedID) {
+			failedID = f.check.ID
+		}
+	}
+	if failedID != "" {
+		e.collect(ctx, failedID)
+	}
+}
+
+// result makes a failure of a result that could not be had.
+func (e execution) result(ctx context.Context, check checks.Check) finished {
+	result, err := e.runner.Result(ctx, check.ID)
+	if err != nil {
+		result = check.Result()
+		result.Status, result.Reason = report.Failed, err.Error()
+	}
+	return finished{check: check, result: result, ended: e.Now()}
+}
+
+func (e execution) collect(ctx context.Context, id string) {
+	if e.artifacts == "" || ctx.Err() != nil {
+		return
+	}
+	folder := filepath.Join(e.artifacts, id)
+	if err := e.runner.Collect(ctx, folder); err != nil {
+		fmt.Fprintf(e.Err, "collecting into %s: %v\n", folder, err)
+	}
+}
+
+// close also works after an interruption.
+func (e execution) close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.target.Times.Cleanup)
+	defer cancel()
+	if err := e.runner.Close(ctx); err != nil {
+		return fmt.Errorf("%w: %w", errLeft, err)
+	}
+	return nil
+}
+
+// bad says that a result is no success.
+func bad(result report.Result) bool {
+	switch result.Status {
+	case report.Passed, report.Skipped, report.NotApplicable:
+		return false
+	case report.Failed, report.Inconclusive:
+		return true
+	}
+	return true
+}

@@ -1,0 +1,183 @@
+package extension
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/report"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew instead of comparing with them")
+
+// golden compares with a file of testdata, or with any other.
+func golden(t *testing.T, file string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v\nrun with -update when it is to be made", err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s (-want +got):\n%s\nrun with -update when this is how it should be", file, diff)
+	}
+}
+
+// someChecks is a small catalogue with every kind of check in it.
+func someChecks() []checks.Check {
+	controls := []checks.Control{{Name: "a second replica"}, {Name: "a label | of no meaning", Green: true}}
+	run := func(context.Context, *checks.Bench) ([]report.Evidence, error) { return nil, nil }
+	single := []string{"SingleReplica"}
+	many := []string{"HighlyAvailable", "DualReplica"}
+	seed := checks.Seed{Document: "003", Sentence: "the router <runs> once"}
+	return []checks.Check{
+		{ID: "SNO-ING-001", Title: "The router has one pod", Module: "ingress", Seed: seed, Level: checks.Core, Tier: checks.Static, Topologies: single,
+			Needs: []string{"a router"}, Controls: controls, Run: run},
+		{ID: "SNO-ING-002", Title: "The router is spread", Module: "ingress", Seed: seed, Level: checks.Core, Tier: checks.Static, Topologies: many,
+			Controls: controls, Run: run},
+		{ID: "SNO-ING-003", Title: "A rollout ends", Module: "ingress", Seed: seed, Level: checks.Core, Tier: checks.Scheduled, Controls: controls, Run: run},
+		{ID: "SNO-ETC-001", Title: "The guard is gone", Module: "etcdguard", Seed: checks.Seed{Document: "004", Sentence: "no guard"},
+			Level: checks.Extended, Tier: checks.Static, Topologies: single, Controls: controls, Run: run},
+		{ID: "SNO-ETC-002", Title: "A drain ends", Module: "etcdguard", Seed: checks.Seed{Document: "004", Sentence: "drains end"},
+			Level: checks.Core, Tier: checks.Disruptive, Controls: controls, Run: run},
+	}
+}
+
+// Names of the tests of someChecks.
+const (
+	onePod = "[sno-conformance] [SNO-ING-001] The router has one pod"
+	spread = "[sno-conformance] [SNO-ING-002] The router is spread"
+	rolls  = "[sno-conformance] [SNO-ING-003] A rollout ends"
+	guard  = "[sno-conformance] [SNO-ETC-001] The guard is gone"
+	drains = "[sno-conformance] [SNO-ETC-002] A drain ends"
+)
+
+// fake is a runner whose results are decided beforehand. Checks that are not named in ends pass.
+type fake struct {
+	ends map[string]report.Status
+	// err fails Start, errs single checks, closing fails Close.
+	err     error
+	errs    map[string]error
+	closing error
+	// hang has results wait until the context is done.
+	hang bool
+
+	mu        sync.Mutex
+	selection checks.Selection
+	asked     []string
+	collected []string
+	closed    int
+	// stopped says that the cluster was taken away, and after the runner was closed.
+	stopped bool
+}
+
+func (f *fake) Start(context.Context) error { return f.err }
+
+func (f *fake) Result(ctx context.Context, id string) (report.Result, error) {
+	f.mu.Lock()
+	f.asked = append(f.asked, id)
+	f.mu.Unlock()
+	if f.hang {
+		<-ctx.Done()
+		return report.Result{}, ctx.Err()
+	}
+	return f.result(id), f.errs[id]
+}
+
+func (f *fake) result(id string) report.Result {
+	all := someChecks()
+	result := all[slices.IndexFunc(all, func(c checks.Check) bool { return c.ID == id })].Result()
+	result.Status, result.Seconds = f.ends[id], 1.5
+	if result.Status == "" {
+		result.Status = report.Passed
+	}
+	controls := []report.Control{{Name: "a second replica", Want: "red", Detected: true}, {Name: "a label", Want: "green", Detected: true}}
+	evidence := report.Evidence{Object: "Deployment openshift-ingress/router-default", Field: "spec.replicas", Want: "1", Got: "1", Held: true}
+	switch result.Status {
+	case report.Passed:
+		result.Controls = controls
+		result.Figures = []report.Figure{{Name: "unavailable", Value: 0.25, Unit: "s"}}
+	case report.Failed:
+		evidence.Got, evidence.Held = "2", false
+	case report.Inconclusive:
+		controls[0].Detected, controls[0].Got = false, "it held"
+		result.Controls, result.Reason = controls, "a control was not detected: a second replica"
+	case report.Skipped, report.NotApplicable:
+		result.Reason = "there is no router"
+		return result
+	}
+	result.Evidence = []report.Evidence{evidence}
+	return result
+}
+
+func (f *fake) Report() report.Report {
+	r := report.Report{
+		Scenario: "test", Provider: "fake",
+		Topology: report.Topology{Observed: report.Modes{ControlPlane: "SingleReplica", Infrastructure: "SingleReplica"}},
+	}
+	for _, check := range someChecks() {
+		result := f.result(check.ID)
+		if !slices.Contains(f.selection.IDs, check.ID) {
+			result = check.Result()
+			result.Reason = "it was not asked for"
+		}
+		r.Results = append(r.Results, result)
+	}
+	return r
+}
+
+func (f *fake) Collect(_ context.Context, folder string) error {
+	f.collected = append(f.collected, filepath.Base(folder))
+	return nil
+}
+
+func (f *fake) Close(ctx context.Context) error {
+	f.closed++
+	f.closing = errors.Join(f.closing, ctx.Err())
+	return f.closing
+}
+
+// run runs the program on the fake and returns its exit code and what it wrote.
+func (f *fake) run(t *testing.T, in io.Reader, args ...string) (code int, out, progress string) {
+	t.Helper()
+	return f.runContext(t.Context(), in, args...)
+}
+
+func (f *fake) runContext(ctx context.Context, in io.Reader, args ...string) (code int, out, progress string) {
+	var stdout, stderr bytes.Buffer
+	p := Program{
+		In: in, Out: &stdout, Err: &stderr, Catalogue: someChecks(),
+		Build: Build{Commit: "0123abc", BuildDate: "2026-11-20T10:00:00Z", GitTreeState: "clean"},
+		Now:   func() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) },
+		Provider: func(_ context.Context, o ClusterOptions) (checks.Target, error) {
+			if o.Kubeconfig == "none" {
+				return checks.Target{}, errors.New("no usable kubeconfig")
+			}
+			return checks.Target{Stop: func() { f.stopped = f.closed == 1 }}, nil
+		},
+		Connect: func(_ context.Context, _ checks.Target, selection checks.Selection) (Runner, error) {
+			f.selection = selection
+			return f, nil
+		},
+	}
+	code = p.Main(ctx, args)
+	return code, stdout.String(), stderr.String()
+}

@@ -1,0 +1,69 @@
+package extension
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/naming"
+)
+
+// pipedNames reads names, one a line, where the input is no terminal and no /dev/null.
+func pipedNames(in io.Reader) ([]string, error) {
+	if in == nil {
+		return nil, nil
+	}
+	if file, ok := in.(*os.File); ok {
+		info, err := file.Stat()
+		if err != nil {
+			return nil, fmt.Errorf("the standard input: %w", err)
+		}
+		if info.Mode()&os.ModeCharDevice != 0 {
+			return nil, nil
+		}
+	}
+	var names []string
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		if name := strings.TrimSpace(lines.Text()); name != "" {
+			names = append(names, name)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("the standard input: %w", err)
+	}
+	return names, nil
+}
+
+// once drops what was named before: origin takes a second result for a fault.
+func once(names []string) []string {
+	var all []string
+	for _, name := range names {
+		if !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+// named finds the checks of names, in the catalogue's order, and the names that no check has.
+func (p Program) named(names []string) (checks []checks.Check, strangers []string) {
+	known := map[string]bool{}
+	for _, check := range p.Catalogue {
+		name := naming.Name(check)
+		known[name] = true
+		if slices.Contains(names, name) {
+			checks = append(checks, check)
+		}
+	}
+	for _, name := range names {
+		if !known[name] {
+			strangers = append(strangers, name)
+		}
+	}
+	return checks, strangers
+}

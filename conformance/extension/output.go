@@ -1,0 +1,80 @@
+package extension
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/solonode/sno/conformance/report"
+)
+
+// encoder writes a report in one of its forms.
+type encoder func(io.Writer, report.Report) error
+
+func asYAML(w io.Writer, r report.Report) error     { return report.WriteYAML(w, r) }
+func asJSON(w io.Writer, r report.Report) error     { return report.WriteJSON(w, r) }
+func asJUnit(w io.Writer, r report.Report) error    { return report.WriteJUnit(w, r) }
+func asMarkdown(w io.Writer, r report.Report) error { return report.WriteMarkdown(w, r) }
+func asHTML(w io.Writer, r report.Report) error {
+	return report.WriteHTML(w, report.HTML{Reports: []report.Report{r}})
+}
+
+// encoders are the forms by the ending of a file.
+var encoders = map[string]encoder{".yaml": asYAML, ".json": asJSON, ".xml": asJUnit, ".md": asMarkdown, ".html": asHTML}
+
+// folderFiles are what is written into a folder.
+var folderFiles = []string{"report.yaml", "report.json", "junit.xml", "report.md", "report.html"}
+
+// outputFiles turns folders into the files in them, and makes the folders, so that a name that cannot be written is noticed before the run.
+func outputFiles(outputs []string) ([]string, error) {
+	var files []string
+	for _, output := range outputs {
+		folder := output
+		if _, ok := encoders[filepath.Ext(output)]; ok {
+			folder = filepath.Dir(output)
+			files = append(files, output)
+		} else {
+			for _, name := range folderFiles {
+				files = append(files, filepath.Join(output, name))
+			}
+		}
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			return nil, fmt.Errorf("output %s: %w", output, err)
+		}
+	}
+	return files, nil
+}
+
+// writeFile writes a report into a file; an empty name is none.
+func writeFile(name string, done report.Report, encode encoder) error {
+	if name == "" {
+		return nil
+	}
+	file, err := os.Create(name)
+	if err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	if err := encode(file, done); err != nil {
+		_ = file.Close() // the first error says more
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	if err := file.Close(); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return nil
+}
+
+// WriteFolder writes a report into a folder in every form, under the names that `run -o` gives them.
+func WriteFolder(folder string, done report.Report) error {
+	files, err := outputFiles([]string{folder})
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		if err := writeFile(file, done, encoders[filepath.Ext(file)]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,61 @@
+package extension
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/solonode/sno/conformance/naming"
+	"github.com/solonode/sno/conformance/report"
+)
+
+// line is a finished check as the contract has it. An inconclusive check has failed: nobody knows whether it could have.
+func line(f finished) (testResult, error) {
+	started := f.ended.Add(-time.Duration(f.result.Seconds * float64(time.Second)))
+	r := testResult{
+		Name: naming.Name(f.check), Lifecycle: lifecycle(f.check),
+		Duration:  f.ended.Sub(started).Milliseconds(),
+		StartTime: started.UTC().Format(timeLayout), EndTime: f.ended.UTC().Format(timeLayout),
+		Result: outcome(f.result.Status), Output: naming.Result(f.result), Error: naming.Complaint(f.result),
+	}
+	for _, d := range []struct {
+		name  string
+		value any
+		some  bool
+	}{
+		{"status", f.result.Status, true},
+		{"reason", f.result.Reason, f.result.Reason != ""},
+		{"evidence", f.result.Evidence, len(f.result.Evidence) > 0},
+		{"controls", f.result.Controls, len(f.result.Controls) > 0},
+		{"figures", f.result.Figures, len(f.result.Figures) > 0},
+	} {
+		if !d.some {
+			continue
+		}
+		value, err := json.Marshal(d.value)
+		if err != nil {
+			return testResult{}, fmt.Errorf("result of %s: %s: %w", f.check.ID, d.name, err)
+		}
+		r.Details = append(r.Details, detail{Name: d.name, Value: value})
+	}
+	return r, nil
+}
+
+func outcome(status report.Status) string {
+	switch status {
+	case report.Passed:
+		return passed
+	case report.Skipped, report.NotApplicable:
+		return skipped
+	case report.Failed, report.Inconclusive:
+		return failed
+	}
+	return failed
+}
+
+// unknown is the result of a name that no test has. It blocks: whoever asked counts on an answer.
+func unknown(name string, now time.Time) testResult {
+	at := now.UTC().Format(timeLayout)
+	why := fmt.Sprintf("no test is called %q: `sno-tests list tests -o names` prints the names", name)
+	return testResult{Name: name, Lifecycle: blocking, StartTime: at, EndTime: at, Result: failed, Output: why, Error: why}
+}

@@ -1,0 +1,99 @@
+package extension
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/report"
+)
+
+// runOptions are the flags of `run`.
+type runOptions struct {
+	cluster            clusterFlags
+	tiers              []string
+	disruptive         bool
+	modules, ids       []string
+	artifacts, waivers string
+	outputs            []string
+}
+
+func (p Program) run() *cobra.Command {
+	var o runOptions
+	c := &cobra.Command{
+		Use: "run", GroupID: groupPeople, Short: "Check a cluster, and write a report", Args: cobra.NoArgs,
+		Long: `Check a cluster, and write a report.
+
+Without -o nothing is written but a summary. The static tier reads; the scheduled tier works in namespaces of its own, which it takes away;
+the disruptive tier disturbs the cluster and is only run when it is asked for.
+
+The exit code is 0 when every check that was done passed or is waived, 1 when not, 2 when the question could not be asked.`,
+		RunE: func(c *cobra.Command, _ []string) error { return p.check(c.Context(), o) },
+	}
+	o.cluster.bind(c.Flags())
+	c.Flags().StringSliceVar(&o.tiers, "tiers", []string{string(checks.Static), string(checks.Scheduled)}, "tiers to run")
+	c.Flags().BoolVar(&o.disruptive, "disruptive", false, "run all tiers")
+	c.Flags().StringSliceVar(&o.modules, "modules", nil, "only the checks of these modules")
+	c.Flags().StringSliceVar(&o.ids, "checks", nil, "only the checks with these ids")
+	c.Flags().StringVar(&o.artifacts, "artifacts", "", "folder for what is collected when a check fails")
+	c.Flags().StringVar(&o.waivers, "waivers", "", "file of failures that are excused until a day")
+	c.Flags().StringSliceVarP(&o.outputs, "output", "o", nil,
+		"folder for the report in all forms, or a file that ends in .yaml, .json, .xml (JUnit), .md or .html; may be given more than once")
+	c.MarkFlagsMutuallyExclusive("tiers", "disruptive")
+	return c
+}
+
+func (p Program) check(ctx context.Context, o runOptions) error {
+	checks, err := p.choose(o.selection())
+	if err != nil {
+		return err
+	}
+	waivers, err := p.readWaivers(o.waivers)
+	if err != nil {
+		return err
+	}
+	files, err := outputFiles(o.outputs)
+	if err != nil {
+		return err
+	}
+	show := newScreen(p.Err, p.Colour, checks)
+	done, err := o.cluster.done(ctx, p, checks, o.artifacts, show.finished)
+	if len(done.Results) == 0 {
+		return err
+	}
+	unused := report.Apply([]report.Report{done}, waivers, p.Now())
+	for _, file := range files {
+		err = errors.Join(err, writeFile(file, done, encoders[filepath.Ext(file)]))
+	}
+	show.summary(done, unused, files)
+	if bad := report.Verdict([]report.Report{done}); bad != nil {
+		err = errors.Join(fmt.Errorf("%w: %w", errFailed, bad), err)
+	}
+	return err
+}
+
+func (o runOptions) selection() checks.Selection {
+	chosen := checks.Selection{IDs: o.ids, Modules: o.modules}
+	for _, tier := range o.tiers {
+		chosen.Tiers = append(chosen.Tiers, checks.Tier(tier))
+	}
+	if o.disruptive {
+		chosen.Tiers = checks.Tiers()
+	}
+	return chosen
+}
+
+func (p Program) readWaivers(file string) ([]report.Waiver, error) {
+	if file == "" {
+		return nil, nil
+	}
+	known := make([]string, len(p.Catalogue))
+	for i, check := range p.Catalogue {
+		known[i] = check.ID
+	}
+	return report.ReadWaivers(file, known)
+}

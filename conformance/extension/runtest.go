@@ -1,0 +1,110 @@
+package extension
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/naming"
+	"github.com/solonode/sno/conformance/report"
+)
+
+// testFlags are those that `run-test` and `run-suite` share.
+type testFlags struct {
+	cluster clusterFlags
+	output  string
+}
+
+func (t *testFlags) bind(flags *pflag.FlagSet) {
+	t.cluster.bind(flags)
+	flags.StringVarP(&t.output, "output", "o", formatJSON, "json, when all is done, or jsonl, a line as soon as a test has ended")
+	flags.IntP("max-concurrency", "c", 0, "accepted; the checks decide themselves what goes side by side")
+}
+
+func (p Program) runTest() *cobra.Command {
+	var t testFlags
+	var names []string
+	var timeout time.Duration
+	c := contract(&cobra.Command{
+		Use: "run-test [-n NAME]... [NAME]", Short: "Run tests by name; names are also read from a pipe, one a line", Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			piped, err := pipedNames(p.In)
+			if err != nil {
+				return err
+			}
+			names := once(append(append(names, args...), piped...))
+			if len(names) == 0 {
+				return errors.New("no test was named: use -n NAME; `sno-tests list tests -o names` prints the names")
+			}
+			ctx := c.Context()
+			if timeout > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, timeout)
+				defer cancel()
+			}
+			out, err := newSink(p.Out, t.output)
+			if err != nil {
+				return err
+			}
+			checks, strangers := p.named(names)
+			for _, name := range strangers {
+				out.put(unknown(name, p.Now()), nil)
+			}
+			if len(checks) == 0 {
+				return verdict(out, nil)
+			}
+			_, err = p.test(ctx, &t.cluster, checks, out)
+			return verdict(out, err)
+		},
+	})
+	t.bind(c.Flags())
+	c.Flags().StringArrayVarP(&names, "names", "n", nil, "name of a test, as `list` prints it; may be given more than once")
+	c.Flags().DurationVar(&timeout, "timeout", 0, "limit for all tests together; 0 for none")
+	return c
+}
+
+// test does checks and puts a result for every one of them, also where no cluster could be reached.
+func (p Program) test(ctx context.Context, cluster *clusterFlags, checks []checks.Check, out *sink) (report.Report, error) {
+	answered := map[string]bool{}
+	put := func(f finished) {
+		answered[f.check.ID] = true
+		out.put(line(f))
+		fmt.Fprintf(p.Err, "%s %s\n", f.result.Status, naming.Text(f.check))
+	}
+	done, err := cluster.done(ctx, p, checks, artifactFolder(), put)
+	if err == nil {
+		return done, nil
+	}
+	for _, check := range checks {
+		if answered[check.ID] {
+			continue
+		}
+		result := check.Result()
+		result.Status, result.Reason = report.Failed, err.Error()
+		put(finished{check: check, result: result, ended: p.Now()})
+	}
+	return done, err
+}
+
+// verdict ends the answer. Every test has its result in it by now, so that an error of the run is for the person who watches.
+func verdict(out *sink, err error) error {
+	if err := errors.Join(out.end(), err); err != nil {
+		return fmt.Errorf("%w: %w", errFailed, err)
+	}
+	if out.blocked() {
+		return errFailed
+	}
+	return nil
+}
+
+// artifactFolder is where origin wants what tests leave behind. Its code and its enhancement have two names for it.
+func artifactFolder() string {
+	return cmp.Or(os.Getenv("EXTENSION_ARTIFACT_DIR"), os.Getenv("EXTENSION_ARTIFACTS_DIR"))
+}

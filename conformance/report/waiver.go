@@ -1,0 +1,132 @@
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"sigs.k8s.io/yaml"
+)
+
+// ErrWaiver says that a file of waivers cannot be used. What is wrong follows, with the file and the number of the entry.
+var ErrWaiver = errors.New("bad waivers")
+
+// ReadWaivers reads a YAML list of waivers, and takes none of them if one names no known check, has no reason or no day, or is doubled:
+//
+//   - id: SNO-ING-004
+//     scenario: ha # without it, every one
+//     why: the stock operator learns it in the next release
+//     expires: 2027-01-01
+func ReadWaivers(path string, known []string) ([]Waiver, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrWaiver, err)
+	}
+	data, err = yaml.YAMLToJSONStrict(data)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrWaiver, path, err)
+	}
+	var entries []json.RawMessage
+	if err := json.Unmarshal(data, &entries); err != nil {
+		return nil, fmt.Errorf("%w: %s: it is no list of waivers: %w", ErrWaiver, path, err)
+	}
+	var waivers []Waiver
+	var errs []error
+	for i, entry := range entries {
+		var waiver Waiver
+		err := decodeStrict(entry, &waiver)
+		if err == nil {
+			err = waiver.validate(known, waivers)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%w: %s: entry %d (%s): %w", ErrWaiver, path, i+1, waiver.ID, err))
+		}
+		waivers = append(waivers, waiver)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return waivers, nil
+}
+
+func (w Waiver) validate(known []string, before []Waiver) error {
+	if !slices.Contains(known, w.ID) {
+		return fmt.Errorf("id: no check is called %q", w.ID)
+	}
+	if w.Why == "" {
+		return errors.New("why: it is empty; say why the failure is excused")
+	}
+	if _, err := time.Parse(time.DateOnly, w.Expires); err != nil {
+		return fmt.Errorf("expires: %q is no day like 2006-01-02", w.Expires)
+	}
+	same := func(other Waiver) bool { return other.ID == w.ID && other.Scenario == w.Scenario }
+	if i := slices.IndexFunc(before, same); i >= 0 {
+		return fmt.Errorf("id: entry %d is for the same check and scenario", i+1)
+	}
+	return nil
+}
+
+// Unused are waivers that excuse nothing.
+type Unused struct {
+	// Expired are over.
+	Expired []Waiver
+	// Stale are for checks that were done, everywhere that the waiver is for, and that did not fail. They can be taken out of the file.
+	Stale []Waiver
+}
+
+// Apply sets the waiver of every failure that one covers, and takes away those that were there before. A check that is inconclusive is a
+// fault of the suite and cannot be excused.
+func Apply(reports []Report, waivers []Waiver, now time.Time) Unused {
+	for _, report := range reports {
+		for i := range report.Results {
+			report.Results[i].Waiver = nil
+		}
+	}
+	var unused Unused
+	for _, waiver := range waivers {
+		switch {
+		case waiver.expired(now):
+			unused.Expired = append(unused.Expired, waiver)
+		case waiver.apply(reports):
+			unused.Stale = append(unused.Stale, waiver)
+		}
+	}
+	return unused
+}
+
+// expired also says so of a waiver without a readable day.
+func (w Waiver) expired(now time.Time) bool {
+	day, err := time.Parse(time.DateOnly, w.Expires)
+	return err != nil || !now.UTC().Before(day)
+}
+
+// apply says whether the waiver is stale. One whose checks were skipped or are not in the reports is not: nothing is known of them.
+func (w Waiver) apply(reports []Report) (stale bool) {
+	done, failed, skipped := false, false, false
+	for _, report := range reports {
+		if w.Scenario != "" && w.Scenario != report.Scenario {
+			continue
+		}
+		for i := range report.Results {
+			result := &report.Results[i]
+			if result.ID != w.ID {
+				continue
+			}
+			switch result.Status {
+			case Failed:
+				failed = true
+				if result.Waiver == nil {
+					result.Waiver = &w
+				}
+			case Skipped:
+				skipped = true
+			case Passed, Inconclusive, NotApplicable:
+				done = true
+			}
+		}
+	}
+	return done && !failed && !skipped
+}

@@ -1,0 +1,288 @@
+package suites
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/ginkgo/v2/types"
+	"github.com/onsi/gomega"
+
+	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/report"
+)
+
+// Ginkgo runs its specs once in a process, so each test starts this binary anew. The child is told by its environment what to do.
+const (
+	caseVariable = "SUITES_TEST_CASE"
+	logVariable  = "SUITES_TEST_LOG"
+)
+
+// cases are what children do.
+var cases = map[string]func(*fake) Inputs{
+	"mixed": func(f *fake) Inputs {
+		f.ends = map[string]report.Status{
+			"SNO-ING-002": report.Failed, "SNO-ING-003": report.Inconclusive, "SNO-ING-004": report.NotApplicable, "SNO-ETC-002": report.Skipped,
+		}
+		return Inputs{Tiers: checks.Tiers(), Artifacts: "artifacts"}
+	},
+	"default tiers": func(*fake) Inputs { return Inputs{} },
+	"no result":     func(f *fake) Inputs { f.errs = errors.New("the cluster went away"); return Inputs{} },
+	"no start":      func(f *fake) Inputs { f.start = errors.New("the cluster does not come to rest"); return Inputs{} },
+	"no target": func(*fake) Inputs {
+		return Inputs{Target: func(context.Context) (checks.Target, error) {
+			return checks.Target{}, errors.New("no kubeconfig")
+		}}
+	},
+	"left behind": func(f *fake) Inputs { f.closing = errors.New("a namespace is stuck"); return Inputs{} },
+	"no checks":   func(*fake) Inputs { return Inputs{Modules: []string{"ingres"}} },
+	"hangs":       func(f *fake) Inputs { f.hang = true; return Inputs{Modules: []string{"etcdguard"}} },
+}
+
+func catalogue() []checks.Check {
+	check := func(id, module string, tier checks.Tier) checks.Check {
+		return checks.Check{
+			ID: id, Title: "It works", Module: module, Seed: checks.Seed{Document: "003", Sentence: "it works"}, Level: checks.Core, Tier: tier,
+			Topologies: []string{"SingleReplica"},
+		}
+	}
+	return []checks.Check{
+		check("SNO-ING-001", "ingress", checks.Static), check("SNO-ING-002", "ingress", checks.Static),
+		check("SNO-ING-003", "ingress", checks.Scheduled), check("SNO-ING-004", "ingress", checks.Static),
+		check("SNO-ETC-001", "etcdguard", checks.Static), check("SNO-ETC-002", "etcdguard", checks.Disruptive),
+	}
+}
+
+// fake is a runner whose results are decided beforehand. It writes down what it is asked for.
+type fake struct {
+	ends                 map[string]report.Status
+	errs, start, closing error
+	hang                 bool
+	running              context.Context //nolint:containedctx // to see whether it outlives the node that started it
+}
+
+func (f *fake) log(format string, args ...any) {
+	file, err := os.OpenFile(os.Getenv(logVariable), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		panic(err)
+	}
+	defer file.Close() //nolint:errcheck // the test sees what is missing
+	fmt.Fprintf(file, format+"\n", args...)
+}
+
+func (f *fake) Start(ctx context.Context) error { f.running = ctx; return f.start }
+
+func (f *fake) Result(_ context.Context, id string) (report.Result, error) {
+	if f.running.Err() != nil {
+		return report.Result{}, errors.New("what the runner does ended with the node that started it")
+	}
+	if f.hang {
+		fmt.Fprintln(os.Stdout, "hanging")
+		<-f.running.Done() // as the real one: it waits for the check, not for the one who asks
+		f.log("ended")
+		return report.Result{}, f.running.Err()
+	}
+	result := report.Result{ID: id, Status: f.ends[id], Reason: "a reason"}
+	if result.Status == "" {
+		result.Status = report.Passed
+	}
+	result.Evidence = []report.Evidence{{Object: "Deployment a/b", Field: "spec.replicas", Want: "1", Got: "2"}}
+	return result, f.errs
+}
+
+func (f *fake) Collect(_ context.Context, folder string) error {
+	f.log("collect %s", folder)
+	return nil
+}
+
+func (f *fake) Close(ctx context.Context) error {
+	f.log("close: %v", ctx.Err())
+	return f.closing
+}
+
+// TestSpecs is the child.
+func TestSpecs(t *testing.T) {
+	inputs, ok := cases[os.Getenv(caseVariable)]
+	if !ok {
+		t.Skip("it is run by the other tests")
+	}
+	f := &fake{}
+	in := inputs(f)
+	in.NewRunner = func(_ context.Context, _ checks.Target, selection checks.Selection) (Runner, error) {
+		f.log("run %v %v", selection.Tiers, selection.IDs)
+		return f, nil
+	}
+	if in.Target == nil {
+		in.Target = func(context.Context) (checks.Target, error) { return checks.Target{}, nil }
+	}
+	gomega.RegisterFailHandler(ginkgo.Fail)
+	describe(catalogue(), in)
+	suite, reporter := Configuration()
+	ginkgo.RunSpecs(t, "suites", suite, reporter)
+}
+
+// child is what came of a child.
+type child struct {
+	states map[string]string
+	specs  map[string]types.SpecReport
+	log    []string
+	failed bool
+	output string
+}
+
+func run(t *testing.T, name string, args ...string) child {
+	t.Helper()
+	return start(t, name, args...)(func(*exec.Cmd, string) {})
+}
+
+// start returns a function that waits for the child and passes on every line that it writes.
+func start(t *testing.T, name string, args ...string) func(func(*exec.Cmd, string)) child {
+	t.Helper()
+	folder := t.TempDir()
+	log, file := filepath.Join(folder, "log"), filepath.Join(folder, "report.json")
+	command := exec.CommandContext(t.Context(), os.Args[0], append([]string{"-test.run=^TestSpecs$", "-ginkgo.json-report=" + file}, args...)...)
+	command.Env = append(os.Environ(), caseVariable+"="+name, logVariable+"="+log)
+	out, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command.Stderr = command.Stdout
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return func(each func(*exec.Cmd, string)) child {
+		t.Helper()
+		c := child{states: map[string]string{}, specs: map[string]types.SpecReport{}}
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			c.output += lines.Text() + "\n"
+			each(command, lines.Text())
+		}
+		c.failed = command.Wait() != nil
+		if data, err := os.ReadFile(log); err == nil {
+			c.log = strings.Split(strings.TrimSpace(string(data)), "\n")
+		}
+		var reports []types.Report
+		data, err := os.ReadFile(file)
+		if err == nil {
+			err = json.Unmarshal(data, &reports)
+		}
+		if err != nil {
+			t.Fatalf("%v\n%s", err, c.output)
+		}
+		for _, spec := range reports[0].SpecReports {
+			name := spec.FullText()
+			if name == "" {
+				name = spec.LeafNodeType.String()
+			}
+			c.states[name], c.specs[name] = spec.State.String(), spec
+		}
+		return c
+	}
+}
+
+func name(id string) string {
+	container := "undisturbed"
+	if id == "SNO-ETC-002" {
+		container = "disturbed"
+	}
+	return "[sno-conformance] " + container + " [" + id + "] It works"
+}
+
+func TestMixed(t *testing.T) {
+	c := run(t, "mixed")
+	want := map[string]string{
+		name("SNO-ING-001"): "passed", name("SNO-ING-002"): "failed", name("SNO-ING-003"): "failed", name("SNO-ING-004"): "skipped",
+		name("SNO-ETC-001"): "passed", name("SNO-ETC-002"): "skipped",
+	}
+	if diff := cmp.Diff(want, c.states); diff != "" || !c.failed {
+		t.Errorf("specs (-want +got):\n%s\n%s", diff, c.output)
+	}
+	failed := c.specs[name("SNO-ING-002")]
+	if message := failed.FailureMessage(); !strings.Contains(message, "Deployment a/b") || !strings.Contains(message, "spec.replicas") {
+		t.Errorf("the failure does not show its evidence: %q", message)
+	}
+	if len(failed.ReportEntries) != 1 || failed.ReportEntries[0].Name != "SNO-ING-002" {
+		t.Errorf("the result is not in the report: %v", failed.ReportEntries)
+	}
+	if message := c.specs[name("SNO-ING-004")].FailureMessage(); message != "notApplicable: a reason" {
+		t.Errorf("the spec was skipped because of %q", message)
+	}
+	labels := []string{"Serial", "tier:disruptive", "module:etcdguard", "level:core", "seed:003", "topology:SingleReplica", "Disruptive"}
+	if diff := cmp.Diff(labels, c.specs[name("SNO-ETC-002")].Labels()); diff != "" {
+		t.Errorf("labels (-want +got):\n%s", diff)
+	}
+	if !c.specs[name("SNO-ETC-002")].IsSerial || failed.IsSerial {
+		t.Error("disruptive specs must be serial, and others not")
+	}
+	log := strings.Join(c.log, "\n")
+	wanted := "run [static scheduled] [SNO-ING-001 SNO-ING-002 SNO-ING-003 SNO-ING-004 SNO-ETC-001]\ncollect artifacts/SNO-ING-002\nclose: <nil>\n" +
+		"run [disruptive] [SNO-ETC-002]\nclose: <nil>"
+	if diff := cmp.Diff(wanted, log); diff != "" {
+		t.Errorf("the runner was asked for (-want +got):\n%s", diff)
+	}
+}
+
+func TestDisruptiveMustBeAskedFor(t *testing.T) {
+	c := run(t, "default tiers")
+	if _, there := c.states[name("SNO-ETC-002")]; there || len(c.states) != 5 || c.failed {
+		t.Errorf("specs %v, failed: %v", c.states, c.failed)
+	}
+}
+
+func TestWhatCannotBeLookedAtFails(t *testing.T) {
+	for _, test := range []struct{ name, why string }{
+		{"no result", "the cluster went away"}, {"no start", "the cluster does not come to rest"}, {"no target", "no kubeconfig"},
+	} {
+		c := run(t, test.name)
+		for spec, state := range c.states {
+			if state != "failed" || !strings.Contains(c.specs[spec].FailureMessage(), test.why) {
+				t.Errorf("%s: %s is %s: %q", test.name, spec, state, c.specs[spec].FailureMessage())
+			}
+		}
+		if len(c.states) != 5 || !c.failed {
+			t.Errorf("%s: %d specs, failed: %v", test.name, len(c.states), c.failed)
+		}
+	}
+}
+
+func TestNothingToDoFails(t *testing.T) {
+	if c := run(t, "no checks"); !c.failed || !strings.Contains(c.output, `no module is called "ingres"`) {
+		t.Errorf("a module that is not there: failed: %v\n%s", c.failed, c.output)
+	}
+	if c := run(t, "mixed", "-ginkgo.label-filter=tier:nothing"); !c.failed {
+		t.Errorf("a filter that leaves nothing succeeds:\n%s", c.output)
+	}
+	if c := run(t, "mixed", "-ginkgo.label-filter=module:etcdguard"); c.failed || c.states[name("SNO-ETC-001")] != "passed" {
+		t.Errorf("a filter that leaves something: failed: %v\n%s", c.failed, c.output)
+	}
+}
+
+func TestWhatIsLeftBehindFails(t *testing.T) {
+	if c := run(t, "left behind"); !c.failed || !strings.Contains(c.output, "a namespace is stuck") {
+		t.Errorf("failed: %v\n%s", c.failed, c.output)
+	}
+}
+
+func TestInterruptionCloses(t *testing.T) {
+	c := start(t, "hangs")(func(command *exec.Cmd, line string) {
+		if line == "hanging" {
+			if err := command.Process.Signal(os.Interrupt); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	// The check ends with the interruption, not with Ginkgo's patience.
+	if diff := cmp.Diff([]string{"run [static] [SNO-ETC-001]", "ended", "close: <nil>"}, c.log); diff != "" || !c.failed {
+		t.Errorf("failed: %v; the runner was asked for %q\n%s", c.failed, c.log, c.output)
+	}
+}

@@ -1,0 +1,15 @@
+// Package suites offers the catalogue of package checks as Ginkgo specs, for the test suite of an operator's own repository:
+//
+//	var _ = suites.Describe(suites.Inputs{
+//		Target:  target, // a function that connects to the cluster under test
+//		Modules: []string{"ingress"},
+//	})
+//
+//	func TestConformance(t *testing.T) {
+//		gomega.RegisterFailHandler(ginkgo.Fail)
+//		suite, reporter := suites.Configuration()
+//		ginkgo.RunSpecs(t, "ingress on a single node", suite, reporter)
+//	}
+//
+// Every spec has labels, see [naming.Labels]: --label-filter='tier:static && topology:SingleReplica'.
+package suites

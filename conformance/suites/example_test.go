@@ -1,0 +1,25 @@
+package suites_test
+
+import (
+	"context"
+
+	"github.com/onsi/ginkgo/v2"
+
+	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/existing"
+	"github.com/solonode/sno/conformance/suites"
+)
+
+// The suite_test.go of an operator that wants only the checks of ingress, on the cluster of its $KUBECONFIG. In life Describe is called at the top
+// level, `var _ = suites.Describe(...)`, and RunSpecs in a test with the values of [suites.Configuration].
+func Example() {
+	tiers := []checks.Tier{checks.Static, checks.Scheduled}
+	suites.Describe(suites.Inputs{
+		Modules:   []string{"ingress"},
+		Tiers:     tiers,
+		Artifacts: "_artifacts",
+		Target: func(ctx context.Context) (checks.Target, error) {
+			return existing.Target(ctx, existing.Options{Tiers: tiers, Image: "registry.k8s.io/pause:3.10", Progress: ginkgo.GinkgoWriter})
+		},
+	})
+}

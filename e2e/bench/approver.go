@@ -1,0 +1,83 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/solonode/sno/e2e/joining"
+	"github.com/solonode/sno/testcluster/embedded"
+)
+
+const (
+	floodRequests = 10_000
+	floodDelay    = 10 * time.Second
+	floodMemory   = 64 * mebi
+)
+
+// requestFlood measures what a flood of requests that nobody should approve costs a legitimate one, and the outside tool. The kubelets
+// that it calls for them hang.
+func requestFlood(ctx context.Context, o Options) ([]Row, error) {
+	c, err := embedded.Start(ctx, embedded.Config{Progress: o.Progress})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = c.Stop() }()
+	if err := joining.Prepare(ctx, c); err != nil {
+		return nil, err
+	}
+	tool, err := joining.NewTool(ctx, c, o.Progress)
+	if err != nil {
+		return nil, err
+	}
+	// Nothing needs to play the crowd's kubelets or watch over it.
+	for _, name := range []string{embedded.Kubelets, embedded.Scheduler, embedded.ControllerManager} {
+		if err := c.Component(name).Kill(); err != nil {
+			return nil, err
+		}
+	}
+	at, err := joining.Address()
+	if err != nil {
+		return nil, err
+	}
+	kubelet, err := joining.StartKubelet(at)
+	if err != nil {
+		return nil, err
+	}
+	defer kubelet.Stop()
+	kubelet.Hang()
+	say(o.Progress, "Making %d nodes and %d requests", o.Nodes, floodRequests)
+	if err := joining.Crowd(ctx, c, o.Nodes, kubelet); err != nil {
+		return nil, err
+	}
+	if err := joining.Flood(ctx, c, floodRequests, o.Nodes); err != nil {
+		return nil, err
+	}
+	if err := tool.Expect(joining.Entry{Name: "first", Window: joining.Now()}, joining.Entry{Name: "second", Window: joining.Now()}); err != nil {
+		return nil, err
+	}
+	running, err := tool.Watch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var slowest time.Duration
+	for _, name := range []string{"first", "second"} { // while it begins, and while it goes on
+		took, err := joining.TimeToApproval(ctx, c, name)
+		if err != nil {
+			return nil, err
+		}
+		slowest = max(slowest, took)
+	}
+	used, err := readMemory(running.PID())
+	if err != nil {
+		return nil, err
+	}
+	what := fmt.Sprintf("approve --watch, %d pending requests and %d nodes whose kubelets hang: ", floodRequests, o.Nodes)
+	return []Row{
+		{What: what + "a legitimate request approved after", Measured: seconds(slowest), Bound: "< 10 s", Compared: "-", Held: slowest < floodDelay},
+		{
+			What: what + "its memory", Measured: used.String(), Bound: "peak < 64 MiB", Compared: "stock machine-approver, 20 requests on 2,000 nodes: peak 484 MiB",
+			Held: used.peak < floodMemory,
+		},
+	}, nil
+}

@@ -1,0 +1,207 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	kubectl "k8s.io/kubectl/pkg/drain"
+	"k8s.io/utils/ptr"
+
+	"github.com/solonode/sno/e2e/drains"
+	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/machineconfig"
+	"github.com/solonode/sno/testcluster/embedded"
+)
+
+const (
+	drainedNode = "drained"
+	// drainedPods is how many pods each drain moves.
+	drainedPods = 100
+	// drainRounds is how often a node is drained in each way: every flip is two requests, and a drain takes a second.
+	drainRounds = 5
+	// drainRatio is how much longer than kubectl drain the controller may take, with the request, one more look and the answer.
+	drainRatio = 1.25
+)
+
+// drainTimes measures how long an answer takes on one node, and a drain where there are more, beside kubectl drain with the same pods.
+func drainTimes(ctx context.Context, o Options) ([]Row, error) {
+	r, err := harness.Start(ctx, harness.Config{Scenario: "compact", Progress: o.Progress})
+	if err != nil {
+		return nil, err
+	}
+	defer r.Stop()
+	if _, err := r.RunController(ctx, harness.MachineConfig); err != nil {
+		return nil, err
+	}
+	if _, err := r.WaitReason(ctx, harness.MachineConfig, patience, "AsExpected"); err != nil {
+		return nil, err
+	}
+	if err := r.Cluster.AddNode(ctx, embedded.NodeSpec{Name: drainedNode, Roles: []string{"worker"}}); err != nil {
+		return nil, err
+	}
+	kube := r.Cluster.Clientset()
+	ours, theirs, err := drainsBesideKubectl(ctx, o, kube)
+	if err != nil {
+		return nil, err
+	}
+	single := configv1.SingleReplicaTopologyMode
+	if err := r.SetTopology(ctx, single, single); err != nil {
+		return nil, err
+	}
+	answers, err := answerTimes(ctx, o, kube)
+	if err != nil {
+		return nil, err
+	}
+	if err := eventsSent(ctx, r, harness.MachineConfig); err != nil {
+		return nil, err
+	}
+	rest, err := atRest(ctx, Options{Rest: o.Rest / 5, Progress: o.Progress}, r, harness.MachineConfig.Controller().Name, harness.MachineConfig.User())
+	if err != nil {
+		return nil, err
+	}
+	ratio := float64(percentile(ours, 50)) / float64(percentile(theirs, 50))
+	return append([]Row{{
+		What:     fmt.Sprintf("Request for a drain to its answer on one node, %d requests", len(answers)),
+		Measured: fmt.Sprintf("p50 %s, p99 %s, max %s", millis(percentile(answers, 50)), millis(percentile(answers, 99)), millis(answers[len(answers)-1])),
+		Bound:    "p99 < 250 ms", Compared: "stock daemon: no request, it skips the drain by itself", Held: percentile(answers, 99) < 250*time.Millisecond,
+	}, {
+		What:     fmt.Sprintf("Drain of a node with %d pods, request to answer, beside kubectl drain in the same run, %d times each", drainedPods, len(ours)),
+		Measured: fmt.Sprintf("p50 %s against %s, ratio %.2f", millis(percentile(ours, 50)), millis(percentile(theirs, 50)), ratio),
+		Bound:    fmt.Sprintf("ratio < %.2f", drainRatio), Compared: "kubectl drain", Held: ratio < drainRatio,
+	}}, rest...), nil
+}
+
+// eventsSent waits until the module's controller has not written for a while: an event is sent after what it tells of.
+func eventsSent(ctx context.Context, r *harness.Rig, module harness.Module) error {
+	const while = 2 * time.Second
+	offset, err := r.Cluster.AuditOffset(ctx)
+	if err != nil {
+		return err
+	}
+	since := time.Now()
+	err = wait.PollUntilContextTimeout(ctx, poll, patience, true, func(context.Context) (bool, error) {
+		events, next, err := r.Cluster.AuditEvents(ctx, offset, embedded.AuditFilter{User: module.User(), WritesOnly: true})
+		if offset = next; len(events) > 0 {
+			since = time.Now()
+		}
+		return time.Since(since) > while, err
+	})
+	if err != nil {
+		return fmt.Errorf("wait until %s writes nothing: %w", module.Controller().Name, err)
+	}
+	return nil
+}
+
+// answerTimes asks for a drain and to be uncordoned, in turn, and measures the former.
+func answerTimes(ctx context.Context, o Options, kube kubernetes.Interface) ([]time.Duration, error) {
+	var times []time.Duration
+	for i := range o.Flips {
+		took, err := answerTime(ctx, kube, fmt.Sprint("answer-", i))
+		if err != nil {
+			return nil, err
+		}
+		times = append(times, took)
+	}
+	slices.Sort(times)
+	return times, nil
+}
+
+// answerTime is how long a drain takes from the request to the answer. The node is uncordoned afterwards.
+func answerTime(ctx context.Context, kube kubernetes.Interface, config string) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var took time.Duration
+	for _, verb := range []machineconfig.Verb{machineconfig.VerbDrain, machineconfig.VerbUncordon} {
+		request := machineconfig.Request{Verb: verb, Config: config}
+		began := time.Now()
+		if err := drains.Ask(ctx, kube, drainedNode, request); err != nil {
+			return 0, err
+		}
+		if err := drains.Answered(ctx, kube, drainedNode, request); err != nil {
+			return 0, err
+		}
+		if verb == machineconfig.VerbDrain {
+			took = time.Since(began)
+		}
+	}
+	return took, nil
+}
+
+// drainsBesideKubectl drains the same node with the same pods by request and by kubectl's library, in turn. The pods can run nowhere else,
+// so they come back when it is uncordoned.
+func drainsBesideKubectl(ctx context.Context, o Options, kube kubernetes.Interface) (ours, theirs []time.Duration, err error) {
+	say(o.Progress, "Draining a node %d times", 2*drainRounds)
+	labels := map[string]string{"app": drainedNode}
+	pod := newPod("", "").Spec
+	pod.NodeSelector = map[string]string{corev1.LabelHostname: drainedNode}
+	pod.TerminationGracePeriodSeconds = ptr.To[int64](0)
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: drainedNode}, Spec: appsv1.DeploymentSpec{
+		Replicas: ptr.To[int32](drainedPods), Selector: &metav1.LabelSelector{MatchLabels: labels},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pod},
+	}}
+	if _, err := kube.AppsV1().Deployments(metav1.NamespaceDefault).Create(ctx, deployment, metav1.CreateOptions{}); err != nil {
+		return nil, nil, fmt.Errorf("make what is drained: %w", err)
+	}
+	for i := range drainRounds {
+		if err := drainedRuns(ctx, kube); err != nil {
+			return nil, nil, err
+		}
+		took, err := answerTime(ctx, kube, fmt.Sprint("drain-", i))
+		if err != nil {
+			return nil, nil, err
+		}
+		ours = append(ours, took)
+		if err := drainedRuns(ctx, kube); err != nil {
+			return nil, nil, err
+		}
+		if took, err = kubectlDrain(ctx, kube); err != nil {
+			return nil, nil, err
+		}
+		theirs = append(theirs, took)
+	}
+	slices.Sort(ours)
+	slices.Sort(theirs)
+	return ours, theirs, nil
+}
+
+// drainedRuns waits until every pod runs on the node that is drained.
+func drainedRuns(ctx context.Context, kube kubernetes.Interface) error {
+	err := wait.PollUntilContextTimeout(ctx, poll, patience, true, func(ctx context.Context) (bool, error) {
+		pods, err := kube.CoreV1().Pods(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{LabelSelector: "app=" + drainedNode, FieldSelector: "status.phase=Running"})
+		return err == nil && len(pods.Items) == drainedPods, err
+	})
+	if err != nil {
+		return fmt.Errorf("wait for what is drained: %w", err)
+	}
+	return nil
+}
+
+// kubectlDrain is what kubectl drain and kubectl uncordon do; the former is measured.
+func kubectlDrain(ctx context.Context, kube kubernetes.Interface) (time.Duration, error) {
+	helper := &kubectl.Helper{
+		Ctx: ctx, Client: kube, Force: true, IgnoreAllDaemonSets: true, DeleteEmptyDirData: true, GracePeriodSeconds: -1,
+		Timeout: patience, EvictErrorRetryDelay: 5 * time.Second, Out: io.Discard, ErrOut: io.Discard,
+	}
+	began := time.Now()
+	node, err := kube.CoreV1().Nodes().Get(ctx, drainedNode, metav1.GetOptions{})
+	if err != nil {
+		return 0, fmt.Errorf("read the node to drain: %w", err)
+	}
+	if err := kubectl.RunCordonOrUncordon(helper, node, true); err != nil {
+		return 0, err
+	}
+	if err := kubectl.RunNodeDrain(helper, drainedNode); err != nil {
+		return 0, err
+	}
+	took := time.Since(began)
+	return took, kubectl.RunCordonOrUncordon(helper, node, false)
+}

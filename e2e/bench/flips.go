@@ -1,0 +1,323 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/testcluster/embedded"
+	"github.com/solonode/sno/testcluster/fakes/etcdmembers"
+	"github.com/solonode/sno/testcluster/scenario"
+)
+
+// flips changes the topology back and forth and measures each time how long it takes until a watch of another process sees the
+// patched object.
+type flips struct {
+	patched
+	module harness.Module
+	config harness.Config
+	// change writes the topology of one node, or of three.
+	change func(ctx context.Context, r *harness.Rig, single bool) error
+	// rested is what the controller says when it has come to rest.
+	rested map[bool]string
+	// arguments are further ones of the controller; nil for none.
+	arguments func(context.Context, *harness.Rig) ([]string, error)
+}
+
+// patched is an object that a module patches.
+type patched struct {
+	// what it is, for the table.
+	what string
+	// list and options select it.
+	list    client.ObjectList
+	options client.ListOptions
+	// single tells whether it is as on one node; nil where there must be none.
+	single func(client.Object) bool
+}
+
+// watch begins to watch it.
+func (p patched) watch(ctx context.Context, r *harness.Rig) (watch.Interface, error) {
+	kube, err := client.NewWithWatch(r.Cluster.RESTConfig(), client.Options{Scheme: r.Cluster.Client().Scheme()})
+	if err != nil {
+		return nil, fmt.Errorf("make a watching client: %w", err)
+	}
+	watching, err := kube.Watch(ctx, p.list, &p.options)
+	if err != nil {
+		return nil, fmt.Errorf("watch %s: %w", p.what, err)
+	}
+	return watching, nil
+}
+
+// follow waits until a watch shows it as on one node, or as on three.
+func (p patched) follow(watching watch.Interface, single bool) error {
+	late := time.After(patience)
+	for {
+		select {
+		case event, open := <-watching.ResultChan():
+			object, ok := event.Object.(client.Object)
+			if !open || !ok {
+				return fmt.Errorf("%w: the watch of the %s ended", errFigures, p.what)
+			}
+			now := event.Type == watch.Deleted
+			if p.single != nil {
+				now = !now && p.single(object)
+			}
+			if now == single {
+				return nil
+			}
+		case <-late:
+			return fmt.Errorf("%w: the %s did not follow within %s", errFigures, p.what, patience)
+		}
+	}
+}
+
+// The objects that modules patch.
+var (
+	patchedIngressController = patched{
+		what: "IngressController", list: &operatorv1.IngressControllerList{},
+		options: named(scenario.OperatorNamespace, scenario.DefaultIngressController),
+		single: func(object client.Object) bool {
+			ic, ok := object.(*operatorv1.IngressController)
+			return ok && ic.Spec.NodePlacement != nil
+		},
+	}
+	patchedDownloads = patched{
+		what: "downloads Deployment, taken over and given back", list: &appsv1.DeploymentList{}, options: named(scenario.ConsoleNamespace, "downloads"),
+		single: func(object client.Object) bool {
+			d, ok := object.(*appsv1.Deployment)
+			return ok && d.Spec.Replicas != nil && *d.Spec.Replicas == 1
+		},
+	}
+	patchedAuthentication = patched{
+		what: "Authentication", list: &operatorv1.AuthenticationList{}, options: named("", scenario.ClusterName),
+		single: func(object client.Object) bool {
+			a, ok := object.(*operatorv1.Authentication)
+			return ok && strings.Contains(string(a.Spec.UnsupportedConfigOverrides.Raw), "NonHANonProduction")
+		},
+	}
+	patchedGuard = patched{
+		what: "quorum guard, removed and given back", list: &policyv1.PodDisruptionBudgetList{}, options: named(scenario.EtcdNamespace, "etcd-quorum-guard"),
+	}
+	patchedStockApprover = patched{
+		what: "stock approver's configuration", list: &corev1.ConfigMapList{}, options: named(harness.StockApproverNamespace, "machine-approver-config"),
+		single: func(object client.Object) bool {
+			return object.GetAnnotations()["sno.solonode.github.io/approver-edit"] != ""
+		},
+	}
+)
+
+// both changes both topologies.
+func both(ctx context.Context, r *harness.Rig, single bool) error {
+	mode := configv1.HighlyAvailableTopologyMode
+	if single {
+		mode = configv1.SingleReplicaTopologyMode
+	}
+	return r.SetTopology(ctx, mode, mode)
+}
+
+// run measures, starting from one node. The rig is left at rest, with the controller running, for whoever measures more on it.
+func (f flips) run(ctx context.Context, o Options) (*harness.Rig, []time.Duration, error) {
+	f.config.Progress = o.Progress
+	r, err := harness.Start(ctx, f.config)
+	if err != nil {
+		return nil, nil, err
+	}
+	times, err := f.on(ctx, o, r)
+	if err != nil {
+		r.Stop()
+		return nil, nil, err
+	}
+	slices.Sort(times)
+	return r, times, nil
+}
+
+func (f flips) on(ctx context.Context, o Options, r *harness.Rig) ([]time.Duration, error) {
+	single := true
+	if err := f.change(ctx, r, single); err != nil {
+		return nil, err
+	}
+	var arguments []string
+	if f.arguments != nil {
+		var err error
+		if arguments, err = f.arguments(ctx, r); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := r.RunController(ctx, f.module, arguments...); err != nil {
+		return nil, err
+	}
+	if _, err := r.WaitReason(ctx, f.module, patience, f.rested[single]); err != nil {
+		return nil, err
+	}
+	watching, err := f.watch(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	defer watching.Stop()
+
+	var times []time.Duration
+	for i := range o.Flips {
+		single = !single
+		started := time.Now()
+		if err := f.change(ctx, r, single); err != nil {
+			return nil, fmt.Errorf("flip %d: %w", i+1, err)
+		}
+		if err := f.follow(watching, single); err != nil {
+			return nil, fmt.Errorf("flip %d: %w", i+1, err)
+		}
+		times = append(times, time.Since(started))
+		// The next flip starts from rest, as flips do in life.
+		if _, err := r.WaitReason(ctx, f.module, patience, f.rested[single]); err != nil {
+			return nil, err
+		}
+	}
+	return times, nil
+}
+
+func (f flips) row(o Options, times []time.Duration, bound time.Duration, compared string) Row {
+	return flipsRow(fmt.Sprintf("Topology flip to patched %s, %d flips", f.what, o.Flips), times, bound, compared)
+}
+
+// flipsRow is about sorted times.
+func flipsRow(what string, times []time.Duration, bound time.Duration, compared string) Row {
+	p99 := percentile(times, 99)
+	row := Row{
+		What:     what,
+		Measured: fmt.Sprintf("p50 %s, p99 %s, max %s", millis(percentile(times, 50)), millis(p99), millis(times[len(times)-1])),
+		Bound:    "-", Compared: compared, Held: true,
+	}
+	if bound > 0 {
+		row.Bound, row.Held = fmt.Sprintf("p99 < %s", millis(bound)), p99 < bound
+	}
+	return row
+}
+
+// ingressFlips also leaves everything alone afterwards and counts what the controller writes.
+func ingressFlips(ctx context.Context, o Options) ([]Row, error) {
+	f := flips{
+		module: harness.Ingress, patched: patchedIngressController,
+		config: harness.Config{Scenario: "none-sno-day2-workers", Hosts: map[harness.Module][]string{harness.Ingress: nil}},
+		change: func(ctx context.Context, r *harness.Rig, single bool) error {
+			mode := configv1.HighlyAvailableTopologyMode
+			if single {
+				mode = configv1.SingleReplicaTopologyMode
+			}
+			return r.SetTopology(ctx, configv1.SingleReplicaTopologyMode, mode)
+		},
+		rested: map[bool]string{true: "AsExpected", false: "NotNeeded"},
+	}
+	r, times, err := f.run(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Stop()
+	rows := []Row{f.row(o, times, ingressBound, "stock: console 20-100 ms, router Deployment 240-360 ms, default IngressController never")}
+	rest, err := atRest(ctx, o, r, harness.Ingress.Controller().Name, harness.Ingress.User())
+	return append(rows, rest...), err
+}
+
+// consoleFlips includes what the stand-in for the cluster-version-operator takes to see that it has to let go of downloads.
+func consoleFlips(ctx context.Context, o Options) ([]Row, error) {
+	f := flips{
+		module: harness.Console, patched: patchedDownloads,
+		config: harness.Config{
+			Scenario: "ha", VersionOperator: true, Hosts: map[harness.Module][]string{harness.Console: {"--downloads=false"}},
+		},
+		change: both, rested: map[bool]string{true: "AsExpected", false: "NotNeeded"},
+	}
+	r, times, err := f.run(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Stop()
+	return []Row{f.row(o, times, 0, "stock console operator 20-100 ms, without a take-over")}, nil
+}
+
+// authFlips is on a release that needs the override on one node.
+func authFlips(ctx context.Context, o Options) ([]Row, error) {
+	f := flips{
+		module: harness.Auth, patched: patchedAuthentication,
+		config: harness.Config{Scenario: "ha", Release: scenario.OldRelease, Hosts: map[harness.Module][]string{harness.Auth: nil}},
+		change: both, rested: map[bool]string{true: "AsExpected", false: "AsExpected"},
+	}
+	r, times, err := f.run(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Stop()
+	return []Row{f.row(o, times, 0, "stock: never, a person sets the override")}, nil
+}
+
+// guardFlips removes the guard that the release brings and gives it back. Etcd keeps its one member.
+func guardFlips(ctx context.Context, o Options) ([]Row, error) {
+	f := flips{
+		module: harness.EtcdGuard, patched: patchedGuard,
+		config: harness.Config{Scenario: "ha", Release: scenario.OldRelease, QuorumGuard: true},
+		change: both, rested: map[bool]string{true: "AsExpected", false: "NotNeeded"},
+		arguments: func(ctx context.Context, r *harness.Rig) ([]string, error) {
+			etcd, err := etcdmembers.Start(ctx, r.Cluster, 1)
+			if err != nil {
+				return nil, err
+			}
+			return []string{"--etcd-endpoints=" + etcd.Endpoints[0]}, nil
+		},
+	}
+	r, times, err := f.run(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Stop()
+	o.Rest /= 5 // the long rest is that of the ingress controller; all modules share what writes nothing
+	rest, err := atRest(ctx, o, r, harness.EtcdGuard.Controller().Name, harness.EtcdGuard.User())
+	return append([]Row{f.row(o, times, 0, "stock: left on one node for ever, counted once per process")}, rest...), err
+}
+
+const ingressBound = 100 * time.Millisecond
+
+func named(namespace, name string) client.ListOptions {
+	return client.ListOptions{Namespace: namespace, FieldSelector: fields.OneTermEqualSelector("metadata.name", name)}
+}
+
+// atRest leaves the cluster alone and counts what a process writes.
+func atRest(ctx context.Context, o Options, r *harness.Rig, process, user string) ([]Row, error) {
+	say(o.Progress, "Leaving the cluster alone for %s", o.Rest)
+	offset, err := r.Cluster.AuditOffset(ctx)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(o.Rest):
+	}
+	events, _, err := r.Cluster.AuditEvents(ctx, offset, embedded.AuditFilter{User: user, WritesOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	leases := 0
+	var others []string
+	for _, event := range events {
+		if event.ObjectRef != nil && event.ObjectRef.Resource == "leases" {
+			leases++
+			continue
+		}
+		others = append(others, event.Verb+" "+event.RequestURI)
+	}
+	return []Row{{
+		What:     fmt.Sprintf("Write requests of %s at rest over %s, from the audit log", process, o.Rest),
+		Measured: fmt.Sprintf("%d (and %d renewals of its Lease) %s", len(others), leases, strings.Join(others, " ")),
+		Bound:    "0", Compared: "stock console operator 6.5 a minute, ingress operator 0", Held: len(others) == 0,
+	}}, nil
+}

@@ -1,0 +1,202 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/testcluster/embedded"
+	"github.com/solonode/sno/testcluster/fakes/etcdmembers"
+)
+
+// memoryBound is in MiB.
+const memoryBound = 48
+
+// memory reads the resident memory of all controllers, which run at the same time, on a small cluster and on a large one.
+func memory(ctx context.Context, o Options) ([]Row, error) {
+	r, err := harness.Start(ctx, harness.Config{
+		Scenario: "none-sno-day2-workers", Progress: o.Progress, VersionOperator: true, QuorumGuard: true,
+		Hosts: map[harness.Module][]string{harness.Ingress: nil, harness.Console: {"--downloads=false"}, harness.Auth: nil},
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer r.Stop()
+	etcd, err := etcdmembers.Start(ctx, r.Cluster, 1)
+	if err != nil {
+		return nil, err
+	}
+	arguments := map[harness.Module][]string{harness.EtcdGuard: {"--etcd-endpoints=" + etcd.Endpoints[0]}}
+	small, err := controllersMemory(ctx, o, r, arguments)
+	if err != nil {
+		return nil, err
+	}
+	// The crowd is only there to be cached or not. Nothing needs to schedule it, play its kubelets or watch over it.
+	for _, name := range []string{embedded.Kubelets, embedded.Scheduler, embedded.ControllerManager} {
+		if err := r.Cluster.Component(name).Kill(); err != nil {
+			return nil, err
+		}
+	}
+	if err := crowd(ctx, o, r); err != nil {
+		return nil, err
+	}
+	large, err := controllersMemory(ctx, o, r, arguments)
+	if err != nil {
+		return nil, err
+	}
+	compared := map[harness.Module]string{harness.Ingress: "stock ingress operator 159 MiB, machine-approver 46 MiB"}
+	var rows []Row
+	var all processMemory
+	for _, module := range measured() {
+		used, at := large[module], compared[module]
+		if at == "" {
+			at = "-"
+		}
+		all.add(used)
+		rows = append(rows, Row{
+			What:     fmt.Sprintf("%s idle, %d nodes and %d pods, %s after its start", module.Controller().Name, o.Nodes, o.Pods, o.Settle),
+			Measured: used.String(), Bound: fmt.Sprintf("RSS < %d MiB", memoryBound), Compared: at,
+			Held: used.resident < memoryBound*mebi,
+		}, Row{
+			What: module.Controller().Name + " idle, 1 node", Measured: small[module].String(), Bound: "-", Compared: "-", Held: true,
+		})
+	}
+	return append(rows, Row{
+		What: fmt.Sprintf("All %d controllers together, %d nodes and %d pods", len(measured()), o.Nodes, o.Pods), Measured: all.String(),
+		Bound: "-", Compared: "stock ingress operator alone 159 MiB", Held: true,
+	}), nil
+}
+
+// measured are all modules.
+func measured() []harness.Module {
+	return append(harness.Modules(), harness.EtcdGuard, harness.MachineConfig, harness.Approver)
+}
+
+// controllersMemory runs all controllers at the same time until they have settled, reads their memory and ends them.
+func controllersMemory(ctx context.Context, o Options, r *harness.Rig, arguments map[harness.Module][]string) (map[harness.Module]processMemory, error) {
+	running := map[harness.Module]*embedded.Component{}
+	for _, module := range measured() {
+		controller, err := r.RunController(ctx, module, arguments[module]...)
+		if err != nil {
+			return nil, err
+		}
+		running[module] = controller
+	}
+	for module := range running {
+		// Without a scheduler nothing ever finishes rolling out.
+		if _, err := r.WaitReason(ctx, module, patience, "AsExpected", "RouterRollingOut", "RollingOut", "Restarting"); err != nil {
+			return nil, err
+		}
+	}
+	say(o.Progress, "Letting the controllers run for %s", o.Settle)
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(o.Settle):
+	}
+	used := map[harness.Module]processMemory{}
+	for module, controller := range running {
+		var err error
+		if used[module], err = readMemory(controller.PID()); err != nil {
+			return nil, err
+		}
+	}
+	ending, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for _, controller := range running {
+		if err := controller.Terminate(ending); err != nil {
+			return nil, err
+		}
+	}
+	return used, nil
+}
+
+// processMemory is in bytes.
+type processMemory struct{ resident, anonymous, peak int64 }
+
+func (m processMemory) String() string {
+	return fmt.Sprintf("RSS %.1f MiB (anonymous %.1f, peak %.1f)", mib(m.resident), mib(m.anonymous), mib(m.peak))
+}
+
+func (m *processMemory) add(other processMemory) {
+	m.resident += other.resident
+	m.anonymous += other.anonymous
+	m.peak += other.peak
+}
+
+func mib(bytes int64) float64 { return float64(bytes) / mebi }
+
+// readMemory reads what Linux says of a process.
+func readMemory(pid int) (processMemory, error) {
+	content, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))
+	if err != nil {
+		return processMemory{}, fmt.Errorf("%w: memory of process %d: %w", errFigures, pid, err)
+	}
+	var m processMemory
+	for line := range strings.Lines(string(content)) {
+		name, rest, _ := strings.Cut(line, ":")
+		into := map[string]*int64{"VmRSS": &m.resident, "RssAnon": &m.anonymous, "VmHWM": &m.peak}[name]
+		if into == nil {
+			continue
+		}
+		kilobytes, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
+		if err != nil {
+			return processMemory{}, fmt.Errorf("%w: %s of process %d: %w", errFigures, name, pid, err)
+		}
+		*into = kilobytes << 10
+	}
+	return m, nil
+}
+
+// crowd creates the nodes and pods of a large cluster.
+func crowd(ctx context.Context, o Options, r *harness.Rig) error {
+	config := r.Cluster.RESTConfig()
+	config.QPS, config.Burst = -1, 0
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("make a client: %w", err)
+	}
+	started := time.Now()
+	group, groupCtx := errgroup.WithContext(ctx)
+	const creators = 32
+	group.SetLimit(creators)
+	for i := range o.Nodes {
+		group.Go(func() error {
+			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("crowd-%05d", i), Labels: map[string]string{corev1.LabelHostname: fmt.Sprintf("crowd-%05d", i)}}}
+			_, err := kube.CoreV1().Nodes().Create(groupCtx, node, metav1.CreateOptions{})
+			return err
+		})
+	}
+	for i := range o.Pods {
+		group.Go(func() error {
+			_, err := kube.CoreV1().Pods(metav1.NamespaceDefault).Create(groupCtx, newPod(fmt.Sprintf("crowd-%06d", i), fmt.Sprintf("crowd-%05d", i%o.Nodes)), metav1.CreateOptions{})
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return fmt.Errorf("fill the cluster: %w", err)
+	}
+	say(o.Progress, "Created %d nodes and %d pods in %s", o.Nodes, o.Pods, time.Since(started).Round(time.Second))
+	return nil
+}
+
+func newPod(name, node string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name},
+		Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{
+			Name: "main", Image: "registry.invalid/none",
+			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")}},
+		}}},
+	}
+}

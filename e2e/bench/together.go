@@ -1,0 +1,265 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"github.com/prometheus/procfs"
+	"golang.org/x/sync/errgroup"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/programs"
+	"github.com/solonode/sno/testcluster/embedded"
+	"github.com/solonode/sno/testcluster/fakes/etcdmembers"
+	"github.com/solonode/sno/testcluster/scenario"
+	"github.com/solonode/sno/topology"
+)
+
+const (
+	// togetherFlip is for the last object of all modules.
+	togetherFlip = 200 * time.Millisecond
+	// togetherMemory is in MiB, togetherProcessor in thousandths of one.
+	togetherMemory, togetherProcessor = 64, 3
+	// stockTogether are five stock operators.
+	stockTogether = "five stock operators: 683 MiB, 18 millicores, 12 writes a minute"
+)
+
+// together is kubectl-sno run: all modules in one process.
+type together struct {
+	*harness.Rig
+	arguments []string
+}
+
+// allTogether measures it: how fast everything follows a topology, and then what it costs on a large cluster that does nothing.
+func allTogether(ctx context.Context, o Options) ([]Row, error) {
+	r, err := harness.Start(ctx, harness.Config{
+		Scenario: "ha", Release: scenario.OldRelease, Progress: o.Progress, VersionOperator: true, QuorumGuard: true,
+		Hosts: map[harness.Module][]string{harness.Ingress: nil, harness.Console: {"--downloads=false"}, harness.Auth: nil},
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer r.Stop()
+	etcd, err := etcdmembers.Start(ctx, r.Cluster, 1)
+	if err != nil {
+		return nil, err
+	}
+	all := together{r, []string{"--etcd-endpoints=" + etcd.Endpoints[0]}}
+	if err := both(ctx, r, true); err != nil {
+		return nil, err
+	}
+	if _, err := all.start(ctx); err != nil {
+		return nil, err
+	}
+	var rows []Row
+	for _, held := range []bool{true, false} {
+		o := o
+		if held {
+			o.Flips *= 2 // of fewer than a hundred the 99th percentile is the worst
+		}
+		flips, err := all.flip(ctx, o, held)
+		if err != nil {
+			return rows, err
+		}
+		rows = append(rows, flips...)
+	}
+	// The crowd is only there to be cached or not, as in memory.
+	for _, name := range []string{embedded.Kubelets, embedded.Scheduler, embedded.ControllerManager} {
+		if err := r.Cluster.Component(name).Kill(); err != nil {
+			return rows, err
+		}
+	}
+	if err := crowd(ctx, o, r); err != nil {
+		return rows, err
+	}
+	process, err := all.start(ctx)
+	if err != nil {
+		return rows, err
+	}
+	idle, err := all.idle(ctx, o, process)
+	return append(rows, idle...), err
+}
+
+// start starts the process, anew where it runs, and returns when every module is at rest on one node.
+func (t together) start(ctx context.Context) (*embedded.Component, error) {
+	process, err := t.RunAll(ctx, t.arguments...)
+	if err != nil {
+		return nil, err
+	}
+	return process, t.rested(ctx, true)
+}
+
+// rested waits until every module is at rest, and the leader election has followed too and is over.
+func (t together) rested(ctx context.Context, single bool) error {
+	for _, module := range harness.AllModules() {
+		want := "AsExpected"
+		if both := module == harness.Auth || module == harness.MachineConfig; !single && !both {
+			want = "NotNeeded"
+		}
+		if _, err := t.WaitReason(ctx, module, patience, want); err != nil {
+			return fmt.Errorf("%s: %w", module, err)
+		}
+	}
+	mode := configv1.HighlyAvailableTopologyMode
+	if single {
+		mode = configv1.SingleReplicaTopologyMode
+	}
+	want := int32(topology.LeaderElection(mode).LeaseDuration / time.Second)
+	key := client.ObjectKey{Namespace: harness.SystemNamespace, Name: harness.AllLease}
+	err := wait.PollUntilContextTimeout(ctx, poll, patience, true, func(ctx context.Context) (bool, error) {
+		lease := &coordinationv1.Lease{}
+		err := t.Cluster.Client().Get(ctx, key, lease)
+		return ptr.Deref(lease.Spec.LeaseDurationSeconds, 0) == want, err
+	})
+	if err != nil {
+		return fmt.Errorf("wait for the election of the topology: %w", err)
+	}
+	return t.quiet(ctx)
+}
+
+// quiet waits until the process has said nothing for a second: its Lease is there before its controllers have begun to work anew.
+func (t together) quiet(ctx context.Context) error {
+	log := t.Cluster.Program(programs.KubectlSNO.Name).LogPath()
+	size, since := int64(-1), time.Now()
+	err := wait.PollUntilContextTimeout(ctx, poll, patience, true, func(context.Context) (bool, error) {
+		info, err := os.Stat(log)
+		if err != nil {
+			return false, err
+		}
+		if info.Size() != size {
+			size, since = info.Size(), time.Now()
+		}
+		return time.Since(since) >= time.Second, nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait until %s has nothing to say: %w", programs.KubectlSNO.Name, err)
+	}
+	return nil
+}
+
+// flip times each flip until watches of another process have seen the last of the objects follow. With held the host operators stand still until
+// then: they react to the same change, and what they begin takes the processors for a second from the one process that is measured.
+func (t together) flip(ctx context.Context, o Options, held bool) ([]Row, error) {
+	objects := []patched{patchedIngressController, patchedDownloads, patchedAuthentication, patchedGuard, patchedStockApprover}
+	watches := make([]watch.Interface, len(objects))
+	for i, object := range objects {
+		watching, err := object.watch(ctx, t.Rig)
+		if err != nil {
+			return nil, err
+		}
+		defer watching.Stop()
+		watches[i] = watching
+	}
+	var last []time.Duration
+	each := make([][]time.Duration, len(objects))
+	single := true
+	for n := range o.Flips {
+		single = !single
+		if held {
+			if err := t.StopHosts(); err != nil {
+				return nil, fmt.Errorf("flip %d: %w", n+1, err)
+			}
+		}
+		started := time.Now()
+		if err := both(ctx, t.Rig, single); err != nil {
+			return nil, fmt.Errorf("flip %d: %w", n+1, err)
+		}
+		group, took := errgroup.Group{}, make([]time.Duration, len(objects))
+		for i, object := range objects {
+			group.Go(func() error {
+				err := object.follow(watches[i], single)
+				took[i] = time.Since(started)
+				return err
+			})
+		}
+		if err := errors.Join(group.Wait(), t.ContinueHosts()); err != nil {
+			return nil, fmt.Errorf("flip %d: %w", n+1, err)
+		}
+		for i := range objects {
+			each[i] = append(each[i], took[i])
+		}
+		last = append(last, slices.Max(took))
+		// The next flip starts from rest, as flips do in life.
+		if err := t.rested(ctx, single); err != nil {
+			return nil, err
+		}
+	}
+	if !single {
+		if err := both(ctx, t.Rig, true); err != nil {
+			return nil, err
+		}
+		if err := t.rested(ctx, true); err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(last)
+	what, of, bound := "Topology flip to everything patched, all modules in one process", "of these, the ", togetherFlip
+	if !held {
+		what, of, bound = what+", while three host operators roll out on the same processors", "of these, meanwhile, the ", 0
+	}
+	rows := []Row{flipsRow(fmt.Sprintf("%s, %d flips", what, o.Flips), last, bound, "-")}
+	for i, object := range objects {
+		slices.Sort(each[i])
+		rows = append(rows, flipsRow(of+object.what, each[i], 0, "-"))
+	}
+	return rows, nil
+}
+
+// idle leaves the process alone and reads what it took.
+func (t together) idle(ctx context.Context, o Options, process *embedded.Component) ([]Row, error) {
+	say(o.Progress, "Letting all modules run for %s", o.Settle)
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(o.Settle):
+	}
+	before, began, err := processorTime(process.PID())
+	if err != nil {
+		return nil, err
+	}
+	on := fmt.Sprintf("kubectl-sno run, all modules, idle, %d nodes and %d pods", o.Nodes, o.Pods)
+	rows, err := atRest(ctx, o, t.Rig, on, harness.AllUser)
+	if err != nil {
+		return nil, err
+	}
+	after, ended, err := processorTime(process.PID())
+	if err != nil {
+		return nil, err
+	}
+	used, err := readMemory(process.PID())
+	if err != nil {
+		return nil, err
+	}
+	const thousandths = 1000
+	load := thousandths * (after - before) / ended.Sub(began).Seconds()
+	return append(rows, Row{
+		What: on + ": memory", Measured: used.String(), Bound: fmt.Sprintf("RSS < %d MiB", togetherMemory), Compared: stockTogether,
+		Held: used.resident < togetherMemory*mebi,
+	}, Row{
+		What: on + ": processor over " + o.Rest.String(), Measured: fmt.Sprintf("%.1f millicores", load),
+		Bound: fmt.Sprintf("< %d millicores", togetherProcessor), Compared: stockTogether, Held: load < togetherProcessor,
+	}), nil
+}
+
+// processorTime is what a process has used, in seconds, and when.
+func processorTime(pid int) (float64, time.Time, error) {
+	process, err := procfs.NewProc(pid)
+	if err != nil {
+		return 0, time.Time{}, fmt.Errorf("%w: %s: %w", errFigures, programs.KubectlSNO.Name, err)
+	}
+	stat, err := process.Stat()
+	if err != nil {
+		return 0, time.Time{}, fmt.Errorf("%w: %s: %w", errFigures, programs.KubectlSNO.Name, err)
+	}
+	return stat.CPUTime(), time.Now(), nil
+}

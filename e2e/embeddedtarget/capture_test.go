@@ -1,0 +1,50 @@
+package embeddedtarget
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/solonode/sno/conformance/checks"
+)
+
+var capture = flag.String("capture", "", "folder of YAML files whose names are scenarios; TestCapture reads each of them anew from a cluster")
+
+// TestCapture reads the clusters on which the unit tests of the catalogue work.
+func TestCapture(t *testing.T) {
+	if *capture == "" {
+		t.Skip("-capture says where to")
+	}
+	files, err := filepath.Glob(filepath.Join(*capture, "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		s, err := start(t.Context(), options(strings.TrimSuffix(filepath.Base(file), ".yaml"), SNO))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Stop()
+		state, err := checks.Read(t.Context(), s.Cluster.Client())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range state.Pods {
+			state.Pods[i].ManagedFields, state.Pods[i].Spec.Volumes, state.Pods[i].Spec.Containers = nil, nil, nil
+		}
+		for i := range state.Nodes {
+			state.Nodes[i].ManagedFields, state.Nodes[i].Status.Conditions = nil, nil
+		}
+		text, err := yaml.Marshal(state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

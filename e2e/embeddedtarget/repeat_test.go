@@ -1,0 +1,62 @@
+package embeddedtarget
+
+import (
+	"flag"
+	"testing"
+	"time"
+
+	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/report"
+)
+
+var runs = flag.Int("runs", 3, "how often TestRepeated does the scheduled tier")
+
+// TestRepeated does the static and the scheduled tier again and again on one cluster, which is as it must be: not one check may be anything else than
+// before. `go test ./embedded -run Repeated -runs 100 -timeout 2h` says how reliable the suite is.
+func TestRepeated(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts a cluster; make proof runs it")
+	}
+	ctx := t.Context()
+	target, err := Start(ctx, Options{Scenario: "none-sno-day1-worker", Variant: SNO, Progress: t.Output()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer target.Stop()
+	target.Stop = nil // it outlives every run
+	first, began := map[string]report.Status{}, time.Now()
+	for run := range *runs {
+		for id, result := range once(t, target) {
+			if run == 0 {
+				first[id] = result.Status
+			}
+			if result.Status != first[id] || result.Status == report.Failed || result.Status == report.Inconclusive {
+				t.Errorf("run %d: %s is %s, was %s: %s %+v %+v", run+1, id, result.Status, first[id], result.Reason, result.Evidence, result.Controls)
+			}
+		}
+		t.Logf("%d of %d runs after %s", run+1, *runs, time.Since(began).Round(time.Second))
+	}
+}
+
+func once(t *testing.T, target checks.Target) map[string]report.Result {
+	t.Helper()
+	runner, err := checks.NewRunner(t.Context(), target, checks.Selection{Tiers: []checks.Tier{checks.Static, checks.Scheduled}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := runner.Close(t.Context()); err != nil {
+			t.Errorf("a run leaves something behind: %v", err)
+		}
+	}()
+	if err := runner.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	results := map[string]report.Result{}
+	for _, check := range checks.Catalogue() {
+		if results[check.ID], err = runner.Result(t.Context(), check.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return results
+}

@@ -1,0 +1,169 @@
+package embeddedtarget
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/testcluster/scenario"
+)
+
+const (
+	poll    = 50 * time.Millisecond
+	logTail = 1500
+
+	asExpected, notNeeded = "AsExpected", "NotNeeded"
+)
+
+// errUnsettled says that something did not come to rest.
+var errUnsettled = errors.New("does not come to rest")
+
+// settled waits until every Deployment is there and nothing moves by itself any more, and until our controllers say what they must.
+func (s *system) settled(ctx context.Context) error {
+	var wrong string
+	err := wait.PollUntilContextTimeout(ctx, poll, s.settle, true, func(ctx context.Context) (bool, error) {
+		now, err := s.moving(ctx)
+		if err == nil {
+			wrong = now
+		}
+		return now == "", err
+	})
+	if err != nil {
+		return fmt.Errorf("%w within %s: %s: %w", errUnsettled, s.settle, wrong, err)
+	}
+	if s.variant != SNO {
+		return nil
+	}
+	for module, reasons := range Verdicts(s.Scenario) {
+		if _, err := s.WaitReason(ctx, module, s.settle, reasons...); err != nil {
+			return fmt.Errorf("%s: %w", module, err)
+		}
+	}
+	return nil
+}
+
+// Verdicts are the reasons of which our controllers show one in the end, written by hand.
+func Verdicts(s scenario.Scenario) map[harness.Module][]string {
+	mode := s.ControlPlaneTopology
+	single, external := mode == configv1.SingleReplicaTopologyMode, mode == configv1.ExternalTopologyMode
+	says := map[harness.Module][]string{
+		harness.Ingress: {notNeeded}, harness.Console: {notNeeded}, harness.Auth: {asExpected}, harness.EtcdGuard: {asExpected}, harness.MachineConfig: {asExpected},
+		harness.Approver: {notNeeded},
+	}
+	if s.Pool == scenario.PoolMaster {
+		says[harness.Ingress] = []string{asExpected}
+	}
+	if single {
+		says[harness.Approver] = []string{asExpected}
+	}
+	// The release's own guard is right for three members.
+	if mode == configv1.HighlyAvailableTopologyMode {
+		says[harness.EtcdGuard] = []string{notNeeded}
+	}
+	if external {
+		// There is no object to say it on.
+		delete(says, harness.Ingress)
+		delete(says, harness.Approver)
+		says[harness.EtcdGuard] = []string{notNeeded}
+		says[harness.Auth] = []string{notNeeded, "ExternalControlPlane"}
+	}
+	return says
+}
+
+// deployments are those that the operators make on this cluster.
+func (s *system) deployments() []client.ObjectKey {
+	var keys []client.ObjectKey
+	if s.Scenario.ControlPlaneTopology != configv1.ExternalTopologyMode {
+		keys = append(keys, client.ObjectKey{Namespace: harness.StockApproverNamespace, Name: harness.StockApprover})
+	}
+	for _, o := range s.Scenario.Operands.List() {
+		keys = append(keys, client.ObjectKey{Namespace: o.Namespace, Name: o.Name})
+	}
+	if s.Scenario.StockReplicas > 0 {
+		keys = append(keys, client.ObjectKey{Namespace: scenario.RouterNamespace, Name: "router-default"})
+	}
+	return keys
+}
+
+// moving says what still moves, or nothing. A pod for which the scheduler finds no node does not move: that is as it is, right or wrong.
+func (s *system) moving(ctx context.Context) (string, error) {
+	if err := s.sweepLate(ctx); err != nil {
+		return "", err
+	}
+	kube := s.Cluster.Client()
+	for _, key := range s.deployments() {
+		live := &appsv1.Deployment{}
+		err := kube.Get(ctx, key, live)
+		if apierrors.IsNotFound(err) {
+			return fmt.Sprintf("there is no Deployment %s", key), nil
+		}
+		if err != nil {
+			return "", fmt.Errorf("read Deployment %s: %w", key, err)
+		}
+		var pods corev1.PodList
+		if err := kube.List(ctx, &pods, client.InNamespace(key.Namespace), client.MatchingLabels(live.Spec.Selector.MatchLabels)); err != nil {
+			return "", fmt.Errorf("list the pods of %s: %w", key, err)
+		}
+		if live.Status.ObservedGeneration < live.Generation || len(pods.Items) < int(*live.Spec.Replicas) {
+			return fmt.Sprintf("Deployment %s has %d of %d pods", key, len(pods.Items), *live.Spec.Replicas), nil
+		}
+		for i := range pods.Items {
+			if !rests(&pods.Items[i]) {
+				return fmt.Sprintf("pod %s/%s is %s", key.Namespace, pods.Items[i].Name, pods.Items[i].Status.Phase), nil
+			}
+		}
+	}
+	return "", nil
+}
+
+// rests says that a pod is ready, or waits for a node that is not there.
+func rests(pod *corev1.Pod) bool {
+	if pod.DeletionTimestamp != nil {
+		return false
+	}
+	for _, c := range pod.Status.Conditions {
+		switch {
+		case c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue,
+			c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable:
+			return true
+		}
+	}
+	return false
+}
+
+// lastWords are the ends of the logs of our programs and of the hosts.
+func (s *system) lastWords() error {
+	var errs []error
+	for _, module := range harness.AllModules() {
+		for _, name := range []string{module.Host().Name, module.Controller().Name} {
+			program := s.Cluster.Program(name)
+			if program == nil {
+				continue
+			}
+			if tail := strings.TrimSpace(program.LogTail(logTail)); tail != "" {
+				errs = append(errs, fmt.Errorf("the log of %s ends with:\n%s", name, tail)) //nolint:err113 // for the reader
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// podsOf lists all pods of a node.
+func (s *system) podsOf(ctx context.Context, node string) ([]corev1.Pod, error) {
+	list, err := s.Cluster.Clientset().CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + node})
+	if err != nil {
+		return nil, fmt.Errorf("list the pods of node %s: %w", node, err)
+	}
+	return list.Items, nil
+}

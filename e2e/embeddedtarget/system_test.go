@@ -1,0 +1,232 @@
+package embeddedtarget
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	configv1 "github.com/openshift/api/config/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/e2e/drains"
+	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/machineconfig"
+	"github.com/solonode/sno/testcluster/fakes/operators"
+	"github.com/solonode/sno/testcluster/scenario"
+)
+
+// patience is for one thing that operators do, on a busy machine.
+const patience = time.Minute
+
+func TestMain(m *testing.M) {
+	logf.SetLogger(logr.Discard())
+	rest.SetDefaultWarningHandler(rest.NoWarnings{})
+	os.Exit(m.Run())
+}
+
+// up is a cluster, and the test that it is for.
+type up struct {
+	*system
+	t   *testing.T
+	ctx context.Context //nolint:containedctx // of the test
+}
+
+func options(scenario string, variant Variant) Options {
+	times := checks.SimulatedTimes()
+	times.Settle = patience
+	return Options{Scenario: scenario, Variant: variant, Times: times, Progress: os.Stderr}
+}
+
+func startUp(t *testing.T, name string, variant Variant) *up {
+	t.Helper()
+	s, err := start(t.Context(), options(name, variant))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+	return &up{s, t, t.Context()}
+}
+
+func (u *up) must(err error) {
+	u.t.Helper()
+	if err != nil {
+		u.t.Fatal(err)
+	}
+}
+
+// until waits for something.
+func (u *up) until(what string, condition func() (bool, error)) {
+	u.t.Helper()
+	err := wait.PollUntilContextTimeout(u.ctx, poll, patience, true, func(context.Context) (bool, error) { return condition() })
+	if err != nil {
+		u.t.Fatalf("%s: %v", what, err)
+	}
+}
+
+func TestUnknown(t *testing.T) {
+	if _, err := start(t.Context(), options("none-sno", "tomorrow")); !errors.Is(err, ErrVariant) {
+		t.Errorf("an unknown variant: %v", err)
+	}
+	if _, err := start(t.Context(), options("nowhere", SNO)); !errors.Is(err, scenario.ErrUnknown) {
+		t.Errorf("an unknown scenario: %v", err)
+	}
+}
+
+// A cluster that is as this repository wants it: it changes its shape and back, is restarted, and gives its logs.
+func TestSNO(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes half a minute; make proof runs it")
+	}
+	t.Parallel()
+	u := startUp(t, "none-sno-day2-workers", SNO)
+	nodes, err := u.Cluster.Clientset().CoreV1().Nodes().List(u.ctx, metav1.ListOptions{})
+	u.must(err)
+	if len(nodes.Items) != 3 {
+		t.Errorf("%d nodes, want the one and two workers", len(nodes.Items))
+	}
+	u.must(u.setTopology(u.ctx, configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableTopologyMode))
+	for module, reason := range map[harness.Module]string{harness.Ingress: notNeeded, harness.EtcdGuard: notNeeded, harness.Approver: notNeeded} {
+		_, err := u.WaitReason(u.ctx, module, patience, reason)
+		u.must(err)
+	}
+	u.must(u.outage(u.ctx, time.Second))
+	// Everybody forgets. Nobody starts what ends because it finds no API server, so this comes after the outage.
+	for _, module := range harness.AllModules() {
+		u.must(u.restartOperator(u.ctx, string(module)))
+	}
+	if err := u.restartOperator(u.ctx, "nothing"); !errors.Is(err, ErrModule) {
+		t.Errorf("a module that there is not: %v", err)
+	}
+	u.must(u.setTopology(u.ctx, configv1.SingleReplicaTopologyMode, configv1.SingleReplicaTopologyMode))
+	u.must(u.settled(u.ctx))
+	for _, gone := range []string{"master-1", "master-2"} {
+		if _, err := u.Cluster.Clientset().CoreV1().Nodes().Get(u.ctx, gone, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			t.Errorf("node %s is still there: %v", gone, err)
+		}
+		pods, err := u.podsOf(u.ctx, gone)
+		u.must(err)
+		if len(pods) > 0 {
+			t.Errorf("%d pods are left on node %s", len(pods), gone)
+		}
+	}
+	folder := filepath.Join(t.TempDir(), "logs")
+	u.must(u.Cluster.CopyLogs(folder))
+	for _, name := range []string{"kube-apiserver", "ingress-operator", "auth-controller", "etcd-member-0", "audit"} {
+		if info, err := os.Stat(filepath.Join(folder, name+".log")); err != nil || name != "etcd-member-0" && info.Size() == 0 {
+			t.Errorf("the log of %s: %v", name, err)
+		}
+	}
+	u.Stop()
+	u.Stop() // does nothing
+}
+
+// A cluster as they are today, and what the stand-ins do on it.
+func TestBaseline(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes half a minute; make proof runs it")
+	}
+	t.Parallel()
+	u := startUp(t, "none-sno-day1-worker", Baseline)
+
+	// No node of a single control plane is drained, a worker neither.
+	request := machineconfig.Request{Verb: machineconfig.VerbDrain, Config: "one"}
+	for _, node := range []string{"master-0", "worker-0"} {
+		u.drain(node, request, false)
+	}
+
+	// The guard does not hear of a topology, only of nodes and pods.
+	u.must(u.SetTopology(u.ctx, configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableTopologyMode))
+	u.until("the nodes are told the topology", func() (bool, error) {
+		node, err := u.node("worker-0")
+		return err == nil && node.Annotations[machineconfig.TopologyAnnotation] == string(configv1.HighlyAvailableTopologyMode), err
+	})
+	u.until("there is a guard, since nodes were written to", func() (bool, error) { return u.guards(1) })
+
+	// Now nodes are drained. Nothing that the operators run is on the worker.
+	u.workload("worker-0")
+	request.Config = "two"
+	u.drain("worker-0", request, true)
+	request.Verb = machineconfig.VerbUncordon
+	u.drain("worker-0", request, false)
+
+	// What has a restart to forget hears of it then.
+	u.stand[harness.MachineConfig].Stop()
+	u.must(u.SetTopology(u.ctx, configv1.SingleReplicaTopologyMode, configv1.SingleReplicaTopologyMode))
+	if ok, err := u.guards(1); err != nil || !ok {
+		t.Errorf("the guard went without an event of a node: %v", err)
+	}
+	u.must(u.restartOperator(u.ctx, string(harness.EtcdGuard)))
+	u.until("there is no guard", func() (bool, error) { return u.guards(0) })
+}
+
+func (u *up) node(name string) (*corev1.Node, error) {
+	return u.Cluster.Clientset().CoreV1().Nodes().Get(u.ctx, name, metav1.GetOptions{})
+}
+
+// workload runs a pod of somebody's on a node.
+func (u *up) workload(node string) {
+	u.t.Helper()
+	labels := map[string]string{"app": "workload"}
+	deployment := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "workload"},
+		Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
+				NodeSelector: map[string]string{corev1.LabelHostname: node},
+				Containers:   []corev1.Container{{Name: "main", Image: "none"}},
+			}},
+		},
+	}
+	u.must(u.Cluster.Client().Create(u.ctx, deployment))
+	u.until("the workload runs", func() (bool, error) {
+		err := u.Cluster.Client().Get(u.ctx, client.ObjectKeyFromObject(deployment), deployment)
+		return deployment.Status.AvailableReplicas == 1, err
+	})
+}
+
+// drain asks as a node does, waits for the answer, and holds that the node was emptied, or left as it is.
+func (u *up) drain(node string, request machineconfig.Request, emptied bool) {
+	u.t.Helper()
+	ctx, cancel := context.WithTimeout(u.ctx, patience)
+	defer cancel()
+	kube := u.Cluster.Clientset()
+	offset, err := u.Cluster.AuditOffset(ctx)
+	u.must(err)
+	u.must(drains.Ask(ctx, kube, node, request))
+	u.must(drains.Answered(ctx, kube, node, request))
+	done, err := drains.Read(ctx, u.Cluster, offset, operators.MachineConfigUser)
+	u.must(err)
+	if len(done.Evicted) > 0 != emptied {
+		u.t.Errorf("%s on node %s: evicted %v", request, node, done.Evicted)
+	}
+	live, err := u.node(node)
+	u.must(err)
+	if live.Spec.Unschedulable != emptied {
+		u.t.Errorf("%s on node %s: closed is %t", request, node, live.Spec.Unschedulable)
+	}
+}
+
+// guards says whether there are so many, and a budget for them.
+func (u *up) guards(want int) (bool, error) {
+	pods, err := u.Cluster.Clientset().CoreV1().Pods(scenario.EtcdNamespace).List(u.ctx, metav1.ListOptions{LabelSelector: "app=guard"})
+	if err != nil {
+		return false, err
+	}
+	budget := &policyv1.PodDisruptionBudget{}
+	err = u.Cluster.Client().Get(u.ctx, types.NamespacedName{Namespace: scenario.EtcdNamespace, Name: operators.GuardBudget}, budget)
+	return len(pods.Items) == want && apierrors.IsNotFound(err) == (want == 0), nil
+}

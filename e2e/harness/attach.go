@@ -1,0 +1,31 @@
+package harness
+
+import (
+	"context"
+	"io"
+
+	"github.com/solonode/sno/testcluster/embedded"
+	"github.com/solonode/sno/testcluster/fakes/versionoperator"
+	"github.com/solonode/sno/testcluster/scenario"
+)
+
+// On is a rig on a cluster that is there already, with nothing on it yet. Host operators run beside it, as processes; controllers may, or be pods of its own.
+func On(c *embedded.Cluster, s scenario.Scenario, progress io.Writer) *Rig {
+	if progress == nil {
+		progress = io.Discard
+	}
+	return &Rig{Cluster: c, Scenario: s, progress: progress, hosts: map[Module][]string{}}
+}
+
+// Prepare makes the cluster ready for a module's controller, as RunController does before it starts one.
+func (r *Rig) Prepare(ctx context.Context, module Module) error {
+	if install := modules[module].install; install != nil {
+		return install(ctx, r.Cluster)
+	}
+	return nil
+}
+
+// RunQuorumGuard runs the stand-in for the cluster-version-operator, which brings etcd's quorum guard as releases of old do, until Stop.
+func (r *Rig) RunQuorumGuard(ctx context.Context) error {
+	return r.runVersionOperator(ctx, []versionoperator.Manifest{versionoperator.Guard, versionoperator.GuardBudget})
+}

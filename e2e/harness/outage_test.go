@@ -1,0 +1,119 @@
+package harness_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/testcluster/scenario"
+)
+
+const (
+	patience   = 3 * time.Minute
+	pollRouter = 50 * time.Millisecond
+	// outage is as long as an API server rollout on one node may take.
+	outage = 60 * time.Second
+	// recovery is how long the nodes, the router and then the controller may take to come back.
+	recovery = 5 * time.Minute
+)
+
+// TestAPIServerOutage kills the API server while the controller is at work, and leaves it away for as long as a rollout takes. The
+// controller must neither crash nor lose its lease, and must finish the work afterwards. Both classes of leader election are
+// tried, since their durations differ.
+func TestAPIServerOutage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes minutes; make proof runs it")
+	}
+	t.Parallel()
+	for _, name := range []string{"none-sno", "compact"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testOutage(t, name)
+		})
+	}
+}
+
+func testOutage(t *testing.T, name string) {
+	ctx := t.Context()
+	r, err := harness.Start(ctx, harness.Config{Scenario: name, Hosts: map[harness.Module][]string{harness.Ingress: nil}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Stop()
+	controller, err := r.RunController(ctx, harness.Ingress)
+	if err != nil {
+		t.Fatal(err)
+	}
+	verdict, err := r.WaitReason(ctx, harness.Ingress, patience, "AsExpected", "NotNeeded")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, controller.LogTail(4000))
+	}
+	pid, before := controller.PID(), lease(t, r)
+
+	// The change and the kill race on purpose: the controller is somewhere in its reconcile when its API server goes.
+	flipped := map[string]configv1.TopologyMode{
+		"AsExpected": configv1.HighlyAvailableTopologyMode, "NotNeeded": configv1.SingleReplicaTopologyMode,
+	}[verdict.Reason]
+	infrastructure := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: scenario.ClusterName}}
+	body := fmt.Sprintf(`{"status":{"infrastructureTopology":%q}}`, flipped)
+	if err := r.Cluster.Client().Status().Patch(ctx, infrastructure, client.RawPatch(types.MergePatchType, []byte(body))); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Cluster.KillAPIServer(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-controller.Exited():
+		t.Fatalf("the controller ended during the outage, exit code %d:\n%s", controller.ExitCode(), controller.LogTail(4000))
+	case <-time.After(outage):
+	case <-ctx.Done():
+		t.Fatal(ctx.Err())
+	}
+	starting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := r.Cluster.StartAPIServer(starting); err != nil {
+		t.Fatal(err)
+	}
+
+	want := map[string]string{"AsExpected": "NotNeeded", "NotNeeded": "AsExpected"}[verdict.Reason]
+	// Only the last word counts: right after the outage the router itself is away, and so is its node, until the node's lease is fresh.
+	if _, err := r.WaitReason(ctx, harness.Ingress, recovery, want); err != nil {
+		t.Errorf("%v\n%s", err, controller.LogTail(4000))
+	}
+	live, err := r.Object(ctx, harness.Ingress)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, _ := live.Object["spec"].(map[string]any)
+	if _, pinned := spec["nodePlacement"]; pinned != (want == "AsExpected") {
+		t.Errorf("spec after the outage is %v, pinned should be %v", spec, want == "AsExpected")
+	}
+	if controller.PID() != pid {
+		t.Errorf("the controller did not survive: process %d, was %d\n%s", controller.PID(), pid, controller.LogTail(4000))
+	}
+	after := lease(t, r)
+	if *after.Spec.HolderIdentity != *before.Spec.HolderIdentity || *after.Spec.LeaseTransitions != *before.Spec.LeaseTransitions {
+		t.Errorf("the lease was lost: held by %q after %d transitions, was %q after %d",
+			*after.Spec.HolderIdentity, *after.Spec.LeaseTransitions, *before.Spec.HolderIdentity, *before.Spec.LeaseTransitions)
+	}
+}
+
+func lease(t *testing.T, r *harness.Rig) coordinationv1.Lease {
+	t.Helper()
+	leases, err := r.Cluster.Clientset().CoordinationV1().Leases(harness.SystemNamespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(leases.Items) != 1 || leases.Items[0].Spec.HolderIdentity == nil || *leases.Items[0].Spec.HolderIdentity == "" {
+		t.Fatalf("want one held lease in %s, got %v", harness.SystemNamespace, leases.Items)
+	}
+	return leases.Items[0]
+}

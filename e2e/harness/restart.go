@@ -1,0 +1,61 @@
+package harness
+
+import (
+	"context"
+	"errors"
+
+	"github.com/solonode/sno/testcluster/embedded"
+)
+
+// RestartOperator ends a module's host operator and controller, as far as they run, and starts them again with the arguments that
+// they had.
+func (r *Rig) RestartOperator(ctx context.Context, module Module) error {
+	for _, name := range []string{module.Host().Name, module.Controller().Name} {
+		running := r.Cluster.Program(name)
+		if running == nil {
+			continue
+		}
+		if err := running.Terminate(ctx); err != nil {
+			return err
+		}
+		if err := running.Start(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// StopHosts has all host operators stand still, until ContinueHosts.
+func (r *Rig) StopHosts() error { return r.eachHost((*embedded.Component).Stop) }
+
+// ContinueHosts has all host operators go on.
+func (r *Rig) ContinueHosts() error { return r.eachHost((*embedded.Component).Continue) }
+
+func (r *Rig) eachHost(do func(*embedded.Component) error) error {
+	var errs []error
+	for module := range r.hosts {
+		if running := r.Cluster.Program(module.Host().Name); running != nil {
+			errs = append(errs, do(running))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// EndOperators ends everything that shapes the cluster: host operators, controllers, and the stand-in for the cluster-version-operator.
+func (r *Rig) EndOperators(ctx context.Context) error {
+	for _, module := range AllModules() {
+		for _, name := range []string{module.Host().Name, module.Controller().Name} {
+			if running := r.Cluster.Program(name); running != nil {
+				if err := running.Terminate(ctx); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if r.endVersionOperator == nil {
+		return nil
+	}
+	end := r.endVersionOperator
+	r.endVersionOperator = nil
+	return end()
+}

@@ -1,0 +1,54 @@
+package harness_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/testcluster/embedded"
+)
+
+// TestHostThatReverts runs the controller beside an operator that takes every placement off again, as fast as it can. The
+// controller must stop, say so, and stay below one write a minute.
+func TestHostThatReverts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes a minute; make proof runs it")
+	}
+	t.Parallel()
+	ctx := t.Context()
+	r, err := harness.Start(ctx, harness.Config{Scenario: "none-sno", Hosts: map[harness.Module][]string{harness.Ingress: {"--stock", "--fight"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Stop()
+	started := time.Now()
+	controller, err := r.RunController(ctx, harness.Ingress)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.WaitReason(ctx, harness.Ingress, patience, "Reverted"); err != nil {
+		t.Fatalf("%v\n%s", err, controller.LogTail(4000))
+	}
+	select {
+	case <-controller.Exited():
+		t.Fatalf("the controller ended:\n%s", controller.LogTail(4000))
+	case <-time.After(outage - time.Since(started)):
+	}
+	events, _, err := r.Cluster.AuditEvents(ctx, 0, embedded.AuditFilter{User: harness.Ingress.User(), Resource: "ingresscontrollers", WritesOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var writes []string
+	for _, event := range events {
+		if !strings.Contains(event.RequestURI, "/status") {
+			writes = append(writes, event.Verb+" "+event.RequestURI)
+		}
+	}
+	if len(writes) != 1 {
+		t.Errorf("%d writes to the IngressController in its first minute, want the one that was reverted:\n%s", len(writes), strings.Join(writes, "\n"))
+	}
+	if verdict, err := r.Verdict(ctx, harness.Ingress); err != nil || verdict.Reason != "Reverted" {
+		t.Errorf("verdict is %s (%v), want it to stay Reverted", verdict, err)
+	}
+}

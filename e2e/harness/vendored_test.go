@@ -1,0 +1,88 @@
+package harness_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/patch/workload"
+	"github.com/solonode/sno/testcluster/scenario"
+)
+
+const routerLabel = "ingresscontroller.operator.openshift.io/deployment-ingresscontroller"
+
+// TestVendoredHostOnOneNode runs the host operator that vendors the module, on one node, where the router binds ports of the node
+// (platform None) and where it does not (a cloud). Pinning changes the pod template, so the verdict AsExpected means that a rollout
+// finished on one node; and a drain of that node must be able to end: every pod of the router can be evicted.
+func TestVendoredHostOnOneNode(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"none-sno", "cloud-sno"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx := t.Context()
+			r, err := harness.Start(ctx, harness.Config{Scenario: name, Hosts: map[harness.Module][]string{harness.Ingress: nil}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Stop()
+			before := waitRouter(t, r, func(corev1.Pod) bool { return true })
+			controller, err := r.RunController(ctx, harness.Ingress)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := r.WaitReason(ctx, harness.Ingress, patience, "AsExpected"); err != nil {
+				t.Fatalf("%v\n%s", err, controller.LogTail(4000))
+			}
+			pinned := waitRouter(t, r, func(pod corev1.Pod) bool { return pod.UID != before.UID })
+			if _, ok := pinned.Spec.NodeSelector["node-role.kubernetes.io/master"]; !ok {
+				t.Errorf("the router's node selector is %v", pinned.Spec.NodeSelector)
+			}
+
+			eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: pinned.Namespace, Name: pinned.Name}}
+			if err := r.Cluster.Clientset().PolicyV1().Evictions(pinned.Namespace).Evict(ctx, eviction); err != nil {
+				t.Fatalf("a drain of the only node could not end: %v", err)
+			}
+			waitRouter(t, r, func(pod corev1.Pod) bool { return pod.UID != pinned.UID })
+
+			// Another rollout, as an upgrade makes it.
+			deployment := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"upgraded":%q}}}}}`, name)
+			deployments := r.Cluster.Clientset().AppsV1().Deployments(scenario.RouterNamespace)
+			upgraded, err := deployments.Patch(ctx, "router-default", types.StrategicMergePatchType, []byte(deployment), metav1.PatchOptions{FieldManager: "upgrade"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = wait.PollUntilContextTimeout(ctx, pollRouter, patience, true, func(ctx context.Context) (bool, error) {
+				live, err := deployments.Get(ctx, "router-default", metav1.GetOptions{})
+				return err == nil && live.Status.ObservedGeneration >= upgraded.Generation && workload.RolledOut(live), err
+			})
+			if err != nil {
+				t.Errorf("the second rollout does not finish: %v", err)
+			}
+		})
+	}
+}
+
+// waitRouter waits until exactly one router pod is there, runs, and is wanted.
+func waitRouter(t *testing.T, r *harness.Rig, wanted func(corev1.Pod) bool) corev1.Pod {
+	t.Helper()
+	var pods corev1.PodList
+	err := wait.PollUntilContextTimeout(t.Context(), pollRouter, patience, true, func(ctx context.Context) (bool, error) {
+		err := r.Cluster.Client().List(ctx, &pods, client.InNamespace(scenario.RouterNamespace), client.HasLabels{routerLabel})
+		return len(pods.Items) == 1 && pods.Items[0].Status.Phase == corev1.PodRunning && pods.Items[0].DeletionTimestamp == nil && wanted(pods.Items[0]), err
+	})
+	if err != nil {
+		for _, pod := range pods.Items {
+			t.Logf("pod %s: %s, %v", pod.Name, pod.Status.Phase, pod.Status.Conditions)
+		}
+		t.Fatalf("the router does not come to rest: %v", err)
+	}
+	return pods.Items[0]
+}

@@ -1,0 +1,114 @@
+package kindtarget
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/programs"
+)
+
+// DeployAll deploys all controllers and waits until they run.
+func (e *Env) DeployAll(ctx context.Context) error {
+	group, groupCtx := errgroup.WithContext(ctx)
+	for _, module := range harness.AllModules() {
+		group.Go(func() error { return e.Deploy(groupCtx, module, e.Image(module)) })
+	}
+	return group.Wait() //nolint:wrapcheck // they say what went wrong
+}
+
+// Image is that of a module's controller, which is on all nodes.
+func (e *Env) Image(module harness.Module) string { return e.images[module.Controller()] }
+
+// Deploy puts a module's config/default on the cluster, with an image in the place of the one that ko would build and further arguments, and returns when
+// it runs. Deployed again it is rolled out, as in an upgrade.
+func (e *Env) Deploy(ctx context.Context, module harness.Module, image string, args ...string) error {
+	if err := e.Prepare(ctx, module); err != nil {
+		return err
+	}
+	root, err := programs.Root(ctx)
+	if err != nil {
+		return err
+	}
+	objects, err := harness.RenderConfig(filepath.Join(root, string(module), "config", "default"))
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		if object.GetKind() == "Deployment" {
+			if err := furnish(object, image, args); err != nil {
+				return fmt.Errorf("deploy %s: %w", module, err)
+			}
+		}
+		if err := harness.Apply(ctx, e.Cluster.Client(), object); err != nil {
+			return err
+		}
+	}
+	return e.rolled(ctx, module.Account())
+}
+
+// errPlaceholder says that a Deployment is not as ours are.
+var errPlaceholder = errors.New("no container whose image ko would build")
+
+// furnish puts an image and arguments where the Deployment has a placeholder.
+func furnish(deployment *unstructured.Unstructured, image string, args []string) error {
+	path := []string{"spec", "template", "spec", "containers"}
+	containers, _, err := unstructured.NestedSlice(deployment.Object, path...)
+	if err != nil {
+		return err //nolint:wrapcheck // says it all
+	}
+	for _, each := range containers {
+		container, ok := each.(map[string]any)
+		if name, _ := container["image"].(string); !ok || !strings.HasPrefix(name, "ko://") {
+			continue
+		}
+		container["image"] = image
+		given, _ := container["args"].([]any)
+		for _, arg := range args {
+			given = append(given, arg)
+		}
+		container["args"] = given
+		return unstructured.SetNestedSlice(deployment.Object, containers, path...) //nolint:wrapcheck // says it all
+	}
+	return errPlaceholder
+}
+
+// rolled waits until a Deployment of ours is as it was deployed.
+func (e *Env) rolled(ctx context.Context, name string) error {
+	var last string
+	err := wait.PollUntilContextTimeout(ctx, poll, settleTimeout, true, func(ctx context.Context) (bool, error) {
+		live, err := e.Kind.Clientset().AppsV1().Deployments(harness.SystemNamespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			last = err.Error()
+			return false, nil
+		}
+		last = pending(live)
+		return last == "", nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait until %s runs: %w: %s", name, err, last)
+	}
+	return nil
+}
+
+// pending says what is missing of a rollout, or nothing.
+func pending(d *appsv1.Deployment) string {
+	want := int32(1)
+	if d.Spec.Replicas != nil {
+		want = *d.Spec.Replicas
+	}
+	s := d.Status
+	if s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == want && s.AvailableReplicas == want && s.Replicas == want {
+		return ""
+	}
+	return fmt.Sprintf("of %d pods %d are there, %d of them new, %d available", want, s.Replicas, s.UpdatedReplicas, s.AvailableReplicas)
+}

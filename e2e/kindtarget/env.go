@@ -1,0 +1,253 @@
+package kindtarget
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/joining"
+	"github.com/solonode/sno/e2e/programs"
+	"github.com/solonode/sno/testcluster/embedded"
+	"github.com/solonode/sno/testcluster/kind"
+	"github.com/solonode/sno/testcluster/scenario"
+)
+
+// ErrScenario says that a scenario has no likeness with real kubelets.
+var ErrScenario = errors.New("no cluster of real kubelets is like that")
+
+// settleTimeout is for controllers to start, elect a leader and come to rest, on a machine that is busy.
+const settleTimeout = 3 * time.Minute
+
+// Options say what to start.
+type Options struct {
+	// Scenario is a name of package scenario: one or three control-plane nodes, and no arbiter.
+	Scenario string
+	// Kind is the cluster: its nodes are those of the scenario and need not be counted.
+	Kind kind.Config
+	// NoControllers leaves our controllers out; RunController and Deploy bring them later.
+	NoControllers bool
+	// EarlyWorkers lets workers of later be there from the start.
+	EarlyWorkers bool
+	// Figures is a folder for what experiments measure. Empty: one is made in the cluster's own folder.
+	Figures string
+	// Progress is told what happens; nil for nobody.
+	Progress io.Writer
+}
+
+// Env is a cluster of real kubelets with a scenario on it. What is embedded speaks to it as it does to an embedded cluster, except for what it says of
+// components, simulated nodes and the audit log.
+type Env struct {
+	*harness.Rig
+	// Kind is the cluster below.
+	Kind *kind.Cluster
+	// Figures is a folder for what is measured.
+	Figures  string
+	Progress io.Writer
+
+	// later are nodes that have not joined.
+	later  []string
+	images map[programs.Program]string
+	stop   sync.Once
+}
+
+// Start makes the cluster and returns when the stand-ins and the controllers have come to rest, before the workers of later join. If that fails or the
+// context ends, nothing of it is left.
+func Start(ctx context.Context, o Options) (*Env, error) {
+	s, err := scenario.Lookup(o.Scenario)
+	if err != nil {
+		return nil, err
+	}
+	if s.Arbiters > 0 || s.Masters != 1 && s.Masters != 3 {
+		return nil, fmt.Errorf("%w: %s has %d control-plane nodes and %d arbiters, and there are only 1 and 3, and none", ErrScenario, s.Name, s.Masters, s.Arbiters)
+	}
+	if o.Progress == nil {
+		o.Progress = io.Discard
+	}
+	config := o.Kind
+	config.ControlPlanes, config.Workers, config.Progress = s.Masters, s.Day1Workers+s.Day2Workers, o.Progress
+	e := &Env{Progress: o.Progress, Figures: o.Figures}
+	// Compilers and a cluster that starts would be in each other's way.
+	var archive string
+	if archive, e.images, err = controllerImages(ctx, o.Progress); err != nil {
+		return nil, err
+	}
+	if err := buildHosts(ctx, o.Progress); err != nil {
+		return nil, err
+	}
+	if e.Kind, err = kind.Create(ctx, config); err != nil {
+		return nil, err
+	}
+	if err := e.bringUp(ctx, s, o, archive); err != nil {
+		err = fmt.Errorf("set up %s: %w", s.Name, err)
+		e.Stop()
+		return nil, err
+	}
+	return e, nil
+}
+
+func buildHosts(ctx context.Context, progress io.Writer) error {
+	for _, module := range harness.Modules() {
+		if _, err := programs.Build(ctx, module.Host(), progress); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *Env) bringUp(ctx context.Context, s scenario.Scenario, o Options, archive string) error {
+	c, err := e.attach(ctx)
+	if err != nil {
+		return err
+	}
+	e.Rig = harness.On(c, s, e.Progress)
+	if e.Figures == "" {
+		e.Figures = c.Dir()
+	}
+	if err := os.MkdirAll(e.Figures, 0o755); err != nil {
+		return fmt.Errorf("make the folder of the figures: %w", err)
+	}
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() error { return e.Kind.Load(groupCtx, archive) })
+	group.Go(func() error { return operandImages(groupCtx, e.Kind, c.Dir()) })
+	group.Go(func() error { return pullNothing(groupCtx, c.Clientset()) })
+	group.Go(func() error { return s.InstallObjects(groupCtx, c) })
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	if err := e.installNodes(ctx, o.EarlyWorkers); err != nil {
+		return err
+	}
+	if err := e.certificates(ctx); err != nil {
+		return err
+	}
+	if err := joining.Prepare(ctx, c); err != nil {
+		return err
+	}
+	for _, module := range harness.Modules() {
+		if err := e.RunHost(ctx, module); err != nil {
+			return err
+		}
+	}
+	if err := e.RunQuorumGuard(ctx); err != nil {
+		return err
+	}
+	if o.NoControllers {
+		return nil
+	}
+	return e.DeployAll(ctx)
+}
+
+// attach connects as cluster administrator, with the authority that kubeadm has made.
+func (e *Env) attach(ctx context.Context) (*embedded.Cluster, error) {
+	nodes, err := e.Kind.Nodes()
+	if err != nil {
+		return nil, err
+	}
+	var files [2]string
+	for i, file := range []string{"ca.crt", "ca.key"} {
+		if files[i], err = e.Kind.Exec(ctx, nodes[0], "cat", "/etc/kubernetes/pki/"+file); err != nil {
+			return nil, err
+		}
+	}
+	return embedded.Attach(ctx, embedded.Existing{
+		Config: e.Kind.RESTConfig(), CACert: []byte(files[0] + "\n"), CAKey: []byte(files[1] + "\n"), Progress: e.Progress,
+	})
+}
+
+// installNodes shapes the nodes of the installation and takes those of later off.
+func (e *Env) installNodes(ctx context.Context, early bool) error {
+	names, err := e.Kind.Nodes()
+	if err != nil {
+		return err
+	}
+	specs := e.Scenario.Nodes()
+	for i, name := range names {
+		if i < len(specs) {
+			if err := e.shape(ctx, name, specs[i]); err != nil {
+				return err
+			}
+			continue
+		}
+		e.later = append(e.later, name)
+		if err := e.withhold(ctx, name); err != nil {
+			return err
+		}
+	}
+	if early {
+		return e.AddDay2Workers(ctx)
+	}
+	return nil
+}
+
+// certificates puts those of kubeadm's etcd where an etcd operator keeps them.
+func (e *Env) certificates(ctx context.Context) error {
+	nodes, err := e.Kind.Nodes()
+	if err != nil {
+		return err
+	}
+	read := func(name string) (string, error) {
+		text, err := e.Kind.Exec(ctx, nodes[0], "cat", "/etc/kubernetes/pki/etcd/"+name)
+		return text + "\n", err
+	}
+	files := map[string]string{"ca.crt": "", "healthcheck-client.crt": "", "healthcheck-client.key": ""}
+	for name := range files {
+		if files[name], err = read(name); err != nil {
+			return err
+		}
+	}
+	kube := e.Kind.Clientset().CoreV1()
+	secret, err := kube.Secrets(scenario.EtcdNamespace).Get(ctx, "etcd-client", metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("give etcd's certificates: %w", err)
+	}
+	secret.Data = map[string][]byte{"tls.crt": []byte(files["healthcheck-client.crt"]), "tls.key": []byte(files["healthcheck-client.key"])}
+	if _, err := kube.Secrets(scenario.EtcdNamespace).Update(ctx, secret, metav1.UpdateOptions{}); err != nil {
+		return fmt.Errorf("give etcd's certificates: %w", err)
+	}
+	bundle, err := kube.ConfigMaps(scenario.EtcdNamespace).Get(ctx, "etcd-ca-bundle", metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("give etcd's certificates: %w", err)
+	}
+	bundle.Data = map[string]string{"ca-bundle.crt": files["ca.crt"]}
+	if _, err := kube.ConfigMaps(scenario.EtcdNamespace).Update(ctx, bundle, metav1.UpdateOptions{}); err != nil {
+		return fmt.Errorf("give etcd's certificates: %w", err)
+	}
+	return nil
+}
+
+// Let leaves the cluster where it is and ends only what runs beside it.
+func (e *Env) Let() {
+	e.stop.Do(func() {
+		if e.Rig != nil {
+			e.Rig.Stop()
+		}
+	})
+}
+
+// Stop removes everything. What cannot be removed is said.
+func (e *Env) Stop() {
+	e.stop.Do(func() {
+		if e.Rig != nil {
+			e.Rig.Stop()
+		}
+		if e.Kind != nil {
+			if err := e.Kind.Delete(); err != nil {
+				say(e.Progress, "%v", err)
+			}
+		}
+	})
+}
+
+// Logs copies what the stand-ins have said, and what the containers of the nodes have, into a folder.
+func (e *Env) Logs(folder string) error {
+	return errors.Join(e.Cluster.CopyLogs(folder), e.Kind.Logs(filepath.Join(folder, "nodes")))
+}

@@ -1,0 +1,125 @@
+package kindtarget
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/gofrs/flock"
+
+	"github.com/solonode/sno/e2e/programs"
+	"github.com/solonode/sno/e2e/release"
+	"github.com/solonode/sno/testcluster/assets"
+	"github.com/solonode/sno/testcluster/images"
+	"github.com/solonode/sno/testcluster/kind"
+)
+
+// doNothing is on all nodes.
+const doNothing = "registry.k8s.io/pause:3.10"
+
+// made is what this process has made: its sources do not change while it runs.
+var made struct {
+	sync.Mutex
+	archive string
+	names   map[programs.Program]string
+}
+
+// controllerImages returns an archive of images around our controllers, and their names.
+func controllerImages(ctx context.Context, progress io.Writer) (archive string, names map[programs.Program]string, err error) {
+	made.Lock()
+	defer made.Unlock()
+	if made.archive == "" {
+		made.archive, made.names, err = makeControllerImages(ctx, progress)
+	}
+	return made.archive, made.names, err
+}
+
+func makeControllerImages(ctx context.Context, progress io.Writer) (archive string, names map[programs.Program]string, err error) {
+	folder, err := controllersFolder(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	lock := flock.New(filepath.Join(folder, "lock"))
+	if locked, err := lock.TryLockContext(ctx, poll); err != nil || !locked {
+		return "", nil, fmt.Errorf("wait for the lock of %s: %w", folder, errors.Join(err, ctx.Err()))
+	}
+	defer func() { _ = lock.Unlock() }()
+	own, err := release.Build(ctx, folder, release.Options{Progress: progress})
+	if err != nil {
+		return "", nil, err
+	}
+	names = map[programs.Program]string{}
+	var all []images.Image
+	var sum strings.Builder
+	for _, one := range own {
+		sum.WriteString(one.Image.Name)
+		names[one.Program] = one.Image.Name
+		all = append(all, one.Image)
+	}
+	digest := sha256.Sum256([]byte(sum.String()))
+	archive = filepath.Join(folder, "images-"+hex.EncodeToString(digest[:6])+".tar")
+	if _, err := os.Stat(archive); err == nil {
+		return archive, names, nil
+	}
+	old, err := filepath.Glob(filepath.Join(folder, "images-*.tar"))
+	if err != nil {
+		return "", nil, err //nolint:wrapcheck // the pattern is good
+	}
+	for _, file := range old {
+		_ = os.Remove(file) // it is only in the way
+	}
+	return archive, names, images.Write(archive, all...)
+}
+
+// controllersFolder is in the cache. Two checkouts may build at the same time.
+func controllersFolder(ctx context.Context) (string, error) {
+	root, err := programs.Root(ctx)
+	if err != nil {
+		return "", err
+	}
+	cache, err := assets.CacheDir()
+	if err != nil {
+		return "", err
+	}
+	checkout := sha256.Sum256([]byte(root))
+	folder := filepath.Join(filepath.Dir(cache), "kind", "controllers-"+hex.EncodeToString(checkout[:6]))
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return "", fmt.Errorf("make the folder of the controllers: %w", err)
+	}
+	return folder, nil
+}
+
+// operandImages puts on the nodes what the stand-ins of the operators run: names that only mean something on their own clusters. Nothing is behind
+// most of them; a guard of etcd asks with curl.
+func operandImages(ctx context.Context, c *kind.Cluster, folder string) error {
+	var names []string
+	for _, short := range []string{"router", "console", "downloads", "oauth-openshift", "oauth-apiserver", "machine-approver"} {
+		names = append(names, Library(short))
+	}
+	if err := c.Tag(ctx, doNothing, names...); err != nil {
+		return fmt.Errorf("name the operands' images: %w", err)
+	}
+	layer, archive := filepath.Join(folder, "cli-layer.tar"), filepath.Join(folder, "cli.tar")
+	if err := c.Pack(ctx, layer, "/bin/bash", "/usr/bin/curl", "/usr/bin/sleep"); err != nil {
+		return err
+	}
+	if err := images.Write(archive, images.Image{Name: Library("cli"), Tar: layer}); err != nil {
+		return err
+	}
+	return c.Load(ctx, archive)
+}
+
+// Library is the full name of an image that a pod names by one word, as the stand-ins of the operators do.
+func Library(short string) string { return "docker.io/library/" + short + ":latest" }
+
+func say(progress io.Writer, format string, args ...any) {
+	// Progress that cannot be written is missed by nobody.
+	_, _ = fmt.Fprintf(progress, format+"\n", args...)
+}

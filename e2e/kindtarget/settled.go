@@ -1,0 +1,60 @@
+package kindtarget
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/solonode/sno/e2e/embeddedtarget"
+	"github.com/solonode/sno/e2e/harness"
+)
+
+// Settled waits until every one of our controllers shows what it must in the end, and no pod comes or goes any more.
+func (e *Env) Settled(ctx context.Context) error {
+	for module, reasons := range embeddedtarget.Verdicts(e.Scenario) {
+		if _, err := e.WaitReason(ctx, module, settleTimeout, reasons...); err != nil {
+			return fmt.Errorf("%s: %w", module, err)
+		}
+	}
+	var last string
+	err := wait.PollUntilContextTimeout(ctx, poll, settleTimeout, true, func(ctx context.Context) (bool, error) {
+		list, err := e.Kind.Clientset().CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			last = err.Error()
+			return false, nil
+		}
+		last = ""
+		for i := range list.Items {
+			if pod := &list.Items[i]; moves(pod) {
+				last = "pod " + pod.Namespace + "/" + pod.Name + " is " + string(pod.Status.Phase)
+			}
+		}
+		return last == "", nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait for the pods: %w: %s", err, last)
+	}
+	return nil
+}
+
+// moves says that a pod of ours or of OpenShift is on its way. One that waits for a node that is not there is where it will stay.
+func moves(pod *corev1.Pod) bool {
+	if pod.Namespace != harness.SystemNamespace && !strings.HasPrefix(pod.Namespace, "openshift-") {
+		return false
+	}
+	if pod.DeletionTimestamp != nil {
+		return true
+	}
+	for _, c := range pod.Status.Conditions {
+		switch {
+		case c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue,
+			c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable:
+			return false
+		}
+	}
+	return true
+}

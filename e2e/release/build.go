@@ -1,0 +1,154 @@
+package release
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/solonode/sno/e2e/programs"
+	"github.com/solonode/sno/testcluster/images"
+)
+
+// Nowhere is a prefix of names that nobody can pull, and nobody else can have pushed: such images are on the nodes, or they do not start.
+const Nowhere = "registry.invalid/sno/"
+
+// ErrNames says that images cannot be called like that.
+var ErrNames = errors.New("begin with a registry, as registry.example.com/sno/ does, and take letters, digits, dots, dashes and underscores")
+
+// Options say what to build. The zero value is all programs that run on clusters, for this machine's architecture, under names that cannot be pulled.
+type Options struct {
+	// Root is the folder of a checkout; empty for that of this program.
+	Root string
+	// Programs are of the workspace, and have the names of their packages; nil for programs.Shipped.
+	Programs []programs.Program
+	// Architecture is as Go calls it; empty for this machine's.
+	Architecture string
+	// Prefix is what the images' names begin with: a registry and most often a folder. Empty for Nowhere.
+	Prefix string
+	// Tag is that of all images; empty for one that each has of its content.
+	Tag string
+	// Progress is told what happens; nil for nobody.
+	Progress io.Writer
+}
+
+// Own is an image around one of our programs, which is not written yet.
+type Own struct {
+	Program programs.Program
+	Image   images.Image
+	// SBOM is the file in the folder of the build that says what is in the program. The image has it as well.
+	SBOM string
+}
+
+// Build compiles the programs into a folder, puts an SBOM beside each, and says what their images are.
+func Build(ctx context.Context, folder string, o Options) ([]Own, error) {
+	o, err := o.complete(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if folder, err = filepath.Abs(folder); err != nil { // the compiler runs elsewhere
+		return nil, fmt.Errorf("find the folder of the images: %w", err)
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, fmt.Errorf("make the folder of the images: %w", err)
+	}
+	if err := compile(ctx, folder, o); err != nil {
+		return nil, err
+	}
+	var all []Own
+	for _, program := range o.Programs {
+		own, err := wrap(program, filepath.Join(folder, program.Name), o)
+		if err != nil {
+			return nil, fmt.Errorf("wrap %s: %w", program.Name, err)
+		}
+		all = append(all, own)
+	}
+	return all, nil
+}
+
+// complete fills in what is left out. To compile for some minutes and refuse a name afterwards would be rude.
+func (o Options) complete(ctx context.Context) (Options, error) {
+	if o.Root == "" {
+		root, err := programs.Root(ctx)
+		if err != nil {
+			return o, err
+		}
+		o.Root = root
+	}
+	if o.Programs == nil {
+		o.Programs = programs.Shipped()
+	}
+	o.Prefix, o.Architecture = cmp.Or(o.Prefix, Nowhere), cmp.Or(o.Architecture, runtime.GOARCH)
+	if o.Progress == nil {
+		o.Progress = io.Discard
+	}
+	for _, program := range o.Programs {
+		if name := o.name(program, cmp.Or(o.Tag, "TAG")); images.CheckName(name) != nil {
+			return o, fmt.Errorf("an image cannot be called %s: %w", name, ErrNames)
+		}
+	}
+	return o, nil
+}
+
+func (o Options) name(program programs.Program, tag string) string {
+	return o.Prefix + program.Name + ":" + tag
+}
+
+// compile builds all programs at once. What differs between two machines with the same Go is left out: the path of the checkout, and the state of git.
+func compile(ctx context.Context, folder string, o Options) error {
+	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", folder + string(filepath.Separator)}
+	for _, p := range o.Programs {
+		args = append(args, "./"+p.Module+strings.TrimPrefix(p.Package, "."))
+	}
+	started := time.Now()
+	say(o.Progress, "Building %d programs for linux/%s (the first time takes some minutes)", len(o.Programs), o.Architecture)
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = o.Root
+	// The versions are those of the workspace, whatever the caller works on.
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+o.Architecture, "GOWORK="+filepath.Join(o.Root, "go.work"))
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build the programs for linux/%s (`go tool dist list` says what there is): %w\n%s",
+			o.Architecture, err, strings.TrimSpace(string(said)))
+	}
+	say(o.Progress, "Built the programs in %s", time.Since(started).Round(100*time.Millisecond))
+	return nil
+}
+
+// wrap writes the SBOM of a binary and says what the image around both is.
+func wrap(program programs.Program, binary string, o Options) (Own, error) {
+	content, err := os.ReadFile(binary)
+	if err != nil {
+		return Own{}, err
+	}
+	list, err := sbom(content)
+	if err != nil {
+		return Own{}, err
+	}
+	file := binary + ".cdx.json"
+	if err := os.WriteFile(file, list, 0o644); err != nil {
+		return Own{}, err
+	}
+	digest := sha256.New()
+	_, _ = digest.Write(content) // a hash takes everything
+	_, _ = digest.Write(list)
+	return Own{Program: program, SBOM: file, Image: images.Image{
+		Name:  o.name(program, cmp.Or(o.Tag, hex.EncodeToString(digest.Sum(nil)[:6]))),
+		Files: map[string]string{program.Name: binary}, Entrypoint: []string{"/" + program.Name}, User: images.Nobody,
+		Data:         map[string]string{"sbom/" + filepath.Base(file): file},
+		Architecture: o.Architecture,
+	}}, nil
+}
+
+func say(progress io.Writer, format string, args ...any) {
+	// Progress that cannot be written is missed by nobody.
+	_, _ = fmt.Fprintf(progress, format+"\n", args...)
+}

@@ -1,0 +1,385 @@
+package release
+
+import (
+	"archive/tar"
+	"bytes"
+	"debug/buildinfo"
+	"debug/elf"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+
+	cyclonedx "github.com/CycloneDX/cyclonedx-go"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"golang.org/x/mod/modfile"
+
+	"github.com/solonode/sno/e2e/programs"
+	"github.com/solonode/sno/testcluster/images"
+)
+
+// small is a program of a checkout with one module of its own, one from elsewhere, and one that another stands in for. It looks up names, which a C library
+// would do for it if there were one.
+var small = programs.Program{Name: "small", Module: "small", Package: "./cmd/small"}
+
+// checkout writes the sources of small. The modules from elsewhere are two that this module has, so nothing is downloaded.
+func checkout(t *testing.T) string {
+	t.Helper()
+	requirements, err := os.ReadFile(filepath.Join("..", "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := modfile.ParseLax("go.mod", requirements, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	versions := map[string]string{}
+	for _, r := range file.Require {
+		versions[r.Mod.Path] = r.Mod.Version
+	}
+	sums, err := os.ReadFile(filepath.Join("..", "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := t.TempDir()
+	for path, text := range map[string]string{
+		"go.work":      "go 1.26.0\n\nuse (\n\t./part\n\t./small\n)\n",
+		"part/go.mod":  "module example.com/part\n\ngo 1.26.0\n",
+		"part/part.go": "package part\n",
+		"small/go.mod": "module example.com/small\n\ngo 1.26.0\n\nrequire (\n\texample.com/renamed v1.0.0\n\tgithub.com/google/go-cmp " +
+			versions["github.com/google/go-cmp"] + "\n)\n\nreplace example.com/renamed => golang.org/x/mod " + versions["golang.org/x/mod"] + "\n",
+		"small/go.sum": string(sums),
+		"small/cmd/small/main.go": "package main\n\nimport (\n\t\"net\"\n\n\t\"example.com/renamed/semver\"\n\t_ \"example.com/part\"\n" +
+			"\t\"github.com/google/go-cmp/cmp\"\n)\n\nfunc main() {\n\tnames, err := net.LookupHost(semver.Major(\"v1.2.3\"))\n" +
+			"\tprintln(cmp.Equal(names, err))\n}\n",
+	} {
+		path = filepath.Join(root, filepath.FromSlash(path))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+// image is one of an archive.
+func image(t *testing.T, archive, called string) v1.Image {
+	t.Helper()
+	tag, err := name.NewTag(called)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := tarball.ImageFromPath(archive, &tag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read
+}
+
+// digests are those of all that makes an image: its layers as they are compressed, and its configuration.
+func digests(t *testing.T, read v1.Image) string {
+	t.Helper()
+	digest, err := read.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return digest.String()
+}
+
+// file is what an image has under a path.
+type file struct {
+	mode    int64
+	content []byte
+}
+
+func files(t *testing.T, read v1.Image) map[string]file {
+	t.Helper()
+	all := map[string]file{}
+	content := mutate.Extract(read)
+	defer content.Close() //nolint:errcheck // it is only read
+	for r := tar.NewReader(content); ; {
+		header, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if header.Typeflag == tar.TypeReg {
+			all[header.Name] = file{header.Mode, text}
+		}
+	}
+}
+
+func TestImage(t *testing.T) {
+	folder := t.TempDir()
+	o := Options{Root: checkout(t), Programs: []programs.Program{small}}
+	rows, err := Write(t.Context(), folder, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rows) != 1 || !regexp.MustCompile(`^registry\.invalid/sno/small:[0-9a-f]{12}$`).MatchString(rows[0].Image) {
+		t.Fatalf("%+v", rows)
+	}
+	var table bytes.Buffer
+	if err := Print(&table, rows); err != nil || !strings.Contains(table.String(), rows[0].Image+"  "+rows[0].Digest+"  "+rows[0].SBOM+"\n") {
+		t.Errorf("%v\n%s", err, table.String())
+	}
+
+	read := image(t, filepath.Join(folder, ArchiveName), rows[0].Image)
+	config, err := read.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config.Config.User != "65532:65532" || config.OS != "linux" || config.Architecture != runtime.GOARCH ||
+		!cmp.Equal(config.Config.Entrypoint, []string{"/small"}) || len(config.Config.Cmd) > 0 {
+		t.Errorf("%s, %s, %+v", config.OS, config.Architecture, config.Config)
+	}
+	if id, err := read.ConfigName(); err != nil || id.String() != rows[0].Digest {
+		t.Errorf("%s is not %s, %v", rows[0].Digest, id, err)
+	}
+	got := files(t, read)
+	modes := map[string]int64{}
+	for path, f := range got {
+		modes[path] = f.mode
+	}
+	if diff := cmp.Diff(map[string]int64{"small": 0o755, "sbom/small.cdx.json": 0o644}, modes); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	if beside, err := os.ReadFile(rows[0].SBOM); err != nil || !bytes.Equal(beside, got["sbom/small.cdx.json"].content) {
+		t.Errorf("the SBOM beside the archive is not the one in the image: %v", err)
+	}
+	static(t, got["small"].content, runtime.GOARCH)
+	lists(t, got["sbom/small.cdx.json"].content, got["small"].content)
+}
+
+// static fails where a program needs another file to start.
+func static(t *testing.T, binary []byte, architecture string) {
+	t.Helper()
+	program, err := elf.NewFile(bytes.NewReader(binary))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range program.Progs {
+		if p.Type == elf.PT_INTERP || p.Type == elf.PT_DYNAMIC {
+			t.Errorf("it is linked at run time: %v", p.Type)
+		}
+	}
+	want := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64, "s390x": elf.EM_S390, "ppc64le": elf.EM_PPC64}[architecture]
+	if program.Machine != want {
+		t.Errorf("it is for %v, want %v", program.Machine, want)
+	}
+}
+
+// lists fails where an SBOM does not say exactly what is in a binary: nothing but what Go itself reads out of it counts.
+func lists(t *testing.T, list, binary []byte) {
+	t.Helper()
+	info, err := buildinfo.Read(bytes.NewReader(binary))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"stdlib": runtime.Version()}
+	for _, module := range info.Deps {
+		if module.Replace != nil && module.Replace.Version != "" {
+			module = module.Replace
+		}
+		want[module.Path] = module.Version
+	}
+	var bom cyclonedx.BOM
+	if err := cyclonedx.NewBOMDecoder(bytes.NewReader(list), cyclonedx.BOMFileFormatJSON).Decode(&bom); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	urls := map[string]bool{}
+	for _, c := range *bom.Components {
+		got[c.Name] = c.Version
+		urls[c.PackageURL] = true
+	}
+	if diff := cmp.Diff(want, got); diff != "" || len(*bom.Components) != len(want) || len(urls) != len(want) {
+		t.Errorf("%d components with %d URLs (-binary +SBOM):\n%s", len(*bom.Components), len(urls), diff)
+	}
+	if bom.SerialNumber != "" || bom.Metadata.Timestamp != "" {
+		t.Errorf("another build would have another SBOM: %q, %q", bom.SerialNumber, bom.Metadata.Timestamp)
+	}
+}
+
+// What is known of small is written here by hand, so that the list and what it is compared with cannot be wrong together.
+func TestSBOM(t *testing.T) {
+	folder := t.TempDir()
+	own, err := Build(t.Context(), folder, Options{Root: checkout(t), Programs: []programs.Program{small}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(own[0].SBOM)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bom cyclonedx.BOM
+	if err := cyclonedx.NewBOMDecoder(bytes.NewReader(text), cyclonedx.BOMFileFormatJSON).Decode(&bom); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	versions := regexp.MustCompile(`@v?[0-9.]+$`)
+	for _, c := range *bom.Components {
+		got = append(got, c.Name+" "+versions.ReplaceAllString(c.PackageURL, "@VERSION"))
+		if fromElsewhere := c.Name != "stdlib" && c.Name != "example.com/part"; fromElsewhere != (c.Hashes != nil) {
+			t.Errorf("%s has the hashes %v", c.Name, c.Hashes)
+		}
+	}
+	if diff := cmp.Diff([]string{
+		"stdlib pkg:golang/stdlib@VERSION", "example.com/part pkg:golang/example.com/part", "golang.org/x/mod pkg:golang/golang.org/x/mod@VERSION",
+		"github.com/google/go-cmp pkg:golang/github.com/google/go-cmp@VERSION",
+	}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	program := bom.Metadata.Component
+	if program.Name != "small" || program.PackageURL != "pkg:golang/example.com/small#cmd/small" || len(*(*bom.Dependencies)[0].Dependencies) != len(got) {
+		t.Errorf("%+v", program)
+	}
+	if _, err := sbom([]byte("no program")); err == nil {
+		t.Error("a list of what is in no program")
+	}
+}
+
+func TestPackageURL(t *testing.T) {
+	for want, module := range map[string][2]string{
+		"pkg:golang/github.com/burntsushi/toml@v1.4.0":                   {"github.com/BurntSushi/toml", "v1.4.0"},
+		"pkg:golang/github.com/peterbourgon/diskv@v2.0.1%2Bincompatible": {"github.com/peterbourgon/diskv", "v2.0.1+incompatible"},
+		"pkg:golang/example.com/part":                                    {"example.com/part", "(devel)"},
+	} {
+		if got := packageURL(module[0], module[1]); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+// Two checkouts in different folders give the same image, and the tag says whether it is another one.
+func TestReproducible(t *testing.T) {
+	write := func(root string) (string, v1.Image) {
+		folder := t.TempDir()
+		rows, err := Write(t.Context(), folder, Options{Root: root, Programs: []programs.Program{small}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rows[0].Image, image(t, filepath.Join(folder, ArchiveName), rows[0].Image)
+	}
+	root := checkout(t)
+	firstName, first := write(root)
+	secondName, second := write(checkout(t))
+	if firstName != secondName || digests(t, first) != digests(t, second) {
+		t.Errorf("%s %s is not %s %s", firstName, digests(t, first), secondName, digests(t, second))
+	}
+	for path := range files(t, first) {
+		if bytes.Contains(files(t, first)[path].content, []byte(root)) {
+			t.Errorf("%s has the path of the checkout in it", path)
+		}
+	}
+	main := filepath.Join(root, "small", "cmd", "small", "main.go")
+	text, err := os.ReadFile(main)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(main, bytes.Replace(text, []byte("v1.2.3"), []byte("v1.2.4"), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if changedName, _ := write(root); changedName == firstName {
+		t.Errorf("other sources have the name %s too", changedName)
+	}
+}
+
+// The same of a program that is really shipped, from this checkout and a copy of it. It is linked twice, and perhaps compiled.
+func TestShippedIsReproducible(t *testing.T) {
+	if testing.Short() {
+		t.Skip("links kubectl-sno twice")
+	}
+	here, err := programs.Root(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := t.TempDir()
+	list := exec.CommandContext(t.Context(), "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	list.Dir = here
+	names, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path := range strings.SplitSeq(strings.TrimRight(string(names), "\x00"), "\x00") {
+		text, err := os.ReadFile(filepath.Join(here, path))
+		if errors.Is(err, os.ErrNotExist) {
+			continue // it is deleted, and git does not know yet
+		}
+		if err := errors.Join(err, os.MkdirAll(filepath.Dir(filepath.Join(there, path)), 0o755), os.WriteFile(filepath.Join(there, path), text, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got [2]string
+	for i, root := range []string{here, there} {
+		folder := t.TempDir()
+		rows, err := Write(t.Context(), folder, Options{Root: root, Programs: []programs.Program{programs.KubectlSNO}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := image(t, filepath.Join(folder, ArchiveName), rows[0].Image)
+		got[i] = rows[0].Image + "@" + digests(t, read)
+		content := files(t, read)
+		static(t, content["kubectl-sno"].content, runtime.GOARCH)
+		lists(t, content["sbom/kubectl-sno.cdx.json"].content, content["kubectl-sno"].content)
+	}
+	if got[0] != got[1] {
+		t.Errorf("%v", got)
+	}
+}
+
+// An image for other machines says so, or their engines would refuse it, or start what cannot run.
+func TestOtherArchitecture(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles Go's own library once more")
+	}
+	other := "arm64"
+	if runtime.GOARCH == other {
+		other = "amd64"
+	}
+	folder := t.TempDir()
+	o := Options{Root: checkout(t), Programs: []programs.Program{small}, Architecture: other, Tag: "v1"}
+	rows, err := Write(t.Context(), folder, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := image(t, filepath.Join(folder, ArchiveName), "registry.invalid/sno/small:v1")
+	config, err := read.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config.Architecture != other || rows[0].Image != "registry.invalid/sno/small:v1" {
+		t.Errorf("%s, %+v", config.Architecture, rows)
+	}
+	static(t, files(t, read)["small"].content, other)
+}
+
+func TestRefuses(t *testing.T) {
+	root := checkout(t)
+	for what, o := range map[string]Options{
+		"no registry": {Prefix: "sno/"}, "no name": {Prefix: "registry.invalid/SNO/"}, "no tag": {Tag: "a/b"},
+	} {
+		o.Root, o.Programs = root, []programs.Program{small}
+		if _, err := Build(t.Context(), t.TempDir(), o); !errors.Is(err, ErrNames) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	o := Options{Root: root, Programs: []programs.Program{small}, Architecture: "abacus"}
+	if _, err := Build(t.Context(), t.TempDir(), o); err == nil || !strings.Contains(err.Error(), "go tool dist list") || errors.Is(err, images.ErrImage) {
+		t.Error(err)
+	}
+}

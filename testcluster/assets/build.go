@@ -1,0 +1,275 @@
+package assets
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// Assets is a complete folder of programs and simulation stages.
+type Assets struct {
+	// Dir is the folder; it works as KUBEBUILDER_ASSETS.
+	Dir string
+	// Version is the Kubernetes version, such as v1.36.3.
+	Version string
+}
+
+// Program returns the path of one program: etcd, kube-apiserver, kube-controller-manager, kube-scheduler or kwok, or
+// one of those of EnsureNode.
+func (a Assets) Program(name string) string { return filepath.Join(a.Dir, name) }
+
+// Stages returns the paths of the simulation stages that kwok is started with, in a stable order.
+func (a Assets) Stages() ([]string, error) {
+	files, err := filepath.Glob(filepath.Join(a.Dir, stagesDir, "*.yaml"))
+	if err != nil {
+		return nil, fmt.Errorf("list simulation stages: %w", err)
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("no simulation stages in %s: delete the folder, it will be built again", a.Dir)
+	}
+	return files, nil
+}
+
+const (
+	stagesDir = "stages"
+	// lockRetry is how often a second process looks whether the first has finished building.
+	lockRetry = 200 * time.Millisecond
+)
+
+// Ensure returns the folder of programs for the versions of testcluster/kube, building it first when it does not exist: minutes when Go's build
+// cache is cold, seconds when it is warm, milliseconds when the folder is there. Of several processes one builds while the others wait.
+// What happens is written to progress, which may be nil. Errors: ErrNoSource, ErrModuleUnavailable, and whatever the compiler said.
+func Ensure(ctx context.Context, progress io.Writer) (Assets, error) {
+	module, err := ModuleDir(ctx)
+	if err != nil {
+		return Assets{}, err
+	}
+	return ensure(ctx, filepath.Join(module, "kube"), progress)
+}
+
+func ensure(ctx context.Context, source string, progress io.Writer) (Assets, error) {
+	assets, err := ensureSet(ctx, source, progress)
+	if err != nil {
+		return Assets{}, err
+	}
+	return assets, pointCurrent(filepath.Dir(assets.Dir), filepath.Base(assets.Dir))
+}
+
+// ensureSet builds the tools of a module unless they are there.
+func ensureSet(ctx context.Context, source string, progress io.Writer) (Assets, error) {
+	if progress == nil {
+		progress = io.Discard
+	}
+	cache, err := CacheDir()
+	if err != nil {
+		return Assets{}, err
+	}
+	r, err := readRecipe(ctx, source)
+	if err != nil {
+		return Assets{}, err
+	}
+	assets := Assets{Dir: filepath.Join(cache, r.key), Version: r.version}
+	if isDir(assets.Dir) {
+		return assets, nil
+	}
+	return assets, buildLocked(ctx, r, assets.Dir, progress)
+}
+
+// buildLocked builds into dir unless another process does it first.
+func buildLocked(ctx context.Context, r recipe, dir string, progress io.Writer) error {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return fmt.Errorf("create the cache folder: %w", err)
+	}
+	lock := flock.New(dir + ".lock")
+	locked, err := lock.TryLock()
+	if err == nil && !locked {
+		fmt.Fprintf(progress, "Kubernetes %s is being built by another process, waiting for it\n", r.version)
+		locked, err = lock.TryLockContext(ctx, lockRetry)
+	}
+	if err != nil || !locked {
+		return fmt.Errorf("wait for the lock %s.lock: %w", dir, errors.Join(err, ctx.Err()))
+	}
+	// The lock file stays: removing it would let a third process lock a file that a second one still waits for.
+	defer func() { _ = lock.Unlock() }()
+	if isDir(dir) {
+		return nil
+	}
+	return build(ctx, r, dir, progress)
+}
+
+func build(ctx context.Context, r recipe, dir string, progress io.Writer) error {
+	temp, err := os.MkdirTemp(filepath.Dir(dir), "."+r.key+"-")
+	if err != nil {
+		return fmt.Errorf("create a folder to build in: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(temp) }()
+	fmt.Fprintf(progress, "Building Kubernetes %s into %s (once; minutes when Go's build cache is empty)\n", r.version, dir)
+	started := time.Now()
+	for i, pkg := range r.programs {
+		label := fmt.Sprintf("[%d/%d] %s", i+1, len(r.programs), programName(pkg))
+		if err := buildProgram(ctx, r, pkg, filepath.Join(temp, programName(pkg)), newStepProgress(progress, label)); err != nil {
+			return err
+		}
+	}
+	if r.simulates {
+		if err := copyStages(ctx, r, filepath.Join(temp, stagesDir)); err != nil {
+			return err
+		}
+	}
+	// MkdirTemp makes folders that only their owner can read; a cache may be shared.
+	if err := os.Chmod(temp, 0o755); err != nil {
+		return fmt.Errorf("open the built folder to readers: %w", err)
+	}
+	if err := os.Rename(temp, dir); err != nil {
+		return fmt.Errorf("put the built folder in place: %w", err)
+	}
+	fmt.Fprintf(progress, "Built Kubernetes %s in %s\n", r.version, time.Since(started).Round(time.Second))
+	return nil
+}
+
+func buildProgram(ctx context.Context, r recipe, pkg, output string, step *stepProgress) error {
+	env := []string{"GOWORK=off", "CGO_ENABLED=0", "GOOS=" + runtime.GOOS, "GOARCH=" + runtime.GOARCH}
+	cmd := command(ctx, r.source, env, "build", "-v", "-mod=readonly", "-trimpath", "-ldflags", linkerFlags(r.version), "-o", output, pkg)
+	// SIGINT lets the go command remove its own temporary folder.
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		return fmt.Errorf("build %s: %w", pkg, err)
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("build %s: is Go installed and on PATH? %w", pkg, err)
+	}
+	complaints := step.follow(stderr)
+	err = cmd.Wait()
+	if err == nil {
+		step.done()
+		return nil
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("build %s: %w", pkg, ctx.Err())
+	}
+	return explain(fmt.Errorf("build %s: %w:\n%s", pkg, err, strings.Join(complaints, "\n")))
+}
+
+// copyStages takes kwok's stage files out of the very module that the program is built from, so that the two always fit.
+func copyStages(ctx context.Context, r recipe, dir string) error {
+	module, err := moduleFolder(ctx, r.source, []string{"GOWORK=off"}, "sigs.k8s.io/kwok")
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return fmt.Errorf("create the folder of simulation stages: %w", err)
+	}
+	for _, folder := range stageFolders {
+		files, err := filepath.Glob(filepath.Join(module, "kustomize", "stage", filepath.FromSlash(folder), "*.yaml"))
+		if err != nil {
+			return fmt.Errorf("list simulation stages: %w", err)
+		}
+		for _, file := range files {
+			if filepath.Base(file) == "kustomization.yaml" {
+				continue
+			}
+			content, err := os.ReadFile(file)
+			if err != nil {
+				return fmt.Errorf("read a simulation stage: %w", err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, filepath.Base(file)), content, 0o644); err != nil {
+				return fmt.Errorf("write a simulation stage: %w", err)
+			}
+		}
+		if len(files) == 0 {
+			return fmt.Errorf("this version of sigs.k8s.io/kwok has no simulation stages in kustomize/stage/%s", folder)
+		}
+	}
+	return nil
+}
+
+// pointCurrent makes <cache>/current point at key, in one step, so that a reader never finds it missing.
+func pointCurrent(cache, key string) error {
+	link := filepath.Join(cache, "current")
+	if target, err := os.Readlink(link); err == nil && target == key {
+		return nil
+	}
+	temp, err := os.MkdirTemp(cache, ".current-")
+	if err != nil {
+		return fmt.Errorf("point %s at the build: %w", link, err)
+	}
+	defer func() { _ = os.RemoveAll(temp) }()
+	fresh := filepath.Join(temp, "current")
+	if err := os.Symlink(key, fresh); err != nil {
+		return fmt.Errorf("point %s at the build: %w", link, err)
+	}
+	if err := os.Rename(fresh, link); err != nil {
+		return fmt.Errorf("point %s at the build: %w", link, err)
+	}
+	return nil
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// stepProgress turns the output of go build -v, one line per package, into a line now and then.
+type stepProgress struct {
+	out      io.Writer
+	label    string
+	started  time.Time
+	packages int
+}
+
+// reportEvery is how often a long step says that it is alive.
+const reportEvery = 5 * time.Second
+
+func newStepProgress(out io.Writer, label string) *stepProgress {
+	return &stepProgress{out: out, label: label, started: time.Now()}
+}
+
+// follow reads the go command's standard error to its end, reporting as time passes, and returns the lines that are neither package names
+// nor downloads: what the go command complained about.
+func (s *stepProgress) follow(stderr io.Reader) []string {
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		scanner := bufio.NewScanner(stderr)
+		scanner.Buffer(nil, 1<<20)
+		for scanner.Scan() {
+			lines <- scanner.Text()
+		}
+	}()
+	ticker := time.NewTicker(reportEvery)
+	defer ticker.Stop()
+	var complaints []string
+	doing := "compiling"
+	for {
+		select {
+		case line, ok := <-lines:
+			switch {
+			case !ok:
+				return complaints
+			case strings.HasPrefix(line, "go: downloading "):
+				doing = strings.TrimPrefix(line, "go: ")
+			case strings.HasPrefix(line, "# ") || strings.ContainsAny(line, " \t"):
+				complaints = append(complaints, line)
+			default:
+				doing = "compiling"
+				s.packages++
+			}
+		case now := <-ticker.C:
+			fmt.Fprintf(s.out, "  %s: %s, %d packages compiled, %s\n", s.label, doing, s.packages, now.Sub(s.started).Round(time.Second))
+		}
+	}
+}
+
+func (s *stepProgress) done() {
+	fmt.Fprintf(s.out, "  %s: done, %d packages compiled, %s\n", s.label, s.packages, time.Since(s.started).Round(100*time.Millisecond))
+}

@@ -1,0 +1,127 @@
+package assets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// CacheEnv names the environment variable that moves the cache folder.
+const CacheEnv = "SNO_CACHE"
+
+// modulePath is the module that this package belongs to; testcluster/kube lies in its folder.
+const modulePath = "github.com/solonode/sno/testcluster"
+
+// ErrNoSource says that the folder of module testcluster was not found, so nothing can be built from testcluster/kube.
+var ErrNoSource = errors.New("the source folder of " + modulePath + " was not found")
+
+// CacheDir returns the folder under which all builds are kept, without creating it: $SNO_CACHE/kube, or sno/kube in the user's cache folder.
+func CacheDir() (string, error) {
+	base := os.Getenv(CacheEnv)
+	if base == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return "", fmt.Errorf("no cache folder: set %s or HOME: %w", CacheEnv, err)
+		}
+		base = filepath.Join(user, "sno")
+	}
+	abs, err := filepath.Abs(base)
+	if err != nil {
+		return "", fmt.Errorf("cache folder %s: %w", base, err)
+	}
+	return filepath.Join(abs, "kube"), nil
+}
+
+// CurrentLink returns the symbolic link that points at the build which was asked for last. Unit tests of modules that do not import this
+// one use it as KUBEBUILDER_ASSETS.
+func CurrentLink() (string, error) {
+	dir, err := CacheDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, "current"), nil
+}
+
+// ModuleDir returns the folder of module testcluster. The compiler's own record of this file comes first, because it needs no process and no
+// particular working folder; it is absent in a binary built with -trimpath, and then the go command is asked.
+func ModuleDir(ctx context.Context) (string, error) {
+	if _, file, _, ok := runtime.Caller(0); ok && filepath.IsAbs(file) {
+		if dir := filepath.Dir(filepath.Dir(file)); isModuleDir(dir) {
+			return dir, nil
+		}
+	}
+	out, err := goCommand(ctx, "", nil, "list", "-m", "-f", "{{.Dir}}", modulePath)
+	if err != nil {
+		return "", fmt.Errorf("%w: run from a clone of the repository: %w", ErrNoSource, err)
+	}
+	if dir := strings.TrimSpace(out); isModuleDir(dir) {
+		return dir, nil
+	}
+	return "", fmt.Errorf("%w: run from a clone of the repository", ErrNoSource)
+}
+
+func isModuleDir(dir string) bool {
+	if dir == "" {
+		return false
+	}
+	info, err := os.Stat(filepath.Join(dir, "kube", "go.mod"))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// command is the go command in dir (empty: here) with additional environment.
+func command(ctx context.Context, dir string, env []string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(cmd.Environ(), env...)
+	return cmd
+}
+
+// goCommand runs the go command and returns its standard output. A failure carries what it wrote on standard error.
+func goCommand(ctx context.Context, dir string, env []string, args ...string) (string, error) {
+	cmd := command(ctx, dir, env, args...)
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("go %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
+	}
+	return stdout.String(), nil
+}
+
+// ModuleFolder returns the folder in the module cache of a module that testcluster requires, such as github.com/openshift/api, downloading it when needed.
+func ModuleFolder(ctx context.Context, module string) (string, error) {
+	dir, err := ModuleDir(ctx)
+	if err != nil {
+		return "", err
+	}
+	return moduleFolder(ctx, dir, nil, module)
+}
+
+func moduleFolder(ctx context.Context, dir string, env []string, module string) (string, error) {
+	list := func() (string, error) {
+		out, err := goCommand(ctx, dir, env, "list", "-m", "-f", "{{.Dir}}", module)
+		return strings.TrimSpace(out), err
+	}
+	folder, err := list()
+	if err != nil {
+		return "", explain(err)
+	}
+	if folder != "" {
+		return folder, nil
+	}
+	// An empty answer means: known, but not downloaded yet.
+	if _, err := goCommand(ctx, dir, env, "mod", "download", module); err != nil {
+		return "", explain(err)
+	}
+	if folder, err = list(); err != nil {
+		return "", explain(err)
+	}
+	if folder == "" {
+		return "", fmt.Errorf("module %s has no folder in the module cache", module)
+	}
+	return folder, nil
+}

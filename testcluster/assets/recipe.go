@@ -1,0 +1,119 @@
+package assets
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
+)
+
+// recipeVersion changes the key when this package changes what it puts into the folder.
+const recipeVersion = "1"
+
+// stageFolders are the folders of the kwok module whose stages make a simulated kubelet: nodes become Ready and stay so, pods run,
+// finish when they belong to a Job, and go away when deleted.
+var stageFolders = []string{"node/fast", "node/heartbeat-with-lease", "pod/fast"}
+
+// recipe is what will be built: everything in it is read from the go.mod of testcluster/kube or testcluster/kube/node.
+type recipe struct {
+	source   string   // folder of module testcluster/kube
+	programs []string // package paths, from the tool lines
+	version  string   // of Kubernetes, such as v1.36.3
+	key      string   // name of the folder
+	// simulates says that kwok is among the programs, which needs stages.
+	simulates bool
+}
+
+func readRecipe(ctx context.Context, source string) (recipe, error) {
+	modPath := filepath.Join(source, "go.mod")
+	mod, err := os.ReadFile(modPath)
+	if err != nil {
+		return recipe{}, fmt.Errorf("%w: %w", ErrNoSource, err)
+	}
+	sum, err := os.ReadFile(filepath.Join(source, "go.sum"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return recipe{}, fmt.Errorf("read the checksums of %s: %w", modPath, err)
+	}
+	file, err := modfile.Parse(modPath, mod, nil)
+	if err != nil {
+		return recipe{}, fmt.Errorf("parse: %w", err)
+	}
+	r := recipe{source: source}
+	for _, tool := range file.Tool {
+		r.programs = append(r.programs, tool.Path)
+	}
+	for _, require := range file.Require {
+		switch require.Mod.Path {
+		case "k8s.io/kubernetes":
+			r.version = require.Mod.Version
+		case "sigs.k8s.io/kwok":
+			r.simulates = true
+		}
+	}
+	if len(r.programs) == 0 {
+		return recipe{}, fmt.Errorf("%s has no tool lines, so there is nothing to build", modPath)
+	}
+	if !semver.IsValid(r.version) {
+		return recipe{}, fmt.Errorf("%s does not require k8s.io/kubernetes at a version", modPath)
+	}
+	goVersion, err := goCommand(ctx, source, []string{"GOWORK=off"}, "env", "GOVERSION")
+	if err != nil {
+		return recipe{}, err
+	}
+	digest := sha256.New()
+	for _, part := range []string{
+		recipeVersion, string(mod), string(sum), strings.TrimSpace(goVersion), runtime.GOOS, runtime.GOARCH, strings.Join(stageFolders, " "),
+	} {
+		fmt.Fprintf(digest, "%d:%s", len(part), part)
+	}
+	r.key = r.version + "-" + hex.EncodeToString(digest.Sum(nil))[:16]
+	return r, nil
+}
+
+// programName is the file name of a built program. etcd's main package is called server; envtest and people look for etcd.
+func programName(pkg string) string {
+	if strings.HasPrefix(pkg, "go.etcd.io/etcd/server/") {
+		return "etcd"
+	}
+	return path.Base(pkg)
+}
+
+// linkerFlags stamps the Kubernetes version, without which clients would see v0.0.0-master, and drops symbols to save 150 MB.
+func linkerFlags(version string) string {
+	parts := strings.SplitN(strings.TrimPrefix(semver.Canonical(version), "v"), ".", 3)
+	const stamp = " -X k8s.io/component-base/version."
+	return "-s -w" +
+		stamp + "gitVersion=" + version +
+		stamp + "gitMajor=" + parts[0] +
+		stamp + "gitMinor=" + parts[1] +
+		stamp + "gitTreeState=clean"
+}
+
+// ErrModuleUnavailable says that a module version could not be had from the module proxy.
+var ErrModuleUnavailable = errors.New("module version unavailable")
+
+// moduleFailure finds "module@version: why" in what the go command says.
+var moduleFailure = regexp.MustCompile(`(?m)(?:^|\s)([A-Za-z0-9][\w.~/-]*\.[\w.~/-]+)@(v[\w.+-]+): (.+)$`)
+
+// explain turns the go command's complaint about a module version or checksum into one that says what to do. Other errors stay as they are.
+func explain(err error) error {
+	if strings.Contains(err.Error(), "missing go.sum entry") {
+		return fmt.Errorf("%w: the checksums do not fit the versions, run GOWORK=off go mod tidy in testcluster/kube (see its README.md): %w", ErrModuleUnavailable, err)
+	}
+	match := moduleFailure.FindStringSubmatch(err.Error())
+	if match == nil {
+		return err
+	}
+	return fmt.Errorf("%w: module %s at version %s: %s. Check that the version exists and that GOPROXY, GONOSUMDB and the network reach "+
+		"a proxy that has it, or change the version in testcluster/kube/go.mod (see testcluster/kube/README.md)", ErrModuleUnavailable, match[1], match[2], match[3])
+}

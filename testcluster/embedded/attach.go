@@ -1,0 +1,107 @@
+package embedded
+
+import (
+	"context"
+	"crypto"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// ErrCredentials says that what came with a cluster cannot sign.
+var ErrCredentials = errors.New("not a certificate authority with its key")
+
+// Existing is a control plane that runs elsewhere.
+type Existing struct {
+	// Config is for a client that may do everything.
+	Config *rest.Config
+	// CACert and CAKey sign clients' certificates, both PEM.
+	CACert, CAKey []byte
+	// ParentDir is where a folder for kubeconfig files and logs is made. Empty: the system's temporary folder.
+	ParentDir string
+	// Keep leaves the folder when the cluster stops.
+	Keep bool
+	// Progress is told what happens. Nil: nobody is.
+	Progress io.Writer
+}
+
+// Attach installs the CustomResourceDefinitions of DefaultCRDs on a control plane that runs elsewhere, and returns a Cluster for it. It has no components
+// and no audit log, its nodes are real, and Stop ends the programs that Run has started and nothing else.
+func Attach(ctx context.Context, e Existing) (*Cluster, error) {
+	if e.Progress == nil {
+		e.Progress = io.Discard
+	}
+	credentials, err := readCredentials(e.CACert, e.CAKey)
+	if err != nil {
+		return nil, err
+	}
+	folder, err := newFolder(e.ParentDir, e.Keep)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{
+		folder: folder, dir: folder.path, url: e.Config.Host, credentials: credentials, admin: rest.CopyConfig(e.Config),
+		progress: log.New(e.Progress, "", 0), started: time.Now(),
+	}
+	c.stop = sync.OnceValue(c.shutDown)
+	if err := c.furnish(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("attach to the cluster at %s: %w", c.url, err), c.Stop())
+	}
+	context.AfterFunc(ctx, func() {
+		// Nobody is there to hear of a failure; the next one sweeps the folder.
+		_ = c.Stop()
+	})
+	return c, nil
+}
+
+func (c *Cluster) furnish(ctx context.Context) error {
+	var err error
+	if c.clientset, err = kubernetes.NewForConfig(c.admin); err != nil {
+		return fmt.Errorf("make a client: %w", err)
+	}
+	if err := writeKubeconfig(c.KubeconfigPath(), c.admin, metav1.NamespaceDefault); err != nil {
+		return err
+	}
+	crds, err := readCRDs(ctx, DefaultCRDs(), nil)
+	if err != nil {
+		return err
+	}
+	if err := installCRDs(ctx, c.admin, crds); err != nil {
+		return err
+	}
+	scheme, err := NewScheme()
+	if err != nil {
+		return err
+	}
+	if c.client, err = client.New(c.admin, client.Options{Scheme: scheme}); err != nil {
+		return fmt.Errorf("make a client: %w", err)
+	}
+	return nil
+}
+
+func readCredentials(caCert, caKey []byte) (*credentials, error) {
+	certificates, err := cert.ParseCertsPEM(caCert)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCredentials, err)
+	}
+	key, err := keyutil.ParsePrivateKeyPEM(caKey)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCredentials, err)
+	}
+	signer, ok := key.(crypto.Signer)
+	if !ok {
+		return nil, fmt.Errorf("%w: the key is a %T", ErrCredentials, key)
+	}
+	return &credentials{ca: &authority{certificate: certificates[0], key: signer}, caPEM: caCert}, nil
+}

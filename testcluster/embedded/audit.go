@@ -1,0 +1,170 @@
+package embedded
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/wait"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+)
+
+// AuditLogPath returns the API server's own record of every request, one audit.k8s.io/v1 Event per line, without bodies.
+func (c *Cluster) AuditLogPath() string { return filepath.Join(c.dir, auditLogFile) }
+
+// auditPatience bounds the wait for requests that are being answered. The API server gives up on one after a minute.
+const auditPatience = 90 * time.Second
+
+// ErrAuditOpen says that the API server neither answered a write nor gave it up.
+var ErrAuditOpen = errors.New("the audit log does not say how a write ended")
+
+// auditTail follows the audit log for writes that have begun and not ended.
+type auditTail struct {
+	mu   sync.Mutex
+	end  int64
+	open map[types.UID]time.Time
+}
+
+// AuditOffset returns where the audit log ends, in bytes, as a starting point for AuditEvents: what can be seen in the cluster when it is called was logged
+// before.
+//
+// A write is recorded after it can be seen by a watch, on a busy machine long after. Hence AuditOffset waits until every write is recorded that has begun, and
+// returns ErrAuditOpen where one never is.
+func (c *Cluster) AuditOffset(ctx context.Context) (int64, error) {
+	var begun []types.UID
+	err := wait.PollUntilContextTimeout(ctx, pollInterval, auditPatience, true, func(context.Context) (bool, error) {
+		open, err := c.openWrites()
+		if err != nil {
+			return false, err
+		}
+		if begun == nil {
+			begun = slices.AppendSeq(make([]types.UID, 0, len(open)), maps.Keys(open))
+		}
+		begun = slices.DeleteFunc(begun, func(id types.UID) bool { _, is := open[id]; return !is })
+		return len(begun) == 0, nil
+	})
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		return 0, fmt.Errorf("%w: %d of them, such as %s in %s", ErrAuditOpen, len(begun), begun[0], c.AuditLogPath())
+	}
+	if err != nil {
+		return 0, fmt.Errorf("audit log: %w", err)
+	}
+	c.audit.mu.Lock()
+	defer c.audit.mu.Unlock()
+	return c.audit.end, nil
+}
+
+// openWrites reads on in the audit log and returns the writes that the API server is at, and when they began. What an API server left that was killed is
+// nothing to wait for.
+func (c *Cluster) openWrites() (map[types.UID]time.Time, error) {
+	c.audit.mu.Lock()
+	defer c.audit.mu.Unlock()
+	events, end, err := scanAudit(c.AuditLogPath(), c.audit.end, nil)
+	if err != nil {
+		return nil, err
+	}
+	c.audit.end = end
+	if c.audit.open == nil {
+		c.audit.open = map[types.UID]time.Time{}
+	}
+	for i := range events {
+		if events[i].Stage == auditv1.StageRequestReceived {
+			c.audit.open[events[i].AuditID] = events[i].StageTimestamp.Time
+		} else {
+			delete(c.audit.open, events[i].AuditID)
+		}
+	}
+	since, runs := c.Component(APIServer).runningSince()
+	maps.DeleteFunc(c.audit.open, func(_ types.UID, began time.Time) bool { return !runs || began.Before(since) })
+	return maps.Clone(c.audit.open), nil
+}
+
+// AuditFilter selects audit events. An empty field selects all.
+type AuditFilter struct {
+	// User is the authenticated user, such as system:serviceaccount:<namespace>:<name>.
+	User string
+	// UserAgent is what the client calls itself, in full.
+	UserAgent string
+	// Resource is the plural, such as ingresscontrollers, and Group its API group, such as operator.openshift.io. The core group cannot be selected.
+	Resource, Group string
+	// Namespace and Name are of the object.
+	Namespace, Name string
+	// WritesOnly leaves out what cannot change an object: get, list, watch. Dry runs and refused requests count as writes.
+	WritesOnly bool
+}
+
+// writeVerbs are the verbs that ask for a change.
+var writeVerbs = sets.New("create", "update", "patch", "delete", "deletecollection")
+
+func (f AuditFilter) selects(event *auditv1.Event) bool {
+	object := event.ObjectRef
+	if object == nil {
+		object = &auditv1.ObjectReference{}
+	}
+	for _, pair := range [][2]string{
+		{f.User, event.User.Username}, {f.UserAgent, event.UserAgent}, {f.Resource, object.Resource}, {f.Group, object.APIGroup},
+		{f.Namespace, object.Namespace}, {f.Name, object.Name},
+	} {
+		if pair[0] != "" && pair[0] != pair[1] {
+			return false
+		}
+	}
+	return !f.WritesOnly || writeVerbs.Has(event.Verb)
+}
+
+// AuditEvents returns the events that filter selects and that were logged at or after offset, oldest first, and the offset to go on from. All writes that can
+// be seen in the cluster when it is called are among them, see AuditOffset. A line that is only half written is left for the next call.
+func (c *Cluster) AuditEvents(ctx context.Context, offset int64, filter AuditFilter) ([]auditv1.Event, int64, error) {
+	if _, err := c.AuditOffset(ctx); err != nil {
+		return nil, offset, err
+	}
+	return readAudit(c.AuditLogPath(), offset, filter)
+}
+
+// readAudit reads what was answered, in whatever way.
+func readAudit(path string, offset int64, filter AuditFilter) ([]auditv1.Event, int64, error) {
+	return scanAudit(path, offset, func(event *auditv1.Event) bool {
+		return event.Stage != auditv1.StageRequestReceived && filter.selects(event)
+	})
+}
+
+// scanAudit reads the events that are selected, all where selects is nil.
+func scanAudit(path string, offset int64, selects func(*auditv1.Event) bool) ([]auditv1.Event, int64, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, offset, fmt.Errorf("audit log: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	if _, err := file.Seek(offset, io.SeekStart); err != nil {
+		return nil, offset, fmt.Errorf("audit log: %w", err)
+	}
+	var events []auditv1.Event
+	for reader := bufio.NewReader(file); ; {
+		line, err := reader.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return events, offset, nil
+		}
+		if err != nil {
+			return events, offset, fmt.Errorf("audit log: %w", err)
+		}
+		var event auditv1.Event
+		if err := json.Unmarshal(line, &event); err != nil {
+			return events, offset, fmt.Errorf("audit log at byte %d: %w", offset, err)
+		}
+		offset += int64(len(line))
+		if selects == nil || selects(&event) {
+			events = append(events, event)
+		}
+	}
+}

@@ -1,0 +1,384 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/solonode/sno/testcluster/assets"
+)
+
+// Config says how to start a cluster. The zero value is a good one.
+type Config struct {
+	// Assets are the programs to run. Zero: assets.Ensure is asked, which builds them when they are missing.
+	Assets assets.Assets
+	// ParentDir is where the cluster's folder is made. Empty: the system's temporary folder.
+	ParentDir string
+	// Keep leaves the folder, with logs and data, when the cluster stops.
+	Keep bool
+	// CRDs are the CustomResourceDefinitions to install, as paths inside module github.com/openshift/api. Nil: DefaultCRDs. Not nil but empty: none.
+	CRDs []string
+	// CRDFiles are further files or folders with CustomResourceDefinitions.
+	CRDFiles []string
+	// Progress is told what happens, a line at a time. Nil: nobody is.
+	Progress io.Writer
+
+	// freePort is replaced by tests.
+	freePort func() (int, error)
+}
+
+// Cluster is a running control plane. Its methods may be called from several goroutines.
+type Cluster struct {
+	assets      assets.Assets
+	folder      *folder
+	dir         string
+	url         string
+	credentials *credentials
+	admin       *rest.Config
+	clientset   *kubernetes.Clientset
+	client      client.Client
+	components  []*Component
+	progress    *log.Logger
+	started     time.Time
+
+	programsMu sync.Mutex
+	programs   []*Component
+
+	audit auditTail
+
+	addressMu sync.Mutex
+	address   netip.Addr
+
+	stop func() error
+}
+
+const (
+	// startTimeout bounds a start whose context has no deadline. A start takes seconds; on a machine that needs minutes something is wrong.
+	startTimeout = 2 * time.Minute
+	// portAttempts is how often a start picks a new port when somebody else took the one it had picked.
+	portAttempts = 5
+	logTailBytes = 2000
+)
+
+// ErrComponentExited says that a component ended while the cluster waited for it.
+var ErrComponentExited = errors.New("component exited")
+
+// errPortTaken says that somebody else took the port between picking and using it.
+var errPortTaken = errors.New("port taken")
+
+// apiServerGarbage is when the API server collects its garbage. On the few processors that it shares with everything else, a collection has all of them wait for a tenth of
+// a second; the few hundred megabytes that this takes are there.
+const apiServerGarbage = "GOGC=400"
+
+// Start starts a cluster and returns when its API server is ready, the CustomResourceDefinitions can be used and pods can be created. The cluster runs until
+// Stop is called or ctx is done, whichever comes first.
+func Start(ctx context.Context, config Config) (*Cluster, error) {
+	if config.Progress == nil {
+		config.Progress = io.Discard
+	}
+	if config.freePort == nil {
+		config.freePort = freePort
+	}
+	if config.CRDs == nil {
+		config.CRDs = DefaultCRDs()
+	}
+	if config.Assets.Dir == "" {
+		assets, err := assets.Ensure(ctx, config.Progress)
+		if err != nil {
+			return nil, fmt.Errorf("get the programs of the cluster: %w", err)
+		}
+		config.Assets = assets
+	}
+	folder, err := newFolder(config.ParentDir, config.Keep)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{assets: config.Assets, folder: folder, dir: folder.path, progress: log.New(config.Progress, "", 0), started: time.Now()}
+	for _, name := range []string{Etcd, APIServer, ControllerManager, Scheduler, Kubelets} {
+		c.components = append(c.components, &Component{
+			name: name, program: c.assets.Program(name), log: filepath.Join(c.dir, name+".log"), dir: c.dir,
+		})
+	}
+	c.Component(APIServer).env = []string{apiServerGarbage}
+	c.stop = sync.OnceValue(c.shutDown)
+	startCtx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	if err := c.bringUp(startCtx, config); err != nil {
+		if config.Keep {
+			err = fmt.Errorf("%w (logs are in %s)", err, c.dir)
+		}
+		return nil, errors.Join(fmt.Errorf("start the cluster: %w", err), c.Stop())
+	}
+	context.AfterFunc(ctx, func() {
+		// Nobody is there to hear of a failure; the next Start sweeps the folder.
+		_ = c.Stop()
+	})
+	return c, nil
+}
+
+func (c *Cluster) bringUp(ctx context.Context, config Config) error {
+	var err error
+	if c.credentials, err = newCredentials(filepath.Join(c.dir, pkiDir), serviceIP); err != nil {
+		return err
+	}
+	if err := writeAuditPolicy(c.dir); err != nil {
+		return err
+	}
+	if err := writeStages(c.dir, c.assets); err != nil {
+		return err
+	}
+	group, groupCtx := errgroup.WithContext(ctx)
+	var crds []*apiextensionsv1.CustomResourceDefinition
+	group.Go(func() error {
+		var err error
+		crds, err = readCRDs(groupCtx, config.CRDs, config.CRDFiles)
+		return err
+	})
+	group.Go(func() error {
+		etcd := c.Component(Etcd)
+		etcd.args = etcdArguments(c.dir)
+		if err := etcd.Start(groupCtx); err != nil {
+			return err
+		}
+		return c.startOnFreePort(groupCtx, config.freePort)
+	})
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return c.populate(ctx, crds)
+}
+
+// startOnFreePort starts the API server on a port that nobody has, and returns when it is ready.
+func (c *Cluster) startOnFreePort(ctx context.Context, pick func() (int, error)) error {
+	server := c.Component(APIServer)
+	for attempt := 1; ; attempt++ {
+		port, err := pick()
+		if err != nil {
+			return fmt.Errorf("find a free port: %w", err)
+		}
+		if err := c.connectTo(port); err != nil {
+			return err
+		}
+		server.args = c.apiServerArguments(port)
+		err = c.StartAPIServer(ctx)
+		if !errors.Is(err, errPortTaken) || attempt == portAttempts {
+			return err
+		}
+		c.say("Port %d was taken by somebody else, trying another one", port)
+	}
+}
+
+// connectTo makes the cluster's own access to an API server on port.
+func (c *Cluster) connectTo(port int) error {
+	c.url = fmt.Sprintf("https://%s:%d", loopback, port)
+	var err error
+	if c.admin, err = c.ConfigForUser(adminUser, mastersGroup); err != nil {
+		return err
+	}
+	if c.clientset, err = kubernetes.NewForConfig(c.admin); err != nil {
+		return fmt.Errorf("make a client: %w", err)
+	}
+	return writeKubeconfig(c.KubeconfigPath(), c.admin, metav1.NamespaceDefault)
+}
+
+// populate starts what talks to the API server, and returns when pods can be created.
+func (c *Cluster) populate(ctx context.Context, crds []*apiextensionsv1.CustomResourceDefinition) error {
+	c.Component(ControllerManager).args = c.controllerManagerArguments()
+	c.Component(Scheduler).args = c.schedulerArguments()
+	c.Component(Kubelets).args = c.kubeletsArguments()
+	for component, who := range map[string][]string{
+		ControllerManager: {"system:kube-controller-manager"},
+		Scheduler:         {"system:kube-scheduler"},
+		// kwok plays every node, which no role of Kubernetes allows.
+		Kubelets: {"system:kwok", mastersGroup},
+	} {
+		if err := c.componentKubeconfig(component, who[0], who[1:]...); err != nil {
+			return err
+		}
+		if err := c.Component(component).Start(ctx); err != nil {
+			return err
+		}
+	}
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() error { return installCRDs(groupCtx, c.admin, crds) })
+	group.Go(func() error { return c.WaitForServiceAccount(groupCtx, metav1.NamespaceDefault) })
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	c.say("Installed %d CustomResourceDefinitions", len(crds))
+	scheme, err := NewScheme()
+	if err != nil {
+		return err
+	}
+	if c.client, err = client.New(c.admin, client.Options{Scheme: scheme}); err != nil {
+		return fmt.Errorf("make a client: %w", err)
+	}
+	c.say("Cluster is up")
+	return nil
+}
+
+// NewScheme returns a scheme with the types of Kubernetes, of CustomResourceDefinitions, and of OpenShift's config and operator groups.
+func NewScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, configv1.Install, operatorv1.Install,
+	} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("build the scheme: %w", err)
+		}
+	}
+	return scheme, nil
+}
+
+// WaitForServiceAccount returns when the controllers have made what a pod in namespace needs: the service account default and the
+// ConfigMap with the certificate authority.
+func (c *Cluster) WaitForServiceAccount(ctx context.Context, namespace string) error {
+	var last error
+	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
+		if _, last = c.clientset.CoreV1().ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{}); last != nil {
+			return false, nil
+		}
+		_, last = c.clientset.CoreV1().ConfigMaps(namespace).Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
+		return last == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait for the service account of namespace %s: %w: %w", namespace, err, last)
+	}
+	return nil
+}
+
+// EnsureNamespace creates a namespace that is not there yet, and returns when pods can be created in it.
+func (c *Cluster) EnsureNamespace(ctx context.Context, name string) error {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if _, err := c.clientset.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create namespace %s: %w", name, err)
+	}
+	return c.WaitForServiceAccount(ctx, name)
+}
+
+// Dir returns the cluster's folder.
+func (c *Cluster) Dir() string { return c.dir }
+
+// URL returns the address of the API server.
+func (c *Cluster) URL() string { return c.url }
+
+// Client returns a client that may do everything and knows the types of NewScheme. It reads from the API server, not from a cache.
+func (c *Cluster) Client() client.Client { return c.client }
+
+// Clientset returns a client-go client that may do everything.
+func (c *Cluster) Clientset() kubernetes.Interface { return c.clientset }
+
+// Component returns a component by its name, or nil when there is none of that name.
+func (c *Cluster) Component(name string) *Component {
+	for _, component := range c.components {
+		if component.name == name {
+			return component
+		}
+	}
+	return nil
+}
+
+// Components returns all components, in the order in which they are started.
+func (c *Cluster) Components() []*Component { return append([]*Component(nil), c.components...) }
+
+// KillAPIServer ends the API server with SIGKILL.
+func (c *Cluster) KillAPIServer() error { return c.Component(APIServer).Kill() }
+
+// StartAPIServer starts the API server after KillAPIServer, on the same port and with the same data, and returns when it is ready.
+func (c *Cluster) StartAPIServer(ctx context.Context) error {
+	server := c.Component(APIServer)
+	started := time.Now()
+	r, err := server.start(ctx)
+	if err != nil {
+		return err
+	}
+	// Whoever has the port instead may take a request and never answer, so the end of the process ends the request too.
+	alive, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		defer cancel()
+		select {
+		case <-r.exited:
+		case <-alive.Done():
+		}
+	}()
+	var last error
+	err = wait.PollUntilContextCancel(alive, pollInterval, true, func(ctx context.Context) (bool, error) {
+		if etcd := c.Component(Etcd); etcd.PID() == 0 {
+			return false, exitError(etcd)
+		}
+		_, last = c.clientset.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
+		return last == nil, nil
+	})
+	if err != nil && r.over() {
+		err, last = exitError(server), nil
+	}
+	if err != nil {
+		return fmt.Errorf("wait until the API server is ready: %w", errors.Join(err, last))
+	}
+	c.say("API server is ready at %s after %s", c.url, time.Since(started).Round(time.Millisecond))
+	return nil
+}
+
+// exitError tells why a component ended, as far as its log says.
+func exitError(p *Component) error {
+	tail := p.logTail(logTailBytes)
+	err := fmt.Errorf("%w: %s: its log %s ends with:\n%s", ErrComponentExited, p.name, p.log, tail)
+	if strings.Contains(tail, "address already in use") {
+		err = fmt.Errorf("%w: %w", errPortTaken, err)
+	}
+	return err
+}
+
+// Stop ends all components and removes the folder unless it is kept. Further calls do nothing and return what the first one did.
+func (c *Cluster) Stop() error { return c.stop() }
+
+func (c *Cluster) shutDown() error {
+	var errs []error
+	// Clients first, so that their logs do not fill with complaints.
+	c.programsMu.Lock()
+	for _, program := range c.programs {
+		errs = append(errs, program.retire())
+	}
+	c.programsMu.Unlock()
+	for i := len(c.components) - 1; i >= 0; i-- {
+		errs = append(errs, c.components[i].retire())
+	}
+	return errors.Join(append(errs, c.folder.remove())...)
+}
+
+func (c *Cluster) say(format string, args ...any) {
+	c.progress.Printf("%5.1fs  %s", time.Since(c.started).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// freePort returns a TCP port that nobody listens on now. Somebody else may take it before it is used.
+func freePort() (int, error) {
+	listener, err := net.Listen("tcp", net.JoinHostPort(loopback, "0"))
+	if err != nil {
+		return 0, err
+	}
+	port := listener.Addr().(*net.TCPAddr).Port
+	return port, listener.Close()
+}

@@ -1,0 +1,795 @@
+package embedded
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/procfs"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// crashChildEnv makes the test binary a process that starts a cluster and then waits to be killed; its value is the parent folder of the cluster.
+const crashChildEnv = "SNO_TEST_CRASH_CHILD"
+
+// testLimit bounds a test, most of which take a few seconds on an idle machine.
+const testLimit = 2 * time.Minute
+
+var shared struct {
+	once    sync.Once
+	cluster *Cluster
+	err     error
+}
+
+func TestMain(m *testing.M) {
+	if parent := os.Getenv(crashChildEnv); parent != "" {
+		crashChild(parent)
+	}
+	logf.SetLogger(logr.Discard()) // envtest logs through controller-runtime, which complains when nobody listens
+	code := m.Run()
+	if shared.cluster != nil {
+		if err := shared.cluster.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, "stop the shared cluster:", err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// sharedCluster returns a cluster that the tests of this package share. It fails, never skips, when there is none to be had.
+func sharedCluster(t *testing.T) *Cluster {
+	t.Helper()
+	shared.once.Do(func() {
+		shared.cluster, shared.err = Start(context.Background(), Config{Progress: os.Stderr})
+	})
+	if shared.err != nil {
+		t.Fatalf("these tests need a real API server: %v", shared.err)
+	}
+	return shared.cluster
+}
+
+func testContext(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), testLimit)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// eventually waits until condition returns an empty string; otherwise the test fails with the last one.
+func eventually(ctx context.Context, t *testing.T, what string, condition func(context.Context) string) {
+	t.Helper()
+	var last string
+	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
+		last = condition(ctx)
+		return last == "", nil
+	})
+	if err != nil {
+		t.Fatalf("%s: %v: %s", what, err, last)
+	}
+}
+
+func pausePod(namespace, name string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "pause", Image: "pause"}}},
+	}
+}
+
+func runPod(ctx context.Context, t *testing.T, c *Cluster, pod *corev1.Pod) *corev1.Pod {
+	t.Helper()
+	pods := c.Clientset().CoreV1().Pods(pod.Namespace)
+	if _, err := pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	var running *corev1.Pod
+	eventually(ctx, t, "pod "+pod.Name+" runs", func(ctx context.Context) string {
+		var err error
+		if running, err = pods.Get(ctx, pod.Name, metav1.GetOptions{}); err != nil {
+			return err.Error()
+		}
+		if running.Status.Phase != corev1.PodRunning {
+			return fmt.Sprintf("phase %s, conditions %v", running.Status.Phase, running.Status.Conditions)
+		}
+		return ""
+	})
+	return running
+}
+
+func TestStartToFirstPod(t *testing.T) {
+	ctx := testContext(t)
+	started := time.Now()
+	var progress bytes.Buffer
+	c, err := Start(ctx, Config{ParentDir: t.TempDir(), Progress: &progress})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Stop() })
+	if err := c.AddNode(ctx, NodeSpec{Name: "first", Roles: []string{"worker"}, Address: "192.0.2.7"}); err != nil {
+		t.Fatal(err)
+	}
+	pod := runPod(ctx, t, c, pausePod(metav1.NamespaceDefault, "first"))
+	t.Logf("first pod running after %s", time.Since(started).Round(time.Millisecond))
+	if pod.Status.HostIP != "192.0.2.7" {
+		t.Errorf("the pod's host is %s, want the node's address", pod.Status.HostIP)
+	}
+	// The default admission plugins are on.
+	if len(pod.Spec.Tolerations) != 2 {
+		t.Errorf("tolerations %v, want the two that DefaultTolerationSeconds adds", pod.Spec.Tolerations)
+	}
+	if len(pod.Spec.Volumes) != 1 || pod.Spec.Volumes[0].Projected == nil {
+		t.Errorf("volumes %v, want the token that ServiceAccount adds", pod.Spec.Volumes)
+	}
+	version, err := c.Clientset().Discovery().ServerVersion()
+	if err != nil || version.GitVersion != c.assets.Version {
+		t.Errorf("server version %v, %v, want %s", version, err, c.assets.Version)
+	}
+	for _, component := range c.Components() {
+		if info, err := os.Stat(component.LogPath()); err != nil {
+			t.Errorf("log of %s: %v", component.Name(), err)
+		} else if info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("log of %s can be read by others: %v", component.Name(), info.Mode())
+		}
+	}
+	for _, want := range []string{"API server is ready", "CustomResourceDefinitions", "Cluster is up"} {
+		if !strings.Contains(progress.String(), want) {
+			t.Errorf("progress %q lacks %q", progress.String(), want)
+		}
+	}
+	pids := pidsOf(c)
+	if err := c.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	for name, pid := range pids {
+		if processLives(pid) {
+			t.Errorf("%s lives after Stop", name)
+		}
+	}
+	if _, err := os.Stat(c.Dir()); !os.IsNotExist(err) {
+		t.Errorf("the folder is there after Stop: %v", err)
+	}
+	if err := c.Component(APIServer).Start(ctx); !errors.Is(err, ErrStopped) {
+		t.Errorf("start after Stop: %v, want ErrStopped", err)
+	}
+}
+
+func TestSideBySideAndContext(t *testing.T) {
+	ctx := testContext(t)
+	one := sharedCluster(t)
+	otherCtx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	parent := t.TempDir()
+	two, err := Start(otherCtx, Config{ParentDir: parent, Keep: true, CRDs: []string{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = two.Stop() })
+	if one.URL() == two.URL() || one.Dir() == two.Dir() {
+		t.Fatalf("two clusters share %s or %s", one.URL(), one.Dir())
+	}
+	if err := two.EnsureNamespace(ctx, "only-in-two"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := one.Clientset().CoreV1().Namespaces().Get(ctx, "only-in-two", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("a namespace of one cluster in the other: %v", err)
+	}
+	// Neither believes the other's certificates.
+	foreign := one.RESTConfig()
+	foreign.Host = two.URL()
+	client, err := kubernetes.NewForConfig(foreign)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Discovery().ServerVersion(); err == nil {
+		t.Error("one cluster's credentials work in the other")
+	}
+	pids := pidsOf(two)
+	cancel()
+	for name, pid := range pids {
+		eventually(ctx, t, name+" ends with the context", func(context.Context) string {
+			if processLives(pid) {
+				return "it lives"
+			}
+			return ""
+		})
+	}
+	if err := two.Stop(); err != nil {
+		t.Errorf("Stop after the end of the context: %v", err)
+	}
+	if _, err := os.Stat(two.AuditLogPath()); err != nil {
+		t.Errorf("the folder was to be kept: %v", err)
+	}
+	if err := sweep(parent); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(two.Dir()); err != nil {
+		t.Errorf("a kept folder was swept: %v", err)
+	}
+}
+
+func TestAPIServerKilledAndStarted(t *testing.T) {
+	ctx := testContext(t)
+	c := sharedCluster(t)
+	if err := c.EnsureNamespace(ctx, "survives"); err != nil {
+		t.Fatal(err)
+	}
+	url, pid := c.URL(), c.Component(APIServer).PID()
+	if err := c.Component(APIServer).Start(ctx); !errors.Is(err, ErrRunning) {
+		t.Errorf("start while running: %v, want ErrRunning", err)
+	}
+	if err := c.KillAPIServer(); err != nil {
+		t.Fatal(err)
+	}
+	if processLives(pid) || c.Component(APIServer).PID() != 0 {
+		t.Fatal("the API server lives after it was killed")
+	}
+	if _, err := c.Clientset().CoreV1().Namespaces().Get(ctx, "survives", metav1.GetOptions{}); err == nil {
+		t.Fatal("a dead API server answers")
+	}
+	if err := c.StartAPIServer(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if c.URL() != url || c.Component(APIServer).PID() == pid {
+		t.Errorf("address %s, want %s; process %d, want another than %d", c.URL(), url, c.Component(APIServer).PID(), pid)
+	}
+	if _, err := c.Clientset().CoreV1().Namespaces().Get(ctx, "survives", metav1.GetOptions{}); err != nil {
+		t.Errorf("data are lost: %v", err)
+	}
+	// The controllers and the simulated kubelets have come back to it.
+	if err := c.EnsureNamespace(ctx, "after"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.AddNode(ctx, NodeSpec{Name: "after"}); err != nil {
+		t.Fatal(err)
+	}
+	pod := pausePod("after", "after")
+	pod.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "after"}
+	runPod(ctx, t, c, pod)
+}
+
+func TestPortTaken(t *testing.T) {
+	ctx := testContext(t)
+	squatter, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = squatter.Close() }()
+	taken := squatter.Addr().(*net.TCPAddr).Port
+	calls := 0
+	c, err := Start(ctx, Config{ParentDir: t.TempDir(), CRDs: []string{}, freePort: func() (int, error) {
+		if calls++; calls == 1 {
+			return taken, nil
+		}
+		return freePort()
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Stop() }()
+	if calls != 2 || strings.HasSuffix(c.URL(), fmt.Sprint(":", taken)) {
+		t.Errorf("%d ports were tried, and the address is %s, though %d was taken", calls, c.URL(), taken)
+	}
+}
+
+func TestStartFailures(t *testing.T) {
+	ctx := testContext(t)
+	assets := sharedCluster(t).assets
+	broken := assets
+	broken.Dir = t.TempDir()
+	if err := os.CopyFS(filepath.Join(broken.Dir, "stages"), os.DirFS(filepath.Join(assets.Dir, "stages"))); err != nil {
+		t.Fatal(err)
+	}
+	const script = "#!/bin/sh\necho this is a broken program >&2\nexit 3\n"
+	for _, name := range []string{Etcd, APIServer} {
+		if err := os.WriteFile(broken.Program(name), []byte(script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cancelled, cancel := context.WithCancel(ctx)
+	cancel()
+	long := filepath.Join(t.TempDir(), strings.Repeat("x", socketLimit))
+	for _, test := range []struct {
+		name   string
+		ctx    context.Context
+		config Config
+		want   string
+	}{
+		{"component ends at once", ctx, Config{Assets: broken}, "this is a broken program"},
+		{"context is over", cancelled, Config{Assets: assets}, "context canceled"},
+		{"path too long for a socket", ctx, Config{Assets: assets, ParentDir: long}, "set Config.ParentDir or TMPDIR to a shorter one"},
+		{"definition does not exist", ctx, Config{Assets: assets, CRDs: []string{"config/v1/none.yaml"}}, "none.yaml"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if test.config.ParentDir == "" {
+				test.config.ParentDir = t.TempDir()
+			}
+			c, err := Start(test.ctx, test.config)
+			if err == nil {
+				_ = c.Stop()
+				t.Fatal("no error")
+			}
+			if !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %q lacks %q", err, test.want)
+			}
+			left, err := os.ReadDir(test.config.ParentDir)
+			if err != nil || len(left) != 0 {
+				t.Errorf("left behind: %v, %v", left, err)
+			}
+		})
+	}
+}
+
+func TestNodes(t *testing.T) {
+	ctx := testContext(t)
+	c := sharedCluster(t)
+	taint := corev1.Taint{Key: "node-role.kubernetes.io/master", Effect: corev1.TaintEffectNoSchedule}
+	err := c.AddNodes(ctx,
+		NodeSpec{Name: "node-a", Roles: []string{"master", "control-plane"}, Labels: map[string]string{"zone": "z"}, Taints: []corev1.Taint{taint}},
+		NodeSpec{Name: "node-b", Roles: []string{"worker"}, Capacity: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1")}},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes := c.Clientset().CoreV1().Nodes()
+	node, err := nodes.Get(ctx, "node-a", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The controllers add the beta labels whenever they get to it.
+	maps.DeleteFunc(node.Labels, func(key, _ string) bool { return strings.HasPrefix(key, "beta.") })
+	want := map[string]string{
+		"node-role.kubernetes.io/master": "", "node-role.kubernetes.io/control-plane": "", "zone": "z",
+		"kubernetes.io/hostname": "node-a", "kubernetes.io/os": "linux", "kubernetes.io/arch": runtime.GOARCH,
+	}
+	if diff := cmp.Diff(want, node.Labels); diff != "" {
+		t.Errorf("labels (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]corev1.Taint{taint}, node.Spec.Taints); diff != "" {
+		t.Errorf("taints (-want +got):\n%s", diff)
+	}
+	if node, err = nodes.Get(ctx, "node-b", metav1.GetOptions{}); err != nil || node.Status.Capacity.Pods().Value() != 1 {
+		t.Errorf("node-b %v, %v, want a capacity of one pod", node.Status.Capacity, err)
+	}
+	for _, ready := range []bool{false, true} {
+		if err := c.SetNodeReady(ctx, "node-b", ready); err != nil {
+			t.Fatal(err)
+		}
+		if node, err = nodes.Get(ctx, "node-b", metav1.GetOptions{}); err != nil || NodeReady(node) != ready {
+			t.Errorf("Ready is %v, want %v: %v", node.Status.Conditions, ready, err)
+		}
+	}
+	if err := c.SetNodeReady(ctx, "no-such-node", false); !apierrors.IsNotFound(err) {
+		t.Errorf("readiness of a node that is not there: %v", err)
+	}
+	if err := c.AddNode(ctx, NodeSpec{Name: "node-a"}); !apierrors.IsAlreadyExists(err) {
+		t.Errorf("a second node of the same name: %v", err)
+	}
+	for range 2 {
+		if err := c.DeleteNode(ctx, "node-b"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := nodes.Get(ctx, "node-b", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("a deleted node: %v", err)
+	}
+}
+
+func TestNarrowAccessAndAudit(t *testing.T) {
+	ctx := testContext(t)
+	c := sharedCluster(t)
+	const namespace, account = "narrow", "controller"
+	if err := c.EnsureNamespace(ctx, namespace); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.KubeconfigForServiceAccount(ctx, namespace, account); !apierrors.IsNotFound(err) {
+		t.Errorf("a service account that is not there: %v", err)
+	}
+	core := c.Clientset().CoreV1()
+	if _, err := core.ServiceAccounts(namespace).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	path, err := c.KubeconfigForServiceAccount(ctx, namespace, account)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byToken, err := clientcmd.BuildConfigFromFlags("", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byCertificate, err := c.ConfigForUser("somebody", "group-a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	user := "system:serviceaccount:" + namespace + ":" + account
+	for name, config := range map[string]*rest.Config{user: byToken, "somebody": byCertificate} {
+		narrow, err := kubernetes.NewForConfig(rest.AddUserAgent(config, "narrow-test"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		offset, err := c.AuditOffset(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write := func() error {
+			_, err := narrow.CoreV1().ConfigMaps(namespace).Create(ctx, &corev1.ConfigMap{
+				ObjectMeta: metav1.ObjectMeta{GenerateName: "written-"},
+			}, metav1.CreateOptions{})
+			return err
+		}
+		if err := write(); !apierrors.IsForbidden(err) {
+			t.Fatalf("%s writes without permission: %v", name, err)
+		}
+		allow(ctx, t, c, namespace, name)
+		eventually(ctx, t, name+" may write", func(ctx context.Context) string {
+			review, err := narrow.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+					Namespace: namespace, Verb: "create", Resource: "configmaps",
+				}},
+			}, metav1.CreateOptions{})
+			if err != nil || !review.Status.Allowed {
+				return fmt.Sprint(review, err)
+			}
+			return ""
+		})
+		if err := write(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := narrow.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{}); !apierrors.IsForbidden(err) {
+			t.Errorf("%s lists with a permission to create: %v", name, err)
+		}
+		filter := AuditFilter{User: name, Resource: "configmaps", Namespace: namespace, WritesOnly: true, UserAgent: narrowAgent()}
+		events, next, err := c.AuditEvents(ctx, offset, filter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var codes []int32
+		for _, event := range events {
+			codes = append(codes, event.ResponseStatus.Code)
+		}
+		if diff := cmp.Diff([]int32{403, 201}, codes); diff != "" {
+			t.Errorf("writes of %s in the audit log (-want +got):\n%s", name, diff)
+		}
+		filter.WritesOnly = false
+		if events, _, err = c.AuditEvents(ctx, offset, filter); err != nil || len(events) != 3 {
+			t.Errorf("%d requests of %s in the audit log, %v, want the list too", len(events), name, err)
+		}
+		if events, _, err = c.AuditEvents(ctx, next, filter); err != nil || len(events) != 0 {
+			t.Errorf("%d requests of %s after the offset, %v", len(events), name, err)
+		}
+	}
+}
+
+func narrowAgent() string { return rest.DefaultKubernetesUserAgent() + "/narrow-test" }
+
+func allow(ctx context.Context, t *testing.T, c *Cluster, namespace, user string) {
+	t.Helper()
+	meta := metav1.ObjectMeta{GenerateName: "narrow-"}
+	rbac := c.Clientset().RbacV1()
+	role, err := rbac.Roles(namespace).Create(ctx, &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"create"}},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = rbac.RoleBindings(namespace).Create(ctx, &rbacv1.RoleBinding{
+		ObjectMeta: meta,
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A write that has begun is waited for, unless the API server dies of it.
+func TestAuditWaits(t *testing.T) {
+	ctx := testContext(t)
+	c := sharedCluster(t)
+	offset, err := c.AuditOffset(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const slow, lost = "slow", "lost"
+	finish, ended := hold(ctx, t, c, slow)
+	short, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	if events, _, err := c.AuditEvents(short, offset, AuditFilter{UserAgent: slow}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("in the middle of a write: %d events, %v, want %v", len(events), err, context.DeadlineExceeded)
+	}
+	finish()
+	events, _, err := c.AuditEvents(ctx, offset, AuditFilter{UserAgent: slow, WritesOnly: true})
+	if err != nil || len(events) != 1 || events[0].ResponseStatus.Code != http.StatusCreated {
+		t.Errorf("%d events, %v, want the write that ended meanwhile, once: %+v", len(events), err, events)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+
+	// What dies with the API server is not waited for, whether it was started again or not.
+	for _, again := range []bool{true, false} {
+		_, ended = hold(ctx, t, c, fmt.Sprint(lost, again))
+		if err := c.KillAPIServer(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-ended; err == nil {
+			t.Error("a dead API server answers")
+		}
+		if again {
+			if err := c.StartAPIServer(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		short, cancel := context.WithTimeout(ctx, auditPatience/2)
+		defer cancel()
+		if events, _, err := c.AuditEvents(short, offset, AuditFilter{UserAgent: fmt.Sprint(lost, again)}); err != nil || len(events) != 0 {
+			t.Errorf("killed, started again %t: %d events, %v, want none of what was never answered", again, len(events), err)
+		}
+	}
+	if err := c.StartAPIServer(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// hold begins to create a ConfigMap and leaves it there until finish is called.
+func hold(ctx context.Context, t *testing.T, c *Cluster, agent string) (finish func(), ended <-chan error) {
+	t.Helper()
+	config := c.RESTConfig()
+	config.UserAgent = agent
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, toSend := io.Pipe()
+	result := make(chan error, 1)
+	go func() {
+		result <- kube.CoreV1().RESTClient().Post().Namespace(metav1.NamespaceDefault).Resource("configmaps").SetHeader("Content-Type", "application/json").
+			Body(body).Do(ctx).Error()
+	}()
+	eventually(ctx, t, agent+" has begun", func(context.Context) string {
+		begun, _, err := scanAudit(c.AuditLogPath(), 0, func(e *auditv1.Event) bool { return e.UserAgent == agent })
+		if err != nil || len(begun) == 0 {
+			return fmt.Sprint("not in the audit log, ", err)
+		}
+		return ""
+	})
+	return func() {
+		if _, err := fmt.Fprintf(toSend, `{"metadata":{"name":%q}}`, agent); err != nil {
+			t.Error(err)
+		}
+		_ = toSend.Close()
+	}, result
+}
+
+func TestAuditFilter(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.log")
+	const line = `{"verb":"patch","user":{"username":"u"},"userAgent":"agent","objectRef":{"resource":"pods","apiGroup":"g","namespace":"ns","name":"n"}}
+{"verb":"get","user":{"username":"u"}}
+`
+	if err := os.WriteFile(path, []byte(line), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	all := AuditFilter{User: "u", UserAgent: "agent", Resource: "pods", Group: "g", Namespace: "ns", Name: "n", WritesOnly: true}
+	for _, test := range []struct {
+		name   string
+		filter AuditFilter
+		want   int
+	}{
+		{"no filter", AuditFilter{}, 2},
+		{"writes", AuditFilter{WritesOnly: true}, 1},
+		{"all fields", all, 1},
+		{"another user", AuditFilter{User: "x"}, 0},
+		{"another agent", AuditFilter{UserAgent: "x"}, 0},
+		{"another resource", AuditFilter{Resource: "x"}, 0},
+		{"another group", AuditFilter{Group: "x"}, 0},
+		{"another namespace", AuditFilter{Namespace: "x"}, 0},
+		{"another name", AuditFilter{Name: "x"}, 0},
+	} {
+		if events, _, err := readAudit(path, 0, test.filter); err != nil || len(events) != test.want {
+			t.Errorf("%s: %d events, %v, want %d", test.name, len(events), err, test.want)
+		}
+	}
+}
+
+func TestReadAuditHalfLine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.log")
+	const whole = `{"verb":"create","user":{"username":"a"}}` + "\n"
+	if err := os.WriteFile(path, []byte(whole+whole[:10]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	events, next, err := readAudit(path, 0, AuditFilter{User: "a"})
+	if err != nil || len(events) != 1 || next != int64(len(whole)) {
+		t.Fatalf("%d events up to %d, %v", len(events), next, err)
+	}
+	if err := os.WriteFile(path, []byte(whole+whole), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if events, next, err = readAudit(path, next, AuditFilter{}); err != nil || len(events) != 1 || next != int64(2*len(whole)) {
+		t.Errorf("%d events up to %d, %v", len(events), next, err)
+	}
+	if err := os.WriteFile(path, []byte("nonsense\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err = readAudit(path, 0, AuditFilter{}); err == nil {
+		t.Error("nonsense is read without an error")
+	}
+}
+
+// crashChild starts a cluster, prints its folder and processes as one line of JSON, and waits to be killed.
+func crashChild(parent string) {
+	c, err := Start(context.Background(), Config{ParentDir: parent, CRDs: []string{}})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(crashReport{Dir: c.Dir(), PIDs: pidsOf(c)}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	os.Exit(2)
+}
+
+type crashReport struct {
+	Dir  string
+	PIDs map[string]int
+}
+
+func TestCrashTakesComponentsAlong(t *testing.T) {
+	ctx := testContext(t)
+	sharedCluster(t) // builds the programs if need be, so that the child need not
+	parent := t.TempDir()
+	child := exec.CommandContext(ctx, os.Args[0])
+	child.Env = append(os.Environ(), crashChildEnv+"="+parent)
+	child.Stderr = os.Stderr
+	stdin, err := child.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = stdin.Close() }()
+	stdout, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(stdout).ReadBytes('\n')
+	if err != nil {
+		t.Fatalf("the child says nothing: %v", err)
+	}
+	var report crashReport
+	if err := json.Unmarshal(line, &report); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, pid := range report.PIDs {
+			if t.Failed() && processLives(pid) {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
+	})
+	if len(report.PIDs) != 5 {
+		t.Fatalf("the child runs %v, want five components", report.PIDs)
+	}
+	for name, pid := range report.PIDs {
+		if !processLives(pid) {
+			t.Fatalf("%s is dead before the crash, so this test would prove nothing", name)
+		}
+	}
+	// As long as its owner lives, nobody may take the folder away.
+	if err := sweep(parent); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(report.Dir); err != nil {
+		t.Fatalf("the folder of a living cluster was swept: %v", err)
+	}
+	if err := child.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = child.Wait()
+	for name, pid := range report.PIDs {
+		eventually(ctx, t, name+" dies with its parent", func(context.Context) string {
+			if processLives(pid) {
+				return "it lives"
+			}
+			return ""
+		})
+	}
+	if _, err := os.Stat(report.Dir); err != nil {
+		t.Fatalf("the folder of the dead cluster: %v", err)
+	}
+	if err := sweep(parent); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(report.Dir); !os.IsNotExist(err) {
+		t.Errorf("the folder of the dead cluster was not swept: %v", err)
+	}
+}
+
+func pidsOf(c *Cluster) map[string]int {
+	pids := map[string]int{}
+	for _, component := range c.Components() {
+		if pid := component.PID(); pid != 0 {
+			pids[component.Name()] = pid
+		}
+	}
+	return pids
+}
+
+// processLives says whether a process runs. One that has ended but was not waited for does not.
+func processLives(pid int) bool {
+	state, err := exec.Command("ps", "-o", "stat=", "-p", fmt.Sprint(pid)).Output()
+	return err == nil && len(bytes.TrimSpace(state)) > 0 && state[0] != 'Z'
+}
+
+// What was stopped stands still until it is continued.
+func TestStopAndContinue(t *testing.T) {
+	ctx := testContext(t)
+	p, err := sharedCluster(t).Run(ctx, "ticking", "/bin/sh", "-c", "while :; do :; done")
+	if err != nil {
+		t.Fatal(err)
+	}
+	is := func(state string) {
+		t.Helper()
+		err := wait.PollUntilContextCancel(ctx, time.Millisecond, true, func(context.Context) (bool, error) {
+			process, err := procfs.NewProc(p.PID())
+			if err != nil {
+				return false, err
+			}
+			stat, err := process.Stat()
+			return (stat.State == "T") == (state == "T"), err
+		})
+		if err != nil {
+			t.Fatalf("it never is %q: %v", state, err)
+		}
+	}
+	for range 2 {
+		if err := p.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		is("T")
+		if err := p.Continue(); err != nil {
+			t.Fatal(err)
+		}
+		is("R")
+	}
+	if err := p.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for _, do := range []func() error{p.Stop, p.Continue} {
+		if err := do(); err != nil {
+			t.Errorf("it has ended: %v", err)
+		}
+	}
+}

@@ -1,0 +1,173 @@
+package embedded
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+)
+
+// Names of the components.
+const (
+	Etcd              = "etcd"
+	APIServer         = "kube-apiserver"
+	ControllerManager = "kube-controller-manager"
+	Scheduler         = "kube-scheduler"
+	// Kubelets is kwok, which plays the kubelet of every node.
+	Kubelets = "kwok"
+)
+
+var (
+	// ErrRunning says that a component was to be started which is running.
+	ErrRunning = errors.New("component is running")
+	// ErrStopped says that a component was to be started whose cluster has been stopped.
+	ErrStopped = errors.New("cluster is stopped")
+)
+
+// Component is one process of a cluster. It can be killed and started again, with the same address and data.
+type Component struct {
+	name    string
+	program string
+	log     string
+	dir     string
+	env     []string // beside that of this process
+
+	mu      sync.Mutex
+	args    []string
+	run     *run
+	retired bool
+}
+
+// run is one life of a component.
+type run struct {
+	cmd    *exec.Cmd
+	since  time.Time
+	exited chan struct{} // closed when the process has ended and been waited for
+}
+
+// Name returns the component's name, which is that of its program.
+func (p *Component) Name() string { return p.name }
+
+// LogPath returns the file that the component writes its log to. A component that is started again continues it.
+func (p *Component) LogPath() string { return p.log }
+
+// PID returns the process id, or 0 when the component does not run.
+func (p *Component) PID() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.run == nil || p.run.over() {
+		return 0
+	}
+	return p.run.cmd.Process.Pid
+}
+
+// runningSince returns when the process was started, and false when there is none.
+func (p *Component) runningSince() (time.Time, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.run == nil || p.run.over() {
+		return time.Time{}, false
+	}
+	return p.run.since, true
+}
+
+// Start starts the component after Kill or a crash. It does not wait until it is ready, see Cluster.StartAPIServer.
+func (p *Component) Start(ctx context.Context) error {
+	_, err := p.start(ctx)
+	return err
+}
+
+func (p *Component) start(ctx context.Context) (*run, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", p.name, err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.retired {
+		return nil, fmt.Errorf("start %s: %w", p.name, ErrStopped)
+	}
+	if p.run != nil && !p.run.over() {
+		return nil, fmt.Errorf("start %s: %w", p.name, ErrRunning)
+	}
+	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the log of %s: %w", p.name, err)
+	}
+	// The child has its own copy of the descriptor.
+	defer func() { _ = log.Close() }()
+	// Not CommandContext: the process must outlive ctx, which is only about starting.
+	cmd := exec.Command(p.program, p.args...)
+	cmd.Dir = p.dir
+	cmd.Env = append(os.Environ(), p.env...)
+	cmd.Stdout, cmd.Stderr = log, log
+	since := time.Now()
+	release, err := launch(cmd)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", p.name, err)
+	}
+	r := &run{cmd: cmd, since: since, exited: make(chan struct{})}
+	go func() {
+		defer close(r.exited)
+		// How it ended is of no use to anybody: whoever cares reads the log.
+		_ = cmd.Wait()
+		release()
+	}()
+	p.run = r
+	return r, nil
+}
+
+// Kill ends the component with SIGKILL and returns when it is gone. It does nothing when the component does not run.
+func (p *Component) Kill() error {
+	p.mu.Lock()
+	r := p.run
+	p.mu.Unlock()
+	if r == nil || r.over() {
+		return nil
+	}
+	if err := r.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("kill %s: %w", p.name, err)
+	}
+	<-r.exited
+	return nil
+}
+
+// retire kills the component for good: a start that comes later, or at the same time from another goroutine, fails.
+func (p *Component) retire() error {
+	p.mu.Lock()
+	p.retired = true
+	p.mu.Unlock()
+	return p.Kill()
+}
+
+func (r *run) over() bool {
+	select {
+	case <-r.exited:
+		return true
+	default:
+		return false
+	}
+}
+
+// logTail returns the end of the component's log, for an error message. Size is in bytes.
+func (p *Component) logTail(size int64) string {
+	file, err := os.Open(p.log)
+	if err != nil {
+		return err.Error()
+	}
+	defer func() { _ = file.Close() }()
+	if info, err := file.Stat(); err == nil && info.Size() > size {
+		if _, err := file.Seek(-size, io.SeekEnd); err != nil {
+			return err.Error()
+		}
+	}
+	content, err := io.ReadAll(file)
+	if err != nil {
+		return err.Error()
+	}
+	return string(bytes.TrimSpace(content))
+}

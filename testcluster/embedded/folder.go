@@ -1,0 +1,106 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/gofrs/flock"
+)
+
+const (
+	folderPrefix = "sno-cluster-"
+	lockFile     = "lock"
+	keepFile     = "keep"
+	pkiDir       = "pki"
+	// socketLimit is the shortest limit of the length of a Unix socket's path among the platforms, in bytes.
+	socketLimit = 103
+)
+
+// folder is the folder of one cluster, locked for as long as its owner lives.
+type folder struct {
+	path string
+	lock *flock.Flock
+	keep bool
+}
+
+// newFolder makes a folder under parent (empty: the system's temporary folder), after removing those that dead owners left there.
+func newFolder(parent string, keep bool) (*folder, error) {
+	if parent == "" {
+		parent = os.TempDir()
+	}
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return nil, fmt.Errorf("create the parent of the cluster's folder: %w", err)
+	}
+	if err := sweep(parent); err != nil {
+		return nil, err
+	}
+	// The folder gets the name that sweep looks for only when it is locked.
+	fresh, err := os.MkdirTemp(parent, "."+folderPrefix)
+	if err != nil {
+		return nil, fmt.Errorf("create the cluster's folder: %w", err)
+	}
+	f := &folder{path: filepath.Join(parent, filepath.Base(fresh)[1:]), keep: keep}
+	lock := flock.New(filepath.Join(fresh, lockFile))
+	_, err = lock.TryLock()
+	if err == nil {
+		err = os.Mkdir(filepath.Join(fresh, pkiDir), 0o700)
+	}
+	if err == nil && keep {
+		err = os.WriteFile(filepath.Join(fresh, keepFile), nil, 0o600)
+	}
+	if err == nil {
+		err = os.Rename(fresh, f.path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("prepare the cluster's folder: %w", errors.Join(err, lock.Unlock(), os.RemoveAll(fresh)))
+	}
+	f.lock = lock
+	if socket := filepath.Join(f.path, etcdSocket); len(socket) > socketLimit {
+		return nil, fmt.Errorf("the path %s is longer than the %d bytes that a Unix socket may have: set Config.ParentDir or TMPDIR to a shorter one: %w",
+			socket, socketLimit, errors.Join(fs.ErrInvalid, f.remove()))
+	}
+	return f, nil
+}
+
+// remove gives the folder up, and deletes it unless it is to be kept.
+func (f *folder) remove() error {
+	err := f.lock.Unlock()
+	if !f.keep {
+		err = errors.Join(err, os.RemoveAll(f.path))
+	}
+	if err != nil {
+		return fmt.Errorf("remove the cluster's folder: %w", err)
+	}
+	return nil
+}
+
+// sweep removes the cluster folders in parent whose owner is dead and that were not to be kept. Folders of other users are left alone.
+func sweep(parent string) error {
+	dirs, err := filepath.Glob(filepath.Join(parent, folderPrefix+"*"))
+	if err != nil {
+		return fmt.Errorf("look for folders of dead clusters: %w", err)
+	}
+	for _, dir := range dirs {
+		if _, err := os.Stat(filepath.Join(dir, keepFile)); err == nil {
+			continue
+		}
+		// Without a lock file it is not, or no longer, ours to judge.
+		if _, err := os.Stat(filepath.Join(dir, lockFile)); err != nil {
+			continue
+		}
+		lock := flock.New(filepath.Join(dir, lockFile))
+		locked, err := lock.TryLock()
+		if err != nil || !locked {
+			continue
+		}
+		// Another sweep may be removing the same folder.
+		err = errors.Join(lock.Unlock(), os.RemoveAll(dir))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
+			return fmt.Errorf("remove the folder of a dead cluster: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,198 @@
+package operators
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/solonode/sno/testcluster/embedded"
+	"github.com/solonode/sno/testcluster/scenario"
+)
+
+const (
+	// EtcdUser is who the etcd operator should be to the API server. It is its field manager too.
+	EtcdUser = "cluster-etcd-operator"
+	// GuardBudget is the name of its budget.
+	GuardBudget = "etcd-guard-pdb"
+
+	guardPrefix = "etcd-guard-"
+	guardApp    = "guard"
+	arbiterRole = "node-role.kubernetes.io/arbiter"
+	// guardPort is that of the health of an etcd pod.
+	guardPort = 9980
+	// staleCache is how long the event may take that makes a cache current.
+	staleCache = 50 * time.Millisecond
+)
+
+// Etcd is the guard of today's etcd operator (facts/upstream.md sections 2.4 and 13): a pod that is pinned to each control-plane node, and a
+// budget by the number of these nodes; neither on SingleReplica. It watches nodes, pods and the budget, but not the Infrastructure: a
+// topology that changes counts at the next event of those.
+func Etcd(ctx context.Context, restConfig *rest.Config) error {
+	inEtcd := cache.ByObject{Namespaces: map[string]cache.Config{scenario.EtcdNamespace: {}}}
+	options := cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: inEtcd, &policyv1.PodDisruptionBudget{}: inEtcd}}
+	return run(ctx, EtcdUser, restConfig, options, func(manager ctrl.Manager) error {
+		always := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
+			return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: scenario.EtcdNamespace, Name: GuardBudget}}}
+		})
+		g := &guards{kube: client.WithFieldOwner(manager.GetClient(), EtcdUser), direct: manager.GetAPIReader()}
+		return ctrl.NewControllerManagedBy(manager).Named("guard").
+			Watches(&corev1.Node{}, always).Watches(&corev1.Pod{}, always).Watches(&policyv1.PodDisruptionBudget{}, always).
+			Complete(g)
+	})
+}
+
+// guards reads nodes and pods from a cache, and the Infrastructure past it.
+type guards struct {
+	kube   client.Client
+	direct client.Reader
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (g *guards) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	infrastructure := &configv1.Infrastructure{}
+	if err := g.direct.Get(ctx, infrastructureKey, infrastructure); err != nil {
+		return reconcile.Result{}, fmt.Errorf("read the Infrastructure: %w", err)
+	}
+	var nodes corev1.NodeList
+	var pods corev1.PodList
+	if err := g.kube.List(ctx, &nodes); err != nil {
+		return reconcile.Result{}, fmt.Errorf("list nodes: %w", err)
+	}
+	if err := g.kube.List(ctx, &pods, client.InNamespace(scenario.EtcdNamespace), client.MatchingLabels{"app": guardApp}); err != nil {
+		return reconcile.Result{}, fmt.Errorf("list guards: %w", err)
+	}
+	mode := infrastructure.Status.ControlPlaneTopology
+	if mode == "" {
+		return reconcile.Result{}, errNoTopology
+	}
+	var err error
+	if mode == configv1.SingleReplicaTopologyMode {
+		err = g.remove(ctx, pods.Items)
+	} else {
+		err = g.guard(ctx, slices.DeleteFunc(nodes.Items, notOfControlPlane), pods.Items)
+	}
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+		return reconcile.Result{RequeueAfter: staleCache}, nil
+	}
+	return reconcile.Result{}, err
+}
+
+func notOfControlPlane(node corev1.Node) bool {
+	_, master := node.Labels[scenario.MasterTaint]
+	_, arbiter := node.Labels[arbiterRole]
+	return !master && !arbiter
+}
+
+func (g *guards) remove(ctx context.Context, pods []corev1.Pod) error {
+	for i := range pods {
+		if err := g.kube.Delete(ctx, &pods[i]); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("delete guard %s: %w", pods[i].Name, err)
+		}
+	}
+	budget := &policyv1.PodDisruptionBudget{}
+	err := g.kube.Get(ctx, client.ObjectKey{Namespace: scenario.EtcdNamespace, Name: GuardBudget}, budget)
+	if err == nil {
+		err = g.kube.Delete(ctx, budget)
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete the budget of the guards: %w", err)
+	}
+	return nil
+}
+
+func (g *guards) guard(ctx context.Context, nodes []corev1.Node, pods []corev1.Pod) error {
+	if len(nodes) == 0 {
+		return nil
+	}
+	if err := g.budget(ctx, len(nodes)); err != nil {
+		return err
+	}
+	for i := range nodes {
+		if err := g.guardNode(ctx, &nodes[i], pods); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// budget lets one of several go, and the only one.
+func (g *guards) budget(ctx context.Context, nodes int) error {
+	want := intstr.FromInt(max(nodes-1, 0))
+	live := &policyv1.PodDisruptionBudget{}
+	err := g.kube.Get(ctx, client.ObjectKey{Namespace: scenario.EtcdNamespace, Name: GuardBudget}, live)
+	switch {
+	case apierrors.IsNotFound(err):
+		err = g.kube.Create(ctx, &policyv1.PodDisruptionBudget{
+			ObjectMeta: metav1.ObjectMeta{Namespace: scenario.EtcdNamespace, Name: GuardBudget},
+			Spec: policyv1.PodDisruptionBudgetSpec{
+				MinAvailable: &want, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": guardApp}},
+			},
+		})
+	case err == nil && (live.Spec.MinAvailable == nil || *live.Spec.MinAvailable != want):
+		changed := live.DeepCopy()
+		changed.Spec.MinAvailable = &want
+		err = g.kube.Update(ctx, changed)
+	}
+	if err != nil {
+		return fmt.Errorf("write the budget of the guards: %w", err)
+	}
+	return nil
+}
+
+// guardNode makes the guard of a node, or makes one that ended anew. A node that is closed or not Ready gets none; the etcd of a Ready one
+// is taken to be there.
+func (g *guards) guardNode(ctx context.Context, node *corev1.Node, pods []corev1.Pod) error {
+	at := slices.IndexFunc(pods, func(p corev1.Pod) bool { return p.Spec.NodeName == node.Name })
+	if at >= 0 {
+		pod := &pods[at]
+		if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodPending || pod.Status.Phase == corev1.PodRunning {
+			return nil
+		}
+		if err := g.kube.Delete(ctx, pod); err != nil {
+			return fmt.Errorf("delete guard %s: %w", pod.Name, client.IgnoreNotFound(err))
+		}
+		return nil // the event of its end brings the new one
+	}
+	if node.Spec.Unschedulable || !embedded.NodeReady(node) {
+		return nil
+	}
+	if err := g.kube.Create(ctx, guardPod(node.Name)); err != nil {
+		return fmt.Errorf("create the guard of node %s: %w", node.Name, err)
+	}
+	return nil
+}
+
+func guardPod(node string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: scenario.EtcdNamespace, Name: guardPrefix + node, Labels: map[string]string{"app": guardApp}},
+		Spec: corev1.PodSpec{
+			NodeName: node, PriorityClassName: "system-cluster-critical",
+			TerminationGracePeriodSeconds: ptr.To[int64](3), AutomountServiceAccountToken: ptr.To(false),
+			Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+			Containers: []corev1.Container{{
+				Name: guardApp, Image: "cluster-etcd-operator",
+				ReadinessProbe: &corev1.Probe{
+					ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
+						Scheme: corev1.URISchemeHTTPS, Port: intstr.FromInt32(guardPort), Path: "readyz",
+					}},
+					PeriodSeconds: 5, TimeoutSeconds: 5, FailureThreshold: 3,
+				},
+			}},
+		},
+	}
+}

@@ -1,0 +1,156 @@
+package versionoperator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/solonode/sno/testcluster/embedded"
+	"github.com/solonode/sno/testcluster/scenario"
+)
+
+// User is who it should be to the API server, so that its requests can be told from others. It is its field manager too.
+const User = scenario.VersionOperatorManager
+
+var versionKey = client.ObjectKey{Name: scenario.ClusterVersionName}
+
+// staleCache is how long the event may take that makes a cache current.
+const staleCache = 50 * time.Millisecond
+
+// Run runs the stand-in for a release that brings these manifests until the context ends, which is no error.
+func Run(ctx context.Context, restConfig *rest.Config, manifests ...Manifest) error {
+	scheme, err := embedded.NewScheme()
+	if err != nil {
+		return err
+	}
+	named := func(name string) fields.Selector { return fields.OneTermEqualSelector("metadata.name", name) }
+	selected := map[client.Object]cache.ByObject{&configv1.ClusterVersion{}: {Field: named(versionKey.Name)}}
+	kinds := map[string]client.Object{}
+	for _, m := range manifests {
+		object, seen := kinds[m.kind]
+		if !seen {
+			object = m.object()
+			kinds[m.kind] = object
+			selected[object] = cache.ByObject{Namespaces: map[string]cache.Config{}}
+		}
+		selected[object].Namespaces[m.key.Namespace] = cache.Config{FieldSelector: named(m.key.Name)}
+	}
+	manager, err := ctrl.NewManager(restConfig, ctrl.Options{
+		Scheme:                 scheme,
+		Logger:                 logr.Discard(),
+		Cache:                  cache.Options{ByObject: selected},
+		Metrics:                metricsserver.Options{BindAddress: "0"},
+		HealthProbeBindAddress: "0",
+		// One process runs many of these, each on a cluster of its own.
+		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
+	})
+	if err != nil {
+		return fmt.Errorf("make the manager of the cluster-version-operator: %w", err)
+	}
+	always := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
+		return []reconcile.Request{{NamespacedName: versionKey}}
+	})
+	controller := ctrl.NewControllerManagedBy(manager).Named(User).For(&configv1.ClusterVersion{})
+	for _, object := range kinds {
+		controller.Watches(object, always)
+	}
+	if err := controller.Complete(&operator{client.WithFieldOwner(manager.GetClient(), User), manifests}); err != nil {
+		return fmt.Errorf("make the controller of the cluster-version-operator: %w", err)
+	}
+	if err := manager.Start(ctx); err != nil {
+		return fmt.Errorf("run the cluster-version-operator: %w", err)
+	}
+	return nil
+}
+
+// operator reads from a cache.
+type operator struct {
+	kube      client.Client
+	manifests []Manifest
+}
+
+// Reconcile implements reconcile.Reconciler. It is never run concurrently. A cache that is behind makes the API server refuse a write, and
+// the next event brings another look.
+func (o *operator) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	err := o.reconcile(ctx)
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+		return reconcile.Result{RequeueAfter: staleCache}, nil
+	}
+	return reconcile.Result{}, err
+}
+
+func (o *operator) reconcile(ctx context.Context) error {
+	version := &configv1.ClusterVersion{}
+	if err := o.kube.Get(ctx, versionKey, version); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	// First the manifest, then the status: whoever reads that a generation was observed may rely on nothing being written by an older one.
+	for _, m := range o.manifests {
+		if slices.Contains(version.Spec.Overrides, m.override()) {
+			continue
+		}
+		if err := o.bring(ctx, m); err != nil {
+			return err
+		}
+	}
+	return o.report(ctx, version)
+}
+
+// bring makes the object what the manifest says, or makes it.
+func (o *operator) bring(ctx context.Context, m Manifest) error {
+	live := m.object()
+	err := o.kube.Get(ctx, m.key, live)
+	switch {
+	case apierrors.IsNotFound(err):
+		err = o.kube.Create(ctx, m.object())
+	case err == nil && live.GetDeletionTimestamp() == nil && m.enforce(live):
+		err = o.kube.Update(ctx, live)
+	}
+	if err != nil {
+		return fmt.Errorf("bring %s %s: %w", m.kind, m.key, err)
+	}
+	return nil
+}
+
+// report says in the status which generation it works with, and that overrides keep the cluster from being upgraded.
+func (o *operator) report(ctx context.Context, live *configv1.ClusterVersion) error {
+	version := live.DeepCopy()
+	version.Status.ObservedGeneration = version.Generation
+	at := slices.IndexFunc(version.Status.Conditions, func(c configv1.ClusterOperatorStatusCondition) bool {
+		return c.Type == configv1.OperatorUpgradeable
+	})
+	overridden := slices.ContainsFunc(version.Spec.Overrides, func(o configv1.ComponentOverride) bool { return o.Unmanaged })
+	switch {
+	case overridden && at < 0:
+		version.Status.Conditions = append(version.Status.Conditions, configv1.ClusterOperatorStatusCondition{
+			Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse, Reason: "ClusterVersionOverridesSet",
+			Message: "Overrides are set; remove them to have the cluster upgraded", LastTransitionTime: metav1.Now(),
+		})
+	case !overridden && at >= 0:
+		version.Status.Conditions = slices.Delete(version.Status.Conditions, at, at+1)
+	}
+	if equality.Semantic.DeepEqual(live.Status, version.Status) {
+		return nil
+	}
+	if err := o.kube.Status().Update(ctx, version); err != nil {
+		return fmt.Errorf("write the status of ClusterVersion %s: %w", version.Name, err)
+	}
+	return nil
+}

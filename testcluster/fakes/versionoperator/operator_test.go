@@ -1,0 +1,214 @@
+package versionoperator
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	configv1 "github.com/openshift/api/config/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/solonode/sno/testcluster/embedded"
+	"github.com/solonode/sno/testcluster/scenario"
+)
+
+const (
+	patience = time.Minute
+	poll     = 50 * time.Millisecond
+	// quiet is how long it is watched for writes that nobody asked for.
+	quiet = 3 * time.Second
+)
+
+func TestMain(m *testing.M) {
+	logf.SetLogger(logr.Discard())
+	os.Exit(m.Run())
+}
+
+func TestEnforce(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		change func(*appsv1.Deployment)
+		want   bool
+	}{
+		{"as it says", func(*appsv1.Deployment) {}, false},
+		{"fewer pods", func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](1) }, true},
+		{"no anti-affinity", func(d *appsv1.Deployment) { d.Spec.Template.Spec.Affinity = nil }, true},
+		{"pinned", func(d *appsv1.Deployment) { d.Spec.Template.Spec.NodeSelector[scenario.MasterTaint] = "" }, true},
+		{"another toleration", func(d *appsv1.Deployment) {
+			d.Spec.Template.Spec.Tolerations = append(d.Spec.Template.Spec.Tolerations, corev1.Toleration{Key: "more"})
+		}, true},
+		{"another image", func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "other" }, true},
+		{"without its container", func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers = nil }, true},
+		{"a strategy", func(d *appsv1.Deployment) { d.Spec.Strategy.Type = appsv1.RollingUpdateDeploymentStrategyType }, false},
+		{"a restart", func(d *appsv1.Deployment) { d.Spec.Template.Annotations = map[string]string{"restarted": "now"} }, false},
+		{"defaults of the API server", func(d *appsv1.Deployment) {
+			d.Spec.Template.Spec.Containers[0].ImagePullPolicy, d.Spec.Template.Spec.DNSPolicy = corev1.PullAlways, corev1.DNSClusterFirst
+		}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			live := downloads()
+			test.change(live)
+			if got := enforceDownloads(live); got != test.want {
+				t.Errorf("a difference: %v, want %v", got, test.want)
+			}
+			if enforceDownloads(live) {
+				t.Error("what was just enforced still differs")
+			}
+		})
+	}
+}
+
+// TestOperator takes the stand-in through what the console module relies on, one thing after the other on one cluster.
+func TestOperator(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
+	defer cancel()
+	c, err := embedded.Start(ctx, embedded.Config{})
+	if err != nil {
+		t.Fatalf("this test needs a real API server: %v", err)
+	}
+	defer func() { _ = c.Stop() }()
+	s, err := scenario.Lookup("none-sno")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Install(ctx, c); err != nil {
+		t.Fatal(err)
+	}
+	restConfig, err := c.ConfigForAdministrator(User)
+	if err != nil {
+		t.Fatal(err)
+	}
+	operatorCtx, end := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- Run(operatorCtx, restConfig, Downloads) }()
+	on := onCluster{t, c}
+
+	on.downloads("comes from the manifest", func(d *appsv1.Deployment) bool {
+		return *d.Spec.Replicas == 2 && len(d.ManagedFields) > 0 && d.ManagedFields[0].Manager == "cluster-version-operator"
+	})
+	on.patch(&appsv1.Deployment{}, `{"spec":{"replicas":1}}`)
+	on.downloads("is as the manifest says again", func(d *appsv1.Deployment) bool { return *d.Spec.Replicas == 2 && d.Generation == 3 })
+	on.patch(&appsv1.Deployment{}, `{"spec":{"template":{"metadata":{"annotations":{"restarted":"now"}}}}}`)
+	on.atRest("after a restart of the pods, of which the manifest says nothing", "")
+
+	on.patch(&configv1.ClusterVersion{}, `{"spec":{"overrides":[
+		{"kind":"Deployment","group":"apps","namespace":"openshift-console","name":"downloads","unmanaged":true},
+		{"kind":"Deployment","group":"apps","namespace":"openshift-else","name":"else","unmanaged":false}]}}`)
+	on.version("an override is observed", func(v *configv1.ClusterVersion) bool { return observed(v) && upgradeable(v) == configv1.ConditionFalse })
+	before := on.offset()
+	on.patch(&appsv1.Deployment{}, `{"spec":{"replicas":1}}`)
+	on.patch(&configv1.ClusterVersion{}, `{"spec":{"channel":"fast-4.21"}}`)
+	on.version("the stand-in has looked again", observed)
+	on.wroteNothing("while the override stands", "deployments", before)
+	if err := c.Client().Delete(ctx, downloads()); err != nil {
+		t.Fatal(err)
+	}
+	on.patch(&configv1.ClusterVersion{}, `{"spec":{"channel":"stable-4.21"}}`)
+	on.version("the stand-in has looked again", observed)
+	on.wroteNothing("after downloads was deleted while the override stands", "deployments", before)
+
+	on.patch(&configv1.ClusterVersion{}, `{"spec":{"overrides":null}}`)
+	on.version("nothing is overridden any more", func(v *configv1.ClusterVersion) bool { return observed(v) && upgradeable(v) == "" })
+	on.downloads("is back", func(d *appsv1.Deployment) bool { return *d.Spec.Replicas == 2 })
+	on.atRest("in the end", "")
+	end()
+	if err := <-ended; err != nil {
+		t.Errorf("the stand-in ended with %v", err)
+	}
+}
+
+type onCluster struct {
+	t *testing.T
+	*embedded.Cluster
+}
+
+func observed(v *configv1.ClusterVersion) bool { return v.Status.ObservedGeneration == v.Generation }
+
+func upgradeable(v *configv1.ClusterVersion) configv1.ConditionStatus {
+	for _, condition := range v.Status.Conditions {
+		if condition.Type == configv1.OperatorUpgradeable {
+			return condition.Status
+		}
+	}
+	return ""
+}
+
+func (c onCluster) patch(object client.Object, body string) {
+	c.t.Helper()
+	object.SetName(versionKey.Name)
+	if _, ok := object.(*appsv1.Deployment); ok {
+		object.SetName(downloadsKey.Name)
+		object.SetNamespace(downloadsKey.Namespace)
+	}
+	if err := c.Client().Patch(c.t.Context(), object, client.RawPatch(types.MergePatchType, []byte(body)), client.FieldOwner("somebody")); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c onCluster) downloads(what string, is func(*appsv1.Deployment) bool) {
+	c.t.Helper()
+	live := &appsv1.Deployment{}
+	c.eventually("downloads "+what, func(ctx context.Context) (bool, error) {
+		err := c.Client().Get(ctx, downloadsKey, live)
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		return err == nil && is(live), err
+	}, live)
+}
+
+func (c onCluster) version(what string, is func(*configv1.ClusterVersion) bool) {
+	c.t.Helper()
+	live := &configv1.ClusterVersion{}
+	c.eventually(what, func(ctx context.Context) (bool, error) {
+		err := c.Client().Get(ctx, versionKey, live)
+		return err == nil && is(live), err
+	}, live)
+}
+
+func (c onCluster) eventually(what string, condition wait.ConditionWithContextFunc, last any) {
+	c.t.Helper()
+	if err := wait.PollUntilContextTimeout(c.t.Context(), poll, patience, true, condition); err != nil {
+		c.t.Fatalf("%s: %v; it is %+v", what, err, last)
+	}
+}
+
+func (c onCluster) offset() int64 {
+	c.t.Helper()
+	offset, err := c.AuditOffset(c.t.Context())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return offset
+}
+
+// atRest leaves the cluster alone for a while and wants no write of the stand-in.
+func (c onCluster) atRest(when, resource string) {
+	c.t.Helper()
+	offset := c.offset()
+	select {
+	case <-time.After(quiet):
+	case <-c.t.Context().Done():
+	}
+	c.wroteNothing(when, resource, offset)
+}
+
+func (c onCluster) wroteNothing(when, resource string, offset int64) {
+	c.t.Helper()
+	events, _, err := c.AuditEvents(c.t.Context(), offset, embedded.AuditFilter{User: User, Resource: resource, WritesOnly: true})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, event := range events {
+		c.t.Errorf("%s it wrote: %s %s", when, event.Verb, event.RequestURI)
+	}
+}

@@ -1,0 +1,162 @@
+package kind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/solonode/sno/testcluster/engine"
+)
+
+var (
+	// ErrConfig says that no cluster can be like that.
+	ErrConfig = errors.New("no such cluster")
+	// ErrLeftover says that there is a cluster of the same name.
+	ErrLeftover = errors.New("there is such a cluster already")
+	// ErrMachine says that this machine has too little of something.
+	ErrMachine = errors.New("this machine has too little")
+)
+
+const (
+	mebibyte = 1 << 20
+	gibibyte = 1 << 30
+
+	// Measured: a control-plane node with everything that the suite puts on it takes 700 MiB, a worker 150 MiB. The rest is for what runs beside.
+	memoryBase, memoryControlPlane, memoryWorker = 500 * mebibyte, 900 * mebibyte, 250 * mebibyte
+	// The image, once, and what each node unpacks and logs.
+	diskBase, diskNode = 2 * gibibyte, 1 * gibibyte
+	// Measured: what systemd, containerd and the kubelet of a node watch files with. Linux counts them for each user.
+	watchesNode, watchesBase = 12, 8
+
+	clusterLabel = "io.x-k8s.kind.cluster"
+)
+
+// machine is what is free. Negative: nobody knows.
+type machine struct {
+	memory, disk int64
+	// watches are instances of inotify.
+	watches int
+	// folder is where the engine stores.
+	folder string
+}
+
+// leftover says that the containers of a cluster of that name are in the way.
+func (c Config) leftover(containers []string) error {
+	if len(containers) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s, with the containers %s: remove it with `go run ./e2e/cmd/sno-kind -name %s -delete`, or choose another -name",
+		ErrLeftover, c.Name, strings.Join(containers, ", "), c.Name)
+}
+
+// check says everything that this machine has too little of at once, in numbers.
+func (c Config) check(m machine) error {
+	var errs []error
+	nodes := c.ControlPlanes + c.Workers
+	memory := int64(memoryBase + c.ControlPlanes*memoryControlPlane + c.Workers*memoryWorker)
+	if m.memory >= 0 && m.memory < memory {
+		errs = append(errs, fmt.Errorf("%w: %d nodes need %d MiB of free memory, %d MiB are free: end something, or ask for fewer nodes",
+			ErrMachine, nodes, memory/mebibyte, m.memory/mebibyte))
+	}
+	disk := int64(diskBase + nodes*diskNode)
+	if m.disk >= 0 && m.disk < disk {
+		errs = append(errs, fmt.Errorf("%w: %d nodes need %.1f GiB of free disk in %s, %.1f GiB are free: `docker system prune` frees what is not used",
+			ErrMachine, nodes, float64(disk)/gibibyte, m.folder, float64(m.disk)/gibibyte))
+	}
+	if watches := watchesBase + nodes*watchesNode; m.watches >= 0 && m.watches < watches {
+		errs = append(errs, fmt.Errorf("%w: %d nodes need %d instances of inotify, %d are free: end another cluster, or sysctl fs.inotify.max_user_instances=1024",
+			ErrMachine, nodes, watches, m.watches))
+	}
+	return errors.Join(errs...)
+}
+
+// Room says what this machine has too little of for clusters beside one another, and which of their names are taken. Nothing is made.
+func Room(ctx context.Context, all ...Config) error {
+	e, err := engine.Find(ctx)
+	if err != nil {
+		return err
+	}
+	var m machine
+	leftover := map[string][]string{}
+	for i := range all {
+		if all[i], err = all[i].defaulted(); err != nil {
+			return err
+		}
+		if m, leftover[all[i].Name], err = look(ctx, e, all[i].Name); err != nil {
+			return err
+		}
+	}
+	return room(m, leftover, all)
+}
+
+// room looks at all of them as if they were one.
+func room(m machine, leftover map[string][]string, all []Config) error {
+	var sum Config
+	var errs []error
+	for _, c := range all {
+		errs = append(errs, c.leftover(leftover[c.Name]))
+		sum.ControlPlanes, sum.Workers = sum.ControlPlanes+c.ControlPlanes, sum.Workers+c.Workers
+	}
+	return errors.Join(append(errs, sum.check(m))...)
+}
+
+// look asks the engine and the machine.
+func look(ctx context.Context, e engine.Engine, name string) (machine, []string, error) {
+	m := machine{memory: -1, disk: -1, watches: -1}
+	out, err := e.Output(ctx, "ps", "--all", "--filter", "label="+clusterLabel+"="+name, "--format", "{{.Names}}")
+	if err != nil {
+		return m, nil, err
+	}
+	if m.folder, err = e.Output(ctx, "info", "--format", "{{.DockerRootDir}}"); err != nil {
+		return m, nil, err
+	}
+	// An engine on another machine has a folder that is not here.
+	if stat := (unix.Statfs_t{}); unix.Statfs(m.folder, &stat) == nil {
+		m.disk = int64(stat.Bavail) * stat.Bsize //nolint:gosec // disks are smaller than that
+	}
+	if text, err := os.ReadFile("/proc/meminfo"); err == nil {
+		m.memory = available(string(text))
+	}
+	// The engine's processes are root's, so only root can count theirs.
+	if text, err := os.ReadFile("/proc/sys/fs/inotify/max_user_instances"); err == nil && os.Geteuid() == 0 {
+		if limit, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
+			m.watches = limit - watching()
+		}
+	}
+	return m, strings.Fields(out), nil
+}
+
+// watching counts root's instances of inotify.
+func watching() int {
+	count := 0
+	// The pattern is good, and processes that end meanwhile do not count.
+	files, _ := filepath.Glob("/proc/[0-9]*/fd/*")
+	for _, file := range files {
+		if to, err := os.Readlink(file); err == nil && to == "anon_inode:inotify" {
+			count++
+		}
+	}
+	return count
+}
+
+// available reads what the kernel says that programs can still have, in bytes.
+func available(meminfo string) int64 {
+	for line := range strings.Lines(meminfo) {
+		rest, found := strings.CutPrefix(line, "MemAvailable:")
+		if !found {
+			continue
+		}
+		kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
+		if err != nil {
+			return -1
+		}
+		return kib << 10
+	}
+	return -1
+}

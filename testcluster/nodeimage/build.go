@@ -1,0 +1,252 @@
+package nodeimage
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/solonode/sno/testcluster/assets"
+	"github.com/solonode/sno/testcluster/engine"
+	"github.com/solonode/sno/testcluster/images"
+)
+
+const lockRetry = 500 * time.Millisecond
+
+// build makes the image, with the images of the control plane in it, and its archive. Of several processes one builds while the others wait.
+func build(ctx context.Context, e engine.Engine, r recipe, archive string, progress io.Writer) error {
+	if os.Geteuid() != 0 {
+		return fmt.Errorf("%w: %s is neither loaded nor can it be pulled, and to build one needs root (debootstrap): pull it, or run once as root", ErrImage, r.pulled())
+	}
+	if _, err := exec.LookPath("debootstrap"); err != nil {
+		return fmt.Errorf("%w: %s is neither loaded nor can it be pulled, and to build one needs debootstrap: apt-get install debootstrap, or hack/engine start", ErrImage, r.pulled())
+	}
+	if err := os.MkdirAll(filepath.Dir(archive), 0o755); err != nil {
+		return fmt.Errorf("make the cache folder: %w", err)
+	}
+	lock := flock.New(archive + ".lock")
+	if locked, err := lock.TryLockContext(ctx, lockRetry); err != nil || !locked {
+		return fmt.Errorf("wait for the lock %s.lock: %w", archive, errors.Join(err, ctx.Err()))
+	}
+	defer func() { _ = lock.Unlock() }()
+	if _, err := os.Stat(archive); err == nil {
+		return load(ctx, e, archive, progress)
+	}
+	say(progress, "No %s can be had: building the nodes' image from source (once, some minutes)", r.pulled())
+	started := time.Now()
+	work, err := os.MkdirTemp(filepath.Dir(archive), "building-")
+	if err != nil {
+		return fmt.Errorf("make a folder to build in: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(work) }()
+	b := builder{engine: e, recipe: r, work: work, progress: progress}
+	if err := b.run(ctx, archive); err != nil {
+		return fmt.Errorf("%w: %w", ErrImage, err)
+	}
+	say(progress, "Built %s in %s", r.built(), time.Since(started).Round(time.Second))
+	return nil
+}
+
+type builder struct {
+	engine   engine.Engine
+	recipe   recipe
+	work     string
+	progress io.Writer
+}
+
+func (b builder) run(ctx context.Context, archive string) error {
+	bin, err := b.programs(ctx)
+	if err != nil {
+		return err
+	}
+	files, err := assets.ModuleFolder(ctx, kindModule)
+	if err != nil {
+		return err
+	}
+	say(b.progress, "  Debian's packages")
+	if err := b.shell(ctx, b.work, filepath.Join(files, "images", "base", "files"), bin); err != nil {
+		return err
+	}
+	say(b.progress, "  images of the control plane")
+	control := filepath.Join(b.work, "control-plane.tar")
+	if err := b.controlPlane(ctx, bin, control); err != nil {
+		return err
+	}
+	if err := b.commit(ctx, control); err != nil {
+		return err
+	}
+	if _, err := b.engine.Output(ctx, "save", "--output", archive+".saving", b.recipe.built()); err != nil {
+		return err
+	}
+	return os.Rename(archive+".saving", archive) //nolint:wrapcheck // names both
+}
+
+// programs puts everything that is built from Go modules into one folder.
+func (b builder) programs(ctx context.Context) (string, error) {
+	bin := filepath.Join(b.work, "bin")
+	if err := os.Mkdir(bin, 0o755); err != nil {
+		return "", err //nolint:wrapcheck // says it all
+	}
+	for _, ensure := range []func(context.Context, io.Writer) (assets.Assets, error){assets.Ensure, assets.EnsureNode} {
+		assets, err := ensure(ctx, b.progress)
+		if err != nil {
+			return "", err
+		}
+		entries, err := os.ReadDir(assets.Dir)
+		if err != nil {
+			return "", err //nolint:wrapcheck // says it all
+		}
+		for _, entry := range entries {
+			if err := os.Symlink(filepath.Join(assets.Dir, entry.Name()), filepath.Join(bin, entry.Name())); err != nil {
+				return "", err //nolint:wrapcheck // says it all
+			}
+		}
+	}
+	module, err := assets.ModuleDir(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, tool := range tools() {
+		run := exec.CommandContext(ctx, filepath.Join(filepath.Dir(module), "tools", "run"), "-path", tool)
+		run.Stderr = b.progress
+		path, err := run.Output()
+		if err != nil {
+			return "", fmt.Errorf("build %s: %w", tool, err)
+		}
+		if err := os.Symlink(strings.TrimSpace(string(path)), filepath.Join(bin, tool)); err != nil {
+			return "", err //nolint:wrapcheck // says it all
+		}
+	}
+	return bin, os.WriteFile(filepath.Join(bin, "version"), []byte(b.recipe.version), 0o644) //nolint:wrapcheck // says it all
+}
+
+// shell runs rootfs.sh and shows what it said if it fails.
+func (b builder) shell(ctx context.Context, args ...string) error {
+	cmd := exec.CommandContext(ctx, "sh", append([]string{"-s", "--"}, args...)...)
+	var said bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(rootfs), &said, &said
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("make the file system: %w:\n%s", err, tail(said.String()))
+	}
+	return nil
+}
+
+func tail(text string) string {
+	const lines = 15
+	all := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
+
+// controlPlane writes the images that kubeadm wants, and the pause image of kind's containerd.
+func (b builder) controlPlane(ctx context.Context, bin, archive string) error {
+	list, err := exec.CommandContext(ctx, filepath.Join(bin, "kubeadm"), "config", "images", "list", "--kubernetes-version", b.recipe.version).Output()
+	if err != nil {
+		return fmt.Errorf("ask kubeadm for its images: %w", err)
+	}
+	pause, err := b.pause(ctx)
+	if err != nil {
+		return err
+	}
+	var all []images.Image
+	for _, name := range append(strings.Fields(string(list)), sandboxImage) {
+		image, err := controlPlaneImage(name, bin, pause, filepath.Join(b.work, "kube-proxy.tar"))
+		if err != nil {
+			return err
+		}
+		all = append(all, image)
+	}
+	return images.Write(archive, all...)
+}
+
+// sandboxImage is what the containerd configuration of kind's image names.
+const sandboxImage = "registry.k8s.io/pause:3.10"
+
+// controlPlaneImage says what is in an image of kubeadm's list.
+func controlPlaneImage(name, bin, pause, proxyLayer string) (images.Image, error) {
+	base, _, _ := strings.Cut(name[strings.LastIndex(name, "/")+1:], ":")
+	image := images.Image{Name: name, Files: map[string]string{"usr/local/bin/" + base: filepath.Join(bin, base)}}
+	switch base {
+	case "kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd":
+	case "kube-proxy":
+		image.Tar = proxyLayer
+	case "coredns":
+		image.Files, image.Entrypoint = map[string]string{"coredns": filepath.Join(bin, base)}, []string{"/coredns"}
+	case "pause":
+		image.Files, image.Entrypoint, image.User = map[string]string{"pause": pause}, []string{"/pause"}, images.Nobody
+	default:
+		return images.Image{}, fmt.Errorf("%w: nothing here knows what is in %s", ErrImage, name)
+	}
+	return image, nil
+}
+
+// pause builds the program that holds a pod's namespaces.
+func (b builder) pause(ctx context.Context) (string, error) {
+	module, err := assets.ModuleDir(ctx)
+	if err != nil {
+		return "", err
+	}
+	out := filepath.Join(b.work, "pause")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", out, "./nodeimage/pause")
+	cmd.Dir, cmd.Env = module, append(os.Environ(), "CGO_ENABLED=0")
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build pause: %w:\n%s", err, said)
+	}
+	return out, nil
+}
+
+// commit imports the file system, has its containerd take the images in, and keeps the result as an image.
+func (b builder) commit(ctx context.Context, control string) error {
+	base := b.recipe.built() + "-base"
+	if _, err := b.engine.Output(ctx, "import", filepath.Join(b.work, "rootfs.tar"), base); err != nil {
+		return err
+	}
+	defer b.remove(ctx, "rmi", base)
+	id, err := b.engine.Output(ctx, "run", "--detach", "--security-opt", "seccomp=unconfined",
+		"--stop-signal", "SIGRTMIN+3", "--entrypoint", "sleep", base, "infinity") // systemd ends on that signal
+	if err != nil {
+		return err
+	}
+	defer b.remove(ctx, "rm", "--force", "--volumes", id)
+	if _, err := b.engine.Output(ctx, "exec", "--detach", id, "containerd"); err != nil {
+		return err
+	}
+	const ready = "for i in $(seq 100); do ctr version >/dev/null 2>&1 && exit; sleep 0.1; done; ctr version"
+	if _, err := b.engine.Output(ctx, "exec", id, "sh", "-c", ready); err != nil {
+		return err
+	}
+	archive, err := os.Open(control)
+	if err != nil {
+		return err //nolint:wrapcheck // says it all
+	}
+	defer func() { _ = archive.Close() }()
+	if _, err := b.engine.Pipe(ctx, archive, "exec", "--interactive", id,
+		"ctr", "--namespace=k8s.io", "images", "import", "--all-platforms", "--no-unpack", "-"); err != nil {
+		return err
+	}
+	if _, err := b.engine.Output(ctx, "exec", id, "sh", "-c", "pkill containerd; while pgrep -x containerd >/dev/null; do sleep 0.1; done"); err != nil {
+		return err
+	}
+	_, err = b.engine.Output(ctx, "commit",
+		"--change", `ENTRYPOINT [ "/usr/local/bin/entrypoint", "/sbin/init" ]`, "--change", "ENV container=docker", "--change", "CMD []",
+		id, b.recipe.built())
+	return err
+}
+
+// remove cleans up, also after an interruption.
+func (b builder) remove(ctx context.Context, args ...string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	if _, err := b.engine.Output(ctx, args...); err != nil {
+		say(b.progress, "%v", err)
+	}
+}

@@ -1,0 +1,77 @@
+package nodeimage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/solonode/sno/testcluster/engine"
+)
+
+// ErrImage says that no image for nodes could be had.
+var ErrImage = errors.New("no image for nodes")
+
+const (
+	// askTimeout is for the question whether a registry has the image. Where there is a registry it takes a second.
+	askTimeout  = 8 * time.Second
+	pullTimeout = 10 * time.Minute
+)
+
+// Ensure returns the name of an image in the engine, and the Kubernetes version in it, such as v1.36.3. What happens is written to progress.
+func Ensure(ctx context.Context, e engine.Engine, progress io.Writer) (image, version string, err error) {
+	r, err := readRecipe(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	image, err = r.ensure(ctx, e, progress)
+	return image, r.version, err
+}
+
+// ensure takes what costs least: an image that is loaded, an archive that was kept, one that can be pulled, and else a new one.
+func (r recipe) ensure(ctx context.Context, e engine.Engine, progress io.Writer) (image string, err error) {
+	for _, image := range []string{r.pulled(), r.built()} {
+		if there, err := e.HasImage(ctx, image); err != nil || there {
+			return image, err
+		}
+	}
+	if _, err := os.Stat(r.archive()); err == nil {
+		return r.built(), load(ctx, e, r.archive(), progress)
+	}
+	if pull(ctx, e, r.pulled(), progress) {
+		return r.pulled(), nil
+	}
+	if ctx.Err() != nil {
+		return "", fmt.Errorf("%w: %w", ErrImage, ctx.Err())
+	}
+	return r.built(), build(ctx, e, r, r.archive(), progress)
+}
+
+func load(ctx context.Context, e engine.Engine, archive string, progress io.Writer) error {
+	say(progress, "Loading the nodes' image from %s", archive)
+	if _, err := e.Output(ctx, "load", "--quiet", "--input", archive); err != nil {
+		return fmt.Errorf("%w: %w (if the archive is broken, delete it: it will be built again)", ErrImage, err)
+	}
+	return nil
+}
+
+// pull tries; without a registry the image is built.
+func pull(ctx context.Context, e engine.Engine, image string, progress io.Writer) bool {
+	asking, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	if _, err := e.Output(asking, "manifest", "inspect", image); err != nil {
+		return false
+	}
+	say(progress, "Pulling %s", image)
+	pulling, cancel := context.WithTimeout(ctx, pullTimeout)
+	defer cancel()
+	_, err := e.Output(pulling, "pull", "--quiet", image)
+	return err == nil
+}
+
+func say(progress io.Writer, format string, args ...any) {
+	// Progress that cannot be written is missed by nobody.
+	_, _ = fmt.Fprintf(progress, format+"\n", args...)
+}

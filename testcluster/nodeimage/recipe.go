@@ -1,0 +1,106 @@
+package nodeimage
+
+import (
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"golang.org/x/mod/modfile"
+
+	"github.com/solonode/sno/testcluster/assets"
+)
+
+// rootfs is the shell's part of a build.
+//
+//go:embed rootfs.sh
+var rootfs string
+
+const (
+	// recipeVersion changes when this package changes what it puts into the image.
+	recipeVersion = "1"
+	kindModule    = "sigs.k8s.io/kind"
+	kindest       = "kindest/node"
+	own           = "sno/node"
+)
+
+// tools are modules under tools/ whose programs are in the image.
+func tools() []string { return []string{"coredns", "crictl"} }
+
+// recipe is what decides an image.
+type recipe struct {
+	// version is that of Kubernetes, such as v1.36.3.
+	version string
+	key     string
+	// from is the repository that has kind's own images.
+	from string
+	// folder is where the archive of an image is kept that was built.
+	folder string
+}
+
+// pulled and built are the two names that the image may have.
+func (r recipe) pulled() string { return r.from + ":" + r.version }
+func (r recipe) built() string  { return own + ":" + r.version + "-" + r.key }
+
+func (r recipe) archive() string { return filepath.Join(r.folder, r.version+"-"+r.key+".tar") }
+
+// readRecipe reads without building anything.
+func readRecipe(ctx context.Context) (recipe, error) {
+	version, programs, err := assets.NodeKey(ctx)
+	if err != nil {
+		return recipe{}, fmt.Errorf("read what a node is made of: %w", err)
+	}
+	module, err := assets.ModuleDir(ctx)
+	if err != nil {
+		return recipe{}, err
+	}
+	text, err := os.ReadFile(filepath.Join(module, "go.mod"))
+	if err != nil {
+		return recipe{}, fmt.Errorf("read the version of kind: %w", err)
+	}
+	kind, err := required(text, kindModule)
+	if err != nil {
+		return recipe{}, err
+	}
+	parts := []string{programs, kind, rootfs}
+	for _, tool := range tools() {
+		for _, file := range []string{"go.mod", "go.sum"} {
+			text, err := os.ReadFile(filepath.Join(filepath.Dir(module), "tools", tool, file))
+			if err != nil {
+				return recipe{}, fmt.Errorf("read what a node is made of: %w", err)
+			}
+			parts = append(parts, string(text))
+		}
+	}
+	cache, err := assets.CacheDir()
+	if err != nil {
+		return recipe{}, err
+	}
+	return recipe{version: version, key: digest(parts...), from: kindest, folder: filepath.Join(filepath.Dir(cache), "nodeimage")}, nil
+}
+
+// required is the version of a module that a go.mod requires.
+func required(text []byte, module string) (string, error) {
+	file, err := modfile.ParseLax("go.mod", text, nil)
+	if err != nil {
+		return "", fmt.Errorf("read the version of %s: %w", module, err)
+	}
+	for _, r := range file.Require {
+		if r.Mod.Path == module {
+			return r.Mod.Version, nil
+		}
+	}
+	return "", fmt.Errorf("%w: go.mod does not require %s", ErrImage, module)
+}
+
+func digest(parts ...string) string {
+	sum := sha256.New()
+	for _, part := range append(parts, recipeVersion, runtime.GOARCH) {
+		fmt.Fprintf(sum, "%d:%s", len(part), part)
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:12]
+}

@@ -1,0 +1,215 @@
+package operand
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/solonode/sno/testcluster/embedded"
+	"github.com/solonode/sno/testcluster/scenario"
+)
+
+func TestMain(m *testing.M) {
+	logf.SetLogger(logr.Discard())
+	rest.SetDefaultWarningHandler(rest.NoWarnings{})
+	os.Exit(m.Run())
+}
+
+// limit bounds the waits of these tests, most of which take a second.
+const limit = time.Minute
+
+// onCluster has a control-plane node and a worker.
+type onCluster struct {
+	*testing.T
+	*embedded.Cluster
+}
+
+func TestOnCluster(t *testing.T) {
+	c, err := embedded.Start(t.Context(), embedded.Config{CRDs: []string{}})
+	if err != nil {
+		t.Fatalf("this test needs a real API server: %v", err)
+	}
+	defer func() { _ = c.Stop() }()
+	on := onCluster{t, c}
+	on.must(c.AddNodes(t.Context(),
+		embedded.NodeSpec{Name: "master-0", Roles: []string{"master"}}, embedded.NodeSpec{Name: "worker-0", Roles: []string{"worker"}}))
+
+	pinned, apart, pair := on.create("pinned", "master", 1, false), on.create("apart", "master", 1, true), on.create("pair", "worker", 2, false)
+	on.must(Settled(t.Context(), c.Client(), []scenario.Operand{pinned, apart}))
+	on.never("more pods than there are", "is to have 2 replicas", func(o *scenario.Operand) { o.Replicas = 2 }, pinned)
+	on.never("two pods on one node", "share a node", func(*scenario.Operand) {}, pair)
+	on.never("on another pool", "which is no control-plane node", func(o *scenario.Operand) { o.Replicas, o.Pool = 2, scenario.PoolMaster }, pair)
+	on.never("not there", "there is no Deployment", func(o *scenario.Operand) { o.Name = "absent" }, pinned)
+
+	short, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := Settled(short, c.Client(), []scenario.Operand{pair}); !errors.Is(err, ErrUnsettled) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the end of the patience: %v, want ErrUnsettled", err)
+	}
+
+	on.rollout(pinned, apart)
+	on.drain(pinned)
+	on.restart(pinned)
+}
+
+// rollout: one Deployment rolls, the other one cannot, because its old pod keeps the new one off the only node.
+func (c onCluster) rollout(pinned, apart scenario.Operand) {
+	c.Helper()
+	before := c.pods(pinned)
+	c.must(Roll(c.Context(), c.Cluster, []scenario.Operand{pinned, apart}, "2"))
+	c.must(Settled(c.Context(), c.Client(), []scenario.Operand{pinned}))
+	c.replaced(before, pinned)
+	c.never("rolled out", "anti-affinity rules", func(*scenario.Operand) {}, apart)
+	c.must(c.Client().Delete(c.Context(), &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: apart.Namespace, Name: apart.Name}}))
+}
+
+// drain: while a budget refuses, a drain does not end; when it allows, the same drain goes on and ends.
+func (c onCluster) drain(pinned scenario.Operand) {
+	c.Helper()
+	budget := &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: pinned.Namespace, Name: pinned.Name},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MinAvailable: ptr.To(intstr.FromInt32(1)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": pinned.Name}},
+		},
+	}
+	c.must(c.Client().Create(c.Context(), budget))
+	ctx, giveUp := context.WithCancel(c.Context())
+	defer giveUp()
+	ended := make(chan error, 1)
+	offset := c.offset()
+	go func() { ended <- Drain(ctx, c.Cluster, "master-0") }()
+	c.refused(offset, 2, ended) // the first of them was certainly taken note of
+	giveUp()
+	if err := <-ended; !errors.Is(err, ErrDrain) || !strings.Contains(err.Error(), "was refused") {
+		c.Errorf("a drain that a budget forbids: %v, want ErrDrain and why", err)
+	}
+
+	before, offset := c.pods(pinned), c.offset()
+	go func() { ended <- Drain(c.Context(), c.Cluster, "master-0") }()
+	c.refused(offset, 1, ended)
+	c.must(c.Client().Delete(c.Context(), budget))
+	c.must(<-ended)
+	c.must(Uncordon(c.Context(), c.Cluster, "master-0"))
+	c.must(Settled(c.Context(), c.Client(), []scenario.Operand{pinned}))
+	c.replaced(before, pinned)
+}
+
+// refused waits until a number of evictions were refused to a drain that has not ended.
+func (c onCluster) refused(offset int64, want int, ended <-chan error) {
+	c.Helper()
+	c.must(wait.PollUntilContextTimeout(c.Context(), poll, limit, true, func(context.Context) (bool, error) {
+		select {
+		case err := <-ended:
+			return false, fmt.Errorf("the drain has ended already: %w", err)
+		default:
+		}
+		events, _, err := c.AuditEvents(c.Context(), offset, embedded.AuditFilter{Resource: "pods", Namespace: metav1.NamespaceDefault, WritesOnly: true})
+		got := 0
+		for _, event := range events {
+			if event.ObjectRef.Subresource == "eviction" && event.ResponseStatus != nil && event.ResponseStatus.Code == http.StatusTooManyRequests {
+				got++
+			}
+		}
+		return got >= want, err
+	}))
+}
+
+func (c onCluster) restart(pinned scenario.Operand) {
+	c.Helper()
+	before := c.pods(pinned)
+	c.must(Restart(c.Context(), c.Cluster, "master-0"))
+	c.must(Settled(c.Context(), c.Client(), []scenario.Operand{pinned}))
+	c.replaced(before, pinned)
+}
+
+func (c onCluster) must(err error) {
+	c.Helper()
+	if err != nil {
+		c.Fatal(err)
+	}
+}
+
+// never waits until a changed expectation is seen not to be met, for a reason that contains why.
+func (c onCluster) never(what, why string, change func(*scenario.Operand), o scenario.Operand) {
+	c.Helper()
+	change(&o)
+	var last error
+	if err := wait.PollUntilContextTimeout(c.Context(), poll, limit, true, func(ctx context.Context) (bool, error) {
+		last = unsettled(ctx, c.Client(), o)
+		return last != nil && strings.Contains(last.Error(), why), nil
+	}); err != nil {
+		c.Errorf("%s: got %v, want %q", what, last, why)
+	}
+}
+
+// create makes a Deployment in the namespace default that surges, and returns what it is.
+func (c onCluster) create(name, role string, replicas int32, apart bool) scenario.Operand {
+	c.Helper()
+	labels := map[string]string{"app": name}
+	deployment := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: ptr.To(replicas),
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: corev1.PodSpec{
+					NodeSelector: map[string]string{"node-role.kubernetes.io/" + role: ""},
+					Containers:   []corev1.Container{{Name: name, Image: name}},
+				},
+			},
+		},
+	}
+	if apart {
+		deployment.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+				LabelSelector: deployment.Spec.Selector, TopologyKey: corev1.LabelHostname,
+			}},
+		}}
+	}
+	c.must(c.Client().Create(c.Context(), deployment))
+	return scenario.Operand{Namespace: metav1.NamespaceDefault, Name: name, Pool: scenario.Pool(role), Replicas: replicas, Serving: 1}
+}
+
+func (c onCluster) pods(o scenario.Operand) map[string]bool {
+	c.Helper()
+	pods, err := Pods(c.Context(), c.Client(), []scenario.Operand{o})
+	c.must(err)
+	found := map[string]bool{}
+	for uid := range pods {
+		found[string(uid)] = true
+	}
+	return found
+}
+
+func (c onCluster) replaced(before map[string]bool, o scenario.Operand) {
+	c.Helper()
+	for uid := range c.pods(o) {
+		if before[uid] {
+			c.Errorf("a pod of %s is still the one from before", o.Name)
+		}
+	}
+}
+
+func (c onCluster) offset() int64 {
+	c.Helper()
+	offset, err := c.AuditOffset(c.Context())
+	c.must(err)
+	return offset
+}

@@ -1,0 +1,265 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/solonode/sno/testcluster/embedded"
+)
+
+const (
+	// OperatorNamespace holds IngressController/default.
+	OperatorNamespace = "openshift-ingress-operator"
+	// RouterNamespace holds the router Deployment.
+	RouterNamespace = "openshift-ingress"
+	// EtcdNamespace holds etcd and its guards.
+	EtcdNamespace = "openshift-etcd"
+	// ControlPlaneNamespace holds a stand-in for the static pods of each control-plane node.
+	ControlPlaneNamespace = "openshift-kube-apiserver"
+
+	// InstallerManager is the field manager of what an installer wrote.
+	InstallerManager = "cluster-bootstrap"
+	// StockOperatorManager is the field manager of what the stock ingress operator wrote.
+	StockOperatorManager = "cluster-ingress-operator"
+	// VersionOperatorManager is the field manager of what the cluster-version-operator wrote.
+	VersionOperatorManager = "cluster-version-operator"
+
+	// ClusterName is the name that the singletons of group config.openshift.io have.
+	ClusterName = "cluster"
+	// DefaultIngressController is the name of the one IngressController that every cluster has.
+	DefaultIngressController = "default"
+	// ClusterVersionName is the name of the only ClusterVersion.
+	ClusterVersionName = "version"
+	// Release is the version that a cluster has unless its Scenario says otherwise.
+	Release = "4.21.3"
+	// OldRelease is a version that knows nothing of topologies: downloads comes from a static manifest, and the authentication operator
+	// waits for three control-plane nodes.
+	OldRelease = "4.7.13"
+
+	baseDomain = "sno.example.com"
+)
+
+// Install makes a fresh embedded cluster look like the scenario right after its installation, without day-2 workers: nodes, namespaces, what the
+// installer wrote, and IngressController/default as the stock ingress operator created it. One thing differs from life: the object has no
+// finalizer, because no stock operator is there to take it off.
+func (s Scenario) Install(ctx context.Context, c *embedded.Cluster) error {
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		if err := s.installNodes(groupCtx, c); err != nil {
+			return fmt.Errorf("install scenario %s: %w", s.Name, err)
+		}
+		return nil
+	})
+	group.Go(func() error { return s.InstallObjects(groupCtx, c) })
+	return group.Wait() //nolint:wrapcheck // they say what went wrong
+}
+
+// InstallObjects is Install without the nodes: for a cluster whose nodes are real.
+func (s Scenario) InstallObjects(ctx context.Context, c *embedded.Cluster) error {
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.installObjects(groupCtx, c.Client()) })
+	group.Go(func() error {
+		if err := c.EnsureNamespace(groupCtx, OperatorNamespace); err != nil {
+			return err
+		}
+		return s.installIngressController(groupCtx, c.Client())
+	})
+	group.Go(func() error { return s.installVersion(groupCtx, c.Client()) })
+	group.Go(func() error {
+		if err := c.EnsureNamespace(groupCtx, EtcdNamespace); err != nil {
+			return err
+		}
+		return installEtcdCertificates(groupCtx, c.Client())
+	})
+	for _, namespace := range []string{
+		RouterNamespace, ConsoleNamespace, ConsoleOperatorNamespace, OAuthServerNamespace, OAuthAPIServerNamespace,
+		AuthenticationOperatorNamespace, VersionOperatorNamespace,
+	} {
+		group.Go(func() error { return c.EnsureNamespace(groupCtx, namespace) })
+	}
+	if err := group.Wait(); err != nil {
+		return fmt.Errorf("install scenario %s: %w", s.Name, err)
+	}
+	return nil
+}
+
+func (s Scenario) installNodes(ctx context.Context, c *embedded.Cluster) error {
+	if err := c.AddNodes(ctx, s.Nodes()...); err != nil {
+		return err
+	}
+	if err := c.EnsureNamespace(ctx, ControlPlaneNamespace); err != nil {
+		return err
+	}
+	for _, master := range s.Nodes()[:s.Masters] {
+		if err := c.Client().Create(ctx, controlPlanePod(master.Name)); err != nil {
+			return fmt.Errorf("create the control plane's pod: %w", err)
+		}
+	}
+	return nil
+}
+
+// installObjects writes what an installer writes.
+func (s Scenario) installObjects(ctx context.Context, kube client.Client) error {
+	infrastructure := &configv1.Infrastructure{
+		ObjectMeta: metav1.ObjectMeta{Name: ClusterName},
+		Spec:       configv1.InfrastructureSpec{PlatformSpec: configv1.PlatformSpec{Type: s.Platform}},
+	}
+	err := createWithStatus(ctx, kube, infrastructure, InstallerManager, func() {
+		infrastructure.Status = configv1.InfrastructureStatus{
+			InfrastructureName:     "sno-" + s.Name,
+			Platform:               s.Platform, // deprecated, but installers still write it
+			PlatformStatus:         s.platformStatus(),
+			APIServerURL:           "https://api." + baseDomain + ":6443",
+			APIServerInternalURL:   "https://api-int." + baseDomain + ":6443",
+			ControlPlaneTopology:   s.ControlPlaneTopology,
+			InfrastructureTopology: s.InfrastructureTopology,
+			CPUPartitioning:        configv1.CPUPartitioningNone,
+		}
+	})
+	if err != nil {
+		return err
+	}
+	ingress := &configv1.Ingress{
+		ObjectMeta: metav1.ObjectMeta{Name: ClusterName},
+		Spec:       configv1.IngressSpec{Domain: "apps." + baseDomain},
+	}
+	err = createWithStatus(ctx, kube, ingress, InstallerManager, func() { ingress.Status.DefaultPlacement = s.DefaultPlacement })
+	if err != nil {
+		return err
+	}
+	scheduler := &configv1.Scheduler{
+		ObjectMeta: metav1.ObjectMeta{Name: ClusterName},
+		Spec:       configv1.SchedulerSpec{MastersSchedulable: s.MastersSchedulable},
+	}
+	if err := kube.Create(ctx, scheduler, client.FieldOwner(InstallerManager)); err != nil {
+		return fmt.Errorf("create Scheduler/%s: %w", ClusterName, err)
+	}
+	return nil
+}
+
+// installVersion writes the ClusterVersion, its first half as an installer and its status as the cluster-version-operator that has
+// installed the release, and the objects that this one brings for the console and authentication operators.
+func (s Scenario) installVersion(ctx context.Context, kube client.Client) error {
+	release := s.Release
+	if release == "" {
+		release = Release
+	}
+	image := "registry.invalid/release:" + release
+	version := &configv1.ClusterVersion{
+		ObjectMeta: metav1.ObjectMeta{Name: ClusterVersionName},
+		Spec: configv1.ClusterVersionSpec{
+			ClusterID: "00000000-0000-4000-8000-000000000000",
+			Channel:   "stable-" + release[:strings.LastIndex(release, ".")],
+		},
+	}
+	if err := kube.Create(ctx, version, client.FieldOwner(InstallerManager)); err != nil {
+		return fmt.Errorf("create ClusterVersion/%s: %w", ClusterVersionName, err)
+	}
+	now := metav1.Now()
+	version.Status = configv1.ClusterVersionStatus{
+		Desired: configv1.Release{Version: release, Image: image},
+		History: []configv1.UpdateHistory{{
+			State: configv1.CompletedUpdate, Version: release, Image: image, StartedTime: now, CompletionTime: &now,
+		}},
+		ObservedGeneration: version.Generation,
+		VersionHash:        "none",
+		Conditions: []configv1.ClusterOperatorStatusCondition{
+			{Type: configv1.OperatorAvailable, Status: configv1.ConditionTrue, LastTransitionTime: now, Message: "Done applying " + release},
+		},
+	}
+	if err := kube.Status().Update(ctx, version, client.FieldOwner(VersionOperatorManager)); err != nil {
+		return fmt.Errorf("write the status of ClusterVersion/%s: %w", ClusterVersionName, err)
+	}
+	for _, kind := range []string{"Console", "Authentication", "Etcd"} {
+		// With nothing but what the manifest says: the typed object would also bring null values, and own them.
+		object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"managementState": string(operatorv1.Managed)}}}
+		object.SetGroupVersionKind(operatorv1.GroupVersion.WithKind(kind))
+		object.SetName(ClusterName)
+		if err := kube.Create(ctx, object, client.FieldOwner(VersionOperatorManager)); err != nil {
+			return fmt.Errorf("create %s/%s: %w", kind, ClusterName, err)
+		}
+	}
+	return nil
+}
+
+// installEtcdCertificates makes the objects by which etcd is asked. Nobody looks into them where it is asked without encryption.
+func installEtcdCertificates(ctx context.Context, kube client.Client) error {
+	for _, object := range []client.Object{
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: EtcdNamespace, Name: "etcd-client"}},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: EtcdNamespace, Name: "etcd-ca-bundle"}},
+	} {
+		if err := kube.Create(ctx, object, client.FieldOwner(InstallerManager)); err != nil {
+			return fmt.Errorf("create %s: %w", object.GetName(), err)
+		}
+	}
+	return nil
+}
+
+func (s Scenario) platformStatus() *configv1.PlatformStatus {
+	status := &configv1.PlatformStatus{Type: s.Platform}
+	if s.Platform == configv1.AWSPlatformType {
+		status.AWS = &configv1.AWSPlatformStatus{Region: "us-east-1"}
+	}
+	return status
+}
+
+// installIngressController writes what the stock ingress operator writes when there is no IngressController/default yet: the replicas, once and
+// for ever, and its status.
+func (s Scenario) installIngressController(ctx context.Context, kube client.Client) error {
+	if s.StockReplicas == 0 {
+		return nil
+	}
+	controller := &operatorv1.IngressController{
+		ObjectMeta: metav1.ObjectMeta{Namespace: OperatorNamespace, Name: DefaultIngressController},
+		Spec:       operatorv1.IngressControllerSpec{Replicas: ptr.To(s.StockReplicas)},
+	}
+	return createWithStatus(ctx, kube, controller, StockOperatorManager, func() {
+		controller.Status = operatorv1.IngressControllerStatus{
+			Domain:                     "apps." + baseDomain,
+			Selector:                   "ingresscontroller.operator.openshift.io/deployment-ingresscontroller=" + DefaultIngressController,
+			EndpointPublishingStrategy: s.publishingStrategy(),
+		}
+	})
+}
+
+// publishingStrategy is the stock operator's choice where nobody chose: a load balancer where the platform has one, the hosts' network elsewhere.
+func (s Scenario) publishingStrategy() *operatorv1.EndpointPublishingStrategy {
+	if s.Platform == configv1.AWSPlatformType {
+		return &operatorv1.EndpointPublishingStrategy{
+			Type: operatorv1.LoadBalancerServiceStrategyType,
+			LoadBalancer: &operatorv1.LoadBalancerStrategy{
+				Scope: operatorv1.ExternalLoadBalancer, DNSManagementPolicy: operatorv1.ManagedLoadBalancerDNS,
+			},
+		}
+	}
+	return &operatorv1.EndpointPublishingStrategy{
+		Type: operatorv1.HostNetworkStrategyType,
+		HostNetwork: &operatorv1.HostNetworkStrategy{
+			Protocol: operatorv1.TCPProtocol, HTTPPort: 80, HTTPSPort: 443, StatsPort: 1936,
+		},
+	}
+}
+
+// createWithStatus creates an object and then writes its status, which a create drops, through the subresource. setStatus is called in between,
+// because the answer to the create replaces the object.
+func createWithStatus(ctx context.Context, kube client.Client, object client.Object, manager string, setStatus func()) error {
+	kind := fmt.Sprintf("%T %s", object, object.GetName())
+	if err := kube.Create(ctx, object, client.FieldOwner(manager)); err != nil {
+		return fmt.Errorf("create %s: %w", kind, err)
+	}
+	setStatus()
+	if err := kube.Status().Update(ctx, object, client.FieldOwner(manager)); err != nil {
+		return fmt.Errorf("write the status of %s: %w", kind, err)
+	}
+	return nil
+}
