@@ -85,9 +85,13 @@ CONFORMANCE_OUT ?= .conformance
 tiers = static,scheduled$(if $(filter-out 0 false no,$(DISRUPTIVE)),$(,)disruptive)
 , := ,
 
+# What is wrong with KUBECONFIG ends make with one line and exit code 2, before anything is built.
+check-kubeconfig = $(eval problem := $$(shell go run -C hack ./cmd/kubeconfig '$(if $(KUBECONFIG),$(abspath $(KUBECONFIG)))'))$(if $(problem),$(error $(problem)))
+
 .PHONY: conformance conformance-baseline
 conformance: ## The conformance suite on every scenario, or on KUBECONFIG=file; DISRUPTIVE=1 for all tiers
 ifeq ($(origin KUBECONFIG),command line)
+	$(check-kubeconfig)
 	@go run -C conformance ./cmd/sno-tests run --kubeconfig '$(abspath $(KUBECONFIG))' --tiers $(tiers) -o '$(abspath $(CONFORMANCE_OUT))/existing'
 else
 	@go run -C e2e ./cmd/sno-conformance -tiers $(tiers) -out '$(abspath $(CONFORMANCE_OUT))/sno' \

@@ -227,7 +227,7 @@ func TestShown(t *testing.T) {
 	}
 	for _, m := range ws.Modules {
 		_, err := os.Stat(ws.Path(m.Dir + "/" + FileName))
-		if has := err == nil && !slices.Contains([]string{"hack", "e2e", "cli"}, m.Name()); has != (shown[m.Name()] != nil) {
+		if has := err == nil && !slices.Contains([]string{"hack", "e2e", "cli", "conformance", "testcluster"}, m.Name()); has != (shown[m.Name()] != nil) {
 			t.Errorf("%s has mutants for clusters: %t, clusters: %v", m.Name(), has, shown[m.Name()])
 		}
 	}

@@ -1,0 +1,102 @@
+// Command proved runs a command unless it has passed before on the same bytes. See hack/proved and -help.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/solonode/sno/hack/proved"
+	"github.com/solonode/sno/hack/workspace"
+)
+
+const grace = time.Minute
+
+func main() {
+	name := flag.String("step", "", "what people call it")
+	from := flag.String("inputs", ".", "modules, files and folders that it depends on, relative to the root, separated by commas")
+	note := flag.String("note", "", "what is to be remembered with it, such as the seed of its sample")
+	fresh := flag.Bool("fresh", false, "run it all the same")
+	dir := flag.String("dir", ".", "folder to run it in, relative to the root")
+	flag.Usage = func() {
+		fmt.Fprintln(flag.CommandLine.Output(), "usage: proved -step NAME [-inputs NAME,NAME] [-note TEXT] [-fresh] [-dir FOLDER] COMMAND [ARGUMENT...]")
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if *name == "" || flag.NArg() == 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	step := proved.Step{Name: *name, Command: append([]string{*dir}, flag.Args()...), Inputs: strings.Split(*from, ",")}
+	err := run(ctx, step, *dir, *note, *fresh)
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+	case errors.As(err, &exit) && exit.ExitCode() > 0:
+		os.Exit(exit.ExitCode()) // it has said what is wrong
+	default:
+		fmt.Fprintln(os.Stderr, "proved:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, step proved.Step, dir, note string, fresh bool) error {
+	ws, err := workspace.Find(".")
+	if err != nil {
+		return err
+	}
+	store, err := proved.OpenStore()
+	if err != nil {
+		return err
+	}
+	key, made, err := keyOf(ctx, ws, step)
+	if err != nil {
+		return err
+	}
+	if record, ok := store.Lookup(key); ok && !fresh {
+		fmt.Printf("proved before: %s, on %s in %.0f s, on the same bytes of %s%s\n",
+			step.Name, record.At.UTC().Format("2006-01-02 15:04"), record.Seconds, strings.Join(made, " "), noted(record.Note))
+		return nil
+	}
+	start := time.Now()
+	if err := execute(ctx, ws.Path(dir), step.Command[1:]); err != nil {
+		return err
+	}
+	// What somebody changed meanwhile was not tried.
+	if again, _, err := keyOf(ctx, ws, step); err != nil || again != key {
+		return err
+	}
+	return store.Add(key, proved.Record{Step: step.Name, At: start, Seconds: time.Since(start).Seconds(), Note: note})
+}
+
+func noted(note string) string {
+	if note == "" {
+		return ""
+	}
+	return ", " + note
+}
+
+func keyOf(ctx context.Context, ws *workspace.Workspace, step proved.Step) (string, []string, error) {
+	keyer, err := proved.NewKeyer(ctx, ws)
+	if err != nil {
+		return "", nil, err
+	}
+	return keyer.Key(step)
+}
+
+func execute(ctx context.Context, dir string, command []string) error {
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, os.Stdin, os.Stdout, os.Stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = grace
+	return cmd.Run()
+}

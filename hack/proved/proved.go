@@ -1,0 +1,123 @@
+package proved
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/solonode/sno/hack/inputs"
+	"github.com/solonode/sno/hack/workspace"
+)
+
+// ErrInput is returned for an input that is neither a module, a file nor a folder of the repository: its changes would go unnoticed.
+var ErrInput = errors.New("no such module, file or folder in the repository")
+
+// everyStep is what each step depends on besides its own inputs: how it is run.
+var everyStep = []string{"Makefile", ".ci", "tools"}
+
+// Step is something that passes or fails.
+type Step struct {
+	// Name is what people read.
+	Name string
+	// Command is what is run; another command is another step.
+	Command []string
+	// Inputs are folders of modules, which count with all modules that they require, and other files and folders, relative to the repository's
+	// root. "." is everything.
+	Inputs []string
+}
+
+// Record is what is remembered of a step that passed.
+type Record struct {
+	Step string    `json:"step"`
+	At   time.Time `json:"at"`
+	// Seconds is how long it took.
+	Seconds float64 `json:"seconds"`
+	// Note is what the step said of itself, such as the seed of its sample.
+	Note string `json:"note,omitempty"`
+}
+
+// Store holds the records, a file for each key.
+type Store struct{ folder string }
+
+// OpenStore is the store of all checkouts of this machine: below $SNO_CACHE, or sno/ in the user's cache folder.
+func OpenStore() (Store, error) {
+	base := os.Getenv("SNO_CACHE")
+	if base == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return Store{}, fmt.Errorf("no cache folder: set SNO_CACHE or HOME: %w", err)
+		}
+		base = filepath.Join(user, "sno")
+	}
+	return Store{folder: filepath.Join(base, "proved")}, nil
+}
+
+// Lookup returns the record of a key. A file that cannot be read is none.
+func (s Store) Lookup(key string) (Record, bool) {
+	var r Record
+	text, err := os.ReadFile(filepath.Join(s.folder, key+".json"))
+	return r, err == nil && json.Unmarshal(text, &r) == nil && r.Step != ""
+}
+
+// Add remembers a record. A crash leaves the old one or the new one.
+func (s Store) Add(key string, r Record) error {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(s.folder, 0o755); err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(s.folder, "new-")
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return errors.Join(err, os.Remove(file.Name()))
+	}
+	return os.Rename(file.Name(), filepath.Join(s.folder, key+".json"))
+}
+
+// Keyer computes the keys of steps. It reads every file once.
+type Keyer struct {
+	ws   *workspace.Workspace
+	sums *inputs.Sums
+}
+
+// NewKeyer reads the repository as it is now.
+func NewKeyer(ctx context.Context, ws *workspace.Workspace) (*Keyer, error) {
+	sums, err := inputs.Read(ctx, ws)
+	return &Keyer{ws: ws, sums: sums}, err
+}
+
+// Key is the sum over all that the step depends on, and the folders and files that it was made of.
+func (k *Keyer) Key(step Step) (key string, made []string, err error) {
+	names := slices.Concat(everyStep, step.Inputs)
+	for _, name := range step.Inputs {
+		if _, err := os.Lstat(k.ws.Path(name)); errors.Is(err, fs.ErrNotExist) {
+			return "", nil, fmt.Errorf("step %s: %w: %s", step.Name, ErrInput, name)
+		}
+	}
+	made = k.sums.Closure(names...)
+	versions, err := k.sums.Versions()
+	if err != nil {
+		return "", nil, err
+	}
+	parts := []string{k.sums.Tools(), strings.Join(step.Command, "\x00"), versions}
+	for _, name := range made {
+		sum, err := k.sums.Path(name)
+		if err != nil {
+			return "", nil, err
+		}
+		parts = append(parts, name, sum)
+	}
+	return inputs.Of(parts...), made, nil
+}
