@@ -232,7 +232,7 @@ func guardOwner(_ context.Context, b *Bench) ([]report.Evidence, error) {
 	d := b.State.Deployment(etcdNamespace, guardDeployment)
 	var writers []string
 	for _, entry := range d.ManagedFields {
-		if entry.Subresource == "" && entry.FieldsV1 != nil && strings.Contains(entry.FieldsV1.GetRawString(), `"f:replicas"`) {
+		if entry.Subresource == "" && entry.FieldsV1 != nil && strings.Contains(string(entry.FieldsV1.Raw), `"f:replicas"`) {
 			if entry.Manager == versionManager && overridden(b.State, "Deployment", etcdNamespace, guardDeployment) {
 				continue
 			}

@@ -52,10 +52,14 @@ func startServer(ctx context.Context) error {
 	}
 	manifests := filepath.Join(strings.TrimSpace(string(folder)), "config", "v1", "zz_generated.crd-manifests")
 	server.ErrorIfCRDPathMissing = true
-	for _, name := range []string{"*_infrastructures-Default.crd.yaml", "*_ingresses.crd.yaml"} {
-		files, err := filepath.Glob(filepath.Join(manifests, name))
+	for _, kind := range []string{"infrastructures", "ingresses"} {
+		// Releases of openshift/api differ in which kinds have a manifest for each feature set.
+		files, err := filepath.Glob(filepath.Join(manifests, "*_"+kind+"-Default.crd.yaml"))
+		if err == nil && len(files) == 0 {
+			files, err = filepath.Glob(filepath.Join(manifests, "*_"+kind+".crd.yaml"))
+		}
 		if err != nil || len(files) != 1 {
-			return fmt.Errorf("%d files are called %s in %s, want one: %w", len(files), name, manifests, err)
+			return fmt.Errorf("%d manifests of %s are in %s, want one: %w", len(files), kind, manifests, err)
 		}
 		server.CRDInstallOptions.Paths = append(server.CRDInstallOptions.Paths, files[0])
 	}
