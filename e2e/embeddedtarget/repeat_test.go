@@ -12,7 +12,7 @@ import (
 var runs = flag.Int("runs", 3, "how often TestRepeated does the scheduled tier")
 
 // TestRepeated does the static and the scheduled tier again and again on one cluster, which is as it must be: not one check may be anything else than
-// before. `go test ./embedded -run Repeated -runs 100 -timeout 2h` says how reliable the suite is.
+// before. `go test ./embeddedtarget -run Repeated -runs 100 -timeout 2h` says how reliable the suite is.
 func TestRepeated(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts a cluster; make proof runs it")

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,6 +26,7 @@ import (
 	"github.com/solonode/sno/conformance/checks"
 	"github.com/solonode/sno/e2e/drains"
 	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/machineconfig"
 	"github.com/solonode/sno/testcluster/fakes/operators"
 	"github.com/solonode/sno/testcluster/scenario"
@@ -93,6 +96,9 @@ func TestSNO(t *testing.T) {
 	}
 	t.Parallel()
 	u := startUp(t, "none-sno-day2-workers", SNO)
+	if output, err := u.hostSuite(); err != nil {
+		t.Errorf("the suite of an operator's repository: %v\n%s", err, output)
+	}
 	nodes, err := u.Cluster.Clientset().CoreV1().Nodes().List(u.ctx, metav1.ListOptions{})
 	u.must(err)
 	if len(nodes.Items) != 3 {
@@ -142,6 +148,11 @@ func TestBaseline(t *testing.T) {
 	t.Parallel()
 	u := startUp(t, "none-sno-day1-worker", Baseline)
 
+	// The router tolerates no taint of the control plane.
+	if output, err := u.hostSuite(); err == nil || !strings.Contains(output, "SNO-ING-003") {
+		t.Errorf("the suite of an operator's repository: %v\n%s", err, output)
+	}
+
 	// No node of a single control plane is drained, a worker neither.
 	request := machineconfig.Request{Verb: machineconfig.VerbDrain, Config: "one"}
 	for _, node := range []string{"master-0", "worker-0"} {
@@ -171,6 +182,18 @@ func TestBaseline(t *testing.T) {
 	}
 	u.must(u.restartOperator(u.ctx, string(harness.EtcdGuard)))
 	u.until("there is no guard", func() (bool, error) { return u.guards(0) })
+}
+
+// hostSuite runs the suite that an operator's repository has made of the catalogue, as its CI does: alone, on a kubeconfig.
+func (u *up) hostSuite() (string, error) {
+	u.t.Helper()
+	root, err := programs.Root(u.ctx)
+	u.must(err)
+	cmd := exec.CommandContext(u.ctx, "go", "test", "-count=1", "./test/e2e", "-ginkgo.v")
+	cmd.Dir = filepath.Join(root, filepath.FromSlash(programs.IngressHost.Module))
+	cmd.Env = append(os.Environ(), "GOWORK=off", "KUBECONFIG="+u.Cluster.KubeconfigPath())
+	output, err := cmd.CombinedOutput()
+	return string(output), err
 }
 
 func (u *up) node(name string) (*corev1.Node, error) {

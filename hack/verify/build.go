@@ -6,10 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
+	"golang.org/x/mod/modfile"
+
+	"github.com/solonode/sno/hack/versions"
 	"github.com/solonode/sno/hack/workspace"
 )
 
@@ -95,6 +100,51 @@ func checkStandaloneBuild(ctx context.Context, ws *workspace.Workspace, w io.Wri
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// onBothLegs are modules on the floor that build alone on the newest versions too, because CI of operators of either age imports them.
+var onBothLegs = []string{"conformance"}
+
+// checkNewestAlone builds them with GOWORK=off and the requirements of the newest leg. Nothing of the repository is written.
+func checkNewestAlone(ctx context.Context, ws *workspace.Workspace, _ io.Writer) error {
+	pins, err := versions.Read(ws.Path("hack/versions.yaml"))
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, m := range ws.WithCode() {
+		if slices.Contains(onBothLegs, m.Dir) {
+			errs = append(errs, buildOnNewest(ctx, ws, m, pins))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func buildOnNewest(ctx context.Context, ws *workspace.Workspace, m workspace.Module, pins *versions.File) (err error) {
+	text, err := m.File.Format()
+	if err != nil {
+		return err
+	}
+	raised, err := modfile.Parse(m.Dir+"/go.mod", text, nil)
+	if err != nil {
+		return err
+	}
+	if err := versions.Raise(raised, pins, versions.Newest); err != nil {
+		return err
+	}
+	if text, err = raised.Format(); err != nil {
+		return err
+	}
+	folder, err := os.MkdirTemp("", "sno-newest-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	file := filepath.Join(folder, "go.mod")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return err
+	}
+	return run(ctx, ws, m.Dir, []string{"GOWORK=off"}, "go", "build", "-mod=mod", "-modfile="+file, "./...")
 }
 
 // checkLint lints the modules of go.work together and the others on their own.

@@ -51,6 +51,7 @@ func Steps() []Step {
 		{"boundaries", "pure packages need neither controller-runtime nor a client", checkBoundaries},
 		{"workspace", "all modules build and vet together, on the newest versions", checkWorkspaceBuild},
 		{"standalone", "each module builds and vets with GOWORK=off, on its own versions", checkStandaloneBuild},
+		{"newest", "conformance builds with GOWORK=off on the newest versions too", checkNewestAlone},
 		{"generated", "generated files are what the generators write today", checkGenerated},
 		{"docs", "links lead somewhere, and the documents name the rights and reasons of today", checkDocs},
 		{"manifests", "every kustomization renders, with safe pods and flags that exist", checkManifests},

@@ -110,6 +110,22 @@ func Rewrite(file *File, ws *workspace.Workspace) ([]string, error) {
 	return changed, nil
 }
 
+// Raise sets the go directive and every pinned requirement to the versions of the leg.
+func Raise(mod *modfile.File, file *File, leg Leg) error {
+	if err := mod.AddGoStmt(file.Go[leg]); err != nil {
+		return err
+	}
+	for _, require := range slices.Clone(mod.Require) {
+		if pin, ok := file.pin(require.Mod.Path); ok {
+			if err := mod.AddRequire(require.Mod.Path, pin.Version(leg)); err != nil {
+				return err
+			}
+		}
+	}
+	mod.Cleanup()
+	return nil
+}
+
 // siblingOf says where, relative to the folder of m, a module of this repository lives.
 func siblingOf(module string, m workspace.Module, ws *workspace.Workspace) (string, bool) {
 	if !strings.HasPrefix(module, workspace.ModulePrefix) {

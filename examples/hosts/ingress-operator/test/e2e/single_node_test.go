@@ -1,0 +1,34 @@
+// Package e2e checks the operator on a real cluster: what an operator's repository adds to have the conformance suite in its own CI.
+package e2e
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
+
+	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/existing"
+	"github.com/solonode/sno/conformance/suites"
+)
+
+// The checks of ingress and those of all modules that look at the router. Nothing of the cluster is disturbed by these tiers.
+var tiers = []checks.Tier{checks.Static, checks.Scheduled}
+
+var _ = suites.Describe(suites.Inputs{Modules: []string{"ingress"}, Tiers: tiers, Target: target, Artifacts: os.Getenv("ARTIFACT_DIR")})
+
+// target is the cluster of $KUBECONFIG.
+func target(ctx context.Context) (checks.Target, error) {
+	return existing.Target(ctx, existing.Options{Tiers: tiers, Image: "registry.k8s.io/pause:3.10", Progress: ginkgo.GinkgoWriter})
+}
+
+func TestSingleNode(t *testing.T) {
+	if os.Getenv("KUBECONFIG") == "" {
+		t.Skip("set $KUBECONFIG to the kubeconfig of a cluster to check")
+	}
+	gomega.RegisterFailHandler(ginkgo.Fail)
+	suite, reporter := suites.Configuration()
+	ginkgo.RunSpecs(t, "ingress on a single node", suite, reporter)
+}
