@@ -232,7 +232,7 @@ func guardOwner(_ context.Context, b *Bench) ([]report.Evidence, error) {
 	d := b.State.Deployment(etcdNamespace, guardDeployment)
 	var writers []string
 	for _, entry := range d.ManagedFields {
-		if entry.Subresource == "" && entry.FieldsV1 != nil && strings.Contains(string(entry.FieldsV1.Raw), `"f:replicas"`) {
+		if entry.Subresource == "" && entry.FieldsV1 != nil && writes(entry.FieldsV1, `"f:replicas"`) {
 			if entry.Manager == versionManager && overridden(b.State, "Deployment", etcdNamespace, guardDeployment) {
 				continue
 			}
@@ -242,6 +242,12 @@ func guardOwner(_ context.Context, b *Bench) ([]report.Evidence, error) {
 	slices.Sort(writers)
 	writers = slices.Compact(writers)
 	return []report.Evidence{found(nameOf(d), "writers of spec.replicas", "1", strings.Join(writers, ", "), len(writers) == 1)}, nil
+}
+
+// writes encodes the fields, because no accessor of theirs is both in the oldest supported release and not deprecated in the newest.
+func writes(fields *metav1.FieldsV1, key string) bool {
+	encoded, err := fields.MarshalJSON()
+	return err == nil && strings.Contains(string(encoded), key)
 }
 
 func changeGuard(s *State, change func(*corev1.Pod)) bool {
