@@ -36,6 +36,22 @@ FLAKY := $(CURDIR)/.flaky
 go-test = $(if $(filter-out 0 false no,$(RERUN)),'$(CURDIR)/tools/run' gotestsum --format=standard-quiet --hide-summary=skipped --rerun-fails=1 \
 	--rerun-fails-max-failures=3 --rerun-fails-run-root-test --rerun-fails-abort-on-data-race --rerun-fails-report='$(FLAKY)/$(3).txt' \
 	--packages="$(2)" -- $(1),go test $(1) $(2))
+# PROVED=1 leaves out what has passed before on the same bytes, and says so; FRESH=1 does it all the same. In order: what people call it, what it
+# depends on, where it runs. Modules count with those that they require; what a test reads elsewhere stands in also-NAME.
+prove = $(if $(filter-out 0 false no,$(PROVED)),go run -C '$(CURDIR)/hack' ./cmd/proved $(if $(filter-out 0 false no,$(FRESH)),-fresh) \
+	-step '$(1)' -inputs '$(subst $(space),$(,),$(strip $(2)))' -dir '$(3)' $(if $(4),-note '$(4)') -- env)
+, := ,
+space := $(subst ,, )
+# Whoever runs our programs on clusters depends on all of them.
+everything := $(filter-out hack,$(MODULES)) $(OUTSIDE) config
+also-e2e := $(everything)
+also-cli := config
+also-conformance := docs
+also-hack := .
+also-ingress-operator := examples/hosts/ingress-operator-library-go
+# SEED decides which sample of all clusters is proved; successive numbers come round to all.
+SEED ?= $(shell git rev-list --count HEAD 2>/dev/null || echo 0)
+
 # How many modules are tested at a time.
 JOBS ?= 3
 # Most of these tests wait for a cluster, not for a processor.
@@ -54,7 +70,7 @@ help: ## Show this list
 
 .PHONY: run
 run: ## The main job on an embedded cluster; SCENARIO=name picks another, ONCE=1 stops after the proof
-	@go run ./e2e/cmd/sno-run $(if $(SCENARIO),-scenario='$(SCENARIO)') $(if $(filter-out 0 false no,$(ONCE)),-once)
+	@$(if $(PROVED),$(call prove,make run,$(everything),.)) go run ./e2e/cmd/sno-run $(if $(SCENARIO),-scenario='$(SCENARIO)') $(if $(filter-out 0 false no,$(ONCE)),-once)
 
 # First what waits most, so that the processors have something to do meanwhile.
 EARLY := e2e testcluster authentication-operator console-operator etcdguard
@@ -66,24 +82,34 @@ test: ## Test all modules with the race detector; GOWORK=off tests each on its o
 test-%: ## Test one module
 	@echo '== test $(dir)'
 	@$(needs-kube-assets) && cd '$(dir)' && \
-		$(alone)$(call go-test,$(TEST_FLAGS) $(SHORT) $(overlap),$(packages),$*)
+		$(call prove,test $(dir),$(dir) $(also-$*),$(dir)) $(alone)$(call go-test,$(TEST_FLAGS) $(SHORT) $(overlap) -timeout=30m,$(packages),$*)
 packages = $(if $(filter e2e,$*),$$(go list ./... | grep -v -e '/e2e/proof$$' -e '/e2e/embeddedtarget$$'),./...)
 
 # Packages whose tests are shorter in `make test`. Those of e2e/proof are not in it at all, and those of e2e/embeddedtarget want the machine to themselves.
 SHORTENED = $(filter-out e2e/proof e2e/embeddedtarget,$(sort $(shell grep -rl --include=*_test.go 'testing\.Short()' $(MODULES) | xargs -n 1 dirname)))
 
-.PHONY: proof
-proof: ## What is too long for `make test`: every kind of cluster disturbed, every crash
+.PHONY: proof proof-modules proof-clusters
+proof: proof-modules proof-clusters ## What is too long for `make test`, on a sample of clusters: SEED=n has that of an earlier run, ALL=1 goes through everything
+
+proof-modules: ## The long tests of the modules: every crash, a million mutated requests
 	@mkdir -p '$(FLAKY)' && $(with-kube-assets) && \
-		echo '== proof of the modules: $(SHORTENED)' && $(call long-test,$(addprefix ./,$(SHORTENED)),modules) && \
-		echo '== proof on every kind of cluster' && cd e2e && $(call long-test,./proof,proof) && \
-		echo '== proof of the suite and its clusters' && $(call long-test,./embeddedtarget,embeddedtarget)
+		echo '== proof of the modules: $(SHORTENED)' && $(call long-test,$(addprefix ./,$(SHORTENED)),modules)
+
+SAMPLED := $(if $(filter-out 0 false no,$(ALL)),,yes)
+seed = $(if $(SAMPLED),seed $(SEED))
+every := $(if $(SAMPLED),a sample of clusters,every kind of cluster)
+proof-clusters: ## The modules' promises on clusters that are disturbed, and those of the suite and its clusters
+	@mkdir -p '$(FLAKY)' && $(with-kube-assets) && \
+		export SNO_SAMPLE=$(if $(SAMPLED),$(SEED)) && cd e2e && \
+		echo "== proof on $(every)$(if $(SAMPLED), (SEED=$(SEED); ALL=1 takes every one))" && \
+		$(call prove,proof on $(every),$(everything),e2e,$(seed)) $(call long-test,./proof,proof) && \
+		echo '== proof of the suite and its clusters' && \
+		$(call prove,proof of the suite on $(every),$(everything),e2e,$(seed)) $(call long-test,./embeddedtarget,embeddedtarget)
 long-test = $(call go-test,$(TEST_FLAGS) -timeout=30m,$(1),$(2))
 
 # Reports, JUnit and the page go here.
 CONFORMANCE_OUT ?= .conformance
 tiers = static,scheduled$(if $(filter-out 0 false no,$(DISRUPTIVE)),$(,)disruptive)
-, := ,
 
 # What is wrong with KUBECONFIG ends make with one line and exit code 2, before anything is built.
 check-kubeconfig = $(eval problem := $$(shell go run -C hack ./cmd/kubeconfig '$(if $(KUBECONFIG),$(abspath $(KUBECONFIG)))'))$(if $(problem),$(error $(problem)))
@@ -94,18 +120,18 @@ ifeq ($(origin KUBECONFIG),command line)
 	$(check-kubeconfig)
 	@go run -C conformance ./cmd/sno-tests run --kubeconfig '$(abspath $(KUBECONFIG))' --tiers $(tiers) -o '$(abspath $(CONFORMANCE_OUT))/existing'
 else
-	@go run -C e2e ./cmd/sno-conformance -tiers $(tiers) -out '$(abspath $(CONFORMANCE_OUT))/sno' \
-		$(if $(wildcard $(CONFORMANCE_OUT)/baseline/report.yaml),-before '$(abspath $(CONFORMANCE_OUT))/baseline/report.yaml')
+	@$(call prove,make conformance,$(everything),.,$(CONFORMANCE_FLAGS)) go run -C e2e ./cmd/sno-conformance $(CONFORMANCE_FLAGS) -tiers $(tiers) -out '$(abspath $(CONFORMANCE_OUT))/sno' \
+		-before '$(abspath $(CONFORMANCE_OUT))/baseline/report.yaml'
 endif
 
 conformance-baseline: ## The same with today's operators: exactly what must be red is red
-	@go run -C e2e ./cmd/sno-conformance -variant baseline -tiers $(tiers) -out '$(abspath $(CONFORMANCE_OUT))/baseline' -expect matrix/baseline.yaml
+	@$(call prove,make conformance-baseline,$(everything),.,$(CONFORMANCE_FLAGS)) go run -C e2e ./cmd/sno-conformance $(CONFORMANCE_FLAGS) -variant baseline -tiers $(tiers) -out '$(abspath $(CONFORMANCE_OUT))/baseline' -expect matrix/baseline.yaml
 
 # The report and the figures go here. KIND_FLAGS such as -keep, -scenario=none-sno or -experiments=NAME,NAME: sno-kind -help tells.
 KIND_OUT ?= .conformance/kind
 .PHONY: e2e-kind
 e2e-kind: ## The modules on real kubelets in containers: needs a container engine (hack/engine start has one where there is none)
-	@go run -C e2e ./cmd/sno-kind -out '$(abspath $(KIND_OUT))' $(KIND_FLAGS)
+	@$(call prove,make e2e-kind,$(everything),.,$(KIND_FLAGS)) go run -C e2e ./cmd/sno-kind -out '$(abspath $(KIND_OUT))' $(KIND_FLAGS)
 
 .PHONY: e2e-kind-interrupt
 e2e-kind-interrupt: ## Ctrl-C in every phase of e2e-kind, a quarter of an hour: nothing is left behind

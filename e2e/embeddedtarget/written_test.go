@@ -13,6 +13,7 @@ import (
 
 	"github.com/solonode/sno/conformance/checks"
 	"github.com/solonode/sno/conformance/report"
+	"github.com/solonode/sno/e2e/sample"
 	"github.com/solonode/sno/testcluster/embedded"
 )
 
@@ -22,7 +23,7 @@ func TestControlsOnCluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts clusters; make proof runs it")
 	}
-	for _, name := range []string{"none-sno-day2-workers", "ha"} {
+	for _, name := range sample.Of(t, []string{"none-sno-day2-workers", "ha"}, 1) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ctx := t.Context()

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/sample"
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
@@ -33,7 +34,7 @@ func TestAPIServerOutage(t *testing.T) {
 		t.Skip("it takes minutes; make proof runs it")
 	}
 	t.Parallel()
-	for _, name := range []string{"none-sno", "compact"} {
+	for _, name := range sample.Of(t, []string{"none-sno", "compact"}, 1) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			testOutage(t, name)

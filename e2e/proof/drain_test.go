@@ -25,6 +25,7 @@ import (
 
 	"github.com/solonode/sno/e2e/drains"
 	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/sample"
 	"github.com/solonode/sno/machineconfig"
 	"github.com/solonode/sno/testcluster/embedded"
 )
@@ -163,7 +164,7 @@ func TestDrainOnEveryTopology(t *testing.T) {
 	if testing.Short() {
 		names = []string{"none-sno-day1-workers", "ha"}
 	}
-	for _, name := range names {
+	for _, name := range sample.Of(t, names, 3) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := startDrained(t, name)

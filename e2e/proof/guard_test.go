@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/sample"
 	"github.com/solonode/sno/testcluster/fakes/etcdmembers"
 	"github.com/solonode/sno/testcluster/operand"
 	"github.com/solonode/sno/testcluster/scenario"
@@ -29,20 +30,21 @@ const guardName = "etcd-quorum-guard"
 // server's own eviction; and every node can be drained.
 func TestQuorumGuard(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
+	type test struct {
 		scenario string
 		// more are control-plane nodes that were added.
 		more int
 		// guards is how many there are, and go how many of them may: floor((n-1)/2), one of two where the nodes fence each other.
 		guards, mayGo int
 		verdict       string
-	}{
+	}
+	for _, test := range sample.Of(t, []test{
 		{"none-sno", 0, 0, 0, "AsExpected"},
 		{"two-node", 0, 2, 1, "AsExpected"},
 		{"arbiter", 0, 3, 1, "AsExpected"},
 		{"ha", 0, 3, 1, "NotNeeded"},
 		{"ha", 2, 5, 2, "AsExpected"},
-	} {
+	}, 2) {
 		t.Run(fmt.Sprintf("%s and %d nodes", test.scenario, test.more), func(t *testing.T) {
 			t.Parallel()
 			p := start(t, harness.Config{Scenario: test.scenario, Release: scenario.OldRelease, QuorumGuard: true})

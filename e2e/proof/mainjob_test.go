@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/solonode/sno/e2e/mainjob"
+	"github.com/solonode/sno/e2e/sample"
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
@@ -12,7 +13,7 @@ import (
 // time that its pod is deleted.
 func TestMainJob(t *testing.T) {
 	t.Parallel()
-	for _, s := range scenario.All() {
+	for _, s := range sample.Of(t, scenario.All(), 4) {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/sample"
 	"github.com/solonode/sno/patch/ownership"
 	"github.com/solonode/sno/testcluster/operand"
 	"github.com/solonode/sno/testcluster/scenario"
@@ -28,7 +29,7 @@ const overrideKey = "useUnsupportedUnsafeNonHANonProductionUnstableOAuthServer"
 // otherwise.
 func TestStandalone(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"none-sno", "none-sno-day1-workers"} {
+	for _, name := range sample.Of(t, []string{"none-sno", "none-sno-day1-workers"}, 1) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := start(t, harness.Config{Scenario: name, Release: scenario.OldRelease, VersionOperator: true})

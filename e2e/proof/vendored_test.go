@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/sample"
 	"github.com/solonode/sno/testcluster/operand"
 	"github.com/solonode/sno/testcluster/scenario"
 )
@@ -27,10 +28,11 @@ var (
 // TestVendored runs the operators that vendor the modules, and the controllers beside them, which find nothing to do. They must not fight.
 func TestVendored(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
+	type test struct {
 		scenario string
 		reasons  map[harness.Module]string
-	}{
+	}
+	for _, test := range sample.Of(t, []test{
 		{"cloud-sno-day1-workers", besideHosts},
 		{"ha", besideHosts},
 		{"compact", besideHosts},
@@ -38,7 +40,7 @@ func TestVendored(t *testing.T) {
 		{"two-node", besideHosts},
 		// Two of the auth module's three objects have nothing to do because the control plane is elsewhere, the third in any case.
 		{"external", map[harness.Module]string{harness.Console: "NotNeeded", harness.Auth: "NotNeeded|ExternalControlPlane"}},
-	} {
+	}, 2) {
 		t.Run(test.scenario, func(t *testing.T) {
 			t.Parallel()
 			p := start(t, harness.Config{Scenario: test.scenario, Hosts: vendored})

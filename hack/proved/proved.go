@@ -111,7 +111,9 @@ func (k *Keyer) Key(step Step) (key string, made []string, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	parts := []string{k.sums.Tools(), strings.Join(step.Command, "\x00"), versions}
+	// Where a checkout lies makes no difference.
+	command := strings.ReplaceAll(strings.Join(step.Command, "\x00"), k.ws.Root, ".")
+	parts := []string{k.sums.Tools(), step.Name, command, versions}
 	for _, name := range made {
 		sum, err := k.sums.Path(name)
 		if err != nil {

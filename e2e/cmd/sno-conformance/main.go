@@ -23,6 +23,7 @@ import (
 	"github.com/solonode/sno/conformance/report"
 	"github.com/solonode/sno/e2e/embeddedtarget"
 	"github.com/solonode/sno/e2e/programs"
+	"github.com/solonode/sno/e2e/sample"
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
@@ -44,6 +45,9 @@ type options struct {
 	out, before, expect, waiver string
 	overlay                     string
 	keep, built, child          bool
+	// some and disrupt are how many clusters there are, and how many of them are disturbed; 0 for all.
+	some, disrupt int
+	seed          uint64
 }
 
 func main() { os.Exit(run()) }
@@ -102,6 +106,10 @@ func (o options) laid() error {
 
 func parse(args []string, say io.Writer) (options, error) {
 	o := options{variant: embeddedtarget.SNO}
+	seed, err := sample.Seed()
+	if err != nil {
+		return o, fmt.Errorf("%w: %w", errInput, err)
+	}
 	var scenarios, tiers, modules string
 	flags := flag.NewFlagSet("sno-conformance", flag.ContinueOnError)
 	flags.SetOutput(say)
@@ -109,10 +117,13 @@ func parse(args []string, say io.Writer) (options, error) {
 	flags.StringVar(&scenarios, "scenarios", "", "Names of clusters, separated by commas. Empty: all.")
 	flags.StringVar(&tiers, "tiers", "", "static, scheduled, disruptive, separated by commas. Empty: all.")
 	flags.StringVar(&modules, "modules", "", "Modules whose checks to do, separated by commas. Empty: all.")
+	flags.IntVar(&o.some, "some", 0, "Only so many of the clusters, beginning where -seed says. 0: all.")
+	flags.IntVar(&o.disrupt, "disrupt", 0, "Do the tier disruptive only on so many of the clusters, beginning where -seed says. 0: on all.")
+	flags.Uint64Var(&o.seed, "seed", seed, "Where a sample begins; successive numbers come round to all. Default: $"+sample.Variable+", or 0.")
 	flags.IntVar(&o.parallel, "parallel", 0, "Clusters at a time. 0: as many as the machine has room for.")
 	flags.DurationVar(&o.limit, "limit", 10*time.Minute, "How long one cluster may take.")
 	flags.StringVar(&o.out, "out", "", "Folder for the reports, and for a log of each cluster. Empty: a new one.")
-	flags.StringVar(&o.before, "before", "", "A report of an earlier run, to be shown beside this one.")
+	flags.StringVar(&o.before, "before", "", "A report of an earlier run, to be shown beside this one where there is such a file.")
 	flags.StringVar(&o.expect, "expect", "", "File that names the checks that must fail. Then exactly these must.")
 	flags.StringVar(&o.waiver, "waivers", "", "File that excuses failures until a day.")
 	flags.StringVar(&o.overlay, "overlay", "", "File as for go build -overlay: other sources for the operators and controllers, not for the checks. The programs are left beside it.")
@@ -157,6 +168,10 @@ func parse(args []string, say io.Writer) (options, error) {
 		}
 		o.modules = chosen
 	}
+	if o.some < 0 || o.disrupt < 0 {
+		return o, fmt.Errorf("%w: -some %d, -disrupt %d: want 0 or more", errInput, o.some, o.disrupt)
+	}
+	o.scenarios = sample.From(o.scenarios, o.some, o.seed)
 	if o.parallel < 0 || o.limit <= 0 {
 		return o, fmt.Errorf("%w: -parallel %d, -limit %s: want 0 or more, and more than 0", errInput, o.parallel, o.limit)
 	}

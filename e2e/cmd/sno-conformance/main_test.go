@@ -2,9 +2,12 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/solonode/sno/conformance/checks"
@@ -14,7 +17,7 @@ import (
 
 func TestParse(t *testing.T) {
 	for _, args := range [][]string{
-		{"more"}, {"-variant=tomorrow"}, {"-scenarios=nowhere"}, {"-scenarios=ha,"}, {"-tiers=wild"}, {"-modules=wild"}, {"-parallel=-1"}, {"-limit=0s"},
+		{"more"}, {"-variant=tomorrow"}, {"-scenarios=nowhere"}, {"-scenarios=ha,"}, {"-tiers=wild"}, {"-modules=wild"}, {"-parallel=-1"}, {"-limit=0s"}, {"-some=-1"}, {"-disrupt=-1"},
 	} {
 		if _, err := parse(args, io.Discard); !errors.Is(err, errInput) {
 			t.Errorf("%v: %v", args, err)
@@ -57,5 +60,44 @@ func TestBaselineFile(t *testing.T) {
 	}
 	if _, err := (options{expect: "nothing.yaml"}).excuses(); !errors.Is(err, errInput) || !errors.Is(err, matrix.ErrExpectations) {
 		t.Errorf("no file: %v", err)
+	}
+	if e, err := (options{before: filepath.Join(t.TempDir(), "report.yaml")}).excuses(); err != nil || len(e.before) > 0 {
+		t.Errorf("no earlier report: %v", err)
+	}
+	broken := filepath.Join(t.TempDir(), "report.yaml")
+	if err := os.WriteFile(broken, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (options{before: broken}).excuses(); !errors.Is(err, errInput) {
+		t.Errorf("an earlier report that cannot be read: %v", err)
+	}
+}
+
+// Successive seeds come round to all clusters, and to all disturbances.
+func TestSampled(t *testing.T) {
+	seen, disturbed := map[string]bool{}, map[string]bool{}
+	for _, seed := range []string{"7", "8", "9"} {
+		o, err := parse([]string{"-some=5", "-disrupt=2", "-seed=" + seed}, io.Discard)
+		if err != nil || len(o.scenarios) != 5 || len(o.disturbed()) != 2 || !strings.Contains(o.sampled(o.disturbed()), "5 of 13, seed "+seed) {
+			t.Fatalf("seed %s: %v, %v, %q, %v", seed, o.scenarios, o.disturbed(), o.sampled(o.disturbed()), err)
+		}
+		for _, name := range o.scenarios {
+			seen[name] = true
+		}
+	}
+	for seed := range 7 {
+		o, err := parse([]string{"-disrupt=2", fmt.Sprint("-seed=", seed)}, io.Discard)
+		if err != nil || len(o.scenarios) != 13 {
+			t.Fatalf("%v, %v", o.scenarios, err)
+		}
+		for _, name := range o.disturbed() {
+			disturbed[name] = true
+		}
+	}
+	if len(seen) != 13 || len(disturbed) != 13 {
+		t.Errorf("of 13 clusters, %d were chosen and %d disturbed", len(seen), len(disturbed))
+	}
+	if o, err := parse([]string{"-tiers=static", "-disrupt=2"}, io.Discard); err != nil || len(o.disturbed()) > 0 || o.sampled(nil) != "" {
+		t.Errorf("without the tier: %v, %v", o.disturbed(), err)
 	}
 }

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,7 +18,9 @@ import (
 	"github.com/solonode/sno/e2e/embeddedtarget"
 	"github.com/solonode/sno/e2e/matrix"
 	"github.com/solonode/sno/e2e/programs"
+	"github.com/solonode/sno/e2e/sample"
 	"github.com/solonode/sno/testcluster/assets"
+	"github.com/solonode/sno/testcluster/scenario"
 )
 
 // childEnvironment is for the clusters: memory is cheaper than time there.
@@ -48,11 +52,16 @@ func parent(ctx context.Context, o options) error {
 		o.parallel = matrix.Capacity()
 	}
 	started := time.Now()
-	fmt.Fprintf(os.Stderr, "%d clusters, %d at a time; logs are in %s\n", len(o.scenarios), o.parallel, folder)
+	disturbed := o.disturbed()
+	fmt.Fprintf(os.Stderr, "%d clusters, %d at a time%s; logs are in %s\n", len(o.scenarios), o.parallel, o.sampled(disturbed), folder)
 	reports, err := matrix.Run{
 		Scenarios: o.scenarios, Parallel: o.parallel, Limit: o.limit, Folder: folder, Lost: o.lost, Progress: os.Stderr,
 		Command: func(name, folder string) *exec.Cmd {
-			cmd := exec.Command(self, "-child", "-variant="+string(o.variant), "-scenarios="+name, "-tiers="+join(o.tiers), "-out="+folder,
+			tiers := o.tiers
+			if !slices.Contains(disturbed, name) {
+				tiers = slices.DeleteFunc(slices.Clone(tiers), func(t checks.Tier) bool { return t == checks.Disruptive })
+			}
+			cmd := exec.Command(self, "-child", "-variant="+string(o.variant), "-scenarios="+name, "-tiers="+join(tiers), "-out="+folder,
 				"-modules="+strings.Join(o.modules, ","), "-overlay="+o.overlay, fmt.Sprintf("-keep=%t", o.keep))
 			cmd.Env = append(os.Environ(), childEnvironment)
 			return cmd
@@ -80,6 +89,26 @@ func parent(ctx context.Context, o options) error {
 		return fmt.Errorf("%w: see above", firstLine(err))
 	}
 	return nil
+}
+
+// disturbed are the clusters on which the tier disruptive is done.
+func (o options) disturbed() []string {
+	if !slices.Contains(o.tiers, checks.Disruptive) {
+		return nil
+	}
+	return sample.From(o.scenarios, o.disrupt, o.seed)
+}
+
+// sampled says what is left out.
+func (o options) sampled(disturbed []string) string {
+	var text string
+	if all := len(scenario.All()); len(o.scenarios) < all && o.some > 0 {
+		text += fmt.Sprintf(" (%s)", sample.Describe(len(o.scenarios), all, o.seed))
+	}
+	if len(disturbed) > 0 && len(disturbed) < len(o.scenarios) {
+		text += fmt.Sprintf("; disturbed: %s (%s)", strings.Join(disturbed, " "), sample.Describe(len(disturbed), len(o.scenarios), o.seed))
+	}
+	return text
 }
 
 // firstLine is the kind of a verdict: all that follows in it is in the table.
@@ -116,8 +145,9 @@ func (o options) excuses() (excuses, error) {
 		errs = append(errs, err)
 	}
 	if o.before != "" {
-		e.before, err = report.ReadFiles(o.before)
-		errs = append(errs, err)
+		if e.before, err = report.ReadFiles(o.before); !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return e, fmt.Errorf("%w: %w", errInput, err)

@@ -16,6 +16,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/solonode/sno/e2e/experiments"
+	"github.com/solonode/sno/e2e/sample"
 	"github.com/solonode/sno/testcluster/kind"
 )
 
@@ -26,6 +27,8 @@ type options struct {
 	kind            kind.Config
 	scenario, tiers string
 	experiments     string
+	some            int
+	seed            uint64
 	out, write      string
 	keep, one       bool
 	bare, remove    bool
@@ -61,11 +64,17 @@ func parse(args []string, out io.Writer) (options, error) {
 	o := options{kind: kind.Config{Progress: out}, told: newTold(out), turn: make(chan struct{}, 1)}
 	flags := flag.NewFlagSet("sno-kind", flag.ContinueOnError)
 	flags.SetOutput(out)
+	seed, err := sample.Seed()
+	if err != nil {
+		return o, err
+	}
 	flags.StringVar(&o.kind.Name, "name", kind.DefaultName, "name of the cluster, which begins the names of its containers")
 	flags.StringVar(&o.scenario, "scenario", defaultScenario, "what to put on it: a scenario with one or three control-plane nodes and no arbiter")
 	flags.StringVar(&o.tiers, "tiers", "static,scheduled", "tiers of the conformance suite")
 	flags.BoolVar(&o.noSuite, "no-suite", false, "leave the conformance suite out")
 	flags.StringVar(&o.experiments, "experiments", "all", "what else to show: names with commas between them, all, or none")
+	flags.IntVar(&o.some, "some", 0, "only so many of the experiments, beginning where -seed says; 0 for all")
+	flags.Uint64Var(&o.seed, "seed", seed, "where a sample begins; successive numbers come round to all; default: $"+sample.Variable+", or 0")
 	flags.BoolVar(&o.list, "list", false, "list the experiments")
 	flags.StringVar(&o.out, "out", "", "folder for the report and the figures; empty for nowhere")
 	flags.StringVar(&o.write, "write", "", "document with a table of real kubelets into which the figures go, besides the folder")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"golang.org/x/term"
@@ -14,17 +15,31 @@ import (
 	"github.com/solonode/sno/conformance/extension"
 	"github.com/solonode/sno/e2e/experiments"
 	"github.com/solonode/sno/e2e/kindtarget"
+	"github.com/solonode/sno/e2e/sample"
 	"github.com/solonode/sno/testcluster/kind"
 )
 
 // errRed says that something was not as it must be.
 var errRed = errors.New("not everything is as it must be")
 
+// sampled is the sample of the experiments, in their order.
+func (o options) sampled(chosen []kindtarget.Experiment) []kindtarget.Experiment {
+	var names []string
+	for _, experiment := range sample.From(chosen, o.some, o.seed) {
+		names = append(names, experiment.Name)
+	}
+	return slices.DeleteFunc(slices.Clone(chosen), func(e kindtarget.Experiment) bool { return !slices.Contains(names, e.Name) })
+}
+
 // prove does it all, and removes the clusters whatever comes.
 func prove(ctx context.Context, o options) error {
 	chosen, err := kindtarget.Choose(experiments.All(), o.names())
 	if err != nil {
 		return err
+	}
+	if part := o.sampled(chosen); len(part) < len(chosen) {
+		o.told.say("Experiments: %s", sample.Describe(len(part), len(chosen), o.seed))
+		chosen = part
 	}
 	if err := os.RemoveAll(o.figures()); err != nil {
 		return fmt.Errorf("clear the figures: %w", err)

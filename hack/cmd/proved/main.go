@@ -25,13 +25,22 @@ func main() {
 	note := flag.String("note", "", "what is to be remembered with it, such as the seed of its sample")
 	fresh := flag.Bool("fresh", false, "run it all the same")
 	dir := flag.String("dir", ".", "folder to run it in, relative to the root")
+	bound := flag.Bool("bound", false, "only print how many seconds a whole run may take, and why: what has changed since the last that passed")
+	green := flag.Bool("green", false, "only remember that everything has passed on these bytes")
 	flag.Usage = func() {
-		fmt.Fprintln(flag.CommandLine.Output(), "usage: proved -step NAME [-inputs NAME,NAME] [-note TEXT] [-fresh] [-dir FOLDER] COMMAND [ARGUMENT...]")
+		fmt.Fprintln(flag.CommandLine.Output(), "usage: proved -step NAME [-inputs NAME,NAME] [-note TEXT] [-fresh] [-dir FOLDER] COMMAND [ARGUMENT...]\n       proved -bound | -green")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if *bound || *green {
+		if err := whole(ctx, *green); err != nil {
+			fmt.Fprintln(os.Stderr, "proved:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if *name == "" || flag.NArg() == 0 {
 		flag.Usage()
 		os.Exit(2)
@@ -76,6 +85,32 @@ func run(ctx context.Context, step proved.Step, dir, note string, fresh bool) er
 		return err
 	}
 	return store.Add(key, proved.Record{Step: step.Name, At: start, Seconds: time.Since(start).Seconds(), Note: note})
+}
+
+// whole is about all steps together.
+func whole(ctx context.Context, passed bool) error {
+	ws, err := workspace.Find(".")
+	if err != nil {
+		return err
+	}
+	store, err := proved.OpenStore()
+	if err != nil {
+		return err
+	}
+	keyer, err := proved.NewKeyer(ctx, ws)
+	if err != nil {
+		return err
+	}
+	parts, err := keyer.Parts()
+	if err != nil {
+		return err
+	}
+	if passed {
+		return store.SetGreen(parts)
+	}
+	bound, why := proved.Bound(store.Green(), parts)
+	fmt.Printf("%.0f %s\n", bound.Seconds(), why)
+	return nil
 }
 
 func noted(note string) string {

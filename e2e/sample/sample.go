@@ -1,0 +1,61 @@
+// Package sample chooses what a proof goes through when it does not go through everything: so many of all, beginning where the seed says, so that
+// successive seeds come round to all of them.
+package sample
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+)
+
+// Variable is the environment variable with the seed. Without it a proof goes through everything.
+const Variable = "SNO_SAMPLE"
+
+// Seed is the number in $SNO_SAMPLE, 0 without one.
+func Seed() (uint64, error) {
+	text := os.Getenv(Variable)
+	if text == "" {
+		return 0, nil
+	}
+	seed, err := strconv.ParseUint(text, 10, 32)
+	if err != nil {
+		return 0, fmt.Errorf("$%s is %q, want a number, or nothing to go through everything", Variable, text)
+	}
+	return seed, nil
+}
+
+// Of is what the test goes through: as many of all as most where $SNO_SAMPLE is a number, otherwise all of them. The test's log says which.
+func Of[T any](t testing.TB, all []T, most int) []T {
+	t.Helper()
+	seed, err := Seed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if os.Getenv(Variable) == "" {
+		return all
+	}
+	chosen := From(all, most, seed)
+	t.Log(Describe(len(chosen), len(all), seed))
+	return chosen
+}
+
+// From is as many of all as most, beginning where the seed says.
+func From[T any](all []T, most int, seed uint64) []T {
+	if most <= 0 || most >= len(all) {
+		return all
+	}
+	chosen := make([]T, 0, most)
+	for i := range uint64(most) {
+		chosen = append(chosen, all[(seed*uint64(most)+i)%uint64(len(all))])
+	}
+	return chosen
+}
+
+// Describe says to a person what From leaves out.
+func Describe(chosen, all int, seed uint64) string {
+	if chosen == all {
+		return fmt.Sprintf("all %d", all)
+	}
+	return fmt.Sprintf("%d of %d, seed %d", chosen, all, seed)
+}

@@ -1,0 +1,59 @@
+package sample
+
+import (
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Whatever the numbers are, successive seeds come round to everything, and no sample has anything twice.
+func TestSuccessiveSeedsCoverAll(t *testing.T) {
+	for _, count := range []int{1, 2, 5, 6, 7, 13} {
+		var all []int
+		for i := range count {
+			all = append(all, i)
+		}
+		for most := 1; most <= count; most++ {
+			seen := map[int]bool{}
+			for seed := uint64(1000); seed < 1000+uint64((count+most-1)/most); seed++ {
+				chosen := From(all, most, seed)
+				sorted := slices.Compact(slices.Sorted(slices.Values(chosen)))
+				if len(chosen) != most || len(sorted) != most {
+					t.Fatalf("%d of %d, seed %d: %v", most, count, seed, chosen)
+				}
+				for _, one := range chosen {
+					seen[one] = true
+				}
+			}
+			if len(seen) != count {
+				t.Errorf("%d of %d: only %d were chosen", most, count, len(seen))
+			}
+		}
+	}
+}
+
+func TestOf(t *testing.T) {
+	all := []string{"a", "b", "c", "d", "e"}
+	for name, test := range map[string]struct {
+		variable string
+		want     []string
+	}{
+		"not set":       {want: all},
+		"first":         {variable: "0", want: []string{"a", "b"}},
+		"second":        {variable: "1", want: []string{"c", "d"}},
+		"round the end": {variable: "2", want: []string{"e", "a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(Variable, test.variable)
+			if diff := cmp.Diff(test.want, Of(t, all, 2)); diff != "" {
+				t.Errorf("chosen (-want +got):\n%s", diff)
+			}
+		})
+	}
+	t.Setenv(Variable, strconv.Itoa(7))
+	if diff := cmp.Diff(all, Of(t, all, 9)); diff != "" {
+		t.Errorf("more than there are (-want +got):\n%s", diff)
+	}
+}
