@@ -244,7 +244,7 @@ func guardOwner(_ context.Context, b *Bench) ([]report.Evidence, error) {
 	return []report.Evidence{found(nameOf(d), "writers of spec.replicas", "1", strings.Join(writers, ", "), len(writers) == 1)}, nil
 }
 
-// writes encodes the fields, because no accessor of theirs is both in the oldest supported release and not deprecated in the newest.
+// writes encodes the fields: their accessors are missing in the oldest supported release or deprecated in the newest.
 func writes(fields *metav1.FieldsV1, key string) bool {
 	encoded, err := fields.MarshalJSON()
 	return err == nil && strings.Contains(string(encoded), key)

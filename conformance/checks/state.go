@@ -40,9 +40,10 @@ type State struct {
 	Authentication *operatorv1.Authentication
 	Etcd           *operatorv1.Etcd
 	Nodes          []corev1.Node
-	// Deployments, StatefulSets, Pods, Budgets and ConfigMaps are those of OpenShift's own namespaces.
+	// Deployments, StatefulSets, DaemonSets, Pods and Budgets are those of OpenShift's own namespaces.
 	Deployments  []appsv1.Deployment
 	StatefulSets []appsv1.StatefulSet
+	DaemonSets   []appsv1.DaemonSet
 	Pods         []corev1.Pod
 	Budgets      []policyv1.PodDisruptionBudget
 	// Approver is ConfigMap openshift-cluster-machine-approver/machine-approver-config; nil where there is none.
@@ -72,16 +73,19 @@ func Read(ctx context.Context, kube client.Client) (*State, error) {
 	var nodes corev1.NodeList
 	var deployments appsv1.DeploymentList
 	var statefulSets appsv1.StatefulSetList
+	var daemonSets appsv1.DaemonSetList
 	var pods corev1.PodList
 	var budgets policyv1.PodDisruptionBudgetList
 	r.list("nodes", &nodes)
 	r.list("deployments.apps", &deployments)
 	r.list("statefulsets.apps", &statefulSets)
+	r.list("daemonsets.apps", &daemonSets)
 	r.list("pods", &pods)
 	r.list("poddisruptionbudgets.policy", &budgets)
 	s.Nodes = nodes.Items
 	s.Deployments = slices.DeleteFunc(deployments.Items, func(d appsv1.Deployment) bool { return !ours(d.Namespace) })
 	s.StatefulSets = slices.DeleteFunc(statefulSets.Items, func(d appsv1.StatefulSet) bool { return !ours(d.Namespace) })
+	s.DaemonSets = slices.DeleteFunc(daemonSets.Items, func(d appsv1.DaemonSet) bool { return !ours(d.Namespace) })
 	s.Pods = slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return !ours(p.Namespace) })
 	s.Budgets = slices.DeleteFunc(budgets.Items, func(b policyv1.PodDisruptionBudget) bool { return !ours(b.Namespace) })
 	s.KubeletConfigs = r.untyped("kubeletconfigs.machineconfiguration.openshift.io", "KubeletConfigList")
@@ -151,7 +155,8 @@ func (s *State) DeepCopy() *State {
 		Infrastructure: s.Infrastructure.DeepCopy(), Ingress: s.Ingress.DeepCopy(), IngressController: s.IngressController.DeepCopy(),
 		ClusterVersion: s.ClusterVersion.DeepCopy(), Console: s.Console.DeepCopy(), Authentication: s.Authentication.DeepCopy(), Etcd: s.Etcd.DeepCopy(),
 		Approver: s.Approver.DeepCopy(),
-		Nodes:    copies(s.Nodes), Deployments: copies(s.Deployments), StatefulSets: copies(s.StatefulSets), Pods: copies(s.Pods), Budgets: copies(s.Budgets),
+		Nodes:    copies(s.Nodes), Deployments: copies(s.Deployments), StatefulSets: copies(s.StatefulSets), DaemonSets: copies(s.DaemonSets), Pods: copies(s.Pods),
+		Budgets:        copies(s.Budgets),
 		KubeletConfigs: copies(s.KubeletConfigs), MachineConfigs: copies(s.MachineConfigs),
 		Missing: s.Missing,
 	}

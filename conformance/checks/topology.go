@@ -123,6 +123,7 @@ func topologyChecks() []Check {
 				{Name: "nobody does", Green: true, Change: func(b *Bench) bool { return true }},
 			},
 		},
+		hostPortsCheck(),
 	}
 }
 

@@ -54,6 +54,7 @@ var required = map[checks.Tier][]permission{
 		{verb: "list", resource: "pods"},
 		{verb: "list", group: "apps", resource: "deployments"},
 		{verb: "list", group: "apps", resource: "statefulsets"},
+		{verb: "list", group: "apps", resource: "daemonsets"},
 		{verb: "list", group: "policy", resource: "poddisruptionbudgets"},
 		{verb: "list", group: "machineconfiguration.openshift.io", resource: "kubeletconfigs"},
 		{verb: "list", group: "machineconfiguration.openshift.io", resource: "machineconfigs"},

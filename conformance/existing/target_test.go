@@ -115,7 +115,7 @@ func TestPermissions(t *testing.T) {
 		"reader, static": {user: "reader-static", rules: reader, tiers: static},
 		"narrow, static": {
 			user: "narrow", rules: narrow, tiers: static,
-			lacks: []string{"get infrastructures.config.openshift.io", "list deployments.apps", "list statefulsets.apps", "cluster-reader"},
+			lacks: []string{"get infrastructures.config.openshift.io", "list deployments.apps", "list statefulsets.apps", "list daemonsets.apps", "cluster-reader"},
 			has:   []string{"list nodes", "consoles.operator.openshift.io" /* not served here */, "create namespaces"},
 		},
 		"reader, scheduled": {

@@ -1,0 +1,174 @@
+package checks
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/solonode/sno/conformance/report"
+)
+
+// hostPortsCheck fails for rollouts that cannot end: on one node a new pod waits for the host ports of the old pod.
+//
+// A Deployment may surge as long as its old pod may go as well. Of a DaemonSet the API server accepts only one of the two.
+func hostPortsCheck() Check {
+	return Check{
+		ID: "SNO-TOP-013", Title: "A rollout on a single control-plane node does not wait for host ports that the old pod keeps", Module: moduleTopology,
+		Seed:  Seed{"design", "a rollout must be able to finish on one node; host ports and maxSurge can deadlock it"},
+		Level: Core, Tier: Static, Topologies: []string{"SingleReplica"},
+		Applies: func(s *State) string {
+			if !single(s.controlPlaneMode()) {
+				return "the control plane is not SingleReplica"
+			}
+			if len(deploymentsWithHostPorts(s))+len(daemonSetsWithHostPorts(s)) == 0 {
+				return "nothing that is pinned to the control plane, and no DaemonSet, has host ports"
+			}
+			return ""
+		},
+		Run: oldPodsFirst,
+		Controls: []Control{
+			{Name: "a Deployment surges and keeps its old pod", Change: onHostPorts(rolling(intstr.FromInt32(0), intstr.FromInt32(1)))},
+			{Name: "a Deployment has the API's default strategy", Change: onHostPorts(rolling(quarter, quarter))},
+			{Name: "a DaemonSet surges", Change: addDaemonSet(true)},
+			{Name: "a Deployment surges, but its old pod may go first", Green: true, Change: onHostPorts(rolling(intstr.FromInt32(1), intstr.FromInt32(1)))},
+			{Name: "a Deployment is recreated", Green: true, Change: onHostPorts(appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType})},
+			{Name: "a Deployment without host ports surges", Green: true, Change: addSurging},
+			{Name: "a DaemonSet without host ports surges", Green: true, Change: addDaemonSet(false)},
+		},
+	}
+}
+
+// quarter is the API's default for both bounds of a Deployment's rolling update.
+var quarter = intstr.FromString("25%")
+
+func oldPodsFirst(_ context.Context, b *Bench) ([]report.Evidence, error) {
+	var evidence []report.Evidence
+	for _, d := range deploymentsWithHostPorts(b.State) {
+		got, held := deploymentRollout(d)
+		field := "spec.strategy, with host ports " + portsOf(&d.Spec.Template)
+		want := fmt.Sprintf("Recreate, or maxUnavailable at least %d", replicas(d))
+		evidence = append(evidence, found(nameOf(d), field, want, got, held))
+	}
+	for _, d := range daemonSetsWithHostPorts(b.State) {
+		got, held := daemonSetRollout(d)
+		name, field := "DaemonSet "+d.Namespace+"/"+d.Name, "spec.updateStrategy, with host ports "+portsOf(&d.Spec.Template)
+		evidence = append(evidence, found(name, field, "OnDelete, or maxSurge 0", got, held))
+	}
+	return evidence, nil
+}
+
+func portsOf(template *corev1.PodTemplateSpec) string {
+	return strings.Join(hostPorts(&template.Spec), ", ")
+}
+
+func deploymentsWithHostPorts(s *State) []*appsv1.Deployment {
+	var all []*appsv1.Deployment
+	for _, d := range pinnedDeployments(s) {
+		if len(hostPorts(&d.Spec.Template.Spec)) > 0 {
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// daemonSetsWithHostPorts are not asked for a node selector: a new pod of a DaemonSet always waits for the node of its old one.
+func daemonSetsWithHostPorts(s *State) []*appsv1.DaemonSet {
+	var all []*appsv1.DaemonSet
+	for i := range s.DaemonSets {
+		if d := &s.DaemonSets[i]; len(hostPorts(&d.Spec.Template.Spec)) > 0 {
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// deploymentRollout returns the bounds of a rollout as the controller resolves them, and whether an old pod may go first.
+//
+// The node has room for one pod, so it may go only if all replicas may be unavailable; whether there is a surge is no matter.
+func deploymentRollout(d *appsv1.Deployment) (string, bool) {
+	if d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
+		return string(appsv1.RecreateDeploymentStrategyType), true
+	}
+	var update appsv1.RollingUpdateDeployment
+	if d.Spec.Strategy.RollingUpdate != nil {
+		update = *d.Spec.Strategy.RollingUpdate
+	}
+	n := int(replicas(d))
+	unavailable, surge := resolved(update.MaxUnavailable, quarter, n, false), resolved(update.MaxSurge, quarter, n, true)
+	if unavailable == 0 && surge == 0 { // the controller makes this 1, because nothing could roll otherwise
+		unavailable = 1
+	}
+	return fmt.Sprintf("RollingUpdate, maxUnavailable %d, maxSurge %d", unavailable, surge), unavailable >= n
+}
+
+// daemonSetRollout returns the strategy of a DaemonSet, and whether its old pods go first.
+func daemonSetRollout(d *appsv1.DaemonSet) (string, bool) {
+	if d.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType {
+		return string(appsv1.OnDeleteDaemonSetStrategyType), true
+	}
+	surge := intstr.FromInt32(0)
+	if update := d.Spec.UpdateStrategy.RollingUpdate; update != nil && update.MaxSurge != nil {
+		surge = *update.MaxSurge
+	}
+	// Rounded up, any percentage of any number of nodes but 0% is at least one pod.
+	return "RollingUpdate, maxSurge " + surge.String(), resolved(&surge, surge, 1, true) == 0
+}
+
+func resolved(value *intstr.IntOrString, byDefault intstr.IntOrString, n int, up bool) int {
+	result, err := intstr.GetScaledValueFromIntOrPercent(ptr.To(ptr.Deref(value, byDefault)), n, up)
+	if err != nil {
+		return 0
+	}
+	return result
+}
+
+func rolling(unavailable, surge intstr.IntOrString) appsv1.DeploymentStrategy {
+	return appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType, RollingUpdate: &appsv1.RollingUpdateDeployment{
+		MaxUnavailable: &unavailable, MaxSurge: &surge,
+	}}
+}
+
+// onHostPorts changes the strategy of the first Deployment that the check is about.
+func onHostPorts(strategy appsv1.DeploymentStrategy) func(*Bench) bool {
+	return func(b *Bench) bool {
+		all := deploymentsWithHostPorts(b.State)
+		if len(all) == 0 {
+			return false
+		}
+		all[0].Spec.Strategy = *strategy.DeepCopy()
+		return true
+	}
+}
+
+// addSurging adds a Deployment that is pinned to the control plane and would deadlock if it had host ports.
+func addSurging(b *Bench) bool {
+	d := newDeployment("openshift-control", "control", 1)
+	d.Spec.Strategy = rolling(intstr.FromInt32(0), intstr.FromInt32(1))
+	d.Spec.Template.Spec.NodeSelector = map[string]string{masterRole: ""}
+	d.Spec.Template.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: controlPort}}
+	b.State.Deployments = append(b.State.Deployments, d)
+	return true
+}
+
+// controlPort is a port that only controls ask for.
+const controlPort = 9199
+
+// addDaemonSet adds one that surges. A template with hostNetwork has no hostPort, because the API server sets it in pods only.
+func addDaemonSet(hostNetwork bool) func(*Bench) bool {
+	return func(b *Bench) bool {
+		like := newDeployment("openshift-control", "control", 1)
+		d := appsv1.DaemonSet{ObjectMeta: like.ObjectMeta, Spec: appsv1.DaemonSetSpec{Selector: like.Spec.Selector, Template: like.Spec.Template}}
+		d.Spec.UpdateStrategy = appsv1.DaemonSetUpdateStrategy{Type: appsv1.RollingUpdateDaemonSetStrategyType, RollingUpdate: &appsv1.RollingUpdateDaemonSet{
+			MaxUnavailable: ptr.To(intstr.FromInt32(0)), MaxSurge: ptr.To(intstr.FromString("10%")),
+		}}
+		d.Spec.Template.Spec.HostNetwork = hostNetwork
+		d.Spec.Template.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: controlPort}}
+		b.State.DaemonSets = append(b.State.DaemonSets, d)
+		return true
+	}
+}
