@@ -114,11 +114,12 @@ func build(ctx context.Context, r recipe, dir string, progress io.Writer) error 
 	defer func() { _ = os.RemoveAll(temp) }()
 	fmt.Fprintf(progress, "Building Kubernetes %s into %s (once; minutes when Go's build cache is empty)\n", r.version, dir)
 	started := time.Now()
-	for i, pkg := range r.programs {
-		label := fmt.Sprintf("[%d/%d] %s", i+1, len(r.programs), programName(pkg))
-		if err := buildProgram(ctx, r, pkg, filepath.Join(temp, programName(pkg)), newStepProgress(progress, label)); err != nil {
-			return err
-		}
+	// All at once, because a program is linked on one processor while the next one is compiled on the others.
+	if err := buildPrograms(ctx, r, temp+string(filepath.Separator), newStepProgress(progress, r.names()), r.programs...); err != nil {
+		return err
+	}
+	if err := renamePrograms(r, temp); err != nil {
+		return err
 	}
 	if r.simulates {
 		if err := copyStages(ctx, r, filepath.Join(temp, stagesDir)); err != nil {
@@ -136,17 +137,32 @@ func build(ctx context.Context, r recipe, dir string, progress io.Writer) error 
 	return nil
 }
 
-func buildProgram(ctx context.Context, r recipe, pkg, output string, step *stepProgress) error {
+// renamePrograms gives programs that the go command calls otherwise their names.
+func renamePrograms(r recipe, dir string) error {
+	for _, pkg := range r.programs {
+		if name, built := programName(pkg), builtName(pkg); name != built {
+			if err := os.Rename(filepath.Join(dir, built), filepath.Join(dir, name)); err != nil {
+				return fmt.Errorf("name what was built of %s: %w", pkg, err)
+			}
+		}
+	}
+	return nil
+}
+
+// buildPrograms builds packages into a file, or into a folder whose path ends in a separator.
+func buildPrograms(ctx context.Context, r recipe, output string, step *stepProgress, packages ...string) error {
 	env := []string{"GOWORK=off", "CGO_ENABLED=0", "GOOS=" + runtime.GOOS, "GOARCH=" + runtime.GOARCH}
-	cmd := command(ctx, r.source, env, "build", "-v", "-mod=readonly", "-trimpath", "-ldflags", linkerFlags(r.version), "-o", output, pkg)
+	args := []string{"build", "-v", "-mod=readonly", "-trimpath", "-ldflags", linkerFlags(r.version), "-o", output}
+	cmd := command(ctx, r.source, env, append(args, packages...)...)
+	what := strings.Join(packages, " ")
 	// SIGINT lets the go command remove its own temporary folder.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
-		return fmt.Errorf("build %s: %w", pkg, err)
+		return fmt.Errorf("build %s: %w", what, err)
 	}
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("build %s: is Go installed and on PATH? %w", pkg, err)
+		return fmt.Errorf("build %s: is Go installed and on PATH? %w", what, err)
 	}
 	complaints := step.follow(stderr)
 	err = cmd.Wait()
@@ -155,9 +171,9 @@ func buildProgram(ctx context.Context, r recipe, pkg, output string, step *stepP
 		return nil
 	}
 	if ctx.Err() != nil {
-		return fmt.Errorf("build %s: %w", pkg, ctx.Err())
+		return fmt.Errorf("build %s: %w", what, ctx.Err())
 	}
-	return explain(fmt.Errorf("build %s: %w:\n%s", pkg, err, strings.Join(complaints, "\n")))
+	return explain(fmt.Errorf("build %s: %w:\n%s", what, err, strings.Join(complaints, "\n")))
 }
 
 // copyStages takes kwok's stage files out of the very module that the program is built from, so that the two always fit.

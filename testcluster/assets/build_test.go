@@ -107,7 +107,7 @@ func TestEnsureBuildsOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Building Kubernetes v1.2.3", "[1/2] etcd: done", "[2/2] kube-apiserver: done", "Built Kubernetes v1.2.3"} {
+	for _, want := range []string{"Building Kubernetes v1.2.3", "etcd, kube-apiserver: done", "Built Kubernetes v1.2.3"} {
 		if !strings.Contains(progress.String(), want) {
 			t.Errorf("progress %q lacks %q", progress.String(), want)
 		}

@@ -60,7 +60,7 @@ func ensureProgram(ctx context.Context, source, file string, progress io.Writer)
 		return program, nil
 	}
 	temp := program + ".building"
-	if err := buildProgram(ctx, r, file, temp, newStepProgress(progress, name)); err != nil {
+	if err := buildPrograms(ctx, r, temp, newStepProgress(progress, name), file); err != nil {
 		return "", fmt.Errorf("%s: %w", strings.TrimSuffix(filepath.Base(file), ".go"), err)
 	}
 	if err := os.Rename(temp, program); err != nil {

@@ -88,6 +88,25 @@ func programName(pkg string) string {
 	return path.Base(pkg)
 }
 
+// builtName is how the go command calls it: by the last element of the path that is no major version.
+func builtName(pkg string) string {
+	if base := path.Base(pkg); !majorVersion.MatchString(base) {
+		return base
+	}
+	return path.Base(path.Dir(pkg))
+}
+
+var majorVersion = regexp.MustCompile(`^v[0-9]+$`)
+
+// names are those of all programs.
+func (r recipe) names() string {
+	var names []string
+	for _, pkg := range r.programs {
+		names = append(names, programName(pkg))
+	}
+	return strings.Join(names, ", ")
+}
+
 // linkerFlags stamps the Kubernetes version, without which clients would see v0.0.0-master, and drops symbols to save 150 MB.
 func linkerFlags(version string) string {
 	parts := strings.SplitN(strings.TrimPrefix(semver.Canonical(version), "v"), ".", 3)
