@@ -20,7 +20,7 @@ import (
 )
 
 // fixtures are clusters that are as they must be, read from embedded clusters on which the modules are at work:
-// `go test ./embedded -run Capture -capture ../conformance/testdata` reads them anew.
+// `go test -C e2e ./embeddedtarget -run TestCapture -capture ../../conformance/checks/testdata` reads them anew.
 func fixtures() []string {
 	return []string{"none-sno-day2-workers", "cloud-sno-day1-workers", "ha", "arbiter", "two-node", "external"}
 }
