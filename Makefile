@@ -109,10 +109,10 @@ proof-clusters: ## The modules' promises on clusters that are disturbed, and tho
 	@mkdir -p '$(FLAKY)' && $(with-kube-assets) && \
 		export SNO_SAMPLE=$(if $(SAMPLED),$(SEED)) && cd e2e && \
 		echo "== proof on $(every)$(if $(SAMPLED), (SEED=$(SEED); ALL=1 takes every one))" && \
-		$(call prove,proof on $(every),$(everything),e2e,$(seed)) $(call long-test,./proof,proof) && \
+		$(call prove,proof on $(every),$(everything),e2e,$(seed)) $(call long-test,./proof,proof,-parallel=4) && \
 		echo '== proof of the suite and its clusters' && \
 		$(call prove,proof of the suite on $(every),$(everything),e2e,$(seed)) $(call long-test,./embeddedtarget,embeddedtarget)
-long-test = $(call go-test,$(TEST_FLAGS) -timeout=30m,$(1),$(2))
+long-test = $(call go-test,$(TEST_FLAGS) $(3) -timeout=30m,$(1),$(2))
 
 # Reports, JUnit and the page go here.
 CONFORMANCE_OUT ?= .conformance

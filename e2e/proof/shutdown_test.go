@@ -42,7 +42,7 @@ func shutdownInputs(ordinary, critical int64, bound time.Duration) machineconfig
 // What the KubeletConfig says is taken by the kubelet's own loader and validation, and means what it should. What the MachineConfig says
 // is taken by Ignition's own parser, and lets logind wait as long as the kubelet.
 func TestGracefulShutdownIsUnderstood(t *testing.T) {
-	program, err := assets.EnsureProgram(t.Context(), filepath.Join("..", "kubeassets", "testdata", "kubelet-config", "main.go"), os.Stderr)
+	program, err := assets.EnsureProgram(t.Context(), filepath.Join("..", "..", "testcluster", "assets", "testdata", "kubelet-config", "main.go"), os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}
