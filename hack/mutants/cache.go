@@ -1,11 +1,12 @@
 package mutants
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"github.com/solonode/sno/hack/workspace"
 )
 
 // Cache remembers which mutants were caught, by their keys, and nothing else: what survived or did not apply is tried again. It is a
@@ -19,15 +20,8 @@ type Cache struct {
 
 // CacheFile is where the cache of all runs lies: below $SNO_CACHE, or sno/ in the user's cache folder.
 func CacheFile() (string, error) {
-	base := os.Getenv("SNO_CACHE")
-	if base == "" {
-		user, err := os.UserCacheDir()
-		if err != nil {
-			return "", fmt.Errorf("no cache folder: set SNO_CACHE or HOME: %w", err)
-		}
-		base = filepath.Join(user, "sno")
-	}
-	return filepath.Join(base, "mutants", "caught"), nil
+	cache, err := workspace.CacheDir()
+	return filepath.Join(cache, "mutants", "caught"), err
 }
 
 // OpenCache reads the file, which need not exist.

@@ -48,15 +48,8 @@ type Store struct{ folder string }
 
 // OpenStore is the store of all checkouts of this machine: below $SNO_CACHE, or sno/ in the user's cache folder.
 func OpenStore() (Store, error) {
-	base := os.Getenv("SNO_CACHE")
-	if base == "" {
-		user, err := os.UserCacheDir()
-		if err != nil {
-			return Store{}, fmt.Errorf("no cache folder: set SNO_CACHE or HOME: %w", err)
-		}
-		base = filepath.Join(user, "sno")
-	}
-	return Store{folder: filepath.Join(base, "proved")}, nil
+	cache, err := workspace.CacheDir()
+	return Store{folder: filepath.Join(cache, "proved")}, err
 }
 
 // Lookup returns the record of a key. A file that cannot be read is none.

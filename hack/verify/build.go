@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/mod/modfile"
 
+	"github.com/solonode/sno/hack/inputs"
 	"github.com/solonode/sno/hack/versions"
 	"github.com/solonode/sno/hack/workspace"
 )
@@ -82,10 +83,28 @@ func checkWorkspaceBuild(ctx context.Context, ws *workspace.Workspace, _ io.Writ
 		return nil
 	}
 	env := []string{"GOWORK=" + filepath.Join(ws.Root, "go.work")}
-	if err := run(ctx, ws, ".", env, "go", append([]string{"build"}, patterns...)...); err != nil {
+	if err := linked(ctx, ws, ".", "workspace", env, patterns...); err != nil {
 		return err // vet would only say the same again
 	}
 	return run(ctx, ws, ".", env, "go", append([]string{"vet"}, patterns...)...)
+}
+
+// linked builds packages, and leaves the programs among them in the cache folder, so that those that have not changed are not linked again.
+func linked(ctx context.Context, ws *workspace.Workspace, dir, name string, env []string, patterns ...string) error {
+	cache, err := workspace.CacheDir()
+	if err != nil {
+		return err
+	}
+	folder := filepath.Join(cache, "verify", inputs.Of(ws.Root)[:12], name)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	args := append([]string{"build", "-ldflags=-w", "-buildvcs=false", "-o", folder + "/"}, patterns...)
+	err = run(ctx, ws, dir, env, "go", args...)
+	if err != nil && strings.Contains(err.Error(), "no main packages to build") {
+		return run(ctx, ws, dir, env, "go", append([]string{"build"}, patterns...)...)
+	}
+	return err
 }
 
 // checkStandaloneBuild builds each module as somebody who vendors it would.
@@ -93,7 +112,7 @@ func checkStandaloneBuild(ctx context.Context, ws *workspace.Workspace, w io.Wri
 	var errs []error
 	for _, m := range ws.WithCode() {
 		fmt.Fprintf(w, "      %s\n", m.Dir)
-		err := run(ctx, ws, m.Dir, workspace.Standalone(), "go", "build", "./...")
+		err := linked(ctx, ws, m.Dir, m.Name(), workspace.Standalone(), "./...")
 		if err == nil {
 			err = run(ctx, ws, m.Dir, workspace.Standalone(), "go", "vet", "./...")
 		}

@@ -229,6 +229,18 @@ func Standalone() []string {
 	return []string{"GOWORK=off", "GOFLAGS=" + strings.TrimSpace(os.Getenv("GOFLAGS")+" -mod=readonly")}
 }
 
+// CacheDir is the folder of all caches: $SNO_CACHE, or sno/ in the user's cache folder. It need not exist.
+func CacheDir() (string, error) {
+	if base := os.Getenv("SNO_CACHE"); base != "" {
+		return filepath.Abs(base)
+	}
+	user, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("no cache folder: set SNO_CACHE or HOME: %w", err)
+	}
+	return filepath.Join(user, "sno"), nil
+}
+
 func withStderr(err error) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && len(exit.Stderr) > 0 {
