@@ -64,7 +64,7 @@ SCENARIO_FLAGS ?= -make-test -write ../docs/benchmarks.md
 .PHONY: help
 help: ## Show this list
 	@echo 'make TARGET'
-	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { sub(/%/, "MODULE", $$1); printf "  %-21s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9%-]+:.*## / { sub(/%/, "MODULE", $$1); printf "  %-21s %s\n", $$1, $$2 }' Makefile
 	@echo
 	@echo 'MODULE is one of: $(NAMES)'
 
