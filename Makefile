@@ -46,7 +46,7 @@ space := $(subst ,, )
 everything := $(filter-out hack,$(MODULES)) $(OUTSIDE) config
 also-e2e := $(everything)
 also-cli := config
-also-conformance := docs
+also-conformance := docs/conformance.md
 also-hack := .
 also-ingress-operator := examples/hosts/ingress-operator-library-go
 # SEED decides which sample of all clusters is proved; successive numbers come round to all.
@@ -101,8 +101,12 @@ proof: proof-modules proof-clusters ## What is too long for `make test`, on a sa
 SAMPLED := $(if $(filter-out 0 false no,$(ALL)),,yes)
 seed = $(if $(SAMPLED),seed $(SEED))
 every := $(if $(SAMPLED),a sample of clusters,every kind of cluster)
-# The packages that a sample takes: four, beginning where the seed says.
-sampled-packages = $(if $(SAMPLED),$(shell set -- $(SHORTENED); i=$$(($(SEED) * 4)); for n in 1 2 3 4; do shift_by=$$((i % $$# + 1)); eval echo "\$${$$shift_by}"; i=$$((i + 1)); done),$(SHORTENED))
+# The packages that a sample takes: all of the modules in CHANGED, and of the others LONG, beginning where the seed says.
+LONG ?= 4
+changed-packages = $(foreach m,$(CHANGED),$(filter $m $m/%,$(SHORTENED)))
+other-packages = $(filter-out $(changed-packages),$(SHORTENED))
+sampled-packages = $(if $(SAMPLED),$(changed-packages) $(shell set -- $(other-packages); i=$$(($(SEED) * $(LONG))); for n in $$(seq $(LONG)); do \
+	eval echo "\$${$$((i % $$# + 1))}"; i=$$((i + 1)); done),$(SHORTENED))
 proof-modules: ## The long tests of the modules: every crash, a million mutated requests
 	@echo '== proof of the modules$(if $(SAMPLED), (SEED=$(SEED); ALL=1 takes every one)): $(sampled-packages)'
 	@mkdir -p '$(FLAKY)' && $(MAKE) --no-print-directory -j$(JOBS) --output-sync=target $(addprefix proof/,$(sampled-packages))
