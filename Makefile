@@ -105,8 +105,8 @@ every := $(if $(SAMPLED),a sample of clusters,every kind of cluster)
 LONG ?= 4
 changed-packages = $(foreach m,$(CHANGED),$(filter $m $m/%,$(SHORTENED)))
 other-packages = $(filter-out $(changed-packages),$(SHORTENED))
-sampled-packages = $(if $(SAMPLED),$(changed-packages) $(shell set -- $(other-packages); i=$$(($(SEED) * $(LONG))); for n in $$(seq $(LONG)); do \
-	eval echo "\$${$$((i % $$# + 1))}"; i=$$((i + 1)); done),$(SHORTENED))
+sampled-packages = $(if $(SAMPLED),$(changed-packages) $(shell echo '$(other-packages)' | \
+	awk -v seed='$(SEED)' -v most='$(LONG)' '{ for (i = 0; i < most && i < NF; i++) print $$((seed * most + i) % NF + 1) }'),$(SHORTENED))
 proof-modules: ## The long tests of the modules: every crash, a million mutated requests
 	@echo '== proof of the modules$(if $(SAMPLED), (SEED=$(SEED); ALL=1 takes every one)): $(sampled-packages)'
 	@mkdir -p '$(FLAKY)' && $(MAKE) --no-print-directory -j$(JOBS) --output-sync=target $(addprefix proof/,$(sampled-packages))

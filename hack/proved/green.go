@@ -63,10 +63,11 @@ func (s Store) SetGreen(parts map[string]string) error {
 	return errors.Join(os.MkdirAll(s.folder, 0o755), os.WriteFile(filepath.Join(s.folder, greenFile), text, 0o600))
 }
 
-// Bound is how long a run may take, by what is otherwise than in the last one in which everything passed, and why.
-func Bound(green, now map[string]string) (time.Duration, string) {
+// Bound returns how long a run may take, given what has changed since the last one in which everything passed, and the reason. Where only one module
+// has changed it is named.
+func Bound(green, now map[string]string) (bound time.Duration, module, why string) {
 	if green == nil {
-		return BoundEmpty, "empty caches: no run has passed on this machine"
+		return BoundEmpty, "", "empty caches: no run has passed on this machine"
 	}
 	var changed []string
 	common := false
@@ -79,10 +80,10 @@ func Bound(green, now map[string]string) (time.Duration, string) {
 	slices.Sort(changed)
 	switch {
 	case len(changed) == 0:
-		return BoundOne, "no module has changed since the last run that passed"
+		return BoundOne, "", "no module has changed since the last run that passed"
 	case len(changed) == 1 && !common:
-		return BoundOne, "one module has changed since the last run that passed: " + changed[0]
+		return BoundOne, changed[0], "one module has changed since the last run that passed: " + changed[0]
 	default:
-		return BoundEverything, fmt.Sprintf("%d parts have changed since the last run that passed: %s", len(changed), strings.Join(changed, " "))
+		return BoundEverything, "", fmt.Sprintf("%d parts have changed since the last run that passed: %s", len(changed), strings.Join(changed, " "))
 	}
 }

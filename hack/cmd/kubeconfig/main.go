@@ -3,15 +3,15 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
-	"os"
-	"strings"
 
 	"github.com/solonode/sno/hack/kubeconfig"
 )
 
 func main() {
-	if problem := kubeconfig.Problem(context.Background(), strings.Join(os.Args[1:], " ")); problem != "" {
+	flag.Parse()
+	if problem := kubeconfig.Problem(context.Background(), flag.Arg(0)); problem != "" {
 		fmt.Println(problem)
 	}
 }

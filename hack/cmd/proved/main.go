@@ -2,6 +2,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -25,7 +26,7 @@ func main() {
 	note := flag.String("note", "", "what is to be remembered with it, such as the seed of its sample")
 	fresh := flag.Bool("fresh", false, "run it all the same")
 	dir := flag.String("dir", ".", "folder to run it in, relative to the root")
-	bound := flag.Bool("bound", false, "only print how many seconds a whole run may take, and why: what has changed since the last that passed")
+	bound := flag.Bool("bound", false, "only print how many seconds a whole run may take, the module that has changed or -, and why")
 	green := flag.Bool("green", false, "only remember that everything has passed on these bytes")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: proved -step NAME [-inputs NAME,NAME] [-note TEXT] [-fresh] [-dir FOLDER] COMMAND [ARGUMENT...]\n       proved -bound | -green")
@@ -108,8 +109,8 @@ func whole(ctx context.Context, passed bool) error {
 	if passed {
 		return store.SetGreen(parts)
 	}
-	bound, why := proved.Bound(store.Green(), parts)
-	fmt.Printf("%.0f %s\n", bound.Seconds(), why)
+	bound, module, why := proved.Bound(store.Green(), parts)
+	fmt.Printf("%.0f %s %s\n", bound.Seconds(), cmp.Or(module, "-"), why)
 	return nil
 }
 
