@@ -57,15 +57,15 @@ func Ensure(ctx context.Context, progress io.Writer) (Assets, error) {
 }
 
 func ensure(ctx context.Context, source string, progress io.Writer) (Assets, error) {
-	assets, err := ensureSet(ctx, source, progress)
+	assets, err := ensureSet(ctx, source, ofControlPlane, progress)
 	if err != nil {
 		return Assets{}, err
 	}
 	return assets, pointCurrent(filepath.Dir(assets.Dir), filepath.Base(assets.Dir))
 }
 
-// ensureSet builds the tools of a module unless they are there.
-func ensureSet(ctx context.Context, source string, progress io.Writer) (Assets, error) {
+// ensureSet builds the wanted tools of a module unless they are there.
+func ensureSet(ctx context.Context, source string, wanted func(tool string) bool, progress io.Writer) (Assets, error) {
 	if progress == nil {
 		progress = io.Discard
 	}
@@ -73,7 +73,7 @@ func ensureSet(ctx context.Context, source string, progress io.Writer) (Assets, 
 	if err != nil {
 		return Assets{}, err
 	}
-	r, err := readRecipe(ctx, source)
+	r, err := readRecipe(ctx, source, wanted)
 	if err != nil {
 		return Assets{}, err
 	}

@@ -169,7 +169,7 @@ func TestKeyFollowsWhatIsBuilt(t *testing.T) {
 		"go.mod":    func(files map[string]string) { files["go.mod"] += "// another version of something\n" },
 		"go.sum":    func(files map[string]string) { files["go.sum"] = "example.com/x v1.0.0 h1:x\n" },
 	} {
-		r, err := readRecipe(t.Context(), source(t, change))
+		r, err := readRecipe(t.Context(), source(t, change), ofControlPlane)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,7 +178,7 @@ func TestKeyFollowsWhatIsBuilt(t *testing.T) {
 		}
 		keys[r.key] = name
 	}
-	again, err := readRecipe(t.Context(), source(t))
+	again, err := readRecipe(t.Context(), source(t), ofControlPlane)
 	if err != nil || keys[again.key] != "unchanged" {
 		t.Errorf("the same files in another folder have another key, %v", err)
 	}
@@ -187,7 +187,7 @@ func TestKeyFollowsWhatIsBuilt(t *testing.T) {
 func TestEnsureWaitsForAnotherProcess(t *testing.T) {
 	cache := emptyCache(t)
 	dir := source(t)
-	r, err := readRecipe(t.Context(), dir)
+	r, err := readRecipe(t.Context(), dir, ofControlPlane)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -334,17 +334,31 @@ func TestModuleDirIsFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := readRecipe(t.Context(), filepath.Join(dir, "kube"))
-	if err != nil {
-		t.Fatal(err)
+	// Both sets come from one module, with one version of everything, and no program is in both.
+	keys := map[string]bool{}
+	for _, set := range []struct {
+		wanted    func(string) bool
+		want      []string
+		simulates bool
+	}{
+		{ofControlPlane, []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok"}, true},
+		{ofNode, []string{"kube-proxy", "kubeadm", "kubectl", "kubelet"}, false},
+	} {
+		r, err := readRecipe(t.Context(), filepath.Join(dir, "kube"), set.wanted)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var programs []string
+		for _, pkg := range r.programs {
+			programs = append(programs, programName(pkg))
+		}
+		if diff := cmp.Diff(set.want, programs); diff != "" || r.simulates != set.simulates {
+			t.Errorf("simulates %v, programs (-want +got):\n%s", r.simulates, diff)
+		}
+		keys[r.key] = true
 	}
-	var programs []string
-	for _, pkg := range r.programs {
-		programs = append(programs, programName(pkg))
-	}
-	want := []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok"}
-	if diff := cmp.Diff(want, programs); diff != "" {
-		t.Errorf("programs (-want +got):\n%s", diff)
+	if len(keys) != 2 {
+		t.Error("two sets of programs go into one folder of the cache")
 	}
 	if _, err := ModuleFolder(t.Context(), "example.com/not/required"); err == nil {
 		t.Error("a module that is not required has a folder")

@@ -4,7 +4,7 @@
 // The folder is
 //
 //	<cache>/kube/<key>/          etcd, kube-apiserver, ..., stages/*.yaml
-//	<cache>/kube/<key>/          kubeadm, kubectl, kubelet, kube-proxy: those of EnsureNode, from testcluster/kube/node
+//	<cache>/kube/<key>/          kubeadm, kubectl, kubelet, kube-proxy: those of EnsureNode
 //	<cache>/kube/current         symbolic link to the folder that was asked for last
 //	<cache>/kube/programs/       programs of tests that need packages of Kubernetes, see EnsureProgram
 //

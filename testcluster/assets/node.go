@@ -2,43 +2,47 @@ package assets
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 )
 
-// EnsureNode returns the folder of the programs that a real node has and an embedded cluster has not: kubeadm, kubectl, kubelet and kube-proxy, of
-// the versions of testcluster/kube/node. It builds them as Ensure does, into a folder of their own: who starts no node does not wait for them.
+// onNodes are the tools of testcluster/kube that a real node has and an embedded cluster has not. They are built by themselves: who starts no node
+// does not wait for them.
+var onNodes = []string{"k8s.io/kubernetes/cmd/kube-proxy", "k8s.io/kubernetes/cmd/kubeadm", "k8s.io/kubernetes/cmd/kubectl", "k8s.io/kubernetes/cmd/kubelet"}
+
+func ofNode(tool string) bool         { return slices.Contains(onNodes, tool) }
+func ofControlPlane(tool string) bool { return !ofNode(tool) }
+
+// EnsureNode returns the folder of kubeadm, kubectl, kubelet and kube-proxy, of the versions of testcluster/kube. It builds them as Ensure does, into
+// a folder of their own.
 func EnsureNode(ctx context.Context, progress io.Writer) (Assets, error) {
-	dir, err := nodeSource(ctx)
+	source, err := kubeSource(ctx)
 	if err != nil {
 		return Assets{}, err
 	}
-	return ensureSet(ctx, dir, progress)
+	return ensureSet(ctx, source, ofNode, progress)
 }
 
 // NodeKey returns the Kubernetes version of a node, such as v1.36.3, and a digest of everything of Ensure and EnsureNode that a node's image is made of.
 // It builds nothing.
 func NodeKey(ctx context.Context) (version, key string, err error) {
-	dir, err := nodeSource(ctx)
+	source, err := kubeSource(ctx)
 	if err != nil {
 		return "", "", err
 	}
-	node, err := readRecipe(ctx, dir)
+	node, err := readRecipe(ctx, source, ofNode)
 	if err != nil {
 		return "", "", err
 	}
-	control, err := readRecipe(ctx, filepath.Dir(dir))
+	control, err := readRecipe(ctx, source, ofControlPlane)
 	if err != nil {
 		return "", "", err
-	}
-	if node.version != control.version {
-		return "", "", fmt.Errorf("testcluster/kube/node has Kubernetes %s, and testcluster/kube %s: run make versions", node.version, control.version)
 	}
 	return node.version, control.key + " " + node.key, nil
 }
 
-func nodeSource(ctx context.Context) (string, error) {
+func kubeSource(ctx context.Context) (string, error) {
 	module, err := ModuleDir(ctx)
-	return filepath.Join(module, "kube", "node"), err
+	return filepath.Join(module, "kube"), err
 }

@@ -33,7 +33,7 @@ func ensureProgram(ctx context.Context, source, file string, progress io.Writer)
 	if err != nil {
 		return "", err
 	}
-	r, err := readRecipe(ctx, source)
+	r, err := readRecipe(ctx, source, ofControlPlane)
 	if err != nil {
 		return "", err
 	}

@@ -18,23 +18,24 @@ import (
 )
 
 // recipeVersion changes the key when this package changes what it puts into the folder.
-const recipeVersion = "1"
+const recipeVersion = "2"
 
 // stageFolders are the folders of the kwok module whose stages make a simulated kubelet: nodes become Ready and stay so, pods run,
 // finish when they belong to a Job, and go away when deleted.
 var stageFolders = []string{"node/fast", "node/heartbeat-with-lease", "pod/fast"}
 
-// recipe is what will be built: everything in it is read from the go.mod of testcluster/kube or testcluster/kube/node.
+// recipe is what will be built: everything in it is read from the go.mod of testcluster/kube.
 type recipe struct {
 	source   string   // folder of module testcluster/kube
 	programs []string // package paths, from the tool lines
 	version  string   // of Kubernetes, such as v1.36.3
 	key      string   // name of the folder
-	// simulates says that kwok is among the programs, which needs stages.
+	// simulates says that nodes are simulated, for which kwok needs stages.
 	simulates bool
 }
 
-func readRecipe(ctx context.Context, source string) (recipe, error) {
+// readRecipe is the recipe for those of the module's tools that are wanted. All are in one module, so that what they share is compiled once.
+func readRecipe(ctx context.Context, source string, wanted func(tool string) bool) (recipe, error) {
 	modPath := filepath.Join(source, "go.mod")
 	mod, err := os.ReadFile(modPath)
 	if err != nil {
@@ -50,14 +51,16 @@ func readRecipe(ctx context.Context, source string) (recipe, error) {
 	}
 	r := recipe{source: source}
 	for _, tool := range file.Tool {
-		r.programs = append(r.programs, tool.Path)
+		if wanted(tool.Path) {
+			r.programs = append(r.programs, tool.Path)
+		}
 	}
 	for _, require := range file.Require {
 		switch require.Mod.Path {
 		case "k8s.io/kubernetes":
 			r.version = require.Mod.Version
 		case "sigs.k8s.io/kwok":
-			r.simulates = true
+			r.simulates = wanted("sigs.k8s.io/kwok/cmd/kwok")
 		}
 	}
 	if len(r.programs) == 0 {
@@ -72,7 +75,7 @@ func readRecipe(ctx context.Context, source string) (recipe, error) {
 	}
 	digest := sha256.New()
 	for _, part := range []string{
-		recipeVersion, string(mod), string(sum), strings.TrimSpace(goVersion), runtime.GOOS, runtime.GOARCH, strings.Join(stageFolders, " "),
+		recipeVersion, string(mod), string(sum), strings.TrimSpace(goVersion), runtime.GOOS, runtime.GOARCH, strings.Join(stageFolders, " "), strings.Join(r.programs, " "),
 	} {
 		fmt.Fprintf(digest, "%d:%s", len(part), part)
 	}
