@@ -73,7 +73,7 @@ func TestSteps(t *testing.T) {
 		"nothing wrong": {},
 		"not formatted": {"patch/patch.go", "const Replicas = topology", "const  Replicas = topology", map[string]string{"format": "patch/patch.go: run gofmt"}},
 		"does not vet": {"patch/patch_test.go", "t.Error(Replicas)", "t.Errorf(\"%s\", Replicas)", map[string]string{
-			"workspace": "wrong type", "standalone": "wrong type",
+			"standalone": "wrong type",
 		}},
 		"mutant is gone":    {"patch/mutants.yaml", "topology.Replicas,", "topology.Gone,", map[string]string{"mutants": "patch/mutants.yaml: two: does not apply"}},
 		"no sibling line":   {"patch/go.mod", "replace github.com/solonode/sno/topology => ../topology", "", map[string]string{"versions": "needs `replace", "tidy": "patch", "boundaries": "patch", "standalone": "patch"}},
