@@ -95,8 +95,8 @@ packages = $(if $(filter e2e,$*),$$(go list ./... | grep -v -e '/e2e/proof$$' -e
 # Packages whose tests are shorter in `make test`. Those of e2e/proof are not in it at all, and those of e2e/embeddedtarget want the machine to themselves.
 SHORTENED = $(filter-out e2e/proof e2e/embeddedtarget,$(sort $(shell grep -rl --include=*_test.go 'testing\.Short()' $(MODULES) | xargs -n 1 dirname)))
 
-.PHONY: proof proof-modules proof-clusters
-proof: proof-modules proof-clusters ## What is too long for `make test`, on a sample of clusters: SEED=n has that of an earlier run, ALL=1 goes through everything
+.PHONY: proof proof-modules proof-clusters proof-suite
+proof: proof-modules proof-clusters proof-suite ## What is too long for `make test`, on a sample of clusters: SEED=n has that of an earlier run, ALL=1 goes through everything
 
 SAMPLED := $(if $(filter-out 0 false no,$(ALL)),,yes)
 seed = $(if $(SAMPLED),seed $(SEED))
@@ -116,13 +116,15 @@ proof/%:
 	@$(with-kube-assets) && $(call prove,proof of $*,$(module-of) $(also-$(notdir $(module-of))),.) $(call long-test,./$*,$(subst /,-,$*))
 module-of = $(firstword $(foreach m,$(MODULES),$(if $(filter $m $m/%,$*),$m)))
 
-proof-clusters: ## The modules' promises on clusters that are disturbed, and those of the suite and its clusters
-	@mkdir -p '$(FLAKY)' && $(with-kube-assets) && \
-		export SNO_SAMPLE=$(if $(SAMPLED),$(SEED)) && cd e2e && \
-		echo "== proof on $(every)$(if $(SAMPLED), (SEED=$(SEED); ALL=1 takes every one))" && \
-		$(call prove,proof on $(every),$(everything),e2e,$(seed)) $(call long-test,./proof,proof,-parallel=4) && \
-		echo '== proof of the suite and its clusters' && \
-		$(call prove,proof of the suite on $(every),$(everything),e2e,$(seed)) $(call long-test,./embeddedtarget,embeddedtarget,-parallel=4)
+proof-clusters: ## The modules' promises on clusters that are disturbed
+	@echo "== proof on $(every)$(if $(SAMPLED), (SEED=$(SEED); ALL=1 takes every one))"
+	@$(on-clusters) $(call prove,proof on $(every),$(everything),e2e,$(seed)) $(call long-test,./proof,proof,-parallel=4)
+
+proof-suite: ## The promises of the conformance suite and its clusters
+	@echo "== proof of the suite on $(every)$(if $(SAMPLED), (SEED=$(SEED); ALL=1 takes every one))"
+	@$(on-clusters) $(call prove,proof of the suite on $(every),$(everything),e2e,$(seed)) $(call long-test,./embeddedtarget,embeddedtarget,-parallel=4)
+
+on-clusters = mkdir -p '$(FLAKY)' && $(with-kube-assets) && export SNO_SAMPLE=$(if $(SAMPLED),$(SEED)) && cd e2e &&
 long-test = $(call go-test,$(TEST_FLAGS) $(3) -timeout=30m,$(1),$(2))
 
 # Reports, JUnit and the page go here.
