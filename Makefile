@@ -53,7 +53,7 @@ also-ingress-operator := examples/hosts/ingress-operator-library-go
 SEED ?= $(shell git rev-list --count HEAD 2>/dev/null || echo 0)
 
 # How many modules are tested at a time.
-JOBS ?= 3
+JOBS ?= 4
 # Most of these tests wait for a cluster, not for a processor.
 overlap = $(if $(filter e2e testcluster,$*),-p 4)
 # Six samples give benchstat an interval.

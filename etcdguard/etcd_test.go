@@ -27,6 +27,9 @@ import (
 // What SafeToRemove and Spare say is what a real etcd then does. Its own check of reconfigurations is off, so that it also does
 // what it should not: an unsafe removal is carried out, and then nothing can be written anymore.
 func TestRealEtcd(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts members of etcd; make proof runs it")
+	}
 	const kill, removeDead, removeLive = "kill", "remove a dead member", "remove a live member"
 	folder, err := patchtest.Binaries()
 	if err != nil {

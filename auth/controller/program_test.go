@@ -206,6 +206,9 @@ func TestProgramForbidden(t *testing.T) {
 // Plain Kubernetes: neither ClusterVersion nor Authentication is served. The Deployments are shaped; when the kind comes, it is
 // followed without a restart of the process.
 func TestProgramWithoutOptionalKinds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts an API server of its own; make proof runs it")
+	}
 	c := newCluster(t, patchtest.StartAPIServer(t, patchtest.Options{CRDs: []string{patchtest.Infrastructures}}))
 	c.installInfrastructure(sr)
 	c.installDeployments()

@@ -106,6 +106,9 @@ func equalSpec(a, b *appsv1.Deployment) bool {
 // Plain Kubernetes serves neither ClusterVersion nor Console: both Deployments are shaped all the same, and when the kinds come,
 // they count.
 func TestKindsThatComeLater(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts an API server of its own; make proof runs it")
+	}
 	c := newCluster(t, patchtest.StartAPIServer(t, patchtest.Options{CRDs: []string{patchtest.Infrastructures}}))
 	c.installInfrastructure(sr, sr)
 	c.installConsole()

@@ -12,6 +12,9 @@ import (
 
 // TestRun does the main job on the scenario that it is for; package proof does it on every one.
 func TestRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts clusters, as make run does; make proof runs it")
+	}
 	t.Parallel()
 	var out bytes.Buffer
 	if err := mainjob.Run(t.Context(), mainjob.Options{Scenario: "none-sno-day2-workers", Once: true, Out: &out}); err != nil {

@@ -267,6 +267,9 @@ func TestPackageURL(t *testing.T) {
 
 // Two checkouts in different folders give the same image, and the tag says whether it is another one.
 func TestReproducible(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds from two checkouts; make proof runs it")
+	}
 	write := func(root string) (string, v1.Image) {
 		folder := t.TempDir()
 		rows, err := Write(t.Context(), folder, Options{Root: root, Programs: []programs.Program{small}})

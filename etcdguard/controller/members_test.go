@@ -184,6 +184,9 @@ func (r *certificates) Get(_ context.Context, key client.ObjectKey, o client.Obj
 // A real etcd of three, by the certificates in the cluster: its members are counted, those that are down are not healthy, and without a
 // quorum nothing is known.
 func TestRealMembers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts members of etcd; make proof runs it")
+	}
 	t.Parallel()
 	c := &cluster{T: t}
 	a := newAuthority(t)

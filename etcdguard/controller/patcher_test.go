@@ -745,6 +745,9 @@ func TestTopologyChangesBesideClaim(t *testing.T) {
 
 // What the cache says of the topology is a hint: whatever it is, the same is written.
 func TestHintMakesNoDifference(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts members of etcd; make proof runs it")
+	}
 	for name, mode := range map[string]configv1.TopologyMode{"one node": sr, "three": ha, "arbiter": arbiter, "elsewhere": external, "nothing": ""} {
 		t.Run(name, func(t *testing.T) {
 			c := install(t, ha, 3)

@@ -101,6 +101,9 @@ func TestFollowsTheCluster(t *testing.T) {
 
 // Plain Kubernetes serves neither ClusterVersion nor Etcd: nobody has to be asked to let go.
 func TestWithoutOpenShift(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts an API server of its own; make proof runs it")
+	}
 	t.Parallel()
 	c := newCluster(t, patchtest.StartAPIServer(t, patchtest.Options{CRDs: []string{patchtest.Infrastructures}}))
 	c.create(&configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}, "installer")
@@ -121,6 +124,9 @@ func TestWithoutOpenShift(t *testing.T) {
 
 // Two controllers at once: one of them writes. When it stops, the next goes on.
 func TestTwoAtOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts two processes; make proof runs it")
+	}
 	c := install(t, ha, 3)
 	stop := c.versionOperator().work()
 	defer stop()
@@ -174,6 +180,9 @@ func (h *history) after(versions int64) {
 
 // The program is killed at random moments of every change, beside a cluster-version-operator that works all the time.
 func TestProcessKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts processes; make proof runs it")
+	}
 	const seed = 1
 	random := rand.New(rand.NewPCG(seed, 0))
 	c := install(t, ha, 3)

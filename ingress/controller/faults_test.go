@@ -124,6 +124,9 @@ func TestForbidden(t *testing.T) {
 
 // A host that rewrites its whole status drops our conditions. They do not come back in a race, and its own are not touched.
 func TestConditionsDropped(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for conditions to come back; make proof runs it")
+	}
 	c := sharedCluster(t, sr, sr)
 	c.installController(1)
 	p := c.start()
@@ -154,6 +157,9 @@ func TestConditionsDropped(t *testing.T) {
 
 // Nothing is there yet: neither the kinds nor the objects. The controller waits, says for what, and needs no restart.
 func TestWaitsForKindsAndObjects(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts API servers of its own; make proof runs it")
+	}
 	c := newCluster(t, newServer(t))
 	p := c.start()
 	p.Says(`"Waiting for the cluster to serve kinds" kinds="Infrastructure.config.openshift.io/v1, Ingress.config.openshift.io/v1, IngressController.operator.openshift.io/v1"`)

@@ -41,6 +41,9 @@ func (c *cluster) touch(p *patchtest.Process, n int, node string) {
 // The program on plain Kubernetes, which serves none of the machine-config operator's kinds, from its first request to the day when
 // the operator comes.
 func TestProgram(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for drains that fail; make proof runs it")
+	}
 	c := newCluster(t, patchtest.StartAPIServer(t, patchtest.Options{CRDs: []string{patchtest.Infrastructures}}), sr)
 	c.addNode("w0", worker)
 	c.addNode("w1", worker)

@@ -56,6 +56,9 @@ func startOutage(t *testing.T) *outage {
 }
 
 func TestReelectionDuringOutage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for Leases to run out; make proof runs it")
+	}
 	o := startOutage(t)
 	o.line.Mend(t)
 	var after string

@@ -236,6 +236,9 @@ func TestSideBySideAndContext(t *testing.T) {
 }
 
 func TestAPIServerKilledAndStarted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it kills the API server; make proof runs it")
+	}
 	ctx := testContext(t)
 	c := sharedCluster(t)
 	if err := c.EnsureNamespace(ctx, "survives"); err != nil {
@@ -276,6 +279,9 @@ func TestAPIServerKilledAndStarted(t *testing.T) {
 }
 
 func TestPortTaken(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts a cluster of its own; make proof runs it")
+	}
 	ctx := testContext(t)
 	squatter, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -511,6 +517,9 @@ func allow(ctx context.Context, t *testing.T, c *Cluster, namespace, user string
 
 // A write that has begun is waited for, unless the API server dies of it.
 func TestAuditWaits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it kills the API server twice; make proof runs it")
+	}
 	ctx := testContext(t)
 	c := sharedCluster(t)
 	offset, err := c.AuditOffset(ctx)
@@ -663,6 +672,9 @@ type crashReport struct {
 }
 
 func TestCrashTakesComponentsAlong(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts a cluster of its own; make proof runs it")
+	}
 	ctx := testContext(t)
 	sharedCluster(t) // builds the programs if need be, so that the child need not
 	parent := t.TempDir()

@@ -41,6 +41,9 @@ type onCluster struct {
 }
 
 func TestOnCluster(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts a cluster; make proof runs it")
+	}
 	c, err := embedded.Start(t.Context(), embedded.Config{CRDs: []string{}})
 	if err != nil {
 		t.Fatalf("this test needs a real API server: %v", err)

@@ -143,6 +143,9 @@ func deleteThrice(ctx context.Context, t *testing.T, kube client.Client, pod *co
 }
 
 func TestRouterFloatsUnlessPinned(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts clusters; make proof runs it")
+	}
 	for _, test := range []struct {
 		role string
 		want string
@@ -176,6 +179,9 @@ func TestRouterFloatsUnlessPinned(t *testing.T) {
 
 // TestPinnedWithoutTolerationIsPending is the trap of a pinned router on a cluster that was installed with workers.
 func TestPinnedWithoutTolerationIsPending(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts a cluster; make proof runs it")
+	}
 	ctx := testContext(t)
 	_, c := install(ctx, t, "none-sno-day1-worker")
 	kube := c.Client()
@@ -197,6 +203,9 @@ func TestPinnedWithoutTolerationIsPending(t *testing.T) {
 }
 
 func TestRolloutOnOneNode(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts a cluster; make proof runs it")
+	}
 	for _, test := range []struct {
 		name   string
 		change []func(*appsv1.DeploymentSpec)

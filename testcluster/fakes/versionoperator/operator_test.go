@@ -69,6 +69,9 @@ func TestEnforce(t *testing.T) {
 
 // TestOperator takes the stand-in through what the console module relies on, one thing after the other on one cluster.
 func TestOperator(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts a cluster; make proof runs it")
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
 	defer cancel()
 	c, err := embedded.Start(ctx, embedded.Config{})

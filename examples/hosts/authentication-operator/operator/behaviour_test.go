@@ -45,6 +45,9 @@ func TestDeploymentsHaveTheShape(t *testing.T) {
 		{"external with one worker", external, sr, 0, onOneWorker},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			if testing.Short() && test.masters == 0 {
+				t.Skip("an external control plane is for make proof")
+			}
 			s := newSite(t, infrastructure(), authentication(""))
 			s.topology(test.controlPlane, test.infrastructure)
 			s.masters(test.masters)
@@ -65,6 +68,9 @@ func TestDeploymentsHaveTheShape(t *testing.T) {
 }
 
 func TestFollowsTopologyAndNodes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it flips the topology again and again; make proof runs it")
+	}
 	s := newSite(t, infrastructure(), authentication(""))
 	s.topology(sr, sr)
 	s.masters(3)
@@ -111,6 +117,9 @@ func TestFollowsTopologyAndNodes(t *testing.T) {
 }
 
 func TestStockFollowsNodes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it flips the topology again and again; make proof runs it")
+	}
 	s := newSite(t, infrastructure(), authentication(""))
 	s.topology(sr, sr)
 	s.masters(1)
