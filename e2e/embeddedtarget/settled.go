@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/patch/workload"
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
@@ -47,7 +48,7 @@ func (s *system) settled(ctx context.Context) error {
 	}
 	for module, reasons := range Verdicts(s.Scenario) {
 		if _, err := s.WaitReason(ctx, module, s.settle, reasons...); err != nil {
-			return fmt.Errorf("%s: %w", module, err)
+			return fmt.Errorf("%s: %w%s", module, err, s.unfinished(context.WithoutCancel(ctx)))
 		}
 	}
 	return nil
@@ -125,6 +126,34 @@ func (s *system) moving(ctx context.Context) (string, error) {
 		}
 	}
 	return "", nil
+}
+
+// unfinished tells for whoever looks for the cause which Deployments are not rolled out, and where their pods are: a rollout that waits for a node
+// is at rest.
+func (s *system) unfinished(ctx context.Context) string {
+	var text strings.Builder
+	kube := s.Cluster.Client()
+	for _, key := range s.deployments() {
+		live := &appsv1.Deployment{}
+		if err := kube.Get(ctx, key, live); err != nil || workload.RolledOut(live) {
+			continue
+		}
+		fmt.Fprintf(&text, "\nDeployment %s: %d replicas, %+v, status %+v", key, *live.Spec.Replicas, live.Spec.Strategy.RollingUpdate, live.Status)
+		var pods corev1.PodList
+		if err := kube.List(ctx, &pods, client.InNamespace(key.Namespace), client.MatchingLabels(live.Spec.Selector.MatchLabels)); err != nil {
+			fmt.Fprintf(&text, "\n  its pods cannot be listed: %v", err)
+		}
+		for i := range pods.Items {
+			pod := &pods.Items[i]
+			fmt.Fprintf(&text, "\n  pod %s on %q is %s, deleted at %v, affinity %v", pod.Name, pod.Spec.NodeName, pod.Status.Phase, pod.DeletionTimestamp, pod.Spec.Affinity)
+			for _, c := range pod.Status.Conditions {
+				if c.Status != corev1.ConditionTrue {
+					fmt.Fprintf(&text, ", %s=%s %s", c.Type, c.Status, c.Message)
+				}
+			}
+		}
+	}
+	return text.String()
 }
 
 // rests says that a pod is ready, or waits for a node that is not there.
