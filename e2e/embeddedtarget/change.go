@@ -8,7 +8,6 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/e2e/harness"
 	"github.com/solonode/sno/testcluster/operand"
@@ -66,9 +65,11 @@ func (s *system) sweep(ctx context.Context, node string) error {
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, s.settle)
+	defer cancel()
 	for i := range pods {
-		if err := s.Cluster.Client().Delete(ctx, &pods[i], client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("take pod %s of node %s away: %w", pods[i].Name, node, err)
+		if err := operand.Remove(ctx, s.Cluster, &pods[i]); err != nil {
+			return fmt.Errorf("node %s: %w", node, err)
 		}
 	}
 	return nil

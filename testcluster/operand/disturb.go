@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/testcluster/embedded"
 	"github.com/solonode/sno/testcluster/scenario"
@@ -124,10 +123,8 @@ func Restart(ctx context.Context, c *embedded.Cluster, node string) error {
 			return false, err
 		}
 		for i := range on {
-			// No kubelet is there that could end them in good order.
-			err := c.Client().Delete(ctx, &on[i], client.GracePeriodSeconds(0), client.Preconditions{UID: &on[i].UID})
-			if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-				return false, fmt.Errorf("delete %s: %w", on[i].Name, err)
+			if err := Remove(ctx, c, &on[i]); err != nil {
+				return false, err
 			}
 		}
 		return len(on) == 0, nil

@@ -1,0 +1,60 @@
+package operand
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/solonode/sno/testcluster/embedded"
+)
+
+// Remove deletes a pod at once, as when there is no kubelet any more that could end it in good order. A pod that is gone already is no error.
+//
+// It waits until the pod's ReplicaSet has counted it. After an outage of the API server the ReplicaSet controller writes some seconds before it watches pods
+// again. A pod that it has made meanwhile and that goes before it was seen is waited for, and no other is made until something else happens to the
+// ReplicaSet. In life a pod does not go that soon: its node is missed first.
+func Remove(ctx context.Context, c *embedded.Cluster, pod *corev1.Pod) error {
+	var last error
+	err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
+		var whole bool
+		whole, last = counted(ctx, c, pod)
+		return whole, nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait until the ReplicaSet of pod %s counts it: %w", pod.Name, errors.Join(err, last))
+	}
+	err = c.Client().Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("delete pod %s: %w", pod.Name, err)
+	}
+	return nil
+}
+
+// counted reports whether the ReplicaSet of a pod, if it has one, has counted as many pods as there are.
+func counted(ctx context.Context, c *embedded.Cluster, pod *corev1.Pod) (bool, error) {
+	owner := metav1.GetControllerOf(pod)
+	if owner == nil || owner.Kind != "ReplicaSet" {
+		return true, nil
+	}
+	set := &appsv1.ReplicaSet{}
+	if err := c.Client().Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: owner.Name}, set); err != nil {
+		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+	}
+	var all corev1.PodList
+	if err := c.Client().List(ctx, &all, client.InNamespace(pod.Namespace)); err != nil {
+		return false, err
+	}
+	its := slices.DeleteFunc(all.Items, func(p corev1.Pod) bool {
+		ended := p.DeletionTimestamp != nil || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+		return ended || !metav1.IsControlledBy(&p, set)
+	})
+	return int(set.Status.Replicas) == len(its), nil
+}
