@@ -139,9 +139,15 @@ func (s *system) unfinished(ctx context.Context) string {
 			continue
 		}
 		fmt.Fprintf(&text, "\nDeployment %s: %d replicas, %+v, status %+v", key, *live.Spec.Replicas, live.Spec.Strategy.RollingUpdate, live.Status)
+		var sets appsv1.ReplicaSetList
 		var pods corev1.PodList
-		if err := kube.List(ctx, &pods, client.InNamespace(key.Namespace), client.MatchingLabels(live.Spec.Selector.MatchLabels)); err != nil {
+		its := []client.ListOption{client.InNamespace(key.Namespace), client.MatchingLabels(live.Spec.Selector.MatchLabels)}
+		if err := errors.Join(kube.List(ctx, &sets, its...), kube.List(ctx, &pods, its...)); err != nil {
 			fmt.Fprintf(&text, "\n  its pods cannot be listed: %v", err)
+		}
+		for i := range sets.Items {
+			set := &sets.Items[i]
+			fmt.Fprintf(&text, "\n  ReplicaSet %s wants %d, generation %d, status %+v", set.Name, *set.Spec.Replicas, set.Generation, set.Status)
 		}
 		for i := range pods.Items {
 			pod := &pods.Items[i]
