@@ -214,3 +214,7 @@ versions: ## Rewrite the go.mod files that differ from hack/versions.yaml
 .PHONY: kube-assets
 kube-assets: ## Build etcd, kube-apiserver and the rest if missing, and print their folder
 	@go run -C testcluster ./cmd/kube-assets
+
+.PHONY: node-image
+node-image: ## Make the image of kind's nodes if the container engine has none, and print its name
+	@go run -C testcluster ./cmd/node-image
