@@ -146,8 +146,10 @@ func (c *Cluster) create(ctx context.Context, config Config) error {
 	}
 	done := make(chan error, 1)
 	go func() {
-		done <- c.provider.Create(config.Name, cluster.CreateWithV1Alpha4Config(wanted), cluster.CreateWithKubeconfigPath(c.kubeconfig),
-			cluster.CreateWithDisplayUsage(false), cluster.CreateWithDisplaySalutation(false))
+		done <- c.whileTaken(ctx, func() error {
+			return c.provider.Create(config.Name, cluster.CreateWithV1Alpha4Config(wanted), cluster.CreateWithKubeconfigPath(c.kubeconfig),
+				cluster.CreateWithDisplayUsage(false), cluster.CreateWithDisplaySalutation(false))
+		}, func() error { return c.provider.Delete(c.name, c.kubeconfig) })
 	}()
 	select {
 	case err := <-done:

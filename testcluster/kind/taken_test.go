@@ -1,0 +1,82 @@
+package kind
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/kind/pkg/exec"
+)
+
+var (
+	errExit  = errors.New("exit status 125")
+	errOther = errors.New("no such image")
+)
+
+func refused(output string) error {
+	return &exec.RunError{Command: []string{"docker", "run", "--name", "a-control-plane2"}, Output: []byte(output), Inner: errExit}
+}
+
+func TestWhileTaken(t *testing.T) {
+	port := refused("0123abc\ndocker: Error response from daemon: driver failed programming external connectivity on endpoint a-control-plane2: " +
+		"Bind for 127.0.0.1:43069 failed: port is already allocated.\n")
+	name := refused("docker: Error response from daemon: Conflict. The container name \"/a-control-plane\" is already in use by container \"0123abc\".\n")
+	memory := refused("docker: Error response from daemon: cannot allocate memory.\n")
+	for test, is := range map[string]struct {
+		results []error
+		remove  error
+		// creations and removals are how often both are called, and says what the error says, "" for none.
+		creations, removals int
+		says                string
+	}{
+		"at once":         {results: []error{nil}, creations: 1},
+		"a port":          {results: []error{port, nil}, creations: 2, removals: 1},
+		"a port, a name":  {results: []error{port, name, nil}, creations: 3, removals: 2},
+		"always":          {results: []error{port, port, port, port, nil}, creations: 4, removals: 3, says: "43069 failed: port is already allocated."},
+		"another refusal": {results: []error{memory, nil}, creations: 1, says: "exit status 125: docker: Error response from daemon: cannot allocate memory."},
+		"no command":      {results: []error{errOther, nil}, creations: 1, says: "no such image"},
+		"left over":       {results: []error{port, nil}, remove: errOther, creations: 1, removals: 1, says: "could not be removed: no such image"},
+	} {
+		t.Run(test, func(t *testing.T) {
+			c := &Cluster{progress: io.Discard, started: time.Now()}
+			creations, removals := 0, 0
+			err := c.whileTaken(t.Context(), func() error {
+				creations++
+				return is.results[creations-1]
+			}, func() error {
+				removals++
+				return is.remove
+			})
+			if creations != is.creations || removals != is.removals {
+				t.Errorf("%d creations and %d removals, want %d and %d", creations, removals, is.creations, is.removals)
+			}
+			if (err == nil) != (is.says == "") || err != nil && !strings.HasSuffix(err.Error(), is.says) {
+				t.Errorf("error %v, want one that ends with %q", err, is.says)
+			}
+		})
+	}
+}
+
+func TestWhileTakenInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	c := &Cluster{progress: io.Discard, started: time.Now()}
+	creations := 0
+	err := c.whileTaken(ctx, func() error {
+		creations++
+		cancel()
+		return refused("port is already allocated")
+	}, func() error { return nil })
+	if creations != 1 || err == nil || !strings.Contains(err.Error(), "exit status 125") {
+		t.Errorf("%d creations, %v", creations, err)
+	}
+}
+
+func TestExplainedIsBounded(t *testing.T) {
+	err := explained(refused(strings.Repeat("line\n", 10*maxSaid) + "the reason"))
+	if text := err.Error(); len(text) > maxSaid+200 || !strings.HasSuffix(text, "; the reason") {
+		t.Errorf("%d bytes: %s", len(text), text)
+	}
+}
