@@ -35,7 +35,15 @@ func TestUsers(t *testing.T) {
 		t.Error(err)
 	}
 	samples := u.Stop()
-	if outages := Outages(samples); len(outages) != 1 || outages[0].Failed < 2 || outages[0].To.IsZero() {
+	// On a busy machine a request may be overtaken by a later one, which is answered on the other side of a change.
+	outages, failed := Outages(samples), 0
+	for _, outage := range outages {
+		failed += outage.Failed
+		if outage.To.IsZero() {
+			t.Errorf("an outage does not end: %+v", outage)
+		}
+	}
+	if failed < 2 {
 		t.Errorf("outages: %+v", outages)
 	}
 	if late := u.Since(time.Now()); len(late) != 0 {
