@@ -40,8 +40,9 @@ const (
 	// every node selector keeps apart, and applications of its own names.
 	fitClusters = 200
 	fitBatch    = 25
-	// fitShare is the least part of the drains, in percent, that the check must allow: one that says no to everything is safe too.
-	fitShare = 25
+	// fitShare is the least part of the drains, in percent, that the check must allow: one that says no to everything is safe too. About a third are
+	// allowed, so that of one batch a quarter is not certain: there, fitFew must be.
+	fitShare, fitFew = 25, 1
 	// roundLabel is on everything that belongs to one random cluster.
 	roundLabel  = "sno-round"
 	fitSpace    = "fit"
@@ -105,8 +106,12 @@ func TestAllowedDrainsLeaveNothingPending(t *testing.T) {
 		t.Logf("%4d %s", reasons[reason], reason)
 	}
 	t.Logf("%d of %d drains were allowed, %d pods moved", reasons[fit.Room], count, moved)
-	if reasons[fit.Room]*100 < count*fitShare {
-		t.Errorf("only %d of %d drains were allowed, want %d%%", reasons[fit.Room], count, fitShare)
+	least := fitFew
+	if count == fitClusters {
+		least = count * fitShare / 100
+	}
+	if reasons[fit.Room] < least {
+		t.Errorf("only %d of %d drains were allowed, want %d", reasons[fit.Room], count, least)
 	}
 }
 
