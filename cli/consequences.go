@@ -21,8 +21,11 @@ type consequence struct {
 }
 
 // consequences asks the modules' own functions, by which operators that vendor them shape their operands.
-func consequences(cluster topology.Cluster, placement configv1.DefaultPlacement, nodes map[string]int) []consequence {
-	pool, disagree := ingress.RouterPool(cluster, placement, ingress.PlacementFromTopology)
+func consequences(cluster topology.Cluster, placement configv1.DefaultPlacement, nodes map[string]int) ([]consequence, error) {
+	pool, disagree, err := ingress.RouterPool(cluster, placement, ingress.PlacementFromTopology)
+	if err != nil {
+		return nil, fmt.Errorf("placing the router: %w", err)
+	}
 	routers := pods(topology.Replicas(cluster.Governing(pool)), "router") + " " + on(pool)
 	if disagree {
 		routers += ", although the default placement of the cluster says otherwise"
@@ -36,7 +39,7 @@ func consequences(cluster topology.Cluster, placement configv1.DefaultPlacement,
 		{console.Name, pods(console.Replicas(cluster), "pod") + " each of console and downloads, " + on(console.Pool(cluster)) + ", " + apart(cluster)},
 		{auth.Name, servers},
 		{approver.Name, approvals(cluster)},
-	}
+	}, nil
 }
 
 func pods(n int32, what string) string {

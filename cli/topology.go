@@ -91,10 +91,14 @@ func readFacts(ctx context.Context, from client.Reader) (facts, error) {
 	if err != nil {
 		return facts{}, err
 	}
+	follows, err := consequences(*cluster, placement, nodes)
+	if err != nil {
+		return facts{}, err
+	}
 	found := facts{
 		ControlPlaneTopology: string(cluster.ControlPlane.Mode), InfrastructureTopology: string(cluster.Infrastructure.Mode),
 		HighAvailabilityMode: string(cluster.HighAvailability()), Platform: cmp.Or(string(cluster.Platform), string(configv1.NonePlatformType)),
-		DefaultPlacement: string(placement), Nodes: nodes, Findings: []string{}, Consequences: consequences(*cluster, placement, nodes),
+		DefaultPlacement: string(placement), Nodes: nodes, Findings: []string{}, Consequences: follows,
 	}
 	for _, finding := range cluster.Findings() {
 		found.Findings = append(found.Findings, finding.String())

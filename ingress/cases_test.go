@@ -37,10 +37,15 @@ const (
 	placementJSON = `{"nodeSelector":{"matchLabels":{"node-role.kubernetes.io/master":""}},"tolerations":[` +
 		`{"key":"node-role.kubernetes.io/master","operator":"Exists","effect":"NoSchedule"},` +
 		`{"key":"node-role.kubernetes.io/control-plane","operator":"Exists","effect":"NoSchedule"}]}`
-	headJSON     = `{"kind":"IngressController","apiVersion":"operator.openshift.io/v1","metadata":{"name":"default","namespace":"openshift-ingress-operator"},"spec":`
-	onePinned    = headJSON + `{"replicas":1,"nodePlacement":` + placementJSON + `}}`
-	twoPinned    = headJSON + `{"replicas":2,"nodePlacement":` + placementJSON + `}}`
-	onlyPlaced   = headJSON + `{"nodePlacement":` + placementJSON + `}}`
+	headJSON   = `{"kind":"IngressController","apiVersion":"operator.openshift.io/v1","metadata":{"name":"default","namespace":"openshift-ingress-operator"},"spec":`
+	onePinned  = headJSON + `{"replicas":1,"nodePlacement":` + placementJSON + `}}`
+	twoPinned  = headJSON + `{"replicas":2,"nodePlacement":` + placementJSON + `}}`
+	onlyPlaced = headJSON + `{"nodePlacement":` + placementJSON + `}}`
+	// pinnedInOtherWords is onePinned with the selector in the form in which a person wrote it.
+	pinnedInOtherWords = headJSON + `{"replicas":1,"nodePlacement":{"nodeSelector":{"matchExpressions":[` +
+		`{"key":"node-role.kubernetes.io/master","operator":"In","values":[""]}]},"tolerations":[` +
+		`{"key":"node-role.kubernetes.io/master","operator":"Exists","effect":"NoSchedule"},` +
+		`{"key":"node-role.kubernetes.io/control-plane","operator":"Exists","effect":"NoSchedule"}]}}}`
 	replicasJSON = `{"f:spec":{"f:replicas":{}}}`
 	placedJSON   = `{"f:spec":{"f:nodePlacement":{"f:nodeSelector":{},"f:tolerations":{}}}}`
 	bothJSON     = `{"f:spec":{"f:replicas":{},"f:nodePlacement":{"f:nodeSelector":{},"f:tolerations":{}}}}`
@@ -53,6 +58,14 @@ func pinned(t testing.TB) *operatorv1.NodePlacement {
 	if err := json.Unmarshal([]byte(placementJSON), placement); err != nil {
 		t.Fatal(err)
 	}
+	return placement
+}
+
+// pinnedByExpression selects the same nodes in other words.
+func pinnedByExpression(t testing.TB) *operatorv1.NodePlacement {
+	t.Helper()
+	placement := pinned(t)
+	placement.NodeSelector = expressing("node-role.kubernetes.io/master", metav1.LabelSelectorOpIn, "")
 	return placement
 }
 

@@ -6,7 +6,6 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/ownership"
@@ -66,7 +65,7 @@ func checkControlPlaneInCluster(in Inputs) *patch.Result {
 }
 
 func checkRouterOnControlPlane(in Inputs) *patch.Result {
-	pool, disagree := RouterPool(*in.Cluster, in.defaultPlacement(), in.Placement)
+	pool, disagree := routerPool(*in.Cluster, in.defaultPlacement(), in.Placement)
 	if pool == topology.ControlPlanePool {
 		return nil
 	}
@@ -98,7 +97,13 @@ func checkPlacementFree(in Inputs) *patch.Result {
 	if err != nil {
 		return &patch.Result{State: patch.Failed, Reason: ReasonInvalid, Message: sentence(err)}
 	}
-	if len(others) == 0 || equality.Semantic.DeepEqual(in.IngressController.Spec.NodePlacement, pinnedPlacement()) {
+	if len(others) == 0 {
+		return nil
+	}
+	switch same, err := isPinned(in.IngressController.Spec.NodePlacement); {
+	case err != nil:
+		return &patch.Result{State: patch.Failed, Reason: ReasonInvalid, Message: sentence(ErrNodeSelector) + "; it belongs to " + strings.Join(others, ", ")}
+	case same:
 		return nil
 	}
 	result := patch.OwnedByOther(FieldNodePlacement, others...)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/solonode/sno/ingress"
 	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/topology"
 )
 
 // The order is part of the behaviour: an opt-out is honored also while the topology is unknown, and a person's placement is no
@@ -145,9 +146,32 @@ func TestChecks(t *testing.T) {
 			in: inputs(ha, ha, placed(moved()), ownedBy("oc", placedJSON)), state: patch.NotNeeded, reason: "NotNeeded",
 			message: "The infrastructure topology is highly available: the router belongs to the workers",
 		},
-		"somebody else's equal placement": {in: inputs(sr, sr, placed(pinned(t)), ownedBy("oc", placedJSON))},
-		"our own placement":               {in: inputs(sr, sr, placed(pinned(t)), ownedBy(ingress.FieldOwner, bothJSON))},
-		"our own older placement":         {in: inputs(sr, sr, placed(moved()), ownedBy(ingress.FieldOwner, bothJSON))},
+		"somebody else's equal placement":                   {in: inputs(sr, sr, placed(pinned(t)), ownedBy("oc", placedJSON))},
+		"somebody else's equal placement, by an expression": {in: inputs(sr, sr, placed(pinnedByExpression(t)), ownedBy("oc", placedJSON))},
+		"somebody else's other placement, by an expression": {
+			in:    inputs(sr, sr, labelled(expressing("node-role.kubernetes.io/infra", metav1.LabelSelectorOpIn, "")), ownedBy("oc", placedJSON)),
+			state: patch.Blocked, reason: "FieldOwnedByOther", message: blockedBy(".spec.nodePlacement", `"oc"`),
+		},
+		"somebody else's pin without the tolerations, by an expression": {
+			in:    inputs(sr, sr, labelled(expressing("node-role.kubernetes.io/master", metav1.LabelSelectorOpIn, "")), ownedBy("oc", placedJSON)),
+			state: patch.Blocked, reason: "FieldOwnedByOther", message: blockedBy(".spec.nodePlacement", `"oc"`),
+		},
+		"a placement that no operator can follow": {
+			in:    inputs(sr, sr, labelled(expressing("node-role.kubernetes.io/infra", metav1.LabelSelectorOpExists)), ownedBy("oc", placedJSON)),
+			state: patch.Failed, reason: "Invalid",
+			message: "The node selector in spec.nodePlacement is not a map of labels; use matchLabels, or the operator In with one value; " +
+				"it belongs to oc",
+		},
+		"a placement that no operator can follow, forced": {
+			in: without(inputs(sr, sr, labelled(expressing("node-role.kubernetes.io/infra", metav1.LabelSelectorOpExists)), ownedBy("oc", placedJSON)),
+				func(in *ingress.Inputs) { in.ForceConflicts = true }),
+		},
+		"a Cluster that nobody read": {
+			in: without(inputs(sr, sr), func(in *ingress.Inputs) { in.Cluster = &topology.Cluster{} }), state: patch.Failed, reason: "Invalid",
+			message: `The inputs are not those of a cluster: no topology: read the Cluster with topology.FromInfrastructure: mode ""`,
+		},
+		"our own placement":       {in: inputs(sr, sr, placed(pinned(t)), ownedBy(ingress.FieldOwner, bothJSON))},
+		"our own older placement": {in: inputs(sr, sr, placed(moved()), ownedBy(ingress.FieldOwner, bothJSON))},
 		"unreadable ownership": {
 			in: inputs(sr, sr, placed(moved()), ownedBy("oc", `{"f:spec":7}`)), state: patch.Failed, reason: "Invalid",
 		},

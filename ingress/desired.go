@@ -1,11 +1,13 @@
 package ingress
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	operatorv1ac "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 
@@ -41,7 +43,7 @@ func Decide(in Inputs) Decision {
 	}
 	replicas := pinnedReplicas(*in.Cluster)
 	intent := operatorv1ac.IngressController(IngressControllerName, IngressControllerNamespace).
-		WithSpec(operatorv1ac.IngressControllerSpec().WithNodePlacement(pinnedPlacementIntent()))
+		WithSpec(operatorv1ac.IngressControllerSpec().WithNodePlacement(pinnedPlacementIntent(in.IngressController.Spec.NodePlacement)))
 
 	owners, err := replicasOwners(in.IngressController, replicas)
 	switch {
@@ -69,11 +71,30 @@ func pinnedPlacement() *operatorv1.NodePlacement {
 	}
 }
 
-func pinnedPlacementIntent() *operatorv1ac.NodePlacementApplyConfiguration {
+// pinnedPlacementIntent is pinnedPlacement, with the selector in the form that is there already if that selects the same nodes: equal
+// values are owned by both, and another form would be a conflict about nothing.
+func pinnedPlacementIntent(live *operatorv1.NodePlacement) *operatorv1ac.NodePlacementApplyConfiguration {
 	placement := topology.PlacementOf(topology.ControlPlanePool)
-	return operatorv1ac.NodePlacement().
-		WithNodeSelector(metav1ac.LabelSelector().WithMatchLabels(placement.NodeSelector())).
-		WithTolerations(workload.Tolerations(placement)...)
+	selector := metav1ac.LabelSelector().WithMatchLabels(placement.NodeSelector())
+	if have, err := nodeSelector(live); err == nil && maps.Equal(have, placement.NodeSelector()) {
+		selector = metav1ac.LabelSelector().WithMatchLabels(live.NodeSelector.MatchLabels)
+		for _, expression := range live.NodeSelector.MatchExpressions {
+			selector.WithMatchExpressions(metav1ac.LabelSelectorRequirement().
+				WithKey(expression.Key).WithOperator(expression.Operator).WithValues(expression.Values...))
+		}
+	}
+	return operatorv1ac.NodePlacement().WithNodeSelector(selector).WithTolerations(workload.Tolerations(placement)...)
+}
+
+// isPinned tells whether a placement is the one that the patch sets, in whatever form its selector is written.
+func isPinned(placement *operatorv1.NodePlacement) (bool, error) {
+	want := topology.PlacementOf(topology.ControlPlanePool)
+	selector, err := nodeSelector(placement)
+	if err != nil || placement == nil {
+		return false, err
+	}
+	return maps.Equal(selector, want.NodeSelector()) &&
+		equality.Semantic.DeepEqual(placement.Tolerations, workload.Tolerations(want)), nil
 }
 
 // letGo gives the fields back, unless the result only means that nothing can be said. When it is the topology that ended the need, spec.replicas must not stay at a number that only

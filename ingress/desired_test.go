@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/solonode/sno/ingress"
 	"github.com/solonode/sno/patch"
@@ -79,6 +80,14 @@ func TestDecide(t *testing.T) {
 			inputs(sr, sr, replicas(2), ownedBy(stock, replicasJSON)), decided{Intent: onePinned}},
 		"the same under the program's other name": {
 			inputs(sr, sr, replicas(2), ownedBy("ingress-operator", replicasJSON)), decided{Intent: onePinned}},
+		"a person's pin in other words is co-owned": {
+			inputs(sr, sr, placed(pinnedByExpression(t)), ownedBy("oc", placedJSON)), decided{Intent: pinnedInOtherWords}},
+		"another expression of our own is replaced": {
+			inputs(sr, sr, labelled(expressing("node-role.kubernetes.io/infra", metav1.LabelSelectorOpIn, "")), ownedBy(own, bothJSON)), decided{Intent: onePinned}},
+		"a placement that no operator can follow: nothing changes": {
+			inputs(sr, sr, labelled(expressing("a", metav1.LabelSelectorOpExists)), ownedBy("oc", placedJSON)), decided{State: "Failed", Reason: "Invalid"}},
+		"the same, forced": {
+			change(inputs(sr, sr, labelled(expressing("a", metav1.LabelSelectorOpExists)), ownedBy("oc", placedJSON)), forced), decided{Intent: onePinned}},
 		"a person's equal replicas are co-owned": {
 			inputs(sr, sr, replicas(1), ownedBy("oc", replicasJSON)), decided{Intent: onePinned}},
 		"a person's replicas stay, the placement is set": {

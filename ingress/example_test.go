@@ -82,7 +82,11 @@ func ExampleDecide_letsGo() {
 
 // An ingress operator that vendors this package creates the default IngressController like this. spec.replicas stays unset.
 func ExampleDefaultIngressController() {
-	ic := ingress.DefaultIngressController(singleNode(), configv1.DefaultPlacementWorkers, ingress.PlacementFromTopology)
+	ic, err := ingress.DefaultIngressController(singleNode(), configv1.DefaultPlacementWorkers, ingress.PlacementFromTopology)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	fmt.Println(ic.Namespace, ic.Name)
 	fmt.Println("selects:", ic.Spec.NodePlacement.NodeSelector.MatchLabels)
 	for _, t := range ic.Spec.NodePlacement.Tolerations {
@@ -100,22 +104,37 @@ func ExampleDefaultIngressController() {
 // And it shapes its router like this: here one router on one node, with host ports.
 func ExampleShapeRouter() {
 	cluster := singleNode()
-	host := ingress.Host{
-		Cluster:           cluster,
-		IngressController: ingress.DefaultIngressController(cluster, "", ingress.PlacementFromTopology),
+	ic, err := ingress.DefaultIngressController(cluster, "", ingress.PlacementFromTopology)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	host, err := ingress.NewHost(cluster, "", ic)
+	if err != nil {
+		fmt.Println(err) // such as a node selector that the stock operator refuses as well
+		return
 	}
 	labels := map[string]string{"ingresscontroller.operator.openshift.io/deployment-ingresscontroller": "default"}
-	router := ingress.ShapeRouter(&appsv1.Deployment{Spec: appsv1.DeploymentSpec{
+	router, err := ingress.ShapeRouter(&appsv1.Deployment{Spec: appsv1.DeploymentSpec{
 		Selector: &metav1.LabelSelector{MatchLabels: labels},
 		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}},
 	}}, host)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	budget, err := ingress.RouterPodDisruptionBudget(host, labels)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 
 	fmt.Println("replicas:", *router.Spec.Replicas)
 	fmt.Println("unavailable:", router.Spec.Strategy.RollingUpdate.MaxUnavailable, "surge:", router.Spec.Strategy.RollingUpdate.MaxSurge)
 	fmt.Println("selects:", router.Spec.Template.Spec.NodeSelector)
 	fmt.Println("tolerations:", len(router.Spec.Template.Spec.Tolerations))
 	fmt.Println("affinity:", router.Spec.Template.Spec.Affinity)
-	fmt.Println("budget:", ingress.RouterPodDisruptionBudget(host, labels))
+	fmt.Println("budget:", budget)
 	// Output:
 	// replicas: 1
 	// unavailable: 1 surge: 0

@@ -1,6 +1,8 @@
 package ingress_test
 
 import (
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,19 +31,107 @@ func TestDefaultIngressController(t *testing.T) {
 		if controlPlane == external {
 			want = nil
 		}
-		if diff := cmp.Diff(want, ingress.DefaultIngressController(clusterOf(controlPlane, infrastructure), def, source)); diff != "" {
-			t.Errorf("control plane %q, infrastructure %q, default placement %q, --placement=%q (-want +got):\n%s", controlPlane, infrastructure, def, source, diff)
+		got, err := ingress.DefaultIngressController(clusterOf(controlPlane, infrastructure), def, source)
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("control plane %q, infrastructure %q, default placement %q, --placement=%q: %v (-want +got):\n%s", controlPlane, infrastructure, def, source, err, diff)
 		}
 	})
+	if ic, err := ingress.DefaultIngressController(topology.Cluster{}, "", ""); ic != nil || !errors.Is(err, ingress.ErrNoTopology) {
+		t.Errorf("zero Cluster: %v, %v", ic, err)
+	}
+	if ic, err := ingress.DefaultIngressController(clusterOf(ha, ha), "", "guess"); ic != nil || !errors.Is(err, ingress.ErrPlacement) {
+		t.Errorf("unknown source: %v, %v", ic, err)
+	}
 }
 
 // hostOf is an ingress operator on a cluster without a load balancer, about to shape a router.
-func hostOf(controlPlane, infrastructure configv1.TopologyMode, change ...func(*operatorv1.IngressController)) ingress.Host {
-	return ingress.Host{Cluster: clusterOf(controlPlane, infrastructure), IngressController: liveIC(change...)}
+func hostOf(t testing.TB, controlPlane, infrastructure configv1.TopologyMode, change ...func(*operatorv1.IngressController)) ingress.Host {
+	t.Helper()
+	return newHost(t, clusterOf(controlPlane, infrastructure), "", liveIC(change...))
+}
+
+func newHost(t testing.TB, cluster topology.Cluster, def configv1.DefaultPlacement, ic *operatorv1.IngressController) ingress.Host {
+	t.Helper()
+	host, err := ingress.NewHost(cluster, def, ic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return host
+}
+
+// no fails the test for an error, and returns what there was besides.
+func no[T any](t testing.TB) func(T, error) T {
+	return func(value T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+}
+
+func shaped(t testing.TB, router *appsv1.Deployment, h ingress.Host) *appsv1.Deployment {
+	t.Helper()
+	return no[*appsv1.Deployment](t)(ingress.ShapeRouter(router, h))
 }
 
 func selecting(labels map[string]string) func(*operatorv1.IngressController) {
 	return placed(&operatorv1.NodePlacement{NodeSelector: &metav1.LabelSelector{MatchLabels: labels}})
+}
+
+func expressing(key string, operator metav1.LabelSelectorOperator, values ...string) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: operator, Values: values}}}
+}
+
+// What cannot be answered is an error, for a Host that nobody made too: never the answer for a highly available cluster.
+func TestNewHostErrors(t *testing.T) {
+	raw := clusterOf(sr, sr)
+	raw.Infrastructure.Mode = "Quantum"
+	half := clusterOf(sr, sr)
+	half.ControlPlane = topology.Reading{}
+	for name, test := range map[string]struct {
+		cluster topology.Cluster
+		ic      *operatorv1.IngressController
+		want    error
+	}{
+		"nothing":                         {topology.Cluster{}, nil, ingress.ErrNoTopology},
+		"zero Cluster":                    {topology.Cluster{}, liveIC(), ingress.ErrNoTopology},
+		"platform only":                   {topology.Cluster{Platform: configv1.NonePlatformType}, liveIC(), ingress.ErrNoTopology},
+		"half a Cluster":                  {half, liveIC(), ingress.ErrNoTopology},
+		"a mode that nobody read":         {raw, liveIC(), ingress.ErrNoTopology},
+		"no IngressController":            {clusterOf(sr, sr), nil, ingress.ErrNoIngressController},
+		"a label exists":                  {clusterOf(sr, sr), liveIC(labelled(expressing("a", metav1.LabelSelectorOpExists))), ingress.ErrNodeSelector},
+		"a label does not exist":          {clusterOf(sr, sr), liveIC(labelled(expressing("a", metav1.LabelSelectorOpDoesNotExist))), ingress.ErrNodeSelector},
+		"a label is one of two":           {clusterOf(sr, sr), liveIC(labelled(expressing("a", metav1.LabelSelectorOpIn, "x", "y"))), ingress.ErrNodeSelector},
+		"a label is one of none":          {clusterOf(sr, sr), liveIC(labelled(expressing("a", metav1.LabelSelectorOpIn))), ingress.ErrNodeSelector},
+		"a label is not one":              {clusterOf(sr, sr), liveIC(labelled(expressing("a", metav1.LabelSelectorOpNotIn, "x"))), ingress.ErrNodeSelector},
+		"a usable and an unusable one":    {clusterOf(ha, ha), liveIC(labelled(&metav1.LabelSelector{MatchLabels: map[string]string{"b": ""}, MatchExpressions: expressing("a", metav1.LabelSelectorOpExists).MatchExpressions})), ingress.ErrNodeSelector},
+		"an operator that does not exist": {clusterOf(ha, ha), liveIC(labelled(expressing("a", "Near", "x"))), ingress.ErrNodeSelector},
+	} {
+		host, err := ingress.NewHost(test.cluster, configv1.DefaultPlacementControlPlane, test.ic)
+		if !errors.Is(err, test.want) {
+			t.Errorf("%s: %v, want %v", name, err, test.want)
+		}
+		if errors.Is(err, ingress.ErrNodeSelector) && !strings.Contains(err.Error(), "openshift-ingress-operator/default") {
+			t.Errorf("%s: the error does not name the object: %v", name, err)
+		}
+		if pool, err := host.Pool(); pool != "" || !errors.Is(err, ingress.ErrHost) {
+			t.Errorf("%s: Pool %q, %v", name, pool, err)
+		}
+		if n, err := ingress.EffectiveReplicas(host); n != 0 || !errors.Is(err, ingress.ErrHost) {
+			t.Errorf("%s: EffectiveReplicas %d, %v", name, n, err)
+		}
+		if d, err := ingress.ShapeRouter(manifest(), host); d != nil || !errors.Is(err, ingress.ErrHost) {
+			t.Errorf("%s: ShapeRouter %v, %v", name, d, err)
+		}
+		if b, err := ingress.RouterPodDisruptionBudget(host, routerLabels); b != nil || !errors.Is(err, ingress.ErrHost) {
+			t.Errorf("%s: RouterPodDisruptionBudget %v, %v", name, b, err)
+		}
+	}
+}
+
+func labelled(selector *metav1.LabelSelector) func(*operatorv1.IngressController) {
+	return placed(&operatorv1.NodePlacement{NodeSelector: selector})
 }
 
 func TestHostPool(t *testing.T) {
@@ -58,6 +148,8 @@ func TestHostPool(t *testing.T) {
 		"selects masters":                        {"", selecting(master), topology.ControlPlanePool},
 		"selects the control plane by new label": {"", selecting(map[string]string{"node-role.kubernetes.io/control-plane": ""}), topology.ControlPlanePool},
 		"selects infra nodes":                    {configv1.DefaultPlacementControlPlane, placed(moved()), topology.WorkerPool},
+		"selects masters by an expression":       {"", labelled(expressing("node-role.kubernetes.io/master", metav1.LabelSelectorOpIn, "")), topology.ControlPlanePool},
+		"selects infra nodes by an expression":   {configv1.DefaultPlacementControlPlane, labelled(expressing("node-role.kubernetes.io/infra", metav1.LabelSelectorOpIn, "")), topology.WorkerPool},
 		"selects every node":                     {configv1.DefaultPlacementControlPlane, selecting(nil), topology.WorkerPool},
 		"only tolerates": {configv1.DefaultPlacementControlPlane,
 			placed(&operatorv1.NodePlacement{Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}}), topology.ControlPlanePool},
@@ -67,9 +159,8 @@ func TestHostPool(t *testing.T) {
 			if controlPlane == external {
 				want = topology.WorkerPool
 			}
-			host := hostOf(controlPlane, sr, test.change)
-			host.DefaultPlacement = test.def
-			if got := host.Pool(); got != want {
+			host := newHost(t, clusterOf(controlPlane, sr), test.def, liveIC(test.change))
+			if got := no[topology.Pool](t)(host.Pool()); got != want {
 				t.Errorf("%s, control plane %q: %s, want %s", name, controlPlane, got, want)
 			}
 		}
@@ -86,18 +177,18 @@ func TestEffectiveReplicas(t *testing.T) {
 	for _, controlPlane := range allModes {
 		for _, infrastructure := range allModes {
 			for _, n := range []int32{0, 1, 2, 7} {
-				if got := ingress.EffectiveReplicas(hostOf(controlPlane, infrastructure, replicas(n))); got != n {
+				if got := no[int32](t)(ingress.EffectiveReplicas(hostOf(t, controlPlane, infrastructure, replicas(n)))); got != n {
 					t.Errorf("%q, %q: spec.replicas %d became %d", controlPlane, infrastructure, n, got)
 				}
 			}
-			if got := ingress.EffectiveReplicas(hostOf(controlPlane, infrastructure)); got != one(infrastructure) {
+			if got := no[int32](t)(ingress.EffectiveReplicas(hostOf(t, controlPlane, infrastructure))); got != one(infrastructure) {
 				t.Errorf("%q, %q, on workers: %d, want %d", controlPlane, infrastructure, got, one(infrastructure))
 			}
 			want := one(controlPlane)
 			if controlPlane == external {
 				want = one(infrastructure)
 			}
-			if got := ingress.EffectiveReplicas(hostOf(controlPlane, infrastructure, placed(pinned(t)))); got != want {
+			if got := no[int32](t)(ingress.EffectiveReplicas(hostOf(t, controlPlane, infrastructure, placed(pinned(t))))); got != want {
 				t.Errorf("%q, %q, pinned: %d, want %d", controlPlane, infrastructure, got, want)
 			}
 		}
@@ -165,8 +256,8 @@ func TestShapeRouterRollout(t *testing.T) {
 			operatorv1.PrivateStrategyType:             test.shared,
 		} {
 			t.Run(name+"/"+string(strategy), func(t *testing.T) {
-				host := hostOf(test.controlPlane, test.infrastructure, append(test.change, publishing(strategy))...)
-				shaped := ingress.ShapeRouter(manifest(), host)
+				host := hostOf(t, test.controlPlane, test.infrastructure, append(test.change, publishing(strategy))...)
+				shaped := shaped(t, manifest(), host)
 				if shaped.Spec.Strategy.Type != appsv1.RollingUpdateDeploymentStrategyType {
 					t.Fatalf("strategy is %q", shaped.Spec.Strategy.Type)
 				}
@@ -214,9 +305,10 @@ func TestShapeRouterHostNetwork(t *testing.T) {
 		"asked for private on None":       {configv1.NonePlatformType, change(asked(operatorv1.PrivateStrategyType)), false},
 		"in effect is not what was asked": {configv1.NonePlatformType, change(asked(operatorv1.PrivateStrategyType), publishing(operatorv1.HostNetworkStrategyType)), true},
 	} {
-		host := hostOf(sr, sr, append(test.change, placed(pinned(t)))...)
-		host.Cluster.Platform = test.platform
-		update := ingress.ShapeRouter(manifest(), host).Spec.Strategy.RollingUpdate
+		cluster := clusterOf(sr, sr)
+		cluster.Platform = test.platform
+		host := newHost(t, cluster, "", liveIC(append(test.change, placed(pinned(t)))...))
+		update := shaped(t, manifest(), host).Spec.Strategy.RollingUpdate
 		// The only pod that can take the ports must go before its successor comes.
 		if ports := update.MaxSurge.IntValue() == 0 && update.MaxUnavailable.IntValue() == 1; ports != test.ports {
 			t.Errorf("%s: shaped for host ports %v, want %v", name, ports, test.ports)
@@ -251,12 +343,24 @@ func TestShapeRouterPlacement(t *testing.T) {
 			map[string]string{"node-role.kubernetes.io/master": "", "kubernetes.io/os": "linux"}, []corev1.Toleration{custom}},
 		"moved": {sr, configv1.DefaultPlacementControlPlane, moved(),
 			map[string]string{"node-role.kubernetes.io/infra": ""}, []corev1.Toleration{own}},
+		"moved, by an expression": {sr, configv1.DefaultPlacementControlPlane,
+			&operatorv1.NodePlacement{NodeSelector: expressing("node-role.kubernetes.io/infra", metav1.LabelSelectorOpIn, "")},
+			map[string]string{"node-role.kubernetes.io/infra": ""}, []corev1.Toleration{own}},
+		"moved, by a label and an expression": {sr, "",
+			&operatorv1.NodePlacement{NodeSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"disk": "fast"},
+				MatchExpressions: expressing("node-role.kubernetes.io/infra", metav1.LabelSelectorOpIn, "").MatchExpressions}},
+			map[string]string{"node-role.kubernetes.io/infra": "", "disk": "fast"}, []corev1.Toleration{own}},
+		"pinned, by an expression": {sr, "",
+			&operatorv1.NodePlacement{NodeSelector: expressing("node-role.kubernetes.io/master", metav1.LabelSelectorOpIn, "")},
+			map[string]string{"node-role.kubernetes.io/master": ""}, []corev1.Toleration{own, master, controlPlane}},
+		"no tolerations at all": {sr, configv1.DefaultPlacementControlPlane,
+			&operatorv1.NodePlacement{Tolerations: []corev1.Toleration{}},
+			map[string]string{"node-role.kubernetes.io/master": "", "kubernetes.io/os": "linux"}, []corev1.Toleration{}},
 		"every node": {sr, configv1.DefaultPlacementControlPlane, &operatorv1.NodePlacement{NodeSelector: &metav1.LabelSelector{}},
 			map[string]string{}, []corev1.Toleration{own}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			host := hostOf(test.controlPlane, sr, placed(test.placement))
-			host.DefaultPlacement = test.def
+			host := newHost(t, clusterOf(test.controlPlane, sr), test.def, liveIC(placed(test.placement)))
 			for from, router := range map[string]*appsv1.Deployment{
 				"a manifest": manifest(),
 				// What an earlier topology asked for must not stay.
@@ -265,7 +369,7 @@ func TestShapeRouterPlacement(t *testing.T) {
 					d.Spec.Template.Spec.Tolerations = append(d.Spec.Template.Spec.Tolerations, master, controlPlane)
 				}),
 			} {
-				pod := ingress.ShapeRouter(router, host).Spec.Template.Spec
+				pod := shaped(t, router, host).Spec.Template.Spec
 				if diff := cmp.Diff(test.selector, pod.NodeSelector); diff != "" {
 					t.Errorf("from %s, node selector (-want +got):\n%s", from, diff)
 				}
@@ -287,32 +391,37 @@ func TestShapeRouterKeepsOtherAffinity(t *testing.T) {
 		d.Spec.Template.Spec.Affinity = &corev1.Affinity{NodeAffinity: remote, PodAffinity: near, PodAntiAffinity: &corev1.PodAntiAffinity{}}
 	})
 	want := &corev1.Affinity{NodeAffinity: remote, PodAffinity: near}
-	if diff := cmp.Diff(want, ingress.ShapeRouter(router, hostOf(sr, sr)).Spec.Template.Spec.Affinity); diff != "" {
+	if diff := cmp.Diff(want, shaped(t, router, hostOf(t, sr, sr)).Spec.Template.Spec.Affinity); diff != "" {
 		t.Errorf("affinity (-want +got):\n%s", diff)
 	}
 	// Nothing to select by, nothing to keep apart.
 	unselected := manifest(func(d *appsv1.Deployment) { d.Spec.Selector = nil })
-	if got := ingress.ShapeRouter(unselected, hostOf(ha, ha, publishing(operatorv1.PrivateStrategyType))).Spec.Template.Spec.Affinity; got != nil {
+	if got := shaped(t, unselected, hostOf(t, ha, ha, publishing(operatorv1.PrivateStrategyType))).Spec.Template.Spec.Affinity; got != nil {
 		t.Errorf("affinity without labels to select by: %v", got)
 	}
 }
 
 func TestShapeRouterIsPure(t *testing.T) {
-	for name, host := range map[string]func() ingress.Host{
-		"pinned":  func() ingress.Host { return hostOf(sr, sr, placed(pinned(t))) },
-		"workers": func() ingress.Host { return hostOf(ha, ha, publishing(operatorv1.PrivateStrategyType)) },
-		"tolerating": func() ingress.Host {
-			return hostOf(sr, sr, placed(&operatorv1.NodePlacement{Tolerations: []corev1.Toleration{{Key: "a", TolerationSeconds: ptr.To[int64](1)}}}))
+	for name, build := range map[string]func() *operatorv1.IngressController{
+		"pinned":  func() *operatorv1.IngressController { return liveIC(placed(pinned(t)), replicas(1)) },
+		"workers": func() *operatorv1.IngressController { return liveIC(publishing(operatorv1.PrivateStrategyType)) },
+		"tolerating": func() *operatorv1.IngressController {
+			return liveIC(placed(&operatorv1.NodePlacement{Tolerations: []corev1.Toleration{{Key: "a", TolerationSeconds: ptr.To[int64](1)}}}))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, router := host(), manifest()
-			first := ingress.ShapeRouter(router, h)
+			ic, router := build(), manifest()
+			cluster := clusterOf(ha, ha)
+			if name == "pinned" {
+				cluster = clusterOf(sr, sr)
+			}
+			h := newHost(t, cluster, "", ic)
+			first := shaped(t, router, h)
 			want := text(t, first)
 			if diff := cmp.Diff(manifest(), router); diff != "" {
 				t.Errorf("the Deployment was changed (-before +after):\n%s", diff)
 			}
-			if got := text(t, ingress.ShapeRouter(first, h)); got != want {
+			if got := text(t, shaped(t, first, h)); got != want {
 				t.Errorf("shaping a shaped router changes it:\n%s\n%s", want, got)
 			}
 			pod := &first.Spec.Template.Spec
@@ -324,11 +433,16 @@ func TestShapeRouterIsPure(t *testing.T) {
 				pod.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].LabelSelector.MatchLabels["added"] = "x"
 			}
 			*first.Spec.Replicas = 9
-			if diff := cmp.Diff(host(), h); diff != "" {
-				t.Errorf("changing the result changed the host (-before +after):\n%s", diff)
+			if diff := cmp.Diff(build(), ic); diff != "" {
+				t.Errorf("changing the result changed the IngressController (-before +after):\n%s", diff)
 			}
-			if got := text(t, ingress.ShapeRouter(router, h)); got != want {
+			if got := text(t, shaped(t, router, h)); got != want {
 				t.Errorf("changing one result changed another:\n%s\n%s", want, got)
+			}
+			// What is done to the IngressController later is another Host's.
+			ic.Spec.NodePlacement, ic.Spec.Replicas = &operatorv1.NodePlacement{}, ptr.To[int32](7)
+			if got := text(t, shaped(t, router, h)); got != want {
+				t.Errorf("changing the IngressController changed the Host:\n%s\n%s", want, got)
 			}
 		})
 	}
@@ -340,22 +454,22 @@ func TestRouterPodDisruptionBudget(t *testing.T) {
 		host ingress.Host
 		want *intstr.IntOrString
 	}{
-		"one by topology on the control plane":       {hostOf(sr, sr, placed(pinned(t))), nil},
-		"one by topology on the workers":             {hostOf(sr, sr), nil},
-		"one by a person":                            {hostOf(ha, ha, replicas(1)), nil},
-		"none by a person":                           {hostOf(ha, ha, replicas(0)), nil},
-		"two by topology":                            {hostOf(ha, ha), &one},
-		"two on the control plane of two":            {hostOf(dual, ha, placed(pinned(t))), &one},
-		"two by a person":                            {hostOf(ha, ha, replicas(2)), &one},
-		"two by a person on workers of one":          {hostOf(sr, sr, replicas(2)), &one},
-		"two by a person on the only control plane":  {hostOf(sr, sr, replicas(2), placed(pinned(t))), nil},
-		"four by a person on the only control plane": {hostOf(sr, ha, replicas(4), placed(pinned(t))), nil},
-		"three":     {hostOf(ha, ha, replicas(3)), &one},
-		"four":      {hostOf(ha, ha, replicas(4)), &quarter},
-		"external":  {hostOf(external, ha), &one},
-		"unknown":   {hostOf(unknown, unknown), &one},
-		"empty":     {hostOf(empty, empty), &one},
-		"ext. of 1": {hostOf(external, sr), nil},
+		"one by topology on the control plane":       {hostOf(t, sr, sr, placed(pinned(t))), nil},
+		"one by topology on the workers":             {hostOf(t, sr, sr), nil},
+		"one by a person":                            {hostOf(t, ha, ha, replicas(1)), nil},
+		"none by a person":                           {hostOf(t, ha, ha, replicas(0)), nil},
+		"two by topology":                            {hostOf(t, ha, ha), &one},
+		"two on the control plane of two":            {hostOf(t, dual, ha, placed(pinned(t))), &one},
+		"two by a person":                            {hostOf(t, ha, ha, replicas(2)), &one},
+		"two by a person on workers of one":          {hostOf(t, sr, sr, replicas(2)), &one},
+		"two by a person on the only control plane":  {hostOf(t, sr, sr, replicas(2), placed(pinned(t))), nil},
+		"four by a person on the only control plane": {hostOf(t, sr, ha, replicas(4), placed(pinned(t))), nil},
+		"three":     {hostOf(t, ha, ha, replicas(3)), &one},
+		"four":      {hostOf(t, ha, ha, replicas(4)), &quarter},
+		"external":  {hostOf(t, external, ha), &one},
+		"unknown":   {hostOf(t, unknown, unknown), &one},
+		"empty":     {hostOf(t, empty, empty), &one},
+		"ext. of 1": {hostOf(t, external, sr), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var want *policyv1.PodDisruptionBudget
@@ -370,7 +484,7 @@ func TestRouterPodDisruptionBudget(t *testing.T) {
 				}
 			}
 			labels := map[string]string{"a": "b"}
-			got := ingress.RouterPodDisruptionBudget(test.host, labels)
+			got := no[*policyv1.PodDisruptionBudget](t)(ingress.RouterPodDisruptionBudget(test.host, labels))
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Fatalf("budget (-want +got):\n%s", diff)
 			}
@@ -381,5 +495,14 @@ func TestRouterPodDisruptionBudget(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Each IngressController's router has a budget of its own.
+func TestRouterPodDisruptionBudgetName(t *testing.T) {
+	host := hostOf(t, ha, ha, func(ic *operatorv1.IngressController) { ic.Name = "internal" })
+	got := no[*policyv1.PodDisruptionBudget](t)(ingress.RouterPodDisruptionBudget(host, routerLabels))
+	if got.Namespace != "openshift-ingress" || got.Name != "router-internal" {
+		t.Errorf("budget %s/%s, want openshift-ingress/router-internal", got.Namespace, got.Name)
 	}
 }

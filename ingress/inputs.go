@@ -57,9 +57,14 @@ type Inputs struct {
 	ForceConflicts bool
 }
 
-// Validate reports inputs that are not what they should be: another object than the one that is patched, or an unknown
-// placement source.
+// Validate reports inputs that are not what they should be: another object than the one that is patched, an unknown
+// placement source, or a Cluster that nobody read.
 func (in Inputs) Validate() error {
+	if in.Cluster != nil {
+		if err := readFromInfrastructure(*in.Cluster); err != nil {
+			return err
+		}
+	}
 	if _, err := ParsePlacementSource(string(in.Placement)); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/solonode/sno/ingress"
+	"github.com/solonode/sno/topology"
 )
 
 func TestParsePlacementSource(t *testing.T) {
@@ -47,6 +48,7 @@ func TestValidate(t *testing.T) {
 	}{
 		"nothing at all":              {in: ingress.Inputs{}},
 		"all there":                   {in: withDefaultPlacement(inputs(sr, sr), "")},
+		"a Cluster that nobody read":  {in: ingress.Inputs{Cluster: &topology.Cluster{}}, want: ingress.ErrNoTopology, says: "FromInfrastructure"},
 		"unknown placement":           {in: ingress.Inputs{Placement: "both"}, want: ingress.ErrPlacement, says: "both"},
 		"another IngressController":   {in: ingress.Inputs{IngressController: named("openshift-ingress-operator", "internal")}, want: ingress.ErrInputs, says: "openshift-ingress-operator/internal"},
 		"default in another place":    {in: ingress.Inputs{IngressController: named("elsewhere", "default")}, want: ingress.ErrInputs, says: "elsewhere/default"},

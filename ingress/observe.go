@@ -5,7 +5,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/workload"
@@ -15,8 +14,15 @@ import (
 // router of it that runs where it should. Call it when the applied intent stands.
 func Observe(in Inputs) patch.Result {
 	want := pinnedPlacement()
-	if in.IngressController == nil || !equality.Semantic.DeepEqual(in.IngressController.Spec.NodePlacement, want) {
-		return patch.Result{State: patch.Progressing, Reason: ReasonRouterRollingOut, Message: "The default IngressController is being patched"}
+	patching := patch.Result{State: patch.Progressing, Reason: ReasonRouterRollingOut, Message: "The default IngressController is being patched"}
+	if in.IngressController == nil {
+		return patching
+	}
+	switch pinned, err := isPinned(in.IngressController.Spec.NodePlacement); {
+	case err != nil && !in.ForceConflicts:
+		return patch.Result{State: patch.Failed, Reason: ReasonInvalid, Message: sentence(ErrNodeSelector)}
+	case !pinned:
+		return patching
 	}
 	switch router := in.Router; {
 	case router == nil:
@@ -31,7 +37,7 @@ func Observe(in Inputs) patch.Result {
 	}
 	message := "The router is pinned to the control plane"
 	if in.Cluster != nil {
-		if _, disagree := RouterPool(*in.Cluster, in.defaultPlacement(), in.Placement); disagree {
+		if _, disagree := routerPool(*in.Cluster, in.defaultPlacement(), in.Placement); disagree {
 			message += disagreement(in)
 		}
 		message += in.Cluster.UnknownValues()

@@ -7,6 +7,7 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/ingress"
@@ -52,13 +53,26 @@ func TestObserve(t *testing.T) {
 	noCluster := onCluster(runningRouter(t))
 	noCluster.Cluster = nil
 
+	forced := func(in ingress.Inputs) ingress.Inputs { in.ForceConflicts = true; return in }
+	invalid := ingress.Observe(onCluster(runningRouter(t), labelled(expressing("a", metav1.LabelSelectorOpExists))))
+	if invalid.State != patch.Failed || invalid.Reason != "Invalid" {
+		t.Errorf("a node selector that is no map: %v", invalid)
+	}
+
 	for name, test := range map[string]struct {
 		in      ingress.Inputs
 		message string
 	}{
-		"no IngressController":   {ingress.Inputs{}, patching},
-		"not placed yet":         {onCluster(runningRouter(t), placed(nil)), patching},
-		"placed elsewhere":       {onCluster(runningRouter(t), placed(moved())), patching},
+		"no IngressController":  {ingress.Inputs{}, patching},
+		"not placed yet":        {onCluster(runningRouter(t), placed(nil)), patching},
+		"placed elsewhere":      {onCluster(runningRouter(t), placed(moved())), patching},
+		"placed in other words": {onCluster(runningRouter(t), placed(pinnedByExpression(t))), standing},
+		"placed in other words, router on the workers": {onCluster(pod(func(p *corev1.PodSpec) {
+			p.NodeSelector = map[string]string{"node-role.kubernetes.io/worker": ""}
+		}), placed(pinnedByExpression(t))), pinning},
+		"placed elsewhere in other words": {onCluster(runningRouter(t), labelled(expressing("node-role.kubernetes.io/infra", metav1.LabelSelectorOpIn, ""))), patching},
+		"placed as no operator can follow, and taken by force": {forced(onCluster(runningRouter(t),
+			labelled(expressing("node-role.kubernetes.io/infra", metav1.LabelSelectorOpExists)))), patching},
 		"no router":              {onCluster(nil), making},
 		"router without a place": {onCluster(pod(func(p *corev1.PodSpec) { p.NodeSelector = nil })), pinning},
 		"router on the workers": {onCluster(pod(func(p *corev1.PodSpec) {

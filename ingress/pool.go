@@ -7,8 +7,23 @@ import (
 )
 
 // RouterPool is the pool that the default router belongs to on this cluster, and whether the topology and the default
-// placement disagree about it. With an External control plane there is only one pool, the workers.
-func RouterPool(cluster topology.Cluster, defaultPlacement configv1.DefaultPlacement, source PlacementSource) (pool topology.Pool, disagree bool) {
+// placement disagree about it. With an External control plane there is only one pool, the workers. An empty source is
+// PlacementFromTopology.
+//
+// Errors: ErrNoTopology for a Cluster that was not read from an Infrastructure object, ErrPlacement for an unknown source.
+func RouterPool(cluster topology.Cluster, defaultPlacement configv1.DefaultPlacement, source PlacementSource) (pool topology.Pool, disagree bool, err error) {
+	if err := readFromInfrastructure(cluster); err != nil {
+		return "", false, err
+	}
+	if source, err = ParsePlacementSource(string(source)); err != nil {
+		return "", false, err
+	}
+	pool, disagree = routerPool(cluster, defaultPlacement, source)
+	return pool, disagree, nil
+}
+
+// routerPool is RouterPool for arguments that were checked.
+func routerPool(cluster topology.Cluster, defaultPlacement configv1.DefaultPlacement, source PlacementSource) (pool topology.Pool, disagree bool) {
 	byTopology := topology.WorkerPool
 	if topology.SingleReplica(cluster.Infrastructure.Mode) {
 		byTopology = topology.ControlPlanePool

@@ -1,6 +1,7 @@
 package ingress_test
 
 import (
+	"errors"
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -52,24 +53,31 @@ func eachPool(visit func(controlPlane, infrastructure configv1.TopologyMode, def
 
 func TestRouterPool(t *testing.T) {
 	n := eachPool(func(controlPlane, infrastructure configv1.TopologyMode, def configv1.DefaultPlacement, source ingress.PlacementSource, want topology.Pool, wantDisagree bool) {
-		got, disagree := ingress.RouterPool(clusterOf(controlPlane, infrastructure), def, source)
-		if got != want || disagree != wantDisagree {
-			t.Errorf("control plane %q, infrastructure %q, default placement %q, --placement=%q: %s, disagree %v; want %s, %v",
-				controlPlane, infrastructure, def, source, got, disagree, want, wantDisagree)
+		got, disagree, err := ingress.RouterPool(clusterOf(controlPlane, infrastructure), def, source)
+		if err != nil || got != want || disagree != wantDisagree {
+			t.Errorf("control plane %q, infrastructure %q, default placement %q, --placement=%q: %s, disagree %v, %v; want %s, %v",
+				controlPlane, infrastructure, def, source, got, disagree, err, want, wantDisagree)
 		}
 	})
 	if n != 7*7*4*3 {
 		t.Errorf("%d combinations visited, want all 588", n)
 	}
-	if got, disagree := ingress.RouterPool(topology.Cluster{}, "", ""); got != topology.WorkerPool || disagree {
-		t.Errorf("zero Cluster: %s, disagree %v; want the workers", got, disagree)
-	}
 }
 
-// A Cluster that was not made by package topology may hold a raw mode; an unknown one is highly available there too.
-func TestRawModes(t *testing.T) {
+// A Cluster that was not read from an Infrastructure object, and a source that does not exist, have no answer.
+func TestRouterPoolErrors(t *testing.T) {
 	raw := topology.Cluster{ControlPlane: topology.Reading{Mode: unknown}, Infrastructure: topology.Reading{Mode: unknown}}
-	if got, _ := ingress.RouterPool(raw, "", ""); got != topology.WorkerPool {
-		t.Errorf("an unknown mode: %s, want the workers", got)
+	for _, test := range []struct {
+		cluster topology.Cluster
+		source  ingress.PlacementSource
+		want    error
+	}{
+		{topology.Cluster{}, "", ingress.ErrNoTopology},
+		{raw, ingress.PlacementFromTopology, ingress.ErrNoTopology},
+		{clusterOf(sr, sr), "guess", ingress.ErrPlacement},
+	} {
+		if pool, disagree, err := ingress.RouterPool(test.cluster, "", test.source); pool != "" || disagree || !errors.Is(err, test.want) {
+			t.Errorf("%+v, %q: %q, %v, %v; want %v", test.cluster, test.source, pool, disagree, err, test.want)
+		}
 	}
 }

@@ -11,19 +11,27 @@ import (
 )
 
 // desiredDefault is the default IngressController to create when there is none; nil for none.
-func desiredDefault(cluster topology.Cluster, placement configv1.DefaultPlacement) *operatorv1.IngressController {
+func desiredDefault(cluster topology.Cluster, placement configv1.DefaultPlacement) (*operatorv1.IngressController, error) {
 	return ingress.DefaultIngressController(cluster, placement, ingress.PlacementFromTopology)
 }
 
-// desiredOperand is what an IngressController becomes: a router, and a budget or none.
-func desiredOperand(cluster topology.Cluster, placement configv1.DefaultPlacement, ic *operatorv1.IngressController) (*appsv1.Deployment, *policyv1.PodDisruptionBudget) {
+// desiredOperand is what an IngressController becomes: a router, and a budget or none. An error means that there is no answer, such as for a
+// node selector that no pod can have.
+func desiredOperand(cluster topology.Cluster, placement configv1.DefaultPlacement, ic *operatorv1.IngressController) (*appsv1.Deployment, *policyv1.PodDisruptionBudget, error) {
 	ic = ic.DeepCopy()
 	ic.Status.EndpointPublishingStrategy = effectivePublishing(ic, cluster.Platform)
-	host := ingress.Host{Cluster: cluster, DefaultPlacement: placement, IngressController: ic}
+	host, err := ingress.NewHost(cluster, placement, ic)
+	if err != nil {
+		return nil, nil, err
+	}
 	base := baseRouter(ic)
-	budget := ingress.RouterPodDisruptionBudget(host, base.Spec.Selector.MatchLabels)
+	budget, err := ingress.RouterPodDisruptionBudget(host, base.Spec.Selector.MatchLabels)
+	if err != nil {
+		return nil, nil, err
+	}
 	if budget != nil {
 		budget.Labels = owned(ic.Name)
 	}
-	return ingress.ShapeRouter(base, host), budget
+	router, err := ingress.ShapeRouter(base, host)
+	return router, budget, err
 }

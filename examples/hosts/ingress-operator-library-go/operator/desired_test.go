@@ -51,7 +51,10 @@ func TestDesiredOperand(t *testing.T) {
 		ic := &operatorv1.IngressController{ObjectMeta: metav1.ObjectMeta{Name: "internal"}}
 		ic.Spec.EndpointPublishingStrategy = test.publishing
 		before := ic.DeepCopy()
-		router, budget := desiredOperand(test.cluster, test.placement, ic)
+		router, budget, err := desiredOperand(test.cluster, test.placement, ic)
+		if err != nil {
+			t.Fatal(err)
+		}
 		pod := router.Spec.Template.Spec
 		_, master := pod.NodeSelector["node-role.kubernetes.io/master"]
 		got := outcome{
@@ -82,9 +85,15 @@ func TestDesiredOperand(t *testing.T) {
 func TestDesiredOperandIsStable(t *testing.T) {
 	ic := &operatorv1.IngressController{ObjectMeta: metav1.ObjectMeta{Name: "internal"}}
 	at := cluster(configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableTopologyMode, configv1.AWSPlatformType)
-	router, budget := desiredOperand(at, "", ic)
+	router, budget, err := desiredOperand(at, "", ic)
+	if err != nil {
+		t.Fatal(err)
+	}
 	ic.Status = desiredStatus(ic, effectivePublishing(ic, at.Platform), router)
-	again, budgetAgain := desiredOperand(at, "", ic)
+	again, budgetAgain, err := desiredOperand(at, "", ic)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if diff := cmp.Diff(router, again); diff != "" {
 		t.Errorf("router (-first +second):\n%s", diff)
 	}
@@ -104,7 +113,10 @@ func TestDesiredDefault(t *testing.T) {
 		{ha, ha, false, false},
 		{external, sr, true, false},
 	} {
-		ic := desiredDefault(cluster(test.controlPlane, test.infrastructure, configv1.NonePlatformType), "")
+		ic, err := desiredDefault(cluster(test.controlPlane, test.infrastructure, configv1.NonePlatformType), "")
+		if err != nil {
+			t.Fatal(err)
+		}
 		if (ic == nil) != test.none {
 			t.Errorf("%s/%s: %v", test.controlPlane, test.infrastructure, ic)
 			continue

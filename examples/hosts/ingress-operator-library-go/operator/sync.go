@@ -97,11 +97,11 @@ func (s *syncer) ensureDefault(ctx context.Context, syncCtx factory.SyncContext,
 	if _, err := s.controllers.Get(ingress.IngressControllerName); !apierrors.IsNotFound(err) {
 		return err
 	}
-	ic := desiredDefault(*s.known, placement)
-	if ic == nil {
-		return nil
+	ic, err := desiredDefault(*s.known, placement)
+	if err != nil || ic == nil {
+		return err
 	}
-	_, err := s.ingressControllers.IngressControllers(ic.Namespace).Create(ctx, ic, metav1.CreateOptions{FieldManager: fieldManager})
+	_, err = s.ingressControllers.IngressControllers(ic.Namespace).Create(ctx, ic, metav1.CreateOptions{FieldManager: fieldManager})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("creating the default IngressController: %w", err)
 	}
@@ -113,7 +113,10 @@ func (s *syncer) ensureDefault(ctx context.Context, syncCtx factory.SyncContext,
 
 // ensure brings router, budget and status of one IngressController to where they belong.
 func (s *syncer) ensure(ctx context.Context, syncCtx factory.SyncContext, ic *operatorv1.IngressController, placement configv1.DefaultPlacement) error {
-	want, wantBudget := desiredOperand(*s.known, placement, ic)
+	want, wantBudget, err := desiredOperand(*s.known, placement, ic)
+	if err != nil {
+		return fmt.Errorf("shaping the router: %w", err)
+	}
 	router, err := s.ensureRouter(ctx, syncCtx, want)
 	if err != nil {
 		return err

@@ -108,9 +108,10 @@ func (r *reconciler) ensure(ctx context.Context, ic *operatorv1.IngressControlle
 	if r.options.RouterImage != "" {
 		serve(base, r.options.RouterImage)
 	}
-	router, budget := r.rules.shape(base,
-		ingress.Host{Cluster: *r.known, DefaultPlacement: placement, IngressController: decided})
-
+	router, budget, err := r.rules.shape(base, inputs{cluster: *r.known, placement: placement, ic: decided})
+	if err != nil {
+		return fmt.Errorf("shaping the router: %w", err)
+	}
 	if err := r.ensureRouter(ctx, liveRouter, router); err != nil {
 		return err
 	}
@@ -121,9 +122,9 @@ func (r *reconciler) ensure(ctx context.Context, ic *operatorv1.IngressControlle
 }
 
 func (r *reconciler) createDefault(ctx context.Context, placement configv1.DefaultPlacement) error {
-	ic := r.rules.defaultIngressController(*r.known, placement)
-	if ic == nil {
-		return nil
+	ic, err := r.rules.defaultIngressController(*r.known, placement)
+	if err != nil || ic == nil {
+		return err
 	}
 	return r.create(ctx, ic)
 }

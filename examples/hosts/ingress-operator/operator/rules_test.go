@@ -7,11 +7,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/solonode/sno/ingress"
 	"github.com/solonode/sno/topology"
 )
 
@@ -44,10 +44,14 @@ type outcome struct {
 	UnhealthyAreEvicted bool
 }
 
-func outcomeOf(rules rules, host ingress.Host, publishing *operatorv1.EndpointPublishingStrategy) outcome {
-	host.IngressController = host.IngressController.DeepCopy()
-	host.IngressController.Status.EndpointPublishingStrategy = publishing
-	router, budget := rules.shape(baseRouter(nil, host.IngressController.Name, publishing), host)
+func outcomeOf(t *testing.T, rules rules, in inputs, publishing *operatorv1.EndpointPublishingStrategy) outcome {
+	t.Helper()
+	in.ic = in.ic.DeepCopy()
+	in.ic.Status.EndpointPublishingStrategy = publishing
+	router, budget, err := rules.shape(baseRouter(nil, in.ic.Name, publishing), in)
+	if err != nil {
+		t.Fatal(err)
+	}
 	pod := router.Spec.Template.Spec
 	got := outcome{
 		Replicas:          *router.Spec.Replicas,
@@ -132,7 +136,7 @@ func TestStockShape(t *testing.T) {
 		if test.want.Tolerates == nil {
 			test.want.Tolerates = evict
 		}
-		got := outcomeOf(stockRules(), ingress.Host{Cluster: test.cluster, DefaultPlacement: test.placement, IngressController: test.ic}, test.publishing)
+		got := outcomeOf(t, stockRules(), inputs{test.cluster, test.placement, test.ic}, test.publishing)
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.name, diff)
 		}
@@ -155,8 +159,9 @@ func TestStockReplicasAndDefault(t *testing.T) {
 				if controlPlane != external {
 					wantDefault = ingressController(&want, nil)
 				}
-				if diff := cmp.Diff(wantDefault, stockDefaultIngressController(cluster(controlPlane, infrastructure), placement)); diff != "" {
-					t.Errorf("%s, default IngressController (-want +got):\n%s", name, diff)
+				got, err := stockDefaultIngressController(cluster(controlPlane, infrastructure), placement)
+				if diff := cmp.Diff(wantDefault, got); err != nil || diff != "" {
+					t.Errorf("%s, default IngressController: %v (-want +got):\n%s", name, err, diff)
 				}
 			}
 		}
@@ -182,29 +187,61 @@ func TestVendoredShape(t *testing.T) {
 		{"private, highly available", cluster(ha, ha), "", ingressController(nil, nil), private(),
 			outcome{Replicas: 2, Unavailable: "1", Surge: "1", NodeSelector: linuxWorker, Apart: true, Budget: "1", UnhealthyAreEvicted: true}},
 	} {
-		got := outcomeOf(vendoredRules(), ingress.Host{Cluster: test.cluster, DefaultPlacement: test.placement, IngressController: test.ic}, test.publishing)
+		got := outcomeOf(t, vendoredRules(), inputs{test.cluster, test.placement, test.ic}, test.publishing)
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.name, diff)
 		}
 	}
-	if got := vendoredRules().defaultIngressController(cluster(external, sr), ""); got != nil {
-		t.Errorf("External: a default IngressController %v, want none", got)
+	if got, err := vendoredRules().defaultIngressController(cluster(external, sr), ""); err != nil || got != nil {
+		t.Errorf("External: a default IngressController %v, %v, want none", got, err)
 	}
-	if diff := cmp.Diff(pinned(), vendoredRules().defaultIngressController(cluster(sr, sr), "").Spec.NodePlacement); diff != "" {
+	ic, err := vendoredRules().defaultIngressController(cluster(sr, sr), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(pinned(), ic.Spec.NodePlacement); diff != "" {
 		t.Errorf("SingleReplica: the default IngressController's placement (-want +got):\n%s", diff)
+	}
+}
+
+// Both read a node selector alike: an expression that is a label in other words is followed, any other is an error, and nothing is shaped.
+func TestNodeSelectors(t *testing.T) {
+	for name, rules := range map[string]rules{"stock": stockRules(), "vendored": vendoredRules()} {
+		shape := func(operator metav1.LabelSelectorOperator, values ...string) (map[string]string, error) {
+			ic := ingressController(nil, &operatorv1.NodePlacement{NodeSelector: &metav1.LabelSelector{
+				MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "node-role.kubernetes.io/infra", Operator: operator, Values: values}},
+			}})
+			router, _, err := rules.shape(baseRouter(nil, ic.Name, private()), inputs{cluster(ha, ha), "", ic})
+			if router == nil {
+				return nil, err
+			}
+			return router.Spec.Template.Spec.NodeSelector, err
+		}
+		got, err := shape(metav1.LabelSelectorOpIn, "")
+		if diff := cmp.Diff(map[string]string{"node-role.kubernetes.io/infra": ""}, got); err != nil || diff != "" {
+			t.Errorf("%s: %v, node selector (-want +got):\n%s", name, err, diff)
+		}
+		if got, err := shape(metav1.LabelSelectorOpExists); err == nil || got != nil {
+			t.Errorf("%s: a label that exists became %v, %v", name, got, err)
+		}
 	}
 }
 
 // Changing the rules over a live router leaves nothing of the other's behind.
 func TestRulesReplaceEachOther(t *testing.T) {
-	host := ingress.Host{Cluster: cluster(ha, ha), IngressController: ingressController(nil, nil)}
-	host.IngressController.Status.EndpointPublishingStrategy = private()
+	in := inputs{cluster: cluster(ha, ha), ic: ingressController(nil, nil)}
+	in.ic.Status.EndpointPublishingStrategy = private()
 	base := baseRouter(nil, "default", private())
+	shape := func(rules rules, router *appsv1.Deployment) *appsv1.Deployment {
+		shaped, _, err := rules.shape(router, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return shaped
+	}
 	for _, pair := range [][2]rules{{stockRules(), vendoredRules()}, {vendoredRules(), stockRules()}} {
-		first, _ := pair[0].shape(base, host)
-		got, _ := pair[1].shape(baseRouter(first, "default", private()), host)
-		want, _ := pair[1].shape(base, host)
-		if diff := cmp.Diff(want, got); diff != "" {
+		got := shape(pair[1], baseRouter(shape(pair[0], base), "default", private()))
+		if diff := cmp.Diff(shape(pair[1], base), got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}

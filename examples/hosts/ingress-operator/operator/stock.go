@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"fmt"
 	"maps"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -45,20 +46,20 @@ func stockReplicas(cluster topology.Cluster, placement configv1.DefaultPlacement
 }
 
 // stockDefaultIngressController is 1.2: nothing but the replicas, once and for ever.
-func stockDefaultIngressController(cluster topology.Cluster, placement configv1.DefaultPlacement) *operatorv1.IngressController {
+func stockDefaultIngressController(cluster topology.Cluster, placement configv1.DefaultPlacement) (*operatorv1.IngressController, error) {
 	if cluster.ControlPlane.Mode == configv1.ExternalTopologyMode {
-		return nil
+		return nil, nil //nolint:nilnil // none is an answer
 	}
 	return &operatorv1.IngressController{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ingress.IngressControllerNamespace, Name: ingress.IngressControllerName},
 		Spec:       operatorv1.IngressControllerSpec{Replicas: ptr.To(stockReplicas(cluster, placement))},
-	}
+	}, nil
 }
 
-func stockShape(router *appsv1.Deployment, host ingress.Host) (*appsv1.Deployment, *policyv1.PodDisruptionBudget) {
+func stockShape(router *appsv1.Deployment, in inputs) (*appsv1.Deployment, *policyv1.PodDisruptionBudget, error) {
 	shaped := router.DeepCopy()
-	ic := host.IngressController
-	replicas := stockReplicas(host.Cluster, host.DefaultPlacement)
+	ic := in.ic
+	replicas := stockReplicas(in.cluster, in.placement)
 	single := replicas == 1
 	if ic.Spec.Replicas != nil {
 		replicas = *ic.Spec.Replicas
@@ -66,7 +67,9 @@ func stockShape(router *appsv1.Deployment, host ingress.Host) (*appsv1.Deploymen
 	shaped.Spec.Replicas = &replicas
 
 	pod := &shaped.Spec.Template.Spec
-	stockPlace(pod, host)
+	if err := stockPlace(pod, in); err != nil {
+		return nil, nil, err
+	}
 	labels := shaped.Spec.Selector.MatchLabels
 	switch {
 	case pod.HostNetwork:
@@ -86,13 +89,13 @@ func stockShape(router *appsv1.Deployment, host ingress.Host) (*appsv1.Deploymen
 		LabelSelector:  &metav1.LabelSelector{MatchLabels: maps.Clone(labels)},
 		MatchLabelKeys: []string{appsv1.DefaultDeploymentUniqueLabelKey},
 	}}
-	return shaped, stockBudget(ic, labels)
+	return shaped, stockBudget(ic, labels), nil
 }
 
 // stockPlace is the first half of the table of 1.3. There is no toleration of the control plane's taints in it.
-func stockPlace(pod *corev1.PodSpec, host ingress.Host) {
+func stockPlace(pod *corev1.PodSpec, in inputs) error {
 	pod.NodeSelector = map[string]string{corev1.LabelOSStable: string(corev1.Linux)}
-	if host.DefaultPlacement == configv1.DefaultPlacementControlPlane {
+	if in.placement == configv1.DefaultPlacementControlPlane {
 		pod.NodeSelector[masterRole] = ""
 	} else {
 		pod.NodeSelector[workerRole] = ""
@@ -103,16 +106,21 @@ func stockPlace(pod *corev1.PodSpec, host ingress.Host) {
 		}}
 	}
 	pod.Tolerations = []corev1.Toleration{{Key: evictionTaint, Operator: corev1.TolerationOpExists}}
-	custom := host.IngressController.Spec.NodePlacement
+	custom := in.ic.Spec.NodePlacement
 	if custom == nil {
-		return
+		return nil
 	}
 	if custom.NodeSelector != nil {
-		pod.NodeSelector = maps.Clone(custom.NodeSelector.MatchLabels)
+		selector, err := metav1.LabelSelectorAsMap(custom.NodeSelector)
+		if err != nil {
+			return fmt.Errorf("IngressController %s has an invalid spec.nodePlacement.nodeSelector: %w", in.ic.Name, err)
+		}
+		pod.NodeSelector = selector
 	}
 	if custom.Tolerations != nil {
 		pod.Tolerations = custom.DeepCopy().Tolerations
 	}
+	return nil
 }
 
 func stockStrategy(maxUnavailable, maxSurge intstr.IntOrString) appsv1.DeploymentStrategy {

@@ -13,11 +13,20 @@ import (
 // vendoredRules leave every answer to the vendored module.
 func vendoredRules() rules {
 	return rules{
-		defaultIngressController: func(cluster topology.Cluster, placement configv1.DefaultPlacement) *operatorv1.IngressController {
+		defaultIngressController: func(cluster topology.Cluster, placement configv1.DefaultPlacement) (*operatorv1.IngressController, error) {
 			return ingress.DefaultIngressController(cluster, placement, ingress.PlacementFromTopology)
 		},
-		shape: func(router *appsv1.Deployment, host ingress.Host) (*appsv1.Deployment, *policyv1.PodDisruptionBudget) {
-			return ingress.ShapeRouter(router, host), ingress.RouterPodDisruptionBudget(host, router.Spec.Selector.MatchLabels)
+		shape: func(router *appsv1.Deployment, in inputs) (*appsv1.Deployment, *policyv1.PodDisruptionBudget, error) {
+			host, err := ingress.NewHost(in.cluster, in.placement, in.ic)
+			if err != nil {
+				return nil, nil, err
+			}
+			budget, err := ingress.RouterPodDisruptionBudget(host, router.Spec.Selector.MatchLabels)
+			if err != nil {
+				return nil, nil, err
+			}
+			shaped, err := ingress.ShapeRouter(router, host)
+			return shaped, budget, err
 		},
 	}
 }
