@@ -41,7 +41,7 @@ func DefaultIngressController(cluster topology.Cluster, defaultPlacement configv
 }
 
 // EffectiveReplicas is the number of routers: what the IngressController says, or else what the topology of the pool where
-// they run says.
+// they run says. Error: ErrHost.
 func EffectiveReplicas(h Host) (int32, error) {
 	if err := h.made(); err != nil {
 		return 0, err
@@ -58,7 +58,8 @@ func (h Host) effectiveReplicas() int32 {
 
 // ShapeRouter returns a copy of the router Deployment with everything that depends on the topology set together, so that a
 // rollout and a drain can finish: replicas, rolling update, anti-affinity, node selector and the tolerations that go with it.
-// The pods' labels must already be there, since the anti-affinity selects by the Deployment's selector.
+// The pods' labels must already be there, since the anti-affinity selects by the Deployment's selector, and a hash over the pod template must be
+// computed afterwards. Error: ErrHost.
 func ShapeRouter(router *appsv1.Deployment, h Host) (*appsv1.Deployment, error) {
 	if err := h.made(); err != nil {
 		return nil, err
@@ -66,29 +67,74 @@ func ShapeRouter(router *appsv1.Deployment, h Host) (*appsv1.Deployment, error) 
 	shaped := router.DeepCopy()
 	replicas := h.effectiveReplicas()
 	shaped.Spec.Replicas = ptr.To(replicas)
-	shaped.Spec.Strategy = workload.RollingUpdate(topology.RolloutStrategy(h.rolloutMode(replicas), h.hostNetwork))
+	shaped.Spec.Strategy = h.strategy()
 	pod := &shaped.Spec.Template.Spec
 	pod.NodeSelector, pod.Tolerations = h.placement(pod.Tolerations)
-	// Host ports keep pods apart by themselves, and one pod has nobody to be kept from.
 	separation := workload.Together
-	if replicas > 1 && !h.hostNetwork && topology.SpreadRequired(h.mode) {
+	if h.apart() {
 		separation = workload.PerRevision
 	}
 	workload.Separate(shaped, separation)
 	return shaped, nil
 }
 
-// rolloutMode is the topology as far as a rollout is concerned: one router rolls like one router, whoever asked for one.
-func (h Host) rolloutMode(replicas int32) configv1.TopologyMode {
-	if replicas <= 1 {
-		return configv1.SingleReplicaTopologyMode
+// RouterStrategy is the rolling update of the router alone, for an operator that does not have the whole Deployment shaped. On a pool that
+// is highly available it is the stock operator's, for every number of replicas (facts/upstream.md 1.3):
+//
+//	topology of the pool  replicas  host network  maxUnavailable  maxSurge
+//	SingleReplica         0, 1      yes           1               0         the ports are free when the old router is gone
+//	SingleReplica         0, 1      no            0               1         the new router starts beside the old one
+//	SingleReplica         2 ...     yes           25%             0         100% on the control plane: one node has the ports once
+//	SingleReplica         2 ...     no            25%             25%
+//	any other             any       yes           25%             0
+//	any other             0 ... 3   no            50%             25%
+//	any other             4 ...     no            25%             25%
+//
+// Error: ErrHost.
+func RouterStrategy(h Host) (appsv1.DeploymentStrategy, error) {
+	if err := h.made(); err != nil {
+		return appsv1.DeploymentStrategy{}, err
 	}
-	if topology.SingleReplica(h.mode) {
-		// Somebody asked for more routers than the topology has nodes for. Rolling like two of two lets those that
-		// run be replaced although the others are Pending.
-		return configv1.HighlyAvailableTopologyMode
+	return h.strategy(), nil
+}
+
+func (h Host) strategy() appsv1.DeploymentStrategy {
+	replicas := h.effectiveReplicas()
+	half, quarter := intstr.FromString("50%"), intstr.FromString("25%")
+	rollout := topology.Rollout{MaxUnavailable: quarter, MaxSurge: quarter}
+	switch single := topology.SingleReplica(h.mode); {
+	case single && replicas <= 1:
+		rollout = topology.RolloutStrategy(h.mode, h.hostNetwork)
+	case h.hostNetwork:
+		rollout.MaxSurge = intstr.FromInt32(0)
+		if h.onlyNode() {
+			// One of them has the ports and the others are Pending, which uses up any smaller number.
+			rollout.MaxUnavailable = intstr.FromString("100%")
+		}
+	case !single && replicas < 4:
+		rollout.MaxUnavailable = half
 	}
-	return h.mode
+	return workload.RollingUpdate(rollout)
+}
+
+// RouterAntiAffinity is the pod anti-affinity of the router alone, or nil where routers may share a node and an operator should have none. labels
+// select the router's pods. An operator that tells revisions apart by a label of its own needs only to know whether it is nil.
+//
+// Error: ErrHost.
+func RouterAntiAffinity(h Host, labels map[string]string) (*corev1.PodAntiAffinity, error) {
+	if err := h.made(); err != nil {
+		return nil, err
+	}
+	if !h.apart() {
+		return nil, nil //nolint:nilnil // none is an answer
+	}
+	return workload.SpreadOverNodes(labels).PodAntiAffinity, nil
+}
+
+// apart follows the topology and not the number of routers, so that scaling them starts no rollout. Host ports keep routers apart by
+// themselves.
+func (h Host) apart() bool {
+	return !h.hostNetwork && topology.SpreadRequired(h.mode)
 }
 
 // placement is the router's node selector and tolerations. What the IngressController gives replaces the default, as in the
@@ -112,20 +158,24 @@ func (h Host) placement(present []corev1.Toleration) (map[string]string, []corev
 }
 
 // RouterPodDisruptionBudget is the budget for a router, or nil when there must be none and an existing one should be
-// deleted. It follows the number of pods, not spec.replicas of the IngressController: a budget over one pod either blocks
-// every drain or says nothing (facts/upstream.md 1.4). labels select the router's pods.
+// deleted. It has the stock operator's form: 50% where spec.replicas is unset, 1 for two, 25% for more (facts/upstream.md 1.4). But there
+// is none over a single pod, and none on the only control-plane node, where it would stop the drain for ever. labels select the router's pods.
+//
+// Error: ErrHost.
 func RouterPodDisruptionBudget(h Host, labels map[string]string) (*policyv1.PodDisruptionBudget, error) {
 	if err := h.made(); err != nil {
 		return nil, err
 	}
 	replicas := h.effectiveReplicas()
-	// With one control-plane node there is nowhere else for a second router: its budget would stop that node's drain for ever.
 	if replicas < 2 || h.onlyNode() {
 		return nil, nil //nolint:nilnil // no budget is an answer
 	}
-	maxUnavailable := intstr.FromInt32(1)
-	if replicas > 3 {
-		maxUnavailable = intstr.FromString("25%")
+	maxUnavailable := intstr.FromString("25%")
+	switch {
+	case h.replicas == nil:
+		maxUnavailable = intstr.FromString("50%")
+	case replicas == 2:
+		maxUnavailable = intstr.FromInt32(1)
 	}
 	return &policyv1.PodDisruptionBudget{
 		TypeMeta:   metav1.TypeMeta{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "PodDisruptionBudget"},

@@ -44,9 +44,9 @@ func TestDesiredOperand(t *testing.T) {
 		{"single node, private", cluster(sr, sr, configv1.NonePlatformType), "", private,
 			outcome{Replicas: 1, Unavailable: "0", Surge: "1"}},
 		{"highly available on a cloud", cluster(ha, ha, configv1.AWSPlatformType), "", nil,
-			outcome{Replicas: 2, Unavailable: "1", Surge: "1", Apart: true, Budget: "1", BudgetOwner: "internal"}},
+			outcome{Replicas: 2, Unavailable: "50%", Surge: "25%", Apart: true, Budget: "50%", BudgetOwner: "internal"}},
 		{"highly available without a load balancer", cluster(ha, ha, configv1.NonePlatformType), "", nil,
-			outcome{Replicas: 2, Unavailable: "1", Surge: "0", HostPorts: nodePorts, Budget: "1", BudgetOwner: "internal"}},
+			outcome{Replicas: 2, Unavailable: "25%", Surge: "0", HostPorts: nodePorts, Budget: "50%", BudgetOwner: "internal"}},
 	} {
 		ic := &operatorv1.IngressController{ObjectMeta: metav1.ObjectMeta{Name: "internal"}}
 		ic.Spec.EndpointPublishingStrategy = test.publishing

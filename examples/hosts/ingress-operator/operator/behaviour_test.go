@@ -83,8 +83,8 @@ func TestRouterFollowsTopology(t *testing.T) {
 				s.expectRouter("internal", &router{Replicas: 1, Unavailable: "0", Surge: "1", NodeSelector: linuxWorker})
 				continue
 			}
-			s.expectRouter("default", &router{Replicas: 2, Unavailable: "1", Surge: "0", NodeSelector: linuxWorker, HostPorts: nodePorts, Budget: "1"})
-			s.expectRouter("internal", &router{Replicas: 2, Unavailable: "1", Surge: "1", NodeSelector: linuxWorker, Apart: true, Budget: "1"})
+			s.expectRouter("default", &router{Replicas: 2, Unavailable: "25%", Surge: "0", NodeSelector: linuxWorker, HostPorts: nodePorts, Budget: "50%"})
+			s.expectRouter("internal", &router{Replicas: 2, Unavailable: "50%", Surge: "25%", NodeSelector: linuxWorker, Apart: true, Budget: "50%"})
 		}
 	})
 }
@@ -93,7 +93,7 @@ func TestRouterFollowsTopology(t *testing.T) {
 func TestInfrastructureComesAndGoes(t *testing.T) {
 	onBoth(t, func(t *testing.T, h host) {
 		s := newSite(t, h, sr, ha, nil, ingressController("internal", private))
-		before := &router{Replicas: 2, Unavailable: "1", Surge: "1", NodeSelector: linuxWorker, Apart: true, Budget: "1"}
+		before := &router{Replicas: 2, Unavailable: "50%", Surge: "25%", NodeSelector: linuxWorker, Apart: true, Budget: "50%"}
 		s.expectRouter("internal", before)
 		if err := s.admin.Delete(t.Context(), &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}); err != nil {
 			t.Fatal(err)
@@ -178,13 +178,13 @@ func TestRouterIsPutBack(t *testing.T) {
 func TestRouterGoesWithItsIngressController(t *testing.T) {
 	onBoth(t, func(t *testing.T, h host) {
 		s := newSite(t, h, ha, ha, nil, ingressController("default"), ingressController("internal", private))
-		want := &router{Replicas: 2, Unavailable: "1", Surge: "1", NodeSelector: linuxWorker, Apart: true, Budget: "1"}
+		want := &router{Replicas: 2, Unavailable: "50%", Surge: "25%", NodeSelector: linuxWorker, Apart: true, Budget: "50%"}
 		s.expectRouter("internal", want)
 		if err := s.admin.Delete(t.Context(), ingressController("internal")); err != nil {
 			t.Fatal(err)
 		}
 		s.expectRouter("internal", nil)
-		s.expectRouter("default", &router{Replicas: 2, Unavailable: "1", Surge: "0", NodeSelector: linuxWorker, HostPorts: nodePorts, Budget: "1"})
+		s.expectRouter("default", &router{Replicas: 2, Unavailable: "25%", Surge: "0", NodeSelector: linuxWorker, HostPorts: nodePorts, Budget: "50%"})
 		s.create(ingressController("internal", private))
 		s.expectRouter("internal", want)
 	})
@@ -279,7 +279,7 @@ func TestCreateDefault(t *testing.T) {
 			s := newSite(t, h, sr, sr, nil, ingressController("barrier"))
 			s.settled("barrier")
 			s.topology(ha, ha) // looks at the default one before the barrier
-			s.expectRouter("barrier", &router{Replicas: 2, Unavailable: "1", Surge: "0", NodeSelector: linuxWorker, HostPorts: nodePorts, Budget: "1"})
+			s.expectRouter("barrier", &router{Replicas: 2, Unavailable: "25%", Surge: "0", NodeSelector: linuxWorker, HostPorts: nodePorts, Budget: "50%"})
 			if s.find(operatorNamespace, "default", &operatorv1.IngressController{}) {
 				t.Error("a default IngressController was created")
 			}

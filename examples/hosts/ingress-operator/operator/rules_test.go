@@ -185,7 +185,7 @@ func TestVendoredShape(t *testing.T) {
 		{"private on a single node", cluster(sr, sr), "", ingressController(nil, nil), private(),
 			outcome{Replicas: 1, Unavailable: "0", Surge: "1", NodeSelector: linuxWorker, Budget: "none"}},
 		{"private, highly available", cluster(ha, ha), "", ingressController(nil, nil), private(),
-			outcome{Replicas: 2, Unavailable: "1", Surge: "1", NodeSelector: linuxWorker, Apart: true, Budget: "1", UnhealthyAreEvicted: true}},
+			outcome{Replicas: 2, Unavailable: "50%", Surge: "25%", NodeSelector: linuxWorker, Apart: true, Budget: "50%", UnhealthyAreEvicted: true}},
 	} {
 		got := outcomeOf(t, vendoredRules(), inputs{test.cluster, test.placement, test.ic}, test.publishing)
 		if diff := cmp.Diff(test.want, got); diff != "" {
@@ -201,6 +201,42 @@ func TestVendoredShape(t *testing.T) {
 	}
 	if diff := cmp.Diff(pinned(), ic.Spec.NodePlacement); diff != "" {
 		t.Errorf("SingleReplica: the default IngressController's placement (-want +got):\n%s", diff)
+	}
+}
+
+// An operator that vendors the module gives the routers of a highly available cluster the rollout that they have today.
+func TestVendoredRolloutIsStockWhereHighlyAvailable(t *testing.T) {
+	type rollout struct {
+		Replicas           int32
+		Unavailable, Surge string
+		Apart              bool
+		Budget             string
+	}
+	of := func(got outcome) rollout {
+		return rollout{got.Replicas, got.Unavailable, got.Surge, got.Apart, got.Budget}
+	}
+	modes := []configv1.TopologyMode{ha, arbiter, dual, external, unknown, ""}
+	for _, controlPlane := range modes {
+		for _, infrastructure := range modes {
+			for _, placement := range []configv1.DefaultPlacement{"", configv1.DefaultPlacementWorkers, configv1.DefaultPlacementControlPlane} {
+				for _, where := range []*operatorv1.NodePlacement{nil, pinned()} {
+					for _, publishing := range []*operatorv1.EndpointPublishingStrategy{hostNetwork(), private()} {
+						for n := int32(-1); n <= 12; n++ {
+							ic := ingressController(nil, where)
+							if n >= 0 {
+								ic.Spec.Replicas = ptr.To(n)
+							}
+							in := inputs{cluster(controlPlane, infrastructure), placement, ic}
+							want, got := of(outcomeOf(t, stockRules(), in, publishing)), of(outcomeOf(t, vendoredRules(), in, publishing))
+							if want != got {
+								t.Errorf("%q/%q, default placement %q, pinned %v, %s, %d replicas: stock %+v, vendored %+v",
+									controlPlane, infrastructure, placement, where != nil, publishing.Type, n, want, got)
+							}
+						}
+					}
+				}
+			}
+		}
 	}
 }
 
