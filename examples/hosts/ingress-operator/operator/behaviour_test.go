@@ -1,6 +1,7 @@
 package operator_test
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -71,6 +72,31 @@ func TestRouterFollowsNodePlacement(t *testing.T) {
 		change(s, ingressController("default"), func(ic *operatorv1.IngressController) { pinned(&ic.Spec) })
 		s.expectRouter("default", onControlPlane)
 	})
+}
+
+// A router that has moved has another hash on its pods, with the vendored rules and with the stock operator's.
+func TestHashFollowsNodePlacement(t *testing.T) {
+	for name, flags := range map[string][]string{"vendored": nil, "stock": {"--stock"}} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, hosts()[0], sr, sr, flags, ingressController("default", pinned))
+			hash := func(not string) (found string) {
+				s.eventually("the hash", func() string {
+					deployment := &appsv1.Deployment{}
+					if !s.find(routerNamespace, "router-default", deployment) {
+						return "no router"
+					}
+					if found = deployment.Spec.Template.Labels["ingresscontroller.operator.openshift.io/hash"]; found == not {
+						return fmt.Sprintf("it is %q", found)
+					}
+					return ""
+				})
+				return found
+			}
+			before := hash("")
+			change(s, ingressController("default"), func(ic *operatorv1.IngressController) { ic.Spec.NodePlacement = nil })
+			hash(before)
+		})
+	}
 }
 
 func TestRouterFollowsTopology(t *testing.T) {

@@ -112,6 +112,9 @@ func (r *reconciler) ensure(ctx context.Context, ic *operatorv1.IngressControlle
 	if err != nil {
 		return fmt.Errorf("shaping the router: %w", err)
 	}
+	if err := seal(router); err != nil {
+		return err
+	}
 	if err := r.ensureRouter(ctx, liveRouter, router); err != nil {
 		return err
 	}

@@ -1,6 +1,10 @@
 package operator
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -18,6 +22,8 @@ const (
 	// owningLabel is on what is made of an IngressController, podLabel on its pods. Both have the IngressController's name.
 	owningLabel = "ingresscontroller.operator.openshift.io/owning-ingresscontroller"
 	podLabel    = "ingresscontroller.operator.openshift.io/deployment-ingresscontroller"
+	// hashLabel is on the pods and tells revisions of the router apart.
+	hashLabel = "ingresscontroller.operator.openshift.io/hash"
 
 	containerName = "router"
 	// image is never pulled: the nodes are simulated.
@@ -56,6 +62,24 @@ func baseRouter(live *appsv1.Deployment, ingressController string, publishing *o
 	pod.HostNetwork = publishing.Type == operatorv1.HostNetworkStrategyType
 	pod.NodeSelector, pod.Tolerations, pod.Affinity, pod.TopologySpreadConstraints = nil, nil, nil, nil
 	return router
+}
+
+// seal puts the hash of the pods on them, over what the operator decides about them and not what the API server fills in. It comes last: what
+// the rules of the topology change afterwards would be in the pods and not in their hash, and a router that has moved would have the hash of
+// one that has not.
+func seal(router *appsv1.Deployment) error {
+	pod := router.Spec.Template.Spec
+	encoded, err := json.Marshal(corev1.PodSpec{
+		NodeSelector: pod.NodeSelector, Tolerations: pod.Tolerations, Affinity: pod.Affinity,
+		TopologySpreadConstraints: pod.TopologySpreadConstraints, HostNetwork: pod.HostNetwork,
+		Containers: []corev1.Container{{Image: pod.Containers[0].Image, Ports: pod.Containers[0].Ports}},
+	})
+	if err != nil {
+		return fmt.Errorf("hashing the pods of %s: %w", router.Name, err)
+	}
+	sum := sha256.Sum256(encoded)
+	router.Spec.Template.Labels = with(router.Spec.Template.Labels, hashLabel, hex.EncodeToString(sum[:])[:10])
+	return nil
 }
 
 // serve has the router run an image, and be ready when that says so. What the API server would add is said, so that the live router compares

@@ -8,6 +8,7 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 )
 
 func hostNetwork() *operatorv1.EndpointPublishingStrategy {
@@ -76,6 +77,53 @@ func TestServe(t *testing.T) {
 	}
 	if diff := cmp.Diff(baseRouter(nil, "internal", hostNetwork()).Spec.Template.Spec.Containers[0].Ports, container.Ports); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// The hash is of the router that the module shaped. Computed before, it is the same for a router on the control plane and one on the workers.
+func TestSealComesLast(t *testing.T) {
+	hashes := func(sealFirst bool) (workers, controlPlane string) {
+		of := func(placement *operatorv1.NodePlacement) string {
+			base := baseRouter(nil, "default", hostNetwork())
+			if sealFirst {
+				if err := seal(base); err != nil {
+					t.Fatal(err)
+				}
+			}
+			router, _, err := vendoredRules().shape(base, inputs{cluster: cluster(sr, sr), ic: ingressController(nil, placement)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !sealFirst {
+				if err := seal(router); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return router.Spec.Template.Labels[hashLabel]
+		}
+		return of(nil), of(pinned())
+	}
+	if workers, controlPlane := hashes(false); workers == controlPlane || workers == "" {
+		t.Errorf("sealed after the module, a router on the workers has hash %q, one on the control plane %q", workers, controlPlane)
+	}
+	if workers, controlPlane := hashes(true); workers != controlPlane {
+		t.Errorf("sealed before the module, the hashes %q and %q differ: then the order does not matter", workers, controlPlane)
+	}
+}
+
+// What the API server fills in is in no hash, or each router would be rolled out once more after it was created.
+func TestSealIgnoresDefaults(t *testing.T) {
+	created, live := baseRouter(nil, "default", hostNetwork()), baseRouter(nil, "default", hostNetwork())
+	live.Spec.Template.Spec.TerminationGracePeriodSeconds, live.Spec.Template.Spec.DNSPolicy = ptr.To[int64](30), corev1.DNSClusterFirst
+	live.Spec.Template.Spec.Containers[0].ImagePullPolicy = corev1.PullIfNotPresent
+	live.Spec.Template.Labels[hashLabel] = "older"
+	for _, router := range []*appsv1.Deployment{created, live} {
+		if err := seal(router); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if created.Spec.Template.Labels[hashLabel] != live.Spec.Template.Labels[hashLabel] {
+		t.Errorf("hashes %q and %q", created.Spec.Template.Labels[hashLabel], live.Spec.Template.Labels[hashLabel])
 	}
 }
 
