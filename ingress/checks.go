@@ -110,13 +110,13 @@ func checkPlacementFree(in Inputs) *patch.Result {
 	return &result
 }
 
-// replicasOwners lists who, beside us and the stock operator's creation-time default, owns spec.replicas with another value
+// replicasOwners lists who, beside us, the stock operator's creation-time default and a number that we left behind, owns spec.replicas with another value
 // than the topology asks for.
 func replicasOwners(ic *operatorv1.IngressController, want int32) ([]string, error) {
 	if ic.Spec.Replicas == nil || *ic.Spec.Replicas == want {
 		return nil, nil
 	}
-	return ownership.Others(ic, FieldReplicas, slices.Concat([]string{FieldOwner}, StockManagers())...)
+	return ownership.Others(ic, FieldReplicas, slices.Concat([]string{FieldOwner}, ReplicasManagers())...)
 }
 
 func sentence(err error) string {

@@ -1,6 +1,7 @@
 package ingress
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -24,12 +25,12 @@ type Decision struct {
 	// Release says that the module lets go of the object. It is never set while something is unknown or cannot be read:
 	// then everything stays as it is.
 	Release bool
-	// Unset lists fields that letting go removes altogether: creation-time defaults of the stock operator that no longer
-	// fit the topology, so that the operator computes them afresh.
-	Unset []string
-	// KeepReplaced is called for a value that was taken over by force, when the module lets go: it goes back unless the
-	// topology has made it wrong. Nil restores everything.
+	// KeepReplaced is called for a value that was taken over, when the module lets go: it goes back unless the topology has made it
+	// wrong. Nil restores everything.
 	KeepReplaced func(patch.Replaced) bool
+	// Leave lists what letting go leaves behind where the value that was there before no longer fits: a number of replicas, in the name of
+	// ReleasedManager. Without it the field would be absent, and nothing that scales the router could read it.
+	Leave []patch.Replaced
 	// Result is why there is no intent, or what stands in the way of a part of it; nil when there is nothing to say before
 	// applying.
 	Result *patch.Result
@@ -97,8 +98,8 @@ func isPinned(placement *operatorv1.NodePlacement) (bool, error) {
 		equality.Semantic.DeepEqual(placement.Tolerations, workload.Tolerations(want)), nil
 }
 
-// letGo gives the fields back, unless the result only means that nothing can be said. When it is the topology that ended the need, spec.replicas must not stay at a number that only
-// fitted the old one: the stock operator wrote it once, at creation, and will not correct it (facts/upstream.md 1.2).
+// letGo gives the fields back, unless the result only means that nothing can be said. The object is then as it was before, but for a number of
+// replicas that no longer fits: the stock operator wrote it once, at creation, and will not correct it (facts/upstream.md 1.2).
 func letGo(in Inputs, result *patch.Result) Decision {
 	decision := Decision{Result: result}
 	switch result.State {
@@ -107,20 +108,46 @@ func letGo(in Inputs, result *patch.Result) Decision {
 	case patch.InForce, patch.WouldChange, patch.Progressing, patch.Waiting, patch.Reverted, patch.Failed:
 		return decision
 	}
-	if result.State != patch.NotNeeded {
-		return decision
+	if in.Cluster == nil {
+		return decision // nobody knows what fits
 	}
-	fits := topology.Replicas(in.Cluster.Governing(topology.WorkerPool))
+	fits := strconv.Itoa(int(replicasWithout(in)))
+	// What the topology ended is stale; where a person keeps the module away, only a number that was its own.
+	stale := func(manager string) bool { return result.State == patch.NotNeeded || manager == ReleasedManager }
 	decision.KeepReplaced = func(r patch.Replaced) bool {
-		return r.Field != FieldReplicas || string(r.Value) == strconv.Itoa(int(fits))
+		return r.Field != FieldReplicas || !stale(r.Manager) || string(r.Value) == fits
 	}
-	if live := in.IngressController.Spec.Replicas; live != nil && *live != fits && ours(in.IngressController, FieldReplicas) {
-		decision.Unset = []string{FieldReplicas}
+	if unfitReplicas(in.IngressController, decision.KeepReplaced, stale, fits) {
+		decision.Leave = []patch.Replaced{{Field: FieldReplicas, Manager: ReleasedManager, Value: json.RawMessage(fits)}}
 	}
 	return decision
 }
 
-func ours(ic *operatorv1.IngressController, field string) bool {
-	managers, err := ownership.Managers(ic, field)
-	return err == nil && slices.Contains(managers, FieldOwner)
+// unfitReplicas tells whether letting go would leave a number of replicas that does not fit, or none although there was one.
+func unfitReplicas(ic *operatorv1.IngressController, keep func(patch.Replaced) bool, stale func(manager string) bool, fits string) bool {
+	managers, err := ownership.Managers(ic, FieldReplicas)
+	if err != nil || ic.Spec.Replicas == nil || !slices.Contains(managers, FieldOwner) {
+		return false
+	}
+	if others := slices.DeleteFunc(managers, func(m string) bool { return m == FieldOwner }); len(others) > 0 {
+		// Co-owned, so the live value stays.
+		decided := func(m string) bool { return !slices.Contains(ReplicasManagers(), m) || !stale(m) }
+		return strconv.Itoa(int(*ic.Spec.Replicas)) != fits && !slices.ContainsFunc(others, decided)
+	}
+	replaced, err := patch.ReadReplaced(ic.Annotations, Name)
+	if err != nil {
+		return false // letting go refuses such an object
+	}
+	// Without a remembered value there was none before.
+	return slices.ContainsFunc(replaced, func(r patch.Replaced) bool { return r.Field == FieldReplicas && !keep(r) })
+}
+
+// replicasWithout is the number of routers that fits where the stock operator runs them without this module's placement.
+func replicasWithout(in Inputs) int32 {
+	var selector map[string]string
+	if others, err := ownership.Others(in.IngressController, FieldNodePlacement, FieldOwner); err == nil && len(others) > 0 {
+		// One that is no map places no router; the default placement is then the best guess.
+		selector, _ = nodeSelector(in.IngressController.Spec.NodePlacement)
+	}
+	return topology.Replicas(in.Cluster.Governing(in.Cluster.PoolFor(poolOf(selector, in.defaultPlacement()))))
 }

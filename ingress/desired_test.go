@@ -17,14 +17,17 @@ import (
 type decided struct {
 	Intent        string
 	Release       bool
-	Unset         []string
+	Leave         string
 	State, Reason string
 }
 
 func decide(t testing.TB, in ingress.Inputs) decided {
 	t.Helper()
 	d := ingress.Decide(in)
-	out := decided{Release: d.Release, Unset: d.Unset}
+	out := decided{Release: d.Release}
+	for _, left := range d.Leave {
+		out.Leave += left.Field + "=" + string(left.Value) + " by " + left.Manager
+	}
 	if d.Intent != nil {
 		out.Intent = text(t, d.Intent)
 	}
@@ -67,6 +70,16 @@ func TestDecide(t *testing.T) {
 	ours := []func(*operatorv1.IngressController){replicas(1), placed(pinned(t)), ownedBy(own, bothJSON)}
 	oursAnd := func(more ...func(*operatorv1.IngressController)) []func(*operatorv1.IngressController) {
 		return append(append([]func(*operatorv1.IngressController){}, ours...), more...)
+	}
+
+	const leftTwo = ".spec.replicas=2 by " + own + "-released"
+	remembering := func(manager, value string) func(*operatorv1.IngressController) {
+		return func(ic *operatorv1.IngressController) {
+			if ic.Annotations == nil {
+				ic.Annotations = map[string]string{}
+			}
+			ic.Annotations["sno.solonode.github.io/ingress-replaced"] = `[{"field":".spec.replicas","manager":"` + manager + `","value":` + value + `}]`
+		}
 	}
 
 	for name, test := range map[string]struct {
@@ -112,12 +125,39 @@ func TestDecide(t *testing.T) {
 		"opted out": {inputs(sr, sr, oursAnd(optedOut)...), decided{Release: true, State: "OptedOut", Reason: "OptedOut"}},
 		"opted out, and the topology changed": {
 			inputs(ha, ha, oursAnd(optedOut, ownedBy(stock, replicasJSON))...), decided{Release: true, State: "OptedOut", Reason: "OptedOut"}},
-		"lets go, and the operator computes its replicas afresh": {
+		"lets go, and leaves the replicas that fit": {
 			inputs(ha, ha, oursAnd(ownedBy(stock, replicasJSON))...),
-			decided{Release: true, Unset: []string{".spec.replicas"}, State: "NotNeeded", Reason: "NotNeeded"}},
+			decided{Release: true, Leave: leftTwo, State: "NotNeeded", Reason: "NotNeeded"}},
 		"lets go of an external control plane": {
 			inputs(external, ha, oursAnd(ownedBy(stock, replicasJSON))...),
-			decided{Release: true, Unset: []string{".spec.replicas"}, State: "NotNeeded", Reason: "ExternalControlPlane"}},
+			decided{Release: true, Leave: leftTwo, State: "NotNeeded", Reason: "ExternalControlPlane"}},
+		"lets go of a number that nobody else had": {
+			inputs(ha, ha, oursAnd()...), decided{Release: true, State: "NotNeeded", Reason: "NotNeeded"}},
+		"lets go of a number that a person has too": {
+			inputs(ha, ha, oursAnd(ownedBy(stock, replicasJSON), ownedBy("oc", replicasJSON))...),
+			decided{Release: true, State: "NotNeeded", Reason: "NotNeeded"}},
+		"lets go, and the operator's own number fits": {
+			inputs(ha, ha, oursAnd(remembering(stock, "2"))...), decided{Release: true, State: "NotNeeded", Reason: "NotNeeded"}},
+		"lets go, and the operator's own number does not fit": {
+			inputs(ha, ha, oursAnd(remembering(stock, "1"))...), decided{Release: true, Leave: leftTwo, State: "NotNeeded", Reason: "NotNeeded"}},
+		"lets go, and the operator pins the router to the only control-plane node": {
+			withDefaultPlacement(inputs(sr, ha, oursAnd(ownedBy(stock, replicasJSON))...), configv1.DefaultPlacementControlPlane),
+			decided{Release: true, State: "NotNeeded", Reason: "NotNeeded"}},
+		"opted out, and the operator's own number goes back": {
+			inputs(sr, sr, oursAnd(optedOut, remembering(stock, "2"))...), decided{Release: true, State: "OptedOut", Reason: "OptedOut"}},
+		"opted out, and the number that was left behind does not fit any more": {
+			inputs(sr, sr, oursAnd(optedOut, remembering(own+"-released", "2"))...),
+			decided{Release: true, Leave: ".spec.replicas=1 by " + own + "-released", State: "OptedOut", Reason: "OptedOut"}},
+		"opted out, and the number that was left behind is there and does not fit": {
+			inputs(ha, ha, oursAnd(optedOut, ownedBy(own+"-released", replicasJSON))...),
+			decided{Release: true, Leave: leftTwo, State: "OptedOut", Reason: "OptedOut"}},
+		"opted out, and the topology is not known": {
+			change(inputs(sr, sr, oursAnd(optedOut, remembering(own+"-released", "2"))...), noCluster),
+			decided{Release: true, State: "OptedOut", Reason: "OptedOut"}},
+		"lets go, and what is remembered is damaged": {
+			inputs(ha, ha, oursAnd(annotated("sno.solonode.github.io/ingress-replaced", "{"))...), decided{Release: true, State: "NotNeeded", Reason: "NotNeeded"}},
+		"a number that was left behind is taken over": {
+			inputs(sr, sr, replicas(2), ownedBy(own+"-released", replicasJSON)), decided{Intent: onePinned}},
 		"lets go, and the replicas fit": {
 			change(withDefaultPlacement(inputs(sr, sr, oursAnd(ownedBy(stock, replicasJSON))...), configv1.DefaultPlacementWorkers),
 				func(in *ingress.Inputs) { in.Placement = ingress.PlacementFromDefaultPlacement }),
@@ -166,8 +206,14 @@ func TestKeepReplaced(t *testing.T) {
 			t.Errorf("single replica, %s %s: restored %v, want %v", replaced.Field, replaced.Value, got, want)
 		}
 	}
-	if optedOut := ingress.Decide(inputs(sr, sr, annotated(patch.OptOutAnnotation, "ingress"))); optedOut.KeepReplaced != nil {
-		t.Error("opting out restores everything, so there must be nothing to choose by")
+	optedOut := ingress.Decide(inputs(sr, sr, annotated(patch.OptOutAnnotation, "ingress")))
+	left := func(value string) *patch.Replaced {
+		return &patch.Replaced{Field: ".spec.replicas", Manager: ingress.FieldOwner + "-released", Value: []byte(value)}
+	}
+	for replaced, want := range map[*patch.Replaced]bool{&one: true, &two: true, &placement: true, left("1"): true, left("2"): false} {
+		if got := optedOut.KeepReplaced(*replaced); got != want {
+			t.Errorf("opted out, %s %s of %s: restored %v, want %v", replaced.Field, replaced.Value, replaced.Manager, got, want)
+		}
 	}
 }
 

@@ -80,7 +80,7 @@ func ExampleDecide_letsGo() {
 	// NotNeeded (NotNeeded): The infrastructure topology is highly available: the router belongs to the workers
 }
 
-// An ingress operator that vendors this package creates the default IngressController like this. spec.replicas stays unset.
+// An ingress operator that vendors this package creates the default IngressController like this.
 func ExampleDefaultIngressController() {
 	ic, err := ingress.DefaultIngressController(singleNode(), configv1.DefaultPlacementWorkers, ingress.PlacementFromTopology)
 	if err != nil {
@@ -92,13 +92,13 @@ func ExampleDefaultIngressController() {
 	for _, t := range ic.Spec.NodePlacement.Tolerations {
 		fmt.Println("tolerates:", t.Key, t.Operator, t.Effect)
 	}
-	fmt.Println("replicas:", ic.Spec.Replicas)
+	fmt.Println("replicas:", *ic.Spec.Replicas)
 	// Output:
 	// openshift-ingress-operator default
 	// selects: map[node-role.kubernetes.io/master:]
 	// tolerates: node-role.kubernetes.io/master Exists NoSchedule
 	// tolerates: node-role.kubernetes.io/control-plane Exists NoSchedule
-	// replicas: <nil>
+	// replicas: 1
 }
 
 // And it shapes its router like this: here one router on one node, with host ports.

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/ingress"
+	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/mustgather"
 	"github.com/solonode/sno/patch/patchtest"
 	"github.com/solonode/sno/topology"
@@ -21,10 +22,10 @@ import (
 
 // wanted is what a golden file says about one decision, by --placement.
 type wanted struct {
-	// Apply is the intent as it is sent, Release and Unset are what is taken off.
-	Apply   any      `json:"apply,omitempty"`
-	Release bool     `json:"release,omitempty"`
-	Unset   []string `json:"unset,omitempty"`
+	// Apply is the intent as it is sent, Release and Leave are what becomes of it otherwise.
+	Apply   any              `json:"apply,omitempty"`
+	Release bool             `json:"release,omitempty"`
+	Leave   []patch.Replaced `json:"leave,omitempty"`
 	// Result is what is reported before anything is sent; Observed, with an intent, what is reported once it stands.
 	Result   string `json:"result,omitempty"`
 	Observed string `json:"observed,omitempty"`
@@ -57,7 +58,7 @@ func TestGolden(t *testing.T) {
 		for _, source := range []ingress.PlacementSource{ingress.PlacementFromTopology, ingress.PlacementFromDefaultPlacement} {
 			in.Placement = source
 			decision := ingress.Decide(in)
-			w := wanted{Release: decision.Release, Unset: decision.Unset}
+			w := wanted{Release: decision.Release, Leave: decision.Leave}
 			if decision.Intent != nil {
 				w.Apply, w.Observed = decision.Intent, ingress.Observe(in).String()
 			}

@@ -25,8 +25,14 @@ func TestDefaultIngressController(t *testing.T) {
 			TypeMeta:   metav1.TypeMeta{APIVersion: "operator.openshift.io/v1", Kind: "IngressController"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-ingress-operator", Name: "default"},
 		}
+		want.Spec.Replicas = ptr.To[int32](2)
 		if pool == topology.ControlPlanePool {
 			want.Spec.NodePlacement = pinned(t)
+			if controlPlane == sr {
+				want.Spec.Replicas = ptr.To[int32](1)
+			}
+		} else if infrastructure == sr {
+			want.Spec.Replicas = ptr.To[int32](1)
 		}
 		if controlPlane == external {
 			want = nil

@@ -51,3 +51,9 @@ const (
 // writes spec.replicas when it creates the object and never again (facts/upstream.md 1.2 and 13), so that value may be taken
 // over. Two names, because a field manager defaults to the name of the program, which differs between builds.
 func StockManagers() []string { return []string{"cluster-ingress-operator", "ingress-operator"} }
+
+// ReleasedManager is the field manager of spec.replicas where this module let go and left a number that fits the topology.
+var ReleasedManager = patch.ReleasedManager(Name)
+
+// ReplicasManagers are the field managers whose spec.replicas may be taken over: nobody decided on those numbers.
+func ReplicasManagers() []string { return append(StockManagers(), ReleasedManager) }

@@ -17,9 +17,9 @@ import (
 )
 
 // DefaultIngressController is the default IngressController that an ingress operator should create when there is none: nil on
-// a cluster with an external control plane, pinned to the control plane where the router belongs there, otherwise with
-// nothing but its name. spec.replicas is left unset on purpose: a number that is written at creation outlives a change of
-// topology (facts/upstream.md 1.2), while EffectiveReplicas follows it.
+// a cluster with an external control plane, pinned to the control plane where the router belongs there, and with the number of
+// routers that the topology of their pool asks for. As in the stock operator the number is written at creation, so that an autoscaler can read it;
+// it outlives a change of topology (facts/upstream.md 1.2) unless the operator or this module's controller corrects it.
 //
 // Errors: ErrNoTopology, ErrPlacement.
 func DefaultIngressController(cluster topology.Cluster, defaultPlacement configv1.DefaultPlacement, source PlacementSource) (*operatorv1.IngressController, error) {
@@ -34,6 +34,7 @@ func DefaultIngressController(cluster topology.Cluster, defaultPlacement configv
 		TypeMeta:   metav1.TypeMeta{APIVersion: operatorv1.GroupVersion.String(), Kind: "IngressController"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: IngressControllerNamespace, Name: IngressControllerName},
 	}
+	ic.Spec.Replicas = ptr.To(topology.Replicas(cluster.Governing(pool)))
 	if pool == topology.ControlPlanePool {
 		ic.Spec.NodePlacement = pinnedPlacement()
 	}

@@ -21,6 +21,10 @@ var ErrReplacedAnnotation = errors.New("unreadable annotation of replaced values
 // FieldOwner is the server-side apply field owner of a module. It never changes: renaming it would orphan fields.
 func FieldOwner(module string) string { return Domain + "/" + module }
 
+// ReleasedManager is the field manager of a value that a module left behind when it let go, where the value that was there before no longer fits.
+// It is not the module's own: letting go again does not remove it.
+func ReleasedManager(module string) string { return FieldOwner(module) + "-released" }
+
 // ReplacedAnnotation is the key of the annotation in which a module remembers the values that it took over by force, so
 // that releasing the module can put them back.
 func ReplacedAnnotation(module string) string { return Domain + "/" + module + "-replaced" }

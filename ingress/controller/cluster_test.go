@@ -12,6 +12,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -243,7 +244,28 @@ func (c *cluster) released(replicas *int32) func() error {
 		if err := c.spec(nil, replicas)(); err != nil {
 			return err
 		}
+		if err := c.scale(replicas)(); err != nil {
+			return err
+		}
 		return c.ownsNothing()
+	}
+}
+
+// scale says whether an autoscaler reads that number; nil for none, as on an IngressController that was made without one.
+func (c *cluster) scale(want *int32) func() error {
+	return func() error {
+		scale := &autoscalingv1.Scale{}
+		ic := &operatorv1.IngressController{ObjectMeta: metav1.ObjectMeta{Namespace: ingress.IngressControllerNamespace, Name: ingress.IngressControllerName}}
+		err := c.admin.SubResource("scale").Get(c.Context(), ic, scale)
+		switch {
+		case want == nil && err == nil:
+			return fmt.Errorf("/scale has %d replicas, want none", scale.Spec.Replicas)
+		case want != nil && err != nil:
+			return fmt.Errorf("reading /scale: %w", err)
+		case want != nil && scale.Spec.Replicas != *want:
+			return fmt.Errorf("/scale has %d replicas, want %d", scale.Spec.Replicas, *want)
+		}
+		return nil
 	}
 }
 

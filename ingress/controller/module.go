@@ -62,8 +62,8 @@ func (m *Module) Look(env manager.Environment) (manager.Look, error) {
 		return nil, fmt.Errorf("--placement: %w", err)
 	}
 	var overridable []apply.Overridable
-	for _, stock := range ingress.StockManagers() {
-		overridable = append(overridable, apply.Overridable{Field: ingress.FieldReplicas, Manager: stock})
+	for _, replicasManager := range ingress.ReplicasManagers() {
+		overridable = append(overridable, apply.Overridable{Field: ingress.FieldReplicas, Manager: replicasManager})
 	}
 	p := &patcher{
 		reader: env.Reader, placement: placement, forceConflicts: env.Options.ForceConflicts,

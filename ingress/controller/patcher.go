@@ -73,7 +73,7 @@ func (p *patcher) patch(ctx context.Context, live *unstructured.Unstructured, in
 		}
 		return *result
 	case decision.Release:
-		outcome, err := p.applier.Release(ctx, live, apply.ReleaseOptions{Restore: decision.KeepReplaced, Unset: decision.Unset})
+		outcome, err := p.applier.Release(ctx, live, apply.ReleaseOptions{Restore: decision.KeepReplaced, Leave: decision.Leave})
 		if result := words.Released(ingress.Name, *decision.Result, outcome, err); result != nil {
 			return *result
 		}

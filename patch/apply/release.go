@@ -21,9 +21,9 @@ import (
 type ReleaseOptions struct {
 	// Restore decides which remembered values go back; nil restores all.
 	Restore func(patch.Replaced) bool
-	// Unset lists fields to remove although somebody co-owns them: creation-time defaults of an Overridable manager that
-	// no longer fit. A field with any other owner is left alone.
-	Unset []string
+	// Leave lists values to leave behind in the name of a manager, for fields that would otherwise become absent, or keep a creation-time
+	// default of an Overridable manager that no longer fits. A field that is not ours, or has any other owner, is left alone.
+	Leave []patch.Replaced
 }
 
 // Release takes the module's patch off the live object. What the module owns alone disappears (the API's default applies),
@@ -196,20 +196,33 @@ func (a *Applier) restoring(live *unstructured.Unstructured, replaced []patch.Re
 			return restored{}, err
 		}
 	}
-	for _, field := range options.Unset {
-		managers, err := ownership.Managers(live, field)
+	for _, left := range options.Leave {
+		managers, err := ownership.Managers(live, left.Field)
 		if err != nil {
 			return restored{}, err
 		}
 		if !slices.Contains(managers, owner) || slices.ContainsFunc(managers, func(m string) bool {
-			return m != owner && !slices.Contains(a.Overridable, Overridable{Field: field, Manager: m})
+			return m != owner && !slices.Contains(a.Overridable, Overridable{Field: left.Field, Manager: m})
 		}) {
 			continue
 		}
-		if slices.Equal(managers, []string{owner}) {
-			continue // the empty apply below removes it
+		path, err := names(left.Field)
+		if err != nil {
+			return restored{}, err
 		}
-		if err := set(back.writes, owner, field, nil); err != nil {
+		have, _, err := unstructured.NestedFieldNoCopy(live.Object, path...)
+		if err != nil {
+			return restored{}, fmt.Errorf("%w: %s: %w", ErrIntent, left.Field, err)
+		}
+		value, err := decode(left)
+		if err != nil {
+			return restored{}, err
+		}
+		bodies := back.joins
+		if !reflect.DeepEqual(have, value) {
+			bodies, value = back.writes, instead(have, value)
+		}
+		if err := set(bodies, left.Manager, left.Field, value); err != nil {
 			return restored{}, err
 		}
 	}

@@ -85,22 +85,34 @@ func TestReleaseRestoresWhatIsAskedFor(t *testing.T) {
 	b.remembered()
 }
 
-// Unset removes a creation-time default that we co-own, and nothing that anybody else owns.
-func TestReleaseUnset(t *testing.T) {
-	unset := apply.ReleaseOptions{Unset: []string{".spec.replicas"}}
+// Leave replaces a creation-time default that we co-own or took over, and nothing that anybody else owns. What is left behind is nobody's who
+// could remove it by letting go.
+func TestReleaseLeave(t *testing.T) {
+	left := owner + "-released"
+	leave := func(value string) apply.ReleaseOptions {
+		return apply.ReleaseOptions{
+			Restore: func(patch.Replaced) bool { return false },
+			Leave:   []patch.Replaced{{Field: ".spec.replicas", Manager: left, Value: []byte(value)}},
+		}
+	}
 	tests := map[string]struct {
 		creator  string
+		created  int64
 		also     string
+		leave    string
 		requests int
-		want     any
+		want     int64
+		managers []string
 	}{
-		"a creation-time default":         {creator: stock, requests: 2},
-		"a person's":                      {creator: person, requests: 1, want: int64(1)},
-		"a default that a person set too": {creator: stock, also: person, requests: 1, want: int64(1)},
+		"a creation-time default, co-owned":       {stock, 1, "", "2", 2, 2, []string{left}},
+		"a creation-time default, taken over":     {stock, 2, "", "3", 2, 3, []string{left}},
+		"what is there becomes another manager's": {stock, 2, "", "1", 2, 1, []string{left}},
+		"a person's":                      {person, 1, "", "2", 1, 1, []string{person}},
+		"a default that a person set too": {stock, 1, person, "2", 1, 1, []string{stock, person}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, test.creator, replicas(1))
+			b := newBench(t, test.creator, replicas(test.created))
 			if test.also != "" {
 				if err := b.admin.Apply(t.Context(), b.intent(replicas(1)), client.FieldOwner(test.also)); err != nil {
 					t.Fatal(err)
@@ -108,16 +120,18 @@ func TestReleaseUnset(t *testing.T) {
 			}
 			a := b.applier()
 			b.apply(a, replicas(1), apply.Applied, 1)
-			b.release(a, unset, apply.Released, test.requests)
+			b.release(a, leave(test.leave), apply.Released, test.requests)
 			b.spec(test.want, "replicas")
+			b.managers(".spec.replicas", test.managers...)
 			b.owned()
+			b.remembered()
 		})
 	}
 	t.Run("a default that is not ours", func(t *testing.T) {
 		b := newBench(t, stock, replicas(1))
 		a := b.applier()
 		b.apply(a, map[string]any{"domain": "apps.example.org"}, apply.Applied, 1)
-		b.release(a, unset, apply.Released, 1)
+		b.release(a, leave("2"), apply.Released, 1)
 		b.spec(int64(1), "replicas")
 	})
 }

@@ -275,8 +275,8 @@ func TestCreateDefault(t *testing.T) {
 		s.topology(sr, sr)
 		s.expectRouter("default", &router{Replicas: 1, Unavailable: "1", Surge: "0", NodeSelector: masterOnly, Tolerates: bothTaints, HostPorts: nodePorts})
 		ic := s.ingressController("default")
-		if ic.Spec.Replicas != nil {
-			t.Errorf("spec.replicas is %d, want unset", *ic.Spec.Replicas)
+		if diff := cmp.Diff(ptr.To(int32(1)), ic.Spec.Replicas); diff != "" {
+			t.Errorf("spec.replicas (-want +got):\n%s", diff)
 		}
 		if manager := ic.ManagedFields[0].Manager; manager != "cluster-ingress-operator" {
 			t.Errorf("created by field manager %q", manager)
