@@ -43,6 +43,7 @@ const (
 	ReasonFieldOwnedByOther        = patch.ReasonFieldOwnedByOther        // placement or replicas belong to somebody else
 	ReasonReverted                 = patch.ReasonReverted                 // somebody takes the patch off again
 	ReasonForbidden                = patch.ReasonForbidden                // RBAC
+	ReasonRolloutStuck             = "RolloutStuck"                       // the router's progress deadline has passed
 	ReasonInvalid                  = patch.ReasonInvalid                  // input that cannot be understood
 	ReasonApplyFailed              = patch.ReasonApplyFailed              // any other answer of the API server
 )

@@ -5,6 +5,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/workload"
@@ -32,8 +33,7 @@ func Observe(in Inputs) patch.Result {
 		return patch.Result{State: patch.Progressing, Reason: ReasonRouterRollingOut,
 			Message: "The default IngressController is pinned; waiting for the ingress operator to pin the router Deployment"}
 	case !workload.RolledOut(router):
-		return patch.Result{State: patch.Progressing, Reason: ReasonRouterRollingOut,
-			Message: "The router is moving to the control plane; if it stays Pending, look at the events of its pods"}
+		return rollingOut(in)
 	}
 	message := "The router is pinned to the control plane"
 	if in.Cluster != nil {
@@ -43,6 +43,49 @@ func Observe(in Inputs) patch.Result {
 		message += in.Cluster.UnknownValues()
 	}
 	return patch.Result{State: patch.InForce, Reason: ReasonAsExpected, Message: message}
+}
+
+// rollingOut tells how a router that is placed as it should, and not complete, gets on. What it does not tell is where the pods are that the
+// router had before: a Deployment does not know.
+func rollingOut(in Inputs) patch.Result {
+	status, want := in.Router.Status, ptr.Deref(in.Router.Spec.Replicas, 1)
+	seen := status.ObservedGeneration >= in.Router.Generation
+	progressing := patch.Result{State: patch.Progressing, Reason: ReasonRouterRollingOut}
+	switch {
+	case in.Router.Spec.Paused:
+		progressing.Message = "The rollout of the router is paused; resume it with oc rollout resume"
+	case seen && deadlinePassed(in.Router) && !asManyAsFit(in):
+		message := "The rollout of the router does not finish and no pod is available; look at the events of its pods"
+		if status.AvailableReplicas > 0 {
+			message = "The rollout of the router does not finish, other pods still serve; look at the events of its pods"
+		}
+		return patch.Result{State: patch.Failed, Reason: ReasonRolloutStuck, Message: message}
+	case seen && status.UpdatedReplicas == want && status.Replicas == want:
+		progressing.Message = "Not every pod of the router on the control plane is available; if one stays Pending, look at its events"
+	default:
+		progressing.Message = "The router on the control plane is rolling out; if a pod stays Pending, look at its events"
+	}
+	return progressing
+}
+
+// deadlinePassed reads the Deployment controller's own verdict, so that no clock is needed here.
+func deadlinePassed(router *appsv1.Deployment) bool {
+	for _, condition := range router.Status.Conditions {
+		if condition.Type == appsv1.DeploymentProgressing {
+			return condition.Status == corev1.ConditionFalse && condition.Reason == "ProgressDeadlineExceeded"
+		}
+	}
+	return false
+}
+
+// asManyAsFit tells whether a person asked for more routers than the control plane has nodes for, and as many as fit run. That never finishes,
+// and it is the person's decision.
+func asManyAsFit(in Inputs) bool {
+	if in.Cluster == nil {
+		return false
+	}
+	fit := pinnedReplicas(*in.Cluster)
+	return ptr.Deref(in.Router.Spec.Replicas, 1) > fit && in.Router.Status.UpdatedReplicas > 0 && in.Router.Status.AvailableReplicas >= fit
 }
 
 // follows tells whether the router's pods are placed as the IngressController asks. An operator may add labels and

@@ -33,7 +33,9 @@ func TestObserve(t *testing.T) {
 		patching = "The default IngressController is being patched"
 		making   = "The default IngressController is pinned; waiting for the ingress operator to make the router Deployment"
 		pinning  = "The default IngressController is pinned; waiting for the ingress operator to pin the router Deployment"
-		moving   = "The router is moving to the control plane; if it stays Pending, look at the events of its pods"
+		rolling  = "The router on the control plane is rolling out; if a pod stays Pending, look at its events"
+		missing  = "Not every pod of the router on the control plane is available; if one stays Pending, look at its events"
+		paused   = "The rollout of the router is paused; resume it with oc rollout resume"
 		standing = "The router is pinned to the control plane"
 	)
 	onCluster := func(router *appsv1.Deployment, change ...func(*operatorv1.IngressController)) ingress.Inputs {
@@ -81,11 +83,12 @@ func TestObserve(t *testing.T) {
 		"router with another value of the label": {onCluster(pod(func(p *corev1.PodSpec) { p.NodeSelector["node-role.kubernetes.io/master"] = "no" })), pinning},
 		"router without tolerations":             {onCluster(pod(func(p *corev1.PodSpec) { p.Tolerations = nil })), pinning},
 		"router with one of the tolerations":     {onCluster(pod(func(p *corev1.PodSpec) { p.Tolerations = p.Tolerations[:2] })), pinning},
-		"operator has not seen it":               {onCluster(status(func(s *appsv1.DeploymentStatus) { s.ObservedGeneration = 1 })), moving},
-		"not updated":                            {onCluster(status(func(s *appsv1.DeploymentStatus) { s.UpdatedReplicas = 0 })), moving},
-		"old pods left":                          {onCluster(status(func(s *appsv1.DeploymentStatus) { s.Replicas = 2 })), moving},
-		"Pending":                                {onCluster(status(func(s *appsv1.DeploymentStatus) { s.AvailableReplicas = 0 })), moving},
-		"one of two":                             {onCluster(runningRouter(t, func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](2) })), moving},
+		"operator has not seen it":               {onCluster(status(func(s *appsv1.DeploymentStatus) { s.ObservedGeneration = 1 })), rolling},
+		"not updated":                            {onCluster(status(func(s *appsv1.DeploymentStatus) { s.UpdatedReplicas = 0 })), rolling},
+		"old pods left":                          {onCluster(status(func(s *appsv1.DeploymentStatus) { s.Replicas = 2 })), rolling},
+		"Pending":                                {onCluster(status(func(s *appsv1.DeploymentStatus) { s.AvailableReplicas = 0 })), missing},
+		"one of two":                             {onCluster(runningRouter(t, func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](2) })), rolling},
+		"paused":                                 {onCluster(runningRouter(t, func(d *appsv1.Deployment) { d.Spec.Paused, d.Status.UpdatedReplicas = true, 0 })), paused},
 		"rolled out":                             {onCluster(runningRouter(t)), standing},
 		"rolled out, replicas by default":        {onCluster(runningRouter(t, func(d *appsv1.Deployment) { d.Spec.Replicas = nil })), standing},
 		"scaled to nothing": {onCluster(runningRouter(t, func(d *appsv1.Deployment) {
@@ -106,5 +109,55 @@ func TestObserve(t *testing.T) {
 				t.Errorf("%v\nwant %v", got, want)
 			}
 		})
+	}
+}
+
+// A rollout that the Deployment controller has given up is a failure, and not one that is on its way. The exception is a person's: more routers
+// than there are nodes.
+func TestObserveStuck(t *testing.T) {
+	const (
+		nothing = "The rollout of the router does not finish and no pod is available; look at the events of its pods"
+		serving = "The rollout of the router does not finish, other pods still serve; look at the events of its pods"
+	)
+	type counts struct{ want, updated, all, available int32 }
+	for name, test := range map[string]struct {
+		controlPlane configv1.TopologyMode
+		counts       counts
+		change       func(*appsv1.Deployment)
+		message      string // empty for one that is on its way
+	}{
+		"Pending":                          {sr, counts{1, 1, 1, 0}, nil, nothing},
+		"old pod serves":                   {sr, counts{1, 1, 2, 1}, nil, serving},
+		"one of two":                       {dual, counts{2, 2, 2, 1}, nil, serving},
+		"no new pod":                       {sr, counts{1, 0, 1, 1}, nil, serving},
+		"a person's two, one runs":         {sr, counts{2, 2, 2, 1}, nil, ""},
+		"a person's two, none runs":        {sr, counts{2, 2, 2, 0}, nil, nothing},
+		"a person's two, the old one runs": {sr, counts{2, 0, 2, 1}, nil, serving},
+		"a person's three on two nodes":    {dual, counts{3, 3, 3, 1}, nil, serving},
+		"of the generation before":         {sr, counts{1, 1, 1, 0}, func(d *appsv1.Deployment) { d.Generation = 9 }, ""},
+		"in time":                          {sr, counts{1, 1, 1, 0}, func(d *appsv1.Deployment) { d.Status.Conditions[0].Reason = "ReplicaSetUpdated" }, ""},
+		"progressing":                      {sr, counts{1, 1, 1, 0}, func(d *appsv1.Deployment) { d.Status.Conditions[0].Status = corev1.ConditionTrue }, ""},
+		"another condition":                {sr, counts{1, 1, 1, 0}, func(d *appsv1.Deployment) { d.Status.Conditions[0].Type = appsv1.DeploymentReplicaFailure }, ""},
+		"paused":                           {sr, counts{1, 1, 1, 0}, func(d *appsv1.Deployment) { d.Spec.Paused = true }, ""},
+	} {
+		in := inputs(test.controlPlane, sr, placed(pinned(t)))
+		in.Router = runningRouter(t, func(d *appsv1.Deployment) {
+			d.Spec.Replicas = ptr.To(test.counts.want)
+			d.Status.UpdatedReplicas, d.Status.Replicas, d.Status.AvailableReplicas = test.counts.updated, test.counts.all, test.counts.available
+			d.Status.Conditions = []appsv1.DeploymentCondition{
+				{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded"},
+			}
+			if test.change != nil {
+				test.change(d)
+			}
+		})
+		got := ingress.Observe(in)
+		want := patch.Result{State: patch.Failed, Reason: "RolloutStuck", Message: test.message}
+		if test.message == "" {
+			want = patch.Result{State: patch.Progressing, Reason: "RouterRollingOut", Message: got.Message}
+		}
+		if got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
 	}
 }

@@ -23,7 +23,7 @@ func TestReadmeReasons(t *testing.T) {
 	want := []string{
 		ingress.ReasonAsExpected, ingress.ReasonNotNeeded, ingress.ReasonExternalControlPlane, ingress.ReasonOptedOut, ingress.ReasonDryRun,
 		ingress.ReasonRouterRollingOut, ingress.ReasonWaitingForInfrastructure, ingress.ReasonWaitingForObject, ingress.ReasonFieldOwnedByOther,
-		ingress.ReasonReverted, ingress.ReasonForbidden, ingress.ReasonInvalid, ingress.ReasonApplyFailed,
+		ingress.ReasonReverted, ingress.ReasonForbidden, ingress.ReasonRolloutStuck, ingress.ReasonInvalid, ingress.ReasonApplyFailed,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("reasons in README.md (-want +got):\n%s", diff)
