@@ -28,7 +28,7 @@ func DefaultIngressController(cluster topology.Cluster, defaultPlacement configv
 		return nil, err
 	}
 	if cluster.ControlPlane.Mode == configv1.ExternalTopologyMode {
-		return nil, nil //nolint:nilnil // there is none on such a cluster, which is no error
+		return nil, nil // there is none on such a cluster, which is no error
 	}
 	ic := &operatorv1.IngressController{
 		TypeMeta:   metav1.TypeMeta{APIVersion: operatorv1.GroupVersion.String(), Kind: "IngressController"},
@@ -127,7 +127,7 @@ func RouterAntiAffinity(h Host, labels map[string]string) (*corev1.PodAntiAffini
 		return nil, err
 	}
 	if !h.apart() {
-		return nil, nil //nolint:nilnil // none is an answer
+		return nil, nil // none is an answer
 	}
 	return workload.SpreadOverNodes(labels).PodAntiAffinity, nil
 }
@@ -169,7 +169,7 @@ func RouterPodDisruptionBudget(h Host, labels map[string]string) (*policyv1.PodD
 	}
 	replicas := h.effectiveReplicas()
 	if replicas < 2 || h.onlyNode() {
-		return nil, nil //nolint:nilnil // no budget is an answer
+		return nil, nil // no budget is an answer
 	}
 	maxUnavailable := intstr.FromString("25%")
 	switch {

@@ -128,8 +128,7 @@ func TestNumberLeftBehindFits(t *testing.T) {
 			before := c.snapshot()
 			p := c.start()
 			c.eventually("it is pinned", c.pinned(one))
-			at := sr
-			for _, at = range test.flips {
+			for _, at := range test.flips {
 				c.flip(at, at)
 				if at == sr {
 					c.eventually("it is pinned", c.pinned(one))

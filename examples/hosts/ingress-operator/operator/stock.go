@@ -48,7 +48,7 @@ func stockReplicas(cluster topology.Cluster, placement configv1.DefaultPlacement
 // stockDefaultIngressController is 1.2: nothing but the replicas, once and for ever.
 func stockDefaultIngressController(cluster topology.Cluster, placement configv1.DefaultPlacement) (*operatorv1.IngressController, error) {
 	if cluster.ControlPlane.Mode == configv1.ExternalTopologyMode {
-		return nil, nil //nolint:nilnil // none is an answer
+		return nil, nil // none is an answer
 	}
 	return &operatorv1.IngressController{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ingress.IngressControllerNamespace, Name: ingress.IngressControllerName},
