@@ -10,6 +10,7 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
@@ -165,12 +166,16 @@ func (l *Lab) ask(ctx context.Context) (*Asked, error) {
 			Usages: []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth},
 		},
 	}, metav1.CreateOptions{})
+	if apierrors.IsForbidden(err) {
+		return nil, fmt.Errorf("%w: the node bootstrapper of this cluster may not create certificatesigningrequests.certificates.k8s.io, so that no node can ask to join: "+
+			"bind ClusterRole system:node-bootstrapper to its service account: %w", ErrForbidden, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("ask for a certificate as the node bootstrapper: %w", err)
 	}
 	defer l.withdraw(ctx, request.Name)
 	asked := &Asked{}
-	_, err = within(ctx, labPoll, l.times.Quiet, func(ctx context.Context) (bool, error) {
+	_, err = within(ctx, l.times.Poll, l.times.Quiet, func(ctx context.Context) (bool, error) {
 		live, err := l.kube.CertificatesV1().CertificateSigningRequests().Get(ctx, request.Name, metav1.GetOptions{})
 		if err != nil {
 			return false, err

@@ -66,7 +66,8 @@ type Check struct {
 	Applies func(*State) string
 	// Without returns what the run was not given that the check needs, or nothing. Such a check is skipped.
 	Without func(*Bench) string
-	// Run looks. An error means that it could not look, which is a failure.
+	// Run looks. An error means that it could not look, which is a failure; with ErrHindered or ErrForbidden, or one of the API server's of that kind, it is
+	// inconclusive.
 	Run func(context.Context, *Bench) ([]report.Evidence, error)
 	// Figures are what was measured on the way; asked for after Run.
 	Figures func(*Bench) []report.Figure

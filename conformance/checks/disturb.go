@@ -100,7 +100,7 @@ func (c *theatre) evictAll(ctx context.Context, d *appsv1.Deployment) (why strin
 	for _, pod := range state.podsOf(d) {
 		eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}, DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}}}
 		var refused error
-		granted, err := within(ctx, c.target.Times.Poll, c.target.Times.Converge, func(ctx context.Context) (bool, error) {
+		granted, err := backingOff(ctx, c.target.Times.Poll, c.target.Times.Converge, func(ctx context.Context) (bool, error) {
 			refused = c.set.PolicyV1().Evictions(pod.Namespace).Evict(ctx, eviction)
 			if apierrors.IsNotFound(refused) || apierrors.IsConflict(refused) {
 				refused = nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/solonode/sno/conformance/report"
 )
@@ -40,6 +41,9 @@ func Execute(ctx context.Context, check Check, bench *Bench) (result report.Resu
 		result.Figures = check.Figures(bench)
 	}
 	switch {
+	case undecided(err):
+		result.Status, result.Reason = report.Inconclusive, err.Error()
+		return result
 	case err != nil:
 		result.Status, result.Reason = report.Failed, err.Error()
 		return result
@@ -53,6 +57,11 @@ func Execute(ctx context.Context, check Check, bench *Bench) (result report.Resu
 	result.Controls = check.control(ctx, bench)
 	result.Status, result.Reason = judge(result.Controls)
 	return result
+}
+
+// undecided says that the cluster kept a check from looking, which says nothing about what it is to look at.
+func undecided(err error) bool {
+	return errors.Is(err, ErrHindered) || errors.Is(err, ErrForbidden) || apierrors.IsForbidden(err)
 }
 
 // Result is the head of a result: what the catalogue knows.

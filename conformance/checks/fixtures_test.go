@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -131,6 +133,9 @@ func TestExecute(t *testing.T) {
 			return []report.Evidence{{Object: "o", Field: "f", Want: "w", Got: "g", Held: held(b)}}, nil
 		}
 	}
+	failing := func(err error) func(context.Context, *checks.Bench) ([]report.Evidence, error) {
+		return func(context.Context, *checks.Bench) ([]report.Evidence, error) { return nil, err }
+	}
 	always := func(*checks.Bench) bool { return true }
 	noInfrastructure := checks.Control{Name: "red", Change: func(b *checks.Bench) bool { b.State.Infrastructure = nil; return true }}
 	nothing := checks.Control{Name: "green", Green: true, Change: always}
@@ -147,6 +152,9 @@ func TestExecute(t *testing.T) {
 		"it fails":                   {checks.Check{Run: look(func(*checks.Bench) bool { return false })}, report.Failed},
 		"it looks at nothing":        {checks.Check{Run: func(context.Context, *checks.Bench) ([]report.Evidence, error) { return nil, nil }}, report.Inconclusive},
 		"it cannot look":             {checks.Check{Run: func(context.Context, *checks.Bench) ([]report.Evidence, error) { return nil, errors.New("no") }}, report.Failed},
+		"it may not look":            {checks.Check{Run: failing(fmt.Errorf("look: %w", checks.ErrForbidden))}, report.Inconclusive},
+		"the server forbids it":      {checks.Check{Run: failing(apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "x", nil))}, report.Inconclusive},
+		"it is hindered":             {checks.Check{Run: failing(fmt.Errorf("look: %w", checks.ErrHindered))}, report.Inconclusive},
 		"it does not apply":          {checks.Check{Run: look(there), Applies: func(*checks.State) string { return "why" }}, report.NotApplicable},
 		"its tier is not asked for":  {checks.Check{Run: look(there), Tier: checks.Scheduled}, report.Skipped},
 		"nor the disruptive one":     {checks.Check{Run: look(there), Tier: checks.Disruptive}, report.Skipped},

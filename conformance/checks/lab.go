@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -30,9 +29,6 @@ const (
 	namespacePrefix = "sno-conformance-"
 	// copiesAtOnce is how many copies are worked on at the same time. They mostly wait.
 	copiesAtOnce = 8
-	labPoll      = 50 * time.Millisecond
-	// evictAgain is how often a refused eviction is asked for again: the budget's controller may not have counted the pods yet.
-	evictAgain = 300 * time.Millisecond
 )
 
 // errStuck says that nothing changes any more although the end is not reached. It is a finding, not a failure of the run.
@@ -118,7 +114,7 @@ func (l *Lab) close(ctx context.Context) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	err = wait.PollUntilContextCancel(ctx, labPoll, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextCancel(ctx, l.times.Poll, true, func(ctx context.Context) (bool, error) {
 		left, err := l.kube.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: runLabel + "=" + l.run})
 		return err == nil && len(left.Items) == 0, err
 	})

@@ -6,6 +6,10 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/conformance/report"
 )
@@ -106,6 +110,31 @@ func operandWithin(s *State, d *appsv1.Deployment, name string) bool {
 	return !pinned(d.Spec.Template.Spec.NodeSelector) || isControlPlane(node)
 }
 
+// betweenPods says that there is a rule about other pods. One that is empty, as a release of fields leaves it, is none.
+func betweenPods(affinity *corev1.Affinity) bool {
+	if affinity == nil {
+		return false
+	}
+	apart, together := ptr.Deref(affinity.PodAntiAffinity, corev1.PodAntiAffinity{}), ptr.Deref(affinity.PodAffinity, corev1.PodAffinity{})
+	return len(apart.RequiredDuringSchedulingIgnoredDuringExecution)+len(apart.PreferredDuringSchedulingIgnoredDuringExecution)+
+		len(together.RequiredDuringSchedulingIgnoredDuringExecution)+len(together.PreferredDuringSchedulingIgnoredDuringExecution) > 0
+}
+
+// ratherApart is a preference, which a single node cannot meet.
+func ratherApart(d *appsv1.Deployment) {
+	d.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+		PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 1, PodAffinityTerm: ownPods(d)}},
+	}}
+}
+
+func keepTogether(d *appsv1.Deployment) {
+	d.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{ownPods(d)}}}
+}
+
+func ownPods(d *appsv1.Deployment) corev1.PodAffinityTerm {
+	return corev1.PodAffinityTerm{LabelSelector: &metav1.LabelSelector{MatchLabels: d.Spec.Selector.MatchLabels}, TopologyKey: hostnameLabel}
+}
+
 const (
 	moduleConsole    = "console"
 	consoleNamespace = "openshift-console"
@@ -128,7 +157,7 @@ func consoleChecks() []Check {
 			Topologies: []string{"SingleReplica", "External"}, Applies: both(here(consoles()), operandsSingle),
 			Run: eachOf(consoles(), func(_ *State, d *appsv1.Deployment) []report.Evidence {
 				got := "none"
-				if affinity := d.Spec.Template.Spec.Affinity; affinity != nil && (affinity.PodAntiAffinity != nil || affinity.PodAffinity != nil) {
+				if betweenPods(d.Spec.Template.Spec.Affinity) {
 					got = "rules between pods"
 				}
 				return []report.Evidence{found(nameOf(d), "spec.template.spec.affinity", "none", got, got == "none")}
@@ -139,6 +168,11 @@ func consoleChecks() []Check {
 				{Name: "a rule about nodes", Green: true, Change: onDeployment(consoleNamespace, "console", func(d *appsv1.Deployment) {
 					keepOffControlPlane(d)
 				})},
+				{Name: "rules of downloads that say nothing", Green: true, Change: onDeployment(consoleNamespace, "downloads", func(d *appsv1.Deployment) {
+					d.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{}, PodAffinity: &corev1.PodAffinity{}}
+				})},
+				{Name: "pods of downloads would rather keep apart", Change: onDeployment(consoleNamespace, "downloads", ratherApart)},
+				{Name: "pods of downloads keep together", Change: onDeployment(consoleNamespace, "downloads", keepTogether)},
 			},
 		},
 		severalReplicas("SNO-CON-004", moduleConsole, two, console),

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -40,7 +41,8 @@ type Runner struct {
 	set      kubernetes.Interface
 	started  time.Time
 
-	bench *Bench
+	warnings *warnings
+	bench    *Bench
 	// cancel ends what was started, pending counts what of it has not ended.
 	cancel  context.CancelFunc
 	pending sync.WaitGroup
@@ -57,7 +59,12 @@ type outcome struct {
 
 // NewRunner connects, and says what can and cannot be checked where OpenShift's kinds are missing. It changes nothing.
 func NewRunner(ctx context.Context, target Target, selection Selection) (*Runner, error) {
-	r := &Runner{target: target, checks: Catalogue(), selected: map[string]bool{}, tiers: map[Tier]bool{}, results: map[string]*outcome{}, started: time.Now()}
+	if err := target.Times.Validate(); err != nil {
+		return nil, err
+	}
+	r := &Runner{
+		target: target, checks: Catalogue(), selected: map[string]bool{}, tiers: map[Tier]bool{}, results: map[string]*outcome{}, started: time.Now(), warnings: &warnings{},
+	}
 	chosen, err := Select(r.checks, selection)
 	if err != nil {
 		return nil, err
@@ -66,7 +73,7 @@ func NewRunner(ctx context.Context, target Target, selection Selection) (*Runner
 		r.selected[check.ID], r.tiers[check.Tier] = true, true
 	}
 	config := rest.CopyConfig(target.Config)
-	config.QPS = -1 // copies are many, and what is too much for the API server it says itself
+	config.WarningHandler, config.WarningHandlerWithContext = r.warnings, nil
 	if r.set, err = kubernetes.NewForConfig(config); err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
 	}
@@ -131,16 +138,10 @@ func (r *Runner) settle(ctx context.Context) (*State, error) {
 			return false, err
 		}
 		state = read
-		now, whole := versionsOf(state), true
-		for i := range state.Deployments {
-			d := &state.Deployments[i]
-			whole = whole && unsettled(state, d.Namespace, d.Name) == ""
-		}
-		if !maps.Equal(last, now) {
+		if now := versionsOf(state); !maps.Equal(last, now) {
 			last, since = now, time.Now()
 		}
-		quiet := time.Since(since)
-		return whole && quiet >= r.target.Times.Quiet/3 || quiet >= r.target.Times.Stuck, nil
+		return time.Since(since) >= restingAfter(state, r.target.Times), nil
 	})
 	if err == nil && state == nil {
 		err = ErrRead
@@ -149,6 +150,21 @@ func (r *Runner) settle(ctx context.Context) (*State, error) {
 		return nil, fmt.Errorf("wait until the cluster is at rest: %w", err)
 	}
 	return state, nil
+}
+
+// restingAfter is for how long nothing must have changed: a third of what is called quiet where every Deployment is whole. One that is not may be at
+// a rollout.
+func restingAfter(s *State, times Times) time.Duration {
+	var rolling []appsv1.Deployment
+	for _, d := range s.Deployments {
+		if unsettled(s, d.Namespace, d.Name) != "" {
+			rolling = append(rolling, d)
+		}
+	}
+	if len(rolling) == 0 {
+		return times.Quiet / 3
+	}
+	return times.stuck(rolling)
 }
 
 // execute does one check, once.
@@ -244,7 +260,7 @@ func (r *Runner) Collect(ctx context.Context, folder string) error {
 		return fmt.Errorf("%w: list events: %w", ErrRead, err)
 	}
 	var errs []error
-	for name, what := range map[string]any{"objects.yaml": state, "events.yaml": trimmed(events.Items)} {
+	for name, what := range map[string]any{"objects.yaml": state, "events.yaml": trimmed(events.Items), "warnings.yaml": r.warnings.all()} {
 		text, err := yaml.Marshal(what)
 		if err != nil {
 			return fmt.Errorf("write %s: %w", name, err)

@@ -1,6 +1,17 @@
 package checks
 
-import "time"
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+)
+
+// ErrTimes says that a run was given a limit of nothing, with which it would ask without pause or not wait at all.
+var ErrTimes = errors.New("times of the run are not set")
 
 // Times are all limits of a run. Each is an upper bound on waiting for something that comes much sooner, or the time for which nothing may
 // change; no check waits for a time to pass otherwise.
@@ -44,13 +55,38 @@ func SimulatedTimes() Times {
 // RealTimes are for clusters with kubelets.
 func RealTimes() Times {
 	return Times{
+		Poll:     2 * time.Second,  // some twenty requests, on a cluster that others use
 		Settle:   10 * time.Minute, // a rollout of a router waits for its connections to drain
 		Ready:    3 * time.Minute,  // an image is pulled once, slowly at the edge
-		Stuck:    30 * time.Second, // the scheduler backs off for up to ten seconds
+		Stuck:    60 * time.Second, // a router counts as available half a minute after it is ready, and nothing changes meanwhile
 		Quiet:    60 * time.Second, // operators that resync do so each minute
 		Converge: 3 * time.Minute,  // resyncs of a minute, then a rollout
 		Outage:   2 * time.Minute,  // seed 004: the API server "may be inaccessible for up to 2 minutes"
 		Restart:  15 * time.Minute, // firmware takes its time
 		Cleanup:  2 * time.Minute,
 	}
+}
+
+// Validate returns ErrTimes with the names of the fields that are not longer than nothing.
+func (t Times) Validate() error {
+	var unset []string
+	fields := reflect.ValueOf(t)
+	for i := range fields.NumField() {
+		if fields.Field(i).Int() <= 0 {
+			unset = append(unset, fields.Type().Field(i).Name)
+		}
+	}
+	if len(unset) > 0 {
+		return fmt.Errorf("%w: %s; begin with RealTimes or SimulatedTimes", ErrTimes, strings.Join(unset, ", "))
+	}
+	return nil
+}
+
+// stuck is Stuck for what these Deployments do: a healthy rollout is silent for as long as a pod must be ready before it counts.
+func (t Times) stuck(all []appsv1.Deployment) time.Duration {
+	limit := t.Stuck
+	for i := range all {
+		limit = max(limit, 2*time.Duration(all[i].Spec.MinReadySeconds)*time.Second)
+	}
+	return limit
 }

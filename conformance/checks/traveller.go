@@ -47,7 +47,7 @@ func (l *Lab) begin(ctx context.Context, s shape) (*traveller, error) {
 	l.mu.Lock()
 	l.feeds[t.namespace] = t.feed
 	l.mu.Unlock()
-	err = wait.PollUntilContextTimeout(ctx, labPoll, l.times.Ready, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(ctx, l.times.Poll, l.times.Ready, true, func(ctx context.Context) (bool, error) {
 		_, err := l.kube.CoreV1().ServiceAccounts(t.namespace).Get(ctx, "default", metav1.GetOptions{})
 		return err == nil, nil
 	})
@@ -111,7 +111,7 @@ func (t *traveller) roll(ctx context.Context) error {
 func (t *traveller) evict(ctx context.Context) error {
 	for _, pod := range t.running() {
 		var refused error
-		granted, err := within(ctx, evictAgain, t.times.Stuck, func(ctx context.Context) (bool, error) {
+		granted, err := backingOff(ctx, t.times.Poll, t.times.Stuck, func(ctx context.Context) (bool, error) {
 			refused = t.kube.PolicyV1().Evictions(t.namespace).Evict(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: pod.Name}})
 			return refused == nil || apierrors.IsNotFound(refused), nil
 		})

@@ -2,6 +2,7 @@ package checks
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -9,8 +10,16 @@ import (
 
 // within looks again and again until done, and says whether it was before the limit. An error that is only the end of the limit is none.
 func within(ctx context.Context, every, limit time.Duration, done func(context.Context) (bool, error)) (bool, error) {
+	return bounded(ctx, limit, done, func(ctx context.Context, done wait.ConditionWithContextFunc) error {
+		return wait.PollUntilContextCancel(ctx, every, true, done)
+	})
+}
+
+func bounded(ctx context.Context, limit time.Duration, done wait.ConditionWithContextFunc, poll func(context.Context, wait.ConditionWithContextFunc) error) (bool, error) {
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	reached := false
-	err := wait.PollUntilContextTimeout(ctx, every, limit, true, func(ctx context.Context) (bool, error) {
+	err := poll(limited, func(ctx context.Context) (bool, error) {
 		var err error
 		reached, err = done(ctx)
 		if ctx.Err() != nil {
@@ -22,4 +31,18 @@ func within(ctx context.Context, every, limit time.Duration, done func(context.C
 		err = nil
 	}
 	return reached, err
+}
+
+const (
+	// backOffFactor is by how much each pause is longer than the one before, and mostBackOff the longest: kubectl drain asks every five seconds.
+	backOffFactor = 1.5
+	mostBackOff   = 5 * time.Second
+)
+
+// backingOff is within for what is refused: the pauses grow.
+func backingOff(ctx context.Context, first, limit time.Duration, done func(context.Context) (bool, error)) (bool, error) {
+	backoff := wait.Backoff{Duration: first, Factor: backOffFactor, Jitter: 0.1, Steps: math.MaxInt32, Cap: mostBackOff}
+	return bounded(ctx, limit, done, func(ctx context.Context, done wait.ConditionWithContextFunc) error {
+		return backoff.DelayFunc().Until(ctx, true, true, done)
+	})
 }

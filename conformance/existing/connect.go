@@ -23,12 +23,8 @@ var (
 	ErrUnreachable = errors.New("cannot talk to the cluster")
 )
 
-const (
-	// answerTimeout is for the first question. A server that is busy answers within a second.
-	answerTimeout = 30 * time.Second
-	// A person may work on the cluster meanwhile, so the load is bounded.
-	requestsPerSecond, requestsAtOnce = 50, 100
-)
+// answerTimeout is for the first question. A server that is busy answers within a second.
+const answerTimeout = 30 * time.Second
 
 // connection is a cluster that answered.
 type connection struct {
@@ -43,8 +39,10 @@ func connect(ctx context.Context, kubeconfig string) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.QPS, config.Burst = requestsPerSecond, requestsAtOnce
+	limit(config)
 	config.UserAgent = "sno-tests"
+	// They are about what the cluster serves, and no answer of ours.
+	config.WarningHandler = rest.NoWarnings{}
 	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrKubeconfig, source, err)

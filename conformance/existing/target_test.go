@@ -10,11 +10,13 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/report"
 )
 
 const masters = "system:masters"
@@ -215,5 +217,49 @@ func TestSurprises(t *testing.T) {
 		if !strings.Contains(notes, part) {
 			t.Errorf("%q is missing in: %s", part, notes)
 		}
+	}
+}
+
+// TestBootstrapperWithoutRight: a right that the cluster lacks says nothing about its approver. The check names it, and passes once it is there.
+func TestBootstrapperWithoutRight(t *testing.T) {
+	infrastructure := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
+	if err := admin(t).Create(t.Context(), infrastructure); err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
+	const id = "SNO-APP-003"
+	file := kubeconfigOf(t, "administrator", masters)
+	asked := func() report.Result {
+		got, _, err := target(t, Options{Kubeconfig: file, Tiers: []checks.Tier{checks.Scheduled}, Image: "an/image"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.Times = checks.SimulatedTimes()
+		runner, err := checks.NewRunner(t.Context(), got, checks.Selection{Tiers: []checks.Tier{checks.Scheduled}, IDs: []string{id}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = runner.Close(t.Context()) }()
+		if err := runner.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		result, err := runner.Result(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return result
+	}
+	if got := asked(); got.Status != report.Inconclusive || !strings.Contains(got.Reason, "may not create certificatesigningrequests.certificates.k8s.io") {
+		t.Errorf("without the right: %s, %s", got.Status, got.Reason)
+	}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "node-bootstrapper"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:node-bootstrapper"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "openshift-machine-config-operator", Name: "node-bootstrapper"}},
+	}
+	if err := admin(t).Create(t.Context(), binding); err != nil {
+		t.Fatal(err)
+	}
+	if got := asked(); got.Status != report.Passed {
+		t.Errorf("with the right: %s, %s %+v", got.Status, got.Reason, got.Evidence)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/joining"
 	"github.com/solonode/sno/testcluster/embedded"
 	"github.com/solonode/sno/testcluster/scenario"
 )
@@ -38,6 +39,8 @@ type Options struct {
 	Colour bool
 	// Keep leaves the cluster's folder with all logs.
 	Keep bool
+	// Up is called with the cluster when it stays up; nil for nobody.
+	Up func(*embedded.Cluster)
 }
 
 const (
@@ -109,6 +112,11 @@ func (j *job) start(ctx context.Context) error {
 		},
 	})
 	if err != nil {
+		return err
+	}
+	// As on every OpenShift cluster, nodes may ask to join: whoever checks this one asks as one of them.
+	if err := joining.Prepare(ctx, j.rig.Cluster); err != nil {
+		j.rig.Stop()
 		return err
 	}
 	j.kube = j.rig.Cluster.Client()

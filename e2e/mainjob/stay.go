@@ -39,6 +39,9 @@ func (j *job) stay(ctx context.Context) error {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- watching.Start(ctx) }()
+	if j.options.Up != nil {
+		j.options.Up(j.rig.Cluster)
+	}
 	for {
 		select {
 		case line := <-lines:

@@ -46,6 +46,9 @@ var (
 	// KubectlSNO is kubectl-sno, which is also all controllers in one process.
 	KubectlSNO = Program{Name: "kubectl-sno", Module: "cli", Package: "./cmd/kubectl-sno"}
 
+	// SNOTests is the conformance suite for people and for OpenShift's test runner.
+	SNOTests = Program{Name: "sno-tests", Module: "conformance", Package: "./cmd/sno-tests"}
+
 	// IngressHost stands in for the ingress operator that a real cluster has.
 	IngressHost = host("ingress-operator", false)
 	// ConsoleHost stands in for the console operator.

@@ -1,0 +1,83 @@
+package existing
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// TestLimit has clients of one configuration and of its copies send at the same time; together they stay below the limit.
+func TestLimit(t *testing.T) {
+	var mu sync.Mutex
+	var times []time.Time
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		times = append(times, time.Now())
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	defer server.Close()
+	config := &rest.Config{Host: server.URL, QPS: 1000, Burst: 1000}
+	limit(config)
+	impersonating := rest.CopyConfig(config)
+	impersonating.Impersonate.UserName = "somebody"
+	var group sync.WaitGroup
+	began := time.Now()
+	for _, config := range []*rest.Config{config, rest.CopyConfig(config), impersonating} {
+		set, err := kubernetes.NewForConfig(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range requestsPerSecond {
+			group.Go(func() { _, _ = set.CoreV1().Pods("x").Get(t.Context(), "x", metav1.GetOptions{}) })
+		}
+	}
+	group.Wait()
+	// What comes at once is free, everything after it takes its time.
+	want := time.Duration(3*requestsPerSecond-requestsAtOnce) * time.Second / requestsPerSecond
+	if took := time.Since(began); took < want-want/10 {
+		t.Errorf("%d requests of three clients took %s, want about %s", len(times), took, want)
+	}
+}
+
+// TestLimitEndsInTime: a request that would come too late ends with its context, and not before, as one does that is under way.
+func TestLimitEndsInTime(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	config := &rest.Config{Host: server.URL}
+	limit(config)
+	sender, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	send := func(ctx context.Context) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := sender.Do(request)
+		if err == nil {
+			_ = answer.Body.Close()
+		}
+		return err
+	}
+	// From now on each has to wait.
+	for range requestsAtOnce {
+		if err := send(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second/requestsPerSecond/10)
+	defer cancel()
+	if err := send(ctx); !errors.Is(err, context.DeadlineExceeded) || ctx.Err() == nil {
+		t.Errorf("the request ended with %v when its context had ended with %v", err, ctx.Err())
+	}
+}
