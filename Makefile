@@ -135,10 +135,10 @@ tiers = static,scheduled$(if $(filter-out 0 false no,$(DISRUPTIVE)),$(,)disrupti
 check-kubeconfig = $(eval problem := $$(shell go run -C hack ./cmd/kubeconfig '$(if $(KUBECONFIG),$(abspath $(KUBECONFIG)))'))$(if $(problem),$(error $(problem)))
 
 .PHONY: conformance conformance-baseline
-conformance: ## The conformance suite on every scenario, or on KUBECONFIG=file; DISRUPTIVE=1 for all tiers
+conformance: ## The conformance suite on every scenario, or on KUBECONFIG=file (IMAGE=what copies run); DISRUPTIVE=1 for all tiers
 ifeq ($(origin KUBECONFIG),command line)
 	$(check-kubeconfig)
-	@go run -C conformance ./cmd/sno-tests run --kubeconfig '$(abspath $(KUBECONFIG))' --tiers $(tiers) -o '$(abspath $(CONFORMANCE_OUT))/existing'
+	@go run -C conformance ./cmd/sno-tests run --kubeconfig '$(abspath $(KUBECONFIG))' --tiers $(tiers) $(if $(IMAGE),--image '$(IMAGE)') -o '$(abspath $(CONFORMANCE_OUT))/existing'
 else
 	@$(call prove,make conformance,$(everything),.,$(CONFORMANCE_FLAGS)) go run -C e2e ./cmd/sno-conformance $(CONFORMANCE_FLAGS) -tiers $(tiers) -out '$(abspath $(CONFORMANCE_OUT))/sno' \
 		-before '$(abspath $(CONFORMANCE_OUT))/baseline/report.yaml'

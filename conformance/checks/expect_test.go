@@ -87,7 +87,7 @@ func TestShape(t *testing.T) {
 		}
 	}
 	app := map[string]string{"app": "router-default"}
-	s := shapeOf(&source, []policyv1.PodDisruptionBudget{budget("openshift-ingress", app), budget("elsewhere", app), budget("openshift-ingress", map[string]string{"app": "other"})}, "pause", "run")
+	s := shapeOf(&source, []policyv1.PodDisruptionBudget{budget("openshift-ingress", app), budget("elsewhere", app), budget("openshift-ingress", map[string]string{"app": "other"})}, program{image: "pause", command: []string{"sh"}}, "run")
 	if len(s.budgets) != 1 {
 		t.Errorf("%d budgets, want the one over it", len(s.budgets))
 	}
@@ -95,7 +95,13 @@ func TestShape(t *testing.T) {
 	const ports = "443-TCP_80-TCP_80-UDP"
 	want := corev1.PodSpec{
 		PriorityClassName: "system-cluster-critical", NodeSelector: map[string]string{masterRole: ""}, Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
-		TerminationGracePeriodSeconds: ptr.To[int64](0), AutomountServiceAccountToken: ptr.To(false), Containers: []corev1.Container{{Name: "copy", Image: "pause"}},
+		TerminationGracePeriodSeconds: ptr.To[int64](0), AutomountServiceAccountToken: ptr.To(false),
+		// What the strictest pod security asks for, and a quota.
+		SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: ptr.To(true), SeccompProfile: &corev1.SeccompProfile{Type: "RuntimeDefault"}},
+		Containers: []corev1.Container{{
+			Name: "copy", Image: "pause", Command: []string{"sh"}, Resources: copyResources(),
+			SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
+		}},
 		Affinity: &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
 			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{portLabel: ports}}, TopologyKey: hostnameLabel,
 		}}}},

@@ -37,12 +37,12 @@ var errStuck = errors.New("it does not end")
 // Lab copies Deployments into namespaces of its own and has the cluster's scheduler and controllers work on them. Equal copies are
 // worked on once.
 type Lab struct {
-	config *rest.Config
-	kube   kubernetes.Interface
-	image  string
-	run    string
-	times  Times
-	slots  chan struct{}
+	config  *rest.Config
+	kube    kubernetes.Interface
+	program program
+	run     string
+	times   Times
+	slots   chan struct{}
 	// objects reads what the checks read.
 	objects client.Client
 
@@ -54,6 +54,8 @@ type Lab struct {
 	journeys map[string]*Journey
 	// free are namespaces whose copy is gone: to make and delete one for each copy would be most of the work.
 	free []string
+	// unusable is why the image does not run; no other copy is tried then.
+	unusable error
 }
 
 // feed tells one waiter that something in a namespace has changed.
@@ -62,9 +64,9 @@ type feed struct {
 }
 
 // newLab watches until the context ends.
-func newLab(ctx context.Context, target Target, kube kubernetes.Interface, objects client.Client) (*Lab, error) {
+func newLab(ctx context.Context, target Target, kube kubernetes.Interface, objects client.Client, program program) (*Lab, error) {
 	l := &Lab{
-		config: target.Config, kube: kube, objects: objects, image: target.Image, run: rand.String(8), times: target.Times,
+		config: target.Config, kube: kube, objects: objects, program: program, run: rand.String(8), times: target.Times,
 		slots: make(chan struct{}, copiesAtOnce), feeds: map[string]*feed{}, journeys: map[string]*Journey{},
 	}
 	factory := informers.NewSharedInformerFactoryWithOptions(kube, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
@@ -158,7 +160,7 @@ func allStages() []Stage { return []Stage{Rollout, Eviction, Deletion} }
 
 // Travel makes a copy of a Deployment, under its budgets, and does what the stages say: roll it out anew, evict each pod, delete each pod.
 func (l *Lab) Travel(ctx context.Context, deployment *appsv1.Deployment, budgets []policyv1.PodDisruptionBudget, stages []Stage) (*Journey, error) {
-	s := shapeOf(deployment, budgets, l.image, l.run)
+	s := shapeOf(deployment, budgets, l.program, l.run)
 	s.stages = allStages()
 	full, err := s.key()
 	if err != nil {
@@ -205,6 +207,12 @@ func (l *Lab) travel(ctx context.Context, s shape, j *Journey) error {
 		defer func() { <-l.slots }()
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+	l.mu.Lock()
+	unusable := l.unusable
+	l.mu.Unlock()
+	if unusable != nil {
+		return unusable
 	}
 	t, err := l.begin(ctx, s)
 	if err != nil {

@@ -107,7 +107,9 @@ func (r *Runner) Start(ctx context.Context) error {
 	}
 	r.bench = &Bench{State: state, Times: r.target.Times}
 	if r.tiers[Scheduled] {
-		if r.bench.Lab, err = newLab(ctx, r.target, r.set, r.kube); err != nil {
+		program := programOf(r.target.Image, state.Pods)
+		r.say("Copies of Deployments run image %s, %s", program.image, program.from)
+		if r.bench.Lab, err = newLab(ctx, r.target, r.set, r.kube, program); err != nil {
 			return err
 		}
 	}
@@ -124,6 +126,12 @@ func (r *Runner) Start(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+func (r *Runner) say(format string, args ...any) {
+	if r.target.Progress != nil {
+		_, _ = fmt.Fprintf(r.target.Progress, format+"\n", args...)
+	}
 }
 
 // settle waits until every Deployment of OpenShift is whole, or nothing about them changes any more: then they are as they are, and checks

@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 )
@@ -33,11 +34,35 @@ type shape struct {
 	stages []Stage
 }
 
+// copyResources are said although they are nothing: a quota refuses pods that do not say, and the defaults of a LimitRange may find no room.
+func copyResources() corev1.ResourceRequirements {
+	return corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("0"), corev1.ResourceMemory: resource.MustParse("0")},
+		Limits:   corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("50m"), corev1.ResourceMemory: resource.MustParse("64Mi")},
+	}
+}
+
+// copyNamespace is one for copies. It asks for the strictest of pod security, which copies meet, and is free of the node selector that a cluster may have for
+// every other namespace, because a copy has its own.
+func copyNamespace(run string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		GenerateName: namespacePrefix,
+		Labels: map[string]string{
+			runLabel:                                         run,
+			"pod-security.kubernetes.io/enforce":             "restricted",
+			"pod-security.kubernetes.io/audit":               "restricted",
+			"pod-security.kubernetes.io/warn":                "restricted",
+			"security.openshift.io/scc.podSecurityLabelSync": "false",
+		},
+		Annotations: map[string]string{"openshift.io/node-selector": ""},
+	}}
+}
+
 // shapeOf copies what matters of a Deployment into one that can live in any namespace.
 //
 // A host port is stood for by required anti-affinity between all pods that ask for it: that is what it means to the scheduler, and a copy
 // can have it beside the original without being privileged.
-func shapeOf(source *appsv1.Deployment, budgets []policyv1.PodDisruptionBudget, image, run string) shape {
+func shapeOf(source *appsv1.Deployment, budgets []policyv1.PodDisruptionBudget, runs program, run string) shape {
 	from := &source.Spec.Template.Spec
 	labels := maps.Clone(source.Spec.Template.Labels)
 	if labels == nil {
@@ -52,7 +77,13 @@ func shapeOf(source *appsv1.Deployment, budgets []policyv1.PodDisruptionBudget, 
 		PriorityClassName:             from.PriorityClassName,
 		TerminationGracePeriodSeconds: ptr.To[int64](0),
 		AutomountServiceAccountToken:  ptr.To(false),
-		Containers:                    []corev1.Container{{Name: "copy", Image: image}},
+		SecurityContext: &corev1.PodSecurityContext{
+			RunAsNonRoot: ptr.To(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+		},
+		Containers: []corev1.Container{{
+			Name: "copy", Image: runs.image, Command: runs.command, Resources: copyResources(),
+			SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
+		}},
 	}
 	if ports := hostPorts(from); len(ports) > 0 {
 		labels[portLabel] = strings.Join(ports, "_")

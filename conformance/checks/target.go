@@ -21,7 +21,7 @@ type Target struct {
 	// Expected are the topologies that the cluster was set up with; empty where nobody knows.
 	Expected report.Modes
 	Times    Times
-	// Image is what copied Deployments run; nothing is asked of it but that it keeps running.
+	// Image is what copied Deployments run; nothing is asked of it but that it keeps running. Empty: one of which the nodes run a shell already, or CopyImage.
 	Image string
 	// Progress is told what happens.
 	Progress io.Writer

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -37,11 +38,9 @@ func (l *Lab) begin(ctx context.Context, s shape) (*traveller, error) {
 	if t.namespace != "" {
 		return t, nil
 	}
-	namespace, err := l.kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		GenerateName: namespacePrefix, Labels: map[string]string{runLabel: l.run},
-	}}, metav1.CreateOptions{})
+	namespace, err := l.kube.CoreV1().Namespaces().Create(ctx, copyNamespace(l.run), metav1.CreateOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("create a namespace for a copy of %s: %w", s.deployment.Name, err)
+		return nil, fmt.Errorf("create a namespace for a copy of %s: %w", s.deployment.Name, refused(err))
 	}
 	t.namespace = namespace.Name
 	l.mu.Lock()
@@ -88,12 +87,12 @@ func (t *traveller) clear(ctx context.Context) error {
 func (t *traveller) deploy(ctx context.Context) error {
 	for i := range t.budgets {
 		if _, err := t.kube.PolicyV1().PodDisruptionBudgets(t.namespace).Create(ctx, &t.budgets[i], metav1.CreateOptions{}); err != nil {
-			return fmt.Errorf("copy PodDisruptionBudget %s: %w", t.budgets[i].Name, err)
+			return fmt.Errorf("copy PodDisruptionBudget %s: %w", t.budgets[i].Name, refused(err))
 		}
 	}
 	made, err := t.kube.AppsV1().Deployments(t.namespace).Create(ctx, t.deployment, metav1.CreateOptions{})
 	if err != nil {
-		return fmt.Errorf("copy Deployment %s: %w", t.deployment.Name, err)
+		return fmt.Errorf("copy Deployment %s: %w", t.deployment.Name, refused(err))
 	}
 	return t.until(ctx, func() bool { return t.rolledOut(made.Generation) })
 }
@@ -193,16 +192,53 @@ func (t *traveller) until(ctx context.Context, done func() bool) error {
 				return nil
 			}
 			if !t.starting() {
-				return fmt.Errorf("%w: %s", errStuck, t.describe())
+				return t.stuck()
 			}
 		case <-limit.C:
 			quiet.Stop()
-			return fmt.Errorf("%w: %s", errStuck, t.describe())
+			return t.stuck()
 		case <-ctx.Done():
 			quiet.Stop()
 			return ctx.Err()
 		}
 	}
+}
+
+// stuck is a finding about the copy, unless something else keeps it from getting on.
+func (t *traveller) stuck() error {
+	for _, pod := range t.all() {
+		if why := imageTrouble(pod); why != "" {
+			err := fmt.Errorf("%w: %s", ErrHindered, why)
+			t.mu.Lock()
+			t.unusable = err
+			t.mu.Unlock()
+			return err
+		}
+	}
+	if live, err := t.deployments.Deployments(t.namespace).Get(t.deployment.Name); err == nil {
+		if why := podsRefused(live); why != "" {
+			return fmt.Errorf("%w: %s", ErrHindered, why)
+		}
+	}
+	return fmt.Errorf("%w: %s", errStuck, t.describe())
+}
+
+// podsRefused is what the API server says where it does not take the pods of a copy: a quota, pod security, a policy of the cluster.
+func podsRefused(copied *appsv1.Deployment) string {
+	for _, condition := range copied.Status.Conditions {
+		if condition.Type == appsv1.DeploymentReplicaFailure && condition.Status == corev1.ConditionTrue {
+			return "a pod of the copy is refused: " + condition.Message
+		}
+	}
+	return ""
+}
+
+// refused names the cluster's policy as what hinders, where that is why a request was refused. Policies answer with various codes, but all with these words.
+func refused(err error) error {
+	if said := err.Error(); apierrors.IsForbidden(err) || strings.Contains(said, "denied the request") || strings.Contains(said, "denied request") {
+		return fmt.Errorf("%w: %w", ErrHindered, err)
+	}
+	return err
 }
 
 func (t *traveller) rolledOut(generation int64) bool {

@@ -26,7 +26,7 @@ type Options struct {
 	Kubeconfig string
 	// Scenario names the cluster in reports; empty for the name that the cluster has given itself.
 	Scenario string
-	// Image is what copies of Deployments run.
+	// Image is what copies of Deployments run; empty for one that the cluster has already, see checks.Target.
 	Image string
 	// Tiers that will be run; the account must have the permissions for them.
 	Tiers []checks.Tier

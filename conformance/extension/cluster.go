@@ -16,7 +16,8 @@ type clusterFlags struct{ options ClusterOptions }
 func (c *clusterFlags) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&c.options.Kubeconfig, "kubeconfig", "", "file that says how to connect; default: $KUBECONFIG, ~/.kube/config, the pod's own account")
 	flags.StringVar(&c.options.Scenario, "scenario", "", "name of the cluster in the report; default: the name that the cluster has given itself")
-	flags.StringVar(&c.options.Image, "image", CopyImage, "what copies of Deployments run; it must be one that keeps running")
+	flags.StringVar(&c.options.Image, "image", "",
+		"what copies of Deployments run, and keeps running; default: one that the nodes have, because a pod of OpenShift runs a shell of it, or "+checks.CopyImage)
 }
 
 // done does checks on the cluster of the flags, and takes the cluster away where the run has made it.

@@ -1,7 +1,4 @@
 package extension
 
-// CopyImage is what copies of Deployments run where nobody says otherwise. It does nothing, for ever.
-const CopyImage = "registry.k8s.io/pause:3.10"
-
-// images are those to mirror for a cluster that is cut off.
+// images are those to mirror for a cluster that is cut off: checks.CopyImage, for where no pod of OpenShift runs a shell.
 var images = []image{{Index: 1, Registry: "registry.k8s.io", Name: "pause", Version: "3.10"}}

@@ -19,7 +19,7 @@ func Example() {
 		Tiers:     tiers,
 		Artifacts: "_artifacts",
 		Target: func(ctx context.Context) (checks.Target, error) {
-			return existing.Target(ctx, existing.Options{Tiers: tiers, Image: "registry.k8s.io/pause:3.10", Progress: ginkgo.GinkgoWriter})
+			return existing.Target(ctx, existing.Options{Tiers: tiers, Progress: ginkgo.GinkgoWriter})
 		},
 	})
 }

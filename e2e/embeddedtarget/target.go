@@ -23,6 +23,8 @@ type Options struct {
 	// Anyhow hands the cluster over as soon as nothing moves, whatever our controllers say of it: whoever runs wrong versions of them wants to know
 	// what the checks say.
 	Anyhow bool
+	// APIServer are further arguments of the API server.
+	APIServer []string
 	// Keep leaves the cluster's folder.
 	Keep bool
 	// Progress is told what happens; nil for nobody.
@@ -44,6 +46,10 @@ func Start(ctx context.Context, o Options) (checks.Target, error) {
 	if err != nil {
 		return checks.Target{}, err
 	}
+	return s.target(o), nil
+}
+
+func (s *system) target(o Options) checks.Target {
 	return checks.Target{
 		Config:   s.Cluster.RESTConfig(),
 		Scenario: s.Scenario.Name, Description: s.Scenario.Description, Variant: string(o.Variant), Provider: Provider,
@@ -53,5 +59,5 @@ func Start(ctx context.Context, o Options) (checks.Target, error) {
 		Times: o.Times, Image: image, Progress: o.Progress,
 		RestartNode: s.restartNode, SetTopology: s.setTopology, Outage: s.outage, RestartOperator: s.restartOperator,
 		MayDrain: true, Logs: s.Cluster.CopyLogs, Stop: s.Stop,
-	}, nil
+	}
 }

@@ -39,6 +39,8 @@ type Config struct {
 	VersionOperator bool
 	// QuorumGuard runs it too, and it brings etcd's quorum guard.
 	QuorumGuard bool
+	// APIServer are further arguments of the API server.
+	APIServer []string
 	// Keep leaves the cluster's folder.
 	Keep bool
 	// Progress is told what happens; nil for nobody.
@@ -74,7 +76,7 @@ func Start(ctx context.Context, config Config) (*Rig, error) {
 			return nil, err
 		}
 	}
-	if r.Cluster, err = embedded.Start(ctx, embedded.Config{Progress: config.Progress, Keep: config.Keep}); err != nil {
+	if r.Cluster, err = embedded.Start(ctx, embedded.Config{Progress: config.Progress, Keep: config.Keep, APIServer: config.APIServer}); err != nil {
 		return nil, err
 	}
 	err = s.Install(ctx, r.Cluster)

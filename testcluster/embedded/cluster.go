@@ -42,6 +42,8 @@ type Config struct {
 	CRDs []string
 	// CRDFiles are further files or folders with CustomResourceDefinitions.
 	CRDFiles []string
+	// APIServer are further arguments of the API server, such as --admission-control-config-file=FILE. What is given twice counts as it is here.
+	APIServer []string
 	// Progress is told what happens, a line at a time. Nil: nobody is.
 	Progress io.Writer
 
@@ -162,7 +164,7 @@ func (c *Cluster) bringUp(ctx context.Context, config Config) error {
 		if err := etcd.Start(groupCtx); err != nil {
 			return err
 		}
-		return c.startOnFreePort(groupCtx, config.freePort)
+		return c.startOnFreePort(groupCtx, config)
 	})
 	if err := group.Wait(); err != nil {
 		return err
@@ -171,17 +173,17 @@ func (c *Cluster) bringUp(ctx context.Context, config Config) error {
 }
 
 // startOnFreePort starts the API server on a port that nobody has, and returns when it is ready.
-func (c *Cluster) startOnFreePort(ctx context.Context, pick func() (int, error)) error {
+func (c *Cluster) startOnFreePort(ctx context.Context, config Config) error {
 	server := c.Component(APIServer)
 	for attempt := 1; ; attempt++ {
-		port, err := pick()
+		port, err := config.freePort()
 		if err != nil {
 			return fmt.Errorf("find a free port: %w", err)
 		}
 		if err := c.connectTo(port); err != nil {
 			return err
 		}
-		server.args = c.apiServerArguments(port)
+		server.args = append(c.apiServerArguments(port), config.APIServer...)
 		err = c.StartAPIServer(ctx)
 		if !errors.Is(err, errPortTaken) || attempt == portAttempts {
 			return err

@@ -21,7 +21,7 @@ var _ = suites.Describe(suites.Inputs{Modules: []string{"ingress"}, Tiers: tiers
 
 // target is the cluster of $KUBECONFIG.
 func target(ctx context.Context) (checks.Target, error) {
-	return existing.Target(ctx, existing.Options{Tiers: tiers, Image: "registry.k8s.io/pause:3.10", Progress: ginkgo.GinkgoWriter})
+	return existing.Target(ctx, existing.Options{Tiers: tiers, Progress: ginkgo.GinkgoWriter})
 }
 
 func TestSingleNode(t *testing.T) {

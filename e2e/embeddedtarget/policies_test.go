@@ -1,0 +1,253 @@
+package embeddedtarget
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/report"
+	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/testcluster/embedded"
+	"github.com/solonode/sno/testcluster/scenario"
+)
+
+const (
+	// copies is how the namespaces of copies begin, copyLabel what is on everything that a run makes.
+	copies    = "sno-conformance-"
+	copyLabel = "sno.solonode.github.io/conformance"
+)
+
+// payloadNamespaces are those whose pods may do more, as the release labels them on a cluster of OpenShift.
+func payloadNamespaces() []string {
+	return []string{
+		scenario.OperatorNamespace, scenario.RouterNamespace, scenario.EtcdNamespace, scenario.ControlPlaneNamespace, scenario.ConsoleNamespace,
+		scenario.OAuthServerNamespace, scenario.OAuthAPIServerNamespace, harness.StockApproverNamespace, metav1.NamespaceSystem,
+	}
+}
+
+// restricted is the configuration of an API server that enforces the strictest pod security wherever a namespace does not say otherwise.
+func restricted(t *testing.T) string {
+	t.Helper()
+	levels := map[string]any{}
+	for _, mode := range []string{"enforce", "audit", "warn"} {
+		levels[mode], levels[mode+"-version"] = "restricted", "latest"
+	}
+	text, err := yaml.Marshal(map[string]any{
+		"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AdmissionConfiguration", "plugins": []any{map[string]any{
+			"name": "PodSecurity", "configuration": map[string]any{
+				"apiVersion": "pod-security.admission.config.k8s.io/v1", "kind": "PodSecurityConfiguration", "defaults": levels,
+				"exemptions": map[string]any{"namespaces": payloadNamespaces()},
+			},
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "admission.yaml")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// TestUnderPolicies runs the scheduled tier on a cluster that lets ordinary namespaces do little: every check passes that passes elsewhere. A policy that
+// it cannot meet makes checks inconclusive, with the policy's name, and none fails.
+func TestUnderPolicies(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts a cluster; make proof runs it")
+	}
+	t.Parallel()
+	o := options("none-sno-day1-worker", SNO)
+	o.Times = checks.SimulatedTimes()
+	o.APIServer = []string{"--admission-control-config-file=" + restricted(t)}
+	s, err := start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+	u := &up{s, t, t.Context()}
+	go u.limitNamespaces()
+	u.refuse("bare-namespaces", "namespaces", "a namespace must say its pod security and its node selector",
+		fmt.Sprintf(`!object.metadata.?generateName.orValue("").startsWith(%q) || (`+
+			`object.metadata.?labels["pod-security.kubernetes.io/enforce"].orValue("") == "restricted" && object.metadata.?annotations["openshift.io/node-selector"].orValue("x") == "")`, copies),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: copies}})
+
+	target := s.target(o)
+	target.Stop = nil
+	results := once(t, target)
+	done := 0
+	for id, result := range results {
+		if result.Tier != string(checks.Scheduled) || result.Status == report.NotApplicable {
+			continue
+		}
+		done++
+		if result.Status != report.Passed {
+			t.Errorf("%s is %s: %s %+v %+v", id, result.Status, result.Reason, result.Evidence, result.Controls)
+		}
+	}
+	if done < 9 {
+		t.Errorf("%d checks of the scheduled tier were done", done)
+	}
+
+	// Nothing that a run makes could do without its label.
+	u.refuse("unknown-labels", "pods", "label sno.solonode.github.io/conformance is unknown", fmt.Sprintf(`!(%q in object.metadata.?labels.orValue({}))`, copyLabel),
+		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, GenerateName: "x-", Labels: map[string]string{copyLabel: "x"}}, Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{Name: "x", Image: "x"}},
+		}})
+	hindered := 0
+	for id, result := range once(t, target) {
+		switch result.Status {
+		case report.Failed:
+			t.Errorf("%s failed: %s %+v", id, result.Reason, result.Evidence)
+		case report.Inconclusive:
+			hindered++
+			if !strings.Contains(result.Reason, "unknown-labels") {
+				t.Errorf("%s does not name the policy: %s", id, result.Reason)
+			}
+		case report.Passed, report.NotApplicable, report.Skipped:
+		}
+	}
+	if hindered < 6 {
+		t.Errorf("%d checks name the policy that keeps copies from having pods", hindered)
+	}
+	list, err := u.Cluster.Clientset().CoreV1().Namespaces().List(u.ctx, metav1.ListOptions{LabelSelector: copyLabel})
+	u.must(err)
+	if len(list.Items) > 0 {
+		t.Errorf("%d namespaces are left", len(list.Items))
+	}
+}
+
+// limitNamespaces gives every namespace of copies what a cluster may give each new one: a quota, and limits by default for which no node has room.
+func (u *up) limitNamespaces() {
+	kube := u.Cluster.Clientset()
+	watching, err := kube.CoreV1().Namespaces().Watch(u.ctx, metav1.ListOptions{LabelSelector: copyLabel})
+	if err != nil {
+		return // the test ends
+	}
+	few := corev1.ResourceList{
+		corev1.ResourceRequestsCPU: resource.MustParse("1"), corev1.ResourceRequestsMemory: resource.MustParse("1Gi"),
+		corev1.ResourceLimitsCPU: resource.MustParse("2"), corev1.ResourceLimitsMemory: resource.MustParse("2Gi"), corev1.ResourcePods: resource.MustParse("20"),
+	}
+	huge := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500"), corev1.ResourceMemory: resource.MustParse("9000Gi")}
+	for event := range watching.ResultChan() {
+		namespace, ok := event.Object.(*corev1.Namespace)
+		if !ok || namespace.DeletionTimestamp != nil {
+			continue
+		}
+		_, _ = kube.CoreV1().ResourceQuotas(namespace.Name).Create(u.ctx, &corev1.ResourceQuota{
+			ObjectMeta: metav1.ObjectMeta{Name: "default"}, Spec: corev1.ResourceQuotaSpec{Hard: few},
+		}, metav1.CreateOptions{})
+		_, _ = kube.CoreV1().LimitRanges(namespace.Name).Create(u.ctx, &corev1.LimitRange{
+			ObjectMeta: metav1.ObjectMeta{Name: "default"},
+			Spec:       corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, Default: huge, DefaultRequest: huge}}},
+		}, metav1.CreateOptions{})
+	}
+}
+
+// refuse has the API server take only what the expression allows, and returns when it refuses what the expression does not.
+func (u *up) refuse(name, resource, message, expression string, wrong client.Object) {
+	u.t.Helper()
+	kube := u.Cluster.Client()
+	u.must(kube.Create(u.ctx, &admissionv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+				Operations: []admissionv1.OperationType{admissionv1.Create},
+				Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{resource}},
+			}}}},
+			Validations: []admissionv1.Validation{{Expression: expression, Message: message}},
+		},
+	}))
+	u.must(kube.Create(u.ctx, &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+		},
+	}))
+	u.until("policy "+name+" is in force", func() (bool, error) {
+		object, _ := wrong.DeepCopyObject().(client.Object)
+		err := kube.Create(u.ctx, object, client.DryRunAll)
+		return err != nil && strings.Contains(err.Error(), name), nil
+	})
+}
+
+// TestImageThatCannotBePulled: nothing can be said of Deployments whose copies never run, and that is said once.
+func TestImageThatCannotBePulled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts a cluster; make proof runs it")
+	}
+	t.Parallel()
+	o := options("none-sno", SNO)
+	o.Times = checks.SimulatedTimes()
+	o.Times.Ready = 8 * time.Second // none ever is
+	s, err := start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+	u := &up{s, t, t.Context()}
+	u.must(u.Cluster.Component(embedded.Kubelets).Kill())
+	ctx, cancel := context.WithCancel(u.ctx)
+	defer cancel()
+	go pullNothing(ctx, u.Cluster.Clientset())
+	target := s.target(o)
+	target.Image, target.Stop = "registry.invalid/nothing:1", nil
+	hindered := 0
+	for id, result := range once(t, target) {
+		if result.Status == report.Failed {
+			t.Errorf("%s failed: %s %+v", id, result.Reason, result.Evidence)
+		}
+		if result.Status == report.Inconclusive {
+			hindered++
+			for _, part := range []string{"registry.invalid/nothing:1", "cannot be pulled", "--image"} {
+				if !strings.Contains(result.Reason, part) {
+					t.Errorf("%s: %q is missing in: %s", id, part, result.Reason)
+				}
+			}
+		}
+	}
+	if hindered < 6 {
+		t.Errorf("%d checks are inconclusive, want all that copy Deployments", hindered)
+	}
+}
+
+// pullNothing is what a kubelet does with pods whose image it cannot have, and with those that are deleted.
+func pullNothing(ctx context.Context, kube kubernetes.Interface) {
+	watching, err := kube.CoreV1().Pods(metav1.NamespaceAll).Watch(ctx, metav1.ListOptions{LabelSelector: copyLabel})
+	if err != nil {
+		return
+	}
+	for event := range watching.ResultChan() {
+		pod, ok := event.Object.(*corev1.Pod)
+		switch {
+		case !ok || pod.Spec.NodeName == "":
+		case pod.DeletionTimestamp != nil:
+			err = kube.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
+		case len(pod.Status.ContainerStatuses) == 0:
+			container := &pod.Spec.Containers[0]
+			status, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(&corev1.ContainerStatus{
+				Name: container.Name, Image: container.Image, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}},
+			})
+			text, _ := yaml.Marshal(map[string]any{"status": map[string]any{"phase": "Pending", "containerStatuses": []any{status}}})
+			text, _ = yaml.YAMLToJSON(text)
+			_, err = kube.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, text, metav1.PatchOptions{}, "status")
+		}
+		if err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
+			return // the test sees that nothing is said
+		}
+	}
+}
