@@ -26,6 +26,7 @@ const (
 	approverNamespace = "openshift-cluster-machine-approver"
 	approverName      = "machine-approver"
 	approverConfig    = "ConfigMap " + approverNamespace + "/machine-approver-config"
+	approverFile      = "config.yaml"
 	// nobody is a node that no inventory and no Machine knows.
 	nobody = "sno-conformance-nobody"
 )
@@ -44,7 +45,7 @@ func approverChecks() []Check {
 	two := Seed{"004", "auto-approval requires 2 sources of truth; in single-node deployments we do not have a second source"}
 	setConfig := func(text string) func(*Bench) bool {
 		return func(b *Bench) bool {
-			b.State.Approver = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: approverNamespace, Name: "machine-approver-config"}, Data: map[string]string{"config.yaml": text}}
+			b.State.Approver = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: approverNamespace, Name: "machine-approver-config"}, Data: map[string]string{approverFile: text}}
 			return true
 		}
 	}
@@ -117,7 +118,7 @@ func clientFlowOff(s *State) (bool, error) {
 		return false, nil
 	}
 	var config map[string]any
-	if err := yaml.Unmarshal([]byte(s.Approver.Data["config.yaml"]), &config); err != nil {
+	if err := yaml.Unmarshal([]byte(s.Approver.Data[approverFile]), &config); err != nil {
 		return false, fmt.Errorf("%w: %s: config.yaml is no YAML: %w", ErrRead, approverConfig, err)
 	}
 	off, _, err := unstructured.NestedBool(config, "nodeClientCert", "disabled")

@@ -62,6 +62,8 @@ type Check struct {
 	Topologies []string
 	// Needs says in words what the cluster must have, for the catalogue.
 	Needs []string
+	// Pool says that Run looks at State.Pool, which is not read otherwise.
+	Pool bool
 	// Applies returns why the check has nothing to say of this cluster, or nothing when it has. Nil: it always has.
 	Applies func(*State) string
 	// Without returns what the run was not given that the check needs, or nothing. Such a check is skipped.

@@ -20,7 +20,7 @@ func (s *Story) Compare(ctx context.Context, all []func(context.Context) error) 
 	}
 	left := []string{}
 	_, err := within(ctx, s.cluster.target.Times.Poll, s.cluster.target.Times.Settle, func(ctx context.Context) (bool, error) {
-		state, err := Read(ctx, s.cluster.kube)
+		state, err := s.cluster.read(ctx)
 		if err != nil {
 			return false, err
 		}

@@ -93,7 +93,7 @@ func (s *Story) Evict(ctx context.Context) (*Disturbance, error) {
 
 // evictAll asks again while a budget refuses, as kubectl drain does, and says why a pod could not be evicted in the end.
 func (c *theatre) evictAll(ctx context.Context, d *appsv1.Deployment) (why string, err error) {
-	state, err := Read(ctx, c.kube)
+	state, err := c.read(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -142,7 +142,7 @@ func (s *Story) Restart(ctx context.Context) (*Disturbance, error) {
 // disturb does something to the operands and waits until each of them is whole again. What do returns is what is wrong with some of them already.
 func (c *theatre) disturb(ctx context.Context, what string, do func(context.Context, []appsv1.Deployment) (map[string]string, error)) (*Disturbance, error) {
 	c.say("%s", what)
-	state, err := Read(ctx, c.kube)
+	state, err := c.read(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +158,7 @@ func (c *theatre) disturb(ctx context.Context, what string, do func(context.Cont
 	}
 	wrong := map[string]string{}
 	_, err = within(ctx, c.target.Times.Poll, c.target.Times.Settle, func(ctx context.Context) (bool, error) {
-		state, err := Read(ctx, c.kube)
+		state, err := c.read(ctx)
 		if err != nil {
 			return false, err
 		}
@@ -184,7 +184,7 @@ func (c *theatre) disturb(ctx context.Context, what string, do func(context.Cont
 // whole waits until everything is whole that was before, or as long as it may take.
 func (c *theatre) whole(ctx context.Context) error {
 	_, err := within(ctx, c.target.Times.Poll, c.target.Times.Settle, func(ctx context.Context) (bool, error) {
-		state, err := Read(ctx, c.kube)
+		state, err := c.read(ctx)
 		return err == nil && c.notWhole(state) == "", err
 	})
 	return err

@@ -1,6 +1,8 @@
 package checks
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,13 +15,30 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-func TestOurs(t *testing.T) {
+func TestPayload(t *testing.T) {
+	all := PayloadNamespaces()
+	if !slices.IsSorted(all) || len(slices.Compact(slices.Clone(all))) != len(all) {
+		t.Errorf("not in order, or doubled: %v", all)
+	}
+	for _, w := range slices.Concat(routers(), consoles(), oauths(), []workload{{namespace: etcdNamespace}, {namespace: approverNamespace}}) {
+		if !slices.Contains(all, w.namespace) {
+			t.Errorf("%s, which checks are about, is none of them", w.namespace)
+		}
+	}
+	p, chosen := payloadOf(nil), payloadOf([]string{"openshift-storage"})
 	for namespace, want := range map[string]bool{
 		"openshift-ingress": true, "openshift-must-gather-x7k2p": false, "openshift": false, "kube-system": false, "sno-conformance-abc": false,
+		"openshift-storage": false, "openshift-gitops": false, "openshift-cnv": false, "openshift-operators": false, "openshift-logging": false,
 	} {
-		if got := ours(namespace); got != want {
+		if got := p.has(namespace); got != want {
 			t.Errorf("%s: %t, want %t", namespace, got, want)
 		}
+		if got := chosen.has(namespace); got != (namespace == "openshift-storage") {
+			t.Errorf("%s where openshift-storage is chosen: %t", namespace, got)
+		}
+	}
+	if got := slices.Sorted(maps.Keys(p.others)); !slices.Equal(got, []string{"openshift-cnv", "openshift-gitops", "openshift-logging", "openshift-operators", "openshift-storage"}) {
+		t.Errorf("left out: %v", got)
 	}
 }
 

@@ -49,6 +49,10 @@ func withOperator(state *checks.State) {
 	state.Nodes = slices.DeleteFunc(state.Nodes, func(node corev1.Node) bool { return node.Name != "master-0" })
 	state.Missing = nil
 	state.KubeletConfigs = append(state.KubeletConfigs, unstructuredKubeletConfig())
+	state.Pool = &checks.Pool{
+		Name: "master", Labels: map[string]string{"machineconfiguration.openshift.io/mco-built-in": "", "pools.operator.machineconfiguration.openshift.io/master": ""},
+		Rendered: "rendered-master-1", ShutdownGracePeriod: "60s",
+	}
 }
 
 // TestStaticChecks does every static check, with all its controls, on clusters that are as they must be: each check applies to one of them, holds

@@ -101,7 +101,7 @@ func (c *theatre) waitFor(ctx context.Context, modules []string, tell func(strin
 		left[module] = "not looked at"
 	}
 	_, err := within(ctx, c.target.Times.Poll, c.target.Times.Converge, func(ctx context.Context) (bool, error) {
-		state, err := Read(ctx, c.kube)
+		state, err := c.read(ctx)
 		if err != nil {
 			return false, err
 		}

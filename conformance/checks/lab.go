@@ -45,6 +45,7 @@ type Lab struct {
 	slots   chan struct{}
 	// objects reads what the checks read.
 	objects client.Client
+	payload []string
 
 	pods        corelisters.PodLister
 	deployments appslisters.DeploymentLister
@@ -66,7 +67,7 @@ type feed struct {
 // newLab watches until the context ends.
 func newLab(ctx context.Context, target Target, kube kubernetes.Interface, objects client.Client, program program) (*Lab, error) {
 	l := &Lab{
-		config: target.Config, kube: kube, objects: objects, program: program, run: rand.String(8), times: target.Times,
+		config: target.Config, kube: kube, objects: objects, payload: target.PayloadNamespaces, program: program, run: rand.String(8), times: target.Times,
 		slots: make(chan struct{}, copiesAtOnce), feeds: map[string]*feed{}, journeys: map[string]*Journey{},
 	}
 	factory := informers.NewSharedInformerFactoryWithOptions(kube, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {

@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/solonode/sno/conformance/report"
@@ -79,7 +80,7 @@ func machineConfigChecks() []Check {
 		},
 		{
 			ID: "SNO-MCO-003", Title: "Kubelets of the control plane shut down gracefully on a single node", Module: moduleMachineConfig, Seed: graceful, Level: Extended, Tier: Static,
-			Topologies: []string{"SingleReplica"}, Needs: []string{"a machine-config operator"},
+			Topologies: []string{"SingleReplica"}, Needs: []string{"a machine-config operator"}, Pool: true,
 			Applies: func(s *State) string {
 				switch {
 				case s.Missing["kubeletconfigs.machineconfiguration.openshift.io"] || s.Deployment("openshift-machine-config-operator", "machine-config-controller") == nil:
@@ -94,6 +95,9 @@ func machineConfigChecks() []Check {
 			Run: gracefulShutdown,
 			Controls: []Control{
 				{Name: "no KubeletConfig says so", Change: func(b *Bench) bool { b.State.KubeletConfigs = nil; return true }},
+				{Name: "the KubeletConfig is for another pool", Change: onPool(func(p *Pool) { p.Labels = map[string]string{"pool": "another"} })},
+				{Name: "what was rendered does not say so", Change: onPool(func(p *Pool) { p.ShutdownGracePeriod = "0s" })},
+				{Name: "nothing was rendered", Change: onPool(func(p *Pool) { p.Rendered, p.ShutdownGracePeriod = "", "" })},
 				{Name: "one more KubeletConfig", Green: true, Change: func(b *Bench) bool {
 					b.State.KubeletConfigs = append(b.State.KubeletConfigs, unstructured.Unstructured{Object: map[string]any{}})
 					return true
@@ -136,16 +140,56 @@ func onDrain(change func(*Drain)) func(*Bench) bool {
 	}
 }
 
-// gracefulShutdown: some KubeletConfig has a grace period that is not zero.
+// gracefulShutdown: a KubeletConfig for the pool of the control plane has a grace period, and the kubelets of that pool were told one.
 func gracefulShutdown(_ context.Context, b *Bench) ([]report.Evidence, error) {
-	got := "none"
+	const want = "longer than nothing"
+	pool := b.State.Pool
+	if pool == nil {
+		return absent("MachineConfigPool " + controlPlanePool), nil
+	}
+	asked := "none"
 	for _, config := range b.State.KubeletConfigs {
 		period, _, err := unstructured.NestedString(config.Object, "spec", "kubeletConfig", "shutdownGracePeriod")
-		if length, parsed := time.ParseDuration(period); err == nil && parsed == nil && length > 0 {
-			got = config.GetName()
+		if err == nil && lasts(period) && chooses(config, pool.Labels) {
+			asked = config.GetName()
 		}
 	}
-	return []report.Evidence{found("KubeletConfigs", "spec.kubeletConfig.shutdownGracePeriod", "longer than nothing", got, got != "none")}, nil
+	rendered, told := "MachineConfig "+pool.Rendered, pool.ShutdownGracePeriod
+	if pool.Rendered == "" {
+		rendered, told = "MachineConfigPool "+pool.Name+", what was rendered", "nothing was rendered"
+	}
+	return []report.Evidence{
+		found("KubeletConfigs for MachineConfigPool "+pool.Name, "spec.kubeletConfig.shutdownGracePeriod", want, asked, asked != "none"),
+		found(rendered, kubeletFile+", shutdownGracePeriod", want, told, lasts(told)),
+	}, nil
+}
+
+func lasts(period string) bool {
+	length, err := time.ParseDuration(period)
+	return err == nil && length > 0
+}
+
+// chooses says whether a KubeletConfig is for pools with these labels. Without a selector it is for none.
+func chooses(config unstructured.Unstructured, labels map[string]string) bool {
+	object, found, err := unstructured.NestedMap(config.Object, "spec", "machineConfigPoolSelector")
+	if err != nil || !found {
+		return false
+	}
+	selector := &metav1.LabelSelector{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, selector); err != nil {
+		return false
+	}
+	return selects(selector, labels)
+}
+
+func onPool(change func(*Pool)) func(*Bench) bool {
+	return func(b *Bench) bool {
+		if b.State.Pool == nil {
+			return false
+		}
+		change(b.State.Pool)
+		return true
+	}
 }
 
 // Drain is a request of a node to be drained.

@@ -40,7 +40,7 @@ func (s *Story) Away(ctx context.Context) (*Outage, error) {
 	outage := &Outage{Length: length.Seconds(), Leases: map[string]string{}}
 	began := time.Now()
 	_, err = within(ctx, c.target.Times.Poll, c.target.Times.Settle, func(ctx context.Context) (bool, error) {
-		state, err := Read(ctx, c.kube)
+		state, err := c.read(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
 				outage.Wrong = err.Error() // it is only coming back
@@ -100,7 +100,7 @@ func (c *theatre) leases(ctx context.Context) (map[string]string, error) {
 	if err := c.kube.List(ctx, &list); err != nil {
 		return nil, fmt.Errorf("%w: list leases: %w", ErrRead, err)
 	}
-	held := map[string]string{}
+	held, ours := map[string]string{}, payloadOf(c.target.PayloadNamespaces).has
 	for _, lease := range list.Items {
 		if (ours(lease.Namespace) || strings.HasPrefix(lease.Namespace, "sno-")) && lease.Spec.HolderIdentity != nil && *lease.Spec.HolderIdentity != "" {
 			transitions := int32(0)

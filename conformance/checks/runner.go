@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -86,7 +87,7 @@ func NewRunner(ctx context.Context, target Target, selection Selection) (*Runner
 	if r.kube, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
 	}
-	state, err := Read(ctx, r.kube)
+	state, err := Read(ctx, r.kube, r.target.PayloadNamespaces)
 	if err != nil {
 		return nil, err
 	}
@@ -104,6 +105,12 @@ func (r *Runner) Start(ctx context.Context) error {
 	state, err := r.settle(ctx)
 	if err != nil {
 		return err
+	}
+	r.sayNamespaces(state)
+	if slices.ContainsFunc(r.checks, func(c Check) bool { return c.Pool && r.selected[c.ID] && (c.Applies == nil || c.Applies(state) == "") }) {
+		if state.Pool, err = readPool(ctx, r.kube); err != nil {
+			return err
+		}
 	}
 	r.bench = &Bench{State: state, Times: r.target.Times}
 	if r.tiers[Scheduled] {
@@ -134,6 +141,14 @@ func (r *Runner) say(format string, args ...any) {
 	}
 }
 
+// sayNamespaces prints what is taken for OpenShift's own.
+func (r *Runner) sayNamespaces(state *State) {
+	r.say("OpenShift's own are the objects in %s", strings.Join(slices.Sorted(maps.Keys(state.payload.here)), ", "))
+	if len(state.payload.others) > 0 {
+		r.say("Not looked at, since they are not of the release payload (--payload-namespaces): %s", strings.Join(slices.Sorted(maps.Keys(state.payload.others)), ", "))
+	}
+}
+
 // settle waits until every Deployment of OpenShift is whole, or nothing about them changes any more: then they are as they are, and checks
 // will say so.
 func (r *Runner) settle(ctx context.Context) (*State, error) {
@@ -141,7 +156,7 @@ func (r *Runner) settle(ctx context.Context) (*State, error) {
 	var last map[string]string
 	since := time.Now()
 	_, err := within(ctx, r.target.Times.Poll, r.target.Times.Settle, func(ctx context.Context) (bool, error) {
-		read, err := Read(ctx, r.kube)
+		read, err := Read(ctx, r.kube, r.target.PayloadNamespaces)
 		if err != nil {
 			return false, err
 		}
@@ -254,12 +269,13 @@ func (r *Runner) Report() report.Report {
 	return out
 }
 
-// Collect writes events, conditions, objects and logs into a folder, for the person who has to find out why a check failed.
+// Collect writes events, conditions, objects and logs into a folder, for the person who has to find out why a check failed. What may be secret is withheld; logs
+// are those of a cluster that the run has made.
 func (r *Runner) Collect(ctx context.Context, folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("make the folder for artifacts: %w", err)
 	}
-	state, err := Read(ctx, r.kube)
+	state, err := Read(ctx, r.kube, r.target.PayloadNamespaces)
 	if err != nil {
 		return err
 	}
@@ -268,12 +284,12 @@ func (r *Runner) Collect(ctx context.Context, folder string) error {
 		return fmt.Errorf("%w: list events: %w", ErrRead, err)
 	}
 	var errs []error
-	for name, what := range map[string]any{"objects.yaml": state, "events.yaml": trimmed(events.Items), "warnings.yaml": r.warnings.all()} {
+	for name, what := range map[string]any{"objects.yaml": withoutSecrets(state), "events.yaml": trimmed(events.Items), "warnings.yaml": r.warnings.all()} {
 		text, err := yaml.Marshal(what)
 		if err != nil {
 			return fmt.Errorf("write %s: %w", name, err)
 		}
-		errs = append(errs, os.WriteFile(filepath.Join(folder, name), text, 0o600))
+		errs = append(errs, os.WriteFile(filepath.Join(folder, name), scrubbed(text), 0o600))
 	}
 	if r.target.Logs != nil {
 		errs = append(errs, r.target.Logs(filepath.Join(folder, "logs")))

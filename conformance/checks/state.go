@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -42,7 +43,7 @@ type State struct {
 	Authentication *operatorv1.Authentication
 	Etcd           *operatorv1.Etcd
 	Nodes          []corev1.Node
-	// Deployments, StatefulSets, DaemonSets, Pods and Budgets are those of OpenShift's own namespaces.
+	// Deployments, StatefulSets, DaemonSets, Pods and Budgets are those of the namespaces of the release payload.
 	Deployments  []appsv1.Deployment
 	StatefulSets []appsv1.StatefulSet
 	DaemonSets   []appsv1.DaemonSet
@@ -52,17 +53,20 @@ type State struct {
 	Approver *corev1.ConfigMap
 	// KubeletConfigs are those of the machine-config operator.
 	KubeletConfigs []unstructured.Unstructured
-	// MachineConfigs are named in the report, never changed.
-	MachineConfigs []unstructured.Unstructured
+	// Pool is the MachineConfigPool of the control plane; nil where there is none, and where no check of the run looks at it.
+	Pool *Pool
 	// Missing are the kinds that the cluster does not serve, such as Console where the capability is off.
 	Missing map[string]bool
+
+	payload *payload
 }
 
-// Read reads a cluster. Kinds that are not served are noted in Missing; everything else that goes wrong is an error that names what
+// Read reads a cluster, of namespaces those that are given, or PayloadNamespaces where none are. Kinds that are not served are noted in Missing; everything else that goes wrong is an error that names what
 // could not be read, and the verb and resource where a permission is missing.
-func Read(ctx context.Context, kube client.Client) (*State, error) {
-	r := reader{ctx: ctx, kube: kube, state: &State{Missing: map[string]bool{}}}
+func Read(ctx context.Context, kube client.Client, namespaces []string) (*State, error) {
+	r := reader{ctx: ctx, kube: kube, state: &State{Missing: map[string]bool{}, payload: payloadOf(namespaces)}}
 	s := r.state
+	ours := s.payload.has
 	s.Infrastructure = one(&r, "infrastructures.config.openshift.io", "", "cluster", &configv1.Infrastructure{})
 	s.Ingress = one(&r, "ingresses.config.openshift.io", "", "cluster", &configv1.Ingress{})
 	s.IngressController = one(&r, "ingresscontrollers.operator.openshift.io", "openshift-ingress-operator", "default", &operatorv1.IngressController{})
@@ -91,13 +95,7 @@ func Read(ctx context.Context, kube client.Client) (*State, error) {
 	s.Pods = slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return !ours(p.Namespace) })
 	s.Budgets = slices.DeleteFunc(budgets.Items, func(b policyv1.PodDisruptionBudget) bool { return !ours(b.Namespace) })
 	s.KubeletConfigs = r.untyped("kubeletconfigs.machineconfiguration.openshift.io", "KubeletConfigList")
-	s.MachineConfigs = r.untyped("machineconfigs.machineconfiguration.openshift.io", "MachineConfigList")
 	return s, errors.Join(r.errs...)
-}
-
-// ours says whether a namespace is one of OpenShift's own. Those of must-gather come and go.
-func ours(namespace string) bool {
-	return strings.HasPrefix(namespace, "openshift-") && !strings.HasPrefix(namespace, "openshift-must-gather-")
 }
 
 // reader collects what goes wrong, so that a report names all that is missing at once.
@@ -159,8 +157,12 @@ func (s *State) DeepCopy() *State {
 		Approver: s.Approver.DeepCopy(),
 		Nodes:    copies(s.Nodes), Deployments: copies(s.Deployments), StatefulSets: copies(s.StatefulSets), DaemonSets: copies(s.DaemonSets), Pods: copies(s.Pods),
 		Budgets:        copies(s.Budgets),
-		KubeletConfigs: copies(s.KubeletConfigs), MachineConfigs: copies(s.MachineConfigs),
-		Missing: s.Missing,
+		KubeletConfigs: copies(s.KubeletConfigs),
+		Missing:        s.Missing, payload: s.payload,
+	}
+	if s.Pool != nil {
+		c.Pool = ptr.To(*s.Pool)
+		c.Pool.Labels = maps.Clone(s.Pool.Labels)
 	}
 	return c
 }

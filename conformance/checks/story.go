@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -59,6 +60,10 @@ func (s *Story) copied() *Story {
 	}
 	told.Drains, told.Left = slices.Clone(told.Drains), slices.Clone(told.Left)
 	return c
+}
+
+func (c *theatre) read(ctx context.Context) (*State, error) {
+	return Read(ctx, c.kube, c.target.PayloadNamespaces)
 }
 
 func (c *theatre) say(format string, args ...any) {

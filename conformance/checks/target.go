@@ -20,7 +20,9 @@ type Target struct {
 	Scenario, Description, Variant, Provider string
 	// Expected are the topologies that the cluster was set up with; empty where nobody knows.
 	Expected report.Modes
-	Times    Times
+	// PayloadNamespaces are those whose objects are looked at as OpenShift's own; none means the function of that name.
+	PayloadNamespaces []string
+	Times             Times
 	// Image is what copied Deployments run; nothing is asked of it but that it keeps running. Empty: one of which the nodes run a shell already, or CopyImage.
 	Image string
 	// Progress is told what happens.

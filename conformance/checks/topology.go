@@ -302,14 +302,14 @@ func atRest(ctx context.Context, b *Bench) ([]report.Evidence, error) {
 }
 
 func (l *Lab) rest(ctx context.Context) (*Rest, error) {
-	before, err := Read(ctx, l.objects)
+	before, err := Read(ctx, l.objects, l.payload)
 	if err != nil {
 		return nil, err
 	}
 	versions, since := versionsOf(before), time.Now()
 	rest := &Rest{Wrote: map[string]string{}}
 	quiet, err := within(ctx, l.times.Quiet/looks, l.times.Settle, func(ctx context.Context) (bool, error) {
-		state, err := Read(ctx, l.objects)
+		state, err := Read(ctx, l.objects, l.payload)
 		if err != nil {
 			return false, err
 		}

@@ -57,7 +57,8 @@ var required = map[checks.Tier][]permission{
 		{verb: "list", group: "apps", resource: "daemonsets"},
 		{verb: "list", group: "policy", resource: "poddisruptionbudgets"},
 		{verb: "list", group: "machineconfiguration.openshift.io", resource: "kubeletconfigs"},
-		{verb: "list", group: "machineconfiguration.openshift.io", resource: "machineconfigs"},
+		{verb: "get", group: "machineconfiguration.openshift.io", resource: "machineconfigpools"},
+		{verb: "get", group: "machineconfiguration.openshift.io", resource: "machineconfigs"}, // the one of which a pool's kubelets read their configuration
 	},
 	checks.Scheduled: {
 		{verb: "create", resource: "namespaces"},

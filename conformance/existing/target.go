@@ -28,6 +28,8 @@ type Options struct {
 	Scenario string
 	// Image is what copies of Deployments run; empty for one that the cluster has already, see checks.Target.
 	Image string
+	// PayloadNamespaces are those of OpenShift's own objects; none means checks.PayloadNamespaces.
+	PayloadNamespaces []string
 	// Tiers that will be run; the account must have the permissions for them.
 	Tiers []checks.Tier
 	// Progress is told what a person should know about the cluster beforehand.
@@ -62,6 +64,7 @@ func Target(ctx context.Context, options Options) (checks.Target, error) {
 	return checks.Target{
 		Config: c.config, Scenario: scenario(options, infrastructure), Description: "a cluster that was there already, at " + c.config.Host,
 		Provider: ProviderName, Times: checks.RealTimes(), Image: options.Image, Progress: options.Progress,
+		PayloadNamespaces: options.PayloadNamespaces,
 	}, nil
 }
 

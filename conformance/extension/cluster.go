@@ -18,6 +18,8 @@ func (c *clusterFlags) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&c.options.Scenario, "scenario", "", "name of the cluster in the report; default: the name that the cluster has given itself")
 	flags.StringVar(&c.options.Image, "image", "",
 		"what copies of Deployments run, and keeps running; default: one that the nodes have, because a pod of OpenShift runs a shell of it, or "+checks.CopyImage)
+	flags.StringSliceVar(&c.options.PayloadNamespaces, "payload-namespaces", nil,
+		"namespaces whose objects count as OpenShift's own; default: those of a release's payload, without add-ons. The run prints which of them are there")
 }
 
 // done does checks on the cluster of the flags, and takes the cluster away where the run has made it.

@@ -48,6 +48,8 @@ type ClusterOptions struct {
 	Scenario string
 	// Image is for copies of Deployments; empty for the provider's choice.
 	Image string
+	// PayloadNamespaces are those of OpenShift's own objects; none means checks.PayloadNamespaces.
+	PayloadNamespaces []string
 	// Tiers of the checks that will run.
 	Tiers []checks.Tier
 	// Artifacts is where what the cluster leaves behind belongs; empty for nowhere.

@@ -29,7 +29,7 @@ func TestCapture(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer s.Stop()
-		state, err := checks.Read(t.Context(), s.Cluster.Client())
+		state, err := checks.Read(t.Context(), s.Cluster.Client(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

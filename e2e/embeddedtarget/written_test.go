@@ -71,7 +71,7 @@ type written struct {
 
 func (w written) read() *checks.State {
 	w.Helper()
-	state, err := checks.Read(w.ctx, w.kube)
+	state, err := checks.Read(w.ctx, w.kube, nil)
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -31,5 +31,7 @@ func run() int {
 }
 
 func fromKubeconfig(ctx context.Context, o extension.ClusterOptions) (checks.Target, error) {
-	return existing.Target(ctx, existing.Options{Kubeconfig: o.Kubeconfig, Scenario: o.Scenario, Image: o.Image, Tiers: o.Tiers, Progress: o.Progress})
+	return existing.Target(ctx, existing.Options{
+		Kubeconfig: o.Kubeconfig, Scenario: o.Scenario, Image: o.Image, PayloadNamespaces: o.PayloadNamespaces, Tiers: o.Tiers, Progress: o.Progress,
+	})
 }

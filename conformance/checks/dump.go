@@ -1,0 +1,131 @@
+package checks
+
+import (
+	"regexp"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// withheld stands for what is not written into artifacts, which people attach to bug reports.
+const withheld = "(withheld)"
+
+// harmless are the annotations whose values say how something came about, and nothing that is secret.
+var harmless = regexp.MustCompile(`^(deployment\.kubernetes\.io/revision|kubectl\.kubernetes\.io/restartedAt|([a-z]+\.)?sno\.solonode\.github\.io/.*|` +
+	`machineconfiguration\.openshift\.io/(desiredConfig|currentConfig|state|desiredDrain|lastAppliedDrain|controlPlaneTopology)|release\.openshift\.io/.*)$`)
+
+// withoutSecrets is what may be written of a state. What carries a password or a token on some cluster is left out on all: variables, commands and annotations
+// of anything, and whatever operators were configured with.
+func withoutSecrets(s *State) *State {
+	c := s.DeepCopy()
+	metas := []*metav1.ObjectMeta{}
+	for i := range c.Deployments {
+		metas = append(metas, &c.Deployments[i].ObjectMeta, stripped(&c.Deployments[i].Spec.Template))
+	}
+	for i := range c.StatefulSets {
+		metas = append(metas, &c.StatefulSets[i].ObjectMeta, stripped(&c.StatefulSets[i].Spec.Template))
+	}
+	for i := range c.DaemonSets {
+		metas = append(metas, &c.DaemonSets[i].ObjectMeta, stripped(&c.DaemonSets[i].Spec.Template))
+	}
+	for i := range c.Pods {
+		strip(&c.Pods[i].Spec)
+		for _, statuses := range [][]corev1.ContainerStatus{c.Pods[i].Status.InitContainerStatuses, c.Pods[i].Status.ContainerStatuses} {
+			for j := range statuses {
+				withholdMessage(statuses[j].State.Terminated)
+				withholdMessage(statuses[j].LastTerminationState.Terminated)
+			}
+		}
+		metas = append(metas, &c.Pods[i].ObjectMeta)
+	}
+	for i := range c.Nodes {
+		metas = append(metas, &c.Nodes[i].ObjectMeta)
+	}
+	for i := range c.Budgets {
+		metas = append(metas, &c.Budgets[i].ObjectMeta)
+	}
+	nothing := runtime.RawExtension{}
+	if o := c.Infrastructure; o != nil {
+		metas = append(metas, &o.ObjectMeta)
+	}
+	if o := c.Ingress; o != nil {
+		metas = append(metas, &o.ObjectMeta)
+	}
+	if o := c.ClusterVersion; o != nil {
+		metas = append(metas, &o.ObjectMeta)
+	}
+	if o := c.IngressController; o != nil {
+		o.Spec.UnsupportedConfigOverrides = nothing
+		metas = append(metas, &o.ObjectMeta)
+	}
+	if o := c.Console; o != nil {
+		o.Spec.ObservedConfig, o.Spec.UnsupportedConfigOverrides = nothing, nothing
+		metas = append(metas, &o.ObjectMeta)
+	}
+	if o := c.Authentication; o != nil {
+		o.Spec.ObservedConfig, o.Spec.UnsupportedConfigOverrides = nothing, nothing
+		metas = append(metas, &o.ObjectMeta)
+	}
+	if o := c.Etcd; o != nil {
+		o.Spec.ObservedConfig, o.Spec.UnsupportedConfigOverrides = nothing, nothing
+		metas = append(metas, &o.ObjectMeta)
+	}
+	if o := c.Approver; o != nil {
+		for key := range o.Data {
+			if key != approverFile {
+				o.Data[key] = withheld
+			}
+		}
+		o.BinaryData = nil
+		metas = append(metas, &o.ObjectMeta)
+	}
+	for _, m := range metas {
+		withholdAnnotations(m.Annotations)
+	}
+	for i := range c.KubeletConfigs {
+		annotations := c.KubeletConfigs[i].GetAnnotations()
+		withholdAnnotations(annotations)
+		c.KubeletConfigs[i].SetAnnotations(annotations)
+	}
+	return c
+}
+
+func withholdAnnotations(annotations map[string]string) {
+	for key := range annotations {
+		if !harmless.MatchString(key) {
+			annotations[key] = withheld
+		}
+	}
+}
+
+// withholdMessage takes away what a container has said last, which may be the end of its log.
+func withholdMessage(ended *corev1.ContainerStateTerminated) {
+	if ended != nil && ended.Message != "" {
+		ended.Message = withheld
+	}
+}
+
+func stripped(template *corev1.PodTemplateSpec) *metav1.ObjectMeta {
+	strip(&template.Spec)
+	return &template.ObjectMeta
+}
+
+// strip leaves of containers what the scheduler goes by, and their images.
+func strip(pod *corev1.PodSpec) {
+	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
+		for i := range containers {
+			c := &containers[i]
+			containers[i] = corev1.Container{Name: c.Name, Image: c.Image, Ports: c.Ports, Resources: c.Resources, RestartPolicy: c.RestartPolicy}
+		}
+	}
+	pod.EphemeralContainers = nil
+	pod.Volumes = nil
+}
+
+// tokens are what secrets look like wherever they turn up, as in the message of an event: private keys, signed and opaque tokens of an API server, the
+// authorization of a registry.
+var tokens = regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*|sha256~[A-Za-z0-9_-]{20,}|` +
+	`(?i:(?:bearer|basic) +[A-Za-z0-9+/=._~-]{8,})|\\*"(?i:auth|password|token)\\*" *: *\\*"[^"\\]*`)
+
+func scrubbed(text []byte) []byte { return tokens.ReplaceAll(text, []byte(withheld)) }

@@ -1,0 +1,217 @@
+package existing
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/extension"
+)
+
+const (
+	// planted is in everything that a bug report must not hold.
+	planted = "c2VjcmV0LW9mLXRoZS1jbHVzdGVy"
+	// token looks like those of a service account.
+	token      = "eyJhbGciOiJSUzI1NiJ9." + planted + ".c2lnbmF0dXJl"
+	configKind = "machineconfiguration.openshift.io/v1"
+	// listed and rendered are MachineConfigs: one that a person made, and the one that nodes have.
+	listed, rendered = "50-secret", "rendered-master-1"
+)
+
+// anyKind is a definition that takes everything.
+func anyKind(kind string) *apiextensionsv1.CustomResourceDefinition {
+	plural := strings.ToLower(kind) + "s"
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: plural + ".machineconfiguration.openshift.io"},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: "machineconfiguration.openshift.io", Scope: apiextensionsv1.ClusterScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Singular: strings.ToLower(kind), Kind: kind, ListKind: kind + "List"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Served: true, Storage: true, Schema: &apiextensionsv1.CustomResourceValidation{
+				OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)},
+			}}},
+		},
+	}
+}
+
+func machineConfiguration(kind, name string, content map[string]any) client.Object {
+	object := &unstructured.Unstructured{Object: content}
+	object.SetAPIVersion(configKind)
+	object.SetKind(kind)
+	object.SetName(name)
+	object.SetAnnotations(map[string]string{"kubectl.kubernetes.io/last-applied-configuration": planted})
+	if kind == "MachineConfigPool" {
+		object.SetLabels(map[string]string{"pool": "control-plane"})
+	}
+	return object
+}
+
+func ignition(files map[string]string) map[string]any {
+	var all []any
+	for path, text := range files {
+		source := "data:text/plain;charset=utf-8;base64," + base64.StdEncoding.EncodeToString([]byte(text))
+		all = append(all, map[string]any{"path": path, "contents": map[string]any{"source": source}})
+	}
+	return map[string]any{"spec": map[string]any{"config": map[string]any{"storage": map[string]any{"files": all}}, "kernelArguments": []any{planted}}}
+}
+
+// plant makes a cluster that has a secret in every place where one may be.
+func plant(t *testing.T, kube client.Client) {
+	t.Helper()
+	annotations := map[string]string{"example.com/token": planted, "kubectl.kubernetes.io/last-applied-configuration": planted}
+	meta := func(namespace, name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: annotations}
+	}
+	labels := map[string]string{"app": "x"}
+	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: annotations}, Spec: corev1.PodSpec{
+		InitContainers: []corev1.Container{{Name: "first", Image: "x", Env: []corev1.EnvVar{{Name: "PASSWORD", Value: planted}}}},
+		Containers: []corev1.Container{{
+			Name: "main", Image: "x", Env: []corev1.EnvVar{{Name: "TOKEN", Value: planted}}, Command: []string{"/bin/sh", "-c", "login " + planted}, Args: []string{"--token=" + planted},
+			ReadinessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
+				Port: intstr.FromInt32(80), HTTPHeaders: []corev1.HTTPHeader{{Name: "Authorization", Value: planted}},
+			}}},
+		}},
+		Volumes: []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "d", VolumeAttributes: map[string]string{"key": planted}}}}},
+	}}
+	selector := &metav1.LabelSelector{MatchLabels: labels}
+	message := `failed to pull: {"auths":{"quay.io":{"auth":"` + planted + `"}}}, bearer ` + token + ", -----BEGIN RSA PRIVATE KEY-----\n" + planted + "\n-----END RSA PRIVATE KEY-----"
+	var encoded []string
+	for _, text := range []string{planted, token} {
+		encoded = append(encoded, base64.StdEncoding.EncodeToString([]byte(text)))
+	}
+	pod := &corev1.Pod{ObjectMeta: meta("openshift-ingress", "pod"), Spec: template.Spec}
+	for _, object := range []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "openshift-ingress"}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "openshift-machine-config-operator"}},
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "openshift-cluster-machine-approver"}},
+		&corev1.Node{ObjectMeta: meta("", "node")}, pod,
+		&appsv1.Deployment{ObjectMeta: meta("openshift-ingress", "router-default"), Spec: appsv1.DeploymentSpec{Selector: selector, Template: template, Replicas: new(int32)}},
+		&appsv1.Deployment{ObjectMeta: meta("openshift-machine-config-operator", "machine-config-controller"), Spec: appsv1.DeploymentSpec{Selector: selector, Template: template, Replicas: new(int32)}},
+		&appsv1.DaemonSet{ObjectMeta: meta("openshift-ingress", "set"), Spec: appsv1.DaemonSetSpec{Selector: selector, Template: template}},
+		&appsv1.StatefulSet{ObjectMeta: meta("openshift-ingress", "set"), Spec: appsv1.StatefulSetSpec{Selector: selector, Template: template, Replicas: new(int32)}},
+		&corev1.Secret{ObjectMeta: meta("openshift-ingress", "pull-secret"), StringData: map[string]string{".dockerconfigjson": planted}},
+		&corev1.ConfigMap{ObjectMeta: meta("openshift-cluster-machine-approver", "machine-approver-config"), Data: map[string]string{"config.yaml": "{}", "token": planted}},
+		&corev1.Event{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-ingress", Name: "event"}, Message: message,
+			InvolvedObject: corev1.ObjectReference{Namespace: "openshift-ingress"},
+		},
+		machineConfiguration("MachineConfig", listed, ignition(map[string]string{"/etc/token": strings.Join(encoded, " ")})),
+		machineConfiguration("MachineConfig", rendered, ignition(map[string]string{
+			"/var/lib/kubelet/config.json": planted, "/etc/kubernetes/kubelet.conf": "shutdownGracePeriod: 90s\nstaticPodURLHeader: {Authorization: [" + planted + "]}\n",
+		})),
+		machineConfiguration("MachineConfigPool", "master", map[string]any{"status": map[string]any{"configuration": map[string]any{"name": rendered}}}),
+		machineConfiguration("KubeletConfig", "graceful", map[string]any{"spec": map[string]any{
+			"kubeletConfig": map[string]any{"shutdownGracePeriod": "90s"}, "machineConfigPoolSelector": map[string]any{"matchLabels": map[string]any{"pool": "control-plane"}},
+		}}),
+	} {
+		if err := kube.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: planted}}}}
+	infrastructure := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster", Annotations: annotations}}
+	if err := kube.Create(t.Context(), infrastructure); err != nil {
+		t.Fatal(err)
+	}
+	infrastructure.Status.ControlPlaneTopology, infrastructure.Status.InfrastructureTopology = configv1.SingleReplicaTopologyMode, configv1.SingleReplicaTopologyMode
+	for _, object := range []client.Object{pod, infrastructure} {
+		if err := kube.Status().Update(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestSecrets: a run reads no secret that no check looks at, and whatever it leaves for a bug report holds none.
+func TestSecrets(t *testing.T) {
+	cluster := &envtest.Environment{ErrorIfCRDPathMissing: true, CRDInstallOptions: envtest.CRDInstallOptions{
+		Paths: server.CRDInstallOptions.Paths, CRDs: []*apiextensionsv1.CustomResourceDefinition{anyKind("MachineConfig"), anyKind("MachineConfigPool"), anyKind("KubeletConfig")},
+	}}
+	config, err := cluster.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cluster.Stop() })
+	kube, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plant(t, kube)
+
+	var mu sync.Mutex
+	var read []string
+	run := func(args ...string) string {
+		read = nil
+		folder := t.TempDir()
+		var out bytes.Buffer
+		extension.Program{
+			In: strings.NewReader(""), Out: &out, Err: &out,
+			Provider: func(context.Context, extension.ClusterOptions) (checks.Target, error) {
+				target := checks.Target{Config: config, Times: checks.SimulatedTimes(), Progress: &out}
+				target.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+					return observed(func(request *http.Request) (*http.Response, error) {
+						mu.Lock()
+						read = append(read, request.URL.Path)
+						mu.Unlock()
+						return next.RoundTrip(request)
+					})
+				})
+				return target, nil
+			},
+		}.Main(t.Context(), append([]string{"run", "--artifacts", filepath.Join(folder, "artifacts"), "-o", filepath.Join(folder, "report")}, args...))
+		files := 0
+		err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			files++
+			text, err := os.ReadFile(path)
+			for _, secret := range []string{planted, base64.StdEncoding.EncodeToString([]byte(planted))} {
+				if at := bytes.Index(text, []byte(secret)); at >= 0 {
+					t.Errorf("%s holds a secret: ...%s", path, text[max(0, at-200):at])
+				}
+			}
+			return err
+		})
+		if err != nil || files < 6 {
+			t.Errorf("%d files: %v\n%s", files, err, out.String())
+		}
+		return out.String()
+	}
+
+	out := run("--tiers", "static")
+	if !strings.Contains(out, "SNO-MCO-003  passed") || strings.Contains(out, planted) {
+		t.Error(out)
+	}
+	for _, path := range read {
+		if strings.Contains(path, "/secrets") || strings.Contains(path, "/machineconfigs") && !strings.HasSuffix(path, "/machineconfigs/"+rendered) {
+			t.Errorf("%s was read", path)
+		}
+	}
+	run("--checks", "SNO-TOP-002,SNO-TOP-005")
+	if slices.ContainsFunc(read, func(path string) bool { return strings.Contains(path, "/machineconfigs") }) {
+		t.Errorf("a MachineConfig was read, although no check looks at it: %v", read)
+	}
+}
+
+// observed is a transport.
+type observed func(*http.Request) (*http.Response, error)
+
+func (o observed) RoundTrip(request *http.Request) (*http.Response, error) { return o(request) }
