@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // Compare does everything else first and says what is different from before.
@@ -53,6 +54,19 @@ func differences(before, after *State) []string {
 	return all
 }
 
+// annotated are the annotations of a pod template by their keys, because operators write what their values come to. Of those that a run writes the value
+// counts.
+func annotated(annotations map[string]string) string {
+	var text strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(annotations)) {
+		fmt.Fprintf(&text, ", template annotation %s", key)
+		if key == rolloutAnnotation {
+			fmt.Fprintf(&text, "=%s", annotations[key])
+		}
+	}
+	return text.String()
+}
+
 func described(s *State) map[string]string {
 	all := map[string]string{}
 	for i := range s.Deployments {
@@ -62,7 +76,7 @@ func described(s *State) map[string]string {
 		if err != nil {
 			text = []byte(err.Error())
 		}
-		all[nameOf(d)] = fmt.Sprintf("%d replicas, %s", replicas(d), text)
+		all[nameOf(d)] = fmt.Sprintf("%d replicas, %s%s", replicas(d), text, annotated(d.Spec.Template.Annotations))
 	}
 	for _, node := range s.Nodes {
 		all["Node "+node.Name] = fmt.Sprintf("unschedulable %t", node.Spec.Unschedulable)

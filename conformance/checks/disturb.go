@@ -2,6 +2,8 @@ package checks
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -46,25 +48,73 @@ func operands(s *State) []appsv1.Deployment {
 	return all
 }
 
-// Roll has every operand roll out anew, all at the same time.
+// Roll has every operand roll out anew, all at the same time, and once more to take back what it was rolled by: the annotation would stay on the template.
 func (s *Story) Roll(ctx context.Context) (*Disturbance, error) {
 	if s.Told.Rolled == nil {
-		d, err := s.cluster.disturb(ctx, "Rolling every operand out", func(ctx context.Context, all []appsv1.Deployment) (map[string]string, error) {
-			body := fmt.Appendf(nil, `{"spec":{"template":{"metadata":{"annotations":{%q:%q}}}}}`, rolloutAnnotation, time.Now().UTC().Format(time.RFC3339Nano))
-			for i := range all {
-				_, err := s.cluster.set.AppsV1().Deployments(all[i].Namespace).Patch(ctx, all[i].Name, types.StrategicMergePatchType, body, metav1.PatchOptions{FieldManager: "kubectl-rollout"})
-				if err != nil {
-					return nil, fmt.Errorf("roll %s: %w", nameOf(&all[i]), err)
-				}
-			}
-			return nil, nil
+		c := s.cluster
+		now := time.Now().UTC().Format(time.RFC3339Nano)
+		there, err := c.disturb(ctx, "Rolling every operand out", func(ctx context.Context, all []appsv1.Deployment) (map[string]string, error) {
+			return nil, c.annotateTemplates(ctx, all, func(*appsv1.Deployment) *string { return &now })
 		})
-		if err != nil {
+		back, undone := c.takeBack(ctx)
+		if err := errors.Join(err, undone); err != nil {
 			return nil, err
 		}
-		s.Told.Rolled = d
+		s.Told.Rolled = there.and(back)
 	}
 	return s.Told.Rolled, nil
+}
+
+// takeBack has the templates as they were. After an interruption it writes that and does not wait for the rollouts.
+func (c *theatre) takeBack(ctx context.Context) (*Disturbance, error) {
+	before := func(d *appsv1.Deployment) *string {
+		if was := c.before.Deployment(d.Namespace, d.Name); was != nil {
+			if value, had := was.Spec.Template.Annotations[rolloutAnnotation]; had {
+				return &value
+			}
+		}
+		return nil
+	}
+	if interrupted := ctx.Err(); interrupted != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.target.Times.Cleanup)
+		defer cancel()
+		return nil, errors.Join(interrupted, c.annotateTemplates(ctx, operands(c.before), before))
+	}
+	return c.disturb(ctx, "Rolling every operand back", func(ctx context.Context, all []appsv1.Deployment) (map[string]string, error) {
+		return nil, c.annotateTemplates(ctx, all, before)
+	})
+}
+
+// annotateTemplates writes the annotation of a rollout, or takes it away.
+func (c *theatre) annotateTemplates(ctx context.Context, all []appsv1.Deployment, value func(*appsv1.Deployment) *string) error {
+	for i := range all {
+		body, err := json.Marshal(map[string]any{"spec": map[string]any{"template": map[string]any{
+			"metadata": map[string]any{"annotations": map[string]*string{rolloutAnnotation: value(&all[i])}},
+		}}})
+		if err != nil {
+			return err
+		}
+		_, err = c.set.AppsV1().Deployments(all[i].Namespace).Patch(ctx, all[i].Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: "kubectl-rollout"})
+		if err != nil {
+			return fmt.Errorf("roll %s: %w", nameOf(&all[i]), err)
+		}
+	}
+	return nil
+}
+
+// and adds what another disturbance of the same Deployments has shown: what did not come back from either, and the longer time away.
+func (d *Disturbance) and(another *Disturbance) *Disturbance {
+	both := d.copied()
+	for _, o := range another.Operands {
+		i := slices.IndexFunc(both.Operands, func(b Disturbed) bool { return b.Name == o.Name })
+		if i < 0 {
+			both.Operands = append(both.Operands, o)
+			continue
+		}
+		both.Operands[i].Wrong = first(both.Operands[i].Wrong, o.Wrong)
+		both.Operands[i].Away = max(both.Operands[i].Away, o.Away)
+	}
+	return both
 }
 
 // Evict has every pod of every operand evicted, one after the other.

@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -22,6 +23,8 @@ const (
 	guardDeployment = "etcd-quorum-guard"
 	// guardPrefix begins the names of the guards that today's operators make, one pod for each node.
 	guardPrefix = "etcd-guard-"
+	// operatorBudget is the budget over those. That over the Deployment has its name.
+	operatorBudget = "etcd-guard-pdb"
 )
 
 // etcdHere leaves out clusters whose etcd is elsewhere.
@@ -82,12 +85,26 @@ func (s *State) members() int {
 	return n
 }
 
-// mayGo is how many guards may be away: what leaves a quorum. Of two nodes that fence each other one may, or neither could ever be updated.
-func mayGo(members int) int {
-	if members == 2 {
-		return 1
+// mayGo is how many guards may be away by a budget, and why. The etcd operator of today lets one member be away, of however many. The budget of the guard that
+// releases brought before it, which module etcdguard keeps, lets go what leaves a quorum. Of two nodes that fence each other one may go either way, or neither
+// could ever be updated.
+func mayGo(budget string, members int) (int, string) {
+	switch {
+	case budget == operatorBudget:
+		return 1, "the etcd operator lets one member be away, of however many"
+	case members == 2:
+		return 1, "or neither of the two nodes could be updated"
+	default:
+		return (members - 1) / 2, fmt.Sprintf("what leaves a quorum of %d members", members)
 	}
-	return (members - 1) / 2
+}
+
+// budgetOfGuards is the budget that guards members, and why it is that one: what is there of guards says who makes them.
+func (s *State) budgetOfGuards() (string, string) {
+	if slices.ContainsFunc(s.guards(), func(pod corev1.Pod) bool { return strings.HasPrefix(pod.Name, guardPrefix) }) {
+		return operatorBudget, "the etcd operator makes a guard for each node"
+	}
+	return guardDeployment, "the Deployment of that name is the guard"
 }
 
 func etcdGuardChecks() []Check {
@@ -103,7 +120,7 @@ func etcdGuardChecks() []Check {
 					return true
 				}},
 				{Name: "a budget without a guard", Change: func(b *Bench) bool {
-					b.State.Budgets = append(b.State.Budgets, policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: etcdNamespace, Name: "etcd-guard-pdb"}})
+					b.State.Budgets = append(b.State.Budgets, policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: etcdNamespace, Name: operatorBudget}})
 					return true
 				}},
 				{Name: "another pod in the namespace", Green: true, Change: func(b *Bench) bool {
@@ -137,6 +154,16 @@ func etcdGuardChecks() []Check {
 				{Name: "the budget lets none go", Change: changeBudget(func(spec *policyv1.PodDisruptionBudgetSpec) {
 					*spec = policyv1.PodDisruptionBudgetSpec{Selector: spec.Selector, MaxUnavailable: ptr.To(intstr.FromInt32(0))}
 				})},
+				{Name: "there are two budgets", Change: func(b *Bench) bool {
+					budgets := b.State.guardBudgets()
+					if len(budgets) != 1 {
+						return false
+					}
+					another := budgets[0].DeepCopy()
+					another.Name = map[string]string{operatorBudget: guardDeployment, guardDeployment: operatorBudget}[another.Name]
+					b.State.Budgets = append(b.State.Budgets, *another)
+					return true
+				}},
 				{Name: "the budget says what it is about in other words", Green: true, Change: changeBudget(func(spec *policyv1.PodDisruptionBudgetSpec) {
 					spec.UnhealthyPodEvictionPolicy = ptr.To(policyv1.IfHealthyBudget)
 				})},
@@ -187,13 +214,24 @@ func guardEach(_ context.Context, b *Bench) ([]report.Evidence, error) {
 	}, nil
 }
 
+// guardBudget wants one budget: two over the same members would each count on the other.
 func guardBudget(_ context.Context, b *Bench) ([]report.Evidence, error) {
 	budgets := b.State.guardBudgets()
-	if len(budgets) != 1 {
-		return []report.Evidence{found("PodDisruptionBudgets of "+etcdNamespace, "guards", "1", len(budgets), false)}, nil
+	name, why := b.State.budgetOfGuards()
+	there := make([]string, len(budgets))
+	for i := range budgets {
+		there[i] = budgets[i].Name
 	}
-	want, got := mayGo(b.State.members()), allowed(&budgets[0], len(b.State.guards()))
-	return []report.Evidence{found("PodDisruptionBudget "+etcdNamespace+"/"+budgets[0].Name, "evictions at once", fmt.Sprint(want), got, got == want)}, nil
+	slices.Sort(there)
+	evidence := []report.Evidence{found("PodDisruptionBudgets of "+etcdNamespace, "guards", name+" alone: "+why, cmp.Or(strings.Join(there, ", "), "none"), slices.Equal(there, []string{name}))}
+	for i := range budgets {
+		if budgets[i].Name == name {
+			want, why := mayGo(name, b.State.members())
+			got := allowed(&budgets[i], len(b.State.guards()))
+			evidence = append(evidence, found("PodDisruptionBudget "+etcdNamespace+"/"+name, "evictions at once", fmt.Sprintf("%d: %s", want, why), got, got == want))
+		}
+	}
+	return evidence, nil
 }
 
 // allowed is how many of n healthy pods a budget lets go.

@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -79,9 +80,62 @@ func TestAllowed(t *testing.T) {
 			t.Errorf("%s: %d, want %d", name, got, test.want)
 		}
 	}
-	for members, want := range map[int]int{1: 0, 2: 1, 3: 1, 4: 1, 5: 2} {
-		if got := mayGo(members); got != want {
-			t.Errorf("of %d members %d may go, want %d", members, got, want)
+	for members, want := range map[int]int{1: 0, 2: 1, 3: 1, 4: 1, 5: 2, 7: 3} {
+		if got, why := mayGo(guardDeployment, members); got != want || why == "" {
+			t.Errorf("of %d members %d may go, want %d: %s", members, got, want, why)
+		}
+		if got, why := mayGo(operatorBudget, members); got != 1 || !strings.Contains(why, "etcd operator") {
+			t.Errorf("of %d members %d may go by the etcd operator's budget: %s", members, got, why)
+		}
+	}
+}
+
+// TestGuardBudget: it is said which budget is wanted, how much of it, and why.
+func TestGuardBudget(t *testing.T) {
+	const both = operatorBudget + "," + guardDeployment
+	for name, test := range map[string]struct {
+		guards, budgets string
+		mayGo           int32
+		members         int
+		wants           []string
+		held            bool
+	}{
+		"the operator's":                    {guardPrefix, operatorBudget, 1, 3, []string{"etcd-guard-pdb alone: the etcd operator", "1: the etcd operator lets one"}, true},
+		"the operator's, of five":           {guardPrefix, operatorBudget, 1, 5, []string{"1: the etcd operator lets one member be away, of however many"}, true},
+		"the operator's, of five, two":      {guardPrefix, operatorBudget, 2, 5, []string{"1: the etcd operator"}, false},
+		"the Deployment's":                  {guardDeployment + "-", guardDeployment, 1, 3, []string{"etcd-quorum-guard alone: the Deployment", "1: what leaves a quorum of 3 members"}, true},
+		"the Deployment's, of five":         {guardDeployment + "-", guardDeployment, 2, 5, []string{"2: what leaves a quorum of 5 members"}, true},
+		"the Deployment's, of two":          {guardDeployment + "-", guardDeployment, 1, 2, []string{"1: or neither of the two nodes"}, true},
+		"the Deployment's, of five, one":    {guardDeployment + "-", guardDeployment, 1, 5, []string{"2: what leaves"}, false},
+		"both, over the operator's guards":  {guardPrefix, both, 1, 3, []string{"etcd-guard-pdb alone"}, false},
+		"both, over the Deployment's":       {guardDeployment + "-", both, 1, 3, []string{"etcd-quorum-guard alone"}, false},
+		"the Deployment's, over operator's": {guardPrefix, guardDeployment, 1, 3, []string{"etcd-guard-pdb alone"}, false},
+		"none":                              {guardPrefix, "", 1, 3, []string{"etcd-guard-pdb alone"}, false},
+	} {
+		state := &State{}
+		for i := range test.members {
+			node := fmt.Sprintf("node-%d", i)
+			state.Nodes = append(state.Nodes, corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node, Labels: map[string]string{masterRole: ""}}})
+			state.Pods = append(state.Pods, corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: etcdNamespace, Name: test.guards + node}})
+		}
+		for _, budget := range strings.FieldsFunc(test.budgets, func(r rune) bool { return r == ',' }) {
+			state.Budgets = append(state.Budgets, policyv1.PodDisruptionBudget{
+				ObjectMeta: metav1.ObjectMeta{Namespace: etcdNamespace, Name: budget},
+				Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(test.mayGo))},
+			})
+		}
+		evidence, err := guardBudget(t.Context(), &Bench{State: state})
+		if err != nil || held(evidence) != test.held {
+			t.Errorf("%s: %v %+v", name, err, evidence)
+		}
+		said := ""
+		for _, e := range evidence {
+			said += e.Want + "; "
+		}
+		for _, want := range test.wants {
+			if !strings.Contains(said, want) {
+				t.Errorf("%s: wants %s, which does not say %q", name, said, want)
+			}
 		}
 	}
 }
@@ -150,6 +204,28 @@ func TestDifferences(t *testing.T) {
 	got := strings.Join(differences(before, after), "; ")
 	if want := "Node a: was unschedulable false, is unschedulable true; Node b: it is gone; Node c: it was not there"; got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+	// What a rollout is made by must not stay, and neither may anything else on a template; the values of operators' own annotations come and go.
+	template := func(annotations map[string]string) *State {
+		d := newDeployment(routerNamespace, routerName, 1)
+		d.Spec.Template.Annotations = annotations
+		return &State{Deployments: []appsv1.Deployment{d}}
+	}
+	for name, test := range map[string]struct {
+		before, after map[string]string
+		left          int
+	}{
+		"a rollout's":          {nil, map[string]string{rolloutAnnotation: "now"}, 1},
+		"a later rollout's":    {map[string]string{rolloutAnnotation: "then"}, map[string]string{rolloutAnnotation: "now"}, 1},
+		"taken back":           {map[string]string{rolloutAnnotation: "then"}, map[string]string{rolloutAnnotation: "then"}, 0},
+		"a person's, lost":     {map[string]string{"example.com/reviewed": "yes"}, nil, 1},
+		"another one":          {nil, map[string]string{"example.com/reviewed": "yes"}, 1},
+		"an operator's, anew":  {map[string]string{"operator.openshift.io/rvs-hash": "1"}, map[string]string{"operator.openshift.io/rvs-hash": "2"}, 0},
+		"an operator's as was": {map[string]string{"operator.openshift.io/rvs-hash": "1"}, map[string]string{"operator.openshift.io/rvs-hash": "1"}, 0},
+	} {
+		if left := differences(template(test.before), template(test.after)); len(left) != test.left {
+			t.Errorf("annotation %s: %v, want %d", name, left, test.left)
+		}
 	}
 }
 

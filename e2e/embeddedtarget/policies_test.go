@@ -107,7 +107,7 @@ func TestUnderPolicies(t *testing.T) {
 
 	// Nothing that a run makes could do without its label.
 	u.refuse("unknown-labels", "pods", "label sno.solonode.github.io/conformance is unknown", fmt.Sprintf(`!(%q in object.metadata.?labels.orValue({}))`, copyLabel),
-		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, GenerateName: "x-", Labels: map[string]string{copyLabel: "x"}}, Spec: corev1.PodSpec{
+		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: scenario.RouterNamespace, GenerateName: "x-", Labels: map[string]string{copyLabel: "x"}}, Spec: corev1.PodSpec{
 			Containers: []corev1.Container{{Name: "x", Image: "x"}},
 		}})
 	hindered := 0

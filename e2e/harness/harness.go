@@ -111,7 +111,7 @@ func (r *Rig) Stop() {
 	_ = r.Cluster.Stop()
 }
 
-// RunHost starts a host operator, which may do everything. One that runs already is ended first, as in an upgrade.
+// RunHost starts a host operator, which may do everything. One that runs already is ended first.
 func (r *Rig) RunHost(ctx context.Context, module Module, args ...string) error {
 	if running := r.Cluster.Program(module.Host().Name); running != nil {
 		if err := running.Terminate(ctx); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
-// Roll changes the pod templates by hand, as an upgrade does, and returns when the rollouts are over. A console operator would take
+// Roll changes an annotation of the pod templates by hand and returns when the rollouts are over. A console operator would take
 // the change back in the middle: then the Deployment controller, whose cache is behind, may scale both ReplicaSets down, which says
 // nothing about the shape. So it does not run meanwhile. When it is there again, taking the change back is a rollout of its own.
 func (r *Rig) Roll(ctx context.Context, want []scenario.Operand, revision string) error {

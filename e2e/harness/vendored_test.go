@@ -52,16 +52,16 @@ func TestVendoredHostOnOneNode(t *testing.T) {
 			}
 			waitRouter(t, r, func(pod corev1.Pod) bool { return pod.UID != pinned.UID })
 
-			// Another rollout, as an upgrade makes it.
-			deployment := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"upgraded":%q}}}}}`, name)
+			// Another rollout.
+			deployment := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"rolled":%q}}}}}`, name)
 			deployments := r.Cluster.Clientset().AppsV1().Deployments(scenario.RouterNamespace)
-			upgraded, err := deployments.Patch(ctx, "router-default", types.StrategicMergePatchType, []byte(deployment), metav1.PatchOptions{FieldManager: "upgrade"})
+			rolled, err := deployments.Patch(ctx, "router-default", types.StrategicMergePatchType, []byte(deployment), metav1.PatchOptions{FieldManager: "kubectl-rollout"})
 			if err != nil {
 				t.Fatal(err)
 			}
 			err = wait.PollUntilContextTimeout(ctx, pollRouter, patience, true, func(ctx context.Context) (bool, error) {
 				live, err := deployments.Get(ctx, "router-default", metav1.GetOptions{})
-				return err == nil && live.Status.ObservedGeneration >= upgraded.Generation && workload.RolledOut(live), err
+				return err == nil && live.Status.ObservedGeneration >= rolled.Generation && workload.RolledOut(live), err
 			})
 			if err != nil {
 				t.Errorf("the second rollout does not finish: %v", err)

@@ -30,7 +30,7 @@ func (e *Env) DeployAll(ctx context.Context) error {
 func (e *Env) Image(module harness.Module) string { return e.images[module.Controller()] }
 
 // Deploy puts a module's config/default on the cluster, with an image in the place of the one that ko would build and further arguments, and returns when
-// it runs. Deployed again it is rolled out, as in an upgrade.
+// it runs. Deployed again it is rolled out.
 func (e *Env) Deploy(ctx context.Context, module harness.Module, image string, args ...string) error {
 	if err := e.Prepare(ctx, module); err != nil {
 		return err

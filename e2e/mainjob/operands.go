@@ -123,7 +123,7 @@ func (j *job) operandsDecided(ctx context.Context) error {
 	return nil
 }
 
-// operandsAfter rolls all Deployments as an upgrade does, then drains a control-plane node. They must be where the seed wants them each
+// operandsAfter rolls all Deployments out anew, then drains a control-plane node. They must be where the seed wants them each
 // time, and what can roll without an outage must not have had one.
 func (j *job) operandsAfter(ctx context.Context) error {
 	j.heading("After: console, downloads and the OAuth servers")
@@ -147,7 +147,7 @@ func (j *job) operandsAfter(ctx context.Context) error {
 		return err
 	}
 	started := time.Now()
-	if err := j.rig.Roll(ctx, want, "upgrade"); err != nil {
+	if err := j.rig.Roll(ctx, want, "rollout"); err != nil {
 		return fmt.Errorf("%w: %w", ErrNotHeld, err)
 	}
 	rolled := time.Since(started)

@@ -53,7 +53,7 @@ func TestVendored(t *testing.T) {
 	}
 }
 
-// TestVendoredGrowing is one cluster's life: a single node whose operators are upgraded from today's stock ones to those that vendor the
+// TestVendoredGrowing is one cluster's life: a single node whose operators are exchanged, today's stock ones for those that vendor the
 // modules, two workers that are added, two more control-plane nodes and a topology of the workers, which change nothing, and a topology of
 // the control plane that does, and then takes it back.
 func TestVendoredGrowing(t *testing.T) {
@@ -64,7 +64,7 @@ func TestVendoredGrowing(t *testing.T) {
 	for module, args := range vendored {
 		p.must(p.RunHost(p.ctx, module, args...))
 	}
-	p.upgraded(one)
+	p.exchanged(one)
 	p.controllers(nil, besideHosts)
 	p.disturb(one)
 	p.must(p.Scenario.AddDay2Workers(p.ctx, p.Cluster))
@@ -85,9 +85,9 @@ func TestVendoredGrowing(t *testing.T) {
 	p.settled(one)
 }
 
-// upgraded waits until the operators that vendor the modules have written their shape and its rollout is over. On one node that is the new pod
+// exchanged waits until the operators that vendor the modules have written their shape and its rollout is over. On one node that is the new pod
 // first, where today's operators say 25 % or let the old one go first.
-func (p *proof) upgraded(want []scenario.Operand) {
+func (p *proof) exchanged(want []scenario.Operand) {
 	p.t.Helper()
 	for _, o := range want {
 		if o.OneWriter {

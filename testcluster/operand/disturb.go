@@ -24,12 +24,12 @@ const RevisionAnnotation = "revision"
 // ErrDrain says that a drain did not end.
 var ErrDrain = errors.New("the drain does not end")
 
-// Roll changes the pod templates, as an upgrade does. Settled tells when the rollouts are over.
+// Roll changes an annotation of the pod templates, which is a rollout and nothing of an upgrade. Settled tells when the rollouts are over.
 func Roll(ctx context.Context, c *embedded.Cluster, operands []scenario.Operand, revision string) error {
 	body := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{%q:%q}}}}}`, RevisionAnnotation, revision)
 	for _, o := range operands {
 		_, err := c.Clientset().AppsV1().Deployments(o.Namespace).Patch(ctx, o.Name, types.StrategicMergePatchType, []byte(body),
-			metav1.PatchOptions{FieldManager: "upgrade"})
+			metav1.PatchOptions{FieldManager: "kubectl-rollout"})
 		if err != nil {
 			return fmt.Errorf("roll %s: %w", o.Name, err)
 		}

@@ -14,9 +14,9 @@ import (
 	"github.com/solonode/sno/testcluster/traffic"
 )
 
-// Upgrade brings a new controller and then a new router, as an upgrade of the cluster does.
-var Upgrade = kindtarget.Experiment{
-	Name: "upgrade", Shows: "the router stays where it is and traffic comes back after a new controller and a new router", Run: upgrade,
+// NewImages brings a controller and then a router of another image. It is a rollout of both, and no upgrade: the programs are the same.
+var NewImages = kindtarget.Experiment{
+	Name: "new-images", Shows: "the router stays where it is and traffic comes back after the controller and the router roll out with another image", Run: newImages,
 }
 
 // NodeRestart restarts the control-plane node, and with it everything.
@@ -27,8 +27,8 @@ var NodeRestart = kindtarget.Experiment{
 // returnBound is for a node with its API server, and everything that has to start one after the other, on a busy machine.
 const returnBound = 5 * time.Minute
 
-func upgrade(ctx context.Context, e *kindtarget.Env) error {
-	return visited(ctx, e, "upgrade", "New controller image, then new router image", comeback, func(s *site, users *traffic.Users) error {
+func newImages(ctx context.Context, e *kindtarget.Env) error {
+	return visited(ctx, e, "new-images", "New controller image, then new router image", comeback, func(s *site, users *traffic.Users) error {
 		begun := time.Now()
 		newer := e.Image(harness.Ingress) + "-next"
 		if err := e.Kind.Tag(ctx, e.Image(harness.Ingress), newer); err != nil {

@@ -1,0 +1,46 @@
+package checks
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// TestGracePeriodIn reads the kubelet's file in every way in which Ignition may hold it.
+func TestGracePeriodIn(t *testing.T) {
+	const text = "kind: KubeletConfiguration\nshutdownGracePeriod: 1m30s\n"
+	var packed bytes.Buffer
+	writer := gzip.NewWriter(&packed)
+	_, _ = writer.Write([]byte(text))
+	_ = writer.Close()
+	for name, test := range map[string]struct {
+		path, source, compression string
+		want                      string
+		wrong                     bool
+	}{
+		"plain":              {kubeletFile, "data:,kind:%20KubeletConfiguration%0AshutdownGracePeriod:%201m30s", "", "1m30s", false},
+		"base64":             {kubeletFile, "data:text/plain;charset=utf-8;base64," + base64.StdEncoding.EncodeToString([]byte(text)), "", "1m30s", false},
+		"packed":             {kubeletFile, "data:;base64," + base64.StdEncoding.EncodeToString(packed.Bytes()), "gzip", "1m30s", false},
+		"JSON":               {kubeletFile, `data:,{"shutdownGracePeriod":"5s"}`, "", "5s", false},
+		"says nothing":       {kubeletFile, "data:,kind:%20KubeletConfiguration", "", "", false},
+		"another file":       {"/etc/kubernetes/other.conf", "data:,shutdownGracePeriod:%201m30s", "", "", false},
+		"elsewhere":          {kubeletFile, "https://example.com/kubelet.conf", "", "", true},
+		"no base64":          {kubeletFile, "data:;base64,!", "", "", true},
+		"not packed":         {kubeletFile, "data:,x", "gzip", "", true},
+		"no configuration":   {kubeletFile, "data:,[1", "", "", true},
+		"a number, not text": {kubeletFile, "data:,shutdownGracePeriod:%20[]", "", "", true},
+	} {
+		rendered := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"config": map[string]any{"storage": map[string]any{"files": []any{
+			map[string]any{"path": test.path, "contents": map[string]any{"source": test.source, "compression": test.compression}},
+		}}}}}}
+		if got, err := gracePeriodIn(rendered); got != test.want || (err != nil) != test.wrong {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+	if got, err := gracePeriodIn(&unstructured.Unstructured{Object: map[string]any{}}); got != "" || err != nil {
+		t.Errorf("nothing: %q, %v", got, err)
+	}
+}
