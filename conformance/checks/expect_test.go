@@ -193,6 +193,22 @@ func TestShape(t *testing.T) {
 	}
 }
 
+// TestCopyNamespace: where copies live, no node selector of the cluster and no milder pod security is meant for others.
+func TestCopyNamespace(t *testing.T) {
+	namespace := copyNamespace("run")
+	if value, there := namespace.Annotations["openshift.io/node-selector"]; !there || value != "" {
+		t.Errorf("annotations are %v", namespace.Annotations)
+	}
+	for label, want := range map[string]string{
+		runLabel: "run", "pod-security.kubernetes.io/enforce": "restricted", "pod-security.kubernetes.io/audit": "restricted", "pod-security.kubernetes.io/warn": "restricted",
+		"security.openshift.io/scc.podSecurityLabelSync": "false",
+	} {
+		if got := namespace.Labels[label]; got != want {
+			t.Errorf("%s is %q, want %q", label, got, want)
+		}
+	}
+}
+
 func TestDifferences(t *testing.T) {
 	before := &State{Nodes: []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, {ObjectMeta: metav1.ObjectMeta{Name: "b"}}}}
 	after := before.DeepCopy()

@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/go-logr/logr/funcr"
 	configv1 "github.com/openshift/api/config/v1"
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -180,17 +177,11 @@ func (s *system) standIns(ctx context.Context) error {
 		if module == harness.EtcdGuard && s.Scenario.ControlPlaneTopology == configv1.ExternalTopologyMode {
 			continue // the etcd operator is where etcd is
 		}
-		config, err := s.Cluster.ConfigForAdministrator(one.user)
+		process, err := s.StandIn(ctx, one.user, one.operator)
 		if err != nil {
 			return err
 		}
-		file, err := os.OpenFile(filepath.Join(s.Cluster.Dir(), one.user+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-		if err != nil {
-			return fmt.Errorf("open the log of %s: %w", one.user, err)
-		}
-		context.AfterFunc(ctx, func() { _ = file.Close() })
-		log := funcr.New(func(prefix, args string) { _, _ = fmt.Fprintln(file, prefix, args) }, funcr.Options{LogTimestamp: true})
-		s.stand[module] = operators.Start(ctx, config, one.operator, log)
+		s.stand[module] = process
 	}
 	return nil
 }

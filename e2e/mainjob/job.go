@@ -22,6 +22,7 @@ import (
 	"github.com/solonode/sno/e2e/harness"
 	"github.com/solonode/sno/e2e/joining"
 	"github.com/solonode/sno/testcluster/embedded"
+	"github.com/solonode/sno/testcluster/fakes/operators"
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
@@ -58,6 +59,7 @@ type job struct {
 	options  Options
 	scenario scenario.Scenario
 	rig      *harness.Rig
+	etcd     *operators.Process // nil where etcd is elsewhere
 	kube     client.Client
 	router   router
 }
@@ -77,7 +79,7 @@ func Run(ctx context.Context, options Options) error {
 	if err := j.start(ctx); err != nil {
 		return err
 	}
-	defer j.rig.Stop()
+	defer j.stop()
 	if err := j.prove(ctx); err != nil {
 		j.say("\n%s %v", j.paint(red, "The proof did not hold:"), err)
 		j.logs()
@@ -88,6 +90,13 @@ func Run(ctx context.Context, options Options) error {
 		return nil
 	}
 	return j.stay(ctx)
+}
+
+func (j *job) stop() {
+	if j.etcd != nil {
+		j.etcd.Stop()
+	}
+	j.rig.Stop()
 }
 
 func (j *job) expectation() string {
@@ -118,6 +127,13 @@ func (j *job) start(ctx context.Context) error {
 	if err := joining.Prepare(ctx, j.rig.Cluster); err != nil {
 		j.rig.Stop()
 		return err
+	}
+	// The members of etcd have their guards, which the etcd operator makes.
+	if j.scenario.ControlPlaneTopology != configv1.ExternalTopologyMode {
+		if j.etcd, err = j.rig.StandIn(ctx, operators.EtcdUser, operators.Etcd); err != nil {
+			j.rig.Stop()
+			return err
+		}
 	}
 	j.kube = j.rig.Cluster.Client()
 	j.router = router{kube: j.kube}

@@ -1,0 +1,144 @@
+package existing
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/report"
+)
+
+const restartedAt = "kubectl.kubernetes.io/restartedAt"
+
+// rollouts plays the Deployment controller: every rollout ends at once. It returns what the annotation of a rollout was, one after the other.
+func rollouts(ctx context.Context, t *testing.T, kube kubernetes.Interface, namespace string) func() []string {
+	t.Helper()
+	watching, err := kube.AppsV1().Deployments(namespace).Watch(ctx, metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	seen := []string{}
+	go func() {
+		for event := range watching.ResultChan() {
+			d, ok := event.Object.(*appsv1.Deployment)
+			if !ok {
+				continue
+			}
+			mu.Lock()
+			if value := d.Spec.Template.Annotations[restartedAt]; len(seen) == 0 || seen[len(seen)-1] != value {
+				seen = append(seen, value)
+			}
+			mu.Unlock()
+			if d.Status.ObservedGeneration < d.Generation {
+				d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1}
+				if _, err := kube.AppsV1().Deployments(namespace).UpdateStatus(ctx, d, metav1.UpdateOptions{}); err != nil && !apierrors.IsConflict(err) && ctx.Err() == nil {
+					t.Error(err)
+				}
+			}
+		}
+	}()
+	return func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(seen)
+	}
+}
+
+// heard collects warnings that would reach a terminal.
+type heard struct {
+	mu    sync.Mutex
+	texts []string
+}
+
+func (h *heard) HandleWarningHeader(_ int, _, text string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.texts = append(h.texts, text)
+}
+
+// TestRolloutIsTakenBack: what a run rolls Deployments out by is not there when it has ended, and was before it only where a person had put it. What the API server
+// warns of stays off the terminal.
+func TestRolloutIsTakenBack(t *testing.T) {
+	warned := &heard{}
+	rest.SetDefaultWarningHandler(warned)
+	t.Cleanup(func() { rest.SetDefaultWarningHandler(rest.NoWarnings{}) })
+	kube, err := kubernetes.NewForConfig(server.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const namespace = "openshift-console"
+	if _, err := kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := admin(t).Create(t.Context(), &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}); err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
+	for name, before := range map[string]string{"console": "", "downloads": "yesterday"} {
+		labels := map[string]string{"app": name}
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
+				NodeSelector: map[string]string{"node-role.kubernetes.io/master": ""}, // of which the API server warns
+				Containers:   []corev1.Container{{Name: "x", Image: "x"}},
+			}},
+		}}
+		if before != "" {
+			d.Spec.Template.Annotations = map[string]string{restartedAt: before}
+		}
+		if _, err := kube.AppsV1().Deployments(namespace).Create(t.Context(), d, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			_ = kube.AppsV1().Deployments(namespace).Delete(context.WithoutCancel(t.Context()), name, metav1.DeleteOptions{})
+		})
+	}
+	seen := rollouts(t.Context(), t, kube, namespace)
+	warned.texts = nil
+
+	const id = "SNO-TOP-012"
+	got, progress, err := target(t, Options{Kubeconfig: kubeconfigOf(t, "administrator", masters), Tiers: []checks.Tier{checks.Disruptive}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got.Times = checks.SimulatedTimes()
+	runner, err := checks.NewRunner(t.Context(), got, checks.Selection{Tiers: []checks.Tier{checks.Disruptive}, IDs: []string{id}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = runner.Close(t.Context()) }()
+	if err := runner.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	result, err := runner.Result(t.Context(), id)
+	if err != nil || result.Status != report.Passed {
+		t.Errorf("%s is %s: %s %+v, %v\n%s", id, result.Status, result.Reason, result.Evidence, err, progress)
+	}
+	if values := seen(); !slices.ContainsFunc(values, func(value string) bool { return strings.HasPrefix(value, "20") }) {
+		t.Errorf("nothing was rolled out: %q", values)
+	}
+	for name, want := range map[string]string{"console": "", "downloads": "yesterday"} {
+		live, err := kube.AppsV1().Deployments(namespace).Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if value, there := live.Spec.Template.Annotations[restartedAt]; value != want || there != (want != "") {
+			t.Errorf("%s: the annotation is %q, there: %t; want %q", name, value, there, want)
+		}
+	}
+	warned.mu.Lock()
+	defer warned.mu.Unlock()
+	if len(warned.texts) > 0 {
+		t.Errorf("warnings reach the terminal: %q", warned.texts)
+	}
+}
