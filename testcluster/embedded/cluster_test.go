@@ -305,6 +305,20 @@ func TestPortTaken(t *testing.T) {
 	}
 }
 
+// What is given to the API server counts, before what the cluster gives it.
+func TestAPIServerArguments(t *testing.T) {
+	ctx := testContext(t)
+	c, err := Start(ctx, Config{CRDs: []string{}, APIServer: []string{"--service-cluster-ip-range=10.97.0.0/16"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Stop() })
+	service, err := c.Clientset().CoreV1().Services(metav1.NamespaceDefault).Get(ctx, "kubernetes", metav1.GetOptions{})
+	if err != nil || !strings.HasPrefix(service.Spec.ClusterIP, "10.97.") {
+		t.Errorf("service kubernetes has address %q, want one of 10.97.0.0/16: %v", service.Spec.ClusterIP, err)
+	}
+}
+
 func TestStartFailures(t *testing.T) {
 	ctx := testContext(t)
 	assets := sharedCluster(t).assets
