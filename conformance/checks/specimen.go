@@ -26,7 +26,7 @@ const (
 
 // shape is what the scheduler and the controllers go by in a Deployment and its budgets: number, strategy, placement, affinity, tolerations,
 // spread, priority, host ports. What kubelets go by is left out: images, volumes, probes, and requests, because a copy must find room beside
-// the original on a node that is full.
+// the original on a node that is full. So is minReadySeconds, which only makes everything take longer.
 type shape struct {
 	deployment *appsv1.Deployment
 	budgets    []policyv1.PodDisruptionBudget

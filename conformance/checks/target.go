@@ -14,7 +14,7 @@ import (
 // Target is a cluster to look at, and what can be done to it besides what its API allows. What is nil cannot be done there; checks that
 // need it are skipped and say so.
 type Target struct {
-	// Config connects with the rights that the run has.
+	// Config connects with the rights that the run has, and no faster than it allows.
 	Config *rest.Config
 	// Scenario and Description name the cluster in the report, Variant what shaped it ("sno", "baseline" or empty), Provider where it came from.
 	Scenario, Description, Variant, Provider string

@@ -82,6 +82,10 @@ func TestUnderPolicies(t *testing.T) {
 	}
 	t.Cleanup(s.Stop)
 	u := &up{s, t, t.Context()}
+	privileged := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "x"}, Spec: corev1.PodSpec{HostNetwork: true, Containers: []corev1.Container{{Name: "x", Image: "x"}}}}
+	if err := u.Cluster.Client().Create(u.ctx, privileged, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "PodSecurity") {
+		t.Fatalf("the cluster is not strict: %v", err)
+	}
 	go u.limitNamespaces()
 	u.refuse("bare-namespaces", "namespaces", "a namespace must say its pod security and its node selector",
 		fmt.Sprintf(`!object.metadata.?generateName.orValue("").startsWith(%q) || (`+
