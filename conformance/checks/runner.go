@@ -143,9 +143,9 @@ func (r *Runner) say(format string, args ...any) {
 
 // sayNamespaces prints what is taken for OpenShift's own.
 func (r *Runner) sayNamespaces(state *State) {
-	r.say("OpenShift's own are the objects in %s", strings.Join(slices.Sorted(maps.Keys(state.payload.here)), ", "))
-	if len(state.payload.others) > 0 {
-		r.say("Not looked at, since they are not of the release payload (--payload-namespaces): %s", strings.Join(slices.Sorted(maps.Keys(state.payload.others)), ", "))
+	r.say("OpenShift's own are the objects in %s", strings.Join(state.Namespaces, ", "))
+	if len(state.Others) > 0 {
+		r.say("Not looked at, since they are not of the release payload (--payload-namespaces): %s", strings.Join(state.Others, ", "))
 	}
 }
 

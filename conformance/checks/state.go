@@ -57,16 +57,16 @@ type State struct {
 	Pool *Pool
 	// Missing are the kinds that the cluster does not serve, such as Console where the capability is off.
 	Missing map[string]bool
-
-	payload *payload
+	// Namespaces are those of the release payload that hold some of it. Others are called like them and do not count, as those of add-ons.
+	Namespaces, Others []string
 }
 
 // Read reads a cluster, of namespaces those that are given, or PayloadNamespaces where none are. Kinds that are not served are noted in Missing; everything else that goes wrong is an error that names what
 // could not be read, and the verb and resource where a permission is missing.
 func Read(ctx context.Context, kube client.Client, namespaces []string) (*State, error) {
-	r := reader{ctx: ctx, kube: kube, state: &State{Missing: map[string]bool{}, payload: payloadOf(namespaces)}}
-	s := r.state
-	ours := s.payload.has
+	r := reader{ctx: ctx, kube: kube, state: &State{Missing: map[string]bool{}}}
+	s, payload := r.state, payloadOf(namespaces)
+	ours := payload.has
 	s.Infrastructure = one(&r, "infrastructures.config.openshift.io", "", "cluster", &configv1.Infrastructure{})
 	s.Ingress = one(&r, "ingresses.config.openshift.io", "", "cluster", &configv1.Ingress{})
 	s.IngressController = one(&r, "ingresscontrollers.operator.openshift.io", "openshift-ingress-operator", "default", &operatorv1.IngressController{})
@@ -94,6 +94,7 @@ func Read(ctx context.Context, kube client.Client, namespaces []string) (*State,
 	s.DaemonSets = slices.DeleteFunc(daemonSets.Items, func(d appsv1.DaemonSet) bool { return !ours(d.Namespace) })
 	s.Pods = slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return !ours(p.Namespace) })
 	s.Budgets = slices.DeleteFunc(budgets.Items, func(b policyv1.PodDisruptionBudget) bool { return !ours(b.Namespace) })
+	s.Namespaces, s.Others = slices.Sorted(maps.Keys(payload.here)), slices.Sorted(maps.Keys(payload.others))
 	s.KubeletConfigs = r.untyped("kubeletconfigs.machineconfiguration.openshift.io", "KubeletConfigList")
 	return s, errors.Join(r.errs...)
 }
@@ -158,7 +159,7 @@ func (s *State) DeepCopy() *State {
 		Nodes:    copies(s.Nodes), Deployments: copies(s.Deployments), StatefulSets: copies(s.StatefulSets), DaemonSets: copies(s.DaemonSets), Pods: copies(s.Pods),
 		Budgets:        copies(s.Budgets),
 		KubeletConfigs: copies(s.KubeletConfigs),
-		Missing:        s.Missing, payload: s.payload,
+		Missing:        s.Missing, Namespaces: slices.Clone(s.Namespaces), Others: slices.Clone(s.Others),
 	}
 	if s.Pool != nil {
 		c.Pool = ptr.To(*s.Pool)

@@ -101,7 +101,9 @@ func plant(t *testing.T, kube client.Client) {
 	pod := &corev1.Pod{ObjectMeta: meta("openshift-ingress", "pod"), Spec: template.Spec}
 	for _, object := range []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "openshift-ingress"}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "openshift-machine-config-operator"}},
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "openshift-cluster-machine-approver"}},
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "openshift-cluster-machine-approver"}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "openshift-storage"}},
+		// What somebody has added, which is highly available whatever the topology is.
+		&appsv1.Deployment{ObjectMeta: meta("openshift-storage", "add-on"), Spec: appsv1.DeploymentSpec{Selector: selector, Template: template, Replicas: ptr.To[int32](3)}},
 		&corev1.Node{ObjectMeta: meta("", "node")}, pod,
 		&appsv1.Deployment{ObjectMeta: meta("openshift-ingress", "router-default"), Spec: appsv1.DeploymentSpec{Selector: selector, Template: template, Replicas: new(int32)}},
 		&appsv1.Deployment{ObjectMeta: meta("openshift-machine-config-operator", "machine-config-controller"), Spec: appsv1.DeploymentSpec{Selector: selector, Template: template, Replicas: new(int32)}},
@@ -220,7 +222,20 @@ func TestSecrets(t *testing.T) {
 	if strings.Contains(out, planted) {
 		t.Error(out)
 	}
+	for _, part := range []string{
+		"OpenShift's own are the objects in openshift-ingress, openshift-machine-config-operator\n",
+		"Not looked at, since they are not of the release payload (--payload-namespaces): openshift-storage\n",
+	} {
+		if !strings.Contains(out, part) {
+			t.Errorf("%q is missing in:\n%s", part, out)
+		}
+	}
 	for _, result := range done.Results {
+		for _, e := range result.Evidence {
+			if strings.Contains(e.Object, "openshift-storage") {
+				t.Errorf("%s looks at what somebody has added: %+v", result.ID, e)
+			}
+		}
 		if result.ID == "SNO-MCO-003" && result.Status != report.Passed {
 			t.Errorf("%s is %s: %s %+v", result.ID, result.Status, result.Reason, result.Evidence)
 		}

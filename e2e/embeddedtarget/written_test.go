@@ -59,6 +59,9 @@ func (s *system) freeze(ctx context.Context) error {
 	return nil
 }
 
+// controlNamespace is where controls put what a cluster does not have.
+const controlNamespace = "openshift-control"
+
 // impossible are changes that today's API server refuses or takes back, because the kind has an enumeration and a default. Older ones had neither.
 var impossible = map[string]bool{"an unknown topology": true, "no topology": true}
 
@@ -71,7 +74,7 @@ type written struct {
 
 func (w written) read() *checks.State {
 	w.Helper()
-	state, err := checks.Read(w.ctx, w.kube, nil)
+	state, err := checks.Read(w.ctx, w.kube, append(checks.PayloadNamespaces(), controlNamespace))
 	if err != nil {
 		w.Fatal(err)
 	}
