@@ -172,7 +172,7 @@ func TestShape(t *testing.T) {
 		// What the strictest pod security asks for, and a quota.
 		SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: ptr.To(true), SeccompProfile: &corev1.SeccompProfile{Type: "RuntimeDefault"}},
 		Containers: []corev1.Container{{
-			Name: "copy", Image: "pause", Command: []string{"sh"}, Resources: copyResources(),
+			Name: "copy", Image: "pause", Command: []string{"sh"}, Resources: copyResources(), ImagePullPolicy: corev1.PullIfNotPresent,
 			SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
 		}},
 		Affinity: &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{

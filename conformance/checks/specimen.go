@@ -82,6 +82,8 @@ func shapeOf(source *appsv1.Deployment, budgets []policyv1.PodDisruptionBudget, 
 		},
 		Containers: []corev1.Container{{
 			Name: "copy", Image: runs.image, Command: runs.command, Resources: copyResources(),
+			// What a node has is not pulled again, whatever its tag is: there may be no registry.
+			ImagePullPolicy: corev1.PullIfNotPresent,
 			SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
 		}},
 	}
