@@ -56,7 +56,7 @@ func (s *Story) Roll(ctx context.Context) (*Disturbance, error) {
 		there, err := c.disturb(ctx, "Rolling every operand out", func(ctx context.Context, all []appsv1.Deployment) (map[string]string, error) {
 			return nil, c.annotateTemplates(ctx, all, func(*appsv1.Deployment) *string { return &now })
 		})
-		back, undone := c.takeBack(ctx)
+		back, undone := c.takeBack(ctx, there)
 		if err := errors.Join(err, undone); err != nil {
 			return nil, err
 		}
@@ -65,8 +65,8 @@ func (s *Story) Roll(ctx context.Context) (*Disturbance, error) {
 	return s.Told.Rolled, nil
 }
 
-// takeBack has the templates as they were. After an interruption it writes that and does not wait for the rollouts.
-func (c *theatre) takeBack(ctx context.Context) (*Disturbance, error) {
+// takeBack has the templates as they were. Nobody waits for what did not come back from the rollout either, and after an interruption for nothing.
+func (c *theatre) takeBack(ctx context.Context, rolled *Disturbance) (*Disturbance, error) {
 	before := func(d *appsv1.Deployment) *string {
 		if was := c.before.Deployment(d.Namespace, d.Name); was != nil {
 			if value, had := was.Spec.Template.Annotations[rolloutAnnotation]; had {
@@ -81,7 +81,7 @@ func (c *theatre) takeBack(ctx context.Context) (*Disturbance, error) {
 		return nil, errors.Join(interrupted, c.annotateTemplates(ctx, operands(c.before), before))
 	}
 	return c.disturb(ctx, "Rolling every operand back", func(ctx context.Context, all []appsv1.Deployment) (map[string]string, error) {
-		return nil, c.annotateTemplates(ctx, all, before)
+		return rolled.wrong(), c.annotateTemplates(ctx, all, before)
 	})
 }
 
@@ -189,7 +189,21 @@ func (s *Story) Restart(ctx context.Context) (*Disturbance, error) {
 	return s.Told.Restarted, nil
 }
 
-// disturb does something to the operands and waits until each of them is whole again. What do returns is what is wrong with some of them already.
+// wrong is what did not come back, and why.
+func (d *Disturbance) wrong() map[string]string {
+	all := map[string]string{}
+	if d != nil {
+		for _, o := range d.Operands {
+			if o.Wrong != "" {
+				all[o.Name] = o.Wrong
+			}
+		}
+	}
+	return all
+}
+
+// disturb does something to the operands and waits until each of them is whole again. What do returns is what is wrong with some of them already, for which
+// nobody waits.
 func (c *theatre) disturb(ctx context.Context, what string, do func(context.Context, []appsv1.Deployment) (map[string]string, error)) (*Disturbance, error) {
 	c.say("%s", what)
 	state, err := c.read(ctx)
@@ -214,7 +228,7 @@ func (c *theatre) disturb(ctx context.Context, what string, do func(context.Cont
 		}
 		clear(wrong)
 		for i := range all {
-			if why := unsettled(state, all[i].Namespace, all[i].Name); why != "" {
+			if why := unsettled(state, all[i].Namespace, all[i].Name); why != "" && refused[nameOf(&all[i])] == "" {
 				wrong[nameOf(&all[i])] = why
 			}
 		}
