@@ -109,3 +109,18 @@ func grant(t *testing.T, user string, rules ...rbacv1.PolicyRule) {
 		}
 	}
 }
+
+// createInfrastructure makes Infrastructure cluster without a status, for as long as the test runs.
+func createInfrastructure(t *testing.T) *configv1.Infrastructure {
+	t.Helper()
+	infrastructure := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
+	if err := admin(t).Create(t.Context(), infrastructure); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := admin(t).Delete(context.WithoutCancel(t.Context()), infrastructure); err != nil {
+			t.Error(err)
+		}
+	})
+	return infrastructure
+}

@@ -10,7 +10,6 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -169,10 +168,7 @@ func TestTarget(t *testing.T) {
 		t.Errorf("%q is missing in:\n%s", want, progress)
 	}
 
-	infrastructure := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
-	if err := admin(t).Create(t.Context(), infrastructure); err != nil {
-		t.Fatal(err)
-	}
+	infrastructure := createInfrastructure(t)
 	infrastructure.Status.InfrastructureName = "edge-7"
 	infrastructure.Status.ControlPlaneTopology, infrastructure.Status.InfrastructureTopology = configv1.SingleReplicaTopologyMode, configv1.SingleReplicaTopologyMode
 	if err := admin(t).Status().Update(t.Context(), infrastructure); err != nil {
@@ -222,10 +218,7 @@ func TestSurprises(t *testing.T) {
 
 // TestBootstrapperWithoutRight: a right that the cluster lacks says nothing about its approver. The check names it, and passes once it is there.
 func TestBootstrapperWithoutRight(t *testing.T) {
-	infrastructure := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
-	if err := admin(t).Create(t.Context(), infrastructure); err != nil && !apierrors.IsAlreadyExists(err) {
-		t.Fatal(err)
-	}
+	createInfrastructure(t)
 	const id = "SNO-APP-003"
 	file := kubeconfigOf(t, "administrator", masters)
 	asked := func() report.Result {
