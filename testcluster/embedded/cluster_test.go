@@ -307,6 +307,9 @@ func TestPortTaken(t *testing.T) {
 
 // What is given to the API server counts, before what the cluster gives it.
 func TestAPIServerArguments(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts a cluster of its own; make proof runs it")
+	}
 	ctx := testContext(t)
 	c, err := Start(ctx, Config{CRDs: []string{}, APIServer: []string{"--service-cluster-ip-range=10.97.0.0/16"}})
 	if err != nil {
