@@ -2,6 +2,7 @@ package checks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -101,7 +102,7 @@ func (t *traveller) roll(ctx context.Context) error {
 	body := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{%q:"2"}}}}}`, revisionAnnotation)
 	rolled, err := t.kube.AppsV1().Deployments(t.namespace).Patch(ctx, t.deployment.Name, types.StrategicMergePatchType, []byte(body), metav1.PatchOptions{})
 	if err != nil {
-		return fmt.Errorf("roll the copy of %s: %w", t.deployment.Name, err)
+		return fmt.Errorf("roll the copy of %s: %w", t.deployment.Name, refused(err))
 	}
 	return t.until(ctx, func() bool { return t.rolledOut(rolled.Generation) })
 }
@@ -109,16 +110,22 @@ func (t *traveller) roll(ctx context.Context) error {
 // evict asks for the eviction of every pod, one after the other, and again while a budget refuses.
 func (t *traveller) evict(ctx context.Context) error {
 	for _, pod := range t.running() {
-		var refused error
+		var answer error
 		granted, err := backingOff(ctx, t.times.Poll, t.times.Stuck, func(ctx context.Context) (bool, error) {
-			refused = t.kube.PolicyV1().Evictions(t.namespace).Evict(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: pod.Name}})
-			return refused == nil || apierrors.IsNotFound(refused), nil
+			err := t.kube.PolicyV1().Evictions(t.namespace).Evict(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: pod.Name}})
+			if ctx.Err() == nil || answer == nil { // that the time is over is no answer
+				answer = err
+			}
+			return err == nil || apierrors.IsNotFound(err), nil
 		})
 		if err != nil {
 			return fmt.Errorf("evict a pod of the copy of %s: %w", t.deployment.Name, err)
 		}
 		if !granted {
-			return fmt.Errorf("%w: %s", errStuck, reasonOf(refused))
+			if said := refused(answer); errors.Is(said, ErrHindered) {
+				return fmt.Errorf("evict a pod of the copy of %s: %w", t.deployment.Name, said)
+			}
+			return fmt.Errorf("%w: %s", errStuck, reasonOf(answer))
 		}
 		if err := t.replaced(ctx, pod); err != nil {
 			return err
