@@ -50,6 +50,7 @@ type goPackage struct {
 func checkBoundaries(ctx context.Context, ws *workspace.Workspace, _ io.Writer) error {
 	var faults Faults
 	var errs []error
+	var rows []string
 	for _, m := range ws.WithCode() {
 		isAlone, isHost := slices.Contains(alone, m.Dir), strings.HasPrefix(m.Dir, "examples/")
 		if isHost || m.Dir == "conformance" {
@@ -68,9 +69,17 @@ func checkBoundaries(ctx context.Context, ws *workspace.Workspace, _ io.Writer) 
 			continue
 		}
 		faults = append(faults, impureDependencies(m, packages)...)
+		rows = append(rows, packagesRow(m, packages))
 		if m.Dir == "topology" {
 			faults = append(faults, topologyFaults(m, packages)...)
 		}
+	}
+	if len(errs) == 0 && ws.InFocus(packagesFile) {
+		found, err := packagesFaults(ws, rows)
+		if err != nil {
+			return err
+		}
+		faults = append(faults, found...)
 	}
 	return errors.Join(faults.errorOrNil(), errors.Join(errs...))
 }

@@ -59,6 +59,49 @@ func TestImpureDependencies(t *testing.T) {
 	}
 }
 
+func TestPackagesRow(t *testing.T) {
+	packages := []goPackage{
+		{ImportPath: "fmt", Standard: true},
+		{ImportPath: "vendor/golang.org/x/net/idna", Standard: true},
+		{ImportPath: "github.com/solonode/sno/patch"},
+		{ImportPath: "k8s.io/client-go/rest"},
+		{ImportPath: "github.com/solonode/sno/ingress/controller", Deps: []string{"k8s.io/client-go/rest", "k8s.io/client-go/tools/cache"}},
+		{ImportPath: "github.com/solonode/sno/ingress", Deps: []string{"fmt", "vendor/golang.org/x/net/idna", "github.com/solonode/sno/patch",
+			"k8s.io/client-go/rest", "k8s.io/client-go/applyconfigurations/meta/v1", "k8s.io/api/core/v1"}},
+	}
+	if got, want := packagesRow(module(t, "ingress"), packages), "| ingress | 3 | 1 |"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestPackagesFaults(t *testing.T) {
+	const head = "# Vendoring\n\n" + packagesBegin + "\n| module | packages | client |\n|---|--:|--:|\n"
+	for name, test := range map[string]struct {
+		text string
+		want []string
+	}{
+		"as it is":   {text: head + "| ingress | 3 | 1 |\n" + packagesEnd + "\n"},
+		"no marks":   {text: "# Vendoring\n", want: []string{"docs/vendoring.md: needs <!-- packages --> and <!-- end of packages --> around its numbers of packages"}},
+		"not listed": {text: head + packagesEnd + "\n", want: []string{"docs/vendoring.md: must have the row | ingress | 3 | 1 |"}},
+		"other number": {text: head + "| ingress | 4 | 1 |\n" + packagesEnd + "\n", want: []string{
+			"docs/vendoring.md: must have the row | ingress | 3 | 1 |", "docs/vendoring.md: has the row | ingress | 4 | 1 |, which is not so"}},
+		"module is gone": {text: head + "| ingress | 3 | 1 |\n| egress | 1 | 0 |\n" + packagesEnd + "\n", want: []string{
+			"docs/vendoring.md: has the row | egress | 1 | 0 |, which is not so"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := sample()
+			files[packagesFile] = test.text
+			got, err := packagesFaults(repository(t, files), []string{"| ingress | 3 | 1 |"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("faults (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestTopologyFaults(t *testing.T) {
 	m := module(t, "topology", "github.com/openshift/api v0.1.0", "k8s.io/apimachinery v0.35.2", "github.com/google/go-cmp v0.7.0",
 		"k8s.io/utils v0.1.0 // indirect", "k8s.io/api v0.35.2")
