@@ -19,7 +19,7 @@ var (
 	// ErrNoIngressController is returned where there is no IngressController whose router could be shaped.
 	ErrNoIngressController = errors.New("no IngressController: pass the one whose router is shaped")
 	// ErrNoTopology is returned for a Cluster that was not read from an Infrastructure object, such as the zero Cluster.
-	ErrNoTopology = errors.New("no topology: read the Cluster with topology.FromInfrastructure")
+	ErrNoTopology = topology.ErrClusterNotRead
 	// ErrNodeSelector is returned for a spec.nodePlacement.nodeSelector that is no map of labels, as one with the operator Exists or with
 	// several values. The stock operator does not accept it either.
 	ErrNodeSelector = errors.New("the node selector in spec.nodePlacement is not a map of labels; use matchLabels, or the operator In with one value")
@@ -50,7 +50,7 @@ type Host struct {
 // Errors: ErrNoTopology, ErrNoIngressController, and ErrNodeSelector, with the IngressController's name, for a node selector that the stock
 // operator refuses as well.
 func NewHost(cluster topology.Cluster, defaultPlacement configv1.DefaultPlacement, ic *operatorv1.IngressController) (Host, error) {
-	if err := readFromInfrastructure(cluster); err != nil {
+	if err := cluster.Validate(); err != nil {
 		return Host{}, err
 	}
 	if ic == nil {
@@ -86,17 +86,6 @@ func (h Host) Pool() (topology.Pool, error) {
 func (h Host) made() error {
 	if h.mode == "" {
 		return ErrHost
-	}
-	return nil
-}
-
-// readFromInfrastructure fails for modes that package topology puts into no Cluster: it reads an empty or unknown value as one of the
-// five.
-func readFromInfrastructure(cluster topology.Cluster) error {
-	for _, reading := range []topology.Reading{cluster.ControlPlane, cluster.Infrastructure} {
-		if topology.ReadingOf(reading.Mode).Mode != reading.Mode {
-			return fmt.Errorf("%w: mode %q", ErrNoTopology, reading.Mode)
-		}
 	}
 	return nil
 }

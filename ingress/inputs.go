@@ -61,7 +61,7 @@ type Inputs struct {
 // placement source, or a Cluster that nobody read.
 func (in Inputs) Validate() error {
 	if in.Cluster != nil {
-		if err := readFromInfrastructure(*in.Cluster); err != nil {
+		if err := in.Cluster.Validate(); err != nil {
 			return err
 		}
 	}

@@ -12,7 +12,7 @@ import (
 //
 // Errors: ErrNoTopology for a Cluster that was not read from an Infrastructure object, ErrPlacement for an unknown source.
 func RouterPool(cluster topology.Cluster, defaultPlacement configv1.DefaultPlacement, source PlacementSource) (pool topology.Pool, disagree bool, err error) {
-	if err := readFromInfrastructure(cluster); err != nil {
+	if err := cluster.Validate(); err != nil {
 		return "", false, err
 	}
 	if source, err = ParsePlacementSource(string(source)); err != nil {

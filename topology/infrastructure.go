@@ -16,6 +16,9 @@ var (
 	// ErrNotInfrastructure means that an untyped object says that it is of another kind.
 	ErrNotInfrastructure = errors.New("not an Infrastructure object")
 
+	// ErrClusterNotRead means that a Cluster was not read from an Infrastructure object, such as the zero Cluster.
+	ErrClusterNotRead = errors.New("no topology: read the Cluster with topology.FromInfrastructure")
+
 	// ErrFieldType means that a field of an untyped object holds a JSON value of the wrong type. The error that wraps it
 	// names the field.
 	ErrFieldType = errors.New("wrong JSON type")
@@ -65,6 +68,18 @@ type Cluster struct {
 	// whose API never had the field. HighAvailability does not use it: what counts are the two topologies, which
 	// FromUnstructured fills from Declared where they are empty. Findings says when the two sides contradict each other.
 	Declared HighAvailabilityMode
+}
+
+// Validate returns ErrClusterNotRead, with the mode, for a Cluster that neither FromInfrastructure nor FromUnstructured can have made: they, like
+// ReadingOf, read every value as one of the five modes. The zero Cluster acts as HighlyAvailable, which is no answer where somebody forgot
+// to read the object.
+func (c Cluster) Validate() error {
+	for _, reading := range []Reading{c.ControlPlane, c.Infrastructure} {
+		if !known(reading.Mode) {
+			return fmt.Errorf("%w: mode %q", ErrClusterNotRead, reading.Mode)
+		}
+	}
+	return nil
 }
 
 // FromInfrastructure reads the typed object. nil is ErrNoInfrastructure; nothing else is an error, because every string

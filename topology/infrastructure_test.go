@@ -331,3 +331,29 @@ func FuzzFromUnstructured(f *testing.F) {
 		}
 	})
 }
+
+// Every Cluster that was read is valid, whatever the object said; what nobody read is not, also where only one half of it is missing.
+func TestClusterValidate(t *testing.T) {
+	ok := topology.ReadingOf(configv1.SingleReplicaTopologyMode)
+	for _, reported := range []configv1.TopologyMode{"", "Quantum", configv1.HighlyAvailableTopologyMode, configv1.ExternalTopologyMode} {
+		infrastructure := &configv1.Infrastructure{Status: configv1.InfrastructureStatus{ControlPlaneTopology: reported, InfrastructureTopology: reported}}
+		cluster, err := topology.FromInfrastructure(infrastructure)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cluster.Validate(); err != nil {
+			t.Errorf("%q: %v", reported, err)
+		}
+	}
+	for name, cluster := range map[string]topology.Cluster{
+		"zero":              {},
+		"platform only":     {Platform: configv1.NonePlatformType},
+		"no infrastructure": {ControlPlane: ok},
+		"no control plane":  {Infrastructure: ok},
+		"a mode of nobody":  {ControlPlane: topology.Reading{Mode: "Quantum"}, Infrastructure: ok},
+	} {
+		if err := cluster.Validate(); !errors.Is(err, topology.ErrClusterNotRead) {
+			t.Errorf("%s: %v, want %v", name, err, topology.ErrClusterNotRead)
+		}
+	}
+}
