@@ -38,7 +38,7 @@ func repels(live, shaped *appsv1.Deployment) bool {
 	}
 	newcomers := labels.Set(shaped.Spec.Template.Labels)
 	for _, term := range affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
-		if selects(term, newcomers) && !slices.Contains(term.MatchLabelKeys, appsv1.DefaultDeploymentUniqueLabelKey) {
+		if selects(term, live.Namespace, newcomers) && !slices.Contains(term.MatchLabelKeys, appsv1.DefaultDeploymentUniqueLabelKey) {
 			return true
 		}
 	}

@@ -115,13 +115,81 @@ func TestSeparate(t *testing.T) {
 	if bare.Spec.Template.Spec.Affinity != nil {
 		t.Errorf("without a selector there is nothing to select by, got %v", bare.Spec.Template.Spec.Affinity)
 	}
-	last := deployment()
-	last.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
-		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{stock},
-	}}
-	workload.Separate(last, workload.Together)
-	if last.Spec.Template.Spec.Affinity != nil {
-		t.Errorf("an empty affinity should be none, got %v", last.Spec.Template.Spec.Affinity)
+	for name, affinity := range map[string]*corev1.Affinity{
+		"the last term": {PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{stock}}},
+		"an empty rule": {PodAntiAffinity: &corev1.PodAntiAffinity{}},
+		"nothing":       {},
+	} {
+		last := deployment()
+		last.Spec.Template.Spec.Affinity = affinity
+		workload.Separate(last, workload.Together)
+		if last.Spec.Template.Spec.Affinity != nil {
+			t.Errorf("%s: an empty affinity should be none, got %v", name, last.Spec.Template.Spec.Affinity)
+		}
+	}
+}
+
+// Which terms keep the Deployment's pods off each other's nodes. All others stay, required and preferred ones alike.
+func TestSeparateTakes(t *testing.T) {
+	own := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "router"}}
+	expression := func(key string, operator metav1.LabelSelectorOperator, values ...string) metav1.LabelSelectorRequirement {
+		return metav1.LabelSelectorRequirement{Key: key, Operator: operator, Values: values}
+	}
+	expressions := func(expressions ...metav1.LabelSelectorRequirement) *metav1.LabelSelector {
+		return &metav1.LabelSelector{MatchExpressions: expressions}
+	}
+	namespaceName := func(name string) *metav1.LabelSelector {
+		return &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": name}}
+	}
+	const hash = "ingresscontroller.operator.openshift.io/hash"
+	for name, test := range map[string]struct {
+		term corev1.PodAffinityTerm
+		goes bool
+	}{
+		"own pods":                          {corev1.PodAffinityTerm{LabelSelector: own}, true},
+		"own pods of a revision":            {corev1.PodAffinityTerm{LabelSelector: own, MatchLabelKeys: []string{"pod-template-hash"}}, true},
+		"own pods of other revisions":       {corev1.PodAffinityTerm{LabelSelector: own, MismatchLabelKeys: []string{"pod-template-hash"}}, true},
+		"all pods":                          {corev1.PodAffinityTerm{LabelSelector: &metav1.LabelSelector{}}, true},
+		"no pods":                           {corev1.PodAffinityTerm{}, false},
+		"other pods":                        {corev1.PodAffinityTerm{LabelSelector: namespaceName("x")}, false},
+		"own pods by zone":                  {corev1.PodAffinityTerm{LabelSelector: own, TopologyKey: corev1.LabelTopologyZone}, false},
+		"own namespace by name":             {corev1.PodAffinityTerm{LabelSelector: own, Namespaces: []string{"other", "ours"}}, true},
+		"another namespace by name":         {corev1.PodAffinityTerm{LabelSelector: own, Namespaces: []string{"other"}}, false},
+		"all namespaces":                    {corev1.PodAffinityTerm{LabelSelector: own, NamespaceSelector: &metav1.LabelSelector{}}, true},
+		"own namespace by label":            {corev1.PodAffinityTerm{LabelSelector: own, NamespaceSelector: namespaceName("ours")}, true},
+		"another namespace by label":        {corev1.PodAffinityTerm{LabelSelector: own, NamespaceSelector: namespaceName("other")}, false},
+		"own namespace beside a selector":   {corev1.PodAffinityTerm{LabelSelector: own, Namespaces: []string{"ours"}, NamespaceSelector: namespaceName("other")}, true},
+		"namespaces by an unknown label":    {corev1.PodAffinityTerm{LabelSelector: own, NamespaceSelector: own}, false},
+		"a hash that is to come":            {corev1.PodAffinityTerm{LabelSelector: expressions(expression("app", "In", "router"), expression(hash, "In"))}, true},
+		"others by a hash that is to come":  {corev1.PodAffinityTerm{LabelSelector: expressions(expression("app", "In", "other"), expression(hash, "In"))}, false},
+		"a hash of another revision":        {corev1.PodAffinityTerm{LabelSelector: expressions(expression("app", "In", "router"), expression(hash, "NotIn", "1"))}, true},
+		"what no API server accepts":        {corev1.PodAffinityTerm{LabelSelector: expressions(expression("app", "Like", "router"))}, false},
+		"own pods but for what they do say": {corev1.PodAffinityTerm{LabelSelector: expressions(expression("app", "NotIn", "router"))}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			term := test.term
+			if term.TopologyKey == "" {
+				term.TopologyKey = corev1.LabelHostname
+			}
+			required := &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term}}
+			preferred := &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 1, PodAffinityTerm: term}}}
+			for _, rule := range []*corev1.PodAntiAffinity{required, preferred} {
+				deployment := &appsv1.Deployment{
+					ObjectMeta: metav1.ObjectMeta{Namespace: "ours"},
+					Spec: appsv1.DeploymentSpec{Selector: own, Template: corev1.PodTemplateSpec{
+						ObjectMeta: metav1.ObjectMeta{Labels: own.MatchLabels}, Spec: corev1.PodSpec{Affinity: &corev1.Affinity{PodAntiAffinity: rule.DeepCopy()}},
+					}},
+				}
+				var want *corev1.Affinity
+				if !test.goes {
+					want = &corev1.Affinity{PodAntiAffinity: rule}
+				}
+				workload.Separate(deployment, workload.Together)
+				if diff := cmp.Diff(want, deployment.Spec.Template.Spec.Affinity); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			}
+		})
 	}
 }
 
@@ -142,6 +210,35 @@ func TestRolledOut(t *testing.T) {
 		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Generation: 3}, Spec: appsv1.DeploymentSpec{Replicas: ptr.To(int32(2))}, Status: *done.DeepCopy()}
 		test.change(d)
 		if got := workload.RolledOut(d); got != test.want {
+			t.Errorf("%s: %v, want %v", test.name, got, test.want)
+		}
+	}
+}
+
+func TestRolloutStuck(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		change func(*appsv1.Deployment)
+		want   bool
+	}{
+		{"deadline passed", func(*appsv1.Deployment) {}, true},
+		{"of an earlier rollout", func(d *appsv1.Deployment) { d.Generation = 4 }, false},
+		{"paused", func(d *appsv1.Deployment) { d.Spec.Paused = true }, false},
+		{"complete since", func(d *appsv1.Deployment) { d.Status.AvailableReplicas, d.Status.Replicas = 1, 1 }, false},
+		{"in time", func(d *appsv1.Deployment) { d.Status.Conditions[1].Status = corev1.ConditionTrue }, false},
+		{"for another reason", func(d *appsv1.Deployment) { d.Status.Conditions[1].Reason = "FailedCreate" }, false},
+		{"another condition", func(d *appsv1.Deployment) { d.Status.Conditions[1].Type = appsv1.DeploymentReplicaFailure }, false},
+		{"nothing said", func(d *appsv1.Deployment) { d.Status.Conditions = nil }, false},
+	} {
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Generation: 3}, Status: appsv1.DeploymentStatus{
+			ObservedGeneration: 3, UpdatedReplicas: 1, Replicas: 2, AvailableReplicas: 1,
+			Conditions: []appsv1.DeploymentCondition{
+				{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue},
+				{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded"},
+			},
+		}}
+		test.change(d)
+		if got := workload.RolloutStuck(d); got != test.want {
 			t.Errorf("%s: %v, want %v", test.name, got, test.want)
 		}
 	}

@@ -1,6 +1,8 @@
 package workload
 
 import (
+	"slices"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,29 +21,25 @@ const (
 	Always
 )
 
-// Separate puts the anti-affinity that is wanted, or none, in the place of every term by which the Deployment's pods keep away
-// from each other, also one that a stock operator brought under a label of its own. Terms about other pods and other kinds of
-// affinity stay. A Deployment without a selector, which no API server accepts, has nothing to select by and gets no term.
+// Separate puts the anti-affinity that is wanted, or none, in the place of every term by which the Deployment's pods keep each other
+// off a node, also one that a stock operator brought under a label of its own. Terms about other pods, about pods of other namespaces,
+// about zones or other parts of a cluster, and other kinds of affinity stay. A Deployment without a selector, which no API server
+// accepts, has nothing to select by and gets no term.
+//
+// An expression with the operator In and no values is one that an operator fills in later, such as with a hash of the pod template. It is
+// taken for any value, so such a term goes as well: the operator must not fill it in afterwards.
 func Separate(deployment *appsv1.Deployment, separation Separation) {
 	pod := &deployment.Spec.Template.Spec
-	own := labels.Set(deployment.Spec.Template.Labels)
-	affinity := pod.Affinity
-	if affinity == nil {
-		affinity = &corev1.Affinity{}
+	keepsApart := func(term corev1.PodAffinityTerm) bool {
+		return term.TopologyKey == corev1.LabelHostname && selects(term, deployment.Namespace, deployment.Spec.Template.Labels)
 	}
-	wanted := &corev1.PodAntiAffinity{}
-	if present := affinity.PodAntiAffinity; present != nil {
-		for _, term := range present.RequiredDuringSchedulingIgnoredDuringExecution {
-			if !selects(term, own) {
-				wanted.RequiredDuringSchedulingIgnoredDuringExecution = append(wanted.RequiredDuringSchedulingIgnoredDuringExecution, term)
-			}
-		}
-		for _, term := range present.PreferredDuringSchedulingIgnoredDuringExecution {
-			if !selects(term.PodAffinityTerm, own) {
-				wanted.PreferredDuringSchedulingIgnoredDuringExecution = append(wanted.PreferredDuringSchedulingIgnoredDuringExecution, term)
-			}
-		}
+	wanted := corev1.PodAntiAffinity{}
+	if pod.Affinity != nil && pod.Affinity.PodAntiAffinity != nil {
+		wanted = *pod.Affinity.PodAntiAffinity.DeepCopy()
 	}
+	wanted.RequiredDuringSchedulingIgnoredDuringExecution = slices.DeleteFunc(wanted.RequiredDuringSchedulingIgnoredDuringExecution, keepsApart)
+	wanted.PreferredDuringSchedulingIgnoredDuringExecution = slices.DeleteFunc(wanted.PreferredDuringSchedulingIgnoredDuringExecution,
+		func(term corev1.WeightedPodAffinityTerm) bool { return keepsApart(term.PodAffinityTerm) })
 	var apart *corev1.Affinity
 	switch selector := deployment.Spec.Selector.DeepCopy(); {
 	case selector == nil || separation == Together:
@@ -54,17 +52,45 @@ func Separate(deployment *appsv1.Deployment, separation Separation) {
 		wanted.RequiredDuringSchedulingIgnoredDuringExecution = append(wanted.RequiredDuringSchedulingIgnoredDuringExecution,
 			apart.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution...)
 	}
+	setAntiAffinity(pod, wanted)
+}
+
+// setAntiAffinity leaves nothing empty behind: an empty rule means the same as none, but is another pod template.
+func setAntiAffinity(pod *corev1.PodSpec, wanted corev1.PodAntiAffinity) {
+	affinity := corev1.Affinity{}
+	if pod.Affinity != nil {
+		affinity = *pod.Affinity
+	}
 	affinity.PodAntiAffinity = nil
 	if len(wanted.RequiredDuringSchedulingIgnoredDuringExecution)+len(wanted.PreferredDuringSchedulingIgnoredDuringExecution) > 0 {
-		affinity.PodAntiAffinity = wanted
+		affinity.PodAntiAffinity = &wanted
 	}
-	pod.Affinity = affinity
+	pod.Affinity = &affinity
 	if affinity.NodeAffinity == nil && affinity.PodAffinity == nil && affinity.PodAntiAffinity == nil {
 		pod.Affinity = nil
 	}
 }
 
-func selects(term corev1.PodAffinityTerm, own labels.Set) bool {
-	selector, err := metav1.LabelSelectorAsSelector(term.LabelSelector)
-	return err == nil && selector.Matches(own)
+// selects tells whether a term is about pods with these labels in the namespace of the pod that has the term. Of a namespace nothing but
+// its name is known, which is a label of it as well: a selector by any other label is taken to select other namespaces.
+func selects(term corev1.PodAffinityTerm, namespace string, pods labels.Set) bool {
+	return (len(term.Namespaces) == 0 && term.NamespaceSelector == nil || slices.Contains(term.Namespaces, namespace) ||
+		matches(term.NamespaceSelector, labels.Set{corev1.LabelMetadataName: namespace})) && matches(filledIn(term.LabelSelector), pods)
+}
+
+// filledIn is the selector without the expressions whose values are not there yet.
+func filledIn(selector *metav1.LabelSelector) *metav1.LabelSelector {
+	filled := selector.DeepCopy()
+	if filled != nil {
+		filled.MatchExpressions = slices.DeleteFunc(filled.MatchExpressions, func(r metav1.LabelSelectorRequirement) bool {
+			return r.Operator == metav1.LabelSelectorOpIn && len(r.Values) == 0
+		})
+	}
+	return filled
+}
+
+// matches is false for no selector, which selects nothing, and for one that cannot be read.
+func matches(selector *metav1.LabelSelector, of labels.Set) bool {
+	parsed, err := metav1.LabelSelectorAsSelector(selector)
+	return err == nil && parsed.Matches(of)
 }
