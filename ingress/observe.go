@@ -54,7 +54,7 @@ func rollingOut(in Inputs) patch.Result {
 	switch {
 	case in.Router.Spec.Paused:
 		progressing.Message = "The rollout of the router is paused; resume it with oc rollout resume"
-	case seen && deadlinePassed(in.Router) && !asManyAsFit(in):
+	case workload.RolloutStuck(in.Router) && !asManyAsFit(in):
 		message := "The rollout of the router does not finish and no pod is available; look at the events of its pods"
 		if status.AvailableReplicas > 0 {
 			message = "The rollout of the router does not finish, other pods still serve; look at the events of its pods"
@@ -66,16 +66,6 @@ func rollingOut(in Inputs) patch.Result {
 		progressing.Message = "The router on the control plane is rolling out; if a pod stays Pending, look at its events"
 	}
 	return progressing
-}
-
-// deadlinePassed reads the Deployment controller's own verdict, so that no clock is needed here.
-func deadlinePassed(router *appsv1.Deployment) bool {
-	for _, condition := range router.Status.Conditions {
-		if condition.Type == appsv1.DeploymentProgressing {
-			return condition.Status == corev1.ConditionFalse && condition.Reason == "ProgressDeadlineExceeded"
-		}
-	}
-	return false
 }
 
 // asManyAsFit tells whether a person asked for more routers than the control plane has nodes for, and as many as fit run. That never finishes,

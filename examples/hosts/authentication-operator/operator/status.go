@@ -8,7 +8,6 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/solonode/sno/auth"
@@ -52,19 +51,12 @@ func deploymentConditions(prefix string, live *appsv1.Deployment, remark string)
 	case live == nil:
 	case workload.RolledOut(live):
 		progressing = condition(progressing.Type, false, auth.ReasonAsExpected, "Nothing is in progress")
-	case deadlinePassed(live):
+	case workload.RolloutStuck(live):
 		const stuck = "The rollout does not finish; look at the pods and their events"
 		progressing = condition(progressing.Type, false, reasonStuck, stuck)
 		degraded = condition(degraded.Type, true, reasonStuck, stuck)
 	}
 	return []operatorv1.OperatorCondition{available, progressing, degraded}
-}
-
-// deadlinePassed reads the Deployment controller's own verdict on the newest revision.
-func deadlinePassed(live *appsv1.Deployment) bool {
-	return live.Status.ObservedGeneration >= live.Generation && slices.ContainsFunc(live.Status.Conditions, func(c appsv1.DeploymentCondition) bool {
-		return c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse && c.Reason == "ProgressDeadlineExceeded"
-	})
 }
 
 // minimumConditions say whether the operator waits for nodes, and what it makes of the override. An override that cannot be
