@@ -48,6 +48,11 @@ func TestFindings(t *testing.T) {
 			},
 		},
 		{
+			name: "the infrastructure alone is unknown", controlPlane: sr, infra: unknown,
+			want: []topology.Finding{{Field: infra, Value: "QuintupleReplica", Problem: topology.ProblemUnknown, ActedOn: "HighlyAvailable"}},
+			text: []string{`status.infrastructureTopology has the unknown value "QuintupleReplica", acting on HighlyAvailable`},
+		},
+		{
 			name: "a mode that the infrastructure field does not allow", controlPlane: dual, infra: dual,
 			want: []topology.Finding{{Field: infra, Value: "DualReplica", Problem: topology.ProblemNotApplicable, ActedOn: "DualReplica"}},
 			text: []string{`status.infrastructureTopology has the value "DualReplica", which the API does not allow there, acting on DualReplica`},
@@ -81,6 +86,30 @@ func TestFindings(t *testing.T) {
 				t.Errorf("text (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Unknown values end a message, whichever of the fields has them; everything else that is found does not.
+func TestUnknownValues(t *testing.T) {
+	const (
+		controlPlane = `; status.controlPlaneTopology has the unknown value "QuintupleReplica", acting on HighlyAvailable`
+		infra        = `; status.infrastructureTopology has the unknown value "QuintupleReplica", acting on HighlyAvailable`
+	)
+	modes := []configv1.TopologyMode{ha, arbiter, dual, sr, external, empty, unknown}
+	for _, c := range modes {
+		for _, i := range modes {
+			want := ""
+			if c == unknown {
+				want += controlPlane
+			}
+			if i == unknown {
+				want += infra
+			}
+			cluster := topology.Cluster{ControlPlane: topology.ReadingOf(c), Infrastructure: topology.ReadingOf(i)}
+			if got := cluster.UnknownValues(); got != want {
+				t.Errorf("%q, %q: %q, want %q", c, i, got, want)
+			}
+		}
 	}
 }
 
