@@ -102,7 +102,8 @@ func (t *Tree) Get(resource schema.GroupResource, namespace, name string) (*unst
 }
 
 // List reads all objects of a resource in one namespace, or the cluster-scoped ones, in order of their names; none is no
-// error. One corrupt file does not hide the others: what could be read is returned together with an error for each that could not.
+// error. What a list holds of another namespace is left out. One corrupt file does not hide the others: what could be read is
+// returned together with an error for each that could not.
 func (t *Tree) List(resource schema.GroupResource, namespace string) ([]unstructured.Unstructured, error) {
 	var objects []unstructured.Unstructured
 	var faults []error
@@ -122,9 +123,12 @@ func (t *Tree) List(resource schema.GroupResource, namespace string) ([]unstruct
 				continue
 			}
 			object, err := t.one(path.Join(base, entry.Name()))
-			if err != nil {
+			switch {
+			case err != nil:
 				faults = append(faults, err)
-			} else if object != nil {
+			case object != nil && object.GetNamespace() != namespace:
+				faults = append(faults, fmt.Errorf("%w: %s/%s holds %q in namespace %q", ErrCorrupt, base, entry.Name(), object.GetName(), object.GetNamespace()))
+			case object != nil:
 				add(*object)
 			}
 		}
@@ -133,7 +137,9 @@ func (t *Tree) List(resource schema.GroupResource, namespace string) ([]unstruct
 			faults = append(faults, err)
 		}
 		for _, item := range items {
-			add(item)
+			if item.GetNamespace() == namespace {
+				add(item)
+			}
 		}
 	}
 	slices.SortFunc(objects, func(a, b unstructured.Unstructured) int { return cmp.Compare(a.GetName(), b.GetName()) })

@@ -53,7 +53,18 @@ kind: List
 items:
 - {apiVersion: operator.openshift.io/v1, kind: IngressController, metadata: {name: default, namespace: openshift-ingress-operator}, spec: {replicas: 99}}
 - {apiVersion: operator.openshift.io/v1, kind: IngressController, metadata: {name: alpha, namespace: openshift-ingress-operator}}
+- {apiVersion: operator.openshift.io/v1, kind: IngressController, metadata: {name: elsewhere, namespace: openshift-ingress}}
+- {apiVersion: operator.openshift.io/v1, kind: IngressController, metadata: {name: nowhere}}
 `),
+		// Two objects of one name, of which the first is of another namespace.
+		"namespaces/two/apps/deployments.yaml": file(`
+apiVersion: apps/v1
+kind: DeploymentList
+items:
+- {metadata: {name: same, namespace: one}, spec: {replicas: 1}}
+- {metadata: {name: same, namespace: two}, spec: {replicas: 2}}
+`),
+		"namespaces/two/apps/deployments/astray.yaml": file("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: astray, namespace: one}\n"),
 		// Typed lists leave the type of their items out.
 		"namespaces/openshift-ingress/apps/deployments.yaml": file(
 			"apiVersion: apps/v1\nkind: DeploymentList\nitems:\n- metadata: {name: router-default, namespace: openshift-ingress}\n"),
@@ -121,6 +132,13 @@ func TestGet(t *testing.T) {
 		"holds an object without a name": {resource: nodes, name: "nameless", err: mustgather.ErrCorrupt, names: "nodes/nameless.yaml"},
 		"list that is none":              {resource: deployments, namespace: "broken", name: "x", err: mustgather.ErrCorrupt, names: "deployments.yaml"},
 		"no path":                        {resource: nodes, name: "../nodes/a", err: mustgather.ErrNotFound},
+		"no path to what would be found": {resource: nodes, name: "x/../a", err: mustgather.ErrNotFound, names: "nodes x/../a"},
+		"no path to what is corrupt":     {resource: nodes, name: "../nodes/broken", err: mustgather.ErrNotFound},
+		"in a list, of another namespace": {
+			resource: ingressControllers, namespace: "openshift-ingress-operator", name: "elsewhere", err: mustgather.ErrNotFound, names: "ingresscontrollers.operator.openshift.io elsewhere",
+		},
+		"in a list, of no namespace":  {resource: ingressControllers, namespace: "openshift-ingress-operator", name: "nowhere", err: mustgather.ErrNotFound},
+		"a file of another namespace": {resource: deployments, namespace: "two", name: "astray", err: mustgather.ErrCorrupt, names: `"astray" in namespace "one"`},
 	}
 	for _, top := range []string{"", "quay-io-example-sha256-0123"} {
 		opened := open(t, tree(top))
@@ -152,6 +170,24 @@ func TestGetPrefersTheFileOfItsOwn(t *testing.T) {
 	}
 }
 
+// Of two objects of one name, the one of the namespace that was asked for is meant, wherever it stands in the list.
+func TestNamesakes(t *testing.T) {
+	opened := open(t, tree(""))
+	one, err := opened.Get(deployments, "two", "same")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, _ := opened.List(deployments, "two")
+	for _, object := range append(all, *one) {
+		if replicas, _, err := unstructured.NestedInt64(object.Object, "spec", "replicas"); err != nil || replicas != 2 || object.GetNamespace() != "two" {
+			t.Errorf("%s/%s with %d replicas, %v, want the one of namespace two", object.GetNamespace(), object.GetName(), replicas, err)
+		}
+	}
+	if len(all) != 1 {
+		t.Errorf("%d objects, want one", len(all))
+	}
+}
+
 func TestList(t *testing.T) {
 	tests := map[string]struct {
 		resource  schema.GroupResource
@@ -165,6 +201,7 @@ func TestList(t *testing.T) {
 		"empty list":                     {deployments, "empty", nil, nil},
 		"nothing":                        {deployments, "nowhere", nil, nil},
 		"corrupt list":                   {deployments, "broken", nil, []string{"deployments.yaml"}},
+		"nothing of another namespace":   {deployments, "two", []string{"same"}, []string{"astray.yaml"}},
 	}
 	for _, top := range []string{"", "quay-io-example-sha256-0123"} {
 		opened := open(t, tree(top))

@@ -81,6 +81,25 @@ func TestManagers(t *testing.T) {
 			}, ".spec.replicas", []string{"a", "b"},
 		},
 		"no fields": {[]metav1.ManagedFieldsEntry{{Manager: "a"}}, ".spec.replicas", nil},
+		// All entries of a manager count together: by operation, by subresource and by version of the API.
+		"several entries, the first of them": {
+			[]metav1.ManagedFieldsEntry{applied("a", `{"f:spec":{"f:replicas":{}}}`), entry("a", metav1.ManagedFieldsOperationUpdate, "", `{"f:spec":{"f:domain":{}}}`)},
+			".spec.replicas", []string{"a"},
+		},
+		"several entries, the last of them": {
+			[]metav1.ManagedFieldsEntry{entry("a", metav1.ManagedFieldsOperationUpdate, "", `{"f:spec":{"f:domain":{}}}`), applied("a", `{"f:spec":{"f:replicas":{}}}`)},
+			".spec.replicas", []string{"a"},
+		},
+		"several entries, the one between": {
+			[]metav1.ManagedFieldsEntry{
+				entry("a", metav1.ManagedFieldsOperationUpdate, "status", `{"f:status":{"f:x":{}}}`), applied("a", `{"f:spec":{"f:replicas":{}}}`),
+				entry("a", metav1.ManagedFieldsOperationUpdate, "", `{"f:spec":{"f:domain":{}}}`), applied("b", `{"f:spec":{"f:domain":{}}}`),
+			}, ".spec.replicas", []string{"a"},
+		},
+		"several entries, a subresource": {
+			[]metav1.ManagedFieldsEntry{entry("a", metav1.ManagedFieldsOperationUpdate, "scale", `{"f:spec":{"f:replicas":{}}}`), applied("a", `{"f:spec":{"f:domain":{}}}`)},
+			".spec.replicas", []string{"a"},
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
