@@ -65,7 +65,7 @@ func (a Aging) LeastLeft(now time.Time) (time.Duration, bool) {
 	return a.FirstEnd.Sub(now), a.Certificates > 0
 }
 
-// Observe is what to tell: nil when nothing is too old, Failed otherwise, so that it degrades when it lasts. A certificate that was not
+// Observe is what to tell: nil when nothing is too old, Failed otherwise, which is reported when it lasts. A certificate that was not
 // renewed is the worse of both. The text has no names and no times.
 func (a Aging) Observe(now time.Time) *patch.Result {
 	switch {

@@ -50,8 +50,8 @@ func ExampleResult() {
 	fmt.Println(send, event.Type, event.Reason, event.Action)
 	// Output:
 	// 5m0s <nil>
-	// IngressTopologyDegraded True Reverted
-	// IngressTopologyProgressing False AsExpected
+	// IngressTopologyPatchFailing True Reverted
+	// IngressTopologyPatchInProgress False AsExpected
 	// IngressTopologyPatchInForce False Reverted
 	// true Warning Reverted Patch
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -67,7 +68,7 @@ func TestOK(t *testing.T) {
 
 func TestConditions(t *testing.T) {
 	const prefix = "SampleModule"
-	degrades := map[patch.State]bool{patch.Failed: true, patch.Reverted: true}
+	fails := map[patch.State]bool{patch.Failed: true, patch.Reverted: true}
 	inForce := map[patch.State]bool{patch.InForce: true, patch.Progressing: true}
 	status := map[bool]operatorv1.ConditionStatus{true: operatorv1.ConditionTrue, false: operatorv1.ConditionFalse}
 	for _, state := range patch.States() {
@@ -80,8 +81,8 @@ func TestConditions(t *testing.T) {
 				return operatorv1.OperatorCondition{Type: prefix + kind, Status: operatorv1.ConditionFalse, Reason: "AsExpected", Message: otherwise}
 			}
 			want := []operatorv1.OperatorCondition{
-				condition("Degraded", persistent && degrades[state], "Nothing is failing"),
-				condition("Progressing", state == patch.Progressing, "Nothing is in progress"),
+				condition("PatchFailing", persistent && fails[state], "Nothing is failing"),
+				condition("PatchInProgress", state == patch.Progressing, "Nothing is in progress"),
 				{Type: prefix + "PatchInForce", Status: status[inForce[state]], Reason: "TheReason", Message: "The message"},
 			}
 			if diff := cmp.Diff(want, result.Conditions(prefix, persistent)); diff != "" {
@@ -97,6 +98,21 @@ func TestConditions(t *testing.T) {
 	}
 	if got := patch.InForceCondition(prefix); got != "SampleModulePatchInForce" {
 		t.Errorf("InForceCondition is %q", got)
+	}
+	if got := patch.FailingCondition(prefix); got != "SampleModulePatchFailing" {
+		t.Errorf("FailingCondition is %q", got)
+	}
+}
+
+// library-go's status controller takes conditions that end like this up into the stock ClusterOperator. What it does with ours is tested in
+// examples/hosts/console-operator, which has that controller.
+func TestConditionsAreNotTakenUp(t *testing.T) {
+	for _, c := range (patch.Result{}).Conditions("Sample", false) {
+		for _, suffix := range []string{"Degraded", "Progressing", "Available", "Upgradeable", "EvaluationConditionsDetected"} {
+			if strings.HasSuffix(c.Type, suffix) {
+				t.Errorf("%s ends in %s", c.Type, suffix)
+			}
+		}
 	}
 }
 

@@ -247,7 +247,7 @@ type kept struct {
 func (k *kept) Show(_ context.Context, _ *unstructured.Unstructured, conditions []operatorv1.OperatorCondition) (time.Duration, error) {
 	k.conditions = nil
 	for _, c := range conditions {
-		if c.Type == agingPrefix+operatorv1.OperatorStatusTypeDegraded {
+		if c.Type == patch.FailingCondition(agingPrefix) {
 			k.conditions = append(k.conditions, c)
 		}
 	}

@@ -27,7 +27,7 @@ func (l *looker) tells() string {
 	l.Helper()
 	l.look()
 	shown, ok := l.patcher.aging.reporter.Sink.(*kept)
-	if !ok || len(shown.conditions) != 1 || shown.conditions[0].Type != "ApproverTopologyCertificatesDegraded" {
+	if !ok || len(shown.conditions) != 1 || shown.conditions[0].Type != "ApproverTopologyCertificatesPatchFailing" {
 		l.Fatalf("conditions beside the patch: %v", shown)
 	}
 	return string(shown.conditions[0].Status) + " " + shown.conditions[0].Reason
@@ -210,7 +210,7 @@ func TestBeside(t *testing.T) {
 	for _, condition := range got {
 		types += condition.Type + "=" + string(condition.Status) + " "
 	}
-	const want = "ApproverTopologyDegraded=False ApproverTopologyProgressing=False ApproverTopologyPatchInForce=True ApproverTopologyCertificatesDegraded=True "
+	const want = "ApproverTopologyPatchFailing=False ApproverTopologyPatchInProgress=False ApproverTopologyPatchInForce=True ApproverTopologyCertificatesPatchFailing=True "
 	if types != want {
 		t.Errorf("%s, want %s", types, want)
 	}

@@ -114,7 +114,7 @@ func TestFollowsTheCluster(t *testing.T) {
 		})
 		p := c.start("--mode="+mode, "--requests-every=200ms")
 		patchtest.Eventually(t, mode+" is in force", inForce)
-		c.must(c.shows("CertificatesDegraded", "False", "AsExpected")())
+		c.must(c.shows("CertificatesPatchFailing", "False", "AsExpected")())
 		patchtest.Eventually(t, "requests are counted", p.Counts(2, "sno_approver_pending_requests"))
 		if age, err := p.Metric("sno_approver_oldest_pending_request_age_seconds"); err != nil || age <= 0 || age > 600 {
 			t.Errorf("the oldest request is %v s old, %v", age, err)

@@ -45,7 +45,7 @@ func TestRevertingHost(t *testing.T) {
 		t.Errorf("the condition does not say how to end it: %q, %v", got.Message, err)
 	}
 	// A single revert is not yet a fault of the cluster.
-	if got, err := c.condition("IngressTopologyDegraded"); err != nil || got.Status != operatorv1.ConditionFalse {
+	if got, err := c.condition("IngressTopologyPatchFailing"); err != nil || got.Status != operatorv1.ConditionFalse {
 		t.Errorf("degraded at once: %+v, %v", got, err)
 	}
 }

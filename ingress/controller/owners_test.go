@@ -46,7 +46,7 @@ func (c *cluster) blockedBy(status operatorv1.ConditionStatus, field, manager st
 				return fmt.Errorf("the message does not name %s: %s", part, got.Message)
 			}
 		}
-		degraded, err := c.condition("IngressTopologyDegraded")
+		degraded, err := c.condition("IngressTopologyPatchFailing")
 		if err == nil && degraded.Status != operatorv1.ConditionFalse {
 			err = fmt.Errorf("a person's decision degrades nothing, but %+v", degraded)
 		}

@@ -117,7 +117,7 @@ func conditionsOf(state patch.State, reason string) []operatorv1.OperatorConditi
 func TestConditionsAreWrittenOncePerTransition(t *testing.T) {
 	b := newBench(t)
 	b.show(conditionsOf(patch.InForce, "AsExpected"), 1, 0)
-	first := []string{"Available=True  00:00:01", "SampleDegraded=False AsExpected 03:04:05", "SamplePatchInForce=True AsExpected 03:04:05", "SampleProgressing=False AsExpected 03:04:05"}
+	first := []string{"Available=True  00:00:01", "SamplePatchFailing=False AsExpected 03:04:05", "SamplePatchInForce=True AsExpected 03:04:05", "SamplePatchInProgress=False AsExpected 03:04:05"}
 	b.hasAnyOrder(first...)
 
 	b.clock.SetTime(b.clock.Now().Add(time.Hour))
@@ -154,6 +154,33 @@ func (b *bench) hasAnyOrder(want ...string) {
 	}
 }
 
+// The first look of a version whose conditions have other types takes those of an earlier version off, in the write that brings its own. What others
+// wrote stays.
+func TestConditionsOfEarlierVersions(t *testing.T) {
+	b := newBench(t)
+	earlier := func() []operatorv1.OperatorCondition {
+		var conditions []operatorv1.OperatorCondition
+		for _, suffix := range []string{"Degraded", "Progressing"} {
+			conditions = append(conditions, operatorv1.OperatorCondition{Type: "Sample" + suffix, Status: operatorv1.ConditionTrue, Reason: "Earlier"})
+		}
+		return conditions
+	}
+	b.show(earlier(), 1, 0)
+	b.hasAnyOrder("Available=True  00:00:01", "SampleDegraded=True Earlier 03:04:05", "SampleProgressing=True Earlier 03:04:05")
+	b.sink = &status.OperatorConditions{Client: b.sink.Client, Module: "sample", Clock: b.clock}
+	b.show(conditionsOf(patch.InForce, "AsExpected"), 1, 0)
+	now := []string{"Available=True  00:00:01", "SamplePatchFailing=False AsExpected 03:04:05", "SamplePatchInForce=True AsExpected 03:04:05", "SamplePatchInProgress=False AsExpected 03:04:05"}
+	b.hasAnyOrder(now...)
+	b.show(conditionsOf(patch.InForce, "AsExpected"), 0, 0)
+
+	// Also where what is shown otherwise is there already.
+	b.sink = &status.OperatorConditions{Client: b.sink.Client, Module: "sample", Clock: b.clock}
+	b.show(append(earlier(), conditionsOf(patch.InForce, "AsExpected")...), 1, 0)
+	b.sink = &status.OperatorConditions{Client: b.sink.Client, Module: "sample", Clock: b.clock}
+	b.show(conditionsOf(patch.InForce, "AsExpected"), 1, 0)
+	b.hasAnyOrder(now...)
+}
+
 // A host that puts its whole status drops our conditions. They come back, at most once in two minutes.
 func TestDroppedConditionsComeBack(t *testing.T) {
 	b := newBench(t)
@@ -172,7 +199,7 @@ func TestDroppedConditionsComeBack(t *testing.T) {
 
 	// Something else to say is no race.
 	b.show(conditionsOf(patch.NotNeeded, "NotNeeded"), 1, 0)
-	b.hasAnyOrder("Available=True  00:00:01", "SampleDegraded=False AsExpected 03:06:05", "SamplePatchInForce=False NotNeeded 03:06:05", "SampleProgressing=False AsExpected 03:06:05")
+	b.hasAnyOrder("Available=True  00:00:01", "SamplePatchFailing=False AsExpected 03:06:05", "SamplePatchInForce=False NotNeeded 03:06:05", "SamplePatchInProgress=False AsExpected 03:06:05")
 }
 
 // An object that is gone is nobody to tell.

@@ -14,7 +14,7 @@ import (
 	"github.com/solonode/sno/patch/metrics"
 )
 
-// DefaultInertia is how long a failure must last before it degrades the operator: the default of OpenShift's own operators.
+// DefaultInertia is how long a failure must last before it is reported as one: the default of OpenShift's own operators.
 const DefaultInertia = 2 * time.Minute
 
 // Reporter tells how the patch of one object stands, everywhere it is to be told.

@@ -21,15 +21,15 @@ import (
 
 // shown is a sink that remembers the last it was given.
 type shown struct {
-	degraded string
-	again    time.Duration
-	err      error
+	failing string
+	again   time.Duration
+	err     error
 }
 
 func (s *shown) Show(_ context.Context, _ *unstructured.Unstructured, conditions []operatorv1.OperatorCondition) (time.Duration, error) {
 	for _, c := range conditions {
-		if c.Type == "SampleDegraded" {
-			s.degraded = string(c.Status) + " " + c.Reason
+		if c.Type == "SamplePatchFailing" {
+			s.failing = string(c.Status) + " " + c.Reason
 		}
 	}
 	return s.again, s.err
@@ -49,8 +49,8 @@ func newStory(t *testing.T) *story {
 	return s
 }
 
-// report must send the given event ("" for none), show the given degraded condition, and ask to be called again.
-func (s *story) report(target *unstructured.Unstructured, state patch.State, reason, event, degraded string, again time.Duration) {
+// report must send the given event ("" for none), show the given PatchFailing condition, and ask to be called again.
+func (s *story) report(target *unstructured.Unstructured, state patch.State, reason, event, failing string, again time.Duration) {
 	s.Helper()
 	got, err := s.reporter.Report(s.Context(), target, patch.Result{State: state, Reason: reason, Message: "Because"})
 	if !errors.Is(err, s.sink.err) {
@@ -64,8 +64,8 @@ func (s *story) report(target *unstructured.Unstructured, state patch.State, rea
 	if sent != event {
 		s.Errorf("%s %s: event %q, want %q", state, reason, sent, event)
 	}
-	if s.sink.degraded != degraded {
-		s.Errorf("%s %s: degraded is %q, want %q", state, reason, s.sink.degraded, degraded)
+	if s.sink.failing != failing {
+		s.Errorf("%s %s: failing is %q, want %q", state, reason, s.sink.failing, failing)
 	}
 	if got != again {
 		s.Errorf("%s %s: report again after %v, want %v", state, reason, got, again)
@@ -111,7 +111,7 @@ func TestRestartIsNoTransition(t *testing.T) {
 }
 
 // Only a failure that lasts degrades: two minutes, as OpenShift's own operators have it.
-func TestDegradedOnceItLasts(t *testing.T) {
+func TestFailingOnceItLasts(t *testing.T) {
 	s := newStory(t)
 	s.report(sample(), patch.Failed, "ApplyFailed", "Warning ApplyFailed Because", fine, 2*time.Minute)
 	s.later(90 * time.Second)

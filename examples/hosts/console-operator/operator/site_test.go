@@ -26,7 +26,7 @@ import (
 )
 
 // shared is the API server of all tests here. Without kube-apiserver and etcd they fail and say `make kube-assets`.
-var shared = patchtest.NewShared(patchtest.Options{CRDs: []string{patchtest.Infrastructures, patchtest.Consoles}})
+var shared = patchtest.NewShared(patchtest.Options{CRDs: []string{patchtest.Infrastructures, patchtest.Consoles, patchtest.ClusterOperators}})
 
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
@@ -96,7 +96,7 @@ func (s *site) clear() {
 	}{
 		{&appsv1.Deployment{}, []client.DeleteAllOfOption{client.InNamespace(namespace)}},
 		{&policyv1.PodDisruptionBudget{}, []client.DeleteAllOfOption{client.InNamespace(namespace)}},
-		{&configv1.Infrastructure{}, nil}, {&operatorv1.Console{}, nil},
+		{&configv1.Infrastructure{}, nil}, {&operatorv1.Console{}, nil}, {&configv1.ClusterOperator{}, nil},
 	} {
 		if err := s.admin.DeleteAllOf(ctx, each.kind, each.options...); err != nil {
 			s.Errorf("clearing %T: %v", each.kind, err)
