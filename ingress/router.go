@@ -129,7 +129,7 @@ func RouterAntiAffinity(h Host, labels map[string]string) (*corev1.PodAntiAffini
 	if !h.apart() {
 		return nil, nil // none is an answer
 	}
-	return workload.SpreadOverNodes(labels).PodAntiAffinity, nil
+	return workload.AntiAffinity(workload.PerRevision, labels), nil
 }
 
 // apart follows the topology and not the number of routers, so that scaling them starts no rollout. Host ports keep routers apart by

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"maps"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -15,9 +16,13 @@ type Separation int
 const (
 	// Together lets them share a node.
 	Together Separation = iota
-	// PerRevision is SpreadOverNodes.
+	// PerRevision keeps those of one revision on different nodes: a pod of the new ReplicaSet may start on a node that still runs one of
+	// the old, so a rollout needs no free node, also where one of the replicas is Pending because there is no second node. Where the API
+	// server is too old for matchLabelKeys it drops the field, and the term separates all pods; topology.RolloutStrategy finishes under
+	// that as well.
 	PerRevision
-	// Always keeps them on different nodes whatever their revision, for a pod that is the only writer of something there.
+	// Always keeps them on different nodes whatever their revision: for a pod that is the only writer of something on its node, such as an
+	// audit log. The rollout must then free a node before it fills it, which is what topology.RolloutStrategy does for exclusive pods.
 	Always
 )
 
@@ -40,19 +45,31 @@ func Separate(deployment *appsv1.Deployment, separation Separation) {
 	wanted.RequiredDuringSchedulingIgnoredDuringExecution = slices.DeleteFunc(wanted.RequiredDuringSchedulingIgnoredDuringExecution, keepsApart)
 	wanted.PreferredDuringSchedulingIgnoredDuringExecution = slices.DeleteFunc(wanted.PreferredDuringSchedulingIgnoredDuringExecution,
 		func(term corev1.WeightedPodAffinityTerm) bool { return keepsApart(term.PodAffinityTerm) })
-	var apart *corev1.Affinity
-	switch selector := deployment.Spec.Selector.DeepCopy(); {
-	case selector == nil || separation == Together:
-	case separation == PerRevision:
-		apart = spread(selector)
-	default:
-		apart = onePerNode(selector)
-	}
-	if apart != nil {
-		wanted.RequiredDuringSchedulingIgnoredDuringExecution = append(wanted.RequiredDuringSchedulingIgnoredDuringExecution,
-			apart.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution...)
+	if selector := deployment.Spec.Selector.DeepCopy(); selector != nil {
+		wanted.RequiredDuringSchedulingIgnoredDuringExecution = append(wanted.RequiredDuringSchedulingIgnoredDuringExecution, terms(separation, selector)...)
 	}
 	setAntiAffinity(pod, wanted)
+}
+
+// AntiAffinity is the anti-affinity of pods with these labels alone, nil for Together.
+func AntiAffinity(separation Separation, podLabels map[string]string) *corev1.PodAntiAffinity {
+	required := terms(separation, &metav1.LabelSelector{MatchLabels: maps.Clone(podLabels)})
+	if required == nil {
+		return nil
+	}
+	return &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: required}
+}
+
+func terms(separation Separation, selector *metav1.LabelSelector) []corev1.PodAffinityTerm {
+	term := corev1.PodAffinityTerm{LabelSelector: selector, TopologyKey: corev1.LabelHostname}
+	switch separation {
+	case Together:
+		return nil
+	case PerRevision:
+		term.MatchLabelKeys = []string{appsv1.DefaultDeploymentUniqueLabelKey}
+	case Always:
+	}
+	return []corev1.PodAffinityTerm{term}
 }
 
 // setAntiAffinity leaves nothing empty behind: an empty rule means the same as none, but is another pod template.
@@ -61,8 +78,14 @@ func setAntiAffinity(pod *corev1.PodSpec, wanted corev1.PodAntiAffinity) {
 	if pod.Affinity != nil {
 		affinity = *pod.Affinity
 	}
+	if len(wanted.RequiredDuringSchedulingIgnoredDuringExecution) == 0 {
+		wanted.RequiredDuringSchedulingIgnoredDuringExecution = nil
+	}
+	if len(wanted.PreferredDuringSchedulingIgnoredDuringExecution) == 0 {
+		wanted.PreferredDuringSchedulingIgnoredDuringExecution = nil
+	}
 	affinity.PodAntiAffinity = nil
-	if len(wanted.RequiredDuringSchedulingIgnoredDuringExecution)+len(wanted.PreferredDuringSchedulingIgnoredDuringExecution) > 0 {
+	if wanted.RequiredDuringSchedulingIgnoredDuringExecution != nil || wanted.PreferredDuringSchedulingIgnoredDuringExecution != nil {
 		affinity.PodAntiAffinity = &wanted
 	}
 	pod.Affinity = &affinity

@@ -33,31 +33,9 @@ func RollingUpdate(rollout topology.Rollout) appsv1.DeploymentStrategy {
 	}
 }
 
-// SpreadOverNodes keeps pods with these labels on different nodes, revision by revision: a pod of the new ReplicaSet may
-// start on a node that still runs one of the old, so a rollout needs no free node, also where one of the replicas is Pending
-// because there is no second node. Where the API server is too old for matchLabelKeys it drops the field, and the term
-// separates all pods; topology.RolloutStrategy finishes under that as well.
+// SpreadOverNodes is the affinity of PerRevision.
 func SpreadOverNodes(labels map[string]string) *corev1.Affinity {
-	return spread(&metav1.LabelSelector{MatchLabels: maps.Clone(labels)})
-}
-
-func spread(selector *metav1.LabelSelector) *corev1.Affinity {
-	return &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
-		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
-			LabelSelector:  selector,
-			MatchLabelKeys: []string{appsv1.DefaultDeploymentUniqueLabelKey},
-			TopologyKey:    corev1.LabelHostname,
-		}},
-	}}
-}
-
-// onePerNode keeps the selected pods on different nodes whatever their revision: for a pod that is the only writer of
-// something on its node, such as an audit log. The rollout must then free a node before it fills it, which is what
-// topology.RolloutStrategy does for exclusive pods.
-func onePerNode(selector *metav1.LabelSelector) *corev1.Affinity {
-	affinity := spread(selector)
-	affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].MatchLabelKeys = nil
-	return affinity
+	return &corev1.Affinity{PodAntiAffinity: AntiAffinity(PerRevision, labels)}
 }
 
 // DisruptionBudget is the budget for pods with these labels, or nil where the topology needs none and an existing one should be
