@@ -37,8 +37,21 @@ func clusterOf(controlPlane, infrastructure configv1.TopologyMode) topology.Clus
 
 func modeOf(name string) configv1.TopologyMode { return configv1.TopologyMode(name) }
 
-func hostOf(controlPlane, infrastructure configv1.TopologyMode, nodes int32) auth.Host {
-	return auth.Host{Cluster: clusterOf(controlPlane, infrastructure), SchedulableControlPlaneNodes: nodes}
+func hostOf(t testing.TB, controlPlane, infrastructure configv1.TopologyMode, nodes int32) auth.Host {
+	t.Helper()
+	return must[auth.Host](t)(auth.NewHost(clusterOf(controlPlane, infrastructure), nodes))
+}
+
+// must is what a function returned beside an error that should be nil.
+func must[T any](t testing.TB) func(T, error) T {
+	t.Helper()
+	return func(got T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
 }
 
 func entry(manager string, operation metav1.ManagedFieldsOperationType, fields string) metav1.ManagedFieldsEntry {
@@ -133,6 +146,16 @@ func server(change ...func(*appsv1.Deployment)) *appsv1.Deployment {
 
 func apiServer(change ...func(*appsv1.Deployment)) *appsv1.Deployment {
 	return manifest("openshift-oauth-apiserver", "oauth-apiserver", apiServerLabels, change...)
+}
+
+func shapedServer(t testing.TB, d *appsv1.Deployment, host auth.Host) *appsv1.Deployment {
+	t.Helper()
+	return must[*appsv1.Deployment](t)(auth.ShapeOAuthServer(d, host))
+}
+
+func shapedAPIServer(t testing.TB, d *appsv1.Deployment, host auth.Host) *appsv1.Deployment {
+	t.Helper()
+	return must[*appsv1.Deployment](t)(auth.ShapeOAuthAPIServer(d, host))
 }
 
 func deploymentOwnedBy(manager, fields string) func(*appsv1.Deployment) {

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -201,23 +202,22 @@ func overridesOwnedByOther(field string, managers []string) *patch.Result {
 
 // checkNodesKnown waits for the first node, where the number of pods follows it.
 func (o operand) checkNodesKnown(in Inputs) *patch.Result {
-	if len(in.ControlPlaneNodes) > 0 {
-		return nil
-	}
-	few, many := o.host(in), o.host(in)
-	many.SchedulableControlPlaneNodes = 3
-	if Replicas(few) == Replicas(many) {
+	if _, err := o.host(in); !errors.Is(err, ErrNoNodes) {
 		return nil
 	}
 	return &patch.Result{State: patch.Waiting, Reason: ReasonWaitingForNodes,
-		Message: "There is no node with the master role yet, and the number of pods follows them; nothing is changed until there is"}
+		Message: "There is no node with the master role yet that takes the pods, and their number follows such nodes; nothing is changed until there is"}
 }
 
 // checkShapeFree stands back from a Deployment that somebody else shapes otherwise. The shape is set as a whole or not at all:
 // half of it can stop a rollout. A value that is equal to ours is no obstacle: both then own it.
 func (o operand) checkShapeFree(in Inputs) *patch.Result {
 	live := o.live(in)
-	for _, field := range differences(live, o.shape(live, o.host(in))) {
+	shaped, err := o.shaped(in)
+	if err != nil {
+		return invalid(err)
+	}
+	for _, field := range differences(live, shaped) {
 		others, err := ownership.Others(live, field, FieldOwner)
 		switch {
 		case err != nil:

@@ -218,7 +218,7 @@ func TestDeploymentChecks(t *testing.T) {
 		"no node, two":              {deploymentInputs("DualReplica", "HighlyAvailable", 0, server()), outcome{}},
 		"no node, highly available": {deploymentInputs("HighlyAvailable", "HighlyAvailable", 0, server()), outcome{patch.Waiting, "WaitingForNodes", "There is no node with the master role yet"}},
 		"no node, unknown":          {deploymentInputs("Quantum", "HighlyAvailable", 0, server()), outcome{patch.Waiting, "WaitingForNodes", "There is no node with the master role yet"}},
-		"no node that is open":      {with(deploymentInputs("HighlyAvailable", "HighlyAvailable", 3, server()), closed), outcome{}},
+		"no node that is open":      {with(deploymentInputs("HighlyAvailable", "HighlyAvailable", 3, server()), closed), outcome{patch.Waiting, "WaitingForNodes", "that takes the pods"}},
 
 		"somebody's replicas":            {single(server(owned("stock", replicas, pods(2)))), blocked(".spec.replicas", "stock")},
 		"somebody's equal replicas":      {single(server(owned("stock", replicas, pods(1)))), outcome{}},

@@ -69,10 +69,13 @@ func DecideOverride(in Inputs) OverrideDecision {
 
 func (o operand) decide(in Inputs) DeploymentDecision {
 	if result := o.checks().Run(in); result != nil {
-		return DeploymentDecision{Result: result, Release: lettingGo(result) && ours(o.live(in))}
+		return DeploymentDecision{Result: o.standingBack(in, result), Release: lettingGo(result) && ours(o.live(in))}
 	}
 	live := o.live(in)
-	shaped := o.wanted(in)
+	shaped, err := o.wanted(in)
+	if err != nil {
+		return DeploymentDecision{Result: invalid(err)}
+	}
 	intent, err := o.intent(shaped)
 	if err != nil {
 		return DeploymentDecision{Result: invalid(err)}
@@ -90,11 +93,25 @@ func (o operand) decide(in Inputs) DeploymentDecision {
 	return decision
 }
 
+// standingBack is what to say of a Deployment that is left to somebody else: that it is, or that its rollout is stuck, which nobody else
+// reports where the old pods keep the new ones off the only node.
+func (o operand) standingBack(in Inputs, result *patch.Result) *patch.Result {
+	live := o.live(in)
+	if result.Reason != ReasonFieldOwnedByOther || live == nil || !workload.RolloutStuck(live) {
+		return result
+	}
+	return &patch.Result{State: patch.Failed, Reason: ReasonRolloutStuck, Message: "The rollout of the " + o.subject() +
+		" does not finish, and somebody else shapes it; if a new pod is Pending, delete the old one, whose anti-affinity may keep it off the node"}
+}
+
 // wanted is the shape of a Deployment that runs already: its old pods may be in the way of the first rollout.
-func (o operand) wanted(in Inputs) *appsv1.Deployment {
-	shaped := o.shape(o.live(in), o.host(in))
+func (o operand) wanted(in Inputs) (*appsv1.Deployment, error) {
+	shaped, err := o.shaped(in)
+	if err != nil {
+		return nil, err
+	}
 	workload.GiveWay(shaped, o.live(in))
-	return shaped
+	return shaped, nil
 }
 
 // intent holds of a shaped Deployment what the shape sets, and nothing else.

@@ -53,11 +53,12 @@ func canonical(t testing.TB, encoded string) string {
 func TestDecideTopologies(t *testing.T) {
 	type wanted struct{ override, server, apiServer string }
 	single := wanted{overrideJSON, serverHead + specJSON("1", "0", "1", ""), apiServerHead + specJSON("1", "1", "0", apiServerApart)}
-	several := func(n string) wanted {
-		return wanted{"", serverHead + specJSON(n, "1", "1", serverApart), apiServerHead + specJSON(n, "1", "0", apiServerApart)}
+	several := func(n, unavailable string) wanted {
+		return wanted{"", serverHead + specJSON(n, unavailable, n, serverApart), apiServerHead + specJSON(n, "1", "0", apiServerApart)}
 	}
+	two, three := several("2", "1"), several("3", "2")
 	for controlPlane, want := range map[configv1.TopologyMode]wanted{
-		sr: single, dual: several("2"), arbiter: several("2"), ha: several("3"), empty: several("3"), unknown: several("3"), external: {},
+		sr: single, dual: two, arbiter: two, ha: three, empty: three, unknown: three, external: {},
 	} {
 		for _, infrastructure := range allModes {
 			for _, needed := range []bool{true, false} {
@@ -253,5 +254,113 @@ func TestDecideIndependent(t *testing.T) {
 	}
 	if after := text(t, in.Authentication) + text(t, in.OAuthServer) + text(t, in.OAuthAPIServer); after != before {
 		t.Errorf("before %s\nafter  %s", before, after)
+	}
+}
+
+// Standing back from a Deployment that somebody else shapes is right; that its rollout is stuck is reported all the same, and what was ours
+// still goes. Nothing else that keeps the module away speaks of the rollout.
+func TestDecideStandingBackFromStuckRollout(t *testing.T) {
+	stuck := func(d *appsv1.Deployment) {
+		d.Status.ObservedGeneration, d.Status.UpdatedReplicas = d.Generation, 1
+		d.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded"}}
+	}
+	stock := func(d *appsv1.Deployment) {
+		d.Spec.Replicas = ptr.To[int32](2)
+		signed(d, "authentication-operator", `{"f:spec":{"f:replicas":{}}}`)
+	}
+	ours := func(d *appsv1.Deployment) { signed(d, auth.FieldOwner, `{"f:spec":{"f:strategy":{"f:type":{}}}}`) }
+	optOut := func(d *appsv1.Deployment) { d.Annotations = map[string]string{patch.OptOutAnnotation: "auth"} }
+	for name, test := range map[string]struct {
+		changes []func(*appsv1.Deployment)
+		want    outcome
+		release bool
+	}{
+		"stuck":                {[]func(*appsv1.Deployment){stock, stuck}, outcome{patch.Failed, "RolloutStuck", "delete the old one"}, false},
+		"stuck, ours goes":     {[]func(*appsv1.Deployment){stock, stuck, ours}, outcome{patch.Failed, "RolloutStuck", "delete the old one"}, true},
+		"on its way":           {[]func(*appsv1.Deployment){stock}, outcome{patch.Blocked, "FieldOwnedByOther", "authentication-operator"}, false},
+		"stuck, but opted out": {[]func(*appsv1.Deployment){stock, stuck, optOut}, outcome{patch.OptedOut, "OptedOut", "keeps this module away"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			decision := auth.Decide(deploymentInputs("SingleReplica", "SingleReplica", 1, server(test.changes...), apiServer(test.changes...)))
+			for operand, got := range map[string]auth.DeploymentDecision{"oauth-openshift": decision.OAuthServer, "oauth-apiserver": decision.OAuthAPIServer} {
+				test.want.compare(t, got.Result)
+				if got.Intent != nil || got.Release != test.release {
+					t.Errorf("%s: intent %v, release %v; want none and %v", operand, got.Intent, got.Release, test.release)
+				}
+			}
+		})
+	}
+}
+
+// The override over all combinations of what it depends on, against the rule in other words: the first row that fits decides.
+func TestDecideOverrideTable(t *testing.T) {
+	type situation struct {
+		mode                   configv1.TopologyMode
+		policy                 auth.OverridePolicy
+		release                string
+		value                  string // of the override: "", "true", "false" or "broken"
+		ours, theirs, optedOut bool
+	}
+	needed := func(s situation) bool {
+		return s.mode == sr && (s.policy == auth.OverrideAlways || (s.policy != auth.OverrideNever && s.release == "4.7.13"))
+	}
+	type what struct{ intent, release bool }
+	rows := []struct {
+		when func(situation) bool
+		then func(situation) what
+		why  string
+	}{
+		{func(s situation) bool { return s.optedOut }, func(s situation) what { return what{false, s.ours} }, "a person keeps the module away"},
+		{func(s situation) bool { return s.value == "broken" }, func(situation) what { return what{} }, "nobody knows what was wanted"},
+		{func(s situation) bool { return !needed(s) }, func(s situation) what { return what{false, s.ours} }, "the topology or a person needs none"},
+		{func(s situation) bool { return s.value == "true" && s.ours }, func(situation) what { return what{true, false} }, "ours stays"},
+		{func(s situation) bool { return s.value == "true" }, func(situation) what { return what{} }, "set by somebody else"},
+		{func(s situation) bool { return s.value == "false" && (s.theirs || !s.ours) }, func(s situation) what { return what{false, s.ours} }, "a person's false"},
+		{func(situation) bool { return true }, func(situation) what { return what{true, false} }, "set it"},
+	}
+	var tried int
+	for _, mode := range allModes {
+		for _, policy := range []auth.OverridePolicy{"", auth.OverrideAuto, auth.OverrideAlways, auth.OverrideNever} {
+			for _, release := range []string{"", "4.7.13", "4.14.0"} {
+				for _, value := range []string{"", "true", "false", "broken"} {
+					for bits := range 8 {
+						s := situation{mode, policy, release, value, bits&1 != 0, bits&2 != 0, bits&4 != 0}
+						if value == "" && (s.ours || s.theirs) {
+							continue // nobody owns what is not there
+						}
+						raw := map[string]string{"": "", "true": `{"` + key + `":true}`, "false": `{"` + key + `":false}`, "broken": `{"` + key + `":"maybe"}`}[value]
+						live := liveAuthentication(raw)
+						if s.ours {
+							signed(live, auth.FieldOwner, perKey)
+						}
+						if s.theirs {
+							signed(live, "somebody", perKey)
+						}
+						if s.optedOut {
+							live.Annotations = map[string]string{patch.OptOutAnnotation: "auth"}
+						}
+						cluster := clusterOf(mode, ha)
+						in := auth.Inputs{Cluster: &cluster, Authentication: live, Override: policy}
+						if release != "" {
+							in.ClusterVersion = running(release)
+						}
+						decision := auth.DecideOverride(in)
+						got := what{decision.Intent != nil, decision.Release}
+						for _, row := range rows {
+							if row.when(s) {
+								if want := row.then(s); got != want {
+									t.Errorf("%+v: %+v, want %+v (%s); %v", s, got, want, row.why, decision.Result)
+								}
+								break
+							}
+						}
+						tried++
+					}
+				}
+			}
+		}
+	}
+	if tried != 7*4*3*(3*8+2) {
+		t.Errorf("%d combinations were tried", tried)
 	}
 }

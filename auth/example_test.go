@@ -18,45 +18,56 @@ import (
 
 // How many control-plane nodes to wait for, and what to say about the old override.
 func ExampleMinimumControlPlaneNodes() {
-	minimum, err := auth.MinimumControlPlaneNodes(configv1.SingleReplicaTopologyMode, nil)
+	single := clusterOf(configv1.SingleReplicaTopologyMode, configv1.SingleReplicaTopologyMode)
+	minimum, err := auth.MinimumControlPlaneNodes(single, []byte(`{"useUnsupportedUnsafeNonHANonProductionUnstableOAuthServer": "maybe"}`))
 	fmt.Println(minimum.Nodes, err)
+	fmt.Println(minimum.Unreadable)
 
 	overrides := []byte(`useUnsupportedUnsafeNonHANonProductionUnstableOAuthServer: "true"`)
-	minimum, err = auth.MinimumControlPlaneNodes(configv1.HighlyAvailableTopologyMode, overrides)
+	several := clusterOf(configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableTopologyMode)
+	minimum, err = auth.MinimumControlPlaneNodes(several, overrides)
 	fmt.Println(minimum.Nodes, err)
 	fmt.Println(minimum.Override.Deprecation())
-
-	_, err = auth.MinimumControlPlaneNodes(configv1.HighlyAvailableTopologyMode, []byte(`{"useUnsupportedUnsafeNonHANonProductionUnstableOAuthServer": "maybe"}`))
-	fmt.Println(errors.Is(err, auth.ErrOverride))
 	// Output:
 	// 1 <nil>
+	// unreadable unsupportedConfigOverrides: spec.unsupportedConfigOverrides.useUnsupportedUnsafeNonHANonProductionUnstableOAuthServer is "maybe"; want true or false, or remove it
 	// 1 <nil>
 	// The override useUnsupportedUnsafeNonHANonProductionUnstableOAuthServer is deprecated: it is honored, but the topology decides without it; remove it
-	// true
 }
 
 // An authentication operator shapes what it has rendered.
 func ExampleShapeOAuthServer() {
-	cluster := topology.Cluster{ControlPlane: topology.ReadingOf(configv1.SingleReplicaTopologyMode)}
+	cluster, err := topology.FromInfrastructure(&configv1.Infrastructure{Status: configv1.InfrastructureStatus{
+		ControlPlaneTopology: configv1.SingleReplicaTopologyMode, InfrastructureTopology: configv1.SingleReplicaTopologyMode,
+	}})
+	if err != nil {
+		panic(err)
+	}
 	labels := map[string]string{"app": "oauth-openshift"}
 	rendered := &appsv1.Deployment{Spec: appsv1.DeploymentSpec{
 		Selector: &metav1.LabelSelector{MatchLabels: labels},
 		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}},
 	}}
-	host := auth.Host{Cluster: cluster, SchedulableControlPlaneNodes: 1}
-
-	server := auth.ShapeOAuthServer(rendered, host)
+	host, err := auth.NewHost(cluster, 1)
+	if err != nil {
+		panic(err)
+	}
+	server, err := auth.ShapeOAuthServer(rendered, host)
+	if err != nil {
+		panic(err)
+	}
 	fmt.Println("replicas:", *server.Spec.Replicas)
 	fmt.Println("unavailable:", server.Spec.Strategy.RollingUpdate.MaxUnavailable, "surge:", server.Spec.Strategy.RollingUpdate.MaxSurge)
 	fmt.Println("selects:", server.Spec.Template.Spec.NodeSelector, "tolerations:", len(server.Spec.Template.Spec.Tolerations))
 	fmt.Println("affinity:", server.Spec.Template.Spec.Affinity)
-	fmt.Println("budget:", auth.OAuthServerPodDisruptionBudget(host, labels))
+	budget, err := auth.OAuthServerPodDisruptionBudget(host, labels)
+	fmt.Println("budget:", budget, err)
 	// Output:
 	// replicas: 1
 	// unavailable: 0 surge: 1
 	// selects: map[node-role.kubernetes.io/master:] tolerations: 2
 	// affinity: nil
-	// budget: nil
+	// budget: nil <nil>
 }
 
 // The audit log has one writer per node, also where there is only one node.
@@ -66,8 +77,20 @@ func ExampleShapeOAuthAPIServer() {
 		Selector: &metav1.LabelSelector{MatchLabels: labels},
 		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}},
 	}}
-	cluster := topology.Cluster{ControlPlane: topology.ReadingOf(configv1.SingleReplicaTopologyMode)}
-	server := auth.ShapeOAuthAPIServer(rendered, auth.Host{Cluster: cluster, SchedulableControlPlaneNodes: 1})
+	cluster, err := topology.FromInfrastructure(&configv1.Infrastructure{Status: configv1.InfrastructureStatus{
+		ControlPlaneTopology: configv1.SingleReplicaTopologyMode, InfrastructureTopology: configv1.SingleReplicaTopologyMode,
+	}})
+	if err != nil {
+		panic(err)
+	}
+	host, err := auth.NewHost(cluster, 1)
+	if err != nil {
+		panic(err)
+	}
+	server, err := auth.ShapeOAuthAPIServer(rendered, host)
+	if err != nil {
+		panic(err)
+	}
 	fmt.Println("unavailable:", server.Spec.Strategy.RollingUpdate.MaxUnavailable, "surge:", server.Spec.Strategy.RollingUpdate.MaxSurge)
 	fmt.Println("apart:", server.Spec.Template.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].TopologyKey)
 	// Output:
@@ -93,7 +116,12 @@ func ExampleWellKnownReadiness() {
 
 // What to write beside a stock operator of a release that needs the override.
 func ExampleDecideOverride() {
-	cluster := topology.Cluster{ControlPlane: topology.ReadingOf(configv1.SingleReplicaTopologyMode)}
+	cluster, err := topology.FromInfrastructure(&configv1.Infrastructure{Status: configv1.InfrastructureStatus{
+		ControlPlaneTopology: configv1.SingleReplicaTopologyMode, InfrastructureTopology: configv1.SingleReplicaTopologyMode,
+	}})
+	if err != nil {
+		panic(err)
+	}
 	decision := auth.DecideOverride(auth.Inputs{
 		Cluster:        &cluster,
 		Authentication: &operatorv1.Authentication{ObjectMeta: metav1.ObjectMeta{Name: auth.ConfigName}},

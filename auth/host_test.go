@@ -1,6 +1,7 @@
 package auth_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,15 +14,22 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/auth"
+	"github.com/solonode/sno/topology"
 )
 
 func TestReplicas(t *testing.T) {
-	for _, nodes := range []int32{0, 1, 2, 3, 5} {
-		byNodes := max(1, nodes)
-		for mode, want := range map[configv1.TopologyMode]int32{sr: 1, dual: 2, arbiter: 2, ha: byNodes, empty: byNodes, unknown: byNodes} {
+	for _, nodes := range []int32{-1, 0, 1, 2, 3, 5} {
+		for mode, want := range map[configv1.TopologyMode]int32{sr: 1, dual: 2, arbiter: 2, ha: nodes, empty: nodes, unknown: nodes} {
 			for _, infrastructure := range allModes {
-				if got := auth.Replicas(hostOf(mode, infrastructure, nodes)); got != want {
-					t.Errorf("control plane %q, infrastructure %q, %d nodes: %d, want %d", mode, infrastructure, nodes, got, want)
+				host, err := auth.NewHost(clusterOf(mode, infrastructure), nodes)
+				if want < 1 {
+					if !errors.Is(err, auth.ErrNoNodes) || host != (auth.Host{}) {
+						t.Errorf("control plane %q, %d nodes: %v, want %v", mode, nodes, err, auth.ErrNoNodes)
+					}
+					continue
+				}
+				if got, hostErr := auth.Replicas(host); got != want || err != nil || hostErr != nil {
+					t.Errorf("control plane %q, infrastructure %q, %d nodes: %d (%v, %v), want %d", mode, infrastructure, nodes, got, err, hostErr, want)
 				}
 			}
 		}
@@ -30,9 +38,46 @@ func TestReplicas(t *testing.T) {
 			if infrastructure == sr {
 				want = 1
 			}
-			if got := auth.Replicas(hostOf(external, infrastructure, nodes)); got != want {
-				t.Errorf("external, infrastructure %q, %d nodes: %d, want %d", infrastructure, nodes, got, want)
+			if got, err := auth.Replicas(hostOf(t, external, infrastructure, nodes)); got != want || err != nil {
+				t.Errorf("external, infrastructure %q, %d nodes: %d (%v), want %d", infrastructure, nodes, got, err, want)
 			}
+		}
+	}
+}
+
+// A Host that nobody filled, or filled by half, is no answer.
+func TestNewHostRefuses(t *testing.T) {
+	read := topology.ReadingOf(sr)
+	for name, cluster := range map[string]topology.Cluster{
+		"zero": {}, "no infrastructure topology": {ControlPlane: read}, "no control-plane topology": {Infrastructure: read},
+	} {
+		if host, err := auth.NewHost(cluster, 3); !errors.Is(err, topology.ErrClusterNotRead) || host != (auth.Host{}) {
+			t.Errorf("%s: %v, want %v", name, err, topology.ErrClusterNotRead)
+		}
+	}
+	var zero auth.Host
+	for name, call := range map[string]func() (any, error){
+		"Replicas":                func() (any, error) { n, err := auth.Replicas(zero); return n == 0, err },
+		"ShapeOAuthServer":        func() (any, error) { d, err := auth.ShapeOAuthServer(server(), zero); return d == nil, err },
+		"ShapeOAuthAPIServer":     func() (any, error) { d, err := auth.ShapeOAuthAPIServer(apiServer(), zero); return d == nil, err },
+		"OAuthServerStrategy":     func() (any, error) { s, err := auth.OAuthServerStrategy(zero); return s.RollingUpdate == nil, err },
+		"OAuthAPIServerStrategy":  func() (any, error) { s, err := auth.OAuthAPIServerStrategy(zero); return s.RollingUpdate == nil, err },
+		"OAuthServerAntiAffinity": func() (any, error) { a, err := auth.OAuthServerAntiAffinity(zero, serverLabels); return a == nil, err },
+		"OAuthAPIServerAntiAffinity": func() (any, error) {
+			a, err := auth.OAuthAPIServerAntiAffinity(zero, serverLabels)
+			return a == nil, err
+		},
+		"OAuthServerPodDisruptionBudget": func() (any, error) {
+			b, err := auth.OAuthServerPodDisruptionBudget(zero, serverLabels)
+			return b == nil, err
+		},
+		"OAuthAPIServerPodDisruptionBudget": func() (any, error) {
+			b, err := auth.OAuthAPIServerPodDisruptionBudget(zero, serverLabels)
+			return b == nil, err
+		},
+	} {
+		if nothing, err := call(); !errors.Is(err, auth.ErrHost) || nothing != true {
+			t.Errorf("%s of the zero Host: %v, nothing %v; want %v and nothing", name, err, nothing, auth.ErrHost)
 		}
 	}
 }
@@ -75,24 +120,45 @@ func TestShapeRollout(t *testing.T) {
 		"single with workers":               {sr, ha, 1, shape{1, 0, 1, ""}, shape{1, 1, 0, "all"}},
 		"single, nodes not counted":         {sr, sr, 0, shape{1, 0, 1, ""}, shape{1, 1, 0, "all"}},
 		"single, three nodes in a flip":     {sr, sr, 3, shape{1, 0, 1, ""}, shape{1, 1, 0, "all"}},
-		"two nodes":                         {dual, ha, 2, shape{2, 1, 1, "revision"}, shape{2, 1, 0, "all"}},
-		"two nodes, one lost":               {dual, ha, 1, shape{2, 1, 1, "revision"}, shape{2, 1, 0, "all"}},
-		"arbiter":                           {arbiter, ha, 2, shape{2, 1, 1, "revision"}, shape{2, 1, 0, "all"}},
-		"highly available":                  {ha, ha, 3, shape{3, 1, 1, "revision"}, shape{3, 1, 0, "all"}},
-		"highly available, one worker":      {ha, sr, 3, shape{3, 1, 1, "revision"}, shape{3, 1, 0, "all"}},
+		"two nodes":                         {dual, ha, 2, shape{2, 1, 2, "revision"}, shape{2, 1, 0, "all"}},
+		"two nodes, one lost":               {dual, ha, 1, shape{2, 1, 2, "revision"}, shape{2, 1, 0, "all"}},
+		"arbiter":                           {arbiter, ha, 2, shape{2, 1, 2, "revision"}, shape{2, 1, 0, "all"}},
+		"highly available":                  {ha, ha, 3, shape{3, 2, 3, "revision"}, shape{3, 1, 0, "all"}},
+		"highly available, one worker":      {ha, sr, 3, shape{3, 2, 3, "revision"}, shape{3, 1, 0, "all"}},
 		"highly available, one node so far": {ha, ha, 1, shape{1, 1, 1, "revision"}, shape{1, 1, 0, "all"}},
-		"empty":                             {empty, empty, 3, shape{3, 1, 1, "revision"}, shape{3, 1, 0, "all"}},
-		"unknown":                           {unknown, unknown, 3, shape{3, 1, 1, "revision"}, shape{3, 1, 0, "all"}},
-		"external":                          {external, ha, 0, shape{2, 1, 1, "revision"}, shape{2, 1, 0, "all"}},
+		"highly available, five nodes":      {ha, ha, 5, shape{5, 4, 5, "revision"}, shape{5, 1, 0, "all"}},
+		"empty":                             {empty, empty, 3, shape{3, 2, 3, "revision"}, shape{3, 1, 0, "all"}},
+		"unknown":                           {unknown, unknown, 3, shape{3, 2, 3, "revision"}, shape{3, 1, 0, "all"}},
+		"external":                          {external, ha, 0, shape{2, 1, 2, "revision"}, shape{2, 1, 0, "all"}},
 		"external, one worker":              {external, sr, 0, shape{1, 0, 1, ""}, shape{1, 1, 0, "all"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			host := hostOf(test.controlPlane, test.infrastructure, test.nodes)
-			if diff := cmp.Diff(test.server, shapeOf(t, auth.ShapeOAuthServer(server(), host), serverLabels)); diff != "" {
+			host := hostOf(t, test.controlPlane, test.infrastructure, test.nodes)
+			if diff := cmp.Diff(test.server, shapeOf(t, shapedServer(t, server(), host), serverLabels)); diff != "" {
 				t.Errorf("oauth-openshift (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(test.apiServer, shapeOf(t, auth.ShapeOAuthAPIServer(apiServer(), host), apiServerLabels)); diff != "" {
+			if diff := cmp.Diff(test.apiServer, shapeOf(t, shapedAPIServer(t, apiServer(), host), apiServerLabels)); diff != "" {
 				t.Errorf("oauth-apiserver (-want +got):\n%s", diff)
+			}
+			// Each part alone is that of the whole.
+			for _, part := range []struct {
+				name     string
+				whole    *appsv1.Deployment
+				strategy appsv1.DeploymentStrategy
+				apart    *corev1.PodAntiAffinity
+			}{
+				{"oauth-openshift", shapedServer(t, server(), host), must[appsv1.DeploymentStrategy](t)(auth.OAuthServerStrategy(host)),
+					must[*corev1.PodAntiAffinity](t)(auth.OAuthServerAntiAffinity(host, serverLabels))},
+				{"oauth-apiserver", shapedAPIServer(t, apiServer(), host), must[appsv1.DeploymentStrategy](t)(auth.OAuthAPIServerStrategy(host)),
+					must[*corev1.PodAntiAffinity](t)(auth.OAuthAPIServerAntiAffinity(host, apiServerLabels))},
+			} {
+				var apart *corev1.PodAntiAffinity
+				if affinity := part.whole.Spec.Template.Spec.Affinity; affinity != nil {
+					apart = affinity.PodAntiAffinity
+				}
+				if diff := cmp.Diff(part.whole.Spec.Strategy, part.strategy) + cmp.Diff(apart, part.apart); diff != "" {
+					t.Errorf("%s in parts (-whole +part):\n%s", part.name, diff)
+				}
 			}
 		})
 	}
@@ -125,10 +191,10 @@ func TestShapePlacement(t *testing.T) {
 		"to workers, clean": {external, from(onWorkers), onWorkers, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			host := hostOf(test.controlPlane, sr, 1)
+			host := hostOf(t, test.controlPlane, sr, 1)
 			for operand, shaped := range map[string]*appsv1.Deployment{
-				"oauth-openshift": auth.ShapeOAuthServer(server(test.from), host),
-				"oauth-apiserver": auth.ShapeOAuthAPIServer(apiServer(test.from), host),
+				"oauth-openshift": shapedServer(t, server(test.from), host),
+				"oauth-apiserver": shapedAPIServer(t, apiServer(test.from), host),
 			} {
 				if diff := cmp.Diff(test.selector, shaped.Spec.Template.Spec.NodeSelector); diff != "" {
 					t.Errorf("%s, node selector (-want +got):\n%s", operand, diff)
@@ -190,10 +256,10 @@ func TestShapeAffinity(t *testing.T) {
 					d.Spec.Template.Labels[k] = v
 				}
 			})
-			if diff := cmp.Diff(test.single, auth.ShapeOAuthServer(from, hostOf(sr, sr, 1)).Spec.Template.Spec.Affinity); diff != "" {
+			if diff := cmp.Diff(test.single, shapedServer(t, from, hostOf(t, sr, sr, 1)).Spec.Template.Spec.Affinity); diff != "" {
 				t.Errorf("single (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(test.several, auth.ShapeOAuthServer(from, hostOf(ha, ha, 3)).Spec.Template.Spec.Affinity); diff != "" {
+			if diff := cmp.Diff(test.several, shapedServer(t, from, hostOf(t, ha, ha, 3)).Spec.Template.Spec.Affinity); diff != "" {
 				t.Errorf("highly available (-want +got):\n%s", diff)
 			}
 		})
@@ -204,12 +270,12 @@ func TestShapeAffinity(t *testing.T) {
 func TestShapeSelector(t *testing.T) {
 	expressions := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: metav1.LabelSelectorOpExists}}}
 	from := server(func(d *appsv1.Deployment) { d.Spec.Selector = expressions })
-	terms := auth.ShapeOAuthServer(from, hostOf(ha, ha, 3)).Spec.Template.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	terms := shapedServer(t, from, hostOf(t, ha, ha, 3)).Spec.Template.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 	if len(terms) != 1 || !cmp.Equal(terms[0].LabelSelector, expressions) {
 		t.Errorf("terms: %s", text(t, terms))
 	}
 	from.Spec.Selector = nil
-	if got := auth.ShapeOAuthAPIServer(from, hostOf(ha, ha, 3)).Spec.Template.Spec.Affinity; got != nil {
+	if got := shapedAPIServer(t, from, hostOf(t, ha, ha, 3)).Spec.Template.Spec.Affinity; got != nil {
 		t.Errorf("without a selector: %s", text(t, got))
 	}
 }
@@ -229,22 +295,22 @@ func TestShapeIsPure(t *testing.T) {
 	}
 	for operand, test := range map[string]struct {
 		from  *appsv1.Deployment
-		shape func(*appsv1.Deployment, auth.Host) *appsv1.Deployment
+		shape func(testing.TB, *appsv1.Deployment, auth.Host) *appsv1.Deployment
 	}{
-		"oauth-openshift": {server(full), auth.ShapeOAuthServer},
-		"oauth-apiserver": {apiServer(full), auth.ShapeOAuthAPIServer},
+		"oauth-openshift": {server(full), shapedServer},
+		"oauth-apiserver": {apiServer(full), shapedAPIServer},
 	} {
 		before := text(t, test.from)
 		for _, mode := range allModes {
-			host := hostOf(mode, sr, 3)
-			shaped := test.shape(test.from, host)
+			host := hostOf(t, mode, sr, 3)
+			shaped := test.shape(t, test.from, host)
 			if got := text(t, test.from); got != before {
 				t.Fatalf("%s, %q: the argument became %s", operand, mode, got)
 			}
-			if once, twice := text(t, shaped), text(t, test.shape(shaped, host)); once != twice {
+			if once, twice := text(t, shaped), text(t, test.shape(t, shaped, host)); once != twice {
 				t.Errorf("%s, %q: once  %s\ntwice %s", operand, mode, once, twice)
 			}
-			back := test.shape(test.shape(shaped, hostOf(ha, ha, 3)), host)
+			back := test.shape(t, test.shape(t, shaped, hostOf(t, ha, ha, 3)), host)
 			if diff := cmp.Diff(shaped, back); mode != external && diff != "" {
 				t.Errorf("%s, %q, there and back (-want +got):\n%s", operand, mode, diff)
 			}
@@ -272,10 +338,10 @@ func TestPodDisruptionBudgets(t *testing.T) {
 	labels := map[string]string{"app": "x"}
 	for _, controlPlane := range allModes {
 		for _, infrastructure := range []configv1.TopologyMode{sr, ha} {
-			host := hostOf(controlPlane, infrastructure, 3)
+			host := hostOf(t, controlPlane, infrastructure, 3)
 			for key, got := range map[[2]string]*policyv1.PodDisruptionBudget{
-				{"openshift-authentication", "oauth-openshift-pdb"}:  auth.OAuthServerPodDisruptionBudget(host, labels),
-				{"openshift-oauth-apiserver", "oauth-apiserver-pdb"}: auth.OAuthAPIServerPodDisruptionBudget(host, labels),
+				{"openshift-authentication", "oauth-openshift-pdb"}:  must[*policyv1.PodDisruptionBudget](t)(auth.OAuthServerPodDisruptionBudget(host, labels)),
+				{"openshift-oauth-apiserver", "oauth-apiserver-pdb"}: must[*policyv1.PodDisruptionBudget](t)(auth.OAuthAPIServerPodDisruptionBudget(host, labels)),
 			} {
 				want := &policyv1.PodDisruptionBudget{
 					TypeMeta:   metav1.TypeMeta{APIVersion: "policy/v1", Kind: "PodDisruptionBudget"},

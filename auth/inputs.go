@@ -38,8 +38,14 @@ type Inputs struct {
 	ForceConflicts bool
 }
 
-// Validate reports inputs that are not what they should be: other objects than those that are patched, or a policy that is none.
+// Validate reports inputs that are not what they should be: a Cluster that nobody read, other objects than those that are patched, or a
+// policy that is none.
 func (in Inputs) Validate() error {
+	if in.Cluster != nil {
+		if err := in.Cluster.Validate(); err != nil {
+			return err //nolint:wrapcheck // it says what to do
+		}
+	}
 	if in.Authentication != nil && in.Authentication.Name != ConfigName {
 		return fmt.Errorf("%w: Authentication %q is not the operator's (%q)", ErrInputs, in.Authentication.Name, ConfigName)
 	}
@@ -57,16 +63,25 @@ func (in Inputs) Validate() error {
 }
 
 // host is what the shaping functions need to know for this Deployment; it and the Cluster must be there.
-func (o operand) host(in Inputs) Host {
+func (o operand) host(in Inputs) (Host, error) {
 	tolerations := workload.Tolerate(o.live(in).Spec.Template.Spec.Tolerations, topology.ControlPlanePool)
-	return Host{Cluster: *in.Cluster, SchedulableControlPlaneNodes: SchedulableControlPlaneNodes(in.ControlPlaneNodes, tolerations)}
+	return NewHost(*in.Cluster, SchedulableControlPlaneNodes(in.ControlPlaneNodes, tolerations))
+}
+
+// shaped is the Deployment as the topology asks for it.
+func (o operand) shaped(in Inputs) (*appsv1.Deployment, error) {
+	host, err := o.host(in)
+	if err != nil {
+		return nil, err
+	}
+	return o.shape(o.live(in), host)
 }
 
 // operand is one of the two Deployments.
 type operand struct {
 	namespace, name string
 	live            func(Inputs) *appsv1.Deployment
-	shape           func(*appsv1.Deployment, Host) *appsv1.Deployment
+	shape           func(*appsv1.Deployment, Host) (*appsv1.Deployment, error)
 }
 
 // subject is how the messages call it.

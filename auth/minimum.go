@@ -2,6 +2,8 @@ package auth
 
 import (
 	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/solonode/sno/topology"
 )
 
 // Minimum is how many control-plane nodes the OAuth servers wait for.
@@ -10,24 +12,33 @@ type Minimum struct {
 	Nodes int32
 	// Override is what the deprecated override said; report its Deprecation.
 	Override Override
+	// Unreadable is an ErrOverride where the override cannot be read; nil otherwise. Report it: somebody wanted something there. Nodes is
+	// then what the topology says.
+	Unreadable error
 }
 
-// MinimumControlPlaneNodes is how many control-plane nodes must be there before the OAuth servers are expected to work, by the
-// control-plane topology: 1 on SingleReplica, 2 on DualReplica and HighlyAvailableArbiter, 3 on HighlyAvailable and External,
-// and on a mode that is empty or unknown. overrides are the raw bytes of spec.unsupportedConfigOverrides: where OverrideKey is
-// true in them, the minimum is 1 in every mode.
+// MinimumControlPlaneNodes is how many control-plane nodes must be there before the OAuth servers are expected to work. overrides are the
+// raw bytes of spec.unsupportedConfigOverrides, in which OverrideKey may be true.
 //
-// Seed 004 replaces the override by the topology. Upstream's table is the same, but takes 3 where the override cannot be read
-// (facts/upstream.md section 5); here that is an ErrOverride in every mode, and no Minimum.
-func MinimumControlPlaneNodes(mode configv1.TopologyMode, overrides []byte) (Minimum, error) {
+//	control-plane topology                no override  true  unreadable
+//	SingleReplica                         1            1     1
+//	DualReplica, HighlyAvailableArbiter   2            2     2
+//	HighlyAvailable, External             3            1     3
+//
+// An empty or unknown mode is HighlyAvailable. The enhancement replaces the override by the topology, so a typo in it stops no single
+// node. Upstream's table is the same (facts/upstream.md section 5); it does not report what it cannot read.
+//
+// Error: topology.ErrClusterNotRead.
+func MinimumControlPlaneNodes(cluster topology.Cluster, overrides []byte) (Minimum, error) {
+	if err := cluster.Validate(); err != nil {
+		return Minimum{}, err //nolint:wrapcheck // it says what to do
+	}
 	override, err := ReadOverride(overrides)
-	if err != nil {
-		return Minimum{}, err
+	minimum := Minimum{Nodes: minimumByTopology(cluster.ControlPlane.Mode), Override: override, Unreadable: err}
+	if override.Value && minimum.Nodes > 2 {
+		minimum.Nodes = 1
 	}
-	if override.Value {
-		return Minimum{Nodes: 1, Override: override}, nil
-	}
-	return Minimum{Nodes: minimumByTopology(mode), Override: override}, nil
+	return minimum, nil
 }
 
 func minimumByTopology(mode configv1.TopologyMode) int32 {

@@ -59,6 +59,7 @@ const (
 	ReasonFieldOwnedByOther        = patch.ReasonFieldOwnedByOther        // a field belongs to somebody else
 	ReasonReverted                 = patch.ReasonReverted                 // somebody takes the patch off again
 	ReasonForbidden                = patch.ReasonForbidden                // RBAC
+	ReasonRolloutStuck             = "RolloutStuck"                       // the progress deadline has passed
 	ReasonInvalid                  = patch.ReasonInvalid                  // input that cannot be understood
 	ReasonApplyFailed              = patch.ReasonApplyFailed              // any other answer of the API server
 )

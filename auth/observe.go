@@ -28,12 +28,21 @@ func ObserveOverride(in Inputs) patch.Result {
 
 func (o operand) observe(in Inputs) patch.Result {
 	progressing := patch.Result{State: patch.Progressing, Reason: ReasonRollingOut}
+	progressing.Message = "The " + o.subject() + " is being shaped"
 	live := o.live(in)
-	switch {
-	case live == nil || in.Cluster == nil:
-		progressing.Message = "The " + o.subject() + " is being shaped"
-	case len(differences(live, o.wanted(in))) > 0:
-		progressing.Message = "The " + o.subject() + " is being shaped"
+	if live == nil || in.Cluster == nil {
+		return progressing
+	}
+	switch wanted, err := o.wanted(in); {
+	case err != nil:
+		return *invalid(err)
+	case len(differences(live, wanted)) > 0:
+	case workload.RolloutStuck(live):
+		message := "The rollout of the " + o.subject() + " does not finish and no pod is available; look at the events and logs of its pods"
+		if live.Status.AvailableReplicas > 0 {
+			message = "The rollout of the " + o.subject() + " does not finish, other pods still serve; look at the events and logs of its pods"
+		}
+		return patch.Result{State: patch.Failed, Reason: ReasonRolloutStuck, Message: message}
 	case !workload.RolledOut(live):
 		progressing.Message = "The " + o.subject() + " is rolling out; if pods stay Pending or crash, look at their events and logs"
 	default:

@@ -6,6 +6,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/auth"
@@ -63,13 +64,13 @@ func TestObserveDeployments(t *testing.T) {
 		}, shaping},
 	} {
 		t.Run(name, func(t *testing.T) {
-			host := hostOf(test.mode, sr, test.nodes)
+			host := hostOf(t, test.mode, sr, test.nodes)
 			change := []func(*appsv1.Deployment){}
 			if test.change != nil {
 				change = append(change, test.change)
 			}
 			in := deploymentInputs(string(test.mode), string(sr), test.nodes,
-				rolledOut(auth.ShapeOAuthServer(server(), host), test.pods, change...), rolledOut(auth.ShapeOAuthAPIServer(apiServer(), host), test.pods, change...))
+				rolledOut(shapedServer(t, server(), host), test.pods, change...), rolledOut(shapedAPIServer(t, apiServer(), host), test.pods, change...))
 			want := patch.Result{State: patch.Progressing, Reason: "RollingOut", Message: test.message}
 			if strings.HasPrefix(test.message, stands) {
 				want = patch.Result{State: patch.InForce, Reason: "AsExpected", Message: test.message}
@@ -93,6 +94,36 @@ func TestObserveDeployments(t *testing.T) {
 		if got := auth.ObserveOAuthAPIServer(in); got != about("oauth-apiserver", want) {
 			t.Errorf("%s: %v", name, got)
 		}
+	}
+}
+
+// A rollout whose deadline has passed fails, whatever the topology; one that is paused or complete does not.
+func TestObserveStuck(t *testing.T) {
+	deadline := func(d *appsv1.Deployment) {
+		d.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded"}}
+	}
+	available := func(n int32) func(*appsv1.Deployment) {
+		return func(d *appsv1.Deployment) { d.Status.AvailableReplicas = n }
+	}
+	for name, test := range map[string]struct {
+		changes []func(*appsv1.Deployment)
+		want    outcome
+	}{
+		"none serves":  {[]func(*appsv1.Deployment){deadline, available(0)}, outcome{patch.Failed, "RolloutStuck", "does not finish and no pod is available"}},
+		"others serve": {[]func(*appsv1.Deployment){deadline, available(1)}, outcome{patch.Failed, "RolloutStuck", "does not finish, other pods still serve"}},
+		"in time":      {[]func(*appsv1.Deployment){available(1)}, outcome{patch.Progressing, "RollingOut", "is rolling out"}},
+		"complete":     {[]func(*appsv1.Deployment){deadline}, outcome{patch.InForce, "AsExpected", "all of its pods are available"}},
+		"not shaped yet": {[]func(*appsv1.Deployment){deadline, available(0), func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](7) }},
+			outcome{patch.Progressing, "RollingOut", "is being shaped"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			host := hostOf(t, dual, ha, 2)
+			in := deploymentInputs(string(dual), string(ha), 2,
+				rolledOut(shapedServer(t, server(), host), 2, test.changes...), rolledOut(shapedAPIServer(t, apiServer(), host), 2, test.changes...))
+			for _, got := range []patch.Result{auth.ObserveOAuthServer(in), auth.ObserveOAuthAPIServer(in)} {
+				test.want.compare(t, &got)
+			}
+		})
 	}
 }
 

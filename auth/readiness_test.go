@@ -62,6 +62,7 @@ func TestWellKnownReadiness(t *testing.T) {
 		"none of one":            {others, 0, 1, true, -1, -1, verdict{false, false, false, "WellKnownNotReady", 5*m + time.Second}},
 		"none of three":          {others, 0, 3, true, -1, -1, verdict{false, false, false, "WellKnownNotReady", 5*m + time.Second}},
 		"none of three, long":    {others, 0, 3, false, 6 * m, 6 * m, verdict{false, false, true, "WellKnownNotReady", 0}},
+		"none after some, long":  {others, 0, 3, true, 60 * m, 1 * m, verdict{false, false, false, "WellKnownNotReady", 4*m + time.Second}},
 		"none on the list":       {others, 0, 0, true, -1, -1, verdict{false, false, false, "NoAPIServer", 5*m + time.Second}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -98,6 +99,49 @@ func TestWellKnownReadiness(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Every combination of what the readiness depends on, against the rule in other words.
+func TestWellKnownReadinessTable(t *testing.T) {
+	const m = time.Minute
+	ages := []time.Duration{-1, 0, 2 * m, 2*m + 1, 5 * m, 5*m + 1, 60 * m}
+	var tried int
+	for _, mode := range allModes {
+		for ok := range 3 {
+			for failed := range 3 {
+				for _, was := range []bool{true, false} {
+					for _, failing := range ages {
+						for _, silent := range ages {
+							at := func(age time.Duration) time.Time {
+								if age < 0 {
+									return time.Time{}
+								}
+								return start.Add(-age)
+							}
+							got := auth.WellKnownReadiness(mode, probes(ok, failed), auth.WellKnownState{Available: was, FailingSince: at(failing), SilentSince: at(silent)}, start)
+
+							all, none := ok > 0 && failed == 0, ok == 0
+							grace := none && mode == sr && silent <= 2*m
+							// What counts is the time of what fails now: of the partial failure, or of the whole one.
+							age := failing
+							if none {
+								age = silent
+							}
+							want := [3]bool{!none || (grace && was), grace, !all && !grace && age > 5*m}
+							if is := [3]bool{got.Available, got.Progressing, got.Degraded}; is != want {
+								t.Errorf("%q, %d serve, %d do not, was %v, failing for %s, silent for %s: available, progressing, degraded %v, want %v",
+									mode, ok, failed, was, failing, silent, is, want)
+							}
+							tried++
+						}
+					}
+				}
+			}
+		}
+	}
+	if tried != 7*3*3*2*7*7 {
+		t.Errorf("%d combinations were tried", tried)
 	}
 }
 

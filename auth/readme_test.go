@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
+	policyv1 "k8s.io/api/policy/v1"
 
 	"github.com/solonode/sno/auth"
 )
@@ -26,7 +27,7 @@ func TestReadmeReasons(t *testing.T) {
 	want := []string{
 		auth.ReasonAsExpected, auth.ReasonNotNeeded, auth.ReasonExternalControlPlane, auth.ReasonOverrideSetByOther, auth.ReasonOptedOut,
 		auth.ReasonDryRun, auth.ReasonRollingOut, auth.ReasonWaitingForInfrastructure, auth.ReasonWaitingForNodes, auth.ReasonWaitingForObject,
-		auth.ReasonFieldOwnedByOther, auth.ReasonReverted, auth.ReasonForbidden, auth.ReasonInvalid, auth.ReasonApplyFailed,
+		auth.ReasonFieldOwnedByOther, auth.ReasonReverted, auth.ReasonForbidden, auth.ReasonRolloutStuck, auth.ReasonInvalid, auth.ReasonApplyFailed,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("reasons in README.md (-want +got):\n%s", diff)
@@ -41,17 +42,17 @@ func TestReadmeTable(t *testing.T) {
 	}
 	apart := map[string]string{"": "no", "revision": "per revision", "all": "one per node"}
 	row := func(names string, mode configv1.TopologyMode, replicas string) string {
-		minimum, err := auth.MinimumControlPlaneNodes(mode, nil)
+		minimum, err := auth.MinimumControlPlaneNodes(clusterOf(mode, ha), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		host := hostOf(mode, ha, 3)
-		s, a := shapeOf(t, auth.ShapeOAuthServer(server(), host), serverLabels), shapeOf(t, auth.ShapeOAuthAPIServer(apiServer(), host), apiServerLabels)
+		host := hostOf(t, mode, ha, 3)
+		s, a := shapeOf(t, shapedServer(t, server(), host), serverLabels), shapeOf(t, shapedAPIServer(t, apiServer(), host), apiServerLabels)
 		if replicas == "" {
 			replicas = fmt.Sprint(s.Replicas)
 		}
 		budget := "none"
-		if b := auth.OAuthServerPodDisruptionBudget(host, serverLabels); b != nil {
+		if b := must[*policyv1.PodDisruptionBudget](t)(auth.OAuthServerPodDisruptionBudget(host, serverLabels)); b != nil {
 			budget = "maxUnavailable " + b.Spec.MaxUnavailable.String()
 		}
 		return fmt.Sprintf("| %s | %d | %s | %s, %d / %d | %s, %d / %d | %s |", names, minimum.Nodes, replicas,
@@ -61,8 +62,8 @@ func TestReadmeTable(t *testing.T) {
 		row("SingleReplica", sr, ""),
 		row("DualReplica, HighlyAvailableArbiter", dual, ""),
 		row("DualReplica, HighlyAvailableArbiter", arbiter, ""),
-		row("HighlyAvailable, empty, unknown", ha, "one per schedulable control-plane node, at least 1"),
-		row("HighlyAvailable, empty, unknown", unknown, "one per schedulable control-plane node, at least 1"),
+		row("HighlyAvailable, empty, unknown", ha, "one per schedulable control-plane node"),
+		row("HighlyAvailable, empty, unknown", unknown, "one per schedulable control-plane node"),
 	} {
 		if !strings.Contains(string(readme), "\n"+line+"\n") {
 			t.Errorf("README.md lacks the row\n%s", line)

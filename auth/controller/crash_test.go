@@ -104,7 +104,7 @@ func TestCrashAfterAnyWrite(t *testing.T) {
 			},
 			check: func(c *cluster, _ [2]appsv1.DeploymentSpec) {
 				c.wantOverrides(`{"other":1}`)
-				c.shaped(serverKey, 3, "1", "1", true)
+				c.shaped(serverKey, 3, "2", "3", true)
 				c.shaped(apiServerKey, 3, "1", "0", true)
 			},
 			state: patch.InForce, writes: 3,

@@ -68,6 +68,37 @@ func TestStockOperatorOwnsTheDeployments(t *testing.T) {
 	}
 }
 
+// A rollout of the stock operator that is stuck is reported while the module stands back, and is over when it has ended; nothing is written.
+func TestStockRolloutStuck(t *testing.T) {
+	c := install(t, sr, needsNot, 1)
+	c.stockWrites()
+	status := func(progressing appsv1.DeploymentCondition, updated int32) {
+		t.Helper()
+		d := c.deployment(apiServerKey)
+		progressing.Type = appsv1.DeploymentProgressing
+		d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: 2, UpdatedReplicas: updated, ReadyReplicas: 1, AvailableReplicas: 1,
+			UnavailableReplicas: 1, Conditions: []appsv1.DeploymentCondition{progressing}}
+		if err := c.admin.Status().Update(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l := c.looker()
+	c.server.NoWrites(t, ourUser, func() {
+		status(appsv1.DeploymentCondition{Status: corev1.ConditionTrue, Reason: "ReplicaSetUpdated"}, 1)
+		l.want(l.look(), patch.Blocked, "FieldOwnedByOther")
+		status(appsv1.DeploymentCondition{Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded"}, 1)
+		result := l.look()
+		l.want(result, patch.Failed, "RolloutStuck")
+		for _, part := range []string{"Deployment oauth-apiserver", "somebody else shapes it", "delete the old one"} {
+			if !strings.Contains(result.Message, part) {
+				t.Errorf("the message lacks %q: %s", part, result.Message)
+			}
+		}
+		status(appsv1.DeploymentCondition{Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable"}, 1)
+		l.want(l.look(), patch.Blocked, "FieldOwnedByOther")
+	})
+}
+
 // An operator that comes later, or comes back, is not fought: it gets its fields, and everything else of ours goes.
 func TestStockOperatorComesBack(t *testing.T) {
 	c := install(t, sr, needsNot, 1)

@@ -62,7 +62,7 @@ func TestNoNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.want(l.settle(), patch.Waiting, "WaitingForNodes")
-	c.shaped(serverKey, 3, "1", "1", true)
+	c.shaped(serverKey, 3, "2", "3", true)
 	l.atRest()
 }
 

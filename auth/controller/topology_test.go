@@ -65,7 +65,7 @@ func TestFollowsTheTopology(t *testing.T) {
 	c.installNodes(3)
 	l.want(l.settle(), patch.InForce, "AsExpected")
 	c.wantOverrides("absent")
-	c.shaped(serverKey, 3, "1", "1", true)
+	c.shaped(serverKey, 3, "2", "3", true)
 	c.shaped(apiServerKey, 3, "1", "0", true)
 	l.atRest()
 

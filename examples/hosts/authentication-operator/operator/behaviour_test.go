@@ -23,10 +23,10 @@ import (
 var (
 	single = operands{&outcome{1, "0", "1", "", "master", "none"}, &outcome{1, "1", "0", "always", "master", "none"}}
 	three  = operands{
-		&outcome{3, "1", "1", "revision", "master", "oauth-openshift-pdb 1"}, &outcome{3, "1", "0", "always", "master", "oauth-apiserver-pdb 1"},
+		&outcome{3, "2", "3", "revision", "master", "oauth-openshift-pdb 1"}, &outcome{3, "1", "0", "always", "master", "oauth-apiserver-pdb 1"},
 	}
 	onWorkers = operands{
-		&outcome{2, "1", "1", "revision", "worker", "oauth-openshift-pdb 1"}, &outcome{2, "1", "0", "always", "worker", "oauth-apiserver-pdb 1"},
+		&outcome{2, "1", "2", "revision", "worker", "oauth-openshift-pdb 1"}, &outcome{2, "1", "0", "always", "worker", "oauth-apiserver-pdb 1"},
 	}
 	onOneWorker = operands{&outcome{1, "0", "1", "", "worker", "none"}, &outcome{1, "1", "0", "always", "worker", "none"}}
 )
@@ -99,7 +99,7 @@ func TestFollowsTopologyAndNodes(t *testing.T) {
 	s.expect(three)
 	taint("m2", corev1.Taint{Key: "example.com/mine", Effect: corev1.TaintEffectNoSchedule})
 	two := operands{ptr.To(*three.Server), ptr.To(*three.APIServer)}
-	two.Server.Replicas, two.APIServer.Replicas = 2, 2
+	two.Server.Replicas, two.Server.Unavailable, two.Server.Surge, two.APIServer.Replicas = 2, "1", "2", 2
 	s.expect(two)
 	taint("m2")
 	s.expect(three)
@@ -188,7 +188,7 @@ func TestOverride(t *testing.T) {
 
 	s.override(`{"` + key + `":"true"}`)
 	one := operands{ptr.To(*three.Server), ptr.To(*three.APIServer)}
-	one.Server.Replicas, one.APIServer.Replicas = 1, 1
+	one.Server.Replicas, one.Server.Unavailable, one.Server.Surge, one.APIServer.Replicas = 1, "1", "1", 1
 	s.expect(one)
 	s.expectConditions(map[string]string{
 		"ControlPlaneNodesProgressing": "False AsExpected", "UnsupportedConfigOverridesUpgradeable": "False UnsupportedConfigOverrides",

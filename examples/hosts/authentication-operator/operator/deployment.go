@@ -29,6 +29,11 @@ type operand struct {
 	conditions string
 	podLabels  map[string]string
 	port       int32
+	// annotations are those of the pods, priority is their class, and grace how long they may take to end, in seconds.
+	annotations map[string]string
+	priority    string
+	grace       int64
+	cpu, memory string
 	// auditLog is the directory of the node that the pods write their audit log to; empty for none.
 	auditLog string
 }
@@ -38,6 +43,8 @@ func oauthServer() operand {
 	return operand{
 		namespace: auth.OAuthServerNamespace, name: auth.OAuthServerName, budget: auth.OAuthServerName + "-pdb", conditions: "OAuthServerDeployment",
 		podLabels: map[string]string{"app": "oauth-openshift"}, port: 6443,
+		annotations: map[string]string{"target.workload.openshift.io/management": `{"effect": "PreferredDuringScheduling"}`},
+		priority:    "system-cluster-critical", grace: 40, cpu: "10m", memory: "50Mi",
 	}
 }
 
@@ -45,6 +52,7 @@ func oauthAPIServer() operand {
 	return operand{
 		namespace: auth.OAuthAPIServerNamespace, name: auth.OAuthAPIServerName, budget: auth.OAuthAPIServerName + "-pdb", conditions: "APIServerDeployment",
 		podLabels: map[string]string{"app": "openshift-oauth-apiserver", "apiserver": "true"}, port: 8443, auditLog: "/var/log/oauth-apiserver",
+		priority: "system-node-critical", grace: 70, cpu: "150m", memory: "200Mi",
 	}
 }
 
@@ -78,6 +86,12 @@ func (o operand) base(live *appsv1.Deployment) *appsv1.Deployment {
 		deployment.Spec.Selector = &metav1.LabelSelector{MatchLabels: maps.Clone(o.podLabels)}
 	}
 	deployment.Spec.Template.Labels = maps.Clone(o.podLabels)
+	if o.annotations != nil {
+		if deployment.Spec.Template.Annotations == nil {
+			deployment.Spec.Template.Annotations = map[string]string{}
+		}
+		maps.Copy(deployment.Spec.Template.Annotations, o.annotations)
+	}
 
 	pod := &deployment.Spec.Template.Spec
 	container := corev1.Container{}
@@ -87,7 +101,7 @@ func (o operand) base(live *appsv1.Deployment) *appsv1.Deployment {
 	container.Name, container.Image = o.name, o.name
 	container.Ports = []corev1.ContainerPort{{Name: "https", ContainerPort: o.port, Protocol: corev1.ProtocolTCP}}
 	container.Resources = corev1.ResourceRequirements{Requests: corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("50Mi"),
+		corev1.ResourceCPU: resource.MustParse(o.cpu), corev1.ResourceMemory: resource.MustParse(o.memory),
 	}}
 	container.VolumeMounts, pod.Volumes = nil, nil
 	if o.auditLog != "" {
@@ -97,6 +111,7 @@ func (o operand) base(live *appsv1.Deployment) *appsv1.Deployment {
 		}}}
 	}
 	pod.InitContainers, pod.Containers = nil, []corev1.Container{container}
+	pod.PriorityClassName, pod.TerminationGracePeriodSeconds = o.priority, ptr.To(o.grace)
 	pod.NodeSelector, pod.Tolerations = map[string]string{masterRole: ""}, baseTolerations()
 	pod.Affinity, pod.TopologySpreadConstraints = nil, nil
 	return deployment

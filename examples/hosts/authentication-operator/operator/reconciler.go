@@ -113,21 +113,24 @@ func (r *reconciler) reconcile(ctx context.Context) error {
 		return fmt.Errorf("listing the control-plane nodes: %w", err)
 	}
 	tolerations := workload.Tolerate(baseTolerations(), topology.ControlPlanePool)
-	host := auth.Host{Cluster: *cluster, SchedulableControlPlaneNodes: r.rules.count(nodes.Items, tolerations)}
+	here := place{cluster: *cluster, nodes: r.rules.count(nodes.Items, tolerations)}
 
 	var conditions []operatorv1.OperatorCondition
 	enough := true
 	if r.rules.minimum != nil {
 		minimum, err := r.rules.minimum(*cluster, authentication.Spec.UnsupportedConfigOverrides.Raw)
-		enough = err == nil && host.SchedulableControlPlaneNodes >= minimum.Nodes
-		conditions = minimumConditions(minimum, err, host.SchedulableControlPlaneNodes)
+		if err != nil {
+			return fmt.Errorf("reading how many control-plane nodes to wait for: %w", err)
+		}
+		enough = here.nodes >= minimum.Nodes
+		conditions = minimumConditions(minimum, here.nodes)
 	}
 	var errs []error
 	for _, each := range []struct {
 		operand
-		shape func(*appsv1.Deployment, auth.Host) shaped
+		shape func(*appsv1.Deployment, place) (shaped, error)
 	}{{oauthServer(), r.rules.oauthServer}, {oauthAPIServer(), r.rules.oauthAPIServer}} {
-		live, err := r.ensure(ctx, each.operand, host, each.shape, enough)
+		live, err := r.ensure(ctx, each.operand, here, each.shape, enough)
 		errs = append(errs, err)
 		conditions = append(conditions, deploymentConditions(each.conditions, live, cluster.UnknownValues())...)
 	}
@@ -140,7 +143,7 @@ func (r *reconciler) reconcile(ctx context.Context) error {
 
 // ensure brings one Deployment and its budget to where they belong, and returns the Deployment as it was found. One that is not
 // there is made if there are enough nodes.
-func (r *reconciler) ensure(ctx context.Context, o operand, host auth.Host, shape func(*appsv1.Deployment, auth.Host) shaped, enough bool) (*appsv1.Deployment, error) {
+func (r *reconciler) ensure(ctx context.Context, o operand, here place, shape func(*appsv1.Deployment, place) (shaped, error), enough bool) (*appsv1.Deployment, error) {
 	live, err := get(ctx, r.client, o.key(), &appsv1.Deployment{})
 	if err != nil {
 		return nil, err
@@ -152,7 +155,10 @@ func (r *reconciler) ensure(ctx context.Context, o operand, host auth.Host, shap
 	if err != nil {
 		return live, err
 	}
-	want := shape(o.base(live), host)
+	want, err := shape(o.base(live), here)
+	if err != nil {
+		return live, err
+	}
 	workload.GiveWay(want.deployment, live)
 	if err := ensureDeployment(ctx, r.client, live, want.deployment); err != nil {
 		return live, err

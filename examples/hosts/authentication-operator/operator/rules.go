@@ -19,10 +19,17 @@ type rules struct {
 	minimum func(cluster topology.Cluster, overrides []byte) (auth.Minimum, error)
 	// count is how many of the nodes with the master role the pods are for, given what they tolerate.
 	count func(nodes []corev1.Node, tolerations []corev1.Toleration) int32
-	// oauthServer and oauthAPIServer make a Deployment that base returned fit the topology.
-	oauthServer, oauthAPIServer func(base *appsv1.Deployment, host auth.Host) shaped
+	// oauthServer and oauthAPIServer make a Deployment that base returned fit the cluster. An error means that there is no answer yet.
+	oauthServer, oauthAPIServer func(base *appsv1.Deployment, s place) (shaped, error)
 	// readiness judges one look at the API servers.
 	readiness func(mode configv1.TopologyMode, probes []error, before auth.WellKnownState, now time.Time) auth.Readiness
+}
+
+// place is where the Deployments are to fit.
+type place struct {
+	cluster topology.Cluster
+	// nodes is how many control-plane nodes the pods are for.
+	nodes int32
 }
 
 // shaped is a Deployment and what goes with it.

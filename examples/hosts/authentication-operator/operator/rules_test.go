@@ -23,10 +23,22 @@ const (
 	unknown  = configv1.TopologyMode("Lunar")
 )
 
-func hostOf(controlPlane, infrastructure configv1.TopologyMode, nodes int32) auth.Host {
-	return auth.Host{SchedulableControlPlaneNodes: nodes, Cluster: topology.Cluster{
+func hostOf(controlPlane, infrastructure configv1.TopologyMode, nodes int32) place {
+	return place{nodes: nodes, cluster: topology.Cluster{
 		ControlPlane: topology.ReadingOf(controlPlane), Infrastructure: topology.ReadingOf(infrastructure), Platform: configv1.NonePlatformType,
 	}}
+}
+
+// certain is what a rule answers where there is an answer.
+func certain(t *testing.T) func(shaped, error) shaped {
+	t.Helper()
+	return func(s shaped, err error) shaped {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
 }
 
 // outcome is what of a Deployment depends on the topology, short enough to read in a table.
@@ -92,10 +104,10 @@ func TestStockShape(t *testing.T) {
 		{"", 3, outcome{3, "2", "3", "always", "master", "none"}, outcome{3, "1", "0", "always", "master", "kept"}},
 	} {
 		host, rules := hostOf(test.controlPlane, ha, test.nodes), stockRules()
-		if diff := cmp.Diff(test.server, shapedOutcome(rules.oauthServer(oauthServer().base(nil), host))); diff != "" {
+		if diff := cmp.Diff(test.server, shapedOutcome(certain(t)(rules.oauthServer(oauthServer().base(nil), host)))); diff != "" {
 			t.Errorf("%q with %d nodes, oauth-openshift (-want +got):\n%s", test.controlPlane, test.nodes, diff)
 		}
-		if diff := cmp.Diff(test.apiServer, shapedOutcome(rules.oauthAPIServer(oauthAPIServer().base(nil), host))); diff != "" {
+		if diff := cmp.Diff(test.apiServer, shapedOutcome(certain(t)(rules.oauthAPIServer(oauthAPIServer().base(nil), host)))); diff != "" {
 			t.Errorf("%q with %d nodes, oauth-apiserver (-want +got):\n%s", test.controlPlane, test.nodes, diff)
 		}
 	}
@@ -110,41 +122,47 @@ func TestVendoredRules(t *testing.T) {
 		minimum                      int32
 	}{
 		{sr, ha, 1, outcome{1, "0", "1", "", "master", "none"}, outcome{1, "1", "0", "always", "master", "none"}, 1},
-		{dual, sr, 2, outcome{2, "1", "1", "revision", "master", "oauth-openshift-pdb 1"}, outcome{2, "1", "0", "always", "master", "oauth-apiserver-pdb 1"}, 2},
-		{ha, sr, 3, outcome{3, "1", "1", "revision", "master", "oauth-openshift-pdb 1"}, outcome{3, "1", "0", "always", "master", "oauth-apiserver-pdb 1"}, 3},
-		{external, ha, 0, outcome{2, "1", "1", "revision", "worker", "oauth-openshift-pdb 1"}, outcome{2, "1", "0", "always", "worker", "oauth-apiserver-pdb 1"}, 0},
+		{dual, sr, 2, outcome{2, "1", "2", "revision", "master", "oauth-openshift-pdb 1"}, outcome{2, "1", "0", "always", "master", "oauth-apiserver-pdb 1"}, 2},
+		{ha, sr, 3, outcome{3, "2", "3", "revision", "master", "oauth-openshift-pdb 1"}, outcome{3, "1", "0", "always", "master", "oauth-apiserver-pdb 1"}, 3},
+		{external, ha, 0, outcome{2, "1", "2", "revision", "worker", "oauth-openshift-pdb 1"}, outcome{2, "1", "0", "always", "worker", "oauth-apiserver-pdb 1"}, 0},
 		{external, sr, 0, outcome{1, "0", "1", "", "worker", "none"}, outcome{1, "1", "0", "always", "worker", "none"}, 0},
 	} {
 		name := fmt.Sprintf("%s/%s with %d nodes", test.controlPlane, test.infrastructure, test.nodes)
 		host, rules := hostOf(test.controlPlane, test.infrastructure, test.nodes), vendoredRules()
-		if diff := cmp.Diff(test.server, shapedOutcome(rules.oauthServer(oauthServer().base(nil), host))); diff != "" {
+		if diff := cmp.Diff(test.server, shapedOutcome(certain(t)(rules.oauthServer(oauthServer().base(nil), host)))); diff != "" {
 			t.Errorf("%s, oauth-openshift (-want +got):\n%s", name, diff)
 		}
-		if diff := cmp.Diff(test.apiServer, shapedOutcome(rules.oauthAPIServer(oauthAPIServer().base(nil), host))); diff != "" {
+		if diff := cmp.Diff(test.apiServer, shapedOutcome(certain(t)(rules.oauthAPIServer(oauthAPIServer().base(nil), host)))); diff != "" {
 			t.Errorf("%s, oauth-apiserver (-want +got):\n%s", name, diff)
 		}
-		if minimum, err := rules.minimum(host.Cluster, nil); err != nil || minimum.Nodes != test.minimum {
+		if minimum, err := rules.minimum(host.cluster, nil); err != nil || minimum.Nodes != test.minimum {
 			t.Errorf("%s: wait for %d nodes (%v), want %d", name, minimum.Nodes, err, test.minimum)
 		}
 	}
-	if _, err := vendoredRules().minimum(hostOf(external, ha, 0).Cluster, []byte(`{"`+auth.OverrideKey+`":"perhaps"}`)); !errors.Is(err, auth.ErrOverride) {
-		t.Errorf("an unreadable override with an External control plane: %v", err)
+	minimum, err := vendoredRules().minimum(hostOf(external, ha, 0).cluster, []byte(`{"`+auth.OverrideKey+`":"perhaps"}`))
+	if err != nil || minimum.Nodes != 0 || !errors.Is(minimum.Unreadable, auth.ErrOverride) {
+		t.Errorf("an unreadable override with an External control plane: %+v, %v", minimum, err)
+	}
+	for _, shape := range []func(*appsv1.Deployment, place) (shaped, error){vendoredRules().oauthServer, vendoredRules().oauthAPIServer} {
+		if got, err := shape(oauthServer().base(nil), hostOf(ha, ha, 0)); !errors.Is(err, auth.ErrNoNodes) || got.deployment != nil {
+			t.Errorf("no node: %v, want %v", err, auth.ErrNoNodes)
+		}
 	}
 }
 
 // What is shaped stays as it is when it is shaped again, and changing the rules over a live Deployment leaves nothing of the
 // other's behind.
 func TestRulesReplaceEachOther(t *testing.T) {
-	for _, host := range []auth.Host{hostOf(ha, ha, 3), hostOf(sr, sr, 1), hostOf(external, ha, 0)} {
+	for _, host := range []place{hostOf(ha, ha, 3), hostOf(sr, sr, 1), hostOf(external, ha, 0)} {
 		for _, pair := range [][2]rules{{stockRules(), stockRules()}, {vendoredRules(), vendoredRules()}, {stockRules(), vendoredRules()}, {vendoredRules(), stockRules()}} {
-			first := pair[0].oauthServer(oauthServer().base(nil), host).deployment
-			want := pair[1].oauthServer(oauthServer().base(nil), host).deployment
-			if diff := cmp.Diff(want, pair[1].oauthServer(oauthServer().base(first), host).deployment); diff != "" {
+			first := certain(t)(pair[0].oauthServer(oauthServer().base(nil), host)).deployment
+			want := certain(t)(pair[1].oauthServer(oauthServer().base(nil), host)).deployment
+			if diff := cmp.Diff(want, certain(t)(pair[1].oauthServer(oauthServer().base(first), host)).deployment); diff != "" {
 				t.Errorf("oauth-openshift (-want +got):\n%s", diff)
 			}
-			first = pair[0].oauthAPIServer(oauthAPIServer().base(nil), host).deployment
-			want = pair[1].oauthAPIServer(oauthAPIServer().base(nil), host).deployment
-			if diff := cmp.Diff(want, pair[1].oauthAPIServer(oauthAPIServer().base(first), host).deployment); diff != "" {
+			first = certain(t)(pair[0].oauthAPIServer(oauthAPIServer().base(nil), host)).deployment
+			want = certain(t)(pair[1].oauthAPIServer(oauthAPIServer().base(nil), host)).deployment
+			if diff := cmp.Diff(want, certain(t)(pair[1].oauthAPIServer(oauthAPIServer().base(first), host)).deployment); diff != "" {
 				t.Errorf("oauth-apiserver (-want +got):\n%s", diff)
 			}
 		}

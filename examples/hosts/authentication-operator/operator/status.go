@@ -59,22 +59,22 @@ func deploymentConditions(prefix string, live *appsv1.Deployment, remark string)
 	return []operatorv1.OperatorCondition{available, progressing, degraded}
 }
 
-// minimumConditions say whether the operator waits for nodes, and what it makes of the override. An override that cannot be
-// read is an error and never false: somebody wanted something there.
-func minimumConditions(minimum auth.Minimum, err error, nodes int32) []operatorv1.OperatorCondition {
+// minimumConditions say whether the operator waits for nodes, and what it makes of the override. One that cannot be read changes nothing,
+// but somebody wanted something there.
+func minimumConditions(minimum auth.Minimum, nodes int32) []operatorv1.OperatorCondition {
 	waiting := condition(nodeConditions+operatorv1.OperatorStatusTypeProgressing, false, auth.ReasonAsExpected, "Nothing is waited for")
 	degraded := condition(nodeConditions+operatorv1.OperatorStatusTypeDegraded, false, auth.ReasonAsExpected, "Nothing is failing")
 	upgradeable := condition(overridesUpgradeable, true, auth.ReasonAsExpected, "No deprecated override is set")
-	switch {
-	case err != nil:
-		degraded = condition(degraded.Type, true, reasonUnreadable, err.Error())
-		upgradeable = condition(upgradeable.Type, false, reasonUnreadable, err.Error())
-	case nodes < minimum.Nodes:
+	if nodes < minimum.Nodes {
 		waiting = condition(waiting.Type, true, reasonWaitingForNodes,
 			fmt.Sprintf("%d of %d control-plane nodes are there; Deployments that do not exist yet are made when all are", nodes, minimum.Nodes))
 	}
-	if deprecation := minimum.Override.Deprecation(); err == nil && deprecation != "" {
+	if deprecation := minimum.Override.Deprecation(); deprecation != "" {
 		upgradeable = condition(upgradeable.Type, false, reasonOverride, deprecation)
+	}
+	if err := minimum.Unreadable; err != nil {
+		degraded = condition(degraded.Type, true, reasonUnreadable, err.Error())
+		upgradeable = condition(upgradeable.Type, false, reasonUnreadable, err.Error())
 	}
 	return []operatorv1.OperatorCondition{waiting, degraded, upgradeable}
 }

@@ -64,20 +64,20 @@ func TestMinimumConditions(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		minimum auth.Minimum
-		err     error
 		nodes   int32
 		want    [3]string
 		message string
 	}{
-		{"enough", auth.Minimum{Nodes: 3}, nil, 3, [3]string{"False AsExpected", "False AsExpected", "True AsExpected"}, ""},
-		{"too few", auth.Minimum{Nodes: 3}, nil, 1, [3]string{"True WaitingForNodes", "False AsExpected", "True AsExpected"}, "1 of 3"},
-		{"overridden", auth.Minimum{Nodes: 1, Override: auth.Override{Present: true, Value: true}}, nil, 1,
+		{"enough", auth.Minimum{Nodes: 3}, 3, [3]string{"False AsExpected", "False AsExpected", "True AsExpected"}, ""},
+		{"too few", auth.Minimum{Nodes: 3}, 1, [3]string{"True WaitingForNodes", "False AsExpected", "True AsExpected"}, "1 of 3"},
+		{"overridden", auth.Minimum{Nodes: 1, Override: auth.Override{Present: true, Value: true}}, 1,
 			[3]string{"False AsExpected", "False AsExpected", "False UnsupportedConfigOverrides"}, "deprecated"},
-		{"overridden, says false", auth.Minimum{Nodes: 3, Override: auth.Override{Present: true}}, nil, 1,
+		{"overridden, says false", auth.Minimum{Nodes: 3, Override: auth.Override{Present: true}}, 1,
 			[3]string{"True WaitingForNodes", "False AsExpected", "False UnsupportedConfigOverrides"}, "deprecated"},
-		{"unreadable", auth.Minimum{}, unreadable, 3, [3]string{"False AsExpected", "True UnreadableOverride", "False UnreadableOverride"}, "perhaps"},
+		{"unreadable", auth.Minimum{Nodes: 3, Unreadable: unreadable}, 3, [3]string{"False AsExpected", "True UnreadableOverride", "False UnreadableOverride"}, "perhaps"},
+		{"unreadable, too few", auth.Minimum{Nodes: 3, Unreadable: unreadable}, 1, [3]string{"True WaitingForNodes", "True UnreadableOverride", "False UnreadableOverride"}, "1 of 3"},
 	} {
-		conditions := minimumConditions(test.minimum, test.err, test.nodes)
+		conditions := minimumConditions(test.minimum, test.nodes)
 		want := map[string]string{
 			"ControlPlaneNodesProgressing": test.want[0], "ControlPlaneNodesDegraded": test.want[1], "UnsupportedConfigOverridesUpgradeable": test.want[2],
 		}

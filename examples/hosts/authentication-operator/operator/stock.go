@@ -34,14 +34,13 @@ func stockCount(nodes []corev1.Node, _ []corev1.Toleration) int32 {
 	return count
 }
 
-func stockOAuthServer(base *appsv1.Deployment, host auth.Host) shaped {
-	n := host.SchedulableControlPlaneNodes
-	return shaped{deployment: stockShape(base, n, max(n-1, 1), n)}
+func stockOAuthServer(base *appsv1.Deployment, s place) (shaped, error) {
+	return shaped{deployment: stockShape(base, s.nodes, max(s.nodes-1, 1), s.nodes)}, nil
 }
 
-func stockOAuthAPIServer(base *appsv1.Deployment, host auth.Host) shaped {
-	result := shaped{deployment: stockShape(base, host.SchedulableControlPlaneNodes, 1, 0)}
-	switch host.Cluster.ControlPlane.Reported {
+func stockOAuthAPIServer(base *appsv1.Deployment, s place) (shaped, error) {
+	result := shaped{deployment: stockShape(base, s.nodes, 1, 0)}
+	switch s.cluster.ControlPlane.Reported {
 	case "":
 		result.keepBudget = true // the stock operator neither makes nor deletes one then
 	case configv1.SingleReplicaTopologyMode:
@@ -50,7 +49,7 @@ func stockOAuthAPIServer(base *appsv1.Deployment, host auth.Host) shaped {
 	default:
 		result.budget = stockBudget(base)
 	}
-	return result
+	return result, nil
 }
 
 // stockShape keeps any two pods apart, whatever their revision, by a label of its own.

@@ -1,7 +1,10 @@
 package operator
 
 import (
+	"fmt"
+
 	appsv1 "k8s.io/api/apps/v1"
+	policyv1 "k8s.io/api/policy/v1"
 
 	"github.com/solonode/sno/auth"
 	"github.com/solonode/sno/topology"
@@ -11,25 +14,34 @@ import (
 func vendoredRules() rules {
 	return rules{
 		minimum: func(cluster topology.Cluster, overrides []byte) (auth.Minimum, error) {
-			minimum, err := auth.MinimumControlPlaneNodes(cluster.ControlPlane.Mode, overrides)
+			minimum, err := auth.MinimumControlPlaneNodes(cluster, overrides)
 			if cluster.PoolFor(topology.ControlPlanePool) != topology.ControlPlanePool {
 				minimum.Nodes = 0 // there are no control-plane nodes in this cluster to wait for
 			}
 			return minimum, err
 		},
-		count: schedulableControlPlaneNodes,
-		oauthServer: func(base *appsv1.Deployment, host auth.Host) shaped {
-			return shaped{
-				deployment: auth.ShapeOAuthServer(base, host),
-				budget:     auth.OAuthServerPodDisruptionBudget(host, base.Spec.Selector.MatchLabels),
-			}
-		},
-		oauthAPIServer: func(base *appsv1.Deployment, host auth.Host) shaped {
-			return shaped{
-				deployment: auth.ShapeOAuthAPIServer(base, host),
-				budget:     auth.OAuthAPIServerPodDisruptionBudget(host, base.Spec.Selector.MatchLabels),
-			}
-		},
-		readiness: auth.WellKnownReadiness,
+		count:          schedulableControlPlaneNodes,
+		oauthServer:    vendored(auth.ShapeOAuthServer, auth.OAuthServerPodDisruptionBudget),
+		oauthAPIServer: vendored(auth.ShapeOAuthAPIServer, auth.OAuthAPIServerPodDisruptionBudget),
+		readiness:      auth.WellKnownReadiness,
+	}
+}
+
+func vendored(
+	shape func(*appsv1.Deployment, auth.Host) (*appsv1.Deployment, error),
+	budget func(auth.Host, map[string]string) (*policyv1.PodDisruptionBudget, error),
+) func(*appsv1.Deployment, place) (shaped, error) {
+	return func(base *appsv1.Deployment, s place) (result shaped, err error) {
+		host, err := auth.NewHost(s.cluster, s.nodes)
+		if err != nil {
+			return shaped{}, fmt.Errorf("shaping %s: %w", base.Name, err)
+		}
+		if result.deployment, err = shape(base, host); err != nil {
+			return shaped{}, fmt.Errorf("shaping %s: %w", base.Name, err)
+		}
+		if result.budget, err = budget(host, base.Spec.Selector.MatchLabels); err != nil {
+			return shaped{}, fmt.Errorf("shaping the budget of %s: %w", base.Name, err)
+		}
+		return result, nil
 	}
 }
