@@ -3,6 +3,7 @@ package status_test
 import (
 	"context"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -158,25 +160,48 @@ func (b *bench) hasAnyOrder(want ...string) {
 // wrote stays.
 func TestConditionsOfEarlierVersions(t *testing.T) {
 	b := newBench(t)
-	earlier := func() []operatorv1.OperatorCondition {
-		var conditions []operatorv1.OperatorCondition
+	// As an earlier version applied them, under the name that never changes.
+	leave := func(more ...operatorv1.OperatorCondition) {
+		t.Helper()
+		conditions := more
 		for _, suffix := range []string{"Degraded", "Progressing"} {
-			conditions = append(conditions, operatorv1.OperatorCondition{Type: "Sample" + suffix, Status: operatorv1.ConditionTrue, Reason: "Earlier"})
+			conditions = append(conditions, operatorv1.OperatorCondition{Type: "Sample" + suffix, Status: "True", Reason: "Earlier", LastTransitionTime: metav1.Unix(2, 0)})
 		}
-		return conditions
+		ic := b.object()
+		ic.TypeMeta = metav1.TypeMeta{APIVersion: "operator.openshift.io/v1", Kind: "IngressController"}
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(ic)
+		if err != nil {
+			t.Fatal(err)
+		}
+		encoded := []any{}
+		for i := range conditions {
+			c, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&conditions[i])
+			if err != nil {
+				t.Fatal(err)
+			}
+			encoded = append(encoded, c)
+		}
+		content["status"] = map[string]any{"conditions": encoded}
+		delete(content, "spec")
+		earlier := client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: content})
+		if err := b.admin.Status().Apply(t.Context(), earlier, client.FieldOwner("sno.solonode.github.io/sample"), client.ForceOwnership); err != nil {
+			t.Fatal(err)
+		}
+		b.sink = &status.OperatorConditions{Client: b.sink.Client, Module: "sample", Clock: b.clock} // of the new version
 	}
-	b.show(earlier(), 1, 0)
-	b.hasAnyOrder("Available=True  00:00:01", "SampleDegraded=True Earlier 03:04:05", "SampleProgressing=True Earlier 03:04:05")
-	b.sink = &status.OperatorConditions{Client: b.sink.Client, Module: "sample", Clock: b.clock}
-	b.show(conditionsOf(patch.InForce, "AsExpected"), 1, 0)
 	now := []string{"Available=True  00:00:01", "SamplePatchFailing=False AsExpected 03:04:05", "SamplePatchInForce=True AsExpected 03:04:05", "SamplePatchInProgress=False AsExpected 03:04:05"}
+	leave()
+	b.hasAnyOrder("Available=True  00:00:01", "SampleDegraded=True Earlier 00:00:02", "SampleProgressing=True Earlier 00:00:02")
+	b.show(conditionsOf(patch.InForce, "AsExpected"), 1, 0)
 	b.hasAnyOrder(now...)
 	b.show(conditionsOf(patch.InForce, "AsExpected"), 0, 0)
 
-	// Also where what is shown otherwise is there already.
-	b.sink = &status.OperatorConditions{Client: b.sink.Client, Module: "sample", Clock: b.clock}
-	b.show(append(earlier(), conditionsOf(patch.InForce, "AsExpected")...), 1, 0)
-	b.sink = &status.OperatorConditions{Client: b.sink.Client, Module: "sample", Clock: b.clock}
+	// Also where everything that is to be shown is there already.
+	shown, err := status.Conditions(b.live())
+	if err != nil {
+		t.Fatal(err)
+	}
+	leave(slices.DeleteFunc(shown, func(c operatorv1.OperatorCondition) bool { return c.Type == "Available" })...)
 	b.show(conditionsOf(patch.InForce, "AsExpected"), 1, 0)
 	b.hasAnyOrder(now...)
 }
