@@ -10,7 +10,7 @@ import (
 )
 
 // ApprovedFor is the node for which a request of the cluster is an approved client request of a node that joins, whoever approved it;
-// empty for every other request. Those of one node, counted, are Inputs.Approvals. The cluster deletes them an hour after they were
+// empty for every other request. Counted by node, they are Inputs.Approvals. The cluster deletes them an hour after they were
 // approved; from then on it is the Node itself that keeps a second one from joining under its name.
 func ApprovedFor(csr *certificatesv1.CertificateSigningRequest) string {
 	approved := slices.ContainsFunc(csr.Status.Conditions, func(c certificatesv1.CertificateSigningRequestCondition) bool {

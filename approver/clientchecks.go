@@ -82,10 +82,14 @@ func checkCount(in *Inputs) *fault {
 	if node := in.Inventory.Node(in.Request.Node()); node != nil {
 		most = node.Count
 	}
-	if in.Approvals < most {
+	approved := in.Approvals[in.Request.Node()]
+	switch {
+	case in.Approvals == nil:
+		return &fault{ReasonApprovalsUnknown, "The requests that were approved already could not be read"}
+	case approved < most:
 		return nil
 	}
-	return &fault{ReasonCountUsedUp, fmt.Sprintf("%d were approved for this node already, and the inventory allows %d", in.Approvals, most)}
+	return &fault{ReasonCountUsedUp, fmt.Sprintf("%d were approved for this node already, and the inventory allows %d", approved, most)}
 }
 
 func nodesUnknown() *fault {

@@ -2,6 +2,8 @@ package approver
 
 import (
 	"crypto/x509"
+	"errors"
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -34,9 +36,10 @@ type Inputs struct {
 	Inventory *inventory.Inventory
 	// Shown is what the node's kubelet shows now; nil where nobody dialled it or it did not answer.
 	Shown *Shown
-	// Approvals is how many client requests for this node the cluster has that were approved already (ApprovedFor tells which count).
-	Approvals int
-	// Now is the time.
+	// Approvals are how many client requests the cluster has that were approved already, by the name of their node (ApprovedFor reports
+	// which count); nil while they were not read, not nil and empty when there are none.
+	Approvals map[string]int
+	// Now is the time. The zero time decides nothing.
 	Now time.Time
 	// Policy is what a person chose.
 	Policy Policy
@@ -50,14 +53,33 @@ type Shown struct {
 	Roots *x509.CertPool
 }
 
-// Decide is the whole decision: a request is approved when all Checks of its flow are content, and left alone otherwise. It is
-// pure.
+// ErrIncomplete is returned for Inputs that lack what every decision needs.
+var ErrIncomplete = errors.New("the inputs of the decision are incomplete")
+
+// Validate returns ErrIncomplete, with what is missing, for Inputs without a Request of Parse, or without the time. What else may be
+// left out leaves a request without its proof, and has a reason of its own.
+func (in Inputs) Validate() error {
+	switch {
+	case !in.Request.parsed || in.Request.X509 == nil:
+		return fmt.Errorf("%w: Request was not made by Parse, which verifies its signature", ErrIncomplete)
+	case in.Now.IsZero():
+		return fmt.Errorf("%w: Now is not set", ErrIncomplete)
+	}
+	return nil
+}
+
+// Decide is the whole decision: a request is approved when all Checks of its flow are content, and left alone otherwise. Incomplete
+// inputs approve nothing: the reason is ReasonInputsIncomplete, and Validate has the error. It is pure.
 func Decide(in Inputs) Verdict {
 	return decide(in, Checks(in.Request.Flow()))
 }
 
 func decide(in Inputs, checks []Check) Verdict {
 	v := Verdict{Flow: in.Request.Flow(), Node: in.Request.Node()}
+	if err := in.Validate(); err != nil {
+		v.Reason, v.Message = ReasonInputsIncomplete, sentence(err)
+		return v
+	}
 	if len(checks) == 0 {
 		v.Reason, v.Message = ReasonOtherSigner, "The request is for another signer; it is not looked at"
 		return v

@@ -43,7 +43,7 @@ func TestApproved(t *testing.T) {
 		}, approver.ReasonProvenByInventory},
 		{"the bootstrapper where tokens may as well", joiner, func(_ *ask, w *world) { w.Policy.BootstrapTokens = true }, approver.ReasonProvenByInventory},
 		{"a node that joins again", joiner, func(a *ask, _ *world) { a.template.Subject = nodeSubject("twice-0") }, approver.ReasonProvenByInventory},
-		{"a node that may have two", joiner, func(a *ask, w *world) { a.template.Subject = nodeSubject("twice-0"); w.Approvals = 1 }, approver.ReasonProvenByInventory},
+		{"a node that may have two", joiner, func(a *ask, w *world) { a.template.Subject = nodeSubject("twice-0"); w.Approvals["twice-0"] = 1 }, approver.ReasonProvenByInventory},
 		{"the first moment of the window", joiner, func(a *ask, w *world) {
 			w.Now = time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
 			a.csr.CreationTimestamp = metav1.NewTime(w.Now)
@@ -101,7 +101,7 @@ func TestApproved(t *testing.T) {
 // A verdict shows all checks, also those behind the first that was not content.
 func TestFindings(t *testing.T) {
 	a, w := joiner()
-	a.csr.Spec.Username, w.Approvals = "system:admin", 7
+	a.csr.Spec.Username, w.Approvals["new-0"] = "system:admin", 7
 	got := a.decided(t, w)
 	if got.Approve || got.Reason != approver.ReasonRequestorWrong || got.Flow != approver.ClientFlow || got.Node != "new-0" {
 		t.Errorf("%+v", got)

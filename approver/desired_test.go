@@ -259,33 +259,13 @@ func TestDesired(t *testing.T) {
 	}
 }
 
-// Only a single control-plane node without Machines is patched, and what was patched is let go of everywhere else.
-func TestTopologies(t *testing.T) {
-	for _, mode := range []configv1.TopologyMode{single, configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableArbiterMode, configv1.DualReplicaTopologyMode,
-		configv1.ExternalTopologyMode, "", "Hexagonal"} {
-		for _, machines := range []bool{false, true} {
-			may := approver.Enabled(approver.Host{Cluster: *clusterOf(mode), Machines: machines})
-			if want := mode != single || machines; may != want {
-				t.Errorf("%q, Machines: %t: Enabled is %t", mode, machines, may)
-			}
-			in := inputs(func(in *approver.PatchInputs) { in.Cluster = clusterOf(mode); in.ConfigMap = edited("", "made") })
-			if machines {
-				in.Machines = approver.Present
-			}
-			wrote := approver.Desired(in).Action
-			if want := map[bool]approver.Action{true: approver.DeleteConfig, false: approver.ApplyDeployment}[may]; wrote != want {
-				t.Errorf("%q, Machines: %t: %q, want %q", mode, machines, wrote, want)
-			}
-		}
-	}
-}
-
 func TestValidate(t *testing.T) {
 	for name, change := range map[string]func(*approver.PatchInputs){
 		"ClusterVersion": func(in *approver.PatchInputs) { in.ClusterVersion.Name = "other" },
 		"Deployment":     func(in *approver.PatchInputs) { in.Deployment.Namespace = "other" },
 		"ConfigMap":      func(in *approver.PatchInputs) { in.ConfigMap = config(""); in.ConfigMap.Name = "other" },
 		"mode":           func(in *approver.PatchInputs) { in.Mode = "On" },
+		"Cluster":        func(in *approver.PatchInputs) { in.Cluster = &topology.Cluster{} },
 	} {
 		if err := inputs(change).Validate(); !errors.Is(err, approver.ErrInputs) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)

@@ -29,7 +29,7 @@ nodes:
 			fmt.Println(approver.Unreadable(err).Reason)
 			continue
 		}
-		verdict := approver.Decide(approver.Inputs{Request: parsed, Nodes: noNodes, Inventory: list, Now: now})
+		verdict := approver.Decide(approver.Inputs{Request: parsed, Nodes: noNodes, Approvals: map[string]int{}, Inventory: list, Now: now})
 		fmt.Println(verdict.Node, verdict.Approve, verdict.Reason)
 		for _, missing := range verdict.Missing() {
 			fmt.Println("-", missing.Check+":", missing.Message)
@@ -44,12 +44,19 @@ nodes:
 // An operator that approves requests asks first whether it may approve those of new nodes by itself.
 func ExampleEnabled() {
 	for _, mode := range []configv1.TopologyMode{configv1.HighlyAvailableTopologyMode, configv1.SingleReplicaTopologyMode} {
-		cluster := topology.Cluster{ControlPlane: topology.ReadingOf(mode)}
-		fmt.Println(mode, approver.Enabled(approver.Host{Cluster: cluster}), approver.Enabled(approver.Host{Cluster: cluster, Machines: true}))
+		cluster := topology.Cluster{ControlPlane: topology.ReadingOf(mode), Infrastructure: topology.ReadingOf(mode)}
+		for _, machines := range []approver.Presence{approver.Absent, approver.Present, approver.Unknown} {
+			enabled, err := approver.Enabled(approver.Host{Cluster: cluster, Machines: machines})
+			fmt.Println(mode, enabled, err)
+		}
 	}
 	// Output:
-	// HighlyAvailable true true
-	// SingleReplica false true
+	// HighlyAvailable true <nil>
+	// HighlyAvailable true <nil>
+	// HighlyAvailable false invalid inputs: Machines are Unknown: read whether there are any
+	// SingleReplica false <nil>
+	// SingleReplica true <nil>
+	// SingleReplica false invalid inputs: Machines are Unknown: read whether there are any
 }
 
 // What a person wrote stays, to the byte, and comes back.

@@ -26,7 +26,7 @@ import (
 func TestGoldenRequests(t *testing.T) {
 	patchtest.Golden(t, "testdata/requests", func(t *testing.T, input fs.FS) map[string]string {
 		tree := opened(t, input)
-		in := approver.Inputs{Nodes: sets.New[string](), Now: now}
+		in := approver.Inputs{Nodes: sets.New[string](), Approvals: map[string]int{}, Now: now}
 		for _, node := range listed(t, tree, "", "nodes") {
 			in.Nodes.Insert(node.GetName())
 		}
@@ -48,7 +48,7 @@ func TestGoldenRequests(t *testing.T) {
 				verdicts[requests[i].GetName()] = approver.Unreadable(err)
 				continue
 			}
-			in.Request, in.Approvals = request, approvals[request.Node()]
+			in.Request, in.Approvals = request, approvals
 			verdicts[request.Name] = approver.Decide(in)
 		}
 		return map[string]string{"want.yaml": marshalled(t, verdicts)}

@@ -59,8 +59,13 @@ type PatchInputs struct {
 	ConfigMap  *corev1.ConfigMap
 }
 
-// Validate reports an object that is not the one its place is for, and a mode that is none.
+// Validate reports a Cluster that nobody read, an object that is not the one its place is for, and a mode that is none.
 func (in PatchInputs) Validate() error {
+	if in.Cluster != nil {
+		if err := in.Cluster.Validate(); err != nil {
+			return fmt.Errorf("%w: Cluster: %w", ErrInputs, err)
+		}
+	}
 	for _, is := range []struct {
 		object          metav1.Object
 		kind, namespace string

@@ -23,10 +23,13 @@ func Spent(at ...time.Time) Budget {
 	return Budget{slices.SortedFunc(slices.Values(at), time.Time.Compare)}
 }
 
-// Take takes one approval. Where the limit is reached it returns false, and how long it is until there is one again.
+// Take takes one approval. Where the limit is reached it returns false, and how long it is until there is one again. A limit without a
+// number of approvals or without a window lets none through.
 func (l Limit) Take(b Budget, now time.Time) (after Budget, ok bool, wait time.Duration) {
 	within := slices.DeleteFunc(slices.Clone(b.spent), func(at time.Time) bool { return now.Sub(at) >= l.Window })
 	switch {
+	case l.Window <= 0:
+		return b, false, DefaultLimit.Window
 	case l.Approvals <= 0:
 		return Budget{within}, false, l.Window
 	case len(within) < l.Approvals:

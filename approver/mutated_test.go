@@ -291,8 +291,8 @@ func (m *mutator) once() (verdict approver.Verdict, allowed bool, what string) {
 		in.Inventory, t.there = nil, nil
 	}
 	if often(20) {
-		in.Approvals = m.IntN(4)
-		t.approvals = in.Approvals
+		t.approvals = m.IntN(4)
+		in.Approvals[s.node] = t.approvals
 	}
 	if renews := s.node == "other-0" && often(2); renews || often(20) {
 		show := pick(m.Rand, shows())

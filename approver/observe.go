@@ -6,8 +6,12 @@ import (
 )
 
 // Observe tells how the patch stands once Desired has nothing left to write and nothing to say: InForce when what runs of the stock
-// approver has read that it may approve no client certificate, or nothing of it runs; Progressing until then.
+// approver has read that it may approve no client certificate, or nothing of it runs; Progressing until then. Inputs that
+// Validate refuses are Failed.
 func Observe(in PatchInputs) patch.Result {
+	if err := in.Validate(); err != nil {
+		return *invalid(err)
+	}
 	if in.Deployment == nil || in.Cluster == nil {
 		return *restarting("The patch is being written")
 	}

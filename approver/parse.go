@@ -65,6 +65,9 @@ type Request struct {
 	Decided bool
 	// X509 is what the requestor signed.
 	X509 *x509.CertificateRequest
+
+	// parsed is true for what Parse returned: nothing else has had its signature verified.
+	parsed bool
 }
 
 // Parse reads a request strictly: exactly one PEM block without headers and with nothing around it, of bounded size, a
@@ -112,6 +115,7 @@ func assemble(csr *certificatesv1.CertificateSigningRequest, inner *x509.Certifi
 		Username: csr.Spec.Username, Groups: csr.Spec.Groups, Usages: csr.Spec.Usages,
 		Decided: len(csr.Status.Conditions) > 0 || len(csr.Status.Certificate) > 0,
 		X509:    inner,
+		parsed:  true,
 	}
 }
 
@@ -130,6 +134,9 @@ func flowOf(signer string) Flow {
 
 // Node is the name of the node that the request is for, by its common name; empty when that is not a node's.
 func (r Request) Node() string {
+	if r.X509 == nil {
+		return ""
+	}
 	name, ok := strings.CutPrefix(r.X509.Subject.CommonName, nodePrefix)
 	if !ok {
 		return ""

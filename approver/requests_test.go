@@ -225,7 +225,7 @@ func renewing(node string, names ...string) (*ask, *world) {
 }
 
 func newWorld() *world {
-	return &world{approver.Inputs{Nodes: sets.New("old-0", "other-0", "twice-0"), Inventory: racked(), Now: now}}
+	return &world{approver.Inputs{Nodes: sets.New("old-0", "other-0", "twice-0"), Inventory: racked(), Approvals: map[string]int{}, Now: now}}
 }
 
 var racked = sync.OnceValue(func() *inventory.Inventory {

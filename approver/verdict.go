@@ -21,6 +21,9 @@ const (
 	ReasonKeyTooLarge  = "KeyTooLarge"
 	ReasonBadSignature = "BadSignature"
 
+	// Inputs about which nothing is decided.
+	ReasonInputsIncomplete = "InputsIncomplete" // no request of Parse, or no time
+
 	// Requests of both flows.
 	ReasonOtherSigner          = "OtherSigner"          // not for this tool
 	ReasonAlreadyDecided       = "AlreadyDecided"       // approved, denied, failed or signed
@@ -42,6 +45,7 @@ const (
 	ReasonWindowClosed          = "WindowClosed"          // not any more
 	ReasonRequestedBeforeWindow = "RequestedBeforeWindow" // the request is older than the window
 	ReasonNodeExists            = "NodeExists"            // and the inventory does not say that it may rejoin
+	ReasonApprovalsUnknown      = "ApprovalsUnknown"      // how many were approved was not read
 	ReasonCountUsedUp           = "CountUsedUp"           // as many were approved as the inventory allows
 
 	// Serving requests.
@@ -109,6 +113,11 @@ func Unreadable(err error) Verdict {
 			break
 		}
 	}
+	return Verdict{Reason: reason, Message: sentence(err)}
+}
+
+// sentence is an error as a message.
+func sentence(err error) string {
 	text := err.Error()
-	return Verdict{Reason: reason, Message: strings.ToUpper(text[:1]) + text[1:]}
+	return strings.ToUpper(text[:1]) + text[1:]
 }

@@ -32,13 +32,17 @@ func consequences(cluster topology.Cluster, placement configv1.DefaultPlacement,
 	}
 	servers := pods(auth.Replicas(auth.Host{Cluster: cluster, SchedulableControlPlaneNodes: int32(nodes["master"])}), "pod") + //nolint:gosec // nodes are few
 		" each of the OAuth server and the OAuth API server, " + on(cluster.PoolFor(topology.ControlPlanePool))
+	approved, err := approvals(cluster)
+	if err != nil {
+		return nil, err
+	}
 	return []consequence{
 		{ingress.Name, routers},
 		{etcdguard.Name, guard(cluster)},
 		{machineconfig.Name, expected(cluster)},
 		{console.Name, pods(console.Replicas(cluster), "pod") + " each of console and downloads, " + on(console.Pool(cluster)) + ", " + apart(cluster)},
 		{auth.Name, servers},
-		{approver.Name, approvals(cluster)},
+		{approver.Name, approved},
 	}, nil
 }
 
@@ -76,9 +80,13 @@ func expected(cluster topology.Cluster) string {
 	return text + "; nodes are drained before they restart"
 }
 
-func approvals(cluster topology.Cluster) string {
-	if approver.Enabled(approver.Host{Cluster: cluster}) {
-		return "the stock approver approves certificates of nodes"
+func approvals(cluster topology.Cluster) (string, error) {
+	enabled, err := approver.Enabled(approver.Host{Cluster: cluster, Machines: approver.Absent})
+	if err != nil {
+		return "", fmt.Errorf("asking who approves certificates: %w", err)
 	}
-	return "without Machines nobody approves client certificates of nodes by himself: approver's approve does it"
+	if enabled {
+		return "the stock approver approves certificates of nodes", nil
+	}
+	return "without Machines nobody approves client certificates of nodes by himself: approver's approve does it", nil
 }

@@ -67,9 +67,13 @@ func cheaply(csr *certificatesv1.CertificateSigningRequest, v approver.Verdict) 
 	return f
 }
 
-// notRead tells that a check is not content because a node was not read, or its kubelet not called.
+// notRead tells that a check is not content because a node was not read, its kubelet not called, or the approvals not counted yet.
 func notRead(reason string) bool {
-	return reason == approver.ReasonNodesUnknown || reason == approver.ReasonNamesNotProven
+	switch reason {
+	case approver.ReasonNodesUnknown, approver.ReasonApprovalsUnknown, approver.ReasonNamesNotProven:
+		return true
+	}
+	return false
 }
 
 // keptBack is a verdict with one more finding, because of which it stays pending.

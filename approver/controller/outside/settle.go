@@ -98,7 +98,7 @@ func (s *sight) prove(ctx context.Context, c *candidate) (verdict approver.Verdi
 	if err != nil {
 		return verdict, true, err
 	}
-	in := approver.Inputs{Nodes: names, Approvals: s.approvals[c.node]}
+	in := approver.Inputs{Nodes: names, Approvals: s.approvals}
 	verdict = s.decide(c.csr, in)
 	if verdict.WantsCertificate() {
 		if s.authority == nil {
