@@ -132,12 +132,12 @@ const (
 // written; what may be overridden is remembered, and Release puts it back. A field that is absent already costs nothing, and
 // it makes no difference whether it is named again: once absent, it is ours to keep absent until Release, and a manager that
 // writes it again is one that reverts. It must be a value that is owned as a whole (a scalar, or an atomic map or list)
-// without a default; anything else is an ErrUnset.
+// without a default, or on a built-in type a map in which everything is named too; anything else is an ErrUnset.
 //
 // What the API server does: on a built-in type, null in an applied body removes the field, conflicts like any other value, and
 // leaves the applier as the owner of the absent field; all in one request. The maps around it stay, emptied ("podAntiAffinity:
-// {}"). On a custom resource null is no valid value of most fields, so the field is removed by a merge patch after the
-// request that remembers it, both bound to what was read; then nobody owns it.
+// {}"); one that is named is removed by a merge patch afterwards. On a custom resource null is no valid value of most fields, so the
+// field is removed by a merge patch after the request that remembers it, both bound to what was read; then nobody owns it.
 func (a *Applier) Apply(ctx context.Context, live *unstructured.Unstructured, intent runtime.ApplyConfiguration, unset ...string) (outcome Outcome, err error) {
 	defer func() { a.record(outcome, err) }()
 	body, err := a.body(live, intent)
@@ -159,7 +159,7 @@ func (a *Applier) Apply(ctx context.Context, live *unstructured.Unstructured, in
 	}
 	whole := without(body, off.meant)
 	intended := fingerprint(whole)
-	outcome.Changes = ownership.Changes(live, whole)
+	outcome.Changes = ownership.Changes(live, without(body, off.sent))
 	if err := a.remember(body, replaced); err != nil {
 		return Outcome{Kind: Refused}, err
 	}
@@ -167,7 +167,7 @@ func (a *Applier) Apply(ctx context.Context, live *unstructured.Unstructured, in
 		outcome.Kind = Unchanged
 		return outcome, nil
 	}
-	if ownership.Holds(live.Object, without(body, off.sent), own) || a.stands(live, intended, own, off) {
+	if (len(off.emptied) == 0 && ownership.Holds(live.Object, without(body, off.held), own)) || a.stands(live, intended, own, off) {
 		outcome.Kind = Unchanged
 		a.settled(live, intended, own)
 		return outcome, nil
@@ -186,7 +186,7 @@ func (a *Applier) Apply(ctx context.Context, live *unstructured.Unstructured, in
 		return outcome, nil
 	}
 
-	if len(off.named) > 0 {
+	if len(off.named)+len(off.emptied) > 0 {
 		if err := bind(body, live.GetResourceVersion()); err != nil {
 			return Outcome{Kind: Refused}, err
 		}
@@ -231,6 +231,10 @@ func (a *Applier) Apply(ctx context.Context, live *unstructured.Unstructured, in
 	if a.DryRun {
 		outcome.Kind = WouldApply
 		return outcome, nil
+	}
+	if answer, err = a.empty(ctx, live, answer, off.emptied); err != nil {
+		outcome.Kind = Refused
+		return outcome, a.explain(live, err)
 	}
 	outcome.Kind = Applied
 	return outcome, a.applied(live, answer, intended)

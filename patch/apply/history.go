@@ -73,7 +73,7 @@ func (a *Applier) stands(live *unstructured.Unstructured, intended uint64, own *
 	if h == nil {
 		return false
 	}
-	if own.Equals(h.owned) && len(off.named) == 0 {
+	if own.Equals(h.owned) && len(off.named)+len(off.emptied) == 0 {
 		return true
 	}
 	order, err := resourceversion.CompareResourceVersion(live.GetResourceVersion(), h.resourceVersion)

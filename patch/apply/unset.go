@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,8 +18,8 @@ import (
 	"github.com/solonode/sno/patch/ownership"
 )
 
-// ErrUnset is returned for a field that cannot be made absent: a map or a list whose members have owners of their own, a part
-// of an atomic value, or a field that the API server fills with a default.
+// ErrUnset is returned for a field that cannot be made absent: a list whose members have owners of their own, a map with such members
+// that are not named as well, a part of an atomic value, or a field that the API server fills with a default.
 var ErrUnset = errors.New("field cannot be made absent")
 
 // absence is what is to be kept off one object, as keys of nested maps.
@@ -26,10 +27,12 @@ type absence struct {
 	// meant is everything that shall be absent: what the caller names now, and what an earlier call made absent. A caller may
 	// name a field only while it is there, so both together are what an intent is known by.
 	meant [][]string
-	// sent is what a request has to say: the named fields that are there, and those whose absence we own.
-	sent [][]string
+	// held are the named fields that are there, and those whose absence we own. sent is what a request has to say of them.
+	held, sent [][]string
 	// named is what the caller names and the object has.
 	named [][]string
+	// emptied are maps that the caller names and the object has. Nothing is in them when the other named fields are gone.
+	emptied [][]string
 }
 
 // absent sorts out what is to become of the unset fields.
@@ -47,10 +50,20 @@ func (a *Applier) absent(live *unstructured.Unstructured, body map[string]any, o
 		if !has(live.Object, path) {
 			continue
 		}
-		if err := removable(live, field); err != nil {
+		switch whole, err := removable(live, path); {
+		case err != nil:
 			return absence{}, err
+		case !whole:
+			out.emptied = append(out.emptied, path)
+		default:
+			out.named, out.held, out.sent = append(out.named, path), append(out.held, path), append(out.sent, path)
 		}
-		out.named, out.sent = append(out.named, path), append(out.sent, path)
+	}
+	for _, path := range out.emptied {
+		value, _, _ := unstructured.NestedFieldNoCopy(live.Object, path...)
+		if !hollow(value, path, out.named) {
+			return absence{}, fmt.Errorf("%w: .%s is not owned as one value; name its members, or the atomic value around it", ErrUnset, strings.Join(path, "."))
+		}
 	}
 	own.Leaves().Iterate(func(p fieldpath.Path) {
 		path := make([]string, 0, len(p))
@@ -61,32 +74,82 @@ func (a *Applier) absent(live *unstructured.Unstructured, body map[string]any, o
 			path = append(path, *element.FieldName)
 		}
 		if !has(live.Object, path) && free(body, path) {
+			out.held = append(out.held, path)
+			path = outermost(live, body, path)
 			out.meant, out.sent = append(out.meant, path), append(out.sent, path)
 		}
 	})
 	for _, r := range replaced {
 		if path, err := names(r.Field); err == nil && a.isMark(r) && free(body, path) {
-			out.meant = append(out.meant, path)
+			out.meant = append(out.meant, outermost(live, body, path))
 		}
 	}
 	return out, nil
 }
 
-// removable refuses what no apply can remove as a whole.
-func removable(live *unstructured.Unstructured, field string) error {
-	path, err := ownership.ParsePath(field)
+// removable tells whether null removes the value, because it is owned as one. What else is no map can never be removed as a whole.
+func removable(live *unstructured.Unstructured, path []string) (whole bool, err error) {
+	field := "." + strings.Join(path, ".")
+	at, err := ownership.ParsePath(field)
 	if err != nil {
-		return err
+		return false, err
 	}
-	owners, err := ownership.ManagersAt(live, path)
+	owners, err := ownership.ManagersAt(live, at)
 	if err != nil || len(owners) == 0 {
-		return err
+		return true, err
 	}
-	whole, err := ownership.Atomic(live, path)
-	if err != nil || whole {
-		return err
+	if whole, err = ownership.Atomic(live, at); err != nil || whole {
+		return whole, err
 	}
-	return fmt.Errorf("%w: %s is not owned as one value; name its members, or the atomic value around it", ErrUnset, field)
+	value, _, _ := unstructured.NestedFieldNoCopy(live.Object, path...)
+	if _, isMap := value.(map[string]any); !isMap {
+		return false, fmt.Errorf("%w: %s is not owned as one value; name its members, or the atomic value around it", ErrUnset, field)
+	}
+	return false, nil
+}
+
+// hollow tells whether a map has nothing in it but the named fields, and maps that are hollow themselves.
+func hollow(value any, path []string, named [][]string) bool {
+	members, isMap := value.(map[string]any)
+	if !isMap {
+		return false
+	}
+	for name, member := range members {
+		at := append(slices.Clone(path), name)
+		if !slices.ContainsFunc(named, func(n []string) bool { return slices.Equal(n, at) }) && !hollow(member, at, named) {
+			return false
+		}
+	}
+	return true
+}
+
+// outermost is the outermost map around an absent field that is absent as well, or the field. To say that the field alone is to be absent would
+// bring the maps around it back.
+func outermost(live *unstructured.Unstructured, body map[string]any, path []string) []string {
+	for around := path[:len(path)-1]; len(around) > 0 && !has(live.Object, around) && free(body, around); around = around[:len(around)-1] {
+		path = around
+	}
+	return path
+}
+
+// empty removes the maps that have nothing in them any more, in one more request, by a merge patch: null in an applied body removes no map that
+// has members, and one level of empty maps at a time. Who owned them owned nothing. answer is the object that the fields in them are gone from.
+func (a *Applier) empty(ctx context.Context, live, answer *unstructured.Unstructured, maps [][]string) (*unstructured.Unstructured, error) {
+	var left [][]string
+	for _, path := range maps {
+		value, found, _ := unstructured.NestedFieldNoCopy(answer.Object, path...)
+		switch {
+		case !found:
+		case !hollow(value, path, nil):
+			return nil, fmt.Errorf("%w: .%s has a default of the API server; intend a value instead", ErrUnset, strings.Join(path, "."))
+		default:
+			left = append(left, path)
+		}
+	}
+	if len(left) == 0 {
+		return answer, nil
+	}
+	return a.merged(ctx, live, patch.FieldOwner(a.Module), without(map[string]any{}, left), answer.GetResourceVersion())
 }
 
 func has(object map[string]any, path []string) bool {
@@ -107,7 +170,7 @@ func without(body map[string]any, paths [][]string) map[string]any {
 	}
 	body = deepCopy(body)
 	for _, path := range paths {
-		// It cannot fail: absent made sure that there is nothing but maps on the way.
+		// It fails only below a path that is null already: absent made sure that there is nothing else but maps on the way.
 		_ = unstructured.SetNestedField(body, nil, path...)
 	}
 	return body
