@@ -16,7 +16,7 @@ import (
 func main() {
 	flags := flag.NewFlagSet("ingress-operator", flag.ContinueOnError)
 	kubeconfig := flags.String("kubeconfig", "", "Kubeconfig file; without it, the service account of the pod.")
-	var options operator.Options
+	options := operator.DefaultOptions()
 	options.BindFlags(flags)
 	klog.InitFlags(flags)
 	if err := flags.Parse(os.Args[1:]); errors.Is(err, flag.ErrHelp) {

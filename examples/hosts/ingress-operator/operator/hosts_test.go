@@ -50,7 +50,7 @@ func hosts() []host {
 // startHere runs this module's operator in the test, under the race detector.
 func startHere(t *testing.T, config *rest.Config, arguments ...string) {
 	t.Helper()
-	var options operator.Options
+	options := operator.DefaultOptions()
 	flags := flag.NewFlagSet("test", flag.ContinueOnError)
 	options.BindFlags(flags)
 	if err := flags.Parse(arguments); err != nil {

@@ -16,16 +16,18 @@ func TestOptions(t *testing.T) {
 		want      Options
 		err       error
 	}{
-		{nil, Options{}, nil},
-		{[]string{"--create-default", "--stock"}, Options{CreateDefault: true, Stock: true}, nil},
-		{[]string{"--fight", "--revert-every=5s"}, Options{Fight: true, RevertEvery: 5 * time.Second}, nil},
-		{[]string{"--revert-every=5s"}, Options{RevertEvery: 5 * time.Second}, ErrOptions},
-		{[]string{"--fight", "--revert-every=-5s"}, Options{Fight: true, RevertEvery: -5 * time.Second}, ErrOptions},
-		{[]string{"stock"}, Options{}, ErrOptions},
+		{nil, Options{MinReadySeconds: 30}, nil},
+		{[]string{"--create-default", "--stock"}, Options{MinReadySeconds: 30, CreateDefault: true, Stock: true}, nil},
+		{[]string{"--canary", "--min-ready-seconds=0"}, Options{Canary: true}, nil},
+		{[]string{"--min-ready-seconds=-1"}, Options{MinReadySeconds: -1}, ErrOptions},
+		{[]string{"--fight", "--revert-every=5s"}, Options{MinReadySeconds: 30, Fight: true, RevertEvery: 5 * time.Second}, nil},
+		{[]string{"--revert-every=5s"}, Options{MinReadySeconds: 30, RevertEvery: 5 * time.Second}, ErrOptions},
+		{[]string{"--fight", "--revert-every=-5s"}, Options{MinReadySeconds: 30, Fight: true, RevertEvery: -5 * time.Second}, ErrOptions},
+		{[]string{"stock"}, Options{MinReadySeconds: 30}, ErrOptions},
 	} {
 		flags := flag.NewFlagSet("test", flag.ContinueOnError)
 		flags.SetOutput(io.Discard)
-		var got Options
+		got := DefaultOptions()
 		got.BindFlags(flags)
 		if err := flags.Parse(test.arguments); err != nil {
 			t.Errorf("%v: %v", test.arguments, err)

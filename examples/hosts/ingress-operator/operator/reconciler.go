@@ -13,11 +13,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/solonode/sno/ingress"
 	"github.com/solonode/sno/topology"
 )
+
+// finalizer keeps an IngressController until its router is gone.
+const finalizer = "ingresscontroller.operator.openshift.io/finalizer-ingresscontroller"
 
 // reconciler makes one IngressController's router what it should be.
 type reconciler struct {
@@ -72,8 +76,12 @@ func (r *reconciler) reconcile(ctx context.Context, key client.ObjectKey) (after
 		return 0, err
 	}
 	if ic == nil || ic.DeletionTimestamp != nil {
-		if err := r.remove(ctx, key.Name); err != nil {
+		gone, err := r.remove(ctx, key.Name)
+		if err != nil {
 			return 0, err
+		}
+		if ic != nil && gone && controllerutil.RemoveFinalizer(ic, finalizer) {
+			return 0, r.update(ctx, ic)
 		}
 		if ic == nil && r.options.CreateDefault && key.Name == ingress.IngressControllerName {
 			return 0, r.createDefault(ctx, placement)
@@ -87,41 +95,57 @@ func (r *reconciler) reconcile(ctx context.Context, key client.ObjectKey) (after
 			return 0, r.update(ctx, write)
 		}
 	}
-	return after, r.ensure(ctx, ic, placement)
+	if controllerutil.AddFinalizer(ic, finalizer) {
+		if err := r.update(ctx, ic); err != nil {
+			return 0, err
+		}
+	}
+	if r.options.Canary && key.Name == ingress.IngressControllerName {
+		if err := r.ensureCanary(ctx); err != nil {
+			return 0, err
+		}
+	}
+	again, err := r.ensure(ctx, ic, placement)
+	if again > 0 && (after == 0 || again < after) {
+		after = again
+	}
+	return after, err
 }
 
-// ensure brings router, budget and status of a living IngressController to where they belong.
-func (r *reconciler) ensure(ctx context.Context, ic *operatorv1.IngressController, placement configv1.DefaultPlacement) error {
+// ensure brings router, budget and status of a living IngressController to where they belong. It says when time alone changes the status; 0
+// for never.
+func (r *reconciler) ensure(ctx context.Context, ic *operatorv1.IngressController, placement configv1.DefaultPlacement) (time.Duration, error) {
 	key := client.ObjectKey{Namespace: ingress.RouterNamespace, Name: routerName(ic.Name)}
 	liveRouter, err := get(ctx, r.client, key, &appsv1.Deployment{})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	liveBudget, err := get(ctx, r.client, key, &policyv1.PodDisruptionBudget{})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	publishing := effectivePublishing(ic, r.known.Platform)
 	decided := ic.DeepCopy()
 	decided.Status.EndpointPublishingStrategy = publishing
-	base := baseRouter(liveRouter, ic.Name, publishing)
+	base := r.options.baseRouter(liveRouter, ic.Name, publishing)
 	if r.options.RouterImage != "" {
 		serve(base, r.options.RouterImage)
 	}
 	router, budget, err := r.rules.shape(base, inputs{cluster: *r.known, placement: placement, ic: decided})
 	if err != nil {
-		return fmt.Errorf("shaping the router: %w", err)
+		return 0, fmt.Errorf("shaping the router: %w", err)
 	}
 	if err := seal(router); err != nil {
-		return err
+		return 0, err
 	}
 	if err := r.ensureRouter(ctx, liveRouter, router); err != nil {
-		return err
+		return 0, err
 	}
 	if err := r.ensureBudget(ctx, ic.Name, liveBudget, budget); err != nil {
-		return err
+		return 0, err
 	}
-	return r.ensureStatus(ctx, ic, desiredStatus(ic, publishing, liveRouter, metav1.Now()))
+	status, after := desiredStatus(ic, publishing, liveRouter, metav1.Now())
+	return after, r.ensureStatus(ctx, ic, status)
 }
 
 func (r *reconciler) createDefault(ctx context.Context, placement configv1.DefaultPlacement) error {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/ingress"
 )
@@ -28,6 +29,13 @@ const (
 	containerName = "router"
 	// image is never pulled: the nodes are simulated.
 	image = "router"
+
+	// What the stock operator says of every router, whatever the topology (facts/upstream.md 1.3).
+	stockMinReadySeconds     = 30
+	stockGracePeriodSeconds  = 3600
+	priorityClass            = "system-cluster-critical"
+	workloadAnnotation       = "target.workload.openshift.io/management"
+	workloadAnnotationEffect = `{"effect": "PreferredDuringScheduling"}`
 )
 
 // routerName is the name of the Deployment and of the PodDisruptionBudget.
@@ -35,7 +43,7 @@ func routerName(ingressController string) string { return "router-" + ingressCon
 
 // baseRouter is the router with nothing in it that depends on the topology. It starts from the live one, or from nil: what the
 // operator does not care about, such as defaults of the API server, stays, so that an unchanged router compares as equal.
-func baseRouter(live *appsv1.Deployment, ingressController string, publishing *operatorv1.EndpointPublishingStrategy) *appsv1.Deployment {
+func (o Options) baseRouter(live *appsv1.Deployment, ingressController string, publishing *operatorv1.EndpointPublishingStrategy) *appsv1.Deployment {
 	router := &appsv1.Deployment{}
 	if live != nil {
 		live.DeepCopyInto(router)
@@ -45,7 +53,9 @@ func baseRouter(live *appsv1.Deployment, ingressController string, publishing *o
 	if router.Spec.Selector == nil {
 		router.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{podLabel: ingressController}}
 	}
+	router.Spec.MinReadySeconds = int32(o.MinReadySeconds) //nolint:gosec // a number of seconds
 	template := &router.Spec.Template
+	template.Annotations = with(template.Annotations, workloadAnnotation, workloadAnnotationEffect)
 	template.Labels = with(template.Labels, podLabel, ingressController)
 
 	pod := &template.Spec
@@ -60,7 +70,13 @@ func baseRouter(live *appsv1.Deployment, ingressController string, publishing *o
 	}}
 	pod.InitContainers, pod.Containers = nil, []corev1.Container{container}
 	pod.HostNetwork = publishing.Type == operatorv1.HostNetworkStrategyType
-	pod.NodeSelector, pod.Tolerations, pod.Affinity, pod.TopologySpreadConstraints = nil, nil, nil, nil
+	pod.PriorityClassName, pod.TerminationGracePeriodSeconds = priorityClass, ptr.To[int64](stockGracePeriodSeconds)
+	pod.NodeSelector, pod.Tolerations, pod.Affinity = nil, nil, nil
+	pod.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
+		MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.ScheduleAnyway,
+		LabelSelector:  &metav1.LabelSelector{MatchLabels: maps.Clone(router.Spec.Selector.MatchLabels)},
+		MatchLabelKeys: []string{appsv1.DefaultDeploymentUniqueLabelKey},
+	}}
 	return router
 }
 

@@ -45,7 +45,7 @@ func TestPorts(t *testing.T) {
 }
 
 func TestBaseRouterKeepsWhatItDoesNotDecide(t *testing.T) {
-	live := baseRouter(nil, "internal", hostNetwork())
+	live := DefaultOptions().baseRouter(nil, "internal", hostNetwork())
 	live.Annotations = map[string]string{"deployment.kubernetes.io/revision": "3"}
 	live.Labels["example.com/mine"] = "yes"
 	live.Spec.Template.Spec.DNSPolicy = corev1.DNSClusterFirst
@@ -60,7 +60,7 @@ func TestBaseRouterKeepsWhatItDoesNotDecide(t *testing.T) {
 	live.Spec.Template.Spec.Containers = append(live.Spec.Template.Spec.Containers, corev1.Container{Name: "stowaway"})
 	before := live.DeepCopy()
 
-	if diff := cmp.Diff(want, baseRouter(live, "internal", hostNetwork())); diff != "" {
+	if diff := cmp.Diff(want, DefaultOptions().baseRouter(live, "internal", hostNetwork())); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(before, live); diff != "" {
@@ -69,13 +69,13 @@ func TestBaseRouterKeepsWhatItDoesNotDecide(t *testing.T) {
 }
 
 func TestServe(t *testing.T) {
-	router := baseRouter(nil, "internal", hostNetwork())
+	router := DefaultOptions().baseRouter(nil, "internal", hostNetwork())
 	serve(router, "example.com/router:1")
 	container := router.Spec.Template.Spec.Containers[0]
 	if container.Image != "example.com/router:1" || container.ReadinessProbe.HTTPGet.Port.IntVal != 1936 {
 		t.Errorf("%+v", container)
 	}
-	if diff := cmp.Diff(baseRouter(nil, "internal", hostNetwork()).Spec.Template.Spec.Containers[0].Ports, container.Ports); diff != "" {
+	if diff := cmp.Diff(DefaultOptions().baseRouter(nil, "internal", hostNetwork()).Spec.Template.Spec.Containers[0].Ports, container.Ports); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -84,7 +84,7 @@ func TestServe(t *testing.T) {
 func TestSealComesLast(t *testing.T) {
 	hashes := func(sealFirst bool) (workers, controlPlane string) {
 		of := func(placement *operatorv1.NodePlacement) string {
-			base := baseRouter(nil, "default", hostNetwork())
+			base := DefaultOptions().baseRouter(nil, "default", hostNetwork())
 			if sealFirst {
 				if err := seal(base); err != nil {
 					t.Fatal(err)
@@ -113,7 +113,7 @@ func TestSealComesLast(t *testing.T) {
 
 // What the API server fills in is in no hash, or each router would be rolled out once more after it was created.
 func TestSealIgnoresDefaults(t *testing.T) {
-	created, live := baseRouter(nil, "default", hostNetwork()), baseRouter(nil, "default", hostNetwork())
+	created, live := DefaultOptions().baseRouter(nil, "default", hostNetwork()), DefaultOptions().baseRouter(nil, "default", hostNetwork())
 	live.Spec.Template.Spec.TerminationGracePeriodSeconds, live.Spec.Template.Spec.DNSPolicy = ptr.To[int64](30), corev1.DNSClusterFirst
 	live.Spec.Template.Spec.Containers[0].ImagePullPolicy = corev1.PullIfNotPresent
 	live.Spec.Template.Labels[hashLabel] = "older"
@@ -129,8 +129,8 @@ func TestSealIgnoresDefaults(t *testing.T) {
 
 // What leaves the host network leaves its ports too.
 func TestBaseRouterFollowsPublishing(t *testing.T) {
-	router := baseRouter(baseRouter(nil, "internal", hostNetwork()), "internal", private())
-	if diff := cmp.Diff(baseRouter(nil, "internal", private()), router); diff != "" {
+	router := DefaultOptions().baseRouter(DefaultOptions().baseRouter(nil, "internal", hostNetwork()), "internal", private())
+	if diff := cmp.Diff(DefaultOptions().baseRouter(nil, "internal", private()), router); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -159,15 +159,4 @@ func TestEffectivePublishing(t *testing.T) {
 			t.Errorf("%s: %s, want %s", test.name, got, test.want)
 		}
 	}
-}
-
-// deployment is a router with that many available pods.
-func deployment(available int32) *appsv1.Deployment {
-	status := appsv1.DeploymentStatus{AvailableReplicas: available}
-	condition := appsv1.DeploymentCondition{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse}
-	if available > 0 {
-		condition.Status = corev1.ConditionTrue
-	}
-	status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue}, condition}
-	return &appsv1.Deployment{Status: status}
 }

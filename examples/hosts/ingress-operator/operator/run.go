@@ -3,10 +3,12 @@ package operator
 import (
 	"context"
 	"fmt"
+	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -49,7 +51,9 @@ func Run(ctx context.Context, restConfig *rest.Config, options Options) error {
 	if err != nil {
 		return fmt.Errorf("making the manager: %w", err)
 	}
-	r := &reconciler{client: client.WithFieldOwner(mgr.GetClient(), fieldManager), options: options, rules: options.rules()}
+	writer := client.WithFieldOwner(mgr.GetClient(), fieldManager)
+	writeDefaultPlacement(ctx, mgr.GetAPIReader(), writer)
+	r := &reconciler{client: writer, options: options, rules: options.rules()}
 	if options.Fight {
 		r.fight = &fight{every: options.RevertEvery}
 	}
@@ -61,9 +65,16 @@ func Run(ctx context.Context, restConfig *rest.Config, options Options) error {
 		Watches(&configv1.Ingress{}, every).
 		Watches(&appsv1.Deployment{}, owner).
 		Watches(&policyv1.PodDisruptionBudget{}, owner).
+		Watches(&appsv1.DaemonSet{}, handler.EnqueueRequestsFromMapFunc(defaultIngressController)).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("building the controller: %w", err)
+	}
+	err = ctrl.NewControllerManagedBy(mgr).Named("spread-default-router-pods").
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(defaultIngressController)).
+		Complete(&spreader{client: writer, minReady: time.Duration(options.MinReadySeconds) * time.Second})
+	if err != nil {
+		return fmt.Errorf("building the controller of crowded routers: %w", err)
 	}
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("running the manager: %w", err)
@@ -88,6 +99,11 @@ func cached() (map[client.Object]cache.ByObject, error) {
 		&operatorv1.IngressController{}: {Namespaces: map[string]cache.Config{ingress.IngressControllerNamespace: {}}},
 		&appsv1.Deployment{}:            routers,
 		&policyv1.PodDisruptionBudget{}: routers,
+		&appsv1.DaemonSet{}:             {Namespaces: map[string]cache.Config{canaryNamespace: {}}},
+		&corev1.Pod{}: {
+			Label:      labels.SelectorFromSet(labels.Set{podLabel: ingress.IngressControllerName}),
+			Namespaces: map[string]cache.Config{ingress.RouterNamespace: {}},
+		},
 	}, nil
 }
 
@@ -111,6 +127,10 @@ func (r *reconciler) everyIngressController(ctx context.Context, _ client.Object
 
 func owningIngressController(_ context.Context, object client.Object) []reconcile.Request {
 	return []reconcile.Request{requestFor(object.GetLabels()[owningLabel])}
+}
+
+func defaultIngressController(context.Context, client.Object) []reconcile.Request {
+	return []reconcile.Request{requestFor(ingress.IngressControllerName)}
 }
 
 func requestFor(name string) reconcile.Request {

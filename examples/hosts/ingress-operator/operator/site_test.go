@@ -16,6 +16,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,6 +26,7 @@ import (
 const (
 	operatorNamespace = "openshift-ingress-operator"
 	routerNamespace   = "openshift-ingress"
+	canaryNamespace   = "openshift-ingress-canary"
 
 	sr       = configv1.SingleReplicaTopologyMode
 	ha       = configv1.HighlyAvailableTopologyMode
@@ -48,9 +50,17 @@ type site struct {
 // newSite sets the topologies and, after the given objects, starts the host. At the end of the test the host stops and everything is taken away.
 func newSite(t *testing.T, h host, controlPlane, infrastructure configv1.TopologyMode, flags []string, objects ...client.Object) *site {
 	t.Helper()
+	s := prepareSite(t, controlPlane, infrastructure, objects...)
+	s.startHost(h, flags...)
+	return s
+}
+
+// prepareSite is newSite without a host.
+func prepareSite(t *testing.T, controlPlane, infrastructure configv1.TopologyMode, objects ...client.Object) *site {
+	t.Helper()
 	server := shared.Server(t)
 	s := &site{T: t, server: server, admin: server.Admin(t), user: "ingress-operator"}
-	for _, name := range []string{operatorNamespace, routerNamespace} {
+	for _, name := range []string{operatorNamespace, routerNamespace, canaryNamespace} {
 		err := s.admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			t.Fatal(err)
@@ -64,8 +74,12 @@ func newSite(t *testing.T, h host, controlPlane, infrastructure configv1.Topolog
 		s.create(object)
 	}
 	s.earlier = len(server.Writes(t, s.user))
-	h.start(t, server.Config(t, s.user, "system:masters"), flags...)
 	return s
+}
+
+func (s *site) startHost(h host, flags ...string) {
+	s.Helper()
+	h.start(s.T, s.server.Config(s, s.user, "system:masters"), flags...)
 }
 
 func (s *site) clear() {
@@ -73,12 +87,24 @@ func (s *site) clear() {
 	for namespace, kinds := range map[string][]client.Object{
 		operatorNamespace: {&operatorv1.IngressController{}},
 		routerNamespace:   {&appsv1.Deployment{}, &policyv1.PodDisruptionBudget{}},
-		"":                {&configv1.Infrastructure{}, &configv1.Ingress{}},
+		canaryNamespace:   {&appsv1.DaemonSet{}},
+		"":                {&configv1.Infrastructure{}, &configv1.Ingress{}, &corev1.Node{}},
 	} {
 		for _, kind := range kinds {
 			if err := s.admin.DeleteAllOf(ctx, kind, client.InNamespace(namespace)); err != nil {
 				s.Errorf("clearing %T: %v", kind, err)
 			}
+		}
+	}
+	// Their operator has ended.
+	var left operatorv1.IngressControllerList
+	if err := s.admin.List(ctx, &left); err != nil {
+		s.Error(err)
+	}
+	for i := range left.Items {
+		none := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+		if err := s.admin.Patch(ctx, &left.Items[i], none); client.IgnoreNotFound(err) != nil {
+			s.Error(err)
 		}
 	}
 }

@@ -1,41 +1,221 @@
 package operator
 
 import (
+	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 )
 
+// Conditions of the stock operator that have no name in the API.
+const (
+	conditionAdmitted     = "Admitted"
+	conditionAvailable    = "DeploymentAvailable"
+	conditionMinAvailable = "DeploymentReplicasMinAvailable"
+	conditionAllAvailable = "DeploymentReplicasAllAvailable"
+	conditionRollingOut   = "DeploymentRollingOut"
+	conditionLoadBalancer = "LoadBalancerProgressing"
+	conditionEvaluation   = "EvaluationConditionsDetected"
+
+	// What is not a rollout of the operator's: pods that come back after a node restarted, and the number of pods that settles.
+	reasonPodsStarting = "PodsStarting"
+	reasonStabilizing  = "ReplicasStabilizing"
+)
+
+// expectations are what must be true for the router not to be degraded, and for how long it may be otherwise.
+var expectations = []struct {
+	condition string
+	grace     time.Duration
+}{
+	{conditionAdmitted, 0},
+	{conditionAvailable, 30 * time.Second},
+	{conditionMinAvailable, time.Minute},
+	{conditionAllAvailable, time.Hour},
+}
+
+// recheck is how often the stock operator looks at a router that is degraded.
+const recheck = time.Minute
+
 // desiredStatus is the status of an IngressController with this router, which may be nil. It starts from the live status and
-// keeps what others put there, conditions above all.
-func desiredStatus(ic *operatorv1.IngressController, publishing *operatorv1.EndpointPublishingStrategy, router *appsv1.Deployment, now metav1.Time) operatorv1.IngressControllerStatus {
-	status := *ic.Status.DeepCopy()
+// keeps what others put there, conditions above all. after says when time alone changes it; 0 for never.
+//
+// The conditions are the stock operator's, but for those that speak of what is not here: Service, DNS, and requests through the router.
+func desiredStatus(ic *operatorv1.IngressController, publishing *operatorv1.EndpointPublishingStrategy, router *appsv1.Deployment, now metav1.Time) (status operatorv1.IngressControllerStatus, after time.Duration) {
+	status = *ic.Status.DeepCopy()
 	status.ObservedGeneration = ic.Generation
 	status.EndpointPublishingStrategy = publishing
 	status.Selector = metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: map[string]string{podLabel: ic.Name}})
-	status.AvailableReplicas = 0
-	if router != nil {
-		status.AvailableReplicas = router.Status.AvailableReplicas
+	if router == nil {
+		router = &appsv1.Deployment{}
 	}
-	status.Conditions = merge(status.Conditions, available(router), now)
-	return status
+	status.AvailableReplicas = router.Status.AvailableReplicas
+	put := func(conditions ...operatorv1.OperatorCondition) {
+		for _, c := range conditions {
+			status.Conditions = merge(status.Conditions, c, now)
+		}
+	}
+	put(condition(conditionAdmitted, true, "Valid", ""))
+	put(deploymentConditions(router)...)
+	if publishing.Type != operatorv1.LoadBalancerServiceStrategyType {
+		put(condition(operatorv1.LoadBalancerManagedIngressConditionType, false, "EndpointPublishingStrategyExcludesManagedLoadBalancer",
+			"The configured endpoint publishing strategy does not include a managed load balancer"))
+	}
+	put(
+		condition(conditionLoadBalancer, false, "LoadBalancerNotProgressing", "LoadBalancer is not progressing"),
+		availableCondition(status.Conditions),
+		progressingCondition(status.Conditions),
+	)
+	degraded, after := degradedCondition(status.Conditions, now.Time)
+	put(degraded,
+		condition(operatorv1.OperatorStatusTypeUpgradeable, true, "Upgradeable", "IngressController is upgradeable."),
+		condition(conditionEvaluation, false, "NoEvaluationCondition", "No evaluation condition is detected."),
+	)
+	return status, after
 }
 
-func available(router *appsv1.Deployment) operatorv1.OperatorCondition {
-	condition := operatorv1.OperatorCondition{
-		Type: operatorv1.OperatorStatusTypeAvailable, Status: operatorv1.ConditionFalse,
-		Reason: "DeploymentUnavailable", Message: "The router Deployment does not have its minimum number of available pods",
+func condition(kind string, is bool, reason, message string) operatorv1.OperatorCondition {
+	status := operatorv1.ConditionFalse
+	if is {
+		status = operatorv1.ConditionTrue
 	}
-	if router != nil && slices.ContainsFunc(router.Status.Conditions, func(c appsv1.DeploymentCondition) bool {
-		return c.Type == appsv1.DeploymentAvailable && c.Status == corev1.ConditionTrue
-	}) {
-		condition.Status, condition.Reason = operatorv1.ConditionTrue, "DeploymentAvailable"
-		condition.Message = "The router Deployment has its minimum number of available pods"
+	return operatorv1.OperatorCondition{Type: kind, Status: status, Reason: reason, Message: message}
+}
+
+// deploymentConditions are those that follow from the Deployment alone.
+func deploymentConditions(router *appsv1.Deployment) []operatorv1.OperatorCondition {
+	replicas, status := ptr.Deref(router.Spec.Replicas, 1), router.Status
+	available := operatorv1.OperatorCondition{
+		Type: conditionAvailable, Status: operatorv1.ConditionUnknown, Reason: "DeploymentAvailabilityUnknown",
+		Message: "The deployment has no Available status condition set",
 	}
-	return condition
+	for _, c := range status.Conditions {
+		switch {
+		case c.Type != appsv1.DeploymentAvailable:
+		case c.Status == corev1.ConditionTrue:
+			available = condition(conditionAvailable, true, "DeploymentAvailable", "The deployment has Available status condition set to True")
+		case c.Status == corev1.ConditionFalse:
+			available = condition(conditionAvailable, false, "DeploymentUnavailable", fmt.Sprintf(
+				"The deployment has Available status condition set to False (reason: %s) with message: %s", c.Reason, c.Message))
+		}
+	}
+	least := condition(conditionMinAvailable, true, "DeploymentMinimumReplicasMet", "Minimum replicas requirement is met")
+	if away := mayBeAway(router, replicas); status.AvailableReplicas < replicas-away {
+		least = condition(conditionMinAvailable, false, "DeploymentMinimumReplicasNotMet",
+			fmt.Sprintf("%d/%d of replicas are available, max unavailable is %d", status.AvailableReplicas, replicas, away))
+	}
+	all := condition(conditionAllAvailable, true, "DeploymentReplicasAvailable", "All replicas are available")
+	if status.AvailableReplicas < replicas {
+		all = condition(conditionAllAvailable, false, "DeploymentReplicasNotAvailable", fmt.Sprintf("%d/%d of replicas are available", status.AvailableReplicas, replicas))
+	}
+	return []operatorv1.OperatorCondition{available, least, all, rollingOut(router, replicas)}
+}
+
+// mayBeAway is maxUnavailable as a number. A value that cannot be read allows none.
+func mayBeAway(router *appsv1.Deployment, replicas int32) int32 {
+	surge, away := intstr.FromString("25%"), intstr.FromString("25%")
+	if rolling := router.Spec.Strategy.RollingUpdate; rolling != nil {
+		surge, away = ptr.Deref(rolling.MaxSurge, surge), ptr.Deref(rolling.MaxUnavailable, away)
+	}
+	more, err := intstr.GetScaledValueFromIntOrPercent(&surge, int(replicas), true)
+	if err != nil {
+		return 0
+	}
+	less, err := intstr.GetScaledValueFromIntOrPercent(&away, int(replicas), false)
+	if err != nil {
+		return 0
+	}
+	if more == 0 && less == 0 {
+		less = 1
+	}
+	return int32(less) //nolint:gosec // not more than the replicas, or a small number
+}
+
+func rollingOut(router *appsv1.Deployment, replicas int32) operatorv1.OperatorCondition {
+	var waiting string
+	switch status := router.Status; {
+	case status.UpdatedReplicas < replicas:
+		waiting = fmt.Sprintf("%d out of %d new replica(s) have been updated...\n", status.UpdatedReplicas, replicas)
+	case status.Replicas > status.UpdatedReplicas:
+		waiting = fmt.Sprintf("%d old replica(s) are pending termination...\n", status.Replicas-status.UpdatedReplicas)
+	case status.AvailableReplicas < status.UpdatedReplicas:
+		waiting = fmt.Sprintf("%d of %d updated replica(s) are available...\n", status.AvailableReplicas, status.UpdatedReplicas)
+	default:
+		return condition(conditionRollingOut, false, "DeploymentNotRollingOut", "Deployment is not actively rolling out")
+	}
+	return condition(conditionRollingOut, true, rollingOutReason(router, replicas), "Waiting for router deployment rollout to finish: "+waiting)
+}
+
+func rollingOutReason(router *appsv1.Deployment, replicas int32) string {
+	status := router.Status
+	complete := slices.ContainsFunc(status.Conditions, func(c appsv1.DeploymentCondition) bool {
+		return c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionTrue && c.Reason == "NewReplicaSetAvailable"
+	})
+	switch {
+	case !complete || router.Generation != status.ObservedGeneration || status.UpdatedReplicas != replicas:
+		return "DeploymentRollingOut"
+	case status.Replicas != replicas:
+		return reasonStabilizing
+	case status.AvailableReplicas < replicas:
+		return reasonPodsStarting
+	}
+	return "DeploymentRollingOut"
+}
+
+func find(conditions []operatorv1.OperatorCondition, kind string) operatorv1.OperatorCondition {
+	if i := slices.IndexFunc(conditions, func(c operatorv1.OperatorCondition) bool { return c.Type == kind }); i >= 0 {
+		return conditions[i]
+	}
+	return operatorv1.OperatorCondition{Type: kind}
+}
+
+func describe(c operatorv1.OperatorCondition) string {
+	return fmt.Sprintf("%s=%s (%s: %s)", c.Type, c.Status, c.Reason, c.Message)
+}
+
+func availableCondition(conditions []operatorv1.OperatorCondition) operatorv1.OperatorCondition {
+	if deployment := find(conditions, conditionAvailable); deployment.Status != operatorv1.ConditionTrue {
+		return condition(operatorv1.OperatorStatusTypeAvailable, false, "IngressControllerUnavailable",
+			"One or more status conditions indicate unavailable: "+describe(deployment))
+	}
+	return condition(operatorv1.OperatorStatusTypeAvailable, true, "", "")
+}
+
+func progressingCondition(conditions []operatorv1.OperatorCondition) operatorv1.OperatorCondition {
+	rolling := find(conditions, conditionRollingOut)
+	if rolling.Status == operatorv1.ConditionTrue && rolling.Reason != reasonPodsStarting && rolling.Reason != reasonStabilizing {
+		return condition(operatorv1.OperatorStatusTypeProgressing, true, "IngressControllerProgressing",
+			"One or more status conditions indicate progressing: "+describe(rolling))
+	}
+	return condition(operatorv1.OperatorStatusTypeProgressing, false, "", "")
+}
+
+func degradedCondition(conditions []operatorv1.OperatorCondition, now time.Time) (degraded operatorv1.OperatorCondition, after time.Duration) {
+	var failing []string
+	for _, expected := range expectations {
+		c := find(conditions, expected.condition)
+		if c.Status == operatorv1.ConditionTrue {
+			continue
+		}
+		if left := c.LastTransitionTime.Add(expected.grace).Sub(now); left > 0 {
+			if after == 0 || left < after {
+				after = left
+			}
+			continue
+		}
+		failing = append(failing, describe(c))
+	}
+	if len(failing) == 0 {
+		return condition(operatorv1.OperatorStatusTypeDegraded, false, "", ""), after
+	}
+	return condition(operatorv1.OperatorStatusTypeDegraded, true, "DegradedConditions",
+		"One or more other status conditions indicate a degraded state: "+strings.Join(failing, ", ")), recheck
 }
 
 // merge puts one condition among the others. Its time changes only with its status.

@@ -84,11 +84,6 @@ func stockShape(router *appsv1.Deployment, in inputs) (*appsv1.Deployment, *poli
 		shaped.Spec.Strategy = stockStrategy(maxUnavailable, intstr.FromString("25%"))
 		stockSpread(pod, labels)
 	}
-	pod.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
-		MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.ScheduleAnyway,
-		LabelSelector:  &metav1.LabelSelector{MatchLabels: maps.Clone(labels)},
-		MatchLabelKeys: []string{appsv1.DefaultDeploymentUniqueLabelKey},
-	}}
 	return shaped, stockBudget(ic, labels), nil
 }
 
@@ -105,7 +100,7 @@ func stockPlace(pod *corev1.PodSpec, in inputs) error {
 			}}},
 		}}
 	}
-	pod.Tolerations = []corev1.Toleration{{Key: evictionTaint, Operator: corev1.TolerationOpExists}}
+	pod.Tolerations = []corev1.Toleration{{Key: evictionTaint, Operator: corev1.TolerationOpEqual, Value: "evictTaintVal", Effect: corev1.TaintEffectNoExecute}}
 	custom := in.ic.Spec.NodePlacement
 	if custom == nil {
 		return nil

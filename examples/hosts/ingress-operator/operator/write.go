@@ -76,26 +76,26 @@ func (r *reconciler) ensureStatus(ctx context.Context, live *operatorv1.IngressC
 	return nil
 }
 
-// remove takes away what was made of an IngressController that is gone.
-func (r *reconciler) remove(ctx context.Context, ingressController string) error {
+// remove takes away what was made of an IngressController that is gone or going, and reports whether nothing of it is left.
+func (r *reconciler) remove(ctx context.Context, ingressController string) (gone bool, err error) {
 	key := client.ObjectKey{Namespace: ingress.RouterNamespace, Name: routerName(ingressController)}
 	router, err := get(ctx, r.client, key, &appsv1.Deployment{})
 	if err != nil {
-		return err
+		return false, err
 	}
 	budget, err := get(ctx, r.client, key, &policyv1.PodDisruptionBudget{})
 	if err != nil {
-		return err
+		return false, err
 	}
 	if router != nil {
 		if err := r.delete(ctx, router); err != nil {
-			return err
+			return false, err
 		}
 	}
 	if budget != nil {
-		return r.delete(ctx, budget)
+		return false, r.delete(ctx, budget)
 	}
-	return nil
+	return router == nil, nil
 }
 
 func (r *reconciler) create(ctx context.Context, object client.Object) error {
