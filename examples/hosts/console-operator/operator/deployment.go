@@ -16,6 +16,10 @@ const (
 	masterRole = "node-role.kubernetes.io/master"
 	// toleratedOutage is how long a pod stays on a node that cannot be reached.
 	toleratedOutage = 120
+
+	priorityClass      = "system-cluster-critical"
+	workloadAnnotation = "target.workload.openshift.io/management"
+	workloadEffect     = `{"effect": "PreferredDuringScheduling"}`
 )
 
 // operand is one of the two Deployments.
@@ -49,9 +53,11 @@ func (o operand) baseDeployment() *appsv1.Deployment {
 	labels := o.podLabels()
 	selector := map[string]string{masterRole: ""}
 	port := corev1.ContainerPort{Name: "https", ContainerPort: 8443, Protocol: corev1.ProtocolTCP}
+	container, memory, grace := o.name, "100Mi", int64(40)
 	if o.name == console.DownloadsName {
 		selector[corev1.LabelOSStable] = string(corev1.Linux)
 		port = corev1.ContainerPort{Name: "http", ContainerPort: 8080, Protocol: corev1.ProtocolTCP}
+		container, memory, grace = "download-server", "50Mi", 5
 	}
 	return &appsv1.Deployment{
 		TypeMeta:   metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "Deployment"},
@@ -59,17 +65,17 @@ func (o operand) baseDeployment() *appsv1.Deployment {
 		Spec: appsv1.DeploymentSpec{
 			Selector: &metav1.LabelSelector{MatchLabels: maps.Clone(labels)},
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(labels)},
+				ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(labels), Annotations: map[string]string{workloadAnnotation: workloadEffect}},
 				Spec: corev1.PodSpec{
-					NodeSelector: selector,
+					NodeSelector: selector, PriorityClassName: priorityClass, TerminationGracePeriodSeconds: &grace,
 					Tolerations: []corev1.Toleration{
 						{Key: masterRole, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule},
 						{Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: ptr.To[int64](toleratedOutage)},
 					},
 					Containers: []corev1.Container{{
-						Name: o.name, Image: o.name, Ports: []corev1.ContainerPort{port},
+						Name: container, Image: o.name, Ports: []corev1.ContainerPort{port},
 						Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
-							corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("100Mi"),
+							corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse(memory),
 						}},
 					}},
 				},
