@@ -2,14 +2,20 @@ package embeddedtarget
 
 import (
 	"context"
+	"encoding/json"
+	"encoding/pem"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	admissionreviewv1 "k8s.io/api/admission/v1"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -142,6 +148,18 @@ func TestUnderPolicies(t *testing.T) {
 	if n := hindered("unknown-labels"); n < 6 {
 		t.Errorf("%d checks name the policy that keeps copies from having pods", n)
 	}
+	// A webhook answers as it likes, here that the request is a bad one.
+	labels := map[string]string{copyLabel: "x"}
+	labelled := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: scenario.RouterNamespace, GenerateName: "x-", Labels: labels},
+		Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "x", Image: "x"}}},
+		}},
+	}
+	u.refuseByWebhook("labels.example.com", copyLabel, u.making(labelled))
+	if n := hindered("labels.example.com"); n < 6 {
+		t.Errorf("%d checks name the webhook that keeps copies from being made", n)
+	}
 	list, err := u.Cluster.Clientset().CoreV1().Namespaces().List(u.ctx, metav1.ListOptions{LabelSelector: copyLabel})
 	u.must(err)
 	if len(list.Items) > 0 {
@@ -195,6 +213,47 @@ func (u *up) refuse(name, resource, message, expression string, attempt func() e
 		},
 	}))
 	u.until("policy "+name+" is in force", func() (bool, error) {
+		err := attempt()
+		return err != nil && strings.Contains(err.Error(), name), nil
+	})
+}
+
+// refuseByWebhook has the API server ask a webhook about Deployments, which knows every label but one, and returns when it refuses the attempt.
+func (u *up) refuseByWebhook(name, unknown string, attempt func() error) {
+	u.t.Helper()
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		var asked struct {
+			Request struct {
+				UID    types.UID                    `json:"uid"`
+				Object metav1.PartialObjectMetadata `json:"object"`
+			} `json:"request"`
+		}
+		if err := json.NewDecoder(request.Body).Decode(&asked); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		answer := &admissionreviewv1.AdmissionResponse{UID: asked.Request.UID, Allowed: true}
+		if _, has := asked.Request.Object.Labels[unknown]; has {
+			answer.Allowed, answer.Result = false, &metav1.Status{Code: http.StatusBadRequest, Reason: metav1.StatusReasonBadRequest, Message: "label " + unknown + " is unknown"}
+		}
+		review := &admissionreviewv1.AdmissionReview{Response: answer}
+		review.SetGroupVersionKind(admissionreviewv1.SchemeGroupVersion.WithKind("AdmissionReview"))
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(review) // whoever does not get it refuses the request, which the test sees
+	}))
+	u.t.Cleanup(server.Close)
+	none, address := admissionv1.SideEffectClassNone, server.URL
+	u.must(u.Cluster.Client().Create(u.ctx, &admissionv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Webhooks: []admissionv1.ValidatingWebhook{{
+			Name: name, SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
+			ClientConfig: admissionv1.WebhookClientConfig{URL: &address, CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})},
+			Rules: []admissionv1.RuleWithOperations{{
+				Operations: []admissionv1.OperationType{admissionv1.Create},
+				Rule:       admissionv1.Rule{APIGroups: []string{appsv1.GroupName}, APIVersions: []string{"v1"}, Resources: []string{"deployments"}},
+			}},
+		}},
+	}))
+	u.until("webhook "+name+" refuses", func() (bool, error) {
 		err := attempt()
 		return err != nil && strings.Contains(err.Error(), name), nil
 	})

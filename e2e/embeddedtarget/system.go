@@ -93,7 +93,7 @@ func start(ctx context.Context, o Options) (*system, error) {
 	}
 	// Where the control plane is elsewhere, the release has no guard of etcd.
 	guarded := o.Variant == SNO && planned.ControlPlaneTopology != configv1.ExternalTopologyMode
-	r, err := harness.Start(ctx, harness.Config{Scenario: o.Scenario, Hosts: hosts, QuorumGuard: guarded, APIServer: o.APIServer, Keep: o.Keep, Progress: o.Progress})
+	r, err := harness.Start(ctx, harness.Config{Scenario: o.Scenario, Hosts: hosts, QuorumGuard: guarded, RealPace: o.RealPace, APIServer: o.APIServer, Keep: o.Keep, Progress: o.Progress})
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,8 +29,9 @@ func (r *Rig) InstallStockApprover(ctx context.Context) error {
 	return installStockApprover(ctx, r.Cluster)
 }
 
-// installStockApprover brings the stock approver as the cluster-version-operator does. What runs of it is a pod that does nothing. Where the
-// control plane is elsewhere, so is the approver.
+// installStockApprover brings the stock approver as the cluster-version-operator does, and its ClusterOperator as it writes it once it runs. What
+// runs of it is a pod that does nothing. Its configuration is a file that is not there unless somebody makes the ConfigMap. Where the control
+// plane is elsewhere, so is the approver.
 func installStockApprover(ctx context.Context, c *embedded.Cluster) error {
 	infrastructure := &configv1.Infrastructure{}
 	if err := c.Client().Get(ctx, client.ObjectKey{Name: scenario.ClusterName}, infrastructure); err != nil {
@@ -41,28 +43,84 @@ func installStockApprover(ctx context.Context, c *embedded.Cluster) error {
 	if infrastructure.Status.ControlPlaneTopology == configv1.ExternalTopologyMode {
 		return nil
 	}
-	labels := map[string]string{"app": StockApprover}
-	for _, object := range []client.Object{
-		&configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: StockApprover}},
-		&appsv1.Deployment{
-			ObjectMeta: metav1.ObjectMeta{Namespace: StockApproverNamespace, Name: StockApprover},
-			Spec: appsv1.DeploymentSpec{
-				Replicas: ptr.To[int32](1), Selector: &metav1.LabelSelector{MatchLabels: labels},
-				Strategy: appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType},
-				Template: corev1.PodTemplateSpec{
-					ObjectMeta: metav1.ObjectMeta{Labels: labels},
-					Spec: corev1.PodSpec{
-						NodeSelector: map[string]string{"node-role.kubernetes.io/master": ""},
-						Tolerations:  []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
-						Containers:   []corev1.Container{{Name: "machine-approver-controller", Image: "machine-approver"}},
-					},
-				},
-			},
-		},
-	} {
-		if err := c.Client().Create(ctx, object, client.FieldOwner(scenario.VersionOperatorManager)); err != nil && !apierrors.IsAlreadyExists(err) {
+	operator := &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: StockApprover}}
+	for _, object := range []client.Object{operator, stockApprover()} {
+		if err := c.Client().Create(ctx, object, client.FieldOwner(scenario.VersionOperatorManager)); apierrors.IsAlreadyExists(err) {
+			return nil // brought before
+		} else if err != nil {
 			return fmt.Errorf("bring the stock approver: %w", err)
 		}
 	}
+	now := metav1.Now()
+	for _, each := range []struct {
+		kind    configv1.ClusterStatusConditionType
+		status  configv1.ConditionStatus
+		message string
+	}{
+		{configv1.OperatorAvailable, configv1.ConditionTrue, "Cluster Machine Approver is available at " + scenario.Release},
+		{configv1.OperatorDegraded, configv1.ConditionFalse, ""},
+		{configv1.OperatorProgressing, configv1.ConditionFalse, ""},
+		{configv1.OperatorUpgradeable, configv1.ConditionTrue, ""},
+	} {
+		operator.Status.Conditions = append(operator.Status.Conditions, configv1.ClusterOperatorStatusCondition{
+			Type: each.kind, Status: each.status, Reason: "AsExpected", Message: each.message, LastTransitionTime: now,
+		})
+	}
+	operator.Status.Versions = []configv1.OperandVersion{{Name: "operator", Version: scenario.Release}}
+	operator.Status.RelatedObjects = []configv1.ObjectReference{
+		{Resource: "namespaces", Name: StockApproverNamespace},
+		{Group: "certificates.k8s.io", Resource: "certificatesigningrequests"},
+	}
+	if err := c.Client().Status().Update(ctx, operator, client.FieldOwner(StockApprover)); err != nil {
+		return fmt.Errorf("write the status of ClusterOperator %s: %w", StockApprover, err)
+	}
 	return nil
+}
+
+// stockApprover is the Deployment of the stock approver's manifests (facts/upstream.md section 6).
+func stockApprover() *appsv1.Deployment {
+	labels := map[string]string{"app": StockApprover}
+	const toleratedOutage = 120
+	away := func(taint string) corev1.Toleration {
+		return corev1.Toleration{Key: taint, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: ptr.To[int64](toleratedOutage)}
+	}
+	requests := func(memory string) corev1.ResourceRequirements {
+		return corev1.ResourceRequirements{Requests: corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse(memory),
+		}}
+	}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: StockApproverNamespace, Name: StockApprover, Labels: map[string]string{"app": StockApprover, StockApprover: "true"},
+		},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: ptr.To[int32](1), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: corev1.PodSpec{
+					HostNetwork: true, PriorityClassName: "system-cluster-critical",
+					NodeSelector: map[string]string{scenario.MasterTaint: ""},
+					Tolerations: []corev1.Toleration{
+						{Key: scenario.MasterTaint, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule},
+						away(corev1.TaintNodeUnreachable), away(corev1.TaintNodeNotReady),
+					},
+					Containers: []corev1.Container{
+						{
+							Name: "kube-rbac-proxy", Image: "kube-rbac-proxy", Resources: requests("20Mi"),
+							Ports: []corev1.ContainerPort{{Name: "https", ContainerPort: 9192, Protocol: corev1.ProtocolTCP}},
+						},
+						{
+							Name: "machine-approver-controller", Image: "machine-approver", Resources: requests("50Mi"),
+							Command: []string{"/usr/bin/machine-approver"}, Args: []string{"--config=/var/run/configmaps/config/config.yaml", "-v=2", "--logtostderr"},
+							VolumeMounts: []corev1.VolumeMount{{Name: "config", MountPath: "/var/run/configmaps/config"}},
+						},
+					},
+					Volumes: []corev1.Volume{{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+						LocalObjectReference: corev1.LocalObjectReference{Name: "machine-approver-config"}, Optional: ptr.To(true),
+					}}}},
+				},
+			},
+		},
+	}
 }

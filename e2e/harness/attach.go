@@ -10,6 +10,7 @@ import (
 )
 
 // On is a rig on a cluster that is there already, with nothing on it yet. Host operators run beside it, as processes; controllers may, or be pods of its own.
+// There is no canary, whose image nobody has, and a router counts as available a second after it is ready.
 func On(c *embedded.Cluster, s scenario.Scenario, progress io.Writer) *Rig {
 	if progress == nil {
 		progress = io.Discard

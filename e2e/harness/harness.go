@@ -20,6 +20,7 @@ import (
 	"github.com/solonode/sno/testcluster/embedded"
 	"github.com/solonode/sno/testcluster/fakes/versionoperator"
 	"github.com/solonode/sno/testcluster/scenario"
+	"github.com/solonode/sno/testcluster/stock"
 )
 
 const poll = 50 * time.Millisecond
@@ -41,6 +42,9 @@ type Config struct {
 	QuorumGuard bool
 	// APIServer are further arguments of the API server.
 	APIServer []string
+	// RealPace has a router count as available when it has been ready for as long as in life, which is 30 s, and each of its rollouts take that
+	// much longer. Otherwise it is a second: for proofs that only wait until rollouts have ended.
+	RealPace bool
 	// Keep leaves the cluster's folder.
 	Keep bool
 	// Progress is told what happens; nil for nobody.
@@ -53,6 +57,8 @@ type Rig struct {
 	Scenario scenario.Scenario
 
 	progress io.Writer
+	realPace bool
+	canary   bool
 	hosts    map[Module][]string // the arguments that each was started with last
 	// endVersionOperator ends the stand-in and returns when it has ended; nil when it does not run.
 	endVersionOperator func() error
@@ -68,7 +74,7 @@ func Start(ctx context.Context, config Config) (*Rig, error) {
 	if config.Progress == nil {
 		config.Progress = io.Discard
 	}
-	r := &Rig{Scenario: s, progress: config.Progress, hosts: map[Module][]string{}}
+	r := &Rig{Scenario: s, progress: config.Progress, realPace: config.RealPace, canary: true, hosts: map[Module][]string{}}
 	hosts := slices.Sorted(maps.Keys(config.Hosts))
 	for _, module := range hosts {
 		// Before the cluster starts, so that it does not wait for a compiler.
@@ -127,6 +133,9 @@ func (r *Rig) RunHost(ctx context.Context, module Module, args ...string) error 
 		return err
 	}
 	all := []string{"--kubeconfig", kubeconfig}
+	if module == Ingress {
+		all = append(all, fmt.Sprintf("--canary=%t", r.canary), fmt.Sprintf("--min-ready-seconds=%d", r.minReadySeconds()))
+	}
 	if prepare := modules[module].prepare; prepare != nil {
 		own, err := prepare(ctx, r.Cluster)
 		if err != nil {
@@ -137,6 +146,24 @@ func (r *Rig) RunHost(ctx context.Context, module Module, args ...string) error 
 	r.hosts[module] = args
 	_, err = r.Cluster.Run(ctx, module.Host().Name, binary, append(all, args...)...)
 	return err
+}
+
+// minReadySeconds is for how long a router must have been ready before it counts as available.
+func (r *Rig) minReadySeconds() int {
+	if r.realPace {
+		return int(stock.RouterMinReady / time.Second)
+	}
+	return 1
+}
+
+// SetRealPace has the routers wait from now on as in life before they count as available. Their pods stay.
+func (r *Rig) SetRealPace(ctx context.Context) error {
+	r.realPace = true
+	args, runs := r.hosts[Ingress]
+	if !runs {
+		return nil
+	}
+	return r.RunHost(ctx, Ingress, args...)
 }
 
 func (r *Rig) runVersionOperator(ctx context.Context, manifests []versionoperator.Manifest) error {

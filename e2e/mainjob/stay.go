@@ -23,6 +23,9 @@ import (
 
 // stay keeps the cluster up and prints what changes, until ctx ends.
 func (j *job) stay(ctx context.Context) error {
+	if err := j.rig.SetRealPace(ctx); err != nil {
+		return err
+	}
 	j.heading("The cluster stays up until Ctrl-C")
 	j.say("  export KUBECONFIG=%s", j.rig.Cluster.KubeconfigPath())
 	j.say("  kubectl get pods -A -o wide")

@@ -22,6 +22,8 @@ const (
 	OperatorNamespace = "openshift-ingress-operator"
 	// RouterNamespace holds the router Deployment.
 	RouterNamespace = "openshift-ingress"
+	// CanaryNamespace holds the canary of the default router.
+	CanaryNamespace = "openshift-ingress-canary"
 	// EtcdNamespace holds etcd and its guards.
 	EtcdNamespace = "openshift-etcd"
 	// ControlPlaneNamespace holds a stand-in for the static pods of each control-plane node.
@@ -50,8 +52,8 @@ const (
 )
 
 // Install makes a fresh embedded cluster look like the scenario right after its installation, without day-2 workers: nodes, namespaces, what the
-// installer wrote, and IngressController/default as the stock ingress operator created it. One thing differs from life: the object has no
-// finalizer, because no stock operator is there to take it off.
+// installer wrote, and IngressController/default as the stock ingress operator created it. Its finalizer comes with the operator, which writes it a
+// moment later and is needed to take it off.
 func (s Scenario) Install(ctx context.Context, c *embedded.Cluster) error {
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error {
@@ -82,7 +84,7 @@ func (s Scenario) InstallObjects(ctx context.Context, c *embedded.Cluster) error
 		return installEtcdCertificates(groupCtx, c.Client())
 	})
 	for _, namespace := range []string{
-		RouterNamespace, ConsoleNamespace, ConsoleOperatorNamespace, OAuthServerNamespace, OAuthAPIServerNamespace,
+		RouterNamespace, CanaryNamespace, ConsoleNamespace, ConsoleOperatorNamespace, OAuthServerNamespace, OAuthAPIServerNamespace,
 		AuthenticationOperatorNamespace, VersionOperatorNamespace,
 	} {
 		group.Go(func() error { return c.EnsureNamespace(groupCtx, namespace) })

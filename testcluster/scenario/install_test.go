@@ -201,14 +201,14 @@ func TestInstall(t *testing.T) {
 		mastersSchedulable            bool
 		replicas                      int32
 	}{
-		{"none-sno", sno, 0, "None", single, single, "", "HostNetwork", true, 1},
-		{"cloud-sno", sno, 0, "AWS", single, single, "", "LoadBalancerService", true, 1},
-		{"none-sno-day1-worker", withOne, 1, "None", single, single, "", "HostNetwork", false, 1},
-		{"cloud-sno-day1-worker", withOne, 1, "AWS", single, ha, "", "LoadBalancerService", false, 2},
-		{"none-sno-day1-workers", withTwo, 2, "None", single, single, "", "HostNetwork", false, 1},
-		{"cloud-sno-day1-workers", withTwo, 2, "AWS", single, ha, "", "LoadBalancerService", false, 2},
-		{"none-sno-day2-workers", sno, 2, "None", single, single, "", "HostNetwork", true, 1},
-		{"cloud-sno-day2-workers", sno, 2, "AWS", single, single, "", "LoadBalancerService", true, 1},
+		{"none-sno", sno, 0, "None", single, single, "ControlPlane", "HostNetwork", true, 1},
+		{"cloud-sno", sno, 0, "AWS", single, single, "Workers", "LoadBalancerService", true, 1},
+		{"none-sno-day1-worker", withOne, 1, "None", single, single, "Workers", "HostNetwork", false, 1},
+		{"cloud-sno-day1-worker", withOne, 1, "AWS", single, ha, "Workers", "LoadBalancerService", false, 2},
+		{"none-sno-day1-workers", withTwo, 2, "None", single, single, "Workers", "HostNetwork", false, 1},
+		{"cloud-sno-day1-workers", withTwo, 2, "AWS", single, ha, "Workers", "LoadBalancerService", false, 2},
+		{"none-sno-day2-workers", sno, 2, "None", single, single, "Workers", "HostNetwork", true, 1},
+		{"cloud-sno-day2-workers", sno, 2, "AWS", single, single, "Workers", "LoadBalancerService", true, 1},
 		{"ha", map[string]nodeShape{
 			"master-0": masterTainted, "master-1": masterTainted, "master-2": masterTainted, "worker-0": onlyWorker, "worker-1": onlyWorker,
 		}, 0, "AWS", ha, ha, "Workers", "LoadBalancerService", false, 2},

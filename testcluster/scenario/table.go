@@ -37,8 +37,10 @@ type Scenario struct {
 	// ControlPlaneTopology and InfrastructureTopology are what the installer writes to the status of infrastructures.config.openshift.io/cluster.
 	// For the rows of the seed they are the seed's (its column PIT), not those of an installer that ships today.
 	ControlPlaneTopology, InfrastructureTopology configv1.TopologyMode
-	// DefaultPlacement is in the status of ingresses.config.openshift.io/cluster. The rows of the seed have none: the field shipped
-	// later, and instead of what the seed proposes.
+	// DefaultPlacement is in the status of ingresses.config.openshift.io/cluster, where no cluster of today has nothing: installers write it since
+	// 4.11, and the ingress operator does when it finds none (facts/upstream.md 1.2). The field shipped instead of what the seed proposes, so the
+	// seed's clusters without a load balancer that have workers have what the operator gave them: they were installed before, and upgraded with
+	// their workers. Installed today, they have ControlPlane.
 	DefaultPlacement configv1.DefaultPlacement
 	// StockReplicas is the spec.replicas that the stock ingress operator creates IngressController/default with, which has no nodePlacement.
 	// 0: it creates none.
@@ -70,7 +72,8 @@ func All() []Scenario {
 		dual     = configv1.DualReplicaTopologyMode
 		external = configv1.ExternalTopologyMode
 
-		onWorkers = configv1.DefaultPlacementWorkers
+		onWorkers      = configv1.DefaultPlacementWorkers
+		onControlPlane = configv1.DefaultPlacementControlPlane
 	)
 	var (
 		// Seed 004: console and downloads run one replica where there is one control-plane node, and so do the OAuth servers. Where their
@@ -87,28 +90,28 @@ func All() []Scenario {
 		{
 			Name: "none-sno", Description: "Single node without a load balancer",
 			Platform: none, Masters: 1, MastersSchedulable: true,
-			ControlPlaneTopology: single, InfrastructureTopology: single, StockReplicas: 1,
+			ControlPlaneTopology: single, InfrastructureTopology: single, DefaultPlacement: onControlPlane, StockReplicas: 1,
 			Pool: PoolMaster, Replicas: 1,
 			Operands: one,
 		},
 		{
 			Name: "cloud-sno", Description: "Single node in a cloud",
 			Platform: cloud, Masters: 1, MastersSchedulable: true,
-			ControlPlaneTopology: single, InfrastructureTopology: single, StockReplicas: 1,
+			ControlPlaneTopology: single, InfrastructureTopology: single, DefaultPlacement: onWorkers, StockReplicas: 1,
 			Pool: PoolMaster, Replicas: 1,
 			Operands: one,
 		},
 		{
 			Name: "none-sno-day1-worker", Description: "Single control-plane node installed with one worker, without a load balancer",
 			Platform: none, Masters: 1, Day1Workers: 1, Day2Workers: 1,
-			ControlPlaneTopology: single, InfrastructureTopology: single, StockReplicas: 1,
+			ControlPlaneTopology: single, InfrastructureTopology: single, DefaultPlacement: onWorkers, StockReplicas: 1,
 			Pool: PoolMaster, Replicas: 1,
 			Operands: one,
 		},
 		{
 			Name: "cloud-sno-day1-worker", Description: "Single control-plane node installed with one worker in a cloud",
 			Platform: cloud, Masters: 1, Day1Workers: 1, Day2Workers: 1,
-			ControlPlaneTopology: single, InfrastructureTopology: ha, StockReplicas: 2,
+			ControlPlaneTopology: single, InfrastructureTopology: ha, DefaultPlacement: onWorkers, StockReplicas: 2,
 			Pool: PoolWorker, Replicas: 2,
 			// The seed takes the control-plane node for the second worker, and marks that as to be verified. It is not: installers
 			// close the control plane to workloads as soon as there is one day-1 worker.
@@ -118,21 +121,21 @@ func All() []Scenario {
 		{
 			Name: "none-sno-day1-workers", Description: "Single control-plane node installed with two workers, without a load balancer",
 			Platform: none, Masters: 1, Day1Workers: 2, Day2Workers: 2,
-			ControlPlaneTopology: single, InfrastructureTopology: single, StockReplicas: 1,
+			ControlPlaneTopology: single, InfrastructureTopology: single, DefaultPlacement: onWorkers, StockReplicas: 1,
 			Pool: PoolMaster, Replicas: 1,
 			Operands: one,
 		},
 		{
 			Name: "cloud-sno-day1-workers", Description: "Single control-plane node installed with two workers in a cloud",
 			Platform: cloud, Masters: 1, Day1Workers: 2, Day2Workers: 2,
-			ControlPlaneTopology: single, InfrastructureTopology: ha, StockReplicas: 2,
+			ControlPlaneTopology: single, InfrastructureTopology: ha, DefaultPlacement: onWorkers, StockReplicas: 2,
 			Pool: PoolWorker, Replicas: 2,
 			Operands: one,
 		},
 		{
 			Name: "none-sno-day2-workers", Description: "Single node without a load balancer, two workers added later: the floating router",
 			Platform: none, Masters: 1, Day2Workers: 2, MastersSchedulable: true,
-			ControlPlaneTopology: single, InfrastructureTopology: single, StockReplicas: 1,
+			ControlPlaneTopology: single, InfrastructureTopology: single, DefaultPlacement: onWorkers, StockReplicas: 1,
 			Pool: PoolMaster, Replicas: 1,
 			Operands: one,
 		},
@@ -140,7 +143,7 @@ func All() []Scenario {
 			// The seed's row says both "pool master" and "ingress floats". Pinned is what its rule gives.
 			Name: "cloud-sno-day2-workers", Description: "Single node in a cloud, two workers added later",
 			Platform: cloud, Masters: 1, Day2Workers: 2, MastersSchedulable: true,
-			ControlPlaneTopology: single, InfrastructureTopology: single, StockReplicas: 1,
+			ControlPlaneTopology: single, InfrastructureTopology: single, DefaultPlacement: onWorkers, StockReplicas: 1,
 			Pool: PoolMaster, Replicas: 1,
 			Operands: one,
 		},

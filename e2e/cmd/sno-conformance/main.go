@@ -45,6 +45,7 @@ type options struct {
 	out, before, expect, waiver string
 	overlay                     string
 	keep, built, child          bool
+	realPace                    bool
 	// some and disrupt are how many clusters there are, and how many of them are disturbed; 0 for all.
 	some, disrupt int
 	seed          uint64
@@ -129,6 +130,7 @@ func parse(args []string, say io.Writer) (options, error) {
 	flags.StringVar(&o.overlay, "overlay", "", "File as for go build -overlay: other sources for the operators and controllers, not for the checks. The programs are left beside it.")
 	flags.BoolVar(&o.built, "built", false, "Take the operators and controllers that an earlier run has built for up to date.")
 	flags.BoolVar(&o.keep, "keep", false, "Leave the clusters' folders behind.")
+	flags.BoolVar(&o.realPace, "real-pace", false, "A router counts as available after 30 seconds, as in life, and not after one: a cluster takes twice as long.")
 	flags.BoolVar(&o.child, "child", false, "For the program itself: run the only scenario, and put its report into the folder.")
 	if err := flags.Parse(args); err != nil {
 		return o, err //nolint:wrapcheck // it says what is wrong

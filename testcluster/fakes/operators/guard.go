@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/rest"
@@ -32,7 +33,9 @@ const (
 
 	guardPrefix = "etcd-guard-"
 	guardApp    = "guard"
-	arbiterRole = "node-role.kubernetes.io/arbiter"
+	// guardAccount is the name of the guards' service account.
+	guardAccount = "guard-sa"
+	arbiterRole  = "node-role.kubernetes.io/arbiter"
 	// guardPort is that of the health of an etcd pod.
 	guardPort = 9980
 	// staleCache is how long the event may take that makes a cache current.
@@ -112,12 +115,23 @@ func (g *guards) remove(ctx context.Context, pods []corev1.Pod) error {
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete the budget of the guards: %w", err)
 	}
+	account := &corev1.ServiceAccount{}
+	err = g.direct.Get(ctx, client.ObjectKey{Namespace: scenario.EtcdNamespace, Name: guardAccount}, account)
+	if err == nil {
+		err = g.kube.Delete(ctx, account)
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete the service account of the guards: %w", err)
+	}
 	return nil
 }
 
 func (g *guards) guard(ctx context.Context, nodes []corev1.Node, pods []corev1.Pod) error {
 	if len(nodes) == 0 {
 		return nil
+	}
+	if err := g.account(ctx); err != nil {
+		return err
 	}
 	if err := g.budget(ctx, len(nodes)); err != nil {
 		return err
@@ -126,6 +140,20 @@ func (g *guards) guard(ctx context.Context, nodes []corev1.Node, pods []corev1.P
 		if err := g.guardNode(ctx, &nodes[i], pods); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// account is that of the guards, which have no token of it.
+func (g *guards) account(ctx context.Context) error {
+	account := &corev1.ServiceAccount{}
+	err := g.direct.Get(ctx, client.ObjectKey{Namespace: scenario.EtcdNamespace, Name: guardAccount}, account)
+	if apierrors.IsNotFound(err) {
+		account.Namespace, account.Name, account.Labels = scenario.EtcdNamespace, guardAccount, map[string]string{"app": guardApp}
+		err = g.kube.Create(ctx, account)
+	}
+	if err != nil {
+		return fmt.Errorf("make the service account of the guards: %w", err)
 	}
 	return nil
 }
@@ -179,13 +207,19 @@ func (g *guards) guardNode(ctx context.Context, node *corev1.Node, pods []corev1
 
 func guardPod(node string) *corev1.Pod {
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: scenario.EtcdNamespace, Name: guardPrefix + node, Labels: map[string]string{"app": guardApp}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: scenario.EtcdNamespace, Name: guardPrefix + node, Labels: map[string]string{"app": guardApp},
+			Annotations: map[string]string{"target.workload.openshift.io/management": `{"effect": "PreferredDuringScheduling"}`},
+		},
 		Spec: corev1.PodSpec{
-			NodeName: node, PriorityClassName: "system-cluster-critical",
+			NodeName: node, PriorityClassName: "system-cluster-critical", ServiceAccountName: guardAccount, HostUsers: ptr.To(false),
 			TerminationGracePeriodSeconds: ptr.To[int64](3), AutomountServiceAccountToken: ptr.To(false),
 			Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 			Containers: []corev1.Container{{
 				Name: guardApp, Image: "cluster-etcd-operator",
+				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+					corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("5Mi"),
+				}},
 				ReadinessProbe: &corev1.Probe{
 					ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
 						Scheme: corev1.URISchemeHTTPS, Port: intstr.FromInt32(guardPort), Path: "readyz",

@@ -1,0 +1,197 @@
+// Package stock is what is known of today's operators, as data: each property of what they make, with the source that it was read from. The stand-ins
+// must make the same; package embeddedtarget holds them to it on a cluster.
+//
+// Left out, because nothing on these clusters is behind it: Services, Routes, DNS, certificates, images and probes; the conditions that speak of
+// those; and a second container of the newest routers. Pods of simulated nodes end at once, whatever their grace period is.
+package stock
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Source is a public repository at a commit. Date is the commit's, empty where only the commit is known.
+type Source struct{ Repository, Commit, Date string }
+
+var (
+	ingress    = Source{"openshift/cluster-ingress-operator", "acca9642a", "2026-08-06"}
+	router     = Source{"openshift/cluster-ingress-operator", "8239fb7f4", ""}
+	canary     = Source{"openshift/cluster-ingress-operator", "0b761da27", ""}
+	conditions = Source{"openshift/cluster-ingress-operator", "001aa9373", ""}
+	console    = Source{"openshift/console-operator", "684157180", "2026-08-08"}
+	webConsole = Source{"openshift/console-operator", "0bfcf68e5", ""}
+	downloads  = Source{"openshift/console-operator", "0e81e17fa", ""}
+	auth       = Source{"openshift/cluster-authentication-operator", "f3df4f5b2", "2026-08-07"}
+	oauth      = Source{"openshift/cluster-authentication-operator", "03697f803", ""}
+	oauthAPI   = Source{"openshift/cluster-authentication-operator", "19971c61b", ""}
+	guard      = Source{"openshift/library-go", "72bf34f474bc", "2026-03-18"}
+	approver   = Source{"openshift/cluster-machine-approver", "07854fae2", ""}
+	approverCO = Source{"openshift/cluster-machine-approver", "6470be8e7", ""}
+)
+
+// RouterMinReady is for how long a router must have been ready before it counts as available. It is the number in the table below.
+const RouterMinReady = 30 * time.Second
+
+// IngressControllerFields are the fields of spec that the ingress operator owns from when it creates the default IngressController: the number that
+// it decides, and what its typed client writes besides and the API server fills in.
+func IngressControllerFields() []string {
+	return []string{
+		"clientTLS", "closedClientConnectionPolicy", "httpCompression", "httpEmptyRequestsPolicy", "httpErrorCodePages", "idleConnectionTerminationPolicy",
+		"replicas", "tuningOptions", "unsupportedConfigOverrides",
+	}
+}
+
+// Property is one value in one object.
+type Property struct {
+	Source Source
+	Object Object
+	// Pointer is a JSON pointer into the object; of a list, [type=Available] is the element that says so.
+	Pointer string
+	// Value is JSON.
+	Value string
+}
+
+// Object names an object. An empty Name means any object of the namespace.
+type Object struct {
+	schema.GroupVersionKind
+	client.ObjectKey
+}
+
+func apps(kind, namespace, name string) Object {
+	return Object{schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: kind}, client.ObjectKey{Namespace: namespace, Name: name}}
+}
+
+var (
+	routerDeployment  = apps("Deployment", "openshift-ingress", "router-default")
+	canarySet         = apps("DaemonSet", "openshift-ingress-canary", "ingress-canary")
+	consoleDeployment = apps("Deployment", "openshift-console", "console")
+	downloadsServer   = apps("Deployment", "openshift-console", "downloads")
+	oauthServer       = apps("Deployment", "openshift-authentication", "oauth-openshift")
+	// Its name in life is apiserver; here it has the one that the auth module asks for.
+	oauthAPIServer    = apps("Deployment", "openshift-oauth-apiserver", "oauth-apiserver")
+	machineApprover   = apps("Deployment", "openshift-cluster-machine-approver", "machine-approver")
+	ingressController = Object{
+		schema.GroupVersionKind{Group: "operator.openshift.io", Version: "v1", Kind: "IngressController"},
+		client.ObjectKey{Namespace: "openshift-ingress-operator", Name: "default"},
+	}
+	approverOperator = Object{
+		schema.GroupVersionKind{Group: "config.openshift.io", Version: "v1", Kind: "ClusterOperator"}, client.ObjectKey{Name: "machine-approver"},
+	}
+	etcdGuard = Object{schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, client.ObjectKey{Namespace: "openshift-etcd"}}
+)
+
+const (
+	podSpec    = "/spec/template/spec"
+	requests   = "/spec/template/spec/containers/0/resources/requests"
+	management = "/spec/template/metadata/annotations/target.workload.openshift.io~1management"
+	preferred  = `"{\"effect\": \"PreferredDuringScheduling\"}"`
+
+	clusterCritical, nodeCritical = `"system-cluster-critical"`, `"system-node-critical"`
+
+	masterToleration = `{"key":"node-role.kubernetes.io/master","operator":"Exists","effect":"NoSchedule"}`
+	unreachable      = `{"key":"node.kubernetes.io/unreachable","operator":"Exists","effect":"NoExecute","tolerationSeconds":120}`
+	notReady         = `{"key":"node.kubernetes.io/not-ready","operator":"Exists","effect":"NoExecute","tolerationSeconds":120}`
+)
+
+// Always is what holds on every cluster whose control plane is its own, whatever its topology.
+func Always() []Property {
+	return []Property{
+		{ingress, routerDeployment, "/spec/minReadySeconds", "30"},
+		{ingress, routerDeployment, podSpec + "/terminationGracePeriodSeconds", "3600"},
+		{router, routerDeployment, "/spec/progressDeadlineSeconds", "600"},
+		{router, routerDeployment, podSpec + "/priorityClassName", clusterCritical},
+		{router, routerDeployment, management, preferred},
+		{router, routerDeployment, requests, `{"cpu":"100m","memory":"256Mi"}`},
+		{router, routerDeployment, podSpec + "/tolerations", `[{"key":"kubernetes.io/e2e-evict-taint-key","operator":"Equal","value":"evictTaintVal","effect":"NoExecute"}]`},
+		{ingress, routerDeployment, podSpec + "/topologySpreadConstraints/0/topologyKey", `"topology.kubernetes.io/zone"`},
+		{ingress, routerDeployment, podSpec + "/topologySpreadConstraints/0/whenUnsatisfiable", `"ScheduleAnyway"`},
+		{ingress, routerDeployment, podSpec + "/topologySpreadConstraints/0/maxSkew", "1"},
+
+		{ingress, ingressController, "/metadata/finalizers", `["ingresscontroller.operator.openshift.io/finalizer-ingresscontroller"]`},
+		{conditions, ingressController, "/status/conditions/[type=Admitted]/status", `"True"`},
+		{conditions, ingressController, "/status/conditions/[type=DeploymentAvailable]/type", `"DeploymentAvailable"`},
+		{conditions, ingressController, "/status/conditions/[type=DeploymentReplicasMinAvailable]/type", `"DeploymentReplicasMinAvailable"`},
+		{conditions, ingressController, "/status/conditions/[type=DeploymentReplicasAllAvailable]/type", `"DeploymentReplicasAllAvailable"`},
+		{conditions, ingressController, "/status/conditions/[type=DeploymentRollingOut]/type", `"DeploymentRollingOut"`},
+		{conditions, ingressController, "/status/conditions/[type=LoadBalancerProgressing]/status", `"False"`},
+		{conditions, ingressController, "/status/conditions/[type=Available]/type", `"Available"`},
+		{conditions, ingressController, "/status/conditions/[type=Progressing]/type", `"Progressing"`},
+		{conditions, ingressController, "/status/conditions/[type=Degraded]/type", `"Degraded"`},
+		{conditions, ingressController, "/status/conditions/[type=Upgradeable]/status", `"True"`},
+		{conditions, ingressController, "/status/conditions/[type=EvaluationConditionsDetected]/status", `"False"`},
+
+		{canary, canarySet, podSpec + "/nodeSelector", `{"kubernetes.io/os":"linux"}`},
+		{canary, canarySet, podSpec + "/tolerations", `[{"key":"node-role.kubernetes.io/infra","operator":"Exists"}]`},
+		{canary, canarySet, podSpec + "/priorityClassName", clusterCritical},
+		{canary, canarySet, management, preferred},
+		{canary, canarySet, requests, `{"cpu":"10m","memory":"20Mi"}`},
+		{canary, canarySet, "/spec/updateStrategy/rollingUpdate/maxUnavailable", `"10%"`},
+
+		{webConsole, consoleDeployment, podSpec + "/terminationGracePeriodSeconds", "40"},
+		{webConsole, consoleDeployment, podSpec + "/priorityClassName", clusterCritical},
+		{webConsole, consoleDeployment, management, preferred},
+		{webConsole, consoleDeployment, requests, `{"cpu":"10m","memory":"100Mi"}`},
+		{webConsole, consoleDeployment, podSpec + "/tolerations", "[" + masterToleration + "," + unreachable + "]"},
+		{console, consoleDeployment, podSpec + "/nodeSelector", `{"node-role.kubernetes.io/master":""}`},
+		{downloads, downloadsServer, podSpec + "/terminationGracePeriodSeconds", "5"},
+		{downloads, downloadsServer, podSpec + "/priorityClassName", clusterCritical},
+		{downloads, downloadsServer, management, preferred},
+		{downloads, downloadsServer, podSpec + "/containers/0/name", `"download-server"`},
+		{downloads, downloadsServer, requests, `{"cpu":"10m","memory":"50Mi"}`},
+		{downloads, downloadsServer, podSpec + "/tolerations", "[" + masterToleration + "," + unreachable + "]"},
+		{console, downloadsServer, podSpec + "/nodeSelector", `{"kubernetes.io/os":"linux","node-role.kubernetes.io/master":""}`},
+
+		{oauth, oauthServer, podSpec + "/terminationGracePeriodSeconds", "40"},
+		{oauth, oauthServer, podSpec + "/priorityClassName", clusterCritical},
+		{oauth, oauthServer, management, preferred},
+		{oauth, oauthServer, requests, `{"cpu":"10m","memory":"50Mi"}`},
+		{oauth, oauthServer, podSpec + "/tolerations", "[" + masterToleration + "," + unreachable + "," + notReady + "]"},
+		{auth, oauthServer, podSpec + "/nodeSelector", `{"node-role.kubernetes.io/master":""}`},
+		{oauthAPI, oauthAPIServer, podSpec + "/terminationGracePeriodSeconds", "70"},
+		{oauthAPI, oauthAPIServer, podSpec + "/priorityClassName", nodeCritical},
+		{oauthAPI, oauthAPIServer, requests, `{"cpu":"150m","memory":"200Mi"}`},
+		{oauthAPI, oauthAPIServer, podSpec + "/tolerations", "[" + masterToleration + "," + unreachable + "," + notReady + "]"},
+		{auth, oauthAPIServer, "/spec/strategy/rollingUpdate", `{"maxUnavailable":1,"maxSurge":0}`},
+
+		{approver, machineApprover, "/spec/strategy", `{"type":"Recreate"}`},
+		{approver, machineApprover, podSpec + "/hostNetwork", "true"},
+		{approver, machineApprover, podSpec + "/priorityClassName", clusterCritical},
+		{approver, machineApprover, podSpec + "/nodeSelector", `{"node-role.kubernetes.io/master":""}`},
+		{approver, machineApprover, podSpec + "/tolerations", "[" + masterToleration + "," + unreachable + "," + notReady + "]"},
+		{approver, machineApprover, podSpec + "/containers/0/name", `"kube-rbac-proxy"`},
+		{approver, machineApprover, requests, `{"cpu":"10m","memory":"20Mi"}`},
+		{approver, machineApprover, podSpec + "/containers/1/name", `"machine-approver-controller"`},
+		{approver, machineApprover, podSpec + "/containers/1/resources/requests", `{"cpu":"10m","memory":"50Mi"}`},
+		{approver, machineApprover, podSpec + "/containers/1/args/0", `"--config=/var/run/configmaps/config/config.yaml"`},
+		{approver, machineApprover, podSpec + "/volumes/0/configMap/name", `"machine-approver-config"`},
+		{approver, machineApprover, podSpec + "/volumes/0/configMap/optional", "true"},
+		{approverCO, approverOperator, "/status/conditions/[type=Available]/status", `"True"`},
+		{approverCO, approverOperator, "/status/conditions/[type=Degraded]/status", `"False"`},
+		{approverCO, approverOperator, "/status/conditions/[type=Progressing]/status", `"False"`},
+		{approverCO, approverOperator, "/status/conditions/[type=Upgradeable]/status", `"True"`},
+	}
+}
+
+// HostNetwork is what besides holds of the router where it binds ports of its nodes.
+func HostNetwork() []Property {
+	return []Property{
+		{ingress, routerDeployment, "/spec/strategy/rollingUpdate", `{"maxUnavailable":"25%","maxSurge":0}`},
+		{conditions, ingressController, "/status/conditions/[type=LoadBalancerManaged]/status", `"False"`},
+	}
+}
+
+// Guarded is what besides holds of each guard of etcd where there are several control-plane nodes.
+func Guarded() []Property {
+	return []Property{
+		{guard, etcdGuard, "/spec/priorityClassName", clusterCritical},
+		{guard, etcdGuard, "/spec/terminationGracePeriodSeconds", "3"},
+		{guard, etcdGuard, "/spec/serviceAccountName", `"guard-sa"`},
+		{guard, etcdGuard, "/spec/automountServiceAccountToken", "false"},
+		{guard, etcdGuard, "/spec/hostUsers", "false"},
+		{guard, etcdGuard, "/spec/tolerations/0", `{"operator":"Exists"}`},
+		{guard, etcdGuard, "/spec/containers/0/resources/requests", `{"cpu":"10m","memory":"5Mi"}`},
+		{guard, etcdGuard, "/metadata/annotations/target.workload.openshift.io~1management", preferred},
+	}
+}
