@@ -325,10 +325,12 @@ func TestGoesOnAfterARestart(t *testing.T) {
 	// In the order of names it would be another one's turn, and a pause keeps nodes from leaving that are still there.
 	c.ask("w0", "drain-a")
 	c.pool("worker", `,"paused":true`)
-	c.budget("held", 1)
 	second := c.looker("--drain-timeout=5s")
+	patchtest.Eventually(t, "it is drained", c.released("held", func() error {
+		second.once()
+		return c.is("w1", "drain-a", true)()
+	}))
 	second.rest()
-	c.must(c.is("w1", "drain-a", true)())
 	c.must(c.is("w0", "", false)())
 }
 

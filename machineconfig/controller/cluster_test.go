@@ -226,6 +226,16 @@ func (c *cluster) budget(name string, allowed int) {
 		`{"status":{"disruptionsAllowed":%d,"currentHealthy":1,"desiredHealthy":1,"expectedPods":1,"observedGeneration":1}}`, allowed))
 }
 
+// released is a check that lets the pod of that name go each time before it looks. An eviction of somebody who was killed can be under way in the
+// API server: it takes what the budget allows, and is cut off before it deletes the pod. The disruption controller works it out again.
+func (c *cluster) released(name string, check func() error) func() error {
+	return func() error {
+		c.Helper()
+		c.budget(name, 1)
+		return check()
+	}
+}
+
 // pool makes a machine config pool for a role. spec is more of its spec, as JSON that begins with a comma.
 func (c *cluster) pool(name, spec string) {
 	c.Helper()

@@ -187,9 +187,8 @@ func TestKilled(t *testing.T) {
 	})
 	first.Kill()
 	c.must(c.is("w0", "", true)())
-	c.budget("held", 1)
 	second := c.start()
-	patchtest.Eventually(t, "it is drained", c.is("w0", "drain-a", true))
+	patchtest.Eventually(t, "it is drained", c.released("held", c.is("w0", "drain-a", true)))
 	if left := c.pods(); len(left) > 0 {
 		t.Errorf("%v are left", left)
 	}
