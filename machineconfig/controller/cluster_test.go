@@ -71,6 +71,7 @@ func newCluster(t *testing.T, server *patchtest.APIServer, mode configv1.Topolog
 	c.namespace = server.Namespace(t)
 	t.Cleanup(c.clear)
 	c.must(c.admin.Create(t.Context(), &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}))
+	c.accept(mode)
 	c.flip(mode)
 	return c
 }
@@ -234,6 +235,36 @@ func (c *cluster) released(name string, check func() error) func() error {
 		c.budget(name, 1)
 		return check()
 	}
+}
+
+// accept has the API server take a topology that the CRD of the oldest supported version does not know yet; newer clusters have it, and
+// the module has to do right by it.
+func (c *cluster) accept(mode configv1.TopologyMode) {
+	c.Helper()
+	if c.offer(mode) == nil {
+		return
+	}
+	crd := object("apiextensions.k8s.io/v1", "CustomResourceDefinition", patchtest.Infrastructures)
+	c.must(c.admin.Get(c.Context(), client.ObjectKeyFromObject(crd), crd))
+	versions, _, err := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	c.must(err)
+	for _, version := range versions {
+		at := []string{"schema", "openAPIV3Schema", "properties", "status", "properties", "controlPlaneTopology", "enum"}
+		modes, has, err := unstructured.NestedSlice(version.(map[string]any), at...)
+		if err != nil || !has {
+			c.Fatalf("the CRD %s has no list of modes: %v", crd.GetName(), err)
+		}
+		c.must(unstructured.SetNestedSlice(version.(map[string]any), append(modes, string(mode)), at...))
+	}
+	c.must(unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions"))
+	c.must(c.admin.Update(c.Context(), crd))
+	patchtest.Eventually(c, fmt.Sprintf("the topology %s is accepted", mode), func() error { return c.offer(mode) })
+}
+
+// offer asks the API server whether it would take a topology.
+func (c *cluster) offer(mode configv1.TopologyMode) error {
+	return c.admin.Status().Patch(c.Context(), object("config.openshift.io/v1", "Infrastructure", "cluster"),
+		mergePatch(fmt.Sprintf(`{"status":{"controlPlaneTopology":%q}}`, mode)), client.DryRunAll)
 }
 
 // pool makes a machine config pool for a role. spec is more of its spec, as JSON that begins with a comma.
