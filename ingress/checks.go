@@ -76,12 +76,23 @@ func checkRouterOnControlPlane(in Inputs) *patch.Result {
 	return &patch.Result{State: patch.NotNeeded, Reason: ReasonNotNeeded, Message: message + in.Cluster.UnknownValues()}
 }
 
-// disagreement says which signal won and how to let the other one decide.
+// disagreement says which signal won and how to let the other one decide. Workers is nobody's wish: the ingress operator writes it wherever it
+// finds nothing (facts/upstream.md 1.2), so that it disagrees on every single node in a cloud.
 func disagreement(in Inputs) string {
+	placement := in.defaultPlacement()
+	workers := placement == configv1.DefaultPlacementWorkers
 	if in.Placement == PlacementFromDefaultPlacement {
-		return "; defaultPlacement decided, the infrastructure topology says otherwise (--placement=topology lets it decide)"
+		decided := "; defaultPlacement decided, which is " + string(placement)
+		if workers {
+			decided += " where nobody chose"
+		}
+		return decided + "; the infrastructure topology says otherwise (--placement=topology lets it decide)"
 	}
-	return "; the infrastructure topology decided, defaultPlacement says otherwise (--placement=defaultPlacement lets it decide)"
+	decided := "; the infrastructure topology decided, defaultPlacement is " + string(placement)
+	if workers {
+		decided += ", as wherever nobody chose"
+	}
+	return decided + " (--placement=defaultPlacement lets it decide)"
 }
 
 // checkPlacementFree leaves a router alone that somebody else placed. A value that is equal to ours is no obstacle: both

@@ -111,13 +111,13 @@ func TestChecks(t *testing.T) {
 		"topology beats defaultPlacement": {
 			in:    withDefaultPlacement(inputs(sr, ha), configv1.DefaultPlacementControlPlane),
 			state: patch.NotNeeded, reason: "NotNeeded",
-			message: "The router belongs to the workers; the infrastructure topology decided, defaultPlacement says otherwise" +
+			message: "The router belongs to the workers; the infrastructure topology decided, defaultPlacement is ControlPlane" +
 				" (--placement=defaultPlacement lets it decide)",
 		},
 		"defaultPlacement beats topology": {
 			in:    without(withDefaultPlacement(inputs(sr, sr), configv1.DefaultPlacementWorkers), fromDefault),
 			state: patch.NotNeeded, reason: "NotNeeded",
-			message: "The router belongs to the workers; defaultPlacement decided, the infrastructure topology says otherwise" +
+			message: "The router belongs to the workers; defaultPlacement decided, which is Workers where nobody chose; the infrastructure topology says otherwise" +
 				" (--placement=topology lets it decide)",
 		},
 		"defaultPlacement pins":      {in: without(withDefaultPlacement(inputs(sr, ha), configv1.DefaultPlacementControlPlane), fromDefault)},

@@ -25,8 +25,9 @@ type PlacementSource string
 const (
 	// PlacementFromTopology pins exactly when the infrastructure topology is SingleReplica.
 	PlacementFromTopology PlacementSource = "topology"
-	// PlacementFromDefaultPlacement pins exactly when defaultPlacement is ControlPlane; where an older release left it empty,
-	// it has no opinion and the topology decides.
+	// PlacementFromDefaultPlacement pins exactly when defaultPlacement is ControlPlane, which the ingress operator writes for one node without a
+	// load balancer only. Workers, its value for everybody else, leaves the router of a single node in a cloud to the workers. It is empty until
+	// an ingress operator of 4.11 or later has started, and then the topology decides.
 	PlacementFromDefaultPlacement PlacementSource = "defaultPlacement"
 )
 

@@ -95,7 +95,7 @@ func TestObserve(t *testing.T) {
 			d.Spec.Replicas, d.Status = ptr.To[int32](0), appsv1.DeploymentStatus{ObservedGeneration: 2}
 		})), standing},
 		"rolled out, signals disagree": {withDefaultPlacement(onCluster(runningRouter(t)), configv1.DefaultPlacementWorkers),
-			standing + "; the infrastructure topology decided, defaultPlacement says otherwise (--placement=defaultPlacement lets it decide)"},
+			standing + "; the infrastructure topology decided, defaultPlacement is Workers, as wherever nobody chose (--placement=defaultPlacement lets it decide)"},
 		"rolled out, unknown control plane": {unknownControlPlane,
 			standing + `; status.controlPlaneTopology has the unknown value "Quantum", acting on HighlyAvailable`},
 		"rolled out, topology forgotten": {noCluster, standing},
