@@ -36,11 +36,15 @@ func consequences(cluster topology.Cluster, placement configv1.DefaultPlacement,
 	if err != nil {
 		return nil, err
 	}
+	consoles, err := consolePods(cluster)
+	if err != nil {
+		return nil, err
+	}
 	return []consequence{
 		{ingress.Name, routers},
 		{etcdguard.Name, guard(cluster)},
 		{machineconfig.Name, expected(cluster)},
-		{console.Name, pods(console.Replicas(cluster), "pod") + " each of console and downloads, " + on(console.Pool(cluster)) + ", " + apart(cluster)},
+		{console.Name, consoles},
 		{auth.Name, servers},
 		{approver.Name, approved},
 	}, nil
@@ -53,11 +57,20 @@ func pods(n int32, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-func apart(cluster topology.Cluster) string {
-	if topology.SpreadRequired(console.Mode(cluster)) {
-		return "each on a node of its own"
+func consolePods(cluster topology.Cluster) (string, error) {
+	replicas, err := console.Replicas(cluster)
+	if err != nil {
+		return "", fmt.Errorf("counting the pods of the console: %w", err)
 	}
-	return "without anti-affinity, so that a rollout can finish"
+	pool, err := console.Pool(cluster)
+	if err != nil {
+		return "", fmt.Errorf("placing the pods of the console: %w", err)
+	}
+	apart := "each on a node of its own"
+	if replicas == 1 {
+		apart = "without anti-affinity, so that a rollout can finish"
+	}
+	return pods(replicas, "pod") + " each of console and downloads, " + on(pool) + ", " + apart, nil
 }
 
 func guard(cluster topology.Cluster) string {

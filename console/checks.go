@@ -31,15 +31,21 @@ func DownloadsChecks() patch.Chain[Inputs] {
 }
 
 func shapeChecks() []patch.Check[workload] {
-	return []patch.Check[workload]{
+	return append(neededChecks(),
+		patch.Check[workload]{Name: "NoConsoleOperator", Evaluate: checkNoConsoleOperator},
+		patch.Check[workload]{Name: "FieldsFree", Evaluate: checkFieldsFree},
+	)
+}
+
+// neededChecks are those after which the shape is needed, and only other people can keep it off the Deployment.
+func neededChecks() patch.Chain[workload] {
+	return patch.Chain[workload]{
 		{Name: "Valid", Evaluate: checkValid},
 		{Name: "Managed", Evaluate: checkManaged},
 		{Name: "Exists", Evaluate: checkExists},
 		{Name: "OptedOut", Evaluate: checkOptedOut},
 		{Name: "TopologyKnown", Evaluate: checkTopologyKnown},
 		{Name: "SingleReplica", Evaluate: checkSingleReplica},
-		{Name: "NoConsoleOperator", Evaluate: checkNoConsoleOperator},
-		{Name: "FieldsFree", Evaluate: checkFieldsFree},
 	}
 }
 
@@ -110,7 +116,7 @@ func checkTopologyKnown(w workload) *patch.Result {
 // checkSingleReplica leaves the Deployments alone where two replicas are right: that is what every manifest has, and an
 // override that changes nothing would only keep the cluster from being upgraded.
 func checkSingleReplica(w workload) *patch.Result {
-	if Replicas(*w.Cluster) == 1 {
+	if topology.SingleReplica(modeOf(*w.Cluster)) {
 		return nil
 	}
 	return &patch.Result{State: patch.NotNeeded, Reason: ReasonNotNeeded,
@@ -157,7 +163,7 @@ func stockOwners(live *appsv1.Deployment) ([]string, error) {
 // rollsOnOneNode tells whether the Deployment behaves as it should with one node, in whatever way it says so: the stock
 // operator writes 25% and 25%, which of one replica is the same as 0 and 1 (facts/upstream.md section 4).
 func rollsOnOneNode(live *appsv1.Deployment) bool {
-	if live.Spec.Replicas == nil || *live.Spec.Replicas != 1 || len(requiredTerms(live)) > 0 {
+	if live.Spec.Replicas == nil || *live.Spec.Replicas != 1 || keepsItselfApart(live) {
 		return false
 	}
 	update := live.Spec.Strategy.RollingUpdate
@@ -172,6 +178,13 @@ func rollsOnOneNode(live *appsv1.Deployment) bool {
 	return err == nil && unavailable == 0
 }
 
+// keepsItselfApart tells whether the pods of a Deployment must not share a node, so that a new one cannot start beside the old one.
+func keepsItselfApart(live *appsv1.Deployment) bool {
+	together := live.DeepCopy()
+	shapes.Separate(together, shapes.Together)
+	return len(shapes.AntiAffinityOf(together).RequiredDuringSchedulingIgnoredDuringExecution) < len(shapes.AntiAffinityOf(live).RequiredDuringSchedulingIgnoredDuringExecution)
+}
+
 // checkFieldsFree leaves a Deployment alone of whose shape somebody else owns a part with another value. The parts need each
 // other (topology.RolloutStrategy), so one of them being taken leaves all of them. An equal value is no obstacle. What the
 // cluster-version-operator owns of downloads is taken over later, when it has let go.
@@ -179,7 +192,7 @@ func checkFieldsFree(w workload) *patch.Result {
 	if w.ForceConflicts {
 		return nil
 	}
-	for _, field := range Differences(w.live, *w.Cluster) {
+	for _, field := range differences(w.live, *w.Cluster) {
 		if !has(w.live, field) {
 			continue
 		}
@@ -259,13 +272,13 @@ func holdsOurs(object metav1.Object) bool {
 
 // patched is the shape of a Deployment that runs already: its old pods may be in the way of the first rollout.
 func patched(live *appsv1.Deployment, cluster topology.Cluster) *appsv1.Deployment {
-	want := ShapeDeployment(live, cluster)
+	want := shape(live, cluster)
 	shapes.GiveWay(want, live)
 	return want
 }
 
-// Differences lists the ShapeFields, in that order, in which a Deployment is not as the topology asks for.
-func Differences(live *appsv1.Deployment, cluster topology.Cluster) []string {
+// differences lists the ShapeFields, in that order, in which a Deployment is not as the topology asks for.
+func differences(live *appsv1.Deployment, cluster topology.Cluster) []string {
 	want := patched(live, cluster)
 	var fields []string
 	for _, field := range ShapeFields() {
@@ -306,8 +319,12 @@ func valueOf(d *appsv1.Deployment, field string) any {
 		if len(pod.Tolerations) > 0 {
 			return pod.Tolerations
 		}
-	case FieldAntiAffinity:
-		if terms := requiredTerms(d); len(terms) > 0 {
+	case FieldRequiredAntiAffinity:
+		if terms := shapes.AntiAffinityOf(d).RequiredDuringSchedulingIgnoredDuringExecution; len(terms) > 0 {
+			return terms
+		}
+	case FieldPreferredAntiAffinity:
+		if terms := shapes.AntiAffinityOf(d).PreferredDuringSchedulingIgnoredDuringExecution; len(terms) > 0 {
 			return terms
 		}
 	}

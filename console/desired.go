@@ -1,15 +1,22 @@
 package console
 
 import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
 	configv1ac "github.com/openshift/client-go/config/applyconfigurations/config/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/patch/ownership"
+	shapes "github.com/solonode/sno/patch/workload"
 )
 
 // Decision is the next step for each of the patched objects. Carry out what it says, in any order, read the objects again and
@@ -67,7 +74,19 @@ func (d Decision) Result() *patch.Result {
 func Decide(in Inputs) Decision {
 	decision := Decision{Console: decideShape(in.console(), Checks()), Downloads: decideShape(in.downloads(), DownloadsChecks())}
 	decision.ClusterVersion, decision.Downloads = decideOverride(in.downloads(), decision.Downloads)
+	decision.Console.Result = in.console().standingBack(decision.Console)
+	decision.Downloads.Result = in.downloads().standingBack(decision.Downloads)
 	return decision
+}
+
+// standingBack is what to say of a Deployment that needs the shape and is left to somebody else. A rollout of theirs that is stuck comes first:
+// nobody else reports that old pods keep the new one off the only node, and it never ends by itself. Nothing is written for all that.
+func (w workload) standingBack(step DeploymentStep) *patch.Result {
+	if !step.Release || neededChecks().Run(w) != nil || !shapes.RolloutStuck(w.live) {
+		return step.Result
+	}
+	return &patch.Result{State: patch.Failed, Reason: ReasonRolloutStuck, Message: "The rollout of " + w.name +
+		", which somebody else shapes, does not finish; if a new pod is Pending, delete the old one, whose anti-affinity may keep it off the node"}
 }
 
 // decideShape is the decision over one Deployment, as if nobody had to be told to let go of it first.
@@ -76,7 +95,10 @@ func decideShape(w workload, checks patch.Chain[Inputs]) DeploymentStep {
 		return DeploymentStep{Result: result, Release: letsGo(result.State)}
 	}
 	step := DeploymentStep{}
-	step.Intent, step.Unset = shapeIntent(w)
+	var err error
+	if step.Intent, step.Unset, err = shapeIntent(w); err != nil {
+		return DeploymentStep{Result: invalid(err)}
+	}
 	if blocksDrain(w.budget) {
 		step.Result = &patch.Result{State: patch.Blocked, Reason: ReasonDrainBlocked,
 			Message: "A PodDisruptionBudget lets no drain evict the only pod; delete it, or set maxUnavailable to 1 where it comes from"}
@@ -104,6 +126,10 @@ func decideOverride(w workload, shape DeploymentStep) (ClusterVersionStep, Deplo
 		return ClusterVersionStep{}, shape
 	}
 	state, err := ReadOverride(w.ClusterVersion)
+	var keeps bool
+	if err == nil && shape.Release && !w.gone() {
+		keeps, err = keepsOverride(w, shape.Result)
+	}
 	if err != nil {
 		return ClusterVersionStep{}, DeploymentStep{Result: invalid(err)}
 	}
@@ -115,7 +141,7 @@ func decideOverride(w workload, shape DeploymentStep) (ClusterVersionStep, Deplo
 				FieldOverrides + " keeps the cluster-version-operator from making one; remove the entry there"}
 		}
 		return ClusterVersionStep{Release: state.Ours}, shape
-	case shape.Release && keepsOverride(w, shape.Result):
+	case keeps:
 		return ClusterVersionStep{}, shape
 	case shape.Release && state.Ours && !state.Observed && holdsOurs(w.live):
 		// The entry is newer than what the cluster-version-operator works with, so it may still be writing.
@@ -131,7 +157,7 @@ func decideOverride(w workload, shape DeploymentStep) (ClusterVersionStep, Deplo
 	if !state.Present || !state.Unmanaged || state.Ours {
 		step.Intent = overrideIntent()
 	}
-	switch settled := holdsOurs(w.live) && len(Differences(w.live, *w.Cluster)) == 0; {
+	switch settled := holdsOurs(w.live) && len(differences(w.live, *w.Cluster)) == 0; {
 	case !state.Present || !state.Unmanaged:
 		return step, DeploymentStep{Result: &patch.Result{State: patch.Progressing, Reason: ReasonTakingOver,
 			Message: "Telling the cluster-version-operator to let go of downloads; minor upgrades wait until this is given back"}}
@@ -144,64 +170,91 @@ func decideOverride(w workload, shape DeploymentStep) (ClusterVersionStep, Deplo
 
 // keepsOverride tells whether the override outlives the shape. A person who sets a field of downloads wants it to stay; without
 // the override the cluster-version-operator would write over it.
-func keepsOverride(w workload, result *patch.Result) bool {
+func keepsOverride(w workload, result *patch.Result) (bool, error) {
 	if result.State != patch.Blocked {
-		return false
+		return false, nil
 	}
 	stock, err := stockOwners(w.live)
-	return err != nil || len(stock) == 0
+	return len(stock) == 0, err
 }
 
 // shapeIntent is the shape as an apply configuration, and the fields that must be absent but are there.
-func shapeIntent(w workload) (*appsv1ac.DeploymentApplyConfiguration, []string) {
+func shapeIntent(w workload) (*appsv1ac.DeploymentApplyConfiguration, []string, error) {
 	want := patched(w.live, *w.Cluster)
 	update := want.Spec.Strategy.RollingUpdate
 	pod := corev1ac.PodSpec()
 	if selector := want.Spec.Template.Spec.NodeSelector; len(selector) > 0 {
 		pod.WithNodeSelector(selector)
 	}
-	for i := range want.Spec.Template.Spec.Tolerations {
-		pod.WithTolerations(tolerationIntent(want.Spec.Template.Spec.Tolerations[i]))
+	if err := convert(want.Spec.Template.Spec.Tolerations, &pod.Tolerations); err != nil {
+		return nil, nil, err
+	}
+	terms, err := termsIntent(w.live, want)
+	if err != nil {
+		return nil, nil, err
+	}
+	if terms != nil {
+		pod.WithAffinity(corev1ac.Affinity().WithPodAntiAffinity(terms))
 	}
 	spec := appsv1ac.DeploymentSpec().
 		WithReplicas(*want.Spec.Replicas).
 		WithStrategy(appsv1ac.DeploymentStrategy().WithType(want.Spec.Strategy.Type).WithRollingUpdate(
 			appsv1ac.RollingUpdateDeployment().WithMaxUnavailable(*update.MaxUnavailable).WithMaxSurge(*update.MaxSurge)))
-	if pod.NodeSelector != nil || pod.Tolerations != nil {
+	if len(pod.NodeSelector)+len(pod.Tolerations) > 0 || pod.Affinity != nil {
 		spec.WithTemplate(corev1ac.PodTemplateSpec().WithSpec(pod))
 	}
+	unset, err := unsetFields(w.live, want)
+	return appsv1ac.Deployment(w.name, Namespace).WithSpec(spec), unset, err
+}
+
+// termsIntent holds what is left of the lists of anti-affinity: of one that changes, and of one that is ours, which would go without it. A list
+// of somebody else in which nothing changes stays out, or they could not change it any more without a conflict.
+func termsIntent(live, want *appsv1.Deployment) (*corev1ac.PodAntiAffinityApplyConfiguration, error) {
+	left := corev1.PodAntiAffinity{}
+	for _, field := range []string{FieldRequiredAntiAffinity, FieldPreferredAntiAffinity} {
+		managers, err := ownership.Managers(live, field)
+		if err != nil {
+			return nil, err //nolint:wrapcheck // it names the manager
+		}
+		same := equality.Semantic.DeepEqual(valueOf(live, field), valueOf(want, field))
+		switch whole := shapes.AntiAffinityOf(want); {
+		case same && !slices.Contains(managers, FieldOwner):
+		case field == FieldRequiredAntiAffinity:
+			left.RequiredDuringSchedulingIgnoredDuringExecution = whole.RequiredDuringSchedulingIgnoredDuringExecution
+		default:
+			left.PreferredDuringSchedulingIgnoredDuringExecution = whole.PreferredDuringSchedulingIgnoredDuringExecution
+		}
+	}
+	if len(left.RequiredDuringSchedulingIgnoredDuringExecution)+len(left.PreferredDuringSchedulingIgnoredDuringExecution) == 0 {
+		return nil, nil
+	}
+	intent := corev1ac.PodAntiAffinity()
+	return intent, convert(left, intent)
+}
+
+// unsetFields are those that must be absent but are there: of the shape, and maps that hold nothing when their part of the shape is gone.
+func unsetFields(live, want *appsv1.Deployment) ([]string, error) {
 	var unset []string
-	for _, field := range ShapeFields() {
-		if has(w.live, field) && !has(want, field) {
+	for _, field := range []string{FieldNodeSelector, FieldTolerations} {
+		if has(live, field) && !has(want, field) {
 			unset = append(unset, field)
 		}
 	}
-	return appsv1ac.Deployment(w.name, Namespace).WithSpec(spec), unset
+	managers, err := ownership.Managers(live, shapes.FieldAffinity)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it names the manager
+	}
+	return append(unset, shapes.UnsetAntiAffinity(live, want, slices.Contains(managers, FieldOwner))...), nil
 }
 
-func tolerationIntent(t corev1.Toleration) *corev1ac.TolerationApplyConfiguration {
-	intent := corev1ac.Toleration()
-	if t.Key != "" {
-		intent.WithKey(t.Key)
+// convert makes an apply configuration of a value whose fields are all optional, so that nothing is claimed that is not set.
+func convert[T []corev1.Toleration | corev1.PodAntiAffinity](from T, to any) error {
+	encoded, err := json.Marshal(from)
+	if err == nil {
+		err = json.Unmarshal(encoded, to)
 	}
-	if t.Operator != "" {
-		intent.WithOperator(t.Operator)
-	}
-	if t.Value != "" {
-		intent.WithValue(t.Value)
-	}
-	if t.Effect != "" {
-		intent.WithEffect(t.Effect)
-	}
-	if t.TolerationSeconds != nil {
-		intent.WithTolerationSeconds(*t.TolerationSeconds)
-	}
-	return intent
-}
-
-func requiredTerms(d *appsv1.Deployment) []corev1.PodAffinityTerm {
-	if affinity := d.Spec.Template.Spec.Affinity; affinity != nil && affinity.PodAntiAffinity != nil {
-		return affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	if err != nil {
+		return fmt.Errorf("building an apply configuration: %w", err)
 	}
 	return nil
 }

@@ -86,7 +86,8 @@ func clusterVersion(cv *configv1.ClusterVersion) func(*console.Inputs) {
 }
 
 func TestDecide(t *testing.T) {
-	const antiAffinity = ".spec.template.spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+	const affinity = ".spec.template.spec.affinity"
+	const antiAffinity = affinity + ".podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution"
 	quiet := consoleIs(stockShape("console")) // the console Deployment has nothing to say
 	ourEntry := func() *configv1.ClusterVersion { return signed(version(theEntry(true)), us, overrideJSON) }
 	taken := shaped("downloads", ownedBy(cvo, containersJSON), ownedBy(us, shapeJSON))
@@ -114,7 +115,7 @@ func TestDecide(t *testing.T) {
 			d.Override, d.DownloadsReason, d.Overall = overrideIntent, "TakingOver", "TakingOver"
 		})},
 		"then the shape": {changes(quiet, clusterVersion(ourEntry())), with(func(d *decided) {
-			d.Override, d.Downloads, d.DownloadsUnset, d.Overall = overrideIntent, givesWay("downloads"), []string{antiAffinity}, ""
+			d.Override, d.Downloads, d.DownloadsUnset, d.Overall = overrideIntent, givesWay("downloads"), []string{antiAffinity, affinity}, ""
 		})},
 		"then again, until the old pods are gone": {changes(quiet, clusterVersion(ourEntry()), downloads(rolling(false))), with(func(d *decided) {
 			d.Override, d.Downloads, d.Overall = overrideIntent, givesWay("downloads"), ""
@@ -132,7 +133,7 @@ func TestDecide(t *testing.T) {
 			d.Override, d.DownloadsReason, d.Overall = overrideIntent, "TakingOver", "TakingOver"
 		})},
 		"somebody else's override serves": {changes(quiet, clusterVersion(signed(version(theEntry(true)), person, overrideJSON))), with(func(d *decided) {
-			d.Downloads, d.DownloadsUnset, d.Overall = givesWay("downloads"), []string{antiAffinity}, ""
+			d.Downloads, d.DownloadsUnset, d.Overall = givesWay("downloads"), []string{antiAffinity, affinity}, ""
 		})},
 		"somebody else's override is not seen yet": {changes(quiet, clusterVersion(unobserved(signed(version(theEntry(true)), person, overrideJSON)))), with(func(d *decided) {
 			d.DownloadsReason, d.Overall = "TakingOver", "TakingOver"
@@ -154,10 +155,10 @@ func TestDecide(t *testing.T) {
 			d.Override, d.DownloadsReason, d.Overall = overrideIntent, "TakingOver", "TakingOver"
 		})},
 		"the release does not bring downloads": {changes(quiet, downloads(manifest("downloads", ownedBy("installer", containersJSON)))), with(func(d *decided) {
-			d.Downloads, d.DownloadsUnset, d.Overall = givesWay("downloads"), []string{antiAffinity}, ""
+			d.Downloads, d.DownloadsUnset, d.Overall = givesWay("downloads"), []string{antiAffinity, affinity}, ""
 		})},
 		"plain Kubernetes": {changes(clusterVersion(nil), downloads(manifest("downloads", ownedBy("installer", containersJSON)))), decided{
-			Downloads: givesWay("downloads"), DownloadsUnset: []string{antiAffinity}, Console: givesWay("console"), ConsoleUnset: []string{antiAffinity}}},
+			Downloads: givesWay("downloads"), DownloadsUnset: []string{antiAffinity, affinity}, Console: givesWay("console"), ConsoleUnset: []string{antiAffinity, affinity}}},
 		"letting go, first the shape": {changes(quiet, atHA, clusterVersion(ourEntry()), downloads(taken)), with(func(d *decided) {
 			d.DownloadsRelease, d.DownloadsReason, d.Overall = true, "NotNeeded", "NotNeeded"
 		})},
@@ -276,7 +277,7 @@ func TestNames(t *testing.T) {
 	if console.FieldOwner != us {
 		t.Errorf("field owner %q: what older versions wrote would belong to nobody", console.FieldOwner)
 	}
-	if got := console.ShapeFields(); len(got) != 7 || len(slices.Compact(slices.Sorted(slices.Values(got)))) != 7 {
+	if got := console.ShapeFields(); len(got) != 8 || len(slices.Compact(slices.Sorted(slices.Values(got)))) != 8 {
 		t.Errorf("shape fields %v", got)
 	}
 }

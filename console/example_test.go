@@ -23,7 +23,13 @@ func singleNode() topology.Cluster {
 // A console operator shapes what it reads from its manifest, just before it applies it.
 func ExampleShapeDeployment() {
 	manifest := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: console.Namespace, Name: console.ConsoleName}}
-	shaped := console.ShapeDeployment(manifest, singleNode())
+	manifest.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "console", "component": "ui"}}
+	manifest.Spec.Template.Labels = manifest.Spec.Selector.MatchLabels
+	shaped, err := console.ShapeDeployment(manifest, singleNode())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	fmt.Println("replicas:", *shaped.Spec.Replicas)
 	fmt.Println("unavailable:", shaped.Spec.Strategy.RollingUpdate.MaxUnavailable, "surge:", shaped.Spec.Strategy.RollingUpdate.MaxSurge)
 	fmt.Println("affinity:", shaped.Spec.Template.Spec.Affinity)
@@ -40,14 +46,59 @@ func ExampleShapeDeployment() {
 	// tolerates: node-role.kubernetes.io/control-plane Exists NoSchedule
 }
 
+// A cluster with two control-plane nodes gets what the stock operator gives it.
+func ExampleDeploymentStrategy() {
+	two := singleNode()
+	two.ControlPlane = topology.ReadingOf(configv1.DualReplicaTopologyMode)
+	for _, cluster := range []topology.Cluster{singleNode(), two, {}} {
+		strategy, err := console.DeploymentStrategy(cluster)
+		if err != nil {
+			fmt.Println(err)
+			continue
+		}
+		fmt.Println("unavailable:", strategy.RollingUpdate.MaxUnavailable, "surge:", strategy.RollingUpdate.MaxSurge)
+	}
+	// Output:
+	// unavailable: 0 surge: 1
+	// unavailable: 1 surge: 3
+	// no topology: read the Cluster with topology.FromInfrastructure: mode ""
+}
+
+// nil means that the pods may share a node.
+func ExampleDeploymentAntiAffinity() {
+	two := singleNode()
+	two.ControlPlane = topology.ReadingOf(configv1.DualReplicaTopologyMode)
+	for _, cluster := range []topology.Cluster{singleNode(), two} {
+		apart, err := console.DeploymentAntiAffinity(cluster, map[string]string{"app": "console", "component": "ui"})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(apart != nil)
+	}
+	// Output:
+	// false
+	// true
+}
+
 // nil means that there must be no budget, and that one which is there should be deleted.
 func ExamplePodDisruptionBudget() {
 	two := singleNode()
 	two.ControlPlane = topology.ReadingOf(configv1.DualReplicaTopologyMode)
-	fmt.Println(console.PodDisruptionBudget(console.ConsoleName, singleNode()) == nil)
-	fmt.Println(console.PodDisruptionBudget(console.ConsoleName, two).Spec.MaxUnavailable)
+	for _, cluster := range []topology.Cluster{singleNode(), two} {
+		budget, err := console.PodDisruptionBudget(console.ConsoleName, cluster)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		if budget == nil {
+			fmt.Println("none")
+			continue
+		}
+		fmt.Println(budget.Spec.MaxUnavailable)
+	}
 	// Output:
-	// true
+	// none
 	// 1
 }
 

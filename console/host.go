@@ -1,13 +1,15 @@
 package console
 
 import (
+	"errors"
+	"fmt"
 	"maps"
-	"slices"
 
 	configv1 "github.com/openshift/api/config/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	shapes "github.com/solonode/sno/patch/workload"
@@ -19,98 +21,149 @@ const (
 	controlPlaneRole = "node-role.kubernetes.io/control-plane"
 )
 
-// Pool is where the pods of both Deployments run: on the control plane, or on workers where there is none.
-func Pool(cluster topology.Cluster) topology.Pool { return cluster.PoolFor(topology.ControlPlanePool) }
+var (
+	// ErrDeployment is returned for a Deployment that cannot be shaped: none at all, or one without a selector, by which its anti-affinity
+	// selects its pods.
+	ErrDeployment = errors.New("not a Deployment that can be shaped")
+	// ErrName is returned for a name that neither of the two Deployments has.
+	ErrName = errors.New("not a Deployment of the console; want " + ConsoleName + " or " + DownloadsName)
+)
 
-// Mode is the topology that decides for both Deployments: that of the control plane, and with an External one that of the
+// Pool is where the pods of both Deployments run: on the control plane, or on workers where there is none. Error:
+// topology.ErrClusterNotRead.
+func Pool(cluster topology.Cluster) (topology.Pool, error) {
+	if err := cluster.Validate(); err != nil {
+		return "", err //nolint:wrapcheck // it says what to do
+	}
+	return poolOf(cluster), nil
+}
+
+func poolOf(cluster topology.Cluster) topology.Pool {
+	return cluster.PoolFor(topology.ControlPlanePool)
+}
+
+// modeOf is the topology that decides for both Deployments: that of the control plane, and with an External one that of the
 // infrastructure. Choosing by anything but where the pods run went wrong upstream in both directions: two replicas pinned to
 // one node (OCPBUGS-27335), and anti-affinity that one worker cannot satisfy (console-operator issue 656).
-func Mode(cluster topology.Cluster) configv1.TopologyMode { return cluster.Governing(Pool(cluster)) }
+func modeOf(cluster topology.Cluster) configv1.TopologyMode {
+	return cluster.Governing(poolOf(cluster))
+}
 
-// Replicas is the number of pods of either Deployment: 1 where Mode is SingleReplica, else 2.
-func Replicas(cluster topology.Cluster) int32 { return topology.Replicas(Mode(cluster)) }
+// Replicas is the number of pods of either Deployment: 1 where the topology of Pool is SingleReplica, else 2. Error:
+// topology.ErrClusterNotRead.
+func Replicas(cluster topology.Cluster) (int32, error) {
+	if err := cluster.Validate(); err != nil {
+		return 0, err //nolint:wrapcheck // it says what to do
+	}
+	return topology.Replicas(modeOf(cluster)), nil
+}
 
 // ShapeDeployment returns a copy of the console or downloads Deployment with everything that depends on the topology set
 // together, so that a rollout and a drain can finish: replicas, rolling update, pod anti-affinity, and a node selector and
-// tolerations that agree. Everything else stays: node and pod affinity, other keys of the selector, other tolerations. nil
-// gives nil.
+// tolerations that agree.
 //
-//	Mode            replicas  maxUnavailable / maxSurge  required anti-affinity
-//	SingleReplica   1         0 / 1                      none
-//	all others      2         1 / 1                      per node and revision
+//	topology of Pool  replicas  rolling update         anti-affinity by hostname
+//	SingleReplica     1         see DeploymentStrategy  none
+//	all others        2         see DeploymentStrategy  required, between all pods of the Deployment
 //
-// Neither Deployment has host ports, so on one node the new pod starts beside the old one and nothing is down meanwhile.
-func ShapeDeployment(deployment *appsv1.Deployment, cluster topology.Cluster) *appsv1.Deployment {
+// Everything else stays: node and pod affinity, anti-affinity about other pods, other namespaces or zones (see workload.Separate), other
+// keys of the selector, other tolerations. The Deployment's selector must be there, and the labels of its pods.
+//
+// Pods of two replicas that still run keep the pod of one replica off the only node, for ever unless workload.GiveWay lets them go: pass it
+// the result, with the live Deployment, before every write.
+//
+// Errors: topology.ErrClusterNotRead, ErrDeployment.
+func ShapeDeployment(deployment *appsv1.Deployment, cluster topology.Cluster) (*appsv1.Deployment, error) {
+	if err := cluster.Validate(); err != nil {
+		return nil, err //nolint:wrapcheck // it says what to do
+	}
 	if deployment == nil {
-		return nil
+		return nil, fmt.Errorf("%w: there is none", ErrDeployment)
 	}
-	shaped := deployment.DeepCopy()
-	mode := Mode(cluster)
-	shaped.Spec.Replicas = ptr.To(topology.Replicas(mode))
-	shaped.Spec.Strategy = shapes.RollingUpdate(topology.RolloutStrategy(mode, false))
+	if selector := deployment.Spec.Selector; selector == nil || len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {
+		return nil, fmt.Errorf("%w: %s/%s has no spec.selector", ErrDeployment, deployment.Namespace, deployment.Name)
+	}
+	return shape(deployment, cluster), nil
+}
 
-	pod := &shaped.Spec.Template.Spec
-	pod.NodeSelector = selectorFor(Pool(cluster), pod.NodeSelector)
-	pod.Tolerations = tolerationsFor(Pool(cluster), pod.Tolerations)
-	if pod.Affinity == nil {
-		pod.Affinity = &corev1.Affinity{}
-	}
-	pod.Affinity.PodAntiAffinity = nil
-	if topology.SpreadRequired(mode) {
-		pod.Affinity.PodAntiAffinity = shapes.SpreadOverNodes(podLabels(deployment)).PodAntiAffinity
-	}
-	if pod.Affinity.NodeAffinity == nil && pod.Affinity.PodAffinity == nil && pod.Affinity.PodAntiAffinity == nil {
-		pod.Affinity = nil
-	}
+func shape(deployment *appsv1.Deployment, cluster topology.Cluster) *appsv1.Deployment {
+	shaped := deployment.DeepCopy()
+	mode := modeOf(cluster)
+	shaped.Spec.Replicas = ptr.To(topology.Replicas(mode))
+	shaped.Spec.Strategy = strategy(mode)
+	place(&shaped.Spec.Template.Spec, poolOf(cluster))
+	shapes.Separate(shaped, separation(mode))
 	return shaped
 }
 
-// podLabels select the Deployment's own pods. Without any, an anti-affinity term would keep console and downloads apart.
-func podLabels(deployment *appsv1.Deployment) map[string]string {
-	if selector := deployment.Spec.Selector; selector != nil && len(selector.MatchLabels) > 0 {
-		return maps.Clone(selector.MatchLabels)
-	}
-	return labels(deployment.Name)
-}
-
-// selectorFor keeps what the selector says beside the role of control-plane nodes.
-func selectorFor(pool topology.Pool, present map[string]string) map[string]string {
-	selector := map[string]string{}
-	maps.Copy(selector, present)
+// place pins the pods to the control plane. Where there is none they select no role: every node there is a worker.
+func place(pod *corev1.PodSpec, pool topology.Pool) {
 	if pool == topology.ControlPlanePool {
-		maps.Copy(selector, topology.PlacementOf(pool).NodeSelector())
-	} else {
-		delete(selector, masterRole)
-		delete(selector, controlPlaneRole)
+		shapes.Place(pod, pool)
+		return
 	}
-	if len(selector) == 0 {
-		return nil
+	pod.NodeSelector = maps.Clone(pod.NodeSelector)
+	delete(pod.NodeSelector, masterRole)
+	delete(pod.NodeSelector, controlPlaneRole)
+	if len(pod.NodeSelector) == 0 {
+		pod.NodeSelector = nil
 	}
-	return selector
+	pod.Tolerations = shapes.Tolerate(pod.Tolerations, pool)
 }
 
-// tolerationsFor adds those for the control plane that are missing, or removes them. What is there keeps its place: another
-// order would be another pod template, and a rollout for nothing.
-func tolerationsFor(pool topology.Pool, present []corev1.Toleration) []corev1.Toleration {
-	controlPlane := shapes.Tolerations(topology.PlacementOf(topology.ControlPlanePool))
-	if pool != topology.ControlPlanePool {
-		return slices.DeleteFunc(slices.Clone(present), func(t corev1.Toleration) bool {
-			return slices.ContainsFunc(controlPlane, func(c corev1.Toleration) bool { return t.MatchToleration(&c) })
-		})
+// DeploymentStrategy is the rolling update of either Deployment alone, for an operator that does not have the whole Deployment shaped.
+//
+//	topology of Pool  maxUnavailable  maxSurge
+//	SingleReplica     0               1         nothing keeps the new pod from starting beside the old one, so nothing is down
+//	all others        1               3         as the stock operator has it (facts/upstream.md section 4)
+//
+// With the second row a rollout ends on two nodes, although DeploymentAntiAffinity keeps each of the new pods off the node of an old one: both new
+// ones are Pending, one old pod may go nevertheless, its node takes a new one, and when that is available the other old pod goes. It
+// needs as many nodes as there are replicas.
+//
+// Error: topology.ErrClusterNotRead.
+func DeploymentStrategy(cluster topology.Cluster) (appsv1.DeploymentStrategy, error) {
+	if err := cluster.Validate(); err != nil {
+		return appsv1.DeploymentStrategy{}, err //nolint:wrapcheck // it says what to do
 	}
-	tolerations := slices.Clone(present)
-	for _, c := range controlPlane {
-		if !slices.ContainsFunc(present, func(t corev1.Toleration) bool { return t.MatchToleration(&c) }) {
-			tolerations = append(tolerations, c)
-		}
+	return strategy(modeOf(cluster)), nil
+}
+
+func strategy(mode configv1.TopologyMode) appsv1.DeploymentStrategy {
+	if topology.SingleReplica(mode) {
+		return shapes.RollingUpdate(topology.RolloutStrategy(mode, false))
 	}
-	return tolerations
+	return shapes.RollingUpdate(topology.Rollout{MaxUnavailable: intstr.FromInt32(1), MaxSurge: intstr.FromInt32(3)})
+}
+
+// DeploymentAntiAffinity is the pod anti-affinity of either Deployment alone, or nil where its pods may share a node and there should be none.
+// podLabels select its pods, old and new: no two of them are on one node. Error: topology.ErrClusterNotRead.
+func DeploymentAntiAffinity(cluster topology.Cluster, podLabels map[string]string) (*corev1.PodAntiAffinity, error) {
+	if err := cluster.Validate(); err != nil {
+		return nil, err //nolint:wrapcheck // it says what to do
+	}
+	return shapes.AntiAffinity(separation(modeOf(cluster)), podLabels), nil
+}
+
+func separation(mode configv1.TopologyMode) shapes.Separation {
+	if topology.SpreadRequired(mode) {
+		return shapes.Always
+	}
+	return shapes.Together
 }
 
 // PodDisruptionBudget is the budget over the pods of the Deployment with that name, ConsoleName or DownloadsName, or nil when
-// there must be none and an existing one should be deleted: where Mode is SingleReplica. The stock operator keeps one with
+// there must be none and an existing one should be deleted: where the topology of Pool is SingleReplica. The stock operator keeps one with
 // maxUnavailable 1 in every topology (facts/upstream.md section 4); over one pod that allows every eviction, so it
 // protects nothing, and with minAvailable instead it would make the only node impossible to drain.
-func PodDisruptionBudget(name string, cluster topology.Cluster) *policyv1.PodDisruptionBudget {
-	return shapes.DisruptionBudget(Namespace, name, Mode(cluster), labels(name))
+//
+// Errors: topology.ErrClusterNotRead, ErrName.
+func PodDisruptionBudget(name string, cluster topology.Cluster) (*policyv1.PodDisruptionBudget, error) {
+	if err := cluster.Validate(); err != nil {
+		return nil, err //nolint:wrapcheck // it says what to do
+	}
+	if name != ConsoleName && name != DownloadsName {
+		return nil, fmt.Errorf("%w: %q", ErrName, name)
+	}
+	return shapes.DisruptionBudget(Namespace, name, modeOf(cluster), labels(name)), nil
 }

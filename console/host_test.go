@@ -1,6 +1,8 @@
 package console_test
 
 import (
+	"errors"
+	"reflect"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,7 +18,7 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-func TestMode(t *testing.T) {
+func TestReplicasAndPool(t *testing.T) {
 	eachTopology(func(controlPlane, infrastructure configv1.TopologyMode, single, onWorkers bool) {
 		cluster := clusterOf(controlPlane, infrastructure)
 		wantReplicas, wantPool := int32(2), topology.ControlPlanePool
@@ -26,18 +28,39 @@ func TestMode(t *testing.T) {
 		if onWorkers {
 			wantPool = topology.WorkerPool
 		}
-		if got := console.Replicas(cluster); got != wantReplicas {
-			t.Errorf("control plane %q, infrastructure %q: %d replicas, want %d", controlPlane, infrastructure, got, wantReplicas)
+		if got, err := console.Replicas(cluster); err != nil || got != wantReplicas {
+			t.Errorf("control plane %q, infrastructure %q: %d replicas, %v, want %d", controlPlane, infrastructure, got, err, wantReplicas)
 		}
-		if got := console.Pool(cluster); got != wantPool {
-			t.Errorf("control plane %q, infrastructure %q: pool %s, want %s", controlPlane, infrastructure, got, wantPool)
+		if got, err := console.Pool(cluster); err != nil || got != wantPool {
+			t.Errorf("control plane %q, infrastructure %q: pool %s, %v, want %s", controlPlane, infrastructure, got, err, wantPool)
 		}
 	})
-	for _, test := range []struct{ controlPlane, infrastructure, want configv1.TopologyMode }{
-		{sr, ha, sr}, {ha, sr, ha}, {arbiter, sr, arbiter}, {dual, sr, dual}, {external, sr, sr}, {external, ha, ha}, {empty, sr, ha}, {unknown, sr, ha},
-	} {
-		if got := console.Mode(clusterOf(test.controlPlane, test.infrastructure)); got != test.want {
-			t.Errorf("control plane %q, infrastructure %q: %q, want %q", test.controlPlane, test.infrastructure, got, test.want)
+}
+
+// A Cluster that nobody read, or half of one, has no answer, and not that of a highly available one.
+func TestClusterNotRead(t *testing.T) {
+	half := topology.Cluster{ControlPlane: topology.ReadingOf(sr)}
+	other := topology.Cluster{Infrastructure: topology.ReadingOf(sr)}
+	for name, cluster := range map[string]topology.Cluster{"zero": {}, "no infrastructure": half, "no control plane": other} {
+		for function, call := range map[string]func() (any, error){
+			"Pool":                   func() (any, error) { return console.Pool(cluster) },
+			"Replicas":               func() (any, error) { return console.Replicas(cluster) },
+			"ShapeDeployment":        func() (any, error) { return console.ShapeDeployment(manifest("console"), cluster) },
+			"DeploymentStrategy":     func() (any, error) { return console.DeploymentStrategy(cluster) },
+			"DeploymentAntiAffinity": func() (any, error) { return console.DeploymentAntiAffinity(cluster, nil) },
+			"PodDisruptionBudget":    func() (any, error) { return console.PodDisruptionBudget("console", cluster) },
+		} {
+			got, err := call()
+			if !errors.Is(err, topology.ErrClusterNotRead) || !reflect.ValueOf(got).IsZero() {
+				t.Errorf("%s, %s: %v, %v, want no answer and %v", function, name, got, err, topology.ErrClusterNotRead)
+			}
+		}
+		in := inputs(func(in *console.Inputs) { in.Cluster = &cluster })
+		decision := console.Decide(in)
+		for which, step := range map[string]console.DeploymentStep{"console": decision.Console, "downloads": decision.Downloads} {
+			if step.Intent != nil || step.Release || step.Result == nil || step.Result.Reason != "Invalid" {
+				t.Errorf("Decide, %s, %s: %+v, want nothing but Invalid", which, name, step)
+			}
 		}
 	}
 }
@@ -49,10 +72,8 @@ func TestShapeDeployment(t *testing.T) {
 			want := shaped(name)
 			if !single {
 				want.Spec.Replicas = ptr.To[int32](2)
-				want.Spec.Strategy = strategy(intstr.FromInt32(1), intstr.FromInt32(1))
-				terms := spread(component)
-				terms[0].MatchLabelKeys = []string{"pod-template-hash"}
-				want.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms}}
+				want.Spec.Strategy = strategy(intstr.FromInt32(1), intstr.FromInt32(3))
+				want.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: spread(component)}}
 			}
 			if onWorkers {
 				want.Spec.Template.Spec.NodeSelector = map[string]string{"kubernetes.io/os": "linux"}
@@ -60,7 +81,7 @@ func TestShapeDeployment(t *testing.T) {
 			}
 			for from, start := range map[string]*appsv1.Deployment{"the manifest": manifest(name), "the shape of one node": shaped(name)} {
 				before := start.DeepCopy()
-				got := console.ShapeDeployment(start, clusterOf(controlPlane, infrastructure))
+				got := shapedFor(t, start, clusterOf(controlPlane, infrastructure))
 				if diff := cmp.Diff(before, start); diff != "" {
 					t.Fatalf("the argument was changed:\n%s", diff)
 				}
@@ -70,7 +91,7 @@ func TestShapeDeployment(t *testing.T) {
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("%s from %s, control plane %q, infrastructure %q (-want +got):\n%s", name, from, controlPlane, infrastructure, diff)
 				}
-				if again := console.ShapeDeployment(got, clusterOf(controlPlane, infrastructure)); !cmp.Equal(got, again) {
+				if again := shapedFor(t, got, clusterOf(controlPlane, infrastructure)); !cmp.Equal(got, again) {
 					t.Errorf("%s, control plane %q, infrastructure %q: shaping twice is not shaping once", name, controlPlane, infrastructure)
 				}
 			}
@@ -78,11 +99,23 @@ func TestShapeDeployment(t *testing.T) {
 	})
 }
 
+// shapedFor is ShapeDeployment where it must not fail.
+func shapedFor(t testing.TB, d *appsv1.Deployment, cluster topology.Cluster) *appsv1.Deployment {
+	t.Helper()
+	got, err := console.ShapeDeployment(d, cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
 // What is not part of the shape stays, and nothing of the result is shared with the argument.
 func TestShapeDeploymentLeavesTheRest(t *testing.T) {
 	node := &corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{Weight: 1}}}
 	together := &corev1.PodAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 2}}}
-	preferred := []corev1.WeightedPodAffinityTerm{{Weight: 3}}
+	preferred := []corev1.WeightedPodAffinityTerm{{Weight: 3, PodAffinityTerm: corev1.PodAffinityTerm{
+		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "console"}}, TopologyKey: corev1.LabelTopologyZone,
+	}}}
 	start := manifest("downloads", func(d *appsv1.Deployment) {
 		d.Annotations = map[string]string{"a": "b"}
 		d.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
@@ -93,15 +126,15 @@ func TestShapeDeploymentLeavesTheRest(t *testing.T) {
 		d.Spec.Template.Spec.Tolerations = append(d.Spec.Template.Spec.Tolerations, corev1.Toleration{Key: "dedicated", Operator: corev1.TolerationOpExists})
 	})
 	for _, mode := range allModes {
-		got := console.ShapeDeployment(start, clusterOf(mode, mode)).Spec.Template.Spec
+		got := shapedFor(t, start, clusterOf(mode, mode)).Spec.Template.Spec
 		if diff := cmp.Diff(node, got.Affinity.NodeAffinity); diff != "" {
 			t.Errorf("%q: node affinity:\n%s", mode, diff)
 		}
 		if diff := cmp.Diff(together, got.Affinity.PodAffinity); diff != "" {
 			t.Errorf("%q: pod affinity:\n%s", mode, diff)
 		}
-		if mode == sr && got.Affinity.PodAntiAffinity != nil {
-			t.Errorf("anti-affinity on one node: %v", got.Affinity.PodAntiAffinity)
+		if diff := cmp.Diff(preferred, got.Affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution); diff != "" {
+			t.Errorf("%q: preferred zones:\n%s", mode, diff)
 		}
 		if got.NodeSelector["disk"] != "ssd" || got.NodeSelector["kubernetes.io/os"] != "linux" {
 			t.Errorf("%q: selector %v", mode, got.NodeSelector)
@@ -128,7 +161,7 @@ func TestSelectorAndTolerationsAgree(t *testing.T) {
 		d.Spec.Template.Spec.NodeSelector, d.Spec.Template.Spec.Tolerations = nil, nil
 	}
 	eachTopology(func(controlPlane, infrastructure configv1.TopologyMode, _, onWorkers bool) {
-		pod := console.ShapeDeployment(manifest("console", bare), clusterOf(controlPlane, infrastructure)).Spec.Template.Spec
+		pod := shapedFor(t, manifest("console", bare), clusterOf(controlPlane, infrastructure)).Spec.Template.Spec
 		wantSelector, wantTolerations := map[string]string{"node-role.kubernetes.io/master": ""}, []corev1.Toleration{role("master"), role("control-plane")}
 		if onWorkers {
 			wantSelector, wantTolerations = nil, nil
@@ -139,25 +172,72 @@ func TestSelectorAndTolerationsAgree(t *testing.T) {
 	})
 }
 
-func TestShapeDeploymentEdges(t *testing.T) {
-	if got := console.ShapeDeployment(nil, clusterOf(sr, sr)); got != nil {
-		t.Errorf("nil became %v", got)
+// The anti-affinity is about what the Deployment's own selector selects, whatever its name. Without a selector it would keep console and
+// downloads apart, or nothing.
+func TestShapeDeploymentSelector(t *testing.T) {
+	expressions := []metav1.LabelSelectorRequirement{{Key: "component", Operator: metav1.LabelSelectorOpIn, Values: []string{"downloads"}}}
+	for name, selector := range map[string]*metav1.LabelSelector{
+		"labels of its own": {MatchLabels: map[string]string{"own": "label"}},
+		"expressions":       {MatchExpressions: expressions},
+		"both":              {MatchLabels: map[string]string{"own": "label"}, MatchExpressions: expressions},
+	} {
+		for _, deployment := range []string{"console", "downloads", "other"} {
+			got := shapedFor(t, manifest(deployment, func(d *appsv1.Deployment) {
+				d.Spec.Selector = selector
+				d.Spec.Template.Labels = map[string]string{"own": "label", "component": "downloads"}
+				d.Spec.Template.Spec.Affinity = nil
+			}), clusterOf(ha, ha))
+			want := []corev1.PodAffinityTerm{{LabelSelector: selector, TopologyKey: "kubernetes.io/hostname"}}
+			if diff := cmp.Diff(want, got.Spec.Template.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution); diff != "" {
+				t.Errorf("%s, selector with %s (-want +got):\n%s", deployment, name, diff)
+			}
+		}
 	}
-	// Without labels of its own the anti-affinity must not keep console and downloads apart.
-	for name, selector := range map[string]*metav1.LabelSelector{"none": nil, "empty": {}} {
-		got := console.ShapeDeployment(manifest("downloads", func(d *appsv1.Deployment) { d.Spec.Selector = selector }), clusterOf(ha, ha))
-		terms := spread("downloads")
-		terms[0].MatchLabelKeys = []string{"pod-template-hash"}
-		if diff := cmp.Diff(terms, got.Spec.Template.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution); diff != "" {
-			t.Errorf("selector %s (-want +got):\n%s", name, diff)
+	for _, mode := range allModes {
+		for name, d := range map[string]*appsv1.Deployment{
+			"no Deployment":     nil,
+			"no selector":       manifest("downloads", func(d *appsv1.Deployment) { d.Spec.Selector = nil }),
+			"an empty selector": manifest("downloads", func(d *appsv1.Deployment) { d.Spec.Selector = &metav1.LabelSelector{} }),
+		} {
+			if got, err := console.ShapeDeployment(d, clusterOf(mode, mode)); !errors.Is(err, console.ErrDeployment) || got != nil {
+				t.Errorf("%q, %s: %v, %v, want %v", mode, name, got, err, console.ErrDeployment)
+			}
 		}
 	}
 	start := manifest("console")
-	console.ShapeDeployment(start, clusterOf(ha, ha)).Spec.Template.Spec.Affinity.PodAntiAffinity.
+	shapedFor(t, start, clusterOf(ha, ha)).Spec.Template.Spec.Affinity.PodAntiAffinity.
 		RequiredDuringSchedulingIgnoredDuringExecution[0].LabelSelector.MatchLabels["app"] = "changed"
 	if start.Spec.Selector.MatchLabels["app"] != "console" {
 		t.Error("the shape shares the argument's labels")
 	}
+}
+
+// The parts that can be had alone are those of the whole.
+func TestPartsAreOfTheWhole(t *testing.T) {
+	eachTopology(func(controlPlane, infrastructure configv1.TopologyMode, single, _ bool) {
+		cluster := clusterOf(controlPlane, infrastructure)
+		for _, name := range []string{"console", "downloads"} {
+			whole := shapedFor(t, manifest(name), cluster)
+			part, err := console.DeploymentStrategy(cluster)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(whole.Spec.Strategy, part); diff != "" {
+				t.Errorf("%s, %q, %q: strategy (-whole +part):\n%s", name, controlPlane, infrastructure, diff)
+			}
+			apart, err := console.DeploymentAntiAffinity(cluster, whole.Spec.Selector.MatchLabels)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want *corev1.PodAntiAffinity
+			if affinity := whole.Spec.Template.Spec.Affinity; affinity != nil {
+				want = affinity.PodAntiAffinity
+			}
+			if diff := cmp.Diff(want, apart); diff != "" || (apart == nil) != single {
+				t.Errorf("%s, %q, %q: anti-affinity (-whole +part):\n%s", name, controlPlane, infrastructure, diff)
+			}
+		}
+	})
 }
 
 func TestPodDisruptionBudget(t *testing.T) {
@@ -175,9 +255,15 @@ func TestPodDisruptionBudget(t *testing.T) {
 			if single {
 				want = nil
 			}
-			if diff := cmp.Diff(want, console.PodDisruptionBudget(name, clusterOf(controlPlane, infrastructure))); diff != "" {
-				t.Errorf("%s, control plane %q, infrastructure %q (-want +got):\n%s", name, controlPlane, infrastructure, diff)
+			got, err := console.PodDisruptionBudget(name, clusterOf(controlPlane, infrastructure))
+			if diff := cmp.Diff(want, got); diff != "" || err != nil {
+				t.Errorf("%s, control plane %q, infrastructure %q: %v (-want +got):\n%s", name, controlPlane, infrastructure, err, diff)
 			}
 		}
 	})
+	for _, mode := range allModes {
+		if got, err := console.PodDisruptionBudget("consoel", clusterOf(mode, mode)); !errors.Is(err, console.ErrName) || got != nil {
+			t.Errorf("%q, another name: %v, %v, want %v", mode, got, err, console.ErrName)
+		}
+	}
 }

@@ -34,8 +34,13 @@ type Inputs struct {
 	ForceConflicts bool
 }
 
-// Validate reports an object that is not the one its place is for.
+// Validate reports an object that is not the one its place is for, and a Cluster that nobody read.
 func (in Inputs) Validate() error {
+	if in.Cluster != nil {
+		if err := in.Cluster.Validate(); err != nil {
+			return fmt.Errorf("%w: %w", ErrInputs, err)
+		}
+	}
 	for _, is := range []struct {
 		object          metav1.Object
 		kind, namespace string

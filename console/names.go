@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/solonode/sno/patch"
+	shapes "github.com/solonode/sno/patch/workload"
 )
 
 const (
@@ -39,7 +40,9 @@ const (
 	FieldMaxSurge       = ".spec.strategy.rollingUpdate.maxSurge"
 	FieldNodeSelector   = ".spec.template.spec.nodeSelector"
 	FieldTolerations    = ".spec.template.spec.tolerations"
-	FieldAntiAffinity   = ".spec.template.spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+
+	FieldRequiredAntiAffinity  = shapes.FieldRequiredAntiAffinity
+	FieldPreferredAntiAffinity = shapes.FieldPreferredAntiAffinity
 	// FieldOverrides holds the entry that keeps the cluster-version-operator away from downloads.
 	FieldOverrides = ".spec.overrides"
 )
@@ -48,7 +51,8 @@ const (
 // of them may be taken over from ClusterVersionOperator, but only when Decide says so.
 func ShapeFields() []string {
 	return []string{
-		FieldReplicas, FieldStrategyType, FieldMaxUnavailable, FieldMaxSurge, FieldNodeSelector, FieldTolerations, FieldAntiAffinity,
+		FieldReplicas, FieldStrategyType, FieldMaxUnavailable, FieldMaxSurge, FieldNodeSelector, FieldTolerations,
+		FieldRequiredAntiAffinity, FieldPreferredAntiAffinity,
 	}
 }
 

@@ -2,9 +2,9 @@ package console
 
 import (
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/solonode/sno/patch"
+	shapes "github.com/solonode/sno/patch/workload"
 )
 
 // Health tells how a Deployment stands, whatever its shape: every replica that it asks for is available, one of one included.
@@ -27,7 +27,7 @@ func Health(deployment *appsv1.Deployment) patch.Result {
 	case deployment.Spec.Paused:
 		return patch.Result{State: patch.Progressing, Reason: ReasonRollingOut,
 			Message: "The rollout is paused; resume it with oc rollout resume"}
-	case status.ObservedGeneration >= deployment.Generation && deadlinePassed(deployment):
+	case shapes.RolloutStuck(deployment):
 		message := "The rollout does not finish and no replica is available; look at the events of its pods"
 		if status.AvailableReplicas > 0 {
 			message = "The rollout does not finish, older pods still serve; look at the events of its pods"
@@ -39,16 +39,6 @@ func Health(deployment *appsv1.Deployment) patch.Result {
 	}
 	return patch.Result{State: patch.Progressing, Reason: ReasonRollingOut,
 		Message: "Rolling out, no replica is available yet; if a pod stays Pending, look at its events"}
-}
-
-// deadlinePassed reads the Deployment controller's own verdict, so that no clock is needed here.
-func deadlinePassed(deployment *appsv1.Deployment) bool {
-	for _, condition := range deployment.Status.Conditions {
-		if condition.Type == appsv1.DeploymentProgressing {
-			return condition.Status == corev1.ConditionFalse && condition.Reason == "ProgressDeadlineExceeded"
-		}
-	}
-	return false
 }
 
 // Observe tells how the patch stands on those Deployments for which the decision holds an intent: whether the shape is on
@@ -66,7 +56,7 @@ func Observe(in Inputs, decision Decision) patch.Result {
 		}
 		seen := Health(of.live)
 		switch {
-		case of.live != nil && in.Cluster != nil && len(Differences(of.live, *in.Cluster)) > 0:
+		case of.live != nil && in.Cluster != nil && len(differences(of.live, *in.Cluster)) > 0:
 			seen = patch.Result{State: patch.Progressing, Reason: ReasonRollingOut, Message: "The Deployment is being shaped"}
 		case seen.State == patch.InForce:
 			seen.Message = "One replica runs and is available" + unknown(in)

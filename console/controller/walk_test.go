@@ -78,8 +78,13 @@ func (c *cluster) shaped(name string) error {
 	if err != nil {
 		return err
 	}
-	if fields := console.Differences(d, cluster); len(fields) > 0 {
-		return fmt.Errorf("%s is not shaped: %v", name, fields)
+	want, err := console.ShapeDeployment(d, cluster)
+	if err != nil {
+		return err
+	}
+	want.Spec.Strategy.RollingUpdate.MaxUnavailable = d.Spec.Strategy.RollingUpdate.MaxUnavailable
+	if diff := cmp.Diff(want.Spec, d.Spec); diff != "" {
+		return fmt.Errorf("%s is not shaped (-want +got):\n%s", name, diff)
 	}
 	// While the old pods with their anti-affinity are there, one may go before the new one is there.
 	if n := d.Spec.Strategy.RollingUpdate.MaxUnavailable.IntValue(); n > 1 || (n == 1 && workload.RolledOut(d)) {
@@ -91,7 +96,7 @@ func (c *cluster) shaped(name string) error {
 	if _, pinned := d.Spec.Template.Spec.NodeSelector["node-role.kubernetes.io/master"]; !pinned || len(d.Spec.Template.Spec.Tolerations) < 2 {
 		return fmt.Errorf("%s: %+v", name, d.Spec.Template.Spec)
 	}
-	if a := d.Spec.Template.Spec.Affinity; a != nil && a.PodAntiAffinity != nil && len(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
+	if a := d.Spec.Template.Spec.Affinity; a != nil {
 		return fmt.Errorf("%s: %+v", name, a)
 	}
 	return nil

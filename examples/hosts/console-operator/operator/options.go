@@ -1,6 +1,13 @@
 package operator
 
-import "flag"
+import (
+	"flag"
+
+	appsv1 "k8s.io/api/apps/v1"
+	policyv1 "k8s.io/api/policy/v1"
+
+	"github.com/solonode/sno/topology"
+)
 
 // Options are the operator's flags.
 type Options struct {
@@ -22,7 +29,10 @@ func (o *Options) BindFlags(flags *flag.FlagSet) {
 
 func (o Options) shape() shape {
 	if o.Stock {
-		return stockShape
+		return func(base *appsv1.Deployment, cluster topology.Cluster) (*appsv1.Deployment, *policyv1.PodDisruptionBudget, error) {
+			deployment, budget := stockShape(base, cluster)
+			return deployment, budget, nil
+		}
 	}
 	return vendoredShape
 }

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	configv1 "github.com/openshift/api/config/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -133,21 +135,54 @@ func TestVendoredShape(t *testing.T) {
 	}{
 		{sr, ha, outcome{1, "0", "1", "", "master", "master unreachable control-plane", "none"},
 			outcome{1, "0", "1", "", "master os", "master unreachable control-plane", "none"}},
-		{dual, sr, outcome{2, "1", "1", "revision", "master", "master unreachable control-plane", "console 1"},
-			outcome{2, "1", "1", "revision", "master os", "master unreachable control-plane", "downloads 1"}},
-		{"", sr, outcome{2, "1", "1", "revision", "master", "master unreachable control-plane", "console 1"},
-			outcome{2, "1", "1", "revision", "master os", "master unreachable control-plane", "downloads 1"}},
-		{external, ha, outcome{2, "1", "1", "revision", "", "unreachable", "console 1"},
-			outcome{2, "1", "1", "revision", "os", "unreachable", "downloads 1"}},
+		{dual, sr, outcome{2, "1", "3", "always", "master", "master unreachable control-plane", "console 1"},
+			outcome{2, "1", "3", "always", "master os", "master unreachable control-plane", "downloads 1"}},
+		{"", sr, outcome{2, "1", "3", "always", "master", "master unreachable control-plane", "console 1"},
+			outcome{2, "1", "3", "always", "master os", "master unreachable control-plane", "downloads 1"}},
+		{external, ha, outcome{2, "1", "3", "always", "", "unreachable", "console 1"},
+			outcome{2, "1", "3", "always", "os", "unreachable", "downloads 1"}},
 		{external, sr, outcome{1, "0", "1", "", "", "unreachable", "none"}, outcome{1, "0", "1", "", "os", "unreachable", "none"}},
 	} {
 		operands := DefaultOptions().operands()
 		got := [2]outcome{}
 		for i, o := range operands {
-			got[i] = outcomeOf(vendoredShape(o.baseDeployment(), clusterOf(test.controlPlane, test.infrastructure)))
+			deployment, budget, err := vendoredShape(o.baseDeployment(), clusterOf(test.controlPlane, test.infrastructure))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got[i] = outcomeOf(deployment, budget)
 		}
 		if diff := cmp.Diff([2]outcome{test.console, test.downloads}, got); diff != "" {
 			t.Errorf("%q/%q (-want +got):\n%s", test.controlPlane, test.infrastructure, diff)
+		}
+	}
+}
+
+// Where two replicas are right, the module gives what today's stock operator gives: replicas, rolling update, anti-affinity and budget.
+func TestVendoredIsStockWhereTwoAreRight(t *testing.T) {
+	for _, controlPlane := range []configv1.TopologyMode{ha, arbiter, dual, external} {
+		for _, o := range DefaultOptions().operands() {
+			cluster := clusterOf(controlPlane, ha)
+			deployment, budget, err := vendoredShape(o.baseDeployment(), cluster)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, stockBudget := stockShape(o.baseDeployment(), cluster)
+			if diff := cmp.Diff(want.Spec.Replicas, deployment.Spec.Replicas) + cmp.Diff(want.Spec.Strategy, deployment.Spec.Strategy) +
+				cmp.Diff(want.Spec.Template.Spec.NodeSelector, deployment.Spec.Template.Spec.NodeSelector, cmpopts.EquateEmpty()) +
+				cmp.Diff(stockBudget.Spec, budget.Spec); diff != "" {
+				t.Errorf("%q, %s (-stock +vendored):\n%s", controlPlane, o.name, diff)
+			}
+			got, stock := outcomeOf(deployment, budget), outcomeOf(want, stockBudget)
+			stock.Tolerates = got.Tolerates // pinned means schedulable, with either key
+			if diff := cmp.Diff(stock, got); diff != "" {
+				t.Errorf("%q, %s (-stock +vendored):\n%s", controlPlane, o.name, diff)
+			}
+		}
+	}
+	for _, cluster := range []topology.Cluster{{}, {ControlPlane: topology.ReadingOf(sr)}} {
+		if deployment, budget, err := vendoredShape(operand{name: "console"}.baseDeployment(), cluster); !errors.Is(err, topology.ErrClusterNotRead) || deployment != nil || budget != nil {
+			t.Errorf("of a topology that nobody read: %v, %v, %v", deployment, budget, err)
 		}
 	}
 }
@@ -159,9 +194,12 @@ func TestBaseDeployment(t *testing.T) {
 		if diff := cmp.Diff(base, o.baseDeployment()); diff != "" {
 			t.Errorf("%s is another Deployment the second time:\n%s", o.name, diff)
 		}
-		for kind, shape := range map[string]shape{"stock": stockShape, "vendored": vendoredShape} {
+		for kind, shape := range map[string]shape{"stock": Options{Stock: true}.shape(), "vendored": vendoredShape} {
 			before := base.DeepCopy()
-			_, budget := shape(base, clusterOf(ha, ha))
+			_, budget, err := shape(base, clusterOf(ha, ha))
+			if err != nil {
+				t.Fatal(err)
+			}
 			if diff := cmp.Diff(base.Spec.Template.Labels, budget.Spec.Selector.MatchLabels); diff != "" {
 				t.Errorf("%s, %s: pods and the selector of the budget (-pods +selector):\n%s", kind, o.name, diff)
 			}
@@ -199,7 +237,10 @@ func TestOptions(t *testing.T) {
 		if diff := cmp.Diff(test.operands, strings.Join(names, " ")); diff != "" {
 			t.Errorf("%v, Deployments (-want +got):\n%s", test.arguments, diff)
 		}
-		stock, _ := got.shape()(got.operands()[0].baseDeployment(), clusterOf(sr, sr))
+		stock, _, err := got.shape()(got.operands()[0].baseDeployment(), clusterOf(sr, sr))
+		if err != nil {
+			t.Fatal(err)
+		}
 		if is := fmt.Sprint(stock.Spec.Strategy.RollingUpdate.MaxSurge) == "25%"; is != test.want.Stock {
 			t.Errorf("%v: shaped by the stock rules: %t", test.arguments, is)
 		}

@@ -84,7 +84,11 @@ func (s *syncer) ensure(ctx context.Context, recorder events.Recorder, generatio
 	report := operatorv1ac.OperatorStatus()
 	var errs []error
 	for _, o := range s.operands {
-		want, budget := s.shape(o.baseDeployment(), *s.known)
+		want, budget, err := s.shape(o.baseDeployment(), *s.known)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
 		live, err := s.ensureDeployment(ctx, recorder, want, generations)
 		if err != nil {
 			errs = append(errs, err)

@@ -1,6 +1,8 @@
 package operator
 
 import (
+	"fmt"
+
 	appsv1 "k8s.io/api/apps/v1"
 	policyv1 "k8s.io/api/policy/v1"
 
@@ -8,10 +10,19 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// shape makes a Deployment that baseDeployment returned fit the topology. The budget is nil where there must be none.
-type shape func(base *appsv1.Deployment, cluster topology.Cluster) (*appsv1.Deployment, *policyv1.PodDisruptionBudget)
+// shape makes a Deployment that baseDeployment returned fit the topology. The budget is nil where there must be none. With an error there is no
+// answer, and nothing is to be written.
+type shape func(base *appsv1.Deployment, cluster topology.Cluster) (*appsv1.Deployment, *policyv1.PodDisruptionBudget, error)
 
 // vendoredShape leaves every answer to the vendored module.
-func vendoredShape(base *appsv1.Deployment, cluster topology.Cluster) (*appsv1.Deployment, *policyv1.PodDisruptionBudget) {
-	return console.ShapeDeployment(base, cluster), console.PodDisruptionBudget(base.Name, cluster)
+func vendoredShape(base *appsv1.Deployment, cluster topology.Cluster) (*appsv1.Deployment, *policyv1.PodDisruptionBudget, error) {
+	deployment, err := console.ShapeDeployment(base, cluster)
+	if err != nil {
+		return nil, nil, fmt.Errorf("shaping Deployment %s: %w", base.Name, err)
+	}
+	budget, err := console.PodDisruptionBudget(base.Name, cluster)
+	if err != nil {
+		return nil, nil, fmt.Errorf("shaping the budget of Deployment %s: %w", base.Name, err)
+	}
+	return deployment, budget, nil
 }
