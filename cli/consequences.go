@@ -40,9 +40,13 @@ func consequences(cluster topology.Cluster, placement configv1.DefaultPlacement,
 	if err != nil {
 		return nil, err
 	}
+	guarded, err := guard(cluster)
+	if err != nil {
+		return nil, fmt.Errorf("counting the quorum guards: %w", err)
+	}
 	return []consequence{
 		{ingress.Name, routers},
-		{etcdguard.Name, guard(cluster)},
+		{etcdguard.Name, guarded},
 		{machineconfig.Name, expected(cluster)},
 		{console.Name, consoles},
 		{auth.Name, servers},
@@ -73,12 +77,24 @@ func consolePods(cluster topology.Cluster) (string, error) {
 	return pods(replicas, "pod") + " each of console and downloads, " + on(pool) + ", " + apart, nil
 }
 
-func guard(cluster topology.Cluster) string {
-	if !etcdguard.Guarded(cluster) {
-		return "no quorum guard: there is no quorum to guard here"
+// guard is for as many members as the topology expects.
+func guard(cluster topology.Cluster) (string, error) {
+	host, err := etcdguard.NewHost(cluster, 1, "")
+	if err != nil {
+		return "", err
 	}
-	return fmt.Sprintf("a quorum guard with %s, of which all but %d must stay", pods(int32(etcdguard.Size(etcdguard.Host{Cluster: cluster})), "pod"), //nolint:gosec // members are few
-		etcdguard.Tolerated(etcdguard.Size(etcdguard.Host{Cluster: cluster})))
+	budget, err := etcdguard.DisruptionBudget(host)
+	if err != nil {
+		return "", err
+	}
+	if budget == nil {
+		return "no quorum guard: there is no quorum to guard here", nil
+	}
+	size, err := etcdguard.Size(host)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("a quorum guard with %s, of which all but %s must stay", pods(int32(size), "pod"), budget.Spec.MaxUnavailable), nil //nolint:gosec // members are few
 }
 
 func expected(cluster topology.Cluster) string {

@@ -9,7 +9,7 @@ import (
 // NodeRoles are the roles, as labels, of the nodes that can make a difference to Decide. Where there is to be no guard, none do.
 func (in Inputs) NodeRoles() []string {
 	switch {
-	case in.Cluster == nil || !Guarded(*in.Cluster):
+	case in.Cluster == nil || !guarded(in.mode()):
 		return nil
 	case in.mode() == configv1.HighlyAvailableArbiterMode:
 		return []string{MasterRole, ArbiterRole}
@@ -22,7 +22,7 @@ func (in Inputs) NeedsMembers() bool {
 	switch {
 	case in.Cluster == nil || in.mode() == configv1.ExternalTopologyMode:
 		return false
-	case !Guarded(*in.Cluster):
+	case !guarded(in.mode()):
 		return in.Deployment != nil || in.Budget != nil
 	}
 	return !in.operatorGuards()
@@ -38,8 +38,8 @@ func (in Inputs) AsksAgain(result patch.Result) bool {
 	switch {
 	case result.Reason == ReasonWaitingForMembers || result.Reason == ReasonMembersUnhealthy:
 		return true
-	case Guarded(*in.Cluster):
-		return in.Members == nil || voters > len(Nodes(*in.Cluster, in.Nodes))
+	case guarded(in.mode()):
+		return in.Members == nil || voters > len(memberNodes(in.mode(), in.Nodes))
 	}
 	return false
 }

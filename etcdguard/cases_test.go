@@ -138,10 +138,23 @@ func staticBudget(change ...func(*policyv1.PodDisruptionBudget)) *policyv1.PodDi
 	return b
 }
 
+// no is the answer where there is no error.
+func no[T any](answer T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return answer
+}
+
+// hostOf is what an operator on a cluster with that many members knows; 0 for as many as the topology expects.
+func hostOf(mode configv1.TopologyMode, n int) etcdguard.Host {
+	return no(etcdguard.NewHost(clusterOf(mode), max(n, 1), "cli"))
+}
+
 // ourGuard is what the API server has after the intent was applied for n members, and ourBudget the same.
 func ourGuard(t testing.TB, mode configv1.TopologyMode, n int, change ...func(*appsv1.Deployment)) *appsv1.Deployment {
 	t.Helper()
-	d := etcdguard.Deployment(etcdguard.Host{Cluster: clusterOf(mode), Members: n, Image: "cli"})
+	d := no(etcdguard.Deployment(hostOf(mode, n)))
 	d.UID = "d"
 	d.ManagedFields = []metav1.ManagedFieldsEntry{entry(us, fieldsV1(t, d))}
 	for _, f := range change {
@@ -152,7 +165,7 @@ func ourGuard(t testing.TB, mode configv1.TopologyMode, n int, change ...func(*a
 
 func ourBudget(t testing.TB, mode configv1.TopologyMode, n int, change ...func(*policyv1.PodDisruptionBudget)) *policyv1.PodDisruptionBudget {
 	t.Helper()
-	b := etcdguard.DisruptionBudget(etcdguard.Host{Cluster: clusterOf(mode), Members: n})
+	b := no(etcdguard.DisruptionBudget(hostOf(mode, n)))
 	b.UID = "b"
 	b.ManagedFields = []metav1.ManagedFieldsEntry{entry(us, fieldsV1(t, b))}
 	for _, f := range change {

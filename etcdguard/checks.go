@@ -110,7 +110,7 @@ func checkEtcdHere(in Inputs) *patch.Result {
 // checkOperatorGuards stands back where today's operator guards. On one node it removes its guards by itself, but leaves those
 // of earlier releases, so there is something to do.
 func checkOperatorGuards(in Inputs) *patch.Result {
-	if !Guarded(*in.Cluster) || !in.operatorGuards() {
+	if !guarded(in.mode()) || !in.operatorGuards() {
 		return nil
 	}
 	return &patch.Result{State: patch.NotNeeded, Reason: ReasonNotNeeded, Message: "The etcd operator guards every node by itself" + in.Cluster.UnknownValues()}
@@ -119,7 +119,7 @@ func checkOperatorGuards(in Inputs) *patch.Result {
 // checkNoOperatorOwns stands back where an earlier operator writes the guard: it would write it again. On one node it neither
 // writes nor removes it.
 func checkNoOperatorOwns(in Inputs) *patch.Result {
-	if !Guarded(*in.Cluster) || in.ForceConflicts {
+	if !guarded(in.mode()) || in.ForceConflicts {
 		return nil
 	}
 	stock := in.stockOwners()
@@ -175,7 +175,7 @@ func checkClusterVersionThere(in Inputs) *patch.Result {
 
 // checkNodesKnown waits for the nodes; without them the guard would have a size that only the topology expects.
 func checkNodesKnown(in Inputs) *patch.Result {
-	if in.Nodes != nil || !Guarded(*in.Cluster) {
+	if in.Nodes != nil || !guarded(in.mode()) {
 		return nil
 	}
 	return &patch.Result{State: patch.Waiting, Reason: ReasonWaitingForNodes, Message: "Waiting for the control-plane nodes to be read; nothing is changed until then"}
@@ -184,7 +184,7 @@ func checkNodesKnown(in Inputs) *patch.Result {
 // checkAdoptable refuses a Deployment of that name that is no guard: its selector cannot be changed, and other containers would
 // run on beside the guard.
 func checkAdoptable(in Inputs) *patch.Result {
-	if in.Deployment == nil || !Guarded(*in.Cluster) {
+	if in.Deployment == nil || !guarded(in.mode()) {
 		return nil
 	}
 	selector, err := metav1.LabelSelectorAsSelector(in.Deployment.Spec.Selector)
@@ -203,7 +203,7 @@ func checkFieldsFree(in Inputs) *patch.Result {
 		return nil
 	}
 	differs := func(string) bool { return true }
-	if Guarded(*in.Cluster) {
+	if guarded(in.mode()) {
 		want, _ := in.strengthOf()
 		differs = func(name string) bool {
 			if name == FieldReplicas {

@@ -105,7 +105,7 @@ func decide(in Inputs) Decision {
 	if err != nil {
 		return Decision{Result: invalid(err)}
 	}
-	if !Guarded(*in.Cluster) {
+	if !guarded(in.mode()) {
 		return remove(in, c)
 	}
 	return keep(in, c)
@@ -344,14 +344,14 @@ func (in Inputs) unsetDeployment() []string {
 
 func deploymentIntent(h Host) (*appsv1ac.DeploymentApplyConfiguration, error) {
 	intent := &appsv1ac.DeploymentApplyConfiguration{}
-	err := convert(Deployment(h), intent)
+	err := convert(h.deployment(), intent)
 	intent.Status = nil
 	return intent, err
 }
 
 func budgetIntent(h Host) (*policyv1ac.PodDisruptionBudgetApplyConfiguration, error) {
 	intent := &policyv1ac.PodDisruptionBudgetApplyConfiguration{}
-	err := convert(DisruptionBudget(h), intent)
+	err := convert(h.disruptionBudget(), intent)
 	intent.Status = nil
 	return intent, err
 }

@@ -8,8 +8,9 @@
 // the guard is handed from the cluster-version-operator to somebody else, and back (docs/etcdguard-handover.md).
 //
 // Two ways to use it. An etcd operator vendors the package and calls [Deployment] and [DisruptionBudget], or [Pods] and
-// [PodsDisruptionBudget] for the shape of today's operators, and [MinimumMembers] and [SafeToRemove] before it scales etcd. On
-// a cluster whose operator does none of this, [Decide] says, one write at a time, what a controller has to do from outside.
+// [PodsDisruptionBudget] for the shape of today's operators, with what [NewHost] makes of the cluster. It asks [MinimumMembers] and
+// [SafeToRemove] before it scales etcd, and [SafeToRestart] before a member or its node restarts. On a cluster whose operator does none of
+// this, [Decide] says, one write at a time, what a controller has to do from outside.
 //
 // The control-plane topology decides, because that is where etcd runs.
 //

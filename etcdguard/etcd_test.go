@@ -182,10 +182,14 @@ func (e *etcdCluster) last(alive bool) *etcdProcess {
 	return nil
 }
 
-// killOne stops a member, and compares what etcd does with Spare.
+// killOne stops a member, and compares what etcd does with Spare and SafeToRestart.
 func (e *etcdCluster) killOne(ctx context.Context) error {
 	want := etcdguard.Spare(e.listed()) > 0
 	p := e.last(true)
+	restart, err := etcdguard.SafeToRestart(clusterOf(ha), e.listed(), p.id)
+	if err != nil || restart.Safe != want {
+		return fmt.Errorf("it may be restarted: %+v, want %t, %w", restart, want, err)
+	}
 	p.kill()
 	p.alive = false
 	return e.writes(ctx, want)
@@ -194,7 +198,11 @@ func (e *etcdCluster) killOne(ctx context.Context) error {
 // removeOne takes a member out, and compares what etcd does with SafeToRemove.
 func (e *etcdCluster) removeOne(ctx context.Context, alive bool) error {
 	p := e.last(alive)
-	removal, err := etcdguard.SafeToRemove(etcdguard.Minimum{Members: 1}, e.listed(), p.id)
+	minimum, err := etcdguard.MinimumMembers(clusterOf(sr), nil)
+	if err != nil {
+		return err
+	}
+	removal, err := etcdguard.SafeToRemove(minimum, e.listed(), p.id)
 	if err != nil {
 		return err
 	}

@@ -17,13 +17,28 @@ func clusterWith(mode configv1.TopologyMode) topology.Cluster {
 
 // An etcd operator makes both, or deletes both where they are nil.
 func ExampleDeployment() {
-	for _, host := range []etcdguard.Host{
-		{Cluster: clusterWith(configv1.HighlyAvailableTopologyMode), Members: 3, Image: "cli"},
-		{Cluster: clusterWith(configv1.HighlyAvailableTopologyMode), Members: 5, Image: "cli"},
-		{Cluster: clusterWith(configv1.DualReplicaTopologyMode), Members: 2, Image: "cli"},
-		{Cluster: clusterWith(configv1.SingleReplicaTopologyMode), Members: 1, Image: "cli"},
+	for _, of := range []struct {
+		mode    configv1.TopologyMode
+		members int
+	}{
+		{configv1.HighlyAvailableTopologyMode, 3}, {configv1.HighlyAvailableTopologyMode, 5},
+		{configv1.DualReplicaTopologyMode, 2}, {configv1.SingleReplicaTopologyMode, 1},
 	} {
-		guard, budget := etcdguard.Deployment(host), etcdguard.DisruptionBudget(host)
+		host, err := etcdguard.NewHost(clusterWith(of.mode), of.members, "cli")
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		guard, err := etcdguard.Deployment(host)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		budget, err := etcdguard.DisruptionBudget(host)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
 		if guard == nil {
 			fmt.Println("none:", budget == nil)
 			continue
@@ -39,15 +54,29 @@ func ExampleDeployment() {
 
 // The shape of today's operators: a pod for each node, and a budget that counts from below.
 func ExamplePods() {
-	host := etcdguard.Host{Cluster: clusterWith(configv1.HighlyAvailableArbiterMode), Members: 3, Image: "cli"}
+	host, err := etcdguard.NewHost(clusterWith(configv1.HighlyAvailableArbiterMode), 3, "cli")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	role := func(name, role string) corev1.Node {
 		return corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"node-role.kubernetes.io/" + role: ""}}}
 	}
 	nodes := []corev1.Node{role("one", "master"), role("two", "master"), role("three", "arbiter"), role("four", "worker")}
-	for _, pod := range etcdguard.Pods(host, nodes) {
+	pods, err := etcdguard.Pods(host, nodes)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, pod := range pods {
 		fmt.Println(pod.Name, "on", pod.Spec.NodeName)
 	}
-	fmt.Println("at least", etcdguard.PodsDisruptionBudget(host).Spec.MinAvailable)
+	budget, err := etcdguard.PodsDisruptionBudget(host)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("at least", budget.Spec.MinAvailable)
 	// Output:
 	// etcd-guard-one on one
 	// etcd-guard-two on two

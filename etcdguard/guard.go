@@ -29,8 +29,8 @@ type strength struct {
 // and nodes count, never what is there already.
 func (in Inputs) strengthOf() (want strength, held bool) {
 	host := in.host()
-	size := Size(host)
-	want = strength{size, size - Budget(in.mode(), size)}
+	size := host.size()
+	want = strength{size, size - host.budget()}
 	live, ok := in.live()
 	if !ok || want.floor >= live.floor {
 		return want, false
@@ -39,14 +39,15 @@ func (in Inputs) strengthOf() (want strength, held bool) {
 	return want, healthy < expectedMembers(in.mode())
 }
 
-// host is what host.go needs to know. A node without a member yet counts, and so does a member whose node is gone.
+// host is what host.go needs to know. A node without a member yet counts, and so does a member whose node is gone; before either is there
+// the topology says how many there are to be.
 func (in Inputs) host() Host {
 	voters, _ := votes(in.Members)
 	image := in.Image
 	if image == "" && in.Deployment != nil {
 		image = imageOf(in.Deployment)
 	}
-	return Host{Cluster: *in.Cluster, Members: max(len(Nodes(*in.Cluster, in.Nodes)), voters), Image: image}
+	return Host{mode: in.mode(), members: max(len(memberNodes(in.mode(), in.Nodes)), voters), image: image}
 }
 
 // live is the strength of the guard that is there; false unless both parts of it are.

@@ -3,6 +3,8 @@ package etcdguard
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -35,14 +37,50 @@ const (
 	nobody = 65534
 )
 
-// Host is what an operator knows about the cluster for which it makes a guard.
+var (
+	// ErrHost is returned for a Host that NewHost did not make.
+	ErrHost = errors.New("empty Host: make it with NewHost")
+	// ErrNoTopology is returned for a Cluster that was not read from an Infrastructure object, such as the zero Cluster.
+	ErrNoTopology = topology.ErrClusterNotRead
+	// ErrNoMembers is returned for a number of members that no cluster with etcd can have. Where a guard is made there is an API server,
+	// which stores it in at least one member.
+	ErrNoMembers = errors.New("no members of etcd: count its voting members, or the nodes that are to have one, whichever are more")
+	// ErrNoNodes is returned where none of the nodes is to have a member of etcd: as long as the nodes are not read, no guard is deleted.
+	ErrNoNodes = errors.New("none of the nodes is to have a member of etcd: read the control-plane nodes")
+	// ErrNoImage is returned for guards without an image, which the API server would refuse.
+	ErrNoImage = errors.New("no image for the guards: pass one with curl and sleep to NewHost")
+)
+
+// Host is what an operator knows about the cluster for which it makes a guard. NewHost makes one; every function that takes a Host
+// returns ErrHost for the zero value.
 type Host struct {
-	Cluster topology.Cluster
-	// Members is how many members of etcd there are, or nodes that are to have one, whichever is more. Fewer than the
-	// topology expects count as many as it expects.
-	Members int
-	// Image must have curl and sleep, as the release's cli image has.
-	Image string
+	// mode is the topology that decides, one of the five. It is empty in the zero Host only.
+	mode    configv1.TopologyMode
+	members int
+	image   string
+}
+
+// NewHost reads what matters about a guard: the cluster, as topology.FromInfrastructure read it; how many voting members etcd has, or
+// nodes that are to have one, whichever are more; and the image of the guards, with curl and sleep in it, as the release's cli image has.
+// Fewer members than the topology expects count as many as it expects. Without an image only numbers and budgets can be asked for.
+//
+// Errors: ErrNoTopology, and ErrNoMembers, with the number, for less than one where etcd is in the cluster.
+func NewHost(cluster topology.Cluster, members int, image string) (Host, error) {
+	if err := cluster.Validate(); err != nil {
+		return Host{}, err
+	}
+	mode := modeOf(cluster)
+	if members < 0 || (members == 0 && mode != configv1.ExternalTopologyMode) {
+		return Host{}, fmt.Errorf("%w: got %d", ErrNoMembers, members)
+	}
+	return Host{mode: mode, members: members, image: image}, nil
+}
+
+func (h Host) made() error {
+	if h.mode == "" {
+		return ErrHost
+	}
+	return nil
 }
 
 // modeOf is the topology that decides, one of the five.
@@ -50,10 +88,17 @@ func modeOf(cluster topology.Cluster) configv1.TopologyMode {
 	return topology.ReadingOf(cluster.ControlPlane.Mode).Mode
 }
 
-// Guarded tells whether there is a quorum to guard in this cluster: with SingleReplica there is one member, and with External
-// etcd is elsewhere.
-func Guarded(cluster topology.Cluster) bool {
-	switch modeOf(cluster) {
+// Guarded reports whether there is a quorum to guard in this cluster: with SingleReplica there is one member, and with External
+// etcd is elsewhere. The error is ErrNoTopology.
+func Guarded(cluster topology.Cluster) (bool, error) {
+	if err := cluster.Validate(); err != nil {
+		return false, err
+	}
+	return guarded(modeOf(cluster)), nil
+}
+
+func guarded(mode configv1.TopologyMode) bool {
+	switch mode {
 	case configv1.SingleReplicaTopologyMode, configv1.ExternalTopologyMode:
 		return false
 	case configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableArbiterMode, configv1.DualReplicaTopologyMode:
@@ -63,26 +108,51 @@ func Guarded(cluster topology.Cluster) bool {
 }
 
 // Size is the number of guards: one per member, and never fewer than the topology expects. While there are fewer nodes than
-// that, some guards stay Pending, which the budget counts as members that are down.
-func Size(h Host) int { return max(expectedMembers(modeOf(h.Cluster)), h.Members) }
+// that, some guards stay Pending, which the budget counts as members that are down. The error is ErrHost.
+func Size(h Host) (int, error) {
+	if err := h.made(); err != nil {
+		return 0, err
+	}
+	return h.size(), nil
+}
 
-// Budget is how many of n guards may be evicted at once: Tolerated(n).
+func (h Host) size() int { return max(expectedMembers(h.mode), h.members) }
+
+// Budget is how many of Size guards may be evicted at once: as many as Tolerated says. The error is ErrHost.
 //
 // Two members of DualReplica are the exception: one of them may go. Their arithmetic allows none, and with that no node could be
 // drained for an update, ever. What keeps such a cluster alive is not the quorum of two but fencing, which lets the member that
 // is left go on alone; the guard sees to it that the two never go together. Upstream lets one go as well (minAvailable
 // is one less than the nodes, facts/upstream.md section 2.4).
-func Budget(mode configv1.TopologyMode, n int) int {
-	if mode == configv1.DualReplicaTopologyMode && n == 2 {
+func Budget(h Host) (int, error) {
+	if err := h.made(); err != nil {
+		return 0, err
+	}
+	return h.budget(), nil
+}
+
+func (h Host) budget() int {
+	if fencing(h.mode, h.size()) {
 		return 1
 	}
-	return Tolerated(n)
+	return Tolerated(h.size())
+}
+
+// fencing reports whether the members are a pair of which either goes on alone, because it fences the other.
+func fencing(mode configv1.TopologyMode, members int) bool {
+	return mode == configv1.DualReplicaTopologyMode && members == 2
 }
 
 // Nodes are those of the nodes that have a member of etcd, or are to have one: with the master role, and with
-// HighlyAvailableArbiter also those with the arbiter role. With External there are none.
-func Nodes(cluster topology.Cluster, nodes []corev1.Node) []corev1.Node {
-	mode := modeOf(cluster)
+// HighlyAvailableArbiter also those with the arbiter role. With External there are none. The error is ErrNoTopology.
+func Nodes(cluster topology.Cluster, nodes []corev1.Node) ([]corev1.Node, error) {
+	if err := cluster.Validate(); err != nil {
+		return nil, err
+	}
+	return memberNodes(modeOf(cluster), nodes), nil
+}
+
+func memberNodes(mode configv1.TopologyMode, nodes []corev1.Node) []corev1.Node {
 	if mode == configv1.ExternalTopologyMode {
 		return nil
 	}
@@ -103,11 +173,22 @@ func Nodes(cluster topology.Cluster, nodes []corev1.Node) []corev1.Node {
 //
 // A guard is ready while the etcd on its node, asked with the client certificate, says that it is healthy. The namespace
 // has no security admission of its own, so the guard asks for no privilege by itself.
-func Deployment(h Host) *appsv1.Deployment {
-	if !Guarded(h.Cluster) {
-		return nil
+//
+// Errors: ErrHost, ErrNoImage. With an error nothing is to be made and nothing to be deleted.
+func Deployment(h Host) (*appsv1.Deployment, error) {
+	switch err := h.made(); {
+	case err != nil:
+		return nil, err
+	case !guarded(h.mode):
+		return nil, nil
+	case h.image == "":
+		return nil, ErrNoImage
 	}
-	pod := guardPod(h.Image)
+	return h.deployment(), nil
+}
+
+func (h Host) deployment() *appsv1.Deployment {
+	pod := guardPod(h.image)
 	pod.Tolerations = append(workload.Tolerations(topology.PlacementOf(topology.ControlPlanePool)),
 		corev1.Toleration{Key: etcdRole, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule},
 		corev1.Toleration{Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute},
@@ -119,7 +200,7 @@ func Deployment(h Host) *appsv1.Deployment {
 			TopologyKey:   corev1.LabelHostname,
 		}},
 	}}
-	if modeOf(h.Cluster) == configv1.HighlyAvailableArbiterMode {
+	if h.mode == configv1.HighlyAvailableArbiterMode {
 		pod.Tolerations = append(pod.Tolerations,
 			corev1.Toleration{Key: ArbiterRole, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule})
 		pod.Affinity.NodeAffinity = anyRole(MasterRole, ArbiterRole)
@@ -130,7 +211,7 @@ func Deployment(h Host) *appsv1.Deployment {
 		TypeMeta:   metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "Deployment"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: GuardName, Labels: guardLabels()},
 		Spec: appsv1.DeploymentSpec{
-			Replicas: ptr.To(int32(Size(h))), //nolint:gosec // a number of nodes
+			Replicas: ptr.To(int32(h.size())), //nolint:gosec // a number of nodes
 			Selector: &metav1.LabelSelector{MatchLabels: guardLabels()},
 			Strategy: workload.RollingUpdate(topology.Rollout{MaxUnavailable: intstr.FromInt32(1), MaxSurge: intstr.FromInt32(0)}),
 			Template: corev1.PodTemplateSpec{
@@ -155,50 +236,66 @@ func anyRole(roles ...string) *corev1.NodeAffinity {
 // DisruptionBudget is the budget over the guards of Deployment, or nil where there must be none and an existing one should be
 // deleted. It counts from the replicas (maxUnavailable, as in the static manifest), and a guard that is not ready counts
 // as gone: while etcd has members that are down, as many fewer may go. Such a guard may itself be evicted only while the others
-// hold the quorum.
-func DisruptionBudget(h Host) *policyv1.PodDisruptionBudget {
-	if !Guarded(h.Cluster) {
-		return nil
+// hold the quorum. The error is ErrHost.
+func DisruptionBudget(h Host) (*policyv1.PodDisruptionBudget, error) {
+	if err := h.made(); err != nil || !guarded(h.mode) {
+		return nil, err
 	}
+	return h.disruptionBudget(), nil
+}
+
+func (h Host) disruptionBudget() *policyv1.PodDisruptionBudget {
 	budget := disruptionBudget(GuardName, guardLabels())
-	budget.Spec.MaxUnavailable = ptr.To(intstr.FromInt(Budget(modeOf(h.Cluster), Size(h))))
+	budget.Spec.MaxUnavailable = ptr.To(intstr.FromInt(h.budget()))
 	return budget
 }
 
 // Pods are the guards in the shape that today's operators use: one pod for each of Nodes, bound to it by spec.nodeName, so that
 // no scheduler and no Deployment takes part. A node that is cordoned is left out, because a guard that comes back there would
 // keep a drain from ending; a guard that is still there is not to be deleted for it. nil where there must be none, and existing
-// ones should be deleted.
-func Pods(h Host, nodes []corev1.Node) []*corev1.Pod {
-	if !Guarded(h.Cluster) {
-		return nil
+// ones should be deleted; empty and not nil where every node is cordoned.
+//
+// Errors: ErrHost, ErrNoImage, and ErrNoNodes where none of the nodes is one of Nodes. With an error nothing is to be made and nothing
+// to be deleted.
+func Pods(h Host, nodes []corev1.Node) ([]*corev1.Pod, error) {
+	switch err := h.made(); {
+	case err != nil:
+		return nil, err
+	case !guarded(h.mode):
+		return nil, nil
+	case h.image == "":
+		return nil, ErrNoImage
 	}
-	var pods []*corev1.Pod
-	for _, node := range Nodes(h.Cluster, nodes) {
+	members := memberNodes(h.mode, nodes)
+	if len(members) == 0 {
+		return nil, ErrNoNodes
+	}
+	pods := []*corev1.Pod{}
+	for _, node := range members {
 		if cordoned(node) {
 			continue
 		}
 		pod := &corev1.Pod{
 			TypeMeta:   metav1.TypeMeta{APIVersion: corev1.SchemeGroupVersion.String(), Kind: "Pod"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: podName(node.Name), Labels: podLabels(), Annotations: guardAnnotations()},
-			Spec:       guardPod(h.Image),
+			Spec:       guardPod(h.image),
 		}
 		pod.Spec.NodeName = node.Name
 		pod.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 		pods = append(pods, pod)
 	}
-	return pods
+	return pods, nil
 }
 
 // PodsDisruptionBudget is the budget over Pods, or nil where there must be none and an existing one should be deleted. Over pods that
-// no controller made a budget can only count from below (minAvailable).
-func PodsDisruptionBudget(h Host) *policyv1.PodDisruptionBudget {
-	if !Guarded(h.Cluster) {
-		return nil
+// no controller made a budget can only count from below (minAvailable). The error is ErrHost.
+func PodsDisruptionBudget(h Host) (*policyv1.PodDisruptionBudget, error) {
+	if err := h.made(); err != nil || !guarded(h.mode) {
+		return nil, err
 	}
 	budget := disruptionBudget(PodsBudgetName, podLabels())
-	budget.Spec.MinAvailable = ptr.To(intstr.FromInt(Size(h) - Budget(modeOf(h.Cluster), Size(h))))
-	return budget
+	budget.Spec.MinAvailable = ptr.To(intstr.FromInt(h.size() - h.budget()))
+	return budget, nil
 }
 
 func disruptionBudget(name string, labels map[string]string) *policyv1.PodDisruptionBudget {

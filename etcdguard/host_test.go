@@ -1,6 +1,7 @@
 package etcdguard_test
 
 import (
+	"errors"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -18,45 +19,129 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/solonode/sno/etcdguard"
+	"github.com/solonode/sno/topology"
 )
-
-func hostOf(mode configv1.TopologyMode, n int) etcdguard.Host {
-	return etcdguard.Host{Cluster: clusterOf(mode), Members: n, Image: "cli"}
-}
 
 func TestBudget(t *testing.T) {
 	for _, mode := range allModes {
-		for n := -1; n <= most; n++ {
-			got := etcdguard.Budget(mode, n)
-			if want := max(mayGo(mode, n), 0); got != want {
+		for n := 1; n <= most; n++ {
+			size := max(n, expected(mode))
+			got := no(etcdguard.Budget(hostOf(mode, n)))
+			if want := mayGo(mode, size); got != want {
 				t.Errorf("%q, %d members: %d, want %d", mode, n, got, want)
 			}
-			if got > etcdguard.Tolerated(n) && (mode != dual || n != 2 || got != 1) {
+			if got > etcdguard.Tolerated(size) && (mode != dual || size != 2 || got != 1) {
 				t.Errorf("%q, %d members: %d is more than quorum tolerates", mode, n, got)
 			}
 		}
 	}
 }
 
+// What cannot be answered is an error, and never the answer for a highly available cluster.
+func TestHostErrors(t *testing.T) {
+	raw, half := clusterOf(sr), clusterOf(sr)
+	raw.ControlPlane.Mode = unknown
+	half.ControlPlane = topology.Reading{}
+	for name, test := range map[string]struct {
+		cluster topology.Cluster
+		members int
+		want    error
+	}{
+		"nothing":                 {topology.Cluster{}, 0, etcdguard.ErrNoTopology},
+		"platform only":           {topology.Cluster{Platform: configv1.NonePlatformType}, 3, etcdguard.ErrNoTopology},
+		"half a Cluster":          {half, 1, etcdguard.ErrNoTopology},
+		"a mode that nobody read": {raw, 1, etcdguard.ErrNoTopology},
+		"members not counted":     {clusterOf(ha), 0, etcdguard.ErrNoMembers},
+		"the same on one node":    {clusterOf(sr), 0, etcdguard.ErrNoMembers},
+		"less than nothing":       {clusterOf(external), -1, etcdguard.ErrNoMembers},
+	} {
+		host, err := etcdguard.NewHost(test.cluster, test.members, "cli")
+		if !errors.Is(err, test.want) {
+			t.Errorf("%s: %v, want %v", name, err, test.want)
+		}
+		if host != (etcdguard.Host{}) {
+			t.Errorf("%s: %+v", name, host)
+		}
+		if errors.Is(test.want, etcdguard.ErrNoTopology) {
+			if guarded, err := etcdguard.Guarded(test.cluster); guarded || !errors.Is(err, etcdguard.ErrNoTopology) {
+				t.Errorf("%s: Guarded %t, %v", name, guarded, err)
+			}
+			if nodes, err := etcdguard.Nodes(test.cluster, nodesOf(ha, 3)); nodes != nil || !errors.Is(err, etcdguard.ErrNoTopology) {
+				t.Errorf("%s: Nodes %v, %v", name, nodes, err)
+			}
+			if minimum, err := etcdguard.MinimumMembers(test.cluster, nil); minimum != (etcdguard.Minimum{}) || !errors.Is(err, etcdguard.ErrNoTopology) {
+				t.Errorf("%s: MinimumMembers %+v, %v", name, minimum, err)
+			}
+			if restart, err := etcdguard.SafeToRestart(test.cluster, membersOf(3, 3), 1); restart.Safe || !errors.Is(err, etcdguard.ErrNoTopology) {
+				t.Errorf("%s: SafeToRestart %+v, %v", name, restart, err)
+			}
+		}
+	}
+	if _, err := etcdguard.NewHost(clusterOf(external), 0, ""); err != nil {
+		t.Errorf("External has no members: %v", err)
+	}
+
+	var zero etcdguard.Host
+	if size, err := etcdguard.Size(zero); size != 0 || !errors.Is(err, etcdguard.ErrHost) {
+		t.Errorf("zero Host: Size %d, %v", size, err)
+	}
+	if budget, err := etcdguard.Budget(zero); budget != 0 || !errors.Is(err, etcdguard.ErrHost) {
+		t.Errorf("zero Host: Budget %d, %v", budget, err)
+	}
+	if d, err := etcdguard.Deployment(zero); d != nil || !errors.Is(err, etcdguard.ErrHost) {
+		t.Errorf("zero Host: Deployment %v, %v", d, err)
+	}
+	if b, err := etcdguard.DisruptionBudget(zero); b != nil || !errors.Is(err, etcdguard.ErrHost) {
+		t.Errorf("zero Host: DisruptionBudget %v, %v", b, err)
+	}
+	if pods, err := etcdguard.Pods(zero, nodesOf(ha, 3)); pods != nil || !errors.Is(err, etcdguard.ErrHost) {
+		t.Errorf("zero Host: Pods %v, %v", pods, err)
+	}
+	if b, err := etcdguard.PodsDisruptionBudget(zero); b != nil || !errors.Is(err, etcdguard.ErrHost) {
+		t.Errorf("zero Host: PodsDisruptionBudget %v, %v", b, err)
+	}
+
+	for _, mode := range allModes {
+		faceless := no(etcdguard.NewHost(clusterOf(mode), 3, ""))
+		var noImage, noNodes error
+		if needsGuard(mode) {
+			noImage, noNodes = etcdguard.ErrNoImage, etcdguard.ErrNoNodes
+		}
+		if d, err := etcdguard.Deployment(faceless); d != nil || !errors.Is(err, noImage) {
+			t.Errorf("%q, no image: Deployment %v, %v", mode, d, err)
+		}
+		if pods, err := etcdguard.Pods(faceless, nodesOf(ha, 3)); pods != nil || !errors.Is(err, noImage) {
+			t.Errorf("%q, no image: Pods %v, %v", mode, pods, err)
+		}
+		for _, nodes := range [][]corev1.Node{nil, {}, {worker("w")}} {
+			if pods, err := etcdguard.Pods(hostOf(mode, 3), nodes); pods != nil || !errors.Is(err, noNodes) {
+				t.Errorf("%q, nodes %v: Pods %v, %v", mode, nodes, pods, err)
+			}
+		}
+	}
+	closed := master("m")
+	closed.Spec.Unschedulable = true
+	if pods, err := etcdguard.Pods(hostOf(ha, 3), []corev1.Node{closed}); pods == nil || len(pods) > 0 || err != nil {
+		t.Errorf("every node cordoned: %v, %v; want an empty list, which is not that of no guard", pods, err)
+	}
+}
+
 func TestGuardedAndSize(t *testing.T) {
 	for _, mode := range allModes {
-		if got := etcdguard.Guarded(clusterOf(mode)); got != needsGuard(mode) {
+		if got := no(etcdguard.Guarded(clusterOf(mode))); got != needsGuard(mode) {
 			t.Errorf("%q: guarded %t", mode, got)
 		}
-		for n := 0; n <= most; n++ {
-			if got := etcdguard.Size(hostOf(mode, n)); got != max(n, expected(mode)) {
+		for n := 1; n <= most; n++ {
+			if got := no(etcdguard.Size(hostOf(mode, n))); got != max(n, expected(mode)) {
 				t.Errorf("%q, %d members: size %d", mode, n, got)
 			}
 			host := hostOf(mode, n)
-			made := []bool{etcdguard.Deployment(host) != nil, etcdguard.DisruptionBudget(host) != nil,
-				etcdguard.Pods(host, nodesOf(mode, max(n, 1))) != nil, etcdguard.PodsDisruptionBudget(host) != nil}
+			made := []bool{no(etcdguard.Deployment(host)) != nil, no(etcdguard.DisruptionBudget(host)) != nil,
+				no(etcdguard.Pods(host, nodesOf(mode, n))) != nil, no(etcdguard.PodsDisruptionBudget(host)) != nil}
 			if slices.Contains(made, !needsGuard(mode)) {
 				t.Errorf("%q, %d members: Deployment, budget, pods, budget over pods: %v", mode, n, made)
 			}
 		}
-	}
-	if !etcdguard.Guarded(etcdguard.Host{}.Cluster) {
-		t.Error("the zero Cluster is not guarded")
 	}
 }
 
@@ -94,9 +179,9 @@ func TestEvictable(t *testing.T) {
 			case mode == dual && n == 2:
 				want = max(ready-1, 0)
 			}
-			deployment := etcdguard.Deployment(host)
-			byDeployment := evictable(t, etcdguard.DisruptionBudget(host), int(*deployment.Spec.Replicas), ready)
-			byPods := evictable(t, etcdguard.PodsDisruptionBudget(host), n, ready)
+			deployment := no(etcdguard.Deployment(host))
+			byDeployment := evictable(t, no(etcdguard.DisruptionBudget(host)), int(*deployment.Spec.Replicas), ready)
+			byPods := evictable(t, no(etcdguard.PodsDisruptionBudget(host)), n, ready)
 			if byDeployment != want || byPods != want {
 				t.Errorf("%q, %d members, healthy %b: the Deployment lets %d go, the pods %d; etcd can spare %d", mode, n, healthy, byDeployment, byPods, want)
 			}
@@ -111,7 +196,7 @@ func toleration(key, effect string) corev1.Toleration {
 func TestDeployment(t *testing.T) {
 	for _, mode := range []configv1.TopologyMode{ha, arbiter, dual, empty, unknown} {
 		for n := range 6 {
-			d := etcdguard.Deployment(hostOf(mode, n))
+			d := no(etcdguard.Deployment(hostOf(mode, n)))
 			at := fmt.Sprintf("%q, %d members: ", mode, n)
 			if d.Namespace != "openshift-etcd" || d.Name != "etcd-quorum-guard" || d.Kind != "Deployment" || d.APIVersion != "apps/v1" {
 				t.Errorf("%sit is %s %s %s/%s", at, d.APIVersion, d.Kind, d.Namespace, d.Name)
@@ -225,7 +310,7 @@ func TestDisruptionBudgets(t *testing.T) {
 	for _, mode := range []configv1.TopologyMode{ha, arbiter, dual, empty, unknown} {
 		for n := range 10 {
 			size := max(n, expected(mode))
-			budget, over := etcdguard.DisruptionBudget(hostOf(mode, n)), etcdguard.PodsDisruptionBudget(hostOf(mode, n))
+			budget, over := no(etcdguard.DisruptionBudget(hostOf(mode, n))), no(etcdguard.PodsDisruptionBudget(hostOf(mode, n)))
 			if got := budget.Spec.MaxUnavailable.IntVal; got != int32(mayGo(mode, size)) || budget.Name != "etcd-quorum-guard" {
 				t.Errorf("%q, %d members: %s maxUnavailable %d", mode, n, budget.Name, got)
 			}
@@ -254,7 +339,7 @@ func TestNodes(t *testing.T) {
 			want = nil
 		}
 		var got []string
-		for _, node := range etcdguard.Nodes(clusterOf(mode), nodes) {
+		for _, node := range no(etcdguard.Nodes(clusterOf(mode), nodes)) {
 			got = append(got, node.Name)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -269,8 +354,12 @@ func TestPods(t *testing.T) {
 	tainted.Spec.Taints = []corev1.Taint{{Key: "node.kubernetes.io/unschedulable", Effect: corev1.TaintEffectNoSchedule}}
 	flapping := master("flapping")
 	flapping.Spec.Taints = []corev1.Taint{{Key: "node.kubernetes.io/not-ready", Effect: corev1.TaintEffectNoSchedule}}
+	// A cordon is the taint with the effect that the node controller gives it; the same key with another effect is somebody else's.
+	otherwise, tried := master("otherwise"), master("tried")
+	otherwise.Spec.Taints = []corev1.Taint{{Key: "node.kubernetes.io/unschedulable", Effect: corev1.TaintEffectNoExecute}}
+	tried.Spec.Taints = []corev1.Taint{{Key: "node.kubernetes.io/unschedulable", Effect: corev1.TaintEffectPreferNoSchedule}}
 	long, longer := master(strings.Repeat("n", 252)+"1"), master(strings.Repeat("n", 252)+"2")
-	pods := etcdguard.Pods(hostOf(ha, 5), []corev1.Node{worker("w"), cordoned, tainted, flapping, long, longer, master("m")})
+	pods := no(etcdguard.Pods(hostOf(ha, 5), []corev1.Node{worker("w"), cordoned, tainted, flapping, otherwise, tried, long, longer, master("m")}))
 	names := map[string]bool{}
 	var on []string
 	for _, pod := range pods {
@@ -282,13 +371,13 @@ func TestPods(t *testing.T) {
 		if diff := cmp.Diff([]corev1.Toleration{{Operator: "Exists"}}, pod.Spec.Tolerations); diff != "" {
 			t.Errorf("tolerations (-want +got):\n%s", diff)
 		}
-		budget := etcdguard.PodsDisruptionBudget(hostOf(ha, 5))
+		budget := no(etcdguard.PodsDisruptionBudget(hostOf(ha, 5)))
 		if !labels.SelectorFromSet(budget.Spec.Selector.MatchLabels).Matches(labels.Set(pod.Labels)) {
 			t.Errorf("the budget does not select %v", pod.Labels)
 		}
 		checkPod(t, pod.Name+": ", pod.Spec)
 	}
-	if diff := cmp.Diff([]string{"flapping", long.Name, longer.Name, "m"}, on); diff != "" {
+	if diff := cmp.Diff([]string{"flapping", "otherwise", "tried", long.Name, longer.Name, "m"}, on); diff != "" {
 		t.Errorf("nodes (-want +got):\n%s", diff)
 	}
 	if len(names) != len(pods) {
@@ -303,10 +392,10 @@ func TestPods(t *testing.T) {
 func TestHostIsPure(t *testing.T) {
 	host := hostOf(arbiter, 3)
 	made := func() string {
-		return text(t, []any{etcdguard.Deployment(host), etcdguard.DisruptionBudget(host), etcdguard.Pods(host, nodesOf(arbiter, 3)), etcdguard.PodsDisruptionBudget(host)})
+		return text(t, []any{no(etcdguard.Deployment(host)), no(etcdguard.DisruptionBudget(host)), no(etcdguard.Pods(host, nodesOf(arbiter, 3))), no(etcdguard.PodsDisruptionBudget(host))})
 	}
 	before := made()
-	d := etcdguard.Deployment(host)
+	d := no(etcdguard.Deployment(host))
 	d.Spec.Template.Labels["k8s-app"], d.Spec.Selector.MatchLabels["k8s-app"] = "x", "y"
 	d.Spec.Template.Spec.Containers[0].Command[0] = "z"
 	if after := made(); after != before {

@@ -60,8 +60,13 @@ type Inputs struct {
 	ForceConflicts bool
 }
 
-// Validate reports an object that is not the one its place is for, and a list of members that etcd cannot have.
+// Validate reports a Cluster that nobody read, an object that is not the one its place is for, and a list of members that etcd cannot have.
 func (in Inputs) Validate() error {
+	if in.Cluster != nil {
+		if err := in.Cluster.Validate(); err != nil {
+			return fmt.Errorf("%w: %w", ErrInputs, err)
+		}
+	}
 	for _, is := range []struct {
 		object          metav1.Object
 		kind, namespace string
@@ -78,12 +83,8 @@ func (in Inputs) Validate() error {
 			return fmt.Errorf("%w: %s %s/%s is not %s/%s", ErrInputs, is.kind, is.object.GetNamespace(), is.object.GetName(), is.namespace, is.name)
 		}
 	}
-	seen := map[uint64]bool{}
-	for _, m := range in.Members {
-		if seen[m.ID] {
-			return fmt.Errorf("%w: the member %x is there twice", ErrInputs, m.ID)
-		}
-		seen[m.ID] = true
+	if err := distinct(in.Members); err != nil {
+		return fmt.Errorf("%w: %w", ErrInputs, err)
 	}
 	return nil
 }

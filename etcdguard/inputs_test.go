@@ -8,6 +8,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 
 	"github.com/solonode/sno/etcdguard"
+	"github.com/solonode/sno/topology"
 )
 
 func TestValidate(t *testing.T) {
@@ -18,6 +19,8 @@ func TestValidate(t *testing.T) {
 		t.Error(err)
 	}
 	for says, change := range map[string]func(*etcdguard.Inputs){
+		"no topology":                                           func(in *etcdguard.Inputs) { *in.Cluster = topology.Cluster{} },
+		"a member in the list has no ID":                        func(in *etcdguard.Inputs) { in.Members[0].ID = 0 },
 		"ClusterVersion /x is not /version":                     func(in *etcdguard.Inputs) { in.ClusterVersion.Name = "x" },
 		"Etcd /x is not /cluster":                               func(in *etcdguard.Inputs) { conditions()(in); in.Etcd.Name = "x" },
 		"Deployment x/etcd-quorum-guard is not openshift-etcd/": func(in *etcdguard.Inputs) { in.Deployment.Namespace = "x" },

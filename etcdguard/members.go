@@ -9,8 +9,12 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// ErrMember is returned for a member that is not among the members, or is there twice.
-var ErrMember = errors.New("no such member")
+var (
+	// ErrMember is returned for a member that is not among the members, and for a list in which a member is there twice or has no ID.
+	ErrMember = errors.New("no such member")
+	// ErrMinimum is returned for a Minimum that MinimumMembers did not make.
+	ErrMinimum = errors.New("empty Minimum: make it with MinimumMembers")
+)
 
 // Member is one entry of etcd's own list of members.
 type Member struct {
@@ -50,27 +54,35 @@ func votes(members []Member) (voters, healthy int) {
 	return voters, healthy
 }
 
-// Minimum is how many healthy voting members the scaling of etcd must leave.
+// Minimum is how many healthy voting members the scaling of etcd must leave. MinimumMembers makes one.
 type Minimum struct {
 	// Members is their number; 0 where etcd is not in this cluster.
 	Members int
 	// Override is what the deprecated override said; report its Deprecation.
 	Override Override
+
+	// mode is the topology that decided. It is empty in a Minimum that MinimumMembers did not make.
+	mode configv1.TopologyMode
 }
 
-// MinimumMembers is the rule by control-plane topology: 3 on HighlyAvailable and HighlyAvailableArbiter (the arbiter is a member),
-// 2 on DualReplica, 1 on SingleReplica, 0 on External, and 3 on a mode that is empty or unknown. overrides are the raw bytes
-// of spec.unsupportedConfigOverrides of the Etcd: where OverrideKey is true in them, the minimum is 1 wherever there is an etcd.
+// MinimumMembers is the rule by the control-plane topology of the cluster, as topology.FromInfrastructure read it: 3 on HighlyAvailable
+// and HighlyAvailableArbiter (the arbiter is a member), 2 on DualReplica, 1 on SingleReplica, 0 on External, and 3 where the
+// Infrastructure says nothing or something unknown. overrides are the raw bytes of spec.unsupportedConfigOverrides of the Etcd: where
+// OverrideKey is true in them, the minimum is 1 wherever there is an etcd.
 //
 // Seed 004 replaces the override by the topology. Upstream refuses an empty topology, also with the override set, and counts
-// External as HighlyAvailable (facts/upstream.md section 2.1). An override that cannot be read is an ErrOverride in every
-// mode, and no Minimum.
-func MinimumMembers(mode configv1.TopologyMode, overrides []byte) (Minimum, error) {
+// External as HighlyAvailable (facts/upstream.md section 2.1).
+//
+// Errors: ErrNoTopology, and ErrOverride, in every mode, for an override that cannot be read.
+func MinimumMembers(cluster topology.Cluster, overrides []byte) (Minimum, error) {
+	if err := cluster.Validate(); err != nil {
+		return Minimum{}, err
+	}
 	override, err := ReadOverride(overrides)
 	if err != nil {
 		return Minimum{}, err
 	}
-	minimum := Minimum{Members: expectedMembers(mode), Override: override}
+	minimum := Minimum{Members: expectedMembers(modeOf(cluster)), Override: override, mode: modeOf(cluster)}
 	if override.Value {
 		minimum.Members = min(minimum.Members, 1)
 	}
@@ -118,22 +130,15 @@ type Removal struct {
 // The override, and SingleReplica, lower the minimum. They never make it safe to lose quorum, which upstream leaves to the
 // caller (facts/upstream.md section 2.1).
 //
-// The error is an ErrMember.
+// Errors: ErrMinimum, ErrMember.
 func SafeToRemove(minimum Minimum, members []Member, id uint64) (Removal, error) {
-	var member *Member
-	for i := range members {
-		if members[i].ID != id {
-			continue
-		}
-		if member != nil {
-			return Removal{}, fmt.Errorf("%w: %x is there twice; read the list of members again", ErrMember, id)
-		}
-		member = &members[i]
+	if minimum.mode == "" {
+		return Removal{}, ErrMinimum
 	}
-	if member == nil {
-		return Removal{}, fmt.Errorf("%w: %x is not in the list of members", ErrMember, id)
+	member, err := find(members, id)
+	if err != nil {
+		return Removal{}, err
 	}
-
 	removal := Removal{Deprecation: minimum.Override.Deprecation()}
 	voters, healthy := votes(members)
 	agree := healthy >= Quorum(voters)
@@ -155,4 +160,32 @@ func SafeToRemove(minimum Minimum, members []Member, id uint64) (Removal, error)
 		removal.Safe = true
 	}
 	return removal, nil
+}
+
+// find is the member with the ID.
+func find(members []Member, id uint64) (Member, error) {
+	if err := distinct(members); err != nil {
+		return Member{}, err
+	}
+	for _, m := range members {
+		if m.ID == id {
+			return m, nil
+		}
+	}
+	return Member{}, fmt.Errorf("%w: %x is not in the list of members", ErrMember, id)
+}
+
+// distinct reports a list that etcd cannot have given: its IDs are distinct, and none is 0.
+func distinct(members []Member) error {
+	seen := map[uint64]bool{}
+	for _, m := range members {
+		switch {
+		case m.ID == 0:
+			return fmt.Errorf("%w: a member in the list has no ID", ErrMember)
+		case seen[m.ID]:
+			return fmt.Errorf("%w: the member %x is there twice; read the list of members again", ErrMember, m.ID)
+		}
+		seen[m.ID] = true
+	}
+	return nil
 }

@@ -10,6 +10,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/solonode/sno/etcdguard"
+	"github.com/solonode/sno/topology"
 )
 
 const most = 9
@@ -80,7 +81,8 @@ func TestSpare(t *testing.T) {
 }
 
 func TestSafeToRemove(t *testing.T) {
-	for minimum := range 5 {
+	for _, mode := range allModes {
+		minimum := expected(mode)
 		eachHealth(func(n int, members, healthy uint) {
 			for i := range n {
 				member := uint(1) << i
@@ -94,7 +96,7 @@ func TestSafeToRemove(t *testing.T) {
 				case healthy&member != 0 && left < minimum:
 					obstacle = etcdguard.BelowMinimum
 				}
-				got, err := etcdguard.SafeToRemove(etcdguard.Minimum{Members: minimum}, listed(members, healthy), uint64(i+1))
+				got, err := etcdguard.SafeToRemove(no(etcdguard.MinimumMembers(clusterOf(mode), nil)), listed(members, healthy), uint64(i+1))
 				if want := (etcdguard.Removal{Safe: obstacle == "", Obstacle: obstacle}); err != nil || got != want {
 					t.Errorf("minimum %d, %d members, healthy %b, remove %d: %+v, %v; want %+v", minimum, n, healthy, i, got, err, want)
 				}
@@ -112,7 +114,7 @@ func TestLearner(t *testing.T) {
 		if etcdguard.Spare(with) != etcdguard.Spare(without) {
 			t.Errorf("%d members, healthy %b: a learner changes what may stop", n, healthy)
 		}
-		minimum := etcdguard.Minimum{Members: 3}
+		minimum := no(etcdguard.MinimumMembers(clusterOf(ha), nil))
 		for i := range n {
 			got, _ := etcdguard.SafeToRemove(minimum, with, uint64(i+1))
 			want, _ := etcdguard.SafeToRemove(minimum, without, uint64(i+1))
@@ -127,11 +129,26 @@ func TestLearner(t *testing.T) {
 }
 
 func TestSafeToRemoveErrors(t *testing.T) {
-	members := []etcdguard.Member{{ID: 1, Healthy: true}, {ID: 2, Healthy: true}, {ID: 1}}
-	for id, says := range map[uint64]string{7: "7 is not in the list", 1: "1 is there twice"} {
-		got, err := etcdguard.SafeToRemove(etcdguard.Minimum{}, members, id)
-		if !errors.Is(err, etcdguard.ErrMember) || !strings.Contains(err.Error(), says) || got.Safe {
-			t.Errorf("%d: %+v, %v; want an error saying %q", id, got, err, says)
+	fine := []etcdguard.Member{{ID: 1, Healthy: true}, {ID: 2, Healthy: true}, {ID: 3, Healthy: true}}
+	made := no(etcdguard.MinimumMembers(clusterOf(ha), nil))
+	for name, test := range map[string]struct {
+		minimum etcdguard.Minimum
+		members []etcdguard.Member
+		id      uint64
+		want    error
+		says    string
+	}{
+		"another member":             {made, fine, 7, etcdguard.ErrMember, "7 is not in the list"},
+		"no members":                 {made, nil, 1, etcdguard.ErrMember, "1 is not in the list"},
+		"the member is there twice":  {made, append(fine, etcdguard.Member{ID: 1}), 1, etcdguard.ErrMember, "1 is there twice"},
+		"another one is there twice": {made, append(fine, etcdguard.Member{ID: 2, Healthy: true}), 1, etcdguard.ErrMember, "2 is there twice"},
+		"a member without an ID":     {made, append(fine, etcdguard.Member{Healthy: true}), 0, etcdguard.ErrMember, "has no ID"},
+		"nobody's minimum":           {etcdguard.Minimum{}, fine, 1, etcdguard.ErrMinimum, "MinimumMembers"},
+		"half a minimum":             {etcdguard.Minimum{Members: 1}, fine, 1, etcdguard.ErrMinimum, "MinimumMembers"},
+	} {
+		got, err := etcdguard.SafeToRemove(test.minimum, test.members, test.id)
+		if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.says) || got != (etcdguard.Removal{}) {
+			t.Errorf("%s: %+v, %v; want %v saying %q", name, got, err, test.want, test.says)
 		}
 	}
 }
@@ -143,15 +160,15 @@ func TestMinimumMembers(t *testing.T) {
 			`{"` + key + `":false}`: {Present: true},
 			key + ": 'true'\n":      {Present: true, Value: true},
 		} {
-			want := etcdguard.Minimum{Members: want, Override: override}
+			want := want
 			if override.Value && mode != external {
-				want.Members = 1
+				want = 1
 			}
-			if got, err := etcdguard.MinimumMembers(mode, []byte(overrides)); err != nil || got != want {
-				t.Errorf("%q, %q: %+v, %v; want %+v", mode, overrides, got, err, want)
+			if got, err := etcdguard.MinimumMembers(clusterOf(mode), []byte(overrides)); err != nil || got.Members != want || got.Override != override {
+				t.Errorf("%q, %q: %+v, %v; want %d", mode, overrides, got, err, want)
 			}
 		}
-		got, err := etcdguard.MinimumMembers(mode, []byte(`{"`+key+`":"maybe"}`))
+		got, err := etcdguard.MinimumMembers(clusterOf(mode), []byte(`{"`+key+`":"maybe"}`))
 		if !errors.Is(err, etcdguard.ErrOverride) || got != (etcdguard.Minimum{}) {
 			t.Errorf("%q, an unreadable override: %+v, %v", mode, got, err)
 		}
@@ -173,7 +190,7 @@ func TestOverrideIsHonoured(t *testing.T) {
 		{`{"` + key + `":true}`, 0b011, false},
 		{`{"` + key + `":true}`, 0b001, false},
 	} {
-		minimum, err := etcdguard.MinimumMembers(ha, []byte(test.overrides))
+		minimum, err := etcdguard.MinimumMembers(clusterOf(ha), []byte(test.overrides))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,8 +204,28 @@ func TestOverrideIsHonoured(t *testing.T) {
 	}
 }
 
+func ExampleSafeToRestart() {
+	cluster := clusterWith(configv1.HighlyAvailableTopologyMode)
+	members := []etcdguard.Member{{ID: 1, Healthy: true}, {ID: 2, Healthy: true}, {ID: 3, Healthy: true}}
+	fmt.Println(etcdguard.SafeToRestart(cluster, members, 1))
+	members[2].Healthy = false
+	fmt.Println(etcdguard.SafeToRestart(cluster, members, 1))
+	fmt.Println(etcdguard.SafeToRestart(cluster, members, 3))
+
+	single := clusterWith(configv1.SingleReplicaTopologyMode)
+	fmt.Println(etcdguard.SafeToRestart(single, members[:1], 1))
+	_, err := etcdguard.SafeToRestart(topology.Cluster{}, members, 1)
+	fmt.Println(err)
+	// Output:
+	// {true } <nil>
+	// {false Etcd would have no quorum while this member restarts; bring an unhealthy member back, or add one, first} <nil>
+	// {true } <nil>
+	// {true } <nil>
+	// no topology: read the Cluster with topology.FromInfrastructure: mode ""
+}
+
 func ExampleSafeToRemove() {
-	minimum, err := etcdguard.MinimumMembers(configv1.HighlyAvailableTopologyMode, nil)
+	minimum, err := etcdguard.MinimumMembers(clusterWith(configv1.HighlyAvailableTopologyMode), nil)
 	if err != nil {
 		fmt.Println(err)
 		return

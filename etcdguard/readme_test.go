@@ -18,20 +18,21 @@ func TestReadmeTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	row := func(names string, mode configv1.TopologyMode) string {
-		minimum, err := etcdguard.MinimumMembers(mode, nil)
+		minimum, err := etcdguard.MinimumMembers(clusterOf(mode), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		guards, may := "none", "no budget"
-		if etcdguard.Guarded(clusterOf(mode)) {
+		if no(etcdguard.Guarded(clusterOf(mode))) {
 			who := "member or master"
-			if len(etcdguard.Nodes(clusterOf(mode), nodesOf(arbiter, 1))) > 0 {
+			if len(no(etcdguard.Nodes(clusterOf(mode), nodesOf(arbiter, 1)))) > 0 {
 				who = "member, master or arbiter"
 			}
-			guards = fmt.Sprintf("one per %s, at least %d", who, etcdguard.Size(hostOf(mode, 0)))
-			may = fmt.Sprintf("floor((n-1)/2): %d of 3, %d of 4, %d of 5", etcdguard.Budget(mode, 3), etcdguard.Budget(mode, 4), etcdguard.Budget(mode, 5))
-			if size := etcdguard.Size(hostOf(mode, 0)); size < 3 {
-				may = fmt.Sprintf("%d of %d; with more members as above", etcdguard.Budget(mode, size), size)
+			size, of := no(etcdguard.Size(hostOf(mode, 0))), func(n int) int { return no(etcdguard.Budget(hostOf(mode, n))) }
+			guards = fmt.Sprintf("one per %s, at least %d", who, size)
+			may = fmt.Sprintf("floor((n-1)/2): %d of 3, %d of 4, %d of 5", of(3), of(4), of(5))
+			if size < 3 {
+				may = fmt.Sprintf("%d of %d; with more members as above", of(size), size)
 			}
 		}
 		return fmt.Sprintf("| %s | %d | %s | %s |", names, minimum.Members, guards, may)

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -167,7 +169,22 @@ func orGranted(err error) error {
 	return err
 }
 
-// host is what the module is told of the cluster.
-func host() etcdguard.Host {
-	return etcdguard.Host{Cluster: clusterOf(configv1.HighlyAvailableTopologyMode), Members: 3, Image: kindtarget.Library("guard")}
+// guardImage is the image of the guards.
+func guardImage() string { return kindtarget.Library("guard") }
+
+// guardObjects are what the module makes for the cluster.
+func guardObjects() (*appsv1.Deployment, *policyv1.PodDisruptionBudget, error) {
+	host, err := etcdguard.NewHost(clusterOf(configv1.HighlyAvailableTopologyMode), 3, guardImage())
+	if err != nil {
+		return nil, nil, fmt.Errorf("describe the cluster to the guard: %w", err)
+	}
+	deployment, err := etcdguard.Deployment(host)
+	if err != nil {
+		return nil, nil, fmt.Errorf("make the guard: %w", err)
+	}
+	budget, err := etcdguard.DisruptionBudget(host)
+	if err != nil {
+		return nil, nil, fmt.Errorf("make the guard's budget: %w", err)
+	}
+	return deployment, budget, nil
 }

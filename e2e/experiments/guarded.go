@@ -114,10 +114,13 @@ func (g *guarded) install(ctx context.Context) error {
 	if err := g.certificates(ctx); err != nil {
 		return err
 	}
-	h := host()
-	_, err := g.kube.AppsV1().Deployments(etcdguard.Namespace).Create(ctx, etcdguard.Deployment(h), metav1.CreateOptions{})
+	deployment, budget, err := guardObjects()
+	if err != nil {
+		return err
+	}
+	_, err = g.kube.AppsV1().Deployments(etcdguard.Namespace).Create(ctx, deployment, metav1.CreateOptions{})
 	if err == nil {
-		_, err = g.kube.PolicyV1().PodDisruptionBudgets(etcdguard.Namespace).Create(ctx, etcdguard.DisruptionBudget(h), metav1.CreateOptions{})
+		_, err = g.kube.PolicyV1().PodDisruptionBudgets(etcdguard.Namespace).Create(ctx, budget, metav1.CreateOptions{})
 	}
 	if err != nil {
 		return fmt.Errorf("install the guard: %w", err)
@@ -136,7 +139,7 @@ func (g *guarded) loadImage(ctx context.Context) error {
 	if err := g.Pack(ctx, layer, "/bin/sh", "/usr/bin/curl", "/usr/bin/sleep"); err != nil {
 		return err
 	}
-	if err := images.Write(archive, images.Image{Name: host().Image, Tar: layer}); err != nil {
+	if err := images.Write(archive, images.Image{Name: guardImage(), Tar: layer}); err != nil {
 		return err
 	}
 	return g.Load(ctx, archive)
@@ -196,7 +199,11 @@ func (g *guarded) budget(ctx context.Context, healthy, mayGo int32) error {
 
 // guards are the pods that do not end.
 func (g *guarded) guards(ctx context.Context) ([]corev1.Pod, error) {
-	of := labels.SelectorFromSet(etcdguard.Deployment(host()).Spec.Selector.MatchLabels).String()
+	deployment, _, err := guardObjects()
+	if err != nil {
+		return nil, err
+	}
+	of := labels.SelectorFromSet(deployment.Spec.Selector.MatchLabels).String()
 	list, err := g.kube.CoreV1().Pods(etcdguard.Namespace).List(ctx, metav1.ListOptions{LabelSelector: of})
 	if err != nil {
 		return nil, fmt.Errorf("list the guards: %w", err)
