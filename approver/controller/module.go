@@ -104,8 +104,15 @@ func (m *Module) Setup(mgr ctrl.Manager, env manager.Environment) error {
 	if err := watching.setUp(mgr, env, reporter); err != nil {
 		return err
 	}
+	machines, err := newMachineWatch(mgr.GetConfig(), mgr.GetHTTPClient(), watching.wake)
+	if err != nil {
+		return err
+	}
+	if err := mgr.Add(machines); err != nil {
+		return fmt.Errorf("adding the watch of Machines: %w", err)
+	}
 	p := m.patcher(env)
-	p.aging, p.cache = watching, env.Reader
+	p.aging, p.cache, p.watched = watching, env.Reader, machines
 	controller := &manager.Controller{Look: p.look, Reporter: reporter, Wake: watching.wake}
 	return controller.Watch(mgr, m, env)
 }

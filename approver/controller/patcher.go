@@ -9,6 +9,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -38,7 +39,9 @@ type patcher struct {
 	writer writer
 	// aging tells of what waits; its result stands beside that of the patch. It is nil for a single look.
 	aging *aging
-	// every is how often is looked although nothing changes: no watch tells of Machines.
+	// watched knows of Machines by watches; it is nil for a single look.
+	watched *machineWatch
+	// every is how often is looked although nothing changes, while no watch knows of Machines.
 	every time.Duration
 	now   func() time.Time
 	// unserved is when the API server last said that it does not serve a kind of Machines.
@@ -67,7 +70,10 @@ func (p *patcher) look(ctx context.Context) (*unstructured.Unstructured, patch.R
 	if err != nil {
 		return nil, patch.Result{}, err
 	}
-	result.After = sooner(sooner(result.After, again), p.every)
+	result.After = sooner(result.After, again)
+	if p.watched.presence() == approver.Unknown {
+		result.After = sooner(result.After, p.every)
+	}
 	return f.operator, result, nil
 }
 
@@ -87,7 +93,7 @@ func concerned(state patch.State) bool {
 // another look.
 func (p *patcher) patch(ctx context.Context) (f found, result patch.Result, err error) {
 	if p.cache != nil {
-		if f, err = p.gather(ctx, p.cache); err != nil {
+		if f, err = p.gather(ctx, p.cache, p.machinesSeen); err != nil {
 			return f, result, err
 		}
 		if decision := approver.Desired(f.inputs); decision.Action == approver.Nothing {
@@ -95,7 +101,7 @@ func (p *patcher) patch(ctx context.Context) (f found, result patch.Result, err 
 		}
 	}
 	for round := 1; ; round++ {
-		if f, err = p.gather(ctx, p.live); err != nil {
+		if f, err = p.gather(ctx, p.live, p.machines); err != nil {
 			return f, result, err
 		}
 		decision := approver.Desired(f.inputs)
@@ -131,7 +137,7 @@ func said(f found, decision approver.Decision) patch.Result {
 
 // gather reads everything that the decision needs, most of it at the same time. The ClusterVersion comes last: whether the
 // cluster-version-operator is kept away must be true when the Deployment is written, and no resourceVersion of that tells.
-func (p *patcher) gather(ctx context.Context, from client.Reader) (f found, err error) {
+func (p *patcher) gather(ctx context.Context, from client.Reader, machines func(context.Context) (approver.Presence, error)) (f found, err error) {
 	in := &f.inputs
 	in.Mode = p.mode
 	if err := manager.Beside(ctx,
@@ -140,7 +146,7 @@ func (p *patcher) gather(ctx context.Context, from client.Reader) (f found, err 
 			return err
 		},
 		func(ctx context.Context) (err error) {
-			in.Machines, err = p.machines(ctx)
+			in.Machines, err = machines(ctx)
 			return err
 		},
 		func(ctx context.Context) (err error) {
@@ -165,10 +171,28 @@ func (p *patcher) gather(ctx context.Context, from client.Reader) (f found, err 
 // machineKinds are those by which the stock approver knows Machines.
 var machineKinds = []schema.GroupKind{{Group: "machine.openshift.io", Kind: "Machine"}, {Group: "cluster.x-k8s.io", Kind: "Machine"}}
 
+// machinesSeen is whether there is any Machine by the watches, or, while they do not know, by the API server.
+func (p *patcher) machinesSeen(ctx context.Context) (approver.Presence, error) {
+	if seen := p.watched.presence(); seen != approver.Unknown {
+		return seen, nil
+	}
+	return p.machines(ctx)
+}
+
 // machines reads whether there is any Machine. A cluster that does not serve the kind has none, and is asked again no sooner than it is looked at
 // anyway: to find out takes the whole list of what is served, for which all that this process wants of the API server has to wait.
 func (p *patcher) machines(ctx context.Context) (approver.Presence, error) {
 	for _, kind := range machineKinds {
+		if version := p.watched.watches(kind); version != "" {
+			// The watch knows a kind that is served since a moment sooner than the RESTMapper.
+			switch found, _, err := p.watched.any(ctx, kind, version); {
+			case err != nil:
+				return approver.Unknown, err
+			case found:
+				return approver.Present, nil
+			}
+			continue
+		}
 		if asked, no := p.unserved[kind]; no && p.now().Sub(asked) < p.every {
 			continue
 		}
@@ -185,7 +209,7 @@ func (p *patcher) machines(ctx context.Context) (approver.Presence, error) {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(mapping.GroupVersionKind.GroupVersion().WithKind(kind.Kind + "List"))
 		switch err := p.live.List(ctx, list, client.Limit(1)); {
-		case meta.IsNoMatchError(err):
+		case meta.IsNoMatchError(err), apierrors.IsNotFound(err): // it is not served any more
 		case err != nil:
 			return approver.Unknown, fmt.Errorf("reading whether there is any %s: %w", kind, err)
 		case len(list.Items) > 0:

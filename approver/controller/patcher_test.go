@@ -209,6 +209,9 @@ func TestMachines(t *testing.T) {
 		c.must(c.admin.Delete(t.Context(), machine))
 		l.want(l.settle(), patch.InForce, "AsExpected")
 	}
+	// The RESTMapper still knows a kind that is not served any more.
+	c.unserve(groups[0])
+	l.want(l.settle(), patch.InForce, "AsExpected")
 }
 
 // To find out that a kind is not served is costly, so it is not asked again before the next look that comes by itself.

@@ -155,6 +155,30 @@ func TestFollowsTheCluster(t *testing.T) {
 	}
 }
 
+// A Machine that comes gives the stock approver back at once, also of a kind that was not served when the program started, and when the
+// last has gone the patch is there again. No look that comes by itself has a part in it, and at rest nothing is written.
+func TestFollowsMachines(t *testing.T) {
+	c := install(t)
+	c.configure(persons)
+	group := "machine.openshift.io"
+	c.unserve(group)
+	inForce := c.rolled(c.shows("PatchInForce", "True", "AsExpected"))
+	p := c.start("--requests-every=1h")
+	patchtest.Eventually(t, "it is in force", inForce)
+	c.serve(group)
+	remove := c.machine(group, "worker-1")
+	patchtest.Eventually(t, "it is given back", c.rolled(c.untouched))
+	patchtest.Eventually(t, "it is not needed", c.shows("PatchInForce", "False", "NotNeeded"))
+	p.restsThrough(1)
+	remove()
+	patchtest.Eventually(t, "it is in force again", inForce)
+	p.restsThrough(1)
+	c.machine(group, "worker-2")
+	patchtest.Eventually(t, "it is given back again", c.rolled(c.untouched))
+	p.Stop()
+	c.unserve(group)
+}
+
 // A permission that is missing is told, and nothing is half done.
 func TestForbidden(t *testing.T) {
 	c := install(t)

@@ -4,8 +4,8 @@ package controller
 
 // What is read to decide.
 // +kubebuilder:rbac:groups=config.openshift.io,resources=infrastructures,resourceNames=cluster,verbs=get;list;watch
-// +kubebuilder:rbac:groups=machine.openshift.io,resources=machines,verbs=list
-// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines,verbs=list
+// +kubebuilder:rbac:groups=machine.openshift.io,resources=machines,verbs=list;watch
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines,verbs=list;watch
 
 // What waits, and what is close to its end. A kubelet is called at the address of its node.
 // +kubebuilder:rbac:groups=certificates.k8s.io,resources=certificatesigningrequests,verbs=list
