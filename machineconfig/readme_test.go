@@ -40,7 +40,7 @@ func TestReadmeReasons(t *testing.T) {
 
 // So are the answers of the fit check.
 func TestReadmeDoubts(t *testing.T) {
-	want := []string{fit.Room, fit.NotRead, fit.Unsettled, fit.NoSuccessor, fit.Volumes, fit.NotFollowed, fit.Budgeted, fit.NoNode, fit.NoRoom}
+	want := []string{fit.Room, fit.NotRead, fit.Unsettled, fit.NoSuccessor, fit.Volumes, fit.NotFollowed, fit.Budgeted, fit.NoNode, fit.OtherSystem, fit.NoRoom}
 	if diff := cmp.Diff(want, rows(t, "(?m)^\\| `([A-Za-z]+)` \\| (?:drained|not drained) \\|")); diff != "" {
 		t.Errorf("answers in README.md (-want +got):\n%s", diff)
 	}

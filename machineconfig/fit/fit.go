@@ -69,6 +69,8 @@ const (
 	Budgeted = "BudgetTooTight"
 	// NoNode means that no other node takes a pod, even while it is the only one to move.
 	NoNode = "NoNodeTakesPod"
+	// OtherSystem means that a pod may be sent to a node of another operating system: the scheduler does not look at it.
+	OtherSystem = "OtherOperatingSystem"
 	// NoRoom means that other pods that move at the same time could leave no room for a pod.
 	NoRoom = "NotEnoughRoom"
 )
@@ -91,6 +93,8 @@ func messageOf(reason string) string {
 		return "A disruption budget allows fewer evictions than there are pods, or several stand over one pod"
 	case NoNode:
 		return "No other node takes one of the pods: by selector, affinity, taints, host ports or size"
+	case OtherSystem:
+		return "A pod may be placed on a node of another operating system, where it cannot run"
 	case NoRoom:
 		return "The other nodes may be full before every pod has found its place"
 	}

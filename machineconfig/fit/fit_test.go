@@ -11,7 +11,7 @@ import (
 	"github.com/solonode/sno/machineconfig/fit"
 )
 
-const zone = corev1.LabelTopologyZone
+const zone, os = corev1.LabelTopologyZone, corev1.LabelOSStable
 
 var (
 	now       = metav1.Now()
@@ -77,6 +77,20 @@ func TestCheck(t *testing.T) {
 		{"tolerated for a minute", two(tainted(corev1.TaintEffectNoExecute)).replicas("a", template("a", 1, 1, tolerating(
 			corev1.Toleration{Key: "for", Operator: corev1.TolerationOpExists, TolerationSeconds: ptr.To[int64](60), Effect: corev1.TaintEffectNoExecute})), "w1"), nil, fit.NoNode},
 		{"tolerates everything, also the cordon", two().replicas("a", template("a", 1, 1, tolerating(corev1.Toleration{Operator: corev1.TolerationOpExists})), "w1"), nil, fit.NotFollowed},
+
+		{"another operating system that nothing keeps it from", two(labelled(os, "windows")).replicas("a", small, "w1"), nil, fit.OtherSystem},
+		{"another operating system that a taint keeps it from", two(labelled(os, "windows"), tainted(corev1.TaintEffectNoSchedule)).replicas("a", small, "w1"), nil, fit.NoNode},
+		{"another operating system that its selector keeps it from", newCluster().node("w1", 8, 16, labelled(os, "linux")).node("w2", 8, 16, labelled(os, "windows")).
+			replicas("a", template("a", 1, 1, selecting(os, "linux")), "w1"), nil, fit.NoNode},
+		{"room elsewhere, and another operating system", two().node("w3", 8, 16, labelled(os, "windows")).replicas("a", small, "w1"), nil, fit.OtherSystem},
+		{"room elsewhere, and another operating system behind a taint", two().node("w3", 8, 16, labelled(os, "windows"), tainted(corev1.TaintEffectNoSchedule)).
+			replicas("a", small, "w1"), nil, fit.Room},
+		{"room on another operating system only, behind a taint that is tolerated", two(labelled(os, "windows"), tainted(corev1.TaintEffectNoSchedule)).
+			replicas("a", template("a", 1, 1, tolerating(tolerates)), "w1"), nil, fit.OtherSystem},
+		{"another operating system, full", two(labelled(os, "windows")).node("w3", 8, 16).replicas("a", template("a", 4, 1), "w1").replicas("b", template("b", 8, 1), "w2"), nil, fit.OtherSystem},
+		{"from Windows to Windows", newCluster().node("w1", 8, 16, labelled(os, "windows")).node("w2", 8, 16, labelled(os, "windows")).node("w3", 8, 16, labelled(os, "linux")).
+			replicas("a", template("a", 1, 1, selecting(os, "windows")), "w1"), nil, fit.Room},
+		{"from Windows to Linux", newCluster().node("w1", 8, 16, labelled(os, "windows")).node("w2", 8, 16).replicas("a", small, "w1"), nil, fit.OtherSystem},
 
 		{"not ready", two(func(node *corev1.Node) { node.Status.Conditions[1].Status = corev1.ConditionUnknown }).replicas("a", small, "w1"), nil, fit.NoNode},
 		{"under pressure", two(func(node *corev1.Node) { node.Status.Conditions[0].Status = corev1.ConditionTrue }).replicas("a", small, "w1"), nil, fit.NoNode},

@@ -25,6 +25,10 @@ func (s *survey) checkRoom() *Verdict {
 		if !c.evicted {
 			continue
 		}
+		if s.strays(c) {
+			v := doubt(OtherSystem, "pod %s/%s has no node selector and no taint that keep it from nodes of another operating system", c.pod.Namespace, c.pod.Name)
+			return &v
+		}
 		open, refusals := s.open(c)
 		if len(open) == 0 {
 			v := doubt(NoNode, "pod %s/%s: %s", c.pod.Namespace, c.pod.Name, refusals)
@@ -36,6 +40,16 @@ func (s *survey) checkRoom() *Verdict {
 		}
 	}
 	return nil
+}
+
+// strays tells whether the scheduler may send a comer to a node of another operating system.
+func (s *survey) strays(c *comer) bool {
+	return slices.ContainsFunc(s.sites, func(at *site) bool { return c.lands[at] && isWindows(at.node) != isWindows(c.at.node) })
+}
+
+// isWindows goes by the label, which every kubelet sets.
+func isWindows(node *corev1.Node) bool {
+	return node.Labels[corev1.LabelOSStable] == string(corev1.Windows)
 }
 
 // open are the nodes that take a comer as things are, and in words why the others do not.
