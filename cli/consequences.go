@@ -44,10 +44,14 @@ func consequences(cluster topology.Cluster, placement configv1.DefaultPlacement,
 	if err != nil {
 		return nil, fmt.Errorf("counting the quorum guards: %w", err)
 	}
+	masters, err := expected(cluster)
+	if err != nil {
+		return nil, fmt.Errorf("counting the control-plane nodes: %w", err)
+	}
 	return []consequence{
 		{ingress.Name, routers},
 		{etcdguard.Name, guarded},
-		{machineconfig.Name, expected(cluster)},
+		{machineconfig.Name, masters},
 		{console.Name, consoles},
 		{auth.Name, servers},
 		{approver.Name, approved},
@@ -97,16 +101,19 @@ func guard(cluster topology.Cluster) (string, error) {
 	return fmt.Sprintf("a quorum guard with %s, of which all but %s must stay", pods(int32(size), "pod"), budget.Spec.MaxUnavailable), nil //nolint:gosec // members are few
 }
 
-func expected(cluster topology.Cluster) string {
-	masters, arbiters := machineconfig.ExpectedControlPlaneNodes(cluster.ControlPlane.Mode)
+func expected(cluster topology.Cluster) (string, error) {
+	masters, arbiters, err := machineconfig.ExpectedControlPlaneNodes(cluster)
+	if err != nil {
+		return "", err
+	}
 	text := pods(int32(masters), "control-plane node") + " expected" //nolint:gosec // a constant
 	if arbiters > 0 {
 		text = pods(int32(masters), "control-plane node") + " and " + pods(int32(arbiters), "arbiter") + " expected" //nolint:gosec // constants
 	}
 	if topology.SingleReplica(cluster.ControlPlane.Mode) {
-		return text + "; it is not drained before it restarts: its pods have nowhere to go"
+		return text + "; it is not drained before it restarts: its pods have nowhere to go", nil
 	}
-	return text + "; nodes are drained before they restart"
+	return text + "; nodes are drained before they restart", nil
 }
 
 func approvals(cluster topology.Cluster) (string, error) {

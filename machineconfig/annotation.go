@@ -29,6 +29,9 @@ func AnnotateTopology(in Inputs, node *corev1.Node) AnnotationStep {
 	if result := patch.TopologyKnown(in.Cluster); result != nil {
 		return AnnotationStep{Result: result}
 	}
+	if err := in.Validate(); err != nil {
+		return AnnotationStep{Result: invalid(err)}
+	}
 	managers, err := ownership.ManagersAt(node, fieldpath.MakePathOrDie("metadata", "annotations", TopologyAnnotation))
 	if err != nil {
 		return AnnotationStep{Result: invalid(err)}

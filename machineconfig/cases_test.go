@@ -68,6 +68,15 @@ func notReady(n corev1.Node) corev1.Node {
 	return n
 }
 
+// pointers are to the items of a list, as an informer's lister gives them.
+func pointers[T any](items []T) []*T {
+	to := make([]*T, len(items))
+	for i := range items {
+		to[i] = &items[i]
+	}
+	return to
+}
+
 func annotated(n corev1.Node, annotations map[string]string) corev1.Node {
 	n.Annotations = maps.Clone(annotations)
 	return n

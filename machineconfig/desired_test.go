@@ -15,6 +15,7 @@ import (
 
 	"github.com/solonode/sno/machineconfig"
 	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/topology"
 )
 
 // single is a cluster of one node at rest, with a router that asks for an hour.
@@ -99,6 +100,8 @@ func TestDecide(t *testing.T) {
 		{name: "one node, but highly available", in: single(func(in *machineconfig.Inputs) { in.Cluster = clusterOf(ha) }), reason: machineconfig.ReasonNotNeeded},
 		{name: "switched on, highly available", in: single(func(in *machineconfig.Inputs) { in.Cluster = clusterOf(ha) }, set(machineconfig.GracefulOn)), total: "1m30s", critical: "30s", restarts: true},
 
+		{name: "a Cluster that nobody read", in: single(inForce, func(in *machineconfig.Inputs) { in.Cluster = &topology.Cluster{} }), reason: machineconfig.ReasonInvalid},
+		{name: "half a Cluster", in: single(func(in *machineconfig.Inputs) { in.Cluster = &topology.Cluster{ControlPlane: topology.ReadingOf(sr)} }), reason: machineconfig.ReasonInvalid},
 		{name: "topology not read", in: single(inForce, func(in *machineconfig.Inputs) { in.Cluster = nil }), reason: machineconfig.ReasonWaitingForInfrastructure},
 		{name: "nodes not read", in: single(inForce, func(in *machineconfig.Inputs) { in.Nodes = nil }), reason: machineconfig.ReasonWaitingForNodes},
 		{name: "pods not read", in: single(inForce, func(in *machineconfig.Inputs) { in.Pods = nil }), reason: machineconfig.ReasonWaitingForNodes},

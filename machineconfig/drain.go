@@ -29,12 +29,9 @@ const (
 	DrainNowhereToGo = "NowhereToGo"
 	// DrainControlPlane is for that one node, with DrainWorkers.
 	DrainControlPlane = "ControlPlaneNode"
-	// DrainTopologyUnknown is no answer: nothing may be drained, and nothing acknowledged.
-	DrainTopologyUnknown = "TopologyUnknown"
 )
 
-// DrainRequired says whether the node in.Node is to be drained before it restarts. It needs in.Cluster; without it there is no answer
-// (DrainTopologyUnknown).
+// DrainRequired reports whether the node in.Node is to be drained before it restarts. It needs in.Cluster.
 //
 // On a SingleReplica control plane no node is drained, workers neither: there is nowhere to go, and nobody knows whether the workers
 // are full (seed 004; facts/upstream.md section 3.1). DrainWorkers finds that out: a worker is drained if package fit is certain
@@ -42,24 +39,29 @@ const (
 // control-plane node is never drained.
 //
 // With every other topology, empty and unknown ones included, nodes are drained as ever.
-func DrainRequired(in Inputs) DrainDecision {
+//
+// Errors: topology.ErrClusterNotRead and ErrInputs. With an error there is no answer: drain nothing, and let nothing restart.
+func DrainRequired(in Inputs) (DrainDecision, error) {
 	if in.Cluster == nil {
-		return DrainDecision{Reason: DrainTopologyUnknown, Message: "The topology is not known yet; the node waits"}
+		return DrainDecision{}, topology.ErrClusterNotRead
+	}
+	if err := in.Validate(); err != nil {
+		return DrainDecision{}, err
 	}
 	if topology.ReadingOf(in.Cluster.ControlPlane.Mode).Mode != configv1.SingleReplicaTopologyMode {
-		return DrainDecision{Required: true, Reason: DrainAsEver, Message: "The control plane does not stand on a single node, so nodes are drained before they restart"}
+		return DrainDecision{Required: true, Reason: DrainAsEver, Message: "The control plane does not stand on a single node, so nodes are drained before they restart"}, nil
 	}
 	if in.Policy != DrainWorkers {
 		return DrainDecision{Reason: DrainNowhereToGo,
-			Message: "The control plane has one node, and nobody knows whether there is room for its pods elsewhere; nothing is drained"}
+			Message: "The control plane has one node, and nobody knows whether there is room for its pods elsewhere; nothing is drained"}, nil
 	}
 	if i := slices.IndexFunc(in.Nodes, func(node corev1.Node) bool { return node.Name == in.Node }); i >= 0 && isControlPlane(&in.Nodes[i]) {
-		return DrainDecision{Reason: DrainControlPlane, Message: "This is the only control-plane node; it is not drained"}
+		return DrainDecision{Reason: DrainControlPlane, Message: "This is the only control-plane node; it is not drained"}, nil
 	}
 	verdict := fit.Check(
 		fit.Cluster{Nodes: in.Nodes, Pods: in.Pods, Budgets: in.Budgets, ReplicaSets: in.ReplicaSets, StatefulSets: in.StatefulSets},
 		append([]string{in.Node}, in.stillLeaving()...)...)
-	return DrainDecision{Required: verdict.Fits, Reason: verdict.Reason, Message: verdict.Message, Detail: verdict.Detail}
+	return DrainDecision{Required: verdict.Fits, Reason: verdict.Reason, Message: verdict.Message, Detail: verdict.Detail}, nil
 }
 
 // stillLeaving are those of in.Leaving that are there and are drained: the control-plane node keeps its pods.

@@ -55,7 +55,6 @@ func TestDrainRequired(t *testing.T) {
 		{"default policy", asked(running("1", "w1"), func(in *machineconfig.Inputs) { in.Policy = "" }), machineconfig.DrainNowhereToGo},
 		{"never", asked(running("1", "w1"), func(in *machineconfig.Inputs) { in.Policy = machineconfig.DrainNever }), machineconfig.DrainNowhereToGo},
 		{"vendored, nothing but the topology", machineconfig.Inputs{Cluster: clusterOf(sr)}, machineconfig.DrainNowhereToGo},
-		{"topology not read", asked(running("1", "w1"), func(in *machineconfig.Inputs) { in.Cluster = nil }), machineconfig.DrainTopologyUnknown},
 		{"a worker with room elsewhere", running("1", "w1", "w2"), fit.Room},
 		{"a worker when all are full", full, fit.NoNode},
 		{"the control-plane node", asked(running("1", "w2"), func(in *machineconfig.Inputs) { in.Node = "m1" }), machineconfig.DrainControlPlane},
@@ -71,9 +70,9 @@ func TestDrainRequired(t *testing.T) {
 		{"the control-plane node restarts meanwhile", asked(running("1", "w1", "m1"), func(in *machineconfig.Inputs) { in.Leaving = []string{"m1", "gone"} }), fit.Room},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := machineconfig.DrainRequired(test.in)
-			if got.Reason != test.want || got.Required != (test.want == fit.Room) || got.Message == "" {
-				t.Errorf("%+v, want %s", got, test.want)
+			got, err := machineconfig.DrainRequired(test.in)
+			if got.Reason != test.want || got.Required != (test.want == fit.Room) || got.Message == "" || err != nil {
+				t.Errorf("%+v, %v, want %s", got, err, test.want)
 			}
 		})
 	}
@@ -86,7 +85,10 @@ func TestDrainRequiredElsewhere(t *testing.T) {
 			for _, name := range []string{"m1", "w1", "gone"} {
 				in := running("3", "w1", "w2", "w3")
 				in.Cluster, in.Policy, in.Node = clusterOf(mode), policy, name
-				got := machineconfig.DrainRequired(in)
+				got, err := machineconfig.DrainRequired(in)
+				if err != nil {
+					t.Fatal(err)
+				}
 				if got.Required != (mode != sr) || (got.Reason == machineconfig.DrainAsEver) != (mode != sr) {
 					t.Errorf("%q, policy %q, node %s: %+v", mode, policy, name, got)
 				}

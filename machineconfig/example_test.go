@@ -17,13 +17,24 @@ import (
 // A machine-config operator waits for as many nodes as the topology expects.
 func ExampleExpectedControlPlaneNodes() {
 	for _, mode := range []configv1.TopologyMode{configv1.SingleReplicaTopologyMode, configv1.HighlyAvailableArbiterMode, configv1.HighlyAvailableTopologyMode} {
-		masters, arbiters := machineconfig.ExpectedControlPlaneNodes(mode)
-		fmt.Println(mode, masters, arbiters)
+		masters, arbiters, err := machineconfig.ExpectedControlPlaneNodes(read(mode))
+		fmt.Println(mode, masters, arbiters, err)
 	}
 	// Output:
-	// SingleReplica 1 0
-	// HighlyAvailableArbiter 2 1
-	// HighlyAvailable 3 0
+	// SingleReplica 1 0 <nil>
+	// HighlyAvailableArbiter 2 1 <nil>
+	// HighlyAvailable 3 0 <nil>
+}
+
+// read is the cluster as an operator reads it, from infrastructures.config.openshift.io/cluster.
+func read(controlPlane configv1.TopologyMode) topology.Cluster {
+	infrastructure := &configv1.Infrastructure{}
+	infrastructure.Status.ControlPlaneTopology = controlPlane
+	cluster, err := topology.FromInfrastructure(infrastructure)
+	if err != nil {
+		panic(err)
+	}
+	return cluster
 }
 
 // One node can always update, and three keep their quorum, whatever the pool says.
@@ -31,11 +42,11 @@ func ExampleMaxUnavailable() {
 	pool := &mcfgv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: machineconfig.MasterPool}}
 	pool.Spec.MaxUnavailable = ptr.To(intstr.FromString("67%"))
 	for _, nodes := range []int{1, 3} {
-		most, err := machineconfig.MaxUnavailable(pool, make([]corev1.Node, nodes)...)
+		most, err := machineconfig.MaxUnavailable(pool, nodes)
 		fmt.Println(nodes, most, err)
 	}
 	pool.Spec.MaxUnavailable = ptr.To(intstr.FromString("a few"))
-	_, err := machineconfig.MaxUnavailable(pool, corev1.Node{})
+	_, err := machineconfig.MaxUnavailable(pool, 1)
 	fmt.Println(err)
 	// Output:
 	// 1 1 <nil>
@@ -46,12 +57,17 @@ func ExampleMaxUnavailable() {
 // What the daemon of a node asks before it restarts.
 func ExampleDrainRequired() {
 	for _, mode := range []configv1.TopologyMode{configv1.SingleReplicaTopologyMode, configv1.DualReplicaTopologyMode} {
-		decision := machineconfig.DrainRequired(machineconfig.Inputs{Cluster: &topology.Cluster{ControlPlane: topology.ReadingOf(mode)}})
-		fmt.Println(decision.Required, decision.Message)
+		cluster := read(mode)
+		decision, err := machineconfig.DrainRequired(machineconfig.Inputs{Cluster: &cluster})
+		fmt.Println(decision.Required, decision.Message, err)
 	}
+	// Without the cluster there is no answer.
+	_, err := machineconfig.DrainRequired(machineconfig.Inputs{})
+	fmt.Println(err)
 	// Output:
-	// false The control plane has one node, and nobody knows whether there is room for its pods elsewhere; nothing is drained
-	// true The control plane does not stand on a single node, so nodes are drained before they restart
+	// false The control plane has one node, and nobody knows whether there is room for its pods elsewhere; nothing is drained <nil>
+	// true The control plane does not stand on a single node, so nodes are drained before they restart <nil>
+	// no topology: read the Cluster with topology.FromInfrastructure
 }
 
 // A router asks for an hour to end, a database for a minute and a half. The bound limits what is waited for.
@@ -67,16 +83,16 @@ func ExampleShutdownGracePeriods() {
 	// shutdownGracePeriodCriticalPods: 1m30s
 }
 
-// Two workers ask at once; their pool lets one of them go at a time.
+// Two workers ask at once; their pool lets one of them go at a time. Nodes and pools are those of the operator's listers.
 func ExampleMayStart() {
-	worker := func(name string) corev1.Node {
-		node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	worker := func(name string) *corev1.Node {
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 		return node
 	}
 	start, held, err := machineconfig.MayStart(machineconfig.Turn{
-		Cluster: topology.Cluster{ControlPlane: topology.ReadingOf(configv1.SingleReplicaTopologyMode)},
-		Nodes:   []corev1.Node{worker("worker-0"), worker("worker-1")},
+		Cluster: read(configv1.SingleReplicaTopologyMode),
+		Nodes:   []*corev1.Node{worker("worker-0"), worker("worker-1")},
 		Asking:  []string{"worker-0", "worker-1"},
 	})
 	fmt.Println(start, held, err)

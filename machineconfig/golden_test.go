@@ -67,7 +67,7 @@ func TestGolden(t *testing.T) {
 		if d.Result == nil {
 			w.Observed = machineconfig.Observe(in, d).String()
 		}
-		waiting, err := machineconfig.Maintenance(in.Pools, in.Nodes)
+		waiting, err := machineconfig.Maintenance(pointers(in.Pools), pointers(in.Nodes))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,12 +96,15 @@ func aboutNode(in machineconfig.Inputs, node *corev1.Node) wantedNode {
 	w := wantedNode{Name: node.Name, Drain: map[string]string{}}
 	in.Node = node.Name
 	for _, in.Policy = range machineconfig.DrainPolicies() {
-		decision := machineconfig.DrainRequired(in)
+		decision, err := machineconfig.DrainRequired(in)
 		word := "no"
 		if decision.Required {
 			word = "yes"
 		}
 		w.Drain[string(in.Policy)] = word + " (" + decision.Reason + "): " + decision.Message
+		if err != nil {
+			w.Drain[string(in.Policy)] = err.Error()
+		}
 	}
 	step := machineconfig.AnnotateTopology(in, node)
 	w.Topology = said(step.Result)

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/solonode/sno/machineconfig"
 )
@@ -14,9 +13,9 @@ import (
 func TestExpectedControlPlaneNodes(t *testing.T) {
 	want := map[configv1.TopologyMode][2]int{sr: {1, 0}, dual: {2, 0}, arbiter: {2, 1}, ha: {3, 0}, external: {0, 0}, empty: {3, 0}, unknown: {3, 0}}
 	for _, mode := range allModes {
-		masters, arbiters := machineconfig.ExpectedControlPlaneNodes(mode)
-		if got := [2]int{masters, arbiters}; got != want[mode] {
-			t.Errorf("%q: %v, want %v", mode, got, want[mode])
+		masters, arbiters, err := machineconfig.ExpectedControlPlaneNodes(*clusterOf(mode))
+		if got := [2]int{masters, arbiters}; got != want[mode] || err != nil {
+			t.Errorf("%q: %v, %v, want %v", mode, got, err, want[mode])
 		}
 	}
 }
@@ -39,14 +38,14 @@ func TestMaxUnavailable(t *testing.T) {
 		if test.said != "" {
 			p = pool(test.pool, most(test.said))
 		}
-		got, err := machineconfig.MaxUnavailable(&p, make([]corev1.Node, test.nodes)...)
+		got, err := machineconfig.MaxUnavailable(&p, test.nodes)
 		if err != nil || got != test.want {
 			t.Errorf("pool %s with maxUnavailable %q and %d nodes: %d, %v, want %d", test.pool, test.said, test.nodes, got, err, test.want)
 		}
 	}
 	for _, said := range []string{"many", "5.5%", "%", "-1", "-10%", "1/2"} {
 		p := pool("worker", most(said))
-		_, err := machineconfig.MaxUnavailable(&p, make([]corev1.Node, 5)...)
+		_, err := machineconfig.MaxUnavailable(&p, 5)
 		if !errors.Is(err, machineconfig.ErrMaxUnavailable) {
 			t.Errorf("maxUnavailable %q: %v", said, err)
 			continue
@@ -59,12 +58,25 @@ func TestMaxUnavailable(t *testing.T) {
 	}
 }
 
+func TestMaxUnavailableOfNothing(t *testing.T) {
+	worker := pool("worker")
+	for name, call := range map[string]func() (int, error){
+		"no pool":       func() (int, error) { return machineconfig.MaxUnavailable(nil, 3) },
+		"-1 nodes":      func() (int, error) { return machineconfig.MaxUnavailable(&worker, -1) },
+		"-1 nodes, nil": func() (int, error) { return machineconfig.MaxUnavailable(nil, -1) },
+	} {
+		if most, err := call(); most != 0 || !errors.Is(err, machineconfig.ErrInputs) {
+			t.Errorf("%s: %d, %v", name, most, err)
+		}
+	}
+}
+
 // However many nodes there are and whatever the pool says, those of a control plane keep a majority; one and two nodes can update.
 func TestControlPlaneKeepsItsMajority(t *testing.T) {
 	for nodes := 1; nodes <= 9; nodes++ {
 		for _, said := range []string{"0", "1", "4", "9", "34%", "100%"} {
 			p := pool("master", most(said))
-			away, err := machineconfig.MaxUnavailable(&p, make([]corev1.Node, nodes)...)
+			away, err := machineconfig.MaxUnavailable(&p, nodes)
 			if err != nil || away < 1 || (nodes > 2 && 2*(nodes-away) <= nodes) {
 				t.Errorf("%d of %d nodes away at once with %q, %v", away, nodes, said, err)
 			}

@@ -87,8 +87,14 @@ type Inputs struct {
 	ShutdownBound time.Duration
 }
 
-// Validate reports an object that is not the one its place is for, and settings that mean nothing.
+// Validate reports an object that is not the one its place is for, settings that mean nothing (ErrInputs), and a Cluster that nobody read
+// (topology.ErrClusterNotRead).
 func (in Inputs) Validate() error {
+	if in.Cluster != nil {
+		if err := in.Cluster.Validate(); err != nil {
+			return err //nolint:wrapcheck // it says what to do
+		}
+	}
 	for _, is := range []struct {
 		object     metav1.Object
 		kind, name string

@@ -33,11 +33,10 @@ func (w Waiting) String() string {
 // current config is not the one that its pool, or it itself, is to have. Of the nodes it needs no more than metadata.
 //
 // Errors: ErrPools.
-func Maintenance(pools []mcfgv1.MachineConfigPool, nodes []corev1.Node) ([]Waiting, error) {
+func Maintenance(pools []*mcfgv1.MachineConfigPool, nodes []*corev1.Node) ([]Waiting, error) {
 	waiting := map[string]int{}
 	byName := map[string]*mcfgv1.MachineConfigPool{}
-	for i := range nodes {
-		node := &nodes[i]
+	for _, node := range nodes {
 		pool, err := PoolOf(node, pools)
 		if err != nil {
 			return nil, err

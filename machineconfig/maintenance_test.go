@@ -50,7 +50,7 @@ func TestMaintenance(t *testing.T) {
 		{"a node without a daemon", []mcfgv1.MachineConfigPool{rendered("master", "r2", base, base, paused)}, []corev1.Node{master}, nil},
 		{"no pools", nil, []corev1.Node{has(master, "r1", "r2")}, nil},
 	} {
-		got, err := machineconfig.Maintenance(test.pools, test.nodes)
+		got, err := machineconfig.Maintenance(pointers(test.pools), pointers(test.nodes))
 		var lines []string
 		for _, waiting := range got {
 			lines = append(lines, waiting.String())
@@ -60,7 +60,7 @@ func TestMaintenance(t *testing.T) {
 		}
 	}
 	both := node("x", "infra", "gpu")
-	if _, err := machineconfig.Maintenance([]mcfgv1.MachineConfigPool{pool("infra"), pool("gpu")}, []corev1.Node{both}); !errors.Is(err, machineconfig.ErrPools) {
+	if _, err := machineconfig.Maintenance(pointers([]mcfgv1.MachineConfigPool{pool("infra"), pool("gpu")}), []*corev1.Node{&both}); !errors.Is(err, machineconfig.ErrPools) {
 		t.Errorf("a node in two pools: %v", err)
 	}
 }

@@ -10,8 +10,10 @@ import (
 
 // Observe tells how the graceful shutdown stands, given what Decide said of the same inputs: whether the node has taken it.
 func Observe(in Inputs, decision Decision) patch.Result {
-	if decision.Result != nil {
-		return *decision.Result
+	for _, result := range []*patch.Result{decision.Result, checkValid(in), checkTopologyKnown(in)} {
+		if result != nil {
+			return *result
+		}
 	}
 	pool, config := in.masterPool(), in.ourKubeletConfig()
 	switch {

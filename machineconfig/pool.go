@@ -18,16 +18,17 @@ import (
 // ErrPools is returned for pools of which it cannot be told which node is in which.
 var ErrPools = errors.New("unclear machine config pools")
 
-// Turn is what MayStart needs to know.
+// Turn is what MayStart needs to know. Pools and nodes may be those of an informer's cache: they are only read, and not copied.
 type Turn struct {
+	// Cluster is as topology.FromInfrastructure read it.
 	Cluster topology.Cluster
 	// Pools are all MachineConfigPools. Where there are none, the pools that every cluster has are taken, with their defaults.
-	Pools []mcfgv1.MachineConfigPool
+	Pools []*mcfgv1.MachineConfigPool
 	// Nodes are all nodes of the cluster.
-	Nodes []corev1.Node
+	Nodes []*corev1.Node
 	// Asking names the nodes that want to leave, and did not get leave yet.
 	Asking []string
-	// Leaving names those that got leave and are not back. A node that is not ready, or takes no pods, counts as away by itself.
+	// Leaving names those that got leave and are not back. A node that is not well, or takes no pods, counts as away by itself.
 	Leaving []string
 }
 
@@ -53,8 +54,12 @@ const (
 // etcd's quorum, in which control-plane nodes that the topology expects and that are not there count as away; arbiters follow when
 // no master asks any more (facts/upstream.md section 3.2). A paused pool gives leave to none.
 //
-// Errors: ErrPools, ErrMaxUnavailable. Nodes of pools that are clear may start all the same.
+// Errors: topology.ErrClusterNotRead, with which nobody starts, and ErrPools and ErrMaxUnavailable, with which nodes of pools that are clear
+// may start all the same.
 func MayStart(turn Turn) (start []string, held []Hold, err error) {
+	if err := turn.Cluster.Validate(); err != nil {
+		return nil, nil, err //nolint:wrapcheck // it says what to do
+	}
 	groups, held, err := turn.groups()
 	var errs []error
 	if err != nil {
@@ -118,8 +123,7 @@ func (t Turn) groups() ([]*group, []Hold, error) {
 	byName := map[string]*group{}
 	var held []Hold
 	var errs []error
-	for i := range nodes {
-		node := &nodes[i]
+	for _, node := range nodes {
 		m := member{node: node, asks: slices.Contains(t.Asking, node.Name), leaves: slices.Contains(t.Leaving, node.Name)}
 		pool, err := PoolOf(node, pools)
 		if err != nil {
@@ -145,7 +149,7 @@ func (t Turn) groups() ([]*group, []Hold, error) {
 		}
 	}
 	if g := byName[MasterPool]; g != nil {
-		masters, arbiters := ExpectedControlPlaneNodes(t.Cluster.ControlPlane.Mode)
+		masters, arbiters := expected(t.Cluster.ControlPlane.Mode)
 		g.missing = max(0, masters+arbiters-len(g.members))
 	}
 	var groups []*group
@@ -155,7 +159,7 @@ func (t Turn) groups() ([]*group, []Hold, error) {
 	return groups, held, errors.Join(errs...)
 }
 
-func (g *group) most() (int, error) { return maxUnavailable(g.pool, len(g.members)+g.missing) }
+func (g *group) most() (int, error) { return MaxUnavailable(g.pool, len(g.members)+g.missing) }
 
 // away is how many are away, without those that ask: they are counted one by one.
 func (g *group) away() int {
@@ -195,37 +199,38 @@ func available(node *corev1.Node) bool {
 }
 
 // impliedPools are those of a cluster without machine config pools: every node that is nothing else is a worker.
-func impliedPools() []mcfgv1.MachineConfigPool {
-	pool := func(name string, selector metav1.LabelSelector) mcfgv1.MachineConfigPool {
-		return mcfgv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: mcfgv1.MachineConfigPoolSpec{NodeSelector: &selector}}
+func impliedPools() []*mcfgv1.MachineConfigPool {
+	pool := func(name string, selector metav1.LabelSelector) *mcfgv1.MachineConfigPool {
+		return &mcfgv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: mcfgv1.MachineConfigPoolSpec{NodeSelector: &selector}}
 	}
 	has := func(role string) metav1.LabelSelector {
 		return metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: role, Operator: metav1.LabelSelectorOpExists}}}
 	}
-	return []mcfgv1.MachineConfigPool{pool(MasterPool, has(MasterRole)), pool(ArbiterPool, has(ArbiterRole)), pool(WorkerPool, metav1.LabelSelector{})}
+	return []*mcfgv1.MachineConfigPool{pool(MasterPool, has(MasterRole)), pool(ArbiterPool, has(ArbiterRole)), pool(WorkerPool, metav1.LabelSelector{})}
 }
 
-// withMasterRole gives the control-plane nodes of plain Kubernetes the label that OpenShift's have.
-func withMasterRole(nodes []corev1.Node) []corev1.Node {
+// withMasterRole gives the control-plane nodes of plain Kubernetes the label that OpenShift's have, in copies.
+func withMasterRole(nodes []*corev1.Node) []*corev1.Node {
 	nodes = slices.Clone(nodes)
-	for i := range nodes {
-		if isControlPlane(&nodes[i]) {
-			nodes[i].Labels = maps.Clone(nodes[i].Labels)
-			nodes[i].Labels[MasterRole] = ""
+	for i, node := range nodes {
+		if isControlPlane(node) {
+			labelled := *node
+			labelled.Labels = maps.Clone(node.Labels)
+			labelled.Labels[MasterRole] = ""
+			nodes[i] = &labelled
 		}
 	}
 	return nodes
 }
 
-// PoolOf is the pool that a node belongs to, nil when it belongs to none. A node with the master role is in the master pool, whatever
+// PoolOf returns the pool that a node belongs to, nil when it belongs to none. A node with the master role is in the master pool, whatever
 // else it is (facts/upstream.md section 3.2). Then come pools that people made, whose selectors match it, then arbiter and worker.
 //
 // Errors: ErrPools, when two pools that people made claim the node, or a selector cannot be read.
-func PoolOf(node *corev1.Node, pools []mcfgv1.MachineConfigPool) (*mcfgv1.MachineConfigPool, error) {
+func PoolOf(node *corev1.Node, pools []*mcfgv1.MachineConfigPool) (*mcfgv1.MachineConfigPool, error) {
 	var found *mcfgv1.MachineConfigPool
 	for _, name := range []string{MasterPool, "", ArbiterPool, WorkerPool} {
-		for i := range pools {
-			pool := &pools[i]
+		for _, pool := range pools {
 			if pool.Name != name && (name != "" || stockPool(pool.Name)) {
 				continue
 			}

@@ -25,7 +25,7 @@ func TestPoolOf(t *testing.T) {
 		{[]string{"arbiter", "worker"}, "arbiter"}, {[]string{"infra", "arbiter"}, "infra"}, {nil, ""},
 	} {
 		n := node("n", test.roles...)
-		got, err := machineconfig.PoolOf(&n, pools)
+		got, err := machineconfig.PoolOf(&n, pointers(pools))
 		name := ""
 		if got != nil {
 			name = got.Name
@@ -35,17 +35,17 @@ func TestPoolOf(t *testing.T) {
 		}
 	}
 	n := node("n", "infra", "gpu", "worker")
-	if _, err := machineconfig.PoolOf(&n, append(pools, pool("gpu"))); !errors.Is(err, machineconfig.ErrPools) {
+	if _, err := machineconfig.PoolOf(&n, pointers(append(pools, pool("gpu")))); !errors.Is(err, machineconfig.ErrPools) {
 		t.Errorf("two pools: %v", err)
 	}
 	bad := pool("gpu", func(p *mcfgv1.MachineConfigPool) {
 		p.Spec.NodeSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Maybe"}}}
 	})
-	if _, err := machineconfig.PoolOf(&n, append(pools, bad)); !errors.Is(err, machineconfig.ErrPools) || !strings.Contains(err.Error(), "gpu") {
+	if _, err := machineconfig.PoolOf(&n, pointers(append(pools, bad))); !errors.Is(err, machineconfig.ErrPools) || !strings.Contains(err.Error(), "gpu") {
 		t.Errorf("bad selector: %v", err)
 	}
 	none := pool("gpu", func(p *mcfgv1.MachineConfigPool) { p.Spec.NodeSelector = nil })
-	if got, err := machineconfig.PoolOf(&n, []mcfgv1.MachineConfigPool{none}); got != nil || err != nil {
+	if got, err := machineconfig.PoolOf(&n, []*mcfgv1.MachineConfigPool{&none}); got != nil || err != nil {
 		t.Errorf("no selector: %v, %v", got, err)
 	}
 }
@@ -59,7 +59,8 @@ func TestMayStart(t *testing.T) {
 	threeMasters := []corev1.Node{node("m1", "master"), node("m2", "master"), node("m3", "master")}
 	fourWorkers := []corev1.Node{node("w1", "worker"), node("w2", "worker"), node("w3", "worker"), node("w4", "worker")}
 	withArbiter := []corev1.Node{node("m1", "master"), node("m2", "master"), node("a1", "arbiter")}
-	const pause, others, masters, noPool, bad = machineconfig.HeldByPause, machineconfig.HeldByOthers, machineconfig.HeldByMasters, machineconfig.HeldByNoPool, machineconfig.HeldByBadInput
+	const pause, others, masters = machineconfig.HeldByPause, machineconfig.HeldByOthers, machineconfig.HeldByMasters
+	const noPool, bad = machineconfig.HeldByNoPool, machineconfig.HeldByBadInput
 	for _, test := range []struct {
 		name            string
 		mode            configv1.TopologyMode
@@ -110,6 +111,7 @@ func TestMayStart(t *testing.T) {
 			nodes: []corev1.Node{node("m1", "master"), node("m2", "master"), notReady(node("a1", "arbiter"))}, asking: "a1 m1", held: map[string]string{"a1": masters, "m1": others}},
 
 		{name: "in no pool", mode: ha, pools: pools, nodes: []corev1.Node{node("x")}, asking: "x", held: map[string]string{"x": noPool}},
+
 		{name: "gone", mode: ha, pools: pools, nodes: fourWorkers, asking: "w9"},
 		{name: "nonsense in one pool", mode: ha, pools: stockPools(pool("master"), pool("worker", most("many")), pool("arbiter")), nodes: append(threeMasters[:3:3], fourWorkers...),
 			asking: "m1 w1", start: "m1", held: map[string]string{"w1": bad}},
@@ -120,7 +122,7 @@ func TestMayStart(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			start, held, err := machineconfig.MayStart(machineconfig.Turn{
-				Cluster: *clusterOf(test.mode), Pools: test.pools, Nodes: test.nodes, Asking: strings.Fields(test.asking), Leaving: strings.Fields(test.leaving),
+				Cluster: *clusterOf(test.mode), Pools: pointers(test.pools), Nodes: pointers(test.nodes), Asking: strings.Fields(test.asking), Leaving: strings.Fields(test.leaving),
 			})
 			if wrong := strings.HasPrefix(test.name, "nonsense"); wrong != errors.Is(err, machineconfig.ErrMaxUnavailable) || !wrong && err != nil {
 				t.Fatal(err)
@@ -147,8 +149,8 @@ func TestMayStart(t *testing.T) {
 // Two pools that claim one node hold that node, and no other.
 func TestMayStartUnclear(t *testing.T) {
 	turn := machineconfig.Turn{
-		Cluster: *clusterOf(ha), Pools: []mcfgv1.MachineConfigPool{pool("worker"), pool("infra"), pool("gpu")},
-		Nodes: []corev1.Node{node("w1", "worker", "infra", "gpu"), node("w2", "worker")}, Asking: []string{"w1", "w2"},
+		Cluster: *clusterOf(ha), Pools: pointers([]mcfgv1.MachineConfigPool{pool("worker"), pool("infra"), pool("gpu")}),
+		Nodes: pointers([]corev1.Node{node("w1", "worker", "infra", "gpu"), node("w2", "worker")}), Asking: []string{"w1", "w2"},
 	}
 	start, held, err := machineconfig.MayStart(turn)
 	if !errors.Is(err, machineconfig.ErrPools) || !cmp.Equal(start, []string{"w2"}) || len(held) != 1 || held[0].Node != "w1" {
@@ -174,7 +176,7 @@ func TestMayStartKeepsTheBudget(t *testing.T) {
 			}
 			nodes = append(nodes, n)
 		}
-		start, held, err := machineconfig.MayStart(machineconfig.Turn{Cluster: *clusterOf(ha), Pools: pools, Nodes: nodes, Asking: asking})
+		start, held, err := machineconfig.MayStart(machineconfig.Turn{Cluster: *clusterOf(ha), Pools: pointers(pools), Nodes: pointers(nodes), Asking: asking})
 		if err != nil {
 			t.Fatal(err)
 		}

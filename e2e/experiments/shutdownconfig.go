@@ -52,7 +52,7 @@ func decideShutdown(node corev1.Node, pods []corev1.Pod) (shutdownConfig, error)
 	pool := mcfgv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: machineconfig.MasterPool, Labels: map[string]string{machineconfig.MasterPoolLabel: ""}}}
 	pool.Status.Conditions = []mcfgv1.MachineConfigPoolCondition{{Type: mcfgv1.MachineConfigPoolUpdated, Status: corev1.ConditionTrue}}
 	decision := machineconfig.Decide(machineconfig.Inputs{
-		Cluster: &topology.Cluster{ControlPlane: topology.ReadingOf(configv1.SingleReplicaTopologyMode)},
+		Cluster: &topology.Cluster{ControlPlane: topology.ReadingOf(configv1.SingleReplicaTopologyMode), Infrastructure: topology.ReadingOf(configv1.SingleReplicaTopologyMode)},
 		Nodes:   []corev1.Node{node}, Pods: pods, Pools: []mcfgv1.MachineConfigPool{pool},
 	})
 	if decision.KubeletConfig.Intent == nil || decision.MachineConfig.Intent == nil {

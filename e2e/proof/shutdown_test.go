@@ -34,7 +34,7 @@ func shutdownInputs(ordinary, critical int64, bound time.Duration) machineconfig
 	}
 	pods[1].Spec.Priority = ptr.To[int32](2_000_001_000)
 	return machineconfig.Inputs{
-		Cluster: &topology.Cluster{ControlPlane: topology.ReadingOf(configv1.SingleReplicaTopologyMode)},
+		Cluster: &topology.Cluster{ControlPlane: topology.ReadingOf(configv1.SingleReplicaTopologyMode), Infrastructure: topology.ReadingOf(configv1.SingleReplicaTopologyMode)},
 		Nodes:   []corev1.Node{master}, Pods: pods, Pools: []mcfgv1.MachineConfigPool{pool}, ShutdownBound: bound,
 	}
 }

@@ -154,7 +154,7 @@ func (p *patcher) turn(ctx context.Context, f found, asked requests) (turn, []pa
 	t.leaving = slices.Compact(slices.Sorted(maps.Values(running)))
 	t.leaving = append(t.leaving, asked.leaving...)
 	jobs := map[string]job{}
-	turn := machineconfig.Turn{Cluster: *f.inputs.Cluster, Pools: f.inputs.Pools, Nodes: t.nodes}
+	turn := machineconfig.Turn{Cluster: *f.inputs.Cluster, Pools: pointers(f.inputs.Pools), Nodes: pointers(t.nodes)}
 	for _, a := range asked.drain {
 		begun := isRunning(a)
 		if !begun {
@@ -209,8 +209,20 @@ func (p *patcher) required(ctx context.Context, f found, t turn, j job) (machine
 			return machineconfig.DrainDecision{}, fmt.Errorf("whether node %s is drained: %w", j.node, err)
 		}
 	}
-	decision := machineconfig.DrainRequired(in)
+	decision, err := machineconfig.DrainRequired(in)
+	if err != nil {
+		return machineconfig.DrainDecision{}, fmt.Errorf("whether node %s is drained: %w", j.node, err)
+	}
 	logr.FromContextOrDiscard(ctx).V(1).Info("Decided whether to drain", "node", j.node, "required", decision.Required,
 		"reason", decision.Reason, "message", decision.Message, "detail", decision.Detail)
 	return decision, nil
+}
+
+// pointers are to the items of a list.
+func pointers[T any](items []T) []*T {
+	to := make([]*T, len(items))
+	for i := range items {
+		to[i] = &items[i]
+	}
+	return to
 }

@@ -71,7 +71,7 @@ func (p *patcher) look(ctx context.Context) (*unstructured.Unstructured, patch.R
 	} else {
 		said = p.answer(ctx, f)
 	}
-	waits, err := machineconfig.Maintenance(f.inputs.Pools, f.inputs.Nodes)
+	waits, err := machineconfig.Maintenance(pointers(f.inputs.Pools), pointers(f.inputs.Nodes))
 	if err != nil {
 		said = append(said, unclear(err))
 	}
