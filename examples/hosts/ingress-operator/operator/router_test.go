@@ -44,6 +44,20 @@ func TestPorts(t *testing.T) {
 	}
 }
 
+// What the stock operator says of every router (facts/upstream.md 1.3), and how much sooner a proof may have it.
+func TestStockRouter(t *testing.T) {
+	for _, publishing := range []*operatorv1.EndpointPublishingStrategy{hostNetwork(), private()} {
+		router := DefaultOptions().baseRouter(nil, "internal", publishing)
+		pod := router.Spec.Template.Spec
+		if router.Spec.MinReadySeconds != 30 || *pod.TerminationGracePeriodSeconds != 3600 || pod.PriorityClassName != "system-cluster-critical" {
+			t.Errorf("%s: %d s ready, %d s of grace, class %s", publishing.Type, router.Spec.MinReadySeconds, *pod.TerminationGracePeriodSeconds, pod.PriorityClassName)
+		}
+		if got := (Options{MinReadySeconds: 1}).baseRouter(router, "internal", publishing).Spec.MinReadySeconds; got != 1 {
+			t.Errorf("%s: %d s with --min-ready-seconds=1", publishing.Type, got)
+		}
+	}
+}
+
 func TestBaseRouterKeepsWhatItDoesNotDecide(t *testing.T) {
 	live := DefaultOptions().baseRouter(nil, "internal", hostNetwork())
 	live.Annotations = map[string]string{"deployment.kubernetes.io/revision": "3"}
