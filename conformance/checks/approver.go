@@ -51,7 +51,8 @@ func approverChecks() []Check {
 	}
 	return []Check{
 		{
-			ID: "SNO-APP-001", Title: "The stock approver approves no client certificates by itself on a single control-plane node", Module: moduleApprover, Seed: two, Level: Core,
+			// Extended: without a Machine the stock approver approves no client certificate anyway, so that this is defence in depth.
+			ID: "SNO-APP-001", Title: "The stock approver's flow for client certificates is off on a single control-plane node", Module: moduleApprover, Seed: two, Level: Extended,
 			Tier: Static, Topologies: []string{"SingleReplica"},
 			Applies: both(approverHere, func(s *State) string {
 				if !single(s.controlPlaneMode()) {

@@ -135,11 +135,11 @@ func (c *theatre) wrongBefore(ctx context.Context) (map[string]string, error) {
 	return all, nil
 }
 
-// wrongWith does the static core checks of a module.
+// wrongWith does the static checks of a module. Of those about the topology, which are about every operator, it does the core ones.
 func (c *theatre) wrongWith(ctx context.Context, module string, state *State) (string, error) {
 	bench := &Bench{State: state, Times: c.target.Times}
 	for _, check := range c.checks {
-		if check.Module != module || check.Tier != Static || check.Level != Core || check.Applies != nil && check.Applies(state) != "" {
+		if check.Module != module || check.Tier != Static || module == moduleTopology && check.Level != Core || check.Applies != nil && check.Applies(state) != "" {
 			continue
 		}
 		evidence, err := check.Run(ctx, bench)

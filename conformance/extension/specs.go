@@ -11,7 +11,9 @@ import (
 
 // titles are those under which checks were first published, by id, where they have another one today. `update` asks for an entry when a title
 // changes.
-var titles = map[string]string{}
+var titles = map[string]string{
+	"SNO-APP-001": "The stock approver approves no client certificates by itself on a single control-plane node",
+}
 
 // specs are the tests of some checks.
 func specs(checks []checks.Check) []spec {
