@@ -48,7 +48,7 @@ func AnnotateTopology(in Inputs, node *corev1.Node) AnnotationStep {
 	case topology.ReadingOf(want).Mode != want:
 		return AnnotationStep{Result: &patch.Result{State: patch.NotNeeded, Reason: ReasonNotNeeded,
 			Message: "The control-plane topology has no value that a node could be told" + in.Cluster.UnknownValues()}}
-	case !daemon:
+	case !daemon || isWindows(node):
 		return AnnotationStep{Release: mine, Result: &patch.Result{State: patch.NotNeeded, Reason: ReasonNotNeeded,
 			Message: "The node has no machine-config daemon to be told the topology"}}
 	case has && configv1.TopologyMode(says) == want && !mine:

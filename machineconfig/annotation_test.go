@@ -21,6 +21,7 @@ func TestAnnotateTopology(t *testing.T) {
 		live     string
 		managers []string
 		change   func(annotations map[string]string)
+		windows  bool
 		// want is what is written, empty nothing.
 		want     string
 		releases bool
@@ -41,6 +42,8 @@ func TestAnnotateTopology(t *testing.T) {
 		{name: "empty", mode: empty, live: "SingleReplica", managers: []string{us}, reason: machineconfig.ReasonNotNeeded},
 		{name: "unknown", mode: unknown, live: "SingleReplica", managers: []string{us}, reason: machineconfig.ReasonNotNeeded},
 		{name: "no daemon", mode: sr, change: func(a map[string]string) { delete(a, machineconfig.CurrentConfigAnnotation) }, reason: machineconfig.ReasonNotNeeded},
+		{name: "Windows", mode: sr, windows: true, reason: machineconfig.ReasonNotNeeded},
+		{name: "Windows, and ours", mode: sr, windows: true, live: "SingleReplica", managers: []string{us}, releases: true, reason: machineconfig.ReasonNotNeeded},
 		{name: "opted out", mode: sr, change: func(a map[string]string) { a[patch.OptOutAnnotation] = "all" }, reason: machineconfig.ReasonOptedOut},
 		{name: "opted out later", mode: sr, live: "SingleReplica", managers: []string{us}, change: func(a map[string]string) { a[patch.OptOutAnnotation] = "machineconfig" },
 			releases: true, reason: machineconfig.ReasonOptedOut},
@@ -54,6 +57,9 @@ func TestAnnotateTopology(t *testing.T) {
 				test.change(annotations)
 			}
 			n := annotated(node("m1", "master"), annotations)
+			if test.windows {
+				n = windows(n)
+			}
 			for _, manager := range test.managers {
 				n.ManagedFields = append(n.ManagedFields, entry(manager, annotationJSON))
 			}

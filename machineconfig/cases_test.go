@@ -68,6 +68,11 @@ func notReady(n corev1.Node) corev1.Node {
 	return n
 }
 
+func windows(n corev1.Node) corev1.Node {
+	n.Labels[corev1.LabelOSStable] = "windows"
+	return n
+}
+
 // pointers are to the items of a list, as an informer's lister gives them.
 func pointers[T any](items []T) []*T {
 	to := make([]*T, len(items))

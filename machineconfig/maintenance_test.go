@@ -48,6 +48,7 @@ func TestMaintenance(t *testing.T) {
 			[]corev1.Node{has(master, "r1", "r1"), has(worker, "r8", "r8"), has(node("w2", "worker"), "r9", "r9"), has(node("w3", "worker"), "r8", "r8")},
 			[]string{"master: changed contents of machine configs, for 1 node", "worker: changed contents of machine configs, for 2 nodes"}},
 		{"a node without a daemon", []mcfgv1.MachineConfigPool{rendered("master", "r2", base, base, paused)}, []corev1.Node{master}, nil},
+		{"a Windows node", []mcfgv1.MachineConfigPool{rendered("worker", "r9", base, base, paused)}, []corev1.Node{has(windows(node("x1", "worker")), "r8", "r8")}, nil},
 		{"no pools", nil, []corev1.Node{has(master, "r1", "r2")}, nil},
 	} {
 		got, err := machineconfig.Maintenance(pointers(test.pools), pointers(test.nodes))

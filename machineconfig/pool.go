@@ -44,6 +44,7 @@ const (
 	HeldByOthers   = "As many nodes of its pool are away as may be"
 	HeldByMasters  = "The other control-plane nodes go first"
 	HeldByNoPool   = "It belongs to no machine config pool"
+	HeldByWindows  = "It runs Windows, and no machine config pool has such nodes"
 	HeldByBadInput = "It cannot be told how many nodes of its pool may be away"
 )
 
@@ -129,7 +130,11 @@ func (t Turn) groups() ([]*group, []Hold, error) {
 		if err != nil {
 			errs = append(errs, err)
 		}
-		if pool == nil && m.asks {
+		switch {
+		case pool != nil || !m.asks:
+		case isWindows(node):
+			held = append(held, Hold{node.Name, HeldByWindows})
+		default:
 			held = append(held, Hold{node.Name, HeldByNoPool})
 		}
 		if pool == nil {
@@ -224,10 +229,14 @@ func withMasterRole(nodes []*corev1.Node) []*corev1.Node {
 }
 
 // PoolOf returns the pool that a node belongs to, nil when it belongs to none. A node with the master role is in the master pool, whatever
-// else it is (facts/upstream.md section 3.2). Then come pools that people made, whose selectors match it, then arbiter and worker.
+// else it is (facts/upstream.md section 3.2). Then come pools that people made, whose selectors match it, then arbiter and worker. A
+// Windows node is in none: the machine-config operator does not manage it, whatever its labels select.
 //
 // Errors: ErrPools, when two pools that people made claim the node, or a selector cannot be read.
 func PoolOf(node *corev1.Node, pools []*mcfgv1.MachineConfigPool) (*mcfgv1.MachineConfigPool, error) {
+	if isWindows(node) {
+		return nil, nil
+	}
 	var found *mcfgv1.MachineConfigPool
 	for _, name := range []string{MasterPool, "", ArbiterPool, WorkerPool} {
 		for _, pool := range pools {
@@ -250,6 +259,11 @@ func PoolOf(node *corev1.Node, pools []*mcfgv1.MachineConfigPool) (*mcfgv1.Machi
 		}
 	}
 	return nil, nil
+}
+
+// isWindows goes by the label, which every kubelet sets; a node without it runs Linux, as for the machine-config operator.
+func isWindows(node *corev1.Node) bool {
+	return node.Labels[corev1.LabelOSStable] == string(corev1.Windows)
 }
 
 func stockPool(name string) bool {

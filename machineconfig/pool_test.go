@@ -60,7 +60,9 @@ func TestMayStart(t *testing.T) {
 	fourWorkers := []corev1.Node{node("w1", "worker"), node("w2", "worker"), node("w3", "worker"), node("w4", "worker")}
 	withArbiter := []corev1.Node{node("m1", "master"), node("m2", "master"), node("a1", "arbiter")}
 	const pause, others, masters = machineconfig.HeldByPause, machineconfig.HeldByOthers, machineconfig.HeldByMasters
-	const noPool, bad = machineconfig.HeldByNoPool, machineconfig.HeldByBadInput
+	const noPool, onWindows, bad = machineconfig.HeldByNoPool, machineconfig.HeldByWindows, machineconfig.HeldByBadInput
+	share := stockPools(pool("master"), pool("worker", most("34%")), pool("arbiter"))
+	fourWindows := []corev1.Node{windows(node("x1", "worker")), windows(node("x2", "worker")), windows(node("x3", "worker")), windows(node("x4", "worker"))}
 	for _, test := range []struct {
 		name            string
 		mode            configv1.TopologyMode
@@ -111,6 +113,16 @@ func TestMayStart(t *testing.T) {
 			nodes: []corev1.Node{node("m1", "master"), node("m2", "master"), notReady(node("a1", "arbiter"))}, asking: "a1 m1", held: map[string]string{"a1": masters, "m1": others}},
 
 		{name: "in no pool", mode: ha, pools: pools, nodes: []corev1.Node{node("x")}, asking: "x", held: map[string]string{"x": noPool}},
+
+		{name: "Windows nodes are not of the pool", mode: ha, pools: share, nodes: append(fourWorkers[:2:2], fourWindows...), asking: "w1 w2",
+			start: "w1", held: map[string]string{"w2": others}},
+		{name: "a Windows node that is not ready", mode: ha, pools: pools, nodes: append(fourWorkers[:2:2], notReady(windows(node("x1", "worker")))), asking: "w1", start: "w1"},
+		{name: "a Windows node has leave", mode: ha, pools: pools, nodes: append(fourWorkers[:2:2], fourWindows...), asking: "w1", leaving: "x1", start: "w1"},
+		{name: "a Windows node asks", mode: ha, pools: pools, nodes: append(fourWorkers[:2:2], fourWindows...), asking: "w1 x1", start: "w1", held: map[string]string{"x1": onWindows}},
+		{name: "a Windows node of a person's pool", mode: ha, pools: append(pools[:3:3], pool("gpu")), nodes: []corev1.Node{windows(node("x1", "worker", "gpu")), node("w1", "worker", "gpu")},
+			asking: "w1 x1", start: "w1", held: map[string]string{"x1": onWindows}},
+		{name: "plain Kubernetes, a Windows node asks", mode: ha, nodes: []corev1.Node{windows(node("x1")), notReady(windows(node("x2"))), node("w1")}, asking: "w1 x1",
+			start: "w1", held: map[string]string{"x1": onWindows}},
 
 		{name: "gone", mode: ha, pools: pools, nodes: fourWorkers, asking: "w9"},
 		{name: "nonsense in one pool", mode: ha, pools: stockPools(pool("master"), pool("worker", most("many")), pool("arbiter")), nodes: append(threeMasters[:3:3], fourWorkers...),

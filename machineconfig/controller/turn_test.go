@@ -285,3 +285,29 @@ func TestForbidden(t *testing.T) {
 	l.says(l.once(), patch.Failed, "Forbidden")
 	c.must(c.is("w0", "", false)())
 }
+
+// A Windows node is in no pool: it holds nobody, and its own request gets no answer, which a person hears of.
+func TestWindowsNodes(t *testing.T) {
+	c := newCluster(t, shared.Server(t), ha)
+	c.pool("worker", "")
+	c.addNode("w0", worker)
+	c.addNode("x0", worker)
+	windows := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "x0"}}
+	c.patch(windows, `{"metadata":{"labels":{"kubernetes.io/os":"windows"}}}`)
+	c.patchStatus(windows, `{"status":{"conditions":[{"type":"Ready","status":"False"}]}}`)
+	c.ask("w0", "drain-a")
+	l := c.looker()
+	l.says(l.rest(), patch.InForce, "AsExpected")
+	c.must(c.is("w0", "drain-a", true)())
+
+	c.pod("x0", "stays", nil)
+	c.ask("x0", "drain-a")
+	l.says(l.rest(), patch.Failed, "Invalid")
+	c.must(c.is("x0", "", false)())
+	l.atRest()
+	c.ask("x0", "")
+	l.says(l.rest(), patch.InForce, "AsExpected")
+	if got := c.pods(); !slices.Equal(got, []string{"stays"}) {
+		t.Errorf("%v are left", got)
+	}
+}

@@ -47,7 +47,7 @@ func waiting(hold machineconfig.Hold) patch.Result {
 	switch hold.Why {
 	case machineconfig.HeldByPause:
 		result.Reason = machineconfig.ReasonUpdatesPaused
-	case machineconfig.HeldByNoPool:
+	case machineconfig.HeldByNoPool, machineconfig.HeldByWindows:
 		result.State, result.Reason = patch.Failed, machineconfig.ReasonInvalid
 	case machineconfig.HeldByOthers, machineconfig.HeldByMasters:
 		result.After = turnPause
