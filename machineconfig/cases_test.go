@@ -73,6 +73,15 @@ func windows(n corev1.Node) corev1.Node {
 	return n
 }
 
+// reporting is a node with conditions by their types, such as Ready and DiskPressure, and no others.
+func reporting(n corev1.Node, conditions map[corev1.NodeConditionType]corev1.ConditionStatus) corev1.Node {
+	n.Status.Conditions = nil
+	for kind, status := range conditions {
+		n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: kind, Status: status})
+	}
+	return n
+}
+
 // pointers are to the items of a list, as an informer's lister gives them.
 func pointers[T any](items []T) []*T {
 	to := make([]*T, len(items))

@@ -55,6 +55,10 @@ const (
 // etcd's quorum, in which control-plane nodes that the topology expects and that are not there count as away; arbiters follow when
 // no master asks any more (facts/upstream.md section 3.2). A paused pool gives leave to none.
 //
+// A node is away when it is cordoned, when its condition Ready is missing or not True, and when MemoryPressure, DiskPressure, PIDPressure or
+// NetworkUnavailable is there and not False. The machine-config operator takes a missing Ready as ready, and does not look at
+// MemoryPressure and PIDPressure.
+//
 // Errors: topology.ErrClusterNotRead, with which nobody starts, and ErrPools and ErrMaxUnavailable, with which nodes of pools that are clear
 // may start all the same.
 func MayStart(turn Turn) (start []string, held []Hold, err error) {
@@ -197,10 +201,20 @@ func (g *group) mastersAsk() bool {
 	return slices.ContainsFunc(g.members, func(m member) bool { return m.asks && m.pool.Name != ArbiterPool && !m.pool.Spec.Paused })
 }
 
+// available reports whether a node takes pods and is well, see MayStart.
 func available(node *corev1.Node) bool {
-	return !node.Spec.Unschedulable && slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	})
+	ready := false
+	for _, condition := range node.Status.Conditions {
+		switch condition.Type {
+		case corev1.NodeReady:
+			ready = condition.Status == corev1.ConditionTrue
+		case corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure, corev1.NodeNetworkUnavailable:
+			if condition.Status != corev1.ConditionFalse {
+				return false
+			}
+		}
+	}
+	return ready && !node.Spec.Unschedulable
 }
 
 // impliedPools are those of a cluster without machine config pools: every node that is nothing else is a worker.

@@ -61,6 +61,9 @@ func TestMayStart(t *testing.T) {
 	withArbiter := []corev1.Node{node("m1", "master"), node("m2", "master"), node("a1", "arbiter")}
 	const pause, others, masters = machineconfig.HeldByPause, machineconfig.HeldByOthers, machineconfig.HeldByMasters
 	const noPool, onWindows, bad = machineconfig.HeldByNoPool, machineconfig.HeldByWindows, machineconfig.HeldByBadInput
+	reports := func(n corev1.Node, kind corev1.NodeConditionType, status corev1.ConditionStatus) corev1.Node {
+		return reporting(n, map[corev1.NodeConditionType]corev1.ConditionStatus{corev1.NodeReady: corev1.ConditionTrue, kind: status})
+	}
 	share := stockPools(pool("master"), pool("worker", most("34%")), pool("arbiter"))
 	fourWindows := []corev1.Node{windows(node("x1", "worker")), windows(node("x2", "worker")), windows(node("x3", "worker")), windows(node("x4", "worker"))}
 	for _, test := range []struct {
@@ -123,6 +126,21 @@ func TestMayStart(t *testing.T) {
 			asking: "w1 x1", start: "w1", held: map[string]string{"x1": onWindows}},
 		{name: "plain Kubernetes, a Windows node asks", mode: ha, nodes: []corev1.Node{windows(node("x1")), notReady(windows(node("x2"))), node("w1")}, asking: "w1 x1",
 			start: "w1", held: map[string]string{"x1": onWindows}},
+
+		{name: "a master under disk pressure", mode: ha, pools: pools, nodes: append(threeMasters[:2:2], reports(node("m3", "master"), "DiskPressure", "True")), asking: "m1",
+			held: map[string]string{"m1": others}},
+		{name: "a master under memory pressure", mode: ha, pools: pools, nodes: append(threeMasters[:2:2], reports(node("m3", "master"), "MemoryPressure", "True")), asking: "m1",
+			held: map[string]string{"m1": others}},
+		{name: "a master short of processes", mode: ha, pools: pools, nodes: append(threeMasters[:2:2], reports(node("m3", "master"), "PIDPressure", "True")), asking: "m1",
+			held: map[string]string{"m1": others}},
+		{name: "a master without a network", mode: ha, pools: pools, nodes: append(threeMasters[:2:2], reports(node("m3", "master"), "NetworkUnavailable", "True")), asking: "m1",
+			held: map[string]string{"m1": others}},
+		{name: "a master of which nobody knows", mode: ha, pools: pools, nodes: append(threeMasters[:2:2], reports(node("m3", "master"), "Ready", "Unknown")), asking: "m1",
+			held: map[string]string{"m1": others}},
+		{name: "a master that says nothing yet", mode: ha, pools: pools, nodes: append(threeMasters[:2:2], reporting(node("m3", "master"), nil)), asking: "m1",
+			held: map[string]string{"m1": others}},
+		{name: "a master under no pressure", mode: ha, pools: pools, nodes: append(threeMasters[:2:2], reports(node("m3", "master"), "DiskPressure", "False")), asking: "m1", start: "m1"},
+		{name: "the only node, under pressure", mode: sr, pools: pools, nodes: []corev1.Node{reports(node("m1", "master"), "DiskPressure", "True")}, asking: "m1", start: "m1"},
 
 		{name: "gone", mode: ha, pools: pools, nodes: fourWorkers, asking: "w9"},
 		{name: "nonsense in one pool", mode: ha, pools: stockPools(pool("master"), pool("worker", most("many")), pool("arbiter")), nodes: append(threeMasters[:3:3], fourWorkers...),
