@@ -131,6 +131,8 @@ func checkWanted(in Inputs) *patch.Result {
 		return none("Graceful shutdown is switched off")
 	case topology.ReadingOf(in.Cluster.ControlPlane.Mode).Mode != configv1.SingleReplicaTopologyMode:
 		return none("Nodes of this control plane are drained before they restart")
+	case len(in.Nodes) == 0:
+		return none("There is no node")
 	case len(in.Nodes) != 1:
 		return none("There are other nodes, from which pods of a node that goes down gracefully would go on being sent requests")
 	}

@@ -95,6 +95,13 @@ func TestDecide(t *testing.T) {
 		{name: "a second node", in: single(secondNode), reason: machineconfig.ReasonNotNeeded},
 		{name: "a second node comes", in: single(inForce, secondNode), deletes: true, restarts: true, reason: machineconfig.ReasonNotNeeded},
 		{name: "a second node comes while the pool is updating", in: single(inForce, secondNode, inPool(updating)), deletes: true, restarts: true, reason: machineconfig.ReasonNotNeeded},
+		{name: "no node", in: single(func(in *machineconfig.Inputs) { in.Nodes = []corev1.Node{} }), reason: machineconfig.ReasonNotNeeded},
+		{name: "the only node is gone", in: single(inForce, func(in *machineconfig.Inputs) { in.Nodes = []corev1.Node{} }), deletes: true, restarts: true, reason: machineconfig.ReasonNotNeeded},
+		{name: "the KubeletConfig alone is left", in: single(inForce, secondNode, func(in *machineconfig.Inputs) { in.MachineConfig = nil }), deletes: true, restarts: true, reason: machineconfig.ReasonNotNeeded},
+		{name: "the MachineConfig alone is left", in: single(inForce, secondNode, func(in *machineconfig.Inputs) { in.KubeletConfigs = nil }), deletes: true, restarts: true, reason: machineconfig.ReasonNotNeeded},
+		{name: "the only node has no role", in: single(func(in *machineconfig.Inputs) { in.Nodes[0].Labels = nil }, slow(100, false)), total: "2m30s", critical: "30s", restarts: true},
+		{name: "a worker is the only node", in: single(func(in *machineconfig.Inputs) { in.Nodes[0] = node("m1", "worker") }, slow(100, false)), total: "2m30s", critical: "30s", restarts: true},
+		{name: "a second node runs Windows", in: single(func(in *machineconfig.Inputs) { in.Nodes = append(in.Nodes, windows(node("x1", "worker"))) }), reason: machineconfig.ReasonNotNeeded},
 		{name: "switched on with a second node", in: single(secondNode, set(machineconfig.GracefulOn)), total: "1m30s", critical: "30s", restarts: true},
 		{name: "switched off", in: single(inForce, set(machineconfig.GracefulOff)), deletes: true, restarts: true, reason: machineconfig.ReasonNotNeeded},
 		{name: "one node, but highly available", in: single(func(in *machineconfig.Inputs) { in.Cluster = clusterOf(ha) }), reason: machineconfig.ReasonNotNeeded},
@@ -106,6 +113,9 @@ func TestDecide(t *testing.T) {
 		{name: "nodes not read", in: single(inForce, func(in *machineconfig.Inputs) { in.Nodes = nil }), reason: machineconfig.ReasonWaitingForNodes},
 		{name: "pods not read", in: single(inForce, func(in *machineconfig.Inputs) { in.Pods = nil }), reason: machineconfig.ReasonWaitingForNodes},
 		{name: "no pools", in: single(func(in *machineconfig.Inputs) { in.Pools = nil }), reason: machineconfig.ReasonWaitingForObject},
+		{name: "pool has other labels", in: single(inPool(func(p *mcfgv1.MachineConfigPool) {
+			p.Labels = map[string]string{"a": "b", "pools.operator.machineconfiguration.openshift.io/worker": ""}
+		})), reason: machineconfig.ReasonWaitingForObject},
 		{name: "pool cannot be selected", in: single(inPool(func(p *mcfgv1.MachineConfigPool) { p.Labels = nil })), reason: machineconfig.ReasonWaitingForObject},
 
 		{name: "a person's KubeletConfig", in: single(others("theirs", "master", `{"maxPods":500}`)), reason: machineconfig.ReasonFieldOwnedByOther},
@@ -254,5 +264,13 @@ func TestGracePeriodsSettle(t *testing.T) {
 	}
 	if machineconfig.Decide(in).Restarts {
 		t.Error("never at rest")
+	}
+}
+
+// Where there is no node, the message speaks of no other nodes.
+func TestNoNode(t *testing.T) {
+	decision := machineconfig.Decide(single(func(in *machineconfig.Inputs) { in.Nodes = []corev1.Node{} }))
+	if want := "There is no node"; decision.Result == nil || decision.Result.Message != want {
+		t.Errorf("%v, want %q", decision.Result, want)
 	}
 }

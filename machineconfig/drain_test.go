@@ -68,6 +68,9 @@ func TestDrainRequired(t *testing.T) {
 		{"another one leaves too", asked(running("2", "w1", "w2", "w3"), func(in *machineconfig.Inputs) { in.Leaving = []string{"w2"} }), fit.NoRoom},
 		{"another one leaves too, with room for both", asked(running("2", "w1", "w2"), func(in *machineconfig.Inputs) { in.Leaving = []string{"w2", "w1"} }), fit.Room},
 		{"the control-plane node restarts meanwhile", asked(running("1", "w1", "m1"), func(in *machineconfig.Inputs) { in.Leaving = []string{"m1", "gone"} }), fit.Room},
+		{"the control-plane node restarts meanwhile, with a pod for which there is no room", asked(running("3", "w1", "m1", "w2"), func(in *machineconfig.Inputs) {
+			in.Nodes[0], in.Leaving = sized(in.Nodes[0], "4"), []string{"m1"}
+		}), fit.Room},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := machineconfig.DrainRequired(test.in)

@@ -116,6 +116,7 @@ func TestMayStart(t *testing.T) {
 			nodes: []corev1.Node{node("m1", "master"), node("m2", "master"), notReady(node("a1", "arbiter"))}, asking: "a1 m1", held: map[string]string{"a1": masters, "m1": others}},
 
 		{name: "in no pool", mode: ha, pools: pools, nodes: []corev1.Node{node("x")}, asking: "x", held: map[string]string{"x": noPool}},
+		{name: "in no pool, and does not ask", mode: ha, pools: pools, nodes: []corev1.Node{node("x"), fourWorkers[0]}, asking: "w1", start: "w1"},
 
 		{name: "Windows nodes are not of the pool", mode: ha, pools: share, nodes: append(fourWorkers[:2:2], fourWindows...), asking: "w1 w2",
 			start: "w1", held: map[string]string{"w2": others}},
@@ -141,6 +142,7 @@ func TestMayStart(t *testing.T) {
 			held: map[string]string{"m1": others}},
 		{name: "a master under no pressure", mode: ha, pools: pools, nodes: append(threeMasters[:2:2], reports(node("m3", "master"), "DiskPressure", "False")), asking: "m1", start: "m1"},
 		{name: "the only node, under pressure", mode: sr, pools: pools, nodes: []corev1.Node{reports(node("m1", "master"), "DiskPressure", "True")}, asking: "m1", start: "m1"},
+		{name: "an arbiter is missing", mode: arbiter, pools: pools, nodes: withArbiter[:2], asking: "m1", held: map[string]string{"m1": others}},
 
 		{name: "gone", mode: ha, pools: pools, nodes: fourWorkers, asking: "w9"},
 		{name: "nonsense in one pool", mode: ha, pools: stockPools(pool("master"), pool("worker", most("many")), pool("arbiter")), nodes: append(threeMasters[:3:3], fourWorkers...),
