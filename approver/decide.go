@@ -36,6 +36,8 @@ type Inputs struct {
 	Inventory *inventory.Inventory
 	// Shown is what the node's kubelet shows now; nil where nobody dialled it or it did not answer.
 	Shown *Shown
+	// Egress are the egress IPs of the node; the zero value is none. They prove nothing without Shown.
+	Egress Egress
 	// Approvals are how many client requests the cluster has that were approved already, by the name of their node (ApprovedFor reports
 	// which count); nil while they were not read, not nil and empty when there are none.
 	Approvals map[string]int
@@ -157,5 +159,5 @@ var servingChecks = []Check{
 	{"NodeThere", "the Node is there", checkNodeThere},
 	{"Names", "it asks for a name or an address", checkNames},
 	{"PlainNames", "every name is that of one host, every address that of one interface", checkPlainNames},
-	{"ProvenNames", "every name and address is in the inventory, or in the certificate that the kubelet serves with now", checkProvenNames},
+	{"ProvenNames", "every name and address is in the inventory, or in the certificate that the kubelet serves with now, or an egress IP of the node that renews it", checkProvenNames},
 }

@@ -2,6 +2,7 @@ package approver_test
 
 import (
 	"crypto/x509"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,22 @@ import (
 
 	"github.com/solonode/sno/approver"
 )
+
+func egress(node string, ips ...string) approver.Egress {
+	e, err := approver.EgressOf(node, ips...)
+	if err != nil {
+		panic(err)
+	}
+	return e
+}
+
+func TestEgressOf(t *testing.T) {
+	for name, of := range map[string][]string{"no node": {"", "192.0.2.1"}, "no address": {"old-0", "192.0.2"}, "a range": {"old-0", "192.0.2.0/24"}, "nothing": {"old-0", ""}} {
+		if e, err := approver.EgressOf(of[0], of[1:]...); !errors.Is(err, approver.ErrInputs) || len(e.IPs) > 0 {
+			t.Errorf("%s: %v, %v", name, e, err)
+		}
+	}
+}
 
 func unchanged(*ask, *world) {}
 
@@ -82,6 +99,18 @@ func TestApproved(t *testing.T) {
 		{"one name in the inventory, the other in the certificate", server, func(a *ask, w *world) {
 			a.names("old-0.example.com", "192.0.2.40")
 			w.Shown = shown(cluster(), nodeSubject("old-0"), nil, a.template.IPAddresses, nil)
+		}, approver.ReasonProvenByCertificate},
+		{"a renewal with an egress IP", renewer, func(a *ask, w *world) {
+			a.names("other-0", "192.0.2.40", "198.51.100.7", "2001:db8::7")
+			w.Egress = egress("other-0", "198.51.100.7", "2001:db8::7", "198.51.100.8")
+		}, approver.ReasonProvenByCertificate},
+		{"a renewal with an egress IP instead of an address", renewer, func(a *ask, w *world) {
+			a.names("other-0", "198.51.100.7")
+			w.Egress = egress("other-0", "198.51.100.7")
+		}, approver.ReasonProvenByCertificate},
+		{"a renewal without names, with an egress IP", func() (*ask, *world) { return renewing("other-0", "192.0.2.40") }, func(a *ask, w *world) {
+			a.names("192.0.2.40", "198.51.100.7")
+			w.Egress = egress("other-0", "198.51.100.7")
 		}, approver.ReasonProvenByCertificate},
 		{"the inventory, whatever the kubelet shows", server, func(_ *ask, w *world) {
 			w.Shown = &approver.Shown{Chain: []*x509.Certificate{cluster().certificate}}

@@ -184,6 +184,31 @@ var corpus = []hostile{
 	{"a second request of a node that has joined", joiner, func(_ *ask, w *world) { w.Nodes.Insert("new-0"); w.Approvals["new-0"] = 1 }, approver.ReasonNodeExists},
 	{"a second request of a node that is about to join", joiner, func(_ *ask, w *world) { w.Approvals["new-0"] = 1 }, approver.ReasonCountUsedUp},
 	{"a third request of a node that may join twice", joiner, func(a *ask, w *world) { a.template.Subject = nodeSubject("twice-0"); w.Approvals["twice-0"] = 2 }, approver.ReasonCountUsedUp},
+	{"an egress IP of another node", renewer, func(a *ask, w *world) {
+		a.names("other-0", "192.0.2.40", "198.51.100.7")
+		w.Egress = egress("old-0", "198.51.100.7")
+	}, approver.ReasonNamesNotProven},
+	{"an address beside the egress IPs", renewer, func(a *ask, w *world) {
+		a.names("other-0", "192.0.2.40", "198.51.100.9")
+		w.Egress = egress("other-0", "198.51.100.7", "198.51.100.8")
+	}, approver.ReasonNamesNotProven},
+	{"an egress IP in a first certificate", renewer, func(a *ask, w *world) {
+		a.names("other-0", "198.51.100.7")
+		w.Egress, w.Shown = egress("other-0", "198.51.100.7"), nil
+	}, approver.ReasonNamesNotProven},
+	{"an egress IP and fewer names than before", renewer, func(a *ask, w *world) {
+		a.names("192.0.2.40", "198.51.100.7")
+		w.Egress = egress("other-0", "198.51.100.7")
+	}, approver.ReasonNamesNotProven},
+	{"an egress IP and nothing of the certificate", func() (*ask, *world) { return renewing("other-0", "192.0.2.40") }, func(a *ask, w *world) {
+		a.names("198.51.100.7")
+		w.Egress = egress("other-0", "198.51.100.7")
+	}, approver.ReasonNamesNotProven},
+	{"an egress IP beside a certificate that has ended", renewer, func(a *ask, w *world) {
+		a.names("other-0", "192.0.2.40", "198.51.100.7")
+		w.Egress = egress("other-0", "198.51.100.7")
+		w.Shown = shown(cluster(), a.template.Subject, []string{"other-0"}, a.template.IPAddresses[:1], func(c *x509.Certificate) { c.NotAfter = now.Add(-time.Second) })
+	}, approver.ReasonNamesNotProven},
 	{"approvals that could not be read", joiner, func(_ *ask, w *world) { w.Approvals = nil }, approver.ReasonApprovalsUnknown},
 	{"a clock that could not be read", joiner, func(_ *ask, w *world) { w.Now = time.Time{} }, approver.ReasonInputsIncomplete},
 	{"nodes that could not be read", joiner, func(_ *ask, w *world) { w.Nodes = nil }, approver.ReasonNodesUnknown},

@@ -300,6 +300,14 @@ func (m *mutator) once() (verdict approver.Verdict, allowed bool, what string) {
 			show = pick(m.Rand, shows())
 		}
 		in.Shown, t.shown = show.shown, show.proof
+		if often(2) {
+			node, ip := s.node, pick(m.Rand, []string{"192.0.2.20", "192.0.2.40", "192.0.2.99", "127.0.0.1"})
+			if often(4) {
+				node = pick(m.Rand, nodeNames)
+			}
+			in.Egress = egress(node, ip)
+			t.egress = proof{node: node, addresses: []string{string(netip.MustParseAddr(ip).AsSlice())}}
+		}
 	}
 
 	allowed = s.facts.allows(csr, t)

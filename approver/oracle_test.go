@@ -35,7 +35,9 @@ type truth struct {
 	nodes map[string]bool
 	there map[string]entry
 	// shown is what the kubelet proves: a node, its names and its addresses; nil for nothing.
-	shown     *proof
+	shown *proof
+	// egress are addresses of a node that it may add when it renews.
+	egress    proof
 	approvals int
 	now       time.Time
 	maxAge    time.Duration
@@ -86,6 +88,7 @@ func (f facts) allows(csr *certificatesv1.CertificateSigningRequest, w truth) bo
 			return false
 		}
 		mine := w.shown != nil && w.shown.node == f.node
+		renews := mine && w.egress.node == f.node && sameNames(f.names, w.shown.names) && (len(f.names) > 0 || overlap(f.addresses, w.shown.addresses))
 		for _, name := range f.names {
 			proven := listed && slices.Contains(e.names, name) || mine && slices.Contains(w.shown.names, name)
 			if !plainName(name) || !proven {
@@ -93,12 +96,40 @@ func (f facts) allows(csr *certificatesv1.CertificateSigningRequest, w truth) bo
 			}
 		}
 		for _, address := range f.addresses {
-			proven := listed && slices.Contains(e.addresses, address) || mine && slices.Contains(w.shown.addresses, address)
+			proven := listed && slices.Contains(e.addresses, address) || mine && slices.Contains(w.shown.addresses, address) ||
+				renews && slices.Contains(w.egress.addresses, address)
 			if !plainAddress(address) || !proven {
 				return false
 			}
 		}
 		return true
+	}
+	return false
+}
+
+func sameNames(a, b []string) bool {
+	count := map[string]int{}
+	for _, name := range a {
+		count[name]++
+	}
+	for _, name := range b {
+		count[name]--
+	}
+	for _, n := range count {
+		if n != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func overlap(a, b []string) bool {
+	for _, one := range a {
+		for _, other := range b {
+			if one == other {
+				return true
+			}
+		}
 	}
 	return false
 }

@@ -108,8 +108,9 @@ func checkProvenNames(in *Inputs) *fault {
 			missing = append(missing, fmt.Sprintf("%q", name))
 		}
 	}
+	egress := in.egress(current)
 	for _, address := range addresses {
-		if current == nil || !slices.ContainsFunc(current.IPAddresses, func(ip net.IP) bool { return addressOf(ip) == addressOf(address) }) {
+		if current == nil || !serves(current, address) && !slices.Contains(egress, addressOf(address)) {
 			missing = append(missing, address.String())
 		}
 	}
