@@ -214,7 +214,7 @@ func termsIntent(live, want *appsv1.Deployment) (*corev1ac.PodAntiAffinityApplyC
 	for _, field := range []string{FieldRequiredAntiAffinity, FieldPreferredAntiAffinity} {
 		managers, err := ownership.Managers(live, field)
 		if err != nil {
-			return nil, err //nolint:wrapcheck // it names the manager
+			return nil, err
 		}
 		same := equality.Semantic.DeepEqual(valueOf(live, field), valueOf(want, field))
 		switch whole := shapes.AntiAffinityOf(want); {
@@ -242,7 +242,7 @@ func unsetFields(live, want *appsv1.Deployment) ([]string, error) {
 	}
 	managers, err := ownership.Managers(live, shapes.FieldAffinity)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it names the manager
+		return nil, err
 	}
 	return append(unset, shapes.UnsetAntiAffinity(live, want, slices.Contains(managers, FieldOwner))...), nil
 }

@@ -33,7 +33,7 @@ var (
 // topology.ErrClusterNotRead.
 func Pool(cluster topology.Cluster) (topology.Pool, error) {
 	if err := cluster.Validate(); err != nil {
-		return "", err //nolint:wrapcheck // it says what to do
+		return "", err
 	}
 	return poolOf(cluster), nil
 }
@@ -53,7 +53,7 @@ func modeOf(cluster topology.Cluster) configv1.TopologyMode {
 // topology.ErrClusterNotRead.
 func Replicas(cluster topology.Cluster) (int32, error) {
 	if err := cluster.Validate(); err != nil {
-		return 0, err //nolint:wrapcheck // it says what to do
+		return 0, err
 	}
 	return topology.Replicas(modeOf(cluster)), nil
 }
@@ -75,7 +75,7 @@ func Replicas(cluster topology.Cluster) (int32, error) {
 // Errors: topology.ErrClusterNotRead, ErrDeployment.
 func ShapeDeployment(deployment *appsv1.Deployment, cluster topology.Cluster) (*appsv1.Deployment, error) {
 	if err := cluster.Validate(); err != nil {
-		return nil, err //nolint:wrapcheck // it says what to do
+		return nil, err
 	}
 	if deployment == nil {
 		return nil, fmt.Errorf("%w: there is none", ErrDeployment)
@@ -124,7 +124,7 @@ func place(pod *corev1.PodSpec, pool topology.Pool) {
 // Error: topology.ErrClusterNotRead.
 func DeploymentStrategy(cluster topology.Cluster) (appsv1.DeploymentStrategy, error) {
 	if err := cluster.Validate(); err != nil {
-		return appsv1.DeploymentStrategy{}, err //nolint:wrapcheck // it says what to do
+		return appsv1.DeploymentStrategy{}, err
 	}
 	return strategy(modeOf(cluster)), nil
 }
@@ -140,7 +140,7 @@ func strategy(mode configv1.TopologyMode) appsv1.DeploymentStrategy {
 // podLabels select its pods, old and new: no two of them are on one node. Error: topology.ErrClusterNotRead.
 func DeploymentAntiAffinity(cluster topology.Cluster, podLabels map[string]string) (*corev1.PodAntiAffinity, error) {
 	if err := cluster.Validate(); err != nil {
-		return nil, err //nolint:wrapcheck // it says what to do
+		return nil, err
 	}
 	return shapes.AntiAffinity(separation(modeOf(cluster)), podLabels), nil
 }
@@ -160,7 +160,7 @@ func separation(mode configv1.TopologyMode) shapes.Separation {
 // Errors: topology.ErrClusterNotRead, ErrName.
 func PodDisruptionBudget(name string, cluster topology.Cluster) (*policyv1.PodDisruptionBudget, error) {
 	if err := cluster.Validate(); err != nil {
-		return nil, err //nolint:wrapcheck // it says what to do
+		return nil, err
 	}
 	if name != ConsoleName && name != DownloadsName {
 		return nil, fmt.Errorf("%w: %q", ErrName, name)
