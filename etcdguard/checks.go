@@ -126,11 +126,13 @@ func checkNoOperatorOwns(in Inputs) *patch.Result {
 	if len(stock) == 0 || in.Nodes == nil {
 		return nil
 	}
-	if want, _ := in.strengthOf(); in.fits(want) {
+	want, _ := in.strengthOf()
+	faults := in.faults(want)
+	if len(faults) == 0 {
 		return &patch.Result{State: patch.NotNeeded, Reason: ReasonNotNeeded, Message: "The guard that the etcd operator writes is right"}
 	}
 	return &patch.Result{State: patch.Blocked, Reason: ReasonFieldOwnedByOther, Message: fmt.Sprintf(
-		"The guard is written by %s and does not fit the number of members; restart or update that operator, or start with --force-conflicts", quoted(stock))}
+		"The guard is written by %s and %s; see whether that operator runs, restart or update it, or start with --force-conflicts", quoted(stock), listed(faults))}
 }
 
 // checkOverridesFree heeds what others say about the guard in spec.overrides, whatever the flags say: it decides over the
@@ -164,9 +166,7 @@ func OverridesOwnedByOther(managers ...string) *patch.Result {
 
 // checkClusterVersionThere waits while there is nothing in which to tell the cluster-version-operator to let go.
 func checkClusterVersionThere(in Inputs) *patch.Result {
-	static := (in.Deployment != nil && managedBy(in.Deployment, ClusterVersionOperator)) ||
-		(in.Budget != nil && managedBy(in.Budget, ClusterVersionOperator))
-	if in.ClusterVersion != nil || !static {
+	if in.ClusterVersion != nil || !in.fromRelease() {
 		return nil
 	}
 	return &patch.Result{State: patch.Waiting, Reason: ReasonWaitingForObject,

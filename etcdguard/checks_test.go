@@ -32,17 +32,22 @@ func TestChecksSay(t *testing.T) {
 		in   etcdguard.Inputs
 		says []string
 	}{
-		"nothing to say":             {of(ha, 5), nil},
-		"nothing to say on one node": {of(sr, 1), nil},
-		"opted out on the guard":     {of(ha, 5, annotated("etcdguard", func(in *etcdguard.Inputs) *metav1.ObjectMeta { return &in.Deployment.ObjectMeta })), []string{patch.OptOutAnnotation, "remove it"}},
-		"opted out on the budget":    {of(ha, 5, annotated("ingress, etcdguard", func(in *etcdguard.Inputs) *metav1.ObjectMeta { return &in.Budget.ObjectMeta })), []string{"keeps this module away"}},
-		"opted out on the cluster":   {of(ha, 5, annotated("all", func(in *etcdguard.Inputs) *metav1.ObjectMeta { return &in.ClusterVersion.ObjectMeta })), []string{"keeps this module away"}},
-		"opted out on etcd":          {of(ha, 5, conditions(), annotated("true", func(in *etcdguard.Inputs) *metav1.ObjectMeta { return &in.Etcd.ObjectMeta })), []string{"keeps this module away"}},
-		"another module opted out":   {of(ha, 5, annotated("ingress", func(in *etcdguard.Inputs) *metav1.ObjectMeta { return &in.Deployment.ObjectMeta })), nil},
-		"External":                   {of(external, 0), []string{"External"}},
-		"an unknown topology":        {of(unknown, 3, operatorGuard), []string{"by itself", "Quantum"}},
-		"an earlier operator":        {of(ha, 5, left), []string{`"cluster-etcd-operator"`, "--force-conflicts"}},
-		"a person's replicas":        {of(ha, 5, scaled), []string{".spec.replicas", `"oc"`, "--force-conflicts"}},
+		"nothing to say":               {of(ha, 5), nil},
+		"nothing to say on one node":   {of(sr, 1), nil},
+		"opted out on the guard":       {of(ha, 5, annotated("etcdguard", func(in *etcdguard.Inputs) *metav1.ObjectMeta { return &in.Deployment.ObjectMeta })), []string{patch.OptOutAnnotation, "remove it"}},
+		"opted out on the budget":      {of(ha, 5, annotated("ingress, etcdguard", func(in *etcdguard.Inputs) *metav1.ObjectMeta { return &in.Budget.ObjectMeta })), []string{"keeps this module away"}},
+		"opted out on the cluster":     {of(ha, 5, annotated("all", func(in *etcdguard.Inputs) *metav1.ObjectMeta { return &in.ClusterVersion.ObjectMeta })), []string{"keeps this module away"}},
+		"opted out on etcd":            {of(ha, 5, conditions(), annotated("true", func(in *etcdguard.Inputs) *metav1.ObjectMeta { return &in.Etcd.ObjectMeta })), []string{"keeps this module away"}},
+		"another module opted out":     {of(ha, 5, annotated("ingress", func(in *etcdguard.Inputs) *metav1.ObjectMeta { return &in.Deployment.ObjectMeta })), nil},
+		"External":                     {of(external, 0), []string{"External"}},
+		"an unknown topology":          {of(unknown, 3, operatorGuard), []string{"by itself", "Quantum"}},
+		"an earlier operator":          {of(ha, 5, left), []string{`"cluster-etcd-operator"`, "--force-conflicts"}},
+		"an earlier operator, too few": {of(ha, 5, left), []string{"and has another number of replicas than the cluster needs and has a PodDisruptionBudget that lets another number"}},
+		"an earlier operator, right in number and without a budget": {of(ha, 3, left, func(in *etcdguard.Inputs) { in.Budget = nil }),
+			[]string{`written by "cluster-etcd-operator" and has no PodDisruptionBudget; see whether that operator runs`}},
+		"an earlier operator, right in number and for other pods": {of(ha, 3, left, otherSelector),
+			[]string{`"cluster-etcd-operator" and has a PodDisruptionBudget whose selector does not select its pods; see`}},
+		"a person's replicas": {of(ha, 5, scaled), []string{".spec.replicas", `"oc"`, "--force-conflicts"}},
 		"a person's budget": {of(ha, 5, func(in *etcdguard.Inputs) {
 			in.Budget.ManagedFields = []metav1.ManagedFieldsEntry{entry(person, maxUnavailableJSON)}
 		}), []string{".spec.maxUnavailable", `"oc"`}},

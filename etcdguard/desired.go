@@ -177,7 +177,7 @@ func remove(in Inputs, c claim) Decision {
 		return Decision{Result: &patch.Result{State: patch.Waiting, Reason: ReasonWaitingForMembers,
 			Message: "The guard is to be removed, but etcd still has several members, whose quorum it keeps; it goes when there is one"}}
 	case static && !c.inForce():
-		return claiming(c)
+		return claiming(c, "only blocks drains on one control-plane node")
 	case in.Budget != nil && !leaving(in.Budget):
 		return Decision{Action: DeleteBudget, Result: result}
 	case in.Deployment != nil && !leaving(in.Deployment):
@@ -186,14 +186,20 @@ func remove(in Inputs, c claim) Decision {
 	return Decision{Result: result}
 }
 
-// claiming is the next step to keep the cluster-version-operator away.
-func claiming(c claim) Decision {
+// claiming is the next step to keep the cluster-version-operator away from a guard that has the faults.
+func claiming(c claim, faults ...string) Decision {
+	const price = "; minor upgrades wait until this is given back"
+	result := &patch.Result{State: patch.Progressing, Reason: ReasonTakingOver}
 	if c.whole {
-		return Decision{Result: &patch.Result{State: patch.Progressing, Reason: ReasonTakingOver,
-			Message: "Waiting for the cluster-version-operator to let go of the guard; if this lasts, see whether it runs"}}
+		result.Message = "Waiting for the cluster-version-operator to let go of the guard" + price + ". If this lasts, see whether it runs"
+		return Decision{Result: result}
 	}
-	return Decision{Action: Claim, ClusterVersion: c.intent(), Result: &patch.Result{State: patch.Progressing, Reason: ReasonTakingOver,
-		Message: "Telling the cluster-version-operator to let go of the guard; minor upgrades wait until this is given back"}}
+	result.Message = "Telling the cluster-version-operator to let go of the guard"
+	if len(faults) > 0 {
+		result.Message += ", which " + listed(faults)
+	}
+	result.Message += price
+	return Decision{Action: Claim, ClusterVersion: c.intent(), Result: result}
 }
 
 // keep is for everywhere else: there is to be a guard of the right strength at every moment.
@@ -216,13 +222,16 @@ func keep(in Inputs, c claim) Decision {
 	case in.fits(want) && static && !c.theirs && in.likeRelease(want) && whole:
 		return letGo(in, &patch.Result{State: patch.Progressing, Reason: ReasonGivingBack,
 			Message: "The release's own guard is right for this number of members; giving it back to the cluster-version-operator"})
+	case !ours && static && !c.theirs && in.likeRelease(want) && in.fromRelease():
+		return Decision{Result: &patch.Result{State: patch.Waiting, Reason: ReasonWaitingForObject, Message: "The guard " + listed(in.faults(want)) +
+			"; the cluster-version-operator writes it again by itself, so no upgrade has to wait. If this lasts, see whether it runs"}}
 	case in.Deployment == nil && in.Image == "":
 		return letGo(in, &patch.Result{State: patch.Waiting, Reason: ReasonWaitingForObject,
 			Message: "There is no guard, and no image to make one with; the cluster-version-operator or the etcd operator makes one, or set an image"})
 	case (in.Deployment == nil || !in.oursDeployment()) && (in.ClientSecret != Present || in.CABundle != Present):
 		return Decision{Result: certificateMissing(in)}
 	case static && (!c.whole || (!c.observed && !settled)):
-		return claiming(c)
+		return claiming(c, in.faults(want)...)
 	case (in.Deployment != nil && leaving(in.Deployment)) || (in.Budget != nil && leaving(in.Budget)):
 		return Decision{Result: &patch.Result{State: patch.Waiting, Reason: ReasonWaitingForObject,
 			Message: "The guard is being deleted; it is made again when it is gone"}}
@@ -233,6 +242,12 @@ func keep(in Inputs, c claim) Decision {
 // likeRelease tells whether the static manifest would make a guard of this strength on the nodes that have members.
 func (in Inputs) likeRelease(want strength) bool {
 	return want == strength{staticReplicas, staticReplicas - staticMaxUnavailable} && in.mode() != configv1.HighlyAvailableArbiterMode
+}
+
+// fromRelease tells whether the cluster-version-operator is known to write the guard. Where its manifest is right for the cluster it mends
+// by itself whatever is wrong with what is there, and a claim would have to wait for that very operator.
+func (in Inputs) fromRelease() bool {
+	return (in.Deployment != nil && managedBy(in.Deployment, ClusterVersionOperator)) || (in.Budget != nil && managedBy(in.Budget, ClusterVersionOperator))
 }
 
 func certificateMissing(in Inputs) *patch.Result {
@@ -285,13 +300,14 @@ func (in Inputs) intents() (intents, error) {
 }
 
 // write is the next step when nobody else writes. Where both parts change, the one goes first that makes the guard stricter, or
-// loosens it less: what is there between the two writes is never looser than the looser of before and after.
+// loosens it less, and the budget where that is equal: what is there between the two writes is never looser than the looser of
+// before and after.
 func (in Inputs) write(want strength, apply intents) Decision {
 	result := &patch.Result{State: patch.Progressing, Reason: ReasonRollingOut, Message: "The guard is being written"}
 	budgetFirst := true
 	switch live, both := in.live(); {
 	case both:
-		ifBudget, ifDeployment := live.replicas-(want.replicas-want.floor), floorOf(in.Budget, want.replicas)
+		ifBudget, ifDeployment := max(live.replicas-(want.replicas-want.floor), 0), floorOf(in.Budget, want.replicas)
 		budgetFirst = ifBudget >= ifDeployment
 	case in.Deployment != nil:
 		budgetFirst = replicasOf(in.Deployment) >= want.replicas

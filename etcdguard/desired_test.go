@@ -92,7 +92,25 @@ func TestDecide(t *testing.T) {
 		"three nodes, an earlier operator's": {of(ha, 3, left), "Nothing, (NotNeeded NotNeeded)"},
 		"three nodes, minAvailable 2 of 3":   {of(ha, 3, minAvailable("2")), "Nothing, (NotNeeded NotNeeded)"},
 		"three nodes, a budget of 33%":       {of(ha, 3, maxUnavailable("33%")), "Nothing, (NotNeeded NotNeeded)"},
-		"External":                           {of(external, 0), "Nothing, (NotNeeded NotNeeded)"},
+		"three nodes, learners besides": {of(ha, 3, func(in *etcdguard.Inputs) {
+			in.Members = append(in.Members, etcdguard.Member{ID: 8, Healthy: true, Learner: true}, etcdguard.Member{ID: 9, Healthy: true, Learner: true})
+		}), "Nothing, (NotNeeded NotNeeded)"},
+		"External": {of(external, 0), "Nothing, (NotNeeded NotNeeded)"},
+
+		// What the release makes is right, and what is there of it is not: the cluster-version-operator mends it by itself.
+		"three nodes, no budget":                {of(ha, 3, func(in *etcdguard.Inputs) { in.Budget = nil }), "Nothing, (Waiting WaitingForObject)"},
+		"three nodes, the budget is going":      {of(ha, 3, func(in *etcdguard.Inputs) { in.Budget.DeletionTimestamp = &metav1.Time{} }), "Nothing, (Waiting WaitingForObject)"},
+		"three nodes, another selector":         {of(ha, 3, otherSelector), "Nothing, (Waiting WaitingForObject)"},
+		"three nodes, no Deployment":            {of(ha, 3, image, func(in *etcdguard.Inputs) { in.Deployment = nil }), "Nothing, (Waiting WaitingForObject)"},
+		"three nodes, no budget, not seen":      {of(ha, 3, func(in *etcdguard.Inputs) { in.Budget, in.ClusterVersion = nil, unobserved(version()) }), "Nothing, (Waiting WaitingForObject)"},
+		"three nodes, no budget, others' claim": {of(ha, 3, theirs, func(in *etcdguard.Inputs) { in.Budget = nil }), "ApplyBudget, create, maxUnavailable 1, (Progressing RollingOut)"},
+		"three nodes, no budget, our claim":     {of(ha, 3, seen, func(in *etcdguard.Inputs) { in.Budget = nil }), "ApplyBudget, create, maxUnavailable 1, (Progressing RollingOut)"},
+		"three nodes, nobody's guard, no budget": {of(ha, 3, func(in *etcdguard.Inputs) {
+			in.Budget, in.Deployment.ManagedFields = nil, []metav1.ManagedFieldsEntry{entry(etcdguard.Released, staticGuardJSON)}
+		}), "Claim, 2 entries, (Progressing TakingOver)"},
+		"three nodes, no guard": {of(ha, 3, image, noGuard), "Claim, 2 entries, (Progressing TakingOver)"},
+		"five nodes, no budget": {of(ha, 5, func(in *etcdguard.Inputs) { in.Budget = nil }), "Claim, 2 entries, (Progressing TakingOver)"},
+		"arbiter, no budget":    {of(arbiter, 3, func(in *etcdguard.Inputs) { in.Budget = nil }), "Claim, 2 entries, (Progressing TakingOver)"},
 
 		// A guard that does not fit.
 		"five nodes, the release's guard":        {of(ha, 5), "Claim, 2 entries, (Progressing TakingOver)"},
@@ -148,11 +166,14 @@ func TestDecide(t *testing.T) {
 		"opted out, no ClusterVersion": {of(ha, 5, ours(ha, 5), optOut, func(in *etcdguard.Inputs) {
 			in.Deployment.Annotations, in.ClusterVersion = in.ClusterVersion.Annotations, nil
 		}), "DisownDeployment, to sno.solonode.github.io/etcdguard-released, (OptedOut OptedOut)"},
-		"opted out, nothing ours":      {of(ha, 5, optOut), "Nothing, (OptedOut OptedOut)"},
-		"opted out on one node":        {of(sr, 1, seen, optOut), "Unclaim, (OptedOut OptedOut)"},
-		"External, something left":     {of(external, 0, seen), "Unclaim, (NotNeeded NotNeeded)"},
-		"the operator guards now":      {of(ha, 5, seen, ours(ha, 5), operatorGuard), "DeleteBudget, (NotNeeded NotNeeded)"},
-		"the operator is about to":     {of(ha, 5, seen, ours(ha, 5), conditions("GuardControllerDegraded")), "Nothing, (Progressing GivingBack)"},
+		"opted out, nothing ours":  {of(ha, 5, optOut), "Nothing, (OptedOut OptedOut)"},
+		"opted out on one node":    {of(sr, 1, seen, optOut), "Unclaim, (OptedOut OptedOut)"},
+		"External, something left": {of(external, 0, seen), "Unclaim, (NotNeeded NotNeeded)"},
+		"the operator guards now":  {of(ha, 5, seen, ours(ha, 5), operatorGuard), "DeleteBudget, (NotNeeded NotNeeded)"},
+		"the operator is about to": {of(ha, 5, seen, ours(ha, 5), conditions("GuardControllerDegraded")), "Nothing, (Progressing GivingBack)"},
+		"the operator guards, of a generation before": {of(ha, 5, seen, ours(ha, 5), operatorGuard, func(in *etcdguard.Inputs) {
+			in.PodsBudget.Generation, in.PodsBudget.Status.ObservedGeneration = 2, 1
+		}), "Nothing, (Progressing GivingBack)"},
 		"the operator guards, claimed": {of(ha, 5, seen, noGuard, operatorGuard), "Unclaim, (NotNeeded NotNeeded)"},
 
 		// Other people.
@@ -222,6 +243,8 @@ func maxUnavailable(n string) func(*etcdguard.Inputs) {
 func alwaysAllow(in *etcdguard.Inputs) {
 	in.Budget.Spec.UnhealthyPodEvictionPolicy = ptr.To(policyv1.AlwaysAllow)
 }
+
+func otherSelector(in *etcdguard.Inputs) { in.Budget.Spec.Selector.MatchLabels["k8s-app"] = "x" }
 
 func tags(in *etcdguard.Inputs) {
 	in.Deployment.Annotations = map[string]string{"include.release.openshift.io/x": "true", "release.openshift.io/y": "", "norelease.openshift.io/z": "", "a": "b"}

@@ -104,5 +104,5 @@ func ExampleDecide() {
 	// Claim
 	// Deployment openshift-etcd etcd-quorum-guard true
 	// PodDisruptionBudget openshift-etcd etcd-quorum-guard true
-	// Progressing (TakingOver): Telling the cluster-version-operator to let go of the guard; minor upgrades wait until this is given back
+	// Progressing (TakingOver): Telling the cluster-version-operator to let go of the guard, which only blocks drains on one control-plane node; minor upgrades wait until this is given back
 }

@@ -87,23 +87,42 @@ func floorOf(budget *policyv1.PodDisruptionBudget, replicas int) int {
 }
 
 // fits tells whether the guard that is there does what is wanted, whoever wrote it.
-func (in Inputs) fits(want strength) bool {
-	live, ok := in.live()
-	if !ok || live != want || leaving(in.Deployment) || leaving(in.Budget) {
-		return false
+func (in Inputs) fits(want strength) bool { return len(in.faults(want)) == 0 }
+
+// faults are what keeps the guard that is there from doing what is wanted, in stable words, each the predicate of "the guard".
+func (in Inputs) faults(want strength) []string {
+	var faults []string
+	fault := func(is bool, what string) {
+		if is {
+			faults = append(faults, what)
+		}
 	}
-	if policy := in.Budget.Spec.UnhealthyPodEvictionPolicy; policy != nil && *policy == policyv1.AlwaysAllow {
-		return false // it would let a node go whose etcd is down for a moment, beyond the budget
+	d, b := in.Deployment, in.Budget
+	fault(d == nil, "has no Deployment")
+	if d != nil {
+		pod := d.Spec.Template.Spec
+		_, pinned := pod.NodeSelector[MasterRole]
+		probes := func(c corev1.Container) bool { return c.ReadinessProbe != nil }
+		fault(leaving(d), "has a Deployment that is being deleted")
+		fault(replicasOf(d) != want.replicas, "has another number of replicas than the cluster needs")
+		fault(pinned && in.mode() == configv1.HighlyAvailableArbiterMode, "does not run on the arbiter, whose member counts too")
+		fault(!slices.ContainsFunc(pod.Containers, probes), "does not ask etcd for its health, for want of a readiness probe")
 	}
-	selector, err := metav1.LabelSelectorAsSelector(in.Budget.Spec.Selector)
-	if err != nil || selector.Empty() || !selector.Matches(labels.Set(in.Deployment.Spec.Template.Labels)) {
-		return false
+	fault(b == nil, "has no PodDisruptionBudget")
+	if b != nil {
+		policy := b.Spec.UnhealthyPodEvictionPolicy
+		fault(leaving(b), "has a PodDisruptionBudget that is being deleted")
+		fault(floorOf(b, want.replicas) != want.floor, "has a PodDisruptionBudget that lets another number of guards go than etcd can spare")
+		fault(policy != nil && *policy == policyv1.AlwaysAllow, "has a PodDisruptionBudget that lets a node go whose etcd is down for a moment")
+		fault(d != nil && !selects(b, d), "has a PodDisruptionBudget whose selector does not select its pods")
 	}
-	pod := in.Deployment.Spec.Template.Spec
-	if _, pinned := pod.NodeSelector[MasterRole]; pinned && in.mode() == configv1.HighlyAvailableArbiterMode {
-		return false // the arbiter's member has no guard
-	}
-	return slices.ContainsFunc(pod.Containers, func(c corev1.Container) bool { return c.ReadinessProbe != nil })
+	return faults
+}
+
+// selects tells whether the budget is about the guards. An empty selector is about every pod in the namespace, those of etcd included.
+func selects(b *policyv1.PodDisruptionBudget, d *appsv1.Deployment) bool {
+	selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+	return err == nil && !selector.Empty() && selector.Matches(labels.Set(d.Spec.Template.Labels))
 }
 
 func leaving(object metav1.Object) bool { return object.GetDeletionTimestamp() != nil }

@@ -70,7 +70,7 @@ const (
 	ReasonWaitingForInfrastructure = patch.ReasonWaitingForInfrastructure // the topology is not known yet
 	ReasonWaitingForNodes          = "WaitingForNodes"                    // the control-plane nodes are not known yet
 	ReasonWaitingForMembers        = "WaitingForMembers"                  // the members of etcd are not known, or too many to remove the guard
-	ReasonWaitingForObject         = patch.ReasonWaitingForObject         // no guard and no image to make one with, or no ClusterVersion
+	ReasonWaitingForObject         = patch.ReasonWaitingForObject         // no guard and no image to make one with, no ClusterVersion, or a guard that its owner mends
 	ReasonCertificateMissing       = "CertificateMissing"                 // a guard could not ask etcd for its health
 	ReasonFieldOwnedByOther        = patch.ReasonFieldOwnedByOther        // a field of the guard, or an override, is somebody else's
 	ReasonRolloutStuck             = "RolloutStuck"                       // the progress deadline has passed

@@ -1,11 +1,14 @@
 package etcdguard
 
 import (
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/workload"
+)
+
+// stuck is the text about a rollout that does not finish. It is stable.
+const (
+	stuck = "The rollout of the guard does not finish. Where a new guard is Pending because an old one keeps it off its node, delete the old pod; " +
+		"else see whether the etcd on the nodes of the others is healthy, and whether there are as many control-plane nodes as guards"
 )
 
 // Observe tells how the guard stands once Decide has nothing left to write and nothing to say: InForce when every guard is
@@ -18,20 +21,13 @@ func Observe(in Inputs) patch.Result {
 	}
 	switch {
 	case workload.RolledOut(in.Deployment):
-		return patch.Result{State: patch.InForce, Reason: ReasonAsExpected, Message: "A guard is ready beside every member of etcd" + in.Cluster.UnknownValues()}
-	case deadlinePassed(in.Deployment):
-		return patch.Result{State: patch.Failed, Reason: ReasonRolloutStuck,
-			Message: "Some guards do not become ready; see whether the etcd on their nodes is healthy, and whether there are as many control-plane nodes as the topology expects"}
+		message := "A guard is ready beside every member of etcd"
+		if in.ClusterVersion != nil && holdsOurs(in.ClusterVersion) {
+			message += ", and the cluster-version-operator is kept away from it; minor upgrades wait until this is given back"
+		}
+		return patch.Result{State: patch.InForce, Reason: ReasonAsExpected, Message: message + in.Cluster.UnknownValues()}
+	case workload.RolloutStuck(in.Deployment):
+		return patch.Result{State: patch.Failed, Reason: ReasonRolloutStuck, Message: stuck}
 	}
 	return patch.Result{State: patch.Progressing, Reason: ReasonRollingOut, Message: "Waiting for every guard to be ready; until then fewer nodes may be drained"}
-}
-
-// deadlinePassed reads the Deployment controller's own verdict, so that no clock is needed here.
-func deadlinePassed(d *appsv1.Deployment) bool {
-	for _, condition := range d.Status.Conditions {
-		if condition.Type == appsv1.DeploymentProgressing && d.Status.ObservedGeneration >= d.Generation {
-			return condition.Status == corev1.ConditionFalse && condition.Reason == "ProgressDeadlineExceeded"
-		}
-	}
-	return false
 }

@@ -117,3 +117,11 @@ func quoted(names []string) string {
 	}
 	return strings.Join(out, ", ")
 }
+
+// listed is "a, b and c".
+func listed(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+}

@@ -90,6 +90,33 @@ func TestUnclaimTheOnlyEntries(t *testing.T) {
 	}
 }
 
+// What is missing or changed of a guard that the release has right is mended by the cluster-version-operator, without a claim.
+func TestReleaseMendsItsOwn(t *testing.T) {
+	c := install(t, ha, 3)
+	l := c.looker()
+	for name, damage := range map[string]func(){
+		"has no PodDisruptionBudget;": func() { c.must(c.admin.Delete(t.Context(), budgetObject.Unstructured())) },
+		"has no Deployment;":          func() { c.must(c.admin.Delete(t.Context(), deploymentObject.Unstructured())) },
+		"has a PodDisruptionBudget whose selector does not select its pods;": func() {
+			c.edit(budgetObject.Unstructured(), "oc", `{"spec":{"selector":{"matchLabels":{"k8s-app":"x"}}}}`)
+		},
+	} {
+		l.want(l.settle(), patch.NotNeeded, "NotNeeded")
+		damage()
+		result := l.look()
+		l.want(result, patch.Waiting, "WaitingForObject")
+		if !strings.Contains(result.Message, name) {
+			t.Errorf("%s; want it to say %q", result, name)
+		}
+		l.atRest()
+		l.want(l.settle(), patch.NotNeeded, "NotNeeded")
+		c.guard(3, 1, false)
+	}
+	if did := l.doing(); did != "" {
+		t.Errorf("it did %s", did)
+	}
+}
+
 // Without a cluster-version-operator nobody has to be told anything; the guard is made.
 func TestWithoutVersionOperator(t *testing.T) {
 	c := newCluster(t, shared.Server(t))
@@ -838,7 +865,7 @@ func TestDryRun(t *testing.T) {
 		}
 	}
 	c.become(ha, 5)
-	says("the cluster-version-operator would be told to let go of the guard")
+	says("the cluster-version-operator would be told to let go of the guard, and minor upgrades would wait until that is given back")
 	onlyUntil(c, l, "Claim")
 	c.versionOperator().act()
 	says("the guard would be written")

@@ -19,7 +19,7 @@ var (
 func would(action etcdguard.Action) string {
 	switch action {
 	case etcdguard.Claim:
-		return "the cluster-version-operator would be told to let go of the guard"
+		return "the cluster-version-operator would be told to let go of the guard, and minor upgrades would wait until that is given back"
 	case etcdguard.ApplyBudget, etcdguard.ApplyDeployment:
 		return "the guard would be written"
 	case etcdguard.TidyBudget, etcdguard.TidyDeployment:
