@@ -83,6 +83,9 @@ type Decision struct {
 // Nothing is removed or loosened while the topology, the nodes or the members of etcd are not known.
 func Decide(in Inputs) Decision {
 	decision := decide(in)
+	if decision.Action == Nothing && decision.Result != nil {
+		decision.Result = in.besides(*decision.Result)
+	}
 	decision.Deprecation = deprecation(in)
 	return decision
 }

@@ -167,6 +167,16 @@ func (in Inputs) operatorStands() bool {
 	return status.ObservedGeneration >= in.PodsBudget.Generation && status.DesiredHealthy > 0 && status.CurrentHealthy >= status.DesiredHealthy
 }
 
+// operatorLacks tells whether some of its guards are known not to be ready.
+func (in Inputs) operatorLacks() bool {
+	if in.PodsBudget == nil {
+		return false
+	}
+	status := in.PodsBudget.Status
+	seen := status.ObservedGeneration > 0 && status.ObservedGeneration >= in.PodsBudget.Generation
+	return seen && (status.ExpectedPods == 0 || status.CurrentHealthy < status.ExpectedPods)
+}
+
 // mayBeStatic tells whether the cluster-version-operator writes the guard, for all that is known: it does not on releases whose
 // operator does (facts/upstream.md section 2.3).
 func (in Inputs) mayBeStatic() bool {
