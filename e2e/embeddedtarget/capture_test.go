@@ -24,7 +24,9 @@ func TestCapture(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, file := range files {
-		s, err := start(t.Context(), options(strings.TrimSuffix(filepath.Base(file), ".yaml"), SNO))
+		o := options(strings.TrimSuffix(filepath.Base(file), ".yaml"), SNO)
+		o.RealPace = true
+		s, err := start(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -119,10 +119,18 @@ func (s *system) moving(ctx context.Context) (string, error) {
 		if live.Status.ObservedGeneration < live.Generation || len(pods.Items) < int(*live.Spec.Replicas) {
 			return fmt.Sprintf("Deployment %s has %d of %d pods", key, len(pods.Items), *live.Spec.Replicas), nil
 		}
+		var ready int32
 		for i := range pods.Items {
 			if !rests(&pods.Items[i]) {
 				return fmt.Sprintf("pod %s/%s is %s", key.Namespace, pods.Items[i].Name, pods.Items[i].Status.Phase), nil
 			}
+			if pods.Items[i].Spec.NodeName != "" {
+				ready++
+			}
+		}
+		// A router counts as available some time after it is ready.
+		if live.Status.AvailableReplicas < ready {
+			return fmt.Sprintf("Deployment %s: %d of %d ready pods are available", key, live.Status.AvailableReplicas, ready), nil
 		}
 	}
 	return "", nil
