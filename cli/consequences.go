@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -30,19 +31,21 @@ func consequences(cluster topology.Cluster, placement configv1.DefaultPlacement,
 	if disagree {
 		routers += ", although the default placement of the cluster says otherwise"
 	}
-	servers := pods(auth.Replicas(auth.Host{Cluster: cluster, SchedulableControlPlaneNodes: int32(nodes["master"])}), "pod") + //nolint:gosec // nodes are few
-		" each of the OAuth server and the OAuth API server, " + on(cluster.PoolFor(topology.ControlPlanePool))
-	approved, err := approvals(cluster)
+	servers, err := oauthServers(cluster, nodes["master"])
 	if err != nil {
 		return nil, err
 	}
-	consoles, err := consolePods(cluster)
+	approved, err := approvals(cluster)
 	if err != nil {
 		return nil, err
 	}
 	guarded, err := guard(cluster)
 	if err != nil {
 		return nil, fmt.Errorf("counting the quorum guards: %w", err)
+	}
+	consoles, err := consolePods(cluster)
+	if err != nil {
+		return nil, err
 	}
 	masters, err := expected(cluster)
 	if err != nil {
@@ -56,6 +59,22 @@ func consequences(cluster topology.Cluster, placement configv1.DefaultPlacement,
 		{auth.Name, servers},
 		{approver.Name, approved},
 	}, nil
+}
+
+func oauthServers(cluster topology.Cluster, controlPlaneNodes int) (string, error) {
+	each := " each of the OAuth server and the OAuth API server, " + on(cluster.PoolFor(topology.ControlPlanePool))
+	host, err := auth.NewHost(cluster, int32(controlPlaneNodes)) //nolint:gosec // nodes are few
+	if errors.Is(err, auth.ErrNoNodes) {
+		return "one pod for each control-plane node" + each, nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("counting the OAuth servers: %w", err)
+	}
+	replicas, err := auth.Replicas(host)
+	if err != nil {
+		return "", fmt.Errorf("counting the OAuth servers: %w", err)
+	}
+	return pods(replicas, "pod") + each, nil
 }
 
 func pods(n int32, what string) string {
