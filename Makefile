@@ -95,8 +95,8 @@ packages = $(if $(filter e2e,$*),$$(go list ./... | grep -v -e '/e2e/proof$$' -e
 # Packages whose tests are shorter in `make test`. Those of e2e/proof are not in it at all, and those of e2e/embeddedtarget want the machine to themselves.
 SHORTENED = $(filter-out e2e/proof e2e/embeddedtarget,$(sort $(shell grep -rl --include=*_test.go 'testing\.Short()' $(MODULES) | xargs -n 1 dirname)))
 
-.PHONY: proof proof-modules proof-clusters proof-suite
-proof: proof-modules proof-clusters proof-suite ## What is too long for `make test`, on a sample of clusters: SEED=n has that of an earlier run, ALL=1 goes through everything
+.PHONY: proof proof-modules proof-floor proof-clusters proof-suite
+proof: proof-modules proof-floor proof-clusters proof-suite ## What is too long for `make test`, on a sample of clusters: SEED=n has that of an earlier run, ALL=1 goes through everything
 
 SAMPLED := $(if $(filter-out 0 false no,$(ALL)),,yes)
 seed = $(if $(SAMPLED),seed $(SEED))
@@ -116,6 +116,22 @@ proof/%:
 	@$(with-kube-assets) && $(call prove,proof of $*,$(module-of) $(also-$(notdir $(module-of))),.) $(call long-test,./$*,$(subst /,-,$*))
 module-of = $(firstword $(foreach m,$(MODULES),$(if $(filter $m $m/%,$*),$m)))
 
+# The modules of the floor leg, and those of them that a sample takes. Races are looked for in the workspace: they are not another's on other versions.
+FLOOR := $(filter $(MODULES),$(shell sed -n '/^  floor:/,/^  newest:/s/^ *- //p' hack/versions.yaml))
+FLOORS ?= 2
+other-floor = $(filter-out $(CHANGED),$(FLOOR))
+sampled-floor = $(if $(SAMPLED),$(filter $(CHANGED),$(FLOOR)) $(shell echo '$(other-floor)' | \
+	awk -v seed='$(SEED)' -v most='$(FLOORS)' '{ for (i = 0; i < most && i < NF; i++) print $$((seed * most + i) % NF + 1) }'),$(FLOOR))
+proof-floor: ## All tests of the modules that others vendor, the long ones too, on the oldest versions
+	@echo '== proof on the oldest versions$(if $(SAMPLED), (SEED=$(SEED); ALL=1 takes every one)): $(sampled-floor)'
+	@mkdir -p '$(FLAKY)'
+	@$(if $(strip $(sampled-floor)),$(MAKE) --no-print-directory -j$(JOBS) --output-sync=target $(addprefix proof-floor/,$(sampled-floor)))
+
+proof-floor/%:
+	@echo '== proof of $* on the oldest versions'
+	@$(needs-kube-assets) && cd '$*' && $(call prove,proof of $* on the oldest versions,$* $(also-$*),$*) \
+		GOWORK=off $(call go-test,$(filter-out -race,$(TEST_FLAGS)) -timeout=30m,./...,$*-floor)
+
 proof-clusters: ## The modules' promises on clusters that are disturbed
 	@echo "== proof on $(every)$(if $(SAMPLED), (SEED=$(SEED); ALL=1 takes every one))"
 	@$(on-clusters) $(call prove,proof on $(every),$(everything),e2e,$(seed)) $(call long-test,./proof,proof,-parallel=4)
@@ -125,7 +141,8 @@ proof-suite: ## The promises of the conformance suite and its clusters
 	@$(on-clusters) $(call prove,proof of the suite on $(every),$(everything),e2e,$(seed)) $(call long-test,./embeddedtarget,embeddedtarget,-parallel=4)
 
 on-clusters = mkdir -p '$(FLAKY)' && $(with-kube-assets) && export SNO_SAMPLE=$(if $(SAMPLED),$(SEED)) && cd e2e &&
-long-test = $(call go-test,$(TEST_FLAGS) $(3) -timeout=30m,$(1),$(2))
+# All kinds of cluster take hours on a busy machine.
+long-test = $(call go-test,$(TEST_FLAGS) $(3) -timeout=$(if $(SAMPLED),30m,3h),$(1),$(2))
 
 # Reports, JUnit and the page go here.
 CONFORMANCE_OUT ?= .conformance
