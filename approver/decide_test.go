@@ -75,6 +75,7 @@ func TestApproved(t *testing.T) {
 			w.Policy.MaxAge = 24 * time.Hour
 		}, approver.ReasonProvenByInventory},
 		{"a clock that is a little behind", joiner, func(a *ask, _ *world) { a.csr.CreationTimestamp = metav1.NewTime(now.Add(4 * time.Minute)) }, approver.ReasonProvenByInventory},
+		{"a clock as far behind as it may be", joiner, func(a *ask, _ *world) { a.csr.CreationTimestamp = metav1.NewTime(now.Add(5 * time.Minute)) }, approver.ReasonProvenByInventory},
 		{"the first serving certificate", server, unchanged, approver.ReasonProvenByInventory},
 		{"a serving certificate after the window", server, func(a *ask, w *world) {
 			w.Now = time.Date(2027, 6, 1, 0, 0, 0, 0, time.UTC)

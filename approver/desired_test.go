@@ -194,6 +194,14 @@ func TestDesired(t *testing.T) {
 			i.Machines, i.ConfigMap = approver.Present, edited("", "made")
 			i.ConfigMap.Data["other"] = "x"
 		}, "RestoreConfig nothing as sno.solonode.github.io/approver-released [NotNeeded NotNeeded]"},
+		{"letting go of our own ConfigMap with something binary of others", func(i *in) {
+			i.Machines, i.ConfigMap = approver.Present, edited("", "made")
+			i.ConfigMap.BinaryData = map[string][]byte{"other": {1}}
+		}, "RestoreConfig nothing as sno.solonode.github.io/approver-released [NotNeeded NotNeeded]"},
+		{"letting go of a ConfigMap on its way out", func(i *in) {
+			i.Machines, i.ConfigMap = approver.Present, edited("a: 1\n", "5/kubectl-edit")
+			i.ConfigMap.DeletionTimestamp = &metav1.Time{}
+		}, "[NotNeeded NotNeeded]"},
 		{"letting go of the restart", func(i *in) { i.Machines, i.Deployment = approver.Present, restarted("c.5") }, "ReleaseDeployment [NotNeeded NotNeeded]"},
 		{"letting go of the replicas", func(i *in) {
 			i.Machines, i.Deployment, i.ClusterVersion = approver.Present, stopped(), claimed(approver.FieldOwner, true)
@@ -207,6 +215,10 @@ func TestDesired(t *testing.T) {
 			i.ClusterVersion.Generation = 3
 		}, "[Progressing TakingOver]"},
 		{"off, seen", func(i *in) { off(i); i.ClusterVersion = claimed(approver.FieldOwner, true) }, "ApplyDeployment replicas=0 from=[cluster-version-operator] [Progressing Restarting]"},
+		{"off, where nobody says how many", func(i *in) {
+			off(i)
+			i.ClusterVersion, i.Deployment.Spec.Replicas = claimed(approver.FieldOwner, true), nil
+		}, "ApplyDeployment replicas=0 from=[cluster-version-operator] [Progressing Restarting]"},
 		{"off, by somebody's entry", func(i *in) { off(i); i.ClusterVersion = claimed("kubectl", true) }, "ApplyDeployment replicas=0 from=[cluster-version-operator] [Progressing Restarting]"},
 		{"off, against somebody's entry", func(i *in) { off(i); i.ClusterVersion = claimed("kubectl", false) }, "[Blocked FieldOwnedByOther]"},
 		{"off, and the list is one value", func(i *in) {

@@ -2,6 +2,7 @@ package approver_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,6 +64,15 @@ func TestHalfFilledInputsApproveNothing(t *testing.T) {
 	w.Approvals = nil
 	if v := approver.Decide(w.Inputs); v.Approve || v.Reason != approver.ReasonApprovalsUnknown {
 		t.Errorf("joining without the number of approvals: %t %s: %s", v.Approve, v.Reason, v.Message)
+	}
+}
+
+// The bound itself is not beyond it.
+func TestBoundOfText(t *testing.T) {
+	for text, want := range map[string]error{strings.Repeat("x", 16<<10): approver.ErrNotPEM, strings.Repeat("x", 16<<10+1): approver.ErrTooLarge} {
+		if _, err := approver.Read([]byte(text)); !errors.Is(err, want) {
+			t.Errorf("%d bytes: %v, want %v", len(text), err, want)
+		}
 	}
 }
 

@@ -121,6 +121,19 @@ func TestNew(t *testing.T) {
 	}
 }
 
+// No node has a name by which every pod reaches something else, and one that only looks like it is a name.
+func TestReservedNames(t *testing.T) {
+	for name, reserved := range map[string]bool{
+		"localhost": true, "a.localhost": true, "kubernetes": true, "kubernetes.default": true, "openshift": true, "openshift.default": true,
+		"kubernetes.default.svc": true, "a.svc": true, "a.b.svc.cluster.local": true,
+		"localhost-0": false, "kubernetes-0": false, "openshift.example.com": false, "svc": false, "a.svc.example.com": false, "default": false,
+	} {
+		if got := inventory.HostProblem(name) != ""; got != reserved {
+			t.Errorf("%s: %t (%s)", name, got, inventory.HostProblem(name))
+		}
+	}
+}
+
 // What a caller changes afterwards changes nothing.
 func TestNewCopies(t *testing.T) {
 	node := inventory.Node{Name: "a", DNSNames: []string{"x"}, Addresses: addresses("192.0.2.1"), Window: window(2)}
