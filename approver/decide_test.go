@@ -158,6 +158,20 @@ func TestFindings(t *testing.T) {
 	}
 }
 
+// No check relies on another one: a node that is there is found also where the inventory does not know it.
+func TestNodeThereWithoutInventory(t *testing.T) {
+	a, w := joiner()
+	w.Inventory = nil
+	w.Nodes.Insert("new-0")
+	var missing []string
+	for _, f := range a.decided(t, w).Missing() {
+		missing = append(missing, f.Reason)
+	}
+	if diff := cmp.Diff([]string{approver.ReasonNotInInventory, approver.ReasonNodeExists}, missing); diff != "" {
+		t.Errorf("missing (-want +got):\n%s", diff)
+	}
+}
+
 // The kubelet is dialled only when nothing else is missing: nobody makes us dial for a request that could not be approved anyway.
 func TestWantsCertificate(t *testing.T) {
 	for _, tt := range []struct {
@@ -216,6 +230,7 @@ func TestApprovedFor(t *testing.T) {
 		{"text before the block", func(a *ask) { a.send = func(der []byte) []byte { return append([]byte("x\n"), requestPEM(der)...) } }, "new-0"},
 		{"waiting", func(a *ask) { a.csr.Status.Conditions = nil }, ""},
 		{"denied", func(a *ask) { a.csr.Status.Conditions[0].Type = certificatesv1.CertificateDenied }, ""},
+		{"failed", func(a *ask) { a.csr.Status.Conditions[0].Type = certificatesv1.CertificateFailed }, ""},
 		{"a serving certificate", func(a *ask) { a.csr.Spec.SignerName = certificatesv1.KubeletServingSignerName }, ""},
 		{"a node that renews its client certificate", func(a *ask) { a.csr.Spec.Username = "system:node:new-0" }, ""},
 		{"not of a node", func(a *ask) { a.template.Subject.CommonName = "new-0" }, ""},

@@ -43,6 +43,14 @@ func TestBudgetIsAValue(t *testing.T) {
 			t.Error("an approval of another copy counts")
 		}
 	}
+	// Also where some approvals are too old to count.
+	full := approver.Spent(now.Add(-2*time.Minute), now.Add(-time.Second), now)
+	for range 3 {
+		if _, ok, wait := limit.Take(full, now); ok || wait != 59*time.Second {
+			t.Errorf("%t, %s", ok, wait)
+		}
+		limit.Take(full, now.Add(59*time.Second))
+	}
 }
 
 // However the approvals fall, there are never more than the limit within any window.
