@@ -79,7 +79,7 @@ func follows(t *testing.T, s *system) {
 			continue
 		}
 		var fields map[string]map[string]any
-		if err := json.Unmarshal(entry.FieldsV1.Raw, &fields); err != nil {
+		if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields); err != nil {
 			t.Fatal(err)
 		}
 		for field := range fields["f:spec"] {
