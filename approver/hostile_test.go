@@ -368,6 +368,17 @@ var corpus = []hostile{
 			return requestPEM(signedWith(body(0, nodeRDNs("old-0"), a.keyInfo(), extensions(altName(dns("old-0")))), a.key, oidECDSAWithSHA1))
 		}
 	}, approver.ReasonSignatureWeak},
+	{"an RSA signature with parameters that are not signed", joiner, func(a *ask, _ *world) {
+		a.key = key("rsa2048")
+		a.send = func([]byte) []byte {
+			return requestPEM(signedAs(body(0, nodeRDNs("new-0"), a.keyInfo()), a.key, sequence(marshal(oidSHA256WithRSA), []byte{0x0d, 0x00})))
+		}
+	}, approver.ReasonSignatureWeak},
+	{"an ECDSA signature with parameters that are not signed", joiner, func(a *ask, _ *world) {
+		a.send = func([]byte) []byte {
+			return requestPEM(signedAs(body(0, nodeRDNs("new-0"), a.keyInfo()), a.key, sequence(marshal(oidECDSAWithSHA256), []byte{0x05, 0x00})))
+		}
+	}, approver.ReasonSignatureWeak},
 	{"RSA with more bits than anybody verifies", joiner, sent(func([]byte) []byte { return requestPEM(hugeKey()) }), approver.ReasonKeyTooLarge},
 	{"a key of another, whose secret it does not have", joiner, func(a *ask, _ *world) {
 		a.send = func([]byte) []byte {

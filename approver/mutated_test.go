@@ -305,7 +305,7 @@ func (m *mutator) once() (verdict approver.Verdict, allowed bool, what string) {
 			if often(4) {
 				node = pick(m.Rand, nodeNames)
 			}
-			in.Egress = egress(node, ip)
+			in.Egress = approver.Egress{Node: node, IPs: []netip.Addr{netip.MustParseAddr(ip)}}
 			t.egress = proof{node: node, addresses: []string{string(netip.MustParseAddr(ip).AsSlice())}}
 		}
 	}

@@ -169,7 +169,31 @@ func checkSignature(in *Inputs) *fault {
 	if algorithm := in.Request.X509.SignatureAlgorithm; !slices.Contains(strongSignatures, algorithm) {
 		return &fault{ReasonSignatureWeak, fmt.Sprintf("The request is signed with %s; it must be SHA-256 or better", algorithm)}
 	}
+	if !plainAlgorithm(in.Request.X509) {
+		return &fault{ReasonSignatureWeak, "The algorithm of the signature has parameters that no kubelet sends"}
+	}
 	return nil
+}
+
+// plainAlgorithm reports whether the name of the algorithm, which is not signed, is in the bytes that a kubelet sends: without parameters
+// for ECDSA, with NULL for RSA. Those of RSA-PSS are parsed strictly by package x509.
+func plainAlgorithm(r *x509.CertificateRequest) bool {
+	var whole struct {
+		Signed    asn1.RawValue
+		Algorithm pkix.AlgorithmIdentifier
+		Signature asn1.BitString
+	}
+	if rest, err := asn1.Unmarshal(r.Raw, &whole); err != nil || len(rest) > 0 {
+		return false
+	}
+	switch r.SignatureAlgorithm {
+	case x509.SHA256WithRSA, x509.SHA384WithRSA, x509.SHA512WithRSA:
+		return bytes.Equal(whole.Algorithm.Parameters.FullBytes, asn1.NullBytes)
+	case x509.ECDSAWithSHA256, x509.ECDSAWithSHA384, x509.ECDSAWithSHA512:
+		return len(whole.Algorithm.Parameters.FullBytes) == 0
+	default:
+		return true
+	}
 }
 
 func checkAge(in *Inputs) *fault {

@@ -318,6 +318,7 @@ var (
 	oidExtensions         = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 14}
 	oidChallengePassword  = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 7}
 	oidECDSAWithSHA256    = asn1.ObjectIdentifier{1, 2, 840, 10045, 4, 3, 2}
+	oidSHA256WithRSA      = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 1, 11}
 	oidECDSAWithSHA1      = asn1.ObjectIdentifier{1, 2, 840, 10045, 4, 1}
 	oidUserPrincipalName  = asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 311, 20, 2, 3}
 	tagPrintable, tagUTF8 = asn1.TagPrintableString, asn1.TagUTF8String
@@ -395,7 +396,21 @@ func signedWith(body []byte, by crypto.Signer, algorithm asn1.ObjectIdentifier) 
 	if err != nil {
 		panic(err)
 	}
-	return sequence(body, sequence(marshal(algorithm)), marshal(asn1.BitString{Bytes: signature, BitLength: 8 * len(signature)}))
+	return withSignature(body, sequence(marshal(algorithm)), signature)
+}
+
+// signedAs says that it is signed by this algorithm, by SHA-256.
+func signedAs(body []byte, by crypto.Signer, algorithm []byte) []byte {
+	hash := sha256.Sum256(body)
+	signature, err := by.Sign(rand.Reader, hash[:], crypto.SHA256)
+	if err != nil {
+		panic(err)
+	}
+	return withSignature(body, algorithm, signature)
+}
+
+func withSignature(body, algorithm, signature []byte) []byte {
+	return sequence(body, algorithm, marshal(asn1.BitString{Bytes: signature, BitLength: 8 * len(signature)}))
 }
 
 func condition(kind certificatesv1.RequestConditionType) certificatesv1.CertificateSigningRequestCondition {
