@@ -186,14 +186,13 @@ func plainAlgorithm(r *x509.CertificateRequest) bool {
 	if rest, err := asn1.Unmarshal(r.Raw, &whole); err != nil || len(rest) > 0 {
 		return false
 	}
-	switch r.SignatureAlgorithm {
-	case x509.SHA256WithRSA, x509.SHA384WithRSA, x509.SHA512WithRSA:
+	if slices.Contains([]x509.SignatureAlgorithm{x509.SHA256WithRSA, x509.SHA384WithRSA, x509.SHA512WithRSA}, r.SignatureAlgorithm) {
 		return bytes.Equal(whole.Algorithm.Parameters.FullBytes, asn1.NullBytes)
-	case x509.ECDSAWithSHA256, x509.ECDSAWithSHA384, x509.ECDSAWithSHA512:
-		return len(whole.Algorithm.Parameters.FullBytes) == 0
-	default:
-		return true
 	}
+	if slices.Contains([]x509.SignatureAlgorithm{x509.ECDSAWithSHA256, x509.ECDSAWithSHA384, x509.ECDSAWithSHA512}, r.SignatureAlgorithm) {
+		return len(whole.Algorithm.Parameters.FullBytes) == 0
+	}
+	return true
 }
 
 func checkAge(in *Inputs) *fault {
