@@ -55,8 +55,11 @@ func approverChecks() []Check {
 			ID: "SNO-APP-001", Title: "The stock approver's flow for client certificates is off on a single control-plane node", Module: moduleApprover, Seed: two, Level: Extended,
 			Tier: Static, Topologies: []string{"SingleReplica"},
 			Applies: both(approverHere, func(s *State) string {
-				if !single(s.controlPlaneMode()) {
+				switch {
+				case !single(s.controlPlaneMode()):
 					return "the control plane is not SingleReplica"
+				case s.Machines > 0:
+					return "there are Machines, which are the second source"
 				}
 				return ""
 			}),

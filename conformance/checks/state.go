@@ -14,6 +14,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
@@ -51,6 +52,8 @@ type State struct {
 	Budgets      []policyv1.PodDisruptionBudget
 	// Approver is ConfigMap openshift-cluster-machine-approver/machine-approver-config; nil where there is none.
 	Approver *corev1.ConfigMap
+	// Machines is how many there are of machine.openshift.io, by which the stock approver proves a request; 0 also where the kind is not served.
+	Machines int
 	// KubeletConfigs are those of the machine-config operator.
 	KubeletConfigs []unstructured.Unstructured
 	// Pool is the MachineConfigPool of the control plane; nil where there is none, and where no check of the run looks at it.
@@ -95,6 +98,9 @@ func Read(ctx context.Context, kube client.Client, namespaces []string) (*State,
 	s.Pods = slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return !ours(p.Namespace) })
 	s.Budgets = slices.DeleteFunc(budgets.Items, func(b policyv1.PodDisruptionBudget) bool { return !ours(b.Namespace) })
 	s.Namespaces, s.Others = slices.Sorted(maps.Keys(payload.here)), slices.Sorted(maps.Keys(payload.others))
+	machines := metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "machine.openshift.io/v1beta1", Kind: "MachineList"}}
+	r.list("machines.machine.openshift.io", &machines)
+	s.Machines = len(machines.Items)
 	s.KubeletConfigs = r.untyped("kubeletconfigs.machineconfiguration.openshift.io", "KubeletConfigList")
 	return s, errors.Join(r.errs...)
 }
@@ -158,6 +164,7 @@ func (s *State) DeepCopy() *State {
 		Approver: s.Approver.DeepCopy(),
 		Nodes:    copies(s.Nodes), Deployments: copies(s.Deployments), StatefulSets: copies(s.StatefulSets), DaemonSets: copies(s.DaemonSets), Pods: copies(s.Pods),
 		Budgets:        copies(s.Budgets),
+		Machines:       s.Machines,
 		KubeletConfigs: copies(s.KubeletConfigs),
 		Missing:        s.Missing, Namespaces: slices.Clone(s.Namespaces), Others: slices.Clone(s.Others),
 	}

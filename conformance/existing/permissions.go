@@ -56,6 +56,7 @@ var required = map[checks.Tier][]permission{
 		{verb: "list", group: "apps", resource: "statefulsets"},
 		{verb: "list", group: "apps", resource: "daemonsets"},
 		{verb: "list", group: "policy", resource: "poddisruptionbudgets"},
+		{verb: "list", group: "machine.openshift.io", resource: "machines"},
 		{verb: "list", group: "machineconfiguration.openshift.io", resource: "kubeletconfigs"},
 		{verb: "get", group: "machineconfiguration.openshift.io", resource: "machineconfigpools"},
 		{verb: "get", group: "machineconfiguration.openshift.io", resource: "machineconfigs"}, // the one of which a pool's kubelets read their configuration

@@ -1,0 +1,33 @@
+package checks
+
+import (
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// The stock approver's flow is to be off only where it has no second source: on a single control-plane node without Machines.
+func TestApproverOffApplies(t *testing.T) {
+	state := func(mode configv1.TopologyMode, machines int) *State {
+		return &State{
+			Infrastructure: &configv1.Infrastructure{Status: configv1.InfrastructureStatus{ControlPlaneTopology: mode}}, Machines: machines,
+			Deployments: []appsv1.Deployment{{ObjectMeta: metav1.ObjectMeta{Namespace: approverNamespace, Name: approverName}}},
+		}
+	}
+	for name, test := range map[string]struct {
+		state *State
+		why   string
+	}{
+		"single, without Machines":           {state(configv1.SingleReplicaTopologyMode, 0), ""},
+		"single, with Machines":              {state(configv1.SingleReplicaTopologyMode, 1), "there are Machines, which are the second source"},
+		"highly available, without Machines": {state(configv1.HighlyAvailableTopologyMode, 0), "the control plane is not SingleReplica"},
+	} {
+		for _, s := range []*State{test.state, test.state.DeepCopy()} {
+			if why := approverChecks()[0].Applies(s); why != test.why {
+				t.Errorf("%s: %q, want %q", name, why, test.why)
+			}
+		}
+	}
+}
