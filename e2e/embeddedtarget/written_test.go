@@ -183,7 +183,8 @@ func (w written) create(object client.Object) error {
 		if err := w.kube.Create(w.ctx, account); err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
-		pod.Spec.Affinity = nil            // the API server has put things into it that it does not take from others
+		// The API server has put things into these that it does not take from others.
+		pod.Spec.Affinity, pod.Spec.TopologySpreadConstraints = nil, nil
 		if len(pod.Spec.Containers) == 0 { // the control says only what matters to the check
 			pod.Spec.Containers = []corev1.Container{{Name: "control", Image: "control"}}
 		}
