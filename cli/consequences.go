@@ -29,7 +29,11 @@ func consequences(cluster topology.Cluster, placement configv1.DefaultPlacement,
 	}
 	routers := pods(topology.Replicas(cluster.Governing(pool)), "router") + " " + on(pool)
 	if disagree {
-		routers += ", although the default placement of the cluster says otherwise"
+		// The operator writes Workers wherever nobody chose, so that is nobody's wish.
+		routers += ", although defaultPlacement is " + string(placement)
+		if placement == configv1.DefaultPlacementWorkers {
+			routers += ", as wherever nobody chose"
+		}
 	}
 	servers, err := oauthServers(cluster, nodes["master"])
 	if err != nil {
