@@ -84,7 +84,7 @@ func cordon(ctx context.Context, c *embedded.Cluster, node string, closed bool) 
 	return nil
 }
 
-// evictable lists the pods of a node that belong to a controller.
+// evictable lists the pods of a node that a controller makes anew elsewhere: those of a DaemonSet come back to the node at once.
 func evictable(ctx context.Context, c *embedded.Cluster, node string) ([]corev1.Pod, error) {
 	list, err := c.Clientset().CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String(),
@@ -94,7 +94,7 @@ func evictable(ctx context.Context, c *embedded.Cluster, node string) ([]corev1.
 	}
 	var found []corev1.Pod
 	for _, pod := range list.Items {
-		if metav1.GetControllerOf(&pod) != nil {
+		if owner := metav1.GetControllerOf(&pod); owner != nil && owner.Kind != "DaemonSet" {
 			found = append(found, pod)
 		}
 	}
