@@ -69,7 +69,9 @@ func TestDecideTable(t *testing.T) {
 		{func(s situation) bool { return s.infrastructure != sr }, release, "the router belongs to the workers"},
 		{func(s situation) bool { return !s.forced && s.placement == "unreadable" && s.placedBy != own }, nothing, "nobody can follow that placement"},
 		{func(s situation) bool { return !s.forced && s.placement == "moved" && s.placedBy != own }, release, "somebody else placed the router"},
-		{func(s situation) bool { return !s.forced && s.replicas > 0 && s.replicas != one(s) && s.countedBy == person }, placement, "a person's number stays"},
+		{func(s situation) bool {
+			return !s.forced && s.replicas > 0 && s.replicas != one(s) && s.countedBy == person
+		}, placement, "a person's number stays"},
 		{func(situation) bool { return true }, both, "pin it"},
 	}
 	used := make([]bool, len(rows))
