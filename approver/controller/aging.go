@@ -139,9 +139,7 @@ func (a *aging) lookAtRequests(ctx context.Context) error {
 			return fmt.Errorf("reading the requests for %s: %w", signer, err)
 		}
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.requests = seen
+	a.keep(&a.requests, seen)
 	return nil
 }
 
@@ -165,9 +163,7 @@ func (a *aging) lookAtKubelets(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading the nodes: %w", err)
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.certificates = seen
+	a.keep(&a.certificates, seen)
 	return nil
 }
 
@@ -219,6 +215,15 @@ func (a *aging) report(ctx context.Context, operator *unstructured.Unstructured,
 		result = *said
 	}
 	return a.reporter.Report(ctx, operator, result)
+}
+
+// keep stores what was seen, unless it was seen of a cluster that is not concerned any more: forget has been there.
+func (a *aging) keep(what *approver.Aging, seen approver.Aging) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.concerned.Load() {
+		*what = seen
+	}
 }
 
 func (a *aging) forget() {

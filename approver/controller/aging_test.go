@@ -147,6 +147,7 @@ func TestAgingUnreadable(t *testing.T) {
 	l := c.looker(approver.NodeClientOff)
 	a := l.patcher.aging
 	a.call = func(context.Context, *corev1.Node) ([]*x509.Certificate, error) { return nil, errNoAnswer }
+	a.concerned.Store(true)
 	c.request(certificatesv1.KubeletServingSignerName)
 	c.must(a.lookAtRequests(t.Context()))
 	l.fuse.Unreadable("/")
@@ -190,6 +191,29 @@ func TestAgingLooks(t *testing.T) {
 	cancel()
 	if err := <-ended; err != nil || !a.NeedLeaderElection() {
 		t.Errorf("it ended with %v", err)
+	}
+}
+
+// What is seen by a look that ends after the cluster was left alone is not kept: it would be reported for ever.
+func TestAgingSeenTooLate(t *testing.T) {
+	c := install(t)
+	a := c.looker(approver.NodeClientOff).patcher.aging
+	c.create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}, "kubelet")
+	for name, leftAlone := range map[string]bool{"in time": false, "too late": true} {
+		a.concerned.Store(true)
+		a.call = func(context.Context, *corev1.Node) ([]*x509.Certificate, error) {
+			if leftAlone {
+				a.concerned.Store(false)
+				a.forget()
+			}
+			return []*x509.Certificate{{NotBefore: a.now().Add(-time.Hour), NotAfter: a.now().Add(time.Minute)}}, nil
+		}
+		if err := a.lookAtKubelets(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if kept := a.known() != (approver.Aging{Limits: a.limits}); kept == leftAlone {
+			t.Errorf("%s: kept is %t", name, kept)
+		}
 	}
 }
 
