@@ -33,11 +33,6 @@ func RollingUpdate(rollout topology.Rollout) appsv1.DeploymentStrategy {
 	}
 }
 
-// SpreadOverNodes is the affinity of PerRevision.
-func SpreadOverNodes(labels map[string]string) *corev1.Affinity {
-	return &corev1.Affinity{PodAntiAffinity: AntiAffinity(PerRevision, labels)}
-}
-
 // DisruptionBudget is the budget for pods with these labels, or nil where the topology needs none and an existing one should be
 // deleted. Pods that are not ready may always be evicted: they serve nobody, and protecting them only blocks the drain that
 // would help.

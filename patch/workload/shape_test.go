@@ -55,16 +55,20 @@ func TestRollingUpdate(t *testing.T) {
 	}
 }
 
-func TestSpreadOverNodes(t *testing.T) {
+func TestAntiAffinity(t *testing.T) {
 	labels := map[string]string{"app": "console"}
-	want := &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
-		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+	term := func(keys ...string) *corev1.PodAntiAffinity {
+		return &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
 			LabelSelector:  &metav1.LabelSelector{MatchLabels: map[string]string{"app": "console"}},
-			MatchLabelKeys: []string{"pod-template-hash"},
+			MatchLabelKeys: keys,
 			TopologyKey:    "kubernetes.io/hostname",
-		}},
-	}}
-	if diff := cmp.Diff(want, workload.SpreadOverNodes(labels)); diff != "" {
-		t.Errorf("affinity (-want +got):\n%s", diff)
+		}}}
+	}
+	for separation, want := range map[workload.Separation]*corev1.PodAntiAffinity{
+		workload.Together: nil, workload.PerRevision: term("pod-template-hash"), workload.Always: term(),
+	} {
+		if diff := cmp.Diff(want, workload.AntiAffinity(separation, labels)); diff != "" {
+			t.Errorf("%d (-want +got):\n%s", separation, diff)
+		}
 	}
 }
