@@ -15,6 +15,9 @@ import (
 // errPlatform is returned for a platform that nobody installs on.
 var errPlatform = errors.New("unknown platform")
 
+// formerPolicy is what topology.PolicyEnhancement was called; accepted, with a warning, for one release.
+const formerPolicy = "seed"
+
 // platforms are those that a person may name.
 func platforms() []string {
 	return []string{
@@ -38,14 +41,14 @@ func platform(name string) (configv1.PlatformType, error) {
 func newDecide(p *program) *cobra.Command {
 	var named, policy string
 	var controlPlane, arbiters, workers int64
-	var seed bool
+	var all bool
 	command := &cobra.Command{
 		Use:   "decide",
 		Short: "Say what an installer would decide",
 		Long: `Say what an installer decides before the first node exists: the topologies, where ingress runs, and whether it needs a load balancer.
 
-There are three policies: seed, the proposal that sno implements and the default; worker-count, the rule that shipped first; and
-default-placement, the newest rule. Workers that are added after the installation change nothing.`,
+There are three policies: enhancement, the table of the proposal that sno implements, and the default; worker-count, the rule that
+shipped first; and default-placement, the rule that followed. Workers that are added after the installation change nothing.`,
 		Example: examples(`
 			# One control-plane node and two workers on no platform
 			kubectl sno topology decide --platform None --control-plane-replicas 1 --workers 2
@@ -61,8 +64,8 @@ default-placement, the newest rule. Workers that are added after the installatio
 	flags.Int64Var(&controlPlane, "control-plane-replicas", 3, "How many control-plane nodes are installed.")
 	flags.Int64Var(&arbiters, "arbiter-replicas", 0, "How many arbiters are installed.")
 	flags.Int64Var(&workers, "workers", 3, "How many workers are installed, not those that are added later.")
-	flags.StringVar(&policy, "policy", string(topology.PolicySeed), "The rule: "+strings.Join(policies(), ", ")+".")
-	flags.BoolVar(&seed, "table", false, "Print the eight scenarios of the proposal under every policy.")
+	flags.StringVar(&policy, "policy", string(topology.PolicyEnhancement), "The rule: "+strings.Join(policies(), ", ")+".")
+	flags.BoolVar(&all, "table", false, "Print the eight scenarios of the proposal under every policy.")
 	for _, other := range []string{"platform", "control-plane-replicas", "arbiter-replicas", "workers", "policy"} {
 		command.MarkFlagsMutuallyExclusive("table", other)
 	}
@@ -72,8 +75,8 @@ default-placement, the newest rule. Workers that are added after the installatio
 		if err := out.check(); err != nil {
 			return err
 		}
-		if seed {
-			a, err := seedAnswer()
+		if all {
+			a, err := tableAnswer()
 			if err != nil {
 				return err
 			}
@@ -85,6 +88,10 @@ default-placement, the newest rule. Workers that are added after the installatio
 		}
 		install := topology.Install{
 			Platform: on, ControlPlane: &controlPlane, Arbiter: &arbiters, Compute: []topology.ComputePool{{Name: "worker", Replicas: &workers}},
+		}
+		if policy == formerPolicy {
+			fmt.Fprintf(p.ErrOut, "warning: --policy=%s is called %s now; the old name ends with the next release\n", formerPolicy, topology.PolicyEnhancement)
+			policy = string(topology.PolicyEnhancement)
 		}
 		decision, err := topology.Decide(install, topology.Policy(policy))
 		if err != nil {

@@ -63,7 +63,7 @@ func TestCompletion(t *testing.T) {
 		"release":       {[]string{"release", ""}, []string{"machineconfig"}},
 		"output":        {[]string{"status", "-o", ""}, []string{"jsonpath", "wide"}},
 		"dry run":       {[]string{"apply", "--dry-run", ""}, []string{"none", "server", "client"}},
-		"policy":        {[]string{"topology", "decide", "--policy", ""}, []string{"seed", "worker-count"}},
+		"policy":        {[]string{"topology", "decide", "--policy", ""}, []string{"enhancement", "worker-count"}},
 		"verbs":         {[]string{"pl"}, []string{"plan"}},
 		"below a verb":  {[]string{"topology", ""}, []string{"decide"}},
 		"platform":      {[]string{"topology", "decide", "--platform", ""}, []string{"None", "AWS"}},
@@ -131,7 +131,7 @@ func TestDecide(t *testing.T) {
 		args []string
 		want string
 	}{
-		"seed": {[]string{"--platform", "none", "--control-plane-replicas", "1", "--workers", "2",
+		"enhancement": {[]string{"--platform", "none", "--control-plane-replicas", "1", "--workers", "2",
 			"-o", "jsonpath={.infrastructureTopology} {.ingress.replicas} {.ingress.pool} {.loadBalancer.needed}"}, "SingleReplica 1 master false"},
 		"shipped first": {[]string{"--platform", "None", "--control-plane-replicas", "1", "--workers", "2", "--policy", "worker-count",
 			"-o", "jsonpath={.infrastructureTopology} {.ingress.replicas} {.ingress.pool} {.loadBalancer.needed}"}, "HighlyAvailable 2 worker true"},
@@ -142,6 +142,10 @@ func TestDecide(t *testing.T) {
 		if is := run(t, append([]string{"topology", "decide"}, test.args...)...); is.out != test.want || is.code != 0 || is.err != "" {
 			t.Errorf("%s: %q, want %q; %d %s", name, is.out, test.want, is.code, is.err)
 		}
+	}
+	former := run(t, "topology", "decide", "--platform", "None", "--control-plane-replicas", "1", "--workers", "2", "--policy", "seed", "-o", "jsonpath={.policy} {.infrastructureTopology}")
+	if former.out != "enhancement SingleReplica" || former.code != 0 || !strings.Contains(former.err, "warning: --policy=") || !strings.Contains(former.err, "enhancement") {
+		t.Errorf("the policy's former name: %q, %q, %d", former.out, former.err, former.code)
 	}
 	if is := run(t, "topology", "decide", "--table", "--no-headers"); strings.Count(is.out, "\n") != 8 {
 		t.Errorf("the table is\n%s", is.out)

@@ -29,7 +29,7 @@ func hotDecisions() []struct {
 		{"DisruptionBudget", func() { sink.rollout.MaxUnavailable, sink.yes = topology.DisruptionBudget(ha) }},
 		{"PlacementOf", func() { sink.placement = topology.PlacementOf(topology.ControlPlanePool) }},
 		{"LeaderElection", func() { sink.class = topology.LeaderElection(sr) }},
-		{"Decide/seed", func() { sink.decision, sink.err = topology.Decide(install, topology.PolicySeed) }},
+		{"Decide/enhancement", func() { sink.decision, sink.err = topology.Decide(install, topology.PolicyEnhancement) }},
 		{"Decide/worker-count", func() { sink.decision, sink.err = topology.Decide(install, topology.PolicyWorkerCount) }},
 		{"Decide/default-placement", func() { sink.decision, sink.err = topology.Decide(install, topology.PolicyDefaultPlacement) }},
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
+// TestGoverning shows R-TOP-8 and R-TOP-4: pods have the topology of the nodes that they run on.
 func TestGoverning(t *testing.T) {
 	for _, test := range []struct {
 		controlPlane, infra              configv1.TopologyMode
@@ -71,6 +72,7 @@ func TestPoolFor(t *testing.T) {
 	}
 }
 
+// TestConsequences shows R-TOP-2 and R-SNO-11 in all modes, and R-OPS-2 and R-SNO-8: whatever is not SingleReplica keeps its redundancy.
 func TestConsequences(t *testing.T) {
 	type consequences struct {
 		Replicas          int32
@@ -123,7 +125,7 @@ func TestConsequences(t *testing.T) {
 }
 
 // A model of a rolling update: it knows nodes, anti-affinity, ports and the two numbers, and nothing of topologies. Every
-// strategy must get all new pods running on as few nodes as the topology may have.
+// strategy must get all new pods running on as few nodes as the topology may have (R-SNO-2, R-OPS-1).
 func TestRolloutsFinish(t *testing.T) {
 	for _, mode := range allModes {
 		for _, exclusive := range []bool{false, true} {
@@ -141,7 +143,7 @@ func TestRolloutsFinish(t *testing.T) {
 		}
 	}
 
-	// The model must be able to say no: these are the deadlocks that were measured (facts/clusters.md).
+	// The model must be able to say no: these are the deadlocks that were measured (U-TOP-13).
 	for _, stuck := range []struct {
 		name                                      string
 		nodes, replicas, maxUnavailable, maxSurge int
@@ -183,6 +185,7 @@ func rolls(nodes, replicas, maxUnavailable, maxSurge int, separate bool) bool {
 	}
 }
 
+// TestPlacementOf shows R-SNO-1: the selector of the control plane comes with the tolerations of its taints.
 func TestPlacementOf(t *testing.T) {
 	toleration := func(key string) topology.Toleration {
 		return topology.Toleration{Key: key, Operator: "Exists", Effect: "NoSchedule"}
@@ -230,7 +233,7 @@ func TestPlacementCopiesAreFresh(t *testing.T) {
 	}
 }
 
-// The numbers that library-go derives from its durations (facts/upstream.md 7.1).
+// The numbers that library-go derives from its durations (U-TOP-10): with one API server more than the two minutes of R-OPS-4.
 func TestLeaderElectionTolerates(t *testing.T) {
 	for _, test := range []struct {
 		mode                configv1.TopologyMode

@@ -6,7 +6,7 @@
 // [FromInfrastructure] reads infrastructures.config.openshift.io/cluster into a [Cluster]: the control-plane topology, the
 // infrastructure topology, the platform, and a list of what was empty, unknown or contradictory ([Cluster.Findings]).
 // [FromUnstructured] does the same for an untyped object and also understands status.highAvailabilityMode, a field that
-// seed 004 describes, that prototypes wrote, and that the API never shipped.
+// the documents describe, that prototypes wrote, and that the API never shipped (U-TOP-2).
 //
 // The rules for odd values are the same everywhere in this package: an empty mode means HighlyAvailable, which is the
 // API's own default; an unknown mode is acted on as HighlyAvailable and reported; a missing object is an error, never a
@@ -32,8 +32,12 @@
 // # What the installer decides
 //
 // [Decide] computes what an installer writes, from the platform and the replicas of install-config, under one of three
-// named policies ([Policies]): the table of seed 003, the worker-count rule that shipped first, and the newest upstream
-// rule with its defaultPlacement field. Workers that are added after installation are no input: they change nothing.
+// named policies ([Policies]): the enhancement's table, the worker-count rule that shipped first, and the rule with the
+// defaultPlacement field that followed. Workers that are added after installation are no input: they change nothing.
+//
+// # Requirements
+//
+// Each function names the rule of docs/requirements.md that it implements, and the fact of docs/upstream.md behind it.
 //
 // Everything here is pure: no client, no clock, no environment, and no heap allocation in the decisions.
 package topology

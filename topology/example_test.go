@@ -90,7 +90,7 @@ func ExamplePlacementOf() {
 	// node-role.kubernetes.io/control-plane Exists NoSchedule
 }
 
-// Row 5 of the seed's table, platform None with two day-1 workers, under each policy.
+// Row 5 of the enhancement's table, platform None with two day-1 workers, under each policy.
 func ExampleDecide() {
 	one, two := int64(1), int64(2)
 	install := topology.Install{
@@ -108,7 +108,7 @@ func ExampleDecide() {
 			decision.InfrastructureTopology, decision.IngressReplicas, decision.IngressPool, decision.LoadBalancer.Needed)
 	}
 	// Output:
-	// seed: SingleReplica, 1 router(s) in pool master, load balancer needed: false
+	// enhancement: SingleReplica, 1 router(s) in pool master, load balancer needed: false
 	// worker-count: HighlyAvailable, 2 router(s) in pool worker, load balancer needed: true
 	// default-placement: HighlyAvailable, 1 router(s) in pool master, load balancer needed: false
 }

@@ -126,6 +126,7 @@ func TestFindingsOfAFilledField(t *testing.T) {
 	}
 }
 
+// TestHighAvailability shows R-TOP-3.
 func TestHighAvailability(t *testing.T) {
 	const none, full = topology.HighAvailabilityNone, topology.HighAvailabilityFull
 	for _, test := range []struct {

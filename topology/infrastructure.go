@@ -40,7 +40,7 @@ type Reading struct {
 }
 
 // ReadingOf makes a Reading of a field's value: empty and unknown values are acted on as HighlyAvailable. The first is the
-// API's default for both fields, the second is what the enhancements ask for (facts/upstream.md 7.3).
+// API's default for both fields, the second is what the enhancement of the API asks for (R-SNO-8, U-TOP-8).
 func ReadingOf(reported configv1.TopologyMode) Reading {
 	return Reading{Mode: effective(reported), Reported: reported}
 }
@@ -82,7 +82,7 @@ func (c Cluster) Validate() error {
 	return nil
 }
 
-// FromInfrastructure reads the typed object. nil is ErrNoInfrastructure; nothing else is an error, because every string
+// FromInfrastructure reads the typed object (R-TOP-4, U-TOP-1). nil is ErrNoInfrastructure; nothing else is an error, because every string
 // has a meaning here. It does not allocate.
 func FromInfrastructure(infrastructure *configv1.Infrastructure) (Cluster, error) {
 	if infrastructure == nil {
@@ -101,7 +101,7 @@ func FromInfrastructure(infrastructure *configv1.Infrastructure) (Cluster, error
 }
 
 // FromUnstructured reads an untyped object, such as a file of a must-gather or an object of a prototype's own CRD. It reads
-// the fields that FromInfrastructure reads and, besides, status.highAvailabilityMode (seed 004): None makes every topology
+// the fields that FromInfrastructure reads and, besides, status.highAvailabilityMode (U-TOP-2): None makes every topology
 // field that is absent or empty SingleReplica, Full makes it HighlyAvailable. A topology field that is not empty always
 // wins, even with an unknown value; Findings reports a contradiction.
 //

@@ -22,6 +22,7 @@ func infrastructure(controlPlane, infra configv1.TopologyMode, platform configv1
 	}}
 }
 
+// TestReadingOf shows R-SNO-8.
 func TestReadingOf(t *testing.T) {
 	for _, test := range []struct {
 		reported, mode configv1.TopologyMode
@@ -49,6 +50,7 @@ func TestReadingOf(t *testing.T) {
 	}
 }
 
+// TestFromInfrastructure shows R-TOP-4.
 func TestFromInfrastructure(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -287,7 +289,7 @@ func TestFromUnstructuredErrors(t *testing.T) {
 // Whatever the object, reading it must not panic, must give modes to act on, and must agree with the typed reader where
 // the object fits the type.
 func FuzzFromUnstructured(f *testing.F) {
-	for _, seed := range []string{
+	for _, example := range []string{
 		`{}`,
 		`null`,
 		`{"kind":"Infrastructure","status":{"controlPlaneTopology":"SingleReplica","infrastructureTopology":"HighlyAvailable","platformStatus":{"type":"AWS"}}}`,
@@ -296,7 +298,7 @@ func FuzzFromUnstructured(f *testing.F) {
 		`{"status":{"controlPlaneTopology":"Ünknown","infrastructureTopology":""}}`,
 		`{"status":[{}]}`,
 	} {
-		f.Add([]byte(seed))
+		f.Add([]byte(example))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		object := map[string]any{}

@@ -25,7 +25,7 @@ const edgePool = "edge"
 
 // Install is what an installer knows before the first node exists, in the shape of install-config. Replicas are pointers as
 // they are there, because "not set" has its own meaning. There is no field for workers that are added after installation:
-// they change nothing that is decided here (seed 003, rows 7 and 8).
+// they change nothing that is decided here (R-TOP-7).
 type Install struct {
 	// Platform is where the cluster is installed. Empty means None.
 	Platform configv1.PlatformType

@@ -7,7 +7,7 @@ import (
 )
 
 // LeaderElectionClass holds the durations of leader election by Lease. The numbers are library-go's
-// (facts/upstream.md 7.1): an operator that takes them behaves like the rest of the cluster.
+// (U-TOP-10): an operator that takes them behaves like the rest of the cluster.
 type LeaderElectionClass struct {
 	// LeaseDuration is how long the others wait before they take over from a leader that fell silent.
 	LeaseDuration time.Duration
@@ -19,7 +19,7 @@ type LeaderElectionClass struct {
 }
 
 // LeaderElection is 270/240/60 s on SingleReplica, else 137/107/26 s (lease, renew, retry). A single API server is away
-// while it rolls out, for a minute or more; with the ordinary durations leaders would give up and restart each time.
+// while it rolls out, for a minute or more (R-OPS-4); with the ordinary durations leaders would give up and restart each time.
 //
 // Pass the topology that says how many API servers there are, which is that of the control plane, also for an operator
 // that runs on workers. Client-go reads the durations once, so a change of topology takes effect with the next start.

@@ -9,12 +9,12 @@ const (
 )
 
 // LoadBalancer says whether ingress needs something in front of the nodes (a load balancer or a virtual IP), as the last
-// columns of the seed's table do.
+// columns of the enhancement's table do (R-TOP-9).
 type LoadBalancer struct {
 	// Needed says so for the cluster as it is installed.
 	Needed bool
 	// NeededWithWorkers says so once workers are added after installation. Where it differs from Needed, adding a worker
-	// breaks ingress that worked: the floating router of seed 003.
+	// breaks ingress that worked: the floating router (R-ING-3).
 	NeededWithWorkers bool
 	// Provided says that the platform brings a load balancer along, needed or not; see ProvidesLoadBalancer.
 	Provided bool

@@ -34,7 +34,7 @@ func (p Placement) NodeSelector() map[string]string {
 
 // Tolerations is a fresh slice, in a stable order: for ControlPlanePool the NoSchedule taints of both role keys, nil for any
 // other pool. A pinned pod needs them because a control-plane node loses its taint only if there were no day-1 workers; the
-// stock router has none and would stay Pending (facts/upstream.md section 0, facts 3 and 4).
+// stock router has none and would stay Pending (R-SNO-1, U-ING-5).
 func (p Placement) Tolerations() []Toleration {
 	if p.Pool != ControlPlanePool {
 		return nil

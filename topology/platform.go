@@ -2,16 +2,16 @@ package topology
 
 import configv1 "github.com/openshift/api/config/v1"
 
-// ProvidesLoadBalancer says whether the platform is "cloud" in the sense of seed 003: a cluster gets a load balancer for
+// ProvidesLoadBalancer says whether the platform is "cloud" in the sense of R-TOP-6: a cluster gets a load balancer for
 // ingress without anybody asking for one. These are the platforms on which the default IngressController is published by a
-// Service of type LoadBalancer (facts/upstream.md 1.3): AWS, Azure, GCP, IBMCloud and PowerVS.
+// Service of type LoadBalancer (U-ING-7): AWS, Azure, GCP, IBMCloud and PowerVS.
 //
 // Every other platform is treated like None, which is the safe side: a router that is pinned although it did not need to be
 // still answers where DNS points, a router that floats without a load balancer does not.
 //
 //   - None, External: nothing is provided.
 //   - BareMetal, OpenStack, VSphere, oVirt, Nutanix, KubeVirt: at most a virtual IP that follows the router, which is no
-//     balancer between replicas. The seed makes them a non-goal.
+//     balancer between replicas. They are a non-goal of the enhancement.
 //   - AlibabaCloud, Libvirt, EquinixMetal: no longer, or never, installed with a load balancer for ingress.
 //   - Empty and unknown: openshift/api asks components to handle a platform that they do not recognize as None.
 func ProvidesLoadBalancer(platform configv1.PlatformType) bool {

@@ -14,22 +14,22 @@ var ErrUnknownPolicy = errors.New("unknown policy")
 type Policy string
 
 const (
-	// PolicySeed is the proposal of seed 003, the columns PIT and PTP of its table, and the default. For one control-plane
-	// replica: SingleReplica wherever no load balancer is provided, however many day-1 workers there are; where one is
-	// provided, HighlyAvailable as soon as there is a day-1 worker. The default IngressController is pinned to the
+	// PolicyEnhancement is what the enhancement about workers proposes (R-TOP-5, R-TOP-6, R-ING-5), and the default. For one
+	// control-plane replica: SingleReplica wherever no load balancer is provided, however many day-1 workers there are; where
+	// one is provided, HighlyAvailable as soon as there is a day-1 worker. The default IngressController is pinned to the
 	// control-plane pool whenever the infrastructure topology is SingleReplica.
 	//
-	// The seed is silent about two and more control-plane replicas. Their topologies are those of PolicyDefaultPlacement;
-	// the pinning rule is the seed's own, so three control-plane nodes with one day-1 worker (SingleReplica by count)
-	// have two routers, both on control-plane nodes.
-	PolicySeed Policy = "seed"
+	// The enhancement says nothing about two and more control-plane replicas. Their topologies are those of
+	// PolicyDefaultPlacement; the pinning rule is the enhancement's, so three control-plane nodes with one day-1 worker
+	// (SingleReplica by count) have two routers, both on control-plane nodes.
+	PolicyEnhancement Policy = "enhancement"
 
-	// PolicyWorkerCount is the rule that shipped first, the columns CIT and CTP. It counts: fewer than three control-plane
+	// PolicyWorkerCount is the rule that shipped first (U-TOP-3), the present state in the enhancement's table. It counts: fewer than three control-plane
 	// replicas are SingleReplica; with no day-1 worker the infrastructure topology is that of the control plane, with one
 	// SingleReplica, with more HighlyAvailable. Ingress is always in the worker pool.
 	PolicyWorkerCount Policy = "worker-count"
 
-	// PolicyDefaultPlacement is the newest upstream rule (facts/upstream.md section 9). As PolicyWorkerCount, but two
+	// PolicyDefaultPlacement is what shipped instead of the enhancement (U-TOP-3, U-TOP-6). As PolicyWorkerCount, but two
 	// control-plane replicas are DualReplica, or HighlyAvailableArbiter with an arbiter, and without workers their
 	// infrastructure topology is HighlyAvailable. Pinning is not derived from a topology: ingresses.config/cluster says
 	// defaultPlacement ControlPlane if and only if the platform is None and the control plane SingleReplica, and then the
@@ -39,7 +39,7 @@ const (
 
 // Policies lists the policies, the default first.
 func Policies() []Policy {
-	return []Policy{PolicySeed, PolicyWorkerCount, PolicyDefaultPlacement}
+	return []Policy{PolicyEnhancement, PolicyWorkerCount, PolicyDefaultPlacement}
 }
 
 // Decision is what an installer that follows a policy writes, and what it means for ingress. It is a comparable value.
@@ -56,20 +56,21 @@ type Decision struct {
 	// IngressReplicas is their number, by the topology that governs IngressPool.
 	IngressReplicas int32
 	// MastersSchedulable is written to schedulers.config/cluster. It is true only if there are no day-1 workers, under every
-	// policy (facts/upstream.md section 0, fact 3); otherwise control-plane nodes keep their NoSchedule taints and are not
+	// policy (R-TOP-1, U-TOP-5); otherwise control-plane nodes keep their NoSchedule taints and are not
 	// in the worker pool.
 	MastersSchedulable bool
 	// LoadBalancer says whether DNS can point straight at a node.
 	LoadBalancer LoadBalancer
 }
 
-// Decide applies a policy to an install. An empty policy is PolicySeed. Workers that are added later are no input.
+// Decide applies a policy to an install: R-TOP-5, and R-TOP-7, since workers that are added later are no input. An empty
+// policy is PolicyEnhancement.
 //
-// Row 8 of the seed's table (cloud, no day-1 worker, workers added later) contradicts itself: its pool is master, yet its
+// Row 8 of the enhancement's table (cloud, no day-1 worker, workers added later) contradicts itself: its pool is master, yet its
 // last column says that ingress floats. Pinned is right: its inputs are those of row 2, so it has the answer of row 2.
 //
-// Row 4 (cloud, one day-1 worker) is HighlyAvailable because the seed assumes, and marks as unchecked, that the control-plane node is
-// in the worker pool too. It is not: MastersSchedulable is false there. Decide still answers as the table says, so the
+// Row 4 (cloud, one day-1 worker) is HighlyAvailable because the enhancement assumes, and marks as unchecked, that the
+// control-plane node is in the worker pool too. It is not (U-TOP-5): MastersSchedulable is false there. Decide still answers as the table says, so the
 // second router stays Pending, and a rollout with required anti-affinity waits, until there is a second worker or somebody
 // makes control-plane nodes schedulable.
 //
@@ -82,8 +83,8 @@ func Decide(install Install, policy Policy) (Decision, error) {
 
 	var decision Decision
 	switch policy {
-	case PolicySeed, "":
-		decision = seedRule(n, ProvidesLoadBalancer(install.Platform))
+	case PolicyEnhancement, "":
+		decision = enhancementRule(n, ProvidesLoadBalancer(install.Platform))
 	case PolicyWorkerCount:
 		decision = workerCountRule(n)
 	case PolicyDefaultPlacement:
@@ -102,7 +103,8 @@ func Decide(install Install, policy Policy) (Decision, error) {
 	return decision, nil
 }
 
-func seedRule(n counts, cloud bool) Decision {
+// enhancementRule is PolicyEnhancement: R-TOP-6 for a single control-plane replica, and the pin of R-ING-5.
+func enhancementRule(n counts, cloud bool) Decision {
 	decision := Decision{
 		ControlPlaneTopology:   splitControlPlane(n),
 		InfrastructureTopology: configv1.SingleReplicaTopologyMode,

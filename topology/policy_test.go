@@ -40,7 +40,7 @@ func workers(replicas ...int64) []topology.ComputePool {
 	return pools
 }
 
-// loadBalancerColumn is what the seed's table can say about a load balancer.
+// loadBalancerColumn is what the enhancement's table can say about a load balancer.
 type loadBalancerColumn struct {
 	needed   bool // "Yes"
 	provided bool // "Yes - provided"
@@ -58,9 +58,9 @@ func (want loadBalancerColumn) check(t *testing.T, name string, got topology.Loa
 	}
 }
 
-// The eight rows of the table of seed 003, written by hand. "-" cells are left empty and not checked. Where a row has
+// The eight rows of the enhancement's table (R-TOP-5, R-TOP-6, R-TOP-7, R-TOP-9), written by hand. "-" cells are left empty and not checked. Where a row has
 // day-2 workers the load-balancer columns speak of the cluster after they were added.
-func TestSeedTable(t *testing.T) {
+func TestEnhancementTable(t *testing.T) {
 	no, yes, yesProvided := loadBalancerColumn{}, loadBalancerColumn{needed: true}, loadBalancerColumn{needed: true, provided: true}
 	for _, row := range []struct {
 		name      string
@@ -104,7 +104,7 @@ func TestSeedTable(t *testing.T) {
 			cit: sr, pit: sr, ctp: worker, ptp: master, replicas: 1, schedulable: true, before: yes, after: no, reason: topology.LoadBalancerPinned,
 		},
 		{
-			// The seed's last cell says "provided, ingress floats", beside a pool that pins it. Pinned is right.
+			// The enhancement's last cell says "provided, ingress floats", beside a pool that pins it. Pinned is right.
 			name: "8 Cloud, day-2 workers only", platforms: cloudPlatforms, d1w: [][]topology.ComputePool{workers(0)}, d2w: true,
 			cit: sr, pit: sr, ctp: worker, ptp: master, replicas: 1, schedulable: true, before: yesProvided, after: no, reason: topology.LoadBalancerPinned,
 		},
@@ -114,7 +114,7 @@ func TestSeedTable(t *testing.T) {
 				for _, compute := range row.d1w {
 					install := topology.Install{Platform: platform, ControlPlane: count(1), Compute: compute}
 
-					got, err := topology.Decide(install, topology.PolicySeed)
+					got, err := topology.Decide(install, topology.PolicyEnhancement)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -139,7 +139,7 @@ func TestSeedTable(t *testing.T) {
 						t.Fatal(err)
 					}
 					if diff := cmp.Diff(got, byDefault); diff != "" {
-						t.Errorf("the default policy is not the seed's (-seed +default):\n%s", diff)
+						t.Errorf("the default policy is not the enhancement's (-enhancement +default):\n%s", diff)
 					}
 
 					current, err := topology.Decide(install, topology.PolicyWorkerCount)
@@ -165,7 +165,7 @@ func TestDecide(t *testing.T) {
 		aws   = configv1.AWSPlatformType
 		metal = configv1.BareMetalPlatformType
 
-		seed, shipped, newest = topology.PolicySeed, topology.PolicyWorkerCount, topology.PolicyDefaultPlacement
+		enhancement, shipped, newest = topology.PolicyEnhancement, topology.PolicyWorkerCount, topology.PolicyDefaultPlacement
 	)
 	for _, test := range []struct {
 		name         string
@@ -182,17 +182,17 @@ func TestDecide(t *testing.T) {
 		schedulable bool
 		reason      string
 	}{
-		// The seed's policy where the seed is silent.
-		{"seed, installer defaults", seed, aws, nil, nil, nil, ha, ha, "", worker, 2, false, topology.LoadBalancerBalances},
-		{"seed, compact", seed, none, count(3), nil, workers(0), ha, ha, "", worker, 2, true, topology.LoadBalancerBalances},
-		{"seed, three and one worker", seed, none, count(3), nil, workers(1), ha, sr, "", master, 2, false, topology.LoadBalancerBalances},
-		{"seed, five and two workers", seed, metal, count(5), nil, workers(2), ha, ha, "", worker, 2, false, topology.LoadBalancerBalances},
-		{"seed, two", seed, metal, count(2), nil, workers(0), dual, ha, "", worker, 2, true, topology.LoadBalancerBalances},
-		{"seed, two and one worker", seed, metal, count(2), nil, workers(1), dual, sr, "", master, 2, false, topology.LoadBalancerBalances},
-		{"seed, two and an arbiter", seed, metal, count(2), count(1), workers(0), arbiter, ha, "", worker, 2, true, topology.LoadBalancerBalances},
-		{"seed, two and zero arbiters", seed, metal, count(2), count(0), workers(0), dual, ha, "", worker, 2, true, topology.LoadBalancerBalances},
-		{"seed, an arbiter beside one", seed, metal, count(1), count(1), workers(0), sr, sr, "", master, 1, true, topology.LoadBalancerPinned},
-		{"seed, an arbiter beside three", seed, metal, count(3), count(1), workers(0), ha, ha, "", worker, 2, true, topology.LoadBalancerBalances},
+		// The enhancement's policy where the enhancement says nothing.
+		{"enhancement, installer defaults", enhancement, aws, nil, nil, nil, ha, ha, "", worker, 2, false, topology.LoadBalancerBalances},
+		{"enhancement, compact", enhancement, none, count(3), nil, workers(0), ha, ha, "", worker, 2, true, topology.LoadBalancerBalances},
+		{"enhancement, three and one worker", enhancement, none, count(3), nil, workers(1), ha, sr, "", master, 2, false, topology.LoadBalancerBalances},
+		{"enhancement, five and two workers", enhancement, metal, count(5), nil, workers(2), ha, ha, "", worker, 2, false, topology.LoadBalancerBalances},
+		{"enhancement, two", enhancement, metal, count(2), nil, workers(0), dual, ha, "", worker, 2, true, topology.LoadBalancerBalances},
+		{"enhancement, two and one worker", enhancement, metal, count(2), nil, workers(1), dual, sr, "", master, 2, false, topology.LoadBalancerBalances},
+		{"enhancement, two and an arbiter", enhancement, metal, count(2), count(1), workers(0), arbiter, ha, "", worker, 2, true, topology.LoadBalancerBalances},
+		{"enhancement, two and zero arbiters", enhancement, metal, count(2), count(0), workers(0), dual, ha, "", worker, 2, true, topology.LoadBalancerBalances},
+		{"enhancement, an arbiter beside one", enhancement, metal, count(1), count(1), workers(0), sr, sr, "", master, 1, true, topology.LoadBalancerPinned},
+		{"enhancement, an arbiter beside three", enhancement, metal, count(3), count(1), workers(0), ha, ha, "", worker, 2, true, topology.LoadBalancerBalances},
 
 		// The rule that shipped first.
 		{"shipped, None and no worker", shipped, none, count(1), nil, workers(0), sr, sr, "", worker, 1, true, topology.LoadBalancerOneNode},
@@ -203,7 +203,7 @@ func TestDecide(t *testing.T) {
 		{"shipped, three", shipped, aws, count(3), nil, workers(0), ha, ha, "", worker, 2, true, topology.LoadBalancerBalances},
 		{"shipped, three and one worker", shipped, aws, count(3), nil, workers(1), ha, sr, "", worker, 1, false, topology.LoadBalancerFloats},
 
-		// The newest rule: facts/upstream.md section 9, row by row, then two and three control-plane replicas.
+		// The newest rule: U-TOP-3 and U-TOP-6, row by row, then two and three control-plane replicas.
 		{"newest, row 1", newest, none, count(1), nil, workers(0), sr, sr, "ControlPlane", master, 1, true, topology.LoadBalancerPinned},
 		{"newest, row 2", newest, aws, count(1), nil, workers(0), sr, sr, "Workers", worker, 1, true, topology.LoadBalancerOneNode},
 		{"newest, row 3", newest, none, count(1), nil, workers(1), sr, sr, "ControlPlane", master, 1, false, topology.LoadBalancerPinned},
@@ -294,7 +294,7 @@ func TestDecideErrors(t *testing.T) {
 		{"negative arbiter", topology.Install{ControlPlane: count(2), Arbiter: count(-2)}, "", topology.ErrNegativeReplicas, []string{"arbiter", "-2"}},
 		{"negative pool", topology.Install{Compute: workers(3, -3)}, "", topology.ErrNegativeReplicas, []string{"compute[1]", `"pool1"`, "-3"}},
 		{"a negative pool is not made up for", topology.Install{Compute: workers(-1, 5)}, "", topology.ErrNegativeReplicas, []string{"compute[0]"}},
-		{"unknown policy", topology.Install{}, "guess", topology.ErrUnknownPolicy, []string{`"guess"`, "seed", "worker-count", "default-placement"}},
+		{"unknown policy", topology.Install{}, "guess", topology.ErrUnknownPolicy, []string{`"guess"`, "enhancement", "worker-count", "default-placement"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			policies := topology.Policies()
@@ -320,7 +320,7 @@ func TestDecideErrors(t *testing.T) {
 }
 
 func TestPolicies(t *testing.T) {
-	want := []topology.Policy{"seed", "worker-count", "default-placement"}
+	want := []topology.Policy{"enhancement", "worker-count", "default-placement"}
 	if diff := cmp.Diff(want, topology.Policies()); diff != "" {
 		t.Errorf("policies (-want +got):\n%s", diff)
 	}
@@ -361,7 +361,7 @@ func TestDecisionsAreCoherent(t *testing.T) {
 						if (got.DefaultPlacement != "") != (policy == topology.PolicyDefaultPlacement) {
 							t.Errorf("%s: default placement %q", name, got.DefaultPlacement)
 						}
-						if policy == topology.PolicySeed && (got.IngressPool == master) != (got.InfrastructureTopology == sr) {
+						if policy == topology.PolicyEnhancement && (got.IngressPool == master) != (got.InfrastructureTopology == sr) {
 							t.Errorf("%s: %s, yet ingress is in pool %s", name, got.InfrastructureTopology, got.IngressPool)
 						}
 						if balancer := got.LoadBalancer; balancer.Needed && !balancer.NeededWithWorkers || balancer.Reason == "" {

@@ -8,7 +8,7 @@ type Pool string
 
 const (
 	// ControlPlanePool holds the control-plane nodes. The only control-plane node of a cluster without day-1 workers is in
-	// the worker pool as well (facts/upstream.md section 0, fact 3).
+	// the worker pool as well (U-TOP-5).
 	ControlPlanePool Pool = "master"
 	// WorkerPool holds the workers.
 	WorkerPool Pool = "worker"
@@ -23,9 +23,9 @@ func (c Cluster) PoolFor(wanted Pool) Pool {
 	return WorkerPool
 }
 
-// Governing is the topology that decides for pods in the pool: the control-plane topology for ControlPlanePool, the
+// Governing is the topology that decides for pods in the pool (R-TOP-8): the control-plane topology for ControlPlanePool, the
 // infrastructure topology for WorkerPool, and with an External control plane the infrastructure topology for both. Ask by
-// where the pods will run: console, ingress and others got this wrong in both directions (facts/upstream.md section 4). The
+// where the pods will run: console, ingress and others got this wrong in both directions (U-CON-5). The
 // result is one of the five modes, also for the zero Cluster.
 func (c Cluster) Governing(pool Pool) configv1.TopologyMode {
 	if c.PoolFor(pool) == ControlPlanePool {

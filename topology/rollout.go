@@ -12,7 +12,7 @@ type Rollout struct {
 	MaxUnavailable, MaxSurge intstr.IntOrString
 }
 
-// RolloutStrategy is a rolling update that can finish with Replicas(mode) pods, spread as SpreadRequired(mode) says.
+// RolloutStrategy is a rolling update that can finish with Replicas(mode) pods, spread as SpreadRequired(mode) says (R-SNO-2, R-OPS-1).
 // exclusive means that a node can hold at most one such pod, old or new: host ports, or a single writer per node.
 //
 //	mode           exclusive  maxUnavailable  maxSurge
@@ -39,7 +39,7 @@ func RolloutStrategy(mode configv1.TopologyMode, exclusive bool) Rollout {
 	}
 }
 
-// DisruptionBudget is maxUnavailable, in pods, of a PodDisruptionBudget, and whether there should be one at all. There is
+// DisruptionBudget is maxUnavailable, in pods, of a PodDisruptionBudget, and whether there should be one at all (R-SNO-3). There is
 // none on SingleReplica: a budget over one pod either allows every eviction, and says nothing, or blocks every drain. needed
 // false therefore also means that a budget which exists should be deleted; maxUnavailable is then meaningless. Elsewhere it
 // is 1: with two pods minAvailable 1 would allow the same, but would block once somebody scales down to one.

@@ -1,5 +1,5 @@
 // Package stable tells when it is safe to put a workload on a cluster: an installation goes on for a while after the installer has
-// ended, with restarts of the API server and of nodes (seed 004, open question 3).
+// ended, with restarts of the API server and of nodes (R-OPS-3).
 //
 // The ClusterVersion alone does not tell. Operators that are no part of the release restart nodes too, and on a single node every such
 // restart is an outage. So everything is looked at that moves when a cluster changes itself, and it has to be quiet for a whole period:

@@ -106,7 +106,7 @@ func statefulSet(d *appsv1.StatefulSet) string {
 	return ""
 }
 
-// apiServers looks at the pods of the API server. On a single node each of their restarts is an outage, of up to two minutes (seed 004).
+// apiServers looks at the pods of the API server. On a single node each of their restarts is an outage, of up to two minutes (R-OPS-4).
 func (r *Report) apiServers(s *State) {
 	for i := range s.APIServers {
 		pod := &s.APIServers[i]

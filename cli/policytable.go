@@ -18,8 +18,8 @@ type scenario struct {
 	later    bool
 }
 
-// seedScenarios are the rows, with AWS for a cloud.
-func seedScenarios() []scenario {
+// scenarios are the rows (R-TOP-5), with AWS for a cloud.
+func scenarios() []scenario {
 	none, cloud := configv1.NonePlatformType, configv1.AWSPlatformType
 	return []scenario{
 		{"no workers", none, 0, false}, {"no workers", cloud, 0, false},
@@ -29,8 +29,8 @@ func seedScenarios() []scenario {
 	}
 }
 
-// seedRow is a scenario as it is printed.
-type seedRow struct {
+// scenarioRow is a scenario as it is printed.
+type scenarioRow struct {
 	Scenario  string    `json:"scenario"`
 	Platform  string    `json:"platform"`
 	Day1      int64     `json:"day1Workers"`
@@ -38,20 +38,20 @@ type seedRow struct {
 	Decisions []decided `json:"decisions"`
 }
 
-func seedAnswer() (answer, error) {
+func tableAnswer() (answer, error) {
 	columns := []string{"ROW", "SCENARIO", "PLATFORM"}
 	for _, policy := range policies() {
 		columns = append(columns, strings.ToUpper(policy), "LOAD BALANCER")
 	}
 	t := table(columns...)
-	var rows []seedRow
-	for i, s := range seedScenarios() {
+	var rows []scenarioRow
+	for i, s := range scenarios() {
 		shown := "None"
 		if topology.ProvidesLoadBalancer(s.platform) {
 			shown = "Cloud"
 		}
 		cells := []string{strconv.Itoa(i + 1), s.name, shown}
-		out := seedRow{Scenario: s.name, Platform: shown, Day1: s.day1, Later: s.later}
+		out := scenarioRow{Scenario: s.name, Platform: shown, Day1: s.day1, Later: s.later}
 		for _, policy := range topology.Policies() {
 			d, err := topology.Decide(topology.Install{
 				Platform: s.platform, ControlPlane: ptr.To[int64](1), Compute: []topology.ComputePool{{Name: "worker", Replicas: ptr.To(s.day1)}},
@@ -70,7 +70,7 @@ func seedAnswer() (answer, error) {
 		row(t, cells...)
 		rows = append(rows, out)
 	}
-	return answer{kind: "SeedTable", value: &struct {
-		Rows []seedRow `json:"rows"`
+	return answer{kind: "PolicyTable", value: &struct {
+		Rows []scenarioRow `json:"rows"`
 	}{rows}, names: policies(), table: t}, nil
 }
