@@ -65,8 +65,10 @@ func TestDocs(t *testing.T) {
 		"row is gone":            {reasonsFile, "| `Own`, `Shared`", "| `Shared`", "does not explain the reason Own"},
 		"only in the other cell": {reasonsFile, "| `Own`, `Shared` | `Words` |", "| `Shared` | `Own` |", "does not explain the reason Own"},
 		"link to nowhere":        {reasonsFile, "| `Elsewhere` |", "[gone](../gone.md)", "docs/troubleshooting.md: links to ../gone.md, which is not there"},
-		"link to no heading":     {reasonsFile, "| `Elsewhere` |", "[gone](rbac.md#patch)", "links to #patch, a heading that docs/rbac.md does not have"},
+		"link to no heading":     {reasonsFile, "| `Elsewhere` |", "[gone](rbac.md#patch)", "links to #patch, a heading or anchor that docs/rbac.md does not have"},
 		"links":                  {reasonsFile, "| `Elsewhere` |", "[a](rbac.md#patch-controller) [b](#troubleshooting) [c](https://example.com/x#y)", ""},
+		"anchor in the text":     {reasonsFile, "| `Elsewhere` |", "<a id=\"x-1\"></a>**X** [a](#x-1) [b](../docs/troubleshooting.md#x-1)", ""},
+		"link to no anchor":      {reasonsFile, "| `Elsewhere` |", "<a id=\"x-1\"></a>**X** [a](#x-10)", "links to #x-10, a heading or anchor that docs/troubleshooting.md does not have"},
 		"no marks":               {reasonsFile, reasonsEnd, "", "needs <!-- reasons --> and <!-- end of reasons --> around its reasons"},
 	}
 	for name, test := range tests {

@@ -15,10 +15,11 @@ import (
 // link matches the target of a link in Markdown that leads to another file of the repository, or to a heading.
 var link = regexp.MustCompile(`\]\(([^)\s:]+)\)`)
 
-// heading matches a heading, and notInAnchor what its anchor leaves out.
+// heading matches a heading, notInAnchor what its anchor leaves out, and anchorInText an anchor that somebody has written.
 var (
-	heading     = regexp.MustCompile(`(?m)^#+ (.*)$`)
-	notInAnchor = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+	heading      = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	anchorInText = regexp.MustCompile(`<a id="([^"]+)"></a>`)
+	notInAnchor  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
 // linkFaults follows the links of the documents in focus.
@@ -46,17 +47,23 @@ func linkFaults(ctx context.Context, ws *workspace.Workspace) (Faults, error) {
 				faults = append(faults, fmt.Sprintf("%s: links to %s, which is not there", name, target))
 				continue
 			}
-			if anchor != "" && !hasHeading(ws, file, anchor) {
-				faults = append(faults, fmt.Sprintf("%s: links to #%s, a heading that %s does not have", name, anchor, file))
+			if anchor != "" && !hasAnchor(ws, file, anchor) {
+				faults = append(faults, fmt.Sprintf("%s: links to #%s, a heading or anchor that %s does not have", name, anchor, file))
 			}
 		}
 	}
 	return faults, nil
 }
 
-func hasHeading(ws *workspace.Workspace, file, anchor string) bool {
+func hasAnchor(ws *workspace.Workspace, file, anchor string) bool {
 	text, err := os.ReadFile(ws.Path(file))
-	return err == nil && slices.ContainsFunc(heading.FindAllStringSubmatch(string(text), -1), func(match []string) bool {
+	if err != nil {
+		return false
+	}
+	if slices.ContainsFunc(anchorInText.FindAllSubmatch(text, -1), func(match [][]byte) bool { return string(match[1]) == anchor }) {
+		return true
+	}
+	return slices.ContainsFunc(heading.FindAllStringSubmatch(string(text), -1), func(match []string) bool {
 		return strings.ReplaceAll(notInAnchor.ReplaceAllString(strings.ToLower(match[1]), ""), " ", "-") == anchor
 	})
 }
