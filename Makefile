@@ -208,7 +208,7 @@ bench-%: ## Run the benchmarks of one module; the raw output stays in .bench/
 
 # FRESH=1 tries also what an earlier run caught on the same bytes; BUDGET=25m starts no other mutant after that time, and SEED=n has
 # the order of an earlier run. SUITE=conformance has the conformance suite look for each on clusters instead, and tells which check saw it.
-mutants-flags = -run='$(RUN)' $(if $(filter-out 0 false no,$(FRESH)),-fresh) $(if $(BUDGET),-budget='$(BUDGET)') $(if $(SEED),-seed='$(SEED)') \
+mutants-flags = -run='$(RUN)' $(if $(filter-out 0 false no,$(FRESH)),-fresh) $(if $(BUDGET),-budget='$(BUDGET)') $(if $(SEED),-order='$(SEED)') \
 	$(if $(SUITE),-suite='$(SUITE)' -tiers='$(tiers)' -out='$(abspath $(CONFORMANCE_OUT))/mutants.txt')
 .PHONY: mutants
 mutants: ## Try every wrong version in the mutants.yaml files; fails if a test does not notice one (RUN=regexp selects; SUITE=conformance: which check sees it?)

@@ -256,10 +256,10 @@ func TestBudgetAndCache(t *testing.T) {
 	}
 }
 
-func TestSeed(t *testing.T) {
+func TestOrder(t *testing.T) {
 	ws := repository(t)
-	order := func(seed uint64) (names []string) {
-		runner := &Runner{Workspace: ws, Seed: seed}
+	order := func(number uint64) (names []string) {
+		runner := &Runner{Workspace: ws, Order: number}
 		jobs, err := runner.jobs(ws.Modules)
 		if err != nil {
 			t.Fatal(err)
@@ -274,10 +274,10 @@ func TestSeed(t *testing.T) {
 		return names
 	}
 	if diff := cmp.Diff(order(1), order(1)); diff != "" {
-		t.Errorf("one seed, two orders:\n%s", diff)
+		t.Errorf("one number, two orders:\n%s", diff)
 	}
 	if cmp.Equal(order(1), order(2)) {
-		t.Errorf("two seeds, one order: %v", order(1))
+		t.Errorf("two numbers, one order: %v", order(1))
 	}
 }
 

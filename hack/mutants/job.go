@@ -66,7 +66,7 @@ func (r *Runner) recall(ctx context.Context, jobs []*job) ([]*job, error) {
 		}
 		left = append(left, j)
 	}
-	order := rand.New(rand.NewPCG(r.Seed, 0))
+	order := rand.New(rand.NewPCG(r.Order, 0))
 	order.Shuffle(len(left), func(a, b int) { left[a], left[b] = left[b], left[a] })
 	return left, nil
 }

@@ -43,8 +43,8 @@ type Runner struct {
 	// Cache knows the mutants that were caught before, and learns those that are caught now; nil knows none. Fresh tries all the same.
 	Cache *Cache
 	Fresh bool
-	// Seed decides the order of the trials, so that successive runs within a budget cover everything.
-	Seed uint64
+	// Order decides the order of the trials, so that successive runs within a budget cover everything.
+	Order uint64
 	// Budget is how long new mutants are started; zero means until all were tried.
 	Budget time.Duration
 

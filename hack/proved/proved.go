@@ -39,7 +39,7 @@ type Record struct {
 	At   time.Time `json:"at"`
 	// Seconds is how long it took.
 	Seconds float64 `json:"seconds"`
-	// Note is what the step said of itself, such as the seed of its sample.
+	// Note is what the step said of itself, such as where its sample begins.
 	Note string `json:"note,omitempty"`
 }
 

@@ -140,7 +140,7 @@ func TestStore(t *testing.T) {
 	if r, ok := store.Lookup("a"); ok {
 		t.Errorf("an empty store knows %v", r)
 	}
-	want := Record{Step: "test x", At: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Seconds: 3, Note: "seed 1"}
+	want := Record{Step: "test x", At: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Seconds: 3, Note: "sample 1"}
 	if err := store.Add("a", want); err != nil {
 		t.Fatal(err)
 	}

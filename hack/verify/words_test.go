@@ -25,7 +25,7 @@ func TestFindWords(t *testing.T) {
 		"leftover":                  {"a.go", "// " + leftover + " later", 1},
 		"leftover with name":        {"a.go", "x := 1 // see " + leftover + "(ann)", 1},
 		"leftover in a shell file":  {"Makefile", "# " + leftover + ": later", 1},
-		"speaking of leftovers":     {"a.go", "// The seed assumes it, with a " + leftover + " to make sure", 0},
+		"speaking of leftovers":     {"a.go", "// The test assumes it, with a " + leftover + " to make sure", 0},
 		"context":                   {"a.go", "context." + leftover + "()", 1},
 		"two faults on two lines":   {"a.go", sleep + "\n" + sleep, 2},
 		"binary file":               {"a.go", sleep + "\x00", 0},

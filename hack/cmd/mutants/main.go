@@ -26,7 +26,7 @@ type options struct {
 	only     string
 	fresh    bool
 	budget   time.Duration
-	seed     uint64
+	order    uint64
 
 	suite, tiers, out string
 }
@@ -38,12 +38,12 @@ func main() {
 	flag.StringVar(&o.only, "run", "", "try only the mutants whose module/name matches this regular expression")
 	flag.BoolVar(&o.fresh, "fresh", false, "try also those that an earlier run caught on the same bytes")
 	flag.DurationVar(&o.budget, "budget", 0, "start no other mutant after this time; what was not tried is counted and is no failure")
-	flag.Uint64Var(&o.seed, "seed", rand.Uint64(), "decides the order of the trials; another each time")
+	flag.Uint64Var(&o.order, "order", rand.Uint64(), "the number that decides the order of the trials; another each time")
 	flag.StringVar(&o.suite, "suite", "", "conformance: instead of its test, have the conformance suite look for each mutant on clusters, and tell which check saw it")
 	flag.StringVar(&o.tiers, "tiers", "static,scheduled", "with -suite: which of the suite's tiers, separated by commas")
 	flag.StringVar(&o.out, "out", "", "with -suite: another file for the table")
 	flag.Usage = func() {
-		fmt.Fprintln(flag.CommandLine.Output(), "usage: mutants [-parallel N] [-run REGEXP] [-fresh] [-budget DURATION] [-seed N] [-suite conformance [-tiers NAMES] [-out FILE]] [MODULE...]   (all modules that have a mutants.yaml)")
+		fmt.Fprintln(flag.CommandLine.Output(), "usage: mutants [-parallel N] [-run REGEXP] [-fresh] [-budget DURATION] [-order N] [-suite conformance [-tiers NAMES] [-out FILE]] [MODULE...]   (all modules that have a mutants.yaml)")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
@@ -88,10 +88,10 @@ func run(ctx context.Context, o options, names []string) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
 
-	fmt.Fprintf(os.Stderr, "order of the trials: -seed=%d\n", o.seed)
+	fmt.Fprintf(os.Stderr, "order of the trials: -order=%d\n", o.order)
 	runner := &mutants.Runner{
 		Workspace: ws, Scratch: scratch, Parallel: o.parallel, Only: pattern, Progress: os.Stderr,
-		Cache: mutants.OpenCache(known), Fresh: o.fresh, Budget: o.budget, Seed: o.seed,
+		Cache: mutants.OpenCache(known), Fresh: o.fresh, Budget: o.budget, Order: o.order,
 	}
 	if o.suite != "" {
 		return conformance(ctx, runner, modules, o)

@@ -23,7 +23,7 @@ const grace = time.Minute
 func main() {
 	name := flag.String("step", "", "what people call it")
 	from := flag.String("inputs", ".", "modules, files and folders that it depends on, relative to the root, separated by commas")
-	note := flag.String("note", "", "what is to be remembered with it, such as the seed of its sample")
+	note := flag.String("note", "", "what is to be remembered with it, such as where its sample begins")
 	fresh := flag.Bool("fresh", false, "run it all the same")
 	dir := flag.String("dir", ".", "folder to run it in, relative to the root")
 	bound := flag.Bool("bound", false, "only print how many seconds a whole run may take, the module that has changed or -, and why")
