@@ -132,7 +132,8 @@ func one[T client.Object](r *reader, resource, namespace, name string, into T) T
 
 func (r *reader) list(resource string, into client.ObjectList) {
 	err := r.kube.List(r.ctx, into)
-	if meta.IsNoMatchError(err) {
+	// A list is not found where its kind is not served any more, and the client still believes that it is.
+	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
 		r.state.Missing[resource] = true
 		return
 	}

@@ -1,10 +1,15 @@
 package existing
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
@@ -13,19 +18,23 @@ import (
 
 // What is read of a cluster counts its Machines; where the kind is not served there are none.
 func TestReadMachines(t *testing.T) {
-	count := func() int {
+	connect := func() client.Client {
 		t.Helper()
 		kube, err := client.New(server.Config, client.Options{Scheme: scheme})
 		if err != nil {
 			t.Fatal(err)
 		}
+		return kube
+	}
+	count := func(kube client.Client) int {
+		t.Helper()
 		state, err := checks.Read(t.Context(), kube, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return state.Machines
 	}
-	if got := count(); got != 0 {
+	if got := count(connect()); got != 0 {
 		t.Errorf("%d Machines of a kind that is not served", got)
 	}
 	definition := anyKind("Machine")
@@ -39,7 +48,8 @@ func TestReadMachines(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if got := count(); got != 0 {
+	kept := connect()
+	if got := count(kept); got != 0 {
 		t.Errorf("%d Machines, want none", got)
 	}
 	for _, name := range []string{"master-0", "worker-0"} {
@@ -48,7 +58,20 @@ func TestReadMachines(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := count(); got != 2 {
+	if got := count(kept); got != 2 {
 		t.Errorf("%d Machines, want 2", got)
+	}
+	if err := envtest.UninstallCRDs(server.Config, options); err != nil {
+		t.Fatal(err)
+	}
+	gone := func(ctx context.Context) (bool, error) {
+		list := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "machine.openshift.io/v1beta1", Kind: "MachineList"}}
+		return apierrors.IsNotFound(kept.List(ctx, list)), nil
+	}
+	if err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, gone); err != nil {
+		t.Fatal(err)
+	}
+	if got := count(kept); got != 0 {
+		t.Errorf("%d Machines of a kind that is not served any more", got)
 	}
 }
