@@ -42,7 +42,7 @@ func approverHere(s *State) string {
 }
 
 func approverChecks() []Check {
-	two := Seed{"004", "auto-approval requires 2 sources of truth; in single-node deployments we do not have a second source"}
+	two := Requirement{"R-APP-2", "an approval needs two sources of truth, and a single node has no second one"}
 	setConfig := func(text string) func(*Bench) bool {
 		return func(b *Bench) bool {
 			b.State.Approver = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: approverNamespace, Name: "machine-approver-config"}, Data: map[string]string{approverFile: text}}
@@ -52,7 +52,8 @@ func approverChecks() []Check {
 	return []Check{
 		{
 			// Extended: without a Machine the stock approver approves no client certificate anyway, so that this is defence in depth.
-			ID: "SNO-APP-001", Title: "The stock approver's flow for client certificates is off on a single control-plane node", Module: moduleApprover, Seed: two, Level: Extended,
+			ID: "SNO-APP-001", Title: "The stock approver's flow for client certificates is off on a single control-plane node", Module: moduleApprover,
+			Requirement: Requirement{"R-APP-1", "on a single control-plane node nothing is approved automatically from within the cluster"}, Level: Extended,
 			Tier: Static, Topologies: []string{"SingleReplica"},
 			Applies: both(approverHere, func(s *State) string {
 				switch {
@@ -72,7 +73,7 @@ func approverChecks() []Check {
 		},
 		{
 			ID: "SNO-APP-002", Title: "The stock approver works as it came where the control plane is not a single node", Module: moduleApprover,
-			Seed: Seed{"design", "the approver is turned off only where there is no second source"}, Level: Core, Tier: Static,
+			Requirement: Requirement{"R-SNO-12", "the approver is turned off only where there is no second source"}, Level: Core, Tier: Static,
 			Topologies: []string{"HighlyAvailable", "HighlyAvailableArbiter", "DualReplica", "External"},
 			Applies: both(approverHere, func(s *State) string {
 				if single(s.controlPlaneMode()) {
@@ -88,7 +89,7 @@ func approverChecks() []Check {
 			},
 		},
 		{
-			ID: "SNO-APP-003", Title: "A request of a node that nobody expects stays pending", Module: moduleApprover, Seed: two, Level: Core, Tier: Scheduled,
+			ID: "SNO-APP-003", Title: "A request of a node that nobody expects stays pending", Module: moduleApprover, Requirement: two, Level: Core, Tier: Scheduled,
 			Needs: []string{"the right to impersonate the node bootstrapper"},
 			Run: func(ctx context.Context, b *Bench) ([]report.Evidence, error) {
 				if b.Asked == nil {

@@ -36,27 +36,27 @@ const (
 // Tiers are all of them, from the mildest to the wildest.
 func Tiers() []Tier { return []Tier{Static, Scheduled, Disruptive} }
 
-// Seed is where a behaviour is asked for.
-type Seed struct {
-	// Document is the seed's number: "003", "004". "upstream" stands for what today's operators do beyond them, "design" for the workspace's own promise.
-	Document string
-	// Sentence is a short quotation, or the upstream fact in own words.
+// Requirement is what asks for a behaviour.
+type Requirement struct {
+	// ID is its number in docs/requirements.md of this repository, such as R-ING-5.
+	ID string
+	// Sentence is the requirement in one short sentence.
 	Sentence string
 }
 
-// String is for tables.
-func (s Seed) String() string { return s.Document + ": " + s.Sentence }
+// String returns both, as reports have them.
+func (r Requirement) String() string { return r.ID + ": " + r.Sentence }
 
 // Check is one behaviour.
 type Check struct {
 	// ID is stable, SNO-<module>-<number>. It is never given to another behaviour.
 	ID string
 	// Title is a sentence without quantities, so that it stays true.
-	Title  string
-	Module string
-	Seed   Seed
-	Level  Level
-	Tier   Tier
+	Title       string
+	Module      string
+	Requirement Requirement
+	Level       Level
+	Tier        Tier
 	// Topologies are the values of controlPlaneTopology for which the check can apply; empty for all. It is all that a lister without
 	// a cluster can know.
 	Topologies []string

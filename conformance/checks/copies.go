@@ -116,7 +116,7 @@ func distinct(names []string) []string {
 }
 
 // copyChecks are the three checks that every module has about copies of its Deployments. within says whether a node is one of the pool.
-func copyChecks(module string, prefix string, from int, seed Seed, workloads []workload, within func(*State, *appsv1.Deployment, string) bool) []Check {
+func copyChecks(module string, prefix string, from int, asked Requirement, workloads []workload, within func(*State, *appsv1.Deployment, string) bool) []Check {
 	id := func(i int) string { return fmt.Sprintf("SNO-%s-%03d", prefix, from+i) }
 	applies := func(s *State) string {
 		for _, w := range workloads {
@@ -134,7 +134,7 @@ func copyChecks(module string, prefix string, from int, seed Seed, workloads []w
 	needs := []string{"a scheduler and controllers that work", "a namespace of its own"}
 	return []Check{
 		{
-			ID: id(0), Title: "A rollout of " + names(workloads) + " ends", Module: module, Seed: seed, Level: Core, Tier: Scheduled, Needs: needs, Applies: applies,
+			ID: id(0), Title: "A rollout of " + names(workloads) + " ends", Module: module, Requirement: asked, Level: Core, Tier: Scheduled, Needs: needs, Applies: applies,
 			Run: run(Rollout, rolled),
 			Controls: []Control{
 				{Name: "as many pods as nodes, which may neither share one nor go first", Change: jam(workloads)},
@@ -142,7 +142,7 @@ func copyChecks(module string, prefix string, from int, seed Seed, workloads []w
 			},
 		},
 		{
-			ID: id(1), Title: "Every pod of " + names(workloads) + " can be evicted and is replaced", Module: module, Seed: seed, Level: Core, Tier: Scheduled, Needs: needs,
+			ID: id(1), Title: "Every pod of " + names(workloads) + " can be evicted and is replaced", Module: module, Requirement: asked, Level: Core, Tier: Scheduled, Needs: needs,
 			Applies: applies, Run: run(Eviction, evicted),
 			Controls: []Control{
 				{Name: "a budget that lets none go", Change: onFirstWorkload(workloads, func(w workload) func(*Bench) bool { return forbidEvictions(w.namespace, w.name) })},
@@ -152,7 +152,7 @@ func copyChecks(module string, prefix string, from int, seed Seed, workloads []w
 			},
 		},
 		{
-			ID: id(2), Title: "A deleted pod of " + names(workloads) + " comes back to its pool", Module: module, Seed: seed, Level: Core, Tier: Scheduled, Needs: needs,
+			ID: id(2), Title: "A deleted pod of " + names(workloads) + " comes back to its pool", Module: module, Requirement: asked, Level: Core, Tier: Scheduled, Needs: needs,
 			Applies: applies,
 			Run: func(ctx context.Context, b *Bench) ([]report.Evidence, error) {
 				return travelled(ctx, b, workloads, Deletion, cameBack(func(d *appsv1.Deployment, node string) bool { return within(b.State, d, node) }))

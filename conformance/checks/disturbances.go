@@ -10,13 +10,13 @@ import (
 )
 
 func disturbanceChecks() []Check {
-	api := Seed{"004", "the apiserver may be inaccessible for up to 2 minutes; OpenShift core components are already resilient"}
-	reboot := Seed{"003", "a single-node cluster with additional workers recovers after the single control-plane node reboots"}
-	usual := Seed{"004", "operators should do whatever they normally do, including potentially disruptive changes"}
+	api := Requirement{"R-OPS-4", "components outlast two minutes without an API server"}
+	reboot := Requirement{"R-SUITE-7", "a cluster recovers from a restart of its control-plane node"}
+	usual := Requirement{"R-OPS-1", "operators do what they normally do, disruptive changes included"}
 	return []Check{
 		disturbance("SNO-TOP-008", "A rollout of every operand ends", usual, func(s *Story) disturber { return s.Roll }, func(s *Story) *Disturbance { return s.Told.Rolled }, nil),
 		disturbance("SNO-TOP-009", "Every pod of every operand can be evicted and is replaced",
-			Seed{"003", "recovers even after the router-default pod gets deleted and rescheduled"}, func(s *Story) disturber { return s.Evict },
+			Requirement{"R-SNO-3", "no budget forbids every eviction, and what was evicted comes back"}, func(s *Story) disturber { return s.Evict },
 			func(s *Story) *Disturbance { return s.Told.Evicted }, nil),
 		disturbance("SNO-TOP-010", "Operands come back after a restart of every node", reboot, func(s *Story) disturber { return s.Restart },
 			func(s *Story) *Disturbance { return s.Told.Restarted }, func(b *Bench) string {
@@ -30,9 +30,9 @@ func disturbanceChecks() []Check {
 type disturber = func(context.Context) (*Disturbance, error)
 
 // disturbance is a check that operands come back from something.
-func disturbance(id, title string, seed Seed, do func(*Story) disturber, told func(*Story) *Disturbance, without func(*Bench) string) Check {
+func disturbance(id, title string, asked Requirement, do func(*Story) disturber, told func(*Story) *Disturbance, without func(*Bench) string) Check {
 	return Check{
-		ID: id, Title: title, Module: moduleTopology, Seed: seed, Level: Core, Tier: Disruptive, Without: without,
+		ID: id, Title: title, Module: moduleTopology, Requirement: asked, Level: Core, Tier: Disruptive, Without: without,
 		Applies: func(s *State) string {
 			if len(operands(s)) == 0 {
 				return "no operand has a pod"
@@ -70,9 +70,9 @@ func disturbance(id, title string, seed Seed, do func(*Story) disturber, told fu
 	}
 }
 
-func outageCheck(id string, seed Seed) Check {
+func outageCheck(id string, asked Requirement) Check {
 	return Check{
-		ID: id, Title: "An outage of the API server is survived, and leader elections are kept", Module: moduleTopology, Seed: seed, Level: Core, Tier: Disruptive,
+		ID: id, Title: "An outage of the API server is survived, and leader elections are kept", Module: moduleTopology, Requirement: asked, Level: Core, Tier: Disruptive,
 		Needs:   []string{"a way to stop the API server"},
 		Without: func(b *Bench) string { return lacks(b.Story.cluster.target.Outage == nil, "stopping the API server") },
 		Run: func(ctx context.Context, b *Bench) ([]report.Evidence, error) {
@@ -108,7 +108,7 @@ func outageCheck(id string, seed Seed) Check {
 // foundCheck is the last one: it does everything that can be done to the cluster first.
 func foundCheck(id string) Check {
 	return Check{
-		ID: id, Title: "The run leaves the cluster as it was found", Module: moduleTopology, Seed: Seed{"design", "whoever disturbs a cluster leaves it as it was found"}, Level: Core, Tier: Disruptive,
+		ID: id, Title: "The run leaves the cluster as it was found", Module: moduleTopology, Requirement: Requirement{"R-SNO-10", "whoever disturbs a cluster leaves it as it was found"}, Level: Core, Tier: Disruptive,
 		Run: func(ctx context.Context, b *Bench) ([]report.Evidence, error) {
 			left, err := b.Story.Compare(ctx, b.Story.acts(b.State))
 			if err != nil {

@@ -108,11 +108,11 @@ func (s *State) budgetOfGuards() (string, string) {
 }
 
 func etcdGuardChecks() []Check {
-	seed := Seed{"004", "manage the etcd-quorum-guard so that it can support changing the replica count or disabling the guard entirely"}
-	owner := Seed{"004", "etcd-quorum-guard is managed by the cluster-version-operator: how do we hand off ownership"}
+	size := Requirement{"R-ETC-2", "the quorum guard has the size that the topology asks for, or is off"}
+	owner := Requirement{"R-ETC-3", "the etcd operator owns the quorum guard, which the cluster-version-operator hands over"}
 	return []Check{
 		{
-			ID: "SNO-ETC-001", Title: "No quorum guard is left to block drains on a single control-plane node", Module: moduleEtcdGuard, Seed: seed, Level: Core, Tier: Static,
+			ID: "SNO-ETC-001", Title: "No quorum guard is left to block drains on a single control-plane node", Module: moduleEtcdGuard, Requirement: size, Level: Core, Tier: Static,
 			Topologies: []string{"SingleReplica"}, Applies: guardNone, Run: noGuards,
 			Controls: []Control{
 				{Name: "a guard of the release", Change: func(b *Bench) bool {
@@ -130,7 +130,7 @@ func etcdGuardChecks() []Check {
 			},
 		},
 		{
-			ID: "SNO-ETC-002", Title: "Every member of etcd has its guard where etcd has a quorum to lose", Module: moduleEtcdGuard, Seed: seed, Level: Core, Tier: Static,
+			ID: "SNO-ETC-002", Title: "Every member of etcd has its guard where etcd has a quorum to lose", Module: moduleEtcdGuard, Requirement: size, Level: Core, Tier: Static,
 			Topologies: []string{"HighlyAvailable", "HighlyAvailableArbiter", "DualReplica"}, Applies: guardNeeded, Run: guardEach,
 			Controls: []Control{
 				{Name: "a guard is missing", Change: func(b *Bench) bool { return dropGuard(b.State) }},
@@ -145,7 +145,7 @@ func etcdGuardChecks() []Check {
 			},
 		},
 		{
-			ID: "SNO-ETC-003", Title: "The guards' budget lets go as many as leave a quorum", Module: moduleEtcdGuard, Seed: seed, Level: Core, Tier: Static,
+			ID: "SNO-ETC-003", Title: "The guards' budget lets go as many as leave a quorum", Module: moduleEtcdGuard, Requirement: size, Level: Core, Tier: Static,
 			Topologies: []string{"HighlyAvailable", "HighlyAvailableArbiter", "DualReplica"}, Applies: guardNeeded, Run: guardBudget,
 			Controls: []Control{
 				{Name: "the budget lets all go", Change: changeBudget(func(spec *policyv1.PodDisruptionBudgetSpec) {
@@ -170,7 +170,7 @@ func etcdGuardChecks() []Check {
 			},
 		},
 		{
-			ID: "SNO-ETC-004", Title: "The quorum guard has a single owner", Module: moduleEtcdGuard, Seed: owner, Level: Core, Tier: Static, Applies: guardOwned, Run: guardOwner,
+			ID: "SNO-ETC-004", Title: "The quorum guard has a single owner", Module: moduleEtcdGuard, Requirement: owner, Level: Core, Tier: Static, Applies: guardOwned, Run: guardOwner,
 			Controls: []Control{
 				{Name: "both an operator and the " + versionManager + " write it", Change: func(b *Bench) bool {
 					d := b.State.Deployment(etcdNamespace, guardDeployment)

@@ -67,7 +67,7 @@ func undecided(err error) bool {
 // Result is the head of a result: what the catalogue knows.
 func (c Check) Result() report.Result {
 	return report.Result{
-		ID: c.ID, Title: c.Title, Module: c.Module, Level: string(c.Level), Tier: string(c.Tier), Seed: c.Seed.String(), Status: report.Skipped,
+		ID: c.ID, Title: c.Title, Module: c.Module, Level: string(c.Level), Tier: string(c.Tier), Requirement: c.Requirement.String(), Status: report.Skipped,
 	}
 }
 
@@ -194,8 +194,8 @@ func Validate(checks []Check) error {
 		if red == 0 || green == 0 {
 			errs = append(errs, fmt.Errorf("check %s: it needs a control that turns it red and one that does not", c.ID))
 		}
-		if c.Title == "" || c.Module == "" || c.Seed.Document == "" || c.Seed.Sentence == "" || c.Level == "" || c.Tier == "" || c.Run == nil {
-			errs = append(errs, fmt.Errorf("check %s: title, module, seed, level, tier and a way to look are needed", c.ID))
+		if c.Title == "" || c.Module == "" || c.Requirement.ID == "" || c.Requirement.Sentence == "" || c.Level == "" || c.Tier == "" || c.Run == nil {
+			errs = append(errs, fmt.Errorf("check %s: title, module, requirement, level, tier and a way to look are needed", c.ID))
 		}
 	}
 	return errors.Join(errs...)

@@ -12,7 +12,7 @@ import (
 	"github.com/solonode/sno/conformance/report"
 )
 
-// What follows is the seeds' reading of the Infrastructure object, in as many lines as they need. It is written here once more, on
+// What follows is the reading of the Infrastructure object that the requirements ask for (R-TOP-4, R-SNO-8), in as many lines as they need. It is written here once more, on
 // purpose, and not taken from module topology: a wrong rule there must not make its own expectation.
 
 const (

@@ -114,7 +114,7 @@ func TestCatalogue(t *testing.T) {
 		"no id":            func(c *checks.Check) { c.ID = "" },
 		"another shape":    func(c *checks.Check) { c.ID = "SNO-1" },
 		"no title":         func(c *checks.Check) { c.Title = "" },
-		"no seed":          func(c *checks.Check) { c.Seed.Sentence = "" },
+		"no requirement":   func(c *checks.Check) { c.Requirement.Sentence = "" },
 		"no red control":   func(c *checks.Check) { c.Controls = []checks.Control{{Green: true}} },
 		"no green control": func(c *checks.Check) { c.Controls = []checks.Control{{}} },
 		"no way to look":   func(c *checks.Check) { c.Run = nil },

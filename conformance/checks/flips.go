@@ -12,8 +12,8 @@ import (
 func flipCheck(id, module string) Check {
 	return Check{
 		ID: id, Title: "A change of the topology at run time, and the change back, is followed without a restart: " + module, Module: module,
-		Seed:  Seed{"upstream", "topology can change at run time: the mutable-topology enhancement asks for each operator's dependency on it"},
-		Level: Extended, Tier: Disruptive, Topologies: []string{"SingleReplica"},
+		Requirement: Requirement{"R-SNO-7", "a change of the topology at run time is followed, both ways, without a restart"},
+		Level:       Extended, Tier: Disruptive, Topologies: []string{"SingleReplica"},
 		Needs: []string{"a way to change the topology"},
 		Without: func(b *Bench) string {
 			return lacks(b.Story.cluster.target.SetTopology == nil, "changing the topology")

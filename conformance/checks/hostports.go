@@ -19,8 +19,8 @@ import (
 func hostPortsCheck() Check {
 	return Check{
 		ID: "SNO-TOP-013", Title: "A rollout on a single control-plane node does not wait for host ports that the old pod keeps", Module: moduleTopology,
-		Seed:  Seed{"design", "a rollout must be able to finish on one node; host ports and maxSurge can deadlock it"},
-		Level: Core, Tier: Static, Topologies: []string{"SingleReplica"},
+		Requirement: Requirement{"R-SNO-2", "a rollout can end on one node; host ports and maxSurge can keep it from that"},
+		Level:       Core, Tier: Static, Topologies: []string{"SingleReplica"},
 		Applies: func(s *State) string {
 			if !single(s.controlPlaneMode()) {
 				return "the control plane is not SingleReplica"

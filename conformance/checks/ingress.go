@@ -38,7 +38,7 @@ func routerHere(s *State) string {
 	return ""
 }
 
-// routerSingle applies where seed 003 asks for one router that is pinned: infrastructureTopology is SingleReplica.
+// routerSingle applies where one router is asked for, and pinned: infrastructureTopology is SingleReplica.
 func routerSingle(s *State) string {
 	if why := routerHere(s); why != "" {
 		return why
@@ -78,13 +78,13 @@ func ingressChecks() []Check {
 	onRouter := func(change func(*appsv1.Deployment)) func(*Bench) bool {
 		return onDeployment(routerNamespace, routerName, change)
 	}
-	pinSentence := Seed{"003", "the default IngressController is pinned to the master pool when infrastructureTopology is SingleReplica"}
-	floats := Seed{"003", "ingress traffic recovers even after the router-default pod gets deleted and rescheduled"}
+	pinned := Requirement{"R-ING-5", "the default IngressController targets the master pool where infrastructureTopology is SingleReplica"}
+	floats := Requirement{"R-ING-3", "ingress does not float: the router comes back to the nodes that the DNS entries point to"}
 	checks := []Check{
 		{
 			ID: "SNO-ING-001", Title: "The default router has a single replica where the infrastructure is not highly available", Module: moduleIngress,
-			Seed:  Seed{"004", "change the replica count to 1 when the high-availability mode is none"},
-			Level: Core, Tier: Static, Applies: routerSingle, Run: withRouter(routerCount),
+			Requirement: Requirement{"R-ING-1", "one router where the high-availability mode is None"},
+			Level:       Core, Tier: Static, Applies: routerSingle, Run: withRouter(routerCount),
 			Controls: []Control{
 				{Name: "two replicas of the router", Change: onRouter(setReplicas(2))},
 				{Name: "an annotation on the router", Green: true, Change: onRouter(annotate)},
@@ -92,7 +92,7 @@ func ingressChecks() []Check {
 		},
 		{
 			ID: "SNO-ING-002", Title: "The default router is pinned to the control plane where the infrastructure is not highly available", Module: moduleIngress,
-			Seed: pinSentence, Level: Core, Tier: Static, Applies: routerSingle, Run: withRouter(routerPinned),
+			Requirement: pinned, Level: Core, Tier: Static, Applies: routerSingle, Run: withRouter(routerPinned),
 			Controls: []Control{
 				{Name: "the router selects workers", Change: onRouter(func(d *appsv1.Deployment) { d.Spec.Template.Spec.NodeSelector = map[string]string{workerRole: ""} })},
 				{Name: "it also asks for an operating system", Green: true, Change: onRouter(func(d *appsv1.Deployment) {
@@ -103,8 +103,8 @@ func ingressChecks() []Check {
 		},
 		{
 			ID: "SNO-ING-003", Title: "The pinned router tolerates the taints of control-plane nodes", Module: moduleIngress,
-			Seed:  Seed{"003", "clusters that are installed with workers: the control plane is then closed to workloads by a taint"},
-			Level: Core, Tier: Static, Applies: routerSingle, Run: withRouter(routerTolerates),
+			Requirement: Requirement{"R-SNO-1", "what is pinned to the control plane tolerates its taints"},
+			Level:       Core, Tier: Static, Applies: routerSingle, Run: withRouter(routerTolerates),
 			Controls: []Control{
 				{Name: "the router tolerates nothing", Change: onRouter(func(d *appsv1.Deployment) { d.Spec.Template.Spec.Tolerations = nil })},
 				{Name: "the IngressController that pins it tolerates nothing", Change: func(b *Bench) bool {
@@ -117,7 +117,7 @@ func ingressChecks() []Check {
 			},
 		},
 		{
-			ID: "SNO-ING-004", Title: "The pods of the default router run on control-plane nodes where it is pinned", Module: moduleIngress, Seed: pinSentence,
+			ID: "SNO-ING-004", Title: "The pods of the default router run on control-plane nodes where it is pinned", Module: moduleIngress, Requirement: pinned,
 			Level: Core, Tier: Static, Applies: routerSingle, Run: withRouter(routerPlaced),
 			Controls: []Control{
 				{Name: "its pod runs on another node", Change: movePods(routerNamespace, routerName)},
@@ -126,8 +126,8 @@ func ingressChecks() []Check {
 		},
 		{
 			ID: "SNO-ING-005", Title: "The default router has several replicas where the infrastructure is highly available", Module: moduleIngress,
-			Seed:  Seed{"004", "the cluster-ingress-operator deploys the router with 2 replicas"},
-			Level: Core, Tier: Static, Applies: routerSeveral, Run: withRouter(routerSeveralReplicas),
+			Requirement: Requirement{"R-ING-2", "two routers where infrastructure is highly available"},
+			Level:       Core, Tier: Static, Applies: routerSeveral, Run: withRouter(routerSeveralReplicas),
 			Controls: []Control{
 				{Name: "one replica of the router", Change: onRouter(setReplicas(1))},
 				{Name: "an annotation on the router", Green: true, Change: onRouter(annotate)},
@@ -135,8 +135,8 @@ func ingressChecks() []Check {
 		},
 		{
 			ID: "SNO-ING-006", Title: "No pin is left on the router where the infrastructure is highly available", Module: moduleIngress,
-			Seed:  Seed{"003", "the pool is worker where the infrastructure topology is HighlyAvailable"},
-			Level: Core, Tier: Static, Applies: routerUnpinnedApplies, Run: withRouter(routerUnpinned),
+			Requirement: Requirement{"R-ING-6", "the pool is worker where infrastructureTopology is HighlyAvailable"},
+			Level:       Core, Tier: Static, Applies: routerUnpinnedApplies, Run: withRouter(routerUnpinned),
 			Controls: []Control{
 				{Name: "the IngressController selects the control plane", Change: func(b *Bench) bool {
 					b.State.IngressController.Spec.NodePlacement = &operatorv1.NodePlacement{NodeSelector: &metav1.LabelSelector{MatchLabels: map[string]string{masterRole: ""}}}
@@ -148,7 +148,7 @@ func ingressChecks() []Check {
 		},
 		{
 			ID: "SNO-ING-007", Title: "Routers run on different nodes where the infrastructure is highly available", Module: moduleIngress,
-			Seed: Seed{"design", "HighlyAvailable is several replicas, and spread"}, Level: Core, Tier: Static, Applies: routerSeveral,
+			Requirement: Requirement{"R-SNO-11", "HighlyAvailable means several replicas on different nodes"}, Level: Core, Tier: Static, Applies: routerSeveral,
 			Run: withRouter(func(s *State, d *appsv1.Deployment) []report.Evidence { return append(spread(s, d), apart(d)) }),
 			Controls: []Control{
 				{Name: "nothing keeps its pods apart", Change: onRouter(together)},
@@ -310,7 +310,7 @@ func together(d *appsv1.Deployment) {
 	}
 }
 
-// routerWithin is the pool of seed 003's table.
+// routerWithin is the pool of the table of R-TOP-5.
 func routerWithin(s *State, d *appsv1.Deployment, name string) bool {
 	node := s.node(name)
 	if node == nil {

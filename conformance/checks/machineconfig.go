@@ -25,8 +25,8 @@ const (
 )
 
 func machineConfigChecks() []Check {
-	skip := Seed{"004", "when the high-availability mode is None the drain needs to be skipped, with additional workers too"}
-	graceful := Seed{"004", "rely on the graceful shutdown support in kubelet to stop all workloads safely as part of the reboot"}
+	skip := Requirement{"R-MCO-2", "where the high-availability mode is None no node is drained, workers included"}
+	graceful := Requirement{"R-MCO-3", "graceful shutdown of the kubelet ends workloads safely at a restart"}
 	without := func(b *Bench) string { return lacks(!b.Story.cluster.target.MayDrain, "a node to ask for a drain") }
 	run := func(judge func(*State, Drain) report.Evidence) func(context.Context, *Bench) ([]report.Evidence, error) {
 		return func(ctx context.Context, b *Bench) ([]report.Evidence, error) {
@@ -43,7 +43,7 @@ func machineConfigChecks() []Check {
 	}
 	return []Check{
 		{
-			ID: "SNO-MCO-001", Title: "No node is drained before it restarts on a single control-plane node", Module: moduleMachineConfig, Seed: skip, Level: Core, Tier: Disruptive,
+			ID: "SNO-MCO-001", Title: "No node is drained before it restarts on a single control-plane node", Module: moduleMachineConfig, Requirement: skip, Level: Core, Tier: Disruptive,
 			Topologies: []string{"SingleReplica"}, Needs: []string{"nodes without a daemon of the machine-config operator"}, Without: without,
 			Applies: func(s *State) string {
 				if !single(s.controlPlaneMode()) {
@@ -61,8 +61,8 @@ func machineConfigChecks() []Check {
 		},
 		{
 			ID: "SNO-MCO-002", Title: "A node is drained before it restarts where the control plane is highly available", Module: moduleMachineConfig,
-			Seed:  Seed{"004", "the machine-config-operator tries to drain a node before applying local changes and rebooting"},
-			Level: Core, Tier: Disruptive, Topologies: []string{"HighlyAvailable", "HighlyAvailableArbiter", "DualReplica", "External"},
+			Requirement: Requirement{"R-OPS-2", "high availability is not given up where there is some: nodes are drained as before"},
+			Level:       Core, Tier: Disruptive, Topologies: []string{"HighlyAvailable", "HighlyAvailableArbiter", "DualReplica", "External"},
 			Needs: []string{"nodes without a daemon of the machine-config operator"}, Without: without,
 			Applies: func(s *State) string {
 				if single(s.controlPlaneMode()) {
@@ -79,7 +79,7 @@ func machineConfigChecks() []Check {
 			},
 		},
 		{
-			ID: "SNO-MCO-003", Title: "Kubelets of the control plane shut down gracefully on a single node", Module: moduleMachineConfig, Seed: graceful, Level: Extended, Tier: Static,
+			ID: "SNO-MCO-003", Title: "Kubelets of the control plane shut down gracefully on a single node", Module: moduleMachineConfig, Requirement: graceful, Level: Extended, Tier: Static,
 			Topologies: []string{"SingleReplica"}, Needs: []string{"a machine-config operator"}, Pool: true,
 			Applies: func(s *State) string {
 				switch {

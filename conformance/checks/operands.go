@@ -59,10 +59,10 @@ func eachOf(workloads []workload, look func(*State, *appsv1.Deployment) []report
 }
 
 // oneReplica is the check that a Deployment has one where nothing is to be highly available, and that it is available.
-func oneReplica(id, module string, seed Seed, w workload) Check {
+func oneReplica(id, module string, asked Requirement, w workload) Check {
 	all := []workload{w}
 	return Check{
-		ID: id, Title: "The Deployment " + w.name + " has a single replica, and is available, on a single control-plane node", Module: module, Seed: seed, Level: Core, Tier: Static,
+		ID: id, Title: "The Deployment " + w.name + " has a single replica, and is available, on a single control-plane node", Module: module, Requirement: asked, Level: Core, Tier: Static,
 		Applies: both(here(all), operandsSingle), Topologies: []string{"SingleReplica", "External"},
 		Run: eachOf(all, func(_ *State, d *appsv1.Deployment) []report.Evidence {
 			return []report.Evidence{
@@ -79,10 +79,10 @@ func oneReplica(id, module string, seed Seed, w workload) Check {
 }
 
 // severalReplicas is the other way round.
-func severalReplicas(id, module string, seed Seed, w workload) Check {
+func severalReplicas(id, module string, asked Requirement, w workload) Check {
 	all := []workload{w}
 	return Check{
-		ID: id, Title: "The Deployment " + w.name + " has several replicas, on different nodes, where the control plane is highly available", Module: module, Seed: seed, Level: Core,
+		ID: id, Title: "The Deployment " + w.name + " has several replicas, on different nodes, where the control plane is highly available", Module: module, Requirement: asked, Level: Core,
 		Tier: Static, Applies: both(here(all), operandsSeveral),
 		Topologies: []string{"HighlyAvailable", "HighlyAvailableArbiter", "DualReplica", "External"},
 		Run: eachOf(all, func(s *State, d *appsv1.Deployment) []report.Evidence {
@@ -145,15 +145,15 @@ func consoles() []workload {
 }
 
 func consoleChecks() []Check {
-	one := Seed{"004", "configure both deployments, using a replica count of 1 and omitting the affinity rules for single-node environments"}
-	two := Seed{"004", "console currently deploys two replicas of both the console itself and the downloads container"}
-	managed := Seed{"004", "the configuration for the downloads container will need to move from a static manifest to be managed by the console-operator"}
+	one := Requirement{"R-CON-1", "console and downloads have one replica and no affinity rules on a single control-plane node"}
+	two := Requirement{"R-CON-3", "console and downloads have two replicas that are spread otherwise"}
+	managed := Requirement{"R-CON-2", "the console operator manages the downloads Deployment"}
 	console, downloads := consoles()[0], consoles()[1]
 	checks := []Check{
 		oneReplica("SNO-CON-001", moduleConsole, one, console),
 		oneReplica("SNO-CON-002", moduleConsole, one, downloads),
 		{
-			ID: "SNO-CON-003", Title: "Console and downloads have no affinity between pods on a single control-plane node", Module: moduleConsole, Seed: one, Level: Core, Tier: Static,
+			ID: "SNO-CON-003", Title: "Console and downloads have no affinity between pods on a single control-plane node", Module: moduleConsole, Requirement: one, Level: Core, Tier: Static,
 			Topologies: []string{"SingleReplica", "External"}, Applies: both(here(consoles()), operandsSingle),
 			Run: eachOf(consoles(), func(_ *State, d *appsv1.Deployment) []report.Evidence {
 				got := "none"
@@ -178,7 +178,7 @@ func consoleChecks() []Check {
 		severalReplicas("SNO-CON-004", moduleConsole, two, console),
 		severalReplicas("SNO-CON-005", moduleConsole, two, downloads),
 		{
-			ID: "SNO-CON-006", Title: "The Deployment downloads is not kept as a static manifest says", Module: moduleConsole, Seed: managed, Level: Core, Tier: Static,
+			ID: "SNO-CON-006", Title: "The Deployment downloads is not kept as a static manifest says", Module: moduleConsole, Requirement: managed, Level: Core, Tier: Static,
 			Topologies: []string{"SingleReplica", "External"}, Applies: both(here(consoles()), operandsSingle),
 			Run:      eachOf([]workload{downloads}, unmanagedByVersion),
 			Controls: versionControls(downloads),
@@ -242,15 +242,15 @@ func oauths() []workload {
 }
 
 func authChecks() []Check {
-	one := Seed{"004", "health checks for these components will also have to be updated to allow a single replica"}
-	many := Seed{"upstream", "the OAuth servers have one pod for each control-plane node"}
+	one := Requirement{"R-AUTH-2", "health checks of both OAuth servers accept a single replica"}
+	many := Requirement{"R-AUTH-3", "the OAuth servers have a pod on each control-plane node"}
 	checks := []Check{
 		oneReplica("SNO-AUT-001", moduleAuth, one, oauths()[0]),
 		oneReplica("SNO-AUT-002", moduleAuth, one, oauths()[1]),
 		{
 			ID: "SNO-AUT-003", Title: "No unsupported override stands in for the topology", Module: moduleAuth,
-			Seed:  Seed{"004", "the operator will need to be updated to honor the new capabilities API instead"},
-			Level: Core, Tier: Static, Applies: overrideApplies, Run: func(_ context.Context, b *Bench) ([]report.Evidence, error) {
+			Requirement: Requirement{"R-AUTH-1", "the topology says that one node is enough, and no unsupported override"},
+			Level:       Core, Tier: Static, Applies: overrideApplies, Run: func(_ context.Context, b *Bench) ([]report.Evidence, error) {
 				set := string(b.State.Authentication.Spec.UnsupportedConfigOverrides.Raw)
 				got := "not set"
 				if containsKey(set, overrideKey) {

@@ -61,7 +61,7 @@ func RealTimes() Times {
 		Stuck:    60 * time.Second, // a router counts as available half a minute after it is ready, and nothing changes meanwhile
 		Quiet:    60 * time.Second, // operators that resync do so each minute
 		Converge: 3 * time.Minute,  // resyncs of a minute, then a rollout
-		Outage:   2 * time.Minute,  // seed 004: the API server "may be inaccessible for up to 2 minutes"
+		Outage:   2 * time.Minute,  // R-OPS-4
 		Restart:  15 * time.Minute, // firmware takes its time
 		Cleanup:  2 * time.Minute,
 	}

@@ -22,12 +22,12 @@ import (
 const moduleTopology = "topology"
 
 func topologyChecks() []Check {
-	table := Seed{"003", "the two topology parameters of infrastructures.config.openshift.io, in the table of configurations"}
-	mode := Seed{"004", "None when the number of replicas for the control plane is less than 3"}
-	footprint := Seed{"004", "many operators will be configured to reduce the footprint of their operands, such as by running fewer replicas"}
+	table := Requirement{"R-TOP-5", "the topologies have a defined value for each way to install one control-plane node"}
+	mode := Requirement{"R-TOP-3", "the high-availability mode is None with fewer than three control-plane replicas"}
+	footprint := Requirement{"R-TOP-2", "an operand has no more replicas than its topology asks for"}
 	return []Check{
 		{
-			ID: "SNO-TOP-001", Title: "The Infrastructure object says both topologies, in values that are known", Module: moduleTopology, Seed: table, Level: Core, Tier: Static,
+			ID: "SNO-TOP-001", Title: "The Infrastructure object says both topologies, in values that are known", Module: moduleTopology, Requirement: table, Level: Core, Tier: Static,
 			Run: knownModes,
 			Controls: []Control{
 				{Name: "an unknown topology", Change: onInfrastructure(func(i *configv1.Infrastructure) { i.Status.ControlPlaneTopology = "Twin" })},
@@ -37,14 +37,14 @@ func topologyChecks() []Check {
 			},
 		},
 		{
-			ID: "SNO-TOP-002", Title: "The control plane's topology agrees with the number of its nodes", Module: moduleTopology, Seed: mode, Level: Core, Tier: Static, Run: agreeing,
+			ID: "SNO-TOP-002", Title: "The control plane's topology agrees with the number of its nodes", Module: moduleTopology, Requirement: mode, Level: Core, Tier: Static, Run: agreeing,
 			Controls: []Control{
 				{Name: "other nodes than it says", Change: otherNodes},
 				{Name: "one worker more", Green: true, Change: func(b *Bench) bool { addElsewhere(b); return true }},
 			},
 		},
 		{
-			ID: "SNO-TOP-003", Title: "Nothing of OpenShift has more replicas than its topology asks for", Module: moduleTopology, Seed: footprint, Level: Core, Tier: Static,
+			ID: "SNO-TOP-003", Title: "Nothing of OpenShift has more replicas than its topology asks for", Module: moduleTopology, Requirement: footprint, Level: Core, Tier: Static,
 			Topologies: []string{"SingleReplica", "External"},
 			Applies: func(s *State) string {
 				if !single(s.controlPlaneMode()) && !single(s.infrastructureMode()) {
@@ -59,7 +59,8 @@ func topologyChecks() []Check {
 			},
 		},
 		{
-			ID: "SNO-TOP-004", Title: "No pod of OpenShift waits for a node that would take it", Module: moduleTopology, Seed: footprint, Level: Core, Tier: Static, Run: noneWaits,
+			ID: "SNO-TOP-004", Title: "No pod of OpenShift waits for a node that would take it", Module: moduleTopology,
+			Requirement: Requirement{"R-TOP-1", "whatever OpenShift runs finds room on one node"}, Level: Core, Tier: Static, Run: noneWaits,
 			Controls: []Control{
 				{Name: "a pod that no node takes", Change: func(b *Bench) bool {
 					b.State.Pods = append(b.State.Pods, corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: routerNamespace, Name: "control"}, Status: corev1.PodStatus{
@@ -76,8 +77,8 @@ func topologyChecks() []Check {
 		},
 		{
 			ID: "SNO-TOP-005", Title: "No disruption budget of OpenShift forbids every eviction of healthy pods", Module: moduleTopology,
-			Seed:  Seed{"design", "a budget over one replica must not keep a node from being drained"},
-			Level: Core, Tier: Static, Applies: func(s *State) string {
+			Requirement: Requirement{"R-SNO-3", "no budget forbids every eviction of healthy pods"},
+			Level:       Core, Tier: Static, Applies: func(s *State) string {
 				if len(budgeted(s)) == 0 {
 					return "no budget covers a Deployment of OpenShift"
 				}
@@ -96,7 +97,7 @@ func topologyChecks() []Check {
 			},
 		},
 		{
-			ID: "SNO-TOP-006", Title: "Whatever is pinned to the control plane tolerates its taints", Module: moduleTopology, Seed: Seed{"design", "pinned means schedulable"}, Level: Extended,
+			ID: "SNO-TOP-006", Title: "Whatever is pinned to the control plane tolerates its taints", Module: moduleTopology, Requirement: Requirement{"R-SNO-1", "pinned means schedulable"}, Level: Extended,
 			Tier: Static, Applies: func(s *State) string {
 				if len(pinnedDeployments(s)) == 0 {
 					return "nothing is pinned to the control plane"
@@ -116,7 +117,7 @@ func topologyChecks() []Check {
 			},
 		},
 		{
-			ID: "SNO-TOP-007", Title: "Nobody writes to operands and operators' objects at rest", Module: moduleTopology, Seed: Seed{"design", "reconciling an unchanged cluster writes nothing"},
+			ID: "SNO-TOP-007", Title: "Nobody writes to operands and operators' objects at rest", Module: moduleTopology, Requirement: Requirement{"R-SNO-4", "at rest nothing is written"},
 			Level: Core, Tier: Scheduled, Run: atRest,
 			Controls: []Control{
 				{Name: "somebody writes a Deployment", Change: func(b *Bench) bool { b.Rest.Wrote["Deployment openshift-ingress/control"] = "written"; return true }},

@@ -138,7 +138,7 @@ func absences(served map[string]bool) []string {
 	return []string{"This cluster does not serve " + strings.Join(missing, ", ") + ": checks that need them do not apply."}
 }
 
-// surprises are values that the seeds do not know. The checks go on: what they make of them is their business.
+// surprises are values that nothing here knows. The checks go on: what they make of them is their business.
 func surprises(infrastructure *configv1.Infrastructure) []string {
 	if infrastructure == nil {
 		return nil

@@ -49,7 +49,7 @@ func explained(check checks.Check) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s\n\n", check.ID, check.Title)
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "module\t%s\nlevel\t%s\ntier\t%s\nseed\t%s\n", check.Module, check.Level, check.Tier, check.Seed)
+	fmt.Fprintf(table, "module\t%s\nlevel\t%s\ntier\t%s\nrequirement\t%s\n", check.Module, check.Level, check.Tier, check.Requirement)
 	fmt.Fprintf(table, "topologies\t%s\nneeds\t%s\n", orAll(check.Topologies), orNothing(check.Needs))
 	_ = table.Flush() // a strings.Builder takes everything
 	b.WriteString("\nControls\n")

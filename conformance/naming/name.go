@@ -15,11 +15,11 @@ func Name(check checks.Check) string { return Suite + " " + Text(check) }
 // Text is the name without that of the suite.
 func Text(check checks.Check) string { return "[" + check.ID + "] " + check.Title }
 
-// Labels are what checks are chosen by: tier, module, level, seed, and every topology for which the check can apply. Disruptive checks are
+// Labels are what checks are chosen by: tier, module, level, requirement, and every topology for which the check can apply. Disruptive checks are
 // Serial too.
 func Labels(check checks.Check) []string {
 	labels := []string{
-		"tier:" + string(check.Tier), "module:" + check.Module, "level:" + string(check.Level), "seed:" + check.Seed.Document,
+		"tier:" + string(check.Tier), "module:" + check.Module, "level:" + string(check.Level), "requirement:" + check.Requirement.ID,
 	}
 	for _, topology := range Topologies(check) {
 		labels = append(labels, "topology:"+topology)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -246,6 +247,22 @@ type pageResult struct{ Result }
 
 // maxHeld is how many lines of evidence that is as wanted are shown at once; the rest must be asked for.
 const maxHeld = 6
+
+// requirementsPage explains the requirements by their numbers.
+const requirementsPage = "https://github.com/solonode/sno/blob/main/docs/requirements.md"
+
+// numbered matches a requirement that begins with its number.
+var numbered = regexp.MustCompile(`^(R-[A-Z]+-[0-9]+)(: .*)$`)
+
+// Asked is the requirement, split so that its number can be a link. Without a number all of it is the sentence.
+func (r pageResult) Asked() (asked struct{ Number, Link, Sentence string }) {
+	asked.Sentence = r.Requirement
+	if match := numbered.FindStringSubmatch(r.Requirement); match != nil {
+		asked.Number, asked.Sentence = match[1], match[2]
+		asked.Link = requirementsPage + "#" + strings.ToLower(match[1])
+	}
+	return asked
+}
 
 // Mark is the result's.
 func (r pageResult) Mark() mark { return r.mark() }

@@ -117,7 +117,7 @@ func junitTime(seconds float64) string { return fmt.Sprintf("%.3f", seconds) }
 // account is everything that a check has to say for a failure, as plain text that may stand in XML.
 func (r Result) account() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "\n%s\n", r.Seed)
+	fmt.Fprintf(&text, "\n%s\n", r.Requirement)
 	if r.Reason != "" {
 		fmt.Fprintln(&text, r.Reason)
 	}

@@ -79,7 +79,7 @@ func writeFaults(b *bytes.Buffer, reports []Report) {
 }
 
 func writeResult(b *bytes.Buffer, r Result) {
-	fmt.Fprintf(b, "**%s** (%s, %s, %s)\n\nSource: %s\n", plain(r.Title), plain(r.Module), plain(r.Level), plain(r.Tier), plain(r.Seed))
+	fmt.Fprintf(b, "**%s** (%s, %s, %s)\n\nRequirement: %s\n", plain(r.Title), plain(r.Module), plain(r.Level), plain(r.Tier), plain(r.Requirement))
 	if r.Reason != "" {
 		fmt.Fprintf(b, "\nReason: %s\n", plain(r.Reason))
 	}

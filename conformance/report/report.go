@@ -84,9 +84,9 @@ type Result struct {
 	Module string `json:"module"`
 	Level  string `json:"level"`
 	Tier   string `json:"tier"`
-	// Seed names the sentence that asks for the behaviour.
-	Seed   string `json:"seed"`
-	Status Status `json:"status"`
+	// Requirement is the number and the sentence of what asks for the behaviour, such as "R-ING-5: ...".
+	Requirement string `json:"requirement"`
+	Status      Status `json:"status"`
 	// Reason says why a check is not applicable, skipped or inconclusive, or what kept it from looking. Nothing that changes from run to run.
 	Reason   string     `json:"reason,omitempty"`
 	Evidence []Evidence `json:"evidence,omitempty"`
