@@ -187,7 +187,7 @@ func (s *system) standIns(ctx context.Context) error {
 }
 
 // placeByDefault writes what today's installer writes where there is one control-plane node and no load balancer, and today's ingress
-// operator on such a node that it finds (facts/upstream.md sections 1.2 and 9). The seed, whose rows the scenarios are, knows no such field.
+// operator on such a node that it finds (U-ING-3, U-TOP-6). The enhancement whose rows the scenarios are knows no such field.
 func (s *system) placeByDefault(ctx context.Context) error {
 	if s.Scenario.Platform != configv1.NonePlatformType || s.Scenario.ControlPlaneTopology != configv1.SingleReplicaTopologyMode {
 		return nil

@@ -21,7 +21,7 @@ import (
 	"github.com/solonode/sno/machineconfig"
 )
 
-// Drain is seed 004's rule for drains, with real pods.
+// Drain shows R-MCO-2 with real pods: no drain on a single control-plane node.
 var Drain = kindtarget.Experiment{
 	Name: "drain", Second: true, Run: drain, Scenario: "none-sno-day2-workers",
 	Shows: "nodes of a single control plane that ask for a drain are answered at once and keep their pods, and when the control plane becomes highly " +

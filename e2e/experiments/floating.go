@@ -18,7 +18,7 @@ import (
 	"github.com/solonode/sno/testcluster/traffic"
 )
 
-// Floating deletes the router again and again after workers have been added: seed 003's reason to pin it.
+// Floating deletes the router again and again after workers have been added, and it must come back to the control plane (R-ING-3, R-SUITE-6).
 var Floating = kindtarget.Experiment{
 	Name: "floating-router", Scenario: "none-sno-day2-workers",
 	Shows: "after workers are added and the router is deleted, traffic is lost for good without the module and comes back every time with it",

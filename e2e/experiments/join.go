@@ -21,7 +21,7 @@ import (
 	"github.com/solonode/sno/e2e/kindtarget"
 )
 
-// Join is seed 004's rule for certificates, with a real kubelet.
+// Join shows R-APP-1 to R-APP-4 with a real kubelet.
 var Join = kindtarget.Experiment{
 	Name: "join", Second: true, Run: join,
 	Shows: "a node joins, serves and renews by nobody's approval but the outside tool's, and hostile requests beside it stay pending",

@@ -18,7 +18,7 @@ import (
 	"github.com/solonode/sno/e2e/kindtarget"
 )
 
-// Outage stops the API server's static pod: seed 004 has single-node clusters live with up to two minutes without it.
+// Outage stops the API server's static pod: a single-node cluster lives with up to two minutes without it (R-OPS-4).
 var Outage = kindtarget.Experiment{
 	Name: "api-outage", Second: true, Shows: "no controller restarts and no lease is lost while the API server is away for one and for two minutes", Run: outage,
 }

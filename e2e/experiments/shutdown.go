@@ -12,7 +12,7 @@ import (
 	"github.com/solonode/sno/e2e/kindtarget"
 )
 
-// Shutdown is seed 004's graceful shutdown, with a real kubelet, a real logind, and a machine that is powered off.
+// Shutdown shows R-MCO-3 with a real kubelet, a real logind, and a machine that is powered off.
 var Shutdown = kindtarget.Experiment{
 	Name: "shutdown", Second: true, Run: shutdown,
 	Shows: "with the configuration that the machineconfig module computes, a node that is powered off ends its pods in order, with their hooks and in " +

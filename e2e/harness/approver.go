@@ -77,7 +77,7 @@ func installStockApprover(ctx context.Context, c *embedded.Cluster) error {
 	return nil
 }
 
-// stockApprover is the Deployment of the stock approver's manifests (facts/upstream.md section 6).
+// stockApprover is the Deployment of the stock approver's manifests (U-APP-1).
 func stockApprover() *appsv1.Deployment {
 	labels := map[string]string{"app": StockApprover}
 	const toleratedOutage = 120

@@ -101,9 +101,9 @@ func (j *job) stop() {
 
 func (j *job) expectation() string {
 	if j.scenario.Pool == scenario.PoolNone {
-		return "Expected by the seed: no default router, since the control plane is not in this cluster"
+		return "Expected: no default router, since the control plane is not in this cluster"
 	}
-	return fmt.Sprintf("Expected by the seed: %d router(s) on pool %s", j.scenario.Replicas, j.scenario.Pool)
+	return fmt.Sprintf("Expected: %d router(s) on pool %s", j.scenario.Replicas, j.scenario.Pool)
 }
 
 // start builds what is needed and brings the cluster up with the host operator, which stands in for the stock one.
@@ -250,7 +250,7 @@ func (j *job) decided(ctx context.Context) error {
 	return nil
 }
 
-// after deletes the router's pod again and again; it must come back where the seed wants it, also once the control plane is closed
+// after deletes the router's pod again and again; it must come back where it belongs, also once the control plane is closed
 // to ordinary workloads.
 func (j *job) after(ctx context.Context) error {
 	j.heading("After: the same router")

@@ -101,7 +101,7 @@ func (j *job) operandRows(ctx context.Context) ([][]string, error) {
 		}
 		slices.Sort(nodes)
 		if *live.Spec.Replicas != o.Replicas && mark == "" {
-			mark = j.paint(red, fmt.Sprintf("the seed wants %d", o.Replicas))
+			mark = j.paint(red, fmt.Sprintf("wanted: %d", o.Replicas))
 		}
 		rows = append(rows, []string{
 			o.Name, fmt.Sprint(*live.Spec.Replicas), fmt.Sprint(live.Status.ReadyReplicas), strings.Join(nodes, " "), mark,
@@ -123,7 +123,7 @@ func (j *job) operandsDecided(ctx context.Context) error {
 	return nil
 }
 
-// operandsAfter rolls all Deployments out anew, then drains a control-plane node. They must be where the seed wants them each
+// operandsAfter rolls all Deployments out anew, then drains a control-plane node. They must be where they belong each
 // time, and what can roll without an outage must not have had one.
 func (j *job) operandsAfter(ctx context.Context) error {
 	j.heading("After: console, downloads and the OAuth servers")

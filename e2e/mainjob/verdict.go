@@ -7,11 +7,11 @@ import (
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
-// check holds where the routers are against what the seed wants: as many as it says, on the pool that it says, and where there are
+// check holds where the routers are against what is wanted: as many as it says, on the pool that it says, and where there are
 // several, on different nodes.
 func check(s scenario.Scenario, places []place) error {
 	if len(places) != int(s.Replicas) {
-		return fmt.Errorf("%w: %d router(s), the seed wants %d", ErrNotHeld, len(places), s.Replicas)
+		return fmt.Errorf("%w: %d router(s), wanted: %d", ErrNotHeld, len(places), s.Replicas)
 	}
 	taken := map[string]string{}
 	for _, p := range places {

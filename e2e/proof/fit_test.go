@@ -33,7 +33,7 @@ import (
 	"github.com/solonode/sno/testcluster/embedded"
 )
 
-var fitSeed = flag.Uint64("fit-seed", 0, "the seed of the first random cluster; 0 takes the time")
+var fitRandomSeed = flag.Uint64("fit-random-seed", 0, "the random seed of the first cluster; 0 takes the time")
 
 const (
 	// fitClusters are checked in all, fitBatch of them side by side on one control plane. Each has nodes of its own, which a label in
@@ -72,22 +72,22 @@ func TestAllowedDrainsLeaveNothingPending(t *testing.T) {
 	factory.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
 
-	seed := *fitSeed
-	if seed == 0 {
-		seed = uint64(time.Now().UnixNano()) //nolint:gosec // any number will do
+	randomSeed := *fitRandomSeed
+	if randomSeed == 0 {
+		randomSeed = uint64(time.Now().UnixNano()) //nolint:gosec // any number will do
 	}
 	atLeast := fitClusters
 	if testing.Short() || os.Getenv(sample.Variable) != "" { // they are others each time
 		atLeast = fitBatch
 	}
-	t.Logf("the first of at least %d random clusters has -fit-seed=%d", atLeast, seed)
+	t.Logf("the first of at least %d random clusters has -fit-random-seed=%d", atLeast, randomSeed)
 	reasons := map[string]int{}
 	count, moved := 0, 0
 	tooFew := func() bool { return reasons[fit.Room]*100 < count*fitShare }
 	for ; count < atLeast || count < fitClusters && tooFew(); count += fitBatch {
 		rounds := make([]*round, fitBatch)
 		for i := range rounds {
-			rounds[i] = newRound(c, pods.GetIndexer(), seed+uint64(count+i)) //nolint:gosec // few
+			rounds[i] = newRound(c, pods.GetIndexer(), randomSeed+uint64(count+i)) //nolint:gosec // few
 		}
 		if err := addNodes(ctx, c, rounds); err != nil {
 			t.Fatal(err)
@@ -119,7 +119,7 @@ func everyRound(ctx context.Context, t *testing.T, rounds []*round, do func(*rou
 	for _, r := range rounds {
 		group.Go(func() error {
 			if err := do(r, ctx); err != nil {
-				return fmt.Errorf("cluster of -fit-seed=%d: %w", r.seed, err)
+				return fmt.Errorf("cluster of -fit-random-seed=%d: %w", r.randomSeed, err)
 			}
 			return nil
 		})
@@ -131,22 +131,22 @@ func everyRound(ctx context.Context, t *testing.T, rounds []*round, do func(*rou
 
 // round is one random cluster.
 type round struct {
-	kube    kubernetes.Interface
-	pods    cache.Indexer
-	seed    uint64
-	random  *rand.Rand
-	id      string
-	workers []string
+	kube       kubernetes.Interface
+	pods       cache.Indexer
+	randomSeed uint64
+	random     *rand.Rand
+	id         string
+	workers    []string
 	// replicas are how many pods each application is to have.
 	replicas map[string]int32
 	verdict  fit.Verdict
 	moved    int
 }
 
-func newRound(c *embedded.Cluster, pods cache.Indexer, seed uint64) *round {
+func newRound(c *embedded.Cluster, pods cache.Indexer, randomSeed uint64) *round {
 	return &round{
-		kube: c.Clientset(), pods: pods, seed: seed, random: rand.New(rand.NewPCG(seed, seed)), //nolint:gosec // a test
-		id: fmt.Sprint(seed), replicas: map[string]int32{},
+		kube: c.Clientset(), pods: pods, randomSeed: randomSeed, random: rand.New(rand.NewPCG(randomSeed, randomSeed)), //nolint:gosec // a test
+		id: fmt.Sprint(randomSeed), replicas: map[string]int32{},
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
-// TestMainJob does the main job on every scenario: the router is where the seed wants it, in the number that it wants, each
+// TestMainJob does the main job on every scenario: the router is where it belongs, in the number that is wanted, each
 // time that its pod is deleted.
 func TestMainJob(t *testing.T) {
 	t.Parallel()

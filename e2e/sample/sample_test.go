@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Whatever the numbers are, successive seeds come round to everything, and no sample has anything twice.
-func TestSuccessiveSeedsCoverAll(t *testing.T) {
+// Whatever the numbers are, successive numbers come round to everything, and no sample has anything twice.
+func TestSuccessiveNumbersCoverAll(t *testing.T) {
 	for _, count := range []int{1, 2, 5, 6, 7, 13} {
 		var all []int
 		for i := range count {
@@ -17,11 +17,11 @@ func TestSuccessiveSeedsCoverAll(t *testing.T) {
 		}
 		for most := 1; most <= count; most++ {
 			seen := map[int]bool{}
-			for seed := uint64(1000); seed < 1000+uint64((count+most-1)/most); seed++ {
-				chosen := From(all, most, seed)
+			for start := uint64(1000); start < 1000+uint64((count+most-1)/most); start++ {
+				chosen := From(all, most, start)
 				sorted := slices.Compact(slices.Sorted(slices.Values(chosen)))
 				if len(chosen) != most || len(sorted) != most {
-					t.Fatalf("%d of %d, seed %d: %v", most, count, seed, chosen)
+					t.Fatalf("%d of %d, start %d: %v", most, count, start, chosen)
 				}
 				for _, one := range chosen {
 					seen[one] = true

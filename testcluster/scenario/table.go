@@ -21,7 +21,7 @@ const (
 	PoolNone Pool = ""
 )
 
-// Scenario is a cluster as it was installed, and what the seed wants of its router. Counts are numbers of nodes.
+// Scenario is a cluster as it was installed, and what is wanted of its router. Counts are numbers of nodes.
 type Scenario struct {
 	Name        string
 	Description string
@@ -35,11 +35,11 @@ type Scenario struct {
 	MastersSchedulable bool
 
 	// ControlPlaneTopology and InfrastructureTopology are what the installer writes to the status of infrastructures.config.openshift.io/cluster.
-	// For the rows of the seed they are the seed's (its column PIT), not those of an installer that ships today.
+	// For the rows of the enhancement's table they are those it proposes, not those of an installer that ships today.
 	ControlPlaneTopology, InfrastructureTopology configv1.TopologyMode
 	// DefaultPlacement is in the status of ingresses.config.openshift.io/cluster, where no cluster of today has nothing: installers write it since
-	// 4.11, and the ingress operator does when it finds none (facts/upstream.md 1.2). The field shipped instead of what the seed proposes, so the
-	// seed's clusters without a load balancer that have workers have what the operator gave them: they were installed before, and upgraded with
+	// 4.11, and the ingress operator does when it finds none (U-ING-3). The field shipped instead of what the enhancement proposes, so its
+	// clusters without a load balancer that have workers have what the operator gave them: they were installed before, and upgraded with
 	// their workers. Installed today, they have ControlPlane.
 	DefaultPlacement configv1.DefaultPlacement
 	// StockReplicas is the spec.replicas that the stock ingress operator creates IngressController/default with, which has no nodePlacement.
@@ -59,7 +59,7 @@ type Scenario struct {
 // ErrUnknown says that there is no scenario of a name.
 var ErrUnknown = errors.New("unknown scenario")
 
-// All returns every scenario: the rows of the seed in its order, then the baselines.
+// All returns every scenario: the rows of the enhancement in its order, then the baselines.
 func All() []Scenario {
 	const (
 		none  = configv1.NonePlatformType
@@ -76,7 +76,7 @@ func All() []Scenario {
 		onControlPlane = configv1.DefaultPlacementControlPlane
 	)
 	var (
-		// Seed 004: console and downloads run one replica where there is one control-plane node, and so do the OAuth servers. Where their
+		// R-CON-1, R-AUTH-1: console and downloads run one replica where there is one control-plane node, and so do the OAuth servers. Where their
 		// pods run is decided by the control plane, so workers change nothing.
 		one = Operands{Pool: PoolMaster, Console: 1, OAuth: 1}
 		// Two nodes hold two of each. An arbiter is no control-plane node that would hold another one.
@@ -113,7 +113,7 @@ func All() []Scenario {
 			Platform: cloud, Masters: 1, Day1Workers: 1, Day2Workers: 1,
 			ControlPlaneTopology: single, InfrastructureTopology: ha, DefaultPlacement: onWorkers, StockReplicas: 2,
 			Pool: PoolWorker, Replicas: 2,
-			// The seed takes the control-plane node for the second worker, and marks that as to be verified. It is not: installers
+			// The enhancement takes the control-plane node for the second worker, and marks that as to be verified. It is not: installers
 			// close the control plane to workloads as soon as there is one day-1 worker.
 			PendingUntilDay2: 1,
 			Operands:         one,
@@ -140,7 +140,7 @@ func All() []Scenario {
 			Operands: one,
 		},
 		{
-			// The seed's row says both "pool master" and "ingress floats". Pinned is what its rule gives.
+			// The enhancement's row says both "pool master" and "ingress floats". Pinned is what its rule gives.
 			Name: "cloud-sno-day2-workers", Description: "Single node in a cloud, two workers added later",
 			Platform: cloud, Masters: 1, Day2Workers: 2, MastersSchedulable: true,
 			ControlPlaneTopology: single, InfrastructureTopology: single, DefaultPlacement: onWorkers, StockReplicas: 1,

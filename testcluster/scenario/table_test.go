@@ -9,11 +9,11 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// seedRow is a row of the table of seed 003, in its own abbreviations: a trailing + is "or more".
-type seedRow struct{ Platform, D1W, D2W, PIT, PTP string }
+// proposed is a row of the table of R-TOP-5, in its own abbreviations: a trailing + is "or more".
+type proposed struct{ Platform, D1W, D2W, PIT, PTP string }
 
-func TestRowsAreThoseOfTheSeed(t *testing.T) {
-	seed := map[string]seedRow{
+func TestRowsAreThoseOfTheEnhancement(t *testing.T) {
+	rows := map[string]proposed{
 		"none-sno":               {"None", "0", "0", "SR", "M"},
 		"cloud-sno":              {"Cloud", "0", "0", "SR", "M"},
 		"none-sno-day1-worker":   {"None", "1", "1", "SR", "M"},
@@ -39,25 +39,25 @@ func TestRowsAreThoseOfTheSeed(t *testing.T) {
 		if s.Masters > 0 && s.MastersSchedulable != (s.Day1Workers == 0) {
 			t.Errorf("%s: masters schedulable is %v with %d day-1 workers", s.Name, s.MastersSchedulable, s.Day1Workers)
 		}
-		row, ok := seed[s.Name]
+		row, ok := rows[s.Name]
 		if !ok {
 			continue
 		}
 		if s.Masters != 1 || s.ControlPlaneTopology != configv1.SingleReplicaTopologyMode {
 			t.Errorf("%s is not a single control-plane node", s.Name)
 		}
-		got := seedRow{platforms[s.Platform], count(s.Day1Workers, row.D1W), count(s.Day2Workers, row.D2W),
+		got := proposed{platforms[s.Platform], count(s.Day1Workers, row.D1W), count(s.Day2Workers, row.D2W),
 			topologies[s.InfrastructureTopology], pools[s.Pool]}
 		if diff := cmp.Diff(row, got); diff != "" {
-			t.Errorf("%s (-seed +scenario):\n%s", s.Name, diff)
+			t.Errorf("%s (-enhancement +scenario):\n%s", s.Name, diff)
 		}
 		if want := map[string]int32{"SR": 1, "HA": 2}[row.PIT]; s.Replicas != want {
 			t.Errorf("%s has %d replicas, want %d", s.Name, s.Replicas, want)
 		}
 	}
-	for name := range seed {
+	for name := range rows {
 		if !seen[name] {
-			t.Errorf("the seed's row %s is missing", name)
+			t.Errorf("the enhancement's row %s is missing", name)
 		}
 	}
 	if len(All()) != 13 {
@@ -94,10 +94,10 @@ func TestOperands(t *testing.T) {
 	}
 }
 
-// count writes n as the seed does: as "2+" when that is what the seed says and n is at least 2.
-func count(n int, seed string) string {
-	if least, found := strings.CutSuffix(seed, "+"); found && n >= int(least[0]-'0') {
-		return seed
+// count writes n as the enhancement does: as "2+" when that is what it says and n is at least 2.
+func count(n int, row string) string {
+	if least, found := strings.CutSuffix(row, "+"); found && n >= int(least[0]-'0') {
+		return row
 	}
 	return string(rune('0' + n))
 }

@@ -48,7 +48,7 @@ type options struct {
 	realPace                    bool
 	// some and disrupt are how many clusters there are, and how many of them are disturbed; 0 for all.
 	some, disrupt int
-	seed          uint64
+	start         uint64
 }
 
 func main() { os.Exit(run()) }
@@ -107,7 +107,7 @@ func (o options) laid() error {
 
 func parse(args []string, say io.Writer) (options, error) {
 	o := options{variant: embeddedtarget.SNO}
-	seed, err := sample.Seed()
+	start, err := sample.Start()
 	if err != nil {
 		return o, fmt.Errorf("%w: %w", errInput, err)
 	}
@@ -118,9 +118,9 @@ func parse(args []string, say io.Writer) (options, error) {
 	flags.StringVar(&scenarios, "scenarios", "", "Names of clusters, separated by commas. Empty: all.")
 	flags.StringVar(&tiers, "tiers", "", "static, scheduled, disruptive, separated by commas. Empty: all.")
 	flags.StringVar(&modules, "modules", "", "Modules whose checks to do, separated by commas. Empty: all.")
-	flags.IntVar(&o.some, "some", 0, "Only so many of the clusters, beginning where -seed says. 0: all.")
-	flags.IntVar(&o.disrupt, "disrupt", 0, "Do the tier disruptive only on so many of the clusters, beginning where -seed says. 0: on all.")
-	flags.Uint64Var(&o.seed, "seed", seed, "Where a sample begins; successive numbers come round to all. Default: $"+sample.Variable+", or 0.")
+	flags.IntVar(&o.some, "some", 0, "Only so many of the clusters, beginning at -start. 0: all.")
+	flags.IntVar(&o.disrupt, "disrupt", 0, "Do the tier disruptive only on so many of the clusters, beginning at -start. 0: on all.")
+	flags.Uint64Var(&o.start, "start", start, "Where a sample begins; successive numbers come round to all. Default: $"+sample.Variable+", or 0.")
 	flags.IntVar(&o.parallel, "parallel", 0, "Clusters at a time. 0: as many as the machine has room for.")
 	flags.DurationVar(&o.limit, "limit", 10*time.Minute, "How long one cluster may take.")
 	flags.StringVar(&o.out, "out", "", "Folder for the reports, and for a log of each cluster. Empty: a new one.")
@@ -173,7 +173,7 @@ func parse(args []string, say io.Writer) (options, error) {
 	if o.some < 0 || o.disrupt < 0 {
 		return o, fmt.Errorf("%w: -some %d, -disrupt %d: want 0 or more", errInput, o.some, o.disrupt)
 	}
-	o.scenarios = sample.From(o.scenarios, o.some, o.seed)
+	o.scenarios = sample.From(o.scenarios, o.some, o.start)
 	if o.parallel < 0 || o.limit <= 0 {
 		return o, fmt.Errorf("%w: -parallel %d, -limit %s: want 0 or more, and more than 0", errInput, o.parallel, o.limit)
 	}

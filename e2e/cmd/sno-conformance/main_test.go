@@ -73,20 +73,20 @@ func TestBaselineFile(t *testing.T) {
 	}
 }
 
-// Successive seeds come round to all clusters, and to all disturbances.
+// Successive numbers come round to all clusters, and to all disturbances.
 func TestSampled(t *testing.T) {
 	seen, disturbed := map[string]bool{}, map[string]bool{}
-	for _, seed := range []string{"7", "8", "9"} {
-		o, err := parse([]string{"-some=5", "-disrupt=2", "-seed=" + seed}, io.Discard)
-		if err != nil || len(o.scenarios) != 5 || len(o.disturbed()) != 2 || !strings.Contains(o.sampled(o.disturbed()), "5 of 13, seed "+seed) {
-			t.Fatalf("seed %s: %v, %v, %q, %v", seed, o.scenarios, o.disturbed(), o.sampled(o.disturbed()), err)
+	for _, start := range []string{"7", "8", "9"} {
+		o, err := parse([]string{"-some=5", "-disrupt=2", "-start=" + start}, io.Discard)
+		if err != nil || len(o.scenarios) != 5 || len(o.disturbed()) != 2 || !strings.Contains(o.sampled(o.disturbed()), "5 of 13, start "+start) {
+			t.Fatalf("start %s: %v, %v, %q, %v", start, o.scenarios, o.disturbed(), o.sampled(o.disturbed()), err)
 		}
 		for _, name := range o.scenarios {
 			seen[name] = true
 		}
 	}
-	for seed := range 7 {
-		o, err := parse([]string{"-disrupt=2", fmt.Sprint("-seed=", seed)}, io.Discard)
+	for start := range 7 {
+		o, err := parse([]string{"-disrupt=2", fmt.Sprint("-start=", start)}, io.Discard)
 		if err != nil || len(o.scenarios) != 13 {
 			t.Fatalf("%v, %v", o.scenarios, err)
 		}

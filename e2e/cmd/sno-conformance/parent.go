@@ -96,17 +96,17 @@ func (o options) disturbed() []string {
 	if !slices.Contains(o.tiers, checks.Disruptive) {
 		return nil
 	}
-	return sample.From(o.scenarios, o.disrupt, o.seed)
+	return sample.From(o.scenarios, o.disrupt, o.start)
 }
 
 // sampled says what is left out.
 func (o options) sampled(disturbed []string) string {
 	var text string
 	if all := len(scenario.All()); len(o.scenarios) < all && o.some > 0 {
-		text += fmt.Sprintf(" (%s)", sample.Describe(len(o.scenarios), all, o.seed))
+		text += fmt.Sprintf(" (%s)", sample.Describe(len(o.scenarios), all, o.start))
 	}
 	if len(disturbed) > 0 && len(disturbed) < len(o.scenarios) {
-		text += fmt.Sprintf("; disturbed: %s (%s)", strings.Join(disturbed, " "), sample.Describe(len(disturbed), len(o.scenarios), o.seed))
+		text += fmt.Sprintf("; disturbed: %s (%s)", strings.Join(disturbed, " "), sample.Describe(len(disturbed), len(o.scenarios), o.start))
 	}
 	return text
 }

@@ -28,7 +28,7 @@ type options struct {
 	scenario, tiers string
 	experiments     string
 	some            int
-	seed            uint64
+	start           uint64
 	out, write      string
 	keep, one       bool
 	bare, remove    bool
@@ -64,7 +64,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	o := options{kind: kind.Config{Progress: out}, told: newTold(out), turn: make(chan struct{}, 1)}
 	flags := flag.NewFlagSet("sno-kind", flag.ContinueOnError)
 	flags.SetOutput(out)
-	seed, err := sample.Seed()
+	start, err := sample.Start()
 	if err != nil {
 		return o, err
 	}
@@ -73,8 +73,8 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags.StringVar(&o.tiers, "tiers", "static,scheduled", "tiers of the conformance suite")
 	flags.BoolVar(&o.noSuite, "no-suite", false, "leave the conformance suite out")
 	flags.StringVar(&o.experiments, "experiments", "all", "what else to show: names with commas between them, all, or none")
-	flags.IntVar(&o.some, "some", 0, "only so many of the experiments, beginning where -seed says; 0 for all")
-	flags.Uint64Var(&o.seed, "seed", seed, "where a sample begins; successive numbers come round to all; default: $"+sample.Variable+", or 0")
+	flags.IntVar(&o.some, "some", 0, "only so many of the experiments, beginning at -start; 0 for all")
+	flags.Uint64Var(&o.start, "start", start, "where a sample begins; successive numbers come round to all; default: $"+sample.Variable+", or 0")
 	flags.BoolVar(&o.list, "list", false, "list the experiments")
 	flags.StringVar(&o.out, "out", "", "folder for the report and the figures; empty for nowhere")
 	flags.StringVar(&o.write, "write", "", "document with a table of real kubelets into which the figures go, besides the folder")

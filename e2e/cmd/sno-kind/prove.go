@@ -25,7 +25,7 @@ var errRed = errors.New("not everything is as it must be")
 // sampled is the sample of the experiments, in their order.
 func (o options) sampled(chosen []kindtarget.Experiment) []kindtarget.Experiment {
 	var names []string
-	for _, experiment := range sample.From(chosen, o.some, o.seed) {
+	for _, experiment := range sample.From(chosen, o.some, o.start) {
 		names = append(names, experiment.Name)
 	}
 	return slices.DeleteFunc(slices.Clone(chosen), func(e kindtarget.Experiment) bool { return !slices.Contains(names, e.Name) })
@@ -38,7 +38,7 @@ func prove(ctx context.Context, o options) error {
 		return err
 	}
 	if part := o.sampled(chosen); len(part) < len(chosen) {
-		o.told.say("Experiments: %s", sample.Describe(len(part), len(chosen), o.seed))
+		o.told.say("Experiments: %s", sample.Describe(len(part), len(chosen), o.start))
 		chosen = part
 	}
 	if err := os.RemoveAll(o.figures()); err != nil {

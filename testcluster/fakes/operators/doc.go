@@ -1,5 +1,5 @@
 // Package operators stands in for those of today's operators that no host under examples/hosts plays: the guard of the etcd operator, and the
-// drains of the machine-config operator. They do what facts/upstream.md says that these do, with what is wrong about it, and nothing
+// drains of the machine-config operator. They do what docs/upstream.md says that these do, with what is wrong about it, and nothing
 // more. They run inside the process that starts them, each with an identity of its own.
 //
 // The stock machine approver is not played beyond its Deployment (package harness). It knows no topology; without Machines it approves neither

@@ -36,7 +36,7 @@ const (
 // errNoTopology says that an operator cannot work with an Infrastructure that says nothing.
 var errNoTopology = errors.New("the control-plane topology is not set")
 
-// MachineConfig is how today's machine-config operator takes nodes out of service (facts/upstream.md section 3.1): the topology is written
+// MachineConfig is how today's machine-config operator takes nodes out of service (U-MCO-1, U-MCO-2): the topology is written
 // onto every node, and a node that asks for a drain is closed and emptied, unless its annotation says SingleReplica. In life the daemon of
 // such a node does not even ask; here whoever asks in its place is answered at once. It never makes a KubeletConfig (section 3.3).
 func MachineConfig(ctx context.Context, restConfig *rest.Config) error {

@@ -42,7 +42,7 @@ const (
 	staleCache = 50 * time.Millisecond
 )
 
-// Etcd is the guard of today's etcd operator (facts/upstream.md sections 2.4 and 13): a pod that is pinned to each control-plane node, and a
+// Etcd is the guard of today's etcd operator (U-ETC-7, U-ETC-9): a pod that is pinned to each control-plane node, and a
 // budget by the number of these nodes; neither on SingleReplica. It watches nodes, pods and the budget, but not the Infrastructure: a
 // topology that changes counts at the next event of those.
 func Etcd(ctx context.Context, restConfig *rest.Config) error {
