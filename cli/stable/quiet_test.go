@@ -9,7 +9,7 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 )
 
-// TestEveryChangeStartsAgain changes one thing between two looks at both of which nothing moves.
+// TestEveryChangeStartsAgain shows R-OPS-3: it changes one thing between two looks at both of which nothing moves.
 func TestEveryChangeStartsAgain(t *testing.T) {
 	tests := map[string]struct {
 		change func(*State)

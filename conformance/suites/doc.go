@@ -1,4 +1,4 @@
-// Package suites offers the catalogue of package checks as Ginkgo specs, for the test suite of an operator's own repository:
+// Package suites offers the catalogue of package checks as Ginkgo specs, for the test suite of an operator's own repository (R-SUITE-3):
 //
 //	var _ = suites.Describe(suites.Inputs{
 //		Target:  target, // a function that connects to the cluster under test

@@ -89,7 +89,7 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// A cluster that is as this repository wants it: it changes its shape and back, is restarted, and gives its logs.
+// A cluster that is as this repository wants it (R-SUITE-2): it changes its shape and back, is restarted, and gives its logs.
 func TestSNO(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes half a minute; make proof runs it")

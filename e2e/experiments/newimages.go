@@ -14,7 +14,7 @@ import (
 	"github.com/solonode/sno/testcluster/traffic"
 )
 
-// NewImages brings a controller and then a router of another image. It is a rollout of both, and no upgrade: the programs are the same.
+// NewImages brings a controller and then a router of another image. It is a rollout of both (R-OPS-1), and no upgrade: the programs are the same.
 var NewImages = kindtarget.Experiment{
 	Name: "new-images", Shows: "the router stays where it is and traffic comes back after the controller and the router roll out with another image", Run: newImages,
 }

@@ -25,7 +25,7 @@ const overrideKey = "useUnsupportedUnsafeNonHANonProductionUnstableOAuthServer"
 
 // TestStandalone runs the controllers on a cluster of a release that knows nothing of topologies: no console operator and no
 // authentication operator run, downloads is a static manifest of the cluster-version-operator, and the other Deployments are as an installer
-// left them. What the cluster-version-operator writes is taken over in any case; what the installer wrote is its own until a person says
+// left them, as after an upgrade (R-SUITE-8). What the cluster-version-operator writes is taken over in any case; what the installer wrote is its own until a person says
 // otherwise.
 func TestStandalone(t *testing.T) {
 	t.Parallel()
