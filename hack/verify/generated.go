@@ -18,7 +18,7 @@ import (
 const rbacDir = "config/rbac"
 
 // Generate writes the generated files and returns what it wrote: the RBAC role of the modules in focus with a controller/ folder, from
-// its +kubebuilder:rbac markers for a role called MODULE-controller, and the table of all roles for people.
+// its +kubebuilder:rbac markers for a role called MODULE-controller, and for people the tables of all roles and of who cites a requirement.
 func Generate(ctx context.Context, ws *workspace.Workspace) ([]string, error) {
 	var generated []string
 	for _, m := range ws.WithCode() {
@@ -40,7 +40,12 @@ func Generate(ctx context.Context, ws *workspace.Workspace) ([]string, error) {
 	if err := os.WriteFile(ws.Path(rightsFile), []byte(text), 0o644); err != nil {
 		return generated, err
 	}
-	return append(generated, rightsFile), nil
+	generated = append(generated, rightsFile)
+	written, err := generateCitations(ctx, ws)
+	if written {
+		generated = append(generated, requirementsFile)
+	}
+	return generated, err
 }
 
 func hasController(ws *workspace.Workspace, m workspace.Module) bool {

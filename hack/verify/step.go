@@ -45,6 +45,7 @@ func Steps() []Step {
 	return []Step{
 		{"versions", "every go.mod agrees with hack/versions.yaml", checkVersions},
 		{"words", "no machine paths, registry hosts, sleeps or leftovers in tracked files", checkWords},
+		{"citations", "every requirement has its code and its test, every number its entry, and every entry somebody who cites it", checkCitations},
 		{"format", "gofmt has nothing to change", checkFormat},
 		{"mutants", "every mutants.yaml parses and every entry still applies", checkMutants},
 		{"tidy", "go mod tidy has nothing to change in any module", checkTidy},
