@@ -145,7 +145,7 @@ func server(change ...func(*appsv1.Deployment)) *appsv1.Deployment {
 }
 
 func apiServer(change ...func(*appsv1.Deployment)) *appsv1.Deployment {
-	return manifest("openshift-oauth-apiserver", "oauth-apiserver", apiServerLabels, change...)
+	return manifest("openshift-oauth-apiserver", "apiserver", apiServerLabels, change...)
 }
 
 func shapedServer(t testing.TB, d *appsv1.Deployment, host auth.Host) *appsv1.Deployment {

@@ -31,7 +31,7 @@ func OverrideChecks() patch.Chain[Inputs] {
 // OAuthServerChecks are the preconditions of shaping the oauth-openshift Deployment, in order.
 func OAuthServerChecks() patch.Chain[Inputs] { return oauthServer.checks() }
 
-// OAuthAPIServerChecks are the preconditions of shaping the oauth-apiserver Deployment, in order.
+// OAuthAPIServerChecks are the preconditions of shaping the Deployment of the OAuth API server, in order.
 func OAuthAPIServerChecks() patch.Chain[Inputs] { return oauthAPIServer.checks() }
 
 func (o operand) checks() patch.Chain[Inputs] {

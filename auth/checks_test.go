@@ -193,7 +193,7 @@ func TestDeploymentChecks(t *testing.T) {
 		}}
 	}
 	blocked := func(field, manager string) outcome {
-		return outcome{patch.Blocked, "FieldOwnedByOther", field + ` of the Deployment oauth-openshift is owned by "` + manager +
+		return outcome{patch.Blocked, "FieldOwnedByOther", field + ` of the Deployment openshift-authentication/oauth-openshift is owned by "` + manager +
 			`" and stays as it is, and so does the rest of it; to have it follow the topology, remove the field there or start with --force-conflicts`}
 	}
 	const required = ".spec.template.spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution"
@@ -208,7 +208,7 @@ func TestDeploymentChecks(t *testing.T) {
 	}{
 		"nobody's":      {single(server()), outcome{}},
 		"another":       {single(server(func(d *appsv1.Deployment) { d.Namespace = "x" })), outcome{patch.Failed, "Invalid", "not those of a cluster"}},
-		"none":          {single(apiServer()), outcome{patch.Waiting, "WaitingForObject", "There is no Deployment oauth-"}},
+		"none":          {single(apiServer()), outcome{patch.Waiting, "WaitingForObject", "There is no Deployment openshift-authentication/oauth-openshift;"}},
 		"being deleted": {single(server(deleted)), outcome{patch.Waiting, "WaitingForObject", "is being deleted"}},
 		"opted out":     {with(single(server(optOut)), noTopology), outcome{patch.OptedOut, "OptedOut", "keeps this module away"}},
 		"no topology":   {with(single(server()), noTopology), outcome{patch.Waiting, "WaitingForInfrastructure", "no Infrastructure object yet"}},
@@ -251,11 +251,11 @@ func TestDeploymentChecks(t *testing.T) {
 		want outcome
 	}{
 		"nobody's":                 {single(apiServer()), outcome{}},
-		"none":                     {single(server()), outcome{patch.Waiting, "WaitingForObject", "There is no Deployment oauth-"}},
+		"none":                     {single(server()), outcome{patch.Waiting, "WaitingForObject", "There is no Deployment openshift-oauth-apiserver/apiserver;"}},
 		"opted out":                {single(apiServer(optOut), server()), outcome{patch.OptedOut, "OptedOut", "keeps this module away"}},
 		"somebody's anti-affinity": {single(apiServer(owned("stock", apartFields, apart(term(apiServerLabels))))), outcome{}},
 		"somebody's replicas": {single(apiServer(owned("stock", replicas, pods(2)))),
-			outcome{patch.Blocked, "FieldOwnedByOther", `.spec.replicas of the Deployment oauth-apiserver is owned by "stock"`}},
+			outcome{patch.Blocked, "FieldOwnedByOther", `.spec.replicas of the Deployment openshift-oauth-apiserver/apiserver is owned by "stock"`}},
 	} {
 		t.Run("oauth-apiserver/"+name, func(t *testing.T) { test.want.compare(t, auth.OAuthAPIServerChecks().Run(test.in)) })
 	}

@@ -25,7 +25,7 @@ const (
 		`{"key":"node-role.kubernetes.io/master","operator":"Exists","effect":"NoSchedule"},` +
 		`{"key":"node-role.kubernetes.io/control-plane","operator":"Exists","effect":"NoSchedule"}]`
 	serverHead    = `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"oauth-openshift","namespace":"openshift-authentication"},"spec":`
-	apiServerHead = `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"oauth-apiserver","namespace":"openshift-oauth-apiserver"},"spec":`
+	apiServerHead = `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"apiserver","namespace":"openshift-oauth-apiserver"},"spec":`
 	serverApart   = `"affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"labelSelector":{"matchLabels":` +
 		`{"app":"oauth-openshift"}},"matchLabelKeys":["pod-template-hash"],"topologyKey":"kubernetes.io/hostname"}]}}`
 	apiServerApart = `"affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"labelSelector":{"matchLabels":` +

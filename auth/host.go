@@ -98,7 +98,7 @@ func ShapeOAuthServer(deployment *appsv1.Deployment, h Host) (*appsv1.Deployment
 	return shape(deployment, h, h.serverRollout(), h.serverSeparation())
 }
 
-// ShapeOAuthAPIServer is ShapeOAuthServer for the oauth-apiserver Deployment. Its pods write an audit log to a directory of
+// ShapeOAuthAPIServer is ShapeOAuthServer for the Deployment of the OAuth API server. Its pods write an audit log to a directory of
 // their node (facts/upstream.md section 5), so there are never two of them on one node, whatever their revision: the old pod
 // goes before its successor comes, also where it is the only one. Error: ErrHost.
 func ShapeOAuthAPIServer(deployment *appsv1.Deployment, h Host) (*appsv1.Deployment, error) {
@@ -124,7 +124,7 @@ func OAuthServerStrategy(h Host) (appsv1.DeploymentStrategy, error) {
 	return h.strategy(h.serverRollout())
 }
 
-// OAuthAPIServerStrategy is the same for oauth-apiserver: one pod goes before its successor comes (1 / 0), on every topology and
+// OAuthAPIServerStrategy is the same for the OAuth API server: one pod goes before its successor comes (1 / 0), on every topology and
 // upstream. Error: ErrHost.
 func OAuthAPIServerStrategy(h Host) (appsv1.DeploymentStrategy, error) {
 	return h.strategy(h.apiServerRollout())
@@ -159,7 +159,7 @@ func OAuthServerAntiAffinity(h Host, podLabels map[string]string) (*corev1.PodAn
 	return h.antiAffinity(h.serverSeparation(), podLabels)
 }
 
-// OAuthAPIServerAntiAffinity is the same for oauth-apiserver, which always has one. Error: ErrHost.
+// OAuthAPIServerAntiAffinity is the same for the OAuth API server, which always has one. Error: ErrHost.
 func OAuthAPIServerAntiAffinity(h Host, podLabels map[string]string) (*corev1.PodAntiAffinity, error) {
 	return h.antiAffinity(workload.Always, podLabels)
 }
@@ -175,17 +175,17 @@ func (h Host) antiAffinity(separation workload.Separation, podLabels map[string]
 // where there must be none and an existing one should be deleted. Upstream has none in any mode; it is offered because a
 // drain of two nodes at once would log everybody out. Error: ErrHost.
 func OAuthServerPodDisruptionBudget(h Host, podLabels map[string]string) (*policyv1.PodDisruptionBudget, error) {
-	return budget(h, OAuthServerNamespace, OAuthServerName, podLabels)
+	return budget(h, OAuthServerNamespace, OAuthServerBudgetName, podLabels)
 }
 
-// OAuthAPIServerPodDisruptionBudget is the same for oauth-apiserver, under the name that upstream uses. Error: ErrHost.
+// OAuthAPIServerPodDisruptionBudget is the same for the OAuth API server, under the name that upstream uses. Error: ErrHost.
 func OAuthAPIServerPodDisruptionBudget(h Host, podLabels map[string]string) (*policyv1.PodDisruptionBudget, error) {
-	return budget(h, OAuthAPIServerNamespace, OAuthAPIServerName, podLabels)
+	return budget(h, OAuthAPIServerNamespace, OAuthAPIServerBudgetName, podLabels)
 }
 
 func budget(h Host, namespace, name string, podLabels map[string]string) (*policyv1.PodDisruptionBudget, error) {
 	if err := h.made(); err != nil {
 		return nil, err
 	}
-	return workload.DisruptionBudget(namespace, name+"-pdb", h.mode, podLabels), nil
+	return workload.DisruptionBudget(namespace, name, h.mode, podLabels), nil
 }

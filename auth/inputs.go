@@ -84,8 +84,8 @@ type operand struct {
 	shape           func(*appsv1.Deployment, Host) (*appsv1.Deployment, error)
 }
 
-// subject is how the messages call it.
-func (o operand) subject() string { return "Deployment " + o.name }
+// subject is how messages call it: with its namespace, since a Deployment apiserver is in other namespaces too.
+func (o operand) subject() string { return "Deployment " + o.namespace + "/" + o.name }
 
 var (
 	oauthServer = operand{OAuthServerNamespace, OAuthServerName,

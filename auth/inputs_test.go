@@ -24,7 +24,7 @@ func TestValidate(t *testing.T) {
 		"another server":         {auth.Inputs{OAuthServer: server(renamed)}, "openshift-authentication/other"},
 		"server elsewhere":       {auth.Inputs{OAuthServer: server(moved)}, "other/oauth-openshift"},
 		"another API server":     {auth.Inputs{OAuthAPIServer: apiServer(renamed)}, "openshift-oauth-apiserver/other"},
-		"API server elsewhere":   {auth.Inputs{OAuthAPIServer: apiServer(moved)}, "other/oauth-apiserver"},
+		"API server elsewhere":   {auth.Inputs{OAuthAPIServer: apiServer(moved)}, "other/apiserver"},
 		"swapped":                {auth.Inputs{OAuthServer: apiServer()}, "is not openshift-authentication/oauth-openshift"},
 		"a policy that is none":  {auth.Inputs{Override: "sometimes"}, `"sometimes"; want auto, always or never`},
 	} {

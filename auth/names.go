@@ -20,10 +20,14 @@ const (
 	OAuthServerNamespace = "openshift-authentication"
 	// OAuthServerName is its name.
 	OAuthServerName = "oauth-openshift"
+	// OAuthServerBudgetName is the name of the PodDisruptionBudget of its pods.
+	OAuthServerBudgetName = "oauth-openshift-pdb"
 	// OAuthAPIServerNamespace is where the Deployment runs that serves the OAuth API.
 	OAuthAPIServerNamespace = "openshift-oauth-apiserver"
-	// OAuthAPIServerName is its name.
-	OAuthAPIServerName = "oauth-apiserver"
+	// OAuthAPIServerName is its name, which it shares with other API servers of OpenShift: only the namespace tells them apart.
+	OAuthAPIServerName = "apiserver"
+	// OAuthAPIServerBudgetName is the name of the PodDisruptionBudget of its pods, which is not derived from that of the Deployment.
+	OAuthAPIServerBudgetName = "oauth-apiserver-pdb"
 
 	// OverrideKey is the deprecated switch inside unsupportedConfigOverrides (seed 004, facts/upstream.md section 5).
 	OverrideKey = "useUnsupportedUnsafeNonHANonProductionUnstableOAuthServer"

@@ -10,7 +10,7 @@ import (
 // intent stands; the Deployment and the Cluster must be there.
 func ObserveOAuthServer(in Inputs) patch.Result { return oauthServer.observe(in) }
 
-// ObserveOAuthAPIServer is the same for the oauth-apiserver Deployment.
+// ObserveOAuthAPIServer is the same for the Deployment of the OAuth API server.
 func ObserveOAuthAPIServer(in Inputs) patch.Result { return oauthAPIServer.observe(in) }
 
 // ObserveOverride tells how the override stands once its applied intent stands: whether the object that was read has it.

@@ -75,10 +75,10 @@ func TestObserveDeployments(t *testing.T) {
 			if strings.HasPrefix(test.message, stands) {
 				want = patch.Result{State: patch.InForce, Reason: "AsExpected", Message: test.message}
 			}
-			if got, want := auth.ObserveOAuthServer(in), about("oauth-openshift", want); got != want {
+			if got, want := auth.ObserveOAuthServer(in), about("openshift-authentication/oauth-openshift", want); got != want {
 				t.Errorf("%v\nwant %v", got, want)
 			}
-			if got, want := auth.ObserveOAuthAPIServer(in), about("oauth-apiserver", want); got != want {
+			if got, want := auth.ObserveOAuthAPIServer(in), about("openshift-oauth-apiserver/apiserver", want); got != want {
 				t.Errorf("%v\nwant %v", got, want)
 			}
 		})
@@ -88,10 +88,10 @@ func TestObserveDeployments(t *testing.T) {
 		"no topology":   {OAuthServer: server(), OAuthAPIServer: apiServer()},
 	} {
 		want := patch.Result{State: patch.Progressing, Reason: "RollingOut", Message: shaping}
-		if got := auth.ObserveOAuthServer(in); got != about("oauth-openshift", want) {
+		if got := auth.ObserveOAuthServer(in); got != about("openshift-authentication/oauth-openshift", want) {
 			t.Errorf("%s: %v", name, got)
 		}
-		if got := auth.ObserveOAuthAPIServer(in); got != about("oauth-apiserver", want) {
+		if got := auth.ObserveOAuthAPIServer(in); got != about("openshift-oauth-apiserver/apiserver", want) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -58,7 +58,7 @@ func TestStockOperatorOwnsTheDeployments(t *testing.T) {
 		}
 	})
 	l.want(result, patch.Blocked, "FieldOwnedByOther")
-	for _, part := range []string{".spec.strategy of the Deployment oauth-openshift", `"authentication-operator"`, "--force-conflicts"} {
+	for _, part := range []string{".spec.strategy of the Deployment openshift-authentication/oauth-openshift", `"authentication-operator"`, "--force-conflicts"} {
 		if !strings.Contains(result.Message, part) {
 			t.Errorf("the message lacks %s: %s", part, result.Message)
 		}
@@ -89,7 +89,7 @@ func TestStockRolloutStuck(t *testing.T) {
 		status(appsv1.DeploymentCondition{Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded"}, 1)
 		result := l.look()
 		l.want(result, patch.Failed, "RolloutStuck")
-		for _, part := range []string{"Deployment oauth-apiserver", "somebody else shapes it", "delete the old one"} {
+		for _, part := range []string{"Deployment openshift-oauth-apiserver/apiserver", "somebody else shapes it", "delete the old one"} {
 			if !strings.Contains(result.Message, part) {
 				t.Errorf("the message lacks %q: %s", part, result.Message)
 			}

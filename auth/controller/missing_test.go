@@ -89,13 +89,13 @@ func TestNoDeployments(t *testing.T) {
 	l := c.looker()
 	for range 2 {
 		result := l.look()
-		if l.want(result, patch.Waiting, "WaitingForObject"); !strings.Contains(result.Message, "There is no Deployment oauth-openshift") {
+		if l.want(result, patch.Waiting, "WaitingForObject"); !strings.Contains(result.Message, "There is no Deployment openshift-authentication/oauth-openshift") {
 			t.Error(result.Message)
 		}
 	}
 	c.wantOverrides(set)
 	c.apply(deploymentOf(serverKey), "gitops")
-	if result := l.look(); !strings.Contains(result.Message, "There is no Deployment oauth-apiserver") {
+	if result := l.look(); !strings.Contains(result.Message, "There is no Deployment openshift-oauth-apiserver/apiserver") {
 		t.Error(result.Message)
 	}
 	c.shaped(serverKey, 1, "0", "1", false)

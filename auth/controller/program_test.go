@@ -300,8 +300,16 @@ func TestManifests(t *testing.T) {
 		}
 		return review.Status.Allowed
 	}
-	if !may("", "operator.openshift.io", "authentications", "", "cluster", "patch") {
-		t.Error("the Authentication cannot be patched, so what follows proves nothing")
+	for _, patched := range [][4]string{
+		{"", "operator.openshift.io", "authentications", "cluster"},
+		{"openshift-authentication", "apps", "deployments", "oauth-openshift"},
+		{"openshift-oauth-apiserver", "apps", "deployments", "apiserver"},
+	} {
+		for _, verb := range []string{"get", "list", "watch", "patch"} {
+			if !may(patched[0], patched[1], patched[2], "", patched[3], verb) {
+				t.Errorf("%s is needed, but not permitted: %v", verb, patched)
+			}
+		}
 	}
 	for _, not := range [][6]string{
 		{"", "operator.openshift.io", "authentications", "", "cluster", "update"},
@@ -313,7 +321,8 @@ func TestManifests(t *testing.T) {
 		{"", "", "nodes", "", "master-0", "patch"},
 		{"openshift-authentication", "apps", "deployments", "", "other", "patch"},
 		{"openshift-authentication", "apps", "deployments", "", "oauth-openshift", "delete"},
-		{"openshift-oauth-apiserver", "apps", "deployments", "scale", "oauth-apiserver", "patch"},
+		{"openshift-oauth-apiserver", "apps", "deployments", "", "other", "patch"},
+		{"openshift-oauth-apiserver", "apps", "deployments", "scale", "apiserver", "patch"},
 		{"openshift-oauth-apiserver", "", "pods", "", "", "list"},
 		{"openshift-authentication", "", "secrets", "", "", "get"},
 		{"sno-system", "", "secrets", "", "", "get"},

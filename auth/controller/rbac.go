@@ -14,7 +14,7 @@ package controller
 // +kubebuilder:rbac:groups=operator.openshift.io,resources=authentications/status,resourceNames=cluster,verbs=patch
 // +kubebuilder:rbac:groups=events.k8s.io,namespace=default,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=apps,namespace=openshift-authentication,resources=deployments,resourceNames=oauth-openshift,verbs=get;list;watch;patch
-// +kubebuilder:rbac:groups=apps,namespace=openshift-oauth-apiserver,resources=deployments,resourceNames=oauth-apiserver,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=apps,namespace=openshift-oauth-apiserver,resources=deployments,resourceNames=apiserver,verbs=get;list;watch;patch
 
 // Leader election, in the namespace that the controller runs in, and its events. A create cannot be limited to a name.
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=sno-system,resources=leases,verbs=create

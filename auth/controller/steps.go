@@ -21,10 +21,10 @@ var overrideWords = apply.Words{
 
 func deploymentWords(namespace, name string) apply.Words {
 	return apply.Words{
-		Subject:    "The Deployment " + name,
+		Subject:    "The Deployment " + namespace + "/" + name,
 		MadeBy:     "the authentication operator",
 		Resource:   "deployments.apps in namespace " + namespace,
-		WouldApply: "the Deployment " + name + " would get the shape of the topology",
+		WouldApply: "the Deployment " + namespace + "/" + name + " would get the shape of the topology",
 	}
 }
 

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,6 +37,16 @@ func TestTogether(t *testing.T) {
 		got := together(test.results...)
 		if got.Reason != test.reason || got.After != test.after || !errors.Is(got.Err, test.err) || (got.Err == nil) != (test.err == nil) {
 			t.Errorf("%s: %+v; want %s, %s, %v", name, got, test.reason, test.after, test.err)
+		}
+	}
+}
+
+// Both Deployments have namesakes in other namespaces, so messages and log lines name the namespace too.
+func TestDeploymentWords(t *testing.T) {
+	words := deploymentWords("openshift-oauth-apiserver", "apiserver")
+	for _, text := range []string{words.Subject, words.WouldApply} {
+		if !strings.Contains(text, "he Deployment openshift-oauth-apiserver/apiserver") {
+			t.Errorf("%q does not name the Deployment by its namespace", text)
 		}
 	}
 }

@@ -44,7 +44,7 @@ func (j *job) verdicts() map[harness.Module][]string {
 func (j *job) operandsExpectation() string {
 	var parts []string
 	for _, o := range j.scenario.Operands.List() {
-		parts = append(parts, fmt.Sprintf("%s %d", o.Name, o.Replicas))
+		parts = append(parts, fmt.Sprintf("%s %d", o, o.Replicas))
 	}
 	where := "on the control plane"
 	if j.scenario.Operands.Pool != scenario.PoolMaster {
@@ -78,15 +78,15 @@ func (j *job) operandRows(ctx context.Context) ([][]string, error) {
 		var live appsv1.Deployment
 		err := j.kube.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: o.Name}, &live)
 		if apierrors.IsNotFound(err) {
-			rows = append(rows, []string{o.Name, "-", "-", "-", ""})
+			rows = append(rows, []string{o.String(), "-", "-", "-", ""})
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read Deployment %s: %w", o.Name, err)
+			return nil, fmt.Errorf("read Deployment %s: %w", o, err)
 		}
 		var pods corev1.PodList
 		if err := j.kube.List(ctx, &pods, client.InNamespace(o.Namespace), client.MatchingLabels(live.Spec.Selector.MatchLabels)); err != nil {
-			return nil, fmt.Errorf("list the pods of %s: %w", o.Name, err)
+			return nil, fmt.Errorf("list the pods of %s: %w", o, err)
 		}
 		mark := ""
 		var nodes []string
@@ -104,7 +104,7 @@ func (j *job) operandRows(ctx context.Context) ([][]string, error) {
 			mark = j.paint(red, fmt.Sprintf("wanted: %d", o.Replicas))
 		}
 		rows = append(rows, []string{
-			o.Name, fmt.Sprint(*live.Spec.Replicas), fmt.Sprint(live.Status.ReadyReplicas), strings.Join(nodes, " "), mark,
+			o.String(), fmt.Sprint(*live.Spec.Replicas), fmt.Sprint(live.Status.ReadyReplicas), strings.Join(nodes, " "), mark,
 		})
 	}
 	return rows, nil

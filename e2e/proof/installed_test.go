@@ -14,14 +14,14 @@ import (
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
-// install writes the Deployments console, oauth-openshift and oauth-apiserver as an installation for three control-plane nodes has them, and as one
-// that nobody is left to look after: the field manager is that of an installer.
+// install writes the Deployments console, oauth-openshift and that of the OAuth API server as an installation for three control-plane nodes has
+// them, and as one that nobody is left to look after: the field manager is that of an installer.
 func (p *proof) install() {
 	p.t.Helper()
 	for _, deployment := range []*appsv1.Deployment{
 		madeForThree(scenario.ConsoleNamespace, "console", map[string]string{"app": "console", "component": "ui"}, 2, 1, 1),
 		madeForThree(scenario.OAuthServerNamespace, "oauth-openshift", map[string]string{"app": "oauth-openshift"}, 3, 2, 3),
-		madeForThree(scenario.OAuthAPIServerNamespace, "oauth-apiserver", map[string]string{"app": "openshift-oauth-apiserver"}, 3, 1, 0),
+		madeForThree(scenario.OAuthAPIServerNamespace, "apiserver", map[string]string{"app": "openshift-oauth-apiserver"}, 3, 1, 0),
 	} {
 		p.must(p.Cluster.Client().Create(p.ctx, deployment, client.FieldOwner(scenario.InstallerManager)))
 	}

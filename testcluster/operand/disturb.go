@@ -31,7 +31,7 @@ func Roll(ctx context.Context, c *embedded.Cluster, operands []scenario.Operand,
 		_, err := c.Clientset().AppsV1().Deployments(o.Namespace).Patch(ctx, o.Name, types.StrategicMergePatchType, []byte(body),
 			metav1.PatchOptions{FieldManager: "kubectl-rollout"})
 		if err != nil {
-			return fmt.Errorf("roll %s: %w", o.Name, err)
+			return fmt.Errorf("roll %s: %w", o, err)
 		}
 	}
 	return nil

@@ -56,7 +56,7 @@ func Settled(ctx context.Context, kube client.Client, want []scenario.Operand) e
 func Deployment(ctx context.Context, kube client.Client, o scenario.Operand) (*appsv1.Deployment, error) {
 	live := &appsv1.Deployment{}
 	if err := kube.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: o.Name}, live); err != nil {
-		return nil, fmt.Errorf("read Deployment %s: %w", o.Name, err)
+		return nil, fmt.Errorf("read Deployment %s: %w", o, err)
 	}
 	return live, nil
 }
@@ -85,11 +85,11 @@ func unsettled(ctx context.Context, kube client.Client, want scenario.Operand) e
 	live, err := Deployment(ctx, kube, want)
 	switch {
 	case apierrors.IsNotFound(err):
-		return fmt.Errorf("there is no Deployment %s", want.Name)
+		return fmt.Errorf("there is no Deployment %s", want)
 	case err != nil:
 		return err
 	case live.Spec.Replicas == nil || *live.Spec.Replicas != want.Replicas:
-		return fmt.Errorf("%s is to have %d replicas and has the spec %d", want.Name, want.Replicas, *live.Spec.Replicas)
+		return fmt.Errorf("%s is to have %d replicas and has the spec %d", want, want.Replicas, *live.Spec.Replicas)
 	}
 	all, err := pods(ctx, kube, live)
 	if err != nil {
@@ -99,7 +99,7 @@ func unsettled(ctx context.Context, kube client.Client, want scenario.Operand) e
 	if status.ObservedGeneration < live.Generation || status.UpdatedReplicas != want.Replicas || status.Replicas != want.Replicas ||
 		status.AvailableReplicas != want.Replicas || len(all) != int(want.Replicas) {
 		return fmt.Errorf("%s is not rolled out: %d of %d updated, %d available, %d in all%s",
-			want.Name, status.UpdatedReplicas, want.Replicas, status.AvailableReplicas, status.Replicas, describe(all))
+			want, status.UpdatedReplicas, want.Replicas, status.AvailableReplicas, status.Replicas, describe(all))
 	}
 	on := map[string]bool{}
 	for i := range all {
@@ -110,7 +110,7 @@ func unsettled(ctx context.Context, kube client.Client, want scenario.Operand) e
 		on[node] = true
 	}
 	if len(on) != len(all) {
-		return fmt.Errorf("pods of %s share a node%s", want.Name, describe(all))
+		return fmt.Errorf("pods of %s share a node%s", want, describe(all))
 	}
 	return nil
 }

@@ -94,7 +94,7 @@ func (w *Watcher) pod(object any) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	key := o.Name + " on " + pod.Spec.NodeName
+	key := o.String() + " on " + pod.Spec.NodeName
 	for uid, other := range w.nodes {
 		// A pod that is on its way out still writes.
 		if uid != pod.UID && other == key && w.broken == nil {
@@ -153,7 +153,7 @@ func (w *Watcher) Available() error {
 	var errs []error
 	for _, o := range w.operands {
 		if w.fewest[o.Name] < o.Serving {
-			errs = append(errs, fmt.Errorf("%w: %s had %d, must have %d at every moment", ErrOutage, o.Name, w.fewest[o.Name], o.Serving))
+			errs = append(errs, fmt.Errorf("%w: %s had %d, must have %d at every moment", ErrOutage, o, w.fewest[o.Name], o.Serving))
 		}
 	}
 	return errors.Join(errs...)

@@ -7,7 +7,7 @@ const (
 	ConsoleOperatorNamespace = "openshift-console-operator"
 	// OAuthServerNamespace holds the Deployment oauth-openshift.
 	OAuthServerNamespace = "openshift-authentication"
-	// OAuthAPIServerNamespace holds the Deployment oauth-apiserver.
+	// OAuthAPIServerNamespace holds the Deployment apiserver, the OAuth API server.
 	OAuthAPIServerNamespace = "openshift-oauth-apiserver"
 	// AuthenticationOperatorNamespace holds the authentication operator, and its events.
 	AuthenticationOperatorNamespace = "openshift-authentication-operator"
@@ -19,7 +19,7 @@ const (
 type Operands struct {
 	// Pool is where their pods run. PoolWorker means any node.
 	Pool Pool
-	// Console is how many pods console has, and downloads. OAuth is how many oauth-openshift has, and oauth-apiserver.
+	// Console is how many pods console has, and downloads. OAuth is how many oauth-openshift has, and the OAuth API server.
 	Console, OAuth int32
 }
 
@@ -35,9 +35,12 @@ type Operand struct {
 	OneWriter bool
 }
 
-// List is console, downloads, oauth-openshift and oauth-apiserver.
+// String is the namespace and the name: the name of the OAuth API server alone is that of others too.
+func (o Operand) String() string { return o.Namespace + "/" + o.Name }
+
+// List is console, downloads, oauth-openshift and the OAuth API server.
 func (o Operands) List() []Operand {
-	apiServer := Operand{Namespace: OAuthAPIServerNamespace, Name: "oauth-apiserver", Pool: o.Pool, Replicas: o.OAuth, Serving: 1, OneWriter: true}
+	apiServer := Operand{Namespace: OAuthAPIServerNamespace, Name: "apiserver", Pool: o.Pool, Replicas: o.OAuth, Serving: 1, OneWriter: true}
 	if o.OAuth == 1 {
 		// The only writer of a node ends before its successor starts.
 		apiServer.Serving = 0

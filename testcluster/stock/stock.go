@@ -69,8 +69,7 @@ var (
 	consoleDeployment = apps("Deployment", "openshift-console", "console")
 	downloadsServer   = apps("Deployment", "openshift-console", "downloads")
 	oauthServer       = apps("Deployment", "openshift-authentication", "oauth-openshift")
-	// Its name in life is apiserver; here it has the one that the auth module asks for.
-	oauthAPIServer    = apps("Deployment", "openshift-oauth-apiserver", "oauth-apiserver")
+	oauthAPIServer    = apps("Deployment", "openshift-oauth-apiserver", "apiserver")
 	machineApprover   = apps("Deployment", "openshift-cluster-machine-approver", "machine-approver")
 	ingressController = Object{
 		schema.GroupVersionKind{Group: "operator.openshift.io", Version: "v1", Kind: "IngressController"},
@@ -84,6 +83,7 @@ var (
 
 const (
 	podSpec    = "/spec/template/spec"
+	apart      = podSpec + "/affinity/podAntiAffinity/requiredDuringSchedulingIgnoredDuringExecution/0"
 	requests   = "/spec/template/spec/containers/0/resources/requests"
 	management = "/spec/template/metadata/annotations/target.workload.openshift.io~1management"
 	preferred  = `"{\"effect\": \"PreferredDuringScheduling\"}"`
@@ -149,6 +149,11 @@ func Always() []Property {
 		{oauth, oauthServer, requests, `{"cpu":"10m","memory":"50Mi"}`},
 		{oauth, oauthServer, podSpec + "/tolerations", "[" + masterToleration + "," + unreachable + "," + notReady + "]"},
 		{auth, oauthServer, podSpec + "/nodeSelector", `{"node-role.kubernetes.io/master":""}`},
+		{oauthAPI, oauthAPIServer, "/spec/selector/matchLabels", `{"app":"openshift-oauth-apiserver","apiserver":"true"}`},
+		{oauthAPI, oauthAPIServer, podSpec + "/containers/0/name", `"oauth-apiserver"`},
+		{auth, oauthAPIServer, "/spec/template/metadata/labels/oauth-apiserver-anti-affinity", `"true"`},
+		{auth, oauthAPIServer, apart + "/topologyKey", `"kubernetes.io/hostname"`},
+		{auth, oauthAPIServer, apart + "/labelSelector/matchLabels", `{"app":"openshift-oauth-apiserver","apiserver":"true","oauth-apiserver-anti-affinity":"true"}`},
 		{oauthAPI, oauthAPIServer, podSpec + "/terminationGracePeriodSeconds", "70"},
 		{oauthAPI, oauthAPIServer, podSpec + "/priorityClassName", nodeCritical},
 		{oauthAPI, oauthAPIServer, requests, `{"cpu":"150m","memory":"200Mi"}`},

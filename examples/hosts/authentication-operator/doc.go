@@ -1,7 +1,8 @@
 // Command authentication-operator is a small stand-in for OpenShift's authentication operator, and the example of one that is
-// built on controller-runtime and vendors github.com/solonode/sno/auth. It makes and keeps the Deployments oauth-openshift and
-// oauth-apiserver with their PodDisruptionBudgets, looks at the well-known endpoint of every API server, and reports on
-// authentications.operator.openshift.io/cluster. See README.md for what to look at.
+// built on controller-runtime and vendors github.com/solonode/sno/auth. It makes and keeps the Deployments
+// openshift-authentication/oauth-openshift and openshift-oauth-apiserver/apiserver with their PodDisruptionBudgets, looks at the
+// well-known endpoint of every API server, and reports on authentications.operator.openshift.io/cluster. See README.md for what
+// to look at.
 //
 //	authentication-operator --kubeconfig FILE [--stock] [--well-known-path PATH] [--well-known-every DURATION]
 //	  [--well-known-server-name NAME] [--connect-to ENDPOINT=ADDRESS]...

@@ -57,7 +57,7 @@ func TestDeploymentsHaveTheShape(t *testing.T) {
 			s.expectConditions(map[string]string{"WellKnownAvailable": "True AsExpected", "ControlPlaneNodesProgressing": "False AsExpected"})
 			s.silent()
 			deployment := &appsv1.Deployment{}
-			if !s.find(apiServerSpace, "oauth-apiserver", deployment) || deployment.ManagedFields[0].Manager != "authentication-operator" {
+			if !s.find(apiServerSpace, "apiserver", deployment) || deployment.ManagedFields[0].Manager != "authentication-operator" {
 				t.Errorf("the managers are %v", deployment.ManagedFields)
 			}
 			if path := deployment.Spec.Template.Spec.Volumes[0].HostPath; path == nil || path.Path != "/var/log/oauth-apiserver" {

@@ -23,6 +23,8 @@ const (
 // operand is one of the two Deployments.
 type operand struct {
 	namespace, name string
+	// component is what its container, its image and the label of its anti-affinity are called after.
+	component string
 	// budget is the name of its PodDisruptionBudget.
 	budget string
 	// conditions begins the types of its sub-conditions.
@@ -41,8 +43,8 @@ type operand struct {
 // What both are called is the stock operator's (facts/upstream.md section 5).
 func oauthServer() operand {
 	return operand{
-		namespace: auth.OAuthServerNamespace, name: auth.OAuthServerName, budget: auth.OAuthServerName + "-pdb", conditions: "OAuthServerDeployment",
-		podLabels: map[string]string{"app": "oauth-openshift"}, port: 6443,
+		namespace: auth.OAuthServerNamespace, name: auth.OAuthServerName, component: "oauth-openshift", budget: auth.OAuthServerBudgetName,
+		conditions: "OAuthServerDeployment", podLabels: map[string]string{"app": "oauth-openshift"}, port: 6443,
 		annotations: map[string]string{"target.workload.openshift.io/management": `{"effect": "PreferredDuringScheduling"}`},
 		priority:    "system-cluster-critical", grace: 40, cpu: "10m", memory: "50Mi",
 	}
@@ -50,9 +52,9 @@ func oauthServer() operand {
 
 func oauthAPIServer() operand {
 	return operand{
-		namespace: auth.OAuthAPIServerNamespace, name: auth.OAuthAPIServerName, budget: auth.OAuthAPIServerName + "-pdb", conditions: "APIServerDeployment",
-		podLabels: map[string]string{"app": "openshift-oauth-apiserver", "apiserver": "true"}, port: 8443, auditLog: "/var/log/oauth-apiserver",
-		priority: "system-node-critical", grace: 70, cpu: "150m", memory: "200Mi",
+		namespace: auth.OAuthAPIServerNamespace, name: auth.OAuthAPIServerName, component: "oauth-apiserver", budget: auth.OAuthAPIServerBudgetName,
+		conditions: "APIServerDeployment", podLabels: map[string]string{"app": "openshift-oauth-apiserver", "apiserver": "true"}, port: 8443,
+		priority: "system-node-critical", grace: 70, cpu: "150m", memory: "200Mi", auditLog: "/var/log/oauth-apiserver",
 	}
 }
 
@@ -95,10 +97,10 @@ func (o operand) base(live *appsv1.Deployment) *appsv1.Deployment {
 
 	pod := &deployment.Spec.Template.Spec
 	container := corev1.Container{}
-	if i := slices.IndexFunc(pod.Containers, func(c corev1.Container) bool { return c.Name == o.name }); i >= 0 {
+	if i := slices.IndexFunc(pod.Containers, func(c corev1.Container) bool { return c.Name == o.component }); i >= 0 {
 		container = pod.Containers[i]
 	}
-	container.Name, container.Image = o.name, o.name
+	container.Name, container.Image = o.component, o.component
 	container.Ports = []corev1.ContainerPort{{Name: "https", ContainerPort: o.port, Protocol: corev1.ProtocolTCP}}
 	container.Resources = corev1.ResourceRequirements{Requests: corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse(o.cpu), corev1.ResourceMemory: resource.MustParse(o.memory),

@@ -204,3 +204,32 @@ func TestStockReadiness(t *testing.T) {
 		t.Errorf("degraded %t, then %t; want only after 5 minutes", first.Degraded, second.Degraded)
 	}
 }
+
+// The Deployment of the OAuth API server is called otherwise than its container, its budget and the label of its anti-affinity.
+func TestNames(t *testing.T) {
+	type names struct{ Deployment, Container, Image, Budget, Label string }
+	for _, test := range []struct {
+		operand operand
+		stock   func(*appsv1.Deployment, place) (shaped, error)
+		want    names
+	}{
+		{oauthServer(), stockRules().oauthServer,
+			names{"openshift-authentication/oauth-openshift", "oauth-openshift", "oauth-openshift", "oauth-openshift-pdb", "oauth-openshift-anti-affinity"}},
+		{oauthAPIServer(), stockRules().oauthAPIServer,
+			names{"openshift-oauth-apiserver/apiserver", "oauth-apiserver", "oauth-apiserver", "oauth-apiserver-pdb", "oauth-apiserver-anti-affinity"}},
+	} {
+		base := test.operand.base(nil)
+		container := base.Spec.Template.Spec.Containers[0]
+		got := names{Deployment: base.Namespace + "/" + base.Name, Container: container.Name, Image: container.Image, Budget: test.operand.budget}
+		template := certain(t)(test.stock(base, hostOf(ha, ha, 3))).deployment.Spec.Template
+		selected := template.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].LabelSelector.MatchLabels
+		for label := range selected {
+			if _, own := test.operand.podLabels[label]; !own && template.Labels[label] == selected[label] {
+				got.Label = label
+			}
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}

@@ -251,15 +251,17 @@ type operands struct{ Server, APIServer *outcome }
 func (s *site) expect(want operands) {
 	s.Helper()
 	s.eventually("the Deployments", func() string {
-		return cmp.Diff(want, operands{s.operand(serverNamespace, "oauth-openshift"), s.operand(apiServerSpace, "oauth-apiserver")})
+		return cmp.Diff(want, operands{
+			s.operand(serverNamespace, "oauth-openshift", "oauth-openshift-pdb"), s.operand(apiServerSpace, "apiserver", "oauth-apiserver-pdb"),
+		})
 	})
 }
 
-func (s *site) operand(namespace, name string) *outcome {
+func (s *site) operand(namespace, name, budgetName string) *outcome {
 	s.Helper()
 	deployment, budget := &appsv1.Deployment{}, &policyv1.PodDisruptionBudget{}
 	budgeted := "none"
-	if s.find(namespace, name+"-pdb", budget) {
+	if s.find(namespace, budgetName, budget) {
 		budgeted = budget.Name + " " + budget.Spec.MaxUnavailable.String()
 	}
 	if !s.find(namespace, name, deployment) {
@@ -305,7 +307,7 @@ func (s *site) silent() {
 		for _, object := range []client.Object{
 			infrastructure(), authentication(""), node("m0", nil),
 			&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: serverNamespace, Name: "oauth-openshift"}},
-			&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: apiServerSpace, Name: "oauth-apiserver"}},
+			&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: apiServerSpace, Name: "apiserver"}},
 		} {
 			if s.find(object.GetNamespace(), object.GetName(), object) {
 				s.touch(object)

@@ -35,25 +35,26 @@ func stockCount(nodes []corev1.Node, _ []corev1.Toleration) int32 {
 }
 
 func stockOAuthServer(base *appsv1.Deployment, s place) (shaped, error) {
-	return shaped{deployment: stockShape(base, s.nodes, max(s.nodes-1, 1), s.nodes)}, nil
+	return shaped{deployment: stockShape(oauthServer(), base, s.nodes, max(s.nodes-1, 1), s.nodes)}, nil
 }
 
 func stockOAuthAPIServer(base *appsv1.Deployment, s place) (shaped, error) {
-	result := shaped{deployment: stockShape(base, s.nodes, 1, 0)}
+	o := oauthAPIServer()
+	result := shaped{deployment: stockShape(o, base, s.nodes, 1, 0)}
 	switch s.cluster.ControlPlane.Reported {
 	case "":
 		result.keepBudget = true // the stock operator neither makes nor deletes one then
 	case configv1.SingleReplicaTopologyMode:
 	case configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableArbiterMode, configv1.DualReplicaTopologyMode, configv1.ExternalTopologyMode:
-		result.budget = stockBudget(base)
+		result.budget = stockBudget(o, base)
 	default:
-		result.budget = stockBudget(base)
+		result.budget = stockBudget(o, base)
 	}
 	return result, nil
 }
 
 // stockShape keeps any two pods apart, whatever their revision, by a label of its own.
-func stockShape(base *appsv1.Deployment, replicas, maxUnavailable, maxSurge int32) *appsv1.Deployment {
+func stockShape(o operand, base *appsv1.Deployment, replicas, maxUnavailable, maxSurge int32) *appsv1.Deployment {
 	deployment := base.DeepCopy()
 	deployment.Spec.Replicas = &replicas
 	deployment.Spec.Strategy = appsv1.DeploymentStrategy{
@@ -62,7 +63,7 @@ func stockShape(base *appsv1.Deployment, replicas, maxUnavailable, maxSurge int3
 			MaxUnavailable: ptr.To(intstr.FromInt32(maxUnavailable)), MaxSurge: ptr.To(intstr.FromInt32(maxSurge)),
 		},
 	}
-	label := base.Name + "-anti-affinity"
+	label := o.component + "-anti-affinity"
 	template := &deployment.Spec.Template
 	template.Labels[label] = "true"
 	apart := maps.Clone(base.Spec.Selector.MatchLabels)
@@ -75,9 +76,9 @@ func stockShape(base *appsv1.Deployment, replicas, maxUnavailable, maxSurge int3
 	return deployment
 }
 
-func stockBudget(base *appsv1.Deployment) *policyv1.PodDisruptionBudget {
+func stockBudget(o operand, base *appsv1.Deployment) *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{
-		ObjectMeta: metav1.ObjectMeta{Namespace: base.Namespace, Name: base.Name + "-pdb"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: o.budget},
 		Spec: policyv1.PodDisruptionBudgetSpec{
 			MaxUnavailable:             ptr.To(intstr.FromInt32(1)),
 			Selector:                   &metav1.LabelSelector{MatchLabels: maps.Clone(base.Spec.Selector.MatchLabels)},

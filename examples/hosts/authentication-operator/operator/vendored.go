@@ -5,6 +5,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/auth"
 	"github.com/solonode/sno/topology"
@@ -34,13 +35,13 @@ func vendored(
 	return func(base *appsv1.Deployment, s place) (result shaped, err error) {
 		host, err := auth.NewHost(s.cluster, s.nodes)
 		if err != nil {
-			return shaped{}, fmt.Errorf("shaping %s: %w", base.Name, err)
+			return shaped{}, fmt.Errorf("shaping %s: %w", client.ObjectKeyFromObject(base), err)
 		}
 		if result.deployment, err = shape(base, host); err != nil {
-			return shaped{}, fmt.Errorf("shaping %s: %w", base.Name, err)
+			return shaped{}, fmt.Errorf("shaping %s: %w", client.ObjectKeyFromObject(base), err)
 		}
 		if result.budget, err = budget(host, base.Spec.Selector.MatchLabels); err != nil {
-			return shaped{}, fmt.Errorf("shaping the budget of %s: %w", base.Name, err)
+			return shaped{}, fmt.Errorf("shaping the budget of %s: %w", client.ObjectKeyFromObject(base), err)
 		}
 		return result, nil
 	}
