@@ -17,6 +17,14 @@ import (
 // workload names a Deployment of a module.
 type workload struct{ namespace, name string }
 
+// title is its name in titles, with the namespace where the name is that of several Deployments.
+func (w workload) title() string {
+	if w.name == apiServerName {
+		return w.namespace + "/" + w.name
+	}
+	return w.name
+}
+
 // What each copied Deployment is asked, as the field of the evidence.
 const (
 	askRollout  = "rollout of a copy"
@@ -201,7 +209,7 @@ func onFirst(workloads []workload, change func(*appsv1.Deployment)) func(*Bench)
 func names(workloads []workload) string {
 	var all []string
 	for _, w := range workloads {
-		all = append(all, w.name)
+		all = append(all, w.title())
 	}
 	return strings.Join(all, " and ")
 }

@@ -43,6 +43,23 @@ func TestPayload(t *testing.T) {
 	}
 }
 
+// TestTitles holds that every title that is about an API server tells which one.
+func TestTitles(t *testing.T) {
+	about := 0
+	for _, check := range Catalogue() {
+		rest := strings.ReplaceAll(check.Title, "openshift-oauth-apiserver/apiserver", "")
+		if rest != check.Title {
+			about++
+		}
+		if strings.Contains(rest, "apiserver") {
+			t.Errorf("%s: %q does not name the namespace of the Deployment apiserver", check.ID, check.Title)
+		}
+	}
+	if about != 5 {
+		t.Errorf("%d titles are about the OAuth API server, want 5", about)
+	}
+}
+
 func TestTolerates(t *testing.T) {
 	taint := corev1.Taint{Key: masterRole, Effect: corev1.TaintEffectNoSchedule}
 	for name, test := range map[string]struct {

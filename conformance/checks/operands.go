@@ -62,7 +62,7 @@ func eachOf(workloads []workload, look func(*State, *appsv1.Deployment) []report
 func oneReplica(id, module string, asked Requirement, w workload) Check {
 	all := []workload{w}
 	return Check{
-		ID: id, Title: "The Deployment " + w.name + " has a single replica, and is available, on a single control-plane node", Module: module, Requirement: asked, Level: Core, Tier: Static,
+		ID: id, Title: "The Deployment " + w.title() + " has a single replica, and is available, on a single control-plane node", Module: module, Requirement: asked, Level: Core, Tier: Static,
 		Applies: both(here(all), operandsSingle), Topologies: []string{"SingleReplica", "External"},
 		Run: eachOf(all, func(_ *State, d *appsv1.Deployment) []report.Evidence {
 			return []report.Evidence{
@@ -82,7 +82,7 @@ func oneReplica(id, module string, asked Requirement, w workload) Check {
 func severalReplicas(id, module string, asked Requirement, w workload) Check {
 	all := []workload{w}
 	return Check{
-		ID: id, Title: "The Deployment " + w.name + " has several replicas, on different nodes, where the control plane is highly available", Module: module, Requirement: asked, Level: Core,
+		ID: id, Title: "The Deployment " + w.title() + " has several replicas, on different nodes, where the control plane is highly available", Module: module, Requirement: asked, Level: Core,
 		Tier: Static, Applies: both(here(all), operandsSeveral),
 		Topologies: []string{"HighlyAvailable", "HighlyAvailableArbiter", "DualReplica", "External"},
 		Run: eachOf(all, func(s *State, d *appsv1.Deployment) []report.Evidence {
@@ -237,8 +237,11 @@ const (
 	overrideKey = "useUnsupportedUnsafeNonHANonProductionUnstableOAuthServer"
 )
 
+// apiServerName is what each API server of OpenShift calls its Deployment.
+const apiServerName = "apiserver"
+
 func oauths() []workload {
-	return []workload{{"openshift-authentication", "oauth-openshift"}, {"openshift-oauth-apiserver", "oauth-apiserver"}}
+	return []workload{{"openshift-authentication", "oauth-openshift"}, {"openshift-oauth-apiserver", apiServerName}}
 }
 
 func authChecks() []Check {

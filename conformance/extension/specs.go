@@ -13,6 +13,11 @@ import (
 // changes.
 var titles = map[string]string{
 	"SNO-APP-001": "The stock approver approves no client certificates by itself on a single control-plane node",
+	"SNO-AUT-002": "The Deployment oauth-apiserver has a single replica, and is available, on a single control-plane node",
+	"SNO-AUT-005": "The Deployment oauth-apiserver has several replicas, on different nodes, where the control plane is highly available",
+	"SNO-AUT-006": "A rollout of oauth-openshift and oauth-apiserver ends",
+	"SNO-AUT-007": "Every pod of oauth-openshift and oauth-apiserver can be evicted and is replaced",
+	"SNO-AUT-008": "A deleted pod of oauth-openshift and oauth-apiserver comes back to its pool",
 }
 
 // specs are the tests of some checks.
