@@ -175,23 +175,30 @@ func readEvidence(sources []source) evidence {
 	return found
 }
 
-// kindOf says what a citation in a file proves. That a mutant cites something is no test of it: the test does that.
+// kindOf says what a citation in a file proves. That a mutant cites something is no test of it: the test does that. The overview of a
+// package implements nothing, and neither do the stand-ins of testcluster, which are part of tests.
 func kindOf(name string) citationKind {
 	inTestdata := strings.Contains("/"+name, "/testdata/")
 	switch {
-	case path.Base(name) == "mutants.yaml":
+	case path.Base(name) == "mutants.yaml", path.Base(name) == "doc.go" && !inTestdata && !isSuite(name):
 		return otherCitation
 	case inTestdata, strings.HasSuffix(name, "_test.go"):
 		return testCitation
 	case path.Ext(name) == ".md":
 		return pageCitation
-	case strings.HasPrefix(name, "e2e/"), strings.HasPrefix(name, "conformance/"):
+	case isSuite(name):
 		return testCitation
 	case path.Ext(name) == ".go" && !strings.HasPrefix(name, "hack/"):
 		return codeCitation
 	default:
 		return otherCitation
 	}
+}
+
+// isSuite reports whether all of a file's module is there for tests.
+func isSuite(name string) bool {
+	module, _, _ := strings.Cut(name, "/")
+	return module == "e2e" || module == "conformance" || module == "testcluster"
 }
 
 // of returns the citations of a number that are of a kind, those of the documents themselves left out.
