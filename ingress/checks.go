@@ -76,8 +76,8 @@ func checkRouterOnControlPlane(in Inputs) *patch.Result {
 	return &patch.Result{State: patch.NotNeeded, Reason: ReasonNotNeeded, Message: message + in.Cluster.UnknownValues()}
 }
 
-// disagreement says which signal won and how to let the other one decide. Workers is nobody's wish: the ingress operator writes it wherever it
-// finds nothing (facts/upstream.md 1.2), so that it disagrees on every single node in a cloud.
+// disagreement says which signal won and how to let the other one decide. Nobody chose Workers: the ingress operator
+// writes it wherever it finds nothing (U-ING-3), so that it disagrees on every single node in a cloud.
 func disagreement(in Inputs) string {
 	placement := in.defaultPlacement()
 	workers := placement == configv1.DefaultPlacementWorkers
@@ -95,8 +95,8 @@ func disagreement(in Inputs) string {
 	return decided + " (--placement=defaultPlacement lets it decide)"
 }
 
-// checkPlacementFree leaves a router alone that somebody else placed. A value that is equal to ours is no obstacle: both
-// then own it.
+// checkPlacementFree leaves a router alone that somebody else placed (R-ING-4, R-SNO-5). A value that is equal to ours
+// is no obstacle: both then own it.
 func checkPlacementFree(in Inputs) *patch.Result {
 	if in.ForceConflicts {
 		return nil

@@ -36,8 +36,10 @@ type Decision struct {
 	Result *patch.Result
 }
 
-// Decide is the whole decision over the default IngressController. It is pure, and builds a new apply configuration on every
-// call, because one that was sent comes back filled with what the API server knows.
+// Decide is the whole decision over the default IngressController: pinned to the control plane where the router belongs
+// there, so that it does not float to workers that are added later (R-ING-3), and released everywhere else. It is pure,
+// and builds a new apply configuration on every call, because one that was sent comes back filled with what the API
+// server knows.
 func Decide(in Inputs) Decision {
 	if result := Checks().Run(in); result != nil {
 		return letGo(in, result)
@@ -98,8 +100,9 @@ func isPinned(placement *operatorv1.NodePlacement) (bool, error) {
 		equality.Semantic.DeepEqual(placement.Tolerations, workload.Tolerations(want)), nil
 }
 
-// letGo gives the fields back, unless the result only means that nothing can be said. The object is then as it was before, but for a number of
-// replicas that no longer fits: the stock operator wrote it once, at creation, and will not correct it (facts/upstream.md 1.2).
+// letGo releases the fields (R-SNO-6), unless the result only means that nothing can be said. The object is then as it
+// was before, but for a number of replicas that no longer fits: the stock operator wrote it once, at creation, and will
+// not correct it (U-ING-2, U-ING-12).
 func letGo(in Inputs, result *patch.Result) Decision {
 	decision := Decision{Result: result}
 	switch result.State {

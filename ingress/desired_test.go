@@ -37,8 +37,8 @@ func decide(t testing.TB, in ingress.Inputs) decided {
 	return out
 }
 
-// Over all topologies, default placements and sources: pinned or let go, with as many routers as the control plane has nodes
-// for.
+// TestDecideTopologies shows R-ING-3 and R-ING-5, over all topologies, default placements and sources: pinned to the
+// control plane or released, with as many routers as the control plane has nodes for.
 func TestDecideTopologies(t *testing.T) {
 	eachPool(func(controlPlane, infrastructure configv1.TopologyMode, def configv1.DefaultPlacement, source ingress.PlacementSource, pool topology.Pool, _ bool) {
 		in := withDefaultPlacement(inputs(controlPlane, infrastructure), def)
@@ -58,6 +58,8 @@ func TestDecideTopologies(t *testing.T) {
 	})
 }
 
+// TestDecide shows R-ING-4, R-SNO-5 and R-SNO-6 object by object: what a person placed or scaled stays, and what is
+// released is what fits.
 func TestDecide(t *testing.T) {
 	const stock, own = "cluster-ingress-operator", "sno.solonode.github.io/ingress"
 	if ingress.FieldOwner != own {

@@ -123,7 +123,7 @@ func poolOf(selector map[string]string, defaultPlacement configv1.DefaultPlaceme
 }
 
 // usesHostNetwork: the strategy in status is the one in effect; before it is known, it depends on the platform, since without a load
-// balancer, ports of the node are all there is (facts/upstream.md 1.3).
+// balancer, ports of the node are all there is (U-ING-7).
 func usesHostNetwork(cluster topology.Cluster, ic *operatorv1.IngressController) bool {
 	strategy := ic.Status.EndpointPublishingStrategy
 	if strategy == nil {

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
@@ -19,6 +20,8 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
+// TestDefaultIngressController shows R-SUITE-4: the default IngressController that an operator creates is as R-ING-1,
+// R-ING-2, R-ING-5 and R-ING-6 ask.
 func TestDefaultIngressController(t *testing.T) {
 	eachPool(func(controlPlane, infrastructure configv1.TopologyMode, def configv1.DefaultPlacement, source ingress.PlacementSource, pool topology.Pool, _ bool) {
 		want := &operatorv1.IngressController{
@@ -173,6 +176,7 @@ func TestHostPool(t *testing.T) {
 	}
 }
 
+// TestEffectiveReplicas shows R-ING-1 and R-ING-2: one router where the topology of its nodes is SingleReplica, two otherwise.
 func TestEffectiveReplicas(t *testing.T) {
 	one := func(mode configv1.TopologyMode) int32 {
 		if mode == sr {
@@ -243,7 +247,7 @@ func TestShapeRouterAntiAffinity(t *testing.T) {
 
 func change(f ...func(*operatorv1.IngressController)) []func(*operatorv1.IngressController) { return f }
 
-// Before the operator has written the effective strategy, the wanted one counts, and without one the platform decides.
+// Before the operator has written the effective strategy, the wanted one counts, and without one the platform decides (U-ING-7).
 func TestShapeRouterHostNetwork(t *testing.T) {
 	asked := func(strategy operatorv1.EndpointPublishingStrategyType) func(*operatorv1.IngressController) {
 		return func(ic *operatorv1.IngressController) {
@@ -411,6 +415,34 @@ func TestShapeRouterIsPure(t *testing.T) {
 	}
 }
 
+// TestPinWithoutWorkers shows R-ING-7: a single node without workers has both roles, so a pinned router fits it as well
+// as one that is not, and number, rollout, affinity and budget are the same.
+func TestPinWithoutWorkers(t *testing.T) {
+	node := labels.Set{"kubernetes.io/os": "linux",
+		"node-role.kubernetes.io/master": "", "node-role.kubernetes.io/control-plane": "", "node-role.kubernetes.io/worker": ""}
+	for _, publishes := range []operatorv1.EndpointPublishingStrategyType{operatorv1.HostNetworkStrategyType, operatorv1.PrivateStrategyType} {
+		var routers []*appsv1.Deployment
+		var budgets []*policyv1.PodDisruptionBudget
+		for _, placement := range []*operatorv1.NodePlacement{nil, pinned(t)} {
+			host := hostOf(t, sr, sr, publishing(publishes), placed(placement))
+			router := shaped(t, manifest(), host)
+			if selector := router.Spec.Template.Spec.NodeSelector; !labels.SelectorFromSet(selector).Matches(node) {
+				t.Errorf("%s: the only node does not fit %v", publishes, selector)
+			}
+			router.Spec.Template.Spec.NodeSelector, router.Spec.Template.Spec.Tolerations = nil, nil
+			routers = append(routers, router)
+			budgets = append(budgets, no[*policyv1.PodDisruptionBudget](t)(ingress.RouterPodDisruptionBudget(host, routerLabels)))
+		}
+		if diff := cmp.Diff(routers[0], routers[1]); diff != "" {
+			t.Errorf("%s: the router (-not pinned +pinned):\n%s", publishes, diff)
+		}
+		if diff := cmp.Diff(budgets[0], budgets[1]); diff != "" {
+			t.Errorf("%s: the budget (-not pinned +pinned):\n%s", publishes, diff)
+		}
+	}
+}
+
+// TestRouterPodDisruptionBudget shows R-SNO-3: no budget over one pod, and none on the only node of a pool.
 func TestRouterPodDisruptionBudget(t *testing.T) {
 	one, quarter, half := intstr.FromInt32(1), intstr.FromString("25%"), intstr.FromString("50%")
 	for name, test := range map[string]struct {

@@ -19,7 +19,7 @@ var (
 )
 
 // PlacementSource says which of two signals decides where the router belongs when they disagree: the infrastructure topology,
-// as seed 003 has it, or status.defaultPlacement of ingresses.config.openshift.io/cluster, which shipped instead.
+// as R-ING-5 asks, or status.defaultPlacement of ingresses.config.openshift.io/cluster, which shipped instead (U-TOP-7).
 type PlacementSource string
 
 const (

@@ -49,7 +49,7 @@ const (
 )
 
 // StockManagers are the field managers under which the stock ingress operator creates the default IngressController. It
-// writes spec.replicas when it creates the object and never again (facts/upstream.md 1.2 and 13), so that value may be taken
+// writes spec.replicas when it creates the object and never again (U-ING-2, U-ING-11), so that value may be taken
 // over. Two names, because a field manager defaults to the name of the program, which differs between builds.
 func StockManagers() []string { return []string{"cluster-ingress-operator", "ingress-operator"} }
 

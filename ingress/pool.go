@@ -7,7 +7,9 @@ import (
 )
 
 // RouterPool is the pool that the default router belongs to on this cluster, and whether the topology and the default
-// placement disagree about it. With an External control plane there is only one pool, the workers. An empty source is
+// placement disagree about it. The topology wants the control plane exactly where the infrastructure is SingleReplica
+// (R-ING-5), and the workers elsewhere (R-ING-6). Where the only node has both roles, that is the same node (R-ING-7).
+// With an External control plane there is only one pool, the workers (U-ING-13). An empty source is
 // PlacementFromTopology.
 //
 // Errors: ErrNoTopology for a Cluster that was not read from an Infrastructure object, ErrPlacement for an unknown source.

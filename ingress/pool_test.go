@@ -51,6 +51,8 @@ func eachPool(visit func(controlPlane, infrastructure configv1.TopologyMode, def
 	return n
 }
 
+// TestRouterPool shows R-ING-5 and R-ING-6: the master pool exactly where the infrastructure topology is SingleReplica,
+// and the workers elsewhere.
 func TestRouterPool(t *testing.T) {
 	n := eachPool(func(controlPlane, infrastructure configv1.TopologyMode, def configv1.DefaultPlacement, source ingress.PlacementSource, want topology.Pool, wantDisagree bool) {
 		got, disagree, err := ingress.RouterPool(clusterOf(controlPlane, infrastructure), def, source)

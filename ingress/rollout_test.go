@@ -19,7 +19,7 @@ import (
 const unset = -1
 
 // stockRollouts is what today's stock operator gives a router on a highly available cluster, by the number in spec.replicas: strategy and
-// required anti-affinity on the host network and off it, and the budget (facts/upstream.md 1.3 and 1.4).
+// required anti-affinity on the host network and off it, and the budget (U-ING-6, U-ING-8).
 var stockRollouts = map[int]struct{ ports, shared, budget string }{
 	unset: {"25%/0", "50%/25% apart", "50%"},
 	0:     {"25%/0", "50%/25% apart", "none"},
@@ -49,7 +49,8 @@ func singleRollouts(n int) (ports, shared, budget string) {
 	return "25%/0", "25%/25%", "25%"
 }
 
-// Over all topologies, places, numbers of routers and ways to publish them: a highly available cluster gets what the stock operator gives.
+// TestRouterRollout shows R-SNO-2, over all topologies, places, numbers of routers and ways to publish them: one router
+// on one node rolls in the only way that ends, and a highly available cluster gets what the stock operator gives.
 func TestRouterRollout(t *testing.T) {
 	visited := 0
 	for _, controlPlane := range allModes {

@@ -19,7 +19,7 @@ import (
 // DefaultIngressController is the default IngressController that an ingress operator should create when there is none: nil on
 // a cluster with an external control plane, pinned to the control plane where the router belongs there, and with the number of
 // routers that the topology of their pool asks for. As in the stock operator the number is written at creation, so that an autoscaler can read it;
-// it outlives a change of topology (facts/upstream.md 1.2) unless the operator or this module's controller corrects it.
+// it outlives a change of topology (U-ING-2) unless the operator or this module's controller corrects it.
 //
 // Errors: ErrNoTopology, ErrPlacement.
 func DefaultIngressController(cluster topology.Cluster, defaultPlacement configv1.DefaultPlacement, source PlacementSource) (*operatorv1.IngressController, error) {
@@ -41,8 +41,8 @@ func DefaultIngressController(cluster topology.Cluster, defaultPlacement configv
 	return ic, nil
 }
 
-// EffectiveReplicas is the number of routers: what the IngressController says, or else what the topology of the pool where
-// they run says. Error: ErrHost.
+// EffectiveReplicas is the number of routers: what the IngressController says, or else one where the topology of the
+// pool where they run is SingleReplica (R-ING-1), and two elsewhere (R-ING-2). Error: ErrHost.
 func EffectiveReplicas(h Host) (int32, error) {
 	if err := h.made(); err != nil {
 		return 0, err
@@ -57,10 +57,10 @@ func (h Host) effectiveReplicas() int32 {
 	return topology.Replicas(h.mode)
 }
 
-// ShapeRouter returns a copy of the router Deployment with everything that depends on the topology set together, so that a
-// rollout and a drain can finish: replicas, rolling update, anti-affinity, node selector and the tolerations that go with it.
-// The pods' labels must already be there, since the anti-affinity selects by the Deployment's selector, and a hash over the pod template must be
-// computed afterwards. Error: ErrHost.
+// ShapeRouter returns a copy of the router Deployment with everything that depends on the topology set together, so
+// that a rollout and a drain can finish (R-SNO-2): replicas, rolling update, anti-affinity, node selector and the
+// tolerations that go with it. The pods' labels must already be there, since the anti-affinity selects by the
+// Deployment's selector, and a hash over the pod template must be computed afterwards. Error: ErrHost.
 func ShapeRouter(router *appsv1.Deployment, h Host) (*appsv1.Deployment, error) {
 	if err := h.made(); err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func ShapeRouter(router *appsv1.Deployment, h Host) (*appsv1.Deployment, error) 
 }
 
 // RouterStrategy is the rolling update of the router alone, for an operator that does not have the whole Deployment shaped. On a pool that
-// is highly available it is the stock operator's, for every number of replicas (facts/upstream.md 1.3):
+// is highly available it is the stock operator's, for every number of replicas (U-ING-6):
 //
 //	topology of the pool  replicas  host network  maxUnavailable  maxSurge
 //	SingleReplica         0, 1      yes           1               0         the ports are free when the old router is gone
@@ -159,8 +159,9 @@ func (h Host) placement(present []corev1.Toleration) (map[string]string, []corev
 }
 
 // RouterPodDisruptionBudget is the budget for a router, or nil when there must be none and an existing one should be
-// deleted. It has the stock operator's form: 50% where spec.replicas is unset, 1 for two, 25% for more (facts/upstream.md 1.4). But there
-// is none over a single pod, and none on the only control-plane node, where it would stop the drain for ever. labels select the router's pods.
+// deleted. It has the stock operator's form: 50% where spec.replicas is unset, 1 for two, 25% for more (U-ING-8). But
+// there is none over a single pod, and none on the only control-plane node, where it would stop the drain for ever
+// (R-SNO-3). labels select the router's pods.
 //
 // Error: ErrHost.
 func RouterPodDisruptionBudget(h Host, labels map[string]string) (*policyv1.PodDisruptionBudget, error) {

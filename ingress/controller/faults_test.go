@@ -15,7 +15,8 @@ import (
 	"github.com/solonode/sno/ingress"
 )
 
-// A host that takes the patch off whenever it sees it is not fought: the patch is withheld, and that is said.
+// TestRevertingHost shows R-SNO-9: a host that takes the patch off whenever it sees it is not fought; the patch is
+// withheld, and that is reported.
 func TestRevertingHost(t *testing.T) {
 	c := sharedCluster(t, sr, sr)
 	c.installController(1)

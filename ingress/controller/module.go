@@ -39,7 +39,7 @@ func (*Module) Name() string { return ingress.Name }
 // BindFlags implements manager.Module.
 func (m *Module) BindFlags(flags *flag.FlagSet) {
 	flags.StringVar(&m.placement, "placement", string(ingress.PlacementFromTopology),
-		"Which decides where the router belongs when they disagree: topology (infrastructureTopology, as the seed has it) or defaultPlacement (of ingresses.config/cluster).")
+		"Which decides where the router belongs when they disagree: topology (infrastructureTopology, as the enhancement asks) or defaultPlacement (of ingresses.config/cluster).")
 }
 
 // Validate implements manager.Module.

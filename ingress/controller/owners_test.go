@@ -54,7 +54,8 @@ func (c *cluster) blockedBy(status operatorv1.ConditionStatus, field, manager st
 	}
 }
 
-// A person's node placement stays, whoever wrote it and however, before the controller starts or after it has pinned.
+// TestPersonsNodePlacement shows R-ING-4 and R-SNO-5: a person's node placement stays, whoever wrote it and however,
+// before the controller starts or after it has pinned.
 func TestPersonsNodePlacement(t *testing.T) {
 	byUpdate := func(manager string) func(*cluster) { return func(c *cluster) { c.edit(manager, infraJSON) } }
 	byApply := func(manager string) func(*cluster) {

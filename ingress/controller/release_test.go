@@ -54,8 +54,9 @@ func (c *cluster) snapshot() map[string]any {
 	return map[string]any{"object": u.Object, "owners": owners}
 }
 
-// The object is as it was before: all fields and who owns them, for objects created on a single node and created highly available, whether a person
-// opts out or the topology ends the need and leaves nothing to correct.
+// TestObjectIsAsItWasBefore shows R-SNO-6: the object is as it was before, with all fields and their owners, for
+// objects created on a single node and created highly available, whether a person opts out or the topology ends the
+// need and leaves nothing to correct.
 func TestObjectIsAsItWasBefore(t *testing.T) {
 	person := `{"metadata":{"labels":{"team":"edge"},"annotations":{"example.com/note":"keep"}},"spec":{"domain":"apps.example.com"}}`
 	for name, test := range map[string]struct {

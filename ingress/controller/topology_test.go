@@ -20,8 +20,9 @@ var (
 	tres = ptr.To[int32](3)
 )
 
-// The main job, at run time, in both directions: pinned, in force, let go, pinned again. One event for each transition, a
-// status write only when there is something new to show, and none of any kind while nothing changes.
+// TestFollowsTheTopology shows R-SNO-7 and R-SNO-4: at run time, in both directions, the router is pinned, released and
+// pinned again. One event for each transition, a status write only when there is something new to report, and no write
+// of any kind while nothing changes.
 func TestFollowsTheTopology(t *testing.T) {
 	c := sharedCluster(t, sr, sr)
 	c.installController(1)
@@ -160,7 +161,8 @@ func TestTakesOverAndGivesBack(t *testing.T) {
 	c.eventually("the operator's two are back", c.released(two))
 }
 
-// Nothing changes while the topology is not known or can no longer be read: neither pinned nor let go.
+// TestInfrastructureDeleted shows R-SNO-8: nothing changes while the topology is not known or can no longer be read,
+// neither pinned nor released.
 func TestInfrastructureDeleted(t *testing.T) {
 	c := sharedCluster(t, sr, sr)
 	c.installController(1)
