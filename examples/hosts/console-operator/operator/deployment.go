@@ -38,7 +38,7 @@ func (o Options) operands() []operand {
 	return operands
 }
 
-// podLabels are those of the stock operator's pods (facts/upstream.md section 4).
+// podLabels are those of the stock operator's pods (U-CON-2).
 func (o operand) podLabels() map[string]string {
 	component := "ui"
 	if o.name == console.DownloadsName {

@@ -83,7 +83,7 @@ func outcomeOf(deployment *appsv1.Deployment, budget *policyv1.PodDisruptionBudg
 	return got
 }
 
-// The table of facts/upstream.md section 4.
+// TestStockShape shows U-CON-1, U-CON-2 and U-CON-4.
 func TestStockShape(t *testing.T) {
 	for _, test := range []struct {
 		controlPlane, infrastructure configv1.TopologyMode

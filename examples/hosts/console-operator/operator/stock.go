@@ -14,7 +14,7 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// The rules of today's stock operator (facts/upstream.md section 4), with what is wrong about them: a topology that is empty
+// The rules of today's stock operator (U-CON-1, U-CON-2, U-CON-4), with what is wrong about them: a topology that is empty
 // or new means one replica, there is a budget over a single pod, two nodes get three surge pods that cannot start, and the
 // control-plane key of the taint is not tolerated. None of this calls the vendored module.
 

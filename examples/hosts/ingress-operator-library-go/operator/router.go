@@ -75,7 +75,7 @@ func ports(publishing *operatorv1.EndpointPublishingStrategy) []corev1.Container
 }
 
 // effectivePublishing is how the router is published: what the status says, which never changes once it is there, else what was
-// asked for, else what the platform has (facts/upstream.md 1.3).
+// asked for, else what the platform has (U-ING-7).
 func effectivePublishing(ic *operatorv1.IngressController, platform configv1.PlatformType) *operatorv1.EndpointPublishingStrategy {
 	switch {
 	case ic.Status.EndpointPublishingStrategy != nil:

@@ -21,8 +21,8 @@ const (
 	canaryController = "canary_controller"
 )
 
-// ensureCanary keeps the DaemonSet that the stock operator sends its requests through the default router to (facts/upstream.md 1.5). It follows
-// neither topology nor placement. Nothing is behind it, and nobody asks.
+// ensureCanary keeps the DaemonSet that the stock operator sends its requests through the default router to. It follows
+// neither topology nor placement (U-ING-10). Nothing is behind it, and nobody asks.
 func (r *reconciler) ensureCanary(ctx context.Context) error {
 	live, err := get(ctx, r.client, client.ObjectKey{Namespace: canaryNamespace, Name: canaryName}, &appsv1.DaemonSet{})
 	if err != nil {

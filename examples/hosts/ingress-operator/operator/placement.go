@@ -14,7 +14,7 @@ import (
 )
 
 // writeDefaultPlacement gives status.defaultPlacement of ingresses.config/cluster the value that a cluster from before the field does not have
-// (facts/upstream.md 1.2). The stock operator does that once, before anything else, and goes on where it fails.
+// (U-ING-3). The stock operator does that once, before anything else, and goes on where it fails.
 func writeDefaultPlacement(ctx context.Context, reader client.Reader, writer client.StatusClient) {
 	if err := tryDefaultPlacement(ctx, reader, writer); err != nil {
 		logr.FromContextOrDiscard(ctx).Error(err, "The default placement is not written")

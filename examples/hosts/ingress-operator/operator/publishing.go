@@ -9,7 +9,7 @@ import (
 
 // effectivePublishing is how the router is published: what the status says, which never changes once it is there, else what was
 // asked for, else what the platform has. A load balancer where it provides one, ports of the nodes elsewhere
-// (facts/upstream.md 1.3).
+// (U-ING-7).
 func effectivePublishing(ic *operatorv1.IngressController, platform configv1.PlatformType) *operatorv1.EndpointPublishingStrategy {
 	switch {
 	case ic.Status.EndpointPublishingStrategy != nil:

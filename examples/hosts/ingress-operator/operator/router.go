@@ -30,7 +30,7 @@ const (
 	// image is never pulled: the nodes are simulated.
 	image = "router"
 
-	// What the stock operator says of every router, whatever the topology (facts/upstream.md 1.3).
+	// What the stock operator gives every router, whatever the topology (U-ING-9).
 	stockMinReadySeconds     = 30
 	stockGracePeriodSeconds  = 3600
 	priorityClass            = "system-cluster-critical"

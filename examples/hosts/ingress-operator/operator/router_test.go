@@ -44,7 +44,7 @@ func TestPorts(t *testing.T) {
 	}
 }
 
-// What the stock operator says of every router (facts/upstream.md 1.3), and how much sooner a proof may have it.
+// What the stock operator gives every router (U-ING-9), and how much sooner a proof may have it.
 func TestStockRouter(t *testing.T) {
 	for _, publishing := range []*operatorv1.EndpointPublishingStrategy{hostNetwork(), private()} {
 		router := DefaultOptions().baseRouter(nil, "internal", publishing)

@@ -101,7 +101,7 @@ func pinned() *operatorv1.NodePlacement {
 	}
 }
 
-// The tables of facts/upstream.md 1.1, 1.3 and 1.4.
+// TestStockShape shows U-ING-1, U-ING-4, U-ING-6, U-ING-8 and U-ING-13.
 func TestStockShape(t *testing.T) {
 	for _, test := range []struct {
 		name       string

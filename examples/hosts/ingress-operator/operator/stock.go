@@ -17,7 +17,7 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// The rules of today's stock operator (facts/upstream.md 1.1 to 1.4), with what is wrong about them: nothing is pinned unless
+// The rules of today's stock operator, with what is wrong about them: nothing is pinned unless
 // defaultPlacement says so, a pinned router does not tolerate the taint of the node it is pinned to, and the budget follows
 // spec.replicas instead of the number of pods. None of this calls the vendored module.
 //
@@ -33,7 +33,7 @@ const (
 	evictionTaint    = "kubernetes.io/e2e-evict-taint-key"
 )
 
-// stockReplicas is 1.1: the infrastructure topology decides, or the control plane's where defaultPlacement is ControlPlane.
+// stockReplicas is U-ING-1: the infrastructure topology decides, or the control plane's where defaultPlacement is ControlPlane.
 func stockReplicas(cluster topology.Cluster, placement configv1.DefaultPlacement) int32 {
 	mode := cluster.Infrastructure.Mode
 	if placement == configv1.DefaultPlacementControlPlane {
@@ -45,7 +45,7 @@ func stockReplicas(cluster topology.Cluster, placement configv1.DefaultPlacement
 	return 2
 }
 
-// stockDefaultIngressController is 1.2: nothing but the replicas, once and for ever.
+// stockDefaultIngressController is U-ING-2: nothing but the replicas, once and for ever.
 func stockDefaultIngressController(cluster topology.Cluster, placement configv1.DefaultPlacement) (*operatorv1.IngressController, error) {
 	if cluster.ControlPlane.Mode == configv1.ExternalTopologyMode {
 		return nil, nil // none is an answer
@@ -87,7 +87,7 @@ func stockShape(router *appsv1.Deployment, in inputs) (*appsv1.Deployment, *poli
 	return shaped, stockBudget(ic, labels), nil
 }
 
-// stockPlace is the first half of the table of 1.3. There is no toleration of the control plane's taints in it.
+// stockPlace is U-ING-4. There is no toleration of the control plane's taints in it.
 func stockPlace(pod *corev1.PodSpec, in inputs) error {
 	pod.NodeSelector = map[string]string{corev1.LabelOSStable: string(corev1.Linux)}
 	if in.placement == configv1.DefaultPlacementControlPlane {
@@ -143,7 +143,7 @@ func stockSpread(pod *corev1.PodSpec, labels map[string]string) {
 	}
 }
 
-// stockBudget is 1.4: it follows spec.replicas, and where that is unset there is a budget over however many pods there are.
+// stockBudget is U-ING-8: it follows spec.replicas, and where that is unset there is a budget over however many pods there are.
 func stockBudget(ic *operatorv1.IngressController, labels map[string]string) *policyv1.PodDisruptionBudget {
 	maxUnavailable := intstr.FromString("50%")
 	if replicas := ic.Spec.Replicas; replicas != nil {
