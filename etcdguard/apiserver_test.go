@@ -236,7 +236,7 @@ func (l *live) versionOperator() {
 	}
 }
 
-// staticManifest is the Deployment of a release before 4.8, as facts/upstream.md section 2.3 describes it.
+// staticManifest is the Deployment of a release before 4.8 (U-ETC-5), in the form that its successor kept (U-ETC-6).
 func staticManifest() *appsv1.Deployment {
 	labels := map[string]string{"k8s-app": "etcd-quorum-guard"}
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: etcdguard.Namespace, Name: etcdguard.GuardName,

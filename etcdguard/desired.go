@@ -78,9 +78,9 @@ type Decision struct {
 	Deprecation string
 }
 
-// Decide is the whole decision. It is pure.
+// Decide is the whole decision over the guard's hand-over (R-ETC-3). It is pure.
 //
-// Nothing is removed or loosened while the topology, the nodes or the members of etcd are not known.
+// Nothing is removed or loosened while the topology, the nodes or the members of etcd are not known (U-ETC-8).
 func Decide(in Inputs) Decision {
 	decision := decide(in)
 	if decision.Action == Nothing && decision.Result != nil {

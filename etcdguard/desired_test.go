@@ -320,8 +320,8 @@ func prune(object map[string]any) {
 	}
 }
 
-// Whatever could not be read, in whatever state of a cluster that needs its guard: nothing is deleted, nothing is made looser. And
-// on one node nothing is deleted without the topology and the members.
+// Whatever could not be read, in whatever state of a cluster that needs its guard (U-ETC-8): nothing is deleted,
+// nothing is made looser. And on one node nothing is deleted without the topology and the members.
 func TestFailedReads(t *testing.T) {
 	seen := func(in *etcdguard.Inputs) { in.ClusterVersion = claimed() }
 	ours := func(in *etcdguard.Inputs) { in.Deployment, in.Budget = ourGuard(t, ha, 5), ourBudget(t, ha, 5) }

@@ -2,10 +2,11 @@
 // member is healthy; a PodDisruptionBudget over the guards lets exactly as many nodes be drained at once as quorum tolerates.
 // Where there is one control-plane node, there is no guard and no budget: they could only make that node impossible to drain.
 //
-// It implements, from seed 004 (single-node production deployment): the etcd operator manages the etcd-quorum-guard, which had a
-// static Deployment, so that its replica count can change or the guard can be off; the topology takes the place of the override
-// useUnsupportedUnsafeNonHANonProductionUnstableEtcd for the minimum of three members. It answers the seed's open question 2: how
-// the guard is handed from the cluster-version-operator to somebody else, and back (docs/etcdguard-handover.md).
+// It implements these requirements of docs/requirements.md: the topology takes the place of the override
+// useUnsupportedUnsafeNonHANonProductionUnstableEtcd for the minimum of three members (R-ETC-1); the quorum guard has
+// the size that the topology asks for, or is off (R-ETC-2); somebody owns it who can change it, and it is handed from
+// the cluster-version-operator to somebody else, and back, without a moment in which two write it or none guards
+// (R-ETC-3, docs/etcdguard-handover.md).
 //
 // Two ways to use it. An etcd operator vendors the package and calls [Deployment] and [DisruptionBudget], or [Pods] and
 // [PodsDisruptionBudget] for the shape of today's operators, with what [NewHost] makes of the cluster. It asks [MinimumMembers] and

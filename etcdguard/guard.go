@@ -178,7 +178,7 @@ func (in Inputs) operatorLacks() bool {
 }
 
 // mayBeStatic tells whether the cluster-version-operator writes the guard, for all that is known: it does not on releases whose
-// operator does (facts/upstream.md section 2.3).
+// operator does (U-ETC-5).
 func (in Inputs) mayBeStatic() bool {
 	return in.ClusterVersion != nil && !in.operatorGuards() && !in.reports("QuorumGuardControllerDegraded") && len(in.stockOwners()) == 0
 }

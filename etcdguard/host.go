@@ -88,8 +88,8 @@ func modeOf(cluster topology.Cluster) configv1.TopologyMode {
 	return topology.ReadingOf(cluster.ControlPlane.Mode).Mode
 }
 
-// Guarded reports whether there is a quorum to guard in this cluster: with SingleReplica there is one member, and with External
-// etcd is elsewhere. The error is ErrNoTopology.
+// Guarded reports whether there is a quorum to guard in this cluster, or the guard is off (R-ETC-2): with SingleReplica
+// there is one member, and with External etcd is elsewhere. The error is ErrNoTopology.
 func Guarded(cluster topology.Cluster) (bool, error) {
 	if err := cluster.Validate(); err != nil {
 		return false, err
@@ -107,8 +107,9 @@ func guarded(mode configv1.TopologyMode) bool {
 	return true
 }
 
-// Size is the number of guards: one per member, and never fewer than the topology expects. While there are fewer nodes than
-// that, some guards stay Pending, which the budget counts as members that are down. The error is ErrHost.
+// Size is the number of guards (R-ETC-2): one per member, and never fewer than the topology expects. While there are
+// fewer nodes than that, some guards stay Pending, which the budget counts as members that are down. The error is
+// ErrHost.
 func Size(h Host) (int, error) {
 	if err := h.made(); err != nil {
 		return 0, err
@@ -120,10 +121,10 @@ func (h Host) size() int { return max(expectedMembers(h.mode), h.members) }
 
 // Budget is how many of Size guards may be evicted at once: as many as Tolerated says. The error is ErrHost.
 //
-// Two members of DualReplica are the exception: one of them may go. Their arithmetic allows none, and with that no node could be
-// drained for an update, ever. What keeps such a cluster alive is not the quorum of two but fencing, which lets the member that
-// is left go on alone; the guard sees to it that the two never go together. Upstream lets one go as well (minAvailable
-// is one less than the nodes, facts/upstream.md section 2.4).
+// Two members of DualReplica are the exception: one of them may go. Their arithmetic allows none, and with that no node
+// could be drained for an update, ever (R-SNO-3). What keeps such a cluster alive is not the quorum of two but fencing,
+// which lets the member that is left go on alone; the guard sees to it that the two never go together. Upstream lets
+// one go as well (minAvailable is one less than the nodes, U-ETC-7).
 func Budget(h Host) (int, error) {
 	if err := h.made(); err != nil {
 		return 0, err

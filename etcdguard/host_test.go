@@ -22,6 +22,7 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
+// TestBudget shows R-SNO-3: wherever there is a guard, one at least may go.
 func TestBudget(t *testing.T) {
 	for _, mode := range allModes {
 		for n := 1; n <= most; n++ {
@@ -126,6 +127,7 @@ func TestHostErrors(t *testing.T) {
 	}
 }
 
+// TestGuardedAndSize shows R-ETC-2: the guard has the size that the topology asks for, and is off for a single member.
 func TestGuardedAndSize(t *testing.T) {
 	for _, mode := range allModes {
 		if got := no(etcdguard.Guarded(clusterOf(mode))); got != needsGuard(mode) {

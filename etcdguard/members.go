@@ -70,8 +70,8 @@ type Minimum struct {
 // Infrastructure says nothing or something unknown. overrides are the raw bytes of spec.unsupportedConfigOverrides of the Etcd: where
 // OverrideKey is true in them, the minimum is 1 wherever there is an etcd.
 //
-// Seed 004 replaces the override by the topology. Upstream refuses an empty topology, also with the override set, and counts
-// External as HighlyAvailable (facts/upstream.md section 2.1).
+// The topology takes the place of the override (R-ETC-1). Upstream kept both, counts External as HighlyAvailable
+// (U-ETC-1), and refuses an empty topology, also with the override set (U-ETC-2).
 //
 // Errors: ErrNoTopology, and ErrOverride, in every mode, for an override that cannot be read.
 func MinimumMembers(cluster topology.Cluster, overrides []byte) (Minimum, error) {
@@ -128,7 +128,7 @@ type Removal struct {
 // unhealthy or a learner: taking it out takes no healthy voter away, and is how it is replaced.
 //
 // The override, and SingleReplica, lower the minimum. They never make it safe to lose quorum, which upstream leaves to the
-// caller (facts/upstream.md section 2.1).
+// caller (U-ETC-3).
 //
 // Errors: ErrMinimum, ErrMember.
 func SafeToRemove(minimum Minimum, members []Member, id uint64) (Removal, error) {

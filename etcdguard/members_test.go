@@ -153,6 +153,7 @@ func TestSafeToRemoveErrors(t *testing.T) {
 	}
 }
 
+// TestMinimumMembers shows R-ETC-1: the topology gives the minimum, without the override, and the override can only lower it.
 func TestMinimumMembers(t *testing.T) {
 	for mode, want := range map[configv1.TopologyMode]int{ha: 3, arbiter: 3, dual: 2, sr: 1, external: 0, empty: 3, unknown: 3} {
 		for overrides, override := range map[string]etcdguard.Override{

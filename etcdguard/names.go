@@ -15,13 +15,13 @@ const (
 	// Namespace is where etcd, its guards and their budget live.
 	Namespace = "openshift-etcd"
 	// GuardName is the name of the guard's Deployment and of its PodDisruptionBudget, in the static manifests as well as in
-	// the operators that took them over (facts/upstream.md section 2.3).
+	// the operators that took them over (U-ETC-5).
 	GuardName = "etcd-quorum-guard"
 	// ClientSecret is the Secret with whose certificate a guard asks its etcd for its health.
 	ClientSecret = "etcd-client"
 	// CABundle is the ConfigMap by which it knows that it is its etcd.
 	CABundle = "etcd-ca-bundle"
-	// PodPrefix begins the names of the guards that today's operators make, one pod per node (facts/upstream.md section 2.4).
+	// PodPrefix begins the names of the guards that today's operators make, one pod per node (U-ETC-7).
 	PodPrefix = "etcd-guard-"
 	// PodsBudgetName is the name of the budget over them.
 	PodsBudgetName = "etcd-guard-pdb"
@@ -33,7 +33,7 @@ const (
 	// ClusterVersionOperator is the field manager of whatever comes from a static manifest of the release.
 	ClusterVersionOperator = "cluster-version-operator"
 
-	// OverrideKey is the deprecated switch inside unsupportedConfigOverrides (seed 004, facts/upstream.md section 2.1).
+	// OverrideKey is the deprecated switch inside unsupportedConfigOverrides (U-ETC-2).
 	OverrideKey = "useUnsupportedUnsafeNonHANonProductionUnstableEtcd"
 )
 
@@ -50,7 +50,7 @@ const (
 	FieldOverrides = ".spec.overrides"
 )
 
-// What the static manifests of releases before 4.8 have (facts/upstream.md section 2.3). It is right for three members, which is
+// What the static manifests of releases before 4.8 have (U-ETC-5). It is right for three members, which is
 // why nothing is taken over there.
 const (
 	staticReplicas       = 3

@@ -429,8 +429,9 @@ func scaled2() part {
 	return p
 }
 
-// From every state, with a crash and whatever the cluster-version-operator does after every write: no step of ours makes a
-// guard missing or looser that quorum needs, and none falls where the cluster-version-operator writes.
+// TestWalk shows R-ETC-3. From every state, with a crash and whatever the cluster-version-operator does after every
+// write: no step of ours makes a guard missing or looser that quorum needs, and none falls where the
+// cluster-version-operator writes.
 func TestWalk(t *testing.T) {
 	seen := map[world]bool{}
 	queue := worlds()

@@ -30,15 +30,16 @@ func (w world) healthyEtcd() world {
 	return w
 }
 
-// Cut off at any request, hundreds of times, with the cluster-version-operator at work at any moment and requests that arrive when
-// their process is long dead: the guard is never missing or too loose, two never write it, and in the end it is right.
+// TestCrashAnywhere shows R-ETC-3. Cut off at any request, hundreds of times, with the cluster-version-operator at work
+// at any moment and requests that arrive when their process is long dead: the guard is never missing or too loose, two
+// never write it, and in the end it is right.
 func TestCrashAnywhere(t *testing.T) {
-	const seed = 1
+	const randomSeed = 1
 	kills := 240
 	if testing.Short() {
 		kills = 40
 	}
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := rand.New(rand.NewPCG(randomSeed, 0))
 	c := install(t, ha, 3)
 	operator := c.versionOperator()
 	h := c.history()
@@ -95,7 +96,7 @@ func TestCrashAnywhere(t *testing.T) {
 		rests++
 	}
 	ours := h.check()
-	t.Logf("seed %d: %d kills, %d late requests, %d times at rest, %d writes to the guard", seed, killed, hung, rests, ours)
+	t.Logf("random seed %d: %d kills, %d late requests, %d times at rest, %d writes to the guard", randomSeed, killed, hung, rests, ours)
 	if ours < kills/4 || rests == 0 || hung == 0 {
 		t.Error("too little happened for this to show anything")
 	}

@@ -48,8 +48,8 @@ func (c *cluster) rolled(check func() error) func() error {
 	}
 }
 
-// The program on an ordinary cluster, with no other permissions than those of config/rbac: it follows topology, nodes and certificates,
-// and at rest nothing is written.
+// TestFollowsTheCluster shows R-SNO-7 and R-SNO-4. The program runs on an ordinary cluster, with no other permissions
+// than those of config/rbac: it follows topology, nodes and certificates, and at rest nothing is written.
 func TestFollowsTheCluster(t *testing.T) {
 	c := install(t, ha, 3)
 	stop := c.versionOperator().work()
@@ -183,8 +183,8 @@ func TestProcessKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts processes; make proof runs it")
 	}
-	const seed = 1
-	random := rand.New(rand.NewPCG(seed, 0))
+	const randomSeed = 1
+	random := rand.New(rand.NewPCG(randomSeed, 0))
 	c := install(t, ha, 3)
 	h := c.history()
 	defer c.versionOperator().work()()
@@ -254,8 +254,8 @@ func TestAPIServerKilled(t *testing.T) {
 		t.Skip("it starts an API server again and again; make proof runs it")
 	}
 	t.Parallel()
-	const seed = 2
-	random := rand.New(rand.NewPCG(seed, 0))
+	const randomSeed = 2
+	random := rand.New(rand.NewPCG(randomSeed, 0))
 	program, kill := killable(t)
 	c := newCluster(t, patchtest.StartAPIServer(t, patchtest.Options{
 		CRDs: []string{patchtest.Infrastructures, patchtest.ClusterVersions, etcds}, Flags: asJSON, Program: program,

@@ -177,7 +177,7 @@ func (o *versionOperator) work() (stop func()) {
 
 const releaseAnnotation = "include.release.openshift.io/self-managed-high-availability"
 
-// manifest is the Deployment of a release before 4.8, as facts/upstream.md section 2.3 describes it.
+// manifest is the Deployment of a release before 4.8 (U-ETC-5), in the form that its successor kept (U-ETC-6).
 func manifest() *appsv1.Deployment {
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: guardName, Annotations: map[string]string{releaseAnnotation: "true"}}}
 	d.Spec.Replicas = ptr.To[int32](3)
