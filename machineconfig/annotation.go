@@ -21,10 +21,11 @@ type AnnotationStep struct {
 	Result *patch.Result
 }
 
-// AnnotateTopology is for a node beside the stock machine-config operator, of which its daemon learns in an annotation whether nodes
-// are drained. The value is that of infrastructure.status.controlPlaneTopology, as the operator writes it (facts/upstream.md section
-// 3.1). It is written only where it is missing or different, and never over somebody else's: the operator itself is expected to follow
-// the topology, so its name in the result means that it did not, yet. An empty or unknown topology writes nothing and keeps what is there.
+// AnnotateTopology is for a node beside the stock machine-config operator, of which its daemon learns in an annotation
+// whether nodes are drained. The value is that of infrastructure.status.controlPlaneTopology, as the operator writes it
+// (U-MCO-2). It is written only where it is missing or different, and never over somebody else's: the operator itself
+// is expected to follow the topology, so its name in the result means that it did not, yet. An empty or unknown
+// topology writes nothing and keeps what is there.
 func AnnotateTopology(in Inputs, node *corev1.Node) AnnotationStep {
 	if result := patch.TopologyKnown(in.Cluster); result != nil {
 		return AnnotationStep{Result: result}

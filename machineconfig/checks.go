@@ -118,7 +118,7 @@ func (in Inputs) annotated() []metav1.Object {
 }
 
 // checkWanted: where there are other nodes, pods on a node that goes down gracefully stay Ready and are sent requests that they no
-// longer answer, which is why the machine-config operator took it back (facts/upstream.md section 3.3). On the only node there is
+// longer answer, which is why the machine-config operator took it back (U-MCO-8). On the only node there is
 // nobody else to send requests to.
 func checkWanted(in Inputs) *patch.Result {
 	none := func(message string) *patch.Result {

@@ -31,10 +31,10 @@ const (
 	DrainControlPlane = "ControlPlaneNode"
 )
 
-// DrainRequired reports whether the node in.Node is to be drained before it restarts. It needs in.Cluster.
+// DrainRequired reports whether the node in.Node is to be drained before it restarts (R-MCO-2). It needs in.Cluster.
 //
 // On a SingleReplica control plane no node is drained, workers neither: there is nowhere to go, and nobody knows whether the workers
-// are full (seed 004; facts/upstream.md section 3.1). DrainWorkers finds that out: a worker is drained if package fit is certain
+// are full (U-MCO-2). DrainWorkers finds that out: a worker is drained if package fit is certain
 // that all its pods, together with those of in.Leaving, find room elsewhere. That needs everything in Inputs that belongs to drains. The
 // control-plane node is never drained.
 //

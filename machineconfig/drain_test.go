@@ -41,6 +41,7 @@ func running(cores string, on ...string) machineconfig.Inputs {
 	return in
 }
 
+// TestDrainRequired shows R-MCO-2: no node of a control plane of one is drained unless a person wants its workers drained.
 func TestDrainRequired(t *testing.T) {
 	asked := func(in machineconfig.Inputs, change func(*machineconfig.Inputs)) machineconfig.Inputs {
 		change(&in)

@@ -15,9 +15,9 @@ import (
 var ErrMaxUnavailable = errors.New("unreadable maxUnavailable")
 
 // ExpectedControlPlaneNodes returns how many nodes with the master role, and how many with the arbiter role, a cluster of this control-plane
-// topology has when it is whole. It takes the place of a fixed three (seed 004): with SingleReplica one, with DualReplica two, with
+// topology has when it is whole. It takes the place of a fixed three (R-MCO-1): with SingleReplica one, with DualReplica two, with
 // HighlyAvailableArbiter two and an arbiter, with External none, because the control plane is elsewhere. Empty and unknown modes count as
-// HighlyAvailable: three, the least that survives the loss of one (openshift/api, TopologyMode; facts/upstream.md sections 2.1 and 9).
+// HighlyAvailable: three, the least that survives the loss of one (U-TOP-1, U-TOP-8).
 //
 // Error: topology.ErrClusterNotRead.
 func ExpectedControlPlaneNodes(cluster topology.Cluster) (masters, arbiters int, err error) {
@@ -48,7 +48,7 @@ func expected(mode configv1.TopologyMode) (masters, arbiters int) {
 // master and the arbiter pool of a cluster with an arbiter, how many are in either, with those that ExpectedControlPlaneNodes misses.
 //
 // An unset spec.maxUnavailable is 1. A percentage is of the nodes, rounded down. What comes to 0 is 1, because the API says so, and
-// because one node must be able to update (an old formula of the machine-config operator gave 0, facts/upstream.md section 3.2). It is
+// because one node must be able to update (U-MCO-5; an old formula of the machine-config operator gave 0, U-MCO-4). It is
 // never more than there are nodes, but for a pool without nodes.
 //
 // Of control-plane nodes never so many go that the others are no majority, whatever the pool says. One and two nodes are the

@@ -10,6 +10,7 @@ import (
 	"github.com/solonode/sno/machineconfig"
 )
 
+// TestExpectedControlPlaneNodes shows R-MCO-1: the number follows the topology.
 func TestExpectedControlPlaneNodes(t *testing.T) {
 	want := map[configv1.TopologyMode][2]int{sr: {1, 0}, dual: {2, 0}, arbiter: {2, 1}, ha: {3, 0}, external: {0, 0}, empty: {3, 0}, unknown: {3, 0}}
 	for _, mode := range allModes {

@@ -24,7 +24,7 @@ var ErrInputs = errors.New("invalid inputs")
 type DrainPolicy string
 
 const (
-	// DrainNever is the default, also when empty: no node of such a cluster is drained, whatever its role (seed 004).
+	// DrainNever is the default, also when empty: no node of such a cluster is drained, whatever its role.
 	DrainNever DrainPolicy = "never"
 	// DrainWorkers drains a worker if there is certainly room for all its pods elsewhere. The control-plane node is never drained.
 	DrainWorkers DrainPolicy = "workers"

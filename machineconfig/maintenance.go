@@ -29,8 +29,9 @@ func (w Waiting) String() string {
 	return fmt.Sprintf("%s: %s, for %s", w.Pool, strings.Join(w.Changes, ", "), nodes)
 }
 
-// Maintenance lists what waits in paused pools for a person to end the pause, in order of the pools' names. A node waits when its
-// current config is not the one that its pool, or it itself, is to have. Of the nodes it needs no more than metadata.
+// Maintenance lists what waits in paused pools for a person to end the pause (R-MCO-4), in order of the pools' names. A
+// node waits when its current config is not the one that its pool, or it itself, is to have. Of the nodes it needs no
+// more than metadata.
 //
 // Errors: ErrPools.
 func Maintenance(pools []*mcfgv1.MachineConfigPool, nodes []*corev1.Node) ([]Waiting, error) {

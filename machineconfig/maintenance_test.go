@@ -11,6 +11,7 @@ import (
 	"github.com/solonode/sno/machineconfig"
 )
 
+// TestMaintenance shows R-MCO-4: what waits in a paused pool is reported.
 func TestMaintenance(t *testing.T) {
 	// rendered is a pool whose nodes are to have config, made of the sources, and that was up to date with those before.
 	rendered := func(name, config string, sources, before []string, change ...func(*mcfgv1.MachineConfigPool)) mcfgv1.MachineConfigPool {

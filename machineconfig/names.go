@@ -21,7 +21,7 @@ const (
 	ShutdownMachineConfigName = MachineConfigPrefix + ShutdownName
 )
 
-// The machine-config operator's keys (facts/upstream.md section 3).
+// The machine-config operator's keys (U-MCO-1, U-MCO-2).
 const (
 	// TopologyAnnotation is where the daemon of a node reads the control-plane topology.
 	TopologyAnnotation = "machineconfiguration.openshift.io/controlPlaneTopology"

@@ -53,7 +53,7 @@ const (
 //
 // As many nodes of a pool are away at once as MaxUnavailable allows. Master and arbiter pool share one budget, since their nodes share
 // etcd's quorum, in which control-plane nodes that the topology expects and that are not there count as away; arbiters follow when
-// no master asks any more (facts/upstream.md section 3.2). A paused pool gives leave to none.
+// no master asks any more (U-MCO-5). A paused pool gives leave to none (R-MCO-4).
 //
 // A node is away when it is cordoned, when its condition Ready is missing or not True, and when MemoryPressure, DiskPressure, PIDPressure or
 // NetworkUnavailable is there and not False. The machine-config operator takes a missing Ready as ready, and does not look at
@@ -242,9 +242,10 @@ func withMasterRole(nodes []*corev1.Node) []*corev1.Node {
 	return nodes
 }
 
-// PoolOf returns the pool that a node belongs to, nil when it belongs to none. A node with the master role is in the master pool, whatever
-// else it is (facts/upstream.md section 3.2). Then come pools that people made, whose selectors match it, then arbiter and worker. A
-// Windows node is in none: the machine-config operator does not manage it, whatever its labels select.
+// PoolOf returns the pool that a node belongs to, nil when it belongs to none. A node with the master role is in the
+// master pool, whatever else it is (U-MCO-6); on a single node it is a worker too (U-MCO-7). Then come pools that
+// people made, whose selectors match it, then arbiter and worker. A Windows node is in none: the machine-config
+// operator does not manage it, whatever its labels select.
 //
 // Errors: ErrPools, when two pools that people made claim the node, or a selector cannot be read.
 func PoolOf(node *corev1.Node, pools []*mcfgv1.MachineConfigPool) (*mcfgv1.MachineConfigPool, error) {

@@ -35,7 +35,7 @@ type Request struct {
 // String is the request as it is written in an annotation.
 func (r Request) String() string { return string(r.Verb) + "-" + r.Config }
 
-// ParseRequest reads the value of an annotation: a verb, a dash and the name of a machine config (facts/upstream.md section 3.1).
+// ParseRequest reads the value of an annotation: a verb, a dash and the name of a machine config (U-MCO-1).
 func ParseRequest(value string) (Request, error) {
 	verb, config, _ := strings.Cut(value, "-")
 	request := Request{Verb: Verb(verb), Config: config}

@@ -34,9 +34,10 @@ type GracePeriods struct {
 // ordinary is the part that is for pods which are not critical.
 func (g GracePeriods) ordinary() time.Duration { return g.Total - g.Critical }
 
-// ShutdownGracePeriods is how long a node should wait for the pods that run on it: for each of the two kinds of pods as long as the longest
-// terminationGracePeriodSeconds among them, since pods of one kind end side by side; rounded up to half minutes, and half a minute
-// where there are none, for those that may come. All pods count that the kubelet would end, those of daemon sets and static ones too.
+// ShutdownGracePeriods is how long a node should wait for the pods that run on it (R-MCO-3): for each of the two kinds
+// of pods as long as the longest terminationGracePeriodSeconds among them, since pods of one kind end side by side;
+// rounded up to half minutes, and half a minute where there are none, for those that may come. All pods count that the
+// kubelet would end, those of daemon sets and static ones too.
 //
 // bound limits the total. Where it does not suffice, neither kind gets less than half of it unless it asks for less. Less than
 // MinShutdownBound is no graceful shutdown.

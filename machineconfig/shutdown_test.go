@@ -14,6 +14,7 @@ func seconds(total, critical int) machineconfig.GracePeriods {
 	return machineconfig.GracePeriods{Total: time.Duration(total) * time.Second, Critical: time.Duration(critical) * time.Second}
 }
 
+// TestShutdownGracePeriods shows R-MCO-3: the node waits as long as its pods ask for, within a bound.
 func TestShutdownGracePeriods(t *testing.T) {
 	unset := pod("n", false, 0)
 	unset.Spec.TerminationGracePeriodSeconds = nil

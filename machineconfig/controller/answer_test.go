@@ -39,7 +39,8 @@ func (c *cluster) writes(during func()) (evictions, cordons, answers int) {
 	return evictions, cordons, answers
 }
 
-// On a control plane of one node a request for a drain is answered at once. Nothing is cordoned, and nothing evicted.
+// TestSingleReplicaIsNotDrained shows R-MCO-2: on a control plane of one node a request for a drain is answered at
+// once. Nothing is cordoned, and nothing evicted.
 func TestSingleReplicaIsNotDrained(t *testing.T) {
 	c := newCluster(t, shared.Server(t), sr)
 	c.addNode("m0", master, worker)

@@ -9,7 +9,7 @@
 // MachineConfigPools to say how many nodes may be away, and to pause them.
 //
 // Everywhere else the drain protocol is carried out: a node asks by an annotation, and hears by another one that it is done
-// (facts/upstream.md section 3.1).
+// (U-MCO-1).
 //
 // # What is remembered
 //

@@ -108,7 +108,8 @@ func single(t *testing.T) *cluster {
 	return c
 }
 
-// The objects of the graceful shutdown come when they have been wanted for a while, stay as they are, and go with the need.
+// TestGracefulShutdown shows R-MCO-3: its objects come when they have been wanted for a while, stay as they are, and go
+// with the need.
 func TestGracefulShutdown(t *testing.T) {
 	c := single(t)
 	both := []string{"MachineConfig", "KubeletConfig"}

@@ -101,7 +101,7 @@ func TestNoMoreThanAllowedWithoutDrains(t *testing.T) {
 	l.says(l.rest(), patch.InForce, "AsExpected")
 }
 
-// A paused pool keeps its nodes from leaving, not from coming back, and the status says so.
+// TestPausedPool shows R-MCO-4: a paused pool keeps its nodes from leaving, not from coming back, and the status reports it.
 func TestPausedPool(t *testing.T) {
 	for _, mode := range []string{"HighlyAvailable", "SingleReplica"} {
 		c := newCluster(t, shared.Server(t), ha)

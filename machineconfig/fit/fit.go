@@ -1,4 +1,5 @@
-// Package fit answers the question that seed 004 leaves open: is there room elsewhere for what runs on a node that is to be drained?
+// Package fit answers the question that R-MCO-2 leaves open: is there room elsewhere for what runs on a node that is to
+// be drained?
 //
 // # What the answer is worth
 //

@@ -167,8 +167,8 @@ func (m model) drained(random *rand.Rand) (modelPod, bool) {
 func TestAnyOrderWorks(t *testing.T) {
 	const clusters, orders = 3000, 20
 	var moved, allowed, possible int
-	for seed := range uint64(clusters) {
-		random := rand.New(rand.NewPCG(seed, 1))
+	for randomSeed := range uint64(clusters) {
+		random := rand.New(rand.NewPCG(randomSeed, 1))
 		m := randomModel(random)
 		if !slices.ContainsFunc(m.pods, func(pod modelPod) bool { return pod.node == 0 }) {
 			continue
@@ -180,7 +180,7 @@ func TestAnyOrderWorks(t *testing.T) {
 			pod, ok := m.drained(random)
 			works = works && ok
 			if verdict.Fits && !ok {
-				t.Fatalf("seed %d: allowed, but %+v found no node in %+v", seed, pod, m)
+				t.Fatalf("random seed %d: allowed, but %+v found no node in %+v", randomSeed, pod, m)
 			}
 		}
 		if verdict.Fits {
