@@ -161,7 +161,7 @@ func stockOwners(live *appsv1.Deployment) ([]string, error) {
 }
 
 // rollsOnOneNode tells whether the Deployment behaves as it should with one node, in whatever way it says so: the stock
-// operator writes 25% and 25%, which of one replica is the same as 0 and 1 (facts/upstream.md section 4).
+// operator writes 25% and 25%, which of one replica is the same as 0 and 1 (U-CON-1).
 func rollsOnOneNode(live *appsv1.Deployment) bool {
 	if live.Spec.Replicas == nil || *live.Spec.Replicas != 1 || keepsItselfApart(live) {
 		return false

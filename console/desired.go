@@ -69,8 +69,9 @@ func (d Decision) Result() *patch.Result {
 	return worst
 }
 
-// Decide is the whole decision. It is pure, and builds new apply configurations on every call, because one that was sent comes
-// back filled with what the API server knows.
+// Decide is the whole decision: the shape of both Deployments, and downloads taken over from its static manifest
+// (R-CON-2). It is pure, and builds new apply configurations on every call, because one that was sent comes back filled
+// with what the API server knows.
 func Decide(in Inputs) Decision {
 	decision := Decision{Console: decideShape(in.console(), Checks()), Downloads: decideShape(in.downloads(), DownloadsChecks())}
 	decision.ClusterVersion, decision.Downloads = decideOverride(in.downloads(), decision.Downloads)

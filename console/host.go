@@ -42,9 +42,9 @@ func poolOf(cluster topology.Cluster) topology.Pool {
 	return cluster.PoolFor(topology.ControlPlanePool)
 }
 
-// modeOf is the topology that decides for both Deployments: that of the control plane, and with an External one that of the
-// infrastructure. Choosing by anything but where the pods run went wrong upstream in both directions: two replicas pinned to
-// one node (OCPBUGS-27335), and anti-affinity that one worker cannot satisfy (console-operator issue 656).
+// modeOf is the topology that decides for both Deployments: that of the control plane, and with an External one that of
+// the infrastructure. Choosing by anything but where the pods run went wrong upstream in both directions (U-CON-5): two
+// replicas pinned to one node, and anti-affinity that one worker cannot satisfy.
 func modeOf(cluster topology.Cluster) configv1.TopologyMode {
 	return cluster.Governing(poolOf(cluster))
 }
@@ -58,13 +58,13 @@ func Replicas(cluster topology.Cluster) (int32, error) {
 	return topology.Replicas(modeOf(cluster)), nil
 }
 
-// ShapeDeployment returns a copy of the console or downloads Deployment with everything that depends on the topology set
-// together, so that a rollout and a drain can finish: replicas, rolling update, pod anti-affinity, and a node selector and
-// tolerations that agree.
+// ShapeDeployment returns a copy of the console or downloads Deployment with everything that depends on the topology
+// set together, so that a rollout and a drain can finish (R-SNO-2): replicas, rolling update, pod anti-affinity, and a
+// node selector and tolerations that agree.
 //
 //	topology of Pool  replicas  rolling update         anti-affinity by hostname
-//	SingleReplica     1         see DeploymentStrategy  none
-//	all others        2         see DeploymentStrategy  required, between all pods of the Deployment
+//	SingleReplica     1         see DeploymentStrategy  none (R-CON-1)
+//	all others        2         see DeploymentStrategy  required, between all pods of the Deployment (R-CON-3)
 //
 // Everything else stays: node and pod affinity, anti-affinity about other pods, other namespaces or zones (see workload.Separate), other
 // keys of the selector, other tolerations. The Deployment's selector must be there, and the labels of its pods.
@@ -115,7 +115,7 @@ func place(pod *corev1.PodSpec, pool topology.Pool) {
 //
 //	topology of Pool  maxUnavailable  maxSurge
 //	SingleReplica     0               1         nothing keeps the new pod from starting beside the old one, so nothing is down
-//	all others        1               3         as the stock operator has it (facts/upstream.md section 4)
+//	all others        1               3         as the stock operator has it (U-CON-1)
 //
 // With the second row a rollout ends on two nodes, although DeploymentAntiAffinity keeps each of the new pods off the node of an old one: both new
 // ones are Pending, one old pod may go nevertheless, its node takes a new one, and when that is available the other old pod goes. It
@@ -154,8 +154,8 @@ func separation(mode configv1.TopologyMode) shapes.Separation {
 
 // PodDisruptionBudget is the budget over the pods of the Deployment with that name, ConsoleName or DownloadsName, or nil when
 // there must be none and an existing one should be deleted: where the topology of Pool is SingleReplica. The stock operator keeps one with
-// maxUnavailable 1 in every topology (facts/upstream.md section 4); over one pod that allows every eviction, so it
-// protects nothing, and with minAvailable instead it would make the only node impossible to drain.
+// maxUnavailable 1 in every topology (U-CON-4); over one pod that allows every eviction, so it
+// protects nothing, and with minAvailable instead it would make the only node impossible to drain (R-SNO-3).
 //
 // Errors: topology.ErrClusterNotRead, ErrName.
 func PodDisruptionBudget(name string, cluster topology.Cluster) (*policyv1.PodDisruptionBudget, error) {

@@ -65,7 +65,8 @@ func TestClusterNotRead(t *testing.T) {
 	}
 }
 
-// The whole shape for every pair of topologies and both Deployments, against one written by hand.
+// TestShapeDeployment shows R-CON-1, R-CON-3 and R-SNO-2: the whole shape for every pair of topologies and both
+// Deployments, against one written by hand.
 func TestShapeDeployment(t *testing.T) {
 	eachTopology(func(controlPlane, infrastructure configv1.TopologyMode, single, onWorkers bool) {
 		for name, component := range map[string]string{"console": "ui", "downloads": "downloads"} {
@@ -240,6 +241,7 @@ func TestPartsAreOfTheWhole(t *testing.T) {
 	})
 }
 
+// TestPodDisruptionBudget shows R-SNO-3: there is no budget over one pod.
 func TestPodDisruptionBudget(t *testing.T) {
 	eachTopology(func(controlPlane, infrastructure configv1.TopologyMode, single, _ bool) {
 		for name, component := range map[string]string{"console": "ui", "downloads": "downloads"} {

@@ -197,8 +197,8 @@ func worlds() []world {
 	return all
 }
 
-// From every state, with a crash and whatever the cluster-version-operator does after every step: downloads never gets lost, and
-// no two write it at a time.
+// TestWalk shows R-CON-2. From every state, with a crash and whatever the cluster-version-operator does after every
+// step: downloads never gets lost, and no two write it at a time.
 func TestWalk(t *testing.T) {
 	seen := map[world]bool{}
 	queue := worlds()
