@@ -39,7 +39,7 @@ func BenchmarkParse(b *testing.B) {
 
 // BenchmarkMutated is one of the requests of TestMutatedRequests: making it, deciding on it, and asking the oracle.
 func BenchmarkMutated(b *testing.B) {
-	m := newMutator(b, mutatedSeed, 1000)
+	m := newMutator(b, mutationsRandomSeed, 1000)
 	approved, wrong := 0, 0
 	for b.Loop() {
 		verdict, allowed, _ := m.once()

@@ -70,8 +70,9 @@ func (in Inputs) Validate() error {
 	return nil
 }
 
-// Decide is the whole decision: a request is approved when all Checks of its flow are content, and left alone otherwise. Incomplete
-// inputs approve nothing: the reason is ReasonInputsIncomplete, and Validate has the error. It is pure.
+// Decide is the whole decision: a request is approved when all Checks of its flow are content, so that two sources
+// confirm it (R-APP-2), and left alone otherwise. Incomplete inputs approve nothing: the reason is
+// ReasonInputsIncomplete, and Validate has the error. It is pure.
 func Decide(in Inputs) Verdict {
 	return decide(in, Checks(in.Request.Flow()))
 }
@@ -128,7 +129,7 @@ func Checks(flow Flow) []Check {
 
 // The first source of a client request is the bootstrapper's secret, which every pod of every node may have seen; the second one is
 // the inventory. So all that such a request can get is the certificate of a node that the inventory awaits now and that is not there
-// yet.
+// yet (R-APP-4).
 var clientChecks = []Check{
 	{"Undecided", "nobody decided on the request yet", checkUndecided},
 	{"Requestor", "the bootstrapper made it", checkBootstrapper},

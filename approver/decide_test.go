@@ -38,7 +38,7 @@ func unchanged(*ask, *world) {}
 
 func withKey(name string) func(*ask, *world) { return func(a *ask, _ *world) { a.key = key(name) } }
 
-// What must be approved, or a node could not join or would lose its certificate.
+// TestApproved shows R-APP-4: what must be approved, or a node could not join or would lose its certificate.
 func TestApproved(t *testing.T) {
 	for _, tt := range []struct {
 		name string

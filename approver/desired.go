@@ -66,7 +66,8 @@ type Decision struct {
 	Result *patch.Result
 }
 
-// Desired is the whole decision about the stock approver. It is pure.
+// Desired is the whole decision about the stock approver: it is turned off only where there is no second source
+// (R-SNO-12), and with it what is approved automatically (R-APP-1). It is pure.
 func Desired(in PatchInputs) Decision {
 	if result := PatchChecks().Run(in); result != nil {
 		if letsGo(result.State) {

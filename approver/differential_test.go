@@ -217,7 +217,8 @@ func (s situation) got(in approver.PatchInputs) string {
 	return text
 }
 
-// In every combination of what the decision depends on, it is what the tables say.
+// TestDesiredByTheTables shows R-SNO-12 and R-APP-1: in every combination of what the decision depends on, it is what
+// the tables say.
 func TestDesiredByTheTables(t *testing.T) {
 	seen, wrong := map[string]int{}, 0
 	each := func(s situation) {
@@ -257,7 +258,8 @@ func TestDesiredByTheTables(t *testing.T) {
 	}
 }
 
-// Enabled and Desired never disagree: where an operator may approve by itself, nothing is taken from the stock approver.
+// TestEnabledByTheTable shows R-APP-1. Enabled and Desired never disagree: where an operator may approve by itself,
+// nothing is taken from the stock approver.
 func TestEnabledByTheTable(t *testing.T) {
 	yes, no := "true", "false"
 	for cluster, want := range map[string]map[approver.Presence]string{

@@ -1,9 +1,10 @@
 // Package approver says which certificate signing requests of nodes may be approved where no Machine confirms them, and keeps the stock
 // approver from approving them on one source's word.
 //
-// Seed 004 ("Cluster Machine Approver"): approving needs two sources of truth; in a single-node cluster there is no second one inside
-// the cluster, so nothing may be approved automatically, and an outside tool approves instead. Seed 001 ("Post-reboot service") is such a
-// case.
+// It implements these requirements of docs/requirements.md: approving needs two sources of truth (R-APP-2); in a
+// single-node cluster there is no second one inside the cluster, so nothing may be approved automatically (R-APP-1),
+// and an outside tool approves instead (R-APP-3), as it does for a node that joins after its first restart (R-APP-4).
+// The stock approver's flow is turned off only where there is no second source, and nothing is ever denied (R-SNO-12).
 //
 // # What may be approved
 //

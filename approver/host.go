@@ -17,8 +17,8 @@ type Host struct {
 }
 
 // Enabled reports whether an operator may approve client certificates by itself. On a single control-plane node without Machines it may
-// not, because nothing in the cluster confirms that a request comes from the node that it names (seed 004, "Cluster Machine
-// Approver"). Serving certificates are another matter: Decide approves those that the kubelet's own certificate proves.
+// not, because nothing in the cluster confirms that a request comes from the node that it names (R-APP-1). Serving
+// certificates are another matter: Decide approves those that the kubelet's own certificate proves.
 //
 // It is false with every error: ErrInputs, and with it topology.ErrClusterNotRead, for a Host of which something was not read.
 func Enabled(h Host) (bool, error) {

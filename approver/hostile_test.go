@@ -434,6 +434,7 @@ func hugeKey() []byte {
 	return sequence(body(0, nodeRDNs("new-0"), raw), sequence(marshal(sha256WithRSA), marshal(asn1.NullRawValue)), marshal(asn1.BitString{Bytes: junk, BitLength: 8 * len(junk)}))
 }
 
+// TestHostile shows R-APP-2: nothing is approved on the word of the request alone.
 func TestHostile(t *testing.T) {
 	if len(corpus) < 60 {
 		t.Errorf("only %d cases", len(corpus))

@@ -21,9 +21,9 @@ type Mode string
 // The modes.
 const (
 	// NodeClientOff is the default: the node-client flow is turned off in its configuration, so that it goes on renewing serving
-	// certificates, which it can prove.
+	// certificates, which it can prove (U-APP-2).
 	NodeClientOff Mode = "node-client-off"
-	// Off turns all of it off, as the seed says: it is scaled to zero, and the cluster-version-operator kept away.
+	// Off turns all of it off, as the enhancement asks: it is scaled to zero, and the cluster-version-operator kept away.
 	Off Mode = "off"
 )
 

@@ -105,7 +105,7 @@ var shows = sync.OnceValue(func() []seen {
 	return list
 })
 
-// mutator makes requests from a seed.
+// mutator makes requests from a random seed.
 type mutator struct {
 	*rand.Rand
 	tb   testing.TB
@@ -117,8 +117,8 @@ type mutator struct {
 func pick[T any](r *rand.Rand, list []T) T { return list[r.IntN(len(list))] }
 
 // newMutator signs the requests of the pool: half of them sound, the others with one or more oddities, and those of the corpus.
-func newMutator(tb testing.TB, seed uint64, pool int) *mutator {
-	m := &mutator{Rand: rand.New(rand.NewPCG(seed, seed)), tb: tb}
+func newMutator(tb testing.TB, randomSeed uint64, pool int) *mutator {
+	m := &mutator{Rand: rand.New(rand.NewPCG(randomSeed, randomSeed)), tb: tb}
 	for _, tt := range corpus {
 		a, w := tt.from()
 		tt.do(a, w)
@@ -351,8 +351,8 @@ func (m *mutator) usages(spec *certificatesv1.CertificateSigningRequestSpec) {
 	}
 }
 
-// mutatedSeed makes every run the same but for the signatures.
-const mutatedSeed = 20261120
+// mutationsRandomSeed makes every run the same but for the signatures.
+const mutationsRandomSeed = 20261120
 
 // A million requests, mutated in their fields, in their bytes, and in what is around them: none is approved that the oracle would not
 // approve, and none is refused that it would. With -short it is four thousand.
@@ -361,7 +361,7 @@ func TestMutatedRequests(t *testing.T) {
 	if testing.Short() {
 		requests, pool = 4_000, 400
 	}
-	m := newMutator(t, mutatedSeed, pool)
+	m := newMutator(t, mutationsRandomSeed, pool)
 	approved, wrongly, refused, began := 0, 0, 0, time.Now()
 	reasons := map[string]int{}
 	for range requests {
@@ -384,8 +384,8 @@ func TestMutatedRequests(t *testing.T) {
 	if approved < requests/10 {
 		t.Errorf("only %d of %d were approved, so this proves little", approved, requests)
 	}
-	t.Logf("mutated requests: %d (seed %d, %d signed, %d signed again after a change, %d changed after they were signed), rightly approved: %d, wrongly approved: %d, "+
-		"wrongly refused: %d, in %s", requests, mutatedSeed, len(m.pool), m.resigned, m.broken, approved-wrongly, wrongly, refused, time.Since(began).Round(time.Second))
+	t.Logf("mutated requests: %d (random seed %d, %d signed, %d signed again after a change, %d changed after they were signed), rightly approved: %d, wrongly approved: %d, "+
+		"wrongly refused: %d, in %s", requests, mutationsRandomSeed, len(m.pool), m.resigned, m.broken, approved-wrongly, wrongly, refused, time.Since(began).Round(time.Second))
 	var lines []string
 	for reason, n := range reasons {
 		lines = append(lines, fmt.Sprintf("%s %d", reason, n))

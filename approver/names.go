@@ -10,7 +10,7 @@ const (
 	// ConditionPrefix begins the types of the sub-conditions.
 	ConditionPrefix = "ApproverTopology"
 
-	// Namespace is where the stock approver lives (facts/upstream.md section 6).
+	// Namespace is where the stock approver runs (U-APP-1).
 	Namespace = "openshift-cluster-machine-approver"
 	// DeploymentName is the name of its Deployment.
 	DeploymentName = "machine-approver"
@@ -30,7 +30,7 @@ const (
 	// template, where another value of it restarts the stock approver.
 	EditAnnotation = patch.Domain + "/" + Name + "-edit"
 
-	// ApprovalReason is the reason of the condition by which a request is approved. The stock approver's is NodeCSRApprove.
+	// ApprovalReason is the reason of the condition by which a request is approved. The stock approver's is NodeCSRApprove (U-APP-6).
 	ApprovalReason = "SnoNodeCSRApprove"
 )
 

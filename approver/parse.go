@@ -35,7 +35,7 @@ var (
 // Flow is what a request is for.
 type Flow string
 
-// The flows that are decided about. Every other signer is somebody else's.
+// The flows that are decided about, those of the stock approver (U-APP-3). Every other signer is somebody else's.
 const (
 	// OtherFlow is the zero value.
 	OtherFlow Flow = ""

@@ -37,7 +37,7 @@ func checkGroups(have, want []string) *fault {
 }
 
 // checkUsages wants a signature and what the certificate is for. A key that can encrypt may also be used so: older kubelets ask for that
-// with every key, newer ones with RSA keys (facts/upstream.md section 6).
+// with every key, newer ones with RSA keys (U-APP-5).
 func checkUsages(have []certificatesv1.KeyUsage, purpose certificatesv1.KeyUsage) *fault {
 	want := []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, purpose}
 	if exactly(have, want) || exactly(have, append(want, certificatesv1.UsageKeyEncipherment)) {

@@ -60,8 +60,8 @@ func isGiven(text string) func(*cluster) error {
 // Cut off at any request, and at any write with the request on its way for a while: the next run finishes it, the stock approver is
 // restarted as often as without, and at rest nothing is written.
 func TestCrashAnywhere(t *testing.T) {
-	const seed = 1
-	random := rand.New(rand.NewPCG(seed, 0))
+	const randomSeed = 1
+	random := rand.New(rand.NewPCG(randomSeed, 0))
 	kills, texts := 40, []string{"", persons}
 	if testing.Short() {
 		kills, texts = 6, texts[1:]
@@ -91,7 +91,7 @@ func TestCrashAnywhere(t *testing.T) {
 					l.fuse.Deliver()
 					result := l.settle()
 					if err := change.rests(c); err != nil || (result.State != patch.InForce && result.State != patch.NotNeeded && result.State != patch.OptedOut) {
-						t.Fatalf("seed %d, round %d, %s: %v, %v", seed, round, change.name, result, err)
+						t.Fatalf("random seed %d, round %d, %s: %v, %v", randomSeed, round, change.name, result, err)
 					}
 					if got := starts(); got > change.restarts {
 						t.Errorf("round %d, %s: the stock approver was started or stopped %d times, want %d", round, change.name, got, change.restarts)

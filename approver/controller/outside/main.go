@@ -26,7 +26,8 @@ import (
 
 var errInterrupted = errors.New("interrupted; what was approved stays approved, and another run goes on from here")
 
-// Main is the tool's whole main function: it reads the flags, runs until it is done, SIGINT or SIGTERM, and returns the exit code.
+// Main is the main function of the tool that approves from outside of the cluster (R-APP-3): it reads the flags, runs
+// until it is done, SIGINT or SIGTERM, and returns the exit code.
 func Main(args []string, stdout, stderr io.Writer) int {
 	o, err := parse(args, stderr)
 	switch {

@@ -11,7 +11,8 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// nodes reads nodes by name. There may be thousands, and a request is about one of them.
+// nodes reads nodes by name. There may be thousands, and a request is about one of them: to list them all for each
+// request is what costs the stock approver its memory (U-APP-8).
 type nodes struct{ client corev1client.NodesGetter }
 
 // get is the node; nil without an error when there is none.

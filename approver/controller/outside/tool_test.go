@@ -64,7 +64,8 @@ func reasons(t testing.TB, stdout string) map[string]string {
 	return got
 }
 
-// A node joins and serves, and a hostile one beside it does not.
+// TestJoinAndServe shows R-APP-3, R-APP-4 and R-SNO-12: a node joins and serves, and the requests of a hostile one
+// beside it stay untouched.
 func TestJoinAndServe(t *testing.T) {
 	w := newWorld(t)
 	w.expects("worker-1", "worker-2")
