@@ -5,6 +5,11 @@
 // outcome type; its [State] is ordered by severity, and from it follow when to look again ([Result.Requeue]), which
 // sub-conditions are shown ([Result.Conditions]), and which event is sent on a transition ([Result.Transition]).
 //
+// It implements these requirements of docs/requirements.md for all modules: a rollout can end on one node (R-SNO-2), no
+// budget forbids every eviction (R-SNO-3), nothing is written at rest (R-SNO-4), no field of a person is taken
+// (R-SNO-5), a release restores what was there (R-SNO-6), a change of the topology is followed (R-SNO-7), and nobody is
+// fought with (R-SNO-9).
+//
 // The package and patch/ownership, patch/mustgather are pure: no client, no clock, no environment. What talks to a cluster
 // lives in sub-packages of its own, so that an operator built without controller-runtime can vendor the rest:
 //

@@ -127,6 +127,8 @@ const (
 // Apply puts the intent on the live object. The intent must be freshly built by the caller; live must be the object as it
 // was read, with its managedFields. A context error or an API error is returned as it is, wrapped.
 //
+// What is in force already is not sent (R-SNO-4), and a field that somebody else owns is a Conflict and not taken (R-SNO-5).
+//
 // unset names fields, such as ".spec.template.spec.nodeSelector", that shall be absent beside the intent; an apply alone removes
 // nothing that somebody else owns. The rules are those of the intent: what anybody else owns is a conflict, and then nothing is
 // written; what may be overridden is remembered, and Release puts it back. A field that is absent already costs nothing, and
@@ -240,8 +242,9 @@ func (a *Applier) Apply(ctx context.Context, live *unstructured.Unstructured, in
 	return outcome, a.applied(live, answer, intended)
 }
 
-// body is the intent as decoded JSON, bound to the live object by its UID. It is a new object every time: an intent that was
-// sent once comes back filled with everything the API server knows, and sending that again would claim all of it.
+// body is the intent as decoded JSON, bound to the live object by its UID (U-SSA-7). It is a new object every time: an
+// intent that was sent once comes back filled with everything the API server knows, and sending that again would claim
+// all of it (U-SSA-5).
 func (a *Applier) body(live *unstructured.Unstructured, intent runtime.ApplyConfiguration) (map[string]any, error) {
 	gvk := live.GroupVersionKind()
 	if live.GetUID() == "" || gvk.Kind == "" || gvk.Version == "" {

@@ -22,9 +22,10 @@ import (
 	"github.com/solonode/sno/patch/ownership"
 )
 
-// The numbers are those of the table of measured traps of server-side apply in the project's facts.
+// The traps are the facts U-SSA-1 to U-SSA-9 of docs/upstream.md, and have their numbers.
 
-// Trap 1: somebody else's value is a conflict that names field and manager, and nothing is written.
+// TestTrap1ConflictNamesTheManager shows R-SNO-5 (U-SSA-1): somebody else's value is a conflict that names field and
+// manager, and nothing is written.
 func TestTrap1ConflictNamesTheManager(t *testing.T) {
 	b := newBench(t, person, replicas(2))
 	a := b.applier()
@@ -66,8 +67,8 @@ func TestOverridableIsFieldAndManager(t *testing.T) {
 	}
 }
 
-// Trap 2: forcing over an overridable manager moves only the contested field, and the replaced value is remembered by the same
-// request.
+// Trap 2 (U-SSA-2): forcing over an overridable manager moves only the contested field, and the replaced value is
+// remembered by the same request.
 func TestTrap2ForceMovesOneField(t *testing.T) {
 	b := newBench(t, stock, map[string]any{"replicas": int64(2), "domain": "apps.example.org"})
 	b.apply(b.applier(), pinned(1), apply.Applied, 1)
@@ -83,7 +84,8 @@ func TestTrap2ForceMovesOneField(t *testing.T) {
 	)
 }
 
-// Trap 3: what is on the object already is not sent again, by this process or by the next one.
+// TestTrap3EqualIntentSendsNothing shows R-SNO-4 (U-SSA-3): what is on the object already is not sent again, by this
+// process or by the next one.
 func TestTrap3EqualIntentSendsNothing(t *testing.T) {
 	for name, create := range map[string]string{"forced": stock, "co-owned": person} {
 		t.Run(name, func(t *testing.T) {
@@ -159,7 +161,7 @@ func TestNormalizedValueSendsNothing(t *testing.T) {
 	look(apply.Conflicted, 1)
 }
 
-// Trap 4: a dry run says what would change and changes nothing.
+// Trap 4 (U-SSA-4): a dry run says what would change and changes nothing.
 func TestTrap4DryRun(t *testing.T) {
 	b := newBench(t, stock, replicas(2))
 	a := b.applier(func(a *apply.Applier) { a.DryRun = true })
@@ -182,8 +184,8 @@ func TestTrap4DryRun(t *testing.T) {
 	b.spec(int64(1), "replicas")
 }
 
-// Trap 5: the API server's answer fills the configuration that was sent. The caller's is left alone, so that applying it once
-// more does not claim the API server's defaults.
+// Trap 5 (U-SSA-5): the API server's answer fills the configuration that was sent. The caller's is left alone, so that
+// applying it once more does not claim the API server's defaults.
 func TestTrap5AnswerIsNotTheNextIntent(t *testing.T) {
 	b := newBench(t, person, map[string]any{"domain": "apps.example.org"})
 	u := b.object()
@@ -210,8 +212,8 @@ func TestTrap5AnswerIsNotTheNextIntent(t *testing.T) {
 	}
 }
 
-// Trap 6: an apply configuration owns what was intended; a typed object, applied as it is, claims every field that its type
-// writes although nobody set it.
+// Trap 6 (U-SSA-6): an apply configuration owns what was intended; a typed object, applied as it is, claims every field
+// that its type writes although nobody set it.
 func TestTrap6TypedObjectClaimsMore(t *testing.T) {
 	b := newBench(t, person, map[string]any{"domain": "apps.example.org"})
 	b.apply(b.applier(), replicas(1), apply.Applied, 1)
@@ -233,7 +235,7 @@ func TestTrap6TypedObjectClaimsMore(t *testing.T) {
 	}
 }
 
-// Trap 7: a patch never creates an object, nor touches another one of the same name.
+// Trap 7 (U-SSA-7): a patch never creates an object, nor touches another one of the same name.
 func TestTrap7GoneObjectIsNotCreated(t *testing.T) {
 	for name, again := range map[string]bool{"deleted": false, "deleted and made again": true} {
 		t.Run(name, func(t *testing.T) {
@@ -276,7 +278,7 @@ func TestTrap7GoneObjectIsNotCreated(t *testing.T) {
 	}
 }
 
-// Trap 9: the conditions of two managers merge, and a host that writes its list without ours drops ours.
+// Trap 9 (U-SSA-9): the conditions of two managers merge, and a host that writes its list without ours drops ours.
 func TestTrap9ConditionsMerge(t *testing.T) {
 	b := newBench(t, stock, replicas(2))
 	conditions := func(kind string) runtime.ApplyConfiguration {

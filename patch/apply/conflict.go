@@ -106,8 +106,8 @@ func (a *Applier) mayOverride(conflicts []Conflict) bool {
 	return true
 }
 
-// ConflictsOf reads the causes of a field manager conflict from an API error. Another kind of conflict, such as a UID that no
-// longer fits, has none, and nor has any other error.
+// ConflictsOf reads the causes of a field manager conflict from an API error (U-SSA-1). Another kind of conflict, such
+// as a UID that no longer fits, has none, and nor has any other error.
 func ConflictsOf(err error) []Conflict {
 	var status apierrors.APIStatus
 	if !apierrors.IsConflict(err) || !errors.As(err, &status) || status.Status().Details == nil {

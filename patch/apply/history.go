@@ -38,8 +38,8 @@ func (a *Applier) remembered(live *unstructured.Unstructured, intended uint64) *
 	return nil
 }
 
-// reverted tells whether this very intent was on the object already and somebody took it off. The first time, the patch is
-// held back for a pause; when the pause is over it is tried until the API server accepts it once.
+// reverted reports whether this very intent was on the object already and somebody took it off (R-SNO-9). The first
+// time, the patch is held back for a pause; when the pause is over it is tried until the API server accepts it once.
 func (a *Applier) reverted(live *unstructured.Unstructured, intended uint64) (time.Duration, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -26,9 +26,9 @@ type ReleaseOptions struct {
 	Leave []patch.Replaced
 }
 
-// Release takes the module's patch off the live object. What the module owns alone disappears (the API's default applies),
-// what it owns together with others stays theirs. It is idempotent, and may be cut off between any two of its requests:
-// values are put back first, and the annotation that remembers them goes last.
+// Release takes the module's patch off the live object (R-SNO-6). What the module owns alone disappears (the API's
+// default applies), what it owns together with others stays theirs. It is idempotent, and may be cut off between any
+// two of its requests: values are put back first, and the annotation that remembers them goes last.
 func (a *Applier) Release(ctx context.Context, live *unstructured.Unstructured, options ReleaseOptions) (outcome Outcome, err error) {
 	defer func() { a.record(outcome, err) }()
 	owner := patch.FieldOwner(a.Module)

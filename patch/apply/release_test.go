@@ -13,7 +13,8 @@ import (
 	"github.com/solonode/sno/patch/apply"
 )
 
-// Trap 8: letting go of a field that was forced would remove it. It goes back to its value and its manager.
+// TestTrap8ReleaseRestoresForcedValue shows R-SNO-6 (U-SSA-8): letting go of a field that was forced would remove it.
+// It goes back to its value and its manager.
 func TestTrap8ReleaseRestoresForcedValue(t *testing.T) {
 	b := newBench(t, stock, map[string]any{"replicas": int64(2), "domain": "apps.example.org"})
 	a := b.applier()
@@ -29,7 +30,7 @@ func TestTrap8ReleaseRestoresForcedValue(t *testing.T) {
 	b.apply(a, pinned(1), apply.Applied, 1)
 }
 
-// Trap 8, the other half: a value that somebody else owns too stays when we let go.
+// The other half of U-SSA-8: a value that somebody else owns too stays when we let go.
 func TestTrap8ReleaseLeavesCoOwnedValue(t *testing.T) {
 	b := newBench(t, person, replicas(1))
 	a := b.applier()

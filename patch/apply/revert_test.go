@@ -25,8 +25,8 @@ func revertBench(t *testing.T) (*bench, *apply.Applier, *clocktesting.FakePassiv
 
 const takeOff = `{"spec":{"nodePlacement":null,"replicas":null}}`
 
-// Somebody takes the patch off: nothing is sent until a pause is over, then the patch is tried once; the pause doubles up to a
-// bound.
+// TestRevertIsNotFought shows R-SNO-9. Somebody takes the patch off: nothing is sent until a pause is over, then the
+// patch is tried once; the pause doubles up to a bound.
 func TestRevertIsNotFought(t *testing.T) {
 	b, a, clock := revertBench(t)
 	pauses := []time.Duration{5, 10, 20, 40, 60, 60}

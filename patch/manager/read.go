@@ -119,7 +119,8 @@ func Beside(ctx context.Context, reads ...func(context.Context) error) error {
 	return nil
 }
 
-// LastTopology is the topology that was read last. The zero value knows none yet. It is not safe for concurrent use.
+// LastTopology is the topology that was read last, which a failed read keeps (R-SNO-8). The zero value knows none yet.
+// It is not safe for concurrent use.
 type LastTopology struct {
 	known *topology.Cluster
 }

@@ -104,7 +104,8 @@ func (c *Controller) otherwise() time.Duration {
 	return inertia - time.Since(c.since)
 }
 
-// Watch adds the controller to the manager. It looks once at its start, and then whenever one of the module's objects changes.
+// Watch adds the controller to the manager. It looks once at its start, and then whenever one of the module's objects changes,
+// the Infrastructure among them: so a change of the topology is followed without a restart (R-SNO-7).
 func (c *Controller) Watch(mgr ctrl.Manager, m Module, env Environment) error {
 	one := reconcile.Request{NamespacedName: Infrastructure.Key()}
 	enqueue := enqueues[*unstructured.Unstructured](c, one)

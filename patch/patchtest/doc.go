@@ -2,7 +2,7 @@
 // write requests from that server's audit log, and golden directories of must-gather-shaped input.
 //
 // What server-side apply decides (conflicts, owners, defaults, no-ops) is decided by the API server, so it is tested there. A
-// fake client gets ownership, dry run and no-ops wrong.
+// fake client gets ownership, dry run and no-ops wrong (U-SSA-10).
 //
 // One test binary shares one API server, started by the first test that asks for it:
 //

@@ -35,7 +35,7 @@ func (None) Show(context.Context, *unstructured.Unstructured, []operatorv1.Opera
 }
 
 // ReassertPause is the least time between two writes of the same conditions. An operator that rewrites its whole status
-// drops ours; they come back, but not in a race.
+// drops ours (U-SSA-9); they come back, but not in a race (R-SNO-9).
 const ReassertPause = 2 * time.Minute
 
 // OperatorConditions writes sub-conditions into status.conditions of the target by server-side apply, under the module's own

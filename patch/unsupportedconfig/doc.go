@@ -1,4 +1,4 @@
-// Package unsupportedconfig reads single switches out of spec.unsupportedConfigOverrides, the schemaless field in which OpenShift's
-// operators take overrides that nobody supports. The single-node ones are replaced by the topology (seed 004), but they are honored as
-// long as they are there.
+// Package unsupportedconfig reads single switches out of spec.unsupportedConfigOverrides, the schemaless field in which
+// OpenShift's operators take overrides that nobody supports. The topology takes the place of the single-node ones
+// (R-ETC-1, R-AUTH-1), but they are honored as long as they are there.
 package unsupportedconfig

@@ -35,7 +35,7 @@ func (s Switch) Deprecation(key string) string {
 }
 
 // Read reads the key from the raw bytes of spec.unsupportedConfigOverrides in every form that the operators accept
-// (facts/upstream.md sections 2 and 5): a JSON or YAML object, in it, at its top level and in exactly this spelling, the key
+// (U-ETC-2, U-AUTH-5): a JSON or YAML object, in it, at its top level and in exactly this spelling, the key
 // with a boolean or a string that strconv.ParseBool reads. No bytes, an empty object and null are no override; so is null as
 // the key's value. It also returns the JSON of everything at the top level, by key.
 //

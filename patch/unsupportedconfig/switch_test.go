@@ -125,8 +125,8 @@ func TestDeprecation(t *testing.T) {
 
 // Whatever a person writes there, it is read or refused, never both, and white space around it changes nothing.
 func FuzzRead(f *testing.F) {
-	for _, seed := range []string{"", "{}", "null", `{"` + key + `":true}`, key + ": 'true'\n", `{"` + key + `":[`, "- a\n", "a: &a [*a]"} {
-		f.Add([]byte(seed))
+	for _, example := range []string{"", "{}", "null", `{"` + key + `":true}`, key + ": 'true'\n", `{"` + key + `":[`, "- a\n", "a: &a [*a]"} {
+		f.Add([]byte(example))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		override, _, err := unsupportedconfig.Read(raw, key)

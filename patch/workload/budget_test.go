@@ -13,6 +13,7 @@ import (
 	"github.com/solonode/sno/patch/workload"
 )
 
+// TestDisruptionBudget shows R-SNO-3: none over one pod, and over more one that lets a pod go.
 func TestDisruptionBudget(t *testing.T) {
 	labels := map[string]string{"app": "console"}
 	for _, mode := range []configv1.TopologyMode{

@@ -9,10 +9,10 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// GiveWay lets one rollout finish that would wait for ever. Required anti-affinity works both ways: a pod that has it keeps others off its
-// node even when they have none. So where the shape takes it away and also wants the new pod to run before the old one goes, as on
-// one node, the old pod keeps the new one out and waits for it. GiveWay raises maxUnavailable from 0 to 1 while such pods may
-// be there, and leaves everything else as it is.
+// GiveWay lets one rollout finish that would wait for ever (R-SNO-2). Required anti-affinity works both ways: a pod
+// that has it keeps others off its node even when they have none. So where the shape takes it away and also wants the
+// new pod to run before the old one goes, as on one node, the old pod keeps the new one out and waits for it. GiveWay
+// raises maxUnavailable from 0 to 1 while such pods may be there, and leaves everything else as it is.
 //
 // shaped is what is to be written, live what is stored; nil where there is none. Whether the old pods are gone is read from live: it
 // still has the anti-affinity, or its rollout with maxUnavailable 1 has not finished. Call it on every look: once that rollout has

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
+// TestGiveWay shows R-SNO-2: a rollout that old pods with anti-affinity would hold up on the only node may take them away.
 func TestGiveWay(t *testing.T) {
 	own := map[string]string{"app": "console", "component": "downloads"}
 	deployment := func(maxUnavailable int32, change ...func(*appsv1.Deployment)) *appsv1.Deployment {

@@ -33,9 +33,9 @@ func RollingUpdate(rollout topology.Rollout) appsv1.DeploymentStrategy {
 	}
 }
 
-// DisruptionBudget is the budget for pods with these labels, or nil where the topology needs none and an existing one should be
-// deleted. Pods that are not ready may always be evicted: they serve nobody, and protecting them only blocks the drain that
-// would help.
+// DisruptionBudget is the budget for pods with these labels, or nil where the topology needs none and an existing one
+// should be deleted (R-SNO-3). Pods that are not ready may always be evicted: they serve nobody, and protecting them
+// only blocks the drain that would help.
 func DisruptionBudget(namespace, name string, mode configv1.TopologyMode, labels map[string]string) *policyv1.PodDisruptionBudget {
 	maxUnavailable, needed := topology.DisruptionBudget(mode)
 	if !needed {
