@@ -2,9 +2,8 @@
 // as the topology has room for, rollouts and drains that can finish there, and a health rule that lets the only API server
 // restart.
 //
-// It implements, from seed 004 (single-node production deployment): oauth-apiserver and oauth-server are deployed without three
-// control-plane nodes; the topology takes the place of the override useUnsupportedUnsafeNonHANonProductionUnstableOAuthServer;
-// health checks allow a single replica; an API-server rollout may take up to 2 minutes.
+// It implements R-AUTH-1 (the topology and no override says that one control-plane node is enough), R-AUTH-2 (health checks allow
+// a single replica), R-AUTH-3 and, for its health rule, R-OPS-4, of docs/requirements.md.
 //
 // An authentication operator vendors the package and calls [MinimumControlPlaneNodes], [ShapeOAuthServer],
 // [ShapeOAuthAPIServer], their disruption budgets and [WellKnownReadiness]: pure functions over API objects. What a controller

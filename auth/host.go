@@ -81,7 +81,7 @@ func replicasByTopology(pool topology.Pool, mode configv1.TopologyMode) (replica
 
 // Replicas is the number of pods of either Deployment: 1 on SingleReplica and 2 on DualReplica and HighlyAvailableArbiter, whatever
 // the number of nodes is at the moment; on HighlyAvailable, and where the mode is empty or unknown, one per schedulable
-// control-plane node as upstream has it. With an External control plane the pods run on workers, and the infrastructure topology says
+// control-plane node as upstream has it (R-AUTH-3, U-AUTH-1). With an External control plane the pods run on workers, and the infrastructure topology says
 // 1 or 2. Error: ErrHost.
 func Replicas(h Host) (int32, error) { return h.replicas, h.made() }
 
@@ -99,7 +99,7 @@ func ShapeOAuthServer(deployment *appsv1.Deployment, h Host) (*appsv1.Deployment
 }
 
 // ShapeOAuthAPIServer is ShapeOAuthServer for the Deployment of the OAuth API server. Its pods write an audit log to a directory of
-// their node (facts/upstream.md section 5), so there are never two of them on one node, whatever their revision: the old pod
+// their node (U-AUTH-2), so there are never two of them on one node, whatever their revision: the old pod
 // goes before its successor comes, also where it is the only one. Error: ErrHost.
 func ShapeOAuthAPIServer(deployment *appsv1.Deployment, h Host) (*appsv1.Deployment, error) {
 	return shape(deployment, h, h.apiServerRollout(), workload.Always)
@@ -119,7 +119,7 @@ func shape(deployment *appsv1.Deployment, h Host, rollout topology.Rollout, sepa
 
 // OAuthServerStrategy is the rolling update of oauth-openshift alone, for an operator that does not have the whole Deployment shaped. On
 // SingleReplica the new pod starts beside the old one (0 / 1). Everywhere else it is upstream's for n pods (OCPBUGS-57444,
-// facts/upstream.md section 5): all but one may be away, at least one, and n may be added. Error: ErrHost.
+// U-AUTH-1): all but one may be away, at least one, and n may be added. Error: ErrHost.
 func OAuthServerStrategy(h Host) (appsv1.DeploymentStrategy, error) {
 	return h.strategy(h.serverRollout())
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
+// TestReplicas shows R-AUTH-3, and R-AUTH-1 where there is one node.
 func TestReplicas(t *testing.T) {
 	for _, nodes := range []int32{-1, 0, 1, 2, 3, 5} {
 		for mode, want := range map[configv1.TopologyMode]int32{sr: 1, dual: 2, arbiter: 2, ha: nodes, empty: nodes, unknown: nodes} {

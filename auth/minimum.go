@@ -17,7 +17,7 @@ type Minimum struct {
 	Unreadable error
 }
 
-// MinimumControlPlaneNodes is how many control-plane nodes must be there before the OAuth servers are expected to work. overrides are the
+// MinimumControlPlaneNodes is how many control-plane nodes must be there before the OAuth servers are expected to work (R-AUTH-1). overrides are the
 // raw bytes of spec.unsupportedConfigOverrides, in which OverrideKey may be true.
 //
 //	control-plane topology                no override  true  unreadable
@@ -26,7 +26,7 @@ type Minimum struct {
 //	HighlyAvailable, External             3            1     3
 //
 // An empty or unknown mode is HighlyAvailable. The enhancement replaces the override by the topology, so a typo in it stops no single
-// node. Upstream's table is the same (facts/upstream.md section 5); it does not report what it cannot read.
+// node. Upstream's table is the same (U-AUTH-5); it does not report what it cannot read.
 //
 // Error: topology.ErrClusterNotRead.
 func MinimumControlPlaneNodes(cluster topology.Cluster, overrides []byte) (Minimum, error) {

@@ -11,7 +11,7 @@ import (
 )
 
 // Every mode with every form of the override: an unreadable one is reported and changes nothing, and true counts only where three nodes
-// are waited for.
+// are waited for (R-AUTH-1).
 func TestMinimumControlPlaneNodes(t *testing.T) {
 	byMode := map[configv1.TopologyMode]int32{sr: 1, dual: 2, arbiter: 2, ha: 3, external: 3, empty: 3, unknown: 3}
 	overridden := map[configv1.TopologyMode]int32{sr: 1, dual: 2, arbiter: 2, ha: 1, external: 1, empty: 1, unknown: 1}

@@ -29,7 +29,7 @@ const (
 	// OAuthAPIServerBudgetName is the name of the PodDisruptionBudget of its pods, which is not derived from that of the Deployment.
 	OAuthAPIServerBudgetName = "oauth-apiserver-pdb"
 
-	// OverrideKey is the deprecated switch inside unsupportedConfigOverrides (seed 004, facts/upstream.md section 5).
+	// OverrideKey is the deprecated switch inside unsupportedConfigOverrides (R-AUTH-1, U-AUTH-5).
 	OverrideKey = "useUnsupportedUnsafeNonHANonProductionUnstableOAuthServer"
 )
 

@@ -11,11 +11,10 @@ import (
 )
 
 const (
-	// RolloutGrace is how long the only API server may be away while it is rolled out: "up to 2 minutes" (seed 004, control
-	// plane rollouts).
+	// RolloutGrace is how long the only API server may be away while it is rolled out (R-OPS-4).
 	RolloutGrace = 2 * time.Minute
 	// DegradedInertia is how long something may fail before it degrades, as upstream has it for the well-known endpoint
-	// (facts/upstream.md section 5).
+	// (U-AUTH-6).
 	DegradedInertia = 5 * time.Minute
 
 	// recheck is how long after a limit to look again, so that the look is after it.
@@ -68,6 +67,8 @@ type Readiness struct {
 // No API server at all is none: the only one takes itself off the list while it restarts. Grace is RolloutGrace, the limit
 // included, and covers only what has worked: during installation an endpoint that never answered is not available. With
 // several API servers a rollout is a partial failure, so grace would only hide an outage.
+//
+// Waiting out the restart of the only API server is R-AUTH-2.
 //
 // A clock that went back (now before the times of the state) starts both times anew at now, so that a wrong clock can put a
 // limit off once, and not until it is right again.

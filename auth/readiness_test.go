@@ -25,6 +25,7 @@ func probes(ok, failed int) []error {
 	return out
 }
 
+// TestWellKnownReadiness shows R-AUTH-2, with the two minutes of R-OPS-4.
 func TestWellKnownReadiness(t *testing.T) {
 	const m = time.Minute
 	type verdict struct {

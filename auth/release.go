@@ -54,7 +54,7 @@ const (
 // NeedOfRelease tells it by the release's version, such as "4.7.13" or "4.7.0-0.okd-2021-03-07-090821":
 //
 //	4.6, 4.7        the operator waits for 3 API servers, and the override is how to make it go on with 1
-//	4.8 and later   it goes by the topology (and the newest do not count: facts/upstream.md section 5)
+//	4.8 and later   it goes by the topology (and the newest do not count: U-AUTH-5)
 //	before 4.6      unknown, as is whatever cannot be read
 //
 // A release in development of 4.8 may have been built before the change. It counts as 4.8.

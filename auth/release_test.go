@@ -10,6 +10,7 @@ import (
 	"github.com/solonode/sno/auth"
 )
 
+// TestNeedOfRelease shows R-SUITE-8 for the override: what a release needs after an upgrade is another thing than before.
 func TestNeedOfRelease(t *testing.T) {
 	for release, want := range map[string]auth.ReleaseNeed{
 		"4.6.0":                              auth.NeedOverride,

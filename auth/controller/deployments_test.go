@@ -18,7 +18,7 @@ import (
 	"github.com/solonode/sno/patch/ownership"
 )
 
-// stockSpec is how the authentication operator shapes oauth-openshift on one node (facts/upstream.md section 5).
+// stockSpec is how the authentication operator shapes oauth-openshift on one node (U-AUTH-1).
 func stockSpec(d *appsv1.Deployment) {
 	d.Spec.Replicas = ptr.To[int32](1)
 	d.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType, RollingUpdate: &appsv1.RollingUpdateDeployment{

@@ -28,7 +28,7 @@ type Verdict struct {
 	Changed []string
 }
 
-// Observe takes in a look. It completes the report: what does not tell since when it moves was first seen moving then.
+// Observe takes in a look (R-OPS-3). It completes the report: what does not tell since when it moves was first seen moving then.
 func (q *Quiet) Observe(r *Report, now time.Time) Verdict {
 	q.complete(r, now)
 	v := Verdict{AtRest: r.AtRest(), Changed: q.changed(r)}

@@ -15,7 +15,7 @@ const (
 	VersionOperatorNamespace = "openshift-cluster-version"
 )
 
-// Operands is what the seeds and the design want of the Deployments that belong on the control plane.
+// Operands is what the requirements want (R-CON-1, R-CON-3, R-AUTH-1, R-AUTH-3) of the Deployments that belong on the control plane.
 type Operands struct {
 	// Pool is where their pods run. PoolWorker means any node.
 	Pool Pool

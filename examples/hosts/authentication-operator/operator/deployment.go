@@ -40,7 +40,7 @@ type operand struct {
 	auditLog string
 }
 
-// What both are called is the stock operator's (facts/upstream.md section 5).
+// What both are called is the stock operator's (U-AUTH-1, U-AUTH-2).
 func oauthServer() operand {
 	return operand{
 		namespace: auth.OAuthServerNamespace, name: auth.OAuthServerName, component: "oauth-openshift", budget: auth.OAuthServerBudgetName,

@@ -18,8 +18,7 @@ import (
 // errNotServed is returned for an answer other than OK.
 var errNotServed = errors.New("not served")
 
-// prober asks API servers for a path, each several times before it counts as failed, as upstream does (facts/upstream.md
-// section 5).
+// prober asks API servers for a path, each several times before it counts as failed, as upstream does (U-AUTH-6).
 type prober struct {
 	path  string
 	http  *http.Client

@@ -15,7 +15,7 @@ import (
 	"github.com/solonode/sno/auth"
 )
 
-// The rules of today's stock operator (facts/upstream.md section 5), with what is wrong about them: the number of nodes decides
+// The rules of today's stock operator (U-AUTH-1, U-AUTH-2, U-AUTH-6), with what is wrong about them: the number of nodes decides
 // everything, so there are no replicas with an External control plane; the only pod must leave its node before the next one
 // can start, also where nothing keeps two of them from sharing it; and the restart of the only API server is an outage. None of
 // this calls the vendored module.
