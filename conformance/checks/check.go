@@ -38,7 +38,7 @@ func Tiers() []Tier { return []Tier{Static, Scheduled, Disruptive} }
 
 // Requirement is what asks for a behaviour.
 type Requirement struct {
-	// ID is its number in docs/requirements.md of this repository, such as R-ING-5.
+	// ID is its number in docs/requirements.md of this repository.
 	ID string
 	// Sentence is the requirement in one short sentence.
 	Sentence string

@@ -47,16 +47,16 @@ func someChecks() []checks.Check {
 	run := func(context.Context, *checks.Bench) ([]report.Evidence, error) { return nil, nil }
 	single := []string{"SingleReplica"}
 	many := []string{"HighlyAvailable", "DualReplica"}
-	asked := checks.Requirement{ID: "R-ING-1", Sentence: "the router <runs> once"}
+	asked := checks.Requirement{ID: "R-EXAMPLE-1", Sentence: "the router <runs> once"}
 	return []checks.Check{
 		{ID: "SNO-ING-001", Title: "The router has one pod", Module: "ingress", Requirement: asked, Level: checks.Core, Tier: checks.Static, Topologies: single,
 			Needs: []string{"a router"}, Controls: controls, Run: run},
 		{ID: "SNO-ING-002", Title: "The router is spread", Module: "ingress", Requirement: asked, Level: checks.Core, Tier: checks.Static, Topologies: many,
 			Controls: controls, Run: run},
 		{ID: "SNO-ING-003", Title: "A rollout ends", Module: "ingress", Requirement: asked, Level: checks.Core, Tier: checks.Scheduled, Controls: controls, Run: run},
-		{ID: "SNO-ETC-001", Title: "The guard is gone", Module: "etcdguard", Requirement: checks.Requirement{ID: "R-ETC-2", Sentence: "no guard"},
+		{ID: "SNO-ETC-001", Title: "The guard is gone", Module: "etcdguard", Requirement: checks.Requirement{ID: "R-EXAMPLE-2", Sentence: "no guard"},
 			Level: checks.Extended, Tier: checks.Static, Topologies: single, Controls: controls, Run: run},
-		{ID: "SNO-ETC-002", Title: "A drain ends", Module: "etcdguard", Requirement: checks.Requirement{ID: "R-ETC-3", Sentence: "drains end"},
+		{ID: "SNO-ETC-002", Title: "A drain ends", Module: "etcdguard", Requirement: checks.Requirement{ID: "R-EXAMPLE-3", Sentence: "drains end"},
 			Level: checks.Core, Tier: checks.Disruptive, Controls: controls, Run: run},
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 var check = checks.Check{
 	ID: "SNO-ING-004", Title: "The router is pinned", Module: "ingress", Level: checks.Core, Tier: checks.Static,
-	Requirement: checks.Requirement{ID: "R-ING-5", Sentence: "it stays"}, Topologies: []string{"SingleReplica"},
+	Requirement: checks.Requirement{ID: "R-EXAMPLE-5", Sentence: "it stays"}, Topologies: []string{"SingleReplica"},
 }
 
 func TestName(t *testing.T) {
@@ -23,7 +23,7 @@ func TestName(t *testing.T) {
 }
 
 func TestLabels(t *testing.T) {
-	want := []string{"tier:static", "module:ingress", "level:core", "requirement:R-ING-5", "topology:SingleReplica"}
+	want := []string{"tier:static", "module:ingress", "level:core", "requirement:R-EXAMPLE-5", "topology:SingleReplica"}
 	if diff := cmp.Diff(want, Labels(check)); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}

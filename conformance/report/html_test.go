@@ -173,8 +173,8 @@ func TestHTMLEscapes(t *testing.T) {
 func TestHTMLLinksRequirements(t *testing.T) {
 	report := smallReport()
 	for text, want := range map[string]string{
-		"R-ING-5: the router is pinned": `<a href="https://github.com/solonode/sno/blob/main/docs/requirements.md#r-ing-5">R-ING-5</a>: the router is pinned</p>`,
-		"of an older report":            `<p class="requirement">of an older report</p>`,
+		"R-EXAMPLE-5: the router is pinned": `<a href="https://github.com/solonode/sno/blob/main/docs/requirements.md#r-example-5">R-EXAMPLE-5</a>: the router is pinned</p>`,
+		"of an older report":                `<p class="requirement">of an older report</p>`,
 	} {
 		for i := range report.Results {
 			report.Results[i].Requirement = text

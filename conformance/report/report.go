@@ -84,7 +84,7 @@ type Result struct {
 	Module string `json:"module"`
 	Level  string `json:"level"`
 	Tier   string `json:"tier"`
-	// Requirement is the number and the sentence of what asks for the behaviour, such as "R-ING-5: ...".
+	// Requirement is the number and the sentence of what asks for the behaviour.
 	Requirement string `json:"requirement"`
 	Status      Status `json:"status"`
 	// Reason says why a check is not applicable, skipped or inconclusive, or what kept it from looking. Nothing that changes from run to run.

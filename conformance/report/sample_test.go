@@ -53,7 +53,7 @@ func sampleResult(variant, module, short string, scenario, column, number int) R
 	r := Result{
 		ID: fmt.Sprintf("SNO-%s-%03d", short, number+1), Title: "Pods run where the topology says and tolerate that node's taint",
 		Module: module, Level: "core", Tier: []string{"static", "scheduled", "disruptive"}[number%3],
-		Requirement: "R-ING-5: the router should be pinned to the control-plane node on platform none, whatever workers are added afterwards",
+		Requirement: "R-EXAMPLE-5: the router should be pinned to the control-plane node on platform none, whatever workers are added afterwards",
 		Seconds:     0.25 * float64(number+1),
 	}
 	deployment := "Deployment openshift-" + module + "/" + module + "-default"

@@ -51,7 +51,7 @@ var cases = map[string]func(*fake) Inputs{
 func catalogue() []checks.Check {
 	check := func(id, module string, tier checks.Tier) checks.Check {
 		return checks.Check{
-			ID: id, Title: "It works", Module: module, Requirement: checks.Requirement{ID: "R-ING-5", Sentence: "it works"}, Level: checks.Core, Tier: tier,
+			ID: id, Title: "It works", Module: module, Requirement: checks.Requirement{ID: "R-EXAMPLE-5", Sentence: "it works"}, Level: checks.Core, Tier: tier,
 			Topologies: []string{"SingleReplica"},
 		}
 	}
@@ -217,7 +217,7 @@ func TestMixed(t *testing.T) {
 	if message := c.specs[name("SNO-ING-004")].FailureMessage(); message != "notApplicable: a reason" {
 		t.Errorf("the spec was skipped because of %q", message)
 	}
-	labels := []string{"Serial", "tier:disruptive", "module:etcdguard", "level:core", "requirement:R-ING-5", "topology:SingleReplica", "Disruptive"}
+	labels := []string{"Serial", "tier:disruptive", "module:etcdguard", "level:core", "requirement:R-EXAMPLE-5", "topology:SingleReplica", "Disruptive"}
 	if diff := cmp.Diff(labels, c.specs[name("SNO-ETC-002")].Labels()); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}

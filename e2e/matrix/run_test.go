@@ -90,7 +90,7 @@ func sample(scenario string, status report.Status, reason string) report.Report 
 	r := report.Report{
 		APIVersion: report.APIVersion, Kind: report.Kind, Scenario: scenario, Provider: "fake", Started: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 		Results: []report.Result{{
-			ID: "SNO-ING-001", Title: "One", Module: "ingress", Level: "core", Tier: "static", Requirement: "R-ING-1: one", Status: status, Reason: reason,
+			ID: "SNO-ING-001", Title: "One", Module: "ingress", Level: "core", Tier: "static", Requirement: "R-EXAMPLE-1: one", Status: status, Reason: reason,
 			Evidence: []report.Evidence{{Object: "Node a", Field: "b", Want: "c", Got: "c", Held: status != report.Failed}},
 			Controls: []report.Control{{Name: "x", Want: "red", Detected: true}, {Name: "y", Want: "green", Detected: true}},
 		}},

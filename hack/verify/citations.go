@@ -30,6 +30,9 @@ const (
 	markDocumentation = "documentation"
 )
 
+// example is the topic of numbers that stand for any, in the data of tests.
+const example = "-EXAMPLE-"
+
 // former is the name that requirements had before they were numbered. It is put together, so that the files of this step do not hold it.
 const former = "se" + "ed"
 
@@ -165,6 +168,9 @@ func readEvidence(sources []source) evidence {
 				found.entries = append(found.entries, numbered{number: match[2], anchor: match[1], mark: match[3], file: s.name, line: i + 1})
 			}
 			for _, match := range numberInText.FindAllStringSubmatch(line, -1) {
+				if strings.Contains(match[1], example) {
+					continue
+				}
 				cited := citation{match[1], s.name, i + 1, kindOf(s.name)}
 				if !slices.Contains(found.citations[cited.number], cited) {
 					found.citations[cited.number] = append(found.citations[cited.number], cited)

@@ -160,6 +160,7 @@ func TestCitations(t *testing.T) {
 		"hack is no code":                 {[]edit{noCode, {"hack/a.go", "", "package hack // R_ING-1\n"}}, []string{"docs/requirements.md:5: R_ING-1: no code cites it" + less}},
 		"a suite is no code":              {[]edit{noCode, {"e2e/a.go", "", "package e2e // R_ING-1\n"}}, []string{"docs/requirements.md:5: R_ING-1: no code cites it" + less}},
 		"a Go file in testdata is a test": {[]edit{noTest, {"patch/testdata/a.go", "", "package a // R_ING-1\n"}}, nil},
+		"an example is no number":         {[]edit{{"e2e/a_test.go", "", "package e2e // R_EXAMPLE-7\n"}}, nil},
 		"a stand-in is no code":           {[]edit{noCode, {"testcluster/fakes/a.go", "", "package fakes // R_ING-1\n"}}, []string{"docs/requirements.md:5: R_ING-1: no code cites it" + less}},
 		"a stand-in is a test":            {[]edit{noTest, {"testcluster/fakes/a.go", "", "package fakes // R_ING-1\n"}}, nil},
 		"an overview is no code":          {[]edit{noCode, {"topology/doc.go", "", "package topology // R_ING-1\n"}}, []string{"docs/requirements.md:5: R_ING-1: no code cites it" + less}},
