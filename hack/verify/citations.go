@@ -37,8 +37,8 @@ const example = "-EXAMPLE-"
 const former = "se" + "ed"
 
 var (
-	// entryLine matches the first line of an entry: anchor, number, mark.
-	entryLine = regexp.MustCompile(`^[-*] (?:<a id="([^"]*)"></a>)?\*\*([RU]-[A-Z]+-[1-9][0-9]*)\*\*(?: \(([^)]*)\))?`)
+	// entryLine matches the first line of an entry: anchor, number, link to its row of the table, mark.
+	entryLine = regexp.MustCompile(`^[-*] (?:<a id="([^"]*)"></a>)?\[?\*\*([RU]-[A-Z]+-[1-9][0-9]*)\*\*(?:\]\(#([^)]*)\))?(?: \(([^)]*)\))?`)
 	// numberInText matches a citation, also of a number that no entry can have (with a leading zero), so that it is reported.
 	numberInText = regexp.MustCompile(`(?:^|[^\w-])([RU]-[A-Z]+-[0-9]+)\b`)
 	formerName   = regexp.MustCompile(`(?i)(random[ _-]?)?` + former)
@@ -61,9 +61,9 @@ type source struct {
 
 // numbered is an entry of one of the documents.
 type numbered struct {
-	number, anchor, mark string
-	file                 string
-	line                 int
+	number, anchor, link, mark string
+	file                       string
+	line                       int
 }
 
 // citationKind says what a citation proves.
@@ -165,7 +165,7 @@ func readEvidence(sources []source) evidence {
 	for _, s := range sources {
 		for i, line := range s.outsideTable() {
 			if match := entryLine.FindStringSubmatch(line); match != nil && (s.name == requirementsFile || s.name == upstreamFile) {
-				found.entries = append(found.entries, numbered{number: match[2], anchor: match[1], mark: match[3], file: s.name, line: i + 1})
+				found.entries = append(found.entries, numbered{number: match[2], anchor: match[1], link: match[3], mark: match[4], file: s.name, line: i + 1})
 			}
 			for _, match := range numberInText.FindAllStringSubmatch(line, -1) {
 				if strings.Contains(match[1], example) {
@@ -235,6 +235,8 @@ func (e evidence) faults() []lineFault {
 		}
 		if want := documentOf(entry.number); entry.file != want {
 			add("belongs into %s", want)
+		} else if want := rowOf(entry.number); entry.file == requirementsFile && entry.link != want {
+			add("its link is %q, must be %q", "#"+entry.link, "#"+want)
 		}
 		if fault := e.lack(entry); fault != "" {
 			add("%s", fault)

@@ -22,12 +22,12 @@ func numberedDocuments() map[string]string {
 
 Numbers look like R_ING-1.
 
-- <a id="r-ing-1"></a>**R_ING-1** There is one router where
+- <a id="r-ing-1"></a>[**R_ING-1**](#r-ing-1-done) There is one router where
   the control plane has one node (U_ING-1).
-- <a id="r-ren-1"></a>**R_REN-1** (planned) Manifests are rendered.
-- <a id="r-doc-1"></a>**R_DOC-1** (documentation) People are told.
-- <a id="r-suite-1"></a>**R_SUITE-1** (tests) A test asks.
-- <a id="r-ing-2"></a>**R_ING-2** There are two otherwise.
+- <a id="r-ren-1"></a>[**R_REN-1**](#r-ren-1-done) (planned) Manifests are rendered.
+- <a id="r-doc-1"></a>[**R_DOC-1**](#r-doc-1-done) (documentation) People are told.
+- <a id="r-suite-1"></a>[**R_SUITE-1**](#r-suite-1-done) (tests) A test asks.
+- <a id="r-ing-2"></a>[**R_ING-2**](#r-ing-2-done) There are two otherwise.
 
 ## What is done
 
@@ -74,11 +74,11 @@ const wantTable = `Of 5 requirements 2 have code and a test, 1 are planned, 1 as
 
 | Requirement | Code | Tests | Conformance checks |
 |---|---|---|---|
-| [R_ING-1](#r-ing-1) | [topology/router.go](../topology/router.go) | [topology/router_test.go](../topology/router_test.go) | [SNO-ING-002](conformance.md#sno-ing-002) |
-| [R_REN-1](#r-ren-1) | planned |  |  |
-| [R_DOC-1](#r-doc-1) | documentation<br>[README.md](../README.md)<br>[docs/page.md](page.md) |  |  |
-| [R_SUITE-1](#r-suite-1) | tests | [topology/testdata/one/expected.yaml](../topology/testdata/one/expected.yaml) |  |
-| [R_ING-2](#r-ing-2) | [topology/also.go](../topology/also.go)<br>[topology/router.go](../topology/router.go) | ` +
+| <a id="r-ing-1-done"></a>[R_ING-1](#r-ing-1) | [topology/router.go](../topology/router.go) | [topology/router_test.go](../topology/router_test.go) | [SNO-ING-002](conformance.md#sno-ing-002) |
+| <a id="r-ren-1-done"></a>[R_REN-1](#r-ren-1) | planned |  |  |
+| <a id="r-doc-1-done"></a>[R_DOC-1](#r-doc-1) | documentation<br>[README.md](../README.md)<br>[docs/page.md](page.md) |  |  |
+| <a id="r-suite-1-done"></a>[R_SUITE-1](#r-suite-1) | tests | [topology/testdata/one/expected.yaml](../topology/testdata/one/expected.yaml) |  |
+| <a id="r-ing-2-done"></a>[R_ING-2](#r-ing-2) | [topology/also.go](../topology/also.go)<br>[topology/router.go](../topology/router.go) | ` +
 	`[conformance/checks/ingress.go](../conformance/checks/ingress.go) | [SNO-ING-002](conformance.md#sno-ing-002)<br>SNO-ING-003 |
 `
 
@@ -177,7 +177,7 @@ func TestCitations(t *testing.T) {
 		"no such requirement": {[]edit{{"topology/also.go", "R_ING-2", "R_ING-2, R_ING-3, R_ING-3"}}, []string{"topology/also.go:3: cites R_ING-3, which has no entry in docs/requirements.md"}},
 		"no such fact":        {[]edit{{"patch/mutants.yaml", "# U_ING-2", "# U_ING-2\n# U_ING-3"}}, []string{"patch/mutants.yaml:3: cites U_ING-3, which has no entry in docs/upstream.md"}},
 		"a leading zero":      {[]edit{{"README.md", "R_DOC-1", "R_DOC-01"}}, []string{"README.md:3: cites R_DOC-01, which has no entry in docs/requirements.md"}},
-		"an entry of another form": {[]edit{{requirementsFile, "- <a id=\"r-ing-2\"></a>**R_ING-2**", "1. **R_ING-3**"}, {"topology/also.go", "R_ING-2", "it"}, {"topology/router.go", "R_ING-1,R_ING-2", "R_ING-1"}, {"conformance/checks/ingress.go", "R_ING-2", ""}, {checksFile, "R_ING-2 is", "It is"}, {checksFile, "[R_ING-2](requirements.md#r-ing-2): two, and R_ING-1, and again R_ING-2", ""}, {checksFile, "| SNO-ING-003 | R_ING-2 |", ""}}, []string{
+		"an entry of another form": {[]edit{{requirementsFile, "- <a id=\"r-ing-2\"></a>[**R_ING-2**](#r-ing-2-done)", "1. **R_ING-3**"}, {"topology/also.go", "R_ING-2", "it"}, {"topology/router.go", "R_ING-1,R_ING-2", "R_ING-1"}, {"conformance/checks/ingress.go", "R_ING-2", ""}, {checksFile, "R_ING-2 is", "It is"}, {checksFile, "[R_ING-2](requirements.md#r-ing-2): two, and R_ING-1, and again R_ING-2", ""}, {checksFile, "| SNO-ING-003 | R_ING-2 |", ""}}, []string{
 			"docs/requirements.md:10: cites R_ING-3, which has no entry in docs/requirements.md",
 		}},
 		"other files cite nothing": {[]edit{{"a.txt", "", "R_ING-3 and WORD\n"}, {"Makefile", "", "WORD = R_ING-3\n"}}, nil},
@@ -210,11 +210,13 @@ func TestCitations(t *testing.T) {
 			"topology/also.go:3: cites R_REN-1, which is planned at docs/requirements.md:7; take the mark away, or the citation",
 		}},
 		"planned, with a test and a page": {[]edit{{"topology/router_test.go", "R_ING-1", "R_ING-1, R_REN-1"}, {"docs/page.md", "R_DOC-1", "R_DOC-1, R_REN-1"}}, nil},
-		"doubled": {[]edit{{requirementsFile, "- <a id=\"r-suite-1\"", "- <a id=\"r-ing-1\"></a>**R_ING-1** Again.\n- <a id=\"r-suite-1\""}}, []string{
+		"doubled": {[]edit{{requirementsFile, "- <a id=\"r-suite-1\"", "- <a id=\"r-ing-1\"></a>[**R_ING-1**](#r-ing-1-done) Again.\n- <a id=\"r-suite-1\""}}, []string{
 			"docs/requirements.md:9: R_ING-1: is an entry already at docs/requirements.md:5",
 		}},
 		"anchor of another":   {[]edit{{requirementsFile, `id="r-ing-2"`, `id="r-ing-3"`}}, []string{`docs/requirements.md:10: R_ING-2: its anchor is "r-ing-3", must be "r-ing-2"`}},
 		"anchor in capitals":  {[]edit{{upstreamFile, `id="u-ing-2"`, `id="U_ING-2"`}}, []string{`docs/upstream.md:4: U_ING-2: its anchor is "U_ING-2", must be "u-ing-2"`}},
+		"row of another":      {[]edit{{requirementsFile, `(#r-ing-2-done)`, `(#r-ing-1-done)`}}, []string{`docs/requirements.md:10: R_ING-2: its link is "#r-ing-1-done", must be "#r-ing-2-done"`}},
+		"no link to its row":  {[]edit{{requirementsFile, `[**R_ING-2**](#r-ing-2-done)`, `**R_ING-2**`}}, []string{`docs/requirements.md:10: R_ING-2: its link is "#", must be "#r-ing-2-done"`}},
 		"no anchor":           {[]edit{{upstreamFile, `<a id="u-ing-2"></a>`, ``}}, []string{`docs/upstream.md:4: U_ING-2: its anchor is "", must be "u-ing-2"`}},
 		"unknown mark":        {[]edit{{requirementsFile, "(planned)", "(in part)"}}, []string{`docs/requirements.md:7: R_REN-1: has the mark "in part"; the marks are planned, tests and documentation`}},
 		"mark of a fact":      {[]edit{{upstreamFile, "U_ING-2** It", "U_ING-2** (planned) It"}}, []string{`docs/upstream.md:4: U_ING-2: has the mark "planned"; only requirements have marks`}},

@@ -139,7 +139,7 @@ func citationTable(found evidence, checks map[string][]string) []string {
 		if entry.mark != "" {
 			code = append([]string{entry.mark}, code...)
 		}
-		rows = append(rows, fmt.Sprintf("| [%s](#%s) | %s | %s | %s |", entry.number, strings.ToLower(entry.number),
+		rows = append(rows, fmt.Sprintf("| <a id=%q></a>[%s](#%s) | %s | %s | %s |", rowOf(entry.number), entry.number, strings.ToLower(entry.number),
 			strings.Join(code, "<br>"), strings.Join(tests, "<br>"), strings.Join(checks[entry.number], "<br>")))
 	}
 	return append([]string{
@@ -150,6 +150,9 @@ func citationTable(found evidence, checks map[string][]string) []string {
 		"|---|---|---|---|",
 	}, rows...)
 }
+
+// rowOf returns the anchor of a requirement's row, to which its entry links.
+func rowOf(number string) string { return strings.ToLower(number) + "-done" }
 
 // links returns a link to each file that cites, seen from the folder of the document.
 func links(citations []citation) []string {
