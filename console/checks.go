@@ -178,7 +178,7 @@ func rollsOnOneNode(live *appsv1.Deployment) bool {
 	return err == nil && unavailable == 0
 }
 
-// keepsItselfApart tells whether the pods of a Deployment must not share a node, so that a new one cannot start beside the old one.
+// keepsItselfApart reports whether the pods of a Deployment must not share a node, so that a new one cannot start beside the old one.
 func keepsItselfApart(live *appsv1.Deployment) bool {
 	together := live.DeepCopy()
 	shapes.Separate(together, shapes.Together)

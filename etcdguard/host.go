@@ -83,6 +83,19 @@ func (h Host) made() error {
 	return nil
 }
 
+// wantsPods reports whether there are to be guards, of which the image is then known. Errors: ErrHost, ErrNoImage.
+func (h Host) wantsPods() (bool, error) {
+	switch err := h.made(); {
+	case err != nil:
+		return false, err
+	case !guarded(h.mode):
+		return false, nil
+	case h.image == "":
+		return false, ErrNoImage
+	}
+	return true, nil
+}
+
 // modeOf is the topology that decides, one of the five.
 func modeOf(cluster topology.Cluster) configv1.TopologyMode {
 	return topology.ReadingOf(cluster.ControlPlane.Mode).Mode
@@ -177,13 +190,8 @@ func memberNodes(mode configv1.TopologyMode, nodes []corev1.Node) []corev1.Node 
 //
 // Errors: ErrHost, ErrNoImage. With an error nothing is to be made and nothing to be deleted.
 func Deployment(h Host) (*appsv1.Deployment, error) {
-	switch err := h.made(); {
-	case err != nil:
+	if wanted, err := h.wantsPods(); err != nil || !wanted {
 		return nil, err
-	case !guarded(h.mode):
-		return nil, nil
-	case h.image == "":
-		return nil, ErrNoImage
 	}
 	return h.deployment(), nil
 }
@@ -259,13 +267,8 @@ func (h Host) disruptionBudget() *policyv1.PodDisruptionBudget {
 // Errors: ErrHost, ErrNoImage, and ErrNoNodes where none of the nodes is one of Nodes. With an error nothing is to be made and nothing
 // to be deleted.
 func Pods(h Host, nodes []corev1.Node) ([]*corev1.Pod, error) {
-	switch err := h.made(); {
-	case err != nil:
+	if wanted, err := h.wantsPods(); err != nil || !wanted {
 		return nil, err
-	case !guarded(h.mode):
-		return nil, nil
-	case h.image == "":
-		return nil, ErrNoImage
 	}
 	members := memberNodes(h.mode, nodes)
 	if len(members) == 0 {

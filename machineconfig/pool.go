@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/solonode/sno/machineconfig/fit"
 	"github.com/solonode/sno/topology"
 )
 
@@ -201,21 +202,8 @@ func (g *group) mastersAsk() bool {
 	return slices.ContainsFunc(g.members, func(m member) bool { return m.asks && m.pool.Name != ArbiterPool && !m.pool.Spec.Paused })
 }
 
-// available reports whether a node takes pods and is well, see MayStart.
-func available(node *corev1.Node) bool {
-	ready := false
-	for _, condition := range node.Status.Conditions {
-		switch condition.Type {
-		case corev1.NodeReady:
-			ready = condition.Status == corev1.ConditionTrue
-		case corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure, corev1.NodeNetworkUnavailable:
-			if condition.Status != corev1.ConditionFalse {
-				return false
-			}
-		}
-	}
-	return ready && !node.Spec.Unschedulable
-}
+// available reports whether a node takes pods and is healthy, see MayStart.
+func available(node *corev1.Node) bool { return fit.Healthy(node) && !node.Spec.Unschedulable }
 
 // impliedPools are those of a cluster without machine config pools: every node that is nothing else is a worker.
 func impliedPools() []*mcfgv1.MachineConfigPool {

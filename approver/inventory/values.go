@@ -31,22 +31,8 @@ func (l *loader) value(path string, node Node) {
 	if problem := HostProblem(node.Name); problem != "" {
 		fault(".name", "%q %s", node.Name, problem)
 	}
-	for i, name := range node.DNSNames {
-		switch problem := HostProblem(name); {
-		case problem != "":
-			fault(".dnsNames", "%q %s", name, problem)
-		case slices.Contains(node.DNSNames[:i], name):
-			fault(".dnsNames", "%q is there twice", name)
-		}
-	}
-	for i, address := range node.Addresses {
-		switch problem := AddressProblem(address); {
-		case problem != "":
-			fault(".addresses", "%q %s", address, problem)
-		case slices.Contains(node.Addresses[:i], address):
-			fault(".addresses", "%q is there twice", address)
-		}
-	}
+	eachOnce(node.DNSNames, HostProblem, func(problem string, arguments ...any) { fault(".dnsNames", problem, arguments...) })
+	eachOnce(node.Addresses, AddressProblem, func(problem string, arguments ...any) { fault(".addresses", problem, arguments...) })
 	if n := len(node.DNSNames) + len(node.Addresses); n > MaxAddresses {
 		fault(".addresses", "there are %d names and addresses, at most %d are allowed", n, MaxAddresses)
 	}
@@ -89,4 +75,16 @@ func (l *loader) value(path string, node Node) {
 func parsed(text string) (netip.Addr, bool) {
 	address, err := netip.ParseAddr(text)
 	return address, err == nil && AddressProblem(address) == ""
+}
+
+// eachOnce faults values with a problem, and those that are there twice.
+func eachOnce[T comparable](values []T, problemOf func(T) string, fault func(problem string, arguments ...any)) {
+	for i, value := range values {
+		switch problem := problemOf(value); {
+		case problem != "":
+			fault("%q %s", value, problem)
+		case slices.Contains(values[:i], value):
+			fault("%q is there twice", value)
+		}
+	}
 }

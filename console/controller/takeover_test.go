@@ -18,7 +18,7 @@ func topologyOf(controlPlane, infrastructure configv1.TopologyMode) (topology.Cl
 }
 
 // TestTakesOverAndGivesBack shows R-CON-2, R-SNO-4 and R-SNO-6: downloads into the shape of one node, back to what the
-// release brings, and in again. At rest nothing is written, and letting go leaves spec and owners as if nobody had been
+// release brings, and in again. At rest nothing is written, and releasing leaves spec and owners as if nobody had been
 // there.
 func TestTakesOverAndGivesBack(t *testing.T) {
 	c := installed(t, sr, sr)

@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -12,7 +11,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/solonode/sno/hack/workspace"
 )
@@ -141,19 +139,12 @@ func readSources(ctx context.Context, ws *workspace.Workspace) ([]source, error)
 		if !slices.Contains([]string{".go", ".yaml", ".yml", ".md"}, path.Ext(name)) {
 			continue
 		}
-		info, err := os.Lstat(ws.Path(name))
+		lines, err := textLines(ws, name)
 		if err != nil {
 			return nil, err
 		}
-		if !info.Mode().IsRegular() {
-			continue
-		}
-		data, err := os.ReadFile(ws.Path(name))
-		if err != nil {
-			return nil, err
-		}
-		if utf8.Valid(data) && bytes.IndexByte(data, 0) < 0 {
-			sources = append(sources, source{name, strings.Split(string(data), "\n")})
+		if lines != nil {
+			sources = append(sources, source{name, lines})
 		}
 	}
 	return sources, nil

@@ -60,29 +60,42 @@ func checkWords(ctx context.Context, ws *workspace.Workspace, _ io.Writer) error
 	}
 	var faults Faults
 	for _, name := range files {
-		info, err := os.Lstat(ws.Path(name))
-		if err != nil {
-			return err
-		}
-		if !info.Mode().IsRegular() || !ws.InFocus(name) {
+		if !ws.InFocus(name) {
 			continue
 		}
-		data, err := os.ReadFile(ws.Path(name))
+		lines, err := textLines(ws, name)
 		if err != nil {
 			return err
 		}
-		faults = append(faults, findWords(name, data)...)
+		faults = append(faults, findWords(name, lines)...)
 	}
 	return faults.errorOrNil()
 }
 
-// findWords returns one line per forbidden word in a text file; binary files have none.
-func findWords(name string, data []byte) []string {
+// textLines returns the lines of a text file; nil for a binary file and for what is no regular file, such as a link.
+func textLines(ws *workspace.Workspace, name string) ([]string, error) {
+	info, err := os.Lstat(ws.Path(name))
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, err
+	}
+	data, err := os.ReadFile(ws.Path(name))
+	if err != nil {
+		return nil, err
+	}
+	return splitText(data), nil
+}
+
+func splitText(data []byte) []string {
 	if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
 		return nil
 	}
+	return strings.Split(string(data), "\n")
+}
+
+// findWords returns one line per forbidden word in the lines of a file.
+func findWords(name string, lines []string) []string {
 	var faults []string
-	for i, line := range strings.Split(string(data), "\n") {
+	for i, line := range lines {
 		for _, word := range words {
 			if match := word.pattern.FindString(line); match != "" && word.appliesTo(name) {
 				faults = append(faults, fmt.Sprintf("%s:%d: %q: %s", name, i+1, strings.TrimSpace(match), word.why))

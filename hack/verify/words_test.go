@@ -33,7 +33,7 @@ func TestFindWords(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			faults := findWords(test.file, []byte(test.text))
+			faults := findWords(test.file, splitText([]byte(test.text)))
 			if len(faults) != test.want {
 				t.Errorf("%q: got %d faults, want %d: %v", test.text, len(faults), test.want, faults)
 			}

@@ -103,7 +103,9 @@ func finished(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-func well(node *corev1.Node) bool {
+// Healthy reports whether a node's conditions are those of a node that can be counted on: Ready is there and True, and MemoryPressure, DiskPressure,
+// PIDPressure and NetworkUnavailable are absent or False. Whether it takes pods is another question.
+func Healthy(node *corev1.Node) bool {
 	ready := false
 	for _, condition := range node.Status.Conditions {
 		switch condition.Type {
@@ -115,7 +117,11 @@ func well(node *corev1.Node) bool {
 			}
 		}
 	}
-	return ready && !node.Spec.Unschedulable && node.DeletionTimestamp == nil
+	return ready
+}
+
+func well(node *corev1.Node) bool {
+	return Healthy(node) && !node.Spec.Unschedulable && node.DeletionTimestamp == nil
 }
 
 // checkBudgets: each budget must let all evicted pods under it go at once. Several over a pod make the eviction API refuse.
