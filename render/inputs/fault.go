@@ -1,0 +1,98 @@
+package inputs
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// What kind of fault it is, for errors.Is.
+var (
+	ErrSyntax       = errors.New("not readable")
+	ErrUnknownKind  = errors.New("unknown kind")
+	ErrUnknownField = errors.New("unknown field")
+	ErrInvalid      = errors.New("invalid value")
+	ErrMissing      = errors.New("missing")
+	ErrDuplicate    = errors.New("duplicate")
+	ErrConflict     = errors.New("two inputs set one object differently")
+	ErrOverlap      = errors.New("overlapping networks")
+	ErrCertificate  = errors.New("unusable certificate")
+	ErrUnsupported  = errors.New("not supported without an operator")
+	ErrIgnored      = errors.New("without effect")
+)
+
+// Fault is one thing that is wrong with the input. It is an error that wraps Kind.
+type Fault struct {
+	// File is the path inside the folder, empty for what is in no file. Line begins at 1 and is 0 where there is none.
+	File string
+	Line int
+	// Object is kind and name, such as "APIServer cluster" or "Secret openshift-config/etcd-client".
+	Object string
+	// Field is the path of a field, such as spec.encryption.type.
+	Field string
+	// Problem is what is wrong, Advice what to do about it.
+	Problem string
+	Advice  string
+	// Kind is one of the package's errors.
+	Kind error
+}
+
+// Error returns the fault in one line: place, object, field, problem, advice.
+func (f Fault) Error() string {
+	var parts []string
+	switch {
+	case f.File != "" && f.Line > 0:
+		parts = append(parts, fmt.Sprintf("%s:%d", f.File, f.Line))
+	case f.File != "":
+		parts = append(parts, f.File)
+	}
+	if f.Object != "" {
+		parts = append(parts, f.Object)
+	}
+	if f.Field != "" {
+		parts = append(parts, f.Field)
+	}
+	text := strings.Join(append(parts, f.Problem), ": ")
+	if f.Advice != "" {
+		text += "; " + f.Advice
+	}
+	return text
+}
+
+// Unwrap returns Kind.
+func (f Fault) Unwrap() error { return f.Kind }
+
+// Faults are all faults of an input.
+type Faults []Fault
+
+// Error returns one line for each fault.
+func (f Faults) Error() string {
+	lines := make([]string, len(f))
+	for i := range f {
+		lines[i] = f[i].Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap returns the faults, so that errors.Is finds the kind of each.
+func (f Faults) Unwrap() []error {
+	errs := make([]error, len(f))
+	for i := range f {
+		errs[i] = f[i]
+	}
+	return errs
+}
+
+// sorted returns the faults by file, line, object, field and problem, what is in no file last.
+func (f Faults) sorted() Faults {
+	slices.SortStableFunc(f, func(a, b Fault) int {
+		if (a.File == "") != (b.File == "") {
+			return strings.Compare(b.File, a.File)
+		}
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Object, b.Object),
+			cmp.Compare(a.Field, b.Field), cmp.Compare(a.Problem, b.Problem))
+	})
+	return f
+}
