@@ -29,4 +29,7 @@ type Cluster struct {
 
 	// Warnings are fields that are set and have no effect, or none before an operator runs.
 	Warnings Faults
+
+	// openShiftOnly are fields that are set and have an effect in profile openshift only.
+	openShiftOnly Faults
 }

@@ -1,0 +1,167 @@
+package inputs
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// certificate is a certificate of the input.
+type certificate struct {
+	source *source
+	field  string
+	*x509.Certificate
+}
+
+// checkCertificates finds certificates that have ended or not begun, keys that do not match, and what claims to be of a signer of the
+// input and is not: in Secrets of type kubernetes.io/tls or with such keys, and in ConfigMaps with a bundle of CAs.
+func (r *reader) checkCertificates() {
+	var all, signers, bundled []certificate
+	for _, id := range sortedIdentities(r.secrets) {
+		secret := r.secrets[id]
+		if secret.Type != corev1.SecretTypeTLS && (secret.Data[corev1.TLSCertKey] == nil || secret.Data[corev1.TLSPrivateKeyKey] == nil) {
+			continue
+		}
+		chain := r.pair(r.sources[id], secret)
+		all = append(all, chain...)
+		if len(chain) > 0 && chain[0].IsCA {
+			signers = append(signers, chain[0])
+		}
+	}
+	for _, id := range sortedIdentities(r.configMaps) {
+		content := r.configMaps[id]
+		for _, key := range sortedKeys(content.Data) {
+			if key == "ca-bundle.crt" || key == "ca.crt" || key == "service-ca.crt" {
+				bundle := r.certificates(r.sources[id], "data."+key, []byte(content.Data[key]))
+				all, bundled = append(all, bundle...), append(bundled, bundle...)
+			}
+		}
+	}
+	for _, cert := range all {
+		switch {
+		case r.now.After(cert.NotAfter):
+			r.add(cert.source, ErrCertificate, cert.field, fmt.Sprintf("%s ended at %s", cert.Subject, cert.NotAfter.UTC().Format(time.RFC3339)),
+				"renew it, or remove it")
+		case r.now.Before(cert.NotBefore):
+			r.add(cert.source, ErrCertificate, cert.field, fmt.Sprintf("%s begins at %s", cert.Subject, cert.NotBefore.UTC().Format(time.RFC3339)),
+				"check the clock")
+		}
+		r.foreign(cert, all)
+	}
+	for _, cert := range bundled {
+		for _, signer := range signers {
+			if cert.source == signer.source || !bytes.Equal(cert.RawSubject, signer.RawSubject) || samePublicKey(cert, signer) {
+				continue
+			}
+			if !anyOf(bundled, func(other certificate) bool {
+				return other.source == cert.source && other.field == cert.field && samePublicKey(other, signer)
+			}) {
+				r.add(cert.source, ErrCertificate, cert.field, fmt.Sprintf("a foreign CA: %s has another key in %s at %s:%d", cert.Subject,
+					signer.source.object, signer.source.file, signer.source.line(signer.field)), "put the signer's certificate into the bundle")
+			}
+		}
+	}
+}
+
+func anyOf(all []certificate, fits func(certificate) bool) bool {
+	for _, cert := range all {
+		if fits(cert) {
+			return true
+		}
+	}
+	return false
+}
+
+func samePublicKey(a, b certificate) bool {
+	return bytes.Equal(a.RawSubjectPublicKeyInfo, b.RawSubjectPublicKeyInfo)
+}
+
+// foreign finds a certificate that names a CA of the input as its issuer and that none of that name has signed.
+func (r *reader) foreign(cert certificate, all []certificate) {
+	var candidates []certificate
+	for _, other := range all {
+		if other.IsCA && bytes.Equal(other.RawSubject, cert.RawIssuer) {
+			candidates = append(candidates, other)
+		}
+	}
+	if len(candidates) == 0 || anyOf(candidates, func(signer certificate) bool { return cert.CheckSignatureFrom(signer.Certificate) == nil }) {
+		return
+	}
+	first := candidates[0]
+	r.add(cert.source, ErrCertificate, cert.field, fmt.Sprintf("%s is not signed by its issuer %s in %s at %s:%d", cert.Subject, cert.Issuer,
+		first.source.object, first.source.file, first.source.line(first.field)), "give the certificate and the CA that belong together")
+}
+
+// pair returns the certificates of a Secret, the first the one of the key.
+func (r *reader) pair(s *source, secret *corev1.Secret) []certificate {
+	for _, key := range []string{corev1.TLSCertKey, corev1.TLSPrivateKeyKey} {
+		if len(secret.Data[key]) == 0 {
+			r.add(s, ErrCertificate, "data", "no "+key, "a Secret of type "+string(corev1.SecretTypeTLS)+" has tls.crt and tls.key")
+			return nil
+		}
+	}
+	chain := r.certificates(s, "data."+corev1.TLSCertKey, secret.Data[corev1.TLSCertKey])
+	if len(chain) == 0 {
+		return nil
+	}
+	if _, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey]); err != nil {
+		r.add(s, ErrCertificate, "data."+corev1.TLSPrivateKeyKey, strings.TrimPrefix(err.Error(), "tls: "), "give the certificate's own key")
+	}
+	return chain
+}
+
+// certificates returns all certificates of a PEM text.
+func (r *reader) certificates(s *source, field string, text []byte) []certificate {
+	found, err := parsePEM(text)
+	if err != nil {
+		r.add(s, ErrCertificate, field, err.Error(), "PEM with certificates only")
+		return nil
+	}
+	certs := make([]certificate, len(found))
+	for i := range found {
+		certs[i] = certificate{s, field, found[i]}
+	}
+	return certs
+}
+
+func parsePEM(text []byte) ([]*x509.Certificate, error) {
+	var found []*x509.Certificate
+	for len(bytes.TrimSpace(text)) > 0 {
+		block, rest := pem.Decode(text)
+		if block == nil {
+			break
+		}
+		text = rest
+		if block.Type != "CERTIFICATE" {
+			return nil, fmt.Errorf("a %s among the certificates", block.Type)
+		}
+		cert, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, cert)
+	}
+	if len(found) == 0 {
+		return nil, errors.New("no certificate")
+	}
+	return found, nil
+}
+
+func sortedIdentities[V any](of map[identity]V) []identity {
+	byName := map[string]identity{}
+	for id := range of {
+		byName[id.String()] = id
+	}
+	ids := make([]identity, 0, len(of))
+	for _, name := range sortedKeys(byName) {
+		ids = append(ids, byName[name])
+	}
+	return ids
+}

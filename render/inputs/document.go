@@ -1,0 +1,233 @@
+package inputs
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	sigsyaml "sigs.k8s.io/yaml"
+)
+
+// source is one object in a file, with what is needed to find the line of a field.
+type source struct {
+	file string
+	// offset is how many lines the file has before the document.
+	offset int
+	node   *yaml.Node
+	json   []byte
+	// object is how faults name the object.
+	object string
+}
+
+var (
+	separator   = regexp.MustCompile(`^---(\s|$)`)
+	lineInError = regexp.MustCompile(`line (\d+): `)
+)
+
+// split returns the documents of a file, each with the number of lines before it. Documents of nothing but comments are left out.
+func split(content []byte) (documents [][]byte, offsets []int) {
+	lines := bytes.SplitAfter(content, []byte("\n"))
+	start := 0
+	flush := func(end int) {
+		text := bytes.Join(lines[start:end], nil)
+		if separator.Match(text) {
+			text = append([]byte("   "), text[3:]...)
+		}
+		for line := range bytes.Lines(text) {
+			if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
+				documents, offsets = append(documents, text), append(offsets, start)
+				return
+			}
+		}
+	}
+	for i, line := range lines {
+		if i > start && separator.Match(line) {
+			flush(i)
+			start = i
+		}
+	}
+	flush(len(lines))
+	return documents, offsets
+}
+
+// untab replaces the tabs that indent lines of JSON, which are no YAML; a string of JSON has no line breaks.
+func untab(content []byte) []byte {
+	var out []byte
+	for line := range bytes.Lines(content) {
+		rest := bytes.TrimLeft(line, " \t")
+		out = append(out, bytes.Repeat([]byte(" "), len(line)-len(rest))...)
+		out = append(out, rest...)
+	}
+	return out
+}
+
+// parse returns the objects of a file and what keeps others from being read. A List is replaced by its items.
+func parse(file string, content []byte) (sources []*source, faults Faults) {
+	if strings.HasSuffix(file, ".json") {
+		content = untab(content)
+	}
+	documents, offsets := split(content)
+	for i, document := range documents {
+		found, wrong := parseDocument(file, document, offsets[i])
+		sources, faults = append(sources, found...), append(faults, wrong...)
+	}
+	return sources, faults
+}
+
+func parseDocument(file string, document []byte, offset int) (sources []*source, faults Faults) {
+	syntax := func(line int, problem, advice string) {
+		faults = append(faults, Fault{File: file, Line: line, Problem: problem, Advice: advice, Kind: ErrSyntax})
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(document))
+	var root yaml.Node
+	if err := decoder.Decode(&root); err != nil {
+		line, text := yamlError(err.Error(), offset)
+		if line == 0 {
+			line = offset + 1
+		}
+		syntax(line, text, "mend the YAML")
+		return nil, faults
+	}
+	var next yaml.Node
+	if err := decoder.Decode(&next); !errors.Is(err, io.EOF) {
+		syntax(offset+max(next.Line, 1), "more after the end of the document", "separate documents by a line of ---")
+		return nil, faults
+	}
+
+	converted, err := sigsyaml.YAMLToJSONStrict(document)
+	if err != nil {
+		for text := range strings.Lines(err.Error()) {
+			if line, problem := yamlError(text, offset); line > 0 {
+				faults = append(faults, Fault{File: file, Line: line, Problem: problem, Kind: ErrDuplicate,
+					Advice: "a field can be set once"})
+			}
+		}
+		if len(faults) == 0 {
+			syntax(offset+1, strings.TrimSpace(err.Error()), "mend the YAML")
+			return nil, faults
+		}
+		// What is left of the document is checked too, so that all faults come at once.
+		if converted, err = sigsyaml.YAMLToJSON(document); err != nil {
+			return nil, faults
+		}
+	}
+
+	node := root.Content[0]
+	whole := &source{file: file, offset: offset, node: node, json: converted}
+	if node.Kind != yaml.MappingNode {
+		syntax(offset+node.Line, "not an object", "a document is a mapping with apiVersion and kind")
+		return nil, faults
+	}
+	items := child(node, "items")
+	if kind := child(node, "kind"); items == nil || kind == nil || kind.Value != "List" || items.Kind != yaml.SequenceNode {
+		return []*source{whole}, faults
+	}
+	parts, err := listItems(converted)
+	if err != nil || len(parts) != len(items.Content) {
+		syntax(offset+items.Line, fmt.Sprintf("not a list of objects: %v", err), "")
+		return nil, faults
+	}
+	for i, item := range items.Content {
+		if item.Kind != yaml.MappingNode {
+			syntax(offset+item.Line, "not an object", "an item is a mapping with apiVersion and kind")
+			continue
+		}
+		sources = append(sources, &source{file: file, offset: offset, node: item, json: parts[i]})
+	}
+	return sources, faults
+}
+
+// yamlError returns the line inside the file and the text of a parser's message, line 0 when it names none.
+func yamlError(text string, offset int) (line int, problem string) {
+	text = strings.TrimSpace(text)
+	found := lineInError.FindStringSubmatchIndex(text)
+	if found == nil {
+		return 0, strings.TrimPrefix(text, "yaml: ")
+	}
+	number, err := strconv.Atoi(text[found[2]:found[3]])
+	if err != nil {
+		return 0, text
+	}
+	return number + offset, text[found[1]:]
+}
+
+// child returns the value of a key.
+func child(node *yaml.Node, name string) *yaml.Node {
+	if key := keyNode(node, name); key >= 0 {
+		return node.Content[key+1]
+	}
+	return nil
+}
+
+// keyNode returns the index of a key, -1 when there is none.
+func keyNode(node *yaml.Node, name string) int {
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		if node.Content[i].Value == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// line returns the line of a field such as spec.servingCerts.namedCertificates[0].names, or of what is nearest above it. Keys may
+// have dots: the longest key that fits is taken.
+func (s *source) line(path string) int {
+	if s == nil || s.node == nil {
+		return 0
+	}
+	node, line := s.node, s.node.Line
+	for path != "" {
+		if node.Kind == yaml.AliasNode {
+			node = node.Alias
+		}
+		switch node.Kind {
+		case yaml.MappingNode:
+			best := -1
+			for i := 0; i+1 < len(node.Content); i += 2 {
+				rest, ok := strings.CutPrefix(path, node.Content[i].Value)
+				if ok && (rest == "" || rest[0] == '.' || rest[0] == '[') &&
+					(best < 0 || len(node.Content[i].Value) > len(node.Content[best].Value)) {
+					best = i
+				}
+			}
+			if best < 0 {
+				return s.offset + line
+			}
+			line = node.Content[best].Line
+			path = strings.TrimPrefix(path[len(node.Content[best].Value):], ".")
+			node = node.Content[best+1]
+		case yaml.SequenceNode:
+			number, rest, _ := strings.Cut(strings.TrimPrefix(path, "["), "]")
+			index, err := strconv.Atoi(number)
+			if err != nil || index >= len(node.Content) {
+				return s.offset + line
+			}
+			node, path = node.Content[index], strings.TrimPrefix(rest, ".")
+			line = node.Line
+		default:
+			return s.offset + line
+		}
+	}
+	return s.offset + line
+}
+
+// listItems returns the items of a List as JSON.
+func listItems(list []byte) ([][]byte, error) {
+	var content struct {
+		Items []json.RawMessage `json:"items"`
+	}
+	if err := json.Unmarshal(list, &content); err != nil {
+		return nil, err
+	}
+	items := make([][]byte, len(content.Items))
+	for i := range content.Items {
+		items[i] = content.Items[i]
+	}
+	return items, nil
+}

@@ -1,0 +1,216 @@
+package inputs
+
+import (
+	configv1 "github.com/openshift/api/config/v1"
+)
+
+// Reasons that several rows share.
+const (
+	needsNetworkOperator  = "the network operator acts on it"
+	needsRegistry         = "the image registry, the OpenShift API server and the nodes' configuration act on it"
+	needsIngressOperator  = "the ingress operator acts on it"
+	needsOAuthServer      = "it is about the OAuth server, which the authentication operator runs"
+	writtenByOperators    = "operators write it"
+	platformOfTheMachines = "programs of the platform and the nodes' configuration read it"
+	infrastructureNames   = "it is a name in the serving certificates and in the kubeconfigs"
+	onlyImages            = "the part of kube-apiserver's configuration for images, which image admission and image streams read"
+)
+
+// Fields is the table of all fields of the twelve resources: spec and status. A test compares it with the API, so a field that is in
+// no row cannot be.
+//
+// It implements R-REN-2, R-REN-11 and R-REN-12.
+var Fields = []Field{
+	{Resource: "Infrastructure", Path: "spec.cloudConfig", Effect: Ignored, Why: "cloud providers are no part of Kubernetes any more; the operator of the cloud controller manager reads it"},
+	{Resource: "Infrastructure", Path: "spec.platformSpec", Effect: Kept, Why: platformOfTheMachines},
+	{Resource: "Infrastructure", Path: "status.infrastructureName", Effect: Applied, Why: "kube-controller-manager's name of the cluster"},
+	{Resource: "Infrastructure", Path: "status.platform", Effect: Kept, Why: platformOfTheMachines},
+	{Resource: "Infrastructure", Path: "status.platformStatus", Effect: Kept, Why: platformOfTheMachines},
+	{Resource: "Infrastructure", Path: "status.etcdDiscoveryDomain", Effect: Kept, Why: "nothing has read it since etcd is found by addresses"},
+	{Resource: "Infrastructure", Path: "status.apiServerURL", Effect: Applied, Why: infrastructureNames},
+	{Resource: "Infrastructure", Path: "status.apiServerInternalURI", Effect: Applied, Why: infrastructureNames + ", and where the keys of service account tokens are found"},
+	{
+		Resource: "Infrastructure", Path: "status.controlPlaneTopology", Effect: Applied, Why: "must fit the number of control-plane nodes; on one node kube-apiserver ends at once, and leases last longer",
+		Values: values(configv1.SingleReplicaTopologyMode, configv1.HighlyAvailableTopologyMode),
+		RefusedValues: []RefusedValue{
+			{string(configv1.DualReplicaTopologyMode), "on two nodes Pacemaker runs etcd, which no static pod does"},
+			{string(configv1.HighlyAvailableArbiterMode), "an arbiter runs etcd alone, and is not rendered"},
+			{string(configv1.ExternalTopologyMode), "its control plane runs elsewhere, so there are no static pods"},
+		},
+	},
+	{
+		Resource: "Infrastructure", Path: "status.infrastructureTopology", Effect: Kept, Why: "it is about what runs on workers",
+		Values: values(configv1.SingleReplicaTopologyMode, configv1.HighlyAvailableTopologyMode),
+	},
+	{Resource: "Infrastructure", Path: "status.cpuPartitioning", Effect: Kept, Why: "the nodes' configuration and admission read it"},
+
+	{Resource: "Network", Path: "spec.clusterNetwork[*].cidr", Effect: Applied, Why: "kube-controller-manager's and admission's pod networks"},
+	{Resource: "Network", Path: "spec.clusterNetwork[*].hostPrefix", Effect: Applied, Why: "the size of a node's pod network; must fit the network"},
+	{Resource: "Network", Path: "spec.serviceNetwork", Effect: Applied, Why: "kube-apiserver's and kube-controller-manager's service networks, and the first address in a serving certificate"},
+	{Resource: "Network", Path: "spec.networkType", Effect: Kept, Why: needsNetworkOperator},
+	{Resource: "Network", Path: "spec.externalIP.policy.allowedCIDRs", Effect: AppliedOpenShift, Why: "admission of external addresses"},
+	{Resource: "Network", Path: "spec.externalIP.policy.rejectedCIDRs", Effect: AppliedOpenShift, Why: "admission of external addresses"},
+	{Resource: "Network", Path: "spec.externalIP.autoAssignCIDRs", Effect: AppliedOpenShift, Why: "admission of external addresses"},
+	{Resource: "Network", Path: "spec.serviceNodePortRange", Effect: Applied, Why: "kube-apiserver's range of node ports"},
+	{Resource: "Network", Path: "spec.networkDiagnostics", Effect: Kept, Why: needsNetworkOperator},
+	{Resource: "Network", Path: "status.clusterNetwork", Effect: Kept, Why: "must be the spec's; where it is empty it is filled from there, as the network operator does"},
+	{Resource: "Network", Path: "status.serviceNetwork", Effect: Kept, Why: "must be the spec's; where it is empty it is filled from there, as the network operator does"},
+	{Resource: "Network", Path: "status.networkType", Effect: Kept, Why: writtenByOperators},
+	{Resource: "Network", Path: "status.clusterNetworkMTU", Effect: Kept, Why: writtenByOperators},
+	{Resource: "Network", Path: "status.migration", Effect: Refused, Why: "a network is not migrated while a cluster is made"},
+	{Resource: "Network", Path: "status.conditions", Effect: Kept, Why: writtenByOperators},
+
+	{Resource: "APIServer", Path: "spec.servingCerts.namedCertificates[*].names", Effect: Applied, Why: "kube-apiserver's certificates by server name; not for its internal name, which the nodes trust by the cluster's own CA"},
+	{Resource: "APIServer", Path: "spec.servingCerts.namedCertificates[*].servingCertificate.name", Effect: Applied, Why: "a Secret of openshift-config, which must be in the input"},
+	{Resource: "APIServer", Path: "spec.clientCA.name", Effect: Applied, Why: "a ConfigMap of openshift-config, which must be in the input: further signers of client certificates"},
+	{Resource: "APIServer", Path: "spec.additionalCORSAllowedOrigins", Effect: Applied, Why: "kube-apiserver's allowed origins"},
+	{
+		Resource: "APIServer", Path: "spec.encryption.type", Effect: Applied, Why: "everything is written encrypted from the first write; the key is not rotated later",
+		Values: values(configv1.EncryptionTypeIdentity, configv1.EncryptionTypeAESCBC, configv1.EncryptionTypeAESGCM),
+		RefusedValues: []RefusedValue{{string(configv1.EncryptionTypeKMS),
+			"it needs a plugin that runs before kube-apiserver and that an operator rolls out"}},
+	},
+	{Resource: "APIServer", Path: "spec.encryption.kms", Effect: Refused, Why: "KMS needs a plugin that runs before kube-apiserver and that an operator rolls out"},
+	{
+		Resource: "APIServer", Path: "spec.tlsSecurityProfile.type", Effect: Applied, Why: "the ciphers and the oldest version of TLS of all components",
+		Values: values(configv1.TLSProfileOldType, configv1.TLSProfileIntermediateType, configv1.TLSProfileModernType, configv1.TLSProfileCustomType),
+	},
+	{Resource: "APIServer", Path: "spec.tlsSecurityProfile.custom.ciphers", Effect: Applied, Why: "the ciphers of type Custom"},
+	{
+		Resource: "APIServer", Path: "spec.tlsSecurityProfile.custom.minTLSVersion", Effect: Applied, Why: "the oldest version of TLS of type Custom",
+		Values: values(configv1.VersionTLS10, configv1.VersionTLS11, configv1.VersionTLS12, configv1.VersionTLS13),
+	},
+	{
+		Resource: "APIServer", Path: "spec.tlsAdherence", Effect: Kept, Why: "the control plane's components follow the profile in any case",
+		Values: values(configv1.TLSAdherencePolicyLegacyAdheringComponentsOnly, configv1.TLSAdherencePolicyStrictAllComponents),
+	},
+	{Resource: "APIServer", Path: "spec.audit.profile", Effect: Applied, Why: "kube-apiserver's audit policy", Values: auditProfiles},
+	{Resource: "APIServer", Path: "spec.audit.customRules[*].group", Effect: Applied, Why: "whose requests the rule is about"},
+	{Resource: "APIServer", Path: "spec.audit.customRules[*].profile", Effect: Applied, Why: "kube-apiserver's audit policy for the group", Values: auditProfiles},
+
+	{
+		Resource: "Authentication", Path: "spec.type", Effect: Applied,
+		Why: "None and OIDC are complete at render time; IntegratedOAuth and nothing mean that there are no OAuth tokens before an " +
+			"authentication operator runs, only certificates and service account tokens",
+		Values: values(configv1.AuthenticationTypeNone, configv1.AuthenticationTypeIntegratedOAuth, configv1.AuthenticationTypeOIDC),
+	},
+	{Resource: "Authentication", Path: "spec.oauthMetadata.name", Effect: AppliedOpenShift, Why: "a ConfigMap of openshift-config, which must be in the input: kube-apiserver serves what it says of an OAuth server elsewhere"},
+	{Resource: "Authentication", Path: "spec.webhookTokenAuthenticators", Effect: Refused, Why: "deprecated, and no operator has acted on it for long; webhookTokenAuthenticator is what works"},
+	{Resource: "Authentication", Path: "spec.webhookTokenAuthenticator.kubeConfig.name", Effect: Applied, Why: "a Secret of openshift-config, which must be in the input; with type None only, as in the API's documentation"},
+	{Resource: "Authentication", Path: "spec.serviceAccountIssuer", Effect: Applied, Why: "kube-apiserver's issuer of service account tokens"},
+	{Resource: "Authentication", Path: "spec.oidcProviders[*].name", Effect: Kept, Why: "a name for people"},
+	{Resource: "Authentication", Path: "spec.oidcProviders[*].issuer.issuerURL", Effect: Applied, Why: oidc},
+	{Resource: "Authentication", Path: "spec.oidcProviders[*].issuer.audiences", Effect: Applied, Why: oidc},
+	{Resource: "Authentication", Path: "spec.oidcProviders[*].issuer.issuerCertificateAuthority.name", Effect: Applied, Why: "a ConfigMap of openshift-config, which must be in the input"},
+	{Resource: "Authentication", Path: "spec.oidcProviders[*].issuer.discoveryURL", Effect: Applied, Why: oidc},
+	{Resource: "Authentication", Path: "spec.oidcProviders[*].oidcClients", Effect: Ignored, Why: "the console and the command line get their clients from the authentication operator"},
+	{Resource: "Authentication", Path: "spec.oidcProviders[*].claimMappings.username.claim", Effect: Applied, Why: oidc},
+	{Resource: "Authentication", Path: "spec.oidcProviders[*].claimMappings.username.expression", Effect: Applied, Why: oidc},
+	{
+		Resource: "Authentication", Path: "spec.oidcProviders[*].claimMappings.username.prefixPolicy", Effect: Applied, Why: oidc,
+		Values: values(configv1.NoPrefix, configv1.Prefix),
+	},
+	{Resource: "Authentication", Path: "spec.oidcProviders[*].claimMappings.username.prefix.prefixString", Effect: Applied, Why: oidc},
+	{Resource: "Authentication", Path: "spec.oidcProviders[*].claimMappings.groups.claim", Effect: Applied, Why: oidc},
+	{Resource: "Authentication", Path: "spec.oidcProviders[*].claimMappings.groups.expression", Effect: Applied, Why: oidc},
+	{Resource: "Authentication", Path: "spec.oidcProviders[*].claimMappings.groups.prefix", Effect: Applied, Why: oidc},
+	{Resource: "Authentication", Path: "spec.oidcProviders[*].claimMappings.uid.claim", Effect: Applied, Why: oidc},
+	{Resource: "Authentication", Path: "spec.oidcProviders[*].claimMappings.uid.expression", Effect: Applied, Why: oidc},
+	{Resource: "Authentication", Path: "spec.oidcProviders[*].claimMappings.extra[*].key", Effect: Applied, Why: oidc},
+	{Resource: "Authentication", Path: "spec.oidcProviders[*].claimMappings.extra[*].valueExpression", Effect: Applied, Why: oidc},
+	{
+		Resource: "Authentication", Path: "spec.oidcProviders[*].claimValidationRules[*].type", Effect: Applied, Why: oidc,
+		Values: []string{configv1.TokenValidationRuleTypeRequiredClaim, configv1.TokenValidationRuleTypeCEL},
+	},
+	{Resource: "Authentication", Path: "spec.oidcProviders[*].claimValidationRules[*].requiredClaim.claim", Effect: Applied, Why: oidc},
+	{Resource: "Authentication", Path: "spec.oidcProviders[*].claimValidationRules[*].requiredClaim.requiredValue", Effect: Applied, Why: oidc},
+	{Resource: "Authentication", Path: "spec.oidcProviders[*].claimValidationRules[*].cel.expression", Effect: Applied, Why: oidc},
+	{Resource: "Authentication", Path: "spec.oidcProviders[*].claimValidationRules[*].cel.message", Effect: Applied, Why: oidc},
+	{Resource: "Authentication", Path: "spec.oidcProviders[*].userValidationRules[*].expression", Effect: Applied, Why: oidc},
+	{Resource: "Authentication", Path: "spec.oidcProviders[*].userValidationRules[*].message", Effect: Applied, Why: oidc},
+	{Resource: "Authentication", Path: "status.integratedOAuthMetadata", Effect: Refused, Why: "the authentication operator writes it when its OAuth server runs, which is after the static pods were rendered"},
+	{Resource: "Authentication", Path: "status.oidcClients", Effect: Kept, Why: writtenByOperators},
+
+	{Resource: "OAuth", Path: "spec.identityProviders", Effect: Refused, Why: "identity providers need the OAuth server, which only the authentication operator runs; Authentication of type OIDC, or a webhook, works without operators"},
+	{Resource: "OAuth", Path: "spec.tokenConfig", Effect: Ignored, Why: needsOAuthServer},
+	{Resource: "OAuth", Path: "spec.templates", Effect: Ignored, Why: needsOAuthServer},
+
+	{Resource: "Image", Path: "spec.allowedRegistriesForImport[*].domainName", Effect: AppliedOpenShift, Why: onlyImages},
+	{Resource: "Image", Path: "spec.allowedRegistriesForImport[*].insecure", Effect: AppliedOpenShift, Why: onlyImages},
+	{Resource: "Image", Path: "spec.externalRegistryHostnames", Effect: AppliedOpenShift, Why: onlyImages + "; settled at render time, a name that the registry gets later does not reach kube-apiserver"},
+	{Resource: "Image", Path: "spec.additionalTrustedCA", Effect: Ignored, Why: needsRegistry},
+	{Resource: "Image", Path: "spec.registrySources", Effect: Ignored, Why: needsRegistry},
+	{Resource: "Image", Path: "spec.imageStreamImportMode", Effect: Ignored, Why: needsRegistry},
+	{Resource: "Image", Path: "status.internalRegistryHostname", Effect: AppliedOpenShift, Why: onlyImages + "; settled at render time, where the registry operator would set it later"},
+	{Resource: "Image", Path: "status.externalRegistryHostnames", Effect: AppliedOpenShift, Why: onlyImages + "; settled at render time, where the registry operator would set it later"},
+	{Resource: "Image", Path: "status.imageStreamImportMode", Effect: Kept, Why: writtenByOperators},
+
+	{Resource: "Scheduler", Path: "spec.policy", Effect: Refused, Why: "Kubernetes has no scheduler policies since 1.23; a profile is what works"},
+	{
+		Resource: "Scheduler", Path: "spec.profile", Effect: Applied, Why: "kube-scheduler's plugins",
+		Values: values(configv1.LowNodeUtilization, configv1.HighNodeUtilization, configv1.NoScoring),
+	},
+	{
+		Resource: "Scheduler", Path: "spec.profileCustomizations.dynamicResourceAllocation", Effect: Applied, Why: "kube-scheduler's plugin for dynamic resources",
+		Values: values(configv1.DRAEnablementEnabled, configv1.DRAEnablementDisabled),
+	},
+	{Resource: "Scheduler", Path: "spec.defaultNodeSelector", Effect: AppliedOpenShift, Why: "kube-apiserver's node selector for projects that have none"},
+	{Resource: "Scheduler", Path: "spec.mastersSchedulable", Effect: Kept, Why: "the nodes' configuration gives the taints and labels"},
+
+	{
+		Resource: "FeatureGate", Path: "spec.featureSet", Effect: Applied, Why: "the components' feature gates",
+		Values: values(configv1.TechPreviewNoUpgrade, configv1.DevPreviewNoUpgrade, configv1.OKD),
+		RefusedValues: []RefusedValue{{string(configv1.CustomNoUpgrade),
+			"a wrong gate keeps kube-apiserver from starting, and no operator could take it back"}},
+	},
+	{Resource: "FeatureGate", Path: "spec.customNoUpgrade", Effect: Refused, Why: "a wrong gate keeps kube-apiserver from starting, and no operator could take it back"},
+	{Resource: "FeatureGate", Path: "status.conditions", Effect: Kept, Why: writtenByOperators},
+	{Resource: "FeatureGate", Path: "status.featureGates[*].version", Effect: Applied, Why: "for which release the gates are"},
+	{Resource: "FeatureGate", Path: "status.featureGates[*].enabled[*].name", Effect: Applied, Why: "gates that are on; where there are none, those of the set are used"},
+	{Resource: "FeatureGate", Path: "status.featureGates[*].disabled[*].name", Effect: Applied, Why: "gates that are off; where there are none, those of the set are used"},
+
+	{Resource: "Proxy", Path: "spec.httpProxy", Effect: Applied, Why: proxied},
+	{Resource: "Proxy", Path: "spec.httpsProxy", Effect: Applied, Why: proxied},
+	{Resource: "Proxy", Path: "spec.noProxy", Effect: Applied, Why: proxied},
+	{Resource: "Proxy", Path: "spec.readinessEndpoints", Effect: Ignored, Why: "the network operator tries them before it accepts a proxy"},
+	{Resource: "Proxy", Path: "spec.trustedCA", Effect: Ignored, Why: "the network operator merges it into the bundles that ask for it; it must be a ConfigMap of openshift-config in the input"},
+	{Resource: "Proxy", Path: "status.httpProxy", Effect: Applied, Why: proxied + "; filled from the spec where it is empty"},
+	{Resource: "Proxy", Path: "status.httpsProxy", Effect: Applied, Why: proxied + "; filled from the spec where it is empty"},
+	{Resource: "Proxy", Path: "status.noProxy", Effect: Applied, Why: proxied + "; filled from the spec, the networks, the nodes and the internal names where it is empty"},
+
+	{Resource: "Ingress", Path: "spec.domain", Effect: Kept, Why: needsIngressOperator},
+	{Resource: "Ingress", Path: "spec.appsDomain", Effect: Kept, Why: needsIngressOperator},
+	{Resource: "Ingress", Path: "spec.componentRoutes", Effect: Ignored, Why: "the operators of the routes act on it"},
+	{Resource: "Ingress", Path: "spec.requiredHSTSPolicies", Effect: Ignored, Why: "the OpenShift API server acts on it"},
+	{Resource: "Ingress", Path: "spec.loadBalancer", Effect: Kept, Why: needsIngressOperator},
+	{Resource: "Ingress", Path: "status", Effect: Kept, Why: needsIngressOperator},
+
+	{Resource: "DNS", Path: "spec.baseDomain", Effect: Kept, Why: needsIngressOperator},
+	{Resource: "DNS", Path: "spec.publicZone", Effect: Kept, Why: needsIngressOperator},
+	{Resource: "DNS", Path: "spec.privateZone", Effect: Kept, Why: needsIngressOperator},
+	{Resource: "DNS", Path: "spec.platform", Effect: Kept, Why: needsIngressOperator},
+
+	{Resource: "Node", Path: "spec.cgroupMode", Effect: Kept, Why: "the nodes' configuration"},
+	{
+		Resource: "Node", Path: "spec.workerLatencyProfile", Effect: Applied,
+		Why:    "kube-apiserver's tolerations of nodes that do not answer and kube-controller-manager's time until then; the kubelets must have the profile too",
+		Values: values(configv1.DefaultUpdateDefaultReaction, configv1.MediumUpdateAverageReaction, configv1.LowUpdateSlowReaction),
+	},
+	{Resource: "Node", Path: "spec.minimumKubeletVersion", Effect: AppliedOpenShift, Why: "kube-apiserver's authorizer for kubelets that are older"},
+	{Resource: "Node", Path: "status", Effect: Kept, Why: writtenByOperators},
+}
+
+const (
+	oidc    = "kube-apiserver's authentication by OpenID Connect, with type OIDC"
+	proxied = "the environment of containers that call out of the cluster"
+)
+
+var auditProfiles = values(configv1.NoneAuditProfileType, configv1.DefaultAuditProfileType, configv1.WriteRequestBodiesAuditProfileType, configv1.AllRequestBodiesAuditProfileType)
+
+func values[S ~string](of ...S) []string {
+	texts := make([]string, len(of))
+	for i := range of {
+		texts[i] = string(of[i])
+	}
+	return texts
+}

@@ -1,0 +1,82 @@
+package inputs
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+)
+
+// specs are the types of the resources in the table.
+var specs = map[string]any{
+	"Infrastructure": configv1.Infrastructure{}, "Network": configv1.Network{}, "APIServer": configv1.APIServer{},
+	"Authentication": configv1.Authentication{}, "OAuth": configv1.OAuth{}, "Image": configv1.Image{}, "Scheduler": configv1.Scheduler{},
+	"FeatureGate": configv1.FeatureGate{}, "Proxy": configv1.Proxy{}, "Ingress": configv1.Ingress{}, "DNS": configv1.DNS{},
+	"Node": configv1.Node{},
+}
+
+// paths returns the paths of all fields below a type that have no fields of their own, with [*] for items.
+func paths(at string, of reflect.Type) []string {
+	switch {
+	case of.Kind() == reflect.Pointer:
+		return paths(at, of.Elem())
+	case reflect.PointerTo(of).Implements(reflect.TypeFor[json.Unmarshaler]()):
+		return []string{at}
+	case of.Kind() == reflect.Slice && of.Elem().Kind() == reflect.Struct:
+		return paths(at+"[*]", of.Elem())
+	case of.Kind() != reflect.Struct:
+		return []string{at}
+	}
+	var found []string
+	for i := range of.NumField() {
+		field := of.Field(i)
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		switch {
+		case name == "" && field.Anonymous:
+			found = append(found, paths(at, field.Type)...)
+		case name != "" && name != "-":
+			found = append(found, paths(strings.TrimPrefix(at+"."+name, "."), field.Type)...)
+		}
+	}
+	return found
+}
+
+func fieldsOf(kind string) []string {
+	all := paths("", reflect.TypeOf(specs[kind]))
+	return slices.DeleteFunc(all, func(path string) bool {
+		return !strings.HasPrefix(path, "spec.") && !strings.HasPrefix(path, "status.")
+	})
+}
+
+// TestFieldsComplete shows that no field of the API is ignored silently: a new one fails here until the table says what becomes of it.
+// A row that says that a field is applied stands for that field only, others for all below.
+//
+// R-REN-2.
+func TestFieldsComplete(t *testing.T) {
+	t.Parallel()
+	for _, kind := range required {
+		all := fieldsOf(kind)
+		for _, path := range all {
+			row, ok := rowOf(kind, path)
+			if !ok {
+				t.Errorf("%s %s is in no row", kind, path)
+				continue
+			}
+			applied := row.Effect == Applied || row.Effect == AppliedOpenShift
+			if applied && row.Path != path && row.Path+"[*]" != path {
+				t.Errorf("%s %s: the row %s is of a whole, and says that it is applied", kind, path, row.Path)
+			}
+		}
+		for _, row := range Fields {
+			if row.Resource == kind && !slices.ContainsFunc(all, func(path string) bool {
+				found, ok := rowOf(kind, path)
+				return ok && found.Path == row.Path
+			}) {
+				t.Errorf("%s %s: the row covers no field of the API", kind, row.Path)
+			}
+		}
+	}
+}

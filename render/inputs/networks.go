@@ -1,0 +1,211 @@
+package inputs
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	configv1 "github.com/openshift/api/config/v1"
+)
+
+// Kubernetes cannot number more node networks than 2^16 in one network of pods (IPv6), and a node needs more than two addresses.
+const maxNodeBits = 16
+
+// network is a range that must not overlap another one.
+type network struct {
+	source *source
+	field  string
+	what   string
+	prefix netip.Prefix
+}
+
+// checkNetworks finds ranges that cannot be read, that overlap, or that are too small. Both IPv4 and IPv6.
+func (r *reader) checkNetworks() {
+	var found []network
+	if r.cluster.Network != nil {
+		found = r.clusterNetworks()
+	}
+	machines := r.machineNetworks()
+	for i, a := range found {
+		for _, b := range append(found[:i:i], machines...) {
+			if a.prefix.Overlaps(b.prefix) {
+				r.add(a.source, ErrOverlap, a.field, fmt.Sprintf("%s %s overlaps %s %s at %s:%d", a.what, a.prefix, b.what, b.prefix,
+					b.source.file, b.source.line(b.field)), "choose ranges that have no address in common")
+			}
+		}
+		for _, node := range r.cluster.Nodes {
+			for _, address := range addressesOf(node) {
+				if a.prefix.Contains(address.ip) {
+					where := r.node(node)
+					r.add(a.source, ErrOverlap, a.field, fmt.Sprintf("%s %s has the address %s of Node %s at %s:%d", a.what, a.prefix, address.ip,
+						node.Name, where.file, where.line(address.field)), "choose a range without addresses of machines")
+				}
+			}
+		}
+	}
+}
+
+// prefix returns a range, or false after a fault.
+func (r *reader) prefix(s *source, field, value string) (netip.Prefix, bool) {
+	prefix, err := netip.ParsePrefix(value)
+	if err != nil {
+		r.add(s, ErrInvalid, field, fmt.Sprintf("%q is no range of addresses", value), "such as 10.128.0.0/14 or fd01::/48")
+		return prefix, false
+	}
+	if prefix != prefix.Masked() {
+		r.add(s, ErrInvalid, field, fmt.Sprintf("%s begins inside the range", prefix), fmt.Sprintf("write %s", prefix.Masked()))
+	}
+	return prefix.Masked(), true
+}
+
+// family returns 4 or 6.
+func family(ip netip.Addr) int {
+	if ip.Is4() {
+		return 4
+	}
+	return 6
+}
+
+func (r *reader) clusterNetworks() []network {
+	s, spec := r.config("Network"), r.cluster.Network.Spec
+	var found []network
+	nodes := map[int]int{} // for how many nodes there is room, by family
+	for i, entry := range spec.ClusterNetwork {
+		field := fmt.Sprintf("spec.clusterNetwork[%d].cidr", i)
+		prefix, ok := r.prefix(s, field, entry.CIDR)
+		if !ok {
+			continue
+		}
+		found = append(found, network{s, field, "cluster network", prefix})
+		r.hostPrefix(s, fmt.Sprintf("spec.clusterNetwork[%d].hostPrefix", i), prefix, entry.HostPrefix, nodes)
+	}
+	for ipFamily, room := range nodes {
+		if room < len(r.cluster.Nodes) {
+			r.add(s, ErrInvalid, "spec.clusterNetwork", fmt.Sprintf("room for %d nodes (IPv%d), and there are %d", room, ipFamily, len(r.cluster.Nodes)),
+				"a larger network, or a longer hostPrefix")
+		}
+	}
+	families := map[int]bool{}
+	for i, value := range spec.ServiceNetwork {
+		field := fmt.Sprintf("spec.serviceNetwork[%d]", i)
+		prefix, ok := r.prefix(s, field, value)
+		if !ok {
+			continue
+		}
+		found = append(found, network{s, field, "service network", prefix})
+		ipFamily := family(prefix.Addr())
+		if families[ipFamily] {
+			r.add(s, ErrInvalid, field, fmt.Sprintf("a second service network of IPv%d", ipFamily), "there is one for each of IPv4 and IPv6")
+		}
+		families[ipFamily] = true
+		if _, ok := nodes[ipFamily]; !ok {
+			r.add(s, ErrInvalid, field, fmt.Sprintf("IPv%d, and no cluster network is", ipFamily), "services and pods need the same families")
+		}
+		r.family(field, ipFamily)
+	}
+	if len(spec.ClusterNetwork) == 0 {
+		r.add(s, ErrMissing, "spec.clusterNetwork", "empty", "give the pods a range")
+	}
+	if len(spec.ServiceNetwork) == 0 {
+		r.add(s, ErrMissing, "spec.serviceNetwork", "empty", "give the services a range")
+	}
+	if spec.ServiceNodePortRange != "" {
+		if _, err := utilnet.ParsePortRange(spec.ServiceNodePortRange); err != nil {
+			r.add(s, ErrInvalid, "spec.serviceNodePortRange", err.Error(), "such as 30000-32767")
+		}
+	}
+	if external := spec.ExternalIP; external != nil {
+		r.ranges(s, "spec.externalIP.autoAssignCIDRs", external.AutoAssignCIDRs)
+		if policy := external.Policy; policy != nil {
+			r.ranges(s, "spec.externalIP.policy.allowedCIDRs", policy.AllowedCIDRs)
+			r.ranges(s, "spec.externalIP.policy.rejectedCIDRs", policy.RejectedCIDRs)
+		}
+	}
+	r.sameStatus(s)
+	return found
+}
+
+func (r *reader) ranges(s *source, field string, values []string) {
+	for i, value := range values {
+		r.prefix(s, fmt.Sprintf("%s[%d]", field, i), value)
+	}
+}
+
+// sameStatus finds a status that says something else than the spec: loops read the status.
+func (r *reader) sameStatus(s *source) {
+	spec, status := r.cluster.Network.Spec, r.cluster.Network.Status
+	if len(status.ClusterNetwork) > 0 && !slices.Equal(status.ClusterNetwork, spec.ClusterNetwork) {
+		r.add(s, ErrConflict, "status.clusterNetwork", "not what the spec says", "remove it, or make both the same")
+	}
+	if len(status.ServiceNetwork) > 0 && !slices.Equal(status.ServiceNetwork, spec.ServiceNetwork) {
+		r.add(s, ErrConflict, "status.serviceNetwork", "not what the spec says", "remove it, or make both the same")
+	}
+}
+
+// family finds control-plane nodes without an address of a family that kube-apiserver must have.
+func (r *reader) family(field string, wanted int) {
+	for _, node := range r.cluster.controlPlane() {
+		internal := slices.DeleteFunc(addressesOf(node), func(a address) bool { return !a.internal })
+		if len(internal) > 0 && !slices.ContainsFunc(internal, func(a address) bool { return family(a.ip) == wanted }) {
+			r.add(r.config("Network"), ErrInvalid, field, fmt.Sprintf("IPv%d, and Node %s has no internal address of that kind", wanted, node.Name),
+				"add one, or remove the network")
+		}
+	}
+}
+
+// hostPrefix checks the size of a node's network and adds for how many nodes there is room.
+func (r *reader) hostPrefix(s *source, field string, prefix netip.Prefix, hostPrefix uint32, nodes map[int]int) {
+	ipFamily, most := family(prefix.Addr()), prefix.Addr().BitLen()-2
+	if hostPrefix == 0 { // what the network operator and kube-controller-manager have for none
+		if hostPrefix = 23; ipFamily == 6 {
+			hostPrefix = 64
+		}
+	}
+	bits := int(hostPrefix) - prefix.Bits()
+	switch {
+	case bits < 0:
+		r.add(s, ErrInvalid, field, fmt.Sprintf("/%d is larger than the whole network %s", hostPrefix, prefix),
+			fmt.Sprintf("it is between %d and %d", prefix.Bits(), most))
+		bits = 0
+	case int(hostPrefix) > most:
+		r.add(s, ErrInvalid, field, fmt.Sprintf("/%d has no room for pods", hostPrefix), fmt.Sprintf("it is between %d and %d", prefix.Bits(), most))
+	case ipFamily == 6 && bits > maxNodeBits:
+		r.add(s, ErrInvalid, field, fmt.Sprintf("/%d is too small in %s", hostPrefix, prefix),
+			fmt.Sprintf("at most %d bits longer than the network", maxNodeBits))
+	}
+	nodes[ipFamily] += 1 << min(bits, 2*maxNodeBits)
+}
+
+// machineNetworks returns the networks of machines that the platform names.
+func (r *reader) machineNetworks() []network {
+	infrastructure := r.cluster.Infrastructure
+	if infrastructure == nil {
+		return nil
+	}
+	var found []network
+	s, platform := r.config("Infrastructure"), infrastructure.Spec.PlatformSpec
+	for name, ranges := range map[string][]configv1.CIDR{
+		"baremetal": deref(platform.BareMetal).MachineNetworks,
+		"openstack": deref(platform.OpenStack).MachineNetworks,
+		"vsphere":   deref(platform.VSphere).MachineNetworks,
+	} {
+		for i, value := range ranges {
+			field := fmt.Sprintf("spec.platformSpec.%s.machineNetworks[%d]", name, i)
+			if prefix, ok := r.prefix(s, field, string(value)); ok {
+				found = append(found, network{s, field, "machine network", prefix})
+			}
+		}
+	}
+	return found
+}
+
+// deref returns what a pointer points at, or a zero value.
+func deref[T any](pointer *T) T {
+	if pointer == nil {
+		var zero T
+		return zero
+	}
+	return *pointer
+}

@@ -1,0 +1,55 @@
+package inputs
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// registryGroup is the group of the image registry operator's resource.
+const registryGroup = "imageregistry.operator.openshift.io"
+
+// checkRegistry refuses what the image registry operator would make kube-apiserver be configured anew for: it writes the registry's
+// names into the status of Image. What Image says of them already is settled.
+//
+// It implements R-REN-11.
+func (r *reader) checkRegistry() {
+	image := r.cluster.Image
+	for _, other := range r.cluster.Others {
+		gvk := other.GroupVersionKind()
+		if image == nil || gvk.Group != registryGroup || gvk.Kind != "Config" || other.GetName() != clusterName {
+			continue
+		}
+		s := r.sources[identity{gvk.Group, gvk.Kind, "", clusterName}]
+		state, _, _ := unstructured.NestedString(other.Object, "spec", "managementState")
+		if state != "Managed" {
+			continue
+		}
+		if image.Status.InternalRegistryHostname == "" {
+			r.add(s, ErrUnsupported, "spec.managementState", "refused: the operator of the registry would change kube-apiserver's configuration later",
+				"set managementState to Removed, or status.internalRegistryHostname of Image "+clusterName+
+					" to image-registry.openshift-image-registry.svc:5000")
+		}
+		known := slices.Concat(image.Spec.ExternalRegistryHostnames, image.Status.ExternalRegistryHostnames)
+		hosts := map[string]string{}
+		if routes, _, _ := unstructured.NestedSlice(other.Object, "spec", "routes"); true {
+			for i, route := range routes {
+				if route, ok := route.(map[string]any); ok {
+					if host, _, _ := unstructured.NestedString(route, "hostname"); host != "" {
+						hosts[fmt.Sprintf("spec.routes[%d].hostname", i)] = host
+					}
+				}
+			}
+		}
+		if isDefault, _, _ := unstructured.NestedBool(other.Object, "spec", "defaultRoute"); isDefault && r.cluster.Ingress != nil {
+			hosts["spec.defaultRoute"] = "default-route-openshift-image-registry." + r.cluster.Ingress.Spec.Domain
+		}
+		for _, field := range sortedKeys(hosts) {
+			if !slices.Contains(known, hosts[field]) {
+				r.add(s, ErrUnsupported, field, "refused: the operator of the registry would tell kube-apiserver of "+hosts[field]+" later",
+					"add it to spec.externalRegistryHostnames of Image "+clusterName+", or remove the route")
+			}
+		}
+	}
+}
