@@ -1,0 +1,72 @@
+package librarygo
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/openshift/library-go/pkg/controller/factory"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+
+	"github.com/solonode/sno/render/loop"
+	"github.com/solonode/sno/render/store"
+)
+
+// A cycle of controllers that makes no progress is a fault of theirs: each needs one round more than there are keys or copies to
+// pass on, which are two.
+const maxRounds = 5
+
+// reconcile returns a function that runs the controller once.
+func reconcile(controller factory.Controller, s *store.Session) loop.Sync {
+	stop(controller)
+	return reconcileOnly(controller, s)
+}
+
+// reconcileOnly is the same for a controller that has no queue yet.
+func reconcileOnly(controller interface {
+	Sync(context.Context, factory.SyncContext) error
+}, s *store.Session,
+) loop.Sync {
+	return func(ctx context.Context) error {
+		if err := controller.Sync(ctx, syncContext{recorder: recorder(s)}); err != nil {
+			return fmt.Errorf("reconcile: %w", err)
+		}
+		return nil
+	}
+}
+
+// stop ends the goroutines of the work queue that a controller has from its constructor on. Nothing is ever taken out of it.
+func stop(controller interface{ Run(context.Context, int) }) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	controller.Run(ctx, 0)
+}
+
+// recorder returns an event recorder that keeps the events to itself: there is no cluster yet to show them.
+func recorder(s *store.Session) events.Recorder {
+	return events.NewInMemoryRecorder(s.Name(), clock.RealClock{})
+}
+
+// syncContext is the context of a reconciliation that nothing has triggered.
+type syncContext struct {
+	recorder events.Recorder
+}
+
+func (c syncContext) Queue() workqueue.RateLimitingInterface { return noQueue{} } //nolint:staticcheck // the type is library-go's
+
+func (c syncContext) QueueKey() string { return factory.DefaultQueueKey }
+
+func (c syncContext) Recorder() events.Recorder { return c.recorder }
+
+// noQueue forgets what is to be done later: the cycle runs the controller again.
+type noQueue struct {
+	workqueue.RateLimitingInterface //nolint:staticcheck // the type is library-go's
+}
+
+func (noQueue) Add(any) {}
+
+func (noQueue) AddAfter(any, time.Duration) {}
+
+func (noQueue) AddRateLimited(any) {}

@@ -1,0 +1,71 @@
+package librarygo
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/openshift/library-go/pkg/operator/configobserver"
+	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/resourcesynccontroller"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/solonode/sno/render/loop"
+	"github.com/solonode/sno/render/store"
+)
+
+// Observer returns the part of the configuration that it is about. existing is what was observed before, all parts of it.
+// Observers must not overlap: which one wins would be chance.
+type Observer func(ctx context.Context, s *store.Session, existing map[string]any) (map[string]any, error)
+
+// ConfigObservation returns the loop that writes what the observers return into spec.observedConfig of the operator's resource.
+func ConfigObservation(name string, operator Operator, observers ...Observer) loop.Loop {
+	return loop.Loop{
+		Name:     name,
+		Writes:   []store.Pattern{operator.Pattern()},
+		Outdated: outdated(operator),
+		New: func(s *store.Session) (loop.Sync, error) {
+			adapted := make([]configobserver.ObserveConfigFunc, 0, len(observers))
+			for _, observe := range observers {
+				adapted = append(adapted, func(_ configobserver.Listers, _ events.Recorder, existing map[string]any) (map[string]any, []error) {
+					observed, err := observe(context.Background(), s, existing)
+					if err != nil {
+						return observed, []error{err}
+					}
+					return observed, nil
+				})
+			}
+			controller := configobserver.NewConfigObserver(s.Name(), operator.client(s), recorder(s), noListers{}, nil, adapted...)
+			return reconcile(controller, s), nil
+		},
+	}
+}
+
+// noListers is empty: observers have a session instead, and rules of resource sync are declared, not registered while observing.
+type noListers struct{}
+
+func (noListers) ResourceSyncer() resourcesynccontroller.ResourceSyncer { return nil }
+
+func (noListers) PreRunHasSynced() []cache.InformerSynced { return nil }
+
+// outdated returns what the loops of an operator read and later ones change: its own resource, where they go by the management
+// state, which no loop changes, and by what they have written themselves. What was observed is passed on within a cycle.
+func outdated(operator Operator) []store.Pattern {
+	return slices.Clone([]store.Pattern{operator.Pattern()})
+}
+
+// ObservedConfig returns spec.observedConfig of the operator's resource, an empty map if nothing was observed.
+func ObservedConfig(ctx context.Context, s *store.Session, operator Operator) (map[string]any, error) {
+	found, err := operator.access(s).get(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read %s %s: %w", operator, instance, err)
+	}
+	config := map[string]any{}
+	if raw := found.spec.ObservedConfig.Raw; len(raw) > 0 {
+		if err := json.Unmarshal(raw, &config); err != nil {
+			return nil, fmt.Errorf("read spec.observedConfig of %s %s: %w", operator, instance, err)
+		}
+	}
+	return config, nil
+}

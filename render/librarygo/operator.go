@@ -1,0 +1,291 @@
+package librarygo
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
+	"github.com/openshift/library-go/pkg/apiserver/jsonpatch"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+
+	"github.com/solonode/sno/render/store"
+)
+
+// Operator is the resource of operator.openshift.io, always called "cluster", in which an operator keeps its state: what it
+// observed, which revision is the latest, and which one each node has.
+type Operator string
+
+// The operators of the control plane.
+const (
+	Etcd                  Operator = "etcds"
+	KubeAPIServer         Operator = "kubeapiservers"
+	KubeControllerManager Operator = "kubecontrollermanagers"
+	KubeScheduler         Operator = "kubeschedulers"
+)
+
+const (
+	operatorGroup = "operator.openshift.io"
+	instance      = "cluster"
+)
+
+// Resource returns the operator's resource as it is before any control loop has run: managed, and nothing observed.
+func (o Operator) Resource() runtime.Object {
+	metadata := metav1.ObjectMeta{Name: instance}
+	spec := operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{ManagementState: operatorv1.Managed}}
+	switch o {
+	case Etcd:
+		return &operatorv1.Etcd{ObjectMeta: metadata, Spec: operatorv1.EtcdSpec{StaticPodOperatorSpec: spec}}
+	case KubeAPIServer:
+		return &operatorv1.KubeAPIServer{ObjectMeta: metadata, Spec: operatorv1.KubeAPIServerSpec{StaticPodOperatorSpec: spec}}
+	case KubeControllerManager:
+		return &operatorv1.KubeControllerManager{ObjectMeta: metadata, Spec: operatorv1.KubeControllerManagerSpec{StaticPodOperatorSpec: spec}}
+	case KubeScheduler:
+		return &operatorv1.KubeScheduler{ObjectMeta: metadata, Spec: operatorv1.KubeSchedulerSpec{StaticPodOperatorSpec: spec}}
+	}
+	panic(fmt.Sprintf("there is no operator %q", string(o)))
+}
+
+// Pattern returns the pattern of the operator's resource, for what a loop writes.
+func (o Operator) Pattern() store.Pattern {
+	return store.Pattern{Group: operatorGroup, Resource: string(o), Name: instance}
+}
+
+// state is the part that all these resources share, in place.
+type state struct {
+	metadata *metav1.ObjectMeta
+	spec     *operatorv1.StaticPodOperatorSpec
+	status   *operatorv1.StaticPodOperatorStatus
+}
+
+// access reads and writes one of these resources.
+type access struct {
+	get    func(context.Context) (state, error)
+	update func(context.Context, func(state), ...string) (state, error)
+	patch  func(context.Context, types.PatchType, []byte, metav1.PatchOptions, ...string) error
+	kind   string
+}
+
+type typedClient[T any] interface {
+	Get(context.Context, string, metav1.GetOptions) (T, error)
+	Update(context.Context, T, metav1.UpdateOptions) (T, error)
+	UpdateStatus(context.Context, T, metav1.UpdateOptions) (T, error)
+	Patch(context.Context, string, types.PatchType, []byte, metav1.PatchOptions, ...string) (T, error)
+}
+
+func accessTo[T any](client typedClient[T], kind string, stateOf func(T) state) access {
+	return access{
+		kind: kind,
+		get: func(ctx context.Context) (state, error) {
+			object, err := client.Get(ctx, instance, metav1.GetOptions{})
+			if err != nil {
+				return state{}, err
+			}
+			return stateOf(object), nil
+		},
+		update: func(ctx context.Context, change func(state), subresources ...string) (state, error) {
+			object, err := client.Get(ctx, instance, metav1.GetOptions{})
+			if err != nil {
+				return state{}, err
+			}
+			change(stateOf(object))
+			write := client.Update
+			if len(subresources) > 0 {
+				write = client.UpdateStatus
+			}
+			if object, err = write(ctx, object, metav1.UpdateOptions{}); err != nil {
+				return state{}, err
+			}
+			return stateOf(object), nil
+		},
+		patch: func(ctx context.Context, patchType types.PatchType, patch []byte, options metav1.PatchOptions, subresources ...string) error {
+			_, err := client.Patch(ctx, instance, patchType, patch, options, subresources...)
+			return err
+		},
+	}
+}
+
+func (o Operator) access(s *store.Session) access {
+	c := s.Operator().OperatorV1()
+	switch o {
+	case Etcd:
+		return accessTo(c.Etcds(), "Etcd", func(e *operatorv1.Etcd) state {
+			return state{&e.ObjectMeta, &e.Spec.StaticPodOperatorSpec, &e.Status.StaticPodOperatorStatus}
+		})
+	case KubeAPIServer:
+		return accessTo(c.KubeAPIServers(), "KubeAPIServer", func(k *operatorv1.KubeAPIServer) state {
+			return state{&k.ObjectMeta, &k.Spec.StaticPodOperatorSpec, &k.Status.StaticPodOperatorStatus}
+		})
+	case KubeControllerManager:
+		return accessTo(c.KubeControllerManagers(), "KubeControllerManager", func(k *operatorv1.KubeControllerManager) state {
+			return state{&k.ObjectMeta, &k.Spec.StaticPodOperatorSpec, &k.Status.StaticPodOperatorStatus}
+		})
+	case KubeScheduler:
+		return accessTo(c.KubeSchedulers(), "KubeScheduler", func(k *operatorv1.KubeScheduler) state {
+			return state{&k.ObjectMeta, &k.Spec.StaticPodOperatorSpec, &k.Status.StaticPodOperatorStatus}
+		})
+	}
+	panic(fmt.Sprintf("there is no operator %q", string(o)))
+}
+
+// operatorClient is library-go's client of an operator's resource, over the store.
+type operatorClient struct {
+	access
+}
+
+var _ v1helpers.StaticPodOperatorClient = operatorClient{}
+
+func (o Operator) client(s *store.Session) operatorClient { return operatorClient{o.access(s)} }
+
+func (c operatorClient) Informer() cache.SharedIndexInformer { return idle{} }
+
+func (c operatorClient) GetObjectMeta() (*metav1.ObjectMeta, error) {
+	found, err := c.get(context.Background())
+	return found.metadata, err
+}
+
+func (c operatorClient) GetOperatorState() (*operatorv1.OperatorSpec, *operatorv1.OperatorStatus, string, error) {
+	return c.GetOperatorStateWithQuorum(context.Background())
+}
+
+func (c operatorClient) GetOperatorStateWithQuorum(ctx context.Context) (*operatorv1.OperatorSpec, *operatorv1.OperatorStatus, string, error) {
+	spec, status, version, err := c.GetStaticPodOperatorStateWithQuorum(ctx)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	return &spec.OperatorSpec, &status.OperatorStatus, version, nil
+}
+
+func (c operatorClient) GetStaticPodOperatorState() (*operatorv1.StaticPodOperatorSpec, *operatorv1.StaticPodOperatorStatus, string, error) {
+	return c.GetStaticPodOperatorStateWithQuorum(context.Background())
+}
+
+func (c operatorClient) GetStaticPodOperatorStateWithQuorum(ctx context.Context) (*operatorv1.StaticPodOperatorSpec, *operatorv1.StaticPodOperatorStatus, string, error) {
+	found, err := c.get(ctx)
+	if err != nil {
+		return nil, nil, "", fmt.Errorf("read %s %s: %w", c.kind, instance, err)
+	}
+	return found.spec, found.status, found.metadata.ResourceVersion, nil
+}
+
+func (c operatorClient) UpdateOperatorSpec(ctx context.Context, version string, in *operatorv1.OperatorSpec) (*operatorv1.OperatorSpec, string, error) {
+	updated, err := c.update(ctx, func(s state) {
+		s.metadata.ResourceVersion = version
+		s.spec.OperatorSpec = *in
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	return &updated.spec.OperatorSpec, updated.metadata.ResourceVersion, nil
+}
+
+func (c operatorClient) UpdateOperatorStatus(ctx context.Context, version string, in *operatorv1.OperatorStatus) (*operatorv1.OperatorStatus, error) {
+	updated, err := c.update(ctx, func(s state) {
+		s.metadata.ResourceVersion = version
+		s.status.OperatorStatus = *in
+	}, "status")
+	if err != nil {
+		return nil, err
+	}
+	return &updated.status.OperatorStatus, nil
+}
+
+func (c operatorClient) UpdateStaticPodOperatorSpec(ctx context.Context, version string, in *operatorv1.StaticPodOperatorSpec) (*operatorv1.StaticPodOperatorSpec, string, error) {
+	updated, err := c.update(ctx, func(s state) {
+		s.metadata.ResourceVersion = version
+		*s.spec = *in
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	return updated.spec, updated.metadata.ResourceVersion, nil
+}
+
+func (c operatorClient) UpdateStaticPodOperatorStatus(ctx context.Context, version string, in *operatorv1.StaticPodOperatorStatus) (*operatorv1.StaticPodOperatorStatus, error) {
+	updated, err := c.update(ctx, func(s state) {
+		s.metadata.ResourceVersion = version
+		*s.status = *in
+	}, "status")
+	if err != nil {
+		return nil, err
+	}
+	return updated.status, nil
+}
+
+func (c operatorClient) ApplyOperatorSpec(ctx context.Context, manager string, spec *applyoperatorv1.OperatorSpecApplyConfiguration) error {
+	return c.apply(ctx, manager, "spec", spec)
+}
+
+func (c operatorClient) ApplyStaticPodOperatorSpec(ctx context.Context, manager string, spec *applyoperatorv1.StaticPodOperatorSpecApplyConfiguration) error {
+	return c.apply(ctx, manager, "spec", spec)
+}
+
+func (c operatorClient) ApplyOperatorStatus(ctx context.Context, manager string, status *applyoperatorv1.OperatorStatusApplyConfiguration) error {
+	if err := c.timeConditions(ctx, status.Conditions); err != nil {
+		return err
+	}
+	return c.apply(ctx, manager, "status", status)
+}
+
+func (c operatorClient) ApplyStaticPodOperatorStatus(ctx context.Context, manager string, status *applyoperatorv1.StaticPodOperatorStatusApplyConfiguration) error {
+	if err := c.timeConditions(ctx, status.Conditions); err != nil {
+		return err
+	}
+	return c.apply(ctx, manager, "status", status)
+}
+
+func (c operatorClient) PatchOperatorStatus(ctx context.Context, patch *jsonpatch.PatchSet) error {
+	data, err := patch.Marshal()
+	if err != nil {
+		return fmt.Errorf("patch the status of %s %s: %w", c.kind, instance, err)
+	}
+	return c.patch(ctx, types.JSONPatchType, data, metav1.PatchOptions{}, "status")
+}
+
+func (c operatorClient) PatchStaticOperatorStatus(ctx context.Context, patch *jsonpatch.PatchSet) error {
+	return c.PatchOperatorStatus(ctx, patch)
+}
+
+// timeConditions sets the time of the last transition as the operators' own client does: that of the condition that is there, if
+// its status is the same, otherwise now.
+func (c operatorClient) timeConditions(ctx context.Context, conditions []applyoperatorv1.OperatorConditionApplyConfiguration) error {
+	found, err := c.get(ctx)
+	if err != nil {
+		return fmt.Errorf("read %s %s: %w", c.kind, instance, err)
+	}
+	now := metav1.NewTime(time.Now().Truncate(time.Second))
+	for i := range conditions {
+		condition := &conditions[i]
+		condition.LastTransitionTime = &now
+		current := v1helpers.FindOperatorCondition(found.status.Conditions, ptr.Deref(condition.Type, ""))
+		if current != nil && current.Status == ptr.Deref(condition.Status, "") {
+			condition.LastTransitionTime = &current.LastTransitionTime
+		}
+	}
+	return nil
+}
+
+// apply takes over the fields by force, as the operators' own client does: each controller has a manager of its own.
+func (c operatorClient) apply(ctx context.Context, manager, field string, value any) error {
+	data, err := json.Marshal(map[string]any{
+		"apiVersion": operatorGroup + "/v1",
+		"kind":       c.kind,
+		"metadata":   map[string]any{"name": instance},
+		field:        value,
+	})
+	if err != nil {
+		return fmt.Errorf("apply the %s of %s %s: %w", field, c.kind, instance, err)
+	}
+	var subresources []string
+	if field == "status" {
+		subresources = []string{"status"}
+	}
+	return c.patch(ctx, types.ApplyPatchType, data, metav1.PatchOptions{FieldManager: manager, Force: ptr.To(true)}, subresources...)
+}

@@ -1,0 +1,152 @@
+package librarygo
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/informers"
+	coreinformers "k8s.io/client-go/informers/core"
+	corev1informers "k8s.io/client-go/informers/core/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	corev1listers "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/solonode/sno/render/store"
+)
+
+// configMaps is a lister that reads through a client, so that it shows every write at once.
+type configMaps struct {
+	client    corev1client.ConfigMapsGetter
+	namespace string
+}
+
+func (l configMaps) ConfigMaps(namespace string) corev1listers.ConfigMapNamespaceLister {
+	return configMaps{l.client, namespace}
+}
+
+func (l configMaps) Get(name string) (*corev1.ConfigMap, error) {
+	return l.client.ConfigMaps(l.namespace).Get(context.Background(), name, metav1.GetOptions{})
+}
+
+func (l configMaps) List(selector labels.Selector) ([]*corev1.ConfigMap, error) {
+	found, err := l.client.ConfigMaps(l.namespace).List(context.Background(), metav1.ListOptions{LabelSelector: selector.String()})
+	if err != nil {
+		return nil, fmt.Errorf("list configmaps: %w", err)
+	}
+	return pointers(found.Items), nil
+}
+
+// secrets is the same for Secrets.
+type secrets struct {
+	client    corev1client.SecretsGetter
+	namespace string
+}
+
+func (l secrets) Secrets(namespace string) corev1listers.SecretNamespaceLister {
+	return secrets{l.client, namespace}
+}
+
+func (l secrets) Get(name string) (*corev1.Secret, error) {
+	return l.client.Secrets(l.namespace).Get(context.Background(), name, metav1.GetOptions{})
+}
+
+func (l secrets) List(selector labels.Selector) ([]*corev1.Secret, error) {
+	found, err := l.client.Secrets(l.namespace).List(context.Background(), metav1.ListOptions{LabelSelector: selector.String()})
+	if err != nil {
+		return nil, fmt.Errorf("list secrets: %w", err)
+	}
+	return pointers(found.Items), nil
+}
+
+func pointers[T any](items []T) []*T {
+	result := make([]*T, 0, len(items))
+	for i := range items {
+		result = append(result, &items[i])
+	}
+	return result
+}
+
+// namespaces stands for the informers of these namespaces. Its listers read through the client; its informers never run.
+type namespaces struct {
+	client corev1client.CoreV1Interface
+	names  sets.Set[string]
+}
+
+var _ v1helpers.KubeInformersForNamespaces = namespaces{}
+
+func informersFor(s *store.Session, names ...string) namespaces {
+	return namespaces{client: s.Kube().CoreV1(), names: sets.New(names...)}
+}
+
+func (n namespaces) Start(<-chan struct{}) {}
+
+func (n namespaces) InformersFor(string) informers.SharedInformerFactory {
+	return idleFactory{client: n.client}
+}
+
+func (n namespaces) Namespaces() sets.Set[string] { return n.names }
+
+func (n namespaces) WaitForCacheSync(<-chan struct{}) map[string]map[reflect.Type]bool { return nil }
+
+func (n namespaces) ConfigMapLister() corev1listers.ConfigMapLister {
+	return configMaps{client: n.client}
+}
+
+func (n namespaces) SecretLister() corev1listers.SecretLister { return secrets{client: n.client} }
+
+// PodLister returns nil: there are no pods before the control plane runs, and no controller used here asks.
+func (n namespaces) PodLister() corev1listers.PodLister { return nil }
+
+// idleFactory gives informers of ConfigMaps and Secrets that never run, with listers that read through the client. Whatever else is
+// asked for is nil, and panics.
+type idleFactory struct {
+	informers.SharedInformerFactory
+	client corev1client.CoreV1Interface
+}
+
+func (f idleFactory) Core() coreinformers.Interface { return idleCore{client: f.client} }
+
+type idleCore struct {
+	coreinformers.Interface
+	client corev1client.CoreV1Interface
+}
+
+func (c idleCore) V1() corev1informers.Interface { return idleCoreV1{client: c.client} }
+
+type idleCoreV1 struct {
+	corev1informers.Interface
+	client corev1client.CoreV1Interface
+}
+
+func (c idleCoreV1) ConfigMaps() corev1informers.ConfigMapInformer { return idleConfigMaps(c) }
+
+func (c idleCoreV1) Secrets() corev1informers.SecretInformer { return idleSecrets(c) }
+
+type idleConfigMaps idleCoreV1
+
+func (idleConfigMaps) Informer() cache.SharedIndexInformer { return idle{} }
+
+func (c idleConfigMaps) Lister() corev1listers.ConfigMapLister { return configMaps{client: c.client} }
+
+type idleSecrets idleCoreV1
+
+func (idleSecrets) Informer() cache.SharedIndexInformer { return idle{} }
+
+func (c idleSecrets) Lister() corev1listers.SecretLister { return secrets{client: c.client} }
+
+// idle is an informer that has nothing to tell.
+type idle struct {
+	cache.SharedIndexInformer
+}
+
+func (idle) AddEventHandler(cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+	return nil, nil
+}
+
+func (idle) HasSynced() bool { return true }

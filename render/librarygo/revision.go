@@ -1,0 +1,89 @@
+package librarygo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/operator/revisioncontroller"
+
+	"github.com/solonode/sno/render/loop"
+	"github.com/solonode/sno/render/store"
+)
+
+// ErrNoRevision is in the error of a loop that found no revision where there must be one.
+var ErrNoRevision = errors.New("there is no revision yet")
+
+// Revisioned is a ConfigMap or a Secret of which every revision has a copy.
+type Revisioned struct {
+	Name string
+	// Optional ones need not be there.
+	Optional bool
+}
+
+// Revision returns the loop that copies the objects under new names when they differ from the latest copies, and writes the
+// number into status.latestAvailableRevision of the operator's resource. The first ConfigMap is the pod's.
+func Revision(name string, operator Operator, namespace string, configMaps, secrets []Revisioned) loop.Loop {
+	l := loop.Loop{Name: name, Writes: []store.Pattern{operator.Pattern()}, Outdated: outdated(operator)}
+	l.Writes = append(l.Writes, store.ConfigMaps(namespace, "revision-status-*")...)
+	for _, r := range configMaps {
+		l.Writes = append(l.Writes, store.ConfigMaps(namespace, r.Name+"-*")...)
+	}
+	for _, r := range secrets {
+		l.Writes = append(l.Writes, store.Secrets(namespace, r.Name+"-*")...)
+	}
+	l.New = func(s *store.Session) (loop.Sync, error) {
+		core := s.Kube().CoreV1()
+		controller := revisioncontroller.NewRevisionController(s.Name(), namespace, adapt(configMaps), adapt(secrets),
+			idleFactory{client: core}, operator.client(s), core, core, recorder(s), nil)
+		return reconcile(controller, s), nil
+	}
+	return l
+}
+
+func adapt(resources []Revisioned) []revisioncontroller.RevisionResource {
+	adapted := make([]revisioncontroller.RevisionResource, 0, len(resources))
+	for _, r := range resources {
+		adapted = append(adapted, revisioncontroller.RevisionResource{Name: r.Name, Optional: r.Optional})
+	}
+	return adapted
+}
+
+// NodeStatus returns the loop that writes into status.nodeStatuses of the operator's resource that each node has the latest
+// revision, as the operators' installer controller does once its pod has run: so an operator that starts later continues from
+// this revision instead of installing it anew.
+func NodeStatus(name string, operator Operator, nodes ...string) loop.Loop {
+	return loop.Loop{
+		Name:     name,
+		Writes:   []store.Pattern{operator.Pattern()},
+		Outdated: outdated(operator),
+		New: func(s *store.Session) (loop.Sync, error) {
+			client := operator.client(s)
+			return func(ctx context.Context) error {
+				_, status, version, err := client.GetStaticPodOperatorStateWithQuorum(ctx)
+				if err != nil {
+					return err
+				}
+				if status.LatestAvailableRevision == 0 {
+					return fmt.Errorf("%s %s: %w", operator, instance, ErrNoRevision)
+				}
+				status.NodeStatuses = nil
+				for _, node := range nodes {
+					status.NodeStatuses = append(status.NodeStatuses, operatorv1.NodeStatus{NodeName: node, CurrentRevision: status.LatestAvailableRevision})
+				}
+				_, err = client.UpdateStaticPodOperatorStatus(ctx, version, status)
+				return err
+			}, nil
+		},
+	}
+}
+
+// LatestRevision returns status.latestAvailableRevision of an operator's resource.
+func LatestRevision(ctx context.Context, s *store.Session, operator Operator) (int32, error) {
+	_, status, _, err := operator.client(s).GetOperatorStateWithQuorum(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return status.LatestAvailableRevision, nil
+}

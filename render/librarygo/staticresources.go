@@ -1,0 +1,53 @@
+package librarygo
+
+import (
+	"fmt"
+	"io/fs"
+
+	"github.com/openshift/library-go/pkg/operator/resource/resourceapply"
+	"github.com/openshift/library-go/pkg/operator/resource/resourceread"
+	"github.com/openshift/library-go/pkg/operator/staticresourcecontroller"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/solonode/sno/render/loop"
+	"github.com/solonode/sno/render/store"
+)
+
+// StaticResources returns the loop that creates the objects of the files, one in each. What it writes is read out of them.
+func StaticResources(name string, operator Operator, files fs.FS, names ...string) loop.Loop {
+	l := loop.Loop{Name: name, Writes: []store.Pattern{operator.Pattern()}, Outdated: outdated(operator)}
+	var faulty error
+	for _, file := range names {
+		pattern, err := patternOf(files, file)
+		if err != nil && faulty == nil {
+			faulty = err
+		}
+		l.Writes = append(l.Writes, pattern)
+	}
+	l.New = func(s *store.Session) (loop.Sync, error) {
+		if faulty != nil {
+			return nil, faulty
+		}
+		controller := staticresourcecontroller.NewStaticResourceController(s.Name(), func(name string) ([]byte, error) { return fs.ReadFile(files, name) },
+			names, resourceapply.NewKubeClientHolder(s.Kube()), operator.client(s), recorder(s))
+		return reconcileOnly(controller, s), nil
+	}
+	return l
+}
+
+func patternOf(files fs.FS, file string) (store.Pattern, error) {
+	content, err := fs.ReadFile(files, file)
+	if err != nil {
+		return store.Pattern{}, fmt.Errorf("read a static resource: %w", err)
+	}
+	object, err := resourceread.ReadGenericWithUnstructured(content)
+	if err != nil {
+		return store.Pattern{}, fmt.Errorf("static resource %s: %w", file, err)
+	}
+	m, err := meta.Accessor(object)
+	if err != nil {
+		return store.Pattern{}, fmt.Errorf("static resource %s: %w", file, err)
+	}
+	resource, _ := meta.UnsafeGuessKindToResource(object.GetObjectKind().GroupVersionKind())
+	return store.Pattern{Group: resource.Group, Resource: resource.Resource, Namespace: m.GetNamespace(), Name: m.GetName()}, nil
+}

@@ -1,0 +1,73 @@
+package librarygo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/openshift/library-go/pkg/operator/condition"
+	"github.com/openshift/library-go/pkg/operator/resourcesynccontroller"
+	"github.com/openshift/library-go/pkg/operator/v1helpers"
+
+	"github.com/solonode/sno/render/loop"
+	"github.com/solonode/sno/render/store"
+)
+
+// ErrSync is in the error of resource sync, which reports what went wrong as a condition.
+var ErrSync = errors.New("resources were not copied")
+
+// SyncRule is one copy that resource sync keeps: the same data, and none if the source is not there.
+type SyncRule struct {
+	// Secret reports whether Secrets are copied, otherwise ConfigMaps.
+	Secret   bool
+	To, From store.Object
+	// Keys are those that are copied; none for all.
+	Keys []string
+}
+
+// ResourceSync returns the loop that copies ConfigMaps and Secrets from one namespace to another.
+func ResourceSync(name string, operator Operator, rules ...SyncRule) loop.Loop {
+	l := loop.Loop{Name: name, Writes: []store.Pattern{operator.Pattern()}, Outdated: outdated(operator)}
+	var names []string
+	for _, rule := range rules {
+		names = append(names, rule.To.Namespace, rule.From.Namespace)
+		if rule.Secret {
+			l.Writes = append(l.Writes, store.Secrets(rule.To.Namespace, rule.To.Name)...)
+		} else {
+			l.Writes = append(l.Writes, store.ConfigMaps(rule.To.Namespace, rule.To.Name)...)
+		}
+	}
+	l.New = func(s *store.Session) (loop.Sync, error) {
+		client := operator.client(s)
+		core := s.Kube().CoreV1()
+		controller := resourcesynccontroller.NewResourceSyncController(s.Name(), client, informersFor(s, names...), core, core, recorder(s))
+		stop(controller)
+		for _, rule := range rules {
+			add := controller.SyncPartialConfigMap
+			if rule.Secret {
+				add = controller.SyncPartialSecret
+			}
+			to := resourcesynccontroller.ResourceLocation{Namespace: rule.To.Namespace, Name: rule.To.Name}
+			from := resourcesynccontroller.ResourceLocation{Namespace: rule.From.Namespace, Name: rule.From.Name}
+			if err := add(to, from, rule.Keys...); err != nil {
+				return nil, fmt.Errorf("copy %s to %s: %w", rule.From, rule.To, err)
+			}
+		}
+		return func(ctx context.Context) error {
+			if err := controller.Sync(ctx, syncContext{recorder: recorder(s)}); err != nil {
+				return fmt.Errorf("reconcile: %w", err)
+			}
+			_, status, _, err := client.GetOperatorState()
+			if err != nil {
+				return err
+			}
+			degraded := v1helpers.FindOperatorCondition(status.Conditions, condition.ResourceSyncControllerDegradedConditionType)
+			if degraded != nil && degraded.Status == operatorv1.ConditionTrue {
+				return fmt.Errorf("%w: %s", ErrSync, degraded.Message)
+			}
+			return nil
+		}, nil
+	}
+	return l
+}

@@ -1,0 +1,299 @@
+package store
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/watch"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+// maxGeneratedNameLength is how much of generateName is kept before five random characters follow, as an API server does.
+const maxGeneratedNameLength = 63 - 5
+
+func noWatch(action clienttesting.Action) (bool, watch.Interface, error) {
+	return true, nil, fmt.Errorf("watch %s: %w", action.GetResource().GroupResource(), ErrUnsupported)
+}
+
+// react answers a request of the session's clients.
+func (s *Session) react(action clienttesting.Action) (bool, runtime.Object, error) {
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return true, nil, fmt.Errorf("%s %s for %q: %w", action.GetVerb(), action.GetResource().GroupResource(), s.name, ErrEnded)
+	}
+	object, err := s.answer(action)
+	return true, object, err
+}
+
+func (s *Session) answer(action clienttesting.Action) (runtime.Object, error) {
+	gvr := action.GetResource()
+	p := s.store.part(gvr.Group)
+	k := key{gvr.GroupResource(), Object{Namespace: action.GetNamespace()}}
+	switch action := action.(type) {
+	case clienttesting.GetActionImpl:
+		k.Name = action.Name
+		if last, known := s.store.writes[k]; known && last.resource != gvr {
+			return nil, fmt.Errorf("get %s: %w: it is kept in version %s", k, ErrUnsupported, last.resource.Version)
+		}
+		s.reads[k] = s.store.versionOf(k)
+		_, object, err := p.react(action)
+		return object, err
+	case clienttesting.ListActionImpl:
+		return s.list(p, action)
+	case clienttesting.CreateActionImpl:
+		m := metadata(action.Object)
+		if m.GetName() == "" && m.GetGenerateName() != "" {
+			prefix := m.GetGenerateName()
+			m.SetName(prefix[:min(len(prefix), maxGeneratedNameLength)] + rand.String(5))
+		}
+		k.Name = m.GetName()
+		return s.create(p, k, action)
+	case clienttesting.UpdateActionImpl:
+		k.Name = metadata(action.Object).GetName()
+		return s.update(p, k, action, metadata(action.Object).GetResourceVersion())
+	case clienttesting.PatchActionImpl:
+		k.Name = action.Name
+		return s.update(p, k, action, "")
+	case clienttesting.DeleteActionImpl:
+		k.Name = action.Name
+		return nil, s.delete(p, k, action)
+	default:
+		return nil, fmt.Errorf("%s %s: %w", action.GetVerb(), gvr.GroupResource(), ErrUnsupported)
+	}
+}
+
+func (s *Session) list(p *part, action clienttesting.ListActionImpl) (runtime.Object, error) {
+	l := list{action.GetResource(), action.GetNamespace(), action.ListOptions.LabelSelector}
+	s.lists[l] = s.store.listed(l)
+	_, object, err := p.react(action)
+	if err != nil {
+		return nil, err
+	}
+	items, err := meta.ExtractList(object)
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", action.GetResource().GroupResource(), err)
+	}
+	slices.SortFunc(items, func(a, b runtime.Object) int {
+		m, n := metadata(a), metadata(b)
+		return strings.Compare(m.GetNamespace()+"/"+m.GetName(), n.GetNamespace()+"/"+n.GetName())
+	})
+	if err := meta.SetList(object, items); err != nil {
+		return nil, fmt.Errorf("list %s: %w", action.GetResource().GroupResource(), err)
+	}
+	if m, err := meta.ListAccessor(object); err == nil {
+		m.SetResourceVersion(strconv.FormatInt(s.store.version, 10))
+	}
+	return object, nil
+}
+
+func (s *Session) create(p *part, k key, action clienttesting.CreateActionImpl) (runtime.Object, error) {
+	if action.GetSubresource() != "" {
+		return nil, fmt.Errorf("create %s/%s: %w", k, action.GetSubresource(), ErrUnsupported)
+	}
+	if err := s.allow(k, action.GetVerb()); err != nil {
+		return nil, err
+	}
+	if metadata(action.Object).GetResourceVersion() != "" {
+		return nil, apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
+	}
+	if last, known := s.store.writes[k]; known && !last.deleted {
+		return nil, apierrors.NewAlreadyExists(k.GroupResource, k.Name)
+	}
+	action.Object = action.Object.DeepCopyObject()
+	action.CreateOptions.FieldManager = manager(action.CreateOptions.FieldManager)
+	m := metadata(action.Object)
+	m.SetNamespace(k.Namespace)
+	if hasStatus(p, action.GetResource()) {
+		setStatus(action.Object, nil)
+	}
+	s.store.complete(k, action.Object, m)
+	if _, _, err := p.react(action); err != nil {
+		return nil, err
+	}
+	s.written(k, action)
+	return s.store.get(k)
+}
+
+// update lets the tracker work out the new object, and then decides what an API server would keep of it.
+func (s *Session) update(p *part, k key, action clienttesting.Action, expected string) (runtime.Object, error) {
+	if err := s.allow(k, action.GetVerb()); err != nil {
+		return nil, err
+	}
+	subresource := action.GetSubresource()
+	if subresource != "" && subresource != "status" {
+		return nil, fmt.Errorf("%s %s/%s: %w", action.GetVerb(), k, subresource, ErrUnsupported)
+	}
+	before, err := s.store.get(k)
+	if err != nil {
+		return nil, err
+	}
+	if before == nil {
+		if patch, is := action.(clienttesting.PatchActionImpl); !is || !isApply(patch) || subresource != "" {
+			return nil, apierrors.NewNotFound(k.GroupResource, k.Name)
+		}
+	} else if current := metadata(before).GetResourceVersion(); expected != "" && expected != current {
+		return nil, apierrors.NewConflict(k.GroupResource, k.Name, fmt.Errorf("it has changed: the resourceVersion is %s, not %s", current, expected))
+	}
+	if _, _, err := p.react(named(action)); err != nil {
+		return nil, err
+	}
+	after, err := p.tracker.Get(action.GetResource(), k.Namespace, k.Name)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", k, err)
+	}
+	if before == nil {
+		s.store.complete(k, after, metadata(after))
+		if err := p.replace(action.GetResource(), after); err != nil {
+			return nil, fmt.Errorf("write %s: %w", k, err)
+		}
+		s.written(k, action)
+		return s.store.get(k)
+	}
+	keep(before, after, subresource, hasStatus(p, action.GetResource()))
+	if same(before, after) {
+		if err := p.replace(action.GetResource(), before); err != nil {
+			return nil, fmt.Errorf("restore %s: %w", k, err)
+		}
+		return s.store.get(k)
+	}
+	m, old := metadata(after), metadata(before)
+	s.store.version++
+	m.SetResourceVersion(strconv.FormatInt(s.store.version, 10))
+	if counts(p, action.GetResource()) && !equality.Semantic.DeepEqual(desired(before), desired(after)) {
+		m.SetGeneration(old.GetGeneration() + 1)
+	}
+	if err := p.replace(action.GetResource(), after); err != nil {
+		return nil, fmt.Errorf("write %s: %w", k, err)
+	}
+	s.written(k, action)
+	return s.store.get(k)
+}
+
+func (s *Session) delete(p *part, k key, action clienttesting.DeleteActionImpl) error {
+	if err := s.allow(k, action.GetVerb()); err != nil {
+		return err
+	}
+	last, known := s.store.writes[k]
+	if !known || last.deleted {
+		return apierrors.NewNotFound(k.GroupResource, k.Name)
+	}
+	if _, _, err := p.react(action); err != nil {
+		return err
+	}
+	s.store.version++
+	s.written(k, action)
+	return nil
+}
+
+// allow refuses a write that the loop did not declare, and remembers it in case the loop goes on.
+func (s *Session) allow(k key, verb string) error {
+	if anyMatches(s.writes, k) {
+		return nil
+	}
+	err := fmt.Errorf("%s %s: %w by %q", verb, k, ErrUndeclared, s.name)
+	s.faults = append(s.faults, err)
+	return apierrors.NewForbidden(k.GroupResource, k.Name, err)
+}
+
+func (s *Session) written(k key, action clienttesting.Action) {
+	s.store.writes[k] = write{writer: s.name, resource: action.GetResource(), deleted: action.GetVerb() == "delete"}
+	s.wrote = append(s.wrote, k.String())
+	// What a loop has written itself is not news to it.
+	if _, read := s.reads[k]; read {
+		s.reads[k] = s.store.versionOf(k)
+	}
+}
+
+// manager returns the field manager of a client that names none: an API server takes the name of the client's program.
+func manager(name string) string {
+	if name == "" {
+		return "sno-render"
+	}
+	return name
+}
+
+// named returns the action with a field manager.
+func named(action clienttesting.Action) clienttesting.Action {
+	switch action := action.(type) {
+	case clienttesting.UpdateActionImpl:
+		action.Object = action.Object.DeepCopyObject()
+		action.UpdateOptions.FieldManager = manager(action.UpdateOptions.FieldManager)
+		return action
+	case clienttesting.PatchActionImpl:
+		action.PatchOptions.FieldManager = manager(action.PatchOptions.FieldManager)
+		return action
+	default:
+		return action
+	}
+}
+
+// keep puts into after what the request may not change: metadata that the server owns, and status or everything else.
+func keep(before, after runtime.Object, subresource string, separate bool) {
+	old, m := metadata(before), metadata(after)
+	if subresource == "status" {
+		status := statusOf(after)
+		managed, version := m.GetManagedFields(), m.GetResourceVersion()
+		set(after, before.DeepCopyObject())
+		setStatus(after, status)
+		m = metadata(after)
+		m.SetManagedFields(managed)
+		m.SetResourceVersion(version)
+	} else if separate {
+		setStatus(after, statusOf(before))
+	}
+	m.SetUID(old.GetUID())
+	m.SetCreationTimestamp(old.GetCreationTimestamp())
+	m.SetGeneration(old.GetGeneration())
+	m.SetNamespace(old.GetNamespace())
+	after.GetObjectKind().SetGroupVersionKind(before.GetObjectKind().GroupVersionKind())
+	setDefaults(after)
+}
+
+// same reports whether two states of an object differ in nothing but their version and the times of their managers.
+func same(a, b runtime.Object) bool {
+	a, b = a.DeepCopyObject(), b.DeepCopyObject()
+	for _, object := range []runtime.Object{a, b} {
+		m := metadata(object)
+		m.SetResourceVersion("")
+		fields := m.GetManagedFields()
+		for i := range fields {
+			fields[i].Time = nil
+		}
+		m.SetManagedFields(fields)
+	}
+	return equality.Semantic.DeepEqual(a, b)
+}
+
+func isApply(patch clienttesting.PatchActionImpl) bool {
+	return patch.PatchType == types.ApplyPatchType
+}
+
+// setDefaults sets what the control loops go by: a Secret has a type and no stringData.
+func setDefaults(object runtime.Object) {
+	secret, is := object.(*corev1.Secret)
+	if !is {
+		return
+	}
+	if secret.Type == "" {
+		secret.Type = corev1.SecretTypeOpaque
+	}
+	for name, value := range secret.StringData {
+		if secret.Data == nil {
+			secret.Data = map[string][]byte{}
+		}
+		secret.Data[name] = []byte(value)
+	}
+	secret.StringData = nil
+}
