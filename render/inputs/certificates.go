@@ -107,12 +107,12 @@ func (r *reader) pair(s *source, secret *corev1.Secret) []certificate {
 			return nil
 		}
 	}
-	chain := r.certificates(s, "data."+corev1.TLSCertKey, secret.Data[corev1.TLSCertKey])
+	chain := r.certificates(s, s.dataField(corev1.TLSCertKey), secret.Data[corev1.TLSCertKey])
 	if len(chain) == 0 {
 		return nil
 	}
 	if _, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey]); err != nil {
-		r.add(s, ErrCertificate, "data."+corev1.TLSPrivateKeyKey, strings.TrimPrefix(err.Error(), "tls: "), "give the certificate's own key")
+		r.add(s, ErrCertificate, s.dataField(corev1.TLSPrivateKeyKey), strings.TrimPrefix(err.Error(), "tls: "), "give the certificate's own key")
 	}
 	return chain
 }

@@ -96,7 +96,13 @@ func parseDocument(file string, document []byte, offset int) (sources []*source,
 	}
 	var next yaml.Node
 	if err := decoder.Decode(&next); !errors.Is(err, io.EOF) {
-		syntax(offset+max(next.Line, 1), "more after the end of the document", "separate documents by a line of ---")
+		line := offset + 1
+		if err == nil && len(next.Content) > 0 {
+			line = offset + next.Content[0].Line
+		} else if err != nil {
+			line, _ = yamlError(err.Error(), offset)
+		}
+		syntax(line, "more after the end of the document", "separate documents by a line of ---")
 		return nil, faults
 	}
 
@@ -154,8 +160,17 @@ func yamlError(text string, offset int) (line int, problem string) {
 	if err != nil {
 		return 0, text
 	}
-	return number + offset, text[found[1]:]
+	problem = text[found[1]:]
+	for _, message := range countedFromZero {
+		if strings.HasPrefix(problem, "did not find expected "+message) {
+			number++
+		}
+	}
+	return number + offset, problem
 }
+
+// countedFromZero are the messages of the YAML library's parser. It counts lines from 0 in these, and from 1 in those of its scanner.
+var countedFromZero = []string{"',' or ']'", "',' or '}'", "key", "'-' indicator", "<document start>", "node content"}
 
 // child returns the value of a key.
 func child(node *yaml.Node, name string) *yaml.Node {
@@ -230,4 +245,12 @@ func listItems(list []byte) ([][]byte, error) {
 		items[i] = content.Items[i]
 	}
 	return items, nil
+}
+
+// dataField returns where a Secret has a key: data, or stringData, which wins.
+func (s *source) dataField(key string) string {
+	if clear := child(s.node, "stringData"); clear != nil && keyNode(clear, key) >= 0 {
+		return "stringData." + key
+	}
+	return "data." + key
 }

@@ -174,7 +174,8 @@ func (r *reader) webhook(field, name string) {
 	if !ok {
 		return
 	}
-	s, at := r.sources[id], "data."+configv1.KubeConfigKey
+	s := r.sources[id]
+	at := s.dataField(configv1.KubeConfigKey)
 	config, err := clientcmd.Load(content)
 	if err != nil {
 		r.add(s, ErrInvalid, at, err.Error(), "a kubeconfig with one cluster, user and context")
