@@ -1,0 +1,136 @@
+package inputs
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// authority is a certificate with its key.
+type authority struct {
+	cert      *x509.Certificate
+	key       *ecdsa.PrivateKey
+	text, pem string // of the certificate and of the key
+}
+
+// issue returns a certificate that a signer, or else its own key, has signed.
+func issue(t *testing.T, name string, signer *authority, ca bool, from, until time.Time) *authority {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, NotBefore: from, NotAfter: until,
+		IsCA: ca, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature,
+	}
+	if ca {
+		template.KeyUsage |= x509.KeyUsageCertSign
+	}
+	parent, parentKey := template, key
+	if signer != nil {
+		parent, parentKey = signer.cert, signer.key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, parentKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &authority{
+		cert: cert, key: key, text: string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
+		pem: string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER})),
+	}
+}
+
+func block(text string) string {
+	return " |\n    " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n    ") + "\n"
+}
+
+func tlsSecret(name, cert, key string) change {
+	return add(name+".yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: "+name+", namespace: openshift-config}\ntype: kubernetes.io/tls\nstringData:\n"+
+		"  tls.key:"+block(key)+"  tls.crt:"+block(cert))
+}
+
+func bundle(name string, certs ...string) change {
+	return add(name+".yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: "+name+", namespace: openshift-config}\ndata:\n"+
+		"  ca-bundle.crt:"+block(strings.Join(certs, "")))
+}
+
+// TestCertificates shows which certificates cannot be used, and that good ones can.
+func TestCertificates(t *testing.T) {
+	t.Parallel()
+	day := 24 * time.Hour
+	before, after := testNow.Add(-day), testNow.Add(day)
+	root := issue(t, "root", nil, true, before, after)
+	impostor := issue(t, "root", nil, true, before, after)
+	intermediate := issue(t, "intermediate", root, true, before, after)
+	leaf := issue(t, "leaf", intermediate, false, before, after)
+	foreign := issue(t, "foreign", impostor, false, before, after)
+	stranger := issue(t, "stranger", issue(t, "elsewhere", nil, true, before, after), false, before, after)
+	old := issue(t, "old", nil, true, before.Add(-day), before)
+	future := issue(t, "future", nil, true, after, after.Add(day))
+	for _, test := range []struct {
+		name    string
+		changes []change
+		want    []string
+	}{
+		{name: "good", changes: []change{tlsSecret("signer", root.text, root.pem), bundle("ca", root.text, intermediate.text),
+			tlsSecret("leaf", leaf.text+intermediate.text, leaf.pem), tlsSecret("stranger", stranger.text, stranger.pem)}},
+		{name: "ended, and not begun", changes: []change{tlsSecret("signer", old.text, old.pem), bundle("ca", root.text, future.text)},
+			want: []string{"ca.yaml:5 ConfigMap openshift-config/ca data.ca-bundle.crt (unusable certificate)",
+				"signer.yaml:12 Secret openshift-config/signer stringData.tls.crt (unusable certificate)"}},
+		{name: "another key", changes: []change{tlsSecret("leaf", leaf.text, foreign.pem)},
+			want: []string{"leaf.yaml:6 Secret openshift-config/leaf stringData.tls.key (unusable certificate)"}},
+		{name: "signed by another of the name", changes: []change{bundle("ca", root.text), tlsSecret("leaf", foreign.text, foreign.pem)},
+			want: []string{"leaf.yaml:12 Secret openshift-config/leaf stringData.tls.crt (unusable certificate)"}},
+		{name: "a bundle with another of the signer's name", changes: []change{bundle("ca", impostor.text), tlsSecret("signer", root.text, root.pem)},
+			want: []string{"ca.yaml:5 ConfigMap openshift-config/ca data.ca-bundle.crt (unusable certificate)"}},
+		{name: "a bundle with both", changes: []change{bundle("ca", impostor.text, root.text), tlsSecret("signer", root.text, root.pem)}},
+		{name: "no certificates", changes: []change{bundle("ca", "nothing"), tlsSecret("signer", root.pem, root.pem),
+			add("empty.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: empty, namespace: a}\ntype: kubernetes.io/tls\ndata: {tls.crt: \"\"}\n")},
+			want: []string{"ca.yaml:5 ConfigMap openshift-config/ca data.ca-bundle.crt (unusable certificate)",
+				"empty.yaml:5 Secret a/empty data (unusable certificate)",
+				"signer.yaml:12 Secret openshift-config/signer stringData.tls.crt (unusable certificate)"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			faults := faultsOf(t, changed(t, "one-node", test.changes...))
+			if diff := cmp.Diff(test.want, brief(faults)); diff != "" {
+				t.Errorf("faults (-want +got):\n%s\n%v", diff, faults)
+			}
+		})
+	}
+}
+
+// TestNamedCertificate shows that a certificate by name needs its Secret, and is not for the internal name.
+func TestNamedCertificate(t *testing.T) {
+	t.Parallel()
+	leaf := issue(t, "api", nil, false, testNow, testNow.Add(time.Hour))
+	named := func(name string) change {
+		return change{"cluster-apiserver.yaml", "spec: {}", "spec:\n  servingCerts:\n    namedCertificates:\n    - names: [" + name + "]\n      servingCertificate: {name: api}"}
+	}
+	if faults := faultsOf(t, changed(t, "one-node", named("api.sno.example.com"), tlsSecret("api", leaf.text, leaf.pem))); faults != nil {
+		t.Errorf("%v", faults)
+	}
+	want := []string{"cluster-apiserver.yaml:8 APIServer cluster spec.servingCerts.namedCertificates[0].names (invalid value)"}
+	faults := faultsOf(t, changed(t, "one-node", named("api-int.sno.example.com"), tlsSecret("api", leaf.text, leaf.pem)))
+	if diff := cmp.Diff(want, brief(faults)); diff != "" {
+		t.Errorf("faults (-want +got):\n%s", diff)
+	}
+}
