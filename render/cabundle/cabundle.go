@@ -1,0 +1,52 @@
+// Package cabundle merges bundles of CA certificates.
+package cabundle
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"k8s.io/client-go/util/cert"
+)
+
+// ErrEmpty is in the error for bundles without a certificate: with an empty bundle nobody is trusted.
+var ErrEmpty = errors.New("no certificate in any bundle")
+
+// Union returns the certificates of the bundles as PEM, each once, in the order of the bundles. An empty bundle counts for nothing.
+func Union(bundles ...string) (string, error) {
+	var pem bytes.Buffer
+	seen := map[string]bool{}
+	for i, bundle := range bundles {
+		if bundle == "" {
+			continue
+		}
+		certificates, err := cert.ParseCertsPEM([]byte(bundle))
+		if err != nil {
+			return "", fmt.Errorf("read bundle %d of %d: %w", i+1, len(bundles), err)
+		}
+		for _, c := range certificates {
+			if seen[string(c.Raw)] {
+				continue
+			}
+			seen[string(c.Raw)] = true
+			encoded, err := cert.EncodeCertificates(c)
+			if err != nil {
+				return "", err
+			}
+			pem.Write(encoded)
+		}
+	}
+	if pem.Len() == 0 {
+		return "", ErrEmpty
+	}
+	return pem.String(), nil
+}
+
+// First returns the first certificate of a chain as PEM: the controller that signs requests takes one certificate only.
+func First(chain []byte) ([]byte, error) {
+	certificates, err := cert.ParseCertsPEM(chain)
+	if err != nil {
+		return nil, fmt.Errorf("read the chain: %w", err)
+	}
+	return cert.EncodeCertificates(certificates[0])
+}

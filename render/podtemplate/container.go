@@ -1,0 +1,102 @@
+package podtemplate
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// ErrImage is in the error for images that were not given.
+var ErrImage = errors.New("an image is not given")
+
+// Images looks up pull specifications and remembers all that were not given.
+type Images struct {
+	Given   map[string]string
+	missing []string
+}
+
+// Get returns the image of that name.
+func (i *Images) Get(name string) string {
+	image := i.Given[name]
+	if image == "" && !slices.Contains(i.missing, name) {
+		i.missing = append(i.missing, name)
+	}
+	return image
+}
+
+// Err returns an error that names the images that were not given.
+func (i *Images) Err() error {
+	if len(i.missing) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s: give its pull specification", ErrImage, strings.Join(i.missing, ", "))
+}
+
+// Annotations returns the annotations of the operators' pods: which container is asked for logs, and that workload partitioning may
+// move the pod to the reserved processors.
+func Annotations(container string) map[string]string {
+	return map[string]string{
+		"kubectl.kubernetes.io/default-container": container,
+		"target.workload.openshift.io/management": `{"effect": "PreferredDuringScheduling"}`,
+	}
+}
+
+// Container returns a container with what all of the operators' containers have.
+func Container(name, image string) corev1.Container {
+	return corev1.Container{
+		Name: name, Image: image,
+		ImagePullPolicy:          corev1.PullIfNotPresent,
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+	}
+}
+
+// Shell returns a container that runs the script with bash, and ends with the first command that fails.
+func Shell(name, image, script string) corev1.Container {
+	c := Container(name, image)
+	c.Command = []string{"/bin/bash", "-euxo", "pipefail", "-c"}
+	c.Args = []string{script}
+	return c
+}
+
+// WaitForPort returns a command that waits until nobody has the port: the pod of the revision before may still end.
+func WaitForPort(port int) string {
+	return fmt.Sprintf("timeout 3m /bin/bash -exuo pipefail -c 'while [ -n \"$(ss -Htanop \\( sport = %d \\))\" ]; do sleep 1; done'\n", port)
+}
+
+// Quote returns the arguments in one line for a shell, in quotes where it would change them.
+func Quote(arguments []string) string {
+	quoted := make([]string, len(arguments))
+	for i, a := range arguments {
+		quoted[i] = a
+		if strings.ContainsAny(a, " \t\n*?[]{}()<>|&;$`\"'\\~#!") {
+			quoted[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
+}
+
+// ServeHealthz gives the container the probes of the operators: /healthz on the port, over TLS.
+func ServeHealthz(c *corev1.Container, port int) {
+	endpoint := Endpoint{Port: port, Scheme: corev1.URISchemeHTTPS}
+	probe := func(delay, timeout int32) *corev1.Probe {
+		p := endpoint.Get("healthz")
+		p.InitialDelaySeconds, p.TimeoutSeconds = delay, timeout
+		return p
+	}
+	c.Ports = []corev1.ContainerPort{{ContainerPort: int32(port)}}
+	c.StartupProbe, c.LivenessProbe, c.ReadinessProbe = probe(0, 3), probe(45, 10), probe(10, 10)
+}
+
+// CertSyncer returns the container that keeps the files outside of revisions like the objects in the API.
+func CertSyncer(component, image, command, kubeconfig string) corev1.Container {
+	c := Container(component+"-cert-syncer", image)
+	c.Env = []corev1.EnvVar{FieldEnv("POD_NAME", "metadata.name"), FieldEnv("POD_NAMESPACE", "metadata.namespace")}
+	c.Command = []string{command, "cert-syncer"}
+	c.Args = []string{"--kubeconfig=" + kubeconfig, "--namespace=$(POD_NAMESPACE)", "--destination-dir=" + CertDir}
+	c.Resources = Requests("5m", "50Mi")
+	c.VolumeMounts = Mounts()
+	return c
+}

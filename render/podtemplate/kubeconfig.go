@@ -1,0 +1,92 @@
+package podtemplate
+
+import (
+	"errors"
+	"fmt"
+
+	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/solonode/sno/render/inputs"
+)
+
+// ErrServer is in the error for a cluster of which it is not known where its API server is.
+var ErrServer = errors.New("the address of the API server is not known")
+
+// Server returns where components reach the API server. OpenShift's go through the internal load balancer, whose name the node
+// resolves. In profile kubernetes nothing resolves that name, so each goes to the API server of its own node.
+func Server(infrastructure *configv1.Infrastructure, profile inputs.Profile) (string, error) {
+	if profile == inputs.Kubernetes {
+		return "https://localhost:6443", nil
+	}
+	if infrastructure.Status.APIServerInternalURL == "" {
+		return "", fmt.Errorf("infrastructure cluster: status.apiServerInternalURI is empty: %w; set it", ErrServer)
+	}
+	return infrastructure.Status.APIServerInternalURL, nil
+}
+
+// Kubeconfig is how a component reaches the API server. All files are inside its container.
+type Kubeconfig struct {
+	// Cluster and User are the names in the kubeconfig.
+	Cluster, User string
+	Server        string
+	// ServerName is the name that the server's certificate must have, if that is not the one in Server.
+	ServerName string
+	CA         string
+	Cert, Key  string
+}
+
+// ConfigMap returns the ConfigMap with the kubeconfig.
+func (k Kubeconfig) ConfigMap(namespace, name string) (*corev1.ConfigMap, error) {
+	text, err := yaml.Marshal(clientcmdapi.Config{
+		APIVersion: "v1",
+		Kind:       "Config",
+		Clusters: []clientcmdapi.NamedCluster{{Name: k.Cluster, Cluster: clientcmdapi.Cluster{
+			Server: k.Server, TLSServerName: k.ServerName, CertificateAuthority: k.CA,
+		}}},
+		AuthInfos: []clientcmdapi.NamedAuthInfo{{Name: k.User, AuthInfo: clientcmdapi.AuthInfo{
+			ClientCertificate: k.Cert, ClientKey: k.Key,
+		}}},
+		Contexts:       []clientcmdapi.NamedContext{{Name: k.User, Context: clientcmdapi.Context{Cluster: k.Cluster, AuthInfo: k.User}}},
+		CurrentContext: k.User,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("write kubeconfig %s/%s: %w", namespace, name, err)
+	}
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Data:       map[string]string{"kubeconfig": string(text)},
+	}, nil
+}
+
+// RecoveryClient is the name of the ServiceAccount of the sidecars, and RecoveryCertificate that of the Secret with a client
+// certificate for it.
+const (
+	RecoveryClient      = "localhost-recovery-client"
+	RecoveryCertificate = "localhost-recovery-client-cert-key"
+)
+
+// LoopbackKubeconfig returns the kubeconfig of the sidecars, which reach the API server of their own node by its certificate for
+// localhost-recovery. The stock operators give them a token of their ServiceAccount (U-REN-33). A token names the ServiceAccount's
+// uid, which only a running API server gives, so here they have a certificate for the ServiceAccount's user: it has the same rights.
+func LoopbackKubeconfig(user string) Kubeconfig {
+	const certificate = CertDir + "/secrets/" + RecoveryCertificate
+	return Kubeconfig{
+		Cluster: "loopback", User: user, Server: "https://localhost:6443", ServerName: "localhost-recovery",
+		CA:   ResourceDir + "/configmaps/serviceaccount-ca/ca-bundle.crt",
+		Cert: certificate + "/tls.crt", Key: certificate + "/tls.key",
+	}
+}
+
+// RecoveryUser returns the user of the sidecars' ServiceAccount.
+func RecoveryUser(namespace string) *user.DefaultInfo {
+	return &user.DefaultInfo{
+		Name:   serviceaccount.MakeUsername(namespace, RecoveryClient),
+		Groups: serviceaccount.MakeGroupNames(namespace),
+	}
+}

@@ -1,0 +1,83 @@
+package podtemplate
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// Where the files of a pod are inside its containers, and on the host.
+const (
+	// ResourceDir has the files of the pod's revision, CertDir those that are replaced without a new revision.
+	ResourceDir = "/etc/kubernetes/static-pod-resources"
+	CertDir     = "/etc/kubernetes/static-pod-certs"
+	// hostDir has the folders of all components and revisions.
+	hostDir = "/etc/kubernetes/static-pod-resources"
+)
+
+// Revision stands for the number of the revision.
+const Revision = "REVISION"
+
+// New returns a pod of the control plane without containers: on the host's network, never evicted, tolerating everything, with the
+// two folders of files. files is the component's name in the folders' names, such as kube-scheduler.
+func New(namespace, name, files string, labels, annotations map[string]string) *corev1.Pod {
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels["revision"] = Revision
+	return &corev1.Pod{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels, Annotations: annotations},
+		Spec: corev1.PodSpec{
+			HostNetwork:       true,
+			PriorityClassName: "system-node-critical",
+			Tolerations:       []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+			Volumes: []corev1.Volume{
+				HostPath("resource-dir", fmt.Sprintf("%s/%s-pod-%s", hostDir, files, Revision)),
+				HostPath("cert-dir", fmt.Sprintf("%s/%s-certs", hostDir, files)),
+			},
+		},
+	}
+}
+
+// HostPath returns a volume with a folder of the host.
+func HostPath(name, path string) corev1.Volume {
+	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: path}}}
+}
+
+// EmptyDir returns a volume that begins empty with every pod.
+func EmptyDir(name string) corev1.Volume {
+	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}
+}
+
+// Mounts returns the mounts of the two folders of files.
+func Mounts() []corev1.VolumeMount {
+	return []corev1.VolumeMount{{Name: "resource-dir", MountPath: ResourceDir}, {Name: "cert-dir", MountPath: CertDir}}
+}
+
+// Requests returns what a container asks for.
+func Requests(cpu, memory string) corev1.ResourceRequirements {
+	return corev1.ResourceRequirements{Requests: corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory),
+	}}
+}
+
+// FieldEnv returns an environment variable with a field of the pod.
+func FieldEnv(name, field string) corev1.EnvVar {
+	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: field}}}
+}
+
+// ConfigMap returns the ConfigMap with the pod that an installer pod and the revision controller go by.
+func ConfigMap(namespace, name string, pod *corev1.Pod, version string) (*corev1.ConfigMap, error) {
+	text, err := yaml.Marshal(pod)
+	if err != nil {
+		return nil, fmt.Errorf("write pod %s/%s as YAML: %w", pod.Namespace, pod.Name, err)
+	}
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Data:       map[string]string{"pod.yaml": string(text), "forceRedeploymentReason": "", "version": version},
+	}, nil
+}
