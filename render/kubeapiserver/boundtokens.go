@@ -1,0 +1,105 @@
+package kubeapiserver
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/solonode/sno/render/librarygo"
+	"github.com/solonode/sno/render/loop"
+	"github.com/solonode/sno/render/store"
+)
+
+const (
+	nextSigningKey = "next-bound-service-account-signing-key"
+	signingKey     = "bound-service-account-signing-key"
+	publicKeys     = "bound-sa-token-signing-certs"
+	privateKeyFile = "service-account.key"
+	publicKeyFile  = "service-account.pub"
+
+	signingKeyBits = 4096
+)
+
+// boundTokens returns the loop that makes the key by which kube-apiserver signs tokens of ServiceAccounts, and publishes its public half.
+//
+// The operator signs with a new key only when every node knows the public half. Here no node has another key, so both are there at once.
+func boundTokens() loop.Loop {
+	return loop.Loop{
+		Name: component + ": bound tokens",
+		Writes: slices.Concat(store.Secrets(operatorNamespace, nextSigningKey), store.ConfigMaps(Namespace, publicKeys),
+			store.Secrets(Namespace, signingKey)),
+		New: func(s *store.Session) (loop.Sync, error) {
+			return func(ctx context.Context) error {
+				next, err := s.Kube().CoreV1().Secrets(operatorNamespace).Get(ctx, nextSigningKey, metav1.GetOptions{})
+				if apierrors.IsNotFound(err) {
+					next, err = newSigningKey()
+				}
+				if err != nil {
+					return fmt.Errorf("key of bound tokens: %w", err)
+				}
+				if err := librarygo.ApplySecret(ctx, s, next); err != nil {
+					return err
+				}
+				public, err := s.Kube().CoreV1().ConfigMaps(Namespace).Get(ctx, publicKeys, metav1.GetOptions{})
+				if err != nil && !apierrors.IsNotFound(err) {
+					return fmt.Errorf("public keys of bound tokens: %w", err)
+				}
+				if err := librarygo.ApplyConfigMap(ctx, s, withPublicKey(public, string(next.Data[publicKeyFile]))); err != nil {
+					return err
+				}
+				return librarygo.ApplySecret(ctx, s, &corev1.Secret{
+					ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: signingKey}, Type: next.Type, Data: next.Data,
+				})
+			}, nil
+		},
+	}
+}
+
+// withPublicKey returns the ConfigMap of public keys with the key in it. Keys stay: tokens that they signed are valid for a while.
+func withPublicKey(public *corev1.ConfigMap, key string) *corev1.ConfigMap {
+	required := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: publicKeys}, Data: map[string]string{}}
+	if public != nil {
+		maps.Copy(required.Data, public.Data)
+	}
+	for _, known := range required.Data {
+		if known == key {
+			return required
+		}
+	}
+	for i := len(required.Data) + 1; ; i++ {
+		name := fmt.Sprintf("service-account-%03d.pub", i)
+		if _, taken := required.Data[name]; !taken {
+			required.Data[name] = key
+			return required
+		}
+	}
+}
+
+func newSigningKey() (*corev1.Secret, error) {
+	private, err := rsa.GenerateKey(rand.Reader, signingKeyBits)
+	if err != nil {
+		return nil, err
+	}
+	public, err := x509.MarshalPKIXPublicKey(&private.PublicKey)
+	if err != nil {
+		return nil, err
+	}
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: nextSigningKey},
+		Type:       corev1.SecretTypeOpaque,
+		Data: map[string][]byte{
+			privateKeyFile: pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(private)}),
+			// Today's operator labels it so, though it is a PKIX key.
+			publicKeyFile: pem.EncodeToMemory(&pem.Block{Type: "RSA PUBLIC KEY", Bytes: public}),
+		},
+	}, nil
+}

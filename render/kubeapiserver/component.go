@@ -1,0 +1,200 @@
+package kubeapiserver
+
+import (
+	"context"
+	"fmt"
+
+	configv1 "github.com/openshift/api/config/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/solonode/sno/render/inputs"
+	"github.com/solonode/sno/render/librarygo"
+	"github.com/solonode/sno/render/loop"
+	"github.com/solonode/sno/render/staticpods"
+	"github.com/solonode/sno/render/store"
+)
+
+// maxRounds is how often config observation, target config and resource sync run at most. Bundles of users reach their place in the
+// second round, the copies of what is made of them in the third, and the fourth finds nothing to do.
+const maxRounds = 5
+
+// Steps returns kube-apiserver's loops in their order (R-REN-6). Before them come etcd's, which write the endpoints and the certificates
+// for etcd, and kube-controller-manager's signer of kubelets' certificates and key of service account tokens.
+//
+// The first round of the cycle are the fifth to seventh step, its further rounds the eighth.
+func Steps(s *inputs.Settings) []loop.Step {
+	return []loop.Step{
+		loop.Once(librarygo.CertRotation(component+": certificates", certificates(s)...)),
+		librarygo.Encryption(Namespace, librarygo.KubeAPIServer, encryptedResources...),
+		loop.Once(boundTokens()),
+		loop.Once(staticResources(s.Profile)),
+		loop.Cycle(maxRounds,
+			librarygo.ConfigObservation(component+": config observation", librarygo.KubeAPIServer, observersFor(s)...),
+			targetConfig(s),
+			librarygo.ResourceSync(component+": resource sync", librarygo.KubeAPIServer, syncRules(s.Cluster)...),
+		),
+		loop.Once(librarygo.Revision(component+": revision", librarygo.KubeAPIServer, Namespace,
+			revisionedOf(revisionConfigMaps), revisionedOf(revisionSecrets))),
+	}
+}
+
+// encryptedResources are what kube-apiserver encrypts, if it is to encrypt; others do so for routes and tokens.
+var encryptedResources = []schema.GroupResource{{Resource: "secrets"}, {Resource: "configmaps"}}
+
+// observersFor returns the observers with what they go by read anew for each.
+func observersFor(s *inputs.Settings) []librarygo.Observer {
+	adapted := make([]librarygo.Observer, 0, len(observers))
+	for _, o := range observers {
+		adapted = append(adapted, func(ctx context.Context, session *store.Session, _ map[string]any) (map[string]any, error) {
+			found, err := read(ctx, s, session)
+			if err != nil {
+				return nil, fmt.Errorf("observe %s: %w", o.name, err)
+			}
+			config, err := o.observe(found)
+			if err != nil {
+				return nil, fmt.Errorf("observe %s: %w", o.name, err)
+			}
+			return config, nil
+		})
+	}
+	return adapted
+}
+
+// read returns what the observers go by. What is not there yet they judge themselves.
+func read(ctx context.Context, s *inputs.Settings, session *store.Session) (observation, error) {
+	found := observation{cluster: s.Cluster, profile: s.Profile}
+	core := session.Kube().CoreV1()
+	endpoints, err := core.ConfigMaps(etcdNamespace).Get(ctx, "etcd-endpoints", metav1.GetOptions{})
+	if err == nil {
+		found.etcdEndpoints = endpoints.Data
+	} else if !apierrors.IsNotFound(err) {
+		return found, err
+	}
+	encryption, err := core.Secrets(Namespace).Get(ctx, "encryption-config", metav1.GetOptions{})
+	if err == nil {
+		found.encrypted = len(encryption.Data["encryption-config"]) > 0
+	} else if !apierrors.IsNotFound(err) {
+		return found, err
+	}
+	if name := webhookSecret(s.Cluster.Authentication); name != "" {
+		webhook, err := core.Secrets(configNamespace).Get(ctx, name, metav1.GetOptions{})
+		if err == nil {
+			found.webhook = webhook.Data["kubeConfig"]
+		} else if !apierrors.IsNotFound(err) {
+			return found, err
+		}
+	}
+	operator, err := session.Operator().OperatorV1().KubeAPIServers().Get(ctx, "cluster", metav1.GetOptions{})
+	if err != nil {
+		return found, err
+	}
+	found.eventTTLMinutes = operator.Spec.EventTTLMinutes
+	return found, nil
+}
+
+// syncRules returns the copies between namespaces: from etcd and kube-controller-manager, to others, and of what the cluster's
+// configuration names.
+func syncRules(cluster *inputs.Cluster) []librarygo.SyncRule {
+	in := func(namespace, name string) store.Object { return store.Object{Namespace: namespace, Name: name} }
+	rules := []librarygo.SyncRule{
+		{From: in(configNamespace, "etcd-serving-ca"), To: in(Namespace, "etcd-serving-ca")},
+		{From: in(configNamespace, "etcd-client"), To: in(Namespace, "etcd-client"), Secret: true},
+		{From: in(managedNamespace, "sa-token-signing-certs"), To: in(Namespace, "sa-token-signing-certs")},
+		{From: in(managedNamespace, "kube-apiserver-aggregator-client-ca"), To: in(Namespace, "aggregator-client-ca")},
+		{From: in(managedNamespace, "csr-controller-ca"), To: in(Namespace, "kubelet-serving-ca")},
+		{From: in(managedNamespace, "csr-controller-ca"), To: in(operatorNamespace, "csr-controller-ca")},
+		{From: in(Namespace, "client-ca"), To: in(managedNamespace, "kube-apiserver-client-ca")},
+		{From: in(Namespace, "kubelet-serving-ca"), To: in(managedNamespace, "kubelet-serving-ca")},
+		{From: in(Namespace, "kube-apiserver-server-ca"), To: in(managedNamespace, "kube-apiserver-server-ca")},
+		{From: librarygo.EncryptionConfig(Namespace), To: in(Namespace, "encryption-config"), Secret: true},
+	}
+	for i, certificate := range cluster.APIServer.Spec.ServingCerts.NamedCertificates {
+		rules = append(rules, librarygo.SyncRule{
+			From: in(configNamespace, certificate.ServingCertificate.Name), To: in(Namespace, userServingCertificate(i)), Secret: true,
+		})
+	}
+	if name := cluster.APIServer.Spec.ClientCA.Name; name != "" {
+		rules = append(rules, librarygo.SyncRule{From: in(configNamespace, name), To: userClientBundle})
+	}
+	if name, found := oauthMetadata(cluster.Authentication); found {
+		rules = append(rules, librarygo.SyncRule{From: in(configNamespace, name), To: in(Namespace, "oauth-metadata")})
+	}
+	if cluster.Authentication.Spec.Type == configv1.AuthenticationTypeOIDC {
+		rules = append(rules, librarygo.SyncRule{From: in(managedNamespace, authConfig), To: in(Namespace, authConfig)})
+	}
+	if name := webhookSecret(cluster.Authentication); name != "" {
+		rules = append(rules, librarygo.SyncRule{From: in(configNamespace, name), To: in(Namespace, "webhook-authenticator"), Secret: true})
+	}
+	return rules
+}
+
+// What each revision has a copy of, and what is laid down without one. They are the operator's lists but for the token of the sidecars
+// (see the package's documentation).
+var (
+	revisionConfigMaps = []staticpods.Resource{
+		{Name: podName},
+		{Name: "config"},
+		{Name: "kube-apiserver-cert-syncer-kubeconfig"},
+		{Name: "oauth-metadata", Optional: true},
+		{Name: "cloud-config", Optional: true},
+		{Name: publicKeys},
+		{Name: "etcd-serving-ca"},
+		{Name: "kube-apiserver-server-ca", Optional: true},
+		{Name: "kubelet-serving-ca"},
+		{Name: "sa-token-signing-certs"},
+		{Name: auditPolicies},
+		{Name: authConfig, Optional: true},
+	}
+	revisionSecrets = []staticpods.Resource{
+		{Name: "etcd-client"},
+		{Name: "encryption-config", Optional: true},
+		{Name: "localhost-recovery-serving-certkey"},
+		{Name: "webhook-authenticator", Optional: true},
+	}
+	certConfigMaps = []staticpods.Resource{
+		{Name: "aggregator-client-ca"},
+		{Name: "client-ca"},
+		{Name: "trusted-ca-bundle", Optional: true},
+		{Name: "control-plane-node-kubeconfig"},
+		{Name: "check-endpoints-kubeconfig"},
+	}
+	certSecrets = append([]staticpods.Resource{
+		{Name: "aggregator-client"},
+		{Name: "localhost-serving-cert-certkey"},
+		{Name: "service-network-serving-certkey"},
+		{Name: "external-loadbalancer-serving-certkey"},
+		{Name: "internal-loadbalancer-serving-certkey"},
+		{Name: signingKey},
+		{Name: nodeAdminCertificate},
+		{Name: checkEndpointsCertificate},
+		{Name: "kubelet-client"},
+		{Name: "node-kubeconfigs"},
+	}, userServingCertificates()...)
+)
+
+func userServingCertificates() []staticpods.Resource {
+	resources := make([]staticpods.Resource, maxNamedCertificates)
+	for i := range resources {
+		resources[i] = staticpods.Resource{Name: userServingCertificate(i), Optional: true}
+	}
+	return resources
+}
+
+func revisionedOf(resources []staticpods.Resource) []librarygo.Revisioned {
+	list := make([]librarygo.Revisioned, len(resources))
+	for i, r := range resources {
+		list[i] = librarygo.Revisioned(r)
+	}
+	return list
+}
+
+// StaticPod returns what the operator's installer pod lays down on a node.
+func StaticPod(*inputs.Settings) staticpods.Pod {
+	return staticpods.Pod{
+		Name: podName, Namespace: Namespace,
+		ConfigMaps: revisionConfigMaps, Secrets: revisionSecrets,
+		CertDir: certDir, CertConfigMaps: certConfigMaps, CertSecrets: certSecrets,
+	}
+}

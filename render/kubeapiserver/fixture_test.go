@@ -1,0 +1,112 @@
+package kubeapiserver
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/solonode/sno/render/inputs"
+	"github.com/solonode/sno/render/loop"
+	"github.com/solonode/sno/render/rendertest"
+	"github.com/solonode/sno/render/store"
+)
+
+// settings returns one node on no platform.
+func settings(profile inputs.Profile) *inputs.Settings {
+	s := rendertest.Settings(profile, "192.168.126.10")
+	for _, name := range []string{"kube-apiserver", "hyperkube", "cluster-kube-apiserver-operator"} {
+		s.Images[name] = "registry.example.test/" + name + ":1"
+	}
+	return s
+}
+
+// others returns what the loops of etcd and of kube-controller-manager have written before.
+func others(t *testing.T) []runtime.Object {
+	t.Helper()
+	key := map[string]string{"service-account-001.pub": "public key"}
+	return []runtime.Object{
+		rendertest.ConfigMap(etcdNamespace, "etcd-endpoints", map[string]string{"MTkyLjE2OC4xMjYuMTA": "192.168.126.10"}),
+		rendertest.ConfigMap(configNamespace, "etcd-serving-ca", map[string]string{bundleKey: rendertest.CA(t, "etcd-signer")}),
+		rendertest.Secret(configNamespace, "etcd-client", map[string][]byte{"tls.crt": []byte("certificate"), "tls.key": []byte("key")}),
+		rendertest.ConfigMap(managedNamespace, "csr-controller-ca", map[string]string{bundleKey: rendertest.CA(t, "csr-signer")}),
+		rendertest.ConfigMap(managedNamespace, "sa-token-signing-certs", key),
+	}
+}
+
+// keys returns what the first and the third step make, once for all tests: RSA keys take long.
+var keys = sync.OnceValues(func() ([]runtime.Object, error) {
+	s, err := store.New()
+	if err != nil {
+		return nil, err
+	}
+	steps := Steps(settings(inputs.OpenShift))
+	if _, err := rendertest.Run(s, steps[0], steps[2]); err != nil {
+		return nil, err
+	}
+	return s.Objects()
+})
+
+// objects returns the input of a run that need not make keys.
+func objects(t *testing.T, s *inputs.Settings, extra ...runtime.Object) []runtime.Object {
+	t.Helper()
+	made, err := keys()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := append(rendertest.Objects(s, others(t)...), extra...)
+	for _, object := range made {
+		all = append(all, object.DeepCopyObject())
+	}
+	return all
+}
+
+// run runs all steps over a new store and returns it.
+func run(t *testing.T, s *inputs.Settings, extra ...runtime.Object) *store.Store {
+	t.Helper()
+	st := rendertest.Store(t, objects(t, s, extra...)...)
+	if _, err := rendertest.Run(st, Steps(s)...); err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
+// flattened returns every loop once, in order.
+func flattened(steps []loop.Step) []loop.Step {
+	var loops []loop.Step
+	for _, step := range steps {
+		for _, l := range step.Loops {
+			loops = append(loops, loop.Once(l))
+		}
+	}
+	return loops
+}
+
+// inventory returns kind, name and keys of all objects: what does not depend on chance.
+func inventory(t *testing.T, s *store.Store) string {
+	t.Helper()
+	all, err := s.Objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for _, object := range all {
+		m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		metadata := object.(metav1.Object)
+		text.WriteString(object.GetObjectKind().GroupVersionKind().Kind + " " + metadata.GetNamespace() + "/" + metadata.GetName())
+		for _, field := range []string{"data", "rules", "subjects"} {
+			if data, is := m[field].(map[string]any); is {
+				for _, key := range sorted(data) {
+					text.WriteString(" " + key)
+				}
+			}
+		}
+		text.WriteString("\n")
+	}
+	return text.String()
+}

@@ -1,0 +1,46 @@
+package kubeapiserver
+
+const (
+	// Namespace is where the static pod is, and what is laid down for it.
+	Namespace = "openshift-kube-apiserver"
+	// BootstrapNamespace and BootstrapKubeconfigs name the Secret with the kubeconfigs of a kubelet that joins.
+	BootstrapNamespace   = "openshift-machine-config-operator"
+	BootstrapKubeconfigs = "node-bootstrapper-kubeconfigs"
+	// AdminNamespace and AdminKubeconfigs name the Secret with the kubeconfigs of the cluster's administrator.
+	AdminNamespace   = operatorNamespace
+	AdminKubeconfigs = "admin-kubeconfigs"
+	// LocalhostKubeconfig, RecoveryKubeconfig, InternalKubeconfig and ExternalKubeconfig are the keys of those Secrets: the API
+	// server on the same node, the same when its other serving certificates have ended, and by the names of the load balancers.
+	LocalhostKubeconfig = "localhost.kubeconfig"
+	RecoveryKubeconfig  = "localhost-recovery.kubeconfig"
+	InternalKubeconfig  = "lb-int.kubeconfig"
+	ExternalKubeconfig  = "lb-ext.kubeconfig"
+
+	operatorNamespace = "openshift-kube-apiserver-operator"
+	configNamespace   = "openshift-config"
+	managedNamespace  = "openshift-config-managed"
+	etcdNamespace     = "openshift-etcd"
+
+	component = "kube-apiserver"
+	podName   = "kube-apiserver-pod"
+	certDir   = "kube-apiserver-certs"
+
+	// Where the pod sees what its installer laid down: a revision, and certificates that change without one.
+	resourceDir = "/etc/kubernetes/static-pod-resources"
+	certsDir    = "/etc/kubernetes/static-pod-certs"
+	auditDir    = "/var/log/kube-apiserver"
+
+	bootstrapper = "system:serviceaccount:" + BootstrapNamespace + ":node-bootstrapper"
+
+	port = 6443
+)
+
+// revisioned returns the path of a file of the revision: kind is configmaps or secrets.
+func revisioned(kind, name, key string) string {
+	return resourceDir + "/" + kind + "/" + name + "/" + key
+}
+
+// unrevisioned returns the path of a file that changes without a revision.
+func unrevisioned(kind, name, key string) string {
+	return certsDir + "/" + kind + "/" + name + "/" + key
+}

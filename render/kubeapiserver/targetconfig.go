@@ -1,0 +1,293 @@
+package kubeapiserver
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/solonode/sno/render/cabundle"
+	"github.com/solonode/sno/render/inputs"
+	"github.com/solonode/sno/render/librarygo"
+	"github.com/solonode/sno/render/loop"
+	"github.com/solonode/sno/render/observe"
+	"github.com/solonode/sno/render/podtemplate"
+	"github.com/solonode/sno/render/store"
+)
+
+const bundleKey = "ca-bundle.crt"
+
+// Bundles whose signers sign client certificates that kube-apiserver takes, and bundles by which clients know kube-apiserver.
+var (
+	clientBundles = []store.Object{
+		{Namespace: configNamespace, Name: "admin-kubeconfig-client-ca"},
+		{Namespace: managedNamespace, Name: "csr-controller-ca"},
+		{Namespace: operatorNamespace, Name: "kube-apiserver-to-kubelet-client-ca"},
+		{Namespace: operatorNamespace, Name: "kube-control-plane-signer-ca"},
+		{Namespace: managedNamespace, Name: "kubelet-bootstrap-kubeconfig"},
+		{Namespace: operatorNamespace, Name: "node-system-admin-ca"},
+	}
+	userClientBundle = store.Object{Namespace: Namespace, Name: "user-client-ca"}
+	serverBundles    = []store.Object{
+		{Namespace: operatorNamespace, Name: "loadbalancer-serving-ca"},
+		{Namespace: operatorNamespace, Name: "localhost-serving-ca"},
+		{Namespace: operatorNamespace, Name: "service-network-serving-ca"},
+		{Namespace: operatorNamespace, Name: "localhost-recovery-serving-ca"},
+	}
+)
+
+// targetConfig returns the loop that writes kube-apiserver's configuration, its pod, and what both refer to. Nothing is written before
+// everything that is needed was observed.
+func targetConfig(settings *inputs.Settings) loop.Loop {
+	return loop.Loop{
+		Name: component + ": target config",
+		Writes: slices.Concat(
+			store.ConfigMaps(Namespace, podName, "config", "client-ca", "kube-apiserver-server-ca", auditPolicies,
+				"kube-apiserver-cert-syncer-kubeconfig", "check-endpoints-kubeconfig", "control-plane-node-kubeconfig"),
+			store.ConfigMaps(managedNamespace, authConfig),
+			store.Secrets(Namespace, "node-kubeconfigs"),
+			store.Secrets(AdminNamespace, AdminKubeconfigs),
+			store.Secrets(BootstrapNamespace, BootstrapKubeconfigs),
+		),
+		// Of the operator's resource it reads what was observed. What changes later is the number of the revision.
+		Outdated: []store.Pattern{librarygo.KubeAPIServer.Pattern()},
+		New: func(s *store.Session) (loop.Sync, error) {
+			t := target{settings: settings, session: s}
+			return t.sync, nil
+		},
+	}
+}
+
+type target struct {
+	settings *inputs.Settings
+	session  *store.Session
+}
+
+func (t target) sync(ctx context.Context) error {
+	observed, err := librarygo.ObservedConfig(ctx, t.session, librarygo.KubeAPIServer)
+	if err != nil {
+		return err
+	}
+	if err := checkObserved(observed); err != nil {
+		return err
+	}
+	var configMaps []*corev1.ConfigMap
+	var secrets []*corev1.Secret
+	for _, part := range []func(context.Context, map[string]any) ([]*corev1.ConfigMap, []*corev1.Secret, error){
+		t.configAndPod, t.policies, t.bundlesAndKubeconfigs,
+	} {
+		moreConfigMaps, moreSecrets, err := part(ctx, observed)
+		if err != nil {
+			return err
+		}
+		configMaps, secrets = append(configMaps, moreConfigMaps...), append(secrets, moreSecrets...)
+	}
+	for _, configMap := range configMaps {
+		if err := librarygo.ApplyConfigMap(ctx, t.session, configMap); err != nil {
+			return err
+		}
+	}
+	for _, secret := range secrets {
+		if err := librarygo.ApplySecret(ctx, t.session, secret); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t target) configAndPod(ctx context.Context, observed map[string]any) ([]*corev1.ConfigMap, []*corev1.Secret, error) {
+	config, err := mergeConfig(observed)
+	if err != nil {
+		return nil, nil, err
+	}
+	text, err := yaml.Marshal(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("write config.yaml: %w", err)
+	}
+	configMap := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: "config"}, Data: map[string]string{"config.yaml": string(text)},
+	}
+	grace, err := gracePeriod(observed)
+	if err != nil {
+		return nil, nil, err
+	}
+	environment, err := observe.ProxyEnv(observed)
+	if err != nil {
+		return nil, nil, fmt.Errorf("observed config: %w", err)
+	}
+	var pod *corev1.Pod
+	switch t.settings.Profile {
+	case inputs.OpenShift:
+		image, operatorImage, err := t.images("hyperkube", "cluster-kube-apiserver-operator")
+		if err != nil {
+			return nil, nil, err
+		}
+		pod = openShiftPod(image, operatorImage, release(t.settings.Cluster.FeatureGate), grace, environment)
+	case inputs.Kubernetes:
+		image, _, err := t.images(component, component)
+		if err != nil {
+			return nil, nil, err
+		}
+		flags, admission, err := Flags(config, func(folder string) ([]string, error) { return t.keyFiles(ctx, folder) })
+		if err != nil {
+			return nil, nil, err
+		}
+		if admission != "" {
+			configMap.Data[admissionKey] = admission
+		}
+		pod = kubernetesPod(image, flags, grace, environment)
+	default:
+		return nil, nil, fmt.Errorf("profile %q: %w", t.settings.Profile, ErrInvalid)
+	}
+	podConfigMap, err := podtemplate.ConfigMap(Namespace, podName, pod, t.settings.Version)
+	if err != nil {
+		return nil, nil, err
+	}
+	return []*corev1.ConfigMap{configMap, podConfigMap}, nil, nil
+}
+
+func (t target) images(first, second string) (string, string, error) {
+	for _, name := range []string{first, second} {
+		if t.settings.Images[name] == "" {
+			return "", "", fmt.Errorf("image %s: %w: name it among the images", name, ErrMissing)
+		}
+	}
+	return t.settings.Images[first], t.settings.Images[second], nil
+}
+
+// release returns the version of the payload, by which the operators pick their feature gates.
+func release(gates *configv1.FeatureGate) string {
+	if len(gates.Status.FeatureGates) != 1 {
+		return ""
+	}
+	return gates.Status.FeatureGates[0].Version
+}
+
+// keyFiles returns the files of a ConfigMap with public keys. Those of kube-controller-manager are copied by resource sync, which comes
+// after this loop, so they are looked up where they are copied from.
+func (t target) keyFiles(ctx context.Context, folder string) ([]string, error) {
+	from := store.Object{Namespace: Namespace, Name: path.Base(folder)}
+	for _, rule := range syncRules(t.settings.Cluster) {
+		if !rule.Secret && rule.To == from {
+			from = rule.From
+		}
+	}
+	configMap, err := t.session.Kube().CoreV1().ConfigMaps(from.Namespace).Get(ctx, from.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("public keys of service account tokens: configmap %s: %w", from, err)
+	}
+	if len(configMap.Data) == 0 {
+		return nil, fmt.Errorf("public keys of service account tokens: configmap %s: %w", from, ErrMissing)
+	}
+	return slices.Sorted(maps.Keys(configMap.Data)), nil
+}
+
+func (t target) policies(ctx context.Context, _ map[string]any) ([]*corev1.ConfigMap, []*corev1.Secret, error) {
+	policy, err := auditPolicy(t.settings.Cluster.APIServer.Spec.Audit)
+	if err != nil {
+		return nil, nil, fmt.Errorf("apiserver.config.openshift.io %q: %w", t.settings.Cluster.APIServer.Name, err)
+	}
+	configMaps := []*corev1.ConfigMap{{
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: auditPolicies}, Data: map[string]string{"policy.yaml": policy},
+	}}
+	authentication := t.settings.Cluster.Authentication
+	if authentication.Spec.Type != configv1.AuthenticationTypeOIDC {
+		return configMaps, nil, nil
+	}
+	config, err := authenticationConfig(authentication, func(name string) (string, error) {
+		return t.bundle(ctx, store.Object{Namespace: configNamespace, Name: name})
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return append(configMaps, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: managedNamespace, Name: authConfig}, Data: map[string]string{authConfigKey: config},
+	}), nil, nil
+}
+
+func (t target) bundlesAndKubeconfigs(ctx context.Context, _ map[string]any) ([]*corev1.ConfigMap, []*corev1.Secret, error) {
+	from := clientBundles
+	if t.settings.Cluster.APIServer.Spec.ClientCA.Name != "" {
+		from = append(slices.Clone(from), userClientBundle)
+	}
+	clientCA, err := t.combine(ctx, "client-ca", from)
+	if err != nil {
+		return nil, nil, err
+	}
+	serverCA, err := t.combine(ctx, "kube-apiserver-server-ca", serverBundles)
+	if err != nil {
+		return nil, nil, err
+	}
+	configMaps, err := podKubeconfigs()
+	if err != nil {
+		return nil, nil, err
+	}
+	var secrets []*corev1.Secret
+	for _, k := range []struct {
+		secret, certificate store.Object
+		user                string
+		keys                []string
+	}{
+		{
+			store.Object{Namespace: Namespace, Name: "node-kubeconfigs"}, nodeSystemAdmin, "system:admin",
+			[]string{LocalhostKubeconfig, RecoveryKubeconfig, InternalKubeconfig, ExternalKubeconfig},
+		},
+		{
+			store.Object{Namespace: AdminNamespace, Name: AdminKubeconfigs}, clusterAdmin, "admin",
+			[]string{LocalhostKubeconfig, InternalKubeconfig, ExternalKubeconfig},
+		},
+		{
+			store.Object{Namespace: BootstrapNamespace, Name: BootstrapKubeconfigs}, nodeBootstrapper, "kubelet",
+			[]string{LocalhostKubeconfig, InternalKubeconfig},
+		},
+	} {
+		certificate, err := t.session.Kube().CoreV1().Secrets(k.certificate.Namespace).Get(ctx, k.certificate.Name, metav1.GetOptions{})
+		if err != nil {
+			return nil, nil, fmt.Errorf("kubeconfigs %s: %w", k.secret, err)
+		}
+		data, err := kubeconfigs(t.settings.Cluster.Infrastructure, k.user, certificate, serverCA.Data[bundleKey], k.keys...)
+		if err != nil {
+			return nil, nil, err
+		}
+		secrets = append(secrets, kubeconfigSecret(k.secret.Namespace, k.secret.Name, data))
+	}
+	return append(configMaps, clientCA, serverCA), secrets, nil
+}
+
+func (t target) combine(ctx context.Context, name string, from []store.Object) (*corev1.ConfigMap, error) {
+	bundles := make([]string, 0, len(from))
+	for _, object := range from {
+		bundle, err := t.bundle(ctx, object)
+		if err != nil {
+			return nil, fmt.Errorf("bundle %s/%s: %w", Namespace, name, err)
+		}
+		bundles = append(bundles, bundle)
+	}
+	combined, err := cabundle.Union(bundles...)
+	if err != nil {
+		return nil, fmt.Errorf("bundle %s/%s: %w", Namespace, name, err)
+	}
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name, Annotations: map[string]string{"openshift.io/owning-component": component}},
+		Data:       map[string]string{bundleKey: combined},
+	}, nil
+}
+
+// bundle returns the certificates of a ConfigMap, which must have some: a bundle that misses a signer locks its clients out.
+func (t target) bundle(ctx context.Context, object store.Object) (string, error) {
+	configMap, err := t.session.Kube().CoreV1().ConfigMaps(object.Namespace).Get(ctx, object.Name, metav1.GetOptions{})
+	if err != nil {
+		return "", fmt.Errorf("configmap %s: %w", object, err)
+	}
+	if configMap.Data[bundleKey] == "" {
+		return "", fmt.Errorf("configmap %s: %s: %w", object, bundleKey, ErrMissing)
+	}
+	return configMap.Data[bundleKey], nil
+}
