@@ -1,0 +1,34 @@
+package kubecontrollermanager
+
+import "github.com/solonode/sno/render/store"
+
+// Namespaces of the operator and of what it shares with others.
+const (
+	namespace         = "openshift-kube-controller-manager"
+	operatorNamespace = "openshift-kube-controller-manager-operator"
+	managedNamespace  = "openshift-config-managed"
+)
+
+// component is the name in the pods' and the files' names, in leases, and as the owner of certificates.
+const component = "kube-controller-manager"
+
+const (
+	port        = 10257
+	policyPort  = 10357
+	recoverPort = 9443
+)
+
+// Objects that several loops name.
+var (
+	signerSigner     = store.Object{Namespace: operatorNamespace, Name: "csr-signer-signer"}
+	signerSignerCA   = store.Object{Namespace: operatorNamespace, Name: "csr-controller-signer-ca"}
+	signer           = store.Object{Namespace: operatorNamespace, Name: "csr-signer"}
+	signerCA         = store.Object{Namespace: operatorNamespace, Name: "csr-signer-ca"}
+	controllerCA     = store.Object{Namespace: operatorNamespace, Name: "csr-controller-ca"}
+	signerInUse      = store.Object{Namespace: namespace, Name: "csr-signer"}
+	controllerShared = store.Object{Namespace: managedNamespace, Name: "csr-controller-ca"}
+	nextKey          = store.Object{Namespace: operatorNamespace, Name: "next-service-account-private-key"}
+	key              = store.Object{Namespace: namespace, Name: "service-account-private-key"}
+	publicKeys       = store.Object{Namespace: managedNamespace, Name: "sa-token-signing-certs"}
+	servingCert      = store.Object{Namespace: namespace, Name: "serving-cert"}
+)

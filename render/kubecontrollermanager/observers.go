@@ -1,0 +1,158 @@
+package kubecontrollermanager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/solonode/sno/render/inputs"
+	"github.com/solonode/sno/render/librarygo"
+	"github.com/solonode/sno/render/observe"
+	"github.com/solonode/sno/render/podtemplate"
+	"github.com/solonode/sno/render/store"
+)
+
+// Errors of the observers.
+var (
+	ErrClusterName = errors.New("the cluster has no name")
+	ErrNetwork     = errors.New("kube-controller-manager cannot allocate from the network")
+	ErrLatency     = errors.New("unknown latency profile")
+)
+
+// observers returns what the operator observes. There is none for a cloud provider: the code for clouds is no longer in
+// kube-controller-manager, and the stock operator observes nothing either (U-REN-37).
+func observers(s *inputs.Settings) []librarygo.Observer {
+	gates := [][]string{{"extendedArguments", "feature-gates"}}
+	if s.Profile == inputs.OpenShift {
+		gates = append(gates, []string{"featureGates"})
+	}
+	all := []librarygo.Observer{
+		observe.FeatureGatesAt(s.Profile, gates...),
+		networkObserver(s.Profile),
+		observeName,
+		observeLatency,
+		observe.Proxy,
+		observeServiceCA,
+		observe.TLSProfile,
+	}
+	// Plain Kubernetes keeps its own durations, with which it leads seconds after a node has come back.
+	if s.Profile == inputs.OpenShift {
+		all = append(all, observe.LeaderElectionAt(func(lease, renew, retry string) map[string]any {
+			return observe.Merge(
+				observe.Argument("leader-elect-lease-duration", lease),
+				observe.Argument("leader-elect-renew-deadline", renew),
+				observe.Argument("leader-elect-retry-period", retry),
+			)
+		}))
+	}
+	return all
+}
+
+func networkObserver(profile inputs.Profile) librarygo.Observer {
+	return func(ctx context.Context, s *store.Session, _ map[string]any) (map[string]any, error) {
+		network, err := s.Config().ConfigV1().Networks().Get(ctx, "cluster", metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		return networkArguments(network, profile)
+	}
+}
+
+// networkArguments returns the ranges of pods and Services: of the status, which the network operator writes, else of the spec,
+// which it copies from. In profile kubernetes also the size of a node's range, which is the host prefix of the cluster network.
+func networkArguments(network *configv1.Network, profile inputs.Profile) (map[string]any, error) {
+	clusterNetwork, serviceNetwork := network.Status.ClusterNetwork, network.Status.ServiceNetwork
+	if len(clusterNetwork) == 0 {
+		clusterNetwork = network.Spec.ClusterNetwork
+	}
+	if len(serviceNetwork) == 0 {
+		serviceNetwork = network.Spec.ServiceNetwork
+	}
+	var ranges []string
+	for _, n := range clusterNetwork {
+		ranges = append(ranges, n.CIDR)
+	}
+	config := observe.Merge(
+		observe.Argument("cluster-cidr", strings.Join(ranges, ",")),
+		observe.Argument("service-cluster-ip-range", strings.Join(serviceNetwork, ",")),
+	)
+	if profile != inputs.Kubernetes {
+		return config, nil
+	}
+	sizes := map[bool]uint32{}
+	for _, n := range clusterNetwork {
+		prefix, err := netip.ParsePrefix(n.CIDR)
+		if err != nil {
+			return nil, fmt.Errorf("network cluster: clusterNetwork: %w", err)
+		}
+		if _, again := sizes[prefix.Addr().Is6()]; again {
+			return nil, fmt.Errorf("network cluster: clusterNetwork: %s: %w: it takes one range of each family; join them into one",
+				n.CIDR, ErrNetwork)
+		}
+		sizes[prefix.Addr().Is6()] = n.HostPrefix
+	}
+	for is6, size := range sizes {
+		flag := "node-cidr-mask-size"
+		if len(sizes) == 2 {
+			flag += map[bool]string{false: "-ipv4", true: "-ipv6"}[is6]
+		}
+		if size > 0 {
+			config = observe.Merge(config, observe.Argument(flag, fmt.Sprint(size)))
+		}
+	}
+	return config, nil
+}
+
+func observeName(ctx context.Context, s *store.Session, _ map[string]any) (map[string]any, error) {
+	infrastructure, err := s.Config().ConfigV1().Infrastructures().Get(ctx, "cluster", metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	if infrastructure.Status.InfrastructureName == "" {
+		return nil, fmt.Errorf("infrastructure cluster: status.infrastructureName is empty: %w; set it", ErrClusterName)
+	}
+	return observe.Argument("cluster-name", infrastructure.Status.InfrastructureName), nil
+}
+
+func observeLatency(ctx context.Context, s *store.Session, _ map[string]any) (map[string]any, error) {
+	node, err := s.Config().ConfigV1().Nodes().Get(ctx, "cluster", metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return latencyArguments(node.Spec.WorkerLatencyProfile)
+}
+
+// latencyArguments returns how long a node may be silent. It goes with how often kubelets report and how long kube-apiserver lets
+// pods stay, which follow the same profile (U-REN-38).
+func latencyArguments(profile configv1.WorkerLatencyProfileType) (map[string]any, error) {
+	grace := configv1.DefaultNodeMonitorGracePeriod
+	switch profile {
+	case "", configv1.DefaultUpdateDefaultReaction:
+	case configv1.MediumUpdateAverageReaction:
+		grace = configv1.MediumNodeMonitorGracePeriod
+	case configv1.LowUpdateSlowReaction:
+		grace = configv1.LowNodeMonitorGracePeriod
+	default:
+		return nil, fmt.Errorf("node.config.openshift.io cluster: spec.workerLatencyProfile: %w %s", ErrLatency, profile)
+	}
+	return observe.Argument("node-monitor-grace-period", grace.String()), nil
+}
+
+// observeServiceCA observes the bundle of the service CA operator, once resource sync has copied it. That is why observation, target
+// config and resource sync are a cycle.
+func observeServiceCA(ctx context.Context, s *store.Session, _ map[string]any) (map[string]any, error) {
+	ca, err := s.Kube().CoreV1().ConfigMaps(namespace).Get(ctx, "service-ca", metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || (err == nil && ca.Data["ca-bundle.crt"] == "") {
+		return map[string]any{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return observe.Nested(podtemplate.ResourceDir+"/configmaps/service-ca/ca-bundle.crt", "serviceServingCert", "certFile"), nil
+}

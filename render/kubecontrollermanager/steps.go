@@ -1,0 +1,98 @@
+package kubecontrollermanager
+
+import (
+	"embed"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/solonode/sno/render/inputs"
+	"github.com/solonode/sno/render/librarygo"
+	"github.com/solonode/sno/render/loop"
+	"github.com/solonode/sno/render/podtemplate"
+	"github.com/solonode/sno/render/store"
+)
+
+//go:embed resources
+var resources embed.FS
+
+// Steps returns the loops that follow kube-apiserver's, in order: static resources, config observation, target config, resource
+// sync, the cycle of the last three, the revision, and that all nodes have it.
+func Steps(s *inputs.Settings) []loop.Step {
+	static, err := fs.Sub(resources, "resources")
+	if err != nil {
+		panic(err) // The folder is in the program.
+	}
+	return []loop.Step{
+		loop.Once(librarygo.StaticResources(component+": static resources", librarygo.KubeControllerManager, static, names(static, s.Profile)...)),
+		loop.Cycle(4,
+			librarygo.ConfigObservation(component+": config observation", librarygo.KubeControllerManager, observers(s)...),
+			targetConfig(s),
+			librarygo.ResourceSync(component+": resource sync", librarygo.KubeControllerManager, syncRules()...),
+		),
+		loop.Once(librarygo.Revision(component+": revision", librarygo.KubeControllerManager, namespace, configMaps, secrets)),
+		loop.Once(librarygo.NodeStatus(component+": revision of the nodes", librarygo.KubeControllerManager, nodeNames(s)...)),
+	}
+}
+
+// names returns the files of the profile. What serves the operators and sidecars of OpenShift grants rights that nobody needs elsewhere.
+func names(files fs.FS, profile inputs.Profile) []string {
+	found, err := fs.Glob(files, "*.yaml")
+	if err != nil {
+		panic(err) // The pattern is right.
+	}
+	if profile == inputs.OpenShift {
+		return found
+	}
+	return slices.DeleteFunc(found, func(name string) bool {
+		return strings.HasPrefix(name, "recovery-") || strings.HasPrefix(name, "policy-") || strings.HasPrefix(name, "installer-")
+	})
+}
+
+// syncRules returns what is copied from where kube-apiserver's operator puts it. kube-controller-manager has its own copies of the
+// client CAs so that it starts without looking them up.
+func syncRules() []librarygo.SyncRule {
+	to := func(name string) store.Object { return store.Object{Namespace: namespace, Name: name} }
+	from := func(name string) store.Object { return store.Object{Namespace: managedNamespace, Name: name} }
+	return []librarygo.SyncRule{
+		{Secret: true, To: to("kube-controller-manager-client-cert-key"), From: from("kube-controller-manager-client-cert-key")},
+		{To: to("client-ca"), From: from("kube-apiserver-client-ca")},
+		{To: to("aggregator-client-ca"), From: from("kube-apiserver-aggregator-client-ca")},
+		{To: to("service-ca"), From: from("service-ca")},
+	}
+}
+
+// What a revision has, and the certificates outside of revisions (U-REN-39), but for the token of the sidecars, which have a certificate.
+// The bundle service-ca is made by the service CA operator, which does not run yet, so it is optional here. So is what profile
+// kubernetes has not: a kubeconfig for sidecars, and the recycler's pod if there is no image for it.
+var (
+	configMaps = []librarygo.Revisioned{
+		{Name: "kube-controller-manager-pod"},
+		{Name: "config"},
+		{Name: "cluster-policy-controller-config"},
+		{Name: "controller-manager-kubeconfig"},
+		{Name: "cloud-config", Optional: true},
+		{Name: "kube-controller-cert-syncer-kubeconfig", Optional: true},
+		{Name: "serviceaccount-ca"},
+		{Name: "service-ca", Optional: true},
+		{Name: "recycler-config", Optional: true},
+	}
+	secrets = []librarygo.Revisioned{
+		{Name: "service-account-private-key"},
+		{Name: "serving-cert", Optional: true},
+	}
+	certConfigMaps = []librarygo.Revisioned{
+		{Name: "aggregator-client-ca"}, {Name: "client-ca"}, {Name: "trusted-ca-bundle", Optional: true},
+	}
+	certSecrets = []librarygo.Revisioned{
+		{Name: "kube-controller-manager-client-cert-key"}, {Name: "csr-signer"}, {Name: podtemplate.RecoveryCertificate, Optional: true},
+	}
+)
+
+func nodeNames(s *inputs.Settings) []string {
+	names := make([]string, len(s.Nodes))
+	for i := range s.Nodes {
+		names[i] = s.Nodes[i].Name
+	}
+	return names
+}

@@ -1,0 +1,116 @@
+package kubecontrollermanager
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/solonode/sno/render/inputs"
+	"github.com/solonode/sno/render/loop"
+	"github.com/solonode/sno/render/rendertest"
+)
+
+// others returns what kube-apiserver's loops leave for kube-controller-manager's.
+func others(t *testing.T) []runtime.Object {
+	ca := func(name string) map[string]string { return map[string]string{"ca-bundle.crt": rendertest.CA(t, name)} }
+	return []runtime.Object{
+		rendertest.ConfigMap(managedNamespace, "kube-apiserver-server-ca", ca("server")),
+		rendertest.ConfigMap(managedNamespace, "kube-apiserver-client-ca", ca("client")),
+		rendertest.ConfigMap(managedNamespace, "kube-apiserver-aggregator-client-ca", ca("aggregator")),
+		rendertest.Secret(managedNamespace, "kube-controller-manager-client-cert-key", map[string][]byte{"tls.crt": {1}, "tls.key": {2}}),
+	}
+}
+
+func plan(s *inputs.Settings) []loop.Step { return append(Certificates(s), Steps(s)...) }
+
+func TestSteps(t *testing.T) {
+	for _, profile := range []inputs.Profile{inputs.OpenShift, inputs.Kubernetes} {
+		t.Run(string(profile), func(t *testing.T) {
+			s := rendertest.Settings(profile, "192.168.2.1")
+			st := rendertest.Store(t, rendertest.Objects(s, others(t)...)...)
+			if _, err := rendertest.Run(st, plan(s)...); err != nil {
+				t.Fatal(err)
+			}
+			for _, golden := range []struct{ configMap, key, file string }{
+				{"config-1", "config.yaml", "config.yaml"},
+				{"kube-controller-manager-pod-1", "pod.yaml", "pod.yaml"},
+				{"cluster-policy-controller-config-1", "config.yaml", "cluster-policy-controller-config.yaml"},
+				{"controller-manager-kubeconfig-1", "kubeconfig", "kubeconfig.yaml"},
+			} {
+				rendertest.Golden(t, string(profile)+"/"+golden.file, rendertest.Data(t, st, namespace, golden.configMap)[golden.key])
+			}
+			for _, r := range append(certConfigMaps, configMaps...) {
+				if !r.Optional {
+					rendertest.Data(t, st, namespace, r.Name)
+				}
+			}
+			wrote, err := rendertest.Run(st, plan(s)...)
+			if diff := cmp.Diff([]string{}, rendertest.WithoutOperators(wrote), cmpopts.EquateEmpty()); diff != "" || err != nil {
+				t.Errorf("a second run is to write nothing (-want +got), error %v:\n%s", err, diff)
+			}
+		})
+	}
+}
+
+// What a later loop needs and an earlier one makes fails in the other order (R-REN-4).
+func TestOrder(t *testing.T) {
+	s := rendertest.Settings(inputs.OpenShift, "192.168.2.1")
+	serviceCA := rendertest.ConfigMap(managedNamespace, "service-ca", map[string]string{"ca-bundle.crt": rendertest.CA(t, "service")})
+	for _, swap := range [][2]string{
+		{"certificates", "signer of certificate requests"},
+		{"signer of certificate requests", "bundle for others"},
+		{"config observation", "target config"},
+		{"target config", "revision"},
+		{"key of ServiceAccount tokens", "revision"},
+		{"revision", "revision of the nodes"},
+	} {
+		t.Run(strings.Join(swap[:], " and "), func(t *testing.T) {
+			st := rendertest.Store(t, rendertest.Objects(s, others(t)...)...)
+			swapped := rendertest.Swap(t, plan(s), component+": "+swap[0], component+": "+swap[1])
+			if _, err := rendertest.Run(st, swapped...); err == nil {
+				t.Fatal("the run is to fail")
+			} else if !errors.Is(err, loop.ErrOrder) && !errors.Is(err, loop.ErrFailed) {
+				t.Fatalf("the error is to name the order: %v", err)
+			}
+		})
+	}
+	t.Run("the cycle only once", func(t *testing.T) {
+		st := rendertest.Store(t, rendertest.Objects(s, append(others(t), serviceCA)...)...)
+		const name = component + ": revision"
+		if _, err := rendertest.Run(st, rendertest.Swap(t, plan(s), name, name)...); !errors.Is(err, loop.ErrOrder) {
+			t.Fatalf("observation reads what resource sync writes: %v", err)
+		}
+	})
+	t.Run("the cycle", func(t *testing.T) {
+		st := rendertest.Store(t, rendertest.Objects(s, append(others(t), serviceCA)...)...)
+		if _, err := rendertest.Run(st, plan(s)...); err != nil {
+			t.Fatal(err)
+		}
+		if config := rendertest.Data(t, st, namespace, "config-1")["config.yaml"]; !strings.Contains(config, "certFile: /etc/kubernetes/static-pod-resources/configmaps/service-ca/ca-bundle.crt") {
+			t.Errorf("the first revision is to have the service CA:\n%s", config)
+		}
+	})
+}
+
+// A serving certificate of the input is used.
+func TestServingCertificate(t *testing.T) {
+	s := rendertest.Settings(inputs.OpenShift, "192.168.2.1")
+	serving := rendertest.Secret(servingCert.Namespace, servingCert.Name, map[string][]byte{corev1.TLSCertKey: {1}, corev1.TLSPrivateKeyKey: {2}})
+	st := rendertest.Store(t, rendertest.Objects(s, append(others(t), serving)...)...)
+	if _, err := rendertest.Run(st, plan(s)...); err != nil {
+		t.Fatal(err)
+	}
+	const flag = "--tls-cert-file=/etc/kubernetes/static-pod-resources/secrets/serving-cert/tls.crt"
+	if pod := rendertest.Data(t, st, namespace, "kube-controller-manager-pod")["pod.yaml"]; !strings.Contains(pod, flag) {
+		t.Errorf("the pod is to have %s:\n%s", flag, pod)
+	}
+	const file = "certFile: /etc/kubernetes/static-pod-resources/secrets/serving-cert/tls.crt"
+	if config := rendertest.Data(t, st, namespace, "cluster-policy-controller-config")["config.yaml"]; !strings.Contains(config, file) {
+		t.Errorf("cluster-policy-controller is to have %s:\n%s", file, config)
+	}
+}
