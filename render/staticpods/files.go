@@ -1,0 +1,182 @@
+package staticpods
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+
+	"github.com/solonode/sno/render/files"
+)
+
+// Folders on the node, relative to its root.
+const (
+	ManifestDir = "etc/kubernetes/manifests"
+	ResourceDir = "etc/kubernetes/static-pod-resources"
+)
+
+const podKey = "pod.yaml"
+
+// Errors of Files.
+var (
+	ErrMissing = errors.New("it is not there")
+	ErrPod     = errors.New("it is no pod")
+)
+
+// Files returns the files of a revision of the pod on a node, ordered by path: the resources of the revision with the manifest beside
+// them, the certificates, and the manifest where the kubelet looks for it. In all of them REVISION, NODE_NAME and NODE_ENVVAR_NAME
+// are replaced.
+//
+// Contents and names are those of today's installer pods, and so are the modes of files: 0600, but for scripts. A missing object is
+// ErrMissing, a manifest that cannot be read ErrPod.
+func Files(objects []runtime.Object, pod Pod, revision int32, node string) ([]files.File, error) {
+	l := layer{
+		configMaps: map[string]map[string]string{},
+		secrets:    map[string]map[string][]byte{},
+		namespace:  pod.Namespace,
+		values: strings.NewReplacer(
+			"REVISION", strconv.Itoa(int(revision)),
+			"NODE_NAME", node,
+			"NODE_ENVVAR_NAME", strings.NewReplacer("-", "_", ".", "_").Replace(node),
+		),
+	}
+	for _, object := range objects {
+		switch object := object.(type) {
+		case *corev1.ConfigMap:
+			if object.Namespace == pod.Namespace {
+				l.configMaps[object.Name] = object.Data
+			}
+		case *corev1.Secret:
+			if object.Namespace == pod.Namespace {
+				l.secrets[object.Name] = object.Data
+			}
+		}
+	}
+	suffix := fmt.Sprintf("-%d", revision)
+	folder := path.Join(ResourceDir, pod.Name+suffix)
+	l.lay(folder, suffix, pod.ConfigMaps, pod.Secrets)
+	if pod.CertDir != "" {
+		l.lay(path.Join(ResourceDir, pod.CertDir), "", pod.CertConfigMaps, pod.CertSecrets)
+	}
+	manifests, err := l.manifests(pod.Name, pod.Name+suffix)
+	if err != nil {
+		l.faults = append(l.faults, err)
+	}
+	for name, content := range manifests {
+		l.add(path.Join(folder, name), 0o600, content)
+		l.add(path.Join(ManifestDir, name), 0o600, content)
+	}
+	if len(l.faults) > 0 {
+		return nil, errors.Join(l.faults...)
+	}
+	slices.SortFunc(l.files, func(a, b files.File) int { return strings.Compare(a.Path, b.Path) })
+	return l.files, nil
+}
+
+type layer struct {
+	configMaps map[string]map[string]string
+	secrets    map[string]map[string][]byte
+	namespace  string
+	values     *strings.Replacer
+	files      []files.File
+	faults     []error
+}
+
+func (l *layer) add(name string, mode fs.FileMode, content []byte) {
+	l.files = append(l.files, files.File{Path: name, Mode: mode, Content: content})
+}
+
+// lay adds the files of ConfigMaps and Secrets, one folder for each.
+func (l *layer) lay(folder, suffix string, configMaps, secrets []Resource) {
+	for _, r := range configMaps {
+		data, exists := l.configMaps[r.Name+suffix]
+		if !exists {
+			l.missing("configmap", r, suffix)
+			continue
+		}
+		for _, name := range slices.Sorted(maps.Keys(data)) {
+			mode := fs.FileMode(0o600)
+			if strings.HasSuffix(name, ".sh") {
+				mode = 0o755
+			}
+			l.add(path.Join(folder, "configmaps", r.Name, name), mode, []byte(l.values.Replace(data[name])))
+		}
+	}
+	for _, r := range secrets {
+		data, exists := l.secrets[r.Name+suffix]
+		if !exists {
+			l.missing("secret", r, suffix)
+			continue
+		}
+		for _, name := range slices.Sorted(maps.Keys(data)) {
+			mode := fs.FileMode(0o600)
+			if strings.HasSuffix(name, ".sh") {
+				mode = 0o700
+			}
+			l.add(path.Join(folder, "secrets", r.Name, name), mode, []byte(l.values.Replace(string(data[name]))))
+		}
+	}
+}
+
+func (l *layer) missing(kind string, r Resource, suffix string) {
+	if !r.Optional {
+		l.faults = append(l.faults, fmt.Errorf("%s %s/%s: %w", kind, l.namespace, r.Name+suffix, ErrMissing))
+	}
+}
+
+// manifests returns the pods in the pod's ConfigMap by file name: pod.yaml, and further keys that end in -pod.yaml.
+func (l *layer) manifests(name, configMap string) (map[string][]byte, error) {
+	data, exists := l.configMaps[configMap]
+	if !exists {
+		return nil, nil // Reported as one of the revision's ConfigMaps.
+	}
+	if _, exists := data[podKey]; !exists {
+		return nil, fmt.Errorf("configmap %s/%s: key %s: %w", l.namespace, configMap, podKey, ErrMissing)
+	}
+	manifests := map[string][]byte{}
+	for key, raw := range data {
+		file := key
+		switch {
+		case key == podKey:
+			file = name + ".yaml"
+		case !strings.HasSuffix(key, "-pod.yaml"):
+			continue
+		}
+		decoded, _, err := decoder.Decode([]byte(l.values.Replace(raw)), nil, nil)
+		if err != nil {
+			return nil, fmt.Errorf("configmap %s/%s: key %s: %w: %w", l.namespace, configMap, key, ErrPod, err)
+		}
+		pod, is := decoded.(*corev1.Pod)
+		if !is {
+			return nil, fmt.Errorf("configmap %s/%s: key %s: %w but %T", l.namespace, configMap, key, ErrPod, decoded)
+		}
+		pod.UID = ""
+		encoded, err := runtime.Encode(encoder, pod)
+		if err != nil {
+			return nil, fmt.Errorf("configmap %s/%s: key %s: %w", l.namespace, configMap, key, err)
+		}
+		manifests[file] = encoded
+	}
+	return manifests, nil
+}
+
+var codecs = func() serializer.CodecFactory {
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		panic(err) // The types are in the program.
+	}
+	return serializer.NewCodecFactory(scheme, serializer.EnableStrict)
+}()
+
+var (
+	decoder = codecs.UniversalDeserializer()
+	encoder = codecs.LegacyCodec(corev1.SchemeGroupVersion)
+)
