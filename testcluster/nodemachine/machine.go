@@ -1,0 +1,321 @@
+package nodemachine
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/solonode/sno/testcluster/engine"
+	"github.com/solonode/sno/testcluster/nodeimage"
+)
+
+var (
+	// ErrConfig is returned for a configuration that no machine can have.
+	ErrConfig = errors.New("no such machine")
+	// ErrLeftover is returned when there is a machine of the same name.
+	ErrLeftover = errors.New("there is such a machine already")
+	// ErrBoot is returned when a machine does not start as it should.
+	ErrBoot = errors.New("the machine does not boot")
+)
+
+const (
+	// label is on everything that a machine is made of; its value is the machine's name.
+	label = "sno.solonode.github.io/nodemachine"
+	// bootTimeout is for systemd to start everything that is enabled, on a machine that is busy.
+	bootTimeout   = 2 * time.Minute
+	deleteTimeout = 2 * time.Minute
+	poll          = 100 * time.Millisecond
+)
+
+//go:embed init.sh
+var initScript string
+
+//go:embed fill.sh
+var fillScript string
+
+// Config describes a machine.
+type Config struct {
+	// Name is that of the container, of its volume, and of the host.
+	Name string
+	// Network connects the machines that name the same one. Empty: one of its own, of the machine's name, in which its address never changes.
+	Network string
+	// Image fills the disk. Empty: nodeimage.Ensure.
+	Image string
+	// Progress receives a line for every step; nil: nobody does.
+	Progress io.Writer
+}
+
+// The engine and Kubernetes take these as the names of hosts.
+var nameSyntax = regexp.MustCompile(`^[a-z][a-z0-9-]{0,40}[a-z0-9]$`)
+
+func (c Config) defaulted() (Config, error) {
+	if c.Network == "" {
+		c.Network = c.Name
+	}
+	for _, name := range []string{c.Name, c.Network} {
+		if !nameSyntax.MatchString(name) {
+			return c, fmt.Errorf("%w: the name %q must be lower-case letters, digits and dashes, from 2 to 42 of them", ErrConfig, name)
+		}
+	}
+	if c.Progress == nil {
+		c.Progress = io.Discard
+	}
+	return c, nil
+}
+
+// Machine is a container with a disk.
+type Machine struct {
+	name, network string
+	engine        engine.Engine
+	address       string
+	progress      io.Writer
+	made          time.Time
+}
+
+// Create makes a machine and fills its disk. It is off: Start is its button. If that fails or the context ends, nothing of it is left.
+func Create(ctx context.Context, config Config) (*Machine, error) {
+	config, err := config.defaulted()
+	if err != nil {
+		return nil, err
+	}
+	e, err := engine.Find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m := &Machine{name: config.Name, network: config.Network, engine: e, progress: config.Progress, made: time.Now()}
+	if err := m.leftover(ctx); err != nil {
+		return nil, err
+	}
+	if config.Image == "" {
+		if config.Image, _, err = nodeimage.Ensure(ctx, e, config.Progress); err != nil {
+			return nil, err
+		}
+	}
+	if err := m.assemble(ctx, config.Image); err != nil {
+		return nil, errors.Join(fmt.Errorf("make machine %s: %w", config.Name, err), m.Delete())
+	}
+	m.say("its disk is filled")
+	return m, nil
+}
+
+// leftover returns an error when there is a container of that name, or a disk.
+func (m *Machine) leftover(ctx context.Context) error {
+	containers, err := m.engine.Output(ctx, "ps", "--all", "--quiet", "--filter", "name=^"+m.name+"$")
+	if err != nil {
+		return err
+	}
+	volumes, err := m.engine.Output(ctx, "volume", "ls", "--quiet", "--filter", "name=^"+m.name+"$")
+	if err != nil {
+		return err
+	}
+	if containers+volumes != "" {
+		return fmt.Errorf("%w: remove %s, or choose another name", ErrLeftover, m.name)
+	}
+	return nil
+}
+
+// assemble makes the network, the disk and the container.
+func (m *Machine) assemble(ctx context.Context, image string) error {
+	there, err := m.engine.Output(ctx, "network", "ls", "--quiet", "--filter", "name=^"+m.network+"$")
+	if err != nil {
+		return err
+	}
+	if there == "" {
+		if err := m.make(ctx, "network", "create", "--label", label+"="+m.network, m.network); err != nil {
+			return err
+		}
+	}
+	if err := m.make(ctx, "volume", "create", "--label", label+"="+m.name, m.name); err != nil {
+		return err
+	}
+	if err := m.fill(ctx, image); err != nil {
+		return err
+	}
+	return m.make(ctx, "create", "--name", m.name, "--hostname", m.name, "--label", label+"="+m.name, "--network", m.network,
+		"--privileged", "--cgroupns", "private", "--tmpfs", "/run", "--tmpfs", "/tmp", "--volume", m.disk(),
+		"--env", "container=docker", "--stop-signal", "SIGRTMIN+3", // which systemd powers off on
+		"--entrypoint", "/bin/sh", image, "-c", initScript)
+}
+
+func (m *Machine) disk() string { return m.name + ":/sysroot" }
+
+// fill copies the image to the disk, in a container that has no other purpose.
+func (m *Machine) fill(ctx context.Context, image string) error {
+	filler := m.name + "-fill"
+	if err := m.make(ctx, "create", "--name", filler, "--label", label+"="+m.name, "--network", "none", "--volume", m.disk(),
+		"--entrypoint", "/bin/sh", image, "-c", fillScript, "fill", m.name); err != nil {
+		return err
+	}
+	if _, err := m.engine.Output(ctx, "start", "--attach", filler); err != nil {
+		return err
+	}
+	_, err := m.engine.Output(ctx, "rm", filler)
+	return err
+}
+
+// make has the engine make something. An interruption waits for it: what the engine makes later nobody would remove.
+func (m *Machine) make(ctx context.Context, args ...string) error {
+	if err := ctx.Err(); err != nil {
+		return err //nolint:wrapcheck // the caller says of what
+	}
+	cmd := m.engine.Command(context.WithoutCancel(ctx), args...)
+	// A terminal sends the interruption to the whole group.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: docker %s: %w: %s", engine.ErrCommand, strings.Join(args, " "), err, bytes.TrimSpace(said))
+	}
+	return ctx.Err() //nolint:wrapcheck // the caller says of what
+}
+
+// Start turns the machine on and returns when systemd has started everything that is enabled. It continues with the disk as it was left.
+func (m *Machine) Start(ctx context.Context) error {
+	if _, err := m.engine.Output(ctx, "start", m.name); err != nil {
+		return err
+	}
+	address, err := m.engine.Output(ctx, "inspect", "--format", "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", m.name)
+	if err != nil {
+		return err
+	}
+	m.address = address
+	state := ""
+	var last error
+	err = wait.PollUntilContextTimeout(ctx, poll, bootTimeout, true, func(ctx context.Context) (bool, error) {
+		// The exit code of a system of which a unit has failed is not zero.
+		state, last = m.Exec(ctx, "sh", "-c", "systemctl is-system-running || true")
+		return state == "running" || state == "degraded", nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w: systemd of %s is %q: %w", ErrBoot, m.name, state, errors.Join(err, last))
+	}
+	if state == "degraded" {
+		failed, err := m.Exec(ctx, "systemctl", "list-units", "--failed", "--plain", "--no-legend", "--full")
+		if err != nil {
+			return err
+		}
+		m.say("units have failed: %s", strings.Join(strings.Fields(failed), " "))
+	}
+	m.say("it runs at %s", m.address)
+	return nil
+}
+
+// PowerCut ends everything on the machine at once, as a power cut does, and returns when it is off.
+func (m *Machine) PowerCut(ctx context.Context) error {
+	if _, err := m.engine.Output(ctx, "kill", "--signal", "KILL", m.name); err != nil {
+		return err
+	}
+	return m.off(ctx)
+}
+
+// Reboot has systemd end everything in its order, and starts the machine again.
+func (m *Machine) Reboot(ctx context.Context) error {
+	// The machine may be gone before the answer is here.
+	_, asked := m.Exec(ctx, "systemctl", "reboot")
+	ending, cancel := context.WithTimeout(ctx, bootTimeout)
+	defer cancel()
+	if err := m.off(ending); err != nil {
+		return errors.Join(err, asked)
+	}
+	return m.Start(ctx)
+}
+
+func (m *Machine) off(ctx context.Context) error {
+	_, err := m.engine.Output(ctx, "wait", m.name)
+	return err
+}
+
+// Delete removes the machine with its disk, and its network where no other machine is in it. It works whatever is left of it.
+func (m *Machine) Delete() error {
+	ctx, cancel := context.WithTimeout(context.Background(), deleteTimeout) //nolint:forbidigo // it works after every context has ended
+	defer cancel()
+	var errs []error
+	remove := func(list, remove []string) {
+		ids, err := m.engine.Output(ctx, list...)
+		errs = append(errs, err)
+		if ids == "" {
+			return
+		}
+		_, err = m.engine.Output(ctx, append(remove, strings.Fields(ids)...)...)
+		errs = append(errs, err)
+	}
+	remove([]string{"ps", "--all", "--quiet", "--filter", "label=" + label + "=" + m.name}, []string{"rm", "--force", "--volumes"})
+	remove([]string{"volume", "ls", "--quiet", "--filter", "label=" + label + "=" + m.name}, []string{"volume", "rm", "--force"})
+	if others, err := m.engine.Output(ctx, "ps", "--all", "--quiet", "--filter", "network="+m.network); err != nil || others == "" {
+		errs = append(errs, err)
+		remove([]string{"network", "ls", "--quiet", "--filter", "label=" + label + "=" + m.network}, []string{"network", "rm"})
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("remove machine %s: %w", m.name, err)
+	}
+	m.say("it is gone")
+	return nil
+}
+
+// Delete removes a machine by the names that it was made with.
+func Delete(ctx context.Context, config Config) error {
+	config, err := config.defaulted()
+	if err != nil {
+		return err
+	}
+	e, err := engine.Find(ctx)
+	if err != nil {
+		return err
+	}
+	m := &Machine{name: config.Name, network: config.Network, engine: e, progress: config.Progress, made: time.Now()}
+	return m.Delete()
+}
+
+// Name returns the name of the machine, which is that of its container and of the host.
+func (m *Machine) Name() string { return m.name }
+
+// Address returns the address of the machine since its last Start. On Linux it can be reached from this one.
+func (m *Machine) Address() string { return m.address }
+
+// Exec runs a command on the machine, as root, and returns what it prints.
+func (m *Machine) Exec(ctx context.Context, command ...string) (string, error) {
+	return m.engine.Output(ctx, append([]string{"exec", m.name}, command...)...)
+}
+
+// Logs writes the journal of the machine and the logs of its pods, as far as there are any, into a folder.
+func (m *Machine) Logs(ctx context.Context, folder string) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return fmt.Errorf("keep the logs of machine %s: %w", m.name, err)
+	}
+	var errs []error
+	for file, command := range map[string]string{
+		"journal.log":    "journalctl --no-pager --output=short-precise",
+		"containers.log": "crictl ps --all; crictl pods",
+		"pods.tar":       "tar --create --directory=/var/log --dereference --ignore-failed-read pods",
+	} {
+		errs = append(errs, m.keep(ctx, filepath.Join(folder, file), command))
+	}
+	return errors.Join(errs...)
+}
+
+func (m *Machine) keep(ctx context.Context, file, command string) error {
+	out, err := os.Create(file)
+	if err != nil {
+		return err //nolint:wrapcheck // says it all
+	}
+	cmd := m.engine.Command(ctx, "exec", m.name, "sh", "-c", command)
+	cmd.Stdout = out
+	if err := errors.Join(cmd.Run(), out.Close()); err != nil {
+		return fmt.Errorf("keep %s of machine %s: %w", filepath.Base(file), m.name, err)
+	}
+	return nil
+}
+
+func (m *Machine) say(format string, args ...any) {
+	// Progress that cannot be written is missed by nobody.
+	_, _ = fmt.Fprintf(m.progress, "%5.1fs  %s: %s\n", time.Since(m.made).Seconds(), m.name, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,97 @@
+package nodemachine
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/solonode/sno/testcluster/engine"
+	"github.com/solonode/sno/testcluster/nodeimage"
+)
+
+func TestDefaulted(t *testing.T) {
+	c, err := Config{Name: "a1"}.defaulted()
+	if err != nil || c.Network != "a1" || c.Progress == nil {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if c, err := (Config{Name: "a1", Network: "site"}).defaulted(); err != nil || c.Network != "site" {
+		t.Errorf("%+v, %v", c, err)
+	}
+	for _, wrong := range []Config{{}, {Name: "Not_a_host"}, {Name: "a-"}, {Name: strings.Repeat("a", 43)}, {Name: "a1", Network: "."}} {
+		if _, err := wrong.defaulted(); !errors.Is(err, ErrConfig) {
+			t.Errorf("%+v: %v", wrong, err)
+		}
+	}
+}
+
+// A machine keeps its disk and its address over a power cut and a reboot, and boots anew each time; of a machine that is deleted nothing is left.
+func TestMachine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a machine takes half a minute")
+	}
+	e, err := engine.Find(t.Context())
+	if err != nil {
+		t.Skipf("NOT TESTED: machines: %v", err)
+	}
+	m, err := Create(t.Context(), Config{Name: "sno-test-machine", Progress: t.Output()})
+	if errors.Is(err, nodeimage.ErrImage) {
+		t.Skipf("NOT TESTED: machines: %v", err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := m.Delete(); err != nil {
+			t.Error(err)
+		}
+		for _, list := range [][]string{{"ps", "--all"}, {"volume", "ls"}, {"network", "ls"}} {
+			left, err := e.Output(t.Context(), append(list, "--quiet", "--filter", "label="+label+"="+m.Name())...)
+			if err != nil || left != "" {
+				t.Errorf("%v: %q is left: %v", list, left, err)
+			}
+		}
+	})
+	if _, err := Create(t.Context(), Config{Name: m.Name()}); !errors.Is(err, ErrLeftover) {
+		t.Errorf("a second machine of the same name: %v", err)
+	}
+	run := func(command string) string {
+		t.Helper()
+		out, err := m.Exec(t.Context(), "sh", "-c", command)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	if err := m.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := run("hostname; readlink /proc/1/exe; systemctl is-active containerd"); got != m.Name()+"\n/usr/lib/systemd/systemd\nactive" {
+		t.Errorf("its name, process 1 and containerd: %q", got)
+	}
+	if err := m.Put(t.Context(), File{Path: "etc/sno/kept", Mode: 0o640, Content: []byte("kept")}, File{Path: "run/lost", Mode: 0o600}); err != nil {
+		t.Fatal(err)
+	}
+	run("sync")
+	address, boots := m.Address(), run("systemctl show --property=UserspaceTimestampMonotonic")
+	for _, act := range []struct {
+		name string
+		do   func() error
+	}{
+		{"power cut", func() error { return errors.Join(m.PowerCut(t.Context()), m.Start(t.Context())) }},
+		{"reboot", func() error { return m.Reboot(t.Context()) }},
+	} {
+		if err := act.do(); err != nil {
+			t.Fatalf("%s: %v", act.name, err)
+		}
+		if got := run("cat /etc/sno/kept; stat --format=:%a:%U /etc/sno/kept; ls /run/lost 2>/dev/null || echo off"); got != "kept:640:root\noff" {
+			t.Errorf("after a %s: %q", act.name, got)
+		}
+		if m.Address() != address || address == "" {
+			t.Errorf("after a %s it is at %s, before at %s", act.name, m.Address(), address)
+		}
+		again := run("systemctl show --property=UserspaceTimestampMonotonic")
+		if again == boots {
+			t.Errorf("after a %s systemd has not started again", act.name)
+		}
+		boots = again
+	}
+}
