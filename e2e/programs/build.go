@@ -46,6 +46,9 @@ var (
 	// KubectlSNO is kubectl-sno, which is also all controllers in one process.
 	KubectlSNO = Program{Name: "kubectl-sno", Module: "cli", Package: "./cmd/kubectl-sno"}
 
+	// Render is sno-render.
+	Render = Program{Name: "sno-render", Module: "render", Package: "./cmd/sno-render", Alone: true}
+
 	// SNOTests is the conformance suite for people and for OpenShift's test runner.
 	SNOTests = Program{Name: "sno-tests", Module: "conformance", Package: "./cmd/sno-tests"}
 

@@ -1,0 +1,95 @@
+// Command sno-node shows that the static pods of sno-render run on a real kubelet, beside kubeadm's: it makes a machine in a container, brings up a control plane
+// on it, looks at what must be true, and removes the machine; kubeadm's and ours in turn, in the same run.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/solonode/sno/testcluster/engine"
+	"github.com/solonode/sno/testcluster/nodemachine"
+)
+
+// options are the flags.
+type options struct {
+	name       string
+	rounds     int
+	out, write string
+	keep       bool
+	remove     bool
+	whyNot     bool
+	progress   io.Writer
+}
+
+func main() { os.Exit(start()) }
+
+func start() int {
+	ctrl.SetLogger(logr.Discard())
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	o, err := parse(os.Args[1:], os.Stderr)
+	if err == nil {
+		err = do(ctx, o)
+	}
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+		return 0
+	case ctx.Err() != nil:
+		fmt.Fprintln(os.Stderr, "sno-node: interrupted")
+		return 130
+	default:
+		fmt.Fprintln(os.Stderr, "sno-node:", err)
+		return 1
+	}
+}
+
+func parse(args []string, out io.Writer) (options, error) {
+	o := options{progress: out}
+	flags := flag.NewFlagSet("sno-node", flag.ContinueOnError)
+	flags.SetOutput(out)
+	flags.StringVar(&o.name, "name", "sno-node", "name of the machine, which is also that of its container, its disk and its network")
+	flags.IntVar(&o.rounds, "rounds", 3, "how often at most both control planes are brought up: one round is enough when the bound is held in it")
+	flags.StringVar(&o.out, "out", "", "folder for the figures, and for logs of what went wrong; empty for nowhere")
+	flags.StringVar(&o.write, "write", "", "document with a table of real kubelets into which the figures go")
+	flags.BoolVar(&o.keep, "keep", false, "leave the machine with the rendered control plane when everything is done, and say how to use it")
+	flags.BoolVar(&o.remove, "delete", false, "only remove the machine of that name")
+	flags.BoolVar(&o.whyNot, "why-not", false, "only print why no machine can be made here; nothing where one can")
+	if err := flags.Parse(args); err != nil {
+		return o, err //nolint:wrapcheck // it has been said
+	}
+	switch {
+	case flags.NArg() > 0:
+		return o, fmt.Errorf("sno-node takes flags only, not %q", flags.Args()) //nolint:err113 // for the reader
+	case o.rounds < 1:
+		return o, fmt.Errorf("-rounds must be 1 or more, not %d", o.rounds) //nolint:err113 // for the reader
+	}
+	return o, nil
+}
+
+func do(ctx context.Context, o options) error {
+	switch {
+	case o.whyNot:
+		if _, err := engine.Find(ctx); errors.Is(err, engine.ErrNone) && ctx.Err() == nil {
+			fmt.Println(err)
+		} else if err != nil {
+			return err //nolint:wrapcheck // says it all
+		}
+		return nil
+	case o.remove:
+		return nodemachine.Delete(ctx, o.machine())
+	}
+	return prove(ctx, o)
+}
+
+func (o options) machine() nodemachine.Config {
+	return nodemachine.Config{Name: o.name, Progress: o.progress}
+}

@@ -1,0 +1,123 @@
+package controlplane
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/solonode/sno/e2e/bench"
+)
+
+// The bounds.
+const (
+	// MaxRatio is how much longer than kubeadm's the rendered control plane may take from its first container until it is ready.
+	MaxRatio = 1.1
+	// MaxRendering and MaxMemory are for one process of sno-render, for all four components.
+	MaxRendering = 3 * time.Second
+	MaxMemory    = 256 << 20
+)
+
+// ErrBound is returned when a bound is not held, and ErrReadiness when kubeadm's control plane is ready in more ways.
+var (
+	ErrBound     = errors.New("a bound is not held")
+	ErrReadiness = errors.New("kubeadm's API server has checks of its readiness that the rendered one lacks")
+)
+
+// Round is both control planes, brought up one after the other on machines of their own.
+type Round struct {
+	Kubeadm, Rendered Shown
+	Rendering         Rendering
+}
+
+// Comparison is the rounds of a run.
+type Comparison []Round
+
+// best returns the shortest times: everything that delays one on a busy machine makes it longer.
+func (c Comparison) best() (kubeadm, rendered time.Duration) {
+	shortest := func(of func(Round) time.Duration) time.Duration {
+		var all []time.Duration
+		for _, round := range c {
+			all = append(all, of(round))
+		}
+		return slices.Min(all)
+	}
+	return shortest(func(r Round) time.Duration { return r.Kubeadm.Start.Took }), shortest(func(r Round) time.Duration { return r.Rendered.Start.Took })
+}
+
+func (c Comparison) ratio() float64 {
+	kubeadm, rendered := c.best()
+	return rendered.Seconds() / kubeadm.Seconds()
+}
+
+// rendering returns the shortest time and the most memory.
+func (c Comparison) rendering() Rendering {
+	cost := c[0].Rendering
+	for _, round := range c {
+		cost = Rendering{Took: min(cost.Took, round.Rendering.Took), Memory: max(cost.Memory, round.Rendering.Memory)}
+	}
+	return cost
+}
+
+// Rows returns the figures of one round or more.
+func (c Comparison) Rows() []bench.Row {
+	kubeadm, rendered := c.best()
+	cost, last := c.rendering(), c[len(c)-1]
+	rounds := fmt.Sprintf("best of %d", len(c))
+	return []bench.Row{
+		{
+			What: "Static pods of sno-render on a real kubelet, from the first container to /readyz", Measured: seconds(rendered) + ", " + rounds,
+			Bound:    fmt.Sprintf("max %.1f times kubeadm's", MaxRatio),
+			Compared: fmt.Sprintf("kubeadm %s, ratio %.2f", seconds(kubeadm), c.ratio()), Held: c.ratio() <= MaxRatio,
+		}, {
+			What: "sno-render, all four components", Measured: fmt.Sprintf("%s, %d MiB", seconds(cost.Took), cost.Memory/mebi),
+			Bound:    fmt.Sprintf("max %s, %d MiB", seconds(MaxRendering), MaxMemory/mebi),
+			Compared: "-", Held: cost.Took < MaxRendering && cost.Memory < MaxMemory,
+		}, {
+			What: "Secrets in etcd that were encrypted by their first write", Measured: fmt.Sprintf("%d of %d", last.Rendered.Encrypted, last.Rendered.Secrets),
+			Bound: "all", Compared: fmt.Sprintf("kubeadm %d of %d", last.Kubeadm.Encrypted, last.Kubeadm.Secrets), Held: last.Rendered.Encrypted == last.Rendered.Secrets,
+		},
+	}
+}
+
+// Err returns what is not as it must be.
+func (c Comparison) Err() error {
+	var errs []error
+	for _, row := range c.Rows() {
+		if !row.Held {
+			errs = append(errs, fmt.Errorf("%w: %s: %s (%s), bound %s", ErrBound, row.What, row.Measured, row.Compared, row.Bound))
+		}
+	}
+	for _, round := range c {
+		if lacking := lacks(round.Rendered.Checks, round.Kubeadm.Checks); len(lacking) > 0 {
+			errs = append(errs, fmt.Errorf("%w: %s", ErrReadiness, strings.Join(lacking, ", ")))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// lacks returns what is among wanted only.
+func lacks(has, wanted []string) []string {
+	return slices.DeleteFunc(slices.Clone(wanted), func(one string) bool { return slices.Contains(has, one) })
+}
+
+// Print writes a line for every control plane that was brought up.
+func (c Comparison) Print(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	_, err := fmt.Fprintln(w, "ROUND\tBY\tFIRST CONTAINER TO READY\tRESTARTS\tREADINESS\tSTATIC PODS\tSECRETS ENCRYPTED")
+	errs := []error{err}
+	for i, round := range c {
+		for _, one := range []struct {
+			by string
+			Shown
+		}{{"kubeadm", round.Kubeadm}, {"sno-render", round.Rendered}} {
+			_, err := fmt.Fprintf(w, "%d\t%s\t%s\t%d\t%d checks ok\t%d\t%d of %d\n", i+1, one.by, seconds(one.Start.Took), one.Start.Restarts,
+				len(one.Checks), len(one.StaticPods), one.Encrypted, one.Secrets)
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(append(errs, w.Flush())...)
+}

@@ -1,0 +1,120 @@
+package controlplane
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+var (
+	// ErrPlain is returned for Secrets that etcd holds in plain text, or that were encrypted only later.
+	ErrPlain = errors.New("a Secret was not encrypted when it was written")
+	errEtcd  = errors.New("cannot read etcd")
+)
+
+// etcdFiles are files on the machine with which one is a client of etcd, as patterns that one file each must match.
+type etcdFiles struct{ authority, certificate, key string }
+
+const (
+	secretName = "sno-encrypted"
+	secretText = "nobody-reads-this-in-etcd"
+)
+
+// Secrets creates a Secret, and returns what etcd has of it and of all others.
+func (n *Node) Secrets(ctx context.Context) ([]Stored, error) {
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: secretName}, Data: map[string][]byte{"key": []byte(secretText)},
+	}
+	if _, err := n.kube.CoreV1().Secrets(secret.Namespace).Create(ctx, secret, metav1.CreateOptions{}); err != nil {
+		return nil, fmt.Errorf("create a Secret: %w", err)
+	}
+	secrets, err := n.stored(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(secrets, Stored.own) {
+		return nil, fmt.Errorf("%w: Secret %s is not in it", errEtcd, secretName)
+	}
+	return secrets, nil
+}
+
+// Stored is a key of etcd.
+type Stored struct {
+	Key, Value []byte
+	// Version counts the writes since it was created.
+	Version int `json:",string"`
+}
+
+// own reports whether it is the Secret that was created here.
+func (s Stored) own() bool { return bytes.HasSuffix(s.Key, []byte("/"+secretName)) }
+
+// inPlain returns an error for each that is not encrypted. The one that was created here must have been written once, so it was never anything else.
+func inPlain(secrets []Stored) []error {
+	var errs []error
+	for _, s := range secrets {
+		switch {
+		case !bytes.HasPrefix(s.Value, []byte("k8s:enc:aescbc:")) && !bytes.HasPrefix(s.Value, []byte("k8s:enc:aesgcm:")):
+			errs = append(errs, fmt.Errorf("%w: %s begins with %q", ErrPlain, s.Key, s.Value[:min(len(s.Value), 16)]))
+		case bytes.Contains(s.Value, []byte(secretText)):
+			errs = append(errs, fmt.Errorf("%w: %s has the text in it", ErrPlain, s.Key))
+		case s.own() && s.Version != 1:
+			errs = append(errs, fmt.Errorf("%w: %s was written %d times", ErrPlain, s.Key, s.Version))
+		}
+	}
+	return errs
+}
+
+// stored reads all Secrets.
+func (n *Node) stored(ctx context.Context) ([]Stored, error) {
+	keys, err := n.etcdRange(ctx, map[string]any{"key": []byte{0}, "range_end": []byte{0}, "keys_only": true})
+	if err != nil {
+		return nil, err
+	}
+	var secrets []Stored
+	for _, key := range keys {
+		if !ofSecret(string(key.Key)) {
+			continue
+		}
+		found, err := n.etcdRange(ctx, map[string]any{"key": key.Key})
+		if err != nil {
+			return nil, err
+		}
+		secrets = append(secrets, found...)
+	}
+	return secrets, nil
+}
+
+// ofSecret reports whether a key is that of a Secret: /registry/secrets/default/name, or another prefix that the API server was told.
+func ofSecret(key string) bool {
+	parts := strings.Split(strings.Trim(key, "/"), "/")
+	return len(parts) == 4 && parts[1] == "secrets"
+}
+
+// etcdRange asks etcd on the machine itself, by its gateway for HTTP.
+func (n *Node) etcdRange(ctx context.Context, query map[string]any) ([]Stored, error) {
+	request, err := json.Marshal(query)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errEtcd, err)
+	}
+	// The shell resolves the patterns, and curl complains of files that are not there.
+	script := fmt.Sprintf(`query=$1; set -- %s %s %s
+test $# -eq 3 || { echo "not one file each: $*" >&2; exit 1; }
+exec curl --silent --show-error --fail-with-body --cacert "$1" --cert "$2" --key "$3" --data "$query" https://localhost:2379/v3/kv/range`,
+		n.etcd.authority, n.etcd.certificate, n.etcd.key)
+	text, err := n.Exec(ctx, "sh", "-c", script, "sh", string(request))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errEtcd, err)
+	}
+	var answer struct{ Kvs []Stored }
+	if err := json.Unmarshal([]byte(text), &answer); err != nil {
+		return nil, fmt.Errorf("%w: %w: %s", errEtcd, err, text)
+	}
+	return answer.Kvs, nil
+}

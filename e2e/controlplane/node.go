@@ -1,0 +1,169 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/solonode/sno/testcluster/nodemachine"
+)
+
+const (
+	poll = 50 * time.Millisecond
+	// patience is for a step of a control plane on a machine that is busy.
+	patience = 3 * time.Minute
+
+	podNetwork     = "10.128.0.0/14"
+	podsOfNode     = "10.128.0.0/23"
+	serviceNetwork = "172.30.0.0/16"
+)
+
+// Node is a machine and the control plane on it.
+type Node struct {
+	*nodemachine.Machine
+	Progress io.Writer
+
+	// Admin is for a client that may do everything.
+	Admin  *rest.Config
+	kube   *kubernetes.Clientset
+	client client.Client
+	// etcd is where clients of etcd find their certificates on the machine.
+	etcd etcdFiles
+}
+
+// Way brings up a control plane on a machine that runs.
+type Way struct {
+	Name string
+	// Prepare does what is not measured, before anything of a cluster runs.
+	Prepare func(context.Context, *Node) error
+	// Begin has the first container start, and returns when it has asked for that or later.
+	Begin func(context.Context, *Node) error
+	// Connect sets the node's Admin when the API server is ready.
+	Connect func(context.Context, *Node) error
+	// Join does what is still missing for a Ready node when the API server is ready.
+	Join func(context.Context, *Node) error
+	// Etcd is where clients of etcd find their certificates.
+	Etcd etcdFiles
+}
+
+// Up brings up a control plane on a new machine, which it leaves, and returns how long it took.
+func (w Way) Up(ctx context.Context, config nodemachine.Config) (*Node, Start, error) {
+	m, err := nodemachine.Create(ctx, config)
+	if err != nil {
+		return nil, Start{}, err
+	}
+	n := &Node{Machine: m, Progress: config.Progress, etcd: w.Etcd}
+	start, err := w.up(ctx, n)
+	if err != nil {
+		return n, start, fmt.Errorf("bring up a control plane by %s: %w", w.Name, err)
+	}
+	return n, start, nil
+}
+
+func (w Way) up(ctx context.Context, n *Node) (Start, error) {
+	if err := n.Start(ctx); err != nil {
+		return Start{}, err
+	}
+	if err := n.Put(ctx, nodemachine.File{Path: "etc/cni/net.d/10-sno.conflist", Mode: 0o644, Content: []byte(fmt.Sprintf(networkConfig, podsOfNode))}); err != nil {
+		return Start{}, err
+	}
+	if err := w.Prepare(ctx, n); err != nil {
+		return Start{}, err
+	}
+	start, err := n.timed(ctx, w.Begin)
+	if err != nil {
+		return Start{}, err
+	}
+	n.say("%s: the API server is ready %s after the first container", w.Name, seconds(start.Took))
+	if err := w.Connect(ctx, n); err != nil {
+		return start, err
+	}
+	if n.kube, err = kubernetes.NewForConfig(n.Admin); err != nil {
+		return start, fmt.Errorf("connect to %s: %w", n.Admin.Host, err)
+	}
+	if n.client, err = client.New(n.Admin, client.Options{}); err != nil {
+		return start, fmt.Errorf("connect to %s: %w", n.Admin.Host, err)
+	}
+	return start, w.Join(ctx, n)
+}
+
+// networkConfig connects the pods of a node by plugins that every image for kind's nodes has.
+const networkConfig = `{
+  "cniVersion": "0.4.0", "name": "sno",
+  "plugins": [
+    {"type": "ptp", "ipMasq": true, "ipam": {"type": "host-local", "dataDir": "/run/cni-ipam-state",
+      "routes": [{"dst": "0.0.0.0/0"}], "ranges": [[{"subnet": "%s"}]]}},
+    {"type": "portmap", "capabilities": {"portMappings": true}}
+  ]
+}
+`
+
+// kubelet returns the configuration of the kubelet, which is the same for both ways but for more.
+func kubelet(more map[string]any) ([]byte, error) {
+	fields := map[string]any{
+		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
+		"staticPodPath":            "/etc/kubernetes/manifests",
+		"containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock",
+		"cgroupDriver":             "systemd",
+		// A kubelet refuses control groups of version 1 otherwise, and many machines for CI have no other.
+		"failCgroupV1": false,
+		"failSwapOn":   false,
+		// How full this machine's disk is, is no matter of the node's.
+		"evictionHard":                map[string]any{"imagefs.available": "0%", "nodefs.available": "0%", "nodefs.inodesFree": "0%"},
+		"imageGCHighThresholdPercent": 100,
+		"rotateCertificates":          true,
+	}
+	for name, value := range more {
+		fields[name] = value
+	}
+	text, err := yaml.Marshal(fields)
+	if err != nil {
+		return nil, fmt.Errorf("write the configuration of the kubelet: %w", err)
+	}
+	return text, nil
+}
+
+// Remove removes the machine.
+func (n *Node) Remove() error {
+	if n == nil {
+		return nil
+	}
+	return n.Delete()
+}
+
+// until tries again until nothing is wrong, and says what was when it gives up.
+func until(ctx context.Context, what string, try func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	again := time.NewTicker(poll)
+	defer again.Stop()
+	for {
+		err := try(ctx)
+		var last final
+		if err == nil || errors.As(err, &last) {
+			return last.error
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait until %s: %w", what, errors.Join(ctx.Err(), err))
+		case <-again.C:
+		}
+	}
+}
+
+// final is a result that waiting does not change: nothing, or an error.
+type final struct{ error }
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds()) }
+
+func (n *Node) say(format string, args ...any) {
+	// Progress that cannot be written is missed by nobody.
+	_, _ = fmt.Fprintf(n.Progress, "        "+format+"\n", args...)
+}

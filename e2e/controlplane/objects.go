@@ -1,0 +1,146 @@
+package controlplane
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/solonode/sno/testcluster/assets"
+)
+
+type object = *unstructured.Unstructured
+
+// decode returns the objects of a file.
+func decode(text []byte) ([]object, error) {
+	var objects []object
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
+	for {
+		o := &unstructured.Unstructured{}
+		switch err := decoder.Decode(&o.Object); {
+		case errors.Is(err, io.EOF):
+			return objects, nil
+		case err != nil:
+			return nil, err //nolint:wrapcheck // the caller says of what
+		case len(o.Object) > 0:
+			objects = append(objects, o)
+		}
+	}
+}
+
+// create creates objects in their order, with their status, as an installer does. What the API server has made itself stays.
+func (n *Node) create(ctx context.Context, objects []object) error {
+	for _, o := range objects {
+		what := fmt.Sprintf("%s %s/%s", o.GroupVersionKind().GroupKind(), o.GetNamespace(), o.GetName())
+		status, hasStatus := o.Object["status"]
+		created := o.DeepCopy()
+		err := until(ctx, what+" is created", func(ctx context.Context) error {
+			created = o.DeepCopy()
+			err := n.client.Create(ctx, created)
+			// A kind can be unknown for a moment after its definition was created. Nothing else gets better by waiting.
+			if err == nil || !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
+				return final{err}
+			}
+			return err
+		})
+		switch {
+		case apierrors.IsAlreadyExists(err):
+			continue
+		case err != nil:
+			return fmt.Errorf("create %s: %w", what, err)
+		}
+		if isEmpty(status) || !hasStatus || o.GetKind() == "CustomResourceDefinition" {
+			continue
+		}
+		created.Object["status"] = status
+		if err := n.client.Status().Update(ctx, created); err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("write the status of %s: %w", what, err)
+		}
+	}
+	return nil
+}
+
+func isEmpty(status any) bool {
+	fields, ok := status.(map[string]any)
+	return ok && len(fields) == 0
+}
+
+// openShift is the end of the groups whose kinds a plain API server does not know.
+const openShift = "openshift.io"
+
+// definitionsFor returns the CustomResourceDefinitions that objects need, which come with a release and not with sno-render.
+func definitionsFor(ctx context.Context, objects []object) ([]object, error) {
+	folder, err := assets.ModuleFolder(ctx, "github.com/openshift/api")
+	if err != nil {
+		return nil, fmt.Errorf("find the CustomResourceDefinitions: %w", err)
+	}
+	files, err := filepath.Glob(filepath.Join(folder, "payload-manifests", "crds", "*.crd.yaml"))
+	if err != nil {
+		return nil, err //nolint:wrapcheck // says it all
+	}
+	var missing []string
+	for _, o := range objects {
+		kind := o.GroupVersionKind().GroupKind().String()
+		if strings.HasSuffix(o.GroupVersionKind().Group, openShift) && !slices.Contains(missing, kind) {
+			missing = append(missing, kind)
+		}
+	}
+	var found []object
+	for _, file := range files {
+		if !ofRelease(filepath.Base(file)) || len(missing) == 0 {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("read the CustomResourceDefinitions: %w", err)
+		}
+		at := slices.Index(missing, defines(text))
+		if at < 0 {
+			continue
+		}
+		crds, err := decode(text)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", file, err)
+		}
+		found, missing = append(found, crds...), slices.Delete(missing, at, at+1)
+	}
+	if len(missing) > 0 {
+		return nil, fmt.Errorf("%w: no CustomResourceDefinition of %s", errRendered, strings.Join(missing, ", "))
+	}
+	return found, nil
+}
+
+// ofRelease reports whether a file has what a cluster gets that has its own control plane and no feature that is tried out.
+func ofRelease(file string) bool {
+	for _, other := range []string{"Hypershift", "CustomNoUpgrade", "DevPreviewNoUpgrade", "TechPreviewNoUpgrade", "OKD"} {
+		if strings.Contains(file, "-"+other) {
+			return false
+		}
+	}
+	return true
+}
+
+var (
+	groupLine = regexp.MustCompile(`(?m)^  group: (\S+)$`)
+	kindLine  = regexp.MustCompile(`(?m)^    kind: (\S+)$`)
+)
+
+// defines returns the kind and group that a definition is of. Its schema is long, and is not read for that.
+func defines(text []byte) string {
+	group, kind := groupLine.FindSubmatch(text), kindLine.FindSubmatch(text)
+	if group == nil || kind == nil {
+		return ""
+	}
+	return string(kind[1]) + "." + string(group[1])
+}

@@ -1,0 +1,108 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+var (
+	errNode       = errors.New("the node is not Ready")
+	errDeployment = errors.New("no pod of the Deployment runs")
+	errMirror     = errors.New("a static pod does not run as its mirror says")
+)
+
+// NodeReady waits until the kubelet has registered the node and it is Ready.
+func (n *Node) NodeReady(ctx context.Context) error {
+	return until(ctx, "node "+n.Name()+" is Ready", func(ctx context.Context) error {
+		node, err := n.kube.CoreV1().Nodes().Get(ctx, n.Name(), metav1.GetOptions{})
+		if err != nil {
+			return err //nolint:wrapcheck // until says what for
+		}
+		for _, condition := range node.Status.Conditions {
+			if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue {
+				return nil
+			} else if condition.Type == corev1.NodeReady {
+				return fmt.Errorf("%w: %s: %s", errNode, condition.Reason, condition.Message)
+			}
+		}
+		return fmt.Errorf("%w: its kubelet has said nothing yet", errNode)
+	})
+}
+
+// pauseImage is on every node.
+const pauseImage = "registry.k8s.io/pause:3.10"
+
+// RunsDeployment creates a Deployment and waits until its pod runs: the controller manager, the scheduler and the kubelet all do their part.
+func (n *Node) RunsDeployment(ctx context.Context) error {
+	labels := map[string]string{"app": "sno-deployment"}
+	deployment := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: labels["app"]},
+		Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: corev1.PodSpec{
+					Containers: []corev1.Container{{Name: "pause", Image: pauseImage, ImagePullPolicy: corev1.PullNever}},
+				},
+			},
+		},
+	}
+	if _, err := n.kube.AppsV1().Deployments(deployment.Namespace).Create(ctx, deployment, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("create a Deployment: %w", err)
+	}
+	return until(ctx, "a Deployment's pod runs", func(ctx context.Context) error {
+		live, err := n.kube.AppsV1().Deployments(deployment.Namespace).Get(ctx, deployment.Name, metav1.GetOptions{})
+		if err != nil {
+			return err //nolint:wrapcheck // until says what for
+		}
+		if live.Status.AvailableReplicas == 1 {
+			return nil
+		}
+		pods, err := n.kube.CoreV1().Pods(deployment.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=" + labels["app"]})
+		if err != nil || len(pods.Items) == 0 {
+			return fmt.Errorf("%w: none was created: conditions %v: %w", errDeployment, live.Status.Conditions, err)
+		}
+		return fmt.Errorf("%w: %s: %v %v", errDeployment, pods.Items[0].Status.Phase, pods.Items[0].Status.Conditions, pods.Items[0].Status.ContainerStatuses)
+	})
+}
+
+// Mirrors waits until the mirror pods of all components are Ready, and returns their names.
+func (n *Node) Mirrors(ctx context.Context) ([]string, error) {
+	var names []string
+	err := until(ctx, "the mirror pods of the control plane are Ready", func(ctx context.Context) error {
+		names = nil
+		pods, err := n.kube.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + n.Name()})
+		if err != nil {
+			return err //nolint:wrapcheck // until says what for
+		}
+		for i := range pods.Items {
+			pod := &pods.Items[i]
+			if _, static := pod.Annotations[corev1.MirrorPodAnnotationKey]; !static {
+				continue
+			}
+			if !isReady(pod) {
+				return fmt.Errorf("%w: %s/%s: %s %v", errMirror, pod.Namespace, pod.Name, pod.Status.Phase, pod.Status.ContainerStatuses)
+			}
+			names = append(names, pod.Namespace+"/"+pod.Name)
+		}
+		if len(names) < components {
+			return fmt.Errorf("%w: there are only %v", errMirror, names)
+		}
+		return nil
+	})
+	return names, err
+}
+
+func isReady(pod *corev1.Pod) bool {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}

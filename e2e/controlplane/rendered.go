@@ -1,0 +1,258 @@
+package controlplane
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/solonode/sno/testcluster/nodemachine"
+)
+
+// input is the folder that sno-render reads, in one file.
+//
+//go:embed input/cluster.yaml
+var input string
+
+// apiInternal is the name of the API server inside of the cluster, as the input has it.
+const apiInternal = "api-int.machine.example.com"
+
+// errRendered is returned for an output of sno-render that lacks something.
+var errRendered = errors.New("sno-render has not written what it should")
+
+// Rendering is what a process of sno-render has cost.
+type Rendering struct {
+	Took time.Duration
+	// Memory is the most that the process held, in bytes.
+	Memory int64
+}
+
+// Render is the way of sno-render.
+type Render struct {
+	// Program is sno-render, and Approve the outside tool of the approver, as paths.
+	Program, Approve string
+	// Version is that of Kubernetes, such as v1.36.3.
+	Version string
+	// Encryption is the type that the input's APIServer asks for.
+	Encryption string
+	// Folder is for the input and the output.
+	Folder string
+
+	// Cost is that of the last Prepare.
+	Cost Rendering
+	// Created counts the objects of the last Join.
+	Created int
+}
+
+// Way returns it.
+func (r *Render) Way() Way {
+	return Way{
+		Name: "sno-render", Prepare: r.prepare, Connect: r.connect, Join: r.join,
+		Begin: func(ctx context.Context, n *Node) error {
+			_, err := n.Exec(ctx, "systemctl", "start", "kubelet.service")
+			return err
+		},
+		Etcd: etcdFiles{
+			authority:   "/etc/kubernetes/static-pod-resources/kube-apiserver-pod-*/configmaps/etcd-serving-ca/ca-bundle.crt",
+			certificate: "/etc/kubernetes/static-pod-resources/kube-apiserver-pod-*/secrets/etcd-client/tls.crt",
+			key:         "/etc/kubernetes/static-pod-resources/kube-apiserver-pod-*/secrets/etcd-client/tls.key",
+		},
+	}
+}
+
+func (r *Render) in() string { return filepath.Join(r.Folder, "input") }
+func (r *Render) out(path ...string) string {
+	return filepath.Join(append([]string{r.Folder, "output"}, path...)...)
+}
+func (r *Render) auth(path string) string      { return r.out("auth", path) }
+func (r *Render) onMachine(path string) string { return r.out("files", path) }
+
+// prepare renders for this machine, and puts on its disk what an installer would.
+func (r *Render) prepare(ctx context.Context, n *Node) error {
+	if err := os.RemoveAll(r.Folder); err != nil {
+		return fmt.Errorf("clear the folder of sno-render: %w", err)
+	}
+	if err := os.MkdirAll(r.in(), 0o755); err != nil {
+		return fmt.Errorf("make the folder of sno-render: %w", err)
+	}
+	text := strings.NewReplacer("NODE", n.Name(), "ADDRESS", n.Address(), "ENCRYPTION", r.Encryption).Replace(input)
+	if err := os.WriteFile(filepath.Join(r.in(), "cluster.yaml"), []byte(text), 0o600); err != nil {
+		return fmt.Errorf("write the input of sno-render: %w", err)
+	}
+	images, err := n.Exec(ctx, "kubeadm", "config", "images", "list", "--kubernetes-version="+r.Version)
+	if err != nil {
+		return err
+	}
+	if err := r.render(ctx, strings.Fields(images)); err != nil {
+		return err
+	}
+	n.say("sno-render took %s and %d MiB", seconds(r.Cost.Took), r.Cost.Memory/mebi)
+	files, err := nodemachine.Folder(r.out("files"))
+	if err != nil {
+		return err
+	}
+	more, err := r.ofKubelet()
+	if err != nil {
+		return err
+	}
+	if err := n.Put(ctx, append(files, more...)...); err != nil {
+		return err
+	}
+	// The name is one of the cluster's DNS, which an installer provides.
+	_, err = n.Exec(ctx, "sh", "-c", `echo "$1 $2" >>/etc/hosts`, "sh", n.Address(), apiInternal)
+	return err
+}
+
+const mebi = 1 << 20
+
+// render runs sno-render with the images that the machine has.
+func (r *Render) render(ctx context.Context, images []string) error {
+	args := []string{"--input", r.in(), "--output", r.out(), "--profile", "kubernetes", "--kubernetes-version", strings.TrimPrefix(r.Version, "v")}
+	for _, image := range images {
+		switch name := path.Base(strings.Split(image, ":")[0]); name {
+		case "kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd":
+			args = append(args, "--image", name+"="+image)
+		}
+	}
+	cmd := exec.CommandContext(ctx, r.Program, args...)
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	began := time.Now()
+	err := cmd.Run()
+	r.Cost.Took = time.Since(began)
+	if err != nil {
+		return fmt.Errorf("sno-render %s: %w:\n%s", strings.Join(args, " "), err, strings.TrimSpace(said.String()))
+	}
+	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		r.Cost.Memory = usage.Maxrss << 10 // Linux counts in KiB
+	}
+	return nil
+}
+
+// ofKubelet returns the files that the kubelet's own installer writes.
+func (r *Render) ofKubelet() ([]nodemachine.File, error) {
+	bootstrap, err := os.ReadFile(r.auth("kubeconfig-kubelet"))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errRendered, err)
+	}
+	// Who signs for clients of the API server signs for those of the kubelet.
+	authorities, err := os.ReadFile(r.onMachine("etc/kubernetes/static-pod-resources/kube-apiserver-certs/configmaps/client-ca/ca-bundle.crt"))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errRendered, err)
+	}
+	config, err := kubelet(map[string]any{
+		"clusterDNS": []string{"172.30.0.10"}, "clusterDomain": "cluster.local",
+		"authentication": map[string]any{
+			"anonymous": map[string]any{"enabled": false}, "webhook": map[string]any{"enabled": true},
+			"x509": map[string]any{"clientCAFile": "/etc/kubernetes/kubelet-ca.crt"},
+		},
+		"authorization": map[string]any{"mode": "Webhook"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	admin, err := os.ReadFile(r.auth("kubeconfig-localhost"))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errRendered, err)
+	}
+	return []nodemachine.File{
+		// For whoever looks around on the machine.
+		{Path: "root/.kube/config", Mode: 0o600, Content: admin},
+		{Path: "etc/kubernetes/bootstrap-kubelet.conf", Mode: 0o600, Content: bootstrap},
+		{Path: "etc/kubernetes/kubelet-ca.crt", Mode: 0o644, Content: authorities},
+		{Path: "var/lib/kubelet/config.yaml", Mode: 0o600, Content: config},
+	}, nil
+}
+
+// connect uses the administrator's credentials from outside of the machine.
+func (r *Render) connect(_ context.Context, n *Node) error {
+	config, err := clientcmd.BuildConfigFromFlags("", r.auth("kubeconfig-localhost"))
+	if err != nil {
+		return fmt.Errorf("%w: %w", errRendered, err)
+	}
+	// The certificate is one for localhost.
+	config.Host, config.ServerName = "https://"+n.apiServer(), "localhost"
+	n.Admin = config
+	return nil
+}
+
+// join creates what an installer creates on the new API server, and has the node's request for a certificate approved.
+func (r *Render) join(ctx context.Context, n *Node) error {
+	objects, err := readManifests(os.DirFS(r.out("manifests")))
+	if err != nil {
+		return fmt.Errorf("%w: %w", errRendered, err)
+	}
+	crds, err := definitionsFor(ctx, objects)
+	if err != nil {
+		return err
+	}
+	if err := n.create(ctx, append(crds, objects...)); err != nil {
+		return err
+	}
+	r.Created = len(objects)
+	n.say("%d objects are created, and %d CustomResourceDefinitions for them", len(objects), len(crds))
+	return r.approve(ctx, n)
+}
+
+// approve runs the outside tool with an inventory of this one node until the kubelet has registered it.
+func (r *Render) approve(ctx context.Context, n *Node) error {
+	kubeconfig, inventory := filepath.Join(r.Folder, "approve.kubeconfig"), filepath.Join(r.Folder, "inventory.yaml")
+	admin, err := clientcmd.LoadFromFile(r.auth("kubeconfig-localhost"))
+	if err != nil {
+		return fmt.Errorf("%w: %w", errRendered, err)
+	}
+	for _, cluster := range admin.Clusters {
+		cluster.Server, cluster.TLSServerName = n.Admin.Host, n.Admin.ServerName
+	}
+	if err := clientcmd.WriteToFile(*admin, kubeconfig); err != nil {
+		return fmt.Errorf("write a kubeconfig: %w", err)
+	}
+	now := time.Now().UTC()
+	text := fmt.Sprintf("version: 1\nnodes:\n- name: %s\n  addresses: [%s]\n  window: {notBefore: %q, notAfter: %q}\n",
+		n.Name(), n.Address(), now.Add(-time.Minute).Format(time.RFC3339), now.Add(time.Hour).Format(time.RFC3339))
+	if err := os.WriteFile(inventory, []byte(text), 0o600); err != nil {
+		return fmt.Errorf("write an inventory: %w", err)
+	}
+	return until(ctx, "the kubelet has a certificate and registers the node", func(ctx context.Context) error {
+		if _, err := n.Exec(ctx, "test", "-e", "/etc/kubernetes/kubelet.conf"); err == nil {
+			return nil
+		}
+		said, err := exec.CommandContext(ctx, r.Approve, "--inventory="+inventory, "--kubeconfig="+kubeconfig, "--once").CombinedOutput()
+		return fmt.Errorf("%w: the tool says %q: %w", errNode, said, err)
+	})
+}
+
+// readManifests returns the objects of a folder in the order of the names of its files.
+func readManifests(folder fs.FS) ([]object, error) {
+	names, err := fs.Glob(folder, "*")
+	if err != nil {
+		return nil, err //nolint:wrapcheck // the caller says of what
+	}
+	var objects []object
+	for _, name := range names {
+		text, err := fs.ReadFile(folder, name)
+		if err != nil {
+			return nil, err //nolint:wrapcheck // the caller says of what
+		}
+		its, err := decode(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		objects = append(objects, its...)
+	}
+	if len(objects) == 0 {
+		return nil, fmt.Errorf("%w: there are no manifests", errRendered)
+	}
+	return objects, nil
+}
