@@ -174,6 +174,14 @@ e2e-kind: ## The modules on real kubelets in containers: needs a container engin
 e2e-kind-interrupt: ## Ctrl-C in every phase of e2e-kind, a quarter of an hour: nothing is left behind
 	@cd e2e && SNO_E2E_KIND_INTERRUPT=1 go test -count=1 -timeout=1h -v -run='^TestInterrupted$$' ./cmd/sno-kind
 
+# Figures, and logs of what went wrong, go here. NODE_FLAGS such as -keep or -rounds=5: sno-node -help tells. Where there is no engine nothing is proved, and that is
+# no failure: what would be needed is said.
+NODE_OUT ?= .conformance/node
+.PHONY: e2e-node
+e2e-node: ## The static pods of sno-render on a real kubelet, timed beside kubeadm's: needs a container engine, as e2e-kind does
+	@why=$$(go run -C e2e ./cmd/sno-node -why-not) || exit 1; if [ -n "$$why" ]; then echo "make e2e-node  NOT RUN: $$why"; exit 0; fi; \
+		$(call prove,make e2e-node,e2e approver render,.,$(NODE_FLAGS)) go run -C e2e ./cmd/sno-node -out '$(abspath $(NODE_OUT))' $(NODE_FLAGS)
+
 # bin/images/images.tar, and an SBOM for each image beside it. IMAGES_FLAGS such as -arch arm64 or -prefix REGISTRY/: IMAGES_FLAGS=-help tells.
 .PHONY: images
 images: ## Static, reproducible images with SBOMs in one archive for docker, podman or ctr: no engine, no registry
