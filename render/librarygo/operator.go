@@ -36,6 +36,21 @@ const (
 	instance      = "cluster"
 )
 
+// Kind returns the kind of the operator's resource.
+func (o Operator) Kind() string {
+	switch o {
+	case Etcd:
+		return "Etcd"
+	case KubeAPIServer:
+		return "KubeAPIServer"
+	case KubeControllerManager:
+		return "KubeControllerManager"
+	case KubeScheduler:
+		return "KubeScheduler"
+	}
+	panic(fmt.Sprintf("there is no operator %q", string(o)))
+}
+
 // Resource returns the operator's resource as it is before any control loop has run: managed, and nothing observed.
 func (o Operator) Resource() runtime.Object {
 	metadata := metav1.ObjectMeta{Name: instance}
@@ -116,19 +131,19 @@ func (o Operator) access(s *store.Session) access {
 	c := s.Operator().OperatorV1()
 	switch o {
 	case Etcd:
-		return accessTo(c.Etcds(), "Etcd", func(e *operatorv1.Etcd) state {
+		return accessTo(c.Etcds(), o.Kind(), func(e *operatorv1.Etcd) state {
 			return state{&e.ObjectMeta, &e.Spec.StaticPodOperatorSpec, &e.Status.StaticPodOperatorStatus}
 		})
 	case KubeAPIServer:
-		return accessTo(c.KubeAPIServers(), "KubeAPIServer", func(k *operatorv1.KubeAPIServer) state {
+		return accessTo(c.KubeAPIServers(), o.Kind(), func(k *operatorv1.KubeAPIServer) state {
 			return state{&k.ObjectMeta, &k.Spec.StaticPodOperatorSpec, &k.Status.StaticPodOperatorStatus}
 		})
 	case KubeControllerManager:
-		return accessTo(c.KubeControllerManagers(), "KubeControllerManager", func(k *operatorv1.KubeControllerManager) state {
+		return accessTo(c.KubeControllerManagers(), o.Kind(), func(k *operatorv1.KubeControllerManager) state {
 			return state{&k.ObjectMeta, &k.Spec.StaticPodOperatorSpec, &k.Status.StaticPodOperatorStatus}
 		})
 	case KubeScheduler:
-		return accessTo(c.KubeSchedulers(), "KubeScheduler", func(k *operatorv1.KubeScheduler) state {
+		return accessTo(c.KubeSchedulers(), o.Kind(), func(k *operatorv1.KubeScheduler) state {
 			return state{&k.ObjectMeta, &k.Spec.StaticPodOperatorSpec, &k.Status.StaticPodOperatorStatus}
 		})
 	}

@@ -10,7 +10,7 @@
 // (U-REN-3).
 //
 // There are no admission, no validation, no watches and no garbage collection, and a namespace need not exist before what is in
-// it. TestLikeAPIServer compares the rest with a real API server.
+// it. The managers of a status are recorded without its being one. TestLikeAPIServer compares the rest with a real API server.
 //
 // A Session is the API as one control loop sees it: it attributes every write to the loop, refuses writes that the loop did not
 // declare, and remembers what the loop read.

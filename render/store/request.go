@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/watch"
@@ -19,6 +21,9 @@ import (
 
 // maxGeneratedNameLength is how much of generateName is kept before five random characters follow, as an API server does.
 const maxGeneratedNameLength = 63 - 5
+
+// errVersion has no reason of the API's, as that of an API server has none.
+var errVersion = errors.New("a new object has no resourceVersion")
 
 func noWatch(action clienttesting.Action) (bool, watch.Interface, error) {
 	return true, nil, fmt.Errorf("watch %s: %w", action.GetResource().GroupResource(), ErrUnsupported)
@@ -89,6 +94,10 @@ func (s *Session) list(p *part, action clienttesting.ListActionImpl) (runtime.Ob
 		m, n := metadata(a), metadata(b)
 		return strings.Compare(m.GetNamespace()+"/"+m.GetName(), n.GetNamespace()+"/"+n.GetName())
 	})
+	for _, item := range items {
+		// Items of a list have no kind of their own.
+		item.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	}
 	if err := meta.SetList(object, items); err != nil {
 		return nil, fmt.Errorf("list %s: %w", action.GetResource().GroupResource(), err)
 	}
@@ -106,7 +115,7 @@ func (s *Session) create(p *part, k key, action clienttesting.CreateActionImpl) 
 		return nil, err
 	}
 	if metadata(action.Object).GetResourceVersion() != "" {
-		return nil, apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
+		return nil, fmt.Errorf("create %s: %w", k, errVersion)
 	}
 	if last, known := s.store.writes[k]; known && !last.deleted {
 		return nil, apierrors.NewAlreadyExists(k.GroupResource, k.Name)
@@ -118,7 +127,7 @@ func (s *Session) create(p *part, k key, action clienttesting.CreateActionImpl) 
 	if hasStatus(p, action.GetResource()) {
 		setStatus(action.Object, nil)
 	}
-	s.store.complete(k, action.Object, m)
+	s.store.complete(k, action.GetResource(), action.Object)
 	if _, _, err := p.react(action); err != nil {
 		return nil, err
 	}
@@ -154,7 +163,7 @@ func (s *Session) update(p *part, k key, action clienttesting.Action, expected s
 		return nil, fmt.Errorf("read %s: %w", k, err)
 	}
 	if before == nil {
-		s.store.complete(k, after, metadata(after))
+		s.store.complete(k, action.GetResource(), after)
 		if err := p.replace(action.GetResource(), after); err != nil {
 			return nil, fmt.Errorf("write %s: %w", k, err)
 		}

@@ -142,7 +142,7 @@ func (s *Store) add(object runtime.Object) error {
 		return fmt.Errorf("store %s: %w", k, ErrDuplicate)
 	}
 	object.GetObjectKind().SetGroupVersionKind(gvk)
-	s.complete(k, object, m)
+	s.complete(k, mapping.Resource, object)
 	if err := p.tracker.Create(mapping.Resource, object, m.GetNamespace()); err != nil {
 		return fmt.Errorf("store %s: %w", k, err)
 	}
@@ -229,12 +229,16 @@ func metadata(object runtime.Object) metav1.Object {
 }
 
 // complete fills in what an API server does for a new object.
-func (s *Store) complete(k key, object runtime.Object, m metav1.Object) {
+func (s *Store) complete(k key, resource schema.GroupVersionResource, object runtime.Object) {
+	m := metadata(object)
 	s.version++
 	m.SetResourceVersion(strconv.FormatInt(s.version, 10))
 	// An API server draws it; this one is the same for the same writes.
 	m.SetUID(types.UID(uuid.NewSHA1(uuid.NameSpaceOID, fmt.Appendf(nil, "%s %d", k, s.version)).String()))
 	m.SetCreationTimestamp(metav1.NewTime(time.Now().Truncate(time.Second)))
-	m.SetGeneration(1)
+	m.SetGeneration(0)
+	if counts(s.part(k.Group), resource) {
+		m.SetGeneration(1)
+	}
 	setDefaults(object)
 }
