@@ -1,11 +1,44 @@
 package files
 
-import "io/fs"
+import (
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+)
 
 // File is a file to write.
 type File struct {
 	// Path is relative to the folder that is written, with slashes.
-	Path    string
+	Path string
+	// Mode has the permissions.
 	Mode    fs.FileMode
 	Content []byte
+}
+
+// check returns the files in order of their paths, or an error for a path that leaves the folder or is used twice.
+func check(files []File) ([]File, error) {
+	ordered := slices.Clone(files)
+	slices.SortStableFunc(ordered, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	taken := map[string]bool{}
+	for _, file := range ordered {
+		if !fs.ValidPath(file.Path) || file.Path == "." {
+			return nil, &fs.PathError{Op: "write", Path: file.Path, Err: ErrPath}
+		}
+		if file.Mode != file.Mode.Perm() {
+			return nil, &fs.PathError{Op: "write", Path: file.Path, Err: ErrMode}
+		}
+		if taken[file.Path] {
+			return nil, &fs.PathError{Op: "write", Path: file.Path, Err: ErrTwice}
+		}
+		taken[file.Path] = true
+	}
+	for _, file := range ordered {
+		for folder := path.Dir(file.Path); folder != "."; folder = path.Dir(folder) {
+			if taken[folder] {
+				return nil, &fs.PathError{Op: "write", Path: file.Path, Err: ErrTwice}
+			}
+		}
+	}
+	return ordered, nil
 }

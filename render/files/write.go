@@ -1,0 +1,165 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+var (
+	// ErrNotEmpty: the folder exists and has files, which Write keeps.
+	ErrNotEmpty = errors.New("the folder is not empty; choose another, or ask for it to be replaced")
+	// ErrPath: a path is not inside the folder.
+	ErrPath = errors.New("not a path inside the folder")
+	// ErrTwice: two files have one path, or one's folder is the other.
+	ErrTwice = errors.New("used by two files")
+	// ErrMode: a mode says more than permissions.
+	ErrMode = errors.New("a mode with more than permissions")
+)
+
+// folderMode is the mode of all folders, since there are keys inside.
+const folderMode fs.FileMode = 0o700
+
+// Write writes files into a folder that does not exist or is empty. After an error the folder is as it was before.
+func Write(dir string, files []File) error { return write(dir, files, false) }
+
+// Replace is Write for a folder that may have files, which are gone afterwards. Somebody who reads the folder at the same time finds
+// either the old files or the new ones.
+func Replace(dir string, files []File) error { return write(dir, files, true) }
+
+func write(dir string, files []File, replace bool) (err error) {
+	ordered, err := check(files)
+	if err != nil {
+		return err
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(dir)
+	switch {
+	case err == nil && len(entries) > 0 && !replace:
+		return &fs.PathError{Op: "write", Path: dir, Err: ErrNotEmpty}
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	parent := filepath.Dir(dir)
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return err
+	}
+	prefix := "." + filepath.Base(dir) + ".partial-"
+	if err := sweep(parent, prefix); err != nil {
+		return err
+	}
+	partial, err := os.MkdirTemp(parent, prefix)
+	if err != nil {
+		return err
+	}
+	unlock, err := lock(partial)
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(partial))
+	}
+	defer func() {
+		// After Replace it has the old files.
+		err = errors.Join(err, os.RemoveAll(partial))
+		unlock()
+	}()
+	if err := fill(partial, ordered); err != nil {
+		return fmt.Errorf("write %s, nothing is changed: %w", dir, err)
+	}
+	if err := exchange(partial, dir, len(entries) > 0); err != nil {
+		return fmt.Errorf("write %s, nothing is changed: %w", dir, err)
+	}
+	return syncFolder(parent)
+}
+
+// fill writes the files and waits until they are on the disk.
+func fill(dir string, files []File) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close() //nolint:errcheck // it is only a handle on a folder
+	folders := map[string]bool{dir: true}
+	for _, file := range files {
+		name := filepath.FromSlash(file.Path)
+		if err := root.MkdirAll(filepath.Dir(name), folderMode); err != nil {
+			return err
+		}
+		for folder := filepath.Join(dir, filepath.Dir(name)); folder != dir; folder = filepath.Dir(folder) {
+			folders[folder] = true
+		}
+		if err := writeFile(root, name, file); err != nil {
+			return err
+		}
+	}
+	for folder := range folders {
+		if err := syncFolder(folder); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeFile(root *os.Root, name string, file File) (err error) {
+	opened, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, opened.Close()) }()
+	if _, err := opened.Write(file.Content); err != nil {
+		return err
+	}
+	// The umask has no say.
+	if err := opened.Chmod(file.Mode); err != nil {
+		return err
+	}
+	return opened.Sync()
+}
+
+func syncFolder(name string) error {
+	folder, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}
+
+// lock holds a folder until it is unlocked or the process ends.
+func lock(folder string) (unlock func(), err error) {
+	opened, err := os.Open(folder)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(opened.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(err, opened.Close())
+	}
+	return func() { _ = opened.Close() }, nil
+}
+
+// sweep removes what crashed runs left: folders that nobody holds.
+func sweep(parent, prefix string) error {
+	entries, err := os.ReadDir(parent)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if !strings.HasPrefix(entry.Name(), prefix) {
+			continue
+		}
+		left := filepath.Join(parent, entry.Name())
+		unlock, err := lock(left)
+		if err != nil {
+			continue // of a run that goes on, or gone
+		}
+		err = os.RemoveAll(left)
+		unlock()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

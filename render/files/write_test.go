@@ -1,0 +1,289 @@
+package files
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+)
+
+// childFolder is set in a process of this test that writes many files into that folder, for ever.
+const childFolder = "FILES_TEST_WRITE_TO"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(childFolder); dir != "" {
+		for {
+			if err := Replace(dir, many()); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+		}
+	}
+	os.Exit(m.Run())
+}
+
+func many() []File {
+	all := make([]File, 300)
+	for i := range all {
+		all[i] = File{Path: fmt.Sprintf("folder/%d", i), Mode: 0o600, Content: bytes.Repeat([]byte("x"), 1000)}
+	}
+	return all
+}
+
+// tree returns what a folder has: the mode and content of each file, and the mode of each folder.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(dir, name)
+		if err != nil || relative == "." {
+			return err
+		}
+		found[relative] = info.Mode().String()
+		if !entry.IsDir() {
+			content, err := os.ReadFile(name)
+			if err != nil {
+				return err
+			}
+			found[relative] += " " + string(content)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+var (
+	pair = []File{{"etc/b.sh", 0o755, []byte("b")}, {"a", 0o600, []byte("a")}}
+	// wantPair is what pair looks like.
+	wantPair = map[string]string{"a": "-rw------- a", "etc": "drwx------", "etc/b.sh": "-rwxr-xr-x b"}
+)
+
+// TestWrite shows files and modes in a folder that is new, empty, or to be replaced, and that other folders are kept.
+//
+// R-REN-8.
+func TestWrite(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		before []File // nil: no folder
+		write  func(string, []File) error
+		want   error
+	}{
+		"new":                   {write: Write},
+		"empty":                 {before: []File{}, write: Write},
+		"not empty":             {before: []File{{"old", 0o600, nil}}, write: Write, want: ErrNotEmpty},
+		"replace":               {before: []File{{"old", 0o600, nil}, {"etc/old", 0o600, nil}}, write: Replace},
+		"replace where is none": {write: Replace},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			parent := t.TempDir()
+			dir := filepath.Join(parent, "some", "out[put]")
+			if test.before != nil {
+				if err := os.MkdirAll(dir, 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, file := range test.before {
+				name := filepath.Join(dir, file.Path)
+				if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, file.Content, file.Mode)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want := map[string]string{}
+			if test.want != nil {
+				want = tree(t, parent)
+			} else {
+				want["some"], want["some/out[put]"] = "drwxr-xr-x", "drwx------"
+				for name, mode := range wantPair {
+					want["some/out[put]/"+name] = mode
+				}
+			}
+			if err := test.write(dir, pair); !errors.Is(err, test.want) {
+				t.Errorf("error %v, want %v", err, test.want)
+			}
+			if diff := cmp.Diff(want, tree(t, parent)); diff != "" {
+				t.Errorf("files (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestWriteRefuses shows paths that are refused before anything is written.
+func TestWriteRefuses(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]error{
+		"../a": ErrPath, "/a": ErrPath, "a/../b": ErrPath, ".": ErrPath, "": ErrPath, "a": ErrTwice, "a/b": ErrTwice, "etc": ErrTwice,
+	} {
+		parent := t.TempDir()
+		if err := Write(filepath.Join(parent, "out"), append([]File{{path, 0o600, nil}}, pair...)); !errors.Is(err, want) {
+			t.Errorf("%q: error %v, want %v", path, err, want)
+		}
+		if found := tree(t, parent); len(found) > 0 {
+			t.Errorf("%q: left %v", path, found)
+		}
+	}
+	if err := Write(filepath.Join(t.TempDir(), "out"), []File{{"a", fs.ModeSetuid | 0o700, nil}}); !errors.Is(err, ErrMode) {
+		t.Errorf("setuid: error %v", err)
+	}
+}
+
+// TestReadOnly shows that a folder that cannot be written into is an error that says so.
+func TestReadOnly(t *testing.T) {
+	t.Parallel()
+	parent := t.TempDir()
+	if os.Getuid() == 0 {
+		parent = "/sys" // also for root
+	} else if err := os.Chmod(parent, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	err := Write(filepath.Join(parent, "out"), pair)
+	if !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := os.Lstat(filepath.Join(parent, "out")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder: %v", err)
+	}
+}
+
+// TestFullDisk shows that a disk without room leaves the old files, and nothing else.
+func TestFullDisk(t *testing.T) {
+	parent := t.TempDir()
+	if err := unix.Mount("tmpfs", parent, "tmpfs", 0, "size=64k"); err != nil {
+		t.Skipf("a small disk needs root: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(parent, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	dir := filepath.Join(parent, "out")
+	if err := Write(dir, pair); err != nil {
+		t.Fatal(err)
+	}
+	err := Replace(dir, []File{{"a/small", 0o600, []byte("x")}, {"large", 0o600, make([]byte, 1<<20)}})
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("error %v", err)
+	}
+	want := map[string]string{"out": "drwx------"}
+	for name, mode := range wantPair {
+		want["out/"+name] = mode
+	}
+	if diff := cmp.Diff(want, tree(t, parent)); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}
+
+// TestCrash kills a process while it writes. The folder has all files or none, and the next run removes what is left.
+func TestCrash(t *testing.T) {
+	t.Parallel()
+	for round := range 8 {
+		parent := t.TempDir()
+		dir := filepath.Join(parent, "out")
+		child := exec.CommandContext(t.Context(), os.Args[0])
+		child.Env = append(os.Environ(), childFolder+"="+dir)
+		var stderr bytes.Buffer
+		child.Stderr = &stderr
+		if err := child.Start(); err != nil {
+			t.Fatal(err)
+		}
+		seenEnough, cancel := context.WithTimeout(t.Context(), time.Minute)
+		// Later in each round, by what can be seen: how many files the child has written.
+		for seen := 0; seen <= round*35; {
+			partial, err := filepath.Glob(filepath.Join(parent, ".out.partial-*", "folder", "*"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if seen = len(partial); seenEnough.Err() != nil {
+				t.Fatalf("round %d: the child has written %d files: %v", round, seen, seenEnough.Err())
+			}
+			if _, err := os.Stat(dir); err == nil && round == 0 {
+				break
+			}
+		}
+		cancel()
+		if err := child.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		var exit *exec.ExitError
+		if err := child.Wait(); !errors.As(err, &exit) || exit.ExitCode() != -1 {
+			t.Fatalf("the child: %v\n%s", err, &stderr)
+		}
+		if entries, err := os.ReadDir(filepath.Join(dir, "folder")); err == nil && len(entries) != len(many()) {
+			t.Errorf("round %d: half-written: %d files of %d", round, len(entries), len(many()))
+		}
+		if err := Replace(dir, pair); err != nil {
+			t.Fatal(err)
+		}
+		entries, err := os.ReadDir(parent)
+		if err != nil || len(entries) != 1 {
+			t.Errorf("round %d: left %v, error %v", round, entries, err)
+		}
+	}
+}
+
+// TestNeverHalf reads a folder while it is replaced: it always has all files of one of the two.
+func TestNeverHalf(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "out")
+	version := func(n int) []File {
+		return []File{{"a", 0o600, []byte(strconv.Itoa(n))}, {"b/c", 0o600, []byte(strconv.Itoa(n))}}
+	}
+	if err := Write(dir, version(0)); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		for n := range 50 {
+			if err := Replace(dir, version(n)); err != nil {
+				done <- err
+				return
+			}
+		}
+		done <- nil
+	}()
+	for {
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Error(err)
+			}
+			return
+		default:
+		}
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			t.Fatalf("no folder: %v", err)
+		}
+		a, errA := root.ReadFile("a")
+		c, errC := root.ReadFile("b/c")
+		// What was replaced is removed, so a file may be gone; what is there is of one version.
+		if errA == nil && errC == nil && !bytes.Equal(a, c) {
+			t.Errorf("a is of version %s, b/c of %s", a, c)
+		}
+		if err := root.Close(); err != nil && !strings.Contains(err.Error(), "closed") {
+			t.Fatal(err)
+		}
+	}
+}
