@@ -80,10 +80,10 @@ func hostnames(infrastructure *configv1.Infrastructure, field, value string) ([]
 	}
 	u, err := url.Parse(value)
 	if err != nil {
-		return nil, fmt.Errorf("infrastructure.config.openshift.io %q: status.%s: %w", infrastructure.Name, field, err)
+		return nil, fmt.Errorf("infrastructure.config.openshift.io %q: status.%s: %w: %w", infrastructure.Name, field, ErrInvalid, err)
 	}
 	if u.Hostname() == "" || u.Scheme != "https" {
-		return nil, fmt.Errorf("infrastructure.config.openshift.io %q: status.%s %q: want https://HOST:PORT", infrastructure.Name, field, value)
+		return nil, fmt.Errorf("infrastructure.config.openshift.io %q: status.%s: %w: %q, want https://HOST:PORT", infrastructure.Name, field, ErrInvalid, value)
 	}
 	return []string{u.Hostname()}, nil
 }
