@@ -9,7 +9,7 @@ SHELL := /bin/sh
 
 # Folders of the modules: those in go.work, then those with Go code that build on their own.
 MODULES := $(shell sed -n 's|^[[:space:]]*\./\([^[:space:]]*\).*|\1|p' go.work)
-OUTSIDE := $(patsubst %/go.mod,%,$(wildcard $(foreach host,ingress-operator-library-go console-operator,examples/hosts/$(host)/go.mod)))
+OUTSIDE := $(patsubst %/go.mod,%,$(wildcard render/go.mod $(foreach host,ingress-operator-library-go console-operator,examples/hosts/$(host)/go.mod)))
 NAMES := $(notdir $(MODULES) $(OUTSIDE))
 
 # In the recipe of VERB-%: the folder of the module that % names, and whether it builds without the workspace.

@@ -31,8 +31,8 @@ var topologyRequires = []string{"github.com/openshift/api", "k8s.io/apimachinery
 var topologyImports = regexp.MustCompile(`^(github\.com/openshift/api|k8s\.io/apimachinery|github\.com/solonode/sno/topology)(/|$)`)
 
 // alone are the modules that may depend on topology and on themselves, and on no other module of the repository: the suite that CI of any
-// operator imports, and the clusters that know nothing of what runs on them.
-var alone = []string{"conformance", "testcluster"}
+// operator imports, the clusters that know nothing of what runs on them, and the control plane that is there before any of it.
+var alone = []string{"conformance", "render", "testcluster"}
 
 // makesClusters matches packages that make clusters, machines or images. What CI of an operator imports may not depend on them, and
 // neither may an operator's own module.

@@ -17,6 +17,8 @@ func TestFindWords(t *testing.T) {
 		"in an assignment":          {"Makefile", "DIR=" + "/tm" + "p/x", 1},
 		"root's folder":             {"a.yaml", "path: " + "/ro" + "ot/go", 1},
 		"part of a URL":             {"README.md", "example.com/wo" + "rk/x and a/home/page", 0},
+		"below tmp":                 {"a.go", `x := "/` + `tmp/sno"`, 1},
+		"tmp of every container":    {"a.go", `MountPath: "/` + `tmp"`, 0},
 		"another absolute path":     {"a.yaml", "path: /etc/kubernetes and /var/run and /rootfs", 0},
 		"registry":                  {"a.sh", "GOPROXY=https://" + registry, 1},
 		"similar name":              {"a.md", "golang.org/x/mod and registry.example.com", 0},
