@@ -30,5 +30,4 @@ var (
 	nextKey          = store.Object{Namespace: operatorNamespace, Name: "next-service-account-private-key"}
 	key              = store.Object{Namespace: namespace, Name: "service-account-private-key"}
 	publicKeys       = store.Object{Namespace: managedNamespace, Name: "sa-token-signing-certs"}
-	servingCert      = store.Object{Namespace: namespace, Name: "serving-cert"}
 )

@@ -2,6 +2,7 @@ package kubecontrollermanager
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,12 +16,12 @@ import (
 const kubeconfig = podtemplate.ResourceDir + "/configmaps/controller-manager-kubeconfig/kubeconfig"
 
 // podFor returns the pod of the profile with the merged configuration.
-func podFor(s *inputs.Settings, config map[string]any, t target) (*corev1.Pod, error) {
-	flags, err := flags(config, t)
+func podFor(s *inputs.Settings, config map[string]any, found observe.Client) (*corev1.Pod, error) {
+	flags, err := flags(config, found)
 	if err != nil {
 		return nil, err
 	}
-	proxy, err := observe.ProxyEnv(t.observed)
+	proxy, err := observe.ProxyEnv(found.Observed)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +49,7 @@ func podFor(s *inputs.Settings, config map[string]any, t target) (*corev1.Pod, e
 }
 
 // flags returns the command line that both profiles share: the files, and what the merged configuration says.
-func flags(config map[string]any, t target) ([]string, error) {
+func flags(config map[string]any, found observe.Client) ([]string, error) {
 	all := []string{
 		"--kubeconfig=" + kubeconfig,
 		"--authentication-kubeconfig=" + kubeconfig,
@@ -57,14 +58,14 @@ func flags(config map[string]any, t target) ([]string, error) {
 		"--requestheader-client-ca-file=" + podtemplate.CertDir + "/configmaps/aggregator-client-ca/ca-bundle.crt",
 		"-v=2",
 	}
-	if t.serving {
+	if found.Serving {
 		all = append(all, "--tls-cert-file="+servingFile+".crt", "--tls-private-key-file="+servingFile+".key")
 	}
 	configured, err := observe.Flags(config, "extendedArguments")
 	if err != nil {
 		return nil, err
 	}
-	tls, err := observe.TLSFlags(t.observed)
+	tls, err := observe.TLSFlags(found.Observed)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +73,7 @@ func flags(config map[string]any, t target) ([]string, error) {
 }
 
 // kubernetesContainer returns the only container of profile kubernetes, with kubeadm's probes (U-REN-32).
-func kubernetesContainer(images *podtemplate.Images, flags []string, host string) corev1.Container {
+func kubernetesContainer(images *podtemplate.Images, flags []string, host netip.Addr) corev1.Container {
 	endpoint := podtemplate.Endpoint{Host: host, Port: port, Scheme: corev1.URISchemeHTTPS}
 	return corev1.Container{
 		Name:            component,

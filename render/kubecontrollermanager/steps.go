@@ -10,6 +10,7 @@ import (
 	"github.com/solonode/sno/render/librarygo"
 	"github.com/solonode/sno/render/loop"
 	"github.com/solonode/sno/render/podtemplate"
+	"github.com/solonode/sno/render/staticpods"
 	"github.com/solonode/sno/render/store"
 )
 
@@ -30,7 +31,7 @@ func Steps(s *inputs.Settings) []loop.Step {
 			targetConfig(s),
 			librarygo.ResourceSync(component+": resource sync", librarygo.KubeControllerManager, syncRules()...),
 		),
-		loop.Once(librarygo.Revision(component+": revision", librarygo.KubeControllerManager, namespace, configMaps, secrets)),
+		loop.Once(librarygo.Revision(component+": revision", librarygo.KubeControllerManager, namespace, revisioned(configMaps), revisioned(secrets))),
 		loop.Once(librarygo.NodeStatus(component+": revision of the nodes", librarygo.KubeControllerManager, nodeNames(s)...)),
 	}
 }
@@ -66,7 +67,7 @@ func syncRules() []librarygo.SyncRule {
 // The bundle service-ca is made by the service CA operator, which does not run yet, so it is optional here. So is what profile
 // kubernetes has not: a kubeconfig for sidecars, and the recycler's pod if there is no image for it.
 var (
-	configMaps = []librarygo.Revisioned{
+	configMaps = []staticpods.Resource{
 		{Name: "kube-controller-manager-pod"},
 		{Name: "config"},
 		{Name: "cluster-policy-controller-config"},
@@ -77,14 +78,14 @@ var (
 		{Name: "service-ca", Optional: true},
 		{Name: "recycler-config", Optional: true},
 	}
-	secrets = []librarygo.Revisioned{
+	secrets = []staticpods.Resource{
 		{Name: "service-account-private-key"},
 		{Name: "serving-cert", Optional: true},
 	}
-	certConfigMaps = []librarygo.Revisioned{
+	certConfigMaps = []staticpods.Resource{
 		{Name: "aggregator-client-ca"}, {Name: "client-ca"}, {Name: "trusted-ca-bundle", Optional: true},
 	}
-	certSecrets = []librarygo.Revisioned{
+	certSecrets = []staticpods.Resource{
 		{Name: "kube-controller-manager-client-cert-key"}, {Name: "csr-signer"}, {Name: podtemplate.RecoveryCertificate, Optional: true},
 	}
 )
@@ -95,4 +96,21 @@ func nodeNames(s *inputs.Settings) []string {
 		names[i] = s.Nodes[i].Name
 	}
 	return names
+}
+
+func revisioned(resources []staticpods.Resource) []librarygo.Revisioned {
+	list := make([]librarygo.Revisioned, len(resources))
+	for i, r := range resources {
+		list[i] = librarygo.Revisioned(r)
+	}
+	return list
+}
+
+// StaticPod returns what is laid down on a node.
+func StaticPod(*inputs.Settings) staticpods.Pod {
+	return staticpods.Pod{
+		Name: "kube-controller-manager-pod", Namespace: namespace,
+		ConfigMaps: configMaps, Secrets: secrets,
+		CertDir: "kube-controller-manager-certs", CertConfigMaps: certConfigMaps, CertSecrets: certSecrets,
+	}
 }

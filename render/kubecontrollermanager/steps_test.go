@@ -100,7 +100,7 @@ func TestOrder(t *testing.T) {
 // A serving certificate of the input is used.
 func TestServingCertificate(t *testing.T) {
 	s := rendertest.Settings(inputs.OpenShift, "192.168.2.1")
-	serving := rendertest.Secret(servingCert.Namespace, servingCert.Name, map[string][]byte{corev1.TLSCertKey: {1}, corev1.TLSPrivateKeyKey: {2}})
+	serving := rendertest.Secret(namespace, "serving-cert", map[string][]byte{corev1.TLSCertKey: {1}, corev1.TLSPrivateKeyKey: {2}})
 	st := rendertest.Store(t, rendertest.Objects(s, append(others(t), serving)...)...)
 	if _, err := rendertest.Run(st, plan(s)...); err != nil {
 		t.Fatal(err)

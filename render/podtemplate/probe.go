@@ -9,24 +9,26 @@ import (
 
 // Endpoint is where a component answers probes.
 type Endpoint struct {
-	Host   string // empty for the address of the pod
+	Host   netip.Addr // not valid for the address of the pod
 	Port   int
 	Scheme corev1.URIScheme
 }
 
 // Loopback returns the loopback address of the family of the node's address, as kubeadm's pods listen and are probed (U-REN-32).
-func Loopback(node netip.Addr) string {
+func Loopback(node netip.Addr) netip.Addr {
 	if node.Is6() {
-		return netip.IPv6Loopback().String()
+		return netip.IPv6Loopback()
 	}
-	return "127.0.0.1"
+	return netip.AddrFrom4([4]byte{127, 0, 0, 1})
 }
 
 // Get returns a probe by GET.
 func (e Endpoint) Get(path string) *corev1.Probe {
-	return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
-		Host: e.Host, Path: path, Port: intstr.FromInt(e.Port), Scheme: e.Scheme,
-	}}}
+	get := &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt(e.Port), Scheme: e.Scheme}
+	if e.Host.IsValid() {
+		get.Host = e.Host.String()
+	}
+	return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: get}}
 }
 
 // Liveness, Readiness and Startup return probes with the timing of kubeadm's static pods, so that the components of both are ready

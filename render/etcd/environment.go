@@ -1,0 +1,120 @@
+package etcd
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/solonode/sno/render/podtemplate"
+)
+
+// What is replaced by the node's name when a pod is laid down, as it is and as a part of an environment variable's name.
+const (
+	nodeName    = "NODE_NAME"
+	nodeEnvName = "NODE_ENVVAR_NAME"
+)
+
+// Files inside of the container, of the node that the pod is laid down on.
+const (
+	certDir     = podtemplate.CertDir + "/secrets/etcd-all-certs/"
+	bundleDir   = podtemplate.CertDir + "/configmaps/etcd-all-bundles/"
+	peerFile    = certDir + "etcd-peer-" + nodeName
+	servingFile = certDir + "etcd-serving-" + nodeName
+	metricsFile = certDir + "etcd-serving-metrics-" + nodeName
+	serverCA    = bundleDir + "server-ca-bundle.crt"
+	metricsCAs  = bundleDir + "metrics-ca-bundle.crt"
+)
+
+// tlsSettings are the observed TLS profile as etcd takes it.
+type tlsSettings struct {
+	version string
+	ciphers []string
+}
+
+// tlsOf returns the observed profile. etcd knows the versions 1.2 and 1.3 only, and refuses a list of ciphers if 1.3 is the lowest
+// version (U-REN-45).
+func tlsOf(observed map[string]any) (tlsSettings, error) {
+	version, has, err := unstructured.NestedString(observed, "servingInfo", "minTLSVersion")
+	if err != nil {
+		return tlsSettings{}, err
+	}
+	if !has {
+		return tlsSettings{}, fmt.Errorf("servingInfo.minTLSVersion: %w", ErrNotObserved)
+	}
+	if version == string(configv1.VersionTLS13) {
+		return tlsSettings{version: "TLS1.3"}, nil
+	}
+	ciphers, _, err := unstructured.NestedStringSlice(observed, "servingInfo", "cipherSuites")
+	return tlsSettings{version: "TLS1.2", ciphers: ciphers}, err
+}
+
+// environment returns the environment of all containers of profile openshift, sorted by name. It is the same for all nodes: what is
+// about one node has the node in its name (U-REN-46).
+func environment(all []member, infrastructure *configv1.Infrastructure, tls tlsSettings, image string) []corev1.EnvVar {
+	heartbeat, election := pace(infrastructure)
+	values := map[string]string{
+		"ALL_ETCD_ENDPOINTS":                       clientURLs(all),
+		"ETCDCTL_API":                              "3",
+		"ETCDCTL_CACERT":                           serverCA,
+		"ETCDCTL_CERT":                             peerFile + ".crt",
+		"ETCDCTL_ENDPOINTS":                        clientURLs(all),
+		"ETCDCTL_KEY":                              peerFile + ".key",
+		"ETCD_DATA_DIR":                            dataDir,
+		"ETCD_ELECTION_TIMEOUT":                    election,
+		"ETCD_ENABLE_PPROF":                        "true",
+		"ETCD_EXPERIMENTAL_MAX_LEARNERS":           strconv.Itoa(len(all)),
+		"ETCD_EXPERIMENTAL_WARNING_APPLY_DURATION": "200ms",
+		"ETCD_EXPERIMENTAL_WATCH_PROGRESS_NOTIFY_INTERVAL": "5s",
+		"ETCD_HEARTBEAT_INTERVAL":                          heartbeat,
+		"ETCD_IMAGE":                                       image,
+		"ETCD_INITIAL_CLUSTER_STATE":                       "existing",
+		"ETCD_QUOTA_BACKEND_BYTES":                         strconv.Itoa(8 << 30),
+		"ETCD_SOCKET_REUSE_ADDRESS":                        "true",
+		"ETCD_TLS_MIN_VERSION":                             tls.version,
+	}
+	if len(tls.ciphers) > 0 {
+		values["ETCD_CIPHER_SUITES"] = strings.Join(tls.ciphers, ",")
+	}
+	for _, m := range all {
+		values[ofMember(m, "ETCD_NAME")] = m.name
+		values[ofMember(m, "ETCD_URL_HOST")] = host(m.address)
+		values[ofMember(m, "IP")] = host(m.address)
+	}
+	var env []corev1.EnvVar
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		env = append(env, corev1.EnvVar{Name: name, Value: values[name]})
+	}
+	return env
+}
+
+// ofMember returns the name of an environment variable that is about one node. Laid down on that node, NODE_ENVVAR_NAME stands for the
+// same characters.
+func ofMember(m member, name string) string {
+	return fmt.Sprintf("NODE_%s_%s", strings.NewReplacer("-", "_", ".", "_").Replace(m.name), name)
+}
+
+// pace returns the heartbeat interval and the election timeout in milliseconds. Members on some clouds are far from each other.
+func pace(infrastructure *configv1.Infrastructure) (heartbeat, election string) {
+	if platform := infrastructure.Status.PlatformStatus; platform != nil {
+		vpc := platform.IBMCloud != nil && platform.IBMCloud.ProviderType == configv1.IBMCloudProviderTypeVPC
+		if platform.Azure != nil || vpc {
+			return "500", "2500"
+		}
+	}
+	return "100", "1000"
+}
+
+// exports returns the environment as a shell reads it, for scripts that run on the node.
+func exports(env []corev1.EnvVar) string {
+	var text strings.Builder
+	for _, v := range env {
+		fmt.Fprintf(&text, "export %s=%q\n", v.Name, v.Value)
+	}
+	return text.String()
+}

@@ -1,0 +1,108 @@
+package etcd
+
+import (
+	"embed"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/solonode/sno/render/inputs"
+	"github.com/solonode/sno/render/librarygo"
+	"github.com/solonode/sno/render/loop"
+	"github.com/solonode/sno/render/observe"
+	"github.com/solonode/sno/render/staticpods"
+	"github.com/solonode/sno/render/store"
+)
+
+//go:embed resources
+var resources embed.FS
+
+// Steps returns the loops in order: certificates, all of them in one Secret, endpoints, static resources, config observation, target
+// config, resource sync, the cycle of the last three, the revision, and that all nodes have it.
+func Steps(s *inputs.Settings) []loop.Step {
+	static, err := fs.Sub(resources, "resources")
+	if err != nil {
+		panic(err) // The folder is in the program.
+	}
+	return []loop.Step{
+		loop.Once(librarygo.CertRotation(component+": certificates", certificates(s)...)),
+		loop.Once(collect(s)),
+		loop.Once(writeEndpoints(s)),
+		loop.Once(librarygo.StaticResources(component+": static resources", librarygo.Etcd, static, names(static, s.Profile)...)),
+		loop.Cycle(4,
+			librarygo.ConfigObservation(component+": config observation", librarygo.Etcd, observe.TLSProfile),
+			targetConfig(s),
+			librarygo.ResourceSync(component+": resource sync", librarygo.Etcd, syncRules()...),
+		),
+		loop.Once(librarygo.Revision(component+": revision", librarygo.Etcd, namespace, revisioned(configMaps), revisioned(secrets))),
+		loop.Once(librarygo.NodeStatus(component+": revision of the nodes", librarygo.Etcd, nodeNames(s)...)),
+	}
+}
+
+// names returns the files of the profile. What serves the operator of OpenShift grants rights that nobody needs elsewhere.
+func names(files fs.FS, profile inputs.Profile) []string {
+	found, err := fs.Glob(files, "*.yaml")
+	if err != nil {
+		panic(err) // The pattern is right.
+	}
+	if profile == inputs.OpenShift {
+		return found
+	}
+	return slices.DeleteFunc(found, func(name string) bool { return strings.HasPrefix(name, "installer-") })
+}
+
+// syncRules returns the copies for etcd's operator and for kube-apiserver's, which takes its client certificate and the bundle out of
+// openshift-config (U-REN-49).
+func syncRules() []librarygo.SyncRule {
+	to := func(namespace, name string) store.Object { return store.Object{Namespace: namespace, Name: name} }
+	return []librarygo.SyncRule{
+		{To: to(operatorNamespace, "etcd-ca-bundle"), From: signerCA},
+		{To: to(configNamespace, "etcd-ca-bundle"), From: signerCA},
+		{To: to(namespace, "etcd-serving-ca"), From: signerCA},
+		{To: to(namespace, "etcd-peer-client-ca"), From: signerCA},
+		{To: to(configNamespace, "etcd-serving-ca"), From: signerCA},
+		{To: to(namespace, "etcd-metrics-proxy-serving-ca"), From: metricsCA},
+		{To: to(namespace, "etcd-metrics-proxy-client-ca"), From: metricsCA},
+		{To: to(operatorNamespace, "etcd-metric-serving-ca"), From: metricsCA},
+		{To: to(configNamespace, "etcd-metric-serving-ca"), From: metricsCA},
+		{Secret: true, To: to(operatorNamespace, "etcd-client"), From: client},
+		{Secret: true, To: to(configNamespace, "etcd-client"), From: client},
+		{Secret: true, To: to(operatorNamespace, "etcd-metric-client"), From: metricsClient},
+		{Secret: true, To: to(configNamespace, "etcd-metric-client"), From: metricsClient},
+	}
+}
+
+// What a revision has, and the certificates outside of revisions (U-REN-39). The pod for a restore is the operator's.
+var (
+	configMaps     = []staticpods.Resource{{Name: "etcd-pod"}, {Name: endpoints.Name}, {Name: allBundles.Name}}
+	secrets        = []staticpods.Resource{{Name: allCerts.Name}}
+	certConfigMaps = []staticpods.Resource{
+		{Name: "restore-etcd-pod", Optional: true}, {Name: "etcd-scripts"}, {Name: allBundles.Name},
+	}
+	certSecrets = []staticpods.Resource{{Name: allCerts.Name}}
+)
+
+func revisioned(resources []staticpods.Resource) []librarygo.Revisioned {
+	list := make([]librarygo.Revisioned, len(resources))
+	for i, r := range resources {
+		list[i] = librarygo.Revisioned(r)
+	}
+	return list
+}
+
+func nodeNames(s *inputs.Settings) []string {
+	names := make([]string, len(s.Nodes))
+	for i := range s.Nodes {
+		names[i] = s.Nodes[i].Name
+	}
+	return names
+}
+
+// StaticPod returns what is laid down on a node.
+func StaticPod(*inputs.Settings) staticpods.Pod {
+	return staticpods.Pod{
+		Name: "etcd-pod", Namespace: namespace,
+		ConfigMaps: configMaps, Secrets: secrets,
+		CertDir: "etcd-certs", CertConfigMaps: certConfigMaps, CertSecrets: certSecrets,
+	}
+}

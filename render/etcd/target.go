@@ -1,0 +1,89 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/solonode/sno/render/inputs"
+	"github.com/solonode/sno/render/librarygo"
+	"github.com/solonode/sno/render/loop"
+	"github.com/solonode/sno/render/podtemplate"
+	"github.com/solonode/sno/render/store"
+)
+
+// Errors of the target config.
+var (
+	ErrNotObserved = errors.New("not observed yet")
+	ErrEndpoints   = errors.New("the endpoints are not those of the nodes")
+)
+
+// targetConfig returns the loop that writes the pod, and the environment of scripts on the node.
+func targetConfig(s *inputs.Settings) loop.Loop {
+	return loop.Loop{
+		Name:     component + ": target config",
+		Writes:   store.ConfigMaps(namespace, "etcd-pod", "etcd-scripts"),
+		Outdated: []store.Pattern{librarygo.Etcd.Pattern()}, // The revision changes its status, this reads the spec.
+		New: func(session *store.Session) (loop.Sync, error) {
+			return func(ctx context.Context) error {
+				configMaps, err := configMapsFor(ctx, s, session)
+				if err != nil {
+					return err
+				}
+				for _, c := range configMaps {
+					if err := librarygo.ApplyConfigMap(ctx, session, c); err != nil {
+						return err
+					}
+				}
+				return nil
+			}, nil
+		},
+	}
+}
+
+func configMapsFor(ctx context.Context, s *inputs.Settings, session *store.Session) ([]*corev1.ConfigMap, error) {
+	observed, err := librarygo.ObservedConfig(ctx, session, librarygo.Etcd)
+	if err != nil {
+		return nil, err
+	}
+	tls, err := tlsOf(observed)
+	if err != nil {
+		return nil, err
+	}
+	network, err := session.Config().ConfigV1().Networks().Get(ctx, "cluster", metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	all, err := members(s, network)
+	if err != nil {
+		return nil, err
+	}
+	// kube-apiserver goes by the endpoints, the pod by the nodes: both must say the same.
+	written, err := session.Kube().CoreV1().ConfigMaps(endpoints.Namespace).Get(ctx, endpoints.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	if !maps.Equal(written.Data, endpointsOf(all)) {
+		return nil, ErrEndpoints
+	}
+	infrastructure, err := session.Config().ConfigV1().Infrastructures().Get(ctx, "cluster", metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	env := environment(all, infrastructure, tls, s.Images[component])
+	pod, err := podFor(s, all, env, tls)
+	if err != nil {
+		return nil, err
+	}
+	podConfigMap, err := podtemplate.ConfigMap(namespace, "etcd-pod", pod, s.Version)
+	if err != nil {
+		return nil, err
+	}
+	return []*corev1.ConfigMap{podConfigMap, {
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "etcd-scripts"},
+		Data:       map[string]string{"etcd.env": exports(env)},
+	}}, nil
+}

@@ -1,0 +1,82 @@
+package kubescheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	configv1 "github.com/openshift/api/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/solonode/sno/render/inputs"
+	"github.com/solonode/sno/render/librarygo"
+	"github.com/solonode/sno/render/observe"
+	"github.com/solonode/sno/render/store"
+)
+
+// Errors of the observers.
+var (
+	ErrProfile = errors.New("unknown scheduling profile")
+	ErrPolicy  = errors.New("kube-scheduler has no policies any more")
+)
+
+// observers returns what the operator observes. mastersSchedulable has no effect on kube-scheduler: it is about the taints of nodes.
+func observers(s *inputs.Settings) []librarygo.Observer {
+	all := []librarygo.Observer{
+		observeScheduler,
+		observe.TLSProfile,
+		observe.FeatureGatesAt(s.Profile, []string{"extendedArguments", "feature-gates"}),
+	}
+	// Plain Kubernetes keeps its own durations, with which it leads seconds after a node has come back.
+	if s.Profile == inputs.OpenShift {
+		all = append(all, observe.LeaderElectionAt(func(lease, renew, retry string) map[string]any {
+			return observe.Nested(map[string]any{"leaseDuration": lease, "renewDeadline": renew, "retryPeriod": retry}, "leaderElection")
+		}))
+	}
+	return all
+}
+
+func observeScheduler(ctx context.Context, s *store.Session, _ map[string]any) (map[string]any, error) {
+	scheduler, err := s.Config().ConfigV1().Schedulers().Get(ctx, "cluster", metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return profiles(scheduler.Spec)
+}
+
+// profiles returns the scheduler profiles for what the cluster asks for: kube-scheduler's own, or one that fills nodes up, or one that
+// takes the first node that fits (U-REN-41).
+func profiles(spec configv1.SchedulerSpec) (map[string]any, error) {
+	if spec.Policy.Name != "" {
+		return nil, fmt.Errorf("scheduler cluster: spec.policy.name: %w; choose a spec.profile", ErrPolicy)
+	}
+	profile := map[string]any{"schedulerName": "default-scheduler"}
+	all := map[string]any{"disabled": []any{map[string]any{"name": "*"}}}
+	switch spec.Profile {
+	case "", configv1.LowNodeUtilization:
+	case configv1.HighNodeUtilization:
+		profile["pluginConfig"] = []any{map[string]any{
+			"name": "NodeResourcesFit",
+			"args": map[string]any{"scoringStrategy": map[string]any{"type": "MostAllocated"}},
+		}}
+		profile["plugins"] = map[string]any{"score": map[string]any{
+			"disabled": []any{map[string]any{"name": "NodeResourcesBalancedAllocation"}},
+			"enabled":  []any{map[string]any{"name": "NodeResourcesFit", "weight": int64(5)}},
+		}}
+	case configv1.NoScoring:
+		profile["plugins"] = map[string]any{"preScore": all, "score": observe.Merge(all)}
+	default:
+		return nil, fmt.Errorf("scheduler cluster: spec.profile: %w %s", ErrProfile, spec.Profile)
+	}
+	switch spec.ProfileCustomizations.DynamicResourceAllocation {
+	case "", configv1.DRAEnablementDisabled:
+	case configv1.DRAEnablementEnabled:
+		profile = observe.Merge(profile, observe.Nested(map[string]any{
+			"enabled": []any{map[string]any{"name": "DynamicResources"}},
+		}, "plugins", "multiPoint"))
+	default:
+		return nil, fmt.Errorf("scheduler cluster: spec.profileCustomizations.dynamicResourceAllocation: %w %s",
+			ErrProfile, spec.ProfileCustomizations.DynamicResourceAllocation)
+	}
+	return observe.Nested([]any{profile}, "profiles"), nil
+}

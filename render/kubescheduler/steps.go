@@ -1,0 +1,102 @@
+package kubescheduler
+
+import (
+	"embed"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/solonode/sno/render/inputs"
+	"github.com/solonode/sno/render/kubecontrollermanager"
+	"github.com/solonode/sno/render/librarygo"
+	"github.com/solonode/sno/render/loop"
+	"github.com/solonode/sno/render/podtemplate"
+	"github.com/solonode/sno/render/staticpods"
+	"github.com/solonode/sno/render/store"
+)
+
+//go:embed resources
+var resources embed.FS
+
+// Steps returns the loops in order: certificates, static resources, config observation, target config, resource sync, the cycle of
+// the last three, the revision, and that all nodes have it. kube-apiserver's loops come before them, and kube-controller-manager's
+// certificates.
+func Steps(s *inputs.Settings) []loop.Step {
+	static, err := fs.Sub(resources, "resources")
+	if err != nil {
+		panic(err) // The folder is in the program.
+	}
+	var steps []loop.Step
+	if s.Profile == inputs.OpenShift {
+		steps = append(steps, loop.Once(librarygo.CertRotation(component+": certificates",
+			kubecontrollermanager.Recovery(s, namespace, component))))
+	}
+	return append(steps,
+		loop.Once(librarygo.StaticResources(component+": static resources", librarygo.KubeScheduler, static, names(static, s.Profile)...)),
+		loop.Cycle(4,
+			librarygo.ConfigObservation(component+": config observation", librarygo.KubeScheduler, observers(s)...),
+			targetConfig(s),
+			librarygo.ResourceSync(component+": resource sync", librarygo.KubeScheduler, librarygo.SyncRule{
+				Secret: true,
+				To:     store.Object{Namespace: namespace, Name: clientCertificate},
+				From:   store.Object{Namespace: managedNamespace, Name: clientCertificate},
+			}),
+		),
+		loop.Once(librarygo.Revision(component+": revision", librarygo.KubeScheduler, namespace, revisioned(configMaps), revisioned(secrets))),
+		loop.Once(librarygo.NodeStatus(component+": revision of the nodes", librarygo.KubeScheduler, nodeNames(s)...)),
+	)
+}
+
+// names returns the files of the profile. What serves the operators and sidecars of OpenShift grants rights that nobody needs elsewhere.
+func names(files fs.FS, profile inputs.Profile) []string {
+	found, err := fs.Glob(files, "*.yaml")
+	if err != nil {
+		panic(err) // The pattern is right.
+	}
+	if profile == inputs.OpenShift {
+		return found
+	}
+	return slices.DeleteFunc(found, func(name string) bool {
+		return strings.HasPrefix(name, "recovery-") || strings.HasPrefix(name, "installer-")
+	})
+}
+
+// What a revision has, and the certificates outside of revisions (U-REN-39), but for the token of the sidecars, which have a
+// certificate. Optional is also what profile kubernetes has not.
+var (
+	configMaps = []staticpods.Resource{
+		{Name: "kube-scheduler-pod"},
+		{Name: "config"},
+		{Name: "serviceaccount-ca"},
+		{Name: "policy-configmap", Optional: true},
+		{Name: "scheduler-kubeconfig"},
+		{Name: "kube-scheduler-cert-syncer-kubeconfig", Optional: true},
+	}
+	secrets     = []staticpods.Resource{{Name: "serving-cert", Optional: true}}
+	certSecrets = []staticpods.Resource{{Name: clientCertificate}, {Name: podtemplate.RecoveryCertificate, Optional: true}}
+)
+
+func revisioned(resources []staticpods.Resource) []librarygo.Revisioned {
+	list := make([]librarygo.Revisioned, len(resources))
+	for i, r := range resources {
+		list[i] = librarygo.Revisioned(r)
+	}
+	return list
+}
+
+func nodeNames(s *inputs.Settings) []string {
+	names := make([]string, len(s.Nodes))
+	for i := range s.Nodes {
+		names[i] = s.Nodes[i].Name
+	}
+	return names
+}
+
+// StaticPod returns what is laid down on a node.
+func StaticPod(*inputs.Settings) staticpods.Pod {
+	return staticpods.Pod{
+		Name: "kube-scheduler-pod", Namespace: namespace,
+		ConfigMaps: configMaps, Secrets: secrets,
+		CertDir: "kube-scheduler-certs", CertSecrets: certSecrets,
+	}
+}

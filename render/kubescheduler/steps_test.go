@@ -1,0 +1,77 @@
+package kubescheduler
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/solonode/sno/render/inputs"
+	"github.com/solonode/sno/render/rendertest"
+)
+
+// others returns what kube-apiserver's loops leave for kube-scheduler's.
+func others(t *testing.T) []runtime.Object {
+	return []runtime.Object{
+		rendertest.ConfigMap(managedNamespace, "kube-apiserver-server-ca", map[string]string{"ca-bundle.crt": rendertest.CA(t, "server")}),
+		rendertest.Secret(managedNamespace, clientCertificate, map[string][]byte{"tls.crt": {1}, "tls.key": {2}}),
+	}
+}
+
+func TestSteps(t *testing.T) {
+	for _, profile := range []inputs.Profile{inputs.OpenShift, inputs.Kubernetes} {
+		t.Run(string(profile), func(t *testing.T) {
+			s := rendertest.Settings(profile, "192.168.2.1")
+			st := rendertest.Store(t, rendertest.Objects(s, others(t)...)...)
+			if _, err := rendertest.Run(st, Steps(s)...); err != nil {
+				t.Fatal(err)
+			}
+			for _, golden := range []struct{ configMap, key, file string }{
+				{"config-1", "config.yaml", "config.yaml"},
+				{"kube-scheduler-pod-1", "pod.yaml", "pod.yaml"},
+				{"scheduler-kubeconfig-1", "kubeconfig", "kubeconfig.yaml"},
+			} {
+				rendertest.Golden(t, string(profile)+"/"+golden.file, rendertest.Data(t, st, namespace, golden.configMap)[golden.key])
+			}
+			wrote, err := rendertest.Run(st, Steps(s)...)
+			if diff := cmp.Diff([]string{}, rendertest.WithoutOperators(wrote), cmpopts.EquateEmpty()); diff != "" || err != nil {
+				t.Errorf("a second run is to write nothing (-want +got), error %v:\n%s", err, diff)
+			}
+		})
+	}
+}
+
+// What a later loop needs and an earlier one makes fails in the other order (R-REN-4).
+func TestOrder(t *testing.T) {
+	s := rendertest.Settings(inputs.OpenShift, "192.168.2.1")
+	for _, swap := range [][2]string{
+		{"config observation", "target config"},
+		{"target config", "revision"},
+		{"revision", "revision of the nodes"},
+	} {
+		t.Run(strings.Join(swap[:], " and "), func(t *testing.T) {
+			st := rendertest.Store(t, rendertest.Objects(s, others(t)...)...)
+			swapped := rendertest.Swap(t, Steps(s), component+": "+swap[0], component+": "+swap[1])
+			if _, err := rendertest.Run(st, swapped...); err == nil || !strings.Contains(err.Error(), component+": "+swap[0]) && !strings.Contains(err.Error(), component+": "+swap[1]) {
+				t.Fatalf("the error is to name one of the two: %v", err)
+			}
+		})
+	}
+}
+
+// A serving certificate of the input is used.
+func TestServingCertificate(t *testing.T) {
+	s := rendertest.Settings(inputs.Kubernetes, "192.168.2.1")
+	serving := rendertest.Secret(namespace, "serving-cert", map[string][]byte{corev1.TLSCertKey: {1}, corev1.TLSPrivateKeyKey: {2}})
+	st := rendertest.Store(t, rendertest.Objects(s, append(others(t), serving)...)...)
+	if _, err := rendertest.Run(st, Steps(s)...); err != nil {
+		t.Fatal(err)
+	}
+	const flag = "--tls-cert-file=/etc/kubernetes/static-pod-resources/secrets/serving-cert/tls.crt"
+	if pod := rendertest.Data(t, st, namespace, "kube-scheduler-pod")["pod.yaml"]; !strings.Contains(pod, flag) {
+		t.Errorf("the pod is to have %s:\n%s", flag, pod)
+	}
+}
