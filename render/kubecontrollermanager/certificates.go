@@ -16,16 +16,16 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// Certificates returns what must be there before kube-apiserver's loops run: the CA that signs certificate requests and what trusts
-// it, and the key that signs ServiceAccount tokens.
-func Certificates(s *inputs.Settings) []loop.Step {
-	return []loop.Step{
-		loop.Once(rotation(s)),
-		loop.Once(requestSigner()),
-		loop.Once(serviceAccountKey()),
-		loop.Once(librarygo.ResourceSync(component+": bundle for others", librarygo.KubeControllerManager,
-			librarygo.SyncRule{To: controllerShared, From: controllerCA})),
-	}
+// Certificates returns what must be there before kube-apiserver's loops run, each once in this order: the CA that signs certificate
+// requests and what trusts it, and the key that signs ServiceAccount tokens.
+func Certificates(s *inputs.Settings) loop.Step {
+	return loop.Step{Loops: []loop.Loop{
+		rotation(s),
+		requestSigner(),
+		serviceAccountKey(),
+		librarygo.ResourceSync(component+": bundle for others", librarygo.KubeControllerManager,
+			librarygo.SyncRule{To: controllerShared, From: controllerCA}),
+	}}
 }
 
 // rotation returns the loop for the CA of certificate requests, an intermediate one. Nobody renews it, so it lasts as long as was

@@ -26,7 +26,7 @@ func others(t *testing.T) []runtime.Object {
 	}
 }
 
-func plan(s *inputs.Settings) []loop.Step { return append(Certificates(s), Steps(s)...) }
+func plan(s *inputs.Settings) []loop.Step { return append([]loop.Step{Certificates(s)}, Steps(s)...) }
 
 func TestSteps(t *testing.T) {
 	for _, profile := range []inputs.Profile{inputs.OpenShift, inputs.Kubernetes} {
