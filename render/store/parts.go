@@ -1,6 +1,7 @@
 package store
 
 import (
+	"encoding/json"
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -81,4 +82,18 @@ func (p *part) replace(resource schema.GroupVersionResource, object runtime.Obje
 		return err
 	}
 	return p.tracker.Add(object)
+}
+
+// transmit returns a copy of an object as an API server gets it, through JSON: what a RawExtension has as an object it has as bytes
+// then, and empty is not told from absent.
+func (p *part) transmit(object runtime.Object) (runtime.Object, error) {
+	encoded, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	received := reflect.New(reflect.TypeOf(object).Elem()).Interface().(runtime.Object)
+	if err := json.Unmarshal(encoded, received); err != nil {
+		return nil, err
+	}
+	return received, nil
 }

@@ -120,7 +120,11 @@ func (s *Session) create(p *part, k key, action clienttesting.CreateActionImpl) 
 	if last, known := s.store.writes[k]; known && !last.deleted {
 		return nil, apierrors.NewAlreadyExists(k.GroupResource, k.Name)
 	}
-	action.Object = action.Object.DeepCopyObject()
+	sent, err := p.transmit(action.Object)
+	if err != nil {
+		return nil, fmt.Errorf("create %s: %w", k, err)
+	}
+	action.Object = sent
 	action.CreateOptions.FieldManager = manager(action.CreateOptions.FieldManager)
 	m := metadata(action.Object)
 	m.SetNamespace(k.Namespace)
@@ -143,6 +147,14 @@ func (s *Session) update(p *part, k key, action clienttesting.Action, expected s
 	subresource := action.GetSubresource()
 	if subresource != "" && subresource != "status" {
 		return nil, fmt.Errorf("%s %s/%s: %w", action.GetVerb(), k, subresource, ErrUnsupported)
+	}
+	if update, is := action.(clienttesting.UpdateActionImpl); is {
+		sent, err := p.transmit(update.Object)
+		if err != nil {
+			return nil, fmt.Errorf("update %s: %w", k, err)
+		}
+		update.Object = sent
+		action = update
 	}
 	before, err := s.store.get(k)
 	if err != nil {
@@ -237,7 +249,6 @@ func manager(name string) string {
 func named(action clienttesting.Action) clienttesting.Action {
 	switch action := action.(type) {
 	case clienttesting.UpdateActionImpl:
-		action.Object = action.Object.DeepCopyObject()
 		action.UpdateOptions.FieldManager = manager(action.UpdateOptions.FieldManager)
 		return action
 	case clienttesting.PatchActionImpl:

@@ -82,6 +82,19 @@ func New(objects ...runtime.Object) (*Store, error) {
 	return s, nil
 }
 
+// AddMissing adds the objects that the store does not have yet. For those of kinds that the clientsets do not know, the first of each
+// name counts as well.
+func (s *Store) AddMissing(objects ...runtime.Object) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, object := range objects {
+		if err := s.add(object.DeepCopyObject()); err != nil && !errors.Is(err, ErrDuplicate) {
+			return err
+		}
+	}
+	return nil
+}
+
 func newPart(register func(*runtime.Scheme) error, converter func(*runtime.Scheme) managedfields.TypeConverter) *part {
 	scheme := runtime.NewScheme()
 	if err := register(scheme); err != nil {
@@ -118,6 +131,11 @@ func (s *Store) add(object runtime.Object) error {
 		other, is := object.(*unstructured.Unstructured)
 		if !is {
 			return fmt.Errorf("store %T: its kind is unknown", object)
+		}
+		for _, o := range s.others {
+			if o.GroupVersionKind() == other.GroupVersionKind() && o.GetNamespace() == other.GetNamespace() && o.GetName() == other.GetName() {
+				return fmt.Errorf("store %s %s: %w", gvk.Kind, Object{other.GetNamespace(), other.GetName()}, ErrDuplicate)
+			}
 		}
 		s.others = append(s.others, other)
 		return nil
