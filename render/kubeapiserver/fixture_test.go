@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/solonode/sno/render/inputs"
-	"github.com/solonode/sno/render/loop"
 	"github.com/solonode/sno/render/rendertest"
 	"github.com/solonode/sno/render/store"
 )
@@ -71,17 +70,6 @@ func run(t *testing.T, s *inputs.Settings, extra ...runtime.Object) *store.Store
 		t.Fatal(err)
 	}
 	return st
-}
-
-// flattened returns every loop once, in order.
-func flattened(steps []loop.Step) []loop.Step {
-	var loops []loop.Step
-	for _, step := range steps {
-		for _, l := range step.Loops {
-			loops = append(loops, loop.Once(l))
-		}
-	}
-	return loops
 }
 
 // inventory returns kind, name and keys of all objects: what does not depend on chance.

@@ -1,12 +1,26 @@
 package kubeapiserver
 
 import (
+	"encoding/json"
+	"errors"
+	"io/fs"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	apiserverv1 "k8s.io/apiserver/pkg/apis/apiserver/v1"
+	"sigs.k8s.io/yaml"
+
+	configv1 "github.com/openshift/api/config/v1"
+
 	"github.com/solonode/sno/render/inputs"
+	"github.com/solonode/sno/render/loop"
 	"github.com/solonode/sno/render/rendertest"
+	"github.com/solonode/sno/render/store"
 )
 
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
@@ -30,5 +44,358 @@ func TestRun(t *testing.T) {
 				t.Errorf("a second run is to write nothing, it wrote %q: %v", again, err)
 			}
 		})
+	}
+}
+
+// TestLaidDown holds for every object that StaticPod names that it is there after a run, unless it is optional, and the other way round
+// for the objects with a revision.
+func TestLaidDown(t *testing.T) {
+	s := settings(inputs.OpenShift)
+	all := inventory(t, run(t, s))
+	has := func(kind, name string) bool { return strings.Contains(all, "\n"+kind+" "+Namespace+"/"+name+" ") }
+	pod := StaticPod(s)
+	if pod.ConfigMaps[0].Name != "kube-apiserver-pod" {
+		t.Errorf("the first ConfigMap is to be the pod's: %s", pod.ConfigMaps[0].Name)
+	}
+	for _, r := range pod.ConfigMaps {
+		if !r.Optional && !has("ConfigMap", r.Name+"-1") {
+			t.Errorf("ConfigMap %s-1 is missing", r.Name)
+		}
+	}
+	for _, r := range pod.Secrets {
+		if !r.Optional && !has("Secret", r.Name+"-1") {
+			t.Errorf("Secret %s-1 is missing", r.Name)
+		}
+	}
+	for _, r := range pod.CertConfigMaps {
+		if !r.Optional && !has("ConfigMap", r.Name) {
+			t.Errorf("ConfigMap %s is missing", r.Name)
+		}
+	}
+	for _, r := range pod.CertSecrets {
+		if !r.Optional && !has("Secret", r.Name) {
+			t.Errorf("Secret %s is missing", r.Name)
+		}
+	}
+	mounted := rendertest.Data(t, run(t, settings(inputs.Kubernetes)), Namespace, "kube-apiserver-pod-1")["pod.yaml"]
+	for _, file := range pathsIn(mounted) {
+		parts := strings.Split(strings.TrimPrefix(file, "/etc/kubernetes/"), "/")
+		if len(parts) != 4 {
+			continue
+		}
+		list := pod.ConfigMaps
+		switch parts[0] + " " + parts[1] {
+		case "static-pod-resources secrets":
+			list = pod.Secrets
+		case "static-pod-certs configmaps":
+			list = pod.CertConfigMaps
+		case "static-pod-certs secrets":
+			list = pod.CertSecrets
+		}
+		found := false
+		for _, r := range list {
+			found = found || r.Name == parts[2]
+		}
+		if !found {
+			t.Errorf("the pod reads %s, which nobody lays down", file)
+		}
+	}
+}
+
+// pathsIn returns the files below /etc/kubernetes that a text names.
+func pathsIn(text string) []string {
+	return slices.DeleteFunc(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \n=,", r) }),
+		func(word string) bool { return !strings.HasPrefix(word, "/etc/kubernetes/static-pod-") })
+}
+
+// TestOrder swaps adjacent loops. Where the order matters the run fails and says so (R-REN-6).
+func TestOrder(t *testing.T) {
+	const (
+		certificates = "kube-apiserver: certificates"
+		bound        = "kube-apiserver: bound tokens"
+		observation  = "kube-apiserver: config observation"
+		target       = "kube-apiserver: target config"
+		sync         = "kube-apiserver: resource sync"
+		revision     = "kube-apiserver: revision"
+	)
+	s := settings(inputs.Kubernetes)
+	steps := Steps(s)
+	others := rendertest.Objects(s, others(t)...)
+	for _, tt := range []struct {
+		first, second string
+		objects       []runtime.Object
+		want          string
+	}{
+		{observation, target, objects(t, s), "servingInfo.namedCertificates"},
+		{target, sync, objects(t, s), "kube-apiserver/client-ca"},
+		{sync, revision, objects(t, s), `"kube-apiserver: resource sync", which comes later, writes`},
+		{certificates, target, slices.Concat(others, keysOf(t, boundOnly)), "admin-kubeconfig-client-ca"},
+		{bound, target, slices.Concat(others, keysOf(t, certificatesOnly)), "bound-sa-token-signing-certs"},
+	} {
+		t.Run(tt.first+" after "+tt.second, func(t *testing.T) {
+			_, err := rendertest.Run(rendertest.Store(t, tt.objects...), moved(t, steps, tt.first, tt.second)...)
+			if (!errors.Is(err, loop.ErrOrder) && !errors.Is(err, ErrNotObserved)) || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want one about the order and %s", err, tt.want)
+			}
+		})
+	}
+
+	want := run(t, s)
+	swapped := func(i, j int) []loop.Step {
+		other := slices.Clone(steps)
+		other[i], other[j] = other[j], other[i]
+		return other
+	}
+	cycle := func(loops ...int) []loop.Step {
+		other := slices.Clone(steps)
+		other[4].Loops = []loop.Loop{steps[4].Loops[loops[0]], steps[4].Loops[loops[1]], steps[4].Loops[loops[2]]}
+		return other
+	}
+	for name, order := range map[string][]loop.Step{
+		"encryption before certificates":                swapped(0, 1),
+		"bound tokens before encryption":                swapped(1, 2),
+		"static resources before bound tokens":          swapped(2, 3),
+		"the cycle before static resources":             swapped(3, 4),
+		"target config first in the cycle":              cycle(1, 0, 2),
+		"resource sync before target config in a cycle": cycle(0, 2, 1),
+	} {
+		t.Run(name+" makes no difference", func(t *testing.T) {
+			got := rendertest.Store(t, objects(t, s)...)
+			if _, err := rendertest.Run(got, order...); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(inventory(t, want), inventory(t, got)); diff != "" {
+				t.Errorf("the result differs (-want +got):\n%s", diff)
+			}
+			for _, name := range []string{"kube-apiserver-pod-1", "config-1"} {
+				if diff := cmp.Diff(rendertest.Data(t, want, Namespace, name), rendertest.Data(t, got, Namespace, name)); diff != "" {
+					t.Errorf("%s differs (-want +got):\n%s", name, diff)
+				}
+			}
+		})
+	}
+}
+
+// moved returns every loop once, the first of the two right after the second.
+func moved(t *testing.T, steps []loop.Step, first, second string) []loop.Step {
+	t.Helper()
+	var others []loop.Step
+	var late loop.Step
+	for _, step := range steps {
+		for _, l := range step.Loops {
+			if l.Name == first {
+				late = loop.Once(l)
+			} else {
+				others = append(others, loop.Once(l))
+			}
+		}
+	}
+	at := slices.IndexFunc(others, func(s loop.Step) bool { return s.Loops[0].Name == second })
+	if at < 0 || late.Loops == nil {
+		t.Fatalf("there is no loop %q or %q", first, second)
+	}
+	return slices.Insert(others, at+1, late)
+}
+
+func certificatesOnly(name string) bool { return !strings.Contains(name, "bound-") }
+
+func boundOnly(name string) bool { return strings.Contains(name, "bound-") }
+
+func keysOf(t *testing.T, wanted func(name string) bool) []runtime.Object {
+	t.Helper()
+	made, err := keys()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []runtime.Object
+	for _, object := range made {
+		if metadata, is := object.(interface{ GetName() string }); is && wanted(metadata.GetName()) {
+			found = append(found, object.DeepCopyObject())
+		}
+	}
+	return found
+}
+
+// TestComponentsBefore takes away what etcd's and kube-controller-manager's loops write: the error names it.
+func TestComponentsBefore(t *testing.T) {
+	s := settings(inputs.Kubernetes)
+	for _, name := range []string{"etcd-endpoints", "etcd-serving-ca", "etcd-client", "csr-controller-ca", "sa-token-signing-certs"} {
+		t.Run(name, func(t *testing.T) {
+			without := slices.DeleteFunc(objects(t, s), func(object runtime.Object) bool {
+				metadata, is := object.(interface{ GetName() string })
+				return is && metadata.GetName() == name
+			})
+			_, err := rendertest.Run(rendertest.Store(t, without...), Steps(s)...)
+			if !errors.Is(err, loop.ErrFailed) || !strings.Contains(err.Error(), name) {
+				t.Errorf("error %v, want one that names %s", err, name)
+			}
+		})
+	}
+}
+
+func TestMissingImage(t *testing.T) {
+	for profile, names := range map[inputs.Profile][]string{
+		inputs.OpenShift: {"hyperkube", "cluster-kube-apiserver-operator"}, inputs.Kubernetes: {"kube-apiserver"},
+	} {
+		for _, name := range names {
+			s := settings(profile)
+			delete(s.Images, name)
+			if _, err := rendertest.Run(rendertest.Store(t, objects(t, s)...), Steps(s)...); !errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), "image "+name) {
+				t.Errorf("%s without the image %s: %v", profile, name, err)
+			}
+		}
+	}
+}
+
+// TestEncryption holds the configuration of encryption of the first revision against what is written with it: no provider that writes
+// plain text comes first.
+func TestEncryption(t *testing.T) {
+	for _, kind := range []configv1.EncryptionType{configv1.EncryptionTypeAESCBC, configv1.EncryptionTypeAESGCM} {
+		t.Run(string(kind), func(t *testing.T) {
+			s := settings(inputs.Kubernetes)
+			s.Cluster.APIServer.Spec.Encryption.Type = kind
+			st := run(t, s)
+			var config apiserverv1.EncryptionConfiguration
+			if err := json.Unmarshal(secretData(t, st, store.Object{Namespace: Namespace, Name: "encryption-config-1"})["encryption-config"], &config); err != nil {
+				t.Fatal(err)
+			}
+			writers := map[string]string{}
+			for _, r := range config.Resources {
+				first := r.Providers[0]
+				for _, resource := range r.Resources {
+					switch {
+					case first.AESCBC != nil && len(first.AESCBC.Keys) == 1:
+						writers[resource] = "aescbc"
+					case first.AESGCM != nil && len(first.AESGCM.Keys) == 1:
+						writers[resource] = "aesgcm"
+					default:
+						writers[resource] = "plain text"
+					}
+				}
+			}
+			if diff := cmp.Diff(map[string]string{"secrets": string(kind), "configmaps": string(kind)}, writers); diff != "" {
+				t.Errorf("what is written how (-want +got):\n%s", diff)
+			}
+			pod := rendertest.Data(t, st, Namespace, "kube-apiserver-pod-1")["pod.yaml"]
+			if !strings.Contains(pod, "--encryption-provider-config=/etc/kubernetes/static-pod-resources/secrets/encryption-config/encryption-config") {
+				t.Error("kube-apiserver is not told")
+			}
+			again, err := rendertest.Run(st, Steps(s)...)
+			if err != nil || len(again) > 0 {
+				t.Errorf("a second run is to write nothing, it wrote %q: %v", again, err)
+			}
+		})
+	}
+}
+
+// TestUsersCertificates brings a CA and a serving certificate of a user, which reach their places in the second round of the cycle and
+// are in the first revision all the same.
+func TestUsersCertificates(t *testing.T) {
+	s := settings(inputs.Kubernetes)
+	s.Cluster.APIServer.Spec.ClientCA.Name = "users"
+	s.Cluster.APIServer.Spec.ServingCerts.NamedCertificates = []configv1.APIServerNamedServingCert{{
+		Names: []string{"api.users.test"}, ServingCertificate: configv1.SecretNameReference{Name: "serving"},
+	}}
+	ca := rendertest.CA(t, "users")
+	st := run(t, s, rendertest.ConfigMap(configNamespace, "users", map[string]string{bundleKey: ca}),
+		rendertest.Secret(configNamespace, "serving", map[string][]byte{"tls.crt": []byte("certificate"), "tls.key": []byte("key")}))
+	for _, bundle := range []store.Object{{Namespace: Namespace, Name: "client-ca"}, {Namespace: managedNamespace, Name: "kube-apiserver-client-ca"}} {
+		if !strings.Contains(rendertest.Data(t, st, bundle.Namespace, bundle.Name)[bundleKey], ca) {
+			t.Errorf("the CA of users is not in %s", bundle)
+		}
+	}
+	if got := string(secretData(t, st, store.Object{Namespace: Namespace, Name: "user-serving-cert-000"})["tls.crt"]); got != "certificate" {
+		t.Errorf("serving certificate %q", got)
+	}
+	if strings.Contains(inventory(t, st), "revision-status-2") {
+		t.Error("there is a second revision")
+	}
+}
+
+// TestTokens brings a webhook, and a provider of tokens (R-REN-12).
+func TestTokens(t *testing.T) {
+	t.Run("webhook", func(t *testing.T) {
+		s := settings(inputs.Kubernetes)
+		s.Cluster.Authentication.Spec.Type = configv1.AuthenticationTypeNone
+		s.Cluster.Authentication.Spec.WebhookTokenAuthenticator = &configv1.WebhookTokenAuthenticator{KubeConfig: configv1.SecretNameReference{Name: "tokens"}}
+		st := run(t, s, rendertest.Secret(configNamespace, "tokens", map[string][]byte{"kubeConfig": []byte(goodWebhook)}))
+		if got := string(secretData(t, st, store.Object{Namespace: Namespace, Name: "webhook-authenticator-1"})["kubeConfig"]); got != goodWebhook {
+			t.Errorf("kubeConfig of the revision: %q", got)
+		}
+	})
+	t.Run("OIDC", func(t *testing.T) {
+		s := settings(inputs.OpenShift)
+		s.Cluster.Authentication.Spec.Type = configv1.AuthenticationTypeOIDC
+		s.Cluster.Authentication.Spec.OIDCProviders = []configv1.OIDCProvider{{
+			Issuer: configv1.TokenIssuer{
+				URL: "https://id.test", Audiences: []configv1.TokenAudience{"a"}, CertificateAuthority: configv1.ConfigMapNameReference{Name: "issuer"},
+			},
+			ClaimMappings: configv1.TokenClaimMappings{Username: configv1.UsernameClaimMapping{Claim: "email"}},
+		}}
+		ca := rendertest.CA(t, "issuer")
+		st := run(t, s, rendertest.ConfigMap(configNamespace, "issuer", map[string]string{bundleKey: ca}))
+		var config struct {
+			JWT []struct {
+				Issuer struct{ URL, CertificateAuthority string }
+			}
+		}
+		if err := json.Unmarshal([]byte(rendertest.Data(t, st, Namespace, "auth-config-1")["auth-config.json"]), &config); err != nil {
+			t.Fatal(err)
+		}
+		if len(config.JWT) != 1 || config.JWT[0].Issuer.URL != "https://id.test" || config.JWT[0].Issuer.CertificateAuthority != ca {
+			t.Errorf("auth-config.json: %+v", config)
+		}
+	})
+}
+
+// TestProxy holds for every container that it has the proxy's environment.
+func TestProxy(t *testing.T) {
+	for _, profile := range []inputs.Profile{inputs.OpenShift, inputs.Kubernetes} {
+		s := settings(profile)
+		s.Cluster.Proxy.Status = configv1.ProxyStatus{HTTPProxy: "http://proxy.test:3128", NoProxy: ".svc"}
+		var pod corev1.Pod
+		if err := yaml.UnmarshalStrict([]byte(rendertest.Data(t, run(t, s), Namespace, "kube-apiserver-pod")["pod.yaml"]), &pod); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range pod.Spec.Containers {
+			for _, want := range []corev1.EnvVar{{Name: "HTTP_PROXY", Value: "http://proxy.test:3128"}, {Name: "NO_PROXY", Value: ".svc"}} {
+				if !slices.Contains(c.Env, want) {
+					t.Errorf("%s: container %s has not %s: %v", profile, c.Name, want.Name, c.Env)
+				}
+			}
+		}
+	}
+}
+
+// TestStaticResources holds for each profile which bindings let kube-controller-manager approve requests: none in profile openshift, where
+// the approver of the machines does.
+func TestStaticResources(t *testing.T) {
+	files, err := fs.Sub(manifests, "manifests")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for profile, want := range map[inputs.Profile][]string{
+		inputs.OpenShift:  nil,
+		inputs.Kubernetes: {"node-bootstrapper-approve", "node-renewal-approve"},
+	} {
+		all := inventory(t, run(t, settings(profile)))
+		var got []string
+		for line := range strings.Lines(all) {
+			if name, is := strings.CutPrefix(strings.TrimSpace(line), "ClusterRoleBinding /node-"); is {
+				got = append(got, "node-"+name)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", profile, diff)
+		}
+	}
+	everything, err := fs.Glob(files, "*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range slices.Concat(onlyOpenShift, onlyKubernetes) {
+		if !slices.Contains(everything, name) {
+			t.Errorf("%s is no file", name)
+		}
 	}
 }

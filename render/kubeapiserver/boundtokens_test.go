@@ -1,0 +1,73 @@
+package kubeapiserver
+
+import (
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/pem"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/solonode/sno/render/inputs"
+	"github.com/solonode/sno/render/rendertest"
+	"github.com/solonode/sno/render/store"
+)
+
+func TestWithPublicKey(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		there map[string]string
+		want  map[string]string
+	}{
+		{name: "the first", want: map[string]string{"service-account-001.pub": "new"}},
+		{
+			name: "another", there: map[string]string{"service-account-001.pub": "old"},
+			want: map[string]string{"service-account-001.pub": "old", "service-account-002.pub": "new"},
+		},
+		{name: "the same", there: map[string]string{"service-account-001.pub": "new"}, want: map[string]string{"service-account-001.pub": "new"}},
+		{
+			name: "a gap", there: map[string]string{"service-account-002.pub": "old"},
+			want: map[string]string{"service-account-002.pub": "old", "service-account-003.pub": "new"},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var there *corev1.ConfigMap
+			if tt.there != nil {
+				there = rendertest.ConfigMap(Namespace, publicKeys, tt.there)
+			}
+			if diff := cmp.Diff(tt.want, withPublicKey(there, "new").Data); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestSigningKey signs with the key that kube-apiserver gets and verifies by what the revision says is public.
+func TestSigningKey(t *testing.T) {
+	st := run(t, settings(inputs.Kubernetes))
+	private, _ := pem.Decode(secretData(t, st, store.Object{Namespace: Namespace, Name: "bound-service-account-signing-key"})["service-account.key"])
+	key, err := x509.ParsePKCS1PrivateKey(private.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, _ := pem.Decode([]byte(rendertest.Data(t, st, Namespace, "bound-sa-token-signing-certs-1")["service-account-001.pub"]))
+	verifier, err := x509.ParsePKIXPublicKey(public.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest := sha256.Sum256([]byte("token"))
+	signature, err := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, digest[:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := rsa.VerifyPKCS1v15(verifier.(*rsa.PublicKey), crypto.SHA256, digest[:], signature); err != nil {
+		t.Error(err)
+	}
+	if bits := key.N.BitLen(); bits != 4096 {
+		t.Errorf("the key has %d bits", bits)
+	}
+}
