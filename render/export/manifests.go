@@ -1,0 +1,241 @@
+package export
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v2"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/json"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	kubernetes "k8s.io/client-go/kubernetes/scheme"
+
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"github.com/solonode/sno/render/files"
+)
+
+var (
+	// ErrNoNamespace: the namespace of an object is not among the objects.
+	ErrNoNamespace = errors.New("its namespace is not among the objects, so it could not be created")
+	// ErrNoKind: apiVersion and kind of an object are not known.
+	ErrNoKind = errors.New("unknown apiVersion and kind")
+	// ErrNoName: an object has no name.
+	ErrNoName = errors.New("no name")
+	// ErrTwice: one object is there twice.
+	ErrTwice = errors.New("there twice")
+)
+
+// Mode is the mode of all manifests: some are Secrets.
+const Mode fs.FileMode = 0o600
+
+// Manifest is an object and the file that it is in.
+type Manifest struct {
+	// Name of the file: number, namespace, kind and name.
+	Name string
+	// Content is YAML.
+	Content []byte
+	// Object is what Content says.
+	Object *unstructured.Unstructured
+}
+
+// HasStatus reports whether the manifest has a status, for which an API server needs a request of its own.
+func (m Manifest) HasStatus() bool {
+	_, has := m.Object.Object["status"]
+	return has
+}
+
+// builtIn are the namespaces that Kubernetes creates itself.
+var builtIn = []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease}
+
+var scheme = func() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{kubernetes.AddToScheme, apiextensionsv1.AddToScheme, configv1.Install, operatorv1.Install} {
+		utilruntime.Must(add(scheme))
+	}
+	return scheme
+}()
+
+// Manifests returns the manifests of objects, in the order in which they are to be created. The same objects, in any order, give the
+// same bytes. The objects are not changed.
+//
+// It implements R-REN-7.
+func Manifests(objects []runtime.Object) ([]Manifest, error) {
+	var clean []*unstructured.Unstructured
+	namespaces := slices.Clone(builtIn)
+	var errs []error
+	for _, object := range objects {
+		content, err := cleaned(object)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		clean = append(clean, content)
+		if content.GroupVersionKind().GroupKind() == corev1.SchemeGroupVersion.WithKind("Namespace").GroupKind() {
+			namespaces = append(namespaces, content.GetName())
+		}
+	}
+	slices.SortFunc(clean, compare)
+	for i, object := range clean {
+		if i > 0 && compare(clean[i-1], object) == 0 {
+			errs = append(errs, fmt.Errorf("export %s: %w", describe(object), ErrTwice))
+		}
+		if namespace := object.GetNamespace(); namespace != "" && !slices.Contains(namespaces, namespace) {
+			errs = append(errs, fmt.Errorf("export %s: %w", describe(object), ErrNoNamespace))
+		}
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	manifests := make([]Manifest, len(clean))
+	for i, object := range clean {
+		// Not by sigs.k8s.io/yaml: it goes by way of JSON, where some control characters have no escape that YAML needs.
+		content, err := yaml.Marshal(object.Object)
+		if err != nil {
+			return nil, fmt.Errorf("export %s: %w", describe(object), err)
+		}
+		manifests[i] = Manifest{Name: fileName(i, object), Content: content, Object: object}
+	}
+	return manifests, nil
+}
+
+// Files returns the manifests as files.
+func Files(manifests []Manifest) []files.File {
+	all := make([]files.File, len(manifests))
+	for i, manifest := range manifests {
+		all[i] = files.File{Path: manifest.Name, Mode: Mode, Content: manifest.Content}
+	}
+	return all
+}
+
+// fileName returns number, namespace, kind and name, without what some file systems and archives cannot have in a name.
+func fileName(index int, object *unstructured.Unstructured) string {
+	parts := []string{fmt.Sprintf("%04d", index+1)}
+	if object.GetNamespace() != "" {
+		parts = append(parts, object.GetNamespace())
+	}
+	parts = append(parts, strings.ToLower(object.GetKind()), strings.ReplaceAll(object.GetName(), ":", "-"))
+	return strings.Join(parts, "_") + ".yaml"
+}
+
+func describe(object *unstructured.Unstructured) string {
+	name := object.GetName()
+	if object.GetNamespace() != "" {
+		name = object.GetNamespace() + "/" + name
+	}
+	return object.GetKind() + " " + name
+}
+
+// stages are kinds that others need, in the order in which they are created. All other kinds come after them.
+var stages = []schema.GroupKind{
+	{Group: corev1.GroupName, Kind: "Namespace"},
+	{Group: apiextensionsv1.GroupName, Kind: "CustomResourceDefinition"},
+	{Group: corev1.GroupName, Kind: "ServiceAccount"},
+	{Group: rbacv1.GroupName, Kind: "ClusterRole"},
+	{Group: rbacv1.GroupName, Kind: "Role"},
+	{Group: rbacv1.GroupName, Kind: "ClusterRoleBinding"},
+	{Group: rbacv1.GroupName, Kind: "RoleBinding"},
+	{Group: corev1.GroupName, Kind: "ConfigMap"},
+	{Group: corev1.GroupName, Kind: "Secret"},
+	{Group: corev1.GroupName, Kind: "Service"},
+}
+
+func stage(object *unstructured.Unstructured) int {
+	if at := slices.Index(stages, object.GroupVersionKind().GroupKind()); at >= 0 {
+		return at
+	}
+	return len(stages)
+}
+
+// compare orders objects by stage, then by group, kind, namespace and name.
+func compare(a, b *unstructured.Unstructured) int {
+	x, y := a.GroupVersionKind(), b.GroupVersionKind()
+	return cmp.Or(cmp.Compare(stage(a), stage(b)), cmp.Compare(x.Group, y.Group), cmp.Compare(x.Kind, y.Kind),
+		cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+}
+
+// cleaned returns a copy of an object without what a server owns, and without fields that say nothing.
+func cleaned(object runtime.Object) (*unstructured.Unstructured, error) {
+	copied, isUntyped := object.DeepCopyObject().(*unstructured.Unstructured)
+	if !isUntyped {
+		kinds, _, err := scheme.ObjectKinds(object)
+		if err != nil || len(kinds) != 1 {
+			return nil, fmt.Errorf("export %T: %w", object, ErrNoKind)
+		}
+		// Not by runtime.DefaultUnstructuredConverter: it leaves unsigned numbers, which an untyped object cannot have.
+		content, err := json.Marshal(object)
+		if err != nil {
+			return nil, fmt.Errorf("export %T: %w", object, err)
+		}
+		copied = &unstructured.Unstructured{}
+		if err := json.Unmarshal(content, &copied.Object); err != nil {
+			return nil, fmt.Errorf("export %T: %w", object, err)
+		}
+		copied.SetGroupVersionKind(kinds[0])
+	}
+	if gvk := copied.GroupVersionKind(); gvk.Kind == "" || gvk.Version == "" {
+		return nil, fmt.Errorf("export %s: %w", describe(copied), ErrNoKind)
+	}
+	if copied.GetName() == "" {
+		return nil, fmt.Errorf("export %s: %w", describe(copied), ErrNoName)
+	}
+	for _, field := range []string{
+		"creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generation", "managedFields", "ownerReferences",
+		"resourceVersion", "selfLink", "uid",
+	} {
+		unstructured.RemoveNestedField(copied.Object, "metadata", field)
+	}
+	dropNulls(copied.Object)
+	if saysNothing(copied.Object["status"]) {
+		delete(copied.Object, "status")
+	}
+	return copied, nil
+}
+
+// dropNulls removes fields that are null, as nil lists of Go types are: the schema of a resource does not allow them.
+func dropNulls(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		for key, item := range value {
+			if item == nil {
+				delete(value, key)
+				continue
+			}
+			dropNulls(item)
+		}
+	case []any:
+		for _, item := range value {
+			dropNulls(item)
+		}
+	}
+}
+
+// saysNothing reports whether a status has nothing but empty values, as that of a Go type has.
+func saysNothing(value any) bool {
+	switch value := value.(type) {
+	case nil:
+		return true
+	case string:
+		return value == ""
+	case map[string]any:
+		for _, item := range value {
+			if !saysNothing(item) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		return len(value) == 0
+	}
+	return false
+}
