@@ -1,12 +1,12 @@
 package podtemplate
 
 import (
+	"encoding/json"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 )
 
 // Where the files of a pod are inside its containers, and on the host.
@@ -72,9 +72,10 @@ func FieldEnv(name, field string) corev1.EnvVar {
 
 // ConfigMap returns the ConfigMap with the pod that an installer pod and the revision controller go by.
 func ConfigMap(namespace, name string, pod *corev1.Pod, version string) (*corev1.ConfigMap, error) {
-	text, err := yaml.Marshal(pod)
+	// JSON, as operators write it: a label that is replaced by a number stays a string.
+	text, err := json.Marshal(pod)
 	if err != nil {
-		return nil, fmt.Errorf("write pod %s/%s as YAML: %w", pod.Namespace, pod.Name, err)
+		return nil, fmt.Errorf("write pod %s/%s as JSON: %w", pod.Namespace, pod.Name, err)
 	}
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},

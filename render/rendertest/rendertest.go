@@ -26,6 +26,7 @@ import (
 	"github.com/solonode/sno/render/librarygo"
 	"github.com/solonode/sno/render/loop"
 	"github.com/solonode/sno/render/store"
+	"sigs.k8s.io/yaml"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -180,9 +181,16 @@ func Data(t *testing.T, s *store.Store, namespace, name string) map[string]strin
 // Session returns a session that may write nothing.
 func Session(s *store.Store) *store.Session { return s.Session("test") }
 
-// Golden compares the text with testdata/NAME, or writes it with -update.
+// Golden compares the text with testdata/NAME, or writes it with -update. JSON is turned into YAML, which people can read.
 func Golden(t *testing.T, name, got string) {
 	t.Helper()
+	if strings.HasPrefix(got, "{") {
+		readable, err := yaml.JSONToYAML([]byte(got))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = string(readable)
+	}
 	path := filepath.Join("testdata", name)
 	if *update {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
