@@ -1,6 +1,7 @@
 package nodemachine
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -44,7 +45,7 @@ func TestMachine(t *testing.T) {
 			t.Error(err)
 		}
 		for _, list := range [][]string{{"ps", "--all"}, {"volume", "ls"}, {"network", "ls"}} {
-			left, err := e.Output(t.Context(), append(list, "--quiet", "--filter", "label="+label+"="+m.Name())...)
+			left, err := e.Output(context.WithoutCancel(t.Context()), append(list, "--quiet", "--filter", "label="+label+"="+m.Name())...)
 			if err != nil || left != "" {
 				t.Errorf("%v: %q is left: %v", list, left, err)
 			}
