@@ -1,0 +1,52 @@
+package cabundle_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/solonode/sno/render/cabundle"
+	"github.com/solonode/sno/render/rendertest"
+)
+
+func TestUnion(t *testing.T) {
+	a, b, c := rendertest.CA(t, "a"), rendertest.CA(t, "b"), rendertest.CA(t, "c")
+	for name, test := range map[string]struct {
+		bundles []string
+		want    string
+		err     error
+	}{
+		"in order":     {bundles: []string{b, a + c}, want: b + a + c},
+		"each once":    {bundles: []string{a + b, b + c, a}, want: a + b + c},
+		"an empty one": {bundles: []string{"", a}, want: a},
+		"none":         {err: cabundle.ErrEmpty},
+		"empty ones":   {bundles: []string{"", ""}, err: cabundle.ErrEmpty},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := cabundle.Union(test.bundles...)
+			if !errors.Is(err, test.err) || got != test.want {
+				t.Errorf("error %v, want %v; got\n%s\nwant\n%s", err, test.err, got, test.want)
+			}
+		})
+	}
+	if _, err := cabundle.Union(a, "no PEM"); err == nil {
+		t.Error("what is no PEM is to be an error")
+	}
+}
+
+func TestFirst(t *testing.T) {
+	a, b := rendertest.CA(t, "a"), rendertest.CA(t, "b")
+	got, err := cabundle.First([]byte(a + b))
+	if err != nil || string(got) != a {
+		t.Errorf("error %v, got\n%s\nwant\n%s", err, got, a)
+	}
+	if _, err := cabundle.First(nil); err == nil {
+		t.Error("no certificate is to be an error")
+	}
+}
+
+func ExampleUnion() {
+	_, err := cabundle.Union("", "")
+	fmt.Println(err)
+	// Output: no certificate in any bundle
+}

@@ -1,0 +1,228 @@
+package observe_test
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/solonode/sno/render/inputs"
+	"github.com/solonode/sno/render/observe"
+	"github.com/solonode/sno/render/rendertest"
+)
+
+// What Go does not implement is left out; no profile is Intermediate (U-REN-30).
+func TestTLS(t *testing.T) {
+	intermediate := []string{
+		"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256",
+		"TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
+		"TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384", "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
+		"TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256", "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
+	}
+	custom := func(version configv1.TLSProtocolVersion, ciphers ...string) *configv1.TLSSecurityProfile {
+		return &configv1.TLSSecurityProfile{Type: configv1.TLSProfileCustomType, Custom: &configv1.CustomTLSProfile{
+			TLSProfileSpec: configv1.TLSProfileSpec{MinTLSVersion: version, Ciphers: ciphers}}}
+	}
+	for name, test := range map[string]struct {
+		profile *configv1.TLSSecurityProfile
+		version string
+		ciphers []string
+		err     error
+	}{
+		"none":         {nil, "VersionTLS12", intermediate, nil},
+		"empty":        {&configv1.TLSSecurityProfile{}, "VersionTLS12", intermediate, nil},
+		"Intermediate": {&configv1.TLSSecurityProfile{Type: configv1.TLSProfileIntermediateType}, "VersionTLS12", intermediate, nil},
+		"Modern":       {&configv1.TLSSecurityProfile{Type: configv1.TLSProfileModernType}, "VersionTLS13", intermediate[:3], nil},
+		"Custom": {custom(configv1.VersionTLS11, "ECDHE-RSA-AES128-SHA", "DHE-RSA-AES128-GCM-SHA256"), "VersionTLS11",
+			[]string{"TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA"}, nil},
+		"Custom without a version": {custom("", "AES128-SHA"), "VersionTLS12", []string{"TLS_RSA_WITH_AES_128_CBC_SHA"}, nil},
+		"Custom, nothing known":    {custom(configv1.VersionTLS12, "DHE-RSA-AES128-GCM-SHA256"), "", nil, observe.ErrTLSProfile},
+		"Custom without anything":  {&configv1.TLSSecurityProfile{Type: configv1.TLSProfileCustomType}, "", nil, observe.ErrTLSProfile},
+		"unknown":                  {&configv1.TLSSecurityProfile{Type: "Ancient"}, "", nil, observe.ErrTLSProfile},
+	} {
+		t.Run(name, func(t *testing.T) {
+			version, ciphers, err := observe.TLS(test.profile)
+			if !errors.Is(err, test.err) {
+				t.Fatalf("error %v, want %v", err, test.err)
+			}
+			if diff := cmp.Diff(test.ciphers, ciphers); version != test.version || diff != "" {
+				t.Errorf("version %s, want %s; ciphers (-want +got):\n%s", version, test.version, diff)
+			}
+		})
+	}
+}
+
+// All ciphers of the oldest profile are known to Go by the names that they get.
+func TestTLSOld(t *testing.T) {
+	_, ciphers, err := observe.TLS(&configv1.TLSSecurityProfile{Type: configv1.TLSProfileOldType})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := len(ciphers), len(configv1.TLSProfiles[configv1.TLSProfileOldType].Ciphers); got != want {
+		t.Errorf("%d ciphers, want %d", got, want)
+	}
+	for _, name := range ciphers {
+		if !slices.ContainsFunc(append(tls.CipherSuites(), tls.InsecureCipherSuites()...), func(c *tls.CipherSuite) bool { return c.Name == name }) {
+			t.Errorf("Go has no %s", name)
+		}
+	}
+}
+
+// OpenShift's gates are not for the programs of Kubernetes, which refuse to start with what they do not know (U-REN-31).
+func TestFeatureGates(t *testing.T) {
+	attribute := func(names ...configv1.FeatureGateName) []configv1.FeatureGateAttributes {
+		var all []configv1.FeatureGateAttributes
+		for _, n := range names {
+			all = append(all, configv1.FeatureGateAttributes{Name: n})
+		}
+		return all
+	}
+	release := configv1.FeatureGateDetails{Version: "4.22.0", Enabled: attribute("B", "A"), Disabled: attribute("C")}
+	custom := configv1.FeatureGateSelection{FeatureSet: configv1.CustomNoUpgrade, CustomNoUpgrade: &configv1.CustomFeatureGates{
+		Enabled: []configv1.FeatureGateName{"C", "D"}, Disabled: []configv1.FeatureGateName{"A"}}}
+	notChosen := custom
+	notChosen.FeatureSet = ""
+	for name, test := range map[string]struct {
+		gates   configv1.FeatureGate
+		profile inputs.Profile
+		want    []string
+		err     error
+	}{
+		"none": {profile: inputs.OpenShift, want: []string{}},
+		"of the release": {
+			gates:   configv1.FeatureGate{Status: configv1.FeatureGateStatus{FeatureGates: []configv1.FeatureGateDetails{release}}},
+			profile: inputs.OpenShift, want: []string{"A=true", "B=true", "C=false"},
+		},
+		"of the release, for Kubernetes": {
+			gates:   configv1.FeatureGate{Status: configv1.FeatureGateStatus{FeatureGates: []configv1.FeatureGateDetails{release}}},
+			profile: inputs.Kubernetes, want: []string{},
+		},
+		"a person's choice wins": {
+			gates: configv1.FeatureGate{
+				Spec:   configv1.FeatureGateSpec{FeatureGateSelection: custom},
+				Status: configv1.FeatureGateStatus{FeatureGates: []configv1.FeatureGateDetails{release}},
+			},
+			profile: inputs.OpenShift, want: []string{"A=false", "B=true", "C=true", "D=true"},
+		},
+		"a person's choice, for Kubernetes": {
+			gates:   configv1.FeatureGate{Spec: configv1.FeatureGateSpec{FeatureGateSelection: custom}},
+			profile: inputs.Kubernetes, want: []string{"A=false", "C=true", "D=true"},
+		},
+		"a list that its feature set does not choose": {
+			gates:   configv1.FeatureGate{Spec: configv1.FeatureGateSpec{FeatureGateSelection: notChosen}},
+			profile: inputs.Kubernetes, want: []string{},
+		},
+		"two releases": {
+			gates:   configv1.FeatureGate{Status: configv1.FeatureGateStatus{FeatureGates: []configv1.FeatureGateDetails{release, {Version: "4.21.0"}}}},
+			profile: inputs.OpenShift, err: observe.ErrFeatureGates,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := observe.FeatureGates(&test.gates, test.profile)
+			if !errors.Is(err, test.err) {
+				t.Fatalf("error %v, want %v", err, test.err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestFeatureGatesAt(t *testing.T) {
+	s := rendertest.Settings(inputs.OpenShift, "192.168.2.1")
+	s.Cluster.FeatureGate.Status.FeatureGates = []configv1.FeatureGateDetails{{Enabled: []configv1.FeatureGateAttributes{{Name: "A"}}}}
+	observer := observe.FeatureGatesAt(inputs.OpenShift, []string{"a"}, []string{"b", "c"})
+	got, err := observer(t.Context(), rendertest.Session(rendertest.Store(t, rendertest.Objects(s)...)), nil)
+	want := map[string]any{"a": []any{"A=true"}, "b": map[string]any{"c": []any{"A=true"}}}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("error %v (-want +got):\n%s", err, diff)
+	}
+}
+
+// The environment is that of the status: only there is what must not go through the proxy.
+func TestProxy(t *testing.T) {
+	for name, test := range map[string]struct {
+		proxy configv1.Proxy
+		want  []corev1.EnvVar
+	}{
+		"none":          {},
+		"the spec only": {proxy: configv1.Proxy{Spec: configv1.ProxySpec{HTTPProxy: "http://proxy"}}},
+		"the status": {
+			proxy: configv1.Proxy{Status: configv1.ProxyStatus{HTTPSProxy: "http://s", HTTPProxy: "http://p", NoProxy: ".svc"}},
+			want:  []corev1.EnvVar{{Name: "HTTPS_PROXY", Value: "http://s"}, {Name: "HTTP_PROXY", Value: "http://p"}, {Name: "NO_PROXY", Value: ".svc"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := rendertest.Settings(inputs.OpenShift, "192.168.2.1")
+			test.proxy.ObjectMeta = s.Cluster.Proxy.ObjectMeta
+			s.Cluster.Proxy = &test.proxy
+			observed, err := observe.Proxy(t.Context(), rendertest.Session(rendertest.Store(t, rendertest.Objects(s)...)), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := observe.ProxyEnv(observed)
+			if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
+				t.Errorf("error %v (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
+
+// A single API server is away while it restarts, so leaders are patient there (R-OPS-4).
+func TestLeaderElection(t *testing.T) {
+	for want, addresses := range map[string][]string{
+		"270s 240s 60s": {"192.168.2.1"},
+		"137s 107s 26s": {"192.168.2.1", "192.168.2.2", "192.168.2.3"},
+	} {
+		s := rendertest.Settings(inputs.OpenShift, addresses...)
+		var got string
+		observer := observe.LeaderElectionAt(func(lease, renew, retry string) map[string]any {
+			got = fmt.Sprint(lease, " ", renew, " ", retry)
+			return nil
+		})
+		if _, err := observer(t.Context(), rendertest.Session(rendertest.Store(t, rendertest.Objects(s)...)), nil); err != nil || got != want {
+			t.Errorf("%d nodes: %s, want %s, error %v", len(addresses), got, want, err)
+		}
+	}
+}
+
+func TestTLSFlags(t *testing.T) {
+	s := rendertest.Settings(inputs.OpenShift, "192.168.2.1")
+	s.Cluster.APIServer.Spec.TLSSecurityProfile = &configv1.TLSSecurityProfile{Type: configv1.TLSProfileModernType}
+	observed, err := observe.TLSProfile(t.Context(), rendertest.Session(rendertest.Store(t, rendertest.Objects(s)...)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := observe.TLSFlags(observed)
+	want := []string{
+		"--tls-cipher-suites=TLS_AES_128_GCM_SHA256,TLS_AES_256_GCM_SHA384,TLS_CHACHA20_POLY1305_SHA256", "--tls-min-version=VersionTLS13",
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("error %v (-want +got):\n%s", err, diff)
+	}
+	if none, err := observe.TLSFlags(nil); err != nil || none != nil {
+		t.Errorf("nothing observed is to give no flags: %v, error %v", none, err)
+	}
+}
+
+func TestReadClient(t *testing.T) {
+	s := rendertest.Settings(inputs.OpenShift, "192.168.2.1")
+	server, routes := rendertest.CA(t, "server"), rendertest.CA(t, "routes")
+	objects := rendertest.Objects(s,
+		rendertest.ConfigMap("openshift-config-managed", "kube-apiserver-server-ca", map[string]string{"ca-bundle.crt": server}),
+		rendertest.ConfigMap("openshift-config-managed", "default-ingress-cert", map[string]string{"ca-bundle.crt": routes}),
+		rendertest.Secret("ns", "serving-cert", map[string][]byte{"tls.crt": {1}}))
+	st := rendertest.Store(t, objects...)
+	for namespace, serving := range map[string]bool{"ns": true, "other": false} {
+		got, err := observe.ReadClient(t.Context(), rendertest.Session(st), "kubeschedulers", namespace)
+		if err != nil || got.Serving != serving || got.ServiceAccountCA != server+routes {
+			t.Errorf("%s: serving %t, want %t, error %v, bundle:\n%s", namespace, got.Serving, serving, err, got.ServiceAccountCA)
+		}
+	}
+}
