@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +21,7 @@ var (
 	ErrUndeclared = store.ErrUndeclared
 	ErrNotSettled = errors.New("the cycle did not settle")
 	ErrOrder      = errors.New("the order of the loops is wrong")
+	ErrEarly      = errors.New("the loop reads or writes before it runs")
 )
 
 // grace is how long a loop whose context has ended may take to return.
@@ -89,7 +91,9 @@ func (r *runner) open(steps []Step) error {
 			if err != nil {
 				return err
 			}
-			session.Forget()
+			if !session.Idle() {
+				return fmt.Errorf("%q: %w", l.Name, ErrEarly)
+			}
 			opened.members = append(opened.members, &member{Loop: l, session: session, sync: sync})
 		}
 		r.steps = append(r.steps, opened)
@@ -168,13 +172,18 @@ func (r *runner) reconcile(ctx context.Context, m *member, round int) ([]string,
 		select {
 		case err = <-ended:
 		case <-time.After(grace):
-			err = fmt.Errorf("%q: %w", m.Name, ErrHung)
 		}
-		if ctx.Err() != nil {
-			err = fmt.Errorf("%q: %w", m.Name, ctx.Err())
-		} else if err == nil || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrHung) {
-			err = fmt.Errorf("%q: %w: %s", m.Name, ErrHung, r.options.Limit)
+	}
+	switch {
+	case ctx.Err() != nil:
+		err = fmt.Errorf("%q: %w", m.Name, ctx.Err())
+	case limited.Err() != nil && !errors.Is(err, ErrPanicked):
+		// Whatever it returned, the end of its time is the reason.
+		late := fmt.Errorf("%q: %w: %s", m.Name, ErrHung, r.options.Limit)
+		if err != nil {
+			late = fmt.Errorf("%w: %v", late, err) //nolint:errorlint // It is no ErrFailed, which a cycle may get over.
 		}
+		err = late
 	}
 	if undeclared := m.session.Err(); undeclared != nil {
 		err = fmt.Errorf("%q: %w", m.Name, undeclared)
@@ -194,14 +203,15 @@ func (r *runner) hint(failed *member, err error) error {
 	var hints []string
 	later := false
 	for _, s := range r.steps {
+		// The other members of a cycle have had their turn.
+		if slices.Contains(s.members, failed) {
+			later = true
+			continue
+		}
+		if !later {
+			continue
+		}
 		for _, m := range s.members {
-			if m == failed {
-				later = true
-				continue
-			}
-			if !later {
-				continue
-			}
 			for _, missed := range failed.session.Missed() {
 				for _, p := range m.Writes {
 					if p.Selects(missed) {

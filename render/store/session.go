@@ -101,6 +101,13 @@ func (s *Session) Forget() {
 	s.reads, s.lists, s.wrote = map[key]string{}, map[list]string{}, nil
 }
 
+// Idle reports whether the loop has neither read nor written anything since it began or Forget was called.
+func (s *Session) Idle() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.reads) == 0 && len(s.lists) == 0 && len(s.wrote) == 0
+}
+
 // Wrote returns the objects that the loop has changed since it began or Forget was called, in order.
 func (s *Session) Wrote() []string {
 	s.mu.Lock()

@@ -1,0 +1,483 @@
+package loop_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/solonode/sno/render/loop"
+	"github.com/solonode/sno/render/store"
+)
+
+const namespace = "ns"
+
+// act is one thing that a control loop does.
+type act func(context.Context, kubernetes.Interface) error
+
+// does returns a loop that may write the ConfigMaps of these names and does everything in order.
+func does(name string, writes []string, acts ...act) loop.Loop {
+	return loop.Loop{
+		Name: name, Writes: store.ConfigMaps(namespace, writes...),
+		New: func(s *store.Session) (loop.Sync, error) {
+			return func(ctx context.Context) error {
+				for _, a := range acts {
+					if err := a(ctx, s.Kube()); err != nil {
+						return err
+					}
+				}
+				return nil
+			}, nil
+		},
+	}
+}
+
+func writes(names ...string) []string { return names }
+
+// set writes the value, if there is another or none.
+func set(name, value string) act {
+	return func(ctx context.Context, client kubernetes.Interface) error {
+		c := client.CoreV1().ConfigMaps(namespace)
+		found, err := c.Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			wanted := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"value": value}}, Data: map[string]string{"value": value}}
+			_, err = c.Create(ctx, wanted, metav1.CreateOptions{})
+			return err
+		}
+		if err != nil {
+			return err
+		}
+		found.Labels, found.Data = map[string]string{"value": value}, map[string]string{"value": value}
+		_, err = c.Update(ctx, found, metav1.UpdateOptions{})
+		return err
+	}
+}
+
+// overwrite writes the value without a look at what is there.
+func overwrite(name, value string) act {
+	return func(ctx context.Context, client kubernetes.Interface) error {
+		_, err := client.CoreV1().ConfigMaps(namespace).Update(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"value": value}}, metav1.UpdateOptions{})
+		return err
+	}
+}
+
+// count writes one more than is there, so it never comes to an end before the limit.
+func count(name string, limit int) act {
+	return func(ctx context.Context, client kubernetes.Interface) error {
+		c := client.CoreV1().ConfigMaps(namespace)
+		found, err := c.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if len(found.Data["value"]) < limit {
+			found.Data["value"] += "+"
+		}
+		_, err = c.Update(ctx, found, metav1.UpdateOptions{})
+		return err
+	}
+}
+
+// need reads what must be there.
+func need(name string) act {
+	return func(ctx context.Context, client kubernetes.Interface) error {
+		_, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
+		return err
+	}
+}
+
+// seek reads what may be there.
+func seek(name string) act {
+	return func(ctx context.Context, client kubernetes.Interface) error {
+		if err := need(name)(ctx, client); !apierrors.IsNotFound(err) {
+			return err
+		}
+		return nil
+	}
+}
+
+func list(selector string) act {
+	return func(ctx context.Context, client kubernetes.Interface) error {
+		_, err := client.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+		return err
+	}
+}
+
+func remove(name string) act {
+	return func(ctx context.Context, client kubernetes.Interface) error {
+		return client.CoreV1().ConfigMaps(namespace).Delete(ctx, name, metav1.DeleteOptions{})
+	}
+}
+
+// silently hides the error of an act, as a controller does that reports it in a condition.
+func silently(a act) act {
+	return func(ctx context.Context, client kubernetes.Interface) error {
+		_ = a(ctx, client)
+		return nil
+	}
+}
+
+var errOfLoop = errors.New("a fault of its own")
+
+func fail(context.Context, kubernetes.Interface) error { return errOfLoop }
+
+func panicking(context.Context, kubernetes.Interface) error { panic("out of range") }
+
+func obedient(ctx context.Context, _ kubernetes.Interface) error {
+	<-ctx.Done()
+	return fmt.Errorf("wait: %w", ctx.Err())
+}
+
+// vague obeys its context too, but does not say so.
+func vague(ctx context.Context, _ kubernetes.Interface) error {
+	<-ctx.Done()
+	return errOfLoop
+}
+
+// late ends soon after the limit, without an error.
+func late(context.Context, kubernetes.Interface) error {
+	time.Sleep(limit + loop.Grace/2)
+	return nil
+}
+
+const limit = 10 * time.Second
+
+// run runs the steps over a store that holds the ConfigMaps "input" and "other".
+func run(t *testing.T, steps ...loop.Step) error {
+	t.Helper()
+	s := newStore(t)
+	return loop.Run(t.Context(), s, steps, loop.Options{Limit: limit})
+}
+
+func newStore(t *testing.T) *store.Store {
+	t.Helper()
+	s, err := store.New(
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "input", Labels: map[string]string{"value": "given"}}, Data: map[string]string{"value": ""}},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "other"}},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func outdated(l loop.Loop, names ...string) loop.Loop {
+	l.Outdated = store.ConfigMaps(namespace, names...)
+	return l
+}
+
+// Whatever a loop does wrong is an error with its name (R-REN-4).
+func TestRunErrors(t *testing.T) {
+	once, cycle := loop.Once, loop.Cycle
+	for _, test := range []struct {
+		name  string
+		steps []loop.Step
+		// Sentinels of the error, none for a run without one.
+		is []error
+		// What the error must name, and what it must not.
+		says, not []string
+	}{
+		{name: "nothing to do"},
+		{name: "one after the other", steps: []loop.Step{once(does("a", writes("x"), set("x", "1"))), once(does("b", writes("y"), need("x"), set("y", "1")))}},
+		{
+			name: "fails", steps: []loop.Step{once(does("a", nil, fail))},
+			is: []error{loop.ErrFailed, errOfLoop}, says: []string{`"a"`}, not: []string{"order"},
+		},
+		{
+			name: "fails when it is prepared", steps: []loop.Step{once(loop.Loop{Name: "a", New: func(*store.Session) (loop.Sync, error) { return nil, errOfLoop }})},
+			is: []error{loop.ErrFailed, errOfLoop}, says: []string{`"a"`, "prepare"},
+		},
+		{
+			name: "panics", steps: []loop.Step{once(does("a", nil, panicking))},
+			is: []error{loop.ErrPanicked}, says: []string{`"a"`, "out of range", "run_test.go"},
+		},
+		{
+			name: "panics when it is prepared", steps: []loop.Step{once(loop.Loop{Name: "a", New: func(*store.Session) (loop.Sync, error) { panic("out of range") }})},
+			is: []error{loop.ErrPanicked}, says: []string{`"a"`, "out of range", "run_test.go"},
+		},
+		{
+			name: "panics in a cycle that might go on", steps: []loop.Step{cycle(3, does("a", nil, panicking))},
+			is: []error{loop.ErrPanicked}, says: []string{`"a"`},
+		},
+		{
+			name: "reads when it is prepared", steps: []loop.Step{once(loop.Loop{Name: "a", New: func(s *store.Session) (loop.Sync, error) {
+				return idle(need("input")(t.Context(), s.Kube()))
+			}})},
+			is: []error{loop.ErrEarly}, says: []string{`"a"`},
+		},
+		{
+			name: "writes when it is prepared", steps: []loop.Step{once(loop.Loop{Name: "a", Writes: store.ConfigMaps(namespace, "input"), New: func(s *store.Session) (loop.Sync, error) {
+				return idle(overwrite("input", "1")(t.Context(), s.Kube()))
+			}})},
+			is: []error{loop.ErrEarly}, says: []string{`"a"`},
+		},
+		{
+			name: "hangs and obeys its context", steps: []loop.Step{once(does("a", nil, obedient))},
+			is: []error{loop.ErrHung}, says: []string{`"a"`, "10s"},
+		},
+		{
+			name: "hangs and returns another error", steps: []loop.Step{once(does("a", nil, vague))},
+			is: []error{loop.ErrHung}, says: []string{`"a"`, "10s", errOfLoop.Error()},
+		},
+		{
+			name: "hangs in a cycle that might go on", steps: []loop.Step{cycle(3, does("a", nil, vague))},
+			is: []error{loop.ErrHung}, says: []string{`"a"`},
+		},
+		{
+			name: "ends without an error, but late", steps: []loop.Step{once(does("a", nil, late))},
+			is: []error{loop.ErrHung}, says: []string{`"a"`},
+		},
+		{
+			name: "writes what it did not declare", steps: []loop.Step{once(does("a", writes("y"), set("x", "1")))},
+			is: []error{loop.ErrUndeclared, store.ErrUndeclared}, says: []string{`"a"`, "create configmaps ns/x"},
+		},
+		{
+			name: "writes what it did not declare and hides the error", steps: []loop.Step{once(does("a", nil, silently(set("x", "1")), silently(remove("input"))))},
+			is: []error{loop.ErrUndeclared}, says: []string{`"a"`, "create configmaps ns/x", "delete configmaps ns/input"},
+		},
+		{
+			name: "writes what it did not declare in a cycle that might go on", steps: []loop.Step{cycle(3, does("a", nil, set("x", "1")))},
+			is: []error{loop.ErrUndeclared}, says: []string{`"a"`},
+		},
+		{
+			name: "one name twice", steps: []loop.Step{once(does("a", nil)), cycle(2, does("b", nil), does("a", nil))},
+			is: []error{loop.ErrDuplicate}, says: []string{`"a"`}, not: []string{`"b"`},
+		},
+
+		// Cycles.
+		{name: "settles at once", steps: []loop.Step{cycle(1, does("a", nil, need("input")))}},
+		{name: "settles in the last round", steps: []loop.Step{cycle(4, does("a", writes("input"), count("input", 3)))}},
+		{
+			name: "does not settle", steps: []loop.Step{cycle(3, does("a", writes("input"), count("input", 3)), does("b", nil, need("input")), does("c", writes("other"), set("other", "1")))},
+			is: []error{loop.ErrNotSettled}, says: []string{"in 3 rounds", `"a" still changes configmaps ns/input`}, not: []string{`"b"`, `"c"`},
+		},
+		{
+			name: "two undo each other's work", steps: []loop.Step{cycle(3, does("a", writes("x"), set("x", "1")), does("b", writes("x"), set("x", "2")))},
+			is: []error{loop.ErrNotSettled}, says: []string{`"a" still changes configmaps ns/x`, `"b" still changes configmaps ns/x`},
+		},
+		{
+			name:  "fails in the first round and settles in the next ones",
+			steps: []loop.Step{cycle(3, does("a", nil, need("x")), does("b", writes("x"), set("x", "1")))},
+		},
+		{
+			name: "fails in every round", steps: []loop.Step{cycle(3, does("a", nil, fail), does("b", writes("x"), set("x", "1")))},
+			is: []error{loop.ErrFailed, errOfLoop}, says: []string{`"a"`}, not: []string{"order"},
+		},
+		{
+			// Each loop of the cycle has had its turn, so the order is not at fault.
+			name: "fails in every round for want of what the cycle does not write", steps: []loop.Step{cycle(3, does("a", nil, need("x")), does("b", writes("x")))},
+			is: []error{loop.ErrFailed}, says: []string{`"a"`}, not: []string{"order"},
+		},
+
+		// The order.
+		{
+			name: "a later loop changes what an earlier one has read", steps: []loop.Step{once(does("a", nil, need("input"))), once(does("b", writes("input"), set("input", "1")))},
+			is: []error{loop.ErrOrder}, says: []string{`"a"`, "read configmaps ns/input", `run "b" first`},
+		},
+		{
+			name: "a later loop writes what an earlier one looked for", steps: []loop.Step{once(does("a", nil, seek("x"))), once(does("b", writes("x"), set("x", "1")))},
+			is: []error{loop.ErrOrder}, says: []string{`"a"`, "looked for configmaps ns/x", `run "b" first`},
+		},
+		{
+			name: "a later loop writes what an earlier one needs", steps: []loop.Step{once(does("a", nil, need("x"))), once(does("b", writes("x"), set("x", "1")))},
+			is: []error{loop.ErrFailed, loop.ErrOrder}, says: []string{`"a"`, `"b", which comes later, writes configmaps ns/x`},
+		},
+		{
+			name: "a later loop removes what an earlier one has read", steps: []loop.Step{once(does("a", nil, need("input"))), once(does("b", writes("input"), remove("input")))},
+			is: []error{loop.ErrOrder}, says: []string{`"a"`, "read configmaps ns/input", `run "b" first`},
+		},
+		{
+			name: "a later loop makes anew what an earlier one has read", steps: []loop.Step{once(does("a", nil, need("input"))), once(does("b", writes("input"), remove("input"), set("input", "")))},
+			is: []error{loop.ErrOrder}, says: []string{`"a"`, "read configmaps ns/input", `run "b" first`},
+		},
+		{name: "what is written and removed again was never there", steps: []loop.Step{once(does("a", nil, seek("x"))), once(does("b", writes("x"), set("x", "1"), remove("x")))}},
+		{
+			name: "a later loop changes what an earlier one has listed", steps: []loop.Step{once(does("a", nil, list(""))), once(does("b", writes("input"), set("input", "1")))},
+			is: []error{loop.ErrOrder}, says: []string{`"a"`, "read configmaps ns/input"}, not: []string{"other"},
+		},
+		{
+			name: "a later loop adds to what an earlier one has listed", steps: []loop.Step{once(does("a", nil, list("value=1"))), once(does("b", writes("x"), set("x", "1")))},
+			is: []error{loop.ErrOrder}, says: []string{`"a"`, "looked for configmaps ns/x"},
+		},
+		{
+			name: "a later loop moves something out of what an earlier one has listed", steps: []loop.Step{once(does("a", nil, list("value=given"))), once(does("b", writes("input"), set("input", "1")))},
+			is: []error{loop.ErrOrder}, says: []string{`"a"`, "read configmaps ns/input"},
+		},
+		{
+			name: "a later loop removes something of what an earlier one has listed", steps: []loop.Step{once(does("a", nil, list("value=given"))), once(does("b", writes("input"), remove("input")))},
+			is: []error{loop.ErrOrder}, says: []string{`"a"`, "read configmaps ns/input"},
+		},
+		{name: "a later loop changes what a list did not select", steps: []loop.Step{once(does("a", nil, list("value=given"))), once(does("b", writes("other", "x"), set("other", "1"), set("x", "1")))}},
+		{name: "a later loop writes what is there already", steps: []loop.Step{once(does("a", writes("x"), set("x", "1"))), once(does("b", writes("x"), set("x", "1")))}},
+		{
+			name: "a later loop undoes what an earlier one has written", steps: []loop.Step{once(does("a", writes("x"), set("x", "1"))), once(does("b", writes("x"), set("x", "2")))},
+			is: []error{loop.ErrOrder}, says: []string{`"a"`, "configmaps ns/x", `run "b" first`},
+		},
+		{
+			name: "a later loop undoes what an earlier one has written without reading it", steps: []loop.Step{once(does("a", writes("input"), overwrite("input", "1"))), once(does("b", writes("input"), set("input", "2")))},
+			is: []error{loop.ErrOrder}, says: []string{`"a"`, "configmaps ns/input", `run "b" first`},
+		},
+		{name: "what a loop has written itself is not news", steps: []loop.Step{once(does("a", writes("x", "input"), seek("x"), list(""), set("x", "1"), set("input", "1")))}},
+		{
+			name: "a later cycle changes what an earlier loop has read", steps: []loop.Step{once(does("a", nil, need("input"))), cycle(4, does("b", writes("input"), count("input", 2)), does("c", nil, need("input")))},
+			is: []error{loop.ErrOrder}, says: []string{`"a"`, `run "b" first`}, not: []string{`"c"`},
+		},
+		{
+			name: "a later loop changes what a cycle has settled on", steps: []loop.Step{cycle(4, does("a", nil, need("input")), does("b", writes("x"), set("x", "1"))), once(does("c", writes("input"), set("input", "1")))},
+			is: []error{loop.ErrOrder}, says: []string{`"a"`, `run "c" first`}, not: []string{`"b"`},
+		},
+		{name: "in a cycle each reads again", steps: []loop.Step{cycle(3, does("a", nil, need("input"), seek("x"), list("")), does("b", writes("x", "input"), set("x", "1"), set("input", "1")))}},
+		{
+			name: "every fault of the order at once", steps: []loop.Step{once(does("a", nil, need("input"))), once(does("b", nil, need("other"))), once(does("c", writes("input", "other"), set("input", "1"), set("other", "1")))},
+			is: []error{loop.ErrOrder}, says: []string{`"a"`, `"b"`, "ns/input", "ns/other"},
+		},
+		{name: "changed later on purpose", steps: []loop.Step{once(outdated(does("a", nil, need("input"), seek("x")), "input", "x")), once(does("b", writes("input", "x"), set("input", "1"), set("x", "1")))}},
+		{
+			name: "another object is changed later on purpose", steps: []loop.Step{once(outdated(does("a", nil, need("input")), "other")), once(does("b", writes("input"), set("input", "1")))},
+			is: []error{loop.ErrOrder}, says: []string{`"a"`},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				err := run(t, test.steps...)
+				if len(test.is) == 0 && err != nil {
+					t.Fatalf("got %v", err)
+				}
+				for _, sentinel := range test.is {
+					if !errors.Is(err, sentinel) {
+						t.Errorf("got %v, which is not %q", err, sentinel)
+					}
+				}
+				for _, part := range test.says {
+					if err == nil || !strings.Contains(err.Error(), part) {
+						t.Errorf("%q is not in: %v", part, err)
+					}
+				}
+				for _, part := range test.not {
+					if err != nil && strings.Contains(err.Error(), part) {
+						t.Errorf("%q is in: %v", part, err)
+					}
+				}
+			})
+		})
+	}
+}
+
+func idle(err error) (loop.Sync, error) { return func(context.Context) error { return nil }, err }
+
+// A loop that ignores the end of its context is left behind, and cannot write any more.
+func TestHungLoopCannotWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release, written := make(chan struct{}), make(chan error)
+		s := newStore(t)
+		started := time.Now()
+		err := loop.Run(t.Context(), s, []loop.Step{
+			loop.Once(does("a", writes("x"), func(ctx context.Context, client kubernetes.Interface) error {
+				<-release
+				err := set("x", "1")(context.WithoutCancel(ctx), client)
+				written <- err
+				return err
+			})),
+			loop.Once(does("b", writes("y"), set("y", "1"))),
+		}, loop.Options{Limit: limit})
+		if !errors.Is(err, loop.ErrHung) || !strings.Contains(err.Error(), `"a"`) || strings.Contains(err.Error(), `"b"`) {
+			t.Errorf("got %v, want that a hung", err)
+		}
+		if took := time.Since(started); took != limit+loop.Grace {
+			t.Errorf("the run took %s", took)
+		}
+		close(release)
+		if err := <-written; !errors.Is(err, store.ErrEnded) {
+			t.Errorf("the loop that hung wrote later, and got %v", err)
+		}
+		if objects, err := s.Objects(); err != nil || len(objects) != 2 {
+			t.Errorf("the store holds %d objects, %v; want the two that it began with", len(objects), err)
+		}
+	})
+}
+
+// Ctrl-C is no fault of the loop that happens to run.
+func TestCancelled(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		act  act
+	}{
+		{"while a loop obeys", obedient},
+		{"while a loop returns something else", vague},
+		{"while a loop hangs", late},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer time.AfterFunc(limit/2, cancel).Stop()
+				err := loop.Run(ctx, newStore(t), []loop.Step{
+					loop.Once(does("a", nil, test.act)), loop.Once(does("b", nil, fail)),
+				}, loop.Options{Limit: limit})
+				if !errors.Is(err, context.Canceled) || errors.Is(err, loop.ErrHung) || errors.Is(err, loop.ErrFailed) {
+					t.Errorf("got %v, want that the context was cancelled", err)
+				}
+				time.Sleep(2 * limit) // Until the loop that hung has ended.
+			})
+		})
+	}
+}
+
+// A report follows each reconciliation, also the one that fails.
+func TestReports(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var reports []loop.Report
+		err := loop.Run(t.Context(), newStore(t), []loop.Step{
+			loop.Once(does("a", writes("x"), set("x", "1"), func(context.Context, kubernetes.Interface) error {
+				time.Sleep(time.Second)
+				return nil
+			})),
+			loop.Cycle(4, does("b", nil, need("input")), does("c", writes("input"), count("input", 1))),
+			loop.Once(does("d", writes("y"), set("y", "1"), fail)),
+			loop.Once(does("e", nil)),
+		}, loop.Options{Limit: limit, Report: func(r loop.Report) { reports = append(reports, r) }})
+		if !errors.Is(err, errOfLoop) {
+			t.Errorf("got %v", err)
+		}
+		want := []loop.Report{
+			{Loop: "a", Round: 1, Wrote: []string{"configmaps ns/x"}, Took: time.Second},
+			{Loop: "b", Round: 1},
+			{Loop: "c", Round: 1, Wrote: []string{"configmaps ns/input"}},
+			{Loop: "b", Round: 2},
+			{Loop: "c", Round: 2},
+			{Loop: "d", Round: 1, Wrote: []string{"configmaps ns/y"}},
+		}
+		if diff := cmp.Diff(want, reports); diff != "" {
+			t.Errorf("reports (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// Each loop is prepared once, before the first one runs.
+func TestPreparedOnce(t *testing.T) {
+	var calls []string
+	prepared := func(name string) loop.Loop {
+		return loop.Loop{Name: name, New: func(s *store.Session) (loop.Sync, error) {
+			calls = append(calls, "new "+s.Name())
+			return func(context.Context) error {
+				calls = append(calls, "sync "+s.Name())
+				return nil
+			}, nil
+		}}
+	}
+	err := loop.Run(t.Context(), newStore(t), []loop.Step{loop.Once(prepared("a")), loop.Cycle(3, prepared("b"), prepared("c"))}, loop.Options{Limit: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"new a", "new b", "new c", "sync a", "sync b", "sync c"}; !slices.Equal(want, calls) {
+		t.Errorf("got %v, want %v", calls, want)
+	}
+}
