@@ -1,6 +1,6 @@
 module github.com/solonode/sno/render
 
-go 1.25.0
+go 1.26.0
 
 // Keys come from the global source of random numbers, as they do from Go 1.26 on: tests set it.
 godebug cryptocustomrand=0

@@ -6,10 +6,13 @@ import (
 	"crypto/x509/pkix"
 	"errors"
 	"fmt"
+	"runtime"
+	"slices"
 	"time"
 
 	"github.com/openshift/library-go/pkg/crypto"
 	"github.com/openshift/library-go/pkg/operator/certrotation"
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apiserver/pkg/authentication/user"
 
 	"github.com/solonode/sno/render/loop"
@@ -71,8 +74,10 @@ func (c Certificate) alsoClient(certificate *x509.Certificate) error {
 	return nil
 }
 
-// CertRotation returns the loop that makes the certificates, in their order, and renews those that are due (R-REN-10). It writes
-// nothing else, and nothing while none is due.
+// CertRotation returns the loop that makes the certificates, and renews those that are due (R-REN-10). It writes nothing else, and
+// nothing while none is due. Certificates that share a signer or a bundle, or of which one signs another, are made in their order;
+// others at the same time, on all processors, since keys are most of what a render takes. With GOMAXPROCS at 1 all are made in
+// their order, and the same random numbers give the same keys.
 func CertRotation(name string, certificates ...Certificate) loop.Loop {
 	l := loop.Loop{Name: name}
 	for _, c := range certificates {
@@ -81,24 +86,58 @@ func CertRotation(name string, certificates ...Certificate) loop.Loop {
 		l.Writes = append(l.Writes, store.Secrets(c.Target.Namespace, c.Target.Name)...)
 	}
 	l.New = func(s *store.Session) (loop.Sync, error) {
-		controllers := make([]certrotation.CertRotationController, 0, len(certificates))
-		for _, c := range certificates {
-			controller, err := c.controller(s)
-			if err != nil {
-				return nil, err
+		var groups [][]certrotation.CertRotationController
+		for _, dependent := range independent(certificates) {
+			var group []certrotation.CertRotationController
+			for _, c := range dependent {
+				controller, err := c.controller(s)
+				if err != nil {
+					return nil, err
+				}
+				group = append(group, controller)
 			}
-			controllers = append(controllers, controller)
+			groups = append(groups, group)
 		}
 		return func(ctx context.Context) error {
-			for _, controller := range controllers {
-				if err := controller.SyncWorker(ctx); err != nil {
-					return fmt.Errorf("certificate %s: %w", controller.Name, err)
-				}
+			workers, ctx := errgroup.WithContext(ctx)
+			workers.SetLimit(runtime.GOMAXPROCS(0))
+			for _, group := range groups {
+				workers.Go(func() error {
+					for _, controller := range group {
+						if err := controller.SyncWorker(ctx); err != nil {
+							return fmt.Errorf("certificate %s: %w", controller.Name, err)
+						}
+					}
+					return nil
+				})
 			}
-			return nil
+			return workers.Wait()
 		}, nil
 	}
 	return l
+}
+
+// independent returns groups of certificates that have no object in common, each in the given order.
+func independent(certificates []Certificate) [][]Certificate {
+	var groups [][]Certificate
+	for _, c := range certificates {
+		joined := []Certificate{}
+		var apart [][]Certificate
+		for _, group := range groups {
+			if slices.ContainsFunc(group, c.shares) {
+				joined = append(joined, group...)
+			} else {
+				apart = append(apart, group)
+			}
+		}
+		groups = append(apart, append(joined, c))
+	}
+	return groups
+}
+
+// shares reports whether two certificates have a Secret or a bundle in common.
+func (c Certificate) shares(other Certificate) bool {
+	return c.Bundle == other.Bundle || c.Signer == other.Signer || c.Signer == other.Target || c.Target == other.Signer || c.Target == other.Target
 }
 
 func (c Certificate) controller(s *store.Session) (certrotation.CertRotationController, error) {

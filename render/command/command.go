@@ -1,0 +1,100 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
+
+	"github.com/solonode/sno/render/inputs"
+)
+
+// Exit codes beside 0.
+const (
+	exitError = 1
+	exitInput = 2
+	exitStop  = 130
+)
+
+const long = `sno-render renders the static pods of a control plane: etcd, kube-apiserver, kube-controller-manager and kube-scheduler.
+
+It reads what an installer writes, a folder with the resources of config.openshift.io and the control plane's Nodes, runs the control
+loops of the operators over it, in order and in memory, and writes a folder with
+
+  manifests/        all objects, to be created on the new API server in the order of their names
+  files/            the files of the static pods, to be laid over the root of the node
+  auth/             kubeconfigs: of the administrator, the same on the node (kubeconfig-localhost), and with which the node's kubelet
+                    asks for its certificate (kubeconfig-kubelet)
+  input/            the input, and sno-render.yaml with the flags, for sno-render rotate`
+
+// Main runs the program with the arguments after its name and returns the exit code: 0, 1 for an error, 2 for a faulty input or
+// a wrong flag, 130 when it was interrupted.
+func Main(ctx context.Context, arguments []string, out, errs io.Writer) int {
+	// What library-go logs is for operators' logs; faults come as errors.
+	klog.SetOutput(io.Discard)
+	klog.LogToStderr(false)
+	root := New(out, errs)
+	root.SetArgs(arguments)
+	err := root.ExecuteContext(ctx)
+	var faults inputs.Faults
+	switch {
+	case err == nil:
+		return 0
+	case ctx.Err() != nil:
+		fmt.Fprintln(errs, "sno-render: interrupted, nothing is written")
+		return exitStop
+	case errors.As(err, &faults):
+		fmt.Fprintf(errs, "%s\nsno-render: the input has %s, nothing is written\n", faults.Error(), count(len(faults), "fault"))
+		return exitInput
+	case errors.Is(err, errUsage):
+		fmt.Fprintln(errs, "sno-render:", err)
+		return exitInput
+	default:
+		fmt.Fprintln(errs, "sno-render:", err)
+		return exitError
+	}
+}
+
+var errUsage = errors.New("see sno-render --help")
+
+// New returns the command.
+func New(out, errs io.Writer) *cobra.Command {
+	var o options
+	root := &cobra.Command{
+		Use:           "sno-render --input FOLDER --output FOLDER",
+		Short:         "Render the static pods of a control plane",
+		Long:          long,
+		Args:          cobra.NoArgs,
+		SilenceErrors: true, SilenceUsage: true,
+		RunE: func(c *cobra.Command, _ []string) error { return o.render(c.Context(), out, errs) },
+	}
+	root.SetOut(out)
+	root.SetErr(errs)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w; %w", err, errUsage) })
+	root.CompletionOptions.HiddenDefaultCmd = true
+	o.bind(root.Flags())
+	root.AddCommand(newRotate(out, errs), newFields(out))
+	return root
+}
+
+func newFields(out io.Writer) *cobra.Command {
+	return &cobra.Command{
+		Use:   "fields",
+		Short: "Print which fields of the input take effect, as a Markdown table",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return inputs.WriteMarkdown(out, inputs.Fields)
+		},
+	}
+}
+
+// count returns "1 file", "2 files".
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,214 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/yaml"
+
+	"github.com/solonode/sno/render"
+	"github.com/solonode/sno/render/export"
+	"github.com/solonode/sno/render/files"
+	"github.com/solonode/sno/render/inputs"
+	"github.com/solonode/sno/render/loop"
+	"github.com/solonode/sno/render/rotate"
+)
+
+// settingsFile has the flags of a run, for the next one.
+const settingsFile = "sno-render.yaml"
+
+// settings are what a run needs besides the input.
+type settings struct {
+	Profile  inputs.Profile    `json:"profile"`
+	Version  string            `json:"kubernetesVersion"`
+	Release  string            `json:"release,omitempty"`
+	Images   map[string]string `json:"images,omitempty"`
+	Node     string            `json:"node,omitempty"`
+	Validity string            `json:"validity"`
+}
+
+type options struct {
+	settings
+	input, output   string
+	imageReferences string
+	replace         bool
+	verbose         bool
+	validity        time.Duration
+}
+
+func (o *options) bind(flags *pflag.FlagSet) {
+	flags.StringVar(&o.input, "input", "", "folder of manifests: resources of config.openshift.io, the control plane's Nodes, and anything else to be created")
+	flags.StringVar(&o.output, "output", "", "folder to write, which must not exist or be empty")
+	flags.StringVar((*string)(&o.Profile), "profile", string(inputs.OpenShift), "openshift: images and commands of a release payload; kubernetes: plain ones")
+	flags.StringVar(&o.Version, "kubernetes-version", "", "version of Kubernetes, such as 1.35.2; a release payload has it")
+	flags.StringVar(&o.imageReferences, "image-references", "", "file image-references of the release payload, for profile openshift")
+	flags.StringToStringVar(&o.Images, "image", nil, "image by name, such as etcd=registry.example.com/etcd:3.6.8; may be repeated")
+	flags.StringVar(&o.Node, "node", "", "the control-plane node that the files are for, where there are several")
+	flags.DurationVar(&o.validity, "validity", inputs.DefaultValidity, "how long certificates last, and their signers; sno-render rotate renews them")
+	flags.BoolVar(&o.replace, "replace", false, "replace the output folder if it has files")
+	flags.BoolVarP(&o.verbose, "verbose", "v", false, "print a line for each run of a control loop")
+}
+
+// errPayload is in the error of an image-references file that cannot be read.
+var errPayload = errors.New("cannot read the image references")
+
+func (o *options) render(ctx context.Context, out, errs io.Writer) error {
+	if o.input == "" || o.output == "" {
+		return fmt.Errorf("--input and --output are needed; %w", errUsage)
+	}
+	if o.imageReferences != "" {
+		if err := o.readPayload(); err != nil {
+			return err
+		}
+	}
+	o.Validity = o.validity.String()
+	run := run{settings: o.settings, input: os.DirFS(o.input), verbose: o.verbose, errs: errs}
+	result, err := run.render(ctx, nil)
+	if err != nil {
+		return err
+	}
+	write := files.Write
+	if o.replace {
+		write = files.Replace
+	}
+	if err := run.write(o.output, result, write); err != nil {
+		return err
+	}
+	return run.summary(out, o.output, result)
+}
+
+func (o *options) readPayload() error {
+	file, err := os.Open(o.imageReferences)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errPayload, err)
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	payload, err := inputs.ReadImageReferences(file)
+	if err != nil {
+		return fmt.Errorf("%w: %s: %w", errPayload, o.imageReferences, err)
+	}
+	given := o.Images
+	o.Images = payload.Images
+	maps.Copy(o.Images, given)
+	if o.Version == "" {
+		o.Version = payload.Version
+	}
+	o.Release = payload.Release
+	return nil
+}
+
+// run is one run of the loops and what it writes.
+type run struct {
+	settings
+	input   fs.FS
+	verbose bool
+	errs    io.Writer
+	node    string
+}
+
+func (r *run) render(ctx context.Context, earlier *render.Result) (*render.Result, error) {
+	cluster, err := inputs.Read(r.input, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	validity, err := time.ParseDuration(r.Validity)
+	if err != nil {
+		return nil, fmt.Errorf("validity: %w", err)
+	}
+	s, err := cluster.Settings(inputs.Options{Profile: r.Profile, Images: r.Images, Version: r.Version, Release: r.Release, Validity: validity})
+	if err != nil {
+		return nil, err
+	}
+	for _, warning := range s.Warnings {
+		fmt.Fprintln(r.errs, "warning:", warning)
+	}
+	if r.node = r.Node; r.node == "" {
+		r.node = s.Nodes[0].Name
+	}
+	o := render.Options{Node: r.Node}
+	if r.verbose {
+		o.Report = func(report loop.Report) {
+			fmt.Fprintf(r.errs, "%8s  %4d  %s\n", report.Took.Round(time.Millisecond), len(report.Wrote), report.Loop)
+		}
+	}
+	if earlier != nil {
+		return render.Renew(ctx, s, earlier.Objects, o)
+	}
+	return render.Run(ctx, s, o)
+}
+
+func (r *run) write(dir string, result *render.Result, write func(string, []files.File) error) error {
+	manifests, err := export.Manifests(result.Objects)
+	if err != nil {
+		return err
+	}
+	var all []files.File
+	add := func(folder string, list []files.File) {
+		for _, file := range list {
+			file.Path = path.Join(folder, file.Path)
+			all = append(all, file)
+		}
+	}
+	add("manifests", export.Files(manifests))
+	add("files", result.Files)
+	for _, name := range slices.Sorted(maps.Keys(result.Kubeconfigs)) {
+		add("auth", []files.File{{Path: name, Mode: 0o600, Content: result.Kubeconfigs[name]}})
+	}
+	input, err := copied(r.input)
+	if err != nil {
+		return err
+	}
+	add("input", input)
+	encoded, err := yaml.Marshal(r.settings)
+	if err != nil {
+		return err
+	}
+	add("", []files.File{{Path: settingsFile, Mode: 0o600, Content: encoded}})
+	return write(dir, all)
+}
+
+// copied returns the files that inputs.Read reads.
+func copied(folder fs.FS) ([]files.File, error) {
+	var list []files.File
+	err := fs.WalkDir(folder, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(path.Ext(name))) {
+			return err
+		}
+		content, err := fs.ReadFile(folder, name)
+		list = append(list, files.File{Path: name, Mode: 0o600, Content: content})
+		return err
+	})
+	return list, err
+}
+
+func (r *run) summary(out io.Writer, dir string, result *render.Result) error {
+	fmt.Fprintf(out, "Rendered the control plane of node %s into %s\n\n", r.node, dir)
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(table, "  manifests\t%s\tcreate them on the new API server in the order of their names\n", count(len(result.Objects), "object"))
+	fmt.Fprintf(table, "  files\t%s\tlay them over the root of the node\n", count(len(result.Files), "file"))
+	fmt.Fprintf(table, "  auth\t%s\t\n", count(len(result.Kubeconfigs), "kubeconfig"))
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	return next(out, result)
+}
+
+func next(out io.Writer, result *render.Result) error {
+	due := rotate.Next(result.Objects)
+	if len(due) == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(out, "\nThe first certificate that is due is %s, on %s; it ends on %s.\n", due[0].Object, due[0].At.Format(time.DateOnly), due[0].End.Format(time.DateOnly))
+	return err
+}

@@ -1,0 +1,106 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"github.com/solonode/sno/render"
+	"github.com/solonode/sno/render/export"
+	"github.com/solonode/sno/render/files"
+	"github.com/solonode/sno/render/rotate"
+)
+
+const longRotate = `rotate runs the control loops again over what an earlier sno-render wrote, and renews the certificates of which 80 % of the time
+have passed, also those that have ended. The folder is replaced by the new one. With --root the files that changed are laid on the
+node, each in one step; a process reads a certificate that it watches, and the kubelet restarts a static pod whose revision is new.
+The objects that changed are named: apply their manifests when the API server is ready.`
+
+type rotateOptions struct {
+	dir, root string
+	verbose   bool
+}
+
+func newRotate(out, errs io.Writer) *cobra.Command {
+	var o rotateOptions
+	c := &cobra.Command{
+		Use:   "rotate --dir FOLDER",
+		Short: "Renew the certificates that are due, in place",
+		Long:  longRotate,
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return o.run(c.Context(), out, errs) },
+	}
+	c.Flags().StringVar(&o.dir, "dir", "", "folder that sno-render has written")
+	c.Flags().StringVar(&o.root, "root", "", "root of the node on which the files that changed are laid, such as /")
+	c.Flags().BoolVarP(&o.verbose, "verbose", "v", false, "print a line for each run of a control loop")
+	return c
+}
+
+func (o *rotateOptions) run(ctx context.Context, out, errs io.Writer) error {
+	if o.dir == "" {
+		return fmt.Errorf("--dir is needed; %w", errUsage)
+	}
+	earlier, r, err := read(o.dir)
+	if err != nil {
+		return err
+	}
+	r.verbose, r.errs = o.verbose, errs
+	result, err := r.render(ctx, earlier)
+	if err != nil {
+		return err
+	}
+	changed, err := rotate.Changes(earlier.Objects, result.Objects)
+	if err != nil {
+		return err
+	}
+	if len(changed) == 0 {
+		fmt.Fprintln(out, "Nothing is due.")
+	} else if err := r.write(o.dir, result, files.Replace); err != nil {
+		return err
+	}
+	for _, name := range changed {
+		fmt.Fprintln(out, "  changed ", name)
+	}
+	if o.root != "" {
+		// Also when nothing is due now: an earlier run may not have come this far.
+		laid, err := rotate.Lay(o.root, result.Files)
+		for _, name := range laid {
+			fmt.Fprintln(out, "  laid    ", filepath.Join(o.root, filepath.FromSlash(name)))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return next(out, result)
+}
+
+// read returns what an earlier run has written: its objects, and what it was given.
+func read(dir string) (*render.Result, *run, error) {
+	encoded, err := os.ReadFile(filepath.Join(dir, settingsFile))
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s was not written by sno-render: %w", dir, err)
+	}
+	r := &run{}
+	if err := yaml.UnmarshalStrict(encoded, &r.settings); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", filepath.Join(dir, settingsFile), err)
+	}
+	folder := os.DirFS(dir)
+	if r.input, err = fs.Sub(folder, "input"); err != nil {
+		return nil, nil, err
+	}
+	manifests, err := fs.Sub(folder, "manifests")
+	if err != nil {
+		return nil, nil, err
+	}
+	objects, err := export.Read(manifests)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", filepath.Join(dir, "manifests"), err)
+	}
+	return &render.Result{Objects: objects}, r, nil
+}

@@ -1,0 +1,133 @@
+package render
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/solonode/sno/render/files"
+	"github.com/solonode/sno/render/inputs"
+	"github.com/solonode/sno/render/kubeapiserver"
+	"github.com/solonode/sno/render/librarygo"
+	"github.com/solonode/sno/render/loop"
+	"github.com/solonode/sno/render/staticpods"
+	"github.com/solonode/sno/render/store"
+)
+
+// ErrNode is in the error for a node that is not among the control plane's, or was not named where there are several.
+var ErrNode = errors.New("the files are those of one node of the control plane")
+
+// defaultLimit is far above what the slowest loop takes, which makes keys.
+const defaultLimit = time.Minute
+
+// Options of a run.
+type Options struct {
+	// Node is the control-plane node that the files are for. It may be empty where there is one.
+	Node string
+	// Limit is the time that each loop may take, by default a minute.
+	Limit time.Duration
+	// Report is called after each loop; nil for nobody.
+	Report func(loop.Report)
+}
+
+// Result is a rendered control plane.
+type Result struct {
+	// Objects are all objects that exist at the end, ordered by group, kind, namespace and name.
+	Objects []runtime.Object
+	// Files are those of the static pods, relative to the node's root, ordered by path within each pod.
+	Files []files.File
+	// Kubeconfigs are by name: kubeconfig of the administrator by the name of the load balancer, kubeconfig-localhost of the
+	// administrator on the node, kubeconfig-kubelet with which the node's kubelet asks for its certificate.
+	Kubeconfigs map[string][]byte
+}
+
+// Run renders the control plane from the input.
+func Run(ctx context.Context, s *inputs.Settings, o Options) (*Result, error) {
+	return run(ctx, s, nil, o)
+}
+
+// Renew runs the loops over the objects of an earlier result. Certificates that are due are renewed, and what has changed in the
+// input or the settings is followed; a static pod gets a new revision if something in its revision has changed. If nothing is due the
+// result is equal to the earlier one (R-REN-10).
+func Renew(ctx context.Context, s *inputs.Settings, earlier []runtime.Object, o Options) (*Result, error) {
+	return run(ctx, s, earlier, o)
+}
+
+func run(ctx context.Context, s *inputs.Settings, earlier []runtime.Object, o Options) (*Result, error) {
+	node, err := nodeOf(s, o.Node)
+	if err != nil {
+		return nil, err
+	}
+	if o.Limit == 0 {
+		o.Limit = defaultLimit
+	}
+	api, err := start(s.Cluster, earlier)
+	if err != nil {
+		return nil, err
+	}
+	if err := loop.Run(ctx, api, Plan(s), loop.Options{Limit: o.Limit, Report: o.Report}); err != nil {
+		return nil, err
+	}
+	result := &Result{}
+	if result.Objects, err = api.Objects(); err != nil {
+		return nil, err
+	}
+	reader := api.Session("files")
+	for _, c := range components {
+		revision, err := librarygo.LatestRevision(ctx, reader, c.operator)
+		if err != nil {
+			return nil, err
+		}
+		pod := c.pod(s)
+		laid, err := staticpods.Files(result.Objects, pod, revision, node)
+		if err != nil {
+			return nil, fmt.Errorf("files of %s: %w", pod.Name, err)
+		}
+		result.Files = append(result.Files, laid...)
+	}
+	result.Kubeconfigs, err = kubeconfigs(result.Objects)
+	return result, err
+}
+
+func nodeOf(s *inputs.Settings, name string) (string, error) {
+	if name == "" && len(s.Nodes) == 1 {
+		return s.Nodes[0].Name, nil
+	}
+	var names []string
+	for _, node := range s.Nodes {
+		if node.Name == name {
+			return name, nil
+		}
+		names = append(names, node.Name)
+	}
+	return "", fmt.Errorf("node %q: %w: %v", name, ErrNode, names)
+}
+
+// kubeconfigs returns those that people and the kubelet get, out of the Secrets that kube-apiserver's loops have written.
+func kubeconfigs(objects []runtime.Object) (map[string][]byte, error) {
+	admin := store.Object{Namespace: kubeapiserver.AdminNamespace, Name: kubeapiserver.AdminKubeconfigs}
+	kubelet := store.Object{Namespace: kubeapiserver.BootstrapNamespace, Name: kubeapiserver.BootstrapKubeconfigs}
+	found := map[string][]byte{}
+	for name, from := range map[string]struct {
+		secret store.Object
+		key    string
+	}{
+		"kubeconfig":           {admin, kubeapiserver.ExternalKubeconfig},
+		"kubeconfig-localhost": {admin, kubeapiserver.LocalhostKubeconfig},
+		"kubeconfig-kubelet":   {kubelet, kubeapiserver.LocalhostKubeconfig},
+	} {
+		for _, object := range objects {
+			if secret, is := object.(*corev1.Secret); is && secret.Namespace == from.secret.Namespace && secret.Name == from.secret.Name {
+				found[name] = secret.Data[from.key]
+			}
+		}
+		if len(found[name]) == 0 {
+			return nil, fmt.Errorf("key %s of secret %s: %w", from.key, from.secret, staticpods.ErrMissing)
+		}
+	}
+	return found, nil
+}
