@@ -2,6 +2,7 @@ package kubecontrollermanager
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,9 +61,9 @@ func TestSteps(t *testing.T) {
 // What a later loop needs and an earlier one makes fails in the other order (R-REN-4).
 func TestOrder(t *testing.T) {
 	s := rendertest.Settings(inputs.OpenShift, "192.168.2.1")
+	certified := rendertest.After(t, rendertest.Objects(s, others(t)...), loop.Once(rotation(s)))
 	serviceCA := rendertest.ConfigMap(managedNamespace, "service-ca", map[string]string{"ca-bundle.crt": rendertest.CA(t, "service")})
 	for _, swap := range [][2]string{
-		{"certificates", "signer of certificate requests"},
 		{"signer of certificate requests", "bundle for others"},
 		{"config observation", "target config"},
 		{"target config", "revision"},
@@ -70,7 +71,7 @@ func TestOrder(t *testing.T) {
 		{"revision", "revision of the nodes"},
 	} {
 		t.Run(strings.Join(swap[:], " and "), func(t *testing.T) {
-			st := rendertest.Store(t, rendertest.Objects(s, others(t)...)...)
+			st := rendertest.Store(t, certified...)
 			swapped := rendertest.Swap(t, plan(s), component+": "+swap[0], component+": "+swap[1])
 			if _, err := rendertest.Run(st, swapped...); err == nil {
 				t.Fatal("the run is to fail")
@@ -79,15 +80,21 @@ func TestOrder(t *testing.T) {
 			}
 		})
 	}
+	t.Run("certificates and signer of certificate requests", func(t *testing.T) {
+		swapped := rendertest.Swap(t, plan(s), component+": certificates", component+": signer of certificate requests")
+		if _, err := rendertest.Run(rendertest.Store(t, rendertest.Objects(s, others(t)...)...), swapped...); !errors.Is(err, loop.ErrOrder) {
+			t.Fatalf("the signer reads what the certificates write: %v", err)
+		}
+	})
 	t.Run("the cycle only once", func(t *testing.T) {
-		st := rendertest.Store(t, rendertest.Objects(s, append(others(t), serviceCA)...)...)
+		st := rendertest.Store(t, append(slices.Clone(certified), serviceCA)...)
 		const name = component + ": revision"
 		if _, err := rendertest.Run(st, rendertest.Swap(t, plan(s), name, name)...); !errors.Is(err, loop.ErrOrder) {
 			t.Fatalf("observation reads what resource sync writes: %v", err)
 		}
 	})
 	t.Run("the cycle", func(t *testing.T) {
-		st := rendertest.Store(t, rendertest.Objects(s, append(others(t), serviceCA)...)...)
+		st := rendertest.Store(t, append(slices.Clone(certified), serviceCA)...)
 		if _, err := rendertest.Run(st, plan(s)...); err != nil {
 			t.Fatal(err)
 		}

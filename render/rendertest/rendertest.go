@@ -9,6 +9,7 @@ import (
 	"flag"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -125,6 +126,33 @@ func Run(s *store.Store, steps ...loop.Step) ([]string, error) {
 	return wrote, err
 }
 
+// After returns what is in the store after the steps have run, so that several tests can go on from there.
+func After(t *testing.T, objects []runtime.Object, steps ...loop.Step) []runtime.Object {
+	t.Helper()
+	s := Store(t, objects...)
+	if _, err := Run(s, steps...); err != nil {
+		t.Fatal(err)
+	}
+	after, err := s.Objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return after
+}
+
+// KnownFlags checks that the real program knows all flags of the command. It needs the programs in KUBEBUILDER_ASSETS.
+func KnownFlags(t *testing.T, command []string) {
+	t.Helper()
+	assets := os.Getenv("KUBEBUILDER_ASSETS")
+	if assets == "" {
+		t.Skip("KUBEBUILDER_ASSETS is not set")
+	}
+	arguments := append(slices.Clone(command[1:]), "--help")
+	if out, err := exec.CommandContext(t.Context(), filepath.Join(assets, command[0]), arguments...).CombinedOutput(); err != nil {
+		t.Errorf("%v: %v\n%s", command, err, out)
+	}
+}
+
 // WithoutOperators returns what was written but for the operators' own resources, whose conditions loops share.
 func WithoutOperators(wrote []string) []string {
 	return slices.DeleteFunc(wrote, func(w string) bool { return strings.HasSuffix(w, ".operator.openshift.io cluster") })
@@ -200,11 +228,17 @@ func Golden(t *testing.T, name, got string) {
 			t.Fatal(err)
 		}
 	}
-	want, err := os.ReadFile(path)
+	if diff := cmp.Diff(ReadGolden(t, name), got); diff != "" {
+		t.Errorf("%s differs (-golden +got):\n%s", path, diff)
+	}
+}
+
+// ReadGolden returns testdata/NAME.
+func ReadGolden(t *testing.T, name string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("testdata", name))
 	if err != nil {
 		t.Fatalf("read the golden file: %v; write it with -update", err)
 	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs (-golden +got):\n%s", path, diff)
-	}
+	return string(content)
 }

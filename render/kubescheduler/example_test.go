@@ -1,0 +1,24 @@
+package kubescheduler_test
+
+import (
+	"fmt"
+
+	"github.com/solonode/sno/render/inputs"
+	"github.com/solonode/sno/render/kubescheduler"
+	"github.com/solonode/sno/render/rendertest"
+)
+
+func ExampleSteps() {
+	for _, step := range kubescheduler.Steps(rendertest.Settings(inputs.Kubernetes, "192.168.126.10")) {
+		for _, loop := range step.Loops {
+			fmt.Println(loop.Name)
+		}
+	}
+	// Output:
+	// kube-scheduler: static resources
+	// kube-scheduler: config observation
+	// kube-scheduler: target config
+	// kube-scheduler: resource sync
+	// kube-scheduler: revision
+	// kube-scheduler: revision of the nodes
+}

@@ -1,0 +1,34 @@
+package kubescheduler
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/solonode/sno/render/inputs"
+	"github.com/solonode/sno/render/observe"
+	"github.com/solonode/sno/render/podtemplate"
+	"github.com/solonode/sno/render/rendertest"
+)
+
+// The golden command of profile kubernetes has no flag that the real program does not know.
+func TestKnownFlags(t *testing.T) {
+	var pod corev1.Pod
+	if err := yaml.Unmarshal([]byte(rendertest.ReadGolden(t, "kubernetes/pod.yaml")), &pod); err != nil {
+		t.Fatal(err)
+	}
+	rendertest.KnownFlags(t, pod.Spec.Containers[0].Command)
+}
+
+// All images that are missing are named.
+func TestImages(t *testing.T) {
+	s := rendertest.Settings(inputs.OpenShift, "192.168.2.1")
+	s.Images = nil
+	_, err := podFor(s, observe.Client{})
+	if !errors.Is(err, podtemplate.ErrImage) || !strings.Contains(err.Error(), "hyperkube, cluster-kube-scheduler-operator") {
+		t.Errorf("error %v", err)
+	}
+}
