@@ -3,13 +3,13 @@
 // The numbers of the files are an order that works: what is named comes before what names it. Namespaces come first, then definitions
 // of resources, service accounts, roles and bindings, ConfigMaps and Secrets, Services, and then all others.
 //
-// Each file has the whole object, its status too. An API server takes the status of a resource with a status subresource in a
-// request of its own, after the object exists, so whoever creates the manifests sends two requests for each that HasStatus reports:
+// Each manifest has the whole object, its status too. An API server takes the status of most resources in a request of its own, after
+// the object exists. The bodies of these requests are in a folder of their own, StatusFolder:
 //
-//	kubectl create -f FILE
-//	kubectl apply --server-side --subresource=status --field-manager=sno-render -f FILE
+//	kubectl create -f manifests/
+//	kubectl apply --server-side --subresource=status --field-manager=sno-render -f manifests/status/
 //
-// Without the second, Infrastructure has no topologies, names and URLs, and Network no ranges.
+// Without the second command Infrastructure has no topologies, names and URLs, FeatureGate no gates, and the operators' resources no revision.
 //
 // What a server owns is left out: resourceVersion, uid, generation, creationTimestamp, managedFields, selfLink. Owner references are left out
 // as well: they name an owner by its uid, which is another one in the new cluster, and the garbage collector removes what has an

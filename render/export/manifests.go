@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -47,12 +48,8 @@ type Manifest struct {
 	Content []byte
 	// Object is what Content says.
 	Object *unstructured.Unstructured
-}
-
-// HasStatus reports whether the manifest has a status, for which an API server needs a request of its own.
-func (m Manifest) HasStatus() bool {
-	_, has := m.Object.Object["status"]
-	return has
+	// Statuses are the bodies of StatusRequests, as YAML.
+	Statuses [][]byte
 }
 
 // builtIn are the namespaces that Kubernetes creates itself.
@@ -105,15 +102,29 @@ func Manifests(objects []runtime.Object) ([]Manifest, error) {
 			return nil, fmt.Errorf("export %s: %w", describe(object), err)
 		}
 		manifests[i] = Manifest{Name: fileName(i, object), Content: content, Object: object}
+		for _, request := range manifests[i].StatusRequests() {
+			content, err := yaml.Marshal(request.Object)
+			if err != nil {
+				return nil, fmt.Errorf("export the status of %s: %w", describe(object), err)
+			}
+			manifests[i].Statuses = append(manifests[i].Statuses, content)
+		}
 	}
 	return manifests, nil
 }
 
-// Files returns the manifests as files.
+// StatusFolder is the folder of the bodies of requests to status subresources.
+const StatusFolder = "status"
+
+// Files returns the manifests as files, and in StatusFolder those of StatusRequests.
 func Files(manifests []Manifest) []files.File {
-	all := make([]files.File, len(manifests))
-	for i, manifest := range manifests {
-		all[i] = files.File{Path: manifest.Name, Mode: Mode, Content: manifest.Content}
+	var all []files.File
+	for _, manifest := range manifests {
+		all = append(all, files.File{Path: manifest.Name, Mode: Mode, Content: manifest.Content})
+		for i, content := range manifest.Statuses {
+			name := fmt.Sprintf("%s/%s-%d.yaml", StatusFolder, strings.TrimSuffix(manifest.Name, ".yaml"), i+1)
+			all = append(all, files.File{Path: name, Mode: Mode, Content: content})
+		}
 	}
 	return all
 }
@@ -180,6 +191,12 @@ func cleaned(object runtime.Object) (*unstructured.Unstructured, error) {
 		copied = &unstructured.Unstructured{}
 		if err := json.Unmarshal(content, &copied.Object); err != nil {
 			return nil, fmt.Errorf("export %T: %w", object, err)
+		}
+		if kinds[0].Group == configv1.GroupName || kinds[0].Group == operatorv1.GroupName {
+			dropZero(reflect.ValueOf(object), copied.Object)
+			if _, has := copied.Object["spec"]; !has {
+				copied.Object["spec"] = map[string]any{} // which is required
+			}
 		}
 		copied.SetGroupVersionKind(kinds[0])
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -21,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	configv1 "github.com/openshift/api/config/v1"
 	configv1alpha1 "github.com/openshift/api/config/v1alpha1"
@@ -44,7 +44,7 @@ func small() []runtime.Object {
 	owned.Annotations = map[string]string{"operator.openshift.io/revision-ready": "true"}
 	return []runtime.Object{
 		&corev1.Service{ObjectMeta: named(target, "apiserver"), Spec: corev1.ServiceSpec{
-			Type: corev1.ServiceTypeClusterIP, Ports: []corev1.ServicePort{{Name: "https", Port: 443, Protocol: corev1.ProtocolTCP}}}},
+			Type: corev1.ServiceTypeClusterIP, Ports: []corev1.ServicePort{{Name: "https", Port: 443, TargetPort: intstr.FromInt32(6443), Protocol: corev1.ProtocolTCP}}}},
 		&corev1.Secret{ObjectMeta: named(target, "encryption-config-1"), Type: corev1.SecretTypeOpaque, Data: map[string][]byte{"encryption-config": {0, 255, '\n'}}},
 		&corev1.ConfigMap{ObjectMeta: owned, Data: map[string]string{"revision": "1", "config.yaml": "a: b\n\n  c\t: \"yes\"\n"}},
 		&rbacv1.RoleBinding{ObjectMeta: named(target, "b"), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "a"},
@@ -54,7 +54,7 @@ func small() []runtime.Object {
 			Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "system:x"}}},
 		&corev1.ServiceAccount{ObjectMeta: named(target, "localhost-recovery-client")},
 		&schedulingv1.PriorityClass{ObjectMeta: named("", "openshift-user-critical"), Value: 1000},
-		&corev1.ConfigMap{ObjectMeta: named("kube-system", "extension-apiserver-authentication")},
+		&corev1.ConfigMap{ObjectMeta: named("kube-system", "cluster-config-v1")},
 		&corev1.Namespace{ObjectMeta: named("", target)},
 		&configv1.Infrastructure{ObjectMeta: named("", "cluster"), Spec: configv1.InfrastructureSpec{PlatformSpec: configv1.PlatformSpec{Type: configv1.NonePlatformType}},
 			Status: configv1.InfrastructureStatus{
@@ -63,7 +63,8 @@ func small() []runtime.Object {
 				CPUPartitioning: configv1.CPUPartitioningNone, PlatformStatus: &configv1.PlatformStatus{Type: configv1.NonePlatformType},
 			}},
 		&configv1.Network{ObjectMeta: named("", "cluster"),
-			Spec:   configv1.NetworkSpec{ClusterNetwork: []configv1.ClusterNetworkEntry{{CIDR: "10.128.0.0/14", HostPrefix: 23}}, ServiceNetwork: []string{"172.30.0.0/16"}},
+			Spec: configv1.NetworkSpec{ClusterNetwork: []configv1.ClusterNetworkEntry{{CIDR: "10.128.0.0/14", HostPrefix: 23}}, ServiceNetwork: []string{"172.30.0.0/16"},
+				ExternalIP: &configv1.ExternalIPConfig{Policy: &configv1.ExternalIPPolicy{}}},
 			Status: configv1.NetworkStatus{ClusterNetwork: []configv1.ClusterNetworkEntry{{CIDR: "10.128.0.0/14", HostPrefix: 23}}, ServiceNetwork: []string{"172.30.0.0/16"}}},
 		&configv1.APIServer{ObjectMeta: named("", "cluster"), Spec: configv1.APIServerSpec{Encryption: configv1.APIServerEncryption{Type: configv1.EncryptionTypeAESCBC}}},
 		&configv1.Authentication{ObjectMeta: named("", "cluster")}, &configv1.OAuth{ObjectMeta: named("", "cluster")},
@@ -75,10 +76,14 @@ func small() []runtime.Object {
 		&configv1.DNS{ObjectMeta: named("", "cluster"), Spec: configv1.DNSSpec{BaseDomain: "sno.example.com"}}, &configv1.Node{ObjectMeta: named("", "cluster")},
 		&operatorv1.KubeAPIServer{ObjectMeta: named("", "cluster"),
 			Spec: operatorv1.KubeAPIServerSpec{StaticPodOperatorSpec: operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{
-				ManagementState: operatorv1.Managed, ObservedConfig: runtime.RawExtension{Raw: []byte(`{"apiServerArguments":{"etcd-servers":["https://192.168.126.10:2379"]}}`)}}}},
+				ManagementState: operatorv1.Managed, ObservedConfig: runtime.RawExtension{Raw: []byte(`{"empty":"","none":{},"apiServerArguments":{"etcd-servers":["https://192.168.126.10:2379"]}}`)}}}},
 			Status: operatorv1.KubeAPIServerStatus{StaticPodOperatorStatus: operatorv1.StaticPodOperatorStatus{
 				OperatorStatus: operatorv1.OperatorStatus{LatestAvailableRevision: 1}, NodeStatuses: []operatorv1.NodeStatus{{NodeName: "master-0", CurrentRevision: 1}}}}},
 		&operatorv1.Etcd{ObjectMeta: named("", "cluster"), Spec: operatorv1.EtcdSpec{StaticPodOperatorSpec: operatorv1.StaticPodOperatorSpec{
+			OperatorSpec: operatorv1.OperatorSpec{ManagementState: operatorv1.Managed}}}},
+		&operatorv1.KubeControllerManager{ObjectMeta: named("", "cluster"), Spec: operatorv1.KubeControllerManagerSpec{StaticPodOperatorSpec: operatorv1.StaticPodOperatorSpec{
+			OperatorSpec: operatorv1.OperatorSpec{ManagementState: operatorv1.Managed}}}},
+		&operatorv1.KubeScheduler{ObjectMeta: named("", "cluster"), Spec: operatorv1.KubeSchedulerSpec{StaticPodOperatorSpec: operatorv1.StaticPodOperatorSpec{
 			OperatorSpec: operatorv1.OperatorSpec{ManagementState: operatorv1.Managed}}}},
 		&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
 			"metadata": map[string]any{"name": "other", "namespace": target, "uid": "5"}, "data": map[string]any{"x": "eQ=="}}},
@@ -105,8 +110,8 @@ func TestManifests(t *testing.T) {
 	for _, manifest := range all {
 		names = append(names, manifest.Name)
 		contents[manifest.Name] = string(manifest.Content)
-		if manifest.HasStatus() {
-			statuses = append(statuses, manifest.Name)
+		for _, request := range manifest.StatusRequests() {
+			statuses = append(statuses, request.GetKind())
 		}
 	}
 	want := []string{
@@ -115,7 +120,7 @@ func TestManifests(t *testing.T) {
 		"0003_openshift-kube-apiserver_role_a.yaml",
 		"0004_clusterrolebinding_system-openshift-controller-x.yaml",
 		"0005_openshift-kube-apiserver_rolebinding_b.yaml",
-		"0006_kube-system_configmap_extension-apiserver-authentication.yaml",
+		"0006_kube-system_configmap_cluster-config-v1.yaml",
 		"0007_openshift-kube-apiserver_configmap_revision-status-1.yaml",
 		"0008_openshift-kube-apiserver_secret_encryption-config-1.yaml",
 		"0009_openshift-kube-apiserver_secret_other.yaml",
@@ -123,14 +128,15 @@ func TestManifests(t *testing.T) {
 		"0011_apiserver_cluster.yaml", "0012_authentication_cluster.yaml", "0013_dns_cluster.yaml", "0014_featuregate_cluster.yaml",
 		"0015_image_cluster.yaml", "0016_infrastructure_cluster.yaml", "0017_ingress_cluster.yaml", "0018_network_cluster.yaml",
 		"0019_node_cluster.yaml", "0020_oauth_cluster.yaml", "0021_proxy_cluster.yaml", "0022_scheduler_cluster.yaml",
-		"0023_etcd_cluster.yaml", "0024_kubeapiserver_cluster.yaml", "0025_priorityclass_openshift-user-critical.yaml",
+		"0023_etcd_cluster.yaml", "0024_kubeapiserver_cluster.yaml", "0025_kubecontrollermanager_cluster.yaml", "0026_kubescheduler_cluster.yaml",
+		"0027_priorityclass_openshift-user-critical.yaml",
 	}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
-	wantStatuses := []string{"0014_featuregate_cluster.yaml", "0015_image_cluster.yaml", "0016_infrastructure_cluster.yaml", "0018_network_cluster.yaml", "0024_kubeapiserver_cluster.yaml"}
-	if diff := cmp.Diff(wantStatuses, slices.DeleteFunc(statuses, func(name string) bool { return strings.Contains(name, "_etcd_") })); diff != "" {
-		t.Errorf("with a status (-want +got):\n%s", diff)
+	wantStatuses := []string{"FeatureGate", "Image", "Infrastructure", "KubeAPIServer", "KubeAPIServer"}
+	if diff := cmp.Diff(wantStatuses, statuses); diff != "" {
+		t.Errorf("requests to statuses (-want +got):\n%s", diff)
 	}
 	wantContent := `apiVersion: v1
 data:
@@ -145,6 +151,14 @@ metadata:
 `
 	if diff := cmp.Diff(wantContent, contents[want[6]]); diff != "" {
 		t.Errorf("content (-want +got):\n%s", diff)
+	}
+	// A pointer to an empty struct was set, an empty struct was not.
+	wantNetwork := "externalIP:\n    policy: {}\n"
+	if content := contents[want[17]]; !strings.Contains(content, wantNetwork) || strings.Contains(content, "networkDiagnostics") {
+		t.Errorf("the network:\n%s", content)
+	}
+	if diff := cmp.Diff("apiVersion: config.openshift.io/v1\nkind: Node\nmetadata:\n  name: cluster\nspec: {}\n", contents[want[18]]); diff != "" {
+		t.Errorf("an empty resource (-want +got):\n%s", diff)
 	}
 	for _, file := range Files(all) {
 		if file.Mode != 0o600 {

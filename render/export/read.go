@@ -22,6 +22,9 @@ func Read(folder fs.FS) ([]runtime.Object, error) {
 	}
 	var objects []runtime.Object
 	for _, entry := range entries {
+		if entry.IsDir() && entry.Name() == StatusFolder {
+			continue // of what the manifests have as well
+		}
 		if entry.IsDir() || path.Ext(entry.Name()) != ".yaml" {
 			return nil, fmt.Errorf("read manifests: %s: %w", entry.Name(), ErrNotManifest)
 		}

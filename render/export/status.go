@@ -1,0 +1,46 @@
+package export
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	configv1 "github.com/openshift/api/config/v1"
+)
+
+// wholeAtOnce are the kinds without a status subresource: their status comes with the object.
+var wholeAtOnce = map[schema.GroupKind]bool{
+	{Group: configv1.GroupName, Kind: "Network"}: true,
+}
+
+// onlyLater are the fields of an operator's status.nodeStatuses that the API lets nobody set in the request that adds the node.
+var onlyLater = []string{"currentRevision", "targetRevision"}
+
+// StatusRequests returns the bodies of the requests to the status subresource, in their order: none for an object without a status, two
+// for one whose status has fields that can only be set later.
+func (m Manifest) StatusRequests() []*unstructured.Unstructured {
+	status, has := m.Object.Object["status"]
+	if !has || wholeAtOnce[m.Object.GroupVersionKind().GroupKind()] {
+		return nil
+	}
+	last := &unstructured.Unstructured{Object: map[string]any{"status": status}}
+	last.SetGroupVersionKind(m.Object.GroupVersionKind())
+	last.SetName(m.Object.GetName())
+	last.SetNamespace(m.Object.GetNamespace())
+	last = last.DeepCopy()
+
+	first, early := last.DeepCopy(), false
+	nodes, _, _ := unstructured.NestedSlice(first.Object, "status", "nodeStatuses")
+	for _, node := range nodes {
+		for _, field := range onlyLater {
+			if node, ok := node.(map[string]any); ok && node[field] != nil {
+				delete(node, field)
+				early = true
+			}
+		}
+	}
+	if !early {
+		return []*unstructured.Unstructured{last}
+	}
+	first.Object["status"].(map[string]any)["nodeStatuses"] = nodes
+	return []*unstructured.Unstructured{first, last}
+}
