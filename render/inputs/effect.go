@@ -70,32 +70,6 @@ type set struct {
 	value any
 }
 
-// lookUp returns the values of a path with [*], with the path of each. Empty values are left out: they mean the same as none.
-func lookUp(content any, path string) []set {
-	found := []set{{"", content}}
-	for segment := range strings.SplitSeq(path, ".") {
-		name, list := strings.CutSuffix(segment, "[*]")
-		var next []set
-		for _, at := range found {
-			object, ok := at.value.(map[string]any)
-			if !ok || empty(object[name]) {
-				continue
-			}
-			here := set{strings.TrimPrefix(at.path+"."+name, "."), object[name]}
-			items, isList := here.value.([]any)
-			if !list || !isList {
-				next = append(next, here)
-				continue
-			}
-			for i, item := range items {
-				next = append(next, set{fmt.Sprintf("%s[%d]", here.path, i), item})
-			}
-		}
-		found = next
-	}
-	return found
-}
-
 // empty reports whether a value of JSON says nothing: null, "", 0, false, and what has only such values.
 func empty(value any) bool {
 	switch value := value.(type) {
@@ -120,7 +94,10 @@ func empty(value any) bool {
 	return false
 }
 
-var index = regexp.MustCompile(`\[\d+\]`)
+var (
+	index         = regexp.MustCompile(`\[\d+\]`)
+	trailingIndex = regexp.MustCompile(`\[\d+\]$`)
+)
 
 // rowOf returns the row that covers a path.
 func rowOf(resource, path string) (Field, bool) {
@@ -178,13 +155,11 @@ func (r *reader) checkFields() {
 					continue // an unknown field, which is a fault already
 				}
 				r.checkValue(s, row, leaf)
-				// Once for all that is below a row.
-				field := leaf.path
-				if place := at(row.Path, leaf.path); !reported[place] {
-					reported[place], field = true, place
-				} else {
-					continue
+				if reported[row.Path] {
+					continue // once for all that a row covers
 				}
+				reported[row.Path] = true
+				field := at(row.Path, leaf.path)
 				switch row.Effect {
 				case Refused:
 					r.add(s, ErrUnsupported, field, "refused: "+row.Why, "remove the field")
@@ -200,14 +175,10 @@ func (r *reader) checkFields() {
 	}
 }
 
-// at returns the beginning of a path that a row names.
+// at returns the beginning of a path that a row names, or the list that it names the items of.
 func at(row, path string) string {
 	rowSegments, segments := strings.Split(row, "."), strings.Split(path, ".")
-	place := strings.Join(segments[:len(rowSegments)], ".")
-	if !strings.HasSuffix(row, "[*]") {
-		place = regexp.MustCompile(`\[\d+\]$`).ReplaceAllString(place, "")
-	}
-	return place
+	return trailingIndex.ReplaceAllString(strings.Join(segments[:len(rowSegments)], "."), "")
 }
 
 func (r *reader) checkValue(s *source, row Field, leaf set) {

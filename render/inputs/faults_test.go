@@ -309,6 +309,9 @@ func TestRestrictions(t *testing.T) {
 				"99_feature-gate.yaml:7 FeatureGate cluster spec.customNoUpgrade (not supported without an operator)"}},
 		{name: "unknown feature set", changes: []change{{"99_feature-gate.yaml", "spec: {}", "spec: {featureSet: All}"}},
 			want: []string{"99_feature-gate.yaml:5 FeatureGate cluster spec.featureSet (invalid value)"}},
+		{name: "gates of two releases", changes: []change{{"99_feature-gate.yaml", "spec: {}",
+			"spec: {}\nstatus:\n  featureGates:\n  - {version: 4.20.1, enabled: [], disabled: []}\n  - {version: 4.21.0, enabled: [], disabled: []}"}},
+			want: []string{"99_feature-gate.yaml:7 FeatureGate cluster status.featureGates (invalid value)"}},
 		{name: "a scheduler policy", changes: []change{{"cluster-scheduler-02-config.yml", `name: ""`, "name: policy"}},
 			want: []string{"cluster-scheduler-02-config.yml:7 Scheduler cluster spec.policy (not supported without an operator)"}},
 
@@ -357,7 +360,8 @@ func TestWarnings(t *testing.T) {
 	cluster, err := Read(changed(t, "one-node",
 		change{"cluster-authentication.yaml", "spec: {}", "spec: {type: IntegratedOAuth}"},
 		change{"cluster-oauth.yaml", "spec: {}", "spec:\n  tokenConfig:\n    accessTokenMaxAgeSeconds: 3600"},
-		change{"cluster-image.yaml", "spec: {}", "spec:\n  registrySources: {insecureRegistries: [a, b]}\n  allowedRegistriesForImport:\n  - {domainName: a}\n  - {domainName: b}"}), testNow)
+		change{"cluster-image.yaml", "spec: {}", "spec:\n  registrySources: {insecureRegistries: [a, b]}\n  externalRegistryHostnames: [a, b]"},
+		change{"99_feature-gate.yaml", "spec: {}", "spec: {featureSet: OKD}"}), testNow)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -373,13 +377,9 @@ func TestWarnings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want = append(want[:2:2], append([]string{}, want[2:]...)...)
 	want = []string{
-		want[0],
-		want[1],
-		"cluster-image.yaml:8 Image cluster spec.allowedRegistriesForImport[0].domainName (without effect)",
-		"cluster-image.yaml:9 Image cluster spec.allowedRegistriesForImport[1].domainName (without effect)",
-		want[2],
+		"99_feature-gate.yaml:5 FeatureGate cluster spec.featureSet (without effect)",
+		want[0], want[1], "cluster-image.yaml:7 Image cluster spec.externalRegistryHostnames (without effect)", want[2],
 	}
 	if diff := cmp.Diff(want, brief(settings.Warnings)); diff != "" {
 		t.Errorf("warnings of profile kubernetes (-want +got):\n%s", diff)

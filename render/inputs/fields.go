@@ -22,10 +22,12 @@ const (
 // It implements R-REN-2, R-REN-11 and R-REN-12.
 var Fields = []Field{
 	{Resource: "Infrastructure", Path: "spec.cloudConfig", Effect: Ignored, Why: "cloud providers are no part of Kubernetes any more; the operator of the cloud controller manager reads it"},
-	{Resource: "Infrastructure", Path: "spec.platformSpec", Effect: Kept, Why: platformOfTheMachines},
+	{Resource: "Infrastructure", Path: "spec.platformSpec.type", Effect: Applied, Why: "on AWS kube-apiserver stays up for longer after it was told to stop; others read it too"},
+	{Resource: "Infrastructure", Path: "spec.platformSpec", Effect: Kept, Why: platformOfTheMachines + "; machine networks must not overlap others"},
 	{Resource: "Infrastructure", Path: "status.infrastructureName", Effect: Applied, Why: "kube-controller-manager's name of the cluster"},
 	{Resource: "Infrastructure", Path: "status.platform", Effect: Kept, Why: platformOfTheMachines},
-	{Resource: "Infrastructure", Path: "status.platformStatus", Effect: Kept, Why: platformOfTheMachines},
+	{Resource: "Infrastructure", Path: "status.platformStatus.ibmcloud.providerType", Effect: Applied, Why: "on VPC etcd's members wait longer for each other"},
+	{Resource: "Infrastructure", Path: "status.platformStatus", Effect: Kept, Why: platformOfTheMachines + "; where there is a part azure etcd's members wait longer for each other"},
 	{Resource: "Infrastructure", Path: "status.etcdDiscoveryDomain", Effect: Kept, Why: "nothing has read it since etcd is found by addresses"},
 	{Resource: "Infrastructure", Path: "status.apiServerURL", Effect: Applied, Why: infrastructureNames},
 	{Resource: "Infrastructure", Path: "status.apiServerInternalURI", Effect: Applied, Why: infrastructureNames + ", and where the keys of service account tokens are found"},
@@ -135,8 +137,7 @@ var Fields = []Field{
 	{Resource: "OAuth", Path: "spec.tokenConfig", Effect: Ignored, Why: needsOAuthServer},
 	{Resource: "OAuth", Path: "spec.templates", Effect: Ignored, Why: needsOAuthServer},
 
-	{Resource: "Image", Path: "spec.allowedRegistriesForImport[*].domainName", Effect: AppliedOpenShift, Why: onlyImages},
-	{Resource: "Image", Path: "spec.allowedRegistriesForImport[*].insecure", Effect: AppliedOpenShift, Why: onlyImages},
+	{Resource: "Image", Path: "spec.allowedRegistriesForImport", Effect: Ignored, Why: "the OpenShift API server acts on it when it imports images"},
 	{Resource: "Image", Path: "spec.externalRegistryHostnames", Effect: AppliedOpenShift, Why: onlyImages + "; settled at render time, a name that the registry gets later does not reach kube-apiserver"},
 	{Resource: "Image", Path: "spec.additionalTrustedCA", Effect: Ignored, Why: needsRegistry},
 	{Resource: "Image", Path: "spec.registrySources", Effect: Ignored, Why: needsRegistry},
@@ -158,16 +159,16 @@ var Fields = []Field{
 	{Resource: "Scheduler", Path: "spec.mastersSchedulable", Effect: Kept, Why: "the nodes' configuration gives the taints and labels"},
 
 	{
-		Resource: "FeatureGate", Path: "spec.featureSet", Effect: Applied, Why: "the components' feature gates",
+		Resource: "FeatureGate", Path: "spec.featureSet", Effect: AppliedOpenShift, Why: "the components' feature gates, which Kubernetes' own programs do not know",
 		Values: values(configv1.TechPreviewNoUpgrade, configv1.DevPreviewNoUpgrade, configv1.OKD),
 		RefusedValues: []RefusedValue{{string(configv1.CustomNoUpgrade),
 			"a wrong gate keeps kube-apiserver from starting, and no operator could take it back"}},
 	},
 	{Resource: "FeatureGate", Path: "spec.customNoUpgrade", Effect: Refused, Why: "a wrong gate keeps kube-apiserver from starting, and no operator could take it back"},
 	{Resource: "FeatureGate", Path: "status.conditions", Effect: Kept, Why: writtenByOperators},
-	{Resource: "FeatureGate", Path: "status.featureGates[*].version", Effect: Applied, Why: "for which release the gates are"},
-	{Resource: "FeatureGate", Path: "status.featureGates[*].enabled[*].name", Effect: Applied, Why: "gates that are on; where there are none, those of the set are used"},
-	{Resource: "FeatureGate", Path: "status.featureGates[*].disabled[*].name", Effect: Applied, Why: "gates that are off; where there are none, those of the set are used"},
+	{Resource: "FeatureGate", Path: "status.featureGates[*].version", Effect: AppliedOpenShift, Why: "for which release the gates are; there must be one"},
+	{Resource: "FeatureGate", Path: "status.featureGates[*].enabled[*].name", Effect: AppliedOpenShift, Why: "gates that are on; where there are none, those of the set are used"},
+	{Resource: "FeatureGate", Path: "status.featureGates[*].disabled[*].name", Effect: AppliedOpenShift, Why: "gates that are off; where there are none, those of the set are used"},
 
 	{Resource: "Proxy", Path: "spec.httpProxy", Effect: Applied, Why: proxied},
 	{Resource: "Proxy", Path: "spec.httpsProxy", Effect: Applied, Why: proxied},
@@ -196,7 +197,7 @@ var Fields = []Field{
 		Why:    "kube-apiserver's tolerations of nodes that do not answer and kube-controller-manager's time until then; the kubelets must have the profile too",
 		Values: values(configv1.DefaultUpdateDefaultReaction, configv1.MediumUpdateAverageReaction, configv1.LowUpdateSlowReaction),
 	},
-	{Resource: "Node", Path: "spec.minimumKubeletVersion", Effect: AppliedOpenShift, Why: "kube-apiserver's authorizer for kubelets that are older"},
+	{Resource: "Node", Path: "spec.minimumKubeletVersion", Effect: AppliedOpenShift, Why: "kube-apiserver's authorizer for kubelets that are older; the API has the field with the feature gate MinimumKubeletVersion"},
 	{Resource: "Node", Path: "status", Effect: Kept, Why: writtenByOperators},
 }
 

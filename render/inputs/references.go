@@ -40,6 +40,10 @@ func (r *reader) checkReferences() {
 			}
 		}
 	}
+	if gate := r.cluster.FeatureGate; gate != nil && len(gate.Status.FeatureGates) > 1 {
+		r.add(r.config("FeatureGate"), ErrInvalid, "status.featureGates", fmt.Sprintf("gates of %d releases", len(gate.Status.FeatureGates)),
+			"leave those of the release that is rendered")
+	}
 	if image := r.cluster.Image; image != nil && image.Spec.AdditionalTrustedCA.Name != "" {
 		// Its keys are names of registries.
 		r.configMap("Image", "spec.additionalTrustedCA.name", image.Spec.AdditionalTrustedCA.Name, "")
