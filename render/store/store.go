@@ -14,6 +14,7 @@ import (
 	configfake "github.com/openshift/client-go/config/clientset/versioned/fake"
 	operatorapply "github.com/openshift/client-go/operator/applyconfigurations"
 	operatorfake "github.com/openshift/client-go/operator/clientset/versioned/fake"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/meta/testrestmapper"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -52,7 +53,7 @@ type write struct {
 	deleted  bool
 }
 
-// part holds the kinds of one clientset, on whose schema server-side apply depends.
+// part holds kinds of one clientset, on whose schema server-side apply depends.
 type part struct {
 	groups  sets.Set[string]
 	scheme  *runtime.Scheme
@@ -66,7 +67,9 @@ type part struct {
 func New(objects ...runtime.Object) (*Store, error) {
 	s := &Store{
 		parts: []*part{
-			newPart(kubefake.AddToScheme, func(scheme *runtime.Scheme) managedfields.TypeConverter { return kubeapply.NewTypeConverter(scheme) }),
+			// Alone, because the tracker goes through all kinds of the scheme at each write, and most writes are of this group.
+			newPart(corev1.AddToScheme, kubeConverter),
+			newPart(kubefake.AddToScheme, kubeConverter),
 			newPart(configfake.AddToScheme, func(scheme *runtime.Scheme) managedfields.TypeConverter { return configapply.NewTypeConverter(scheme) }),
 			newPart(operatorfake.AddToScheme, func(scheme *runtime.Scheme) managedfields.TypeConverter {
 				return operatorapply.NewTypeConverter(scheme)
@@ -95,6 +98,10 @@ func (s *Store) AddMissing(objects ...runtime.Object) error {
 	return nil
 }
 
+func kubeConverter(scheme *runtime.Scheme) managedfields.TypeConverter {
+	return kubeapply.NewTypeConverter(scheme)
+}
+
 func newPart(register func(*runtime.Scheme) error, converter func(*runtime.Scheme) managedfields.TypeConverter) *part {
 	scheme := runtime.NewScheme()
 	if err := register(scheme); err != nil {
@@ -117,7 +124,7 @@ func newPart(register func(*runtime.Scheme) error, converter func(*runtime.Schem
 // part returns the part that knows the group.
 func (s *Store) part(group string) *part {
 	for _, p := range s.parts {
-		// The clientsets of OpenShift know the core group too, for options and statuses; Kubernetes' is the first.
+		// The clientsets of OpenShift know the core group too, for options and statuses; its own part is the first.
 		if p.groups.Has(group) {
 			return p
 		}
@@ -143,12 +150,18 @@ func (s *Store) add(object runtime.Object) error {
 	if other, is := object.(*unstructured.Unstructured); is {
 		typed, err := p.scheme.New(gvk)
 		if err != nil {
-			return fmt.Errorf("store %s %s: %w", gvk.Kind, other.GetName(), err)
+			return fmt.Errorf("store %s %s: %w", gvk.Kind, Object{other.GetNamespace(), other.GetName()}, err)
 		}
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(other.Object, typed, true); err != nil {
 			return fmt.Errorf("store %s %s: %w", gvk.Kind, Object{other.GetNamespace(), other.GetName()}, err)
 		}
 		object = typed
+	} else {
+		sent, err := p.transmit(object)
+		if err != nil {
+			return fmt.Errorf("store %T: %w", object, err)
+		}
+		object = sent
 	}
 	mapping, err := p.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if err != nil {
