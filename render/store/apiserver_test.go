@@ -17,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
@@ -181,6 +182,14 @@ var requests = []struct {
 			patched, err := c.Patch(ctx, "a", patch.kind, []byte(patch.body), metav1.PatchOptions{FieldManager: "two"})
 			j.record("patch", patched, err)
 		}
+		old, err := c.Patch(ctx, "a", types.MergePatchType, []byte(`{"metadata":{"resourceVersion":"1"},"data":{"n":"1"}}`), metav1.PatchOptions{FieldManager: "two"})
+		j.record("patch with an old version", old, err)
+		found, err := c.Get(ctx, "a", metav1.GetOptions{})
+		j.record("get", found, err)
+		found, err = c.Patch(ctx, "a", types.MergePatchType, []byte(fmt.Sprintf(`{"metadata":{"resourceVersion":%q},"data":{"n":"1"}}`, found.ResourceVersion)), metav1.PatchOptions{FieldManager: "two"})
+		j.record("patch with the version", found, err)
+		none, err := c.Patch(ctx, "a", types.MergePatchType, []byte(`{"status":{"phase":"a"}}`), metav1.PatchOptions{FieldManager: "two"}, "status")
+		j.record("patch the status of a kind that has none", none, err)
 		missing, err := c.Patch(ctx, "missing", types.MergePatchType, []byte(`{}`), metav1.PatchOptions{FieldManager: "two"})
 		j.record("patch what is not there", missing, err)
 	}},
@@ -238,10 +247,11 @@ var requests = []struct {
 		created, err := c.Create(ctx, wanted, metav1.CreateOptions{FieldManager: "one"})
 		j.record("create with a status", created, err)
 		changed := created.DeepCopy()
-		changed.Spec.ObservedConfig = runtime.RawExtension{Raw: []byte(`{"a":"b"}`)}
+		changed.Spec.ObservedConfig = runtime.RawExtension{Object: &unstructured.Unstructured{Object: map[string]any{"a": "b"}}}
 		changed.Status.LatestAvailableRevision = 3
 		updated, err := c.Update(ctx, changed, metav1.UpdateOptions{FieldManager: "one"})
 		j.record("update", updated, err)
+		j.lines = append(j.lines, "observed: "+string(updated.Spec.ObservedConfig.Raw))
 		changed = updated.DeepCopy()
 		changed.Spec.ManagementState = operatorv1.Removed
 		changed.Status.LatestAvailableRevision = 3

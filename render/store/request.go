@@ -1,6 +1,8 @@
 package store
 
 import (
+	"cmp"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/watch"
 	clienttesting "k8s.io/client-go/testing"
 )
@@ -49,8 +51,8 @@ func (s *Session) answer(action clienttesting.Action) (runtime.Object, error) {
 	switch action := action.(type) {
 	case clienttesting.GetActionImpl:
 		k.Name = action.Name
-		if last, known := s.store.writes[k]; known && last.resource != gvr {
-			return nil, fmt.Errorf("get %s: %w: it is kept in version %s", k, ErrUnsupported, last.resource.Version)
+		if err := s.store.keptAs(k, gvr); err != nil {
+			return nil, err
 		}
 		s.reads[k] = s.store.versionOf(k)
 		_, object, err := p.react(action)
@@ -61,7 +63,7 @@ func (s *Session) answer(action clienttesting.Action) (runtime.Object, error) {
 		m := metadata(action.Object)
 		if m.GetName() == "" && m.GetGenerateName() != "" {
 			prefix := m.GetGenerateName()
-			m.SetName(prefix[:min(len(prefix), maxGeneratedNameLength)] + rand.String(5))
+			m.SetName(prefix[:min(len(prefix), maxGeneratedNameLength)] + strings.ToLower(rand.Text()[:5]))
 		}
 		k.Name = m.GetName()
 		return s.create(p, k, action)
@@ -79,7 +81,25 @@ func (s *Session) answer(action clienttesting.Action) (runtime.Object, error) {
 	}
 }
 
+// keptAs returns an error if the object is there in another version of its API, into which nothing converts it here.
+func (s *Store) keptAs(k key, resource schema.GroupVersionResource) error {
+	if last, known := s.writes[k]; known && !last.deleted && last.resource != resource {
+		return fmt.Errorf("%s in version %s: %w: it is kept in version %s", k, resource.Version, ErrUnsupported, last.resource.Version)
+	}
+	return nil
+}
+
 func (s *Session) list(p *part, action clienttesting.ListActionImpl) (runtime.Object, error) {
+	if fields := action.ListRestrictions.Fields; fields != nil && !fields.Empty() {
+		return nil, fmt.Errorf("list %s by field: %w", action.GetResource().GroupResource(), ErrUnsupported)
+	}
+	for k := range s.store.writes {
+		if k.GroupResource == action.GetResource().GroupResource() {
+			if err := s.store.keptAs(k, action.GetResource()); err != nil {
+				return nil, err
+			}
+		}
+	}
 	l := list{action.GetResource(), action.GetNamespace(), action.ListOptions.LabelSelector}
 	s.lists[l] = s.store.listed(l)
 	_, object, err := p.react(action)
@@ -156,16 +176,23 @@ func (s *Session) update(p *part, k key, action clienttesting.Action, expected s
 		update.Object = sent
 		action = update
 	}
+	if err := s.store.keptAs(k, action.GetResource()); err != nil {
+		return nil, err
+	}
+	separate := hasStatus(p, action.GetResource())
 	before, err := s.store.get(k)
 	if err != nil {
 		return nil, err
+	}
+	if subresource != "" && !separate {
+		return nil, apierrors.NewNotFound(k.GroupResource, k.Name+"/"+subresource)
 	}
 	if before == nil {
 		if patch, is := action.(clienttesting.PatchActionImpl); !is || !isApply(patch) || subresource != "" {
 			return nil, apierrors.NewNotFound(k.GroupResource, k.Name)
 		}
 	} else if current := metadata(before).GetResourceVersion(); expected != "" && expected != current {
-		return nil, apierrors.NewConflict(k.GroupResource, k.Name, fmt.Errorf("it has changed: the resourceVersion is %s, not %s", current, expected))
+		return nil, conflict(k, current, expected)
 	}
 	if _, _, err := p.react(named(action)); err != nil {
 		return nil, err
@@ -182,7 +209,13 @@ func (s *Session) update(p *part, k key, action clienttesting.Action, expected s
 		s.written(k, action)
 		return s.store.get(k)
 	}
-	keep(before, after, subresource, hasStatus(p, action.GetResource()))
+	if current, patched := metadata(before).GetResourceVersion(), metadata(after).GetResourceVersion(); patched != "" && patched != current {
+		if err := p.replace(action.GetResource(), before); err != nil {
+			return nil, fmt.Errorf("restore %s: %w", k, err)
+		}
+		return nil, conflict(k, current, patched)
+	}
+	keep(before, after, subresource, separate)
 	if same(before, after) {
 		if err := p.replace(action.GetResource(), before); err != nil {
 			return nil, fmt.Errorf("restore %s: %w", k, err)
@@ -200,6 +233,10 @@ func (s *Session) update(p *part, k key, action clienttesting.Action, expected s
 	}
 	s.written(k, action)
 	return s.store.get(k)
+}
+
+func conflict(k key, current, expected string) error {
+	return apierrors.NewConflict(k.GroupResource, k.Name, fmt.Errorf("it has changed: the resourceVersion is %s, not %s", current, expected))
 }
 
 func (s *Session) delete(p *part, k key, action clienttesting.DeleteActionImpl) error {
@@ -231,10 +268,8 @@ func (s *Session) allow(k key, verb string) error {
 func (s *Session) written(k key, action clienttesting.Action) {
 	s.store.writes[k] = write{writer: s.name, resource: action.GetResource(), deleted: action.GetVerb() == "delete"}
 	s.wrote = append(s.wrote, k.String())
-	// What a loop has written itself is not news to it.
-	if _, read := s.reads[k]; read {
-		s.reads[k] = s.store.versionOf(k)
-	}
+	// What a loop has written itself is not news to it, but a later change of that is: it would undo it.
+	s.reads[k] = s.store.versionOf(k)
 }
 
 // manager returns the field manager of a client that names none: an API server takes the name of the client's program.
@@ -281,7 +316,8 @@ func keep(before, after runtime.Object, subresource string, separate bool) {
 	setDefaults(after)
 }
 
-// same reports whether two states of an object differ in nothing but their version and the times of their managers.
+// same reports whether two states of an object differ in nothing but their version and the times of their managers, by which those are
+// ordered.
 func same(a, b runtime.Object) bool {
 	a, b = a.DeepCopyObject(), b.DeepCopyObject()
 	for _, object := range []runtime.Object{a, b} {
@@ -291,6 +327,9 @@ func same(a, b runtime.Object) bool {
 		for i := range fields {
 			fields[i].Time = nil
 		}
+		slices.SortFunc(fields, func(a, b metav1.ManagedFieldsEntry) int {
+			return cmp.Or(cmp.Compare(a.Manager, b.Manager), cmp.Compare(a.Operation, b.Operation), cmp.Compare(a.Subresource, b.Subresource), cmp.Compare(a.APIVersion, b.APIVersion))
+		})
 		m.SetManagedFields(fields)
 	}
 	return equality.Semantic.DeepEqual(a, b)

@@ -36,7 +36,7 @@ type Session struct {
 	ended  bool
 	faults []error
 	reads  map[key]string
-	lists  map[list]string
+	lists  map[list]map[Object]string
 	wrote  []string
 }
 
@@ -98,7 +98,7 @@ func (s *Session) Err() error {
 func (s *Session) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.reads, s.lists, s.wrote = map[key]string{}, map[list]string{}, nil
+	s.reads, s.lists, s.wrote = map[key]string{}, map[list]map[Object]string{}, nil
 }
 
 // Idle reports whether the loop has neither read nor written anything since it began or Forget was called.
@@ -150,16 +150,13 @@ func (s *Session) Outdated(but ...Pattern) []Outdated {
 		check(k, seen)
 	}
 	for l, seen := range s.lists {
-		before := versions(seen)
-		after := versions(s.store.listed(l))
-		for name := range after {
-			if _, was := before[name]; !was {
-				before[name] = ""
-			}
+		for object, version := range seen {
+			check(key{l.GroupResource(), object}, version)
 		}
-		for name, version := range before {
-			namespace, name, _ := strings.Cut(name, "/")
-			check(key{l.GroupResource(), Object{namespace, name}}, version)
+		for object := range s.store.listed(l) {
+			if _, was := seen[object]; !was {
+				check(key{l.GroupResource(), object}, "")
+			}
 		}
 	}
 	objects := make([]Outdated, 0, len(found))
@@ -170,8 +167,8 @@ func (s *Session) Outdated(but ...Pattern) []Outdated {
 	return objects
 }
 
-// Missed returns what the loop has looked for in vain since it began or Forget was called, and is not there still: one pattern
-// for each object.
+// Missed returns what the loop has looked for by name in vain since it began or Forget was called, and has not written itself: one
+// pattern for each object.
 func (s *Session) Missed() []Pattern {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,16 +187,6 @@ func (p Pattern) Selects(object Pattern) bool {
 	return p.matches(key{schema.GroupResource{Group: object.Group, Resource: object.Resource}, Object{object.Namespace, object.Name}})
 }
 
-// versions reads what listed wrote.
-func versions(listed string) map[string]string {
-	items := map[string]string{}
-	for item := range strings.FieldsSeq(listed) {
-		name, version, _ := strings.Cut(item, "@")
-		items[name] = version
-	}
-	return items
-}
-
 // versionOf returns the resourceVersion of an object, "" if it is not there. The caller holds the lock.
 func (s *Store) versionOf(k key) string {
 	last, known := s.writes[k]
@@ -213,13 +200,13 @@ func (s *Store) versionOf(k key) string {
 	return metadata(object).GetResourceVersion()
 }
 
-// listed returns namespace, name and version of what a list shows now: "ns/a@3 ns/b@7". The caller holds the lock.
-func (s *Store) listed(l list) string {
+// listed returns the resourceVersions of what a list shows now. The caller holds the lock.
+func (s *Store) listed(l list) map[Object]string {
 	selector, err := labels.Parse(l.selector)
 	if err != nil {
 		selector = labels.Everything()
 	}
-	var items []string
+	items := map[Object]string{}
 	for k, last := range s.writes {
 		if k.GroupResource != l.GroupResource() || last.deleted || (l.namespace != "" && k.Namespace != l.namespace) {
 			continue
@@ -229,9 +216,8 @@ func (s *Store) listed(l list) string {
 			continue
 		}
 		if m := metadata(object); selector.Matches(labels.Set(m.GetLabels())) {
-			items = append(items, fmt.Sprintf("%s/%s@%s", k.Namespace, k.Name, m.GetResourceVersion()))
+			items[k.Object] = m.GetResourceVersion()
 		}
 	}
-	slices.Sort(items)
-	return strings.Join(items, " ")
+	return items
 }

@@ -1,0 +1,279 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/solonode/sno/render/store"
+)
+
+func newStore(t *testing.T, objects ...runtime.Object) *store.Store {
+	t.Helper()
+	s, err := store.New(objects...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func create(t *testing.T, s *store.Session, namespace, name string) *corev1.ConfigMap {
+	t.Helper()
+	created, err := s.Kube().CoreV1().ConfigMaps(namespace).Create(t.Context(), configMap(namespace, name, nil), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return created
+}
+
+func TestPattern(t *testing.T) {
+	secret := func(namespace, name string) store.Pattern {
+		return store.Pattern{Resource: "secrets", Namespace: namespace, Name: name}
+	}
+	for _, test := range []struct {
+		pattern, object store.Pattern
+		want            bool
+	}{
+		{secret("ns", "a"), secret("ns", "a"), true},
+		{secret("ns", "a"), secret("ns", "ab"), false},
+		{secret("ns", "ab"), secret("ns", "a"), false},
+		{secret("ns", "a"), secret("other", "a"), false},
+		{secret("ns", "a-*"), secret("ns", "a-1"), true},
+		{secret("ns", "a-*"), secret("ns", "a-"), true},
+		{secret("ns", "a-*"), secret("ns", "a"), false},
+		{secret("ns", "*"), secret("ns", "a"), true},
+		{secret("ns", "*a"), secret("ns", "ba"), false},
+		{secret("n*", "a"), secret("ns", "a"), true},
+		{secret("*", "a"), secret("", "a"), true},
+		{secret("", "a"), secret("ns", "a"), false},
+		{secret("ns", ""), secret("ns", "a"), false},
+		{store.Pattern{Resource: "configmaps", Namespace: "ns", Name: "a"}, secret("ns", "a"), false},
+		{store.Pattern{Group: "other", Resource: "secrets", Namespace: "ns", Name: "a"}, secret("ns", "a"), false},
+	} {
+		if got := test.pattern.Selects(test.object); got != test.want {
+			t.Errorf("%s selects %s: %t, want %t", test.pattern, test.object, got, test.want)
+		}
+	}
+	want := []store.Pattern{{Group: "g", Resource: "r", Namespace: "ns", Name: "a"}, {Group: "g", Resource: "r", Namespace: "ns", Name: "b"}}
+	if diff := cmp.Diff(want, store.Kinds("g", "r", "ns", "a", "b")); diff != "" {
+		t.Errorf("patterns (-want +got):\n%s", diff)
+	}
+	if got, want := slices.Concat(store.Secrets("ns", "a"), store.ConfigMaps("ns", "a"))[1].String(), "configmaps ns/a"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// What a loop did not declare it cannot write, by whatever request, and that comes to light although the loop hides it.
+func TestUndeclaredWrite(t *testing.T) {
+	for _, test := range []struct {
+		verb string
+		send func(context.Context, api) error
+	}{
+		{"create", func(ctx context.Context, a api) error {
+			_, err := a.kube.CoreV1().ConfigMaps("ns").Create(ctx, configMap("ns", "b", nil), metav1.CreateOptions{})
+			return err
+		}},
+		{"update", func(ctx context.Context, a api) error {
+			_, err := a.kube.CoreV1().ConfigMaps("ns").Update(ctx, configMap("ns", "a", map[string]string{"k": "v"}), metav1.UpdateOptions{})
+			return err
+		}},
+		{"patch", func(ctx context.Context, a api) error {
+			_, err := a.kube.CoreV1().ConfigMaps("ns").Patch(ctx, "a", types.MergePatchType, []byte(`{"data":{"k":"v"}}`), metav1.PatchOptions{})
+			return err
+		}},
+		{"delete", func(ctx context.Context, a api) error {
+			return a.kube.CoreV1().ConfigMaps("ns").Delete(ctx, "a", metav1.DeleteOptions{})
+		}},
+	} {
+		t.Run(test.verb, func(t *testing.T) {
+			s := newStore(t, configMap("ns", "a", nil))
+			before := s.Version()
+			session := s.Session("loop", store.ConfigMaps("ns", "declared")...)
+			if err := test.send(t.Context(), api{kube: session.Kube()}); !apierrors.IsForbidden(err) {
+				t.Errorf("got %v, want Forbidden", err)
+			}
+			if err := session.Err(); !errors.Is(err, store.ErrUndeclared) || !strings.HasPrefix(err.Error(), test.verb+" configmaps ns/") || !strings.Contains(err.Error(), `"loop"`) {
+				t.Errorf("the session's error is %v", err)
+			}
+			if wrote := session.Wrote(); len(wrote) > 0 || s.Version() != before {
+				t.Errorf("it wrote %v, and the store's version went from %d to %d", wrote, before, s.Version())
+			}
+		})
+	}
+}
+
+func TestEnd(t *testing.T) {
+	s := newStore(t, configMap("ns", "a", nil))
+	session := s.Session("loop", store.ConfigMaps("ns", "*")...)
+	c := session.Kube().CoreV1().ConfigMaps("ns")
+	session.End()
+	_, getErr := c.Get(t.Context(), "a", metav1.GetOptions{})
+	_, listErr := c.List(t.Context(), metav1.ListOptions{})
+	_, createErr := c.Create(t.Context(), configMap("ns", "b", nil), metav1.CreateOptions{})
+	for _, err := range []error{getErr, listErr, createErr} {
+		if !errors.Is(err, store.ErrEnded) || !strings.Contains(err.Error(), `"loop"`) {
+			t.Errorf("got %v, want %v", err, store.ErrEnded)
+		}
+	}
+	if objects, err := s.Objects(); err != nil || len(objects) != 1 {
+		t.Errorf("the store holds %d objects, %v", len(objects), err)
+	}
+}
+
+// What this API does not do it says, and does not give a plausible answer.
+func TestUnsupported(t *testing.T) {
+	s := newStore(t, configMap("ns", "a", nil), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
+	kube := s.Session("loop", store.Pattern{Resource: "configmaps", Namespace: "*", Name: "*"}, store.Pattern{Resource: "serviceaccounts", Namespace: "*", Name: "*"},
+		store.Pattern{Group: "rbac.authorization.k8s.io", Resource: "clusterroles", Name: "*"}).Kube()
+	before := s.Version()
+	for _, test := range []struct {
+		name string
+		send func(context.Context) error
+	}{
+		{"watch", func(ctx context.Context) error {
+			_, err := kube.CoreV1().ConfigMaps("ns").Watch(ctx, metav1.ListOptions{})
+			return err
+		}},
+		{"list by field", func(ctx context.Context) error {
+			_, err := kube.CoreV1().ConfigMaps("ns").List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=a"})
+			return err
+		}},
+		{"delete a collection", func(ctx context.Context) error {
+			return kube.CoreV1().ConfigMaps("ns").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+		}},
+		{"create a token", func(ctx context.Context) error {
+			_, err := kube.CoreV1().ServiceAccounts("ns").CreateToken(ctx, "a", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+			return err
+		}},
+		{"patch another subresource", func(ctx context.Context) error {
+			_, err := kube.CoreV1().ConfigMaps("ns").Patch(ctx, "a", types.MergePatchType, []byte(`{}`), metav1.PatchOptions{}, "scale")
+			return err
+		}},
+		{"get in another version", func(ctx context.Context) error {
+			_, err := kube.RbacV1beta1().ClusterRoles().Get(ctx, "a", metav1.GetOptions{})
+			return err
+		}},
+		{"list in another version", func(ctx context.Context) error {
+			_, err := kube.RbacV1beta1().ClusterRoles().List(ctx, metav1.ListOptions{})
+			return err
+		}},
+		{"patch in another version", func(ctx context.Context) error {
+			_, err := kube.RbacV1beta1().ClusterRoles().Patch(ctx, "a", types.ApplyPatchType, []byte(`{"apiVersion":"rbac.authorization.k8s.io/v1beta1","kind":"ClusterRole","metadata":{"name":"a"}}`), metav1.PatchOptions{FieldManager: "one"})
+			return err
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if err := test.send(t.Context()); !errors.Is(err, store.ErrUnsupported) {
+				t.Errorf("got %v, want %v", err, store.ErrUnsupported)
+			}
+		})
+	}
+	if s.Version() != before {
+		t.Errorf("the store's version went from %d to %d", before, s.Version())
+	}
+}
+
+// A session remembers what its loop read and wrote since Forget, and what others have changed of that.
+func TestSessionRemembers(t *testing.T) {
+	s := newStore(t, configMap("ns", "a", nil), configMap("ns", "b", nil), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}})
+	reader := s.Session("reader", store.ConfigMaps("ns", "own")...)
+	if !reader.Idle() {
+		t.Error("a new session is not idle")
+	}
+	c := reader.Kube().CoreV1()
+	read := func() {
+		for _, name := range []string{"b", "a", "missing"} {
+			if _, err := c.ConfigMaps("ns").Get(t.Context(), name, metav1.GetOptions{}); err != nil && name != "missing" {
+				t.Fatal(err)
+			}
+		}
+		if _, err := c.Namespaces().List(t.Context(), metav1.ListOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read()
+	if reader.Idle() {
+		t.Error("a session that has read is idle")
+	}
+	if diff := cmp.Diff(store.ConfigMaps("ns", "missing"), reader.Missed()); diff != "" {
+		t.Errorf("missed (-want +got):\n%s", diff)
+	}
+	if found := reader.Outdated(); len(found) > 0 {
+		t.Errorf("nothing has changed, but outdated is %v", found)
+	}
+	create(t, reader, "ns", "own")
+
+	writer := s.Session("writer", store.Pattern{Resource: "configmaps", Namespace: "*", Name: "*"}, store.Pattern{Resource: "namespaces", Name: "*"})
+	w := writer.Kube().CoreV1()
+	if _, err := w.ConfigMaps("ns").Update(t.Context(), configMap("ns", "a", map[string]string{"k": "v"}), metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.ConfigMaps("ns").Delete(t.Context(), "b", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.ConfigMaps("ns").Delete(t.Context(), "own", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	create(t, writer, "ns", "missing")
+	create(t, writer, "ns", "unread")
+	for _, name := range []string{"ns", "ns2"} {
+		if _, err := w.Namespaces().Patch(t.Context(), name, types.ApplyPatchType, []byte(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"`+name+`","labels":{"l":"1"}}}`), metav1.PatchOptions{FieldManager: "one"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff([]string{"configmaps ns/a", "configmaps ns/b", "configmaps ns/own", "configmaps ns/missing", "configmaps ns/unread", "namespaces ns", "namespaces ns2"}, writer.Wrote()); diff != "" {
+		t.Errorf("the writer wrote (-want +got):\n%s", diff)
+	}
+
+	want := []store.Outdated{
+		{Object: "configmaps ns/a", Writer: "writer"},
+		{Object: "configmaps ns/b", Writer: "writer"},
+		{Object: "configmaps ns/missing", Writer: "writer", Missing: true},
+		{Object: "configmaps ns/own", Writer: "writer"},
+		{Object: "namespaces ns", Writer: "writer"},
+		{Object: "namespaces ns2", Writer: "writer", Missing: true},
+	}
+	if diff := cmp.Diff(want, reader.Outdated()); diff != "" {
+		t.Errorf("outdated (-want +got):\n%s", diff)
+	}
+	but := slices.Concat(store.ConfigMaps("ns", "a", "missing"), store.Kinds("", "namespaces", "", "*"))
+	if diff := cmp.Diff([]store.Outdated{want[1], want[3]}, reader.Outdated(but...)); diff != "" {
+		t.Errorf("outdated but for what is expected (-want +got):\n%s", diff)
+	}
+	if got := want[0].String() + "; " + want[2].String(); got != `it read configmaps ns/a, which "writer" has changed since; it looked for configmaps ns/missing, which "writer" has written since` {
+		t.Errorf("got %s", got)
+	}
+
+	reader.Forget()
+	if found := reader.Outdated(); len(found) > 0 || len(reader.Wrote()) > 0 || len(reader.Missed()) > 0 || !reader.Idle() {
+		t.Errorf("after Forget outdated is %v, wrote %v, missed %v", found, reader.Wrote(), reader.Missed())
+	}
+	create(t, writer, "ns", "b")
+	read()
+	if found := reader.Outdated(); len(found) > 0 {
+		t.Errorf("after it has read again outdated is %v", found)
+	}
+}
+
+// Names of RBAC objects may contain what separates other names.
+func TestListOfUnusualNames(t *testing.T) {
+	s := newStore(t, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "a@1 b:c"}})
+	reader := s.Session("reader")
+	if _, err := reader.Kube().RbacV1().ClusterRoles().List(t.Context(), metav1.ListOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if found := reader.Outdated(); len(found) > 0 {
+		t.Errorf("nothing has changed, but outdated is %v", found)
+	}
+}
