@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/testcluster/assets"
 )
@@ -39,41 +40,36 @@ func decode(text []byte) ([]object, error) {
 	}
 }
 
-// create creates objects in their order, with their status, as an installer does. What the API server has made itself stays.
+// create creates objects in their order. What the API server has made itself stays.
 func (n *Node) create(ctx context.Context, objects []object) error {
 	for _, o := range objects {
-		what := fmt.Sprintf("%s %s/%s", o.GroupVersionKind().GroupKind(), o.GetNamespace(), o.GetName())
-		status, hasStatus := o.Object["status"]
-		created := o.DeepCopy()
-		err := until(ctx, what+" is created", func(ctx context.Context) error {
-			created = o.DeepCopy()
-			err := n.client.Create(ctx, created)
+		err := until(ctx, nameOf(o)+" is created", func(ctx context.Context) error {
+			err := n.client.Create(ctx, o.DeepCopy())
 			// A kind can be unknown for a moment after its definition was created. Nothing else gets better by waiting.
 			if err == nil || !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
 				return final{err}
 			}
 			return err
 		})
-		switch {
-		case apierrors.IsAlreadyExists(err):
-			continue
-		case err != nil:
-			return fmt.Errorf("create %s: %w", what, err)
-		}
-		if isEmpty(status) || !hasStatus || o.GetKind() == "CustomResourceDefinition" {
-			continue
-		}
-		created.Object["status"] = status
-		if err := n.client.Status().Update(ctx, created); err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("write the status of %s: %w", what, err)
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("create %s: %w", nameOf(o), err)
 		}
 	}
 	return nil
 }
 
-func isEmpty(status any) bool {
-	fields, ok := status.(map[string]any)
-	return ok && len(fields) == 0
+// applyStatus writes the status of objects, in their order, as `kubectl apply --server-side --subresource=status` does.
+func (n *Node) applyStatus(ctx context.Context, objects []object) error {
+	for _, o := range objects {
+		if err := n.client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("sno-render")); err != nil {
+			return fmt.Errorf("write the status of %s: %w", nameOf(o), err)
+		}
+	}
+	return nil
+}
+
+func nameOf(o object) string {
+	return fmt.Sprintf("%s %s/%s", o.GroupVersionKind().GroupKind(), o.GetNamespace(), o.GetName())
 }
 
 // openShift is the end of the groups whose kinds a plain API server does not know.

@@ -12,7 +12,9 @@ import (
 func TestReadManifests(t *testing.T) {
 	objects, err := readManifests(fstest.MapFS{
 		"0010_b.yaml": {Data: []byte("kind: B\n---\n# nothing\n---\nkind: C\n")},
-		"0002_a.json": {Data: []byte(`{"kind":"A"}`)},
+		"0002_a.yaml": {Data: []byte(`{"kind":"A"}`)},
+		// The bodies of later requests are not among them.
+		"status/0001_s.yaml": {Data: []byte("kind: S\n")},
 	})
 	if err != nil {
 		t.Fatal(err)

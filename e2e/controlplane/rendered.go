@@ -40,8 +40,8 @@ type Rendering struct {
 
 // Render is the way of sno-render.
 type Render struct {
-	// Program is sno-render, and Approve the outside tool of the approver, as paths.
-	Program, Approve string
+	// Program is the path of sno-render.
+	Program string
 	// Version is that of Kubernetes, such as v1.36.3.
 	Version string
 	// Encryption is the type that the input's APIServer asks for.
@@ -51,8 +51,6 @@ type Render struct {
 
 	// Cost is that of the last Prepare.
 	Cost Rendering
-	// Created counts the objects of the last Join.
-	Created int
 }
 
 // Way returns it.
@@ -187,7 +185,7 @@ func (r *Render) connect(_ context.Context, n *Node) error {
 	return nil
 }
 
-// join creates what an installer creates on the new API server, and has the node's request for a certificate approved.
+// join creates what an installer creates on the new API server: with that the kubelet may ask for its certificate, and gets it.
 func (r *Render) join(ctx context.Context, n *Node) error {
 	objects, err := readManifests(os.DirFS(r.out("manifests")))
 	if err != nil {
@@ -200,42 +198,20 @@ func (r *Render) join(ctx context.Context, n *Node) error {
 	if err := n.create(ctx, append(crds, objects...)); err != nil {
 		return err
 	}
-	r.Created = len(objects)
-	n.say("%d objects are created, and %d CustomResourceDefinitions for them", len(objects), len(crds))
-	return r.approve(ctx, n)
-}
-
-// approve runs the outside tool with an inventory of this one node until the kubelet has registered it.
-func (r *Render) approve(ctx context.Context, n *Node) error {
-	kubeconfig, inventory := filepath.Join(r.Folder, "approve.kubeconfig"), filepath.Join(r.Folder, "inventory.yaml")
-	admin, err := clientcmd.LoadFromFile(r.auth("kubeconfig-localhost"))
+	status, err := readManifests(os.DirFS(r.out("manifests", "status")))
 	if err != nil {
-		return fmt.Errorf("%w: %w", errRendered, err)
+		return fmt.Errorf("%w: status: %w", errRendered, err)
 	}
-	for _, cluster := range admin.Clusters {
-		cluster.Server, cluster.TLSServerName = n.Admin.Host, n.Admin.ServerName
+	if err := n.applyStatus(ctx, status); err != nil {
+		return err
 	}
-	if err := clientcmd.WriteToFile(*admin, kubeconfig); err != nil {
-		return fmt.Errorf("write a kubeconfig: %w", err)
-	}
-	now := time.Now().UTC()
-	text := fmt.Sprintf("version: 1\nnodes:\n- name: %s\n  addresses: [%s]\n  window: {notBefore: %q, notAfter: %q}\n",
-		n.Name(), n.Address(), now.Add(-time.Minute).Format(time.RFC3339), now.Add(time.Hour).Format(time.RFC3339))
-	if err := os.WriteFile(inventory, []byte(text), 0o600); err != nil {
-		return fmt.Errorf("write an inventory: %w", err)
-	}
-	return until(ctx, "the kubelet has a certificate and registers the node", func(ctx context.Context) error {
-		if _, err := n.Exec(ctx, "test", "-e", "/etc/kubernetes/kubelet.conf"); err == nil {
-			return nil
-		}
-		said, err := exec.CommandContext(ctx, r.Approve, "--inventory="+inventory, "--kubeconfig="+kubeconfig, "--once").CombinedOutput()
-		return fmt.Errorf("%w: the tool says %q: %w", errNode, said, err)
-	})
+	n.say("%d objects are created, and %d CustomResourceDefinitions for them; status is written %d times", len(objects), len(crds), len(status))
+	return nil
 }
 
 // readManifests returns the objects of a folder in the order of the names of its files.
 func readManifests(folder fs.FS) ([]object, error) {
-	names, err := fs.Glob(folder, "*")
+	names, err := fs.Glob(folder, "*.yaml")
 	if err != nil {
 		return nil, err //nolint:wrapcheck // the caller says of what
 	}
