@@ -13,7 +13,7 @@ func took(kubeadm, rendered time.Duration) Round {
 	return Round{
 		Kubeadm:   Shown{Start: Start{Took: kubeadm}, Checks: []string{"ping", "etcd"}, StaticPods: make([]string, 4), Secrets: 2},
 		Rendered:  Shown{Start: Start{Took: rendered}, Checks: []string{"etcd", "ping", "more"}, StaticPods: make([]string, 4), Secrets: 5, Encrypted: 5},
-		Rendering: Rendering{Took: time.Second, Memory: 100 << 20},
+		Rendering: Rendering{Took: time.Second, Processor: 2 * time.Second, Memory: 100 << 20},
 	}
 }
 
@@ -34,11 +34,11 @@ func TestComparison(t *testing.T) {
 		"the best of each":  {rounds: Comparison{took(20*time.Second, 11*time.Second), took(10*time.Second, 30*time.Second)}},
 		"never good enough": {rounds: Comparison{took(10*time.Second, 12*time.Second), took(9*time.Second, 30*time.Second)}, want: ErrBound, says: []string{"ratio 1.33"}},
 		"rendering is slow": {
-			rounds: Comparison{with(good, func(r *Round) { r.Rendering.Took = 3 * time.Second })}, want: ErrBound, says: []string{"3.00 s, 100 MiB", "max 3.00 s, 256 MiB"},
+			rounds: Comparison{with(good, func(r *Round) { r.Rendering.Took = 3 * time.Second })}, want: ErrBound, says: []string{"3.00 s (2.00 s of processors), 100 MiB", "max 3.00 s, 256 MiB"},
 		},
 		"rendering was slow once": {rounds: Comparison{with(good, func(r *Round) { r.Rendering.Took = 3 * time.Second }), good}},
 		"rendering needed memory once": {
-			rounds: Comparison{with(good, func(r *Round) { r.Rendering.Memory = 256 << 20 }), good}, want: ErrBound, says: []string{"1.00 s, 256 MiB"},
+			rounds: Comparison{with(good, func(r *Round) { r.Rendering.Memory = 256 << 20 }), good}, want: ErrBound, says: []string{"1.00 s (2.00 s of processors), 256 MiB"},
 		},
 		"in plain text": {
 			rounds: Comparison{with(good, func(r *Round) { r.Rendered.Encrypted = 4 })}, want: ErrBound, says: []string{"4 of 5"},

@@ -34,8 +34,14 @@ var errRendered = errors.New("sno-render has not written what it should")
 // Rendering is what a process of sno-render has cost.
 type Rendering struct {
 	Took time.Duration
+	// Processor is how long it computed, on all processors together. A busy machine makes only Took longer.
+	Processor time.Duration
 	// Memory is the most that the process held, in bytes.
 	Memory int64
+}
+
+func (r Rendering) String() string {
+	return fmt.Sprintf("%s (%s of processors), %d MiB", seconds(r.Took), seconds(r.Processor), r.Memory/mebi)
 }
 
 // Render is the way of sno-render.
@@ -95,7 +101,7 @@ func (r *Render) prepare(ctx context.Context, n *Node) error {
 	if err := r.render(ctx, strings.Fields(images)); err != nil {
 		return err
 	}
-	n.say("sno-render took %s and %d MiB", seconds(r.Cost.Took), r.Cost.Memory/mebi)
+	n.say("sno-render took %s", r.Cost)
 	files, err := nodemachine.Folder(r.out("files"))
 	if err != nil {
 		return err
@@ -132,6 +138,7 @@ func (r *Render) render(ctx context.Context, images []string) error {
 	if err != nil {
 		return fmt.Errorf("sno-render %s: %w:\n%s", strings.Join(args, " "), err, strings.TrimSpace(said.String()))
 	}
+	r.Cost.Processor = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
 		r.Cost.Memory = usage.Maxrss << 10 // Linux counts in KiB
 	}
