@@ -48,7 +48,7 @@ func TestWithPublicKey(t *testing.T) {
 
 // TestSigningKey signs with the key that kube-apiserver gets and verifies by what the revision says is public.
 func TestSigningKey(t *testing.T) {
-	st := run(t, settings(inputs.Kubernetes))
+	st := runDefault(t, inputs.Kubernetes)
 	private, _ := pem.Decode(secretData(t, st, store.Object{Namespace: Namespace, Name: "bound-service-account-signing-key"})["service-account.key"])
 	key, err := x509.ParsePKCS1PrivateKey(private.Bytes)
 	if err != nil {

@@ -49,7 +49,7 @@ func pool(t *testing.T, bundle string) *x509.CertPool {
 // (R-REN-10).
 func TestCertificates(t *testing.T) {
 	s := settings(inputs.Kubernetes)
-	st := run(t, s)
+	st := runDefault(t, inputs.Kubernetes)
 	clients := pool(t, rendertest.Data(t, st, Namespace, "client-ca")[bundleKey])
 	aggregator := pool(t, rendertest.Data(t, st, Namespace, "aggregator-client-ca")[bundleKey])
 	servers := pool(t, rendertest.Data(t, st, Namespace, "kube-apiserver-server-ca-1")[bundleKey])
@@ -123,7 +123,7 @@ func TestCertificates(t *testing.T) {
 
 // TestKubeconfigs loads every kubeconfig of a run and holds it against the server and the certificate that it is to have.
 func TestKubeconfigs(t *testing.T) {
-	st := run(t, settings(inputs.Kubernetes))
+	st := runDefault(t, inputs.Kubernetes)
 	certificate := func(object store.Object) []byte { return secretData(t, st, object)[corev1.TLSCertKey] }
 	for _, tt := range []struct {
 		secret, certificate store.Object

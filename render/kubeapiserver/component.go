@@ -37,8 +37,10 @@ func Steps(s *inputs.Settings) []loop.Step {
 		),
 		loop.Once(librarygo.Revision(component+": revision", librarygo.KubeAPIServer, Namespace,
 			revisionedOf(revisionConfigMaps), revisionedOf(revisionSecrets))),
+		loop.Once(librarygo.NodeStatus(component+": revision of the nodes", librarygo.KubeAPIServer, s.NodeNames()...)),
 	}
 }
+
 
 // encryptedResources are what kube-apiserver encrypts, if it is to encrypt; others do so for routes and tokens.
 var encryptedResources = []schema.GroupResource{{Resource: "secrets"}, {Resource: "configmaps"}}

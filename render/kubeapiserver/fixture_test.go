@@ -72,6 +72,18 @@ func run(t *testing.T, s *inputs.Settings, extra ...runtime.Object) *store.Store
 	return st
 }
 
+// defaults holds one run of each profile for the tests that only look at it.
+var defaults = map[inputs.Profile]*store.Store{}
+
+// runDefault returns the store after a run with the settings of the profile, which is not to be written.
+func runDefault(t *testing.T, profile inputs.Profile) *store.Store {
+	t.Helper()
+	if defaults[profile] == nil {
+		defaults[profile] = run(t, settings(profile))
+	}
+	return defaults[profile]
+}
+
 // inventory returns kind, name and keys of all objects: what does not depend on chance.
 func inventory(t *testing.T, s *store.Store) string {
 	t.Helper()

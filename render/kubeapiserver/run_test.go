@@ -30,7 +30,7 @@ func TestRun(t *testing.T) {
 	for _, profile := range []inputs.Profile{inputs.OpenShift, inputs.Kubernetes} {
 		t.Run(string(profile), func(t *testing.T) {
 			s := settings(profile)
-			st := run(t, s)
+			st := runDefault(t, profile)
 			folder := "one-node-" + string(profile) + "/"
 			rendertest.Golden(t, folder+"pod.yaml", rendertest.Data(t, st, Namespace, "kube-apiserver-pod-1")["pod.yaml"])
 			for name, content := range rendertest.Data(t, st, Namespace, "config-1") {
@@ -51,7 +51,7 @@ func TestRun(t *testing.T) {
 // for the objects with a revision.
 func TestLaidDown(t *testing.T) {
 	s := settings(inputs.OpenShift)
-	all := inventory(t, run(t, s))
+	all := inventory(t, runDefault(t, inputs.OpenShift))
 	has := func(kind, name string) bool { return strings.Contains(all, "\n"+kind+" "+Namespace+"/"+name+" ") }
 	pod := StaticPod(s)
 	if pod.ConfigMaps[0].Name != "kube-apiserver-pod" {
@@ -77,7 +77,7 @@ func TestLaidDown(t *testing.T) {
 			t.Errorf("Secret %s is missing", r.Name)
 		}
 	}
-	mounted := rendertest.Data(t, run(t, settings(inputs.Kubernetes)), Namespace, "kube-apiserver-pod-1")["pod.yaml"]
+	mounted := rendertest.Data(t, runDefault(t, inputs.Kubernetes), Namespace, "kube-apiserver-pod-1")["pod.yaml"]
 	for _, file := range pathsIn(mounted) {
 		parts := strings.Split(strings.TrimPrefix(file, "/etc/kubernetes/"), "/")
 		if len(parts) != 4 {
@@ -140,7 +140,7 @@ func TestOrder(t *testing.T) {
 		})
 	}
 
-	want := run(t, s)
+	want := runDefault(t, inputs.Kubernetes)
 	swapped := func(i, j int) []loop.Step {
 		other := slices.Clone(steps)
 		other[i], other[j] = other[j], other[i]
@@ -378,7 +378,7 @@ func TestStaticResources(t *testing.T) {
 		inputs.OpenShift:  nil,
 		inputs.Kubernetes: {"node-bootstrapper-approve", "node-renewal-approve"},
 	} {
-		all := inventory(t, run(t, settings(profile)))
+		all := inventory(t, runDefault(t, profile))
 		var got []string
 		for line := range strings.Lines(all) {
 			if name, is := strings.CutPrefix(strings.TrimSpace(line), "ClusterRoleBinding /node-"); is {
