@@ -27,13 +27,13 @@ import (
 )
 
 var (
-	// ErrNoNamespace: the namespace of an object is not among the objects.
+	// ErrNoNamespace means: the namespace of an object is not among the objects.
 	ErrNoNamespace = errors.New("its namespace is not among the objects, so it could not be created")
-	// ErrNoKind: apiVersion and kind of an object are not known.
+	// ErrNoKind means: apiVersion and kind of an object are not known.
 	ErrNoKind = errors.New("unknown apiVersion and kind")
-	// ErrNoName: an object has no name.
+	// ErrNoName means: an object has no name.
 	ErrNoName = errors.New("no name")
-	// ErrTwice: one object is there twice.
+	// ErrTwice means: one object is there twice.
 	ErrTwice = errors.New("there twice")
 )
 

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// ErrNotManifest: a file is not what Files has written.
+// ErrNotManifest means: a file is not what Files has written.
 var ErrNotManifest = errors.New("not a manifest of one object")
 
 // Read returns the objects of manifests that Files has written, in the order of the files, without loss but for what Manifests left out.

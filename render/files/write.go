@@ -11,13 +11,13 @@ import (
 )
 
 var (
-	// ErrNotEmpty: the folder exists and has files, which Write keeps.
+	// ErrNotEmpty means: the folder exists and has files, which Write keeps.
 	ErrNotEmpty = errors.New("the folder is not empty; choose another, or ask for it to be replaced")
-	// ErrPath: a path is not inside the folder.
+	// ErrPath means: a path is not inside the folder.
 	ErrPath = errors.New("not a path inside the folder")
-	// ErrTwice: two files have one path, or one's folder is the other.
+	// ErrTwice means: two files have one path, or one's folder is the other.
 	ErrTwice = errors.New("used by two files")
-	// ErrMode: a mode says more than permissions.
+	// ErrMode means: a mode says more than permissions.
 	ErrMode = errors.New("a mode with more than permissions")
 )
 

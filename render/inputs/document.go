@@ -225,7 +225,7 @@ func (s *source) line(path string) int {
 			}
 			node, path = node.Content[index], strings.TrimPrefix(rest, ".")
 			line = node.Line
-		default:
+		case yaml.DocumentNode, yaml.ScalarNode, yaml.AliasNode:
 			return s.offset + line
 		}
 	}

@@ -393,7 +393,7 @@ func TestWarnings(t *testing.T) {
 func TestEmptyFolder(t *testing.T) {
 	t.Parallel()
 	faults := faultsOf(t, fstest.MapFS{"README.md": {}})
-	if len(faults) < len(required)+2 || faults[len(faults)-1].Kind != ErrMissing {
+	if len(faults) < len(required)+2 || !errors.Is(faults[len(faults)-1], ErrMissing) {
 		t.Errorf("%v", faults)
 	}
 	_, err := Read(os.DirFS("no/such/folder"), testNow)

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// ErrNoImageReferences: what was read is not the image-references file of a release payload.
+// ErrNoImageReferences means: what was read is not the image-references file of a release payload.
 var ErrNoImageReferences = errors.New("no image references")
 
 // Payload is what a render needs of a release payload.

@@ -35,7 +35,7 @@ const unreleased = "0.0.1-snapshot"
 // OpenShiftImages are the names in a release payload of the images that profile openshift needs.
 var OpenShiftImages = []string{
 	"cluster-etcd-operator", "cluster-kube-apiserver-operator", "cluster-kube-controller-manager-operator",
-	"cluster-kube-scheduler-operator", "cluster-policy-controller", "etcd", "hyperkube",
+	"cluster-kube-scheduler-operator", "cluster-policy-controller", "etcd", "hyperkube", "tools",
 }
 
 // KubernetesImages are the names of the images that profile kubernetes needs.
@@ -77,6 +77,15 @@ type Node struct {
 	Name string
 	// Addresses are the internal addresses, in the order of the Node's status. There is at least one.
 	Addresses []netip.Addr
+}
+
+// NodeNames returns the names of the control-plane nodes, sorted.
+func (s *Settings) NodeNames() []string {
+	names := make([]string, len(s.Nodes))
+	for i := range s.Nodes {
+		names[i] = s.Nodes[i].Name
+	}
+	return names
 }
 
 var kubernetesVersion = regexp.MustCompile(`^1\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
