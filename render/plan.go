@@ -52,9 +52,9 @@ func given(c *inputs.Cluster) []runtime.Object {
 	return objects
 }
 
-// start returns the API in memory as it is before the first loop runs: the input, what an earlier run left of everything else, and the
+// prepare returns the API in memory as it is before the first loop runs: the input, what an earlier run left of everything else, and the
 // operators' resources where neither has them.
-func start(c *inputs.Cluster, earlier []runtime.Object) (*store.Store, error) {
+func prepare(c *inputs.Cluster, earlier []runtime.Object) (*store.Store, error) {
 	api, err := store.New(given(c)...)
 	if err != nil {
 		return nil, err

@@ -65,7 +65,7 @@ func run(ctx context.Context, s *inputs.Settings, earlier []runtime.Object, o Op
 	if o.Limit == 0 {
 		o.Limit = defaultLimit
 	}
-	api, err := start(s.Cluster, earlier)
+	api, err := prepare(s.Cluster, earlier)
 	if err != nil {
 		return nil, err
 	}

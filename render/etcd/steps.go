@@ -35,7 +35,7 @@ func Steps(s *inputs.Settings) []loop.Step {
 			librarygo.ResourceSync(component+": resource sync", librarygo.Etcd, syncRules()...),
 		),
 		loop.Once(librarygo.Revision(component+": revision", librarygo.Etcd, namespace, revisioned(configMaps), revisioned(secrets))),
-		loop.Once(librarygo.NodeStatus(component+": revision of the nodes", librarygo.Etcd, nodeNames(s)...)),
+		loop.Once(librarygo.NodeStatus(component+": revision of the nodes", librarygo.Etcd, s.NodeNames()...)),
 	}
 }
 
@@ -88,14 +88,6 @@ func revisioned(resources []staticpods.Resource) []librarygo.Revisioned {
 		list[i] = librarygo.Revisioned(r)
 	}
 	return list
-}
-
-func nodeNames(s *inputs.Settings) []string {
-	names := make([]string, len(s.Nodes))
-	for i := range s.Nodes {
-		names[i] = s.Nodes[i].Name
-	}
-	return names
 }
 
 // StaticPod returns what is laid down on a node.

@@ -41,7 +41,6 @@ func Steps(s *inputs.Settings) []loop.Step {
 	}
 }
 
-
 // encryptedResources are what kube-apiserver encrypts, if it is to encrypt; others do so for routes and tokens.
 var encryptedResources = []schema.GroupResource{{Resource: "secrets"}, {Resource: "configmaps"}}
 

@@ -40,14 +40,14 @@ func rotation(s *inputs.Settings) loop.Loop {
 		Component: component,
 	}}
 	if s.Profile == inputs.OpenShift {
-		certificates = append(certificates, Recovery(s, namespace, component))
+		certificates = append(certificates, Recovery(s, namespace))
 	}
 	return librarygo.CertRotation(component+": certificates", certificates...)
 }
 
 // Recovery returns the client certificate of the sidecars in the namespace of a component. kube-apiserver trusts its signer, since
-// it trusts the CA of certificate requests.
-func Recovery(s *inputs.Settings, namespace, component string) librarygo.Certificate {
+// it trusts the CA of certificate requests. kube-controller-manager owns all of them: a second owner would write its name over the first.
+func Recovery(s *inputs.Settings, namespace string) librarygo.Certificate {
 	return librarygo.Certificate{
 		Signer: signerSigner, SignerValidity: s.Validity, Bundle: signerSignerCA,
 		Target: store.Object{Namespace: namespace, Name: podtemplate.RecoveryCertificate}, Validity: s.Validity,

@@ -47,7 +47,7 @@ func TestCertificates(t *testing.T) {
 	if lasts := signing[0].NotAfter.Sub(signing[0].NotBefore); lasts < s.Validity-time.Hour {
 		t.Errorf("the CA of requests lasts %s, want %s", lasts, s.Validity)
 	}
-	recovery, err := cert.ParseCertsPEM(files(Recovery(s, namespace, component).Target)["tls.crt"])
+	recovery, err := cert.ParseCertsPEM(files(Recovery(s, namespace).Target)["tls.crt"])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestCertificates(t *testing.T) {
 func TestRecoveryOnlyOpenShift(t *testing.T) {
 	for profile, want := range map[inputs.Profile]bool{inputs.OpenShift: true, inputs.Kubernetes: false} {
 		s := rendertest.Settings(profile, "192.168.2.1")
-		target := Recovery(s, namespace, component).Target
+		target := Recovery(s, namespace).Target
 		got := slices.ContainsFunc(rotation(s).Writes, func(p store.Pattern) bool { return p.Name == target.Name })
 		if got != want {
 			t.Errorf("%s: a certificate for sidecars: %t, want %t", profile, got, want)

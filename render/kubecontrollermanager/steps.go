@@ -32,7 +32,7 @@ func Steps(s *inputs.Settings) []loop.Step {
 			librarygo.ResourceSync(component+": resource sync", librarygo.KubeControllerManager, syncRules()...),
 		),
 		loop.Once(librarygo.Revision(component+": revision", librarygo.KubeControllerManager, namespace, revisioned(configMaps), revisioned(secrets))),
-		loop.Once(librarygo.NodeStatus(component+": revision of the nodes", librarygo.KubeControllerManager, nodeNames(s)...)),
+		loop.Once(librarygo.NodeStatus(component+": revision of the nodes", librarygo.KubeControllerManager, s.NodeNames()...)),
 	}
 }
 
@@ -89,14 +89,6 @@ var (
 		{Name: "kube-controller-manager-client-cert-key"}, {Name: "csr-signer"}, {Name: podtemplate.RecoveryCertificate, Optional: true},
 	}
 )
-
-func nodeNames(s *inputs.Settings) []string {
-	names := make([]string, len(s.Nodes))
-	for i := range s.Nodes {
-		names[i] = s.Nodes[i].Name
-	}
-	return names
-}
 
 func revisioned(resources []staticpods.Resource) []librarygo.Revisioned {
 	list := make([]librarygo.Revisioned, len(resources))

@@ -29,7 +29,7 @@ func Steps(s *inputs.Settings) []loop.Step {
 	var steps []loop.Step
 	if s.Profile == inputs.OpenShift {
 		steps = append(steps, loop.Once(librarygo.CertRotation(component+": certificates",
-			kubecontrollermanager.Recovery(s, namespace, component))))
+			kubecontrollermanager.Recovery(s, namespace))))
 	}
 	return append(steps,
 		loop.Once(librarygo.StaticResources(component+": static resources", librarygo.KubeScheduler, static, names(static, s.Profile)...)),
@@ -43,7 +43,7 @@ func Steps(s *inputs.Settings) []loop.Step {
 			}),
 		),
 		loop.Once(librarygo.Revision(component+": revision", librarygo.KubeScheduler, namespace, revisioned(configMaps), revisioned(secrets))),
-		loop.Once(librarygo.NodeStatus(component+": revision of the nodes", librarygo.KubeScheduler, nodeNames(s)...)),
+		loop.Once(librarygo.NodeStatus(component+": revision of the nodes", librarygo.KubeScheduler, s.NodeNames()...)),
 	)
 }
 
@@ -82,14 +82,6 @@ func revisioned(resources []staticpods.Resource) []librarygo.Revisioned {
 		list[i] = librarygo.Revisioned(r)
 	}
 	return list
-}
-
-func nodeNames(s *inputs.Settings) []string {
-	names := make([]string, len(s.Nodes))
-	for i := range s.Nodes {
-		names[i] = s.Nodes[i].Name
-	}
-	return names
 }
 
 // StaticPod returns what is laid down on a node.

@@ -40,7 +40,8 @@ type Certificate struct {
 	// CA is the name of a CA that the signer signs.
 	CA string
 
-	// Component and Description become annotations: who owns it, and what it is for.
+	// Component and Description become annotations: who owns the certificate, its signer and its bundle, and what the certificate is
+	// for. Certificates of one signer have one owner.
 	Component, Description string
 }
 
@@ -146,6 +147,8 @@ func (c Certificate) controller(s *store.Session) (certrotation.CertRotationCont
 		return certrotation.CertRotationController{}, err
 	}
 	client := s.Kube().CoreV1()
+	// Signers and bundles are shared, so nothing of one certificate may be written on them.
+	shared := certrotation.AdditionalAnnotations{JiraComponent: c.Component}
 	annotations := certrotation.AdditionalAnnotations{JiraComponent: c.Component, Description: c.Description}
 	return certrotation.CertRotationController{
 		Name: c.Target.String(),
@@ -153,12 +156,12 @@ func (c Certificate) controller(s *store.Session) (certrotation.CertRotationCont
 			Namespace: c.Signer.Namespace, Name: c.Signer.Name,
 			// A refresh time of its own would only come earlier than 80 %.
 			Validity: c.SignerValidity, Refresh: c.SignerValidity,
-			AdditionalAnnotations: annotations,
+			AdditionalAnnotations: shared,
 			Lister:                secrets{client: client}, Client: client, EventRecorder: recorder(s),
 		},
 		CABundleConfigMap: certrotation.CABundleConfigMap{
 			Namespace: c.Bundle.Namespace, Name: c.Bundle.Name,
-			AdditionalAnnotations: annotations,
+			AdditionalAnnotations: shared,
 			Lister:                configMaps{client: client}, Client: client, EventRecorder: recorder(s),
 		},
 		RotatedSelfSignedCertKeySecret: certrotation.RotatedSelfSignedCertKeySecret{

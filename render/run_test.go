@@ -1,0 +1,413 @@
+package render_test
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"os"
+	"path"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/cryptotest"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	corev1 "k8s.io/api/core/v1"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"github.com/solonode/sno/render"
+	"github.com/solonode/sno/render/export"
+	"github.com/solonode/sno/render/files"
+	"github.com/solonode/sno/render/inputs"
+	"github.com/solonode/sno/render/loop"
+	"github.com/solonode/sno/render/rotate"
+)
+
+const year = 365 * 24 * time.Hour
+
+func settings(input string, profile inputs.Profile, validity time.Duration) (*inputs.Settings, error) {
+	cluster, err := inputs.Read(os.DirFS("testdata/input/"+input), time.Now())
+	if err != nil {
+		return nil, err
+	}
+	o := inputs.Options{Profile: profile, Version: "1.35.2", Validity: validity, Images: map[string]string{}}
+	if profile == inputs.OpenShift {
+		o.Release = "4.22.0"
+		for _, name := range inputs.OpenShiftImages {
+			o.Images[name] = "registry.example.test/" + name + ":1"
+		}
+	}
+	return cluster.Settings(o)
+}
+
+// rendered returns one result for all tests that only read it: making keys takes seconds.
+var rendered = map[inputs.Profile]func() (*render.Result, error){
+	inputs.Kubernetes: sync.OnceValues(func() (*render.Result, error) { return once(inputs.Kubernetes) }),
+	inputs.OpenShift:  sync.OnceValues(func() (*render.Result, error) { return once(inputs.OpenShift) }),
+}
+
+func once(profile inputs.Profile) (*render.Result, error) {
+	s, err := settings("one-node-encrypted", profile, 0)
+	if err != nil {
+		return nil, err
+	}
+	return render.Run(context.Background(), s, render.Options{})
+}
+
+func must(t *testing.T, profile inputs.Profile) *render.Result {
+	t.Helper()
+	result, err := rendered[profile]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+func byPath(list []files.File) map[string]string {
+	found := map[string]string{}
+	for _, f := range list {
+		found[f.Path] = string(f.Content)
+	}
+	return found
+}
+
+// nodePath matches the path of a file or a folder that was laid down, as processes in a pod see it.
+var nodePath = regexp.MustCompile(`/etc/kubernetes/static-pod-(resources|certs)/[A-Za-z0-9._/-]+`)
+
+// Every file that a pod's command, a configuration or a kubeconfig names is laid down, in both profiles (R-REN-1, R-REN-8).
+func TestFilesAreThere(t *testing.T) {
+	for profile := range rendered {
+		t.Run(string(profile), func(t *testing.T) {
+			laid := byPath(must(t, profile).Files)
+			for _, component := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
+				manifest, exists := laid["etc/kubernetes/manifests/"+component+"-pod.yaml"]
+				if !exists {
+					t.Errorf("%s has no manifest", component)
+					continue
+				}
+				revision := "etc/kubernetes/static-pod-resources/" + component + "-pod-1/"
+				texts := []string{manifest}
+				for name, content := range laid {
+					if strings.HasPrefix(name, revision) && (strings.HasSuffix(name, "kubeconfig") || strings.HasSuffix(name, "config.yaml")) {
+						texts = append(texts, content)
+					}
+				}
+				checked := 0
+				for _, name := range nodePath.FindAllString(strings.Join(texts, "\n"), -1) {
+					var file string
+					switch rest, isCerts := strings.CutPrefix(name, "/etc/kubernetes/static-pod-certs/"); {
+					case isCerts && component == "etcd":
+						file = "etc/kubernetes/static-pod-resources/etcd-certs/" + rest
+					case isCerts:
+						file = "etc/kubernetes/static-pod-resources/" + component + "-certs/" + rest
+					case strings.Contains(name, "-pod-1") || strings.HasSuffix(name, "/"+component+"-certs"):
+						file = strings.TrimPrefix(name, "/") // a volume of the host
+					default:
+						file = revision + strings.TrimPrefix(name, "/etc/kubernetes/static-pod-resources/")
+					}
+					isFolder := func(laid string) bool { return strings.HasPrefix(laid, strings.TrimSuffix(file, "/")+"/") }
+					if strings.Contains(file, "configmaps/trusted-ca-bundle/") {
+						continue // A shell copies it if it is there.
+					}
+					if _, exists := laid[file]; !exists && !slices.ContainsFunc(slices.Collect(keys(laid)), isFolder) {
+						t.Errorf("%s names %s, but there is no %s", component, name, file)
+					}
+					checked++
+				}
+				if checked < 3 {
+					t.Errorf("%s names %d files only: the check does not find them", component, checked)
+				}
+			}
+		})
+	}
+}
+
+func keys(m map[string]string) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// The first configuration that kube-apiserver reads has it write everything encrypted.
+func TestEncryptedFromTheFirstWrite(t *testing.T) {
+	laid := byPath(must(t, inputs.Kubernetes).Files)
+	content, exists := laid["etc/kubernetes/static-pod-resources/kube-apiserver-pod-1/secrets/encryption-config/encryption-config"]
+	if !exists {
+		t.Fatal("there is no encryption configuration in revision 1")
+	}
+	var config struct {
+		Resources []struct {
+			Resources []string                    `json:"resources"`
+			Providers []map[string]map[string]any `json:"providers"`
+		} `json:"resources"`
+	}
+	if err := yaml.Unmarshal([]byte(content), &config); err != nil {
+		t.Fatal(err)
+	}
+	encrypted := map[string]bool{}
+	for _, r := range config.Resources {
+		if _, writes := r.Providers[0]["aescbc"]; !writes {
+			t.Errorf("%v are written by %v", r.Resources, r.Providers[0])
+		}
+		for _, resource := range r.Resources {
+			encrypted[resource] = true
+		}
+	}
+	if !encrypted["secrets"] || !encrypted["configmaps"] {
+		t.Errorf("encrypted are %v", encrypted)
+	}
+	if pod := laid["etc/kubernetes/manifests/kube-apiserver-pod.yaml"]; !strings.Contains(pod, "encryption-provider-config") {
+		t.Error("kube-apiserver is not told of the encryption configuration")
+	}
+}
+
+// The operators' resources say that the node has revision 1, so that an operator goes on from there.
+func TestRevisionsContinue(t *testing.T) {
+	for _, object := range must(t, inputs.OpenShift).Objects {
+		var status *operatorv1.StaticPodOperatorStatus
+		switch o := object.(type) {
+		case *operatorv1.Etcd:
+			status = &o.Status.StaticPodOperatorStatus
+		case *operatorv1.KubeAPIServer:
+			status = &o.Status.StaticPodOperatorStatus
+		case *operatorv1.KubeControllerManager:
+			status = &o.Status.StaticPodOperatorStatus
+		case *operatorv1.KubeScheduler:
+			status = &o.Status.StaticPodOperatorStatus
+		default:
+			continue
+		}
+		want := []operatorv1.NodeStatus{{NodeName: "master-0", CurrentRevision: 1}}
+		if diff := cmp.Diff(want, status.NodeStatuses); diff != "" || status.LatestAvailableRevision != 1 {
+			t.Errorf("%T: latest revision %d, nodes (-want +got):\n%s", object, status.LatestAvailableRevision, diff)
+		}
+	}
+}
+
+// content returns all that a result would write, by path.
+func content(t *testing.T, result *render.Result) map[string]string {
+	t.Helper()
+	manifests, err := export.Manifests(result.Objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := byPath(result.Files)
+	for _, f := range export.Files(manifests) {
+		all[path.Join("manifests", f.Path)] = string(f.Content)
+	}
+	for name, kubeconfig := range result.Kubeconfigs {
+		all[path.Join("auth", name)] = string(kubeconfig)
+	}
+	return all
+}
+
+// inOrder has keys made one after the other, so that each gets the same random numbers.
+func inOrder(t *testing.T) {
+	before := runtime.GOMAXPROCS(1)
+	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
+}
+
+// The same input, clock and random numbers give the same bytes.
+func TestDeterministic(t *testing.T) {
+	inOrder(t)
+	var runs [2]map[string]string
+	for i := range runs {
+		synctest.Test(t, func(t *testing.T) {
+			cryptotest.SetGlobalRandom(t, 7)
+			s, err := settings("one-node-encrypted", inputs.Kubernetes, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			result, err := render.Run(t.Context(), s, render.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			runs[i] = content(t, result)
+		})
+	}
+	if diff := cmp.Diff(runs[0], runs[1]); diff != "" {
+		t.Errorf("two runs differ (-first +second):\n%s", diff)
+	}
+}
+
+// While nothing is due, running the loops again changes nothing; certificates that are due, or have ended, are renewed, and every
+// certificate is trusted by the bundles then (R-REN-10).
+func TestRenew(t *testing.T) {
+	inOrder(t)
+	synctest.Test(t, func(t *testing.T) {
+		cryptotest.SetGlobalRandom(t, 7)
+		s, err := settings("one-node", inputs.Kubernetes, year)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, err := render.Run(t.Context(), s, render.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		renew := func(after time.Duration, earlier *render.Result) (*render.Result, []string) {
+			t.Helper()
+			wait(after)
+			result, err := render.Renew(t.Context(), s, throughFiles(t, earlier.Objects), render.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			changed, err := rotate.Changes(earlier.Objects, result.Objects)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return result, changed
+		}
+		second, changed := renew(year/2, first)
+		if diff := cmp.Diff(content(t, first), content(t, second)); diff != "" || len(changed) > 0 {
+			t.Errorf("half of the time has passed, and %v changed (-before +after):\n%s", changed, diff)
+		}
+		third, changed := renew(year*35/100, second)
+		for _, name := range []string{
+			"Secret openshift-etcd/etcd-signer", "Secret openshift-kube-apiserver-operator/aggregator-client-signer",
+			"Secret openshift-kube-apiserver/aggregator-client", "Secret openshift-config-managed/kube-scheduler-client-cert-key",
+		} {
+			if !slices.Contains(changed, name) {
+				t.Errorf("85 %% of the time have passed, and %s is not among those that changed: %v", name, changed)
+			}
+		}
+		lasts(t, third, time.Now().Add(year*9/10))
+		fourth, changed := renew(2*year, third)
+		if !slices.Contains(changed, "Secret openshift-kube-apiserver/aggregator-client") {
+			t.Errorf("all have ended, and changed are %v", changed)
+		}
+		lasts(t, fourth, time.Now().Add(year*9/10))
+		if _, changed = renew(time.Hour, fourth); len(changed) > 0 {
+			t.Errorf("after a renewal %v changed once more", changed)
+		}
+	})
+}
+
+// wait lets the time of the bubble pass.
+func wait(d time.Duration) { <-time.After(d) }
+
+// throughFiles returns the objects as rotate reads them back.
+func throughFiles(t *testing.T, objects []kruntime.Object) []kruntime.Object {
+	t.Helper()
+	manifests, err := export.Manifests(objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir() + "/manifests"
+	if err := files.Write(dir, export.Files(manifests)); err != nil {
+		t.Fatal(err)
+	}
+	read, err := export.Read(os.DirFS(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read
+}
+
+// lasts checks that every certificate is good until then, and signed by a CA of some bundle that is good until then too.
+func lasts(t *testing.T, result *render.Result, until time.Time) {
+	t.Helper()
+	roots := x509.NewCertPool()
+	for _, object := range result.Objects {
+		if configMap, is := object.(*corev1.ConfigMap); is {
+			roots.AppendCertsFromPEM([]byte(configMap.Data["ca-bundle.crt"]))
+		}
+	}
+	checked := 0
+	for _, object := range result.Objects {
+		secret, is := object.(*corev1.Secret)
+		// Copies of earlier revisions stay as they are.
+		if !is || secret.Type != corev1.SecretTypeTLS || regexp.MustCompile(`-\d+$`).MatchString(secret.Name) {
+			continue
+		}
+		block, _ := pem.Decode(secret.Data[corev1.TLSCertKey])
+		if block == nil {
+			continue
+		}
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = certificate.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: until, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
+		if err != nil {
+			t.Errorf("%s/%s (%s to %s): %v", secret.Namespace, secret.Name, certificate.NotBefore.Format(time.DateOnly), certificate.NotAfter.Format(time.DateOnly), err)
+		}
+		checked++
+	}
+	if checked < 20 {
+		t.Errorf("only %d certificates were checked", checked)
+	}
+}
+
+// Components in another order fail, and the error names who needs whom (R-REN-4).
+func TestOrderOfComponents(t *testing.T) {
+	s, err := settings("one-node", inputs.Kubernetes, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := render.Plan(s)
+	for name, test := range map[string]struct {
+		late string // the steps of this component come last
+		want error
+		says string
+	}{
+		"etcd after kube-apiserver":                       {"etcd", loop.ErrOrder, "etcd"},
+		"kube-apiserver after the others":                 {"kube-apiserver", loop.ErrOrder, "kube-apiserver"},
+		"kube-controller-manager's signer comes too late": {"kube-controller-manager", loop.ErrOrder, "kube-controller-manager"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var early, late []loop.Step
+			for _, step := range plan {
+				if strings.HasPrefix(step.Loops[0].Name, test.late+":") || strings.HasPrefix(step.Loops[0].Name, "openshift-"+test.late+":") {
+					late = append(late, step)
+				} else {
+					early = append(early, step)
+				}
+			}
+			api, err := render.Start(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = loop.Run(t.Context(), api, slices.Concat(early, late), loop.Options{Limit: time.Minute})
+			if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("got %v, want %v that names %s", err, test.want, test.says)
+			}
+		})
+	}
+}
+
+// A node that is not the control plane's, or none of several, is an error.
+func TestNode(t *testing.T) {
+	s, err := settings("three-nodes", inputs.Kubernetes, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range []string{"", "worker-9"} {
+		if _, err := render.Run(t.Context(), s, render.Options{Node: node}); !errors.Is(err, render.ErrNode) || !strings.Contains(err.Error(), "master-1") {
+			t.Errorf("node %q: got %v, want %v with the names of the nodes", node, err, render.ErrNode)
+		}
+	}
+}
+
+func BenchmarkRun(b *testing.B) {
+	s, err := settings("one-node", inputs.Kubernetes, 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := render.Run(b.Context(), s, render.Options{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
