@@ -31,8 +31,8 @@ func (e Endpoint) Get(path string) *corev1.Probe {
 	return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: get}}
 }
 
-// Liveness, Readiness and Startup return probes with the timing of kubeadm's static pods, so that the components of both are ready
-// after the same time (U-REN-32).
+// Liveness returns the probe that restarts the container. It, Readiness and Startup have the timing of kubeadm's static pods, so that
+// the components of both are ready after the same time (U-REN-32).
 func (e Endpoint) Liveness(path string) *corev1.Probe { return timed(e.Get(path), 10, 10, 8) }
 
 // Readiness returns the probe that makes the pod ready within a second.

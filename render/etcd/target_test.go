@@ -1,0 +1,21 @@
+package etcd
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/solonode/sno/render/inputs"
+	"github.com/solonode/sno/render/loop"
+	"github.com/solonode/sno/render/rendertest"
+)
+
+// kube-apiserver goes by the endpoints, the pod by the nodes: where they differ, nothing is written.
+func TestForeignEndpoints(t *testing.T) {
+	s := rendertest.Settings(inputs.Kubernetes, three[0])
+	foreign := rendertest.ConfigMap(endpoints.Namespace, endpoints.Name, map[string]string{"MTAuMC4wLjE": "10.0.0.1"})
+	observation := Steps(s)[4].Loops[0]
+	st := rendertest.Store(t, rendertest.Objects(s, foreign)...)
+	if wrote, err := rendertest.Run(st, loop.Once(observation), loop.Once(targetConfig(s))); !errors.Is(err, ErrEndpoints) {
+		t.Errorf("error %v, want %v; wrote %v", err, ErrEndpoints, wrote)
+	}
+}
