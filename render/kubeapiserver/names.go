@@ -3,18 +3,23 @@ package kubeapiserver
 const (
 	// Namespace is where the static pod is, and what is laid down for it.
 	Namespace = "openshift-kube-apiserver"
-	// BootstrapNamespace and BootstrapKubeconfigs name the Secret with the kubeconfigs of a kubelet that joins.
-	BootstrapNamespace   = "openshift-machine-config-operator"
+	// BootstrapNamespace is the namespace of BootstrapKubeconfigs.
+	BootstrapNamespace = "openshift-machine-config-operator"
+	// BootstrapKubeconfigs is the Secret with the kubeconfigs of a kubelet that joins.
 	BootstrapKubeconfigs = "node-bootstrapper-kubeconfigs"
-	// AdminNamespace and AdminKubeconfigs name the Secret with the kubeconfigs of the cluster's administrator.
-	AdminNamespace   = operatorNamespace
+	// AdminNamespace is the namespace of AdminKubeconfigs.
+	AdminNamespace = operatorNamespace
+	// AdminKubeconfigs is the Secret with the kubeconfigs of the cluster's administrator.
 	AdminKubeconfigs = "admin-kubeconfigs"
-	// LocalhostKubeconfig, RecoveryKubeconfig, InternalKubeconfig and ExternalKubeconfig are the keys of those Secrets: the API
-	// server on the same node, the same when its other serving certificates have ended, and by the names of the load balancers.
+
+	// LocalhostKubeconfig is the key of the kubeconfig for the API server on the same node.
 	LocalhostKubeconfig = "localhost.kubeconfig"
-	RecoveryKubeconfig  = "localhost-recovery.kubeconfig"
-	InternalKubeconfig  = "lb-int.kubeconfig"
-	ExternalKubeconfig  = "lb-ext.kubeconfig"
+	// RecoveryKubeconfig is the same for when its other serving certificates have ended.
+	RecoveryKubeconfig = "localhost-recovery.kubeconfig"
+	// InternalKubeconfig goes by the name of the load balancer for nodes.
+	InternalKubeconfig = "lb-int.kubeconfig"
+	// ExternalKubeconfig goes by the name of the load balancer for clients outside of the cluster.
+	ExternalKubeconfig = "lb-ext.kubeconfig"
 
 	operatorNamespace = "openshift-kube-apiserver-operator"
 	configNamespace   = "openshift-config"
