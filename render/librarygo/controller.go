@@ -2,11 +2,13 @@ package librarygo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/openshift/library-go/pkg/controller/factory"
 	"github.com/openshift/library-go/pkg/operator/events"
+	"github.com/openshift/library-go/pkg/operator/management"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 
@@ -17,6 +19,23 @@ import (
 // A cycle of controllers that makes no progress is a fault of theirs: each needs one round more than there are keys or copies to
 // pass on, which are two.
 const maxRounds = 5
+
+// ErrUnmanaged is in the error of a loop whose operator is told to do nothing: its controller would obey and report no error.
+var ErrUnmanaged = errors.New("spec.managementState must be Managed")
+
+// managed returns a function that reconciles if the operator's resource is there and says so.
+func (o Operator) managed(s *store.Session, sync loop.Sync) loop.Sync {
+	return func(ctx context.Context) error {
+		spec, _, _, err := o.client(s).GetOperatorStateWithQuorum(ctx)
+		if err != nil {
+			return err
+		}
+		if !management.IsOperatorManaged(spec.ManagementState) {
+			return fmt.Errorf("%s %s: %w, and is %s", o, instance, ErrUnmanaged, spec.ManagementState)
+		}
+		return sync(ctx)
+	}
+}
 
 // reconcile returns a function that runs the controller once.
 func reconcile(controller factory.Controller, s *store.Session) loop.Sync {

@@ -42,7 +42,7 @@ func Encryption(component string, operator Operator, resources ...schema.GroupRe
 			Writes:   append(writes, operator.Pattern()),
 			Outdated: outdated(operator),
 			New: func(s *store.Session) (loop.Sync, error) {
-				return reconcile(construct(s, newEncryption(s, component, operator, resources)), s), nil
+				return operator.managed(s, reconcile(construct(s, newEncryption(s, component, operator, resources)), s)), nil
 			},
 		}
 	}

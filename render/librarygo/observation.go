@@ -37,7 +37,7 @@ func ConfigObservation(name string, operator Operator, observers ...Observer) lo
 				})
 			}
 			controller := configobserver.NewConfigObserver(s.Name(), operator.client(s), recorder(s), noListers{}, nil, adapted...)
-			return reconcile(controller, s), nil
+			return operator.managed(s, reconcile(controller, s)), nil
 		},
 	}
 }

@@ -51,6 +51,21 @@ func (o Operator) Kind() string {
 	panic(fmt.Sprintf("there is no operator %q", string(o)))
 }
 
+// operand returns the name that the operator gives to the controllers of its static pod, as in kube-apiserver-RevisionController.
+func (o Operator) operand() string {
+	switch o {
+	case Etcd:
+		return "etcd"
+	case KubeAPIServer:
+		return "kube-apiserver"
+	case KubeControllerManager:
+		return "kube-controller-manager"
+	case KubeScheduler:
+		return "kube-scheduler"
+	}
+	panic(fmt.Sprintf("there is no operator %q", string(o)))
+}
+
 // Resource returns the operator's resource as it is before any control loop has run: managed, and nothing observed.
 func (o Operator) Resource() runtime.Object {
 	metadata := metav1.ObjectMeta{Name: instance}

@@ -35,9 +35,10 @@ func Revision(name string, operator Operator, namespace string, configMaps, secr
 	}
 	l.New = func(s *store.Session) (loop.Sync, error) {
 		core := s.Kube().CoreV1()
-		controller := revisioncontroller.NewRevisionController(s.Name(), namespace, adapt(configMaps), adapt(secrets),
+		// Its name becomes a label of the copies, by which the operator finds them again.
+		controller := revisioncontroller.NewRevisionController(operator.operand(), namespace, adapt(configMaps), adapt(secrets),
 			idleFactory{client: core}, operator.client(s), core, core, recorder(s), nil)
-		return reconcile(controller, s), nil
+		return operator.managed(s, reconcile(controller, s)), nil
 	}
 	return l
 }

@@ -28,9 +28,10 @@ func StaticResources(name string, operator Operator, files fs.FS, names ...strin
 		if faulty != nil {
 			return nil, faulty
 		}
-		controller := staticresourcecontroller.NewStaticResourceController(s.Name(), func(name string) ([]byte, error) { return fs.ReadFile(files, name) },
+		// Its name becomes the type of a condition, which the operator has as well.
+		controller := staticresourcecontroller.NewStaticResourceController(operator.Kind()+"StaticResources", func(name string) ([]byte, error) { return fs.ReadFile(files, name) },
 			names, resourceapply.NewKubeClientHolder(s.Kube()), operator.client(s), recorder(s))
-		return reconcileOnly(controller, s), nil
+		return operator.managed(s, reconcileOnly(controller, s)), nil
 	}
 	return l
 }

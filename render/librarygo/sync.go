@@ -54,7 +54,7 @@ func ResourceSync(name string, operator Operator, rules ...SyncRule) loop.Loop {
 				return nil, fmt.Errorf("copy %s to %s: %w", rule.From, rule.To, err)
 			}
 		}
-		return func(ctx context.Context) error {
+		return operator.managed(s, func(ctx context.Context) error {
 			if err := controller.Sync(ctx, syncContext{recorder: recorder(s)}); err != nil {
 				return fmt.Errorf("reconcile: %w", err)
 			}
@@ -67,7 +67,7 @@ func ResourceSync(name string, operator Operator, rules ...SyncRule) loop.Loop {
 				return fmt.Errorf("%w: %s", ErrSync, degraded.Message)
 			}
 			return nil
-		}, nil
+		}), nil
 	}
 	return l
 }

@@ -1,0 +1,32 @@
+package loop_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/solonode/sno/render/loop"
+	"github.com/solonode/sno/render/store"
+)
+
+// A loop that comes too late is an error, although both have done their work.
+func Example() {
+	reads := does("reader", nil, seek("a"))
+	writes := does("writer", []string{"a"}, set("a", "1"))
+	for _, steps := range [][]loop.Step{
+		{loop.Once(writes), loop.Once(reads)},
+		{loop.Once(reads), loop.Once(writes)},
+		{loop.Cycle(3, reads, writes)},
+	} {
+		s, err := store.New()
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(loop.Run(context.Background(), s, steps, loop.Options{Limit: time.Minute}))
+	}
+	// Output:
+	// <nil>
+	// "reader": the order of the loops is wrong: it looked for configmaps ns/a, which "writer" has written since: run "writer" first, or put both into a cycle
+	// <nil>
+}
