@@ -25,6 +25,7 @@ func ExampleSteps() {
 	// kube-apiserver: target config
 	// kube-apiserver: resource sync
 	// kube-apiserver: revision
+	// kube-apiserver: revision of the nodes
 }
 
 func ExampleFlags() {
