@@ -67,6 +67,9 @@ func (o *options) render(ctx context.Context, out, errs io.Writer) error {
 	if o.input == "" || o.output == "" {
 		return fmt.Errorf("--input and --output are needed; %w", errUsage)
 	}
+	if info, err := os.Stat(o.input); err != nil || !info.IsDir() {
+		return fmt.Errorf("--input: there is no folder %s; %w", o.input, errUsage)
+	}
 	if o.imageReferences != "" {
 		if err := o.readPayload(); err != nil {
 			return err

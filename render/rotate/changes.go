@@ -1,33 +1,29 @@
 package rotate
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/solonode/sno/render/export"
 )
 
-// Changes returns the objects that the later result has and the earlier one has not, or has otherwise, as "KIND NAMESPACE/NAME",
-// sorted. What a server owns does not count.
+// Changes returns the objects that the later result has and the earlier one has not, or has otherwise, as
+// "KIND.GROUP NAMESPACE/NAME", sorted. Their manifests are compared, so what a server owns does not count.
 func Changes(earlier, later []runtime.Object) ([]string, error) {
-	before := map[string]runtime.Object{}
-	for _, object := range earlier {
-		name, bare, err := ours(object)
-		if err != nil {
-			return nil, err
-		}
-		before[name] = bare
+	before, err := contents(earlier)
+	if err != nil {
+		return nil, fmt.Errorf("compare with the earlier objects: %w", err)
+	}
+	after, err := contents(later)
+	if err != nil {
+		return nil, fmt.Errorf("compare with the later objects: %w", err)
 	}
 	var changed []string
-	for _, object := range later {
-		name, bare, err := ours(object)
-		if err != nil {
-			return nil, err
-		}
-		if old, existed := before[name]; !existed || !equality.Semantic.DeepEqual(old, bare) {
+	for name, content := range after {
+		if old, existed := before[name]; !existed || !bytes.Equal(old, content) {
 			changed = append(changed, name)
 		}
 	}
@@ -35,22 +31,18 @@ func Changes(earlier, later []runtime.Object) ([]string, error) {
 	return changed, nil
 }
 
-// ours returns the name of an object and a copy without what a server owns.
-func ours(object runtime.Object) (string, runtime.Object, error) {
-	bare := object.DeepCopyObject()
-	m, err := meta.Accessor(bare)
+func contents(objects []runtime.Object) (map[string][]byte, error) {
+	manifests, err := export.Manifests(objects)
 	if err != nil {
-		return "", nil, fmt.Errorf("compare %T: %w", object, err)
+		return nil, err
 	}
-	name := bare.GetObjectKind().GroupVersionKind().Kind + " " + m.GetNamespace() + "/" + m.GetName()
-	if m.GetNamespace() == "" {
-		name = bare.GetObjectKind().GroupVersionKind().Kind + " " + m.GetName()
+	found := map[string][]byte{}
+	for _, m := range manifests {
+		name := m.Object.GetName()
+		if namespace := m.Object.GetNamespace(); namespace != "" {
+			name = namespace + "/" + name
+		}
+		found[m.Object.GroupVersionKind().GroupKind().String()+" "+name] = m.Content
 	}
-	m.SetResourceVersion("")
-	m.SetUID("")
-	m.SetGeneration(0)
-	m.SetManagedFields(nil)
-	m.SetOwnerReferences(nil)
-	m.SetCreationTimestamp(metav1.Time{})
-	return name, bare, nil
+	return found, nil
 }

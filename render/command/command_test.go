@@ -1,0 +1,167 @@
+package command_test
+
+import (
+	"bytes"
+	"flag"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/solonode/sno/render/command"
+)
+
+var update = flag.Bool("update", false, "write docs/render-fields.md")
+
+const input = "../testdata/input/one-node"
+
+func run(t *testing.T, arguments ...string) (code int, out, errs string) {
+	t.Helper()
+	var o, e bytes.Buffer
+	code = command.Main(t.Context(), arguments, &o, &e)
+	return code, o.String(), e.String()
+}
+
+const fieldsHead = `# Fields that take effect when a control plane is rendered
+
+Written by ` + "`sno-render fields`" + `; a test compares. *Exported only*: the field has no effect on the static pods, and reaches the new API
+server with its object. A refused field or value is a fault of the input.
+
+`
+
+// The page says what the program does (R-REN-2).
+func TestFieldsPage(t *testing.T) {
+	const page = "../../docs/render-fields.md"
+	code, out, errs := run(t, "fields")
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, errs)
+	}
+	want := fieldsHead + out
+	if *update {
+		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("run `go test ./command -update` in render; the page is not what the program prints (-program +page):\n%s", diff)
+	}
+}
+
+// A wrong command or a faulty input ends with 2, says what to do, and writes nothing.
+func TestFaulty(t *testing.T) {
+	parent := t.TempDir()
+	output := filepath.Join(parent, "rendered")
+	broken := filepath.Join(t.TempDir(), "input")
+	if err := os.CopyFS(broken, os.DirFS(input)); err != nil {
+		t.Fatal(err)
+	}
+	server := filepath.Join(broken, "cluster-apiserver.yaml")
+	content, err := os.ReadFile(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(server, append(content, "\nunknownField: 1\n"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(broken, "cluster-oauth.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		arguments []string
+		code      int
+		says      []string
+	}{
+		"no input":        {[]string{"--output", output}, 2, []string{"--input and --output are needed", "--help"}},
+		"unknown flag":    {[]string{"--inptu", input}, 2, []string{"unknown flag: --inptu", "--help"}},
+		"no folder":       {[]string{"--input", filepath.Join(parent, "none"), "--output", output}, 2, []string{"there is no folder", "none", "--help"}},
+		"two faults":      {[]string{"--input", broken, "--output", output, "--profile", "kubernetes", "--kubernetes-version", "1.35.2"}, 2, []string{"cluster-apiserver.yaml:", "unknownField", "OAuth", "2 faults, nothing is written"}},
+		"no images":       {[]string{"--input", input, "--output", output}, 2, []string{"hyperkube", "nothing is written"}},
+		"no payload":      {[]string{"--input", input, "--output", output, "--image-references", filepath.Join(parent, "none")}, 1, []string{"image references", "none"}},
+		"nothing written": {[]string{"rotate", "--dir", parent}, 1, []string{"was not written by sno-render"}},
+		"rotate what":     {[]string{"rotate"}, 2, []string{"--dir is needed"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, out, errs := run(t, test.arguments...)
+			if code != test.code || out != "" {
+				t.Errorf("exit code %d, want %d; output %q", code, test.code, out)
+			}
+			for _, want := range test.says {
+				if !strings.Contains(errs, want) {
+					t.Errorf("%q is not in the message:\n%s", want, errs)
+				}
+			}
+			entries, err := os.ReadDir(parent)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(entries) > 0 {
+				t.Errorf("written: %v", entries)
+			}
+		})
+	}
+}
+
+// A whole run: what is written can be rotated, and nothing is due then; files that a crash left out are laid on the node again.
+func TestRenderAndRotate(t *testing.T) {
+	output := filepath.Join(t.TempDir(), "rendered")
+	arguments := []string{"--input", input, "--output", output, "--profile", "kubernetes", "--kubernetes-version", "1.35.2"}
+	code, out, errs := run(t, arguments...)
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, errs)
+	}
+	for _, want := range []string{"Rendered the control plane of node master-0", "manifests  ", "files      ", "The first certificate that is due"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in the output:\n%s", want, out)
+		}
+	}
+	before := modes(t, output)
+	for name, mode := range before {
+		if mode.IsDir() && mode.Perm() != 0o700 || mode.IsRegular() && mode.Perm()&0o077 != 0 && !strings.HasSuffix(name, ".sh") {
+			t.Errorf("%s has mode %v", name, mode)
+		}
+	}
+	if code, _, errs := run(t, arguments...); code != 1 || !strings.Contains(errs, "not empty") {
+		t.Errorf("a second run over the same folder ended with %d: %s", code, errs)
+	}
+
+	root := t.TempDir()
+	code, out, errs = run(t, "rotate", "--dir", output, "--root", root)
+	if code != 0 || !strings.Contains(out, "Nothing is due.") {
+		t.Fatalf("exit code %d, output:\n%s%s", code, out, errs)
+	}
+	if diff := cmp.Diff(modes(t, filepath.Join(output, "files")), modes(t, root)); diff != "" {
+		t.Errorf("on the node is not what is in files/ (-files +node):\n%s", diff)
+	}
+	manifest := filepath.Join(root, "etc/kubernetes/manifests/etcd-pod.yaml")
+	if err := os.Remove(manifest); err != nil {
+		t.Fatal(err)
+	}
+	code, out, errs = run(t, "rotate", "--dir", output, "--root", root)
+	if code != 0 || strings.Count(out, "  laid ") != 1 || !strings.Contains(out, manifest) {
+		t.Errorf("exit code %d; only %s was missing, output:\n%s%s", code, manifest, out, errs)
+	}
+}
+
+func modes(t *testing.T, root string) map[string]fs.FileMode {
+	t.Helper()
+	found := map[string]fs.FileMode{}
+	err := fs.WalkDir(os.DirFS(root), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || name == "." {
+			return err
+		}
+		info, err := entry.Info()
+		found[name] = info.Mode()
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}

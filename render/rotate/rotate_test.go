@@ -1,0 +1,187 @@
+package rotate_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/solonode/sno/render/files"
+	"github.com/solonode/sno/render/rotate"
+)
+
+const (
+	manifest    = "etc/kubernetes/manifests/etcd-pod.yaml"
+	certificate = "etc/kubernetes/static-pod-resources/etcd-certs/secrets/etcd-client/tls.crt"
+	resource    = "etc/kubernetes/static-pod-resources/etcd-pod-2/etcd-pod.yaml"
+)
+
+func rendered(pod, crt string) []files.File {
+	return []files.File{
+		{Path: manifest, Mode: 0o600, Content: []byte(pod)},
+		{Path: resource, Mode: 0o600, Content: []byte(pod)},
+		{Path: certificate, Mode: 0o600, Content: []byte(crt)},
+	}
+}
+
+// What differs is laid, manifests last, and nothing else is touched.
+func TestLay(t *testing.T) {
+	root := t.TempDir()
+	lay := func(list []files.File) []string {
+		t.Helper()
+		laid, err := rotate.Lay(root, list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return laid
+	}
+	want := []string{certificate, resource, manifest}
+	if diff := cmp.Diff(want, lay(rendered("pod", "crt"))); diff != "" {
+		t.Errorf("first time (-want +got):\n%s", diff)
+	}
+	if laid := lay(rendered("pod", "crt")); len(laid) > 0 {
+		t.Errorf("laid again: %v", laid)
+	}
+	if diff := cmp.Diff([]string{certificate}, lay(rendered("pod", "new"))); diff != "" {
+		t.Errorf("a new certificate (-want +got):\n%s", diff)
+	}
+	if err := os.Chmod(filepath.Join(root, certificate), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{certificate}, lay(rendered("pod", "new"))); diff != "" {
+		t.Errorf("another mode (-want +got):\n%s", diff)
+	}
+	for _, name := range want {
+		info, err := os.Stat(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode() != 0o600 {
+			t.Errorf("%s has mode %v", name, info.Mode())
+		}
+		if folder, err := os.Stat(filepath.Dir(filepath.Join(root, name))); err != nil || folder.Mode().Perm() != 0o700 {
+			t.Errorf("folder of %s: %v, %v", name, folder.Mode(), err)
+		}
+	}
+}
+
+// When a file cannot be laid, those that follow it are not, least of all a manifest; laying again finishes the work. A partial file of
+// a crash is in nobody's way.
+func TestLayGoesOn(t *testing.T) {
+	root := t.TempDir()
+	blocked := filepath.Join(root, filepath.Dir(resource))
+	if err := os.MkdirAll(filepath.Dir(blocked), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	laid, err := rotate.Lay(root, rendered("pod", "crt"))
+	if err == nil {
+		t.Fatal("no error, though a file is where a folder must be")
+	}
+	if diff := cmp.Diff([]string{certificate}, laid); diff != "" {
+		t.Errorf("laid before the fault (-want +got):\n%s", diff)
+	}
+	if _, err := os.Stat(filepath.Join(root, manifest)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the manifest is there before what it mounts: %v", err)
+	}
+	if err := os.Remove(blocked); err != nil {
+		t.Fatal(err)
+	}
+	partial := filepath.Join(root, "etc/kubernetes/manifests/.etcd-pod.yaml.partial")
+	if err := os.MkdirAll(filepath.Dir(partial), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(partial, []byte("half of a po"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rotate.Lay(root, rendered("pod", "crt")); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(filepath.Dir(partial))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) != 1 || entries[0].Name() != filepath.Base(manifest) {
+		t.Errorf("in the folder of manifests are %v", entries)
+	}
+	if _, err := rotate.Lay(filepath.Join(root, "none"), rendered("pod", "crt")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a root that is not there: %v", err)
+	}
+}
+
+func secret(name, value string, annotations map[string]string) *corev1.Secret {
+	return &corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: name, Annotations: annotations},
+		Data:       map[string][]byte{"k": []byte(value)},
+	}
+}
+
+// An object that was read from its manifest is the same as the typed one; what a server owns does not count.
+func TestChanges(t *testing.T) {
+	same := secret("same", "v", nil)
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(same)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := same.DeepCopy()
+	served.ResourceVersion, served.UID = "7", "u"
+	got, err := rotate.Changes(
+		[]runtime.Object{&unstructured.Unstructured{Object: content}, secret("changed", "v", nil), secret("gone", "v", nil)},
+		[]runtime.Object{served, secret("changed", "w", nil), secret("added", "v", nil)},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"Secret kube-system/added", "Secret kube-system/changed"}, got); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+}
+
+func validity(from, until string) map[string]string {
+	return map[string]string{"auth.openshift.io/certificate-not-before": from, "auth.openshift.io/certificate-not-after": until}
+}
+
+// A certificate is due when 80 % of its time have passed; the first one comes first.
+func TestNext(t *testing.T) {
+	due := rotate.Next([]runtime.Object{
+		secret("late", "", validity("2026-01-01T00:00:00Z", "2026-04-11T00:00:00Z")),
+		secret("none", "", nil),
+		secret("damaged", "", validity("2026-01-01T00:00:00Z", "soon")),
+		secret("early", "", validity("2026-01-01T00:00:00Z", "2026-01-11T00:00:00Z")),
+	})
+	day := func(month time.Month, day int) time.Time { return time.Date(2026, month, day, 0, 0, 0, 0, time.UTC) }
+	want := []rotate.Due{
+		{Object: "kube-system/early", At: day(1, 9), End: day(1, 11)},
+		{Object: "kube-system/late", At: day(3, 22), End: day(4, 11)},
+	}
+	if diff := cmp.Diff(want, due); diff != "" {
+		t.Errorf("due (-want +got):\n%s", diff)
+	}
+}
+
+func ExampleLay() {
+	root, err := os.MkdirTemp("", "node-")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(root) //nolint:errcheck // an example
+	laid, err := rotate.Lay(root, []files.File{
+		{Path: "etc/kubernetes/manifests/etcd-pod.yaml", Mode: 0o600, Content: []byte("{}")},
+		{Path: "etc/kubernetes/static-pod-resources/etcd-pod-1/etcd-pod.yaml", Mode: 0o600, Content: []byte("{}")},
+	})
+	fmt.Println(laid, err)
+	// Output: [etc/kubernetes/static-pod-resources/etcd-pod-1/etcd-pod.yaml etc/kubernetes/manifests/etcd-pod.yaml] <nil>
+}
