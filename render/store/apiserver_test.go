@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -22,8 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/kubernetes"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	"github.com/solonode/sno/render/rendertest"
 	"github.com/solonode/sno/render/store"
 )
 
@@ -274,7 +272,8 @@ var requests = []struct {
 
 // What control loops ask of the API in memory it answers as an API server does (R-REN-5).
 func TestLikeAPIServer(t *testing.T) {
-	real := start(t)
+	config := rendertest.StartServer(t).Config
+	real := api{kubernetes.NewForConfigOrDie(config), operatorclient.NewForConfigOrDie(config)}
 	s, err := store.New()
 	if err != nil {
 		t.Fatal(err)
@@ -298,28 +297,4 @@ func TestLikeAPIServer(t *testing.T) {
 			}
 		})
 	}
-}
-
-// start starts an API server that knows the resources of operators.
-func start(t *testing.T) api {
-	t.Helper()
-	folder, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/openshift/api").Output()
-	if err != nil {
-		t.Fatalf("find the folder of openshift/api: %v", err)
-	}
-	environment := &envtest.Environment{CRDInstallOptions: envtest.CRDInstallOptions{
-		Paths:              []string{filepath.Join(strings.TrimSpace(string(folder)), "operator/v1/zz_generated.crd-manifests/0000_20_kube-apiserver_01_kubeapiservers-Default.crd.yaml")},
-		ErrorIfPathMissing: true,
-	}}
-	config, err := environment.Start()
-	if err != nil {
-		t.Fatalf("start an API server (KUBEBUILDER_ASSETS names the folder of its programs): %v", err)
-	}
-	t.Cleanup(func() {
-		if err := environment.Stop(); err != nil {
-			t.Errorf("stop the API server: %v", err)
-		}
-	})
-	config.QPS = -1
-	return api{kubernetes.NewForConfigOrDie(config), operatorclient.NewForConfigOrDie(config)}
 }

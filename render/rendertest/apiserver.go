@@ -1,0 +1,93 @@
+package rendertest
+
+import (
+	"context"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+// definitions are the definitions of resources that a render has, inside github.com/openshift/api.
+var definitions = []string{
+	"config/v1/zz_generated.crd-manifests/0000_03_config-operator_01_proxies.crd.yaml",
+	"config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_apiservers-Default.crd.yaml",
+	"config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_authentications-Default.crd.yaml",
+	"config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_dnses.crd.yaml",
+	"config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_featuregates.crd.yaml",
+	"config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_images.crd.yaml",
+	"config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_infrastructures-Default.crd.yaml",
+	"config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_ingresses.crd.yaml",
+	"config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_networks.crd.yaml",
+	"config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_nodes-Default.crd.yaml",
+	"config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_oauths.crd.yaml",
+	"config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_schedulers-SelfManagedHA-Default.crd.yaml",
+	"operator/v1/zz_generated.crd-manifests/0000_12_etcd_01_etcds-Default.crd.yaml",
+	"operator/v1/zz_generated.crd-manifests/0000_20_kube-apiserver_01_kubeapiservers-Default.crd.yaml",
+	"operator/v1/zz_generated.crd-manifests/0000_25_kube-controller-manager_01_kubecontrollermanagers.crd.yaml",
+	"operator/v1/zz_generated.crd-manifests/0000_25_kube-scheduler_01_kubeschedulers.crd.yaml",
+}
+
+// Server is a real API server that knows the resources of a render.
+type Server struct {
+	Config *rest.Config
+	client dynamic.Interface
+	mapper meta.ResettableRESTMapper
+}
+
+// StartServer starts etcd and kube-apiserver, whose programs are in the folder that KUBEBUILDER_ASSETS names, until the test has ended.
+func StartServer(t *testing.T) Server {
+	t.Helper()
+	folder, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/openshift/api").Output()
+	if err != nil {
+		t.Fatalf("find the folder of openshift/api: %v", err)
+	}
+	environment := &envtest.Environment{CRDInstallOptions: envtest.CRDInstallOptions{ErrorIfPathMissing: true}}
+	for _, definition := range definitions {
+		environment.CRDInstallOptions.Paths = append(environment.CRDInstallOptions.Paths, filepath.Join(strings.TrimSpace(string(folder)), definition))
+	}
+	config, err := environment.Start()
+	if err != nil {
+		t.Fatalf("start an API server (KUBEBUILDER_ASSETS names the folder of its programs): %v", err)
+	}
+	t.Cleanup(func() {
+		if err := environment.Stop(); err != nil {
+			t.Errorf("stop the API server: %v", err)
+		}
+	})
+	config.QPS = -1
+	client := memory.NewMemCacheClient(discovery.NewDiscoveryClientForConfigOrDie(config))
+	return Server{config, dynamic.NewForConfigOrDie(config), restmapper.NewDeferredDiscoveryRESTMapper(client)}
+}
+
+// Resource returns a client for the resource of the object, in its namespace.
+func (s Server) Resource(t *testing.T, object *unstructured.Unstructured) dynamic.ResourceInterface {
+	t.Helper()
+	gvk := object.GroupVersionKind()
+	var mapping *meta.RESTMapping
+	// A definition is served before discovery shows it.
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		var err error
+		mapping, err = s.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+		if meta.IsNoMatchError(err) {
+			s.mapper.Reset()
+			return false, nil
+		}
+		return err == nil, err
+	})
+	if err != nil {
+		t.Fatalf("find the resource of %s: %v", gvk, err)
+	}
+	return s.client.Resource(mapping.Resource).Namespace(object.GetNamespace())
+}
