@@ -69,10 +69,10 @@ func (s *Session) answer(action clienttesting.Action) (runtime.Object, error) {
 		return s.create(p, k, action)
 	case clienttesting.UpdateActionImpl:
 		k.Name = metadata(action.Object).GetName()
-		return s.update(p, k, action, metadata(action.Object).GetResourceVersion())
+		return s.update(p, k, action)
 	case clienttesting.PatchActionImpl:
 		k.Name = action.Name
-		return s.update(p, k, action, "")
+		return s.update(p, k, action)
 	case clienttesting.DeleteActionImpl:
 		k.Name = action.Name
 		return nil, s.delete(p, k, action)
@@ -160,7 +160,7 @@ func (s *Session) create(p *part, k key, action clienttesting.CreateActionImpl) 
 }
 
 // update lets the tracker work out the new object, and then decides what an API server would keep of it.
-func (s *Session) update(p *part, k key, action clienttesting.Action, expected string) (runtime.Object, error) {
+func (s *Session) update(p *part, k key, action clienttesting.Action) (runtime.Object, error) {
 	if err := s.allow(k, action.GetVerb()); err != nil {
 		return nil, err
 	}
@@ -191,8 +191,6 @@ func (s *Session) update(p *part, k key, action clienttesting.Action, expected s
 		if patch, is := action.(clienttesting.PatchActionImpl); !is || !isApply(patch) || subresource != "" {
 			return nil, apierrors.NewNotFound(k.GroupResource, k.Name)
 		}
-	} else if current := metadata(before).GetResourceVersion(); expected != "" && expected != current {
-		return nil, conflict(k, current, expected)
 	}
 	if _, _, err := p.react(named(action)); err != nil {
 		return nil, err
@@ -209,11 +207,11 @@ func (s *Session) update(p *part, k key, action clienttesting.Action, expected s
 		s.written(k, action)
 		return s.store.get(k)
 	}
-	if current, patched := metadata(before).GetResourceVersion(), metadata(after).GetResourceVersion(); patched != "" && patched != current {
+	if current, expected := metadata(before).GetResourceVersion(), metadata(after).GetResourceVersion(); expected != "" && expected != current {
 		if err := p.replace(action.GetResource(), before); err != nil {
 			return nil, fmt.Errorf("restore %s: %w", k, err)
 		}
-		return nil, conflict(k, current, patched)
+		return nil, apierrors.NewConflict(k.GroupResource, k.Name, fmt.Errorf("it has changed: the resourceVersion is %s, not %s", current, expected))
 	}
 	keep(before, after, subresource, separate)
 	if same(before, after) {
@@ -233,10 +231,6 @@ func (s *Session) update(p *part, k key, action clienttesting.Action, expected s
 	}
 	s.written(k, action)
 	return s.store.get(k)
-}
-
-func conflict(k key, current, expected string) error {
-	return apierrors.NewConflict(k.GroupResource, k.Name, fmt.Errorf("it has changed: the resourceVersion is %s, not %s", current, expected))
 }
 
 func (s *Session) delete(p *part, k key, action clienttesting.DeleteActionImpl) error {

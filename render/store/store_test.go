@@ -330,27 +330,39 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// What only changes which manager came last is no write.
+// What only changes which manager came last is no write: here an update that carries another status, which is not its to change.
 func TestManagersInAnotherOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newStore(t)
-		c := s.Session("loop", store.ConfigMaps("ns", "*")...).Kube().CoreV1().ConfigMaps("ns")
-		apply := func(manager, key string) int64 {
-			body := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"ns"},"data":{%q:"v"}}`, key)
-			force := true
-			if _, err := c.Patch(t.Context(), "a", types.ApplyPatchType, []byte(body), metav1.PatchOptions{FieldManager: manager, Force: &force}); err != nil {
+		scheduler := &operatorv1.KubeScheduler{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
+		scheduler.Spec.ManagementState = operatorv1.Managed // Managers are only recorded where there have been some.
+		s := newStore(t, scheduler)
+		c := s.Session("loop", store.Kinds("operator.openshift.io", "kubeschedulers", "", "cluster")...).Operator().OperatorV1().KubeSchedulers()
+		get := func() *operatorv1.KubeScheduler {
+			time.Sleep(time.Second) // Managers are ordered by their times.
+			found, err := c.Get(t.Context(), "cluster", metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return found
+		}
+		update := func() int64 {
+			changed := get()
+			changed.Status.LatestAvailableRevision = 9
+			if _, err := c.Update(t.Context(), changed, metav1.UpdateOptions{FieldManager: "one"}); err != nil {
 				t.Fatal(err)
 			}
 			return s.Version()
 		}
-		apply("z", "one")
-		settled := apply("b", "two")
-		for range 3 {
-			time.Sleep(time.Second) // Managers are ordered by their times.
-			for manager, key := range map[string]string{"z": "one", "b": "two"} {
-				if version := apply(manager, key); version != settled {
-					t.Fatalf("%s applied what it had applied before, and the version went from %d to %d", manager, settled, version)
-				}
+		update()
+		changed := get()
+		changed.Status.ReadyReplicas = 1
+		if _, err := c.UpdateStatus(t.Context(), changed, metav1.UpdateOptions{FieldManager: "two"}); err != nil {
+			t.Fatal(err)
+		}
+		settled := s.Version()
+		for range 2 {
+			if version := update(); version != settled {
+				t.Errorf("nothing has changed, but the version went from %d to %d", settled, version)
 			}
 		}
 	})
