@@ -209,6 +209,15 @@ func TestRunErrors(t *testing.T) {
 			is: []error{loop.ErrPanicked}, says: []string{`"a"`},
 		},
 		{
+			name: "panics in the first round only", steps: []loop.Step{cycle(3, does("a", nil, func(ctx context.Context, client kubernetes.Interface) error {
+				if need("x")(ctx, client) != nil {
+					panic("out of range")
+				}
+				return nil
+			}), does("b", writes("x"), set("x", "1")))},
+			is: []error{loop.ErrPanicked}, says: []string{`"a"`},
+		},
+		{
 			name: "reads when it is prepared", steps: []loop.Step{once(loop.Loop{Name: "a", New: func(s *store.Session) (loop.Sync, error) {
 				return idle(need("input")(t.Context(), s.Kube()))
 			}})},

@@ -46,7 +46,7 @@ func objects() map[string]runtime.Object {
 		"ca":       configMap("ca", map[string]string{"ca.crt": "ca"}),
 		"all":      secret("all", map[string][]byte{"b.key": []byte("b"), "a.key": []byte("a")}),
 		"old":      configMap("etcd-pod-2", map[string]string{"pod.yaml": "old"}),
-		"foreign":  &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "etcd-pod-3"}, Data: map[string]string{"pod.yaml": "foreign"}},
+		"theirs":   &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "etcd-pod-3"}, Data: map[string]string{"pod.yaml": "foreign"}},
 		"declared": &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
 	}
 }
