@@ -42,10 +42,11 @@ prove = $(if $(filter-out 0 false no,$(PROVED)),go run -C '$(CURDIR)/hack' ./cmd
 	-step '$(1)' -inputs '$(subst $(space),$(,),$(strip $(2)))' -dir '$(3)' $(if $(4),-note '$(4)') -- env)
 , := ,
 space := $(subst ,, )
-# Whoever runs our programs on clusters depends on all of them.
-everything := $(filter-out hack,$(MODULES)) $(OUTSIDE) config
+# Whoever runs our programs on clusters depends on all of them; sno-render runs before a cluster.
+everything := $(filter-out hack,$(MODULES)) $(filter-out render,$(OUTSIDE)) config
 also-e2e := $(everything)
 also-cli := config
+also-render := docs/render-fields.md
 also-conformance := docs/conformance.md
 also-hack := .
 also-ingress-operator := examples/hosts/ingress-operator-library-go

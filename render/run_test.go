@@ -85,7 +85,8 @@ func byPath(list []files.File) map[string]string {
 // nodePath matches the path of a file or a folder that was laid down, as processes in a pod see it.
 var nodePath = regexp.MustCompile(`/etc/kubernetes/static-pod-(resources|certs)/[A-Za-z0-9._/-]+`)
 
-// Every file that a pod's command, a configuration or a kubeconfig names is laid down, in both profiles (R-REN-1, R-REN-8).
+// Every file that a pod's command, a configuration or a kubeconfig names is laid down, in both profiles (R-REN-1, R-REN-8,
+// R-REN-9).
 func TestFilesAreThere(t *testing.T) {
 	for profile := range rendered {
 		t.Run(string(profile), func(t *testing.T) {

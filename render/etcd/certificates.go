@@ -16,7 +16,7 @@ import (
 )
 
 // certificates returns the certificates of all members and of their clients: 2 signers, 2 client certificates, and 3 certificates of
-// each node (R-REN-8). Those of a node are good for servers and clients, since a member is both to its peers (U-REN-43).
+// each node (R-REN-8). Those of a node are good for servers and clients, since a member is both to its peers (U-REN-22).
 func certificates(s *inputs.Settings) []librarygo.Certificate {
 	base := librarygo.Certificate{
 		Signer: signer, SignerValidity: s.Validity, Bundle: signerCA, Validity: s.Validity, Component: component,
@@ -50,7 +50,7 @@ func memberOf(c librarygo.Certificate, target store.Object, node inputs.Node) li
 	return c
 }
 
-// hosts returns all names and addresses by which a member is reached (U-REN-43).
+// hosts returns all names and addresses by which a member is reached (U-REN-22).
 func hosts(node inputs.Node) []string {
 	names := []string{
 		"localhost", "127.0.0.1", "::1",

@@ -38,7 +38,7 @@ type tlsSettings struct {
 }
 
 // tlsOf returns the observed profile. etcd knows the versions 1.2 and 1.3 only, and refuses a list of ciphers if 1.3 is the lowest
-// version (U-REN-45).
+// version (U-REN-24).
 func tlsOf(observed map[string]any) (tlsSettings, error) {
 	version, has, err := unstructured.NestedString(observed, "servingInfo", "minTLSVersion")
 	if err != nil {
@@ -55,7 +55,7 @@ func tlsOf(observed map[string]any) (tlsSettings, error) {
 }
 
 // environment returns the environment of all containers of profile openshift, sorted by name. It is the same for all nodes: what is
-// about one node has the node in its name (U-REN-46).
+// about one node has the node in its name (U-REN-25).
 func environment(all []member, infrastructure *configv1.Infrastructure, tls tlsSettings, image string) []corev1.EnvVar {
 	heartbeat, election := pace(infrastructure)
 	values := map[string]string{

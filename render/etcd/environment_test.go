@@ -15,7 +15,7 @@ import (
 	"github.com/solonode/sno/render/rendertest"
 )
 
-// etcd has the versions 1.2 and 1.3, and no list of ciphers with 1.3 (U-REN-45).
+// etcd has the versions 1.2 and 1.3, and no list of ciphers with 1.3 (U-REN-24).
 func TestTLSOf(t *testing.T) {
 	serving := func(version string) map[string]any {
 		return map[string]any{"servingInfo": map[string]any{"minTLSVersion": version, "cipherSuites": []any{"A", "B"}}}
@@ -57,7 +57,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// The environment of all nodes is in each pod, and the name in a pod's text finds that of its own node (U-REN-46).
+// The environment of all nodes is in each pod, and the name in a pod's text finds that of its own node (U-REN-25).
 func TestOfMember(t *testing.T) {
 	m := member{name: "cp-1.example.test", address: netip.MustParseAddr("fd00::1")}
 	name := ofMember(m, "IP")

@@ -28,7 +28,7 @@ type member struct {
 	address netip.Addr
 }
 
-// members returns one member for each node, by the address of the family that Services have first (U-REN-44).
+// members returns one member for each node, by the address of the family that Services have first (U-REN-23).
 func members(s *inputs.Settings, network *configv1.Network) ([]member, error) {
 	ranges := network.Status.ServiceNetwork
 	if len(ranges) == 0 {
@@ -83,7 +83,7 @@ func clientURLs(all []member) string {
 }
 
 // endpointsOf returns the data of the ConfigMap by which kube-apiserver's operator finds the members. The keys are addresses too, in
-// base64 without padding, because a key has no colon (U-REN-44).
+// base64 without padding, because a key has no colon (U-REN-23).
 func endpointsOf(all []member) map[string]string {
 	data := map[string]string{}
 	for _, m := range all {

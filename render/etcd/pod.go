@@ -38,7 +38,7 @@ func podFor(s *inputs.Settings, all []member, env []corev1.EnvVar, tls tlsSettin
 // ofNode returns a reference to an environment variable of the node that the pod is laid down on, for the kubelet to expand.
 func ofNode(name string) string { return fmt.Sprintf("$(NODE_%s_%s)", nodeEnvName, name) }
 
-// kubernetesFlags returns the flags of etcd 3.6 in profile kubernetes, those of kubeadm's pod (U-REN-47) with our files. The address
+// kubernetesFlags returns the flags of etcd 3.6 in profile kubernetes, those of kubeadm's pod (U-REN-26) with our files. The address
 // of the node comes out of its environment, so one text fits all nodes.
 func kubernetesFlags(all []member, tls tlsSettings, loopback string) []string {
 	address := func(scheme, at string, port int) string { return fmt.Sprintf("%s://%s:%d", scheme, at, port) }
@@ -72,7 +72,7 @@ func kubernetesFlags(all []member, tls tlsSettings, loopback string) []string {
 }
 
 // kubernetesContainer returns the only container of profile kubernetes. It is probed as kubeadm's, without TLS on the loopback
-// address (U-REN-32).
+// address (U-REN-11).
 func kubernetesContainer(images *podtemplate.Images, all []member, tls tlsSettings) corev1.Container {
 	loopback := podtemplate.Loopback(all[0].address)
 	endpoint := podtemplate.Endpoint{Host: loopback, Port: healthPort, Scheme: corev1.URISchemeHTTP}
@@ -94,7 +94,7 @@ func kubernetesContainer(images *podtemplate.Images, all []member, tls tlsSettin
 	return c
 }
 
-// openshiftContainers returns the containers that the stock operator's pod has (U-REN-48), but for two things. The stock pod asks the
+// openshiftContainers returns the containers that the stock operator's pod has (U-REN-27), but for two things. The stock pod asks the
 // members for the initial cluster and fails if there are none, since an etcd of the installer was there before; here a member whose
 // data directory is empty forms the cluster with the others. And no scripts are copied to the node: there are none.
 func openshiftContainers(images *podtemplate.Images, all []member, env []corev1.EnvVar, tls tlsSettings) (initial, containers []corev1.Container) {

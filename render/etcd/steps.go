@@ -52,7 +52,7 @@ func names(files fs.FS, profile inputs.Profile) []string {
 }
 
 // syncRules returns the copies for etcd's operator and for kube-apiserver's, which takes its client certificate and the bundle out of
-// openshift-config (U-REN-49).
+// openshift-config (U-REN-28).
 func syncRules() []librarygo.SyncRule {
 	to := func(namespace, name string) store.Object { return store.Object{Namespace: namespace, Name: name} }
 	return []librarygo.SyncRule{
@@ -72,7 +72,7 @@ func syncRules() []librarygo.SyncRule {
 	}
 }
 
-// What a revision has, and the certificates outside of revisions (U-REN-39). The pod for a restore is the operator's.
+// What a revision has, and the certificates outside of revisions (U-REN-18). The pod for a restore is the operator's.
 var (
 	configMaps     = []staticpods.Resource{{Name: "etcd-pod"}, {Name: endpoints.Name}, {Name: allBundles.Name}}
 	secrets        = []staticpods.Resource{{Name: allCerts.Name}}

@@ -13,7 +13,7 @@
 //
 // What a server owns is left out: resourceVersion, uid, generation, creationTimestamp, managedFields, selfLink. Owner references are left out
 // as well: they name an owner by its uid, which is another one in the new cluster, and the garbage collector removes what has an
-// owner that does not exist.
+// owner that does not exist (U-REN-29).
 //
 // It implements R-REN-7.
 package export

@@ -12,7 +12,8 @@ var wholeAtOnce = map[schema.GroupKind]bool{
 	{Group: configv1.GroupName, Kind: "Network"}: true,
 }
 
-// onlyLater are the fields of an operator's status.nodeStatuses that the API lets nobody set in the request that adds the node.
+// onlyLater are the fields of an operator's status.nodeStatuses that the API lets nobody set in the request that adds the node
+// (U-REN-30).
 var onlyLater = []string{"currentRevision", "targetRevision"}
 
 // StatusRequests returns the bodies of the requests to the status subresource, in their order: none for an object without a status, two

@@ -7,7 +7,7 @@ import (
 )
 
 // dropZero removes from the JSON form of a Go value the texts and structs that are zero, which the types of OpenShift's API write all the
-// same. An API server refuses those of fields that its feature set does not have. What a pointer points at is kept: it was set.
+// same. An API server refuses those of fields that its feature set does not have (U-REN-31). What a pointer points at is kept: it was set.
 func dropZero(value reflect.Value, content any) {
 	if value.Kind() == reflect.Pointer || value.Kind() == reflect.Interface {
 		if !value.IsNil() {

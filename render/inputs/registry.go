@@ -11,7 +11,7 @@ import (
 const registryGroup = "imageregistry.operator.openshift.io"
 
 // checkRegistry refuses what the image registry operator would make kube-apiserver be configured anew for: it writes the registry's
-// names into the status of Image. What Image says of them already is settled.
+// names into the status of Image (U-REN-33). What Image says of them already is settled.
 //
 // It implements R-REN-11.
 func (r *reader) checkRegistry() {

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// settle fills what operators would write into a status before they read it, where the input leaves it empty.
+// settle fills what operators would write into a status before they read it, where the input leaves it empty
+// (U-REN-32).
 //
 // It implements R-REN-11.
 func (r *reader) settle() {

@@ -10,7 +10,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// The ConfigMap with kube-apiserver's configuration of token issuers. The authentication operator writes it on a cluster that has one.
+// The ConfigMap with kube-apiserver's configuration of token issuers. The authentication operator writes it on a cluster that has one
+// (U-REN-36).
 const (
 	authConfig    = "auth-config"
 	authConfigKey = "auth-config.json"

@@ -88,6 +88,7 @@ func Flags(config map[string]any, keyFiles func(folder string) ([]string, error)
 				names, err := keyFiles(folder)
 				errs = append(errs, err)
 				for _, name := range names {
+					// A folder stands for the files in it (U-REN-35).
 					values["service-account-key-file"] = append(values["service-account-key-file"], path.Join(folder, name))
 				}
 			}

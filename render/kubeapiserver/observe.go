@@ -272,7 +272,7 @@ func observeNodeSelector(o observation) (map[string]any, error) {
 }
 
 // observeTermination returns how long the API server stays up after it was told to stop. On a single node nobody else answers in that
-// time, so waiting for load balancers only makes the outage longer.
+// time, so waiting for load balancers only makes the outage longer (U-REN-34).
 func observeTermination(o observation) (map[string]any, error) {
 	var delay, grace string
 	switch {

@@ -212,6 +212,8 @@ func (t target) policies(ctx context.Context, _ map[string]any) ([]*corev1.Confi
 	}), nil, nil
 }
 
+// bundlesAndKubeconfigs returns the union of those whose client certificates are trusted (U-REN-37), of the CAs that signed serving
+// certificates, and the kubeconfigs that name or hold certificates.
 func (t target) bundlesAndKubeconfigs(ctx context.Context, _ map[string]any) ([]*corev1.ConfigMap, []*corev1.Secret, error) {
 	from := clientBundles
 	if t.settings.Cluster.APIServer.Spec.ClientCA.Name != "" {

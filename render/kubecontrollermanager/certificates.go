@@ -29,7 +29,7 @@ func Certificates(s *inputs.Settings) loop.Step {
 }
 
 // rotation returns the loop for the CA of certificate requests, an intermediate one. Nobody renews it, so it lasts as long as was
-// asked for, where the stock operator has 30 days, and 60 for its signer (U-REN-34).
+// asked for, where the stock operator has 30 days, and 60 for its signer (U-REN-13).
 //
 // The signer also signs the certificate of the sidecars of profile openshift.
 func rotation(s *inputs.Settings) loop.Loop {

@@ -15,7 +15,7 @@ const (
 	signerDir   = podtemplate.CertDir + "/secrets/csr-signer"
 )
 
-// defaults returns the configuration under what is observed (U-REN-36).
+// defaults returns the configuration under what is observed (U-REN-15).
 //
 // A certificate that is signed for a kubelet may last as long as the CA, because nobody renews the CA. In profile kubernetes there is
 // no network operator that gives nodes their ranges of pod addresses, so kube-controller-manager does.

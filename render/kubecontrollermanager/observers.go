@@ -26,7 +26,7 @@ var (
 )
 
 // observers returns what the operator observes. There is none for a cloud provider: the code for clouds is no longer in
-// kube-controller-manager, and the stock operator observes nothing either (U-REN-37).
+// kube-controller-manager, and the stock operator observes nothing either (U-REN-16).
 func observers(s *inputs.Settings) []librarygo.Observer {
 	gates := [][]string{{"extendedArguments", "feature-gates"}}
 	if s.Profile == inputs.OpenShift {
@@ -129,7 +129,7 @@ func observeLatency(ctx context.Context, s *store.Session, _ map[string]any) (ma
 }
 
 // latencyArguments returns how long a node may be silent. It goes with how often kubelets report and how long kube-apiserver lets
-// pods stay, which follow the same profile (U-REN-38).
+// pods stay, which follow the same profile (U-REN-17).
 func latencyArguments(profile configv1.WorkerLatencyProfileType) (map[string]any, error) {
 	grace := configv1.DefaultNodeMonitorGracePeriod
 	switch profile {

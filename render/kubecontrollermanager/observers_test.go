@@ -120,7 +120,7 @@ func TestObserveServiceCA(t *testing.T) {
 	}
 }
 
-// A certificate may last as long as the CA that signs it, which nobody renews (U-REN-34).
+// A certificate may last as long as the CA that signs it, which nobody renews (U-REN-13).
 func TestDefaults(t *testing.T) {
 	for _, test := range []struct {
 		profile  inputs.Profile

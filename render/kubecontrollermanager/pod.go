@@ -72,7 +72,7 @@ func flags(config map[string]any, found observe.Client) ([]string, error) {
 	return append(append(all, configured...), tls...), nil
 }
 
-// kubernetesContainer returns the only container of profile kubernetes, with kubeadm's probes (U-REN-32).
+// kubernetesContainer returns the only container of profile kubernetes, with kubeadm's probes (U-REN-11).
 func kubernetesContainer(images *podtemplate.Images, flags []string, host netip.Addr) corev1.Container {
 	endpoint := podtemplate.Endpoint{Host: host, Port: port, Scheme: corev1.URISchemeHTTPS}
 	return corev1.Container{
@@ -90,7 +90,7 @@ func kubernetesContainer(images *podtemplate.Images, flags []string, host netip.
 
 var certMount = corev1.VolumeMount{Name: "var-run-kubernetes", MountPath: "/var/run/kubernetes"}
 
-// openshiftContainers returns the containers that the stock operator's pod has (U-REN-40).
+// openshiftContainers returns the containers that the stock operator's pod has (U-REN-19).
 func openshiftContainers(images *podtemplate.Images, flags []string) []corev1.Container {
 	mounts := append(podtemplate.Mounts(),
 		corev1.VolumeMount{Name: "tmp-dir", MountPath: "/tmp"},

@@ -17,7 +17,7 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// The names of the files with the key, and the annotation that says from when the next key may be used (U-REN-35).
+// The names of the files with the key, and the annotation that says from when the next key may be used (U-REN-14).
 const (
 	privateKeyFile = "service-account.key"
 	publicKeyFile  = "service-account.pub"

@@ -63,7 +63,7 @@ func syncRules() []librarygo.SyncRule {
 	}
 }
 
-// What a revision has, and the certificates outside of revisions (U-REN-39), but for the token of the sidecars, which have a certificate.
+// What a revision has, and the certificates outside of revisions (U-REN-18), but for the token of the sidecars, which have a certificate.
 // The bundle service-ca is made by the service CA operator, which does not run yet, so it is optional here. So is what profile
 // kubernetes has not: a kubeconfig for sidecars, and the recycler's pod if there is no image for it.
 var (

@@ -45,7 +45,7 @@ func observeScheduler(ctx context.Context, s *store.Session, _ map[string]any) (
 }
 
 // profiles returns the scheduler profiles for what the cluster asks for: kube-scheduler's own, or one that fills nodes up, or one that
-// takes the first node that fits (U-REN-41).
+// takes the first node that fits (U-REN-20).
 func profiles(spec configv1.SchedulerSpec) (map[string]any, error) {
 	if spec.Policy.Name != "" {
 		return nil, fmt.Errorf("scheduler cluster: spec.policy.name: %w; choose a spec.profile", ErrPolicy)

@@ -57,7 +57,7 @@ func flags(s *inputs.Settings, found observe.Client) ([]string, error) {
 	return append(append(all, configured...), tls...), nil
 }
 
-// kubernetesContainer returns the only container of profile kubernetes, with kubeadm's probes (U-REN-32).
+// kubernetesContainer returns the only container of profile kubernetes, with kubeadm's probes (U-REN-11).
 func kubernetesContainer(images *podtemplate.Images, flags []string, host netip.Addr) corev1.Container {
 	endpoint := podtemplate.Endpoint{Host: host, Port: port, Scheme: corev1.URISchemeHTTPS}
 	return corev1.Container{
@@ -74,7 +74,7 @@ func kubernetesContainer(images *podtemplate.Images, flags []string, host netip.
 	}
 }
 
-// openshiftContainers returns the containers that the stock operator's pod has (U-REN-42).
+// openshiftContainers returns the containers that the stock operator's pod has (U-REN-21).
 func openshiftContainers(images *podtemplate.Images, flags []string) (initial, containers []corev1.Container) {
 	hyperkube, operator := images.Get("hyperkube"), images.Get("cluster-kube-scheduler-operator")
 	const syncerKubeconfig = podtemplate.ResourceDir + "/configmaps/kube-scheduler-cert-syncer-kubeconfig/kubeconfig"

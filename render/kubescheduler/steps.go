@@ -61,7 +61,7 @@ func names(files fs.FS, profile inputs.Profile) []string {
 	})
 }
 
-// What a revision has, and the certificates outside of revisions (U-REN-39), but for the token of the sidecars, which have a
+// What a revision has, and the certificates outside of revisions (U-REN-18), but for the token of the sidecars, which have a
 // certificate. Optional is also what profile kubernetes has not.
 var (
 	configMaps = []staticpods.Resource{

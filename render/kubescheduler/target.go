@@ -49,7 +49,7 @@ func targetConfig(s *inputs.Settings) loop.Loop {
 	}
 }
 
-// configuration returns the configuration with which kube-scheduler starts (U-REN-41).
+// configuration returns the configuration with which kube-scheduler starts (U-REN-20).
 func configuration(observed map[string]any, profile inputs.Profile) (map[string]any, error) {
 	if _, has := observed["profiles"]; !has {
 		return nil, fmt.Errorf("profiles: %w", ErrNotObserved)

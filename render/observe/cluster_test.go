@@ -16,7 +16,7 @@ import (
 	"github.com/solonode/sno/render/rendertest"
 )
 
-// What Go does not implement is left out; no profile is Intermediate (U-REN-30).
+// What Go does not implement is left out; no profile is Intermediate (U-REN-9).
 func TestTLS(t *testing.T) {
 	intermediate := []string{
 		"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256",
@@ -73,7 +73,7 @@ func TestTLSOld(t *testing.T) {
 	}
 }
 
-// OpenShift's gates are not for the programs of Kubernetes, which refuse to start with what they do not know (U-REN-31).
+// OpenShift's gates are not for the programs of Kubernetes, which refuse to start with what they do not know (U-REN-10).
 func TestFeatureGates(t *testing.T) {
 	attribute := func(names ...configv1.FeatureGateName) []configv1.FeatureGateAttributes {
 		var all []configv1.FeatureGateAttributes

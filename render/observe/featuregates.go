@@ -21,7 +21,7 @@ var ErrFeatureGates = errors.New("ambiguous feature gates")
 //
 // OpenShift's programs get all gates of the status, which is by release, and log those that they do not know. The programs of
 // Kubernetes refuse to start with a gate that they do not know, and the status is full of OpenShift's own, so they get what a
-// person has chosen in spec.customNoUpgrade (U-REN-31).
+// person has chosen in spec.customNoUpgrade (U-REN-10).
 func FeatureGates(gates *configv1.FeatureGate, profile inputs.Profile) ([]string, error) {
 	values := map[string]bool{}
 	if profile == inputs.OpenShift {

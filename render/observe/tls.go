@@ -18,7 +18,7 @@ import (
 var ErrTLSProfile = errors.New("unusable TLS profile")
 
 // TLS returns the minimal version, as the flags of Kubernetes have it, and the IANA names of the cipher suites of a profile. No
-// profile is Intermediate. What Go does not implement is left out, and a profile of which nothing is left is an error (U-REN-30).
+// profile is Intermediate. What Go does not implement is left out, and a profile of which nothing is left is an error (U-REN-9).
 func TLS(profile *configv1.TLSSecurityProfile) (version string, ciphers []string, err error) {
 	kind := configv1.TLSProfileIntermediateType
 	if profile != nil && profile.Type != "" {

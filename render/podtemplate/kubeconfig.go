@@ -72,7 +72,7 @@ const (
 )
 
 // LoopbackKubeconfig returns the kubeconfig of the sidecars, which reach the API server of their own node by its certificate for
-// localhost-recovery. The stock operators give them a token of their ServiceAccount (U-REN-33). A token names the ServiceAccount's
+// localhost-recovery. The stock operators give them a token of their ServiceAccount (U-REN-12). A token names the ServiceAccount's
 // uid, which only a running API server gives, so here they have a certificate for the ServiceAccount's user: it has the same rights.
 func LoopbackKubeconfig(user string) Kubeconfig {
 	const certificate = CertDir + "/secrets/" + RecoveryCertificate

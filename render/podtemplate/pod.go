@@ -70,7 +70,8 @@ func FieldEnv(name, field string) corev1.EnvVar {
 	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: field}}}
 }
 
-// ConfigMap returns the ConfigMap with the pod that an installer pod and the revision controller go by.
+// ConfigMap returns the ConfigMap with the pod that an installer pod and the revision controller go by: there is one shape of static
+// pods, whoever lays them down (R-REN-1, R-REN-9).
 func ConfigMap(namespace, name string, pod *corev1.Pod, version string) (*corev1.ConfigMap, error) {
 	// JSON, as operators write it: a label that is replaced by a number stays a string.
 	text, err := json.Marshal(pod)

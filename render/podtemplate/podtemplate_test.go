@@ -66,7 +66,7 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// The sidecars use the certificate of kube-apiserver that outlives the others (U-REN-33).
+// The sidecars use the certificate of kube-apiserver that outlives the others (U-REN-12).
 func TestLoopbackKubeconfig(t *testing.T) {
 	configMap, err := podtemplate.LoopbackKubeconfig("kube-scheduler").ConfigMap("ns", "name")
 	if err != nil {
@@ -93,7 +93,7 @@ func TestLoopbackKubeconfig(t *testing.T) {
 	}
 }
 
-// The timing is kubeadm's (U-REN-32).
+// The timing is kubeadm's (U-REN-11).
 func TestProbes(t *testing.T) {
 	type timing struct{ delay, period, failures, timeout int32 }
 	endpoint := podtemplate.Endpoint{Host: podtemplate.Loopback(netip.MustParseAddr("fd00::1")), Port: 1, Scheme: corev1.URISchemeHTTPS}

@@ -14,7 +14,7 @@ type Endpoint struct {
 	Scheme corev1.URIScheme
 }
 
-// Loopback returns the loopback address of the family of the node's address, as kubeadm's pods listen and are probed (U-REN-32).
+// Loopback returns the loopback address of the family of the node's address, as kubeadm's pods listen and are probed (U-REN-11).
 func Loopback(node netip.Addr) netip.Addr {
 	if node.Is6() {
 		return netip.IPv6Loopback()
@@ -32,7 +32,7 @@ func (e Endpoint) Get(path string) *corev1.Probe {
 }
 
 // Liveness returns the probe that restarts the container. It, Readiness and Startup have the timing of kubeadm's static pods, so that
-// the components of both are ready after the same time (U-REN-32).
+// the components of both are ready after the same time (U-REN-11).
 func (e Endpoint) Liveness(path string) *corev1.Probe { return timed(e.Get(path), 10, 10, 8) }
 
 // Readiness returns the probe that makes the pod ready within a second.

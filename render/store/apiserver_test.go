@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/solonode/sno/render/rendertest"
@@ -193,8 +193,8 @@ var requests = []struct {
 	}},
 	{"apply", func(ctx context.Context, a api, ns string, j *journal) {
 		c := a.kube.CoreV1().ConfigMaps(ns)
-		wanted := func(data map[string]string) *applycorev1.ConfigMapApplyConfiguration {
-			return applycorev1.ConfigMap("a", ns).WithData(data)
+		wanted := func(data map[string]string) *corev1ac.ConfigMapApplyConfiguration {
+			return corev1ac.ConfigMap("a", ns).WithData(data)
 		}
 		apply := func(request, manager string, force bool, data map[string]string) {
 			applied, err := c.Apply(ctx, wanted(data), metav1.ApplyOptions{FieldManager: manager, Force: force})

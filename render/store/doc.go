@@ -10,7 +10,8 @@
 // (U-REN-3).
 //
 // There are no admission, no validation and no garbage collection, and a namespace need not exist before what is in it. Watches, lists
-// by field and objects in another version of their API than they were written in are refused (ErrUnsupported). The managers of a status are recorded without its being one. TestLikeAPIServer compares the rest with a real API server.
+// by field and objects in another version of their API than they were written in are refused (ErrUnsupported). The managers of a status are recorded without its being one. TestLikeAPIServer compares the rest with a
+// real API server.
 //
 // A Session is the API as one control loop sees it: it attributes every write to the loop, refuses writes that the loop did not
 // declare, and remembers what the loop read.

@@ -85,7 +85,7 @@ func (p *part) replace(resource schema.GroupVersionResource, object runtime.Obje
 }
 
 // transmit returns a copy of an object as an API server gets it, through JSON: what a RawExtension has as an object it has as bytes
-// then, and empty is not told from absent.
+// then, and empty is not told from absent (U-REN-38).
 func (p *part) transmit(object runtime.Object) (runtime.Object, error) {
 	encoded, err := json.Marshal(object)
 	if err != nil {

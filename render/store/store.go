@@ -33,7 +33,7 @@ import (
 // ErrDuplicate is in the error of New for two objects of one kind and name.
 var ErrDuplicate = errors.New("the object is there twice")
 
-// Store holds the objects. Its methods, and those of its sessions' clients, may be called from several goroutines.
+// Store holds the objects, and is written through (R-REN-5). Its methods, and those of its sessions' clients, may be called from several goroutines.
 type Store struct {
 	mu      sync.Mutex
 	parts   []*part

@@ -330,6 +330,9 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
+// wait lets time pass on the clock of a bubble.
+func wait(d time.Duration) { <-time.After(d) }
+
 // What only changes which manager came last is no write: here an update that carries another status, which is not its to change.
 func TestManagersInAnotherOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -338,7 +341,7 @@ func TestManagersInAnotherOrder(t *testing.T) {
 		s := newStore(t, scheduler)
 		c := s.Session("loop", store.Kinds("operator.openshift.io", "kubeschedulers", "", "cluster")...).Operator().OperatorV1().KubeSchedulers()
 		get := func() *operatorv1.KubeScheduler {
-			time.Sleep(time.Second) // Managers are ordered by their times.
+			wait(time.Second) // Managers are ordered by their times.
 			found, err := c.Get(t.Context(), "cluster", metav1.GetOptions{})
 			if err != nil {
 				t.Fatal(err)
