@@ -134,7 +134,7 @@ func TestCertificates(t *testing.T) {
 		}
 
 		for name, want := range map[string]time.Duration{"signer": signerValidity, "client": validity, "serving": validity, "peer": validity, "ca": validity} {
-			if got := leaf(t, s, name).NotAfter.Sub(time.Now()); got < want-time.Minute || got > want {
+			if got := time.Until(leaf(t, s, name).NotAfter); got < want-time.Minute || got > want {
 				t.Errorf("%s lasts %s, want %s", name, got, want)
 			}
 			annotations, description := secrets(t, s, namespace)[name].Annotations, "what for"
@@ -179,7 +179,7 @@ func TestRenewal(t *testing.T) {
 					t.Errorf("the certificate lasts until %s, its signer until %s", oldClient.NotAfter, oldSigner.NotAfter)
 				}
 
-				time.Sleep(test.wait)
+				wait(test.wait)
 				if wrote := must(t, s, step); wrote != (test.leaf || test.ca) {
 					t.Errorf("wrote: %t", wrote)
 				}
@@ -203,7 +203,7 @@ func TestRenewal(t *testing.T) {
 				}
 
 				if test.cas == 2 {
-					time.Sleep(time.Until(oldSigner.NotAfter) + time.Minute)
+					wait(time.Until(oldSigner.NotAfter) + time.Minute)
 					must(t, s, step)
 					if trusted := bundle(t, s); slices.ContainsFunc(trusted, oldSigner.Equal) {
 						t.Error("the bundle has a CA that has ended")
@@ -281,7 +281,7 @@ func TestRenewedKey(t *testing.T) {
 		step := loop.Once(librarygo.CertRotation("certificates", client("client")))
 		must(t, s, step)
 		before := secrets(t, s, namespace)["client"].Data["tls.key"]
-		time.Sleep(validity)
+		wait(validity)
 		must(t, s, step)
 		if after := secrets(t, s, namespace)["client"].Data["tls.key"]; bytes.Equal(before, after) {
 			t.Error("the key is the old one")

@@ -58,9 +58,14 @@ func reconcileOnly(controller interface {
 
 // stop ends the goroutines of the work queue that a controller has from its constructor on. Nothing is ever taken out of it.
 func stop(controller interface{ Run(context.Context, int) }) {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(noContext())
 	cancel()
 	controller.Run(ctx, 0)
+}
+
+// noContext is for methods of library-go that get no context. The store answers at once, so there is nothing to give up.
+func noContext() context.Context {
+	return context.Background() //nolint:forbidigo // there is no caller's
 }
 
 // recorder returns an event recorder that keeps the events to itself: there is no cluster yet to show them.
@@ -81,7 +86,7 @@ func (c syncContext) Recorder() events.Recorder { return c.recorder }
 
 // noQueue forgets what is to be done later: the cycle runs the controller again.
 type noQueue struct {
-	workqueue.RateLimitingInterface //nolint:staticcheck // the type is library-go's
+	workqueue.RateLimitingInterface
 }
 
 func (noQueue) Add(any) {}

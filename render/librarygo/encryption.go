@@ -91,7 +91,7 @@ func (e *encryption) ShouldRunEncryptionControllers() (bool, error) { return tru
 
 // wanted reports whether the APIServer resource asks for encryption.
 func (e *encryption) wanted() (bool, error) {
-	server, err := e.config.Get(context.Background(), instance, metav1.GetOptions{})
+	server, err := e.config.Get(noContext(), instance, metav1.GetOptions{})
 	if err != nil {
 		return false, fmt.Errorf("read apiservers.config.openshift.io %s: %w", instance, err)
 	}
@@ -115,7 +115,7 @@ func (e *encryption) DeployedEncryptionConfigSecret(ctx context.Context) (*corev
 // nothingToMigrate is the migrator of an empty etcd.
 type nothingToMigrate struct{ idle }
 
-func (nothingToMigrate) EnsureMigration(schema.GroupResource, string) (finished bool, result error, when time.Time, err error) { //nolint:revive,staticcheck // library-go's interface
+func (nothingToMigrate) EnsureMigration(schema.GroupResource, string) (finished bool, result error, when time.Time, err error) {
 	return true, nil, time.Now(), nil
 }
 

@@ -29,7 +29,7 @@ func ConfigObservation(name string, operator Operator, observers ...Observer) lo
 			adapted := make([]configobserver.ObserveConfigFunc, 0, len(observers))
 			for _, observe := range observers {
 				adapted = append(adapted, func(_ configobserver.Listers, _ events.Recorder, existing map[string]any) (map[string]any, []error) {
-					observed, err := observe(context.Background(), s, existing)
+					observed, err := observe(noContext(), s, existing)
 					if err != nil {
 						return observed, []error{err}
 					}

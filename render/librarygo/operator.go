@@ -7,7 +7,7 @@ import (
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
-	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
+	operatorv1ac "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
 	"github.com/openshift/library-go/pkg/apiserver/jsonpatch"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -177,12 +177,12 @@ func (o Operator) client(s *store.Session) operatorClient { return operatorClien
 func (c operatorClient) Informer() cache.SharedIndexInformer { return idle{} }
 
 func (c operatorClient) GetObjectMeta() (*metav1.ObjectMeta, error) {
-	found, err := c.get(context.Background())
+	found, err := c.get(noContext())
 	return found.metadata, err
 }
 
 func (c operatorClient) GetOperatorState() (*operatorv1.OperatorSpec, *operatorv1.OperatorStatus, string, error) {
-	return c.GetOperatorStateWithQuorum(context.Background())
+	return c.GetOperatorStateWithQuorum(noContext())
 }
 
 func (c operatorClient) GetOperatorStateWithQuorum(ctx context.Context) (*operatorv1.OperatorSpec, *operatorv1.OperatorStatus, string, error) {
@@ -194,7 +194,7 @@ func (c operatorClient) GetOperatorStateWithQuorum(ctx context.Context) (*operat
 }
 
 func (c operatorClient) GetStaticPodOperatorState() (*operatorv1.StaticPodOperatorSpec, *operatorv1.StaticPodOperatorStatus, string, error) {
-	return c.GetStaticPodOperatorStateWithQuorum(context.Background())
+	return c.GetStaticPodOperatorStateWithQuorum(noContext())
 }
 
 func (c operatorClient) GetStaticPodOperatorStateWithQuorum(ctx context.Context) (*operatorv1.StaticPodOperatorSpec, *operatorv1.StaticPodOperatorStatus, string, error) {
@@ -249,22 +249,22 @@ func (c operatorClient) UpdateStaticPodOperatorStatus(ctx context.Context, versi
 	return updated.status, nil
 }
 
-func (c operatorClient) ApplyOperatorSpec(ctx context.Context, manager string, spec *applyoperatorv1.OperatorSpecApplyConfiguration) error {
+func (c operatorClient) ApplyOperatorSpec(ctx context.Context, manager string, spec *operatorv1ac.OperatorSpecApplyConfiguration) error {
 	return c.apply(ctx, manager, "spec", spec)
 }
 
-func (c operatorClient) ApplyStaticPodOperatorSpec(ctx context.Context, manager string, spec *applyoperatorv1.StaticPodOperatorSpecApplyConfiguration) error {
+func (c operatorClient) ApplyStaticPodOperatorSpec(ctx context.Context, manager string, spec *operatorv1ac.StaticPodOperatorSpecApplyConfiguration) error {
 	return c.apply(ctx, manager, "spec", spec)
 }
 
-func (c operatorClient) ApplyOperatorStatus(ctx context.Context, manager string, status *applyoperatorv1.OperatorStatusApplyConfiguration) error {
+func (c operatorClient) ApplyOperatorStatus(ctx context.Context, manager string, status *operatorv1ac.OperatorStatusApplyConfiguration) error {
 	if err := c.timeConditions(ctx, status.Conditions); err != nil {
 		return err
 	}
 	return c.apply(ctx, manager, "status", status)
 }
 
-func (c operatorClient) ApplyStaticPodOperatorStatus(ctx context.Context, manager string, status *applyoperatorv1.StaticPodOperatorStatusApplyConfiguration) error {
+func (c operatorClient) ApplyStaticPodOperatorStatus(ctx context.Context, manager string, status *operatorv1ac.StaticPodOperatorStatusApplyConfiguration) error {
 	if err := c.timeConditions(ctx, status.Conditions); err != nil {
 		return err
 	}
@@ -285,7 +285,7 @@ func (c operatorClient) PatchStaticOperatorStatus(ctx context.Context, patch *js
 
 // timeConditions sets the time of the last transition as the operators' own client does: that of the condition that is there, if
 // its status is the same, otherwise now.
-func (c operatorClient) timeConditions(ctx context.Context, conditions []applyoperatorv1.OperatorConditionApplyConfiguration) error {
+func (c operatorClient) timeConditions(ctx context.Context, conditions []operatorv1ac.OperatorConditionApplyConfiguration) error {
 	found, err := c.get(ctx)
 	if err != nil {
 		return fmt.Errorf("read %s %s: %w", c.kind, instance, err)

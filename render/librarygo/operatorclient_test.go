@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	operatorv1 "github.com/openshift/api/operator/v1"
-	applyoperatorv1 "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
+	operatorv1ac "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
 	"github.com/openshift/library-go/pkg/apiserver/jsonpatch"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -25,6 +25,9 @@ func clientOf(t *testing.T, o Operator) operatorClient {
 	}
 	return o.client(s.Session("test", o.Pattern()))
 }
+
+// wait lets time pass on the clock of a bubble.
+func wait(d time.Duration) { <-time.After(d) }
 
 // What the client writes is there: library-go's own fake loses applied specs and patched statuses.
 func TestOperatorClient(t *testing.T) {
@@ -54,10 +57,10 @@ func TestOperatorClient(t *testing.T) {
 			if _, err := c.UpdateOperatorStatus(ctx, newVersion, &status.OperatorStatus); err != nil {
 				t.Fatal(err)
 			}
-			if err := c.ApplyOperatorSpec(ctx, "applier", applyoperatorv1.OperatorSpec().WithOperatorLogLevel(operatorv1.Trace)); err != nil {
+			if err := c.ApplyOperatorSpec(ctx, "applier", operatorv1ac.OperatorSpec().WithOperatorLogLevel(operatorv1.Trace)); err != nil {
 				t.Fatal(err)
 			}
-			if err := c.ApplyStaticPodOperatorStatus(ctx, "applier", applyoperatorv1.StaticPodOperatorStatus().WithVersion("4")); err != nil {
+			if err := c.ApplyStaticPodOperatorStatus(ctx, "applier", operatorv1ac.StaticPodOperatorStatus().WithVersion("4")); err != nil {
 				t.Fatal(err)
 			}
 			if err := c.PatchOperatorStatus(ctx, jsonpatch.New().WithTest("/status/version", "4").WithRemove("/status/version", jsonpatch.NewTestCondition("/status/version", "4"))); err != nil {
@@ -86,8 +89,8 @@ func TestConditions(t *testing.T) {
 		c := clientOf(t, KubeAPIServer)
 		apply := func(manager, condition string, status operatorv1.ConditionStatus, message string) {
 			t.Helper()
-			err := c.ApplyOperatorStatus(t.Context(), manager, applyoperatorv1.OperatorStatus().WithConditions(
-				applyoperatorv1.OperatorCondition().WithType(condition).WithStatus(status).WithMessage(message)))
+			err := c.ApplyOperatorStatus(t.Context(), manager, operatorv1ac.OperatorStatus().WithConditions(
+				operatorv1ac.OperatorCondition().WithType(condition).WithStatus(status).WithMessage(message)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -106,7 +109,7 @@ func TestConditions(t *testing.T) {
 		}
 		apply("one", "A", operatorv1.ConditionTrue, "first")
 		apply("two", "B", operatorv1.ConditionFalse, "")
-		time.Sleep(time.Minute)
+		wait(time.Minute)
 		apply("one", "A", operatorv1.ConditionTrue, "second")
 		if diff := cmp.Diff(map[string]time.Duration{"A True second": time.Minute, "B False ": time.Minute}, since()); diff != "" {
 			t.Errorf("conditions of the same status (-want +got):\n%s", diff)

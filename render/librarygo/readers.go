@@ -1,7 +1,6 @@
 package librarygo
 
 import (
-	"context"
 	"fmt"
 	"reflect"
 
@@ -31,11 +30,11 @@ func (l configMaps) ConfigMaps(namespace string) corev1listers.ConfigMapNamespac
 }
 
 func (l configMaps) Get(name string) (*corev1.ConfigMap, error) {
-	return l.client.ConfigMaps(l.namespace).Get(context.Background(), name, metav1.GetOptions{})
+	return l.client.ConfigMaps(l.namespace).Get(noContext(), name, metav1.GetOptions{})
 }
 
 func (l configMaps) List(selector labels.Selector) ([]*corev1.ConfigMap, error) {
-	found, err := l.client.ConfigMaps(l.namespace).List(context.Background(), metav1.ListOptions{LabelSelector: selector.String()})
+	found, err := l.client.ConfigMaps(l.namespace).List(noContext(), metav1.ListOptions{LabelSelector: selector.String()})
 	if err != nil {
 		return nil, fmt.Errorf("list configmaps: %w", err)
 	}
@@ -53,11 +52,11 @@ func (l secrets) Secrets(namespace string) corev1listers.SecretNamespaceLister {
 }
 
 func (l secrets) Get(name string) (*corev1.Secret, error) {
-	return l.client.Secrets(l.namespace).Get(context.Background(), name, metav1.GetOptions{})
+	return l.client.Secrets(l.namespace).Get(noContext(), name, metav1.GetOptions{})
 }
 
 func (l secrets) List(selector labels.Selector) ([]*corev1.Secret, error) {
-	found, err := l.client.Secrets(l.namespace).List(context.Background(), metav1.ListOptions{LabelSelector: selector.String()})
+	found, err := l.client.Secrets(l.namespace).List(noContext(), metav1.ListOptions{LabelSelector: selector.String()})
 	if err != nil {
 		return nil, fmt.Errorf("list secrets: %w", err)
 	}

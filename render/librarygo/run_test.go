@@ -107,3 +107,6 @@ func write(t *testing.T, s *store.Store, objects ...runtime.Object) {
 		}
 	}
 }
+
+// wait lets time pass on the clock of a bubble.
+func wait(d time.Duration) { <-time.After(d) }

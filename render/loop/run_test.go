@@ -145,9 +145,12 @@ func vague(ctx context.Context, _ kubernetes.Interface) error {
 
 // late ends soon after the limit, without an error.
 func late(context.Context, kubernetes.Interface) error {
-	time.Sleep(limit + loop.Grace/2)
+	wait(limit + loop.Grace/2)
 	return nil
 }
+
+// wait lets time pass on the clock of a bubble.
+func wait(d time.Duration) { <-time.After(d) }
 
 const limit = 10 * time.Second
 
@@ -434,7 +437,7 @@ func TestCancelled(t *testing.T) {
 				if !errors.Is(err, context.Canceled) || errors.Is(err, loop.ErrHung) || errors.Is(err, loop.ErrFailed) {
 					t.Errorf("got %v, want that the context was cancelled", err)
 				}
-				time.Sleep(2 * limit) // Until the loop that hung has ended.
+				wait(2 * limit) // Until the loop that hung has ended.
 			})
 		})
 	}
@@ -446,7 +449,7 @@ func TestReports(t *testing.T) {
 		var reports []loop.Report
 		err := loop.Run(t.Context(), newStore(t), []loop.Step{
 			loop.Once(does("a", writes("x"), set("x", "1"), func(context.Context, kubernetes.Interface) error {
-				time.Sleep(time.Second)
+				wait(time.Second)
 				return nil
 			})),
 			loop.Cycle(4, does("b", nil, need("input")), does("c", writes("input"), count("input", 1))),
