@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -103,7 +104,13 @@ func CertRotation(name string, certificates ...Certificate) loop.Loop {
 			workers, ctx := errgroup.WithContext(ctx)
 			workers.SetLimit(runtime.GOMAXPROCS(0))
 			for _, group := range groups {
-				workers.Go(func() error {
+				workers.Go(func() (err error) {
+					// The runner recovers only from what panics in its own goroutine.
+					defer func() {
+						if p := recover(); p != nil {
+							err = fmt.Errorf("%w: %v\n%s", loop.ErrPanicked, p, debug.Stack())
+						}
+					}()
 					for _, controller := range group {
 						if err := controller.SyncWorker(ctx); err != nil {
 							return fmt.Errorf("certificate %s: %w", controller.Name, err)

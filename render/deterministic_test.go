@@ -1,0 +1,163 @@
+//go:build go1.26
+
+package render_test
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"os"
+	"regexp"
+	"runtime"
+	"slices"
+	"testing"
+	"testing/cryptotest"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/solonode/sno/render"
+	"github.com/solonode/sno/render/export"
+	"github.com/solonode/sno/render/files"
+	"github.com/solonode/sno/render/inputs"
+	"github.com/solonode/sno/render/rotate"
+)
+
+// inOrder has keys made one after the other, so that each gets the same random numbers.
+func inOrder(t *testing.T) {
+	before := runtime.GOMAXPROCS(1)
+	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
+}
+
+// The same input, clock and random numbers give the same bytes.
+func TestDeterministic(t *testing.T) {
+	inOrder(t)
+	var runs [2]map[string]string
+	for i := range runs {
+		synctest.Test(t, func(t *testing.T) {
+			cryptotest.SetGlobalRandom(t, 7)
+			s, err := settings("one-node-encrypted", inputs.Kubernetes, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			result, err := render.Run(t.Context(), s, render.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			runs[i] = content(t, result)
+		})
+	}
+	if diff := cmp.Diff(runs[0], runs[1]); diff != "" {
+		t.Errorf("two runs differ (-first +second):\n%s", diff)
+	}
+}
+
+// While nothing is due, running the loops again changes nothing; certificates that are due, or have ended, are renewed, and every
+// certificate is trusted by the bundles then (R-REN-10).
+func TestRenew(t *testing.T) {
+	inOrder(t)
+	synctest.Test(t, func(t *testing.T) {
+		cryptotest.SetGlobalRandom(t, 7)
+		s, err := settings("one-node", inputs.Kubernetes, year)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, err := render.Run(t.Context(), s, render.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		renew := func(after time.Duration, earlier *render.Result) (*render.Result, []string) {
+			t.Helper()
+			wait(after)
+			result, err := render.Renew(t.Context(), s, throughFiles(t, earlier.Objects), render.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			changed, err := rotate.Changes(earlier.Objects, result.Objects)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return result, changed
+		}
+		second, changed := renew(year/2, first)
+		if diff := cmp.Diff(content(t, first), content(t, second)); diff != "" || len(changed) > 0 {
+			t.Errorf("half of the time has passed, and %v changed (-before +after):\n%s", changed, diff)
+		}
+		third, changed := renew(year*35/100, second)
+		for _, name := range []string{
+			"Secret openshift-etcd/etcd-signer", "Secret openshift-kube-apiserver-operator/aggregator-client-signer",
+			"Secret openshift-kube-apiserver/aggregator-client", "Secret openshift-config-managed/kube-scheduler-client-cert-key",
+		} {
+			if !slices.Contains(changed, name) {
+				t.Errorf("85 %% of the time have passed, and %s is not among those that changed: %v", name, changed)
+			}
+		}
+		lasts(t, third, time.Now().Add(year*9/10))
+		fourth, changed := renew(2*year, third)
+		if !slices.Contains(changed, "Secret openshift-kube-apiserver/aggregator-client") {
+			t.Errorf("all have ended, and changed are %v", changed)
+		}
+		lasts(t, fourth, time.Now().Add(year*9/10))
+		if _, changed = renew(time.Hour, fourth); len(changed) > 0 {
+			t.Errorf("after a renewal %v changed once more", changed)
+		}
+	})
+}
+
+// wait lets the time of the bubble pass.
+func wait(d time.Duration) { <-time.After(d) }
+
+// throughFiles returns the objects as rotate reads them back.
+func throughFiles(t *testing.T, objects []kruntime.Object) []kruntime.Object {
+	t.Helper()
+	manifests, err := export.Manifests(objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir() + "/manifests"
+	if err := files.Write(dir, export.Files(manifests)); err != nil {
+		t.Fatal(err)
+	}
+	read, err := export.Read(os.DirFS(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read
+}
+
+// lasts checks that every certificate is good until then, and signed by a CA of some bundle that is good until then too.
+func lasts(t *testing.T, result *render.Result, until time.Time) {
+	t.Helper()
+	roots := x509.NewCertPool()
+	for _, object := range result.Objects {
+		if configMap, is := object.(*corev1.ConfigMap); is {
+			roots.AppendCertsFromPEM([]byte(configMap.Data["ca-bundle.crt"]))
+		}
+	}
+	checked := 0
+	for _, object := range result.Objects {
+		secret, is := object.(*corev1.Secret)
+		// Copies of earlier revisions stay as they are.
+		if !is || secret.Type != corev1.SecretTypeTLS || regexp.MustCompile(`-\d+$`).MatchString(secret.Name) {
+			continue
+		}
+		block, _ := pem.Decode(secret.Data[corev1.TLSCertKey])
+		if block == nil {
+			continue
+		}
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = certificate.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: until, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
+		if err != nil {
+			t.Errorf("%s/%s (%s to %s): %v", secret.Namespace, secret.Name, certificate.NotBefore.Format(time.DateOnly), certificate.NotAfter.Format(time.DateOnly), err)
+		}
+		checked++
+	}
+	if checked < 20 {
+		t.Errorf("only %d certificates were checked", checked)
+	}
+}
