@@ -15,7 +15,7 @@ import (
 // Exit codes beside 0.
 const (
 	exitError = 1
-	exitInput = 2
+	exitInput = 2 // also for a payload that cannot be read, and an output that cannot be written
 	exitStop  = 130
 )
 
@@ -30,8 +30,8 @@ loops of the operators over it, in order and in memory, and writes a folder with
                     asks for its certificate (kubeconfig-kubelet)
   input/            the input, and sno-render.yaml with the flags, for sno-render rotate`
 
-// Main runs the program with the arguments after its name and returns the exit code: 0, 1 for an error, 2 for a faulty input or
-// a wrong flag, 130 when it was interrupted.
+// Main runs the program with the arguments after its name and returns the exit code: 0, 1 for an error, 2 for a faulty input, an
+// output that cannot be written or a wrong flag, 130 when it was interrupted.
 func Main(ctx context.Context, arguments []string, out, errs io.Writer) int {
 	// What library-go logs is for operators' logs; faults come as errors.
 	klog.SetOutput(io.Discard)
@@ -47,9 +47,13 @@ func Main(ctx context.Context, arguments []string, out, errs io.Writer) int {
 		fmt.Fprintln(errs, "sno-render: interrupted, nothing is written")
 		return exitStop
 	case errors.As(err, &faults):
+		if errors.Is(err, errOutput) {
+			fmt.Fprintf(errs, "%v\nsno-render: nothing is written\n", err)
+			return exitInput
+		}
 		fmt.Fprintf(errs, "%s\nsno-render: the input has %s, nothing is written\n", faults.Error(), count(len(faults), "fault"))
 		return exitInput
-	case errors.Is(err, errUsage):
+	case errors.Is(err, errUsage) || errors.Is(err, errPayload) || errors.Is(err, errOutput):
 		fmt.Fprintln(errs, "sno-render:", err)
 		return exitInput
 	default:

@@ -73,6 +73,10 @@ func TestFaulty(t *testing.T) {
 	if err := os.Remove(filepath.Join(broken, "cluster-oauth.yaml")); err != nil {
 		t.Fatal(err)
 	}
+	full := t.TempDir()
+	if err := os.WriteFile(filepath.Join(full, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for name, test := range map[string]struct {
 		arguments []string
 		code      int
@@ -83,7 +87,10 @@ func TestFaulty(t *testing.T) {
 		"no folder":       {[]string{"--input", filepath.Join(parent, "none"), "--output", output}, 2, []string{"there is no folder", "none", "--help"}},
 		"two faults":      {[]string{"--input", broken, "--output", output, "--profile", "kubernetes", "--kubernetes-version", "1.35.2"}, 2, []string{"cluster-apiserver.yaml:", "unknownField", "OAuth", "2 faults, nothing is written"}},
 		"no images":       {[]string{"--input", input, "--output", output}, 2, []string{"hyperkube", "nothing is written"}},
-		"no payload":      {[]string{"--input", input, "--output", output, "--image-references", filepath.Join(parent, "none")}, 1, []string{"image references", "none"}},
+		"no payload":      {[]string{"--input", input, "--output", output, "--image-references", filepath.Join(parent, "none")}, 2, []string{"image references", "none"}},
+		"full folder":     {[]string{"--input", input, "--output", full, "--profile", "kubernetes", "--kubernetes-version", "1.35.2"}, 2, []string{"cannot write the output", "not empty"}},
+		"no folder there": {[]string{"--input", input, "--output", filepath.Join(full, "file", "below"), "--profile", "kubernetes", "--kubernetes-version", "1.35.2"}, 2, []string{"cannot write the output", "below"}},
+		"both faulty":     {[]string{"--input", broken, "--output", full, "--profile", "kubernetes", "--kubernetes-version", "1.35.2"}, 2, []string{"unknownField", "cannot write the output", "nothing is written"}},
 		"nothing written": {[]string{"rotate", "--dir", parent}, 1, []string{"was not written by sno-render"}},
 		"rotate what":     {[]string{"rotate"}, 2, []string{"--dir is needed"}},
 	} {
@@ -127,7 +134,7 @@ func TestRenderAndRotate(t *testing.T) {
 			t.Errorf("%s has mode %v", name, mode)
 		}
 	}
-	if code, _, errs := run(t, arguments...); code != 1 || !strings.Contains(errs, "not empty") {
+	if code, _, errs := run(t, arguments...); code != 2 || !strings.Contains(errs, "not empty") {
 		t.Errorf("a second run over the same folder ended with %d: %s", code, errs)
 	}
 

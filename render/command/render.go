@@ -60,8 +60,12 @@ func (o *options) bind(flags *pflag.FlagSet) {
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "print a line for each run of a control loop")
 }
 
-// errPayload is in the error of an image-references file that cannot be read.
-var errPayload = errors.New("cannot read the image references")
+var (
+	// errPayload is in the error of an image-references file that cannot be read.
+	errPayload = errors.New("cannot read the image references")
+	// errOutput is in the error of an output folder that cannot be written.
+	errOutput = errors.New("cannot write the output")
+)
 
 func (o *options) render(ctx context.Context, out, errs io.Writer) error {
 	if o.input == "" || o.output == "" {
@@ -77,7 +81,15 @@ func (o *options) render(ctx context.Context, out, errs io.Writer) error {
 	}
 	o.Validity = o.validity.String()
 	run := run{settings: o.settings, input: os.DirFS(o.input), verbose: o.verbose, errs: errs}
-	result, err := run.render(ctx, nil)
+	s, err := run.read()
+	if unready := files.Ready(o.output, o.replace); unready != nil {
+		// With the faults of the input, so that nobody mends one after the other.
+		err = errors.Join(err, fmt.Errorf("%w: %w", errOutput, unready))
+	}
+	if err != nil {
+		return err
+	}
+	result, err := run.render(ctx, s, nil)
 	if err != nil {
 		return err
 	}
@@ -120,7 +132,8 @@ type run struct {
 	node    string
 }
 
-func (r *run) render(ctx context.Context, earlier *render.Result) (*render.Result, error) {
+// read reads and checks the input.
+func (r *run) read() (*inputs.Settings, error) {
 	cluster, err := inputs.Read(r.input, time.Now())
 	if err != nil {
 		return nil, err
@@ -129,10 +142,10 @@ func (r *run) render(ctx context.Context, earlier *render.Result) (*render.Resul
 	if err != nil {
 		return nil, fmt.Errorf("validity: %w", err)
 	}
-	s, err := cluster.Settings(inputs.Options{Profile: r.Profile, Images: r.Images, Version: r.Version, Release: r.Release, Validity: validity})
-	if err != nil {
-		return nil, err
-	}
+	return cluster.Settings(inputs.Options{Profile: r.Profile, Images: r.Images, Version: r.Version, Release: r.Release, Validity: validity})
+}
+
+func (r *run) render(ctx context.Context, s *inputs.Settings, earlier *render.Result) (*render.Result, error) {
 	for _, warning := range s.Warnings {
 		fmt.Fprintln(r.errs, "warning:", warning)
 	}
@@ -178,7 +191,10 @@ func (r *run) write(dir string, result *render.Result, write func(string, []file
 		return err
 	}
 	add("", []files.File{{Path: settingsFile, Mode: 0o600, Content: encoded}})
-	return write(dir, all)
+	if err := write(dir, all); err != nil {
+		return fmt.Errorf("%w: %w", errOutput, err)
+	}
+	return nil
 }
 
 // copied returns the files that inputs.Read reads.

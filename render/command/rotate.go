@@ -51,7 +51,11 @@ func (o *rotateOptions) run(ctx context.Context, out, errs io.Writer) error {
 		return err
 	}
 	r.verbose, r.errs = o.verbose, errs
-	result, err := r.render(ctx, earlier)
+	s, err := r.read()
+	if err != nil {
+		return err
+	}
+	result, err := r.render(ctx, s, earlier)
 	if err != nil {
 		return err
 	}

@@ -31,6 +31,34 @@ func Write(dir string, files []File) error { return write(dir, files, false) }
 // either the old files or the new ones.
 func Replace(dir string, files []File) error { return write(dir, files, true) }
 
+// Ready returns the error that Write, or Replace, would meet at once: a folder that has files, or one that cannot be made. It leaves
+// nothing behind, so that whoever needs time for the files finds it out before.
+func Ready(dir string, replace bool) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(dir)
+	switch {
+	case err == nil && len(entries) > 0 && !replace:
+		return &fs.PathError{Op: "write", Path: dir, Err: ErrNotEmpty}
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	above := filepath.Dir(dir)
+	for {
+		if _, err := os.Stat(above); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		above = filepath.Dir(above)
+	}
+	probe, err := os.MkdirTemp(above, "."+filepath.Base(dir)+".probe-")
+	if err != nil {
+		return err
+	}
+	return os.Remove(probe)
+}
+
 func write(dir string, files []File, replace bool) (err error) {
 	ordered, err := check(files)
 	if err != nil {

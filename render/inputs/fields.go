@@ -32,7 +32,7 @@ var Fields = []Field{
 	{Resource: "Infrastructure", Path: "status.apiServerURL", Effect: Applied, Why: infrastructureNames},
 	{Resource: "Infrastructure", Path: "status.apiServerInternalURI", Effect: Applied, Why: infrastructureNames + ", and where the keys of service account tokens are found"},
 	{
-		Resource: "Infrastructure", Path: "status.controlPlaneTopology", Effect: Applied, Why: "must fit the number of control-plane nodes; on one node kube-apiserver ends at once, and leases last longer",
+		Resource: "Infrastructure", Path: "status.controlPlaneTopology", Effect: Applied, Why: "must fit the number of control-plane nodes; on one node kube-apiserver ends at once",
 		Values: values(configv1.SingleReplicaTopologyMode, configv1.HighlyAvailableTopologyMode),
 		RefusedValues: []RefusedValue{
 			{string(configv1.DualReplicaTopologyMode), "on two nodes Pacemaker runs etcd, which no static pod does"},

@@ -32,7 +32,7 @@ func observers(s *inputs.Settings) []librarygo.Observer {
 	if s.Profile == inputs.OpenShift {
 		gates = append(gates, []string{"featureGates"})
 	}
-	all := []librarygo.Observer{
+	return []librarygo.Observer{
 		observe.FeatureGatesAt(s.Profile, gates...),
 		networkObserver(s.Profile),
 		observeName,
@@ -41,17 +41,6 @@ func observers(s *inputs.Settings) []librarygo.Observer {
 		observeServiceCA,
 		observe.TLSProfile,
 	}
-	// Plain Kubernetes keeps its own durations, with which it leads seconds after a node has come back.
-	if s.Profile == inputs.OpenShift {
-		all = append(all, observe.LeaderElectionAt(func(lease, renew, retry string) map[string]any {
-			return observe.Merge(
-				observe.Argument("leader-elect-lease-duration", lease),
-				observe.Argument("leader-elect-renew-deadline", renew),
-				observe.Argument("leader-elect-retry-period", retry),
-			)
-		}))
-	}
-	return all
 }
 
 func networkObserver(profile inputs.Profile) librarygo.Observer {

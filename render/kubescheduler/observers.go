@@ -22,18 +22,11 @@ var (
 
 // observers returns what the operator observes. mastersSchedulable has no effect on kube-scheduler: it is about the taints of nodes.
 func observers(s *inputs.Settings) []librarygo.Observer {
-	all := []librarygo.Observer{
+	return []librarygo.Observer{
 		observeScheduler,
 		observe.TLSProfile,
 		observe.FeatureGatesAt(s.Profile, []string{"extendedArguments", "feature-gates"}),
 	}
-	// Plain Kubernetes keeps its own durations, with which it leads seconds after a node has come back.
-	if s.Profile == inputs.OpenShift {
-		all = append(all, observe.LeaderElectionAt(func(lease, renew, retry string) map[string]any {
-			return observe.Nested(map[string]any{"leaseDuration": lease, "renewDeadline": renew, "retryPeriod": retry}, "leaderElection")
-		}))
-	}
-	return all
 }
 
 func observeScheduler(ctx context.Context, s *store.Session, _ map[string]any) (map[string]any, error) {

@@ -66,7 +66,7 @@ func configuration(observed map[string]any, profile inputs.Profile) (map[string]
 	if profile == inputs.OpenShift {
 		config = observe.Merge(config, observe.Nested(namespace, "leaderElection", "resourceNamespace"))
 	}
-	return observe.Merge(config, observe.Keep(observed, "profiles", "leaderElection")), nil
+	return observe.Merge(config, observe.Keep(observed, "profiles")), nil
 }
 
 func configMapsFor(s *inputs.Settings, found observe.Client) ([]*corev1.ConfigMap, error) {

@@ -3,7 +3,6 @@ package observe_test
 import (
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"slices"
 	"testing"
 
@@ -171,24 +170,6 @@ func TestProxy(t *testing.T) {
 				t.Errorf("error %v (-want +got):\n%s", err, diff)
 			}
 		})
-	}
-}
-
-// A single API server is away while it restarts, so leaders are patient there (R-OPS-4).
-func TestLeaderElection(t *testing.T) {
-	for want, addresses := range map[string][]string{
-		"270s 240s 60s": {"192.168.2.1"},
-		"137s 107s 26s": {"192.168.2.1", "192.168.2.2", "192.168.2.3"},
-	} {
-		s := rendertest.Settings(inputs.OpenShift, addresses...)
-		var got string
-		observer := observe.LeaderElectionAt(func(lease, renew, retry string) map[string]any {
-			got = fmt.Sprint(lease, " ", renew, " ", retry)
-			return nil
-		})
-		if _, err := observer(t.Context(), rendertest.Session(rendertest.Store(t, rendertest.Objects(s)...)), nil); err != nil || got != want {
-			t.Errorf("%d nodes: %s, want %s, error %v", len(addresses), got, want, err)
-		}
 	}
 }
 
