@@ -34,15 +34,8 @@ func Replace(dir string, files []File) error { return write(dir, files, true) }
 // Ready returns the error that Write, or Replace, would meet at once: a folder that has files, or one that cannot be made. It leaves
 // nothing behind, so that whoever needs time for the files finds it out before.
 func Ready(dir string, replace bool) error {
-	dir, err := filepath.Abs(dir)
+	dir, _, err := target(dir, replace)
 	if err != nil {
-		return err
-	}
-	entries, err := os.ReadDir(dir)
-	switch {
-	case err == nil && len(entries) > 0 && !replace:
-		return &fs.PathError{Op: "write", Path: dir, Err: ErrNotEmpty}
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
 	above := filepath.Dir(dir)
@@ -59,19 +52,28 @@ func Ready(dir string, replace bool) error {
 	return os.Remove(probe)
 }
 
+// target returns the path of the folder, and whether it has files, which only a replacement may have.
+func target(dir string, replace bool) (path string, full bool, err error) {
+	if path, err = filepath.Abs(dir); err != nil {
+		return "", false, err
+	}
+	entries, err := os.ReadDir(path)
+	switch {
+	case err == nil && len(entries) > 0 && !replace:
+		return "", false, &fs.PathError{Op: "write", Path: path, Err: ErrNotEmpty}
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return "", false, err
+	}
+	return path, len(entries) > 0, nil
+}
+
 func write(dir string, files []File, replace bool) (err error) {
 	ordered, err := check(files)
 	if err != nil {
 		return err
 	}
-	if dir, err = filepath.Abs(dir); err != nil {
-		return err
-	}
-	entries, err := os.ReadDir(dir)
-	switch {
-	case err == nil && len(entries) > 0 && !replace:
-		return &fs.PathError{Op: "write", Path: dir, Err: ErrNotEmpty}
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
+	dir, full, err := target(dir, replace)
+	if err != nil {
 		return err
 	}
 	parent := filepath.Dir(dir)
@@ -98,7 +100,7 @@ func write(dir string, files []File, replace bool) (err error) {
 	if err := fill(partial, ordered); err != nil {
 		return fmt.Errorf("write %s, nothing is changed: %w", dir, err)
 	}
-	if err := exchange(partial, dir, len(entries) > 0); err != nil {
+	if err := exchange(partial, dir, full); err != nil {
 		return fmt.Errorf("write %s, nothing is changed: %w", dir, err)
 	}
 	return syncFolder(parent)
