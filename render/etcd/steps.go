@@ -3,8 +3,6 @@ package etcd
 import (
 	"embed"
 	"io/fs"
-	"slices"
-	"strings"
 
 	"github.com/solonode/sno/render/inputs"
 	"github.com/solonode/sno/render/librarygo"
@@ -28,27 +26,15 @@ func Steps(s *inputs.Settings) []loop.Step {
 		loop.Once(librarygo.CertRotation(component+": certificates", certificates(s)...)),
 		loop.Once(collect(s)),
 		loop.Once(writeEndpoints(s)),
-		loop.Once(librarygo.StaticResources(component+": static resources", librarygo.Etcd, static, names(static, s.Profile)...)),
+		loop.Once(librarygo.StaticResources(component+": static resources", librarygo.Etcd, static, s.Profile.Manifests(static)...)),
 		loop.Cycle(4,
 			librarygo.ConfigObservation(component+": config observation", librarygo.Etcd, observe.TLSProfile),
 			targetConfig(s),
 			librarygo.ResourceSync(component+": resource sync", librarygo.Etcd, syncRules()...),
 		),
-		loop.Once(librarygo.Revision(component+": revision", librarygo.Etcd, namespace, revisioned(configMaps), revisioned(secrets))),
+		loop.Once(librarygo.Revision(component+": revision", librarygo.Etcd, namespace, configMaps, secrets)),
 		loop.Once(librarygo.NodeStatus(component+": revision of the nodes", librarygo.Etcd, s.NodeNames()...)),
 	}
-}
-
-// names returns the files of the profile. What serves the operator of OpenShift grants rights that nobody needs elsewhere.
-func names(files fs.FS, profile inputs.Profile) []string {
-	found, err := fs.Glob(files, "*.yaml")
-	if err != nil {
-		panic(err) // The pattern is right.
-	}
-	if profile == inputs.OpenShift {
-		return found
-	}
-	return slices.DeleteFunc(found, func(name string) bool { return strings.HasPrefix(name, "installer-") })
 }
 
 // syncRules returns the copies for etcd's operator and for kube-apiserver's, which takes its client certificate and the bundle out of
@@ -81,14 +67,6 @@ var (
 	}
 	certSecrets = []staticpods.Resource{{Name: allCerts.Name}}
 )
-
-func revisioned(resources []staticpods.Resource) []librarygo.Revisioned {
-	list := make([]librarygo.Revisioned, len(resources))
-	for i, r := range resources {
-		list[i] = librarygo.Revisioned(r)
-	}
-	return list
-}
 
 // StaticPod returns what is laid down on a node.
 func StaticPod(*inputs.Settings) staticpods.Pod {

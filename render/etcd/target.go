@@ -23,25 +23,11 @@ var (
 
 // targetConfig returns the loop that writes the pod, and the environment of scripts on the node.
 func targetConfig(s *inputs.Settings) loop.Loop {
-	return loop.Loop{
-		Name:     component + ": target config",
-		Writes:   store.ConfigMaps(namespace, "etcd-pod", "etcd-scripts"),
-		Outdated: []store.Pattern{librarygo.Etcd.Pattern()}, // The revision changes its status, this reads the spec.
-		New: func(session *store.Session) (loop.Sync, error) {
-			return func(ctx context.Context) error {
-				configMaps, err := configMapsFor(ctx, s, session)
-				if err != nil {
-					return err
-				}
-				for _, c := range configMaps {
-					if err := librarygo.ApplyConfigMap(ctx, session, c); err != nil {
-						return err
-					}
-				}
-				return nil
-			}, nil
-		},
-	}
+	return librarygo.TargetConfig(component+": target config", librarygo.Etcd, namespace, []string{
+		"etcd-pod", "etcd-scripts",
+	}, func(ctx context.Context, session *store.Session) ([]*corev1.ConfigMap, error) {
+		return configMapsFor(ctx, s, session)
+	})
 }
 
 func configMapsFor(ctx context.Context, s *inputs.Settings, session *store.Session) ([]*corev1.ConfigMap, error) {

@@ -2,6 +2,7 @@ package inputs
 
 import (
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -22,6 +23,21 @@ const (
 	// Kubernetes has the plain images and commands of Kubernetes.
 	Kubernetes Profile = "kubernetes"
 )
+
+// Manifests returns the names of the static manifests that the profile has. Those of OpenShift's sidecars and installer pods, whose
+// names begin with recovery-, policy- and installer-, grant rights that nobody needs in profile kubernetes.
+func (p Profile) Manifests(folder fs.FS) []string {
+	found, err := fs.Glob(folder, "*.yaml")
+	if err != nil {
+		panic(err) // The pattern is right.
+	}
+	if p == OpenShift {
+		return found
+	}
+	return slices.DeleteFunc(found, func(name string) bool {
+		return strings.HasPrefix(name, "recovery-") || strings.HasPrefix(name, "policy-") || strings.HasPrefix(name, "installer-")
+	})
+}
 
 // DefaultValidity is how long certificates last that nobody renews.
 const DefaultValidity = 10 * 365 * 24 * time.Hour

@@ -36,7 +36,7 @@ func Steps(s *inputs.Settings) []loop.Step {
 			librarygo.ResourceSync(component+": resource sync", librarygo.KubeAPIServer, syncRules(s.Cluster)...),
 		),
 		loop.Once(librarygo.Revision(component+": revision", librarygo.KubeAPIServer, Namespace,
-			revisionedOf(revisionConfigMaps), revisionedOf(revisionSecrets))),
+			revisionConfigMaps, revisionSecrets)),
 		loop.Once(librarygo.NodeStatus(component+": revision of the nodes", librarygo.KubeAPIServer, s.NodeNames()...)),
 	}
 }
@@ -181,14 +181,6 @@ func userServingCertificates() []staticpods.Resource {
 		resources[i] = staticpods.Resource{Name: userServingCertificate(i), Optional: true}
 	}
 	return resources
-}
-
-func revisionedOf(resources []staticpods.Resource) []librarygo.Revisioned {
-	list := make([]librarygo.Revisioned, len(resources))
-	for i, r := range resources {
-		list[i] = librarygo.Revisioned(r)
-	}
-	return list
 }
 
 // StaticPod returns what the operator's installer pod lays down on a node.

@@ -3,8 +3,6 @@ package kubecontrollermanager
 import (
 	"embed"
 	"io/fs"
-	"slices"
-	"strings"
 
 	"github.com/solonode/sno/render/inputs"
 	"github.com/solonode/sno/render/librarygo"
@@ -25,29 +23,15 @@ func Steps(s *inputs.Settings) []loop.Step {
 		panic(err) // The folder is in the program.
 	}
 	return []loop.Step{
-		loop.Once(librarygo.StaticResources(component+": static resources", librarygo.KubeControllerManager, static, names(static, s.Profile)...)),
+		loop.Once(librarygo.StaticResources(component+": static resources", librarygo.KubeControllerManager, static, s.Profile.Manifests(static)...)),
 		loop.Cycle(4,
 			librarygo.ConfigObservation(component+": config observation", librarygo.KubeControllerManager, observers(s)...),
 			targetConfig(s),
 			librarygo.ResourceSync(component+": resource sync", librarygo.KubeControllerManager, syncRules()...),
 		),
-		loop.Once(librarygo.Revision(component+": revision", librarygo.KubeControllerManager, namespace, revisioned(configMaps), revisioned(secrets))),
+		loop.Once(librarygo.Revision(component+": revision", librarygo.KubeControllerManager, namespace, configMaps, secrets)),
 		loop.Once(librarygo.NodeStatus(component+": revision of the nodes", librarygo.KubeControllerManager, s.NodeNames()...)),
 	}
-}
-
-// names returns the files of the profile. What serves the operators and sidecars of OpenShift grants rights that nobody needs elsewhere.
-func names(files fs.FS, profile inputs.Profile) []string {
-	found, err := fs.Glob(files, "*.yaml")
-	if err != nil {
-		panic(err) // The pattern is right.
-	}
-	if profile == inputs.OpenShift {
-		return found
-	}
-	return slices.DeleteFunc(found, func(name string) bool {
-		return strings.HasPrefix(name, "recovery-") || strings.HasPrefix(name, "policy-") || strings.HasPrefix(name, "installer-")
-	})
 }
 
 // syncRules returns what is copied from where kube-apiserver's operator puts it. kube-controller-manager has its own copies of the
@@ -89,14 +73,6 @@ var (
 		{Name: "kube-controller-manager-client-cert-key"}, {Name: "csr-signer"}, {Name: podtemplate.RecoveryCertificate, Optional: true},
 	}
 )
-
-func revisioned(resources []staticpods.Resource) []librarygo.Revisioned {
-	list := make([]librarygo.Revisioned, len(resources))
-	for i, r := range resources {
-		list[i] = librarygo.Revisioned(r)
-	}
-	return list
-}
 
 // StaticPod returns what is laid down on a node.
 func StaticPod(*inputs.Settings) staticpods.Pod {

@@ -23,30 +23,16 @@ var ErrNotObserved = errors.New("not observed yet")
 
 // targetConfig returns the loop that writes what a revision has of the operator's own.
 func targetConfig(s *inputs.Settings) loop.Loop {
-	return loop.Loop{
-		Name: component + ": target config",
-		Writes: store.ConfigMaps(namespace, "config", "cluster-policy-controller-config", "recycler-config", "serviceaccount-ca",
-			"controller-manager-kubeconfig", "kube-controller-cert-syncer-kubeconfig", "kube-controller-manager-pod", "trusted-ca-bundle"),
-		Outdated: []store.Pattern{librarygo.KubeControllerManager.Pattern()}, // The revision changes its status, this reads the spec.
-		New: func(session *store.Session) (loop.Sync, error) {
-			return func(ctx context.Context) error {
-				found, err := observe.ReadClient(ctx, session, librarygo.KubeControllerManager, namespace)
-				if err != nil {
-					return err
-				}
-				configMaps, err := configMapsFor(s, found)
-				if err != nil {
-					return err
-				}
-				for _, c := range configMaps {
-					if err := librarygo.ApplyConfigMap(ctx, session, c); err != nil {
-						return err
-					}
-				}
-				return nil
-			}, nil
-		},
-	}
+	return librarygo.TargetConfig(component+": target config", librarygo.KubeControllerManager, namespace, []string{
+		"config", "cluster-policy-controller-config", "recycler-config", "serviceaccount-ca",
+		"controller-manager-kubeconfig", "kube-controller-cert-syncer-kubeconfig", "kube-controller-manager-pod", "trusted-ca-bundle",
+	}, func(ctx context.Context, session *store.Session) ([]*corev1.ConfigMap, error) {
+		found, err := observe.ReadClient(ctx, session, librarygo.KubeControllerManager, namespace)
+		if err != nil {
+			return nil, err
+		}
+		return configMapsFor(s, found)
+	})
 }
 
 func configMapsFor(s *inputs.Settings, found observe.Client) ([]*corev1.ConfigMap, error) {

@@ -3,8 +3,6 @@ package kubescheduler
 import (
 	"embed"
 	"io/fs"
-	"slices"
-	"strings"
 
 	"github.com/solonode/sno/render/inputs"
 	"github.com/solonode/sno/render/kubecontrollermanager"
@@ -32,7 +30,7 @@ func Steps(s *inputs.Settings) []loop.Step {
 			kubecontrollermanager.Recovery(s, namespace))))
 	}
 	return append(steps,
-		loop.Once(librarygo.StaticResources(component+": static resources", librarygo.KubeScheduler, static, names(static, s.Profile)...)),
+		loop.Once(librarygo.StaticResources(component+": static resources", librarygo.KubeScheduler, static, s.Profile.Manifests(static)...)),
 		loop.Cycle(4,
 			librarygo.ConfigObservation(component+": config observation", librarygo.KubeScheduler, observers(s)...),
 			targetConfig(s),
@@ -42,23 +40,9 @@ func Steps(s *inputs.Settings) []loop.Step {
 				From:   store.Object{Namespace: managedNamespace, Name: clientCertificate},
 			}),
 		),
-		loop.Once(librarygo.Revision(component+": revision", librarygo.KubeScheduler, namespace, revisioned(configMaps), revisioned(secrets))),
+		loop.Once(librarygo.Revision(component+": revision", librarygo.KubeScheduler, namespace, configMaps, secrets)),
 		loop.Once(librarygo.NodeStatus(component+": revision of the nodes", librarygo.KubeScheduler, s.NodeNames()...)),
 	)
-}
-
-// names returns the files of the profile. What serves the operators and sidecars of OpenShift grants rights that nobody needs elsewhere.
-func names(files fs.FS, profile inputs.Profile) []string {
-	found, err := fs.Glob(files, "*.yaml")
-	if err != nil {
-		panic(err) // The pattern is right.
-	}
-	if profile == inputs.OpenShift {
-		return found
-	}
-	return slices.DeleteFunc(found, func(name string) bool {
-		return strings.HasPrefix(name, "recovery-") || strings.HasPrefix(name, "installer-")
-	})
 }
 
 // What a revision has, and the certificates outside of revisions (U-REN-18), but for the token of the sidecars, which have a
@@ -75,14 +59,6 @@ var (
 	secrets     = []staticpods.Resource{{Name: "serving-cert", Optional: true}}
 	certSecrets = []staticpods.Resource{{Name: clientCertificate}, {Name: podtemplate.RecoveryCertificate, Optional: true}}
 )
-
-func revisioned(resources []staticpods.Resource) []librarygo.Revisioned {
-	list := make([]librarygo.Revisioned, len(resources))
-	for i, r := range resources {
-		list[i] = librarygo.Revisioned(r)
-	}
-	return list
-}
 
 // StaticPod returns what is laid down on a node.
 func StaticPod(*inputs.Settings) staticpods.Pod {

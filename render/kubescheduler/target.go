@@ -23,30 +23,16 @@ var ErrNotObserved = errors.New("not observed yet")
 
 // targetConfig returns the loop that writes what a revision has of the operator's own.
 func targetConfig(s *inputs.Settings) loop.Loop {
-	return loop.Loop{
-		Name: component + ": target config",
-		Writes: store.ConfigMaps(namespace, "config", "serviceaccount-ca", "scheduler-kubeconfig",
-			"kube-scheduler-cert-syncer-kubeconfig", "kube-scheduler-pod"),
-		Outdated: []store.Pattern{librarygo.KubeScheduler.Pattern()}, // The revision changes its status, this reads the spec.
-		New: func(session *store.Session) (loop.Sync, error) {
-			return func(ctx context.Context) error {
-				found, err := observe.ReadClient(ctx, session, librarygo.KubeScheduler, namespace)
-				if err != nil {
-					return err
-				}
-				configMaps, err := configMapsFor(s, found)
-				if err != nil {
-					return err
-				}
-				for _, c := range configMaps {
-					if err := librarygo.ApplyConfigMap(ctx, session, c); err != nil {
-						return err
-					}
-				}
-				return nil
-			}, nil
-		},
-	}
+	return librarygo.TargetConfig(component+": target config", librarygo.KubeScheduler, namespace, []string{
+		"config", "serviceaccount-ca", "scheduler-kubeconfig", "kube-scheduler-cert-syncer-kubeconfig",
+		"kube-scheduler-pod",
+	}, func(ctx context.Context, session *store.Session) ([]*corev1.ConfigMap, error) {
+		found, err := observe.ReadClient(ctx, session, librarygo.KubeScheduler, namespace)
+		if err != nil {
+			return nil, err
+		}
+		return configMapsFor(s, found)
+	})
 }
 
 // configuration returns the configuration with which kube-scheduler starts (U-REN-20).

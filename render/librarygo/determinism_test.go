@@ -18,6 +18,7 @@ import (
 
 	"github.com/solonode/sno/render/librarygo"
 	"github.com/solonode/sno/render/loop"
+	"github.com/solonode/sno/render/staticpods"
 	"github.com/solonode/sno/render/store"
 )
 
@@ -38,7 +39,7 @@ func steps(validity time.Duration) []loop.Step {
 			Secret: true, To: secret("encryption-config"), From: librarygo.EncryptionConfig(namespace),
 		})),
 		loop.Once(librarygo.Revision("revision", librarygo.KubeAPIServer, namespace,
-			[]librarygo.Revisioned{{Name: "ca"}}, []librarygo.Revisioned{{Name: "client"}, {Name: "encryption-config", Optional: true}})),
+			[]staticpods.Resource{{Name: "ca"}}, []staticpods.Resource{{Name: "client"}, {Name: "encryption-config", Optional: true}})),
 		loop.Once(librarygo.NodeStatus("node status", librarygo.KubeAPIServer, "node-0")),
 	}
 }

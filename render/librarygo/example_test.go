@@ -11,6 +11,7 @@ import (
 
 	"github.com/solonode/sno/render/librarygo"
 	"github.com/solonode/sno/render/loop"
+	"github.com/solonode/sno/render/staticpods"
 	"github.com/solonode/sno/render/store"
 )
 
@@ -33,7 +34,7 @@ func Example() {
 		loop.Once(librarygo.ConfigObservation("observation", operator, func(context.Context, *store.Session, map[string]any) (map[string]any, error) {
 			return map[string]any{"extendedArguments": map[string]any{"v": []any{"2"}}}, nil
 		})),
-		loop.Once(librarygo.Revision("revision", operator, namespace, []librarygo.Revisioned{{Name: "kube-scheduler-pod"}, {Name: "ca"}}, []librarygo.Revisioned{{Name: "client"}})),
+		loop.Once(librarygo.Revision("revision", operator, namespace, []staticpods.Resource{{Name: "kube-scheduler-pod"}, {Name: "ca"}}, []staticpods.Resource{{Name: "client"}})),
 	}
 	print := func(r loop.Report) { fmt.Println(r.Loop, len(r.Wrote)) }
 	if err := loop.Run(context.Background(), s, steps, loop.Options{Limit: time.Minute, Report: print}); err != nil {

@@ -9,22 +9,16 @@ import (
 	"github.com/openshift/library-go/pkg/operator/revisioncontroller"
 
 	"github.com/solonode/sno/render/loop"
+	"github.com/solonode/sno/render/staticpods"
 	"github.com/solonode/sno/render/store"
 )
 
 // ErrNoRevision is in the error of a loop that found no revision where there must be one.
 var ErrNoRevision = errors.New("there is no revision yet")
 
-// Revisioned is a ConfigMap or a Secret of which every revision has a copy.
-type Revisioned struct {
-	Name string
-	// Optional ones need not be there.
-	Optional bool
-}
-
 // Revision returns the loop that copies the objects under new names when they differ from the latest copies, and writes the
 // number into status.latestAvailableRevision of the operator's resource. The first ConfigMap is the pod's.
-func Revision(name string, operator Operator, namespace string, configMaps, secrets []Revisioned) loop.Loop {
+func Revision(name string, operator Operator, namespace string, configMaps, secrets []staticpods.Resource) loop.Loop {
 	l := loop.Loop{Name: name, Writes: []store.Pattern{operator.Pattern()}, Outdated: outdated(operator)}
 	l.Writes = append(l.Writes, store.ConfigMaps(namespace, "revision-status-*")...)
 	for _, r := range configMaps {
@@ -43,7 +37,7 @@ func Revision(name string, operator Operator, namespace string, configMaps, secr
 	return l
 }
 
-func adapt(resources []Revisioned) []revisioncontroller.RevisionResource {
+func adapt(resources []staticpods.Resource) []revisioncontroller.RevisionResource {
 	adapted := make([]revisioncontroller.RevisionResource, 0, len(resources))
 	for _, r := range resources {
 		adapted = append(adapted, revisioncontroller.RevisionResource{Name: r.Name, Optional: r.Optional})

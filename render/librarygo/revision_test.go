@@ -12,12 +12,13 @@ import (
 
 	"github.com/solonode/sno/render/librarygo"
 	"github.com/solonode/sno/render/loop"
+	"github.com/solonode/sno/render/staticpods"
 	"github.com/solonode/sno/render/store"
 )
 
 func revision() loop.Step {
 	return loop.Once(librarygo.Revision("kube-apiserver: revision", operator, namespace,
-		[]librarygo.Revisioned{{Name: "pod"}, {Name: "cloud-config", Optional: true}}, []librarygo.Revisioned{{Name: "key"}, {Name: "webhook", Optional: true}}))
+		[]staticpods.Resource{{Name: "pod"}, {Name: "cloud-config", Optional: true}}, []staticpods.Resource{{Name: "key"}, {Name: "webhook", Optional: true}}))
 }
 
 func latest(t *testing.T, s *store.Store) int32 {
@@ -84,7 +85,7 @@ func TestRevisionLabels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		must(t, s, loop.Once(librarygo.Revision("revision", operator, namespace, []librarygo.Revisioned{{Name: "pod"}}, nil)))
+		must(t, s, loop.Once(librarygo.Revision("revision", operator, namespace, []staticpods.Resource{{Name: "pod"}}, nil)))
 		if got := configMaps(t, s, namespace)["pod-1"].Labels["operator.openshift.io/controller-instance-name"]; got != want {
 			t.Errorf("%s: got %q, want %q", operator, got, want)
 		}

@@ -1,0 +1,34 @@
+package librarygo
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/solonode/sno/render/loop"
+	"github.com/solonode/sno/render/store"
+)
+
+// TargetConfig returns the loop that writes the ConfigMaps that an operator makes itself out of what it has observed: the pod, its
+// configuration, kubeconfigs. desired returns them all; names are those that it may return.
+func TargetConfig(name string, operator Operator, namespace string, names []string, desired func(context.Context, *store.Session) ([]*corev1.ConfigMap, error)) loop.Loop {
+	return loop.Loop{
+		Name:     name,
+		Writes:   store.ConfigMaps(namespace, names...),
+		Outdated: outdated(operator),
+		New: func(s *store.Session) (loop.Sync, error) {
+			return func(ctx context.Context) error {
+				configMaps, err := desired(ctx, s)
+				if err != nil {
+					return err
+				}
+				for _, c := range configMaps {
+					if err := ApplyConfigMap(ctx, s, c); err != nil {
+						return err
+					}
+				}
+				return nil
+			}, nil
+		},
+	}
+}
