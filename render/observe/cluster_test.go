@@ -82,10 +82,6 @@ func TestFeatureGates(t *testing.T) {
 		return all
 	}
 	release := configv1.FeatureGateDetails{Version: "4.22.0", Enabled: attribute("B", "A"), Disabled: attribute("C")}
-	custom := configv1.FeatureGateSelection{FeatureSet: configv1.CustomNoUpgrade, CustomNoUpgrade: &configv1.CustomFeatureGates{
-		Enabled: []configv1.FeatureGateName{"C", "D"}, Disabled: []configv1.FeatureGateName{"A"}}}
-	notChosen := custom
-	notChosen.FeatureSet = ""
 	for name, test := range map[string]struct {
 		gates   configv1.FeatureGate
 		profile inputs.Profile
@@ -99,21 +95,6 @@ func TestFeatureGates(t *testing.T) {
 		},
 		"of the release, for Kubernetes": {
 			gates:   configv1.FeatureGate{Status: configv1.FeatureGateStatus{FeatureGates: []configv1.FeatureGateDetails{release}}},
-			profile: inputs.Kubernetes, want: []string{},
-		},
-		"a person's choice wins": {
-			gates: configv1.FeatureGate{
-				Spec:   configv1.FeatureGateSpec{FeatureGateSelection: custom},
-				Status: configv1.FeatureGateStatus{FeatureGates: []configv1.FeatureGateDetails{release}},
-			},
-			profile: inputs.OpenShift, want: []string{"A=false", "B=true", "C=true", "D=true"},
-		},
-		"a person's choice, for Kubernetes": {
-			gates:   configv1.FeatureGate{Spec: configv1.FeatureGateSpec{FeatureGateSelection: custom}},
-			profile: inputs.Kubernetes, want: []string{"A=false", "C=true", "D=true"},
-		},
-		"a list that its feature set does not choose": {
-			gates:   configv1.FeatureGate{Spec: configv1.FeatureGateSpec{FeatureGateSelection: notChosen}},
 			profile: inputs.Kubernetes, want: []string{},
 		},
 		"two releases": {

@@ -20,8 +20,8 @@ var ErrFeatureGates = errors.New("ambiguous feature gates")
 // FeatureGates returns NAME=true or NAME=false for every gate, sorted by name.
 //
 // OpenShift's programs get all gates of the status, which is by release, and log those that they do not know. The programs of
-// Kubernetes refuse to start with a gate that they do not know, and the status is full of OpenShift's own, so they get what a
-// person has chosen in spec.customNoUpgrade (U-REN-10).
+// Kubernetes refuse to start with a gate that they do not know, and the status is full of OpenShift's own, so they get none
+// (U-REN-10). What a person chooses one by one in spec.customNoUpgrade is refused as an input.
 func FeatureGates(gates *configv1.FeatureGate, profile inputs.Profile) ([]string, error) {
 	values := map[string]bool{}
 	if profile == inputs.OpenShift {
@@ -36,14 +36,6 @@ func FeatureGates(gates *configv1.FeatureGate, profile inputs.Profile) ([]string
 			for _, gate := range release.Enabled {
 				values[string(gate.Name)] = true
 			}
-		}
-	}
-	if custom := gates.Spec.CustomNoUpgrade; custom != nil && gates.Spec.FeatureSet == configv1.CustomNoUpgrade {
-		for _, name := range custom.Disabled {
-			values[string(name)] = false
-		}
-		for _, name := range custom.Enabled {
-			values[string(name)] = true
 		}
 	}
 	list := make([]string, 0, len(values))
