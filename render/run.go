@@ -22,13 +22,13 @@ import (
 var ErrNode = errors.New("the files are those of one node of the control plane")
 
 // defaultLimit is far above what the slowest loop takes, which makes keys.
-const defaultLimit = time.Minute
+const defaultLimit = 5 * time.Minute
 
 // Options of a run.
 type Options struct {
 	// Node is the control-plane node that the files are for. It may be empty where there is one.
 	Node string
-	// Limit is the time that each loop may take, by default a minute.
+	// Limit is the time that each loop may take, by default five minutes.
 	Limit time.Duration
 	// Report is called after each loop; nil for nobody.
 	Report func(loop.Report)

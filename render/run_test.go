@@ -262,7 +262,7 @@ func TestOrderOfComponents(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = loop.Run(t.Context(), api, slices.Concat(early, late), loop.Options{Limit: time.Minute})
+			err = loop.Run(t.Context(), api, slices.Concat(early, late), loop.Options{Limit: 5 * time.Minute})
 			if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("got %v, want %v that names %s", err, test.want, test.says)
 			}

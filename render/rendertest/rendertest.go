@@ -119,7 +119,7 @@ func Store(t *testing.T, objects ...runtime.Object) *store.Store {
 func Run(s *store.Store, steps ...loop.Step) ([]string, error) {
 	var wrote []string
 	//nolint:forbidigo // it is for tests, which start a context
-	err := loop.Run(context.Background(), s, steps, loop.Options{Limit: 30 * time.Second, Report: func(r loop.Report) {
+	err := loop.Run(context.Background(), s, steps, loop.Options{Limit: 5 * time.Minute, Report: func(r loop.Report) {
 		for _, object := range r.Wrote {
 			wrote = append(wrote, r.Loop+": "+object)
 		}
