@@ -17,6 +17,7 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/solonode/sno/e2e/joining"
 	"github.com/solonode/sno/testcluster/nodemachine"
 )
 
@@ -30,6 +31,9 @@ const apiInternal = "api-int.machine.example.com"
 
 // errRendered is returned for an output of sno-render that lacks something.
 var errRendered = errors.New("sno-render has not written what it should")
+
+// errNotApproved is returned while the node's request waits for the outside tool.
+var errNotApproved = errors.New("the node's certificate is not approved")
 
 // Rendering is what a process of sno-render has cost.
 type Rendering struct {
@@ -46,8 +50,8 @@ func (r Rendering) String() string {
 
 // Render is the way of sno-render.
 type Render struct {
-	// Program is the path of sno-render.
-	Program string
+	// Program is the path of sno-render, and Approve that of the outside tool, which lets the kubelet join.
+	Program, Approve string
 	// Version is that of Kubernetes, such as v1.36.3.
 	Version string
 	// Encryption is the type that the input's APIServer asks for.
@@ -192,7 +196,8 @@ func (r *Render) connect(_ context.Context, n *Node) error {
 	return nil
 }
 
-// join creates what an installer creates on the new API server: with that the kubelet may ask for its certificate, and gets it.
+// join creates what an installer creates on the new API server: with that the kubelet may ask for its certificate, which the outside tool
+// approves.
 func (r *Render) join(ctx context.Context, n *Node) error {
 	objects, err := readManifests(os.DirFS(r.out("manifests")))
 	if err != nil {
@@ -213,7 +218,39 @@ func (r *Render) join(ctx context.Context, n *Node) error {
 		return err
 	}
 	n.say("%d objects are created, and %d CustomResourceDefinitions for them; status is written %d times", len(objects), len(crds), len(status))
-	return nil
+	return r.admit(ctx, n)
+}
+
+// admit runs the outside tool until it has approved the one request of the node that its inventory has.
+func (r *Render) admit(ctx context.Context, n *Node) error {
+	admin, err := clientcmd.LoadFromFile(r.auth("kubeconfig-localhost"))
+	if err != nil {
+		return fmt.Errorf("%w: %w", errRendered, err)
+	}
+	for _, cluster := range admin.Clusters {
+		cluster.Server, cluster.TLSServerName = n.Admin.Host, n.Admin.ServerName
+	}
+	kubeconfig := filepath.Join(r.Folder, "approver.kubeconfig")
+	if err := clientcmd.WriteToFile(*admin, kubeconfig); err != nil {
+		return fmt.Errorf("write the kubeconfig of the outside tool: %w", err)
+	}
+	tool := joining.ToolAt(r.Approve, kubeconfig, r.Folder)
+	if err := tool.Expect(joining.Entry{Name: n.Name(), Addresses: []string{n.Address()}, Window: joining.Now()}); err != nil {
+		return err //nolint:wrapcheck // says it all
+	}
+	return until(ctx, "the outside tool has approved the node's certificate", func(ctx context.Context) error {
+		_, said, err := tool.Once(ctx)
+		if err != nil {
+			return err //nolint:wrapcheck // says it all
+		}
+		for request, s := range said {
+			if s.Outcome == "approved" {
+				n.say("the outside tool has approved %s: %s", request, s.Reason)
+				return nil
+			}
+		}
+		return fmt.Errorf("%w: it says %v", errNotApproved, said)
+	})
 }
 
 // readManifests returns the objects of a folder in the order of the names of its files.

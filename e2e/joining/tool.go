@@ -66,6 +66,12 @@ func NewTool(ctx context.Context, c *embedded.Cluster, progress io.Writer) (*Too
 	return &Tool{c, binary, kubeconfig, filepath.Join(c.Dir(), "nodes.yaml")}, nil
 }
 
+// ToolAt returns the tool that is at binary, with the rights of a kubeconfig and its inventory in a folder. It has no cluster that could
+// watch over it, so it runs once at a time.
+func ToolAt(binary, kubeconfig, folder string) *Tool {
+	return &Tool{binary: binary, kubeconfig: kubeconfig, inventory: filepath.Join(folder, "nodes.yaml")}
+}
+
 // toolAccount is the tool's account under the name that config/outside gives it.
 const toolAccount = "sno-approve"
 

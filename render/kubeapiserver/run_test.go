@@ -367,8 +367,8 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// TestStaticResources holds for each profile which bindings let kube-controller-manager approve requests: none in profile openshift, where
-// the approver of the machines does.
+// TestStaticResources holds for each profile which bindings let kube-controller-manager approve requests: renewals in profile
+// kubernetes, none in profile openshift, where the approver of the machines does, and in neither a kubelet that joins (R-APP-3).
 func TestStaticResources(t *testing.T) {
 	files, err := fs.Sub(manifests, "manifests")
 	if err != nil {
@@ -376,7 +376,7 @@ func TestStaticResources(t *testing.T) {
 	}
 	for profile, want := range map[inputs.Profile][]string{
 		inputs.OpenShift:  nil,
-		inputs.Kubernetes: {"node-bootstrapper-approve", "node-renewal-approve"},
+		inputs.Kubernetes: {"node-renewal-approve"},
 	} {
 		all := inventory(t, runDefault(t, profile))
 		var got []string

@@ -13,9 +13,9 @@ import (
 //go:embed manifests
 var manifests embed.FS
 
-// Objects that one profile has and the other has not. In profile kubernetes there is no operator and no approver of the machines'
-// requests, so kube-controller-manager approves client certificates of kubelets. It never does in profile openshift: the approver
-// does, by what it knows of the machines.
+// Objects that one profile has and the other has not. In profile kubernetes kube-controller-manager renews client certificates of
+// kubelets: who asks has one already. In profile openshift the approver of the machines does. The first certificate of a kubelet
+// is approved by kube-controller-manager in neither: the credentials of the bootstrapper alone do not prove who asks (R-APP-3).
 var (
 	onlyOpenShift = []string{
 		"clusterrole-check-endpoints.yaml",
@@ -32,7 +32,6 @@ var (
 		"serviceaccount-localhost-recovery-client.yaml",
 	}
 	onlyKubernetes = []string{
-		"clusterrolebinding-approve-joining.yaml",
 		"clusterrolebinding-approve-renewal.yaml",
 	}
 )

@@ -34,6 +34,10 @@ func prove(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
+	approve, err := programs.Build(ctx, programs.Approve, o.progress)
+	if err != nil {
+		return err
+	}
 	image, version, err := nodeimage.Ensure(ctx, e, o.progress)
 	if err != nil {
 		return err //nolint:wrapcheck // says it all
@@ -43,7 +47,7 @@ func prove(ctx context.Context, o options) (err error) {
 		return fmt.Errorf("make a folder: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	ours := &controlplane.Render{Program: render, Version: version, Encryption: "aescbc", Folder: filepath.Join(folder, "rendered")}
+	ours := &controlplane.Render{Program: render, Approve: approve, Version: version, Encryption: "aescbc", Folder: filepath.Join(folder, "rendered")}
 	var all controlplane.Comparison
 	for round := 1; round <= o.rounds; round++ {
 		// What an earlier round kept is in the way.
