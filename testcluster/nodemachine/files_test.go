@@ -71,7 +71,7 @@ func TestPackFolder(t *testing.T) {
 
 func TestFolderRefusesLinks(t *testing.T) {
 	root := t.TempDir()
-	if err := os.Symlink("/etc/shadow", filepath.Join(root, "link")); err != nil {
+	if err := os.Symlink(os.DevNull, filepath.Join(root, "link")); err != nil {
 		t.Fatal(err)
 	}
 	if files, err := Folder(root); !errors.Is(err, ErrFile) {
