@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/solonode/sno/render/observe"
 	"github.com/solonode/sno/render/podtemplate"
 )
 
@@ -45,7 +46,7 @@ func tlsOf(observed map[string]any) (tlsSettings, error) {
 		return tlsSettings{}, err
 	}
 	if !has {
-		return tlsSettings{}, fmt.Errorf("servingInfo.minTLSVersion: %w", ErrNotObserved)
+		return tlsSettings{}, fmt.Errorf("servingInfo.minTLSVersion: %w", observe.ErrNotObserved)
 	}
 	if version == string(configv1.VersionTLS13) {
 		return tlsSettings{version: "TLS1.3"}, nil

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/solonode/sno/render/inputs"
+	"github.com/solonode/sno/render/observe"
 	"github.com/solonode/sno/render/podtemplate"
 	"github.com/solonode/sno/render/rendertest"
 )
@@ -28,7 +29,7 @@ func TestTLSOf(t *testing.T) {
 		"1.0":          {serving("VersionTLS10"), tlsSettings{"TLS1.2", []string{"A", "B"}}, nil},
 		"1.2":          {serving("VersionTLS12"), tlsSettings{"TLS1.2", []string{"A", "B"}}, nil},
 		"1.3":          {serving("VersionTLS13"), tlsSettings{version: "TLS1.3"}, nil},
-		"not observed": {nil, tlsSettings{}, ErrNotObserved},
+		"not observed": {nil, tlsSettings{}, observe.ErrNotObserved},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := tlsOf(test.observed)

@@ -2,7 +2,6 @@ package etcd
 
 import (
 	"embed"
-	"io/fs"
 
 	"github.com/solonode/sno/render/inputs"
 	"github.com/solonode/sno/render/librarygo"
@@ -18,15 +17,11 @@ var resources embed.FS
 // Steps returns the loops in order: certificates, all of them in one Secret, endpoints, static resources, config observation, target
 // config, resource sync, the cycle of the last three, the revision, and that all nodes have it.
 func Steps(s *inputs.Settings) []loop.Step {
-	static, err := fs.Sub(resources, "resources")
-	if err != nil {
-		panic(err) // The folder is in the program.
-	}
 	return []loop.Step{
 		loop.Once(librarygo.CertRotation(component+": certificates", certificates(s)...)),
 		loop.Once(collect(s)),
 		loop.Once(writeEndpoints(s)),
-		loop.Once(librarygo.StaticResources(component+": static resources", librarygo.Etcd, static, s.Profile.Manifests(static)...)),
+		loop.Once(librarygo.StaticResources(component+": static resources", librarygo.Etcd, resources, s.Profile.Has)),
 		loop.Cycle(4,
 			librarygo.ConfigObservation(component+": config observation", librarygo.Etcd, observe.TLSProfile),
 			targetConfig(s),

@@ -15,11 +15,8 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// Errors of the target config.
-var (
-	ErrNotObserved = errors.New("not observed yet")
-	ErrEndpoints   = errors.New("the endpoints are not those of the nodes")
-)
+// ErrEndpoints is in the error of the target config for endpoints that another node has.
+var ErrEndpoints = errors.New("the endpoints are not those of the nodes")
 
 // targetConfig returns the loop that writes the pod, and the environment of scripts on the node.
 func targetConfig(s *inputs.Settings) loop.Loop {

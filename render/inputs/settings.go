@@ -2,7 +2,6 @@ package inputs
 
 import (
 	"fmt"
-	"io/fs"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -24,19 +23,15 @@ const (
 	Kubernetes Profile = "kubernetes"
 )
 
-// Manifests returns the names of the static manifests that the profile has. Those of OpenShift's sidecars and installer pods, whose
-// names begin with recovery-, policy- and installer-, grant rights that nobody needs in profile kubernetes.
-func (p Profile) Manifests(folder fs.FS) []string {
-	found, err := fs.Glob(folder, "*.yaml")
-	if err != nil {
-		panic(err) // The pattern is right.
+// Has reports whether the profile has a static resource, by the name of its file: what is of one profile only begins with that, as in
+// openshift-serviceaccount.yaml. Objects for sidecars and installer pods grant rights that nobody needs in profile kubernetes.
+func (p Profile) Has(file string) bool {
+	for _, other := range []Profile{OpenShift, Kubernetes} {
+		if other != p && strings.HasPrefix(file, string(other)+"-") {
+			return false
+		}
 	}
-	if p == OpenShift {
-		return found
-	}
-	return slices.DeleteFunc(found, func(name string) bool {
-		return strings.HasPrefix(name, "recovery-") || strings.HasPrefix(name, "policy-") || strings.HasPrefix(name, "installer-")
-	})
+	return true
 }
 
 // DefaultValidity is how long certificates last that nobody renews.

@@ -74,7 +74,7 @@ func certificates(s *inputs.Settings) []librarygo.Certificate {
 			"system:serviceaccount:"+Namespace+":check-endpoints"),
 		client(nodeAdmin, nodeSystemAdmin, "system:admin", "system:masters"),
 		client(admin, clusterAdmin, "system:admin", "system:masters"),
-		// The groups are those of a token of the ServiceAccount: whoever approves requests of joining kubelets goes by them.
+		// The groups are those of a token of the ServiceAccount: approvers of joining kubelets compare them.
 		client(bootstrap, nodeBootstrapper,
 			bootstrapper, "system:serviceaccounts:"+BootstrapNamespace, "system:serviceaccounts"),
 	}

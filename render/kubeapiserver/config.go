@@ -24,9 +24,6 @@ const (
 	gracePeriodKey = "gracefulTerminationDuration"
 )
 
-// ErrNotObserved is in the error for an observed value that kube-apiserver does not start without.
-var ErrNotObserved = errors.New("not observed")
-
 // required are the observed values without which nothing is written: a pod without them would not start, or take certificates or
 // networks of another cluster (U-REN-7).
 var required = [][]string{
@@ -45,7 +42,7 @@ func checkObserved(observed map[string]any) error {
 		if err != nil {
 			errs = append(errs, fmt.Errorf("observed config: %w", err))
 		} else if !found || emptyValue(value) {
-			errs = append(errs, fmt.Errorf("observed config: %s: %w: config observation must come first", strings.Join(path, "."), ErrNotObserved))
+			errs = append(errs, fmt.Errorf("observed config: %s: %w: config observation must come first", strings.Join(path, "."), observe.ErrNotObserved))
 		}
 	}
 	return errors.Join(errs...)

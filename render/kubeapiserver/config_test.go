@@ -41,7 +41,7 @@ func TestRequired(t *testing.T) {
 					t.Fatal(err)
 				}
 				err := checkObserved(observed)
-				if !errors.Is(err, ErrNotObserved) || !strings.Contains(err.Error(), name+": ") {
+				if !errors.Is(err, observe.ErrNotObserved) || !strings.Contains(err.Error(), name+": ") {
 					t.Errorf("error %v, want one that names %s", err, name)
 				}
 			})

@@ -2,7 +2,6 @@ package kubecontrollermanager
 
 import (
 	"embed"
-	"io/fs"
 
 	"github.com/solonode/sno/render/inputs"
 	"github.com/solonode/sno/render/librarygo"
@@ -18,12 +17,8 @@ var resources embed.FS
 // Steps returns the loops that follow kube-apiserver's, in order: static resources, config observation, target config, resource
 // sync, the cycle of the last three, the revision, and that all nodes have it.
 func Steps(s *inputs.Settings) []loop.Step {
-	static, err := fs.Sub(resources, "resources")
-	if err != nil {
-		panic(err) // The folder is in the program.
-	}
 	return []loop.Step{
-		loop.Once(librarygo.StaticResources(component+": static resources", librarygo.KubeControllerManager, static, s.Profile.Manifests(static)...)),
+		loop.Once(librarygo.StaticResources(component+": static resources", librarygo.KubeControllerManager, resources, s.Profile.Has)),
 		loop.Cycle(4,
 			librarygo.ConfigObservation(component+": config observation", librarygo.KubeControllerManager, observers(s)...),
 			targetConfig(s),

@@ -18,9 +18,6 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// ErrNotObserved is in the error of the target config when something was not observed without which no pod may be made.
-var ErrNotObserved = errors.New("not observed yet")
-
 // targetConfig returns the loop that writes what a revision has of the operator's own.
 func targetConfig(s *inputs.Settings) loop.Loop {
 	return librarygo.TargetConfig(component+": target config", librarygo.KubeControllerManager, namespace, []string{
@@ -37,7 +34,7 @@ func targetConfig(s *inputs.Settings) loop.Loop {
 
 func configMapsFor(s *inputs.Settings, found observe.Client) ([]*corev1.ConfigMap, error) {
 	if _, has, err := unstructured.NestedSlice(found.Observed, "extendedArguments", "cluster-name"); err != nil || !has {
-		return nil, errors.Join(fmt.Errorf("extendedArguments.cluster-name: %w", ErrNotObserved), err)
+		return nil, errors.Join(fmt.Errorf("extendedArguments.cluster-name: %w", observe.ErrNotObserved), err)
 	}
 	config := observe.Merge(defaults(s), observe.Keep(found.Observed, "extendedArguments", "projectConfig", "serviceServingCert"))
 	policy := observe.Merge(policyDefaults(found.Serving), observe.Keep(found.Observed, "featureGates", "servingInfo"))

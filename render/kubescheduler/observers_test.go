@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/render/inputs"
+	"github.com/solonode/sno/render/observe"
 )
 
 func TestProfiles(t *testing.T) {
@@ -89,7 +90,7 @@ profiles:
 
 // Nothing is written before the profile is known.
 func TestConfigurationNotObserved(t *testing.T) {
-	if _, err := configuration(map[string]any{}, inputs.OpenShift); !errors.Is(err, ErrNotObserved) {
-		t.Errorf("error %v, want %v", err, ErrNotObserved)
+	if _, err := configuration(map[string]any{}, inputs.OpenShift); !errors.Is(err, observe.ErrNotObserved) {
+		t.Errorf("error %v, want %v", err, observe.ErrNotObserved)
 	}
 }

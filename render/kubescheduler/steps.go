@@ -2,7 +2,6 @@ package kubescheduler
 
 import (
 	"embed"
-	"io/fs"
 
 	"github.com/solonode/sno/render/inputs"
 	"github.com/solonode/sno/render/kubecontrollermanager"
@@ -20,17 +19,13 @@ var resources embed.FS
 // the last three, the revision, and that all nodes have it. kube-apiserver's loops come before them, and kube-controller-manager's
 // certificates.
 func Steps(s *inputs.Settings) []loop.Step {
-	static, err := fs.Sub(resources, "resources")
-	if err != nil {
-		panic(err) // The folder is in the program.
-	}
 	var steps []loop.Step
 	if s.Profile == inputs.OpenShift {
 		steps = append(steps, loop.Once(librarygo.CertRotation(component+": certificates",
 			kubecontrollermanager.Recovery(s, namespace))))
 	}
 	return append(steps,
-		loop.Once(librarygo.StaticResources(component+": static resources", librarygo.KubeScheduler, static, s.Profile.Manifests(static)...)),
+		loop.Once(librarygo.StaticResources(component+": static resources", librarygo.KubeScheduler, resources, s.Profile.Has)),
 		loop.Cycle(4,
 			librarygo.ConfigObservation(component+": config observation", librarygo.KubeScheduler, observers(s)...),
 			targetConfig(s),

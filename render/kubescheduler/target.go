@@ -18,9 +18,6 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// ErrNotObserved is in the error of the target config when something was not observed without which no pod may be made.
-var ErrNotObserved = errors.New("not observed yet")
-
 // targetConfig returns the loop that writes what a revision has of the operator's own.
 func targetConfig(s *inputs.Settings) loop.Loop {
 	return librarygo.TargetConfig(component+": target config", librarygo.KubeScheduler, namespace, []string{
@@ -38,7 +35,7 @@ func targetConfig(s *inputs.Settings) loop.Loop {
 // configuration returns the configuration with which kube-scheduler starts (U-REN-20).
 func configuration(observed map[string]any, profile inputs.Profile) (map[string]any, error) {
 	if _, has := observed["profiles"]; !has {
-		return nil, fmt.Errorf("profiles: %w", ErrNotObserved)
+		return nil, fmt.Errorf("profiles: %w", observe.ErrNotObserved)
 	}
 	config := map[string]any{
 		"apiVersion":                "kubescheduler.config.k8s.io/v1",

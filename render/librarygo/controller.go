@@ -20,7 +20,7 @@ import (
 // pass on, which are two.
 const maxRounds = 5
 
-// ErrUnmanaged is in the error of a loop whose operator is told to do nothing: its controller would obey and report no error.
+// ErrUnmanaged is in the error of a loop whose operator is not managed: its controller would do nothing and report no error.
 var ErrUnmanaged = errors.New("spec.managementState must be Managed")
 
 // managed returns a function that reconciles if the operator's resource is there and says so.

@@ -20,7 +20,7 @@ func TestUnmanaged(t *testing.T) {
 		"observation": loop.Once(librarygo.ConfigObservation("loop", operator, observes(nil))),
 		"encryption":  librarygo.Encryption(namespace, operator, encrypted...),
 		"copies":      loop.Once(librarygo.ResourceSync("loop", operator)),
-		"static":      loop.Once(librarygo.StaticResources("loop", operator, files, "namespace.yaml")),
+		"static":      loop.Once(librarygo.StaticResources("loop", operator, files, all)),
 		"revision":    loop.Once(librarygo.Revision("loop", operator, namespace, nil, nil)),
 	} {
 		t.Run(name, func(t *testing.T) {

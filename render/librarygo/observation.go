@@ -57,7 +57,7 @@ func outdated(operator Operator) []store.Pattern {
 
 // ObservedConfig returns spec.observedConfig of the operator's resource, an empty map if nothing was observed.
 func ObservedConfig(ctx context.Context, s *store.Session, operator Operator) (map[string]any, error) {
-	found, err := operator.access(s).get(ctx)
+	found, err := operator.client(s).get(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read %s %s: %w", operator, instance, err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	operatorv1ac "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
+	operatorv1client "github.com/openshift/client-go/operator/clientset/versioned/typed/operator/v1"
 	"github.com/openshift/library-go/pkg/apiserver/jsonpatch"
 	"github.com/openshift/library-go/pkg/operator/v1helpers"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,15 +21,64 @@ import (
 )
 
 // Operator is the resource of operator.openshift.io, always called "cluster", in which an operator keeps its state: what it
-// observed, which revision is the latest, and which one each node has.
-type Operator string
+// observed, which revision is the latest, and which one each node has. There are no others than those of this package.
+type Operator struct{ *kind }
+
+// kind is what tells the operators apart.
+type kind struct {
+	// resource and kind are those of the API; operand is the name that the operator gives to the controllers of its static pod, as
+	// in kube-apiserver-RevisionController.
+	resource, kind, operand string
+	empty                   func(operatorv1.StaticPodOperatorSpec) runtime.Object
+	access                  func(operatorv1client.OperatorV1Interface) access
+}
 
 // The operators of the control plane.
-const (
-	Etcd                  Operator = "etcds"
-	KubeAPIServer         Operator = "kubeapiservers"
-	KubeControllerManager Operator = "kubecontrollermanagers"
-	KubeScheduler         Operator = "kubeschedulers"
+var (
+	Etcd = Operator{&kind{
+		"etcds", "Etcd", "etcd",
+		func(spec operatorv1.StaticPodOperatorSpec) runtime.Object {
+			return &operatorv1.Etcd{Spec: operatorv1.EtcdSpec{StaticPodOperatorSpec: spec}}
+		},
+		func(c operatorv1client.OperatorV1Interface) access {
+			return accessTo(c.Etcds(), func(e *operatorv1.Etcd) state {
+				return state{&e.ObjectMeta, &e.Spec.StaticPodOperatorSpec, &e.Status.StaticPodOperatorStatus}
+			})
+		},
+	}}
+	KubeAPIServer = Operator{&kind{
+		"kubeapiservers", "KubeAPIServer", "kube-apiserver",
+		func(spec operatorv1.StaticPodOperatorSpec) runtime.Object {
+			return &operatorv1.KubeAPIServer{Spec: operatorv1.KubeAPIServerSpec{StaticPodOperatorSpec: spec}}
+		},
+		func(c operatorv1client.OperatorV1Interface) access {
+			return accessTo(c.KubeAPIServers(), func(k *operatorv1.KubeAPIServer) state {
+				return state{&k.ObjectMeta, &k.Spec.StaticPodOperatorSpec, &k.Status.StaticPodOperatorStatus}
+			})
+		},
+	}}
+	KubeControllerManager = Operator{&kind{
+		"kubecontrollermanagers", "KubeControllerManager", "kube-controller-manager",
+		func(spec operatorv1.StaticPodOperatorSpec) runtime.Object {
+			return &operatorv1.KubeControllerManager{Spec: operatorv1.KubeControllerManagerSpec{StaticPodOperatorSpec: spec}}
+		},
+		func(c operatorv1client.OperatorV1Interface) access {
+			return accessTo(c.KubeControllerManagers(), func(k *operatorv1.KubeControllerManager) state {
+				return state{&k.ObjectMeta, &k.Spec.StaticPodOperatorSpec, &k.Status.StaticPodOperatorStatus}
+			})
+		},
+	}}
+	KubeScheduler = Operator{&kind{
+		"kubeschedulers", "KubeScheduler", "kube-scheduler",
+		func(spec operatorv1.StaticPodOperatorSpec) runtime.Object {
+			return &operatorv1.KubeScheduler{Spec: operatorv1.KubeSchedulerSpec{StaticPodOperatorSpec: spec}}
+		},
+		func(c operatorv1client.OperatorV1Interface) access {
+			return accessTo(c.KubeSchedulers(), func(k *operatorv1.KubeScheduler) state {
+				return state{&k.ObjectMeta, &k.Spec.StaticPodOperatorSpec, &k.Status.StaticPodOperatorStatus}
+			})
+		},
+	}}
 )
 
 const (
@@ -36,56 +86,24 @@ const (
 	instance      = "cluster"
 )
 
-// Kind returns the kind of the operator's resource.
-func (o Operator) Kind() string {
-	switch o {
-	case Etcd:
-		return "Etcd"
-	case KubeAPIServer:
-		return "KubeAPIServer"
-	case KubeControllerManager:
-		return "KubeControllerManager"
-	case KubeScheduler:
-		return "KubeScheduler"
-	}
-	panic(fmt.Sprintf("there is no operator %q", string(o)))
-}
+// String returns the name of the resource, such as kubeapiservers.
+func (o Operator) String() string { return o.resource }
 
-// operand returns the name that the operator gives to the controllers of its static pod, as in kube-apiserver-RevisionController.
-func (o Operator) operand() string {
-	switch o {
-	case Etcd:
-		return "etcd"
-	case KubeAPIServer:
-		return "kube-apiserver"
-	case KubeControllerManager:
-		return "kube-controller-manager"
-	case KubeScheduler:
-		return "kube-scheduler"
-	}
-	panic(fmt.Sprintf("there is no operator %q", string(o)))
-}
+// Kind returns the kind of the operator's resource.
+func (o Operator) Kind() string { return o.kind.kind }
 
 // Resource returns the operator's resource as it is before any control loop has run: managed, and nothing observed.
 func (o Operator) Resource() runtime.Object {
-	metadata := metav1.ObjectMeta{Name: instance}
-	spec := operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{ManagementState: operatorv1.Managed}}
-	switch o {
-	case Etcd:
-		return &operatorv1.Etcd{ObjectMeta: metadata, Spec: operatorv1.EtcdSpec{StaticPodOperatorSpec: spec}}
-	case KubeAPIServer:
-		return &operatorv1.KubeAPIServer{ObjectMeta: metadata, Spec: operatorv1.KubeAPIServerSpec{StaticPodOperatorSpec: spec}}
-	case KubeControllerManager:
-		return &operatorv1.KubeControllerManager{ObjectMeta: metadata, Spec: operatorv1.KubeControllerManagerSpec{StaticPodOperatorSpec: spec}}
-	case KubeScheduler:
-		return &operatorv1.KubeScheduler{ObjectMeta: metadata, Spec: operatorv1.KubeSchedulerSpec{StaticPodOperatorSpec: spec}}
+	resource := o.empty(operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{ManagementState: operatorv1.Managed}})
+	if m, is := resource.(metav1.Object); is {
+		m.SetName(instance)
 	}
-	panic(fmt.Sprintf("there is no operator %q", string(o)))
+	return resource
 }
 
 // Pattern returns the pattern of the operator's resource, for what a loop writes.
 func (o Operator) Pattern() store.Pattern {
-	return store.Pattern{Group: operatorGroup, Resource: string(o), Name: instance}
+	return store.Pattern{Group: operatorGroup, Resource: o.resource, Name: instance}
 }
 
 // state is the part that all these resources share, in place.
@@ -100,7 +118,6 @@ type access struct {
 	get    func(context.Context) (state, error)
 	update func(context.Context, func(state), ...string) (state, error)
 	patch  func(context.Context, types.PatchType, []byte, metav1.PatchOptions, ...string) error
-	kind   string
 }
 
 type typedClient[T any] interface {
@@ -110,9 +127,8 @@ type typedClient[T any] interface {
 	Patch(context.Context, string, types.PatchType, []byte, metav1.PatchOptions, ...string) (T, error)
 }
 
-func accessTo[T any](client typedClient[T], kind string, stateOf func(T) state) access {
+func accessTo[T any](client typedClient[T], stateOf func(T) state) access {
 	return access{
-		kind: kind,
 		get: func(ctx context.Context) (state, error) {
 			object, err := client.Get(ctx, instance, metav1.GetOptions{})
 			if err != nil {
@@ -142,37 +158,17 @@ func accessTo[T any](client typedClient[T], kind string, stateOf func(T) state) 
 	}
 }
 
-func (o Operator) access(s *store.Session) access {
-	c := s.Operator().OperatorV1()
-	switch o {
-	case Etcd:
-		return accessTo(c.Etcds(), o.Kind(), func(e *operatorv1.Etcd) state {
-			return state{&e.ObjectMeta, &e.Spec.StaticPodOperatorSpec, &e.Status.StaticPodOperatorStatus}
-		})
-	case KubeAPIServer:
-		return accessTo(c.KubeAPIServers(), o.Kind(), func(k *operatorv1.KubeAPIServer) state {
-			return state{&k.ObjectMeta, &k.Spec.StaticPodOperatorSpec, &k.Status.StaticPodOperatorStatus}
-		})
-	case KubeControllerManager:
-		return accessTo(c.KubeControllerManagers(), o.Kind(), func(k *operatorv1.KubeControllerManager) state {
-			return state{&k.ObjectMeta, &k.Spec.StaticPodOperatorSpec, &k.Status.StaticPodOperatorStatus}
-		})
-	case KubeScheduler:
-		return accessTo(c.KubeSchedulers(), o.Kind(), func(k *operatorv1.KubeScheduler) state {
-			return state{&k.ObjectMeta, &k.Spec.StaticPodOperatorSpec, &k.Status.StaticPodOperatorStatus}
-		})
-	}
-	panic(fmt.Sprintf("there is no operator %q", string(o)))
-}
-
 // operatorClient is library-go's client of an operator's resource, over the store.
 type operatorClient struct {
 	access
+	kind string
 }
 
 var _ v1helpers.StaticPodOperatorClient = operatorClient{}
 
-func (o Operator) client(s *store.Session) operatorClient { return operatorClient{o.access(s)} }
+func (o Operator) client(s *store.Session) operatorClient {
+	return operatorClient{o.access(s.Operator().OperatorV1()), o.Kind()}
+}
 
 func (c operatorClient) Informer() cache.SharedIndexInformer { return idle{} }
 

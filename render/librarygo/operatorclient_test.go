@@ -120,18 +120,3 @@ func TestConditions(t *testing.T) {
 		}
 	})
 }
-
-func TestUnknownOperator(t *testing.T) {
-	for name, call := range map[string]func(Operator){
-		"Kind": func(o Operator) { o.Kind() }, "Resource": func(o Operator) { o.Resource() }, "operand": func(o Operator) { o.operand() },
-	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s of an unknown operator does not panic", name)
-				}
-			}()
-			call("consoles")
-		}()
-	}
-}

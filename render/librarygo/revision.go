@@ -30,7 +30,7 @@ func Revision(name string, operator Operator, namespace string, configMaps, secr
 	l.New = func(s *store.Session) (loop.Sync, error) {
 		core := s.Kube().CoreV1()
 		// Its name becomes a label of the copies, by which the operator finds them again.
-		controller := revisioncontroller.NewRevisionController(operator.operand(), namespace, adapt(configMaps), adapt(secrets),
+		controller := revisioncontroller.NewRevisionController(operator.operand, namespace, adapt(configMaps), adapt(secrets),
 			idleFactory{client: core}, operator.client(s), core, core, recorder(s), nil)
 		return operator.managed(s, reconcile(controller, s)), nil
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-const operator = librarygo.KubeAPIServer
+var operator = librarygo.KubeAPIServer
 
 // newStore returns a store with the operator's resource and the objects.
 func newStore(t *testing.T, objects ...runtime.Object) *store.Store {

@@ -3,6 +3,7 @@ package librarygo
 import (
 	"fmt"
 	"io/fs"
+	"path"
 
 	"github.com/openshift/library-go/pkg/operator/resource/resourceapply"
 	"github.com/openshift/library-go/pkg/operator/resource/resourceread"
@@ -13,17 +14,19 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// StaticResources returns the loop that creates the objects of the files, one in each. What it writes is read out of them.
-func StaticResources(name string, operator Operator, files fs.FS, names ...string) loop.Loop {
+// StaticResources returns the loop that creates the objects of the files, one in each *.yaml, whose base name is wanted. What it writes
+// is read out of them. A fault of a file is the error of the run.
+func StaticResources(name string, operator Operator, files fs.FS, wanted func(file string) bool) loop.Loop {
 	l := loop.Loop{Name: name, Writes: []store.Pattern{operator.Pattern()}, Outdated: outdated(operator)}
-	var faulty error
-	for _, file := range names {
-		pattern, err := patternOf(files, file)
-		if err != nil && faulty == nil {
-			faulty = err
+	var names []string
+	faulty := fs.WalkDir(files, ".", func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || path.Ext(file) != ".yaml" || !wanted(path.Base(file)) {
+			return err
 		}
-		l.Writes = append(l.Writes, pattern)
-	}
+		pattern, err := patternOf(files, file)
+		names, l.Writes = append(names, file), append(l.Writes, pattern)
+		return err
+	})
 	l.New = func(s *store.Session) (loop.Sync, error) {
 		if faulty != nil {
 			return nil, faulty

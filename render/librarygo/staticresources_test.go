@@ -1,7 +1,6 @@
 package librarygo_test
 
 import (
-	"io/fs"
 	"testing"
 	"testing/fstest"
 
@@ -13,15 +12,19 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
+func all(string) bool { return true }
+
 // What a loop of static resources may write is what its files say.
 func TestStaticResources(t *testing.T) {
 	files := fstest.MapFS{
-		"namespace.yaml": {Data: []byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: openshift-kube-apiserver}\n")},
-		"role.yaml":      {Data: []byte("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: 'system:a'}\nrules: []\n")},
-		"account.yaml":   {Data: []byte("apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: a, namespace: openshift-kube-apiserver}\n")},
-		"service.yaml":   {Data: []byte("apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: openshift-kube-apiserver}\nspec: {ports: [{port: 443}]}\n")},
+		"a/1-namespace.yaml": {Data: []byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: openshift-kube-apiserver}\n")},
+		"a/2-role.yaml":      {Data: []byte("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: 'system:a'}\nrules: []\n")},
+		"a/3-account.yaml":   {Data: []byte("apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: a, namespace: openshift-kube-apiserver}\n")},
+		"a/4-service.yaml":   {Data: []byte("apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: openshift-kube-apiserver}\nspec: {ports: [{port: 443}]}\n")},
 	}
-	l := librarygo.StaticResources("static", operator, files, "namespace.yaml", "role.yaml", "account.yaml", "service.yaml")
+	files["a/README.md"] = &fstest.MapFile{Data: []byte("text")}
+	files["a/other.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: other}\n")}
+	l := librarygo.StaticResources("static", operator, files, func(file string) bool { return file != "other.yaml" })
 	want := []store.Pattern{
 		operator.Pattern(),
 		{Resource: "namespaces", Name: namespace},
@@ -58,14 +61,10 @@ func TestStaticResourcesErrors(t *testing.T) {
 		name, content string
 		says          []string
 	}{
-		{"missing.yaml", "", []string{"missing.yaml", fs.ErrNotExist.Error()}},
 		{"text.yaml", "text", []string{"static resource text.yaml"}},
 		{"unknown.yaml", "apiVersion: example.org/v1\nkind: Thing\nmetadata: {name: a}\n", []string{"unknown.yaml"}},
 	} {
-		files := fstest.MapFS{}
-		if test.content != "" {
-			files[test.name] = &fstest.MapFile{Data: []byte(test.content)}
-		}
-		fails(t, run(t, newStore(t), loop.Once(librarygo.StaticResources("static", operator, files, test.name))), append(test.says, `"static"`)...)
+		files := fstest.MapFS{test.name: &fstest.MapFile{Data: []byte(test.content)}}
+		fails(t, run(t, newStore(t), loop.Once(librarygo.StaticResources("static", operator, files, all))), append(test.says, `"static"`)...)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/solonode/sno/render/inputs"
+	"github.com/solonode/sno/render/librarygo"
 	"github.com/solonode/sno/render/observe"
 	"github.com/solonode/sno/render/rendertest"
 )
@@ -182,7 +183,7 @@ func TestReadClient(t *testing.T) {
 		rendertest.Secret("ns", "serving-cert", map[string][]byte{"tls.crt": {1}}))
 	st := rendertest.Store(t, objects...)
 	for namespace, serving := range map[string]bool{"ns": true, "other": false} {
-		got, err := observe.ReadClient(t.Context(), rendertest.Session(st), "kubeschedulers", namespace)
+		got, err := observe.ReadClient(t.Context(), rendertest.Session(st), librarygo.KubeScheduler, namespace)
 		if err != nil || got.Serving != serving || got.ServiceAccountCA != server+routes {
 			t.Errorf("%s: serving %t, want %t, error %v, bundle:\n%s", namespace, got.Serving, serving, err, got.ServiceAccountCA)
 		}

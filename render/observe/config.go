@@ -1,12 +1,16 @@
 package observe
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
+
+// ErrNotObserved is in the error of a target config when something was not observed without which its pod would not start.
+var ErrNotObserved = errors.New("not observed yet")
 
 // Nested returns a configuration that has the value at the path and nothing else.
 func Nested(value any, path ...string) map[string]any {

@@ -16,7 +16,7 @@ import (
 	"github.com/solonode/sno/render/podtemplate"
 )
 
-// A shell gives back what was quoted.
+// A shell returns the value that was quoted.
 func TestQuote(t *testing.T) {
 	arguments := []string{"--controllers=*", "--a=b", "it's", "$HOME `id` \\", "a  b", "--list=a,b", "~", "x#y", "!1"}
 	out, err := exec.CommandContext(t.Context(), "/bin/sh", "-c", `printf '%s\n' `+podtemplate.Quote(arguments)).Output()

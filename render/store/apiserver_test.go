@@ -35,7 +35,7 @@ type api struct {
 type journal struct {
 	lines []string
 	// Managers of a status are recorded without its being one, and by the typed client's schema, which does not know the
-	// defaults of a CustomResourceDefinition: no loop goes by them.
+	// defaults of a CustomResourceDefinition. No loop reads them.
 	managers bool
 	// Versions and uids become #1, #2 and so on in the order in which they are first seen.
 	seen map[string]string

@@ -65,7 +65,7 @@ func reasons(t testing.TB, stdout string) map[string]string {
 }
 
 // TestJoinAndServe shows R-APP-3, R-APP-4 and R-SNO-12: a node joins and serves, and the requests of a hostile one
-// beside it stay pending.
+// stay pending meanwhile.
 func TestJoinAndServe(t *testing.T) {
 	w := newWorld(t)
 	w.expects("worker-1", "worker-2")
