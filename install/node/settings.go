@@ -1,0 +1,75 @@
+package node
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Settings are what the commands on the machine need to know.
+type Settings struct {
+	// Profile is that of sno-render: openshift or kubernetes.
+	Profile string `json:"profile"`
+	// ClusterName and BaseDomain are the install-config's.
+	ClusterName string `json:"clusterName"`
+	BaseDomain  string `json:"baseDomain"`
+	// KubernetesVersion and Images are for profile kubernetes; a release payload has its own.
+	KubernetesVersion string            `json:"kubernetesVersion,omitempty"`
+	Images            map[string]string `json:"images,omitempty"`
+	// ReleaseImage is the release payload, for profile openshift.
+	ReleaseImage string `json:"releaseImage,omitempty"`
+	// Validity is how long certificates last that nobody renews, as time.ParseDuration reads it.
+	Validity string `json:"validity"`
+	// Name is the node's name, and Addresses are its addresses. Both may be empty at creation: the machine's are found then, and
+	// written down.
+	Name      string       `json:"name,omitempty"`
+	Addresses []netip.Addr `json:"addresses,omitempty"`
+	// MachineNetworks are where the node's addresses are looked for.
+	MachineNetworks []netip.Prefix `json:"machineNetworks,omitempty"`
+	// InstallationDisk is what the image is written to.
+	InstallationDisk string `json:"installationDisk,omitempty"`
+	// InstallerArguments are further arguments of coreos-installer install.
+	InstallerArguments []string `json:"installerArguments,omitempty"`
+	// KernelArguments are those of the installed node.
+	KernelArguments []string `json:"kernelArguments,omitempty"`
+	// MasterIgnition is where the master config is: an http or https URL, or the path of a file on the machine.
+	MasterIgnition string `json:"masterIgnition,omitempty"`
+	// ProgramInImage is true where the machine's image has sno-install already, which then stays.
+	ProgramInImage bool `json:"programInImage,omitempty"`
+	// Created is when the config was made, in RFC 3339. A clock before it is wrong.
+	Created string `json:"created"`
+}
+
+var (
+	// ErrSettings is in the error of settings that cannot be read.
+	ErrSettings = errors.New("unusable settings")
+)
+
+// Domain is the cluster's domain: api.Domain, api-int.Domain and *.apps.Domain are names of it.
+func (s *Settings) Domain() string { return s.ClusterName + "." + s.BaseDomain }
+
+// Encode returns the text of a settings file.
+func (s *Settings) Encode() ([]byte, error) {
+	text, err := yaml.Marshal(s)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSettings, err)
+	}
+	return text, nil
+}
+
+// Read reads a settings file. Unknown fields are errors: they are from another version of this program.
+func Read(path string) (*Settings, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSettings, err)
+	}
+	s := &Settings{}
+	if err := yaml.UnmarshalStrict(bytes.TrimSpace(text), s); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrSettings, path, err)
+	}
+	return s, nil
+}

@@ -1,0 +1,80 @@
+package phase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Options of Run.
+type Options struct {
+	// Command is the name of the command, for the status.
+	Command string
+	// StatusFile is written at every change; empty for none.
+	StatusFile string
+	// Report is called at every change of the status, with a copy; nil for nobody.
+	Report func(Status)
+}
+
+// Run runs the phases that come after the last one that is done. The error is an *Error, or one of the status file.
+func Run(ctx context.Context, phases []Phase, o Options) error {
+	r := newRun(phases, o)
+	first, err := r.firstToRun(ctx)
+	if err != nil {
+		return r.end(err)
+	}
+	for i := range phases[:first] {
+		r.status.Phases[i].State = Done
+	}
+	for i := first; i < len(phases); i++ {
+		if err := r.phase(ctx, i); err != nil {
+			return r.end(err)
+		}
+	}
+	return r.end(nil)
+}
+
+// firstToRun returns the index after the last phase that is done.
+func (r *run) firstToRun(ctx context.Context) (int, error) {
+	for i := len(r.phases) - 1; i >= 0; i-- {
+		p := r.phases[i]
+		if p.Done == nil {
+			continue
+		}
+		done, err := p.Done(ctx)
+		if err != nil {
+			return 0, &Error{Phase: p.Name, Err: fmt.Errorf("find out whether it is done: %w", err)}
+		}
+		if done {
+			return i + 1, nil
+		}
+	}
+	return 0, nil
+}
+
+// phase runs one phase to its end.
+func (r *run) phase(ctx context.Context, i int) error {
+	p, s := r.phases[i], &r.status.Phases[i]
+	s.State, s.Started = Running, timestamp(time.Now())
+	if err := r.changed(); err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, p.Limit, fmt.Errorf("%w of %s", ErrLimit, p.Limit))
+	defer cancel()
+	err := p.Run(limited, &Progress{waiting: func(what string) { r.waiting(i, what) }})
+	if err == nil && p.Done != nil {
+		done, doneErr := p.Done(limited)
+		if err = doneErr; err == nil && !done {
+			err = ErrNotDone
+		}
+	}
+	if err != nil {
+		if cause := context.Cause(limited); errors.Is(cause, ErrLimit) && !errors.Is(err, ErrLimit) {
+			err = fmt.Errorf("%w: %w", cause, err)
+		}
+		return &Error{Phase: p.Name, Waiting: s.WaitingFor, Err: err}
+	}
+	s.State, s.WaitingFor, s.Finished = Done, "", timestamp(time.Now())
+	return r.changed()
+}

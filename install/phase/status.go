@@ -1,0 +1,152 @@
+package phase
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// State of a phase.
+type State string
+
+// The states.
+const (
+	Pending State = "Pending"
+	Running State = "Running"
+	Done    State = "Done"
+	Failed  State = "Failed"
+)
+
+// Exit codes of a command that runs phases.
+const (
+	ExitDone    = 0
+	ExitFailed  = 1 // running the same command again goes on
+	ExitInput   = 2 // somebody has to change the input first
+	ExitTimeout = 3 // a phase waited for too long; running the same command again goes on
+)
+
+// Status is the content of a status file.
+type Status struct {
+	Command string `json:"command"`
+	// State is Running until the command ends.
+	State State `json:"state"`
+	// ExitCode is that of the command; absent while it runs.
+	ExitCode *int `json:"exitCode,omitempty"`
+	// Error is why it failed, and Advice what to do.
+	Error  string        `json:"error,omitempty"`
+	Advice string        `json:"advice,omitempty"`
+	Phases []PhaseStatus `json:"phases"`
+}
+
+// PhaseStatus is the status of one phase. A phase that was done before the command began has no times.
+type PhaseStatus struct {
+	Name       string       `json:"name"`
+	State      State        `json:"state"`
+	Started    *metav1.Time `json:"started,omitempty"`
+	Finished   *metav1.Time `json:"finished,omitempty"`
+	WaitingFor string       `json:"waitingFor,omitempty"`
+	Error      string       `json:"error,omitempty"`
+}
+
+// ExitCode returns the exit code for the error of Run.
+func ExitCode(err error) int {
+	switch {
+	case err == nil:
+		return ExitDone
+	case errors.Is(err, ErrInput):
+		return ExitInput
+	case errors.Is(err, ErrLimit):
+		return ExitTimeout
+	}
+	return ExitFailed
+}
+
+// errStatus is in the error of a status file that cannot be written.
+var errStatus = errors.New("cannot write the status file")
+
+// run is one run of a list of phases.
+type run struct {
+	Options
+	phases []Phase
+	status Status
+}
+
+func newRun(phases []Phase, o Options) *run {
+	r := &run{Options: o, phases: phases, status: Status{Command: o.Command, State: Running}}
+	for _, p := range phases {
+		r.status.Phases = append(r.status.Phases, PhaseStatus{Name: p.Name, State: Pending})
+	}
+	return r
+}
+
+func timestamp(at time.Time) *metav1.Time {
+	t := metav1.NewTime(at)
+	return &t
+}
+
+// waiting reports what a phase waits for. A status file that cannot be written is an error of the next change of state.
+func (r *run) waiting(i int, what string) {
+	if r.status.Phases[i].WaitingFor == what {
+		return
+	}
+	r.status.Phases[i].WaitingFor = what
+	_ = r.changed()
+}
+
+// end reports how the command ended.
+func (r *run) end(err error) error {
+	code := ExitCode(err)
+	r.status.State, r.status.ExitCode = Done, &code
+	if err != nil {
+		r.status.State, r.status.Error, r.status.Advice = Failed, err.Error(), advice(code)
+		var of *Error
+		if errors.As(err, &of) {
+			i := slices.IndexFunc(r.status.Phases, func(s PhaseStatus) bool { return s.Name == of.Phase })
+			r.status.Phases[i].State, r.status.Phases[i].Error = Failed, of.Err.Error()
+		}
+	}
+	return errors.Join(err, r.changed())
+}
+
+func advice(code int) string {
+	switch code {
+	case ExitInput:
+		return "change what the error names, and run the same command again"
+	case ExitTimeout:
+		return "see what it waits for, and run the same command again: it goes on there"
+	}
+	return "run the same command again: it goes on there"
+}
+
+// changed writes the status file, all of it or nothing, and calls Report.
+func (r *run) changed() error {
+	if r.Report != nil {
+		copied := r.status
+		copied.Phases = slices.Clone(r.status.Phases)
+		r.Report(copied)
+	}
+	if r.StatusFile == "" {
+		return nil
+	}
+	text, err := json.MarshalIndent(r.status, "", "  ")
+	if err != nil {
+		return fmt.Errorf("%w: %w", errStatus, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(r.StatusFile), 0o700); err != nil {
+		return fmt.Errorf("%w: %w", errStatus, err)
+	}
+	part := r.StatusFile + ".part"
+	if err := os.WriteFile(part, append(text, '\n'), 0o600); err != nil {
+		return fmt.Errorf("%w: %w", errStatus, err)
+	}
+	if err := os.Rename(part, r.StatusFile); err != nil {
+		return fmt.Errorf("%w: %w", errStatus, err)
+	}
+	return nil
+}
