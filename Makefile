@@ -9,7 +9,7 @@ SHELL := /bin/sh
 
 # Folders of the modules: those in go.work, then those with Go code that build on their own.
 MODULES := $(shell sed -n 's|^[[:space:]]*\./\([^[:space:]]*\).*|\1|p' go.work)
-OUTSIDE := $(patsubst %/go.mod,%,$(wildcard render/go.mod $(foreach host,ingress-operator-library-go console-operator,examples/hosts/$(host)/go.mod)))
+OUTSIDE := $(patsubst %/go.mod,%,$(wildcard render/go.mod install/go.mod $(foreach host,ingress-operator-library-go console-operator,examples/hosts/$(host)/go.mod)))
 NAMES := $(notdir $(MODULES) $(OUTSIDE))
 
 # In the recipe of VERB-%: the folder of the module that % names, and whether it builds without the workspace.
@@ -42,11 +42,12 @@ prove = $(if $(filter-out 0 false no,$(PROVED)),go run -C '$(CURDIR)/hack' ./cmd
 	-step '$(1)' -inputs '$(subst $(space),$(,),$(strip $(2)))' -dir '$(3)' $(if $(4),-note '$(4)') -- env)
 , := ,
 space := $(subst ,, )
-# Whoever runs our programs on clusters depends on all of them; sno-render runs before a cluster.
-everything := $(filter-out hack,$(MODULES)) $(filter-out render,$(OUTSIDE)) config
+# Whoever runs our programs on clusters depends on all of them; sno-render and sno-install run before a cluster.
+everything := $(filter-out hack,$(MODULES)) $(filter-out render install,$(OUTSIDE)) config
 also-e2e := $(everything)
 also-cli := config
 also-render := docs/render-fields.md
+also-install := docs/install-fields.md tools
 also-conformance := docs/conformance.md
 also-hack := .
 also-ingress-operator := examples/hosts/ingress-operator-library-go
