@@ -17,9 +17,14 @@ type Options struct {
 	Report func(Status)
 }
 
-// Run runs the phases that come after the last one that is done. The error is an *Error, or one of the status file.
+// Run runs the phases that come after the last one that is done. The error is an *Error, ErrRunning, or one of the status file.
 func Run(ctx context.Context, phases []Phase, o Options) error {
 	r := newRun(phases, o)
+	unlock, err := r.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	first, err := r.firstToRun(ctx)
 	if err != nil {
 		return r.end(err)

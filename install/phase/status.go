@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sys/unix"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -69,6 +70,28 @@ func ExitCode(err error) int {
 
 // errStatus is in the error of a status file that cannot be written.
 var errStatus = errors.New("cannot write the status file")
+
+// ErrRunning means that the same command runs already.
+var ErrRunning = errors.New("the same command runs already")
+
+// lock keeps a second run of the command away for as long as the process lives. The returned function ends that.
+func (r *run) lock() (func(), error) {
+	if r.StatusFile == "" {
+		return func() {}, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(r.StatusFile), 0o700); err != nil {
+		return nil, fmt.Errorf("%w: %w", errStatus, err)
+	}
+	file, err := os.OpenFile(r.StatusFile+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errStatus, err)
+	}
+	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil { //nolint:gosec // a file descriptor is small
+		_ = file.Close()
+		return nil, fmt.Errorf("%w: see %s: %w", ErrRunning, r.StatusFile, err)
+	}
+	return func() { _ = file.Close() }, nil
+}
 
 // run is one run of a list of phases.
 type run struct {
@@ -136,9 +159,6 @@ func (r *run) changed() error {
 	}
 	text, err := json.MarshalIndent(r.status, "", "  ")
 	if err != nil {
-		return fmt.Errorf("%w: %w", errStatus, err)
-	}
-	if err := os.MkdirAll(filepath.Dir(r.StatusFile), 0o700); err != nil {
 		return fmt.Errorf("%w: %w", errStatus, err)
 	}
 	part := r.StatusFile + ".part"

@@ -1,0 +1,65 @@
+package node
+
+import (
+	"errors"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+func TestSettings(t *testing.T) {
+	want := &Settings{
+		Profile: "kubernetes", ClusterName: "sno", BaseDomain: "example.com", KubernetesVersion: "1.35.2",
+		Images: map[string]string{"etcd": "registry.example.com/etcd:3.6.8"}, Validity: "87600h0m0s",
+		Name: "master0", Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.10"), netip.MustParseAddr("2001:db8::10")},
+		MachineNetworks:  []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")},
+		InstallationDisk: "/dev/disk/by-id/wwn-0x1", InstallerArguments: []string{"--copy-network"}, KernelArguments: []string{"nosmt"},
+		MasterIgnition: "http://localhost:22624/config/master", ProgramInImage: true, Created: "2026-11-25T08:00:00Z",
+	}
+	text, err := want.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "sno-install.yaml")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Read(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got.Domain() != "sno.example.com" {
+		t.Errorf("domain %s", got.Domain())
+	}
+}
+
+func TestUnusableSettings(t *testing.T) {
+	dir := t.TempDir()
+	for name, test := range map[string]struct{ text, want string }{
+		"another version": {"profile: kubernetes\nspeed: 3\n", `unknown field "speed"`},
+		"no address":      {"addresses: [host]\n", "unable to parse IP"},
+		"twice":           {"name: a\nname: b\n", `already set`},
+		"no YAML":         {"profile: [", "sno-install.yaml"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(dir, "sno-install.yaml")
+			if err := os.WriteFile(file, []byte(test.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Read(file); !errors.Is(err, ErrSettings) || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), file) {
+				t.Errorf("error %v, want %q and the file", err, test.want)
+			}
+		})
+	}
+	if _, err := Read(filepath.Join(dir, "none")); !errors.Is(err, ErrSettings) || !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+}

@@ -1,0 +1,254 @@
+package phase
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var errKilled = errors.New("killed")
+
+// world is what phases act on: each writes a file, the last but one removes what the first two wrote.
+type world struct {
+	dir string
+	// ran are the steps that began, in order.
+	ran []string
+	// killAt is the number of the action at which the run is killed; 0 for never.
+	killAt, actions int
+}
+
+func (w *world) act(do func() error) error {
+	if w.actions++; w.actions == w.killAt {
+		return errKilled
+	}
+	return do()
+}
+
+func (w *world) exists(name string) bool {
+	_, err := os.Stat(filepath.Join(w.dir, name))
+	return err == nil
+}
+
+func (w *world) writes(name string) Phase {
+	return Phase{
+		Name: name, Limit: time.Minute,
+		Done: func(context.Context) (bool, error) { return w.exists(name), nil },
+		Run: func(context.Context, *Progress) error {
+			w.ran = append(w.ran, name)
+			return w.act(func() error { return os.WriteFile(filepath.Join(w.dir, name), []byte(name), 0o600) })
+		},
+	}
+}
+
+func (w *world) phases() []Phase {
+	return []Phase{
+		w.writes("one"), w.writes("two"), w.writes("kept"),
+		{Name: "clean", Limit: time.Minute, Run: func(context.Context, *Progress) error {
+			w.ran = append(w.ran, "clean")
+			for _, name := range []string{"one", "two"} {
+				if err := w.act(func() error { return os.RemoveAll(filepath.Join(w.dir, name)) }); err != nil {
+					return err
+				}
+			}
+			return nil
+		}},
+		w.writes("last"),
+	}
+}
+
+// However often it is killed, and wherever, the same command ends in the same world, and no phase before the last that is done runs
+// again (R-BIP-3).
+func TestKilledAnywhere(t *testing.T) {
+	for killAt := 1; killAt <= 6; killAt++ {
+		t.Run(fmt.Sprint(killAt), func(t *testing.T) {
+			w := &world{dir: t.TempDir(), killAt: killAt}
+			err := Run(t.Context(), w.phases(), Options{})
+			if !errors.Is(err, errKilled) {
+				t.Fatalf("it was not killed: %v", err)
+			}
+			before := len(w.ran)
+			if err := Run(t.Context(), w.phases(), Options{}); err != nil {
+				t.Fatal(err)
+			}
+			for name, want := range map[string]bool{"one": false, "two": false, "kept": true, "last": true} {
+				if got := w.exists(name); got != want {
+					t.Errorf("%s exists: %t, want %t", name, got, want)
+				}
+			}
+			want := w.ran[before-1]
+			if want == "last" {
+				want = "clean" // which has no condition
+			}
+			if got := w.ran[before]; got != want {
+				t.Errorf("it went on with %s, and was killed in %s", got, w.ran[before-1])
+			}
+			// Everything is done now, and nothing runs.
+			before = len(w.ran)
+			if err := Run(t.Context(), w.phases(), Options{}); err != nil || len(w.ran) != before {
+				t.Errorf("run again: %v, and it ran %v", err, w.ran[before:])
+			}
+		})
+	}
+}
+
+func TestErrors(t *testing.T) {
+	errStep, errDone := errors.New("no network"), errors.New("cannot read")
+	step := func(err error) func(context.Context, *Progress) error {
+		return func(_ context.Context, p *Progress) error {
+			p.Waiting("the %s", "registry")
+			return err
+		}
+	}
+	condition := func(done bool, err error) func(context.Context) (bool, error) {
+		return func(context.Context) (bool, error) { return done, err }
+	}
+	waits := func(ctx context.Context, p *Progress) error {
+		return p.Until(ctx, time.Second, "the API server", func(context.Context) error { return errStep })
+	}
+	for name, test := range map[string]struct {
+		phase Phase
+		want  error
+		text  string
+		code  int
+	}{
+		"step":           {Phase{Run: step(errStep)}, errStep, "phase p: waiting for the registry: no network", ExitFailed},
+		"input":          {Phase{Run: step(fmt.Errorf("disk: %w", ErrInput))}, ErrInput, "disk: the input has to be changed", ExitInput},
+		"condition":      {Phase{Run: step(nil), Done: condition(false, errDone)}, errDone, "find out whether it is done: cannot read", ExitFailed},
+		"not done after": {Phase{Run: step(nil), Done: condition(false, nil)}, ErrNotDone, ErrNotDone.Error(), ExitFailed},
+		"limit":          {Phase{Run: waits}, ErrLimit, "waiting for the API server: no network: time limit exceeded of 1m0s: no network", ExitTimeout},
+		"limit of a client": {Phase{Run: func(ctx context.Context, _ *Progress) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}}, ErrLimit, "time limit exceeded of 1m0s", ExitTimeout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				test.phase.Name, test.phase.Limit = "p", time.Minute
+				var last Status
+				err := Run(t.Context(), []Phase{test.phase}, Options{Report: func(s Status) { last = s }})
+				if !errors.Is(err, test.want) || !strings.Contains(fmt.Sprint(err), test.text) {
+					t.Errorf("error %v, want %q", err, test.text)
+				}
+				if got := ExitCode(err); got != test.code || last.ExitCode == nil || *last.ExitCode != test.code {
+					t.Errorf("exit code %d, in the status %v, want %d", got, last.ExitCode, test.code)
+				}
+				if last.State != Failed || last.Phases[0].State == Done || last.Advice == "" || last.Error == "" {
+					t.Errorf("status %+v", last)
+				}
+			})
+		})
+	}
+}
+
+// What ended because the caller was stopped is no time limit.
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	p := Phase{Name: "p", Limit: time.Hour, Run: func(ctx context.Context, _ *Progress) error {
+		cancel()
+		<-ctx.Done()
+		return ctx.Err()
+	}}
+	err := Run(ctx, []Phase{p}, Options{})
+	if !errors.Is(err, context.Canceled) || errors.Is(err, ErrLimit) || ExitCode(err) != ExitFailed {
+		t.Errorf("error %v, exit code %d", err, ExitCode(err))
+	}
+}
+
+// A hub that reads the file at any moment finds it whole, and sees what is waited for.
+func TestStatusFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "run", "status.json")
+	read := func() Status {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s Status
+		if err := json.Unmarshal(text, &s); err != nil {
+			t.Fatalf("%v in %s", err, text)
+		}
+		return s
+	}
+	var waited []string
+	phases := []Phase{
+		{Name: "before", Limit: time.Hour, Done: func(context.Context) (bool, error) { return true, nil }},
+		{Name: "waits", Limit: time.Hour, Run: func(ctx context.Context, p *Progress) error {
+			tries := 0
+			return p.Until(ctx, time.Millisecond, "etcd", func(context.Context) error {
+				if tries++; tries > 3 {
+					return nil
+				}
+				if s := read(); tries > 1 {
+					waited = append(waited, s.Phases[1].WaitingFor)
+				}
+				return fmt.Errorf("try %d", (tries+1)/2)
+			})
+		}},
+		{Name: "fails", Limit: time.Hour, Run: func(context.Context, *Progress) error { return errKilled }},
+		{Name: "after", Limit: time.Hour},
+	}
+	err := Run(t.Context(), phases, Options{Command: "bootstrap-in-place", StatusFile: file})
+	if !errors.Is(err, errKilled) {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"etcd: try 1", "etcd: try 1"}, waited); diff != "" {
+		t.Errorf("waited for (-want +got):\n%s", diff)
+	}
+	got := read()
+	for i, s := range got.Phases {
+		if had := s.Started != nil; had != slices.Contains([]string{"waits", "fails"}, s.Name) {
+			t.Errorf("%s has a start: %t", s.Name, had)
+		}
+		got.Phases[i].Started, got.Phases[i].Finished = nil, nil
+	}
+	code := ExitFailed
+	want := Status{
+		Command: "bootstrap-in-place", State: Failed, ExitCode: &code, Error: "phase fails: killed",
+		Advice: "run the same command again: it goes on there",
+		Phases: []PhaseStatus{{Name: "before", State: Done}, {Name: "waits", State: Done}, {Name: "fails", State: Failed, Error: "killed"}, {Name: "after", State: Pending}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("status (-want +got):\n%s", diff)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode of the status file: %v, %v", info, err)
+	}
+}
+
+// A person who starts the command by hand while its unit runs does not get in its way.
+func TestTwice(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "status.json")
+	var second error
+	p := Phase{Name: "p", Limit: time.Minute, Run: func(ctx context.Context, _ *Progress) error {
+		second = Run(ctx, nil, Options{StatusFile: file})
+		return nil
+	}}
+	if err := Run(t.Context(), []Phase{p}, Options{StatusFile: file}); err != nil {
+		t.Fatal(err)
+	}
+	if !errors.Is(second, ErrRunning) {
+		t.Errorf("the second run: %v", second)
+	}
+	if err := Run(t.Context(), []Phase{p}, Options{StatusFile: file}); err != nil {
+		t.Errorf("a later run: %v", err)
+	}
+}
+
+func TestStatusCannotBeWritten(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Run(t.Context(), nil, Options{StatusFile: filepath.Join(file, "status.json")}); !errors.Is(err, errStatus) {
+		t.Errorf("got %v", err)
+	}
+}
