@@ -252,3 +252,18 @@ func TestStatusCannotBeWritten(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestInputEndsWaiting(t *testing.T) {
+	tries := 0
+	p := Phase{Name: "p", Limit: time.Hour, Run: func(ctx context.Context, p *Progress) error {
+		return p.Until(ctx, time.Millisecond, "the disk", func(context.Context) error {
+			if tries++; tries > 2 {
+				return nil
+			}
+			return fmt.Errorf("no such disk: %w", ErrInput)
+		})
+	}}
+	if err := Run(t.Context(), []Phase{p}, Options{}); !errors.Is(err, ErrInput) || tries != 1 {
+		t.Errorf("%v after %d tries", err, tries)
+	}
+}
