@@ -1,0 +1,158 @@
+package ignition
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/coreos/ignition/v2/config/util"
+	"github.com/coreos/ignition/v2/config/v3_6/types"
+
+	"github.com/solonode/sno/render/files"
+)
+
+var (
+	// ErrConflict means that two sources have the same path, unit or user.
+	ErrConflict = errors.New("two sources have it")
+	// ErrInvalid means that Ignition would refuse the config.
+	ErrInvalid = errors.New("not a valid Ignition config")
+)
+
+// Builder collects what goes into a config. The zero value is empty. Faults are kept, and reported by Encode all at once.
+type Builder struct {
+	config types.Config
+	// sources are by "path /etc/hosts", "unit kubelet.service", "drop-in kubelet.service 10-x.conf", "user core".
+	sources map[string]string
+	faults  []error
+}
+
+// claim reports whether nobody else has the thing.
+func (b *Builder) claim(source, thing string) bool {
+	if other, taken := b.sources[thing]; taken {
+		b.faults = append(b.faults, fmt.Errorf("%s: %w: %s and %s", thing, ErrConflict, other, source))
+		return false
+	}
+	if b.sources == nil {
+		b.sources = map[string]string{}
+	}
+	b.sources[thing] = source
+	return true
+}
+
+// on returns the path as Ignition has it, from the root.
+func on(p string) string { return path.Clean("/" + p) }
+
+func mode(m fs.FileMode) *int { return util.IntToPtr(int(m.Perm())) }
+
+// AddFile adds a file, whose path is relative to the root. Root owns it. It replaces one that the image has.
+func (b *Builder) AddFile(source string, f files.File) {
+	p := on(f.Path)
+	if !b.claim(source, "path "+p) {
+		return
+	}
+	b.config.Storage.Files = append(b.config.Storage.Files, types.File{
+		Node:          types.Node{Path: p, Overwrite: util.BoolToPtr(true)},
+		FileEmbedded1: types.FileEmbedded1{Mode: mode(f.Mode), Contents: contents(f.Content)},
+	})
+}
+
+// AddFileFrom adds a file that Ignition downloads, and refuses if its SHA-512 sum, in hex, is another.
+func (b *Builder) AddFileFrom(source, file string, m fs.FileMode, url, sha512 string) {
+	p := on(file)
+	if !b.claim(source, "path "+p) {
+		return
+	}
+	b.config.Storage.Files = append(b.config.Storage.Files, types.File{
+		Node: types.Node{Path: p, Overwrite: util.BoolToPtr(true)},
+		FileEmbedded1: types.FileEmbedded1{Mode: mode(m), Contents: types.Resource{
+			Source: &url, Compression: util.StrToPtr(""), Verification: types.Verification{Hash: util.StrToPtr("sha512-" + sha512)},
+		}},
+	})
+}
+
+// AddDir adds a folder with its own mode. Folders that are not added get Ignition's, 0755.
+func (b *Builder) AddDir(source, dir string, m fs.FileMode) {
+	p := on(dir)
+	if !b.claim(source, "path "+p) {
+		return
+	}
+	b.config.Storage.Directories = append(b.config.Storage.Directories, types.Directory{
+		Node: types.Node{Path: p}, DirectoryEmbedded1: types.DirectoryEmbedded1{Mode: mode(m)},
+	})
+}
+
+// AddUnit adds a unit of systemd. It is enabled if it has an [Install] section.
+func (b *Builder) AddUnit(source, name, text string) {
+	if !b.claim(source, "unit "+name) {
+		return
+	}
+	u := b.unit(name)
+	u.Contents = &text
+	if hasInstall(text) {
+		u.Enabled = util.BoolToPtr(true)
+	}
+}
+
+// AddDropIn adds a drop-in to a unit, which may be the image's or of another config.
+func (b *Builder) AddDropIn(source, unit, name, text string) {
+	if !b.claim(source, "drop-in "+unit+" "+name) {
+		return
+	}
+	u := b.unit(unit)
+	u.Dropins = append(u.Dropins, types.Dropin{Name: name, Contents: &text})
+}
+
+// unit returns the entry of that name.
+func (b *Builder) unit(name string) *types.Unit {
+	units := &b.config.Systemd.Units
+	for i := range *units {
+		if (*units)[i].Name == name {
+			return &(*units)[i]
+		}
+	}
+	*units = append(*units, types.Unit{Name: name})
+	return &(*units)[len(*units)-1]
+}
+
+// hasInstall reports whether a unit can be enabled.
+func hasInstall(text string) bool {
+	for line := range strings.Lines(text) {
+		if strings.TrimSpace(line) == "[Install]" {
+			return true
+		}
+	}
+	return false
+}
+
+// AddKeys lets the owners of SSH keys in as a user. No keys add nothing.
+func (b *Builder) AddKeys(source, user string, keys []string) {
+	if len(keys) == 0 || !b.claim(source, "user "+user) {
+		return
+	}
+	u := types.PasswdUser{Name: user}
+	for _, key := range keys {
+		u.SSHAuthorizedKeys = append(u.SSHAuthorizedKeys, types.SSHAuthorizedKey(key))
+	}
+	b.config.Passwd.Users = append(b.config.Passwd.Users, u)
+}
+
+// AddKernelArguments adds arguments of the kernel, which Ignition knows from spec 3.3.0 on.
+func (b *Builder) AddKernelArguments(arguments ...string) {
+	for _, a := range arguments {
+		b.config.KernelArguments.ShouldExist = append(b.config.KernelArguments.ShouldExist, types.KernelArgument(a))
+	}
+}
+
+// AddBuilder adds all that another has.
+func (b *Builder) AddBuilder(other *Builder) {
+	b.faults = append(b.faults, other.faults...)
+	taken := false
+	for thing, source := range other.sources {
+		taken = !b.claim(source, thing) || taken
+	}
+	if !taken {
+		b.config = merge(b.config, other.config)
+	}
+}

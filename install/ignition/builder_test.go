@@ -1,0 +1,286 @@
+package ignition
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/coreos/ignition/v2/config/v3_6"
+	"github.com/coreos/ignition/v2/config/v3_6/types"
+	"github.com/google/go-cmp/cmp"
+	"github.com/vincent-petithory/dataurl"
+
+	"github.com/solonode/sno/render/files"
+)
+
+const service = "[Service]\nExecStart=/bin/true\n"
+
+// read returns what Ignition would make of a config.
+func read(t *testing.T, text []byte) types.Config {
+	t.Helper()
+	c, r, err := v3_6.ParseCompatibleVersion(text)
+	if err != nil || len(r.Entries) > 0 {
+		t.Fatalf("Ignition says %v %v of %s", err, r, text)
+	}
+	return c
+}
+
+// contentOf decodes a resource as Ignition does.
+func contentOf(t *testing.T, r types.Resource) string {
+	t.Helper()
+	if r.Compression == nil {
+		t.Error("the compression is not set")
+		return ""
+	}
+	url, err := dataurl.DecodeString(*r.Source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *r.Compression != "gzip" {
+		return string(url.Data)
+	}
+	unpacked, err := gzip.NewReader(bytes.NewReader(url.Data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := io.ReadAll(unpacked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+func TestBuilder(t *testing.T) {
+	random := make([]byte, 300)
+	_, _ = rand.Read(random)
+	want := map[string]struct {
+		content string
+		mode    int
+	}{
+		"/etc/motd":                 {"single node", 0o644},
+		"/etc/empty":                {"", 0o600},
+		"/etc/keys/signer.key":      {strings.Repeat("secret ", 100), 0o600},
+		"/usr/local/bin/sno-helper": {string(random), 0o755},
+	}
+	var b Builder
+	for path, f := range want {
+		b.AddFile("test", files.File{Path: strings.TrimPrefix(path, "/"), Mode: fsMode(f.mode), Content: []byte(f.content)})
+	}
+	b.AddFileFrom("test", "usr/local/bin/program", 0o755, "https://example.com/p", strings.Repeat("ab", 64))
+	b.AddDir("test", "etc/keys", 0o700)
+	b.AddUnit("test", "on.service", service+"[Install]\nWantedBy=multi-user.target\n")
+	b.AddUnit("test", "off.service", service+"# [Install] would enable it\n")
+	b.AddDropIn("test", "kubelet.service", "10-a.conf", "[Unit]\n")
+	b.AddDropIn("test", "kubelet.service", "20-b.conf", "[Unit]\n")
+	b.AddKeys("test", "core", []string{"ssh-ed25519 AAAA a", "ssh-ed25519 AAAA b"})
+	b.AddKeys("test", "nobody", nil)
+	text, err := b.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := read(t, text)
+	if !strings.Contains(string(text), `"version":"3.2.0"`) {
+		t.Errorf("version in %s", text)
+	}
+	for _, f := range c.Storage.Files {
+		if f.Path == "/usr/local/bin/program" {
+			if *f.Contents.Source != "https://example.com/p" || *f.Contents.Verification.Hash != "sha512-"+strings.Repeat("ab", 64) || *f.Mode != 0o755 {
+				t.Errorf("program: %+v", f)
+			}
+			continue
+		}
+		if w := want[f.Path]; contentOf(t, f.Contents) != w.content || *f.Mode != w.mode || !*f.Overwrite {
+			t.Errorf("%s: mode %o, overwrite %t, content %q", f.Path, *f.Mode, *f.Overwrite, contentOf(t, f.Contents))
+		}
+		delete(want, f.Path)
+	}
+	if len(want) > 0 {
+		t.Errorf("missing: %v", want)
+	}
+	if d := c.Storage.Directories; len(d) != 1 || *d[0].Mode != 0o700 || d[0].Path != "/etc/keys" {
+		t.Errorf("folders: %+v", d)
+	}
+	enabled := map[string]bool{}
+	for _, u := range c.Systemd.Units {
+		enabled[u.Name] = u.Enabled != nil && *u.Enabled
+		if u.Name == "kubelet.service" && (len(u.Dropins) != 2 || u.Contents != nil) {
+			t.Errorf("drop-ins: %+v", u)
+		}
+	}
+	if diff := cmp.Diff(map[string]bool{"on.service": true, "off.service": false, "kubelet.service": false}, enabled); diff != "" {
+		t.Errorf("enabled (-want +got):\n%s", diff)
+	}
+	if u := c.Passwd.Users; len(u) != 1 || u[0].Name != "core" || len(u[0].SSHAuthorizedKeys) != 2 {
+		t.Errorf("users: %+v", u)
+	}
+	again, err := b.Encode()
+	if err != nil || !bytes.Equal(again, text) {
+		t.Error("the same builder gives another text")
+	}
+}
+
+// What only later versions of the spec know raises the version, and nothing else does.
+func TestVersion(t *testing.T) {
+	var b Builder
+	b.AddKernelArguments("nosmt")
+	text, err := b.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(`{"ignition":{"version":"3.3.0"},"kernelArguments":{"shouldExist":["nosmt"]}}`, string(text)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestConflicts(t *testing.T) {
+	var b Builder
+	b.AddFile("one", files.File{Path: "etc/hosts"})
+	b.AddFile("two", files.File{Path: "/etc//hosts"})
+	b.AddDir("three", "etc/hosts", 0o700)
+	b.AddUnit("one", "a.service", service)
+	b.AddUnit("two", "a.service", service)
+	b.AddDropIn("one", "a.service", "x.conf", "")
+	b.AddDropIn("two", "a.service", "x.conf", "")
+	b.AddKeys("one", "core", []string{"k"})
+	var other Builder
+	other.AddKeys("two", "core", []string{"k"})
+	b.AddBuilder(&other)
+	_, err := b.Encode()
+	if !errors.Is(err, ErrConflict) {
+		t.Fatal(err)
+	}
+	want := []string{
+		"path /etc/hosts: two sources have it: one and two", "path /etc/hosts: two sources have it: one and three",
+		"unit a.service: two sources have it: one and two", "drop-in a.service x.conf: two sources have it: one and two",
+		"user core: two sources have it: one and two",
+	}
+	if diff := cmp.Diff(strings.Join(want, "\n"), err.Error()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestInvalid(t *testing.T) {
+	for name, test := range map[string]struct {
+		add  func(*Builder)
+		want string
+	}{
+		"unit of no kind": {func(b *Builder) { b.AddUnit("test", "a", service) }, "invalid systemd unit extension"},
+		"unit's text":     {func(b *Builder) { b.AddUnit("test", "a.service", "[Unit") }, "invalid unit content"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b Builder
+			test.add(&b)
+			if _, err := b.Encode(); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+// What a person has put into the folder is all there, or is an error (R-BIP-24).
+func TestExtra(t *testing.T) {
+	file := func(text string, mode int) *fstest.MapFile {
+		return &fstest.MapFile{Data: []byte(text), Mode: fsMode(mode)}
+	}
+	var b Builder
+	arguments, err := b.AddExtra("extra", fstest.MapFS{
+		"units/storage.service":               file(service+"[Install]\nWantedBy=multi-user.target\n", 0o644),
+		"units/sshd.service.d/10-limits.conf": file("[Service]\n", 0o644),
+		"files/etc/chrony.conf":               file("server ntp.example.com\n", 0o640),
+		"files/usr/local/bin/check":           file("#!/bin/sh\n", 0o755),
+		"kernel-arguments/10-cpu.conf":        file("# for the radio\nnosmt\n\n  isolcpus=2-7  \n", 0o644),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"nosmt", "isolcpus=2-7"}, arguments); diff != "" {
+		t.Errorf("kernel arguments (-want +got):\n%s", diff)
+	}
+	text, err := b.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := read(t, text)
+	modes := map[string]int{}
+	for _, f := range c.Storage.Files {
+		modes[f.Path] = *f.Mode
+	}
+	if diff := cmp.Diff(map[string]int{"/etc/chrony.conf": 0o640, "/usr/local/bin/check": 0o755}, modes); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	if len(c.Systemd.Units) != 2 {
+		t.Errorf("units: %+v", c.Systemd.Units)
+	}
+
+	var wrong Builder
+	_, err = wrong.AddExtra("extra", fstest.MapFS{
+		"unit/a.service":               file("", 0o644),
+		"units/deep/a.service":         file("", 0o644),
+		"units/a.service.d/b.txt":      file("", 0o644),
+		"kernel-arguments/cpu":         file("", 0o644),
+		"README":                       file("", 0o644),
+		"files/bin/su":                 &fstest.MapFile{Mode: fsMode(0o755) | 1<<23},
+		"files/link":                   &fstest.MapFile{Mode: 1<<27 | 0o777, Data: []byte("etc")},
+		"kernel-arguments/d/more.conf": file("", 0o644),
+	})
+	for _, name := range []string{
+		"extra/unit/a.service", "extra/units/deep/a.service", "extra/units/a.service.d/b.txt", "extra/kernel-arguments/cpu", "extra/README",
+		"extra/files/bin/su", "extra/files/link", "extra/kernel-arguments/d/more.conf",
+	} {
+		if !errors.Is(err, ErrExtra) || !strings.Contains(err.Error(), name+": ") {
+			t.Errorf("%s is not in the error: %v", name, err)
+		}
+	}
+}
+
+// The worker's config points to the cluster, and trusts its CA only (R-WRK-1).
+func TestPointer(t *testing.T) {
+	for host, want := range map[string]string{
+		"api-int.sno.example.com": "https://api-int.sno.example.com:22623/config/worker",
+		"192.0.2.5":               "https://192.0.2.5:22623/config/worker",
+		"2001:db8::5":             "https://[2001:db8::5]:22623/config/worker",
+	} {
+		text, err := Pointer(host, "worker", []byte("CA"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got, wanted any
+		if err := json.Unmarshal(text, &got); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal([]byte(`{"ignition":{"version":"3.2.0","config":{"merge":[{"source":"`+want+`"}]},
+			"security":{"tls":{"certificateAuthorities":[{"source":"data:text/plain;charset=utf-8;base64,Q0E="}]}}}}`), &wanted); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(wanted, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		read(t, text)
+	}
+}
+
+func TestLargest(t *testing.T) {
+	random := make([]byte, 2000)
+	_, _ = rand.Read(random)
+	var b Builder
+	b.AddFile("test", files.File{Path: "big", Content: random})
+	b.AddFile("test", files.File{Path: "small", Content: random[:100]})
+	b.AddUnit("test", "a.service", service)
+	text, err := b.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	items := Largest(text, 2)
+	if len(items) != 2 || items[0].Name != "/big" || items[0].Bytes < 2000 || items[1].Name != "/small" {
+		t.Errorf("largest: %v", items)
+	}
+	if got := Largest([]byte("none"), 2); got != nil {
+		t.Errorf("largest of no config: %v", got)
+	}
+}

@@ -1,0 +1,41 @@
+package ignition
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+
+	"github.com/coreos/ignition/v2/config/util"
+	"github.com/coreos/ignition/v2/config/v3_6/types"
+	"github.com/vincent-petithory/dataurl"
+)
+
+// contents returns the shortest of three ways to write a content: as text, in base64, or compressed. The compression is always set,
+// because a config that is merged inherits it from its parent otherwise.
+func contents(content []byte) types.Resource {
+	source, compression := "data:;base64,"+base64.StdEncoding.EncodeToString(content), ""
+	// What is mostly binary is not shorter with three characters for a byte.
+	if text := "data:," + dataurl.Escape(content); len(text) <= len(source) {
+		source = text
+	}
+	if packed := compress(content); len("data:;base64,")+base64.StdEncoding.EncodedLen(len(packed)) < len(source) {
+		source, compression = "data:;base64,"+base64.StdEncoding.EncodeToString(packed), "gzip"
+	}
+	return types.Resource{Source: &source, Compression: util.StrToPtr(compression)}
+}
+
+// compress returns the same bytes for the same content. Writing into memory does not fail.
+func compress(content []byte) []byte {
+	var packed bytes.Buffer
+	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	if err == nil {
+		_, err = w.Write(content)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		return content
+	}
+	return packed.Bytes()
+}

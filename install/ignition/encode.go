@@ -1,0 +1,115 @@
+package ignition
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/coreos/ignition/v2/config/v3_2"
+	"github.com/coreos/ignition/v2/config/v3_3"
+	"github.com/coreos/ignition/v2/config/v3_4"
+	"github.com/coreos/ignition/v2/config/v3_5"
+	"github.com/coreos/ignition/v2/config/v3_6"
+	"github.com/coreos/ignition/v2/config/v3_6/types"
+	"github.com/coreos/vcontext/report"
+)
+
+// specs are the versions that are written, the lowest first, each with its own parser.
+var specs = []struct {
+	version string
+	check   func(text []byte) (report.Report, error)
+}{
+	{"3.2.0", func(text []byte) (report.Report, error) { _, r, err := v3_2.Parse(text); return r, err }},
+	{"3.3.0", func(text []byte) (report.Report, error) { _, r, err := v3_3.Parse(text); return r, err }},
+	{"3.4.0", func(text []byte) (report.Report, error) { _, r, err := v3_4.Parse(text); return r, err }},
+	{"3.5.0", func(text []byte) (report.Report, error) { _, r, err := v3_5.Parse(text); return r, err }},
+	{"3.6.0", func(text []byte) (report.Report, error) { _, r, err := v3_6.Parse(text); return r, err }},
+}
+
+// Encode returns the config in the lowest version of the spec that can say it, at least 3.2.0. The error has all faults: those of
+// ErrConflict, or that of ErrInvalid.
+func (b *Builder) Encode() ([]byte, error) {
+	if err := errors.Join(b.faults...); err != nil {
+		return nil, err
+	}
+	return encode(b.config, specs[0].version)
+}
+
+// encode writes the config in the lowest version, from least up, in which Ignition has nothing to say about it.
+func encode(c types.Config, least string) ([]byte, error) {
+	var said error
+	for _, spec := range specs {
+		if spec.version < least {
+			continue
+		}
+		c.Ignition.Version = spec.version
+		text, err := compact(c)
+		if err != nil {
+			return nil, err
+		}
+		r, err := spec.check(text)
+		lost := lost(r)
+		if err == nil && len(lost.Entries) == 0 {
+			return text, nil
+		}
+		said = fmt.Errorf("%w: spec %s: %w", ErrInvalid, spec.version, errors.Join(entries(lost), err))
+	}
+	return nil, said
+}
+
+// lost returns what a report says of faults, and of keys that the spec does not know: these are warnings of Ignition's, which drops
+// them. Other warnings, such as of a file system that is wiped, are the config's own business.
+func lost(r report.Report) report.Report {
+	var kept report.Report
+	for _, e := range r.Entries {
+		if e.Kind.IsFatal() || strings.HasPrefix(e.Message, "unused key ") {
+			kept.Entries = append(kept.Entries, e)
+		}
+	}
+	return kept
+}
+
+// entries returns what a report says, as an error.
+func entries(r report.Report) error {
+	var errs []error
+	for _, e := range r.Entries {
+		errs = append(errs, fmt.Errorf("%s: %s", e.Context, e.Message)) //nolint:err113 // the library's words
+	}
+	return errors.Join(errs...)
+}
+
+// compact returns JSON without the empty objects of which the types have many, with sorted keys.
+func compact(c types.Config) ([]byte, error) {
+	text, err := json.Marshal(c)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(text, &fields); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	text, err = json.Marshal(prune(fields))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return text, nil
+}
+
+// prune removes empty objects from maps, and nulls.
+func prune(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, field := range v {
+			field = prune(field)
+			if m, ok := field.(map[string]any); field == nil || ok && len(m) == 0 {
+				delete(v, key)
+			}
+		}
+	case []any:
+		for i := range v {
+			v[i] = prune(v[i])
+		}
+	}
+	return value
+}

@@ -1,0 +1,214 @@
+package ignition
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/solonode/sno/render/files"
+)
+
+func fsMode(m int) fs.FileMode { return fs.FileMode(m) } //nolint:gosec // a mode of the test
+
+const master = `{
+  "ignition": {"version": "3.2.0", "timeouts": {"httpTotal": 30}, "proxy": {"httpProxy": "http://proxy.example.com"}, "security": {"tls": {"certificateAuthorities": [{"source": "data:,CA"}]}}},
+  "passwd": {"users": [{"name": "core", "sshAuthorizedKeys": ["ssh-ed25519 AAAA admin"]}, {"name": "ops", "uid": 1001}]},
+  "storage": {
+    "disks": [{"device": "/dev/sdb", "wipeTable": true}],
+    "filesystems": [{"device": "/dev/sdb", "format": "xfs", "path": "/var/lib/data"}],
+    "directories": [{"path": "/etc/kubernetes/conf", "mode": 448}],
+    "links": [{"path": "/etc/localtime", "target": "/usr/share/zoneinfo/UTC", "hard": false}],
+    "files": [
+      {"path": "/etc/kubernetes/kubelet.conf", "mode": 420, "contents": {"source": "data:;base64,H4sIAAAAAAAA/w==", "compression": "gzip"}},
+      {"path": "/etc/hostname", "overwrite": true, "mode": 420, "contents": {"source": "data:,master0"}}
+    ]
+  },
+  "systemd": {"units": [
+    {"name": "kubelet.service", "enabled": true, "contents": "[Service]\nExecStart=/usr/bin/kubelet\n[Install]\nWantedBy=multi-user.target\n", "dropins": [{"name": "10-mco.conf", "contents": "[Unit]\n"}]},
+    {"name": "zincati.service", "mask": true}
+  ]}
+}`
+
+func additions() *Builder {
+	var b Builder
+	b.AddFile("sno-install", files.File{Path: "etc/kubernetes/manifests/etcd-pod.yaml", Mode: 0o600, Content: []byte(strings.Repeat("pod ", 200))})
+	b.AddDir("sno-install", "etc/kubernetes/bootstrap-secrets", 0o700)
+	b.AddDropIn("sno-install", "kubelet.service", "10-etcd-restore.conf", "[Unit]\nRequires=etcd-restore.service\n")
+	b.AddUnit("sno-install", "post-reboot.service", service)
+	return &b
+}
+
+// Everything that the original says is there afterwards, as it was (R-BIP-11).
+func TestEnrich(t *testing.T) {
+	text, err := Enrich("master.ign", []byte(master), additions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), `"version":"3.2.0"`) {
+		t.Error("another version than the original's")
+	}
+	// What is taken away again is what was added.
+	var got, want map[string]any
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(master), &want); err != nil {
+		t.Fatal(err)
+	}
+	take := func(key string, names ...string) func(any) bool {
+		return func(v any) bool {
+			m, _ := v.(map[string]any)
+			for _, name := range names {
+				if m[key] == name {
+					return true
+				}
+			}
+			return false
+		}
+	}
+	taken := remove(got, take("path", "/etc/kubernetes/manifests/etcd-pod.yaml", "/etc/kubernetes/bootstrap-secrets"))
+	taken += remove(got, take("name", "10-etcd-restore.conf", "post-reboot.service"))
+	if taken != 4 {
+		t.Errorf("%d of 4 additions are there", taken)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the original has changed (-want +got):\n%s", diff)
+	}
+}
+
+// remove removes what matches from lists anywhere below, and returns how many.
+func remove(value any, match func(any) bool) int {
+	n := 0
+	if m, ok := value.(map[string]any); ok {
+		for key, field := range m {
+			if list, ok := field.([]any); ok {
+				var kept []any
+				for _, item := range list {
+					if match(item) {
+						n++
+						continue
+					}
+					kept = append(kept, item)
+				}
+				m[key] = kept
+			}
+			n += remove(field, match)
+		}
+	}
+	if list, ok := value.([]any); ok {
+		for _, item := range list {
+			n += remove(item, match)
+		}
+	}
+	return n
+}
+
+func TestEnrichKeepsLaterVersions(t *testing.T) {
+	original := `{"ignition":{"version":"3.4.0"},"kernelArguments":{"shouldNotExist":["quiet"]},"storage":{"luks":[{"name":"root","device":"/dev/sdc","discard":true}]}}`
+	text, err := Enrich("master.ign", []byte(original), additions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"version":"3.4.0"`, `"shouldNotExist":["quiet"]`, `"discard":true`} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("no %s in %s", want, text)
+		}
+	}
+}
+
+// The original wins silently in upstream's merge. Here each conflict is named, with both sources (R-BIP-11, U-INS-9).
+func TestEnrichConflicts(t *testing.T) {
+	for name, test := range map[string]struct {
+		add  func(*Builder)
+		want string
+	}{
+		"file":                      {func(b *Builder) { b.AddFile("the snapshot", files.File{Path: "etc/hostname"}) }, "path /etc/hostname: two sources have it: master.ign and the snapshot"},
+		"file and folder":           {func(b *Builder) { b.AddFile("x", files.File{Path: "etc/kubernetes/conf"}) }, "path /etc/kubernetes/conf: "},
+		"folder and link":           {func(b *Builder) { b.AddDir("x", "etc/localtime", 0o700) }, "path /etc/localtime: "},
+		"below their file":          {func(b *Builder) { b.AddFile("x", files.File{Path: "etc/hostname/a"}) }, "master.ign has /etc/hostname, which is no folder, and x"},
+		"below their link":          {func(b *Builder) { b.AddFile("x", files.File{Path: "etc/localtime/a"}) }, "master.ign has /etc/localtime, which is no folder, and x"},
+		"theirs below ours":         {func(b *Builder) { b.AddFile("x", files.File{Path: "etc/kubernetes"}) }, "x has /etc/kubernetes, which is no folder"},
+		"unit":                      {func(b *Builder) { b.AddUnit("x", "kubelet.service", service) }, "unit kubelet.service: two sources have it: master.ign and x"},
+		"unit that they mask":       {func(b *Builder) { b.AddUnit("x", "zincati.service", service) }, "unit zincati.service: "},
+		"drop-in":                   {func(b *Builder) { b.AddDropIn("x", "kubelet.service", "10-mco.conf", "") }, "drop-in kubelet.service 10-mco.conf: "},
+		"the node's SSH keys":       {func(b *Builder) { b.AddKeys("sshKey", "core", []string{"k"}) }, "user core: two sources have it: master.ign and sshKey"},
+		"conflict of the additions": {func(b *Builder) { b.AddUnit("x", "post-reboot.service", service) }, "unit post-reboot.service: two sources have it: sno-install and x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := additions()
+			test.add(b)
+			if _, err := Enrich("master.ign", []byte(master), b); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	for name, test := range map[string]struct {
+		text string
+		is   error
+		want string
+	}{
+		"nothing":       {"", ErrInvalid, "master.ign: "},
+		"no JSON":       {"{", ErrInvalid, "master.ign: "},
+		"spec 2":        {`{"ignition":{"version":"2.2.0"}}`, ErrVersion, "master.ign: ignition.version: Ignition spec that is not supported: 2.2.0; use one from 3.0.0 to 3.6.0"},
+		"spec 3.9":      {`{"ignition":{"version":"3.9.0"}}`, ErrVersion, "3.9.0"},
+		"no version":    {`{"ignition":{}}`, ErrInvalid, "master.ign: "},
+		"unknown key":   {`{"ignition":{"version":"3.2.0"},"storage":{"file":[]}}`, ErrInvalid, "file"},
+		"later key":     {`{"ignition":{"version":"3.2.0"},"kernelArguments":{"shouldExist":["a"]}}`, ErrInvalid, "kernelArguments"},
+		"invalid":       {`{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"etc"}]}}`, ErrInvalid, "path not absolute"},
+		"two of a path": {`{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/a"},{"path":"/a"}]}}`, ErrInvalid, "duplicate"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := Parse("master.ign", []byte(test.text)); !errors.Is(err, test.is) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want %q", err, test.want)
+			}
+		})
+	}
+	for _, text := range []string{
+		`{"ignition":{"version":"3.2.0","config":{"merge":[{"source":"https://example.com/more.ign"}]}}}`,
+		`{"ignition":{"version":"3.2.0","config":{"replace":{"source":"https://example.com/more.ign"}}}}`,
+	} {
+		if _, err := Enrich("master.ign", []byte(text), additions()); !errors.Is(err, ErrPointer) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// Whatever the original is, enriching it is an error or has all of both.
+func FuzzEnrich(f *testing.F) {
+	f.Add([]byte(master))
+	f.Add([]byte(`{"ignition":{"version":"3.4.0"},"kernelArguments":{"shouldNotExist":["quiet"]}}`))
+	f.Add([]byte(`{"ignition":{"version":"3.0.0"},"storage":{"files":[{"path":"/a","append":[{"source":"data:,b"}]}]}}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		before, err := Parse("original", text)
+		if err != nil {
+			return
+		}
+		enriched, err := Enrich("original", text, additions())
+		if err != nil {
+			return
+		}
+		after, err := Parse("enriched", enriched)
+		if err != nil {
+			t.Fatalf("%v in %s", err, enriched)
+		}
+		has := map[string]bool{}
+		for _, p := range after.Paths() {
+			has[p] = true
+		}
+		for _, p := range append(before.Paths(), "/etc/kubernetes/manifests/etcd-pod.yaml", "/etc/kubernetes/bootstrap-secrets") {
+			if !has[p] {
+				t.Errorf("%s is lost", p)
+			}
+		}
+		if len(after.config.Systemd.Units) < len(before.config.Systemd.Units)+1 || len(after.config.Passwd.Users) != len(before.config.Passwd.Users) {
+			t.Errorf("units %v, users %v", after.config.Systemd.Units, after.config.Passwd.Users)
+		}
+	})
+}

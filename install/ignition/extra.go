@@ -1,0 +1,88 @@
+package ignition
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/solonode/sno/render/files"
+)
+
+// ErrExtra is in the error of a folder with something in it that has no place in a config.
+var ErrExtra = errors.New("it has no place in a node's config")
+
+const extraForm = "an extra folder has units/NAME.service with units/NAME.service.d/*.conf, files/ with a tree for /, and kernel-arguments/*.conf with a line for each argument"
+
+// AddExtra adds what a person has put into a folder (R-BIP-24):
+//
+//	units/NAME              a unit, enabled if it has an [Install] section
+//	units/NAME.d/*.conf     drop-ins of a unit
+//	files/                  a tree that is laid over the root, with its modes
+//	kernel-arguments/*.conf kernel arguments, one on each line; lines that begin with # are comments
+//
+// Anything else is an error, because it would be ignored otherwise. The kernel arguments are returned, for whoever writes a disk, and
+// not added.
+func (b *Builder) AddExtra(name string, folder fs.FS) (kernelArguments []string, err error) {
+	var faults []error
+	err = fs.WalkDir(folder, ".", func(p string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		if !entry.Type().IsRegular() {
+			faults = append(faults, fmt.Errorf("%s: %w: it is no regular file", path.Join(name, p), ErrExtra))
+			return nil
+		}
+		arguments, err := b.extra(name, folder, p)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("%s: %w", path.Join(name, p), err))
+		}
+		kernelArguments = append(kernelArguments, arguments...)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return kernelArguments, errors.Join(faults...)
+}
+
+func (b *Builder) extra(name string, folder fs.FS, p string) ([]string, error) {
+	info, err := fs.Stat(folder, p)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it names the file, and the caller the folder
+	}
+	content, err := fs.ReadFile(folder, p)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it names the file, and the caller the folder
+	}
+	source := path.Join(name, p)
+	top, rest, _ := strings.Cut(p, "/")
+	dir, base := path.Split(rest)
+	switch {
+	case top == "files" && rest != "":
+		if info.Mode()&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky) != 0 {
+			return nil, fmt.Errorf("%w: set-user-ID, set-group-ID and sticky bits are not kept", ErrExtra)
+		}
+		b.AddFile(source, files.File{Path: rest, Mode: info.Mode().Perm(), Content: content})
+	case top == "units" && dir == "" && base != "":
+		b.AddUnit(source, base, string(content))
+	case top == "units" && strings.HasSuffix(dir, ".d/") && strings.Count(dir, "/") == 1 && path.Ext(base) == ".conf":
+		b.AddDropIn(source, strings.TrimSuffix(dir, ".d/"), base, string(content))
+	case top == "kernel-arguments" && dir == "" && path.Ext(base) == ".conf":
+		return kernelArgumentsOf(string(content)), nil
+	default:
+		return nil, fmt.Errorf("%w: %s", ErrExtra, extraForm)
+	}
+	return nil, nil
+}
+
+func kernelArgumentsOf(text string) []string {
+	var arguments []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			arguments = append(arguments, line)
+		}
+	}
+	return arguments
+}
