@@ -6,16 +6,19 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// Config is an install-config.yaml, in the form of openshift-install. Only fields that are honoured are here; package-level Fields says
-// what becomes of every other.
+// Config is an install-config.yaml, in the form of openshift-install, with its defaults filled in. Fields says what becomes of each
+// field.
 type Config struct {
-	Name                        string // metadata.name
-	BaseDomain                  string
-	Networking                  Networking
-	ControlPlane                *Pool
-	Compute                     []Pool
-	Platform                    configv1.PlatformType // None or External
-	BootstrapInPlace            *BootstrapInPlace
+	Name             string // metadata.name
+	BaseDomain       string
+	Networking       Networking
+	ControlPlane     *Pool
+	Compute          []Pool
+	Platform         configv1.PlatformType // None or External
+	ExternalPlatform *ExternalPlatform
+	BootstrapInPlace *BootstrapInPlace
+	// InstallerArguments are those of the older environment variable, without the disk.
+	InstallerArguments          []string
 	PullSecret                  string
 	SSHKeys                     []string // sshKey has one key on each line
 	Proxy                       *Proxy
@@ -26,9 +29,14 @@ type Config struct {
 	CPUPartitioning             configv1.CPUPartitioningMode
 	Capabilities                *Capabilities
 	FeatureSet                  configv1.FeatureSet
-	Publish                     string
 	// Raw is the file, without the pull secret, for the ConfigMap kube-system/cluster-config-v1 that operators read.
 	Raw []byte
+}
+
+// ExternalPlatform is the section platform.external.
+type ExternalPlatform struct {
+	Name                   string
+	CloudControllerManager string
 }
 
 // Networking is the section networking.

@@ -1,0 +1,138 @@
+package installconfig
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/solonode/sno/render/inputs"
+)
+
+// The networks of an install-config that names none, as openshift-install has them.
+var (
+	defaultMachineNetwork = netip.MustParsePrefix("10.0.0.0/16")
+	defaultClusterNetwork = netip.MustParsePrefix("10.128.0.0/14")
+	defaultServiceNetwork = netip.MustParsePrefix("172.30.0.0/16")
+)
+
+const (
+	networkType        = "OVNKubernetes"
+	defaultHostPrefix4 = 23
+	hostPrefix6        = 64
+)
+
+// named is a network and the field that it is from; empty for a default.
+type named struct {
+	field  string
+	prefix netip.Prefix
+}
+
+func (r *reader) networking(c *Config, raw *rawConfig) {
+	n := raw.Networking
+	r.oneOf("networking.networkType", n.NetworkType, networkType)
+	c.Networking.NetworkType = networkType
+	var all []named
+	add := func(field, text string) (netip.Prefix, bool) {
+		p, err := netip.ParsePrefix(text)
+		switch {
+		case err != nil:
+			r.fault(inputs.ErrInvalid, field, "write a network such as 192.0.2.0/24", "%q is no network", text)
+			return p, false
+		case p.Masked() != p:
+			r.fault(inputs.ErrInvalid, field, "write "+p.Masked().String(), "%q has bits set in the part of the hosts", text)
+			return p, false
+		}
+		all = append(all, named{field, p})
+		return p, true
+	}
+	for i, m := range n.MachineNetwork {
+		if p, ok := add(fmt.Sprintf("networking.machineNetwork[%d].cidr", i), m.CIDR); ok {
+			c.Networking.MachineNetwork = append(c.Networking.MachineNetwork, p)
+		}
+	}
+	for i, m := range n.ClusterNetwork {
+		at := fmt.Sprintf("networking.clusterNetwork[%d]", i)
+		if p, ok := add(at+".cidr", m.CIDR); ok {
+			c.Networking.ClusterNetwork = append(c.Networking.ClusterNetwork, ClusterNetwork{CIDR: p, HostPrefix: r.hostPrefix(at, p, m.HostPrefix)})
+		}
+	}
+	for i, text := range n.ServiceNetwork {
+		if p, ok := add(fmt.Sprintf("networking.serviceNetwork[%d]", i), text); ok {
+			c.Networking.ServiceNetwork = append(c.Networking.ServiceNetwork, p)
+		}
+	}
+	if len(n.MachineNetwork) == 0 {
+		c.Networking.MachineNetwork = []netip.Prefix{defaultMachineNetwork}
+		all = append(all, named{"networking.machineNetwork", defaultMachineNetwork})
+	}
+	if len(n.ClusterNetwork) == 0 {
+		c.Networking.ClusterNetwork = []ClusterNetwork{{defaultClusterNetwork, defaultHostPrefix4}}
+		all = append(all, named{"networking.clusterNetwork", defaultClusterNetwork})
+	}
+	if len(n.ServiceNetwork) == 0 {
+		c.Networking.ServiceNetwork = []netip.Prefix{defaultServiceNetwork}
+		all = append(all, named{"networking.serviceNetwork", defaultServiceNetwork})
+	}
+	for i, a := range all {
+		for _, b := range all[:i] {
+			if a.prefix.Overlaps(b.prefix) {
+				r.fault(inputs.ErrOverlap, a.field, "choose networks that do not overlap; those that are not given have defaults", "%s overlaps %s of %s", a.prefix, b.prefix, b.field)
+			}
+		}
+	}
+	r.families(c)
+}
+
+// hostPrefix returns the length of the prefix of a node's share.
+func (r *reader) hostPrefix(at string, network netip.Prefix, length int32) int32 {
+	switch {
+	case network.Addr().Is6() && length == 0:
+		length = hostPrefix6
+	case length == 0:
+		length = defaultHostPrefix4
+	}
+	switch {
+	case network.Addr().Is6() && length != hostPrefix6:
+		r.fault(inputs.ErrInvalid, at+".hostPrefix", "write 64", "%d is not 64, which a node's share of an IPv6 network has", length)
+	case int(length) < network.Bits() || int(length) > network.Addr().BitLen()-2:
+		r.fault(inputs.ErrInvalid, at+".hostPrefix", fmt.Sprintf("write a number from %d to %d", network.Bits(), network.Addr().BitLen()-2),
+			"a share of /%d does not fit into %s, or holds no pods", length, network)
+	}
+	return length
+}
+
+// families wants the same address families for pods, services and machines, in the same order, and one network of services in each.
+func (r *reader) families(c *Config) {
+	n := c.Networking
+	count := func(prefixes []netip.Prefix) (four, six int) {
+		for _, p := range prefixes {
+			if p.Addr().Is4() {
+				four++
+			} else {
+				six++
+			}
+		}
+		return four, six
+	}
+	var pods []netip.Prefix
+	for _, p := range n.ClusterNetwork {
+		pods = append(pods, p.CIDR)
+	}
+	if len(pods) == 0 || len(n.ServiceNetwork) == 0 || len(n.MachineNetwork) == 0 {
+		return // a fault already
+	}
+	services4, services6 := count(n.ServiceNetwork)
+	pods4, pods6 := count(pods)
+	machines4, machines6 := count(n.MachineNetwork)
+	const advice = "give each a network of the same families, or none"
+	if services4 > 1 || services6 > 1 {
+		r.fault(inputs.ErrInvalid, "networking.serviceNetwork", "keep one of each family", "there are several networks of one address family")
+	}
+	if (services4 > 0) != (pods4 > 0) || (services6 > 0) != (pods6 > 0) {
+		r.fault(inputs.ErrInvalid, "networking.clusterNetwork", advice, "pods and services have different address families")
+	} else if pods[0].Addr().Is4() != n.ServiceNetwork[0].Addr().Is4() {
+		r.fault(inputs.ErrInvalid, "networking.clusterNetwork", "put the same family first", "pods and services have another address family first")
+	}
+	if (services4 > 0) == (pods4 > 0) && (services6 > 0) == (pods6 > 0) && ((services4 > 0 && machines4 == 0) || (services6 > 0 && machines6 == 0)) {
+		r.fault(inputs.ErrInvalid, "networking.machineNetwork", advice, "the machine has no address of a family that services have")
+	}
+}
