@@ -22,6 +22,7 @@ require (
 
 require (
 	github.com/aws/aws-sdk-go-v2 v1.41.1 // indirect
+	github.com/cavaliergopher/cpio v1.0.1 // indirect
 	github.com/coreos/go-json v0.0.0-20230131223807-18775e0fb4fb // indirect
 	github.com/coreos/vcontext v0.0.0-20230201181013-d72178a18687 // indirect
 	github.com/dustin/go-humanize v1.0.1 // indirect
@@ -31,6 +32,7 @@ require (
 	github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus v1.0.1 // indirect
 	github.com/grpc-ecosystem/go-grpc-middleware/v2 v2.3.0 // indirect
 	github.com/jonboulle/clockwork v0.5.0 // indirect
+	github.com/kdomanski/iso9660 v0.4.0 // indirect
 	github.com/openshift/api v0.0.0-20260318185450-1f2fa3f09f4e // indirect
 	github.com/openshift/library-go v0.0.0-20260318142011-72bf34f474bc // indirect
 	github.com/sirupsen/logrus v1.9.3 // indirect

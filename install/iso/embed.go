@@ -1,0 +1,168 @@
+package iso
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/cavaliergopher/cpio"
+
+	"github.com/solonode/sno/install/ignition"
+)
+
+var (
+	// ErrTooLarge is in the error of a config that does not fit, even compressed.
+	ErrTooLarge = errors.New("the config is too large for the ISO's area")
+	// ErrUsed is in the error of an ISO that has a config already.
+	ErrUsed = errors.New("the ISO has an Ignition config already; use one that has none")
+	// ErrSameFile is in the error of an output that is the input.
+	ErrSameFile = errors.New("the output is the input, which is not changed; choose another name")
+)
+
+// configName is what the config is called in the archive.
+const configName = "config.ign"
+
+// Embed writes a copy of the ISO in to out that has the config in its area. The input is not changed, and out is there as a whole or not
+// at all. The errors are ErrNotISO, ErrNoArea, ErrUsed, ErrTooLarge and ErrSameFile, or one of the files.
+func Embed(in, out string, config []byte) error {
+	source, err := os.Open(in)
+	if err != nil {
+		return err //nolint:wrapcheck // it names the file
+	}
+	defer source.Close() //nolint:errcheck // it was only read
+	info, err := source.Stat()
+	if err != nil {
+		return err //nolint:wrapcheck // it names the file
+	}
+	if other, err := os.Stat(out); err == nil && os.SameFile(info, other) {
+		return fmt.Errorf("%s: %w", out, ErrSameFile)
+	}
+	a, err := find(source, info.Size())
+	if err != nil {
+		return fmt.Errorf("%s: %w", in, err)
+	}
+	if held, err := a.read(source); err != nil || held != nil {
+		return fmt.Errorf("%s: %w", in, errors.Join(ErrUsed, err))
+	}
+	content, err := a.fill(config)
+	if err != nil {
+		return fmt.Errorf("%s: %w", in, err)
+	}
+	return write(out, source, a, content)
+}
+
+// fill returns what the area is to hold.
+func (a area) fill(config []byte) ([]byte, error) {
+	packed, err := archive(config)
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(packed)) > a.length {
+		return nil, fmt.Errorf("%w: it takes %d bytes compressed, %d more than the %d that there are; most of it before compression: %v",
+			ErrTooLarge, len(packed), int64(len(packed))-a.length, a.length, ignition.Largest(config, 3))
+	}
+	return append(packed, make([]byte, a.length-int64(len(packed)))...), nil
+}
+
+// archive returns a compressed cpio archive with the config.
+func archive(config []byte) ([]byte, error) {
+	var packed bytes.Buffer
+	compressed, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it does not happen: the level is right
+	}
+	w := cpio.NewWriter(compressed)
+	err = w.WriteHeader(&cpio.Header{Name: configName, Mode: cpio.TypeReg | 0o644, Size: int64(len(config)), Links: 1})
+	if err == nil {
+		_, err = w.Write(config)
+	}
+	err = errors.Join(err, w.Close(), compressed.Close())
+	if err != nil {
+		return nil, fmt.Errorf("write the archive of the config: %w", err)
+	}
+	return packed.Bytes(), nil
+}
+
+// write copies the ISO with another content of the area.
+func write(out string, source *os.File, a area, content []byte) error {
+	part, err := os.CreateTemp(filepath.Dir(out), filepath.Base(out)+".part-")
+	if err != nil {
+		return err //nolint:wrapcheck // it names the file
+	}
+	defer os.Remove(part.Name()) //nolint:errcheck // it is renamed, or not wanted
+	_, err = source.Seek(0, io.SeekStart)
+	if err == nil {
+		_, err = io.Copy(part, source)
+	}
+	if err == nil {
+		_, err = part.WriteAt(content, a.offset)
+	}
+	// The config holds keys, and the ISO with it.
+	err = errors.Join(err, part.Chmod(0o600))
+	if err == nil {
+		err = part.Sync()
+	}
+	if err = errors.Join(err, part.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", out, err)
+	}
+	return os.Rename(part.Name(), out) //nolint:wrapcheck // it names the files
+}
+
+// Read returns the config of an ISO, or nil if it has none.
+func Read(path string) ([]byte, error) {
+	source, err := os.Open(path)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it names the file
+	}
+	defer source.Close() //nolint:errcheck // it was only read
+	info, err := source.Stat()
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it names the file
+	}
+	a, err := find(source, info.Size())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	config, err := a.read(source)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return config, nil
+}
+
+// errArchive is in the error of an area that holds something else than this package and coreos-installer put there.
+var errArchive = errors.New("cannot read what its area holds")
+
+// read returns the config in the area, or nil if the area holds zeros.
+func (a area) read(image io.ReaderAt) ([]byte, error) {
+	content := make([]byte, a.length)
+	if _, err := image.ReadAt(content, a.offset); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotISO, err)
+	}
+	if len(bytes.Trim(content, "\x00")) == 0 {
+		return nil, nil
+	}
+	unpacked, err := gzip.NewReader(bytes.NewReader(content))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errArchive, err)
+	}
+	unpacked.Multistream(false) // zeros follow
+	r := cpio.NewReader(unpacked)
+	for {
+		header, err := r.Next()
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", errArchive, err)
+		}
+		if header.Name == configName {
+			config, err := io.ReadAll(r)
+			if err != nil {
+				return nil, fmt.Errorf("%w: %w", errArchive, err)
+			}
+			return config, nil
+		}
+	}
+}

@@ -1,0 +1,256 @@
+package iso
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/kdomanski/iso9660"
+
+	"github.com/solonode/sno/render/files"
+
+	"github.com/solonode/sno/install/ignition"
+)
+
+const capacity = 256 << 10
+
+// image makes an ISO with these files, and returns its path.
+func image(t *testing.T, content map[string][]byte) string {
+	t.Helper()
+	w, err := iso9660.NewWriter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Cleanup() //nolint:errcheck // of the test
+	for path, data := range content {
+		if err := w.AddFile(bytes.NewReader(data), path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file, err := os.Create(filepath.Join(t.TempDir(), "live.iso"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.WriteTo(file, "live"), file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return file.Name()
+}
+
+func live(t *testing.T) string {
+	return image(t, map[string][]byte{
+		"images/ignition.img": make([]byte, capacity), "coreos/igninfo.json": []byte(`{"file": "images/ignition.img"}`), "README": []byte("a live system"),
+	})
+}
+
+func config(t *testing.T, size int) []byte {
+	t.Helper()
+	random := make([]byte, size)
+	_, _ = rand.Read(random)
+	var b ignition.Builder
+	b.AddFile("test", files.File{Path: "usr/local/bin/program", Content: random})
+	text, err := b.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// members reads a newc archive by the kernel's description of it, and without the library that wrote it.
+func members(t *testing.T, packed []byte) map[string]string {
+	t.Helper()
+	unpacked, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	unpacked.Multistream(false)
+	data, err := io.ReadAll(unpacked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	for at := 0; ; {
+		header := string(data[at : at+110])
+		field := func(i int) int {
+			n, err := strconv.ParseInt(header[6+8*i:14+8*i], 16, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return int(n)
+		}
+		if header[:6] != "070701" {
+			t.Fatalf("magic %q", header[:6])
+		}
+		size, nameSize := field(6), field(11)
+		name := string(data[at+110 : at+110+nameSize-1])
+		at = (at + 110 + nameSize + 3) &^ 3
+		if name == "TRAILER!!!" {
+			return found
+		}
+		if mode := field(1); mode != 0o100644 {
+			t.Errorf("mode of %s: %o", name, mode)
+		}
+		found[name] = string(data[at : at+size])
+		at = (at + size + 3) &^ 3
+	}
+}
+
+// Only the area changes, and it holds what coreos-installer would read (R-BIP-5, U-INS-18).
+func TestEmbed(t *testing.T) {
+	text := config(t, 1000)
+	pad := make([]byte, 100)
+	old := func(t *testing.T) string {
+		path := image(t, map[string][]byte{"data/area.bin": make([]byte, capacity)})
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Where the library has put the file, found by the only zeros of that length that begin a sector.
+		offset := bytes.LastIndex(content, make([]byte, capacity))
+		header := append([]byte("coreiso+"), make([]byte, 16)...)
+		binary.LittleEndian.PutUint64(header[8:], uint64(offset)) //nolint:gosec // of the test
+		binary.LittleEndian.PutUint64(header[16:], capacity)
+		copy(content[32744:], header)
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for name, in := range map[string]string{
+		"igninfo.json":     live(t),
+		"images only":      image(t, map[string][]byte{"images/ignition.img": make([]byte, capacity)}),
+		"part of a file":   image(t, map[string][]byte{"images/initrd.img": append(append(bytes.Clone(pad), make([]byte, capacity)...), 1, 2, 3), "coreos/igninfo.json": fmt.Appendf(nil, `{"file":"images/initrd.img","offset":%d,"length":%d}`, len(pad), capacity)}),
+		"header of old":    old(t),
+		"eight and three":  image(t, map[string][]byte{"IMAGES/IGNITION.IMG": make([]byte, capacity), "COREOS/IGNINFO.JSO": []byte(`{"file": "images/ignition.img"}`)}),
+		"elsewhere in ISO": image(t, map[string][]byte{"boot/deep/area.img": make([]byte, capacity), "coreos/igninfo.json": []byte(`{"file": "boot/deep/area.img"}`)}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			before, err := os.ReadFile(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out := filepath.Join(t.TempDir(), "out.iso")
+			if err := Embed(in, out, text); err != nil {
+				t.Fatal(err)
+			}
+			after, err := os.ReadFile(out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if again, _ := os.ReadFile(in); !bytes.Equal(again, before) {
+				t.Error("the input has changed")
+			}
+			if len(after) != len(before) {
+				t.Fatalf("%d bytes, and the input %d", len(after), len(before))
+			}
+			first, last := -1, -1
+			for i := range before {
+				if before[i] != after[i] {
+					if first < 0 {
+						first = i
+					}
+					last = i
+				}
+			}
+			if first < 0 || last-first >= capacity || before[last] != 0 {
+				t.Fatalf("bytes %d to %d have changed", first, last)
+			}
+			if got := members(t, after[first:]); len(got) != 1 || got["config.ign"] != string(text) {
+				t.Errorf("the archive has %v", got)
+			}
+			if got, err := Read(out); err != nil || !bytes.Equal(got, text) {
+				t.Errorf("read back: %v, %d bytes", err, len(got))
+			}
+			if got, err := Read(in); err != nil || got != nil {
+				t.Errorf("the input has %q, %v", got, err)
+			}
+			if info, err := os.Stat(out); err != nil || info.Mode().Perm() != 0o600 {
+				t.Errorf("mode %v, %v", info.Mode(), err)
+			}
+			if err := Embed(out, in+"2", text); !errors.Is(err, ErrUsed) {
+				t.Errorf("embedded twice: %v", err)
+			}
+		})
+	}
+}
+
+func TestEmbedRefuses(t *testing.T) {
+	whole, err := os.ReadFile(live(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := func(content []byte) string {
+		path := filepath.Join(t.TempDir(), "live.iso")
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	small := config(t, 10)
+	for name, test := range map[string]struct {
+		in     string
+		config []byte
+		is     error
+		want   string
+	}{
+		"no ISO":            {file([]byte("hello")), small, ErrNotISO, "live.iso: not a readable ISO 9660 image"},
+		"empty":             {file(nil), small, ErrNotISO, ""},
+		"truncated in area": {file(whole[:len(whole)-capacity/2]), small, ErrNotISO, "it is truncated"},
+		"truncated early":   {file(whole[:40<<10]), small, ErrNotISO, ""},
+		"another ISO":       {image(t, map[string][]byte{"README": []byte("music")}), small, ErrNoArea, "live.iso: no live ISO of CoreOS"},
+		"file that is gone": {image(t, map[string][]byte{"coreos/igninfo.json": []byte(`{"file":"images/none.img"}`)}), small, ErrNoArea, "names images/none.img, which is not there"},
+		"info is no JSON":   {image(t, map[string][]byte{"coreos/igninfo.json": []byte(`{`)}), small, ErrNotISO, "coreos/igninfo.json"},
+		"area of nothing":   {image(t, map[string][]byte{"images/a": make([]byte, 10), "coreos/igninfo.json": []byte(`{"file":"images/a","offset":20}`)}), small, ErrNotISO, ""},
+		"too large":         {live(t), config(t, 300<<10), ErrTooLarge, "more than the 262144 that there are; most of it before compression: [/usr/local/bin/program "},
+		"used by others":    {image(t, map[string][]byte{"images/ignition.img": bytes.Repeat([]byte("x"), capacity)}), small, ErrUsed, "cannot read what its area holds"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			err := Embed(test.in, filepath.Join(dir, "out.iso"), test.config)
+			if !errors.Is(err, test.is) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want %q", err, test.want)
+			}
+			if left, _ := os.ReadDir(dir); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+	in := live(t)
+	if err := Embed(in, in, small); !errors.Is(err, ErrSameFile) {
+		t.Errorf("output is the input: %v", err)
+	}
+	if err := Embed(in, filepath.Join(t.TempDir(), "no", "out.iso"), small); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no folder: %v", err)
+	}
+}
+
+// The largest config that is taken fills the area to its last byte.
+func TestLargestThatFits(t *testing.T) {
+	a := area{length: 2000}
+	text, err := json.Marshal("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed, err := archive(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.length = int64(len(packed))
+	if content, err := a.fill(text); err != nil || len(content) != len(packed) {
+		t.Errorf("exactly as large: %v", err)
+	}
+	a.length--
+	if _, err := a.fill(text); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "1 more than") {
+		t.Errorf("a byte too large: %v", err)
+	}
+}

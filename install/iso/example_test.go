@@ -1,0 +1,28 @@
+package iso_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/solonode/sno/install/iso"
+)
+
+// A file that is no live ISO is refused before anything is written.
+func ExampleEmbed() {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // of the example
+	in := filepath.Join(dir, "notes.txt")
+	if err := os.WriteFile(in, []byte("hello"), 0o600); err != nil {
+		fmt.Println(err)
+		return
+	}
+	err = iso.Embed(in, filepath.Join(dir, "out.iso"), []byte(`{"ignition":{"version":"3.2.0"}}`))
+	_, gone := os.Stat(filepath.Join(dir, "out.iso"))
+	fmt.Println(err != nil, os.IsNotExist(gone))
+	// Output: true true
+}
