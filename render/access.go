@@ -1,0 +1,57 @@
+package render
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/solonode/sno/render/inputs"
+	"github.com/solonode/sno/render/kubeapiserver"
+	"github.com/solonode/sno/render/loop"
+	"github.com/solonode/sno/render/staticpods"
+	"github.com/solonode/sno/render/store"
+)
+
+// Access makes the administrator's kubeconfig before the control plane is rendered, perhaps on another machine: an installer hands it out
+// with the config of a node that renders later (R-BIP-4). The objects go into the input of Run, which keeps the certificates and trusts
+// their signers, so that the kubeconfig is one for that control plane. They hold private keys.
+func Access(ctx context.Context, infrastructure *configv1.Infrastructure, validity time.Duration) (objects []runtime.Object, kubeconfig []byte, err error) {
+	api, err := store.New(infrastructure)
+	if err != nil {
+		return nil, nil, err
+	}
+	s := &inputs.Settings{Cluster: &inputs.Cluster{Infrastructure: infrastructure}, Validity: validity}
+	if err := loop.Run(ctx, api, []loop.Step{kubeapiserver.Access(s)}, loop.Options{Limit: defaultLimit}); err != nil {
+		return nil, nil, err
+	}
+	all, err := api.Objects()
+	if err != nil {
+		return nil, nil, err
+	}
+	var client *corev1.Secret
+	var bundle *corev1.ConfigMap
+	for _, object := range all {
+		switch o := object.(type) {
+		case *corev1.Secret:
+			objects = append(objects, o)
+			if (store.Object{Namespace: o.Namespace, Name: o.Name}) == kubeapiserver.AccessClient {
+				client = o
+			}
+		case *corev1.ConfigMap:
+			objects = append(objects, o)
+			if (store.Object{Namespace: o.Namespace, Name: o.Name}) == kubeapiserver.AccessBundle {
+				bundle = o
+			}
+		}
+	}
+	if client == nil || bundle == nil {
+		return nil, nil, fmt.Errorf("%s and %s: %w", kubeapiserver.AccessClient, kubeapiserver.AccessBundle, staticpods.ErrMissing)
+	}
+	kubeconfig, err = kubeapiserver.AccessKubeconfig(infrastructure, client, bundle)
+	return objects, kubeconfig, err
+}

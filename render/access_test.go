@@ -1,0 +1,119 @@
+package render_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/cert"
+
+	"github.com/solonode/sno/render"
+	"github.com/solonode/sno/render/export"
+	"github.com/solonode/sno/render/inputs"
+)
+
+// A kubeconfig that was made on another machine, before, is one for the control plane that is rendered from the objects beside it: the
+// API server shows a certificate that it trusts, and trusts the one that it has (R-BIP-4).
+func TestAccess(t *testing.T) {
+	cluster, err := inputs.Read(os.DirFS("testdata/input/one-node"), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, kubeconfig, err := render.Access(t.Context(), cluster.Infrastructure, inputs.DefaultValidity)
+	if err != nil {
+		t.Fatal(err)
+	}
+	input := os.DirFS("testdata/input/one-node")
+	folder := t.TempDir()
+	if err := os.CopyFS(folder, input); err != nil {
+		t.Fatal(err)
+	}
+	exported, err := export.Manifests(append(objects, namespaces(objects)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range export.Files(exported) {
+		if err := os.WriteFile(filepath.Join(folder, "access-"+f.Path), f.Content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if cluster, err = inputs.Read(os.DirFS(folder), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	s, err := cluster.Settings(inputs.Options{Profile: inputs.Kubernetes, Version: "1.35.2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := render.Run(t.Context(), s, render.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config.Host != "https://api.sno.example.com:6443" {
+		t.Errorf("server %s", config.Host)
+	}
+	serving := byName[*corev1.Secret](t, result.Objects, "openshift-kube-apiserver", "external-loadbalancer-serving-certkey")
+	verify(t, config.CAData, serving.Data[corev1.TLSCertKey], "api.sno.example.com", x509.ExtKeyUsageServerAuth)
+	clients := byName[*corev1.ConfigMap](t, result.Objects, "openshift-kube-apiserver", "client-ca")
+	verify(t, []byte(clients.Data["ca-bundle.crt"]), config.CertData, "", x509.ExtKeyUsageClientAuth)
+	if _, err := tls.X509KeyPair(config.CertData, config.KeyData); err != nil {
+		t.Error(err)
+	}
+}
+
+// namespaces returns those that the objects are in.
+func namespaces(objects []runtime.Object) []runtime.Object {
+	var found []runtime.Object
+	seen := map[string]bool{}
+	for _, o := range objects {
+		name := o.(interface{ GetNamespace() string }).GetNamespace()
+		if !seen[name] {
+			seen[name] = true
+			ns := &corev1.Namespace{}
+			ns.APIVersion, ns.Kind, ns.Name = "v1", "Namespace", name
+			found = append(found, ns)
+		}
+	}
+	return found
+}
+
+func byName[T interface {
+	runtime.Object
+	GetName() string
+	GetNamespace() string
+}](t *testing.T, objects []runtime.Object, namespace, name string,
+) T {
+	t.Helper()
+	for _, o := range objects {
+		if typed, is := o.(T); is && typed.GetNamespace() == namespace && typed.GetName() == name {
+			return typed
+		}
+	}
+	t.Fatalf("no %s/%s", namespace, name)
+	var none T
+	return none
+}
+
+func verify(t *testing.T, bundle, certificate []byte, host string, usage x509.ExtKeyUsage) {
+	t.Helper()
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(bundle) {
+		t.Fatalf("no certificates in %s", bundle)
+	}
+	chain, err := cert.ParseCertsPEM(certificate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := chain[0].Verify(x509.VerifyOptions{Roots: roots, DNSName: host, KeyUsages: []x509.ExtKeyUsage{usage}}); err != nil {
+		t.Errorf("%s: %v", chain[0].Subject, err)
+	}
+}
