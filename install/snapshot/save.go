@@ -1,0 +1,48 @@
+package snapshot
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/etcdutl/v3/snapshot"
+	"go.uber.org/zap"
+)
+
+// dialTimeout is how long an etcd may take to answer before that is an error.
+const dialTimeout = 10 * time.Second
+
+// Save saves the data of the etcd at the endpoint, a URL, to a file. The file is there only if it is whole and verified.
+func Save(ctx context.Context, endpoint string, client *tls.Config, path string) error {
+	part := path + ".unverified"
+	cfg := clientv3.Config{Endpoints: []string{endpoint}, TLS: client, DialTimeout: dialTimeout, Logger: zap.NewNop(), Context: ctx}
+	// The client writes part.part first, and renames it.
+	defer func() { _, _ = os.Remove(part), os.Remove(part+".part") }()
+	if _, err := snapshot.NewV3(zap.NewNop()).Save(ctx, cfg, part); err != nil {
+		return fmt.Errorf("save the snapshot of etcd at %s: %w", endpoint, err)
+	}
+	if _, err := Verify(part); err != nil {
+		return err
+	}
+	if err := os.Rename(part, path); err != nil {
+		return fmt.Errorf("save the snapshot: %w", err)
+	}
+	return syncPath(filepath.Dir(path))
+}
+
+// syncPath makes a file or folder outlast a loss of power.
+func syncPath(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("sync: %w", err)
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	if err := f.Sync(); err != nil {
+		return fmt.Errorf("sync %s: %w", path, err)
+	}
+	return nil
+}

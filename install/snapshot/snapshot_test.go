@@ -1,0 +1,275 @@
+package snapshot_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
+
+	"github.com/solonode/sno/install/snapshot"
+)
+
+// As render's pod of etcd has them on a node cp-1.
+const (
+	name = "cp-1"
+	keys = 500
+)
+
+// start starts an etcd as the node's pod does, and returns its endpoint and how it is stopped.
+func start(dir, peer string) (endpoint string, stop func(), err error) {
+	cfg := embed.NewConfig()
+	cfg.Dir, cfg.Name, cfg.LogLevel, cfg.LogOutputs = dir, name, "error", []string{os.DevNull}
+	client, err := url.Parse("http://127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	advertised, err := url.Parse(peer)
+	if err != nil {
+		return "", nil, err
+	}
+	listened := *client
+	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = []url.URL{*client}, []url.URL{*client}
+	cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = []url.URL{listened}, []url.URL{*advertised}
+	cfg.InitialCluster = name + "=" + peer
+	e, err := embed.StartEtcd(cfg)
+	if err != nil {
+		return "", nil, err
+	}
+	select {
+	case <-e.Server.ReadyNotify():
+	case err := <-e.Err():
+		e.Close()
+		return "", nil, err
+	case <-time.After(time.Minute):
+		e.Close()
+		return "", nil, errors.New("etcd is not ready")
+	}
+	return "http://" + e.Clients[0].Addr().String(), e.Close, nil
+}
+
+func dial(endpoint string) (*clientv3.Client, error) {
+	return clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, DialTimeout: 10 * time.Second})
+}
+
+const peerURL = "https://192.0.2.10:2380"
+
+var saved = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "snapshot-test-")
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	endpoint, stop, err := start(filepath.Join(dir, "etcd"), "http://127.0.0.1:2380")
+	if err != nil {
+		return "", err
+	}
+	defer stop()
+	client, err := dial(endpoint)
+	if err != nil {
+		return "", err
+	}
+	defer client.Close() //nolint:errcheck // of a test
+	for i := range keys {
+		if _, err := client.Put(ctx, fmt.Sprintf("/key/%03d", i), strings.Repeat("v", i)); err != nil {
+			return "", err
+		}
+	}
+	file := filepath.Join(dir, "snapshot.db")
+	return file, snapshot.Save(ctx, endpoint, nil, file)
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if file, err := saved(); err == nil {
+		_ = os.RemoveAll(filepath.Dir(file))
+	}
+	os.Exit(code)
+}
+
+func file(t *testing.T) string {
+	t.Helper()
+	f, err := saved()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// A restored etcd has the data, as the member that the node's pod starts, and the snapshot is a fraction of a data folder (R-BIP-10,
+// U-INS-7).
+func TestRestored(t *testing.T) {
+	f := file(t)
+	status, err := snapshot.Verify(f)
+	if err != nil || status.Keys < keys || status.Revision < keys || status.Bytes > 512<<10 {
+		t.Errorf("status %+v, %v", status, err)
+	}
+	entries, err := os.ReadDir(filepath.Dir(f))
+	if err != nil || len(entries) != 2 {
+		t.Errorf("beside the snapshot: %v, %v", entries, err)
+	}
+	dir := filepath.Join(t.TempDir(), "etcd")
+	if err := snapshot.Restore(snapshot.Options{Path: f, Name: name, PeerURL: peerURL, DataDir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("in the data folder: %v, %v", left, err)
+	}
+	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil && info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has mode %s", path, info.Mode())
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	endpoint, stop, err := start(dir, peerURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	client, err := dial(endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close() //nolint:errcheck // of a test
+	got, err := client.Get(t.Context(), "/key/", clientv3.WithPrefix())
+	if err != nil || len(got.Kvs) != keys || len(got.Kvs[499].Value) != 499 {
+		t.Fatalf("%d keys, %v", len(got.Kvs), err)
+	}
+	members, err := client.MemberList(t.Context())
+	if err != nil || len(members.Members) != 1 || members.Members[0].Name != name {
+		t.Fatalf("members %v, %v", members, err)
+	}
+	if diff := cmp.Diff([]string{peerURL}, members.Members[0].PeerURLs); diff != "" {
+		t.Errorf("peer URLs (-want +got):\n%s", diff)
+	}
+	// The same command again leaves the member alone, also without a snapshot.
+	if err := snapshot.Restore(snapshot.Options{Path: "none", Name: name, PeerURL: peerURL, DataDir: dir}); err != nil {
+		t.Errorf("restored again: %v", err)
+	}
+	if got, err := client.Put(t.Context(), "/after", "x"); err != nil || got.Header.Revision <= status.Revision-1 {
+		t.Errorf("write after that: %v, %v", got, err)
+	}
+}
+
+// What is not whole changes nothing.
+func TestDamaged(t *testing.T) {
+	whole, err := os.ReadFile(file(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	flipped := slices.Clone(whole)
+	flipped[len(flipped)/2] ^= 1
+	garbage := make([]byte, 4096)
+	sum := sha256.Sum256(garbage)
+	for test, c := range map[string]struct {
+		text []byte
+		want error
+	}{
+		"one bit":              {flipped, snapshot.ErrCorrupt},
+		"truncated":            {whole[:len(whole)-1], snapshot.ErrCorrupt},
+		"truncated by a page":  {whole[:len(whole)-4096], snapshot.ErrCorrupt},
+		"only the checksum":    {whole[len(whole)-sha256.Size:], snapshot.ErrCorrupt},
+		"empty":                {nil, snapshot.ErrCorrupt},
+		"not by a snapshot":    {whole[:len(whole)-sha256.Size], snapshot.ErrNoSnapshot},
+		"no database, its sum": {append(garbage, sum[:]...), snapshot.ErrCorrupt},
+	} {
+		t.Run(test, func(t *testing.T) {
+			dir := t.TempDir()
+			f := filepath.Join(dir, "snapshot.db")
+			if err := os.WriteFile(f, c.text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			data := filepath.Join(dir, "etcd")
+			err := snapshot.Restore(snapshot.Options{Path: f, Name: name, PeerURL: peerURL, DataDir: data})
+			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), f) {
+				t.Errorf("error %v, want %v and the file", err, c.want)
+			}
+			if _, err := os.Stat(data); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("the data folder was touched: %v", err)
+			}
+		})
+	}
+	if _, err := snapshot.Verify(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+}
+
+// killedEnv has the data folder of a process that dies before the member is moved.
+const killedEnv = "SNAPSHOT_TEST_KILLED"
+
+// Killed between restoring and moving, the data folder has no member, which an etcd would take for its own; the same call does it all
+// (R-BIP-3).
+func TestKilled(t *testing.T) {
+	if dir := os.Getenv(killedEnv); dir != "" {
+		err := snapshot.Restore(snapshot.Options{Path: os.Getenv("SNAPSHOT_TEST_FILE"), Name: name, PeerURL: peerURL, DataDir: dir, Moving: func() error {
+			self, err := os.FindProcess(os.Getpid())
+			if err != nil {
+				return err
+			}
+			if err := self.Kill(); err != nil {
+				return err
+			}
+			select {}
+		}})
+		t.Fatalf("not killed: %v", err)
+	}
+	dir := filepath.Join(t.TempDir(), "etcd")
+	c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKilled$")
+	c.Env = append(os.Environ(), killedEnv+"="+dir, "SNAPSHOT_TEST_FILE="+file(t))
+	if out, err := c.CombinedOutput(); err == nil || strings.Contains(string(out), "not killed") {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if _, err := os.Stat(filepath.Join(dir, ".restoring", "member")); err != nil {
+		t.Fatalf("it was killed before there was anything to move: %v", err)
+	}
+	if done, err := snapshot.Restored(dir); done || err != nil {
+		t.Fatalf("restored: %t, %v", done, err)
+	}
+	o := snapshot.Options{Path: file(t), Name: name, PeerURL: peerURL, DataDir: dir}
+	if err := snapshot.Restore(o); err != nil {
+		t.Fatal(err)
+	}
+	// And what a run leaves that is killed after the move is removed.
+	if err := os.Mkdir(filepath.Join(dir, ".restoring"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := snapshot.Restore(o); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 || left[0].Name() != "member" {
+		t.Errorf("in the data folder: %v, %v", left, err)
+	}
+}
+
+func TestSaveFails(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	dir := t.TempDir()
+	if err := snapshot.Save(ctx, "http://127.0.0.1:1", nil, filepath.Join(dir, "snapshot.db")); err == nil || !strings.Contains(err.Error(), "http://127.0.0.1:1") {
+		t.Errorf("error %v", err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
