@@ -1,0 +1,388 @@
+package apply_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/solonode/sno/install/apply"
+	"github.com/solonode/sno/install/phase"
+)
+
+var environment = &envtest.Environment{}
+
+var server = sync.OnceValues(environment.Start)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	_ = environment.Stop()
+	os.Exit(code)
+}
+
+func config(t *testing.T) *rest.Config {
+	t.Helper()
+	c, err := server()
+	if err != nil {
+		t.Fatalf("start an API server (KUBEBUILDER_ASSETS names the folder of its programs): %v", err)
+	}
+	return c
+}
+
+func folder(name string, texts map[string]string) apply.Folder {
+	fsys := fstest.MapFS{}
+	for file, text := range texts {
+		fsys[file] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return apply.Folder{Name: name, FS: fsys}
+}
+
+func run(t *testing.T, c *rest.Config, limit time.Duration, folders ...apply.Folder) (apply.Report, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	return apply.Run(ctx, apply.Options{Config: c, Folders: folders, Interval: 50 * time.Millisecond}, nil)
+}
+
+func configMap(namespace, name, value string) string {
+	return fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: %s}\ndata: {k: %q}\n", name, namespace, value)
+}
+
+func namespace(name string) string {
+	return "apiVersion: v1\nkind: Namespace\nmetadata: {name: " + name + "}\n"
+}
+
+// definition is a resource whose status is a subresource, and whose revision may only grow.
+func definition(group string) string {
+	return `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things.` + group + `}
+spec:
+  group: ` + group + `
+  names: {kind: Thing, listKind: ThingList, plural: things, singular: thing}
+  scope: Cluster
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec: {type: object, properties: {size: {type: integer, maximum: 10}}}
+          status:
+            type: object
+            properties:
+              revision: {type: integer, x-kubernetes-validations: [{rule: self >= oldSelf, message: must only grow}]}
+`
+}
+
+func value(t *testing.T, c *rest.Config, namespace, name string) string {
+	t.Helper()
+	m, err := kubernetes.NewForConfigOrDie(c).CoreV1().ConfigMaps(namespace).Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.Data["k"]
+}
+
+// Whatever the order of the files: namespaces, definitions, objects, statuses. Run again it changes nothing (R-BIP-12).
+func TestOrder(t *testing.T) {
+	c := config(t)
+	thing := "apiVersion: order.example.com/v1\nkind: Thing\nmetadata: {name: a}\nspec: {size: 3}\n"
+	status := func(revision int) string {
+		return fmt.Sprintf("apiVersion: order.example.com/v1\nkind: Thing\nmetadata: {name: a}\nstatus: {revision: %d}\n", revision)
+	}
+	rendered := folder("rendered", map[string]string{
+		"01.yaml": configMap("order", "a", "rendered"), "02.json": `{"apiVersion":"order.example.com/v1","kind":"Thing","metadata":{"name":"b"}}`,
+		"03.yml": thing, "99.yaml": namespace("order"), "status/03-1.yaml": status(1), "status/03-2.yaml": status(2), "notes.txt": "no manifest",
+	})
+	rendered.Rendered = true
+	release := folder("release", map[string]string{
+		"0.yaml":        "# nothing but a comment\n---\n" + configMap("order", "a", "release") + "---\n" + configMap("order", "b", "release"),
+		"sub/list.yaml": "apiVersion: v1\nkind: ConfigMapList\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: c, namespace: order}\n  data: {k: c}\n",
+		"z.yaml":        definition("order.example.com"),
+	})
+	report, err := run(t, c, time.Minute, rendered, release)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.Applied != 9 || len(report.Failed)+len(report.Kept) > 0 {
+		t.Errorf("report %+v", report)
+	}
+	got := []string{value(t, c, "order", "a"), value(t, c, "order", "b"), value(t, c, "order", "c")}
+	if diff := cmp.Diff([]string{"rendered", "release", "c"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	things := dynamic.NewForConfigOrDie(c).Resource(schema.GroupVersionResource{Group: "order.example.com", Version: "v1", Resource: "things"})
+	before, err := things.Get(t.Context(), "a", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if revision, _, _ := unstructured.NestedInt64(before.Object, "status", "revision"); revision != 2 {
+		t.Errorf("status %v", before.Object["status"])
+	}
+	again, err := run(t, c, time.Minute, rendered, release)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.Applied != 9 || len(again.Kept) != 1 || !strings.Contains(again.Kept[0], "rendered/status/03-1.yaml") {
+		t.Errorf("again: %+v", again)
+	}
+	after, err := things.Get(t.Context(), "a", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before.Object["status"], after.Object["status"]); diff != "" {
+		t.Errorf("status after the second run (-want +got):\n%s", diff)
+	}
+}
+
+// All that cannot be applied is named, with file, object and field, and the rest is applied (R-BIP-13, U-INS-10).
+func TestRefused(t *testing.T) {
+	c := config(t)
+	owned := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "owned"}, Data: map[string]string{"k": "theirs"}}
+	if _, err := kubernetes.NewForConfigOrDie(c).CoreV1().ConfigMaps("default").Create(t.Context(), owned, metav1.CreateOptions{FieldManager: "somebody"}); err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string]string{
+		"bad-yaml.yaml":   "kind: [",
+		"conflict.yaml":   configMap("default", "owned", "ours"),
+		"definition.yaml": definition("refused.example.com"),
+		"invalid.yaml":    "apiVersion: refused.example.com/v1\nkind: Thing\nmetadata: {name: large}\nspec: {size: 11}\n",
+		"no-kind.yaml":    "metadata: {name: a}\n",
+		"no-name.yaml":    "apiVersion: v1\nkind: ConfigMap\nmetadata: {namespace: default}\n",
+		"twice-1.yaml":    configMap("default", "twice", "1"),
+		"twice-2.yaml":    configMap("default", "twice", "2"),
+		"twice-same.yaml": configMap("default", "twice", "1"),
+		"unknown.yaml":    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: unknown, namespace: default}\ndatum: {k: v}\n",
+		"zgood.yaml":      configMap("default", "good", "v"),
+	}
+	report, err := run(t, c, time.Minute, folder("user", texts))
+	if !errors.Is(err, apply.ErrFailed) || !errors.Is(err, phase.ErrInput) {
+		t.Fatalf("error %v", err)
+	}
+	for _, want := range []string{
+		"user/bad-yaml.yaml: not a manifest: document 1",
+		`user/conflict.yaml: ConfigMap default/owned: Apply failed with 1 conflict: conflict with "somebody" using v1: .data.k`,
+		"user/invalid.yaml: Thing large: ", "spec.size", "less than or equal to 10",
+		`user/no-kind.yaml: not a manifest: document 1`,
+		`user/no-name.yaml: not a manifest: document 1: apiVersion "v1", kind "ConfigMap", metadata.name ""`,
+		"user/twice-2.yaml: ConfigMap default/twice: two manifests have the object, and differ: user/twice-1.yaml and user/twice-2.yaml",
+		"user/unknown.yaml: ConfigMap default/unknown: ", ".datum",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error does not have %q:\n%v", want, err)
+		}
+	}
+	if len(report.Failed) != 7 || report.Applied != 3 {
+		t.Errorf("%d failed and %d applied, want 7 and 3", len(report.Failed), report.Applied)
+	}
+	if got := value(t, c, "default", "good") + value(t, c, "default", "owned"); got != "vtheirs" {
+		t.Errorf("values %s", got)
+	}
+}
+
+// A kind that nobody defines is waited for until the end, and is an error that names it (U-INS-11).
+func TestNeverServed(t *testing.T) {
+	c := config(t)
+	report, err := run(t, c, 2*time.Second, folder("user", map[string]string{
+		"a.yaml": "apiVersion: nobody.example.com/v1\nkind: Thing\nmetadata: {name: a}\n", "b.yaml": configMap("missing", "b", "v"), "c.yaml": configMap("default", "c", "v"),
+	}))
+	if !errors.Is(err, apply.ErrFailed) || !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, phase.ErrInput) {
+		t.Fatalf("error %v", err)
+	}
+	for _, want := range []string{"user/a.yaml: Thing a: ", `no matches for kind "Thing" in version "nobody.example.com/v1"`, `user/b.yaml: ConfigMap missing/b: namespaces "missing" not found`} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error does not have %q:\n%v", want, err)
+		}
+	}
+	if len(report.Failed) != 2 || report.Applied != 1 {
+		t.Errorf("report %+v", report)
+	}
+}
+
+// What was applied, and was changed by an operator that runs already, is left to it when a killed run goes on.
+func TestChangedSince(t *testing.T) {
+	c := config(t)
+	manifests := folder("user", map[string]string{"a.yaml": configMap("default", "since", "ours")})
+	if _, err := run(t, c, time.Minute, manifests); err != nil {
+		t.Fatal(err)
+	}
+	client := kubernetes.NewForConfigOrDie(c).CoreV1().ConfigMaps("default")
+	patch := []byte(`{"data":{"k":"theirs"}}`)
+	if _, err := client.Patch(t.Context(), "since", types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "operator"}); err != nil {
+		t.Fatal(err)
+	}
+	report, err := run(t, c, time.Minute, manifests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := value(t, c, "default", "since"); got != "theirs" || len(report.Kept) != 1 || !strings.Contains(report.Kept[0], `conflict with "operator"`) {
+		t.Errorf("value %s, report %+v", got, report)
+	}
+}
+
+// A manifest that somebody has edited since is applied, and its conflict is an error again.
+func TestEditedSince(t *testing.T) {
+	c := config(t)
+	if _, err := run(t, c, time.Minute, folder("user", map[string]string{"a.yaml": configMap("default", "edited", "ours")})); err != nil {
+		t.Fatal(err)
+	}
+	client := kubernetes.NewForConfigOrDie(c).CoreV1().ConfigMaps("default")
+	if _, err := client.Patch(t.Context(), "edited", types.MergePatchType, []byte(`{"data":{"k":"theirs"}}`), metav1.PatchOptions{FieldManager: "operator"}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := run(t, c, time.Minute, folder("user", map[string]string{"a.yaml": configMap("default", "edited", "new")}))
+	if !errors.Is(err, apply.ErrFailed) || !strings.Contains(err.Error(), `conflict with "operator"`) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// flaky is a proxy in front of the API server that fails as a server does that starts, is overloaded or is cut off.
+func flaky(t *testing.T, c *rest.Config, fail func(n int64, w http.ResponseWriter) bool) *rest.Config {
+	t.Helper()
+	target, err := url.Parse(c.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport, err := rest.TransportFor(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	proxy.Transport = transport
+	var n atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !fail(n.Add(1), w) {
+			proxy.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return &rest.Config{Host: s.URL}
+}
+
+// Lost connections, 429 and 5xx are not the end.
+func TestFlaky(t *testing.T) {
+	c := flaky(t, config(t), func(n int64, w http.ResponseWriter) bool {
+		switch n % 7 { // a try of all manifests is 8 requests, so that each of them meets each fault
+		case 1:
+			panic(http.ErrAbortHandler)
+		case 2:
+			http.Error(w, "overloaded", http.StatusTooManyRequests)
+		case 3:
+			http.Error(w, "starting", http.StatusServiceUnavailable)
+		default:
+			return false
+		}
+		return true
+	})
+	texts := map[string]string{"0.yaml": namespace("flaky")}
+	for i := range 5 {
+		texts[fmt.Sprintf("%d.yaml", i+1)] = configMap("flaky", fmt.Sprintf("m-%d", i), "v")
+	}
+	if report, err := run(t, c, time.Minute, folder("user", texts)); err != nil || report.Applied != 6 {
+		t.Errorf("report %+v, %v", report, err)
+	}
+}
+
+// Killed in the middle, the same call applies the rest (R-BIP-3, U-INS-11).
+func TestKilled(t *testing.T) {
+	texts := map[string]string{"00.yaml": namespace("killed")}
+	for i := range 8 {
+		texts[fmt.Sprintf("%02d.yaml", i+1)] = configMap("killed", fmt.Sprintf("m-%d", i), "v")
+	}
+	ctx, kill := context.WithCancel(t.Context())
+	applied := 0
+	c := flaky(t, config(t), func(int64, http.ResponseWriter) bool {
+		if applied++; applied == 8 { // some are discovery
+			kill()
+		}
+		return false
+	})
+	o := apply.Options{Config: c, Folders: []apply.Folder{folder("user", texts)}, Interval: time.Millisecond}
+	report, err := apply.Run(ctx, o, nil)
+	if !errors.Is(err, context.Canceled) || report.Applied == 0 || report.Applied+len(report.Failed) != 9 {
+		t.Fatalf("%v; applied %d, failed %d", err, report.Applied, len(report.Failed))
+	}
+	if report, err := apply.Run(t.Context(), o, nil); err != nil || report.Applied != 9 {
+		t.Errorf("report %+v, %v", report, err)
+	}
+}
+
+func TestNoNetwork(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := "http://" + listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err = run(t, &rest.Config{Host: host}, 300*time.Millisecond, folder("user", map[string]string{"a.yaml": configMap("default", "away", "v")}))
+	if !errors.Is(err, apply.ErrFailed) || !strings.Contains(err.Error(), "user/a.yaml: ConfigMap default/away: ") || !strings.Contains(err.Error(), "connection refused") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Required pods are waited for by namespace and the beginning of their name; the empty one, which bootstrap in place has, is nobody.
+func TestRequiredPods(t *testing.T) {
+	c := config(t)
+	client := kubernetes.NewForConfigOrDie(c).CoreV1()
+	if _, err := client.ServiceAccounts("default").Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "etcd-cp-1"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
+	pod, err := client.Pods("default").Create(t.Context(), pod, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wait := func(limit time.Duration, required ...string) error {
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
+		defer cancel()
+		_, err := apply.Run(ctx, apply.Options{Config: c, RequiredPods: required, Interval: 20 * time.Millisecond}, nil)
+		return err
+	}
+	if err := wait(time.Minute, ""); err != nil {
+		t.Errorf("no required pods: %v", err)
+	}
+	if err := wait(300*time.Millisecond, "default/etcd"); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "required pod default/etcd") {
+		t.Errorf("a pod that is not Ready: %v", err)
+	}
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	if _, err := client.Pods("default").UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := wait(time.Minute, "default/etcd", "any:none/x|default/etcd-cp"); err != nil {
+		t.Errorf("a pod that is Ready: %v", err)
+	}
+	for _, wrong := range []string{"etcd", "a/b/c", "x:", "/a", "a/"} {
+		if err := wait(time.Minute, wrong); !errors.Is(err, apply.ErrPods) || !errors.Is(err, phase.ErrInput) {
+			t.Errorf("%q: %v", wrong, err)
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package apply
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/solonode/sno/render/export"
+	sigsyaml "sigs.k8s.io/yaml"
+)
+
+var (
+	// ErrManifest is in the error of a manifest that cannot be read.
+	ErrManifest = errors.New("not a manifest")
+	// ErrTwice is in the error of an object that one folder has twice, differently.
+	ErrTwice = errors.New("two manifests have the object, and differ")
+)
+
+// Folder is a folder of manifests: files that end in .yaml, .yml or .json, also in folders below.
+type Folder struct {
+	// Name is how errors name the folder.
+	Name string
+	FS   fs.FS
+	// Rendered is true for the folder manifests of sno-render: its folder status has bodies of requests to the status subresource.
+	Rendered bool
+}
+
+// manifest is one object of a file.
+type manifest struct {
+	file   string
+	object *unstructured.Unstructured
+	status bool
+	stage  int
+	// last is why it was not applied yet.
+	last error
+}
+
+func (m manifest) String() string { return m.file + ": " + describe(m.object) }
+
+func describe(o *unstructured.Unstructured) string {
+	if o.GetNamespace() != "" {
+		return fmt.Sprintf("%s %s/%s", o.GetKind(), o.GetNamespace(), o.GetName())
+	}
+	return fmt.Sprintf("%s %s", o.GetKind(), o.GetName())
+}
+
+// identity is what two objects cannot have in common.
+type identity struct {
+	schema.GroupKind
+	namespace, name string
+}
+
+func identityOf(o *unstructured.Unstructured) identity {
+	return identity{o.GroupVersionKind().GroupKind(), o.GetNamespace(), o.GetName()}
+}
+
+// first are the kinds that others need. Within a stage, the order is that of folders and files.
+var first = []schema.GroupKind{
+	{Kind: "Namespace"},
+	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"},
+}
+
+const (
+	objectStage = 2
+	statusStage = 3
+)
+
+// read returns the manifests in the order in which they are applied, and what is wrong with the others. An object that several folders
+// have is that of the first one.
+func read(folders []Folder) (all []manifest, faults []Failure) {
+	for _, folder := range folders {
+		seen := map[identity]manifest{}
+		for _, m := range all {
+			if !m.status {
+				seen[identityOf(m.object)] = m
+			}
+		}
+		earlier := len(all)
+		err := fs.WalkDir(folder.FS, ".", func(name string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(path.Ext(name))) {
+				return err
+			}
+			file := path.Join(folder.Name, name)
+			text, err := fs.ReadFile(folder.FS, name)
+			if err != nil {
+				return err //nolint:wrapcheck // it is below
+			}
+			objects, err := objectsOf(text)
+			if err != nil {
+				faults = append(faults, Failure{File: file, Err: err})
+			}
+			for _, o := range objects {
+				m := manifest{file: file, object: o, status: folder.Rendered && path.Dir(name) == export.StatusFolder}
+				other, twice := seen[identityOf(o)]
+				switch {
+				case m.status:
+					m.stage = statusStage
+				case !twice:
+					m.stage = objectStage
+					if i := slices.Index(first, o.GroupVersionKind().GroupKind()); i >= 0 {
+						m.stage = i
+					}
+					seen[identityOf(o)] = m
+				case slices.ContainsFunc(all[:earlier], func(a manifest) bool { return a.file == other.file }):
+					continue // an earlier folder has it
+				case reflect.DeepEqual(other.object.Object, o.Object):
+					continue
+				default:
+					faults = append(faults, Failure{File: file, Object: describe(o), Err: fmt.Errorf("%w: %s and %s; remove one", ErrTwice, other.file, file)})
+					continue
+				}
+				all = append(all, m)
+			}
+			return nil
+		})
+		if err != nil {
+			faults = append(faults, Failure{File: folder.Name, Err: err})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b manifest) int { return cmp.Compare(a.stage, b.stage) })
+	return all, faults
+}
+
+// objectsOf returns the objects of a file, those of lists too.
+func objectsOf(text []byte) ([]*unstructured.Unstructured, error) {
+	var objects []*unstructured.Unstructured
+	documents := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
+	for number := 1; ; number++ {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return objects, nil
+		}
+		if err != nil {
+			return objects, fmt.Errorf("%w: document %d: %w", ErrManifest, number, err)
+		}
+		o := &unstructured.Unstructured{}
+		if err := sigsyaml.UnmarshalStrict(document, &o.Object); err != nil {
+			return objects, fmt.Errorf("%w: document %d: %w", ErrManifest, number, err)
+		}
+		if len(o.Object) == 0 {
+			continue // nothing but comments
+		}
+		// By way of Unstructured's own decoder, which wants a kind and keeps whole numbers whole.
+		encoded, err := sigsyaml.YAMLToJSON(document)
+		if err == nil {
+			o = &unstructured.Unstructured{}
+			err = o.UnmarshalJSON(encoded)
+		}
+		if err != nil {
+			return objects, fmt.Errorf("%w: document %d: %w", ErrManifest, number, err)
+		}
+		items := []*unstructured.Unstructured{o}
+		if o.IsList() {
+			items = nil
+			if err := o.EachListItem(func(item runtime.Object) error {
+				items = append(items, item.(*unstructured.Unstructured)) //nolint:forcetypeassert // of an untyped list
+				return nil
+			}); err != nil {
+				return objects, fmt.Errorf("%w: document %d: %w", ErrManifest, number, err)
+			}
+		}
+		for _, item := range items {
+			if item.GetAPIVersion() == "" || item.GetKind() == "" || item.GetName() == "" {
+				return objects, fmt.Errorf("%w: document %d: apiVersion %q, kind %q, metadata.name %q: none may be empty",
+					ErrManifest, number, item.GetAPIVersion(), item.GetKind(), item.GetName())
+			}
+			// The server refuses these in what is applied.
+			item.SetManagedFields(nil)
+			item.SetResourceVersion("")
+		}
+		objects = append(objects, items...)
+	}
+}
