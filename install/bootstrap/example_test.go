@@ -1,0 +1,20 @@
+package bootstrap_test
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/solonode/sno/install/bootstrap"
+	"github.com/solonode/sno/install/node"
+)
+
+// A machine with several addresses is known by the one in the machine network.
+func ExampleSettle() {
+	s, err := bootstrap.Settle(
+		node.Settings{MachineNetworks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}},
+		bootstrap.Host{Name: "master0", Interfaces: []bootstrap.Interface{
+			{Name: "eno1", Addresses: []netip.Prefix{netip.MustParsePrefix("198.51.100.7/24"), netip.MustParsePrefix("192.0.2.10/24")}},
+		}})
+	fmt.Println(s.Name, s.Addresses, err)
+	// Output: master0 [192.0.2.10] <nil>
+}

@@ -1,0 +1,41 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/solonode/sno/install/node"
+	"github.com/solonode/sno/install/snapshot"
+)
+
+// ErrNoData is in the error of a node whose etcd has neither data nor a snapshot.
+var ErrNoData = errors.New("etcd has no data and there is no snapshot: an empty etcd would be another cluster; install the node again")
+
+// Restore gives the node's etcd the data of the bootstrap phase, before the kubelet starts it (R-BIP-10). An etcd with data is left alone,
+// at every later boot too.
+func Restore(_ context.Context, root string) error {
+	data := filepath.Join(root, node.EtcdData)
+	done, err := snapshot.Restored(data)
+	if err != nil {
+		return fmt.Errorf("restore etcd: %w", err)
+	}
+	o := snapshot.Options{Path: filepath.Join(root, node.Snapshot), DataDir: data}
+	if !done {
+		if _, err := os.Stat(o.Path); errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s: %w", o.Path, ErrNoData)
+		}
+		s, err := node.Read(filepath.Join(root, node.BootstrapSettings))
+		if err != nil {
+			return fmt.Errorf("restore etcd: %w", err)
+		}
+		o.Name = s.Name
+		if o.PeerURL, err = peerURL(root, s.Name); err != nil {
+			return err
+		}
+	}
+	return snapshot.Restore(o) //nolint:wrapcheck // it names the file
+}

@@ -1,0 +1,154 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
+
+	"github.com/solonode/sno/install/node"
+	"github.com/solonode/sno/install/phase"
+	"github.com/solonode/sno/install/snapshot"
+)
+
+// save writes a snapshot of a new etcd with one key.
+func save(t *testing.T, file string) {
+	t.Helper()
+	local, err := url.Parse("http://127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := embed.NewConfig()
+	cfg.Dir, cfg.LogLevel, cfg.LogOutputs = t.TempDir(), "error", []string{os.DevNull}
+	cfg.ListenClientUrls, cfg.AdvertiseClientUrls, cfg.ListenPeerUrls = []url.URL{*local}, []url.URL{*local}, []url.URL{*local}
+	e, err := embed.StartEtcd(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	<-e.Server.ReadyNotify()
+	endpoint := "http://" + e.Clients[0].Addr().String()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close() //nolint:errcheck // of a test
+	if _, err := client.Put(ctx, "/k", "v"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := snapshot.Save(ctx, endpoint, nil, file); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func put(t *testing.T, root, file, text string) {
+	t.Helper()
+	path := filepath.Join(root, file)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const settings = "profile: kubernetes\nclusterName: sno\nbaseDomain: example.com\nvalidity: 1h\ncreated: \"2026-11-25T08:00:00Z\"\nname: cp-1.example\n"
+
+// The pods are those of render's own golden files, in both profiles: the member is the one that they start (R-BIP-10).
+func TestPeerURL(t *testing.T) {
+	for _, profile := range []string{"kubernetes", "openshift"} {
+		t.Run(profile, func(t *testing.T) {
+			text, err := os.ReadFile("../../render/etcd/testdata/" + profile + "/one-pod.yaml")
+			if err != nil {
+				t.Fatal(err)
+			}
+			root := t.TempDir()
+			put(t, root, node.ManifestDir+"/etcd-pod.yaml", string(text))
+			got, err := peerURL(root, "cp-1")
+			if err != nil || !strings.Contains(string(text), "cp-1="+got) {
+				t.Errorf("%s, %v: the pod's initial cluster is another", got, err)
+			}
+			if _, err := peerURL(root, "cp-2"); !errors.Is(err, ErrMember) || !strings.Contains(err.Error(), "NODE_cp_2_IP") {
+				t.Errorf("another node: %v", err)
+			}
+		})
+	}
+}
+
+// Without a member there is a snapshot or an error, never an empty etcd; later boots change nothing, also when the snapshot is gone.
+func TestRestore(t *testing.T) {
+	root := t.TempDir()
+	if err := Restore(t.Context(), root); !errors.Is(err, ErrNoData) || !strings.Contains(err.Error(), node.Snapshot) {
+		t.Fatalf("no snapshot: %v", err)
+	}
+	save(t, filepath.Join(root, node.Snapshot))
+	if err := Restore(t.Context(), root); !errors.Is(err, node.ErrSettings) {
+		t.Fatalf("no settings: %v", err)
+	}
+	put(t, root, node.BootstrapSettings, settings)
+	put(t, root, node.ManifestDir+"/etcd-pod.yaml", `{"spec":{"containers":[{"name":"etcd","env":[{"name":"NODE_cp_1_example_IP","value":"[2001:db8::10]"}]}]}}`)
+	if err := Restore(t.Context(), root); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{node.SnapshotDir, node.BootstrapConfigs} {
+		if err := os.RemoveAll(filepath.Join(root, dir)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Restore(t.Context(), root); err != nil {
+		t.Errorf("at a later boot: %v", err)
+	}
+}
+
+func TestSettle(t *testing.T) {
+	prefix, addr := netip.MustParsePrefix, netip.MustParseAddr
+	host := Host{Name: "CP-1.example.com.", Interfaces: []Interface{
+		{"eno1", []netip.Prefix{prefix("198.51.100.7/24"), prefix("2001:db8::20/64"), prefix("2001:db8::10/64")}},
+		{"eno2", []netip.Prefix{prefix("192.0.2.10/24"), prefix("2001:db8::5/64")}},
+	}}
+	v4, v6 := prefix("192.0.2.0/24"), prefix("2001:db8::/64")
+	for name, test := range map[string]struct {
+		settings node.Settings
+		host     string
+		want     node.Settings
+		err      error
+	}{
+		"found":            {node.Settings{MachineNetworks: []netip.Prefix{v4, v6}}, host.Name, node.Settings{Name: "cp-1.example.com", Addresses: []netip.Addr{addr("192.0.2.10"), addr("2001:db8::10")}}, nil},
+		"IPv6 first":       {node.Settings{MachineNetworks: []netip.Prefix{v6, v4}}, host.Name, node.Settings{Name: "cp-1.example.com", Addresses: []netip.Addr{addr("2001:db8::10"), addr("192.0.2.10")}}, nil},
+		"given":            {node.Settings{Name: "a", Addresses: []netip.Addr{addr("203.0.113.1")}}, "localhost", node.Settings{Name: "a", Addresses: []netip.Addr{addr("203.0.113.1")}}, nil},
+		"no name yet":      {node.Settings{MachineNetworks: []netip.Prefix{v4}}, "localhost.localdomain", node.Settings{}, ErrName},
+		"another network":  {node.Settings{MachineNetworks: []netip.Prefix{prefix("10.0.0.0/8")}}, host.Name, node.Settings{}, ErrAddress},
+		"no network given": {node.Settings{}, host.Name, node.Settings{}, ErrAddress},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := host
+			h.Name = test.host
+			got, err := Settle(test.settings, h)
+			if !errors.Is(err, test.err) || errors.Is(test.err, ErrAddress) && !errors.Is(err, phase.ErrInput) {
+				t.Fatalf("error %v, want %v", err, test.err)
+			}
+			if err != nil {
+				return
+			}
+			test.want.MachineNetworks = test.settings.MachineNetworks
+			if diff := cmp.Diff(test.want, got, cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
