@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/coreos/ignition/v2/config/util"
@@ -23,7 +25,7 @@ var (
 // Builder collects what goes into a config. The zero value is empty. Faults are kept, and reported by Encode all at once.
 type Builder struct {
 	config types.Config
-	// sources are by "path /etc/hosts", "unit kubelet.service", "drop-in kubelet.service 10-x.conf", "user core".
+	// sources are by "path /etc/hosts", "unit kubelet.service", "drop-in kubelet.service 10-x.conf", "user core"; thing has the names.
 	sources map[string]string
 	faults  []error
 }
@@ -44,12 +46,31 @@ func (b *Builder) claim(source, thing string) bool {
 // on returns the path as Ignition has it, from the root.
 func on(p string) string { return path.Clean("/" + p) }
 
+// unitsDir is where Ignition puts units.
+const unitsDir = "/etc/systemd/system"
+
+// thing returns the name under which a path is claimed. A file in the folder of the units is a unit or a drop-in, whichever section of
+// the config it is from: Ignition would let one of two replace the other silently.
+func thing(p string) string {
+	dir, base := path.Split(p)
+	dir = path.Clean(dir)
+	unit, dropIn := strings.CutSuffix(path.Base(dir), ".d")
+	switch {
+	case dir == unitsDir && path.Ext(base) != ".d":
+		return "unit " + base
+	case dropIn && path.Dir(dir) == unitsDir:
+		return "drop-in " + unit + " " + base
+	default:
+		return "path " + p
+	}
+}
+
 func mode(m fs.FileMode) *int { return util.IntToPtr(int(m.Perm())) }
 
 // AddFile adds a file, whose path is relative to the root. Root owns it. It replaces one that the image has.
 func (b *Builder) AddFile(source string, f files.File) {
 	p := on(f.Path)
-	if !b.claim(source, "path "+p) {
+	if !b.claim(source, thing(p)) {
 		return
 	}
 	b.config.Storage.Files = append(b.config.Storage.Files, types.File{
@@ -61,7 +82,7 @@ func (b *Builder) AddFile(source string, f files.File) {
 // AddFileFrom adds a file that Ignition downloads, and refuses if its SHA-512 sum, in hex, is another.
 func (b *Builder) AddFileFrom(source, file string, m fs.FileMode, url, sha512 string) {
 	p := on(file)
-	if !b.claim(source, "path "+p) {
+	if !b.claim(source, thing(p)) {
 		return
 	}
 	b.config.Storage.Files = append(b.config.Storage.Files, types.File{
@@ -75,7 +96,7 @@ func (b *Builder) AddFileFrom(source, file string, m fs.FileMode, url, sha512 st
 // AddDir adds a folder with its own mode. Folders that are not added get Ignition's, 0755.
 func (b *Builder) AddDir(source, dir string, m fs.FileMode) {
 	p := on(dir)
-	if !b.claim(source, "path "+p) {
+	if !b.claim(source, thing(p)) {
 		return
 	}
 	b.config.Storage.Directories = append(b.config.Storage.Directories, types.Directory{
@@ -149,8 +170,8 @@ func (b *Builder) AddKernelArguments(arguments ...string) {
 func (b *Builder) AddBuilder(other *Builder) {
 	b.faults = append(b.faults, other.faults...)
 	taken := false
-	for thing, source := range other.sources {
-		taken = !b.claim(source, thing) || taken
+	for _, thing := range slices.Sorted(maps.Keys(other.sources)) {
+		taken = !b.claim(other.sources[thing], thing) || taken
 	}
 	if !taken {
 		b.config = merge(b.config, other.config)

@@ -148,6 +148,8 @@ func TestConflicts(t *testing.T) {
 	b.AddDropIn("one", "a.service", "x.conf", "")
 	b.AddDropIn("two", "a.service", "x.conf", "")
 	b.AddKeys("one", "core", []string{"k"})
+	b.AddFile("four", files.File{Path: "etc/systemd/system/a.service"})
+	b.AddFile("five", files.File{Path: "etc/systemd/system/a.service.d/x.conf"})
 	var other Builder
 	other.AddKeys("two", "core", []string{"k"})
 	b.AddBuilder(&other)
@@ -158,6 +160,7 @@ func TestConflicts(t *testing.T) {
 	want := []string{
 		"path /etc/hosts: two sources have it: one and two", "path /etc/hosts: two sources have it: one and three",
 		"unit a.service: two sources have it: one and two", "drop-in a.service x.conf: two sources have it: one and two",
+		"unit a.service: two sources have it: one and four", "drop-in a.service x.conf: two sources have it: one and five",
 		"user core: two sources have it: one and two",
 	}
 	if diff := cmp.Diff(strings.Join(want, "\n"), err.Error()); diff != "" {

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 
+	"github.com/coreos/ignition/v2/config/util"
 	"github.com/coreos/ignition/v2/config/v3_6"
 	"github.com/coreos/ignition/v2/config/v3_6/types"
 )
@@ -34,48 +36,65 @@ func Enrich(name string, original []byte, additions *Builder) ([]byte, error) {
 // merge joins two configs that have nothing in common, by Ignition's own rules.
 func merge(parent, child types.Config) types.Config { return v3_6.Merge(parent, child) }
 
-// conflicts returns a fault for each path, unit, drop-in and user that both have, and for each path of one that lies below a file or link
-// of the other.
+// conflicts returns a fault for each path, unit, drop-in and user that both have, for each path of one that lies below a file or link of
+// the other, and for each that would change who may log in as a user of the original.
 func (b *Builder) conflicts(name string, original types.Config) []error {
 	var faults []error
-	conflict := func(thing string) {
-		faults = append(faults, fmt.Errorf("%s: %w: %s and %s", thing, ErrConflict, name, b.sources[thing]))
+	for _, t := range things(original) {
+		if ours, taken := b.sources[t]; taken {
+			faults = append(faults, fmt.Errorf("%s: %w: %s and %s", t, ErrConflict, name, ours))
+		}
 	}
-	theirs := map[string]bool{}
-	for _, n := range nodes(original) {
-		theirs[n.Path] = true
-	}
-	leaves := leavesOf(original)
-	ourLeaves := leavesOf(b.config)
+	leaves, ourLeaves := leavesOf(original), leavesOf(b.config)
 	for _, n := range nodes(b.config) {
-		switch above := leafAbove(n.Path, leaves); {
-		case theirs[n.Path]:
-			conflict("path " + n.Path)
-		case above != "":
-			faults = append(faults, fmt.Errorf("path %s: %w: %s has %s, which is no folder, and %s", n.Path, ErrConflict, name, above, b.sources["path "+n.Path]))
+		source := b.sources[thing(n.Path)]
+		if above := leafAbove(n.Path, leaves); above != "" {
+			faults = append(faults, fmt.Errorf("path %s: %w: %s has %s, which is no folder, and %s", n.Path, ErrConflict, name, above, source))
+		}
+		if user := keysOf(n.Path, original.Passwd.Users); user != "" {
+			faults = append(faults, fmt.Errorf("path %s: %w: %s has the SSH keys of user %s, and %s", n.Path, ErrConflict, name, user, source))
 		}
 	}
 	for _, n := range nodes(original) {
 		if above := leafAbove(n.Path, ourLeaves); above != "" {
-			faults = append(faults, fmt.Errorf("path %s: %w: %s, and %s has %s, which is no folder", n.Path, ErrConflict, name, b.sources["path "+above], above))
-		}
-	}
-	for _, u := range original.Systemd.Units {
-		if _, ours := b.sources["unit "+u.Name]; ours {
-			conflict("unit " + u.Name)
-		}
-		for _, d := range u.Dropins {
-			if thing := "drop-in " + u.Name + " " + d.Name; b.sources[thing] != "" {
-				conflict(thing)
-			}
-		}
-	}
-	for _, u := range original.Passwd.Users {
-		if _, ours := b.sources["user "+u.Name]; ours {
-			conflict("user " + u.Name)
+			faults = append(faults, fmt.Errorf("path %s: %w: %s, and %s has %s, which is no folder", n.Path, ErrConflict, name, b.sources[thing(above)], above))
 		}
 	}
 	return faults
+}
+
+// things returns the names of all that a config has, as a Builder claims them.
+func things(c types.Config) []string {
+	var all []string
+	for _, n := range nodes(c) {
+		all = append(all, thing(n.Path))
+	}
+	for _, u := range c.Systemd.Units {
+		all = append(all, "unit "+u.Name)
+		for _, d := range u.Dropins {
+			all = append(all, "drop-in "+u.Name+" "+d.Name)
+		}
+	}
+	for _, u := range c.Passwd.Users {
+		all = append(all, "user "+u.Name)
+	}
+	return all
+}
+
+// keysOf returns the user whose SSH keys would be at or below the path, or nothing. /home is a link to /var/home on the machine.
+func keysOf(p string, users []types.PasswdUser) string {
+	for _, u := range users {
+		homes := []string{"/home/" + u.Name, "/var/home/" + u.Name}
+		if util.NotEmpty(u.HomeDir) {
+			homes = []string{*u.HomeDir}
+		}
+		for _, home := range homes {
+			if keys := path.Join(home, ".ssh"); p == keys || strings.HasPrefix(p, keys+"/") {
+				return u.Name
+			}
+		}
+	}
+	return ""
 }
 
 // leavesOf returns the paths below which nothing can be.

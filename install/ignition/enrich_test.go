@@ -16,7 +16,7 @@ func fsMode(m int) fs.FileMode { return fs.FileMode(m) } //nolint:gosec // a mod
 
 const master = `{
   "ignition": {"version": "3.2.0", "timeouts": {"httpTotal": 30}, "proxy": {"httpProxy": "http://proxy.example.com"}, "security": {"tls": {"certificateAuthorities": [{"source": "data:,CA"}]}}},
-  "passwd": {"users": [{"name": "core", "sshAuthorizedKeys": ["ssh-ed25519 AAAA admin"]}, {"name": "ops", "uid": 1001}]},
+  "passwd": {"users": [{"name": "core", "sshAuthorizedKeys": ["ssh-ed25519 AAAA admin"]}, {"name": "ops", "uid": 1001}, {"name": "git", "homeDir": "/srv/git"}]},
   "storage": {
     "disks": [{"device": "/dev/sdb", "wipeTable": true}],
     "filesystems": [{"device": "/dev/sdb", "format": "xfs", "path": "/var/lib/data"}],
@@ -24,7 +24,8 @@ const master = `{
     "links": [{"path": "/etc/localtime", "target": "/usr/share/zoneinfo/UTC", "hard": false}],
     "files": [
       {"path": "/etc/kubernetes/kubelet.conf", "mode": 420, "contents": {"source": "data:;base64,H4sIAAAAAAAA/w==", "compression": "gzip"}},
-      {"path": "/etc/hostname", "overwrite": true, "mode": 420, "contents": {"source": "data:,master0"}}
+      {"path": "/etc/hostname", "overwrite": true, "mode": 420, "contents": {"source": "data:,master0"}},
+      {"path": "/etc/systemd/system/own.service", "mode": 420, "contents": {"source": "data:,"}}
     ]
   },
   "systemd": {"units": [
@@ -136,6 +137,12 @@ func TestEnrichConflicts(t *testing.T) {
 		"unit that they mask":       {func(b *Builder) { b.AddUnit("x", "zincati.service", service) }, "unit zincati.service: "},
 		"drop-in":                   {func(b *Builder) { b.AddDropIn("x", "kubelet.service", "10-mco.conf", "") }, "drop-in kubelet.service 10-mco.conf: "},
 		"the node's SSH keys":       {func(b *Builder) { b.AddKeys("sshKey", "core", []string{"k"}) }, "user core: two sources have it: master.ign and sshKey"},
+		"file that is the keys":     {func(b *Builder) { b.AddFile("x", files.File{Path: "home/core/.ssh/authorized_keys.d/ignition"}) }, "master.ign has the SSH keys of user core, and x"},
+		"keys at the real home":     {func(b *Builder) { b.AddDir("x", "var/home/ops/.ssh", 0o700) }, "master.ign has the SSH keys of user ops, and x"},
+		"keys at a home elsewhere":  {func(b *Builder) { b.AddFile("x", files.File{Path: "srv/git/.ssh/authorized_keys"}) }, "master.ign has the SSH keys of user git, and x"},
+		"file that is their unit":   {func(b *Builder) { b.AddFile("x", files.File{Path: "etc/systemd/system/kubelet.service"}) }, "unit kubelet.service: two sources have it: master.ign and x"},
+		"file: their drop-in":       {func(b *Builder) { b.AddFile("x", files.File{Path: "etc/systemd/system/kubelet.service.d/10-mco.conf"}) }, "drop-in kubelet.service 10-mco.conf: two sources have it: master.ign and x"},
+		"unit that is their file":   {func(b *Builder) { b.AddUnit("x", "own.service", service) }, "unit own.service: two sources have it: master.ign and x"},
 		"conflict of the additions": {func(b *Builder) { b.AddUnit("x", "post-reboot.service", service) }, "unit post-reboot.service: two sources have it: sno-install and x"},
 	} {
 		t.Run(name, func(t *testing.T) {
