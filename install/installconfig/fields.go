@@ -24,7 +24,8 @@ const (
 
 // Field is a row of the table of fields.
 type Field struct {
-	// Path names the field, with [*] for the items of a list. A row covers all that is below it, but for rows of their own.
+	// Path names the field, with [*] for the items of a list. A row of what is ignored or refused covers all that is below it, but for
+	// rows of their own.
 	Path   string
 	Effect Effect
 	// Why is what the field decides, or why it decides nothing.
@@ -39,7 +40,7 @@ const (
 // Fields is the table of all fields of openshift-install's install-config.
 var Fields = []Field{
 	{"apiVersion", Honoured, "must be v1"},
-	{"kind", Ignored, "openshift-install has none"},
+	{"kind", Ignored, "openshift-install does not read it"},
 	{"metadata.name", Honoured, "the cluster's name, in its domain and in the infrastructure's name"},
 	{"metadata", Ignored, "nothing but the name is used"},
 	{"baseDomain", Honoured, "the domain that the cluster's domain is in"},
@@ -47,7 +48,9 @@ var Fields = []Field{
 	{"pullSecret", Honoured, "for pulling images in the live system, and Secret openshift-config/pull-secret"},
 	{"additionalTrustBundle", Honoured, "CAs that the live system and the nodes trust, and ConfigMap openshift-config/user-ca-bundle"},
 	{"additionalTrustBundlePolicy", Honoured, "Proxyonly: Proxy names the bundle only where there is a proxy; Always"},
-	{"proxy", Honoured, "Proxy, and the environment of all units until the nodes' configuration has it"},
+	{"proxy.httpProxy", Honoured, "Proxy, and the environment of all units until the nodes' configuration has it"},
+	{"proxy.httpsProxy", Honoured, "as httpProxy"},
+	{"proxy.noProxy", Honoured, "as httpProxy; what the cluster itself needs is added"},
 	{"imageDigestSources[*].source", Honoured, "a repository: ImageDigestMirrorSet, and the registries' configuration of the live system"},
 	{"imageDigestSources[*].mirrors", Honoured, "where else its images are"},
 	{"imageDigestSources[*].sourcePolicy", Honoured, "NeverContactSource or AllowContactingSource"},
@@ -80,7 +83,8 @@ var Fields = []Field{
 	{"compute[*].diskSetup", Refused, "put a MachineConfig into openshift/"},
 	{"arbiter", Refused, "an arbiter is for two nodes"},
 	{"platform.none", Honoured, "platform None"},
-	{"platform.external", Honoured, "platform External: its name and how the cloud controller manager is run"},
+	{"platform.external.platformName", Honoured, "platform External: its name"},
+	{"platform.external.cloudControllerManager", Honoured, "platform External: how its cloud controller manager is run"},
 	{"platform.baremetal", Refused, "it needs several control-plane nodes and addresses of its own; use none"},
 	{"platform.aws", Refused, cloud},
 	{"platform.alibabacloud", Refused, cloud},
@@ -113,11 +117,18 @@ func rowOf(path string) (Field, bool) {
 	path = index.ReplaceAllString(path, "[*]")
 	best, found := Field{}, false
 	for _, f := range Fields {
-		if rest, ok := strings.CutPrefix(path, f.Path); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') && (!found || len(f.Path) > len(best.Path)) {
+		if rest, ok := strings.CutPrefix(path, f.Path); ok && f.covers(rest) && (!found || len(f.Path) > len(best.Path)) {
 			best, found = f, true
 		}
 	}
 	return best, found
+}
+
+// covers reports whether the row is about what is below its field by the rest of a path. Of a field that has an effect only the items
+// of a list are, so that a misspelled field below it is found.
+func (f Field) covers(rest string) bool {
+	below := f.Effect == Ignored || f.Effect == Refused
+	return rest == "" || rest == "[*]" || (below && (rest[0] == '.' || rest[0] == '['))
 }
 
 // leadsToRow reports whether there are rows below a path.

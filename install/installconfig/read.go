@@ -100,9 +100,9 @@ func (r *reader) parse(text []byte) *rawConfig {
 func (r *reader) dropConsequences() {
 	unread := map[int]bool{}
 	for _, f := range r.faults {
-		unread[f.Line] = unread[f.Line] || f.Kind == inputs.ErrSyntax
+		unread[f.Line] = unread[f.Line] || errors.Is(f, inputs.ErrSyntax)
 	}
-	r.faults = slices.DeleteFunc(r.faults, func(f inputs.Fault) bool { return unread[f.Line] && f.Kind != inputs.ErrSyntax })
+	r.faults = slices.DeleteFunc(r.faults, func(f inputs.Fault) bool { return unread[f.Line] && !errors.Is(f, inputs.ErrSyntax) })
 }
 
 // deepest is how many levels of fields are looked at: more than an install-config has, and fewer than an alias of itself.
@@ -152,6 +152,8 @@ func (r *reader) field(path string, key, value *yaml.Node, depth int) {
 		r.faults = append(r.faults, inputs.Fault{
 			File: r.file, Line: key.Line, Field: path, Problem: "unknown field", Advice: "see docs/install-fields.md for those that there are", Kind: inputs.ErrUnknownField,
 		})
+	case row.Effect == Honoured, row.Effect == Recorded:
+		r.fields(path, value, depth+1)
 	case row.Effect == Refused:
 		r.faults = append(r.faults, inputs.Fault{
 			File: r.file, Line: key.Line, Field: path, Problem: "refused: " + row.Why, Advice: "remove the field", Kind: inputs.ErrUnsupported,
