@@ -50,7 +50,7 @@ func on(p string) string { return path.Clean("/" + p) }
 const unitsDir = "/etc/systemd/system"
 
 // thing returns the name under which a path is claimed. A file in the folder of the units is a unit or a drop-in, whichever section of
-// the config it is from: Ignition would let one of two replace the other silently.
+// the config it is from: Ignition refuses two of these, but does not say whose they are.
 func thing(p string) string {
 	dir, base := path.Split(p)
 	dir = path.Clean(dir)

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/vincent-petithory/dataurl"
 
+	"github.com/solonode/sno/install/ignition/ignitiontest"
 	"github.com/solonode/sno/render/files"
 )
 
@@ -264,7 +265,7 @@ func TestPointer(t *testing.T) {
 		if diff := cmp.Diff(wanted, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		read(t, text)
+		ignitiontest.Validate(t, text)
 	}
 }
 

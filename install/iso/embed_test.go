@@ -25,7 +25,7 @@ import (
 const capacity = 256 << 10
 
 // image makes an ISO with these files, and returns its path.
-func image(t *testing.T, content map[string][]byte) string {
+func image(t testing.TB, content map[string][]byte) string {
 	t.Helper()
 	w, err := iso9660.NewWriter()
 	if err != nil {

@@ -1,0 +1,174 @@
+package ignition
+
+import (
+	"crypto/sha512"
+	"encoding/hex"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/solonode/sno/install/ignition/ignitiontest"
+	"github.com/solonode/sno/render/files"
+)
+
+const preset = "/etc/systemd/system-preset/20-ignition.preset"
+
+// binary returns bytes that no compression makes shorter, the same each time.
+func binary(seed uint64, size int) []byte {
+	b := make([]byte, size)
+	_, _ = rand.NewChaCha8([32]byte{byte(seed)}).Read(b)
+	return b
+}
+
+// laid returns what the engine makes of a config.
+func laid(t *testing.T, config []byte) map[string]ignitiontest.Entry {
+	t.Helper()
+	root := ignitiontest.Root(t)
+	if err := ignitiontest.Lay(t, root, config); err != nil {
+		t.Fatal(err)
+	}
+	return ignitiontest.Tree(t, root)
+}
+
+// The engine lays exactly what was added: nobody but the owner reads keys, and there is nothing else (R-BIP-11, U-INS-8).
+func TestEngineLaysBuilder(t *testing.T) {
+	program, large := binary(1, 5000), strings.Repeat("apiVersion: v1\n", 500)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(program) }))
+	t.Cleanup(server.Close)
+	sum := sha512.Sum512(program)
+	on := service + "[Install]\nWantedBy=multi-user.target\n"
+
+	var b Builder
+	b.AddDir("test", "etc/keys", 0o700)
+	b.AddDir("test", "etc/keys/etcd", 0o700)
+	b.AddFile("test", files.File{Path: "etc/keys/etcd/peer.key", Mode: 0o600, Content: binary(2, 300)})
+	b.AddFile("test", files.File{Path: "etc/motd", Mode: 0o644, Content: []byte("100 % näher & <b>\n")})
+	b.AddFile("test", files.File{Path: "etc/empty file", Mode: 0o640})
+	b.AddFile("test", files.File{Path: "etc/kubernetes/manifests/etcd-pod.yaml", Mode: 0o600, Content: []byte(large)})
+	b.AddFile("test", files.File{Path: "usr/local/bin/script", Mode: 0o755, Content: []byte("#!/bin/sh\n")})
+	b.AddFileFrom("test", "usr/local/bin/program", 0o755, server.URL, hex.EncodeToString(sum[:]))
+	b.AddUnit("test", "on.service", on)
+	b.AddUnit("test", "off.service", service)
+	b.AddDropIn("test", "kubelet.service", "10-a.conf", "[Unit]\nAfter=on.service\n")
+	b.AddKeys("test", "core", []string{"ssh-ed25519 AAAA a", "ssh-ed25519 AAAA b"})
+	config, err := b.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ignitiontest.Validate(t, config)
+	root := ignitiontest.Root(t)
+	if err := os.WriteFile(filepath.Join(root, "etc/motd"), []byte("of the image"), 0o666); err != nil { //nolint:gosec // the config must replace it
+		t.Fatal(err)
+	}
+	if err := ignitiontest.Lay(t, root, config); err != nil {
+		t.Fatal(err)
+	}
+	file := func(mode fs.FileMode, content string) ignitiontest.Entry {
+		return ignitiontest.Entry{Mode: mode, Content: content}
+	}
+	core := func(mode fs.FileMode, content string) ignitiontest.Entry {
+		return ignitiontest.Entry{Mode: mode, Content: content, Owner: 1000, Group: 1000}
+	}
+	want := map[string]ignitiontest.Entry{
+		"/etc/keys":               file(fs.ModeDir|0o700, ""),
+		"/etc/keys/etcd":          file(fs.ModeDir|0o700, ""),
+		"/etc/keys/etcd/peer.key": file(0o600, string(binary(2, 300))),
+		"/etc/motd":               file(0o644, "100 % näher & <b>\n"),
+		"/etc/empty file":         file(0o640, ""),
+		"/etc/kubernetes/manifests/etcd-pod.yaml":         file(0o600, large),
+		"/usr/local/bin/script":                           file(0o755, "#!/bin/sh\n"),
+		"/usr/local/bin/program":                          file(0o755, string(program)),
+		"/etc/systemd/system/on.service":                  file(0o644, on),
+		"/etc/systemd/system/off.service":                 file(0o644, service),
+		"/etc/systemd/system/kubelet.service.d/10-a.conf": file(0o644, "[Unit]\nAfter=on.service\n"),
+		preset:                              file(0o644, "enable on.service\n"),
+		"/home/core":                        core(fs.ModeDir|0o755, ""),
+		"/home/core/.ssh":                   core(fs.ModeDir|0o700, ""),
+		"/home/core/.ssh/authorized_keys.d": core(fs.ModeDir|0o700, ""),
+		"/home/core/.ssh/authorized_keys.d/ignition": core(0o600, "ssh-ed25519 AAAA a\nssh-ed25519 AAAA b\n"),
+	}
+	if diff := cmp.Diff(want, ignitiontest.Tree(t, root)); diff != "" {
+		t.Errorf("laid (-want +got):\n%s", diff)
+	}
+}
+
+// A program that is another than was meant is not taken.
+func TestEngineRefusesAnotherSum(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("another")) }))
+	t.Cleanup(server.Close)
+	sum := sha512.Sum512([]byte("program"))
+	var b Builder
+	b.AddFileFrom("test", "usr/local/bin/program", 0o755, server.URL, hex.EncodeToString(sum[:]))
+	config, err := b.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := ignitiontest.Root(t)
+	if err := ignitiontest.Lay(t, root, config); err == nil || !strings.Contains(err.Error(), "hash verification failed") {
+		t.Errorf("error %v", err)
+	}
+	if _, ok := ignitiontest.Tree(t, root)["/usr/local/bin/program"]; ok {
+		t.Error("the program is there")
+	}
+}
+
+// A machine with the enriched config has what the original gives it, and what the additions do, and nothing else (R-BIP-11, U-INS-9).
+func TestEngineLaysEnriched(t *testing.T) {
+	// The engine's other stages have the disks, and its network the proxy.
+	original := []byte(`{
+  "ignition": {"version": "3.2.0"},
+  "passwd": {"users": [{"name": "core", "sshAuthorizedKeys": ["ssh-ed25519 AAAA admin"]}]},
+  "storage": {
+    "directories": [{"path": "/etc/kubernetes/conf", "mode": 448}],
+    "links": [{"path": "/etc/localtime", "target": "../usr/share/zoneinfo/UTC"}],
+    "files": [
+      {"path": "/etc/kubernetes/kubelet.conf", "mode": 384, "contents": {"source": "data:,kind%3A%20KubeletConfiguration"}},
+      {"path": "/etc/hostname", "overwrite": true, "mode": 420, "contents": {"source": "data:,master0"}}
+    ]
+  },
+  "systemd": {"units": [
+    {"name": "kubelet.service", "enabled": true, "contents": "[Service]\nExecStart=/usr/bin/kubelet\n[Install]\nWantedBy=multi-user.target\n", "dropins": [{"name": "10-mco.conf", "contents": "[Unit]\n"}]},
+    {"name": "zincati.service", "mask": true}
+  ]}
+}`)
+	b := additions()
+	b.AddUnit("sno-install", "etcd-restore.service", service+"[Install]\nWantedBy=multi-user.target\n")
+	alone, err := b.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	enriched, err := Enrich("master.ign", original, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ignitiontest.Validate(t, enriched)
+	want, ours, got := laid(t, original), laid(t, alone), laid(t, enriched)
+	if len(want) < 10 || len(ours) < 5 {
+		t.Fatalf("the original lays %d, the additions %d", len(want), len(ours))
+	}
+	// The one file that both write to is the list of the enabled units.
+	lines := slices.Sorted(strings.Lines(want[preset].Content + ours[preset].Content))
+	if diff := cmp.Diff(lines, slices.Sorted(strings.Lines(got[preset].Content))); diff != "" || len(lines) != 2 {
+		t.Errorf("enabled units (-want +got):\n%s", diff)
+	}
+	delete(ours, preset)
+	for path := range ours {
+		if _, both := want[path]; both {
+			t.Errorf("both lay %s", path)
+		}
+	}
+	maps.Copy(want, ours)
+	want[preset] = got[preset]
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("laid (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,136 @@
+package ignitiontest
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// errEngine is in the error of a config that the engine could not lay.
+var errEngine = errors.New("the Ignition engine failed")
+
+// accounts are what a root has before Ignition, by which useradd makes further users.
+var accounts = map[string]string{
+	"etc/passwd":     "root:x:0:0:root:/root:/bin/bash\n",
+	"etc/group":      "root:x:0:\n",
+	"etc/shadow":     "root:*:::::::\n",
+	"etc/gshadow":    "root:*::\n",
+	"etc/login.defs": "UID_MIN 1000\nGID_MIN 1000\nUSERGROUPS_ENAB yes\n",
+}
+
+// Root returns a folder to lay configs into: the root of a machine with nothing but the user root.
+func Root(t *testing.T) string {
+	t.Helper()
+	// Not t.TempDir, which is for its owner only: the engine writes a user's keys as that user.
+	root, err := os.MkdirTemp("", "root-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(root); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := os.Chmod(root, 0o755); err != nil { //nolint:gosec // as on a machine
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(root, "etc"), 0o755); err != nil { //nolint:gosec // as on a machine
+		t.Fatal(err)
+	}
+	for path, text := range accounts {
+		if err := os.WriteFile(filepath.Join(root, path), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+// Lay has the Ignition engine lay a config over a root as at the first boot: users, folders, files and units. It sets owners, so whoever
+// is not root has the test skipped.
+func Lay(t *testing.T, root string, config []byte) error {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("the Ignition engine sets owners, for which the test must run as root")
+	}
+	engine, work := Tool(t, "ignition"), t.TempDir()
+	file := filepath.Join(work, "config.ign")
+	if err := os.WriteFile(file, config, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, stage := range []string{"fetch", "files"} {
+		cmd := exec.CommandContext(t.Context(), engine, "--platform", "file", "--stage", stage, "--root", root, "--log-to-stdout",
+			"--config-cache", filepath.Join(work, "cache"), "--state-file", filepath.Join(work, "state"))
+		cmd.Env = append(os.Environ(), "IGNITION_CONFIG_FILE="+file)
+		if said, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%w: stage %s: %w\n%s", errEngine, stage, err, said)
+		}
+	}
+	return nil
+}
+
+// Entry is a file, a folder or a link.
+type Entry struct {
+	Mode         fs.FileMode
+	Owner, Group uint32
+	Content      string // of a file, or where a link leads
+}
+
+// Tree returns all that was laid over a root, by paths from it. Left out are the accounts, what useradd keeps beside them, and the folders
+// that nobody asked for, which are root's with mode 0755.
+func Tree(t *testing.T, root string) map[string]Entry {
+	t.Helper()
+	tree := map[string]Entry{}
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := strings.TrimPrefix(path, root)
+		if name == "" || bookkeeping(strings.TrimPrefix(name, "/")) {
+			return nil
+		}
+		e, err := read(path, entry)
+		if plain := (Entry{Mode: fs.ModeDir | 0o755}); err != nil || e == plain {
+			return err
+		}
+		tree[name] = e
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}
+
+func read(path string, entry fs.DirEntry) (Entry, error) {
+	info, err := entry.Info()
+	if err != nil {
+		return Entry{}, err //nolint:wrapcheck // it names the file
+	}
+	e := Entry{Mode: info.Mode()}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		e.Owner, e.Group = stat.Uid, stat.Gid
+	}
+	switch {
+	case info.Mode().IsRegular():
+		content, err := os.ReadFile(path)
+		e.Content = string(content)
+		return e, err //nolint:wrapcheck // it names the file
+	case info.Mode()&fs.ModeSymlink != 0:
+		e.Content, err = os.Readlink(path)
+		return e, err //nolint:wrapcheck // it names the file
+	default:
+		return e, nil
+	}
+}
+
+// bookkeeping reports whether a file is of those about accounts, or Ignition's note that it has run.
+func bookkeeping(path string) bool {
+	_, account := accounts[strings.TrimSuffix(path, "-")]
+	return account || path == "etc/.pwd.lock" || path == "etc/.ignition-result.json" || path == "etc/subuid" || path == "etc/subgid"
+}

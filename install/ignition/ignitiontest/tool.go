@@ -1,0 +1,36 @@
+package ignitiontest
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// Tool returns the program of that name, which tools/run builds if it has not.
+func Tool(t *testing.T, name string) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := filepath.Join(dir, "tools", "run")
+	for ; ; run = filepath.Join(dir, "tools", "run") {
+		if _, err := os.Stat(run); err == nil {
+			break
+		}
+		if dir == filepath.Dir(dir) {
+			t.Fatal("no folder above the test has tools/run")
+		}
+		dir = filepath.Dir(dir)
+	}
+	cmd := exec.CommandContext(t.Context(), run, "-path", name)
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	path, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("build %s, which this test needs: %v\n%s", name, err, &said)
+	}
+	return string(bytes.TrimSpace(path))
+}

@@ -1,0 +1,58 @@
+package iso
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"testing"
+)
+
+// An image with bytes that were damaged on the way is read or refused, and nothing panics.
+func TestDamagedImages(t *testing.T) {
+	whole, err := os.ReadFile(image(t, map[string][]byte{"images/ignition.img": make([]byte, 100), "coreos/igninfo.json": []byte(`{"file":"images/ignition.img"}`)}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	random, refused := rand.New(rand.NewPCG(1, 2)), 0 //nolint:gosec // the same damages each time
+	for range 10000 {
+		content := bytes.Clone(whole)
+		for range 1 + random.IntN(4) {
+			content[headerOffset+random.IntN(len(content)-headerOffset)] = byte(random.IntN(256))
+		}
+		switch _, err := find(bytes.NewReader(content), int64(len(content))); {
+		case errors.Is(err, ErrNotISO), errors.Is(err, ErrNoArea):
+			refused++
+		case err != nil:
+			t.Errorf("error %v", err)
+		}
+	}
+	if refused < 100 {
+		t.Errorf("%d were refused", refused)
+	}
+}
+
+// Whatever a file is, looking for its area ends, and the area lies in the file.
+func FuzzFind(f *testing.F) {
+	for _, path := range []string{
+		image(f, map[string][]byte{"images/ignition.img": make([]byte, 100), "coreos/igninfo.json": []byte(`{"file":"images/ignition.img","offset":1,"length":50}`)}),
+		image(f, map[string][]byte{"README": []byte("music")}),
+	} {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		// The 32 KiB before the volume are of no interest but for the header, and slow the fuzzer down.
+		f.Add(content[headerOffset:])
+	}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		content = append(make([]byte, headerOffset), content...)
+		a, err := find(bytes.NewReader(content), int64(len(content)))
+		if err != nil {
+			return
+		}
+		if _, err := a.read(bytes.NewReader(content)); err == nil && a.length > int64(len(content)) {
+			t.Errorf("area %+v of %d bytes", a, len(content))
+		}
+	})
+}
