@@ -1,0 +1,212 @@
+package credentials
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"path/filepath"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
+	"sigs.k8s.io/yaml"
+
+	"github.com/solonode/sno/render/files"
+	"github.com/solonode/sno/render/inputs"
+)
+
+// Where the machine-config operator finds the CA of its server, the bundle of those that are trusted, and the certificate (U-INS-22).
+const (
+	serverNamespace = "openshift-machine-config-operator"
+	serverCA        = "machine-config-server-ca"
+	serverTLS       = "machine-config-server-tls"
+	bundleKey       = "ca-bundle.crt"
+)
+
+// Annotations by which library-go's rotation knows a certificate.
+const (
+	notAfter  = "auth.openshift.io/certificate-not-after"
+	notBefore = "auth.openshift.io/certificate-not-before"
+	issuer    = "auth.openshift.io/certificate-issuer"
+	kind      = "auth.openshift.io/managed-certificate-type"
+	component = "openshift.io/owning-component"
+)
+
+// machineConfigServer makes the CA that outlives the bootstrap phase, so that workers that are added later trust what they find
+// (R-WRK-1), and the server's certificate.
+func machineConfigServer(o Options) ([]runtime.Object, error) {
+	authority := &x509.Certificate{
+		Subject: pkix.Name{CommonName: "machine-config-server-ca"}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment,
+	}
+	caCert, caKey, caPEM, caKeyPEM, err := sign(o, authority, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	server := &x509.Certificate{
+		Subject: pkix.Name{CommonName: "system:machine-config-server"}, DNSNames: []string{"api-int." + o.Domain, "localhost"},
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	_, _, serverPEM, serverKeyPEM, err := sign(o, server, caCert, caKey)
+	if err != nil {
+		return nil, err
+	}
+	annotations := map[string]string{
+		notBefore: caCert.NotBefore.Format(time.RFC3339), notAfter: caCert.NotAfter.Format(time.RFC3339), issuer: caCert.Issuer.CommonName,
+		component: "Machine Config Operator",
+	}
+	signer := secret(serverNamespace, serverCA, corev1.SecretTypeTLS, map[string][]byte{corev1.TLSCertKey: caPEM, corev1.TLSPrivateKeyKey: caKeyPEM})
+	signer.Annotations, signer.Labels = annotations, map[string]string{kind: "signer"}
+	bundle := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: serverNamespace, Name: serverCA, Labels: map[string]string{kind: "ca-bundle"}, Annotations: map[string]string{component: "Machine Config Operator"},
+		},
+		Data: map[string]string{bundleKey: string(caPEM)},
+	}
+	return []runtime.Object{
+		signer, bundle,
+		secret(serverNamespace, serverTLS, corev1.SecretTypeTLS, map[string][]byte{corev1.TLSCertKey: serverPEM, corev1.TLSPrivateKeyKey: serverKeyPEM}),
+	}, nil
+}
+
+// sign makes a key and its certificate, which signs itself where there is no parent.
+func sign(o Options, template, parent *x509.Certificate, parentKey crypto.Signer) (c *x509.Certificate, key crypto.Signer, certPEM, keyPEM []byte, err error) {
+	fail := func(err error) (*x509.Certificate, crypto.Signer, []byte, []byte, error) {
+		return nil, nil, nil, nil, fmt.Errorf("certificate of %s: %w", template.Subject.CommonName, err)
+	}
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return fail(err)
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
+	if err != nil {
+		return fail(err)
+	}
+	// A node whose clock is a little behind trusts it too.
+	template.SerialNumber, template.NotBefore, template.NotAfter = serial, o.Now.Add(-time.Minute).UTC(), o.Now.Add(o.Validity).UTC()
+	if parent == nil {
+		parent, parentKey = template, private
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, private.Public(), parentKey)
+	if err != nil {
+		return fail(err)
+	}
+	if c, err = x509.ParseCertificate(der); err != nil {
+		return fail(err)
+	}
+	if keyPEM, err = keyutil.MarshalPrivateKeyToPEM(private); err != nil {
+		return fail(err)
+	}
+	return c, private, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), keyPEM, nil
+}
+
+// young returns ErrOld with every certificate that has ended or is too old.
+func (s *State) young(at string, now time.Time) error {
+	var faults []error
+	check := func(name string, pem []byte) {
+		chain, err := cert.ParseCertsPEM(pem)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("%s: %w: %w", name, ErrState, err))
+			return
+		}
+		for _, c := range chain {
+			switch {
+			case now.After(c.NotAfter):
+				faults = append(faults, fmt.Errorf("%s: %w: it ended at %s", name, ErrOld, c.NotAfter.Format(time.RFC3339)))
+			case now.Sub(c.NotBefore) > MaxAge:
+				faults = append(faults, fmt.Errorf("%s: %w: it is from %s, more than %s ago, and ends at %s",
+					name, ErrOld, c.NotBefore.Format(time.RFC3339), MaxAge, c.NotAfter.Format(time.RFC3339)))
+			}
+		}
+	}
+	for _, f := range s.Manifests {
+		certificates, err := certificatesOf(f)
+		if err != nil {
+			faults = append(faults, err)
+		}
+		for _, pem := range certificates {
+			check(filepath.Join(at, manifestDir, f.Path), pem)
+		}
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(s.Kubeconfig)
+	if err != nil {
+		faults = append(faults, fmt.Errorf("%w: %w", ErrState, err))
+	} else {
+		check(filepath.Join(at, kubeconfigFile), config.CertData)
+	}
+	return errors.Join(faults...)
+}
+
+// certificatesOf returns the certificates in PEM that a manifest holds.
+func certificatesOf(f files.File) ([][]byte, error) {
+	var object struct {
+		Kind string
+		Data map[string]string
+	}
+	if err := yaml.Unmarshal(f.Content, &object); err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", f.Path, ErrState, err)
+	}
+	if object.Kind == "ConfigMap" {
+		if bundle := object.Data[bundleKey]; bundle != "" {
+			return [][]byte{[]byte(bundle)}, nil
+		}
+		return nil, nil
+	}
+	var s corev1.Secret
+	if err := yaml.Unmarshal(f.Content, &s); err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", f.Path, ErrState, err)
+	}
+	if pem := s.Data[corev1.TLSCertKey]; len(pem) > 0 {
+		return [][]byte{pem}, nil
+	}
+	return nil, nil
+}
+
+// WorkerCA returns the CA by which machines trust the machine-config server, in PEM, and when it ends. How old it is does not matter, as it
+// outlives the bootstrap phase; one that has ended is ErrOld (R-WRK-1).
+func (s *State) WorkerCA(now time.Time) ([]byte, time.Time, error) {
+	for _, f := range s.Manifests {
+		if f.Path != "credentials_configmap_"+serverNamespace+"_"+serverCA+".yaml" {
+			continue
+		}
+		certificates, err := certificatesOf(f)
+		if err != nil || len(certificates) == 0 {
+			return nil, time.Time{}, errors.Join(fmt.Errorf("%s: %w: it has no %s", f.Path, ErrState, bundleKey), err)
+		}
+		end, err := EndOf(certificates[0], now)
+		if err != nil {
+			err = fmt.Errorf("%s: %w", f.Path, err)
+		}
+		return certificates[0], end, err
+	}
+	return nil, time.Time{}, fmt.Errorf("%w: there is no CA of a machine-config server, which profile %s has none of", ErrState, inputs.Kubernetes)
+}
+
+// EndOf returns when the last certificate of a bundle ends. A bundle of which all have ended is ErrOld.
+func EndOf(pem []byte, now time.Time) (time.Time, error) {
+	chain, err := cert.ParseCertsPEM(pem)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("%w: %w", ErrState, err)
+	}
+	var end time.Time
+	for _, c := range chain {
+		if c.NotAfter.After(end) {
+			end = c.NotAfter
+		}
+	}
+	if now.After(end) {
+		return end, fmt.Errorf("%w: the CA of the machine-config server ended at %s", ErrOld, end.Format(time.RFC3339))
+	}
+	return end, nil
+}

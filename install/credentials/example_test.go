@@ -1,0 +1,24 @@
+package credentials_test
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/solonode/sno/render/inputs"
+
+	"github.com/solonode/sno/install/credentials"
+)
+
+// A folder without state has no state, which is no error.
+func ExampleOpen() {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // of the example
+	state, err := credentials.Open(dir, credentials.Options{Profile: inputs.Kubernetes, Domain: "sno.example.com", Now: time.Now()})
+	fmt.Println(state == nil, err)
+	// Output: true <nil>
+}

@@ -1,0 +1,263 @@
+package credentials
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	configv1 "github.com/openshift/api/config/v1"
+	"golang.org/x/crypto/bcrypt"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/solonode/sno/render"
+	"github.com/solonode/sno/render/files"
+	"github.com/solonode/sno/render/inputs"
+
+	"github.com/solonode/sno/install/manifests"
+)
+
+// Dir is the folder of the state, in that of the installation. It holds private keys.
+const Dir = "sno-install-state"
+
+// Names in the folder of the state.
+const (
+	identityFile   = "identity.json"
+	kubeconfigFile = "kubeconfig"
+	passwordFile   = "kubeadmin-password"
+	manifestDir    = "manifests"
+)
+
+// MaxAge is how old certificates may be when a folder is used again (U-INS-19).
+const MaxAge = 24 * time.Hour
+
+var (
+	// ErrState is in the error of a folder of state that cannot be read.
+	ErrState = errors.New("unusable state of an earlier run; use a new folder")
+	// ErrOld is in the error of state with certificates that have ended, or are older than MaxAge.
+	ErrOld = errors.New("certificates of an earlier run are too old; use a new folder")
+	// ErrOther is in the error of state that is another cluster's.
+	ErrOther = errors.New("the folder has the state of another cluster; use a new folder")
+)
+
+// State is what belongs to one cluster from its creation on.
+type State struct {
+	// ClusterID is that of ClusterVersion, and InfraID begins the names of what belongs to the cluster.
+	ClusterID, InfraID string
+	// Kubeconfig is the administrator's, by the name of the API server.
+	Kubeconfig []byte
+	// Password is kubeadmin's; empty in profile kubernetes.
+	Password string
+	// Manifests are the Secrets and ConfigMaps with the keys and CAs, which go into the input of the render.
+	Manifests []files.File
+
+	profile inputs.Profile
+	domain  string
+}
+
+// identity is what the state says about whose it is.
+type identity struct {
+	ClusterID string         `json:"clusterID"`
+	InfraID   string         `json:"infraID"`
+	Domain    string         `json:"domain"`
+	Profile   inputs.Profile `json:"profile"`
+}
+
+// Options of New.
+type Options struct {
+	Profile inputs.Profile
+	// Name is the cluster's name, and Domain its domain.
+	Name, Domain string
+	// Validity is how long certificates last.
+	Validity time.Duration
+	// Now is the time.
+	Now time.Time
+}
+
+// New makes the state of a new cluster. Nothing is written.
+func New(ctx context.Context, o Options) (*State, error) {
+	s := &State{ClusterID: uuid.NewString(), InfraID: infraID(o.Name), profile: o.Profile, domain: o.Domain}
+	infrastructure := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}, Status: configv1.InfrastructureStatus{
+		APIServerURL: "https://api." + o.Domain + ":6443", APIServerInternalURL: "https://api-int." + o.Domain + ":6443",
+	}}
+	var access, others []runtime.Object
+	// Keys are most of what this takes.
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		access, s.Kubeconfig, err = render.Access(ctx, infrastructure, o.Validity)
+		return err
+	})
+	if o.Profile == inputs.OpenShift {
+		group.Go(func() (err error) {
+			if others, err = machineConfigServer(o); err != nil {
+				return err
+			}
+			secret, password, err := kubeadmin()
+			s.Password = password
+			others = append(others, secret)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, fmt.Errorf("make the credentials: %w", err)
+	}
+	for _, object := range append(access, others...) {
+		f, err := manifestOf(object)
+		if err != nil {
+			return nil, err
+		}
+		s.Manifests = append(s.Manifests, f)
+	}
+	slices.SortFunc(s.Manifests, func(a, b files.File) int { return strings.Compare(a.Path, b.Path) })
+	return s, nil
+}
+
+// alphabet has no vowels, so that no word comes of it, and no digits and letters that look the same.
+const alphabet = "bcdfghjklmnpqrstvwxz2456789"
+
+// random returns so many characters of the alphabet.
+func random(n int, alphabet string) string {
+	text := make([]byte, 0, n)
+	buffer := make([]byte, 1)
+	for len(text) < n {
+		_, _ = rand.Read(buffer) // it does not fail
+		// What would make the first characters more likely is thrown away.
+		if int(buffer[0]) < 256/len(alphabet)*len(alphabet) {
+			text = append(text, alphabet[int(buffer[0])%len(alphabet)])
+		}
+	}
+	return string(text)
+}
+
+// infraID returns the name with five random characters, as openshift-install has it: at most 27, of which the name has 21.
+func infraID(name string) string {
+	return strings.TrimRight(name[:min(len(name), 21)], "-") + "-" + random(5, alphabet)
+}
+
+// kubeadmin returns the Secret by which the OAuth server knows the first user, and its password.
+func kubeadmin() (*corev1.Secret, string, error) {
+	groups := make([]string, 4)
+	for i := range groups {
+		groups[i] = random(5, "abcdefghijkmnopqrstuvwxyzABCDEFGHIJKLMNPQRSTUVWXYZ23456789")
+	}
+	password := strings.Join(groups, "-")
+	hash, err := bcrypt.GenerateFromPassword([]byte(password), bcrypt.DefaultCost)
+	if err != nil {
+		return nil, "", fmt.Errorf("hash of kubeadmin's password: %w", err)
+	}
+	return secret("kube-system", "kubeadmin", corev1.SecretTypeOpaque, map[string][]byte{"kubeadmin": hash}), password, nil
+}
+
+func secret(namespace, name string, kind corev1.SecretType, data map[string][]byte) *corev1.Secret {
+	return &corev1.Secret{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Type: kind, Data: data,
+	}
+}
+
+// manifestOf returns the file of an object without what an API server owns.
+func manifestOf(object runtime.Object) (files.File, error) {
+	meta, ok := object.(metav1.Object)
+	if !ok {
+		return files.File{}, fmt.Errorf("%w: %T", ErrState, object)
+	}
+	meta.SetUID("")
+	meta.SetResourceVersion("")
+	meta.SetManagedFields(nil)
+	meta.SetGeneration(0)
+	kind := "secret"
+	if configMap, is := object.(*corev1.ConfigMap); is {
+		kind, configMap.TypeMeta = "configmap", metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}
+	}
+	if s, is := object.(*corev1.Secret); is {
+		s.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}
+	}
+	return manifests.File(fmt.Sprintf("credentials_%s_%s_%s.yaml", kind, meta.GetNamespace(), meta.GetName()), object)
+}
+
+// Open returns the state in the folder of an installation, or nil if it has none. Certificates that are too old for a bootstrap phase are
+// ErrOld: each is named, with its end.
+func Open(dir string, o Options) (*State, error) {
+	at := filepath.Join(dir, Dir)
+	text, err := os.ReadFile(filepath.Join(at, identityFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrState, err)
+	}
+	var id identity
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&id); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrState, filepath.Join(at, identityFile), err)
+	}
+	if id.Domain != o.Domain || id.Profile != o.Profile {
+		return nil, fmt.Errorf("%s: %w: it is of %s with profile %s, not of %s with profile %s", at, ErrOther, id.Domain, id.Profile, o.Domain, o.Profile)
+	}
+	s := &State{ClusterID: id.ClusterID, InfraID: id.InfraID, profile: id.Profile, domain: id.Domain}
+	var faults []error
+	read := func(name string) []byte {
+		content, err := os.ReadFile(filepath.Join(at, name))
+		if err != nil {
+			faults = append(faults, err)
+		}
+		return content
+	}
+	s.Kubeconfig = read(kubeconfigFile)
+	if id.Profile == inputs.OpenShift {
+		s.Password = string(read(passwordFile))
+	}
+	entries, err := os.ReadDir(filepath.Join(at, manifestDir))
+	faults = append(faults, err)
+	for _, entry := range entries {
+		s.Manifests = append(s.Manifests, files.File{Path: entry.Name(), Mode: 0o600, Content: read(filepath.Join(manifestDir, entry.Name()))})
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrState, err)
+	}
+	if _, err := clientcmd.Load(s.Kubeconfig); err != nil || len(s.Kubeconfig) == 0 {
+		return nil, fmt.Errorf("%w: %s: %w", ErrState, filepath.Join(at, kubeconfigFile), err)
+	}
+	return s, s.young(at, o.Now)
+}
+
+// Files returns the state as it is kept: what Open reads.
+func (s *State) Files() ([]files.File, error) {
+	text, err := json.MarshalIndent(identity{s.ClusterID, s.InfraID, s.domain, s.profile}, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrState, err)
+	}
+	list := []files.File{
+		{Path: identityFile, Mode: 0o600, Content: append(text, '\n')},
+		{Path: kubeconfigFile, Mode: 0o600, Content: s.Kubeconfig},
+	}
+	if s.Password != "" {
+		list = append(list, files.File{Path: passwordFile, Mode: 0o600, Content: []byte(s.Password)})
+	}
+	for _, f := range s.Manifests {
+		list = append(list, files.File{Path: manifestDir + "/" + f.Path, Mode: 0o600, Content: f.Content})
+	}
+	return list, nil
+}
+
+// Metadata returns metadata.json, by which tools of openshift-install know a cluster.
+func (s *State) Metadata(name string) ([]byte, error) {
+	text, err := json.Marshal(map[string]any{"clusterName": name, "clusterID": s.ClusterID, "infraID": s.InfraID, "none": map[string]any{}})
+	if err != nil {
+		return nil, fmt.Errorf("write metadata.json: %w", err)
+	}
+	return append(text, '\n'), nil
+}

@@ -1,0 +1,215 @@
+package credentials_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/crypto/bcrypt"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/yaml"
+
+	"github.com/solonode/sno/render/files"
+	"github.com/solonode/sno/render/inputs"
+
+	"github.com/solonode/sno/install/credentials"
+)
+
+var now = time.Now().Truncate(time.Second)
+
+func options(profile inputs.Profile) credentials.Options {
+	return credentials.Options{Profile: profile, Name: "sno", Domain: "sno.example.com", Validity: inputs.DefaultValidity, Now: now}
+}
+
+func made(t *testing.T, profile inputs.Profile) *credentials.State {
+	t.Helper()
+	s, err := credentials.New(t.Context(), options(profile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// kept writes the state into a folder, and returns that of the installation.
+func kept(t *testing.T, s *credentials.State) string {
+	t.Helper()
+	list, err := s.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, f := range list {
+		if f.Mode != 0o600 {
+			t.Errorf("%s has mode %o", f.Path, f.Mode)
+		}
+	}
+	if err := files.Write(filepath.Join(dir, credentials.Dir), list); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func secretOf(t *testing.T, s *credentials.State, file string) *corev1.Secret {
+	t.Helper()
+	for _, f := range s.Manifests {
+		if f.Path == file {
+			var secret corev1.Secret
+			if err := yaml.Unmarshal(f.Content, &secret); err != nil {
+				t.Fatal(err)
+			}
+			return &secret
+		}
+	}
+	t.Fatalf("no %s", file)
+	return nil
+}
+
+func TestNew(t *testing.T) {
+	s := made(t, inputs.OpenShift)
+	if !regexp.MustCompile(`^sno-[a-z2-9]{5}$`).MatchString(s.InfraID) || len(s.ClusterID) != 36 {
+		t.Errorf("IDs %s, %s", s.InfraID, s.ClusterID)
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(s.Kubeconfig)
+	if err != nil || config.Host != "https://api.sno.example.com:6443" {
+		t.Errorf("kubeconfig: %v, %+v", err, config)
+	}
+	hash := secretOf(t, s, "credentials_secret_kube-system_kubeadmin.yaml").Data["kubeadmin"]
+	if err := bcrypt.CompareHashAndPassword(hash, []byte(s.Password)); err != nil || len(s.Password) != 23 {
+		t.Errorf("password %s: %v", s.Password, err)
+	}
+	// The server's certificate is one that workers trust by the CA that they are given.
+	ca, end, err := s.WorkerCA(now)
+	if err != nil || end.Before(now.Add(9*365*24*time.Hour)) {
+		t.Fatalf("end %s, %v", end, err)
+	}
+	server := secretOf(t, s, "credentials_secret_openshift-machine-config-operator_machine-config-server-tls.yaml")
+	pair, err := tls.X509KeyPair(server.Data[corev1.TLSCertKey], server.Data[corev1.TLSPrivateKeyKey])
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(ca)
+	if _, err := pair.Leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: "api-int.sno.example.com"}); err != nil {
+		t.Error(err)
+	}
+	signer := secretOf(t, s, "credentials_secret_openshift-machine-config-operator_machine-config-server-ca.yaml")
+	if signer.Annotations["auth.openshift.io/certificate-not-after"] != end.Format(time.RFC3339) {
+		t.Errorf("annotations %v", signer.Annotations)
+	}
+	metadata, err := s.Metadata("sno")
+	want := `{"clusterID":"` + s.ClusterID + `","clusterName":"sno","infraID":"` + s.InfraID + `","none":{}}` + "\n"
+	if diff := cmp.Diff(want, string(metadata)); err != nil || diff != "" {
+		t.Errorf("metadata.json: %v (-want +got):\n%s", err, diff)
+	}
+	other := made(t, inputs.OpenShift)
+	if other.InfraID == s.InfraID || other.ClusterID == s.ClusterID || other.Password == s.Password {
+		t.Error("two clusters have the same identity")
+	}
+}
+
+// A folder is used again with what is in it, for as long as its certificates are young (U-INS-19).
+func TestOpen(t *testing.T) {
+	for _, profile := range []inputs.Profile{inputs.Kubernetes, inputs.OpenShift} {
+		s := made(t, profile)
+		dir := kept(t, s)
+		again, err := credentials.Open(dir, options(profile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(s, again, cmp.AllowUnexported(credentials.State{})); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		late := options(profile)
+		late.Now = now.Add(25 * time.Hour)
+		old, err := credentials.Open(dir, late)
+		if !errors.Is(err, credentials.ErrOld) || old == nil {
+			t.Fatalf("a day later: %v", err)
+		}
+		for _, name := range []string{"manifests/credentials_secret_openshift-kube-apiserver-operator_admin-kubeconfig-signer.yaml", "sno-install-state/kubeconfig: "} {
+			if !strings.Contains(err.Error(), name) {
+				t.Errorf("%s is not in the error: %v", name, err)
+			}
+		}
+		for line := range strings.Lines(err.Error()) {
+			if !strings.Contains(line, "and ends at 20") {
+				t.Errorf("no end: %s", line)
+			}
+		}
+		late.Now = now.Add(11 * 365 * 24 * time.Hour)
+		if _, err := credentials.Open(dir, late); !errors.Is(err, credentials.ErrOld) || !strings.Contains(err.Error(), "it ended at 20") {
+			t.Errorf("ten years later: %v", err)
+		}
+		if profile == inputs.OpenShift {
+			// Workers are added for as long as the CA lasts (R-WRK-1).
+			if _, _, err := old.WorkerCA(now.Add(25 * time.Hour)); err != nil {
+				t.Error(err)
+			}
+			if _, _, err := old.WorkerCA(late.Now); !errors.Is(err, credentials.ErrOld) {
+				t.Errorf("ten years later: %v", err)
+			}
+		} else if _, _, err := old.WorkerCA(now); !errors.Is(err, credentials.ErrState) {
+			t.Errorf("a CA in profile kubernetes: %v", err)
+		}
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	if s, err := credentials.Open(t.TempDir(), options(inputs.Kubernetes)); s != nil || err != nil {
+		t.Errorf("an empty folder: %v, %v", s, err)
+	}
+	s := made(t, inputs.Kubernetes)
+	for name, test := range map[string]struct {
+		change func(t *testing.T, at string)
+		o      func(*credentials.Options)
+		is     error
+	}{
+		"another domain":    {nil, func(o *credentials.Options) { o.Domain = "other.example.com" }, credentials.ErrOther},
+		"another profile":   {nil, func(o *credentials.Options) { o.Profile = inputs.OpenShift }, credentials.ErrOther},
+		"identity":          {write("identity.json", "{"), nil, credentials.ErrState},
+		"later version":     {write("identity.json", `{"more":1}`), nil, credentials.ErrState},
+		"kubeconfig":        {write("kubeconfig", "hello: [\n"), nil, credentials.ErrState},
+		"no kubeconfig":     {func(t *testing.T, at string) { remove(t, filepath.Join(at, "kubeconfig")) }, nil, credentials.ErrState},
+		"no manifests":      {func(t *testing.T, at string) { remove(t, filepath.Join(at, "manifests")) }, nil, credentials.ErrState},
+		"broken manifest":   {write("manifests/credentials_x.yaml", "kind: Secret\ndata: {tls.crt: aGVsbG8=}\n"), nil, credentials.ErrState},
+		"manifest no YAML":  {write("manifests/credentials_x.yaml", "a: ["), nil, credentials.ErrState},
+		"empty kubeconfig":  {write("kubeconfig", ""), nil, credentials.ErrState},
+		"kubeconfig no key": {write("kubeconfig", "apiVersion: v1\nkind: Config\n"), nil, credentials.ErrState},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, o := kept(t, s), options(inputs.Kubernetes)
+			if test.change != nil {
+				test.change(t, filepath.Join(dir, credentials.Dir))
+			}
+			if test.o != nil {
+				test.o(&o)
+			}
+			if _, err := credentials.Open(dir, o); !errors.Is(err, test.is) {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
+func write(name, text string) func(*testing.T, string) {
+	return func(t *testing.T, at string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(at, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func remove(t *testing.T, path string) {
+	t.Helper()
+	if err := os.RemoveAll(path); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,249 @@
+package manifests
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+	machineconfigv1 "github.com/openshift/api/machineconfiguration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/solonode/sno/render/files"
+	"github.com/solonode/sno/render/inputs"
+	"github.com/solonode/sno/topology"
+
+	"github.com/solonode/sno/install/installconfig"
+)
+
+// Input is what the manifests are made of.
+type Input struct {
+	Config *installconfig.Config
+	// Policy is how the topologies are decided; empty is the enhancement's.
+	Policy topology.Policy
+	// Profile is that of the static pods. Kubernetes gets what render reads, and nothing that only operators act on.
+	Profile inputs.Profile
+	// ClusterID and InfraID name the cluster.
+	ClusterID string
+	InfraID   string
+}
+
+// errGenerate is in the error of a manifest that cannot be written.
+var errGenerate = errors.New("cannot write a manifest")
+
+// Generate returns the manifests, in the order of their names, which openshift-install has for them too. Those that hold a secret have
+// mode 0600, as all have: they lie beside each other.
+func Generate(in Input) ([]files.File, error) {
+	decision, err := topology.Decide(in.Config.Install(), in.Policy)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it names the field
+	}
+	g := generator{Input: in, decision: decision}
+	all := []named{
+		{"cluster-infrastructure-02-config.yml", g.infrastructure()},
+		{"cluster-ingress-02-config.yml", g.ingress()},
+		{"cluster-dns-02-config.yml", &configv1.DNS{TypeMeta: config("DNS"), ObjectMeta: cluster(), Spec: configv1.DNSSpec{BaseDomain: in.Config.Domain()}}},
+		{"cluster-network-02-config.yml", g.network()},
+		{"cluster-proxy-01-config.yaml", g.proxy()},
+		{"cluster-scheduler-02-config.yml", &configv1.Scheduler{
+			TypeMeta: config("Scheduler"), ObjectMeta: cluster(), Spec: configv1.SchedulerSpec{MastersSchedulable: decision.MastersSchedulable},
+		}},
+		{"cluster-apiserver-02-config.yml", &configv1.APIServer{TypeMeta: config("APIServer"), ObjectMeta: cluster()}},
+		{"cluster-authentication-02-config.yml", &configv1.Authentication{TypeMeta: config("Authentication"), ObjectMeta: cluster()}},
+		{"cluster-image-02-config.yml", &configv1.Image{TypeMeta: config("Image"), ObjectMeta: cluster()}},
+		{"cluster-node-02-config.yml", &configv1.Node{TypeMeta: config("Node"), ObjectMeta: cluster()}},
+		{"cluster-oauth-02-config.yml", &configv1.OAuth{TypeMeta: config("OAuth"), ObjectMeta: cluster()}},
+		{"99_feature-gate.yaml", &configv1.FeatureGate{
+			TypeMeta: config("FeatureGate"), ObjectMeta: cluster(),
+			Spec: configv1.FeatureGateSpec{FeatureGateSelection: configv1.FeatureGateSelection{FeatureSet: in.Config.FeatureSet}},
+		}},
+		{"cluster-config.yaml", configMap("kube-system", "cluster-config-v1", "install-config", string(in.Config.Raw))},
+	}
+	if in.Profile == inputs.OpenShift {
+		all = append(all, g.forOperators()...)
+	}
+	return encode(all)
+}
+
+type generator struct {
+	Input
+	decision topology.Decision
+}
+
+func config(kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: configv1.GroupVersion.String(), Kind: kind}
+}
+
+func cluster() metav1.ObjectMeta { return metav1.ObjectMeta{Name: "cluster"} }
+
+func configMap(namespace, name, key, value string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Data: map[string]string{key: value},
+	}
+}
+
+// infrastructure has both topologies (R-TOP-5, R-TOP-6), and the names by which the API server is found.
+func (g *generator) infrastructure() *configv1.Infrastructure {
+	domain := g.Config.Domain()
+	status := configv1.InfrastructureStatus{
+		InfrastructureName: g.InfraID, Platform: g.Config.Platform, PlatformStatus: &configv1.PlatformStatus{Type: g.Config.Platform},
+		APIServerURL: "https://api." + domain + ":6443", APIServerInternalURL: "https://api-int." + domain + ":6443",
+		ControlPlaneTopology: g.decision.ControlPlaneTopology, InfrastructureTopology: g.decision.InfrastructureTopology,
+		CPUPartitioning: g.Config.CPUPartitioning,
+	}
+	spec := configv1.InfrastructureSpec{PlatformSpec: configv1.PlatformSpec{Type: g.Config.Platform}}
+	if external := g.Config.ExternalPlatform; external != nil {
+		spec.PlatformSpec.External = &configv1.ExternalPlatformSpec{PlatformName: external.Name}
+		state := configv1.CloudControllerManagerNone
+		if external.CloudControllerManager != "" {
+			state = configv1.CloudControllerManagerState(external.CloudControllerManager)
+		}
+		status.PlatformStatus.External = &configv1.ExternalPlatformStatus{CloudControllerManager: configv1.CloudControllerManagerStatus{State: state}}
+	}
+	return &configv1.Infrastructure{TypeMeta: config("Infrastructure"), ObjectMeta: cluster(), Spec: spec, Status: status}
+}
+
+// ingress pins the router by the API of today, whatever the policy: where its pool is the control plane's, it stays there when workers are
+// added (R-ING-3, R-ING-5).
+func (g *generator) ingress() *configv1.Ingress {
+	placement := g.decision.DefaultPlacement
+	if placement == "" {
+		placement = configv1.DefaultPlacementWorkers
+		if g.decision.IngressPool == topology.ControlPlanePool {
+			placement = configv1.DefaultPlacementControlPlane
+		}
+	}
+	return &configv1.Ingress{
+		TypeMeta: config("Ingress"), ObjectMeta: cluster(),
+		Spec: configv1.IngressSpec{Domain: "apps." + g.Config.Domain()}, Status: configv1.IngressStatus{DefaultPlacement: placement},
+	}
+}
+
+func (g *generator) network() *configv1.Network {
+	n := g.Config.Networking
+	spec := configv1.NetworkSpec{NetworkType: n.NetworkType, ExternalIP: &configv1.ExternalIPConfig{Policy: &configv1.ExternalIPPolicy{}}}
+	for _, entry := range n.ClusterNetwork {
+		spec.ClusterNetwork = append(spec.ClusterNetwork, configv1.ClusterNetworkEntry{CIDR: entry.CIDR.String(), HostPrefix: uint32(entry.HostPrefix)}) //nolint:gosec // it is checked
+	}
+	for _, prefix := range n.ServiceNetwork {
+		spec.ServiceNetwork = append(spec.ServiceNetwork, prefix.String())
+	}
+	return &configv1.Network{TypeMeta: config("Network"), ObjectMeta: cluster(), Spec: spec}
+}
+
+// bundle is the ConfigMap of openshift-config with the CAs that are trusted besides the system's.
+const bundle = "user-ca-bundle"
+
+func (g *generator) proxy() *configv1.Proxy {
+	p := &configv1.Proxy{TypeMeta: config("Proxy"), ObjectMeta: cluster()}
+	c := g.Config
+	if c.Proxy != nil {
+		p.Spec.HTTPProxy, p.Spec.HTTPSProxy, p.Spec.NoProxy = c.Proxy.HTTPProxy, c.Proxy.HTTPSProxy, c.Proxy.NoProxy
+		p.Status = configv1.ProxyStatus{HTTPProxy: c.Proxy.HTTPProxy, HTTPSProxy: c.Proxy.HTTPSProxy, NoProxy: NoProxy(c)}
+	}
+	if c.AdditionalTrustBundle != "" && (c.Proxy != nil || c.AdditionalTrustBundlePolicy == installconfig.TrustBundleAlways) {
+		p.Spec.TrustedCA.Name = bundle
+	}
+	return p
+}
+
+// NoProxy returns what is reached without the proxy: what the user wants, and what is inside of the cluster.
+func NoProxy(c *installconfig.Config) string {
+	if c.Proxy == nil {
+		return ""
+	}
+	if c.Proxy.NoProxy == "*" {
+		return "*"
+	}
+	list := []string{"127.0.0.1", "localhost", ".svc", ".cluster.local", "api-int." + c.Domain()}
+	for _, prefix := range c.Networking.MachineNetwork {
+		list = append(list, prefix.String())
+	}
+	for _, entry := range c.Networking.ClusterNetwork {
+		list = append(list, entry.CIDR.String())
+	}
+	for _, prefix := range c.Networking.ServiceNetwork {
+		list = append(list, prefix.String())
+	}
+	seen := map[string]bool{}
+	var kept []string
+	for _, entry := range append(strings.Split(c.Proxy.NoProxy, ","), list...) {
+		if entry = strings.TrimSpace(entry); entry != "" && !seen[entry] {
+			seen[entry] = true
+			kept = append(kept, entry)
+		}
+	}
+	return strings.Join(kept, ",")
+}
+
+// forOperators returns what only operators act on.
+func (g *generator) forOperators() []named {
+	c := g.Config
+	all := []named{
+		{"cvo-overrides.yaml", g.clusterVersion()},
+		{"openshift-config-secret-pull-secret.yaml", &corev1.Secret{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-config", Name: "pull-secret"},
+			Type: corev1.SecretTypeDockerConfigJson, Data: map[string][]byte{corev1.DockerConfigJsonKey: []byte(c.PullSecret)},
+		}},
+	}
+	if c.AdditionalTrustBundle != "" {
+		all = append(all, named{"user-ca-bundle-config.yaml", configMap("openshift-config", bundle, "ca-bundle.crt", c.AdditionalTrustBundle)})
+	}
+	if len(c.ImageDigestSources) > 0 {
+		all = append(all, named{"image-digest-mirror-set.yaml", mirrors(c.ImageDigestSources)})
+	}
+	for _, role := range []string{"master", "worker"} {
+		if len(c.SSHKeys) > 0 {
+			all = append(all, machineConfig(role, "ssh", machineconfigv1.MachineConfigSpec{Config: runtime.RawExtension{Raw: sshConfig(c.SSHKeys)}}))
+		}
+		if c.FIPS {
+			all = append(all, machineConfig(role, "fips", machineconfigv1.MachineConfigSpec{FIPS: true}))
+		}
+	}
+	return all
+}
+
+func (g *generator) clusterVersion() *configv1.ClusterVersion {
+	v := &configv1.ClusterVersion{
+		TypeMeta: config("ClusterVersion"), ObjectMeta: metav1.ObjectMeta{Name: "version"}, Spec: configv1.ClusterVersionSpec{ClusterID: configv1.ClusterID(g.ClusterID)},
+	}
+	if k := g.Config.Capabilities; k != nil {
+		v.Spec.Capabilities = &configv1.ClusterVersionCapabilitiesSpec{
+			BaselineCapabilitySet: k.BaselineCapabilitySet, AdditionalEnabledCapabilities: k.AdditionalEnabledCapabilities,
+		}
+	}
+	return v
+}
+
+func mirrors(sources []installconfig.ImageSource) *configv1.ImageDigestMirrorSet {
+	set := &configv1.ImageDigestMirrorSet{TypeMeta: config("ImageDigestMirrorSet"), ObjectMeta: metav1.ObjectMeta{Name: "image-digest-mirror"}}
+	for _, s := range sources {
+		entry := configv1.ImageDigestMirrors{Source: s.Source, MirrorSourcePolicy: s.SourcePolicy}
+		for _, m := range s.Mirrors {
+			entry.Mirrors = append(entry.Mirrors, configv1.ImageMirror(m))
+		}
+		set.Spec.ImageDigestMirrors = append(set.Spec.ImageDigestMirrors, entry)
+	}
+	return set
+}
+
+// machineConfig returns the file of a MachineConfig of a role.
+func machineConfig(role, what string, spec machineconfigv1.MachineConfigSpec) named {
+	name := "99-" + role + "-" + what
+	return named{"99_openshift-machineconfig_" + name + ".yaml", &machineconfigv1.MachineConfig{
+		TypeMeta:   metav1.TypeMeta{APIVersion: machineconfigv1.GroupVersion.String(), Kind: "MachineConfig"},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"machineconfiguration.openshift.io/role": role}}, Spec: spec,
+	}}
+}
+
+// sshConfig returns the Ignition config by which the machine-config operator lets the owners of keys in.
+func sshConfig(keys []string) []byte {
+	var quoted []string
+	for _, key := range keys {
+		quoted = append(quoted, fmt.Sprintf("%q", key))
+	}
+	return fmt.Appendf(nil, `{"ignition":{"version":"3.2.0"},"passwd":{"users":[{"name":"core","sshAuthorizedKeys":[%s]}]}}`, strings.Join(quoted, ","))
+}

@@ -1,0 +1,254 @@
+package manifests_test
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+
+	"k8s.io/client-go/util/cert"
+
+	"github.com/solonode/sno/render"
+	"github.com/solonode/sno/render/files"
+	"github.com/solonode/sno/render/inputs"
+	"github.com/solonode/sno/topology"
+
+	"github.com/solonode/sno/install/installconfig"
+	"github.com/solonode/sno/install/manifests"
+)
+
+func config(t testing.TB, change func(string) string) *installconfig.Config {
+	t.Helper()
+	const file = "../installconfig/testdata/install-config.yaml"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, _, err := installconfig.Read(file, []byte(change(string(text))), installconfig.Options{Purpose: installconfig.SingleNode})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func same(text string) string { return text }
+
+// read writes manifests to a folder and reads it as render does, on the machine.
+func read(t *testing.T, lists ...[]files.File) *inputs.Cluster {
+	t.Helper()
+	dir := t.TempDir()
+	node, err := manifests.Node("master0", []netip.Addr{netip.MustParseAddr("192.0.2.10")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	merged, err := manifests.Merge(append(lists, []files.File{node})...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range merged {
+		if f.Mode != 0o600 {
+			t.Errorf("%s has mode %o", f.Path, f.Mode)
+		}
+		if err := os.WriteFile(filepath.Join(dir, f.Path), f.Content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cluster, err := inputs.Read(os.DirFS(dir), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cluster
+}
+
+// A control plane can be rendered from the manifests, in both profiles (R-BIP-4, R-AIO-1).
+func TestRendered(t *testing.T) {
+	for profile, o := range map[inputs.Profile]inputs.Options{
+		inputs.Kubernetes: {Version: "1.35.2"},
+		inputs.OpenShift:  {Version: "1.35.2", Release: "4.22.0", Images: map[string]string{}},
+	} {
+		t.Run(string(profile), func(t *testing.T) {
+			list, err := manifests.Generate(manifests.Input{Config: config(t, same), Profile: profile, ClusterID: "6f9c", InfraID: "sno-x7k2p"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Profile = profile
+			for _, name := range inputs.OpenShiftImages {
+				if o.Images != nil {
+					o.Images[name] = "registry.example.com/" + name + ":1"
+				}
+			}
+			cluster := read(t, list)
+			s, err := cluster.Settings(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The context of a test ends before those of its subtests that are cleaned up.
+			if _, err := render.Run(context.WithoutCancel(t.Context()), s, render.Options{}); err != nil {
+				t.Fatal(err)
+			}
+			again, err := manifests.Generate(manifests.Input{Config: config(t, same), Profile: profile, ClusterID: "6f9c", InfraID: "sno-x7k2p"})
+			if diff := cmp.Diff(list, again); err != nil || diff != "" {
+				t.Errorf("not the same twice: %v\n%s", err, diff)
+			}
+		})
+	}
+}
+
+// The topologies are those of the policy, and the router is pinned where its pool is the control plane's (R-TOP-5, R-ING-3, R-ING-5).
+func TestTopology(t *testing.T) {
+	type row struct {
+		infrastructure configv1.TopologyMode
+		placement      configv1.DefaultPlacement
+		schedulable    bool
+	}
+	single, many := configv1.SingleReplicaTopologyMode, configv1.HighlyAvailableTopologyMode
+	for name, test := range map[string]struct {
+		policy   topology.Policy
+		workers  string
+		external bool
+		want     row
+	}{
+		"alone":                             {"", "0", false, row{single, configv1.DefaultPlacementControlPlane, true}},
+		"one worker":                        {"", "1", false, row{single, configv1.DefaultPlacementControlPlane, false}},
+		"three workers":                     {"", "3", false, row{single, configv1.DefaultPlacementControlPlane, false}},
+		"three workers by number":           {topology.PolicyWorkerCount, "3", false, row{many, configv1.DefaultPlacementWorkers, false}},
+		"three workers, as it shipped":      {topology.PolicyDefaultPlacement, "3", false, row{many, configv1.DefaultPlacementControlPlane, false}},
+		"external, one worker, as shipped":  {topology.PolicyDefaultPlacement, "1", true, row{single, configv1.DefaultPlacementWorkers, false}},
+		"one worker by number goes to it":   {topology.PolicyWorkerCount, "1", false, row{single, configv1.DefaultPlacementWorkers, false}},
+		"alone, by number, is not pinned":   {topology.PolicyWorkerCount, "0", false, row{single, configv1.DefaultPlacementWorkers, true}},
+		"alone, as it shipped, it is there": {topology.PolicyDefaultPlacement, "0", false, row{single, configv1.DefaultPlacementControlPlane, true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := config(t, func(text string) string {
+				if test.external {
+					text = strings.Replace(text, "none: {}", "external: {platformName: acme}", 1)
+				}
+				return strings.Replace(text, "replicas: 0", "replicas: "+test.workers, 1)
+			})
+			list, err := manifests.Generate(manifests.Input{Config: c, Policy: test.policy, Profile: inputs.Kubernetes, InfraID: "sno-x7k2p"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			cluster := read(t, list)
+			status := cluster.Infrastructure.Status
+			got := row{status.InfrastructureTopology, cluster.Ingress.Status.DefaultPlacement, cluster.Scheduler.Spec.MastersSchedulable}
+			if got != test.want || status.ControlPlaneTopology != single {
+				t.Errorf("got %+v and %s, want %+v", got, status.ControlPlaneTopology, test.want)
+			}
+			if test.external != (status.Platform == configv1.ExternalPlatformType) || (test.external && cluster.Infrastructure.Spec.PlatformSpec.External.PlatformName != "acme") {
+				t.Errorf("platform %+v", cluster.Infrastructure)
+			}
+		})
+	}
+}
+
+// What is honoured of the install-config is in a manifest.
+func TestContents(t *testing.T) {
+	c := config(t, func(text string) string {
+		return text + "fips: true\nfeatureSet: TechPreviewNoUpgrade\ncpuPartitioningMode: AllNodes\ncapabilities: {baselineCapabilitySet: None, additionalEnabledCapabilities: [Ingress]}\n"
+	})
+	bundle, _, err := cert.GenerateSelfSignedCertKey("ca.example.com", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.AdditionalTrustBundle = string(bundle)
+	list, err := manifests.Generate(manifests.Input{Config: c, Profile: inputs.OpenShift, ClusterID: "6f9c0e56", InfraID: "sno-x7k2p"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string]string{}
+	for _, f := range list {
+		texts[f.Path] = string(f.Content)
+	}
+	for file, wants := range map[string][]string{
+		"cluster-infrastructure-02-config.yml":           {"apiServerURL: https://api.sno.example.com:6443", "apiServerInternalURI: https://api-int.sno.example.com:6443", "infrastructureName: sno-x7k2p", "cpuPartitioning: AllNodes"},
+		"cluster-dns-02-config.yml":                      {"baseDomain: sno.example.com"},
+		"cluster-ingress-02-config.yml":                  {"domain: apps.sno.example.com"},
+		"cluster-network-02-config.yml":                  {"cidr: 10.128.0.0/14", "hostPrefix: 23", "- 172.30.0.0/16", "networkType: OVNKubernetes"},
+		"cluster-proxy-01-config.yaml":                   {"httpsProxy: http://proxy.example.com:3128", "name: user-ca-bundle", "noProxy: .example.org,198.51.100.0/24\n", "noProxy: .example.org,198.51.100.0/24,127.0.0.1,localhost,.svc,.cluster.local,api-int.sno.example.com,192.0.2.0/24,10.128.0.0/14,172.30.0.0/16\n"},
+		"99_feature-gate.yaml":                           {"featureSet: TechPreviewNoUpgrade"},
+		"cluster-config.yaml":                            {"bootstrapInPlace:", `pullSecret: ""`},
+		"cvo-overrides.yaml":                             {"clusterID: 6f9c0e56", "baselineCapabilitySet: None", "- Ingress"},
+		"openshift-config-secret-pull-secret.yaml":       {"kubernetes.io/dockerconfigjson", "namespace: openshift-config"},
+		"user-ca-bundle-config.yaml":                     {"-----BEGIN CERTIFICATE-----"},
+		"image-digest-mirror-set.yaml":                   {"source: registry.example.com/release", "- mirror.example.com:5000/release", "mirrorSourcePolicy: NeverContactSource"},
+		"99_openshift-machineconfig_99-master-ssh.yaml":  {"machineconfiguration.openshift.io/role: master", "ssh-ed25519 "},
+		"99_openshift-machineconfig_99-worker-ssh.yaml":  {"machineconfiguration.openshift.io/role: worker", "ssh-ed25519 "},
+		"99_openshift-machineconfig_99-master-fips.yaml": {"fips: true"},
+		"99_openshift-machineconfig_99-worker-fips.yaml": {"fips: true"},
+		"cluster-scheduler-02-config.yml":                {"mastersSchedulable: true"},
+	} {
+		for _, want := range wants {
+			if !strings.Contains(texts[file], want) {
+				t.Errorf("%s has no %q:\n%s", file, want, texts[file])
+			}
+		}
+		delete(texts, file)
+	}
+	for file, text := range texts {
+		if strings.Contains(text, "dXNlcjpwYXNz") {
+			t.Errorf("%s has the pull secret", file)
+		}
+	}
+	// Without a proxy the bundle is named only where it is always wanted.
+	c.Proxy = nil
+	for policy, want := range map[installconfig.TrustBundlePolicy]bool{installconfig.TrustBundleProxyOnly: false, installconfig.TrustBundleAlways: true} {
+		c.AdditionalTrustBundlePolicy = policy
+		list, err := manifests.Generate(manifests.Input{Config: c, Profile: inputs.OpenShift, InfraID: "sno-x7k2p"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := read(t, list).Proxy.Spec.TrustedCA.Name == "user-ca-bundle"; got != want {
+			t.Errorf("%s: named %t", policy, got)
+		}
+	}
+}
+
+func TestUserManifests(t *testing.T) {
+	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
+	generated, err := manifests.Generate(manifests.Input{Config: config(t, same), Profile: inputs.Kubernetes, InfraID: "sno-x7k2p"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const quota = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n"
+	user, err := manifests.User("manifests", fstest.MapFS{
+		"a.yaml": file(quota + "---\n" + `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"b"}}`), "b.json": file(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"b"}}`),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	merged, err := manifests.Merge(generated, user)
+	if err != nil || len(merged) != len(generated)+2 {
+		t.Fatalf("%d files of %d and 2: %v", len(merged), len(generated), err)
+	}
+	for name, test := range map[string]struct {
+		folder fstest.MapFS
+		is     error
+		want   string
+	}{
+		"another DNS":   {fstest.MapFS{"dns.yaml": file("apiVersion: config.openshift.io/v1\nkind: DNS\nmetadata: {name: cluster}\nspec: {baseDomain: x.org}\n")}, manifests.ErrConflict, "DNS.config.openshift.io /cluster: two manifests set one object differently: cluster-dns-02-config.yml and manifests/dns.yaml"},
+		"README":        {fstest.MapFS{"README.md": file("hello")}, manifests.ErrManifest, "manifests/README.md: "},
+		"a folder":      {fstest.MapFS{"more/a.yaml": file(quota)}, manifests.ErrManifest, "manifests/more: "},
+		"no kind":       {fstest.MapFS{"a.yaml": file("a: b\n")}, manifests.ErrManifest, "manifests/a.yaml: no manifest of Kubernetes objects: document 1 needs apiVersion, kind and metadata.name"},
+		"no YAML":       {fstest.MapFS{"a.yaml": file("a: [")}, manifests.ErrManifest, "manifests/a.yaml"},
+		"no such thing": {nil, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			user, err := manifests.User("manifests", test.folder)
+			if err == nil {
+				_, err = manifests.Merge(generated, user)
+			}
+			if !errors.Is(err, test.is) || (err != nil && !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("error %v, want %q", err, test.want)
+			}
+		})
+	}
+}

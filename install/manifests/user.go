@@ -1,0 +1,109 @@
+package manifests
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/solonode/sno/render/files"
+)
+
+var (
+	// ErrManifest is in the error of a file that is no manifest.
+	ErrManifest = errors.New("no manifest of Kubernetes objects")
+	// ErrConflict means that two files set one object differently.
+	ErrConflict = errors.New("two manifests set one object differently")
+)
+
+// User reads the manifests that a user has put into a folder, which is called name. Files that end otherwise than in .yaml, .yml or .json
+// are errors, because nobody would apply them.
+func User(name string, folder fs.FS) ([]files.File, error) {
+	entries, err := fs.ReadDir(folder, ".")
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	var list []files.File
+	var faults []error
+	for _, entry := range entries {
+		at := path.Join(name, entry.Name())
+		if entry.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(entry.Name())) {
+			faults = append(faults, fmt.Errorf("%s: %w: only files that end in .yaml, .yml or .json are applied", at, ErrManifest))
+			continue
+		}
+		content, err := fs.ReadFile(folder, entry.Name())
+		if err != nil {
+			faults = append(faults, fmt.Errorf("%s: %w", at, err))
+			continue
+		}
+		list = append(list, files.File{Path: at, Mode: 0o600, Content: content})
+	}
+	return list, errors.Join(faults...)
+}
+
+// Merge returns the files of all lists, each once. An object that two files set differently is an error that names both; the same twice is
+// fine. The names of files that different lists have are made different.
+func Merge(lists ...[]files.File) ([]files.File, error) {
+	type source struct {
+		file   string
+		object map[string]any
+	}
+	objects := map[string]source{}
+	var merged []files.File
+	var faults []error
+	for _, list := range lists {
+		for _, f := range list {
+			found, err := objectsOf(f)
+			if err != nil {
+				faults = append(faults, err)
+				continue
+			}
+			for _, o := range found {
+				key := fmt.Sprintf("%s %s/%s", o.GroupVersionKind().GroupKind(), o.GetNamespace(), o.GetName())
+				other, taken := objects[key]
+				switch {
+				case !taken:
+					objects[key] = source{f.Path, o.Object}
+				case !reflect.DeepEqual(other.object, o.Object):
+					faults = append(faults, fmt.Errorf("%s: %w: %s and %s; remove it from the one that you wrote", key, ErrConflict, other.file, f.Path))
+				}
+			}
+			f.Path = strings.ReplaceAll(f.Path, "/", "_")
+			merged = append(merged, f)
+		}
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(merged, func(a, b files.File) int { return strings.Compare(a.Path, b.Path) })
+	return merged, nil
+}
+
+// objectsOf returns the objects of a file.
+func objectsOf(f files.File) ([]unstructured.Unstructured, error) {
+	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(string(f.Content)), 4096)
+	var found []unstructured.Unstructured
+	for {
+		var fields map[string]any
+		err := decoder.Decode(&fields)
+		switch {
+		case err != nil && err.Error() == "EOF":
+			return found, nil
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w: %w", f.Path, ErrManifest, err)
+		case len(fields) == 0:
+			continue
+		}
+		o := unstructured.Unstructured{Object: fields}
+		if o.GetAPIVersion() == "" || o.GetKind() == "" || (o.GetName() == "" && !o.IsList()) {
+			return nil, fmt.Errorf("%s: %w: document %d needs apiVersion, kind and metadata.name", f.Path, ErrManifest, len(found)+1)
+		}
+		found = append(found, o)
+	}
+}
