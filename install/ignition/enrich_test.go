@@ -163,7 +163,7 @@ func TestParseRefuses(t *testing.T) {
 	}{
 		"nothing":       {"", ErrInvalid, "master.ign: "},
 		"no JSON":       {"{", ErrInvalid, "master.ign: "},
-		"spec 2":        {`{"ignition":{"version":"2.2.0"}}`, ErrVersion, "master.ign: ignition.version: Ignition spec that is not supported: 2.2.0; use one from 3.0.0 to 3.6.0"},
+		"spec 2":        {`{"ignition":{"version":"2.2.0"}}`, ErrVersion, "master.ign: ignition.version: spec that is not supported: 2.2.0; use one from 3.0.0 to 3.6.0"},
 		"spec 3.9":      {`{"ignition":{"version":"3.9.0"}}`, ErrVersion, "3.9.0"},
 		"no version":    {`{"ignition":{}}`, ErrInvalid, "master.ign: "},
 		"unknown key":   {`{"ignition":{"version":"3.2.0"},"storage":{"file":[]}}`, ErrInvalid, "file"},

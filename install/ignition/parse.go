@@ -12,7 +12,7 @@ import (
 )
 
 // ErrVersion is in the error of a config of a spec that is not read: 3.0.0 to 3.6.0 are.
-var ErrVersion = errors.New("Ignition spec that is not supported")
+var ErrVersion = errors.New("spec that is not supported")
 
 // Parsed is a config that was read.
 type Parsed struct {

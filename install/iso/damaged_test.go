@@ -14,18 +14,32 @@ func TestDamagedImages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	random, refused := rand.New(rand.NewPCG(1, 2)), 0 //nolint:gosec // the same damages each time
-	for range 10000 {
-		content := bytes.Clone(whole)
-		for range 1 + random.IntN(4) {
-			content[headerOffset+random.IntN(len(content)-headerOffset)] = byte(random.IntN(256))
-		}
+	refused := 0
+	damage := func(content []byte) {
 		switch _, err := find(bytes.NewReader(content), int64(len(content))); {
 		case errors.Is(err, ErrNotISO), errors.Is(err, ErrNoArea):
 			refused++
 		case err != nil:
 			t.Errorf("error %v", err)
 		}
+	}
+	// Each byte that says something, and some bytes anywhere.
+	for i := headerOffset; i < len(whole); i++ {
+		for _, value := range []byte{0, 1, recordHead + 1, 127, 255} {
+			if whole[i] != 0 {
+				content := bytes.Clone(whole)
+				content[i] = value
+				damage(content)
+			}
+		}
+	}
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same damages each time
+	for range 5000 {
+		content := bytes.Clone(whole)
+		for range 1 + random.IntN(4) {
+			content[headerOffset+random.IntN(len(content)-headerOffset)] = byte(random.IntN(256))
+		}
+		damage(content)
 	}
 	if refused < 100 {
 		t.Errorf("%d were refused", refused)

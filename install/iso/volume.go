@@ -67,7 +67,7 @@ func (f file) open(image io.ReaderAt, path string) (*file, error) {
 		if size <= recordHead || at+size > len(content) || recordHead+int(content[at+32]) > size {
 			return nil, fmt.Errorf("%w: the folder at byte %d is damaged", ErrNotISO, f.offset)
 		}
-		r := content[at : at+size]
+		r := content[at : at+size : at+size]
 		at += size
 		found := record(r)
 		if !sameName(string(r[recordHead:recordHead+int(r[32])]), name) || found.folder != below {
