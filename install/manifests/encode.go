@@ -30,11 +30,17 @@ func encode(all []named) ([]files.File, error) {
 	return list, nil
 }
 
+// withStatus are the kinds of which an installer knows something of the status.
+var withStatus = []string{"Infrastructure", "Ingress", "Proxy", "Node"}
+
 // File returns the manifest of an object, whose type is set, as a file of mode 0600.
 func File(name string, object runtime.Object) (files.File, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
 		return files.File{}, fmt.Errorf("%w: %s: %w", errGenerate, name, err)
+	}
+	if !slices.Contains(withStatus, object.GetObjectKind().GroupVersionKind().Kind) {
+		delete(fields, "status") // operators write it, and what the type has of it by itself the API refuses
 	}
 	prune(fields)
 	text, err := yaml.Marshal(fields)
@@ -44,14 +50,21 @@ func File(name string, object runtime.Object) (files.File, error) {
 	return files.File{Path: name, Mode: 0o600, Content: text}, nil
 }
 
-// prune removes what says nothing, of which the types have much, but for an empty spec.
+// prune removes what says nothing, of which the types have much: an API server may not even know the field. An empty spec stays, and an
+// empty policy, which means that nothing is allowed; so does what metadata and data have, where a name is enough.
 func prune(fields map[string]any) {
 	for key, value := range fields {
 		m, isMap := value.(map[string]any)
-		if isMap {
+		switch {
+		case key == "metadata":
+			delete(m, "creationTimestamp")
+			continue
+		case key == "data" || key == "policy" && isMap && len(m) == 0:
+			continue
+		case isMap:
 			prune(m)
 		}
-		if value == nil || isMap && len(m) == 0 && key != "spec" && key != "policy" {
+		if value == nil || value == "" || isMap && len(m) == 0 && key != "spec" {
 			delete(fields, key)
 		}
 	}

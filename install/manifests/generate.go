@@ -2,7 +2,6 @@ package manifests
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -15,6 +14,7 @@ import (
 	"github.com/solonode/sno/render/inputs"
 	"github.com/solonode/sno/topology"
 
+	"github.com/solonode/sno/install/ignition"
 	"github.com/solonode/sno/install/installconfig"
 )
 
@@ -62,7 +62,11 @@ func Generate(in Input) ([]files.File, error) {
 		{"cluster-config.yaml", configMap("kube-system", "cluster-config-v1", "install-config", string(in.Config.Raw))},
 	}
 	if in.Profile == inputs.OpenShift {
-		all = append(all, g.forOperators()...)
+		more, err := g.forOperators()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, more...)
 	}
 	return encode(all)
 }
@@ -180,7 +184,7 @@ func NoProxy(c *installconfig.Config) string {
 }
 
 // forOperators returns what only operators act on.
-func (g *generator) forOperators() []named {
+func (g *generator) forOperators() ([]named, error) {
 	c := g.Config
 	all := []named{
 		{"cvo-overrides.yaml", g.clusterVersion()},
@@ -195,15 +199,19 @@ func (g *generator) forOperators() []named {
 	if len(c.ImageDigestSources) > 0 {
 		all = append(all, named{"image-digest-mirror-set.yaml", mirrors(c.ImageDigestSources)})
 	}
+	keys, err := sshConfig(c.SSHKeys)
+	if err != nil {
+		return nil, err
+	}
 	for _, role := range []string{"master", "worker"} {
 		if len(c.SSHKeys) > 0 {
-			all = append(all, machineConfig(role, "ssh", machineconfigv1.MachineConfigSpec{Config: runtime.RawExtension{Raw: sshConfig(c.SSHKeys)}}))
+			all = append(all, machineConfig(role, "ssh", machineconfigv1.MachineConfigSpec{Config: runtime.RawExtension{Raw: keys}}))
 		}
 		if c.FIPS {
 			all = append(all, machineConfig(role, "fips", machineconfigv1.MachineConfigSpec{FIPS: true}))
 		}
 	}
-	return all
+	return all, nil
 }
 
 func (g *generator) clusterVersion() *configv1.ClusterVersion {
@@ -240,10 +248,8 @@ func machineConfig(role, what string, spec machineconfigv1.MachineConfigSpec) na
 }
 
 // sshConfig returns the Ignition config by which the machine-config operator lets the owners of keys in.
-func sshConfig(keys []string) []byte {
-	var quoted []string
-	for _, key := range keys {
-		quoted = append(quoted, fmt.Sprintf("%q", key))
-	}
-	return fmt.Appendf(nil, `{"ignition":{"version":"3.2.0"},"passwd":{"users":[{"name":"core","sshAuthorizedKeys":[%s]}]}}`, strings.Join(quoted, ","))
+func sshConfig(keys []string) ([]byte, error) {
+	var b ignition.Builder
+	b.AddKeys("sshKey", "core", keys)
+	return b.Encode() //nolint:wrapcheck // it says all
 }

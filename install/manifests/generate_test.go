@@ -220,7 +220,7 @@ func TestUserManifests(t *testing.T) {
 	}
 	const quota = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n"
 	user, err := manifests.User("manifests", fstest.MapFS{
-		"a.yaml": file(quota + "---\n" + `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"b"}}`), "b.json": file(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"b"}}`),
+		"a.yaml": file(quota + "---\n" + `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"b"}}`), "b.json": file(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"c"}}`),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -234,12 +234,14 @@ func TestUserManifests(t *testing.T) {
 		is     error
 		want   string
 	}{
-		"another DNS":   {fstest.MapFS{"dns.yaml": file("apiVersion: config.openshift.io/v1\nkind: DNS\nmetadata: {name: cluster}\nspec: {baseDomain: x.org}\n")}, manifests.ErrConflict, "DNS.config.openshift.io /cluster: two manifests set one object differently: cluster-dns-02-config.yml and manifests/dns.yaml"},
-		"README":        {fstest.MapFS{"README.md": file("hello")}, manifests.ErrManifest, "manifests/README.md: "},
-		"a folder":      {fstest.MapFS{"more/a.yaml": file(quota)}, manifests.ErrManifest, "manifests/more: "},
-		"no kind":       {fstest.MapFS{"a.yaml": file("a: b\n")}, manifests.ErrManifest, "manifests/a.yaml: no manifest of Kubernetes objects: document 1 needs apiVersion, kind and metadata.name"},
-		"no YAML":       {fstest.MapFS{"a.yaml": file("a: [")}, manifests.ErrManifest, "manifests/a.yaml"},
-		"no such thing": {nil, nil, ""},
+		"another DNS":    {fstest.MapFS{"dns.yaml": file("apiVersion: config.openshift.io/v1\nkind: DNS\nmetadata: {name: cluster}\nspec: {baseDomain: x.org}\n")}, manifests.ErrConflict, "DNS.config.openshift.io /cluster: two manifests have one object: cluster-dns-02-config.yml and manifests/dns.yaml"},
+		"README":         {fstest.MapFS{"README.md": file("hello")}, manifests.ErrManifest, "manifests/README.md: "},
+		"a folder":       {fstest.MapFS{"more/a.yaml": file(quota)}, manifests.ErrManifest, "manifests/more: "},
+		"no kind":        {fstest.MapFS{"a.yaml": file("a: b\n")}, manifests.ErrManifest, "manifests/a.yaml: no manifest of Kubernetes objects: document 1 needs apiVersion, kind and metadata.name"},
+		"no YAML":        {fstest.MapFS{"a.yaml": file("a: [")}, manifests.ErrManifest, "manifests/a.yaml"},
+		"the same twice": {fstest.MapFS{"a.yaml": file(quota), "b.yaml": file(quota)}, manifests.ErrConflict, "ConfigMap b/a: two manifests have one object: manifests/a.yaml and manifests/b.yaml"},
+		"a list":         {fstest.MapFS{"a.yaml": file("apiVersion: v1\nkind: List\nitems: []\n")}, manifests.ErrManifest, "a List is written as its items"},
+		"no such thing":  {nil, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			user, err := manifests.User("manifests", test.folder)

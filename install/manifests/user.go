@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -18,8 +17,8 @@ import (
 var (
 	// ErrManifest is in the error of a file that is no manifest.
 	ErrManifest = errors.New("no manifest of Kubernetes objects")
-	// ErrConflict means that two files set one object differently.
-	ErrConflict = errors.New("two manifests set one object differently")
+	// ErrConflict means that two files have one object, be it the same: which of them counts would be chance.
+	ErrConflict = errors.New("two manifests have one object")
 )
 
 // User reads the manifests that a user has put into a folder, which is called name. Files that end otherwise than in .yaml, .yml or .json
@@ -47,14 +46,9 @@ func User(name string, folder fs.FS) ([]files.File, error) {
 	return list, errors.Join(faults...)
 }
 
-// Merge returns the files of all lists, each once. An object that two files set differently is an error that names both; the same twice is
-// fine. The names of files that different lists have are made different.
+// Merge returns the files of all lists. An object that two files have is an error that names both.
 func Merge(lists ...[]files.File) ([]files.File, error) {
-	type source struct {
-		file   string
-		object map[string]any
-	}
-	objects := map[string]source{}
+	sources := map[string]string{}
 	var merged []files.File
 	var faults []error
 	for _, list := range lists {
@@ -66,13 +60,10 @@ func Merge(lists ...[]files.File) ([]files.File, error) {
 			}
 			for _, o := range found {
 				key := fmt.Sprintf("%s %s/%s", o.GroupVersionKind().GroupKind(), o.GetNamespace(), o.GetName())
-				other, taken := objects[key]
-				switch {
-				case !taken:
-					objects[key] = source{f.Path, o.Object}
-				case !reflect.DeepEqual(other.object, o.Object):
-					faults = append(faults, fmt.Errorf("%s: %w: %s and %s; remove it from the one that you wrote", key, ErrConflict, other.file, f.Path))
+				if other, taken := sources[key]; taken {
+					faults = append(faults, fmt.Errorf("%s: %w: %s and %s; remove it from the one that you wrote", key, ErrConflict, other, f.Path))
 				}
+				sources[key] = f.Path
 			}
 			f.Path = strings.ReplaceAll(f.Path, "/", "_")
 			merged = append(merged, f)
@@ -101,8 +92,8 @@ func objectsOf(f files.File) ([]unstructured.Unstructured, error) {
 			continue
 		}
 		o := unstructured.Unstructured{Object: fields}
-		if o.GetAPIVersion() == "" || o.GetKind() == "" || (o.GetName() == "" && !o.IsList()) {
-			return nil, fmt.Errorf("%s: %w: document %d needs apiVersion, kind and metadata.name", f.Path, ErrManifest, len(found)+1)
+		if o.GetAPIVersion() == "" || o.GetKind() == "" || o.GetName() == "" {
+			return nil, fmt.Errorf("%s: %w: document %d needs apiVersion, kind and metadata.name; a List is written as its items", f.Path, ErrManifest, len(found)+1)
 		}
 		found = append(found, o)
 	}
