@@ -143,7 +143,7 @@ func TestTopology(t *testing.T) {
 			if got != test.want || status.ControlPlaneTopology != single {
 				t.Errorf("got %+v and %s, want %+v", got, status.ControlPlaneTopology, test.want)
 			}
-			if test.external != (status.Platform == configv1.ExternalPlatformType) || (test.external && cluster.Infrastructure.Spec.PlatformSpec.External.PlatformName != "acme") {
+			if test.external != (status.PlatformStatus.Type == configv1.ExternalPlatformType) || (test.external && cluster.Infrastructure.Spec.PlatformSpec.External.PlatformName != "acme") {
 				t.Errorf("platform %+v", cluster.Infrastructure)
 			}
 		})

@@ -214,7 +214,7 @@ func TestStatusFile(t *testing.T) {
 	want := Status{
 		Command: "bootstrap-in-place", State: Failed, ExitCode: &code, Error: "phase fails: killed",
 		Advice: "run the same command again: it goes on there",
-		Phases: []PhaseStatus{{Name: "before", State: Done}, {Name: "waits", State: Done}, {Name: "fails", State: Failed, Error: "killed"}, {Name: "after", State: Pending}},
+		Phases: []Step{{Name: "before", State: Done}, {Name: "waits", State: Done}, {Name: "fails", State: Failed, Error: "killed"}, {Name: "after", State: Pending}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)

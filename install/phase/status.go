@@ -40,13 +40,13 @@ type Status struct {
 	// ExitCode is that of the command; absent while it runs.
 	ExitCode *int `json:"exitCode,omitempty"`
 	// Error is why it failed, and Advice what to do.
-	Error  string        `json:"error,omitempty"`
-	Advice string        `json:"advice,omitempty"`
-	Phases []PhaseStatus `json:"phases"`
+	Error  string `json:"error,omitempty"`
+	Advice string `json:"advice,omitempty"`
+	Phases []Step `json:"phases"`
 }
 
-// PhaseStatus is the status of one phase. A phase that was done before the command began has no times.
-type PhaseStatus struct {
+// Step is one phase in a status. A phase that was done before the command began has no times.
+type Step struct {
 	Name       string       `json:"name"`
 	State      State        `json:"state"`
 	Started    *metav1.Time `json:"started,omitempty"`
@@ -103,7 +103,7 @@ type run struct {
 func newRun(phases []Phase, o Options) *run {
 	r := &run{Options: o, phases: phases, status: Status{Command: o.Command, State: Running}}
 	for _, p := range phases {
-		r.status.Phases = append(r.status.Phases, PhaseStatus{Name: p.Name, State: Pending})
+		r.status.Phases = append(r.status.Phases, Step{Name: p.Name, State: Pending})
 	}
 	return r
 }
@@ -130,7 +130,7 @@ func (r *run) end(err error) error {
 		r.status.State, r.status.Error, r.status.Advice = Failed, err.Error(), advice(code)
 		var of *Error
 		if errors.As(err, &of) {
-			i := slices.IndexFunc(r.status.Phases, func(s PhaseStatus) bool { return s.Name == of.Phase })
+			i := slices.IndexFunc(r.status.Phases, func(s Step) bool { return s.Name == of.Phase })
 			r.status.Phases[i].State, r.status.Phases[i].Error = Failed, of.Err.Error()
 		}
 	}

@@ -1,0 +1,91 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
+
+	"github.com/solonode/sno/install/phase"
+)
+
+const long = `sno-install installs a single node.
+
+Commands that act on the node write a status file with what is done, what is running and what that waits for. Exit codes: 0 done, 1 failed,
+2 the input has to be changed first, 3 it waited for too long, 130 interrupted. After 1, 3 and 130 the same command goes on.`
+
+// exitStop is the exit code after Ctrl-C.
+const exitStop = 130
+
+// errUsage is in the error of wrong flags.
+var errUsage = errors.New("see sno-install --help")
+
+// Main runs the program with the arguments after its name and returns the exit code.
+func Main(ctx context.Context, arguments []string, out, errs io.Writer) int {
+	// Libraries log what is an error or a retry of ours.
+	klog.SetOutput(io.Discard)
+	klog.LogToStderr(false)
+	root := New(out, errs)
+	root.SetArgs(arguments)
+	err := root.ExecuteContext(ctx)
+	switch {
+	case err == nil:
+		return phase.ExitDone
+	case ctx.Err() != nil:
+		fmt.Fprintln(errs, "sno-install: interrupted; the same command goes on")
+		return exitStop
+	case errors.Is(err, errUsage) || errors.Is(err, errInput):
+		fmt.Fprintf(errs, "sno-install: %v\n", err)
+		return phase.ExitInput
+	}
+	fmt.Fprintf(errs, "sno-install: %v\n", err)
+	return phase.ExitCode(err)
+}
+
+// errInput is in the error of input that cannot be used as it is.
+var errInput = errors.New("nothing was done")
+
+// New returns the command.
+func New(out, errs io.Writer) *cobra.Command {
+	root := &cobra.Command{
+		Use: "sno-install", Short: "Install a single node", Long: long, Args: noArguments, SilenceErrors: true, SilenceUsage: true,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.SetOut(out)
+	root.SetErr(errs)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w; %w", err, errUsage) })
+	root.CompletionOptions.HiddenDefaultCmd = true
+	create := &cobra.Command{Use: "create", Short: "Write Ignition configs", Args: noArguments, RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+	create.AddCommand(newWorker(out))
+	root.AddCommand(create, newEmbed(out), newStart(out, errs), newRestore(out, errs))
+	return root
+}
+
+// noArguments refuses arguments that are no flags, such as a command that there is not.
+func noArguments(_ *cobra.Command, arguments []string) error {
+	if len(arguments) > 0 {
+		return fmt.Errorf("unknown command %q; %w", arguments[0], errUsage)
+	}
+	return nil
+}
+
+// phases runs one list of phases with a status file in dir.
+func phases(c *cobra.Command, dir string, list []phase.Phase, errs io.Writer) error {
+	return phase.Run(c.Context(), list, phase.Options{
+		Command: c.Name(), StatusFile: filepath.Join(dir, c.Name()+".json"), Report: progress(errs),
+	})
+}
+
+// write writes a file of mode 0600 as a whole or not at all.
+func write(path string, content []byte) error {
+	part := path + ".part"
+	if err := os.WriteFile(part, content, 0o600); err != nil {
+		return err //nolint:wrapcheck // it names the file
+	}
+	return os.Rename(part, path) //nolint:wrapcheck // it names the files
+}
