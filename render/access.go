@@ -18,7 +18,7 @@ import (
 )
 
 // Access makes the administrator's kubeconfig before the control plane is rendered, perhaps on another machine: an installer hands it out
-// with the config of a node that renders later (R-BIP-4). The objects go into the input of Run, which keeps the certificates and trusts
+// with the config of a node that renders later (U-INS-1). The objects go into the input of Run, which keeps the certificates and trusts
 // their signers, so that the kubeconfig is one for that control plane. They hold private keys.
 func Access(ctx context.Context, infrastructure *configv1.Infrastructure, validity time.Duration) (objects []runtime.Object, kubeconfig []byte, err error) {
 	api, err := store.New(infrastructure)

@@ -30,9 +30,15 @@ var topologyRequires = []string{"github.com/openshift/api", "k8s.io/apimachinery
 // topologyImports matches what topology's packages, without their tests, may import besides the standard library.
 var topologyImports = regexp.MustCompile(`^(github\.com/openshift/api|k8s\.io/apimachinery|github\.com/solonode/sno/topology)(/|$)`)
 
-// alone are the modules that may depend on topology and on themselves, and on no other module of the repository: the suite that CI of any
-// operator imports, the clusters that know nothing of what runs on them, and the control plane that is there before any of it.
-var alone = []string{"conformance", "render", "testcluster"}
+// alone are the modules that may depend on few others of the repository, and on which: the suite that CI of any operator imports, the
+// clusters that know nothing of what runs on them, the control plane that is there before any of it, and what installs a node, which
+// renders, and approves by the rules of the approver.
+var alone = map[string][]string{
+	"conformance": {"topology"},
+	"install":     {"topology", "render", "approver", "patch"},
+	"render":      {"topology"},
+	"testcluster": {"topology"},
+}
 
 // makesClusters matches packages that make clusters, machines or images. What CI of an operator imports may not depend on them, and
 // neither may an operator's own module.
@@ -52,7 +58,7 @@ func checkBoundaries(ctx context.Context, ws *workspace.Workspace, _ io.Writer) 
 	var errs []error
 	var rows []string
 	for _, m := range ws.WithCode() {
-		isAlone, isHost := slices.Contains(alone, m.Dir), strings.HasPrefix(m.Dir, "examples/")
+		isAlone, isHost := alone[m.Dir] != nil, strings.HasPrefix(m.Dir, "examples/")
 		if isHost || m.Dir == "conformance" {
 			faults = append(faults, clusterRequirements(m)...)
 		}
@@ -86,19 +92,19 @@ func checkBoundaries(ctx context.Context, ws *workspace.Workspace, _ io.Writer) 
 
 // isVendored says whether operators vendor the module: it lies at the top, is no program and makes or checks no cluster.
 func isVendored(m workspace.Module) bool {
-	return !strings.Contains(m.Dir, "/") && !slices.Contains(append([]string{"cli", "e2e", "hack"}, alone...), m.Dir)
+	return !strings.Contains(m.Dir, "/") && !slices.Contains([]string{"cli", "e2e", "hack"}, m.Dir) && alone[m.Dir] == nil
 }
 
-// strangers returns one line per package that the module depends on and may not: those of other modules of the repository but topology, and for
-// conformance what makes clusters.
+// strangers returns one line per package that the module depends on and may not: those of other modules of the repository, and for conformance
+// what makes clusters.
 func strangers(m workspace.Module, packages []goPackage) []string {
 	var faults []string
 	for _, p := range packages {
 		sibling, ours := strings.CutPrefix(p.ImportPath, workspace.ModulePrefix)
 		sibling, _, _ = strings.Cut(sibling, "/")
 		switch {
-		case ours && sibling != m.Dir && sibling != "topology":
-			faults = append(faults, fmt.Sprintf("%s: may depend on no other module of the repository but topology, and depends on %s", m.Dir, p.ImportPath))
+		case ours && sibling != m.Dir && !slices.Contains(alone[m.Dir], sibling):
+			faults = append(faults, fmt.Sprintf("%s: may depend on no other module of the repository but %s, and depends on %s", m.Dir, strings.Join(alone[m.Dir], ", "), p.ImportPath))
 		case m.Dir == "conformance" && makesClusters.MatchString(p.ImportPath):
 			faults = append(faults, fmt.Sprintf("%s: must make no cluster, and depends on %s", m.Dir, p.ImportPath))
 		}

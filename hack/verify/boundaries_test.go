@@ -140,6 +140,9 @@ func TestStrangers(t *testing.T) {
 		"a name that begins alike":          {dir: "conformance", dependency: "sigs.k8s.io/kindred"},
 		"clusters on kind":                  {dir: "testcluster", dependency: "sigs.k8s.io/kind/pkg/cluster"},
 		"clusters on an operator module":    {dir: "testcluster", dependency: prefix + "machineconfig", want: true},
+		"install on render":                 {dir: "install", dependency: prefix + "render/command"},
+		"install on an operator module":     {dir: "install", dependency: prefix + "etcdguard", want: true},
+		"render on install":                 {dir: "render", dependency: prefix + "install/node", want: true},
 		"clusters on the suite":             {dir: "testcluster", dependency: prefix + "conformance/checks", want: true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -29,7 +29,8 @@ const (
 	FieldOwner = "sno.solonode.github.io/install"
 	// StatusFieldOwner owns the statuses that sno-render has written.
 	StatusFieldOwner = "sno-render"
-	// HashAnnotation has the hash of the manifest that an object was applied from.
+	// HashAnnotation has the hash of the manifest that an object was applied from: what managedFields say of us is gone when another
+	// client has taken all of our fields (U-SSA-11).
 	HashAnnotation = "sno.solonode.github.io/manifest-hash"
 )
 
@@ -75,7 +76,7 @@ type Options struct {
 	Interval time.Duration
 }
 
-// Run applies all manifests. It ends with success when all are applied and the required pods are Ready, with an error when that cannot
+// Run applies all manifests (R-BIP-13). It ends with success when all are applied and the required pods are Ready, with an error when that cannot
 // be any more, or when the context ends.
 func Run(ctx context.Context, o Options, p *phase.Progress) (Report, error) {
 	pods, err := parsePods(o.RequiredPods)
@@ -239,6 +240,7 @@ func refused(err error) bool {
 	}
 	// The server has no reason of its own for a field that the kind does not have: it calls that an internal error.
 	unknownField := apierrors.IsInternalError(err) || apierrors.ReasonForError(err) == metav1.StatusReasonUnknown
+	// The server gives no reason by which a client could tell that it is final (U-SSA-12).
 	if unknownField && strings.Contains(err.Error(), "failed to create typed patch object") {
 		return true
 	}

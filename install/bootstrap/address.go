@@ -32,7 +32,7 @@ var (
 )
 
 // Settle returns the settings with the node's name and addresses. What is given stays; else the name is the hostname, and the addresses
-// are one of each family: in the order of the machine networks, on the interface with the default route first (R-BIP-19). Of several
+// are one of each family: in the order of the machine networks, on the interface with the default route first. Of several
 // addresses of an interface it is the lowest, so that every call has the same.
 func Settle(s node.Settings, h Host) (node.Settings, error) {
 	if s.Name == "" {

@@ -15,7 +15,7 @@ import (
 // ErrNoData is in the error of a node whose etcd has neither data nor a snapshot.
 var ErrNoData = errors.New("etcd has no data and there is no snapshot: an empty etcd would be another cluster; install the node again")
 
-// Restore gives the node's etcd the data of the bootstrap phase, before the kubelet starts it (R-BIP-10). An etcd with data is left alone,
+// Restore gives the node's etcd the data of the bootstrap phase, before the kubelet starts it (U-INS-7). An etcd with data is left alone,
 // at every later boot too.
 func Restore(_ context.Context, root string) error {
 	data := filepath.Join(root, node.EtcdData)

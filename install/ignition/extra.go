@@ -15,7 +15,7 @@ var ErrExtra = errors.New("it has no place in a node's config")
 
 const extraForm = "an extra folder has units/NAME.service with units/NAME.service.d/*.conf, files/ with a tree for /, and kernel-arguments/*.conf with a line for each argument"
 
-// AddExtra adds what a person has put into a folder (R-BIP-24):
+// AddExtra adds what a person has put into a folder:
 //
 //	units/NAME              a unit, enabled if it has an [Install] section
 //	units/NAME.d/*.conf     drop-ins of a unit

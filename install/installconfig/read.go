@@ -31,7 +31,7 @@ type Options struct {
 	InstallerArguments string
 }
 
-// DiskVariable named the disk before the field bootstrapInPlace.installationDisk existed: arguments of coreos-installer (R-BIP-9).
+// DiskVariable named the disk before the field bootstrapInPlace.installationDisk existed: arguments of coreos-installer (U-INS-2).
 const DiskVariable = "OPENSHIFT_INSTALL_EXPERIMENTAL_BOOTSTRAP_IN_PLACE_COREOS_INSTALLER_ARGS"
 
 // reader collects all that is wrong with a file.
@@ -44,7 +44,7 @@ type reader struct {
 }
 
 // Read reads an install-config. The error is inputs.Faults with everything that is wrong, each with its line and what to do about it;
-// warnings are about fields that are set and decide nothing. It implements R-BIP-27.
+// warnings are about fields that are set and decide nothing.
 func Read(file string, text []byte, o Options) (*Config, []string, error) {
 	r := &reader{Options: o, file: file}
 	raw := r.parse(text)

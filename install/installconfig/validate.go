@@ -58,7 +58,7 @@ func (r *reader) names(c *Config) {
 	}
 }
 
-// pools wants exactly one control-plane replica, which is never guessed (R-BIP-27, R-AIO-1, U-INS-2, U-INS-20).
+// pools wants exactly one control-plane replica, which is never guessed (U-INS-2, U-INS-20).
 func (r *reader) pools(c *Config, raw *rawConfig) {
 	switch pool := raw.ControlPlane; {
 	case pool == nil || pool.Replicas == nil:
@@ -125,7 +125,7 @@ func (r *reader) platform(c *Config, raw *rawConfig) {
 	}
 }
 
-// disk takes the field, or the older environment variable with a warning (R-BIP-9).
+// disk takes the field, or the older environment variable with a warning (U-INS-2).
 func (r *reader) disk(c *Config, raw *rawConfig) {
 	const at = "bootstrapInPlace.installationDisk"
 	if raw.BootstrapInPlace != nil {

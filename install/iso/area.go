@@ -24,7 +24,7 @@ const (
 	headerMagic  = "coreiso+"
 )
 
-// area is where a config goes.
+// area is where a config goes (U-INS-23).
 type area struct{ offset, length int64 }
 
 // find returns the area of an image with so many bytes.

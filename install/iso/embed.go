@@ -26,7 +26,7 @@ var (
 // configName is what the config is called in the archive.
 const configName = "config.ign"
 
-// Embed writes a copy of the ISO in to out that has the config in its area. The input is not changed, and out is there as a whole or not
+// Embed writes a copy of the ISO in to out that has the config in its area (R-BIP-5). The input is not changed, and out is there as a whole or not
 // at all. The errors are ErrNotISO, ErrNoArea, ErrUsed, ErrTooLarge and ErrSameFile, or one of the files.
 func Embed(in, out string, config []byte) error {
 	source, err := os.Open(in)

@@ -16,7 +16,8 @@ import (
 // modes are the kernel's, in the order of their numbers.
 var modes = []string{"balance-rr", "active-backup", "balance-xor", "broadcast", "802.3ad", "balance-tlb", "balance-alb"}
 
-// option is what values an option of a bond may have, and in which modes it may be.
+// option is what values an option of a bond may have, and in which modes it may be: NetworkManager refuses some in others, and takes others
+// without effect (U-INS-27).
 type option struct {
 	// words are the values by name. NMState and the kernel take their numbers too.
 	words []string

@@ -76,7 +76,7 @@ func family(a netip.Addr) int {
 	return six
 }
 
-// Addresses returns the addresses that are always the machine's (R-BIP-19).
+// Addresses returns the addresses that are always the machine's.
 func (c *Config) Addresses() []netip.Prefix {
 	var all []netip.Prefix
 	for _, i := range c.interfaces {

@@ -16,7 +16,8 @@ import (
 // folder is where NetworkManager looks for profiles. It loads those only that nobody but root may read.
 const folder = "etc/NetworkManager/system-connections/"
 
-// Keyfiles returns a NetworkManager profile for each interface. The same document makes the same files (R-BIP-24).
+// Keyfiles returns a NetworkManager profile for each interface. The same document makes the same files. NetworkManager ignores a file that others
+// can read (U-INS-26).
 func (c *Config) Keyfiles() []files.File {
 	var all []files.File
 	for _, i := range c.interfaces {
@@ -138,7 +139,7 @@ func (k *keyfile) ip(i ip, version int) {
 }
 
 // lease is for addresses that the network gives. The installed system asks by the hardware address as the live system does, so it
-// gets the same one (R-BIP-19), and neither ever gives up.
+// gets the same one, and neither ever gives up.
 func (k *keyfile) lease(i ip, version int) {
 	const forever = "2147483647"
 	k.set("dhcp-timeout", forever)

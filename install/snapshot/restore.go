@@ -78,7 +78,7 @@ func restore(o Options, work string) error {
 	}
 	if err := filepath.WalkDir(work, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.Type().IsRegular() {
-			err = os.Chmod(path, 0o600) // of which the library leaves one readable for all
+			err = os.Chmod(path, 0o600) // of which the library leaves one readable for all (U-INS-24)
 		}
 		if err != nil {
 			return err

@@ -26,7 +26,7 @@ type Status struct {
 	Bytes    int64
 }
 
-// Verify returns what the snapshot has, if it is whole.
+// Verify returns what the snapshot has, if it is whole. Its checksum is compared first (U-INS-25).
 func Verify(path string) (Status, error) {
 	if err := checksum(path); err != nil {
 		return Status{}, fmt.Errorf("snapshot %s: %w", path, err)

@@ -17,7 +17,7 @@ var errEngine = errors.New("the Ignition engine failed")
 
 // accounts are what a root has before Ignition, by which useradd makes further users.
 var accounts = map[string]string{
-	"etc/passwd":     "root:x:0:0:root:/root:/bin/bash\n",
+	"etc/passwd":     "root:x:0:0:root:/:/bin/bash\n",
 	"etc/group":      "root:x:0:\n",
 	"etc/shadow":     "root:*:::::::\n",
 	"etc/gshadow":    "root:*::\n",
