@@ -61,6 +61,10 @@ func Generate(in Input) ([]files.File, error) {
 		}},
 		{"cluster-config.yaml", configMap("kube-system", "cluster-config-v1", "install-config", string(in.Config.Raw))},
 	}
+	// A render refuses a Proxy that names a bundle which is not there.
+	if in.Config.AdditionalTrustBundle != "" {
+		all = append(all, named{"user-ca-bundle-config.yaml", configMap("openshift-config", bundle, "ca-bundle.crt", in.Config.AdditionalTrustBundle)})
+	}
 	if in.Profile == inputs.OpenShift {
 		more, err := g.forOperators()
 		if err != nil {
@@ -192,9 +196,6 @@ func (g *generator) forOperators() ([]named, error) {
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-config", Name: "pull-secret"},
 			Type: corev1.SecretTypeDockerConfigJson, Data: map[string][]byte{corev1.DockerConfigJsonKey: []byte(c.PullSecret)},
 		}},
-	}
-	if c.AdditionalTrustBundle != "" {
-		all = append(all, named{"user-ca-bundle-config.yaml", configMap("openshift-config", bundle, "ca-bundle.crt", c.AdditionalTrustBundle)})
 	}
 	if len(c.ImageDigestSources) > 0 {
 		all = append(all, named{"image-digest-mirror-set.yaml", mirrors(c.ImageDigestSources)})

@@ -3,6 +3,7 @@ package manifests
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -84,7 +85,7 @@ func objectsOf(f files.File) ([]unstructured.Unstructured, error) {
 		var fields map[string]any
 		err := decoder.Decode(&fields)
 		switch {
-		case err != nil && err.Error() == "EOF":
+		case errors.Is(err, io.EOF):
 			return found, nil
 		case err != nil:
 			return nil, fmt.Errorf("%s: %w: %w", f.Path, ErrManifest, err)

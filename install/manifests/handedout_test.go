@@ -1,0 +1,105 @@
+package manifests_test
+
+import (
+	"context"
+	"crypto/x509"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/cert"
+
+	"github.com/solonode/sno/render"
+	"github.com/solonode/sno/render/export"
+	"github.com/solonode/sno/render/inputs"
+
+	"github.com/solonode/sno/install/credentials"
+	"github.com/solonode/sno/install/installconfig"
+	"github.com/solonode/sno/install/manifests"
+)
+
+// The kubeconfig that is handed out with the manifests is one for the control plane that the machine renders from them, and all that it
+// renders can be exported, in both profiles (R-BIP-4, R-AIO-4).
+func TestHandedOut(t *testing.T) {
+	for _, profile := range []inputs.Profile{inputs.OpenShift, inputs.Kubernetes} {
+		t.Run(string(profile), func(t *testing.T) {
+			c := config(t, same)
+			pem, _, err := cert.GenerateSelfSignedCertKey("ca.example.com", nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.AdditionalTrustBundle, c.AdditionalTrustBundlePolicy = string(pem), installconfig.TrustBundleAlways
+			state, err := credentials.New(t.Context(), credentials.Options{
+				Profile: profile, Name: c.Name, Domain: c.Domain(), Validity: inputs.DefaultValidity, Now: time.Now(),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			list, err := manifests.Generate(manifests.Input{Config: c, Profile: profile, ClusterID: state.ClusterID, InfraID: state.InfraID})
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := inputs.Options{Profile: profile, Version: "1.35.2", Images: map[string]string{}}
+			if profile == inputs.OpenShift {
+				o.Release = "4.22.0"
+				for _, name := range inputs.OpenShiftImages {
+					o.Images[name] = "registry.example.com/" + name + ":1"
+				}
+			}
+			s, err := read(t, list, state.Manifests).Settings(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The context of a test ends before those of its subtests that are cleaned up.
+			result, err := render.Run(context.WithoutCancel(t.Context()), s, render.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := export.Manifests(result.Objects); err != nil {
+				t.Errorf("export: %v", err)
+			}
+			kubeconfig, err := clientcmd.RESTConfigFromKubeConfig(state.Kubeconfig)
+			if err != nil {
+				t.Fatal(err)
+			}
+			serving := object[*corev1.Secret](t, result.Objects, "openshift-kube-apiserver/external-loadbalancer-serving-certkey")
+			verify(t, kubeconfig.CAData, serving.Data[corev1.TLSCertKey], x509.VerifyOptions{DNSName: "api.sno.example.com"})
+			clients := object[*corev1.ConfigMap](t, result.Objects, "openshift-kube-apiserver/client-ca")
+			verify(t, []byte(clients.Data["ca-bundle.crt"]), kubeconfig.CertData, x509.VerifyOptions{KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+		})
+	}
+}
+
+func object[T interface {
+	runtime.Object
+	GetNamespace() string
+	GetName() string
+}](t *testing.T, objects []runtime.Object, at string,
+) T {
+	t.Helper()
+	namespace, name, _ := strings.Cut(at, "/")
+	for _, o := range objects {
+		if typed, is := o.(T); is && typed.GetNamespace() == namespace && typed.GetName() == name {
+			return typed
+		}
+	}
+	t.Fatalf("no %s", at)
+	var none T
+	return none
+}
+
+func verify(t *testing.T, bundle, certificate []byte, o x509.VerifyOptions) {
+	t.Helper()
+	o.Roots = x509.NewCertPool()
+	o.Roots.AppendCertsFromPEM(bundle)
+	chain, err := cert.ParseCertsPEM(certificate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := chain[0].Verify(o); err != nil {
+		t.Errorf("%s: %v", chain[0].Subject, err)
+	}
+}
