@@ -62,15 +62,20 @@ func (e *Error) Unwrap() error { return e.Err }
 func (p *Progress) Until(ctx context.Context, interval time.Duration, what string, try func(context.Context) error) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
+	var last error
 	for {
 		err := try(ctx)
 		if err == nil || errors.Is(err, ErrInput) {
 			return err
 		}
-		p.Waiting("%s: %v", what, err)
+		// A try that the end has cut off says nothing of what was waited for.
+		if ctx.Err() == nil || last == nil {
+			last = err
+			p.Waiting("%s: %v", what, err)
+		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+			return fmt.Errorf("%w: %w", context.Cause(ctx), last)
 		case <-ticker.C:
 		}
 	}

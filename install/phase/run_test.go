@@ -267,3 +267,23 @@ func TestInputEndsWaiting(t *testing.T) {
 		t.Errorf("%v after %d tries", err, tries)
 	}
 }
+
+// A try that the limit cuts off does not hide what was waited for.
+func TestLimitCutsOffATry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := Phase{Name: "p", Limit: time.Minute, Run: func(ctx context.Context, p *Progress) error {
+			tries := 0
+			return p.Until(ctx, time.Second, "the node", func(ctx context.Context) error {
+				if tries++; tries == 1 {
+					return errKilled
+				}
+				<-ctx.Done()
+				return ctx.Err()
+			})
+		}}
+		err := Run(t.Context(), []Phase{p}, Options{})
+		if !errors.Is(err, ErrLimit) || !errors.Is(err, errKilled) || !strings.Contains(err.Error(), "waiting for the node: killed: ") {
+			t.Errorf("error %v", err)
+		}
+	})
+}
