@@ -14,8 +14,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	operatorv1 "github.com/openshift/api/operator/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/render"
@@ -23,7 +21,6 @@ import (
 	"github.com/solonode/sno/render/files"
 	"github.com/solonode/sno/render/inputs"
 	"github.com/solonode/sno/render/loop"
-	"github.com/solonode/sno/render/rendertest"
 )
 
 const year = 365 * 24 * time.Hour
@@ -189,30 +186,6 @@ func TestRevisionsContinue(t *testing.T) {
 		if diff := cmp.Diff(want, status.NodeStatuses); diff != "" || status.LatestAvailableRevision != 1 {
 			t.Errorf("%T: latest revision %d, nodes (-want +got):\n%s", object, status.LatestAvailableRevision, diff)
 		}
-	}
-}
-
-// All manifests are what a real API server takes: in their order, with no field that it does not know (R-REN-7). Namespaces are
-// created, everything else is a dry run.
-func TestManifestsOnAPIServer(t *testing.T) {
-	server := rendertest.StartServer(t)
-	for profile := range rendered {
-		t.Run(string(profile), func(t *testing.T) {
-			manifests, err := export.Manifests(must(t, profile).Objects)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, manifest := range manifests {
-				options := metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict, DryRun: []string{metav1.DryRunAll}}
-				if manifest.Object.GetKind() == "Namespace" {
-					options.DryRun = nil
-				}
-				_, err := server.Resource(t, manifest.Object).Create(t.Context(), manifest.Object, options)
-				if err != nil && !apierrors.IsAlreadyExists(err) {
-					t.Errorf("%s: %v", manifest.Name, err)
-				}
-			}
-		})
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/cryptotest"
 	"testing/synctest"
 	"time"
 
@@ -21,7 +20,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/solonode/sno/render/store"
 )
@@ -198,44 +196,6 @@ func TestCopies(t *testing.T) {
 	}
 	if after := snapshot(); !bytes.Equal(before, after) {
 		t.Errorf("the store has changed (-before +after):\n%s", cmp.Diff(string(before), string(after)))
-	}
-}
-
-// The same writes give the same uids, versions and times, and with the same random numbers the same generated names.
-func TestSameWritesSameObjects(t *testing.T) {
-	var runs [2][]runtime.Object
-	for i := range runs {
-		synctest.Test(t, func(t *testing.T) {
-			cryptotest.SetGlobalRandom(t, 1)
-			s := newStore(t, configMap("ns", "a", nil))
-			session := s.Session("loop", store.ConfigMaps("ns", "*")...)
-			create(t, session, "ns", "b")
-			c := session.Kube().CoreV1().ConfigMaps("ns")
-			generated, err := c.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "c-"}}, metav1.CreateOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if name := generated.Name; len(name) != len("c-")+5 || !strings.HasPrefix(name, "c-") {
-				t.Errorf("the generated name is %q", name)
-			}
-			if err := c.Delete(t.Context(), "b", metav1.DeleteOptions{}); err != nil {
-				t.Fatal(err)
-			}
-			create(t, session, "ns", "b")
-			if runs[i], err = s.Objects(); err != nil {
-				t.Fatal(err)
-			}
-		})
-	}
-	if diff := cmp.Diff(runs[0], runs[1]); diff != "" {
-		t.Errorf("two runs differ (-first +second):\n%s", diff)
-	}
-	uids := map[types.UID]bool{}
-	for _, object := range runs[0] {
-		uids[object.(metav1.Object).GetUID()] = true
-	}
-	if len(uids) != 3 {
-		t.Errorf("three objects have the uids %v", uids)
 	}
 }
 
