@@ -29,7 +29,7 @@ const (
 	FieldOwner = "sno.solonode.github.io/install"
 	// StatusFieldOwner owns the statuses that sno-render has written.
 	StatusFieldOwner = "sno-render"
-	// HashAnnotation has the hash of the manifest that an object was applied from: what managedFields say of us is gone when another
+	// HashAnnotation has the hash of the manifest that an object was applied from: our entry in managedFields is gone when another
 	// client has taken all of our fields (U-SSA-11).
 	HashAnnotation = "sno.solonode.github.io/manifest-hash"
 )
@@ -223,7 +223,7 @@ func bodyOf(m manifest) (body []byte, hash string, err error) {
 }
 
 // changedSince reports whether an earlier run has applied the same manifest. What others have changed since is theirs: operators that run
-// already, or a status that may only grow. The hash tells it, because nothing else is left of us when others own all that we set.
+// already, or a status that may only grow. The hash shows it, because nothing else is left of us when others own all that we set.
 func changedSince(object *unstructured.Unstructured, m manifest, hash string) bool {
 	if !m.status {
 		return object.GetAnnotations()[HashAnnotation] == hash

@@ -13,7 +13,7 @@ import (
 	"github.com/solonode/sno/install/node"
 )
 
-// ErrMember is in the error of a pod of etcd that does not say where its member is.
+// ErrMember is in the error of a pod of etcd that does not have the address of its member.
 var ErrMember = errors.New("the static pod of etcd does not name the address of the node")
 
 const (

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -79,13 +78,4 @@ func phases(c *cobra.Command, dir string, list []phase.Phase, errs io.Writer) er
 	return phase.Run(c.Context(), list, phase.Options{
 		Command: c.Name(), StatusFile: filepath.Join(dir, c.Name()+".json"), Report: progress(errs),
 	})
-}
-
-// write writes a file of mode 0600 as a whole or not at all.
-func write(path string, content []byte) error {
-	part := path + ".part"
-	if err := os.WriteFile(part, content, 0o600); err != nil {
-		return err //nolint:wrapcheck // it names the file
-	}
-	return os.Rename(part, path) //nolint:wrapcheck // it names the files
 }

@@ -97,7 +97,7 @@ func TestEmbed(t *testing.T) {
 	}
 }
 
-// Bad input is told in one line, with what to do, and nothing is written.
+// Bad input is reported in one line, with what to do, and nothing is written.
 func TestBadInput(t *testing.T) {
 	ended := &pem.Block{Type: "CERTIFICATE", Bytes: []byte("x")}
 	for name, test := range map[string]struct {

@@ -11,6 +11,9 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/solonode/sno/render/files"
+	"github.com/solonode/sno/render/rotate"
+
 	"github.com/solonode/sno/install/credentials"
 	"github.com/solonode/sno/install/ignition"
 )
@@ -48,12 +51,12 @@ func newWorker(out io.Writer) *cobra.Command {
 			if err != nil {
 				return err //nolint:wrapcheck // it says all
 			}
-			file := filepath.Join(dir, pool+".ign")
-			if err := write(file, text); err != nil {
+			file := pool + ".ign"
+			if _, err := rotate.Lay(dir, []files.File{{Path: file, Mode: 0o600, Content: text}}); err != nil {
 				return fmt.Errorf("%w; %w", err, errInput)
 			}
 			fmt.Fprintf(out, "%s is written. The CA of the machine-config server ends at %s, in %d days: machines that boot later do not trust it.\n",
-				file, end.Format(time.RFC3339), int(time.Until(end)/(24*time.Hour)))
+				filepath.Join(dir, file), end.Format(time.RFC3339), int(time.Until(end)/(24*time.Hour)))
 			return nil
 		},
 	}

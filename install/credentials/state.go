@@ -68,7 +68,7 @@ type State struct {
 	domain  string
 }
 
-// identity is what the state says about whose it is.
+// identity is the cluster that the state belongs to.
 type identity struct {
 	ClusterID string         `json:"clusterID"`
 	InfraID   string         `json:"infraID"`

@@ -50,7 +50,7 @@ func on(p string) string { return path.Clean("/" + p) }
 const unitsDir = "/etc/systemd/system"
 
 // thing returns the name under which a path is claimed. A file in the folder of the units is a unit or a drop-in, whichever section of
-// the config it is from: Ignition refuses two of these, but does not say whose they are.
+// the config it is from: Ignition refuses two of these, but does not report whose they are.
 func thing(p string) string {
 	dir, base := path.Split(p)
 	dir = path.Clean(dir)
@@ -147,7 +147,7 @@ func hasInstall(text string) bool {
 	return false
 }
 
-// AddKeys lets the owners of SSH keys in as a user. No keys add nothing.
+// AddKeys authorizes SSH keys for a user. No keys add nothing.
 func (b *Builder) AddKeys(source, user string, keys []string) {
 	if len(keys) == 0 || !b.claim(source, "user "+user) {
 		return

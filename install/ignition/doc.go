@@ -1,4 +1,4 @@
-// Package ignition builds Ignition configs, adds to them, and says what takes the room in them.
+// Package ignition builds Ignition configs, adds to them, and lists what takes the room in them.
 //
 // A Builder collects files, folders, units and kernel arguments, each with the name of where it comes from; two of them for one path
 // or unit are an error that names both. Encode writes the lowest version of the spec that can say it all, from 3.2.0 up, and holds it

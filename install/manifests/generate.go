@@ -34,7 +34,7 @@ type Input struct {
 var errGenerate = errors.New("cannot write a manifest")
 
 // Generate returns the manifests, in the order of their names, which openshift-install has for them too. Those that hold a secret have
-// mode 0600, as all have: they lie beside each other.
+// mode 0600, as all have: they are in one folder.
 func Generate(in Input) ([]files.File, error) {
 	decision, err := topology.Decide(in.Config.Install(), in.Policy)
 	if err != nil {
@@ -248,7 +248,7 @@ func machineConfig(role, what string, spec machineconfigv1.MachineConfigSpec) na
 	}}
 }
 
-// sshConfig returns the Ignition config by which the machine-config operator lets the owners of keys in.
+// sshConfig returns the Ignition config by which the machine-config operator authorizes SSH keys.
 func sshConfig(keys []string) ([]byte, error) {
 	var b ignition.Builder
 	b.AddKeys("sshKey", "core", keys)

@@ -22,8 +22,8 @@ var (
 	ErrConflict = errors.New("two manifests have one object")
 )
 
-// User reads the manifests that a user has put into a folder, which is called name. Files that end otherwise than in .yaml, .yml or .json
-// are errors, because nobody would apply them.
+// User reads the manifests of a user in a folder, which is called name. A file that does not end in .yaml, .yml or .json is an error,
+// because nobody would apply it.
 func User(name string, folder fs.FS) ([]files.File, error) {
 	entries, err := fs.ReadDir(folder, ".")
 	if err != nil {

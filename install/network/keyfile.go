@@ -13,7 +13,7 @@ import (
 	"github.com/solonode/sno/render/files"
 )
 
-// folder is where NetworkManager looks for profiles. It loads those only that nobody but root may read.
+// folder is where NetworkManager reads profiles. It loads those only that nobody but root may read.
 const folder = "etc/NetworkManager/system-connections/"
 
 // Keyfiles returns a NetworkManager profile for each interface. The same document makes the same files. NetworkManager ignores a file that others

@@ -108,7 +108,7 @@ func (r *reader) ip(at string, n *yaml.Node, version int) ip {
 	}
 	i.noDNS, i.noGateway, i.noRoutes = !dns, !gateway, !routes
 	if _, said := r.lines[at+".enabled"]; !said {
-		r.fault(inputs.ErrMissing, at+".enabled", "write true or false", "it is not said whether the interface has %s", families[version])
+		r.fault(inputs.ErrMissing, at+".enabled", "write true or false", "whether the interface has %s is missing", families[version])
 		return i
 	}
 	switch {

@@ -1,3 +1,2 @@
-// Package node is what a machine is told by the Ignition config that it boots from: its settings, and the paths that the phases of
-// an installation use on it.
+// Package node has the settings that an Ignition config gives a machine, and the paths that the installation uses on it.
 package node

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -47,14 +48,15 @@ type Server struct {
 }
 
 // StartServer starts etcd and kube-apiserver, whose programs are in the folder that KUBEBUILDER_ASSETS names, until the test has ended.
-func StartServer(t *testing.T) Server {
+// Further definitions of resources are files inside github.com/openshift/api.
+func StartServer(t *testing.T, further ...string) Server {
 	t.Helper()
 	folder, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/openshift/api").Output()
 	if err != nil {
 		t.Fatalf("find the folder of openshift/api: %v", err)
 	}
 	environment := &envtest.Environment{CRDInstallOptions: envtest.CRDInstallOptions{ErrorIfPathMissing: true}}
-	for _, definition := range definitions {
+	for _, definition := range slices.Concat(definitions, further) {
 		environment.CRDInstallOptions.Paths = append(environment.CRDInstallOptions.Paths, filepath.Join(strings.TrimSpace(string(folder)), definition))
 	}
 	config, err := environment.Start()

@@ -81,7 +81,7 @@ type Entry struct {
 	Content      string // of a file, or where a link leads
 }
 
-// Tree returns all that was laid over a root, by paths from it. Left out are the accounts, what useradd keeps beside them, and the folders
+// Tree returns all that was laid over a root, by paths from it. Left out are the accounts, what useradd keeps with them, and the folders
 // that nobody asked for, which are root's with mode 0755.
 func Tree(t *testing.T, root string) map[string]Entry {
 	t.Helper()
