@@ -1,0 +1,172 @@
+package join
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/solonode/sno/approver"
+	"github.com/solonode/sno/approver/inventory"
+	"github.com/solonode/sno/install/phase"
+)
+
+const (
+	// FieldManager writes the approvals.
+	FieldManager = "sno.solonode.github.io/install"
+	// ApprovalReason is the reason of the condition by which a request is approved.
+	ApprovalReason = "SnoInstallApprove"
+	// MaxAge is how old a request may be. The cluster deletes pending requests after a day, and a kubelet that was off does not make
+	// another one before that.
+	MaxAge = 24 * time.Hour
+)
+
+// ErrWaiting is in the error of Approve for what was missing when its context ended.
+var ErrWaiting = errors.New("the node has not joined")
+
+// Options of Approve.
+type Options struct {
+	Client kubernetes.Interface
+	// Root is the root folder of the host.
+	Root string
+	// Name and Addresses are what the installer knows about the host. A serving certificate may have these and no others.
+	Name      string
+	Addresses []netip.Addr
+	// Since is when the installation was prepared: earlier requests are not from this host.
+	Since time.Time
+	// Interval is between two reads of the requests, and Now is the clock.
+	Interval time.Duration
+	Now      func() time.Time
+}
+
+// Approve approves the requests of this host until its Node is Ready and its kubelet has a serving certificate. It approves nothing
+// that is not proven to be from this host, and denies nothing (R-APP-4, U-INS-14). It may be called again after it was killed.
+func Approve(ctx context.Context, o Options, p *phase.Progress) error {
+	known, err := o.inventory()
+	if err != nil {
+		return err
+	}
+	return p.Until(ctx, o.Interval, "node "+o.Name, func(ctx context.Context) error { return o.once(ctx, known) })
+}
+
+// inventory is the second source: one node, with what the installer knows about it.
+func (o Options) inventory() (*inventory.Inventory, error) {
+	known, err := inventory.New(inventory.Node{
+		Name: o.Name, Addresses: o.Addresses,
+		Window: &inventory.Window{NotBefore: o.Since, NotAfter: o.Now().Add(MaxAge)},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: the name and the addresses of the node: %w", phase.ErrInput, err)
+	}
+	return known, nil
+}
+
+// once approves what can be approved now, and returns what is still missing.
+func (o Options) once(ctx context.Context, known *inventory.Inventory) error {
+	node, err := o.Client.CoreV1().Nodes().Get(ctx, o.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		node = nil
+	case err != nil:
+		return fmt.Errorf("read Node %s: %w", o.Name, err)
+	}
+	pending, err := o.approve(ctx, known, node != nil)
+	if err != nil {
+		return err
+	}
+	var missing string
+	switch {
+	case node == nil:
+		missing = "there is no such Node"
+	case !ready(node):
+		missing = "the Node is not Ready"
+	default:
+		if missing, err = o.serving(); err != nil {
+			return err
+		}
+	}
+	if missing == "" {
+		return nil
+	}
+	if len(pending) > 0 {
+		missing += "; requests that are not approved: " + strings.Join(pending, "; ")
+	}
+	return fmt.Errorf("%w: %s", ErrWaiting, missing)
+}
+
+// approve approves every request that is proven, and returns why the others of this host's name are not.
+func (o Options) approve(ctx context.Context, known *inventory.Inventory, there bool) ([]string, error) {
+	client := o.Client.CertificatesV1().CertificateSigningRequests()
+	nodes := sets.New[string]()
+	if there {
+		nodes.Insert(o.Name)
+	}
+	var pending []string
+	for _, signer := range []string{certificatesv1.KubeAPIServerClientKubeletSignerName, certificatesv1.KubeletServingSignerName} {
+		requests, err := client.List(ctx, metav1.ListOptions{FieldSelector: "spec.signerName=" + signer})
+		if err != nil {
+			return nil, fmt.Errorf("read the certificate requests for %s: %w", signer, err)
+		}
+		approvals := map[string]int{}
+		for i := range requests.Items {
+			if name := approver.ApprovedFor(&requests.Items[i]); name != "" {
+				approvals[name]++
+			}
+		}
+		for i := range requests.Items {
+			csr := &requests.Items[i]
+			verdict := o.decide(csr, known, nodes, approvals)
+			if !verdict.Approve {
+				if verdict.Node == o.Name && verdict.Reason != approver.ReasonAlreadyDecided {
+					pending = append(pending, csr.Name+": "+verdict.Message)
+				}
+				continue
+			}
+			if err := o.write(ctx, csr, verdict); err != nil {
+				return nil, err
+			}
+			approvals[verdict.Node]++
+		}
+	}
+	return pending, nil
+}
+
+func (o Options) decide(csr *certificatesv1.CertificateSigningRequest, known *inventory.Inventory, nodes sets.Set[string], approvals map[string]int) approver.Verdict {
+	request, err := approver.Parse(csr)
+	if err != nil {
+		return approver.Unreadable(err)
+	}
+	return approver.Decide(approver.Inputs{
+		Request: request, Nodes: nodes, Inventory: known, Approvals: approvals, Now: o.Now(), Policy: approver.Policy{MaxAge: MaxAge},
+	})
+}
+
+// write approves a request exactly as it was read: one that somebody else has written or replaced meanwhile is read again.
+func (o Options) write(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, because approver.Verdict) error {
+	intent := csr.DeepCopy()
+	intent.Status.Conditions = append(intent.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
+		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: ApprovalReason,
+		Message: "Approved by the installer on the host itself: " + because.Reason,
+	})
+	_, err := o.Client.CertificatesV1().CertificateSigningRequests().UpdateApproval(ctx, csr.Name, intent, metav1.UpdateOptions{FieldManager: FieldManager})
+	if err != nil {
+		return fmt.Errorf("approve the certificate request %s: %w", csr.Name, err)
+	}
+	return nil
+}
+
+func ready(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}

@@ -1,0 +1,414 @@
+package join_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/solonode/sno/install/join"
+	"github.com/solonode/sno/install/phase"
+)
+
+var environment = &envtest.Environment{}
+
+var server = sync.OnceValues(environment.Start)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	_ = environment.Stop()
+	os.Exit(code)
+}
+
+const (
+	bootstrapper = "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper"
+	host         = "master0"
+)
+
+var (
+	bootstrapperGroups = []string{"system:serviceaccounts", "system:serviceaccounts:openshift-machine-config-operator", "system:authenticated"}
+	nodeGroups         = []string{"system:nodes", "system:authenticated"}
+)
+
+// cluster is an API server where everybody may ask for certificates. Nothing of an earlier test is there.
+type cluster struct {
+	*testing.T
+	config *rest.Config
+	kubernetes.Interface
+	root string
+}
+
+func newCluster(t *testing.T) *cluster {
+	t.Helper()
+	config, err := server()
+	if err != nil {
+		t.Fatalf("start an API server (KUBEBUILDER_ASSETS names the folder of its programs): %v", err)
+	}
+	config.QPS = -1
+	c := &cluster{t, config, kubernetes.NewForConfigOrDie(config), t.TempDir()}
+	everything := metav1.ListOptions{}
+	c.must(c.CertificatesV1().CertificateSigningRequests().DeleteCollection(t.Context(), metav1.DeleteOptions{}, everything))
+	c.must(c.CoreV1().Nodes().DeleteCollection(t.Context(), metav1.DeleteOptions{}, everything))
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "ask"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:node-bootstrapper"},
+		Subjects: []rbacv1.Subject{
+			{APIGroup: rbacv1.GroupName, Kind: "Group", Name: "system:authenticated"},
+		},
+	}
+	_ = c.RbacV1().ClusterRoleBindings().Delete(t.Context(), "ask", metav1.DeleteOptions{})
+	_, err = c.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{})
+	c.must(err)
+	return c
+}
+
+func (c *cluster) must(err error) {
+	c.Helper()
+	if err != nil {
+		c.Fatal(err)
+	}
+}
+
+// ask is a request before it is made: who asks, and for what.
+type ask struct {
+	user     string
+	groups   []string
+	signer   string
+	usages   []certificatesv1.KeyUsage
+	template x509.CertificateRequest
+	curve    elliptic.Curve
+}
+
+func subject(node string) pkix.Name {
+	return pkix.Name{Organization: []string{"system:nodes"}, CommonName: "system:node:" + node}
+}
+
+func client(node string) ask {
+	return ask{
+		bootstrapper, bootstrapperGroups, certificatesv1.KubeAPIServerClientKubeletSignerName,
+		[]certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth},
+		x509.CertificateRequest{Subject: subject(node)}, elliptic.P256(),
+	}
+}
+
+func serving(node string, names ...string) ask {
+	a := ask{
+		"system:node:" + node, nodeGroups, certificatesv1.KubeletServingSignerName,
+		[]certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageServerAuth},
+		x509.CertificateRequest{Subject: subject(node)}, elliptic.P256(),
+	}
+	for _, name := range names {
+		if ip := net.ParseIP(name); ip != nil {
+			a.template.IPAddresses = append(a.template.IPAddresses, ip)
+		} else {
+			a.template.DNSNames = append(a.template.DNSNames, name)
+		}
+	}
+	return a
+}
+
+func with(a ask, change func(*ask)) ask {
+	a.usages, a.groups = slices.Clone(a.usages), slices.Clone(a.groups)
+	change(&a)
+	return a
+}
+
+// ask makes the request as the user that the API server then writes into it.
+func (c *cluster) ask(name string, a ask) {
+	c.Helper()
+	key, err := ecdsa.GenerateKey(a.curve, rand.Reader)
+	c.must(err)
+	der, err := x509.CreateCertificateRequest(rand.Reader, &a.template, key)
+	c.must(err)
+	config := rest.CopyConfig(c.config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: a.user, Groups: a.groups}
+	csr := &certificatesv1.CertificateSigningRequest{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: certificatesv1.CertificateSigningRequestSpec{
+			Request:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}),
+			SignerName: a.signer, Usages: a.usages,
+		},
+	}
+	_, err = kubernetes.NewForConfigOrDie(config).CertificatesV1().CertificateSigningRequests().Create(c.Context(), csr, metav1.CreateOptions{})
+	if err != nil {
+		c.Fatalf("%s: %v", name, err)
+	}
+}
+
+// register makes the Node, Ready or not.
+func (c *cluster) register(status corev1.ConditionStatus) {
+	c.Helper()
+	node, err := c.CoreV1().Nodes().Create(c.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: host}}, metav1.CreateOptions{})
+	c.must(err)
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}}
+	_, err = c.CoreV1().Nodes().UpdateStatus(c.Context(), node, metav1.UpdateOptions{})
+	c.must(err)
+}
+
+// serve lays the serving certificate of a node, as its kubelet does.
+func (c *cluster) serve(node string, end time.Time) {
+	c.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	c.must(err)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: subject(node), NotAfter: end}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	c.must(err)
+	path := filepath.Join(c.root, join.ServingCertificate)
+	c.must(os.MkdirAll(filepath.Dir(path), 0o700))
+	c.must(os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
+}
+
+// decided are the names of the requests that have a condition, with it and its reason.
+func (c *cluster) decided() map[string]string {
+	c.Helper()
+	list, err := c.CertificatesV1().CertificateSigningRequests().List(c.Context(), metav1.ListOptions{})
+	c.must(err)
+	got := map[string]string{}
+	for _, csr := range list.Items {
+		for _, condition := range csr.Status.Conditions {
+			got[csr.Name] += string(condition.Type) + " " + condition.Reason
+		}
+	}
+	return got
+}
+
+func (c *cluster) options() join.Options {
+	return join.Options{
+		Client: c, Root: c.root, Name: host, Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.10"), netip.MustParseAddr("2001:db8::10")},
+		Since: time.Now().Add(-time.Minute), Interval: 20 * time.Millisecond, Now: time.Now,
+	}
+}
+
+// tried approves what it can, twice.
+func (c *cluster) tried(o join.Options) error {
+	_ = join.Once(c.Context(), o)
+	return join.Once(c.Context(), o)
+}
+
+const approved = "Approved " + join.ApprovalReason
+
+// Exactly this host's two requests are approved, each when it is its turn, and a command that was killed goes on (R-APP-4).
+func TestThisHostJoins(t *testing.T) {
+	c := newCluster(t)
+	c.ask("client", client(host))
+	c.ask("early", serving(host, host))
+	if err := c.tried(c.options()); !errors.Is(err, join.ErrWaiting) || !strings.Contains(err.Error(), "early") {
+		t.Errorf("no Node: %v", err)
+	}
+	if diff := cmp.Diff(map[string]string{"client": approved}, c.decided()); diff != "" {
+		t.Errorf("before the Node is there (-want +got):\n%s", diff)
+	}
+	c.register(corev1.ConditionFalse)
+	c.ask("serving", serving(host, host, "192.0.2.10", "2001:db8::10"))
+	if err := c.tried(c.options()); !errors.Is(err, join.ErrWaiting) || !strings.Contains(err.Error(), "not Ready") {
+		t.Errorf("a Node that is not Ready: %v", err)
+	}
+	want := map[string]string{"client": approved, "early": approved, "serving": approved}
+	if diff := cmp.Diff(want, c.decided()); diff != "" {
+		t.Errorf("once the Node is there (-want +got):\n%s", diff)
+	}
+}
+
+func TestEndsWithTheServingCertificate(t *testing.T) {
+	c := newCluster(t)
+	c.register(corev1.ConditionTrue)
+	waits := func(want string) {
+		t.Helper()
+		if err := c.tried(c.options()); !errors.Is(err, join.ErrWaiting) || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+	waits("no serving certificate")
+	c.serve("other", time.Now().Add(time.Hour))
+	waits(`the certificate of "system:node:other"`)
+	c.serve(host, time.Now().Add(-time.Hour))
+	waits("has ended")
+	c.serve(host, time.Now().Add(time.Hour))
+	// The requests are deleted by now, as an hour after the approval.
+	if err := join.Approve(t.Context(), c.options(), nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// A command that ends between the approval and the end says what it waited for.
+func TestKilledAfterTheApproval(t *testing.T) {
+	c := newCluster(t)
+	c.ask("client", client(host))
+	ctx, kill := context.WithCancel(t.Context())
+	defer kill()
+	tries := 0
+	o := c.options()
+	o.Client = &counting{c, func() {
+		if tries++; tries == 3 {
+			kill()
+		}
+	}}
+	err := join.Approve(ctx, o, nil)
+	if !errors.Is(err, context.Canceled) || !errors.Is(err, join.ErrWaiting) || !strings.Contains(err.Error(), "no such Node") {
+		t.Errorf("error %v", err)
+	}
+	if diff := cmp.Diff(map[string]string{"client": approved}, c.decided()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// counting counts how often somebody wants the client for Nodes.
+type counting struct {
+	kubernetes.Interface
+	count func()
+}
+
+func (c *counting) CoreV1() corev1client.CoreV1Interface {
+	c.count()
+	return c.Interface.CoreV1()
+}
+
+func TestApprovedBySomebodyElse(t *testing.T) {
+	c := newCluster(t)
+	c.ask("client", client(host))
+	csr, err := c.CertificatesV1().CertificateSigningRequests().Get(t.Context(), "client", metav1.GetOptions{})
+	c.must(err)
+	csr.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{
+		{Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "Person"},
+	}
+	_, err = c.CertificatesV1().CertificateSigningRequests().UpdateApproval(t.Context(), "client", csr, metav1.UpdateOptions{})
+	c.must(err)
+	c.ask("second", client(host))
+	if err := c.tried(c.options()); !errors.Is(err, join.ErrWaiting) {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(map[string]string{"client": "Approved Person"}, c.decided()); diff != "" {
+		t.Errorf("a second request is not approved (-want +got):\n%s", diff)
+	}
+}
+
+func TestTwoClientRequestsAtOnce(t *testing.T) {
+	c := newCluster(t)
+	c.ask("first", client(host))
+	c.ask("second", client(host))
+	if err := c.tried(c.options()); !errors.Is(err, join.ErrWaiting) || !strings.Contains(err.Error(), "second: ") {
+		t.Errorf("error %v, want one that names the second request", err)
+	}
+	if diff := cmp.Diff(map[string]string{"first": approved}, c.decided()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// What upstream's script approves without reading it stays pending (U-INS-14).
+func TestHostileRequestsStayPending(t *testing.T) {
+	usage := func(u certificatesv1.KeyUsage) func(*ask) { return func(a *ask) { a.usages = append(a.usages, u) } }
+	group := func(g string) func(*ask) { return func(a *ask) { a.groups = append(a.groups, g) } }
+	user := func(u string) func(*ask) { return func(a *ask) { a.user = u } }
+	name := func(n pkix.Name) func(*ask) { return func(a *ask) { a.template.Subject = n } }
+	weak := func(a *ask) { a.curve = elliptic.P224() }
+	mail := func(a *ask) { a.template.EmailAddresses = []string{"admin@example.com"} }
+	uri := func(a *ask) { a.template.URIs = []*url.URL{{Scheme: "spiffe", Host: "cluster.local"}} }
+	joiner, kubelet := client(host), serving(host, host, "192.0.2.10")
+	before := map[string]ask{
+		"client-of-another-node":      client("worker0"),
+		"client-by-a-node":            with(joiner, func(a *ask) { a.user, a.groups = "system:node:worker0", nodeGroups }),
+		"client-by-another-account":   with(joiner, user("system:serviceaccount:openshift-machine-config-operator:machine-config-server")),
+		"client-by-an-admin":          with(joiner, func(a *ask) { a.user, a.groups = "system:admin", []string{"system:masters"} }),
+		"client-by-a-token":           with(joiner, func(a *ask) { a.user, a.groups = "system:bootstrap:abcdef", []string{"system:bootstrappers"} }),
+		"client-in-another-group":     with(joiner, group("system:masters")),
+		"client-that-serves":          with(joiner, usage(certificatesv1.UsageServerAuth)),
+		"client-that-signs":           with(joiner, usage(certificatesv1.UsageCertSign)),
+		"client-admin":                with(joiner, name(pkix.Name{Organization: []string{"system:nodes"}, CommonName: "system:admin"})),
+		"client-of-two-organizations": with(joiner, name(pkix.Name{Organization: []string{"system:nodes", "x"}, CommonName: "system:node:" + host})),
+		"client-in-upper-case":        client("MASTER0"),
+		"client-with-a-dot":           client(host + "."),
+		"client-for-any":              with(joiner, func(a *ask) { a.signer = certificatesv1.KubeAPIServerClientSignerName }),
+		"client-with-a-name":          with(joiner, func(a *ask) { a.template.DNSNames = []string{host} }),
+		"client-with-a-mail":          with(joiner, mail),
+		"client-with-a-uri":           with(joiner, uri),
+		"client-with-a-weak-key":      with(joiner, weak),
+	}
+	after := map[string]ask{
+		"client-of-a-node-that-exists":  client(host),
+		"serving-of-another-node":       serving("worker0", "worker0", "192.0.2.10"),
+		"serving-by-another-node":       with(kubelet, user("system:node:worker0")),
+		"serving-by-the-bootstrapper":   with(kubelet, func(a *ask) { a.user, a.groups = bootstrapper, bootstrapperGroups }),
+		"serving-in-another-group":      with(kubelet, group("system:masters")),
+		"serving-client":                with(kubelet, usage(certificatesv1.UsageClientAuth)),
+		"serving-api":                   serving(host, host, "api.sno.example.com"),
+		"serving-another-address":       serving(host, host, "192.0.2.11"),
+		"serving-service-address":       serving(host, host, "172.30.0.1"),
+		"serving-loopback":              serving(host, host, "127.0.0.1"),
+		"serving-wildcard":              serving(host, "*.sno.example.com"),
+		"serving-in-cluster":            serving(host, "kubernetes.default.svc"),
+		"serving-nothing":               serving(host),
+		"serving-with-a-mail":           with(kubelet, mail),
+		"serving-with-a-uri":            with(kubelet, uri),
+		"serving-with-a-weak-key":       with(kubelet, weak),
+		"serving-another-common-name":   with(kubelet, name(subject("worker0"))),
+		"serving-another-organization":  with(kubelet, name(pkix.Name{Organization: []string{"x"}, CommonName: "system:node:" + host})),
+		"serving-asked-of-the-clients":  with(kubelet, func(a *ask) { a.signer = certificatesv1.KubeAPIServerClientKubeletSignerName }),
+		"serving-by-an-unauthenticated": with(kubelet, func(a *ask) { a.groups = []string{"system:nodes", "x"} }),
+	}
+	c := newCluster(t)
+	for name, a := range before {
+		c.ask(name, a)
+	}
+	if err := c.tried(c.options()); !errors.Is(err, join.ErrWaiting) {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(map[string]string{}, c.decided()); diff != "" {
+		t.Errorf("before the Node is there (-want +got):\n%s", diff)
+	}
+	c.register(corev1.ConditionTrue)
+	for name, a := range after {
+		c.ask(name, a)
+	}
+	c.ask("z-this-host", kubelet)
+	if err := c.tried(c.options()); !errors.Is(err, join.ErrWaiting) {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(map[string]string{"z-this-host": approved}, c.decided()); diff != "" {
+		t.Errorf("once the Node is there (-want +got):\n%s", diff)
+	}
+}
+
+func TestRequestsBeforeTheInstallation(t *testing.T) {
+	c := newCluster(t)
+	c.ask("client", client(host))
+	o := c.options()
+	o.Since = time.Now().Add(time.Minute)
+	if err := c.tried(o); !errors.Is(err, join.ErrWaiting) {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(map[string]string{}, c.decided()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestUnusableAddress(t *testing.T) {
+	o := join.Options{Name: host, Addresses: []netip.Addr{netip.MustParseAddr("127.0.0.1")}, Now: time.Now}
+	if err := join.Approve(t.Context(), o, nil); !errors.Is(err, phase.ErrInput) || !strings.Contains(err.Error(), "127.0.0.1") {
+		t.Errorf("error %v, want that of the input, with the address", err)
+	}
+}
