@@ -1,0 +1,19 @@
+package gather_test
+
+import (
+	"fmt"
+
+	"github.com/solonode/sno/install/gather"
+)
+
+// The names of fields stay, and the lines around them.
+func ExampleRedact() {
+	clean, kinds := gather.Redact([]byte("name: admin\npassword: hunter2\nHTTPS_PROXY=http://user:hunter2@proxy.example.com:3128\n"))
+	fmt.Print(string(clean))
+	fmt.Println(kinds)
+	// Output:
+	// name: admin
+	// password: REDACTED
+	// HTTPS_PROXY=http://REDACTED@proxy.example.com:3128
+	// [credentials in a URL password]
+}

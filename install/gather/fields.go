@@ -1,0 +1,104 @@
+package gather
+
+import (
+	"bytes"
+	"regexp"
+)
+
+const (
+	// secretName is the end of the name of a field, a variable or a flag that holds a secret.
+	secretName = `[\w.-]*(?:token|passwords?|passwd|passphrase|secret|secret[_-]?key|secret[_-]?access[_-]?key|client[_-]?key[_-]?data|` +
+		`api[_-]?key|private[_-]?key|password[_-]?hash)`
+	// secretValue is a string of JSON, one inside of a string of JSON, one in single quotes, or a word.
+	secretValue = `(?:"((?:[^"\\\n]|\\.)*)"|\\+"([^"\\\n]*)\\+"|'([^'\n]*)'|([^\s"'\\,;&{}\[\]<][^\s"'\\,;&]*))`
+)
+
+var (
+	secretField = regexp.MustCompile(`(?i)\b` + secretName + `\\*["']?[ \t]*([:=]+)[ \t]*` + secretValue)
+	secretFlag  = regexp.MustCompile(`(?i)--` + secretName + `["']?[ \t,]+` + secretValue)
+	// secretPair is the entry of a list of variables.
+	secretPair = regexp.MustCompile(`(?i)\b(?:name|key)\\*["']?\s*:\s*\\*["']?` + secretName + `\\*["']?\s*,?\s*\\*["']?value\\*["']?\s*:\s*` + secretValue)
+	// secretBlock is a field whose text is on the next lines.
+	secretBlock = regexp.MustCompile(`(?i)^(?:- )?["']?` + secretName + `["']?:\s*[|>][0-9+-]*\s*$`)
+	// harmless is a value that is no secret: a switch, a number of a setting, a reference, or that there is none.
+	harmless = regexp.MustCompile(`(?i)^(?:|true|false|null|nil|~|none|yes|no|unset|\*+|\.+|x+|[|>][0-9+-]*|\d{1,5}|\d+[smhd]|\$[({]?\w*[)}]?.*|` + placeholder + `)$`)
+)
+
+// fields replaces what the names of fields, variables and flags make a secret.
+func (r *redactor) fields(text []byte) []byte {
+	words := []string{"token", "passw", "passphrase", "secret", "key"}
+	text = r.lines(text, words, func(line []byte) []edit {
+		var edits []edit
+		for _, m := range secretField.FindAllSubmatchIndex(line, -1) {
+			if e, ok := value(line, m[4:]); ok && !prose(line, m) {
+				edits = append(edits, e)
+			}
+		}
+		return edits
+	})
+	text = r.lines(text, []string{"--"}, func(line []byte) []edit {
+		var edits []edit
+		for _, m := range secretFlag.FindAllSubmatchIndex(line, -1) {
+			if e, ok := value(line, m[2:]); ok && line[e.start] != '-' {
+				edits = append(edits, e)
+			}
+		}
+		return edits
+	})
+	var edits []edit
+	for _, m := range secretPair.FindAllSubmatchIndex(text, -1) {
+		if e, ok := value(text, m[2:]); ok {
+			edits = append(edits, e)
+		}
+	}
+	text = r.replace(text, edits)
+	edits = nil
+	lines := yamlLines(text)
+	for i := range lines {
+		if secretBlock.Match(content(text, lines[i])) {
+			for _, e := range below(text, lines, i) {
+				if !isPlaceholder(text[e.start:e.end]) {
+					edits = append(edits, e)
+				}
+			}
+		}
+	}
+	return r.replace(text, edits)
+}
+
+// below returns the lines of the text of a field.
+func below(text []byte, lines []line, key int) []edit {
+	var edits []edit
+	for _, l := range lines[key+1:] {
+		if l.prefixed != lines[key].prefixed || l.start == l.end {
+			continue
+		}
+		if l.indent <= column(text, lines[key]) {
+			break
+		}
+		edits = append(edits, edit{l.start, l.end, Token, placeholder})
+	}
+	return edits
+}
+
+// value returns the edit of the value among the groups of secretValue.
+func value(text []byte, groups []int) (edit, bool) {
+	for i := 0; i+1 < len(groups); i += 2 {
+		if groups[i] < 0 {
+			continue
+		}
+		found := text[groups[i]:groups[i+1]]
+		return edit{groups[i], groups[i+1], Password, placeholder}, !harmless.Match(found)
+	}
+	return edit{}, false
+}
+
+// prose reports whether a word after a colon is the next word of a sentence, as in "failed to fetch token: connection refused".
+func prose(line []byte, m []int) bool {
+	word := m[len(m)-2:]
+	if word[0] < 0 || line[m[2]] != ':' || line[word[0]-1] != ' ' {
+		return false
+	}
+	last := len(bytes.TrimSpace(line[word[1]:])) == 0
+	return !last && !looksRandom(line[word[0]:word[1]])
+}

@@ -1,0 +1,334 @@
+package gather
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/solonode/sno/install/node"
+)
+
+var (
+	// bootstrapUnits are the units of the bootstrap phase whose journals are gathered, and nodeUnits are those of the node: upstream's,
+	// and ours.
+	bootstrapUnits = []string{"release-image", "crio-configure", "bootkube", "kubelet", "crio", "approve-csr", "aiokube"}
+	nodeUnits      = []string{"kubelet", "crio", "machine-config-daemon-host", "pivot", "bootkube", "aiokube", "etcd-restore", "post-reboot"}
+)
+
+// parallel is how many programs and requests run at a time: the machine is busy enough.
+const parallel = 4
+
+// kernelHostname has the host's name, also where DHCP gives it.
+const kernelHostname = "proc/sys/kernel/hostname"
+
+// gather gathers everything. What goes wrong is in the notes.
+func (b *bundle) gather(ctx context.Context) {
+	work, ctx := errgroup.WithContext(ctx)
+	work.SetLimit(parallel)
+	live := exists(b.path(node.LiveSettings))
+	switch {
+	case b.NodeOnly:
+		b.host(ctx, work, "", "", "containers", nodeUnits)
+	case live:
+		b.host(ctx, work, "", "bootstrap", path.Join("bootstrap", "pods"), bootstrapUnits)
+		b.tree("var/log/bootstrap-control-plane", "bootstrap/containers/bootstrap-control-plane")
+		b.tree(node.LiveDir, "rendered-assets/openshift")
+		b.resources(ctx, work)
+	default:
+		b.phaseBundle()
+		own := path.Join("control-plane", b.hostname())
+		b.host(ctx, work, own, own, path.Join(own, "containers"), nodeUnits)
+		b.resources(ctx, work)
+	}
+	_ = work.Wait() // of functions that return nil
+}
+
+func (b *bundle) path(name string) string { return filepath.Join(b.Root, name) }
+
+func exists(file string) bool {
+	_, err := os.Lstat(file)
+	return err == nil
+}
+
+// hostname returns the name of the folder of this machine.
+func (b *bundle) hostname() string {
+	if s, err := node.Read(b.path(node.BootstrapSettings)); err == nil && validID.MatchString(s.Name) {
+		return s.Name
+	}
+	if text, err := os.ReadFile(b.path(kernelHostname)); err == nil {
+		if name := strings.TrimSpace(string(text)); validID.MatchString(name) {
+			return name
+		}
+	}
+	return "master" // upstream's name for a single node
+}
+
+// host gathers the state of units, journals, the network and containers. Failed units are in the folder top, the others in own, and
+// Podman's containers in pods.
+func (b *bundle) host(ctx context.Context, work *errgroup.Group, top, own, pods string, units []string) {
+	work.Go(func() error {
+		failed := b.output(ctx, path.Join(top, "failed-units.txt"), "systemctl", "list-units", "--state=failed", "--no-pager")
+		for _, unit := range failedUnits(failed) {
+			b.output(ctx, path.Join(top, "unit-status", unit+".txt"), "systemctl", "status", "--full", "--no-pager", unit)
+			b.output(ctx, path.Join(top, "unit-status", unit+".log"), "journalctl", "--no-pager", "--unit="+unit)
+		}
+		return nil
+	})
+	for _, unit := range units {
+		work.Go(func() error {
+			b.output(ctx, path.Join(own, "journals", unit+".log"), "journalctl", "--boot", "--no-pager", "--output=short", "--unit="+unit)
+			return nil
+		})
+	}
+	work.Go(func() error {
+		b.output(ctx, path.Join(own, "network", "ip-addr.txt"), "ip", "addr")
+		b.output(ctx, path.Join(own, "network", "ip-route.txt"), "ip", "route")
+		b.copy(kernelHostname, path.Join(own, "network", "hostname.txt"))
+		b.copy("etc/resolv.conf", path.Join(own, "network", "resolv.conf"))
+		b.tree(node.StatusDir, path.Join(own, "status"))
+		return nil
+	})
+	work.Go(func() error {
+		for _, c := range b.criContainers(ctx) {
+			name := path.Join(own, "containers", c.name+"-"+c.id)
+			b.output(ctx, name+".log", "crictl", "logs", c.id)
+			b.output(ctx, name+".inspect", "crictl", "inspect", c.id)
+		}
+		return nil
+	})
+	work.Go(func() error {
+		for _, c := range b.podmanContainers(ctx) {
+			name := path.Join(pods, c.name+"-"+c.id)
+			b.output(ctx, name+".log", "podman", "logs", c.id)
+			b.output(ctx, name+".inspect", "podman", "inspect", c.id)
+		}
+		return nil
+	})
+}
+
+// execute runs a program and returns the newest part of its output, also after an error. With separate, standard error is in the error
+// and not in the output.
+func (b *bundle) execute(ctx context.Context, separate bool, program string, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, b.Timeout)
+	defer cancel()
+	if b.Programs != "" {
+		program = filepath.Join(b.Programs, program)
+	}
+	command := exec.CommandContext(ctx, program, args...)
+	command.Env = append(os.Environ(), "LC_ALL=C")
+	command.WaitDelay = time.Second
+	stdout, stderr := &newest{}, &newest{}
+	command.Stdout, command.Stderr = stdout, stderr
+	if !separate {
+		command.Stderr = stdout
+	}
+	err := command.Run()
+	switch {
+	case ctx.Err() != nil:
+		err = fmt.Errorf("ended after %s: %w", b.Timeout, context.Cause(ctx))
+	case err != nil && stderr.text.Len() > 0:
+		err = fmt.Errorf("%w: %s", err, bytes.TrimSpace(stderr.text.Bytes()))
+	}
+	return stdout.text.Bytes(), err
+}
+
+// newest keeps the newest part of what is written.
+type newest struct{ text bytes.Buffer }
+
+func (n *newest) Write(p []byte) (int, error) {
+	n.text.Write(p)
+	if n.text.Len() > 2*largestFile {
+		kept, _ := tail(n.text.Bytes(), largestFile)
+		kept = bytes.Clone(kept)
+		n.text.Reset()
+		n.text.Write(kept)
+	}
+	return len(p), nil
+}
+
+// output adds the output of a program, and returns it.
+func (b *bundle) output(ctx context.Context, name, program string, args ...string) []byte {
+	text, err := b.execute(ctx, false, program, args...)
+	if err != nil {
+		b.note("%s: %s %s: %v", name, program, strings.Join(args, " "), err)
+	}
+	if err == nil || len(text) > 0 {
+		b.add(name, text)
+	}
+	return text
+}
+
+var unitName = regexp.MustCompile(`^[\w:.@\\-]+\.(?:service|socket|mount|target|timer|path|device|swap|slice|scope|automount)$`)
+
+// failedUnits returns the units that systemctl lists; some versions put a mark before each.
+func failedUnits(list []byte) []string {
+	var units []string
+	for line := range strings.Lines(string(list)) {
+		words := strings.Fields(line)
+		if len(words) > 0 && !unitName.MatchString(words[0]) {
+			words = words[1:]
+		}
+		if len(words) > 2 && unitName.MatchString(words[0]) && slices.Contains(words, "failed") {
+			units = append(units, words[0])
+		}
+	}
+	return units
+}
+
+// container is a container, with a name that can be one of a file.
+type container struct{ id, name string }
+
+var unsafeName = regexp.MustCompile(`[^\w.-]+`)
+
+func newContainer(id, name string) (container, bool) {
+	return container{id, unsafeName.ReplaceAllString(name, "_")}, validID.MatchString(id)
+}
+
+func (b *bundle) criContainers(ctx context.Context) []container {
+	var list struct {
+		Containers []struct {
+			ID       string `json:"id"`
+			Metadata struct {
+				Name string `json:"name"`
+			} `json:"metadata"`
+		} `json:"containers"`
+	}
+	var all []container
+	b.list(ctx, &list, "crictl", "ps", "--all", "--output=json")
+	for _, c := range list.Containers {
+		if c, ok := newContainer(c.ID, c.Metadata.Name); ok {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+func (b *bundle) podmanContainers(ctx context.Context) []container {
+	var list []struct {
+		ID    string   `json:"Id"`
+		Names []string `json:"Names"`
+	}
+	var all []container
+	b.list(ctx, &list, "podman", "ps", "--all", "--format=json")
+	for _, c := range list {
+		if c, ok := newContainer(c.ID, strings.Join(c.Names, "_")); ok {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// list decodes the JSON that a program writes.
+func (b *bundle) list(ctx context.Context, into any, program string, args ...string) {
+	text, err := b.execute(ctx, true, program, args...)
+	if err == nil {
+		err = json.Unmarshal(text, into)
+	}
+	if err != nil {
+		b.note("containers: %s %s: %v", program, strings.Join(args, " "), err)
+	}
+}
+
+// copy adds a file. One that is not there is no fault.
+func (b *bundle) copy(from, to string) {
+	text, err := os.ReadFile(b.path(from))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		b.note("%s: %v", to, err)
+	default:
+		b.add(to, text)
+	}
+}
+
+// largestAsset is the largest rendered file: archives and images are no assets.
+const largestAsset = 4 << 20
+
+// tree adds the files of a folder. The manifests of the release are left out: they are the release's.
+func (b *bundle) tree(from, to string) {
+	top := b.path(from)
+	err := filepath.WalkDir(top, func(file string, entry fs.DirEntry, err error) error {
+		name := path.Join(to, filepath.ToSlash(strings.TrimPrefix(file, top)))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			b.note("%s: %v", name, err)
+			return nil
+		case entry.IsDir() && file == b.path(node.ReleaseManifests):
+			return fs.SkipDir
+		case entry.IsDir() && secretByName(entry.Name()) != "":
+			b.note("%s: left out: by its name it has secrets", name)
+			return fs.SkipDir
+		case !entry.Type().IsRegular(), strings.HasSuffix(file, ".lock"):
+			return nil
+		}
+		if info, err := entry.Info(); err == nil && info.Size() > largestAsset {
+			b.note("%s: left out: it has %d bytes", name, info.Size())
+			return nil
+		}
+		relative, _ := filepath.Rel(b.Root, file)
+		b.copy(relative, name)
+		return nil
+	})
+	if err != nil {
+		b.note("%s: %v", to, err)
+	}
+}
+
+// phaseBundle adds the files of the bundle of the bootstrap phase, in the folder in which openshift-install looks for them.
+func (b *bundle) phaseBundle() {
+	err := b.unpack(b.path(node.LogBundle))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		b.note("%s: not found, so the bundle has the logs of the node only", node.LogBundle)
+	case err != nil:
+		b.note("%s: %v", node.LogBundle, err)
+	}
+}
+
+func (b *bundle) unpack(file string) error {
+	opened, err := os.Open(file)
+	if err != nil {
+		return err //nolint:wrapcheck // the caller names the file
+	}
+	defer opened.Close() //nolint:errcheck // it was read
+	unzipped, err := gzip.NewReader(opened)
+	if err != nil {
+		return fmt.Errorf("is damaged: %w", err)
+	}
+	archive := tar.NewReader(unzipped)
+	for {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("is damaged: %w", err)
+		}
+		if header.Typeflag != tar.TypeReg || !filepath.IsLocal(header.Name) {
+			continue
+		}
+		text, err := io.ReadAll(io.LimitReader(archive, 2*largestFile))
+		if err != nil {
+			return fmt.Errorf("is damaged: %w", err)
+		}
+		b.add(path.Clean(header.Name), text)
+	}
+}
