@@ -9,6 +9,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"math/big"
 	"net"
 	"net/netip"
@@ -22,10 +23,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
@@ -37,7 +40,33 @@ import (
 
 var environment = &envtest.Environment{}
 
-var server = sync.OnceValues(environment.Start)
+// server is an API server where everybody may ask for certificates.
+var server = sync.OnceValues(func() (*rest.Config, error) {
+	config, err := environment.Start()
+	if err != nil {
+		return nil, fmt.Errorf("start an API server (KUBEBUILDER_ASSETS names the folder of its programs): %w", err)
+	}
+	config.QPS = -1
+	client, ctx := kubernetes.NewForConfigOrDie(config), context.Background()
+	const group = "system:authenticated"
+	_, err = client.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "ask"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:node-bootstrapper"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "Group", Name: group}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return nil, err
+	}
+	// The authorizer sees the binding a moment later.
+	return config, wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		review, err := client.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
+			Spec: authorizationv1.SubjectAccessReviewSpec{User: "anybody", Groups: []string{group}, ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Group: certificatesv1.GroupName, Resource: "certificatesigningrequests", Verb: "create",
+			}},
+		}, metav1.CreateOptions{})
+		return err == nil && review.Status.Allowed, err
+	})
+})
 
 func TestMain(m *testing.M) {
 	code := m.Run()
@@ -55,7 +84,7 @@ var (
 	nodeGroups         = []string{"system:nodes", "system:authenticated"}
 )
 
-// cluster is an API server where everybody may ask for certificates. Nothing of an earlier test is there.
+// cluster is the API server without anything of an earlier test.
 type cluster struct {
 	*testing.T
 	config *rest.Config
@@ -67,23 +96,12 @@ func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	config, err := server()
 	if err != nil {
-		t.Fatalf("start an API server (KUBEBUILDER_ASSETS names the folder of its programs): %v", err)
+		t.Fatal(err)
 	}
-	config.QPS = -1
 	c := &cluster{t, config, kubernetes.NewForConfigOrDie(config), t.TempDir()}
 	everything := metav1.ListOptions{}
 	c.must(c.CertificatesV1().CertificateSigningRequests().DeleteCollection(t.Context(), metav1.DeleteOptions{}, everything))
 	c.must(c.CoreV1().Nodes().DeleteCollection(t.Context(), metav1.DeleteOptions{}, everything))
-	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "ask"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:node-bootstrapper"},
-		Subjects: []rbacv1.Subject{
-			{APIGroup: rbacv1.GroupName, Kind: "Group", Name: "system:authenticated"},
-		},
-	}
-	_ = c.RbacV1().ClusterRoleBindings().Delete(t.Context(), "ask", metav1.DeleteOptions{})
-	_, err = c.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{})
-	c.must(err)
 	return c
 }
 
