@@ -60,6 +60,8 @@ type Report struct {
 	Applied int
 	// Kept are objects that an earlier run had applied, and another client has changed since: they are left as they are.
 	Kept []string
+	// LeftOut is how many objects of optional groups were left out.
+	LeftOut int
 	// Failed are the manifests that were not applied.
 	Failed []Failure
 }
@@ -69,6 +71,8 @@ type Options struct {
 	Config *rest.Config
 	// Folders are read in order. Namespaces of all of them come first, then definitions of resources, objects, and statuses.
 	Folders []Folder
+	// Optional reports whether objects of a group are left out if no manifest defines their kind; nil for none.
+	Optional func(group string) bool
 	// RequiredPods have to be Ready before the run ends, as "NAMESPACE/PREFIX", or "DESCRIPTION:NAMESPACE/PREFIX|NAMESPACE/PREFIX" of
 	// which one is enough. None and empty ones are not waited for.
 	RequiredPods []string
@@ -97,6 +101,11 @@ func Run(ctx context.Context, o Options, p *phase.Progress) (Report, error) {
 	r := &run{client: client, mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(served)), progress: p}
 	pending, faults := read(o.Folders)
 	r.report.Failed = faults
+	if o.Optional != nil {
+		all := len(pending)
+		pending = defined(pending, o.Optional)
+		r.report.LeftOut = all - len(pending)
+	}
 	if err := r.all(ctx, pending, o.Interval); err != nil {
 		return r.report, err
 	}

@@ -67,11 +67,10 @@ func identityOf(o *unstructured.Unstructured) identity {
 	return identity{o.GroupVersionKind().GroupKind(), o.GetNamespace(), o.GetName()}
 }
 
+var definition = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+
 // first are the kinds that others need. Within a stage, the order is that of folders and files.
-var first = []schema.GroupKind{
-	{Kind: "Namespace"},
-	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"},
-}
+var first = []schema.GroupKind{{Kind: "Namespace"}, definition}
 
 const (
 	objectStage = 2
@@ -132,6 +131,22 @@ func read(folders []Folder) (all []manifest, faults []Failure) {
 	}
 	slices.SortStableFunc(all, func(a, b manifest) int { return cmp.Compare(a.stage, b.stage) })
 	return all, faults
+}
+
+// defined returns the manifests without those of optional groups whose kind no manifest defines.
+func defined(all []manifest, optional func(group string) bool) []manifest {
+	kinds := map[schema.GroupKind]bool{}
+	for _, m := range all {
+		if identityOf(m.object).GroupKind == definition {
+			group, _, _ := unstructured.NestedString(m.object.Object, "spec", "group")
+			kind, _, _ := unstructured.NestedString(m.object.Object, "spec", "names", "kind")
+			kinds[schema.GroupKind{Group: group, Kind: kind}] = true
+		}
+	}
+	return slices.DeleteFunc(all, func(m manifest) bool {
+		gk := identityOf(m.object).GroupKind
+		return optional(gk.Group) && !kinds[gk]
+	})
 }
 
 // objectsOf returns the objects of a file, those of lists too.

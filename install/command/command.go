@@ -60,7 +60,7 @@ func New(out, errs io.Writer) *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w; %w", err, errUsage) })
 	root.CompletionOptions.HiddenDefaultCmd = true
 	create := &cobra.Command{Use: "create", Short: "Write Ignition configs", Args: noArguments, RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
-	create.AddCommand(newWorker(out))
+	create.AddCommand(newSingleNode(out, errs), newAllInOne(out, errs), newWorker(out))
 	root.AddCommand(create, newEmbed(out), newStart(out, errs), newRestore(out, errs))
 	return root
 }

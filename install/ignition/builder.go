@@ -177,3 +177,17 @@ func (b *Builder) AddBuilder(other *Builder) {
 		b.config = merge(b.config, other.config)
 	}
 }
+
+// AddConfig adds all that a config has, which comes from name.
+func (b *Builder) AddConfig(name string, text []byte) error {
+	parsed, err := parseWhole(name, text)
+	if err != nil {
+		return err
+	}
+	other := &Builder{config: parsed.config, sources: map[string]string{}}
+	for _, t := range things(parsed.config) {
+		other.sources[t] = name
+	}
+	b.AddBuilder(other)
+	return nil
+}

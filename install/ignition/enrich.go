@@ -18,19 +18,28 @@ var ErrPointer = errors.New("it merges or replaces configs from elsewhere; give 
 // Enrich returns the original config, which comes from name, with what the Builder has. All that the original says stays as it is
 // (U-INS-9). Conflicts are ErrConflict and name both sources, all at once. The version of the spec is at least the original's.
 func Enrich(name string, original []byte, additions *Builder) ([]byte, error) {
-	parsed, err := Parse(name, original)
+	parsed, err := parseWhole(name, original)
 	if err != nil {
 		return nil, err
 	}
 	c := parsed.config
-	if len(c.Ignition.Config.Merge) > 0 || c.Ignition.Config.Replace.Source != nil {
-		return nil, fmt.Errorf("%s: ignition.config: %w", name, ErrPointer)
-	}
 	faults := slices.Concat(additions.faults, additions.conflicts(name, c))
 	if err := errors.Join(faults...); err != nil {
 		return nil, err
 	}
 	return encode(merge(c, additions.config), max(parsed.Version, specs[0].version))
+}
+
+// parseWhole reads a config that holds all that it is about.
+func parseWhole(name string, text []byte) (*Parsed, error) {
+	parsed, err := Parse(name, text)
+	if err != nil {
+		return nil, err
+	}
+	if from := parsed.config.Ignition.Config; len(from.Merge) > 0 || from.Replace.Source != nil {
+		return nil, fmt.Errorf("%s: ignition.config: %w", name, ErrPointer)
+	}
+	return parsed, nil
 }
 
 // merge joins two configs that have nothing in common, by Ignition's own rules.

@@ -13,7 +13,8 @@ const (
 	MasterIgnition   = LiveDir + "/master.ign"          // enriched
 	LiveSnapshot     = LiveDir + "/etcd-snapshot.db"
 	LiveLogBundle    = LiveDir + "/log-bundle-bootstrap.tar.gz"
-	Installed        = LiveDir + "/installed.json" // which disk was written, with which config
+	Installed        = LiveDir + "/installed.json"   // which disk was written, with which config
+	GivenIgnition    = LiveDir + "/given-master.ign" // what the user gives in place of the machine-config server's
 	PullSecret       = "var/lib/kubelet/config.json"
 )
 
@@ -38,6 +39,7 @@ const (
 
 // Paths relative to the root that stay.
 const (
+	ProgramOfImage   = "usr/bin/sno-install" // where an image has the program
 	ManifestDir      = "etc/kubernetes/manifests"
 	ResourceDir      = "etc/kubernetes/static-pod-resources"
 	EtcdData         = "var/lib/etcd"
@@ -50,6 +52,7 @@ const (
 	AllInOneSettings  = AllInOneDir + "/sno-install.yaml"
 	AllInOneManifests = AllInOneDir + "/manifests"
 	AllInOneRendered  = AllInOneDir + "/rendered"
+	AllInOneDone      = AllInOneDir + "/installed"
 )
 
 // StatusDir is where the commands keep their status files, by their names, relative to the root. It is in memory.

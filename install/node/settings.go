@@ -38,7 +38,7 @@ type Settings struct {
 	KernelArguments []string `json:"kernelArguments,omitempty"`
 	// MasterIgnition is where the master config is: an http or https URL, or the path of a file on the machine.
 	MasterIgnition string `json:"masterIgnition,omitempty"`
-	// ProgramInImage is true where the machine's image has sno-install already, which then stays.
+	// ProgramInImage is true where the machine's image has sno-install already, as ProgramOfImage, which then stays.
 	ProgramInImage bool `json:"programInImage,omitempty"`
 	// Created is when the config was made, in RFC 3339. A clock before it is wrong.
 	Created string `json:"created"`
@@ -51,6 +51,14 @@ var (
 
 // Domain is the cluster's domain: api.Domain, api-int.Domain and *.apps.Domain are names of it.
 func (s *Settings) Domain() string { return s.ClusterName + "." + s.BaseDomain }
+
+// Executable is the path of sno-install on the machine, relative to the root.
+func (s *Settings) Executable() string {
+	if s.ProgramInImage {
+		return ProgramOfImage
+	}
+	return Program
+}
 
 // Encode returns the text of a settings file.
 func (s *Settings) Encode() ([]byte, error) {

@@ -1,0 +1,373 @@
+package command
+
+import (
+	"context"
+	"crypto/sha512"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/solonode/sno/render/files"
+	"github.com/solonode/sno/render/inputs"
+	"github.com/solonode/sno/render/rotate"
+	"github.com/solonode/sno/topology"
+
+	"github.com/solonode/sno/install/create"
+	"github.com/solonode/sno/install/credentials"
+	"github.com/solonode/sno/install/ignition"
+	"github.com/solonode/sno/install/installconfig"
+	"github.com/solonode/sno/install/iso"
+	"github.com/solonode/sno/install/manifests"
+	"github.com/solonode/sno/install/network"
+	"github.com/solonode/sno/install/node"
+)
+
+// Names in the folder of an installation, as openshift-install has them.
+const (
+	installConfigFile = "install-config.yaml"
+	liveFile          = "bootstrap-in-place-for-live-iso.ign"
+	allInOneFile      = "aio.ign"
+	workerFile        = "worker.ign"
+	metadataFile      = "metadata.json"
+	kubeconfigFile    = "auth/kubeconfig"
+	passwordFile      = "auth/kubeadmin-password"
+)
+
+// olderArguments is the environment variable with the disk and further arguments, from before there was a field for the disk.
+const olderArguments = "OPENSHIFT_INSTALL_EXPERIMENTAL_BOOTSTRAP_IN_PLACE_COREOS_INSTALLER_ARGS"
+
+const singleNodeLong = `Write the Ignition config of a live system that installs the machine it runs on as a single-node cluster. The folder --dir has
+install-config.yaml, as for openshift-install, and manifests/ and openshift/ with further manifests, if any. It gets
+` + liveFile + `, worker.ign, metadata.json, auth/ and the state for a second run.
+With --iso and --out a copy of the live ISO is written that has the config in it.`
+
+const allInOneLong = `Write aio.ign: the Ignition config of a machine that becomes a cluster of its own with etcd, kube-apiserver, kube-controller-manager and
+kube-scheduler as static pods, and nothing else. It is for an installed image, not for a live system.`
+
+// creation is one call of create.
+type creation struct {
+	purpose                  installconfig.Purpose
+	file                     string
+	dir, policy, networkFile string
+	extra, extraLive         string
+	master, program, sum     string
+	iso, out                 string
+	validity                 time.Duration
+	addresses                []string
+	settings                 node.Settings
+}
+
+func newSingleNode(out, errs io.Writer) *cobra.Command {
+	o := &creation{purpose: installconfig.SingleNode, file: liveFile}
+	c := &cobra.Command{
+		Use: "single-node-ignition-config --dir FOLDER", Short: "Write the config of a live system that installs its machine in place", Long: singleNodeLong, Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.Context(), out, errs) },
+	}
+	f := c.Flags()
+	o.bind(f)
+	f.StringVar(&o.settings.Profile, "profile", string(inputs.OpenShift), "of the static pods: openshift or kubernetes")
+	f.StringVar(&o.settings.ReleaseImage, "release-image", "", "release payload, by digest, for profile openshift")
+	f.StringVar(&o.extraLive, "extra-live", "", "folder like that of --extra, for the live system")
+	f.StringVar(&o.master, "master-ignition", "", "master config: http or https URL of a machine-config server that the live system reaches, or a file here")
+	f.StringVar(&o.iso, "iso", "", "live ISO to copy with the config in it")
+	f.StringVar(&o.out, "out", "", "ISO to write")
+	return c
+}
+
+func newAllInOne(out, errs io.Writer) *cobra.Command {
+	o := &creation{purpose: installconfig.AllInOne, file: allInOneFile, settings: node.Settings{Profile: string(inputs.Kubernetes)}}
+	c := &cobra.Command{
+		Use: "aio-ignition --dir FOLDER", Short: "Write the config of a machine with a minimal control plane", Long: allInOneLong, Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.Context(), out, errs) },
+	}
+	o.bind(c.Flags())
+	return c
+}
+
+func (o *creation) bind(f *pflag.FlagSet) {
+	f.StringVar(&o.dir, "dir", ".", "folder of the installation")
+	f.StringVar(&o.policy, "policy", "", "how topologies are decided: "+policies()+"; the first by default")
+	f.StringVar(&o.networkFile, "network-config", "", "network of the machine, an NMState document")
+	f.StringVar(&o.extra, "extra", "", "folder with units/, files/ and kernel-arguments/ for the installed node")
+	f.StringVar(&o.settings.KubernetesVersion, "kubernetes-version", "", "version of Kubernetes, such as 1.35.2, for profile kubernetes")
+	f.StringToStringVar(&o.settings.Images, "image", nil, "image by name, such as etcd=registry.example.com/etcd:3.6.8; may be repeated")
+	f.DurationVar(&o.validity, "validity", inputs.DefaultValidity, "how long certificates last that nobody renews")
+	f.StringVar(&o.program, "program", "", "http or https URL where the machine gets sno-install")
+	f.StringVar(&o.sum, "program-sha512", "", "SHA-512 sum of that program; by default of the one that runs")
+	f.BoolVar(&o.settings.ProgramInImage, "program-in-image", false, "the machine's image has /"+node.ProgramOfImage)
+	f.StringVar(&o.settings.Name, "node-name", "", "name of the node; by default the machine's hostname")
+	f.StringArrayVar(&o.addresses, "node-ip", nil, "address of the node, at most one of each family; by default found in the machine networks")
+}
+
+func policies() string {
+	text := ""
+	for i, p := range topology.Policies() {
+		if i > 0 {
+			text += ", "
+		}
+		text += string(p)
+	}
+	return text
+}
+
+// errFlag is in the error of a flag with a value that cannot be used.
+var errFlag = errors.New("unusable value")
+
+func (o *creation) run(ctx context.Context, out, errs io.Writer) error {
+	now := time.Now()
+	o.settings.Created, o.settings.Validity = now.UTC().Format(time.RFC3339), o.validity.String()
+	in, warnings, err := o.input(ctx, now)
+	for _, w := range warnings {
+		fmt.Fprintln(errs, "warning:", w)
+	}
+	if err != nil {
+		return fmt.Errorf("%w\n%w", err, errInput)
+	}
+	list, err := o.files(in, now)
+	if err != nil {
+		return fmt.Errorf("%w\n%w", err, errInput)
+	}
+	if o.iso != "" {
+		if err := iso.Embed(o.iso, o.out, list[0].Content); err != nil {
+			return fmt.Errorf("%w\n%w", err, errInput)
+		}
+	}
+	if _, err := rotate.Lay(o.dir, list); err != nil {
+		return err //nolint:wrapcheck // it names the file
+	}
+	return o.summary(out, list)
+}
+
+// input reads all that a config is made of. The error has everything that is wrong.
+func (o *creation) input(ctx context.Context, now time.Time) (create.Input, []string, error) {
+	in := create.Input{Policy: topology.Policy(o.policy), Settings: o.settings, Program: create.Program{URL: o.program, SHA512: o.sum}}
+	faults := o.flags(&in)
+	fault := func(err error) {
+		if err != nil {
+			faults = append(faults, err)
+		}
+	}
+	file := filepath.Join(o.dir, installConfigFile)
+	var warnings []string
+	text, err := os.ReadFile(file)
+	fault(err)
+	if err == nil {
+		var read error
+		in.Config, warnings, read = installconfig.Read(file, text, installconfig.Options{Purpose: o.purpose, InstallerArguments: os.Getenv(olderArguments)})
+		fault(read)
+		if read == nil {
+			in.State, err = o.state(ctx, in.Config, now)
+			fault(err)
+		}
+	}
+	if o.networkFile != "" {
+		text, err := os.ReadFile(o.networkFile)
+		fault(err)
+		if err == nil {
+			in.Network, err = network.Parse(o.networkFile, text)
+			fault(err)
+		}
+	}
+	for _, name := range []string{"manifests", "openshift"} {
+		if _, err := os.Stat(filepath.Join(o.dir, name)); errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		list, err := manifests.User(name, os.DirFS(filepath.Join(o.dir, name)))
+		fault(err)
+		in.Manifests = append(in.Manifests, list...)
+	}
+	return in, warnings, errors.Join(faults...)
+}
+
+// sum512 is a SHA-512 sum in hex.
+var sum512 = regexp.MustCompile(`^[0-9a-f]{128}$`)
+
+// flags checks the flags, and takes over what is more than a text.
+func (o *creation) flags(in *create.Input) []error {
+	var faults []error
+	wrong := func(flag, value, advice string) {
+		faults = append(faults, fmt.Errorf("--%s %q: %w: %s", flag, value, errFlag, advice))
+	}
+	profile := inputs.Profile(o.settings.Profile)
+	switch {
+	case profile != inputs.OpenShift && profile != inputs.Kubernetes:
+		wrong("profile", o.settings.Profile, "openshift or kubernetes")
+	case profile == inputs.OpenShift && o.settings.ReleaseImage == "":
+		wrong("release-image", "", "profile openshift needs a release payload")
+	case profile == inputs.Kubernetes && o.settings.KubernetesVersion == "":
+		wrong("kubernetes-version", "", "profile kubernetes needs it, such as 1.35.2")
+	}
+	if o.validity <= 0 {
+		wrong("validity", o.validity.String(), "give a time above zero")
+	}
+	if (o.iso == "") != (o.out == "") {
+		wrong("iso", o.iso, "--iso and --out go together")
+	}
+	for _, a := range o.addresses {
+		address, err := netip.ParseAddr(a)
+		if err != nil {
+			wrong("node-ip", a, "give an address")
+			continue
+		}
+		in.Settings.Addresses = append(in.Settings.Addresses, address)
+	}
+	if o.settings.Name != "" && len(validation.IsDNS1123Subdomain(o.settings.Name)) > 0 {
+		wrong("node-name", o.settings.Name, "a node's name is a DNS name in lower case")
+	}
+	if o.program != "" && !isURL(o.program) {
+		wrong("program", o.program, "give an http or https URL")
+	}
+	if o.sum != "" && !sum512.MatchString(o.sum) {
+		wrong("program-sha512", o.sum, "give 128 digits, as sha512sum prints them")
+	}
+	if (o.program == "") != o.settings.ProgramInImage {
+		wrong("program", o.program, "give a URL, or --program-in-image")
+	}
+	if o.program != "" && o.sum == "" {
+		sum, err := ownSum()
+		if err != nil {
+			faults = append(faults, err)
+		}
+		in.Program.SHA512 = sum
+	}
+	if isURL(o.master) {
+		in.Settings.MasterIgnition = o.master
+	} else if o.master != "" {
+		text, err := os.ReadFile(o.master)
+		if err != nil {
+			wrong("master-ignition", o.master, "it is no http or https URL, and no file that can be read")
+		}
+		in.MasterIgnition = &create.Source{Name: o.master, Text: text}
+	}
+	in.Extra, in.ExtraLive = folderOf("extra", o.extra, &faults), folderOf("extra-live", o.extraLive, &faults)
+	return faults
+}
+
+// folderOf returns a folder that a flag names, or nil.
+func folderOf(flag, name string, faults *[]error) *create.Folder {
+	if name == "" {
+		return nil
+	}
+	if info, err := os.Stat(name); err != nil || !info.IsDir() {
+		*faults = append(*faults, fmt.Errorf("--%s %q: %w: there is no such folder", flag, name, errFlag))
+		return nil
+	}
+	return &create.Folder{Name: name, FS: os.DirFS(name)}
+}
+
+func isURL(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+}
+
+// ownSum returns the SHA-512 sum of the program that runs, in hex.
+func ownSum() (string, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("--program-sha512 is needed: %w", err)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("--program-sha512 is needed: %w", err)
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	h := sha512.New()
+	if _, err := io.Copy(h, file); err != nil {
+		return "", fmt.Errorf("--program-sha512 is needed: %w", err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// state returns that of an earlier run in the folder, or a new one.
+func (o *creation) state(ctx context.Context, c *installconfig.Config, now time.Time) (*credentials.State, error) {
+	options := credentials.Options{Profile: inputs.Profile(o.settings.Profile), Name: c.Name, Domain: c.Domain(), Validity: o.validity, Now: now}
+	state, err := credentials.Open(o.dir, options)
+	if err != nil || state != nil {
+		return state, err //nolint:wrapcheck // it names the folder
+	}
+	return credentials.New(ctx, options) //nolint:wrapcheck // it says all
+}
+
+// files returns what is written, the config first.
+func (o *creation) files(in create.Input, now time.Time) ([]files.File, error) {
+	encode := create.SingleNode
+	if o.purpose == installconfig.AllInOne {
+		encode = create.AllInOne
+	}
+	text, err := encode(in)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it names what is wrong
+	}
+	secret := func(path string, content []byte) files.File {
+		return files.File{Path: path, Mode: 0o600, Content: content}
+	}
+	list := []files.File{secret(o.file, text), secret(kubeconfigFile, in.State.Kubeconfig)}
+	if in.State.Password != "" {
+		list = append(list, secret(passwordFile, []byte(in.State.Password)))
+	}
+	metadata, err := in.State.Metadata(in.Config.Name)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it names the file
+	}
+	list = append(list, files.File{Path: metadataFile, Mode: 0o644, Content: metadata})
+	if o.settings.Profile == string(inputs.OpenShift) {
+		ca, _, err := in.State.WorkerCA(now)
+		if err != nil {
+			return nil, err //nolint:wrapcheck // it says what to do
+		}
+		worker, err := ignition.Pointer("api-int."+in.Config.Domain(), "worker", ca)
+		if err != nil {
+			return nil, err //nolint:wrapcheck // it says all
+		}
+		list = append(list, secret(workerFile, worker))
+	}
+	state, err := in.State.Files()
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it names the file
+	}
+	for _, f := range state {
+		f.Path = credentials.Dir + "/" + f.Path
+		list = append(list, f)
+	}
+	return list, nil
+}
+
+// about are the files of the folder that a person uses.
+var about = map[string]string{
+	liveFile:       "config of the live system; it has private keys",
+	allInOneFile:   "config of the machine; it has private keys",
+	workerFile:     "config of workers that are added when the cluster runs",
+	metadataFile:   "names of the cluster",
+	kubeconfigFile: "the administrator's",
+	passwordFile:   "of the console's first user",
+}
+
+func (o *creation) summary(out io.Writer, list []files.File) error {
+	fmt.Fprintf(out, "Written to %s:\n", o.dir)
+	rows := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, f := range list {
+		if what := about[f.Path]; what != "" {
+			fmt.Fprintf(rows, "  %s\t%5.1f KiB\t%s\n", f.Path, float64(len(f.Content))/1024, what)
+		}
+	}
+	fmt.Fprintf(rows, "  %s/\t\tkeys, for a second run within %d hours\n", credentials.Dir, int(credentials.MaxAge.Hours()))
+	if err := rows.Flush(); err != nil {
+		return fmt.Errorf("print the files: %w", err)
+	}
+	if o.iso != "" {
+		fmt.Fprintf(out, "\n%s is %s with the config in it. It has private keys: keep it like them.\n", o.out, o.iso)
+	}
+	return nil
+}

@@ -1,0 +1,245 @@
+package create_test
+
+import (
+	"errors"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/solonode/sno/render/files"
+	"github.com/solonode/sno/render/inputs"
+
+	"github.com/solonode/sno/install/create"
+	"github.com/solonode/sno/install/credentials"
+	"github.com/solonode/sno/install/ignition"
+	"github.com/solonode/sno/install/ignition/ignitiontest"
+	"github.com/solonode/sno/install/installconfig"
+	"github.com/solonode/sno/install/network"
+	"github.com/solonode/sno/install/node"
+)
+
+const nmstate = `
+interfaces:
+- {name: eno1, type: ethernet, state: up, ipv4: {enabled: true, dhcp: false, address: [{ip: 192.0.2.10, prefix-length: 24}]}}
+`
+
+// input returns one with everything that both commands take.
+func input(t testing.TB, purpose installconfig.Purpose, profile inputs.Profile) create.Input {
+	t.Helper()
+	const file = "../installconfig/testdata/install-config.yaml"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, _, err := installconfig.Read(file, text, installconfig.Options{Purpose: purpose})
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, err := credentials.New(t.Context(), credentials.Options{Profile: profile, Name: c.Name, Domain: c.Domain(), Validity: time.Hour, Now: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	machine, err := network.Parse("network.yaml", []byte(nmstate))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return create.Input{
+		Config: c, Network: machine, State: state,
+		Manifests: []files.File{{Path: "manifests/site.yaml", Mode: 0o600, Content: []byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: site}\n")}},
+		Extra: &create.Folder{Name: "extra", FS: fstest.MapFS{
+			"units/site.service":         {Data: []byte("[Service]\nExecStart=/usr/bin/true\n[Install]\nWantedBy=multi-user.target\n"), Mode: 0o644},
+			"files/etc/site.conf":        {Data: []byte("a"), Mode: 0o640},
+			"kernel-arguments/site.conf": {Data: []byte("nosmt\n"), Mode: 0o644},
+		}},
+		Settings: node.Settings{
+			Profile: string(profile), KubernetesVersion: "1.35.2", ReleaseImage: "registry.example.com/release@sha256:0", Validity: "1h",
+			Created: "2026-11-25T08:00:00Z", ProgramInImage: true,
+		},
+	}
+}
+
+func paths(t *testing.T, text []byte) map[string]bool {
+	t.Helper()
+	parsed, err := ignition.Parse("config", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]bool{}
+	for _, p := range parsed.Paths() {
+		all[p] = true
+	}
+	return all
+}
+
+// The live system has what bootstraps the machine, and the installed node what the user adds, and nothing of the live system's
+// (R-BIP-4, R-BIP-8, R-BIP-24).
+func TestSingleNode(t *testing.T) {
+	const keyfile, mirrors, pullSecret = "/etc/NetworkManager/system-connections/eno1.nmconnection", "/etc/containers/registries.conf.d/50-sno-install-mirrors.conf", "/" + node.PullSecret
+	for _, profile := range []inputs.Profile{inputs.Kubernetes, inputs.OpenShift} {
+		t.Run(string(profile), func(t *testing.T) {
+			in := input(t, installconfig.SingleNode, profile)
+			if profile == inputs.OpenShift {
+				in.Settings.MasterIgnition = "http://localhost:22624/config/master"
+			}
+			in.ExtraLive = &create.Folder{Name: "live", FS: fstest.MapFS{"files/etc/hosts": {Data: []byte("192.0.2.10 api.sno.example.com\n"), Mode: 0o644}}}
+			text, err := create.SingleNode(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ignitiontest.Validate(t, text)
+			parsed, err := ignition.Parse("live", text)
+			if err != nil || parsed.Version != "3.2.0" {
+				t.Errorf("version %s, %v", parsed.Version, err)
+			}
+			if os.Geteuid() != 0 {
+				t.Skip("the rest is laid by the engine, which must run as root")
+			}
+			root := ignitiontest.Root(t)
+			if err := ignitiontest.Lay(t, root, text); err != nil {
+				t.Fatal(err)
+			}
+			settings, err := node.Read(filepath.Join(root, node.LiveSettings))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := in.Settings
+			want.ClusterName, want.BaseDomain, want.InstallationDisk, want.KernelArguments = "sno", "example.com", "/dev/disk/by-id/wwn-0x5000c500a0b1c2d3", []string{"nosmt"}
+			want.MachineNetworks = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
+			if profile == inputs.Kubernetes {
+				want.MasterIgnition = "/" + node.GivenIgnition
+			}
+			if diff := cmp.Diff(want, *settings, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
+				t.Errorf("settings (-want +got):\n%s", diff)
+			}
+			for name, entry := range ignitiontest.Tree(t, root) {
+				if strings.HasPrefix(name, node.LiveDir) && entry.Mode.Perm()&0o077 != 0 {
+					t.Errorf("%s has mode %o", name, entry.Mode.Perm())
+				}
+			}
+			added, err := os.ReadFile(filepath.Join(root, node.NodeIgnition))
+			if err != nil {
+				t.Fatal(err)
+			}
+			onNode, onLive := paths(t, added), paths(t, text)
+			operators := profile == inputs.OpenShift
+			for name, want := range map[string]struct{ live, node bool }{
+				keyfile: {true, true}, mirrors: {true, !operators}, pullSecret: {true, !operators}, "/etc/site.conf": {false, true}, "/etc/hosts": {true, false},
+				"/" + node.LiveManifests + "/manifests_site.yaml": {true, false}, "/" + node.Program: {false, false},
+			} {
+				if onLive[name] != want.live || onNode[name] != want.node {
+					t.Errorf("%s: live %v, node %v, want %+v", name, onLive[name], onNode[name], want)
+				}
+			}
+			cluster, err := inputs.Read(os.DirFS(filepath.Join(root, node.LiveManifests)), time.Now())
+			if err == nil || cluster != nil || !strings.Contains(err.Error(), "no control-plane node") {
+				t.Errorf("what is missing for a render is more than the node: %v", err)
+			}
+		})
+	}
+}
+
+// An all-in-one node has its kubelet and all keys; the rest is made on the machine (R-AIO-1, R-AIO-4).
+func TestAllInOne(t *testing.T) {
+	in := input(t, installconfig.AllInOne, inputs.Kubernetes)
+	text, err := create.AllInOne(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ignitiontest.Validate(t, text)
+	parsed, err := ignition.Parse("aio", text)
+	if err != nil || parsed.Version != "3.3.0" { // with a kernel argument
+		t.Errorf("version %s, %v", parsed.Version, err)
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("the rest is laid by the engine, which must run as root")
+	}
+	root := ignitiontest.Root(t)
+	if err := ignitiontest.Lay(t, root, text); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]fs.FileMode{
+		node.AllInOneSettings: 0o600, node.AllInOneManifests + "/manifests_site.yaml": 0o600, "etc/site.conf": 0o640, "etc/cni/net.d/10-sno.conflist": 0o644,
+	} {
+		info, err := os.Lstat(filepath.Join(root, name))
+		if err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
+	}
+	preset, err := os.ReadFile(filepath.Join(root, node.Preset))
+	for _, unit := range []string{"aiokube.service", "kubelet.service", "sno-rotate.timer", "site.service"} {
+		if err != nil || !strings.Contains(string(preset), "enable "+unit+"\n") {
+			t.Errorf("%s is not enabled: %v\n%s", unit, err, preset)
+		}
+	}
+	var config struct {
+		RotateCertificates, ServerTLSBootstrap bool
+		ClusterDNS                             []string
+	}
+	text, err = os.ReadFile(filepath.Join(root, "etc/kubernetes/kubelet.conf"))
+	if err := errors.Join(err, yaml.Unmarshal(text, &config)); err != nil || !config.RotateCertificates || !config.ServerTLSBootstrap || config.ClusterDNS[0] != "172.30.0.10" {
+		t.Errorf("kubelet: %+v, %v", config, err)
+	}
+	network, err := os.ReadFile(filepath.Join(root, "etc/cni/net.d/10-sno.conflist"))
+	if err != nil || !strings.Contains(string(network), `"subnet": "10.128.0.0/23"`) {
+		t.Errorf("network of the pods: %v\n%s", err, network)
+	}
+}
+
+func TestFaults(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*create.Input)
+		err    error
+		want   string
+	}{
+		"no program":             {func(in *create.Input) { in.Settings.ProgramInImage = false }, create.ErrInput, "where the machine gets sno-install from"},
+		"program twice":          {func(in *create.Input) { in.Program.URL = "http://hub.example.com/p" }, create.ErrInput, "in the image, and comes from"},
+		"kernel arguments, live": {func(in *create.Input) { in.ExtraLive = in.Extra }, create.ErrLiveArguments, "extra: [nosmt]"},
+		"no place":               {func(in *create.Input) { in.Extra.FS = fstest.MapFS{"speed": {}} }, ignition.ErrExtra, "extra/speed"},
+		"a file of ours":         {func(in *create.Input) { in.ExtraLive = file(node.LiveSettings) }, ignition.ErrConflict, "/" + node.LiveSettings},
+		"the network twice":      {func(in *create.Input) { in.Extra = file("etc/NetworkManager/system-connections/eno1.nmconnection") }, ignition.ErrConflict, "the network configuration"},
+		"our unit":               {func(in *create.Input) { in.ExtraLive = file("etc/systemd/system/bootkube.service") }, ignition.ErrConflict, "unit bootkube.service"},
+		"master config of spec 2": {func(in *create.Input) {
+			in.MasterIgnition = &create.Source{Name: "m.ign", Text: []byte(`{"ignition":{"version":"2.2.0"}}`)}
+		}, ignition.ErrVersion, "m.ign"},
+		"user of the master config": {func(in *create.Input) {
+			in.MasterIgnition = &create.Source{Name: "m.ign", Text: []byte(`{"ignition":{"version":"3.2.0"},"passwd":{"users":[{"name":"core","sshAuthorizedKeys":["ssh-ed25519 A"]}]}}`)}
+		}, ignition.ErrConflict, "user core: two sources have it: m.ign and install-config.yaml: sshKey"},
+		"master config twice": {func(in *create.Input) {
+			in.MasterIgnition, in.Settings.MasterIgnition = &create.Source{Name: "m.ign"}, "http://localhost/m"
+		}, create.ErrInput, "m.ign and http://localhost/m"},
+		"no master config": {func(in *create.Input) { in.Settings.Profile = string(inputs.OpenShift) }, create.ErrInput, "profile openshift needs a master config"},
+		"an object of ours": {func(in *create.Input) {
+			in.Manifests[0].Content = []byte("apiVersion: config.openshift.io/v1\nkind: Infrastructure\nmetadata: {name: cluster}\n")
+		}, nil, "Infrastructure.config.openshift.io /cluster: two manifests have one object"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := input(t, installconfig.SingleNode, inputs.Kubernetes)
+			test.change(&in)
+			text, err := create.SingleNode(in)
+			if err == nil || test.err != nil && !errors.Is(err, test.err) || !strings.Contains(err.Error(), test.want) || text != nil {
+				t.Errorf("error %v, want %q", err, test.want)
+			}
+		})
+	}
+	in := input(t, installconfig.AllInOne, inputs.OpenShift)
+	if _, err := create.AllInOne(in); !errors.Is(err, create.ErrInput) {
+		t.Errorf("all-in-one with operators: %v", err)
+	}
+	in.Settings.Profile, in.ExtraLive = string(inputs.Kubernetes), in.Extra
+	if _, err := create.AllInOne(in); !errors.Is(err, create.ErrInput) {
+		t.Errorf("all-in-one with a live system: %v", err)
+	}
+}
+
+// file returns a folder with one file.
+func file(path string) *create.Folder {
+	return &create.Folder{Name: "mine", FS: fstest.MapFS{"files/" + path: {Data: []byte("[Service]\n"), Mode: 0o644}}}
+}

@@ -1,0 +1,105 @@
+package create
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/solonode/sno/render/files"
+	"github.com/solonode/sno/render/inputs"
+
+	"github.com/solonode/sno/install/ignition"
+	"github.com/solonode/sno/install/kubelet"
+	"github.com/solonode/sno/install/node"
+)
+
+// SingleNode returns the config of the live system that bootstraps the node in place (R-BIP-4, R-BIP-9), of spec 3.2.0 unless the user's
+// files need a later one.
+func SingleNode(in Input) ([]byte, error) {
+	var live ignition.Builder
+	added, arguments, err := in.node()
+	if err != nil {
+		return nil, err
+	}
+	s := in.settings()
+	s.KernelArguments = arguments
+	given, err := in.givenIgnition(added)
+	if err != nil {
+		return nil, err
+	}
+	if given != nil {
+		s.MasterIgnition = "/" + node.GivenIgnition
+		live.AddFile(own, files.File{Path: node.GivenIgnition, Mode: 0o600, Content: given})
+	}
+	settings, err := settingsFile(node.LiveSettings, s)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it says what it is of
+	}
+	text, err := added.Encode()
+	if err != nil {
+		return nil, fmt.Errorf("what is added to the installed node: %w", err)
+	}
+	live.AddDir(own, node.LiveDir, 0o700)
+	live.AddFile(own, settings)
+	live.AddFile(own, files.File{Path: node.NodeIgnition, Mode: 0o600, Content: text})
+	live.AddUnit(own, "bootkube.service", unit("Install this machine from the live system", s.Executable(), "bootstrap-in-place", "Requires=kubelet.service"))
+	in.addMachine(&live)
+	in.addPulls(&live)
+	faults := errors.Join(
+		in.addManifests(&live, node.LiveManifests), in.addProgram(&live), kubelet.AddStandalone(&live, own, in.runtime()),
+	)
+	if arguments, err := addExtra(&live, in.ExtraLive); err != nil || len(arguments) > 0 {
+		if err == nil {
+			err = fmt.Errorf("%s: %v: %w", in.ExtraLive.Name, arguments, ErrLiveArguments)
+		}
+		faults = errors.Join(faults, err)
+	}
+	if faults != nil {
+		return nil, faults
+	}
+	text, err = live.Encode()
+	if err != nil {
+		return nil, fmt.Errorf("the live system: %w", err)
+	}
+	return text, nil
+}
+
+// node returns what the installed node gets besides the master config, and its kernel arguments.
+func (in *Input) node() (*ignition.Builder, []string, error) {
+	b := &ignition.Builder{}
+	in.addMachine(b)
+	if in.profile() == inputs.Kubernetes {
+		// Operators do it in the other profile, by MachineConfigs.
+		in.addPulls(b)
+	}
+	arguments, err := addExtra(b, in.Extra)
+	return b, arguments, err
+}
+
+// givenIgnition returns the master config that the machine finds in a file: the user's, or where no machine-config server is one with a
+// kubelet. It is checked that what is added to it does not contradict it.
+func (in *Input) givenIgnition(added *ignition.Builder) ([]byte, error) {
+	given := in.MasterIgnition
+	switch {
+	case given != nil && in.Settings.MasterIgnition != "":
+		return nil, fmt.Errorf("%w: the master config is given twice, as %s and %s", ErrInput, given.Name, in.Settings.MasterIgnition)
+	case in.Settings.MasterIgnition != "":
+		return nil, nil
+	case given == nil && in.profile() == inputs.OpenShift:
+		return nil, fmt.Errorf("%w: profile openshift needs a master config: the URL of a machine-config server, or a file", ErrInput)
+	case given == nil:
+		var b ignition.Builder
+		pods, dns := firstOf(in.Config.Networking)
+		if err := kubelet.AddMember(&b, own, in.runtime(), pods, dns); err != nil {
+			return nil, err //nolint:wrapcheck // it says what it is of
+		}
+		text, err := b.Encode()
+		if err != nil {
+			return nil, fmt.Errorf("the kubelet of the installed node: %w", err)
+		}
+		given = &Source{Name: "the kubelet of the installed node", Text: text}
+	}
+	if _, err := ignition.Enrich(given.Name, given.Text, added); err != nil {
+		return nil, err //nolint:wrapcheck // it names the file
+	}
+	return given.Text, nil
+}

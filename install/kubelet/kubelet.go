@@ -1,0 +1,121 @@
+package kubelet
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/solonode/sno/render/files"
+
+	"github.com/solonode/sno/install/ignition"
+	"github.com/solonode/sno/install/node"
+)
+
+// Paths relative to the root.
+const (
+	ConfigFile = "etc/kubernetes/kubelet.conf"
+	// DropInDir has files that end in .conf, each a KubeletConfiguration with what it changes.
+	DropInDir = "etc/kubernetes/kubelet.conf.d"
+	// EnvironmentFile has the arguments that are known on the machine only.
+	EnvironmentFile = "etc/kubernetes/kubelet.env"
+	// Kubeconfig is the kubelet's own; it writes it with the certificate that it got.
+	Kubeconfig = "var/lib/kubelet/kubeconfig"
+	// NetworkFile connects the pods of the node.
+	NetworkFile = "etc/cni/net.d/10-sno.conflist"
+
+	// clientCA is laid and renewed with the static pods.
+	clientCA = "/" + node.ResourceDir + "/kube-apiserver-certs/configmaps/client-ca/ca-bundle.crt"
+)
+
+// Endpoints of container runtimes.
+const (
+	Containerd = "unix:///run/containerd/containerd.sock"
+	CRIO       = "unix:///var/run/crio/crio.sock"
+)
+
+var errConfig = errors.New("cannot write the kubelet's configuration")
+
+// AddStandalone adds a kubelet that runs static pods only: nobody can reach it.
+func AddStandalone(b *ignition.Builder, source, runtime string) error {
+	// A kubelet that finds no folder looks again after many seconds only.
+	b.AddDir(source, node.ManifestDir, 0o700)
+	return add(b, source, "Kubelet of the bootstrap phase, for static pods", "", runtime, map[string]any{
+		"authentication": map[string]any{"anonymous": map[string]any{"enabled": false}, "webhook": map[string]any{"enabled": false}},
+		"authorization":  map[string]any{"mode": "AlwaysAllow"},
+	})
+}
+
+// AddMember adds a kubelet that joins the control plane of its own machine, with an identity of its own, which it asks for with
+// node.KubeletBootstrap (R-AIO-9). Its node is schedulable: it has no taints (R-AIO-6). Pods have addresses of the network pods, and ask dns for names.
+func AddMember(b *ignition.Builder, source, runtime string, pods netip.Prefix, dns netip.Addr) error {
+	b.AddFile(source, files.File{Path: NetworkFile, Mode: 0o644, Content: fmt.Appendf(nil, networkConfig, defaultRoute(pods), pods)})
+	arguments := fmt.Sprintf(" --kubeconfig=/%s --bootstrap-kubeconfig=/%s $KUBELET_NODE_ARGS", Kubeconfig, node.KubeletBootstrap)
+	return add(b, source, "Kubelet", arguments, runtime, map[string]any{
+		"authentication": map[string]any{
+			"anonymous": map[string]any{"enabled": false}, "webhook": map[string]any{"enabled": true}, "x509": map[string]any{"clientCAFile": clientCA},
+		},
+		"authorization":      map[string]any{"mode": "Webhook"},
+		"rotateCertificates": true, "serverTLSBootstrap": true,
+		"clusterDNS": []string{dns.String()}, "clusterDomain": "cluster.local",
+	})
+}
+
+// Environment returns the file with the name and the address that the node is known by.
+func Environment(s *node.Settings) files.File {
+	addresses := make([]string, len(s.Addresses))
+	for i, a := range s.Addresses {
+		addresses[i] = a.String()
+	}
+	text := fmt.Sprintf("KUBELET_NODE_ARGS=--hostname-override=%s --node-ip=%s\n", s.Name, strings.Join(addresses, ","))
+	return files.File{Path: EnvironmentFile, Mode: 0o644, Content: []byte(text)}
+}
+
+func add(b *ignition.Builder, source, description, arguments, runtime string, fields map[string]any) error {
+	fields["apiVersion"], fields["kind"] = "kubelet.config.k8s.io/v1beta1", "KubeletConfiguration"
+	fields["staticPodPath"], fields["containerRuntimeEndpoint"], fields["cgroupDriver"] = "/"+node.ManifestDir, runtime, "systemd"
+	text, err := yaml.Marshal(fields)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errConfig, err)
+	}
+	b.AddFile(source, files.File{Path: ConfigFile, Mode: 0o644, Content: text})
+	b.AddDir(source, DropInDir, 0o755)
+	b.AddUnit(source, "kubelet.service", fmt.Sprintf(unit, description, EnvironmentFile, ConfigFile, DropInDir, arguments))
+	return nil
+}
+
+const unit = `[Unit]
+Description=%s
+Wants=network-online.target
+After=network-online.target crio.service containerd.service
+
+[Service]
+EnvironmentFile=-/%s
+ExecStart=/usr/bin/kubelet --config=/%s --config-dir=/%s%s
+Restart=always
+RestartSec=5
+
+[Install]
+WantedBy=multi-user.target
+`
+
+// defaultRoute returns the route by which pods reach everything.
+func defaultRoute(pods netip.Prefix) string {
+	if pods.Addr().Is4() {
+		return "0.0.0.0/0"
+	}
+	return "::/0"
+}
+
+// networkConfig uses plugins that are in every collection of them.
+const networkConfig = `{
+  "cniVersion": "0.4.0", "name": "sno",
+  "plugins": [
+    {"type": "ptp", "ipMasq": true, "ipam": {"type": "host-local", "dataDir": "/run/cni-ipam-state",
+      "routes": [{"dst": %q}], "ranges": [[{"subnet": %q}]]}},
+    {"type": "portmap", "capabilities": {"portMappings": true}}
+  ]
+}
+`
