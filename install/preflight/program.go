@@ -1,0 +1,30 @@
+package preflight
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// program returns what a program prints. The error has what it says of its failure.
+func (c *checker) program(ctx context.Context, name string, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	if c.Programs != "" {
+		name = filepath.Join(c.Programs, name)
+	}
+	command := exec.CommandContext(ctx, name, args...)
+	// A process that the program has left behind may hold its output open.
+	command.WaitDelay = time.Second
+	var errs bytes.Buffer
+	command.Stderr = &errs
+	out, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(errs.String()))
+	}
+	return out, nil
+}

@@ -1,0 +1,158 @@
+package preflight
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/net/http/httpproxy"
+)
+
+// answer is what a registry has answered.
+type answer struct {
+	err error
+	// date is the registry's clock, and at is this machine's at that time.
+	date, at time.Time
+}
+
+// errBundle is in the error of a trust bundle without certificates.
+var errBundle = errors.New("additionalTrustBundle has no certificate in PEM")
+
+// errStatus is in the error of an answer that no registry gives.
+var errStatus = errors.New("no registry answers so")
+
+// registries checks that of each source one registry answers, asked as a container runtime does: by the proxy, and
+// trusting the bundle.
+func (c *checker) registries(ctx context.Context) []Finding {
+	answers, err := c.ask(ctx)
+	if err != nil {
+		return []Finding{failed("correct it: certificates in PEM, one after the other", "%v", err)}
+	}
+	var found []Finding
+	for _, source := range c.Sources {
+		var answering []string
+		var faults []error
+		for _, host := range source.Hosts {
+			if err := answers[host].err; err != nil {
+				faults = append(faults, err)
+				continue
+			}
+			answering = append(answering, host)
+		}
+		f := ok("%s: %s", source.For, strings.Join(answering, ", "))
+		if len(answering) == 0 {
+			text := strings.ReplaceAll(fmt.Sprint(errors.Join(faults...)), "\n", "; ")
+			f = warning(advice(faults), "%s: no registry answers: %s", source.For, text)
+			if source.Required {
+				f.State = StateFailed
+			}
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+// advice returns what to do about registries that do not answer.
+func advice(faults []error) string {
+	err := errors.Join(faults...)
+	var unknown x509.UnknownAuthorityError
+	var invalid x509.CertificateInvalidError
+	var dns *net.DNSError
+	switch {
+	case errors.As(err, &unknown):
+		return "add the CA of the registry to additionalTrustBundle"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "compare the machine's clock with the certificate of the registry, and correct the wrong one"
+	case errors.As(err, &dns):
+		return "correct the name of the registry, or the DNS of this machine"
+	case errors.Is(err, errStatus):
+		return "correct the name of the registry; a proxy or a load balancer may have answered in its place"
+	}
+	return "let this machine reach the registry by HTTPS: firewall, proxy, noProxy; or add a mirror to imageDigestSources"
+}
+
+// ask asks every registry once, all in parallel.
+func (c *checker) ask(ctx context.Context) (map[string]answer, error) {
+	if c.answers != nil {
+		return c.answers, nil
+	}
+	transport, err := c.transport()
+	if err != nil {
+		return nil, err
+	}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport, Timeout: c.Timeout}
+	var hosts []string
+	for _, source := range c.Sources {
+		hosts = append(hosts, source.Hosts...)
+	}
+	slices.Sort(hosts)
+	hosts = slices.Compact(hosts)
+	found := make([]answer, len(hosts))
+	var wait sync.WaitGroup
+	for i, host := range hosts {
+		wait.Go(func() { found[i] = c.get(ctx, client, host) })
+	}
+	wait.Wait()
+	c.answers = map[string]answer{}
+	for i, host := range hosts {
+		c.answers[host] = found[i]
+	}
+	return c.answers, nil
+}
+
+// get asks one registry whether it has the API of registries. It does so where it wants a password too.
+func (c *checker) get(ctx context.Context, client *http.Client, host string) answer {
+	address := (&url.URL{Scheme: "https", Host: host, Path: "/v2/"}).String()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return answer{err: err}
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return answer{err: err}
+	}
+	defer response.Body.Close() //nolint:errcheck // nothing is read from it
+	a := answer{at: c.Now()}
+	if date, err := http.ParseTime(response.Header.Get("Date")); err == nil {
+		a.date = date
+	}
+	if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusUnauthorized {
+		a.err = fmt.Errorf("%s: %s: %w", address, response.Status, errStatus)
+	}
+	return a
+}
+
+// transport returns one with the node's proxy, trust, clock and DNS.
+func (c *checker) transport() (*http.Transport, error) {
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		roots = x509.NewCertPool()
+	}
+	if c.TrustBundle != "" && !roots.AppendCertsFromPEM([]byte(c.TrustBundle)) {
+		return nil, errBundle
+	}
+	var proxy httpproxy.Config
+	if c.Proxy != nil {
+		proxy = httpproxy.Config{HTTPProxy: c.Proxy.HTTPProxy, HTTPSProxy: c.Proxy.HTTPSProxy, NoProxy: c.Proxy.NoProxy}
+		if c.NoProxy != "" {
+			proxy.NoProxy = c.NoProxy
+		}
+	}
+	find := proxy.ProxyFunc()
+	return &http.Transport{
+		Proxy:             func(r *http.Request) (*url.URL, error) { return find(r.URL) },
+		DialContext:       (&net.Dialer{Resolver: c.Resolver}).DialContext,
+		TLSClientConfig:   &tls.Config{RootCAs: roots, Time: c.Now},
+		ForceAttemptHTTP2: true,
+	}, nil
+}
