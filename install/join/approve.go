@@ -26,8 +26,8 @@ const (
 	FieldManager = "sno.solonode.github.io/install"
 	// ApprovalReason is the reason of the condition by which a request is approved.
 	ApprovalReason = "SnoInstallApprove"
-	// MaxAge is how old a request may be. The cluster deletes pending requests after a day, and a kubelet that was off does not make
-	// another one before that.
+	// MaxAge is how old a request may be. The cluster deletes pending requests after a day, and a kubelet that was off
+	// does not make another one before that.
 	MaxAge = 24 * time.Hour
 )
 
@@ -39,7 +39,8 @@ type Options struct {
 	Client kubernetes.Interface
 	// Root is the root folder of the host.
 	Root string
-	// Name and Addresses are what the installer knows about the host. A serving certificate may have these and no others.
+	// Name and Addresses are what the installer knows about the host. A serving certificate may have these and no
+	// others.
 	Name      string
 	Addresses []netip.Addr
 	// Since is when the installation was prepared: earlier requests are not from this host.
@@ -49,8 +50,9 @@ type Options struct {
 	Now      func() time.Time
 }
 
-// Approve approves the requests of this host until its Node is Ready and its kubelet has a serving certificate. It approves nothing
-// that is not proven to be from this host, and denies nothing (R-APP-4, U-INS-14). It may be called again after it was killed.
+// Approve approves the requests of this host until its Node is Ready and its kubelet has a serving certificate. It
+// approves nothing that is not proven to be from this host, and denies nothing (R-APP-4, U-INS-14). It may be called
+// again after it was killed.
 func Approve(ctx context.Context, o Options, p *phase.Progress) error {
 	known, err := o.inventory()
 	if err != nil {
@@ -151,7 +153,8 @@ func (o Options) decide(csr *certificatesv1.CertificateSigningRequest, known *in
 	})
 }
 
-// write approves a request exactly as it was read: one that somebody else has written or replaced meanwhile is read again.
+// write approves a request exactly as it was read: one that somebody else has written or replaced meanwhile is read
+// again.
 func (o Options) write(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, because approver.Verdict) error {
 	intent := csr.DeepCopy()
 	intent.Status.Conditions = append(intent.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{

@@ -230,7 +230,8 @@ func (c *cluster) tried(o join.Options) error {
 
 const approved = "Approved " + join.ApprovalReason
 
-// Exactly this host's two requests are approved, each when it is its turn, and a command that was killed goes on (R-APP-4).
+// Exactly this host's two requests are approved, each when it is its turn, and a command that was killed goes on
+// (R-APP-4).
 func TestThisHostJoins(t *testing.T) {
 	c := newCluster(t)
 	c.ask("client", client(host))

@@ -13,8 +13,8 @@ import (
 // ServingCertificate is where a kubelet keeps its serving certificate and the key, relative to the root.
 const ServingCertificate = "var/lib/kubelet/pki/kubelet-server-current.pem"
 
-// serving returns what is missing of the serving certificate. It reads the file and not the request, which the cluster deletes an hour
-// after it was approved.
+// serving returns what is missing of the serving certificate. It reads the file and not the request, which the cluster
+// deletes an hour after it was approved.
 func (o Options) serving() (missing string, err error) {
 	path := filepath.Join(o.Root, ServingCertificate)
 	text, err := os.ReadFile(path)

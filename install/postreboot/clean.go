@@ -1,0 +1,169 @@
+package postreboot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/solonode/sno/render/files"
+	"github.com/solonode/sno/render/rotate"
+
+	"github.com/solonode/sno/install/node"
+	"github.com/solonode/sno/install/phase"
+)
+
+// clean returns the phases that remove what the bootstrap phase has left (U-INS-15). A machine may never have had the
+// scripts or the program, so each phase is done when what the earlier ones remove is gone too.
+func (o Options) clean() []phase.Phase {
+	parts := []struct {
+		name   string
+		left   func() ([]string, error)
+		reload bool // of systemd
+	}{
+		{"clean-data", o.data, false},
+		{"clean-scripts", o.scripts, false},
+		{"clean-units", o.units, true},
+		{"clean-program", o.program, false},
+	}
+	phases := make([]phase.Phase, len(parts))
+	for i, part := range parts {
+		phases[i] = phase.Phase{
+			Name: part.name, Limit: cleanLimit,
+			Done: func(context.Context) (bool, error) {
+				for _, p := range parts[:i+1] {
+					if left, err := p.left(); err != nil || len(left) > 0 {
+						return false, err
+					}
+				}
+				return true, nil
+			},
+			Run: func(ctx context.Context, _ *phase.Progress) error {
+				left, err := part.left()
+				if err != nil {
+					return err
+				}
+				for _, path := range left {
+					if err := o.remove(path); err != nil {
+						return err
+					}
+				}
+				if !part.reload {
+					return nil
+				}
+				if err := o.Systemctl(ctx, "daemon-reload"); err != nil {
+					return fmt.Errorf("systemctl daemon-reload: %w", err)
+				}
+				return nil
+			},
+		}
+	}
+	return phases
+}
+
+// data has what says how far the installation is last.
+func (o Options) data() ([]string, error) {
+	return o.existing(node.BootstrapSecrets, node.BootstrapConfigs, node.SnapshotDir, node.LogBundle, ControlPlaneReady)
+}
+
+func (o Options) scripts() ([]string, error) {
+	return o.existing(node.GatherScript, node.MastersGatherScript)
+}
+
+func (o Options) program() ([]string, error) { return o.existing(node.Program) }
+
+// units has the drop-in first: it makes the kubelet require the unit, and without that the kubelet would not start
+// again. The unit of this program is not in it: it removes itself.
+func (o Options) units() ([]string, error) {
+	dropIn, err := o.dropIn()
+	if err != nil {
+		return nil, err
+	}
+	paths := []string{dropIn}
+	for _, kind := range []string{"wants", "requires"} {
+		folders, err := fs.Glob(os.DirFS(o.Root), node.UnitDir+"/*."+kind)
+		if err != nil {
+			return nil, err //nolint:wrapcheck // it would be that of a wrong pattern
+		}
+		for _, folder := range folders {
+			paths = append(paths, folder+"/"+node.RestoreUnit)
+		}
+	}
+	paths, err = o.existing(append(paths, node.UnitDir+"/"+node.RestoreUnit)...)
+	if err != nil {
+		return nil, err
+	}
+	if _, ours, err := o.preset(); err != nil || !ours {
+		return paths, err
+	}
+	return append(paths, node.Preset), nil
+}
+
+// dropIn returns the drop-in of the kubelet, or its folder if that has nothing else.
+func (o Options) dropIn() (string, error) {
+	const folder = node.UnitDir + "/kubelet.service.d"
+	entries, err := os.ReadDir(o.path(folder))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return folder, nil
+	case err != nil:
+		return "", err //nolint:wrapcheck // it names the folder
+	case slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != node.RestoreDropIn }):
+		return folder + "/" + node.RestoreDropIn, nil
+	}
+	return folder, nil
+}
+
+// existing returns those of the paths that are there.
+func (o Options) existing(paths ...string) ([]string, error) {
+	var found []string
+	for _, path := range paths {
+		switch _, err := os.Lstat(o.path(path)); {
+		case err == nil:
+			found = append(found, path)
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, err //nolint:wrapcheck // it names the path
+		}
+	}
+	return found, nil
+}
+
+// preset returns the lines of the preset file that are not ours, and reports whether it has lines of ours.
+func (o Options) preset() (rest string, ours bool, err error) {
+	text, err := os.ReadFile(o.path(node.Preset))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", false, err //nolint:wrapcheck // it names the file
+	}
+	for line := range strings.Lines(string(text)) {
+		words := strings.Fields(line)
+		if len(words) == 2 && (words[1] == node.RestoreUnit || words[1] == node.PostRebootUnit) {
+			ours = true
+			continue
+		}
+		rest += line
+	}
+	return rest, ours, nil
+}
+
+// remove removes a path with all that is below it. Of the preset it removes our lines.
+func (o Options) remove(path string) error {
+	if o.Removing != nil {
+		if err := o.Removing(path); err != nil {
+			return err
+		}
+	}
+	if path == node.Preset {
+		rest, _, err := o.preset()
+		if err != nil {
+			return err
+		}
+		if rest != "" {
+			_, err := rotate.Lay(o.Root, []files.File{{Path: path, Mode: 0o644, Content: []byte(rest)}})
+			return err //nolint:wrapcheck // it names the file
+		}
+	}
+	return os.RemoveAll(o.path(path)) //nolint:wrapcheck // it names the path
+}

@@ -1,0 +1,418 @@
+package postreboot
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/big"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/solonode/sno/install/join"
+	"github.com/solonode/sno/install/node"
+	"github.com/solonode/sno/install/phase"
+)
+
+const host = "master0"
+
+var environment = &envtest.Environment{CRDInstallOptions: envtest.CRDInstallOptions{ErrorIfPathMissing: true}}
+
+// server is an API server that knows the operators.
+var server = sync.OnceValues(func() (*rest.Config, error) {
+	folder, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/openshift/api").Output() //nolint:noctx // once for all tests
+	if err != nil {
+		return nil, fmt.Errorf("find the folder of openshift/api: %w", err)
+	}
+	for _, definition := range []string{
+		"config/v1/zz_generated.crd-manifests/0000_00_cluster-version-operator_01_clusteroperators.crd.yaml",
+		"operator/v1/zz_generated.crd-manifests/0000_12_etcd_01_etcds-Default.crd.yaml",
+		"operator/v1/zz_generated.crd-manifests/0000_20_kube-apiserver_01_kubeapiservers-Default.crd.yaml",
+		"operator/v1/zz_generated.crd-manifests/0000_25_kube-controller-manager_01_kubecontrollermanagers.crd.yaml",
+		"operator/v1/zz_generated.crd-manifests/0000_25_kube-scheduler_01_kubeschedulers.crd.yaml",
+	} {
+		environment.CRDInstallOptions.Paths = append(environment.CRDInstallOptions.Paths, filepath.Join(strings.TrimSpace(string(folder)), definition))
+	}
+	config, err := environment.Start()
+	if err != nil {
+		return nil, fmt.Errorf("start an API server (KUBEBUILDER_ASSETS names the folder of its programs): %w", err)
+	}
+	config.QPS = -1
+	_, err = kubernetes.NewForConfigOrDie(config).RbacV1().ClusterRoleBindings().Create(context.Background(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "ask"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:node-bootstrapper"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "Group", Name: "system:authenticated"}},
+	}, metav1.CreateOptions{})
+	return config, err
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	_ = environment.Stop()
+	os.Exit(code)
+}
+
+// machine is an installed node after its restart, and its cluster.
+type machine struct {
+	*testing.T
+	kubernetes.Interface
+	config *rest.Config
+	root   string
+	// removed are the paths that were removed, in order, and reloads is how often systemd was told.
+	removed []string
+	reloads int
+	// at is called at every action and report, and ends the run with an error.
+	at func() error
+}
+
+// laid is what Ignition lays, and more that has to stay.
+var laid = map[string]string{
+	node.BootstrapConfigs + "/more":       "",
+	node.Snapshot:                         "etcd",
+	node.LogBundle:                        "bundle",
+	node.GatherScript:                     "",
+	node.MastersGatherScript:              "",
+	node.Program:                          "program",
+	node.UnitDir + "/" + node.RestoreUnit: "[Unit]\n",
+	node.UnitDir + "/kubelet.service.d/" + node.RestoreDropIn: "[Unit]\nRequires=etcd-restore.service\n",
+	node.UnitDir + "/" + node.PostRebootUnit:                  "[Unit]\n",
+	node.UnitDir + "/multi-user.target.wants/other.service":   "",
+	node.Preset:                         "enable other.service\nenable etcd-restore.service\nenable post-reboot.service\n",
+	node.ManifestDir + "/etcd-pod.yaml": "{}",
+}
+
+// kept is what is left of it.
+var kept = map[string]string{
+	node.UnitDir + "/" + node.PostRebootUnit:                laid[node.UnitDir+"/"+node.PostRebootUnit],
+	node.UnitDir + "/multi-user.target.wants/other.service": "",
+	node.Preset:                         "enable other.service\n",
+	node.ManifestDir + "/etcd-pod.yaml": "{}",
+}
+
+// newMachine returns a machine whose cluster has nothing of an earlier test.
+func newMachine(t *testing.T, profile string) *machine {
+	t.Helper()
+	config, err := server()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &machine{T: t, Interface: kubernetes.NewForConfigOrDie(config), config: config, root: t.TempDir(), at: func() error { return nil }}
+	m.empty()
+	user, err := environment.AddUser(envtest.User{Name: "admin", Groups: []string{"system:masters"}}, nil)
+	m.must(err)
+	kubeconfig, err := user.KubeConfig()
+	m.must(err)
+	m.lay(string(kubeconfig), profile)
+	return m
+}
+
+// empty removes what tests have made in the cluster.
+func (m *machine) empty() {
+	m.Helper()
+	now := int64(0)
+	del, everything := metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{}
+	m.must(m.CertificatesV1().CertificateSigningRequests().DeleteCollection(m.Context(), del, everything))
+	m.must(m.CoreV1().Nodes().DeleteCollection(m.Context(), del, everything))
+	if err := m.CoreV1().ConfigMaps("kube-system").Delete(m.Context(), "bootstrap", del); !apierrors.IsNotFound(err) {
+		m.must(err)
+	}
+	for _, s := range staticPods {
+		m.must(m.CoreV1().Pods(s.namespace).DeleteCollection(m.Context(), del, everything))
+		m.remove("/apis/config.openshift.io/v1/clusteroperators/" + s.operator)
+		m.remove("/apis/operator.openshift.io/v1/" + s.resource + "/cluster")
+	}
+}
+
+func (m *machine) remove(path string) {
+	m.Helper()
+	if err := m.Discovery().RESTClient().Delete().AbsPath(path).Do(m.Context()).Error(); !apierrors.IsNotFound(err) {
+		m.must(err)
+	}
+}
+
+func (m *machine) lay(kubeconfig, profile string) {
+	m.Helper()
+	m.put(node.BootstrapKubeconfig, kubeconfig)
+	m.put(node.BootstrapSettings, fmt.Sprintf(
+		"profile: %s\nclusterName: sno\nbaseDomain: example.com\nvalidity: 1h\ncreated: %q\nname: %s\naddresses: [192.0.2.10]\n",
+		profile, time.Now().Add(-time.Minute).UTC().Format(time.RFC3339), host))
+	for path, text := range laid {
+		m.put(path, text)
+	}
+	m.must(os.Symlink("/"+node.UnitDir+"/"+node.RestoreUnit, filepath.Join(m.root, node.UnitDir, "multi-user.target.wants", node.RestoreUnit)))
+}
+
+func (m *machine) put(path, text string) {
+	m.Helper()
+	path = filepath.Join(m.root, path)
+	m.must(os.MkdirAll(filepath.Dir(path), 0o700))
+	m.must(os.WriteFile(path, []byte(text), 0o600))
+}
+
+// tree returns the files of the machine that are not the kubelet's; a folder without files is one too.
+func (m *machine) tree() map[string]string {
+	m.Helper()
+	files := map[string]string{}
+	m.must(filepath.WalkDir(m.root, func(path string, entry fs.DirEntry, err error) error {
+		relative := strings.TrimPrefix(path, m.root+"/")
+		if err != nil || strings.HasPrefix(relative, "var/lib/kubelet") {
+			return err
+		}
+		if !entry.IsDir() {
+			text, err := os.ReadFile(path)
+			files[relative] = string(text)
+			if entry.Type() == fs.ModeSymlink {
+				files[relative], err = os.Readlink(path)
+			}
+			return err
+		}
+		if _, isOurs := strings.CutPrefix(relative, node.UnitDir); isOurs || relative == node.SnapshotDir {
+			if entries, err := os.ReadDir(path); err == nil && len(entries) == 0 {
+				files[relative+"/"] = ""
+			}
+		}
+		return nil
+	}))
+	return files
+}
+
+func (m *machine) must(err error) {
+	m.Helper()
+	if err != nil {
+		m.Fatal(err)
+	}
+}
+
+var errKilled = errors.New("killed")
+
+func (m *machine) options() Options {
+	return Options{
+		Root: m.root, Interval: 10 * time.Millisecond, Now: time.Now,
+		Systemctl: func(_ context.Context, arguments ...string) error {
+			if strings.Join(arguments, " ") != "daemon-reload" {
+				m.Errorf("systemctl %v", arguments)
+			}
+			m.reloads++
+			return m.at()
+		},
+		Removing: func(path string) error {
+			if err := m.at(); err != nil {
+				return err
+			}
+			m.removed = append(m.removed, path)
+			return nil
+		},
+	}
+}
+
+// step is what the cluster does when the command waits for that.
+type step struct {
+	waits string
+	do    func()
+}
+
+// run runs the phases. Each step happens once, in order.
+func (m *machine) run(phases []phase.Phase, steps ...step) error {
+	m.Helper()
+	limited, end := context.WithTimeout(m.Context(), time.Minute)
+	defer end()
+	ctx, cancel := context.WithCancelCause(limited)
+	err := phase.Run(ctx, phases, phase.Options{Report: func(s phase.Status) {
+		if err := m.at(); err != nil {
+			cancel(err)
+		}
+		for _, p := range s.Phases {
+			if p.State == phase.Running && len(steps) > 0 && strings.Contains(p.WaitingFor, steps[0].waits) {
+				do := steps[0].do
+				steps = steps[1:]
+				do()
+			}
+		}
+	}})
+	if err == nil && len(steps) > 0 {
+		m.Errorf("it never waited for %q", steps[0].waits)
+	}
+	return err
+}
+
+func subject(name string) pkix.Name {
+	return pkix.Name{Organization: []string{"system:nodes"}, CommonName: "system:node:" + name}
+}
+
+// ask makes the request of a node: for a client certificate by the bootstrapper, or for a serving certificate by the
+// node.
+func (m *machine) ask(request, name string, serving bool, address string) {
+	m.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	m.must(err)
+	template := x509.CertificateRequest{Subject: subject(name)}
+	csr := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: request}}
+	csr.Spec.SignerName = certificatesv1.KubeAPIServerClientKubeletSignerName
+	csr.Spec.Usages = []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth}
+	user := rest.ImpersonationConfig{
+		UserName: "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper",
+		Groups:   []string{"system:authenticated", "system:serviceaccounts", "system:serviceaccounts:openshift-machine-config-operator"},
+	}
+	if serving {
+		template.DNSNames, template.IPAddresses = []string{name}, []net.IP{net.ParseIP(address)}
+		csr.Spec.SignerName = certificatesv1.KubeletServingSignerName
+		csr.Spec.Usages[1] = certificatesv1.UsageServerAuth
+		user = rest.ImpersonationConfig{UserName: "system:node:" + name, Groups: []string{"system:authenticated", "system:nodes"}}
+	}
+	der, err := x509.CreateCertificateRequest(rand.Reader, &template, key)
+	m.must(err)
+	csr.Spec.Request = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
+	config := rest.CopyConfig(m.config)
+	config.Impersonate = user
+	client := kubernetes.NewForConfigOrDie(config).CertificatesV1().CertificateSigningRequests()
+	// The authorizer sees a new binding a moment later.
+	m.must(wait.PollUntilContextTimeout(m.Context(), 10*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		_, err := client.Create(ctx, csr, metav1.CreateOptions{})
+		if apierrors.IsForbidden(err) {
+			return false, nil
+		}
+		return err == nil, err
+	}))
+}
+
+// approved returns the names of the requests that were approved.
+func (m *machine) approved() []string {
+	m.Helper()
+	list, err := m.CertificatesV1().CertificateSigningRequests().List(m.Context(), metav1.ListOptions{})
+	m.must(err)
+	names := []string{}
+	for _, csr := range list.Items {
+		for _, c := range csr.Status.Conditions {
+			names = append(names, csr.Name+" "+string(c.Type)+" "+c.Reason)
+		}
+	}
+	return names
+}
+
+// register makes the Node if there is none, Ready or not.
+func (m *machine) register(ready corev1.ConditionStatus) {
+	m.Helper()
+	n, err := m.CoreV1().Nodes().Get(m.Context(), host, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		n, err = m.CoreV1().Nodes().Create(m.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: host}}, metav1.CreateOptions{})
+	}
+	m.must(err)
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}
+	_, err = m.CoreV1().Nodes().UpdateStatus(m.Context(), n, metav1.UpdateOptions{})
+	m.must(err)
+}
+
+// serve lays the serving certificate, as the kubelet does.
+func (m *machine) serve() {
+	m.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	m.must(err)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: subject(host), NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	m.must(err)
+	m.put(join.ServingCertificate, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
+}
+
+// pod makes the pod of a static pod, with its revision, Ready or not.
+func (m *machine) pod(s staticPod, revision string, ready corev1.ConditionStatus) {
+	m.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
+	if _, err := m.CoreV1().Namespaces().Create(m.Context(), namespace, metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
+		m.must(err)
+	}
+	pods := m.CoreV1().Pods(s.namespace)
+	p, err := pods.Get(m.Context(), s.name+"-"+host, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		p, err = pods.Create(m.Context(), &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: s.name + "-" + host, Labels: map[string]string{"revision": revision}},
+			Spec:       corev1.PodSpec{NodeName: host, Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+		}, metav1.CreateOptions{})
+	}
+	m.must(err)
+	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
+	_, err = pods.UpdateStatus(m.Context(), p, metav1.UpdateOptions{})
+	m.must(err)
+}
+
+// state is what an operator reports.
+type state struct {
+	// available, progressing and degraded are left out when empty.
+	available, progressing, degraded string
+	node                             string
+	current, latest                  int
+}
+
+var steady = state{"True", "False", "False", host, 4, 4}
+
+// report writes the status of an operator.
+func (m *machine) report(s staticPod, is state) {
+	m.Helper()
+	cluster, operator := "/apis/config.openshift.io/v1/clusteroperators/"+s.operator, "/apis/operator.openshift.io/v1/"+s.resource+"/cluster"
+	var conditions []string
+	for kind, status := range map[string]string{"Available": is.available, "Progressing": is.progressing, "Degraded": is.degraded} {
+		if status != "" {
+			conditions = append(conditions, fmt.Sprintf(
+				`{"type": %q, "status": %q, "lastTransitionTime": "2026-11-25T08:00:00Z", "message": "%s for a reason"}`, kind, status, kind))
+		}
+	}
+	m.patch(types.ApplyPatchType, cluster, fmt.Sprintf(`{"apiVersion": "config.openshift.io/v1", "kind": "ClusterOperator", "metadata": {"name": %q}, "spec": {}}`, s.operator))
+	m.patch(types.MergePatchType, cluster+"/status", `{"status": {"conditions": [`+strings.Join(conditions, ",")+`]}}`)
+	kind := map[string]string{"etcds": "Etcd", "kubeapiservers": "KubeAPIServer", "kubecontrollermanagers": "KubeControllerManager", "kubeschedulers": "KubeScheduler"}[s.resource]
+	m.remove(operator) // whose revision could only grow
+	m.patch(types.ApplyPatchType, operator, `{"apiVersion": "operator.openshift.io/v1", "kind": "`+kind+`", "metadata": {"name": "cluster"}, "spec": {}}`)
+	// The API server takes no revision together with a new node.
+	status := fmt.Sprintf(`{"status": {"readyReplicas": 0, "latestAvailableRevision": %d, "nodeStatuses": [{"nodeName": %q}]}}`, is.latest, is.node)
+	m.patch(types.MergePatchType, operator+"/status", status)
+	m.patch(types.MergePatchType, operator+"/status", strings.Replace(status, "}]", fmt.Sprintf(`, "currentRevision": %d}]`, is.current), 1))
+}
+
+func (m *machine) patch(kind types.PatchType, path, body string) {
+	m.Helper()
+	request := m.Discovery().RESTClient().Patch(kind).AbsPath(path).Param("fieldManager", "test").Body([]byte(body))
+	if kind == types.ApplyPatchType {
+		request = request.Param("force", "true")
+	}
+	if err := request.Do(m.Context()).Error(); err != nil {
+		m.Fatalf("%s: %v: %s", path, err, body)
+	}
+}
+
+// takenOver lets all operators report that they are at rest, and their pods be Ready.
+func (m *machine) takenOver() {
+	m.Helper()
+	for _, s := range staticPods {
+		m.report(s, steady)
+		m.pod(s, "4", corev1.ConditionTrue)
+	}
+}
+
+// installed is a machine that is ready for the clean phases.
+func (m *machine) installed() {
+	m.Helper()
+	m.register(corev1.ConditionTrue)
+	m.serve()
+	m.takenOver()
+}

@@ -1,0 +1,23 @@
+package postreboot_test
+
+import (
+	"fmt"
+
+	"github.com/solonode/sno/install/postreboot"
+)
+
+// The names are those in the status file.
+func ExamplePhases() {
+	for _, p := range postreboot.Phases(postreboot.Options{Root: "/"}) {
+		fmt.Println(p.Name)
+	}
+	// Output:
+	// api
+	// join
+	// bootstrap-complete
+	// operators
+	// clean-data
+	// clean-scripts
+	// clean-units
+	// clean-program
+}

@@ -1,0 +1,170 @@
+package postreboot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/solonode/sno/render/files"
+	"github.com/solonode/sno/render/rotate"
+
+	"github.com/solonode/sno/install/join"
+	"github.com/solonode/sno/install/node"
+	"github.com/solonode/sno/install/phase"
+)
+
+// ControlPlaneReady is a file that says that the control plane no longer needs what the bootstrap phase has left. It is
+// there while that is removed, relative to the root.
+const ControlPlaneReady = "etc/kubernetes/bootstrap-control-plane-ready"
+
+const (
+	apiLimit      = 30 * time.Minute
+	joinLimit     = time.Hour
+	completeLimit = 10 * time.Minute
+	operatorLimit = 2 * time.Hour
+	cleanLimit    = 5 * time.Minute
+
+	// requestLimit is for one request: an API server that is replaced may never answer.
+	requestLimit = 10 * time.Second
+)
+
+// Options of Phases.
+type Options struct {
+	// Root is the root folder of the machine.
+	Root string
+	// Systemctl runs systemctl with these arguments.
+	Systemctl func(ctx context.Context, arguments ...string) error
+	// Interval is between two tries of what is waited for, and Now is the clock.
+	Interval time.Duration
+	Now      func() time.Time
+	// Removing is called before a path, relative to the root, is removed, for tests that end there; nil for nothing.
+	Removing func(path string) error
+}
+
+// Phases returns what is left to do after the restart (U-INS-13), in order. The first two have no condition: a run that
+// begins again before the control plane is ready waits for the API server and the Node again.
+func Phases(o Options) []phase.Phase {
+	return append([]phase.Phase{
+		{Name: "api", Limit: apiLimit, Run: o.api},
+		{Name: "join", Limit: joinLimit, Run: o.join},
+		{Name: "bootstrap-complete", Limit: completeLimit, Done: o.completed, Run: o.complete},
+		{Name: "operators", Limit: operatorLimit, Done: o.takenOver, Run: o.operators},
+	}, o.clean()...)
+}
+
+func (o Options) path(relative string) string { return filepath.Join(o.Root, relative) }
+
+func (o Options) settings() (*node.Settings, error) {
+	return node.Read(o.path(node.BootstrapSettings)) //nolint:wrapcheck // it names the file
+}
+
+// client returns one for the API server of this machine.
+func (o Options) client() (kubernetes.Interface, error) {
+	path := o.path(node.BootstrapKubeconfig)
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	config.Timeout, config.QPS = requestLimit, -1 // the server decides
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return client, nil
+}
+
+func (o Options) api(ctx context.Context, p *phase.Progress) error {
+	client, err := o.client()
+	if err != nil {
+		return err
+	}
+	return p.Until(ctx, o.Interval, "the API server", func(ctx context.Context) error {
+		return client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+	})
+}
+
+// join approves the requests of this machine alone (R-APP-4, U-INS-14).
+func (o Options) join(ctx context.Context, p *phase.Progress) error {
+	s, err := o.settings()
+	if err != nil {
+		return err
+	}
+	created, err := time.Parse(time.RFC3339, s.Created)
+	if err != nil {
+		return fmt.Errorf("%s: created: %w: %w", o.path(node.BootstrapSettings), err, phase.ErrInput)
+	}
+	client, err := o.client()
+	if err != nil {
+		return err
+	}
+	return join.Approve(ctx, join.Options{ //nolint:wrapcheck // it names the node
+		Client: client, Root: o.Root, Name: s.Name, Addresses: s.Addresses, Since: created, Interval: o.Interval, Now: o.Now,
+	}, p)
+}
+
+// The ConfigMap by which operators and upstream's installer know that the bootstrap phase is over.
+const (
+	bootstrapNamespace = metav1.NamespaceSystem
+	bootstrapName      = "bootstrap"
+	statusKey          = "status"
+	statusComplete     = "complete"
+)
+
+// completed counts an API server that does not answer as not completed, so that the first phase waits for it.
+func (o Options) completed(ctx context.Context) (bool, error) {
+	client, err := o.client()
+	if err != nil {
+		return false, nil //nolint:nilerr // the first phase reports it
+	}
+	m, err := client.CoreV1().ConfigMaps(bootstrapNamespace).Get(ctx, bootstrapName, metav1.GetOptions{})
+	return err == nil && m.Data[statusKey] == statusComplete, nil
+}
+
+func (o Options) complete(ctx context.Context, p *phase.Progress) error {
+	client, err := o.client()
+	if err != nil {
+		return err
+	}
+	m := corev1ac.ConfigMap(bootstrapName, bootstrapNamespace).WithData(map[string]string{statusKey: statusComplete})
+	return p.Until(ctx, o.Interval, "ConfigMap "+bootstrapNamespace+"/"+bootstrapName, func(ctx context.Context) error {
+		_, err := client.CoreV1().ConfigMaps(bootstrapNamespace).Apply(ctx, m, metav1.ApplyOptions{FieldManager: join.FieldManager})
+		return err //nolint:wrapcheck // the progress names the object
+	})
+}
+
+// takenOver reads what operators has written.
+func (o Options) takenOver(context.Context) (bool, error) {
+	_, err := os.Lstat(o.path(ControlPlaneReady))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err //nolint:wrapcheck // it names the file
+}
+
+// operators waits until the control plane is the operators' own (R-BIP-17). What it has seen is written down: the
+// settings and the kubeconfig are removed from here on, so a run that begins again cannot read the cluster.
+func (o Options) operators(ctx context.Context, p *phase.Progress) error {
+	s, err := o.settings()
+	if err != nil {
+		return err
+	}
+	client, err := o.client()
+	if err != nil {
+		return err
+	}
+	c := controlPlane{client, s}
+	if err := p.Until(ctx, o.Interval, "the control plane", c.ready); err != nil {
+		return err //nolint:wrapcheck // it is what is waited for
+	}
+	_, err = rotate.Lay(o.Root, []files.File{{Path: ControlPlaneReady, Mode: 0o600}})
+	return err //nolint:wrapcheck // it names the file
+}

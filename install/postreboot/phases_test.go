@@ -1,0 +1,238 @@
+package postreboot
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/solonode/sno/install/join"
+	"github.com/solonode/sno/install/node"
+	"github.com/solonode/sno/install/phase"
+)
+
+func (m *machine) complete() bool {
+	m.Helper()
+	c, err := m.CoreV1().ConfigMaps("kube-system").Get(m.Context(), "bootstrap", metav1.GetOptions{})
+	return err == nil && c.Data["status"] == "complete"
+}
+
+// The node joins by its own two requests, the operators take over, and then nothing of the bootstrap phase is left.
+// Before that nothing is removed, and a later run does nothing (R-BIP-2, R-BIP-17, R-APP-4, U-INS-13, U-INS-14,
+// U-INS-15).
+func TestInstallation(t *testing.T) {
+	m := newMachine(t, "openshift")
+	m.ask("client", host, false, "")
+	m.ask("client-of-another-node", "worker0", false, "")
+	before, own := m.tree(), join.ApprovalReason
+	err := m.run(Phases(m.options()),
+		step{"there is no such Node", func() {
+			if diff := cmp.Diff([]string{"client Approved " + own}, m.approved()); diff != "" {
+				t.Errorf("before the Node is there (-want +got):\n%s", diff)
+			}
+			m.register(corev1.ConditionFalse)
+			m.ask("client-again", host, false, "")
+			m.ask("serving", host, true, "192.0.2.10")
+			m.ask("serving-at-another-address", host, true, "192.0.2.11")
+			m.ask("serving-of-another-node", "worker0", true, "192.0.2.10")
+		}},
+		step{"the Node is not Ready", func() { m.register(corev1.ConditionTrue) }},
+		step{"no serving certificate", m.serve},
+		step{"the control plane: not ready: etcd: ", func() {
+			if !m.complete() {
+				t.Error("the operators do not know that the bootstrap phase is over")
+			}
+			if diff := cmp.Diff(before, m.tree()); diff != "" {
+				t.Errorf("while the operators are not there (-want +got):\n%s", diff)
+			}
+			m.takenOver()
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"client Approved " + own, "serving Approved " + own}, m.approved()); diff != "" {
+		t.Errorf("approved (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(kept, m.tree()); diff != "" {
+		t.Errorf("left on the machine (-want +got):\n%s", diff)
+	}
+	if m.reloads != 1 {
+		t.Errorf("systemd read its units %d times", m.reloads)
+	}
+	removed := len(m.removed)
+	if err := m.run(Phases(m.options())); err != nil || len(m.removed) != removed || m.reloads != 1 {
+		t.Errorf("a second run: %v, removed %v", err, m.removed[removed:])
+	}
+}
+
+// Killed at any report, removal or reload, the same command goes on. At no time does the kubelet require a unit that is
+// gone, and nothing is removed before the control plane is ready.
+func TestKilledAnywhere(t *testing.T) {
+	m := newMachine(t, "openshift")
+	m.installed()
+	kubeconfig, err := os.ReadFile(filepath.Join(m.root, node.BootstrapKubeconfig))
+	m.must(err)
+	for killAt := 1; ; killAt++ {
+		if err := m.CoreV1().ConfigMaps("kube-system").Delete(t.Context(), "bootstrap", metav1.DeleteOptions{}); !apierrors.IsNotFound(err) {
+			m.must(err)
+		}
+		m.must(os.RemoveAll(m.root))
+		m.lay(string(kubeconfig), "openshift")
+		m.serve()
+		points := 0
+		m.at = func() error {
+			if points++; points >= killAt {
+				return errKilled
+			}
+			return nil
+		}
+		err := m.run(Phases(m.options()))
+		m.at = func() error { return nil }
+		if points < killAt {
+			m.must(err)
+			if killAt < 25 {
+				t.Errorf("there were only %d points at which it could be killed", killAt)
+			}
+			break
+		}
+		left := m.tree()
+		_, dropIn := left[node.UnitDir+"/kubelet.service.d/"+node.RestoreDropIn]
+		if _, unit := left[node.UnitDir+"/"+node.RestoreUnit]; dropIn && !unit {
+			t.Errorf("killed at %d: the kubelet requires a unit that is gone", killAt)
+		}
+		if err := m.run(Phases(m.options())); err != nil {
+			t.Fatalf("after it was killed at %d: %v; left were %v", killAt, err, left)
+		}
+		if diff := cmp.Diff(kept, m.tree()); diff != "" {
+			t.Fatalf("after it was killed at %d (-want +got):\n%s", killAt, diff)
+		}
+		if !m.complete() {
+			t.Errorf("after it was killed at %d the bootstrap phase is not over", killAt)
+		}
+	}
+}
+
+// A kill inside of a removal, or one that comes when the cluster cannot be reached any more, is gone on from too.
+func TestKilledInsideOfARemoval(t *testing.T) {
+	remove := func(paths ...string) func(*machine) {
+		return func(m *machine) {
+			m.put(ControlPlaneReady, "")
+			for _, path := range paths {
+				m.must(os.RemoveAll(filepath.Join(m.root, path)))
+			}
+		}
+	}
+	data := []string{node.BootstrapSecrets, node.BootstrapConfigs, node.SnapshotDir, node.LogBundle}
+	for name, change := range map[string]func(*machine){
+		"no kubeconfig":       remove(node.BootstrapKubeconfig),
+		"no settings":         remove(node.BootstrapSecrets, node.BootstrapSettings),
+		"no snapshot":         remove(node.BootstrapSecrets, node.BootstrapConfigs, node.Snapshot),
+		"no data":             remove(data...),
+		"one script":          remove(append(data, ControlPlaneReady, node.GatherScript)...),
+		"empty folder":        remove(append(data, ControlPlaneReady, node.UnitDir+"/kubelet.service.d/"+node.RestoreDropIn)...),
+		"no unit":             remove(append(data, ControlPlaneReady, node.UnitDir+"/kubelet.service.d", node.UnitDir+"/"+node.RestoreUnit)...),
+		"program in an image": remove(append(data, ControlPlaneReady, node.GatherScript, node.MastersGatherScript, node.Program)...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &machine{T: t, root: t.TempDir(), at: func() error { return nil }}
+			m.lay("", "openshift")
+			change(m)
+			if err := m.run(Phases(m.options())); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(kept, m.tree()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Of others nothing is removed, and a preset file that has lines of ours only is.
+func TestUnitsOfOthers(t *testing.T) {
+	m := &machine{T: t, root: t.TempDir(), at: func() error { return nil }}
+	m.lay("", "openshift")
+	m.put(ControlPlaneReady, "")
+	other := node.UnitDir + "/kubelet.service.d/20-logging.conf"
+	m.put(other, "[Service]\n")
+	m.put(node.Preset, "enable post-reboot.service\nenable etcd-restore.service\n")
+	if err := m.run(Phases(m.options())); err != nil {
+		t.Fatal(err)
+	}
+	got := m.tree()
+	if _, is := got[node.Preset]; is || got[other] != "[Service]\n" {
+		t.Errorf("left are %v", got)
+	}
+}
+
+// A machine that lacks what it was given does not clean up, nor does one that may not.
+func TestNothingIsRemoved(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*machine)
+		is     error
+		text   string
+	}{
+		"kubeconfig": {func(m *machine) { m.must(os.Remove(filepath.Join(m.root, node.BootstrapKubeconfig))) }, os.ErrNotExist, node.BootstrapKubeconfig},
+		"settings":   {func(m *machine) { m.must(os.Remove(filepath.Join(m.root, node.BootstrapSettings))) }, node.ErrSettings, node.BootstrapSettings},
+		"created":    {func(m *machine) { m.put(node.BootstrapSettings, "name: master0\ncreated: yesterday\n") }, phase.ErrInput, `created: parsing time "yesterday"`},
+		"name":       {func(m *machine) { m.put(node.BootstrapSettings, "name: a b\ncreated: 2026-11-25T08:00:00Z\n") }, phase.ErrInput, `"a b"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t, "openshift")
+			m.installed()
+			test.change(m)
+			before := m.tree()
+			if err := m.run(Phases(m.options())); !errors.Is(err, test.is) || !strings.Contains(err.Error(), test.text) {
+				t.Errorf("error %v, want %q", err, test.text)
+			}
+			if diff := cmp.Diff(before, m.tree()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// At its time limit a phase says what it waits for.
+func TestLimit(t *testing.T) {
+	m := newMachine(t, "openshift")
+	fails := func(name string, limit time.Duration, want string) {
+		t.Helper()
+		phases := Phases(m.options())
+		i := slices.IndexFunc(phases, func(p phase.Phase) bool { return p.Name == name })
+		phases[i].Limit = limit
+		err := m.run(phases[i : i+1])
+		if !errors.Is(err, phase.ErrLimit) || phase.ExitCode(err) != phase.ExitTimeout || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", name, err, want)
+		}
+	}
+	m.installed()
+	m.report(staticPods[3], state{"True", "True", "False", host, 4, 5})
+	fails("operators", 2*time.Second, "waiting for the control plane: not ready: kube-scheduler: it is progressing: Progressing for a reason: time limit exceeded of 2s")
+	m.put(node.BootstrapKubeconfig, strings.Join([]string{
+		"clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]", "contexts: [{name: c, context: {cluster: c}}]", "current-context: c",
+	}, "\n"))
+	fails("api", time.Second/10, "waiting for the API server: ")
+	fails("bootstrap-complete", time.Second/10, "waiting for ConfigMap kube-system/bootstrap: ")
+}
+
+func TestReloadFails(t *testing.T) {
+	m := &machine{T: t, root: t.TempDir(), at: func() error { return nil }}
+	m.lay("", "openshift")
+	m.put(ControlPlaneReady, "")
+	m.at = func() error {
+		if m.reloads > 0 {
+			return errKilled
+		}
+		return nil
+	}
+	if err := m.run(Phases(m.options())); !errors.Is(err, errKilled) || !strings.Contains(err.Error(), "systemctl daemon-reload") {
+		t.Errorf("error %v", err)
+	}
+}
