@@ -33,6 +33,9 @@ func Run(ctx context.Context, phases []Phase, o Options) error {
 		r.status.Phases[i].State = Done
 	}
 	for i := first; i < len(phases); i++ {
+		if ctx.Err() != nil {
+			return r.end(&Error{Phase: phases[i].Name, Err: context.Cause(ctx)})
+		}
 		if err := r.phase(ctx, i); err != nil {
 			return r.end(err)
 		}

@@ -287,3 +287,25 @@ func TestLimitCutsOffATry(t *testing.T) {
 		}
 	})
 }
+
+// A run that is interrupted begins no further phase, also where none of them waits.
+func TestInterruptedBetweenPhases(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var ran []string
+	phases := make([]Phase, 0, 2)
+	for _, name := range []string{"first", "second"} {
+		phases = append(phases, Phase{Name: name, Limit: time.Minute, Run: func(context.Context, *Progress) error {
+			ran = append(ran, name)
+			cancel()
+			return nil
+		}})
+	}
+	var stopped *Error
+	if err := Run(ctx, phases, Options{}); !errors.Is(err, context.Canceled) || !errors.As(err, &stopped) || stopped.Phase != "second" {
+		t.Errorf("error %v", err)
+	}
+	if diff := cmp.Diff([]string{"first"}, ran); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
