@@ -3,7 +3,6 @@ package bootstrap
 import (
 	"context"
 	"errors"
-	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -11,13 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 
 	"github.com/solonode/sno/install/node"
-	"github.com/solonode/sno/install/phase"
 	"github.com/solonode/sno/install/snapshot"
 )
 
@@ -112,43 +108,5 @@ func TestRestore(t *testing.T) {
 	}
 	if err := Restore(t.Context(), root); err != nil {
 		t.Errorf("at a later boot: %v", err)
-	}
-}
-
-func TestSettle(t *testing.T) {
-	prefix, addr := netip.MustParsePrefix, netip.MustParseAddr
-	host := Host{Name: "CP-1.example.com.", Interfaces: []Interface{
-		{"eno1", []netip.Prefix{prefix("198.51.100.7/24"), prefix("2001:db8::20/64"), prefix("2001:db8::10/64")}},
-		{"eno2", []netip.Prefix{prefix("192.0.2.10/24"), prefix("2001:db8::5/64")}},
-	}}
-	v4, v6 := prefix("192.0.2.0/24"), prefix("2001:db8::/64")
-	for name, test := range map[string]struct {
-		settings node.Settings
-		host     string
-		want     node.Settings
-		err      error
-	}{
-		"found":            {node.Settings{MachineNetworks: []netip.Prefix{v4, v6}}, host.Name, node.Settings{Name: "cp-1.example.com", Addresses: []netip.Addr{addr("192.0.2.10"), addr("2001:db8::10")}}, nil},
-		"IPv6 first":       {node.Settings{MachineNetworks: []netip.Prefix{v6, v4}}, host.Name, node.Settings{Name: "cp-1.example.com", Addresses: []netip.Addr{addr("2001:db8::10"), addr("192.0.2.10")}}, nil},
-		"given":            {node.Settings{Name: "a", Addresses: []netip.Addr{addr("203.0.113.1")}}, "localhost", node.Settings{Name: "a", Addresses: []netip.Addr{addr("203.0.113.1")}}, nil},
-		"no name yet":      {node.Settings{MachineNetworks: []netip.Prefix{v4}}, "localhost.localdomain", node.Settings{}, ErrName},
-		"another network":  {node.Settings{MachineNetworks: []netip.Prefix{prefix("10.0.0.0/8")}}, host.Name, node.Settings{}, ErrAddress},
-		"no network given": {node.Settings{}, host.Name, node.Settings{}, ErrAddress},
-	} {
-		t.Run(name, func(t *testing.T) {
-			h := host
-			h.Name = test.host
-			got, err := Settle(test.settings, h)
-			if !errors.Is(err, test.err) || errors.Is(test.err, ErrAddress) && !errors.Is(err, phase.ErrInput) {
-				t.Fatalf("error %v, want %v", err, test.err)
-			}
-			if err != nil {
-				return
-			}
-			test.want.MachineNetworks = test.settings.MachineNetworks
-			if diff := cmp.Diff(test.want, got, cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
 	}
 }

@@ -120,7 +120,7 @@ func TestSingleNode(t *testing.T) {
 				t.Errorf("settings (-want +got):\n%s", diff)
 			}
 			for name, entry := range ignitiontest.Tree(t, root) {
-				if strings.HasPrefix(name, node.LiveDir) && entry.Mode.Perm()&0o077 != 0 {
+				if strings.HasPrefix(name, "/"+node.LiveDir) && entry.Mode.Perm()&0o077 != 0 {
 					t.Errorf("%s has mode %o", name, entry.Mode.Perm())
 				}
 			}

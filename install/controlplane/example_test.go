@@ -1,18 +1,18 @@
-package bootstrap_test
+package controlplane_test
 
 import (
 	"fmt"
 	"net/netip"
 
-	"github.com/solonode/sno/install/bootstrap"
+	"github.com/solonode/sno/install/controlplane"
 	"github.com/solonode/sno/install/node"
 )
 
 // A machine with several addresses is known by the one in the machine network.
 func ExampleSettle() {
-	s, err := bootstrap.Settle(
+	s, err := controlplane.Settle(
 		node.Settings{MachineNetworks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}},
-		bootstrap.Host{Name: "master0", Interfaces: []bootstrap.Interface{
+		controlplane.Host{Name: "master0", Interfaces: []controlplane.Interface{
 			{Name: "eno1", Addresses: []netip.Prefix{netip.MustParsePrefix("198.51.100.7/24"), netip.MustParsePrefix("192.0.2.10/24")}},
 		}})
 	fmt.Println(s.Name, s.Addresses, err)

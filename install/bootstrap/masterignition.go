@@ -1,0 +1,109 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"strings"
+
+	"github.com/solonode/sno/render/files"
+
+	"github.com/solonode/sno/install/ignition"
+	"github.com/solonode/sno/install/node"
+	"github.com/solonode/sno/install/phase"
+)
+
+// accepted asks a machine-config server for a spec that every version of Ignition 3 reads (U-INS-6).
+const accepted = "application/vnd.coreos.ignition+json;version=3.2.0"
+
+// originalLimit is above what any server sends, and below what would fill the memory.
+const originalLimit = 64 << 20
+
+var errServer = errors.New("the machine-config server has no config")
+
+func (l *live) hasOriginal(context.Context) (bool, error) {
+	text, err := os.ReadFile(l.Path(node.OriginalIgnition))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read the master config: %w", err)
+	}
+	_, err = ignition.Parse(node.OriginalIgnition, text)
+	return err == nil, nil
+}
+
+// fetchOriginal gets the master config from a server or a file (R-BIP-11, U-INS-6). A server that has none yet is asked again. A config
+// that cannot be read needs a person.
+func (l *live) fetchOriginal(ctx context.Context, p *phase.Progress) error {
+	s, err := l.Settings()
+	if err != nil {
+		return err
+	}
+	from := s.MasterIgnition
+	var text []byte
+	if strings.HasPrefix(from, "/") {
+		if text, err = os.ReadFile(l.Path(from)); err != nil {
+			return fmt.Errorf("read the master config: %w: %w", err, phase.ErrInput)
+		}
+	} else if err := p.Until(ctx, l.Interval, "the master config at "+from, func(ctx context.Context) (err error) {
+		text, err = fetch(ctx, from)
+		return err
+	}); err != nil {
+		return err
+	}
+	if _, err := ignition.Parse(from, text); err != nil {
+		return fmt.Errorf("the master config: %w: %w", err, phase.ErrInput)
+	}
+	return l.Lay(files.File{Path: node.OriginalIgnition, Mode: 0o600, Content: text}) //nolint:wrapcheck // it names the file
+}
+
+func fetch(ctx context.Context, url string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", err, phase.ErrInput)
+	}
+	request.Header.Set("Accept", accepted)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it names the URL
+	}
+	defer response.Body.Close() //nolint:errcheck // it was only read
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%w: %s answers %s", errServer, url, response.Status)
+	}
+	text, err := io.ReadAll(io.LimitReader(response.Body, originalLimit+1))
+	if err == nil && len(text) > originalLimit {
+		err = fmt.Errorf("%w: %s sends more than %d MiB: %w", errServer, url, originalLimit>>20, phase.ErrInput)
+	}
+	return text, err
+}
+
+// enrich writes the config of the installed node. It is made again by every run until the disk is written, and is the same each time.
+func (l *live) enrich(context.Context, *phase.Progress) error {
+	s, err := l.Settings()
+	if err != nil {
+		return err
+	}
+	from := "/" + node.OriginalIgnition
+	if strings.HasPrefix(s.MasterIgnition, "/") {
+		from = s.MasterIgnition // which a person may have changed since
+	}
+	original, err := os.ReadFile(l.Path(from))
+	if err != nil {
+		return fmt.Errorf("read the master config: %w", err)
+	}
+	additions, err := l.additions(s)
+	if err != nil {
+		return err
+	}
+	text, err := ignition.Enrich(from, original, additions)
+	if err != nil {
+		return fmt.Errorf("%w: %w", err, phase.ErrInput)
+	}
+	return l.Lay(files.File{Path: node.MasterIgnition, Mode: 0o600, Content: text}) //nolint:wrapcheck // it names the file
+}

@@ -1,0 +1,470 @@
+package bootstrap
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/solonode/sno/render/files"
+	"github.com/solonode/sno/render/inputs"
+	"github.com/solonode/sno/render/rotate"
+
+	"github.com/solonode/sno/install/controlplane"
+	"github.com/solonode/sno/install/credentials"
+	"github.com/solonode/sno/install/ignition"
+	"github.com/solonode/sno/install/ignition/ignitiontest"
+	"github.com/solonode/sno/install/installconfig"
+	"github.com/solonode/sno/install/manifests"
+	"github.com/solonode/sno/install/node"
+	"github.com/solonode/sno/install/phase"
+	"github.com/solonode/sno/install/snapshot"
+)
+
+const (
+	original  = `{"ignition":{"version":"3.2.0"},"passwd":{"users":[{"name":"core","sshAuthorizedKeys":["ssh-ed25519 A"]}]}}`
+	addedFile = `{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/etc/site.conf","contents":{"source":"data:,site"},"mode":384}]}}`
+)
+
+// machine is a live system in a folder.
+type machine struct {
+	root, disk string
+	Options
+	// fail is a file that makes the installer fail while it is there.
+	fail   string
+	output bytes.Buffer
+}
+
+// newMachine lays what create lays.
+func newMachine(t *testing.T) *machine {
+	t.Helper()
+	const file = "../installconfig/testdata/install-config.yaml"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, _, err := installconfig.Read(file, text, installconfig.Options{Purpose: installconfig.SingleNode})
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, err := credentials.New(t.Context(), credentials.Options{Profile: inputs.Kubernetes, Name: c.Name, Domain: c.Domain(), Validity: time.Hour, Now: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	generated, err := manifests.Generate(manifests.Input{Config: c, Profile: inputs.Kubernetes, ClusterID: state.ClusterID, InfraID: state.InfraID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	user := []files.File{{Path: "site.yaml", Mode: 0o600, Content: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: site, namespace: default}\ndata: {a: b}\n")}}
+	all, err := manifests.Merge(generated, state.Manifests, user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &machine{root: t.TempDir()}
+	for i := range all {
+		all[i].Path = node.LiveManifests + "/" + all[i].Path
+	}
+	settings, err := (&node.Settings{
+		Profile: "kubernetes", ClusterName: c.Name, BaseDomain: c.BaseDomain, KubernetesVersion: "1.35.2", Validity: "1h", Created: "2026-11-25T08:00:00Z",
+		MachineNetworks: c.Networking.MachineNetwork, InstallationDisk: "/dev/disk/by-id/wwn-0x1", KernelArguments: []string{"nosmt"},
+		InstallerArguments: []string{"--copy-network"}, MasterIgnition: "/" + node.GivenIgnition,
+	}).Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all = append(all, files.File{Path: node.LiveSettings, Mode: 0o600, Content: settings},
+		files.File{Path: node.GivenIgnition, Mode: 0o600, Content: []byte(original)},
+		files.File{Path: node.NodeIgnition, Mode: 0o600, Content: []byte(addedFile)})
+	if _, err := rotate.Lay(m.root, all); err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	m.disk, m.fail = filepath.Join(bin, "disk"), filepath.Join(bin, "fail")
+	script(t, filepath.Join(bin, "coreos-installer"), `if [ -e "`+m.fail+`" ]; then echo "no such disk" >&2; exit 1; fi
+echo "$@" >"`+m.disk+`.arguments"
+cp "$3" "`+m.disk+`"`)
+	script(t, filepath.Join(bin, "restart"), `echo restarted >>"`+m.disk+`.restarts"`)
+	m.Options = Options{
+		Root: m.root, Installer: filepath.Join(bin, "coreos-installer"), Restart: []string{filepath.Join(bin, "restart")}, Output: &m.output,
+		Program: filepath.Join(bin, "restart"), Interval: 20 * time.Millisecond, Endpoints: Endpoints{EtcdPort: "localhost:1", Etcd: "http://localhost:1"},
+		Host: func() (controlplane.Host, error) {
+			return controlplane.Host{Name: "master0", Interfaces: []controlplane.Interface{{Name: "eno1", Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.10/24")}}}}, nil
+		},
+	}
+	return m
+}
+
+func script(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte("#!/bin/sh\nset -e\n"+text+"\n"), 0o700); err != nil { //nolint:gosec // it is run
+		t.Fatal(err)
+	}
+}
+
+// kubelet stands for the one of the live system: it runs an API server, an etcd and two listeners while their manifests are there. They run
+// from the beginning on, because the phases need to know where.
+func (m *machine) kubelet(t *testing.T) {
+	t.Helper()
+	environment := &envtest.Environment{}
+	if _, err := environment.Start(); err != nil {
+		t.Fatalf("start an API server (KUBEBUILDER_ASSETS names the folder of its programs): %v", err)
+	}
+	plane := &environment.ControlPlane
+	running := map[string]func() error{"kube-apiserver-pod.yaml": plane.GetAPIServer().Stop, "etcd-pod.yaml": plane.Etcd.Stop}
+	m.Endpoints.Etcd, m.Endpoints.EtcdPort = "http://"+plane.Etcd.URL.Host, plane.Etcd.URL.Host
+	m.Endpoints.Ports = []string{strings.Trim(strings.TrimPrefix(environment.Config.Host, "https:"), "/")}
+	for _, name := range node.StaticPods[2:] {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Endpoints.Ports = append(m.Endpoints.Ports, listener.Addr().String())
+		running[name] = listener.Close
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var done sync.WaitGroup
+	done.Go(func() {
+		seen := map[string]bool{}
+		ticker := time.NewTicker(10 * time.Millisecond)
+		defer ticker.Stop()
+		for {
+			for name, stop := range running {
+				_, err := os.Stat(filepath.Join(m.root, node.ManifestDir, name))
+				switch {
+				case err == nil && !seen[name]:
+					seen[name] = true
+					if name == "kube-apiserver-pod.yaml" {
+						_ = os.WriteFile(filepath.Join(m.root, node.Rendered+"/"+controlplane.Kubeconfig), environment.KubeConfig, 0o600)
+					}
+				case errors.Is(err, fs.ErrNotExist) && seen[name]:
+					delete(running, name)
+					_ = stop()
+				}
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+		}
+	})
+	t.Cleanup(func() {
+		cancel()
+		done.Wait()
+		for _, stop := range running {
+			_ = stop()
+		}
+		_ = environment.Stop()
+	})
+}
+
+// run runs the phases until the named one is done, and is cut off then; "" for to the end.
+func (m *machine) run(t *testing.T, until string) ([]string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	began := map[string]bool{}
+	var order []string
+	err := phase.Run(ctx, Phases(m.Options), phase.Options{Command: "bootstrap-in-place", StatusFile: filepath.Join(m.root, node.StatusDir, "b.json"), Report: func(s phase.Status) {
+		for _, p := range s.Phases {
+			if p.State == phase.Running && !began[p.Name] {
+				began[p.Name] = true
+				order = append(order, p.Name)
+			}
+			if p.Name == until && p.State == phase.Done && began[p.Name] {
+				cancel()
+			}
+		}
+	}})
+	return order, err
+}
+
+// edit changes the settings on the machine.
+func (m *machine) edit(t *testing.T, change func(*node.Settings)) {
+	t.Helper()
+	s, err := node.Read(filepath.Join(m.root, node.LiveSettings))
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(s)
+	text, err := s.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, m.root, node.LiveSettings, string(text))
+}
+
+// A machine is installed although the run is cut off after every phase, a manifest is refused, the snapshot is damaged, and the disk cannot
+// be written at first; what is on the disk is all that the node needs, and only root reads its keys (R-BIP-1, R-BIP-6, R-BIP-7, R-BIP-10,
+// R-BIP-11, R-BIP-12, R-BIP-15, U-INS-12).
+func TestInstall(t *testing.T) {
+	m := newMachine(t)
+	m.kubelet(t)
+	for _, name := range []string{"preflight", "release-payload", "render", "static-pods", "api"} {
+		if _, err := m.run(t, name); !errors.Is(err, context.Canceled) {
+			t.Fatalf("cut off after %s: %v", name, err)
+		}
+	}
+	// A person writes a manifest that the API server refuses, and mends it.
+	refused := node.Rendered + "/manifests/9999-refused.yaml"
+	put(t, m.root, refused, "apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: default}\nspec: {ports: [{port: 99999}]}\n")
+	_, err := m.run(t, "")
+	if !errors.Is(err, phase.ErrInput) || !strings.Contains(err.Error(), "9999-refused.yaml: Service default/a") || !strings.Contains(err.Error(), "spec.ports[0].port") {
+		t.Fatalf("a refused manifest: %v", err)
+	}
+	put(t, m.root, refused, "apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: default}\nspec: {ports: [{port: 80}]}\n")
+	for _, name := range []string{"apply-manifests", "master-ignition", "log-bundle", "stop-control-plane", "snapshot"} {
+		if _, err := m.run(t, name); !errors.Is(err, context.Canceled) {
+			t.Fatalf("cut off after %s: %v", name, err)
+		}
+	}
+	if err := os.WriteFile(m.fail, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	snapshotFile := filepath.Join(m.root, node.LiveSnapshot)
+	if err := os.Truncate(snapshotFile, 1000); err != nil {
+		t.Fatal(err)
+	}
+	order, err := m.run(t, "")
+	if !errors.Is(err, errProgram) || phase.ExitCode(err) != phase.ExitFailed || !strings.Contains(m.output.String(), "no such disk") {
+		t.Fatalf("no disk: %v\n%s", err, m.output.String())
+	}
+	if diff := cmp.Diff([]string{"stop-control-plane", "snapshot", "stop-etcd", "enrich", "write-disk"}, order); diff != "" {
+		t.Errorf("after a damaged snapshot (-want +got):\n%s", diff)
+	}
+	first, err := os.ReadFile(filepath.Join(m.root, node.MasterIgnition))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(m.fail); err != nil {
+		t.Fatal(err)
+	}
+	if order, err = m.run(t, "write-disk"); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"stop-etcd", "enrich", "write-disk"}, order); diff != "" {
+		t.Errorf("with a disk (-want +got):\n%s", diff)
+	}
+	if order, err = m.run(t, ""); err != nil || !slices.Equal(order, []string{"reboot"}) {
+		t.Fatalf("%v, %v", order, err)
+	}
+	m.written(t, first)
+}
+
+// written checks what is on the disk.
+func (m *machine) written(t *testing.T, first []byte) {
+	t.Helper()
+	text, err := os.ReadFile(m.disk)
+	if err != nil || !bytes.Equal(text, first) {
+		t.Fatalf("the disk has another config than before: %v", err)
+	}
+	arguments, err := os.ReadFile(m.disk + ".arguments")
+	want := fmt.Sprintf("install --ignition-file %s --append-karg nosmt --copy-network /dev/disk/by-id/wwn-0x1\n", filepath.Join(m.root, node.MasterIgnition))
+	if diff := cmp.Diff(want, string(arguments)); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	ignitiontest.Validate(t, text)
+	if os.Geteuid() != 0 {
+		t.Skip("the rest is laid by the engine, which must run as root")
+	}
+	root := ignitiontest.Root(t)
+	if err := ignitiontest.Lay(t, root, text); err != nil {
+		t.Fatal(err)
+	}
+	tree := ignitiontest.Tree(t, root)
+	for _, name := range append([]string{
+		node.BootstrapSettings, node.BootstrapKubeconfig, node.Snapshot, node.LogBundle, node.Program, node.GatherScript, node.MastersGatherScript,
+		node.KubeletBootstrap, "etc/site.conf", node.UnitDir + "/" + node.PostRebootUnit, node.UnitDir + "/kubelet.service.d/" + node.RestoreDropIn,
+	}, node.ManifestDir+"/etcd-pod.yaml", node.ManifestDir+"/kube-scheduler-pod.yaml") {
+		if _, there := tree["/"+name]; !there {
+			t.Errorf("%s is not on the disk", name)
+		}
+	}
+	for name, entry := range tree {
+		for _, secret := range []string{node.BootstrapConfigs, node.BootstrapSecrets, node.SnapshotDir, node.ResourceDir, node.LogBundle, node.KubeletBootstrap} {
+			if strings.HasPrefix(name, "/"+secret) && entry.Mode.Perm()&0o077 != 0 {
+				t.Errorf("%s has mode %o", name, entry.Mode.Perm())
+			}
+		}
+	}
+	if err := Restore(t.Context(), root); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := snapshot.Restored(filepath.Join(root, node.EtcdData)); err != nil || !done {
+		t.Errorf("etcd has no data: %v", err)
+	}
+	data, err := os.ReadFile(filepath.Join(root, node.Snapshot))
+	if err != nil || !bytes.Contains(data, []byte("/registry/configmaps/default/site")) {
+		t.Errorf("the snapshot lacks what was applied: %v", err)
+	}
+}
+
+// A config that cannot be used ends the run before anything is stopped or written, and the same command goes on when it is mended.
+func TestInputOfPhases(t *testing.T) {
+	m := newMachine(t)
+	m.rendered(t)
+	put(t, m.root, applied, "")
+	for _, version := range []string{"2.2.0", "3.9.0"} {
+		put(t, m.root, node.GivenIgnition, `{"ignition":{"version":"`+version+`"}}`)
+		if _, err := m.run(t, ""); !errors.Is(err, ignition.ErrVersion) || !errors.Is(err, phase.ErrInput) || !strings.Contains(err.Error(), "/given-master.ign: ignition.version") {
+			t.Errorf("spec %s: %v", version, err)
+		}
+	}
+	put(t, m.root, node.GivenIgnition, original)
+	if _, err := m.run(t, "log-bundle"); !errors.Is(err, context.Canceled) {
+		t.Fatalf("with a config that can be used: %v", err)
+	}
+	save(t, filepath.Join(m.root, node.LiveSnapshot))
+	for name, test := range map[string]struct{ sections, want string }{
+		"a path of ours":   {`"storage":{"files":[{"path":"/` + node.BootstrapSettings + `"}]}`, "given-master.ign and sno-install"},
+		"a unit of ours":   {`"systemd":{"units":[{"name":"post-reboot.service"}]}`, "unit post-reboot.service"},
+		"a file of a user": {`"storage":{"files":[{"path":"/etc/site.conf"}]}`, "given-master.ign and what was added at creation"},
+	} {
+		put(t, m.root, node.GivenIgnition, `{"ignition":{"version":"3.2.0"},`+test.sections+`}`)
+		if _, err := m.run(t, ""); !errors.Is(err, ignition.ErrConflict) || !errors.Is(err, phase.ErrInput) || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: error %v, want %q", name, err, test.want)
+		}
+	}
+	if _, err := os.Stat(m.disk); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the disk: %v", err)
+	}
+	put(t, m.root, node.GivenIgnition, original)
+	if _, err := m.run(t, ""); err != nil {
+		t.Errorf("without a conflict: %v", err)
+	}
+}
+
+// rendered runs the first phases.
+func (m *machine) rendered(t *testing.T) {
+	t.Helper()
+	if _, err := m.run(t, "render"); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+}
+
+// A server that has no config yet, or does not answer, is asked again; the phase reports it, and ends at its limit (U-INS-6).
+func TestFetch(t *testing.T) {
+	m := newMachine(t)
+	answers := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if answers++; answers < 3 {
+			http.Error(w, "not yet", http.StatusInternalServerError)
+			return
+		}
+		if got := r.Header.Get("Accept"); got != "application/vnd.coreos.ignition+json;version=3.2.0" {
+			t.Errorf("Accept: %s", got)
+		}
+		_, _ = w.Write([]byte(original))
+	}))
+	t.Cleanup(server.Close)
+	m.edit(t, func(s *node.Settings) { s.MasterIgnition = server.URL })
+	l := newLive(m.Options)
+	if err := l.fetchOriginal(t.Context(), nil); err != nil || answers != 3 {
+		t.Errorf("%d answers, %v", answers, err)
+	}
+	if done, err := l.hasOriginal(t.Context()); !done || err != nil {
+		t.Errorf("done %v, %v", done, err)
+	}
+	server.Close()
+	limited := phase.Phase{Name: "master-ignition", Limit: 100 * time.Millisecond, Run: l.fetchOriginal}
+	err := phase.Run(t.Context(), []phase.Phase{limited}, phase.Options{})
+	if !errors.Is(err, phase.ErrLimit) || !strings.Contains(err.Error(), server.URL) || !strings.Contains(err.Error(), "connection refused") {
+		t.Errorf("no network: %v", err)
+	}
+}
+
+// A machine that cannot be installed yet is looked at again; one that stays so needs a person.
+func TestPreflight(t *testing.T) {
+	m := newMachine(t)
+	errDisk := fmt.Errorf("no disk: %w", phase.ErrInput)
+	looks := 0
+	m.Check = func(context.Context, *node.Settings) error {
+		if looks++; looks < 3 {
+			return errDisk
+		}
+		return nil
+	}
+	l := newLive(m.Options)
+	if err := l.preflight(t.Context(), nil); err != nil || looks != 3 {
+		t.Errorf("%d looks, %v", looks, err)
+	}
+	l.o.Check = func(context.Context, *node.Settings) error { return errDisk }
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := l.preflight(ctx, nil); !errors.Is(err, errDisk) || phase.ExitCode(err) != phase.ExitInput {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Where there is no room a phase fails, what it would have written is not there, and it goes on when there is.
+func TestNoRoom(t *testing.T) {
+	m := newMachine(t)
+	m.rendered(t)
+	put(t, m.root, applied, "")
+	if _, err := m.run(t, "log-bundle"); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	save(t, filepath.Join(m.root, node.LiveSnapshot))
+	small := filepath.Join(t.TempDir(), "small")
+	if err := os.Mkdir(small, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("tmpfs", small, "tmpfs", 0, "size=8m"); err != nil {
+		t.Skipf("no file system without room can be mounted: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(small, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	full := filepath.Join(small, "full")
+	if err := os.CopyFS(filepath.Join(small, "opt"), os.DirFS(filepath.Join(m.root, "opt"))); err != nil {
+		t.Fatal(err)
+	}
+	m.root, m.Root = small, small
+	fill(t, full)
+	if _, err := m.run(t, ""); err == nil || !strings.Contains(err.Error(), "no space left on device") {
+		t.Fatalf("error %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(small, node.MasterIgnition)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a config: %v", err)
+	}
+	if err := os.Remove(full); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.run(t, ""); err != nil {
+		t.Error(err)
+	}
+}
+
+// fill writes to a file until there is no room.
+func fill(t *testing.T, name string) {
+	t.Helper()
+	file, err := os.Create(name) //nolint:gosec // of a test
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close() //nolint:errcheck // of a test
+	for err == nil {
+		_, err = file.Write(make([]byte, 4096))
+	}
+	if !errors.Is(err, unix.ENOSPC) {
+		t.Fatal(err)
+	}
+}

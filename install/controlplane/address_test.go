@@ -1,0 +1,79 @@
+package controlplane
+
+import (
+	"errors"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/solonode/sno/install/node"
+	"github.com/solonode/sno/install/phase"
+)
+
+func TestSettle(t *testing.T) {
+	prefix, addr := netip.MustParsePrefix, netip.MustParseAddr
+	host := Host{Name: "CP-1.example.com.", Interfaces: []Interface{
+		{"eno1", []netip.Prefix{prefix("198.51.100.7/24"), prefix("2001:db8::20/64"), prefix("2001:db8::10/64")}},
+		{"eno2", []netip.Prefix{prefix("192.0.2.10/24"), prefix("2001:db8::5/64")}},
+	}}
+	v4, v6 := prefix("192.0.2.0/24"), prefix("2001:db8::/64")
+	for name, test := range map[string]struct {
+		settings node.Settings
+		host     string
+		want     node.Settings
+		err      error
+	}{
+		"found":            {node.Settings{MachineNetworks: []netip.Prefix{v4, v6}}, host.Name, node.Settings{Name: "cp-1.example.com", Addresses: []netip.Addr{addr("192.0.2.10"), addr("2001:db8::10")}}, nil},
+		"IPv6 first":       {node.Settings{MachineNetworks: []netip.Prefix{v6, v4}}, host.Name, node.Settings{Name: "cp-1.example.com", Addresses: []netip.Addr{addr("2001:db8::10"), addr("192.0.2.10")}}, nil},
+		"given":            {node.Settings{Name: "a", Addresses: []netip.Addr{addr("203.0.113.1")}}, "localhost", node.Settings{Name: "a", Addresses: []netip.Addr{addr("203.0.113.1")}}, nil},
+		"no name yet":      {node.Settings{MachineNetworks: []netip.Prefix{v4}}, "localhost.localdomain", node.Settings{}, ErrName},
+		"another network":  {node.Settings{MachineNetworks: []netip.Prefix{prefix("10.0.0.0/8")}}, host.Name, node.Settings{}, ErrAddress},
+		"no network given": {node.Settings{}, host.Name, node.Settings{}, ErrAddress},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := host
+			h.Name = test.host
+			got, err := Settle(test.settings, h)
+			if !errors.Is(err, test.err) || errors.Is(test.err, ErrAddress) && !errors.Is(err, phase.ErrInput) {
+				t.Fatalf("error %v, want %v", err, test.err)
+			}
+			if err != nil {
+				return
+			}
+			test.want.MachineNetworks = test.settings.MachineNetworks
+			if diff := cmp.Diff(test.want, got, cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// The interface with the default route comes first, and the file that the kernel has is read as it is.
+func TestThisMachine(t *testing.T) {
+	root := t.TempDir()
+	write(t, root, "proc/net/route", "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n"+
+		"eno2\t00000000\t010200C0\t0003\t0\t0\t100\t00000000\t0\t0\t0\neno1\t000200C0\t00000000\t0001\t0\t0\t100\t00FFFFFF\t0\t0\t0\n")
+	write(t, root, "proc/net/ipv6_route", "00000000000000000000000000000000 00 00000000000000000000000000000000 00 fe800000000000000000000000000001 00000064 00000001 00000000 00000003 eno3\n"+
+		"00000000000000000000000000000000 00 00000000000000000000000000000000 00 00000000000000000000000000000000 ffffffff 00000001 00000000 00200200 lo\n")
+	got, err := defaultRoutes(root)
+	if diff := cmp.Diff([]string{"eno2", "eno3"}, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	h, err := ThisMachine("/")
+	name, _ := os.Hostname()
+	if err != nil || h.Name != name {
+		t.Errorf("%+v, %v", h, err)
+	}
+}
+
+func write(t *testing.T, root, name, text string) {
+	t.Helper()
+	file := filepath.Join(root, name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,246 @@
+package controlplane
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	render "github.com/solonode/sno/render/command"
+	"github.com/solonode/sno/render/files"
+	"github.com/solonode/sno/render/inputs"
+	"github.com/solonode/sno/render/rotate"
+
+	"github.com/solonode/sno/install/apply"
+	"github.com/solonode/sno/install/manifests"
+	"github.com/solonode/sno/install/node"
+	"github.com/solonode/sno/install/phase"
+)
+
+// Machine is the machine and where it keeps what belongs to its control plane. Paths are relative to Root.
+type Machine struct {
+	// Root is the machine's root folder, "/" in production.
+	Root string
+	// SettingsFile, Manifests and Rendered are the settings, the folder that is rendered, and the output of sno-render.
+	SettingsFile, Manifests, Rendered string
+	// Host returns what the machine knows of itself.
+	Host func() (Host, error)
+	// Output gets what programs print.
+	Output io.Writer
+	// Interval is between two tries of what is waited for.
+	Interval time.Duration
+}
+
+// Path returns the path of something on the machine.
+func (m *Machine) Path(name string) string { return filepath.Join(m.Root, name) }
+
+// Settings returns the settings. Those that cannot be read need a person.
+func (m *Machine) Settings() (*node.Settings, error) {
+	s, err := node.Read(m.Path(m.SettingsFile))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", err, phase.ErrInput)
+	}
+	return s, nil
+}
+
+// Has returns a condition: that there is a file. It is for files that are put in their place as a whole.
+func (m *Machine) Has(name string) func(context.Context) (bool, error) {
+	return func(context.Context) (bool, error) {
+		_, err := os.Stat(m.Path(name))
+		if errors.Is(err, fs.ErrNotExist) {
+			return false, nil
+		}
+		return err == nil, err //nolint:wrapcheck // it names the file
+	}
+}
+
+// Lay puts files in their places. Each is replaced as a whole.
+func (m *Machine) Lay(list ...files.File) error {
+	_, err := rotate.Lay(m.Root, list)
+	return err //nolint:wrapcheck // it names the file
+}
+
+// errRender is in the error of static pods that cannot be rendered.
+var errRender = errors.New("cannot render the static pods")
+
+// renderInput is the exit code of sno-render for input that has to be changed.
+const renderInput = 2
+
+// IsRendered is the condition of Render.
+func (m *Machine) IsRendered(ctx context.Context) (bool, error) {
+	return m.Has(m.Rendered + "/sno-render.yaml")(ctx)
+}
+
+// Render settles how the node is called, writes it down, and renders its static pods (R-BIP-14, R-AIO-5). References is the file of a
+// release payload with its images; empty for none.
+func (m *Machine) Render(ctx context.Context, p *phase.Progress, references string) error {
+	s, err := m.Settings()
+	if err != nil {
+		return err
+	}
+	var settled node.Settings
+	if err := p.Until(ctx, m.Interval, "the node's name and addresses", func(context.Context) error {
+		host, err := m.Host()
+		if err != nil {
+			return err
+		}
+		settled, err = Settle(*s, host)
+		return err
+	}); err != nil {
+		return err
+	}
+	text, err := settled.Encode()
+	if err != nil {
+		return err //nolint:wrapcheck // it says what it is of
+	}
+	self, err := manifests.Node(settled.Name, settled.Addresses)
+	if err != nil {
+		return err //nolint:wrapcheck // it says what it is of
+	}
+	self.Path = m.Manifests + "/" + self.Path
+	if err := m.Lay(files.File{Path: m.SettingsFile, Mode: 0o600, Content: text}, self); err != nil {
+		return err
+	}
+	return m.runRender(ctx, m.arguments(&settled, references)...)
+}
+
+// Rotate renews the certificates that are due and lays what has changed (R-AIO-7).
+func (m *Machine) Rotate(ctx context.Context) error {
+	return m.runRender(ctx, "rotate", "--dir", m.Path(m.Rendered), "--root", m.Root)
+}
+
+func (m *Machine) runRender(ctx context.Context, arguments ...string) error {
+	var errs bytes.Buffer
+	code := render.Main(ctx, arguments, m.Output, &errs)
+	text := strings.TrimSpace(errs.String())
+	switch {
+	case code == 0:
+		if text != "" {
+			fmt.Fprintln(m.Output, text) // warnings
+		}
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("%w: %w", errRender, context.Cause(ctx))
+	case code == renderInput:
+		return fmt.Errorf("%w: %s: %w", errRender, text, phase.ErrInput)
+	}
+	return fmt.Errorf("%w: %s", errRender, text)
+}
+
+func (m *Machine) arguments(s *node.Settings, references string) []string {
+	arguments := []string{
+		"--input", m.Path(m.Manifests), "--output", m.Path(m.Rendered), "--replace", "--profile", s.Profile, "--validity", s.Validity, "--node", s.Name,
+	}
+	if references != "" {
+		arguments = append(arguments, "--image-references", m.Path(references))
+	}
+	if s.KubernetesVersion != "" {
+		arguments = append(arguments, "--kubernetes-version", s.KubernetesVersion)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Images)) {
+		arguments = append(arguments, "--image", name+"="+s.Images[name])
+	}
+	return arguments
+}
+
+// Files returns the files of the static pods, with their modes.
+func (m *Machine) Files() ([]files.File, error) {
+	root := m.Path(m.Rendered + "/files")
+	var list []files.File
+	tree := os.DirFS(root)
+	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err //nolint:wrapcheck // it names the file
+		}
+		content, err := fs.ReadFile(tree, name)
+		list = append(list, files.File{Path: name, Mode: info.Mode().Perm(), Content: content})
+		return err //nolint:wrapcheck // it names the file
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", root, err)
+	}
+	return list, nil
+}
+
+// LayPods lays the static pods for the kubelet, their manifests last.
+func (m *Machine) LayPods() error {
+	list, err := m.Files()
+	if err != nil {
+		return err
+	}
+	return m.Lay(list...)
+}
+
+// Kubeconfig is the administrator's on the machine itself, relative to the output of sno-render, and KubeletKubeconfig the one with which
+// its kubelet asks for a certificate.
+const (
+	Kubeconfig        = "auth/kubeconfig-localhost"
+	KubeletKubeconfig = "auth/kubeconfig-kubelet"
+)
+
+// Client returns the administrator's client.
+func (m *Machine) Client() (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", m.Path(path.Join(m.Rendered, Kubeconfig)))
+	if err != nil {
+		return nil, fmt.Errorf("read the kubeconfig: %w", err)
+	}
+	return config, nil
+}
+
+// WaitForAPI waits until the API server is ready.
+func (m *Machine) WaitForAPI(ctx context.Context, p *phase.Progress) error {
+	return p.Until(ctx, m.Interval, "the API server", func(ctx context.Context) error {
+		config, err := m.Client()
+		if err != nil {
+			return err
+		}
+		client, err := discovery.NewDiscoveryClientForConfig(config)
+		if err != nil {
+			return fmt.Errorf("connect to the API server: %w", err)
+		}
+		return client.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+	})
+}
+
+// Apply applies what was rendered, in which the user's own manifests are, and then the folders more, if there are any. There are no pods
+// to wait for (R-BIP-12). It returns how many objects and statuses are applied.
+func (m *Machine) Apply(ctx context.Context, p *phase.Progress, more ...string) (int, error) {
+	config, err := m.Client()
+	if err != nil {
+		return 0, err
+	}
+	s, err := m.Settings()
+	if err != nil {
+		return 0, err
+	}
+	o := apply.Options{Config: config, Interval: m.Interval}
+	for i, name := range append([]string{m.Rendered + "/manifests"}, more...) {
+		o.Folders = append(o.Folders, apply.Folder{Name: m.Path(name), FS: os.DirFS(m.Path(name)), Rendered: i == 0})
+	}
+	if s.Profile == string(inputs.Kubernetes) {
+		// Without operators nothing acts on these kinds, and whoever wants them gives their definitions (R-AIO-3).
+		o.Optional = func(group string) bool { return strings.HasSuffix(group, ".openshift.io") }
+	}
+	report, err := apply.Run(ctx, o, p)
+	for _, kept := range report.Kept {
+		fmt.Fprintln(m.Output, "kept, since another client has changed it:", kept)
+	}
+	return report.Applied, err //nolint:wrapcheck // it names every manifest
+}

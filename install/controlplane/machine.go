@@ -1,0 +1,85 @@
+package controlplane
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// ThisMachine returns what the machine that this runs on knows of itself. Root is that of its file system.
+func ThisMachine(root string) (Host, error) {
+	name, err := os.Hostname()
+	if err != nil {
+		return Host{}, fmt.Errorf("read the hostname: %w", err)
+	}
+	h := Host{Name: name}
+	all, err := net.Interfaces()
+	if err != nil {
+		return Host{}, fmt.Errorf("read the network interfaces: %w", err)
+	}
+	for _, i := range all {
+		if i.Flags&net.FlagUp == 0 || i.Flags&net.FlagLoopback != 0 {
+			continue
+		}
+		addresses, err := i.Addrs()
+		if err != nil {
+			return Host{}, fmt.Errorf("read the addresses of %s: %w", i.Name, err)
+		}
+		found := Interface{Name: i.Name}
+		for _, a := range addresses {
+			if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().IsGlobalUnicast() {
+				found.Addresses = append(found.Addresses, p)
+			}
+		}
+		h.Interfaces = append(h.Interfaces, found)
+	}
+	routes, err := defaultRoutes(root)
+	if err != nil {
+		return Host{}, err
+	}
+	slices.SortStableFunc(h.Interfaces, func(a, b Interface) int { return rank(a.Name, routes) - rank(b.Name, routes) })
+	return h, nil
+}
+
+// rank is lower for an interface with a default route.
+func rank(name string, routes []string) int {
+	if i := slices.Index(routes, name); i >= 0 {
+		return i
+	}
+	return len(routes)
+}
+
+// defaultRoutes returns the interfaces of the default routes, as the kernel lists them: those of IPv4, then those of IPv6.
+func defaultRoutes(root string) ([]string, error) {
+	var names []string
+	for _, table := range []struct {
+		file                      string
+		destination, prefix, name int
+	}{{"proc/net/route", 1, 7, 0}, {"proc/net/ipv6_route", 0, 1, 9}} {
+		file, err := os.Open(filepath.Join(root, table.file))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // the kernel has no such protocol
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the routes: %w", err)
+		}
+		lines := bufio.NewScanner(file)
+		for lines.Scan() {
+			fields := strings.Fields(lines.Text())
+			if len(fields) > max(table.prefix, table.name) && strings.Trim(fields[table.destination]+fields[table.prefix], "0") == "" && fields[table.name] != "lo" {
+				names = append(names, fields[table.name])
+			}
+		}
+		if err := errors.Join(lines.Err(), file.Close()); err != nil {
+			return nil, fmt.Errorf("read the routes: %w", err)
+		}
+	}
+	return names, nil
+}
