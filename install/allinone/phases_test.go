@@ -1,0 +1,225 @@
+package allinone_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"io"
+	"math/big"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/solonode/sno/render/files"
+	"github.com/solonode/sno/render/inputs"
+	"github.com/solonode/sno/render/rotate"
+
+	"github.com/solonode/sno/install/allinone"
+	"github.com/solonode/sno/install/controlplane"
+	"github.com/solonode/sno/install/credentials"
+	"github.com/solonode/sno/install/installconfig"
+	"github.com/solonode/sno/install/join"
+	"github.com/solonode/sno/install/manifests"
+	"github.com/solonode/sno/install/node"
+	"github.com/solonode/sno/install/phase"
+)
+
+// lay lays what create lays.
+func lay(t *testing.T, root string) {
+	t.Helper()
+	const file = "../installconfig/testdata/install-config.yaml"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, _, err := installconfig.Read(file, text, installconfig.Options{Purpose: installconfig.AllInOne})
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, err := credentials.New(t.Context(), credentials.Options{Profile: inputs.Kubernetes, Name: c.Name, Domain: c.Domain(), Validity: time.Hour, Now: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	generated, err := manifests.Generate(manifests.Input{Config: c, Profile: inputs.Kubernetes, ClusterID: state.ClusterID, InfraID: state.InfraID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := manifests.Merge(generated, state.Manifests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range all {
+		all[i].Path = node.AllInOneManifests + "/" + all[i].Path
+	}
+	settings, err := (&node.Settings{
+		Profile: "kubernetes", ClusterName: c.Name, BaseDomain: c.BaseDomain, KubernetesVersion: "1.35.2", Validity: "1h",
+		Created: time.Now().UTC().Format(time.RFC3339), MachineNetworks: c.Networking.MachineNetwork,
+	}).Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rotate.Lay(root, append(all, files.File{Path: node.AllInOneSettings, Mode: 0o600, Content: settings})); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A machine becomes a cluster of its own, also when it is switched off in between, and its certificates are renewed on the disk and on the
+// API server (R-AIO-2, R-AIO-3, R-AIO-5, R-AIO-7). Its kubelet is played: what it asks for is the matter of package join's tests.
+func TestPhases(t *testing.T) {
+	environment := &envtest.Environment{}
+	if _, err := environment.Start(); err != nil {
+		t.Fatalf("start an API server (KUBEBUILDER_ASSETS names the folder of its programs): %v", err)
+	}
+	t.Cleanup(func() {
+		if err := environment.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	client := kubernetes.NewForConfigOrDie(environment.Config)
+	root := t.TempDir()
+	lay(t, root)
+	m := allinone.Machine(controlplane.Machine{Root: root, Output: io.Discard, Interval: 20 * time.Millisecond, Host: func() (controlplane.Host, error) {
+		return controlplane.Host{Name: "Master0", Interfaces: []controlplane.Interface{{Name: "eno1", Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.10/24")}}}}, nil
+	}})
+	run := func(list []phase.Phase, until string) error {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		return phase.Run(ctx, list, phase.Options{Report: func(s phase.Status) {
+			for _, p := range s.Phases {
+				if p.Name == until && p.State == phase.Done {
+					cancel()
+				}
+			}
+		}})
+	}
+	for _, name := range []string{"render", "static-pods"} {
+		if err := run(allinone.Phases(m), name); !errors.Is(err, context.Canceled) {
+			t.Fatalf("cut off after %s: %v", name, err)
+		}
+	}
+	for name, want := range map[string]string{"etc/kubernetes/kubelet.env": "KUBELET_NODE_ARGS=--hostname-override=master0 --node-ip=192.0.2.10\n"} {
+		got, err := os.ReadFile(filepath.Join(root, name))
+		if diff := cmp.Diff(want, string(got)); err != nil || diff != "" {
+			t.Errorf("%s: %v\n%s", name, err, diff)
+		}
+	}
+	for _, name := range append([]string{node.KubeletBootstrap[len("etc/kubernetes/"):]}, "manifests/etcd-pod.yaml", "manifests/kube-scheduler-pod.yaml") {
+		if info, err := os.Stat(filepath.Join(root, "etc/kubernetes", name)); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
+	}
+	kubeconfig := filepath.Join(root, node.AllInOneRendered, controlplane.Kubeconfig)
+	if err := os.WriteFile(kubeconfig, environment.KubeConfig, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ready := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "master0"}}
+	if _, err := client.CoreV1().Nodes().Create(t.Context(), ready, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(allinone.Phases(m), "apply-manifests"); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(root, node.AllInOneDone)); err == nil {
+		t.Error("it is done without a node")
+	}
+	short := allinone.Phases(m)
+	short[4].Limit = 100 * time.Millisecond
+	if err := run(short, ""); !errors.Is(err, phase.ErrLimit) || !errors.Is(err, join.ErrWaiting) {
+		t.Fatalf("a node that is not Ready: %v", err)
+	}
+	ready.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	if _, err := client.CoreV1().Nodes().UpdateStatus(t.Context(), ready, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	serving(t, filepath.Join(root, join.ServingCertificate))
+	if err := run(allinone.Phases(m), ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(allinone.Phases(m), ""); err != nil {
+		t.Errorf("again: %v", err)
+	}
+	if _, err := client.CoreV1().Namespaces().Get(t.Context(), "openshift-etcd", metav1.GetOptions{}); err != nil {
+		t.Error(err)
+	}
+	if _, err := client.Discovery().ServerResourcesForGroupVersion("config.openshift.io/v1"); !apierrors.IsNotFound(err) {
+		t.Errorf("kinds for operators: %v", err)
+	}
+
+	before := end(t, m)
+	if err := run(allinone.Rotate(m), "rotate"); !errors.Is(err, context.Canceled) {
+		t.Fatalf("cut off after rotate: %v", err)
+	}
+	after, err := os.ReadFile(filepath.Join(root, certificate))
+	if err != nil || bytes.Equal(before, after) {
+		t.Fatalf("a certificate that has ended is not renewed: %v", err)
+	}
+	if err := os.WriteFile(kubeconfig, environment.KubeConfig, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(allinone.Rotate(m)[1:], ""); err != nil {
+		t.Fatal(err)
+	}
+	secret, err := client.CoreV1().Secrets("openshift-kube-apiserver").Get(t.Context(), "localhost-serving-cert-certkey", metav1.GetOptions{})
+	if err != nil || !bytes.Equal(secret.Data[corev1.TLSCertKey], after) {
+		t.Errorf("the API server has another certificate than the disk: %v", err)
+	}
+}
+
+const certificate = node.ResourceDir + "/kube-apiserver-certs/secrets/localhost-serving-cert-certkey/tls.crt"
+
+// end has a certificate end, as far as whoever renews it knows, and returns it.
+func end(t *testing.T, m *controlplane.Machine) []byte {
+	t.Helper()
+	found, err := filepath.Glob(m.Path(m.Rendered + "/manifests/*_openshift-kube-apiserver_secret_localhost-serving-cert-certkey.yaml"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%v, %v", found, err)
+	}
+	text, err := os.ReadFile(found[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	const annotation = `(auth.openshift.io/certificate-not-after: ).*`
+	text = regexp.MustCompile(annotation).ReplaceAll(text, []byte(`${1}"2020-01-01T00:00:00Z"`))
+	if err := os.WriteFile(found[0], text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(m.Path(certificate))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return before
+}
+
+// serving lays a serving certificate, as the kubelet does.
+func serving(t *testing.T, file string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "system:node:master0"}, NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, text, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
