@@ -61,7 +61,8 @@ func New(out, errs io.Writer) *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	create := &cobra.Command{Use: "create", Short: "Write Ignition configs", Args: noArguments, RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	create.AddCommand(newSingleNode(out, errs), newAllInOne(out, errs), newWorker(out))
-	root.AddCommand(create, newEmbed(out), newStart(out, errs), newRestore(out, errs))
+	root.AddCommand(create, newPreflight(out), newEmbed(out), newBootstrap(errs), newStart(out, errs), newRestore(out, errs), newPostReboot(errs),
+		newAllInOneNode(errs), newRotate(errs), newGather(out), newLeftovers(out))
 	return root
 }
 

@@ -29,7 +29,6 @@ import (
 	"github.com/solonode/sno/install/ignition"
 	"github.com/solonode/sno/install/installconfig"
 	"github.com/solonode/sno/install/iso"
-	"github.com/solonode/sno/install/manifests"
 	"github.com/solonode/sno/install/network"
 	"github.com/solonode/sno/install/node"
 )
@@ -180,14 +179,8 @@ func (o *creation) input(ctx context.Context, now time.Time) (create.Input, []st
 			fault(err)
 		}
 	}
-	for _, name := range []string{"manifests", "openshift"} {
-		if _, err := os.Stat(filepath.Join(o.dir, name)); errors.Is(err, os.ErrNotExist) {
-			continue
-		}
-		list, err := manifests.User(name, os.DirFS(filepath.Join(o.dir, name)))
-		fault(err)
-		in.Manifests = append(in.Manifests, list...)
-	}
+	in.Manifests, err = userManifests(o.dir)
+	fault(err)
 	return in, warnings, errors.Join(faults...)
 }
 
@@ -209,8 +202,8 @@ func (o *creation) flags(in *create.Input) []error {
 	case profile == inputs.Kubernetes && o.settings.KubernetesVersion == "":
 		wrong("kubernetes-version", "", "profile kubernetes needs it, such as 1.35.2")
 	}
-	if o.validity <= 0 {
-		wrong("validity", o.validity.String(), "give a time above zero")
+	if o.validity < time.Hour {
+		wrong("validity", o.validity.String(), "at least an hour")
 	}
 	if (o.iso == "") != (o.out == "") {
 		wrong("iso", o.iso, "--iso and --out go together")

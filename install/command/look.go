@@ -1,0 +1,217 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/solonode/sno/render/files"
+
+	"github.com/solonode/sno/install/gather"
+	"github.com/solonode/sno/install/installconfig"
+	"github.com/solonode/sno/install/leftovers"
+	"github.com/solonode/sno/install/manifests"
+	"github.com/solonode/sno/install/network"
+	"github.com/solonode/sno/install/node"
+	"github.com/solonode/sno/install/phase"
+	"github.com/solonode/sno/install/preflight"
+)
+
+const preflightLong = `Find out what would make an installation fail, and what to do about it. With --dir on any machine of the node's network, before the
+config is created: DNS records, clock, registries, manifests. With --host in the live system on the machine itself: the address and the disk too.`
+
+func newPreflight(out io.Writer) *cobra.Command {
+	var dir, networkFile, name, release, root string
+	var host bool
+	c := &cobra.Command{
+		Use: "preflight", Short: "Find out what would make an installation fail", Long: preflightLong, Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			in, err := hostInput(root)
+			if !host {
+				in, err = folderInput(dir, networkFile, name, release)
+			}
+			if err != nil {
+				return fmt.Errorf("%w\n%w", err, errInput)
+			}
+			in.Host = host
+			findings := preflight.Check(c.Context(), in)
+			if err := preflight.Print(out, findings); err != nil {
+				return err //nolint:wrapcheck // it says all
+			}
+			if preflight.Failed(findings) != nil {
+				return errPreflight
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&dir, "dir", ".", "folder of the installation, with "+installConfigFile)
+	c.Flags().StringVar(&networkFile, "network-config", "", "network of the machine, an NMState document")
+	c.Flags().StringVar(&name, "node-name", "", "name of the node")
+	c.Flags().StringVar(&release, "release-image", "", "release payload")
+	c.Flags().BoolVar(&host, "host", false, "this is the machine that is installed, in its live system")
+	c.Flags().StringVar(&root, "root", "/", "root folder of the machine, with --host")
+	return c
+}
+
+// errPreflight is the error of findings that were printed.
+var errPreflight = fmt.Errorf("an installation would fail as it is: %w", phase.ErrInput)
+
+// hostInput returns what the machine in its live system knows.
+func hostInput(root string) (preflight.Input, error) {
+	s, err := node.Read(filepath.Join(root, node.LiveSettings))
+	if err != nil {
+		return preflight.Input{}, err //nolint:wrapcheck // it names the file
+	}
+	in, err := settingsInput(s)
+	if err != nil {
+		return in, err
+	}
+	in.Root = root
+	if in.Name == "" {
+		in.Name, _ = os.Hostname()
+	}
+	secret, err := os.ReadFile(filepath.Join(root, node.PullSecret))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return in, fmt.Errorf("pull secret: %w", err)
+	}
+	// Mirrors and the trust bundle are in the system's own configuration there.
+	in.Sources, err = preflight.Sources(s.ReleaseImage, nil, string(secret))
+	in.Proxy, in.NoProxy = environmentProxy()
+	return in, err //nolint:wrapcheck // it says all
+}
+
+// environmentProxy returns the proxy that systemd gives its units.
+func environmentProxy() (*installconfig.Proxy, string) {
+	p := installconfig.Proxy{HTTPProxy: os.Getenv("HTTP_PROXY"), HTTPSProxy: os.Getenv("HTTPS_PROXY"), NoProxy: os.Getenv("NO_PROXY")}
+	if p.HTTPProxy == "" && p.HTTPSProxy == "" {
+		return nil, ""
+	}
+	return &p, p.NoProxy
+}
+
+// folderInput returns what the folder of an installation has.
+func folderInput(dir, networkFile, name, release string) (preflight.Input, error) {
+	file := filepath.Join(dir, installConfigFile)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return preflight.Input{}, err //nolint:wrapcheck // it names the file
+	}
+	c, _, err := installconfig.Read(file, text, installconfig.Options{Purpose: installconfig.SingleNode, InstallerArguments: os.Getenv(olderArguments)})
+	if err != nil {
+		return preflight.Input{}, err //nolint:wrapcheck // it names the file
+	}
+	in := preflight.Input{
+		Domain: c.Domain(), Name: name, MachineNetworks: c.Networking.MachineNetwork,
+		Proxy: c.Proxy, NoProxy: manifests.NoProxy(c), TrustBundle: c.AdditionalTrustBundle,
+	}
+	if networkFile != "" {
+		text, err := os.ReadFile(networkFile)
+		if err != nil {
+			return in, err //nolint:wrapcheck // it names the file
+		}
+		n, err := network.Parse(networkFile, text)
+		if err != nil {
+			return in, err //nolint:wrapcheck // it names the file
+		}
+		in.Static = n.Addresses()
+		in.Addresses = inside(in.Static, in.MachineNetworks)
+	}
+	if in.Manifests, err = userManifests(dir); err != nil {
+		return in, err
+	}
+	in.Sources, err = preflight.Sources(release, c.ImageDigestSources, c.PullSecret)
+	return in, err //nolint:wrapcheck // it says all
+}
+
+// inside returns the addresses that are in one of the networks.
+func inside(addresses, networks []netip.Prefix) []netip.Addr {
+	var found []netip.Addr
+	for _, a := range addresses {
+		for _, n := range networks {
+			if n.Contains(a.Addr()) {
+				found = append(found, a.Addr())
+				break
+			}
+		}
+	}
+	return found
+}
+
+// userManifests returns the manifests that the user has put into the folder of the installation.
+func userManifests(dir string) ([]files.File, error) {
+	var all []files.File
+	var faults []error
+	for _, name := range []string{"manifests", "openshift"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		list, err := manifests.User(name, os.DirFS(filepath.Join(dir, name)))
+		all, faults = append(all, list...), append(faults, err)
+	}
+	return all, errors.Join(faults...)
+}
+
+const gatherLong = `Gather the logs of this machine in the layout of openshift-install's log bundle, without private keys, tokens, kubeconfigs and pull
+secrets. In the live system these are the bootstrap phase's; on the installed node its own, and those of the bootstrap phase that it keeps.`
+
+func newGather(out io.Writer) *cobra.Command {
+	var o gather.Options
+	var to string
+	c := &cobra.Command{
+		Use: "gather --id ID", Short: "Gather the logs of this machine", Long: gatherLong, Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			o.Time = time.Now()
+			if to == "-" {
+				return gather.Bundle(c.Context(), out, o) //nolint:wrapcheck // it says all
+			}
+			if to == "" {
+				to = "log-bundle-" + o.ID + ".tar.gz"
+			}
+			if err := gather.File(c.Context(), to, o); err != nil {
+				return err //nolint:wrapcheck // it says all
+			}
+			fmt.Fprintf(out, "The logs are in %s.\n", to)
+			return nil
+		},
+	}
+	c.Flags().StringVar(&o.ID, "id", time.Now().UTC().Format("20060102150405"), "name of the bundle")
+	c.Flags().StringVar(&to, "output", "", "file to write, or - for standard output; by default log-bundle-ID.tar.gz")
+	c.Flags().BoolVar(&o.NodeOnly, "node-only", false, "the node's own part only")
+	c.Flags().StringVar(&o.Root, "root", "/", "root folder of the machine")
+	return c
+}
+
+func newLeftovers(out io.Writer) *cobra.Command {
+	var root string
+	var o leftovers.Options
+	c := &cobra.Command{
+		Use: "check-leftovers", Short: "Find what the installation has left on this node", Args: noArguments,
+		Long: "Find what the installation has left on this node: files, units, presets, images, certificates. The exit code is 1 if there is anything.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			found, err := leftovers.Check(c.Context(), root, o)
+			if err == nil || len(found) > 0 {
+				err = errors.Join(err, leftovers.Print(out, found))
+			}
+			if err != nil {
+				return err //nolint:wrapcheck // it says all
+			}
+			if len(found) > 0 {
+				return fmt.Errorf("%w: %d", errLeftovers, len(found))
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&root, "root", "/", "root folder of the node")
+	c.Flags().BoolVar(&o.ProgramInImage, "program-in-image", false, "the image has the program, which stays")
+	c.Flags().StringArrayVar(&o.Images, "image", nil, "reference of an image that only the installation needed; may be repeated")
+	return c
+}
+
+// errLeftovers is in the error of a node on which something was left.
+var errLeftovers = errors.New("things that the installation has left")

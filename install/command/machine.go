@@ -1,0 +1,135 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/solonode/sno/install/allinone"
+	"github.com/solonode/sno/install/bootstrap"
+	"github.com/solonode/sno/install/controlplane"
+	"github.com/solonode/sno/install/node"
+	"github.com/solonode/sno/install/phase"
+	"github.com/solonode/sno/install/postreboot"
+	"github.com/solonode/sno/install/preflight"
+)
+
+// interval is between two tries of what is waited for.
+const interval = 2 * time.Second
+
+const bootstrapLong = `Install this machine from the live system that runs on it: start a temporary control plane, apply all manifests, keep its data and logs,
+add them to the master config, write the disk and restart. --installer is called as coreos-installer is:
+  install --ignition-file FILE [ARGUMENT...] DISK`
+
+const postRebootLong = `Finish the installation after the restart: approve the two certificate requests of this node and no others, wait until the operators run
+the control plane, and remove what was needed until then, this program too.`
+
+// onMachine are the flags of a command that acts on the machine.
+type onMachine struct{ root, status string }
+
+func (o *onMachine) bind(c *cobra.Command) *cobra.Command {
+	c.Args = noArguments
+	c.Flags().StringVar(&o.root, "root", "/", "root folder of the machine")
+	c.Flags().StringVar(&o.status, "status-dir", "/"+node.StatusDir, "folder of the status file")
+	return c
+}
+
+func newBootstrap(errs io.Writer) *cobra.Command {
+	var m onMachine
+	o := bootstrap.Options{Podman: "podman", Output: errs, Endpoints: bootstrap.Local(), Interval: interval, Check: checkMachine}
+	var restart string
+	c := m.bind(&cobra.Command{
+		Use: "bootstrap-in-place", Short: "Install this machine from the live system on it", Long: bootstrapLong,
+		RunE: func(c *cobra.Command, _ []string) error {
+			program, err := os.Executable()
+			if err != nil {
+				return fmt.Errorf("find this program: %w", err)
+			}
+			o.Root, o.Program, o.Restart = m.root, program, strings.Fields(restart)
+			if len(o.Restart) == 0 {
+				return fmt.Errorf("--restart is needed; %w", errUsage)
+			}
+			o.Host = func() (controlplane.Host, error) { return controlplane.ThisMachine(m.root) }
+			return phases(c, m.status, bootstrap.Phases(o), errs)
+		},
+	})
+	c.Flags().StringVar(&o.Installer, "installer", "coreos-installer", "program that writes the disk")
+	c.Flags().StringVar(&restart, "restart", "systemctl reboot", "command that restarts the machine")
+	return c
+}
+
+// checkMachine is what has to be right on the machine itself before it is installed.
+func checkMachine(ctx context.Context, s *node.Settings) error {
+	in, err := settingsInput(s)
+	if err != nil {
+		return err
+	}
+	in.Host, in.Checks = true, []string{preflight.Address, preflight.Disk, preflight.Clock}
+	return preflight.Failed(preflight.Check(ctx, in)) //nolint:wrapcheck // it says what to do
+}
+
+// settingsInput returns what the settings of a machine say about it.
+func settingsInput(s *node.Settings) (preflight.Input, error) {
+	created, err := time.Parse(time.RFC3339, s.Created)
+	if err != nil {
+		return preflight.Input{}, fmt.Errorf("settings: created: %w: %w", err, phase.ErrInput)
+	}
+	return preflight.Input{
+		Domain: s.Domain(), Name: s.Name, Addresses: s.Addresses, MachineNetworks: s.MachineNetworks, Disk: s.InstallationDisk, Created: created,
+	}, nil
+}
+
+func newPostReboot(errs io.Writer) *cobra.Command {
+	var m onMachine
+	return m.bind(&cobra.Command{
+		Use: "post-reboot", Short: "Finish the installation after the restart", Long: postRebootLong,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return phases(c, m.status, postreboot.Phases(postreboot.Options{Root: m.root, Systemctl: systemctl(errs), Interval: interval, Now: time.Now}), errs)
+		},
+	})
+}
+
+// systemctl returns a function that runs it.
+func systemctl(output io.Writer) func(context.Context, ...string) error {
+	return func(ctx context.Context, arguments ...string) error {
+		c := exec.CommandContext(ctx, "systemctl", arguments...)
+		c.Stdout, c.Stderr = output, output
+		if err := c.Run(); err != nil {
+			return fmt.Errorf("systemctl %q: %w", arguments, err)
+		}
+		return nil
+	}
+}
+
+func newAllInOneNode(errs io.Writer) *cobra.Command {
+	var m onMachine
+	return m.bind(&cobra.Command{
+		Use: "aiokube", Short: "Make this machine a cluster of its own", Long: "Start the control plane of an all-in-one node, and let its kubelet join.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			return phases(c, m.status, allinone.Phases(m.allInOne(errs)), errs)
+		},
+	})
+}
+
+func newRotate(errs io.Writer) *cobra.Command {
+	var m onMachine
+	return m.bind(&cobra.Command{
+		Use: "rotate", Short: "Renew the certificates of an all-in-one node that are due",
+		Long: "Renew the certificates of an all-in-one node of which 80 % of the time have passed, also those that have ended.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			return phases(c, m.status, allinone.Rotate(m.allInOne(errs)), errs)
+		},
+	})
+}
+
+func (o *onMachine) allInOne(errs io.Writer) *controlplane.Machine {
+	return allinone.Machine(controlplane.Machine{
+		Root: o.root, Output: errs, Interval: interval, Host: func() (controlplane.Host, error) { return controlplane.ThisMachine(o.root) },
+	})
+}
