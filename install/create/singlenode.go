@@ -12,7 +12,7 @@ import (
 	"github.com/solonode/sno/install/node"
 )
 
-// SingleNode returns the config of the live system that bootstraps the node in place (R-BIP-4, R-BIP-9), of spec 3.2.0 unless the user's
+// SingleNode returns the config of the live system that bootstraps the node in place (R-BIP-4, R-BIP-8, R-BIP-9), of spec 3.2.0 unless the user's
 // files need a later one.
 func SingleNode(in Input) ([]byte, error) {
 	var live ignition.Builder

@@ -21,7 +21,7 @@ echo "Log bundle written to ${file}"
 }
 
 // MastersScript returns the script that upstream's gather script runs on each control-plane node, and from whose folder it copies the
-// logs then. It is for node.MastersGatherScript, mode 0755.
+// logs then. It is for node.MastersGatherScript, mode 0755 (U-INS-28).
 func MastersScript() string {
 	return `#!/bin/sh
 # Writes the logs of this node into the folder artifacts-ID of the temporary folder. It runs as root; the user who called sudo gets them.

@@ -15,7 +15,7 @@ import (
 	"github.com/solonode/sno/render/inputs"
 )
 
-// Purpose is what the config is read for. They need different fields.
+// Purpose is what the config is read for. Each has checks of its own (R-BIP-27).
 type Purpose string
 
 // The purposes, by the name of the command.

@@ -24,7 +24,7 @@ const (
 	largest = 1 << 20
 )
 
-// signers matches the names of the CAs of the installation: upstream's, and those of library-go, NAMESPACE_NAME@SECONDS.
+// signers matches the names of the CAs of the installation: upstream's, and those of library-go, NAMESPACE_NAME@SECONDS (U-INS-29).
 var signers = regexp.MustCompile(`^(?:.*_)?(?:kubelet-bootstrap-kubeconfig-signer|admin-kubeconfig-signer)(?:@\d+)?$`)
 
 // kept are not searched: what operators lay and renew, what pods mount, and the kubeconfig with which a kubelet asks for a certificate

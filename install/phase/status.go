@@ -32,7 +32,7 @@ const (
 	ExitTimeout = 3 // a phase waited for too long; running the same command again goes on
 )
 
-// Status is the content of a status file.
+// Status is the content of a status file, by which a tool follows the machines of many sites (R-BIP-3).
 type Status struct {
 	Command string `json:"command"`
 	// State is Running until the command ends.

@@ -24,7 +24,7 @@ type device struct {
 }
 
 // disk checks that coreos-installer can write the disk, which it finds out only after the control plane has run. The
-// live medium is mounted, so it is refused as any disk in use is.
+// live medium is mounted, so it is refused as any disk in use is (U-INS-30).
 func (c *checker) disk(ctx context.Context) []Finding {
 	const name = "name a whole disk, best by /dev/disk/by-id/...: lsblk --paths --nodeps lists them"
 	if c.Disk == "" {
