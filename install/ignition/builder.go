@@ -168,14 +168,11 @@ func (b *Builder) AddKernelArguments(arguments ...string) {
 
 // AddBuilder adds all that another has.
 func (b *Builder) AddBuilder(other *Builder) {
-	b.faults = append(b.faults, other.faults...)
-	taken := false
-	for _, thing := range slices.Sorted(maps.Keys(other.sources)) {
-		taken = !b.claim(other.sources[thing], thing) || taken
-	}
-	if !taken {
-		b.config = merge(b.config, other.config)
-	}
+	b.faults = slices.Concat(b.faults, other.faults, conflicts(b, other))
+	sources := map[string]string{}
+	maps.Copy(sources, other.sources)
+	maps.Copy(sources, b.sources)
+	b.sources, b.config = sources, merge(b.config, other.config)
 }
 
 // AddConfig adds all that a config has, which comes from name.
@@ -184,10 +181,6 @@ func (b *Builder) AddConfig(name string, text []byte) error {
 	if err != nil {
 		return err
 	}
-	other := &Builder{config: parsed.config, sources: map[string]string{}}
-	for _, t := range things(parsed.config) {
-		other.sources[t] = name
-	}
-	b.AddBuilder(other)
+	b.AddBuilder(of(name, parsed.config))
 	return nil
 }

@@ -3,6 +3,7 @@ package ignition
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -23,11 +24,19 @@ func Enrich(name string, original []byte, additions *Builder) ([]byte, error) {
 		return nil, err
 	}
 	c := parsed.config
-	faults := slices.Concat(additions.faults, additions.conflicts(name, c))
-	if err := errors.Join(faults...); err != nil {
+	if err := errors.Join(slices.Concat(additions.faults, conflicts(of(name, c), additions))...); err != nil {
 		return nil, err
 	}
 	return encode(merge(c, additions.config), max(parsed.Version, specs[0].version))
+}
+
+// of returns a Builder that has a config, which comes from name.
+func of(name string, c types.Config) *Builder {
+	b := &Builder{config: c, sources: map[string]string{}}
+	for _, t := range things(c) {
+		b.sources[t] = name
+	}
+	return b
 }
 
 // parseWhole reads a config that holds all that it is about.
@@ -46,40 +55,43 @@ func parseWhole(name string, text []byte) (*Parsed, error) {
 func merge(parent, child types.Config) types.Config { return v3_6.Merge(parent, child) }
 
 // conflicts returns a fault for each path, unit, drop-in and user that both have, for each path of one that lies below a file or link of
-// the other, and for each that would change who may log in as a user of the original.
-func (b *Builder) conflicts(name string, original types.Config) []error {
+// the other, and for each that would change who may log in as a user of the other.
+func conflicts(first, second *Builder) []error {
 	var faults []error
-	for _, t := range things(original) {
-		if ours, taken := b.sources[t]; taken {
-			faults = append(faults, fmt.Errorf("%s: %w: %s and %s", t, ErrConflict, name, ours))
+	for _, t := range slices.Sorted(maps.Keys(second.sources)) {
+		if other, taken := first.sources[t]; taken {
+			faults = append(faults, fmt.Errorf("%s: %w: %s and %s", t, ErrConflict, other, second.sources[t]))
 		}
 	}
-	leaves, ourLeaves := leavesOf(original), leavesOf(b.config)
-	for _, n := range nodes(b.config) {
-		source := b.sources[thing(n.Path)]
+	return slices.Concat(faults, first.inTheWayOf(second), second.inTheWayOf(first))
+}
+
+// inTheWayOf returns a fault for each path of the other that lies where something of b is.
+func (b *Builder) inTheWayOf(other *Builder) []error {
+	var faults []error
+	leaves := leavesOf(b.config)
+	for _, n := range nodes(other.config) {
+		source := other.sources[thing(n.Path)]
 		if above := leafAbove(n.Path, leaves); above != "" {
-			faults = append(faults, fmt.Errorf("path %s: %w: %s has %s, which is no folder, and %s", n.Path, ErrConflict, name, above, source))
+			faults = append(faults, fmt.Errorf("path %s: %w: %s has %s, which is no folder, and %s", n.Path, ErrConflict, b.sources[thing(above)], above, source))
 		}
-		if user := keysOf(n.Path, original.Passwd.Users); user != "" {
-			faults = append(faults, fmt.Errorf("path %s: %w: %s has the SSH keys of user %s, and %s", n.Path, ErrConflict, name, user, source))
-		}
-	}
-	for _, n := range nodes(original) {
-		if above := leafAbove(n.Path, ourLeaves); above != "" {
-			faults = append(faults, fmt.Errorf("path %s: %w: %s, and %s has %s, which is no folder", n.Path, ErrConflict, name, b.sources[thing(above)], above))
+		if user := keysOf(n.Path, b.config.Passwd.Users); user != "" {
+			faults = append(faults, fmt.Errorf("path %s: %w: %s has the SSH keys of user %s, and %s", n.Path, ErrConflict, b.sources["user "+user], user, source))
 		}
 	}
 	return faults
 }
 
-// things returns the names of all that a config has, as a Builder claims them.
+// things returns the names of all that a config has, as a Builder claims them. Who has a drop-in does not claim its unit.
 func things(c types.Config) []string {
 	var all []string
 	for _, n := range nodes(c) {
 		all = append(all, thing(n.Path))
 	}
 	for _, u := range c.Systemd.Units {
-		all = append(all, "unit "+u.Name)
+		if u.Contents != nil || u.Enabled != nil || u.Mask != nil {
+			all = append(all, "unit "+u.Name)
+		}
 		for _, d := range u.Dropins {
 			all = append(all, "drop-in "+u.Name+" "+d.Name)
 		}
