@@ -386,3 +386,40 @@ func TestRequiredPods(t *testing.T) {
 		}
 	}
 }
+
+// Without a definition among the manifests nobody serves an optional kind, and it is left out at once; with one it is applied (R-AIO-3).
+func TestOptional(t *testing.T) {
+	c := config(t)
+	thing := func(group string) string {
+		return "apiVersion: " + group + "/v1\nkind: Thing\nmetadata: {name: a}\nspec: {size: 3}\n"
+	}
+	texts := map[string]string{
+		"a.yaml": thing("undefined.optional.example.com"), "b.yaml": thing("defined.optional.example.com"), "c.yaml": configMap("default", "beside", "v"),
+		"status/b.yaml": "apiVersion: undefined.optional.example.com/v1\nkind: Thing\nmetadata: {name: a}\nstatus: {revision: 1}\n",
+		"z.yaml":        definition("defined.optional.example.com"),
+	}
+	rendered := folder("rendered", texts)
+	rendered.Rendered = true
+	o := apply.Options{
+		Config: c, Folders: []apply.Folder{rendered}, Interval: 20 * time.Millisecond, Optional: func(group string) bool { return strings.HasSuffix(group, ".optional.example.com") },
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	report, err := apply.Run(ctx, o, nil)
+	if err != nil || report.Applied != 3 || report.LeftOut != 2 {
+		t.Fatalf("report %+v, %v", report, err)
+	}
+	for group, want := range map[string]bool{"undefined": false, "defined": true} {
+		things := schema.GroupVersionResource{Group: group + ".optional.example.com", Version: "v1", Resource: "things"}
+		if _, err := dynamic.NewForConfigOrDie(c).Resource(things).Get(t.Context(), "a", metav1.GetOptions{}); (err == nil) != want || err != nil && !apierrors.IsNotFound(err) {
+			t.Errorf("%s: %v", group, err)
+		}
+	}
+	// Not of an optional group, the same manifest is an error.
+	o.Optional = func(group string) bool { return group == "optional.example.com" }
+	ctx, cancel = context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := apply.Run(ctx, o, nil); !errors.Is(err, apply.ErrFailed) || !strings.Contains(err.Error(), "rendered/a.yaml: Thing a: ") {
+		t.Errorf("a group that is not optional: %v", err)
+	}
+}
