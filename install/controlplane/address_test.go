@@ -2,9 +2,11 @@ package controlplane
 
 import (
 	"errors"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -52,8 +54,8 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// The interface with the default route comes first, and the file that the kernel has is read as it is.
-func TestThisMachine(t *testing.T) {
+// The interfaces of default routes are found in the kernel's tables as they are, of both families.
+func TestDefaultRoutes(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, "proc/net/route", "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n"+
 		"eno2\t00000000\t010200C0\t0003\t0\t0\t100\t00000000\t0\t0\t0\neno1\t000200C0\t00000000\t0001\t0\t0\t100\t00FFFFFF\t0\t0\t0\n")
@@ -63,10 +65,47 @@ func TestThisMachine(t *testing.T) {
 	if diff := cmp.Diff([]string{"eno2", "eno3"}, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
+}
+
+// What the kernel says of this machine: its name, every interface that is up, and first the one with the default route.
+func TestThisMachine(t *testing.T) {
 	h, err := ThisMachine("/")
 	name, _ := os.Hostname()
 	if err != nil || h.Name != name {
-		t.Errorf("%+v, %v", h, err)
+		t.Fatalf("%+v, %v", h, err)
+	}
+	all, err := net.Interfaces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want, got []string
+	for _, i := range all {
+		if i.Flags&net.FlagUp != 0 && i.Flags&net.FlagLoopback == 0 {
+			want = append(want, i.Name)
+		}
+	}
+	for _, i := range h.Interfaces {
+		got = append(got, i.Name)
+		for _, p := range i.Addresses {
+			if a := p.Addr(); a.IsLoopback() || a.IsLinkLocalUnicast() {
+				t.Errorf("%s has %s, by which no other machine reaches it", i.Name, a)
+			}
+		}
+	}
+	slices.Sort(want)
+	if diff := cmp.Diff(want, slices.Sorted(slices.Values(got))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	// The kernel chooses the source address for another network; nothing is sent.
+	connection, err := net.Dial("udp4", "203.0.113.1:9")
+	if err != nil {
+		t.Skipf("no route for IPv4: %v", err)
+	}
+	defer connection.Close()                                          //nolint:errcheck // of a test
+	source := connection.LocalAddr().(*net.UDPAddr).AddrPort().Addr() //nolint:forcetypeassert // of UDP
+	s, err := Settle(node.Settings{Name: "a", MachineNetworks: []netip.Prefix{netip.PrefixFrom(source, 8).Masked()}}, h)
+	if err != nil || !slices.ContainsFunc(h.Interfaces[0].Addresses, func(p netip.Prefix) bool { return p.Addr() == source }) {
+		t.Errorf("the kernel sends from %s, and the machine is %+v: %v, %v", source, h, s.Addresses, err)
 	}
 }
 

@@ -1,0 +1,228 @@
+package controlplane_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/solonode/sno/render/files"
+	"github.com/solonode/sno/render/rotate"
+
+	"github.com/solonode/sno/install/controlplane"
+	"github.com/solonode/sno/install/controlplane/controlplanetest"
+	"github.com/solonode/sno/install/installconfig"
+	"github.com/solonode/sno/install/node"
+	"github.com/solonode/sno/install/phase"
+)
+
+// laid has RSA keys, which take their time.
+var laid = sync.OnceValues(func() ([]files.File, error) {
+	return controlplanetest.Laid(context.Background(), installconfig.AllInOne, "etc/settings.yaml", "var/manifests")
+})
+
+func newMachine(t *testing.T) (*controlplane.Machine, *bytes.Buffer) {
+	t.Helper()
+	all, err := laid()
+	if err != nil {
+		t.Fatal(err)
+	}
+	output := &bytes.Buffer{}
+	m := &controlplane.Machine{
+		Root: t.TempDir(), SettingsFile: "etc/settings.yaml", Manifests: "var/manifests", Rendered: "var/rendered", Output: output, Interval: 10 * time.Millisecond,
+		Host: func() (controlplane.Host, error) {
+			return controlplane.Host{Name: "Master0.example.com", Interfaces: []controlplane.Interface{{Name: "eno1", Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.10/24")}}}}, nil
+		},
+	}
+	if _, err := rotate.Lay(m.Root, all); err != nil {
+		t.Fatal(err)
+	}
+	return m, output
+}
+
+// A machine is waited for until it has its name. What is rendered knows it, is laid for root alone, and is reached on the machine itself
+// (R-BIP-14, R-AIO-5).
+func TestRender(t *testing.T) {
+	m, output := newMachine(t)
+	host, tries := m.Host, 0
+	m.Host = func() (controlplane.Host, error) {
+		if tries++; tries < 3 {
+			return controlplane.Host{Name: "localhost"}, nil
+		}
+		return host()
+	}
+	if done, err := m.IsRendered(t.Context()); done || err != nil {
+		t.Errorf("rendered before: %v, %v", done, err)
+	}
+	put(t, m.Root, "var/rendered/files/etc/left-over", "") // of a run that was killed
+	if err := m.Render(t.Context(), nil, ""); err != nil || tries != 3 {
+		t.Fatalf("%d tries, %v", tries, err)
+	}
+	if done, err := m.IsRendered(t.Context()); !done || err != nil {
+		t.Errorf("rendered afterwards: %v, %v", done, err)
+	}
+	s, err := m.Settings()
+	if err != nil || s.Name != "master0.example.com" || fmt.Sprint(s.Addresses) != "[192.0.2.10]" {
+		t.Errorf("settings %+v, %v", s, err)
+	}
+	if err := m.LayPods(); err != nil {
+		t.Fatal(err)
+	}
+	private(t, m.Root)
+	for _, name := range node.StaticPods {
+		var pod corev1.Pod
+		text, err := os.ReadFile(filepath.Join(m.Root, node.ManifestDir, name))
+		if err == nil {
+			err = yaml.Unmarshal(text, &pod)
+		}
+		if err != nil || pod.Kind != "Pod" {
+			t.Errorf("%s: %v, %v", name, pod.Kind, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(m.Root, "etc/left-over")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file of a run that was killed: %v", err)
+	}
+	client, err := m.Client()
+	if err != nil || client.Host != "https://localhost:6443" || len(client.CertData) == 0 {
+		t.Errorf("client of %s, %v", client.Host, err)
+	}
+	if strings.Contains(output.String(), "PRIVATE KEY") {
+		t.Error("a key is printed")
+	}
+}
+
+// private checks that nobody but root reads a key.
+func private(t *testing.T, root string) {
+	t.Helper()
+	keys := 0
+	if err := fs.WalkDir(os.DirFS(root), node.ResourceDir, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil && info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has mode %o", name, info.Mode().Perm())
+		}
+		if filepath.Ext(name) == ".key" {
+			keys++
+		}
+		return err
+	}); err != nil || keys == 0 {
+		t.Errorf("%d keys, %v", keys, err)
+	}
+}
+
+// What a person has to change is ErrInput, names the file, and is not tried again until a limit.
+func TestInput(t *testing.T) {
+	for name, test := range map[string]struct {
+		file, text, references, want string
+	}{
+		"settings of another version": {"etc/settings.yaml", "profile: kubernetes\nnew: field\n", "", "etc/settings.yaml"},
+		"settings that are cut off":   {"etc/settings.yaml", "profile: [", "", "etc/settings.yaml"},
+		"a manifest":                  {"var/manifests/extra.yaml", "apiVersion: config.openshift.io/v1\nkind: APIServer\nmetadata: {name: cluster}\nspec: {unknownField: a}\n", "", "unknownField"},
+		"no release payload":          {"var/manifests/extra.yaml", "", "var/none", "var/none"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, _ := newMachine(t)
+			put(t, m.Root, test.file, test.text)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			err := m.Render(ctx, nil, test.references)
+			if !errors.Is(err, phase.ErrInput) || phase.ExitCode(err) != phase.ExitInput || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want %q", err, test.want)
+			}
+			if done, err := m.IsRendered(t.Context()); done || err != nil {
+				t.Errorf("rendered: %v, %v", done, err)
+			}
+		})
+	}
+	m, _ := newMachine(t)
+	if err := os.Remove(m.Path(m.SettingsFile)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Settings(); !errors.Is(err, phase.ErrInput) || !errors.Is(err, node.ErrSettings) || !strings.Contains(err.Error(), "etc/settings.yaml") {
+		t.Errorf("no settings: %v", err)
+	}
+}
+
+// A manifest that cannot be laid leaves none of the others half: the kubelet starts a pod when it finds one.
+func TestLayPods(t *testing.T) {
+	m := &controlplane.Machine{Root: t.TempDir(), Rendered: "var/rendered"}
+	rendered := []string{node.ManifestDir + "/etcd-pod.yaml", node.ResourceDir + "/etcd-certs/a.key", "usr/local/bin/z"}
+	for _, name := range rendered {
+		put(t, m.Root, m.Rendered+"/files/"+name, name)
+	}
+	if err := os.Chmod(m.Path(m.Rendered+"/files/usr/local/bin/z"), 0o755); err != nil { //nolint:gosec // a mode of the test
+		t.Fatal(err)
+	}
+	inTheWay := m.Path("usr/local/bin/z/folder")
+	if err := os.MkdirAll(inTheWay, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.LayPods(); err == nil || !strings.Contains(err.Error(), "usr/local/bin/z") {
+		t.Errorf("a folder in the way: %v", err)
+	}
+	if _, err := os.Stat(m.Path(rendered[0])); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the kubelet starts a pod whose files are not there: %v", err)
+	}
+	if err := os.RemoveAll(m.Path("usr/local/bin/z")); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.LayPods(); err != nil {
+		t.Fatal(err)
+	}
+	list, err := m.Files()
+	want := []files.File{{Path: rendered[0], Mode: 0o600, Content: []byte(rendered[0])}, {Path: rendered[1], Mode: 0o600, Content: []byte(rendered[1])}, {Path: rendered[2], Mode: 0o755, Content: []byte(rendered[2])}}
+	if diff := cmp.Diff(want, list); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	for _, f := range want {
+		if info, err := os.Stat(m.Path(f.Path)); err != nil || info.Mode().Perm() != f.Mode {
+			t.Errorf("%s: %v, %v", f.Path, info, err)
+		}
+	}
+}
+
+// An API server that does not answer is what the phase waits for, and its limit ends it.
+func TestWaitForAPI(t *testing.T) {
+	m := &controlplane.Machine{Root: t.TempDir(), Rendered: "var/rendered", Interval: 10 * time.Millisecond}
+	waited := func() string {
+		var waiting []string
+		err := phase.Run(t.Context(), []phase.Phase{{Name: "api", Limit: 200 * time.Millisecond, Run: m.WaitForAPI}}, phase.Options{Report: func(s phase.Status) {
+			waiting = append(waiting, s.Phases[0].WaitingFor)
+		}})
+		if !errors.Is(err, phase.ErrLimit) {
+			t.Errorf("error %v", err)
+		}
+		return strings.Join(slices.Compact(waiting), "\n")
+	}
+	if got := waited(); !strings.Contains(got, "the API server: read the kubeconfig: ") {
+		t.Errorf("it waits for %s", got)
+	}
+	put(t, m.Root, m.Rendered+"/"+controlplane.Kubeconfig, `{"apiVersion": "v1", "kind": "Config", "current-context": "a", "contexts": [{"name": "a", "context": {"cluster": "a"}}],
+"clusters": [{"name": "a", "cluster": {"server": "http://127.0.0.1:1"}}]}`)
+	if got := waited(); !strings.Contains(got, "the API server: ") || !strings.Contains(got, "http://127.0.0.1:1/readyz") || !strings.Contains(got, "connection refused") {
+		t.Errorf("it waits for %s", got)
+	}
+}
+
+func put(t *testing.T, root, name, text string) {
+	t.Helper()
+	file := filepath.Join(root, name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
