@@ -89,7 +89,7 @@ func things(c types.Config) []string {
 		all = append(all, thing(n.Path))
 	}
 	for _, u := range c.Systemd.Units {
-		if u.Contents != nil || u.Enabled != nil || u.Mask != nil {
+		if len(u.Dropins) == 0 || u.Contents != nil || u.Enabled != nil || u.Mask != nil {
 			all = append(all, "unit "+u.Name)
 		}
 		for _, d := range u.Dropins {
