@@ -23,15 +23,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/solonode/sno/render/files"
-	"github.com/solonode/sno/render/inputs"
 	"github.com/solonode/sno/render/rotate"
 
 	"github.com/solonode/sno/install/controlplane"
-	"github.com/solonode/sno/install/credentials"
+	"github.com/solonode/sno/install/controlplane/controlplanetest"
 	"github.com/solonode/sno/install/ignition"
 	"github.com/solonode/sno/install/ignition/ignitiontest"
 	"github.com/solonode/sno/install/installconfig"
-	"github.com/solonode/sno/install/manifests"
 	"github.com/solonode/sno/install/node"
 	"github.com/solonode/sno/install/phase"
 	"github.com/solonode/sno/install/snapshot"
@@ -51,46 +49,21 @@ type machine struct {
 	output bytes.Buffer
 }
 
+// laid is what create lays. It has RSA keys, which take their time.
+var laid = sync.OnceValues(func() ([]files.File, error) {
+	user := files.File{Path: "site.yaml", Mode: 0o600, Content: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: site, namespace: default}\ndata: {a: b}\n")}
+	all, err := controlplanetest.Laid(context.Background(), installconfig.SingleNode, node.LiveSettings, node.LiveManifests, user)
+	return append(all, files.File{Path: node.GivenIgnition, Mode: 0o600, Content: []byte(original)}, files.File{Path: node.NodeIgnition, Mode: 0o600, Content: []byte(addedFile)}), err
+})
+
 // newMachine lays what create lays.
 func newMachine(t *testing.T) *machine {
 	t.Helper()
-	const file = "../installconfig/testdata/install-config.yaml"
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, _, err := installconfig.Read(file, text, installconfig.Options{Purpose: installconfig.SingleNode})
-	if err != nil {
-		t.Fatal(err)
-	}
-	state, err := credentials.New(t.Context(), credentials.Options{Profile: inputs.Kubernetes, Name: c.Name, Domain: c.Domain(), Validity: time.Hour, Now: time.Now()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	generated, err := manifests.Generate(manifests.Input{Config: c, Profile: inputs.Kubernetes, ClusterID: state.ClusterID, InfraID: state.InfraID})
-	if err != nil {
-		t.Fatal(err)
-	}
-	user := []files.File{{Path: "site.yaml", Mode: 0o600, Content: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: site, namespace: default}\ndata: {a: b}\n")}}
-	all, err := manifests.Merge(generated, state.Manifests, user)
+	all, err := laid()
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := &machine{root: t.TempDir()}
-	for i := range all {
-		all[i].Path = node.LiveManifests + "/" + all[i].Path
-	}
-	settings, err := (&node.Settings{
-		Profile: "kubernetes", ClusterName: c.Name, BaseDomain: c.BaseDomain, KubernetesVersion: "1.35.2", Validity: "1h", Created: "2026-11-25T08:00:00Z",
-		MachineNetworks: c.Networking.MachineNetwork, InstallationDisk: "/dev/disk/by-id/wwn-0x1", KernelArguments: []string{"nosmt"},
-		InstallerArguments: []string{"--copy-network"}, MasterIgnition: "/" + node.GivenIgnition,
-	}).Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	all = append(all, files.File{Path: node.LiveSettings, Mode: 0o600, Content: settings},
-		files.File{Path: node.GivenIgnition, Mode: 0o600, Content: []byte(original)},
-		files.File{Path: node.NodeIgnition, Mode: 0o600, Content: []byte(addedFile)})
 	if _, err := rotate.Lay(m.root, all); err != nil {
 		t.Fatal(err)
 	}
@@ -107,6 +80,10 @@ cp "$3" "`+m.disk+`"`)
 			return controlplane.Host{Name: "master0", Interfaces: []controlplane.Interface{{Name: "eno1", Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.10/24")}}}}, nil
 		},
 	}
+	m.edit(t, func(s *node.Settings) {
+		s.InstallationDisk, s.KernelArguments, s.InstallerArguments = "/dev/disk/by-id/wwn-0x1", []string{"nosmt"}, []string{"--copy-network"}
+		s.MasterIgnition = "/" + node.GivenIgnition
+	})
 	return m
 }
 
@@ -117,16 +94,38 @@ func script(t *testing.T, file, text string) {
 	}
 }
 
+// running is the API server of the tests, or nil.
+var running *envtest.Environment
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if running != nil {
+		_ = running.Stop()
+	}
+	os.Exit(code)
+}
+
+// apiServer returns an API server, the same one until a test stops it.
+func apiServer(t *testing.T) *envtest.Environment {
+	t.Helper()
+	if running == nil {
+		running = &envtest.Environment{}
+		if _, err := running.Start(); err != nil {
+			running = nil
+			t.Fatalf("start an API server (KUBEBUILDER_ASSETS names the folder of its programs): %v", err)
+		}
+	}
+	return running
+}
+
 // kubelet stands for the one of the live system: it runs an API server, an etcd and two listeners while their manifests are there. They run
 // from the beginning on, because the phases need to know where.
 func (m *machine) kubelet(t *testing.T) {
 	t.Helper()
-	environment := &envtest.Environment{}
-	if _, err := environment.Start(); err != nil {
-		t.Fatalf("start an API server (KUBEBUILDER_ASSETS names the folder of its programs): %v", err)
-	}
+	environment := apiServer(t)
+	running = nil // it is stopped
 	plane := &environment.ControlPlane
-	running := map[string]func() error{"kube-apiserver-pod.yaml": plane.GetAPIServer().Stop, "etcd-pod.yaml": plane.Etcd.Stop}
+	stops := map[string]func() error{"kube-apiserver-pod.yaml": plane.GetAPIServer().Stop, "etcd-pod.yaml": plane.Etcd.Stop}
 	m.Endpoints.Etcd, m.Endpoints.EtcdPort = "http://"+plane.Etcd.URL.Host, plane.Etcd.URL.Host
 	m.Endpoints.Ports = []string{strings.Trim(strings.TrimPrefix(environment.Config.Host, "https:"), "/")}
 	for _, name := range node.StaticPods[2:] {
@@ -135,7 +134,7 @@ func (m *machine) kubelet(t *testing.T) {
 			t.Fatal(err)
 		}
 		m.Endpoints.Ports = append(m.Endpoints.Ports, listener.Addr().String())
-		running[name] = listener.Close
+		stops[name] = listener.Close
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var done sync.WaitGroup
@@ -144,7 +143,7 @@ func (m *machine) kubelet(t *testing.T) {
 		ticker := time.NewTicker(10 * time.Millisecond)
 		defer ticker.Stop()
 		for {
-			for name, stop := range running {
+			for name, stop := range stops {
 				_, err := os.Stat(filepath.Join(m.root, node.ManifestDir, name))
 				switch {
 				case err == nil && !seen[name]:
@@ -153,7 +152,7 @@ func (m *machine) kubelet(t *testing.T) {
 						_ = os.WriteFile(filepath.Join(m.root, node.Rendered+"/"+controlplane.Kubeconfig), environment.KubeConfig, 0o600)
 					}
 				case errors.Is(err, fs.ErrNotExist) && seen[name]:
-					delete(running, name)
+					delete(stops, name)
 					_ = stop()
 				}
 			}
@@ -167,7 +166,7 @@ func (m *machine) kubelet(t *testing.T) {
 	t.Cleanup(func() {
 		cancel()
 		done.Wait()
-		for _, stop := range running {
+		for _, stop := range stops {
 			_ = stop()
 		}
 		_ = environment.Stop()
@@ -350,12 +349,43 @@ func TestInputOfPhases(t *testing.T) {
 	}
 }
 
-// rendered runs the first phases.
+// output is what sno-render makes of it, relative to the root of the machine, and the settings with the machine's name.
+var output []files.File
+
+// rendered has the first phases done.
 func (m *machine) rendered(t *testing.T) {
 	t.Helper()
+	if output != nil {
+		if _, err := rotate.Lay(m.root, output); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
 	if _, err := m.run(t, "render"); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
+	if err := filepath.WalkDir(filepath.Join(m.root, node.Rendered), func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		f := files.File{Mode: info.Mode().Perm()}
+		if f.Path, err = filepath.Rel(m.root, name); err == nil {
+			f.Content, err = os.ReadFile(name)
+		}
+		output = append(output, f)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	settings, err := os.ReadFile(filepath.Join(m.root, node.LiveSettings))
+	if err != nil {
+		t.Fatal(err)
+	}
+	output = append(output, files.File{Path: node.LiveSettings, Mode: 0o600, Content: settings})
 }
 
 // A server that has no config yet, or does not answer, is asked again; the phase reports it, and ends at its limit (U-INS-6).
