@@ -73,7 +73,9 @@ func TestWorker(t *testing.T) {
 	}
 }
 
-func TestEmbed(t *testing.T) {
+// liveISO makes an ISO with an area for a config, and returns its path.
+func liveISO(t *testing.T) string {
+	t.Helper()
 	w, err := iso9660.NewWriter()
 	if err != nil {
 		t.Fatal(err)
@@ -86,9 +88,13 @@ func TestEmbed(t *testing.T) {
 	if err := w.WriteTo(&image, "live"); err != nil {
 		t.Fatal(err)
 	}
+	return file(t, "live.iso", image.String())
+}
+
+func TestEmbed(t *testing.T) {
 	const config = `{"ignition":{"version":"3.2.0"}}`
 	out := filepath.Join(t.TempDir(), "out.iso")
-	code, _, errs := run(t.Context(), "embed", "--iso", file(t, "live.iso", image.String()), "--ignition", file(t, "config.ign", config), "--out", out)
+	code, _, errs := run(t.Context(), "embed", "--iso", liveISO(t), "--ignition", file(t, "config.ign", config), "--out", out)
 	if code != 0 {
 		t.Fatal(code, errs)
 	}

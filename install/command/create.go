@@ -7,17 +7,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/solonode/sno/render/files"
 	"github.com/solonode/sno/render/inputs"
@@ -43,9 +47,6 @@ const (
 	kubeconfigFile    = "auth/kubeconfig"
 	passwordFile      = "auth/kubeadmin-password"
 )
-
-// olderArguments is the environment variable with the disk and further arguments, from before there was a field for the disk.
-const olderArguments = "OPENSHIFT_INSTALL_EXPERIMENTAL_BOOTSTRAP_IN_PLACE_COREOS_INSTALLER_ARGS"
 
 const singleNodeLong = `Write the Ignition config of a live system that installs the machine it runs on as a single-node cluster. The folder --dir has
 install-config.yaml, as for openshift-install, and manifests/ and openshift/ with further manifests, if any. It gets
@@ -111,14 +112,11 @@ func (o *creation) bind(f *pflag.FlagSet) {
 }
 
 func policies() string {
-	text := ""
-	for i, p := range topology.Policies() {
-		if i > 0 {
-			text += ", "
-		}
-		text += string(p)
+	var names []string
+	for _, p := range topology.Policies() {
+		names = append(names, string(p))
 	}
-	return text
+	return strings.Join(names, ", ")
 }
 
 // errFlag is in the error of a flag with a value that cannot be used.
@@ -161,10 +159,11 @@ func (o *creation) input(ctx context.Context, now time.Time) (create.Input, []st
 	file := filepath.Join(o.dir, installConfigFile)
 	var warnings []string
 	text, err := os.ReadFile(file)
-	fault(err)
-	if err == nil {
+	if err != nil {
+		fault(fmt.Errorf("%w; --dir is the folder that has it", err))
+	} else {
 		var read error
-		in.Config, warnings, read = installconfig.Read(file, text, installconfig.Options{Purpose: o.purpose, InstallerArguments: os.Getenv(olderArguments)})
+		in.Config, warnings, read = installconfig.Read(file, text, installconfig.Options{Purpose: o.purpose, InstallerArguments: os.Getenv(installconfig.DiskVariable)})
 		fault(read)
 		if read == nil {
 			in.State, err = o.state(ctx, in.Config, now)
@@ -202,17 +201,44 @@ func (o *creation) flags(in *create.Input) []error {
 	case profile == inputs.Kubernetes && o.settings.KubernetesVersion == "":
 		wrong("kubernetes-version", "", "profile kubernetes needs it, such as 1.35.2")
 	}
+	if profile == inputs.OpenShift && o.master == "" {
+		wrong("master-ignition", "", "profile openshift needs a master config: the URL of a machine-config server, or a file")
+	}
+	if v := o.settings.KubernetesVersion; v != "" {
+		if _, err := version.ParseSemantic(v); err != nil {
+			wrong("kubernetes-version", v, "give a version, such as 1.35.2")
+		}
+	}
+	names := inputs.KubernetesImages
+	if profile == inputs.OpenShift {
+		names = inputs.OpenShiftImages
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.settings.Images)) {
+		if !slices.Contains(names, name) {
+			wrong("image", name, "the images are "+strings.Join(names, ", "))
+		}
+	}
+	if in.Policy != "" && !slices.Contains(topology.Policies(), in.Policy) {
+		wrong("policy", o.policy, "use one of "+policies())
+	}
 	if o.validity < time.Hour {
 		wrong("validity", o.validity.String(), "at least an hour")
 	}
 	if (o.iso == "") != (o.out == "") {
 		wrong("iso", o.iso, "--iso and --out go together")
+	} else if o.iso != "" {
+		if _, err := iso.Read(o.iso); err != nil {
+			faults = append(faults, fmt.Errorf("--iso: %w", err))
+		}
 	}
 	for _, a := range o.addresses {
 		address, err := netip.ParseAddr(a)
 		if err != nil {
 			wrong("node-ip", a, "give an address")
 			continue
+		}
+		if slices.ContainsFunc(in.Settings.Addresses, func(other netip.Addr) bool { return other.Is4() == address.Is4() }) {
+			wrong("node-ip", a, "give at most one address of each family")
 		}
 		in.Settings.Addresses = append(in.Settings.Addresses, address)
 	}
@@ -226,7 +252,7 @@ func (o *creation) flags(in *create.Input) []error {
 		wrong("program-sha512", o.sum, "give 128 digits, as sha512sum prints them")
 	}
 	if (o.program == "") != o.settings.ProgramInImage {
-		wrong("program", o.program, "give a URL, or --program-in-image")
+		wrong("program", o.program, "give either a URL or --program-in-image")
 	}
 	if o.program != "" && o.sum == "" {
 		sum, err := ownSum()
@@ -257,7 +283,12 @@ func folderOf(flag, name string, faults *[]error) *create.Folder {
 		*faults = append(*faults, fmt.Errorf("--%s %q: %w: there is no such folder", flag, name, errFlag))
 		return nil
 	}
-	return &create.Folder{Name: name, FS: os.DirFS(name)}
+	folder := &create.Folder{Name: name, FS: os.DirFS(name)}
+	// What it has is added later, when all else is in order.
+	if _, err := new(ignition.Builder).AddExtra(folder.Name, folder.FS); err != nil {
+		*faults = append(*faults, err)
+	}
+	return folder
 }
 
 func isURL(text string) bool {
@@ -347,20 +378,35 @@ var about = map[string]string{
 	passwordFile:   "of the console's first user",
 }
 
+// summary prints what was written, and what comes next.
 func (o *creation) summary(out io.Writer, list []files.File) error {
 	fmt.Fprintf(out, "Written to %s:\n", o.dir)
 	rows := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, f := range list {
 		if what := about[f.Path]; what != "" {
-			fmt.Fprintf(rows, "  %s\t%5.1f KiB\t%s\n", f.Path, float64(len(f.Content))/1024, what)
+			fmt.Fprintf(rows, "  %s\t%9s\t%s\n", f.Path, size(len(f.Content)), what)
 		}
 	}
 	fmt.Fprintf(rows, "  %s/\t\tkeys, for a second run within %d hours\n", credentials.Dir, int(credentials.MaxAge.Hours()))
 	if err := rows.Flush(); err != nil {
 		return fmt.Errorf("print the files: %w", err)
 	}
-	if o.iso != "" {
-		fmt.Fprintf(out, "\n%s is %s with the config in it. It has private keys: keep it like them.\n", o.out, o.iso)
+	config := filepath.Join(o.dir, o.file)
+	switch {
+	case o.iso != "":
+		fmt.Fprintf(out, "\n%s is %s with the config in it. It has private keys: keep it like them.\n\nNext: boot the machine from it.\n", o.out, o.iso)
+	case o.purpose == installconfig.AllInOne:
+		fmt.Fprintf(out, "\nNext: write the disk of the machine with the config, and restart:\n  coreos-installer install --ignition-file %s DISK\n", config)
+	default:
+		fmt.Fprintf(out, "\nNext: put the config into a live ISO, and boot the machine from it:\n  sno-install embed --iso LIVE-ISO --ignition %s --out NEW-ISO\n", config)
 	}
 	return nil
+}
+
+// size returns a number of bytes as a person reads it.
+func size(n int) string {
+	if n < 1024 {
+		return fmt.Sprintf("%d B", n)
+	}
+	return fmt.Sprintf("%.1f KiB", float64(n)/1024)
 }

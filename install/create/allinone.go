@@ -11,7 +11,7 @@ import (
 )
 
 // AllInOne returns the config of a machine that becomes a cluster of its own with a minimal control plane (R-AIO-1, R-AIO-4). It is for an installed image,
-// not a live system. There are no operators, so the static pods are those of profile kubernetes.
+// not a live system. There are no operators, so the static pods are those of profile kubernetes. The error has all faults.
 func AllInOne(in Input) ([]byte, error) {
 	if in.profile() != inputs.Kubernetes {
 		return nil, fmt.Errorf("%w: an all-in-one node has no operators: use profile %s", ErrInput, inputs.Kubernetes)
@@ -19,10 +19,7 @@ func AllInOne(in Input) ([]byte, error) {
 	if in.ExtraLive != nil {
 		return nil, fmt.Errorf("%w: %s is for a live system, and there is none; use --extra", ErrInput, in.ExtraLive.Name)
 	}
-	b, arguments, err := in.node()
-	if err != nil {
-		return nil, err
-	}
+	b, arguments, extra := in.node()
 	b.AddKernelArguments(arguments...)
 	s := in.settings()
 	settings, err := settingsFile(node.AllInOneSettings, s)
@@ -36,13 +33,12 @@ func AllInOne(in Input) ([]byte, error) {
 	b.AddUnit(own, "sno-rotate.service", fmt.Sprintf(rotateUnit, node.AllInOneDone, s.Executable()))
 	b.AddUnit(own, "sno-rotate.timer", rotateTimer)
 	pods, dns := firstOf(in.Config.Networking)
-	faults := errors.Join(
-		in.addManifests(b, node.AllInOneManifests), in.addProgram(b), kubelet.AddMember(b, own, in.runtime(), pods, dns),
-	)
-	if faults != nil {
-		return nil, faults
+	faults := []error{extra, in.addManifests(b, node.AllInOneManifests), in.addProgram(b), kubelet.AddMember(b, own, in.runtime(), pods, dns)}
+	text, err := b.Encode()
+	if err := errors.Join(append(faults, err)...); err != nil {
+		return nil, err
 	}
-	return b.Encode() //nolint:wrapcheck // it names what is wrong
+	return text, nil
 }
 
 // rotateUnit renews certificates that are due, once there are some.

@@ -13,52 +13,48 @@ import (
 )
 
 // SingleNode returns the config of the live system that bootstraps the node in place (R-BIP-4, R-BIP-8, R-BIP-9), of spec 3.2.0 unless the user's
-// files need a later one.
+// files need a later one. The error has all faults.
 func SingleNode(in Input) ([]byte, error) {
 	var live ignition.Builder
 	added, arguments, err := in.node()
-	if err != nil {
-		return nil, err
-	}
+	faults := []error{err}
 	s := in.settings()
 	s.KernelArguments = arguments
-	given, err := in.givenIgnition(added)
+	given, err := in.givenIgnition()
+	faults = append(faults, err)
+	text, err := added.Encode()
 	if err != nil {
-		return nil, err
+		faults = append(faults, fmt.Errorf("what is added to the installed node: %w", err))
 	}
 	if given != nil {
 		s.MasterIgnition = "/" + node.GivenIgnition
-		live.AddFile(own, files.File{Path: node.GivenIgnition, Mode: 0o600, Content: given})
+		live.AddFile(own, files.File{Path: node.GivenIgnition, Mode: 0o600, Content: given.Text})
+		if err == nil {
+			// What is added on the machine must not contradict it.
+			_, err = ignition.Enrich(given.Name, given.Text, added)
+			faults = append(faults, err)
+		}
 	}
 	settings, err := settingsFile(node.LiveSettings, s)
-	if err != nil {
-		return nil, err //nolint:wrapcheck // it says what it is of
-	}
-	text, err := added.Encode()
-	if err != nil {
-		return nil, fmt.Errorf("what is added to the installed node: %w", err)
-	}
+	faults = append(faults, err)
 	live.AddDir(own, node.LiveDir, 0o700)
 	live.AddFile(own, settings)
 	live.AddFile(own, files.File{Path: node.NodeIgnition, Mode: 0o600, Content: text})
 	live.AddUnit(own, "bootkube.service", unit("Install this machine from the live system", s.Executable(), "bootstrap-in-place", "Requires=kubelet.service"))
 	in.addMachine(&live)
 	in.addPulls(&live)
-	faults := errors.Join(
-		in.addManifests(&live, node.LiveManifests), in.addProgram(&live), kubelet.AddStandalone(&live, own, in.runtime()),
-	)
-	if arguments, err := addExtra(&live, in.ExtraLive); err != nil || len(arguments) > 0 {
-		if err == nil {
-			err = fmt.Errorf("%s: %v: %w", in.ExtraLive.Name, arguments, ErrLiveArguments)
-		}
-		faults = errors.Join(faults, err)
-	}
-	if faults != nil {
-		return nil, faults
+	faults = append(faults, in.addManifests(&live, node.LiveManifests), in.addProgram(&live), kubelet.AddStandalone(&live, own, in.runtime()))
+	arguments, err = addExtra(&live, in.ExtraLive)
+	faults = append(faults, err)
+	if len(arguments) > 0 {
+		faults = append(faults, fmt.Errorf("%s: %v: %w", in.ExtraLive.Name, arguments, ErrLiveArguments))
 	}
 	text, err = live.Encode()
 	if err != nil {
-		return nil, fmt.Errorf("the live system: %w", err)
+		faults = append(faults, fmt.Errorf("the live system: %w", err))
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, err
 	}
 	return text, nil
 }
@@ -76,30 +72,25 @@ func (in *Input) node() (*ignition.Builder, []string, error) {
 }
 
 // givenIgnition returns the master config that the machine finds in a file: the user's, or where no machine-config server is one with a
-// kubelet. It is checked that what is added to it does not contradict it.
-func (in *Input) givenIgnition(added *ignition.Builder) ([]byte, error) {
+// kubelet; nil where the machine fetches it.
+func (in *Input) givenIgnition() (*Source, error) {
 	given := in.MasterIgnition
 	switch {
 	case given != nil && in.Settings.MasterIgnition != "":
 		return nil, fmt.Errorf("%w: the master config is given twice, as %s and %s", ErrInput, given.Name, in.Settings.MasterIgnition)
-	case in.Settings.MasterIgnition != "":
-		return nil, nil
-	case given == nil && in.profile() == inputs.OpenShift:
+	case given != nil || in.Settings.MasterIgnition != "":
+		return given, nil
+	case in.profile() == inputs.OpenShift:
 		return nil, fmt.Errorf("%w: profile openshift needs a master config: the URL of a machine-config server, or a file", ErrInput)
-	case given == nil:
-		var b ignition.Builder
-		pods, dns := firstOf(in.Config.Networking)
-		if err := kubelet.AddMember(&b, own, in.runtime(), pods, dns); err != nil {
-			return nil, err //nolint:wrapcheck // it says what it is of
-		}
-		text, err := b.Encode()
-		if err != nil {
-			return nil, fmt.Errorf("the kubelet of the installed node: %w", err)
-		}
-		given = &Source{Name: "the kubelet of the installed node", Text: text}
 	}
-	if _, err := ignition.Enrich(given.Name, given.Text, added); err != nil {
-		return nil, err //nolint:wrapcheck // it names the file
+	var b ignition.Builder
+	pods, dns := firstOf(in.Config.Networking)
+	if err := kubelet.AddMember(&b, own, in.runtime(), pods, dns); err != nil {
+		return nil, err //nolint:wrapcheck // it says what it is of
 	}
-	return given.Text, nil
+	text, err := b.Encode()
+	if err != nil {
+		return nil, fmt.Errorf("the kubelet of the installed node: %w", err)
+	}
+	return &Source{Name: "the kubelet of the installed node", Text: text}, nil
 }

@@ -1,0 +1,453 @@
+package command_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha512"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/vincent-petithory/dataurl"
+	"sigs.k8s.io/yaml"
+
+	"github.com/solonode/sno/render/files"
+	"github.com/solonode/sno/render/inputs"
+
+	"github.com/solonode/sno/install/credentials"
+	"github.com/solonode/sno/install/installconfig"
+	"github.com/solonode/sno/install/iso"
+	"github.com/solonode/sno/install/node"
+	"github.com/solonode/sno/install/phase"
+)
+
+const (
+	liveConfig = "bootstrap-in-place-for-live-iso.ign"
+	release    = "registry.example.com/release@sha256:0"
+	server     = "http://localhost:22624/config/master"
+)
+
+// Commands that create a config in a folder, without flags that name a file.
+var (
+	withOperators = []string{"create", "single-node-ignition-config", "--program-in-image", "--release-image", release, "--master-ignition", server}
+	plain         = []string{"create", "single-node-ignition-config", "--program-in-image", "--profile", "kubernetes", "--kubernetes-version", "1.35.2"}
+	allInOne      = []string{"create", "aio-ignition", "--program-in-image", "--kubernetes-version", "1.35.2"}
+)
+
+// in returns the arguments of a command for a folder.
+func in(dir string, arguments []string, more ...string) []string {
+	return append(append([]string{"--dir", dir}, arguments...), more...)
+}
+
+// folder returns a folder of an installation, with a changed install-config.yaml and more files.
+func folder(t *testing.T, change func(string) string, more map[string]string) string {
+	t.Helper()
+	text, err := os.ReadFile("../installconfig/testdata/install-config.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := string(text)
+	if change != nil {
+		if content = change(content); content == string(text) {
+			t.Fatal("nothing is changed")
+		}
+	}
+	list := []files.File{{Path: "install-config.yaml", Mode: 0o644, Content: []byte(content)}}
+	for name, text := range more {
+		list = append(list, files.File{Path: name, Mode: 0o600, Content: []byte(text)})
+	}
+	dir := t.TempDir()
+	if err := files.Write(dir, list); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func replace(from, to string) func(string) string {
+	return func(text string) string { return strings.Replace(text, from, to, 1) }
+}
+
+// tree returns the files and folders in a folder, with their modes, and the contents of the files.
+func tree(t *testing.T, dir string) (modes map[string]fs.FileMode, contents map[string]string) {
+	t.Helper()
+	modes, contents = map[string]fs.FileMode{}, map[string]string{}
+	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || name == "." {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		modes[name] = info.Mode().Perm()
+		if !entry.IsDir() {
+			text, err := os.ReadFile(filepath.Join(dir, name))
+			contents[name] = string(text)
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return modes, contents
+}
+
+// config is what a test reads of an Ignition config.
+type config struct {
+	Storage struct {
+		Files []struct {
+			Path     string
+			Contents struct{ Source, Compression string }
+		}
+	}
+}
+
+// laid returns the contents of the files of a config, by their paths.
+func laid(t *testing.T, text string) map[string]string {
+	t.Helper()
+	var c config
+	if err := json.Unmarshal([]byte(text), &c); err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	for _, f := range c.Storage.Files {
+		data, err := dataurl.DecodeString(f.Contents.Source)
+		if err != nil {
+			t.Fatalf("%s: %v", f.Path, err)
+		}
+		content := data.Data
+		if f.Contents.Compression == "gzip" {
+			r, err := gzip.NewReader(bytes.NewReader(content))
+			if err != nil {
+				t.Fatalf("%s: %v", f.Path, err)
+			}
+			if content, err = io.ReadAll(r); err != nil {
+				t.Fatalf("%s: %v", f.Path, err)
+			}
+		}
+		found[f.Path] = string(content)
+	}
+	return found
+}
+
+// settings returns those in a config.
+func settings(t *testing.T, text, path string) *node.Settings {
+	t.Helper()
+	s := &node.Settings{}
+	if err := yaml.UnmarshalStrict([]byte(laid(t, text)["/"+path]), s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// What is written has the names of openshift-install; keys are their owner's only, and there is no master.ign (R-BIP-8, R-WRK-1, R-AIO-1). A
+// second run keeps the keys, and its config differs by the time only (R-BIP-4).
+func TestCreate(t *testing.T) {
+	for name, test := range map[string]struct {
+		arguments      []string
+		file, settings string
+		password       bool
+	}{
+		"openshift":  {withOperators, liveConfig, node.LiveSettings, true},
+		"kubernetes": {plain, liveConfig, node.LiveSettings, false},
+		"all-in-one": {allInOne, "aio.ign", node.AllInOneSettings, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := folder(t, nil, nil)
+			code, _, errs := run(t.Context(), in(dir, test.arguments)...)
+			if code != 0 || errs != "" && name != "all-in-one" {
+				t.Fatal(code, errs)
+			}
+			modes, first := tree(t, dir)
+			want := map[string]fs.FileMode{
+				"install-config.yaml": 0o644, test.file: 0o600, "auth": 0o700, "auth/kubeconfig": 0o600, "metadata.json": 0o644,
+				"sno-install-state": 0o700, "sno-install-state/identity.json": 0o600, "sno-install-state/kubeconfig": 0o600, "sno-install-state/manifests": 0o700,
+			}
+			if test.password {
+				want["auth/kubeadmin-password"], want["sno-install-state/kubeadmin-password"], want["worker.ign"] = 0o600, 0o600, 0o600
+			}
+			for name, mode := range modes {
+				if strings.HasPrefix(name, "sno-install-state/manifests/") {
+					if delete(modes, name); mode != 0o600 {
+						t.Errorf("%s has mode %o", name, mode)
+					}
+				}
+			}
+			if diff := cmp.Diff(want, modes); diff != "" {
+				t.Errorf("modes (-want +got):\n%s", diff)
+			}
+			if test.password && !strings.Contains(first["worker.ign"], `"https://api-int.sno.example.com:22623/config/worker"`) {
+				t.Errorf("worker.ign: %s", first["worker.ign"])
+			}
+			s := settings(t, first[test.file], test.settings)
+			if created, err := time.Parse(time.RFC3339, s.Created); err != nil || time.Since(created) > time.Hour || s.Validity != "87600h0m0s" || s.Domain() != "sno.example.com" {
+				t.Errorf("settings %+v, %v", s, err)
+			}
+
+			if code, _, errs := run(t.Context(), in(dir, test.arguments)...); code != 0 {
+				t.Fatal(code, errs)
+			}
+			_, second := tree(t, dir)
+			before, after := laid(t, first[test.file]), laid(t, second[test.file])
+			for _, all := range []map[string]string{before, after} {
+				all["/"+test.settings] = regexp.MustCompile(`(?m)^created: .*$`).ReplaceAllString(all["/"+test.settings], "created: then")
+			}
+			if diff := cmp.Diff(before, after); diff != "" {
+				t.Errorf("files of the second config (-first +second):\n%s", diff)
+			}
+			delete(first, test.file)
+			delete(second, test.file)
+			if diff := cmp.Diff(first, second); diff != "" {
+				t.Errorf("second run (-first +second):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Flags arrive in the settings of the machine.
+func TestCreateFlags(t *testing.T) {
+	text, err := os.ReadFile(os.Args[0])
+	if err != nil || len(text) == 0 {
+		t.Fatal(err)
+	}
+	master := file(t, "master.ign", `{"ignition":{"version":"3.2.0"}}`)
+	dir := folder(t, nil, map[string]string{
+		"manifests/a.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n", "openshift/b.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: b}\n",
+		"extra/kernel-arguments/a.conf": "quiet\n", "live/files/etc/site.conf": "live",
+		"net.yaml": "interfaces: [{name: eno1, type: ethernet, state: up, ipv4: {enabled: true, dhcp: true}}]\n",
+	})
+	code, _, errs := run(t.Context(), in(dir, []string{"create", "single-node-ignition-config"}, "--release-image", release, "--program", "http://hub.example.com/sno-install",
+		"--master-ignition", master, "--node-name", "master0", "--node-ip", "192.0.2.10", "--node-ip", "2001:db8::10", "--validity", "48h", "--image", "etcd=registry.example.com/etcd:1",
+		"--extra", filepath.Join(dir, "extra"), "--extra-live", filepath.Join(dir, "live"), "--network-config", filepath.Join(dir, "net.yaml"))...)
+	if code != 0 {
+		t.Fatal(code, errs)
+	}
+	live, err := os.ReadFile(filepath.Join(dir, liveConfig))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := settings(t, strings.ReplaceAll(string(live), `"http://hub.example.com/sno-install"`, `"data:,"`), node.LiveSettings)
+	got := []string{s.Profile, s.ReleaseImage, s.Name, fmt.Sprint(s.Addresses), s.Validity, fmt.Sprint(s.Images), fmt.Sprint(s.KernelArguments), s.MasterIgnition}
+	want := []string{"openshift", release, "master0", "[192.0.2.10 2001:db8::10]", "48h0m0s", "map[etcd:registry.example.com/etcd:1]", "[quiet]", "/" + node.GivenIgnition}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("settings (-want +got):\n%s", diff)
+	}
+	for _, part := range []string{`"/etc/site.conf"`, "/etc/NetworkManager/system-connections/eno1.nmconnection", "manifests_a.yaml", "openshift_b.yaml", fmt.Sprintf("sha512-%x", sha512.Sum512(text))} {
+		if !strings.Contains(string(live), part) {
+			t.Errorf("the config has no %s", part)
+		}
+	}
+}
+
+// With --iso the config is in a copy of a live ISO, which is its owner's only (R-BIP-5).
+func TestCreateISO(t *testing.T) {
+	dir := folder(t, nil, nil)
+	live, out := liveISO(t), filepath.Join(t.TempDir(), "node.iso")
+	code, said, errs := run(t.Context(), in(dir, plain, "--iso", live, "--out", out)...)
+	if code != 0 {
+		t.Fatal(code, errs)
+	}
+	want, err := os.ReadFile(filepath.Join(dir, liveConfig))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := iso.Read(out)
+	if diff := cmp.Diff(string(want), string(got)); err != nil || diff != "" {
+		t.Errorf("read back: %v (-want +got):\n%s", err, diff)
+	}
+	if info, err := os.Stat(out); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if !strings.HasSuffix(said, "\n"+out+" is "+live+" with the config in it. It has private keys: keep it like them.\n\nNext: boot the machine from it.\n") {
+		t.Errorf("it says %s", said)
+	}
+}
+
+// The disk may still be given by the older variable, which has a warning (R-BIP-9).
+func TestOlderVariable(t *testing.T) {
+	t.Setenv(installconfig.DiskVariable, "--copy-network /dev/vdb")
+	dir := folder(t, func(text string) string {
+		before, after, _ := strings.Cut(text, "bootstrapInPlace:\n")
+		_, after, _ = strings.Cut(after, "\n")
+		return before + after
+	}, nil)
+	code, _, errs := run(t.Context(), in(dir, withOperators)...)
+	if want := "warning: " + installconfig.DiskVariable + " is older than the field"; code != 0 || !strings.HasPrefix(errs, want) || strings.Count(errs, "\n") != 1 {
+		t.Fatal(code, errs)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, liveConfig))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := settings(t, string(text), node.LiveSettings)
+	if diff := cmp.Diff([]string{"/dev/vdb", "--copy-network"}, append([]string{s.InstallationDisk}, s.InstallerArguments...)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// refused checks that a command has exit code 2 and each of the texts in its error, and writes nothing.
+func refused(t *testing.T, dir string, arguments []string, want ...string) (errs string) {
+	t.Helper()
+	modes, contents := tree(t, dir)
+	code, out, errs := run(t.Context(), arguments...)
+	if code != phase.ExitInput || out != "" || !strings.HasSuffix(errs, "\nnothing was done\n") {
+		t.Errorf("exit code %d: %s%s", code, out, errs)
+	}
+	for _, text := range want {
+		if !strings.Contains(errs, text) {
+			t.Errorf("the error has no %q:\n%s", text, errs)
+		}
+	}
+	modesAfter, contentsAfter := tree(t, dir)
+	if diff := cmp.Diff(modes, modesAfter) + cmp.Diff(contents, contentsAfter); diff != "" {
+		t.Errorf("the folder (-before +after):\n%s", diff)
+	}
+	return errs
+}
+
+// All that is wrong with flags and files comes at once.
+func TestAllFaultsAtOnce(t *testing.T) {
+	dir := folder(t, func(text string) string {
+		return strings.Replace(replace("  replicas: 1\n", "")(text), "pullSecret: ", "ignored: ", 1)
+	}, map[string]string{
+		"manifests/a.yaml": "a: [", "manifests/b.txt": "", "openshift/c.yaml": "kind: List\n", "extra/speed/a": "", "live/files/a": "",
+		"net.yaml": "interfaces: [{name: eno1, type: tunnel}]", "node.iso": "x",
+	})
+	at := func(name string) string { return filepath.Join(dir, name) }
+	arguments := in(dir, []string{"create", "single-node-ignition-config"}, "--profile", "openshift", "--policy", "never", "--kubernetes-version", "latest", "--image", "etdc=x",
+		"--validity", "1m", "--program", "ftp://hub", "--program-sha512", "0", "--program-in-image", "--node-name", "A", "--node-ip", "host", "--node-ip", "192.0.2.10", "--node-ip", "192.0.2.11",
+		"--network-config", at("net.yaml"), "--extra", at("extra"), "--extra-live", at("none"), "--iso", at("node.iso"), "--out", at("out.iso"))
+	errs := refused(t, dir, arguments,
+		`--release-image ""`, `--master-ignition "": unusable value: profile openshift needs a master config`, `--kubernetes-version "latest"`, `--image "etdc"`, `--policy "never"`,
+		`--validity "1m0s"`, `--iso: `+at("node.iso")+`: not a readable ISO 9660 image`, `--node-ip "host"`, `--node-ip "192.0.2.11": unusable value: give at most one address of each family`,
+		`--node-name "A"`, `--program "ftp://hub": unusable value: give an http or https URL`, `--program "ftp://hub": unusable value: give either a URL or --program-in-image`,
+		`--program-sha512 "0"`, at("extra/speed/a")+": it has no place in a node's config", `--extra-live "`+at("none")+`": unusable value: there is no such folder`,
+		"install-config.yaml: pullSecret: ", "install-config.yaml:6: controlPlane.replicas: ", `: ignored: `, at("net.yaml")+`:1: interfaces[0].type: unknown value "tunnel"`,
+		"manifests/a.yaml: no manifest", "manifests/b.txt: no manifest", "openshift/c.yaml: no manifest",
+	)
+	if lines := strings.Count(errs, "\n"); lines < 23 {
+		t.Errorf("%d lines:\n%s", lines, errs)
+	}
+}
+
+// Faults that are found when the parts are put together come at once too, each with both sources.
+func TestConflicts(t *testing.T) {
+	dir := folder(t, nil, map[string]string{
+		"manifests/mine.yaml":          "apiVersion: config.openshift.io/v1\nkind: Infrastructure\nmetadata: {name: cluster}\n",
+		"extra/files/etc/site.conf":    "a",
+		"live/" + "files/etc/cni/a":    "a",
+		"live/units/bootkube.service":  "[Service]\nExecStart=/bin/true\n",
+		"live/kernel-arguments/a.conf": "quiet\n",
+	})
+	master := file(t, "master.ign", `{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/etc/site.conf"}]}}`)
+	refused(t, dir, in(dir, []string{"create", "single-node-ignition-config", "--release-image", release, "--program-in-image"}, "--master-ignition", master,
+		"--extra", filepath.Join(dir, "extra"), "--extra-live", filepath.Join(dir, "live")),
+		"Infrastructure.config.openshift.io /cluster: two manifests have one object: ", " and manifests/mine.yaml", "master.ign and "+filepath.Join(dir, "extra/files/etc/site.conf"),
+		"unit bootkube.service: two sources have it", "[quiet]: a live system's kernel arguments")
+}
+
+func TestRefused(t *testing.T) {
+	old := func(t *testing.T) string {
+		state, err := credentials.New(t.Context(), credentials.Options{
+			Profile: inputs.OpenShift, Name: "sno", Domain: "sno.example.com", Validity: inputs.DefaultValidity, Now: time.Now().Add(-25 * time.Hour),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := state.Files()
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := folder(t, nil, nil)
+		if err := files.Write(filepath.Join(dir, credentials.Dir), list); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	unchanged := func(t *testing.T) string { return folder(t, nil, nil) }
+	changed := func(from, to string) func(*testing.T) string {
+		return func(t *testing.T) string { return folder(t, replace(from, to), nil) }
+	}
+	for name, test := range map[string]struct {
+		folder    func(*testing.T) string
+		arguments []string
+		want      string
+	}{
+		"no folder":      {func(t *testing.T) string { return t.TempDir() }, withOperators, "install-config.yaml: no such file or directory; --dir is the folder that has it"},
+		"nil replicas":   {changed("  replicas: 1\n", ""), withOperators, "controlPlane.replicas: "},
+		"two replicas":   {changed("replicas: 1\n", "replicas: 2\n"), withOperators, "controlPlane.replicas: "},
+		"no pull secret": {changed("pullSecret: ", "sshKeys: "), withOperators, "pullSecret: there is no pull secret"},
+		// U-INS-19
+		"old certificates": {old, withOperators, "machine-config-server-tls.yaml: certificates of an earlier run are too old; use a new folder: it is from " +
+			time.Now().Add(-25*time.Hour).UTC().Format("2006-01-02")},
+		"their end":       {old, withOperators, "and ends at 203"},
+		"another profile": {old, plain, "the folder has the state of another cluster"},
+		"no version":      {unchanged, allInOne[:3], `--kubernetes-version ""`},
+		"no program":      {unchanged, []string{"create", "aio-ignition"}, `--program "": unusable value: give either a URL or --program-in-image`},
+		"profile":         {unchanged, append([]string{"--profile", "x"}, withOperators...), `--profile "x"`},
+		"ISO without out": {unchanged, append([]string{"--iso", "x"}, withOperators...), "--iso and --out go together"},
+		"master config":   {unchanged, append(withOperators[:5:5], "--master-ignition", "none.ign"), `--master-ignition "none.ign": unusable value: it is no http`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := test.folder(t)
+			refused(t, dir, in(dir, test.arguments), test.want)
+		})
+	}
+}
+
+// What is printed says what each file is, and what to do next.
+func TestSummary(t *testing.T) {
+	for name, test := range map[string]struct {
+		arguments []string
+		want      string
+	}{
+		"single node": {withOperators, `Written to DIR:
+  bootstrap-in-place-for-live-iso.ign      N KiB  config of the live system; it has private keys
+  auth/kubeconfig                          N KiB  the administrator's
+  auth/kubeadmin-password                    N B  of the console's first user
+  metadata.json                              N B  names of the cluster
+  worker.ign                                 N B  config of workers that are added when the cluster runs
+  sno-install-state/                              keys, for a second run within 24 hours
+
+Next: put the config into a live ISO, and boot the machine from it:
+  sno-install embed --iso LIVE-ISO --ignition DIR/bootstrap-in-place-for-live-iso.ign --out NEW-ISO
+`},
+		"all-in-one": {allInOne, `Written to DIR:
+  aio.ign                 N KiB  config of the machine; it has private keys
+  auth/kubeconfig         N KiB  the administrator's
+  metadata.json             N B  names of the cluster
+  sno-install-state/             keys, for a second run within 24 hours
+
+Next: write the disk of the machine with the config, and restart:
+  coreos-installer install --ignition-file DIR/aio.ign DISK
+`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := folder(t, nil, nil)
+			code, out, errs := run(t.Context(), in(dir, test.arguments)...)
+			if code != 0 {
+				t.Fatal(code, errs)
+			}
+			// The figures differ by some bytes from run to run; what is seen here is where they end.
+			figure := regexp.MustCompile(` +[0-9.]+ (KiB|B) `)
+			out = figure.ReplaceAllStringFunc(strings.ReplaceAll(out, dir, "DIR"), func(s string) string {
+				return fmt.Sprintf("%*s ", len(s)-1, "N "+strings.Fields(s)[1])
+			})
+			if diff := cmp.Diff(test.want, out); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
