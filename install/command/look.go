@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -102,7 +103,7 @@ func folderInput(dir, networkFile, name, release string) (preflight.Input, error
 	if err != nil {
 		return preflight.Input{}, err //nolint:wrapcheck // it names the file
 	}
-	c, _, err := installconfig.Read(file, text, installconfig.Options{Purpose: installconfig.SingleNode, InstallerArguments: os.Getenv(olderArguments)})
+	c, _, err := installconfig.Read(file, text, installconfig.Options{Purpose: installconfig.SingleNode, InstallerArguments: os.Getenv(installconfig.DiskVariable)})
 	if err != nil {
 		return preflight.Input{}, err //nolint:wrapcheck // it names the file
 	}
@@ -154,7 +155,9 @@ func userManifests(dir string) ([]files.File, error) {
 		list, err := manifests.User(name, os.DirFS(filepath.Join(dir, name)))
 		all, faults = append(all, list...), append(faults, err)
 	}
-	return all, errors.Join(faults...)
+	// What cannot be read, and an object that two files have.
+	_, err := manifests.Merge(all)
+	return all, errors.Join(append(faults, err)...)
 }
 
 const gatherLong = `Gather the logs of this machine in the layout of openshift-install's log bundle, without private keys, tokens, kubeconfigs and pull
@@ -167,17 +170,20 @@ func newGather(out io.Writer) *cobra.Command {
 		Use: "gather --id ID", Short: "Gather the logs of this machine", Long: gatherLong, Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.Time = time.Now()
+			var err error
 			if to == "-" {
-				return gather.Bundle(c.Context(), out, o) //nolint:wrapcheck // it says all
+				err = gather.Bundle(c.Context(), out, o)
+			} else {
+				to = cmp.Or(to, "log-bundle-"+o.ID+".tar.gz")
+				err = gather.File(c.Context(), to, o)
 			}
-			if to == "" {
-				to = "log-bundle-" + o.ID + ".tar.gz"
+			switch {
+			case errors.Is(err, gather.ErrID):
+				return fmt.Errorf("--id: %w; %w", err, errUsage)
+			case err == nil && to != "-":
+				fmt.Fprintf(out, "The logs are in %s.\n", to)
 			}
-			if err := gather.File(c.Context(), to, o); err != nil {
-				return err //nolint:wrapcheck // it says all
-			}
-			fmt.Fprintf(out, "The logs are in %s.\n", to)
-			return nil
+			return err //nolint:wrapcheck // it says all
 		},
 	}
 	c.Flags().StringVar(&o.ID, "id", time.Now().UTC().Format("20060102150405"), "name of the bundle")
@@ -214,4 +220,4 @@ func newLeftovers(out io.Writer) *cobra.Command {
 }
 
 // errLeftovers is in the error of a node on which something was left.
-var errLeftovers = errors.New("things that the installation has left")
+var errLeftovers = errors.New("the installation has left things on this node")

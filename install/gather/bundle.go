@@ -57,6 +57,10 @@ const (
 
 // File writes a bundle into a file that only the user can read. The file is there as a whole or not at all.
 func File(ctx context.Context, file string, o Options) error {
+	if !validID.MatchString(o.ID) {
+		// Its name may be that of a folder, which is not made for it.
+		return fmt.Errorf("%w: %q", ErrID, o.ID)
+	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return fmt.Errorf("write the log bundle: %w", err)
 	}
