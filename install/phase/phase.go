@@ -69,7 +69,7 @@ func (p *Progress) Until(ctx context.Context, interval time.Duration, what strin
 			return err
 		}
 		// A try that the end has cut off says nothing of what was waited for.
-		if ctx.Err() == nil || last == nil {
+		if !over(ctx) || last == nil {
 			last = err
 			p.Waiting("%s: %v", what, err)
 		}
@@ -79,4 +79,10 @@ func (p *Progress) Until(ctx context.Context, interval time.Duration, what strin
 		case <-ticker.C:
 		}
 	}
+}
+
+// over reports whether the time is over. A client may notice a deadline before its context does.
+func over(ctx context.Context) bool {
+	at, limited := ctx.Deadline()
+	return ctx.Err() != nil || limited && !time.Now().Before(at)
 }

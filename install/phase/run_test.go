@@ -309,3 +309,27 @@ func TestInterruptedBetweenPhases(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// late is a context that has not noticed yet that its time is over.
+type late struct{ context.Context }
+
+func (late) Err() error { return nil }
+
+// A client that notices the limit before the context does not hide what was waited for either.
+func TestClientNoticesLimitFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		tries := 0
+		err := (&Progress{}).Until(late{ctx}, time.Second/2, "the port", func(context.Context) error {
+			if tries++; tries == 1 {
+				return errKilled
+			}
+			<-ctx.Done()
+			return context.DeadlineExceeded
+		})
+		if !errors.Is(err, errKilled) || tries != 2 {
+			t.Errorf("error %v after %d tries", err, tries)
+		}
+	})
+}
