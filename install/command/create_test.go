@@ -1,12 +1,8 @@
 package command_test
 
 import (
-	"bytes"
-	"compress/gzip"
 	"crypto/sha512"
-	"encoding/json"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,13 +12,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/vincent-petithory/dataurl"
 	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/render/files"
 	"github.com/solonode/sno/render/inputs"
 
 	"github.com/solonode/sno/install/credentials"
+	"github.com/solonode/sno/install/ignition/ignitiontest"
 	"github.com/solonode/sno/install/installconfig"
 	"github.com/solonode/sno/install/iso"
 	"github.com/solonode/sno/install/node"
@@ -101,49 +97,12 @@ func tree(t *testing.T, dir string) (modes map[string]fs.FileMode, contents map[
 	return modes, contents
 }
 
-// config is what a test reads of an Ignition config.
-type config struct {
-	Storage struct {
-		Files []struct {
-			Path     string
-			Contents struct{ Source, Compression string }
-		}
-	}
-}
-
-// laid returns the contents of the files of a config, by their paths.
-func laid(t *testing.T, text string) map[string]string {
-	t.Helper()
-	var c config
-	if err := json.Unmarshal([]byte(text), &c); err != nil {
-		t.Fatal(err)
-	}
-	found := map[string]string{}
-	for _, f := range c.Storage.Files {
-		data, err := dataurl.DecodeString(f.Contents.Source)
-		if err != nil {
-			t.Fatalf("%s: %v", f.Path, err)
-		}
-		content := data.Data
-		if f.Contents.Compression == "gzip" {
-			r, err := gzip.NewReader(bytes.NewReader(content))
-			if err != nil {
-				t.Fatalf("%s: %v", f.Path, err)
-			}
-			if content, err = io.ReadAll(r); err != nil {
-				t.Fatalf("%s: %v", f.Path, err)
-			}
-		}
-		found[f.Path] = string(content)
-	}
-	return found
-}
-
 // settings returns those in a config.
 func settings(t *testing.T, text, path string) *node.Settings {
 	t.Helper()
+	entries, _ := ignitiontest.Read(t, []byte(text))
 	s := &node.Settings{}
-	if err := yaml.UnmarshalStrict([]byte(laid(t, text)["/"+path]), s); err != nil {
+	if err := yaml.UnmarshalStrict([]byte(entries["/"+path].Content), s); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -198,12 +157,15 @@ func TestCreate(t *testing.T) {
 				t.Fatal(code, errs)
 			}
 			_, second := tree(t, dir)
-			before, after := laid(t, first[test.file]), laid(t, second[test.file])
-			for _, all := range []map[string]string{before, after} {
-				all["/"+test.settings] = regexp.MustCompile(`(?m)^created: .*$`).ReplaceAllString(all["/"+test.settings], "created: then")
+			before, units := ignitiontest.Read(t, []byte(first[test.file]))
+			after, unitsAfter := ignitiontest.Read(t, []byte(second[test.file]))
+			for _, all := range []map[string]ignitiontest.Entry{before, after} {
+				s := all["/"+test.settings]
+				s.Content = regexp.MustCompile(`(?m)^created: .*$`).ReplaceAllString(s.Content, "created: then")
+				all["/"+test.settings] = s
 			}
-			if diff := cmp.Diff(before, after); diff != "" {
-				t.Errorf("files of the second config (-first +second):\n%s", diff)
+			if diff := cmp.Diff(before, after) + cmp.Diff(units, unitsAfter); diff != "" {
+				t.Errorf("the second config (-first +second):\n%s", diff)
 			}
 			delete(first, test.file)
 			delete(second, test.file)
@@ -236,7 +198,7 @@ func TestCreateFlags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := settings(t, strings.ReplaceAll(string(live), `"http://hub.example.com/sno-install"`, `"data:,"`), node.LiveSettings)
+	s := settings(t, string(live), node.LiveSettings)
 	got := []string{s.Profile, s.ReleaseImage, s.Name, fmt.Sprint(s.Addresses), s.Validity, fmt.Sprint(s.Images), fmt.Sprint(s.KernelArguments), s.MasterIgnition}
 	want := []string{"openshift", release, "master0", "[192.0.2.10 2001:db8::10]", "48h0m0s", "map[etcd:registry.example.com/etcd:1]", "[quiet]", "/" + node.GivenIgnition}
 	if diff := cmp.Diff(want, got); diff != "" {

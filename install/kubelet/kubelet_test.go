@@ -1,0 +1,149 @@
+package kubelet_test
+
+import (
+	"io/fs"
+	"net/netip"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/solonode/sno/render/files"
+
+	"github.com/solonode/sno/install/ignition"
+	"github.com/solonode/sno/install/ignition/ignitiontest"
+	"github.com/solonode/sno/install/kubelet"
+	"github.com/solonode/sno/install/node"
+)
+
+const standaloneUnit = `[Unit]
+Description=Kubelet of the bootstrap phase, for static pods
+Wants=network-online.target
+After=network-online.target crio.service containerd.service
+
+[Service]
+EnvironmentFile=-/etc/kubernetes/kubelet.env
+ExecStart=/usr/bin/kubelet --config=/etc/kubernetes/kubelet.conf --config-dir=/etc/kubernetes/kubelet.conf.d
+Restart=always
+RestartSec=5
+
+[Install]
+WantedBy=multi-user.target
+`
+
+const memberUnit = `[Unit]
+Description=Kubelet
+Wants=network-online.target
+After=network-online.target crio.service containerd.service
+
+[Service]
+EnvironmentFile=-/etc/kubernetes/kubelet.env
+ExecStart=/usr/bin/kubelet --config=/etc/kubernetes/kubelet.conf --config-dir=/etc/kubernetes/kubelet.conf.d --kubeconfig=/var/lib/kubelet/kubeconfig --bootstrap-kubeconfig=/etc/kubernetes/kubeconfig $KUBELET_NODE_ARGS
+Restart=always
+RestartSec=5
+
+[Install]
+WantedBy=multi-user.target
+`
+
+func networkConfig(route, pods string) string {
+	return `{
+  "cniVersion": "0.4.0", "name": "sno",
+  "plugins": [
+    {"type": "ptp", "ipMasq": true, "ipam": {"type": "host-local", "dataDir": "/run/cni-ipam-state",
+      "routes": [{"dst": "` + route + `"}], "ranges": [[{"subnet": "` + pods + `"}]]}},
+    {"type": "portmap", "capabilities": {"portMappings": true}}
+  ]
+}
+`
+}
+
+// The bootstrap's kubelet serves nobody; a member proves who it is by certificates that it asks for (R-AIO-9), and has no taints (R-AIO-6).
+func TestAdd(t *testing.T) {
+	member := func(dns string) map[string]any {
+		return map[string]any{
+			"authentication": map[string]any{
+				"anonymous": map[string]any{"enabled": false}, "webhook": map[string]any{"enabled": true},
+				"x509": map[string]any{"clientCAFile": "/etc/kubernetes/static-pod-resources/kube-apiserver-certs/configmaps/client-ca/ca-bundle.crt"},
+			},
+			"authorization": map[string]any{"mode": "Webhook"}, "rotateCertificates": true, "serverTLSBootstrap": true,
+			"clusterDNS": []any{dns}, "clusterDomain": "cluster.local",
+		}
+	}
+	add := func(pods, dns string) func(*ignition.Builder) error {
+		return func(b *ignition.Builder) error {
+			return kubelet.AddMember(b, "test", kubelet.Containerd, netip.MustParsePrefix(pods), netip.MustParseAddr(dns))
+		}
+	}
+	for name, test := range map[string]struct {
+		add           func(*ignition.Builder) error
+		runtime, unit string
+		config        map[string]any
+		network       string
+	}{
+		"standalone": {
+			func(b *ignition.Builder) error { return kubelet.AddStandalone(b, "test", kubelet.CRIO) },
+			"unix:///var/run/crio/crio.sock", standaloneUnit, map[string]any{
+				"authentication": map[string]any{"anonymous": map[string]any{"enabled": false}, "webhook": map[string]any{"enabled": false}},
+				"authorization":  map[string]any{"mode": "AlwaysAllow"},
+			}, "",
+		},
+		"member": {
+			add("10.128.0.0/23", "172.30.0.10"), "unix:///run/containerd/containerd.sock", memberUnit, member("172.30.0.10"), networkConfig("0.0.0.0/0", "10.128.0.0/23"),
+		},
+		"member with IPv6": {
+			add("fd01::/64", "fd02::a"), "unix:///run/containerd/containerd.sock", memberUnit, member("fd02::a"), networkConfig("::/0", "fd01::/64"),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b ignition.Builder
+			if err := test.add(&b); err != nil {
+				t.Fatal(err)
+			}
+			text, err := b.Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			ignitiontest.Validate(t, text)
+			entries, units := ignitiontest.Read(t, text)
+			if diff := cmp.Diff(map[string]string{"kubelet.service": test.unit}, units); diff != "" {
+				t.Errorf("units (-want +got):\n%s", diff)
+			}
+			test.config["apiVersion"], test.config["kind"] = "kubelet.config.k8s.io/v1beta1", "KubeletConfiguration"
+			test.config["staticPodPath"], test.config["containerRuntimeEndpoint"], test.config["cgroupDriver"] = "/"+node.ManifestDir, test.runtime, "systemd"
+			var config map[string]any
+			if err := yaml.UnmarshalStrict([]byte(entries["/"+kubelet.ConfigFile].Content), &config); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.config, config); diff != "" {
+				t.Errorf("configuration (-want +got):\n%s", diff)
+			}
+			want := map[string]ignitiontest.Entry{
+				"/etc/kubernetes/kubelet.conf":   {Mode: 0o644, Content: entries["/"+kubelet.ConfigFile].Content},
+				"/etc/kubernetes/kubelet.conf.d": {Mode: fs.ModeDir | 0o755},
+			}
+			if test.network == "" {
+				want["/etc/kubernetes/manifests"] = ignitiontest.Entry{Mode: fs.ModeDir | 0o700}
+			} else {
+				want["/etc/cni/net.d/10-sno.conflist"] = ignitiontest.Entry{Mode: 0o644, Content: test.network}
+			}
+			if diff := cmp.Diff(want, entries); diff != "" {
+				t.Errorf("files (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// The kubelet registers with the name and the addresses that the certificates and the static pods have.
+func TestEnvironment(t *testing.T) {
+	addresses := []netip.Addr{netip.MustParseAddr("192.0.2.10"), netip.MustParseAddr("2001:db8::10")}
+	for want, s := range map[string]*node.Settings{
+		"KUBELET_NODE_ARGS=--hostname-override=master0 --node-ip=192.0.2.10\n":              {Name: "master0", Addresses: addresses[:1]},
+		"KUBELET_NODE_ARGS=--hostname-override=master0 --node-ip=192.0.2.10,2001:db8::10\n": {Name: "master0", Addresses: addresses},
+	} {
+		file := files.File{Path: "etc/kubernetes/kubelet.env", Mode: 0o644, Content: []byte(want)}
+		if diff := cmp.Diff(file, kubelet.Environment(s)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}
