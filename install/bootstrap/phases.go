@@ -116,18 +116,21 @@ func (l *live) preflight(ctx context.Context, p *phase.Progress) error {
 		return err
 	}
 	// An address, a disk and the time may come a little later than this phase. What stays needs a person.
-	var last error
 	err = p.Until(ctx, l.Interval, "the machine", func(ctx context.Context) error {
-		if last = l.o.Check(ctx, s); last != nil {
-			return errors.New(last.Error()) //nolint:err113 // the same words, to be tried again
+		if err := l.o.Check(ctx, s); err != nil {
+			return notYet{err}
 		}
 		return nil
 	})
-	if err != nil {
-		return last
+	var stays notYet
+	if errors.As(err, &stays) {
+		return stays.error
 	}
-	return nil
+	return err
 }
+
+// notYet is an error that is waited for, also if it is ErrInput.
+type notYet struct{ error }
 
 var errProgram = errors.New("the command failed")
 

@@ -434,11 +434,22 @@ func TestPreflight(t *testing.T) {
 	if err := l.preflight(t.Context(), nil); err != nil || looks != 3 {
 		t.Errorf("%d looks, %v", looks, err)
 	}
-	l.o.Check = func(context.Context, *node.Settings) error { return errDisk }
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	if err := l.preflight(ctx, nil); !errors.Is(err, errDisk) || phase.ExitCode(err) != phase.ExitInput {
-		t.Errorf("error %v", err)
+	// One that is cut off says nothing of the disk.
+	looks = 0
+	l.o.Check = func(ctx context.Context, _ *node.Settings) error {
+		if looks++; looks > 1 {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		return errDisk
+	}
+	err := phase.Run(t.Context(), []phase.Phase{{Name: "preflight", Limit: 200 * time.Millisecond, Run: l.preflight}}, phase.Options{})
+	if !errors.Is(err, errDisk) || !errors.Is(err, phase.ErrLimit) || phase.ExitCode(err) != phase.ExitInput || !strings.Contains(err.Error(), "waiting for the machine: no disk") || looks != 2 {
+		t.Errorf("error %v after %d looks", err, looks)
+	}
+	put(t, m.root, node.LiveSettings, "profile: [")
+	if err := l.preflight(t.Context(), nil); !errors.Is(err, phase.ErrInput) || !errors.Is(err, node.ErrSettings) {
+		t.Errorf("settings that cannot be read: %v", err)
 	}
 }
 

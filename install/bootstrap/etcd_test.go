@@ -1,0 +1,182 @@
+package bootstrap
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.etcd.io/etcd/client/pkg/v3/transport"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
+
+	"github.com/solonode/sno/install/node"
+	"github.com/solonode/sno/install/phase"
+	"github.com/solonode/sno/install/snapshot"
+)
+
+// serve starts an etcd with the certificates that were rendered for it, and returns its URL.
+func (m *machine) serve(t *testing.T) string {
+	t.Helper()
+	certs := filepath.Join(m.root, node.ResourceDir, "etcd-certs")
+	address, err := url.Parse("https://127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := embed.NewConfig()
+	cfg.Dir, cfg.LogLevel, cfg.LogOutputs = t.TempDir(), "fatal", []string{os.DevNull}
+	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = []url.URL{*address}, []url.URL{*address}
+	cfg.ListenPeerUrls = []url.URL{{Scheme: "http", Host: address.Host}}
+	cfg.ClientTLSInfo = transport.TLSInfo{
+		CertFile: filepath.Join(certs, "secrets/etcd-all-certs/etcd-serving-master0.crt"), KeyFile: filepath.Join(certs, "secrets/etcd-all-certs/etcd-serving-master0.key"),
+		TrustedCAFile: filepath.Join(certs, "configmaps/etcd-all-bundles/server-ca-bundle.crt"), ClientCertAuth: true,
+	}
+	e, err := embed.StartEtcd(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	select {
+	case <-e.Server.ReadyNotify():
+	case err := <-e.Err():
+		t.Fatal(err)
+	}
+	return "https://" + e.Clients[0].Addr().String()
+}
+
+// laidPods has the static pods laid.
+func (m *machine) laidPods(t *testing.T) *live {
+	t.Helper()
+	m.rendered(t)
+	l := newLive(m.Options)
+	if err := l.LayPods(); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// The snapshot is taken from the etcd that was rendered, which nobody reaches without a certificate, and from no other (R-BIP-10).
+func TestEtcdClient(t *testing.T) {
+	m := newMachine(t)
+	l := m.laidPods(t)
+	l.o.Endpoints.Etcd = m.serve(t)
+	client, err := l.etcdClient()
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, l.o.Endpoints.Etcd, client)
+	file := filepath.Join(m.root, node.LiveSnapshot)
+	noCertificate := client.Clone()
+	noCertificate.Certificates = nil
+	another := client.Clone()
+	another.RootCAs = x509.NewCertPool()
+	for name, refused := range map[string]*tls.Config{"no certificate": noCertificate, "another CA": another} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := snapshot.Save(ctx, l.o.Endpoints.Etcd, refused, file); err == nil {
+			t.Errorf("%s: it is saved", name)
+		}
+		if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := os.Remove(filepath.Join(m.root, node.ManifestDir, node.StaticPods[0])); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := l.save(ctx, nil); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := l.hasSnapshot(t.Context()); !done || err != nil {
+		t.Errorf("done %v, %v", done, err)
+	}
+	if _, err := os.Stat(filepath.Join(m.root, node.ManifestDir, node.StaticPods[0])); err != nil {
+		t.Errorf("an etcd that was stopped is not started again: %v", err)
+	}
+	if err := os.RemoveAll(filepath.Join(m.root, node.ResourceDir, "kube-apiserver-pod-1/secrets/etcd-client")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.etcdClient(); !errors.Is(err, errCertificate) || !strings.Contains(err.Error(), "etcd-client/tls.crt") {
+		t.Errorf("without the certificate: %v", err)
+	}
+}
+
+// write writes a key.
+func write(t *testing.T, endpoint string, client *tls.Config) {
+	t.Helper()
+	c, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, TLS: client, DialTimeout: 10 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close() //nolint:errcheck // of a test
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if _, err := c.Put(ctx, "/k", "v"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Nothing is taken for stopped while something listens, or while nobody knows: the phase says what it is, and ends at its limit.
+func TestStop(t *testing.T) {
+	m := newMachine(t)
+	for _, name := range node.StaticPods {
+		put(t, m.root, node.ManifestDir+"/"+name, "{}")
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed, port := "127.0.0.1:1", listener.Addr().String()
+	for name, test := range map[string]struct {
+		ports []string
+		etcd  string
+		want  string
+	}{
+		"kube-apiserver": {[]string{port, closed, closed}, closed, port + ": something listens still"},
+		"kube-scheduler": {[]string{closed, closed, port}, closed, port + ": something listens still"},
+		"unknown":        {[]string{closed, "host.invalid:1", closed}, closed, "host.invalid"},
+	} {
+		m.Endpoints.Ports, m.Endpoints.EtcdPort = test.ports, test.etcd
+		l := newLive(m.Options)
+		err := phase.Run(t.Context(), []phase.Phase{{Name: "stop-control-plane", Limit: 300 * time.Millisecond, Run: l.stopControlPlane}}, phase.Options{})
+		if !errors.Is(err, phase.ErrLimit) || !strings.Contains(err.Error(), "waiting for the end of [kube-apiserver-pod.yaml kube-controller-manager-pod.yaml kube-scheduler-pod.yaml]") || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: error %v, want %q", name, err, test.want)
+		}
+	}
+	left, err := filepath.Glob(filepath.Join(m.root, node.ManifestDir, "*"))
+	if err != nil || len(left) != 1 || filepath.Base(left[0]) != "etcd-pod.yaml" {
+		t.Errorf("manifests %v, %v: etcd runs until its data is saved", left, err)
+	}
+	m.Endpoints.Ports, m.Endpoints.EtcdPort = []string{closed}, port
+	l := newLive(m.Options)
+	if err := l.stopControlPlane(t.Context(), nil); err != nil {
+		t.Error(err)
+	}
+	ended := make(chan error)
+	go func() { ended <- l.stopEtcd(t.Context(), nil) }()
+	ticker := time.NewTicker(5 * l.Interval)
+	defer ticker.Stop()
+	select {
+	case err := <-ended:
+		t.Fatalf("etcd listens: %v", err)
+	case <-ticker.C:
+	}
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(m.root, node.ManifestDir, "*")); len(left) > 0 {
+		t.Errorf("manifests %v", left)
+	}
+}
