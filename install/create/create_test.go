@@ -22,6 +22,7 @@ import (
 	"github.com/solonode/sno/install/ignition"
 	"github.com/solonode/sno/install/ignition/ignitiontest"
 	"github.com/solonode/sno/install/installconfig"
+	"github.com/solonode/sno/install/manifests"
 	"github.com/solonode/sno/install/network"
 	"github.com/solonode/sno/install/node"
 )
@@ -236,6 +237,155 @@ func TestFaults(t *testing.T) {
 	in.Settings.Profile, in.ExtraLive = string(inputs.Kubernetes), in.Extra
 	if _, err := create.AllInOne(in); !errors.Is(err, create.ErrInput) {
 		t.Errorf("all-in-one with a live system: %v", err)
+	}
+}
+
+// All faults come at once, and each once.
+func TestAllFaults(t *testing.T) {
+	in := input(t, installconfig.SingleNode, inputs.Kubernetes)
+	in.Settings.ProgramInImage, in.Config.FIPS = false, true
+	in.Extra = &create.Folder{Name: "extra", FS: fstest.MapFS{
+		"speed": {}, "files/etc/NetworkManager/system-connections/eno1.nmconnection": {Mode: 0o600}, "files/etc/kubernetes/kubelet.conf": {Mode: 0o644},
+	}}
+	in.ExtraLive = file("etc/systemd/system/bootkube.service")
+	in.Manifests = append(in.Manifests, files.File{Path: "manifests/again.yaml", Content: in.Manifests[0].Content})
+	_, err := create.SingleNode(in)
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{
+		"where the machine gets sno-install from", "fips: true", "extra/speed", "what is added to the installed node: ", "the live system: unit bootkube.service", "manifests/again.yaml",
+	} {
+		if strings.Count(err.Error(), want) != 1 {
+			t.Errorf("%q is not once in:\n%v", want, err)
+		}
+	}
+	in = input(t, installconfig.AllInOne, inputs.Kubernetes)
+	in.Settings.ProgramInImage, in.Extra = false, file("etc/kubernetes/kubelet.conf")
+	in.Extra.FS.(fstest.MapFS)["speed"] = &fstest.MapFile{} //nolint:forcetypeassert // see file
+	_, err = create.AllInOne(in)
+	for _, want := range []string{"where the machine gets sno-install from", "mine/speed", "/etc/kubernetes/kubelet.conf: two sources have it"} {
+		if err == nil || strings.Count(err.Error(), want) != 1 {
+			t.Errorf("%q is not once in:\n%v", want, err)
+		}
+	}
+}
+
+const (
+	bootkube = `[Unit]
+Description=Install this machine from the live system
+Wants=network-online.target
+After=network-online.target kubelet.service
+Requires=kubelet.service
+
+[Service]
+ExecStart=/usr/local/bin/sno-install bootstrap-in-place
+Restart=on-failure
+RestartSec=10
+RestartPreventExitStatus=2
+
+[Install]
+WantedBy=multi-user.target
+`
+	aiokube = `[Unit]
+Description=Start the control plane of this node
+Wants=network-online.target
+After=network-online.target kubelet.service
+ConditionPathExists=!/var/lib/sno/installed
+
+[Service]
+ExecStart=/usr/bin/sno-install aiokube
+Restart=on-failure
+RestartSec=10
+RestartPreventExitStatus=2
+
+[Install]
+WantedBy=multi-user.target
+`
+	mirrorText = `[[registry]]
+prefix = "registry.example.com/release"
+location = "registry.example.com/release"
+blocked = true
+[[registry.mirror]]
+location = "mirror.example.com:5000/release"
+pull-from-mirror = "digest-only"
+[[registry]]
+prefix = "quay.example.com/more"
+location = "quay.example.com/more"
+[[registry.mirror]]
+location = "a.example.com/more"
+pull-from-mirror = "digest-only"
+[[registry.mirror]]
+location = "b.example.com/more"
+pull-from-mirror = "digest-only"
+`
+)
+
+// The live system pulls by the site's mirrors, proxy and CAs before any operator could configure them (R-BIP-24), and gets the program by
+// its sum.
+func TestLiveFiles(t *testing.T) {
+	in := input(t, installconfig.SingleNode, inputs.OpenShift)
+	in.Settings.MasterIgnition, in.Settings.ProgramInImage = "http://localhost:22624/config/master", false
+	in.Program = create.Program{URL: "http://hub.example.com/sno-install", SHA512: strings.Repeat("0", 128)}
+	in.Config.AdditionalTrustBundle = "the site's CAs"
+	in.Config.Proxy = &installconfig.Proxy{HTTPProxy: "http://user:p%20w@proxy.example.com:3128"}
+	in.Config.ImageDigestSources = append(in.Config.ImageDigestSources, installconfig.ImageSource{Source: "quay.example.com/more", Mirrors: []string{"a.example.com/more", "b.example.com/more"}})
+	text, err := create.SingleNode(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, units := ignitiontest.Read(t, text)
+	if diff := cmp.Diff(bootkube, units["bootkube.service"]); diff != "" {
+		t.Errorf("bootkube.service (-want +got):\n%s", diff)
+	}
+	noProxy := manifests.NoProxy(in.Config)
+	for name, want := range map[string]ignitiontest.Entry{
+		"/etc/containers/registries.conf.d/50-sno-install-mirrors.conf": {Mode: 0o644, Content: mirrorText},
+		"/etc/pki/ca-trust/source/anchors/sno-install.crt":              {Mode: 0o644, Content: "the site's CAs"},
+		"/etc/systemd/system.conf.d/10-sno-install-proxy.conf": {Mode: 0o600, Content: "[Manager]\n" +
+			`DefaultEnvironment="HTTP_PROXY=http://user:p%%20w@proxy.example.com:3128" "http_proxy=http://user:p%%20w@proxy.example.com:3128" ` +
+			`"NO_PROXY=` + noProxy + `" "no_proxy=` + noProxy + "\"\n"},
+		"/" + node.PullSecret: {Mode: 0o600, Content: in.Config.PullSecret},
+		"/" + node.Program:    {Mode: 0o755, Content: in.Program.URL},
+		"/" + node.LiveDir:    {Mode: fs.ModeDir | 0o700},
+	} {
+		if diff := cmp.Diff(want, entries[name]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if !strings.Contains(string(text), "sha512-"+in.Program.SHA512) {
+		t.Error("the program has no sum")
+	}
+}
+
+// The control plane is started once, and its certificates are renewed also on a machine that was off (R-AIO-3, R-AIO-7).
+func TestAllInOneUnits(t *testing.T) {
+	text, err := create.AllInOne(input(t, installconfig.AllInOne, inputs.Kubernetes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, units := ignitiontest.Read(t, text)
+	if diff := cmp.Diff(aiokube, units["aiokube.service"]); diff != "" {
+		t.Errorf("aiokube.service (-want +got):\n%s", diff)
+	}
+	if !strings.Contains(units["sno-rotate.timer"], "OnCalendar=*-*-* 00/6:17:00\nPersistent=true\n") {
+		t.Errorf("sno-rotate.timer: %s", units["sno-rotate.timer"])
+	}
+	if !strings.Contains(string(text), `ConditionPathExists=/var/lib/sno/installed\n\n[Service]\nType=oneshot\nExecStart=/usr/bin/sno-install rotate\n`) {
+		t.Error("sno-rotate.service has not the condition and the command")
+	}
+}
+
+// Without threads the installed node has a kernel argument, once.
+func TestHyperthreading(t *testing.T) {
+	for _, extra := range []string{"quiet\n", "nosmt\n"} {
+		in := input(t, installconfig.AllInOne, inputs.Kubernetes)
+		in.Config.ControlPlane.Hyperthreading = "Disabled"
+		in.Extra.FS = fstest.MapFS{"kernel-arguments/a.conf": {Data: []byte(extra), Mode: 0o644}}
+		text, err := create.AllInOne(in)
+		if err != nil || strings.Count(string(text), `"nosmt"`) != 1 || strings.Contains(string(text), `"quiet"`) != (extra == "quiet\n") {
+			t.Errorf("%s: %v, %s", extra, err, text[:min(len(text), 200)])
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package create
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/solonode/sno/render/files"
 	"github.com/solonode/sno/render/inputs"
@@ -68,6 +69,13 @@ func (in *Input) node() (*ignition.Builder, []string, error) {
 		in.addPulls(b)
 	}
 	arguments, err := addExtra(b, in.Extra)
+	if p := in.Config.ControlPlane; p != nil && p.Hyperthreading == "Disabled" && !slices.Contains(arguments, "nosmt") {
+		arguments = append(arguments, "nosmt")
+	}
+	if in.Config.FIPS && in.profile() == inputs.Kubernetes {
+		err = errors.Join(err, fmt.Errorf("%w: %s has fips: true, and without operators nothing brings the node into FIPS mode: remove it, and boot an image that is in FIPS mode",
+			ErrInput, installConfig))
+	}
 	return b, arguments, err
 }
 
