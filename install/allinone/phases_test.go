@@ -26,16 +26,13 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"github.com/solonode/sno/render/files"
-	"github.com/solonode/sno/render/inputs"
 	"github.com/solonode/sno/render/rotate"
 
 	"github.com/solonode/sno/install/allinone"
 	"github.com/solonode/sno/install/controlplane"
-	"github.com/solonode/sno/install/credentials"
+	"github.com/solonode/sno/install/controlplane/controlplanetest"
 	"github.com/solonode/sno/install/installconfig"
 	"github.com/solonode/sno/install/join"
-	"github.com/solonode/sno/install/manifests"
 	"github.com/solonode/sno/install/node"
 	"github.com/solonode/sno/install/phase"
 )
@@ -43,38 +40,11 @@ import (
 // lay lays what create lays.
 func lay(t *testing.T, root string) {
 	t.Helper()
-	const file = "../installconfig/testdata/install-config.yaml"
-	text, err := os.ReadFile(file)
+	all, err := controlplanetest.Laid(t.Context(), installconfig.AllInOne, node.AllInOneSettings, node.AllInOneManifests)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, _, err := installconfig.Read(file, text, installconfig.Options{Purpose: installconfig.AllInOne})
-	if err != nil {
-		t.Fatal(err)
-	}
-	state, err := credentials.New(t.Context(), credentials.Options{Profile: inputs.Kubernetes, Name: c.Name, Domain: c.Domain(), Validity: time.Hour, Now: time.Now()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	generated, err := manifests.Generate(manifests.Input{Config: c, Profile: inputs.Kubernetes, ClusterID: state.ClusterID, InfraID: state.InfraID})
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := manifests.Merge(generated, state.Manifests)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range all {
-		all[i].Path = node.AllInOneManifests + "/" + all[i].Path
-	}
-	settings, err := (&node.Settings{
-		Profile: "kubernetes", ClusterName: c.Name, BaseDomain: c.BaseDomain, KubernetesVersion: "1.35.2", Validity: "1h",
-		Created: time.Now().UTC().Format(time.RFC3339), MachineNetworks: c.Networking.MachineNetwork,
-	}).Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := rotate.Lay(root, append(all, files.File{Path: node.AllInOneSettings, Mode: 0o600, Content: settings})); err != nil {
+	if _, err := rotate.Lay(root, all); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -162,6 +132,8 @@ func TestPhases(t *testing.T) {
 	}
 
 	before := end(t, m)
+	// Where the API server's own certificate has ended, nothing answers.
+	put(t, root, node.AllInOneRendered+"/"+controlplane.Kubeconfig, "")
 	if err := run(allinone.Rotate(m), "rotate"); !errors.Is(err, context.Canceled) {
 		t.Fatalf("cut off after rotate: %v", err)
 	}
@@ -220,6 +192,14 @@ func serving(t *testing.T, file string) {
 	}
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, text, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func put(t *testing.T, root, name, text string) {
+	t.Helper()
+	file := filepath.Join(root, name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/solonode/sno/install/ignition"
 	"github.com/solonode/sno/install/kubelet"
 	"github.com/solonode/sno/install/node"
+	"github.com/solonode/sno/install/phase"
 	"github.com/solonode/sno/install/postreboot"
 )
 
@@ -82,7 +83,10 @@ func (l *live) additions(s *node.Settings) (*ignition.Builder, error) {
 	if len(bytes.TrimSpace(more)) == 0 {
 		return b, nil
 	}
-	return b, b.AddConfig("what was added at creation", more) //nolint:wrapcheck // it names what it is of
+	if err := b.AddConfig("what was added at creation", more); err != nil {
+		return nil, fmt.Errorf("%w: %w", err, phase.ErrInput)
+	}
+	return b, nil
 }
 
 // restoreUnit fails where etcd would begin without data.

@@ -1,0 +1,31 @@
+package allinone_test
+
+import (
+	"fmt"
+
+	"github.com/solonode/sno/install/allinone"
+	"github.com/solonode/sno/install/controlplane"
+)
+
+// What makes a machine a cluster of its own, and what renews its certificates later.
+func ExamplePhases() {
+	m := allinone.Machine(controlplane.Machine{Root: "/"})
+	for _, p := range allinone.Phases(m) {
+		fmt.Println(p.Name, p.Limit)
+	}
+	fmt.Println("and later:")
+	for _, p := range allinone.Rotate(m) {
+		fmt.Println(p.Name, p.Limit)
+	}
+	// Output:
+	// render 10m0s
+	// static-pods 10m0s
+	// api 30m0s
+	// apply-manifests 30m0s
+	// join 30m0s
+	// finish 10m0s
+	// and later:
+	// rotate 10m0s
+	// api 30m0s
+	// apply-manifests 30m0s
+}

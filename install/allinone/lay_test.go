@@ -1,0 +1,75 @@
+package allinone_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/solonode/sno/install/allinone"
+	"github.com/solonode/sno/install/controlplane"
+	"github.com/solonode/sno/install/node"
+	"github.com/solonode/sno/install/phase"
+)
+
+// The kubelet starts when it finds its kubeconfig. Then its name and addresses and the static pods are there (R-AIO-5).
+func TestKubeconfigIsLast(t *testing.T) {
+	root := t.TempDir()
+	put(t, root, node.AllInOneSettings, "profile: kubernetes\nclusterName: sno\nbaseDomain: example.com\nvalidity: 1h\ncreated: \"2026-11-25T08:00:00Z\"\nname: master0\naddresses: [192.0.2.10]\n")
+	put(t, root, node.AllInOneRendered+"/sno-render.yaml", "")
+	put(t, root, node.AllInOneRendered+"/"+controlplane.KubeletKubeconfig, "a kubeconfig")
+	put(t, root, node.AllInOneRendered+"/files/"+node.ManifestDir+"/etcd-pod.yaml", "a pod")
+	m := allinone.Machine(controlplane.Machine{Root: root, Output: io.Discard, Interval: 20 * time.Millisecond})
+	run := func() error {
+		for _, p := range allinone.Phases(m) {
+			if p.Name == "static-pods" {
+				return phase.Run(t.Context(), []phase.Phase{p}, phase.Options{})
+			}
+		}
+		return errors.New("there is no phase static-pods")
+	}
+	for _, inTheWay := range []string{node.ManifestDir + "/etcd-pod.yaml", "etc/kubernetes/kubelet.env"} {
+		if err := errors.Join(os.RemoveAll(m.Path(inTheWay)), os.MkdirAll(m.Path(inTheWay+"/folder"), 0o700)); err != nil {
+			t.Fatal(err)
+		}
+		if err := run(); err == nil {
+			t.Errorf("with a folder in the way, %s", inTheWay)
+		}
+		if _, err := os.Stat(m.Path(node.KubeletBootstrap)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the kubelet starts without %s: %v", inTheWay, err)
+		}
+		if err := os.RemoveAll(m.Path(inTheWay)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := run(); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(m.Path(node.KubeletBootstrap)); err != nil || string(text) != "a kubeconfig" {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
+// Settings that nobody can read are for a person, and are not tried again until the limit.
+func TestInput(t *testing.T) {
+	root := t.TempDir()
+	m := allinone.Machine(controlplane.Machine{Root: root, Output: io.Discard, Interval: 20 * time.Millisecond})
+	kubeconfig := `{"apiVersion": "v1", "kind": "Config", "current-context": "a", "contexts": [{"name": "a", "context": {"cluster": "a"}}], "clusters": [{"name": "a", "cluster": {"server": "http://127.0.0.1:1"}}]}`
+	put(t, root, node.AllInOneRendered+"/"+controlplane.Kubeconfig, kubeconfig)
+	for _, text := range []string{"profile: [", "profile: kubernetes\nnew: field\n", "profile: kubernetes\ncreated: today\n"} {
+		put(t, root, node.AllInOneSettings, text)
+		for _, p := range allinone.Phases(m) {
+			if p.Name != "join" {
+				continue
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			if err := phase.Run(ctx, []phase.Phase{p}, phase.Options{}); phase.ExitCode(err) != phase.ExitInput {
+				t.Errorf("%q: phase %s: %v", text, p.Name, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,250 @@
+package bootstrap
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/coreos/ignition/v2/config/util"
+	"github.com/coreos/ignition/v2/config/v3_6"
+	"github.com/coreos/ignition/v2/config/v3_6/types"
+	"github.com/google/go-cmp/cmp"
+	"github.com/vincent-petithory/dataurl"
+
+	"github.com/solonode/sno/install/ignition"
+	"github.com/solonode/sno/install/node"
+	"github.com/solonode/sno/install/phase"
+	"github.com/solonode/sno/install/postreboot"
+)
+
+// beforeEnrich has all that enriching takes.
+func (m *machine) beforeEnrich(t *testing.T) *live {
+	t.Helper()
+	m.rendered(t)
+	put(t, m.root, node.LiveSnapshot, "a snapshot")
+	put(t, m.root, node.LiveLogBundle, "a bundle")
+	put(t, m.root, node.OriginalIgnition, original)
+	return newLive(m.Options)
+}
+
+// enriched returns the config of the installed node.
+func enriched(t *testing.T, l *live) types.Config {
+	t.Helper()
+	if err := l.enrich(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(l.Path(node.MasterIgnition))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, r, err := v3_6.ParseCompatibleVersion(text)
+	if err != nil || len(r.Entries) > 0 {
+		t.Fatalf("%v, %v", r, err)
+	}
+	return c
+}
+
+// fileOf returns a file's mode and content, or an empty one.
+func fileOf(t *testing.T, c types.Config, name string) (fs.FileMode, string) {
+	t.Helper()
+	for _, f := range c.Storage.Files {
+		if f.Path != "/"+name {
+			continue
+		}
+		url, err := dataurl.DecodeString(*f.Contents.Source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if util.NotEmpty(f.Contents.Compression) {
+			unpacked, err := gzip.NewReader(bytes.NewReader(url.Data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if url.Data, err = io.ReadAll(unpacked); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return fs.FileMode(*f.Mode), string(url.Data) //nolint:gosec // a mode
+	}
+	return 0, ""
+}
+
+// What the node needs is there with its content, and only root reads it (R-BIP-15, U-INS-8, U-INS-12).
+func TestAdditions(t *testing.T) {
+	m := newMachine(t)
+	l := m.beforeEnrich(t)
+	program, err := os.ReadFile(m.Program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := func(name string) string {
+		text, err := os.ReadFile(filepath.Join(m.root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	rendered := node.Rendered + "/files/"
+	c := enriched(t, l)
+	for name, want := range map[string]struct {
+		mode    fs.FileMode
+		content string
+	}{
+		node.BootstrapSettings:              {0o600, content(node.LiveSettings)},
+		node.BootstrapKubeconfig:            {0o600, content(node.Rendered + "/auth/kubeconfig-localhost")},
+		node.KubeletBootstrap:               {0o600, content(node.Rendered + "/auth/kubeconfig-kubelet")},
+		node.Snapshot:                       {0o600, "a snapshot"},
+		node.LogBundle:                      {0o600, "a bundle"},
+		node.Program:                        {0o755, string(program)},
+		"etc/site.conf":                     {0o600, "site"},
+		"etc/kubernetes/kubelet.env":        {0o644, "KUBELET_NODE_ARGS=--hostname-override=master0 --node-ip=192.0.2.10\n"},
+		node.ManifestDir + "/etcd-pod.yaml": {0o600, content(rendered + node.ManifestDir + "/etcd-pod.yaml")},
+		node.ResourceDir + "/kube-apiserver-pod-1/secrets/etcd-client/tls.key": {0o600, content(rendered + node.ResourceDir + "/kube-apiserver-pod-1/secrets/etcd-client/tls.key")},
+	} {
+		mode, got := fileOf(t, c, name)
+		if diff := cmp.Diff(want.content, got); diff != "" || mode != want.mode {
+			t.Errorf("%s: mode %o, want %o (-want +got):\n%s", name, mode, want.mode, diff)
+		}
+	}
+	if _, got := fileOf(t, c, node.BootstrapSettings); !strings.Contains(got, "name: master0") {
+		t.Errorf("the settings do not have the node's name:\n%s", got)
+	}
+	private := map[string]bool{}
+	for _, d := range c.Storage.Directories {
+		private[d.Path] = *d.Mode == 0o700
+	}
+	for _, f := range c.Storage.Files {
+		for dir := filepath.Dir(f.Path); strings.HasPrefix(dir, "/"+node.ResourceDir); dir = filepath.Dir(dir) {
+			if !private[dir] {
+				t.Errorf("folder %s is not for root alone", dir)
+			}
+		}
+		if *f.Mode&0o077 != 0 && strings.HasPrefix(f.Path, "/etc/kubernetes/") && f.Path != "/etc/kubernetes/kubelet.env" {
+			t.Errorf("%s has mode %o", f.Path, *f.Mode)
+		}
+	}
+	for _, dir := range []string{node.BootstrapConfigs, node.BootstrapSecrets, node.SnapshotDir, node.ManifestDir} {
+		if !private["/"+dir] {
+			t.Errorf("folder %s is not for root alone", dir)
+		}
+	}
+}
+
+// etcd gets its data before the kubelet starts, and the kubelet does not start without (R-BIP-10, U-INS-7).
+func TestUnits(t *testing.T) {
+	m := newMachine(t)
+	l := m.beforeEnrich(t)
+	s, err := l.Settings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	units := map[string]string{}
+	for _, u := range enriched(t, l).Systemd.Units {
+		if u.Contents != nil {
+			units[u.Name] = *u.Contents
+		}
+		for _, d := range u.Dropins {
+			units[u.Name+" "+d.Name] = *d.Contents
+		}
+	}
+	want := map[string]string{
+		"etcd-restore.service": "[Unit]\nDescription=Give etcd the data of the bootstrap phase\nBefore=kubelet.service\nConditionPathExists=!/var/lib/etcd/member\n\n" +
+			"[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/usr/local/bin/sno-install restore-etcd\n",
+		"kubelet.service 10-etcd-restore.conf": "[Unit]\nRequires=etcd-restore.service\nAfter=etcd-restore.service\n",
+		"post-reboot.service":                  postreboot.Unit(*s),
+	}
+	if diff := cmp.Diff(want, units); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	m.edit(t, func(s *node.Settings) { s.ProgramInImage = true })
+	c := enriched(t, l)
+	if mode, _ := fileOf(t, c, node.Program); mode != 0 {
+		t.Error("an image that has the program gets it once more")
+	}
+	for _, u := range c.Systemd.Units {
+		if u.Name == node.RestoreUnit && !strings.Contains(*u.Contents, "\nExecStart=/usr/bin/sno-install restore-etcd\n") {
+			t.Errorf("not the image's program:\n%s", *u.Contents)
+		}
+	}
+}
+
+// What was added at creation is added, beside ours, and where both have something, the error names both, and no config is written.
+func TestAddedAtCreation(t *testing.T) {
+	m := newMachine(t)
+	l := m.beforeEnrich(t)
+	config := func(sections string) string { return `{"ignition":{"version":"3.2.0"},` + sections + `}` }
+	put(t, m.root, node.NodeIgnition, config(`"systemd":{"units":[{"name":"kubelet.service","dropins":[{"name":"50-site.conf","contents":"[Unit]\n"}]}]}`))
+	put(t, m.root, node.GivenIgnition, config(`"systemd":{"units":[{"name":"kubelet.service","contents":"[Unit]\n"}]}`))
+	c := enriched(t, l)
+	for _, u := range c.Systemd.Units {
+		if u.Name == "kubelet.service" && (len(u.Dropins) != 2 || u.Contents == nil) {
+			t.Errorf("kubelet.service: %+v", u)
+		}
+	}
+	if err := os.Remove(l.Path(node.MasterIgnition)); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct{ config, want string }{
+		"a static pod":     {config(`"storage":{"files":[{"path":"/` + node.ManifestDir + `/etcd-pod.yaml"}]}`), "etcd-pod.yaml: two sources have it: the static pods and what was added at creation"},
+		"the snapshot":     {config(`"storage":{"links":[{"path":"/` + node.Snapshot + `","target":"/tmp/a"}]}`), "etcd-snapshot.db: two sources have it: sno-install and what was added at creation"},
+		"above ours":       {config(`"storage":{"links":[{"path":"/` + node.ManifestDir + `","target":"/tmp"}]}`), "what was added at creation"},
+		"our drop-in":      {config(`"systemd":{"units":[{"name":"kubelet.service","dropins":[{"name":"` + node.RestoreDropIn + `"}]}]}`), "10-etcd-restore.conf: two sources have it: sno-install and what was added at creation"},
+		"our unit, masked": {config(`"systemd":{"units":[{"name":"etcd-restore.service","mask":true}]}`), "unit etcd-restore.service: two sources have it: sno-install and what was added at creation"},
+		"a pointer":        {`{"ignition":{"version":"3.2.0","config":{"merge":[{"source":"https://example.com/a"}]}}}`, "what was added at creation: ignition.config: "},
+	} {
+		put(t, m.root, node.NodeIgnition, test.config)
+		err := l.enrich(t.Context(), nil)
+		if !errors.Is(err, ignition.ErrConflict) && !errors.Is(err, ignition.ErrPointer) || !errors.Is(err, phase.ErrInput) || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: error %v, want %q", name, err, test.want)
+		}
+		if _, err := os.Stat(l.Path(node.MasterIgnition)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	put(t, m.root, node.NodeIgnition, "\n")
+	put(t, m.root, node.GivenIgnition, original)
+	if mode, _ := fileOf(t, enriched(t, l), "etc/site.conf"); mode != 0 {
+		t.Error("nothing was added at creation")
+	}
+}
+
+// A disk is written again if it, or the config, is another than what was written down, and not otherwise (R-BIP-7).
+func TestIsInstalled(t *testing.T) {
+	m := newMachine(t)
+	l := newLive(m.Options)
+	is := func(want bool, what string) {
+		t.Helper()
+		if got, err := l.isInstalled(t.Context()); got != want || err != nil {
+			t.Errorf("%s: %v, %v", what, got, err)
+		}
+	}
+	is(false, "nothing")
+	put(t, m.root, node.MasterIgnition, original)
+	is(false, "a config")
+	put(t, filepath.Dir(m.fail), filepath.Base(m.fail), "")
+	if err := l.writeDisk(t.Context(), nil); !errors.Is(err, errProgram) {
+		t.Errorf("error %v", err)
+	}
+	is(false, "an installer that has failed")
+	if err := os.Remove(m.fail); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.writeDisk(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	is(true, "written")
+	put(t, m.root, node.MasterIgnition, original+"\n")
+	is(false, "another config")
+	put(t, m.root, node.MasterIgnition, original)
+	is(true, "the same config")
+	m.edit(t, func(s *node.Settings) { s.InstallationDisk = "/dev/disk/by-id/wwn-0x2" })
+	is(false, "another disk")
+	put(t, m.root, node.Installed, `{"disk":`)
+	is(false, "a note that is cut off")
+}

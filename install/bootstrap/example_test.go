@@ -1,0 +1,44 @@
+package bootstrap_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/solonode/sno/install/bootstrap"
+)
+
+// The names of the phases are in the status file, where scripts read them.
+func ExamplePhases() {
+	for _, p := range bootstrap.Phases(bootstrap.Options{Root: "/", Endpoints: bootstrap.Local()}) {
+		fmt.Println(p.Name, p.Limit)
+	}
+	// Output:
+	// preflight 2m0s
+	// release-payload 30m0s
+	// render 10m0s
+	// static-pods 10m0s
+	// api 30m0s
+	// apply-manifests 1h0m0s
+	// master-ignition 30m0s
+	// log-bundle 10m0s
+	// stop-control-plane 10m0s
+	// snapshot 10m0s
+	// stop-etcd 10m0s
+	// enrich 10m0s
+	// write-disk 1h0m0s
+	// reboot 10m0s
+}
+
+// A node without etcd's data and without a snapshot must not start.
+func ExampleRestore() {
+	root, err := os.MkdirTemp("", "")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(root) //nolint:errcheck // of the example
+	fmt.Println(errors.Is(bootstrap.Restore(context.Background(), root), bootstrap.ErrNoData))
+	// Output: true
+}
