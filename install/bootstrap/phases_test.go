@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -388,14 +389,19 @@ func (m *machine) rendered(t *testing.T) {
 	output = append(output, files.File{Path: node.LiveSettings, Mode: 0o600, Content: settings})
 }
 
-// A server that has no config yet, or does not answer, is asked again; the phase reports it, and ends at its limit (U-INS-6).
+// A server that has no config yet, breaks off, or does not answer, is asked again; the phase reports it, and ends at its limit (U-INS-6).
 func TestFetch(t *testing.T) {
 	m := newMachine(t)
 	answers := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if answers++; answers < 3 {
+		switch answers++; answers {
+		case 1:
 			http.Error(w, "not yet", http.StatusInternalServerError)
 			return
+		case 2:
+			w.Header().Set("Content-Length", strconv.Itoa(len(original)))
+			_, _ = w.Write([]byte(`{"ignition":{"version":"3.2.0"}`))
+			panic(http.ErrAbortHandler)
 		}
 		if got := r.Header.Get("Accept"); got != "application/vnd.coreos.ignition+json;version=3.2.0" {
 			t.Errorf("Accept: %s", got)
