@@ -83,6 +83,10 @@ func names(t *testing.T, bundle io.Reader) []string {
 	for r := tar.NewReader(unpacked); ; {
 		header, err := r.Next()
 		if errors.Is(err, io.EOF) {
+			// Nothing may come after the archive.
+			if _, err := io.Copy(io.Discard, unpacked); err != nil {
+				t.Error(err)
+			}
 			return found
 		}
 		if err != nil {
