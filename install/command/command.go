@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
@@ -38,16 +39,24 @@ func Main(ctx context.Context, arguments []string, out, errs io.Writer) int {
 	case ctx.Err() != nil:
 		fmt.Fprintln(errs, "sno-install: interrupted; the same command goes on")
 		return exitStop
-	case errors.Is(err, errUsage) || errors.Is(err, errInput):
-		fmt.Fprintf(errs, "sno-install: %v\n", err)
+	}
+	fmt.Fprintf(errs, "sno-install: %s\n", strings.ReplaceAll(err.Error(), "\n", "\n  "))
+	if errors.Is(err, errUsage) || errors.Is(err, errInput) {
 		return phase.ExitInput
 	}
-	fmt.Fprintf(errs, "sno-install: %v\n", err)
 	return phase.ExitCode(err)
 }
 
 // errInput is in the error of input that cannot be used as it is.
 var errInput = errors.New("nothing was done")
+
+// unusable returns the error of such input, with several faults as a list.
+func unusable(err error) error {
+	if strings.Contains(err.Error(), "\n") {
+		return fmt.Errorf("%w:\n%w", errInput, err)
+	}
+	return fmt.Errorf("%w; %w", err, errInput)
+}
 
 // New returns the command.
 func New(out, errs io.Writer) *cobra.Command {

@@ -130,15 +130,15 @@ func (o *creation) run(ctx context.Context, out, errs io.Writer) error {
 		fmt.Fprintln(errs, "warning:", w)
 	}
 	if err != nil {
-		return fmt.Errorf("%w\n%w", err, errInput)
+		return unusable(err)
 	}
 	list, err := o.files(in, now)
 	if err != nil {
-		return fmt.Errorf("%w\n%w", err, errInput)
+		return unusable(err)
 	}
 	if o.iso != "" {
 		if err := iso.Embed(o.iso, o.out, list[0].Content); err != nil {
-			return fmt.Errorf("%w\n%w", err, errInput)
+			return unusable(err)
 		}
 	}
 	if _, err := rotate.Lay(o.dir, list); err != nil {
@@ -158,6 +158,7 @@ func (o *creation) input(ctx context.Context, now time.Time) (create.Input, []st
 	}
 	file := filepath.Join(o.dir, installConfigFile)
 	var warnings []string
+	var options credentials.Options
 	text, err := os.ReadFile(file)
 	if err != nil {
 		fault(fmt.Errorf("%w; --dir is the folder that has it", err))
@@ -166,7 +167,10 @@ func (o *creation) input(ctx context.Context, now time.Time) (create.Input, []st
 		in.Config, warnings, read = installconfig.Read(file, text, installconfig.Options{Purpose: o.purpose, InstallerArguments: os.Getenv(installconfig.DiskVariable)})
 		fault(read)
 		if read == nil {
-			in.State, err = o.state(ctx, in.Config, now)
+			options = credentials.Options{
+				Profile: inputs.Profile(o.settings.Profile), Name: in.Config.Name, Domain: in.Config.Domain(), Validity: o.validity, Now: now,
+			}
+			in.State, err = credentials.Open(o.dir, options)
 			fault(err)
 		}
 	}
@@ -180,6 +184,10 @@ func (o *creation) input(ctx context.Context, now time.Time) (create.Input, []st
 	}
 	in.Manifests, err = userManifests(o.dir)
 	fault(err)
+	if len(faults) == 0 && in.State == nil {
+		in.State, err = credentials.New(ctx, options)
+		fault(err)
+	}
 	return in, warnings, errors.Join(faults...)
 }
 
@@ -312,16 +320,6 @@ func ownSum() (string, error) {
 		return "", fmt.Errorf("--program-sha512 is needed: %w", err)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-// state returns that of an earlier run in the folder, or a new one.
-func (o *creation) state(ctx context.Context, c *installconfig.Config, now time.Time) (*credentials.State, error) {
-	options := credentials.Options{Profile: inputs.Profile(o.settings.Profile), Name: c.Name, Domain: c.Domain(), Validity: o.validity, Now: now}
-	state, err := credentials.Open(o.dir, options)
-	if err != nil || state != nil {
-		return state, err //nolint:wrapcheck // it names the folder
-	}
-	return credentials.New(ctx, options) //nolint:wrapcheck // it says all
 }
 
 // files returns what is written, the config first.

@@ -38,7 +38,7 @@ func newPreflight(out io.Writer) *cobra.Command {
 				in, err = folderInput(dir, networkFile, name, release)
 			}
 			if err != nil {
-				return fmt.Errorf("%w\n%w", err, errInput)
+				return unusable(err)
 			}
 			in.Host = host
 			findings := preflight.Check(c.Context(), in)

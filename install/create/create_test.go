@@ -1,12 +1,14 @@
 package create_test
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -32,6 +34,15 @@ interfaces:
 - {name: eno1, type: ethernet, state: up, ipv4: {enabled: true, dhcp: false, address: [{ip: 192.0.2.10, prefix-length: 24}]}}
 `
 
+// states are made once: keys are most of what a test takes.
+var states = map[inputs.Profile]func() (*credentials.State, error){inputs.Kubernetes: newState(inputs.Kubernetes), inputs.OpenShift: newState(inputs.OpenShift)}
+
+func newState(profile inputs.Profile) func() (*credentials.State, error) {
+	return sync.OnceValues(func() (*credentials.State, error) {
+		return credentials.New(context.Background(), credentials.Options{Profile: profile, Name: "sno", Domain: "sno.example.com", Validity: time.Hour, Now: time.Now()})
+	})
+}
+
 // input returns one with everything that both commands take.
 func input(t testing.TB, purpose installconfig.Purpose, profile inputs.Profile) create.Input {
 	t.Helper()
@@ -44,7 +55,7 @@ func input(t testing.TB, purpose installconfig.Purpose, profile inputs.Profile) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, err := credentials.New(t.Context(), credentials.Options{Profile: profile, Name: c.Name, Domain: c.Domain(), Validity: time.Hour, Now: time.Now()})
+	state, err := states[profile]()
 	if err != nil {
 		t.Fatal(err)
 	}
