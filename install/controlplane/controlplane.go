@@ -215,7 +215,7 @@ func (m *Machine) WaitForAPI(ctx context.Context, p *phase.Progress) error {
 		if err != nil {
 			return fmt.Errorf("connect to the API server: %w", err)
 		}
-		return client.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+		return Ready(ctx, client.RESTClient())
 	})
 }
 

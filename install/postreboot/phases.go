@@ -17,6 +17,7 @@ import (
 	"github.com/solonode/sno/render/files"
 	"github.com/solonode/sno/render/rotate"
 
+	"github.com/solonode/sno/install/controlplane"
 	"github.com/solonode/sno/install/join"
 	"github.com/solonode/sno/install/node"
 	"github.com/solonode/sno/install/phase"
@@ -88,7 +89,7 @@ func (o Options) api(ctx context.Context, p *phase.Progress) error {
 		return err
 	}
 	return p.Until(ctx, o.Interval, "the API server", func(ctx context.Context) error {
-		return client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+		return controlplane.Ready(ctx, client.Discovery().RESTClient()) //nolint:wrapcheck // it says what is waited for
 	})
 }
 

@@ -19,7 +19,7 @@ Wants=network-online.target
 After=network-online.target
 
 [Service]
-Type=oneshot
+Type=exec
 ExecStart=/bin/sh -ec 'if test -e %[1]s; then %[1]s post-reboot; fi; rm -f %[2]s %[3]s; systemctl daemon-reload'
 Restart=on-failure
 RestartSec=5s
