@@ -328,7 +328,7 @@ func TestClientNoticesLimitFirst(t *testing.T) {
 			<-ctx.Done()
 			return context.DeadlineExceeded
 		})
-		if !errors.Is(err, errKilled) || tries != 2 {
+		if !errors.Is(err, errKilled) || tries < 2 {
 			t.Errorf("error %v after %d tries", err, tries)
 		}
 	})
