@@ -198,14 +198,15 @@ func newLeftovers(out io.Writer) *cobra.Command {
 	var o leftovers.Options
 	c := &cobra.Command{
 		Use: "check-leftovers", Short: "Find what the installation has left on this node", Args: noArguments,
-		Long: "Find what the installation has left on this node: files, units, presets, images, certificates. The exit code is 1 if there is anything.",
+		Long: "Find what the installation has left on this node: files, units, presets, images, certificates. The exit code is 1 if there is anything,\n" +
+			"and 2 if that cannot be found out.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			found, err := leftovers.Check(c.Context(), root, o)
 			if err == nil || len(found) > 0 {
 				err = errors.Join(err, leftovers.Print(out, found))
 			}
 			if err != nil {
-				return err //nolint:wrapcheck // it says all
+				return fmt.Errorf("%w\n%w", err, errInput)
 			}
 			if len(found) > 0 {
 				return fmt.Errorf("%w: %d", errLeftovers, len(found))
@@ -214,7 +215,6 @@ func newLeftovers(out io.Writer) *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&root, "root", "/", "root folder of the node")
-	c.Flags().BoolVar(&o.ProgramInImage, "program-in-image", false, "the image has the program, which stays")
 	c.Flags().StringArrayVar(&o.Images, "image", nil, "reference of an image that only the installation needed; may be repeated")
 	return c
 }

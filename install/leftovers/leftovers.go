@@ -45,8 +45,6 @@ type Leftover struct {
 
 // Options of Check.
 type Options struct {
-	// ProgramInImage is true where node.Program belongs to the machine's image and stays.
-	ProgramInImage bool
 	// Images are references that only the bootstrap phase needs, as crictl prints them; none for not asking it.
 	Images []string
 	// Programs is a folder with crictl; empty is where the system has its programs.
@@ -89,7 +87,7 @@ func Check(ctx context.Context, root string, o Options) ([]Leftover, error) {
 	if _, err := os.Stat(c.path("etc")); err != nil {
 		return nil, fmt.Errorf("look for leftovers: the root folder of a machine has a folder etc: %w", err)
 	}
-	err := errors.Join(c.fixed(o), c.bootstrap(), c.units(), c.preset(), c.certificates(), c.images(ctx, o))
+	err := errors.Join(c.fixed(), c.bootstrap(), c.units(), c.preset(), c.certificates(), c.images(ctx, o))
 	if err != nil {
 		err = fmt.Errorf("look for leftovers: %w", err)
 	}
@@ -153,14 +151,13 @@ func (c *check) entries(dir string) ([]fs.DirEntry, error) {
 	return entries, err //nolint:wrapcheck // it names the folder
 }
 
-func (c *check) fixed(o Options) error {
+func (c *check) fixed() error {
 	var errs []error
 	for _, p := range fixed {
 		errs = append(errs, c.at("", p.path, p.why))
 	}
-	if !o.ProgramInImage {
-		errs = append(errs, c.at("", node.Program, "the installer"))
-	}
+	// That of an image is node.ProgramOfImage.
+	errs = append(errs, c.at("", node.Program, "the installer"))
 	return errors.Join(errs...)
 }
 

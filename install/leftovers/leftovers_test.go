@@ -206,8 +206,8 @@ func TestCheck(t *testing.T) {
 	})
 	t.Run("program of the image", func(t *testing.T) {
 		root := clean(t)
-		put(t, root, node.Program, "x")
-		if found, err := Check(t.Context(), root, Options{ProgramInImage: true}); err != nil || len(found) > 0 {
+		put(t, root, node.ProgramOfImage, "x")
+		if found, err := Check(t.Context(), root, Options{}); err != nil || len(found) > 0 {
 			t.Errorf("%v, %v", found, err)
 		}
 	})

@@ -14,8 +14,9 @@ func (c *checker) clock(ctx context.Context) []Finding {
 	const set = "set the machine's clock, in its firmware too, or give it a time server"
 	now := c.Now().UTC().Truncate(time.Second)
 	if now.Before(c.Created) {
-		return []Finding{failed(set, "the clock has %s, and the configuration was made at %s", now, c.Created.UTC())}
+		return []Finding{failed(set, "the clock has %s, and the configuration was made at %s", now.Format(time.RFC3339), c.Created.UTC().Format(time.RFC3339))}
 	}
+	at := now.Format(time.RFC3339)
 	answers, _ := c.ask(ctx) // the error is for the check of the registries
 	var nearest string
 	var skew time.Duration
@@ -29,11 +30,11 @@ func (c *checker) clock(ctx context.Context) []Finding {
 	}
 	switch {
 	case nearest == "":
-		return []Finding{ok("the clock has %s", now)}
+		return []Finding{ok("the clock has %s", at)}
 	case skew > maxSkew:
-		return []Finding{warning(set, "the clock has %s, which is %s ahead of that of %s", now, skew.Round(time.Second), nearest)}
+		return []Finding{warning(set, "the clock has %s, which is %s ahead of that of %s", at, skew.Round(time.Second), nearest)}
 	case skew < -maxSkew:
-		return []Finding{warning(set, "the clock has %s, which is %s behind that of %s", now, -skew.Round(time.Second), nearest)}
+		return []Finding{warning(set, "the clock has %s, which is %s behind that of %s", at, -skew.Round(time.Second), nearest)}
 	}
-	return []Finding{ok("the clock has %s, as that of %s", now, nearest)}
+	return []Finding{ok("the clock has %s, as that of %s", at, nearest)}
 }
