@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/solonode/sno/render/files"
 
@@ -22,6 +23,9 @@ const accepted = "application/vnd.coreos.ignition+json;version=3.2.0"
 
 // originalLimit is above what any server sends, and below what would fill the memory.
 const originalLimit = 64 << 20
+
+// fetchLimit is for one request: a server that accepts it may never answer.
+const fetchLimit = time.Minute
 
 var errServer = errors.New("the machine-config server has no config")
 
@@ -63,6 +67,8 @@ func (l *live) fetchOriginal(ctx context.Context, p *phase.Progress) error {
 }
 
 func fetch(ctx context.Context, url string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, fetchLimit)
+	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", err, phase.ErrInput)

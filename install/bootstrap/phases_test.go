@@ -296,6 +296,17 @@ func (m *machine) written(t *testing.T, first []byte) {
 			t.Errorf("%s is not on the disk", name)
 		}
 	}
+	// The first revision is the only one: what is known was there from the beginning (R-BIP-14).
+	revisions := map[string]bool{}
+	for name := range tree {
+		if rest, ok := strings.CutPrefix(name, "/"+node.ResourceDir+"/kube-apiserver-pod-"); ok {
+			revision, _, _ := strings.Cut(rest, "/")
+			revisions[revision] = true
+		}
+	}
+	if diff := cmp.Diff(map[string]bool{"1": true}, revisions); diff != "" {
+		t.Errorf("revisions of kube-apiserver (-want +got):\n%s", diff)
+	}
 	for name, entry := range tree {
 		for _, secret := range []string{node.BootstrapConfigs, node.BootstrapSecrets, node.SnapshotDir, node.ResourceDir, node.LogBundle, node.KubeletBootstrap} {
 			if strings.HasPrefix(name, "/"+secret) && entry.Mode.Perm()&0o077 != 0 {

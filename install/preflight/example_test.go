@@ -26,7 +26,7 @@ func ExampleCheck() {
 	fmt.Println(preflight.Failed(found) != nil)
 	// Output:
 	// STATE   CHECK      FINDING
-	// ok      clock      the clock has 2026-11-25 12:00:00 +0000 UTC
+	// ok      clock      the clock has 2026-11-25T12:00:00Z
 	// failed  manifests  manifests/snapshots.yaml: VolumeSnapshotClass csi: a cluster operator installs the CRD volumesnapshotclasses.snapshot.storage.k8s.io, after the restart
 	//                      what to do: remove it from the manifests, and apply it when the installation has ended
 	// true

@@ -336,7 +336,7 @@ func TestWhichChecks(t *testing.T) {
 	program(t, dir, "ip", "-json address show up", ipOutput)
 	now := time.Date(2026, 11, 25, 8, 0, 0, 0, time.UTC)
 	in := Input{Programs: dir, Root: dir, Now: func() time.Time { return now }, Disk: "/dev/sda"}
-	const clock = "ok clock: the clock has 2026-11-25 08:00:00 +0000 UTC"
+	const clock = "ok clock: the clock has 2026-11-25T08:00:00Z"
 	same(t, []string{clock}, Check(t.Context(), in))
 	in.Host = true
 	found := Check(t.Context(), in)

@@ -151,11 +151,11 @@ func TestClock(t *testing.T) {
 		now, created time.Time
 		want         string
 	}{
-		"right":            {noon.Add(-time.Minute), noon.Add(-time.Hour), "ok clock: the clock has 2026-11-25 11:59:00 +0000 UTC, as that of " + host},
-		"behind":           {noon.Add(-61 * time.Second), time.Time{}, "warning clock: the clock has 2026-11-25 11:58:59 +0000 UTC, which is 1m1s behind that of " + host},
-		"ahead":            {noon.Add(time.Hour), time.Time{}, "warning clock: the clock has 2026-11-25 13:00:00 +0000 UTC, which is 1h0m0s ahead of that of " + host},
-		"before it all":    {noon, noon.Add(time.Second), "failed clock: the clock has 2026-11-25 12:00:00 +0000 UTC, and the configuration was made at 2026-11-25 12:00:01 +0000 UTC"},
-		"at the same time": {noon, noon, "ok clock: the clock has 2026-11-25 12:00:00 +0000 UTC, as that of " + host},
+		"right":            {noon.Add(-time.Minute), noon.Add(-time.Hour), "ok clock: the clock has 2026-11-25T11:59:00Z, as that of " + host},
+		"behind":           {noon.Add(-61 * time.Second), time.Time{}, "warning clock: the clock has 2026-11-25T11:58:59Z, which is 1m1s behind that of " + host},
+		"ahead":            {noon.Add(time.Hour), time.Time{}, "warning clock: the clock has 2026-11-25T13:00:00Z, which is 1h0m0s ahead of that of " + host},
+		"before it all":    {noon, noon.Add(time.Second), "failed clock: the clock has 2026-11-25T12:00:00Z, and the configuration was made at 2026-11-25T12:00:01Z"},
+		"at the same time": {noon, noon, "ok clock: the clock has 2026-11-25T12:00:00Z, as that of " + host},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := Input{
