@@ -77,6 +77,9 @@ func TestApproved(t *testing.T) {
 		{"a clock that is a little behind", joiner, func(a *ask, _ *world) { a.csr.CreationTimestamp = metav1.NewTime(now.Add(4 * time.Minute)) }, approver.ReasonProvenByInventory},
 		{"a clock as far behind as it may be", joiner, func(a *ask, _ *world) { a.csr.CreationTimestamp = metav1.NewTime(now.Add(5 * time.Minute)) }, approver.ReasonProvenByInventory},
 		{"the first serving certificate", server, unchanged, approver.ReasonProvenByInventory},
+		{"the first serving certificate, with all names", server, func(a *ask, _ *world) {
+			a.names("old-0", "old-0.example.com", "192.0.2.20")
+		}, approver.ReasonProvenByInventory},
 		{"a serving certificate after the window", server, func(a *ask, w *world) {
 			w.Now = time.Date(2027, 6, 1, 0, 0, 0, 0, time.UTC)
 			a.csr.CreationTimestamp = metav1.NewTime(w.Now)

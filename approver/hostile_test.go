@@ -32,7 +32,7 @@ type hostile struct {
 
 func joiner() (*ask, *world) { return joining("new-0") }
 func server() (*ask, *world) {
-	return serving("old-0", "old-0", "old-0.example.com", "192.0.2.20")
+	return serving("old-0", "old-0", "192.0.2.20")
 }
 func renewer() (*ask, *world) { return renewing("other-0", "other-0", "192.0.2.40") }
 

@@ -192,8 +192,8 @@ func TestAddedAtCreation(t *testing.T) {
 	}
 	for name, test := range map[string]struct{ config, want string }{
 		"a static pod":     {config(`"storage":{"files":[{"path":"/` + node.ManifestDir + `/etcd-pod.yaml"}]}`), "etcd-pod.yaml: two sources have it: the static pods and what was added at creation"},
-		"the snapshot":     {config(`"storage":{"links":[{"path":"/` + node.Snapshot + `","target":"/tmp/a"}]}`), "etcd-snapshot.db: two sources have it: sno-install and what was added at creation"},
-		"above ours":       {config(`"storage":{"links":[{"path":"/` + node.ManifestDir + `","target":"/tmp"}]}`), "what was added at creation"},
+		"the snapshot":     {config(`"storage":{"links":[{"path":"/` + node.Snapshot + `","target":"/var/a"}]}`), "etcd-snapshot.db: two sources have it: sno-install and what was added at creation"},
+		"above ours":       {config(`"storage":{"links":[{"path":"/` + node.ManifestDir + `","target":"/var"}]}`), "what was added at creation"},
 		"our drop-in":      {config(`"systemd":{"units":[{"name":"kubelet.service","dropins":[{"name":"` + node.RestoreDropIn + `"}]}]}`), "10-etcd-restore.conf: two sources have it: sno-install and what was added at creation"},
 		"our unit, masked": {config(`"systemd":{"units":[{"name":"etcd-restore.service","mask":true}]}`), "unit etcd-restore.service: two sources have it: sno-install and what was added at creation"},
 		"a pointer":        {`{"ignition":{"version":"3.2.0","config":{"merge":[{"source":"https://example.com/a"}]}}}`, "what was added at creation: ignition.config: "},

@@ -58,3 +58,10 @@ func TestUnitRemovesItself(t *testing.T) {
 		})
 	}
 }
+
+// A unit that is still starting when its file goes is ended as failed (U-INS-31).
+func TestUnitIsStartedAtOnce(t *testing.T) {
+	if !strings.Contains(Unit(node.Settings{}), "\nType=exec\n") {
+		t.Error(Unit(node.Settings{}))
+	}
+}
