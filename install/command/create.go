@@ -35,6 +35,7 @@ import (
 	"github.com/solonode/sno/install/iso"
 	"github.com/solonode/sno/install/network"
 	"github.com/solonode/sno/install/node"
+	"github.com/solonode/sno/install/preflight"
 )
 
 // Names in the folder of an installation, as openshift-install has them.
@@ -184,6 +185,10 @@ func (o *creation) input(ctx context.Context, now time.Time) (create.Input, []st
 	}
 	in.Manifests, err = userManifests(o.dir)
 	fault(err)
+	if err == nil {
+		// Nobody could apply them, and the machine would find that out after an hour (R-BIP-21).
+		fault(preflight.Failed(preflight.Check(ctx, preflight.Input{Checks: []string{preflight.Manifests}, Manifests: in.Manifests})))
+	}
 	if len(faults) == 0 && in.State == nil {
 		in.State, err = credentials.New(ctx, options)
 		fault(err)

@@ -352,6 +352,9 @@ func TestRefused(t *testing.T) {
 		// U-INS-19
 		"old certificates": {old, withOperators, "machine-config-server-tls.yaml: certificates of an earlier run are too old; use a new folder: it is from " +
 			time.Now().Add(-25*time.Hour).UTC().Format("2006-01-02")},
+		"nobody's kind": {func(t *testing.T) string {
+			return folder(t, nil, map[string]string{"manifests/a.yaml": "apiVersion: snapshot.storage.k8s.io/v1\nkind: VolumeSnapshotClass\nmetadata: {name: a}\n"})
+		}, withOperators, "manifests/a.yaml"},
 		"their end":       {old, withOperators, "and ends at 203"},
 		"another profile": {old, plain, "the folder has the state of another cluster"},
 		"no version":      {unchanged, allInOne[:3], `--kubernetes-version ""`},
