@@ -91,9 +91,9 @@ func approve(ctx context.Context, m *controlplane.Machine, p *phase.Progress) er
 	if err != nil {
 		return err //nolint:wrapcheck // it names the file
 	}
-	created, err := time.Parse(time.RFC3339, s.Created)
+	created, err := s.CreatedAt()
 	if err != nil {
-		return fmt.Errorf("%s: created: %w: %w", m.SettingsFile, err, phase.ErrInput)
+		return fmt.Errorf("%s: %w: %w", m.SettingsFile, err, phase.ErrInput)
 	}
 	config, err := m.Client()
 	if err != nil {

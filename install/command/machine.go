@@ -76,9 +76,9 @@ func checkMachine(ctx context.Context, s *node.Settings) error {
 
 // settingsInput returns what the settings of a machine say about it.
 func settingsInput(s *node.Settings) (preflight.Input, error) {
-	created, err := time.Parse(time.RFC3339, s.Created)
+	created, err := s.CreatedAt()
 	if err != nil {
-		return preflight.Input{}, fmt.Errorf("settings: created: %w: %w", err, phase.ErrInput)
+		return preflight.Input{}, fmt.Errorf("%w: %w", err, phase.ErrInput)
 	}
 	return preflight.Input{
 		Domain: s.Domain(), Name: s.Name, Addresses: s.Addresses, MachineNetworks: s.MachineNetworks, Disk: s.InstallationDisk, Created: created,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"time"
 
 	"sigs.k8s.io/yaml"
 )
@@ -51,6 +52,15 @@ var (
 
 // Domain is the cluster's domain: api.Domain, api-int.Domain and *.apps.Domain are names of it.
 func (s *Settings) Domain() string { return s.ClusterName + "." + s.BaseDomain }
+
+// CreatedAt is when the config was made.
+func (s *Settings) CreatedAt() (time.Time, error) {
+	at, err := time.Parse(time.RFC3339, s.Created)
+	if err != nil {
+		return at, fmt.Errorf("%w: created: %w", ErrSettings, err)
+	}
+	return at, nil
+}
 
 // Executable is the path of sno-install on the machine, relative to the root.
 func (s *Settings) Executable() string {

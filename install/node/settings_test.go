@@ -36,6 +36,12 @@ func TestSettings(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	if at, err := got.CreatedAt(); err != nil || at.Hour() != 8 {
+		t.Errorf("created at %s, %v", at, err)
+	}
+	if _, err := (&Settings{Created: "today"}).CreatedAt(); !errors.Is(err, ErrSettings) {
+		t.Errorf("no time: %v", err)
+	}
 	if got.Domain() != "sno.example.com" {
 		t.Errorf("domain %s", got.Domain())
 	}

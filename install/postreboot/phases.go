@@ -99,9 +99,9 @@ func (o Options) join(ctx context.Context, p *phase.Progress) error {
 	if err != nil {
 		return err
 	}
-	created, err := time.Parse(time.RFC3339, s.Created)
+	created, err := s.CreatedAt()
 	if err != nil {
-		return fmt.Errorf("%s: created: %w: %w", o.path(node.BootstrapSettings), err, phase.ErrInput)
+		return fmt.Errorf("%s: %w: %w", o.path(node.BootstrapSettings), err, phase.ErrInput)
 	}
 	client, err := o.client()
 	if err != nil {
