@@ -1,0 +1,138 @@
+package join_test
+
+import (
+	"errors"
+	"net/netip"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/yaml"
+
+	"github.com/solonode/sno/approver/inventory"
+	"github.com/solonode/sno/install/join"
+	"github.com/solonode/sno/install/phase"
+)
+
+// stored are the hostile requests of module approver, which its tests write.
+type stored struct {
+	Clock     time.Time       `json:"clock"`
+	Inventory string          `json:"inventory"`
+	Approved  []storedRequest `json:"approved"`
+	Hostile   []storedRequest `json:"hostile"`
+}
+
+type storedRequest struct {
+	Name    string                                    `json:"name"`
+	Node    string                                    `json:"node"`
+	LeftOut string                                    `json:"leftOut"`
+	Object  *certificatesv1.CertificateSigningRequest `json:"object"`
+}
+
+// tried is on which host a request was tried.
+type tried struct {
+	request, host string
+	there         bool
+}
+
+// allowed are the requests that the approver's world makes hostile, and the installer's does not.
+var allowed = map[tried]string{
+	{"a node that is there", "old-0", false}:                         "here it is not there",
+	{"a name that is not in the inventory", "new-1", false}:          "the host that runs the command is the inventory",
+	{"an address of a node as its name", "new-0.example.com", false}: "this is the name of the host itself",
+	{"a node that has no window", "never-0", false}:                  "the host that is installed has one",
+	{"a window that has closed", "late-0", false}:                    "the window of the installer is open while the command runs",
+	{"a request that is two hours old", "old-0", true}:               "a kubelet that was off makes no other one for a day",
+}
+
+// TestStoredHostileRequests shows R-APP-4 against the hostile requests of the approver: what the approver of a cluster does not
+// approve, the installer does not either, on any host, whether its Node is there or not (U-INS-14).
+func TestStoredHostileRequests(t *testing.T) {
+	text, err := os.ReadFile("../../approver/testdata/hostile-requests.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file stored
+	if err := yaml.UnmarshalStrict(text, &file); err != nil {
+		t.Fatal(err)
+	}
+	hosts := hostsOf(t, file)
+	// What the hostile ones are made from is approved, so that it is what is hostile about them that is not.
+	want := map[tried]bool{
+		{"a node that joins", "new-0", false}: true, {"a node that serves", "old-0", true}: true, {"a node that renews", "other-0", true}: true,
+	}
+	if diff := cmp.Diff(want, approvedOn(t, hosts, file.Approved), cmp.AllowUnexported(tried{})); diff != "" {
+		t.Errorf("what may be approved (-want +got):\n%s", diff)
+	}
+	hostile := slices.DeleteFunc(file.Hostile, func(r storedRequest) bool { return r.LeftOut != "" })
+	want = map[tried]bool{}
+	for of := range allowed {
+		want[of] = true
+	}
+	if diff := cmp.Diff(want, approvedOn(t, hosts, hostile), cmp.AllowUnexported(tried{})); diff != "" {
+		t.Errorf("approved (-want +got):\n%s", diff)
+	}
+	t.Logf("%d hostile requests on hosts of %d names, with and without a Node", len(hostile), len(hosts))
+}
+
+// approvedOn tries every request on every host.
+func approvedOn(t *testing.T, hosts map[string]join.Options, requests []storedRequest) map[tried]bool {
+	t.Helper()
+	approved := map[tried]bool{}
+	for name, o := range hosts {
+		for _, there := range []bool{false, true} {
+			nodes := sets.New[string]()
+			if there {
+				nodes.Insert(name)
+			}
+			for _, request := range requests {
+				verdict, err := join.Decide(o, request.Object, nodes)
+				if errors.Is(err, phase.ErrInput) { // no host has such a name
+					break
+				}
+				if err != nil {
+					t.Fatalf("host %s: %v", name, err)
+				}
+				if verdict.Approve {
+					approved[tried{request.Name, name, there}] = true
+				}
+			}
+		}
+	}
+	return approved
+}
+
+// hostsOf are the options of every host of whose name a request is, with the addresses and the window of the inventory.
+func hostsOf(t *testing.T, file stored) map[string]join.Options {
+	t.Helper()
+	known, err := inventory.Load([]byte(file.Inventory))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// This one is in no inventory: the approver proves its address by the certificate that it shows.
+	addresses := map[string][]netip.Addr{"other-0": {netip.MustParseAddr("192.0.2.40")}}
+	hosts := map[string]join.Options{}
+	names := known.Names()
+	for _, request := range slices.Concat(file.Approved, file.Hostile) {
+		if request.LeftOut == "" {
+			names = append(names, request.Node)
+		}
+	}
+	for _, name := range names {
+		o := join.Options{
+			Name: name, Addresses: addresses[name], Since: file.Clock.Add(-time.Hour), Now: func() time.Time { return file.Clock },
+		}
+		if node := known.Node(name); node != nil {
+			o.Addresses = node.Addresses
+			if node.Window != nil {
+				o.Since = node.Window.NotBefore
+			}
+		}
+		hosts[name] = o
+	}
+	return hosts
+}
