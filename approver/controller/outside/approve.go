@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,9 @@ import (
 
 	"github.com/solonode/sno/approver"
 )
+
+// writeLimit is for one approval, which an interruption does not end.
+const writeLimit = 30 * time.Second
 
 // errChanged is returned where the request is not any more what was decided on.
 var errChanged = errors.New("the request has changed")
@@ -28,7 +32,13 @@ func (r *requests) write(ctx context.Context, csr *certificatesv1.CertificateSig
 	if dryRun {
 		options.DryRun = []string{metav1.DryRunAll}
 	}
-	_, err := r.client.UpdateApproval(ctx, csr.Name, intent, options)
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("approving %s: %w", csr.Name, err)
+	}
+	// An interruption does not cut off an approval that is on its way: whoever interrupts learns what was approved.
+	begun, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeLimit)
+	defer cancel()
+	_, err := r.client.UpdateApproval(begun, csr.Name, intent, options)
 	switch {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		return errChanged
