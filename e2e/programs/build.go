@@ -49,6 +49,9 @@ var (
 	// Render is sno-render.
 	Render = Program{Name: "sno-render", Module: "render", Package: "./cmd/sno-render", Alone: true}
 
+	// Install is sno-install.
+	Install = Program{Name: "sno-install", Module: "install", Package: "./cmd/sno-install", Alone: true}
+
 	// SNOTests is the conformance suite for people and for OpenShift's test runner.
 	SNOTests = Program{Name: "sno-tests", Module: "conformance", Package: "./cmd/sno-tests"}
 

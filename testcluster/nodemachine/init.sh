@@ -6,8 +6,25 @@ disk=/sysroot
 rm -f "$disk/etc/resolv.conf"
 cp /etc/resolv.conf "$disk/etc/resolv.conf"
 
+# Ignition, at the first boot: with the config that an installer has put on the disk, or that of a live system.
+config=
+for file in "$disk/boot/ignition/config.ign" /medium/config.ign; do
+	if [ -e "$file" ]; then config=$file && break; fi
+done
+units=$disk/etc/systemd/system
+if [ -n "$config" ] && [ ! -e "$disk/etc/.ignition-result.json" ]; then
+	# The image's kubelet is kubeadm's, and nobody here is told when the network is there: it always is.
+	rm -rf "$units/kubelet.service" "$units/kubelet.service.d" "$units/multi-user.target.wants/kubelet.service"
+	ln -sf /dev/null "$units/systemd-networkd-wait-online.service"
+	for stage in fetch files; do
+		IGNITION_CONFIG_FILE=$config /medium/ignition --platform file --stage "$stage" --root "$disk" \
+			--config-cache /run/ignition.json --state-file /run/ignition.state --log-to-stdout
+	done
+fi
+
 mount --bind "$disk" "$disk"
 for folder in proc sys dev run tmp; do mount --rbind "/$folder" "$disk/$folder"; done
+if [ -d /disk ]; then mkdir -p "$disk/disk" && mount --bind /disk "$disk/disk"; fi
 cd "$disk"
 mkdir -p .old
 pivot_root . .old

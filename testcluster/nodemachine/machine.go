@@ -50,6 +50,11 @@ type Config struct {
 	Name string
 	// Network connects the machines that name the same one. Empty: one of its own, of the machine's name, in which its address never changes.
 	Network string
+	// Medium is a folder that the machine sees as /medium until its system starts. With the program ignition in it the machine is laid at its first boot
+	// by /boot/ignition/config.ign of its disk, or config.ign of the medium.
+	Medium string
+	// Installs is the name of a machine that is off; its disk is at /disk.
+	Installs string
 	// Image fills the disk. Empty: nodeimage.Ensure.
 	Image string
 	// Progress receives a line for every step; nil: nobody does.
@@ -81,6 +86,7 @@ type Machine struct {
 	address       string
 	progress      io.Writer
 	made          time.Time
+	volumes       []string
 }
 
 // Create makes a machine and fills its disk. It is off: Start is its button. If that fails or the context ends, nothing of it is left.
@@ -94,6 +100,12 @@ func Create(ctx context.Context, config Config) (*Machine, error) {
 		return nil, err
 	}
 	m := &Machine{name: config.Name, network: config.Network, engine: e, progress: config.Progress, made: time.Now()}
+	if config.Medium != "" {
+		m.volumes = append(m.volumes, "--volume", config.Medium+":/medium:ro")
+	}
+	if config.Installs != "" {
+		m.volumes = append(m.volumes, "--volume", config.Installs+":/disk")
+	}
 	if err := m.leftover(ctx); err != nil {
 		return nil, err
 	}
@@ -142,10 +154,11 @@ func (m *Machine) assemble(ctx context.Context, image string) error {
 	if err := m.fill(ctx, image); err != nil {
 		return err
 	}
-	return m.make(ctx, "create", "--name", m.name, "--hostname", m.name, "--label", label+"="+m.name, "--network", m.network,
-		"--privileged", "--cgroupns", "private", "--tmpfs", "/run", "--tmpfs", "/tmp", "--volume", m.disk(),
+	arguments := append([]string{"create", "--name", m.name, "--hostname", m.name, "--label", label + "=" + m.name, "--network", m.network,
+		"--privileged", "--cgroupns", "private", "--tmpfs", "/run", "--tmpfs", "/tmp", "--volume", m.disk()}, m.volumes...)
+	return m.make(ctx, append(arguments,
 		"--env", "container=docker", "--stop-signal", "SIGRTMIN+3", // which systemd powers off on
-		"--entrypoint", "/bin/sh", image, "-c", initScript)
+		"--entrypoint", "/bin/sh", image, "-c", initScript)...)
 }
 
 func (m *Machine) disk() string { return m.name + ":/sysroot" }
@@ -229,6 +242,9 @@ func (m *Machine) Reboot(ctx context.Context) error {
 	return m.Start(ctx)
 }
 
+// Off returns when the machine is off, such as one that restarts: a container does not come up by itself.
+func (m *Machine) Off(ctx context.Context) error { return m.off(ctx) }
+
 func (m *Machine) off(ctx context.Context) error {
 	_, err := m.engine.Output(ctx, "wait", m.name)
 	return err
@@ -280,6 +296,13 @@ func (m *Machine) Name() string { return m.name }
 
 // Address returns the address of the machine since its last Start. On Linux it can be reached from this one.
 func (m *Machine) Address() string { return m.address }
+
+// Network returns the range of addresses of the machine's network, and that of this machine in it.
+func (m *Machine) Network(ctx context.Context) (subnet, gateway string, err error) {
+	out, err := m.engine.Output(ctx, "network", "inspect", "--format", "{{with index .IPAM.Config 0}}{{.Subnet}} {{.Gateway}}{{end}}", m.network)
+	subnet, gateway, _ = strings.Cut(out, " ")
+	return subnet, gateway, err
+}
 
 // Exec runs a command on the machine, as root, and returns what it prints.
 func (m *Machine) Exec(ctx context.Context, command ...string) (string, error) {

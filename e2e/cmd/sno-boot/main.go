@@ -1,0 +1,123 @@
+// Command sno-boot shows that machines come up from the configs of sno-install: by bootstrap in place, and all in one. The machines are containers with a disk
+// of their own; Ignition, systemd, containerd and the kubelet are real.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/solonode/sno/e2e/installing"
+	"github.com/solonode/sno/testcluster/engine"
+	"github.com/solonode/sno/testcluster/nodeimage"
+	"github.com/solonode/sno/testcluster/nodemachine"
+)
+
+// options are the flags.
+type options struct {
+	name, out            string
+	keep, remove, whyNot bool
+	progress             io.Writer
+}
+
+func main() { os.Exit(start()) }
+
+func start() int {
+	ctrl.SetLogger(logr.Discard())
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	o, err := parse(os.Args[1:], os.Stderr)
+	if err == nil {
+		err = do(ctx, o)
+	}
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+		return 0
+	case ctx.Err() != nil:
+		fmt.Fprintln(os.Stderr, "sno-boot: interrupted")
+		return 130
+	default:
+		fmt.Fprintln(os.Stderr, "sno-boot:", err)
+		return 1
+	}
+}
+
+func parse(args []string, out io.Writer) (options, error) {
+	o := options{progress: out}
+	flags := flag.NewFlagSet("sno-boot", flag.ContinueOnError)
+	flags.SetOutput(out)
+	flags.StringVar(&o.name, "name", "sno-boot", "name of the machine, which is also that of its container, its disk and its network")
+	flags.StringVar(&o.out, "out", "", "folder for the configs, and for logs of what went wrong; empty for a temporary one")
+	flags.BoolVar(&o.keep, "keep", false, "leave the machine of the last way, and say how to use it")
+	flags.BoolVar(&o.remove, "delete", false, "only remove the machine of that name")
+	flags.BoolVar(&o.whyNot, "why-not", false, "only print why no machine can be made here; nothing where one can")
+	if err := flags.Parse(args); err != nil {
+		return o, err //nolint:wrapcheck // it has been said
+	}
+	if flags.NArg() > 0 {
+		return o, fmt.Errorf("sno-boot takes flags only, not %q", flags.Args()) //nolint:err113 // for the reader
+	}
+	return o, nil
+}
+
+func do(ctx context.Context, o options) error {
+	switch {
+	case o.whyNot:
+		if _, err := engine.Find(ctx); errors.Is(err, engine.ErrNone) && ctx.Err() == nil {
+			fmt.Println(err)
+		} else if err != nil {
+			return err //nolint:wrapcheck // says it all
+		}
+		return nil
+	case o.remove:
+		live := nodemachine.Config{Name: o.name + "-live", Network: o.name, Progress: o.progress}
+		return errors.Join(nodemachine.Delete(ctx, live), nodemachine.Delete(ctx, nodemachine.Config{Name: o.name, Progress: o.progress}))
+	}
+	return boot(ctx, o)
+}
+
+// boot installs a machine in each way.
+func boot(ctx context.Context, o options) (err error) {
+	began := time.Now()
+	e, err := engine.Find(ctx)
+	if err != nil {
+		return err //nolint:wrapcheck // says it all
+	}
+	image, version, err := nodeimage.Ensure(ctx, e, o.progress)
+	if err != nil {
+		return err //nolint:wrapcheck // says it all
+	}
+	if o.out == "" {
+		if o.out, err = os.MkdirTemp("", "sno-boot-"); err != nil {
+			return fmt.Errorf("make a folder: %w", err)
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(o.out)) }()
+	}
+	ways := []installing.Way{installing.InPlace, installing.AllInOne}
+	for i, way := range ways {
+		fmt.Fprintf(o.progress, "== %s (%s)\n", way.Name, time.Since(began).Round(time.Second))
+		m := &installing.Machine{
+			Config: nodemachine.Config{Name: o.name, Image: image, Progress: o.progress}, Folder: filepath.Join(o.out, fmt.Sprint(i+1)), Version: version,
+		}
+		err := m.Up(ctx, way)
+		if o.keep && err == nil && i == len(ways)-1 {
+			fmt.Fprintf(o.progress, "The machine stays: docker exec %s crictl ps; remove it with -name %s -delete\n", o.name, o.name)
+			return nil
+		}
+		if err := errors.Join(err, m.Remove()); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(o.progress, "== Done (%s)\n", time.Since(began).Round(time.Second))
+	return nil
+}

@@ -1,0 +1,33 @@
+package installing
+
+import "context"
+
+// AllInOne is a machine whose image boots with the config of an all-in-one node.
+var AllInOne = Way{Name: "all-in-one", Install: allInOne, checks: append([]check{
+	{"the installation has ended", "test -e /var/lib/sno/installed && ! systemctl is-active --quiet aiokube.service"},
+	{"certificates are renewed in time", "systemctl is-active --quiet sno-rotate.timer"},
+}, pending()...)}
+
+func allInOne(ctx context.Context, m *Machine) error {
+	// The config is made when the network is known, and is on the medium before the machine starts.
+	medium, err := m.site.medium("medium", "")
+	if err != nil {
+		return err
+	}
+	if err := m.create(ctx, medium); err != nil {
+		return err
+	}
+	serving, stop := context.WithCancel(ctx)
+	defer stop()
+	program, err := m.site.serve(serving)
+	if err != nil {
+		return err
+	}
+	if err := m.site.run(ctx, "create", "aio-ignition", "--dir", "sno", "--kubernetes-version", m.version(), "--program", program, "--extra", "extra"); err != nil {
+		return err
+	}
+	if _, err := m.site.medium("medium", "sno/aio.ign"); err != nil {
+		return err
+	}
+	return m.start(ctx)
+}

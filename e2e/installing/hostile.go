@@ -1,0 +1,48 @@
+package installing
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/pem"
+	"fmt"
+	"strings"
+)
+
+// hostile are requests of somebody who has the kubeconfig with which a kubelet asks for its first certificate. (Those of an administrator are
+// approved by kube-controller-manager, as it does for everybody who may have any node's certificate.)
+var hostile = []struct{ name, node, signer, usages string }{
+	{"hostile-client-of-another", "edge-2", "kubernetes.io/kube-apiserver-client-kubelet", "client auth"},
+	{"hostile-client-that-serves", hostname, "kubernetes.io/kube-apiserver-client-kubelet", "client auth, server auth"},
+	{"hostile-serving", hostname, "kubernetes.io/kubelet-serving", "server auth"},
+}
+
+// ask makes them.
+var ask = check{"hostile requests are made", "kubectl --kubeconfig=/etc/kubernetes/kubeconfig create --filename=/root/hostile.yaml; " +
+	client + "get certificatesigningrequests " + hostile[0].name + " " + hostile[1].name + " " + hostile[2].name}
+
+// hostileRequests returns their manifests.
+func hostileRequests() (string, error) {
+	var all []string
+	for _, h := range hostile {
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			return "", fmt.Errorf("make a certificate request: %w", err)
+		}
+		template := &x509.CertificateRequest{Subject: pkix.Name{Organization: []string{"system:nodes"}, CommonName: "system:node:" + h.node}}
+		if h.usages == "server auth" {
+			template.DNSNames = []string{h.node}
+		}
+		der, err := x509.CreateCertificateRequest(rand.Reader, template, key)
+		if err != nil {
+			return "", fmt.Errorf("make a certificate request: %w", err)
+		}
+		text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
+		all = append(all, fmt.Sprintf("apiVersion: certificates.k8s.io/v1\nkind: CertificateSigningRequest\nmetadata: {name: %s}\nspec:\n"+
+			"  signerName: %s\n  usages: [digital signature, %s]\n  request: %s\n", h.name, h.signer, h.usages, base64.StdEncoding.EncodeToString(text)))
+	}
+	return strings.Join(all, "---\n"), nil
+}
