@@ -21,7 +21,7 @@ var hostile = []struct{ name, node, signer, usages string }{
 }
 
 // ask makes them.
-var ask = check{"hostile requests are made", "kubectl --kubeconfig=/etc/kubernetes/kubeconfig create --filename=/root/hostile.yaml; " +
+var ask = check{"hostile requests are made", "kubectl --kubeconfig=/etc/kubernetes/kubeconfig create --filename=/opt/check/hostile.yaml; " +
 	client + "get certificatesigningrequests " + hostile[0].name + " " + hostile[1].name + " " + hostile[2].name}
 
 // hostileRequests returns their manifests.

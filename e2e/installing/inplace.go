@@ -11,7 +11,7 @@ import (
 
 // InPlace is bootstrap in place: a live system, the disk that it writes, and the node that boots from it (R-BIP-25, R-BIP-26).
 var InPlace = Way{Name: "bootstrap in place", Install: inPlace, checks: append([]check{
-	{"nothing of the installation is left", "test ! -e /etc/systemd/system/post-reboot.service && /root/sno-install check-leftovers"},
+	{"nothing of the installation is left", "test ! -e /etc/systemd/system/post-reboot.service && /opt/check/sno-install check-leftovers"},
 	{"what was applied before the restart is there", client + "get configmap site --namespace=default"},
 }, pending()...)}
 

@@ -119,8 +119,8 @@ func (m *Machine) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := m.node.Put(ctx, nodemachine.File{Path: "root/sno-install", Mode: 0o755, Content: content},
-		nodemachine.File{Path: "root/hostile.yaml", Mode: 0o600, Content: []byte(requests)}); err != nil {
+	if err := m.node.Put(ctx, nodemachine.File{Path: "opt/check/sno-install", Mode: 0o755, Content: content},
+		nodemachine.File{Path: "opt/check/hostile.yaml", Mode: 0o600, Content: []byte(requests)}); err != nil {
 		return err //nolint:wrapcheck // it says of what
 	}
 	return m.wait(ctx, ask)
