@@ -34,7 +34,7 @@ type Options struct {
 	Output io.Writer
 	// Endpoints are those of the control plane.
 	Endpoints Endpoints
-	// Interval is between two looks at what is waited for.
+	// Interval is between two tries of what is waited for.
 	Interval time.Duration
 }
 

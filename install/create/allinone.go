@@ -51,8 +51,8 @@ Type=oneshot
 ExecStart=/%s rotate
 `
 
-// rotateTimer looks several times a day: the shortest certificates of an all-in-one node are the kubelet's, which it renews itself. A
-// machine that was off looks when it starts.
+// rotateTimer checks several times a day: the shortest certificates of an all-in-one node are the kubelet's, which it renews itself. A
+// machine that was off checks when it starts.
 const rotateTimer = `[Unit]
 Description=Renew the certificates of the control plane
 

@@ -40,7 +40,7 @@ var errConfig = errors.New("cannot write the kubelet's configuration")
 
 // AddStandalone adds a kubelet that runs static pods only: nobody can reach it.
 func AddStandalone(b *ignition.Builder, source, runtime string) error {
-	// A kubelet that finds no folder looks again after many seconds only.
+	// A kubelet that finds no folder tries again after many seconds only.
 	b.AddDir(source, node.ManifestDir, 0o700)
 	return add(b, source, "Kubelet of the bootstrap phase, for static pods", "", runtime, map[string]any{
 		"authentication": map[string]any{"anonymous": map[string]any{"enabled": false}, "webhook": map[string]any{"enabled": false}},

@@ -29,7 +29,7 @@ type Settings struct {
 	// written down.
 	Name      string       `json:"name,omitempty"`
 	Addresses []netip.Addr `json:"addresses,omitempty"`
-	// MachineNetworks are where the node's addresses are looked for.
+	// MachineNetworks are in which the addresses of the node are found.
 	MachineNetworks []netip.Prefix `json:"machineNetworks,omitempty"`
 	// InstallationDisk is what the image is written to.
 	InstallationDisk string `json:"installationDisk,omitempty"`
