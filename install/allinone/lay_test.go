@@ -65,7 +65,7 @@ func TestInput(t *testing.T) {
 			if p.Name != "join" {
 				continue
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 			defer cancel()
 			if err := phase.Run(ctx, []phase.Phase{p}, phase.Options{}); phase.ExitCode(err) != phase.ExitInput {
 				t.Errorf("%q: phase %s: %v", text, p.Name, err)

@@ -68,7 +68,7 @@ func TestPhases(t *testing.T) {
 		return controlplane.Host{Name: "Master0", Interfaces: []controlplane.Interface{{Name: "eno1", Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.10/24")}}}}, nil
 	}})
 	run := func(list []phase.Phase, until string) error {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
 		return phase.Run(ctx, list, phase.Options{Report: func(s phase.Status) {
 			for _, p := range s.Phases {

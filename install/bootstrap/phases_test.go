@@ -177,7 +177,7 @@ func (m *machine) kubelet(t *testing.T) {
 // run runs the phases until the named one is done, and is cut off then; "" for to the end.
 func (m *machine) run(t *testing.T, until string) ([]string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	began := map[string]bool{}
 	var order []string
