@@ -17,13 +17,7 @@ func allInOne(ctx context.Context, m *Machine) error {
 	if err := m.create(ctx, medium); err != nil {
 		return err
 	}
-	serving, stop := context.WithCancel(ctx)
-	defer stop()
-	program, err := m.site.serve(serving)
-	if err != nil {
-		return err
-	}
-	if err := m.site.run(ctx, "create", "aio-ignition", "--dir", "sno", "--kubernetes-version", m.version(), "--program", program, "--extra", "extra"); err != nil {
+	if err := m.site.run(ctx, "create", "aio-ignition", "--dir", "sno", "--kubernetes-version", m.version(), "--program", m.program, "--extra", "extra"); err != nil {
 		return err
 	}
 	if _, err := m.site.medium("medium", "sno/aio.ign"); err != nil {

@@ -33,14 +33,8 @@ func inPlace(ctx context.Context, m *Machine) error {
 	if err := m.create(ctx, firmware); err != nil {
 		return err
 	}
-	serving, stop := context.WithCancel(ctx)
-	defer stop()
-	program, err := m.site.serve(serving)
-	if err != nil {
-		return err
-	}
 	if err := m.site.run(ctx, "create", "single-node-ignition-config", "--dir", "sno", "--profile", "kubernetes", "--kubernetes-version",
-		m.version(), "--program", program, "--extra", "extra", "--extra-live", "live"); err != nil {
+		m.version(), "--program", m.program, "--extra", "extra", "--extra-live", "live"); err != nil {
 		return err
 	}
 	medium, err := m.site.medium("iso", "sno/bootstrap-in-place-for-live-iso.ign")

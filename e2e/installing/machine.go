@@ -29,6 +29,8 @@ type Machine struct {
 
 	site *site
 	node *nodemachine.Machine
+	// program is the URL of sno-install, as long as Up runs.
+	program string
 }
 
 // Way is a way to install a machine.
@@ -56,6 +58,8 @@ var everywhere = []check{
 
 // Up installs the machine, looks at it, restarts it and looks again.
 func (m *Machine) Up(ctx context.Context, w Way) (err error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	if m.site, err = newSite(ctx, m.Folder, m.Config.Progress); err != nil {
 		return err
 	}
@@ -91,7 +95,7 @@ func (m *Machine) Remove() error {
 	return m.node.Delete() //nolint:wrapcheck // it says of what
 }
 
-// create makes the machine with a medium, and lays what a person has for its network.
+// create makes the machine with a medium, lays what a person has for its network, and serves sno-install there.
 func (m *Machine) create(ctx context.Context, medium string) error {
 	config := m.Config
 	config.Medium = medium
@@ -101,6 +105,9 @@ func (m *Machine) create(ctx context.Context, medium string) error {
 	}
 	if m.site.network, m.site.gateway, err = m.node.Network(ctx); err != nil {
 		return err //nolint:wrapcheck // it says of what
+	}
+	if m.program, err = m.site.serve(ctx); err != nil {
+		return err
 	}
 	return m.site.lay()
 }

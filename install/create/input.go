@@ -140,8 +140,7 @@ func (in *Input) addProgram(b *ignition.Builder) error {
 	return nil
 }
 
-// addMachine adds what every system on the machine needs before any operator can configure it: its network, and from where and through
-// what it pulls images (R-BIP-24, R-BIP-19).
+// addMachine adds the machine's network, which no operator configures (R-BIP-24, R-BIP-19).
 func (in *Input) addMachine(b *ignition.Builder) {
 	if in.Network != nil {
 		for _, f := range in.Network.Keyfiles() {

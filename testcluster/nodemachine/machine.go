@@ -227,7 +227,7 @@ func (m *Machine) PowerCut(ctx context.Context) error {
 	if _, err := m.engine.Output(ctx, "kill", "--signal", "KILL", m.name); err != nil {
 		return err
 	}
-	return m.off(ctx)
+	return m.Off(ctx)
 }
 
 // Reboot has systemd end everything in its order, and starts the machine again.
@@ -236,16 +236,14 @@ func (m *Machine) Reboot(ctx context.Context) error {
 	_, asked := m.Exec(ctx, "systemctl", "reboot")
 	ending, cancel := context.WithTimeout(ctx, bootTimeout)
 	defer cancel()
-	if err := m.off(ending); err != nil {
+	if err := m.Off(ending); err != nil {
 		return errors.Join(err, asked)
 	}
 	return m.Start(ctx)
 }
 
 // Off returns when the machine is off, such as one that restarts: a container does not come up by itself.
-func (m *Machine) Off(ctx context.Context) error { return m.off(ctx) }
-
-func (m *Machine) off(ctx context.Context) error {
+func (m *Machine) Off(ctx context.Context) error {
 	_, err := m.engine.Output(ctx, "wait", m.name)
 	return err
 }

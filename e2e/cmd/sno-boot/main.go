@@ -9,14 +9,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
 
-	"github.com/go-logr/logr"
-	ctrl "sigs.k8s.io/controller-runtime"
-
+	"github.com/solonode/sno/e2e/commandline"
 	"github.com/solonode/sno/e2e/installing"
 	"github.com/solonode/sno/testcluster/engine"
 	"github.com/solonode/sno/testcluster/nodeimage"
@@ -33,23 +29,13 @@ type options struct {
 func main() { os.Exit(start()) }
 
 func start() int {
-	ctrl.SetLogger(logr.Discard())
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	o, err := parse(os.Args[1:], os.Stderr)
-	if err == nil {
-		err = do(ctx, o)
-	}
-	switch {
-	case err == nil, errors.Is(err, flag.ErrHelp):
-		return 0
-	case ctx.Err() != nil:
-		fmt.Fprintln(os.Stderr, "sno-boot: interrupted")
-		return 130
-	default:
-		fmt.Fprintln(os.Stderr, "sno-boot:", err)
-		return 1
-	}
+	return commandline.Main("sno-boot", func(ctx context.Context, arguments []string, errs io.Writer) error {
+		o, err := parse(arguments, errs)
+		if err != nil {
+			return err
+		}
+		return do(ctx, o)
+	})
 }
 
 func parse(args []string, out io.Writer) (options, error) {
@@ -73,12 +59,7 @@ func parse(args []string, out io.Writer) (options, error) {
 func do(ctx context.Context, o options) error {
 	switch {
 	case o.whyNot:
-		if _, err := engine.Find(ctx); errors.Is(err, engine.ErrNone) && ctx.Err() == nil {
-			fmt.Println(err)
-		} else if err != nil {
-			return err //nolint:wrapcheck // says it all
-		}
-		return nil
+		return commandline.WhyNot(ctx, os.Stdout) //nolint:wrapcheck // says it all
 	case o.remove:
 		live := nodemachine.Config{Name: o.name + "-live", Network: o.name, Progress: o.progress}
 		return errors.Join(nodemachine.Delete(ctx, live), nodemachine.Delete(ctx, nodemachine.Config{Name: o.name, Progress: o.progress}))

@@ -3,18 +3,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
-	"github.com/go-logr/logr"
-	ctrl "sigs.k8s.io/controller-runtime"
-
+	"github.com/solonode/sno/e2e/commandline"
 	"github.com/solonode/sno/e2e/experiments"
 	"github.com/solonode/sno/e2e/sample"
 	"github.com/solonode/sno/testcluster/kind"
@@ -41,23 +36,13 @@ type options struct {
 func main() { os.Exit(start()) }
 
 func start() int {
-	ctrl.SetLogger(logr.Discard())
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	o, err := parse(os.Args[1:], os.Stderr)
-	if err == nil {
-		err = do(ctx, o)
-	}
-	switch {
-	case err == nil, errors.Is(err, flag.ErrHelp):
-		return 0
-	case ctx.Err() != nil:
-		fmt.Fprintln(os.Stderr, "sno-kind: interrupted")
-		return 130
-	default:
-		fmt.Fprintln(os.Stderr, "sno-kind:", err)
-		return 1
-	}
+	return commandline.Main("sno-kind", func(ctx context.Context, arguments []string, errs io.Writer) error {
+		o, err := parse(arguments, errs)
+		if err != nil {
+			return err
+		}
+		return do(ctx, o)
+	})
 }
 
 func parse(args []string, out io.Writer) (options, error) {

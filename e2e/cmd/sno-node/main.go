@@ -4,18 +4,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 
-	"github.com/go-logr/logr"
-	ctrl "sigs.k8s.io/controller-runtime"
-
-	"github.com/solonode/sno/testcluster/engine"
+	"github.com/solonode/sno/e2e/commandline"
 	"github.com/solonode/sno/testcluster/nodemachine"
 )
 
@@ -33,23 +27,13 @@ type options struct {
 func main() { os.Exit(start()) }
 
 func start() int {
-	ctrl.SetLogger(logr.Discard())
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	o, err := parse(os.Args[1:], os.Stderr)
-	if err == nil {
-		err = do(ctx, o)
-	}
-	switch {
-	case err == nil, errors.Is(err, flag.ErrHelp):
-		return 0
-	case ctx.Err() != nil:
-		fmt.Fprintln(os.Stderr, "sno-node: interrupted")
-		return 130
-	default:
-		fmt.Fprintln(os.Stderr, "sno-node:", err)
-		return 1
-	}
+	return commandline.Main("sno-node", func(ctx context.Context, arguments []string, errs io.Writer) error {
+		o, err := parse(arguments, errs)
+		if err != nil {
+			return err
+		}
+		return do(ctx, o)
+	})
 }
 
 func parse(args []string, out io.Writer) (options, error) {
@@ -78,12 +62,7 @@ func parse(args []string, out io.Writer) (options, error) {
 func do(ctx context.Context, o options) error {
 	switch {
 	case o.whyNot:
-		if _, err := engine.Find(ctx); errors.Is(err, engine.ErrNone) && ctx.Err() == nil {
-			fmt.Println(err)
-		} else if err != nil {
-			return err //nolint:wrapcheck // says it all
-		}
-		return nil
+		return commandline.WhyNot(ctx, os.Stdout) //nolint:wrapcheck // says it all
 	case o.remove:
 		return nodemachine.Delete(ctx, o.machine())
 	}
