@@ -23,7 +23,7 @@ const exitStop = 130
 // interruption, which ends the context.
 func Main(name string, run func(ctx context.Context, arguments []string, errs io.Writer) error) int {
 	ctrl.SetLogger(logr.Discard())
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM) //nolint:forbidigo // the program's own
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return exit(ctx, name, run(ctx, os.Args[1:], os.Stderr), os.Stderr)
 }
