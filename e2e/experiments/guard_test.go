@@ -5,6 +5,20 @@ import (
 	"testing"
 )
 
+// TestGuardObjects makes what the experiment applies, so that a guard that cannot be made is seen without a cluster.
+func TestGuardObjects(t *testing.T) {
+	deployment, budget, err := guardObjects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if replicas := deployment.Spec.Replicas; replicas == nil || *replicas != 3 {
+		t.Errorf("replicas %v, want 3", replicas)
+	}
+	if unavailable := budget.Spec.MaxUnavailable; unavailable == nil || unavailable.IntValue() != 1 {
+		t.Errorf("maxUnavailable %v, want 1", unavailable)
+	}
+}
+
 func TestCast(t *testing.T) {
 	nodes := []string{"sno-control-plane", "sno-control-plane2", "sno-control-plane3"}
 	for leader, want := range map[string]struct {

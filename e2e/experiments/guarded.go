@@ -91,8 +91,9 @@ func cast(nodes []string, leader string) (calm, victim string, err error) {
 	return calm, victim, nil
 }
 
+// clusterOf is a cluster whose both topologies are mode.
 func clusterOf(mode configv1.TopologyMode) topology.Cluster {
-	return topology.Cluster{ControlPlane: topology.ReadingOf(mode)}
+	return topology.Cluster{ControlPlane: topology.ReadingOf(mode), Infrastructure: topology.ReadingOf(mode)}
 }
 
 // install puts the guard on the cluster as an etcd operator does that uses the module, with what it needs: nodes with the role, an image, and the
