@@ -89,6 +89,8 @@ func (c *Cluster) controllerManagerArguments() []string {
 		"--service-account-private-key-file=" + pki(serviceAccountName+".key"),
 		"--cluster-signing-cert-file=" + pki(caName+".crt"),
 		"--cluster-signing-key-file=" + pki(caName+".key"),
+		// After an outage of the API server, heartbeats that are late would have pods not Ready for good: simulated kubelets do not set it again.
+		"--node-monitor-grace-period=10m",
 		// A client-side limit of 20 requests a second would make large clusters take minutes to build.
 		"--kube-api-qps=500", "--kube-api-burst=1000",
 	}
