@@ -10,10 +10,20 @@ import (
 )
 
 // InPlace is bootstrap in place: a live system, the disk that it writes, and the node that boots from it (R-BIP-25, R-BIP-26).
-var InPlace = Way{Name: "bootstrap in place", Install: inPlace, checks: append([]check{
-	{"nothing of the installation is left", "test ! -e /etc/systemd/system/post-reboot.service && /opt/check/sno-install check-leftovers"},
-	{"what was applied before the restart is there", client + "get configmap site --namespace=default"},
-}, pending()...)}
+var InPlace = Way{
+	Name: "in-place", Title: "Bootstrap in place",
+	steps: []step{
+		{"config", configInPlace},
+		{"live", live},
+		{"node", boot},
+		{"checks", good},
+		{"restart", restart},
+	},
+	checks: append([]check{
+		{"nothing of the installation is left", "test ! -e /etc/systemd/system/post-reboot.service && /opt/check/sno-install check-leftovers"},
+		{"what was applied before the restart is there", client + "get configmap site --namespace=default"},
+	}, pending()...),
+}
 
 // pending returns checks that hostile requests are not approved.
 func pending() []check {
@@ -24,8 +34,8 @@ func pending() []check {
 	return all
 }
 
-// inPlace returns when the installation has ended on the node.
-func inPlace(ctx context.Context, m *Machine) error {
+// configInPlace makes the machine and the config of the live system.
+func configInPlace(ctx context.Context, m *Machine) error {
 	firmware, err := m.site.medium("firmware", "")
 	if err != nil {
 		return err
@@ -33,22 +43,16 @@ func inPlace(ctx context.Context, m *Machine) error {
 	if err := m.create(ctx, firmware); err != nil {
 		return err
 	}
-	if err := m.site.run(ctx, "create", "single-node-ignition-config", "--dir", "sno", "--profile", "kubernetes", "--kubernetes-version",
-		m.version(), "--program", m.program, "--extra", "extra", "--extra-live", "live"); err != nil {
-		return err
-	}
+	return m.site.run(ctx, "create", "single-node-ignition-config", "--dir", "sno", "--profile", "kubernetes", "--kubernetes-version",
+		m.version(), "--program", m.program, "--extra", "extra", "--extra-live", "live")
+}
+
+// live boots the live system, and returns when it has restarted the machine.
+func live(ctx context.Context, m *Machine) (err error) {
 	medium, err := m.site.medium("iso", "sno/bootstrap-in-place-for-live-iso.ign")
 	if err != nil {
 		return err
 	}
-	if err := m.live(ctx, medium); err != nil {
-		return err
-	}
-	return m.start(ctx)
-}
-
-// live boots the live system, and returns when it has restarted the machine.
-func (m *Machine) live(ctx context.Context, medium string) (err error) {
 	config := m.Config
 	config.Name, config.Network, config.Medium, config.Installs = m.Config.Name+"-live", m.Config.Name, medium, m.Config.Name
 	live, err := nodemachine.Create(ctx, config)

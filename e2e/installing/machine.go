@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,18 +28,42 @@ type Machine struct {
 	// Version is that of Kubernetes, such as v1.36.3.
 	Version string
 
-	site *site
-	node *nodemachine.Machine
+	site   *site
+	node   *nodemachine.Machine
+	checks []check
 	// program is the URL of sno-install, as long as Up runs.
 	program string
 }
 
-// Way is a way to install a machine.
+// Way is a way to install a machine, and what is done with it then.
 type Way struct {
-	Name    string
-	Install func(context.Context, *Machine) error
+	// Name is for flags, and Title for a person.
+	Name, Title string
+
+	steps []step
 	// checks are besides those that every node has to pass.
 	checks []check
+}
+
+// step is a part of a way. When it returns, the next one can begin.
+type step struct {
+	name string
+	do   func(context.Context, *Machine) error
+}
+
+// Steps returns the names of the way's steps, in order.
+func (w Way) Steps() []string {
+	names := make([]string, len(w.steps))
+	for i, s := range w.steps {
+		names[i] = s.name
+	}
+	return names
+}
+
+// Took is how long a step took.
+type Took struct {
+	Step string
+	Time time.Duration
 }
 
 // check is a command on the node that succeeds in the end.
@@ -56,35 +81,60 @@ var everywhere = []check{
 	{"nothing has failed but what the image is known for", `! systemctl list-units --failed --plain --no-legend | grep -v '^containerd-fuse-overlayfs'`},
 }
 
-// Up installs the machine, looks at it, restarts it and looks again.
-func (m *Machine) Up(ctx context.Context, w Way) (err error) {
+// Up goes through a way, from the start or from a step of it: then the machine and the folder are there from before. It returns how long the steps took.
+func (m *Machine) Up(ctx context.Context, w Way, from string) (all []Took, err error) {
+	first := slices.Index(w.Steps(), from)
+	if from != "" && first < 0 {
+		return nil, fmt.Errorf("%w: %s has %s, not %q", errNoStep, w.Name, strings.Join(w.Steps(), ", "), from)
+	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	m.checks = w.checks
 	if m.site, err = newSite(ctx, m.Folder, m.Config.Progress); err != nil {
-		return err
+		return nil, err
 	}
-	defer func() {
-		if err != nil && ctx.Err() == nil && m.node != nil {
-			err = errors.Join(err, m.node.Logs(ctx, filepath.Join(m.Folder, "logs")))
-		}
-	}()
-	if err := w.Install(ctx, m); err != nil {
-		return fmt.Errorf("%s: %w", w.Name, err)
+	if first > 0 {
+		err = m.open(ctx)
+	} else {
+		first, err = 0, m.site.clear()
 	}
-	for _, when := range []string{"installed", "restarted"} {
-		for _, c := range append(everywhere, w.checks...) {
-			if err := m.wait(ctx, c); err != nil {
-				return fmt.Errorf("%s, %s: %w", w.Name, when, err)
+	if err != nil {
+		return nil, err
+	}
+	for i, s := range w.steps[first:] {
+		m.say("step %d of %d: %s", first+i+1, len(w.steps), s.name)
+		began := time.Now()
+		if err := s.do(ctx, m); err != nil {
+			err = fmt.Errorf("%s: %w", s.name, err)
+			if ctx.Err() == nil && m.node != nil {
+				err = errors.Join(err, m.node.Logs(ctx, filepath.Join(m.Folder, "logs")))
 			}
-			m.say("%s: %s", when, c.what)
+			return all, err
 		}
-		if when == "installed" {
-			if err := m.node.Reboot(ctx); err != nil {
-				return err //nolint:wrapcheck // it says of what
-			}
+		all = append(all, Took{s.name, time.Since(began)})
+	}
+	return all, nil
+}
+
+var errNoStep = errors.New("there is no such step")
+
+// good passes the checks.
+func good(ctx context.Context, m *Machine) error {
+	for _, c := range slices.Concat(everywhere, m.checks) {
+		if err := m.wait(ctx, c); err != nil {
+			return err
 		}
+		m.say("  %s", c.what)
 	}
 	return nil
+}
+
+// restart restarts the machine, and passes the checks again.
+func restart(ctx context.Context, m *Machine) error {
+	if err := m.node.Reboot(ctx); err != nil {
+		return err //nolint:wrapcheck // it says of what
+	}
+	return good(ctx, m)
 }
 
 // Remove removes the machine.
@@ -103,18 +153,34 @@ func (m *Machine) create(ctx context.Context, medium string) error {
 	if m.node, err = nodemachine.Create(ctx, config); err != nil {
 		return err //nolint:wrapcheck // it says of what
 	}
-	if m.site.network, m.site.gateway, err = m.node.Network(ctx); err != nil {
-		return err //nolint:wrapcheck // it says of what
-	}
-	if m.program, err = m.site.serve(ctx); err != nil {
+	if err := m.connect(ctx); err != nil {
 		return err
 	}
 	return m.site.lay()
 }
 
-// start starts the installed machine, with a copy of sno-install that the installation does not know, and makes hostile requests as soon as
+// open finds the machine that was made before.
+func (m *Machine) open(ctx context.Context) error {
+	var err error
+	if m.node, err = nodemachine.Open(ctx, m.Config); err != nil {
+		return err //nolint:wrapcheck // it says of what
+	}
+	return m.connect(ctx)
+}
+
+// connect learns the machine's network, and serves sno-install there.
+func (m *Machine) connect(ctx context.Context) error {
+	var err error
+	if m.site.network, m.site.gateway, err = m.node.Network(ctx); err != nil {
+		return err //nolint:wrapcheck // it says of what
+	}
+	m.program, err = m.site.serve(ctx)
+	return err
+}
+
+// boot boots the installed machine, with a copy of sno-install that the installation does not know, and makes hostile requests as soon as
 // there is an API server.
-func (m *Machine) start(ctx context.Context) error {
+func boot(ctx context.Context, m *Machine) error {
 	if err := m.node.Start(ctx); err != nil {
 		return err //nolint:wrapcheck // it says of what
 	}

@@ -34,7 +34,7 @@ type site struct {
 
 var errCommand = errors.New("a command of the installation failed")
 
-// newSite builds the programs and lays the folder.
+// newSite builds the programs.
 func newSite(ctx context.Context, folder string, progress io.Writer) (*site, error) {
 	s := &site{folder: folder, progress: progress}
 	var err error
@@ -50,10 +50,15 @@ func newSite(ctx context.Context, folder string, progress io.Writer) (*site, err
 		return nil, fmt.Errorf("%w: build Ignition: %w", errCommand, err)
 	}
 	s.ignition = strings.TrimSpace(string(out))
-	if err := os.RemoveAll(folder); err != nil {
-		return nil, fmt.Errorf("clear the folder of the installation: %w", err)
-	}
 	return s, nil
+}
+
+// clear empties the folder.
+func (s *site) clear() error {
+	if err := os.RemoveAll(s.folder); err != nil {
+		return fmt.Errorf("clear the folder of the installation: %w", err)
+	}
+	return nil
 }
 
 func (s *site) path(name string) string { return filepath.Join(s.folder, name) }

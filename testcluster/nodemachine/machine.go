@@ -91,15 +91,10 @@ type Machine struct {
 
 // Create makes a machine and fills its disk. It is off: Start is its button. If that fails or the context ends, nothing of it is left.
 func Create(ctx context.Context, config Config) (*Machine, error) {
-	config, err := config.defaulted()
+	m, err := named(ctx, config)
 	if err != nil {
 		return nil, err
 	}
-	e, err := engine.Find(ctx)
-	if err != nil {
-		return nil, err
-	}
-	m := &Machine{name: config.Name, network: config.Network, engine: e, progress: config.Progress, made: time.Now()}
 	if config.Medium != "" {
 		m.volumes = append(m.volumes, "--volume", config.Medium+":/medium:ro")
 	}
@@ -110,7 +105,7 @@ func Create(ctx context.Context, config Config) (*Machine, error) {
 		return nil, err
 	}
 	if config.Image == "" {
-		if config.Image, _, err = nodeimage.Ensure(ctx, e, config.Progress); err != nil {
+		if config.Image, _, err = nodeimage.Ensure(ctx, m.engine, m.progress); err != nil {
 			return nil, err
 		}
 	}
@@ -196,14 +191,12 @@ func (m *Machine) Start(ctx context.Context) error {
 	if _, err := m.engine.Output(ctx, "start", m.name); err != nil {
 		return err
 	}
-	address, err := m.engine.Output(ctx, "inspect", "--format", "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", m.name)
-	if err != nil {
+	if err := m.locate(ctx); err != nil {
 		return err
 	}
-	m.address = address
 	state := ""
 	var last error
-	err = wait.PollUntilContextTimeout(ctx, poll, bootTimeout, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, poll, bootTimeout, true, func(ctx context.Context) (bool, error) {
 		// The exit code of a system of which a unit has failed is not zero.
 		state, last = m.Exec(ctx, "sh", "-c", "systemctl is-system-running || true")
 		return state == "running" || state == "degraded", nil
@@ -220,6 +213,12 @@ func (m *Machine) Start(ctx context.Context) error {
 	}
 	m.say("it runs at %s", m.address)
 	return nil
+}
+
+// locate reads the machine's address.
+func (m *Machine) locate(ctx context.Context) (err error) {
+	m.address, err = m.engine.Output(ctx, "inspect", "--format", "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", m.name)
+	return err
 }
 
 // PowerCut ends everything on the machine at once, as a power cut does, and returns when it is off.
@@ -275,18 +274,35 @@ func (m *Machine) Delete() error {
 	return nil
 }
 
-// Delete removes a machine by the names that it was made with.
-func Delete(ctx context.Context, config Config) error {
+// named returns a machine by the names that it was, or is to be, made with.
+func named(ctx context.Context, config Config) (*Machine, error) {
 	config, err := config.defaulted()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	e, err := engine.Find(ctx)
 	if err != nil {
+		return nil, err
+	}
+	return &Machine{name: config.Name, network: config.Network, engine: e, progress: config.Progress, made: time.Now()}, nil
+}
+
+// Delete removes a machine by the names that it was made with.
+func Delete(ctx context.Context, config Config) error {
+	m, err := named(ctx, config)
+	if err != nil {
 		return err
 	}
-	m := &Machine{name: config.Name, network: config.Network, engine: e, progress: config.Progress, made: time.Now()}
 	return m.Delete()
+}
+
+// Open returns a machine by the names that it was made with. It stays as it is: on, or off.
+func Open(ctx context.Context, config Config) (*Machine, error) {
+	m, err := named(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	return m, m.locate(ctx)
 }
 
 // Name returns the name of the machine, which is that of its container and of the host.
