@@ -184,12 +184,18 @@ e2e-node: ## The static pods of sno-render on a real kubelet, timed beside kubea
 	@why=$$(go run -C e2e ./cmd/sno-node -why-not) || exit 1; if [ -n "$$why" ]; then echo "make e2e-node  NOT RUN: $$why"; exit 0; fi; \
 		$(call prove,make e2e-node,e2e approver render,.,$(NODE_FLAGS)) go run -C e2e ./cmd/sno-node -out '$(abspath $(NODE_OUT))' $(NODE_FLAGS)
 
-# Configs, and logs of what went wrong, go here. INSTALL_FLAGS such as -keep: sno-boot -help tells.
-INSTALL_OUT ?= .conformance/install
-.PHONY: e2e-install
-e2e-install: ## Machines that come up from the configs of sno-install: real Ignition, systemd and kubelet; needs a container engine, as e2e-kind does
-	@why=$$(go run -C e2e ./cmd/sno-boot -why-not) || exit 1; if [ -n "$$why" ]; then echo "make e2e-install  NOT RUN: $$why"; exit 0; fi; \
-		$(call prove,make e2e-install,e2e install render approver,.,$(INSTALL_FLAGS)) go run -C e2e ./cmd/sno-boot -out '$(abspath $(INSTALL_OUT))' $(INSTALL_FLAGS)
+# Configs, and logs of what went wrong, go here. BOOT_FLAGS such as -way=all-in-one or -keep: sno-boot -help tells.
+BOOT_OUT ?= .conformance/boot
+.PHONY: e2e-boot
+e2e-boot: ## Machines that come up from the configs of sno-install: real Ignition, systemd and kubelet; needs a container engine, as e2e-kind does
+	@why=$$(go run -C e2e ./cmd/sno-boot -why-not) || exit 1; if [ -n "$$why" ]; then echo "make e2e-boot  NOT RUN: $$why"; exit 0; fi; \
+		$(call prove,make e2e-boot,e2e install render approver,.,$(BOOT_FLAGS)) go run -C e2e ./cmd/sno-boot -out '$(abspath $(BOOT_OUT))' $(BOOT_FLAGS)
+
+# JOURNAL=1 also shows what the machine writes into its journal.
+WAY ?= in-place
+.PHONY: boot
+boot: ## A single node to look at, from a config to a running node: WAY=in-place or all-in-one, JOURNAL=1; Ctrl-C removes it
+	@go run -C e2e ./cmd/sno-boot -name sno-look -way '$(WAY)' -until checks -wait -out '$(abspath $(BOOT_OUT))-look' $(if $(JOURNAL),-journal) $(BOOT_FLAGS)
 
 # bin/images/images.tar, and an SBOM for each image beside it. IMAGES_FLAGS such as -arch arm64 or -prefix REGISTRY/: IMAGES_FLAGS=-help tells.
 .PHONY: images

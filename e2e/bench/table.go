@@ -37,6 +37,8 @@ const (
 	Bench Table = "measured"
 	// RealKubelets are those of `make e2e-kind`.
 	RealKubelets Table = "real kubelets"
+	// Installations are those of `make e2e-boot`.
+	Installations Table = "installations"
 )
 
 func (t Table) begin() string { return "<!-- " + string(t) + ": begin -->" }

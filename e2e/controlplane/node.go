@@ -29,6 +29,8 @@ const (
 type Node struct {
 	*nodemachine.Machine
 	Progress io.Writer
+	// Started is when it was turned on.
+	Started time.Time
 
 	// Admin is for a client that may do everything.
 	Admin  *rest.Config
@@ -68,6 +70,7 @@ func (w Way) Up(ctx context.Context, config nodemachine.Config) (*Node, Start, e
 }
 
 func (w Way) up(ctx context.Context, n *Node) (Start, error) {
+	n.Started = time.Now()
 	if err := n.Start(ctx); err != nil {
 		return Start{}, err
 	}

@@ -4,7 +4,7 @@ import "context"
 
 // AllInOne is a machine whose image boots with the config of an all-in-one node.
 var AllInOne = Way{
-	Name: "all-in-one", Title: "All in one",
+	Name: "all-in-one", Title: "All in one", command: "aiokube",
 	steps: []step{
 		{"config", configAllInOne},
 		{"node", boot},

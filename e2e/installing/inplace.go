@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/solonode/sno/testcluster/nodemachine"
@@ -11,11 +12,11 @@ import (
 
 // InPlace is bootstrap in place: a live system, the disk that it writes, and the node that boots from it (R-BIP-25, R-BIP-26).
 var InPlace = Way{
-	Name: "in-place", Title: "Bootstrap in place",
+	Name: "in-place", Title: "Bootstrap in place", command: "post-reboot",
 	steps: []step{
 		{"config", configInPlace},
 		{"live", live},
-		{"node", boot},
+		{"node", bootInstalled},
 		{"checks", good},
 		{"restart", restart},
 	},
@@ -47,6 +48,21 @@ func configInPlace(ctx context.Context, m *Machine) error {
 		m.version(), "--program", m.program, "--extra", "extra", "--extra-live", "live")
 }
 
+// bootInstalled boots the machine from what the live system has written to its disk.
+func bootInstalled(ctx context.Context, m *Machine) error {
+	if err := boot(ctx, m); err != nil {
+		return err
+	}
+	m.report.Restarts = append(m.report.Restarts, m.api.reset())
+	made, err := os.Stat(m.site.path("sno/bootstrap-in-place-for-live-iso.ign"))
+	if err != nil {
+		return fmt.Errorf("look at the config: %w", err)
+	}
+	enriched, err := m.number(ctx, "stat --format=%s /boot/ignition/config.ign")
+	m.report.Configs = []int{int(made.Size()), enriched}
+	return err
+}
+
 // live boots the live system, and returns when it has restarted the machine.
 func live(ctx context.Context, m *Machine) (err error) {
 	medium, err := m.site.medium("iso", "sno/bootstrap-in-place-for-live-iso.ign")
@@ -63,9 +79,17 @@ func live(ctx context.Context, m *Machine) (err error) {
 	if err := live.Start(ctx); err != nil {
 		return err //nolint:wrapcheck // it says of what
 	}
+	m.api.at(live.Address())
+	m.journal(ctx, live)
 	ending, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if err := live.Off(ending); err != nil {
+	followed := make(chan error, 1)
+	go func() { followed <- m.follow(ending, live, "bootstrap-in-place") }()
+	err = live.Off(ending)
+	cancel()
+	// The machine is off before the command has ended.
+	<-followed
+	if err != nil {
 		logs := filepath.Join(m.Folder, "logs-live")
 		return errors.Join(fmt.Errorf("the live system does not restart the machine; its logs are in %s: %w", logs, err),
 			live.Logs(context.WithoutCancel(ctx), logs))

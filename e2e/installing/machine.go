@@ -4,11 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/solonode/sno/testcluster/nodemachine"
 )
@@ -17,6 +26,8 @@ const (
 	poll = 500 * time.Millisecond
 	// patience is for one step, on a machine that is busy.
 	patience = 10 * time.Minute
+
+	pause = "registry.k8s.io/pause:3.10"
 )
 
 // Machine is installed and looked at.
@@ -27,10 +38,16 @@ type Machine struct {
 	Folder string
 	// Version is that of Kubernetes, such as v1.36.3.
 	Version string
+	// Journal receives what the machine writes into its journal; nil: nobody does.
+	Journal io.Writer
 
-	site   *site
-	node   *nodemachine.Machine
-	checks []check
+	site *site
+	node *nodemachine.Machine
+	way  Way
+	api  outages
+	// phases are those of the command that was followed last.
+	phases []Took
+	report Report
 	// program is the URL of sno-install, as long as Up runs.
 	program string
 }
@@ -41,6 +58,8 @@ type Way struct {
 	Name, Title string
 
 	steps []step
+	// command is the one of sno-install that runs on the node.
+	command string
 	// checks are besides those that every node has to pass.
 	checks []check
 }
@@ -60,10 +79,23 @@ func (w Way) Steps() []string {
 	return names
 }
 
-// Took is how long a step took.
+// Took is how long a step took, and the phases of the command that ran in it.
 type Took struct {
-	Step string
-	Time time.Duration
+	Step   string
+	Time   time.Duration
+	Phases []Took
+}
+
+// Report is what was measured, as far as a way has it.
+type Report struct {
+	Steps []Took
+	Arrival
+	// Configs are the sizes of configs in bytes: the one that was made, and the one that the live system made of it.
+	Configs []int
+	// Memory is the machine's in bytes when everything runs, without what the kernel's cache can give back.
+	Memory int
+	// Restarts are how long nobody from outside had an answer of the API server: over the live system's restart, and over that of the node.
+	Restarts []time.Duration
 }
 
 // check is a command on the node that succeeds in the end.
@@ -75,52 +107,73 @@ var everywhere = []check{
 		` -o jsonpath='{.status.conditions[?(@.type=="Ready")].status}/{.spec.unschedulable}/{.spec.taints}' | grep -qx True//`},
 	{"four static pods are Ready", `test "$(` + client + `get pods --all-namespaces -l revision=1 ` +
 		`-o jsonpath='{range .items[*]}{.status.conditions[?(@.type=="Ready")].status}{" "}{end}')" = "True True True True "`},
-	{"three pods of a Deployment run", client + `create deployment site --image=registry.k8s.io/pause:3.10 --replicas=3 2>/dev/null; ` +
+	{"three pods of a Deployment run", client + `create deployment site --image=` + pause + ` --replicas=3 2>/dev/null; ` +
 		client + `rollout status deployment/site --timeout=5s`},
 	{"the kubelet serves logs", client + `logs --namespace=openshift-etcd etcd-` + hostname + ` --tail=1`},
 	{"nothing has failed but what the image is known for", `! systemctl list-units --failed --plain --no-legend | grep -v '^containerd-fuse-overlayfs'`},
 }
 
-// Up goes through a way, from the start or from a step of it: then the machine and the folder are there from before. It returns how long the steps took.
-func (m *Machine) Up(ctx context.Context, w Way, from string) (all []Took, err error) {
-	first := slices.Index(w.Steps(), from)
-	if from != "" && first < 0 {
-		return nil, fmt.Errorf("%w: %s has %s, not %q", errNoStep, w.Name, strings.Join(w.Steps(), ", "), from)
+// Up goes through a way, from its start or a step until its end or after another one; an empty name is for the start and the end. For a step later than
+// the first the machine and the folder are there from before.
+func (m *Machine) Up(ctx context.Context, w Way, from, until string) (Report, error) {
+	first, end := 0, len(w.steps)
+	for _, name := range []string{from, until} {
+		if name != "" && !slices.Contains(w.Steps(), name) {
+			return m.report, fmt.Errorf("%w: %s has %s, not %q", errNoStep, w.Name, strings.Join(w.Steps(), ", "), name)
+		}
+	}
+	if from != "" {
+		first = slices.Index(w.Steps(), from)
+	}
+	if until != "" {
+		end = slices.Index(w.Steps(), until) + 1
+	}
+	if end <= first {
+		return m.report, fmt.Errorf("%w: %s is before %s", errNoStep, until, from)
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	m.checks = w.checks
+	m.way = w
+	var err error
 	if m.site, err = newSite(ctx, m.Folder, m.Config.Progress); err != nil {
-		return nil, err
+		return m.report, err
 	}
 	if first > 0 {
 		err = m.open(ctx)
 	} else {
-		first, err = 0, m.site.clear()
+		err = m.site.clear()
 	}
 	if err != nil {
-		return nil, err
+		return m.report, err
 	}
-	for i, s := range w.steps[first:] {
-		m.say("step %d of %d: %s", first+i+1, len(w.steps), s.name)
+	go m.api.watch(ctx)
+	err = m.walk(ctx, w.steps[first:end], first+1, len(w.steps))
+	return m.report, err
+}
+
+// walk does steps, of which the first one has this number of all.
+func (m *Machine) walk(ctx context.Context, steps []step, number, all int) error {
+	for i, s := range steps {
+		m.say("step %d of %d: %s", number+i, all, s.name)
 		began := time.Now()
+		m.phases = nil
 		if err := s.do(ctx, m); err != nil {
 			err = fmt.Errorf("%s: %w", s.name, err)
 			if ctx.Err() == nil && m.node != nil {
 				err = errors.Join(err, m.node.Logs(ctx, filepath.Join(m.Folder, "logs")))
 			}
-			return all, err
+			return err
 		}
-		all = append(all, Took{s.name, time.Since(began)})
+		m.report.Steps = append(m.report.Steps, Took{Step: s.name, Time: time.Since(began), Phases: m.phases})
 	}
-	return all, nil
+	return nil
 }
 
 var errNoStep = errors.New("there is no such step")
 
 // good passes the checks.
 func good(ctx context.Context, m *Machine) error {
-	for _, c := range slices.Concat(everywhere, m.checks) {
+	for _, c := range slices.Concat(everywhere, m.way.checks) {
 		if err := m.wait(ctx, c); err != nil {
 			return err
 		}
@@ -131,10 +184,32 @@ func good(ctx context.Context, m *Machine) error {
 
 // restart restarts the machine, and passes the checks again.
 func restart(ctx context.Context, m *Machine) error {
+	m.api.reset()
 	if err := m.node.Reboot(ctx); err != nil {
 		return err //nolint:wrapcheck // it says of what
 	}
-	return good(ctx, m)
+	if err := good(ctx, m); err != nil {
+		return err
+	}
+	m.report.Restarts = append(m.report.Restarts, m.api.reset())
+	memory, err := m.number(ctx, memoryInUse)
+	m.report.Memory = memory
+	return err
+}
+
+// memoryInUse prints what the control group of the machine has, as the kubelet counts it, for both versions of control groups.
+const memoryInUse = `cd /sys/fs/cgroup
+if [ -e memory.current ]; then all=$(cat memory.current) key=inactive_file
+else cd memory; all=$(cat memory.usage_in_bytes) key=total_inactive_file; fi
+echo $((all - $(awk -v key=$key '$1 == key { print $2 }' memory.stat)))`
+
+// number runs a command that prints one.
+func (m *Machine) number(ctx context.Context, command string) (int, error) {
+	text, err := m.node.Exec(ctx, "sh", "-c", command)
+	if err != nil {
+		return 0, err //nolint:wrapcheck // it says of what
+	}
+	return strconv.Atoi(strings.TrimSpace(text)) //nolint:wrapcheck // it has the text
 }
 
 // Remove removes the machine.
@@ -179,11 +254,14 @@ func (m *Machine) connect(ctx context.Context) error {
 }
 
 // boot boots the installed machine, with a copy of sno-install that the installation does not know, and makes hostile requests as soon as
-// there is an API server.
+// there is an API server. It returns when the command of the way has ended, and a first pod runs.
 func boot(ctx context.Context, m *Machine) error {
+	began := time.Now()
 	if err := m.node.Start(ctx); err != nil {
 		return err //nolint:wrapcheck // it says of what
 	}
+	m.api.at(m.node.Address())
+	m.journal(ctx, m.node)
 	content, err := os.ReadFile(m.site.install)
 	if err != nil {
 		return fmt.Errorf("read sno-install: %w", err)
@@ -196,7 +274,54 @@ func boot(ctx context.Context, m *Machine) error {
 		nodemachine.File{Path: "opt/check/hostile.yaml", Mode: 0o600, Content: []byte(requests)}); err != nil {
 		return err //nolint:wrapcheck // it says of what
 	}
-	return m.wait(ctx, ask)
+	config, err := m.client()
+	if err != nil {
+		return err
+	}
+	group, all := errgroup.WithContext(ctx)
+	group.Go(func() error { return m.wait(all, ask) })
+	group.Go(func() error { return m.follow(all, m.node, m.way.command) })
+	group.Go(func() error {
+		var err error
+		m.report.Arrival, err = arrive(all, began, config)
+		return err
+	})
+	return group.Wait() //nolint:wrapcheck // its functions have
+}
+
+// kubeconfig returns that of the person who has made the config. There is no DNS that has the name of the API, so it has the machine's address.
+func (m *Machine) kubeconfig() (*clientcmdapi.Config, error) {
+	file := m.site.path("sno/auth/kubeconfig")
+	config, err := clientcmd.LoadFromFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", file, err)
+	}
+	for _, cluster := range config.Clusters {
+		url, err := url.Parse(cluster.Server)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", file, err)
+		}
+		cluster.TLSServerName, cluster.Server = url.Hostname(), "https://"+net.JoinHostPort(m.node.Address(), url.Port())
+	}
+	return config, nil
+}
+
+// client returns a client's configuration for it.
+func (m *Machine) client() (*rest.Config, error) {
+	config, err := m.kubeconfig()
+	if err != nil {
+		return nil, err
+	}
+	return clientcmd.NewDefaultClientConfig(*config, nil).ClientConfig() //nolint:wrapcheck // it says what is wrong
+}
+
+// WriteKubeconfig writes it for somebody on this machine.
+func (m *Machine) WriteKubeconfig(file string) error {
+	config, err := m.kubeconfig()
+	if err != nil {
+		return err
+	}
+	return clientcmd.WriteToFile(*config, file) //nolint:wrapcheck // it names the file
 }
 
 // wait waits until a check succeeds.
@@ -218,7 +343,22 @@ func (m *Machine) wait(ctx context.Context, c check) error {
 	}
 }
 
+// journal shows what the machine writes into its journal until it is off or the context ends.
+func (m *Machine) journal(ctx context.Context, of *nodemachine.Machine) {
+	if m.Journal == nil {
+		return
+	}
+	go func() {
+		if err := of.Journal(ctx, m.Journal); err != nil && ctx.Err() == nil {
+			m.say("the journal ends: %v", err)
+		}
+	}()
+}
+
 func (m *Machine) say(format string, args ...any) {
+	if m.Config.Progress == nil {
+		return
+	}
 	// Progress that cannot be written is missed by nobody.
 	_, _ = fmt.Fprintf(m.Config.Progress, "        "+format+"\n", args...)
 }

@@ -49,8 +49,8 @@ type Status struct {
 type Step struct {
 	Name       string       `json:"name"`
 	State      State        `json:"state"`
-	Started    *metav1.Time `json:"started,omitempty"`
-	Finished   *metav1.Time `json:"finished,omitempty"`
+	Started    *metav1.MicroTime `json:"started,omitempty"`
+	Finished   *metav1.MicroTime `json:"finished,omitempty"`
 	WaitingFor string       `json:"waitingFor,omitempty"`
 	Error      string       `json:"error,omitempty"`
 }
@@ -108,8 +108,8 @@ func newRun(phases []Phase, o Options) *run {
 	return r
 }
 
-func timestamp(at time.Time) *metav1.Time {
-	t := metav1.NewTime(at)
+func timestamp(at time.Time) *metav1.MicroTime {
+	t := metav1.NewMicroTime(at)
 	return &t
 }
 

@@ -323,6 +323,16 @@ func (m *Machine) Exec(ctx context.Context, command ...string) (string, error) {
 	return m.engine.Output(ctx, append([]string{"exec", m.name}, command...)...)
 }
 
+// Journal writes the journal of the machine since it was turned on, and what comes, until it is off or the context ends.
+func (m *Machine) Journal(ctx context.Context, out io.Writer) error {
+	cmd := m.engine.Command(ctx, "exec", m.name, "journalctl", "--boot", "--follow", "--lines=all", "--output=short-precise")
+	cmd.Stdout = out
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("follow the journal of machine %s: %w", m.name, err)
+	}
+	return nil
+}
+
 // Logs writes the journal of the machine and the logs of its pods, as far as there are any, into a folder.
 func (m *Machine) Logs(ctx context.Context, folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/solonode/sno/e2e/bench"
 	"github.com/solonode/sno/e2e/commandline"
 	"github.com/solonode/sno/e2e/installing"
 	"github.com/solonode/sno/testcluster/engine"
@@ -23,9 +24,11 @@ import (
 
 // options are the flags.
 type options struct {
-	name, out, from      string
+	name, out            string
+	from, until, write   string
 	ways                 []installing.Way
 	keep, remove, whyNot bool
+	journal, wait        bool
 	progress             io.Writer
 }
 
@@ -53,6 +56,10 @@ func parse(args []string, out io.Writer) (options, error) {
 	}
 	way := flags.String("way", "", "only one of "+strings.Join(names, ", "))
 	flags.StringVar(&o.from, "from", "", "with -way and the -out of before: go on at this step, with the machine that -keep has left")
+	flags.StringVar(&o.until, "until", "", "with -way: end after this step")
+	flags.BoolVar(&o.journal, "journal", false, "show what the machine writes into its journal")
+	flags.BoolVar(&o.wait, "wait", false, "with -way: leave a kubeconfig in the folder and the machine running until Ctrl-C, and remove both then")
+	flags.StringVar(&o.write, "write", "", "document with a table of installations into which the figures go")
 	flags.BoolVar(&o.keep, "keep", false, "leave the machine of the last way, and say how to use it")
 	flags.BoolVar(&o.remove, "delete", false, "only remove the machine of that name")
 	flags.BoolVar(&o.whyNot, "why-not", false, "only print why no machine can be made here; nothing where one can")
@@ -70,14 +77,19 @@ func parse(args []string, out io.Writer) (options, error) {
 		}
 		o.ways = all[i : i+1]
 	}
-	if o.from != "" && (len(o.ways) > 1 || o.out == "") {
+	switch one := len(o.ways) == 1; {
+	case o.from != "" && (!one || o.out == ""):
 		return o, fmt.Errorf("%w: -from needs -way, and the -out of before", errFlag)
+	case (o.until != "" || o.wait) && !one:
+		return o, fmt.Errorf("%w: -until and -wait need -way", errFlag)
+	case o.wait && o.keep:
+		return o, fmt.Errorf("%w: -wait removes the machine in the end, and -keep leaves it", errFlag)
 	}
 	return o, nil
 }
 
 // all are the ways, in the order in which they are shown.
-var all = []installing.Way{installing.InPlace, installing.AllInOne}
+var all = []installing.Way{installing.InPlace, installing.AllInOne, installing.Kubeadm}
 
 var errFlag = errors.New("this cannot be done")
 
@@ -109,14 +121,19 @@ func boot(ctx context.Context, o options) (err error) {
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(o.out)) }()
 	}
+	reports := installing.Reports{}
 	for i, way := range o.ways {
 		fmt.Fprintf(o.progress, "== %s (%s)\n", way.Title, time.Since(began).Round(time.Second))
 		m := &installing.Machine{
 			Config: nodemachine.Config{Name: o.name, Image: image, Progress: o.progress}, Folder: filepath.Join(o.out, way.Name), Version: version,
 		}
-		took, err := m.Up(ctx, way, o.from)
-		for _, t := range took {
-			fmt.Fprintf(o.progress, "%8.1fs  %s\n", t.Time.Seconds(), t.Step)
+		if o.journal {
+			m.Journal = o.progress
+		}
+		report, err := m.Up(ctx, way, o.from, o.until)
+		reports[way.Name] = report
+		if o.wait && err == nil {
+			err = o.leave(ctx, m)
 		}
 		if o.keep && i == len(o.ways)-1 {
 			fmt.Fprintf(o.progress, "The machine stays: docker exec %s crictl ps; remove it with -name %s -delete\n", o.name, o.name)
@@ -127,5 +144,37 @@ func boot(ctx context.Context, o options) (err error) {
 		}
 	}
 	fmt.Fprintf(o.progress, "== Done (%s)\n", time.Since(began).Round(time.Second))
+	return o.record(reports)
+}
+
+// leave leaves the machine to a person until the context ends.
+func (o options) leave(ctx context.Context, m *installing.Machine) error {
+	kubeconfig := filepath.Join(o.out, "kubeconfig")
+	if err := m.WriteKubeconfig(kubeconfig); err != nil {
+		return err //nolint:wrapcheck // it names the file
+	}
+	fmt.Fprintf(o.progress, "\nThe node runs until Ctrl-C. Use it in another terminal:\n\n  export KUBECONFIG=%s\n  kubectl get pods --all-namespaces\n"+
+		"  docker exec %s journalctl --follow\n\n", kubeconfig, o.name)
+	<-ctx.Done()
 	return nil
+}
+
+// record shows the figures, and writes them into the document that was named.
+func (o options) record(reports installing.Reports) error {
+	rows := reports.Rows()
+	if err := errors.Join(reports.Print(os.Stdout), bench.Print(os.Stdout, rows)); err != nil {
+		return fmt.Errorf("show the figures: %w", err)
+	}
+	if o.write == "" {
+		return nil
+	}
+	before, err := os.ReadFile(o.write)
+	if err != nil {
+		return fmt.Errorf("write the figures: %w", err)
+	}
+	after, err := bench.Installations.Document(before, rows, bench.Machine(), true)
+	if err != nil {
+		return fmt.Errorf("write the figures into %s: %w", o.write, err)
+	}
+	return os.WriteFile(o.write, after, 0o644) //nolint:gosec,wrapcheck // a document; says it all
 }
