@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -32,7 +31,12 @@ func (r Reports) Print(out io.Writer) error {
 	return errors.Join(append(errs, w.Flush())...)
 }
 
-const mebi = 1 << 20
+const (
+	kibi = 1 << 10
+	mebi = 1 << 20
+	// noticeable is how long a phase takes that has a row of its own.
+	noticeable = 500 * time.Millisecond
+)
 
 // Rows returns the figures of what was run.
 func (r Reports) Rows() []bench.Row {
@@ -56,15 +60,20 @@ func (r Reports) Rows() []bench.Row {
 		if len(s.Phases) == 0 {
 			continue
 		}
-		var phases []string
+		plain("Bootstrap in place, "+s.Step, seconds(s.Time))
+		var short time.Duration
 		for _, one := range s.Phases {
-			phases = append(phases, fmt.Sprintf("%s %s", one.Step, seconds(one.Time)))
+			if one.Time < noticeable {
+				short += one.Time
+				continue
+			}
+			plain("Bootstrap in place, "+s.Step+", phase "+one.Step, seconds(one.Time))
 		}
-		plain("Bootstrap in place, "+s.Step, seconds(s.Time)+": "+strings.Join(phases, ", "))
+		plain("Bootstrap in place, "+s.Step+", all other phases", seconds(short))
 	}
 	if len(p.Configs) == 2 {
-		plain("Bootstrap in place, configs", fmt.Sprintf("live system %.1f MiB, installed node %.1f MiB",
-			float64(p.Configs[0])/mebi, float64(p.Configs[1])/mebi))
+		plain("Bootstrap in place, configs", fmt.Sprintf("live system %.1f KiB, installed node %.1f MiB",
+			float64(p.Configs[0])/kibi, float64(p.Configs[1])/mebi))
 	}
 	for i, what := range []string{"when the live system restarts into the node", "when the node restarts"} {
 		if i < len(p.Restarts) {

@@ -24,17 +24,15 @@ func contents(content []byte) types.Resource {
 	return types.Resource{Source: &source, Compression: util.StrToPtr(compression)}
 }
 
-// compress returns the same bytes for the same content. Writing into memory does not fail.
+// compress returns the same bytes for the same content. The best compression would take three times as long for one percent. Writing into memory does
+// not fail.
 func compress(content []byte) []byte {
 	var packed bytes.Buffer
-	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
-	if err == nil {
-		_, err = w.Write(content)
+	w := gzip.NewWriter(&packed)
+	if _, err := w.Write(content); err != nil {
+		return content
 	}
-	if err == nil {
-		err = w.Close()
-	}
-	if err != nil {
+	if err := w.Close(); err != nil {
 		return content
 	}
 	return packed.Bytes()

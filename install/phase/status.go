@@ -47,12 +47,12 @@ type Status struct {
 
 // Step is one phase in a status. A phase that was done before the command began has no times.
 type Step struct {
-	Name       string       `json:"name"`
-	State      State        `json:"state"`
+	Name       string            `json:"name"`
+	State      State             `json:"state"`
 	Started    *metav1.MicroTime `json:"started,omitempty"`
 	Finished   *metav1.MicroTime `json:"finished,omitempty"`
-	WaitingFor string       `json:"waitingFor,omitempty"`
-	Error      string       `json:"error,omitempty"`
+	WaitingFor string            `json:"waitingFor,omitempty"`
+	Error      string            `json:"error,omitempty"`
 }
 
 // ExitCode returns the exit code for the error of Run.
