@@ -99,11 +99,13 @@ func approve(ctx context.Context, m *controlplane.Machine, p *phase.Progress) er
 	if err != nil {
 		return err //nolint:wrapcheck // it names the file
 	}
+	config.QPS = -1 // the server decides
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("connect to the API server: %w", err)
 	}
 	return join.Approve(ctx, join.Options{ //nolint:wrapcheck // it names the node
 		Client: client, Root: m.Root, Name: s.Name, Addresses: s.Addresses, Since: created, Interval: m.Interval, Now: time.Now,
+		Restart: func(ctx context.Context) error { return m.Systemctl(ctx, "restart", "kubelet.service") },
 	}, p)
 }

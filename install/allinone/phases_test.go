@@ -64,8 +64,12 @@ func TestPhases(t *testing.T) {
 	client := kubernetes.NewForConfigOrDie(environment.Config)
 	root := t.TempDir()
 	lay(t, root)
+	var units [][]string
 	m := allinone.Machine(controlplane.Machine{Root: root, Output: io.Discard, Interval: 20 * time.Millisecond, Host: func() (controlplane.Host, error) {
 		return controlplane.Host{Name: "Master0", Interfaces: []controlplane.Interface{{Name: "eno1", Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.10/24")}}}}, nil
+	}, Systemctl: func(_ context.Context, arguments ...string) error {
+		units = append(units, arguments)
+		return nil
 	}})
 	run := func(list []phase.Phase, until string) error {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
@@ -112,6 +116,9 @@ func TestPhases(t *testing.T) {
 	short[4].Limit = 100 * time.Millisecond
 	if err := run(short, ""); !errors.Is(err, phase.ErrLimit) || !errors.Is(err, join.ErrWaiting) {
 		t.Fatalf("a node that is not Ready: %v", err)
+	}
+	if diff := cmp.Diff([][]string{{"restart", "kubelet.service"}}, units); diff != "" {
+		t.Errorf("a kubelet that has not asked for a certificate (-want +got):\n%s", diff)
 	}
 	ready.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	if _, err := client.CoreV1().Nodes().UpdateStatus(t.Context(), ready, metav1.UpdateOptions{}); err != nil {

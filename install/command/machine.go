@@ -21,7 +21,7 @@ import (
 )
 
 // interval is between two tries of what is waited for.
-const interval = 2 * time.Second
+const interval = 500 * time.Millisecond
 
 const bootstrapLong = `Install this machine from the live system that runs on it: start a temporary control plane, apply all manifests, keep its data and logs,
 add them to the master config, write the disk and restart. --installer is called as coreos-installer is:
@@ -130,6 +130,6 @@ func newRotate(errs io.Writer) *cobra.Command {
 
 func (o *onMachine) allInOne(errs io.Writer) *controlplane.Machine {
 	return allinone.Machine(controlplane.Machine{
-		Root: o.root, Output: errs, Interval: interval, Host: func() (controlplane.Host, error) { return controlplane.ThisMachine(o.root) },
+		Root: o.root, Output: errs, Interval: interval, Systemctl: systemctl(errs), Host: func() (controlplane.Host, error) { return controlplane.ThisMachine(o.root) },
 	})
 }

@@ -40,6 +40,8 @@ type Machine struct {
 	Host func() (Host, error)
 	// Output gets what programs print.
 	Output io.Writer
+	// Systemctl runs systemctl with these arguments.
+	Systemctl func(ctx context.Context, arguments ...string) error
 	// Interval is between two tries of what is waited for.
 	Interval time.Duration
 }

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -48,6 +51,8 @@ type Options struct {
 	// Interval is between two reads of the requests, and Now is the clock.
 	Interval time.Duration
 	Now      func() time.Time
+	// Restart restarts the kubelet; nil: nobody does.
+	Restart func(context.Context) error
 }
 
 // Approve approves the requests of this host until its Node is Ready and its kubelet has a serving certificate. It
@@ -58,7 +63,41 @@ func Approve(ctx context.Context, o Options, p *phase.Progress) error {
 	if err != nil {
 		return err
 	}
-	return p.Until(ctx, o.Interval, "node "+o.Name, func(ctx context.Context) error { return o.once(ctx, known) })
+	woken := o.Restart == nil
+	return p.Until(ctx, o.Interval, "node "+o.Name, func(ctx context.Context) error {
+		err := o.once(ctx, known)
+		if woken || !errors.Is(err, ErrWaiting) {
+			return err
+		}
+		woken = true
+		return errors.Join(err, o.wake(ctx))
+	})
+}
+
+// wake restarts a kubelet that has not asked for its client certificate yet. Without an API server it has asked in vain, each time after a longer wait,
+// up to half a minute.
+func (o Options) wake(ctx context.Context) error {
+	if _, err := os.Stat(filepath.Join(o.Root, ClientCertificate)); !errors.Is(err, fs.ErrNotExist) {
+		return err //nolint:wrapcheck // it names the file
+	}
+	requests, err := o.requests(ctx, certificatesv1.KubeAPIServerClientKubeletSignerName)
+	if err != nil {
+		return err
+	}
+	for i := range requests {
+		if approver.ApprovedFor(&requests[i]) == o.Name {
+			return nil
+		}
+	}
+	return o.Restart(ctx)
+}
+
+func (o Options) requests(ctx context.Context, signer string) ([]certificatesv1.CertificateSigningRequest, error) {
+	list, err := o.Client.CertificatesV1().CertificateSigningRequests().List(ctx, metav1.ListOptions{FieldSelector: "spec.signerName=" + signer})
+	if err != nil {
+		return nil, fmt.Errorf("read the certificate requests for %s: %w", signer, err)
+	}
+	return list.Items, nil
 }
 
 // inventory is the second source: one node, with what the installer knows about it.
@@ -108,25 +147,24 @@ func (o Options) once(ctx context.Context, known *inventory.Inventory) error {
 
 // approve approves every request that is proven, and returns why the others of this host's name are not.
 func (o Options) approve(ctx context.Context, known *inventory.Inventory, there bool) ([]string, error) {
-	client := o.Client.CertificatesV1().CertificateSigningRequests()
 	nodes := sets.New[string]()
 	if there {
 		nodes.Insert(o.Name)
 	}
 	var pending []string
 	for _, signer := range []string{certificatesv1.KubeAPIServerClientKubeletSignerName, certificatesv1.KubeletServingSignerName} {
-		requests, err := client.List(ctx, metav1.ListOptions{FieldSelector: "spec.signerName=" + signer})
+		requests, err := o.requests(ctx, signer)
 		if err != nil {
-			return nil, fmt.Errorf("read the certificate requests for %s: %w", signer, err)
+			return nil, err
 		}
 		approvals := map[string]int{}
-		for i := range requests.Items {
-			if name := approver.ApprovedFor(&requests.Items[i]); name != "" {
+		for i := range requests {
+			if name := approver.ApprovedFor(&requests[i]); name != "" {
 				approvals[name]++
 			}
 		}
-		for i := range requests.Items {
-			csr := &requests.Items[i]
+		for i := range requests {
+			csr := &requests[i]
 			verdict := o.decide(csr, known, nodes, approvals)
 			if !verdict.Approve {
 				if verdict.Node == o.Name && verdict.Reason != approver.ReasonAlreadyDecided {

@@ -274,6 +274,52 @@ func TestEndsWithTheServingCertificate(t *testing.T) {
 	}
 }
 
+// A kubelet that has asked in vain for a long time is restarted, once, and no other one.
+func TestKubeletIsWoken(t *testing.T) {
+	for name, test := range map[string]struct {
+		prepare func(*cluster)
+		err     error
+		want    int
+	}{
+		"it has not asked":             {func(*cluster) {}, nil, 1},
+		"that fails":                   {func(*cluster) {}, errors.New("no such unit"), 1},
+		"another host has asked":       {func(c *cluster) { c.ask("other", client("master1")) }, nil, 1},
+		"it has asked":                 {func(c *cluster) { c.ask("client", client(host)) }, nil, 0},
+		"it has a client certificate":  {func(c *cluster) { c.lay(join.ClientCertificate) }, nil, 0},
+		"it has a serving certificate": {func(c *cluster) { c.lay(join.ServingCertificate) }, nil, 1},
+	} {
+		c := newCluster(t)
+		test.prepare(c)
+		ctx, end := context.WithCancel(t.Context())
+		tries, woken := 0, 0
+		o := c.options()
+		o.Client = &counting{c, func() {
+			if tries++; tries == 4 {
+				end()
+			}
+		}}
+		o.Restart = func(context.Context) error {
+			woken++
+			return test.err
+		}
+		if err := join.Approve(ctx, o, nil); !errors.Is(err, join.ErrWaiting) {
+			t.Errorf("%s: %v", name, err)
+		}
+		end()
+		if woken != test.want {
+			t.Errorf("%s: restarted %d times, want %d", name, woken, test.want)
+		}
+	}
+}
+
+// lay lays an empty file.
+func (c *cluster) lay(name string) {
+	c.Helper()
+	path := filepath.Join(c.root, name)
+	c.must(os.MkdirAll(filepath.Dir(path), 0o700))
+	c.must(os.WriteFile(path, nil, 0o600))
+}
+
 // A command that ends between the approval and the end says what it waited for.
 func TestKilledAfterTheApproval(t *testing.T) {
 	c := newCluster(t)

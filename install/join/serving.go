@@ -10,8 +10,11 @@ import (
 	"path/filepath"
 )
 
-// ServingCertificate is where a kubelet keeps its serving certificate and the key, relative to the root.
-const ServingCertificate = "var/lib/kubelet/pki/kubelet-server-current.pem"
+// Where a kubelet keeps its certificates with their keys, relative to the root.
+const (
+	ClientCertificate  = "var/lib/kubelet/pki/kubelet-client-current.pem"
+	ServingCertificate = "var/lib/kubelet/pki/kubelet-server-current.pem"
+)
 
 // serving returns what is missing of the serving certificate. It reads the file and not the request, which the cluster
 // deletes an hour after it was approved.

@@ -86,16 +86,18 @@ func add(b *ignition.Builder, source, description, arguments, runtime string, fi
 	return nil
 }
 
+// unit starts the kubelet again until what it needs has been rendered, however often.
 const unit = `[Unit]
 Description=%s
 Wants=network-online.target
 After=network-online.target crio.service containerd.service
+StartLimitIntervalSec=0
 
 [Service]
 EnvironmentFile=-/%s
 ExecStart=/usr/bin/kubelet --config=/%s --config-dir=/%s%s
 Restart=always
-RestartSec=5
+RestartSec=1
 
 [Install]
 WantedBy=multi-user.target

@@ -20,12 +20,13 @@ const standaloneUnit = `[Unit]
 Description=Kubelet of the bootstrap phase, for static pods
 Wants=network-online.target
 After=network-online.target crio.service containerd.service
+StartLimitIntervalSec=0
 
 [Service]
 EnvironmentFile=-/etc/kubernetes/kubelet.env
 ExecStart=/usr/bin/kubelet --config=/etc/kubernetes/kubelet.conf --config-dir=/etc/kubernetes/kubelet.conf.d
 Restart=always
-RestartSec=5
+RestartSec=1
 
 [Install]
 WantedBy=multi-user.target
@@ -35,12 +36,13 @@ const memberUnit = `[Unit]
 Description=Kubelet
 Wants=network-online.target
 After=network-online.target crio.service containerd.service
+StartLimitIntervalSec=0
 
 [Service]
 EnvironmentFile=-/etc/kubernetes/kubelet.env
 ExecStart=/usr/bin/kubelet --config=/etc/kubernetes/kubelet.conf --config-dir=/etc/kubernetes/kubelet.conf.d --kubeconfig=/var/lib/kubelet/kubeconfig --bootstrap-kubeconfig=/etc/kubernetes/kubeconfig $KUBELET_NODE_ARGS
 Restart=always
-RestartSec=5
+RestartSec=1
 
 [Install]
 WantedBy=multi-user.target

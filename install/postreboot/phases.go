@@ -109,6 +109,7 @@ func (o Options) join(ctx context.Context, p *phase.Progress) error {
 	}
 	return join.Approve(ctx, join.Options{ //nolint:wrapcheck // it names the node
 		Client: client, Root: o.Root, Name: s.Name, Addresses: s.Addresses, Since: created, Interval: o.Interval, Now: o.Now,
+		Restart: func(ctx context.Context) error { return o.Systemctl(ctx, "restart", "kubelet.service") },
 	}, p)
 }
 
