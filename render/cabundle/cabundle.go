@@ -3,8 +3,10 @@ package cabundle
 
 import (
 	"bytes"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"time"
 
 	"k8s.io/client-go/util/cert"
 )
@@ -14,6 +16,15 @@ var ErrEmpty = errors.New("no certificate in any bundle")
 
 // Union returns the certificates of the bundles as PEM, each once, in the order of the bundles. An empty bundle counts for nothing.
 func Union(bundles ...string) (string, error) {
+	return union(func(*x509.Certificate) bool { return true }, bundles)
+}
+
+// Valid is Union without the certificates that have ended.
+func Valid(now time.Time, bundles ...string) (string, error) {
+	return union(func(c *x509.Certificate) bool { return now.Before(c.NotAfter) }, bundles)
+}
+
+func union(keep func(*x509.Certificate) bool, bundles []string) (string, error) {
 	var pem bytes.Buffer
 	seen := map[string]bool{}
 	for i, bundle := range bundles {
@@ -25,7 +36,7 @@ func Union(bundles ...string) (string, error) {
 			return "", fmt.Errorf("read bundle %d of %d: %w", i+1, len(bundles), err)
 		}
 		for _, c := range certificates {
-			if seen[string(c.Raw)] {
+			if seen[string(c.Raw)] || !keep(c) {
 				continue
 			}
 			seen[string(c.Raw)] = true

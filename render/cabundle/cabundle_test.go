@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/solonode/sno/render/cabundle"
 	"github.com/solonode/sno/render/rendertest"
@@ -31,6 +32,17 @@ func TestUnion(t *testing.T) {
 	}
 	if _, err := cabundle.Union(a, "no PEM"); err == nil {
 		t.Error("what is no PEM is to be an error")
+	}
+}
+
+// What has ended is left out: a certificate that rendertest makes lasts ten years.
+func TestValid(t *testing.T) {
+	a, b := rendertest.CA(t, "a"), rendertest.CA(t, "b")
+	if got, err := cabundle.Valid(time.Now(), b, a+b); err != nil || got != b+a {
+		t.Errorf("error %v, got\n%s", err, got)
+	}
+	if got, err := cabundle.Valid(time.Now().AddDate(11, 0, 0), a, b); !errors.Is(err, cabundle.ErrEmpty) {
+		t.Errorf("error %v, got\n%s", err, got)
 	}
 }
 

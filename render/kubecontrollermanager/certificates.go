@@ -3,9 +3,11 @@ package kubecontrollermanager
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/openshift/api/annotations"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/solonode/sno/render/cabundle"
@@ -57,7 +59,8 @@ func Recovery(s *inputs.Settings, namespace string) librarygo.Certificate {
 }
 
 // requestSigner returns the loop that gives kube-controller-manager its CA, without the chain, because the controller that signs
-// requests takes one certificate, and that puts both CAs into the bundle that kube-apiserver trusts.
+// requests takes one certificate, and that puts both CAs into the bundle that kube-apiserver trusts. An earlier CA stays in it until it ends:
+// kubelets have certificates that it has signed.
 func requestSigner() loop.Loop {
 	return loop.Loop{
 		Name: component + ": signer of certificate requests",
@@ -77,11 +80,22 @@ func requestSigner() loop.Loop {
 				if err != nil {
 					return fmt.Errorf("secret %s: %s: %w", signer, corev1.TLSCertKey, err)
 				}
-				all, err := cabundle.Union(string(certificate), above.Data["ca-bundle.crt"])
+				earlier, err := session.Kube().CoreV1().ConfigMaps(signerCA.Namespace).Get(ctx, signerCA.Name, metav1.GetOptions{})
+				if apierrors.IsNotFound(err) {
+					earlier, err = &corev1.ConfigMap{}, nil
+				}
+				if err != nil {
+					return err
+				}
+				signers, err := cabundle.Valid(time.Now(), string(certificate), earlier.Data["ca-bundle.crt"])
+				if err != nil {
+					return fmt.Errorf("configmap %s: %w", signerCA, err)
+				}
+				all, err := cabundle.Union(signers, above.Data["ca-bundle.crt"])
 				if err != nil {
 					return fmt.Errorf("configmap %s: %w", controllerCA, err)
 				}
-				for _, b := range []*corev1.ConfigMap{bundle(signerCA, string(certificate)), bundle(controllerCA, all)} {
+				for _, b := range []*corev1.ConfigMap{bundle(signerCA, signers), bundle(controllerCA, all)} {
 					if err := librarygo.ApplyConfigMap(ctx, session, b); err != nil {
 						return err
 					}

@@ -29,8 +29,8 @@ type Certificate struct {
 	// Signer is the Secret of the signing CA, Bundle the ConfigMap with the CAs (key ca-bundle.crt), Target the Secret of the
 	// certificate (keys tls.crt, tls.key).
 	Signer, Bundle, Target store.Object
-	// SignerValidity and Validity are how long they last; a certificate never lasts longer than its signer. Both are renewed
-	// when 80 % of that have passed.
+	// SignerValidity and Validity are how long they last; a certificate never lasts longer than its signer. A signer is renewed when 60 % of that
+	// have passed, and a certificate when 80 % have: in between everybody learns to trust the new signer before it has signed anything.
 	SignerValidity, Validity time.Duration
 
 	// Client is whom a client certificate is for: common name and organizations.
@@ -161,8 +161,7 @@ func (c Certificate) controller(s *store.Session) (certrotation.CertRotationCont
 		Name: c.Target.String(),
 		RotatedSigningCASecret: certrotation.RotatedSigningCASecret{
 			Namespace: c.Signer.Namespace, Name: c.Signer.Name,
-			// A refresh time of its own would only come earlier than 80 %.
-			Validity: c.SignerValidity, Refresh: c.SignerValidity,
+			Validity: c.SignerValidity, Refresh: c.SignerValidity / 5 * 3,
 			AdditionalAnnotations: shared,
 			Lister:                secrets{client: client}, Client: client, EventRecorder: recorder(s),
 		},
@@ -173,6 +172,7 @@ func (c Certificate) controller(s *store.Session) (certrotation.CertRotationCont
 		},
 		RotatedSelfSignedCertKeySecret: certrotation.RotatedSelfSignedCertKeySecret{
 			Namespace: c.Target.Namespace, Name: c.Target.Name,
+			// A refresh time of its own would only come earlier than 80 %.
 			Validity: c.Validity, Refresh: c.Validity,
 			CertCreator:           creator,
 			AdditionalAnnotations: annotations,

@@ -153,16 +153,27 @@ func validity(from, until string) map[string]string {
 	return map[string]string{"auth.openshift.io/certificate-not-before": from, "auth.openshift.io/certificate-not-after": until}
 }
 
-// A certificate is due when 80 % of its time have passed; the first one comes first.
+// A certificate is due when 80 % of its time have passed, a signer earlier; the first one comes first.
 func TestNext(t *testing.T) {
+	signer := validity("2026-01-01T00:00:00Z", "2026-01-11T00:00:00Z")
+	signer["certificates.openshift.io/refresh-period"] = "144h0m0s"
+	managed := func(name string, annotations map[string]string) *corev1.Secret {
+		s := secret(name, "", annotations)
+		s.Labels = map[string]string{"auth.openshift.io/managed-certificate-type": "target"}
+		return s
+	}
+	ofRevision := managed("signer-1", signer)
+	ofRevision.Labels["operator.openshift.io/controller-instance-name"] = "etcd-RevisionController"
 	due := rotate.Next([]runtime.Object{
-		secret("late", "", validity("2026-01-01T00:00:00Z", "2026-04-11T00:00:00Z")),
-		secret("none", "", nil),
-		secret("damaged", "", validity("2026-01-01T00:00:00Z", "soon")),
-		secret("early", "", validity("2026-01-01T00:00:00Z", "2026-01-11T00:00:00Z")),
+		managed("signer", signer), secret("given", "", signer), ofRevision,
+		managed("late", validity("2026-01-01T00:00:00Z", "2026-04-11T00:00:00Z")),
+		managed("none", nil),
+		managed("damaged", validity("2026-01-01T00:00:00Z", "soon")),
+		managed("early", validity("2026-01-01T00:00:00Z", "2026-01-11T00:00:00Z")),
 	})
 	day := func(month time.Month, day int) time.Time { return time.Date(2026, month, day, 0, 0, 0, 0, time.UTC) }
 	want := []rotate.Due{
+		{Object: "kube-system/signer", At: day(1, 7), End: day(1, 11)},
 		{Object: "kube-system/early", At: day(1, 9), End: day(1, 11)},
 		{Object: "kube-system/late", At: day(3, 22), End: day(4, 11)},
 	}
