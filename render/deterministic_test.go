@@ -5,10 +5,13 @@ package render_test
 import (
 	"crypto/x509"
 	"encoding/pem"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"testing/cryptotest"
 	"testing/synctest"
@@ -17,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/util/cert"
 
 	"github.com/solonode/sno/render"
 	"github.com/solonode/sno/render/export"
@@ -104,6 +108,128 @@ func TestRenew(t *testing.T) {
 			t.Errorf("after a renewal %v changed once more", changed)
 		}
 	})
+}
+
+// Signers are renewed, and trusted, before they sign anything: what is renewed at 80 % of the time is trusted by the bundles of before, and what
+// an earlier CA has signed for a kubelet is trusted until it ends. It makes no difference that some of them were given with the input (U-INS-1),
+// also when those have ended since (R-REN-10).
+func TestRenewTrustFirst(t *testing.T) {
+	inOrder(t)
+	synctest.Test(t, func(t *testing.T) {
+		cryptotest.SetGlobalRandom(t, 7)
+		input, err := inputs.Read(os.DirFS("testdata/input/one-node"), time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		access, _, err := render.Access(t.Context(), input.Infrastructure, year)
+		if err != nil {
+			t.Fatal(err)
+		}
+		folder := t.TempDir()
+		if err := os.CopyFS(folder, os.DirFS("testdata/input/one-node")); err != nil {
+			t.Fatal(err)
+		}
+		given, err := export.Manifests(append(access, namespaces(access)...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range export.Files(given) {
+			if err := os.WriteFile(filepath.Join(folder, "access-"+f.Path), f.Content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		result, err := render.Run(t.Context(), settingsOf(t, inputs.Read, folder), render.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		const signer, target, kubelets = "Secret openshift-kube-apiserver-operator/admin-kubeconfig-signer", "Secret openshift-kube-apiserver-operator/admin-kubeconfig-client",
+			"Secret openshift-kube-controller-manager/csr-signer"
+		for _, at := range []struct {
+			after    time.Duration
+			due, not []string
+		}{
+			{year * 55 / 100, nil, nil},
+			{year * 10 / 100, []string{signer}, []string{target, kubelets}},
+			{year * 10 / 100, nil, nil},
+			{year * 10 / 100, []string{target, kubelets}, []string{signer}},
+			{2 * year, []string{signer, target, kubelets}, nil},
+			{time.Hour, nil, nil},
+		} {
+			wait(at.after)
+			later, err := render.Renew(t.Context(), settingsOf(t, inputs.ReadAgain, folder), throughFiles(t, result.Objects), render.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			changed, err := rotate.Changes(result.Objects, later.Objects)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range at.due {
+				if !slices.Contains(changed, name) {
+					t.Errorf("%s later %s is not renewed: %v", at.after, name, changed)
+				}
+			}
+			for _, name := range at.not {
+				if slices.Contains(changed, name) {
+					t.Errorf("%s later %s is renewed", at.after, name)
+				}
+			}
+			if len(at.due) == 0 && len(changed) > 0 {
+				t.Errorf("%s later %v changed", at.after, changed)
+			}
+			if len(at.not) > 0 {
+				for _, name := range changed {
+					verifies(t, result, later, name)
+				}
+				before := byName[*corev1.Secret](t, result.Objects, "openshift-kube-controller-manager", "csr-signer")
+				bundle := byName[*corev1.ConfigMap](t, later.Objects, "openshift-kube-apiserver", "client-ca")
+				if !strings.Contains(bundle.Data["ca-bundle.crt"], string(before.Data[corev1.TLSCertKey])) {
+					t.Errorf("%s later kubelets are not known by the certificates that they have", at.after)
+				}
+			}
+			result = later
+		}
+	})
+}
+
+// settingsOf returns the settings for the input in a folder.
+func settingsOf(t *testing.T, read func(fs.FS, time.Time) (*inputs.Cluster, error), folder string) *inputs.Settings {
+	t.Helper()
+	cluster, err := read(os.DirFS(folder), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := cluster.Settings(inputs.Options{Profile: inputs.Kubernetes, Version: "1.35.2", Validity: year})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// verifies checks that a certificate that was renewed is trusted by the bundles of before, if it is one that a signer has signed.
+func verifies(t *testing.T, before, after *render.Result, name string) {
+	t.Helper()
+	namespace, name, _ := strings.Cut(strings.TrimPrefix(name, "Secret "), "/")
+	i := slices.IndexFunc(after.Objects, func(o kruntime.Object) bool {
+		s, is := o.(*corev1.Secret)
+		return is && s.Namespace == namespace && s.Name == name && s.Labels[inputs.ManagedLabel] == "target"
+	})
+	if i < 0 {
+		return
+	}
+	chain, err := cert.ParseCertsPEM(after.Objects[i].(*corev1.Secret).Data[corev1.TLSCertKey])
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	for _, object := range before.Objects {
+		if bundle, is := object.(*corev1.ConfigMap); is && bundle.Labels[inputs.ManagedLabel] == "ca-bundle" {
+			roots.AppendCertsFromPEM([]byte(bundle.Data["ca-bundle.crt"]))
+		}
+	}
+	if _, err := chain[0].Verify(x509.VerifyOptions{Roots: roots, CurrentTime: time.Now(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err != nil {
+		t.Errorf("%s/%s: nobody trusted its signer before: %v", namespace, name, err)
+	}
 }
 
 // wait lets the time of the bubble pass.

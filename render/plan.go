@@ -3,7 +3,10 @@ package render
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/solonode/sno/render/etcd"
 	"github.com/solonode/sno/render/inputs"
@@ -52,10 +55,36 @@ func given(c *inputs.Cluster) []runtime.Object {
 	return objects
 }
 
+// notRenewed returns what the input holds, without the signers, bundles and certificates that an earlier run has, and may have renewed since they
+// were given.
+func notRenewed(given, earlier []runtime.Object) []runtime.Object {
+	type object struct {
+		kind schema.GroupKind
+		name store.Object
+	}
+	identify := func(o runtime.Object) (object, metav1.Object) {
+		m, err := meta.Accessor(o)
+		if err != nil {
+			return object{}, &metav1.ObjectMeta{}
+		}
+		return object{o.GetObjectKind().GroupVersionKind().GroupKind(), store.Object{Namespace: m.GetNamespace(), Name: m.GetName()}}, m
+	}
+	renewed := map[object]bool{}
+	for _, o := range earlier {
+		if name, m := identify(o); m.GetLabels()[inputs.ManagedLabel] != "" {
+			renewed[name] = true
+		}
+	}
+	return slices.DeleteFunc(given, func(o runtime.Object) bool {
+		name, _ := identify(o)
+		return renewed[name]
+	})
+}
+
 // prepare returns the API in memory as it is before the first loop runs: the input, what an earlier run left of everything else, and the
 // operators' resources where neither has them.
 func prepare(c *inputs.Cluster, earlier []runtime.Object) (*store.Store, error) {
-	api, err := store.New(given(c)...)
+	api, err := store.New(notRenewed(given(c), earlier)...)
 	if err != nil {
 		return nil, err
 	}

@@ -81,7 +81,7 @@ func (o *options) render(ctx context.Context, out, errs io.Writer) error {
 	}
 	o.Validity = o.validity.String()
 	run := run{settings: o.settings, input: os.DirFS(o.input), verbose: o.verbose, errs: errs}
-	s, err := run.read()
+	s, err := run.read(inputs.Read)
 	if unready := files.Ready(o.output, o.replace); unready != nil {
 		// With the faults of the input, so that nobody mends one after the other.
 		err = errors.Join(err, fmt.Errorf("%w: %w", errOutput, unready))
@@ -133,8 +133,8 @@ type run struct {
 }
 
 // read reads and checks the input.
-func (r *run) read() (*inputs.Settings, error) {
-	cluster, err := inputs.Read(r.input, time.Now())
+func (r *run) read(read func(fs.FS, time.Time) (*inputs.Cluster, error)) (*inputs.Settings, error) {
+	cluster, err := read(r.input, time.Now())
 	if err != nil {
 		return nil, err
 	}

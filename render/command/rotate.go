@@ -14,6 +14,7 @@ import (
 	"github.com/solonode/sno/render"
 	"github.com/solonode/sno/render/export"
 	"github.com/solonode/sno/render/files"
+	"github.com/solonode/sno/render/inputs"
 	"github.com/solonode/sno/render/rotate"
 )
 
@@ -51,7 +52,7 @@ func (o *rotateOptions) run(ctx context.Context, out, errs io.Writer) error {
 		return err
 	}
 	r.verbose, r.errs = o.verbose, errs
-	s, err := r.read()
+	s, err := r.read(inputs.ReadAgain)
 	if err != nil {
 		return err
 	}

@@ -13,10 +13,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
+// ManagedLabel is on the signers, bundles and certificates that loops make, and renew.
+const ManagedLabel = "auth.openshift.io/managed-certificate-type"
+
 // certificate is a certificate of the input.
 type certificate struct {
 	source *source
 	field  string
+	// renewed is true for one that a loop has made, and renews.
+	renewed bool
 	*x509.Certificate
 }
 
@@ -30,6 +35,9 @@ func (r *reader) checkCertificates() {
 			continue
 		}
 		chain := r.pair(r.sources[id], secret)
+		for i := range chain {
+			chain[i].renewed = secret.Labels[ManagedLabel] != ""
+		}
 		all = append(all, chain...)
 		if len(chain) > 0 && chain[0].IsCA {
 			signers = append(signers, chain[0])
@@ -40,12 +48,20 @@ func (r *reader) checkCertificates() {
 		for _, key := range sortedKeys(content.Data) {
 			if key == "ca-bundle.crt" || key == "ca.crt" || key == "service-ca.crt" {
 				bundle := r.certificates(r.sources[id], "data."+key, []byte(content.Data[key]))
+				for i := range bundle {
+					bundle[i].renewed = content.Labels[ManagedLabel] != ""
+				}
 				all, bundled = append(all, bundle...), append(bundled, bundle...)
 			}
 		}
 	}
 	for _, cert := range all {
 		switch {
+		case r.now.After(cert.NotAfter) && r.again:
+			if !cert.renewed {
+				r.cluster.Warnings = append(r.cluster.Warnings, cert.source.at(ErrCertificate, cert.field,
+					fmt.Sprintf("%s ended at %s", cert.Subject, cert.NotAfter.UTC().Format(time.RFC3339)), "renew it"))
+			}
 		case r.now.After(cert.NotAfter):
 			r.add(cert.source, ErrCertificate, cert.field, fmt.Sprintf("%s ended at %s", cert.Subject, cert.NotAfter.UTC().Format(time.RFC3339)),
 				"renew it, or remove it")
@@ -126,7 +142,7 @@ func (r *reader) certificates(s *source, field string, text []byte) []certificat
 	}
 	certs := make([]certificate, len(found))
 	for i := range found {
-		certs[i] = certificate{s, field, found[i]}
+		certs[i] = certificate{source: s, field: field, Certificate: found[i]}
 	}
 	return certs
 }

@@ -134,3 +134,19 @@ func TestNamedCertificate(t *testing.T) {
 		t.Errorf("faults (-want +got):\n%s", diff)
 	}
 }
+
+// TestCertificatesAgain shows that nothing that has ended keeps a later run from renewing the others, and that a person is told of what nobody renews.
+func TestCertificatesAgain(t *testing.T) {
+	t.Parallel()
+	old := issue(t, "old", nil, true, testNow.Add(-2*time.Hour), testNow.Add(-time.Hour))
+	renewed := tlsSecret("renewed", old.text, old.pem)
+	renewed.with = strings.Replace(renewed.with, "namespace: openshift-config}", "namespace: openshift-config, labels: {"+ManagedLabel+": signer}}", 1)
+	cluster, err := ReadAgain(changed(t, "one-node", renewed, tlsSecret("given", old.text, old.pem)), testNow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"given.yaml:12 Secret openshift-config/given stringData.tls.crt (unusable certificate)"}
+	if diff := cmp.Diff(want, brief(cluster.Warnings)); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}

@@ -61,6 +61,7 @@ type reader struct {
 	secrets    map[identity]*corev1.Secret
 	configMaps map[identity]*corev1.ConfigMap
 	now        time.Time
+	again      bool
 }
 
 // Read reads all files of a folder and its subfolders that end in .yaml, .yml or .json, with any number of documents in each. It
@@ -74,9 +75,15 @@ type reader struct {
 // the networks, and the proxy.
 //
 // It implements R-REN-3.
-func Read(folder fs.FS, now time.Time) (*Cluster, error) {
+func Read(folder fs.FS, now time.Time) (*Cluster, error) { return read(folder, now, false) }
+
+// ReadAgain reads what an earlier run has read. Certificates that have ended since are no faults: those that are renewed are not taken from the
+// input any more, and one that a person gave must not keep the others from being renewed, so it is a warning.
+func ReadAgain(folder fs.FS, now time.Time) (*Cluster, error) { return read(folder, now, true) }
+
+func read(folder fs.FS, now time.Time, again bool) (*Cluster, error) {
 	r := &reader{
-		cluster: &Cluster{}, now: now, sources: map[identity]*source{}, kinds: map[string]bool{},
+		cluster: &Cluster{}, now: now, again: again, sources: map[identity]*source{}, kinds: map[string]bool{},
 		secrets: map[identity]*corev1.Secret{}, configMaps: map[identity]*corev1.ConfigMap{},
 	}
 	files := 0
