@@ -234,8 +234,8 @@ func (o *creation) flags(in *create.Input) []error {
 	if in.Policy != "" && !slices.Contains(topology.Policies(), in.Policy) {
 		wrong("policy", o.policy, "use one of "+policies())
 	}
-	if o.validity < time.Hour {
-		wrong("validity", o.validity.String(), "at least an hour")
+	if o.validity < inputs.MinValidity {
+		wrong("validity", o.validity.String(), "at least "+inputs.MinValidity.String())
 	}
 	if (o.iso == "") != (o.out == "") {
 		wrong("iso", o.iso, "--iso and --out go together")

@@ -37,6 +37,9 @@ func (p Profile) Has(file string) bool {
 // DefaultValidity is how long certificates last that nobody renews.
 const DefaultValidity = 10 * 365 * 24 * time.Hour
 
+// MinValidity is the shortest time that certificates may last: a node has to come up, and to renew them, in a part of it.
+const MinValidity = 5 * time.Minute
+
 // DefaultEtcdImage is etcd's image in profile kubernetes.
 const DefaultEtcdImage = "registry.k8s.io/etcd:3.6.8-0"
 
@@ -116,8 +119,8 @@ func (c *Cluster) Settings(o Options) (*Settings, error) {
 	if s.Validity == 0 {
 		s.Validity = DefaultValidity
 	}
-	if s.Validity < time.Hour {
-		add(ErrInvalid, "validity", fmt.Sprintf("%s is too short", s.Validity), "at least an hour")
+	if s.Validity < MinValidity {
+		add(ErrInvalid, "validity", fmt.Sprintf("%s is too short", s.Validity), fmt.Sprintf("at least %s", MinValidity))
 	}
 	if !kubernetesVersion.MatchString(s.Version) {
 		add(ErrInvalid, "version", fmt.Sprintf("%q is no version of Kubernetes", o.Version), "such as 1.35.2")

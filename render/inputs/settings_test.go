@@ -50,7 +50,7 @@ func TestSettings(t *testing.T) {
 	_, err = cluster.Settings(Options{Profile: OpenShift, Version: "latest", Validity: time.Second, Images: map[string]string{"etcd": "e", "hyperkube": ""}})
 	wantError := "images: no image for cluster-etcd-operator, cluster-kube-apiserver-operator, cluster-kube-controller-manager-operator, " +
 		"cluster-kube-scheduler-operator, cluster-policy-controller, hyperkube, tools; give the image references of a release payload\n" +
-		"validity: 1s is too short; at least an hour\n" +
+		"validity: 1s is too short; at least 5m0s\n" +
 		"version: \"latest\" is no version of Kubernetes; such as 1.35.2"
 	if err == nil || err.Error() != wantError || !errors.Is(err, ErrMissing) {
 		t.Errorf("got:\n%v\nwant:\n%s", err, wantError)

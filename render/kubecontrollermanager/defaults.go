@@ -2,7 +2,6 @@ package kubecontrollermanager
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/solonode/sno/render/inputs"
 	"github.com/solonode/sno/render/observe"
@@ -28,7 +27,7 @@ func defaults(s *inputs.Settings) map[string]any {
 		"allocate-node-cidrs":              {"false"},
 		"cert-dir":                         {"/var/run/kubernetes"},
 		"cluster-signing-cert-file":        {signerDir + "/tls.crt"},
-		"cluster-signing-duration":         {hours(s.Validity)},
+		"cluster-signing-duration":         {s.Validity.String()},
 		"cluster-signing-key-file":         {signerDir + "/tls.key"},
 		"configure-cloud-routes":           {"false"},
 		"controllers":                      {"*", "-bootstrapsigner", "-tokencleaner", "-ttl"},
@@ -81,6 +80,3 @@ func policyDefaults(serving bool) map[string]any {
 
 // servingFile is the path of the serving certificate and its key without their ends.
 const servingFile = podtemplate.ResourceDir + "/secrets/serving-cert/tls"
-
-// hours returns the duration in whole hours, rounded down: a certificate cannot outlast its CA.
-func hours(d time.Duration) string { return fmt.Sprintf("%dh", int(d.Hours())) }

@@ -128,8 +128,8 @@ func TestDefaults(t *testing.T) {
 		duration string
 		cidrs    string
 	}{
-		{inputs.OpenShift, 10 * 365 * 24 * time.Hour, "87600h", "false"},
-		{inputs.Kubernetes, 90*time.Minute + time.Second, "1h", "true"},
+		{inputs.OpenShift, 10 * 365 * 24 * time.Hour, "87600h0m0s", "false"},
+		{inputs.Kubernetes, 90*time.Minute + time.Second, "1h30m1s", "true"},
 	} {
 		s := rendertest.Settings(test.profile, "192.168.2.1")
 		s.Validity = test.validity
