@@ -19,7 +19,7 @@ import (
 var ErrServer = errors.New("the address of the API server is not known")
 
 // Server returns where components reach the API server. OpenShift's go through the internal load balancer, whose name the node
-// resolves. In profile kubernetes nothing resolves that name, so each goes to the API server of its own node.
+// resolves. In profile kubernetes nothing resolves that name, so each goes to the API server of its own node (R-AIO-8).
 func Server(infrastructure *configv1.Infrastructure, profile inputs.Profile) (string, error) {
 	if profile == inputs.Kubernetes {
 		return "https://localhost:6443", nil
