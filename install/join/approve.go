@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -59,13 +56,12 @@ type Options struct {
 // approves nothing that is not proven to be from this host, and denies nothing (R-APP-4, U-INS-14). It may be called
 // again after it was killed.
 func Approve(ctx context.Context, o Options, p *phase.Progress) error {
-	known, err := o.inventory()
-	if err != nil {
+	if _, err := o.inventory(time.Time{}); err != nil {
 		return err
 	}
 	woken := o.Restart == nil
 	return p.Until(ctx, o.Interval, "node "+o.Name, func(ctx context.Context) error {
-		err := o.once(ctx, known)
+		err := o.once(ctx)
 		if woken || !errors.Is(err, ErrWaiting) {
 			return err
 		}
@@ -74,18 +70,19 @@ func Approve(ctx context.Context, o Options, p *phase.Progress) error {
 	})
 }
 
-// wake restarts a kubelet that has not asked for its client certificate yet. Without an API server it has asked in vain, each time after a longer wait,
+// wake restarts a kubelet that has no client certificate, or none any more, and has not asked for one yet. Without an API server it has asked in vain, each time after a longer wait,
 // up to half a minute.
 func (o Options) wake(ctx context.Context) error {
-	if _, err := os.Stat(filepath.Join(o.Root, ClientCertificate)); !errors.Is(err, fs.ErrNotExist) {
-		return err //nolint:wrapcheck // it names the file
+	client, err := o.certificate("client", ClientCertificate)
+	if err != nil || client.missing == "" {
+		return err
 	}
 	requests, err := o.requests(ctx, certificatesv1.KubeAPIServerClientKubeletSignerName)
 	if err != nil {
 		return err
 	}
 	for i := range requests {
-		if approver.ApprovedFor(&requests[i]) == o.Name {
+		if approver.ApprovedFor(&requests[i]) == o.Name && requests[i].CreationTimestamp.After(client.ended) {
 			return nil
 		}
 	}
@@ -100,12 +97,14 @@ func (o Options) requests(ctx context.Context, signer string) ([]certificatesv1.
 	return list.Items, nil
 }
 
-// inventory is the second source: one node, with what the installer knows about it.
-func (o Options) inventory() (*inventory.Inventory, error) {
-	known, err := inventory.New(inventory.Node{
-		Name: o.Name, Addresses: o.Addresses,
-		Window: &inventory.Window{NotBefore: o.Since, NotAfter: o.Now().Add(MaxAge)},
-	})
+// inventory is the second source: one node, with what the installer knows about it. A node whose client certificate has ended since may ask for
+// one as if it joined.
+func (o Options) inventory(ended time.Time) (*inventory.Inventory, error) {
+	host := inventory.Node{Name: o.Name, Addresses: o.Addresses, Window: &inventory.Window{NotBefore: o.Since, NotAfter: o.Now().Add(MaxAge)}}
+	if ended.After(o.Since) {
+		host.Rejoin, host.Count, host.Window.NotBefore = true, inventory.MaxCount, ended
+	}
+	known, err := inventory.New(host)
 	if err != nil {
 		return nil, fmt.Errorf("%w: the name and the addresses of the node: %w", phase.ErrInput, err)
 	}
@@ -113,7 +112,15 @@ func (o Options) inventory() (*inventory.Inventory, error) {
 }
 
 // once approves what can be approved now, and returns what is still missing.
-func (o Options) once(ctx context.Context, known *inventory.Inventory) error {
+func (o Options) once(ctx context.Context) error {
+	client, err := o.certificate("client", ClientCertificate)
+	if err != nil {
+		return err
+	}
+	known, err := o.inventory(client.ended)
+	if err != nil {
+		return err
+	}
 	node, err := o.Client.CoreV1().Nodes().Get(ctx, o.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -131,10 +138,14 @@ func (o Options) once(ctx context.Context, known *inventory.Inventory) error {
 		missing = "there is no such Node"
 	case !ready(node):
 		missing = "the Node is not Ready"
+	case !client.ended.IsZero():
+		missing = client.missing
 	default:
-		if missing, err = o.serving(); err != nil {
+		serving, err := o.certificate("serving", ServingCertificate)
+		if err != nil {
 			return err
 		}
+		missing = serving.missing
 	}
 	if missing == "" {
 		return nil

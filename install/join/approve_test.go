@@ -191,12 +191,17 @@ func (c *cluster) register(status corev1.ConditionStatus) {
 // serve lays the serving certificate of a node, as its kubelet does.
 func (c *cluster) serve(node string, end time.Time) {
 	c.Helper()
+	c.lay(join.ServingCertificate, node, end)
+}
+
+func (c *cluster) lay(name, node string, end time.Time) {
+	c.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	c.must(err)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: subject(node), NotAfter: end}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	c.must(err)
-	path := filepath.Join(c.root, join.ServingCertificate)
+	path := filepath.Join(c.root, name)
 	c.must(os.MkdirAll(filepath.Dir(path), 0o700))
 	c.must(os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
 }
@@ -285,8 +290,18 @@ func TestKubeletIsWoken(t *testing.T) {
 		"that fails":                   {func(*cluster) {}, errors.New("no such unit"), 1},
 		"another host has asked":       {func(c *cluster) { c.ask("other", client("master1")) }, nil, 1},
 		"it has asked":                 {func(c *cluster) { c.ask("client", client(host)) }, nil, 0},
-		"it has a client certificate":  {func(c *cluster) { c.lay(join.ClientCertificate) }, nil, 0},
-		"it has a serving certificate": {func(c *cluster) { c.lay(join.ServingCertificate) }, nil, 1},
+		"it has a client certificate":  {func(c *cluster) { c.lay(join.ClientCertificate, host, time.Now().Add(time.Hour)) }, nil, 0},
+		"its certificate has ended":    {func(c *cluster) { c.lay(join.ClientCertificate, host, time.Now().Add(-30*time.Second)) }, nil, 1},
+		"it has a serving certificate": {func(c *cluster) { c.serve(host, time.Now().Add(time.Hour)) }, nil, 1},
+		"it has asked since the certificate has ended": {func(c *cluster) {
+			c.lay(join.ClientCertificate, host, time.Now().Add(-30*time.Second))
+			c.ask("client", client(host))
+		}, nil, 0},
+		"it has asked before the certificate has ended": {func(c *cluster) {
+			c.ask("client", client(host))
+			_ = c.tried(c.options())
+			c.lay(join.ClientCertificate, host, time.Now().Add(30*time.Second))
+		}, nil, 1},
 	} {
 		c := newCluster(t)
 		test.prepare(c)
@@ -298,6 +313,7 @@ func TestKubeletIsWoken(t *testing.T) {
 				end()
 			}
 		}}
+		o.Now = func() time.Time { return time.Now().Add(time.Minute) }
 		o.Restart = func(context.Context) error {
 			woken++
 			return test.err
@@ -310,14 +326,6 @@ func TestKubeletIsWoken(t *testing.T) {
 			t.Errorf("%s: restarted %d times, want %d", name, woken, test.want)
 		}
 	}
-}
-
-// lay lays an empty file.
-func (c *cluster) lay(name string) {
-	c.Helper()
-	path := filepath.Join(c.root, name)
-	c.must(os.MkdirAll(filepath.Dir(path), 0o700))
-	c.must(os.WriteFile(path, nil, 0o600))
 }
 
 // A command that ends between the approval and the end says what it waited for.
@@ -475,5 +483,42 @@ func TestUnusableAddress(t *testing.T) {
 	o := join.Options{Name: host, Addresses: []netip.Addr{netip.MustParseAddr("127.0.0.1")}, Now: time.Now}
 	if err := join.Approve(t.Context(), o, nil); !errors.Is(err, phase.ErrInput) || !strings.Contains(err.Error(), "127.0.0.1") {
 		t.Errorf("error %v, want that of the input, with the address", err)
+	}
+}
+
+// A node whose client certificate has ended asks with the credentials of one that joins, and is approved: for what it has asked since then, and
+// as often as it asks (R-AIO-7).
+func TestComesBackWhenItsCertificateHasEnded(t *testing.T) {
+	c := newCluster(t)
+	c.register(corev1.ConditionTrue)
+	c.serve(host, time.Now().Add(time.Hour))
+	c.ask("first", client(host))
+	o := c.options()
+	end := time.Now().Add(time.Hour)
+	c.lay(join.ClientCertificate, host, end)
+	if err := c.tried(o); err != nil {
+		t.Errorf("with a certificate that lasts: %v", err)
+	}
+	o.Now = func() time.Time { return end.Add(time.Minute) }
+	if err := c.tried(o); !errors.Is(err, join.ErrWaiting) || !strings.Contains(err.Error(), join.ClientCertificate+" has ended") {
+		t.Errorf("error %v", err)
+	}
+	if got := c.decided(); len(got) > 0 {
+		t.Errorf("what was asked before it ended is decided: %v", got)
+	}
+	o.Now = time.Now
+	c.lay(join.ClientCertificate, host, o.Since.Add(time.Second))
+	c.ask("another", client("master1"))
+	c.ask("second", client(host))
+	if err := c.tried(o); !errors.Is(err, join.ErrWaiting) {
+		t.Errorf("error %v", err)
+	}
+	want := map[string]string{"first": approved, "second": approved}
+	if diff := cmp.Diff(want, c.decided()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	c.lay(join.ClientCertificate, host, end)
+	if err := c.tried(o); err != nil {
+		t.Errorf("with a new one: %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package join
 
 import (
 	"context"
+	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -11,16 +12,12 @@ import (
 
 // Once approves what can be approved now, and returns what is still missing.
 func Once(ctx context.Context, o Options) error {
-	known, err := o.inventory()
-	if err != nil {
-		return err
-	}
-	return o.once(ctx, known)
+	return o.once(ctx)
 }
 
 // Decide decides on a request where none was approved yet. The error is that of the Options.
 func Decide(o Options, csr *certificatesv1.CertificateSigningRequest, nodes sets.Set[string]) (approver.Verdict, error) {
-	known, err := o.inventory()
+	known, err := o.inventory(time.Time{})
 	if err != nil {
 		return approver.Verdict{}, err
 	}

@@ -1,0 +1,54 @@
+package join
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Where a kubelet keeps its certificates, each with its key, relative to the root.
+const (
+	ClientCertificate  = "var/lib/kubelet/pki/kubelet-client-current.pem"
+	ServingCertificate = "var/lib/kubelet/pki/kubelet-server-current.pem"
+)
+
+// held is what a kubelet has of a certificate.
+type held struct {
+	// missing says why it has none that is good; empty if it has.
+	missing string
+	// ended is when the one that it has ended; zero if it has not.
+	ended time.Time
+}
+
+// certificate reads the kubelet's file and not the request, which the cluster deletes an hour after it was approved.
+func (o Options) certificate(use, name string) (held, error) {
+	path := filepath.Join(o.Root, name)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return held{missing: "the kubelet has no " + use + " certificate (" + path + ")"}, nil
+	}
+	if err != nil {
+		return held{}, fmt.Errorf("read the kubelet's certificate: %w", err)
+	}
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		switch {
+		case err != nil:
+			return held{}, fmt.Errorf("%s: %w", path, err)
+		case certificate.Subject.CommonName != "system:node:"+o.Name:
+			return held{missing: fmt.Sprintf("%s is the certificate of %q", path, certificate.Subject.CommonName)}, nil
+		case !o.Now().Before(certificate.NotAfter):
+			return held{missing: fmt.Sprintf("%s has ended at %s", path, certificate.NotAfter), ended: certificate.NotAfter}, nil
+		}
+		return held{}, nil
+	}
+	return held{missing: path + " has no certificate"}, nil
+}
