@@ -14,7 +14,7 @@ func ExamplePhases() {
 		fmt.Println(p.Name, p.Limit)
 	}
 	fmt.Println("and later:")
-	for _, p := range allinone.Rotate(m) {
+	for _, p := range allinone.Rotate(m, allinone.Kubelet{}) {
 		fmt.Println(p.Name, p.Limit)
 	}
 	// Output:
@@ -26,6 +26,9 @@ func ExamplePhases() {
 	// finish 10m0s
 	// and later:
 	// rotate 10m0s
-	// api 30m0s
-	// apply-manifests 30m0s
+	// static-pods 10m0s
+	// api 1m0s
+	// apply-manifests 1m0s
+	// kubelet 1m0s
+	// join 1m0s
 }

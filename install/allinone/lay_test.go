@@ -9,8 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/tools/clientcmd"
+
 	"github.com/solonode/sno/install/allinone"
 	"github.com/solonode/sno/install/controlplane"
+	"github.com/solonode/sno/install/kubelet"
 	"github.com/solonode/sno/install/node"
 	"github.com/solonode/sno/install/phase"
 )
@@ -20,7 +23,7 @@ func TestKubeconfigIsLast(t *testing.T) {
 	root := t.TempDir()
 	put(t, root, node.AllInOneSettings, "profile: kubernetes\nclusterName: sno\nbaseDomain: example.com\nvalidity: 1h\ncreated: \"2026-11-25T08:00:00Z\"\nname: master0\naddresses: [192.0.2.10]\n")
 	put(t, root, node.AllInOneRendered+"/sno-render.yaml", "")
-	put(t, root, node.AllInOneRendered+"/"+controlplane.KubeletKubeconfig, "a kubeconfig")
+	put(t, root, node.AllInOneRendered+"/"+controlplane.KubeletKubeconfig, kubeletKubeconfig)
 	put(t, root, node.AllInOneRendered+"/files/"+node.ManifestDir+"/etcd-pod.yaml", "a pod")
 	m := allinone.Machine(controlplane.Machine{Root: root, Output: io.Discard, Interval: 20 * time.Millisecond})
 	run := func() error {
@@ -31,7 +34,7 @@ func TestKubeconfigIsLast(t *testing.T) {
 		}
 		return errors.New("there is no phase static-pods")
 	}
-	for _, inTheWay := range []string{node.ManifestDir + "/etcd-pod.yaml", "etc/kubernetes/kubelet.env"} {
+	for _, inTheWay := range []string{node.ManifestDir + "/etcd-pod.yaml", "etc/kubernetes/kubelet.env", kubelet.ServerCA} {
 		if err := errors.Join(os.RemoveAll(m.Path(inTheWay)), os.MkdirAll(m.Path(inTheWay+"/folder"), 0o700)); err != nil {
 			t.Fatal(err)
 		}
@@ -48,10 +51,17 @@ func TestKubeconfigIsLast(t *testing.T) {
 	if err := run(); err != nil {
 		t.Fatal(err)
 	}
-	if text, err := os.ReadFile(m.Path(node.KubeletBootstrap)); err != nil || string(text) != "a kubeconfig" {
-		t.Errorf("%s, %v", text, err)
+	config, err := clientcmd.LoadFromFile(m.Path(node.KubeletBootstrap))
+	if err != nil || config.Clusters["a"].CertificateAuthority != "/"+kubelet.ServerCA {
+		t.Errorf("%+v, %v", config, err)
+	}
+	if ca, err := os.ReadFile(m.Path(kubelet.ServerCA)); err != nil || string(ca) != "a bundle" {
+		t.Errorf("%s, %v", ca, err)
 	}
 }
+
+const kubeletKubeconfig = `{"apiVersion": "v1", "kind": "Config", "current-context": "a", "contexts": [{"name": "a", "context": {"cluster": "a"}}],
+	"clusters": [{"name": "a", "cluster": {"server": "https://localhost:6443", "certificate-authority-data": "YSBidW5kbGU="}}]}`
 
 // Settings that nobody can read are for a person, and are not tried again until the limit.
 func TestInput(t *testing.T) {

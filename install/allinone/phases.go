@@ -3,8 +3,6 @@ package allinone
 import (
 	"context"
 	"fmt"
-	"os"
-	"path"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
@@ -22,6 +20,8 @@ import (
 const (
 	short = 10 * time.Minute
 	long  = 30 * time.Minute
+	// soon is for what is renewed on a node that runs: the next run begins with the disk, where something else may be due by then.
+	soon = time.Minute
 )
 
 // Machine returns the machine as the other functions need it. What is not set is up to the caller.
@@ -51,13 +51,43 @@ func Phases(m *controlplane.Machine) []phase.Phase {
 	}
 }
 
-// Rotate returns what renews the certificates (R-AIO-7): on the disk first, so that it works also when all of them have ended, and then on
-// the API server.
-func Rotate(m *controlplane.Machine) []phase.Phase {
+// Rotate returns what renews the certificates of a node that runs (R-AIO-7):
+//
+//	rotate            what is due is renewed
+//	static-pods       and laid: the kubelet starts the pods anew of which a revision has changed
+//	api               the API server is ready
+//	apply-manifests   what has changed is applied
+//	kubelet           the kubelet learns how it knows the API server from now on
+//	join              it has certificates, and the node is Ready
+//
+// The kubelet asks for its own certificates. kube-controller-manager approves only a client certificate, and that only while the one before it
+// lasts, so the others are approved here.
+func Rotate(m *controlplane.Machine, k Kubelet) []phase.Phase {
+	return append(onDisk(m),
+		phase.Phase{Name: "api", Limit: soon, Run: m.WaitForAPI},
+		phase.Phase{Name: "apply-manifests", Limit: soon, Run: func(ctx context.Context, p *phase.Progress) error { return apply(ctx, m, p) }},
+		phase.Phase{Name: "kubelet", Limit: soon, Run: func(ctx context.Context, p *phase.Progress) error { return k.learn(ctx, m, p) }},
+		phase.Phase{Name: "join", Limit: soon, Run: func(ctx context.Context, p *phase.Progress) error { return approve(ctx, m, p) }},
+	)
+}
+
+// RotateBefore returns what renews the certificates of a node before its kubelet starts, so that what was off when they ended starts with new ones. A
+// kubelet that has started pods with the old ones could not end them: it would wait for an API server that does not come.
+func RotateBefore(m *controlplane.Machine) []phase.Phase {
+	return append(onDisk(m), phase.Phase{Name: "kubelet", Limit: short, Run: func(context.Context, *phase.Progress) error {
+		access, err := accessOf(m)
+		if err != nil {
+			return err
+		}
+		return m.Lay(access...) //nolint:wrapcheck // it names the file
+	}})
+}
+
+// onDisk needs no API server.
+func onDisk(m *controlplane.Machine) []phase.Phase {
 	return []phase.Phase{
 		{Name: "rotate", Limit: short, Run: func(ctx context.Context, _ *phase.Progress) error { return m.Rotate(ctx) }},
-		{Name: "api", Limit: long, Run: m.WaitForAPI},
-		{Name: "apply-manifests", Limit: long, Run: func(ctx context.Context, p *phase.Progress) error { return apply(ctx, m, p) }},
+		{Name: "static-pods", Limit: short, Run: func(context.Context, *phase.Progress) error { return m.LayPods() }},
 	}
 }
 
@@ -73,11 +103,11 @@ func lay(m *controlplane.Machine) error {
 	if err := m.LayPods(); err != nil {
 		return err //nolint:wrapcheck // it names the file
 	}
-	content, err := os.ReadFile(m.Path(path.Join(m.Rendered, controlplane.KubeletKubeconfig)))
+	access, err := accessOf(m)
 	if err != nil {
-		return fmt.Errorf("read the kubelet's kubeconfig: %w", err)
+		return err
 	}
-	return m.Lay(files.File{Path: node.KubeletBootstrap, Mode: 0o600, Content: content}) //nolint:wrapcheck // it names the file
+	return m.Lay(access...) //nolint:wrapcheck // it names the file
 }
 
 func apply(ctx context.Context, m *controlplane.Machine, p *phase.Progress) error {

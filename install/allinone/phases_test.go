@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,6 +26,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/render/rotate"
 
@@ -33,6 +35,7 @@ import (
 	"github.com/solonode/sno/install/controlplane/controlplanetest"
 	"github.com/solonode/sno/install/installconfig"
 	"github.com/solonode/sno/install/join"
+	"github.com/solonode/sno/install/kubelet"
 	"github.com/solonode/sno/install/node"
 	"github.com/solonode/sno/install/phase"
 )
@@ -139,24 +142,78 @@ func TestPhases(t *testing.T) {
 	}
 
 	before := end(t, m)
+	put(t, root, kubelet.ServerCA, "of before")
 	// Where the API server's own certificate has ended, nothing answers.
 	put(t, root, node.AllInOneRendered+"/"+controlplane.Kubeconfig, "")
-	if err := run(allinone.Rotate(m), "rotate"); !errors.Is(err, context.Canceled) {
-		t.Fatalf("cut off after rotate: %v", err)
+	if err := run(allinone.RotateBefore(m), ""); err != nil {
+		t.Fatal(err)
 	}
 	after, err := os.ReadFile(filepath.Join(root, certificate))
 	if err != nil || bytes.Equal(before, after) {
 		t.Fatalf("a certificate that has ended is not renewed: %v", err)
 	}
+	if ca, err := os.ReadFile(filepath.Join(root, kubelet.ServerCA)); err != nil || !bytes.Contains(ca, []byte("BEGIN CERTIFICATE")) {
+		t.Errorf("the kubelet would not know the API server: %v", err)
+	}
 	if err := os.WriteFile(kubeconfig, environment.KubeConfig, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := run(allinone.Rotate(m)[1:], ""); err != nil {
+
+	// The kubelet that runs has to start the new static pods, before it starts anew itself.
+	put(t, root, kubelet.ServerCA, "of before")
+	units = nil
+	all := allinone.Rotate(m, allinone.Kubelet{Health: running(t, &[]string{}), Patience: time.Minute})
+	all[4].Limit = 500 * time.Millisecond
+	report(t, m, client, "0")
+	if err := run(all, ""); !errors.Is(err, phase.ErrLimit) || !strings.Contains(err.Error(), "has not reported it") || len(units) > 0 {
+		t.Errorf("error %v, and systemctl was asked %v", err, units)
+	}
+	report(t, m, client, "")
+	all[4].Limit = time.Minute
+	if err := run(all, ""); err != nil {
 		t.Fatal(err)
+	}
+	if diff := cmp.Diff([][]string{{"stop", "kubelet.service"}, {"start", "kubelet.service"}}, units); diff != "" {
+		t.Errorf("systemctl (-want +got):\n%s", diff)
 	}
 	secret, err := client.CoreV1().Secrets("openshift-kube-apiserver").Get(t.Context(), "localhost-serving-cert-certkey", metav1.GetOptions{})
 	if err != nil || !bytes.Equal(secret.Data[corev1.TLSCertKey], after) {
 		t.Errorf("the API server has another certificate than the disk: %v", err)
+	}
+}
+
+// report creates the mirror pods of the static pods that are laid, Ready, as the kubelet does; etcd's with another revision if one is given.
+func report(t *testing.T, m *controlplane.Machine, client kubernetes.Interface, etcd string) {
+	t.Helper()
+	manifests, err := filepath.Glob(m.Path(node.ManifestDir + "/*.yaml"))
+	if err != nil || len(manifests) != 4 {
+		t.Fatalf("%v, %v", manifests, err)
+	}
+	for _, name := range manifests {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var pod corev1.Pod
+		if err := yaml.Unmarshal(text, &pod); err != nil {
+			t.Fatal(err)
+		}
+		pod.Name += "-master0"
+		if etcd != "" && strings.HasPrefix(pod.Name, "etcd") {
+			pod.Labels["revision"] = etcd
+		}
+		pods, force := client.CoreV1().Pods(pod.Namespace), int64(0)
+		if err := pods.Delete(t.Context(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &force}); err != nil && !apierrors.IsNotFound(err) {
+			t.Fatal(err)
+		}
+		made, err := pods.Create(t.Context(), &pod, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		made.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		if _, err := pods.UpdateStatus(t.Context(), made, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

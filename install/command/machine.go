@@ -14,6 +14,7 @@ import (
 	"github.com/solonode/sno/install/allinone"
 	"github.com/solonode/sno/install/bootstrap"
 	"github.com/solonode/sno/install/controlplane"
+	"github.com/solonode/sno/install/kubelet"
 	"github.com/solonode/sno/install/node"
 	"github.com/solonode/sno/install/phase"
 	"github.com/solonode/sno/install/postreboot"
@@ -119,13 +120,19 @@ func newAllInOneNode(errs io.Writer) *cobra.Command {
 
 func newRotate(errs io.Writer) *cobra.Command {
 	var m onMachine
-	return m.bind(&cobra.Command{
+	var before bool
+	c := m.bind(&cobra.Command{
 		Use: "rotate", Short: "Renew the certificates of an all-in-one node that are due",
 		Long: "Renew the certificates of an all-in-one node of which 80 % of the time have passed, also those that have ended.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			return phases(c, m.status, allinone.Rotate(m.allInOne(errs)), errs)
+			if before {
+				return phases(c, m.status, allinone.RotateBefore(m.allInOne(errs)), errs)
+			}
+			return phases(c, m.status, allinone.Rotate(m.allInOne(errs), allinone.Kubelet{Health: kubelet.Health, Patience: 30 * time.Second}), errs)
 		},
 	})
+	c.Flags().BoolVar(&before, "before-kubelet", false, "renew on the disk only; the kubelet starts afterwards")
+	return c
 }
 
 func (o *onMachine) allInOne(errs io.Writer) *controlplane.Machine {

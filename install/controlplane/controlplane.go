@@ -119,9 +119,9 @@ func (m *Machine) Render(ctx context.Context, p *phase.Progress, references stri
 	return m.runRender(ctx, m.arguments(&settled, references)...)
 }
 
-// Rotate renews the certificates that are due and lays what has changed (R-AIO-7).
+// Rotate renews the certificates that are due in the output of sno-render (R-AIO-7). Nothing is laid yet.
 func (m *Machine) Rotate(ctx context.Context) error {
-	return m.runRender(ctx, "rotate", "--dir", m.Path(m.Rendered), "--root", m.Root)
+	return m.runRender(ctx, "rotate", "--dir", m.Path(m.Rendered))
 }
 
 func (m *Machine) runRender(ctx context.Context, arguments ...string) error {

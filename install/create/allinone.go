@@ -3,6 +3,8 @@ package create
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/solonode/sno/render/inputs"
 
@@ -26,12 +28,17 @@ func AllInOne(in Input) ([]byte, error) {
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it says what it is of
 	}
+	validity, err := time.ParseDuration(s.Validity)
+	if err != nil {
+		return nil, fmt.Errorf("%w: validity: %w", ErrInput, err)
+	}
 	b.AddDir(own, node.AllInOneDir, 0o700)
 	b.AddDir(own, node.ManifestDir, 0o700)
 	b.AddFile(own, settings)
 	b.AddUnit(own, "aiokube.service", unit("Start the control plane of this node", s.Executable(), "aiokube", "ConditionPathExists=!/"+node.AllInOneDone))
+	b.AddUnit(own, "sno-rotate-before-kubelet.service", fmt.Sprintf(rotateBefore, node.AllInOneDone, s.Executable()))
 	b.AddUnit(own, "sno-rotate.service", fmt.Sprintf(rotateUnit, node.AllInOneDone, s.Executable()))
-	b.AddUnit(own, "sno-rotate.timer", rotateTimer)
+	b.AddUnit(own, "sno-rotate.timer", rotateTimer(validity))
 	pods, dns := firstOf(in.Config.Networking)
 	faults := []error{extra, in.addManifests(b, node.AllInOneManifests), in.addProgram(b), kubelet.AddMember(b, own, in.runtime(), pods, dns)}
 	text, err := b.Encode()
@@ -41,24 +48,63 @@ func AllInOne(in Input) ([]byte, error) {
 	return text, nil
 }
 
-// rotateUnit renews certificates that are due, once there are some.
+// rotateUnit renews certificates that are due, once there are some. A run that waits in vain ends soon, and the next one begins at once.
 const rotateUnit = `[Unit]
 Description=Renew the certificates of the control plane
 ConditionPathExists=/%s
 
 [Service]
 Type=oneshot
+Restart=on-failure
+RestartSec=5
 ExecStart=/%s rotate
 `
 
-// rotateTimer checks several times a day: the shortest certificates of an all-in-one node are the kubelet's, which it renews itself. A
-// machine that was off checks when it starts.
-const rotateTimer = `[Unit]
+// rotateBefore renews what is due when the machine starts. It is not wanted by the kubelet: rotate starts that anew, and would run twice at once. The
+// kubelet starts also when it fails.
+const rotateBefore = `[Unit]
+Description=Renew the certificates of the control plane before it starts
+ConditionPathExists=/%s
+Before=kubelet.service
+
+[Service]
+Type=oneshot
+ExecStart=/%s rotate --before-kubelet
+
+[Install]
+WantedBy=multi-user.target
+`
+
+// renewals are how often a node renews what is due.
+var renewals = []struct {
+	every    time.Duration
+	calendar string
+}{
+	{6 * time.Hour, "*-*-* 00/6:17:00"},
+	{time.Hour, "*-*-* *:17:00"},
+	{10 * time.Minute, "*-*-* *:03/10:00"},
+	{time.Minute, "*-*-* *:*:00"},
+	{15 * time.Second, "*-*-* *:*:00/15"},
+}
+
+// rotateTimer renews some twenty times while a certificate lasts, so that a few that fail do no harm. A machine that was off renews when it has started.
+func rotateTimer(validity time.Duration) string {
+	chosen := renewals[len(renewals)-1]
+	for _, r := range slices.Backward(renewals) {
+		if 20*r.every <= validity {
+			chosen = r
+		}
+	}
+	return fmt.Sprintf(rotateTimerUnit, chosen.calendar)
+}
+
+const rotateTimerUnit = `[Unit]
 Description=Renew the certificates of the control plane
 
 [Timer]
-OnCalendar=*-*-* 00/6:17:00
-Persistent=true
+OnCalendar=%s
+OnBootSec=15s
+AccuracySec=1s
 
 [Install]
 WantedBy=timers.target

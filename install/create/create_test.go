@@ -379,11 +379,42 @@ func TestAllInOneUnits(t *testing.T) {
 	if diff := cmp.Diff(aiokube, units["aiokube.service"]); diff != "" {
 		t.Errorf("aiokube.service (-want +got):\n%s", diff)
 	}
-	if !strings.Contains(units["sno-rotate.timer"], "OnCalendar=*-*-* 00/6:17:00\nPersistent=true\n") {
-		t.Errorf("sno-rotate.timer: %s", units["sno-rotate.timer"])
-	}
-	if !strings.Contains(string(text), `ConditionPathExists=/var/lib/sno/installed\n\n[Service]\nType=oneshot\nExecStart=/usr/bin/sno-install rotate\n`) {
+	if !strings.Contains(string(text), `ConditionPathExists=/var/lib/sno/installed\n\n[Service]\nType=oneshot\nRestart=on-failure\nRestartSec=5\nExecStart=/usr/bin/sno-install rotate\n`) {
 		t.Error("sno-rotate.service has not the condition and the command")
+	}
+	if diff := cmp.Diff(rotateBefore, units["sno-rotate-before-kubelet.service"]); diff != "" {
+		t.Errorf("sno-rotate-before-kubelet.service (-want +got):\n%s", diff)
+	}
+}
+
+const rotateBefore = `[Unit]
+Description=Renew the certificates of the control plane before it starts
+ConditionPathExists=/var/lib/sno/installed
+Before=kubelet.service
+
+[Service]
+Type=oneshot
+ExecStart=/usr/bin/sno-install rotate --before-kubelet
+
+[Install]
+WantedBy=multi-user.target
+`
+
+// What is due is renewed some twenty times in the time that certificates last, and after a start.
+func TestRotateTimer(t *testing.T) {
+	for validity, want := range map[string]string{
+		"87600h": "*-*-* 00/6:17:00", "24h": "*-*-* *:17:00", "19h": "*-*-* *:03/10:00", "30m": "*-*-* *:*:00", "5m": "*-*-* *:*:00/15",
+	} {
+		in := input(t, installconfig.AllInOne, inputs.Kubernetes)
+		in.Settings.Validity = validity
+		text, err := create.AllInOne(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, units := ignitiontest.Read(t, text)
+		if !strings.Contains(units["sno-rotate.timer"], "[Timer]\nOnCalendar="+want+"\nOnBootSec=15s\n") {
+			t.Errorf("%s: %s", validity, units["sno-rotate.timer"])
+		}
 	}
 }
 

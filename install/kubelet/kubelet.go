@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/render/files"
@@ -23,8 +24,15 @@ const (
 	EnvironmentFile = "etc/kubernetes/kubelet.env"
 	// Kubeconfig is the kubelet's own; it writes it with the certificate that it got.
 	Kubeconfig = "var/lib/kubelet/kubeconfig"
+	// Unit is that of systemd, and Health where it says whether it runs.
+	Unit   = "kubelet.service"
+	Health = "http://127.0.0.1:10248/healthz"
+
 	// NetworkFile connects the pods of the node.
 	NetworkFile = "etc/cni/net.d/10-sno.conflist"
+
+	// ServerCA is the bundle by which a member knows the API server. Its kubeconfigs name it, since it changes while they last.
+	ServerCA = "etc/kubernetes/apiserver-ca.crt"
 
 	// clientCA is laid and renewed with the static pods.
 	clientCA = "/" + node.ResourceDir + "/kube-apiserver-certs/configmaps/client-ca/ca-bundle.crt"
@@ -63,6 +71,28 @@ func AddMember(b *ignition.Builder, source, runtime string, pods netip.Prefix, d
 	})
 }
 
+// Access returns the files with which a member asks for its certificate, out of a kubeconfig that holds everything. It reads them when it starts.
+func Access(kubeconfig []byte) ([]files.File, error) {
+	config, err := clientcmd.Load(kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errAccess, err)
+	}
+	context := config.Contexts[config.CurrentContext]
+	if context == nil || config.Clusters[context.Cluster] == nil || len(config.Clusters[context.Cluster].CertificateAuthorityData) == 0 {
+		return nil, fmt.Errorf("%w: it has no CA", errAccess)
+	}
+	cluster := config.Clusters[context.Cluster]
+	ca := cluster.CertificateAuthorityData
+	cluster.CertificateAuthority, cluster.CertificateAuthorityData = "/"+ServerCA, nil
+	text, err := clientcmd.Write(*config)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errAccess, err)
+	}
+	return []files.File{{Path: ServerCA, Mode: 0o644, Content: ca}, {Path: node.KubeletBootstrap, Mode: 0o600, Content: text}}, nil
+}
+
+var errAccess = errors.New("the kubeconfig with which the kubelet asks for its certificate")
+
 // Environment returns the file with the name and the address that the node is known by.
 func Environment(s *node.Settings) files.File {
 	addresses := make([]string, len(s.Addresses))
@@ -82,7 +112,7 @@ func add(b *ignition.Builder, source, description, arguments, runtime string, fi
 	}
 	b.AddFile(source, files.File{Path: ConfigFile, Mode: 0o644, Content: text})
 	b.AddDir(source, DropInDir, 0o755)
-	b.AddUnit(source, "kubelet.service", fmt.Sprintf(unit, description, EnvironmentFile, ConfigFile, DropInDir, arguments))
+	b.AddUnit(source, Unit, fmt.Sprintf(unit, description, EnvironmentFile, ConfigFile, DropInDir, arguments))
 	return nil
 }
 

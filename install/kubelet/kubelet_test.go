@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/render/files"
@@ -146,6 +148,38 @@ func TestEnvironment(t *testing.T) {
 		file := files.File{Path: "etc/kubernetes/kubelet.env", Mode: 0o644, Content: []byte(want)}
 		if diff := cmp.Diff(file, kubelet.Environment(s)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}
+
+// The kubelet is told of a new CA by a file, since its kubeconfig stays as long as its certificate lasts.
+func TestAccess(t *testing.T) {
+	given := clientcmdapi.NewConfig()
+	given.Clusters["lb"] = &clientcmdapi.Cluster{Server: "https://localhost:6443", CertificateAuthorityData: []byte("a bundle")}
+	given.AuthInfos["kubelet"] = &clientcmdapi.AuthInfo{ClientCertificateData: []byte("a certificate"), ClientKeyData: []byte("a key")}
+	given.Contexts["kubelet"] = &clientcmdapi.Context{Cluster: "lb", AuthInfo: "kubelet"}
+	given.CurrentContext = "kubelet"
+	text, err := clientcmd.Write(*given)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := kubelet.Access(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	given.Clusters["lb"].CertificateAuthority, given.Clusters["lb"].CertificateAuthorityData = "/etc/kubernetes/apiserver-ca.crt", nil
+	if text, err = clientcmd.Write(*given); err != nil {
+		t.Fatal(err)
+	}
+	want := []files.File{
+		{Path: "etc/kubernetes/apiserver-ca.crt", Mode: 0o644, Content: []byte("a bundle")}, {Path: "etc/kubernetes/kubeconfig", Mode: 0o600, Content: text},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, wrong := range []string{"", "{", string(text)} {
+		if _, err := kubelet.Access([]byte(wrong)); err == nil {
+			t.Errorf("%q is a kubeconfig with a CA", wrong)
 		}
 	}
 }

@@ -1,0 +1,91 @@
+package allinone_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/solonode/sno/install/allinone"
+	"github.com/solonode/sno/install/controlplane"
+	"github.com/solonode/sno/install/kubelet"
+	"github.com/solonode/sno/install/node"
+	"github.com/solonode/sno/install/phase"
+)
+
+// running returns where a kubelet says that it runs, and writes it down.
+func running(t *testing.T, asked *[]string) (health string) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		// One that starts is healthy a moment later.
+		if len(*asked) == 0 || (*asked)[len(*asked)-1] != "not healthy" {
+			*asked = append(*asked, "not healthy")
+			w.WriteHeader(http.StatusInternalServerError)
+			return
+		}
+		*asked = append(*asked, "healthy")
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// The kubelet starts anew when its kubeconfig or its bundle has changed, and not before both are there. A command that was cut off in between goes on, and
+// one that does without a report of the static pods.
+func TestLearn(t *testing.T) {
+	root := t.TempDir()
+	errSystem := errors.New("no such unit")
+	m := allinone.Machine(controlplane.Machine{Root: root, Output: io.Discard, Interval: 20 * time.Millisecond, Systemctl: func(context.Context, ...string) error {
+		return errSystem
+	}})
+	put(t, root, node.AllInOneRendered+"/"+controlplane.KubeletKubeconfig, kubeletKubeconfig)
+	put(t, root, node.AllInOneRendered+"/"+controlplane.Kubeconfig, strings.ReplaceAll(kubeletKubeconfig, `"certificate-authority-data": "YSBidW5kbGU="`, `"insecure-skip-tls-verify": true`))
+	put(t, root, node.AllInOneRendered+"/files/"+node.ManifestDir+"/etcd-pod.yaml", `{"metadata": {"name": "etcd", "namespace": "openshift-etcd"}}`)
+	put(t, root, node.AllInOneSettings, "profile: kubernetes\nname: master0\n")
+	var asked []string
+	health := running(t, &asked)
+	learn := func() error {
+		all := allinone.Rotate(m, allinone.Kubelet{Health: health, Patience: 100 * time.Millisecond})
+		i := slices.IndexFunc(all, func(p phase.Phase) bool { return p.Name == "kubelet" })
+		return phase.Run(t.Context(), all[i:i+1], phase.Options{})
+	}
+	if err := learn(); !errors.Is(err, errSystem) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := os.Stat(m.Path(kubelet.ServerCA)); err == nil {
+		t.Error("a kubelet that goes on with what it has read has another bundle on its disk")
+	}
+	m.Systemctl = func(_ context.Context, arguments ...string) error {
+		asked = append(asked, strings.Join(arguments, " "))
+		return nil
+	}
+	for _, step := range []struct {
+		what string
+		do   func()
+		want []string
+	}{
+		{"first", func() {}, []string{"stop kubelet.service", "start kubelet.service", "not healthy", "healthy"}},
+		{"again", func() {}, []string{"start kubelet.service", "not healthy", "healthy"}},
+		{"other bundle", func() { put(t, root, kubelet.ServerCA, "other") }, []string{"stop kubelet.service", "start kubelet.service", "not healthy", "healthy"}},
+		{"other kubeconfig", func() { put(t, root, node.KubeletBootstrap, "other") }, []string{"stop kubelet.service", "start kubelet.service", "not healthy", "healthy"}},
+	} {
+		step.do()
+		asked = nil
+		if err := learn(); err != nil {
+			t.Fatalf("%s: %v", step.what, err)
+		}
+		if diff := cmp.Diff(step.want, asked); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", step.what, diff)
+		}
+		if ca, err := os.ReadFile(m.Path(kubelet.ServerCA)); err != nil || string(ca) != "a bundle" {
+			t.Errorf("%s: %s, %v", step.what, ca, err)
+		}
+	}
+}
