@@ -18,7 +18,7 @@ func (r Reports) Print(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, err := fmt.Fprintln(w, "WAY\tSTEP\tPHASE\tTIME")
 	errs := []error{err}
-	for _, way := range []Way{InPlace, AllInOne, Kubeadm} {
+	for _, way := range []Way{InPlace, AllInOne, Kubeadm, AllInOneRenewal} {
 		for _, s := range r[way.Name].Steps {
 			_, err := fmt.Fprintf(w, "%s\t%s\t\t%s\n", way.Name, s.Step, seconds(s.Time))
 			errs = append(errs, err)
@@ -54,6 +54,9 @@ func (r Reports) Rows() []bench.Row {
 	}
 	plain := func(what, measured string) {
 		rows = append(rows, bench.Row{What: what, Measured: measured, Bound: "-", Compared: "-", Held: true})
+	}
+	if renewal := r[AllInOneRenewal.Name].Renewal; renewal > 0 {
+		plain("All in one, no API while certificates are renewed", seconds(renewal))
 	}
 	p := r[InPlace.Name]
 	for _, s := range p.Steps {

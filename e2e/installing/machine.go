@@ -62,6 +62,8 @@ type Way struct {
 	command string
 	// checks are besides those that every node has to pass.
 	checks []check
+	// Long is true for one that takes longer than all others together, most of it without doing anything.
+	Long bool
 }
 
 // step is a part of a way. When it returns, the next one can begin.
@@ -96,6 +98,8 @@ type Report struct {
 	Memory int
 	// Restarts are how long nobody from outside had an answer of the API server: over the live system's restart, and over that of the node.
 	Restarts []time.Duration
+	// Renewal is the same while all certificates were renewed.
+	Renewal time.Duration
 }
 
 // check is a command on the node that succeeds in the end.
@@ -105,7 +109,7 @@ type check struct{ what, command string }
 var everywhere = []check{
 	{"the node is Ready and schedulable", client + `get node ` + hostname +
 		` -o jsonpath='{.status.conditions[?(@.type=="Ready")].status}/{.spec.unschedulable}/{.spec.taints}' | grep -qx True//`},
-	{"four static pods are Ready", `test "$(` + client + `get pods --all-namespaces -l revision=1 ` +
+	{"four static pods are Ready", `test "$(` + client + `get pods --all-namespaces -l revision ` +
 		`-o jsonpath='{range .items[*]}{.status.conditions[?(@.type=="Ready")].status}{" "}{end}')" = "True True True True "`},
 	{"three pods of a Deployment run", client + `create deployment site --image=` + pause + ` --replicas=3 2>/dev/null; ` +
 		client + `rollout status deployment/site --timeout=5s`},
@@ -326,18 +330,26 @@ func (m *Machine) WriteKubeconfig(file string) error {
 
 // wait waits until a check succeeds.
 func (m *Machine) wait(ctx context.Context, c check) error {
+	return until(ctx, c.what, func(ctx context.Context) error {
+		_, err := m.node.Exec(ctx, "sh", "-c", c.command)
+		return err //nolint:wrapcheck // the caller says of what
+	})
+}
+
+// until waits until try succeeds.
+func until(ctx context.Context, what string, try func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	ticker := time.NewTicker(poll)
 	defer ticker.Stop()
 	for {
-		_, err := m.node.Exec(ctx, "sh", "-c", c.command)
+		err := try(ctx)
 		if err == nil {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("wait until %s: %w: %w", c.what, ctx.Err(), err)
+			return fmt.Errorf("wait until %s: %w: %w", what, ctx.Err(), err)
 		case <-ticker.C:
 		}
 	}

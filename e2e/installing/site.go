@@ -77,6 +77,7 @@ func (s *site) write(files map[string]string) error {
 	return nil
 }
 
+// The engine may give the machine a network that has the default of serviceNetwork.
 const installConfig = `apiVersion: v1
 metadata: {name: edge}
 baseDomain: example.com
@@ -84,6 +85,7 @@ controlPlane: {name: master, replicas: 1}
 compute: [{name: worker, replicas: 0}]
 networking:
   machineNetwork: [{cidr: %s}]
+  serviceNetwork: [10.96.0.0/16]
 platform: {none: {}}
 bootstrapInPlace: {installationDisk: /dev/disk0}
 pullSecret: '{"auths":{"registry.example.com":{"auth":"dXNlcjpwYXNz"}}}'

@@ -54,7 +54,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	for _, w := range all {
 		names = append(names, w.Name)
 	}
-	way := flags.String("way", "", "only one of "+strings.Join(names, ", "))
+	way := flags.String("way", "", "only one of "+strings.Join(names, ", ")+"; by default all that do not wait until certificates have ended")
 	flags.StringVar(&o.from, "from", "", "with -way and the -out of before: go on at this step, with the machine that -keep has left")
 	flags.StringVar(&o.until, "until", "", "with -way: end after this step")
 	flags.BoolVar(&o.journal, "journal", false, "show what the machine writes into its journal")
@@ -69,7 +69,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("sno-boot takes flags only, not %q", flags.Args()) //nolint:err113 // for the reader
 	}
-	o.ways = all
+	o.ways = slices.DeleteFunc(slices.Clone(all), func(w installing.Way) bool { return w.Long })
 	if *way != "" {
 		i := slices.IndexFunc(all, func(w installing.Way) bool { return w.Name == *way })
 		if i < 0 {
@@ -89,7 +89,7 @@ func parse(args []string, out io.Writer) (options, error) {
 }
 
 // all are the ways, in the order in which they are shown.
-var all = []installing.Way{installing.InPlace, installing.AllInOne, installing.Kubeadm}
+var all = []installing.Way{installing.InPlace, installing.AllInOne, installing.Kubeadm, installing.AllInOneRenewal}
 
 var errFlag = errors.New("this cannot be done")
 

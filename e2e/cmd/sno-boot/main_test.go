@@ -1,14 +1,23 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/solonode/sno/e2e/installing"
 )
 
 func TestParse(t *testing.T) {
 	var said strings.Builder
 	o, err := parse([]string{"-name", "a1", "-out", "b", "-keep"}, &said)
 	if err != nil || o.name != "a1" || o.out != "b" || !o.keep {
+		t.Errorf("%+v, %v", o, err)
+	}
+	if slices.ContainsFunc(o.ways, func(w installing.Way) bool { return w.Long }) || len(o.ways) == 0 {
+		t.Error("what takes long is done without being asked for")
+	}
+	if o, err := parse([]string{"-way", "all-in-one-renewal"}, &said); err != nil || len(o.ways) != 1 {
 		t.Errorf("%+v, %v", o, err)
 	}
 	for _, wrong := range [][]string{
