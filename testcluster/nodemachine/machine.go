@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/solonode/sno/testcluster/engine"
@@ -46,8 +47,12 @@ var fillScript string
 
 // Config describes a machine.
 type Config struct {
-	// Name is that of the container, of its volume, and of the host.
+	// Name is that of the container and of its volume.
 	Name string
+	// Hostname is the host's, as a DHCP server gives it. Empty: Name.
+	Hostname string
+	// Aliases are further names in the machine's network, such as those that a person enters into the DNS.
+	Aliases []string
 	// Network connects the machines that name the same one. Empty: one of its own, of the machine's name, in which its address never changes.
 	Network string
 	// Medium is a folder that the machine sees as /medium until its system starts. With the program ignition in it the machine is laid at its first boot
@@ -68,9 +73,17 @@ func (c Config) defaulted() (Config, error) {
 	if c.Network == "" {
 		c.Network = c.Name
 	}
+	if c.Hostname == "" {
+		c.Hostname = c.Name
+	}
 	for _, name := range []string{c.Name, c.Network} {
 		if !nameSyntax.MatchString(name) {
 			return c, fmt.Errorf("%w: the name %q must be lower-case letters, digits and dashes, from 2 to 42 of them", ErrConfig, name)
+		}
+	}
+	for _, name := range append([]string{c.Hostname}, c.Aliases...) {
+		if wrong := validation.IsDNS1123Subdomain(name); len(wrong) > 0 {
+			return c, fmt.Errorf("%w: %q is not the name of a host: %s", ErrConfig, name, strings.Join(wrong, ", "))
 		}
 	}
 	if c.Progress == nil {
@@ -81,12 +94,13 @@ func (c Config) defaulted() (Config, error) {
 
 // Machine is a container with a disk.
 type Machine struct {
-	name, network string
-	engine        engine.Engine
-	address       string
-	progress      io.Writer
-	made          time.Time
-	volumes       []string
+	name, hostname, network string
+	engine                  engine.Engine
+	address                 string
+	progress                io.Writer
+	made                    time.Time
+	// options are further ones of its container.
+	options []string
 }
 
 // Create makes a machine and fills its disk. It is off: Start is its button. If that fails or the context ends, nothing of it is left.
@@ -96,10 +110,13 @@ func Create(ctx context.Context, config Config) (*Machine, error) {
 		return nil, err
 	}
 	if config.Medium != "" {
-		m.volumes = append(m.volumes, "--volume", config.Medium+":/medium:ro")
+		m.options = append(m.options, "--volume", config.Medium+":/medium:ro")
 	}
 	if config.Installs != "" {
-		m.volumes = append(m.volumes, "--volume", config.Installs+":/disk")
+		m.options = append(m.options, "--volume", config.Installs+":/disk")
+	}
+	for _, alias := range config.Aliases {
+		m.options = append(m.options, "--network-alias", alias)
 	}
 	if err := m.leftover(ctx); err != nil {
 		return nil, err
@@ -149,8 +166,8 @@ func (m *Machine) assemble(ctx context.Context, image string) error {
 	if err := m.fill(ctx, image); err != nil {
 		return err
 	}
-	arguments := append([]string{"create", "--name", m.name, "--hostname", m.name, "--label", label + "=" + m.name, "--network", m.network,
-		"--privileged", "--cgroupns", "private", "--tmpfs", "/run", "--tmpfs", "/tmp", "--volume", m.disk()}, m.volumes...)
+	arguments := append([]string{"create", "--name", m.name, "--hostname", m.hostname, "--label", label + "=" + m.name, "--network", m.network,
+		"--privileged", "--cgroupns", "private", "--tmpfs", "/run", "--tmpfs", "/tmp", "--volume", m.disk()}, m.options...)
 	return m.make(ctx, append(arguments,
 		"--env", "container=docker", "--stop-signal", "SIGRTMIN+3", // which systemd powers off on
 		"--entrypoint", "/bin/sh", image, "-c", initScript)...)
@@ -162,7 +179,7 @@ func (m *Machine) disk() string { return m.name + ":/sysroot" }
 func (m *Machine) fill(ctx context.Context, image string) error {
 	filler := m.name + "-fill"
 	if err := m.make(ctx, "create", "--name", filler, "--label", label+"="+m.name, "--network", "none", "--volume", m.disk(),
-		"--entrypoint", "/bin/sh", image, "-c", fillScript, "fill", m.name); err != nil {
+		"--entrypoint", "/bin/sh", image, "-c", fillScript, "fill", m.hostname); err != nil {
 		return err
 	}
 	if _, err := m.engine.Output(ctx, "start", "--attach", filler); err != nil {
@@ -284,7 +301,9 @@ func named(ctx context.Context, config Config) (*Machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Machine{name: config.Name, network: config.Network, engine: e, progress: config.Progress, made: time.Now()}, nil
+	return &Machine{
+		name: config.Name, hostname: config.Hostname, network: config.Network, engine: e, progress: config.Progress, made: time.Now(),
+	}, nil
 }
 
 // Delete removes a machine by the names that it was made with.
@@ -305,7 +324,7 @@ func Open(ctx context.Context, config Config) (*Machine, error) {
 	return m, m.locate(ctx)
 }
 
-// Name returns the name of the machine, which is that of its container and of the host.
+// Name returns the name of the machine, which is that of its container.
 func (m *Machine) Name() string { return m.name }
 
 // Address returns the address of the machine since its last Start. On Linux it can be reached from this one.

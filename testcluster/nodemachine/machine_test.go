@@ -12,13 +12,16 @@ import (
 
 func TestDefaulted(t *testing.T) {
 	c, err := Config{Name: "a1"}.defaulted()
-	if err != nil || c.Network != "a1" || c.Progress == nil {
+	if err != nil || c.Network != "a1" || c.Hostname != "a1" || c.Progress == nil {
 		t.Errorf("%+v, %v", c, err)
 	}
-	if c, err := (Config{Name: "a1", Network: "site"}).defaulted(); err != nil || c.Network != "site" {
+	if c, err := (Config{Name: "a1", Network: "site", Hostname: "edge-1"}).defaulted(); err != nil || c.Network != "site" || c.Hostname != "edge-1" {
 		t.Errorf("%+v, %v", c, err)
 	}
-	for _, wrong := range []Config{{}, {Name: "Not_a_host"}, {Name: "a-"}, {Name: strings.Repeat("a", 43)}, {Name: "a1", Network: "."}} {
+	for _, wrong := range []Config{
+		{}, {Name: "Not_a_host"}, {Name: "a-"}, {Name: strings.Repeat("a", 43)}, {Name: "a1", Network: "."},
+		{Name: "a1", Hostname: "Not_a_host"}, {Name: "a1", Aliases: []string{"api-int.example.com", "*.example.com"}},
+	} {
 		if _, err := wrong.defaulted(); !errors.Is(err, ErrConfig) {
 			t.Errorf("%+v: %v", wrong, err)
 		}
@@ -34,7 +37,7 @@ func TestMachine(t *testing.T) {
 	if err != nil {
 		t.Skipf("NOT TESTED: machines: %v", err)
 	}
-	m, err := Create(t.Context(), Config{Name: "sno-test-machine", Progress: t.Output()})
+	m, err := Create(t.Context(), Config{Name: "sno-test-machine", Hostname: "edge-1", Aliases: []string{"api-int.edge.example.com"}, Progress: t.Output()})
 	if errors.Is(err, nodeimage.ErrImage) {
 		t.Skipf("NOT TESTED: machines: %v", err)
 	} else if err != nil {
@@ -65,13 +68,16 @@ func TestMachine(t *testing.T) {
 	if err := m.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := run("hostname; readlink /proc/1/exe; systemctl is-active containerd"); got != m.Name()+"\n/usr/lib/systemd/systemd\nactive" {
+	if got := run("hostname; readlink /proc/1/exe; systemctl is-active containerd"); got != "edge-1\n/usr/lib/systemd/systemd\nactive" {
 		t.Errorf("its name, process 1 and containerd: %q", got)
 	}
 	if err := m.Put(t.Context(), File{Path: "etc/sno/kept", Mode: 0o640, Content: []byte("kept")}, File{Path: "run/lost", Mode: 0o600}); err != nil {
 		t.Fatal(err)
 	}
 	run("sync")
+	if got := run("getent ahostsv4 api-int.edge.example.com | cut -d' ' -f1 | sort -u"); got != m.Address() {
+		t.Errorf("its alias is at %q, and it is at %s", got, m.Address())
+	}
 	address, boots := m.Address(), run("systemctl show --property=UserspaceTimestampMonotonic")
 	for _, act := range []struct {
 		name string
