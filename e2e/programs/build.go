@@ -24,6 +24,8 @@ type Program struct {
 	Module, Package string
 	// Alone says that the module is outside the workspace and builds on its own versions.
 	Alone bool
+	// Static says that it runs where there are no libraries.
+	Static bool
 }
 
 // The programs.
@@ -54,6 +56,9 @@ var (
 
 	// SNOTests is the conformance suite for people and for OpenShift's test runner.
 	SNOTests = Program{Name: "sno-tests", Module: "conformance", Package: "./cmd/sno-tests"}
+
+	// MachineConfigServer stands in for the machine-config server.
+	MachineConfigServer = Program{Name: "machine-config-server", Module: "e2e", Package: "./cmd/machine-config-server", Static: true}
 
 	// IngressHost stands in for the ingress operator that a real cluster has.
 	IngressHost = host("ingress-operator", false)
@@ -169,8 +174,12 @@ func compile(ctx context.Context, root string, p Program, binary string, progres
 	started := time.Now()
 	cmd := exec.CommandContext(ctx, "go", append(append([]string{"build", "-o", binary}, flags...), p.Package)...)
 	cmd.Dir = filepath.Join(root, filepath.FromSlash(p.Module))
+	cmd.Env = os.Environ()
 	if p.Alone {
-		cmd.Env = append(os.Environ(), "GOWORK=off")
+		cmd.Env = append(cmd.Env, "GOWORK=off")
+	}
+	if p.Static {
+		cmd.Env = append(cmd.Env, "CGO_ENABLED=0")
 	}
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s in %s: %w\n%s", p.Package, p.Module, err, strings.TrimSpace(string(output)))
