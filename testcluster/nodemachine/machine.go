@@ -352,28 +352,29 @@ func (m *Machine) Journal(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// Logs writes the journal of the machine and the logs of its pods, as far as there are any, into a folder.
+// Logs writes what Ignition has said, the journal of the machine and the logs of its pods, as far as there are any, into a folder.
 func (m *Machine) Logs(ctx context.Context, folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("keep the logs of machine %s: %w", m.name, err)
 	}
-	var errs []error
+	errs := []error{m.keep(ctx, filepath.Join(folder, "console.log"), "logs", m.name)}
 	for file, command := range map[string]string{
 		"journal.log":    "journalctl --no-pager --output=short-precise",
 		"containers.log": "crictl ps --all; crictl pods",
 		"pods.tar":       "tar --create --directory=/var/log --dereference --ignore-failed-read pods",
 	} {
-		errs = append(errs, m.keep(ctx, filepath.Join(folder, file), command))
+		errs = append(errs, m.keep(ctx, filepath.Join(folder, file), "exec", m.name, "sh", "-c", command))
 	}
 	return errors.Join(errs...)
 }
 
-func (m *Machine) keep(ctx context.Context, file, command string) error {
+// keep writes what a command of the engine prints.
+func (m *Machine) keep(ctx context.Context, file string, command ...string) error {
 	out, err := os.Create(file)
 	if err != nil {
 		return err //nolint:wrapcheck // says it all
 	}
-	cmd := m.engine.Command(ctx, "exec", m.name, "sh", "-c", command)
+	cmd := m.engine.Command(ctx, command...)
 	cmd.Stdout = out
 	if err := errors.Join(cmd.Run(), out.Close()); err != nil {
 		return fmt.Errorf("keep %s of machine %s: %w", filepath.Base(file), m.name, err)
