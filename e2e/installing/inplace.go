@@ -19,6 +19,7 @@ var InPlace = Way{
 		{"node", bootInstalled},
 		{"checks", good},
 		{"restart", restart},
+		{"worker", worker},
 	},
 	checks: append([]check{
 		{"nothing of the installation is left", "test ! -e /etc/systemd/system/post-reboot.service && /opt/check/sno-install check-leftovers"},
@@ -42,6 +43,9 @@ func configInPlace(ctx context.Context, m *Machine) error {
 		return err
 	}
 	if err := m.create(ctx, firmware); err != nil {
+		return err
+	}
+	if err := m.site.machineConfigServer(ctx); err != nil {
 		return err
 	}
 	return m.site.run(ctx, "create", "single-node-ignition-config", "--dir", "sno", "--profile", "kubernetes", "--kubernetes-version",

@@ -43,8 +43,10 @@ type Machine struct {
 
 	site *site
 	node *nodemachine.Machine
-	way  Way
-	api  outages
+	// worker is the second machine, where a way has one.
+	worker *nodemachine.Machine
+	way    Way
+	api    outages
 	// phases are those of the command that was followed last.
 	phases []Took
 	report Report
@@ -166,6 +168,9 @@ func (m *Machine) walk(ctx context.Context, steps []step, number, all int) error
 			if ctx.Err() == nil && m.node != nil {
 				err = errors.Join(err, m.node.Logs(ctx, filepath.Join(m.Folder, "logs")))
 			}
+			if ctx.Err() == nil && m.worker != nil {
+				err = errors.Join(err, m.worker.Logs(ctx, filepath.Join(m.Folder, "logs-worker")))
+			}
 			return err
 		}
 		m.report.Steps = append(m.report.Steps, Took{Step: s.name, Time: time.Since(began), Phases: m.phases})
@@ -216,18 +221,28 @@ func (m *Machine) number(ctx context.Context, command string) (int, error) {
 	return strconv.Atoi(strings.TrimSpace(text)) //nolint:wrapcheck // it has the text
 }
 
-// Remove removes the machine.
+// Remove removes the machine, and the worker.
 func (m *Machine) Remove() error {
-	if m.node == nil {
-		return nil
+	var errs []error
+	for _, machine := range []*nodemachine.Machine{m.worker, m.node} {
+		if machine != nil {
+			errs = append(errs, machine.Delete())
+		}
 	}
-	return m.node.Delete() //nolint:wrapcheck // it says of what
+	return errors.Join(errs...)
+}
+
+// Delete removes whatever is left of machines by the name that they were made with.
+func Delete(ctx context.Context, config nodemachine.Config) error {
+	live, second := config, config
+	live.Name, second.Name, live.Network, second.Network = config.Name+"-live", workerMachine(config), config.Name, config.Name
+	return errors.Join(nodemachine.Delete(ctx, live), nodemachine.Delete(ctx, second), nodemachine.Delete(ctx, config))
 }
 
 // create makes the machine with a medium, lays what a person has for its network, and serves sno-install there.
 func (m *Machine) create(ctx context.Context, medium string) error {
 	config := m.Config
-	config.Medium = medium
+	config.Medium, config.Aliases = medium, []string{apiInternal}
 	var err error
 	if m.node, err = nodemachine.Create(ctx, config); err != nil {
 		return err //nolint:wrapcheck // it says of what

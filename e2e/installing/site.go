@@ -19,6 +19,9 @@ import (
 // hostname is that of the installed machine, whatever its container is called.
 const hostname = "edge-1"
 
+// apiInternal is the name by which nodes reach the API server and the machine-config server.
+const apiInternal = "api-int.edge.example.com"
+
 // client is the administrator's on a node, as long as it has a control plane.
 const client = "kubectl --kubeconfig=/etc/kubernetes/static-pod-resources/kube-apiserver-certs/secrets/node-kubeconfigs/localhost.kubeconfig "
 

@@ -98,8 +98,7 @@ func do(ctx context.Context, o options) error {
 	case o.whyNot:
 		return commandline.WhyNot(ctx, os.Stdout) //nolint:wrapcheck // says it all
 	case o.remove:
-		live := nodemachine.Config{Name: o.name + "-live", Network: o.name, Progress: o.progress}
-		return errors.Join(nodemachine.Delete(ctx, live), nodemachine.Delete(ctx, nodemachine.Config{Name: o.name, Progress: o.progress}))
+		return installing.Delete(ctx, nodemachine.Config{Name: o.name, Progress: o.progress}) //nolint:wrapcheck // it names them
 	}
 	return boot(ctx, o)
 }

@@ -1,0 +1,453 @@
+package installing
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/ptr"
+	ctrlclient "sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/joining"
+	"github.com/solonode/sno/e2e/machineconfigserver"
+	"github.com/solonode/sno/e2e/programs"
+	"github.com/solonode/sno/testcluster/nodemachine"
+)
+
+const (
+	clientSigner  = certificatesv1.KubeAPIServerClientKubeletSignerName
+	servingSigner = certificatesv1.KubeletServingSignerName
+
+	workerRole = "node-role.kubernetes.io/worker"
+
+	// tellTale is the pod that shows that the worker works.
+	tellTale = "worker"
+)
+
+// joiner has the worker join: who asks is a real kubelet, who approves is the outside tool with an inventory, and hostile requests stay pending.
+type joiner struct {
+	m    *Machine
+	kube *kubernetes.Clientset
+	tool *joining.Tool
+	// bootstrapper is somebody who has the credentials that every new machine gets.
+	bootstrapper *kubernetes.Clientset
+	// began is when the machine was turned on; before that it may not have asked.
+	began time.Time
+	// asked is the machine's request.
+	asked   string
+	hostile []string
+}
+
+// newJoiner builds the outside tool, and gives it its rights and no others (R-APP-3).
+func newJoiner(ctx context.Context, m *Machine) (*joiner, error) {
+	config, err := m.client()
+	if err != nil {
+		return nil, err
+	}
+	j := &joiner{m: m}
+	config.WarningHandler = rest.NoWarnings{} // about security contexts
+	if j.kube, err = kubernetes.NewForConfig(config); err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	binary, err := programs.Build(ctx, programs.Approve, m.Config.Progress)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it says of what
+	}
+	kubeconfig, err := j.rights(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	j.tool = joining.ToolAt(binary, kubeconfig, m.site.path("worker"))
+	secret, err := j.kube.CoreV1().Secrets(machineconfigserver.Namespace).Get(ctx, "node-bootstrapper-kubeconfigs", metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("read the bootstrapper's kubeconfig: %w", err)
+	}
+	bootstrapper, err := clientcmd.RESTConfigFromKubeConfig(secret.Data["lb-int.kubeconfig"])
+	if err != nil {
+		return nil, fmt.Errorf("read the bootstrapper's kubeconfig: %w", err)
+	}
+	j.bootstrapper, err = j.as(bootstrapper.TLSClientConfig)
+	return j, err
+}
+
+// as returns a client with credentials of its own.
+func (j *joiner) as(credentials rest.TLSClientConfig) (*kubernetes.Clientset, error) {
+	admin, err := j.m.client()
+	if err != nil {
+		return nil, err
+	}
+	credentials.CAData, credentials.ServerName = admin.CAData, admin.ServerName
+	kube, err := kubernetes.NewForConfig(&rest.Config{Host: admin.Host, TLSClientConfig: credentials})
+	if err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	return kube, nil
+}
+
+// rights returns a kubeconfig with the rights of the approver's config/outside.
+func (j *joiner) rights(ctx context.Context, config *rest.Config) (string, error) {
+	root, err := programs.Root(ctx)
+	if err != nil {
+		return "", err //nolint:wrapcheck // it says of what
+	}
+	client, err := ctrlclient.New(config, ctrlclient.Options{})
+	if err != nil {
+		return "", fmt.Errorf("connect: %w", err)
+	}
+	_, err = j.kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: harness.SystemNamespace}}, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return "", fmt.Errorf("make namespace %s: %w", harness.SystemNamespace, err)
+	}
+	if err := harness.ApplyConfig(ctx, client, filepath.Join(root, "approver", "config", "outside")); err != nil {
+		return "", err //nolint:wrapcheck // it says of what
+	}
+	account := strings.TrimPrefix(joining.ToolUser, "system:serviceaccount:"+harness.SystemNamespace+":")
+	token, err := j.kube.CoreV1().ServiceAccounts(harness.SystemNamespace).CreateToken(ctx, account,
+		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](3600)}}, metav1.CreateOptions{})
+	if err != nil {
+		return "", fmt.Errorf("make a token of the outside tool: %w", err)
+	}
+	kubeconfig, err := j.m.kubeconfig()
+	if err != nil {
+		return "", err
+	}
+	for name := range kubeconfig.AuthInfos {
+		kubeconfig.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: token.Status.Token}
+	}
+	file := j.m.site.path("worker/approve.kubeconfig")
+	return file, clientcmd.WriteToFile(*kubeconfig, file) //nolint:wrapcheck // it names the file
+}
+
+// clear removes what an earlier try has left: its machine, its Node, its pod and its requests.
+func (j *joiner) clear(ctx context.Context) error {
+	config := j.m.Config
+	config.Name, config.Network = workerMachine(j.m.Config), j.m.Config.Name
+	if err := nodemachine.Delete(ctx, config); err != nil {
+		return err //nolint:wrapcheck // it says of what
+	}
+	requests, err := j.requests(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, r := range requests {
+		// Those from before the restart have other names.
+		if strings.HasPrefix(r.Name, "csr-") && r.node != hostname {
+			errs = append(errs, j.kube.CertificatesV1().CertificateSigningRequests().Delete(ctx, r.Name, metav1.DeleteOptions{}))
+		}
+	}
+	errs = append(errs, j.kube.CoreV1().Pods("default").Delete(ctx, tellTale, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}),
+		j.kube.CoreV1().Nodes().Delete(ctx, workerName, metav1.DeleteOptions{}))
+	return errors.Join(slices.DeleteFunc(errs, apierrors.IsNotFound)...)
+}
+
+// configMap returns the certificates of a ConfigMap.
+func (j *joiner) configMap(ctx context.Context, namespace, name string) (string, error) {
+	configMap, err := j.kube.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return "", fmt.Errorf("read the CA: %w", err)
+	}
+	return configMap.Data["ca-bundle.crt"], nil
+}
+
+// request is one for a certificate of a node.
+type request struct {
+	certificatesv1.CertificateSigningRequest
+	node string
+}
+
+func (j *joiner) requests(ctx context.Context) ([]request, error) {
+	list, err := j.kube.CertificatesV1().CertificateSigningRequests().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list requests: %w", err)
+	}
+	var all []request
+	for _, r := range list.Items {
+		block, _ := pem.Decode(r.Spec.Request)
+		if block == nil {
+			continue
+		}
+		parsed, err := x509.ParseCertificateRequest(block.Bytes)
+		if err != nil {
+			return nil, fmt.Errorf("read request %s: %w", r.Name, err)
+		}
+		all = append(all, request{r, strings.TrimPrefix(parsed.Subject.CommonName, "system:node:")})
+	}
+	return all, nil
+}
+
+// asks waits for the request of the machine, and keeps its name.
+func (j *joiner) asks(ctx context.Context, signer string) error {
+	return until(ctx, "the kubelet of "+workerName+" asks for a certificate of "+signer, func(ctx context.Context) error {
+		all, err := j.requests(ctx)
+		if err != nil {
+			return err
+		}
+		for _, r := range all {
+			if r.node == workerName && r.Spec.SignerName == signer && !r.CreationTimestamp.Time.Before(j.began.Truncate(time.Second)) && !slices.Contains(j.hostile, r.Name) {
+				j.asked = r.Name
+				return nil
+			}
+		}
+		return errNotYet
+	})
+}
+
+var (
+	errNotYet  = errors.New("not yet")
+	errVerdict = errors.New("the outside tool says something else")
+	errJoined  = errors.New("nobody has approved it, and there is a node")
+	errLogs    = errors.New("the logs should not be readable yet")
+)
+
+// until waits until something returns no error.
+func until(ctx context.Context, what string, do func(context.Context) error) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, poll, patience, true, func(ctx context.Context) (bool, error) {
+		err := do(ctx)
+		// At the end an error says nothing but that.
+		if ctx.Err() == nil {
+			last = err
+		}
+		return err == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait until %s: %w", what, errors.Join(err, last))
+	}
+	return nil
+}
+
+// says runs the tool, which must say these things of these requests.
+func (j *joiner) says(ctx context.Context, want map[string]string) error {
+	_, said, err := j.tool.Once(ctx)
+	if err != nil {
+		return err //nolint:wrapcheck // it says all
+	}
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if got := said[name].Outcome + " " + said[name].Reason; got != want[name] {
+			errs = append(errs, fmt.Errorf("%w: of %s %q, not %q", errVerdict, name, got, want[name]))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// expect is the entry of the inventory for the machine.
+func (j *joiner) expect() joining.Entry {
+	began := j.began.UTC().Truncate(time.Second)
+	return joining.Entry{
+		Name: workerName, Addresses: []string{j.m.worker.Address()}, Window: &joining.Window{NotBefore: began, NotAfter: began.Add(time.Hour)},
+	}
+}
+
+// unknown has an inventory of another machine.
+func (j *joiner) unknown(ctx context.Context) error {
+	if err := j.asks(ctx, clientSigner); err != nil {
+		return err
+	}
+	other := j.expect()
+	other.Name, other.Addresses = "edge-4", nil
+	if err := j.tool.Expect(other); err != nil {
+		return err //nolint:wrapcheck // it says all
+	}
+	if err := j.says(ctx, map[string]string{j.asked: "pending NotInInventory"}); err != nil {
+		return err
+	}
+	_, err := j.kube.CoreV1().Nodes().Get(ctx, workerName, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err == nil:
+		return fmt.Errorf("%w: %s", errJoined, workerName)
+	default:
+		return fmt.Errorf("look for node %s: %w", workerName, err)
+	}
+}
+
+// admit has the machine in the inventory, while somebody asks in the name of one that is not, and somebody has asked in its name before.
+func (j *joiner) admit(ctx context.Context) error {
+	if err := j.tool.Expect(j.expect()); err != nil {
+		return err //nolint:wrapcheck // it says all
+	}
+	other, err := joining.Join(ctx, j.bootstrapper, "edge-3")
+	if err != nil {
+		return err //nolint:wrapcheck // it says all
+	}
+	j.hostile = append(j.hostile, other.Name)
+	want := map[string]string{
+		j.asked: "approved ProvenByInventory", other.Name: "pending NotInInventory",
+		"hostile-client-of-another": "pending RequestedBeforeWindow", "hostile-client-that-serves": "pending UsagesWrong", "hostile-serving": "pending RequestorWrong",
+	}
+	if err := j.says(ctx, want); err != nil {
+		return err
+	}
+	return until(ctx, "node "+workerName+" is there", func(ctx context.Context) error {
+		_, err := j.kube.CoreV1().Nodes().Get(ctx, workerName, metav1.GetOptions{})
+		return err //nolint:wrapcheck // until says of what
+	})
+}
+
+// networkConfig connects the pods of a worker.
+const networkConfig = `{"cniVersion":"0.4.0","name":"sno","plugins":[{"type":"ptp","ipMasq":true,"ipam":{"type":"host-local",
+"dataDir":"/run/cni-ipam-state","routes":[{"dst":"0.0.0.0/0"}],"ranges":[[{"subnet":%q}]]}}]}
+`
+
+// ready plays the network operator, whose pods give a node its network when it has joined, and the one who gives it its role: OpenShift's kubelets take the
+// label from their unit, and Kubernetes' refuse to.
+func (j *joiner) ready(ctx context.Context) error {
+	if err := j.m.wait(ctx, check{"the node has its role", client + "label --overwrite node " + workerName + " " + workerRole + "="}); err != nil {
+		return err
+	}
+	var pods string
+	if err := until(ctx, "the node has addresses for pods", func(ctx context.Context) error {
+		node, err := j.kube.CoreV1().Nodes().Get(ctx, workerName, metav1.GetOptions{})
+		if err == nil && node.Spec.PodCIDR == "" {
+			err = errNotYet
+		}
+		if err != nil {
+			return err //nolint:wrapcheck // until says of what
+		}
+		pods = node.Spec.PodCIDR
+		return nil
+	}); err != nil {
+		return err
+	}
+	if err := j.m.worker.Put(ctx, nodemachine.File{
+		Path: "etc/cni/net.d/10-sno.conflist", Mode: 0o644, Content: fmt.Appendf(nil, networkConfig, pods),
+	}); err != nil {
+		return err //nolint:wrapcheck // it says of what
+	}
+	return j.m.wait(ctx, workerReady)
+}
+
+// workerReady takes no taint for ready: pods could not be placed there.
+var workerReady = check{"the worker is Ready and schedulable", client + `get nodes -l ` + workerRole + `,` + corev1.LabelHostname + `=` + workerName +
+	` -o jsonpath='{.items[0].status.conditions[?(@.type=="Ready")].status}/{.items[0].spec.unschedulable}/{.items[0].spec.taints}' | grep -qx True//`}
+
+// run has a pod run on the worker that writes something. Who wants to read that is turned away: the kubelet has no certificate to serve with.
+func (j *joiner) run(ctx context.Context) error {
+	etcd, err := j.kube.CoreV1().Pods("openshift-etcd").Get(ctx, "etcd-"+hostname, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("find an image: %w", err)
+	}
+	_, err = j.kube.CoreV1().Pods("default").Create(ctx, &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: tellTale},
+		Spec: corev1.PodSpec{
+			NodeSelector: map[string]string{corev1.LabelHostname: workerName}, TerminationGracePeriodSeconds: ptr.To[int64](1),
+			Containers: []corev1.Container{{
+				Name: "main", Image: etcd.Spec.Containers[0].Image, Command: []string{"etcd", "--data-dir=/data/etcd"},
+				VolumeMounts: []corev1.VolumeMount{{Name: "data", MountPath: "/data"}},
+			}},
+			Volumes: []corev1.Volume{{Name: "data"}},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("make a pod for the worker: %w", err)
+	}
+	if err := j.m.wait(ctx, check{"the pod runs on the worker", client + `get pod ` + tellTale +
+		` -o jsonpath='{.spec.nodeName}/{.status.conditions[?(@.type=="Ready")].status}' | grep -qx ` + workerName + `/True`}); err != nil {
+		return err
+	}
+	return until(ctx, "the kubelet turns away who wants to read logs", func(ctx context.Context) error {
+		_, err := j.log(ctx)
+		switch {
+		case err == nil:
+			return errLogs
+		case strings.Contains(err.Error(), "tls: internal error"):
+			return nil
+		default:
+			return err
+		}
+	})
+}
+
+// log asks the API server, which asks the kubelet.
+func (j *joiner) log(ctx context.Context) (string, error) {
+	stream, err := j.kube.CoreV1().Pods("default").GetLogs(tellTale, &corev1.PodLogOptions{}).Stream(ctx)
+	if err != nil {
+		return "", err //nolint:wrapcheck // the caller says of what
+	}
+	text, err := io.ReadAll(stream)
+	return string(text), errors.Join(err, stream.Close())
+}
+
+// certify has the serving certificate approved, while the node asks for one with the address of another, and somebody asks again in its name.
+func (j *joiner) certify(ctx context.Context) error {
+	if err := j.asks(ctx, servingSigner); err != nil {
+		return err
+	}
+	again, err := joining.Join(ctx, j.bootstrapper, workerName)
+	if err != nil {
+		return err //nolint:wrapcheck // it says all
+	}
+	pair, err := j.m.worker.Exec(ctx, "cat", "/var/lib/kubelet/pki/kubelet-client-current.pem")
+	if err != nil {
+		return err //nolint:wrapcheck // it says of what
+	}
+	itself, err := j.as(rest.TLSClientConfig{CertData: []byte(pair + "\n"), KeyData: []byte(pair + "\n")})
+	if err != nil {
+		return err
+	}
+	foreign, err := joining.Serve(ctx, itself, workerName, []string{workerName}, net.ParseIP(j.m.worker.Address()), net.ParseIP(j.m.node.Address()))
+	if err != nil {
+		return err //nolint:wrapcheck // it says all
+	}
+	j.hostile = append(j.hostile, again.Name, foreign.Name)
+	if err := j.says(ctx, map[string]string{j.asked: "approved ProvenByInventory", again.Name: "pending NodeExists"}); err != nil {
+		return err
+	}
+	// Before it has one in use, nobody can say what that would prove.
+	return until(ctx, "the kubelet serves with its certificate, which does not prove another's address", func(ctx context.Context) error {
+		return j.says(ctx, map[string]string{foreign.Name: "pending NamesNotProven"})
+	})
+}
+
+// logs reads what the pod has written.
+func (j *joiner) logs(ctx context.Context) error {
+	return until(ctx, "the pod's logs can be read", func(ctx context.Context) error {
+		text, err := j.log(ctx)
+		if err == nil && !strings.Contains(text, "ready to serve client requests") {
+			err = errNotYet
+		}
+		return err
+	})
+}
+
+// pending looks at all hostile requests once more.
+func (j *joiner) pending(ctx context.Context) error {
+	for _, name := range j.hostile {
+		r, err := j.kube.CertificatesV1().CertificateSigningRequests().Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return fmt.Errorf("read a request: %w", err)
+		}
+		if len(r.Status.Conditions) > 0 || len(r.Status.Certificate) > 0 {
+			return fmt.Errorf("%w: somebody has decided on %s: %v", errVerdict, name, r.Status.Conditions)
+		}
+	}
+	for _, c := range pending() {
+		if err := j.m.wait(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
