@@ -15,7 +15,7 @@ import (
 // hostile are requests of somebody who has the kubeconfig with which a kubelet asks for its first certificate. (Those of an administrator are
 // approved by kube-controller-manager, as it does for everybody who may have any node's certificate.)
 var hostile = []struct{ name, node, signer, usages string }{
-	{"hostile-client-of-another", "edge-2", "kubernetes.io/kube-apiserver-client-kubelet", "client auth"},
+	{"hostile-client-of-another", workerName, "kubernetes.io/kube-apiserver-client-kubelet", "client auth"},
 	{"hostile-client-that-serves", hostname, "kubernetes.io/kube-apiserver-client-kubelet", "client auth, server auth"},
 	{"hostile-serving", hostname, "kubernetes.io/kubelet-serving", "server auth"},
 }
