@@ -217,6 +217,7 @@ var (
 	errNotYet  = errors.New("not yet")
 	errVerdict = errors.New("the outside tool says something else")
 	errJoined  = errors.New("nobody has approved it, and there is a node")
+	errAsked   = errors.New("the kubelet has asked again")
 	errLogs    = errors.New("the logs should not be readable yet")
 )
 
@@ -431,6 +432,29 @@ func (j *joiner) logs(ctx context.Context) error {
 		}
 		return err
 	})
+}
+
+// restart restarts the worker: the kubelet goes on with its certificates.
+func (j *joiner) restart(ctx context.Context) error {
+	before, err := j.requests(ctx)
+	if err != nil {
+		return err
+	}
+	if err := j.m.worker.Reboot(ctx); err != nil {
+		return err //nolint:wrapcheck // it says of what
+	}
+	if err := j.m.wait(ctx, check{"the pod runs again", client + `get pod ` + tellTale +
+		` -o jsonpath='{.status.containerStatuses[0].restartCount}/{.status.conditions[?(@.type=="Ready")].status}' | grep -qx 1/True`}); err != nil {
+		return err
+	}
+	if err := j.logs(ctx); err != nil {
+		return err
+	}
+	after, err := j.requests(ctx)
+	if err == nil && len(after) != len(before) {
+		err = fmt.Errorf("%w: there are %d requests, and before there were %d", errAsked, len(after), len(before))
+	}
+	return err
 }
 
 // pending looks at all hostile requests once more.

@@ -79,6 +79,7 @@ func worker(ctx context.Context, m *Machine) error {
 		{"a pod runs there, whose logs nobody can read before its serving certificate is approved", j.run},
 		{"the inventory has that approved, and no hostile request", j.certify},
 		{"the pod's logs can be read", j.logs},
+		{"both are back after a restart, without another request", j.restart},
 		{"hostile requests are still pending", j.pending},
 	} {
 		if err := part.do(ctx); err != nil {
