@@ -19,7 +19,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -220,23 +219,6 @@ var (
 	errAsked   = errors.New("the kubelet has asked again")
 	errLogs    = errors.New("the logs should not be readable yet")
 )
-
-// until waits until something returns no error.
-func until(ctx context.Context, what string, do func(context.Context) error) error {
-	var last error
-	err := wait.PollUntilContextTimeout(ctx, poll, patience, true, func(ctx context.Context) (bool, error) {
-		err := do(ctx)
-		// At the end an error says nothing but that.
-		if ctx.Err() == nil {
-			last = err
-		}
-		return err == nil, nil
-	})
-	if err != nil {
-		return fmt.Errorf("wait until %s: %w", what, errors.Join(err, last))
-	}
-	return nil
-}
 
 // says runs the tool, which must say these things of these requests.
 func (j *joiner) says(ctx context.Context, want map[string]string) error {

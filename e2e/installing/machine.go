@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -351,23 +352,21 @@ func (m *Machine) wait(ctx context.Context, c check) error {
 	})
 }
 
-// until waits until try succeeds.
-func until(ctx context.Context, what string, try func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	ticker := time.NewTicker(poll)
-	defer ticker.Stop()
-	for {
-		err := try(ctx)
-		if err == nil {
-			return nil
+// until waits until something returns no error.
+func until(ctx context.Context, what string, do func(context.Context) error) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, poll, patience, true, func(ctx context.Context) (bool, error) {
+		err := do(ctx)
+		// At the end an error says nothing but that.
+		if ctx.Err() == nil {
+			last = err
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("wait until %s: %w: %w", what, ctx.Err(), err)
-		case <-ticker.C:
-		}
+		return err == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait until %s: %w", what, errors.Join(err, last))
 	}
+	return nil
 }
 
 // journal shows what the machine writes into its journal until it is off or the context ends.
