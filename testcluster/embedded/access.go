@@ -36,7 +36,7 @@ func (c *Cluster) ConfigForUser(user string, groups ...string) (*rest.Config, er
 	return &rest.Config{
 		Host: c.url,
 		TLSClientConfig: rest.TLSClientConfig{
-			CAData: c.credentials.caPEM, CertData: client.cert, KeyData: client.key,
+			CAData: c.credentials.caPEM, ServerName: c.credentials.serverName, CertData: client.cert, KeyData: client.key,
 		},
 		// The server has its own priority and fairness; a client-side limit would only blur what a test measures.
 		QPS: -1,
@@ -68,7 +68,9 @@ func (c *Cluster) KubeconfigForServiceAccount(ctx context.Context, namespace, na
 		return "", fmt.Errorf("request a token for service account %s/%s: %w", namespace, name, err)
 	}
 	path := filepath.Join(c.dir, fmt.Sprintf("serviceaccount-%s-%s.kubeconfig", namespace, name))
-	config := &rest.Config{Host: c.url, BearerToken: token.Status.Token, TLSClientConfig: rest.TLSClientConfig{CAData: c.credentials.caPEM}}
+	config := &rest.Config{
+		Host: c.url, BearerToken: token.Status.Token, TLSClientConfig: rest.TLSClientConfig{CAData: c.credentials.caPEM, ServerName: c.credentials.serverName},
+	}
 	return path, writeKubeconfig(path, config, namespace)
 }
 
@@ -88,7 +90,7 @@ func (c *Cluster) componentKubeconfigPath(component string) string {
 func writeKubeconfig(path string, config *rest.Config, namespace string) error {
 	const name = "sno"
 	file := clientcmdapi.NewConfig()
-	file.Clusters[name] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
+	file.Clusters[name] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData, TLSServerName: config.ServerName}
 	file.AuthInfos[name] = &clientcmdapi.AuthInfo{
 		ClientCertificateData: config.CertData, ClientKeyData: config.KeyData, Token: config.BearerToken,
 	}

@@ -26,7 +26,7 @@ var ErrCredentials = errors.New("not a certificate authority with its key")
 type Existing struct {
 	// Config is for a client that may do everything.
 	Config *rest.Config
-	// CACert and CAKey sign clients' certificates, both PEM.
+	// CACert and CAKey sign clients' certificates, both PEM. Where Config has no CA of the server, CACert is that too.
 	CACert, CAKey []byte
 	// ParentDir is where a folder for kubeconfig files and logs is made. Empty: the system's temporary folder.
 	ParentDir string
@@ -46,6 +46,10 @@ func Attach(ctx context.Context, e Existing) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(e.Config.CAData) > 0 {
+		credentials.caPEM = e.Config.CAData
+	}
+	credentials.serverName = e.Config.ServerName
 	folder, err := newFolder(e.ParentDir, e.Keep)
 	if err != nil {
 		return nil, err

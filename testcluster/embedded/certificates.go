@@ -107,6 +107,8 @@ func (i identity) write(dir, name string) error {
 type credentials struct {
 	ca    *authority
 	caPEM []byte
+	// serverName is the name in the certificate of the API server; empty: that in its URL.
+	serverName string
 }
 
 // Files under pki/ that the components are told to read.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/solonode/sno/testcluster/nodeimage"
 )
 
 // restartTimeout is for a node with everything that runs on it: the API server too.
@@ -88,28 +89,19 @@ func heartbeat(node *corev1.Node) metav1.Time {
 	return metav1.Time{}
 }
 
-// Load puts the images of an archive, as package images or `docker save` writes them, on nodes; none named means all.
-func (c *Cluster) Load(ctx context.Context, archive string, nodes ...string) error {
-	if len(nodes) == 0 {
-		var err error
-		if nodes, err = c.Nodes(); err != nil {
-			return err
-		}
+func (c *Cluster) containerd(node string) nodeimage.Containerd {
+	return nodeimage.Containerd{Engine: c.engine, Container: node}
+}
+
+// Load puts the images of an archive, as package images or `docker save` writes them, on all nodes.
+func (c *Cluster) Load(ctx context.Context, archive string) error {
+	nodes, err := c.Nodes()
+	if err != nil {
+		return err
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
 	for _, node := range nodes {
-		group.Go(func() error {
-			file, err := os.Open(archive)
-			if err != nil {
-				return err //nolint:wrapcheck // says it all
-			}
-			defer func() { _ = file.Close() }()
-			_, err = c.engine.Pipe(groupCtx, file, "exec", "--interactive", node, "ctr", "--namespace=k8s.io", "images", "import", "--digests", "-")
-			if err != nil {
-				return fmt.Errorf("load %s on node %s: %w", archive, node, err)
-			}
-			return nil
-		})
+		group.Go(func() error { return c.containerd(node).Load(groupCtx, archive) })
 	}
 	return group.Wait()
 }
@@ -135,19 +127,7 @@ func (c *Cluster) Pack(ctx context.Context, file string, programs ...string) err
 	if err != nil {
 		return err
 	}
-	out, err := os.Create(file)
-	if err != nil {
-		return err //nolint:wrapcheck // says it all
-	}
-	const script = `{ for p; do echo "$p"; ldd "$p" | tr -s ' \t' '\n' | grep '^/'; done; } | sort -u |
-tar --create --dereference --absolute-names --transform='s,^/,,' --mtime=@0 --owner=0 --group=0 --files-from=- --file=-`
-	cmd := c.engine.Command(ctx, append([]string{"exec", nodes[0], "sh", "-c", script, "sh"}, programs...)...)
-	var complaints strings.Builder
-	cmd.Stdout, cmd.Stderr = out, &complaints
-	if err := errors.Join(cmd.Run(), out.Close()); err != nil {
-		return fmt.Errorf("pack %s: %w: %s", strings.Join(programs, ", "), err, strings.TrimSpace(complaints.String()))
-	}
-	return nil
+	return c.containerd(nodes[0]).Pack(ctx, file, programs...)
 }
 
 // Tag gives an image that is on all nodes further names there.
@@ -158,10 +138,7 @@ func (c *Cluster) Tag(ctx context.Context, image string, names ...string) error 
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
 	for _, node := range nodes {
-		group.Go(func() error {
-			_, err := c.Exec(groupCtx, node, append([]string{"ctr", "--namespace=k8s.io", "images", "tag", "--force", image}, names...)...)
-			return err
-		})
+		group.Go(func() error { return c.containerd(node).Tag(groupCtx, image, names...) })
 	}
 	return group.Wait()
 }

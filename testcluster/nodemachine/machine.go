@@ -337,6 +337,11 @@ func (m *Machine) Network(ctx context.Context) (subnet, gateway string, err erro
 	return subnet, gateway, err
 }
 
+// Containerd returns the container runtime of the machine.
+func (m *Machine) Containerd() nodeimage.Containerd {
+	return nodeimage.Containerd{Engine: m.engine, Container: m.name}
+}
+
 // Exec runs a command on the machine, as root, and returns what it prints.
 func (m *Machine) Exec(ctx context.Context, command ...string) (string, error) {
 	return m.engine.Output(ctx, append([]string{"exec", m.name}, command...)...)

@@ -9,6 +9,7 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
@@ -71,28 +72,35 @@ func (s Scenario) InstallObjects(ctx context.Context, c *embedded.Cluster) error
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.installObjects(groupCtx, c.Client()) })
 	group.Go(func() error {
+		if err := c.EnsureNamespace(groupCtx, EtcdNamespace); err != nil {
+			return err
+		}
+		return installEtcdCertificates(groupCtx, c.Client())
+	})
+	group.Go(func() error { return s.InstallOperators(groupCtx, c) })
+	if err := group.Wait(); err != nil {
+		return fmt.Errorf("install scenario %s: %w", s.Name, err)
+	}
+	return nil
+}
+
+// InstallOperators is InstallObjects without what an installer writes: for a cluster that an installer has installed.
+func (s Scenario) InstallOperators(ctx context.Context, c *embedded.Cluster) error {
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() error {
 		if err := c.EnsureNamespace(groupCtx, OperatorNamespace); err != nil {
 			return err
 		}
 		return s.installIngressController(groupCtx, c.Client())
 	})
 	group.Go(func() error { return s.installVersion(groupCtx, c.Client()) })
-	group.Go(func() error {
-		if err := c.EnsureNamespace(groupCtx, EtcdNamespace); err != nil {
-			return err
-		}
-		return installEtcdCertificates(groupCtx, c.Client())
-	})
 	for _, namespace := range []string{
 		RouterNamespace, CanaryNamespace, ConsoleNamespace, ConsoleOperatorNamespace, OAuthServerNamespace, OAuthAPIServerNamespace,
 		AuthenticationOperatorNamespace, VersionOperatorNamespace,
 	} {
 		group.Go(func() error { return c.EnsureNamespace(groupCtx, namespace) })
 	}
-	if err := group.Wait(); err != nil {
-		return fmt.Errorf("install scenario %s: %w", s.Name, err)
-	}
-	return nil
+	return group.Wait() //nolint:wrapcheck // they say what went wrong
 }
 
 func (s Scenario) installNodes(ctx context.Context, c *embedded.Cluster) error {
@@ -187,7 +195,8 @@ func (s Scenario) installVersion(ctx context.Context, kube client.Client) error 
 		object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"managementState": string(operatorv1.Managed)}}}
 		object.SetGroupVersionKind(operatorv1.GroupVersion.WithKind(kind))
 		object.SetName(ClusterName)
-		if err := kube.Create(ctx, object, client.FieldOwner(VersionOperatorManager)); err != nil {
+		// An installer may have brought Etcd for its operator.
+		if err := kube.Create(ctx, object, client.FieldOwner(VersionOperatorManager)); err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("create %s/%s: %w", kind, ClusterName, err)
 		}
 	}
