@@ -86,7 +86,7 @@ func furnish(deployment *unstructured.Unstructured, image string, args []string)
 func (e *Env) rolled(ctx context.Context, name string) error {
 	var last string
 	err := wait.PollUntilContextTimeout(ctx, poll, settleTimeout, true, func(ctx context.Context) (bool, error) {
-		live, err := e.Kind.Clientset().AppsV1().Deployments(harness.SystemNamespace).Get(ctx, name, metav1.GetOptions{})
+		live, err := e.Cluster.Clientset().AppsV1().Deployments(harness.SystemNamespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			last = err.Error()
 			return false, nil

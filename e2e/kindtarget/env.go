@@ -47,12 +47,14 @@ type Options struct {
 // components, simulated nodes and the audit log.
 type Env struct {
 	*harness.Rig
-	// Kind is the cluster below.
+	// Kind is the cluster below; nil for one that somebody else has installed.
 	Kind *kind.Cluster
 	// Figures is a folder for what is measured.
 	Figures  string
 	Progress io.Writer
 
+	// provider is what reports call the cluster.
+	provider string
 	// later are nodes that have not joined.
 	later  []string
 	images map[programs.Program]string
@@ -74,7 +76,7 @@ func Start(ctx context.Context, o Options) (*Env, error) {
 	}
 	config := o.Kind
 	config.ControlPlanes, config.Workers, config.Progress = s.Masters, s.Day1Workers+s.Day2Workers, o.Progress
-	e := &Env{Progress: o.Progress, Figures: o.Figures}
+	e := &Env{Progress: o.Progress, Figures: o.Figures, provider: "kind"}
 	// Compilers and a cluster that starts would be in each other's way.
 	var archive string
 	if archive, e.images, err = controllerImages(ctx, o.Progress); err != nil {
@@ -90,6 +92,55 @@ func Start(ctx context.Context, o Options) (*Env, error) {
 		err = fmt.Errorf("set up %s: %w", s.Name, err)
 		e.Stop()
 		return nil, err
+	}
+	return e, nil
+}
+
+// Installed is a cluster of one node that an installer has installed.
+type Installed struct {
+	embedded.Existing
+	// Scenario is the one that it was installed as, and Provider what reports call it.
+	Scenario, Provider string
+	// Node is the name of the node, and Images where its images are.
+	Node   string
+	Images Nodes
+}
+
+// On puts on an installed cluster what it does not have: the stand-ins of the other operators, and our controllers. Stop leaves the cluster.
+func On(ctx context.Context, i Installed) (*Env, error) {
+	s, err := scenario.Lookup(i.Scenario)
+	if err != nil {
+		return nil, err
+	}
+	if i.Progress == nil {
+		i.Progress = io.Discard
+	}
+	e := &Env{Progress: i.Progress, provider: i.Provider}
+	var archive string
+	if archive, e.images, err = controllerImages(ctx, i.Progress); err != nil {
+		return nil, err
+	}
+	if err := buildHosts(ctx, i.Progress); err != nil {
+		return nil, err
+	}
+	c, err := embedded.Attach(ctx, i.Existing)
+	if err != nil {
+		return nil, err
+	}
+	e.Rig = harness.On(c, s, e.Progress)
+	err = e.prepare(ctx, i.Images, archive, s.InstallOperators)
+	if err == nil {
+		err = e.shape(ctx, i.Node, s.Nodes()[0])
+	}
+	if err == nil {
+		err = e.operate(ctx)
+	}
+	if err == nil {
+		err = e.DeployAll(ctx)
+	}
+	if err != nil {
+		e.Stop()
+		return nil, fmt.Errorf("set up %s: %w", s.Name, err)
 	}
 	return e, nil
 }
@@ -115,12 +166,7 @@ func (e *Env) bringUp(ctx context.Context, s scenario.Scenario, o Options, archi
 	if err := os.MkdirAll(e.Figures, 0o755); err != nil {
 		return fmt.Errorf("make the folder of the figures: %w", err)
 	}
-	group, groupCtx := errgroup.WithContext(ctx)
-	group.Go(func() error { return e.Kind.Load(groupCtx, archive) })
-	group.Go(func() error { return operandImages(groupCtx, e.Kind, c.Dir()) })
-	group.Go(func() error { return pullNothing(groupCtx, c.Clientset()) })
-	group.Go(func() error { return s.InstallObjects(groupCtx, c) })
-	if err := group.Wait(); err != nil {
+	if err := e.prepare(ctx, e.Kind, archive, s.InstallObjects); err != nil {
 		return err
 	}
 	if err := e.installNodes(ctx, o.EarlyWorkers); err != nil {
@@ -132,18 +178,30 @@ func (e *Env) bringUp(ctx context.Context, s scenario.Scenario, o Options, archi
 	if err := joining.Prepare(ctx, c); err != nil {
 		return err
 	}
+	if err := e.operate(ctx); err != nil || o.NoControllers {
+		return err
+	}
+	return e.DeployAll(ctx)
+}
+
+// prepare puts images on the nodes and objects into the cluster.
+func (e *Env) prepare(ctx context.Context, nodes Nodes, archive string, install func(context.Context, *embedded.Cluster) error) error {
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() error { return nodes.Load(groupCtx, archive) })
+	group.Go(func() error { return operandImages(groupCtx, nodes, e.Cluster.Dir()) })
+	group.Go(func() error { return pullNothing(groupCtx, e.Cluster.Clientset()) })
+	group.Go(func() error { return install(groupCtx, e.Cluster) })
+	return group.Wait()
+}
+
+// operate starts the stand-ins of the operators.
+func (e *Env) operate(ctx context.Context) error {
 	for _, module := range harness.Modules() {
 		if err := e.RunHost(ctx, module); err != nil {
 			return err
 		}
 	}
-	if err := e.RunQuorumGuard(ctx); err != nil {
-		return err
-	}
-	if o.NoControllers {
-		return nil
-	}
-	return e.DeployAll(ctx)
+	return e.RunQuorumGuard(ctx)
 }
 
 // attach connects as cluster administrator, with the authority that kubeadm has made.
@@ -247,7 +305,11 @@ func (e *Env) Stop() {
 	})
 }
 
-// Logs copies what the stand-ins have said, and what the containers of the nodes have, into a folder.
+// Logs copies what the stand-ins have said, and what the containers of kind's nodes have, into a folder.
 func (e *Env) Logs(folder string) error {
-	return errors.Join(e.Cluster.CopyLogs(folder), e.Kind.Logs(filepath.Join(folder, "nodes")))
+	err := e.Cluster.CopyLogs(folder)
+	if e.Kind != nil {
+		err = errors.Join(err, e.Kind.Logs(filepath.Join(folder, "nodes")))
+	}
+	return err
 }

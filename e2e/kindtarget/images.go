@@ -18,8 +18,15 @@ import (
 	"github.com/solonode/sno/e2e/release"
 	"github.com/solonode/sno/testcluster/assets"
 	"github.com/solonode/sno/testcluster/images"
-	"github.com/solonode/sno/testcluster/kind"
 )
+
+// Nodes take images, all of them the same.
+type Nodes interface {
+	Load(ctx context.Context, archive string) error
+	Tag(ctx context.Context, image string, names ...string) error
+	// Pack writes a layer for an image with programs of a node.
+	Pack(ctx context.Context, file string, programs ...string) error
+}
 
 // doNothing is on all nodes.
 const doNothing = "registry.k8s.io/pause:3.10"
@@ -98,7 +105,7 @@ func controllersFolder(ctx context.Context) (string, error) {
 
 // operandImages puts on the nodes what the stand-ins of the operators run: names that only mean something on their own clusters. Nothing is behind
 // most of them; a guard of etcd asks with curl, and the approver waits.
-func operandImages(ctx context.Context, c *kind.Cluster, folder string) error {
+func operandImages(ctx context.Context, c Nodes, folder string) error {
 	var names []string
 	for _, short := range []string{"router", "console", "downloads", "oauth-openshift", "oauth-apiserver", "kube-rbac-proxy"} {
 		names = append(names, Library(short))

@@ -17,7 +17,7 @@ const rolePrefix = "node-role.kubernetes.io/"
 
 // shape gives a node the roles and taints that the scenario has for it, and no others.
 func (e *Env) shape(ctx context.Context, node string, spec embedded.NodeSpec) error {
-	live, err := e.Kind.Clientset().CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+	live, err := e.Cluster.Clientset().CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("read node %s: %w", node, err)
 	}
@@ -42,7 +42,7 @@ func (e *Env) shape(ctx context.Context, node string, spec embedded.NodeSpec) er
 	if err != nil {
 		return fmt.Errorf("shape node %s: %w", node, err)
 	}
-	if _, err := e.Kind.Clientset().CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, body, metav1.PatchOptions{}); err != nil {
+	if _, err := e.Cluster.Clientset().CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, body, metav1.PatchOptions{}); err != nil {
 		return fmt.Errorf("shape node %s: %w", node, err)
 	}
 	return nil
@@ -57,7 +57,7 @@ func (e *Env) withhold(ctx context.Context, node string) error {
 	if _, err := e.Kind.Exec(ctx, node, "sh", "-c", "crictl pods --quiet | xargs --no-run-if-empty crictl --timeout=60s rmp --force"); err != nil {
 		return err
 	}
-	if err := e.Kind.Clientset().CoreV1().Nodes().Delete(ctx, node, metav1.DeleteOptions{}); err != nil {
+	if err := e.Cluster.Clientset().CoreV1().Nodes().Delete(ctx, node, metav1.DeleteOptions{}); err != nil {
 		return fmt.Errorf("take node %s off the cluster: %w", node, err)
 	}
 	return nil

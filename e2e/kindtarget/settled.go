@@ -22,7 +22,7 @@ func (e *Env) Settled(ctx context.Context) error {
 	}
 	var last string
 	err := wait.PollUntilContextTimeout(ctx, poll, settleTimeout, true, func(ctx context.Context) (bool, error) {
-		list, err := e.Kind.Clientset().CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+		list, err := e.Cluster.Clientset().CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			last = err.Error()
 			return false, nil

@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
+	"golang.org/x/term"
+
 	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/conformance/extension"
 	"github.com/solonode/sno/conformance/report"
 )
-
-// Provider is what reports call these clusters.
-const Provider = "kind"
 
 const (
 	apiServerManifest = "/etc/kubernetes/manifests/kube-apiserver.yaml"
@@ -33,15 +34,29 @@ func Times() checks.Times {
 
 // Target is the cluster for the conformance suite. Stop is left to whoever started the Env.
 func (e *Env) Target() checks.Target {
-	return checks.Target{
-		Config:   e.Kind.RESTConfig(),
-		Scenario: e.Scenario.Name, Description: e.Scenario.Description + ", real kubelets", Variant: "sno", Provider: Provider,
+	target := checks.Target{
+		Config:   e.Cluster.RESTConfig(),
+		Scenario: e.Scenario.Name, Description: e.Scenario.Description + ", real kubelets", Variant: "sno", Provider: e.provider,
 		Expected: report.Modes{
 			ControlPlane: string(e.Scenario.ControlPlaneTopology), Infrastructure: string(e.Scenario.InfrastructureTopology),
 		},
 		Times: Times(), Image: doNothing, Progress: e.Progress,
-		RestartNode: e.Kind.Restart, Outage: e.Outage, Logs: e.Logs,
+		Logs: e.Logs,
 	}
+	if e.Kind != nil {
+		target.RestartNode, target.Outage = e.Kind.Restart, e.Outage
+	}
+	return target
+}
+
+// Suite runs sno-tests on the cluster, with these flags, and returns its exit code.
+func (e *Env) Suite(ctx context.Context, flags ...string) int {
+	return extension.Program{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
+		Colour:   term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("NO_COLOR") == "",
+		Build:    extension.ReadBuild(),
+		Provider: func(context.Context, extension.ClusterOptions) (checks.Target, error) { return e.Target(), nil },
+	}.Main(ctx, append([]string{"run"}, flags...))
 }
 
 // Outage takes the API server of the first control-plane node away for a time, as somebody does who moves the manifest of its static pod. It returns when it

@@ -93,7 +93,7 @@ images:
 
 // Withdraw takes Deployments of ours off and returns when none of their pods is left. Their rights and what they patched stay.
 func (e *Env) Withdraw(ctx context.Context, names ...string) error {
-	kube := e.Kind.Clientset()
+	kube := e.Cluster.Clientset()
 	for _, name := range names {
 		err := kube.AppsV1().Deployments(harness.SystemNamespace).Delete(ctx, name, metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
@@ -129,7 +129,7 @@ const takeover = 5 * time.Minute
 func (e *Env) Lead(ctx context.Context) error {
 	var without []string
 	err := wait.PollUntilContextTimeout(ctx, poll, takeover, true, func(ctx context.Context) (bool, error) {
-		leases, err := e.Kind.Clientset().CoordinationV1().Leases(harness.SystemNamespace).List(ctx, metav1.ListOptions{})
+		leases, err := e.Cluster.Clientset().CoordinationV1().Leases(harness.SystemNamespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return false, fmt.Errorf("list the Leases of our controllers: %w", err)
 		}
@@ -158,7 +158,7 @@ func leaderless(pods []corev1.Pod, leases []coordinationv1.Lease) []string {
 
 // Controllers are the pods of our controllers.
 func (e *Env) Controllers(ctx context.Context) ([]corev1.Pod, error) {
-	list, err := e.Kind.Clientset().CoreV1().Pods(harness.SystemNamespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/part-of=sno"})
+	list, err := e.Cluster.Clientset().CoreV1().Pods(harness.SystemNamespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/part-of=sno"})
 	if err != nil {
 		return nil, fmt.Errorf("list our controllers: %w", err)
 	}
@@ -170,7 +170,7 @@ var ErrRefused = errors.New("a controller was refused something")
 
 // NothingRefused reads the log of a controller's pod for what the API server refused to it.
 func (e *Env) NothingRefused(ctx context.Context, pod string) error {
-	log, err := e.Kind.Clientset().CoreV1().Pods(harness.SystemNamespace).GetLogs(pod, &corev1.PodLogOptions{}).DoRaw(ctx)
+	log, err := e.Cluster.Clientset().CoreV1().Pods(harness.SystemNamespace).GetLogs(pod, &corev1.PodLogOptions{}).DoRaw(ctx)
 	if err != nil {
 		return fmt.Errorf("read the log of %s: %w", pod, err)
 	}

@@ -9,10 +9,6 @@ import (
 	"slices"
 	"sync"
 
-	"golang.org/x/term"
-
-	"github.com/solonode/sno/conformance/checks"
-	"github.com/solonode/sno/conformance/extension"
 	"github.com/solonode/sno/e2e/experiments"
 	"github.com/solonode/sno/e2e/kindtarget"
 	"github.com/solonode/sno/e2e/sample"
@@ -153,16 +149,11 @@ func (o options) figures() string {
 	return filepath.Join(o.out, "figures")
 }
 
-// suite is sno-tests on this cluster.
+// suite runs the conformance suite.
 func suite(ctx context.Context, e *kindtarget.Env, o options) int {
-	args := []string{"run", "--tiers", o.tiers}
+	flags := []string{"--tiers", o.tiers}
 	if o.out != "" {
-		args = append(args, "-o", o.out, "--artifacts", filepath.Join(o.out, "artifacts"))
+		flags = append(flags, "-o", o.out, "--artifacts", filepath.Join(o.out, "artifacts"))
 	}
-	return extension.Program{
-		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
-		Colour:   term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("NO_COLOR") == "",
-		Build:    extension.ReadBuild(),
-		Provider: func(context.Context, extension.ClusterOptions) (checks.Target, error) { return e.Target(), nil },
-	}.Main(ctx, args)
+	return e.Suite(ctx, flags...)
 }
