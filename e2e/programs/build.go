@@ -51,6 +51,9 @@ var (
 	// Render is sno-render.
 	Render = Program{Name: "sno-render", Module: "render", Package: "./cmd/sno-render", Alone: true}
 
+	// StaticPodOperators stands in for the operators of the control plane.
+	StaticPodOperators = Program{Name: "static-pod-operators", Module: "render", Package: "./cmd/static-pod-operators", Alone: true, Static: true}
+
 	// Install is sno-install.
 	Install = Program{Name: "sno-install", Module: "install", Package: "./cmd/sno-install", Alone: true}
 
