@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/solonode/sno/testcluster/nodemachine"
 )
@@ -19,12 +20,14 @@ var InPlace = Way{
 		{"node", bootInstalled},
 		{"checks", good},
 		{"restart", restart},
+		{"modules", modules},
 		{"worker", worker},
+		{"router", router},
 	},
-	checks: append([]check{
+	checks: slices.Concat([]check{
 		{"nothing of the installation is left", "test ! -e /etc/systemd/system/post-reboot.service && /opt/check/sno-install check-leftovers"},
 		{"what was applied before the restart is there", client + "get configmap site --namespace=default"},
-	}, pending()...),
+	}, takenOver(), pending()),
 }
 
 // pending returns checks that hostile requests are not approved.
@@ -48,13 +51,23 @@ func configInPlace(ctx context.Context, m *Machine) error {
 	if err := m.site.machineConfigServer(ctx); err != nil {
 		return err
 	}
+	if err := m.site.payload(ctx, m.Version); err != nil {
+		return err
+	}
 	return m.site.run(ctx, "create", "single-node-ignition-config", "--dir", "sno", "--profile", "kubernetes", "--kubernetes-version",
 		m.version(), "--program", m.program, "--extra", "extra", "--extra-live", "live")
 }
 
 // bootInstalled boots the machine from what the live system has written to its disk.
 func bootInstalled(ctx context.Context, m *Machine) error {
-	if err := boot(ctx, m); err != nil {
+	version, err := os.ReadFile(m.site.path("version"))
+	if err != nil {
+		return fmt.Errorf("read what was seen in the live system: %w", err)
+	}
+	err = m.boot(ctx, func(booting context.Context) error {
+		return m.node.Put(booting, nodemachine.File{Path: versionFile, Mode: 0o644, Content: version}) //nolint:wrapcheck // it says of what
+	}, func(booting context.Context) error { return m.takeOver(booting, ctx) })
+	if err != nil {
 		return err
 	}
 	m.report.Restarts = append(m.report.Restarts, m.api.reset())
@@ -89,10 +102,15 @@ func live(ctx context.Context, m *Machine) (err error) {
 	defer cancel()
 	followed := make(chan error, 1)
 	go func() { followed <- m.follow(ending, live, "bootstrap-in-place") }()
+	seen := make(chan error, 1)
+	go func() { seen <- m.seen(ending, live) }()
 	err = live.Off(ending)
 	cancel()
 	// The machine is off before the command has ended.
 	<-followed
+	if seen := <-seen; err == nil {
+		err = seen
+	}
 	if err != nil {
 		logs := filepath.Join(m.Folder, "logs-live")
 		return errors.Join(fmt.Errorf("the live system does not restart the machine; its logs are in %s: %w", logs, err),

@@ -126,7 +126,7 @@ func (j *joiner) rights(ctx context.Context, config *rest.Config) (string, error
 	if err != nil {
 		return "", fmt.Errorf("make a token of the outside tool: %w", err)
 	}
-	kubeconfig, err := j.m.kubeconfig()
+	kubeconfig, err := j.m.kubeconfig(j.m.node)
 	if err != nil {
 		return "", err
 	}

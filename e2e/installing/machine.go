@@ -273,9 +273,13 @@ func (m *Machine) connect(ctx context.Context) error {
 	return err
 }
 
+// boot boots the installed machine.
+func boot(ctx context.Context, m *Machine) error { return m.boot(ctx) }
+
 // boot boots the installed machine, with a copy of sno-install that the installation does not know, and makes hostile requests as soon as
 // there is an API server. It returns when the command of the way has ended, and a first pod runs.
-func boot(ctx context.Context, m *Machine) error {
+// beside is done in the meantime.
+func (m *Machine) boot(ctx context.Context, beside ...func(context.Context) error) error {
 	began := time.Now()
 	if err := m.node.Start(ctx); err != nil {
 		return err //nolint:wrapcheck // it says of what
@@ -300,6 +304,9 @@ func boot(ctx context.Context, m *Machine) error {
 	}
 	group, all := errgroup.WithContext(ctx)
 	group.Go(func() error { return m.wait(all, ask) })
+	for _, do := range beside {
+		group.Go(func() error { return do(all) })
+	}
 	group.Go(func() error { return m.follow(all, m.node, m.way.command) })
 	group.Go(func() error {
 		var err error
@@ -309,8 +316,8 @@ func boot(ctx context.Context, m *Machine) error {
 	return group.Wait() //nolint:wrapcheck // its functions have
 }
 
-// kubeconfig returns that of the person who has made the config. There is no DNS that has the name of the API, so it has the machine's address.
-func (m *Machine) kubeconfig() (*clientcmdapi.Config, error) {
+// kubeconfig returns that of the person who has made the config. There is no DNS that has the name of the API, so it has a machine's address.
+func (m *Machine) kubeconfig(of *nodemachine.Machine) (*clientcmdapi.Config, error) {
 	file := m.site.path("sno/auth/kubeconfig")
 	config, err := clientcmd.LoadFromFile(file)
 	if err != nil {
@@ -321,14 +328,17 @@ func (m *Machine) kubeconfig() (*clientcmdapi.Config, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", file, err)
 		}
-		cluster.TLSServerName, cluster.Server = url.Hostname(), "https://"+net.JoinHostPort(m.node.Address(), url.Port())
+		cluster.TLSServerName, cluster.Server = url.Hostname(), "https://"+net.JoinHostPort(of.Address(), url.Port())
 	}
 	return config, nil
 }
 
-// client returns a client's configuration for it.
-func (m *Machine) client() (*rest.Config, error) {
-	config, err := m.kubeconfig()
+// client returns the administrator's configuration for the node.
+func (m *Machine) client() (*rest.Config, error) { return m.clientOf(m.node) }
+
+// clientOf returns it for another machine.
+func (m *Machine) clientOf(of *nodemachine.Machine) (*rest.Config, error) {
+	config, err := m.kubeconfig(of)
 	if err != nil {
 		return nil, err
 	}
@@ -337,7 +347,7 @@ func (m *Machine) client() (*rest.Config, error) {
 
 // WriteKubeconfig writes it for somebody on this machine.
 func (m *Machine) WriteKubeconfig(file string) error {
-	config, err := m.kubeconfig()
+	config, err := m.kubeconfig(m.node)
 	if err != nil {
 		return err
 	}

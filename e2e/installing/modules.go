@@ -1,0 +1,52 @@
+package installing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/solonode/sno/conformance/checks"
+	"github.com/solonode/sno/e2e/kindtarget"
+	"github.com/solonode/sno/testcluster/embedded"
+)
+
+var errSuite = errors.New("the conformance suite is not green")
+
+// modules runs all our controllers on the node, and the conformance suite's static and scheduled tiers. The controllers stay, and the stand-ins of
+// the operators run until the context ends.
+func modules(ctx context.Context, m *Machine) error {
+	config, err := m.client()
+	if err != nil {
+		return err
+	}
+	config.QPS, config.WarningHandler = -1, rest.NoWarnings{} // OpenShift's labels are deprecated ones
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	signer, err := kube.CoreV1().Secrets("openshift-kube-apiserver-operator").Get(ctx, "admin-kubeconfig-signer", metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("read who signs for administrators: %w", err)
+	}
+	e, err := kindtarget.On(ctx, kindtarget.Installed{
+		Existing: embedded.Existing{Config: config, CACert: signer.Data["tls.crt"], CAKey: signer.Data["tls.key"], Progress: m.Config.Progress},
+		Scenario: "none-sno", Provider: "sno-install", Node: hostname, Images: m.node.Containerd(),
+	})
+	if err != nil {
+		return err //nolint:wrapcheck // it says of what
+	}
+	if err := e.Settled(ctx); err != nil {
+		return errors.Join(err, e.Logs(filepath.Join(m.Folder, "logs-operators")))
+	}
+	m.say("  all controllers are at rest")
+	folder := m.site.path("conformance")
+	if code := e.Suite(ctx, "--tiers", string(checks.Static)+","+string(checks.Scheduled), "-o", folder, "--artifacts", filepath.Join(folder, "artifacts")); code != 0 {
+		return fmt.Errorf("%w: it ends with %d, and has written %s", errSuite, code, folder)
+	}
+	return nil
+}
