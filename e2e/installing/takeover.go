@@ -65,8 +65,11 @@ ExecStart=/usr/bin/sed --in-place 's/^profile: kubernetes$/profile: openshift/' 
 WantedBy=multi-user.target
 `
 
-// payload lays what a release payload has and profile kubernetes does not.
+// payload lays what a release payload has and profile kubernetes does not. It builds the operators before anybody waits for them.
 func (s *site) payload(ctx context.Context, version string) error {
+	if _, err := programs.Build(ctx, programs.StaticPodOperators, s.progress); err != nil {
+		return err //nolint:wrapcheck // it says of what
+	}
 	module, err := assets.ModuleFolder(ctx, "github.com/openshift/api")
 	if err != nil {
 		return fmt.Errorf("find the CustomResourceDefinitions: %w", err)

@@ -49,6 +49,10 @@ func moves(pod *corev1.Pod) bool {
 	if pod.DeletionTimestamp != nil {
 		return true
 	}
+	// An installer pod has ended.
+	if pod.Status.Phase == corev1.PodSucceeded {
+		return false
+	}
 	for _, c := range pod.Status.Conditions {
 		switch {
 		case c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue,
