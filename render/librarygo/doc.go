@@ -1,5 +1,5 @@
-// Package librarygo makes control loops for package loop out of library-go's controllers (U-REN-5). It is the only package that
-// imports library-go, so that the rest builds without it.
+// Package librarygo makes control loops for package loop out of library-go's controllers (U-REN-5). Of sno-render it is the
+// only package that imports library-go, so that the rest builds without it.
 //
 // The controllers run as they are. What they get in place of informers reads the store itself: certificate rotation and resource
 // sync read through listers, which are small types over a client here; the informers that constructors ask for are never started.

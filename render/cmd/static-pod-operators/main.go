@@ -1,6 +1,6 @@
-// Command static-pod-operators stands in for the operators of etcd, kube-apiserver, kube-controller-manager and kube-scheduler on a node that was
-// installed, for tests. Controllers and installer pod are library-go's own, as those operators run them; what is left out is what decides what is
-// in a pod. It takes the control plane over with the next revision of each static pod, and keeps that (R-BIP-16).
+// Command static-pod-operators stands in, for tests, for the operators of etcd, kube-apiserver, kube-controller-manager and kube-scheduler on an
+// installed node. Controllers and installer pod are library-go's own, as those operators run them; what decides what is in a pod is left out. It takes
+// the control plane over with the next revision of each static pod, and keeps that.
 //
 //	static-pod-operators run --kubeconfig FILE --image IMAGE
 //	static-pod-operators installer ...
