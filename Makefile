@@ -95,7 +95,7 @@ test-%: ## Test one module
 packages = $(if $(filter e2e,$*),$$(go list ./... | grep -v -e '/e2e/proof$$' -e '/e2e/embeddedtarget$$'),./...)
 
 # Packages whose tests are shorter in `make test`. Those of e2e/proof are not in it at all, and those of e2e/embeddedtarget want the machine to themselves.
-SHORTENED = $(filter-out e2e/proof e2e/embeddedtarget,$(sort $(shell grep -rl --include=*_test.go 'testing\.Short()' $(MODULES) | xargs -n 1 dirname)))
+SHORTENED = $(filter-out e2e/proof e2e/embeddedtarget,$(sort $(shell grep -rl --include=*_test.go 'testing\.Short()' $(MODULES) $(OUTSIDE) | xargs -n 1 dirname)))
 
 .PHONY: proof proof-modules proof-floor proof-clusters proof-suite
 proof: proof-modules proof-floor proof-clusters proof-suite ## What is too long for `make test`, on a sample of clusters: SEED=n has that of an earlier run, ALL=1 goes through everything
@@ -115,8 +115,9 @@ proof-modules: ## The long tests of the modules: every crash, a million mutated 
 
 proof/%:
 	@echo '== proof of $*'
-	@$(with-kube-assets) && $(call prove,proof of $*,$(module-of) $(also-$(notdir $(module-of))),.) $(call long-test,./$*,$(subst /,-,$*))
-module-of = $(firstword $(foreach m,$(MODULES),$(if $(filter $m $m/%,$*),$m)))
+	@$(with-kube-assets) && cd '$(module-of)' && $(call prove,proof of $*,$(module-of) $(also-$(notdir $(module-of))),$(module-of)) \
+		$(if $(filter $(module-of),$(OUTSIDE)),GOWORK=off )$(call long-test,.$(patsubst $(module-of)%,%,$*),$(subst /,-,$*))
+module-of = $(firstword $(foreach m,$(MODULES) $(OUTSIDE),$(if $(filter $m $m/%,$*),$m)))
 
 # The modules of the floor leg, and those of them that a sample takes. Races are looked for in the workspace: they are not another's on other versions.
 FLOOR := $(filter $(MODULES),$(shell sed -n '/^  floor:/,/^  newest:/s/^ *- //p' hack/versions.yaml))

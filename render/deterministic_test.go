@@ -37,6 +37,9 @@ func inOrder(t *testing.T) {
 
 // The same input, clock and random numbers give the same bytes.
 func TestDeterministic(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes all keys twice")
+	}
 	inOrder(t)
 	var runs [2]map[string]string
 	for i := range runs {
@@ -61,6 +64,9 @@ func TestDeterministic(t *testing.T) {
 // While nothing is due, running the loops again changes nothing; certificates that are due, or have ended, are renewed, and every
 // certificate is trusted by the bundles then (R-REN-10).
 func TestRenew(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes all keys three times")
+	}
 	inOrder(t)
 	synctest.Test(t, func(t *testing.T) {
 		cryptotest.SetGlobalRandom(t, 7)
@@ -114,6 +120,9 @@ func TestRenew(t *testing.T) {
 // an earlier CA has signed for a kubelet is trusted until it ends. It makes no difference that some of them were given with the input (U-INS-1),
 // also when those have ended since (R-REN-10).
 func TestRenewTrustFirst(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes most keys again and again")
+	}
 	inOrder(t)
 	synctest.Test(t, func(t *testing.T) {
 		cryptotest.SetGlobalRandom(t, 7)

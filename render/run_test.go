@@ -208,6 +208,9 @@ func content(t *testing.T, result *render.Result) map[string]string {
 
 // Components in another order fail, and the error names who needs whom (R-REN-4).
 func TestOrderOfComponents(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes most keys three times")
+	}
 	s, err := settings("one-node", inputs.Kubernetes, 0)
 	if err != nil {
 		t.Fatal(err)

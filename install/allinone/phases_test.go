@@ -55,6 +55,9 @@ func lay(t *testing.T, root string) {
 // A machine becomes a cluster of its own, also when it is switched off in between, and its certificates are renewed on the disk and on the
 // API server (R-AIO-2, R-AIO-3, R-AIO-5, R-AIO-7). Its kubelet is played: what it asks for is the matter of package join's tests.
 func TestPhases(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes all keys, goes through all phases again and again, and starts an API server")
+	}
 	environment := &envtest.Environment{}
 	if _, err := environment.Start(); err != nil {
 		t.Fatalf("start an API server (KUBEBUILDER_ASSETS names the folder of its programs): %v", err)

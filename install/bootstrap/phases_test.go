@@ -214,6 +214,9 @@ func (m *machine) edit(t *testing.T, change func(*node.Settings)) {
 // be written at first; what is on the disk is all that the node needs, and only root reads its keys (R-BIP-1, R-BIP-6, R-BIP-7, R-BIP-10,
 // R-BIP-11, R-BIP-12, R-BIP-15, U-INS-12).
 func TestInstall(t *testing.T) {
+	if testing.Short() {
+		t.Skip("goes through all phases again and again, with an API server of its own")
+	}
 	m := newMachine(t)
 	m.kubelet(t)
 	for _, name := range []string{"preflight", "release-payload", "render", "static-pods", "api"} {
@@ -328,6 +331,9 @@ func (m *machine) written(t *testing.T, first []byte) {
 
 // A config that cannot be used ends the run before anything is stopped or written, and the same command goes on when it is mended.
 func TestInputOfPhases(t *testing.T) {
+	if testing.Short() {
+		t.Skip("gathers the logs and makes the config several times")
+	}
 	m := newMachine(t)
 	m.rendered(t)
 	put(t, m.root, applied, "")
@@ -472,6 +478,9 @@ func TestPreflight(t *testing.T) {
 
 // Where there is no room a phase fails, what it would have written is not there, and it goes on when there is.
 func TestNoRoom(t *testing.T) {
+	if testing.Short() {
+		t.Skip("gathers the logs and makes the config several times")
+	}
 	m := newMachine(t)
 	m.rendered(t)
 	put(t, m.root, applied, "")

@@ -24,6 +24,9 @@ import (
 // The kubeconfig that is handed out with the manifests is one for the control plane that the machine renders from them, and all that it
 // renders can be exported, in both profiles (R-BIP-4, R-AIO-4).
 func TestHandedOut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("renders both profiles")
+	}
 	for _, profile := range []inputs.Profile{inputs.OpenShift, inputs.Kubernetes} {
 		t.Run(string(profile), func(t *testing.T) {
 			c := config(t, same)

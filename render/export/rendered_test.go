@@ -20,6 +20,9 @@ import (
 // It is not beside the tests of package render that set the random numbers of the whole process: connections to a server read them, also
 // while they are closed.
 func TestManifestsOnAPIServer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("renders both profiles, and starts an API server")
+	}
 	server := rendertest.StartServer(t)
 	for _, profile := range []inputs.Profile{inputs.Kubernetes, inputs.OpenShift} {
 		t.Run(string(profile), func(t *testing.T) {
