@@ -14,11 +14,16 @@ import (
 // because a config that is merged inherits it from its parent otherwise.
 func contents(content []byte) types.Resource {
 	source, compression := "data:;base64,"+base64.StdEncoding.EncodeToString(content), ""
-	// What is mostly binary is not shorter with three characters for a byte.
-	if text := "data:," + dataurl.Escape(content); len(text) <= len(source) {
-		source = text
+	packed := compress(content)
+	size := len("data:;base64,") + base64.StdEncoding.EncodedLen(len(packed))
+	// To escape a program takes most of the time, and is of no use where not even the bytes alone are shorter.
+	if len("data:,")+len(content) <= size {
+		// What is mostly binary is not shorter with three characters for a byte.
+		if text := "data:," + dataurl.Escape(content); len(text) <= len(source) {
+			source = text
+		}
 	}
-	if packed := compress(content); len("data:;base64,")+base64.StdEncoding.EncodedLen(len(packed)) < len(source) {
+	if size < len(source) {
 		source, compression = "data:;base64,"+base64.StdEncoding.EncodeToString(packed), "gzip"
 	}
 	return types.Resource{Source: &source, Compression: util.StrToPtr(compression)}
