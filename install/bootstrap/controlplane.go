@@ -142,7 +142,11 @@ func (l *live) hasSnapshot(ctx context.Context) (bool, error) {
 	return err == nil, err //nolint:wrapcheck // it names the file
 }
 
-// save saves etcd's data (R-BIP-10). Nobody else writes to it any more. It is started again if it was stopped before, by a run whose
+// leases are the keys of the Leases, below the prefix that kube-apiserver is rendered with. Whoever held one has ended with the control plane; on the
+// installed node the next would wait for its end nevertheless, because who elects a leader trusts no other clock.
+const leases = "/kubernetes.io/leases/"
+
+// save saves etcd's data (R-BIP-10), without the Leases. Nobody else writes to it any more. It is started again if it was stopped before, by a run whose
 // snapshot was damaged since.
 func (l *live) save(ctx context.Context, p *phase.Progress) error {
 	list, err := l.Files()
@@ -160,6 +164,9 @@ func (l *live) save(ctx context.Context, p *phase.Progress) error {
 		}
 	}
 	return p.Until(ctx, l.Interval, "a snapshot of etcd at "+l.o.Endpoints.Etcd, func(ctx context.Context) error {
+		if err := snapshot.Forget(ctx, l.o.Endpoints.Etcd, client, leases); err != nil {
+			return err //nolint:wrapcheck // it names the keys
+		}
 		return snapshot.Save(ctx, l.o.Endpoints.Etcd, client, l.Path(node.LiveSnapshot))
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -72,7 +73,8 @@ func TestEtcdClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, l.o.Endpoints.Etcd, client)
+	const lease, other = "/kubernetes.io/leases/kube-system/kube-controller-manager", "/kubernetes.io/leasesother/a"
+	write(t, l.o.Endpoints.Etcd, client, lease, other)
 	file := filepath.Join(m.root, node.LiveSnapshot)
 	noCertificate := client.Clone()
 	noCertificate.Certificates = nil
@@ -99,6 +101,10 @@ func TestEtcdClient(t *testing.T) {
 	if done, err := l.hasSnapshot(t.Context()); !done || err != nil {
 		t.Errorf("done %v, %v", done, err)
 	}
+	// The controller-manager of the installed node does not wait for the one of the live system.
+	if left := read(t, l.o.Endpoints.Etcd, client); !slices.Equal(left, []string{other}) {
+		t.Errorf("etcd has %v, want all but the Leases", left)
+	}
 	if _, err := os.Stat(filepath.Join(m.root, node.ManifestDir, node.StaticPods[0])); err != nil {
 		t.Errorf("an etcd that was stopped is not started again: %v", err)
 	}
@@ -110,19 +116,43 @@ func TestEtcdClient(t *testing.T) {
 	}
 }
 
-// write writes a key.
-func write(t *testing.T, endpoint string, client *tls.Config) {
+// dial returns a client, which lives as long as the test.
+func dial(t *testing.T, endpoint string, client *tls.Config) *clientv3.Client {
 	t.Helper()
 	c, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, TLS: client, DialTimeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close() //nolint:errcheck // of a test
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// write writes keys.
+func write(t *testing.T, endpoint string, client *tls.Config, keys ...string) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if _, err := c.Put(ctx, "/k", "v"); err != nil {
+	for _, key := range keys {
+		if _, err := dial(t, endpoint, client).Put(ctx, key, "v"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// read returns all keys.
+func read(t *testing.T, endpoint string, client *tls.Config) []string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	answer, err := dial(t, endpoint, client).Get(ctx, "/", clientv3.WithPrefix(), clientv3.WithKeysOnly())
+	if err != nil {
 		t.Fatal(err)
 	}
+	var keys []string
+	for _, kv := range answer.Kvs {
+		keys = append(keys, string(kv.Key))
+	}
+	return keys
 }
 
 // Nothing is taken for stopped while something listens, or while nobody knows: the phase says what it is, and ends at its limit.

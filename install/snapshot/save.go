@@ -34,6 +34,21 @@ func Save(ctx context.Context, endpoint string, client *tls.Config, path string)
 	return syncPath(filepath.Dir(path))
 }
 
+// Forget deletes the keys that begin with the prefix.
+func Forget(ctx context.Context, endpoint string, client *tls.Config, prefix string) error {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	c, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, TLS: client, DialTimeout: dialTimeout, Logger: zap.NewNop(), Context: ctx})
+	if err == nil {
+		_, err = c.Delete(ctx, prefix, clientv3.WithPrefix())
+		_ = c.Close()
+	}
+	if err != nil {
+		return fmt.Errorf("delete %s* in etcd at %s: %w", prefix, endpoint, err)
+	}
+	return nil
+}
+
 // syncPath makes a file or folder outlast a loss of power.
 func syncPath(path string) error {
 	f, err := os.Open(path)
