@@ -17,3 +17,6 @@ ln -sf /dev/null "$disk/etc/systemd/system/nftables.service"
 # The hook of the image's containerd gives these to every container; the entrypoint of kind's nodes would write them.
 echo sno >"$disk/kind/product_name"
 cat /proc/sys/kernel/random/uuid >"$disk/kind/product_uuid"
+
+mkdir -p "$disk/boot"
+: >"$disk/boot/bootable"

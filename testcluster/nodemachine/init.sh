@@ -2,6 +2,11 @@
 set -eu
 
 disk=/sysroot
+# The part of the firmware: an installer writes last what makes a disk bootable, as it does with a partition table.
+if [ ! -e "$disk/boot/bootable" ]; then
+	echo "There is no bootable disk: boot the live system again, which writes it from its beginning." >&2
+	exit 4
+fi
 # The part of a DHCP server.
 rm -f "$disk/etc/resolv.conf"
 cp /etc/resolv.conf "$disk/etc/resolv.conf"

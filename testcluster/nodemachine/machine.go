@@ -28,6 +28,8 @@ var (
 	ErrLeftover = errors.New("there is such a machine already")
 	// ErrBoot is returned when a machine does not start as it should.
 	ErrBoot = errors.New("the machine does not boot")
+	// ErrNoDisk is returned when the machine's disk cannot be booted; firmware tries the next medium then.
+	ErrNoDisk = errors.New("the disk is not bootable")
 )
 
 const (
@@ -37,6 +39,8 @@ const (
 	bootTimeout   = 2 * time.Minute
 	deleteTimeout = 2 * time.Minute
 	poll          = 100 * time.Millisecond
+	// noDisk is the exit code of a machine without a bootable disk.
+	noDisk = "4"
 )
 
 //go:embed init.sh
@@ -205,17 +209,30 @@ func (m *Machine) make(ctx context.Context, args ...string) error {
 
 // Start turns the machine on and returns when systemd has started everything that is enabled. It continues with the disk as it was left.
 func (m *Machine) Start(ctx context.Context) error {
+	if err := m.On(ctx); err != nil {
+		return err
+	}
+	return m.Booted(ctx)
+}
+
+// On turns the machine on, and returns at once.
+func (m *Machine) On(ctx context.Context) error {
 	if _, err := m.engine.Output(ctx, "start", m.name); err != nil {
 		return err
 	}
-	if err := m.locate(ctx); err != nil {
-		return err
-	}
+	return m.locate(ctx)
+}
+
+// Booted returns when systemd has started everything that is enabled, and an error when the machine turns itself off before.
+func (m *Machine) Booted(ctx context.Context) error {
 	state := ""
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, poll, bootTimeout, true, func(ctx context.Context) (bool, error) {
 		// The exit code of a system of which a unit has failed is not zero.
 		state, last = m.Exec(ctx, "sh", "-c", "systemctl is-system-running || true")
+		if last != nil {
+			return false, m.ended(ctx)
+		}
 		return state == "running" || state == "degraded", nil
 	})
 	if err != nil {
@@ -232,15 +249,39 @@ func (m *Machine) Start(ctx context.Context) error {
 	return nil
 }
 
+// ended returns an error for a machine that is off, with the last lines of its console.
+func (m *Machine) ended(ctx context.Context) error {
+	code, err := m.engine.Output(ctx, "inspect", "--format", "{{if not .State.Running}}{{.State.ExitCode}}{{end}}", m.name)
+	if err != nil || code == "" {
+		return err
+	}
+	said, err := m.engine.Command(ctx, "logs", "--tail", "5", m.name).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("read the console of %s: %w", m.name, err)
+	}
+	why := errOff
+	if code == noDisk {
+		why = ErrNoDisk
+	}
+	return fmt.Errorf("%w: %s", why, bytes.TrimSpace(said))
+}
+
+var errOff = errors.New("it has turned itself off")
+
 // locate reads the machine's address.
 func (m *Machine) locate(ctx context.Context) (err error) {
 	m.address, err = m.engine.Output(ctx, "inspect", "--format", "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", m.name)
 	return err
 }
 
-// PowerCut ends everything on the machine at once, as a power cut does, and returns when it is off.
+// PowerCut ends everything on the machine at once, as a power cut does, and returns when it is off. What was written to the disk and not synchronised is
+// kept, because the kernel goes on.
 func (m *Machine) PowerCut(ctx context.Context) error {
 	if _, err := m.engine.Output(ctx, "kill", "--signal", "KILL", m.name); err != nil {
+		// It may have turned itself off.
+		if ended := m.ended(ctx); errors.Is(ended, errOff) || errors.Is(ended, ErrNoDisk) {
+			return nil
+		}
 		return err
 	}
 	return m.Off(ctx)
