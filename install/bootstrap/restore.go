@@ -15,6 +15,9 @@ import (
 // ErrNoData is in the error of a node whose etcd has neither data nor a snapshot.
 var ErrNoData = errors.New("etcd has no data and there is no snapshot: an empty etcd would be another cluster; install the node again")
 
+// ErrDamaged is in the error of a node whose snapshot cannot be used.
+var ErrDamaged = errors.New("etcd has no data, and its only snapshot is damaged: install the node again")
+
 // Restore gives the node's etcd the data of the bootstrap phase, before the kubelet starts it (U-INS-7). An etcd with data is left alone,
 // at every later boot too.
 func Restore(_ context.Context, root string) error {
@@ -37,5 +40,10 @@ func Restore(_ context.Context, root string) error {
 			return err
 		}
 	}
-	return snapshot.Restore(o) //nolint:wrapcheck // it names the file
+	err = snapshot.Restore(o)
+	if errors.Is(err, snapshot.ErrCorrupt) || errors.Is(err, snapshot.ErrNoSnapshot) {
+		// The control plane that could save it again is gone.
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return err //nolint:wrapcheck // it names the file
 }

@@ -98,6 +98,20 @@ func TestRestore(t *testing.T) {
 	}
 	put(t, root, node.BootstrapSettings, settings)
 	put(t, root, node.ManifestDir+"/etcd-pod.yaml", `{"spec":{"containers":[{"name":"etcd","env":[{"name":"NODE_cp_1_example_IP","value":"[2001:db8::10]"}]}]}}`)
+	whole, err := os.ReadFile(filepath.Join(root, node.Snapshot))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, damaged := range []string{"", string(whole[:len(whole)/2]), strings.Replace(string(whole), "/k", "/j", 1)} {
+		put(t, root, node.Snapshot, damaged)
+		if err := Restore(t.Context(), root); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), node.Snapshot) {
+			t.Errorf("a damaged snapshot of %d bytes: %v", len(damaged), err)
+		}
+	}
+	if done, err := snapshot.Restored(filepath.Join(root, node.EtcdData)); done || err != nil {
+		t.Errorf("etcd has data of a damaged snapshot: %v", err)
+	}
+	put(t, root, node.Snapshot, string(whole))
 	if err := Restore(t.Context(), root); err != nil {
 		t.Fatal(err)
 	}

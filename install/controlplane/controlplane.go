@@ -93,6 +93,9 @@ func (m *Machine) Render(ctx context.Context, p *phase.Progress, references stri
 	if err != nil {
 		return err
 	}
+	if err := ended(s, time.Now()); err != nil {
+		return fmt.Errorf("%s: %w: %w", m.SettingsFile, err, phase.ErrInput)
+	}
 	var settled node.Settings
 	if err := p.Until(ctx, m.Interval, "the node's name and addresses", func(context.Context) error {
 		host, err := m.Host()
@@ -117,6 +120,26 @@ func (m *Machine) Render(ctx context.Context, p *phase.Progress, references stri
 		return err
 	}
 	return m.runRender(ctx, m.arguments(&settled, references)...)
+}
+
+// ErrEnded is in the error of a config whose certificates have ended before the machine has booted with it.
+var ErrEnded = errors.New("make the config again and boot the machine with it, or set the machine's clock")
+
+// ended returns an error when what was made with the config has ended: nothing that is rendered from it would be trusted.
+func ended(s *node.Settings, now time.Time) error {
+	created, err := s.CreatedAt()
+	if err != nil {
+		return err //nolint:wrapcheck // it says what it is of
+	}
+	validity, err := time.ParseDuration(s.Validity)
+	if err != nil {
+		return fmt.Errorf("%w: validity: %w", node.ErrSettings, err)
+	}
+	if end := created.Add(validity); !now.Before(end) {
+		return fmt.Errorf("the certificates of the config have ended at %s, and the clock has %s: %w",
+			end.Format(time.RFC3339), now.UTC().Format(time.RFC3339), ErrEnded)
+	}
+	return nil
 }
 
 // Rotate renews the certificates that are due in the output of sno-render (R-AIO-7). Nothing is laid yet.

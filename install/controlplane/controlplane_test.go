@@ -53,6 +53,38 @@ func newMachine(t *testing.T) (*controlplane.Machine, *bytes.Buffer) {
 	return m, output
 }
 
+// A config whose certificates have ended before it is booted is refused before anything is rendered from it.
+func TestRenderEnded(t *testing.T) {
+	for name, c := range map[string]struct {
+		created time.Time
+		ended   bool
+	}{
+		"ended": {time.Now().Add(-time.Hour), true},
+		"ends":  {time.Now().Add(-59 * time.Minute), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, _ := newMachine(t)
+			s, err := m.Settings()
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Created = c.created.UTC().Format(time.RFC3339)
+			text, err := s.Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			put(t, m.Root, m.SettingsFile, string(text))
+			err = m.Render(t.Context(), nil, "")
+			if c.ended != errors.Is(err, controlplane.ErrEnded) || c.ended != errors.Is(err, phase.ErrInput) {
+				t.Errorf("%v", err)
+			}
+			if done, err := m.IsRendered(t.Context()); done == c.ended || err != nil {
+				t.Errorf("rendered %t, %v", done, err)
+			}
+		})
+	}
+}
+
 // A machine is waited for until it has its name. What is rendered knows it, is laid for root alone, and is reached on the machine itself
 // (R-BIP-14, R-AIO-5).
 func TestRender(t *testing.T) {
