@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/solonode/sno/testcluster/nodemachine"
 )
@@ -15,7 +16,7 @@ import (
 var InPlace = Way{
 	Name: "in-place", Title: "Bootstrap in place", command: "post-reboot",
 	steps: []step{
-		{"config", configInPlace},
+		{"config", configWithOperators},
 		{"live", live},
 		{"node", bootInstalled},
 		{"checks", good},
@@ -24,10 +25,13 @@ var InPlace = Way{
 		{"worker", worker},
 		{"router", router},
 	},
-	checks: slices.Concat([]check{
-		{"nothing of the installation is left", "test ! -e /etc/systemd/system/post-reboot.service && /opt/check/sno-install check-leftovers"},
-		{"what was applied before the restart is there", client + "get configmap site --namespace=default"},
-	}, takenOver(), pending()),
+	checks: slices.Concat(installed, takenOver(), pending()),
+}
+
+// installed holds when the installation in place has ended.
+var installed = []check{
+	{"nothing of the installation is left", "test ! -e /etc/systemd/system/post-reboot.service && /opt/check/sno-install check-leftovers"},
+	{"what was applied before the restart is there", client + "get configmap site --namespace=default"},
 }
 
 // pending returns checks that hostile requests are not approved.
@@ -40,7 +44,17 @@ func pending() []check {
 }
 
 // configInPlace makes the machine and the config of the live system.
-func configInPlace(ctx context.Context, m *Machine) error {
+func configInPlace(ctx context.Context, m *Machine) error { return m.configInPlace(ctx) }
+
+// configWithOperators does so with what operators need that take over.
+func configWithOperators(ctx context.Context, m *Machine) error {
+	return m.configInPlace(ctx, func(ctx context.Context) error {
+		return errors.Join(m.site.machineConfigServer(ctx), m.site.payload(ctx, m.Version))
+	})
+}
+
+// configInPlace lays what more there is before the config is made.
+func (m *Machine) configInPlace(ctx context.Context, more ...func(context.Context) error) error {
 	firmware, err := m.site.medium("firmware", "")
 	if err != nil {
 		return err
@@ -48,11 +62,13 @@ func configInPlace(ctx context.Context, m *Machine) error {
 	if err := m.create(ctx, firmware); err != nil {
 		return err
 	}
-	if err := m.site.machineConfigServer(ctx); err != nil {
-		return err
+	if err := m.node.Wipe(ctx); err != nil {
+		return err //nolint:wrapcheck // it says of what
 	}
-	if err := m.site.payload(ctx, m.Version); err != nil {
-		return err
+	for _, lay := range more {
+		if err := lay(ctx); err != nil {
+			return err
+		}
 	}
 	return m.site.run(ctx, "create", "single-node-ignition-config", "--dir", "sno", "--profile", "kubernetes", "--kubernetes-version",
 		m.version(), "--program", m.program, "--extra", "extra", "--extra-live", "live")
@@ -80,19 +96,26 @@ func bootInstalled(ctx context.Context, m *Machine) error {
 	return err
 }
 
-// live boots the live system, and returns when it has restarted the machine.
-func live(ctx context.Context, m *Machine) (err error) {
+// liveSystem makes the machine as it is with the live medium: its system is in memory, so it is a new one each time.
+func (m *Machine) liveSystem(ctx context.Context) (*nodemachine.Machine, error) {
 	medium, err := m.site.medium("iso", "sno/bootstrap-in-place-for-live-iso.ign")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	config := m.Config
 	config.Name, config.Network, config.Medium, config.Installs = m.Config.Name+"-live", m.Config.Name, medium, m.Config.Name
-	live, err := nodemachine.Create(ctx, config)
+	return nodemachine.Create(ctx, config) //nolint:wrapcheck // it says of what
+}
+
+// live boots the live system, and returns when it has restarted the machine.
+func live(ctx context.Context, m *Machine) (err error) {
+	live, err := m.liveSystem(ctx)
 	if err != nil {
-		return err //nolint:wrapcheck // it says of what
+		return err
 	}
 	defer func() { err = errors.Join(err, live.Delete()) }()
+	began := time.Now()
+	defer func() { m.lived = time.Since(began) }()
 	if err := live.Start(ctx); err != nil {
 		return err //nolint:wrapcheck // it says of what
 	}

@@ -39,6 +39,8 @@ type Machine struct {
 	Folder string
 	// Version is that of Kubernetes, such as v1.36.3.
 	Version string
+	// Cuts are those of a way with power cuts.
+	Cuts Cuts
 	// Journal receives what the machine writes into its journal; nil: nobody does.
 	Journal io.Writer
 
@@ -50,6 +52,8 @@ type Machine struct {
 	api    outages
 	// phases are those of the command that was followed last.
 	phases []Took
+	// lived is how long the live system took last.
+	lived  time.Duration
 	report Report
 	// program is the URL of sno-install, as long as Up runs.
 	program string
@@ -67,6 +71,8 @@ type Way struct {
 	checks []check
 	// Long is true for one that takes longer than all others together, most of it without doing anything.
 	Long bool
+	// Cut is true for one with power cuts.
+	Cut bool
 }
 
 // step is a part of a way. When it returns, the next one can begin.
@@ -181,9 +187,11 @@ func (m *Machine) walk(ctx context.Context, steps []step, number, all int) error
 
 var errNoStep = errors.New("there is no such step")
 
+func (m *Machine) checks() []check { return slices.Concat(everywhere, m.way.checks) }
+
 // good passes the checks.
 func good(ctx context.Context, m *Machine) error {
-	for _, c := range slices.Concat(everywhere, m.way.checks) {
+	for _, c := range m.checks() {
 		if err := m.wait(ctx, c); err != nil {
 			return err
 		}
@@ -286,17 +294,8 @@ func (m *Machine) boot(ctx context.Context, beside ...func(context.Context) erro
 	}
 	m.api.at(m.node.Address())
 	m.journal(ctx, m.node)
-	content, err := os.ReadFile(m.site.install)
-	if err != nil {
-		return fmt.Errorf("read sno-install: %w", err)
-	}
-	requests, err := hostileRequests()
-	if err != nil {
+	if err := m.prepare(ctx); err != nil {
 		return err
-	}
-	if err := m.node.Put(ctx, nodemachine.File{Path: "opt/check/sno-install", Mode: 0o755, Content: content},
-		nodemachine.File{Path: "opt/check/hostile.yaml", Mode: 0o600, Content: []byte(requests)}); err != nil {
-		return err //nolint:wrapcheck // it says of what
 	}
 	config, err := m.client()
 	if err != nil {
@@ -314,6 +313,20 @@ func (m *Machine) boot(ctx context.Context, beside ...func(context.Context) erro
 		return err
 	})
 	return group.Wait() //nolint:wrapcheck // its functions have
+}
+
+// prepare puts what the checks need on the machine.
+func (m *Machine) prepare(ctx context.Context) error {
+	content, err := os.ReadFile(m.site.install)
+	if err != nil {
+		return fmt.Errorf("read sno-install: %w", err)
+	}
+	requests, err := hostileRequests()
+	if err != nil {
+		return err
+	}
+	return m.node.Put(ctx, nodemachine.File{Path: "opt/check/sno-install", Mode: 0o755, Content: content}, //nolint:wrapcheck // it says of what
+		nodemachine.File{Path: "opt/check/hostile.yaml", Mode: 0o600, Content: []byte(requests)})
 }
 
 // kubeconfig returns that of the person who has made the config. There is no DNS that has the name of the API, so it has a machine's address.

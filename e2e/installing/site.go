@@ -115,11 +115,24 @@ func (s *site) lay() error {
 		"live/files/etc/kubernetes/kubelet.conf.d/10-machine.conf":  kubeletDropIn,
 		"live/files/opt/machine/bin/lsblk": "#!/bin/sh\n" +
 			`echo '{"blockdevices":[{"path":"/dev/disk0","type":"disk","size":137438953472,"ro":false,"mountpoints":[null],"fstype":null}]}'` + "\n",
-		"live/files/opt/machine/bin/coreos-installer": "#!/bin/sh\nset -e\nmkdir -p /disk/boot/ignition\ncp \"$3\" /disk/boot/ignition/config.ign\n",
+		"live/files/opt/machine/bin/coreos-installer": playedInstaller,
 		"live/units/bootkube.service.d/10-machine.conf": "[Service]\nEnvironment=PATH=/opt/machine/bin:/usr/sbin:/usr/bin:/sbin:/bin\n" +
 			"ExecStartPre=/bin/sh -c 'mknod /dev/disk0 b 259 99 || true'\n",
 	})
 }
+
+// playedInstaller makes the disk one that cannot be booted first, and one that can be booted last, as the real one does with the partition table.
+const playedInstaller = `#!/bin/sh
+set -e
+disk=/disk/boot
+rm -f "$disk/bootable"
+sync "$disk"
+mkdir -p "$disk/ignition"
+dd if="$3" of="$disk/ignition/config.ign" bs=64K oflag=dsync status=none
+chmod 600 "$disk/ignition/config.ign"
+: >"$disk/bootable"
+sync "$disk"
+`
 
 // run runs sno-install.
 func (s *site) run(ctx context.Context, arguments ...string) error {

@@ -17,6 +17,7 @@ import (
 	"github.com/solonode/sno/e2e/bench"
 	"github.com/solonode/sno/e2e/commandline"
 	"github.com/solonode/sno/e2e/installing"
+	"github.com/solonode/sno/e2e/sample"
 	"github.com/solonode/sno/testcluster/engine"
 	"github.com/solonode/sno/testcluster/nodeimage"
 	"github.com/solonode/sno/testcluster/nodemachine"
@@ -29,6 +30,7 @@ type options struct {
 	ways                 []installing.Way
 	keep, remove, whyNot bool
 	journal, wait        bool
+	cuts                 installing.Cuts
 	progress             io.Writer
 }
 
@@ -62,6 +64,8 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags.StringVar(&o.write, "write", "", "document with a table of installations into which the figures go")
 	flags.BoolVar(&o.keep, "keep", false, "leave the machine of the last way, and say how to use it")
 	flags.BoolVar(&o.remove, "delete", false, "only remove the machine of that name")
+	flags.IntVar(&o.cuts.Number, "cuts", 0, "cut the power at this many random points in each phase, in the ways with power cuts")
+	flags.Uint64Var(&o.cuts.Start, "start", 0, "with -cuts: start value of the random numbers; by default $"+sample.Variable+", or the clock")
 	flags.BoolVar(&o.whyNot, "why-not", false, "only print why no machine can be made here; nothing where one can")
 	if err := flags.Parse(args); err != nil {
 		return o, err //nolint:wrapcheck // it has been said
@@ -69,7 +73,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("sno-boot takes flags only, not %q", flags.Args()) //nolint:err113 // for the reader
 	}
-	o.ways = slices.DeleteFunc(slices.Clone(all), func(w installing.Way) bool { return w.Long })
+	o.ways = slices.DeleteFunc(slices.Clone(all), func(w installing.Way) bool { return w.Long && !w.Cut || w.Cut != (o.cuts.Number > 0) })
 	if *way != "" {
 		i := slices.IndexFunc(all, func(w installing.Way) bool { return w.Name == *way })
 		if i < 0 {
@@ -77,11 +81,22 @@ func parse(args []string, out io.Writer) (options, error) {
 		}
 		o.ways = all[i : i+1]
 	}
+	if o.cuts.Start == 0 {
+		var err error
+		if o.cuts.Start, err = sample.Start(); err != nil {
+			return o, err //nolint:wrapcheck // it names the variable
+		}
+		if o.cuts.Start == 0 {
+			o.cuts.Start = uint64(time.Now().Unix()) //nolint:gosec // it is after 1970
+		}
+	}
 	switch one := len(o.ways) == 1; {
 	case o.from != "" && (!one || o.out == ""):
 		return o, fmt.Errorf("%w: -from needs -way, and the -out of before", errFlag)
 	case (o.until != "" || o.wait) && !one:
 		return o, fmt.Errorf("%w: -until and -wait need -way", errFlag)
+	case o.cuts.Number < 0 || o.ways[0].Cut != (o.cuts.Number > 0):
+		return o, fmt.Errorf("%w: -cuts is a number of power cuts, for %s and %s", errFlag, installing.InPlaceCuts.Name, installing.AllInOneCuts.Name)
 	case o.wait && o.keep:
 		return o, fmt.Errorf("%w: -wait removes the machine in the end, and -keep leaves it", errFlag)
 	}
@@ -89,7 +104,7 @@ func parse(args []string, out io.Writer) (options, error) {
 }
 
 // all are the ways, in the order in which they are shown.
-var all = []installing.Way{installing.InPlace, installing.AllInOne, installing.Kubeadm, installing.AllInOneRenewal}
+var all = []installing.Way{installing.InPlace, installing.AllInOne, installing.Kubeadm, installing.AllInOneRenewal, installing.InPlaceCuts, installing.AllInOneCuts}
 
 var errFlag = errors.New("this cannot be done")
 
@@ -124,7 +139,7 @@ func boot(ctx context.Context, o options) (err error) {
 	for i, way := range o.ways {
 		fmt.Fprintf(o.progress, "== %s (%s)\n", way.Title, time.Since(began).Round(time.Second))
 		m := &installing.Machine{
-			Config: nodemachine.Config{Name: o.name, Image: image, Progress: o.progress}, Folder: filepath.Join(o.out, way.Name), Version: version,
+			Config: nodemachine.Config{Name: o.name, Image: image, Progress: o.progress}, Folder: filepath.Join(o.out, way.Name), Version: version, Cuts: o.cuts,
 		}
 		if o.journal {
 			m.Journal = o.progress
