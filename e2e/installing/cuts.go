@@ -146,7 +146,7 @@ var errDisk = errors.New("a disk that is not complete is booted")
 
 // liveUntil boots the live system until its power is cut, when a function has returned, and looks at the disk.
 func (m *Machine) liveUntil(ctx context.Context, p *point, when func(context.Context, *nodemachine.Machine) error) (err error) {
-	live, err := m.liveSystem(ctx)
+	live, err := m.liveSystem(ctx, liveConfig)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 
 // status is what a command of sno-install writes about its phases on a machine.
 type status struct {
-	State, Error string
+	State, Error, Advice string
 	Phases       []struct {
 		Name, State, WaitingFor string
 		Started, Finished       *time.Time

@@ -87,7 +87,7 @@ func bootInstalled(ctx context.Context, m *Machine) error {
 		return err
 	}
 	m.report.Restarts = append(m.report.Restarts, m.api.reset())
-	made, err := os.Stat(m.site.path("sno/bootstrap-in-place-for-live-iso.ign"))
+	made, err := os.Stat(m.site.path(liveConfig))
 	if err != nil {
 		return fmt.Errorf("look at the config: %w", err)
 	}
@@ -96,20 +96,23 @@ func bootInstalled(ctx context.Context, m *Machine) error {
 	return err
 }
 
+// liveConfig is the config of the live system.
+const liveConfig = "sno/bootstrap-in-place-for-live-iso.ign"
+
 // liveSystem makes the machine as it is with the live medium: its system is in memory, so it is a new one each time.
-func (m *Machine) liveSystem(ctx context.Context) (*nodemachine.Machine, error) {
-	medium, err := m.site.medium("iso", "sno/bootstrap-in-place-for-live-iso.ign")
+func (m *Machine) liveSystem(ctx context.Context, config string) (*nodemachine.Machine, error) {
+	medium, err := m.site.medium("iso", config)
 	if err != nil {
 		return nil, err
 	}
-	config := m.Config
-	config.Name, config.Network, config.Medium, config.Installs = m.Config.Name+"-live", m.Config.Name, medium, m.Config.Name
-	return nodemachine.Create(ctx, config) //nolint:wrapcheck // it says of what
+	machine := m.Config
+	machine.Name, machine.Network, machine.Medium, machine.Installs = m.Config.Name+"-live", m.Config.Name, medium, m.Config.Name
+	return nodemachine.Create(ctx, machine) //nolint:wrapcheck // it says of what
 }
 
 // live boots the live system, and returns when it has restarted the machine.
 func live(ctx context.Context, m *Machine) (err error) {
-	live, err := m.liveSystem(ctx)
+	live, err := m.liveSystem(ctx, liveConfig)
 	if err != nil {
 		return err
 	}

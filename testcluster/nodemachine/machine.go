@@ -383,6 +383,25 @@ func (m *Machine) Containerd() nodeimage.Containerd {
 	return nodeimage.Containerd{Engine: m.engine, Container: m.name}
 }
 
+// Unplug takes the machine off its network, and Plug gives it back, where its address may be another one.
+func (m *Machine) Unplug(ctx context.Context) error {
+	_, err := m.engine.Output(ctx, "network", "disconnect", m.network, m.name)
+	return err
+}
+
+// Plug is the reverse of Unplug.
+func (m *Machine) Plug(ctx context.Context) error {
+	if _, err := m.engine.Output(ctx, "network", "connect", m.network, m.name); err != nil {
+		return err
+	}
+	return m.locate(ctx)
+}
+
+// Console returns what the machine has said before its system started, such as Ignition.
+func (m *Machine) Console(ctx context.Context) (string, error) {
+	return m.engine.Output(ctx, "logs", m.name)
+}
+
 // Exec runs a command on the machine, as root, and returns what it prints.
 func (m *Machine) Exec(ctx context.Context, command ...string) (string, error) {
 	return m.engine.Output(ctx, append([]string{"exec", m.name}, command...)...)

@@ -104,7 +104,7 @@ func parse(args []string, out io.Writer) (options, error) {
 }
 
 // all are the ways, in the order in which they are shown.
-var all = []installing.Way{installing.InPlace, installing.AllInOne, installing.Kubeadm, installing.AllInOneRenewal, installing.InPlaceCuts, installing.AllInOneCuts}
+var all = []installing.Way{installing.InPlace, installing.AllInOne, installing.Kubeadm, installing.AllInOneRenewal, installing.InPlaceFaults, installing.InPlaceCuts, installing.AllInOneCuts}
 
 var errFlag = errors.New("this cannot be done")
 
