@@ -95,7 +95,7 @@ func (m *Machine) unplugged(ctx context.Context, live *nodemachine.Machine) erro
 	return live.Booted(ctx) //nolint:wrapcheck // it says of what
 }
 
-// away pulls the cable: the address stays.
+// away pulls the cable. When it is back, the route is too, as a network manager sees to.
 func (m *Machine) away(ctx context.Context, live *nodemachine.Machine) error {
 	// There is a small disk in the place of the one that is installed.
 	if _, err := live.Exec(ctx, "mount", "-t", "tmpfs", "-o", "size=1M", "none", "/disk/boot"); err != nil {
@@ -110,7 +110,7 @@ func (m *Machine) away(ctx context.Context, live *nodemachine.Machine) error {
 	if _, err := live.Exec(ctx, "curl", "--silent", "--max-time", "5", "--output", "/dev/null", m.program); err == nil {
 		return errReachable
 	}
-	_, err := live.Exec(ctx, "ip", "link", "set", "dev", "eth0", "up")
+	_, err := live.Exec(ctx, "sh", "-c", "ip link set dev eth0 up && ip route replace default via "+m.site.gateway)
 	return err //nolint:wrapcheck // it says of what
 }
 

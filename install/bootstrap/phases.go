@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"strings"
 	"time"
 
 	"github.com/solonode/sno/install/controlplane"
@@ -134,14 +135,34 @@ type notYet struct{ error }
 
 var errProgram = errors.New("the command failed")
 
-// command runs a program. Its output goes to the journal.
+// command runs a program. Its output goes to the journal, and its last line into the error too.
 func (l *live) command(ctx context.Context, name string, arguments ...string) error {
 	c := exec.CommandContext(ctx, name, arguments...)
-	c.Stdout, c.Stderr = l.Output, l.Output
+	var said tail
+	out := io.MultiWriter(l.Output, &said)
+	c.Stdout, c.Stderr = out, out // written to by one
 	if err := c.Run(); err != nil {
-		return fmt.Errorf("%s %q: %w: %w; its output is above", name, arguments, errProgram, err)
+		return fmt.Errorf("%s %q: %w: %w: %s", name, arguments, errProgram, err, said.line())
 	}
 	return nil
+}
+
+// tail keeps the end of what is written.
+type tail struct{ end []byte }
+
+// tailSize is more than a line of a program has.
+const tailSize = 4 << 10
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.end = append(t.end, p...)
+	t.end = t.end[max(0, len(t.end)-tailSize):]
+	return len(p), nil
+}
+
+// line is the last one that has something in it.
+func (t *tail) line() string {
+	lines := strings.Split(strings.TrimSpace(string(t.end)), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
 }
 
 func (l *live) restart(ctx context.Context, _ *phase.Progress) error {

@@ -245,7 +245,7 @@ func TestInstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	order, err := m.run(t, "")
-	if !errors.Is(err, errProgram) || phase.ExitCode(err) != phase.ExitFailed || !strings.Contains(m.output.String(), "no such disk") {
+	if !errors.Is(err, errProgram) || phase.ExitCode(err) != phase.ExitFailed || !strings.Contains(m.output.String(), "no such disk") || !strings.HasSuffix(err.Error(), ": no such disk") {
 		t.Fatalf("no disk: %v\n%s", err, m.output.String())
 	}
 	if diff := cmp.Diff([]string{"stop-control-plane", "snapshot", "stop-etcd", "enrich", "write-disk"}, order); diff != "" {
