@@ -190,7 +190,7 @@ BOOT_OUT ?= .conformance/boot
 .PHONY: e2e-boot
 e2e-boot: ## Machines that come up from the configs of sno-install: real Ignition, systemd and kubelet; needs a container engine, as e2e-kind does
 	@why=$$(go run -C e2e ./cmd/sno-boot -why-not) || exit 1; if [ -n "$$why" ]; then echo "make e2e-boot  NOT RUN: $$why"; exit 0; fi; \
-		$(call prove,make e2e-boot,e2e install render approver,.,$(BOOT_FLAGS)) go run -C e2e ./cmd/sno-boot -out '$(abspath $(BOOT_OUT))' $(BOOT_FLAGS)
+		$(call prove,make e2e-boot,$(everything) install render,.,$(BOOT_FLAGS)) go run -C e2e ./cmd/sno-boot -out '$(abspath $(BOOT_OUT))' $(BOOT_FLAGS)
 
 .PHONY: e2e-renewal
 e2e-renewal: ## An all-in-one node outlives its certificates, once while it runs and once while it is off; a quarter of an hour, most of it waiting

@@ -12,7 +12,7 @@ import (
 // status is what a command of sno-install writes about its phases on a machine.
 type status struct {
 	State, Error, Advice string
-	Phases       []struct {
+	Phases               []struct {
 		Name, State, WaitingFor string
 		Started, Finished       *time.Time
 	}
