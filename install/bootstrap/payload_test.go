@@ -187,6 +187,9 @@ func TestRenderRelease(t *testing.T) {
 // What the release has is applied too. What was rendered comes first: it knows this cluster. No kind is left out, because operators act on
 // all of them (R-BIP-12, R-BIP-13).
 func TestApplyRelease(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts an API server")
+	}
 	environment := apiServer(t)
 	m := newMachine(t)
 	m.podman(t, "exit 1")

@@ -219,11 +219,17 @@ func TestInstall(t *testing.T) {
 	}
 	m := newMachine(t)
 	m.kubelet(t)
-	for _, name := range []string{"preflight", "release-payload", "render", "static-pods", "api"} {
-		if _, err := m.run(t, name); !errors.Is(err, context.Canceled) {
-			t.Fatalf("cut off after %s: %v", name, err)
+	cutOff := func(names ...string) {
+		t.Helper()
+		for _, name := range names {
+			if _, err := m.run(t, name); !errors.Is(err, context.Canceled) {
+				t.Fatalf("cut off after %s: %v", name, err)
+			}
 		}
 	}
+	cutOff("preflight", "release-payload")
+	m.rendered(t)
+	cutOff("static-pods", "api")
 	// A person writes a manifest that the API server refuses, and mends it.
 	refused := node.Rendered + "/manifests/9999-refused.yaml"
 	put(t, m.root, refused, "apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: default}\nspec: {ports: [{port: 99999}]}\n")
@@ -232,11 +238,7 @@ func TestInstall(t *testing.T) {
 		t.Fatalf("a refused manifest: %v", err)
 	}
 	put(t, m.root, refused, "apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: default}\nspec: {ports: [{port: 80}]}\n")
-	for _, name := range []string{"apply-manifests", "master-ignition", "log-bundle", "stop-control-plane", "snapshot"} {
-		if _, err := m.run(t, name); !errors.Is(err, context.Canceled) {
-			t.Fatalf("cut off after %s: %v", name, err)
-		}
-	}
+	cutOff("apply-manifests", "master-ignition", "log-bundle", "stop-control-plane", "snapshot")
 	if err := os.WriteFile(m.fail, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

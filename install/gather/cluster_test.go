@@ -39,6 +39,9 @@ func kubeconfig(t *testing.T, c *rest.Config) string {
 // The resources of a cluster are in the bundle, those of kinds that it has; of Secrets there are the names only, whatever the API server
 // sends; what a ConfigMap has of them is replaced (R-BIP-23).
 func TestResources(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts an API server")
+	}
 	server := rendertest.StartServer(t)
 	client := kubernetes.NewForConfigOrDie(server.Config)
 	secrets := plant(t)

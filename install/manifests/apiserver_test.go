@@ -17,6 +17,9 @@ import (
 
 // An API server takes every manifest, and knows each of its fields; what has a status takes that by a request of its own.
 func TestOnAPIServer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts an API server")
+	}
 	server := rendertest.StartServer(t,
 		"config/v1/zz_generated.crd-manifests/0000_00_cluster-version-operator_01_clusterversions-Default.crd.yaml",
 		"config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_imagedigestmirrorsets.crd.yaml",
