@@ -29,8 +29,8 @@ var InPlaceCuts = Way{
 	Name: "in-place-cuts", Title: "Bootstrap in place, with power cuts", command: InPlace.command, Long: true, Cut: true,
 	steps: []step{
 		{"config", configInPlace},
-		{"cuts of the live system", cutLive},
-		{"cuts of the node", cutNode},
+		{"live", cutLive},
+		{"node", cutNode},
 	},
 	checks: slices.Concat(installed, pending()),
 }
@@ -40,7 +40,7 @@ var AllInOneCuts = Way{
 	Name: "all-in-one-cuts", Title: "All in one, with power cuts", command: AllInOne.command, Long: true, Cut: true,
 	steps: []step{
 		{"config", func(ctx context.Context, m *Machine) error { return configAllInOne(ctx, m) }},
-		{"cuts of the node", cutNode},
+		{"node", cutNode},
 	},
 	checks: AllInOne.checks,
 }

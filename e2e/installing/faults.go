@@ -17,9 +17,9 @@ var InPlaceFaults = Way{
 	Name: "in-place-faults", Title: "Bootstrap in place, when something goes wrong", command: InPlace.command,
 	steps: []step{
 		{"config", configFaults},
-		{"network away, and no room on the disk", liveFaults},
-		{"snapshot damaged", damaged},
-		{"certificates ended", ended},
+		{"live", liveFaults},
+		{"snapshot", damaged},
+		{"certificates", ended},
 	},
 }
 

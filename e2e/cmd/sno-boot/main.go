@@ -56,7 +56,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	for _, w := range all {
 		names = append(names, w.Name)
 	}
-	way := flags.String("way", "", "only one of "+strings.Join(names, ", ")+"; by default all that do not wait until certificates have ended")
+	way := flags.String("way", "", "only one of "+strings.Join(names, ", ")+"; by default all but those with cuts, and the one that waits for certificates to end")
 	flags.StringVar(&o.from, "from", "", "with -way and the -out of before: go on at this step, with the machine that -keep has left")
 	flags.StringVar(&o.until, "until", "", "with -way: end after this step")
 	flags.BoolVar(&o.journal, "journal", false, "show what the machine writes into its journal")
