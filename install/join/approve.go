@@ -1,6 +1,7 @@
 package join
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,24 +51,73 @@ type Options struct {
 	Now      func() time.Time
 	// Restart restarts the kubelet; nil: nobody does.
 	Restart func(context.Context) error
+
+	// lostAfter is a time in the place of the constant, for tests.
+	lostAfter time.Duration
+}
+
+// lostAfter is for how long a kubelet may not have a certificate that was issued for it.
+const lostAfter = 30 * time.Second
+
+// lost is the client certificate that a power cut has kept from the kubelet: it was issued, and its key was in memory.
+type lost struct {
+	// seen is when a certificate that the kubelet does not have was seen first, and since from when on the kubelet asks again.
+	seen, since time.Time
+	// approved are the requests that were approved until then.
+	approved int
 }
 
 // Approve approves the requests of this host until its Node is Ready and its kubelet has a serving certificate. It
 // approves nothing that is not proven to be from this host, and denies nothing (R-APP-4, U-INS-14). It may be called
 // again after it was killed.
 func Approve(ctx context.Context, o Options, p *phase.Progress) error {
-	if _, err := o.inventory(time.Time{}); err != nil {
+	if _, err := o.inventory(time.Time{}, lost{}); err != nil {
 		return err
 	}
-	woken := o.Restart == nil
+	var l lost
+	woken := false
 	return p.Until(ctx, o.Interval, "node "+o.Name, func(ctx context.Context) error {
-		err := o.once(ctx)
-		if woken || !errors.Is(err, ErrWaiting) {
+		err := o.once(ctx, l)
+		if o.Restart == nil || !errors.Is(err, ErrWaiting) {
 			return err
 		}
-		woken = true
-		return errors.Join(err, o.wake(ctx))
+		if !woken {
+			woken = true
+			return errors.Join(err, o.wake(ctx))
+		}
+		return errors.Join(err, o.askAgain(ctx, &l))
 	})
+}
+
+// askAgain restarts a kubelet, once, that does not have what was issued for it, and would wait for ever: as many as the inventory allows were approved.
+// Only what it asks for from then on counts.
+func (o Options) askAgain(ctx context.Context, l *lost) error {
+	client, err := o.certificate("client", ClientCertificate)
+	if err != nil || client.missing == "" || !client.ended.IsZero() || !l.since.IsZero() {
+		return err
+	}
+	requests, err := o.requests(ctx, certificatesv1.KubeAPIServerClientKubeletSignerName)
+	if err != nil {
+		return err
+	}
+	approved, issued := 0, false
+	for i := range requests {
+		if approver.ApprovedFor(&requests[i]) == o.Name {
+			approved++
+			issued = issued || len(requests[i].Status.Certificate) > 0
+		}
+	}
+	switch now := o.Now(); {
+	case !issued:
+		l.seen = time.Time{}
+	case l.seen.IsZero():
+		l.seen = now
+	case now.Sub(l.seen) >= cmp.Or(o.lostAfter, lostAfter):
+		// Requests have their time in seconds.
+		l.since, l.approved = now.Truncate(time.Second), approved
+		return o.Restart(ctx)
+	}
+	return nil
 }
 
 // wake restarts a kubelet that has no client certificate, or none any more, and has not asked for one yet. Without an API server it has asked in vain, each time after a longer wait,
@@ -98,11 +148,13 @@ func (o Options) requests(ctx context.Context, signer string) ([]certificatesv1.
 }
 
 // inventory is the second source: one node, with what the installer knows about it. A node whose client certificate has ended since may ask for
-// one as if it joined.
-func (o Options) inventory(ended time.Time) (*inventory.Inventory, error) {
+// one as if it joined, and one whose certificate was lost for one more.
+func (o Options) inventory(ended time.Time, l lost) (*inventory.Inventory, error) {
 	host := inventory.Node{Name: o.Name, Addresses: o.Addresses, Window: &inventory.Window{NotBefore: o.Since, NotAfter: o.Now().Add(MaxAge)}}
 	if ended.After(o.Since) {
 		host.Rejoin, host.Count, host.Window.NotBefore = true, inventory.MaxCount, ended
+	} else if l.since.After(o.Since) {
+		host.Count, host.Window.NotBefore = min(l.approved+1, inventory.MaxCount), l.since
 	}
 	known, err := inventory.New(host)
 	if err != nil {
@@ -112,12 +164,12 @@ func (o Options) inventory(ended time.Time) (*inventory.Inventory, error) {
 }
 
 // once approves what can be approved now, and returns what is still missing.
-func (o Options) once(ctx context.Context) error {
+func (o Options) once(ctx context.Context, l lost) error {
 	client, err := o.certificate("client", ClientCertificate)
 	if err != nil {
 		return err
 	}
-	known, err := o.inventory(client.ended)
+	known, err := o.inventory(client.ended, l)
 	if err != nil {
 		return err
 	}

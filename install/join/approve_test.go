@@ -328,6 +328,67 @@ func TestKubeletIsWoken(t *testing.T) {
 	}
 }
 
+// A power cut between the approval and the kubelet's file loses a certificate. The kubelet asks again, and would wait for ever: it is restarted, once,
+// and one more request is approved, but none of before.
+func TestLostCertificate(t *testing.T) {
+	for name, test := range map[string]struct {
+		prepare   func(*cluster)
+		restarted int
+		want      map[string]string
+	}{
+		"it is lost":     {func(*cluster) {}, 1, map[string]string{"first": approved, "new": approved}},
+		"it is not lost": {func(c *cluster) { c.lay(join.ClientCertificate, host, time.Now().Add(time.Hour)) }, 0, map[string]string{"first": approved}},
+	} {
+		c := newCluster(t)
+		c.ask("first", client(host))
+		_ = c.tried(c.options())
+		c.issue("first")
+		c.ask("before", client(host))
+		test.prepare(c)
+		ctx, end := context.WithCancel(t.Context())
+		began, restarted, tries := time.Now(), 0, 0
+		// Requests have their time in seconds.
+		o := join.LostAfter(c.options(), 1100*time.Millisecond)
+		o.Client = &counting{c, func() {
+			if time.Since(began) > 2*time.Second {
+				tries++
+			}
+			if tries == 4 {
+				end()
+			}
+		}}
+		o.Restart = func(context.Context) error {
+			restarted++
+			c.ask("new", client(host))
+			c.ask("newer", client(host))
+			return nil
+		}
+		if err := join.Approve(ctx, o, nil); !errors.Is(err, join.ErrWaiting) {
+			t.Errorf("%s: %v", name, err)
+		}
+		end()
+		if restarted != test.restarted {
+			t.Errorf("%s: restarted %d times, want %d", name, restarted, test.restarted)
+		}
+		if diff := cmp.Diff(test.want, c.decided()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// issue writes a certificate into an approved request, as kube-controller-manager does.
+func (c *cluster) issue(name string) {
+	c.Helper()
+	c.lay("issued.pem", host, time.Now().Add(time.Hour))
+	certificate, err := os.ReadFile(filepath.Join(c.root, "issued.pem"))
+	c.must(err)
+	csr, err := c.CertificatesV1().CertificateSigningRequests().Get(c.Context(), name, metav1.GetOptions{})
+	c.must(err)
+	csr.Status.Certificate = certificate
+	_, err = c.CertificatesV1().CertificateSigningRequests().UpdateStatus(c.Context(), csr, metav1.UpdateOptions{})
+	c.must(err)
+}
+
 // A command that ends between the approval and the end says what it waited for.
 func TestKilledAfterTheApproval(t *testing.T) {
 	c := newCluster(t)

@@ -12,14 +12,20 @@ import (
 
 // Once approves what can be approved now, and returns what is still missing.
 func Once(ctx context.Context, o Options) error {
-	return o.once(ctx)
+	return o.once(ctx, lost{})
 }
 
 // Decide decides on a request where none was approved yet. The error is that of the Options.
 func Decide(o Options, csr *certificatesv1.CertificateSigningRequest, nodes sets.Set[string]) (approver.Verdict, error) {
-	known, err := o.inventory(time.Time{})
+	known, err := o.inventory(time.Time{}, lost{})
 	if err != nil {
 		return approver.Verdict{}, err
 	}
 	return o.decide(csr, known, nodes, map[string]int{}), nil
+}
+
+// LostAfter returns options by which a certificate counts as lost after this time.
+func LostAfter(o Options, d time.Duration) Options {
+	o.lostAfter = d
+	return o
 }
