@@ -39,13 +39,27 @@ func Lay(root string, list []files.File) ([]string, error) {
 	}
 	defer tree.Close() //nolint:errcheck // it is only a handle on a folder
 	var laid []string
-	for _, file := range ordered {
-		changed, err := lay(tree, file)
-		if err != nil {
-			return laid, fmt.Errorf("lay %s: %w", path.Join(root, file.Path), err)
+	manifests := len(ordered)
+	if i := slices.IndexFunc(ordered, isManifest); i >= 0 {
+		manifests = i
+	}
+	for _, part := range [][]files.File{ordered[:manifests], ordered[manifests:]} {
+		folders := map[string]bool{}
+		for _, file := range part {
+			changed, err := lay(tree, file)
+			if err != nil {
+				return laid, fmt.Errorf("lay %s: %w", path.Join(root, file.Path), err)
+			}
+			if changed {
+				laid = append(laid, file.Path)
+			}
+			folders[filepath.Dir(filepath.FromSlash(file.Path))] = true
 		}
-		if changed {
-			laid = append(laid, file.Path)
+		// Also those in which nothing has changed: a run that was killed may have left names that are not on the disk yet.
+		for folder := range folders {
+			if err := syncFolder(tree, folder); err != nil {
+				return laid, fmt.Errorf("lay files in %s: %w", path.Join(root, folder), err)
+			}
 		}
 	}
 	return laid, nil
@@ -78,6 +92,15 @@ func lay(root *os.Root, file files.File) (bool, error) {
 		return false, errors.Join(err, root.Remove(partial))
 	}
 	return true, root.Rename(partial, name)
+}
+
+// syncFolder makes new names outlast a power cut: what is written or removed next may rely on them.
+func syncFolder(root *os.Root, name string) error {
+	folder, err := root.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
 }
 
 func write(root *os.Root, name string, file files.File) error {

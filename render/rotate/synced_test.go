@@ -1,0 +1,61 @@
+package rotate_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/solonode/sno/render/files"
+	"github.com/solonode/sno/render/rotate"
+	"github.com/solonode/sno/render/staticpods"
+)
+
+// traced is the environment variable with the folder in which a traced process lays a file.
+const traced = "SNO_TEST_LAY"
+
+// A power cut leaves the old file or the whole new one: the content is on the disk before the file has its name. The names are on the disk before those of
+// manifests, and all of them in the end.
+func TestLaySyncs(t *testing.T) {
+	const manifest = staticpods.ManifestDir + "/m.yaml"
+	if root := os.Getenv(traced); root != "" {
+		if _, err := rotate.Lay(root, []files.File{{Path: manifest, Mode: 0o600}, {Path: "etc/a", Mode: 0o600, Content: []byte("a")}, {Path: "etc/b", Mode: 0o600}}); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	const strace = "strace"
+	if err := exec.CommandContext(t.Context(), strace, "--trace=none", "--output="+os.DevNull, os.Args[0], "-test.run=^$").Run(); err != nil {
+		t.Skipf("NOT TESTED: files are on the disk before they have their names: %v", err)
+	}
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := filepath.Join(t.TempDir(), "log")
+	c := exec.CommandContext(t.Context(), strace, "--follow-forks", "--decode-fds=path", "--trace=fsync,rename,renameat,renameat2", "--output", log,
+		os.Args[0], "-test.run=^TestLaySyncs$")
+	c.Env = append(os.Environ(), traced+"="+root)
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	text, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var calls []string
+	for _, found := range regexp.MustCompile(`(?m)(fsync|rename)[at2]*\(\d+<`+root+`([^>]*)>(?:, "([^"]*)")?`).FindAllStringSubmatch(string(text), -1) {
+		calls = append(calls, found[1]+" "+found[2]+found[3])
+	}
+	want := []string{
+		"fsync /etc/.a.partial", "rename /etc.a.partial",
+		"fsync /etc/.b.partial", "rename /etc.b.partial", "fsync /etc",
+		"fsync /etc/kubernetes/manifests/.m.yaml.partial", "rename /etc/kubernetes/manifests.m.yaml.partial", "fsync /etc/kubernetes/manifests",
+	}
+	if diff := cmp.Diff(want, calls); diff != "" {
+		t.Errorf("(-want +got):\n%s\n%s", diff, text)
+	}
+}
