@@ -52,7 +52,7 @@ type point struct {
 	ran, after string
 }
 
-// points are spread over a length at random. The number of the phase has each have its own.
+// points are spread over a length at random. Each phase has its own.
 func (c Cuts) points(phase uint64, length time.Duration) []point {
 	random := rand.New(rand.NewPCG(c.Start, phase)) //nolint:gosec // not for a secret
 	all := make([]point, c.Number)
@@ -217,15 +217,13 @@ func cutNode(ctx context.Context, m *Machine) error {
 	if err := keep(ctx); err != nil {
 		return err //nolint:wrapcheck // it says of what
 	}
-	began := time.Now()
 	if err := boot(ctx, m); err != nil {
 		return err
 	}
-	length := time.Since(began)
 	if err := good(ctx, m); err != nil {
 		return err
 	}
-	return m.cutAll(ctx, 1, length, m.cutNodeAt)
+	return m.cutAll(ctx, 1, m.lived, m.cutNodeAt)
 }
 
 func (m *Machine) cutNodeAt(ctx context.Context, p *point) error {

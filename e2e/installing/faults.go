@@ -18,6 +18,7 @@ var InPlaceFaults = Way{
 	steps: []step{
 		{"config", configFaults},
 		{"live", liveFaults},
+		{"part of config", partOfConfig},
 		{"snapshot", damaged},
 		{"certificates", ended},
 	},
@@ -165,6 +166,24 @@ func (m *Machine) goesOn(ctx context.Context, live *nodemachine.Machine) error {
 	ending, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	return live.Off(ending) //nolint:wrapcheck // it says of what
+}
+
+// partOfConfig boots a disk whose image is bootable before the whole config is there, as it is for a moment with the real installer.
+func partOfConfig(ctx context.Context, m *Machine) error {
+	if _, err := m.node.Disk(ctx, "cd boot/ignition && cp --archive config.ign whole && truncate --size=-1000 config.ign"); err != nil {
+		return err //nolint:wrapcheck // it says of what
+	}
+	err := m.node.Start(ctx)
+	if err == nil {
+		return fmt.Errorf("%w: its config is cut off", errDisk)
+	}
+	const refused = "Ignition failed: config is not valid"
+	if said, console := m.node.Console(ctx); console != nil || !strings.Contains(said, refused) {
+		return errors.Join(fmt.Errorf("%w: %s", errNotSaid, refused), err, console)
+	}
+	m.say("  Ignition refuses a config that is cut off, and nothing starts")
+	_, err = m.node.Disk(ctx, "mv boot/ignition/whole boot/ignition/config.ign")
+	return err //nolint:wrapcheck // it says of what
 }
 
 // damage changes a byte of etcd's snapshot after Ignition has laid it, and before anybody reads it.

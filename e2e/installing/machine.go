@@ -52,7 +52,7 @@ type Machine struct {
 	api    outages
 	// phases are those of the command that was followed last.
 	phases []Took
-	// lived is how long the live system took last.
+	// lived is how long the machine was on until its command had ended, the last time.
 	lived  time.Duration
 	report Report
 	// program is the URL of sno-install, as long as Up runs.
@@ -306,7 +306,11 @@ func (m *Machine) boot(ctx context.Context, beside ...func(context.Context) erro
 	for _, do := range beside {
 		group.Go(func() error { return do(all) })
 	}
-	group.Go(func() error { return m.follow(all, m.node, m.way.command) })
+	group.Go(func() error {
+		err := m.follow(all, m.node, m.way.command)
+		m.lived = time.Since(began)
+		return err
+	})
 	group.Go(func() error {
 		var err error
 		m.report.Arrival, err = arrive(all, began, config)
