@@ -18,7 +18,7 @@ var InPlaceFaults = Way{
 	steps: []step{
 		{"config", configFaults},
 		{"live", liveFaults},
-		{"part of config", partOfConfig},
+		{"config-part", partOfConfig},
 		{"snapshot", damaged},
 		{"certificates", ended},
 	},
