@@ -26,7 +26,7 @@ type Cuts struct {
 
 // InPlaceCuts is bootstrap in place with power cuts in the live system, and in the first boot of the installed node.
 var InPlaceCuts = Way{
-	Name: "in-place-cuts", Title: "Bootstrap in place, with power cuts", command: InPlace.command, Long: true, Cut: true,
+	Name: "in-place-cuts", Title: "Bootstrap in place, with power cuts", command: InPlace.command, Cut: true,
 	steps: []step{
 		{"config", configInPlace},
 		{"live", cutLive},
@@ -37,7 +37,7 @@ var InPlaceCuts = Way{
 
 // AllInOneCuts is an all-in-one node with power cuts in its first boot.
 var AllInOneCuts = Way{
-	Name: "all-in-one-cuts", Title: "All in one, with power cuts", command: AllInOne.command, Long: true, Cut: true,
+	Name: "all-in-one-cuts", Title: "All in one, with power cuts", command: AllInOne.command, Cut: true,
 	steps: []step{
 		{"config", func(ctx context.Context, m *Machine) error { return configAllInOne(ctx, m) }},
 		{"node", cutNode},
@@ -185,9 +185,8 @@ func (m *Machine) diskNow(ctx context.Context) (string, error) {
 
 // running returns what a command does on a machine.
 func running(ctx context.Context, on *nodemachine.Machine, command string) string {
-	text, err := on.Exec(ctx, "sh", "-c", "cat /run/sno-install/"+command+".json 2>/dev/null || echo {}")
-	var s status
-	if err != nil || json.Unmarshal([]byte(text), &s) != nil {
+	s, err := statusOf(ctx, on, command)
+	if err != nil {
 		return "off"
 	}
 	if s.State == done {
@@ -274,7 +273,7 @@ type said string
 
 func (s said) Error() string { return "it does not go on: " + string(s) }
 
-// advises reports whether a person is told what to do.
+// advises reports whether it has advice for a person.
 func (s said) advises() bool {
 	return slices.ContainsFunc([]string{"install the node again", "change what the error names"}, func(advice string) bool {
 		return strings.Contains(string(s), advice)

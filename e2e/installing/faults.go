@@ -2,7 +2,6 @@ package installing
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -129,15 +128,6 @@ func (m *Machine) phaseRuns(ctx context.Context, live *nodemachine.Machine, name
 		}
 		return errNotYet
 	})
-}
-
-// statusOf reads what a command has written about itself.
-func statusOf(ctx context.Context, on *nodemachine.Machine, command string) (s status, err error) {
-	text, err := on.Exec(ctx, "cat", "/run/sno-install/"+command+".json")
-	if err != nil {
-		return s, err //nolint:wrapcheck // it says of what
-	}
-	return s, json.Unmarshal([]byte(text), &s) //nolint:wrapcheck // it says what is wrong
 }
 
 func (m *Machine) noRoom(ctx context.Context, live *nodemachine.Machine) error {

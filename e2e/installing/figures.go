@@ -18,7 +18,7 @@ func (r Reports) Print(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, err := fmt.Fprintln(w, "WAY\tSTEP\tPHASE\tTIME")
 	errs := []error{err}
-	for _, way := range []Way{InPlace, AllInOne, Kubeadm, AllInOneRenewal, InPlaceFaults, InPlaceCuts, AllInOneCuts} {
+	for _, way := range Ways() {
 		for _, s := range r[way.Name].Steps {
 			_, err := fmt.Fprintf(w, "%s\t%s\t\t%s\n", way.Name, s.Step, seconds(s.Time))
 			errs = append(errs, err)

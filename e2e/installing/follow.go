@@ -20,6 +20,15 @@ type status struct {
 
 const done = "Done"
 
+// statusOf reads what a command has written about itself; nothing before it has begun. A machine that is off has none.
+func statusOf(ctx context.Context, on *nodemachine.Machine, command string) (s status, err error) {
+	text, err := on.Exec(ctx, "sh", "-c", "cat /run/sno-install/"+command+".json 2>/dev/null || echo {}")
+	if err != nil {
+		return s, err //nolint:wrapcheck // it says of what
+	}
+	return s, json.Unmarshal([]byte(text), &s) //nolint:wrapcheck // it says what is wrong
+}
+
 // follow shows the phases of a command on a machine as they end, until the command has ended well. One that fails is started again by its unit; why it
 // failed is shown.
 func (m *Machine) follow(ctx context.Context, on *nodemachine.Machine, command string) error {
@@ -30,10 +39,7 @@ func (m *Machine) follow(ctx context.Context, on *nodemachine.Machine, command s
 	ticker := time.NewTicker(poll)
 	defer ticker.Stop()
 	for {
-		var s status
-		// There is none before the command has begun, and none of a machine that is off.
-		text, err := on.Exec(ctx, "cat", "/run/sno-install/"+command+".json")
-		if err == nil && json.Unmarshal([]byte(text), &s) == nil {
+		if s, err := statusOf(ctx, on, command); err == nil {
 			for ; shown < len(s.Phases) && s.Phases[shown].State == done; shown++ {
 				p := s.Phases[shown]
 				var took time.Duration

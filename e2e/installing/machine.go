@@ -75,6 +75,11 @@ type Way struct {
 	Cut bool
 }
 
+// Ways returns all of them, in the order in which they are shown.
+func Ways() []Way {
+	return []Way{InPlace, AllInOne, Kubeadm, AllInOneRenewal, InPlaceFaults, InPlaceCuts, AllInOneCuts}
+}
+
 // step is a part of a way. When it returns, the next one can begin.
 type step struct {
 	name string

@@ -23,7 +23,7 @@ import (
 // operatorsImage has the stand-ins of the control plane's operators, for their installer pods.
 const operatorsImage = "registry.invalid/sno/static-pod-operators:installed"
 
-// definitions are those of what the operators read and write, which a release payload brings, as paths inside openshiftAPI.
+// definitions are those of what the operators read and write, which a release payload brings, as paths inside module github.com/openshift/api.
 func definitions() []string {
 	return append(embedded.DefaultCRDs(),
 		"operator/v1/zz_generated.crd-manifests/0000_20_kube-apiserver_01_kubeapiservers-Default.crd.yaml",

@@ -77,12 +77,8 @@ func Start(ctx context.Context, o Options) (*Env, error) {
 	config := o.Kind
 	config.ControlPlanes, config.Workers, config.Progress = s.Masters, s.Day1Workers+s.Day2Workers, o.Progress
 	e := &Env{Progress: o.Progress, Figures: o.Figures, provider: "kind"}
-	// Compilers and a cluster that starts would be in each other's way.
-	var archive string
-	if archive, e.images, err = controllerImages(ctx, o.Progress); err != nil {
-		return nil, err
-	}
-	if err := buildHosts(ctx, o.Progress); err != nil {
+	archive, err := e.build(ctx)
+	if err != nil {
 		return nil, err
 	}
 	if e.Kind, err = kind.Create(ctx, config); err != nil {
@@ -116,11 +112,8 @@ func On(ctx context.Context, i Installed) (*Env, error) {
 		i.Progress = io.Discard
 	}
 	e := &Env{Progress: i.Progress, provider: i.Provider}
-	var archive string
-	if archive, e.images, err = controllerImages(ctx, i.Progress); err != nil {
-		return nil, err
-	}
-	if err := buildHosts(ctx, i.Progress); err != nil {
+	archive, err := e.build(ctx)
+	if err != nil {
 		return nil, err
 	}
 	c, err := embedded.Attach(ctx, i.Existing)
@@ -145,13 +138,17 @@ func On(ctx context.Context, i Installed) (*Env, error) {
 	return e, nil
 }
 
-func buildHosts(ctx context.Context, progress io.Writer) error {
+// build builds the stand-ins and our controllers, and returns an archive of their images: compilers and a cluster that starts would be in each other's way.
+func (e *Env) build(ctx context.Context) (archive string, err error) {
+	if archive, e.images, err = controllerImages(ctx, e.Progress); err != nil {
+		return "", err
+	}
 	for _, module := range harness.Modules() {
-		if _, err := programs.Build(ctx, module.Host(), progress); err != nil {
-			return err
+		if _, err := programs.Build(ctx, module.Host(), e.Progress); err != nil {
+			return "", err
 		}
 	}
-	return nil
+	return archive, nil
 }
 
 func (e *Env) bringUp(ctx context.Context, s scenario.Scenario, o Options, archive string) error {

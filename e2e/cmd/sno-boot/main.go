@@ -52,6 +52,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags.SetOutput(out)
 	flags.StringVar(&o.name, "name", "sno-boot", "name of the machine, which is also that of its container, its disk and its network")
 	flags.StringVar(&o.out, "out", "", "folder for the configs, and for logs of what went wrong; empty for a temporary one")
+	all := installing.Ways()
 	var names []string
 	for _, w := range all {
 		names = append(names, w.Name)
@@ -73,7 +74,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("sno-boot takes flags only, not %q", flags.Args()) //nolint:err113 // for the reader
 	}
-	o.ways = slices.DeleteFunc(slices.Clone(all), func(w installing.Way) bool { return w.Long && !w.Cut || w.Cut != (o.cuts.Number > 0) })
+	o.ways = slices.DeleteFunc(slices.Clone(all), func(w installing.Way) bool { return w.Long || w.Cut != (o.cuts.Number > 0) })
 	if *way != "" {
 		i := slices.IndexFunc(all, func(w installing.Way) bool { return w.Name == *way })
 		if i < 0 {
@@ -102,9 +103,6 @@ func parse(args []string, out io.Writer) (options, error) {
 	}
 	return o, nil
 }
-
-// all are the ways, in the order in which they are shown.
-var all = []installing.Way{installing.InPlace, installing.AllInOne, installing.Kubeadm, installing.AllInOneRenewal, installing.InPlaceFaults, installing.InPlaceCuts, installing.AllInOneCuts}
 
 var errFlag = errors.New("this cannot be done")
 
