@@ -282,10 +282,27 @@ func (m *Machine) PowerCut(ctx context.Context) error {
 		if ended := m.ended(ctx); errors.Is(ended, errOff) || errors.Is(ended, ErrNoDisk) {
 			return nil
 		}
-		return err
+		if frozen := m.thaw(ctx); frozen != nil {
+			return errors.Join(err, frozen)
+		}
 	}
 	return m.Off(ctx)
 }
+
+// thaw has everything on the machine end that was told to. On version 1 of the control groups a frozen process does not end, and the machine's container
+// runtime, which freezes for a moment what it starts, may have ended in that moment.
+func (m *Machine) thaw(ctx context.Context) error {
+	said, err := m.engine.Output(ctx, "inspect", "--format", "{{.Id}} {{.Image}}", m.name)
+	if err != nil {
+		return err
+	}
+	id, image, _ := strings.Cut(said, " ")
+	_, err = m.engine.Output(ctx, "run", "--rm", "--privileged", "--network", "none", "--label", label+"="+m.name,
+		"--volume", "/sys/fs/cgroup:/cgroup", "--entrypoint", "/bin/sh", image, "-c", thawScript, "thaw", id)
+	return err
+}
+
+const thawScript = `find /cgroup/freezer -path "*$1*" -name freezer.state | while read -r state; do echo THAWED >"$state"; done`
 
 // Reboot has systemd end everything in its order, and starts the machine again.
 func (m *Machine) Reboot(ctx context.Context) error {
@@ -310,6 +327,9 @@ func (m *Machine) Delete() error {
 	ctx, cancel := context.WithTimeout(context.Background(), deleteTimeout) //nolint:forbidigo // it works after every context has ended
 	defer cancel()
 	var errs []error
+	if runs, err := m.engine.Output(ctx, "ps", "--quiet", "--filter", "name=^"+m.name+"$"); err != nil || runs != "" {
+		errs = append(errs, err, m.PowerCut(ctx))
+	}
 	remove := func(list, remove []string) {
 		ids, err := m.engine.Output(ctx, list...)
 		errs = append(errs, err)

@@ -78,6 +78,9 @@ func TestMachine(t *testing.T) {
 	if got := run("getent ahostsv4 api-int.edge.example.com | cut -d' ' -f1 | sort -u"); got != m.Address() {
 		t.Errorf("its alias is at %q, and it is at %s", got, m.Address())
 	}
+	// A process that is frozen when the power is cut, where that is possible.
+	run(`frozen=/sys/fs/cgroup/freezer/frozen; mkdir $frozen 2>/dev/null || exit 0
+		sleep infinity >/dev/null 2>&1 & echo $! >$frozen/tasks && echo FROZEN >$frozen/freezer.state`)
 	address, boots := m.Address(), run("systemctl show --property=UserspaceTimestampMonotonic")
 	for _, act := range []struct {
 		name string
