@@ -286,7 +286,7 @@ func (m *Machine) recovers(ctx context.Context) error {
 		return err //nolint:wrapcheck // it says of what
 	}
 	m.api.at(m.node.Address())
-	if err := m.prepare(ctx); err != nil {
+	if err := errors.Join(m.prepare(ctx), m.bringWebServer(ctx)); err != nil {
 		return err
 	}
 	group, all := errgroup.WithContext(ctx)

@@ -125,8 +125,7 @@ var everywhere = []check{
 		` -o jsonpath='{.status.conditions[?(@.type=="Ready")].status}/{.spec.unschedulable}/{.spec.taints}' | grep -qx True//`},
 	{"four static pods are Ready", `test "$(` + client + `get pods --all-namespaces -l revision ` +
 		`-o jsonpath='{range .items[*]}{.status.conditions[?(@.type=="Ready")].status}{" "}{end}')" = "True True True True "`},
-	{"three pods of a Deployment run", client + `create deployment site --image=` + pause + ` --replicas=3 2>/dev/null; ` +
-		client + `rollout status deployment/site --timeout=5s`},
+	{"three replicas of a web server answer", answers},
 	{"the kubelet serves logs", client + `logs --namespace=openshift-etcd etcd-` + hostname + ` --tail=1`},
 	{"nothing has failed but what the image is known for", `! systemctl list-units --failed --plain --no-legend | grep -v '^containerd-fuse-overlayfs'`},
 }
@@ -196,6 +195,9 @@ func (m *Machine) checks() []check { return slices.Concat(everywhere, m.way.chec
 
 // good passes the checks.
 func good(ctx context.Context, m *Machine) error {
+	if err := m.bringWebServer(ctx); err != nil {
+		return err
+	}
 	for _, c := range m.checks() {
 		if err := m.wait(ctx, c); err != nil {
 			return err

@@ -63,6 +63,9 @@ var (
 	// MachineConfigServer stands in for the machine-config server.
 	MachineConfigServer = Program{Name: "machine-config-server", Module: "e2e", Package: "./cmd/machine-config-server", Static: true}
 
+	// Site is a web server.
+	Site = Program{Name: "site", Module: "e2e", Package: "./cmd/site", Static: true}
+
 	// IngressHost stands in for the ingress operator that a real cluster has.
 	IngressHost = host("ingress-operator", false)
 	// ConsoleHost stands in for the console operator.

@@ -1,0 +1,21 @@
+// Command site is a web server that says which of its replicas has answered.
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"time"
+)
+
+func main() {
+	name, err := os.Hostname()
+	if err == nil {
+		server := &http.Server{Addr: ":8080", ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprintln(w, name)
+		})}
+		err = server.ListenAndServe()
+	}
+	fmt.Fprintln(os.Stderr, "site:", err)
+	os.Exit(1)
+}
