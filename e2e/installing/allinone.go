@@ -11,7 +11,7 @@ var AllInOne = Way{
 	steps: []step{
 		{"config", func(ctx context.Context, m *Machine) error { return configAllInOne(ctx, m) }},
 		{"node", boot},
-		{"checks", good},
+		{"checks", goodAtFirst},
 		{"restart", restart},
 	},
 	checks: slices.Concat(allInOne, pending()),

@@ -219,7 +219,7 @@ func cutNode(ctx context.Context, m *Machine) error {
 	if err := boot(ctx, m); err != nil {
 		return err
 	}
-	if err := good(ctx, m); err != nil {
+	if err := goodAtFirst(ctx, m); err != nil {
 		return err
 	}
 	return m.cutAll(ctx, 1, m.lived, m.cutNodeAt)

@@ -19,7 +19,7 @@ var InPlace = Way{
 		{"config", configWithOperators},
 		{"live", live},
 		{"node", bootInstalled},
-		{"checks", good},
+		{"checks", goodAtFirst},
 		{"restart", restart},
 		{"modules", modules},
 		{"worker", worker},

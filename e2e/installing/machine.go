@@ -195,9 +195,6 @@ func (m *Machine) checks() []check { return slices.Concat(everywhere, m.way.chec
 
 // good passes the checks.
 func good(ctx context.Context, m *Machine) error {
-	if err := m.bringWebServer(ctx); err != nil {
-		return err
-	}
 	for _, c := range m.checks() {
 		if err := m.wait(ctx, c); err != nil {
 			return err

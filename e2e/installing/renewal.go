@@ -24,7 +24,7 @@ var AllInOneRenewal = Way{
 	steps: []step{
 		{"config", func(ctx context.Context, m *Machine) error { return configAllInOne(ctx, m, "--validity", brief) }},
 		{"node", boot},
-		{"checks", good},
+		{"checks", goodAtFirst},
 		{"all end", outlive},
 		{"all end while it is off", outliveOff},
 	},

@@ -16,7 +16,6 @@ import (
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/testcluster/assets"
 	"github.com/solonode/sno/testcluster/embedded"
-	"github.com/solonode/sno/testcluster/images"
 	"github.com/solonode/sno/testcluster/nodemachine"
 )
 
@@ -90,22 +89,13 @@ func (s *site) payload(ctx context.Context, version string) error {
 
 // takeOver has the operators take the control plane over, as soon as there is one. They go on until the context ends.
 func (m *Machine) takeOver(ctx, running context.Context) error {
-	binary, err := programs.Build(ctx, programs.StaticPodOperators, m.Config.Progress)
+	binary, err := m.bring(ctx, programs.StaticPodOperators, operatorsImage)
 	if err != nil {
-		return err //nolint:wrapcheck // it says of what
+		return err
 	}
-	archive := m.site.path("operators/image.tar")
 	kubeconfig := m.site.path("operators/kubeconfig")
-	if err := errors.Join(os.MkdirAll(filepath.Dir(archive), 0o755), m.WriteKubeconfig(kubeconfig)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(kubeconfig), 0o755), m.WriteKubeconfig(kubeconfig)); err != nil {
 		return fmt.Errorf("prepare the operators: %w", err)
-	}
-	if err := images.Write(archive, images.Image{
-		Name: operatorsImage, Files: map[string]string{programs.StaticPodOperators.Name: binary}, Entrypoint: []string{"/" + programs.StaticPodOperators.Name},
-	}); err != nil {
-		return err //nolint:wrapcheck // it says of what
-	}
-	if err := m.node.Containerd().Load(ctx, archive); err != nil {
-		return err //nolint:wrapcheck // it says of what
 	}
 	said, err := os.Create(m.site.path("operators/log"))
 	if err != nil {

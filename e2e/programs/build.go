@@ -63,8 +63,8 @@ var (
 	// MachineConfigServer stands in for the machine-config server.
 	MachineConfigServer = Program{Name: "machine-config-server", Module: "e2e", Package: "./cmd/machine-config-server", Static: true}
 
-	// Site is a web server.
-	Site = Program{Name: "site", Module: "e2e", Package: "./cmd/site", Static: true}
+	// WebServer is what a person might run, whose replicas say their names.
+	WebServer = Program{Name: "web-server", Module: "e2e", Package: "./cmd/web-server", Static: true}
 
 	// IngressHost stands in for the ingress operator that a real cluster has.
 	IngressHost = host("ingress-operator", false)

@@ -1,4 +1,4 @@
-// Command site is a web server that says which of its replicas has answered.
+// Command web-server is a web server that says which of its replicas has answered.
 package main
 
 import (
@@ -16,6 +16,6 @@ func main() {
 		})}
 		err = server.ListenAndServe()
 	}
-	fmt.Fprintln(os.Stderr, "site:", err)
+	fmt.Fprintln(os.Stderr, "web-server:", err)
 	os.Exit(1)
 }
