@@ -277,14 +277,20 @@ func (m *Machine) locate(ctx context.Context) (err error) {
 // PowerCut ends everything on the machine at once, as a power cut does, and returns when it is off. What was written to the disk and not synchronised is
 // kept, because the kernel goes on.
 func (m *Machine) PowerCut(ctx context.Context) error {
-	if _, err := m.engine.Output(ctx, "kill", "--signal", "KILL", m.name); err != nil {
+	if _, stuck := m.engine.Output(ctx, "kill", "--signal", "KILL", m.name); stuck != nil {
 		// It may have turned itself off.
 		if ended := m.ended(ctx); errors.Is(ended, errOff) || errors.Is(ended, ErrNoDisk) {
 			return nil
 		}
-		if frozen := m.thaw(ctx); frozen != nil {
-			return errors.Join(err, frozen)
+		if err := m.thaw(ctx); err != nil {
+			return errors.Join(stuck, err)
 		}
+		ending, cancel := context.WithTimeout(ctx, bootTimeout)
+		defer cancel()
+		if err := m.Off(ending); err != nil {
+			return errors.Join(stuck, err)
+		}
+		return nil
 	}
 	return m.Off(ctx)
 }
