@@ -247,6 +247,11 @@ mutants: ## Try every wrong version in the mutants.yaml files; fails if a test d
 mutants-%: ## The same for one module
 	@$(needs-kube-assets) && go run -C hack ./cmd/mutants $(mutants-flags) '$(dir)'
 
+# PACKAGE='topology patch/workload' names some. BUDGET=60 has one of them in turn by SEED, and as many changes as there is time for in seconds.
+.PHONY: gremlins
+gremlins: ## Change the operators of packages that need no cluster, one at a time: fails if the tests notice fewer than hack/gremlins/least.yaml says
+	@BUDGET='$(BUDGET)' SEED='$(SEED)' hack/gremlins/run $(PACKAGE)
+
 .PHONY: generate
 generate: ## Write generated files (RBAC roles from markers)
 	@go run -C hack ./cmd/verify -generate

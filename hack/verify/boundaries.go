@@ -16,8 +16,8 @@ import (
 // edges are the folders of a module that may do I/O. Everything else in a vendored module is pure. The linter checks direct
 // imports by the same rule (.golangci.yaml); this step also sees what comes in through another package.
 var edges = map[string]*regexp.Regexp{
-	"patch": regexp.MustCompile(`^(apply|cluster[^/]*|manager|metrics|patchtest|status)(/|$)`),
-	"":      regexp.MustCompile(`^(cmd|controller)(/|$)`), // every operator module
+	"patch": regexp.MustCompile(`^(apply|cluster[^/]*|controller|metrics|patchtest|run|status)(/|$)`),
+	"":      regexp.MustCompile(`^(approve|cmd|controller|kubelet)(/|$)`), // every operator module
 }
 
 // impure matches what a pure package may not depend on, not even indirectly. Of client-go, rest and discovery are missing here:

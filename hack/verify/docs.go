@@ -8,7 +8,6 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
-	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -28,6 +27,11 @@ const (
 // sharedReasons is where the reasons are that modules have in common.
 const sharedReasons = "patch/result.go"
 
+// readmeHeadings are the level-2 headings of a module with a controller, so that a reader of one README finds his way in all of them.
+var readmeHeadings = []string{
+	"What it does for you", "What it changes", "Run it", "Undo it", "Vendor it", "Conditions and reasons", "Metrics", "Flags", "Known limits",
+}
+
 // checkDocs follows the links of all documents, and compares those that say the same as the code with the code. A repository without a docs
 // folder has nothing to compare.
 func checkDocs(ctx context.Context, ws *workspace.Workspace, _ io.Writer) error {
@@ -45,15 +49,59 @@ func checkDocs(ctx context.Context, ws *workspace.Workspace, _ io.Writer) error 
 	if got, err := os.ReadFile(ws.Path(rightsFile)); err != nil || string(got) != want {
 		faults = append(faults, rightsFile+": is not what the roles say; run make generate")
 	}
-	inCode, err := reasons(ws)
-	if err != nil {
-		return err
-	}
 	text, err := os.ReadFile(ws.Path(reasonsFile))
 	if err != nil {
 		return err
 	}
-	return append(faults, reasonFaults(string(text), inCode)...).errorOrNil()
+	shared, err := reasonsIn(ws, sharedReasons)
+	if err != nil {
+		return err
+	}
+	all := slices.Clone(shared)
+	for _, m := range ws.Modules {
+		if !hasController(ws, m) {
+			continue
+		}
+		own, err := reasonsIn(ws, m.Dir+"/names.go")
+		if err != nil {
+			return err
+		}
+		readme, err := os.ReadFile(ws.Path(m.Dir + "/README.md"))
+		if err != nil {
+			return err
+		}
+		faults = append(faults, readmeFaults(m.Dir, string(readme), own, shared)...)
+		all = append(all, own...)
+	}
+	slices.Sort(all)
+	return append(faults, reasonFaults(string(text), slices.Compact(all))...).errorOrNil()
+}
+
+// readmeFaults compares a module's README with the headings that all have, and its first table of reasons with its constants, in order. The
+// table may have shared reasons too.
+func readmeFaults(dir, readme string, own, shared []string) []string {
+	var faults, headings []string
+	for line := range strings.Lines(readme) {
+		if heading, is := strings.CutPrefix(line, "## "); is {
+			headings = append(headings, strings.TrimSpace(heading))
+		}
+	}
+	if !slices.Equal(headings, readmeHeadings) {
+		faults = append(faults, fmt.Sprintf("%s/README.md: has the headings %q; all modules with a controller have %q", dir, headings, readmeHeadings))
+	}
+	_, table, _ := strings.Cut(readme, "\n| reason | in force |")
+	table, _, _ = strings.Cut(table, "\n\n")
+	var rows []string
+	for line := range strings.Lines(table) {
+		cell, _, _ := strings.Cut(strings.TrimPrefix(line, "|"), "|")
+		for _, match := range inBackticks.FindAllStringSubmatch(cell, -1) {
+			rows = append(rows, match[1])
+		}
+	}
+	if !slices.Equal(slices.DeleteFunc(slices.Clone(rows), func(r string) bool { return !slices.Contains(own, r) && slices.Contains(shared, r) }), own) {
+		faults = append(faults, fmt.Sprintf("%s/README.md: has the reasons %v; names.go has %v, and %s more", dir, rows, own, sharedReasons))
+	}
+	return faults
 }
 
 // reasonFaults compares the first cells of the rows between the marks with the reasons in the code.
@@ -87,56 +135,13 @@ func reasonFaults(text string, inCode []string) []string {
 
 var inBackticks = regexp.MustCompile("`([A-Za-z]+)`")
 
-// reasons are the values of all constants called Reason... in the names.go of the modules with a controller, in order.
-func reasons(ws *workspace.Workspace) ([]string, error) {
-	all := map[string]bool{}
-	for _, m := range ws.Modules {
-		if !hasController(ws, m) {
-			continue
-		}
-		found, err := reasonsIn(ws, m.Dir+"/names.go")
-		if err != nil {
-			return nil, err
-		}
-		for _, reason := range found {
-			all[reason] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(all)), nil
-}
-
-// reasonsIn reads the constants of a file. One that is a shared constant has that one's value.
-func reasonsIn(ws *workspace.Workspace, name string) (map[string]string, error) {
+// reasonsIn are the values of the constants Reason... of a file, in order. One that is a shared constant has that one's value.
+func reasonsIn(ws *workspace.Workspace, name string) ([]string, error) {
 	file, err := parser.ParseFile(token.NewFileSet(), ws.Path(name), nil, parser.SkipObjectResolution)
 	if err != nil {
 		return nil, fmt.Errorf("reading reasons: %w", err)
 	}
-	var shared map[string]string
-	found := map[string]string{}
-	for constant, value := range constants(file) {
-		switch value := value.(type) {
-		case *ast.BasicLit:
-			if found[constant], err = strconv.Unquote(value.Value); err != nil {
-				return nil, fmt.Errorf("%s: %s: %w", name, constant, err)
-			}
-		case *ast.SelectorExpr:
-			if shared == nil {
-				if shared, err = reasonsIn(ws, sharedReasons); err != nil {
-					return nil, err
-				}
-			}
-			if found[constant] = shared[value.Sel.Name]; found[constant] == "" {
-				return nil, fmt.Errorf("%s: %s: %s has no such reason", name, constant, sharedReasons)
-			}
-		default:
-			return nil, fmt.Errorf("%s: %s: is neither a text nor a reason of %s", name, constant, sharedReasons)
-		}
-	}
-	return found, nil
-}
-
-func constants(file *ast.File) map[string]ast.Expr {
-	found := map[string]ast.Expr{}
+	var found []string
 	for _, declaration := range file.Decls {
 		general, is := declaration.(*ast.GenDecl)
 		if !is || general.Tok != token.CONST {
@@ -144,15 +149,29 @@ func constants(file *ast.File) map[string]ast.Expr {
 		}
 		for _, spec := range general.Specs {
 			value, is := spec.(*ast.ValueSpec)
-			if !is {
+			if !is || !strings.HasPrefix(value.Names[0].Name, "Reason") || len(value.Values) == 0 {
 				continue
 			}
-			for i, name := range value.Names {
-				if strings.HasPrefix(name.Name, "Reason") && i < len(value.Values) {
-					found[name.Name] = value.Values[i]
+			constant, reason := value.Names[0].Name, ""
+			switch value := value.Values[0].(type) {
+			case *ast.BasicLit:
+				if reason, err = strconv.Unquote(value.Value); err != nil {
+					return nil, fmt.Errorf("%s: %s: %w", name, constant, err)
 				}
+			case *ast.SelectorExpr:
+				// A shared reason is called as its value is.
+				shared, err := reasonsIn(ws, sharedReasons)
+				if err != nil {
+					return nil, err
+				}
+				if reason = strings.TrimPrefix(value.Sel.Name, "Reason"); !slices.Contains(shared, reason) {
+					return nil, fmt.Errorf("%s: %s: %s has no such reason", name, constant, sharedReasons)
+				}
+			default:
+				return nil, fmt.Errorf("%s: %s: is neither a text nor a reason of %s", name, constant, sharedReasons)
 			}
+			found = append(found, reason)
 		}
 	}
-	return found
+	return found, nil
 }

@@ -29,10 +29,12 @@ metadata: {name: patch-controller, namespace: here}
 rules:
 - {apiGroups: [apps], resources: [deployments/status], resourceNames: [one], verbs: [patch, watch]}
 `
+	files["patch/README.md"] = "# patch\n\n## " + strings.Join(readmeHeadings, "\n\n## ") + "\n\n| reason | in force | what |\n|---|---|---|\n| `Own` | True | |\n| `Shared`, `Unused` | False | |\n\nEnd.\n"
+	files["patch/cmd/patch-controller/main.go"] = "package main\n\nfunc main() {}\n"
 	for _, other := range handWritten {
 		files[other.file] = "kind: ClusterRole\nrules: []\n"
 	}
-	files[reasonsFile] = "# Troubleshooting\n\n" + reasonsBegin + "\n| reason | what |\n|---|---|\n| `Own`, `Shared` | `Words` |\n" + reasonsEnd + "\n| `Elsewhere` | |\n"
+	files[reasonsFile] = "# Troubleshooting\n\n" + reasonsBegin + "\n| reason | what |\n|---|---|\n| `Own`, `Shared`, `Unused` | `Words` |\n" + reasonsEnd + "\n| `Elsewhere` | |\n"
 	return files
 }
 
@@ -55,21 +57,26 @@ func TestRights(t *testing.T) {
 
 func TestDocs(t *testing.T) {
 	tests := map[string]struct{ file, old, new, want string }{
-		"nothing wrong":          {},
-		"role has changed":       {"patch/config/rbac/role.yaml", "create]", "create, delete]", "docs/rbac.md: is not what the roles say; run make generate"},
-		"reason is new":          {"patch/names.go", "Other = 1", "ReasonNew = \"New\"", "docs/troubleshooting.md: does not explain the reason New"},
-		"shared reason is gone":  {"patch/names.go", "\tReasonTaken = patch.ReasonShared\n", "", "docs/troubleshooting.md: explains Shared, which no module has"},
-		"reason is renamed":      {"patch/names.go", `"Own"`, `"Owned"`, "does not explain the reason Owned"},
-		"no such shared reason":  {"patch/names.go", "patch.ReasonShared", "patch.ReasonLost", "patch/result.go has no such reason"},
-		"reason is computed":     {"patch/names.go", `"Own"`, `"O" + "wn"`, "is neither a text nor a reason of patch/result.go"},
-		"row is gone":            {reasonsFile, "| `Own`, `Shared`", "| `Shared`", "does not explain the reason Own"},
-		"only in the other cell": {reasonsFile, "| `Own`, `Shared` | `Words` |", "| `Shared` | `Own` |", "does not explain the reason Own"},
-		"link to nowhere":        {reasonsFile, "| `Elsewhere` |", "[gone](../gone.md)", "docs/troubleshooting.md: links to ../gone.md, which is not there"},
-		"link to no heading":     {reasonsFile, "| `Elsewhere` |", "[gone](rbac.md#patch)", "links to #patch, a heading or anchor that docs/rbac.md does not have"},
-		"links":                  {reasonsFile, "| `Elsewhere` |", "[a](rbac.md#patch-controller) [b](#troubleshooting) [c](https://example.com/x#y)", ""},
-		"anchor in the text":     {reasonsFile, "| `Elsewhere` |", "<a id=\"x-1\"></a>**X** [a](#x-1) [b](../docs/troubleshooting.md#x-1)", ""},
-		"link to no anchor":      {reasonsFile, "| `Elsewhere` |", "<a id=\"x-1\"></a>**X** [a](#x-10)", "links to #x-10, a heading or anchor that docs/troubleshooting.md does not have"},
-		"no marks":               {reasonsFile, reasonsEnd, "", "needs <!-- reasons --> and <!-- end of reasons --> around its reasons"},
+		"nothing wrong":           {},
+		"role has changed":        {"patch/config/rbac/role.yaml", "create]", "create, delete]", "docs/rbac.md: is not what the roles say; run make generate"},
+		"reason is new":           {"patch/names.go", "Other = 1", "ReasonNew = \"New\"", "docs/troubleshooting.md: does not explain the reason New"},
+		"shared reason is gone":   {"patch/result.go", "\tReasonUnused = \"Unused\"\n", "", "docs/troubleshooting.md: explains Unused, which no module has"},
+		"row of a README is gone": {"patch/README.md", "| `Own` | True | |\n", "", "patch/README.md: has the reasons [Shared Unused]; names.go has [Own Shared]"},
+		"README has one more":     {"patch/README.md", "`Own`", "`Own`, `Strange`", "patch/README.md: has the reasons [Own Strange Shared Unused]"},
+		"order of a README":       {"patch/README.md", "| `Own` | True | |\n| `Shared`, `Unused` | False | |\n", "| `Shared` | | |\n| `Own` | | |\n", "[Shared Own]"},
+		"heading is gone":         {"patch/README.md", "## Undo it\n", "", `patch/README.md: has the headings ["What it does for you" "What it changes" "Run it" "Vendor it"`},
+		"heading is renamed":      {"patch/README.md", "## Flags", "## Options", `"Metrics" "Options" "Known limits"]; all modules`},
+		"reason is renamed":       {"patch/names.go", `"Own"`, `"Owned"`, "does not explain the reason Owned"},
+		"no such shared reason":   {"patch/names.go", "patch.ReasonShared", "patch.ReasonLost", "patch/result.go has no such reason"},
+		"reason is computed":      {"patch/names.go", `"Own"`, `"O" + "wn"`, "is neither a text nor a reason of patch/result.go"},
+		"row is gone":             {reasonsFile, "| `Own`, `Shared`", "| `Shared`", "does not explain the reason Own"},
+		"only in the other cell":  {reasonsFile, "| `Own`, `Shared`, `Unused` | `Words` |", "| `Shared` | `Own` |", "does not explain the reason Own"},
+		"link to nowhere":         {reasonsFile, "| `Elsewhere` |", "[gone](../gone.md)", "docs/troubleshooting.md: links to ../gone.md, which is not there"},
+		"link to no heading":      {reasonsFile, "| `Elsewhere` |", "[gone](rbac.md#patch)", "links to #patch, a heading or anchor that docs/rbac.md does not have"},
+		"links":                   {reasonsFile, "| `Elsewhere` |", "[a](rbac.md#patch-controller) [b](#troubleshooting) [c](https://example.com/x#y)", ""},
+		"anchor in the text":      {reasonsFile, "| `Elsewhere` |", "<a id=\"x-1\"></a>**X** [a](#x-1) [b](../docs/troubleshooting.md#x-1)", ""},
+		"link to no anchor":       {reasonsFile, "| `Elsewhere` |", "<a id=\"x-1\"></a>**X** [a](#x-10)", "links to #x-10, a heading or anchor that docs/troubleshooting.md does not have"},
+		"no marks":                {reasonsFile, reasonsEnd, "", "needs <!-- reasons --> and <!-- end of reasons --> around its reasons"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -49,7 +49,7 @@ func Generate(ctx context.Context, ws *workspace.Workspace) ([]string, error) {
 }
 
 func hasController(ws *workspace.Workspace, m workspace.Module) bool {
-	info, err := os.Stat(ws.Path(m.Dir + "/controller"))
+	info, err := os.Stat(ws.Path(m.Dir + "/cmd/" + m.Name() + "-controller"))
 	return err == nil && info.IsDir() && !strings.HasPrefix(m.Dir, "examples/")
 }
 

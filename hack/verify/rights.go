@@ -29,7 +29,7 @@ markers in each module's ` + "`controller/rbac.go`" + `. Tests run each controll
 
 // handWritten are the roles that no marker makes.
 var handWritten = []struct{ title, file string }{
-	{"approve, the outside tool", "approver/config/outside/role.yaml"},
+	{"approve, the outside tool", "approver/config/approve/role.yaml"},
 	{"kubectl-sno run, beside the roles of the controllers", "config/all/rbac/role.yaml"},
 }
 

@@ -56,6 +56,7 @@ func Steps() []Step {
 		{"generated", "generated files are what the generators write today", checkGenerated},
 		{"docs", "links lead somewhere, and the documents name the rights and reasons of today", checkDocs},
 		{"manifests", "every kustomization renders, with safe pods and flags that exist", checkManifests},
+		{"unused", "every function is reached from a program or a test, and every exported name has a user besides its own tests", checkUnused},
 		{"lint", "golangci-lint finds nothing in any module", checkLint},
 	}
 }

@@ -122,7 +122,7 @@ func TestMissingMutantsFile(t *testing.T) {
 // TestGenerated uses a stand-in for the generator, which is what tools/run starts.
 func TestGenerated(t *testing.T) {
 	files := sample()
-	files["patch/controller/controller.go"] = "// Package controller is small.\npackage controller\n"
+	files["patch/cmd/patch-controller/main.go"] = "package main\n\nfunc main() {}\n"
 	files["tools/run"] = "#!/bin/sh\nfor last; do :; done\necho \"role $2 $3\" >\"${last#output:rbac:dir=}/role.yaml\"\n"
 	ws := repository(t, files)
 	if err := os.Chmod(ws.Path("tools/run"), 0o755); err != nil {
