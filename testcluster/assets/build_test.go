@@ -140,10 +140,7 @@ func TestEnsureBuildsOnce(t *testing.T) {
 		t.Errorf("again: %v, %v, progress %q, want the same without a build", second, err, progress.String())
 	}
 
-	link, err := CurrentLink()
-	if err != nil {
-		t.Fatal(err)
-	}
+	link := filepath.Join(cache, "current")
 	for _, version := range []string{"v1.2.3", "v1.2.4", "v1.2.3"} {
 		assets, err := ensure(t.Context(), source(t, func(files map[string]string) {
 			files["go.mod"] = strings.Replace(files["go.mod"], "v1.2.3", version, 1)

@@ -37,16 +37,6 @@ func CacheDir() (string, error) {
 	return filepath.Join(abs, "kube"), nil
 }
 
-// CurrentLink returns the symbolic link that points at the build which was asked for last. Unit tests of modules that do not import this
-// one use it as KUBEBUILDER_ASSETS.
-func CurrentLink() (string, error) {
-	dir, err := CacheDir()
-	if err != nil {
-		return "", err
-	}
-	return filepath.Join(dir, "current"), nil
-}
-
 // ModuleDir returns the folder of module testcluster. The compiler's own record of this file comes first, because it needs no process and no
 // particular working folder; it is absent in a binary built with -trimpath, and then the go command is asked.
 func ModuleDir(ctx context.Context) (string, error) {

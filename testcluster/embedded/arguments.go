@@ -8,11 +8,12 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/solonode/sno/testcluster/assets"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/solonode/sno/testcluster/assets"
 )
 
 const (

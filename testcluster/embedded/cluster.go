@@ -302,9 +302,6 @@ func (c *Cluster) Component(name string) *Component {
 	return nil
 }
 
-// Components returns all components, in the order in which they are started.
-func (c *Cluster) Components() []*Component { return append([]*Component(nil), c.components...) }
-
 // KillAPIServer ends the API server with SIGKILL.
 func (c *Cluster) KillAPIServer() error { return c.Component(APIServer).Kill() }
 

@@ -23,7 +23,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/procfs"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -152,11 +151,11 @@ func TestStartToFirstPod(t *testing.T) {
 	if err != nil || version.GitVersion != c.assets.Version {
 		t.Errorf("server version %v, %v, want %s", version, err, c.assets.Version)
 	}
-	for _, component := range c.Components() {
+	for _, component := range c.components {
 		if info, err := os.Stat(component.LogPath()); err != nil {
-			t.Errorf("log of %s: %v", component.Name(), err)
+			t.Errorf("log of %s: %v", component.name, err)
 		} else if info.Mode().Perm()&0o077 != 0 {
-			t.Errorf("log of %s can be read by others: %v", component.Name(), info.Mode())
+			t.Errorf("log of %s can be read by others: %v", component.name, info.Mode())
 		}
 	}
 	for _, want := range []string{"API server is ready", "CustomResourceDefinitions", "Cluster is up"} {
@@ -765,9 +764,9 @@ func TestCrashTakesComponentsAlong(t *testing.T) {
 
 func pidsOf(c *Cluster) map[string]int {
 	pids := map[string]int{}
-	for _, component := range c.Components() {
+	for _, component := range c.components {
 		if pid := component.PID(); pid != 0 {
-			pids[component.Name()] = pid
+			pids[component.name] = pid
 		}
 	}
 	return pids
@@ -777,48 +776,4 @@ func pidsOf(c *Cluster) map[string]int {
 func processLives(pid int) bool {
 	state, err := exec.Command("ps", "-o", "stat=", "-p", fmt.Sprint(pid)).Output()
 	return err == nil && len(bytes.TrimSpace(state)) > 0 && state[0] != 'Z'
-}
-
-// What was stopped stands still until it is continued.
-func TestStopAndContinue(t *testing.T) {
-	ctx := testContext(t)
-	p, err := sharedCluster(t).Run(ctx, "ticking", "/bin/sh", "-c", "while :; do :; done")
-	if err != nil {
-		t.Fatal(err)
-	}
-	is := func(state string) {
-		t.Helper()
-		err := wait.PollUntilContextCancel(ctx, time.Millisecond, true, func(context.Context) (bool, error) {
-			process, err := procfs.NewProc(p.PID())
-			if err != nil {
-				return false, err
-			}
-			stat, err := process.Stat()
-			return (stat.State == "T") == (state == "T"), err
-		})
-		if err != nil {
-			t.Fatalf("it never is %q: %v", state, err)
-		}
-	}
-	for range 2 {
-		if err := p.Stop(); err != nil {
-			t.Fatal(err)
-		}
-		is("T")
-		if err := p.Continue(); err != nil {
-			t.Fatal(err)
-		}
-		is("R")
-	}
-	if err := p.Stop(); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	for _, do := range []func() error{p.Stop, p.Continue} {
-		if err := do(); err != nil {
-			t.Errorf("it has ended: %v", err)
-		}
-	}
 }

@@ -50,9 +50,6 @@ type run struct {
 	exited chan struct{} // closed when the process has ended and been waited for
 }
 
-// Name returns the component's name, which is that of its program.
-func (p *Component) Name() string { return p.name }
-
 // LogPath returns the file that the component writes its log to. A component that is started again continues it.
 func (p *Component) LogPath() string { return p.log }
 

@@ -11,6 +11,9 @@
 // along: on Linux the kernel ends them (Pdeathsig), elsewhere a watcher does that holds the reading end of a pipe. The folder that it leaves
 // behind is removed by the next Start, which recognises it by its free lock.
 //
+// The control plane of envtest is not used for etcd and the API server: it hides its processes and ends them with SIGTERM only, so it can neither
+// cut the power nor stop and continue one, and they outlive a process that is killed.
+//
 // Every component is ended with SIGKILL: nothing in the folder outlives the cluster unless it is kept, and what etcd and the audit log have
 // written has reached the operating system by then.
 //

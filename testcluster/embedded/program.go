@@ -56,7 +56,7 @@ func (p *Component) ExitCode() int {
 // Terminate asks the component to end with SIGTERM and returns when it has; when ctx ends first, it is killed and the context's
 // error returned.
 func (p *Component) Terminate(ctx context.Context) error {
-	if err := p.signal("terminate", syscall.SIGTERM); err != nil {
+	if err := p.signal(syscall.SIGTERM); err != nil {
 		return err
 	}
 	exited := p.Exited()
@@ -74,13 +74,7 @@ func (p *Component) Terminate(ctx context.Context) error {
 	}
 }
 
-// Stop has the component stand still, with everything that it has open, until Continue. One that has ended is left alone.
-func (p *Component) Stop() error { return p.signal("stop", syscall.SIGSTOP) }
-
-// Continue has the component go on.
-func (p *Component) Continue() error { return p.signal("continue", syscall.SIGCONT) }
-
-func (p *Component) signal(what string, signal syscall.Signal) error {
+func (p *Component) signal(signal syscall.Signal) error {
 	p.mu.Lock()
 	r := p.run
 	p.mu.Unlock()
@@ -88,7 +82,7 @@ func (p *Component) signal(what string, signal syscall.Signal) error {
 		return nil
 	}
 	if err := r.cmd.Process.Signal(signal); err != nil && !r.over() {
-		return fmt.Errorf("%s %s: %w", what, p.name, err)
+		return fmt.Errorf("terminate %s: %w", p.name, err)
 	}
 	return nil
 }

@@ -81,22 +81,6 @@ func Create(ctx context.Context, config Config) (*Cluster, error) {
 	return c, nil
 }
 
-// Open returns a cluster that is there already.
-func Open(ctx context.Context, name string, progress io.Writer) (*Cluster, error) {
-	if progress == nil {
-		progress = io.Discard
-	}
-	e, err := engine.Find(ctx)
-	if err != nil {
-		return nil, err
-	}
-	c, err := newCluster(e, name, progress)
-	if err != nil {
-		return nil, err
-	}
-	return c, c.connect()
-}
-
 func newCluster(e engine.Engine, name string, progress io.Writer) (*Cluster, error) {
 	if err := e.Use(); err != nil {
 		return nil, err

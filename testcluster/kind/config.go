@@ -19,8 +19,6 @@ type Config struct {
 	Name string
 	// ControlPlanes is 1 or 3; 0 means 1. With 3 there is a load balancer before the API servers.
 	ControlPlanes, Workers int
-	// Ports are ports of the first control-plane node that can be reached on this machine.
-	Ports []Port
 	// ServerTLSBootstrap has kubelets ask for their serving certificates.
 	ServerTLSBootstrap bool
 	// KubeletConfig are further fields of the KubeletConfiguration of all nodes, as they are in its YAML.
@@ -32,12 +30,6 @@ type Config struct {
 	Image string
 	// Progress is told what happens; nil for nobody.
 	Progress io.Writer
-}
-
-// Port is one of a node that can be reached on this machine.
-type Port struct {
-	// Node is the port in the node, Host that of this machine at 127.0.0.1; 0 takes a free one.
-	Node, Host int32
 }
 
 // Docker takes these as the names of hosts.
@@ -84,19 +76,8 @@ func (c Config) forKind() (*v1alpha4.Cluster, error) {
 		// The network of kind is an image to pull, and nftables needs less in the image of kube-proxy.
 		Networking: v1alpha4.Networking{DisableDefaultCNI: true, KubeProxyMode: "nftables", PodSubnet: podSubnet},
 	}
-	for i := range c.ControlPlanes {
-		node := v1alpha4.Node{Role: v1alpha4.ControlPlaneRole, Image: c.Image}
-		if i == 0 {
-			for _, port := range c.Ports {
-				host := port.Host
-				if host == 0 {
-					host = -1 // the engine takes a free one
-				}
-				node.ExtraPortMappings = append(node.ExtraPortMappings,
-					v1alpha4.PortMapping{ContainerPort: port.Node, HostPort: host, ListenAddress: "127.0.0.1", Protocol: v1alpha4.PortMappingProtocolTCP})
-			}
-		}
-		out.Nodes = append(out.Nodes, node)
+	for range c.ControlPlanes {
+		out.Nodes = append(out.Nodes, v1alpha4.Node{Role: v1alpha4.ControlPlaneRole, Image: c.Image})
 	}
 	for range c.Workers {
 		out.Nodes = append(out.Nodes, v1alpha4.Node{Role: v1alpha4.WorkerRole, Image: c.Image})

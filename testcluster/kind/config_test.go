@@ -25,19 +25,14 @@ func TestDefaulted(t *testing.T) {
 
 func TestForKind(t *testing.T) {
 	got, err := Config{
-		Name: "a", ControlPlanes: 3, Workers: 1, Image: "image", Ports: []Port{{Node: 80, Host: 8080}, {Node: 443}}, Patches: []string{"more"},
+		Name: "a", ControlPlanes: 3, Workers: 1, Image: "image", Patches: []string{"more"},
 		FeatureGates: map[string]bool{"Some": true},
 	}.forKind()
 	if err != nil {
 		t.Fatal(err)
 	}
 	control := v1alpha4.Node{Role: v1alpha4.ControlPlaneRole, Image: "image"}
-	first := control
-	first.ExtraPortMappings = []v1alpha4.PortMapping{
-		{ContainerPort: 80, HostPort: 8080, ListenAddress: "127.0.0.1", Protocol: v1alpha4.PortMappingProtocolTCP},
-		{ContainerPort: 443, HostPort: -1, ListenAddress: "127.0.0.1", Protocol: v1alpha4.PortMappingProtocolTCP},
-	}
-	want := []v1alpha4.Node{first, control, control, {Role: v1alpha4.WorkerRole, Image: "image"}}
+	want := []v1alpha4.Node{control, control, control, {Role: v1alpha4.WorkerRole, Image: "image"}}
 	if diff := cmp.Diff(want, got.Nodes); diff != "" {
 		t.Errorf("nodes (-want +got):\n%s", diff)
 	}

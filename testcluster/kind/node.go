@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -104,16 +103,6 @@ func (c *Cluster) Load(ctx context.Context, archive string) error {
 		group.Go(func() error { return c.containerd(node).Load(groupCtx, archive) })
 	}
 	return group.Wait()
-}
-
-// HostPort is the address on this machine of a port of a node that was asked for, such as 127.0.0.1:32768.
-func (c *Cluster) HostPort(ctx context.Context, node string, port int32) (string, error) {
-	out, err := c.engine.Output(ctx, "port", node, fmt.Sprintf("%d/tcp", port))
-	if err != nil {
-		return "", err
-	}
-	first, _, _ := strings.Cut(out, "\n")
-	return first, nil
 }
 
 // Address is the address of a node in the cluster's network. On Linux it can be reached from this machine.
