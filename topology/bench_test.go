@@ -8,61 +8,49 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// hotDecisions are the calls that a reconcile loop makes for every object. Each one must not allocate.
-func hotDecisions() []struct {
-	name string
-	call func()
-} {
+// hotDecisions returns the calls that a reconcile loop makes for every object. None may allocate.
+func hotDecisions() map[string]func() {
 	object := infrastructure(sr, ha, configv1.NonePlatformType)
-	cluster := topology.Cluster{ControlPlane: topology.ReadingOf(external), Infrastructure: topology.ReadingOf(sr)}
+	cluster := clusterOf(external, sr)
 	install := topology.Install{Platform: configv1.AWSPlatformType, ControlPlane: count(1), Compute: workers(1, 1)}
-	return []struct {
-		name string
-		call func()
-	}{
-		{"FromInfrastructure", func() { sink.cluster, sink.err = topology.FromInfrastructure(object) }},
-		{"HighAvailability", func() { sink.availability = cluster.HighAvailability() }},
-		{"Governing", func() { sink.mode = cluster.Governing(topology.ControlPlanePool) }},
-		{"Replicas", func() { sink.replicas = topology.Replicas(unknown) }},
-		{"SpreadRequired", func() { sink.yes = topology.SpreadRequired(sr) }},
-		{"RolloutStrategy", func() { sink.rollout = topology.RolloutStrategy(dual, true) }},
-		{"DisruptionBudget", func() { sink.rollout.MaxUnavailable, sink.yes = topology.DisruptionBudget(ha) }},
-		{"PlacementOf", func() { sink.placement = topology.PlacementOf(topology.ControlPlanePool) }},
-		{"LeaderElection", func() { sink.class = topology.LeaderElection(sr) }},
-		{"Decide/enhancement", func() { sink.decision, sink.err = topology.Decide(install, topology.PolicyEnhancement) }},
-		{"Decide/worker-count", func() { sink.decision, sink.err = topology.Decide(install, topology.PolicyWorkerCount) }},
-		{"Decide/default-placement", func() { sink.decision, sink.err = topology.Decide(install, topology.PolicyDefaultPlacement) }},
+	return map[string]func(){
+		"FromInfrastructure":       func() { keepBoth(topology.FromInfrastructure(object)) },
+		"HighAvailability":         func() { keep(cluster.HighAvailability()) },
+		"Governing":                func() { keep(cluster.Governing(topology.ControlPlanePool)) },
+		"Replicas":                 func() { keep(topology.Replicas(unknown)) },
+		"SpreadRequired":           func() { keep(topology.SpreadRequired(sr)) },
+		"RolloutStrategy":          func() { keep(topology.RolloutStrategy(dual, true)) },
+		"DisruptionBudget":         func() { keepBoth(topology.DisruptionBudget(ha)) },
+		"PlacementOf":              func() { keep(topology.PlacementOf(topology.ControlPlanePool)) },
+		"LeaderElection":           func() { keep(topology.LeaderElection(sr)) },
+		"Decide/enhancement":       func() { keepBoth(topology.Decide(install, topology.PolicyEnhancement)) },
+		"Decide/worker-count":      func() { keepBoth(topology.Decide(install, topology.PolicyWorkerCount)) },
+		"Decide/default-placement": func() { keepBoth(topology.Decide(install, topology.PolicyDefaultPlacement)) },
 	}
 }
 
-// sink keeps results, so that the compiler cannot drop the calls.
-var sink struct {
-	cluster      topology.Cluster
-	err          error
-	availability topology.HighAvailabilityMode
-	mode         configv1.TopologyMode
-	replicas     int32
-	yes          bool
-	rollout      topology.Rollout
-	placement    topology.Placement
-	class        topology.LeaderElectionClass
-	decision     topology.Decision
-}
+// keep takes a result, so that the compiler cannot drop the call.
+//
+//go:noinline
+func keep[T any](T) {}
+
+//go:noinline
+func keepBoth[T, U any](T, U) {}
 
 func TestHotDecisionsDoNotAllocate(t *testing.T) {
-	for _, decision := range hotDecisions() {
-		if allocations := testing.AllocsPerRun(100, decision.call); allocations > 0 {
-			t.Errorf("%s allocates %v times per call, want 0", decision.name, allocations)
+	for name, call := range hotDecisions() {
+		if allocations := testing.AllocsPerRun(100, call); allocations > 0 {
+			t.Errorf("%s allocates %v times per call, want 0", name, allocations)
 		}
 	}
 }
 
 func BenchmarkHotDecisions(b *testing.B) {
-	for _, decision := range hotDecisions() {
-		b.Run(decision.name, func(b *testing.B) {
+	for name, call := range hotDecisions() {
+		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				decision.call()
+				call()
 			}
 		})
 	}

@@ -11,68 +11,66 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// TestGoverning shows R-TOP-8 and R-TOP-4: pods have the topology of the nodes that they run on.
+// TestGoverning shows R-TOP-8 and R-TOP-4: pods have the topology of the nodes that they run on. And R-TOP-3: what governs the control
+// plane decides on high availability.
 func TestGoverning(t *testing.T) {
+	const none, full = topology.HighAvailabilityNone, topology.HighAvailabilityFull
 	for _, test := range []struct {
 		controlPlane, infra              configv1.TopologyMode
 		wantControlPlane, wantWorkerPool configv1.TopologyMode
+		wantMode                         topology.HighAvailabilityMode
 	}{
-		{ha, sr, ha, sr},
-		{arbiter, sr, arbiter, sr},
-		{sr, ha, sr, ha},
-		{sr, sr, sr, sr},
-		{dual, ha, dual, ha},
-		{external, ha, ha, ha},
-		{external, sr, sr, sr},
-		{external, empty, ha, ha},
-		{external, external, external, external},
-		{empty, sr, ha, sr},
-		{unknown, sr, ha, sr},
-		{sr, empty, sr, ha},
-		{sr, unknown, sr, ha},
+		{ha, ha, ha, ha, full},
+		{ha, sr, ha, sr, full},
+		{arbiter, ha, arbiter, ha, full},
+		{arbiter, sr, arbiter, sr, full},
+		{sr, ha, sr, ha, none}, // workers do not matter
+		{sr, sr, sr, sr, none},
+		{dual, ha, dual, ha, full},
+		{dual, sr, dual, sr, full},
+		{external, ha, ha, ha, full},
+		{external, sr, sr, sr, none},
+		{external, empty, ha, ha, full},
+		{external, unknown, ha, ha, full},
+		{external, external, external, external, full},
+		{empty, empty, ha, ha, full},
+		{empty, sr, ha, sr, full},
+		{unknown, unknown, ha, ha, full},
+		{unknown, sr, ha, sr, full},
+		{sr, empty, sr, ha, none},
+		{sr, unknown, sr, ha, none},
 	} {
-		cluster := topology.Cluster{ControlPlane: topology.ReadingOf(test.controlPlane), Infrastructure: topology.ReadingOf(test.infra)}
-		for _, pool := range []struct {
-			pool topology.Pool
-			want configv1.TopologyMode
+		cluster := clusterOf(test.controlPlane, test.infra)
+		controlPlanePool := topology.ControlPlanePool
+		if test.controlPlane == external {
+			controlPlanePool = topology.WorkerPool
+		}
+		for _, where := range []struct {
+			pool, runsIn topology.Pool
+			want         configv1.TopologyMode
 		}{
-			{topology.ControlPlanePool, test.wantControlPlane},
-			{topology.WorkerPool, test.wantWorkerPool},
-			{"infra", test.wantWorkerPool},
-			{"", test.wantWorkerPool},
+			{topology.ControlPlanePool, controlPlanePool, test.wantControlPlane},
+			{topology.WorkerPool, topology.WorkerPool, test.wantWorkerPool},
+			{"infra", topology.WorkerPool, test.wantWorkerPool},
+			{"", topology.WorkerPool, test.wantWorkerPool},
 		} {
-			if got := cluster.Governing(pool.pool); got != pool.want {
-				t.Errorf("control plane %q, infrastructure %q, pool %q: %s, want %s", test.controlPlane, test.infra, pool.pool, got, pool.want)
+			if mode, pool := cluster.Governing(where.pool), cluster.PoolFor(where.pool); mode != where.want || pool != where.runsIn {
+				t.Errorf("control plane %q, infrastructure %q, pool %q: %s in %s, want %s in %s",
+					test.controlPlane, test.infra, where.pool, mode, pool, where.want, where.runsIn)
 			}
 		}
+		if got := cluster.HighAvailability(); got != test.wantMode {
+			t.Errorf("control plane %q, infrastructure %q: %s, want %s", test.controlPlane, test.infra, got, test.wantMode)
+		}
 	}
-	if got := (topology.Cluster{}).Governing(topology.ControlPlanePool); got != ha {
-		t.Errorf("zero Cluster, control plane: %q, want %s", got, ha)
-	}
-	if got := (topology.Cluster{}).Governing(topology.WorkerPool); got != ha {
-		t.Errorf("zero Cluster, workers: %q, want %s", got, ha)
+	var zero topology.Cluster
+	if zero.Governing(topology.ControlPlanePool) != ha || zero.Governing(topology.WorkerPool) != ha || zero.HighAvailability() != full {
+		t.Error("the zero Cluster does not act as HighlyAvailable")
 	}
 }
 
-func TestPoolFor(t *testing.T) {
-	for _, mode := range allModes {
-		cluster := topology.Cluster{ControlPlane: topology.ReadingOf(mode)}
-		want := topology.ControlPlanePool
-		if mode == external {
-			want = topology.WorkerPool
-		}
-		if got := cluster.PoolFor(topology.ControlPlanePool); got != want {
-			t.Errorf("%q: PoolFor(master) = %s, want %s", mode, got, want)
-		}
-		for _, pool := range []topology.Pool{topology.WorkerPool, "infra", ""} {
-			if got := cluster.PoolFor(pool); got != topology.WorkerPool {
-				t.Errorf("%q: PoolFor(%q) = %s, want worker", mode, pool, got)
-			}
-		}
-	}
-}
-
-// TestConsequences shows R-TOP-2 and R-SNO-11 in all modes, and R-OPS-2 and R-SNO-8: whatever is not SingleReplica keeps its redundancy.
+// TestConsequences shows R-TOP-2 and R-SNO-11 in all modes, R-OPS-2 and R-SNO-8: whatever is not SingleReplica keeps its redundancy,
+// and R-OPS-4: the durations are library-go's (U-TOP-10).
 func TestConsequences(t *testing.T) {
 	type consequences struct {
 		Replicas          int32
@@ -85,29 +83,17 @@ func TestConsequences(t *testing.T) {
 	rollout := func(maxUnavailable, maxSurge int32) topology.Rollout {
 		return topology.Rollout{MaxUnavailable: intstr.FromInt32(maxUnavailable), MaxSurge: intstr.FromInt32(maxSurge)}
 	}
-	single := consequences{
-		Replicas:  1,
-		Shared:    rollout(0, 1),
-		Exclusive: rollout(1, 0),
-		LeaderElection: topology.LeaderElectionClass{
-			LeaseDuration: 270 * time.Second, RenewDeadline: 240 * time.Second, RetryPeriod: 60 * time.Second,
-		},
-	}
-	redundant := consequences{
-		Replicas:     2,
-		Spread:       true,
-		Shared:       rollout(1, 1),
-		Exclusive:    rollout(1, 0),
-		Budget:       intstr.FromInt32(1),
-		BudgetNeeded: true,
-		LeaderElection: topology.LeaderElectionClass{
-			LeaseDuration: 137 * time.Second, RenewDeadline: 107 * time.Second, RetryPeriod: 26 * time.Second,
-		},
-	}
-	want := map[configv1.TopologyMode]consequences{
-		ha: redundant, arbiter: redundant, sr: single, dual: redundant, external: redundant, empty: redundant, unknown: redundant,
+	elections := func(lease, renew, retry time.Duration) topology.LeaderElectionClass {
+		return topology.LeaderElectionClass{LeaseDuration: lease * time.Second, RenewDeadline: renew * time.Second, RetryPeriod: retry * time.Second}
 	}
 	for _, mode := range allModes {
+		want := consequences{
+			Replicas: 2, Spread: true, Shared: rollout(1, 1), Exclusive: rollout(1, 0),
+			Budget: intstr.FromInt32(1), BudgetNeeded: true, LeaderElection: elections(137, 107, 26),
+		}
+		if mode == sr {
+			want = consequences{Replicas: 1, Shared: rollout(0, 1), Exclusive: rollout(1, 0), LeaderElection: elections(270, 240, 60)}
+		}
 		budget, needed := topology.DisruptionBudget(mode)
 		got := consequences{
 			Replicas:       topology.Replicas(mode),
@@ -118,14 +104,14 @@ func TestConsequences(t *testing.T) {
 			BudgetNeeded:   needed,
 			LeaderElection: topology.LeaderElection(mode),
 		}
-		if diff := cmp.Diff(want[mode], got); diff != "" {
+		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("mode %q (-want +got):\n%s", mode, diff)
 		}
 	}
 }
 
-// A model of a rolling update: it knows nodes, anti-affinity, ports and the two numbers, and nothing of topologies. Every
-// strategy must get all new pods running on as few nodes as the topology may have (R-SNO-2, R-OPS-1).
+// In a model of a rolling update, which has no topologies, every strategy must get all new pods running on as few nodes as the topology
+// may have (R-SNO-2, R-OPS-1).
 func TestRolloutsFinish(t *testing.T) {
 	for _, mode := range allModes {
 		for _, exclusive := range []bool{false, true} {
@@ -133,9 +119,6 @@ func TestRolloutsFinish(t *testing.T) {
 			separate := exclusive || topology.SpreadRequired(mode)
 			for nodes := replicas; nodes <= replicas+2; nodes++ {
 				strategy := topology.RolloutStrategy(mode, exclusive)
-				if strategy.MaxUnavailable.Type != intstr.Int || strategy.MaxSurge.Type != intstr.Int {
-					t.Fatalf("mode %q: percentages: %+v", mode, strategy)
-				}
 				if !rolls(nodes, replicas, strategy.MaxUnavailable.IntValue(), strategy.MaxSurge.IntValue(), separate) {
 					t.Errorf("mode %q, exclusive %v, %d nodes: the rollout with %+v does not finish", mode, exclusive, nodes, strategy)
 				}
@@ -143,7 +126,7 @@ func TestRolloutsFinish(t *testing.T) {
 		}
 	}
 
-	// The model must be able to say no: these are the deadlocks that were measured (U-TOP-13).
+	// Negative controls: the deadlocks that were measured (U-TOP-13).
 	for _, stuck := range []struct {
 		name                                      string
 		nodes, replicas, maxUnavailable, maxSurge int
@@ -160,7 +143,7 @@ func TestRolloutsFinish(t *testing.T) {
 	}
 }
 
-// rolls says whether a rolling update from replicas old pods, as many of them running as fit, to replicas new pods finishes.
+// rolls reports whether a rolling update from replicas old pods, as many of them running as fit, to replicas new pods finishes.
 func rolls(nodes, replicas, maxUnavailable, maxSurge int, separate bool) bool {
 	room := nodes
 	if !separate {
@@ -185,78 +168,38 @@ func rolls(nodes, replicas, maxUnavailable, maxSurge int, separate bool) bool {
 	}
 }
 
-// TestPlacementOf shows R-SNO-1: the selector of the control plane comes with the tolerations of its taints.
+// TestPlacementOf shows R-SNO-1: the selector of the control plane comes with the tolerations of its taints, as new copies.
 func TestPlacementOf(t *testing.T) {
-	toleration := func(key string) topology.Toleration {
-		return topology.Toleration{Key: key, Operator: "Exists", Effect: "NoSchedule"}
-	}
-	for _, test := range []struct {
-		pool        topology.Pool
-		selector    map[string]string
-		tolerations []topology.Toleration
+	const master, workers = "node-role.kubernetes.io/master", "node-role.kubernetes.io/worker"
+	for pool, test := range map[topology.Pool]struct {
+		role     string
+		tolerate []string
 	}{
-		{
-			pool:     topology.ControlPlanePool,
-			selector: map[string]string{"node-role.kubernetes.io/master": ""},
-			tolerations: []topology.Toleration{
-				toleration("node-role.kubernetes.io/master"),
-				toleration("node-role.kubernetes.io/control-plane"),
-			},
-		},
-		{pool: topology.WorkerPool, selector: map[string]string{"node-role.kubernetes.io/worker": ""}},
-		{pool: "infra", selector: map[string]string{"node-role.kubernetes.io/worker": ""}},
-		{pool: "", selector: map[string]string{"node-role.kubernetes.io/worker": ""}},
+		topology.ControlPlanePool: {master, []string{master, "node-role.kubernetes.io/control-plane"}},
+		topology.WorkerPool:       {workers, nil},
+		"infra":                   {workers, nil},
+		"":                        {workers, nil},
 	} {
-		placement := topology.PlacementOf(test.pool)
-		if diff := cmp.Diff(test.selector, placement.NodeSelector()); diff != "" {
-			t.Errorf("pool %q, selector (-want +got):\n%s", test.pool, diff)
+		placement := topology.PlacementOf(pool)
+		for range 2 { // changes of the first copies must not reach the second
+			selector, tolerations := placement.NodeSelector(), placement.Tolerations()
+			if diff := cmp.Diff(map[string]string{test.role: ""}, selector); diff != "" {
+				t.Errorf("pool %q, selector (-want +got):\n%s", pool, diff)
+			}
+			var want []topology.Toleration
+			for _, key := range test.tolerate {
+				want = append(want, topology.Toleration{Key: key, Operator: "Exists", Effect: "NoSchedule"})
+			}
+			if diff := cmp.Diff(want, tolerations); diff != "" {
+				t.Errorf("pool %q, tolerations (-want +got):\n%s", pool, diff)
+			}
+			selector[test.role] = "changed"
+			for i := range tolerations {
+				tolerations[i].Key = "changed"
+			}
 		}
-		if diff := cmp.Diff(test.tolerations, placement.Tolerations()); diff != "" {
-			t.Errorf("pool %q, tolerations (-want +got):\n%s", test.pool, diff)
+		if placement != topology.PlacementOf(pool) {
+			t.Errorf("pool %q: two equal placements differ", pool)
 		}
-		if placement != topology.PlacementOf(test.pool) {
-			t.Errorf("pool %q: two equal placements differ", test.pool)
-		}
-	}
-}
-
-func TestPlacementCopiesAreFresh(t *testing.T) {
-	placement := topology.PlacementOf(topology.ControlPlanePool)
-	selector, tolerations := placement.NodeSelector(), placement.Tolerations()
-	selector["node-role.kubernetes.io/master"] = "changed"
-	tolerations[0].Key = "changed"
-	if got := placement.NodeSelector()["node-role.kubernetes.io/master"]; got != "" {
-		t.Errorf("a caller's change reached the selector: %q", got)
-	}
-	if got := placement.Tolerations()[0].Key; got != "node-role.kubernetes.io/master" {
-		t.Errorf("a caller's change reached the tolerations: %q", got)
-	}
-}
-
-// The numbers that library-go derives from its durations (U-TOP-10): with one API server more than the two minutes of R-OPS-4.
-func TestLeaderElectionTolerates(t *testing.T) {
-	for _, test := range []struct {
-		mode                configv1.TopologyMode
-		outage, acquisition time.Duration
-	}{
-		{ha, 78 * time.Second, 163 * time.Second},
-		{sr, 180 * time.Second, 330 * time.Second},
-	} {
-		class := topology.LeaderElection(test.mode)
-		if got := class.ToleratedOutage(); got != test.outage {
-			t.Errorf("%s: tolerates %s, want %s", test.mode, got, test.outage)
-		}
-		if got := class.WorstAcquisition(); got != test.acquisition {
-			t.Errorf("%s: acquires in %s, want %s", test.mode, got, test.acquisition)
-		}
-		if skew := class.LeaseDuration - class.RenewDeadline; skew != 30*time.Second {
-			t.Errorf("%s: clock skew %s, want 30s", test.mode, skew)
-		}
-	}
-	if got := (topology.LeaderElectionClass{}).ToleratedOutage(); got != 0 {
-		t.Errorf("zero class tolerates %s, want 0", got)
-	}
-	if got := (topology.LeaderElectionClass{RenewDeadline: 5 * time.Second, RetryPeriod: 10 * time.Second}).ToleratedOutage(); got != 0 {
-		t.Errorf("a class without a second try tolerates %s, want 0", got)
 	}
 }

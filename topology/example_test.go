@@ -9,7 +9,7 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// A single control-plane node with workers: the control plane is a single replica, the infrastructure is not.
+// A single control-plane node, with an infrastructure topology of a future release.
 func ExampleFromInfrastructure() {
 	cluster, err := topology.FromInfrastructure(&configv1.Infrastructure{
 		Status: configv1.InfrastructureStatus{
@@ -22,19 +22,15 @@ func ExampleFromInfrastructure() {
 		fmt.Println("keep the last cluster:", err)
 		return
 	}
-	fmt.Println("control plane:", cluster.ControlPlane.Mode)
-	fmt.Println("infrastructure:", cluster.Infrastructure.Mode)
-	fmt.Println("platform:", cluster.Platform)
+	fmt.Println(cluster.ControlPlane.Mode, cluster.Infrastructure.Mode, cluster.Platform)
 	fmt.Println("high availability:", cluster.HighAvailability())
 	for _, finding := range cluster.Findings() {
-		fmt.Println("note:", finding)
+		fmt.Println(finding)
 	}
 	// Output:
-	// control plane: SingleReplica
-	// infrastructure: HighlyAvailable
-	// platform: None
+	// SingleReplica HighlyAvailable None
 	// high availability: None
-	// note: status.infrastructureTopology has the unknown value "FromTheFuture", acting on HighlyAvailable
+	// status.infrastructureTopology has the unknown value "FromTheFuture", acting on HighlyAvailable
 }
 
 // An object of an old prototype, which has a high-availability mode instead of topologies.
@@ -43,12 +39,8 @@ func ExampleFromUnstructured() {
 		"kind":   "Infrastructure",
 		"status": map[string]any{"highAvailabilityMode": "None", "platform": "AWS"},
 	}})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(cluster.ControlPlane.Mode, cluster.Infrastructure.Mode, cluster.Platform)
-	// Output: SingleReplica SingleReplica AWS
+	fmt.Println(cluster.ControlPlane.Mode, cluster.Infrastructure.Mode, cluster.Platform, err)
+	// Output: SingleReplica SingleReplica AWS <nil>
 }
 
 // How many pods, by where they run: this cluster has one control-plane node and several workers.
@@ -66,7 +58,7 @@ func ExampleCluster_Governing() {
 	// worker: HighlyAvailable, replicas 2, spread true
 }
 
-// A router with host ports must let the old pod go first; without them the new one starts beside it.
+// A rollout of pods with host ports must end the old pod first; without them the new pod starts first.
 func ExampleRolloutStrategy() {
 	for _, hostPorts := range []bool{true, false} {
 		rollout := topology.RolloutStrategy(configv1.SingleReplicaTopologyMode, hostPorts)

@@ -8,56 +8,45 @@ import (
 )
 
 var (
-	// ErrNegativeReplicas means that a machine pool of the install has fewer than 0 replicas. The error that wraps it names
-	// the pool.
+	// ErrNegativeReplicas is returned for a machine pool with fewer than 0 replicas.
 	ErrNegativeReplicas = errors.New("negative replicas")
-
-	// ErrNoControlPlane means that the control-plane pool has 0 replicas. A cluster whose control plane runs elsewhere is
-	// not made from an install-config, so there is nothing to decide for it.
+	// ErrNoControlPlane is returned for a control-plane pool with 0 replicas.
 	ErrNoControlPlane = errors.New("no control-plane replicas")
 )
 
-// defaultReplicas is what the installer puts where install-config has no replicas.
-const defaultReplicas = 3
+// The installer's defaults: replicas that are not set, and the compute pool in AWS Local and Wavelength Zones, which defaults to 0.
+const (
+	defaultReplicas = 3
+	edgePool        = "edge"
+)
 
-// edgePool is the compute pool in AWS Local and Wavelength Zones. It is the one whose replicas default to 0.
-const edgePool = "edge"
-
-// Install is what an installer knows before the first node exists, in the shape of install-config. Replicas are pointers as
-// they are there, because "not set" has its own meaning. There is no field for workers that are added after installation:
-// they change nothing that is decided here (R-TOP-7).
+// Install is what an installer knows before the first node exists, in the shape of install-config. Workers that are added later are not
+// part of it (R-TOP-7).
 type Install struct {
-	// Platform is where the cluster is installed. Empty means None.
+	// Platform is empty for None.
 	Platform configv1.PlatformType
 	// ControlPlane is controlPlane.replicas: nil means 3, 0 is ErrNoControlPlane.
 	ControlPlane *int64
-	// Arbiter is arbiter.replicas: nil means 0. Arbiters matter only beside two control-plane replicas.
+	// Arbiter is arbiter.replicas: nil means 0. It matters only with two control-plane replicas.
 	Arbiter *int64
-	// Compute are the compute pools. None at all means one pool of 3. The replicas of several pools add up: these are the
-	// day-1 workers.
+	// Compute are the compute pools, whose replicas add up to the day-1 workers. An empty list means one pool of 3.
 	Compute []ComputePool
 }
 
-// ComputePool is one entry of install-config's compute list.
+// ComputePool is one entry of install-config's compute list. nil replicas mean 3, or 0 for the pool named "edge".
 type ComputePool struct {
-	// Name is the pool's name, usually "worker". It is used in errors, and a pool named "edge" defaults to 0 replicas.
-	Name string
-	// Replicas: nil means 3, or 0 for the pool named "edge".
+	Name     string
 	Replicas *int64
 }
 
 // counts is an Install with the installer's defaults applied.
 type counts struct {
-	controlPlane int64
-	arbiter      int64
-	workers      int64 // 0, 1 or 2, where 2 stands for 2 and more
+	controlPlane, arbiter int64
+	workers               int64 // 2 means 2 or more
 }
 
 func (in Install) counts() (counts, error) {
-	n := counts{
-		controlPlane: replicasOr(in.ControlPlane, defaultReplicas),
-		arbiter:      replicasOr(in.Arbiter, 0),
-	}
+	n := counts{controlPlane: replicasOr(in.ControlPlane, defaultReplicas), arbiter: replicasOr(in.Arbiter, 0)}
 	switch {
 	case n.controlPlane < 0:
 		return counts{}, fmt.Errorf("install-config pool controlPlane: %w: %d, set at least 1", ErrNegativeReplicas, n.controlPlane)
@@ -67,7 +56,7 @@ func (in Install) counts() (counts, error) {
 		return counts{}, fmt.Errorf("install-config pool arbiter: %w: %d, set at least 0", ErrNegativeReplicas, n.arbiter)
 	}
 	if len(in.Compute) == 0 {
-		n.workers = addWorkers(0, defaultReplicas)
+		n.workers = 2
 	}
 	for i, pool := range in.Compute {
 		fallback := int64(defaultReplicas)
@@ -78,14 +67,9 @@ func (in Install) counts() (counts, error) {
 		if replicas < 0 {
 			return counts{}, fmt.Errorf("install-config pool compute[%d] %q: %w: %d, set at least 0", i, pool.Name, ErrNegativeReplicas, replicas)
 		}
-		n.workers = addWorkers(n.workers, replicas)
+		n.workers = min(2, n.workers+min(2, replicas)) // no sum can overflow
 	}
 	return n, nil
-}
-
-// addWorkers stops counting at 2, the highest number that any rule asks about, so that no sum can overflow.
-func addWorkers(sum, more int64) int64 {
-	return min(2, sum+min(2, more))
 }
 
 func replicasOr(replicas *int64, fallback int64) int64 {

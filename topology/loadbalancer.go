@@ -8,18 +8,15 @@ const (
 	LoadBalancerBalances = "Several routers on several nodes: DNS needs one address in front of them."
 )
 
-// LoadBalancer says whether ingress needs something in front of the nodes (a load balancer or a virtual IP), as the last
-// columns of the enhancement's table do (R-TOP-9).
+// LoadBalancer is whether ingress needs a load balancer or a virtual IP in front of the nodes, as the last columns of the
+// enhancement's table (R-TOP-9).
 type LoadBalancer struct {
-	// Needed says so for the cluster as it is installed.
-	Needed bool
-	// NeededWithWorkers says so once workers are added after installation. Where it differs from Needed, adding a worker
-	// breaks ingress that worked: the floating router (R-ING-3).
-	NeededWithWorkers bool
-	// Provided says that the platform brings a load balancer along, needed or not; see ProvidesLoadBalancer.
+	// Needed is for the cluster as it is installed, NeededWithWorkers for the cluster with workers added later. Where they differ,
+	// adding a worker breaks ingress, because the router floats (R-ING-3).
+	Needed, NeededWithWorkers bool
+	// Provided is whether the platform provides a load balancer. Reason is one of the constants above.
 	Provided bool
-	// Reason is one of the constants above.
-	Reason string
+	Reason   string
 }
 
 func loadBalancerFor(decision Decision, n counts, provided bool) LoadBalancer {
@@ -28,7 +25,6 @@ func loadBalancerFor(decision Decision, n counts, provided bool) LoadBalancer {
 	case decision.IngressReplicas > 1:
 		answer.Reason = LoadBalancerBalances
 	case decision.IngressPool == ControlPlanePool:
-		// One router in this pool means that the control plane is a single replica.
 		answer.Needed, answer.NeededWithWorkers, answer.Reason = false, false, LoadBalancerPinned
 	case n.controlPlane == 1 && n.workers == 0:
 		answer.Needed, answer.Reason = false, LoadBalancerOneNode

@@ -1,7 +1,12 @@
 package topology_test
 
 import (
+	"strings"
+	"testing"
+
 	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/solonode/sno/topology"
 )
 
 const (
@@ -17,4 +22,18 @@ const (
 // allModes is everything a topology field can hold.
 var allModes = []configv1.TopologyMode{ha, arbiter, sr, dual, external, empty, unknown}
 
+// contains fails the test for words that are not in the error.
+func contains(t *testing.T, err error, words []string) {
+	t.Helper()
+	for _, word := range words {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("error %q lacks %q", err, word)
+		}
+	}
+}
+
 func count(n int64) *int64 { return &n }
+
+func clusterOf(controlPlane, infra configv1.TopologyMode) topology.Cluster {
+	return topology.Cluster{ControlPlane: topology.ReadingOf(controlPlane), Infrastructure: topology.ReadingOf(infra)}
+}

@@ -1,7 +1,6 @@
 package topology
 
-// Toleration holds the fields of a core/v1 Toleration that a placement needs. The strings are the API's own, so that this
-// module does not have to depend on k8s.io/api.
+// Toleration holds the fields of a core/v1 Toleration that a placement needs, without a dependency on k8s.io/api.
 type Toleration struct {
 	Key, Operator, Effect string
 }
@@ -12,19 +11,13 @@ const (
 	workerRole       = "node-role.kubernetes.io/worker"
 )
 
-// Placement pins pods to the nodes of a pool. It is a comparable value; the zero Placement pins to workers.
-type Placement struct {
-	Pool Pool
-}
+// Placement pins pods to the nodes of a pool. It is comparable; the zero Placement pins to workers.
+type Placement struct{ Pool Pool }
 
-// PlacementOf is the placement for a pool. It does not know the cluster: with an External control plane there is no
-// control-plane node to run on, so pass cluster.PoolFor(pool) where that can happen.
-func PlacementOf(pool Pool) Placement {
-	return Placement{Pool: pool}
-}
+// PlacementOf returns the placement for a pool. Pass cluster.PoolFor(pool) where the control plane can be External.
+func PlacementOf(pool Pool) Placement { return Placement{Pool: pool} }
 
-// NodeSelector is a fresh map of node labels: the master role for ControlPlanePool, the worker role for any other pool. The
-// master label is used because it is the one that every release of OpenShift puts on control-plane nodes.
+// NodeSelector returns a new map: the master role, which control-plane nodes have in every release of OpenShift, or the worker role.
 func (p Placement) NodeSelector() map[string]string {
 	if p.Pool == ControlPlanePool {
 		return map[string]string{masterRole: ""}
@@ -32,9 +25,8 @@ func (p Placement) NodeSelector() map[string]string {
 	return map[string]string{workerRole: ""}
 }
 
-// Tolerations is a fresh slice, in a stable order: for ControlPlanePool the NoSchedule taints of both role keys, nil for any
-// other pool. A pinned pod needs them because a control-plane node loses its taint only if there were no day-1 workers; the
-// stock router has none and would stay Pending (R-SNO-1, U-ING-5).
+// Tolerations returns a new slice in a stable order: for ControlPlanePool the NoSchedule taints of both role keys, else nil. Without
+// them a pinned pod stays Pending on a cluster with day-1 workers (R-SNO-1, U-ING-5).
 func (p Placement) Tolerations() []Toleration {
 	if p.Pool != ControlPlanePool {
 		return nil

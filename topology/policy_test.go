@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +18,9 @@ import (
 const (
 	master = topology.ControlPlanePool
 	worker = topology.WorkerPool
+
+	pinned, oneNode  = topology.LoadBalancerPinned, topology.LoadBalancerOneNode
+	floats, balances = topology.LoadBalancerFloats, topology.LoadBalancerBalances
 )
 
 var (
@@ -32,6 +36,15 @@ var (
 	}
 )
 
+func decide(t *testing.T, install topology.Install, policy topology.Policy) topology.Decision {
+	t.Helper()
+	decision, err := topology.Decide(install, policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return decision
+}
+
 func workers(replicas ...int64) []topology.ComputePool {
 	var pools []topology.ComputePool
 	for i, n := range replicas {
@@ -40,28 +53,21 @@ func workers(replicas ...int64) []topology.ComputePool {
 	return pools
 }
 
-// loadBalancerColumn is what the enhancement's table can say about a load balancer.
-type loadBalancerColumn struct {
-	needed   bool // "Yes"
-	provided bool // "Yes - provided"
+// balancer is a cell of the enhancement's table: whether a load balancer is needed, with the day-2 workers of its row.
+func balancer(b topology.LoadBalancer, day2 bool) string {
+	switch needed := b.Needed && !day2 || b.NeededWithWorkers && day2; {
+	case needed && b.Provided:
+		return "provided"
+	case needed:
+		return "yes"
+	}
+	return "no"
 }
 
-func (want loadBalancerColumn) check(t *testing.T, name string, got topology.LoadBalancer, day2 bool) {
-	t.Helper()
-	needed := got.Needed
-	if day2 {
-		needed = got.NeededWithWorkers
-	}
-	if needed != want.needed || needed && got.Provided != want.provided {
-		t.Errorf("%s: load balancer needed %v, provided %v (%s), want needed %v, provided %v",
-			name, needed, got.Provided, got.Reason, want.needed, want.provided)
-	}
-}
-
-// The eight rows of the enhancement's table (R-TOP-5, R-TOP-6, R-TOP-7, R-TOP-9), written by hand. "-" cells are left empty and not checked. Where a row has
-// day-2 workers the load-balancer columns speak of the cluster after they were added.
+// The eight rows of the enhancement's table (R-TOP-5, R-TOP-6, R-TOP-7, R-TOP-9), written by hand. Its "-" cells are empty and not checked.
 func TestEnhancementTable(t *testing.T) {
-	no, yes, yesProvided := loadBalancerColumn{}, loadBalancerColumn{needed: true}, loadBalancerColumn{needed: true, provided: true}
+	none, one, several := [][]topology.ComputePool{workers(0)}, [][]topology.ComputePool{workers(1), workers(0, 1), workers(1, 0)},
+		[][]topology.ComputePool{workers(2), workers(7), workers(1, 1), nil}
 	for _, row := range []struct {
 		name      string
 		platforms []configv1.PlatformType
@@ -71,88 +77,45 @@ func TestEnhancementTable(t *testing.T) {
 		ctp, ptp  topology.Pool
 		replicas  int32
 		// schedulable is not in the table: masters are workers too only without day-1 workers.
-		schedulable   bool
-		before, after loadBalancerColumn
-		reason        string
+		schedulable           bool
+		before, after, reason string
 	}{
-		{
-			name: "1 None, no workers", platforms: otherPlatforms, d1w: [][]topology.ComputePool{workers(0)},
-			cit: sr, pit: sr, ctp: worker, ptp: master, replicas: 1, schedulable: true, before: no, after: no, reason: topology.LoadBalancerPinned,
-		},
-		{
-			name: "2 Cloud, no workers", platforms: cloudPlatforms, d1w: [][]topology.ComputePool{workers(0)},
-			cit: sr, pit: sr, ctp: worker, ptp: master, replicas: 1, schedulable: true, before: no, after: no, reason: topology.LoadBalancerPinned,
-		},
-		{
-			name: "3 None, one day-1 worker", platforms: otherPlatforms, d1w: [][]topology.ComputePool{workers(1), workers(0, 1)},
-			pit: sr, ptp: master, replicas: 1, before: yes, after: no, reason: topology.LoadBalancerPinned,
-		},
-		{
-			name: "4 Cloud, one day-1 worker", platforms: cloudPlatforms, d1w: [][]topology.ComputePool{workers(1), workers(1, 0)},
-			cit: sr, pit: ha, ctp: worker, ptp: worker, replicas: 2, before: yesProvided, after: yesProvided, reason: topology.LoadBalancerBalances,
-		},
-		{
-			name: "5 None, several day-1 workers", platforms: otherPlatforms, d1w: [][]topology.ComputePool{workers(2), workers(7), workers(1, 1), nil},
-			pit: sr, ptp: master, replicas: 1, before: yes, after: no, reason: topology.LoadBalancerPinned,
-		},
-		{
-			name: "6 Cloud, several day-1 workers", platforms: cloudPlatforms, d1w: [][]topology.ComputePool{workers(2), workers(7), workers(1, 1), nil},
-			cit: ha, pit: ha, ctp: worker, ptp: worker, replicas: 2, before: yesProvided, after: yesProvided, reason: topology.LoadBalancerBalances,
-		},
-		{
-			name: "7 None, day-2 workers only", platforms: otherPlatforms, d1w: [][]topology.ComputePool{workers(0)}, d2w: true,
-			cit: sr, pit: sr, ctp: worker, ptp: master, replicas: 1, schedulable: true, before: yes, after: no, reason: topology.LoadBalancerPinned,
-		},
-		{
-			// The enhancement's last cell says "provided, ingress floats", beside a pool that pins it. Pinned is right.
-			name: "8 Cloud, day-2 workers only", platforms: cloudPlatforms, d1w: [][]topology.ComputePool{workers(0)}, d2w: true,
-			cit: sr, pit: sr, ctp: worker, ptp: master, replicas: 1, schedulable: true, before: yesProvided, after: no, reason: topology.LoadBalancerPinned,
-		},
+		{"1 None, no workers", otherPlatforms, none, false, sr, sr, worker, master, 1, true, "no", "no", pinned},
+		{"2 cloud, no workers", cloudPlatforms, none, false, sr, sr, worker, master, 1, true, "no", "no", pinned},
+		{"3 None, one day-1 worker", otherPlatforms, one, false, "", sr, "", master, 1, false, "yes", "no", pinned},
+		{"4 cloud, one day-1 worker", cloudPlatforms, one, false, sr, ha, worker, worker, 2, false, "provided", "provided", balances},
+		{"5 None, several day-1 workers", otherPlatforms, several, false, "", sr, "", master, 1, false, "yes", "no", pinned},
+		{"6 cloud, several day-1 workers", cloudPlatforms, several, false, ha, ha, worker, worker, 2, false, "provided", "provided", balances},
+		{"7 None, day-2 workers only", otherPlatforms, none, true, sr, sr, worker, master, 1, true, "yes", "no", pinned},
+		// The enhancement's last cell is "provided, ingress floats", but its pool pins ingress. Pinned is right.
+		{"8 cloud, day-2 workers only", cloudPlatforms, none, true, sr, sr, worker, master, 1, true, "provided", "no", pinned},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			for _, platform := range row.platforms {
 				for _, compute := range row.d1w {
 					install := topology.Install{Platform: platform, ControlPlane: count(1), Compute: compute}
-
-					got, err := topology.Decide(install, topology.PolicyEnhancement)
-					if err != nil {
-						t.Fatal(err)
-					}
+					got, byDefault := decide(t, install, topology.PolicyEnhancement), decide(t, install, "")
 					want := topology.Decision{
-						ControlPlaneTopology:   sr,
-						InfrastructureTopology: row.pit,
-						IngressPool:            row.ptp,
-						IngressReplicas:        row.replicas,
-						MastersSchedulable:     row.schedulable,
-						LoadBalancer:           got.LoadBalancer,
+						ControlPlaneTopology: sr, InfrastructureTopology: row.pit, IngressPool: row.ptp, IngressReplicas: row.replicas,
+						MastersSchedulable: row.schedulable, LoadBalancer: got.LoadBalancer,
 					}
 					if diff := cmp.Diff(want, got); diff != "" {
 						t.Errorf("platform %q, compute %v, proposed (-want +got):\n%s", platform, compute, diff)
 					}
-					row.after.check(t, "proposed", got.LoadBalancer, row.d2w)
-					if got.LoadBalancer.Reason != row.reason {
-						t.Errorf("proposed reason: %q, want %q", got.LoadBalancer.Reason, row.reason)
-					}
-
-					byDefault, err := topology.Decide(install, "")
-					if err != nil {
-						t.Fatal(err)
+					if cell := balancer(got.LoadBalancer, row.d2w); cell != row.after || got.LoadBalancer.Reason != row.reason {
+						t.Errorf("platform %q, proposed load balancer: %s (%s), want %s (%s)", platform, cell, got.LoadBalancer.Reason, row.after, row.reason)
 					}
 					if diff := cmp.Diff(got, byDefault); diff != "" {
 						t.Errorf("the default policy is not the enhancement's (-enhancement +default):\n%s", diff)
 					}
 
-					current, err := topology.Decide(install, topology.PolicyWorkerCount)
-					if err != nil {
-						t.Fatal(err)
+					current := decide(t, install, topology.PolicyWorkerCount)
+					if row.cit != "" && (current.InfrastructureTopology != row.cit || current.IngressPool != row.ctp) {
+						t.Errorf("platform %q, current: %s in %s, want %s in %s", platform, current.InfrastructureTopology, current.IngressPool, row.cit, row.ctp)
 					}
-					if row.cit != "" && current.InfrastructureTopology != row.cit {
-						t.Errorf("platform %q: CIT %s, want %s", platform, current.InfrastructureTopology, row.cit)
+					if cell := balancer(current.LoadBalancer, row.d2w); cell != row.before {
+						t.Errorf("platform %q, current load balancer: %s, want %s", platform, cell, row.before)
 					}
-					if row.ctp != "" && current.IngressPool != row.ctp {
-						t.Errorf("platform %q: CTP %s, want %s", platform, current.IngressPool, row.ctp)
-					}
-					row.before.check(t, "current", current.LoadBalancer, row.d2w)
 				}
 			}
 		})
@@ -168,75 +131,65 @@ func TestDecide(t *testing.T) {
 		enhancement, shipped, newest = topology.PolicyEnhancement, topology.PolicyWorkerCount, topology.PolicyDefaultPlacement
 	)
 	for _, test := range []struct {
-		name         string
-		policy       topology.Policy
-		platform     configv1.PlatformType
-		controlPlane *int64
-		arbiter      *int64
-		compute      []topology.ComputePool
-
-		cpt, it     configv1.TopologyMode
-		placement   configv1.DefaultPlacement
-		pool        topology.Pool
-		replicas    int32
-		schedulable bool
-		reason      string
+		name                  string
+		policy                topology.Policy
+		platform              configv1.PlatformType
+		controlPlane, arbiter *int64
+		compute               []topology.ComputePool
+		cpt, it               configv1.TopologyMode
+		placement             configv1.DefaultPlacement
+		pool                  topology.Pool
+		replicas              int32
+		schedulable           bool
+		reason                string
 	}{
-		// The enhancement's policy where the enhancement says nothing.
-		{"enhancement, installer defaults", enhancement, aws, nil, nil, nil, ha, ha, "", worker, 2, false, topology.LoadBalancerBalances},
-		{"enhancement, compact", enhancement, none, count(3), nil, workers(0), ha, ha, "", worker, 2, true, topology.LoadBalancerBalances},
-		{"enhancement, three and one worker", enhancement, none, count(3), nil, workers(1), ha, sr, "", master, 2, false, topology.LoadBalancerBalances},
-		{"enhancement, five and two workers", enhancement, metal, count(5), nil, workers(2), ha, ha, "", worker, 2, false, topology.LoadBalancerBalances},
-		{"enhancement, two", enhancement, metal, count(2), nil, workers(0), dual, ha, "", worker, 2, true, topology.LoadBalancerBalances},
-		{"enhancement, two and one worker", enhancement, metal, count(2), nil, workers(1), dual, sr, "", master, 2, false, topology.LoadBalancerBalances},
-		{"enhancement, two and an arbiter", enhancement, metal, count(2), count(1), workers(0), arbiter, ha, "", worker, 2, true, topology.LoadBalancerBalances},
-		{"enhancement, two and zero arbiters", enhancement, metal, count(2), count(0), workers(0), dual, ha, "", worker, 2, true, topology.LoadBalancerBalances},
-		{"enhancement, an arbiter beside one", enhancement, metal, count(1), count(1), workers(0), sr, sr, "", master, 1, true, topology.LoadBalancerPinned},
-		{"enhancement, an arbiter beside three", enhancement, metal, count(3), count(1), workers(0), ha, ha, "", worker, 2, true, topology.LoadBalancerBalances},
+		// Installs that the enhancement's table does not have.
+		{"enhancement, installer defaults", enhancement, aws, nil, nil, nil, ha, ha, "", worker, 2, false, balances},
+		{"enhancement, compact", enhancement, none, count(3), nil, workers(0), ha, ha, "", worker, 2, true, balances},
+		{"enhancement, three and one worker", enhancement, none, count(3), nil, workers(1), ha, sr, "", master, 2, false, balances},
+		{"enhancement, five and two workers", enhancement, metal, count(5), nil, workers(2), ha, ha, "", worker, 2, false, balances},
+		{"enhancement, two", enhancement, metal, count(2), nil, workers(0), dual, ha, "", worker, 2, true, balances},
+		{"enhancement, two and one worker", enhancement, metal, count(2), nil, workers(1), dual, sr, "", master, 2, false, balances},
+		{"enhancement, two and an arbiter", enhancement, metal, count(2), count(1), workers(0), arbiter, ha, "", worker, 2, true, balances},
+		{"enhancement, two and zero arbiters", enhancement, metal, count(2), count(0), workers(0), dual, ha, "", worker, 2, true, balances},
+		{"enhancement, an arbiter with one", enhancement, metal, count(1), count(1), workers(0), sr, sr, "", master, 1, true, pinned},
+		{"enhancement, an arbiter with three", enhancement, metal, count(3), count(1), workers(0), ha, ha, "", worker, 2, true, balances},
 
 		// The rule that shipped first.
-		{"shipped, None and no worker", shipped, none, count(1), nil, workers(0), sr, sr, "", worker, 1, true, topology.LoadBalancerOneNode},
-		{"shipped, None and one worker", shipped, none, count(1), nil, workers(1), sr, sr, "", worker, 1, false, topology.LoadBalancerFloats},
-		{"shipped, None and two workers", shipped, none, count(1), nil, workers(2), sr, ha, "", worker, 2, false, topology.LoadBalancerBalances},
-		{"shipped, two", shipped, metal, count(2), nil, workers(0), sr, sr, "", worker, 1, true, topology.LoadBalancerFloats},
-		{"shipped, two and an arbiter", shipped, metal, count(2), count(1), workers(2), sr, ha, "", worker, 2, false, topology.LoadBalancerBalances},
-		{"shipped, three", shipped, aws, count(3), nil, workers(0), ha, ha, "", worker, 2, true, topology.LoadBalancerBalances},
-		{"shipped, three and one worker", shipped, aws, count(3), nil, workers(1), ha, sr, "", worker, 1, false, topology.LoadBalancerFloats},
+		{"shipped, None and no worker", shipped, none, count(1), nil, workers(0), sr, sr, "", worker, 1, true, oneNode},
+		{"shipped, None and one worker", shipped, none, count(1), nil, workers(1), sr, sr, "", worker, 1, false, floats},
+		{"shipped, None and two workers", shipped, none, count(1), nil, workers(2), sr, ha, "", worker, 2, false, balances},
+		{"shipped, two", shipped, metal, count(2), nil, workers(0), sr, sr, "", worker, 1, true, floats},
+		{"shipped, two and an arbiter", shipped, metal, count(2), count(1), workers(2), sr, ha, "", worker, 2, false, balances},
+		{"shipped, three", shipped, aws, count(3), nil, workers(0), ha, ha, "", worker, 2, true, balances},
+		{"shipped, three and one worker", shipped, aws, count(3), nil, workers(1), ha, sr, "", worker, 1, false, floats},
 
 		// The newest rule: U-TOP-3 and U-TOP-6, row by row, then two and three control-plane replicas.
-		{"newest, row 1", newest, none, count(1), nil, workers(0), sr, sr, "ControlPlane", master, 1, true, topology.LoadBalancerPinned},
-		{"newest, row 2", newest, aws, count(1), nil, workers(0), sr, sr, "Workers", worker, 1, true, topology.LoadBalancerOneNode},
-		{"newest, row 3", newest, none, count(1), nil, workers(1), sr, sr, "ControlPlane", master, 1, false, topology.LoadBalancerPinned},
-		{"newest, row 4", newest, aws, count(1), nil, workers(1), sr, sr, "Workers", worker, 1, false, topology.LoadBalancerFloats},
-		{"newest, row 5", newest, none, count(1), nil, workers(2), sr, ha, "ControlPlane", master, 1, false, topology.LoadBalancerPinned},
-		{"newest, row 6", newest, aws, count(1), nil, workers(2), sr, ha, "Workers", worker, 2, false, topology.LoadBalancerBalances},
-		{"newest, no platform is None", newest, "", count(1), nil, workers(0), sr, sr, "ControlPlane", master, 1, true, topology.LoadBalancerPinned},
-		{"newest, BareMetal is not None", newest, metal, count(1), nil, workers(0), sr, sr, "Workers", worker, 1, true, topology.LoadBalancerOneNode},
-		{"newest, External is not None", newest, configv1.ExternalPlatformType, count(1), nil, workers(2), sr, ha, "Workers", worker, 2, false, topology.LoadBalancerBalances},
-		{"newest, two", newest, none, count(2), nil, workers(0), dual, ha, "Workers", worker, 2, true, topology.LoadBalancerBalances},
-		{"newest, two and one worker", newest, none, count(2), nil, workers(1), dual, sr, "Workers", worker, 1, false, topology.LoadBalancerFloats},
-		{"newest, two and an arbiter", newest, metal, count(2), count(1), workers(0), arbiter, ha, "Workers", worker, 2, true, topology.LoadBalancerBalances},
-		{"newest, two, an arbiter, two workers", newest, metal, count(2), count(1), workers(2), arbiter, ha, "Workers", worker, 2, false, topology.LoadBalancerBalances},
-		{"newest, three", newest, none, count(3), nil, workers(0), ha, ha, "Workers", worker, 2, true, topology.LoadBalancerBalances},
-		{"newest, installer defaults", newest, none, nil, nil, nil, ha, ha, "Workers", worker, 2, false, topology.LoadBalancerBalances},
+		{"newest, row 1", newest, none, count(1), nil, workers(0), sr, sr, "ControlPlane", master, 1, true, pinned},
+		{"newest, row 2", newest, aws, count(1), nil, workers(0), sr, sr, "Workers", worker, 1, true, oneNode},
+		{"newest, row 3", newest, none, count(1), nil, workers(1), sr, sr, "ControlPlane", master, 1, false, pinned},
+		{"newest, row 4", newest, aws, count(1), nil, workers(1), sr, sr, "Workers", worker, 1, false, floats},
+		{"newest, row 5", newest, none, count(1), nil, workers(2), sr, ha, "ControlPlane", master, 1, false, pinned},
+		{"newest, row 6", newest, aws, count(1), nil, workers(2), sr, ha, "Workers", worker, 2, false, balances},
+		{"newest, no platform is None", newest, "", count(1), nil, workers(0), sr, sr, "ControlPlane", master, 1, true, pinned},
+		{"newest, BareMetal is not None", newest, metal, count(1), nil, workers(0), sr, sr, "Workers", worker, 1, true, oneNode},
+		{"newest, External is not None", newest, configv1.ExternalPlatformType, count(1), nil, workers(2), sr, ha, "Workers", worker, 2, false, balances},
+		{"newest, two", newest, none, count(2), nil, workers(0), dual, ha, "Workers", worker, 2, true, balances},
+		{"newest, two and one worker", newest, none, count(2), nil, workers(1), dual, sr, "Workers", worker, 1, false, floats},
+		{"newest, two and an arbiter", newest, metal, count(2), count(1), workers(0), arbiter, ha, "Workers", worker, 2, true, balances},
+		{"newest, two, an arbiter, two workers", newest, metal, count(2), count(1), workers(2), arbiter, ha, "Workers", worker, 2, false, balances},
+		{"newest, three", newest, none, count(3), nil, workers(0), ha, ha, "Workers", worker, 2, true, balances},
+		{"newest, installer defaults", newest, none, nil, nil, nil, ha, ha, "Workers", worker, 2, false, balances},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := topology.Decide(topology.Install{
-				Platform: test.platform, ControlPlane: test.controlPlane, Arbiter: test.arbiter, Compute: test.compute,
-			}, test.policy)
-			if err != nil {
-				t.Fatal(err)
-			}
+			install := topology.Install{Platform: test.platform, ControlPlane: test.controlPlane, Arbiter: test.arbiter, Compute: test.compute}
+			got := decide(t, install, test.policy)
 			want := topology.Decision{
-				ControlPlaneTopology:   test.cpt,
-				InfrastructureTopology: test.it,
-				DefaultPlacement:       test.placement,
-				IngressPool:            test.pool,
-				IngressReplicas:        test.replicas,
-				MastersSchedulable:     test.schedulable,
+				ControlPlaneTopology: test.cpt, InfrastructureTopology: test.it, DefaultPlacement: test.placement,
+				IngressPool: test.pool, IngressReplicas: test.replicas, MastersSchedulable: test.schedulable,
 				LoadBalancer: topology.LoadBalancer{
-					Needed:            test.reason == topology.LoadBalancerFloats || test.reason == topology.LoadBalancerBalances,
-					NeededWithWorkers: test.reason != topology.LoadBalancerPinned,
+					Needed:            test.reason == floats || test.reason == balances,
+					NeededWithWorkers: test.reason != pinned,
 					Provided:          test.platform == aws,
 					Reason:            test.reason,
 				},
@@ -248,8 +201,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// What install-config leaves out. With platform None and one control-plane replica PolicyWorkerCount shows the number of
-// workers: none, one (SingleReplica, not schedulable), or more (HighlyAvailable).
+// The defaults of install-config. With platform None and one control-plane replica PolicyWorkerCount depends on the number of workers:
+// none, one (SingleReplica, not schedulable), or more (HighlyAvailable).
 func TestInstallDefaults(t *testing.T) {
 	for _, test := range []struct {
 		name        string
@@ -269,15 +222,10 @@ func TestInstallDefaults(t *testing.T) {
 		{"an edge pool with replicas counts", append(workers(0), topology.ComputePool{Name: "edge", Replicas: count(2)}), ha, false},
 		{"sums do not overflow", workers(math.MaxInt64, math.MaxInt64, 1), ha, false},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			got, err := topology.Decide(topology.Install{Platform: "None", ControlPlane: count(1), Compute: test.compute}, topology.PolicyWorkerCount)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got.InfrastructureTopology != test.it || got.MastersSchedulable != test.schedulable {
-				t.Errorf("infrastructure %s, masters schedulable %v, want %s, %v", got.InfrastructureTopology, got.MastersSchedulable, test.it, test.schedulable)
-			}
-		})
+		got := decide(t, topology.Install{Platform: "None", ControlPlane: count(1), Compute: test.compute}, topology.PolicyWorkerCount)
+		if got.InfrastructureTopology != test.it || got.MastersSchedulable != test.schedulable {
+			t.Errorf("%s: %s, masters schedulable %v, want %s, %v", test.name, got.InfrastructureTopology, got.MastersSchedulable, test.it, test.schedulable)
+		}
 	}
 }
 
@@ -306,11 +254,7 @@ func TestDecideErrors(t *testing.T) {
 				if !errors.Is(err, test.want) {
 					t.Fatalf("policy %s: error = %v, want %v", policy, err, test.want)
 				}
-				for _, word := range test.words {
-					if !strings.Contains(err.Error(), word) {
-						t.Errorf("error %q does not say %q", err, word)
-					}
-				}
+				contains(t, err, test.words)
 				if got != (topology.Decision{}) {
 					t.Errorf("an error came with a decision: %+v", got)
 				}
@@ -320,35 +264,26 @@ func TestDecideErrors(t *testing.T) {
 }
 
 func TestPolicies(t *testing.T) {
-	want := []topology.Policy{"enhancement", "worker-count", "default-placement"}
-	if diff := cmp.Diff(want, topology.Policies()); diff != "" {
-		t.Errorf("policies (-want +got):\n%s", diff)
-	}
-	topology.Policies()[0] = "changed"
-	if diff := cmp.Diff(want, topology.Policies()); diff != "" {
-		t.Errorf("a caller's change reached the list (-want +got):\n%s", diff)
+	for range 2 { // a caller's change must not reach the list
+		got := topology.Policies()
+		if diff := cmp.Diff([]topology.Policy{"enhancement", "worker-count", "default-placement"}, got); diff != "" {
+			t.Errorf("policies (-want +got):\n%s", diff)
+		}
+		got[0] = "changed"
 	}
 }
 
-// What holds for every decision, whatever the policy.
+// What every decision has in common, under every policy.
 func TestDecisionsAreCoherent(t *testing.T) {
 	for _, policy := range topology.Policies() {
 		for _, platform := range slices.Concat(cloudPlatforms, otherPlatforms) {
 			for controlPlane := int64(1); controlPlane <= 5; controlPlane++ {
 				for arbiters := int64(0); arbiters <= 1; arbiters++ {
 					for d1w := int64(0); d1w <= 3; d1w++ {
-						install := topology.Install{
-							Platform: platform, ControlPlane: &controlPlane, Arbiter: &arbiters, Compute: workers(d1w),
-						}
+						install := topology.Install{Platform: platform, ControlPlane: &controlPlane, Arbiter: &arbiters, Compute: workers(d1w)}
 						name := fmt.Sprintf("%s, %q, %d control plane, %d arbiters, %d workers", policy, platform, controlPlane, arbiters, d1w)
-						got, err := topology.Decide(install, policy)
-						if err != nil {
-							t.Fatalf("%s: %v", name, err)
-						}
-						cluster, err := topology.FromInfrastructure(infrastructure(got.ControlPlaneTopology, got.InfrastructureTopology, platform))
-						if err != nil {
-							t.Fatal(err)
-						}
+						got := decide(t, install, policy)
+						cluster := clusterOf(got.ControlPlaneTopology, got.InfrastructureTopology)
 						if findings := cluster.Findings(); findings != nil {
 							t.Errorf("%s: writes topologies that the API does not allow: %v", name, findings)
 						}
@@ -373,6 +308,40 @@ func TestDecisionsAreCoherent(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// The table in README.md has the results of Decide.
+func TestReadmeTable(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, row := range []struct{ platform, day1, day2 string }{
+		{"None", "0", "0"},
+		{"AWS", "0", "0"},
+		{"None", "1", "any"},
+		{"AWS", "1", "any"},
+		{"None", "2+", "any"},
+		{"AWS", "2+", "any"},
+		{"None", "0", "1+"},
+		{"AWS", "0", "1+"},
+	} {
+		line := fmt.Sprintf("| %d | %s | %s | %s |", i+1, row.platform, row.day1, row.day2)
+		for _, policy := range topology.Policies() {
+			decision := decide(t, topology.Install{
+				Platform: configv1.PlatformType(row.platform), ControlPlane: count(1), Compute: workers(int64(row.day1[0] - '0')),
+			}, policy)
+			short := "SR"
+			if decision.InfrastructureTopology != sr {
+				short = "HA"
+			}
+			needed := balancer(decision.LoadBalancer, row.day2 == "1+")
+			line += fmt.Sprintf(" %s, %d on %s, LB %s |", short, decision.IngressReplicas, decision.IngressPool, needed)
+		}
+		if !strings.Contains(string(readme), line+"\n") {
+			t.Errorf("README.md lacks the line\n%s", line)
 		}
 	}
 }
