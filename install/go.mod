@@ -89,7 +89,6 @@ require (
 	github.com/prometheus/procfs v0.16.1 // indirect
 	github.com/robfig/cron v1.2.0 // indirect
 	github.com/solonode/sno/approver v0.0.0-00010101000000-000000000000
-	github.com/solonode/sno/patch v0.0.0-00010101000000-000000000000 // indirect
 	github.com/solonode/sno/render v0.0.0-00010101000000-000000000000
 	github.com/vincent-petithory/dataurl v1.0.0
 	github.com/x448/float16 v0.8.4 // indirect

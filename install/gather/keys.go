@@ -29,12 +29,11 @@ func (r *redactor) privateKeys(text []byte) []byte {
 	begun := -1 // the line on which a key has begun
 	var out []byte
 	for i, line := range lines {
-		number := i + 1
 		end := keyEnd.FindIndex(line)
 		if begun < 0 && end != nil && !keyBegin.Match(line[:end[0]]) {
 			// The beginning is missing, so the lines before are of the key.
 			out = withoutKey(lines, i)
-			r.found = append(r.found, found{PrivateKey, number})
+			r.found = append(r.found, PrivateKey)
 			line = append([]byte(placeholder), line[end[1]:]...)
 		}
 		if begun >= 0 {
@@ -58,7 +57,7 @@ func (r *redactor) privateKeys(text []byte) []byte {
 			if begin == nil {
 				break
 			}
-			r.found = append(r.found, found{PrivateKey, number})
+			r.found = append(r.found, PrivateKey)
 			after := line[begin[1]:]
 			if end := keyEnd.FindIndex(after); end != nil {
 				after = after[end[1]:]

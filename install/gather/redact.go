@@ -37,26 +37,15 @@ const maxDepth = 4
 func Redact(text []byte) ([]byte, []Kind) {
 	r := &redactor{}
 	clean := r.redact(text)
-	var kinds []Kind
-	for _, f := range r.found {
-		if !slices.Contains(kinds, f.kind) {
-			kinds = append(kinds, f.kind)
-		}
-	}
-	slices.Sort(kinds)
-	return clean, kinds
+	slices.Sort(r.found)
+	return clean, slices.Compact(r.found)
 }
 
-// found is a secret that was replaced.
-type found struct {
-	kind Kind
-	line int
-}
-
-// redactor replaces secrets in passes. No pass changes the number of lines, so that the lines of later ones are those of the text.
+// redactor replaces secrets in passes. No pass changes the number of lines.
 type redactor struct {
 	depth int
-	found []found
+	// found has the kind of each secret that was replaced.
+	found []Kind
 }
 
 // redact replaces everything that it knows. What is encoded comes before what is plain: a plain pattern would break the encoding.
@@ -74,17 +63,13 @@ func (r *redactor) redact(text []byte) []byte {
 }
 
 // inner redacts what was decoded. It reports the kinds that it found.
-func (r *redactor) inner(decoded []byte) ([]byte, []found) {
+func (r *redactor) inner(decoded []byte) ([]byte, []Kind) {
 	if r.depth >= maxDepth || len(decoded) == 0 {
 		return decoded, nil
 	}
 	in := &redactor{depth: r.depth + 1}
 	clean := in.redact(decoded)
 	return clean, in.found
-}
-
-func (r *redactor) note(kind Kind, text []byte, at int) {
-	r.found = append(r.found, found{kind, 1 + bytes.Count(text[:at], []byte("\n"))})
 }
 
 // replace puts with in the place of text[start:end], for each of edits, which are in order and do not overlap.
@@ -95,7 +80,7 @@ func (r *redactor) replace(text []byte, edits []edit) []byte {
 	var out []byte
 	last := 0
 	for _, e := range edits {
-		r.note(e.kind, text, e.start)
+		r.found = append(r.found, e.kind)
 		out = append(append(out, text[last:e.start]...), e.with...)
 		last = e.end
 	}
@@ -207,7 +192,7 @@ func (r *redactor) jsonStrings(text []byte) []byte {
 		if encoder.Encode(string(clean)) != nil {
 			continue
 		}
-		edits = append(edits, edit{m[0], m[1], found[0].kind, string(bytes.TrimSpace(quoted.Bytes()))})
+		edits = append(edits, edit{m[0], m[1], found[0], string(bytes.TrimSpace(quoted.Bytes()))})
 	}
 	return r.replace(text, edits)
 }
@@ -224,7 +209,7 @@ func (r *redactor) percentEncoded(text []byte) []byte {
 				continue
 			}
 			if _, found := r.inner([]byte(decoded)); len(found) > 0 {
-				edits = append(edits, edit{m[0], m[1], found[0].kind, placeholder})
+				edits = append(edits, edit{m[0], m[1], found[0], placeholder})
 			}
 		}
 		return edits
@@ -325,7 +310,7 @@ func (r *redactor) encodesSecret(run []byte) Kind {
 			continue
 		}
 		if _, found := r.inner(decoded); len(found) > 0 {
-			return found[0].kind
+			return found[0]
 		}
 	}
 	return ""

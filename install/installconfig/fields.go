@@ -1,8 +1,6 @@
 package installconfig
 
 import (
-	"fmt"
-	"io"
 	"regexp"
 	"strings"
 )
@@ -140,14 +138,4 @@ func leadsToRow(path string) bool {
 		}
 	}
 	return false
-}
-
-// WriteMarkdown writes the table of fields.
-func WriteMarkdown(w io.Writer) error {
-	text := "| field | effect | what it decides, or why nothing |\n|---|---|---|\n"
-	for _, f := range Fields {
-		text += fmt.Sprintf("| `%s` | %s | %s |\n", f.Path, f.Effect, f.Why)
-	}
-	_, err := io.WriteString(w, text)
-	return err //nolint:wrapcheck // the caller knows what it writes to
 }

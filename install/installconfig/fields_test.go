@@ -1,8 +1,8 @@
 package installconfig
 
 import (
-	"bytes"
 	"flag"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -23,11 +23,10 @@ effect on the installation, and operators may read it in ConfigMap kube-system/c
 // The page is the table that decides (R-BIP-27).
 func TestFieldsPage(t *testing.T) {
 	const page = "../../docs/install-fields.md"
-	var table bytes.Buffer
-	if err := WriteMarkdown(&table); err != nil {
-		t.Fatal(err)
+	want := fieldsHead + "| field | effect | what it decides, or why nothing |\n|---|---|---|\n"
+	for _, f := range Fields {
+		want += fmt.Sprintf("| `%s` | %s | %s |\n", f.Path, f.Effect, f.Why)
 	}
-	want := fieldsHead + table.String()
 	if *update {
 		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
 			t.Fatal(err)

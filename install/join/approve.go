@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/solonode/sno/approver"
 	"github.com/solonode/sno/approver/inventory"
+	"github.com/solonode/sno/approver/requests"
 	"github.com/solonode/sno/install/phase"
 )
 
@@ -96,15 +96,15 @@ func (o Options) askAgain(ctx context.Context, l *lost) error {
 	if err != nil || client.missing == "" || !client.ended.IsZero() || !l.since.IsZero() {
 		return err
 	}
-	requests, err := o.requests(ctx, certificatesv1.KubeAPIServerClientKubeletSignerName)
+	list, err := o.requests(ctx, certificatesv1.KubeAPIServerClientKubeletSignerName)
 	if err != nil {
 		return err
 	}
 	approved, issued := 0, false
-	for i := range requests {
-		if approver.ApprovedFor(&requests[i]) == o.Name {
+	for i := range list {
+		if requests.ApprovedFor(&list[i]) == o.Name {
 			approved++
-			issued = issued || len(requests[i].Status.Certificate) > 0
+			issued = issued || len(list[i].Status.Certificate) > 0
 		}
 	}
 	switch now := o.Now(); {
@@ -127,12 +127,12 @@ func (o Options) wake(ctx context.Context) error {
 	if err != nil || client.missing == "" {
 		return err
 	}
-	requests, err := o.requests(ctx, certificatesv1.KubeAPIServerClientKubeletSignerName)
+	list, err := o.requests(ctx, certificatesv1.KubeAPIServerClientKubeletSignerName)
 	if err != nil {
 		return err
 	}
-	for i := range requests {
-		if approver.ApprovedFor(&requests[i]) == o.Name && requests[i].CreationTimestamp.After(client.ended) {
+	for i := range list {
+		if requests.ApprovedFor(&list[i]) == o.Name && list[i].CreationTimestamp.After(client.ended) {
 			return nil
 		}
 	}
@@ -216,21 +216,21 @@ func (o Options) approve(ctx context.Context, known *inventory.Inventory, there 
 	}
 	var pending []string
 	for _, signer := range []string{certificatesv1.KubeAPIServerClientKubeletSignerName, certificatesv1.KubeletServingSignerName} {
-		requests, err := o.requests(ctx, signer)
+		list, err := o.requests(ctx, signer)
 		if err != nil {
 			return nil, err
 		}
 		approvals := map[string]int{}
-		for i := range requests {
-			if name := approver.ApprovedFor(&requests[i]); name != "" {
+		for i := range list {
+			if name := requests.ApprovedFor(&list[i]); name != "" {
 				approvals[name]++
 			}
 		}
-		for i := range requests {
-			csr := &requests[i]
+		for i := range list {
+			csr := &list[i]
 			verdict := o.decide(csr, known, nodes, approvals)
 			if !verdict.Approve {
-				if verdict.Node == o.Name && verdict.Reason != approver.ReasonAlreadyDecided {
+				if verdict.Node == o.Name && verdict.Reason != requests.ReasonAlreadyDecided {
 					pending = append(pending, csr.Name+": "+verdict.Message)
 				}
 				continue
@@ -244,19 +244,15 @@ func (o Options) approve(ctx context.Context, known *inventory.Inventory, there 
 	return pending, nil
 }
 
-func (o Options) decide(csr *certificatesv1.CertificateSigningRequest, known *inventory.Inventory, nodes sets.Set[string], approvals map[string]int) approver.Verdict {
-	request, err := approver.Parse(csr)
-	if err != nil {
-		return approver.Unreadable(err)
-	}
-	return approver.Decide(approver.Inputs{
-		Request: request, Nodes: nodes, Inventory: known, Approvals: approvals, Now: o.Now(), Policy: approver.Policy{MaxAge: MaxAge},
+func (o Options) decide(csr *certificatesv1.CertificateSigningRequest, known *inventory.Inventory, nodes sets.Set[string], approvals map[string]int) requests.Verdict {
+	return requests.Decide(requests.Inputs{
+		Request: csr, Nodes: nodes, Inventory: known, Approvals: approvals, Now: o.Now(), Policy: requests.Policy{MaxAge: MaxAge},
 	})
 }
 
 // write approves a request exactly as it was read: one that somebody else has written or replaced meanwhile is read
 // again.
-func (o Options) write(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, because approver.Verdict) error {
+func (o Options) write(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, because requests.Verdict) error {
 	intent := csr.DeepCopy()
 	intent.Status.Conditions = append(intent.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
 		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: ApprovalReason,

@@ -7,7 +7,7 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/solonode/sno/approver"
+	"github.com/solonode/sno/approver/requests"
 )
 
 // Once approves what can be approved now, and returns what is still missing.
@@ -16,10 +16,10 @@ func Once(ctx context.Context, o Options) error {
 }
 
 // Decide decides on a request where none was approved yet. The error is that of the Options.
-func Decide(o Options, csr *certificatesv1.CertificateSigningRequest, nodes sets.Set[string]) (approver.Verdict, error) {
+func Decide(o Options, csr *certificatesv1.CertificateSigningRequest, nodes sets.Set[string]) (requests.Verdict, error) {
 	known, err := o.inventory(time.Time{}, lost{})
 	if err != nil {
-		return approver.Verdict{}, err
+		return requests.Verdict{}, err
 	}
 	return o.decide(csr, known, nodes, map[string]int{}), nil
 }

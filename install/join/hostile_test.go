@@ -18,11 +18,14 @@ import (
 	"github.com/solonode/sno/install/phase"
 )
 
-// stored are the hostile requests of module approver, which its tests write.
+// stored are the hostile requests of module approver.
 type stored struct {
 	Clock     time.Time       `json:"clock"`
 	Inventory string          `json:"inventory"`
+	Nodes     []string        `json:"nodes"`
+	Authority string          `json:"authority"`
 	Approved  []storedRequest `json:"approved"`
+	Controls  []storedRequest `json:"controls"`
 	Hostile   []storedRequest `json:"hostile"`
 }
 
@@ -30,6 +33,8 @@ type storedRequest struct {
 	Name    string                                    `json:"name"`
 	Node    string                                    `json:"node"`
 	LeftOut string                                    `json:"leftOut"`
+	Want    string                                    `json:"want"`
+	World   any                                       `json:"world"`
 	Object  *certificatesv1.CertificateSigningRequest `json:"object"`
 }
 
@@ -52,7 +57,7 @@ var allowed = map[tried]string{
 // TestStoredHostileRequests shows R-APP-4 against the hostile requests of the approver: what the approver of a cluster does not
 // approve, the installer does not either, on any host, whether its Node is there or not (U-INS-14).
 func TestStoredHostileRequests(t *testing.T) {
-	text, err := os.ReadFile("../../approver/testdata/hostile-requests.yaml")
+	text, err := os.ReadFile("../../approver/requests/testdata/hostile-requests.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +121,7 @@ func hostsOf(t *testing.T, file stored) map[string]join.Options {
 	// This one is in no inventory: the approver proves its address by the certificate that it shows.
 	addresses := map[string][]netip.Addr{"other-0": {netip.MustParseAddr("192.0.2.40")}}
 	hosts := map[string]join.Options{}
-	names := known.Names()
+	names := []string{"twice-0"} // in the inventory, and in no request
 	for _, request := range slices.Concat(file.Approved, file.Hostile) {
 		if request.LeftOut == "" {
 			names = append(names, request.Node)

@@ -18,7 +18,6 @@ var (
 	ErrFailed     = errors.New("the loop failed")
 	ErrPanicked   = errors.New("the loop panicked")
 	ErrHung       = errors.New("the loop did not end in time")
-	ErrUndeclared = store.ErrUndeclared
 	ErrNotSettled = errors.New("the cycle did not settle")
 	ErrOrder      = errors.New("the order of the loops is wrong")
 	ErrEarly      = errors.New("the loop reads or writes before it runs")

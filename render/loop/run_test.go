@@ -250,15 +250,15 @@ func TestRunErrors(t *testing.T) {
 		},
 		{
 			name: "writes what it did not declare", steps: []loop.Step{once(does("a", writes("y"), set("x", "1")))},
-			is: []error{loop.ErrUndeclared, store.ErrUndeclared}, says: []string{`"a"`, "create configmaps ns/x"},
+			is: []error{store.ErrUndeclared}, says: []string{`"a"`, "create configmaps ns/x"},
 		},
 		{
 			name: "writes what it did not declare and hides the error", steps: []loop.Step{once(does("a", nil, silently(set("x", "1")), silently(remove("input"))))},
-			is: []error{loop.ErrUndeclared}, says: []string{`"a"`, "create configmaps ns/x", "delete configmaps ns/input"},
+			is: []error{store.ErrUndeclared}, says: []string{`"a"`, "create configmaps ns/x", "delete configmaps ns/input"},
 		},
 		{
 			name: "writes what it did not declare in a cycle that might go on", steps: []loop.Step{cycle(3, does("a", nil, set("x", "1")))},
-			is: []error{loop.ErrUndeclared}, says: []string{`"a"`},
+			is: []error{store.ErrUndeclared}, says: []string{`"a"`},
 		},
 		{
 			name: "one name twice", steps: []loop.Step{once(does("a", nil)), cycle(2, does("b", nil), does("a", nil))},

@@ -1,0 +1,64 @@
+package gather
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+)
+
+// leak is a secret that was found, in the file of that path, which continues inside of archives.
+type leak struct {
+	path string
+	kind Kind
+}
+
+// findLeaks finds what Redact replaces, and files that are secret by their name, also in gzip and tar inside of each other.
+func findLeaks(r io.Reader, name string) ([]leak, error) {
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if isGzip(text) {
+		unzipped, err := gzip.NewReader(bytes.NewReader(text))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		return findLeaks(unzipped, name)
+	}
+	if isTar(text) {
+		return findLeaksInTar(text, name)
+	}
+	var leaks []leak
+	_, kinds := Redact(text)
+	for _, kind := range kinds {
+		leaks = append(leaks, leak{name, kind})
+	}
+	return leaks, nil
+}
+
+func findLeaksInTar(text []byte, name string) ([]leak, error) {
+	var leaks []leak
+	archive := tar.NewReader(bytes.NewReader(text))
+	for {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return leaks, nil
+		}
+		if err != nil {
+			return leaks, fmt.Errorf("%s: %w", name, err)
+		}
+		member := path.Join(name, header.Name)
+		if kind := secretByName(header.Name); kind != "" && header.Typeflag == tar.TypeReg {
+			leaks = append(leaks, leak{member, kind})
+		}
+		inside, err := findLeaks(archive, member)
+		leaks = append(leaks, inside...)
+		if err != nil {
+			return leaks, err
+		}
+	}
+}
