@@ -1,265 +1,314 @@
 package approver_test
 
 import (
-	"crypto/x509"
 	"errors"
-	"os"
-	"path/filepath"
-	"slices"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	certificatesv1 "k8s.io/api/certificates/v1"
+	configv1 "github.com/openshift/api/config/v1"
+	configv1ac "github.com/openshift/client-go/config/applyconfigurations/config/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/approver"
+	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/patch/overrides"
+	"github.com/solonode/sno/topology"
 )
 
-func egress(node string, ips ...string) approver.Egress {
-	e, err := approver.EgressOf(node, ips...)
+func clusterOf(mode configv1.TopologyMode) *topology.Cluster {
+	return &topology.Cluster{ControlPlane: topology.ReadingOf(mode), Infrastructure: topology.ReadingOf(mode)}
+}
+
+const single = configv1.SingleReplicaTopologyMode
+
+// owned returns an entry of managedFields: an apply of this module, an update of anybody else.
+func owned(manager, fields string) metav1.ManagedFieldsEntry {
+	entry := metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1",
+		FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
+	if manager == approver.FieldOwner {
+		entry.Operation = metav1.ManagedFieldsOperationApply
+	}
+	return entry
+}
+
+func ownedByUs(fields string) []metav1.ManagedFieldsEntry {
+	return []metav1.ManagedFieldsEntry{owned(approver.FieldOwner, fields)}
+}
+
+const (
+	ownsReplicas = `{"f:spec":{"f:replicas":{}}}`
+	ownsText     = `{"f:data":{"f:config.yaml":{}}}`
+)
+
+// stock is a running stock approver, as the cluster-version-operator created it.
+func stock() *appsv1.Deployment {
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: approver.DeploymentName, Namespace: approver.Namespace, UID: "d", ResourceVersion: "7",
+			ManagedFields: []metav1.ManagedFieldsEntry{owned(overrides.ClusterVersionOperator, ownsReplicas)}},
+		Spec:   appsv1.DeploymentSpec{Replicas: ptr.To[int32](1)},
+		Status: appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1},
+	}
+}
+
+func config(text string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: approver.ConfigMapName, Namespace: approver.Namespace, UID: "c", ResourceVersion: "5",
+			ManagedFields: []metav1.ManagedFieldsEntry{owned("kubectl-edit", ownsText)}},
+		Data: map[string]string{approver.ConfigKey: text},
+	}
+}
+
+// edited is a configuration with the line of this module.
+func edited(text, edit string) *corev1.ConfigMap {
+	with, err := approver.DisableNodeClient(text)
 	if err != nil {
 		panic(err)
 	}
-	return e
+	c := config(with)
+	c.Annotations = map[string]string{approver.EditAnnotation: edit}
+	c.ManagedFields = ownedByUs(`{"f:data":{"f:config.yaml":{}},"f:metadata":{"f:annotations":{"f:sno.solonode.github.io/approver-edit":{}}}}`)
+	return c
 }
 
-func TestEgressOf(t *testing.T) {
-	for name, of := range map[string][]string{"no node": {"", "192.0.2.1"}, "no address": {"old-0", "192.0.2"}, "a range": {"old-0", "192.0.2.0/24"}, "nothing": {"old-0", ""}} {
-		if e, err := approver.EgressOf(of[0], of[1:]...); !errors.Is(err, approver.ErrInputs) || len(e.IPs) > 0 {
-			t.Errorf("%s: %v, %v", name, e, err)
+// restarted is the stock approver after this module restarted it for that edit.
+func restarted(token string) *appsv1.Deployment {
+	d := stock()
+	d.Spec.Template.Annotations = map[string]string{approver.EditAnnotation: token}
+	d.ManagedFields = append(d.ManagedFields,
+		ownedByUs(`{"f:spec":{"f:template":{"f:metadata":{"f:annotations":{"f:sno.solonode.github.io/approver-edit":{}}}}}}`)...)
+	return d
+}
+
+// stopped is the stock approver after somebody scaled it to zero.
+func stopped(d *appsv1.Deployment) *appsv1.Deployment {
+	d.Spec.Replicas, d.Status = ptr.To[int32](0), appsv1.DeploymentStatus{}
+	return d
+}
+
+// stoppedByUs is the stock approver after this module scaled it to zero.
+func stoppedByUs() *appsv1.Deployment {
+	d := stopped(stock())
+	d.ManagedFields = append(ownedByUs(ownsReplicas), owned(overrides.ClusterVersionOperator, `{"f:spec":{"f:paused":{}}}`))
+	return d
+}
+
+func version(list ...configv1.ComponentOverride) *configv1.ClusterVersion {
+	return &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: overrides.ClusterVersionName, Generation: 2},
+		Spec: configv1.ClusterVersionSpec{Overrides: list}, Status: configv1.ClusterVersionStatus{ObservedGeneration: 2}}
+}
+
+// claimed is a ClusterVersion with the override, owned by the manager.
+func claimed(manager string, unmanaged bool) *configv1.ClusterVersion {
+	entry := approver.Override()
+	entry.Unmanaged = unmanaged
+	v := version(entry)
+	v.ManagedFields = []metav1.ManagedFieldsEntry{owned(manager, `{"f:spec":{"f:overrides":{"k:{\"group\":\"apps\",\"kind\":\"Deployment\",`+
+		`\"name\":\"machine-approver\",\"namespace\":\"openshift-cluster-machine-approver\"}":`+
+		`{".":{},"f:group":{},"f:kind":{},"f:name":{},"f:namespace":{},"f:unmanaged":{}}}}}`)}
+	return v
+}
+
+func inputs(change ...func(*approver.Inputs)) approver.Inputs {
+	in := approver.Inputs{Cluster: clusterOf(single), Machines: approver.Absent, ClusterVersion: version(), Deployment: stock()}
+	for _, c := range change {
+		c(&in)
+	}
+	return in
+}
+
+// resultOf returns what is reported with a decision.
+func resultOf(in approver.Inputs, d approver.Decision) patch.Result {
+	if d.Result != nil {
+		return *d.Result
+	}
+	return approver.Observe(in)
+}
+
+// writeOf names the write of a decision, and describes what is written.
+func writeOf(d approver.Decision) (action, what string) {
+	switch {
+	case d.Config != nil && d.Config.Intent != nil:
+		intent := d.Config.Intent
+		what = fmt.Sprintf(" create=%t %s %q", d.Config.Create, intent.Annotations[approver.EditAnnotation], intent.Data[approver.ConfigKey])
+		if !d.Config.Create {
+			what += " of " + string(*intent.UID) + "." + *intent.ResourceVersion
+		}
+		return "ApplyConfig", what
+	case d.Config != nil && d.Config.Delete:
+		return "DeleteConfig", ""
+	case d.Config != nil:
+		return "RestoreConfig", fmt.Sprintf(" %q as %s", ptr.Deref(d.Config.Text, "nothing"), d.Config.HandTo)
+	case d.Deployment.Intent != nil:
+		spec := d.Deployment.Intent.(*appsv1ac.DeploymentApplyConfiguration).Spec
+		if spec.Replicas != nil {
+			return "ApplyDeployment", fmt.Sprintf(" replicas=%d", *spec.Replicas)
+		}
+		return "ApplyDeployment", " " + spec.Template.Annotations[approver.EditAnnotation]
+	case d.Deployment.Release:
+		return "ReleaseDeployment", ""
+	case d.ClusterVersion.Intent != nil:
+		entry := d.ClusterVersion.Intent.(*configv1ac.ClusterVersionApplyConfiguration).Spec.Overrides[0]
+		return "Claim", fmt.Sprintf(" %s unmanaged=%t", *entry.Name, *entry.Unmanaged)
+	case d.ClusterVersion.Release:
+		return "Unclaim", ""
+	}
+	return "", ""
+}
+
+// TestDecide covers what is written, and what the tables of TestDecideByTheTables do not cover.
+func TestDecide(t *testing.T) {
+	const (
+		line     = `nodeClientCert: {disabled: true} # sno.solonode.github.io/approver\n`
+		released = `RestoreConfig "nothing" as sno.solonode.github.io/approver-released [NotNeeded NotNeeded]`
+	)
+	type in = approver.Inputs
+	machines := func(c *corev1.ConfigMap) func(*in) {
+		return func(i *in) { i.Machines, i.ConfigMap = approver.Present, c }
+	}
+	has := func(c *corev1.ConfigMap) func(*in) { return func(i *in) { i.ConfigMap = c } }
+	off := func(v *configv1.ClusterVersion) func(*in) {
+		return func(i *in) { i.Mode, i.ClusterVersion = approver.Off, v }
+	}
+	same := func(*in) {}
+	for _, tt := range []struct {
+		name         string
+		from, change func(*in)
+		want         string
+	}{
+		{"a new cluster", has(nil), same, `ApplyConfig create=true made "` + line + `" [Progressing Restarting]`},
+		{"its restart", has(edited("", "made")), same, "ApplyDeployment c.made [Progressing Restarting]"},
+		{"while it starts", has(edited("", "made")), func(i *in) {
+			i.Deployment = restarted("c.made")
+			i.Deployment.Status.UpdatedReplicas = 0
+		}, "[Progressing Restarting]"},
+		{"a configuration of others", has(config("a: 1\n")), same, `ApplyConfig create=false 5/kubectl-edit "` + line + `a: 1\n" of c.5 [Progressing Restarting]`},
+		{"a ConfigMap without the key", has(config("")), func(i *in) { i.ConfigMap.Data = nil },
+			`ApplyConfig create=false 5/ "` + line + `" of c.5 [Progressing Restarting]`},
+		{"a second edit restarts again", has(edited("a: 1\n", "9/kubectl-edit")), func(i *in) { i.Deployment = restarted("c.5") },
+			"ApplyDeployment c.9 [Progressing Restarting]"},
+		{"our line made false", has(edited("", "5/kubectl-edit")), func(i *in) {
+			i.ConfigMap.Data[approver.ConfigKey] = "nodeClientCert: {disabled: false}\n"
+		}, "[Blocked FieldOwnedByOther]"},
+		{"an immutable one", has(config("a: 1\n")), func(i *in) { i.ConfigMap.Immutable = ptr.To(true) }, "[Blocked FieldOwnedByOther]"},
+		{"a ConfigMap that is being deleted", has(config("a: 1\n")), func(i *in) { i.ConfigMap.DeletionTimestamp = &metav1.Time{} }, "[Progressing Restarting]"},
+		{"stopped by a person", has(edited("", "made")), func(i *in) { i.Deployment = stopped(restarted("c.made")) }, "[InForce AsExpected]"},
+		{"unreadable managedFields", has(nil), func(i *in) {
+			i.Deployment.ManagedFields = []metav1.ManagedFieldsEntry{owned("x", `{"f:`)}
+		}, "[Failed Invalid]"},
+
+		{"releasing the text of others", machines(edited("a: 1\n", "5/kubectl-edit")), same, `RestoreConfig "a: 1\n" as kubectl-edit [NotNeeded NotNeeded]`},
+		{"releasing an empty text", machines(edited("", "5/kubectl-edit")), same, `RestoreConfig "" as kubectl-edit [NotNeeded NotNeeded]`},
+		{"releasing a key of ours", machines(edited("", "5/")), same, released},
+		{"releasing what a person changed", machines(edited("b: 2\n", "made")), func(i *in) {
+			i.ConfigMap.ManagedFields = append(i.ConfigMap.ManagedFields, owned("vi", ownsText))
+		}, `RestoreConfig "b: 2\n" as vi [NotNeeded NotNeeded]`},
+		{"releasing our own ConfigMap", machines(edited("", "made")), same, "DeleteConfig [NotNeeded NotNeeded]"},
+		{"with data of others in it", machines(edited("", "made")), func(i *in) { i.ConfigMap.Data["other"] = "x" }, released},
+		{"with binary data of others in it", machines(edited("", "made")), func(i *in) {
+			i.ConfigMap.BinaryData = map[string][]byte{"other": {1}}
+		}, released},
+		{"releasing a ConfigMap that is being deleted", machines(edited("a: 1\n", "5/kubectl-edit")), func(i *in) {
+			i.ConfigMap.DeletionTimestamp = &metav1.Time{}
+		}, "[NotNeeded NotNeeded]"},
+
+		{"off", off(version()), same, "Claim machine-approver unmanaged=true [Progressing TakingOver]"},
+		{"off, observed", off(ourClaim()), same, "ApplyDeployment replicas=0 [Progressing Restarting]"},
+		{"off, without a number of replicas", off(ourClaim()), func(i *in) { i.Deployment.Spec.Replicas = nil },
+			"ApplyDeployment replicas=0 [Progressing Restarting]"},
+		{"off, and the list is one value", off(version(configv1.ComponentOverride{Kind: "Deployment", Name: "x", Unmanaged: true})), func(i *in) {
+			i.ClusterVersion.ManagedFields = []metav1.ManagedFieldsEntry{owned("kubectl", `{"f:spec":{"f:overrides":{}}}`)}
+		}, "[Blocked FieldOwnedByOther]"},
+		{"off, while it stops", off(ourClaim()), func(i *in) {
+			i.Deployment = stoppedByUs()
+			i.Deployment.Status.Replicas = 1
+		}, "[Progressing Restarting]"},
+	} {
+		in := inputs(tt.from, tt.change)
+		d := approver.Decide(in)
+		action, what := writeOf(d)
+		result := resultOf(in, d)
+		if got := strings.TrimSpace(fmt.Sprintf("%s%s [%s %s]", action, what, result.State, result.Reason)); got != tt.want {
+			t.Errorf("%s: got\n%s\nwant\n%s", tt.name, got, tt.want)
+		}
+		if diff := cmp.Diff(d, approver.Decide(in)); diff != "" {
+			t.Errorf("%s: not the same twice:\n%s", tt.name, diff)
 		}
 	}
 }
 
-func unchanged(*ask, *world) {}
+func TestValidate(t *testing.T) {
+	for name, change := range map[string]func(*approver.Inputs){
+		"ClusterVersion": func(in *approver.Inputs) { in.ClusterVersion.Name = "other" },
+		"Deployment":     func(in *approver.Inputs) { in.Deployment.Namespace = "other" },
+		"ConfigMap":      func(in *approver.Inputs) { in.ConfigMap = config(""); in.ConfigMap.Name = "other" },
+		"mode":           func(in *approver.Inputs) { in.Mode = "On" },
+		"Cluster":        func(in *approver.Inputs) { in.Cluster = &topology.Cluster{} },
+	} {
+		if err := inputs(change).Validate(); !errors.Is(err, approver.ErrInputs) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := inputs().Validate(); err != nil {
+		t.Error(err)
+	}
+	if got := approver.Observe(approver.Inputs{}); got.State != patch.Progressing {
+		t.Errorf("observing nothing: %v", got)
+	}
+}
 
-func withKey(name string) func(*ask, *world) { return func(a *ask, _ *world) { a.key = key(name) } }
+var now = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 
-// TestApproved shows R-APP-4: what must be approved, or a node could not join or would lose its certificate.
-func TestApproved(t *testing.T) {
+func TestAging(t *testing.T) {
+	const waiting, expiring = approver.ReasonRequestsPending, approver.ReasonCertificatesExpiring
+	const day = 24 * time.Hour
+	type lives = [][2]time.Duration
 	for _, tt := range []struct {
-		name string
-		from func() (*ask, *world)
-		do   func(a *ask, w *world)
-		want string
+		name    string
+		pending []time.Duration // ages
+		left    lives           // since a certificate began, until it ends
+		want    string
+		oldest  time.Duration
+		least   time.Duration
 	}{
-		{"a new node", joiner, unchanged, approver.ReasonProvenByInventory},
-		{"a new node of an older release, which also wants to encrypt", joiner, func(a *ask, _ *world) {
-			a.csr.Spec.Usages = append(a.csr.Spec.Usages, certificatesv1.UsageKeyEncipherment)
-		}, approver.ReasonProvenByInventory},
-		{"groups and usages in another order", joiner, func(a *ask, _ *world) { slices.Reverse(a.csr.Spec.Groups); slices.Reverse(a.csr.Spec.Usages) }, approver.ReasonProvenByInventory},
-		{"RSA with 2048 bits", joiner, withKey("rsa2048"), approver.ReasonProvenByInventory},
-		{"P-384", joiner, withKey("p384"), approver.ReasonProvenByInventory},
-		{"P-521", joiner, withKey("p521"), approver.ReasonProvenByInventory},
-		{"a bootstrap token where one may", joiner, func(a *ask, w *world) {
-			w.Policy.BootstrapTokens = true
-			a.csr.Spec.Username, a.csr.Spec.Groups = "system:bootstrap:0a1b2c", kubeadmGroups
-		}, approver.ReasonProvenByInventory},
-		{"the bootstrapper where tokens may as well", joiner, func(_ *ask, w *world) { w.Policy.BootstrapTokens = true }, approver.ReasonProvenByInventory},
-		{"a node that joins again", joiner, func(a *ask, _ *world) { a.template.Subject = nodeSubject("twice-0") }, approver.ReasonProvenByInventory},
-		{"a node that may have two", joiner, func(a *ask, w *world) { a.template.Subject = nodeSubject("twice-0"); w.Approvals["twice-0"] = 1 }, approver.ReasonProvenByInventory},
-		{"the first moment of the window", joiner, func(a *ask, w *world) {
-			w.Now = time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
-			a.csr.CreationTimestamp = metav1.NewTime(w.Now)
-		}, approver.ReasonProvenByInventory},
-		{"the last moment of the window", joiner, func(a *ask, w *world) {
-			w.Now = time.Date(2026, 11, 20, 11, 59, 59, 0, time.UTC)
-			a.csr.CreationTimestamp = metav1.NewTime(w.Now.Add(-time.Minute))
-		}, approver.ReasonProvenByInventory},
-		{"a request as old as it may be", server, func(a *ask, _ *world) { a.csr.CreationTimestamp = metav1.NewTime(now.Add(-2 * time.Hour)) }, approver.ReasonProvenByInventory},
-		{"an older one, where a person says so", server, func(a *ask, w *world) {
-			a.csr.CreationTimestamp = metav1.NewTime(now.Add(-20 * time.Hour))
-			w.Policy.MaxAge = 24 * time.Hour
-		}, approver.ReasonProvenByInventory},
-		{"a clock that is a little behind", joiner, func(a *ask, _ *world) { a.csr.CreationTimestamp = metav1.NewTime(now.Add(4 * time.Minute)) }, approver.ReasonProvenByInventory},
-		{"a clock as far behind as it may be", joiner, func(a *ask, _ *world) { a.csr.CreationTimestamp = metav1.NewTime(now.Add(5 * time.Minute)) }, approver.ReasonProvenByInventory},
-		{"the first serving certificate", server, unchanged, approver.ReasonProvenByInventory},
-		{"the first serving certificate, with all names", server, func(a *ask, _ *world) {
-			a.names("old-0", "old-0.example.com", "192.0.2.20")
-		}, approver.ReasonProvenByInventory},
-		{"a serving certificate after the window", server, func(a *ask, w *world) {
-			w.Now = time.Date(2027, 6, 1, 0, 0, 0, 0, time.UTC)
-			a.csr.CreationTimestamp = metav1.NewTime(w.Now)
-		}, approver.ReasonProvenByInventory},
-		{"a serving certificate for some of the names", server, func(a *ask, _ *world) { a.names("192.0.2.20") }, approver.ReasonProvenByInventory},
-		{"a serving certificate with an RSA key", server, func(a *ask, _ *world) {
-			a.key = key("rsa2048")
-			a.csr.Spec.Usages = append(a.csr.Spec.Usages, certificatesv1.UsageKeyEncipherment)
-		}, approver.ReasonProvenByInventory},
-		{"IPv6", func() (*ask, *world) { return serving("new-0", "new-0", "2001:db8::10") }, func(_ *ask, w *world) { w.Nodes.Insert("new-0") }, approver.ReasonProvenByInventory},
-		{"a renewal", renewer, unchanged, approver.ReasonProvenByCertificate},
-		{"a renewal by way of an authority in between", renewer, func(a *ask, w *world) {
-			between := &authority{key: key("between")}
-			template := *cluster().certificate
-			template.RawSubject, template.Subject.CommonName = nil, "between"
-			between.certificate = certificate(&template, cluster().certificate, between.key.Public(), cluster().key)
-			w.Shown = shown(between, a.template.Subject, a.template.DNSNames, a.template.IPAddresses, nil)
-			w.Shown.Chain = append(w.Shown.Chain, between.certificate)
-		}, approver.ReasonProvenByCertificate},
-		{"a renewal for fewer names, because an address is gone", renewer, func(a *ask, _ *world) { a.names("other-0") }, approver.ReasonProvenByCertificate},
-		{"one name in the inventory, the other in the certificate", server, func(a *ask, w *world) {
-			a.names("old-0.example.com", "192.0.2.40")
-			w.Shown = shown(cluster(), nodeSubject("old-0"), nil, a.template.IPAddresses, nil)
-		}, approver.ReasonProvenByCertificate},
-		{"a renewal with an egress IP", renewer, func(a *ask, w *world) {
-			a.names("other-0", "192.0.2.40", "198.51.100.7", "2001:db8::7")
-			w.Egress = egress("other-0", "198.51.100.7", "2001:db8::7", "198.51.100.8")
-		}, approver.ReasonProvenByCertificate},
-		{"a renewal with an egress IP instead of an address", renewer, func(a *ask, w *world) {
-			a.names("other-0", "198.51.100.7")
-			w.Egress = egress("other-0", "198.51.100.7")
-		}, approver.ReasonProvenByCertificate},
-		{"a renewal without names, with an egress IP", func() (*ask, *world) { return renewing("other-0", "192.0.2.40") }, func(a *ask, w *world) {
-			a.names("192.0.2.40", "198.51.100.7")
-			w.Egress = egress("other-0", "198.51.100.7")
-		}, approver.ReasonProvenByCertificate},
-		{"the inventory, whatever the kubelet shows", server, func(_ *ask, w *world) {
-			w.Shown = &approver.Shown{Chain: []*x509.Certificate{cluster().certificate}}
-		}, approver.ReasonProvenByInventory},
+		{name: "nothing"},
+		{name: "a young request", pending: []time.Duration{time.Minute}, oldest: time.Minute},
+		{name: "as old as it may be", pending: []time.Duration{15 * time.Minute, 0}, oldest: 15 * time.Minute},
+		{name: "an old one among young ones", pending: []time.Duration{0, 16 * time.Minute, time.Minute}, want: waiting, oldest: 16 * time.Minute},
+		{name: "a clock that is behind", pending: []time.Duration{-time.Minute}},
+		{name: "a certificate in the middle of its life", left: lives{{15 * day, 15 * day}}, least: 15 * day},
+		{name: "three days left of thirty", left: lives{{27 * day, 3 * day}}, least: 3 * day},
+		{name: "less than that", left: lives{{1 * day, 29 * day}, {28 * day, 2 * day}}, want: expiring, least: 2 * day},
+		{name: "a certificate of one day", left: lives{{20 * time.Hour, 4 * time.Hour}}, least: 4 * time.Hour},
+		{name: "two hours left of one day", left: lives{{22 * time.Hour, 2 * time.Hour}}, want: expiring, least: 2 * time.Hour},
+		{name: "ended", left: lives{{30 * day, -time.Hour}}, want: expiring, least: -time.Hour},
+		{name: "the one to end first is not the one that is due", left: lives{{20 * time.Hour, 4 * time.Hour}, {300 * day, 2 * day}}, want: expiring, least: 4 * time.Hour},
+		{name: "both", pending: []time.Duration{time.Hour}, left: lives{{30 * day, time.Hour}}, want: expiring, oldest: time.Hour, least: time.Hour},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			a, w := tt.from()
-			tt.do(a, w)
-			got := a.decided(t, w)
-			if !got.Approve || got.Reason != tt.want {
-				t.Errorf("%t, %s: %s", got.Approve, got.Reason, got.Message)
+			aging := approver.Aging{Limits: approver.DefaultAgeLimits}
+			for _, age := range tt.pending {
+				aging.AddPending(now.Add(-age))
+			}
+			for _, c := range tt.left {
+				aging.AddCertificate(now.Add(-c[0]), now.Add(c[1]))
+			}
+			got := aging.Observe(now)
+			if (got == nil) != (tt.want == "") || (got != nil && (got.Reason != tt.want || got.State != patch.Failed || got.Message == "")) {
+				t.Errorf("got %v", got)
+			}
+			if oldest := aging.OldestAge(now); oldest != tt.oldest || aging.Pending != len(tt.pending) {
+				t.Errorf("%d, the oldest %s old", aging.Pending, oldest)
+			}
+			if aging.Certificates != len(tt.left) || len(tt.left) > 0 && aging.FirstEnd.Sub(now) != tt.least {
+				t.Errorf("%d, the first ends at %s", aging.Certificates, aging.FirstEnd)
 			}
 		})
-	}
-}
-
-// A verdict shows all checks, also those behind the first that was not content.
-func TestFindings(t *testing.T) {
-	a, w := joiner()
-	a.csr.Spec.Username, w.Approvals["new-0"] = "system:admin", 7
-	got := a.decided(t, w)
-	if got.Approve || got.Reason != approver.ReasonRequestorWrong || got.Flow != approver.ClientFlow || got.Node != "new-0" {
-		t.Errorf("%+v", got)
-	}
-	var names, missing []string
-	for _, f := range got.Findings {
-		names = append(names, f.Check)
-		if f.OK != (f.Reason == "") || f.Message == "" {
-			t.Errorf("%+v", f)
-		}
-	}
-	for _, f := range got.Missing() {
-		missing = append(missing, f.Reason)
-	}
-	var want []string
-	for _, check := range approver.Checks(approver.ClientFlow) {
-		want = append(want, check.Name)
-	}
-	if diff := cmp.Diff(want, names); diff != "" {
-		t.Errorf("checks (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{approver.ReasonRequestorWrong, approver.ReasonCountUsedUp}, missing); diff != "" {
-		t.Errorf("missing (-want +got):\n%s", diff)
-	}
-}
-
-// No check relies on another one: a node that is there is found also where the inventory does not know it.
-func TestNodeThereWithoutInventory(t *testing.T) {
-	a, w := joiner()
-	w.Inventory = nil
-	w.Nodes.Insert("new-0")
-	var missing []string
-	for _, f := range a.decided(t, w).Missing() {
-		missing = append(missing, f.Reason)
-	}
-	if diff := cmp.Diff([]string{approver.ReasonNotInInventory, approver.ReasonNodeExists}, missing); diff != "" {
-		t.Errorf("missing (-want +got):\n%s", diff)
-	}
-}
-
-// The kubelet is dialled only when nothing else is missing: nobody makes us dial for a request that could not be approved anyway.
-func TestWantsCertificate(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		from func() (*ask, *world)
-		do   func(a *ask, w *world)
-		want bool
-	}{
-		{"a renewal", renewer, func(_ *ask, w *world) { w.Shown = nil }, true},
-		{"a renewal with a certificate of another authority", renewer, func(_ *ask, w *world) { w.Shown.Roots = x509.NewCertPool() }, true},
-		{"a renewal for a foreign group", renewer, func(a *ask, w *world) { w.Shown = nil; a.csr.Spec.Groups = nil }, false},
-		{"names in the inventory", server, unchanged, false},
-		{"a new node", joiner, func(_ *ask, w *world) { w.Inventory = nil }, false},
-		{"another signer", server, func(a *ask, _ *world) { a.csr.Spec.SignerName = "x" }, false},
-	} {
-		a, w := tt.from()
-		tt.do(a, w)
-		if got := a.decided(t, w).WantsCertificate(); got != tt.want {
-			t.Errorf("%s: %t", tt.name, got)
-		}
-	}
-	if (approver.Verdict{}).WantsCertificate() {
-		t.Error("the zero verdict wants one")
-	}
-}
-
-// Deciding changes nothing, and says the same twice.
-func TestDecideIsPure(t *testing.T) {
-	for _, tt := range append(slices.Clone(corpus), hostile{"a new node", joiner, unchanged, ""}, hostile{"a renewal", renewer, unchanged, ""}) {
-		a, w := tt.from()
-		tt.do(a, w)
-		first := a.decided(t, w)
-		nodes, groups := w.Nodes.Clone(), strings.Join(a.csr.Spec.Groups, " ")
-		if w.Nodes == nil {
-			nodes = sets.Set[string](nil)
-		}
-		if w.Request.X509 != nil {
-			if diff := cmp.Diff(first, approver.Decide(w.Inputs)); diff != "" && len(first.Findings) > 0 {
-				t.Errorf("%s: another verdict (-first +second):\n%s", tt.name, diff)
-			}
-		}
-		if !nodes.Equal(w.Nodes) || groups != strings.Join(a.csr.Spec.Groups, " ") {
-			t.Errorf("%s: the inputs changed", tt.name)
-		}
-	}
-}
-
-func TestApprovedFor(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		do   func(a *ask)
-		want string
-	}{
-		{"approved", func(*ask) {}, "new-0"},
-		{"approved by somebody, for a request that we would not approve", func(a *ask) { a.csr.Spec.Username = "system:admin"; a.key = key("rsa1024") }, "new-0"},
-		{"text before the block", func(a *ask) { a.send = func(der []byte) []byte { return append([]byte("x\n"), requestPEM(der)...) } }, "new-0"},
-		{"waiting", func(a *ask) { a.csr.Status.Conditions = nil }, ""},
-		{"denied", func(a *ask) { a.csr.Status.Conditions[0].Type = certificatesv1.CertificateDenied }, ""},
-		{"failed", func(a *ask) { a.csr.Status.Conditions[0].Type = certificatesv1.CertificateFailed }, ""},
-		{"a serving certificate", func(a *ask) { a.csr.Spec.SignerName = certificatesv1.KubeletServingSignerName }, ""},
-		{"a node that renews its client certificate", func(a *ask) { a.csr.Spec.Username = "system:node:new-0" }, ""},
-		{"not of a node", func(a *ask) { a.template.Subject.CommonName = "new-0" }, ""},
-		{"no PEM", func(a *ask) { a.send = func(der []byte) []byte { return der } }, ""},
-		{"no request", func(a *ask) { a.send = func([]byte) []byte { return requestPEM([]byte("x")) } }, ""},
-	} {
-		a, _ := joiner()
-		a.csr.Status.Conditions = append(a.csr.Status.Conditions, condition(certificatesv1.CertificateApproved))
-		tt.do(a)
-		a.csr.Spec.Request = a.pem(t)
-		if got := approver.ApprovedFor(&a.csr); got != tt.want {
-			t.Errorf("%s: %q", tt.name, got)
-		}
-	}
-}
-
-// Without an authority of the cluster nothing is proven, whoever the machine that runs this trusts.
-func TestRootsAreNeverTheMachines(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "roots.pem")
-	if err := os.WriteFile(file, pemOf("CERTIFICATE", cluster().certificate.Raw), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("SSL_CERT_FILE", file)
-	a, w := renewer()
-	w.Shown.Roots = nil
-	if got := a.decided(t, w); got.Reason != approver.ReasonNamesNotProven {
-		t.Errorf("%s: %s", got.Reason, got.Message)
 	}
 }

@@ -1,230 +1,224 @@
 package approver
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
 
-	configv1ac "github.com/openshift/client-go/config/applyconfigurations/config/v1"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
-
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/patch/overrides"
 	"github.com/solonode/sno/patch/ownership"
+	"github.com/solonode/sno/patch/workload"
 )
 
-// Action is one write.
-type Action string
-
-// The actions. Those on an object that is there are bound to what was read of it (UID and resourceVersion), and refused by the
-// API server when it has changed since.
-const (
-	// Nothing is to be written; Result says why, or Observe tells how the patch stands.
-	Nothing Action = ""
-	// ApplyConfig applies ConfigMap: the configuration with our line in it, and EditAnnotation. It takes the text from whoever owns
-	// it, because all that they wrote stays in it. Where Create is set there was none, and it takes from nobody.
-	ApplyConfig Action = "ApplyConfig"
-	// RestoreConfig writes Text (nil: removes the key) and removes EditAnnotation, in one merge patch under the field manager HandTo.
-	RestoreConfig Action = "RestoreConfig"
-	// DeleteConfig deletes the ConfigMap, which this module made.
-	DeleteConfig Action = "DeleteConfig"
-	// ApplyDeployment applies Deployment through patch/apply; what TakeFrom owns may be taken, and is remembered.
-	ApplyDeployment Action = "ApplyDeployment"
-	// ReleaseDeployment gives everything on the Deployment back through patch/apply.
-	ReleaseDeployment Action = "ReleaseDeployment"
-	// Claim applies ClusterVersion: the entry that keeps the cluster-version-operator away. Unclaim gives it back by applying nothing.
-	Claim   Action = "Claim"
-	Unclaim Action = "Unclaim"
-)
-
-// Decision is the next write: carry it out, read everything again, decide again. There is only ever one, so that the order is
-// nobody's choice, and a crash can only fall between two of them.
+// Decision is the next write: at most one of Config, Deployment and ClusterVersion. After it everything is read and decided again.
 //
-//	node-client-off   ApplyConfig, ApplyDeployment (restarts the stock approver)
-//	off               Claim, (the cluster-version-operator has seen it), ApplyDeployment (no replicas)
-//	letting go        RestoreConfig or DeleteConfig, ReleaseDeployment (restarts it, or gives it its replica back), Unclaim
-//
-// From one mode to the other, the new one is in force before the old one is given back.
+//	node-client-off   Config, Deployment (restarts the stock approver)
+//	off               ClusterVersion, wait for the cluster-version-operator, Deployment (no replicas)
+//	release           Config, Deployment (restarts it, or restores its replica), ClusterVersion
 type Decision struct {
-	Action Action
-	// ConfigMap, Deployment and ClusterVersion are what to apply, each set for its own action only. They are built anew on every
-	// call, because one that was sent comes back filled with what the API server knows.
-	ConfigMap      *corev1ac.ConfigMapApplyConfiguration
-	Deployment     *appsv1ac.DeploymentApplyConfiguration
-	ClusterVersion *configv1ac.ClusterVersionApplyConfiguration
-	// Create tells that the ConfigMap was not there.
-	Create bool
-	// TakeFrom lists the managers from which a field of the Deployment may be taken.
-	TakeFrom []string
-	// Text is what RestoreConfig writes; nil removes the key.
-	Text *string
-	// HandTo is the manager that owns afterwards what RestoreConfig writes.
-	HandTo string
-	// Result is what there is to say meanwhile; nil when the patch stands as it is wanted, and Observe tells how.
-	Result *patch.Result
+	Config                     *ConfigWrite
+	Deployment, ClusterVersion patch.Step
+	Result                     *patch.Result // what to report meanwhile; nil when nothing is left to write, and Observe has it
 }
 
-// Desired is the whole decision about the stock approver: it is turned off only where there is no second source
-// (R-SNO-12), and with it what is approved automatically (R-APP-1). It is pure.
-func Desired(in PatchInputs) Decision {
-	if result := PatchChecks().Run(in); result != nil {
-		if letsGo(result.State) {
-			return letGo(in, result)
-		}
+// ConfigWrite is a write to the ConfigMap: an apply of Intent, a deletion, or a patch that sets Text and removes EditAnnotation.
+type ConfigWrite struct {
+	Intent *corev1ac.ConfigMapApplyConfiguration
+	Create bool // without it the apply forces ownership of the text, most of which belongs to others
+	Delete bool
+	Text   *string // nil removes the key
+	HandTo string  // the manager that owns Text from then on
+}
+
+// Decide returns the next write to the stock approver, which is restricted only where there is no second source (R-APP-1, R-SNO-12).
+func Decide(in Inputs) Decision {
+	switch result, ours := Checks().Run(in); {
+	case result != nil && ours == patch.Release:
+		return release(in, result)
+	case result != nil:
 		return Decision{Result: result}
 	}
-	c, err := readClaim(in.ClusterVersion)
+	claim, err := overrides.Read(in.ClusterVersion, FieldOwner, Override())
 	if err != nil {
-		return Decision{Result: invalid(err)}
+		return Decision{Result: patch.Invalid(err)}
 	}
 	if in.Mode == Off {
-		return turnOff(in, c)
+		return turnOff(in, claim)
 	}
-	return disableFlow(in, c)
+	return disableFlow(in, claim)
 }
 
-// disableFlow is NodeClientOff: first the configuration, then a restart that reads it, and at last what Off left behind.
-func disableFlow(in PatchInputs, c claim) Decision {
+// Observe returns the state of the patch once Decide returns no Result: Progressing until the stock approver has restarted or stopped.
+func Observe(in Inputs) patch.Result {
+	if in.Deployment == nil || in.Cluster == nil {
+		return *restarting("The patch is being written")
+	}
+	message := "The node-client flow of the stock approver is disabled, and it still renews serving certificates"
+	switch {
+	case in.replicas() == 0 && in.Deployment.Status.Replicas == 0:
+		message = "The stock approver is off; it does not renew serving certificates either"
+	case in.Mode == Off:
+		return *restarting("Waiting for the stock approver to stop")
+	case !workload.RolledOut(in.Deployment):
+		return *restarting("Waiting for the stock approver to start, which is when it reads that its node-client flow is disabled")
+	case in.token() == "":
+		message = "The configuration of another client disables the node-client flow of the stock approver"
+	}
+	return patch.Result{State: patch.InForce, Reason: ReasonAsExpected, Message: message + in.Cluster.UnknownValues()}
+}
+
+func newResult(state patch.State, reason, message string) *patch.Result {
+	return &patch.Result{State: state, Reason: reason, Message: message}
+}
+
+func restarting(message string) *patch.Result {
+	return newResult(patch.Progressing, ReasonRestarting, message)
+}
+
+func apply(spec *appsv1ac.DeploymentSpecApplyConfiguration, result *patch.Result) Decision {
+	return Decision{Deployment: patch.Step{Intent: appsv1ac.Deployment(DeploymentName, Namespace).WithSpec(spec), Result: result}, Result: result}
+}
+
+func releaseDeployment(result *patch.Result) Decision {
+	return Decision{Deployment: patch.Step{Release: true, Result: result}, Result: result}
+}
+
+func releaseOverride(result *patch.Result) Decision {
+	return Decision{ClusterVersion: patch.Step{Release: true, Result: result}, Result: result}
+}
+
+// disableFlow is the mode NodeClientOff: the configuration, then a restart that reads it, then the release of what Off wrote.
+func disableFlow(in Inputs, claim overrides.Claim) Decision {
 	if disabled, err := NodeClientDisabled(in.text()); err != nil || !disabled {
 		return in.edit()
 	}
+	replicaManagers, _ := ownership.Managers(in.Deployment, FieldReplicas) // checkValid has read them
 	switch token := in.token(); {
-	case in.replicasOurs():
-		return Decision{Action: ReleaseDeployment,
-			Result: restarting("Giving the stock approver its replica back; it will read that its node-client flow is disabled")}
-	case c.ours:
-		return Decision{Action: Unclaim,
-			Result: restarting("Giving the stock approver back to the cluster-version-operator; its node-client flow stays disabled")}
-	case token == "" && holdsOurs(in.Deployment):
-		return Decision{Action: ReleaseDeployment, Result: restarting("Somebody else disables the node-client flow now")}
+	case slices.Contains(replicaManagers, FieldOwner):
+		return releaseDeployment(restarting("Restoring the replica of the stock approver; it will read that its node-client flow is disabled"))
+	case claim.Ours:
+		return releaseOverride(restarting("Removing the override for the stock approver; its node-client flow stays disabled"))
+	case token == "" && ownership.Owns(in.Deployment, FieldOwner):
+		return releaseDeployment(restarting("Another client disables the node-client flow now"))
 	case token != "" && in.Deployment.Spec.Template.Annotations[EditAnnotation] != token:
-		return Decision{Action: ApplyDeployment, Deployment: appsv1ac.Deployment(DeploymentName, Namespace).WithSpec(appsv1ac.DeploymentSpec().
-			WithTemplate(corev1ac.PodTemplateSpec().WithAnnotations(map[string]string{EditAnnotation: token}))),
-			Result: restarting("Restarting the stock approver, which reads its configuration only when it starts")}
+		template := corev1ac.PodTemplateSpec().WithAnnotations(map[string]string{EditAnnotation: token})
+		return apply(appsv1ac.DeploymentSpec().WithTemplate(template),
+			restarting("Restarting the stock approver, which reads its configuration only when it starts"))
 	}
 	return Decision{}
 }
 
-// made is the value of EditAnnotation on a ConfigMap that was not there before. Otherwise it is the resourceVersion that was edited, and
-// who owned the configuration then.
-const made = "made"
+// created is EditAnnotation on a ConfigMap that this module created; else it is the edited resourceVersion, a slash, and the text's owner.
+const created = "made"
 
-func restarting(message string) *patch.Result {
-	return &patch.Result{State: patch.Progressing, Reason: ReasonRestarting, Message: message}
-}
-
-// edit puts our line into the configuration.
-func (in PatchInputs) edit() Decision {
+func (in Inputs) edit() Decision {
 	old := in.ConfigMap
 	text, err := DisableNodeClient(in.text())
 	switch {
 	case old != nil && old.DeletionTimestamp != nil:
 		return Decision{Result: restarting("The configuration of the stock approver is being deleted; it is written when it is gone")}
 	case errors.Is(err, ErrConfigContrary):
-		return Decision{Result: &patch.Result{State: patch.Blocked, Reason: ReasonFieldOwnedByOther, Message: "The configuration of the stock approver " +
-			"says that its node-client flow is not disabled, and that stays as it is; remove the line there, or use the mode " + string(Off)}}
+		return Decision{Result: newResult(patch.Blocked, ReasonFieldOwnedByOther, "The configuration of the stock approver keeps its "+
+			"node-client flow enabled, and stays as it is; remove the line there, or use the mode "+string(Off))}
 	case err != nil:
-		return Decision{Result: &patch.Result{State: patch.Failed, Reason: ReasonInvalid,
-			Message: "Nothing was written, and the stock approver may approve client certificates by itself: " + err.Error()}}
+		return Decision{Result: newResult(patch.Failed, ReasonInvalid,
+			"Nothing was written, and the stock approver may approve client certificates: "+err.Error())}
 	case in.edited():
-		return Decision{Result: &patch.Result{State: patch.Reverted, Reason: ReasonReverted, Message: "Somebody took the line out of the configuration of " +
-			"the stock approver, so it approves client certificates by itself again; remove the annotation " + EditAnnotation +
-			" there to have the line back, or opt out"}}
-	case old != nil && old.Immutable != nil && *old.Immutable:
-		return Decision{Result: &patch.Result{State: patch.Blocked, Reason: ReasonFieldOwnedByOther,
-			Message: "The configuration of the stock approver is immutable; make it anew with the node-client flow disabled"}}
+		return Decision{Result: newResult(patch.Reverted, ReasonReverted, "Another client removed the line from the configuration of the stock "+
+			"approver, which approves client certificates again; to restore the line, remove the annotation "+EditAnnotation+" there, or opt out")}
+	case old != nil && ptr.Deref(old.Immutable, false):
+		return Decision{Result: newResult(patch.Blocked, ReasonFieldOwnedByOther,
+			"The configuration of the stock approver is immutable; replace it by one with the node-client flow disabled")}
 	}
-	intent, edit := corev1ac.ConfigMap(ConfigMapName, Namespace).WithData(map[string]string{ConfigKey: text}), made
+	intent, edit := corev1ac.ConfigMap(ConfigMapName, Namespace).WithData(map[string]string{ConfigKey: text}), created
 	if old != nil {
 		intent.WithUID(old.UID).WithResourceVersion(old.ResourceVersion)
 		edit = old.ResourceVersion + "/" + in.textOwner()
 	}
 	intent.WithAnnotations(map[string]string{EditAnnotation: edit})
-	return Decision{Action: ApplyConfig, ConfigMap: intent, Create: old == nil, Result: restarting("Disabling the node-client flow of the stock approver")}
+	return Decision{Config: &ConfigWrite{Intent: intent, Create: old == nil},
+		Result: restarting("Disabling the node-client flow of the stock approver")}
 }
 
-// turnOff is Off: nothing of the stock approver runs. Then its configuration is its own again.
-func turnOff(in PatchInputs, c claim) Decision {
-	static := in.ClusterVersion != nil && (c.ours || managedBy(in.Deployment, ClusterVersionOperator))
-	takingOver := func(message string) *patch.Result {
-		return &patch.Result{State: patch.Progressing, Reason: ReasonTakingOver, Message: message}
-	}
-	if owners := in.replicaOwners(); len(owners) > 0 && in.replicas() != 0 {
-		result := patch.OwnedByOther(FieldReplicas, owners...)
-		if c.ours { // or it would keep the cluster from being upgraded for nothing
-			return Decision{Action: Unclaim, Result: &result}
+// turnOff is the mode Off: the override, then no replicas, then the release of the configuration.
+func turnOff(in Inputs, claim overrides.Claim) Decision {
+	managed := in.ClusterVersion != nil && (claim.Ours || ownership.ManagedBy(in.Deployment, overrides.ClusterVersionOperator))
+	owners, _ := ownership.Others(in.Deployment, FieldReplicas, FieldOwner, overrides.ClusterVersionOperator) // checkValid has read them
+	contested := claim.Blocked(OverrideSubject)
+	switch runs := in.replicas() != 0; {
+	case runs && len(owners) > 0:
+		owned := patch.OwnedByOther(FieldReplicas, owners...)
+		if claim.Ours { // or it would block upgrades of the cluster for nothing
+			return releaseOverride(&owned)
 		}
-		return Decision{Result: &result}
-	}
-	switch {
-	case static && c.contrary:
-		return Decision{Result: OverrideOwnedByOther(c.contraries...)}
-	case static && c.atomic:
-		return Decision{Result: &patch.Result{State: patch.Blocked, Reason: ReasonFieldOwnedByOther, Message: FieldOverrides +
-			" of this release is one value that belongs to somebody else; add an entry for the stock approver with unmanaged: true there by hand"}}
-	case static && !c.unmanaged:
-		return Decision{Action: Claim, ClusterVersion: overrideIntent(),
-			Result: takingOver("Telling the cluster-version-operator to let go of the stock approver; minor upgrades wait until this is given back")}
-	case static && !c.observed && in.replicas() != 0:
-		return Decision{Result: takingOver("Waiting for the cluster-version-operator to let go of the stock approver; if this lasts, see whether it runs")}
-	case in.replicas() != 0:
-		return Decision{Action: ApplyDeployment, TakeFrom: []string{ClusterVersionOperator},
-			Deployment: appsv1ac.Deployment(DeploymentName, Namespace).WithSpec(appsv1ac.DeploymentSpec().WithReplicas(0)),
-			Result:     restarting("Turning the stock approver off")}
+		return Decision{Result: &owned}
+	case managed && contested != nil:
+		return Decision{Result: contested}
+	case managed && !claim.Whole:
+		claiming := newResult(patch.Progressing, ReasonTakingOver, "Setting an override for the stock approver; while it is set, no minor upgrade starts")
+		return Decision{ClusterVersion: patch.Step{Intent: claim.Intent(), Result: claiming}, Result: claiming}
+	case managed && !claim.Observed && runs:
+		return Decision{Result: newResult(patch.Progressing, ReasonTakingOver,
+			"Waiting for the cluster-version-operator to observe the override for the stock approver; if this takes long, see whether it runs")}
+	case runs:
+		return apply(appsv1ac.DeploymentSpec().WithReplicas(0), restarting("Turning the stock approver off"))
 	case in.edited():
-		return in.restore(restarting("The stock approver is off; giving its configuration back"))
+		return in.restore(restarting("The stock approver is off; restoring its configuration"))
 	}
 	return Decision{}
 }
 
-// letGo gives back what is held, one write at a time: the configuration before the restart that reads it, the Deployment before the
-// entry that keeps the cluster-version-operator from writing it.
-func letGo(in PatchInputs, result *patch.Result) Decision {
+// release releases the configuration before the restart that reads it, and the override last, so that nobody else writes the Deployment.
+func release(in Inputs, result *patch.Result) Decision {
 	switch {
 	case in.edited():
 		return in.restore(result)
-	case in.Deployment != nil && holdsOurs(in.Deployment):
-		return Decision{Action: ReleaseDeployment, Result: result}
-	case in.ClusterVersion != nil && holdsOurs(in.ClusterVersion):
-		return Decision{Action: Unclaim, Result: result}
+	case in.Deployment != nil && ownership.Owns(in.Deployment, FieldOwner):
+		return releaseDeployment(result)
+	case in.ClusterVersion != nil && ownership.Owns(in.ClusterVersion, FieldOwner):
+		return releaseOverride(result)
 	}
 	return Decision{Result: result}
 }
 
-// restore takes our line out of the configuration, and the ConfigMap away when this module made it and there is nothing else in it.
-func (in PatchInputs) restore(result *patch.Result) Decision {
+// restore removes the line of this module, and deletes the ConfigMap when this module created it and nothing else is in it.
+func (in Inputs) restore(result *patch.Result) Decision {
 	text, _ := EnableNodeClient(in.text())
-	_, had := in.ConfigMap.Data[ConfigKey]
-	_, whose, _ := strings.Cut(in.ConfigMap.Annotations[EditAnnotation], "/")
+	_, hasKey := in.ConfigMap.Data[ConfigKey]
+	edit, formerOwner, _ := strings.Cut(in.ConfigMap.Annotations[EditAnnotation], "/")
+	write := &ConfigWrite{HandTo: cmp.Or(in.textOwner(), formerOwner, patch.ReleasedManager(Name))}
 	switch {
 	case in.ConfigMap.DeletionTimestamp != nil:
-		return Decision{Result: result}
-	case text != "" || whose != "":
-		return Decision{Action: RestoreConfig, Text: &text, HandTo: in.handTo(), Result: result}
-	case in.ConfigMap.Annotations[EditAnnotation] == made && had && len(in.ConfigMap.Data)+len(in.ConfigMap.BinaryData) == 1:
-		return Decision{Action: DeleteConfig, Result: result}
+		write = nil
+	case text != "" || formerOwner != "":
+		write.Text = &text
+	case edit == created && hasKey && len(in.ConfigMap.Data)+len(in.ConfigMap.BinaryData) == 1:
+		write = &ConfigWrite{Delete: true}
 	}
-	return Decision{Action: RestoreConfig, HandTo: in.handTo(), Result: result}
+	return Decision{Config: write, Result: result}
 }
 
-// text is the configuration of the stock approver, empty where there is none.
-func (in PatchInputs) text() string {
+func (in Inputs) text() string {
 	if in.ConfigMap == nil {
 		return ""
 	}
 	return in.ConfigMap.Data[ConfigKey]
 }
 
-// edited tells whether our line was put into this ConfigMap, whatever became of it.
-func (in PatchInputs) edited() bool {
+// edited reports whether this module has edited the ConfigMap, whether or not its line is still there.
+func (in Inputs) edited() bool {
 	return in.ConfigMap != nil && in.ConfigMap.Annotations[EditAnnotation] != ""
 }
 
-// token is another one after every edit of ours, also when somebody took the line out and the same line is put in again: between the
-// two the stock approver may have started. Empty while somebody else disables the flow.
-func (in PatchInputs) token() string {
+// token identifies the last edit of this module, so that each one restarts the stock approver; empty without an edit.
+func (in Inputs) token() string {
 	if !in.edited() {
 		return ""
 	}
@@ -232,47 +226,13 @@ func (in PatchInputs) token() string {
 	return string(in.ConfigMap.UID) + "." + version
 }
 
-// textOwner is who owns the configuration now, beside this module; empty where nobody is known to.
-func (in PatchInputs) textOwner() string {
-	if _, has := in.ConfigMap.Data[ConfigKey]; !has {
-		return ""
-	}
+// textOwner returns the other manager of the text, or an empty string.
+func (in Inputs) textOwner() string {
 	owners, err := ownership.OthersAt(in.ConfigMap, fieldpath.MakePathOrDie("data", ConfigKey), FieldOwner)
-	if err != nil || len(owners) == 0 {
+	if _, hasKey := in.ConfigMap.Data[ConfigKey]; !hasKey || err != nil || len(owners) == 0 {
 		return ""
 	}
 	return owners[0]
 }
 
-// handTo is who is to own the configuration when our line is gone.
-func (in PatchInputs) handTo() string {
-	if owner := in.textOwner(); owner != "" {
-		return owner
-	}
-	if _, owner, _ := strings.Cut(in.ConfigMap.Annotations[EditAnnotation], "/"); owner != "" {
-		return owner
-	}
-	return Released
-}
-
-func (in PatchInputs) replicas() int32 {
-	if in.Deployment.Spec.Replicas == nil {
-		return 1
-	}
-	return *in.Deployment.Spec.Replicas
-}
-
-// replicaOwners are those from whom the replicas are not taken.
-func (in PatchInputs) replicaOwners() []string {
-	owners, err := ownership.Others(in.Deployment, FieldReplicas, FieldOwner, ClusterVersionOperator)
-	if err != nil {
-		return []string{err.Error()}
-	}
-	return owners
-}
-
-// replicasOurs tells whether it is this module that scaled the stock approver.
-func (in PatchInputs) replicasOurs() bool {
-	owners, err := ownership.Managers(in.Deployment, FieldReplicas)
-	return err == nil && slices.Contains(owners, FieldOwner)
-}
+func (in Inputs) replicas() int32 { return ptr.Deref(in.Deployment.Spec.Replicas, 1) }

@@ -3,12 +3,14 @@ package approver
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	configv1 "github.com/openshift/api/config/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/solonode/sno/patch/overrides"
 	"github.com/solonode/sno/topology"
 )
 
@@ -18,71 +20,92 @@ var ErrInputs = errors.New("invalid inputs")
 // Mode is how the stock approver is kept from approving client certificates.
 type Mode string
 
-// The modes.
 const (
-	// NodeClientOff is the default: the node-client flow is turned off in its configuration, so that it goes on renewing serving
-	// certificates, which it can prove (U-APP-2).
+	// NodeClientOff, the default, disables the node-client flow in its configuration; it still renews serving certificates (U-APP-2).
 	NodeClientOff Mode = "node-client-off"
-	// Off turns all of it off, as the enhancement asks: it is scaled to zero, and the cluster-version-operator kept away.
+	// Off scales it to zero and sets an override in the ClusterVersion, as the enhancement asks (U-APP-7).
 	Off Mode = "off"
 )
 
-// Modes lists them, the default first.
+// Modes returns all modes.
 func Modes() []Mode { return []Mode{NodeClientOff, Off} }
 
-// Presence is what is known about objects of which only that matters.
+// Presence is whether objects of a kind exist. Unknown, the zero value, means that they were not read.
 type Presence int
 
+// The presences.
 const (
-	// Unknown is the zero value: they were not read. Nothing is built on it.
 	Unknown Presence = iota
-	// Absent means that a read said that there are none.
 	Absent
-	// Present means that there are some.
 	Present
 )
 
-// PatchInputs are what the patch of the stock approver needs: objects as they were read, with their managedFields. They are only
-// read. Of an object, nil means that it is known not to exist: a caller whose read failed does not decide at all.
-type PatchInputs struct {
-	// Cluster is what topology.FromInfrastructure or topology.FromUnstructured read; nil while no Infrastructure was read.
-	Cluster *topology.Cluster
-	// Mode is how it is done; empty is NodeClientOff.
-	Mode Mode
-	// Machines tells whether there are any Machines, of machine.openshift.io or of cluster.x-k8s.io. A cluster that serves neither
-	// kind has none.
-	Machines Presence
-	// ClusterVersion is clusterversions.config.openshift.io/version; nil on a cluster that has no cluster-version-operator.
+// Inputs are the inputs of the decision: objects as they were read, with their managedFields, or nil for those that do not exist.
+type Inputs struct {
+	Cluster        *topology.Cluster // nil while no Infrastructure was read
+	Mode           Mode              // empty means NodeClientOff
+	Machines       Presence          // of machine.openshift.io or cluster.x-k8s.io
 	ClusterVersion *configv1.ClusterVersion
-	// Deployment is the stock approver, ConfigMap its configuration.
-	Deployment *appsv1.Deployment
-	ConfigMap  *corev1.ConfigMap
+	Deployment     *appsv1.Deployment // the stock approver
+	ConfigMap      *corev1.ConfigMap  // its configuration
 }
 
-// Validate reports a Cluster that nobody read, an object that is not the one its place is for, and a mode that is none.
-func (in PatchInputs) Validate() error {
+// Validate returns an ErrInputs for a Cluster that was not read, an object of another name, and an unknown mode.
+func (in Inputs) Validate() error {
 	if in.Cluster != nil {
 		if err := in.Cluster.Validate(); err != nil {
 			return fmt.Errorf("%w: Cluster: %w", ErrInputs, err)
 		}
 	}
-	for _, is := range []struct {
-		object          metav1.Object
-		kind, namespace string
-		name            string
-		absent          bool
-	}{
-		{in.ClusterVersion, "ClusterVersion", "", ClusterVersionName, in.ClusterVersion == nil},
-		{in.Deployment, "Deployment", Namespace, DeploymentName, in.Deployment == nil},
-		{in.ConfigMap, "ConfigMap", Namespace, ConfigMapName, in.ConfigMap == nil},
-	} {
-		if !is.absent && (is.object.GetNamespace() != is.namespace || is.object.GetName() != is.name) {
-			return fmt.Errorf("%w: %s %s/%s is not %s/%s", ErrInputs, is.kind, is.object.GetNamespace(), is.object.GetName(), is.namespace, is.name)
+	for _, o := range in.objects() {
+		if key := o.GetNamespace() + "/" + o.GetName(); key != o.key {
+			return fmt.Errorf("%w: %s %s is not %s", ErrInputs, o.kind, key, o.key)
 		}
 	}
-	switch in.Mode {
-	case "", NodeClientOff, Off:
-		return nil
+	if in.Mode != "" && !slices.Contains(Modes(), in.Mode) {
+		return fmt.Errorf("%w: no mode %q; want one of %v", ErrInputs, in.Mode, Modes())
 	}
-	return fmt.Errorf("%w: no mode %q; want one of %v", ErrInputs, in.Mode, Modes())
+	return nil
+}
+
+// object is an object with the key that it must have.
+type object struct {
+	metav1.Object
+	kind, key string
+}
+
+func (in Inputs) objects() []object {
+	var list []object
+	if in.Deployment != nil {
+		list = append(list, object{in.Deployment, "Deployment", Namespace + "/" + DeploymentName})
+	}
+	if in.ConfigMap != nil {
+		list = append(list, object{in.ConfigMap, "ConfigMap", Namespace + "/" + ConfigMapName})
+	}
+	if in.ClusterVersion != nil {
+		list = append(list, object{in.ClusterVersion, "ClusterVersion", "/" + overrides.ClusterVersionName})
+	}
+	return list
+}
+
+// Host is what an operator that approves requests knows about its cluster. Package topology reads Cluster.
+type Host struct {
+	Cluster  topology.Cluster
+	Machines Presence
+}
+
+// Enabled reports whether an operator may approve client certificates: not on a single control-plane node without Machines (R-APP-1). An
+// error is ErrInputs, and topology.ErrClusterNotRead when the Cluster was not read.
+func Enabled(h Host) (bool, error) {
+	if err := h.Cluster.Validate(); err != nil {
+		return false, fmt.Errorf("%w: Cluster: %w", ErrInputs, err)
+	}
+	switch h.Machines {
+	case Present:
+		return true, nil
+	case Absent:
+		return !topology.SingleReplica(h.Cluster.ControlPlane.Mode), nil
+	case Unknown:
+	}
+	return false, fmt.Errorf("%w: Machines are Unknown: read whether there are any", ErrInputs)
 }

@@ -1,60 +1,57 @@
 package approver
 
 import (
+	configv1 "github.com/openshift/api/config/v1"
+
 	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/patch/overrides"
 )
 
 const (
-	// Name is the module's name, in its field owner, annotations, metrics and flags.
+	// Name is the module's name.
 	Name = "approver"
-	// ConditionPrefix begins the types of the sub-conditions.
+	// ConditionPrefix begins the types of its conditions.
 	ConditionPrefix = "ApproverTopology"
 
-	// Namespace is where the stock approver runs (U-APP-1).
+	// Namespace is the namespace of the stock approver (U-APP-1).
 	Namespace = "openshift-cluster-machine-approver"
 	// DeploymentName is the name of its Deployment.
 	DeploymentName = "machine-approver"
-	// ConfigMapName is the name of its configuration, under the key ConfigKey. It is optional: usually there is none.
+	// ConfigMapName is the name of its configuration. Usually there is none.
 	ConfigMapName = "machine-approver-config"
-	// ConfigKey is the name of the file.
+	// ConfigKey is the key of the configuration in that ConfigMap.
 	ConfigKey = "config.yaml"
-	// ClusterVersionName is the name of the cluster's only ClusterVersion.
-	ClusterVersionName = "version"
 
-	// ClusterVersionOperator is the field manager of whatever comes from a static manifest of the release.
-	ClusterVersionOperator = "cluster-version-operator"
-	// Released is the field manager of what this module gave back where it is not known whose it was before.
-	Released = patch.Domain + "/" + Name + "-released"
-
-	// EditAnnotation stands on the ConfigMap while this module has its line in the configuration, and on the Deployment's pod
-	// template, where another value of it restarts the stock approver.
+	// EditAnnotation is on an edited ConfigMap, and on the Deployment's pod template, where a change restarts the stock approver.
 	EditAnnotation = patch.Domain + "/" + Name + "-edit"
 
-	// ApprovalReason is the reason of the condition by which a request is approved. The stock approver's is NodeCSRApprove (U-APP-6).
+	// ApprovalReason is the reason of the condition that approves a request. The stock approver's is NodeCSRApprove (U-APP-6).
 	ApprovalReason = "SnoNodeCSRApprove"
+	// FieldReplicas is the field of the Deployment that the mode Off writes.
+	FieldReplicas = ".spec.replicas"
 )
 
 // FieldOwner is the server-side apply field owner of this module.
 var FieldOwner = patch.FieldOwner(Name)
 
-// Fields that this module writes, as the API server names them.
+// Reasons of the patch, least severe first. The shared ones are in package patch; those of a verdict are in package requests.
 const (
-	FieldReplicas  = ".spec.replicas"
-	FieldOverrides = ".spec.overrides"
+	ReasonAsExpected               = patch.ReasonAsExpected
+	ReasonNotNeeded                = patch.ReasonNotNeeded
+	ReasonOptedOut                 = patch.ReasonOptedOut
+	ReasonTakingOver               = "TakingOver"
+	ReasonRestarting               = "Restarting"
+	ReasonWaitingForInfrastructure = patch.ReasonWaitingForInfrastructure
+	ReasonWaitingForMachines       = "WaitingForMachines"
+	ReasonFieldOwnedByOther        = patch.ReasonFieldOwnedByOther
+	ReasonReverted                 = patch.ReasonReverted
+	ReasonInvalid                  = patch.ReasonInvalid
+	ReasonRequestsPending          = "RequestsPending"
+	ReasonCertificatesExpiring     = "CertificatesExpiring"
 )
 
-// Reasons of the patch, least severe first. The shared ones are in package patch; those of a verdict are in verdict.go.
-const (
-	ReasonAsExpected               = patch.ReasonAsExpected               // the stock approver approves no client certificate by itself
-	ReasonNotNeeded                = patch.ReasonNotNeeded                // several control-plane nodes, Machines, or no stock approver
-	ReasonOptedOut                 = patch.ReasonOptedOut                 // a person keeps sno away
-	ReasonTakingOver               = "TakingOver"                         // the cluster-version-operator has to let go first
-	ReasonRestarting               = "Restarting"                         // written, the stock approver is on its way to read it
-	ReasonWaitingForInfrastructure = patch.ReasonWaitingForInfrastructure // the topology is not known yet
-	ReasonWaitingForMachines       = "WaitingForMachines"                 // whether there are Machines is not known yet
-	ReasonFieldOwnedByOther        = patch.ReasonFieldOwnedByOther        // a person says disabled: false, or owns the replicas or the override
-	ReasonReverted                 = patch.ReasonReverted                 // somebody took the line out of the configuration
-	ReasonInvalid                  = patch.ReasonInvalid                  // a configuration or input that cannot be understood
-	ReasonRequestsPending          = "RequestsPending"                    // requests have waited longer than the limit
-	ReasonCertificatesExpiring     = "CertificatesExpiring"               // certificates of nodes are close to their end
-)
+// Override returns the entry of ClusterVersion's spec.overrides that the mode Off needs.
+func Override() configv1.ComponentOverride { return overrides.Deployment(Namespace, DeploymentName) }
+
+// OverrideSubject is what the entry is about, in messages.
+const OverrideSubject = "the stock approver"

@@ -2,6 +2,7 @@ package approver_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -9,6 +10,23 @@ import (
 )
 
 const ours = "# sno.solonode.github.io/approver"
+
+// disable returns the edited text, and fails the test unless nothing was written, or the flow is disabled and everything can be put back.
+func disable(t *testing.T, text string) (string, error) {
+	t.Helper()
+	got, err := approver.DisableNodeClient(text)
+	disabled, unread := approver.NodeClientDisabled(got)
+	back, found := approver.EnableNodeClient(got)
+	switch {
+	case err != nil && got != text:
+		t.Errorf("an error, and an edit: %s", got)
+	case err == nil && (unread != nil || !disabled):
+		t.Errorf("the stock approver reads %t, %v", disabled, unread)
+	case got != text && (!found || back != text):
+		t.Errorf("put back: %t, %q", found, back)
+	}
+	return got, err
+}
 
 func TestDisableNodeClient(t *testing.T) {
 	line := "nodeClientCert: {disabled: true} " + ours + "\n"
@@ -40,19 +58,15 @@ func TestDisableNodeClient(t *testing.T) {
 		{"disabled by way of an alias", "x: &x {disabled: true}\nnodeClientCert: *x\n", "x: &x {disabled: true}\nnodeClientCert: *x\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := approver.DisableNodeClient(tt.text)
+			got, err := disable(t, tt.text)
 			if err != nil || got != tt.want {
 				t.Fatalf("%v\ngot\n%s\nwant\n%s", err, got, tt.want)
 			}
-			if disabled, err := approver.NodeClientDisabled(got); err != nil || !disabled {
-				t.Errorf("the stock approver reads %t, %v", disabled, err)
-			}
-			if again, err := approver.DisableNodeClient(got); err != nil || again != got {
+			if again, err := disable(t, got); err != nil || again != got {
 				t.Errorf("again: %v\n%s", err, again)
 			}
-			back, found := approver.EnableNodeClient(got)
-			if back != tt.text || found != (got != tt.text) {
-				t.Errorf("back again: %t\n%s", found, back)
+			if _, found := approver.EnableNodeClient(got); found != (got != tt.text) {
+				t.Errorf("an edit is found: %t", found)
 			}
 		})
 	}
@@ -83,9 +97,8 @@ func TestDisableNodeClientRefuses(t *testing.T) {
 		{"a person's nothing", "nodeClientCert:\n  disabled:\n", approver.ErrConfigContrary},
 		{"a person's false in braces", "{nodeClientCert: {Disabled: false}}", approver.ErrConfigContrary},
 	} {
-		got, err := approver.DisableNodeClient(tt.text)
-		if !errors.Is(err, tt.want) || got != tt.text {
-			t.Errorf("%s: %v\n%s", tt.name, err, got)
+		if _, err := disable(t, tt.text); !errors.Is(err, tt.want) {
+			t.Errorf("%s: %v", tt.name, err)
 		}
 	}
 }
@@ -109,24 +122,24 @@ func TestEnableNodeClient(t *testing.T) {
 	}
 }
 
+// What a person wrote stays, to the byte, and comes back.
+func ExampleDisableNodeClient() {
+	text := "# of the platform team\nlogLevel: 4 # see the runbook\n"
+	disabled, err := approver.DisableNodeClient(text)
+	fmt.Print(disabled)
+	back, ours := approver.EnableNodeClient(disabled)
+	fmt.Println(err, ours, back == text)
+	// Output:
+	// # of the platform team
+	// nodeClientCert: {disabled: true} # sno.solonode.github.io/approver
+	// logLevel: 4 # see the runbook
+	// <nil> true true
+}
+
 // Whatever the configuration is: either nothing is written, or the flow is disabled and everything can be put back.
 func FuzzDisableNodeClient(f *testing.F) {
 	for _, text := range []string{"", "a: 1\n", "nodeClientCert:\n", "nodeClientCert: {}\n", `{"a": 1}`, "a: &x 1\nb: *x\r\n", "--- {a: b}\n", "nodeClientCert: {disabled: false}"} {
 		f.Add(text)
 	}
-	f.Fuzz(func(t *testing.T, text string) {
-		got, err := approver.DisableNodeClient(text)
-		if err != nil {
-			if got != text {
-				t.Error("an error, and an edit")
-			}
-			return
-		}
-		if disabled, err := approver.NodeClientDisabled(got); err != nil || !disabled {
-			t.Errorf("the stock approver reads %t, %v", disabled, err)
-		}
-		if back, _ := approver.EnableNodeClient(got); got != text && back != text {
-			t.Errorf("cannot be put back: %q", back)
-		}
-	})
+	f.Fuzz(func(t *testing.T, text string) { _, _ = disable(t, text) })
 }

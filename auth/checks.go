@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,178 +13,134 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// OverrideChecks are the preconditions of setting the override, in order. The first that has something to say ends the
-// decision.
-func OverrideChecks() patch.Chain[Inputs] {
-	return patch.Chain[Inputs]{
-		{Name: "Valid", Evaluate: checkValid},
+// overrideChecks are the preconditions of setting the override, in order.
+func overrideChecks() patch.Chain[override] {
+	return patch.Chain[override]{
+		{Name: "Valid", Evaluate: func(o override) *patch.Result { return checkValid(o.Inputs) }},
 		{Name: "Exists", Evaluate: checkAuthenticationExists},
-		{Name: "OptedOut", Evaluate: checkAuthenticationOptedOut},
+		{Name: "OptedOut", Ours: patch.Release, Evaluate: func(o override) *patch.Result {
+			return optedOut(o.Authentication, "configuration of the authentication operator")
+		}},
 		{Name: "OverrideReadable", Evaluate: checkOverrideReadable},
-		{Name: "TopologyKnown", Evaluate: checkTopologyKnown},
-		{Name: "OverrideNeeded", Evaluate: checkOverrideNeeded},
-		{Name: "OverrideFree", Evaluate: checkOverrideFree},
+		{Name: "TopologyKnown", Evaluate: func(o override) *patch.Result { return patch.TopologyKnown(o.Cluster) }},
+		{Name: "OverrideNeeded", Ours: patch.Release, Evaluate: checkOverrideNeeded},
+		{Name: "OverrideFree", Ours: patch.Release, Evaluate: checkOverrideFree},
 	}
 }
 
-// OAuthServerChecks are the preconditions of shaping the oauth-openshift Deployment, in order.
-func OAuthServerChecks() patch.Chain[Inputs] { return oauthServer.checks() }
-
-// OAuthAPIServerChecks are the preconditions of shaping the Deployment of the OAuth API server, in order.
-func OAuthAPIServerChecks() patch.Chain[Inputs] { return oauthAPIServer.checks() }
-
-func (o operand) checks() patch.Chain[Inputs] {
-	return patch.Chain[Inputs]{
-		{Name: "Valid", Evaluate: checkValid},
-		{Name: "Exists", Evaluate: o.checkExists},
-		{Name: "OptedOut", Evaluate: o.checkOptedOut},
-		{Name: "TopologyKnown", Evaluate: checkTopologyKnown},
-		{Name: "ControlPlaneInCluster", Evaluate: checkControlPlaneInCluster},
-		{Name: "NodesKnown", Evaluate: o.checkNodesKnown},
-		{Name: "ShapeFree", Evaluate: o.checkShapeFree},
+// deploymentChecks are the preconditions of shaping a Deployment, in order.
+func deploymentChecks() patch.Chain[operand] {
+	return patch.Chain[operand]{
+		{Name: "Valid", Evaluate: func(o operand) *patch.Result { return checkValid(o.in) }},
+		{Name: "Exists", Evaluate: func(o operand) *patch.Result { return o.Exists() }},
+		{Name: "OptedOut", Ours: patch.Release, Evaluate: func(o operand) *patch.Result { return optedOut(o.Live, o.Subject) }},
+		{Name: "TopologyKnown", Evaluate: func(o operand) *patch.Result { return patch.TopologyKnown(o.Cluster) }},
+		{Name: "ControlPlaneInCluster", Ours: patch.Release, Evaluate: checkControlPlaneInCluster},
+		{Name: "NodesKnown", Evaluate: checkNodesKnown},
+		{Name: "FieldsFree", Ours: patch.Release, Evaluate: func(o operand) *patch.Result { return o.FieldsFree() }},
 	}
 }
 
 func checkValid(in Inputs) *patch.Result {
 	if err := in.Validate(); err != nil {
-		return &patch.Result{State: patch.Failed, Reason: ReasonInvalid, Message: "The inputs are not those of a cluster: " + err.Error()}
+		return patch.Invalid(err)
 	}
 	return nil
 }
 
-func checkAuthenticationExists(in Inputs) *patch.Result {
+func checkAuthenticationExists(o override) *patch.Result {
+	message := ""
 	switch {
-	case in.Authentication == nil:
-		return &patch.Result{State: patch.Waiting, Reason: ReasonWaitingForObject,
-			Message: "There is no configuration of the authentication operator; the installation makes it"}
-	case deleting(in.Authentication):
-		return &patch.Result{State: patch.Waiting, Reason: ReasonWaitingForObject,
-			Message: "The configuration of the authentication operator is being deleted; nothing is changed until there is a new one"}
+	case o.Authentication == nil:
+		message = "There is no configuration of the authentication operator; the installation creates it"
+	case o.Authentication.DeletionTimestamp != nil:
+		message = "The configuration of the authentication operator is being deleted; waiting for a new one"
+	default:
+		return nil
 	}
-	return nil
+	return &patch.Result{State: patch.Waiting, Reason: patch.ReasonWaitingForObject, Message: message}
 }
-
-func (o operand) checkExists(in Inputs) *patch.Result {
-	switch d := o.live(in); {
-	case d == nil:
-		return &patch.Result{State: patch.Waiting, Reason: ReasonWaitingForObject,
-			Message: "There is no " + o.subject() + "; the authentication operator makes it where it is needed"}
-	case deleting(d):
-		return &patch.Result{State: patch.Waiting, Reason: ReasonWaitingForObject,
-			Message: "The " + o.subject() + " is being deleted; the authentication operator makes a new one where it is needed"}
-	}
-	return nil
-}
-
-func checkAuthenticationOptedOut(in Inputs) *patch.Result {
-	return optedOut(in.Authentication, "configuration of the authentication operator")
-}
-
-func (o operand) checkOptedOut(in Inputs) *patch.Result { return optedOut(o.live(in), o.subject()) }
 
 func optedOut(object metav1.Object, subject string) *patch.Result {
 	if !patch.OptsOut(object.GetAnnotations(), Name) {
 		return nil
 	}
-	return &patch.Result{State: patch.OptedOut, Reason: ReasonOptedOut,
-		Message: "The annotation " + patch.OptOutAnnotation + " on the " + subject + " keeps this module away; remove it to have the topology decide"}
+	return &patch.Result{State: patch.OptedOut, Reason: patch.ReasonOptedOut,
+		Message: "The annotation " + patch.OptOutAnnotation + " on the " + subject + " keeps this module away; remove it to have it follow the topology"}
 }
 
-// checkOverrideReadable also speaks where no override is needed: who wrote it should hear that it says nothing.
-func checkOverrideReadable(in Inputs) *patch.Result {
-	if _, err := ReadOverride(overrides(in)); err != nil {
-		return invalid(err)
+// checkOverrideReadable also reports an unreadable override that is not needed, because somebody set it for a reason.
+func checkOverrideReadable(o override) *patch.Result {
+	if o.unreadable != nil {
+		return patch.Invalid(o.unreadable)
 	}
 	return nil
 }
 
-func overrides(in Inputs) []byte { return in.Authentication.Spec.UnsupportedConfigOverrides.Raw }
-
-func checkTopologyKnown(in Inputs) *patch.Result {
-	return patch.TopologyKnown(in.Cluster)
-}
-
-func checkControlPlaneInCluster(in Inputs) *patch.Result {
-	if in.Cluster.ControlPlane.Mode != configv1.ExternalTopologyMode {
+func checkControlPlaneInCluster(o operand) *patch.Result {
+	if o.Cluster.ControlPlane.Mode != configv1.ExternalTopologyMode {
 		return nil
 	}
 	return &patch.Result{State: patch.NotNeeded, Reason: ReasonExternalControlPlane,
-		Message: "The control plane is external, and the OAuth servers are with it"}
+		Message: "The control plane is External and runs the OAuth servers"}
 }
 
-// checkOverrideNeeded leaves the override to the one topology that runs with fewer control-plane nodes than any release asks
-// for: on two nodes it would take away what they are there for.
-func checkOverrideNeeded(in Inputs) *patch.Result {
+// checkOverrideNeeded allows the override on SingleReplica only: two nodes would lose the safeguard of the minimum.
+func checkOverrideNeeded(o override) *patch.Result {
 	message := ""
 	switch {
-	case !topology.SingleReplica(in.Cluster.ControlPlane.Mode):
-		message = "The control-plane topology is not SingleReplica: the OAuth servers need no override" + in.Cluster.UnknownValues()
-	case in.Override == OverrideNever:
-		message = "The policy is to set no override"
-	case in.Override == OverrideAlways:
+	case !topology.SingleReplica(o.Cluster.ControlPlane.Mode):
+		message = "The control-plane topology is not SingleReplica: the OAuth servers need no override" + o.Cluster.UnknownValues()
+	case o.Override == OverrideNever:
+		message = "The override is turned off by --override=never"
+	case o.Override == OverrideAlways:
 		return nil
 	default:
-		switch NeedOfCluster(in.ClusterVersion) {
-		case NeedOverride:
+		switch needOfCluster(o.ClusterVersion) {
+		case needOverride:
 			return nil
-		case NeedNone:
-			message = "This release runs the OAuth servers on one control-plane node by the topology alone"
-		case NeedUnknown:
+		case needNone:
+			message = "This release runs the OAuth servers on one control-plane node without an override"
+		case needUnknown:
 			message = "Whether this release needs the override is not known, so none is set; --override=always sets it"
 		}
 	}
-	// It was readable one check before.
-	override, err := ReadOverride(overrides(in))
-	if err != nil {
-		return invalid(err)
+	owners, err := ownership.Managers(o.Authentication, FieldOverride)
+	released := err == nil && slices.Equal(owners, []string{FieldOwner})
+	if deprecation := o.Deprecation(OverrideKey); deprecation != "" && !released {
+		message += ". " + deprecation
 	}
-	owners, err := ownership.Managers(in.Authentication, FieldOverride)
-	oursAlone := err == nil && slices.Equal(owners, []string{FieldOwner}) // and about to go
-	if text := override.Deprecation(); text != "" && !oursAlone {
-		message += ". " + text
-	}
-	return &patch.Result{State: patch.NotNeeded, Reason: ReasonNotNeeded, Message: message}
+	return &patch.Result{State: patch.NotNeeded, Reason: patch.ReasonNotNeeded, Message: message}
 }
 
-// checkOverrideFree lets the override be set where it is absent or ours alone to change. An apply leaves the other keys alone where
-// the API server keeps account of the field key by key, as it does (see the package documentation); where the managedFields
-// say that the field is one value, or that nobody knows, what is there is left alone.
-func checkOverrideFree(in Inputs) *patch.Result {
-	override, values, err := readOverrides(overrides(in))
+// checkOverrideFree allows the override where it is absent or only the module's. Other overrides would be lost where the
+// API server does not track ownership key by key, so they block it unless the managedFields show that it does.
+func checkOverrideFree(o override) *patch.Result {
+	owners, err := ownership.Managers(o.Authentication, FieldOverride)
 	if err != nil {
-		return invalid(err)
+		return patch.Invalid(err)
 	}
-	owners, err := ownership.Managers(in.Authentication, FieldOverride)
-	if err != nil {
-		return invalid(err)
-	}
-	held := slices.Contains(owners, FieldOwner)
+	owned := slices.Contains(owners, FieldOwner)
 	others := slices.DeleteFunc(owners, func(manager string) bool { return manager == FieldOwner })
-	_, written := values[OverrideKey]
+	_, present := o.values[OverrideKey]
 	switch {
-	case override.Value && held:
+	case o.Value && owned:
 		return nil
-	case override.Value:
+	case o.Value:
 		return &patch.Result{State: patch.NotNeeded, Reason: ReasonOverrideSetByOther,
-			Message: "Somebody else has set the override, so there is nothing to add. " + override.Deprecation()}
-	case written && (len(others) > 0 || !held):
+			Message: "Another client has set the override already. " + o.Deprecation(OverrideKey)}
+	case present && (len(others) > 0 || !owned):
 		return overridesOwnedByOther(FieldOverride, others)
-	case written || len(values) == 0:
+	case present || len(o.values) == 0:
 		return nil
 	}
-	path, err := ownership.ParsePath(FieldOverrides)
-	if err != nil {
-		return invalid(err)
+	path, pathErr := ownership.ParsePath(FieldOverrides)
+	owners, ownersErr := ownership.OthersAt(o.Authentication, path, FieldOwner)
+	atomic, atomicErr := ownership.Atomic(o.Authentication, path)
+	if err := errors.Join(pathErr, ownersErr, atomicErr); err != nil {
+		return patch.Invalid(err)
 	}
-	owners, err = ownership.OthersAt(in.Authentication, path, FieldOwner)
-	if err != nil {
-		return invalid(err)
-	}
-	one, err := ownership.Atomic(in.Authentication, path)
-	if err != nil {
-		return invalid(err)
-	}
-	if one || len(owners) == 0 || slices.Contains(owners, ownership.BeforeFirstApply) {
+	if atomic || len(owners) == 0 || slices.Contains(owners, ownership.BeforeFirstApply) {
 		return overridesOwnedByOther(FieldOverrides, owners)
 	}
 	return nil
@@ -195,51 +150,15 @@ func overridesOwnedByOther(field string, managers []string) *patch.Result {
 	if len(managers) == 0 {
 		managers = []string{ownership.BeforeFirstApply}
 	}
-	return &patch.Result{State: patch.Blocked, Reason: ReasonFieldOwnedByOther, Message: fmt.Sprintf(
+	return &patch.Result{State: patch.Blocked, Reason: patch.ReasonFieldOwnedByOther, Message: fmt.Sprintf(
 		"%s is owned by %s and stays as it is; on this release the OAuth servers need %s to be true on one control-plane node: set it there",
-		field, quoted(managers), OverrideKey)}
+		field, patch.Quoted(managers), OverrideKey)}
 }
 
-// checkNodesKnown waits for the first node, where the number of pods follows it.
-func (o operand) checkNodesKnown(in Inputs) *patch.Result {
-	if _, err := o.host(in); !errors.Is(err, ErrNoNodes) {
+func checkNodesKnown(o operand) *patch.Result {
+	if _, err := o.Shape(o.Live); !errors.Is(err, ErrNoNodes) {
 		return nil
 	}
 	return &patch.Result{State: patch.Waiting, Reason: ReasonWaitingForNodes,
-		Message: "There is no node with the master role yet that takes the pods, and their number follows such nodes; nothing is changed until there is"}
-}
-
-// checkShapeFree stands back from a Deployment that somebody else shapes otherwise. The shape is set as a whole or not at all:
-// half of it can stop a rollout. A value that is equal to ours is no obstacle: both then own it.
-func (o operand) checkShapeFree(in Inputs) *patch.Result {
-	live := o.live(in)
-	shaped, err := o.shaped(in)
-	if err != nil {
-		return invalid(err)
-	}
-	for _, field := range differences(live, shaped) {
-		others, err := ownership.Others(live, field, FieldOwner)
-		switch {
-		case err != nil:
-			return invalid(err)
-		case len(others) > 0 && !in.ForceConflicts:
-			return &patch.Result{State: patch.Blocked, Reason: ReasonFieldOwnedByOther, Message: fmt.Sprintf(
-				"%s of the %s is owned by %s and stays as it is, and so does the rest of it; to have it follow the topology, "+
-					"remove the field there or start with --force-conflicts", field, o.subject(), quoted(others))}
-		}
-	}
-	return nil
-}
-
-func quoted(names []string) string {
-	out := make([]string, 0, len(names))
-	for _, name := range names {
-		out = append(out, fmt.Sprintf("%q", name))
-	}
-	return strings.Join(out, ", ")
-}
-
-func invalid(err error) *patch.Result {
-	text := err.Error()
-	return &patch.Result{State: patch.Failed, Reason: ReasonInvalid, Message: strings.ToUpper(text[:1]) + text[1:]}
+		Message: "There is no schedulable node with the master role yet, and the number of pods follows such nodes"}
 }

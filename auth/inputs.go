@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -8,8 +9,8 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/solonode/sno/patch/unsupportedconfig"
 	"github.com/solonode/sno/patch/workload"
 	"github.com/solonode/sno/topology"
 )
@@ -17,81 +18,80 @@ import (
 // ErrInputs is returned for inputs that no cluster can have.
 var ErrInputs = errors.New("invalid inputs")
 
-// Inputs are the objects that the decision needs. They are only read.
+// Inputs are the live objects that the decision needs, with their managedFields. They are only read. nil means that an
+// object does not exist.
 type Inputs struct {
-	// Cluster is what topology.FromInfrastructure or topology.FromUnstructured read; nil while no Infrastructure was read.
+	// Cluster is nil while no Infrastructure was read.
 	Cluster *topology.Cluster
-	// ControlPlaneNodes are the nodes with the master role, of which SchedulableControlPlaneNodes counts those that matter.
-	// While there is none, the modes that follow the number wait: no cluster is without one for long.
-	ControlPlaneNodes []corev1.Node
-	// Authentication is the live authentications.operator.openshift.io/cluster, with its managedFields; nil when there is none.
-	Authentication *operatorv1.Authentication
-	// OAuthServer and OAuthAPIServer are the live Deployments, with their managedFields; nil when there are none.
+	// ControlPlaneNodes are the nodes with the master role.
+	ControlPlaneNodes           []corev1.Node
+	Authentication              *operatorv1.Authentication
 	OAuthServer, OAuthAPIServer *appsv1.Deployment
-	// ClusterVersion is the live clusterversions.config.openshift.io/version; nil when there is none. It tells the release,
-	// and NeedOfCluster whether the release needs the override.
-	ClusterVersion *configv1.ClusterVersion
-	// Override says when the override is set; empty is OverrideAuto. A set override blocks upgrades.
+	ClusterVersion              *configv1.ClusterVersion
+	// Override decides when the override, which blocks upgrades, is set.
 	Override OverridePolicy
-	// ForceConflicts takes contested fields of the Deployments from whoever owns them. Off unless a person asked for it. It
-	// does not reach unsupportedConfigOverrides, where what others wrote is always theirs.
+	// ForceConflicts takes contested fields of the Deployments from any owner, but never the override.
 	ForceConflicts bool
 }
 
-// Validate reports inputs that are not what they should be: a Cluster that nobody read, other objects than those that are patched, or a
-// policy that is none.
+// Validate returns an error for an object with the wrong name, a Cluster that was not read, and an unknown policy.
 func (in Inputs) Validate() error {
 	if in.Cluster != nil {
 		if err := in.Cluster.Validate(); err != nil {
-			return err //nolint:wrapcheck // it says what to do
+			return err
 		}
 	}
 	if in.Authentication != nil && in.Authentication.Name != ConfigName {
 		return fmt.Errorf("%w: Authentication %q is not the operator's (%q)", ErrInputs, in.Authentication.Name, ConfigName)
 	}
-	for _, o := range []operand{oauthServer, oauthAPIServer} {
-		if d := o.live(in); d != nil && (d.Namespace != o.namespace || d.Name != o.name) {
-			return fmt.Errorf("%w: Deployment %s/%s is not %s/%s", ErrInputs, d.Namespace, d.Name, o.namespace, o.name)
+	for _, o := range []operand{in.oauthServer(), in.oauthAPIServer()} {
+		if d := o.Live; d != nil && "Deployment "+d.Namespace+"/"+d.Name != o.Subject {
+			return fmt.Errorf("%w: Deployment %s/%s is not %s", ErrInputs, d.Namespace, d.Name, o.Subject)
 		}
 	}
-	if in.Override != "" {
-		if _, err := ParseOverridePolicy(string(in.Override)); err != nil {
-			return fmt.Errorf("%w: %w", ErrInputs, err)
-		}
-	}
-	return nil
+	return in.Override.Validate()
 }
 
-// host is what the shaping functions need to know for this Deployment; it and the Cluster must be there.
-func (o operand) host(in Inputs) (Host, error) {
-	tolerations := workload.Tolerate(o.live(in).Spec.Template.Spec.Tolerations, topology.ControlPlanePool)
-	return NewHost(*in.Cluster, SchedulableControlPlaneNodes(in.ControlPlaneNodes, tolerations))
-}
-
-// shaped is the Deployment as the topology asks for it.
-func (o operand) shaped(in Inputs) (*appsv1.Deployment, error) {
-	host, err := o.host(in)
-	if err != nil {
-		return nil, err
-	}
-	return o.shape(o.live(in), host)
-}
-
-// operand is one of the two Deployments.
+// operand is one of the two Deployments with what its decision needs.
 type operand struct {
-	namespace, name string
-	live            func(Inputs) *appsv1.Deployment
-	shape           func(*appsv1.Deployment, Host) (*appsv1.Deployment, error)
+	workload.Operand
+	in Inputs
 }
 
-// subject is how messages call it: with its namespace, since a Deployment apiserver is in other namespaces too.
-func (o operand) subject() string { return "Deployment " + o.namespace + "/" + o.name }
+func (in Inputs) oauthServer() operand {
+	return in.operand(OAuthServerNamespace, OAuthServerName, in.OAuthServer, ShapeOAuthServer)
+}
 
-var (
-	oauthServer = operand{OAuthServerNamespace, OAuthServerName,
-		func(in Inputs) *appsv1.Deployment { return in.OAuthServer }, ShapeOAuthServer}
-	oauthAPIServer = operand{OAuthAPIServerNamespace, OAuthAPIServerName,
-		func(in Inputs) *appsv1.Deployment { return in.OAuthAPIServer }, ShapeOAuthAPIServer}
-)
+func (in Inputs) oauthAPIServer() operand {
+	return in.operand(OAuthAPIServerNamespace, OAuthAPIServerName, in.OAuthAPIServer, ShapeOAuthAPIServer)
+}
 
-func deleting(object metav1.Object) bool { return object.GetDeletionTimestamp() != nil }
+// operand has the namespace in its subject, because there are Deployments called apiserver in other namespaces.
+func (in Inputs) operand(
+	namespace, name string, live *appsv1.Deployment, shape func(*appsv1.Deployment, topology.Cluster, int32) (*appsv1.Deployment, error),
+) operand {
+	return operand{workload.Operand{
+		Subject: "Deployment " + namespace + "/" + name, Owner: FieldOwner, Live: live, Cluster: in.Cluster, Force: in.ForceConflicts,
+		Shape: func(d *appsv1.Deployment) (*appsv1.Deployment, error) {
+			tolerations := workload.Tolerate(d.Spec.Template.Spec.Tolerations, topology.ControlPlanePool)
+			return shape(d, *in.Cluster, SchedulableControlPlaneNodes(in.ControlPlaneNodes, tolerations))
+		},
+	}, in}
+}
+
+// override is the Authentication with its unsupportedConfigOverrides.
+type override struct {
+	Inputs
+	unsupportedconfig.Switch
+	// values has everything at the top level, by key.
+	values     map[string]json.RawMessage
+	unreadable error
+}
+
+func (in Inputs) override() override {
+	o := override{Inputs: in}
+	if in.Authentication != nil {
+		o.Switch, o.values, o.unreadable = unsupportedconfig.Read(in.Authentication.Spec.UnsupportedConfigOverrides.Raw, OverrideKey)
+	}
+	return o
+}

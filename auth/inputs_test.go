@@ -19,13 +19,14 @@ func TestValidate(t *testing.T) {
 		says string
 	}{
 		"nothing at all":         {in: auth.Inputs{}},
-		"all there":              {in: auth.Inputs{Authentication: liveAuthentication(""), OAuthServer: server(), OAuthAPIServer: apiServer(), Override: auth.OverrideAuto}},
-		"another Authentication": {auth.Inputs{Authentication: liveAuthentication("", func(a *operatorv1.Authentication) { a.Name = "second" })}, `"second"`},
+		"all there":              {in: auth.Inputs{OAuthServer: server(), OAuthAPIServer: apiServer(), Override: auth.OverrideAuto}},
+		"an Authentication":      {in: overrideInputs("")},
+		"another Authentication": {overrideInputs("", func(a *operatorv1.Authentication) { a.Name = "second" }), `"second"`},
 		"another server":         {auth.Inputs{OAuthServer: server(renamed)}, "openshift-authentication/other"},
 		"server elsewhere":       {auth.Inputs{OAuthServer: server(moved)}, "other/oauth-openshift"},
 		"another API server":     {auth.Inputs{OAuthAPIServer: apiServer(renamed)}, "openshift-oauth-apiserver/other"},
 		"API server elsewhere":   {auth.Inputs{OAuthAPIServer: apiServer(moved)}, "other/apiserver"},
-		"swapped":                {auth.Inputs{OAuthServer: apiServer()}, "is not openshift-authentication/oauth-openshift"},
+		"swapped":                {auth.Inputs{OAuthServer: apiServer()}, "is not Deployment openshift-authentication/oauth-openshift"},
 		"a policy that is none":  {auth.Inputs{Override: "sometimes"}, `"sometimes"; want auto, always or never`},
 	} {
 		err := test.in.Validate()

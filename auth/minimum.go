@@ -3,38 +3,29 @@ package auth
 import (
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/solonode/sno/patch/unsupportedconfig"
 	"github.com/solonode/sno/topology"
 )
 
-// Minimum is how many control-plane nodes the OAuth servers wait for.
+// Minimum is the number of control-plane nodes that the OAuth servers wait for.
 type Minimum struct {
-	// Nodes is the number of control-plane nodes, at least 1.
+	// Nodes is at least 1.
 	Nodes int32
-	// Override is what the deprecated override said; report its Deprecation.
-	Override Override
-	// Unreadable is an ErrOverride where the override cannot be read; nil otherwise. Report it: somebody wanted something there. Nodes is
-	// then what the topology says.
+	// Deprecation is a sentence to report about an override that is set; empty without one.
+	Deprecation string
+	// Unreadable is an unsupportedconfig.ErrUnreadable to report; Nodes then follows the topology alone.
 	Unreadable error
 }
 
-// MinimumControlPlaneNodes is how many control-plane nodes must be there before the OAuth servers are expected to work (R-AUTH-1). overrides are the
-// raw bytes of spec.unsupportedConfigOverrides, in which OverrideKey may be true.
-//
-//	control-plane topology                no override  true  unreadable
-//	SingleReplica                         1            1     1
-//	DualReplica, HighlyAvailableArbiter   2            2     2
-//	HighlyAvailable, External             3            1     3
-//
-// An empty or unknown mode is HighlyAvailable. The enhancement replaces the override by the topology, so a typo in it stops no single
-// node. Upstream's table is the same (U-AUTH-5); it does not report what it cannot read.
-//
-// Error: topology.ErrClusterNotRead.
+// MinimumControlPlaneNodes returns how many control-plane nodes must exist before the OAuth servers are expected to work
+// (R-AUTH-1): 1 on SingleReplica, 2 on DualReplica and HighlyAvailableArbiter, else 3, or 1 if OverrideKey is true in
+// overrides, the raw bytes of spec.unsupportedConfigOverrides (U-AUTH-5). Error: topology.ErrClusterNotRead.
 func MinimumControlPlaneNodes(cluster topology.Cluster, overrides []byte) (Minimum, error) {
 	if err := cluster.Validate(); err != nil {
-		return Minimum{}, err //nolint:wrapcheck // it says what to do
+		return Minimum{}, err
 	}
-	override, err := ReadOverride(overrides)
-	minimum := Minimum{Nodes: minimumByTopology(cluster.ControlPlane.Mode), Override: override, Unreadable: err}
+	override, _, err := unsupportedconfig.Read(overrides, OverrideKey)
+	minimum := Minimum{Nodes: minimumByTopology(cluster.ControlPlane.Mode), Deprecation: override.Deprecation(OverrideKey), Unreadable: err}
 	if override.Value && minimum.Nodes > 2 {
 		minimum.Nodes = 1
 	}
@@ -48,8 +39,6 @@ func minimumByTopology(mode configv1.TopologyMode) int32 {
 	case configv1.DualReplicaTopologyMode, configv1.HighlyAvailableArbiterMode:
 		return 2
 	case configv1.HighlyAvailableTopologyMode, configv1.ExternalTopologyMode:
-		return 3
-	default:
-		return 3
 	}
+	return 3
 }

@@ -2,46 +2,40 @@ package auth_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/solonode/sno/auth"
-	"github.com/solonode/sno/topology"
+	"github.com/solonode/sno/patch/unsupportedconfig"
 )
 
-// Every mode with every form of the override: an unreadable one is reported and changes nothing, and true counts only where three nodes
-// are waited for (R-AUTH-1).
+// Every mode with an override (R-AUTH-1). patch/unsupportedconfig tests every form of it.
 func TestMinimumControlPlaneNodes(t *testing.T) {
 	byMode := map[configv1.TopologyMode]int32{sr: 1, dual: 2, arbiter: 2, ha: 3, external: 3, empty: 3, unknown: 3}
 	overridden := map[configv1.TopologyMode]int32{sr: 1, dual: 2, arbiter: 2, ha: 1, external: 1, empty: 1, unknown: 1}
 	for _, mode := range allModes {
-		cluster := clusterOf(mode, ha)
-		for raw, override := range map[string]auth.Override{
-			"":                           {},
-			`{"oauthConfig":{}}`:         {},
-			`{"` + key + `":false}`:      {Present: true},
-			key + ": 'false'":            {Present: true},
-			`{"` + key + `":"true"}`:     {Present: true, Value: true},
-			"a: b\n" + key + ": true\n":  {Present: true, Value: true},
-			`{"a":1,"` + key + `":"T" }`: {Present: true, Value: true},
+		for raw, want := range map[string]struct {
+			nodes       map[configv1.TopologyMode]int32
+			deprecation string
+			unreadable  error
+		}{
+			"":                          {byMode, "", nil},
+			`{"oauthConfig":{}}`:        {byMode, "", nil},
+			`{"` + key + `":false}`:     {byMode, "The override " + key + " is deprecated and false", nil},
+			key + ": 'false'":           {byMode, "The override " + key + " is deprecated and false", nil},
+			`{"` + key + `":"true"}`:    {overridden, "The override " + key + " is deprecated: it is honored", nil},
+			"a: b\n" + key + ": true\n": {overridden, "The override " + key + " is deprecated: it is honored", nil},
+			`{"` + key + `":"maybe"}`:   {byMode, "", unsupportedconfig.ErrUnreadable},
+			`{"` + key + `":true`:       {byMode, "", unsupportedconfig.ErrUnreadable},
+			"[]":                        {byMode, "", unsupportedconfig.ErrUnreadable},
 		} {
-			want := auth.Minimum{Nodes: byMode[mode], Override: override}
-			if override.Value {
-				want.Nodes = overridden[mode]
-			}
-			if got, err := auth.MinimumControlPlaneNodes(cluster, []byte(raw)); err != nil || got != want {
-				t.Errorf("%q, %s: %+v, %v; want %+v", mode, raw, got, err, want)
+			got, err := auth.MinimumControlPlaneNodes(clusterOf(mode, ha), []byte(raw))
+			if err != nil || got.Nodes != want.nodes[mode] || !errors.Is(got.Unreadable, want.unreadable) ||
+				!strings.HasPrefix(got.Deprecation, want.deprecation) || (want.deprecation == "") != (got.Deprecation == "") {
+				t.Errorf("%q, %s: %+v, %v; want %d nodes, %q, %v", mode, raw, got, err, want.nodes[mode], want.deprecation, want.unreadable)
 			}
 		}
-		for _, raw := range []string{`{"` + key + `":"maybe"}`, `{"` + key + `":true`, `{"` + key + `":7}`} {
-			got, err := auth.MinimumControlPlaneNodes(cluster, []byte(raw))
-			if err != nil || !errors.Is(got.Unreadable, auth.ErrOverride) || got.Nodes != byMode[mode] || got.Override != (auth.Override{}) {
-				t.Errorf("%q, %s: %+v, %v; want %d nodes and %v", mode, raw, got, err, byMode[mode], auth.ErrOverride)
-			}
-		}
-	}
-	if got, err := auth.MinimumControlPlaneNodes(topology.Cluster{}, nil); !errors.Is(err, topology.ErrClusterNotRead) || got != (auth.Minimum{}) {
-		t.Errorf("a Cluster that nobody read: %+v, %v", got, err)
 	}
 }

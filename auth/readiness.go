@@ -7,18 +7,18 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 
+	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/topology"
 )
 
 const (
 	// RolloutGrace is how long the only API server may be away while it is rolled out (R-OPS-4).
 	RolloutGrace = 2 * time.Minute
-	// DegradedInertia is how long something may fail before it degrades, as upstream has it for the well-known endpoint
-	// (U-AUTH-6).
-	DegradedInertia = 5 * time.Minute
+	// DegradedAfter is how long a failure lasts before it is reported as Degraded, as upstream (U-AUTH-6).
+	DegradedAfter = 5 * time.Minute
 
-	// recheck is how long after a limit to look again, so that the look is after it.
-	recheck = time.Second
+	// margin makes the call that After asks for come after the limit.
+	margin = time.Second
 )
 
 // Reasons of the readiness of the well-known endpoint, least severe first.
@@ -29,49 +29,39 @@ const (
 	ReasonWellKnownNotReady   = "WellKnownNotReady"            // no API server serves the endpoint
 )
 
-// WellKnownState is what one look at the well-known endpoint leaves for the next. The zero value is that of a cluster whose
-// endpoint was never seen. A process that starts afresh fills it from the published conditions: Available from the status of
-// Available, the times, where something fails, from their last transitions; times that are left out are counted from the
-// first look.
+// WellKnownState is what a call of WellKnownReadiness passes to the next. The zero value means that the endpoint was never
+// available. After a restart, fill it from the published conditions.
 type WellKnownState struct {
-	// Available is whether the endpoint was available at the last look.
+	// Available reports whether the endpoint was available.
 	Available bool
-	// FailingSince is when the first of the API servers that do not serve the endpoint stopped; zero while all serve it.
+	// FailingSince is when an API server stopped to serve the endpoint; zero while all serve it.
 	FailingSince time.Time
-	// SilentSince is when the last API server that served the endpoint stopped; zero while any serves it.
+	// SilentSince is when the last API server stopped to serve the endpoint; zero while any serves it.
 	SilentSince time.Time
 }
 
-// Readiness is how the well-known endpoint stands.
+// Readiness is the state of the well-known endpoint.
 type Readiness struct {
 	Available, Progressing, Degraded bool
-	// Reason and Message belong to all that is not as it should be. They name no endpoint and no time.
+	// Reason and Message are for the conditions. They contain no endpoint and no time.
 	Reason, Message string
-	// State is to be given to the next look.
+	// State is for the next call.
 	State WellKnownState
-	// After is when to look again although nothing changed, because a limit passes then; 0 for no such time.
+	// After is when to call again without a change, because a limit passes; 0 for never.
 	After time.Duration
 }
 
-// WellKnownReadiness judges /.well-known/oauth-authorization-server. mode is the control-plane topology. probes has one entry
-// for each API server that is known: nil if it served the endpoint, else why not. before is the State of the look before, now
-// the time.
+// WellKnownReadiness judges /.well-known/oauth-authorization-server (R-AUTH-2). mode is the control-plane topology, probes
+// has nil or an error for each known API server, before is the State of the last call.
 //
-//	served by          mode           Available                     Progressing     Degraded
-//	all                any            yes                           no              no
-//	some               any            yes                           no              after DegradedInertia
-//	none, up to grace  SingleReplica  yes, if it was before         yes             no
-//	none, longer       SingleReplica  no                            no              after DegradedInertia
-//	none               all others     no                            no              after DegradedInertia
+//	served by             mode           Available            Progressing  Degraded
+//	all                   any            yes                  no           no
+//	some                  any            yes                  no           after DegradedAfter
+//	none, <=RolloutGrace  SingleReplica  yes, if it was       yes          no
+//	none                  any            no                   no           after DegradedAfter
 //
-// No API server at all is none: the only one takes itself off the list while it restarts. Grace is RolloutGrace, the limit
-// included, and covers only what has worked: during installation an endpoint that never answered is not available. With
-// several API servers a rollout is a partial failure, so grace would only hide an outage.
-//
-// Waiting out the restart of the only API server is R-AUTH-2.
-//
-// A clock that went back (now before the times of the state) starts both times anew at now, so that a wrong clock can put a
-// limit off once, and not until it is right again.
+// No known API server counts as none: the only one is not listed while it restarts. If now is before the times of the
+// state, both start again at now, so that a wrong clock delays a limit only once.
 func WellKnownReadiness(mode configv1.TopologyMode, probes []error, before WellKnownState, now time.Time) Readiness {
 	failed := 0
 	for _, err := range probes {
@@ -83,18 +73,16 @@ func WellKnownReadiness(mode configv1.TopologyMode, probes []error, before WellK
 	failing, silent := now.Sub(state.FailingSince), now.Sub(state.SilentSince)
 	switch {
 	case len(probes) > 0 && failed == 0:
-		return Readiness{Available: true, Reason: ReasonAsExpected, Message: "Every API server serves the well-known endpoint",
+		return Readiness{Available: true, Reason: patch.ReasonAsExpected, Message: "Every API server serves the well-known endpoint",
 			State: WellKnownState{Available: true}}
 	case failed < len(probes):
 		state.Available, state.SilentSince = true, time.Time{}
 		return Readiness{
-			Available: true, Degraded: failing > DegradedInertia, Reason: ReasonPartlyAvailable,
+			Available: true, Degraded: failing > DegradedAfter, Reason: ReasonPartlyAvailable,
 			Message: fmt.Sprintf("%d of %d API servers do not serve the well-known endpoint; look at those API servers", failed, len(probes)),
-			State:   state, After: until(failing, DegradedInertia),
+			State:   state, After: until(failing, DegradedAfter),
 		}
-	}
-
-	if topology.SingleReplica(mode) && silent <= RolloutGrace {
+	case topology.SingleReplica(mode) && silent <= RolloutGrace:
 		state.Available = before.Available
 		return Readiness{
 			Available: before.Available, Progressing: true, Reason: ReasonAPIServerRollingOut,
@@ -102,16 +90,17 @@ func WellKnownReadiness(mode configv1.TopologyMode, probes []error, before WellK
 			State:   state, After: until(silent, RolloutGrace),
 		}
 	}
-	readiness := Readiness{Degraded: silent > DegradedInertia, State: state, After: until(silent, DegradedInertia)}
+	readiness := Readiness{
+		Degraded: silent > DegradedAfter, Reason: ReasonWellKnownNotReady,
+		Message: "No API server serves the well-known endpoint; look at the API servers and the OAuth metadata",
+		State:   state, After: until(silent, DegradedAfter),
+	}
 	if len(probes) == 0 {
 		readiness.Reason, readiness.Message = ReasonNoAPIServer, "No API server is known; look at the endpoints of the kubernetes Service"
-	} else {
-		readiness.Reason, readiness.Message = ReasonWellKnownNotReady, "No API server serves the well-known endpoint; look at the API servers and the OAuth metadata"
 	}
 	return readiness
 }
 
-// since is when something that fails now began to.
 func since(known, now time.Time) time.Time {
 	if known.IsZero() || now.Before(known) {
 		return now
@@ -123,25 +112,23 @@ func until(elapsed, limit time.Duration) time.Duration {
 	if elapsed > limit {
 		return 0
 	}
-	return limit - elapsed + recheck
+	return limit - elapsed + margin
 }
 
-// Conditions are the operator conditions <prefix>Available, <prefix>Progressing and <prefix>Degraded, without transition
-// times, which belong to whoever writes them.
+// Conditions returns the conditions <prefix>Available, <prefix>Progressing and <prefix>Degraded, without transition times.
 func (r Readiness) Conditions(prefix string) []operatorv1.OperatorCondition {
-	condition := func(suffix string, is, good bool, otherwise string) operatorv1.OperatorCondition {
+	condition := func(suffix string, is bool, otherwise string) operatorv1.OperatorCondition {
 		c := operatorv1.OperatorCondition{Type: prefix + suffix, Status: operatorv1.ConditionFalse, Reason: r.Reason, Message: r.Message}
 		if is {
 			c.Status = operatorv1.ConditionTrue
-		}
-		if is == good && otherwise != "" {
-			c.Reason, c.Message = ReasonAsExpected, otherwise
+		} else if otherwise != "" {
+			c.Reason, c.Message = patch.ReasonAsExpected, otherwise
 		}
 		return c
 	}
 	return []operatorv1.OperatorCondition{
-		condition("Available", r.Available, true, ""),
-		condition("Progressing", r.Progressing, false, "Nothing is in progress"),
-		condition("Degraded", r.Degraded, false, "Nothing is failing for long"),
+		condition("Available", r.Available, ""),
+		condition("Progressing", r.Progressing, "Nothing is in progress"),
+		condition("Degraded", r.Degraded, "Nothing is failing for long"),
 	}
 }

@@ -1,92 +1,69 @@
 package auth
 
 import (
-	"errors"
 	"fmt"
 
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// OverridePolicy says when the override is set on a single control-plane node.
+// OverridePolicy decides on which releases the override is set on a single control-plane node. Empty means OverrideAuto.
 type OverridePolicy string
 
+// The override policies.
 const (
-	// OverrideAuto sets it where the release needs it, as far as that is known. The empty policy is the same.
-	OverrideAuto OverridePolicy = "auto"
-	// OverrideAlways sets it whatever the release is.
+	OverrideAuto   OverridePolicy = "auto" // on those that are known to need it
 	OverrideAlways OverridePolicy = "always"
-	// OverrideNever sets it never, and lets go of it.
-	OverrideNever OverridePolicy = "never"
+	OverrideNever  OverridePolicy = "never"
 )
 
-// ErrOverridePolicy is returned for a policy that is none of the three.
-var ErrOverridePolicy = errors.New("invalid override policy")
-
-// ParseOverridePolicy reads a flag's value.
-func ParseOverridePolicy(text string) (OverridePolicy, error) {
-	switch policy := OverridePolicy(text); policy {
-	case OverrideAuto, OverrideAlways, OverrideNever:
-		return policy, nil
+// Validate returns an ErrInputs for an unknown policy.
+func (p OverridePolicy) Validate() error {
+	switch p {
+	case "", OverrideAuto, OverrideAlways, OverrideNever:
+		return nil
 	}
-	return "", fmt.Errorf("%w: %q; want %s, %s or %s", ErrOverridePolicy, text, OverrideAuto, OverrideAlways, OverrideNever)
+	return fmt.Errorf("%w: override policy %q; want %s, %s or %s", ErrInputs, p, OverrideAuto, OverrideAlways, OverrideNever)
 }
 
-// ReleaseNeed is whether a release's authentication operator needs the override on one control-plane node.
-type ReleaseNeed int
+// releaseNeed is whether a release's authentication operator needs the override on one control-plane node.
+type releaseNeed int
 
 const (
-	// NeedUnknown means that nothing is known about the release.
-	NeedUnknown ReleaseNeed = iota
-	// NeedNone means that the operator goes by the topology, or does not count control-plane nodes at all.
-	NeedNone
-	// NeedOverride means that it waits for three control-plane nodes, whatever the topology is.
-	NeedOverride
+	needUnknown releaseNeed = iota
+	needNone
+	needOverride
 )
 
-// The minor releases, of major 4, that are known to need the override, and the first that goes by the topology. The README says
-// where that is from.
-const (
-	firstThatNeeds  = "4.6"
-	firstByTopology = "4.8"
-)
-
-// NeedOfRelease tells it by the release's version, such as "4.7.13" or "4.7.0-0.okd-2021-03-07-090821":
-//
-//	4.6, 4.7        the operator waits for 3 API servers, and the override is how to make it go on with 1
-//	4.8 and later   it goes by the topology (and the newest do not count: U-AUTH-5)
-//	before 4.6      unknown, as is whatever cannot be read
-//
-// A release in development of 4.8 may have been built before the change. It counts as 4.8.
-func NeedOfRelease(release string) ReleaseNeed {
+// needOfRelease decides by a version such as "4.7.13". 4.6 and 4.7 wait for three API servers without the override; 4.8
+// and later follow the topology or do not count (U-AUTH-5). Pre-releases of 4.8 count as 4.8.
+func needOfRelease(release string) releaseNeed {
 	v, err := version.ParseGeneric(release)
 	if err != nil {
-		return NeedUnknown
+		return needUnknown
 	}
-	// Without what follows the minor version, a pre-release of 4.8.0 is no earlier than 4.8.
 	v = version.MajorMinor(v.Major(), v.Minor())
 	switch {
-	case v.AtLeast(version.MustParseGeneric(firstByTopology)):
-		return NeedNone
-	case v.AtLeast(version.MustParseGeneric(firstThatNeeds)):
-		return NeedOverride
+	case v.AtLeast(version.MajorMinor(4, 8)):
+		return needNone
+	case v.AtLeast(version.MajorMinor(4, 6)):
+		return needOverride
 	}
-	return NeedUnknown
+	return needUnknown
 }
 
-// NeedOfCluster tells it for the releases whose operators may be running now: the one that is wanted, and while an update to it
-// is under way also those before it, back to the last that was completed. One that needs the override is enough. nil, where
-// there is no ClusterVersion, is unknown.
-func NeedOfCluster(cv *configv1.ClusterVersion) ReleaseNeed {
+// needOfCluster decides by the releases whose operators may be running: the desired one, and those before it back to the
+// last completed one. The override is needed if one of them needs it.
+func needOfCluster(cv *configv1.ClusterVersion) releaseNeed {
 	if cv == nil {
-		return NeedUnknown
+		return needUnknown
 	}
-	need := NeedOfRelease(cv.Status.Desired.Version)
+	need := needOfRelease(cv.Status.Desired.Version)
 	for _, entry := range cv.Status.History {
-		if need == NeedOverride {
+		if need == needOverride {
 			return need
 		}
-		need = max(need, NeedOfRelease(entry.Version))
+		need = max(need, needOfRelease(entry.Version))
 		if entry.State == configv1.CompletedUpdate {
 			break
 		}

@@ -1,30 +1,29 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/cli/plan"
+	"github.com/solonode/sno/cli/rehearsal"
 	"github.com/solonode/sno/patch"
-	"github.com/solonode/sno/patch/manager"
+	"github.com/solonode/sno/patch/controller"
 	"github.com/solonode/sno/patch/ownership"
 )
 
 var (
-	// errFailed is returned when a module could not do what it should.
-	errFailed = errors.New("not done")
-	// errDryRun is returned for an unknown --dry-run.
+	errFailed = errors.New("failed")
 	errDryRun = errors.New("unknown --dry-run")
 )
 
-// mostLooks bounds how often a module looks until it has nothing more to write. Beyond it somebody writes against us.
-const mostLooks = 8
-
-// done is what became of one object, or of a module that wrote nothing.
+// done is what happened to one object, or the state of a module that wrote nothing.
 type done struct {
 	Module  string `json:"module"`
 	Object  string `json:"object"`
@@ -34,150 +33,136 @@ type done struct {
 }
 
 func newApply(p *program) *cobra.Command {
-	var dryRun string
-	var force bool
-	command := &cobra.Command{
-		Use:   "apply",
-		Short: "Make the changes, once",
-		Long: `Make the changes that plan shows, once and by server-side apply. What is as it should be is not written, so a second run writes nothing.
+	command := newCommand("apply", "Apply the changes once", `
+Apply the changes that plan prints, once and by server-side apply. Fields that are as desired are not written, so a second run writes
+nothing.
 
-Nothing keeps it that way afterwards: for that there are the controllers (run). Nodes that ask to be drained are not answered.
+Nothing keeps the changes in force afterwards; that is what the controllers do (run). Drain requests of nodes are not handled.
 
-Where a machine-config operator runs, a change of the graceful shutdown restarts the node, and is made at once;
---graceful-shutdown=off leaves it alone.`,
-		Example: examples(`
-			# What would be written
-			kubectl sno apply --dry-run=server
-			# Everything
-			kubectl sno apply
-			# Two modules, also where somebody else owns a field
-			kubectl sno apply --modules ingress,console --force-conflicts`),
-		Args: cobra.NoArgs,
-	}
-	out := bindOutput(command)
-	modules := newChoice(command, true)
-	bindDryRun(command, &dryRun)
-	bindForce(command, &force)
-	command.RunE = func(command *cobra.Command, _ []string) error {
-		chosen, err := p.prepare(out, modules)
-		if err != nil {
+With a machine-config operator, a change of the graceful shutdown restarts the node at once; --graceful-shutdown=off leaves it alone.`, `
+		# What would be written
+		kubectl sno apply --dry-run=server
+		# Two modules, also where another manager owns a field
+		kubectl sno apply --modules ingress,console --force-conflicts`, p.bindOutput, p.bindModules, p.bindDryRun, p.bindForce)
+	command.RunE = func(command *cobra.Command, _ []string) error { return p.carryOut(command.Context(), false) }
+	return command
+}
+
+func newRelease(p *program) *cobra.Command {
+	annotation := patch.OptOutAnnotation
+	command := newCommand("release MODULE...", "Release everything that a module owns", `
+Release every field that a module owns: values that it took over are restored to their former owners, other fields are left to the
+defaults of the API or to their other owners. The conditions of its controller are removed.
+
+A controller that still runs patches again, and so does the next apply. To opt an object out for good, set the annotation
+`+annotation+` to the module's name; then the controller itself releases the object.`, `
+		# What would be released
+		kubectl sno release ingress --dry-run=server
+		# Opt out while a controller runs
+		kubectl -n openshift-ingress-operator annotate ingresscontroller default `+annotation+`=ingress`, p.bindOutput, p.bindModuleFlags, p.bindDryRun)
+	command.Args = cobra.MinimumNArgs(1)
+	command.ValidArgsFunction = cobra.FixedCompletions(p.moduleNames(), cobra.ShellCompDirectiveNoFileComp)
+	command.RunE = func(command *cobra.Command, args []string) error {
+		p.modules = args
+		if err := p.carryOut(command.Context(), true); err != nil {
 			return err
 		}
-		return p.carryOut(command.Context(), out, chosen, work{dryRun: dryRun, force: force, kind: "Apply"})
+		if p.dryRun == "none" {
+			fmt.Fprintln(p.ErrOut, "A controller that still runs patches again; the annotation "+annotation+" opts an object out.")
+		}
+		return nil
 	}
 	return command
 }
 
-func bindDryRun(command *cobra.Command, dryRun *string) {
-	command.Flags().StringVar(dryRun, "dry-run", "none",
-		`Must be "none", "server", or "client". If client, nothing is sent; if server, the API server says what it would do. Neither writes anything.`)
-	complete(command, "dry-run", func() []string { return []string{"none", "server", "client"} })
+func (p *program) bindDryRun(command *cobra.Command) {
+	command.Flags().StringVar(&p.dryRun, "dry-run", "none",
+		`Must be "none", "server", or "client". With client nothing is sent, with server the API server answers as if it wrote. Neither writes.`)
+	complete(command, "dry-run", "none", "server", "client")
 }
 
-// work is what apply and release do.
-type work struct {
-	dryRun           string
-	force, releasing bool
-	kind             string
-}
-
-// carryOut has the modules write, one after the other. One that cannot stops no other.
-func (p *program) carryOut(ctx context.Context, out *output, modules []manager.Module, w work) error {
-	if w.dryRun != "none" && w.dryRun != "client" && w.dryRun != "server" {
-		return fmt.Errorf(`%w=%s; want "none", "server" or "client"`, errDryRun, w.dryRun)
+// carryOut applies or releases the modules, one after the other. A module that fails stops no other.
+func (p *program) carryOut(ctx context.Context, releasing bool) error {
+	chosen, err := p.chosen()
+	if err != nil {
+		return err
+	}
+	if !slices.Contains([]string{"none", "client", "server"}, p.dryRun) {
+		return fmt.Errorf(`%w=%s; use "none", "server" or "client"`, errDryRun, p.dryRun)
 	}
 	cluster, err := p.connect()
 	if err != nil {
 		return err
 	}
-	progress := p.progress(len(modules))
-	var all []done
+	kind, outcome := "Apply", "applied"
+	if releasing {
+		kind, outcome = "Release", "released"
+	}
+	all, names := []done{}, []string{}
+	t := table("MODULE", "OBJECT", "OUTCOME", "STATE", "MESSAGE")
+	add := func(item done) {
+		all = append(all, item)
+		row(t, item.Module, item.Object, item.Outcome, item.State, item.Message)
+	}
 	var failures []error
-	for _, m := range modules {
-		progress.next("Writing for " + m.Name())
-		result, its, err := w.do(ctx, cluster, m)
+	for i, m := range chosen {
+		p.progress(fmt.Sprintf("Writing %s (%d/%d)", m.Name(), i+1, len(chosen)))
+		writes, result, err := p.write(ctx, cluster, m, releasing)
 		if err != nil {
-			progress.end()
-			return errors.Join(err, out.print(p, doneAnswer(w.kind, all)))
+			failures = append(failures, err)
+			break
 		}
-		if result.State == patch.Failed || (w.releasing && result.State == patch.Blocked) {
+		if result.State == patch.Failed || releasing && result.State == patch.Blocked {
 			failures = append(failures, fmt.Errorf("%s: %w: %s", m.Name(), errFailed, plan.Message(result)))
 		}
-		all = append(all, its...)
+		item := done{m.Name(), ownership.None, "unchanged", result.State.String(), plan.Message(result)}
+		for _, w := range writes {
+			item.Object, item.Outcome = plan.NameOf(cmp.Or(w.After, w.Before)), outcome
+			if w.After == nil {
+				item.Outcome = "deleted"
+			}
+			if p.dryRun != "none" {
+				item.Outcome += " (" + p.dryRun + " dry run)"
+			}
+			if !slices.Contains(all, item) {
+				add(item)
+				names = append(names, item.Object)
+			}
+		}
+		if len(writes) == 0 {
+			add(item)
+		}
 	}
-	progress.end()
-	return errors.Join(append(failures, out.print(p, doneAnswer(w.kind, all)))...)
+	p.progress("")
+	failures = append(failures, p.print(answer{kind: kind, value: map[string]any{"items": all}, names: names, table: t}))
+	return errors.Join(failures...)
 }
 
-// do is what one module does.
-func (w work) do(ctx context.Context, cluster client.Client, m manager.Module) (patch.Result, []done, error) {
-	if w.dryRun != "none" {
-		options := plan.Options{ForceConflicts: w.force, Releasing: w.releasing}
-		if w.dryRun == "server" {
+// write has one module write, or plan in a dry run. A release also removes the conditions of its controller from the operator's resource.
+func (p *program) write(ctx context.Context, cluster client.Client, m controller.Module, releasing bool) ([]rehearsal.Write, patch.Result, error) {
+	if p.dryRun != "none" {
+		options := plan.Options{ForceConflicts: p.force, Releasing: releasing}
+		if p.dryRun == "server" {
 			options.Server = cluster
 		}
 		planned, err := plan.Of(ctx, cluster, m, options)
-		if err != nil {
-			return patch.Result{}, nil, err
-		}
-		var all []done
-		for _, write := range planned.Writes {
-			object, outcome := write.After, "applied"
-			switch {
-			case object == nil:
-				object, outcome = write.Before, "deleted"
-			case w.releasing:
-				outcome = "released"
-			}
-			all = append(all, done{Module: m.Name(), Object: plan.NameOf(object), Outcome: outcome + " (" + w.dryRun + " dry run)"})
-		}
-		return planned.Result, complement(all, m.Name(), planned.Result), nil
+		return planned.Writes, planned.Result, err
 	}
-	by := &recording{Client: cluster, verb: "applied"}
-	if w.releasing {
-		by.verb = "released"
+	out, err := plan.Reconcile(ctx, cluster, m, controller.Options{ForceConflicts: p.force}, releasing)
+	if err != nil || !releasing || out.Target == nil {
+		return out.Writes, out.Result, err
 	}
-	look, err := plan.Looker(by, m, manager.Options{ForceConflicts: w.force}, w.releasing)
-	if err != nil {
-		return patch.Result{}, nil, err
+	owner := patch.FieldOwner(m.Name())
+	if own, err := ownership.Applied(out.Target, owner, "status"); err != nil || own.Empty() {
+		return out.Writes, out.Result, err
 	}
-	for range mostLooks {
-		before := by.count
-		target, result, err := look(ctx)
-		if err == nil && w.releasing {
-			err = by.conditions(ctx, target, m.Name())
-		}
-		if err != nil {
-			return patch.Result{}, nil, err
-		}
-		if by.count == before {
-			return result, complement(by.done(m.Name()), m.Name(), result), nil
-		}
+	intent := &unstructured.Unstructured{}
+	intent.SetGroupVersionKind(out.Target.GroupVersionKind())
+	intent.SetName(out.Target.GetName())
+	intent.SetNamespace(out.Target.GetNamespace())
+	intent.SetUID(out.Target.GetUID())
+	if err := cluster.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(intent), client.FieldOwner(owner)); err != nil {
+		return out.Writes, out.Result, fmt.Errorf("releasing the conditions of %s: %w", plan.NameOf(out.Target), err)
 	}
-	return patch.Result{}, nil, fmt.Errorf("%s: %w: somebody else keeps writing the same objects; the audit log tells who", m.Name(), errFailed)
-}
-
-// complement adds how the module stands.
-func complement(all []done, module string, result patch.Result) []done {
-	if len(all) == 0 {
-		all = []done{{Module: module, Object: ownership.None, Outcome: "unchanged"}}
-	}
-	for i := range all {
-		all[i].State, all[i].Message = result.State.String(), plan.Message(result)
-	}
-	return all
-}
-
-func doneAnswer(kind string, all []done) answer {
-	t := table("MODULE", "OBJECT", "OUTCOME", "STATE", "MESSAGE")
-	var names []string
-	for _, d := range all {
-		row(t, d.Module, d.Object, d.Outcome, d.State, d.Message)
-		if d.Object != ownership.None {
-			names = append(names, d.Object)
-		}
-	}
-	return answer{kind: kind, value: &struct {
-		Items []done `json:"items"`
-	}{append([]done{}, all...)}, names: names, table: t}
+	return append(out.Writes, rehearsal.Write{After: out.Target}), out.Result, nil
 }

@@ -3,10 +3,10 @@ package cli_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,341 +15,288 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/solonode/sno/cli/plan"
+	"github.com/solonode/sno/cli/rehearsal"
+	consolecontroller "github.com/solonode/sno/console/controller"
 	"github.com/solonode/sno/ingress"
+	ingresscontroller "github.com/solonode/sno/ingress/controller"
 	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/patch/controller"
 	"github.com/solonode/sno/patch/patchtest"
 )
 
-// user is who runs the program in the tests of clusters.
 const user = "somebody-with-rights"
 
-// cluster is a freshly installed single-node cluster with workers, without operators.
+// cluster is a single-node cluster with workers after the installation, without operators.
 type cluster struct {
 	*testing.T
 	server     *patchtest.APIServer
+	admin      client.Client
 	kubeconfig string
 }
 
-// manifests are what the installer and the operators made, each by its own field manager.
-var manifests = []struct{ manager, text string }{
-	{"cluster-bootstrap", `{apiVersion: config.openshift.io/v1, kind: Infrastructure, metadata: {name: cluster}, spec: {platformSpec: {type: None}}}`},
-	{"cluster-bootstrap", `{apiVersion: config.openshift.io/v1, kind: Ingress, metadata: {name: cluster}, spec: {domain: apps.example.com}}`},
-	{"cluster-bootstrap", `{apiVersion: config.openshift.io/v1, kind: ClusterVersion, metadata: {name: version}, spec: {clusterID: 00000000-0000-4000-8000-000000000000}}`},
-	{"cluster-ingress-operator", `{apiVersion: operator.openshift.io/v1, kind: IngressController,
-		metadata: {name: default, namespace: openshift-ingress-operator}, spec: {replicas: 2}}`},
-	{"console-operator", deployment("openshift-console", "console")},
-	{"cluster-version-operator", deployment("openshift-console", "downloads")},
-}
-
-func deployment(namespace, name string) string {
-	return fmt.Sprintf(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: %[2]s, namespace: %[1]s}, spec: {replicas: 2,
-		selector: {matchLabels: {app: %[2]s}}, template: {metadata: {labels: {app: %[2]s}}, spec: {containers: [{name: main, image: main}]}}}}`, namespace, name)
-}
+// installed are the objects of the installer and of operators, by field manager.
+const installed = `
+- cluster-bootstrap: {apiVersion: config.openshift.io/v1, kind: Infrastructure, metadata: {name: cluster}, spec: {platformSpec: {type: None}}}
+- cluster-bootstrap: {apiVersion: config.openshift.io/v1, kind: Ingress, metadata: {name: cluster}, spec: {domain: apps.example.com}}
+- cluster-bootstrap: {apiVersion: config.openshift.io/v1, kind: ClusterVersion, metadata: {name: version},
+    spec: {clusterID: 00000000-0000-4000-8000-000000000000}}
+- cluster-ingress-operator: {apiVersion: operator.openshift.io/v1, kind: IngressController,
+    metadata: {name: default, namespace: openshift-ingress-operator}, spec: {replicas: 2}}
+- console-operator: {apiVersion: apps/v1, kind: Deployment, metadata: {name: console, namespace: openshift-console}, spec: &spec {replicas: 2,
+    selector: {matchLabels: {app: x}}, template: {metadata: {labels: {app: x}}, spec: {containers: [{name: main, image: main}]}}}}
+- cluster-version-operator: {apiVersion: apps/v1, kind: Deployment, metadata: {name: downloads, namespace: openshift-console}, spec: *spec}
+`
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	c := &cluster{T: t, server: shared.Server(t)}
-	admin := c.server.Admin(t)
+	server := shared.Server(t)
+	c := &cluster{t, server, server.Admin(t), server.Kubeconfig(t, user, "system:masters")}
 	for _, name := range []string{"openshift-ingress-operator", "openshift-ingress", "openshift-console", "sno-system"} {
-		err := admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
-		if err != nil && !apierrors.IsAlreadyExists(err) {
-			t.Fatal(err)
+		c.must(client.IgnoreAlreadyExists(c.admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})))
+	}
+	var objects []map[string]*unstructured.Unstructured
+	c.must(yaml.Unmarshal([]byte(installed), &objects))
+	for _, m := range objects {
+		for manager, object := range m {
+			c.must(c.admin.Create(t.Context(), object, client.FieldOwner(manager)))
+			t.Cleanup(func() { c.must(client.IgnoreNotFound(c.admin.Delete(context.WithoutCancel(t.Context()), object))) })
 		}
 	}
-	t.Cleanup(func() {
-		for _, m := range manifests {
-			if err := admin.Delete(context.WithoutCancel(t.Context()), read(t, m.text)); client.IgnoreNotFound(err) != nil {
-				t.Error(err)
-			}
-		}
-	})
-	for _, m := range manifests {
-		object := read(t, m.text)
-		if err := admin.Create(t.Context(), object, client.FieldOwner(m.manager)); err != nil {
-			t.Fatal(err)
-		}
-		if object.GetKind() != "Infrastructure" {
-			continue
-		}
-		infrastructure := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
-		status := `{"status":{"controlPlaneTopology":"SingleReplica","infrastructureTopology":"SingleReplica","platform":"None","platformStatus":{"type":"None"}}}`
-		if err := admin.Status().Patch(t.Context(), infrastructure, client.RawPatch(types.MergePatchType, []byte(status))); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c.kubeconfig = c.server.Kubeconfig(t, user, "system:masters")
+	infrastructure := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
+	status := `{"status":{"controlPlaneTopology":"SingleReplica","infrastructureTopology":"SingleReplica","platformStatus":{"type":"None"}}}`
+	c.must(c.admin.Status().Patch(t.Context(), infrastructure, client.RawPatch(types.MergePatchType, []byte(status))))
 	return c
 }
 
-func read(t *testing.T, text string) *unstructured.Unstructured {
-	t.Helper()
-	u := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(strings.ReplaceAll(text, "\t", " ")), &u.Object); err != nil {
-		t.Fatal(err)
-	}
-	return u
-}
-
-// run runs the program on the cluster.
-func (c *cluster) run(args ...string) said {
+func (c *cluster) must(err error) {
 	c.Helper()
-	return run(c.T, append(args, "--kubeconfig", c.kubeconfig)...)
-}
-
-// ends runs the program and wants this exit code.
-func (c *cluster) ends(code int, args ...string) said {
-	c.Helper()
-	is := c.run(args...)
-	if is.code != code {
-		c.Errorf("%v ends with %d, want %d:\n%s%s", args, is.code, code, is.out, is.err)
+	if err != nil {
+		c.Fatal(err)
 	}
-	return is
 }
 
-// router is the default IngressController as it is.
-func (c *cluster) router() *unstructured.Unstructured {
+// call runs the program on the cluster and compares the standard output; see contains.
+func (c *cluster) call(args, out string) {
+	c.Helper()
+	got := run(c.T, append(strings.Fields(args), "--kubeconfig", c.kubeconfig)...) // the API server may warn
+	if got.code != 0 {
+		c.Errorf("%s: exit code %d\n%s%s", args, got.code, got.out, got.err)
+	}
+	contains(c.T, args, got.out, out)
+}
+
+// router reads the default IngressController, and its spec as JSON.
+func (c *cluster) router() (*unstructured.Unstructured, string) {
 	c.Helper()
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(operatorv1.GroupVersion.WithKind("IngressController"))
-	if err := c.server.Admin(c).Get(c.Context(), client.ObjectKey{Namespace: "openshift-ingress-operator", Name: "default"}, u); err != nil {
-		c.Fatal(err)
-	}
-	return u
+	c.must(c.admin.Get(c.Context(), client.ObjectKey{Namespace: "openshift-ingress-operator", Name: "default"}, u))
+	spec, err := json.Marshal(u.Object["spec"])
+	c.must(err)
+	return u, string(spec)
 }
 
-func spec(t *testing.T, u *unstructured.Unstructured) string {
-	t.Helper()
-	text, err := json.Marshal(u.Object["spec"])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
-// What is applied is in force, applying it again writes nothing, and releasing it gives back what was there, byte by byte.
-func TestApplyAndRelease(t *testing.T) {
-	c := newCluster(t)
-	before := spec(t, c.router())
-	is := c.ends(0, "apply", "--modules", "ingress")
-	if !strings.Contains(is.out, "ingresscontroller.operator.openshift.io/default   applied") || is.err != "" {
-		t.Errorf("apply says\n%s%s", is.out, is.err)
-	}
-	if after := spec(t, c.router()); !strings.Contains(after, `"replicas":1`) || !strings.Contains(after, "node-role.kubernetes.io/master") {
-		t.Errorf("applied: %s", after)
-	}
-	c.server.NoWrites(t, user, func() {
-		if is := c.ends(0, "apply", "--modules", "ingress", "-o", "name"); is.out != "" {
-			t.Errorf("the second time it says\n%s", is.out)
-		}
-		c.ends(0, "status")
-		c.ends(0, "plan")
+// owned reports whether the ingress module owns fields of the IngressController, or of its status.
+func (c *cluster) owned(subresource string) bool {
+	c.Helper()
+	router, _ := c.router()
+	return slices.ContainsFunc(router.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Manager == ingress.FieldOwner && entry.Subresource == subresource
 	})
-	if is := c.ends(0, "plan", "--modules", "ingress"); strings.Contains(is.out, " set ") || !strings.Contains(is.out, "in force") {
-		t.Errorf("the plan afterwards\n%s", is.out)
-	}
-	c.server.NoWrites(t, user, func() { c.ends(0, "release", "ingress", "--dry-run=client") })
-	is = c.ends(0, "release", "ingress")
-	if !strings.Contains(is.out, "released") || !strings.Contains(is.err, patch.OptOutAnnotation) {
-		t.Errorf("release says\n%s%s", is.out, is.err)
-	}
-	now := c.router()
-	if diff := cmp.Diff(before, spec(t, now)); diff != "" {
-		t.Errorf("given back (-before +after):\n%s", diff)
-	}
-	if len(now.GetAnnotations()) > 0 {
-		t.Errorf("left behind: %v", now.GetAnnotations())
-	}
-	for _, entry := range now.GetManagedFields() {
-		if entry.Manager == ingress.FieldOwner {
-			t.Errorf("still an owner: %s", entry.FieldsV1)
-		}
-	}
-	c.server.NoWrites(t, user, func() { c.ends(0, "release", "ingress") })
 }
 
-// diff asks the API server, and writes nothing.
-func TestDiff(t *testing.T) {
+// writes are the writes that one run may send.
+type writes string
+
+const (
+	nothing  writes = "nothing"
+	dryRuns  writes = "dry runs" // at least one
+	anything writes = "anything"
+)
+
+// TestCommands runs every command that needs a cluster. Applying again writes nothing, and a release restores what was there.
+func TestCommands(t *testing.T) {
 	c := newCluster(t)
-	writes := c.server.WritesDuring(t, user, func() {
-		is := c.ends(1, "diff", "--modules", "ingress,console")
-		for _, want := range []string{
-			"--- live/ingresscontroller.operator.openshift.io/default", "+++ merged/ingresscontroller.operator.openshift.io/default",
-			"-  replicas: 2", "+  replicas: 1", "+    name: downloads",
-		} {
-			if !strings.Contains(is.out, want) {
-				t.Errorf("the diff lacks %q:\n%s", want, is.out)
+	_, before := c.router()
+	const ic = "ingresscontroller.operator.openshift.io/default"
+	const router = `"replicas":1|node-role.kubernetes.io/master`
+	for _, step := range []struct {
+		call
+		sends writes
+		// router is what the IngressController contains afterwards.
+		router string
+	}{
+		{call{"topology -o jsonpath={.highAvailabilityMode}-{.platform}", 0, "=None-None", ""}, nothing, ""},
+		{call{"status -o jsonpath={.modules[*].state}", 0, "WouldChange NotNeeded InForce Blocked ", ""}, nothing, ""},
+		{call{"plan --modules ingress -o name", 0, "=" + ic + "\n", ""}, nothing, ""},
+		{call{"diff --modules ingress,console", 1,
+			"--- live/" + ic + "|+++ merged/" + ic + "|-  replicas: 2|+  replicas: 1|+    name: downloads|!managedFields", ""}, dryRuns, ""},
+		{call{"apply --modules ingress --dry-run=client", 0, "applied (client dry run)", ""}, nothing, ""},
+		{call{"apply --modules ingress --dry-run=server", 0, "applied (server dry run)", ""}, dryRuns, ""},
+		{call{"apply --modules ingress", 0, ic + "   applied", ""}, anything, router},
+		{call{"apply --modules ingress -o name", 0, "", ""}, nothing, router},
+		{call{"plan --modules ingress", 0, "in force|! set ", ""}, nothing, ""},
+		{call{"plan", 0, "FIELD", ""}, nothing, ""},
+		{call{"diff --modules ingress", 0, "", ""}, anything, ""},
+		{call{"release ingress --dry-run=client", 0, "released (client dry run)", ""}, nothing, router},
+		{call{"release ingress", 0, "released", patch.OptOutAnnotation}, anything, `"replicas":2`},
+		{call{"release ingress", 0, "unchanged", patch.OptOutAnnotation}, nothing, ""},
+		{call{"wait-for-stable --for=1s --timeout=2s", 1, "WAITS FOR|openshift-console/console|Node |there is none yet",
+			"error: the cluster is not stable after 2s|Waiting: "}, nothing, ""},
+	} {
+		sent := c.server.WritesDuring(t, user, func() { step.test(t, "--kubeconfig", c.kubeconfig) })
+		for _, write := range sent {
+			if step.sends == nothing || step.sends == dryRuns && !strings.Contains(write.URI, "dryRun=All") {
+				t.Errorf("%s sends %s", step.args, write)
 			}
 		}
-		if strings.Contains(is.out, "managedFields") || is.err != "" {
-			t.Errorf("managedFields are shown, or something is said:\n%s%s", is.out, is.err)
+		if step.sends == dryRuns && len(sent) == 0 {
+			t.Errorf("%s sends no dry run", step.args)
 		}
-	})
-	if len(writes) == 0 {
-		t.Error("the API server was not asked")
-	}
-	for _, write := range writes {
-		if !strings.Contains(write.URI, "dryRun=All") {
-			t.Errorf("written: %s", write)
+		if step.router != "" {
+			_, spec := c.router()
+			contains(t, step.args, spec, step.router)
 		}
 	}
-	c.ends(0, "apply", "--modules", "ingress")
-	if is := c.ends(0, "diff", "--modules", "ingress"); is.out != "" {
-		t.Errorf("afterwards the diff is\n%s", is.out)
+	now, spec := c.router()
+	if diff := cmp.Diff(before, spec); diff != "" || len(now.GetAnnotations()) > 0 || c.owned("") {
+		t.Errorf("left behind: %v, owner %t (-before +after):\n%s", now.GetAnnotations(), c.owned(""), diff)
 	}
 }
 
-func TestDryRun(t *testing.T) {
-	c := newCluster(t)
-	c.server.NoWrites(t, user, func() {
-		if is := c.ends(0, "apply", "--dry-run=client", "--modules", "ingress"); !strings.Contains(is.out, "applied (client dry run)") {
-			t.Errorf("it says\n%s", is.out)
-		}
-	})
-	for _, write := range c.server.WritesDuring(t, user, func() {
-		if is := c.ends(0, "apply", "--dry-run=server", "--modules", "ingress"); !strings.Contains(is.out, "applied (server dry run)") {
-			t.Errorf("it says\n%s", is.out)
-		}
-	}) {
-		if !strings.Contains(write.URI, "dryRun=All") {
-			t.Errorf("written: %s", write)
-		}
-	}
-}
-
-// A person's value stays, unless somebody asks for it, and comes back.
+// The value of another manager stays unless the conflict is forced, and is restored on release.
 func TestForceConflicts(t *testing.T) {
 	c := newCluster(t)
-	scaled := c.router()
-	if err := unstructured.SetNestedField(scaled.Object, int64(3), "spec", "replicas"); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.server.Admin(t).Update(t.Context(), scaled, client.FieldOwner("kubectl-edit")); err != nil {
-		t.Fatal(err)
-	}
-	before := spec(t, c.router())
-	if is := c.ends(0, "plan", "--modules", "ingress"); !strings.Contains(is.out, "kubectl-edit   blocked") {
-		t.Errorf("the plan is\n%s", is.out)
-	}
-	if is := c.ends(0, "apply", "--modules", "ingress"); !strings.Contains(is.out, "Blocked") || !strings.Contains(spec(t, c.router()), `"replicas":3`) {
-		t.Errorf("without force\n%s\n%s", is.out, spec(t, c.router()))
-	}
-	c.ends(0, "apply", "--modules", "ingress", "--force-conflicts")
-	if after := spec(t, c.router()); !strings.Contains(after, `"replicas":1`) {
-		t.Errorf("with force: %s", after)
-	}
-	c.ends(0, "release", "ingress")
-	if diff := cmp.Diff(before, spec(t, c.router())); diff != "" {
-		t.Errorf("given back (-before +after):\n%s", diff)
+	scaled, _ := c.router()
+	c.must(unstructured.SetNestedField(scaled.Object, int64(3), "spec", "replicas"))
+	c.must(c.admin.Update(t.Context(), scaled, client.FieldOwner("kubectl-edit")))
+	_, before := c.router()
+	for _, step := range []struct{ args, out, router string }{
+		{"plan --modules ingress", "kubectl-edit   blocked", "=" + before},
+		{"apply --modules ingress", "Blocked", `"replicas":3`},
+		{"apply --modules ingress --force-conflicts", "applied", `"replicas":1`},
+		{"release ingress", "released", "=" + before},
+	} {
+		c.call(step.args, step.out)
+		_, spec := c.router()
+		contains(t, "the router after "+step.args, spec, step.router)
 	}
 }
 
-// Who may only read can plan. What is missing for more is named.
-func TestRights(t *testing.T) {
+// Read permissions suffice for a plan. Other missing permissions are named.
+func TestPermissions(t *testing.T) {
 	c := newCluster(t)
-	all := []string{"*"}
-	c.server.Grant(t, "reader", rbacv1.PolicyRule{Verbs: []string{"get", "list"}, APIGroups: all, Resources: all})
-	reader := c.server.Kubeconfig(t, "reader")
-	if is := run(t, "plan", "--kubeconfig", reader); is.code != 0 || !strings.Contains(is.out, " set ") {
-		t.Errorf("the plan of who may read: %d\n%s%s", is.code, is.out, is.err)
-	}
-	for name, test := range map[string]struct {
-		args []string
-		code int
-		err  string
-	}{
-		"diff":  {[]string{"diff", "--modules", "ingress", "--kubeconfig", reader}, 2, "Not permitted to patch ingresscontrollers.operator.openshift.io"},
-		"apply": {[]string{"apply", "--modules", "ingress", "--kubeconfig", reader}, 1, "Not permitted to patch ingresscontrollers.operator.openshift.io"},
-		"nobody": {[]string{"plan", "--modules", "ingress", "--kubeconfig", c.server.Kubeconfig(t, "nobody")}, 1,
-			`cannot get resource "infrastructures" in API group "config.openshift.io"`},
-	} {
-		is := run(t, test.args...)
-		if is.code != test.code || !strings.Contains(is.err, test.err) {
-			t.Errorf("%s: %d, want %d and %q; got\n%s%s", name, is.code, test.code, test.err, is.out, is.err)
-		}
-	}
-	if len(c.router().GetAnnotations()) > 0 {
+	c.server.Grant(t, "reader", rbacv1.PolicyRule{Verbs: []string{"get", "list"}, APIGroups: []string{"*"}, Resources: []string{"*"}})
+	reader, nobody := " --kubeconfig "+c.server.Kubeconfig(t, "reader"), " --kubeconfig "+c.server.Kubeconfig(t, "nobody")
+	const patching = "Not permitted to patch ingresscontrollers.operator.openshift.io"
+	testCalls(t, map[string]call{
+		"plan":   {"plan" + reader, 0, " set ", ""},
+		"diff":   {"diff --modules ingress" + reader, 2, "", patching},
+		"apply":  {"apply --modules ingress" + reader, 1, "Failed", patching},
+		"nobody": {"plan --modules ingress" + nobody, 1, "", `cannot get resource "infrastructures" in API group "config.openshift.io"`},
+	})
+	if router, _ := c.router(); len(router.GetAnnotations()) > 0 {
 		t.Error("something was written")
 	}
 }
 
 // A cluster that serves nothing of OpenShift, and none at all.
 func TestNoCluster(t *testing.T) {
-	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		switch r.URL.Path {
-		case "/api":
-			fmt.Fprint(w, `{"kind":"APIVersions","versions":["v1"]}`)
-		case "/api/v1":
-			fmt.Fprint(w, `{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"nodes","kind":"Node","verbs":["get","list"]}]}`)
-		case "/apis":
-			fmt.Fprint(w, `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`)
-		default:
-			http.NotFound(w, r)
-		}
-	}))
+	mux := http.NewServeMux()
+	for path, text := range map[string]string{
+		"/api":    `{"kind":"APIVersions","versions":["v1"]}`,
+		"/api/v1": `{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"nodes","kind":"Node","verbs":["get","list"]}]}`,
+		"/apis":   `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`,
+	} {
+		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, text)
+		})
+	}
+	plain := httptest.NewServer(mux)
 	defer plain.Close()
-	for _, args := range [][]string{{"plan"}, {"topology"}, {"apply"}, {"status"}} {
-		is := run(t, append(args, "--server", plain.URL)...)
-		if is.code != 1 || is.out != "" || !strings.Contains(is.err, "Infrastructure") || !strings.Contains(is.err, "does not look like an OpenShift cluster") {
-			t.Errorf("%v without OpenShift: %d\n%s%s", args, is.code, is.out, is.err)
-		}
-		is = run(t, append(args, "--server", "http://127.0.0.1:1")...)
-		if is.code != 1 || is.out != "" || !strings.Contains(is.err, "No cluster answers there") {
-			t.Errorf("%v without a cluster: %d\n%s%s", args, is.code, is.out, is.err)
-		}
+	for _, args := range []string{"plan", "topology", "apply", "status"} {
+		call{args, 1, "", "Infrastructure|not an OpenShift cluster"}.test(t, "--server", plain.URL)
+		call{args, 1, "", "The API server does not answer"}.test(t, "--server", "http://127.0.0.1:1")
 	}
 }
 
-// topology and status of a cluster; all verbs that look agree about it.
-func TestLooks(t *testing.T) {
-	c := newCluster(t)
-	c.server.NoWrites(t, user, func() {
-		if is := c.ends(0, "topology", "-o", "jsonpath={.highAvailabilityMode} {.platform}"); is.out != "None None" {
-			t.Errorf("topology says %q", is.out)
-		}
-		if is := c.ends(0, "status", "-o", `jsonpath={range .modules[*]}{.module}={.state} {end}`); !strings.HasPrefix(is.out,
-			"ingress=WouldChange etcdguard=NotNeeded machineconfig=InForce console=Blocked ") {
-			t.Errorf("status says %q", is.out)
-		}
-		if is := c.ends(0, "plan", "-o", "name", "--modules", "ingress"); is.out != "ingresscontroller.operator.openshift.io/default\n" {
-			t.Errorf("plan names %q", is.out)
-		}
-	})
-}
-
-// run is all controllers in one process. What they showed goes with the release too.
+// run is one process with all controllers, which Ctrl-C ends. A release also removes the conditions that they reported.
 func TestRun(t *testing.T) {
 	c := newCluster(t)
 	p := patchtest.Start(t, "run", "--kubeconfig", c.kubeconfig, "--leader-elect-resource-namespace=sno-system")
 	p.Ready()
-	patchtest.Eventually(t, "ingress and console are patched", func() error {
-		if is := c.run("plan", "-o", "name", "--modules", "ingress,console"); is.out != "" || is.code != 0 {
-			return fmt.Errorf("%d: %s%s", is.code, is.out, is.err)
-		}
-		return nil
-	})
-	shows := func() (is bool) {
-		for _, entry := range c.router().GetManagedFields() {
-			is = is || (entry.Manager == ingress.FieldOwner && entry.Subresource == "status")
-		}
-		return is
-	}
-	patchtest.Eventually(t, "the controller shows conditions", func() error {
-		if !shows() {
-			return errors.New("it does not")
+	patchtest.Eventually(t, "ingress and console are patched, and conditions reported", func() error {
+		got := run(t, "plan", "-o", "name", "--modules", "ingress,console", "--kubeconfig", c.kubeconfig)
+		if got != (output{}) || !c.owned("status") {
+			return fmt.Errorf("conditions %t: %v", c.owned("status"), got)
 		}
 		return nil
 	})
 	p.Stop()
-	c.ends(0, "release", "ingress")
-	if shows() {
-		t.Errorf("conditions stay: %v", c.router().Object["status"])
+	c.call("release ingress", "released")
+	if c.owned("status") {
+		t.Error("the conditions stay")
 	}
+	screen, code := inTerminal(t, "Patch changed state", "run", "--modules", "ingress", "--kubeconfig", c.kubeconfig,
+		"--leader-elect-resource-namespace=sno-system", "--metrics-bind-address=0", "--health-probe-bind-address=0")
+	if code != 0 {
+		t.Errorf("after Ctrl-C it ends with %d:\n%s", code, screen)
+	}
+}
+
+// A rehearsal merges like the API server, owners of fields included: applied, forced and released.
+func TestRehearsalIsTrue(t *testing.T) {
+	c := newCluster(t)
+	us := c.server.Client(t, user, "system:masters")
+	for _, step := range []struct {
+		module  controller.Module
+		options plan.Options
+		args    string
+	}{
+		{&ingresscontroller.Module{}, plan.Options{}, "apply --modules ingress"},
+		{&consolecontroller.Module{}, plan.Options{ForceConflicts: true}, "apply --modules console --force-conflicts"},
+		{&consolecontroller.Module{}, plan.Options{Releasing: true}, "release console"},
+		{&ingresscontroller.Module{}, plan.Options{Releasing: true}, "release ingress"},
+	} {
+		planned, err := plan.Of(t.Context(), us, step.module, step.options)
+		c.must(err)
+		step.options.Server = us
+		withServer, err := plan.Of(t.Context(), us, step.module, step.options)
+		c.must(err)
+		c.call(step.args, "OUTCOME")
+		if len(planned.Writes) == 0 || len(planned.Writes) != len(withServer.Writes) {
+			t.Fatalf("%s: %d writes, %d as dry runs", step.args, len(planned.Writes), len(withServer.Writes))
+		}
+		for i, w := range planned.Writes {
+			is := &unstructured.Unstructured{}
+			is.SetGroupVersionKind(w.GroupVersionKind)
+			c.must(us.Get(t.Context(), w.ObjectKey, is))
+			for name, rehearsed := range map[string]rehearsal.Write{"memory": w, "dry run": withServer.Writes[i]} {
+				if diff := cmp.Diff(normal(is), normal(rehearsed.After)); diff != "" {
+					t.Errorf("%s: %s (-API server +%s):\n%s", step.args, plan.NameOf(w.After), name, diff)
+				}
+			}
+		}
+	}
+}
+
+// normal returns the object without versions and times, and with the owners of its fields.
+func normal(u *unstructured.Unstructured) map[string]any {
+	u = u.DeepCopy()
+	owners := map[string]any{}
+	for _, entry := range u.GetManagedFields() {
+		owners[entry.Manager+" "+string(entry.Operation)+" "+entry.Subresource] = entry.FieldsV1.GetRawString()
+	}
+	u.SetManagedFields(nil)
+	u.SetResourceVersion("")
+	u.Object["owners"] = owners
+	return u.Object
 }

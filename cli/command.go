@@ -1,112 +1,185 @@
+// Package cli implements kubectl-sno. No command decides anything: each has the modules reconcile on a cluster, a rehearsal of it
+// (package rehearsal) or a must-gather (package mustgather), and prints the result.
 package cli
 
 import (
-	"strconv"
+	"errors"
+	"flag"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	approver "github.com/solonode/sno/approver/controller"
+	auth "github.com/solonode/sno/auth/controller"
+	console "github.com/solonode/sno/console/controller"
+	etcdguard "github.com/solonode/sno/etcdguard/controller"
+	ingress "github.com/solonode/sno/ingress/controller"
+	machineconfig "github.com/solonode/sno/machineconfig/controller"
+	"github.com/solonode/sno/patch/controller"
 )
 
-// The exit codes beside 0.
+// exit is the error of a command that has printed everything and ends with this code.
+type exit int
+
+func (e exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
 const (
-	exitError   = 1 // also: diff found differences
-	exitDiff    = 2 // diff met with an error
-	exitPartial = 3 // a must-gather was not whole
+	exitError     exit = 1 // diff: there are differences
+	exitDiffError exit = 2
+	exitPartial   exit = 3 // the must-gather is incomplete
 )
 
-// exit is an error with the code that the program ends with. Without an error, everything there is to say has been said.
-type exit struct {
-	code int
-	err  error
-}
-
-func (e exit) Error() string {
-	if e.err == nil {
-		return "exit code " + strconv.Itoa(e.code)
-	}
-	return e.err.Error()
-}
-
-func (e exit) Unwrap() error { return e.err }
-
-// program is what all verbs share.
+// program holds the flags that several commands share.
 type program struct {
 	genericiooptions.IOStreams
-	cluster   *genericclioptions.ConfigFlags
-	verbosity int
+	cluster    *genericclioptions.ConfigFlags
+	verbosity  int
+	output     output
+	all        []controller.Module
+	modules    []string
+	mustGather string
+	dryRun     string
+	force      bool
 }
 
-// New is the whole command.
+// New returns the root command.
 func New(streams genericiooptions.IOStreams) *cobra.Command {
-	p := &program{IOStreams: streams, cluster: genericclioptions.NewConfigFlags(true)}
+	p := &program{IOStreams: streams, cluster: genericclioptions.NewConfigFlags(true), all: []controller.Module{
+		&ingress.Module{}, &etcdguard.Module{}, &machineconfig.Module{}, &console.Module{}, &auth.Module{}, &approver.Module{},
+	}}
 	p.cluster.Namespace, p.cluster.CacheDir = nil, nil // every object has its own namespace, and discovery is not cached
 	root := &cobra.Command{
 		Use:           "kubectl-sno",
-		Short:         "See, change and undo what single-node OpenShift needs to be different",
+		Short:         "Plan, make and undo the changes that single-node OpenShift needs",
 		Long:          long,
 		SilenceErrors: true, SilenceUsage: true,
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl sno"},
 		PersistentPreRunE: func(command *cobra.Command, _ []string) error {
-			command.SetContext(logr.NewContext(command.Context(), p.logger()))
-			return nil
+			p.log(command, p.verbosity > 0)
+			_, err := p.output.printer()
+			return err
 		},
 	}
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
 	p.cluster.AddFlags(root.PersistentFlags())
-	root.PersistentFlags().IntVarP(&p.verbosity, "v", "v", 0, "How much is logged on standard error; 0 for nothing.")
+	root.PersistentFlags().IntVarP(&p.verbosity, "v", "v", 0, "Log level on standard error; 0 logs nothing.")
 	root.AddCommand(
 		newTopology(p), newPlan(p), newDiff(p), newApply(p), newStatus(p), newRelease(p), newRender(p), newRun(p), newWaitForStable(p),
 	)
 	return root
 }
 
-const long = `kubectl sno shows what the modules of sno would change on a cluster, changes it and takes it back.
+const long = `kubectl sno plans, makes and undoes the changes of the sno modules.
 
-Most verbs work on a cluster, by the flags of kubectl. Those that only look also read what "oc adm must-gather" wrote, without a
-cluster (--must-gather).
+Most commands work on a cluster and take the flags of kubectl. Commands that only read also accept the output of
+"oc adm must-gather" instead of a cluster (--must-gather).
 
-Exit codes: 0 when all is well, 1 after an error, 3 when a must-gather was not whole. diff ends with 0 without differences, 1 with
-differences, and more after an error.`
+Exit codes: 0 for success, 1 for an error, 3 for an incomplete must-gather. diff returns 0 without differences, 1 with differences and
+2 for an error.`
 
-// logger writes to standard error.
-func (p *program) logger() logr.Logger {
+// log sends the logs of all libraries to standard error, or discards them.
+func (p *program) log(command *cobra.Command, on bool) {
 	logger := logr.Discard()
-	if p.verbosity > 0 {
+	if on {
 		logger = textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(p.ErrOut), textlogger.Verbosity(p.verbosity)))
 	}
 	ctrl.SetLogger(logger)
 	klog.SetLogger(logger)
-	return logger
+	command.SetContext(logr.NewContext(command.Context(), logger))
 }
 
-// complete offers the values for the flag. The flag exists, so there is no error.
-func complete(command *cobra.Command, name string, values func() []string) {
+// complete registers the completions of a flag that takes one value or a comma-separated list.
+func complete(command *cobra.Command, name string, values ...string) {
+	// The only error is that of an unknown flag.
 	_ = command.RegisterFlagCompletionFunc(name, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		before := ""
-		if i := strings.LastIndex(typed, ","); i >= 0 {
-			before = typed[:i+1]
-		}
+		before := typed[:strings.LastIndex(typed, ",")+1]
 		var out []string
-		for _, value := range values() {
+		for _, value := range values {
 			out = append(out, before+value)
 		}
 		return out, cobra.ShellCompDirectiveNoFileComp
 	})
 }
 
-// examples indents as cobra prints them.
-func examples(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	for i := range lines {
-		lines[i] = "  " + strings.TrimSpace(lines[i])
+// newCommand returns a command without arguments. bind declares its flags.
+func newCommand(use, short, long, examples string, bind ...func(*cobra.Command)) *cobra.Command {
+	examples = "  " + strings.ReplaceAll(strings.TrimSpace(examples), "\n\t\t", "\n  ")
+	command := &cobra.Command{Use: use, Short: short, Long: strings.TrimSpace(long), Example: examples, Args: cobra.NoArgs}
+	for _, b := range bind {
+		b(command)
 	}
-	return strings.Join(lines, "\n")
+	return command
+}
+
+var errUnknownModule = errors.New("unknown module")
+
+func (p *program) moduleNames() []string {
+	var names []string
+	for _, m := range p.all {
+		names = append(names, m.Name())
+	}
+	return names
+}
+
+func (p *program) bindModules(command *cobra.Command) {
+	command.Flags().StringSliceVar(&p.modules, "modules", nil, "Comma-separated modules; all by default: "+strings.Join(p.moduleNames(), ", ")+".")
+	complete(command, "modules", p.moduleNames()...)
+	p.bindModuleFlags(command)
+}
+
+func (p *program) bindModuleFlags(command *cobra.Command) {
+	for _, m := range p.all {
+		bindGoFlags(command, m.Name()+": ", m.BindFlags)
+	}
+}
+
+// bindGoFlags declares flags of package flag, but those that the root command has.
+func bindGoFlags(command *cobra.Command, prefix string, bind func(*flag.FlagSet)) {
+	flags := flag.NewFlagSet("", flag.ContinueOnError)
+	bind(flags)
+	flags.VisitAll(func(f *flag.Flag) {
+		if !slices.Contains([]string{"kubeconfig", "v", "vmodule"}, f.Name) {
+			added := pflag.PFlagFromGoFlag(f)
+			added.Usage = prefix + f.Usage
+			command.Flags().AddFlag(added)
+		}
+	})
+}
+
+func (p *program) checkNames() error {
+	for _, name := range p.modules {
+		if !slices.Contains(p.moduleNames(), name) {
+			return fmt.Errorf("%w %q; use one of: %s", errUnknownModule, name, strings.Join(p.moduleNames(), ", "))
+		}
+	}
+	return nil
+}
+
+// chosen returns the modules of --modules, or all, with valid flags.
+func (p *program) chosen() ([]controller.Module, error) {
+	if err := p.checkNames(); err != nil {
+		return nil, err
+	}
+	var modules []controller.Module
+	for _, m := range p.all {
+		if len(p.modules) > 0 && !slices.Contains(p.modules, m.Name()) {
+			continue
+		}
+		if err := m.Validate(); err != nil {
+			return nil, fmt.Errorf("%s: %w", m.Name(), err)
+		}
+		modules = append(modules, m)
+	}
+	return modules, nil
 }

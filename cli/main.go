@@ -14,21 +14,16 @@ import (
 func Main(args []string, streams genericiooptions.IOStreams) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	command := New(streams)
-	command.SetArgs(args)
-	verb, err := command.ExecuteContextC(ctx)
-	if err == nil {
-		return 0
+	root := New(streams)
+	root.SetArgs(args)
+	command, err := root.ExecuteContextC(ctx)
+	code := exit(0)
+	if err == nil || errors.As(err, &code) {
+		return int(code)
 	}
-	code := exitError
-	if verb.Name() == diffVerb {
-		code = exitDiff // 1 means differences there, also to a script that got a flag wrong
+	fmt.Fprintln(streams.ErrOut, "error: "+explain(err))
+	if command.Name() == "diff" {
+		return int(exitDiffError)
 	}
-	if ended := (exit{}); errors.As(err, &ended) {
-		code, err = ended.code, ended.err
-	}
-	if err != nil {
-		fmt.Fprintln(streams.ErrOut, "error: "+explain(err))
-	}
-	return code
+	return int(exitError)
 }

@@ -23,17 +23,58 @@ func TestMain(m *testing.M) {
 	os.Exit(shared.Main(m))
 }
 
-// said is what one run of the program came to.
-type said struct {
+type output struct {
 	out, err string
 	code     int
 }
 
 // run runs the program in this process, without a cluster unless the arguments name one.
-func run(t *testing.T, args ...string) said {
+func run(t *testing.T, args ...string) output {
 	t.Helper()
 	t.Setenv("KUBECONFIG", os.DevNull)
 	var out, errOut bytes.Buffer
 	code := cli.Main(args, genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut})
-	return said{out.String(), errOut.String(), code}
+	return output{out.String(), errOut.String(), code}
+}
+
+// call is one run and what it must print on standard output and standard error: see contains.
+type call struct {
+	args     string
+	code     int
+	out, err string
+}
+
+func (c call) test(t *testing.T, more ...string) {
+	t.Helper()
+	got := run(t, append(strings.Fields(c.args), more...)...)
+	if got.code != c.code {
+		t.Errorf("%s: exit code %d, want %d\n%s%s", c.args, got.code, c.code, got.out, got.err)
+	}
+	contains(t, c.args, got.out, c.out)
+	contains(t, c.args, got.err, c.err)
+}
+
+func testCalls(t *testing.T, calls map[string]call) {
+	t.Helper()
+	for name, c := range calls {
+		t.Run(name, func(t *testing.T) { c.test(t) })
+	}
+}
+
+// contains compares a text with the parts that it must contain, separated by |, or after ! not contain. After = it must be equal, and
+// without any parts empty.
+func contains(t *testing.T, what, text, wanted string) {
+	t.Helper()
+	if all, exactly := strings.CutPrefix(wanted, "="); exactly || wanted == "" {
+		if text != all {
+			t.Errorf("%s prints\n%s\nwant\n%s", what, text, all)
+		}
+		return
+	}
+	for want := range strings.SplitSeq(wanted, "|") {
+		part, not := strings.CutPrefix(want, "!")
+		if strings.Contains(text, part) == not {
+			t.Errorf("%s: want %q in\n%s", what, want, text)
+		}
+	}
 }

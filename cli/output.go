@@ -1,120 +1,111 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
+	"io"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/printers"
 )
 
-// apiVersion is that of what is printed as JSON or YAML.
-const apiVersion = "cli.sno.solonode.github.io/v1alpha1"
-
-// errOutput is returned for an unknown -o.
 var errOutput = errors.New("unknown output format")
 
-// output is how an answer is printed.
+// output holds the flags for how an answer is printed.
 type output struct {
 	format, template string
-	allowMissing     bool
 	noHeaders        bool
 }
 
-func bindOutput(command *cobra.Command) *output {
-	o := &output{allowMissing: true}
-	command.Flags().StringVarP(&o.format, "output", "o", "", "Output format. One of: (wide, json, yaml, name, go-template, jsonpath).")
-	command.Flags().StringVar(&o.template, "template", "", "Template for -o=go-template and -o=jsonpath.")
-	command.Flags().BoolVar(&o.noHeaders, "no-headers", false, "Print no headers over tables.")
-	complete(command, "output", func() []string { return []string{"wide", "json", "yaml", "name", "go-template", "jsonpath"} })
-	return o
+func (p *program) bindOutput(command *cobra.Command) {
+	command.Flags().StringVarP(&p.output.format, "output", "o", "", "Output format. One of: (wide, json, yaml, name, go-template, jsonpath).")
+	command.Flags().StringVar(&p.output.template, "template", "", "Template for -o=go-template and -o=jsonpath.")
+	command.Flags().BoolVar(&p.output.noHeaders, "no-headers", false, "Do not print the headers of tables.")
+	complete(command, "output", "wide", "json", "yaml", "name", "go-template", "jsonpath")
 }
 
-// answer is what a verb has found.
+// answer is the result of a command: value for JSON and YAML, names for -o name.
 type answer struct {
-	kind string
-	// value becomes the fields of the object that is printed as JSON or YAML. It marshals to an object.
+	kind  string
 	value any
-	// names are what -o name prints.
 	names []string
 	table *metav1.Table
 }
 
-// check reports an output format that there is not. It is called before there is work.
-func (o *output) check() error {
-	if slices.Contains([]string{"", "wide", "name"}, o.format) {
-		return nil
-	}
-	_, err := o.printer()
-	return err
-}
-
 func (o *output) printer() (printers.ResourcePrinter, error) {
-	flags := genericclioptions.PrintFlags{
-		OutputFormat: &o.format, JSONYamlPrintFlags: genericclioptions.NewJSONYamlPrintFlags(),
-		TemplatePrinterFlags: &genericclioptions.KubeTemplatePrintFlags{
-			GoTemplatePrintFlags: &genericclioptions.GoTemplatePrintFlags{AllowMissingKeys: &o.allowMissing, TemplateArgument: &o.template},
-			JSONPathPrintFlags:   &genericclioptions.JSONPathPrintFlags{AllowMissingKeys: &o.allowMissing, TemplateArgument: &o.template},
-			AllowMissingKeys:     &o.allowMissing, TemplateArgument: &o.template,
-		},
+	switch o.format {
+	case "", "wide":
+		return printers.NewTablePrinter(printers.PrintOptions{Wide: o.format == "wide", NoHeaders: o.noHeaders}), nil
+	case "name":
+		return printers.NewDiscardingPrinter(), nil // print handles names
 	}
+	flags := genericclioptions.NewPrintFlags("").WithDefaultOutput(o.format)
+	*flags.TemplatePrinterFlags.TemplateArgument = o.template
 	printer, err := flags.ToPrinter()
 	if genericclioptions.IsNoCompatiblePrinterError(err) {
-		return nil, fmt.Errorf("%w %q; want wide, json, yaml, name, go-template or jsonpath", errOutput, o.format)
+		return nil, fmt.Errorf("%w %q; use wide, json, yaml, name, go-template or jsonpath", errOutput, o.format)
 	}
 	return printer, err
 }
 
 // print writes the answer to standard output.
-func (o *output) print(p *program, a answer) error {
-	switch o.format {
+func (p *program) print(a answer) error {
+	printer, err := p.output.printer()
+	if err != nil {
+		return err
+	}
+	switch p.output.format {
 	case "", "wide":
-		return printers.NewTablePrinter(printers.PrintOptions{Wide: o.format == "wide", NoHeaders: o.noHeaders}).PrintObj(a.table, p.Out)
+		return printer.PrintObj(a.table, p.Out)
 	case "name":
 		for _, name := range a.names {
 			fmt.Fprintln(p.Out, name)
 		}
 		return nil
 	}
-	printer, err := o.printer()
-	if err != nil {
-		return err
-	}
-	encoded, err := json.Marshal(a.value)
-	if err != nil {
-		return fmt.Errorf("printing: %w", err)
-	}
+	text, err := json.Marshal(a.value)
 	fields := map[string]any{}
-	if err := json.Unmarshal(encoded, &fields); err != nil {
+	if err == nil {
+		err = json.Unmarshal(text, &fields)
+	}
+	if err != nil {
 		return fmt.Errorf("printing: %w", err)
 	}
-	fields["apiVersion"], fields["kind"] = apiVersion, a.kind
+	fields["apiVersion"], fields["kind"] = "cli.sno.solonode.github.io/v1alpha1", a.kind
 	return printer.PrintObj(&unstructured.Unstructured{Object: fields}, p.Out)
 }
 
-// table begins a table; a column whose name ends in "+" is only shown with -o wide.
+// table returns an empty table; a column whose name ends in "+" is printed with -o wide only.
 func table(columns ...string) *metav1.Table {
 	t := &metav1.Table{}
-	for _, name := range columns {
-		column := metav1.TableColumnDefinition{Name: strings.TrimSuffix(name, "+"), Type: "string"}
-		if strings.HasSuffix(name, "+") {
-			column.Priority = 1
+	for _, column := range columns {
+		name, wide := strings.CutSuffix(column, "+")
+		definition := metav1.TableColumnDefinition{Name: name, Type: "string"}
+		if wide {
+			definition.Priority = 1
 		}
-		t.ColumnDefinitions = append(t.ColumnDefinitions, column)
+		t.ColumnDefinitions = append(t.ColumnDefinitions, definition)
 	}
 	return t
 }
 
-func row(t *metav1.Table, cells ...string) {
-	var all []any
-	for _, cell := range cells {
-		all = append(all, cell)
+func row(t *metav1.Table, cells ...any) { t.Rows = append(t.Rows, metav1.TableRow{Cells: cells}) }
+
+func isTerminal(out io.Writer) bool {
+	file, ok := out.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// progress replaces the progress line on a terminal; an empty text removes it.
+func (p *program) progress(text string) {
+	if isTerminal(p.ErrOut) {
+		fmt.Fprint(p.ErrOut, "\r\x1b[K"+text)
 	}
-	t.Rows = append(t.Rows, metav1.TableRow{Cells: all})
 }

@@ -1,81 +1,66 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/cli/plan"
-	"github.com/solonode/sno/patch/manager"
+	"github.com/solonode/sno/cli/rehearsal"
+	"github.com/solonode/sno/patch/controller"
 	"github.com/solonode/sno/patch/ownership"
 )
 
 func newPlan(p *program) *cobra.Command {
-	var mustGather string
-	var options plan.Options
-	command := &cobra.Command{
-		Use:   "plan",
-		Short: "Show what each module would change, field by field",
-		Long: `Show every field that a module would set, owns already, or may not touch, beside who owns it now.
+	command := newCommand("plan", "Print the changes of each module, field by field", `
+Print every field that a module would set, already owns, or may not change, with its current owner and the reason.
 
-Nothing is written, not even as a dry run, so the right to read is enough. With --must-gather no cluster is needed. What the API
-server would add or refuse, diff shows.`,
-		Example: examples(`
-			# Everything that would change on this cluster
-			kubectl sno plan
-			# One module, with values in full
-			kubectl sno plan --modules ingress -o wide
-			# What a must-gather says, and what would happen if conflicts were forced
-			kubectl sno plan --must-gather ./must-gather.local.123 --force-conflicts
-			# The objects that would be written
-			kubectl sno plan -o name`),
-		Args: cobra.NoArgs,
-	}
-	out := bindOutput(command)
-	modules := newChoice(command, true)
-	bindMustGather(command, &mustGather)
-	bindForce(command, &options.ForceConflicts)
-	command.RunE = func(command *cobra.Command, _ []string) error {
-		chosen, err := p.prepare(out, modules)
-		if err != nil {
-			return err
-		}
-		from, err := p.open(command, mustGather)
-		if err != nil {
-			return err
-		}
-		planned, err := p.plans(command.Context(), from.client, chosen, options)
-		if err == nil {
-			err = out.print(p, planAnswer(planned, out.format == "wide"))
-		}
-		return from.finish(p, err)
-	}
+Nothing is written or sent as a dry run, so read permissions suffice; with --must-gather no cluster is needed. Defaults and admission of
+the API server are not included; see diff.`, `
+		# One module, with full values
+		kubectl sno plan --modules ingress -o wide
+		# From a must-gather, as if conflicts were forced
+		kubectl sno plan --must-gather ./must-gather.local.123 --force-conflicts
+		# Only the objects that would be written
+		kubectl sno plan -o name`, p.bindOutput, p.bindModules, p.bindMustGather, p.bindForce)
+	command.RunE = p.printPlans(p.planAnswer)
 	return command
 }
 
-func bindForce(command *cobra.Command, force *bool) {
-	command.Flags().BoolVar(force, "force-conflicts", false,
-		"Take fields that somebody else owns. What was there is remembered, and put back on release.")
+func (p *program) bindForce(command *cobra.Command) {
+	command.Flags().BoolVar(&p.force, "force-conflicts", false,
+		"Take over fields that another manager owns. Their values are remembered, and restored on release.")
 }
 
-// prepare checks what can be checked before there is a cluster.
-func (*program) prepare(out *output, modules *choice) ([]manager.Module, error) {
-	if err := out.check(); err != nil {
-		return nil, err
+// printPlans returns a RunE that plans the chosen modules and prints what format makes of the plans.
+func (p *program) printPlans(format func([]plan.Module) answer) func(*cobra.Command, []string) error {
+	return func(command *cobra.Command, _ []string) error {
+		chosen, err := p.chosen()
+		if err != nil {
+			return err
+		}
+		return p.read(command, func(from rehearsal.Base, _ client.Client) error {
+			planned, err := p.plans(command.Context(), from, chosen, plan.Options{ForceConflicts: p.force})
+			if err != nil {
+				return err
+			}
+			return p.print(format(planned))
+		})
 	}
-	return modules.chosen()
 }
 
-// plans has each module look.
-func (p *program) plans(ctx context.Context, cluster client.Client, modules []manager.Module, options plan.Options) ([]plan.Module, error) {
-	progress := p.progress(len(modules))
-	defer progress.end()
+func (p *program) plans(ctx context.Context, from rehearsal.Base, modules []controller.Module, options plan.Options) ([]plan.Module, error) {
+	defer p.progress("")
 	var all []plan.Module
-	for _, m := range modules {
-		progress.next("Looking at " + m.Name())
-		each, err := plan.Of(ctx, cluster, m, options)
+	for i, m := range modules {
+		p.progress(fmt.Sprintf("Planning %s (%d/%d)", m.Name(), i+1, len(modules)))
+		each, err := plan.Of(ctx, from, m, options)
 		if err != nil {
 			return nil, err
 		}
@@ -84,41 +69,96 @@ func (p *program) plans(ctx context.Context, cluster client.Client, modules []ma
 	return all, nil
 }
 
-func planAnswer(planned []plan.Module, wide bool) answer {
+func (p *program) planAnswer(planned []plan.Module) answer {
 	t := table("MODULE", "OBJECT", "FIELD", "LIVE", "DESIRED", "OWNER", "VERDICT", "WHY")
 	var names []string
 	for _, m := range planned {
 		for _, r := range m.Rows {
 			live, desired := r.Live, r.Desired
-			if !wide {
+			if p.output.format != "wide" {
 				live, desired = shorten(live), shorten(desired)
 			}
-			row(t, m.Module, r.Object, r.Field, live, desired, r.Owner, string(r.Verdict), r.Why)
+			row(t, m.Module, r.Object, r.Field, live, desired, r.Owner, r.Verdict, r.Why)
 			if writes(r.Verdict) && !slices.Contains(names, r.Object) {
 				names = append(names, r.Object)
 			}
 		}
 	}
-	return answer{kind: "Plan", value: &struct {
-		Modules []plan.Module `json:"modules"`
-	}{planned}, names: names, table: t}
+	return answer{kind: "Plan", value: map[string]any{"modules": planned}, names: names, table: t}
 }
 
-// writes tells whether there is a write because of the verdict. A module's own words are no verdict on an object.
+// writes reports whether the verdict stands for a write. A module's state in words does not.
 func writes(v plan.Verdict) bool {
-	switch v {
-	case plan.Own, plan.Set, plan.Remove, plan.Create, plan.Delete:
-		return true
-	case plan.InForce, plan.Blocked:
-	}
-	return false
+	return slices.Contains([]plan.Verdict{plan.Own, plan.Set, plan.Remove, plan.Create, plan.Delete}, v)
 }
 
-// shorten fits a value into a column.
+// shorten truncates a value to the width of a column.
 func shorten(value string) string {
 	const most = 40
-	if runes := []rune(value); len(runes) > most && value != ownership.None {
+	if runes := []rune(value); len(runes) > most {
 		return string(runes[:most-3]) + "..."
 	}
 	return value
+}
+
+// moduleStatus counts the fields of one module; Owners are the managers that own them now.
+type moduleStatus struct {
+	Module  string   `json:"module"`
+	State   string   `json:"state"`
+	Reason  string   `json:"reason"`
+	InForce int      `json:"fieldsInForce"`
+	ToWrite int      `json:"changesToMake"`
+	Blocked int      `json:"fieldsBlocked"`
+	Owners  []string `json:"owners"`
+	Objects []string `json:"objects"`
+	Message string   `json:"message"`
+}
+
+func newStatus(p *program) *cobra.Command {
+	command := newCommand("status", "Print the state of each module: in force, to write, blocked, and by whom", `
+Print for each module its state, how many fields it owns, would write, or may not change because another manager owns them, and what to
+do about that. Nothing is written. plan prints the single fields.`, `
+		# With objects and owners of the fields
+		kubectl sno status -o wide
+		# For a script
+		kubectl sno status -o jsonpath='{range .modules[*]}{.module}={.state}{"\n"}{end}'`, p.bindOutput, p.bindModules, p.bindMustGather)
+	command.RunE = p.printPlans(statusAnswer)
+	return command
+}
+
+func statusOf(m plan.Module) moduleStatus {
+	s := moduleStatus{Module: m.Module, State: m.State, Reason: m.Reason, Message: m.Message, Objects: []string{}}
+	owners := sets.New[string]()
+	for _, r := range m.Rows {
+		switch {
+		case r.Verdict == plan.InForce:
+			s.InForce++
+		case r.Verdict == plan.Blocked:
+			s.Blocked++
+		case writes(r.Verdict):
+			s.ToWrite++
+		default:
+			continue // the module's state in words
+		}
+		if !slices.Contains(s.Objects, r.Object) {
+			s.Objects = append(s.Objects, r.Object)
+		}
+		owners.Insert(strings.Split(r.Owner, ",")...)
+	}
+	s.Owners = sets.List(owners.Delete(ownership.None))
+	return s
+}
+
+func statusAnswer(planned []plan.Module) answer {
+	t := table("MODULE", "STATE", "REASON", "IN FORCE", "TO WRITE", "BLOCKED", "OBJECTS+", "OWNERS+", "MESSAGE")
+	all := []moduleStatus{}
+	var names []string
+	for _, m := range planned {
+		s := statusOf(m)
+		all = append(all, s)
+		names = append(names, "module/"+s.Module)
+		row(t, s.Module, s.State, s.Reason, s.InForce, s.ToWrite, s.Blocked,
+			cmp.Or(strings.Join(s.Objects, ","), ownership.None), cmp.Or(strings.Join(s.Owners, ","), ownership.None), s.Message)
+	}
+	return answer{kind: "Status", value: map[string]any{"modules": all}, names: names, table: t}
 }

@@ -2,84 +2,79 @@ package cli_test
 
 import (
 	"bytes"
+	"errors"
 	"flag"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/solonode/sno/cli"
 )
 
-// reference is where the generated pages are, one for each verb.
-const reference = "../docs/kubectl-sno"
+// generated compares the files of the folder that have the ending. -update writes them.
+func generated(t *testing.T, folder, ending string, want map[string]string) {
+	t.Helper()
+	files, err := filepath.Glob(folder + "/*" + ending)
+	if flag.Lookup("update").Value.String() == "true" {
+		for _, file := range files {
+			err = errors.Join(err, os.Remove(file))
+		}
+		for name, text := range want {
+			err = errors.Join(err, os.WriteFile(filepath.Join(folder, name+ending), []byte(text), 0o644))
+		}
+		files, _ = filepath.Glob(folder + "/*" + ending)
+	}
+	got := map[string]string{}
+	for _, file := range files {
+		text, readErr := os.ReadFile(file)
+		err = errors.Join(err, readErr)
+		got[strings.TrimSuffix(filepath.Base(file), ending)] = string(text)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" || len(want) == 0 {
+		t.Errorf("%s (-generated +there); run with -update:\n%s", folder, diff)
+	}
+}
 
-// The pages say what the program says about itself. -update writes them anew.
+// docs/kubectl-sno is the help of the commands.
 func TestReference(t *testing.T) {
 	root := cli.New(genericiooptions.NewTestIOStreamsDiscard())
 	root.DisableAutoGenTag = true
-	pages := map[string]string{}
-	for _, command := range append(verbs(root), root) {
+	want := map[string]string{}
+	for _, command := range append(runnable(root), root) {
 		var page bytes.Buffer
 		if err := doc.GenMarkdown(command, &page); err != nil {
 			t.Fatal(err)
 		}
-		pages[fileOf(command)] = page.String()
+		want[strings.ReplaceAll(command.CommandPath(), " ", "_")] = page.String()
 	}
-	if f := flag.Lookup("update"); f != nil && f.Value.String() == "true" {
-		rewrite(t, pages)
+	generated(t, "../docs/kubectl-sno", ".md", want)
+}
+
+// The embedded manifests are the overlays of config/ as kustomize builds them.
+func TestManifests(t *testing.T) {
+	overlays, err := filepath.Glob("../config/*/kustomization.yaml")
+	want := map[string]string{}
+	for _, overlay := range overlays {
+		built, buildErr := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Dir(overlay))
+		if buildErr != nil {
+			t.Fatal(buildErr)
+		}
+		text, textErr := built.AsYaml()
+		err = errors.Join(err, textErr)
+		want[filepath.Base(filepath.Dir(overlay))] = string(text)
 	}
-	there, err := filepath.Glob(reference + "/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range there {
-		there[i] = filepath.Base(there[i])
-	}
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(pages)), slices.Sorted(slices.Values(there))); diff != "" {
-		t.Errorf("pages (-generated +in %s); run with -update:\n%s", reference, diff)
-	}
-	for name, page := range pages {
-		text, err := os.ReadFile(filepath.Join(reference, name))
-		if err != nil {
-			continue // it is in the list above
-		}
-		if diff := cmp.Diff(strings.Split(page, "\n"), strings.Split(string(text), "\n")); diff != "" {
-			t.Errorf("%s (-generated +there); run with -update:\n%s", name, diff)
-		}
-	}
-}
-
-func fileOf(command *cobra.Command) string {
-	return strings.ReplaceAll(command.CommandPath(), " ", "_") + ".md"
-}
-
-func rewrite(t *testing.T, pages map[string]string) {
-	t.Helper()
-	if err := os.MkdirAll(reference, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	old, err := filepath.Glob(reference + "/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range old {
-		if _, kept := pages[filepath.Base(file)]; !kept {
-			if err := os.Remove(file); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	for name, page := range pages {
-		if err := os.WriteFile(filepath.Join(reference, name), []byte(page), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	generated(t, "manifests", ".yaml", want)
 }

@@ -1,184 +1,157 @@
 package cli_test
 
 import (
-	"io"
-	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/creack/pty"
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/cli"
-	"github.com/solonode/sno/patch/patchtest"
 )
 
-// verbs are all commands that do something.
-func verbs(command *cobra.Command) []*cobra.Command {
+// runnable lists the commands that can be run.
+func runnable(command *cobra.Command) []*cobra.Command {
 	var all []*cobra.Command
 	for _, below := range command.Commands() {
 		if below.Runnable() {
 			all = append(all, below)
 		}
-		all = append(all, verbs(below)...)
+		all = append(all, runnable(below)...)
 	}
 	return all
 }
 
-// Every verb says what it is for and shows how it is used, with flags that it has.
+// Every command has a description, and examples with flags that it has.
 func TestHelp(t *testing.T) {
 	root := cli.New(genericiooptions.NewTestIOStreamsDiscard())
-	found := verbs(root)
+	found := runnable(root)
 	if len(found) < 9 {
-		t.Fatalf("%d verbs", len(found))
+		t.Fatalf("%d commands", len(found))
 	}
-	for _, verb := range found {
-		if verb.Long == "" || verb.Short == "" || !strings.Contains(verb.Example, "kubectl") {
-			t.Errorf("%s lacks a description or an example", verb.CommandPath())
+	for _, command := range found {
+		if command.Long == "" || command.Short == "" || !strings.Contains(command.Example, "kubectl") {
+			t.Errorf("%s lacks a description or an example", command.CommandPath())
 		}
-		for line := range strings.Lines(verb.Example) {
-			line, _, _ = strings.Cut(line, "|") // what comes then is of another program
-			for word := range strings.FieldsSeq(line) {
-				name, long := strings.CutPrefix(word, "--")
-				name, _, _ = strings.Cut(name, "=")
-				if long && verb.Flags().Lookup(name) == nil && verb.InheritedFlags().Lookup(name) == nil {
-					t.Errorf("an example of %s has the flag --%s, which it has not", verb.CommandPath(), name)
+		for line := range strings.Lines(command.Example) {
+			line, _, _ = strings.Cut(line, "|") // another program follows
+			for _, name := range regexp.MustCompile(`--[a-z-]+`).FindAllString(line, -1) {
+				if command.Flags().Lookup(name[2:]) == nil && command.InheritedFlags().Lookup(name[2:]) == nil {
+					t.Errorf("an example of %s has the unknown flag %s", command.CommandPath(), name)
 				}
 			}
 		}
-		if is := run(t, append(strings.Fields(verb.CommandPath())[2:], "--help")...); is.code != 0 || !strings.Contains(is.out, "Examples:") || is.err != "" {
-			t.Errorf("%s --help: %d\n%s", verb.CommandPath(), is.code, is.err)
-		}
+		call{strings.TrimPrefix(command.CommandPath(), "kubectl sno ") + " --help", 0, "Examples:", ""}.test(t)
 	}
 }
 
 func TestCompletion(t *testing.T) {
-	for name, test := range map[string]struct {
-		args []string
-		want []string
-	}{
-		"modules":       {[]string{"plan", "--modules", ""}, []string{"ingress", "approver"}},
-		"more modules":  {[]string{"plan", "--modules", "ingress,"}, []string{"ingress,auth"}},
-		"release":       {[]string{"release", ""}, []string{"machineconfig"}},
-		"output":        {[]string{"status", "-o", ""}, []string{"jsonpath", "wide"}},
-		"dry run":       {[]string{"apply", "--dry-run", ""}, []string{"none", "server", "client"}},
-		"policy":        {[]string{"topology", "decide", "--policy", ""}, []string{"enhancement", "worker-count"}},
-		"verbs":         {[]string{"pl"}, []string{"plan"}},
-		"below a verb":  {[]string{"topology", ""}, []string{"decide"}},
-		"platform":      {[]string{"topology", "decide", "--platform", ""}, []string{"None", "AWS"}},
-		"another shell": {[]string{"topology", "decide", "--platform", "A"}, []string{"AWS"}},
+	for args, want := range map[string]string{
+		"plan --modules ":              "ingress approver",
+		"plan --modules ingress,":      "ingress,auth",
+		"release ":                     "machineconfig",
+		"status -o ":                   "jsonpath wide",
+		"apply --dry-run ":             "none server client",
+		"topology decide --policy ":    "enhancement worker-count",
+		"pl":                           "plan",
+		"topology ":                    "decide",
+		"topology decide --platform ":  "None AWS",
+		"topology decide --platform A": "AWS",
 	} {
-		is := run(t, append([]string{"__complete"}, test.args...)...)
-		lines := strings.Split(is.out, "\n")
-		for _, want := range test.want {
-			found := false
-			for _, line := range lines {
-				value, _, _ := strings.Cut(line, "\t")
-				found = found || value == want
-			}
-			if !found {
-				t.Errorf("%s: %q is not offered:\n%s", name, want, is.out)
+		got := run(t, append([]string{"__complete"}, strings.Split(args, " ")...)...)
+		for value := range strings.FieldsSeq(want) {
+			if !regexp.MustCompile(`(?m)^` + value + `(\t|$)`).MatchString(got.out) {
+				t.Errorf("%s: %q is not offered:\n%s", args, value, got.out)
 			}
 		}
 	}
 }
 
-// What makes no sense ends with an error that says what does, before any cluster is asked.
+// Invalid flags are an error that names the valid ones, before any cluster is read.
 func TestBadFlags(t *testing.T) {
-	for name, test := range map[string]struct {
-		args []string
-		err  string
-	}{
-		"unknown module":            {[]string{"plan", "--modules", "ingress,dns"}, `unknown module "dns"; there are: ingress, etcdguard`},
-		"unknown module to release": {[]string{"release", "dns"}, `unknown module "dns"`},
-		"nothing to release":        {[]string{"release"}, "requires at least 1 arg"},
-		"unknown output":            {[]string{"status", "-o", "xml"}, `unknown output format "xml"; want wide, json`},
-		"unknown dry run":           {[]string{"apply", "--dry-run=perhaps"}, `unknown --dry-run=perhaps; want "none"`},
-		"value of a module":         {[]string{"plan", "--placement=moon"}, "--placement"},
-		"of another module":         {[]string{"apply", "--mode=maybe"}, "--mode=maybe"},
-		"unknown flag":              {[]string{"plan", "--moduls=x"}, "unknown flag: --moduls"},
-		"unknown verb":              {[]string{"paln"}, `unknown command "paln"`},
-		"argument":                  {[]string{"plan", "ingress"}, `unknown command "ingress"`},
-		"table and more":            {[]string{"topology", "decide", "--table", "--workers=1"}, "[table workers]"},
-		"unknown policy":            {[]string{"topology", "decide", "--policy=best"}, `unknown policy "best"`},
-		"unknown platform":          {[]string{"topology", "decide", "--platform=Moon"}, `unknown platform "Moon"; there are: None`},
-		"no control plane":          {[]string{"topology", "decide", "--control-plane-replicas=0"}, "no control-plane replicas"},
-		"negative":                  {[]string{"topology", "decide", "--workers=-1"}, "negative replicas"},
-		"jsonpath":                  {[]string{"topology", "decide", "-o", "jsonpath={.x"}, "unclosed action"},
-		"no such kubeconfig":        {[]string{"plan", "--kubeconfig=/does/not/exist"}, "/does/not/exist"},
-		"no such context":           {[]string{"plan", "--context=moon"}, `context "moon" does not exist`},
-		"unknown flag of diff":      {[]string{"diff", "-o", "name"}, "unknown shorthand flag: 'o'"},
-		"argument of diff":          {[]string{"diff", "ingress"}, `unknown command "ingress"`},
-		"unknown module to diff":    {[]string{"diff", "--modules", "dns"}, `unknown module "dns"`},
-		"status target":             {[]string{"run", "--status-target=both"}, "operator or none"},
+	const decide = "topology decide "
+	for args, want := range map[string]string{
+		"plan --modules ingress,dns":                `unknown module "dns"; use one of: ingress, etcdguard`,
+		"release dns":                               `unknown module "dns"`,
+		"release":                                   "requires at least 1 arg",
+		"status -o xml":                             `unknown output format "xml"; use wide, json`,
+		"apply --dry-run=perhaps":                   `unknown --dry-run=perhaps; use "none"`,
+		"plan --placement=moon":                     "--placement",
+		"apply --mode=maybe":                        "--mode=maybe",
+		"plan --moduls=x":                           "unknown flag: --moduls",
+		"paln":                                      `unknown command "paln"`,
+		"plan ingress":                              `unknown command "ingress"`,
+		decide + "--table --workers=1":              "[table workers]",
+		decide + "--policy=best":                    `unknown policy "best"`,
+		decide + "--platform=Moon":                  `unknown platform "Moon"; use one of: None`,
+		decide + "--control-plane-replicas=0":       "no control-plane replicas",
+		decide + "--workers=-1":                     "negative replicas",
+		decide + "-o jsonpath={.x":                  "unclosed action",
+		"plan --kubeconfig=/does/not/exist":         "/does/not/exist",
+		"plan --context=moon":                       `context "moon" does not exist`,
+		"diff -o name":                              "unknown shorthand flag: 'o'",
+		"diff ingress":                              `unknown command "ingress"`,
+		"diff --modules dns":                        `unknown module "dns"`,
+		"wait-for-stable --for=2h --timeout=1h":     "a period of 2h0m0s does not fit into a timeout of 1h0m0s",
+		"wait-for-stable --timeout=0":               "both must be positive",
+		"wait-for-stable -o table":                  `unknown output format "table"`,
+		"run --status-target=both":                  "operator or none",
+		"render --modules=ingress,auth --image=r/x": "use {module} in --image=r/x",
+		"render --image=r/{module}":                 "set --modules",
+		"render --modules=dns":                      `unknown module "dns"`,
 	} {
-		t.Run(name, func(t *testing.T) {
-			is := run(t, test.args...)
-			want := 1
-			if test.args[0] == "diff" {
-				want = 2 // 1 is for differences
-			}
-			if is.code != want || is.out != "" || !strings.HasPrefix(is.err, "error: ") || !strings.Contains(is.err, test.err) {
-				t.Errorf("%d, want %d and %q; got\n%s%s", is.code, want, test.err, is.out, is.err)
-			}
-		})
+		code := 1
+		if strings.HasPrefix(args, "diff") {
+			code = 2 // 1 is for differences
+		}
+		t.Run(args, func(t *testing.T) { call{args, code, "", "error: |" + want}.test(t) })
 	}
 }
 
 func TestDecide(t *testing.T) {
-	for name, test := range map[string]struct {
-		args []string
-		want string
-	}{
-		"enhancement": {[]string{"--platform", "none", "--control-plane-replicas", "1", "--workers", "2",
-			"-o", "jsonpath={.infrastructureTopology} {.ingress.replicas} {.ingress.pool} {.loadBalancer.needed}"}, "SingleReplica 1 master false"},
-		"shipped first": {[]string{"--platform", "None", "--control-plane-replicas", "1", "--workers", "2", "--policy", "worker-count",
-			"-o", "jsonpath={.infrastructureTopology} {.ingress.replicas} {.ingress.pool} {.loadBalancer.needed}"}, "HighlyAvailable 2 worker true"},
-		"as install-config has it": {[]string{"-o", "jsonpath={.controlPlaneTopology} {.mastersSchedulable}"}, "HighlyAvailable false"},
-		"table": {[]string{"--table", "-o", "jsonpath={.rows[*].decisions[0].infrastructureTopology}"},
-			"SingleReplica SingleReplica SingleReplica HighlyAvailable SingleReplica HighlyAvailable SingleReplica SingleReplica"},
-	} {
-		if is := run(t, append([]string{"topology", "decide"}, test.args...)...); is.out != test.want || is.code != 0 || is.err != "" {
-			t.Errorf("%s: %q, want %q; %d %s", name, is.out, test.want, is.code, is.err)
-		}
-	}
-	former := run(t, "topology", "decide", "--platform", "None", "--control-plane-replicas", "1", "--workers", "2", "--policy", "seed", "-o", "jsonpath={.policy} {.infrastructureTopology}")
-	if former.out != "enhancement SingleReplica" || former.code != 0 || !strings.Contains(former.err, "warning: --policy=") || !strings.Contains(former.err, "enhancement") {
-		t.Errorf("the policy's former name: %q, %q, %d", former.out, former.err, former.code)
-	}
-	if is := run(t, "topology", "decide", "--table", "--no-headers"); strings.Count(is.out, "\n") != 8 {
-		t.Errorf("the table is\n%s", is.out)
+	const of = "topology decide --platform none --control-plane-replicas 1 --workers 2 "
+	fields := []string{"-o", "jsonpath={.infrastructureTopology} {.ingress.replicas} {.ingress.pool} {.loadBalancer.needed}"}
+	call{of, 0, "=SingleReplica 1 master false", ""}.test(t, fields...)
+	call{of + "--policy worker-count", 0, "=HighlyAvailable 2 worker true", ""}.test(t, fields...)
+	call{"topology decide -o jsonpath={.controlPlaneTopology}-{.mastersSchedulable}", 0, "=HighlyAvailable-false", ""}.test(t)
+	call{"topology decide --table -o jsonpath={.rows[*].decisions[0].infrastructureTopology}", 0,
+		"=SingleReplica SingleReplica SingleReplica HighlyAvailable SingleReplica HighlyAvailable SingleReplica SingleReplica", ""}.test(t)
+	call{of, 0, "=enhancement", "warning: --policy=|enhancement"}.test(t, "--policy", "seed", "-o", "jsonpath={.policy}")
+	if got := run(t, "topology", "decide", "--table", "--no-headers"); strings.Count(got.out, "\n") != 8 {
+		t.Errorf("the table is\n%s", got.out)
 	}
 }
 
-// The program itself, in a terminal and not: only there it paints, and says what it is doing.
-func TestTerminal(t *testing.T) {
-	args := []string{"diff", "--must-gather", gathered}
-	command := patchtest.Command(io.Discard, args...)
-	command.Stdin, command.Stdout, command.Stderr = nil, nil, nil
-	command.Env = append(command.Env, "TERM=xterm", "NO_COLOR=")
-	terminal, err := pty.Start(command)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer terminal.Close()          //nolint:errcheck // it was only read
-	said, _ := io.ReadAll(terminal) // ends with an error when the program has ended
-	ended := command.Wait()
-	for _, want := range []string{"\x1b[32m+  replicas: 1\x1b[0m", "\x1b[31m-  replicas: 2\x1b[0m", "Looking at ingress (1/6)"} {
-		if !strings.Contains(string(said), want) {
-			t.Errorf("in a terminal it does not say %q:\n%q", want, said)
+// Without an answer of the API server the cluster is not stable, which may pass: a single node's API server may be restarting.
+func TestWaitForStable(t *testing.T) {
+	const args = "wait-for-stable --server=https://127.0.0.1:1 --for=0 --timeout=1ms "
+	const failure = "error: the cluster is not stable after "
+	call{args, 1, "OBJECT|Node|cannot be read: |connection refused", failure}.test(t)
+	call{args + "-o json", 1, `"kind": "Stability"|"stable": false|"unknown": [|"error": "`, failure}.test(t)
+}
+
+func TestRender(t *testing.T) {
+	const two = "render --modules=ingress,auth --image=r/{module}-controller@sha256:x"
+	testCalls(t, map[string]call{
+		"all":           {"render", 0, "image: ko://github.com/solonode/sno/cli/cmd/kubectl-sno", ""},
+		"with an image": {"render --image=r/kubectl-sno:v1", 0, "image: r/kubectl-sno:v1|!ko://", ""},
+		"one module":    {"render --modules=auth --image=r/auth", 0, "image: r/auth|!ko://", ""},
+		"two modules":   {two, 0, "image: r/ingress-controller@sha256:x|image: r/auth-controller@sha256:x|!ko://", ""},
+	})
+	deployments := 0
+	for document := range strings.SplitSeq(run(t, strings.Fields(two)...).out, "\n---\n") {
+		u := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(document), &u.Object); err != nil || u.GetKind() == "" || u.GetName() == "" {
+			t.Fatalf("%v in\n%s", err, document)
+		}
+		if u.GetKind() == "Deployment" {
+			deployments++
 		}
 	}
-	if exit, is := ended.(*exec.ExitError); !is || exit.ExitCode() != 1 { //nolint:errorlint // Wait returns it unwrapped
-		t.Errorf("it ends with %v", ended)
-	}
-	var out strings.Builder
-	plain := patchtest.Command(&out, args...)
-	if err := plain.Run(); err == nil || plain.ProcessState.ExitCode() != 1 {
-		t.Errorf("it ends with %v", err)
-	}
-	if strings.Contains(out.String(), "\x1b") || strings.Contains(out.String(), "Looking") {
-		t.Errorf("without a terminal it says\n%q", out.String())
+	if deployments != 2 {
+		t.Errorf("%d Deployments for two modules", deployments)
 	}
 }

@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -14,68 +12,54 @@ import (
 )
 
 func newWaitForStable(p *program) *cobra.Command {
-	options := stable.Options{Every: 10 * time.Second, Remind: time.Minute, Progress: p.ErrOut}
-	command := &cobra.Command{
-		Use:   "wait-for-stable",
-		Short: "Wait until the cluster has come to rest, so that a workload can be put on it",
-		Long: `Wait until nothing has moved for a whole period: the ClusterVersion, cluster operators and their versions, machine-config pools, nodes,
-certificate requests of nodes, rollouts in OpenShift's namespaces, and the pods of the API server. What changes between two looks, such as
-a restart, starts the period again.
+	options := stable.Options{Progress: p.ErrOut}
+	command := newCommand("wait-for-stable", "Wait until the cluster is stable and ready for workloads", `
+Wait until nothing has changed for a whole period: the ClusterVersion, cluster operators and their versions, machine-config pools, nodes,
+certificate requests of nodes, rollouts in the namespaces of OpenShift, and the pods of the API server. A change between two checks, such
+as a restart, starts the period again.
 
-What the cluster does not serve is left out and said to be. What cannot be read is not known, and what is not known is not stable.
+Kinds that the cluster does not serve are skipped. While a kind cannot be read, the cluster does not count as stable.
 
-Progress goes to standard error. At the limit of time what still moves is printed, and the exit code is 1.`,
-		Example: examples(`
-			# After an installation
-			kubectl sno wait-for-stable
-			# On a cluster that restarts a lot: half an hour of quiet, within three hours
-			kubectl sno wait-for-stable --for=30m --timeout=3h
-			# Is it at rest now? Give up after one look
-			kubectl sno wait-for-stable --for=0 --timeout=1s
-			# What still moves, for a script
-			kubectl sno wait-for-stable -o jsonpath='{.moving[*].object}'`),
-		Args: cobra.NoArgs,
-	}
-	out := bindOutput(command)
-	command.Flags().DurationVar(&options.Quiet, "for", 5*time.Minute, "For how long nothing may move.")
-	command.Flags().DurationVar(&options.Timeout, "timeout", time.Hour, "After what time to give up.")
+Progress goes to standard error. At the timeout the command prints what is still changing and returns 1.`, `
+		# On a cluster that restarts a lot: half an hour without a change, within three hours
+		kubectl sno wait-for-stable --for=30m --timeout=3h
+		# Check once
+		kubectl sno wait-for-stable --for=0 --timeout=1s
+		# What is still changing, for a script
+		kubectl sno wait-for-stable -o jsonpath='{.moving[*].object}'`, p.bindOutput)
+	command.Flags().DurationVar(&options.Quiet, "for", 5*time.Minute, "How long nothing may change.")
+	command.Flags().DurationVar(&options.Timeout, "timeout", time.Hour, "When to give up.")
 	command.RunE = func(command *cobra.Command, _ []string) error {
-		if err := errors.Join(out.check(), options.Validate()); err != nil {
+		if err := options.Validate(); err != nil {
 			return err
 		}
 		cluster, err := p.connect()
 		if err != nil {
 			return err
 		}
-		outcome, err := stable.Wait(command.Context(), func(ctx context.Context) stable.State { return stable.Gather(ctx, cluster) }, options)
+		outcome, err := stable.Wait(command.Context(), cluster, options)
 		if err != nil && !errors.Is(err, stable.ErrNotStable) {
 			return err
 		}
-		if printing := out.print(p, stableAnswer(&outcome)); printing != nil {
-			return printing
-		}
-		if err != nil {
-			return fmt.Errorf("%w after %s", stable.ErrNotStable, outcome.Waited.Duration) // the list is in the answer
-		}
-		return nil
+		return errors.Join(p.print(stableAnswer(&outcome)), err)
 	}
 	return command
 }
 
 func stableAnswer(outcome *stable.Outcome) answer {
 	a := answer{kind: "Stability", value: outcome}
-	if outcome.AtRest() {
-		a.table = table("STABLE", "QUIET", "WAITED")
+	if outcome.Settled() {
+		a.table = table("STABLE", "STABLE FOR", "WAITED")
 		row(a.table, strconv.FormatBool(outcome.Stable), outcome.Quiet.Duration.String(), outcome.Waited.Duration.String())
 		return a
 	}
 	a.table = table("OBJECT", "FOR", "WAITS FOR")
-	for _, m := range outcome.Moving {
-		row(a.table, m.Object, duration.HumanDuration(time.Since(m.Since.Time)), m.WaitsFor)
-		a.names = append(a.names, m.Object)
+	for _, c := range outcome.Changing {
+		row(a.table, c.Object, duration.HumanDuration(time.Since(c.Since.Time)), c.WaitsFor)
+		a.names = append(a.names, c.Object)
 	}
 	for _, u := range outcome.Unknown {
-		row(a.table, u.Kind, "-", "not known: "+u.Error)
+		row(a.table, u.Kind, "-", "cannot be read: "+u.Error)
 	}
 	return a
 }

@@ -3,8 +3,10 @@ package console_test
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/console"
+	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/topology"
 )
 
@@ -29,9 +32,7 @@ const (
 var allModes = []configv1.TopologyMode{ha, arbiter, sr, dual, external, empty, unknown}
 
 func clusterOf(controlPlane, infrastructure configv1.TopologyMode) topology.Cluster {
-	return topology.Cluster{
-		ControlPlane: topology.ReadingOf(controlPlane), Infrastructure: topology.ReadingOf(infrastructure), Platform: configv1.NonePlatformType,
-	}
+	return topology.Cluster{ControlPlane: topology.ReadingOf(controlPlane), Infrastructure: topology.ReadingOf(infrastructure)}
 }
 
 // eachTopology calls f with every pair of topologies, the one that decides and the pool, by the rule and not by the code.
@@ -47,19 +48,15 @@ const cvo, stock, person, us = "cluster-version-operator", "console", "oc", "sno
 
 // What the managers own, as the API server writes it.
 const (
-	shapeJSON = `{"f:spec":{"f:replicas":{},"f:strategy":{"f:type":{},"f:rollingUpdate":{"f:maxSurge":{},"f:maxUnavailable":{}}},` +
-		`"f:template":{"f:spec":{"f:nodeSelector":{},"f:tolerations":{}}}}}`
-	manifestJSON = `{"f:spec":{"f:replicas":{},"f:strategy":{"f:type":{},"f:rollingUpdate":{"f:maxSurge":{},"f:maxUnavailable":{}}},` +
-		`"f:template":{"f:spec":{"f:containers":{},"f:nodeSelector":{},"f:tolerations":{},` +
-		`"f:affinity":{"f:podAntiAffinity":{"f:requiredDuringSchedulingIgnoredDuringExecution":{}}}}}}}`
+	placedJSON = `{"f:spec":{"f:replicas":{},"f:strategy":{"f:type":{},"f:rollingUpdate":{"f:maxSurge":{},"f:maxUnavailable":{}}},` +
+		`"f:template":{"f:spec":{"f:nodeSelector":{},"f:tolerations":{}`
+	shapeJSON      = placedJSON + `}}}}`
+	manifestJSON   = placedJSON + `,"f:containers":{},"f:affinity":{"f:podAntiAffinity":{"f:requiredDuringSchedulingIgnoredDuringExecution":{}}}}}}}`
 	replicasJSON   = `{"f:spec":{"f:replicas":{}}}`
 	containersJSON = `{"f:spec":{"f:template":{"f:spec":{"f:containers":{}}}}}`
-	overrideJSON   = `{"f:spec":{"f:overrides":{"k:{\"group\":\"apps\",\"kind\":\"Deployment\",\"name\":\"downloads\",\"namespace\":\"openshift-console\"}":` +
+	overrideJSON   = `{"f:spec":{"f:overrides":{` +
+		`"k:{\"group\":\"apps\",\"kind\":\"Deployment\",\"name\":\"downloads\",\"namespace\":\"openshift-console\"}":` +
 		`{".":{},"f:group":{},"f:kind":{},"f:name":{},"f:namespace":{},"f:unmanaged":{}}}}}`
-	unmanagedJSON = `{"f:spec":{"f:overrides":{"k:{\"group\":\"apps\",\"kind\":\"Deployment\",\"name\":\"downloads\",\"namespace\":\"openshift-console\"}":` +
-		`{"f:unmanaged":{}}}}}`
-	keysJSON = `{"f:spec":{"f:overrides":{"k:{\"group\":\"apps\",\"kind\":\"Deployment\",\"name\":\"downloads\",\"namespace\":\"openshift-console\"}":` +
-		`{".":{},"f:group":{},"f:kind":{},"f:name":{},"f:namespace":{}}}}}`
 	wholeListJSON = `{"f:spec":{"f:overrides":{}}}`
 )
 
@@ -76,7 +73,7 @@ func ownedBy(manager, fields string) func(*appsv1.Deployment) {
 }
 
 func notReady() corev1.Toleration {
-	return corev1.Toleration{Key: "node.kubernetes.io/not-ready", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: ptr.To[int64](120)}
+	return corev1.Toleration{Key: "node.kubernetes.io/not-ready", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute}
 }
 
 func role(key string) corev1.Toleration {
@@ -157,16 +154,10 @@ func signed(cv *configv1.ClusterVersion, manager, fields string) *configv1.Clust
 	return cv
 }
 
-func unobserved(cv *configv1.ClusterVersion) *configv1.ClusterVersion {
-	cv.Generation++
-	return cv
-}
-
 // inputs are those of one node on which a release that does not know topology has just been installed.
 func inputs(change ...func(*console.Inputs)) console.Inputs {
-	cluster := clusterOf(sr, sr)
 	in := console.Inputs{
-		Cluster: &cluster, ClusterVersion: version(),
+		Cluster: ptr.To(clusterOf(sr, sr)), ClusterVersion: version(),
 		Console:   manifest("console", ownedBy("installer", containersJSON)),
 		Downloads: manifest("downloads", ownedBy(cvo, manifestJSON)),
 	}
@@ -186,6 +177,59 @@ func text(t testing.TB, v any) string {
 	return string(encoded)
 }
 
-func modeOf(name string) configv1.TopologyMode {
-	return map[string]configv1.TopologyMode{"sr": sr, "ha": ha, "arbiter": arbiter, "dual": dual, "external": external, "unknown": unknown}[name]
+func downloads(d *appsv1.Deployment) func(*console.Inputs) {
+	return func(in *console.Inputs) { in.Downloads = d }
+}
+
+func consoleIs(d *appsv1.Deployment) func(*console.Inputs) {
+	return func(in *console.Inputs) { in.Console = d }
+}
+
+func deleting(d *appsv1.Deployment) {
+	now := metav1.NewTime(time.Unix(1, 0))
+	d.DeletionTimestamp = &now
+}
+
+func optedOut(modules string) func(*appsv1.Deployment) {
+	return func(d *appsv1.Deployment) { d.Annotations = map[string]string{patch.OptOutAnnotation: modules} }
+}
+
+func topologies(controlPlane, infrastructure configv1.TopologyMode) func(*console.Inputs) {
+	return func(in *console.Inputs) { in.Cluster = ptr.To(clusterOf(controlPlane, infrastructure)) }
+}
+
+func noCluster(in *console.Inputs) { in.Cluster = nil }
+func forced(in *console.Inputs)    { in.ForceConflicts = true }
+func scaled(d *appsv1.Deployment)  { d.Spec.Replicas = ptr.To[int32](3) }
+
+var states = map[string]patch.State{
+	"Invalid": patch.Failed, "WaitingForObject": patch.Waiting, "WaitingForInfrastructure": patch.Waiting, "OptedOut": patch.OptedOut,
+	"NotNeeded": patch.NotNeeded, "FieldOwnedByOther": patch.Blocked, "RolloutStuck": patch.Failed,
+}
+
+// managed adds the console operator's own resource with that managementState.
+func managed(state operatorv1.ManagementState) func(*console.Inputs) {
+	return func(in *console.Inputs) {
+		in.Operator = &operatorv1.Console{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
+		in.Operator.Spec.ManagementState = state
+	}
+}
+
+func clusterVersion(cv *configv1.ClusterVersion) func(*console.Inputs) {
+	return func(in *console.Inputs) { in.ClusterVersion = cv }
+}
+
+// stuck is the status of a Deployment whose new pod was not ready before the deadline, while the old one serves.
+func stuck(d *appsv1.Deployment) {
+	d.Generation = 2
+	d.Status = appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 2, UpdatedReplicas: 1, AvailableReplicas: 1}
+	d.Status.Conditions = []appsv1.DeploymentCondition{
+		{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded"},
+		{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded"},
+	}
+}
+
+// overridden has an entry of the manager for downloads.
+func overridden(manager string, unmanaged bool) func(*console.Inputs) {
+	return clusterVersion(signed(version(theEntry(unmanaged)), manager, overrideJSON))
 }

@@ -1,145 +1,118 @@
 package console_test
 
 import (
-	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/console"
+	"github.com/solonode/sno/patch"
 )
 
 // situation is everything that the decision over downloads and its override depends on.
 type situation struct {
-	Topology  string // sr, ha, or "" while it is not known
+	Topology  configv1.TopologyMode // "" while it is not known
 	Force     bool
-	OptOut    bool
-	Version   string // none, no entry, ours, theirs, contrary, contrary ours, one value
+	OptOut    string // annotation, Removed, Unmanaged or ""
+	Version   string
 	Observed  bool
-	Downloads string // missing, deleting, release, taken, taken scaled, scaled, stock two, stock one, plain, unreadable, ours unreadable
+	Downloads string
 	Stuck     bool
 }
 
-// eachSituation calls f with every one.
-func eachSituation(f func(situation)) {
-	yes := []bool{false, true}
-	for _, topology := range []string{"sr", "ha", ""} {
-		for _, version := range []string{"none", "no entry", "ours", "theirs", "contrary", "contrary ours", "one value"} {
-			for _, downloads := range []string{"missing", "deleting", "release", "taken", "taken scaled", "scaled", "stock two", "stock one", "plain", "unreadable", "ours unreadable"} {
-				for _, force := range yes {
-					for _, optOut := range yes {
-						for _, observed := range yes {
-							for _, stuck := range yes {
-								f(situation{topology, force, optOut, version, observed, downloads, stuck})
-							}
-						}
+// versions are the ClusterVersions of a situation.
+var versions = map[string]*configv1.ClusterVersion{
+	"none":          nil,
+	"no entry":      version(otherEntry()),
+	"ours":          signed(version(theEntry(true)), us, overrideJSON),
+	"theirs":        signed(version(theEntry(true)), person, overrideJSON),
+	"contrary":      signed(version(theEntry(false)), person, overrideJSON),
+	"contrary ours": signed(signed(version(theEntry(false)), us, overrideJSON), person, overrideJSON),
+	"one value":     signed(version(otherEntry()), person, wholeListJSON),
+	"unreadable":    signed(version(), person, `{"f:spec":7}`),
+}
+
+// deployed are the downloads Deployments of a situation.
+var deployed = map[string]*appsv1.Deployment{
+	"missing":         nil,
+	"deleting":        manifest("downloads", deleting, ownedBy(cvo, manifestJSON)),
+	"release":         manifest("downloads", ownedBy(cvo, manifestJSON)),
+	"taken":           shaped("downloads", ownedBy(cvo, containersJSON), ownedBy(us, shapeJSON)),
+	"taken scaled":    shaped("downloads", scaled, ownedBy(cvo, containersJSON), ownedBy(us, shapeJSON), ownedBy(person, replicasJSON)),
+	"scaled":          manifest("downloads", scaled, ownedBy(cvo, containersJSON), ownedBy(person, replicasJSON)),
+	"stock two":       manifest("downloads", ownedBy(stock, manifestJSON)),
+	"stock one":       stockShape("downloads"),
+	"plain":           manifest("downloads", ownedBy("installer", containersJSON)),
+	"unsigned":        shaped("downloads"),
+	"unreadable":      manifest("downloads", ownedBy(cvo, `{"f:spec":7}`)),
+	"ours unreadable": shaped("downloads", ownedBy(cvo, containersJSON), ownedBy(us, `{"f:spec":7}`)),
+}
+
+// situations returns every combination.
+func situations() []situation {
+	var all []situation
+	for _, topology := range []configv1.TopologyMode{sr, ha, ""} {
+		for version := range versions {
+			for downloads := range deployed {
+				for _, optOut := range []string{"", "annotation", "Removed", "Unmanaged"} {
+					for bits := range 8 {
+						all = append(all, situation{topology, bits&1 != 0, optOut, version, bits&2 != 0, downloads, bits&4 != 0})
 					}
 				}
 			}
 		}
 	}
+	return all
 }
 
 func (s situation) inputs() console.Inputs {
-	change := []func(*console.Inputs){consoleIs(stockShape("console"))}
+	in := inputs(consoleIs(stockShape("console")), topologies(s.Topology, s.Topology), clusterVersion(versions[s.Version].DeepCopy()),
+		downloads(deployed[s.Downloads].DeepCopy()))
 	if s.Topology == "" {
-		change = append(change, noCluster)
-	} else {
-		change = append(change, topologies(s.Topology, s.Topology))
+		in.Cluster = nil
 	}
-	if s.Force {
-		change = append(change, forced)
+	in.ForceConflicts = s.Force
+	if s.OptOut == "Removed" || s.OptOut == "Unmanaged" {
+		managed(operatorv1.ManagementState(s.OptOut))(&in)
 	}
-	cv := version(otherEntry())
-	switch s.Version {
-	case "none":
-		cv = nil
-	case "no entry":
-	case "ours":
-		cv = signed(version(theEntry(true)), us, overrideJSON)
-	case "theirs":
-		cv = signed(version(theEntry(true)), person, overrideJSON)
-	case "contrary":
-		cv = signed(version(theEntry(false)), person, overrideJSON)
-	case "contrary ours":
-		cv = signed(signed(version(theEntry(false)), us, overrideJSON), person, overrideJSON)
-	case "one value":
-		cv = signed(version(otherEntry()), person, wholeListJSON)
+	if in.ClusterVersion != nil && !s.Observed {
+		in.ClusterVersion.Generation++
 	}
-	if cv != nil && !s.Observed {
-		unobserved(cv)
+	if in.Downloads != nil && s.OptOut == "annotation" {
+		optedOut("console")(in.Downloads)
 	}
-	var d *appsv1.Deployment
-	switch s.Downloads {
-	case "missing":
-	case "deleting":
-		d = manifest("downloads", deleting, ownedBy(cvo, manifestJSON))
-	case "release":
-		d = manifest("downloads", ownedBy(cvo, manifestJSON))
-	case "taken":
-		d = shaped("downloads", ownedBy(cvo, containersJSON), ownedBy(us, shapeJSON))
-	case "taken scaled":
-		d = shaped("downloads", scaled, ownedBy(cvo, containersJSON), ownedBy(us, shapeJSON), ownedBy(person, replicasJSON))
-	case "scaled":
-		d = manifest("downloads", scaled, ownedBy(cvo, containersJSON), ownedBy(person, replicasJSON))
-	case "stock two":
-		d = manifest("downloads", ownedBy(stock, manifestJSON))
-	case "stock one":
-		d = stockShape("downloads")
-	case "plain":
-		d = manifest("downloads", ownedBy("installer", containersJSON))
-	case "unreadable":
-		d = manifest("downloads", ownedBy(cvo, `{"f:spec":7}`))
-	case "ours unreadable":
-		d = shaped("downloads", ownedBy(cvo, containersJSON), ownedBy(us, `{"f:spec":7}`))
+	if in.Downloads != nil && s.Stuck {
+		stuck(in.Downloads)
 	}
-	if d != nil {
-		if s.OptOut {
-			optedOut("console")(d)
-		}
-		if s.Stuck {
-			stuck(d)
-		}
-	}
-	return inputs(append(change, clusterVersion(cv), downloads(d))...)
+	return in
 }
 
-// stuck is the status of a Deployment whose new pod never became ready before the deadline, while the old one serves.
-func stuck(d *appsv1.Deployment) {
-	running(2, 1, 1)(d)
-	progressing(corev1.ConditionFalse, "ProgressDeadlineExceeded")(d)
-}
-
-// verdict is what is to become of the override and of downloads, and what is said of downloads.
+// verdict is the action for the override and for downloads, and the reason that is reported for downloads.
 type verdict struct{ Override, Downloads, Reason string }
 
-const applies, givesBack = "apply", "release"
+const applies, releases = "apply", "release"
 
-// rule is the decision as a person would state it, from the first that counts to the last.
+// rule is the decision in other words.
 func (s situation) rule() verdict {
-	is := func(value string, of ...string) bool {
-		for _, v := range of {
-			if v == value {
-				return true
-			}
-		}
-		return false
-	}
+	is := func(value string, of ...string) bool { return slices.Contains(of, value) }
 	var (
-		gone     = is(s.Downloads, "missing", "deleting")
+		absent   = is(s.Downloads, "missing", "deleting")
 		ourEntry = is(s.Version, "ours", "contrary ours")
-		// byRelease: the cluster-version-operator wrote downloads. holding: something of it is ours, or may be.
-		byRelease = is(s.Downloads, "release", "taken", "taken scaled", "scaled", "unreadable", "ours unreadable")
-		holding   = is(s.Downloads, "taken", "taken scaled", "ours unreadable")
-		// whose: it cannot be read who set what.
-		whose    = is(s.Downloads, "unreadable", "ours unreadable")
-		byStock  = is(s.Downloads, "stock two", "stock one")
-		byPerson = is(s.Downloads, "scaled", "taken scaled")
-		needed   = s.Version != "none" && (byRelease || ourEntry)
-		serves   = is(s.Version, "ours", "theirs")
+		// byRelease is that the cluster-version-operator manages downloads, holding that the module owns something of it or may.
+		byRelease  = is(s.Downloads, "release", "taken", "taken scaled", "scaled", "unreadable", "ours unreadable")
+		holding    = is(s.Downloads, "taken", "taken scaled", "ours unreadable")
+		unreadable = is(s.Downloads, "unreadable", "ours unreadable")
+		byStock    = is(s.Downloads, "stock two", "stock one")
+		byPerson   = is(s.Downloads, "scaled", "taken scaled")
+		needed     = s.Version != "none" && (byRelease || ourEntry || s.Downloads == "unsigned")
 	)
 	when := func(is bool, what string) string {
 		if is {
@@ -147,56 +120,64 @@ func (s situation) rule() verdict {
 		}
 		return ""
 	}
-	if gone { // an override that keeps the release from making downloads goes
-		return verdict{when(ourEntry, givesBack), "", "WaitingForObject"}
+	if s.Version == "unreadable" {
+		return verdict{"", "", "Invalid"}
 	}
-	// lets is the way out: the shape first, then the override.
-	lets := func(reason string) verdict {
+	if absent { // the override goes, because it keeps downloads from being created
+		if reason := map[string]string{"Removed": "NotNeeded", "Unmanaged": "OptedOut"}[s.OptOut]; reason != "" {
+			return verdict{when(ourEntry, releases), releases, reason}
+		}
+		return verdict{when(ourEntry, releases), "", "WaitingForObject"}
+	}
+	// leave releases the shape first and the override last.
+	leave := func(reason string) verdict {
 		if ourEntry && !s.Observed && holding {
 			return verdict{"", "", "GivingBack"}
 		}
-		return verdict{when(ourEntry && !holding, givesBack), givesBack, reason}
+		return verdict{when(ourEntry && !holding, releases), releases, reason}
 	}
-	// kept is the way out where a person's value needs the override.
-	kept := func() verdict {
-		if whose && s.Version != "none" {
+	// yield keeps the override, which protects a person's value.
+	yield := func() verdict {
+		if unreadable && s.Version != "none" {
 			return verdict{"", "", "Invalid"}
 		}
-		return verdict{"", givesBack, "FieldOwnedByOther"}
+		return verdict{"", releases, "FieldOwnedByOther"}
 	}
-	stands := func(v verdict) verdict { // beside somebody whose rollout is stuck
-		if v.Downloads == givesBack && s.Stuck {
+	orStuck := func(v verdict) verdict {
+		if v.Downloads == releases && s.Stuck {
 			v.Reason = "RolloutStuck"
 		}
 		return v
 	}
 	switch {
-	case s.OptOut:
-		return lets("OptedOut")
+	case s.OptOut == "Removed":
+		return leave("NotNeeded")
+	case s.OptOut != "":
+		return leave("OptedOut")
 	case s.Topology == "":
 		return verdict{"", "", "WaitingForInfrastructure"}
-	case s.Topology == "ha":
-		return lets("NotNeeded")
-	case whose && !s.Force:
+	case s.Topology == ha:
+		return leave("NotNeeded")
+	case unreadable && !s.Force:
 		return verdict{"", "", "Invalid"}
 	case s.Downloads == "stock one" && !s.Force:
-		return stands(lets("NotNeeded"))
+		return orStuck(leave("NotNeeded"))
 	case s.Downloads == "stock two" && !s.Force:
-		return stands(lets("FieldOwnedByOther"))
+		return orStuck(leave("FieldOwnedByOther"))
 	case byPerson && !s.Force:
-		return stands(kept())
+		return orStuck(yield())
 	case s.Version == "none" && byRelease:
 		return verdict{"", "", "WaitingForObject"}
 	case needed && is(s.Version, "contrary", "contrary ours", "one value"):
 		if byStock {
-			return stands(lets("FieldOwnedByOther"))
+			return orStuck(leave("FieldOwnedByOther"))
 		}
-		return stands(kept())
-	case whose:
+		return orStuck(yield())
+	case unreadable:
 		return verdict{"", "", "Invalid"}
 	case !needed:
 		return verdict{"", applies, ""}
-	case !serves:
+	case !is(s.Version, "ours", "theirs"):
 		return verdict{applies, "", "TakingOver"}
 	case !s.Observed && s.Downloads != "taken":
 		return verdict{when(ourEntry, applies), "", "TakingOver"}
@@ -204,190 +185,165 @@ func (s situation) rule() verdict {
 	return verdict{when(ourEntry, applies), applies, ""}
 }
 
-// The decision against its rule, over every combination of what it depends on.
-func TestDecideAgainstItsRule(t *testing.T) {
-	failures, situations := 0, 0
-	eachSituation(func(s situation) {
-		situations++
-		got := s.decide(t)
-		if want := s.rule(); got != want && failures < 20 {
-			failures++
+// TestDecide compares the decision with its rule, over every combination of what it depends on.
+func TestDecide(t *testing.T) {
+	for _, s := range situations() {
+		in := s.inputs()
+		before := text(t, in)
+		if got, want := decided(t, in), s.rule(); got != want {
 			t.Errorf("%+v:\n  %+v, want\n  %+v", s, got, want)
 		}
-	})
-	if want := 3 * 7 * 11 * 16; situations != want {
-		t.Errorf("%d situations, want %d", situations, want)
+		if text(t, in) != before {
+			t.Fatalf("%+v: the inputs were changed", s)
+		}
 	}
 }
 
-func (s situation) decide(t *testing.T) verdict {
+func decided(t *testing.T, in console.Inputs) verdict {
 	t.Helper()
-	decision := console.Decide(s.inputs())
-	step := func(intent, gives bool) string {
+	decision := console.Decide(in)
+	action := func(step patch.Step) string {
 		switch {
-		case intent && gives:
-			t.Errorf("%+v: applies and releases at once", s)
-		case intent:
+		case step.Intent != nil && step.Release:
+			t.Errorf("applies and releases at once: %s", text(t, in))
+		case step.Intent != nil:
 			return applies
-		case gives:
-			return givesBack
+		case step.Release:
+			return releases
 		}
 		return ""
 	}
-	got := verdict{
-		Override:  step(decision.ClusterVersion.Intent != nil, decision.ClusterVersion.Release),
-		Downloads: step(decision.Downloads.Intent != nil, decision.Downloads.Release),
-	}
-	if decision.Downloads.Result != nil {
-		got.Reason = decision.Downloads.Result.Reason
+	got := verdict{Override: action(decision.ClusterVersion), Downloads: action(decision.Downloads)}
+	switch override, downloads := decision.ClusterVersion.Result, decision.Downloads.Result; {
+	case decision.Downloads.Intent != nil:
+	case downloads != nil:
+		got.Reason = downloads.Reason
+	case override != nil:
+		got.Reason = override.Reason
 	}
 	return got
 }
 
-// Standing back from somebody whose rollout is stuck is reported, for both Deployments, and changes nothing else of the decision.
-func TestDecideStuck(t *testing.T) {
-	const remedy = ", which somebody else shapes, does not finish; if a new pod is Pending, delete the old one, whose anti-affinity may keep it off the node"
-	way := func(d *appsv1.Deployment) { running(2, 1, 1)(d) }
-	late := func(d *appsv1.Deployment) {
-		stuck(d)
-		d.Generation++
-	}
-	for name, test := range map[string]struct {
-		status func(*appsv1.Deployment)
-		shape  func(string, ...func(*appsv1.Deployment)) *appsv1.Deployment
-		change []func(*console.Inputs)
-		reason string
-	}{
-		"stock, one replica":               {stuck, stockShape, nil, "RolloutStuck"},
-		"stock, two replicas":              {stuck, byStock, nil, "RolloutStuck"},
-		"a person's":                       {stuck, byPersonScaled, nil, "RolloutStuck"},
-		"under way":                        {way, stockShape, nil, "NotNeeded"},
-		"under way, two replicas":          {way, byStock, nil, "FieldOwnedByOther"},
-		"a newer rollout is not stuck":     {late, stockShape, nil, "NotNeeded"},
-		"highly available is not ours":     {stuck, byStock, changes(topologies("ha", "ha")), "NotNeeded"},
-		"removed":                          {stuck, stockShape, changes(managed("Removed")), "NotNeeded"},
-		"a person keeps the module away":   {stuck, stockShape, changes(managed("Unmanaged")), "OptedOut"},
-		"nothing is known of the topology": {stuck, stockShape, changes(noCluster), "WaitingForInfrastructure"},
-	} {
-		for _, which := range []string{"console", "downloads"} {
-			put := func(status func(*appsv1.Deployment)) func(*console.Inputs) {
-				d := test.shape(which, status)
-				if which == "console" {
-					return func(in *console.Inputs) { in.Console, in.Downloads = d, stockShape("downloads") }
-				}
-				return func(in *console.Inputs) { in.Console, in.Downloads = stockShape("console"), d }
-			}
-			in := inputs(append(test.change, put(test.status))...)
-			decision := console.Decide(in)
-			step, other := decision.Console, decision.Downloads
-			if which == "downloads" {
-				step, other = other, step
-			}
-			if step.Result == nil || step.Result.Reason != test.reason {
-				t.Errorf("%s, %s: %v, want %s", name, which, step.Result, test.reason)
-				continue
-			}
-			if test.reason == "RolloutStuck" {
-				if want := "Failed (RolloutStuck): The rollout of " + which + remedy; step.Result.String() != want {
-					t.Errorf("%s, %s: %s\nwant %s", name, which, step.Result, want)
-				}
-				if overall := decision.Result(); overall != step.Result {
-					t.Errorf("%s, %s: %v is reported", name, which, overall)
-				}
-			}
-			calm := console.Decide(inputs(append(test.change, put(func(*appsv1.Deployment) {}))...))
-			calmStep, calmOther := calm.Console, calm.Downloads
-			if which == "downloads" {
-				calmStep, calmOther = calmOther, calmStep
-			}
-			for what, pair := range map[string][2]console.DeploymentStep{which: {calmStep, step}, "the other": {calmOther, other}} {
-				if a, b := fmt.Sprint(pair[0].Intent, pair[0].Unset, pair[0].Release), fmt.Sprint(pair[1].Intent, pair[1].Unset, pair[1].Release); a != b {
-					t.Errorf("%s, %s: a stuck rollout changes what is written: %s, then %s", name, what, a, b)
-				}
-			}
-			if calm.ClusterVersion != decision.ClusterVersion {
-				t.Errorf("%s, %s: a stuck rollout changes what becomes of the override", name, which)
-			}
-		}
-	}
-}
-
-func byStock(name string, change ...func(*appsv1.Deployment)) *appsv1.Deployment {
-	return manifest(name, append(change, ownedBy(stock, manifestJSON))...)
-}
-
-func byPersonScaled(name string, change ...func(*appsv1.Deployment)) *appsv1.Deployment {
-	return manifest(name, append(change, scaled, ownedBy(person, replicasJSON))...)
-}
-
-// What the intent says of anti-affinity, and what it unsets: lists are one value each.
-func TestDecideAntiAffinity(t *testing.T) {
+// What is reported for each Deployment, in addition to testdata/decide. "shape" is an intent, "" means that the override
+// comes first.
+func TestDecideReports(t *testing.T) {
 	const (
-		affinity  = ".spec.template.spec.affinity"
-		apart     = affinity + ".podAntiAffinity"
-		required  = apart + ".requiredDuringSchedulingIgnoredDuringExecution"
-		preferred = apart + ".preferredDuringSchedulingIgnoredDuringExecution"
-		otherTerm = `{"labelSelector":{"matchLabels":{"app":"noisy"}},"topologyKey":"kubernetes.io/hostname"}`
-		hard      = `{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[` + otherTerm + `]}}`
-		soft      = `{"podAntiAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{"weight":2,"podAffinityTerm":` + otherTerm + `}]}}`
-		oursJSON  = `{"f:spec":{"f:template":{"f:spec":{"f:affinity":{"f:podAntiAffinity":{"f:requiredDuringSchedulingIgnoredDuringExecution":{}}}}}}}`
-		emptyJSON = `{"f:spec":{"f:template":{"f:spec":{"f:affinity":{".":{},"f:podAntiAffinity":{}}}}}}`
+		optout  = "OptedOut: The annotation sno.solonode.github.io/opt-out keeps this module away; remove it to have the Deployment follow the topology"
+		two     = "NotNeeded: The topology has room for two replicas, the default of the Deployment"
+		blocked = `FieldOwnedByOther: The Deployment is managed by "console", which does not follow the topology; ` +
+			"update that operator, or start with --force-conflicts"
+		entry    = "FieldOwnedByOther: The entry for the downloads Deployment in .spec.overrides is owned"
+		missing  = "WaitingForObject: There is no "
+		removed  = "NotNeeded: The managementState of the console is Removed"
+		remedy   = "RolloutStuck: The rollout of the console Deployment, which another client shapes, does not finish; if a new pod is Pending, delete"
+		operator = "NotNeeded: The console operator runs one replica by itself"
 	)
-	other := corev1.PodAffinityTerm{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "noisy"}}, TopologyKey: "kubernetes.io/hostname"}
-	own := spread("ui")[0]
-	terms := func(t ...corev1.PodAffinityTerm) []corev1.PodAffinityTerm { return t }
-	weighted := func(terms ...corev1.PodAffinityTerm) []corev1.WeightedPodAffinityTerm {
-		var out []corev1.WeightedPodAffinityTerm
-		for i, term := range terms {
-			out = append(out, corev1.WeightedPodAffinityTerm{Weight: int32(i + 1), PodAffinityTerm: term}) //nolint:gosec // a few
-		}
-		return out
+	free := ownedBy("installer", containersJSON)
+	on := func(d *appsv1.Deployment, change ...func(*console.Inputs)) console.Inputs {
+		return inputs(append(change, consoleIs(d))...)
 	}
+	rolling := func(strategy appsv1.DeploymentStrategy) console.Inputs {
+		return on(stockShape("console", func(d *appsv1.Deployment) { d.Spec.Strategy = strategy }))
+	}
+	n, percent := intstr.FromInt32, intstr.FromString
 	for name, test := range map[string]struct {
-		required  []corev1.PodAffinityTerm
-		preferred []corev1.WeightedPodAffinityTerm
-		nodes     *corev1.NodeAffinity
-		owner     func(*appsv1.Deployment)
-		intent    string
-		unset     []string
+		in                 console.Inputs
+		console, downloads string
 	}{
-		"nothing":                             {nil, nil, nil, nil, "", nil},
-		"required goes":                       {terms(own), nil, nil, nil, "", []string{required, affinity}},
-		"preferred goes":                      {nil, weighted(own), nil, nil, "", []string{preferred, affinity}},
-		"both go":                             {terms(own), weighted(own), nil, nil, "", []string{required, preferred, affinity}},
-		"both go, nodes stay":                 {terms(own), weighted(own), &corev1.NodeAffinity{}, nil, "", []string{required, preferred, apart}},
-		"required goes, others' preferred":    {terms(own), weighted(other), nil, nil, "", []string{required}},
-		"others' required, preferred goes":    {terms(other), weighted(own), nil, nil, "", []string{preferred}},
-		"a part of required goes":             {terms(own, other), nil, nil, nil, hard, nil},
-		"a part of preferred goes":            {nil, weighted(own, other), nil, nil, soft, nil},
-		"others' alone":                       {terms(other), weighted(other), nil, nil, "", nil},
-		"others' in a list that is ours":      {terms(other), nil, nil, ownedBy(us, oursJSON), hard, nil},
-		"ours and empty":                      {nil, nil, nil, ownedBy(us, oursJSON), "", []string{affinity}},
-		"ours and empty beside nodes":         {nil, nil, &corev1.NodeAffinity{}, ownedBy(us, oursJSON), "", []string{apart}},
-		"somebody's, and empty":               {nil, nil, nil, ownedBy(person, emptyJSON), "", nil},
-		"a part of required, preferred whole": {terms(own, other), weighted(own), nil, nil, hard, []string{preferred}},
+		"not valid": {on(manifest("downloads")), "Invalid: The inputs cannot be understood: invalid inputs: " +
+			"Deployment openshift-console/downloads is not openshift-console/console", "Invalid"},
+		"missing":              {on(nil, downloads(nil)), missing + "console Deployment;", missing + "downloads Deployment;"},
+		"missing, by an entry": {inputs(downloads(nil), overridden(person, true)), "shape", missing + "Deployment, and an entry of another client"},
+		"being deleted":        {inputs(downloads(manifest("downloads", deleting))), "shape", "WaitingForObject: The downloads"},
+		"opted out":            {on(manifest("console", optedOut("console")), noCluster), optout, "WaitingForInfrastructure: There is no"},
+		"opted out by the ClusterVersion": {inputs(func(in *console.Inputs) {
+			in.ClusterVersion.Annotations = map[string]string{patch.OptOutAnnotation: "all"}
+		}), "shape", optout},
+		"opted out by the operator's resource": {inputs(managed(operatorv1.Managed), func(in *console.Inputs) {
+			in.Operator.Annotations = map[string]string{patch.OptOutAnnotation: "console"}
+		}), optout, optout},
+		"opt-out of another module": {on(manifest("console", free, optedOut("ingress"))), "shape", ""},
+		"managed":                   {inputs(managed(operatorv1.Managed)), "shape", ""},
+		"managed by force":          {inputs(managed(operatorv1.Force)), "shape", ""},
+		"unmanaged, forced":         {inputs(managed(operatorv1.Unmanaged), forced), "OptedOut: The managementState", "OptedOut: The managementState"},
+		"unknown":                   {inputs(topologies(unknown, sr)), two + `; status.controlPlaneTopology has the unknown value "Quantum"`, two},
+		"stock by its other name": {on(manifest("console", ownedBy("console-operator", manifestJSON))),
+			strings.Replace(blocked, `"console"`, `"console-operator"`, 1), ""},
+		"stock, anti-affinity": {on(stockShape("console", func(d *appsv1.Deployment) {
+			d.Spec.Template.Spec.Affinity = manifest("console").Spec.Template.Spec.Affinity
+		})), blocked, ""},
+		"stock, may be down":       {rolling(strategy(n(1), n(1))), blocked, ""},
+		"stock, does not surge":    {rolling(strategy(n(0), n(0))), blocked, ""},
+		"stock, recreates":         {rolling(appsv1.DeploymentStrategy{Type: "Recreate"}), blocked, ""},
+		"stock, odd percentages":   {rolling(strategy(n(0), percent("many"))), blocked, ""},
+		"stock owns nothing of it": {on(manifest("console", ownedBy(stock, containersJSON))), "shape", ""},
+		"stuck":                    {on(stockShape("console", stuck)), remedy, ""},
+		"stuck, two replicas":      {on(manifest("console", stuck, ownedBy(stock, manifestJSON))), remedy, ""},
+		"stuck, a person's":        {on(manifest("console", stuck, scaled, ownedBy(person, replicasJSON))), remedy, ""},
+		"stuck, newer rollout":     {on(stockShape("console", stuck, func(d *appsv1.Deployment) { d.Generation++ })), operator, ""},
+		"stuck, highly available":  {on(stockShape("console", stuck), topologies(ha, ha)), two, two},
+		"stuck, removed":           {on(stockShape("console", stuck), managed(operatorv1.Removed)), removed, removed},
+		"stuck, no topology":       {on(stockShape("console", stuck), noCluster), "WaitingForInfrastructure", "WaitingForInfrastructure"},
+		"rolling out": {on(stockShape("console", stuck, func(d *appsv1.Deployment) {
+			d.Status.Conditions = d.Status.Conditions[:1]
+		})), operator, ""},
+		"the release's console": {on(manifest("console", ownedBy(cvo, replicasJSON))),
+			`FieldOwnedByOther: .spec.replicas of the console Deployment is owned by "cluster-version-operator"`, ""},
+		"a ClusterVersion that is gone": {inputs(clusterVersion(nil)), "shape",
+			"WaitingForObject: The cluster-version-operator manages the Deployment, and there is no ClusterVersion"},
+		"override contradicted, forced":       {inputs(overridden(person, false), forced), "shape", entry + ` by "oc" and stays as it is, also with`},
+		"override contradicted by nobody":     {inputs(clusterVersion(version(theEntry(false)))), "shape", entry + " and stays as it is"},
+		"override contradicted, not needed":   {inputs(overridden(person, false), downloads(manifest("downloads", free))), "shape", "shape"},
+		"overrides as one value, with ours":   {inputs(clusterVersion(signed(version(theEntry(true)), person, wholeListJSON))), "shape", "shape"},
+		"overrides as one value, still empty": {inputs(clusterVersion(signed(version(), person, wholeListJSON))), "shape", ""},
 	} {
-		live := manifest("console", ownedBy("installer", containersJSON), func(d *appsv1.Deployment) {
-			d.Spec.Template.Spec.Affinity = &corev1.Affinity{NodeAffinity: test.nodes, PodAntiAffinity: &corev1.PodAntiAffinity{
-				RequiredDuringSchedulingIgnoredDuringExecution: test.required, PreferredDuringSchedulingIgnoredDuringExecution: test.preferred}}
-			if test.owner != nil {
-				test.owner(d)
+		decision := console.Decide(test.in)
+		for want, step := range map[*string]patch.Step{&test.console: decision.Console, &test.downloads: decision.Downloads} {
+			got := ""
+			switch {
+			case step.Intent != nil:
+				got = "shape"
+			case step.Result != nil:
+				state := states[step.Result.Reason]
+				releases := state == patch.NotNeeded || state == patch.OptedOut || state == patch.Blocked || step.Result.Reason == "RolloutStuck"
+				got = step.Result.Reason + ": " + step.Result.Message
+				if step.Result.State != state || step.Release != releases {
+					t.Errorf("%s: %v, release %t, want state %s, release %t", name, step.Result, step.Release, state, releases)
+				}
 			}
-		})
-		step := console.Decide(inputs(consoleIs(live))).Console
-		if step.Intent == nil {
-			t.Errorf("%s: %v", name, step.Result)
-			continue
+			if !strings.HasPrefix(got, *want) || (*want == "") != (got == "") {
+				t.Errorf("%s: %s\nwant %s", name, got, *want)
+			}
 		}
-		got := ""
-		if is := step.Intent.Spec.Template.Spec.Affinity; is != nil {
-			got = text(t, is)
+	}
+}
+
+func TestDecideBudget(t *testing.T) {
+	number := func(n int32) *intstr.IntOrString { return ptr.To(intstr.FromInt32(n)) }
+	text := func(s string) *intstr.IntOrString { return ptr.To(intstr.FromString(s)) }
+	for name, test := range map[string]struct {
+		minAvailable, maxUnavailable *intstr.IntOrString
+		blocks                       bool
+	}{
+		"empty":               {nil, nil, false},
+		"the stock one":       {nil, number(1), false},
+		"25% unavailable":     {nil, text("25%"), false},
+		"none unavailable":    {nil, number(0), true},
+		"0% unavailable":      {nil, text("0%"), true},
+		"one available":       {number(1), nil, true},
+		"half available":      {text("50%"), nil, true},
+		"none available":      {number(0), nil, false},
+		"not a number at all": {text("x"), nil, false},
+	} {
+		in := inputs()
+		in.ConsoleBudget = &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-console", Name: "console"},
+			Spec: policyv1.PodDisruptionBudgetSpec{MinAvailable: test.minAvailable, MaxUnavailable: test.maxUnavailable}}
+		got := console.Decide(in).Console
+		if got.Intent == nil || got.Release {
+			t.Errorf("%s: the shape must not depend on the budget: %+v", name, got)
 		}
-		if got != test.intent {
-			t.Errorf("%s: intends %s\nwant %s", name, got, test.intent)
-		}
-		if diff := cmp.Diff(test.unset, step.Unset); diff != "" {
-			t.Errorf("%s: unset (-want +got):\n%s", name, diff)
+		if blocked := got.Result.Reason == "DrainBlocked" && got.Result.State == patch.Blocked; blocked != test.blocks {
+			t.Errorf("%s: %v, want blocked: %t", name, got.Result, test.blocks)
 		}
 	}
 }

@@ -10,31 +10,30 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/solonode/sno/patch/overrides"
+	"github.com/solonode/sno/patch/ownership"
+	"github.com/solonode/sno/patch/workload"
 	"github.com/solonode/sno/topology"
 )
 
 // ErrInputs is returned for inputs that no cluster can have.
 var ErrInputs = errors.New("invalid inputs")
 
-// Inputs are the objects that the decision needs, live and with their managedFields. They are only read. nil means that the
-// object is known not to exist: a caller whose read failed does not decide at all.
+// Inputs are the live objects that the decision needs, with their managedFields. They are only read. nil means that an
+// object does not exist.
 type Inputs struct {
-	// Cluster is what topology.FromInfrastructure or topology.FromUnstructured read; nil while no Infrastructure was read.
-	Cluster *topology.Cluster
-	// Operator is consoles.operator.openshift.io/cluster; nil on a cluster that has no console operator.
-	Operator *operatorv1.Console
-	// ClusterVersion is clusterversions.config.openshift.io/version; nil on a cluster that has no cluster-version-operator.
+	// Cluster is nil while no Infrastructure was read.
+	Cluster        *topology.Cluster
+	Operator       *operatorv1.Console
 	ClusterVersion *configv1.ClusterVersion
-	// Console and Downloads are the Deployments.
-	Console, Downloads *appsv1.Deployment
-	// ConsoleBudget and DownloadsBudget are the PodDisruptionBudgets over their pods.
+
+	Console, Downloads             *appsv1.Deployment
 	ConsoleBudget, DownloadsBudget *policyv1.PodDisruptionBudget
-	// ForceConflicts takes contested fields of the Deployments from whoever owns them. Off unless a person asked for it. It never
-	// reaches the ClusterVersion.
+	// ForceConflicts takes contested fields of the Deployments from any owner, but never an entry of the ClusterVersion.
 	ForceConflicts bool
 }
 
-// Validate reports an object that is not the one its place is for, and a Cluster that nobody read.
+// Validate returns an error for an object with the wrong name, and for a Cluster that was not read.
 func (in Inputs) Validate() error {
 	if in.Cluster != nil {
 		if err := in.Cluster.Validate(); err != nil {
@@ -42,13 +41,12 @@ func (in Inputs) Validate() error {
 		}
 	}
 	for _, is := range []struct {
-		object          metav1.Object
-		kind, namespace string
-		name            string
-		absent          bool
+		object                metav1.Object
+		kind, namespace, name string
+		absent                bool
 	}{
 		{in.Operator, "Console", "", OperatorName, in.Operator == nil},
-		{in.ClusterVersion, "ClusterVersion", "", ClusterVersionName, in.ClusterVersion == nil},
+		{in.ClusterVersion, "ClusterVersion", "", overrides.ClusterVersionName, in.ClusterVersion == nil},
 		{in.Console, "Deployment", Namespace, ConsoleName, in.Console == nil},
 		{in.Downloads, "Deployment", Namespace, DownloadsName, in.Downloads == nil},
 		{in.ConsoleBudget, "PodDisruptionBudget", Namespace, ConsoleName, in.ConsoleBudget == nil},
@@ -61,21 +59,42 @@ func (in Inputs) Validate() error {
 	return nil
 }
 
-// workload is one of the two Deployments with what its decision needs.
-type workload struct {
-	Inputs
-	name   string
-	live   *appsv1.Deployment
+// operand is one of the two Deployments with what its decision needs.
+type operand struct {
+	workload.Operand
+	in     Inputs
 	budget *policyv1.PodDisruptionBudget
+	// takenOver reports whether the cluster-version-operator may manage the Deployment, as older releases do with downloads.
+	takenOver bool
 }
 
-func (in Inputs) console() workload {
-	return workload{Inputs: in, name: ConsoleName, live: in.Console, budget: in.ConsoleBudget}
+func (in Inputs) console() operand {
+	return operand{in.operand(ConsoleName, in.Console), in, in.ConsoleBudget, false}
 }
 
-func (in Inputs) downloads() workload {
-	return workload{Inputs: in, name: DownloadsName, live: in.Downloads, budget: in.DownloadsBudget}
+func (in Inputs) downloads() operand {
+	return operand{in.operand(DownloadsName, in.Downloads), in, in.DownloadsBudget, true}
 }
 
-// gone tells whether there is no Deployment to write to. One that is being deleted is not brought back by a write.
-func (w workload) gone() bool { return w.live == nil || w.live.DeletionTimestamp != nil }
+func (in Inputs) operand(name string, live *appsv1.Deployment) workload.Operand {
+	return workload.Operand{
+		Subject: subjectOf(name), Owner: FieldOwner, Live: live, Cluster: in.Cluster, Force: in.ForceConflicts,
+		Shape: func(d *appsv1.Deployment) (*appsv1.Deployment, error) { return shape(d, *in.Cluster), nil },
+	}
+}
+
+func (o operand) claim() (overrides.Claim, error) {
+	return overrides.Read(o.in.ClusterVersion, FieldOwner, Override())
+}
+
+// needsOverride reports whether the cluster-version-operator manages the Deployment, or may do so.
+func (o operand) needsOverride() bool {
+	return o.takenOver && o.in.ClusterVersion != nil && (ownership.ManagedBy(o.Live, overrides.ClusterVersionOperator) ||
+		len(o.Live.ManagedFields) == 0 || ownership.Owns(o.in.ClusterVersion, FieldOwner))
+}
+
+// missing reports whether there is no Deployment to write to. A write does not restore one that is being deleted.
+func (o operand) missing() bool { return o.Live == nil || o.Live.DeletionTimestamp != nil }
+
+// owned reports whether the module owns a field of the Deployment.
+func (o operand) owned() bool { return ownership.Owns(o.Live, FieldOwner) }

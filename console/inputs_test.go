@@ -15,6 +15,9 @@ func TestValidate(t *testing.T) {
 	budget := func(name string) *policyv1.PodDisruptionBudget {
 		return &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-console", Name: name}}
 	}
+	budgets := func(in *console.Inputs) {
+		in.ConsoleBudget, in.DownloadsBudget = budget("console"), budget("downloads")
+	}
 	wrongVersion, elsewhere := version(), manifest("console")
 	wrongVersion.Name, elsewhere.Namespace = "cluster", "default"
 	for name, test := range map[string]struct {
@@ -22,7 +25,7 @@ func TestValidate(t *testing.T) {
 		ok bool
 	}{
 		"nothing":            {console.Inputs{}, true},
-		"everything":         {console.Inputs{Operator: &operatorv1.Console{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}, ClusterVersion: version(), Console: manifest("console"), Downloads: manifest("downloads"), ConsoleBudget: budget("console"), DownloadsBudget: budget("downloads")}, true},
+		"everything":         {inputs(managed(""), budgets), true},
 		"ClusterVersion":     {console.Inputs{ClusterVersion: wrongVersion}, false},
 		"operator":           {console.Inputs{Operator: &operatorv1.Console{ObjectMeta: metav1.ObjectMeta{Name: "console"}}}, false},
 		"console elsewhere":  {console.Inputs{Console: elsewhere}, false},

@@ -10,69 +10,39 @@ import (
 	"github.com/solonode/sno/console"
 )
 
-// world is a cluster as far as the takeover of downloads is concerned. Between two steps of ours anything may happen: we may
-// crash, and the cluster-version-operator acts by what it last saw of the ClusterVersion.
+// world is the state of a cluster while downloads is taken over. Between two writes the module may crash, and the
+// cluster-version-operator acts on the ClusterVersion that it last observed.
 type world struct {
-	// mode is the control-plane topology of a cluster whose infrastructure is SingleReplica, "-" while it is unknown.
+	// mode is the control-plane topology of a cluster whose infrastructure topology is SingleReplica, "-" for unknown.
 	mode configv1.TopologyMode
-	// version tells whether there is a ClusterVersion, and with it a cluster-version-operator.
-	version bool
-	// entry is ours, theirs (somebody else's with unmanaged: true), contrary (theirs with false) or "".
-	entry string
-	// observed tells whether status.observedGeneration is up to date; handsOff is what the cluster-version-operator really does.
+	// version and downloads are keys of versions and deployed, or retaken: shaped, then partly reverted by the
+	// cluster-version-operator. Without a ClusterVersion there is no cluster-version-operator.
+	version, downloads string
+	// observed is that status.observedGeneration is current; handsOff is that the cluster-version-operator writes nothing.
 	observed, handsOff bool
-	// downloads is missing, release (as the manifest has it), ours, mixed (ours, on top of the release's other fields, but with
-	// fields of the release again), scaled (a person set replicas), operator (a console operator's), plain (nobody's).
-	downloads string
-	optOut    bool
+	optOut             bool
 }
 
 const (
-	missing, release, taken, retaken, byPerson, byOperator, plain = "missing", "release", "ours", "mixed", "scaled", "operator", "plain"
-	ourEntry, theirEntry, contrary                                = "ours", "theirs", "contrary"
+	noVersion, noEntry, ourEntry, theirEntry, contrary = "none", "no entry", "ours", "theirs", "contrary"
+
+	missing, release, taken, retaken, byPerson, byOperator, plain = "missing", "release", "taken", "retaken", "scaled", "stock two", "plain"
 )
 
 func (w world) inputs() console.Inputs {
 	in := console.Inputs{Console: stockShape("console")}
 	if w.mode != "-" {
-		cluster := clusterOf(w.mode, sr) // an External control plane leaves one worker here
-		in.Cluster = &cluster
+		topologies(w.mode, sr)(&in)
 	}
-	if w.version {
-		overrides := others()
-		switch w.entry {
-		case ourEntry, theirEntry:
-			overrides = append(overrides, theEntry(true))
-		case contrary:
-			overrides = append(overrides, theEntry(false))
-		}
-		in.ClusterVersion = version(overrides...)
-		switch w.entry {
-		case ourEntry:
-			signed(in.ClusterVersion, us, overrideJSON)
-		case theirEntry, contrary:
-			signed(in.ClusterVersion, person, overrideJSON)
-		}
-		if !w.observed {
-			unobserved(in.ClusterVersion)
-		}
+	if in.ClusterVersion = versions[w.version].DeepCopy(); in.ClusterVersion != nil && !w.observed {
+		in.ClusterVersion.Generation++
 	}
-	switch w.downloads {
-	case release:
-		in.Downloads = manifest("downloads", ownedBy(cvo, manifestJSON))
-	case taken:
-		in.Downloads = shaped("downloads", ownedBy(cvo, containersJSON), ownedBy(us, shapeJSON))
-		if !w.version {
-			in.Downloads.ManagedFields = []metav1.ManagedFieldsEntry{entry("installer", containersJSON), entry(us, shapeJSON)}
-		}
-	case retaken:
+	in.Downloads = deployed[w.downloads].DeepCopy()
+	switch {
+	case w.downloads == retaken:
 		in.Downloads = shaped("downloads", scaled, ownedBy(cvo, replicasJSON), ownedBy(us, `{"f:spec":{"f:template":{"f:spec":{"f:tolerations":{}}}}}`))
-	case byPerson:
-		in.Downloads = manifest("downloads", scaled, ownedBy(cvo, containersJSON), ownedBy(person, replicasJSON))
-	case byOperator:
-		in.Downloads = manifest("downloads", ownedBy(cvo, containersJSON), ownedBy(stock, manifestJSON))
-	case plain:
-		in.Downloads = manifest("downloads", ownedBy("installer", containersJSON))
+	case w.downloads == taken && w.version == noVersion:
+		in.Downloads.ManagedFields = []metav1.ManagedFieldsEntry{entry("installer", containersJSON), entry(us, shapeJSON)}
 	}
 	if in.Downloads != nil && w.optOut {
 		optedOut("console")(in.Downloads)
@@ -80,99 +50,67 @@ func (w world) inputs() console.Inputs {
 	return in
 }
 
-// next are the worlds after one more write of ours: the steps of one decision may be carried out in any order, and a crash may
-// come before any of them.
+// next returns the world after the write that the module decides on, by its name, and fails the test for an unsafe one.
 func (w world) next(t *testing.T) map[string]world {
 	t.Helper()
-	out := map[string]world{}
 	decision := console.Decide(w.inputs())
-	live := w.inputs().Downloads
-	ours := w.downloads == taken || w.downloads == retaken
-	writes := 0
-	if decision.ClusterVersion.Intent != nil && decision.ClusterVersion.Release {
-		t.Errorf("%+v: applies and releases the override at once", w)
-	}
-	if decision.Downloads.Intent != nil && decision.Downloads.Release {
-		t.Errorf("%+v: applies and releases the shape at once", w)
-	}
-
-	if decision.ClusterVersion.Intent != nil && w.entry != ourEntry {
-		if w.entry != "" {
-			t.Errorf("%+v: writes over somebody's override", w)
+	override, shape := decision.ClusterVersion, decision.Downloads
+	operated, owned := w.version != noVersion, w.downloads == taken || w.downloads == retaken
+	out := map[string]world{}
+	for name, write := range map[string]struct {
+		wanted, unsafe bool
+		change         func(*world)
+	}{
+		"apply the override": {
+			override.Intent != nil && w.version != ourEntry, w.version != noEntry || w.downloads == missing,
+			func(w *world) { w.version, w.observed = ourEntry, false },
+		},
+		"release the override": {
+			override.Release && w.version == ourEntry, owned,
+			func(w *world) { w.version, w.observed = noEntry, false },
+		},
+		"apply the shape": {
+			shape.Intent != nil && w.downloads != taken,
+			w.downloads == missing || w.downloads == byPerson || w.downloads == byOperator || operated && !w.handsOff && w.downloads != plain,
+			func(w *world) { w.downloads = taken },
+		},
+		"release the shape": {
+			shape.Release && owned, !w.handsOff && w.version == ourEntry,
+			func(w *world) { w.downloads = map[bool]string{true: release, false: plain}[operated] },
+		},
+	} {
+		if !write.wanted {
+			continue
 		}
-		if live == nil {
-			t.Errorf("%+v: keeps the cluster-version-operator from making downloads", w)
-		}
-		after := w
-		after.entry, after.observed = ourEntry, false
-		out["apply the override"] = after
-		writes++
-	}
-	if decision.ClusterVersion.Release && w.entry == ourEntry {
-		if ours {
-			t.Errorf("%+v: gives the override back before the shape", w)
-		}
-		after := w
-		after.entry, after.observed = "", false
-		out["release the override"] = after
-		writes++
-	}
-	if decision.Downloads.Intent != nil && w.downloads != taken {
-		switch {
-		case live == nil:
-			t.Errorf("%+v: makes downloads", w)
-		case w.version && !w.handsOff && w.downloads != plain:
-			t.Errorf("%+v: writes downloads beside the cluster-version-operator", w)
-		case w.downloads == byPerson || w.downloads == byOperator:
-			t.Errorf("%+v: writes over a field of somebody else", w)
+		if write.unsafe {
+			t.Errorf("%+v: must not %s", w, name)
 		}
 		after := w
-		after.downloads = taken
-		out["apply the shape"] = after
-		writes++
+		write.change(&after)
+		out[name] = after
 	}
-	if decision.Downloads.Release && ours {
-		if w.version && !w.handsOff && w.entry == ourEntry {
-			t.Errorf("%+v: gives back while the cluster-version-operator does not know yet", w)
-		}
-		after := w
-		after.downloads = release
-		if !w.version {
-			after.downloads = plain
-		}
-		out["release the shape"] = after
-		writes++
-	}
-	if writes > 1 {
-		t.Errorf("%+v: %d writes in one decision, of which nobody knows the order", w, writes)
+	if override.Intent != nil && override.Release || shape.Intent != nil && shape.Release || len(out) > 1 {
+		t.Errorf("%+v: several writes in one decision, in no defined order: %+v", w, decision)
 	}
 	return out
 }
 
-// theirs are the worlds after the cluster-version-operator did something: it sees the ClusterVersion, and unless that keeps it
-// away it writes downloads, and makes it where it is missing.
-func (w world) theirs() map[string]world {
-	out := map[string]world{}
-	if !w.version {
-		return out
+// operator returns the world after the cluster-version-operator has observed the ClusterVersion, and after it has written downloads.
+func (w world) operator() (observed, wrote world) {
+	observed, wrote = w, w
+	if w.version == noVersion {
+		return w, w
 	}
-	seen := w
-	seen.observed, seen.handsOff = true, w.entry == ourEntry || w.entry == theirEntry
-	if seen != w {
-		out["the cluster-version-operator sees the ClusterVersion"] = seen
-	}
-	brings := w.downloads == missing || w.downloads == release || w.downloads == taken || w.downloads == retaken || w.downloads == byPerson
-	if !w.handsOff && brings {
-		wrote := w
-		wrote.downloads = release
-		if w.downloads == taken || w.downloads == retaken {
+	observed.observed, observed.handsOff = true, w.version == ourEntry || w.version == theirEntry
+	if !w.handsOff {
+		switch w.downloads {
+		case missing, release, byPerson:
+			wrote.downloads = release
+		case taken, retaken:
 			wrote.downloads = retaken
 		}
-		if wrote != w {
-			out["the cluster-version-operator writes downloads"] = wrote
-		}
 	}
-	return out
+	return observed, wrote
 }
 
 func worlds() []world {
@@ -183,13 +121,13 @@ func worlds() []world {
 				if downloads == missing && optOut {
 					continue
 				}
-				all = append(all, world{mode: mode, downloads: downloads, optOut: optOut})
-				for _, entry := range []string{"", ourEntry, theirEntry, contrary} {
-					unmanaged := entry == ourEntry || entry == theirEntry
-					all = append(all,
-						world{mode: mode, version: true, downloads: downloads, optOut: optOut, entry: entry, observed: true, handsOff: unmanaged},
-						world{mode: mode, version: true, downloads: downloads, optOut: optOut, entry: entry, handsOff: true},
-						world{mode: mode, version: true, downloads: downloads, optOut: optOut, entry: entry, handsOff: false})
+				all = append(all, world{mode: mode, version: noVersion, downloads: downloads, optOut: optOut})
+				for _, version := range []string{noEntry, ourEntry, theirEntry, contrary} {
+					w := world{mode: mode, version: version, downloads: downloads, optOut: optOut}
+					observed, _ := w.operator()
+					hasty := w
+					hasty.handsOff = true
+					all = append(all, w, hasty, observed)
 				}
 			}
 		}
@@ -197,115 +135,100 @@ func worlds() []world {
 	return all
 }
 
-// TestWalk shows R-CON-2. From every state, with a crash and whatever the cluster-version-operator does after every
-// step: downloads never gets lost, and no two write it at a time.
+// TestWalk shows R-CON-2: from every state, with a crash and any act of the cluster-version-operator after every write,
+// downloads is never lost, and the two never write it at the same time.
 func TestWalk(t *testing.T) {
 	seen := map[world]bool{}
-	queue := worlds()
-	steps := 0
-	for len(queue) > 0 {
+	writes := 0
+	for queue := worlds(); len(queue) > 0; queue = queue[1:] {
 		w := queue[0]
-		queue = queue[1:]
 		if seen[w] {
 			continue
 		}
 		seen[w] = true
 		for name, after := range w.next(t) {
-			steps++
+			writes++
 			if w.downloads != missing && after.downloads == missing {
 				t.Errorf("%+v: %s loses downloads", w, name)
 			}
 			queue = append(queue, after)
 		}
-		for _, after := range w.theirs() {
-			queue = append(queue, after)
-		}
+		observed, wrote := w.operator()
+		queue = append(queue, observed, wrote)
 	}
-	if steps < 100 {
-		t.Errorf("only %d steps over %d states: the walk does not walk", steps, len(seen))
+	if writes < 100 {
+		t.Errorf("only %d writes over %d states", writes, len(seen))
 	}
 }
 
-// From every state, when everybody goes on: it ends, at what the topology and the people want.
+// settle lets the module and the cluster-version-operator act in turn, and returns the writes of the module.
+func (w world) settle(t *testing.T) (end world, writes []string) {
+	t.Helper()
+	start := w
+	for range 12 {
+		moved := w
+		for name, after := range w.next(t) {
+			moved, writes = after, append(writes, name)
+		}
+		moved, _ = moved.operator()
+		if _, moved = moved.operator(); moved == w {
+			return w, writes
+		}
+		w = moved
+	}
+	t.Fatalf("%+v never settles: %v", start, writes)
+	return w, writes
+}
+
+// From every state, the cluster settles in what the topology and people want.
 func TestWalkConverges(t *testing.T) {
 	for _, start := range worlds() {
-		w, path := start, ""
-		for turn := 0; ; turn++ {
-			moved := w
-			for name, after := range w.next(t) {
-				moved, path = after, path+"; "+name
-			}
-			for _, name := range []string{"the cluster-version-operator sees the ClusterVersion", "the cluster-version-operator writes downloads"} {
-				if after, ok := moved.theirs()[name]; ok {
-					moved, path = after, path+"; "+name
-				}
-			}
-			if moved == w {
-				break
-			}
-			if w = moved; turn > 12 {
-				t.Fatalf("%+v never comes to rest%s", start, path)
-			}
-		}
-		if problem := restless(w); problem != "" {
-			t.Errorf("%+v ended at %+v%s: %s", start, w, path, problem)
+		w, writes := start.settle(t)
+		if problem := w.problem(); problem != "" {
+			t.Errorf("%+v settled as %+v after %v: %s", start, w, writes, problem)
 		}
 	}
 }
 
-// restless says what is wrong with a world in which nobody does anything anymore.
-func restless(w world) string {
-	reads := w.version && w.entry != contrary
+// problem returns what is wrong with a settled world.
+func (w world) problem() string {
 	switch {
 	case w.mode == "-" && w.downloads != missing:
-		return "" // nothing is known, everything stays
-	case w.downloads == missing && (!w.version || w.entry == theirEntry):
-		return "" // nobody makes it, and that is not of our doing
+		return "" // nothing may change
+	case w.downloads == missing && (w.version == noVersion || w.version == theirEntry):
+		return "" // nobody creates it, through no fault of the module
 	case w.downloads == missing:
-		return "downloads is gone for good"
-	case w.downloads == release && !w.version, w.downloads == retaken && !w.version:
-		return "" // somebody deleted the ClusterVersion
-	case w.downloads == byOperator && w.entry == ourEntry:
-		return "an override that serves nothing blocks upgrades"
+		return "downloads is lost"
+	case w.version == noVersion && (w.downloads == release || w.downloads == retaken):
+		return "" // the ClusterVersion was deleted
+	case w.downloads == byOperator && w.version == ourEntry:
+		return "an override that is not needed blocks upgrades"
 	case w.downloads == byOperator, w.downloads == byPerson:
 		return ""
 	}
-	if single := w.mode == sr || w.mode == external; single && !w.optOut {
-		if w.downloads != taken && (reads || !w.version) {
-			return "not taken over"
-		}
-		return ""
-	}
+	single := w.mode == sr || w.mode == external
 	switch {
-	case w.entry == ourEntry:
-		return "the override was not given back"
+	case single && !w.optOut && w.downloads != taken && w.version != contrary:
+		return "not taken over"
+	case single && !w.optOut:
+		return ""
+	case w.version == ourEntry:
+		return "the override was not released"
 	case w.downloads == taken, w.downloads == retaken:
-		return "the shape was not given back"
+		return "the shape was not released"
 	}
 	return ""
 }
 
-// The way in and out on a usual cluster, in words.
+// The writes on an ordinary cluster whose topology changes to HighlyAvailable and back.
 func TestWalkInAndOut(t *testing.T) {
-	w := world{mode: sr, version: true, observed: true, downloads: release}
-	var path []string
-	turn := func() {
-		for turns := 0; turns < 10; turns++ {
-			for name, after := range w.next(t) {
-				path, w = append(path, name), after
-			}
-			for _, after := range w.theirs() {
-				w = after
-			}
+	w := world{mode: sr, version: noEntry, observed: true, downloads: release}
+	takeOver, giveBack := "[apply the override apply the shape]", "[release the shape release the override]"
+	for mode, want := range []string{takeOver, giveBack, takeOver} {
+		var writes []string
+		w.mode = []configv1.TopologyMode{sr, ha, sr}[mode]
+		if w, writes = w.settle(t); fmt.Sprint(writes) != want {
+			t.Errorf("%s: %v, want %s", w.mode, writes, want)
 		}
-	}
-	turn()
-	w.mode = ha
-	turn()
-	w.mode = sr
-	turn()
-	in, out := []string{"apply the override", "apply the shape"}, []string{"release the shape", "release the override"}
-	if got, want := fmt.Sprint(path), fmt.Sprint(append(append(in, out...), in...)); got != want {
-		t.Errorf("%s\nwant %s", got, want)
 	}
 }

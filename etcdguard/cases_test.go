@@ -3,23 +3,24 @@ package etcdguard_test
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
-	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/etcdguard"
 	"github.com/solonode/sno/topology"
 )
 
-// The five modes, and what else a field can say.
 const (
 	sr       = configv1.SingleReplicaTopologyMode
 	ha       = configv1.HighlyAvailableTopologyMode
@@ -32,15 +33,13 @@ const (
 
 var allModes = []configv1.TopologyMode{ha, arbiter, sr, dual, external, empty, unknown}
 
-// needsGuard is the rule, by hand and not by the code.
+// needsGuard, expected (the least number of members) and mayGo (how many of n may be drained at once) are the rules, written by hand.
 func needsGuard(mode configv1.TopologyMode) bool { return mode != sr && mode != external }
 
-// expected is how many members a topology is installed with.
 func expected(mode configv1.TopologyMode) int {
 	return map[configv1.TopologyMode]int{sr: 1, dual: 2, external: 0, ha: 3, arbiter: 3, empty: 3, unknown: 3}[mode]
 }
 
-// mayGo is how many of n members may be drained at once: what quorum tolerates, and one of two that fence each other.
 func mayGo(mode configv1.TopologyMode, n int) int {
 	if mode == dual && n == 2 {
 		return 1
@@ -48,11 +47,59 @@ func mayGo(mode configv1.TopologyMode, n int) int {
 	return (n - 1) / 2
 }
 
+func must[T any](result T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return result
+}
+
+func text(v any) string { return string(must(json.Marshal(v))) }
+
 func clusterOf(mode configv1.TopologyMode) topology.Cluster {
 	return topology.Cluster{ControlPlane: topology.ReadingOf(mode), Infrastructure: topology.ReadingOf(ha), Platform: configv1.NonePlatformType}
 }
 
+// hostOf is a cluster with that many members; 0 for as many as the topology expects.
+func hostOf(mode configv1.TopologyMode, n int) etcdguard.Host {
+	return must(etcdguard.NewHost(clusterOf(mode), max(n, 1), "cli"))
+}
+
+func node(name, role string) corev1.Node {
+	return corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"node-role.kubernetes.io/" + role: ""}}}
+}
+
+// nodesOf returns n nodes with a member, of which one may be an arbiter, and a worker.
+func nodesOf(mode configv1.TopologyMode, n int) []corev1.Node {
+	nodes := []corev1.Node{node("w", "worker")}
+	for i := range n {
+		role := "master"
+		if i == 0 && mode == arbiter {
+			role = "arbiter"
+		}
+		nodes = append(nodes, node(fmt.Sprintf("m%d", i), role))
+	}
+	return nodes
+}
+
+func membersOf(n, healthy int) []etcdguard.Member {
+	members := []etcdguard.Member{}
+	for i := range n {
+		members = append(members, etcdguard.Member{ID: uint64(i + 1), Healthy: i < healthy})
+	}
+	return members
+}
+
+const overrideKey = "useUnsupportedUnsafeNonHANonProductionUnstableEtcd"
+
 const cvo, stock, person, us = "cluster-version-operator", "cluster-etcd-operator", "oc", "sno.solonode.github.io/etcdguard"
+
+const (
+	replicasJSON       = `{"f:spec":{"f:replicas":{}}}`
+	maxUnavailableJSON = `{"f:spec":{"f:maxUnavailable":{}}}`
+	staticGuardJSON    = `{"f:metadata":{"f:annotations":{}},"f:spec":{"f:replicas":{},"f:template":{"f:spec":{"f:nodeSelector":{},` +
+		`"f:containers":{"k:{\"name\":\"guard\"}":{".":{},"f:image":{}}}}}}}`
+)
 
 func entry(manager, fields string) metav1.ManagedFieldsEntry {
 	operation := metav1.ManagedFieldsOperationUpdate
@@ -62,139 +109,57 @@ func entry(manager, fields string) metav1.ManagedFieldsEntry {
 	return metav1.ManagedFieldsEntry{Manager: manager, Operation: operation, FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
 }
 
-const (
-	replicasJSON       = `{"f:spec":{"f:replicas":{}}}`
-	maxUnavailableJSON = `{"f:spec":{"f:maxUnavailable":{}}}`
-	staticGuardJSON    = `{"f:metadata":{"f:annotations":{}},"f:spec":{"f:replicas":{},"f:template":{"f:spec":{"f:nodeSelector":{},"f:containers":{"k:{\"name\":\"guard\"}":{".":{},"f:image":{}}}}}}}`
-)
-
-// master and arbiterNode are nodes with a role.
-func master(name string) corev1.Node {
-	return corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"node-role.kubernetes.io/master": ""}}}
+func signed[O metav1.Object](object O, manager, fields string) O {
+	object.SetManagedFields(append(object.GetManagedFields(), entry(manager, fields)))
+	return object
 }
 
-func arbiterNode(name string) corev1.Node {
-	return corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"node-role.kubernetes.io/arbiter": ""}}}
+func signedOnly[O metav1.Object](object O, manager, fields string) O {
+	object.SetManagedFields(nil)
+	return signed(object, manager, fields)
 }
 
-func worker(name string) corev1.Node {
-	return corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"node-role.kubernetes.io/worker": ""}}}
+var releaseGuard, releaseBudget = decoded[appsv1.Deployment](0), decoded[policyv1.PodDisruptionBudget](1)
+
+func decoded[T any](document int) (object T) {
+	documents := strings.Split(string(must(os.ReadFile("controller/testdata/guard.yaml"))), "---\n")
+	must(0, yaml.Unmarshal([]byte(documents[document]), &object))
+	return object
 }
 
-// nodesOf are n nodes with a member, and a worker. With an arbiter one of the n is it.
-func nodesOf(mode configv1.TopologyMode, n int) []corev1.Node {
-	nodes := []corev1.Node{worker("w")}
-	for i := range n {
-		if i == 0 && mode == arbiter {
-			nodes = append(nodes, arbiterNode("a"))
-			continue
-		}
-		nodes = append(nodes, master(fmt.Sprintf("m%d", i)))
-	}
-	return nodes
+// staticGuard and staticBudget are the guard of the release, as the cluster-version-operator creates it.
+func staticGuard() *appsv1.Deployment { return signed(releaseGuard.DeepCopy(), cvo, staticGuardJSON) }
+
+func staticBudget() *policyv1.PodDisruptionBudget {
+	return signed(releaseBudget.DeepCopy(), cvo, maxUnavailableJSON)
 }
 
-// membersOf are n members, of which the last are not healthy.
-func membersOf(n, healthy int) []etcdguard.Member {
-	members := []etcdguard.Member{}
-	for i := range n {
-		members = append(members, etcdguard.Member{ID: uint64(i + 1), Healthy: i < healthy})
-	}
-	return members
+// ourGuard and ourBudget are what the API server has after the intent was applied for n members.
+func ourGuard(mode configv1.TopologyMode, n int) *appsv1.Deployment {
+	d := must(etcdguard.Deployment(hostOf(mode, n)))
+	return signed(d, us, fieldsV1(d))
 }
 
-// staticGuard is the Deployment as the release has it: three replicas on nodes with the master role.
-func staticGuard(change ...func(*appsv1.Deployment)) *appsv1.Deployment {
-	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "openshift-etcd", Name: "etcd-quorum-guard", UID: "d",
-		Annotations:   map[string]string{"include.release.openshift.io/self-managed-high-availability": "true", "kept": "x"},
-		ManagedFields: []metav1.ManagedFieldsEntry{entry(cvo, staticGuardJSON)},
-	}}
-	d.Spec.Replicas = ptr.To[int32](3)
-	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"k8s-app": "etcd-quorum-guard"}}
-	d.Spec.Template.Labels = map[string]string{"k8s-app": "etcd-quorum-guard"}
-	d.Spec.Template.Spec = corev1.PodSpec{
-		NodeSelector: map[string]string{"node-role.kubernetes.io/master": ""},
-		Containers: []corev1.Container{{Name: "guard", Image: "cli", ReadinessProbe: &corev1.Probe{
-			ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"true"}}}}}},
-	}
-	for _, f := range change {
-		f(d)
-	}
-	return d
+func ourBudget(mode configv1.TopologyMode, n int) *policyv1.PodDisruptionBudget {
+	b := must(etcdguard.DisruptionBudget(hostOf(mode, n)))
+	return signed(b, us, fieldsV1(b))
 }
 
-func staticBudget(change ...func(*policyv1.PodDisruptionBudget)) *policyv1.PodDisruptionBudget {
-	b := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "openshift-etcd", Name: "etcd-quorum-guard", UID: "b",
-		Annotations:   map[string]string{"include.release.openshift.io/self-managed-high-availability": "true"},
-		ManagedFields: []metav1.ManagedFieldsEntry{entry(cvo, maxUnavailableJSON)},
-	}}
-	b.Spec.MaxUnavailable = ptr.To(intstr.FromInt32(1))
-	b.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"k8s-app": "etcd-quorum-guard"}}
-	for _, f := range change {
-		f(b)
+// fieldsV1 is what the API server writes into the managedFields of a client that applied all of the object.
+func fieldsV1(object any) string {
+	var value struct {
+		Metadata struct{ Labels map[string]any }
+		Spec     any
 	}
-	return b
+	must(0, json.Unmarshal([]byte(text(object)), &value))
+	fields := map[string]any{"spec": value.Spec}
+	if labels := value.Metadata.Labels; labels != nil {
+		fields["metadata"] = map[string]any{"labels": labels}
+	}
+	return text(owned("", fields))
 }
 
-// no is the answer where there is no error.
-func no[T any](answer T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return answer
-}
-
-// hostOf is what an operator on a cluster with that many members knows; 0 for as many as the topology expects.
-func hostOf(mode configv1.TopologyMode, n int) etcdguard.Host {
-	return no(etcdguard.NewHost(clusterOf(mode), max(n, 1), "cli"))
-}
-
-// ourGuard is what the API server has after the intent was applied for n members, and ourBudget the same.
-func ourGuard(t testing.TB, mode configv1.TopologyMode, n int, change ...func(*appsv1.Deployment)) *appsv1.Deployment {
-	t.Helper()
-	d := no(etcdguard.Deployment(hostOf(mode, n)))
-	d.UID = "d"
-	d.ManagedFields = []metav1.ManagedFieldsEntry{entry(us, fieldsV1(t, d))}
-	for _, f := range change {
-		f(d)
-	}
-	return d
-}
-
-func ourBudget(t testing.TB, mode configv1.TopologyMode, n int, change ...func(*policyv1.PodDisruptionBudget)) *policyv1.PodDisruptionBudget {
-	t.Helper()
-	b := no(etcdguard.DisruptionBudget(hostOf(mode, n)))
-	b.UID = "b"
-	b.ManagedFields = []metav1.ManagedFieldsEntry{entry(us, fieldsV1(t, b))}
-	for _, f := range change {
-		f(b)
-	}
-	return b
-}
-
-// fieldsV1 is what the API server writes into the managedFields of whoever applied all of the object. Which lists are maps
-// stands in the API's own schema; the apply test on a real API server keeps this honest.
-func fieldsV1(t testing.TB, object any) string {
-	t.Helper()
-	var value map[string]any
-	if err := json.Unmarshal([]byte(text(t, object)), &value); err != nil {
-		t.Fatal(err)
-	}
-	for _, key := range []string{"apiVersion", "kind", "status"} {
-		delete(value, key)
-	}
-	metadata, _ := value["metadata"].(map[string]any)
-	for _, key := range []string{"name", "namespace", "uid", "creationTimestamp", "managedFields"} {
-		delete(metadata, key)
-	}
-	if len(metadata) == 0 {
-		delete(value, "metadata")
-	}
-	return text(t, owned("", value))
-}
-
+// Which lists are maps, and which maps are atomic, is in the schema of the API.
 var (
 	listKeys   = map[string]string{"containers": "name", "volumes": "name", "volumeMounts": "mountPath"}
 	atomicMaps = []string{"nodeSelector", "matchLabels", "selector", "labelSelector"}
@@ -204,11 +169,8 @@ func owned(name string, value any) map[string]any {
 	fields := map[string]any{}
 	switch value := value.(type) {
 	case map[string]any:
-		if slices.Contains(atomicMaps, name) {
-			return fields
-		}
 		for key, member := range value {
-			if member != nil {
+			if member != nil && !slices.Contains(atomicMaps, name) {
 				fields["f:"+key] = owned(key, member)
 			}
 		}
@@ -225,74 +187,148 @@ func owned(name string, value any) map[string]any {
 	return fields
 }
 
-// version is the ClusterVersion with these overrides, seen by the cluster-version-operator.
+// version is a ClusterVersion with these overrides and another one, observed by the cluster-version-operator.
 func version(overrides ...configv1.ComponentOverride) *configv1.ClusterVersion {
 	cv := &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version", UID: "cv", Generation: 3}}
-	cv.Spec.Overrides = append([]configv1.ComponentOverride{otherEntry()}, overrides...)
+	cv.Spec.Overrides = append([]configv1.ComponentOverride{
+		{Kind: "Deployment", Group: "apps", Namespace: "openshift-dns-operator", Name: "dns-operator", Unmanaged: true},
+	}, overrides...)
 	cv.Status.ObservedGeneration = 3
-	cv.ManagedFields = []metav1.ManagedFieldsEntry{entry("cluster-bootstrap", `{"f:spec":{"f:clusterID":{},"f:overrides":{`+
-		`"k:{\"group\":\"apps\",\"kind\":\"Deployment\",\"name\":\"dns-operator\",\"namespace\":\"openshift-dns-operator\"}":{".":{}}}}}`)}
-	return cv
+	return signed(cv, "cluster-bootstrap", `{"f:spec":{"f:clusterID":{},"f:overrides":{`+
+		`"k:{\"group\":\"apps\",\"kind\":\"Deployment\",\"name\":\"dns-operator\",\"namespace\":\"openshift-dns-operator\"}":{".":{}}}}}`)
 }
 
-func otherEntry() configv1.ComponentOverride {
-	return configv1.ComponentOverride{Kind: "Deployment", Group: "apps", Namespace: "openshift-dns-operator", Name: "dns-operator", Unmanaged: true}
-}
+const deployment, budget = "Deployment", "PodDisruptionBudget"
 
 func guardEntry(kind string, unmanaged bool) configv1.ComponentOverride {
-	group := map[string]string{"Deployment": "apps", "PodDisruptionBudget": "policy"}[kind]
+	group := map[string]string{deployment: "apps", budget: "policy"}[kind]
 	return configv1.ComponentOverride{Kind: kind, Group: group, Namespace: "openshift-etcd", Name: "etcd-quorum-guard", Unmanaged: unmanaged}
 }
 
-func bothEntries(unmanaged bool) []configv1.ComponentOverride {
-	return []configv1.ComponentOverride{guardEntry("Deployment", unmanaged), guardEntry("PodDisruptionBudget", unmanaged)}
-}
-
-// entriesJSON is what somebody owns who wrote the entries of these kinds.
-func entriesJSON(kinds ...string) string {
+// claimedBy is a ClusterVersion in which the manager has set entries for the guard, observed.
+func claimedBy(manager string, unmanaged bool, kinds ...string) *configv1.ClusterVersion {
+	var entries []configv1.ComponentOverride
 	var elements []string
 	for _, kind := range kinds {
-		e := guardEntry(kind, true)
-		elements = append(elements, fmt.Sprintf(`"k:{\"group\":\"%s\",\"kind\":\"%s\",\"name\":\"%s\",\"namespace\":\"%s\"}":{".":{},"f:unmanaged":{}}`, e.Group, e.Kind, e.Name, e.Namespace))
+		e := guardEntry(kind, unmanaged)
+		entries = append(entries, e)
+		elements = append(elements, fmt.Sprintf(`"k:{\"group\":\"%s\",\"kind\":\"%s\",\"name\":\"%s\",\"namespace\":\"%s\"}":{".":{},"f:unmanaged":{}}`,
+			e.Group, e.Kind, e.Name, e.Namespace))
 	}
-	return `{"f:spec":{"f:overrides":{` + strings.Join(elements, ",") + `}}}`
+	return signed(version(entries...), manager, `{"f:spec":{"f:overrides":{`+strings.Join(elements, ",")+`}}}`)
 }
 
-func signed(cv *configv1.ClusterVersion, manager, fields string) *configv1.ClusterVersion {
-	cv.ManagedFields = append(cv.ManagedFields, entry(manager, fields))
-	return cv
-}
+func claimed() *configv1.ClusterVersion { return claimedBy(us, true, deployment, budget) }
 
 func unobserved(cv *configv1.ClusterVersion) *configv1.ClusterVersion {
 	cv.Generation++
 	return cv
 }
 
-// claimed is the ClusterVersion with our entries, seen.
-func claimed() *configv1.ClusterVersion {
-	return signed(version(bothEntries(true)...), us, entriesJSON("Deployment", "PodDisruptionBudget"))
-}
-
-// of are the inputs of a cluster with that many nodes and healthy members, and the static guard.
-func of(mode configv1.TopologyMode, n int, change ...func(*etcdguard.Inputs)) etcdguard.Inputs {
+// with returns the inputs for a cluster with n nodes and healthy members, and the static guard.
+func with(mode configv1.TopologyMode, n int, changes ...change) etcdguard.Inputs {
 	cluster := clusterOf(mode)
 	in := etcdguard.Inputs{
 		Cluster: &cluster, Nodes: nodesOf(mode, n), Members: membersOf(n, n), ClusterVersion: version(),
-		Deployment: staticGuard(), Budget: staticBudget(),
-		ClientSecret: etcdguard.Present, CABundle: etcdguard.Present,
+		Deployment: staticGuard(), Budget: staticBudget(), ClientSecret: true, CABundle: true,
 	}
-	for _, f := range change {
+	for _, f := range changes {
 		f(&in)
 	}
 	return in
 }
 
-// text is the canonical text of anything, so that "the same bytes" can be said.
-func text(t testing.TB, v any) string {
-	t.Helper()
-	encoded, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
+type change = func(*etcdguard.Inputs)
+
+func seen(in *etcdguard.Inputs)         { in.ClusterVersion = claimed() }
+func unseen(in *etcdguard.Inputs)       { in.ClusterVersion = unobserved(claimed()) }
+func noVersion(in *etcdguard.Inputs)    { in.ClusterVersion = nil }
+func theirs(in *etcdguard.Inputs)       { in.ClusterVersion = claimedBy(person, true, deployment, budget) }
+func against(in *etcdguard.Inputs)      { in.ClusterVersion = claimedBy(person, false, deployment) }
+func force(in *etcdguard.Inputs)        { in.ForceConflicts = true }
+func image(in *etcdguard.Inputs)        { in.Image = "other" }
+func noDeployment(in *etcdguard.Inputs) { in.Deployment = nil }
+func noBudget(in *etcdguard.Inputs)     { in.Budget = nil }
+func noGuard(in *etcdguard.Inputs)      { in.Deployment, in.Budget = nil, nil }
+func noMembers(in *etcdguard.Inputs)    { in.Members = nil }
+func noNodes(in *etcdguard.Inputs)      { in.Nodes = nil }
+func noCluster(in *etcdguard.Inputs)    { in.Cluster = nil }
+func noSecret(in *etcdguard.Inputs)     { in.ClientSecret = false }
+func noBundle(in *etcdguard.Inputs)     { in.CABundle = false }
+
+func noRoles(in *etcdguard.Inputs) {
+	in.Nodes = []corev1.Node{node("a", "worker"), {}, node("c", "worker")}
+}
+func unseenVersion(in *etcdguard.Inputs) { unobserved(in.ClusterVersion) }
+func released(in *etcdguard.Inputs)      { signedOnly(in.Deployment, us+"-released", staticGuardJSON) }
+func oneEntry(in *etcdguard.Inputs)      { in.ClusterVersion = version(guardEntry(deployment, true)) }
+func ourDeployment(in *etcdguard.Inputs) { in.Deployment = ourGuard(ha, 5) }
+func oneBudget(in *etcdguard.Inputs)     { in.Budget = ourBudget(ha, 3) } // lets one go
+
+func members(n, healthy int) change {
+	return func(in *etcdguard.Inputs) { in.Members = membersOf(n, healthy) }
+}
+
+func ours(mode configv1.TopologyMode, n int) change {
+	return func(in *etcdguard.Inputs) { in.Deployment, in.Budget = ourGuard(mode, n), ourBudget(mode, n) }
+}
+
+func minAvailable(n string) change {
+	return func(in *etcdguard.Inputs) {
+		in.Budget.Spec.MaxUnavailable, in.Budget.Spec.MinAvailable = nil, ptr.To(intstr.Parse(n))
 	}
-	return string(encoded)
+}
+
+func maxUnavailable(n string) change {
+	return func(in *etcdguard.Inputs) { in.Budget.Spec.MaxUnavailable = ptr.To(intstr.Parse(n)) }
+}
+
+func alwaysAllow(in *etcdguard.Inputs) {
+	in.Budget.Spec.UnhealthyPodEvictionPolicy = ptr.To(policyv1.AlwaysAllow)
+}
+
+func deletedBudget(in *etcdguard.Inputs)     { in.Budget.DeletionTimestamp = &metav1.Time{} }
+func deletedDeployment(in *etcdguard.Inputs) { in.Deployment.DeletionTimestamp = &metav1.Time{} }
+func otherContainer(in *etcdguard.Inputs)    { in.Deployment.Spec.Template.Spec.Containers[0].Name = "x" }
+
+func otherSelector(in *etcdguard.Inputs) { in.Budget.Spec.Selector.MatchLabels["k8s-app"] = "x" }
+
+// left makes the guard one that an earlier etcd operator wrote.
+func left(in *etcdguard.Inputs) {
+	signed(in.Deployment, stock, replicasJSON)
+	signed(in.Budget, stock, maxUnavailableJSON)
+}
+
+func scaled(in *etcdguard.Inputs) {
+	in.Deployment.Spec.Replicas = ptr.To[int32](1)
+	signed(in.Deployment, person, replicasJSON)
+}
+
+func optOut(in *etcdguard.Inputs) {
+	in.ClusterVersion.Annotations = map[string]string{"sno.solonode.github.io/opt-out": "etcdguard"}
+}
+
+func operatorGuard(in *etcdguard.Inputs) {
+	in.PodsBudget = &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-etcd", Name: "etcd-guard-pdb"}}
+	in.PodsBudget.Status = policyv1.PodDisruptionBudgetStatus{DesiredHealthy: 4, CurrentHealthy: 5}
+}
+
+func conditions(types ...string) change {
+	return func(in *etcdguard.Inputs) {
+		in.Etcd = &operatorv1.Etcd{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
+		for _, condition := range types {
+			in.Etcd.Status.Conditions = append(in.Etcd.Status.Conditions, operatorv1.OperatorCondition{Type: condition, Status: operatorv1.ConditionFalse})
+		}
+	}
+}
+
+func deploymentStatus(replicas, updated, available int32, progressing string) change {
+	return func(in *etcdguard.Inputs) {
+		in.Deployment.Generation = 4
+		in.Deployment.Status = appsv1.DeploymentStatus{ObservedGeneration: 4, Replicas: replicas, UpdatedReplicas: updated, AvailableReplicas: available}
+		if progressing != "" {
+			in.Deployment.Status.Conditions = []appsv1.DeploymentCondition{
+				{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: progressing}}
+		}
+	}
 }

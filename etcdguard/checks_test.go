@@ -1,90 +1,79 @@
 package etcdguard_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/etcdguard"
 	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/topology"
 )
 
-func TestChecksInOrder(t *testing.T) {
+// What is the case, whose it is, and what to do about it.
+func TestChecks(t *testing.T) {
 	var names []string
 	for _, check := range etcdguard.Checks() {
 		names = append(names, check.Name)
 	}
-	want := []string{"Valid", "TopologyKnown", "Readable", "OptedOut", "EtcdHere", "OperatorGuards", "NoOperatorOwns", "OverridesFree",
-		"ClusterVersionThere", "NodesKnown", "Adoptable", "FieldsFree"}
-	if diff := cmp.Diff(want, names); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	if got := strings.Join(names, " "); got != "Valid TopologyKnown Readable OptedOut EtcdHere OperatorGuards NoOperatorOwns OverridesFree "+
+		"ClusterVersionThere NodesKnown Adoptable FieldsFree" {
+		t.Errorf("the order is %s", got)
 	}
-}
-
-// What a person reads: what is the case, whose it is, and what to do about it.
-func TestChecksSay(t *testing.T) {
-	annotated := func(value string, to func(*etcdguard.Inputs) *metav1.ObjectMeta) func(*etcdguard.Inputs) {
-		return func(in *etcdguard.Inputs) { to(in).Annotations = map[string]string{patch.OptOutAnnotation: value} }
-	}
+	optOut := func(value string) map[string]string { return map[string]string{patch.OptOutAnnotation: value} }
+	wholeList := func(in *etcdguard.Inputs) { signedOnly(in.ClusterVersion, person, `{"f:spec":{"f:overrides":{}}}`) }
 	for name, test := range map[string]struct {
-		in   etcdguard.Inputs
-		says []string
+		in      etcdguard.Inputs
+		message []string
 	}{
-		"nothing to say":               {of(ha, 5), nil},
-		"nothing to say on one node":   {of(sr, 1), nil},
-		"opted out on the guard":       {of(ha, 5, annotated("etcdguard", func(in *etcdguard.Inputs) *metav1.ObjectMeta { return &in.Deployment.ObjectMeta })), []string{patch.OptOutAnnotation, "remove it"}},
-		"opted out on the budget":      {of(ha, 5, annotated("ingress, etcdguard", func(in *etcdguard.Inputs) *metav1.ObjectMeta { return &in.Budget.ObjectMeta })), []string{"keeps this module away"}},
-		"opted out on the cluster":     {of(ha, 5, annotated("all", func(in *etcdguard.Inputs) *metav1.ObjectMeta { return &in.ClusterVersion.ObjectMeta })), []string{"keeps this module away"}},
-		"opted out on etcd":            {of(ha, 5, conditions(), annotated("true", func(in *etcdguard.Inputs) *metav1.ObjectMeta { return &in.Etcd.ObjectMeta })), []string{"keeps this module away"}},
-		"another module opted out":     {of(ha, 5, annotated("ingress", func(in *etcdguard.Inputs) *metav1.ObjectMeta { return &in.Deployment.ObjectMeta })), nil},
-		"External":                     {of(external, 0), []string{"External"}},
-		"an unknown topology":          {of(unknown, 3, operatorGuard), []string{"by itself", "Quantum"}},
-		"an earlier operator":          {of(ha, 5, left), []string{`"cluster-etcd-operator"`, "--force-conflicts"}},
-		"an earlier operator, too few": {of(ha, 5, left), []string{"and has another number of replicas than the cluster needs and has a PodDisruptionBudget that lets another number"}},
-		"an earlier operator, right in number and without a budget": {of(ha, 3, left, func(in *etcdguard.Inputs) { in.Budget = nil }),
-			[]string{`written by "cluster-etcd-operator" and has no PodDisruptionBudget; see whether that operator runs`}},
-		"an earlier operator, right in number and for other pods": {of(ha, 3, left, otherSelector),
-			[]string{`"cluster-etcd-operator" and has a PodDisruptionBudget whose selector does not select its pods; see`}},
-		"a person's replicas": {of(ha, 5, scaled), []string{".spec.replicas", `"oc"`, "--force-conflicts"}},
-		"a person's budget": {of(ha, 5, func(in *etcdguard.Inputs) {
-			in.Budget.ManagedFields = []metav1.ManagedFieldsEntry{entry(person, maxUnavailableJSON)}
-		}), []string{".spec.maxUnavailable", `"oc"`}},
-		"a person's minAvailable": {of(ha, 5, minAvailable("1"), func(in *etcdguard.Inputs) {
-			in.Budget.ManagedFields = []metav1.ManagedFieldsEntry{entry(person, `{"f:spec":{"f:minAvailable":{}}}`)}
+		"nothing wrong": {with(ha, 5), nil},
+		"one node":      {with(sr, 1), nil},
+		"opted out on the guard": {with(ha, 5, func(in *etcdguard.Inputs) { in.Deployment.Annotations = optOut("etcdguard") }),
+			[]string{patch.OptOutAnnotation, "remove it"}},
+		"opted out on the budget": {with(ha, 5, func(in *etcdguard.Inputs) { in.Budget.Annotations = optOut("ingress, etcdguard") }),
+			[]string{"keeps this module away"}},
+		"opted out on the cluster": {with(ha, 5, func(in *etcdguard.Inputs) { in.ClusterVersion.Annotations = optOut("all") }),
+			[]string{"keeps this module away"}},
+		"opted out on etcd": {with(ha, 5, conditions(), func(in *etcdguard.Inputs) { in.Etcd.Annotations = optOut("true") }),
+			[]string{"keeps this module away"}},
+		"another module opted out": {with(ha, 5, func(in *etcdguard.Inputs) { in.Deployment.Annotations = optOut("ingress") }), nil},
+		"External":                 {with(external, 0), []string{"External"}},
+		"an unknown topology":      {with(unknown, 3, operatorGuard), []string{"has its own guard", "Quantum"}},
+		"an earlier operator":      {with(ha, 5, left), []string{`"cluster-etcd-operator" and has the wrong number`, "--force-conflicts"}},
+		"a person's replicas":      {with(ha, 5, scaled), []string{".spec.replicas", `"oc"`, "--force-conflicts"}},
+		"a person's budget": {with(ha, 5, func(in *etcdguard.Inputs) { signedOnly(in.Budget, person, maxUnavailableJSON) }),
+			[]string{".spec.maxUnavailable", `"oc"`}},
+		"a person's minAvailable": {with(ha, 5, minAvailable("1"), func(in *etcdguard.Inputs) {
+			signedOnly(in.Budget, person, `{"f:spec":{"f:minAvailable":{}}}`)
 		}), []string{".spec.minAvailable", `"oc"`}},
-		"an object of before managedFields": {of(ha, 5, func(in *etcdguard.Inputs) { in.Budget.ManagedFields = nil }), []string{".spec.maxUnavailable", `"before-first-apply"`}},
-		"an entry against":                  {of(ha, 5, against), []string{".spec.overrides", `"oc"`, "also with --force-conflicts", "remove the entry"}},
-		"an entry against, nobody's": {of(ha, 5, func(in *etcdguard.Inputs) {
-			in.ClusterVersion = version(guardEntry("PodDisruptionBudget", false))
-		}), []string{"is owned and stays"}},
-		"a list that is one value": {of(ha, 5, func(in *etcdguard.Inputs) {
-			in.ClusterVersion = version()
-			in.ClusterVersion.ManagedFields = []metav1.ManagedFieldsEntry{entry(person, `{"f:spec":{"f:overrides":{}}}`)}
-		}), []string{"one value", "by hand"}},
-		"the same with the entries in it": {of(ha, 5, func(in *etcdguard.Inputs) {
-			in.ClusterVersion = version(bothEntries(true)...)
-			in.ClusterVersion.ManagedFields = []metav1.ManagedFieldsEntry{entry(person, `{"f:spec":{"f:overrides":{}}}`)}
-		}), nil},
-		"no ClusterVersion":         {of(ha, 5, func(in *etcdguard.Inputs) { in.ClusterVersion = nil }), []string{"no ClusterVersion"}},
-		"no nodes read":             {of(ha, 5, func(in *etcdguard.Inputs) { in.Nodes = nil }), []string{"nothing is changed"}},
-		"no nodes read on one node": {of(sr, 1, func(in *etcdguard.Inputs) { in.Nodes = nil }), nil},
-		"another container":         {of(ha, 5, func(in *etcdguard.Inputs) { in.Deployment.Spec.Template.Spec.Containers[0].Name = "x" }), []string{`"guard"`, "delete it"}},
-		"another selector":          {of(ha, 5, func(in *etcdguard.Inputs) { in.Deployment.Spec.Selector.MatchLabels["k8s-app"] = "x" }), []string{"k8s-app=etcd-quorum-guard"}},
-		"no selector":               {of(ha, 5, func(in *etcdguard.Inputs) { in.Deployment.Spec.Selector = nil }), []string{"k8s-app=etcd-quorum-guard"}},
+		"an object of before managedFields": {with(ha, 5, func(in *etcdguard.Inputs) { in.Budget.ManagedFields = nil }),
+			[]string{".spec.maxUnavailable", `"before-first-apply"`}},
+		"an entry against": {with(ha, 5, against), []string{".spec.overrides", `"oc"`, "also with --force-conflicts", "remove the entry"}},
+		"an entry against, without an owner": {with(ha, 5, func(in *etcdguard.Inputs) { in.ClusterVersion = version(guardEntry(budget, false)) }),
+			[]string{"is owned and stays"}},
+		"a list that is one value":        {with(ha, 5, wholeList), []string{"one value", "by hand"}},
+		"the same with the entries in it": {with(ha, 5, theirs, wholeList), nil},
+		"no ClusterVersion":               {with(ha, 5, noVersion), []string{"no ClusterVersion"}},
+		"no nodes read":                   {with(ha, 5, noNodes), []string{"nothing is changed"}},
+		"no nodes read on one node":       {with(sr, 1, noNodes), nil},
+		"another container":               {with(ha, 5, otherContainer), []string{`"guard"`, "delete it"}},
+		"another selector": {with(ha, 5, func(in *etcdguard.Inputs) { in.Deployment.Spec.Selector.MatchLabels["k8s-app"] = "x" }),
+			[]string{"k8s-app=etcd-quorum-guard"}},
+		"no selector": {with(ha, 5, func(in *etcdguard.Inputs) { in.Deployment.Spec.Selector = nil }), []string{"k8s-app=etcd-quorum-guard"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			result := etcdguard.Checks().Run(test.in)
-			switch {
-			case result == nil && test.says != nil:
-				t.Fatal("it has nothing to say")
-			case result != nil && test.says == nil:
-				t.Fatalf("it says %s", result)
+			result, _ := etcdguard.Checks().Run(test.in)
+			if (result == nil) != (test.message == nil) {
+				t.Fatalf("%v, want something with %q", result, test.message)
 			}
-			for _, says := range test.says {
-				if !strings.Contains(result.Message, says) {
-					t.Errorf("%q does not say %q", result.Message, says)
+			for _, message := range test.message {
+				if !strings.Contains(result.Message, message) {
+					t.Errorf("%q lacks %q", result.Message, message)
 				}
 			}
 		})
@@ -92,17 +81,240 @@ func TestChecksSay(t *testing.T) {
 }
 
 func TestCertificateMissingSaysWhich(t *testing.T) {
-	for _, test := range []struct {
-		secret, bundle etcdguard.Presence
-		says           string
-	}{
-		{etcdguard.Absent, etcdguard.Present, "without the Secret etcd-client in"},
-		{etcdguard.Present, etcdguard.Absent, "without the ConfigMap etcd-ca-bundle in"},
-		{etcdguard.Unknown, etcdguard.Absent, "without the Secret etcd-client and the ConfigMap etcd-ca-bundle in the namespace openshift-etcd"},
+	for message, changes := range map[string][]change{
+		"without the Secret etcd-client in":       {noSecret},
+		"without the ConfigMap etcd-ca-bundle in": {noBundle},
+		"without the Secret etcd-client and the ConfigMap etcd-ca-bundle in the namespace openshift-etcd": {noSecret, noBundle},
 	} {
-		d := etcdguard.Decide(of(ha, 5, func(in *etcdguard.Inputs) { in.ClientSecret, in.CABundle = test.secret, test.bundle }))
-		if d.Action != etcdguard.Nothing || d.Result.Reason != etcdguard.ReasonCertificateMissing || !strings.Contains(d.Result.Message, test.says) {
-			t.Errorf("%s %v; want %q", d.Action, d.Result, test.says)
+		d := etcdguard.Decide(with(ha, 5, changes...))
+		if d.Action != etcdguard.Nothing || d.Result.Reason != etcdguard.ReasonCertificateMissing || !strings.Contains(d.Result.Message, message) {
+			t.Errorf("%s %v; want %q", d.Action, d.Result, message)
 		}
+	}
+}
+
+// variant is one state of a part of a guard, with what is reported about it; empty where it is right.
+type variant struct {
+	message string
+	apply   change
+}
+
+// variants are the states of each part of a guard in a cluster of n members, in the order in which they are reported.
+func variants(mode configv1.TopologyMode, n int) [][]variant {
+	when := func(wrong bool, message string) string {
+		if wrong {
+			return message
+		}
+		return ""
+	}
+	right := variant{"", func(*etcdguard.Inputs) {}}
+	const replicas = "has the wrong number of replicas"
+	var counts, selectors []variant
+	for _, count := range []struct {
+		apply change
+		stay  int // how many of the guards must stay; percentages are rounded up
+	}{
+		{maxUnavailable("0"), n}, {maxUnavailable("1"), n - 1}, {maxUnavailable("2"), n - 2}, {maxUnavailable("x"), 0},
+		{maxUnavailable("34%"), map[int]int{2: 1, 3: 1, 4: 2, 5: 3}[n]},
+		{minAvailable("2"), 2}, {minAvailable("51%"), map[int]int{2: 2, 3: 2, 4: 3, 5: 3}[n]}, {minAvailable("x"), 0},
+	} {
+		wrong := count.stay != n-mayGo(mode, n)
+		counts = append(counts, variant{when(wrong, "has a PodDisruptionBudget that allows the wrong number of evictions"), count.apply})
+	}
+	expression := func(operator metav1.LabelSelectorOperator, values ...string) *metav1.LabelSelector {
+		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "k8s-app", Operator: operator, Values: values}}}
+	}
+	for i, selector := range []*metav1.LabelSelector{
+		{MatchLabels: map[string]string{"k8s-app": "etcd-quorum-guard"}}, expression(metav1.LabelSelectorOpIn, "etcd-quorum-guard", "x"), // right
+		nil, {}, {MatchLabels: map[string]string{"k8s-app": "etcd"}}, // an empty one selects every pod of the namespace
+		expression(metav1.LabelSelectorOpNotIn, "etcd-quorum-guard"), expression("Near", "etcd-quorum-guard"),
+	} {
+		selectors = append(selectors, variant{when(i > 1, "has a PodDisruptionBudget whose selector does not select its pods"),
+			func(in *etcdguard.Inputs) { in.Budget.Spec.Selector = selector }})
+	}
+	return [][]variant{
+		{right, {"has a Deployment that is being deleted", deletedDeployment}},
+		{right, {replicas, func(in *etcdguard.Inputs) { *in.Deployment.Spec.Replicas-- }},
+			{replicas, func(in *etcdguard.Inputs) { *in.Deployment.Spec.Replicas++ }}},
+		{right, {when(mode == arbiter, "does not run on the arbiter"), func(in *etcdguard.Inputs) {
+			in.Deployment.Spec.Template.Spec.NodeSelector = map[string]string{"node-role.kubernetes.io/master": ""}
+		}}},
+		{right, {"has no readiness probe", func(in *etcdguard.Inputs) {
+			in.Deployment.Spec.Template.Spec.Containers[0].ReadinessProbe = nil
+		}}},
+		{right, {"has a PodDisruptionBudget that is being deleted", deletedBudget}},
+		counts,
+		{right, {"has a PodDisruptionBudget that always allows to evict guards that are not ready", alwaysAllow},
+			{"", func(in *etcdguard.Inputs) {
+				in.Budget.Spec.UnhealthyPodEvictionPolicy = ptr.To(policyv1.IfHealthyBudget)
+			}}},
+		selectors,
+	}
+}
+
+// A guard that an earlier etcd operator wrote is right, or everything that is wrong with it is reported, in every combination.
+func TestFaults(t *testing.T) {
+	right := 0
+	for mode, sizes := range map[configv1.TopologyMode][]int{ha: {3, 4, 5}, arbiter: {3, 5}, dual: {2, 3}} {
+		for _, n := range sizes {
+			eachChoice(variants(mode, n), nil, func(chosen []variant) {
+				in := with(mode, n)
+				signedOnly(in.Deployment, stock, replicasJSON)
+				signedOnly(in.Budget, stock, `{"f:spec":{"f:maxUnavailable":{},"f:minAvailable":{}}}`)
+				*in.Deployment.Spec.Replicas, in.Deployment.Status.AvailableReplicas = int32(n), int32(n+1)
+				if mode == arbiter {
+					in.Deployment.Spec.Template.Spec.NodeSelector = nil
+				}
+				var faults []string
+				for _, v := range chosen {
+					v.apply(&in)
+					if v.message != "" {
+						faults = append(faults, v.message)
+					}
+				}
+				wantFaults(t, in, faults...)
+				if len(faults) == 0 {
+					right++
+				}
+			})
+		}
+	}
+	if right < 50 {
+		t.Errorf("only %d guards are right", right)
+	}
+	wantFaults(t, with(ha, 3, left, noDeployment), "has no Deployment")
+	wantFaults(t, with(ha, 3, left, noBudget), "has no PodDisruptionBudget")
+}
+
+// eachChoice calls f with one of each.
+func eachChoice(all [][]variant, chosen []variant, f func([]variant)) {
+	if len(all) == 0 {
+		f(chosen)
+		return
+	}
+	for _, v := range all[0] {
+		eachChoice(all[1:], append(chosen, v), f)
+	}
+}
+
+func wantFaults(t *testing.T, in etcdguard.Inputs, faults ...string) {
+	t.Helper()
+	state, message := patch.NotNeeded, "is right"
+	if n := len(faults); n > 0 {
+		state, message = patch.Blocked, faults[n-1]
+		if n > 1 {
+			message = strings.Join(faults[:n-1], ", ") + " and " + message
+		}
+		message = `"cluster-etcd-operator" and ` + message + "; check that this operator runs"
+	}
+	if d := etcdguard.Decide(in); d.Action != etcdguard.Nothing || d.Result.State != state || !strings.Contains(d.Result.Message, message) {
+		t.Errorf("%s %s\nwant %s %s", d.Action, d.Result, state, message)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	for _, in := range []etcdguard.Inputs{{}, with(ha, 3, conditions(), operatorGuard)} {
+		if err := in.Validate(); err != nil {
+			t.Error(err)
+		}
+	}
+	for message, change := range map[string]change{
+		"no topology":                                           func(in *etcdguard.Inputs) { *in.Cluster = topology.Cluster{} },
+		"a member in the list has no ID":                        func(in *etcdguard.Inputs) { in.Members[0].ID = 0 },
+		"member 1 is listed twice":                              func(in *etcdguard.Inputs) { in.Members[2].ID = 1 },
+		"ClusterVersion /x is not /version":                     func(in *etcdguard.Inputs) { in.ClusterVersion.Name = "x" },
+		"Etcd /x is not /cluster":                               func(in *etcdguard.Inputs) { conditions()(in); in.Etcd.Name = "x" },
+		"Deployment x/etcd-quorum-guard is not openshift-etcd/": func(in *etcdguard.Inputs) { in.Deployment.Namespace = "x" },
+		"PodDisruptionBudget openshift-etcd/x is not":           func(in *etcdguard.Inputs) { in.Budget.Name = "x" },
+		"is not openshift-etcd/etcd-guard-pdb":                  func(in *etcdguard.Inputs) { operatorGuard(in); in.PodsBudget.Name = "" },
+	} {
+		if err := with(ha, 3, change).Validate(); !errors.Is(err, etcdguard.ErrInputs) || !strings.Contains(err.Error(), message) {
+			t.Errorf("%v; want an error with %q", err, message)
+		}
+	}
+}
+
+const deadline = "ProgressDeadlineExceeded"
+
+func newer(in *etcdguard.Inputs) { in.Deployment.Generation++ }
+
+func TestObserve(t *testing.T) {
+	for name, test := range map[string]struct {
+		in      etcdguard.Inputs
+		state   patch.State
+		message string
+	}{
+		"all ready":              {with(ha, 3, deploymentStatus(3, 3, 3, "")), patch.InForce, "has a ready guard"},
+		"unknown topology":       {with(unknown, 3, deploymentStatus(3, 3, 3, "")), patch.InForce, "Quantum"},
+		"claimed":                {with(ha, 5, deploymentStatus(3, 3, 3, ""), seen), patch.InForce, "blocks minor upgrades"},
+		"one not ready":          {with(ha, 3, deploymentStatus(3, 3, 2, "")), patch.Progressing, "fewer nodes"},
+		"not observed yet":       {with(ha, 3, deploymentStatus(3, 3, 3, deadline), newer), patch.Progressing, "Not every guard"},
+		"an old pod left":        {with(ha, 3, deploymentStatus(3, 2, 3, "")), patch.Progressing, "Not every guard"},
+		"no budget":              {with(ha, 3, deploymentStatus(3, 3, 3, ""), noBudget), patch.Progressing, "being written"},
+		"no Deployment":          {with(ha, 3, noDeployment), patch.Progressing, "being written"},
+		"one not ready for long": {with(ha, 3, deploymentStatus(3, 3, 2, deadline)), patch.Failed, "check the health of etcd"},
+		"an old one in the way":  {with(ha, 3, deploymentStatus(3, 1, 2, deadline)), patch.Failed, "delete the old pod"},
+	} {
+		reason := map[patch.State]string{
+			patch.InForce: patch.ReasonAsExpected, patch.Progressing: patch.ReasonRollingOut, patch.Failed: etcdguard.ReasonRolloutStuck}[test.state]
+		if got := etcdguard.Observe(test.in); got.State != test.state || got.Reason != reason || !strings.Contains(got.Message, test.message) {
+			t.Errorf("%s: %s; want %s with %q", name, got, test.state, test.message)
+		}
+	}
+}
+
+// The health of a guard that is left to another writer is reported, and only a rollout that does not finish is a failure.
+func TestReportsHealthOfOthers(t *testing.T) {
+	pods := func(observed int64, expected, healthy int32) change {
+		return func(in *etcdguard.Inputs) {
+			operatorGuard(in)
+			in.PodsBudget.Generation = 2
+			in.PodsBudget.Status = policyv1.PodDisruptionBudgetStatus{
+				ObservedGeneration: observed, ExpectedPods: expected, CurrentHealthy: healthy, DesiredHealthy: expected - 1}
+		}
+	}
+	neverObserved := func(in *etcdguard.Inputs) { in.PodsBudget.Generation = 0 }
+	const notReady, stuck, quiet = "Some guards are not ready", "delete the old pod", ""
+	for name, test := range map[string]struct {
+		in      etcdguard.Inputs
+		state   patch.State
+		message string
+	}{
+		"the release's, ready":                  {with(ha, 3, deploymentStatus(3, 3, 3, "")), patch.NotNeeded, quiet},
+		"the release's, rolling out":            {with(ha, 3, deploymentStatus(3, 1, 3, "")), patch.NotNeeded, quiet},
+		"the release's, one not ready":          {with(ha, 3, deploymentStatus(3, 3, 2, "")), patch.NotNeeded, notReady},
+		"the release's, not observed":           {with(ha, 3, deploymentStatus(3, 3, 2, deadline), newer), patch.NotNeeded, quiet},
+		"the release's, stuck":                  {with(ha, 3, deploymentStatus(3, 1, 2, deadline)), patch.Failed, stuck},
+		"the release's, stuck and then done":    {with(ha, 3, deploymentStatus(3, 3, 3, deadline)), patch.NotNeeded, quiet},
+		"an earlier operator's, ready":          {with(ha, 3, left, deploymentStatus(3, 3, 3, "")), patch.NotNeeded, quiet},
+		"an earlier operator's, one not ready":  {with(ha, 3, left, deploymentStatus(3, 3, 2, "")), patch.NotNeeded, notReady},
+		"an earlier operator's, stuck":          {with(ha, 3, left, deploymentStatus(3, 1, 2, deadline)), patch.Failed, stuck},
+		"too few of an operator's":              {with(ha, 5, left, deploymentStatus(3, 3, 3, "")), patch.Blocked, quiet},
+		"too few of an operator's, not ready":   {with(ha, 5, left, deploymentStatus(3, 3, 2, "")), patch.Blocked, notReady},
+		"too few of an operator's, stuck":       {with(ha, 5, left, deploymentStatus(3, 1, 2, deadline)), patch.Failed, stuck},
+		"a person's, stuck":                     {with(ha, 5, scaled, deploymentStatus(3, 0, 0, deadline)), patch.Failed, stuck},
+		"today's operator's, ready":             {with(ha, 3, pods(2, 3, 3)), patch.NotNeeded, quiet},
+		"today's operator's, one not ready":     {with(ha, 3, pods(2, 3, 2)), patch.NotNeeded, notReady},
+		"today's operator's, none there":        {with(ha, 3, pods(2, 0, 0)), patch.NotNeeded, notReady},
+		"today's operator's, not observed":      {with(ha, 3, pods(1, 3, 2)), patch.NotNeeded, quiet},
+		"today's operator's, never observed":    {with(ha, 3, pods(0, 3, 2), neverObserved), patch.NotNeeded, quiet},
+		"today's operator's, no budget yet":     {with(ha, 3, conditions("GuardControllerDegraded")), patch.NotNeeded, quiet},
+		"today's operator's, a Deployment left": {with(ha, 3, pods(2, 3, 3), deploymentStatus(3, 1, 2, deadline)), patch.NotNeeded, quiet},
+		"External":                              {with(external, 0, deploymentStatus(3, 1, 2, deadline)), patch.NotNeeded, quiet},
+		"opted out":                             {with(ha, 3, optOut, deploymentStatus(3, 1, 2, deadline)), patch.OptedOut, quiet},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reason := map[patch.State]string{patch.NotNeeded: patch.ReasonNotNeeded, patch.Blocked: patch.ReasonFieldOwnedByOther,
+				patch.Failed: etcdguard.ReasonRolloutStuck, patch.OptedOut: patch.ReasonOptedOut}[test.state]
+			d := etcdguard.Decide(test.in)
+			if d.Action != etcdguard.Nothing || d.Result.State != test.state || d.Result.Reason != reason {
+				t.Errorf("%s %s; want %s %s", d.Action, d.Result, test.state, reason)
+			}
+			for _, text := range []string{notReady, stuck} {
+				if strings.Contains(d.Result.Message, text) != (text == test.message) {
+					t.Errorf("%s; want %q and nothing else", d.Result, test.message)
+				}
+			}
+		})
 	}
 }

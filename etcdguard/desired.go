@@ -1,8 +1,10 @@
 package etcdguard
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
 	configv1ac "github.com/openshift/client-go/config/applyconfigurations/config/v1"
@@ -11,415 +13,347 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	policyv1ac "k8s.io/client-go/applyconfigurations/policy/v1"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/patch/overrides"
 	"github.com/solonode/sno/patch/ownership"
+	"github.com/solonode/sno/patch/unsupportedconfig"
 )
 
 // Action is one write.
 type Action string
 
-// The actions. Those on an object that is there are bound to what was read of it (UID and resourceVersion), and refused by the
-// API server when it has changed since.
+// The actions. Those on an object that exists are bound to its UID and resourceVersion.
 const (
-	// Nothing is to be written; Result says why, or the guard stands and Observe tells how.
-	Nothing Action = ""
-	// Claim applies ClusterVersion: the entries that keep the cluster-version-operator away.
-	Claim Action = "Claim"
-	// ApplyBudget and ApplyDeployment apply Budget or Deployment, and take their fields from TakeFrom. Where Create is set the
-	// object was not there: the apply, which is bound to nothing then, takes no field from anybody, so that what somebody made
-	// meanwhile is a conflict.
-	ApplyBudget     Action = "ApplyBudget"
-	ApplyDeployment Action = "ApplyDeployment"
-	// TidyBudget and TidyDeployment remove Annotations, which mean something to the cluster-version-operator alone.
-	TidyBudget     Action = "TidyBudget"
-	TidyDeployment Action = "TidyDeployment"
-	// DeleteBudget and DeleteDeployment delete, in the foreground or not.
+	Nothing          Action = ""      // nothing is to be written; Result or Observe has the state
+	Claim            Action = "Claim" // apply the entries of spec.overrides that make the guard unmanaged
+	ApplyBudget      Action = "ApplyBudget"
+	ApplyDeployment  Action = "ApplyDeployment"
 	DeleteBudget     Action = "DeleteBudget"
 	DeleteDeployment Action = "DeleteDeployment"
-	// DisownBudget and DisownDeployment give what this module owns to the manager HandTo, as Disowned says, and leave every value
-	// where it is.
-	DisownBudget     Action = "DisownBudget"
-	DisownDeployment Action = "DisownDeployment"
-	// Unclaim gives our entries in the ClusterVersion back, by applying nothing.
-	Unclaim Action = "Unclaim"
+	DisownBudget     Action = "DisownBudget"     // transfer what this module owns to HandTo, by Disowned
+	DisownDeployment Action = "DisownDeployment" // the same
+	Unclaim          Action = "Unclaim"          // remove our entries, by applying nothing
 )
 
-// Decision is the next write: carry it out, read everything again, decide again. There is only ever one, so that the order is
-// nobody's choice, and a crash can only fall between two of them.
-//
-//	taking over    Claim, (the cluster-version-operator has seen it), ApplyBudget and ApplyDeployment, Tidy both
-//	on one node    Claim, (seen), DeleteBudget, DeleteDeployment
-//	letting go     Disown both, Unclaim
-//
-// docs/etcdguard-handover.md has the whole of it, with its invariant.
+// Decision is the next write: carry it out, read everything again, decide again. docs/etcdguard-handover.md has the state machine.
 type Decision struct {
 	Action Action
-	// ClusterVersion, Deployment and Budget are what to apply, each set for its own action only. They are built anew on every
-	// call, because one that was sent comes back filled with what the API server knows.
+	// ClusterVersion, Deployment and Budget are what to apply, each set for its own action only.
 	ClusterVersion *configv1ac.ClusterVersionApplyConfiguration
 	Deployment     *appsv1ac.DeploymentApplyConfiguration
 	Budget         *policyv1ac.PodDisruptionBudgetApplyConfiguration
-	// Create tells that the object was not there.
-	Create bool
-	// Unset lists fields that the intent wants absent and that are there: an apply cannot remove what others own.
-	Unset []string
-	// TakeFrom lists the managers from which any field of the intent may be taken; what anybody else owns is theirs. Empty where
-	// Create is set.
-	TakeFrom []string
-	// HandTo is the manager that owns afterwards what is disowned.
-	HandTo string
-	// Annotations are the keys that Tidy removes.
-	Annotations []string
-	// Result is what there is to say meanwhile; nil when the guard stands as it is wanted, and Observe tells how.
-	Result *patch.Result
-	// Deprecation is what to tell about the override that the topology replaces; empty when it is absent.
-	Deprecation string
+	Create         bool     // the apply creates the object: it is bound to nothing, and takes no field from another manager
+	Unset          []string // live fields to remove, since an apply cannot remove what others own
+	HandTo         string   // the manager that owns what was disowned
+
+	Result      *patch.Result // what to report meanwhile; nil when nothing is to be written and Observe has the result
+	Deprecation string        // a message about the override that the topology replaces; empty when it is absent
 }
 
-// Decide is the whole decision over the guard's hand-over (R-ETC-3). It is pure.
-//
-// Nothing is removed or loosened while the topology, the nodes or the members of etcd are not known (U-ETC-8).
+// claimed ends the messages while the guard is unmanaged in spec.overrides, or about to be.
+const claimed = "; the guard is unmanaged in spec.overrides of the ClusterVersion, which blocks minor upgrades"
+
+func report(state patch.State, reason, message string) Decision {
+	return Decision{Result: &patch.Result{State: state, Reason: reason, Message: message}}
+}
+
+// Decide returns the next write for the guard, its budget and the ClusterVersion (R-ETC-3). Nothing is removed or relaxed while the topology, the
+// nodes or the members of etcd are not known (U-ETC-8).
 func Decide(in Inputs) Decision {
 	decision := decide(in)
 	if decision.Action == Nothing && decision.Result != nil {
-		decision.Result = in.besides(*decision.Result)
+		decision.Result = in.withHealth(*decision.Result)
 	}
-	decision.Deprecation = deprecation(in)
+	if in.Etcd == nil {
+		return decision
+	}
+	override, _, err := unsupportedconfig.Read(in.Etcd.Spec.UnsupportedConfigOverrides.Raw, OverrideKey)
+	if decision.Deprecation = override.Deprecation(OverrideKey); err != nil {
+		decision.Deprecation = err.Error()
+	}
 	return decision
 }
 
 func decide(in Inputs) Decision {
-	for _, check := range checks() {
-		result := check.Evaluate(in)
-		if result == nil {
-			continue
-		}
-		if !check.letGo || result.State == patch.Failed {
-			return Decision{Result: result}
-		}
-		if check.Name == operatorGuardsCheck {
-			return yield(in, result)
-		}
-		return letGo(in, result)
+	switch result, ours := Checks().Run(in); {
+	case result != nil && ours == patch.Keep:
+		return Decision{Result: result}
+	case result != nil && guarded(in.mode()) && in.operatorGuards() && result.State != patch.OptedOut:
+		return yield(in, result)
+	case result != nil:
+		return release(in, result)
 	}
-	c, err := readClaim(in.ClusterVersion)
-	if err != nil {
-		return Decision{Result: invalid(err)}
+	c, err := in.claim()
+	switch {
+	case err != nil:
+		return Decision{Result: patch.Invalid(err)}
+	case guarded(in.mode()):
+		return keep(in, c)
 	}
-	if !guarded(in.mode()) {
-		return remove(in, c)
-	}
-	return keep(in, c)
+	return remove(in, c)
 }
 
-func deprecation(in Inputs) string {
-	if in.Etcd == nil {
-		return ""
-	}
-	override, err := ReadOverride(in.Etcd.Spec.UnsupportedConfigOverrides.Raw)
-	if err != nil {
-		return err.Error()
-	}
-	return override.Deprecation()
-}
-
-// letGo gives back what is held, one write at a time. The guard keeps every value: until the entries are gone nobody writes it,
-// from then on the cluster-version-operator does.
-func letGo(in Inputs, result *patch.Result) Decision {
-	to := Released
+// release releases what this module owns, the entries last: without them the cluster-version-operator writes the guard, which keeps its values.
+func release(in Inputs, result *patch.Result) Decision {
+	to := patch.ReleasedManager(Name)
 	if in.ClusterVersion != nil {
-		to = ClusterVersionOperator
+		to = overrides.ClusterVersionOperator
 	}
 	switch {
-	case in.oursDeployment():
+	case in.ownsDeployment():
 		return Decision{Action: DisownDeployment, HandTo: to, Result: result}
-	case in.oursBudget():
+	case in.ownsBudget():
 		return Decision{Action: DisownBudget, HandTo: to, Result: result}
-	case in.ClusterVersion != nil && holdsOurs(in.ClusterVersion):
+	}
+	if c, err := in.claim(); err == nil && c.Ours {
 		return Decision{Action: Unclaim, Result: result}
 	}
 	return Decision{Result: result}
 }
 
-// yield removes a guard of ours beside the operator's own, which nobody would keep at the right size. It goes when the other
-// stands.
+// yield removes our guard once the etcd operator's own guards are ready.
 func yield(in Inputs, result *patch.Result) Decision {
-	switch ours := in.oursDeployment() || in.oursBudget(); {
-	case ours && !in.operatorStands():
-		return Decision{Result: &patch.Result{State: patch.Progressing, Reason: ReasonGivingBack,
-			Message: "Waiting for the guards of the etcd operator to be ready before this one is removed"}}
-	case in.oursBudget():
+	switch ours := in.ownsDeployment() || in.ownsBudget(); {
+	case ours && !in.operatorGuardsReady():
+		return report(patch.Progressing, ReasonGivingBack, "Waiting for the guards of the etcd operator to be ready before this one is removed")
+	case in.ownsBudget():
 		return Decision{Action: DeleteBudget, Result: result}
-	case in.oursDeployment():
+	case in.ownsDeployment():
 		return Decision{Action: DeleteDeployment, Result: result}
 	}
-	return letGo(in, result)
+	return release(in, result)
 }
 
-// remove is for one node: there is to be no guard and no budget, whoever left them there.
-func remove(in Inputs, c claim) Decision {
-	static := in.mayBeStatic()
-	result := &patch.Result{State: patch.Progressing, Reason: ReasonRemoving,
-		Message: "On one control-plane node a guard only blocks drains; it is being removed"}
+// remove decides for a single node, which must have no guard and no budget, whoever wrote them.
+func remove(in Inputs, c overrides.Claim) Decision {
+	none, static := in.Deployment == nil && in.Budget == nil, in.mayBeStatic()
+	removing := report(patch.Progressing, ReasonRemoving, "On one control-plane node a guard only blocks drains; it is being removed")
+	const absent = "One control-plane node needs no guard, and there is none"
 	voters, _ := votes(in.Members)
 	switch {
-	case in.Deployment == nil && in.Budget == nil && c.ours && !static:
-		return Decision{Action: Unclaim, Result: result}
-	case in.Deployment == nil && in.Budget == nil && c.ours:
-		return Decision{Result: &patch.Result{State: patch.InForce, Reason: ReasonAsExpected, Message: "There is no guard on the one control-plane node, " +
-			"and the cluster-version-operator is kept from making one; minor upgrades wait until this is given back" + in.Cluster.UnknownValues()}}
-	case in.Deployment == nil && in.Budget == nil:
-		return Decision{Result: &patch.Result{State: patch.NotNeeded, Reason: ReasonNotNeeded,
-			Message: "There is no guard on the one control-plane node, as there should be" + in.Cluster.UnknownValues()}}
+	case none && c.Ours && !static:
+		removing.Action = Unclaim
+	case none && c.Ours:
+		return report(patch.InForce, patch.ReasonAsExpected, absent+claimed+in.Cluster.UnknownValues())
+	case none:
+		return report(patch.NotNeeded, patch.ReasonNotNeeded, absent+in.Cluster.UnknownValues())
 	case in.Members == nil:
-		return Decision{Result: &patch.Result{State: patch.Waiting, Reason: ReasonWaitingForMembers,
-			Message: "The guard is to be removed, but the members of etcd cannot be read; it stays until they can"}}
+		return report(patch.Waiting, ReasonWaitingForMembers, "The guard stays until the members of etcd can be read; then it is removed")
 	case voters > 1:
-		return Decision{Result: &patch.Result{State: patch.Waiting, Reason: ReasonWaitingForMembers,
-			Message: "The guard is to be removed, but etcd still has several members, whose quorum it keeps; it goes when there is one"}}
-	case static && !c.inForce():
+		return report(patch.Waiting, ReasonWaitingForMembers, "The guard stays while etcd has several members; then it is removed")
+	case static && !c.InForce():
 		return claiming(c, "only blocks drains on one control-plane node")
-	case in.Budget != nil && !leaving(in.Budget):
-		return Decision{Action: DeleteBudget, Result: result}
-	case in.Deployment != nil && !leaving(in.Deployment):
-		return Decision{Action: DeleteDeployment, Result: result}
+	case in.Budget != nil && !terminating(in.Budget):
+		removing.Action = DeleteBudget
+	case in.Deployment != nil && !terminating(in.Deployment):
+		removing.Action = DeleteDeployment
 	}
-	return Decision{Result: result}
+	return removing
 }
 
-// claiming is the next step to keep the cluster-version-operator away from a guard that has the faults.
-func claiming(c claim, faults ...string) Decision {
-	const price = "; minor upgrades wait until this is given back"
-	result := &patch.Result{State: patch.Progressing, Reason: ReasonTakingOver}
-	if c.whole {
-		result.Message = "Waiting for the cluster-version-operator to let go of the guard" + price + ". If this lasts, see whether it runs"
-		return Decision{Result: result}
+// claiming returns the next step to make a guard with the faults unmanaged for the cluster-version-operator.
+func claiming(c overrides.Claim, faults ...string) Decision {
+	if c.Whole {
+		return report(patch.Progressing, ReasonTakingOver,
+			"Waiting for the cluster-version-operator to observe spec.overrides"+claimed+". If this lasts, check that the operator runs")
 	}
-	result.Message = "Telling the cluster-version-operator to let go of the guard"
+	message := "The guard is taken over from the cluster-version-operator"
 	if len(faults) > 0 {
-		result.Message += ", which " + listed(faults)
+		message = "The guard " + listed(faults) + ", so it is taken over from the cluster-version-operator"
 	}
-	result.Message += price
-	return Decision{Action: Claim, ClusterVersion: c.intent(), Result: result}
+	decision := report(patch.Progressing, ReasonTakingOver, message+claimed)
+	decision.Action, decision.ClusterVersion = Claim, c.Intent()
+	return decision
 }
 
-// keep is for everywhere else: there is to be a guard of the right strength at every moment.
-func keep(in Inputs, c claim) Decision {
-	want, held := in.strengthOf()
+// keep decides for every topology that needs a guard of the right strength at every moment.
+func keep(in Inputs, c overrides.Claim) Decision {
+	want, held := in.wantedStrength()
 	if held {
-		return Decision{Result: &patch.Result{State: patch.Progressing, Reason: ReasonMembersUnhealthy,
-			Message: "The guard is stricter than it need be, and stays so until etcd is known to have as many healthy members as the topology expects"}}
+		return report(patch.Progressing, ReasonMembersUnhealthy,
+			"The guard is stricter than necessary until etcd is known to have as many healthy members as the topology expects")
+	}
+	faults := in.faults(want)
+	fits, static := len(faults) == 0, in.mayBeStatic()
+	ours := in.ownsDeployment() || in.ownsBudget() || c.Ours
+	// The static manifest has three guards of which one may be evicted, and none on the arbiter (U-ETC-5).
+	asRelease := static && !c.Shared && want == (strength{replicas: 3, floor: 2}) && in.mode() != configv1.HighlyAvailableArbiterMode
+	switch {
+	case fits && !ours:
+		return report(patch.NotNeeded, patch.ReasonNotNeeded, "The guard has the right size"+in.Cluster.UnknownValues())
+	case !ours && asRelease && in.fromRelease():
+		return report(patch.Waiting, patch.ReasonWaitingForObject, "The guard "+listed(faults)+
+			"; the cluster-version-operator is expected to correct it, so it is not taken over. If this lasts, check that the operator runs")
+	case in.Deployment == nil && in.Image == "":
+		return release(in, &patch.Result{State: patch.Waiting, Reason: patch.ReasonWaitingForObject,
+			Message: "There is no guard, and no image to create one; set an image, or wait for the operator that creates the guard"})
 	}
 	apply, err := in.intents()
-	if err != nil {
-		return Decision{Result: invalid(err)}
-	}
-	ours, static := in.oursDeployment() || in.oursBudget() || c.ours, in.mayBeStatic()
-	settled := !apply.deployment && !apply.budget && len(releaseAnnotations(in.Deployment)) == 0 && len(releaseAnnotations(in.Budget)) == 0
-	whole := (!in.oursDeployment() || !apply.deployment) && (!in.oursBudget() || !apply.budget)
+	settled := apply.deployment == nil && apply.budget == nil
+	whole := (!in.ownsDeployment() || apply.deployment == nil) && (!in.ownsBudget() || apply.budget == nil)
 	switch {
-	case in.fits(want) && !ours:
-		return Decision{Result: &patch.Result{State: patch.NotNeeded, Reason: ReasonNotNeeded, Message: "The guard that is there has the right size" + in.Cluster.UnknownValues()}}
-	case in.fits(want) && static && !c.theirs && in.likeRelease(want) && whole:
-		return letGo(in, &patch.Result{State: patch.Progressing, Reason: ReasonGivingBack,
-			Message: "The release's own guard is right for this number of members; giving it back to the cluster-version-operator"})
-	case !ours && static && !c.theirs && in.likeRelease(want) && in.fromRelease():
-		return Decision{Result: &patch.Result{State: patch.Waiting, Reason: ReasonWaitingForObject, Message: "The guard " + listed(in.faults(want)) +
-			"; the cluster-version-operator writes it again by itself, so no upgrade has to wait. If this lasts, see whether it runs"}}
-	case in.Deployment == nil && in.Image == "":
-		return letGo(in, &patch.Result{State: patch.Waiting, Reason: ReasonWaitingForObject,
-			Message: "There is no guard, and no image to make one with; the cluster-version-operator or the etcd operator makes one, or set an image"})
-	case (in.Deployment == nil || !in.oursDeployment()) && (in.ClientSecret != Present || in.CABundle != Present):
-		return Decision{Result: certificateMissing(in)}
-	case static && (!c.whole || (!c.observed && !settled)):
-		return claiming(c, in.faults(want)...)
-	case (in.Deployment != nil && leaving(in.Deployment)) || (in.Budget != nil && leaving(in.Budget)):
-		return Decision{Result: &patch.Result{State: patch.Waiting, Reason: ReasonWaitingForObject,
-			Message: "The guard is being deleted; it is made again when it is gone"}}
+	case err != nil:
+		return Decision{Result: patch.Invalid(err)}
+	case fits && asRelease && whole:
+		return release(in, &patch.Result{State: patch.Progressing, Reason: ReasonGivingBack,
+			Message: "The release's own guard is right for this number of members; releasing it to the cluster-version-operator"})
+	case !in.ownsDeployment() && (!in.ClientSecret || !in.CABundle):
+		return certificateMissing(in)
+	case static && (!c.Whole || (!c.Observed && !settled)):
+		return claiming(c, faults...)
+	case (in.Deployment != nil && terminating(in.Deployment)) || (in.Budget != nil && terminating(in.Budget)):
+		return report(patch.Waiting, patch.ReasonWaitingForObject, "The guard is being deleted; it is recreated when it is gone")
 	}
 	return in.write(want, apply)
 }
 
-// likeRelease tells whether the static manifest would make a guard of this strength on the nodes that have members.
-func (in Inputs) likeRelease(want strength) bool {
-	return want == strength{staticReplicas, staticReplicas - staticMaxUnavailable} && in.mode() != configv1.HighlyAvailableArbiterMode
+func certificateMissing(in Inputs) Decision {
+	var missing []string
+	if !in.ClientSecret {
+		missing = append(missing, "the Secret "+ClientSecret)
+	}
+	if !in.CABundle {
+		missing = append(missing, "the ConfigMap "+CABundle)
+	}
+	return report(patch.Waiting, ReasonCertificateMissing, fmt.Sprintf("Guards cannot check the health of etcd without %s in the namespace %s; "+
+		"none is created or changed until they exist", listed(missing), Namespace))
 }
 
-// fromRelease tells whether the cluster-version-operator is known to write the guard. Where its manifest is right for the cluster it mends
-// by itself whatever is wrong with what is there, and a claim would have to wait for that very operator.
-func (in Inputs) fromRelease() bool {
-	return (in.Deployment != nil && managedBy(in.Deployment, ClusterVersionOperator)) || (in.Budget != nil && managedBy(in.Budget, ClusterVersionOperator))
+// listed returns "a, b and c".
+func listed(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }
 
-func certificateMissing(in Inputs) *patch.Result {
-	var which []string
-	if in.ClientSecret != Present {
-		which = append(which, "the Secret "+ClientSecret)
-	}
-	if in.CABundle != Present {
-		which = append(which, "the ConfigMap "+CABundle)
-	}
-	missing := which[0]
-	if len(which) > 1 {
-		missing += " and " + which[1]
-	}
-	return &patch.Result{State: patch.Waiting, Reason: ReasonCertificateMissing, Message: fmt.Sprintf(
-		"A guard could not ask etcd for its health without %s in the namespace %s; none is made or changed until they are there", missing, Namespace)}
-}
-
-// intents are what to apply, and whether applying would change anything.
+// intents are what to apply; nil where that would change nothing.
 type intents struct {
-	host               Host
-	deployment, budget bool
+	deployment                   *appsv1ac.DeploymentApplyConfiguration
+	budget                       *policyv1ac.PodDisruptionBudgetApplyConfiguration
+	unsetDeployment, unsetBudget []string
 }
 
-func (in Inputs) intents() (intents, error) {
-	out := intents{host: in.host(), deployment: true, budget: true}
-	if in.Deployment != nil {
-		intent, err := deploymentIntent(out.host)
-		if err != nil {
-			return intents{}, err
-		}
-		same, err := holds(in.Deployment, intent)
-		if err != nil {
-			return intents{}, err
-		}
-		out.deployment = !same || len(in.unsetDeployment()) > 0
+func (in Inputs) intents() (out intents, err error) {
+	// The API server refuses a budget with both numbers, and the release's node selector does not select an arbiter.
+	if in.Budget != nil && in.Budget.Spec.MinAvailable != nil {
+		out.unsetBudget = []string{fieldMinAvailable}
 	}
-	if in.Budget != nil {
-		intent, err := budgetIntent(out.host)
-		if err != nil {
-			return intents{}, err
-		}
-		same, err := holds(in.Budget, intent)
-		if err != nil {
-			return intents{}, err
-		}
-		out.budget = !same || len(in.unsetBudget()) > 0
+	if in.Deployment != nil && in.mode() == configv1.HighlyAvailableArbiterMode && len(in.Deployment.Spec.Template.Spec.NodeSelector) > 0 {
+		out.unsetDeployment = []string{fieldNodeSelector}
 	}
-	return out, nil
+	deployment, inDeployment := Deployment(in.host())
+	budget, inBudget := DisruptionBudget(in.host())
+	if err := errors.Join(inDeployment, inBudget); err != nil {
+		return intents{}, err
+	}
+	if out.deployment, err = intentOf[appsv1ac.DeploymentApplyConfiguration](deployment, in.Deployment, out.unsetDeployment); err != nil {
+		return intents{}, err
+	}
+	out.budget, err = intentOf[policyv1ac.PodDisruptionBudgetApplyConfiguration](budget, in.Budget, out.unsetBudget)
+	return out, err
 }
 
-// write is the next step when nobody else writes. Where both parts change, the one goes first that makes the guard stricter, or
-// loosens it less, and the budget where that is equal: what is there between the two writes is never looser than the looser of
-// before and after.
+// write returns the next write to the guard. When the budget and the Deployment both change, the one that leaves the stricter guard in between
+// comes first, so the guard is never weaker than the weaker of before and after.
 func (in Inputs) write(want strength, apply intents) Decision {
-	result := &patch.Result{State: patch.Progressing, Reason: ReasonRollingOut, Message: "The guard is being written"}
 	budgetFirst := true
-	switch live, both := in.live(); {
+	switch live, both := in.liveStrength(); {
 	case both:
 		ifBudget, ifDeployment := max(live.replicas-(want.replicas-want.floor), 0), floorOf(in.Budget, want.replicas)
 		budgetFirst = ifBudget >= ifDeployment
 	case in.Deployment != nil:
 		budgetFirst = replicasOf(in.Deployment) >= want.replicas
 	}
+	decision := report(patch.Progressing, patch.ReasonRollingOut, "The guard is being written")
 	switch {
-	case apply.budget && (budgetFirst || !apply.deployment):
-		intent, err := budgetIntent(apply.host)
-		if err != nil {
-			return Decision{Result: invalid(err)}
-		}
-		return Decision{Action: ApplyBudget, Budget: intent, Create: in.Budget == nil, Unset: in.unsetBudget(), TakeFrom: takeFrom(in.Budget == nil), Result: result}
-	case apply.deployment:
-		intent, err := deploymentIntent(apply.host)
-		if err != nil {
-			return Decision{Result: invalid(err)}
-		}
-		return Decision{Action: ApplyDeployment, Deployment: intent, Create: in.Deployment == nil, Unset: in.unsetDeployment(), TakeFrom: takeFrom(in.Deployment == nil), Result: result}
+	case apply.budget != nil && (budgetFirst || apply.deployment == nil):
+		decision.Action, decision.Budget = ApplyBudget, apply.budget
+		decision.Create, decision.Unset = in.Budget == nil, apply.unsetBudget
+	case apply.deployment != nil:
+		decision.Action, decision.Deployment = ApplyDeployment, apply.deployment
+		decision.Create, decision.Unset = in.Deployment == nil, apply.unsetDeployment
+	default:
+		return Decision{}
 	}
-	if keys := releaseAnnotations(in.Deployment); len(keys) > 0 {
-		return Decision{Action: TidyDeployment, Annotations: keys, Result: result}
-	}
-	if keys := releaseAnnotations(in.Budget); len(keys) > 0 {
-		return Decision{Action: TidyBudget, Annotations: keys, Result: result}
-	}
-	return Decision{}
+	return decision
 }
 
-func takeFrom(create bool) []string {
-	if create {
-		return nil
-	}
-	return []string{ClusterVersionOperator, Released}
-}
-
-// unsetBudget: a budget counts from one side only, and the API server refuses both.
-func (in Inputs) unsetBudget() []string {
-	if in.Budget != nil && in.Budget.Spec.MinAvailable != nil {
-		return []string{FieldMinAvailable}
-	}
-	return nil
-}
-
-// unsetDeployment: with an arbiter the nodes are chosen by affinity, and the release's selector would leave the arbiter out.
-func (in Inputs) unsetDeployment() []string {
-	if in.Deployment != nil && in.mode() == configv1.HighlyAvailableArbiterMode && len(in.Deployment.Spec.Template.Spec.NodeSelector) > 0 {
-		return []string{FieldNodeSelector}
-	}
-	return nil
-}
-
-func deploymentIntent(h Host) (*appsv1ac.DeploymentApplyConfiguration, error) {
-	intent := &appsv1ac.DeploymentApplyConfiguration{}
-	err := convert(h.deployment(), intent)
-	intent.Status = nil
-	return intent, err
-}
-
-func budgetIntent(h Host) (*policyv1ac.PodDisruptionBudgetApplyConfiguration, error) {
-	intent := &policyv1ac.PodDisruptionBudgetApplyConfiguration{}
-	err := convert(h.disruptionBudget(), intent)
-	intent.Status = nil
-	return intent, err
-}
-
-// convert goes through JSON, which the API's types and their apply configurations share. Of what the guard sets, no zero value
-// is left out or added, but for the status.
-func convert(from, to any) error {
-	encoded, err := json.Marshal(from)
-	if err == nil {
-		err = json.Unmarshal(encoded, to)
-	}
+// intentOf returns an object without its status as an apply configuration; nil where applying it to the live object would change nothing.
+func intentOf[T, O any](object, live *O, unset []string) (*T, error) {
+	want, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
-		return fmt.Errorf("making an apply configuration: %w", err)
+		return nil, fmt.Errorf("reading an intent: %w", err)
 	}
-	return nil
+	delete(want, "status")
+	if live != nil && len(unset) == 0 {
+		if inForce, err := inForce(want, live); err != nil || inForce {
+			return nil, err
+		}
+	}
+	intent := new(T)
+	return intent, runtime.DefaultUnstructuredConverter.FromUnstructured(want, intent)
 }
 
-// holds tells whether applying the intent would change nothing. Fields whose absence is ours count as applied: the API server
-// keeps us as the owner of what we removed. So does the annotation in which patch/apply remembers what it replaced.
-func holds(live metav1.Object, intent any) (bool, error) {
-	own, err := ownership.Applied(live, FieldOwner, "")
-	if err != nil {
-		return false, err
-	}
+// inForce reports whether applying the intent to the live object would change nothing.
+func inForce(intent map[string]any, live any) (bool, error) {
 	have, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
 	if err != nil {
 		return false, fmt.Errorf("reading a live object: %w", err)
 	}
-	want, err := runtime.DefaultUnstructuredConverter.ToUnstructured(intent)
+	own, err := ownership.Applied(&unstructured.Unstructured{Object: have}, FieldOwner, "")
 	if err != nil {
-		return false, fmt.Errorf("reading an intent: %w", err)
+		return false, err
 	}
-	absent := fieldpath.NewSet(fieldpath.MakePathOrDie("metadata", "annotations", patch.ReplacedAnnotation(Name)))
-	own.Leaves().Iterate(func(path fieldpath.Path) {
-		names := make([]string, 0, len(path))
-		for _, element := range path {
-			if element.FieldName == nil {
-				return
-			}
-			names = append(names, *element.FieldName)
+	// The API server keeps us as the owner of fields that we have removed.
+	for _, field := range []string{fieldNodeSelector, fieldMinAvailable} {
+		names := strings.Split(field, ".")[1:]
+		_, wanted, _ := unstructured.NestedFieldNoCopy(intent, names...)
+		path, err := ownership.ParsePath(field)
+		if err == nil && !wanted && own.Has(path) {
+			err = unstructured.SetNestedField(intent, nil, names...)
 		}
-		if !has(have, names) && !has(want, names) {
-			absent.Insert(path.Copy())
+		if err != nil {
+			return false, err
 		}
-	})
-	return ownership.Holds(have, want, own.Difference(absent)), nil
+	}
+	return ownership.Holds(have, intent, own), nil
 }
 
-func has(object map[string]any, path []string) bool {
-	_, found, err := unstructured.NestedFieldNoCopy(object, path...)
-	return err == nil && found
+// Disowned returns the managedFields of an object after everything that this module had applied was transferred to another manager, as if that
+// manager had updated it. An apply of nothing would remove the fields instead. The error is an ownership.ErrManagedFields.
+func Disowned(entries []metav1.ManagedFieldsEntry, to string) ([]metav1.ManagedFieldsEntry, error) {
+	var out []metav1.ManagedFieldsEntry
+	for _, entry := range entries {
+		entry = *entry.DeepCopy()
+		fields, err := ownership.Fields(entry)
+		if err != nil {
+			return nil, err
+		}
+		if entry.Manager == FieldOwner && entry.Subresource == "" {
+			entry.Manager, entry.Operation = to, metav1.ManagedFieldsOperationUpdate
+		}
+		same := slices.IndexFunc(out, func(other metav1.ManagedFieldsEntry) bool {
+			return other.Manager == entry.Manager && other.Operation == entry.Operation && other.APIVersion == entry.APIVersion &&
+				other.Subresource == entry.Subresource
+		})
+		if same < 0 {
+			out = append(out, entry)
+			continue
+		}
+		theirs, err := ownership.Fields(out[same])
+		if err != nil {
+			return nil, err
+		}
+		out[same].FieldsV1 = &metav1.FieldsV1{}
+		raw, err := theirs.Union(fields).ToJSON()
+		if err == nil {
+			err = out[same].FieldsV1.UnmarshalJSON(raw)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("writing metadata.managedFields: %w", err)
+		}
+	}
+	return out, nil
 }

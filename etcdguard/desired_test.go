@@ -2,26 +2,29 @@ package etcdguard_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
-	"math/bits"
+	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/etcdguard"
+	"github.com/solonode/sno/patch/ownership"
+	"github.com/solonode/sno/patch/patchtest"
 )
 
-// step says what a decision is, and what it would write, in a few words.
-func said(t testing.TB, d etcdguard.Decision) string {
-	t.Helper()
+// described is a decision in a few words.
+func described(d etcdguard.Decision) string {
 	words := []string{string(d.Action)}
 	if d.Action == etcdguard.Nothing {
 		words[0] = "Nothing"
@@ -32,330 +35,178 @@ func said(t testing.TB, d etcdguard.Decision) string {
 	if d.ClusterVersion != nil {
 		words = append(words, fmt.Sprintf("%d entries", len(d.ClusterVersion.Spec.Overrides)))
 	}
-	if d.HandTo != "" && d.HandTo != cvo {
-		words = append(words, "to "+d.HandTo)
+	if d.HandTo != "" {
+		words = append(words, "to "+map[string]string{cvo: "release", us + "-released": "nobody"}[d.HandTo])
 	}
 	if d.Deployment != nil {
-		words = append(words, fmt.Sprintf("%d replicas of %s", *d.Deployment.Spec.Replicas, *d.Deployment.Spec.Template.Spec.Containers[0].Image))
+		words = append(words, fmt.Sprintf("%d of %s", *d.Deployment.Spec.Replicas, *d.Deployment.Spec.Template.Spec.Containers[0].Image))
 	}
 	if d.Budget != nil {
-		words = append(words, "maxUnavailable "+d.Budget.Spec.MaxUnavailable.String())
+		words = append(words, "lets "+d.Budget.Spec.MaxUnavailable.String())
 	}
 	if len(d.Unset) > 0 {
-		words = append(words, "without "+strings.Join(d.Unset, " "))
-	}
-	if len(d.Annotations) > 0 {
-		words = append(words, "without "+strings.Join(d.Annotations, " "))
+		words = append(words, "less "+strings.Join(d.Unset, " "))
 	}
 	if d.Result != nil {
-		words = append(words, "("+d.Result.State.String()+" "+d.Result.Reason+")")
+		words = append(words, "("+strings.TrimPrefix(d.Result.State.String()+" "+d.Result.Reason, "Progressing ")+")")
 	}
 	return strings.Join(words, ", ")
 }
 
 func TestDecide(t *testing.T) {
-	seen := func(in *etcdguard.Inputs) { in.ClusterVersion = claimed() }
-	image := func(in *etcdguard.Inputs) { in.Image = "other" }
-	noGuard := func(in *etcdguard.Inputs) { in.Deployment, in.Budget = nil, nil }
-	ours := func(mode configv1.TopologyMode, n int) func(*etcdguard.Inputs) {
-		return func(in *etcdguard.Inputs) { in.Deployment, in.Budget = ourGuard(t, mode, n), ourBudget(t, mode, n) }
-	}
 	for name, test := range map[string]struct {
 		in   etcdguard.Inputs
 		want string
 	}{
 		// One node.
-		"one node, the release's guard":     {of(sr, 1), "Claim, 2 entries, (Progressing TakingOver)"},
-		"one node, claimed and not seen":    {of(sr, 1, func(in *etcdguard.Inputs) { in.ClusterVersion = unobserved(claimed()) }), "Nothing, (Progressing TakingOver)"},
-		"one node, claimed and seen":        {of(sr, 1, seen), "DeleteBudget, (Progressing Removing)"},
-		"one node, the budget is gone":      {of(sr, 1, seen, func(in *etcdguard.Inputs) { in.Budget = nil }), "DeleteDeployment, (Progressing Removing)"},
-		"one node, the Deployment is gone":  {of(sr, 1, seen, func(in *etcdguard.Inputs) { in.Deployment = nil }), "DeleteBudget, (Progressing Removing)"},
-		"one node, both are gone":           {of(sr, 1, seen, noGuard), "Nothing, (InForce AsExpected)"},
-		"one node, there never was one":     {of(sr, 1, noGuard), "Nothing, (NotNeeded NotNeeded)"},
-		"one node, no ClusterVersion, ours": {of(sr, 1, ours(ha, 3), func(in *etcdguard.Inputs) { in.ClusterVersion = nil }), "DeleteBudget, (Progressing Removing)"},
-		"one node, members not read":        {of(sr, 1, seen, func(in *etcdguard.Inputs) { in.Members = nil }), "Nothing, (Waiting WaitingForMembers)"},
-		"one node, the bootstrap member":    {of(sr, 1, seen, func(in *etcdguard.Inputs) { in.Members = membersOf(2, 2) }), "Nothing, (Waiting WaitingForMembers)"},
-		"one node, a learner besides": {of(sr, 1, seen, func(in *etcdguard.Inputs) {
+		"one node, claimed and not seen":    {with(sr, 1, unseen), "Nothing, (TakingOver)"},
+		"one node, the budget is gone":      {with(sr, 1, seen, noBudget), "DeleteDeployment, (Removing)"},
+		"one node, the Deployment is gone":  {with(sr, 1, seen, noDeployment), "DeleteBudget, (Removing)"},
+		"one node, both are gone":           {with(sr, 1, seen, noGuard), "Nothing, (InForce AsExpected)"},
+		"one node, there never was one":     {with(sr, 1, noGuard), "Nothing, (NotNeeded NotNeeded)"},
+		"one node, no ClusterVersion, ours": {with(sr, 1, ours(ha, 3), noVersion), "DeleteBudget, (Removing)"},
+		"one node, the bootstrap member":    {with(sr, 1, seen, members(2, 2)), "Nothing, (Waiting WaitingForMembers)"},
+		"one node, and a learner": {with(sr, 1, seen, func(in *etcdguard.Inputs) {
 			in.Members[0].Learner = true
 			in.Members = append(in.Members, etcdguard.Member{ID: 9, Healthy: true})
-		}), "DeleteBudget, (Progressing Removing)"},
-		"one node, left by an operator":        {of(sr, 1, left), "DeleteBudget, (Progressing Removing)"},
-		"one node, claimed on a newer release": {of(sr, 1, seen, noGuard, conditions("GuardControllerDegraded")), "Unclaim, (Progressing Removing)"},
+		}), "DeleteBudget, (Removing)"},
+		"one node, left by an operator":        {with(sr, 1, left), "DeleteBudget, (Removing)"},
+		"one node, claimed on a newer release": {with(sr, 1, seen, noGuard, conditions("GuardControllerDegraded")), "Unclaim, (Removing)"},
 
-		// A guard of the right strength that nobody has to touch.
-		"three nodes, the release's guard":   {of(ha, 3), "Nothing, (NotNeeded NotNeeded)"},
-		"unknown topology, the same":         {of(unknown, 3), "Nothing, (NotNeeded NotNeeded)"},
-		"one of three nodes there yet":       {of(ha, 1), "Nothing, (NotNeeded NotNeeded)"},
-		"no nodes yet":                       {of(ha, 0), "Nothing, (NotNeeded NotNeeded)"},
-		"three nodes without roles":          {of(ha, 0, func(in *etcdguard.Inputs) { in.Nodes = []corev1.Node{worker("a"), {}, worker("c")} }), "Nothing, (NotNeeded NotNeeded)"},
-		"three nodes, the operator's own":    {of(ha, 3, noGuard, operatorGuard), "Nothing, (NotNeeded NotNeeded)"},
-		"three nodes, an earlier operator's": {of(ha, 3, left), "Nothing, (NotNeeded NotNeeded)"},
-		"three nodes, minAvailable 2 of 3":   {of(ha, 3, minAvailable("2")), "Nothing, (NotNeeded NotNeeded)"},
-		"three nodes, a budget of 33%":       {of(ha, 3, maxUnavailable("33%")), "Nothing, (NotNeeded NotNeeded)"},
-		"three nodes, learners besides": {of(ha, 3, func(in *etcdguard.Inputs) {
+		// A guard of the right strength.
+		"unknown topology, the same":       {with(unknown, 3), "Nothing, (NotNeeded NotNeeded)"},
+		"one of three nodes there yet":     {with(ha, 1), "Nothing, (NotNeeded NotNeeded)"},
+		"no nodes yet":                     {with(ha, 0), "Nothing, (NotNeeded NotNeeded)"},
+		"three nodes without roles":        {with(ha, 0, noRoles), "Nothing, (NotNeeded NotNeeded)"},
+		"three nodes, the operator's own":  {with(ha, 3, noGuard, operatorGuard), "Nothing, (NotNeeded NotNeeded)"},
+		"three nodes, minAvailable 2 of 3": {with(ha, 3, minAvailable("2")), "Nothing, (NotNeeded NotNeeded)"},
+		"three nodes, a budget of 33%":     {with(ha, 3, maxUnavailable("33%")), "Nothing, (NotNeeded NotNeeded)"},
+		"three nodes, and learners": {with(ha, 3, func(in *etcdguard.Inputs) {
 			in.Members = append(in.Members, etcdguard.Member{ID: 8, Healthy: true, Learner: true}, etcdguard.Member{ID: 9, Healthy: true, Learner: true})
 		}), "Nothing, (NotNeeded NotNeeded)"},
-		"External": {of(external, 0), "Nothing, (NotNeeded NotNeeded)"},
 
-		// What the release makes is right, and what is there of it is not: the cluster-version-operator mends it by itself.
-		"three nodes, no budget":                {of(ha, 3, func(in *etcdguard.Inputs) { in.Budget = nil }), "Nothing, (Waiting WaitingForObject)"},
-		"three nodes, the budget is going":      {of(ha, 3, func(in *etcdguard.Inputs) { in.Budget.DeletionTimestamp = &metav1.Time{} }), "Nothing, (Waiting WaitingForObject)"},
-		"three nodes, another selector":         {of(ha, 3, otherSelector), "Nothing, (Waiting WaitingForObject)"},
-		"three nodes, no Deployment":            {of(ha, 3, image, func(in *etcdguard.Inputs) { in.Deployment = nil }), "Nothing, (Waiting WaitingForObject)"},
-		"three nodes, no budget, not seen":      {of(ha, 3, func(in *etcdguard.Inputs) { in.Budget, in.ClusterVersion = nil, unobserved(version()) }), "Nothing, (Waiting WaitingForObject)"},
-		"three nodes, no budget, others' claim": {of(ha, 3, theirs, func(in *etcdguard.Inputs) { in.Budget = nil }), "ApplyBudget, create, maxUnavailable 1, (Progressing RollingOut)"},
-		"three nodes, no budget, our claim":     {of(ha, 3, seen, func(in *etcdguard.Inputs) { in.Budget = nil }), "ApplyBudget, create, maxUnavailable 1, (Progressing RollingOut)"},
-		"three nodes, nobody's guard, no budget": {of(ha, 3, func(in *etcdguard.Inputs) {
-			in.Budget, in.Deployment.ManagedFields = nil, []metav1.ManagedFieldsEntry{entry(etcdguard.Released, staticGuardJSON)}
-		}), "Claim, 2 entries, (Progressing TakingOver)"},
-		"three nodes, no guard": {of(ha, 3, image, noGuard), "Claim, 2 entries, (Progressing TakingOver)"},
-		"five nodes, no budget": {of(ha, 5, func(in *etcdguard.Inputs) { in.Budget = nil }), "Claim, 2 entries, (Progressing TakingOver)"},
-		"arbiter, no budget":    {of(arbiter, 3, func(in *etcdguard.Inputs) { in.Budget = nil }), "Claim, 2 entries, (Progressing TakingOver)"},
+		// The release's guard would be right, and what exists of it is not: the cluster-version-operator corrects it.
+		"three nodes, the budget is going":         {with(ha, 3, deletedBudget), "Nothing, (Waiting WaitingForObject)"},
+		"three nodes, another selector":            {with(ha, 3, otherSelector), "Nothing, (Waiting WaitingForObject)"},
+		"three nodes, no Deployment":               {with(ha, 3, image, noDeployment), "Nothing, (Waiting WaitingForObject)"},
+		"three nodes, no budget, not seen":         {with(ha, 3, noBudget, unseenVersion), "Nothing, (Waiting WaitingForObject)"},
+		"three nodes, no budget, others' claim":    {with(ha, 3, theirs, noBudget), "ApplyBudget, create, lets 1, (RollingOut)"},
+		"three nodes, no budget, our claim":        {with(ha, 3, seen, noBudget), "ApplyBudget, create, lets 1, (RollingOut)"},
+		"three nodes, a released guard, no budget": {with(ha, 3, noBudget, released), "Claim, 2 entries, (TakingOver)"},
+		"three nodes, no guard":                    {with(ha, 3, image, noGuard), "Claim, 2 entries, (TakingOver)"},
+		"five: no budget":                          {with(ha, 5, noBudget), "Claim, 2 entries, (TakingOver)"},
+		"arbiter, no budget":                       {with(arbiter, 3, noBudget), "Claim, 2 entries, (TakingOver)"},
 
 		// A guard that does not fit.
-		"five nodes, the release's guard":        {of(ha, 5), "Claim, 2 entries, (Progressing TakingOver)"},
-		"five nodes, one entry":                  {of(ha, 5, func(in *etcdguard.Inputs) { in.ClusterVersion = version(guardEntry("Deployment", true)) }), "Claim, 1 entries, (Progressing TakingOver)"},
-		"five nodes, claimed and not seen":       {of(ha, 5, func(in *etcdguard.Inputs) { in.ClusterVersion = unobserved(claimed()) }), "Nothing, (Progressing TakingOver)"},
-		"five nodes, settled, not seen":          {of(ha, 5, ours(ha, 5), func(in *etcdguard.Inputs) { in.ClusterVersion = unobserved(claimed()) }), "Nothing"},
-		"five nodes, seen":                       {of(ha, 5, seen), "ApplyDeployment, 5 replicas of cli, (Progressing RollingOut)"},
-		"five nodes, another image":              {of(ha, 5, seen, image), "ApplyDeployment, 5 replicas of other, (Progressing RollingOut)"},
-		"five nodes, the Deployment is ours":     {of(ha, 5, seen, func(in *etcdguard.Inputs) { in.Deployment = ourGuard(t, ha, 5) }), "ApplyBudget, maxUnavailable 2, (Progressing RollingOut)"},
-		"five nodes, settled":                    {of(ha, 5, seen, ours(ha, 5)), "Nothing"},
-		"five nodes, no ClusterVersion, settled": {of(ha, 5, ours(ha, 5), func(in *etcdguard.Inputs) { in.ClusterVersion = nil }), "Nothing"},
-		"five nodes, tags of the release":        {of(ha, 5, seen, ours(ha, 5), tags), "TidyDeployment, without include.release.openshift.io/x release.openshift.io/y, (Progressing RollingOut)"},
-		"five nodes, minAvailable 2":             {of(ha, 5, seen, ours(ha, 5), minAvailable("2")), "ApplyBudget, maxUnavailable 2, without .spec.minAvailable, (Progressing RollingOut)"},
-		"five nodes, always evict":               {of(ha, 5, seen, ours(ha, 5), alwaysAllow), "ApplyBudget, maxUnavailable 2, (Progressing RollingOut)"},
-		"five nodes, the entries taken off":      {of(ha, 5, ours(ha, 5)), "Claim, 2 entries, (Progressing TakingOver)"},
-		"five nodes, no guard, no image":         {of(ha, 5, noGuard), "Nothing, (Waiting WaitingForObject)"},
-		"five nodes, no guard, no image, ours":   {of(ha, 5, noGuard, seen), "Unclaim, (Waiting WaitingForObject)"},
-		"five nodes, no guard":                   {of(ha, 5, noGuard, seen, image), "ApplyBudget, create, maxUnavailable 2, (Progressing RollingOut)"},
-		"five nodes, only a budget":              {of(ha, 5, seen, image, ours(ha, 5), func(in *etcdguard.Inputs) { in.Deployment = nil }), "ApplyDeployment, create, 5 replicas of other, (Progressing RollingOut)"},
-		"five nodes, no budget, three guards":    {of(ha, 5, seen, ours(ha, 3), func(in *etcdguard.Inputs) { in.Budget = nil }), "ApplyDeployment, 5 replicas of cli, (Progressing RollingOut)"},
-		"five nodes, no budget, five guards":     {of(ha, 5, seen, ours(ha, 5), func(in *etcdguard.Inputs) { in.Budget = nil }), "ApplyBudget, create, maxUnavailable 2, (Progressing RollingOut)"},
-		"five nodes, no certificate":             {of(ha, 5, func(in *etcdguard.Inputs) { in.ClientSecret = etcdguard.Absent }), "Nothing, (Waiting CertificateMissing)"},
-		"five nodes, certificate not read":       {of(ha, 5, func(in *etcdguard.Inputs) { in.CABundle = etcdguard.Unknown }), "Nothing, (Waiting CertificateMissing)"},
-		"five nodes, the guard is being deleted": {of(ha, 5, seen, func(in *etcdguard.Inputs) { in.Deployment.DeletionTimestamp = &metav1.Time{} }), "Nothing, (Waiting WaitingForObject)"},
-		"arbiter, the release's guard":           {of(arbiter, 3), "Claim, 2 entries, (Progressing TakingOver)"},
-		"arbiter, seen":                          {of(arbiter, 3, seen), "ApplyBudget, maxUnavailable 1, (Progressing RollingOut)"},
-		"arbiter, the budget is ours":            {of(arbiter, 3, seen, func(in *etcdguard.Inputs) { in.Budget = ourBudget(t, arbiter, 3) }), "ApplyDeployment, 3 replicas of cli, without .spec.template.spec.nodeSelector, (Progressing RollingOut)"},
-		"two nodes, the release's guard":         {of(dual, 2), "Claim, 2 entries, (Progressing TakingOver)"},
-		"two nodes, seen":                        {of(dual, 2, seen), "ApplyBudget, maxUnavailable 1, (Progressing RollingOut)"},
-		"two nodes, the budget is ours":          {of(dual, 2, seen, func(in *etcdguard.Inputs) { in.Budget = ourBudget(t, dual, 2) }), "ApplyDeployment, 2 replicas of cli, (Progressing RollingOut)"},
+		"five: the release's guard":  {with(ha, 5), "Claim, 2 entries, (TakingOver)"},
+		"five: one entry":            {with(ha, 5, oneEntry), "Claim, 1 entries, (TakingOver)"},
+		"five: claimed and not seen": {with(ha, 5, unseen), "Nothing, (TakingOver)"},
+		"five: settled, one cordoned and not ready": {with(ha, 5, seen, ours(ha, 5), func(in *etcdguard.Inputs) {
+			in.Nodes[1].Spec.Unschedulable = true
+			in.Nodes[1].Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse}}
+		}), "Nothing"},
+		"five: settled, not seen":        {with(ha, 5, ours(ha, 5), unseen), "Nothing"},
+		"five: another image":            {with(ha, 5, seen, image), "ApplyDeployment, 5 of other, (RollingOut)"},
+		"five: the Deployment is ours":   {with(ha, 5, seen, ourDeployment), "ApplyBudget, lets 2, (RollingOut)"},
+		"five: settled, no version":      {with(ha, 5, ours(ha, 5), noVersion), "Nothing"},
+		"five: minAvailable":             {with(ha, 5, seen, ours(ha, 5), minAvailable("2")), "ApplyBudget, lets 2, less .spec.minAvailable, (RollingOut)"},
+		"five: always evict":             {with(ha, 5, seen, ours(ha, 5), alwaysAllow), "ApplyBudget, lets 2, (RollingOut)"},
+		"five: the entries taken off":    {with(ha, 5, ours(ha, 5)), "Claim, 2 entries, (TakingOver)"},
+		"five: no guard, no image":       {with(ha, 5, noGuard), "Nothing, (Waiting WaitingForObject)"},
+		"five: no guard, no image, ours": {with(ha, 5, noGuard, seen), "Unclaim, (Waiting WaitingForObject)"},
+		"five: no guard":                 {with(ha, 5, noGuard, seen, image), "ApplyBudget, create, lets 2, (RollingOut)"},
+		"five: only a budget":            {with(ha, 5, seen, image, ours(ha, 5), noDeployment), "ApplyDeployment, create, 5 of other, (RollingOut)"},
+		"five: no budget, three guards":  {with(ha, 5, seen, ours(ha, 3), noBudget), "ApplyDeployment, 5 of cli, (RollingOut)"},
+		"five: no budget, five guards":   {with(ha, 5, seen, ours(ha, 5), noBudget), "ApplyBudget, create, lets 2, (RollingOut)"},
+		"five: being deleted":            {with(ha, 5, seen, deletedDeployment), "Nothing, (Waiting WaitingForObject)"},
+		"arbiter, the release's guard":   {with(arbiter, 3), "Claim, 2 entries, (TakingOver)"},
+		"arbiter, seen":                  {with(arbiter, 3, seen), "ApplyBudget, lets 1, (RollingOut)"},
+		"two nodes, the release's guard": {with(dual, 2), "Claim, 2 entries, (TakingOver)"},
+		"two nodes, the budget is ours":  {with(dual, 2, seen, oneBudget), "ApplyDeployment, 2 of cli, (RollingOut)"},
 
-		// The count follows the cluster, and nothing is loosened while etcd is not whole.
-		"grown from three":                 {of(ha, 5, seen, ours(ha, 3)), "ApplyDeployment, 5 replicas of cli, (Progressing RollingOut)"},
-		"grown, members not read":          {of(ha, 5, seen, ours(ha, 3), func(in *etcdguard.Inputs) { in.Members = nil }), "ApplyDeployment, 5 replicas of cli, (Progressing RollingOut)"},
-		"shrunk to four":                   {of(ha, 4, seen, ours(ha, 5)), "ApplyBudget, maxUnavailable 1, (Progressing RollingOut)"},
-		"shrunk to four, the budget is":    {of(ha, 4, seen, func(in *etcdguard.Inputs) { in.Deployment, in.Budget = ourGuard(t, ha, 5), ourBudget(t, ha, 4) }), "ApplyDeployment, 4 replicas of cli, (Progressing RollingOut)"},
-		"shrunk, the members are not":      {of(ha, 3, seen, ours(ha, 5), func(in *etcdguard.Inputs) { in.Members = membersOf(5, 3) }), "Nothing"},
-		"shrunk, members not read":         {of(ha, 3, seen, ours(ha, 5), func(in *etcdguard.Inputs) { in.Members = nil }), "Nothing, (Progressing MembersUnhealthy)"},
-		"shrunk, one of three is down":     {of(ha, 3, seen, ours(ha, 5), func(in *etcdguard.Inputs) { in.Members = membersOf(3, 2) }), "Nothing, (Progressing MembersUnhealthy)"},
-		"two nodes, one of two is down":    {of(dual, 2, seen, func(in *etcdguard.Inputs) { in.Members = membersOf(2, 1) }), "Nothing, (Progressing MembersUnhealthy)"},
-		"stricter than need be":            {of(ha, 3, seen, ours(ha, 3), maxUnavailable("0")), "ApplyBudget, maxUnavailable 1, (Progressing RollingOut)"},
-		"the same, one of three is down":   {of(ha, 3, seen, ours(ha, 3), maxUnavailable("0"), func(in *etcdguard.Inputs) { in.Members = membersOf(3, 2) }), "Nothing, (Progressing MembersUnhealthy)"},
-		"looser, one of three is down":     {of(ha, 3, seen, ours(ha, 3), maxUnavailable("2"), func(in *etcdguard.Inputs) { in.Members = membersOf(3, 2) }), "ApplyBudget, maxUnavailable 1, (Progressing RollingOut)"},
-		"from one node to three, no image": {of(ha, 1, seen, noGuard), "Unclaim, (Waiting WaitingForObject)"},
-		"from one node to three":           {of(ha, 1, seen, noGuard, image), "ApplyBudget, create, maxUnavailable 1, (Progressing RollingOut)"},
+		// The size follows the cluster, and nothing is relaxed while members are missing.
+		"grown from three":                 {with(ha, 5, seen, ours(ha, 3)), "ApplyDeployment, 5 of cli, (RollingOut)"},
+		"grown, members not read":          {with(ha, 5, seen, ours(ha, 3), noMembers), "ApplyDeployment, 5 of cli, (RollingOut)"},
+		"shrunk to four":                   {with(ha, 4, seen, ours(ha, 5)), "ApplyBudget, lets 1, (RollingOut)"},
+		"shrunk to four, the budget is":    {with(ha, 4, seen, ours(ha, 5), oneBudget), "ApplyDeployment, 4 of cli, (RollingOut)"},
+		"shrunk, the members are not":      {with(ha, 3, seen, ours(ha, 5), members(5, 3)), "Nothing"},
+		"shrunk, members not read":         {with(ha, 3, seen, ours(ha, 5), noMembers), "Nothing, (MembersUnhealthy)"},
+		"shrunk, one of three is down":     {with(ha, 3, seen, ours(ha, 5), members(3, 2)), "Nothing, (MembersUnhealthy)"},
+		"stricter than need be":            {with(ha, 3, seen, ours(ha, 3), maxUnavailable("0")), "ApplyBudget, lets 1, (RollingOut)"},
+		"the same, one of three is down":   {with(ha, 3, seen, ours(ha, 3), maxUnavailable("0"), members(3, 2)), "Nothing, (MembersUnhealthy)"},
+		"looser, one of three is down":     {with(ha, 3, seen, ours(ha, 3), maxUnavailable("2"), members(3, 2)), "ApplyBudget, lets 1, (RollingOut)"},
+		"from one node to three, no image": {with(ha, 1, seen, noGuard), "Unclaim, (Waiting WaitingForObject)"},
+		"from one node, no certificate":    {with(ha, 1, seen, noGuard, image, noBundle), "Nothing, (Waiting CertificateMissing)"},
+		"from one node to three":           {with(ha, 1, seen, noGuard, image), "ApplyBudget, create, lets 1, (RollingOut)"},
 
-		// Letting go.
-		"three again, settled":           {of(ha, 3, seen, ours(ha, 3)), "DisownDeployment, (Progressing GivingBack)"},
-		"three again, half given back":   {of(ha, 3, seen, func(in *etcdguard.Inputs) { in.Budget = ourBudget(t, ha, 3) }), "DisownBudget, (Progressing GivingBack)"},
-		"three again, given back":        {of(ha, 3, seen), "Unclaim, (Progressing GivingBack)"},
-		"three again, entries of others": {of(ha, 3, ours(ha, 3), theirs), "Nothing"},
-		"opted out":                      {of(ha, 5, seen, ours(ha, 5), optOut), "DisownDeployment, (OptedOut OptedOut)"},
-		"opted out, no ClusterVersion": {of(ha, 5, ours(ha, 5), optOut, func(in *etcdguard.Inputs) {
+		// Releasing.
+		"three again, settled":           {with(ha, 3, seen, ours(ha, 3)), "DisownDeployment, to release, (GivingBack)"},
+		"three again, half released":     {with(ha, 3, seen, oneBudget), "DisownBudget, to release, (GivingBack)"},
+		"three again, released":          {with(ha, 3, seen), "Unclaim, (GivingBack)"},
+		"three again, entries of others": {with(ha, 3, ours(ha, 3), theirs), "Nothing"},
+		"opted out":                      {with(ha, 5, seen, ours(ha, 5), optOut), "DisownDeployment, to release, (OptedOut OptedOut)"},
+		"opted out, no ClusterVersion": {with(ha, 5, ours(ha, 5), optOut, func(in *etcdguard.Inputs) {
 			in.Deployment.Annotations, in.ClusterVersion = in.ClusterVersion.Annotations, nil
-		}), "DisownDeployment, to sno.solonode.github.io/etcdguard-released, (OptedOut OptedOut)"},
-		"opted out, nothing ours":  {of(ha, 5, optOut), "Nothing, (OptedOut OptedOut)"},
-		"opted out on one node":    {of(sr, 1, seen, optOut), "Unclaim, (OptedOut OptedOut)"},
-		"External, something left": {of(external, 0, seen), "Unclaim, (NotNeeded NotNeeded)"},
-		"the operator guards now":  {of(ha, 5, seen, ours(ha, 5), operatorGuard), "DeleteBudget, (NotNeeded NotNeeded)"},
-		"the operator is about to": {of(ha, 5, seen, ours(ha, 5), conditions("GuardControllerDegraded")), "Nothing, (Progressing GivingBack)"},
-		"the operator guards, of a generation before": {of(ha, 5, seen, ours(ha, 5), operatorGuard, func(in *etcdguard.Inputs) {
+		}), "DisownDeployment, to nobody, (OptedOut OptedOut)"},
+		"opted out on one node":    {with(sr, 1, seen, optOut), "Unclaim, (OptedOut OptedOut)"},
+		"External, something left": {with(external, 0, seen), "Unclaim, (NotNeeded NotNeeded)"},
+		"the operator guards now":  {with(ha, 5, seen, ours(ha, 5), operatorGuard), "DeleteBudget, (NotNeeded NotNeeded)"},
+		"the operator is about to": {with(ha, 5, seen, ours(ha, 5), conditions("GuardControllerDegraded")), "Nothing, (GivingBack)"},
+		"the operator guards, of a generation before": {with(ha, 5, seen, ours(ha, 5), operatorGuard, func(in *etcdguard.Inputs) {
 			in.PodsBudget.Generation, in.PodsBudget.Status.ObservedGeneration = 2, 1
-		}), "Nothing, (Progressing GivingBack)"},
-		"the operator guards, claimed": {of(ha, 5, seen, noGuard, operatorGuard), "Unclaim, (NotNeeded NotNeeded)"},
+		}), "Nothing, (GivingBack)"},
+		"the operator guards, claimed": {with(ha, 5, seen, noGuard, operatorGuard), "Unclaim, (NotNeeded NotNeeded)"},
 
-		// Other people.
-		"a person scaled it":                {of(ha, 5, seen, ours(ha, 5), scaled), "Nothing, (Blocked FieldOwnedByOther)"},
-		"a person scaled it, by force":      {of(ha, 5, seen, ours(ha, 5), scaled, force), "ApplyDeployment, 5 replicas of cli, (Progressing RollingOut)"},
-		"a person scaled it, on one node":   {of(sr, 1, seen, scaled), "Nothing, (Blocked FieldOwnedByOther)"},
-		"by force, on one node":             {of(sr, 1, seen, scaled, force), "DeleteBudget, (Progressing Removing)"},
-		"an earlier operator's, five nodes": {of(ha, 5, left), "Nothing, (Blocked FieldOwnedByOther)"},
-		"an entry against":                  {of(ha, 5, against), "Nothing, (Blocked FieldOwnedByOther)"},
-		"an entry against, by force":        {of(ha, 5, against, force), "Nothing, (Blocked FieldOwnedByOther)"},
-		"an entry against, ours":            {of(ha, 5, against, ours(ha, 5)), "DisownDeployment, (Blocked FieldOwnedByOther)"},
-		"entries of others":                 {of(ha, 5, theirs), "ApplyDeployment, 5 replicas of cli, (Progressing RollingOut)"},
+		// Other clients.
+		"a person scaled it":              {with(ha, 5, seen, ours(ha, 5), scaled), "Nothing, (Blocked FieldOwnedByOther)"},
+		"a person scaled it, by force":    {with(ha, 5, seen, ours(ha, 5), scaled, force), "ApplyDeployment, 5 of cli, (RollingOut)"},
+		"a person scaled it, on one node": {with(sr, 1, seen, scaled), "Nothing, (Blocked FieldOwnedByOther)"},
+		"by force, on one node":           {with(sr, 1, seen, scaled, force), "DeleteBudget, (Removing)"},
+		"an entry against, by force":      {with(ha, 5, against, force), "Nothing, (Blocked FieldOwnedByOther)"},
+		"an entry against, ours":          {with(ha, 5, against, ours(ha, 5)), "DisownDeployment, to release, (Blocked FieldOwnedByOther)"},
+		"entries of others":               {with(ha, 5, theirs), "ApplyDeployment, 5 of cli, (RollingOut)"},
 
 		// What cannot be read.
-		"no topology":            {of(sr, 1, seen, func(in *etcdguard.Inputs) { in.Cluster = nil }), "Nothing, (Waiting WaitingForInfrastructure)"},
-		"no nodes read":          {of(ha, 5, seen, func(in *etcdguard.Inputs) { in.Nodes = nil }), "Nothing, (Waiting WaitingForNodes)"},
-		"no ClusterVersion":      {of(sr, 1, func(in *etcdguard.Inputs) { in.ClusterVersion = nil }), "Nothing, (Waiting WaitingForObject)"},
-		"damaged managedFields":  {of(sr, 1, seen, damaged), "Nothing, (Failed Invalid)"},
-		"some other Deployment":  {of(ha, 5, seen, func(in *etcdguard.Inputs) { in.Deployment.Spec.Template.Spec.Containers[0].Name = "x" }), "Nothing, (Failed Invalid)"},
-		"a member that is twice": {of(ha, 5, seen, func(in *etcdguard.Inputs) { in.Members[1].ID = 1 }), "Nothing, (Failed Invalid)"},
+		"no topology":            {with(sr, 1, seen, noCluster), "Nothing, (Waiting WaitingForInfrastructure)"},
+		"no nodes read":          {with(ha, 5, seen, noNodes), "Nothing, (Waiting WaitingForNodes)"},
+		"no ClusterVersion":      {with(sr, 1, noVersion), "Nothing, (Waiting WaitingForObject)"},
+		"damaged managedFields":  {with(sr, 1, seen, func(in *etcdguard.Inputs) { signed(in.Budget, "x", `{"f:spec":1}`) }), "Nothing, (Failed Invalid)"},
+		"some other Deployment":  {with(ha, 5, seen, otherContainer), "Nothing, (Failed Invalid)"},
+		"a member that is twice": {with(ha, 5, seen, func(in *etcdguard.Inputs) { in.Members[1].ID = 1 }), "Nothing, (Failed Invalid)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			before := text(t, test.in)
-			if got := said(t, etcdguard.Decide(test.in)); got != test.want {
+			before := text(test.in)
+			if got := described(etcdguard.Decide(test.in)); got != test.want {
 				t.Errorf("%s\nwant %s", got, test.want)
 			}
-			if text(t, test.in) != before {
+			if text(test.in) != before {
 				t.Error("the inputs were changed")
 			}
-			if one, two := text(t, etcdguard.Decide(test.in)), text(t, etcdguard.Decide(test.in)); one != two {
+			if one, two := text(etcdguard.Decide(test.in)), text(etcdguard.Decide(test.in)); one != two {
 				t.Errorf("%s\nand then %s", one, two)
 			}
 		})
 	}
 }
 
-// left makes the guard one that an earlier etcd operator wrote.
-func left(in *etcdguard.Inputs) {
-	in.Deployment.ManagedFields = append(in.Deployment.ManagedFields, entry(stock, replicasJSON))
-	in.Budget.ManagedFields = append(in.Budget.ManagedFields, entry(stock, maxUnavailableJSON))
-}
-
-func operatorGuard(in *etcdguard.Inputs) {
-	in.PodsBudget = &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-etcd", Name: "etcd-guard-pdb"}}
-	in.PodsBudget.Status = policyv1.PodDisruptionBudgetStatus{DesiredHealthy: 4, CurrentHealthy: 5}
-}
-
-func conditions(types ...string) func(*etcdguard.Inputs) {
-	return func(in *etcdguard.Inputs) {
-		in.Etcd = &operatorv1.Etcd{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
-		for _, condition := range types {
-			in.Etcd.Status.Conditions = append(in.Etcd.Status.Conditions, operatorv1.OperatorCondition{Type: condition, Status: operatorv1.ConditionFalse})
-		}
-	}
-}
-
-func minAvailable(n string) func(*etcdguard.Inputs) {
-	return func(in *etcdguard.Inputs) {
-		in.Budget.Spec.MaxUnavailable, in.Budget.Spec.MinAvailable = nil, ptr.To(intstr.Parse(n))
-	}
-}
-
-func maxUnavailable(n string) func(*etcdguard.Inputs) {
-	return func(in *etcdguard.Inputs) { in.Budget.Spec.MaxUnavailable = ptr.To(intstr.Parse(n)) }
-}
-
-func alwaysAllow(in *etcdguard.Inputs) {
-	in.Budget.Spec.UnhealthyPodEvictionPolicy = ptr.To(policyv1.AlwaysAllow)
-}
-
-func otherSelector(in *etcdguard.Inputs) { in.Budget.Spec.Selector.MatchLabels["k8s-app"] = "x" }
-
-func tags(in *etcdguard.Inputs) {
-	in.Deployment.Annotations = map[string]string{"include.release.openshift.io/x": "true", "release.openshift.io/y": "", "norelease.openshift.io/z": "", "a": "b"}
-}
-
-func scaled(in *etcdguard.Inputs) {
-	in.Deployment.Spec.Replicas = ptr.To[int32](1)
-	in.Deployment.ManagedFields = append(in.Deployment.ManagedFields, entry(person, replicasJSON))
-}
-
-func force(in *etcdguard.Inputs) { in.ForceConflicts = true }
-
-func theirs(in *etcdguard.Inputs) {
-	in.ClusterVersion = signed(version(bothEntries(true)...), person, entriesJSON("Deployment", "PodDisruptionBudget"))
-}
-
-func against(in *etcdguard.Inputs) {
-	in.ClusterVersion = signed(version(guardEntry("Deployment", false)), person, entriesJSON("Deployment"))
-}
-
-func optOut(in *etcdguard.Inputs) {
-	in.ClusterVersion.Annotations = map[string]string{"sno.solonode.github.io/opt-out": "etcdguard"}
-}
-
-func damaged(in *etcdguard.Inputs) {
-	in.Budget.ManagedFields[0].FieldsV1 = &metav1.FieldsV1{Raw: []byte(`{"f:spec":1}`)}
-}
-
-// What is written, by hand and not by the code under test.
-func TestIntents(t *testing.T) {
-	claim := etcdguard.Decide(of(ha, 5)).ClusterVersion
-	wantClaim := `{"kind":"ClusterVersion","apiVersion":"config.openshift.io/v1","metadata":{"name":"version"},"spec":{"overrides":[` +
-		`{"kind":"Deployment","group":"apps","namespace":"openshift-etcd","name":"etcd-quorum-guard","unmanaged":true},` +
-		`{"kind":"PodDisruptionBudget","group":"policy","namespace":"openshift-etcd","name":"etcd-quorum-guard","unmanaged":true}]}}`
-	if diff := cmp.Diff(wantClaim, text(t, claim)); diff != "" {
-		t.Errorf("the entries (-want +got):\n%s", diff)
-	}
-	seen := func(in *etcdguard.Inputs) { in.ClusterVersion = claimed() }
-	budget := etcdguard.Decide(of(ha, 5, seen, func(in *etcdguard.Inputs) { in.Deployment = ourGuard(t, ha, 5) })).Budget
-	wantBudget := `{"kind":"PodDisruptionBudget","apiVersion":"policy/v1","metadata":{"name":"etcd-quorum-guard","namespace":"openshift-etcd"},` +
-		`"spec":{"selector":{"matchLabels":{"k8s-app":"etcd-quorum-guard"}},"maxUnavailable":2,"unhealthyPodEvictionPolicy":"IfHealthyBudget"}}`
-	if diff := cmp.Diff(wantBudget, text(t, budget)); diff != "" {
-		t.Errorf("the budget (-want +got):\n%s", diff)
-	}
-	// The Deployment says exactly what host.go says.
-	decision := etcdguard.Decide(of(arbiter, 5, seen))
-	if decision.Deployment == nil || fmt.Sprint(decision.TakeFrom) != "["+cvo+" "+us+"-released]" {
-		t.Fatalf("%+v", decision)
-	}
-	var got, want map[string]any
-	if err := json.Unmarshal([]byte(text(t, decision.Deployment)), &got); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal([]byte(text(t, no(etcdguard.Deployment(hostOf(arbiter, 5))))), &want); err != nil {
-		t.Fatal(err)
-	}
-	delete(want, "status")
-	prune(want)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the Deployment (-want +got):\n%s", diff)
-	}
-}
-
-// prune takes away what older API types write although it is not there.
-func prune(object map[string]any) {
-	for key, value := range object {
-		if inside, ok := value.(map[string]any); ok {
-			prune(inside)
-		}
-		if value == nil {
-			delete(object, key)
-		}
-	}
-}
-
-// Whatever could not be read, in whatever state of a cluster that needs its guard (U-ETC-8): nothing is deleted,
-// nothing is made looser. And on one node nothing is deleted without the topology and the members.
+// Whatever could not be read, in whatever state of the cluster (U-ETC-8): nothing is deleted and nothing is relaxed where the guard is needed, and on
+// one node nothing is deleted without the topology and the members.
 func TestFailedReads(t *testing.T) {
-	seen := func(in *etcdguard.Inputs) { in.ClusterVersion = claimed() }
-	ours := func(in *etcdguard.Inputs) { in.Deployment, in.Budget = ourGuard(t, ha, 5), ourBudget(t, ha, 5) }
-	lose := []func(*etcdguard.Inputs){
-		func(in *etcdguard.Inputs) { in.Cluster = nil },
-		func(in *etcdguard.Inputs) { in.Nodes = nil },
-		func(in *etcdguard.Inputs) { in.Members = nil },
-		func(in *etcdguard.Inputs) { in.ClusterVersion = nil },
-		func(in *etcdguard.Inputs) { in.Etcd = nil },
-		func(in *etcdguard.Inputs) { in.Deployment = nil },
-		func(in *etcdguard.Inputs) { in.Budget = nil },
-		func(in *etcdguard.Inputs) { in.PodsBudget = nil },
-		func(in *etcdguard.Inputs) { in.ClientSecret, in.CABundle = etcdguard.Unknown, etcdguard.Unknown },
-	}
+	lose := []change{noCluster, noNodes, noMembers, noVersion, noDeployment, noBudget, func(in *etcdguard.Inputs) { noSecret(in); noBundle(in) }}
 	sizes := []int{1, 5}
 	if testing.Short() {
 		sizes = sizes[1:]
 	}
 	for _, mode := range allModes {
 		for _, n := range sizes {
-			for i, start := range [][]func(*etcdguard.Inputs){{}, {seen}, {seen, ours}, {ours}, {left}, {seen, ours, force}} {
-				for lost := range 1 << len(lose) {
-					if bits.OnesCount(uint(lost)) > 2 {
-						continue
-					}
-					in := of(mode, n, start...)
+			for start, changes := range [][]change{{}, {seen}, {seen, ours(ha, 5)}, {ours(ha, 5)}, {left}, {seen, ours(ha, 5), force}} {
+				for lost := range len(lose) * len(lose) {
+					in := with(mode, n, changes...)
 					replicas, maxUnavailable := *in.Deployment.Spec.Replicas, in.Budget.Spec.MaxUnavailable.IntValue()
-					for i, f := range lose {
-						if lost&(1<<i) != 0 {
-							f(&in)
-						}
-					}
+					lose[lost/len(lose)](&in)
+					lose[lost%len(lose)](&in)
 					d := etcdguard.Decide(in)
-					at := fmt.Sprintf("%q, %d nodes, start %d, lost %09b: %s", mode, n, i, lost, said(t, d))
+					at := fmt.Sprintf("%q, %d nodes, start %d, lost %d: %s", mode, n, start, lost, described(d))
 					deletes := d.Action == etcdguard.DeleteBudget || d.Action == etcdguard.DeleteDeployment
 					if deletes && (mode != sr || in.Cluster == nil || in.Members == nil) {
 						t.Errorf("deletes: %s", at)
@@ -364,7 +215,7 @@ func TestFailedReads(t *testing.T) {
 						continue
 					}
 					if d.Budget != nil && !d.Create && in.Deployment != nil && d.Budget.Spec.MaxUnavailable.IntValue() > maxUnavailable {
-						t.Errorf("loosens: %s", at)
+						t.Errorf("relaxes: %s", at)
 					}
 					if d.Deployment != nil && !d.Create && in.Budget != nil && *d.Deployment.Spec.Replicas < replicas {
 						t.Errorf("shrinks: %s", at)
@@ -375,23 +226,164 @@ func TestFailedReads(t *testing.T) {
 	}
 }
 
-// The override that the topology replaces is reported, in whatever state the guard is, and never decides over the guard.
+// The override that the topology replaces is reported, whatever the state of the guard, and does not change the decision.
 func TestDeprecation(t *testing.T) {
-	for raw, says := range map[string]string{
-		"": "", `{"a":1}`: "", `{"` + key + `":"true"}`: "is deprecated: it is honored", key + ": false\n": "is deprecated and false",
-		`{"` + key + `":"maybe"}`: "want true or false",
+	for raw, message := range map[string]string{
+		"": "", `{"a":1}`: "", `{"` + overrideKey + `":"true"}`: "is deprecated: it is honored", overrideKey + ": false\n": "is deprecated and false",
+		`{"` + overrideKey + `":"maybe"}`: "want true or false",
 	} {
 		for _, mode := range allModes {
-			with := of(mode, 3, conditions())
-			without := said(t, etcdguard.Decide(with))
-			with.Etcd.Spec.UnsupportedConfigOverrides.Raw = []byte(raw)
-			decision := etcdguard.Decide(with)
-			if got := decision.Deprecation; (got == "") != (says == "") || !strings.Contains(got, says) {
-				t.Errorf("%q, %q: says %q, want something with %q", mode, raw, got, says)
+			in := with(mode, 3, conditions())
+			without := described(etcdguard.Decide(in))
+			in.Etcd.Spec.UnsupportedConfigOverrides.Raw = []byte(raw)
+			decision := etcdguard.Decide(in)
+			if got := decision.Deprecation; (got == "") != (message == "") || !strings.Contains(got, message) {
+				t.Errorf("%q, %q: %q, want something with %q", mode, raw, got, message)
 			}
-			if got := said(t, decision); got != without {
+			if got := described(decision); got != without {
 				t.Errorf("%q, %q: %s, without it %s", mode, raw, got, without)
 			}
 		}
 	}
+}
+
+// Where the members are not needed they make no difference.
+func TestNeedsMembers(t *testing.T) {
+	needed, not := 0, 0
+	for _, mode := range allModes {
+		for n := range 6 {
+			for name, changes := range map[string][]change{
+				"static": nil, "ours": {ours(ha, 5), seen}, "none": {noGuard}, "half": {noDeployment}, "no topology": {noCluster}, "operator": {operatorGuard},
+			} {
+				in := with(mode, n, append(changes, noMembers)...)
+				if in.NeedsMembers() {
+					needed++
+					continue
+				}
+				not++
+				want := text(etcdguard.Decide(in))
+				for members := range 6 {
+					in.Members = membersOf(members, members/2+1)
+					if got := text(etcdguard.Decide(in)); got != want {
+						t.Errorf("%s, %d nodes, %s: with %d members it decides\n%s\nand without\n%s", mode, n, name, members, got, want)
+					}
+				}
+			}
+		}
+	}
+	if needed == 0 || not == 0 {
+		t.Errorf("needed %d times, not needed %d times", needed, not)
+	}
+}
+
+func TestDisowned(t *testing.T) {
+	type entries = []metav1.ManagedFieldsEntry
+	ours, theirs, person := entry(us, replicasJSON), entry(cvo, replicasJSON), entry(person, replicasJSON)
+	status := entry(us, `{"f:status":{}}`)
+	status.Subresource = "status"
+	both := entry(cvo, `{"f:spec":{"f:a":{},"f:b":{},"f:c":{}}}`)
+	for name, test := range map[string]struct{ entries, want entries }{
+		"nothing":             {nil, nil},
+		"none of ours":        {entries{person}, entries{person}},
+		"only ours":           {entries{ours}, entries{theirs}},
+		"with a person's":     {entries{ours, person}, entries{theirs, person}},
+		"both":                {entries{entry(us, `{"f:spec":{"f:a":{},"f:b":{}}}`), entry(cvo, `{"f:spec":{"f:b":{},"f:c":{}}}`)}, entries{both}},
+		"both, theirs first":  {entries{entry(cvo, `{"f:spec":{"f:b":{},"f:c":{}}}`), entry(us, `{"f:spec":{"f:a":{},"f:b":{}}}`)}, entries{both}},
+		"another subresource": {entries{status, ours}, entries{status, theirs}},
+	} {
+		before := text(test.entries)
+		got, err := etcdguard.Disowned(test.entries, cvo)
+		if diff := cmp.Diff(text(test.want), text(got)); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
+		}
+		if text(test.entries) != before {
+			t.Errorf("%s: the argument was changed", name)
+		}
+	}
+	if _, err := etcdguard.Disowned(entries{entry(us, `{"f:spec":1}`)}, cvo); !errors.Is(err, ownership.ErrManagedFields) {
+		t.Errorf("damaged: %v", err)
+	}
+}
+
+// wanted is the next write in a golden file. Result is that of Observe where the decision has none.
+type wanted struct {
+	Decision    string `json:"decision"`
+	Apply       any    `json:"apply,omitempty"`
+	Result      string `json:"result"`
+	Deprecation string `json:"deprecation,omitempty"`
+}
+
+func TestGolden(t *testing.T) {
+	patchtest.Golden(t, "testdata/decide", func(t *testing.T, input fs.FS) map[string]string {
+		in := gathered(t, input)
+		d := etcdguard.Decide(in)
+		w := wanted{Decision: described(d), Result: etcdguard.Observe(in).String(), Deprecation: d.Deprecation}
+		switch {
+		case d.ClusterVersion != nil:
+			w.Apply = d.ClusterVersion
+		case d.Deployment != nil:
+			w.Apply = d.Deployment
+		case d.Budget != nil:
+			w.Apply = d.Budget
+		}
+		if d.Result != nil {
+			w.Result = d.Result.String()
+		}
+		return map[string]string{"want.yaml": string(must(yaml.Marshal(w)))}
+	})
+}
+
+// gathered returns the inputs that are in the tree.
+func gathered(t *testing.T, input fs.FS) etcdguard.Inputs {
+	t.Helper()
+	const namespace, guard, budgets = "openshift-etcd", "etcd-quorum-guard", "poddisruptionbudgets.policy"
+	return etcdguard.Inputs{
+		Cluster:        patchtest.GatheredTopology(t, input),
+		Members:        gatheredMembers(t, input),
+		Nodes:          patchtest.AllGathered[corev1.Node](t, input, "nodes", ""),
+		ClusterVersion: patchtest.Gathered[configv1.ClusterVersion](t, input, "clusterversions.config.openshift.io", "", "version"),
+		Etcd:           patchtest.Gathered[operatorv1.Etcd](t, input, "etcds.operator.openshift.io", "", "cluster"),
+		Deployment:     patchtest.Gathered[appsv1.Deployment](t, input, "deployments.apps", namespace, guard),
+		Budget:         patchtest.Gathered[policyv1.PodDisruptionBudget](t, input, budgets, namespace, guard),
+		PodsBudget:     patchtest.Gathered[policyv1.PodDisruptionBudget](t, input, budgets, namespace, "etcd-guard-pdb"),
+		ClientSecret:   patchtest.Gathered[corev1.Secret](t, input, "secrets", namespace, "etcd-client") != nil,
+		CABundle:       patchtest.Gathered[corev1.ConfigMap](t, input, "configmaps", namespace, "etcd-ca-bundle") != nil,
+	}
+}
+
+// gatheredMembers reads the members and their health, as etcdctl prints them; nil where the files are missing.
+func gatheredMembers(t *testing.T, input fs.FS) []etcdguard.Member {
+	t.Helper()
+	var list struct {
+		Members []struct {
+			ID         uint64
+			ClientURLs []string
+			IsLearner  bool
+		}
+	}
+	var health []struct {
+		Endpoint string
+		Health   bool
+	}
+	for file, into := range map[string]any{"etcd_info/member_list.json": &list, "etcd_info/endpoint_health.json": &health} {
+		text, err := fs.ReadFile(input, file)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err == nil {
+			err = json.Unmarshal(text, into)
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+	}
+	members := []etcdguard.Member{}
+	for _, m := range list.Members {
+		member := etcdguard.Member{ID: m.ID, Learner: m.IsLearner}
+		for _, h := range health {
+			member.Healthy = member.Healthy || (h.Health && slices.Contains(m.ClientURLs, h.Endpoint))
+		}
+		members = append(members, member)
+	}
+	return members
 }

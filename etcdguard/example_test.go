@@ -2,6 +2,7 @@ package etcdguard_test
 
 import (
 	"fmt"
+	"log"
 
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -15,94 +16,55 @@ func clusterWith(mode configv1.TopologyMode) topology.Cluster {
 	return topology.Cluster{ControlPlane: topology.ReadingOf(mode), Infrastructure: topology.ReadingOf(mode)}
 }
 
-// An etcd operator makes both, or deletes both where they are nil.
-func ExampleDeployment() {
-	for _, of := range []struct {
-		mode    configv1.TopologyMode
-		members int
-	}{
-		{configv1.HighlyAvailableTopologyMode, 3}, {configv1.HighlyAvailableTopologyMode, 5},
-		{configv1.DualReplicaTopologyMode, 2}, {configv1.SingleReplicaTopologyMode, 1},
-	} {
-		host, err := etcdguard.NewHost(clusterWith(of.mode), of.members, "cli")
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		guard, err := etcdguard.Deployment(host)
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		budget, err := etcdguard.DisruptionBudget(host)
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		if guard == nil {
-			fmt.Println("none:", budget == nil)
-			continue
-		}
-		fmt.Println(*guard.Spec.Replicas, "guards, of which may go:", budget.Spec.MaxUnavailable)
-	}
-	// Output:
-	// 3 guards, of which may go: 1
-	// 5 guards, of which may go: 2
-	// 2 guards, of which may go: 1
-	// none: true
-}
-
-// The shape of today's operators: a pod for each node, and a budget that counts from below.
+// The shape of today's operators: a pod for each node.
 func ExamplePods() {
 	host, err := etcdguard.NewHost(clusterWith(configv1.HighlyAvailableArbiterMode), 3, "cli")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
-	role := func(name, role string) corev1.Node {
-		return corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"node-role.kubernetes.io/" + role: ""}}}
-	}
-	nodes := []corev1.Node{role("one", "master"), role("two", "master"), role("three", "arbiter"), role("four", "worker")}
-	pods, err := etcdguard.Pods(host, nodes)
+	pods, err := etcdguard.Pods(host, []corev1.Node{node("one", "master"), node("two", "arbiter"), node("three", "worker")})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
+	}
+	if pods == nil {
+		fmt.Println("existing guards are to be deleted")
 	}
 	for _, pod := range pods {
 		fmt.Println(pod.Name, "on", pod.Spec.NodeName)
 	}
-	budget, err := etcdguard.PodsDisruptionBudget(host)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println("at least", budget.Spec.MinAvailable)
 	// Output:
 	// etcd-guard-one on one
 	// etcd-guard-two on two
-	// etcd-guard-three on three
-	// at least 2
 }
 
-// The first step on one node of a release with a static guard: the cluster-version-operator is told to let go. The guard is not
-// touched yet.
+// The first step on one node of a release with a static guard: the guard becomes unmanaged for the cluster-version-operator, and is not changed yet.
 func ExampleDecide() {
 	cluster := clusterWith(configv1.SingleReplicaTopologyMode)
 	decision := etcdguard.Decide(etcdguard.Inputs{
 		Cluster:        &cluster,
 		Members:        []etcdguard.Member{{ID: 1, Healthy: true}},
-		ClusterVersion: &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: etcdguard.ClusterVersionName}},
-		Deployment:     staticGuard(), // as the cluster-version-operator made it
+		ClusterVersion: &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version"}},
+		Deployment:     staticGuard(), // as the cluster-version-operator created it
 		Budget:         staticBudget(),
 	})
-	fmt.Println(decision.Action)
+	fmt.Println(decision.Action, decision.Result.Reason)
 	for _, entry := range decision.ClusterVersion.Spec.Overrides {
 		fmt.Println(*entry.Kind, *entry.Namespace, *entry.Name, *entry.Unmanaged)
 	}
-	fmt.Println(decision.Result)
 	// Output:
-	// Claim
+	// Claim TakingOver
 	// Deployment openshift-etcd etcd-quorum-guard true
 	// PodDisruptionBudget openshift-etcd etcd-quorum-guard true
-	// Progressing (TakingOver): Telling the cluster-version-operator to let go of the guard, which only blocks drains on one control-plane node; minor upgrades wait until this is given back
+}
+
+func ExampleSafeToRestart() {
+	cluster := clusterWith(configv1.HighlyAvailableTopologyMode)
+	members := []etcdguard.Member{{ID: 1, Healthy: true}, {ID: 2, Healthy: true}, {ID: 3}}
+	fmt.Println(etcdguard.SafeToRestart(cluster, members, 1))
+	fmt.Println(etcdguard.SafeToRestart(cluster, members, 3))
+	fmt.Println(etcdguard.SafeToRestart(topology.Cluster{}, members, 1))
+	// Output:
+	// {false Etcd would have no quorum while this member restarts; bring an unhealthy member back, or add one, first} <nil>
+	// {true } <nil>
+	// {false } no topology: read the Cluster with topology.FromInfrastructure: mode ""
 }

@@ -1,37 +1,33 @@
 package etcdguard
 
 import (
-	"maps"
+	"cmp"
+	"errors"
 	"slices"
-	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
+	"github.com/solonode/sno/patch/overrides"
 	"github.com/solonode/sno/patch/ownership"
 )
 
-// strength is a guard in numbers.
-type strength struct {
-	// replicas is how many guards there are to be.
-	replicas int
-	// floor is how many of them must stay ready: an eviction that would leave fewer is refused. The greater, the stricter.
-	floor int
-}
+// strength is the number of guards, and how many of them must stay ready: an eviction that would leave fewer is refused.
+type strength struct{ replicas, floor int }
 
-// strengthOf is what the topology and the cluster ask for, and held that it must wait: it would loosen the guard while etcd is
-// not known to have as many healthy members as the topology expects. The number is counted anew on every call, and only members
-// and nodes count, never what is there already.
-func (in Inputs) strengthOf() (want strength, held bool) {
+// wantedStrength returns the strength that the cluster needs. held reports that the guard must not be changed yet: it would be relaxed while
+// fewer members are known to be healthy than the topology expects.
+func (in Inputs) wantedStrength() (want strength, held bool) {
 	host := in.host()
-	size := host.size()
-	want = strength{size, size - host.budget()}
-	live, ok := in.live()
+	want = strength{host.size(), host.size() - host.budget()}
+	live, ok := in.liveStrength()
 	if !ok || want.floor >= live.floor {
 		return want, false
 	}
@@ -39,8 +35,7 @@ func (in Inputs) strengthOf() (want strength, held bool) {
 	return want, healthy < expectedMembers(in.mode())
 }
 
-// host is what host.go needs to know. A node without a member yet counts, and so does a member whose node is gone; before either is there
-// the topology says how many there are to be.
+// host counts nodes that have no member yet, and members whose nodes are gone.
 func (in Inputs) host() Host {
 	voters, _ := votes(in.Members)
 	image := in.Image
@@ -50,8 +45,7 @@ func (in Inputs) host() Host {
 	return Host{mode: in.mode(), members: max(len(memberNodes(in.mode(), in.Nodes)), voters), image: image}
 }
 
-// live is the strength of the guard that is there; false unless both parts of it are.
-func (in Inputs) live() (strength, bool) {
+func (in Inputs) liveStrength() (strength, bool) {
 	if in.Deployment == nil || in.Budget == nil {
 		return strength{}, false
 	}
@@ -59,37 +53,22 @@ func (in Inputs) live() (strength, bool) {
 	return strength{replicas, floorOf(in.Budget, replicas)}, true
 }
 
-func replicasOf(d *appsv1.Deployment) int {
-	if d.Spec.Replicas == nil {
-		return 1
-	}
-	return int(*d.Spec.Replicas)
-}
+func replicasOf(d *appsv1.Deployment) int { return int(ptr.Deref(d.Spec.Replicas, 1)) }
 
-// floorOf is how many of the replicas the budget keeps, by the rules of the disruption controller: percentages are rounded up. A
-// budget that says nothing, or nothing that can be read, keeps none.
+// floorOf returns how many of the replicas the budget keeps, by the rules of the disruption controller.
 func floorOf(budget *policyv1.PodDisruptionBudget, replicas int) int {
-	if least := budget.Spec.MinAvailable; least != nil {
-		n, err := intstr.GetScaledValueFromIntOrPercent(least, replicas, true)
-		if err != nil {
-			return 0
-		}
+	least, most := budget.Spec.MinAvailable, budget.Spec.MaxUnavailable
+	n, err := intstr.GetScaledValueFromIntOrPercent(cmp.Or(least, most), replicas, true)
+	switch {
+	case err != nil:
+		return 0
+	case least != nil:
 		return n
 	}
-	if most := budget.Spec.MaxUnavailable; most != nil {
-		n, err := intstr.GetScaledValueFromIntOrPercent(most, replicas, true)
-		if err != nil {
-			return 0
-		}
-		return max(replicas-n, 0)
-	}
-	return 0
+	return max(replicas-n, 0)
 }
 
-// fits tells whether the guard that is there does what is wanted, whoever wrote it.
-func (in Inputs) fits(want strength) bool { return len(in.faults(want)) == 0 }
-
-// faults are what keeps the guard that is there from doing what is wanted, in stable words, each the predicate of "the guard".
+// faults lists what is wrong with the live guard, each as a predicate of "the guard".
 func (in Inputs) faults(want strength) []string {
 	var faults []string
 	fault := func(is bool, what string) {
@@ -103,29 +82,29 @@ func (in Inputs) faults(want strength) []string {
 		pod := d.Spec.Template.Spec
 		_, pinned := pod.NodeSelector[MasterRole]
 		probes := func(c corev1.Container) bool { return c.ReadinessProbe != nil }
-		fault(leaving(d), "has a Deployment that is being deleted")
-		fault(replicasOf(d) != want.replicas, "has another number of replicas than the cluster needs")
-		fault(pinned && in.mode() == configv1.HighlyAvailableArbiterMode, "does not run on the arbiter, whose member counts too")
-		fault(!slices.ContainsFunc(pod.Containers, probes), "does not ask etcd for its health, for want of a readiness probe")
+		fault(terminating(d), "has a Deployment that is being deleted")
+		fault(replicasOf(d) != want.replicas, "has the wrong number of replicas")
+		fault(pinned && in.mode() == configv1.HighlyAvailableArbiterMode, "does not run on the arbiter")
+		fault(!slices.ContainsFunc(pod.Containers, probes), "has no readiness probe")
 	}
 	fault(b == nil, "has no PodDisruptionBudget")
 	if b != nil {
-		policy := b.Spec.UnhealthyPodEvictionPolicy
-		fault(leaving(b), "has a PodDisruptionBudget that is being deleted")
-		fault(floorOf(b, want.replicas) != want.floor, "has a PodDisruptionBudget that lets another number of guards go than etcd can spare")
-		fault(policy != nil && *policy == policyv1.AlwaysAllow, "has a PodDisruptionBudget that lets a node go whose etcd is down for a moment")
+		fault(terminating(b), "has a PodDisruptionBudget that is being deleted")
+		fault(floorOf(b, want.replicas) != want.floor, "has a PodDisruptionBudget that allows the wrong number of evictions")
+		fault(ptr.Deref(b.Spec.UnhealthyPodEvictionPolicy, "") == policyv1.AlwaysAllow,
+			"has a PodDisruptionBudget that always allows to evict guards that are not ready")
 		fault(d != nil && !selects(b, d), "has a PodDisruptionBudget whose selector does not select its pods")
 	}
 	return faults
 }
 
-// selects tells whether the budget is about the guards. An empty selector is about every pod in the namespace, those of etcd included.
+// selects reports whether the budget is about the guards. An empty selector selects every pod in the namespace, also those of etcd.
 func selects(b *policyv1.PodDisruptionBudget, d *appsv1.Deployment) bool {
 	selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
 	return err == nil && !selector.Empty() && selector.Matches(labels.Set(d.Spec.Template.Labels))
 }
 
-func leaving(object metav1.Object) bool { return object.GetDeletionTimestamp() != nil }
+func terminating(object metav1.Object) bool { return object.GetDeletionTimestamp() != nil }
 
 func imageOf(d *appsv1.Deployment) string {
 	for _, container := range d.Spec.Template.Spec.Containers {
@@ -136,107 +115,91 @@ func imageOf(d *appsv1.Deployment) string {
 	return ""
 }
 
-// releaseAnnotations are those by which the cluster-version-operator chooses manifests. On an object that it leaves alone they
-// only mislead; it writes them again when it comes back.
-func releaseAnnotations(object metav1.Object) []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(object.GetAnnotations())), func(key string) bool {
-		domain, _, _ := strings.Cut(key, "/")
-		return domain != "release.openshift.io" && !strings.HasSuffix(domain, ".release.openshift.io")
-	})
+func (in Inputs) ownsDeployment() bool {
+	return in.Deployment != nil && !terminating(in.Deployment) && ownership.Owns(in.Deployment, FieldOwner)
 }
 
-func (in Inputs) oursDeployment() bool {
-	return in.Deployment != nil && !leaving(in.Deployment) && holdsOurs(in.Deployment)
-}
-func (in Inputs) oursBudget() bool {
-	return in.Budget != nil && !leaving(in.Budget) && holdsOurs(in.Budget)
+func (in Inputs) ownsBudget() bool {
+	return in.Budget != nil && !terminating(in.Budget) && ownership.Owns(in.Budget, FieldOwner)
 }
 
-// operatorGuards tells whether an etcd operator of today is at work, which guards by itself in every topology that needs it: its
-// budget is there, or its controller reports.
+// claim returns the state of the entries in spec.overrides for the guard and its budget: both have a static manifest.
+func (in Inputs) claim() (overrides.Claim, error) {
+	return overrides.Read(in.ClusterVersion, FieldOwner, overrides.Deployment(Namespace, GuardName),
+		configv1.ComponentOverride{Kind: "PodDisruptionBudget", Group: "policy", Namespace: Namespace, Name: GuardName, Unmanaged: true})
+}
+
+// operatorGuards reports whether one of today's etcd operators runs, which has its own guards in every topology that needs them.
 func (in Inputs) operatorGuards() bool {
 	return in.PodsBudget != nil || in.reports("GuardControllerDegraded")
 }
 
-// operatorStands tells whether its guards are there and ready.
-func (in Inputs) operatorStands() bool {
-	if in.PodsBudget == nil || leaving(in.PodsBudget) {
+// operatorGuardsReady reports whether enough of the operator's guards are known to be ready.
+func (in Inputs) operatorGuardsReady() bool {
+	if in.PodsBudget == nil || terminating(in.PodsBudget) {
 		return false
 	}
 	status := in.PodsBudget.Status
 	return status.ObservedGeneration >= in.PodsBudget.Generation && status.DesiredHealthy > 0 && status.CurrentHealthy >= status.DesiredHealthy
 }
 
-// operatorLacks tells whether some of its guards are known not to be ready.
-func (in Inputs) operatorLacks() bool {
+// operatorGuardsUnready reports whether some are known not to be.
+func (in Inputs) operatorGuardsUnready() bool {
 	if in.PodsBudget == nil {
 		return false
 	}
 	status := in.PodsBudget.Status
-	seen := status.ObservedGeneration > 0 && status.ObservedGeneration >= in.PodsBudget.Generation
-	return seen && (status.ExpectedPods == 0 || status.CurrentHealthy < status.ExpectedPods)
+	observed := status.ObservedGeneration > 0 && status.ObservedGeneration >= in.PodsBudget.Generation
+	return observed && (status.ExpectedPods == 0 || status.CurrentHealthy < status.ExpectedPods)
 }
 
-// mayBeStatic tells whether the cluster-version-operator writes the guard, for all that is known: it does not on releases whose
-// operator does (U-ETC-5).
+// mayBeStatic reports whether the cluster-version-operator may write the guard. It does not on releases whose etcd operator does (U-ETC-5).
 func (in Inputs) mayBeStatic() bool {
 	return in.ClusterVersion != nil && !in.operatorGuards() && !in.reports("QuorumGuardControllerDegraded") && len(in.stockOwners()) == 0
 }
 
+// fromRelease reports whether the cluster-version-operator is known to write the guard.
+func (in Inputs) fromRelease() bool {
+	return (in.Deployment != nil && ownership.ManagedBy(in.Deployment, overrides.ClusterVersionOperator)) ||
+		(in.Budget != nil && ownership.ManagedBy(in.Budget, overrides.ClusterVersionOperator))
+}
+
 func (in Inputs) reports(condition string) bool {
-	if in.Etcd == nil {
-		return false
-	}
-	for _, c := range in.Etcd.Status.Conditions {
-		if c.Type == condition {
-			return true
-		}
-	}
-	return false
+	return in.Etcd != nil && slices.ContainsFunc(in.Etcd.Status.Conditions, func(c operatorv1.OperatorCondition) bool { return c.Type == condition })
 }
 
-// stockOwners are the etcd operator's managers of the guard. What cannot be read has none; a check says so.
+// stockOwners lists the etcd operators among the owners. Check Readable has already failed where the owners cannot be read.
 func (in Inputs) stockOwners() []string {
-	owners, err := in.owners(nil)
-	if err != nil {
-		return nil
+	var stock []string
+	numbers, _ := in.numbers(strength{})
+	for _, number := range numbers {
+		stock = append(stock, number.owners...)
 	}
-	return slices.DeleteFunc(owners, func(m string) bool { return !isStock(m) })
+	return slices.DeleteFunc(stock, func(m string) bool { return !slices.Contains(stockManagers, m) })
 }
 
-// owners lists who owns the numbers of the guard, sorted, except this module. where says which of the two objects count; nil
-// for both.
-func (in Inputs) owners(where func(field string) bool) ([]string, error) {
-	var owners []string
-	for _, of := range in.fields() {
-		if !of.there || (where != nil && !where(of.name)) {
-			continue
+// number is a field that decides about the strength of the guard.
+type number struct {
+	field  string
+	fits   bool
+	owners []string
+}
+
+// numbers lists the fields that are set, compared with the wanted strength, with their owners except this module.
+func (in Inputs) numbers(want strength) (all []number, err error) {
+	add := func(set bool, object metav1.Object, field string, fits bool) {
+		if set {
+			owners, failed := ownership.Others(object, field, FieldOwner)
+			all, err = append(all, number{field, fits, owners}), errors.Join(err, failed)
 		}
-		others, err := ownership.Others(of.object, of.name, FieldOwner)
-		if err != nil {
-			return nil, err
-		}
-		owners = append(owners, others...)
 	}
-	slices.Sort(owners)
-	return slices.Compact(owners), nil
-}
-
-type field struct {
-	object metav1.Object
-	name   string
-	there  bool
-}
-
-func (in Inputs) fields() []field {
-	var all []field
-	if in.Deployment != nil {
-		all = append(all, field{in.Deployment, FieldReplicas, in.Deployment.Spec.Replicas != nil})
+	if d := in.Deployment; d != nil {
+		add(d.Spec.Replicas != nil, d, fieldReplicas, replicasOf(d) == want.replicas)
 	}
-	if in.Budget != nil {
-		all = append(all,
-			field{in.Budget, FieldMaxUnavailable, in.Budget.Spec.MaxUnavailable != nil},
-			field{in.Budget, FieldMinAvailable, in.Budget.Spec.MinAvailable != nil})
+	if b := in.Budget; b != nil {
+		fits := floorOf(b, want.replicas) == want.floor
+		add(b.Spec.MaxUnavailable != nil, b, fieldMaxUnavailable, fits)
+		add(b.Spec.MinAvailable != nil, b, fieldMinAvailable, fits)
 	}
-	return all
+	return all, err
 }

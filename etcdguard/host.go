@@ -28,13 +28,10 @@ const (
 )
 
 const (
-	etcdRole = "node-role.kubernetes.io/etcd"
-
 	containerName = "guard"
+	podPrefix     = "etcd-guard-"
 	clientMount   = "/etc/etcd-guard/client"
 	caMount       = "/etc/etcd-guard/ca"
-	// nobody needs no right but that of reading its certificates.
-	nobody = 65534
 )
 
 var (
@@ -42,29 +39,23 @@ var (
 	ErrHost = errors.New("empty Host: make it with NewHost")
 	// ErrNoTopology is returned for a Cluster that was not read from an Infrastructure object, such as the zero Cluster.
 	ErrNoTopology = topology.ErrClusterNotRead
-	// ErrNoMembers is returned for a number of members that no cluster with etcd can have. Where a guard is made there is an API server,
-	// which stores it in at least one member.
+	// ErrNoMembers is returned for a number of members that no cluster with etcd can have.
 	ErrNoMembers = errors.New("no members of etcd: count its voting members, or the nodes that are to have one, whichever are more")
-	// ErrNoNodes is returned where none of the nodes is to have a member of etcd: as long as the nodes are not read, no guard is deleted.
+	// ErrNoNodes is returned where none of the nodes is to have a member of etcd.
 	ErrNoNodes = errors.New("none of the nodes is to have a member of etcd: read the control-plane nodes")
-	// ErrNoImage is returned for guards without an image, which the API server would refuse.
+	// ErrNoImage is returned for guards without an image.
 	ErrNoImage = errors.New("no image for the guards: pass one with curl and sleep to NewHost")
 )
 
-// Host is what an operator knows about the cluster for which it makes a guard. NewHost makes one; every function that takes a Host
-// returns ErrHost for the zero value.
+// Host is what an operator knows about the cluster for which it makes a guard. NewHost makes one.
 type Host struct {
-	// mode is the topology that decides, one of the five. It is empty in the zero Host only.
 	mode    configv1.TopologyMode
 	members int
 	image   string
 }
 
-// NewHost reads what matters about a guard: the cluster, as topology.FromInfrastructure read it; how many voting members etcd has, or
-// nodes that are to have one, whichever are more; and the image of the guards, with curl and sleep in it, as the release's cli image has.
-// Fewer members than the topology expects count as many as it expects. Without an image only numbers and budgets can be asked for.
-//
-// Errors: ErrNoTopology, and ErrNoMembers, with the number, for less than one where etcd is in the cluster.
+// NewHost takes the number of voting members of etcd or of nodes that are to have one, whichever are more, and the image of the guards, with curl
+// and sleep in it. Without an image only numbers and budgets are available. Errors: ErrNoTopology, ErrNoMembers.
 func NewHost(cluster topology.Cluster, members int, image string) (Host, error) {
 	if err := cluster.Validate(); err != nil {
 		return Host{}, err
@@ -76,55 +67,27 @@ func NewHost(cluster topology.Cluster, members int, image string) (Host, error) 
 	return Host{mode: mode, members: members, image: image}, nil
 }
 
-func (h Host) made() error {
-	if h.mode == "" {
-		return ErrHost
-	}
-	return nil
-}
-
-// wantsPods reports whether there are to be guards, of which the image is then known. Errors: ErrHost, ErrNoImage.
-func (h Host) wantsPods() (bool, error) {
-	switch err := h.made(); {
-	case err != nil:
-		return false, err
-	case !guarded(h.mode):
-		return false, nil
-	case h.image == "":
+// wanted reports whether the cluster needs guards, of which pods need an image.
+func (h Host) wanted(pods bool) (bool, error) {
+	switch {
+	case h.mode == "":
+		return false, ErrHost
+	case pods && guarded(h.mode) && h.image == "":
 		return false, ErrNoImage
 	}
-	return true, nil
+	return guarded(h.mode), nil
 }
 
-// modeOf is the topology that decides, one of the five.
 func modeOf(cluster topology.Cluster) configv1.TopologyMode {
 	return topology.ReadingOf(cluster.ControlPlane.Mode).Mode
 }
 
-// Guarded reports whether there is a quorum to guard in this cluster, or the guard is off (R-ETC-2): with SingleReplica
-// there is one member, and with External etcd is elsewhere. The error is ErrNoTopology.
-func Guarded(cluster topology.Cluster) (bool, error) {
-	if err := cluster.Validate(); err != nil {
-		return false, err
-	}
-	return guarded(modeOf(cluster)), nil
-}
+// guarded reports whether there is a quorum to guard: not with the single member of SingleReplica, nor with External (R-ETC-2).
+func guarded(mode configv1.TopologyMode) bool { return expectedMembers(mode) > 1 }
 
-func guarded(mode configv1.TopologyMode) bool {
-	switch mode {
-	case configv1.SingleReplicaTopologyMode, configv1.ExternalTopologyMode:
-		return false
-	case configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableArbiterMode, configv1.DualReplicaTopologyMode:
-		return true
-	}
-	return true
-}
-
-// Size is the number of guards (R-ETC-2): one per member, and never fewer than the topology expects. While there are
-// fewer nodes than that, some guards stay Pending, which the budget counts as members that are down. The error is
-// ErrHost.
+// Size returns the number of guards (R-ETC-2): one per member, and never fewer than the topology expects. The error is ErrHost.
 func Size(h Host) (int, error) {
-	if err := h.made(); err != nil {
+	if _, err := h.wanted(false); err != nil {
 		return 0, err
 	}
 	return h.size(), nil
@@ -132,19 +95,8 @@ func Size(h Host) (int, error) {
 
 func (h Host) size() int { return max(expectedMembers(h.mode), h.members) }
 
-// Budget is how many of Size guards may be evicted at once: as many as Tolerated says. The error is ErrHost.
-//
-// Two members of DualReplica are the exception: one of them may go. Their arithmetic allows none, and with that no node
-// could be drained for an update, ever (R-SNO-3). What keeps such a cluster alive is not the quorum of two but fencing,
-// which lets the member that is left go on alone; the guard sees to it that the two never go together. Upstream lets
-// one go as well (minAvailable is one less than the nodes, U-ETC-7).
-func Budget(h Host) (int, error) {
-	if err := h.made(); err != nil {
-		return 0, err
-	}
-	return h.budget(), nil
-}
-
+// budget returns how many guards may be evicted at once. Of the two members of DualReplica one may go, or no node could ever be drained (R-SNO-3);
+// fencing keeps the other one working. Upstream allows one as well (U-ETC-7).
 func (h Host) budget() int {
 	if fencing(h.mode, h.size()) {
 		return 1
@@ -152,56 +104,31 @@ func (h Host) budget() int {
 	return Tolerated(h.size())
 }
 
-// fencing reports whether the members are a pair of which either goes on alone, because it fences the other.
+// fencing reports whether each of the members works alone, because it fences the other.
 func fencing(mode configv1.TopologyMode, members int) bool {
 	return mode == configv1.DualReplicaTopologyMode && members == 2
 }
 
-// Nodes are those of the nodes that have a member of etcd, or are to have one: with the master role, and with
-// HighlyAvailableArbiter also those with the arbiter role. With External there are none. The error is ErrNoTopology.
-func Nodes(cluster topology.Cluster, nodes []corev1.Node) ([]corev1.Node, error) {
-	if err := cluster.Validate(); err != nil {
-		return nil, err
-	}
-	return memberNodes(modeOf(cluster), nodes), nil
-}
-
+// memberNodes returns the nodes that have a member of etcd, or are to have one.
 func memberNodes(mode configv1.TopologyMode, nodes []corev1.Node) []corev1.Node {
-	if mode == configv1.ExternalTopologyMode {
-		return nil
-	}
-	var members []corev1.Node
-	for _, node := range nodes {
+	return slices.DeleteFunc(slices.Clone(nodes), func(node corev1.Node) bool {
 		_, master := node.Labels[MasterRole]
 		_, arbiter := node.Labels[ArbiterRole]
-		if master || (arbiter && mode == configv1.HighlyAvailableArbiterMode) {
-			members = append(members, node)
-		}
-	}
-	return members
+		return !master && (!arbiter || mode != configv1.HighlyAvailableArbiterMode)
+	})
 }
 
-// Deployment is the guard, or nil where there must be none and an existing one should be deleted. It has Size replicas that never
-// share a node, and is rolled out one pod at a time: none goes before the others are ready. A pod that was evicted does not come
-// back to a cordoned node, so the budget counts it as long as the node is away.
-//
-// A guard is ready while the etcd on its node, asked with the client certificate, says that it is healthy. The namespace
-// has no security admission of its own, so the guard asks for no privilege by itself.
-//
-// Errors: ErrHost, ErrNoImage. With an error nothing is to be made and nothing to be deleted.
+// Deployment returns the guard, or nil where an existing one should be deleted. It has Size replicas that never share a node, and replaces one pod
+// at a time. Errors: ErrHost, ErrNoImage.
 func Deployment(h Host) (*appsv1.Deployment, error) {
-	if wanted, err := h.wantsPods(); err != nil || !wanted {
+	if wanted, err := h.wanted(true); !wanted {
 		return nil, err
 	}
-	return h.deployment(), nil
-}
-
-func (h Host) deployment() *appsv1.Deployment {
 	pod := guardPod(h.image)
 	pod.Tolerations = append(workload.Tolerations(topology.PlacementOf(topology.ControlPlanePool)),
-		corev1.Toleration{Key: etcdRole, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule},
-		corev1.Toleration{Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute},
-		corev1.Toleration{Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute},
+		tolerate("node-role.kubernetes.io/etcd", corev1.TaintEffectNoSchedule),
+		tolerate(corev1.TaintNodeNotReady, corev1.TaintEffectNoExecute),
+		tolerate(corev1.TaintNodeUnreachable, corev1.TaintEffectNoExecute),
 	)
 	pod.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
@@ -210,9 +137,10 @@ func (h Host) deployment() *appsv1.Deployment {
 		}},
 	}}
 	if h.mode == configv1.HighlyAvailableArbiterMode {
-		pod.Tolerations = append(pod.Tolerations,
-			corev1.Toleration{Key: ArbiterRole, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule})
-		pod.Affinity.NodeAffinity = anyRole(MasterRole, ArbiterRole)
+		pod.Tolerations = append(pod.Tolerations, tolerate(ArbiterRole, corev1.TaintEffectNoSchedule))
+		pod.Affinity.NodeAffinity = &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{withRole(MasterRole), withRole(ArbiterRole)},
+		}}
 	} else {
 		pod.NodeSelector = topology.PlacementOf(topology.ControlPlanePool).NodeSelector()
 	}
@@ -228,46 +156,31 @@ func (h Host) deployment() *appsv1.Deployment {
 				Spec:       pod,
 			},
 		},
-	}
+	}, nil
 }
 
-// anyRole selects nodes that have any of the roles, which a node selector cannot say.
-func anyRole(roles ...string) *corev1.NodeAffinity {
-	terms := &corev1.NodeSelector{}
-	for _, role := range roles {
-		terms.NodeSelectorTerms = append(terms.NodeSelectorTerms, corev1.NodeSelectorTerm{
-			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: role, Operator: corev1.NodeSelectorOpExists}},
-		})
-	}
-	return &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms}
+func tolerate(key string, effect corev1.TaintEffect) corev1.Toleration {
+	return corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: effect}
 }
 
-// DisruptionBudget is the budget over the guards of Deployment, or nil where there must be none and an existing one should be
-// deleted. It counts from the replicas (maxUnavailable, as in the static manifest), and a guard that is not ready counts
-// as gone: while etcd has members that are down, as many fewer may go. Such a guard may itself be evicted only while the others
-// hold the quorum. The error is ErrHost.
+func withRole(role string) corev1.NodeSelectorTerm {
+	return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: role, Operator: corev1.NodeSelectorOpExists}}}
+}
+
+// DisruptionBudget returns the budget over the guards of Deployment, or nil where an existing one should be deleted. The error is ErrHost.
 func DisruptionBudget(h Host) (*policyv1.PodDisruptionBudget, error) {
-	if err := h.made(); err != nil || !guarded(h.mode) {
+	if wanted, err := h.wanted(false); !wanted {
 		return nil, err
 	}
-	return h.disruptionBudget(), nil
-}
-
-func (h Host) disruptionBudget() *policyv1.PodDisruptionBudget {
 	budget := disruptionBudget(GuardName, guardLabels())
 	budget.Spec.MaxUnavailable = ptr.To(intstr.FromInt(h.budget()))
-	return budget
+	return budget, nil
 }
 
-// Pods are the guards in the shape that today's operators use: one pod for each of Nodes, bound to it by spec.nodeName, so that
-// no scheduler and no Deployment takes part. A node that is cordoned is left out, because a guard that comes back there would
-// keep a drain from ending; a guard that is still there is not to be deleted for it. nil where there must be none, and existing
-// ones should be deleted; empty and not nil where every node is cordoned.
-//
-// Errors: ErrHost, ErrNoImage, and ErrNoNodes where none of the nodes is one of Nodes. With an error nothing is to be made and nothing
-// to be deleted.
+// Pods returns the guards in the shape of today's operators: one pod for each node that has a member, or is to have one, and is not cordoned, since a
+// new guard there would keep a drain from ending. nil means that existing guards should be deleted. Errors: ErrHost, ErrNoImage, ErrNoNodes.
 func Pods(h Host, nodes []corev1.Node) ([]*corev1.Pod, error) {
-	if wanted, err := h.wantsPods(); err != nil || !wanted {
+	if wanted, err := h.wanted(true); !wanted {
 		return nil, err
 	}
 	members := memberNodes(h.mode, nodes)
@@ -275,10 +188,7 @@ func Pods(h Host, nodes []corev1.Node) ([]*corev1.Pod, error) {
 		return nil, ErrNoNodes
 	}
 	pods := []*corev1.Pod{}
-	for _, node := range members {
-		if cordoned(node) {
-			continue
-		}
+	for _, node := range slices.DeleteFunc(members, cordoned) {
 		pod := &corev1.Pod{
 			TypeMeta:   metav1.TypeMeta{APIVersion: corev1.SchemeGroupVersion.String(), Kind: "Pod"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: podName(node.Name), Labels: podLabels(), Annotations: guardAnnotations()},
@@ -291,10 +201,9 @@ func Pods(h Host, nodes []corev1.Node) ([]*corev1.Pod, error) {
 	return pods, nil
 }
 
-// PodsDisruptionBudget is the budget over Pods, or nil where there must be none and an existing one should be deleted. Over pods that
-// no controller made a budget can only count from below (minAvailable). The error is ErrHost.
+// PodsDisruptionBudget returns the budget over Pods, which have no controller, or nil where an existing one should be deleted. The error is ErrHost.
 func PodsDisruptionBudget(h Host) (*policyv1.PodDisruptionBudget, error) {
-	if err := h.made(); err != nil || !guarded(h.mode) {
+	if wanted, err := h.wanted(false); !wanted {
 		return nil, err
 	}
 	budget := disruptionBudget(PodsBudgetName, podLabels())
@@ -319,17 +228,17 @@ func cordoned(node corev1.Node) bool {
 	})
 }
 
-// podName is unique for each node, and short enough for a pod also where the node's name is as long as a name may be.
+// podName returns a name that is unique for each node, also for the longest node names.
 func podName(node string) string {
 	const longest, digits = 253, 10
-	if len(PodPrefix)+len(node) <= longest {
-		return PodPrefix + node
+	if len(podPrefix)+len(node) <= longest {
+		return podPrefix + node
 	}
 	sum := sha256.Sum256([]byte(node))
-	return PodPrefix + strings.TrimRight(node[:longest-len(PodPrefix)-digits-1], "-.") + "-" + hex.EncodeToString(sum[:])[:digits]
+	return podPrefix + strings.TrimRight(node[:longest-len(podPrefix)-digits-1], "-.") + "-" + hex.EncodeToString(sum[:])[:digits]
 }
 
-// guardAnnotations let clusters that partition their CPUs place the guard on the management's share.
+// guardAnnotations have clusters with workload partitioning run the guard on the management CPUs.
 func guardAnnotations() map[string]string {
 	return map[string]string{"target.workload.openshift.io/management": `{"effect": "PreferredDuringScheduling"}`}
 }
@@ -347,21 +256,17 @@ func guardPod(image string) corev1.PodSpec {
 			Command:                  []string{"/bin/sh", "-c", "trap 'exit 0' TERM; sleep infinity & wait"},
 			TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
-				corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("5Mi"),
-			}},
+				corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("5Mi")}},
 			ReadinessProbe: &corev1.Probe{
-				ProbeHandler:     corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: healthCommand()}},
-				TimeoutSeconds:   3,
-				PeriodSeconds:    5,
-				SuccessThreshold: 1,
-				FailureThreshold: 3,
+				ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: healthCommand()}}, TimeoutSeconds: 3, PeriodSeconds: 5,
+				SuccessThreshold: 1, FailureThreshold: 3,
 			},
 			SecurityContext: &corev1.SecurityContext{
 				Privileged:               ptr.To(false),
 				AllowPrivilegeEscalation: ptr.To(false),
 				ReadOnlyRootFilesystem:   ptr.To(true),
 				RunAsNonRoot:             ptr.To(true),
-				RunAsUser:                ptr.To[int64](nobody),
+				RunAsUser:                ptr.To[int64](65534),
 				Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 				SeccompProfile:           &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 			},
@@ -379,8 +284,7 @@ func guardPod(image string) corev1.PodSpec {
 	}
 }
 
-// healthCommand asks the etcd of the node, through the host's network. /health is a linearizable read: a member without quorum
-// answers 503, and --fail makes an error of that.
+// healthCommand queries the etcd of the node. /health is a linearizable read: a member without quorum answers 503.
 func healthCommand() []string {
 	return []string{"curl", "--silent", "--show-error", "--fail", "--max-time", "2",
 		"--cacert", caMount + "/ca-bundle.crt", "--cert", clientMount + "/tls.crt", "--key", clientMount + "/tls.key",

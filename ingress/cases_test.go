@@ -13,7 +13,7 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// The five modes, and what else a field can say.
+// The five modes, and what else a field can hold.
 const (
 	sr       = configv1.SingleReplicaTopologyMode
 	ha       = configv1.HighlyAvailableTopologyMode
@@ -22,6 +22,8 @@ const (
 	external = configv1.ExternalTopologyMode
 	empty    = configv1.TopologyMode("")
 	unknown  = configv1.TopologyMode("Quantum")
+
+	toControlPlane, toWorkers = configv1.DefaultPlacementControlPlane, configv1.DefaultPlacementWorkers
 )
 
 var allModes = []configv1.TopologyMode{ha, arbiter, sr, dual, external, empty, unknown}
@@ -32,17 +34,18 @@ func clusterOf(controlPlane, infrastructure configv1.TopologyMode) topology.Clus
 	}
 }
 
-// What the patch writes, by hand and not by the code under test.
+// What the patch writes, and managedFields, written by hand.
 const (
 	placementJSON = `{"nodeSelector":{"matchLabels":{"node-role.kubernetes.io/master":""}},"tolerations":[` +
 		`{"key":"node-role.kubernetes.io/master","operator":"Exists","effect":"NoSchedule"},` +
 		`{"key":"node-role.kubernetes.io/control-plane","operator":"Exists","effect":"NoSchedule"}]}`
-	headJSON   = `{"kind":"IngressController","apiVersion":"operator.openshift.io/v1","metadata":{"name":"default","namespace":"openshift-ingress-operator"},"spec":`
+	headJSON = `{"kind":"IngressController","apiVersion":"operator.openshift.io/v1",` +
+		`"metadata":{"name":"default","namespace":"openshift-ingress-operator"},"spec":`
 	onePinned  = headJSON + `{"replicas":1,"nodePlacement":` + placementJSON + `}}`
 	twoPinned  = headJSON + `{"replicas":2,"nodePlacement":` + placementJSON + `}}`
 	onlyPlaced = headJSON + `{"nodePlacement":` + placementJSON + `}}`
-	// pinnedInOtherWords is onePinned with the selector in the form in which a person wrote it.
-	pinnedInOtherWords = headJSON + `{"replicas":1,"nodePlacement":{"nodeSelector":{"matchExpressions":[` +
+	// oneExpressed is onePinned with the selector as an expression.
+	oneExpressed = headJSON + `{"replicas":1,"nodePlacement":{"nodeSelector":{"matchExpressions":[` +
 		`{"key":"node-role.kubernetes.io/master","operator":"In","values":[""]}]},"tolerations":[` +
 		`{"key":"node-role.kubernetes.io/master","operator":"Exists","effect":"NoSchedule"},` +
 		`{"key":"node-role.kubernetes.io/control-plane","operator":"Exists","effect":"NoSchedule"}]}}}`
@@ -51,7 +54,7 @@ const (
 	bothJSON     = `{"f:spec":{"f:replicas":{},"f:nodePlacement":{"f:nodeSelector":{},"f:tolerations":{}}}}`
 )
 
-// pinned is what the patch leaves in an IngressController.
+// pinned is the placement that the patch applies.
 func pinned(t testing.TB) *operatorv1.NodePlacement {
 	t.Helper()
 	placement := &operatorv1.NodePlacement{}
@@ -61,7 +64,7 @@ func pinned(t testing.TB) *operatorv1.NodePlacement {
 	return placement
 }
 
-// pinnedByExpression selects the same nodes in other words.
+// pinnedByExpression is pinned with another form of the selector.
 func pinnedByExpression(t testing.TB) *operatorv1.NodePlacement {
 	t.Helper()
 	placement := pinned(t)
@@ -69,12 +72,16 @@ func pinnedByExpression(t testing.TB) *operatorv1.NodePlacement {
 	return placement
 }
 
-// moved is where a person put the router.
+// moved is a person's placement.
 func moved() *operatorv1.NodePlacement {
 	return &operatorv1.NodePlacement{NodeSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"node-role.kubernetes.io/infra": ""}}}
 }
 
-// liveIC is the default IngressController as a cluster holds it. The ingress operator created it.
+func expressing(key string, operator metav1.LabelSelectorOperator, values ...string) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: operator, Values: values}}}
+}
+
+// liveIC is the default IngressController, as the ingress operator created it.
 func liveIC(change ...func(*operatorv1.IngressController)) *operatorv1.IngressController {
 	ic := &operatorv1.IngressController{ObjectMeta: metav1.ObjectMeta{
 		Namespace: ingress.IngressControllerNamespace, Name: ingress.IngressControllerName, UID: "one", ResourceVersion: "1",
@@ -111,15 +118,34 @@ func placed(p *operatorv1.NodePlacement) func(*operatorv1.IngressController) {
 	return func(ic *operatorv1.IngressController) { ic.Spec.NodePlacement = p }
 }
 
-func annotated(key, value string) func(*operatorv1.IngressController) {
-	return func(ic *operatorv1.IngressController) { ic.Annotations = map[string]string{key: value} }
+func labelled(selector *metav1.LabelSelector) func(*operatorv1.IngressController) {
+	return placed(&operatorv1.NodePlacement{NodeSelector: selector})
 }
 
-// inputs are those of a cluster with the topologies, in which the ingress operator has just made the IngressController.
+func annotated(key, value string) func(*operatorv1.IngressController) {
+	return func(ic *operatorv1.IngressController) { metav1.SetMetaDataAnnotation(&ic.ObjectMeta, key, value) }
+}
+
+func optedOutOf(modules string) func(*operatorv1.IngressController) {
+	return annotated("sno.solonode.github.io/opt-out", modules)
+}
+
+// inputs are those of a cluster with the topologies and the IngressController of liveIC.
 func inputs(controlPlane, infrastructure configv1.TopologyMode, change ...func(*operatorv1.IngressController)) ingress.Inputs {
 	cluster := clusterOf(controlPlane, infrastructure)
 	return ingress.Inputs{Cluster: &cluster, IngressController: liveIC(change...)}
 }
+
+func with(in ingress.Inputs, change func(*ingress.Inputs)) ingress.Inputs {
+	change(&in)
+	return in
+}
+
+func noCluster(in *ingress.Inputs) { in.Cluster = nil }
+
+func forced(in *ingress.Inputs) { in.ForceConflicts = true }
+
+func fromDefault(in *ingress.Inputs) { in.Placement = ingress.PlacementFromDefaultPlacement }
 
 func withDefaultPlacement(in ingress.Inputs, placement configv1.DefaultPlacement) ingress.Inputs {
 	in.Ingress = &configv1.Ingress{ObjectMeta: metav1.ObjectMeta{Name: ingress.ConfigName}}
@@ -127,7 +153,7 @@ func withDefaultPlacement(in ingress.Inputs, placement configv1.DefaultPlacement
 	return in
 }
 
-// text is the canonical text of anything, so that "the same bytes" can be said.
+// text is the canonical text of a value.
 func text(t testing.TB, v any) string {
 	t.Helper()
 	encoded, err := json.Marshal(v)

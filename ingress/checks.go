@@ -1,8 +1,7 @@
 package ingress
 
 import (
-	"slices"
-	"strings"
+	"fmt"
 
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -12,36 +11,37 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// Checks are the preconditions of the patch, in order. The first that has something to say ends the decision.
+// Checks returns the preconditions of the patch, in order: the first that returns a result ends the decision.
 func Checks() patch.Chain[Inputs] {
 	return patch.Chain[Inputs]{
 		{Name: "Valid", Evaluate: checkValid},
 		{Name: "Exists", Evaluate: checkExists},
-		{Name: "OptedOut", Evaluate: checkOptedOut},
-		{Name: "TopologyKnown", Evaluate: checkTopologyKnown},
-		{Name: "ControlPlaneInCluster", Evaluate: checkControlPlaneInCluster},
-		{Name: "RouterOnControlPlane", Evaluate: checkRouterOnControlPlane},
-		{Name: "PlacementFree", Evaluate: checkPlacementFree},
+		{Name: "OptedOut", Ours: patch.Release, Evaluate: checkOptedOut},
+		{Name: "TopologyKnown", Evaluate: func(in Inputs) *patch.Result { return patch.TopologyKnown(in.Cluster) }},
+		{Name: "ControlPlaneInCluster", Ours: patch.Release, Evaluate: checkControlPlaneInCluster},
+		{Name: "RouterOnControlPlane", Ours: patch.Release, Evaluate: checkRouterOnControlPlane},
+		{Name: "PlacementFree", Ours: patch.Release, Evaluate: checkPlacementFree},
 	}
 }
 
 func checkValid(in Inputs) *patch.Result {
 	if err := in.Validate(); err != nil {
-		return &patch.Result{State: patch.Failed, Reason: ReasonInvalid, Message: "The inputs are not those of a cluster: " + err.Error()}
+		return patch.Invalid(err)
 	}
 	return nil
 }
 
 func checkExists(in Inputs) *patch.Result {
+	waiting := patch.Result{State: patch.Waiting, Reason: ReasonWaitingForObject}
 	switch {
 	case in.IngressController == nil:
-		return &patch.Result{State: patch.Waiting, Reason: ReasonWaitingForObject,
-			Message: "There is no default IngressController; the ingress operator makes one"}
+		waiting.Message = "There is no default IngressController; the ingress operator makes one"
 	case in.IngressController.DeletionTimestamp != nil:
-		return &patch.Result{State: patch.Waiting, Reason: ReasonWaitingForObject,
-			Message: "The default IngressController is being deleted; the ingress operator makes a new one"}
+		waiting.Message = "The default IngressController is being deleted; the ingress operator makes a new one"
+	default:
+		return nil
 	}
-	return nil
+	return &waiting
 }
 
 func checkOptedOut(in Inputs) *patch.Result {
@@ -50,10 +50,6 @@ func checkOptedOut(in Inputs) *patch.Result {
 	}
 	return &patch.Result{State: patch.OptedOut, Reason: ReasonOptedOut,
 		Message: "The annotation " + patch.OptOutAnnotation + " keeps this module away; remove it to have the router pinned by topology"}
-}
-
-func checkTopologyKnown(in Inputs) *patch.Result {
-	return patch.TopologyKnown(in.Cluster)
 }
 
 func checkControlPlaneInCluster(in Inputs) *patch.Result {
@@ -76,44 +72,34 @@ func checkRouterOnControlPlane(in Inputs) *patch.Result {
 	return &patch.Result{State: patch.NotNeeded, Reason: ReasonNotNeeded, Message: message + in.Cluster.UnknownValues()}
 }
 
-// disagreement says which signal won and how to let the other one decide. Nobody chose Workers: the ingress operator
-// writes it wherever it finds nothing (U-ING-3), so that it disagrees on every single node in a cloud.
+// disagreement returns the end of a message: which signal decided, and how to have the other one decide. The ingress operator writes
+// Workers wherever it finds nothing (U-ING-3), so the two disagree on every single node in a cloud.
 func disagreement(in Inputs) string {
-	placement := in.defaultPlacement()
-	workers := placement == configv1.DefaultPlacementWorkers
+	placement := string(in.defaultPlacement())
+	if in.defaultPlacement() == configv1.DefaultPlacementWorkers {
+		placement += ", the ingress operator's default"
+	}
 	if in.Placement == PlacementFromDefaultPlacement {
-		decided := "; defaultPlacement decided, which is " + string(placement)
-		if workers {
-			decided += " where nobody chose"
-		}
-		return decided + "; the infrastructure topology says otherwise (--placement=topology lets it decide)"
+		return "; defaultPlacement decided, which is " + placement + "; the infrastructure topology disagrees (--placement=topology lets it decide)"
 	}
-	decided := "; the infrastructure topology decided, defaultPlacement is " + string(placement)
-	if workers {
-		decided += ", as wherever nobody chose"
-	}
-	return decided + " (--placement=defaultPlacement lets it decide)"
+	return "; the infrastructure topology decided, defaultPlacement is " + placement + " (--placement=defaultPlacement lets it decide)"
 }
 
-// checkPlacementFree leaves a router alone that somebody else placed (R-ING-4, R-SNO-5). A value that is equal to ours
-// is no obstacle: both then own it.
+// checkPlacementFree ends the decision where another manager owns a placement that differs from ours (R-ING-4, R-SNO-5).
 func checkPlacementFree(in Inputs) *patch.Result {
-	if in.ForceConflicts {
-		return nil
-	}
-	if in.IngressController.Spec.NodePlacement == nil {
+	if in.ForceConflicts || in.IngressController.Spec.NodePlacement == nil {
 		return nil
 	}
 	others, err := ownership.Others(in.IngressController, FieldNodePlacement, FieldOwner)
 	if err != nil {
-		return &patch.Result{State: patch.Failed, Reason: ReasonInvalid, Message: sentence(err)}
+		return patch.Invalid(err)
 	}
 	if len(others) == 0 {
 		return nil
 	}
 	switch same, err := isPinned(in.IngressController.Spec.NodePlacement); {
 	case err != nil:
-		return &patch.Result{State: patch.Failed, Reason: ReasonInvalid, Message: sentence(ErrNodeSelector) + "; it belongs to " + strings.Join(others, ", ")}
+		return patch.Invalid(fmt.Errorf("%w; it belongs to %s", ErrNodeSelector, patch.Quoted(others)))
 	case same:
 		return nil
 	}
@@ -121,16 +107,10 @@ func checkPlacementFree(in Inputs) *patch.Result {
 	return &result
 }
 
-// replicasOwners lists who, beside us, the stock operator's creation-time default and a number that we left behind, owns spec.replicas with another value
-// than the topology asks for.
+// replicasOwners returns who owns a number of routers that differs from want and may not be replaced.
 func replicasOwners(ic *operatorv1.IngressController, want int32) ([]string, error) {
 	if ic.Spec.Replicas == nil || *ic.Spec.Replicas == want {
 		return nil, nil
 	}
-	return ownership.Others(ic, FieldReplicas, slices.Concat([]string{FieldOwner}, ReplicasManagers())...)
-}
-
-func sentence(err error) string {
-	text := err.Error()
-	return strings.ToUpper(text[:1]) + text[1:]
+	return ownership.Others(ic, FieldReplicas, append(ReplicasManagers(), FieldOwner)...)
 }

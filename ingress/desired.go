@@ -18,31 +18,30 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// Decision is what is to become of the default IngressController.
+// Decision is what to do with the default IngressController.
 type Decision struct {
-	// Intent is what to apply; nil for nothing, and Result says why.
+	// Intent is what to apply, or nil.
 	Intent *operatorv1ac.IngressControllerApplyConfiguration
-	// Release says that the module lets go of the object. It is never set while something is unknown or cannot be read:
-	// then everything stays as it is.
+	// Release is whether to release the object. It is never set while the inputs are incomplete or cannot be read.
 	Release bool
-	// KeepReplaced is called for a value that was taken over, when the module lets go: it goes back unless the topology has made it
-	// wrong. Nil restores everything.
+	// KeepReplaced reports, on release, whether a value that was replaced is restored. Nil restores every value.
 	KeepReplaced func(patch.Replaced) bool
-	// Leave lists what letting go leaves behind where the value that was there before no longer fits: a number of replicas, in the name of
-	// ReleasedManager. Without it the field would be absent, and nothing that scales the router could read it.
+	// Leave lists the values that a release leaves behind, for ReleasedManager, where the value from before no longer fits: without
+	// spec.replicas nothing could read /scale.
 	Leave []patch.Replaced
-	// Result is why there is no intent, or what stands in the way of a part of it; nil when there is nothing to say before
-	// applying.
+	// Result is why there is no intent, or why a part of it is missing; nil when there is nothing to report before applying.
 	Result *patch.Result
 }
 
-// Decide is the whole decision over the default IngressController: pinned to the control plane where the router belongs
-// there, so that it does not float to workers that are added later (R-ING-3), and released everywhere else. It is pure,
-// and builds a new apply configuration on every call, because one that was sent comes back filled with what the API
-// server knows.
+// Decide pins the default IngressController to the control plane where the router belongs there, so that it does not float to workers
+// that are added later (R-ING-3), and releases it everywhere else. Every call builds a new apply configuration, because the API server's
+// answer is written into the one that was sent.
 func Decide(in Inputs) Decision {
-	if result := Checks().Run(in); result != nil {
-		return letGo(in, result)
+	switch result, ours := Checks().Run(in); {
+	case result != nil && ours == patch.Release:
+		return release(in, result)
+	case result != nil:
+		return Decision{Result: result}
 	}
 	replicas := pinnedReplicas(*in.Cluster)
 	intent := operatorv1ac.IngressController(IngressControllerName, IngressControllerNamespace).
@@ -51,9 +50,9 @@ func Decide(in Inputs) Decision {
 	owners, err := replicasOwners(in.IngressController, replicas)
 	switch {
 	case err != nil:
-		return letGo(in, &patch.Result{State: patch.Failed, Reason: ReasonInvalid, Message: sentence(err)})
+		return Decision{Result: patch.Invalid(err)}
 	case len(owners) > 0 && !in.ForceConflicts:
-		// The placement is still ours to set: a person who wants another number of routers did not ask for floating ones.
+		// A person who wants another number of routers did not ask for floating ones.
 		result := patch.OwnedByOther(FieldReplicas, owners...)
 		return Decision{Intent: intent, Result: &result}
 	}
@@ -61,11 +60,12 @@ func Decide(in Inputs) Decision {
 	return Decision{Intent: intent}
 }
 
-// pinnedReplicas follows the topology of the pool where the pods run: one control-plane node, one router.
+// pinnedReplicas follows the topology of the pool where the pods run.
 func pinnedReplicas(cluster topology.Cluster) int32 {
 	return topology.Replicas(cluster.Governing(topology.ControlPlanePool))
 }
 
+// pinnedPlacement has the tolerations that a router needs to be schedulable on a control plane that has day-1 workers (U-ING-5).
 func pinnedPlacement() *operatorv1.NodePlacement {
 	placement := topology.PlacementOf(topology.ControlPlanePool)
 	return &operatorv1.NodePlacement{
@@ -74,48 +74,41 @@ func pinnedPlacement() *operatorv1.NodePlacement {
 	}
 }
 
-// pinnedPlacementIntent is pinnedPlacement, with the selector in the form that is there already if that selects the same nodes: equal
-// values are owned by both, and another form would be a conflict about nothing.
+// pinnedPlacementIntent is pinnedPlacement, but keeps the form of a live selector that selects the same nodes: equal values are owned by
+// both managers, another form would be a conflict.
 func pinnedPlacementIntent(live *operatorv1.NodePlacement) *operatorv1ac.NodePlacementApplyConfiguration {
-	placement := topology.PlacementOf(topology.ControlPlanePool)
-	selector := metav1ac.LabelSelector().WithMatchLabels(placement.NodeSelector())
-	if have, err := nodeSelector(live); err == nil && maps.Equal(have, placement.NodeSelector()) {
-		selector = metav1ac.LabelSelector().WithMatchLabels(live.NodeSelector.MatchLabels)
-		for _, expression := range live.NodeSelector.MatchExpressions {
-			selector.WithMatchExpressions(metav1ac.LabelSelectorRequirement().
-				WithKey(expression.Key).WithOperator(expression.Operator).WithValues(expression.Values...))
-		}
+	pinned := pinnedPlacement()
+	form := pinned.NodeSelector
+	if selector, err := nodeSelector(live); err == nil && maps.Equal(selector, form.MatchLabels) {
+		form = live.NodeSelector
 	}
-	return operatorv1ac.NodePlacement().WithNodeSelector(selector).WithTolerations(workload.Tolerations(placement)...)
+	selector := metav1ac.LabelSelector().WithMatchLabels(form.MatchLabels)
+	for _, expression := range form.MatchExpressions {
+		selector.WithMatchExpressions(metav1ac.LabelSelectorRequirement().
+			WithKey(expression.Key).WithOperator(expression.Operator).WithValues(expression.Values...))
+	}
+	return operatorv1ac.NodePlacement().WithNodeSelector(selector).WithTolerations(pinned.Tolerations...)
 }
 
-// isPinned tells whether a placement is the one that the patch sets, in whatever form its selector is written.
+// isPinned reports whether a placement is pinnedPlacement, in any form of its selector. Error: ErrNodeSelector.
 func isPinned(placement *operatorv1.NodePlacement) (bool, error) {
-	want := topology.PlacementOf(topology.ControlPlanePool)
 	selector, err := nodeSelector(placement)
 	if err != nil || placement == nil {
 		return false, err
 	}
-	return maps.Equal(selector, want.NodeSelector()) &&
-		equality.Semantic.DeepEqual(placement.Tolerations, workload.Tolerations(want)), nil
+	pinned := pinnedPlacement()
+	return maps.Equal(selector, pinned.NodeSelector.MatchLabels) && equality.Semantic.DeepEqual(placement.Tolerations, pinned.Tolerations), nil
 }
 
-// letGo releases the fields (R-SNO-6), unless the result only means that nothing can be said. The object is then as it
-// was before, but for a number of replicas that no longer fits: the stock operator wrote it once, at creation, and will
-// not correct it (U-ING-2, U-ING-12).
-func letGo(in Inputs, result *patch.Result) Decision {
-	decision := Decision{Result: result}
-	switch result.State {
-	case patch.NotNeeded, patch.OptedOut, patch.Blocked:
-		decision.Release = true
-	case patch.InForce, patch.WouldChange, patch.Progressing, patch.Waiting, patch.Reverted, patch.Failed:
+// release releases the fields (R-SNO-6). The object is then as it was before, except for a number of routers that does not fit: the stock
+// operator would not correct it (U-ING-2, U-ING-12).
+func release(in Inputs, result *patch.Result) Decision {
+	decision := Decision{Result: result, Release: true}
+	if in.Cluster == nil {
 		return decision
 	}
-	if in.Cluster == nil {
-		return decision // nobody knows what fits
-	}
 	fits := strconv.Itoa(int(replicasWithout(in)))
-	// What the topology ended is stale; where a person keeps the module away, only a number that was its own.
+	// Where the topology ended the need, any number may be stale; where a person opted out, only a number that this module left behind.
 	stale := func(manager string) bool { return result.State == patch.NotNeeded || manager == ReleasedManager }
 	decision.KeepReplaced = func(r patch.Replaced) bool {
 		return r.Field != FieldReplicas || !stale(r.Manager) || string(r.Value) == fits
@@ -126,31 +119,28 @@ func letGo(in Inputs, result *patch.Result) Decision {
 	return decision
 }
 
-// unfitReplicas tells whether letting go would leave a number of replicas that does not fit, or none although there was one.
+// unfitReplicas reports whether a release would leave a number of routers that does not fit, or none where there was one.
 func unfitReplicas(ic *operatorv1.IngressController, keep func(patch.Replaced) bool, stale func(manager string) bool, fits string) bool {
 	managers, err := ownership.Managers(ic, FieldReplicas)
 	if err != nil || ic.Spec.Replicas == nil || !slices.Contains(managers, FieldOwner) {
 		return false
 	}
-	if others := slices.DeleteFunc(managers, func(m string) bool { return m == FieldOwner }); len(others) > 0 {
-		// Co-owned, so the live value stays.
-		decided := func(m string) bool { return !slices.Contains(ReplicasManagers(), m) || !stale(m) }
-		return strconv.Itoa(int(*ic.Spec.Replicas)) != fits && !slices.ContainsFunc(others, decided)
+	if len(managers) > 1 { // the live value stays, because another manager owns it too
+		decided := func(m string) bool { return m != FieldOwner && (!slices.Contains(ReplicasManagers(), m) || !stale(m)) }
+		return strconv.Itoa(int(*ic.Spec.Replicas)) != fits && !slices.ContainsFunc(managers, decided)
 	}
 	replaced, err := patch.ReadReplaced(ic.Annotations, Name)
 	if err != nil {
-		return false // letting go refuses such an object
+		return false // the release refuses such an object
 	}
-	// Without a remembered value there was none before.
 	return slices.ContainsFunc(replaced, func(r patch.Replaced) bool { return r.Field == FieldReplicas && !keep(r) })
 }
 
-// replicasWithout is the number of routers that fits where the stock operator runs them without this module's placement.
+// replicasWithout returns the number of routers that fits where the stock operator runs them without this module's placement.
 func replicasWithout(in Inputs) int32 {
 	var selector map[string]string
 	if others, err := ownership.Others(in.IngressController, FieldNodePlacement, FieldOwner); err == nil && len(others) > 0 {
-		// One that is no map places no router; the default placement is then the best guess.
-		selector, _ = nodeSelector(in.IngressController.Spec.NodePlacement)
+		selector, _ = nodeSelector(in.IngressController.Spec.NodePlacement) // without an answer the default placement is the best guess
 	}
 	return topology.Replicas(in.Cluster.Governing(in.Cluster.PoolFor(poolOf(selector, in.defaultPlacement()))))
 }

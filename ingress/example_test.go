@@ -1,7 +1,6 @@
 package ingress_test
 
 import (
-	"encoding/json"
 	"fmt"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -9,12 +8,13 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/solonode/sno/ingress"
 	"github.com/solonode/sno/topology"
 )
 
-// singleNode is a cluster on platform None with one control-plane node. It may have workers; the topology does not tell.
+// singleNode is a cluster on platform None with one control-plane node, with or without workers.
 func singleNode() topology.Cluster {
 	return topology.Cluster{
 		ControlPlane:   topology.ReadingOf(configv1.SingleReplicaTopologyMode),
@@ -32,84 +32,37 @@ func ExampleDecide() {
 			ObjectMeta: metav1.ObjectMeta{Namespace: ingress.IngressControllerNamespace, Name: ingress.IngressControllerName},
 		},
 	})
-	spec, err := json.MarshalIndent(decision.Intent.Spec, "", "  ")
+	spec, err := yaml.Marshal(decision.Intent.Spec)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(string(spec))
+	fmt.Print(string(spec))
 	// Output:
-	// {
-	//   "replicas": 1,
-	//   "nodePlacement": {
-	//     "nodeSelector": {
-	//       "matchLabels": {
-	//         "node-role.kubernetes.io/master": ""
-	//       }
-	//     },
-	//     "tolerations": [
-	//       {
-	//         "key": "node-role.kubernetes.io/master",
-	//         "operator": "Exists",
-	//         "effect": "NoSchedule"
-	//       },
-	//       {
-	//         "key": "node-role.kubernetes.io/control-plane",
-	//         "operator": "Exists",
-	//         "effect": "NoSchedule"
-	//       }
-	//     ]
-	//   }
-	// }
-}
-
-// Where the router belongs to the workers, the patch lets go, and says why.
-func ExampleDecide_letsGo() {
-	cluster := singleNode()
-	cluster.Infrastructure = topology.ReadingOf(configv1.HighlyAvailableTopologyMode)
-	decision := ingress.Decide(ingress.Inputs{
-		Cluster: &cluster,
-		IngressController: &operatorv1.IngressController{
-			ObjectMeta: metav1.ObjectMeta{Namespace: ingress.IngressControllerNamespace, Name: ingress.IngressControllerName},
-		},
-	})
-	fmt.Println(decision.Intent == nil, decision.Release)
-	fmt.Println(decision.Result)
-	// Output:
-	// true true
-	// NotNeeded (NotNeeded): The infrastructure topology is highly available: the router belongs to the workers
-}
-
-// An ingress operator that vendors this package creates the default IngressController like this.
-func ExampleDefaultIngressController() {
-	ic, err := ingress.DefaultIngressController(singleNode(), configv1.DefaultPlacementWorkers, ingress.PlacementFromTopology)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(ic.Namespace, ic.Name)
-	fmt.Println("selects:", ic.Spec.NodePlacement.NodeSelector.MatchLabels)
-	for _, t := range ic.Spec.NodePlacement.Tolerations {
-		fmt.Println("tolerates:", t.Key, t.Operator, t.Effect)
-	}
-	fmt.Println("replicas:", *ic.Spec.Replicas)
-	// Output:
-	// openshift-ingress-operator default
-	// selects: map[node-role.kubernetes.io/master:]
-	// tolerates: node-role.kubernetes.io/master Exists NoSchedule
-	// tolerates: node-role.kubernetes.io/control-plane Exists NoSchedule
+	// nodePlacement:
+	//   nodeSelector:
+	//     matchLabels:
+	//       node-role.kubernetes.io/master: ""
+	//   tolerations:
+	//   - effect: NoSchedule
+	//     key: node-role.kubernetes.io/master
+	//     operator: Exists
+	//   - effect: NoSchedule
+	//     key: node-role.kubernetes.io/control-plane
+	//     operator: Exists
 	// replicas: 1
 }
 
-// And it shapes its router like this: here one router on one node, with host ports.
+// An operator that vendors this package creates the default IngressController and shapes its router like this: here one router on one
+// node, with host ports.
 func ExampleShapeRouter() {
 	cluster := singleNode()
-	ic, err := ingress.DefaultIngressController(cluster, "", ingress.PlacementFromTopology)
+	ic, err := ingress.DefaultIngressController(cluster, configv1.DefaultPlacementWorkers, ingress.PlacementFromTopology)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	host, err := ingress.NewHost(cluster, "", ic)
+	host, err := ingress.NewHost(cluster, configv1.DefaultPlacementWorkers, ic)
 	if err != nil {
 		fmt.Println(err) // such as a node selector that the stock operator refuses as well
 		return
@@ -129,17 +82,17 @@ func ExampleShapeRouter() {
 		return
 	}
 
-	fmt.Println("replicas:", *router.Spec.Replicas)
-	fmt.Println("unavailable:", router.Spec.Strategy.RollingUpdate.MaxUnavailable, "surge:", router.Spec.Strategy.RollingUpdate.MaxSurge)
+	update := router.Spec.Strategy.RollingUpdate
+	fmt.Println("replicas:", *router.Spec.Replicas, "unavailable:", update.MaxUnavailable, "surge:", update.MaxSurge)
 	fmt.Println("selects:", router.Spec.Template.Spec.NodeSelector)
-	fmt.Println("tolerations:", len(router.Spec.Template.Spec.Tolerations))
-	fmt.Println("affinity:", router.Spec.Template.Spec.Affinity)
-	fmt.Println("budget:", budget)
+	for _, t := range router.Spec.Template.Spec.Tolerations {
+		fmt.Println("tolerates:", t.Key, t.Operator, t.Effect)
+	}
+	fmt.Println("affinity:", router.Spec.Template.Spec.Affinity, "budget:", budget)
 	// Output:
-	// replicas: 1
-	// unavailable: 1 surge: 0
+	// replicas: 1 unavailable: 1 surge: 0
 	// selects: map[node-role.kubernetes.io/master:]
-	// tolerations: 2
-	// affinity: nil
-	// budget: nil
+	// tolerates: node-role.kubernetes.io/master Exists NoSchedule
+	// tolerates: node-role.kubernetes.io/control-plane Exists NoSchedule
+	// affinity: nil budget: nil
 }

@@ -1,14 +1,13 @@
 package ingress
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/topology"
 )
@@ -18,37 +17,28 @@ var (
 	ErrHost = errors.New("empty Host: make it with NewHost")
 	// ErrNoIngressController is returned where there is no IngressController whose router could be shaped.
 	ErrNoIngressController = errors.New("no IngressController: pass the one whose router is shaped")
-	// ErrNoTopology is returned for a Cluster that was not read from an Infrastructure object, such as the zero Cluster.
-	ErrNoTopology = topology.ErrClusterNotRead
-	// ErrNodeSelector is returned for a spec.nodePlacement.nodeSelector that is no map of labels, as one with the operator Exists or with
-	// several values. The stock operator does not accept it either.
+	// ErrNodeSelector is returned for a spec.nodePlacement.nodeSelector that is no map of labels, such as one with the operator Exists or
+	// with several values. The stock operator does not accept it either.
 	ErrNodeSelector = errors.New("the node selector in spec.nodePlacement is not a map of labels; use matchLabels, or the operator In with one value")
 )
 
-// Host is what an ingress operator knows about the router that it is about to shape. NewHost makes one; every function that takes a
-// Host returns ErrHost for the zero value.
+// Host is a router that an ingress operator shapes, made by NewHost. Every function returns ErrHost for the zero Host.
 type Host struct {
-	cluster topology.Cluster
-	pool    topology.Pool
+	pool topology.Pool
 	// mode is the topology that governs the pool. It is empty in the zero Host only.
 	mode configv1.TopologyMode
 	name string
-	// replicas is nil where the IngressController says nothing.
-	replicas *int32
-	// selector is the IngressController's own: nil when it has none, empty when it selects every node.
+	spec operatorv1.IngressControllerSpec
+	// selector is that of spec: nil when it has none, empty when it selects every node.
 	selector map[string]string
-	// tolerations are the IngressController's own: nil when it has none, empty when it wants none.
-	tolerations []corev1.Toleration
 	// hostNetwork means that the routers bind ports of their nodes.
 	hostNetwork bool
 }
 
-// NewHost reads what matters about a router: the cluster, as topology.FromInfrastructure read it, status.defaultPlacement of
-// ingresses.config.openshift.io/cluster, which places a router whose IngressController says nothing, and the IngressController, with
-// the publishing strategy that is in effect in its status. The IngressController is only read, and later changes to it do not reach the Host.
+// NewHost returns the Host of the IngressController's router. Pass the Cluster of topology.FromInfrastructure and status.defaultPlacement
+// of ingresses.config.openshift.io/cluster. The spec is copied; the publishing strategy in effect is read from the status.
 //
-// Errors: ErrNoTopology, ErrNoIngressController, and ErrNodeSelector, with the IngressController's name, for a node selector that the stock
-// operator refuses as well.
+// Errors: topology.ErrClusterNotRead, ErrNoIngressController, and ErrNodeSelector with the IngressController's name.
 func NewHost(cluster topology.Cluster, defaultPlacement configv1.DefaultPlacement, ic *operatorv1.IngressController) (Host, error) {
 	if err := cluster.Validate(); err != nil {
 		return Host{}, err
@@ -61,26 +51,16 @@ func NewHost(cluster topology.Cluster, defaultPlacement configv1.DefaultPlacemen
 		return Host{}, fmt.Errorf("IngressController %s/%s: %w", ic.Namespace, ic.Name, err)
 	}
 	pool := cluster.PoolFor(poolOf(selector, defaultPlacement))
-	host := Host{
-		cluster: cluster, pool: pool, mode: cluster.Governing(pool),
-		name: ic.Name, selector: selector, hostNetwork: usesHostNetwork(cluster, ic),
-	}
-	if ic.Spec.Replicas != nil {
-		host.replicas = ptr.To(*ic.Spec.Replicas)
-	}
-	if custom := ic.Spec.NodePlacement; custom != nil && custom.Tolerations != nil {
-		host.tolerations = custom.DeepCopy().Tolerations
-	}
-	return host, nil
+	return Host{
+		pool: pool, mode: cluster.Governing(pool), name: ic.Name, spec: *ic.Spec.DeepCopy(),
+		selector: selector, hostNetwork: usesHostNetwork(cluster, ic),
+	}, nil
 }
 
-// Pool is where the router's pods will run: what the IngressController selects, or else the cluster's default placement. Every selector
+// Pool returns where the router's pods will run: what the IngressController selects, or else the cluster's default placement. A selector
 // without a label of the control plane's, such as one for infra nodes, is the workers'.
 func (h Host) Pool() (topology.Pool, error) {
-	if err := h.made(); err != nil {
-		return "", err
-	}
-	return h.pool, nil
+	return h.pool, h.made()
 }
 
 func (h Host) made() error {
@@ -90,8 +70,8 @@ func (h Host) made() error {
 	return nil
 }
 
-// nodeSelector is the selector of a placement as the map that a pod has, by the stock operator's own conversion: nil for none, empty for
-// every node.
+// nodeSelector returns the selector of a placement as the map that a pod has, by the stock operator's own conversion: nil for none, empty
+// for every node.
 func nodeSelector(placement *operatorv1.NodePlacement) (map[string]string, error) {
 	if placement == nil {
 		return nil, nil
@@ -103,32 +83,18 @@ func nodeSelector(placement *operatorv1.NodePlacement) (map[string]string, error
 	return selector, nil
 }
 
-const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
-
 func poolOf(selector map[string]string, defaultPlacement configv1.DefaultPlacement) topology.Pool {
-	if selector == nil {
-		if defaultPlacement == configv1.DefaultPlacementControlPlane {
-			return topology.ControlPlanePool
-		}
-		return topology.WorkerPool
-	}
-	labels := topology.PlacementOf(topology.ControlPlanePool).NodeSelector()
-	labels[controlPlaneLabel] = ""
-	for label := range labels {
-		if _, ok := selector[label]; ok {
-			return topology.ControlPlanePool
-		}
+	_, master := selector["node-role.kubernetes.io/master"]
+	_, controlPlane := selector["node-role.kubernetes.io/control-plane"]
+	if master || controlPlane || selector == nil && defaultPlacement == configv1.DefaultPlacementControlPlane {
+		return topology.ControlPlanePool
 	}
 	return topology.WorkerPool
 }
 
-// usesHostNetwork: the strategy in status is the one in effect; before it is known, it depends on the platform, since without a load
-// balancer, ports of the node are all there is (U-ING-7).
+// usesHostNetwork goes by the strategy in effect, then by the wanted one, then by the platform (U-ING-7).
 func usesHostNetwork(cluster topology.Cluster, ic *operatorv1.IngressController) bool {
-	strategy := ic.Status.EndpointPublishingStrategy
-	if strategy == nil {
-		strategy = ic.Spec.EndpointPublishingStrategy
-	}
+	strategy := cmp.Or(ic.Status.EndpointPublishingStrategy, ic.Spec.EndpointPublishingStrategy)
 	if strategy == nil {
 		return !topology.ProvidesLoadBalancer(cluster.Platform)
 	}

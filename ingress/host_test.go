@@ -23,29 +23,28 @@ import (
 // TestDefaultIngressController shows R-SUITE-4: the default IngressController that an operator creates is as R-ING-1,
 // R-ING-2, R-ING-5 and R-ING-6 ask.
 func TestDefaultIngressController(t *testing.T) {
-	eachPool(func(controlPlane, infrastructure configv1.TopologyMode, def configv1.DefaultPlacement, source ingress.PlacementSource, pool topology.Pool, _ bool) {
+	for _, c := range poolCases() {
 		want := &operatorv1.IngressController{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "operator.openshift.io/v1", Kind: "IngressController"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-ingress-operator", Name: "default"},
 		}
 		want.Spec.Replicas = ptr.To[int32](2)
-		if pool == topology.ControlPlanePool {
-			want.Spec.NodePlacement = pinned(t)
-			if controlPlane == sr {
-				want.Spec.Replicas = ptr.To[int32](1)
-			}
-		} else if infrastructure == sr {
+		governing := c.infrastructure
+		if c.pool == topology.ControlPlanePool {
+			want.Spec.NodePlacement, governing = pinned(t), c.controlPlane
+		}
+		if governing == sr {
 			want.Spec.Replicas = ptr.To[int32](1)
 		}
-		if controlPlane == external {
+		if c.controlPlane == external {
 			want = nil
 		}
-		got, err := ingress.DefaultIngressController(clusterOf(controlPlane, infrastructure), def, source)
+		got, err := ingress.DefaultIngressController(clusterOf(c.controlPlane, c.infrastructure), c.placement, c.source)
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
-			t.Errorf("control plane %q, infrastructure %q, default placement %q, --placement=%q: %v (-want +got):\n%s", controlPlane, infrastructure, def, source, err, diff)
+			t.Errorf("%+v: %v (-want +got):\n%s", c, err, diff)
 		}
-	})
-	if ic, err := ingress.DefaultIngressController(topology.Cluster{}, "", ""); ic != nil || !errors.Is(err, ingress.ErrNoTopology) {
+	}
+	if ic, err := ingress.DefaultIngressController(topology.Cluster{}, "", ""); ic != nil || !errors.Is(err, topology.ErrClusterNotRead) {
 		t.Errorf("zero Cluster: %v, %v", ic, err)
 	}
 	if ic, err := ingress.DefaultIngressController(clusterOf(ha, ha), "", "guess"); ic != nil || !errors.Is(err, ingress.ErrPlacement) {
@@ -53,7 +52,7 @@ func TestDefaultIngressController(t *testing.T) {
 	}
 }
 
-// hostOf is an ingress operator on a cluster without a load balancer, about to shape a router.
+// hostOf is the Host of an IngressController on a cluster without a load balancer.
 func hostOf(t testing.TB, controlPlane, infrastructure configv1.TopologyMode, change ...func(*operatorv1.IngressController)) ingress.Host {
 	t.Helper()
 	return newHost(t, clusterOf(controlPlane, infrastructure), "", liveIC(change...))
@@ -68,7 +67,7 @@ func newHost(t testing.TB, cluster topology.Cluster, def configv1.DefaultPlaceme
 	return host
 }
 
-// no fails the test for an error, and returns what there was besides.
+// no returns a function that fails the test for an error, and returns the other result.
 func no[T any](t testing.TB) func(T, error) T {
 	return func(value T, err error) T {
 		t.Helper()
@@ -84,37 +83,30 @@ func shaped(t testing.TB, router *appsv1.Deployment, h ingress.Host) *appsv1.Dep
 	return no[*appsv1.Deployment](t)(ingress.ShapeRouter(router, h))
 }
 
-func selecting(labels map[string]string) func(*operatorv1.IngressController) {
-	return placed(&operatorv1.NodePlacement{NodeSelector: &metav1.LabelSelector{MatchLabels: labels}})
-}
-
-func expressing(key string, operator metav1.LabelSelectorOperator, values ...string) *metav1.LabelSelector {
-	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: operator, Values: values}}}
-}
-
-// What cannot be answered is an error, for a Host that nobody made too: never the answer for a highly available cluster.
+// What has no answer is an error, also for the zero Host: never the answer for a highly available cluster.
 func TestNewHostErrors(t *testing.T) {
-	raw := clusterOf(sr, sr)
+	raw, half := clusterOf(sr, sr), clusterOf(sr, sr)
 	raw.Infrastructure.Mode = "Quantum"
-	half := clusterOf(sr, sr)
 	half.ControlPlane = topology.Reading{}
+	both := expressing("a", metav1.LabelSelectorOpExists)
+	both.MatchLabels = map[string]string{"b": ""}
 	for name, test := range map[string]struct {
 		cluster topology.Cluster
 		ic      *operatorv1.IngressController
 		want    error
 	}{
-		"nothing":                         {topology.Cluster{}, nil, ingress.ErrNoTopology},
-		"zero Cluster":                    {topology.Cluster{}, liveIC(), ingress.ErrNoTopology},
-		"platform only":                   {topology.Cluster{Platform: configv1.NonePlatformType}, liveIC(), ingress.ErrNoTopology},
-		"half a Cluster":                  {half, liveIC(), ingress.ErrNoTopology},
-		"a mode that nobody read":         {raw, liveIC(), ingress.ErrNoTopology},
+		"nothing":                         {topology.Cluster{}, nil, topology.ErrClusterNotRead},
+		"zero Cluster":                    {topology.Cluster{}, liveIC(), topology.ErrClusterNotRead},
+		"platform only":                   {topology.Cluster{Platform: configv1.NonePlatformType}, liveIC(), topology.ErrClusterNotRead},
+		"half a Cluster":                  {half, liveIC(), topology.ErrClusterNotRead},
+		"an unknown mode":                 {raw, liveIC(), topology.ErrClusterNotRead},
 		"no IngressController":            {clusterOf(sr, sr), nil, ingress.ErrNoIngressController},
-		"a label exists":                  {clusterOf(sr, sr), liveIC(labelled(expressing("a", metav1.LabelSelectorOpExists))), ingress.ErrNodeSelector},
-		"a label does not exist":          {clusterOf(sr, sr), liveIC(labelled(expressing("a", metav1.LabelSelectorOpDoesNotExist))), ingress.ErrNodeSelector},
-		"a label is one of two":           {clusterOf(sr, sr), liveIC(labelled(expressing("a", metav1.LabelSelectorOpIn, "x", "y"))), ingress.ErrNodeSelector},
-		"a label is one of none":          {clusterOf(sr, sr), liveIC(labelled(expressing("a", metav1.LabelSelectorOpIn))), ingress.ErrNodeSelector},
-		"a label is not one":              {clusterOf(sr, sr), liveIC(labelled(expressing("a", metav1.LabelSelectorOpNotIn, "x"))), ingress.ErrNodeSelector},
-		"a usable and an unusable one":    {clusterOf(ha, ha), liveIC(labelled(&metav1.LabelSelector{MatchLabels: map[string]string{"b": ""}, MatchExpressions: expressing("a", metav1.LabelSelectorOpExists).MatchExpressions})), ingress.ErrNodeSelector},
+		"a label exists":                  {clusterOf(sr, sr), liveIC(labelled(expressing("a", "Exists"))), ingress.ErrNodeSelector},
+		"a label does not exist":          {clusterOf(sr, sr), liveIC(labelled(expressing("a", "DoesNotExist"))), ingress.ErrNodeSelector},
+		"a label is one of two":           {clusterOf(sr, sr), liveIC(labelled(expressing("a", "In", "x", "y"))), ingress.ErrNodeSelector},
+		"a label is one of none":          {clusterOf(sr, sr), liveIC(labelled(expressing("a", "In"))), ingress.ErrNodeSelector},
+		"a label is not one":              {clusterOf(sr, sr), liveIC(labelled(expressing("a", "NotIn", "x"))), ingress.ErrNodeSelector},
+		"a usable and an unusable one":    {clusterOf(ha, ha), liveIC(labelled(both)), ingress.ErrNodeSelector},
 		"an operator that does not exist": {clusterOf(ha, ha), liveIC(labelled(expressing("a", "Near", "x"))), ingress.ErrNodeSelector},
 	} {
 		host, err := ingress.NewHost(test.cluster, configv1.DefaultPlacementControlPlane, test.ic)
@@ -124,82 +116,18 @@ func TestNewHostErrors(t *testing.T) {
 		if errors.Is(err, ingress.ErrNodeSelector) && !strings.Contains(err.Error(), "openshift-ingress-operator/default") {
 			t.Errorf("%s: the error does not name the object: %v", name, err)
 		}
-		if pool, err := host.Pool(); pool != "" || !errors.Is(err, ingress.ErrHost) {
-			t.Errorf("%s: Pool %q, %v", name, pool, err)
+		pool, noPool := host.Pool()
+		replicas, noReplicas := ingress.EffectiveReplicas(host)
+		router, noRouter := ingress.ShapeRouter(manifest(), host)
+		budget, noBudget := ingress.RouterPodDisruptionBudget(host, routerLabels)
+		strategy, noStrategy := ingress.RouterStrategy(host)
+		apart, noAntiAffinity := ingress.RouterAntiAffinity(host, routerLabels)
+		if pool != "" || replicas != 0 || router != nil || budget != nil || strategy.Type != "" || apart != nil {
+			t.Errorf("%s: the zero Host has results", name)
 		}
-		if n, err := ingress.EffectiveReplicas(host); n != 0 || !errors.Is(err, ingress.ErrHost) {
-			t.Errorf("%s: EffectiveReplicas %d, %v", name, n, err)
-		}
-		if d, err := ingress.ShapeRouter(manifest(), host); d != nil || !errors.Is(err, ingress.ErrHost) {
-			t.Errorf("%s: ShapeRouter %v, %v", name, d, err)
-		}
-		if b, err := ingress.RouterPodDisruptionBudget(host, routerLabels); b != nil || !errors.Is(err, ingress.ErrHost) {
-			t.Errorf("%s: RouterPodDisruptionBudget %v, %v", name, b, err)
-		}
-	}
-}
-
-func labelled(selector *metav1.LabelSelector) func(*operatorv1.IngressController) {
-	return placed(&operatorv1.NodePlacement{NodeSelector: selector})
-}
-
-func TestHostPool(t *testing.T) {
-	master := map[string]string{"node-role.kubernetes.io/master": ""}
-	for name, test := range map[string]struct {
-		def    configv1.DefaultPlacement
-		change func(*operatorv1.IngressController)
-		want   topology.Pool
-	}{
-		"nothing said":                           {"", replicas(1), topology.WorkerPool},
-		"default placement workers":              {configv1.DefaultPlacementWorkers, replicas(1), topology.WorkerPool},
-		"default placement control plane":        {configv1.DefaultPlacementControlPlane, replicas(1), topology.ControlPlanePool},
-		"unknown default placement":              {"Elsewhere", replicas(1), topology.WorkerPool},
-		"selects masters":                        {"", selecting(master), topology.ControlPlanePool},
-		"selects the control plane by new label": {"", selecting(map[string]string{"node-role.kubernetes.io/control-plane": ""}), topology.ControlPlanePool},
-		"selects infra nodes":                    {configv1.DefaultPlacementControlPlane, placed(moved()), topology.WorkerPool},
-		"selects masters by an expression":       {"", labelled(expressing("node-role.kubernetes.io/master", metav1.LabelSelectorOpIn, "")), topology.ControlPlanePool},
-		"selects infra nodes by an expression":   {configv1.DefaultPlacementControlPlane, labelled(expressing("node-role.kubernetes.io/infra", metav1.LabelSelectorOpIn, "")), topology.WorkerPool},
-		"selects every node":                     {configv1.DefaultPlacementControlPlane, selecting(nil), topology.WorkerPool},
-		"only tolerates": {configv1.DefaultPlacementControlPlane,
-			placed(&operatorv1.NodePlacement{Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}}), topology.ControlPlanePool},
-	} {
-		for _, controlPlane := range allModes {
-			want := test.want
-			if controlPlane == external {
-				want = topology.WorkerPool
-			}
-			host := newHost(t, clusterOf(controlPlane, sr), test.def, liveIC(test.change))
-			if got := no[topology.Pool](t)(host.Pool()); got != want {
-				t.Errorf("%s, control plane %q: %s, want %s", name, controlPlane, got, want)
-			}
-		}
-	}
-}
-
-// TestEffectiveReplicas shows R-ING-1 and R-ING-2: one router where the topology of its nodes is SingleReplica, two otherwise.
-func TestEffectiveReplicas(t *testing.T) {
-	one := func(mode configv1.TopologyMode) int32 {
-		if mode == sr {
-			return 1
-		}
-		return 2
-	}
-	for _, controlPlane := range allModes {
-		for _, infrastructure := range allModes {
-			for _, n := range []int32{0, 1, 2, 7} {
-				if got := no[int32](t)(ingress.EffectiveReplicas(hostOf(t, controlPlane, infrastructure, replicas(n)))); got != n {
-					t.Errorf("%q, %q: spec.replicas %d became %d", controlPlane, infrastructure, n, got)
-				}
-			}
-			if got := no[int32](t)(ingress.EffectiveReplicas(hostOf(t, controlPlane, infrastructure))); got != one(infrastructure) {
-				t.Errorf("%q, %q, on workers: %d, want %d", controlPlane, infrastructure, got, one(infrastructure))
-			}
-			want := one(controlPlane)
-			if controlPlane == external {
-				want = one(infrastructure)
-			}
-			if got := no[int32](t)(ingress.EffectiveReplicas(hostOf(t, controlPlane, infrastructure, placed(pinned(t))))); got != want {
-				t.Errorf("%q, %q, pinned: %d, want %d", controlPlane, infrastructure, got, want)
+		for _, err := range []error{noPool, noReplicas, noRouter, noBudget, noStrategy, noAntiAffinity} {
+			if !errors.Is(err, ingress.ErrHost) {
+				t.Errorf("%s: %v, want %v", name, err, ingress.ErrHost)
 			}
 		}
 	}
@@ -207,7 +135,7 @@ func TestEffectiveReplicas(t *testing.T) {
 
 var routerLabels = map[string]string{"ingresscontroller.operator.openshift.io/deployment-ingresscontroller": "default"}
 
-// manifest is a router Deployment before it is shaped, as an operator reads it from its manifest.
+// manifest is a router Deployment before it is shaped.
 func manifest(change ...func(*appsv1.Deployment)) *appsv1.Deployment {
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: ingress.RouterNamespace, Name: ingress.RouterName}}
 	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{}}
@@ -231,161 +159,175 @@ func publishing(strategy operatorv1.EndpointPublishingStrategyType) func(*operat
 	}
 }
 
-// Routers are kept apart revision by revision, so that a rollout needs no free node.
-func TestShapeRouterAntiAffinity(t *testing.T) {
-	want := &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
-		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
-			LabelSelector:  &metav1.LabelSelector{MatchLabels: routerLabels},
-			MatchLabelKeys: []string{"pod-template-hash"}, TopologyKey: "kubernetes.io/hostname",
-		}},
-	}}
-	got := shaped(t, manifest(), hostOf(t, ha, ha, publishing(operatorv1.PrivateStrategyType)))
-	if diff := cmp.Diff(want, got.Spec.Template.Spec.Affinity); diff != "" {
-		t.Errorf("affinity (-want +got):\n%s", diff)
+// Routers are kept apart by revision, so that a rollout needs no free node. Of an operator's own affinity only the pod anti-affinity
+// follows the topology.
+func TestShapeRouterAffinity(t *testing.T) {
+	remote := &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "node.openshift.io/remote-worker", Operator: "NotIn", Values: []string{""}}},
+	}}}}
+	near := &corev1.PodAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 100}}}
+	apart := &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+		LabelSelector:  &metav1.LabelSelector{MatchLabels: routerLabels},
+		MatchLabelKeys: []string{"pod-template-hash"}, TopologyKey: "kubernetes.io/hostname",
+	}}}
+	available, single := hostOf(t, ha, ha, publishing(operatorv1.PrivateStrategyType)), hostOf(t, sr, sr)
+	own := manifest(func(d *appsv1.Deployment) {
+		d.Spec.Template.Spec.Affinity = &corev1.Affinity{NodeAffinity: remote, PodAffinity: near, PodAntiAffinity: &corev1.PodAntiAffinity{}}
+	})
+	for name, test := range map[string]struct {
+		router *appsv1.Deployment
+		host   ingress.Host
+		want   *corev1.Affinity
+	}{
+		"highly available":         {manifest(), available, &corev1.Affinity{PodAntiAffinity: apart}},
+		"an operator's own":        {own, available, &corev1.Affinity{NodeAffinity: remote, PodAffinity: near, PodAntiAffinity: apart}},
+		"an operator's own, alone": {own, single, &corev1.Affinity{NodeAffinity: remote, PodAffinity: near}},
+		"no selector":              {manifest(func(d *appsv1.Deployment) { d.Spec.Selector = nil }), available, nil},
+	} {
+		if diff := cmp.Diff(test.want, shaped(t, test.router, test.host).Spec.Template.Spec.Affinity); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }
 
-func change(f ...func(*operatorv1.IngressController)) []func(*operatorv1.IngressController) { return f }
-
-// Before the operator has written the effective strategy, the wanted one counts, and without one the platform decides (U-ING-7).
+// The strategy in effect counts, before it is known the wanted one, and without one the platform decides (U-ING-7).
 func TestShapeRouterHostNetwork(t *testing.T) {
 	asked := func(strategy operatorv1.EndpointPublishingStrategyType) func(*operatorv1.IngressController) {
 		return func(ic *operatorv1.IngressController) {
 			ic.Spec.EndpointPublishingStrategy = &operatorv1.EndpointPublishingStrategy{Type: strategy}
 		}
 	}
+	unset, ports, private := replicas(1), operatorv1.HostNetworkStrategyType, operatorv1.PrivateStrategyType
 	for name, test := range map[string]struct {
-		platform configv1.PlatformType
-		change   []func(*operatorv1.IngressController)
-		ports    bool
+		platform         configv1.PlatformType
+		wanted, inEffect func(*operatorv1.IngressController)
+		ports            bool
 	}{
-		"platform None":                   {configv1.NonePlatformType, nil, true},
-		"platform AWS":                    {configv1.AWSPlatformType, nil, false},
-		"platform bare metal":             {configv1.BareMetalPlatformType, nil, true},
-		"no platform":                     {"", nil, true},
-		"asked for host network on AWS":   {configv1.AWSPlatformType, change(asked(operatorv1.HostNetworkStrategyType)), true},
-		"asked for private on None":       {configv1.NonePlatformType, change(asked(operatorv1.PrivateStrategyType)), false},
-		"in effect is not what was asked": {configv1.NonePlatformType, change(asked(operatorv1.PrivateStrategyType), publishing(operatorv1.HostNetworkStrategyType)), true},
+		"platform None":                   {configv1.NonePlatformType, unset, unset, true},
+		"platform AWS":                    {configv1.AWSPlatformType, unset, unset, false},
+		"platform bare metal":             {configv1.BareMetalPlatformType, unset, unset, true},
+		"no platform":                     {"", unset, unset, true},
+		"host network wanted on AWS":      {configv1.AWSPlatformType, asked(ports), unset, true},
+		"private wanted on None":          {configv1.NonePlatformType, asked(private), unset, false},
+		"in effect is not what is wanted": {configv1.NonePlatformType, asked(private), publishing(ports), true},
 	} {
 		cluster := clusterOf(sr, sr)
 		cluster.Platform = test.platform
-		host := newHost(t, cluster, "", liveIC(append(test.change, placed(pinned(t)))...))
+		host := newHost(t, cluster, "", liveIC(placed(pinned(t)), test.wanted, test.inEffect))
 		update := shaped(t, manifest(), host).Spec.Strategy.RollingUpdate
-		// The only pod that can take the ports must go before its successor comes.
+		// With host ports the old router must end first.
 		if ports := update.MaxSurge.IntValue() == 0 && update.MaxUnavailable.IntValue() == 1; ports != test.ports {
 			t.Errorf("%s: shaped for host ports %v, want %v", name, ports, test.ports)
 		}
 	}
 }
 
+// Where the IngressController or the default placement puts the router, on every control plane, from whatever it was before.
 func TestShapeRouterPlacement(t *testing.T) {
-	own := corev1.Toleration{Key: "kubernetes.io/e2e-evict-taint-key", Operator: corev1.TolerationOpExists}
-	custom := corev1.Toleration{Key: "node-role.kubernetes.io/infra", Operator: corev1.TolerationOpExists, TolerationSeconds: ptr.To[int64](5)}
-	master := corev1.Toleration{Key: "node-role.kubernetes.io/master", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}
-	controlPlane := corev1.Toleration{Key: "node-role.kubernetes.io/control-plane", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}
+	const master, controlPlane, infra = "node-role.kubernetes.io/master", "node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/infra"
+	type labels = map[string]string
+	tolerate := func(keys ...string) []corev1.Toleration {
+		list := []corev1.Toleration{{Key: "kubernetes.io/e2e-evict-taint-key", Operator: corev1.TolerationOpExists}}
+		for _, key := range keys {
+			list = append(list, corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule})
+		}
+		return list
+	}
+	own, both := tolerate(), tolerate(master, controlPlane)
+	custom := []corev1.Toleration{{Key: infra, Operator: corev1.TolerationOpExists, TolerationSeconds: ptr.To[int64](5)}}
+	selecting := func(selector *metav1.LabelSelector) *operatorv1.NodePlacement {
+		return &operatorv1.NodePlacement{NodeSelector: selector}
+	}
+	matching := func(l labels) *operatorv1.NodePlacement { return selecting(&metav1.LabelSelector{MatchLabels: l}) }
+	mixed := expressing(infra, "In", "")
+	mixed.MatchLabels = labels{"disk": "fast"}
+	workers, masters := labels{"node-role.kubernetes.io/worker": "", "kubernetes.io/os": "linux"}, labels{master: "", "kubernetes.io/os": "linux"}
+
 	for name, test := range map[string]struct {
-		controlPlane configv1.TopologyMode
-		def          configv1.DefaultPlacement
-		placement    *operatorv1.NodePlacement
-		selector     map[string]string
-		tolerations  []corev1.Toleration
+		def         configv1.DefaultPlacement
+		placement   *operatorv1.NodePlacement
+		pool        topology.Pool
+		selector    labels
+		tolerations []corev1.Toleration
 	}{
-		"nothing said": {sr, "", nil, map[string]string{"node-role.kubernetes.io/worker": "", "kubernetes.io/os": "linux"}, []corev1.Toleration{own}},
-		"default placement": {sr, configv1.DefaultPlacementControlPlane, nil,
-			map[string]string{"node-role.kubernetes.io/master": "", "kubernetes.io/os": "linux"}, []corev1.Toleration{own, master, controlPlane}},
-		"default placement, no control plane": {external, configv1.DefaultPlacementControlPlane, nil,
-			map[string]string{"node-role.kubernetes.io/worker": "", "kubernetes.io/os": "linux"}, []corev1.Toleration{own}},
-		"pinned by this module": {sr, "", pinned(t),
-			map[string]string{"node-role.kubernetes.io/master": ""}, []corev1.Toleration{master, controlPlane}},
-		"pinned by somebody who forgot the tolerations": {sr, "",
-			&operatorv1.NodePlacement{NodeSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"node-role.kubernetes.io/control-plane": ""}}},
-			map[string]string{"node-role.kubernetes.io/control-plane": ""}, []corev1.Toleration{own, master, controlPlane}},
-		"custom tolerations are kept": {sr, configv1.DefaultPlacementControlPlane,
-			&operatorv1.NodePlacement{Tolerations: []corev1.Toleration{custom}},
-			map[string]string{"node-role.kubernetes.io/master": "", "kubernetes.io/os": "linux"}, []corev1.Toleration{custom}},
-		"moved": {sr, configv1.DefaultPlacementControlPlane, moved(),
-			map[string]string{"node-role.kubernetes.io/infra": ""}, []corev1.Toleration{own}},
-		"moved, by an expression": {sr, configv1.DefaultPlacementControlPlane,
-			&operatorv1.NodePlacement{NodeSelector: expressing("node-role.kubernetes.io/infra", metav1.LabelSelectorOpIn, "")},
-			map[string]string{"node-role.kubernetes.io/infra": ""}, []corev1.Toleration{own}},
-		"moved, by a label and an expression": {sr, "",
-			&operatorv1.NodePlacement{NodeSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"disk": "fast"},
-				MatchExpressions: expressing("node-role.kubernetes.io/infra", metav1.LabelSelectorOpIn, "").MatchExpressions}},
-			map[string]string{"node-role.kubernetes.io/infra": "", "disk": "fast"}, []corev1.Toleration{own}},
-		"pinned, by an expression": {sr, "",
-			&operatorv1.NodePlacement{NodeSelector: expressing("node-role.kubernetes.io/master", metav1.LabelSelectorOpIn, "")},
-			map[string]string{"node-role.kubernetes.io/master": ""}, []corev1.Toleration{own, master, controlPlane}},
-		"no tolerations at all": {sr, configv1.DefaultPlacementControlPlane,
-			&operatorv1.NodePlacement{Tolerations: []corev1.Toleration{}},
-			map[string]string{"node-role.kubernetes.io/master": "", "kubernetes.io/os": "linux"}, []corev1.Toleration{}},
-		"every node": {sr, configv1.DefaultPlacementControlPlane, &operatorv1.NodePlacement{NodeSelector: &metav1.LabelSelector{}},
-			map[string]string{}, []corev1.Toleration{own}},
+		"nothing":                            {"", nil, topology.WorkerPool, workers, own},
+		"default placement workers":          {toWorkers, nil, topology.WorkerPool, workers, own},
+		"default placement control plane":    {toControlPlane, nil, topology.ControlPlanePool, masters, both},
+		"unknown default placement":          {"Elsewhere", nil, topology.WorkerPool, workers, own},
+		"pinned by this module":              {"", pinned(t), topology.ControlPlanePool, labels{master: ""}, both[1:]},
+		"masters without tolerations":        {"", matching(labels{master: ""}), topology.ControlPlanePool, labels{master: ""}, both},
+		"the newer label":                    {"", matching(labels{controlPlane: ""}), topology.ControlPlanePool, labels{controlPlane: ""}, both},
+		"masters by an expression":           {"", selecting(expressing(master, "In", "")), topology.ControlPlanePool, labels{master: ""}, both},
+		"moved":                              {toControlPlane, moved(), topology.WorkerPool, labels{infra: ""}, own},
+		"moved by an expression":             {toControlPlane, selecting(expressing(infra, "In", "")), topology.WorkerPool, labels{infra: ""}, own},
+		"moved by a label and an expression": {"", selecting(mixed), topology.WorkerPool, labels{infra: "", "disk": "fast"}, own},
+		"every node":                         {toControlPlane, matching(nil), topology.WorkerPool, labels{}, own},
+		"custom tolerations":                 {toControlPlane, &operatorv1.NodePlacement{Tolerations: custom}, topology.ControlPlanePool, masters, custom},
+		"no tolerations": {toControlPlane, &operatorv1.NodePlacement{Tolerations: []corev1.Toleration{}}, topology.ControlPlanePool,
+			masters, []corev1.Toleration{}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			host := newHost(t, clusterOf(test.controlPlane, sr), test.def, liveIC(placed(test.placement)))
+		for _, mode := range allModes {
+			pool, selector, tolerations := test.pool, test.selector, test.tolerations
+			if mode == external {
+				pool = topology.WorkerPool
+				if test.placement == nil || test.placement.NodeSelector == nil {
+					selector = workers
+				}
+				if test.placement == nil || test.placement.Tolerations == nil {
+					tolerations = own
+				}
+			}
+			host := newHost(t, clusterOf(mode, sr), test.def, liveIC(placed(test.placement)))
+			if got := no[topology.Pool](t)(host.Pool()); got != pool {
+				t.Errorf("%s, control plane %q: pool %s, want %s", name, mode, got, pool)
+			}
 			for from, router := range map[string]*appsv1.Deployment{
 				"a manifest": manifest(),
-				// What an earlier topology asked for must not stay.
 				"a pinned router": manifest(func(d *appsv1.Deployment) {
-					d.Spec.Template.Spec.NodeSelector = map[string]string{"node-role.kubernetes.io/master": ""}
-					d.Spec.Template.Spec.Tolerations = append(d.Spec.Template.Spec.Tolerations, master, controlPlane)
+					d.Spec.Template.Spec.NodeSelector = labels{master: ""}
+					d.Spec.Template.Spec.Tolerations = tolerate(master, controlPlane)
 				}),
 			} {
 				pod := shaped(t, router, host).Spec.Template.Spec
-				if diff := cmp.Diff(test.selector, pod.NodeSelector); diff != "" {
-					t.Errorf("from %s, node selector (-want +got):\n%s", from, diff)
+				if diff := cmp.Diff(selector, pod.NodeSelector); diff != "" {
+					t.Errorf("%s, control plane %q, from %s, node selector (-want +got):\n%s", name, mode, from, diff)
 				}
-				if diff := cmp.Diff(test.tolerations, pod.Tolerations); diff != "" {
-					t.Errorf("from %s, tolerations (-want +got):\n%s", from, diff)
+				if diff := cmp.Diff(tolerations, pod.Tolerations); diff != "" {
+					t.Errorf("%s, control plane %q, from %s, tolerations (-want +got):\n%s", name, mode, from, diff)
 				}
 			}
-		})
+		}
 	}
 }
 
-// Of an operator's own affinity only the pod anti-affinity follows the topology.
-func TestShapeRouterKeepsOtherAffinity(t *testing.T) {
-	remote := &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "node.openshift.io/remote-worker", Operator: corev1.NodeSelectorOpNotIn, Values: []string{""}}},
-	}}}}
-	near := &corev1.PodAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 100}}}
-	router := manifest(func(d *appsv1.Deployment) {
-		d.Spec.Template.Spec.Affinity = &corev1.Affinity{NodeAffinity: remote, PodAffinity: near, PodAntiAffinity: &corev1.PodAntiAffinity{}}
-	})
-	want := &corev1.Affinity{NodeAffinity: remote, PodAffinity: near}
-	if diff := cmp.Diff(want, shaped(t, router, hostOf(t, sr, sr)).Spec.Template.Spec.Affinity); diff != "" {
-		t.Errorf("affinity (-want +got):\n%s", diff)
-	}
-	// Nothing to select by, nothing to keep apart.
-	unselected := manifest(func(d *appsv1.Deployment) { d.Spec.Selector = nil })
-	if got := shaped(t, unselected, hostOf(t, ha, ha, publishing(operatorv1.PrivateStrategyType))).Spec.Template.Spec.Affinity; got != nil {
-		t.Errorf("affinity without labels to select by: %v", got)
-	}
-}
-
+// ShapeRouter changes none of its inputs, its results share nothing, and a shaped router is shaped already.
 func TestShapeRouterIsPure(t *testing.T) {
-	for name, build := range map[string]func() *operatorv1.IngressController{
-		"pinned":  func() *operatorv1.IngressController { return liveIC(placed(pinned(t)), replicas(1)) },
-		"workers": func() *operatorv1.IngressController { return liveIC(publishing(operatorv1.PrivateStrategyType)) },
-		"tolerating": func() *operatorv1.IngressController {
-			return liveIC(placed(&operatorv1.NodePlacement{Tolerations: []corev1.Toleration{{Key: "a", TolerationSeconds: ptr.To[int64](1)}}}))
-		},
+	for name, test := range map[string]struct {
+		mode      configv1.TopologyMode
+		placement *operatorv1.NodePlacement
+	}{
+		"pinned":     {sr, pinned(t)},
+		"workers":    {ha, nil},
+		"tolerating": {ha, &operatorv1.NodePlacement{Tolerations: []corev1.Toleration{{Key: "a", TolerationSeconds: ptr.To[int64](1)}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ic, router := build(), manifest()
-			cluster := clusterOf(ha, ha)
-			if name == "pinned" {
-				cluster = clusterOf(sr, sr)
+			build := func() *operatorv1.IngressController {
+				return liveIC(placed(test.placement.DeepCopy()), replicas(1), publishing(operatorv1.PrivateStrategyType))
 			}
-			h := newHost(t, cluster, "", ic)
+			ic, router := build(), manifest()
+			h := newHost(t, clusterOf(test.mode, test.mode), "", ic)
 			first := shaped(t, router, h)
 			want := text(t, first)
+			same := func(after string, router *appsv1.Deployment) {
+				t.Helper()
+				if got := text(t, shaped(t, router, h)); got != want {
+					t.Errorf("another result %s:\n%s\n%s", after, want, got)
+				}
+			}
 			if diff := cmp.Diff(manifest(), router); diff != "" {
 				t.Errorf("the Deployment was changed (-before +after):\n%s", diff)
 			}
-			if got := text(t, shaped(t, first, h)); got != want {
-				t.Errorf("shaping a shaped router changes it:\n%s\n%s", want, got)
-			}
+			same("for a shaped router", first)
 			pod := &first.Spec.Template.Spec
 			pod.NodeSelector["added"], pod.Tolerations[0].Key = "x", "changed"
 			if pod.Tolerations[0].TolerationSeconds != nil {
@@ -398,19 +340,12 @@ func TestShapeRouterIsPure(t *testing.T) {
 			if diff := cmp.Diff(build(), ic); diff != "" {
 				t.Errorf("changing the result changed the IngressController (-before +after):\n%s", diff)
 			}
-			if got := text(t, shaped(t, router, h)); got != want {
-				t.Errorf("changing one result changed another:\n%s\n%s", want, got)
-			}
-			// What is done to the IngressController later is another Host's.
-			if ic.Spec.Replicas != nil {
-				*ic.Spec.Replicas = 7
-			}
+			same("after a change of the first", router)
+			*ic.Spec.Replicas = 7
 			if ic.Spec.NodePlacement != nil {
 				ic.Spec.NodePlacement.Tolerations[0].Key = "late"
 			}
-			if got := text(t, shaped(t, router, h)); got != want {
-				t.Errorf("changing the IngressController changed the Host:\n%s\n%s", want, got)
-			}
+			same("after a change of the IngressController", router)
 		})
 	}
 }
@@ -442,62 +377,24 @@ func TestPinWithoutWorkers(t *testing.T) {
 	}
 }
 
-// TestRouterPodDisruptionBudget shows R-SNO-3: no budget over one pod, and none on the only node of a pool.
+// The form of a budget, in the name of the IngressController's router. TestRouterRollout has the numbers.
 func TestRouterPodDisruptionBudget(t *testing.T) {
-	one, quarter, half := intstr.FromInt32(1), intstr.FromString("25%"), intstr.FromString("50%")
-	for name, test := range map[string]struct {
-		host ingress.Host
-		want *intstr.IntOrString
-	}{
-		"one by topology on the control plane":       {hostOf(t, sr, sr, placed(pinned(t))), nil},
-		"one by topology on the workers":             {hostOf(t, sr, sr), nil},
-		"one by a person":                            {hostOf(t, ha, ha, replicas(1)), nil},
-		"none by a person":                           {hostOf(t, ha, ha, replicas(0)), nil},
-		"two by topology":                            {hostOf(t, ha, ha), &half},
-		"two on the control plane of two":            {hostOf(t, dual, ha, placed(pinned(t))), &half},
-		"two by a person":                            {hostOf(t, ha, ha, replicas(2)), &one},
-		"two by a person on workers of one":          {hostOf(t, sr, sr, replicas(2)), &one},
-		"two by a person on the only control plane":  {hostOf(t, sr, sr, replicas(2), placed(pinned(t))), nil},
-		"four by a person on the only control plane": {hostOf(t, sr, ha, replicas(4), placed(pinned(t))), nil},
-		"three":     {hostOf(t, ha, ha, replicas(3)), &quarter},
-		"four":      {hostOf(t, ha, ha, replicas(4)), &quarter},
-		"external":  {hostOf(t, external, ha), &half},
-		"unknown":   {hostOf(t, unknown, unknown), &half},
-		"empty":     {hostOf(t, empty, empty), &half},
-		"ext. of 1": {hostOf(t, external, sr), nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var want *policyv1.PodDisruptionBudget
-			if test.want != nil {
-				want = &policyv1.PodDisruptionBudget{
-					TypeMeta:   metav1.TypeMeta{APIVersion: "policy/v1", Kind: "PodDisruptionBudget"},
-					ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-ingress", Name: "router-default"},
-					Spec: policyv1.PodDisruptionBudgetSpec{
-						MaxUnavailable: test.want, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}},
-						UnhealthyPodEvictionPolicy: ptr.To(policyv1.AlwaysAllow),
-					},
-				}
-			}
-			labels := map[string]string{"a": "b"}
-			got := no[*policyv1.PodDisruptionBudget](t)(ingress.RouterPodDisruptionBudget(test.host, labels))
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Fatalf("budget (-want +got):\n%s", diff)
-			}
-			if got != nil {
-				got.Spec.Selector.MatchLabels["c"] = "d"
-				if len(labels) != 1 {
-					t.Error("changing the budget changed the labels that were passed in")
-				}
-			}
-		})
+	labels := map[string]string{"a": "b"}
+	want := &policyv1.PodDisruptionBudget{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "policy/v1", Kind: "PodDisruptionBudget"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-ingress", Name: "router-internal"},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MaxUnavailable: ptr.To(intstr.FromString("25%")), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}},
+			UnhealthyPodEvictionPolicy: ptr.To(policyv1.AlwaysAllow),
+		},
 	}
-}
-
-// Each IngressController's router has a budget of its own.
-func TestRouterPodDisruptionBudgetName(t *testing.T) {
-	host := hostOf(t, ha, ha, func(ic *operatorv1.IngressController) { ic.Name = "internal" })
-	got := no[*policyv1.PodDisruptionBudget](t)(ingress.RouterPodDisruptionBudget(host, routerLabels))
-	if got.Namespace != "openshift-ingress" || got.Name != "router-internal" {
-		t.Errorf("budget %s/%s, want openshift-ingress/router-internal", got.Namespace, got.Name)
+	host := hostOf(t, ha, ha, replicas(3), func(ic *operatorv1.IngressController) { ic.Name = "internal" })
+	got := no[*policyv1.PodDisruptionBudget](t)(ingress.RouterPodDisruptionBudget(host, labels))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("budget (-want +got):\n%s", diff)
+	}
+	got.Spec.Selector.MatchLabels["c"] = "d"
+	if len(labels) != 1 {
+		t.Error("changing the budget changed the labels that were passed in")
 	}
 }

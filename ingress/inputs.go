@@ -14,24 +14,22 @@ import (
 var (
 	// ErrPlacement is returned for a placement source that does not exist.
 	ErrPlacement = errors.New("unknown placement source")
-	// ErrInputs is returned for inputs that no cluster can have.
+	// ErrInputs is returned for another object than the one that is patched.
 	ErrInputs = errors.New("invalid inputs")
 )
 
-// PlacementSource says which of two signals decides where the router belongs when they disagree: the infrastructure topology,
-// as R-ING-5 asks, or status.defaultPlacement of ingresses.config.openshift.io/cluster, which shipped instead (U-TOP-7).
+// PlacementSource is the signal that decides where the router belongs when two disagree: the infrastructure topology, as R-ING-5 asks,
+// or status.defaultPlacement of ingresses.config.openshift.io/cluster, which shipped instead (U-TOP-7).
 type PlacementSource string
 
 const (
 	// PlacementFromTopology pins exactly when the infrastructure topology is SingleReplica.
 	PlacementFromTopology PlacementSource = "topology"
-	// PlacementFromDefaultPlacement pins exactly when defaultPlacement is ControlPlane, which the ingress operator writes for one node without a
-	// load balancer only. Workers, its value for everybody else, leaves the router of a single node in a cloud to the workers. It is empty until
-	// an ingress operator of 4.11 or later has started, and then the topology decides.
+	// PlacementFromDefaultPlacement pins exactly when defaultPlacement is ControlPlane. While it is empty, the topology decides.
 	PlacementFromDefaultPlacement PlacementSource = "defaultPlacement"
 )
 
-// ParsePlacementSource reads a flag's value; the empty string is PlacementFromTopology.
+// ParsePlacementSource parses a flag's value; the empty string is PlacementFromTopology. Error: ErrPlacement.
 func ParsePlacementSource(text string) (PlacementSource, error) {
 	switch source := PlacementSource(text); source {
 	case "":
@@ -44,22 +42,21 @@ func ParsePlacementSource(text string) (PlacementSource, error) {
 
 // Inputs are the objects that the decision needs. They are only read.
 type Inputs struct {
-	// Cluster is what topology.FromInfrastructure or topology.FromUnstructured read; nil while no Infrastructure was read.
+	// Cluster is nil until an Infrastructure was read.
 	Cluster *topology.Cluster
 	// Ingress is ingresses.config.openshift.io/cluster; nil when there is none.
 	Ingress *configv1.Ingress
 	// IngressController is the live default IngressController, with its managedFields; nil when there is none.
 	IngressController *operatorv1.IngressController
-	// Router is the Deployment that the ingress operator made of it; nil when there is none.
+	// Router is its Deployment; nil when there is none.
 	Router *appsv1.Deployment
 	// Placement decides between disagreeing signals; empty is PlacementFromTopology.
 	Placement PlacementSource
-	// ForceConflicts takes contested fields from whoever owns them. Off unless a person asked for it.
+	// ForceConflicts takes fields from other managers.
 	ForceConflicts bool
 }
 
-// Validate reports inputs that are not what they should be: another object than the one that is patched, an unknown
-// placement source, or a Cluster that nobody read.
+// Validate returns topology.ErrClusterNotRead, ErrPlacement or ErrInputs for inputs that are not valid.
 func (in Inputs) Validate() error {
 	if in.Cluster != nil {
 		if err := in.Cluster.Validate(); err != nil {

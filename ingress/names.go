@@ -8,13 +8,13 @@ import (
 const (
 	// Name is the module's name, in its field owner, annotations, metrics and flags.
 	Name = "ingress"
-	// ConditionPrefix begins the types of the sub-conditions on the IngressController.
+	// ConditionPrefix begins the types of the conditions on the IngressController.
 	ConditionPrefix = "IngressTopology"
 
 	// IngressControllerNamespace and IngressControllerName are the key of the one IngressController that is patched.
 	IngressControllerNamespace = "openshift-ingress-operator"
 	IngressControllerName      = "default"
-	// RouterNamespace and RouterName are the key of the Deployment that the ingress operator makes of it.
+	// RouterNamespace and RouterName are the key of its Deployment.
 	RouterNamespace = "openshift-ingress"
 	RouterName      = "router-default"
 	// ConfigName is the name of the cluster's only Infrastructure and Ingress.
@@ -35,26 +35,24 @@ const (
 	ReasonAsExpected               = patch.ReasonAsExpected               // pinned, and the router follows
 	ReasonNotNeeded                = patch.ReasonNotNeeded                // the router belongs to the workers
 	ReasonExternalControlPlane     = "ExternalControlPlane"               // no control-plane nodes in this cluster
-	ReasonOptedOut                 = patch.ReasonOptedOut                 // a person keeps sno away
+	ReasonOptedOut                 = patch.ReasonOptedOut                 // an annotation keeps the module away
 	ReasonDryRun                   = patch.ReasonDryRun                   // would be written
-	ReasonRouterRollingOut         = "RouterRollingOut"                   // patched, the router is on its way
+	ReasonRouterRollingOut         = "RouterRollingOut"                   // patched, and the router is rolling out
 	ReasonWaitingForInfrastructure = patch.ReasonWaitingForInfrastructure // the topology is not known yet
 	ReasonWaitingForObject         = patch.ReasonWaitingForObject         // no default IngressController (yet), or it is being deleted
-	ReasonFieldOwnedByOther        = patch.ReasonFieldOwnedByOther        // placement or replicas belong to somebody else
-	ReasonReverted                 = patch.ReasonReverted                 // somebody takes the patch off again
+	ReasonFieldOwnedByOther        = patch.ReasonFieldOwnedByOther        // placement or replicas belong to another manager
+	ReasonReverted                 = patch.ReasonReverted                 // another client reverts the patch
 	ReasonForbidden                = patch.ReasonForbidden                // RBAC
-	ReasonRolloutStuck             = "RolloutStuck"                       // the router's progress deadline has passed
-	ReasonInvalid                  = patch.ReasonInvalid                  // input that cannot be understood
+	ReasonRolloutStuck             = patch.ReasonRolloutStuck             // the router's progress deadline has passed
+	ReasonInvalid                  = patch.ReasonInvalid                  // invalid input
 	ReasonApplyFailed              = patch.ReasonApplyFailed              // any other answer of the API server
 )
 
-// StockManagers are the field managers under which the stock ingress operator creates the default IngressController. It
-// writes spec.replicas when it creates the object and never again (U-ING-2, U-ING-11), so that value may be taken
-// over. Two names, because a field manager defaults to the name of the program, which differs between builds.
-func StockManagers() []string { return []string{"cluster-ingress-operator", "ingress-operator"} }
-
-// ReleasedManager is the field manager of spec.replicas where this module let go and left a number that fits the topology.
+// ReleasedManager is the field manager of a number of routers that this module leaves behind when it releases the IngressController.
 var ReleasedManager = patch.ReleasedManager(Name)
 
-// ReplicasManagers are the field managers whose spec.replicas may be taken over: nobody decided on those numbers.
-func ReplicasManagers() []string { return append(StockManagers(), ReleasedManager) }
+// ReplicasManagers returns the field managers whose spec.replicas may be replaced, because nobody decided on that number: the stock
+// operator's, which writes it at creation and never again (U-ING-2, U-ING-11), whose name differs between builds, and ReleasedManager.
+func ReplicasManagers() []string {
+	return []string{"cluster-ingress-operator", "ingress-operator", ReleasedManager}
+}

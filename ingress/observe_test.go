@@ -1,110 +1,106 @@
 package ingress_test
 
 import (
+	"strings"
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/ingress"
 	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/topology"
 )
 
-// runningRouter is a router that follows the patch and is rolled out.
-func runningRouter(t testing.TB, change ...func(*appsv1.Deployment)) *appsv1.Deployment {
-	router := &appsv1.Deployment{}
-	router.Namespace, router.Name, router.Generation = ingress.RouterNamespace, ingress.RouterName, 2
-	router.Spec.Replicas = ptr.To[int32](1)
-	router.Spec.Template.Spec.NodeSelector = map[string]string{"node-role.kubernetes.io/master": "", "kubernetes.io/os": "linux"}
-	router.Spec.Template.Spec.Tolerations = append([]corev1.Toleration{{Key: "extra", Operator: corev1.TolerationOpExists}}, pinned(t).Tolerations...)
-	router.Status = appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1}
+// router is a router that follows the patch and is rolled out.
+func router(t testing.TB, change ...func(*appsv1.Deployment)) *appsv1.Deployment {
+	t.Helper()
+	d := &appsv1.Deployment{}
+	d.Namespace, d.Name, d.Generation = ingress.RouterNamespace, ingress.RouterName, 2
+	d.Spec.Replicas = ptr.To[int32](1)
+	d.Spec.Template.Spec.NodeSelector = map[string]string{"node-role.kubernetes.io/master": "", "kubernetes.io/os": "linux"}
+	d.Spec.Template.Spec.Tolerations = append([]corev1.Toleration{{Key: "extra", Operator: corev1.TolerationOpExists}}, pinned(t).Tolerations...)
+	d.Status = appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1}
 	for _, f := range change {
-		f(router)
+		f(d)
 	}
-	return router
+	return d
 }
 
 func TestObserve(t *testing.T) {
 	const (
-		patching = "The default IngressController is being patched"
-		making   = "The default IngressController is pinned; waiting for the ingress operator to make the router Deployment"
-		pinning  = "The default IngressController is pinned; waiting for the ingress operator to pin the router Deployment"
-		rolling  = "The router on the control plane is rolling out; if a pod stays Pending, look at its events"
-		missing  = "Not every pod of the router on the control plane is available; if one stays Pending, look at its events"
-		paused   = "The rollout of the router is paused; resume it with oc rollout resume"
-		standing = "The router is pinned to the control plane"
+		patching   = "RouterRollingOut: The default IngressController is being patched"
+		making     = "RouterRollingOut: The default IngressController is pinned; waiting for the ingress operator to make the router Deployment"
+		pinning    = "RouterRollingOut: The default IngressController is pinned; waiting for the ingress operator to pin the router Deployment"
+		rolling    = "RouterRollingOut: The router on the control plane is rolling out; if a pod stays Pending, look at its events"
+		incomplete = "RouterRollingOut: Not every pod of the router on the control plane is available; if one stays Pending, look at its events"
+		paused     = "RouterRollingOut: The rollout of the router is paused; resume it with oc rollout resume"
+		inForce    = "AsExpected: The router is pinned to the control plane"
+
+		disagree = "; the infrastructure topology decided, defaultPlacement is Workers, the ingress operator's default " +
+			"(--placement=defaultPlacement lets it decide)"
 	)
-	onCluster := func(router *appsv1.Deployment, change ...func(*operatorv1.IngressController)) ingress.Inputs {
-		in := inputs(sr, sr, append([]func(*operatorv1.IngressController){placed(pinned(t))}, change...)...)
-		in.Router = router
+	const master = "node-role.kubernetes.io/master"
+	type change = func(*appsv1.Deployment)
+	on := func(change ...change) ingress.Inputs {
+		in := inputs(sr, sr, placed(pinned(t)))
+		in.Router = router(t, change...)
 		return in
 	}
-	status := func(change func(*appsv1.DeploymentStatus)) *appsv1.Deployment {
-		return runningRouter(t, func(d *appsv1.Deployment) { change(&d.Status) })
+	placedAs := func(placement func(*operatorv1.IngressController), change ...change) ingress.Inputs {
+		in := on(change...)
+		placement(in.IngressController)
+		return in
 	}
-	pod := func(change func(*corev1.PodSpec)) *appsv1.Deployment {
-		return runningRouter(t, func(d *appsv1.Deployment) { change(&d.Spec.Template.Spec) })
+	onWorkers := func(d *appsv1.Deployment) {
+		d.Spec.Template.Spec.NodeSelector = map[string]string{"node-role.kubernetes.io/worker": ""}
 	}
-	unknownControlPlane := onCluster(runningRouter(t))
-	cluster := clusterOf(unknown, sr)
-	unknownControlPlane.Cluster = &cluster
-	noCluster := onCluster(runningRouter(t))
-	noCluster.Cluster = nil
-
-	forced := func(in ingress.Inputs) ingress.Inputs { in.ForceConflicts = true; return in }
-	invalid := ingress.Observe(onCluster(runningRouter(t), labelled(expressing("a", metav1.LabelSelectorOpExists))))
-	if invalid.State != patch.Failed || invalid.Reason != "Invalid" {
-		t.Errorf("a node selector that is no map: %v", invalid)
+	tolerations := func(n int) change {
+		return func(d *appsv1.Deployment) { d.Spec.Template.Spec.Tolerations = d.Spec.Template.Spec.Tolerations[:n] }
 	}
+	infra, unreadable := labelled(expressing("node-role.kubernetes.io/infra", "In", "")), labelled(expressing("a", "Exists"))
 
 	for name, test := range map[string]struct {
-		in      ingress.Inputs
-		message string
+		in   ingress.Inputs
+		want string
 	}{
-		"no IngressController":  {ingress.Inputs{}, patching},
-		"not placed yet":        {onCluster(runningRouter(t), placed(nil)), patching},
-		"placed elsewhere":      {onCluster(runningRouter(t), placed(moved())), patching},
-		"placed in other words": {onCluster(runningRouter(t), placed(pinnedByExpression(t))), standing},
-		"placed in other words, router on the workers": {onCluster(pod(func(p *corev1.PodSpec) {
-			p.NodeSelector = map[string]string{"node-role.kubernetes.io/worker": ""}
-		}), placed(pinnedByExpression(t))), pinning},
-		"placed elsewhere in other words": {onCluster(runningRouter(t), labelled(expressing("node-role.kubernetes.io/infra", metav1.LabelSelectorOpIn, ""))), patching},
-		"placed as no operator can follow, and taken by force": {forced(onCluster(runningRouter(t),
-			labelled(expressing("node-role.kubernetes.io/infra", metav1.LabelSelectorOpExists)))), patching},
-		"no router":              {onCluster(nil), making},
-		"router without a place": {onCluster(pod(func(p *corev1.PodSpec) { p.NodeSelector = nil })), pinning},
-		"router on the workers": {onCluster(pod(func(p *corev1.PodSpec) {
-			p.NodeSelector = map[string]string{"node-role.kubernetes.io/worker": ""}
-		})), pinning},
-		"router with another value of the label": {onCluster(pod(func(p *corev1.PodSpec) { p.NodeSelector["node-role.kubernetes.io/master"] = "no" })), pinning},
-		"router without tolerations":             {onCluster(pod(func(p *corev1.PodSpec) { p.Tolerations = nil })), pinning},
-		"router with one of the tolerations":     {onCluster(pod(func(p *corev1.PodSpec) { p.Tolerations = p.Tolerations[:2] })), pinning},
-		"operator has not seen it":               {onCluster(status(func(s *appsv1.DeploymentStatus) { s.ObservedGeneration = 1 })), rolling},
-		"not updated":                            {onCluster(status(func(s *appsv1.DeploymentStatus) { s.UpdatedReplicas = 0 })), rolling},
-		"old pods left":                          {onCluster(status(func(s *appsv1.DeploymentStatus) { s.Replicas = 2 })), rolling},
-		"Pending":                                {onCluster(status(func(s *appsv1.DeploymentStatus) { s.AvailableReplicas = 0 })), missing},
-		"one of two":                             {onCluster(runningRouter(t, func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](2) })), rolling},
-		"paused":                                 {onCluster(runningRouter(t, func(d *appsv1.Deployment) { d.Spec.Paused, d.Status.UpdatedReplicas = true, 0 })), paused},
-		"rolled out":                             {onCluster(runningRouter(t)), standing},
-		"rolled out, replicas by default":        {onCluster(runningRouter(t, func(d *appsv1.Deployment) { d.Spec.Replicas = nil })), standing},
-		"scaled to nothing": {onCluster(runningRouter(t, func(d *appsv1.Deployment) {
+		"no IngressController":                {ingress.Inputs{}, patching},
+		"not placed yet":                      {placedAs(placed(nil)), patching},
+		"placed elsewhere":                    {placedAs(placed(moved())), patching},
+		"placed elsewhere by an expression":   {placedAs(infra), patching},
+		"placed by an expression":             {placedAs(placed(pinnedByExpression(t))), inForce},
+		"placed by an expression, not yet":    {placedAs(placed(pinnedByExpression(t)), onWorkers), pinning},
+		"placed as no operator can follow":    {placedAs(unreadable), "Invalid: The inputs cannot be understood: " + ingress.ErrNodeSelector.Error()},
+		"the same, taken by force":            {with(placedAs(unreadable), forced), patching},
+		"no router":                           {with(on(), func(in *ingress.Inputs) { in.Router = nil }), making},
+		"no selector":                         {on(func(d *appsv1.Deployment) { d.Spec.Template.Spec.NodeSelector = nil }), pinning},
+		"on the workers":                      {on(onWorkers), pinning},
+		"another value of the label":          {on(func(d *appsv1.Deployment) { d.Spec.Template.Spec.NodeSelector[master] = "no" }), pinning},
+		"no tolerations":                      {on(tolerations(0)), pinning},
+		"one of the tolerations":              {on(tolerations(2)), pinning},
+		"the Deployment controller is behind": {on(func(d *appsv1.Deployment) { d.Status.ObservedGeneration = 1 }), rolling},
+		"not updated":                         {on(func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 0 }), rolling},
+		"old pods left":                       {on(func(d *appsv1.Deployment) { d.Status.Replicas = 2 }), rolling},
+		"one of two":                          {on(func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](2) }), rolling},
+		"Pending":                             {on(func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 0 }), incomplete},
+		"paused":                              {on(func(d *appsv1.Deployment) { d.Spec.Paused, d.Status.UpdatedReplicas = true, 0 }), paused},
+		"rolled out":                          {on(), inForce},
+		"rolled out, replicas by default":     {on(func(d *appsv1.Deployment) { d.Spec.Replicas = nil }), inForce},
+		"rolled out, signals disagree":        {withDefaultPlacement(on(), configv1.DefaultPlacementWorkers), inForce + disagree},
+		"rolled out, topology not known":      {with(on(), noCluster), inForce},
+		"scaled to nothing": {on(func(d *appsv1.Deployment) {
 			d.Spec.Replicas, d.Status = ptr.To[int32](0), appsv1.DeploymentStatus{ObservedGeneration: 2}
-		})), standing},
-		"rolled out, signals disagree": {withDefaultPlacement(onCluster(runningRouter(t)), configv1.DefaultPlacementWorkers),
-			standing + "; the infrastructure topology decided, defaultPlacement is Workers, as wherever nobody chose (--placement=defaultPlacement lets it decide)"},
-		"rolled out, unknown control plane": {unknownControlPlane,
-			standing + `; status.controlPlaneTopology has the unknown value "Quantum", acting on HighlyAvailable`},
-		"rolled out, topology forgotten": {noCluster, standing},
+		}), inForce},
+		"rolled out, unknown control plane": {with(on(), func(in *ingress.Inputs) { in.Cluster.ControlPlane = topology.ReadingOf(unknown) }),
+			inForce + `; status.controlPlaneTopology has the unknown value "Quantum", acting on HighlyAvailable`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			want := patch.Result{State: patch.Progressing, Reason: "RouterRollingOut", Message: test.message}
-			if len(test.message) >= len(standing) && test.message[:len(standing)] == standing {
-				want = patch.Result{State: patch.InForce, Reason: "AsExpected", Message: test.message}
-			}
+			reason, message, _ := strings.Cut(test.want, ": ")
+			state := map[string]patch.State{"AsExpected": patch.InForce, "Invalid": patch.Failed, "RouterRollingOut": patch.Progressing}[reason]
+			want := patch.Result{State: state, Reason: reason, Message: message}
 			if got := ingress.Observe(test.in); got != want {
 				t.Errorf("%v\nwant %v", got, want)
 			}
@@ -112,19 +108,19 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// A rollout that the Deployment controller has given up is a failure, and not one that is on its way. The exception is a person's: more routers
-// than there are nodes.
+// A rollout that the Deployment controller has given up is a failure. The exception is a person's: more routers than there are nodes.
 func TestObserveStuck(t *testing.T) {
 	const (
 		nothing = "The rollout of the router does not finish and no pod is available; look at the events of its pods"
 		serving = "The rollout of the router does not finish, other pods still serve; look at the events of its pods"
 	)
+	type condition = appsv1.DeploymentCondition
 	type counts struct{ want, updated, all, available int32 }
 	for name, test := range map[string]struct {
 		controlPlane configv1.TopologyMode
 		counts       counts
-		change       func(*appsv1.Deployment)
-		message      string // empty for one that is on its way
+		change       func(*appsv1.Deployment, *condition)
+		message      string // empty for a rollout that goes on
 	}{
 		"Pending":                          {sr, counts{1, 1, 1, 0}, nil, nothing},
 		"old pod serves":                   {sr, counts{1, 1, 2, 1}, nil, serving},
@@ -134,21 +130,21 @@ func TestObserveStuck(t *testing.T) {
 		"a person's two, none runs":        {sr, counts{2, 2, 2, 0}, nil, nothing},
 		"a person's two, the old one runs": {sr, counts{2, 0, 2, 1}, nil, serving},
 		"a person's three on two nodes":    {dual, counts{3, 3, 3, 1}, nil, serving},
-		"of the generation before":         {sr, counts{1, 1, 1, 0}, func(d *appsv1.Deployment) { d.Generation = 9 }, ""},
-		"in time":                          {sr, counts{1, 1, 1, 0}, func(d *appsv1.Deployment) { d.Status.Conditions[0].Reason = "ReplicaSetUpdated" }, ""},
-		"progressing":                      {sr, counts{1, 1, 1, 0}, func(d *appsv1.Deployment) { d.Status.Conditions[0].Status = corev1.ConditionTrue }, ""},
-		"another condition":                {sr, counts{1, 1, 1, 0}, func(d *appsv1.Deployment) { d.Status.Conditions[0].Type = appsv1.DeploymentReplicaFailure }, ""},
-		"paused":                           {sr, counts{1, 1, 1, 0}, func(d *appsv1.Deployment) { d.Spec.Paused = true }, ""},
+		"of the generation before":         {sr, counts{1, 1, 1, 0}, func(d *appsv1.Deployment, _ *condition) { d.Generation = 9 }, ""},
+		"in time":                          {sr, counts{1, 1, 1, 0}, func(_ *appsv1.Deployment, c *condition) { c.Reason = "ReplicaSetUpdated" }, ""},
+		"progressing":                      {sr, counts{1, 1, 1, 0}, func(_ *appsv1.Deployment, c *condition) { c.Status = corev1.ConditionTrue }, ""},
+		"another condition":                {sr, counts{1, 1, 1, 0}, func(_ *appsv1.Deployment, c *condition) { c.Type = "ReplicaFailure" }, ""},
+		"paused":                           {sr, counts{1, 1, 1, 0}, func(d *appsv1.Deployment, _ *condition) { d.Spec.Paused = true }, ""},
 	} {
 		in := inputs(test.controlPlane, sr, placed(pinned(t)))
-		in.Router = runningRouter(t, func(d *appsv1.Deployment) {
+		in.Router = router(t, func(d *appsv1.Deployment) {
 			d.Spec.Replicas = ptr.To(test.counts.want)
 			d.Status.UpdatedReplicas, d.Status.Replicas, d.Status.AvailableReplicas = test.counts.updated, test.counts.all, test.counts.available
 			d.Status.Conditions = []appsv1.DeploymentCondition{
 				{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded"},
 			}
 			if test.change != nil {
-				test.change(d)
+				test.change(d, &d.Status.Conditions[0])
 			}
 		})
 		got := ingress.Observe(in)

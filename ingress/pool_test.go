@@ -10,63 +10,60 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// defaults are the columns of the table below: what status.defaultPlacement can say.
-var defaults = [4]configv1.DefaultPlacement{"", configv1.DefaultPlacementWorkers, configv1.DefaultPlacementControlPlane, "Elsewhere"}
+// poolCase is one combination of what decides where the router belongs, and the pool that is right.
+type poolCase struct {
+	controlPlane, infrastructure configv1.TopologyMode
+	placement                    configv1.DefaultPlacement
+	source                       ingress.PlacementSource
 
-// poolTable says where the router belongs, M for the control plane and W for the workers, by infrastructure topology and, in
-// the columns, the default placement, for each of the two sources. An exclamation mark: the two signals disagree.
-var poolTable = []struct {
-	infrastructure  configv1.TopologyMode
-	topology, other [4]string
-}{
-	{ha, [4]string{"W", "W", "W!", "W"}, [4]string{"W", "W", "M!", "W"}},
-	{arbiter, [4]string{"W", "W", "W!", "W"}, [4]string{"W", "W", "M!", "W"}},
-	{sr, [4]string{"M", "M!", "M", "M"}, [4]string{"M", "W!", "M", "M"}},
-	{dual, [4]string{"W", "W", "W!", "W"}, [4]string{"W", "W", "M!", "W"}},
-	{external, [4]string{"W", "W", "W!", "W"}, [4]string{"W", "W", "M!", "W"}},
-	{empty, [4]string{"W", "W", "W!", "W"}, [4]string{"W", "W", "M!", "W"}},
-	{unknown, [4]string{"W", "W", "W!", "W"}, [4]string{"W", "W", "M!", "W"}},
+	pool     topology.Pool
+	disagree bool
 }
 
-// eachPool visits all 7 x 7 x 4 x 3 combinations with the pool that is right.
-func eachPool(visit func(controlPlane, infrastructure configv1.TopologyMode, def configv1.DefaultPlacement, source ingress.PlacementSource, want topology.Pool, disagree bool)) int {
-	n := 0
-	for _, row := range poolTable {
-		for i, def := range defaults {
+// poolCases returns all 7 x 7 x 4 x 3 combinations.
+func poolCases() []poolCase {
+	placements := [4]configv1.DefaultPlacement{"", configv1.DefaultPlacementWorkers, configv1.DefaultPlacementControlPlane, "Elsewhere"}
+	// M for the control plane and W for the workers, by the default placement. An exclamation mark: the two signals disagree.
+	type row struct{ byTopology, byDefault [4]string }
+	workers := row{[4]string{"W", "W", "W!", "W"}, [4]string{"W", "W", "M!", "W"}}
+	single := row{[4]string{"M", "M!", "M", "M"}, [4]string{"M", "W!", "M", "M"}}
+	rows := map[configv1.TopologyMode]row{
+		ha: workers, arbiter: workers, sr: single, dual: workers, external: workers, empty: workers, unknown: workers,
+	}
+	var cases []poolCase
+	for infrastructure, row := range rows {
+		for i, placement := range placements {
 			for source, cell := range map[ingress.PlacementSource]string{
-				"": row.topology[i], ingress.PlacementFromTopology: row.topology[i], ingress.PlacementFromDefaultPlacement: row.other[i],
+				"": row.byTopology[i], ingress.PlacementFromTopology: row.byTopology[i], ingress.PlacementFromDefaultPlacement: row.byDefault[i],
 			} {
 				for _, controlPlane := range allModes {
-					want := topology.WorkerPool
-					// Without control-plane nodes in the cluster there is only one pool.
+					pool := topology.WorkerPool
 					if cell[0] == 'M' && controlPlane != external {
-						want = topology.ControlPlanePool
+						pool = topology.ControlPlanePool
 					}
-					visit(controlPlane, row.infrastructure, def, source, want, len(cell) > 1)
-					n++
+					cases = append(cases, poolCase{controlPlane, infrastructure, placement, source, pool, len(cell) > 1})
 				}
 			}
 		}
 	}
-	return n
+	return cases
 }
 
 // TestRouterPool shows R-ING-5 and R-ING-6: the master pool exactly where the infrastructure topology is SingleReplica,
 // and the workers elsewhere.
 func TestRouterPool(t *testing.T) {
-	n := eachPool(func(controlPlane, infrastructure configv1.TopologyMode, def configv1.DefaultPlacement, source ingress.PlacementSource, want topology.Pool, wantDisagree bool) {
-		got, disagree, err := ingress.RouterPool(clusterOf(controlPlane, infrastructure), def, source)
-		if err != nil || got != want || disagree != wantDisagree {
-			t.Errorf("control plane %q, infrastructure %q, default placement %q, --placement=%q: %s, disagree %v, %v; want %s, %v",
-				controlPlane, infrastructure, def, source, got, disagree, err, want, wantDisagree)
+	cases := poolCases()
+	for _, c := range cases {
+		pool, disagree, err := ingress.RouterPool(clusterOf(c.controlPlane, c.infrastructure), c.placement, c.source)
+		if err != nil || pool != c.pool || disagree != c.disagree {
+			t.Errorf("%+v: %s, disagree %v, %v", c, pool, disagree, err)
 		}
-	})
-	if n != 7*7*4*3 {
-		t.Errorf("%d combinations visited, want all 588", n)
+	}
+	if len(cases) != 7*7*4*3 {
+		t.Errorf("%d combinations, want all 588", len(cases))
 	}
 }
 
-// A Cluster that was not read from an Infrastructure object, and a source that does not exist, have no answer.
 func TestRouterPoolErrors(t *testing.T) {
 	raw := topology.Cluster{ControlPlane: topology.Reading{Mode: unknown}, Infrastructure: topology.Reading{Mode: unknown}}
 	for _, test := range []struct {
@@ -74,9 +71,12 @@ func TestRouterPoolErrors(t *testing.T) {
 		source  ingress.PlacementSource
 		want    error
 	}{
-		{topology.Cluster{}, "", ingress.ErrNoTopology},
-		{raw, ingress.PlacementFromTopology, ingress.ErrNoTopology},
+		{topology.Cluster{}, "", topology.ErrClusterNotRead},
+		{raw, ingress.PlacementFromTopology, topology.ErrClusterNotRead},
 		{clusterOf(sr, sr), "guess", ingress.ErrPlacement},
+		{clusterOf(sr, sr), "Topology", ingress.ErrPlacement},
+		{clusterOf(sr, sr), "defaultplacement", ingress.ErrPlacement},
+		{clusterOf(sr, sr), " topology", ingress.ErrPlacement},
 	} {
 		if pool, disagree, err := ingress.RouterPool(test.cluster, "", test.source); pool != "" || disagree || !errors.Is(err, test.want) {
 			t.Errorf("%+v, %q: %q, %v, %v; want %v", test.cluster, test.source, pool, disagree, err, test.want)

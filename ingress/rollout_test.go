@@ -1,7 +1,6 @@
 package ingress_test
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 
@@ -18,28 +17,25 @@ import (
 
 const unset = -1
 
-// stockRollouts is what today's stock operator gives a router on a highly available cluster, by the number in spec.replicas: strategy and
+// stockRollout is what today's stock operator gives a router on a highly available cluster, by the number in spec.replicas: strategy and
 // required anti-affinity on the host network and off it, and the budget (U-ING-6, U-ING-8).
-var stockRollouts = map[int]struct{ ports, shared, budget string }{
-	unset: {"25%/0", "50%/25% apart", "50%"},
-	0:     {"25%/0", "50%/25% apart", "none"},
-	1:     {"25%/0", "50%/25% apart", "none"},
-	2:     {"25%/0", "50%/25% apart", "1"},
-	3:     {"25%/0", "50%/25% apart", "25%"},
-	4:     {"25%/0", "25%/25% apart", "25%"},
-	5:     {"25%/0", "25%/25% apart", "25%"},
-	6:     {"25%/0", "25%/25% apart", "25%"},
-	7:     {"25%/0", "25%/25% apart", "25%"},
-	8:     {"25%/0", "25%/25% apart", "25%"},
-	9:     {"25%/0", "25%/25% apart", "25%"},
-	10:    {"25%/0", "25%/25% apart", "25%"},
-	11:    {"25%/0", "25%/25% apart", "25%"},
-	12:    {"25%/0", "25%/25% apart", "25%"},
+func stockRollout(n int) (ports, shared, budget string) {
+	switch {
+	case n == unset:
+		return "25%/0", "50%/25% apart", "50%"
+	case n < 2:
+		return "25%/0", "50%/25% apart", "none"
+	case n == 2:
+		return "25%/0", "50%/25% apart", "1"
+	case n == 3:
+		return "25%/0", "50%/25% apart", "25%"
+	}
+	return "25%/0", "25%/25% apart", "25%"
 }
 
-// singleRollouts is the same where the topology of the router's pool is SingleReplica. One router is ours. More are the stock operator's, who
-// keeps none apart there: a pool of workers may have more nodes than its topology says.
-func singleRollouts(n int) (ports, shared, budget string) {
+// singleRollout is the same where the topology of the router's pool is SingleReplica. One router is ours. More are the stock operator's,
+// without anti-affinity: a pool of workers may have more nodes than its topology suggests.
+func singleRollout(n int) (ports, shared, budget string) {
 	switch {
 	case n <= 1:
 		return "1/0", "0/1", "none"
@@ -49,8 +45,8 @@ func singleRollouts(n int) (ports, shared, budget string) {
 	return "25%/0", "25%/25%", "25%"
 }
 
-// TestRouterRollout shows R-SNO-2, over all topologies, places, numbers of routers and ways to publish them: one router
-// on one node rolls in the only way that ends, and a highly available cluster gets what the stock operator gives.
+// TestRouterRollout shows R-SNO-2, R-SNO-3, R-ING-1 and R-ING-2, over all topologies, places, numbers of routers and ways to publish them:
+// one router on one node rolls in the only way that ends, without a budget, and a highly available cluster has what the stock operator gives.
 func TestRouterRollout(t *testing.T) {
 	visited := 0
 	for _, controlPlane := range allModes {
@@ -68,23 +64,30 @@ func TestRouterRollout(t *testing.T) {
 						if onControlPlane {
 							single = controlPlane == sr
 						}
-						row := stockRollouts[n]
+						ports, shared, budget := stockRollout(n)
+						number := int32(n)
+						if n == unset {
+							number = 2
+						}
 						if single {
-							row.ports, row.shared, row.budget = singleRollouts(n)
+							ports, shared, budget = singleRollout(n)
+							if n == unset {
+								number = 1
+							}
 							if onControlPlane {
-								row.budget = "none" // it would stop the drain of the only node
+								budget = "none" // it would stop the drain of the only node
 								if n > 1 {
-									row.ports = "100%/0" // one has the ports, and the others are Pending: all must go before a new one gets them
+									ports = "100%/0" // one has the ports, and the others are Pending: all must end before a new one gets them
 								}
 							}
 						}
-						want := row.shared
+						want := shared
 						if publishes == operatorv1.HostNetworkStrategyType {
-							want = row.ports
+							want = ports
 						}
-						want += ", budget " + row.budget
+						want = fmt.Sprint(number, ", ", want, ", budget ", budget)
 
-						changes := change(publishing(publishes))
+						changes := []func(*operatorv1.IngressController){publishing(publishes)}
 						if n != unset {
 							changes = append(changes, replicas(int32(n)))
 						}
@@ -111,13 +114,16 @@ func TestRouterRollout(t *testing.T) {
 	}
 }
 
+// rolloutOf returns the router's replicas, rolling update, separation and budget, and fails the test where a function has another answer alone.
 func rolloutOf(t *testing.T, host ingress.Host) string {
 	t.Helper()
 	router := shaped(t, manifest(), host)
 	if router.Spec.Strategy.Type != appsv1.RollingUpdateDeploymentStrategyType {
 		t.Fatalf("strategy is %q", router.Spec.Strategy.Type)
 	}
-	// What an operator can call alone is what the whole shape has.
+	if n := no[int32](t)(ingress.EffectiveReplicas(host)); n != *router.Spec.Replicas {
+		t.Errorf("%d effective replicas, shape has %d", n, *router.Spec.Replicas)
+	}
 	if diff := cmp.Diff(router.Spec.Strategy, no[appsv1.DeploymentStrategy](t)(ingress.RouterStrategy(host))); diff != "" {
 		t.Errorf("strategy alone (-shape +alone):\n%s", diff)
 	}
@@ -130,7 +136,7 @@ func rolloutOf(t *testing.T, host ingress.Host) string {
 		t.Errorf("anti-affinity alone (-shape +alone):\n%s", diff)
 	}
 	update := router.Spec.Strategy.RollingUpdate
-	out := update.MaxUnavailable.String() + "/" + update.MaxSurge.String()
+	out := fmt.Sprint(*router.Spec.Replicas, ", ", update.MaxUnavailable, "/", update.MaxSurge)
 	if affinity != nil {
 		out += " apart"
 	}
@@ -142,13 +148,4 @@ func rolloutOf(t *testing.T, host ingress.Host) string {
 		t.Errorf("unhealthy pods are protected: %v", budget.Spec)
 	}
 	return out + ", budget " + budget.Spec.MaxUnavailable.String()
-}
-
-func TestStrategyAndAntiAffinityNeedAHost(t *testing.T) {
-	if got, err := ingress.RouterStrategy(ingress.Host{}); got.Type != "" || !errors.Is(err, ingress.ErrHost) {
-		t.Errorf("strategy %v, %v", got, err)
-	}
-	if got, err := ingress.RouterAntiAffinity(ingress.Host{}, routerLabels); got != nil || !errors.Is(err, ingress.ErrHost) {
-		t.Errorf("anti-affinity %v, %v", got, err)
-	}
 }

@@ -16,19 +16,20 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// DefaultIngressController is the default IngressController that an ingress operator should create when there is none: nil on
-// a cluster with an external control plane, pinned to the control plane where the router belongs there, and with the number of
-// routers that the topology of their pool asks for. As in the stock operator the number is written at creation, so that an autoscaler can read it;
-// it outlives a change of topology (U-ING-2) unless the operator or this module's controller corrects it.
+// DefaultIngressController returns the default IngressController that an ingress operator should create when there is none: pinned to the
+// control plane where the router belongs there, with the number of routers that the topology of their pool asks for, and nil with an
+// External control plane. As in the stock operator, the number outlives a change of topology (U-ING-2) unless somebody corrects it.
 //
-// Errors: ErrNoTopology, ErrPlacement.
-func DefaultIngressController(cluster topology.Cluster, defaultPlacement configv1.DefaultPlacement, source PlacementSource) (*operatorv1.IngressController, error) {
+// Errors: topology.ErrClusterNotRead, ErrPlacement.
+func DefaultIngressController(
+	cluster topology.Cluster, defaultPlacement configv1.DefaultPlacement, source PlacementSource,
+) (*operatorv1.IngressController, error) {
 	pool, _, err := RouterPool(cluster, defaultPlacement, source)
 	if err != nil {
 		return nil, err
 	}
 	if cluster.ControlPlane.Mode == configv1.ExternalTopologyMode {
-		return nil, nil // there is none on such a cluster, which is no error
+		return nil, nil // none is an answer
 	}
 	ic := &operatorv1.IngressController{
 		TypeMeta:   metav1.TypeMeta{APIVersion: operatorv1.GroupVersion.String(), Kind: "IngressController"},
@@ -41,33 +42,28 @@ func DefaultIngressController(cluster topology.Cluster, defaultPlacement configv
 	return ic, nil
 }
 
-// EffectiveReplicas is the number of routers: what the IngressController says, or else one where the topology of the
-// pool where they run is SingleReplica (R-ING-1), and two elsewhere (R-ING-2). Error: ErrHost.
+// EffectiveReplicas returns the number of routers: the IngressController's, or else one where the topology of the pool where they run is
+// SingleReplica (R-ING-1), and two elsewhere (R-ING-2). Error: ErrHost.
 func EffectiveReplicas(h Host) (int32, error) {
 	if err := h.made(); err != nil {
 		return 0, err
 	}
-	return h.effectiveReplicas(), nil
+	return h.replicas(), nil
 }
 
-func (h Host) effectiveReplicas() int32 {
-	if h.replicas != nil {
-		return *h.replicas
-	}
-	return topology.Replicas(h.mode)
+func (h Host) replicas() int32 {
+	return ptr.Deref(h.spec.Replicas, topology.Replicas(h.mode))
 }
 
-// ShapeRouter returns a copy of the router Deployment with everything that depends on the topology set together, so
-// that a rollout and a drain can finish (R-SNO-2): replicas, rolling update, anti-affinity, node selector and the
-// tolerations that go with it. The pods' labels must already be there, since the anti-affinity selects by the
-// Deployment's selector, and a hash over the pod template must be computed afterwards. Error: ErrHost.
+// ShapeRouter returns a copy of the router Deployment with everything that depends on the topology, so that a rollout and a drain can
+// finish (R-SNO-2): replicas, rolling update, anti-affinity by the Deployment's selector, node selector and its tolerations. Set the
+// pods' labels before, and compute a hash over the pod template afterwards. Error: ErrHost.
 func ShapeRouter(router *appsv1.Deployment, h Host) (*appsv1.Deployment, error) {
 	if err := h.made(); err != nil {
 		return nil, err
 	}
 	shaped := router.DeepCopy()
-	replicas := h.effectiveReplicas()
-	shaped.Spec.Replicas = ptr.To(replicas)
+	shaped.Spec.Replicas = ptr.To(h.replicas())
 	shaped.Spec.Strategy = h.strategy()
 	pod := &shaped.Spec.Template.Spec
 	pod.NodeSelector, pod.Tolerations = h.placement(pod.Tolerations)
@@ -79,19 +75,8 @@ func ShapeRouter(router *appsv1.Deployment, h Host) (*appsv1.Deployment, error) 
 	return shaped, nil
 }
 
-// RouterStrategy is the rolling update of the router alone, for an operator that does not have the whole Deployment shaped. On a pool that
-// is highly available it is the stock operator's, for every number of replicas (U-ING-6):
-//
-//	topology of the pool  replicas  host network  maxUnavailable  maxSurge
-//	SingleReplica         0, 1      yes           1               0         the ports are free when the old router is gone
-//	SingleReplica         0, 1      no            0               1         the new router starts beside the old one
-//	SingleReplica         2 ...     yes           25%             0         100% on the control plane: one node has the ports once
-//	SingleReplica         2 ...     no            25%             25%
-//	any other             any       yes           25%             0
-//	any other             0 ... 3   no            50%             25%
-//	any other             4 ...     no            25%             25%
-//
-// Error: ErrHost.
+// RouterStrategy returns the rolling update alone. On a pool that is highly available it is the stock operator's (U-ING-6). One router on
+// SingleReplica ends before its successor where it has host ports, else after it. Error: ErrHost.
 func RouterStrategy(h Host) (appsv1.DeploymentStrategy, error) {
 	if err := h.made(); err != nil {
 		return appsv1.DeploymentStrategy{}, err
@@ -100,8 +85,7 @@ func RouterStrategy(h Host) (appsv1.DeploymentStrategy, error) {
 }
 
 func (h Host) strategy() appsv1.DeploymentStrategy {
-	replicas := h.effectiveReplicas()
-	half, quarter := intstr.FromString("50%"), intstr.FromString("25%")
+	replicas, quarter := h.replicas(), intstr.FromString("25%")
 	rollout := topology.Rollout{MaxUnavailable: quarter, MaxSurge: quarter}
 	switch single := topology.SingleReplica(h.mode); {
 	case single && replicas <= 1:
@@ -109,18 +93,16 @@ func (h Host) strategy() appsv1.DeploymentStrategy {
 	case h.hostNetwork:
 		rollout.MaxSurge = intstr.FromInt32(0)
 		if h.onlyNode() {
-			// One of them has the ports and the others are Pending, which uses up any smaller number.
+			// One router has the ports and the others are Pending, which uses up any smaller number.
 			rollout.MaxUnavailable = intstr.FromString("100%")
 		}
 	case !single && replicas < 4:
-		rollout.MaxUnavailable = half
+		rollout.MaxUnavailable = intstr.FromString("50%")
 	}
 	return workload.RollingUpdate(rollout)
 }
 
-// RouterAntiAffinity is the pod anti-affinity of the router alone, or nil where routers may share a node and an operator should have none. labels
-// select the router's pods. An operator that tells revisions apart by a label of its own needs only to know whether it is nil.
-//
+// RouterAntiAffinity returns the pod anti-affinity alone, or nil where routers may share a node. labels select the router's pods.
 // Error: ErrHost.
 func RouterAntiAffinity(h Host, labels map[string]string) (*corev1.PodAntiAffinity, error) {
 	if err := h.made(); err != nil {
@@ -132,49 +114,40 @@ func RouterAntiAffinity(h Host, labels map[string]string) (*corev1.PodAntiAffini
 	return workload.AntiAffinity(workload.PerRevision, labels), nil
 }
 
-// apart follows the topology and not the number of routers, so that scaling them starts no rollout. Host ports keep routers apart by
-// themselves.
+// apart reports whether routers need anti-affinity. It ignores their number, so that scaling them starts no rollout.
 func (h Host) apart() bool {
 	return !h.hostNetwork && topology.SpreadRequired(h.mode)
 }
 
-// placement is the router's node selector and tolerations. What the IngressController gives replaces the default, as in the
-// stock operator, but for one thing: a router on the control plane gets the control plane's tolerations unless the
-// IngressController has its own, because pinned must mean schedulable. Of the Deployment's own tolerations only those for the
-// control plane come and go with the pool.
+// placement returns the router's node selector and tolerations. As in the stock operator the IngressController's replace the default. But
+// a router on the control plane gets the control plane's tolerations where the IngressController has none, and no router elsewhere
+// keeps them.
 func (h Host) placement(present []corev1.Toleration) (map[string]string, []corev1.Toleration) {
 	selector := maps.Clone(h.selector)
 	if selector == nil {
 		selector = topology.PlacementOf(h.pool).NodeSelector()
 		selector[corev1.LabelOSStable] = string(corev1.Linux)
 	}
-	if h.tolerations != nil {
-		tolerations := make([]corev1.Toleration, len(h.tolerations))
-		for i := range h.tolerations {
-			h.tolerations[i].DeepCopyInto(&tolerations[i])
-		}
-		return selector, tolerations
+	if custom := h.spec.NodePlacement.DeepCopy(); custom != nil && custom.Tolerations != nil {
+		return selector, custom.Tolerations
 	}
 	return selector, workload.Tolerate(present, h.pool)
 }
 
-// RouterPodDisruptionBudget is the budget for a router, or nil when there must be none and an existing one should be
-// deleted. It has the stock operator's form: 50% where spec.replicas is unset, 1 for two, 25% for more (U-ING-8). But
-// there is none over a single pod, and none on the only control-plane node, where it would stop the drain for ever
-// (R-SNO-3). labels select the router's pods.
-//
-// Error: ErrHost.
+// RouterPodDisruptionBudget returns the budget for a router, or nil when an existing one should be deleted: over a single pod, and on the
+// only control-plane node, whose drain could not end (R-SNO-3). It has the stock operator's form: 50% where spec.replicas is unset, 1 for
+// two, 25% for more (U-ING-8). labels select the router's pods. Error: ErrHost.
 func RouterPodDisruptionBudget(h Host, labels map[string]string) (*policyv1.PodDisruptionBudget, error) {
 	if err := h.made(); err != nil {
 		return nil, err
 	}
-	replicas := h.effectiveReplicas()
+	replicas := h.replicas()
 	if replicas < 2 || h.onlyNode() {
-		return nil, nil // no budget is an answer
+		return nil, nil // none is an answer
 	}
 	maxUnavailable := intstr.FromString("25%")
 	switch {
-	case h.replicas == nil:
+	case h.spec.Replicas == nil:
 		maxUnavailable = intstr.FromString("50%")
 	case replicas == 2:
 		maxUnavailable = intstr.FromInt32(1)
@@ -183,15 +156,14 @@ func RouterPodDisruptionBudget(h Host, labels map[string]string) (*policyv1.PodD
 		TypeMeta:   metav1.TypeMeta{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "PodDisruptionBudget"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: RouterNamespace, Name: "router-" + h.name},
 		Spec: policyv1.PodDisruptionBudgetSpec{
-			MaxUnavailable: &maxUnavailable,
-			Selector:       &metav1.LabelSelector{MatchLabels: maps.Clone(labels)},
-			// A pod that is not ready serves nobody; protecting it only blocks the drain that would help.
+			MaxUnavailable:             &maxUnavailable,
+			Selector:                   &metav1.LabelSelector{MatchLabels: maps.Clone(labels)},
 			UnhealthyPodEvictionPolicy: ptr.To(policyv1.AlwaysAllow),
 		},
 	}, nil
 }
 
-// onlyNode tells whether all routers must run on one node. A pool of workers may have more nodes than its topology says.
+// onlyNode reports whether all routers run on one node. A pool of workers may have more nodes than its topology suggests.
 func (h Host) onlyNode() bool {
-	return h.pool == topology.ControlPlanePool && topology.SingleReplica(h.cluster.ControlPlane.Mode)
+	return h.pool == topology.ControlPlanePool && topology.SingleReplica(h.mode)
 }

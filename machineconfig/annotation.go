@@ -8,55 +8,44 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/solonode/sno/machineconfig/fit"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/ownership"
 	"github.com/solonode/sno/topology"
 )
 
-// AnnotationStep is what to do with the topology annotation of one node: apply Intent, or Release what is ours, or neither.
-type AnnotationStep struct {
-	Intent  *corev1ac.NodeApplyConfiguration
-	Release bool
-	// Result is what there is to say; nil when the annotation says, or will say, what the topology is.
-	Result *patch.Result
-}
-
-// AnnotateTopology is for a node beside the stock machine-config operator, of which its daemon learns in an annotation
-// whether nodes are drained. The value is that of infrastructure.status.controlPlaneTopology, as the operator writes it
-// (U-MCO-2). It is written only where it is missing or different, and never over somebody else's: the operator itself
-// is expected to follow the topology, so its name in the result means that it did not, yet. An empty or unknown
-// topology writes nothing and keeps what is there.
-func AnnotateTopology(in Inputs, node *corev1.Node) AnnotationStep {
+// AnnotateTopology returns what to do about the topology annotation of a node, by which the daemon of a stock machine-config operator knows
+// whether to drain. The value is infrastructure.status.controlPlaneTopology, as the operator writes it (U-MCO-2). It is written only where it is
+// missing or different, and not over another manager's value. An empty or unknown topology changes nothing.
+func AnnotateTopology(in Inputs, node *corev1.Node) patch.Step {
 	if result := patch.TopologyKnown(in.Cluster); result != nil {
-		return AnnotationStep{Result: result}
+		return patch.Step{Result: result}
 	}
-	if err := in.Validate(); err != nil {
-		return AnnotationStep{Result: invalid(err)}
+	if result := checkValid(in); result != nil {
+		return patch.Step{Result: result}
 	}
 	managers, err := ownership.ManagersAt(node, fieldpath.MakePathOrDie("metadata", "annotations", TopologyAnnotation))
 	if err != nil {
-		return AnnotationStep{Result: invalid(err)}
+		return patch.Step{Result: patch.Invalid(err)}
 	}
-	mine := slices.Contains(managers, FieldOwner)
+	ours := slices.Contains(managers, FieldOwner)
 	others := slices.DeleteFunc(managers, func(m string) bool { return m == FieldOwner })
-	says, has := node.Annotations[TopologyAnnotation]
+	value, has := node.Annotations[TopologyAnnotation]
 	want := in.Cluster.ControlPlane.Reported
 	_, daemon := node.Annotations[CurrentConfigAnnotation]
 	switch {
-	case patch.OptsOut(node.Annotations, Name) || (in.MachineConfiguration != nil && patch.OptsOut(in.MachineConfiguration.Annotations, Name)):
-		return AnnotationStep{Release: mine, Result: &patch.Result{State: patch.OptedOut, Reason: ReasonOptedOut,
-			Message: "The annotation " + patch.OptOutAnnotation + " keeps this module away; remove it to have the node told the topology"}}
+	case patch.OptsOut(node.Annotations, Name) || in.OptedOut():
+		return patch.Step{Release: ours, Result: optedOut("annotate nodes with the topology")}
 	case topology.ReadingOf(want).Mode != want:
-		return AnnotationStep{Result: &patch.Result{State: patch.NotNeeded, Reason: ReasonNotNeeded,
-			Message: "The control-plane topology has no value that a node could be told" + in.Cluster.UnknownValues()}}
-	case !daemon || isWindows(node):
-		return AnnotationStep{Release: mine, Result: &patch.Result{State: patch.NotNeeded, Reason: ReasonNotNeeded,
-			Message: "The node has no machine-config daemon to be told the topology"}}
-	case has && configv1.TopologyMode(says) == want && !mine:
-		return AnnotationStep{}
-	case has && configv1.TopologyMode(says) != want && len(others) > 0 && !in.ForceConflicts:
-		result := patch.OwnedByOther("The topology annotation of a node", others...)
-		return AnnotationStep{Release: mine, Result: &result}
+		return patch.Step{Result: notNeeded("Nodes are annotated only with a known control-plane topology" + in.Cluster.UnknownValues())}
+	case !daemon || fit.IsWindows(node):
+		return patch.Step{Release: ours, Result: notNeeded("The node has no machine-config daemon to read the topology")}
+	case has && configv1.TopologyMode(value) == want && !ours:
+		return patch.Step{}
+	case has && configv1.TopologyMode(value) != want && len(others) > 0:
+		return patch.Step{Release: ours, Result: &patch.Result{State: patch.Blocked, Reason: patch.ReasonFieldOwnedByOther,
+			Message: "The topology annotation of a node is owned by " + patch.Quoted(others) + " and stays as it is; " +
+				"remove it to have it follow the topology"}}
 	}
-	return AnnotationStep{Intent: corev1ac.Node(node.Name).WithUID(node.UID).WithAnnotations(map[string]string{TopologyAnnotation: string(want)})}
+	return patch.Step{Intent: corev1ac.Node(node.Name).WithUID(node.UID).WithAnnotations(map[string]string{TopologyAnnotation: string(want)})}
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
+	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/topology"
 )
 
@@ -58,11 +59,6 @@ func node(name string, roles ...string) corev1.Node {
 	return n
 }
 
-func cordoned(n corev1.Node) corev1.Node {
-	n.Spec.Unschedulable = true
-	return n
-}
-
 func notReady(n corev1.Node) corev1.Node {
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse}}
 	return n
@@ -73,16 +69,13 @@ func windows(n corev1.Node) corev1.Node {
 	return n
 }
 
-// reporting is a node with conditions by their types, such as Ready and DiskPressure, and no others.
-func reporting(n corev1.Node, conditions map[corev1.NodeConditionType]corev1.ConditionStatus) corev1.Node {
-	n.Status.Conditions = nil
-	for kind, status := range conditions {
-		n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: kind, Status: status})
+func reasonOf(result *patch.Result) string {
+	if result == nil {
+		return ""
 	}
-	return n
+	return result.Reason
 }
 
-// pointers are to the items of a list, as an informer's lister gives them.
 func pointers[T any](items []T) []*T {
 	to := make([]*T, len(items))
 	for i := range items {
@@ -109,8 +102,13 @@ func pool(name string, change ...func(*mcfgv1.MachineConfigPool)) mcfgv1.Machine
 	return p
 }
 
+// most sets maxUnavailable, unless it is empty.
 func most(value string) func(*mcfgv1.MachineConfigPool) {
-	return func(p *mcfgv1.MachineConfigPool) { p.Spec.MaxUnavailable = ptr.To(intstr.Parse(value)) }
+	return func(p *mcfgv1.MachineConfigPool) {
+		if value != "" {
+			p.Spec.MaxUnavailable = ptr.To(intstr.Parse(value))
+		}
+	}
 }
 
 func paused(p *mcfgv1.MachineConfigPool) { p.Spec.Paused = true }

@@ -1,7 +1,10 @@
 package machineconfig
 
 import (
+	"cmp"
+	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"slices"
 	"time"
@@ -15,100 +18,72 @@ import (
 	"github.com/solonode/sno/patch"
 )
 
-// ShutdownSettle is how long a Decision that Restarts should have been the same before it is carried out, so that a node which comes
-// and goes, or a pod that asks for a long end and is gone in a minute, restarts nothing.
+// ShutdownSettle is for how long a Decision that Restarts must be stable before it is carried out.
 const ShutdownSettle = 10 * time.Minute
 
-// Step is what to do with one of the two objects of the graceful shutdown: apply Intent, or Delete it, or neither.
-//
-// Both objects are ours. This is the one place where sno makes objects: apply Intent also where there is none.
-type Step[T any] struct {
-	Intent *T
-	Delete bool
-}
-
-// Decision is what to do about the graceful shutdown. Carry out both steps one right after the other, the MachineConfig first: the
-// operator waits a few seconds before it renders a new config, and every rendered config is a restart of the node.
+// Decision is what to do about the graceful shutdown: apply both objects, delete those that exist, or neither. Write both within a few seconds,
+// since the operator renders a config soon after that, and every rendered config restarts the node.
 type Decision struct {
-	// MachineConfig is for the one called ShutdownMachineConfigName, KubeletConfig for ShutdownName.
-	MachineConfig Step[mcfgv1ac.MachineConfigApplyConfiguration]
-	KubeletConfig Step[mcfgv1ac.KubeletConfigApplyConfiguration]
-	// Restarts tells that carrying it out changes the machine config, so that the control-plane node restarts, at once or when a
-	// person ends the pause of its pool.
+	MachineConfig *mcfgv1ac.MachineConfigApplyConfiguration
+	KubeletConfig *mcfgv1ac.KubeletConfigApplyConfiguration
+	Delete        bool
+	// Restarts reports whether the node restarts for it, at once or when its pool is no longer paused.
 	Restarts bool
-	// Result is what there is to say; nil when the objects are applied, and Observe tells how they stand.
+	// Result is nil when the objects are applied; then call Observe.
 	Result *patch.Result
 }
 
-// Decide is the decision about the graceful shutdown. It is pure. It needs everything in Inputs but what belongs to drains.
-//
-// The objects are made, and the grace periods grow, only while the pool is at rest or paused; they never shrink by themselves (see
-// GracePeriods). Both go when the topology ends the need, when a person opts out, and when another KubeletConfig comes for the pool.
+// Decide returns the decision about the graceful shutdown. The objects are created, and the grace periods grow, only while the pool is at rest or
+// paused.
 func Decide(in Inputs) Decision {
-	for _, check := range checks() {
-		if result := check.Evaluate(in); result != nil {
-			if check.letGo && result.State != patch.Failed {
-				return in.letGo(result)
-			}
-			return Decision{Result: result}
-		}
+	result, ours := Checks().Run(in)
+	if result == nil {
+		return in.apply()
 	}
-	return in.keep()
+	exist := ours == patch.Release && len(in.shutdownObjects()) > 0
+	return Decision{Delete: exist, Restarts: exist, Result: result}
 }
 
-func (in Inputs) letGo(result *patch.Result) Decision {
-	config, file := in.ourKubeletConfig() != nil, in.MachineConfig != nil
-	decision := Decision{Restarts: config || file, Result: result}
-	decision.KubeletConfig.Delete, decision.MachineConfig.Delete = config, file
-	return decision
-}
-
-func (in Inputs) keep() Decision {
-	var live []byte
-	if config := in.ourKubeletConfig(); config != nil && config.Spec.KubeletConfig != nil {
-		live = config.Spec.KubeletConfig.Raw
-	}
-	has, err := readGracePeriods(live)
+func (in Inputs) apply() Decision {
+	live, err := readGracePeriods(in.ourKubeletConfig())
 	if err != nil {
-		return Decision{Result: invalid(err)}
+		return Decision{Result: patch.Invalid(err)}
 	}
-	bound := in.ShutdownBound
-	if bound == 0 {
-		bound = DefaultShutdownBound
-	}
-	want := ShutdownGracePeriods(in.podsOfControlPlane(), bound).next(has, bound)
-	decision, err := in.write(want)
-	if err != nil {
-		return Decision{Result: invalid(err)}
-	}
+	bound := cmp.Or(in.ShutdownBound, DefaultShutdownBound)
+	nodes := ShutdownNodes(in.Nodes)
+	pods := slices.DeleteFunc(slices.Clone(in.Pods), func(pod corev1.Pod) bool { return !slices.Contains(nodes, pod.Spec.NodeName) })
+	decision := in.objects(ShutdownGracePeriods(pods, bound).next(live, bound))
 	if decision.Restarts && !atRest(in.masterPool()) {
 		return Decision{Result: &patch.Result{State: patch.Progressing, Reason: ReasonSettling,
-			Message: "The master pool is taking another machine config; the kubelet is told how to stop pods when that is done"}}
+			Message: "The master pool is being updated; graceful shutdown is configured after that"}}
 	}
 	return decision
 }
 
-// write is both objects with these grace periods.
-func (in Inputs) write(periods GracePeriods) (Decision, error) {
-	kubelet, err := periods.kubeletConfiguration()
-	if err != nil {
-		return Decision{}, err
+const (
+	kubeletConfiguration = `{"shutdownGracePeriod":%q,"shutdownGracePeriodCriticalPods":%q}`
+	// logindConfig is a file of mode 0644 in Ignition 3.2.0. The kubelet itself writes 99-kubelet.conf.
+	logindConfig = `{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/etc/systemd/logind.conf.d/90-sno-graceful-shutdown.conf",` +
+		`"mode":420,"overwrite":true,"contents":{"source":"data:text/plain;charset=utf-8;base64,%s"}}]}}`
+)
+
+// objects returns both objects. logind delays a shutdown for as long as the kubelet needs.
+func (in Inputs) objects(periods GracePeriods) Decision {
+	kubelet := fmt.Appendf(nil, kubeletConfiguration, periods.Total, periods.Critical)
+	logind := fmt.Appendf(nil, "[Login]\nInhibitDelayMaxSec=%d\n", int64(periods.Total/time.Second))
+	files := fmt.Appendf(nil, logindConfig, base64.StdEncoding.EncodeToString(logind))
+	live, file := in.ourKubeletConfig(), in.MachineConfig
+	same := live != nil && file != nil && live.Spec.KubeletConfig != nil &&
+		sameJSON(live.Spec.KubeletConfig.Raw, kubelet) && sameJSON(file.Spec.Config.Raw, files)
+	return Decision{
+		Restarts: !same,
+		KubeletConfig: mcfgv1ac.KubeletConfig(ShutdownName).WithSpec(mcfgv1ac.KubeletConfigSpec().
+			WithMachineConfigPoolSelector(metav1ac.LabelSelector().WithMatchLabels(map[string]string{MasterPoolLabel: ""})).
+			WithKubeletConfig(runtime.RawExtension{Raw: kubelet})),
+		MachineConfig: mcfgv1ac.MachineConfig(ShutdownMachineConfigName).
+			WithLabels(map[string]string{RoleLabel: MasterPool}).
+			WithSpec(mcfgv1ac.MachineConfigSpec().WithConfig(runtime.RawExtension{Raw: files})),
 	}
-	files, err := logindConfig(periods.Total)
-	if err != nil {
-		return Decision{}, err
-	}
-	config, file := in.ourKubeletConfig(), in.MachineConfig
-	same := config != nil && file != nil && config.Spec.KubeletConfig != nil &&
-		sameJSON(config.Spec.KubeletConfig.Raw, kubelet) && sameJSON(file.Spec.Config.Raw, files)
-	decision := Decision{Restarts: !same}
-	decision.KubeletConfig.Intent = mcfgv1ac.KubeletConfig(ShutdownName).WithSpec(mcfgv1ac.KubeletConfigSpec().
-		WithMachineConfigPoolSelector(metav1ac.LabelSelector().WithMatchLabels(map[string]string{MasterPoolLabel: ""})).
-		WithKubeletConfig(runtime.RawExtension{Raw: kubelet}))
-	decision.MachineConfig.Intent = mcfgv1ac.MachineConfig(ShutdownMachineConfigName).
-		WithLabels(map[string]string{RoleLabel: MasterPool}).
-		WithSpec(mcfgv1ac.MachineConfigSpec().WithConfig(runtime.RawExtension{Raw: files}))
-	return decision, nil
 }
 
 func sameJSON(a, b []byte) bool {
@@ -116,20 +91,18 @@ func sameJSON(a, b []byte) bool {
 	return json.Unmarshal(a, &one) == nil && json.Unmarshal(b, &other) == nil && reflect.DeepEqual(one, other)
 }
 
-// podsOfControlPlane are the pods that end when a node of the control plane goes down.
-func (in Inputs) podsOfControlPlane() []corev1.Pod {
-	var pods []corev1.Pod
-	for _, pod := range in.Pods {
-		i := slices.IndexFunc(in.Nodes, func(node corev1.Node) bool { return node.Name == pod.Spec.NodeName })
-		if i >= 0 && (isControlPlane(&in.Nodes[i]) || len(in.Nodes) == 1) {
-			pods = append(pods, pod)
+// ShutdownNodes returns the names of the control-plane nodes, or of the only node, whose pods decide over the grace periods.
+func ShutdownNodes(nodes []corev1.Node) []string {
+	var names []string
+	for i := range nodes {
+		if IsControlPlane(&nodes[i]) || len(nodes) == 1 {
+			names = append(names, nodes[i].Name)
 		}
 	}
-	return pods
+	return names
 }
 
-// atRest tells whether a new machine config is the only one that the pool would be taking: none is under way, or all wait for the end
-// of a pause.
+// atRest reports whether the pool takes no other config, or takes all of them when it is no longer paused.
 func atRest(pool *mcfgv1.MachineConfigPool) bool {
 	return pool.Spec.Paused || (is(pool, mcfgv1.MachineConfigPoolUpdated) && !is(pool, mcfgv1.MachineConfigPoolUpdating))
 }

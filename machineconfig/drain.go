@@ -1,46 +1,40 @@
 package machineconfig
 
 import (
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/solonode/sno/machineconfig/fit"
 	"github.com/solonode/sno/topology"
 )
 
-// DrainDecision says whether a node is drained before it restarts, and why. Reason and Message are stable: they name no node and no pod.
+// DrainDecision is whether a node is drained before it restarts, and why. Reason and Message name no node and no pod.
 type DrainDecision struct {
 	Required bool
-	// Reason is one of the constants below, or of package fit where that decided.
-	Reason string
-	// Message says it in words.
-	Message string
-	// Detail names what stands in the way, for a log; it may be empty.
-	Detail string
+	Reason   string // one of the constants below, or of package fit
+	Message  string
+	Detail   string // for a log: the pod or budget that prevents the drain
 }
 
 // Reasons of a DrainDecision, besides those of package fit.
 const (
-	// DrainAsEver is for a control plane that survives the loss of a node.
-	DrainAsEver = "HighlyAvailable"
-	// DrainNowhereToGo is for a control plane of one node, with DrainNever.
-	DrainNowhereToGo = "NowhereToGo"
-	// DrainControlPlane is for that one node, with DrainWorkers.
-	DrainControlPlane = "ControlPlaneNode"
+	DrainHighlyAvailable = "HighlyAvailable"  // the control plane is not SingleReplica
+	DrainNowhereToGo     = "NowhereToGo"      // SingleReplica, with DrainNever
+	DrainControlPlane    = "ControlPlaneNode" // the control-plane node of SingleReplica, with DrainWorkers
 )
 
 // DrainRequired reports whether the node in.Node is to be drained before it restarts (R-MCO-2). It needs in.Cluster.
 //
-// On a SingleReplica control plane no node is drained, workers neither: there is nowhere to go, and nobody knows whether the workers
-// are full (U-MCO-2). DrainWorkers finds that out: a worker is drained if package fit is certain
-// that all its pods, together with those of in.Leaving, find room elsewhere. That needs everything in Inputs that belongs to drains. The
-// control-plane node is never drained.
+// With a SingleReplica control plane no node is drained, workers included (U-MCO-2); with DrainWorkers a worker is, if its pods and those
+// of in.Draining fit on other nodes (fit.Check). With any other topology, empty and unknown ones included, every node is drained.
 //
-// With every other topology, empty and unknown ones included, nodes are drained as ever.
-//
-// Errors: topology.ErrClusterNotRead and ErrInputs. With an error there is no answer: drain nothing, and let nothing restart.
+// With an error, topology.ErrClusterNotRead or ErrInputs, no node may be drained or restarted.
 func DrainRequired(in Inputs) (DrainDecision, error) {
 	if in.Cluster == nil {
 		return DrainDecision{}, topology.ErrClusterNotRead
@@ -49,34 +43,90 @@ func DrainRequired(in Inputs) (DrainDecision, error) {
 		return DrainDecision{}, err
 	}
 	if topology.ReadingOf(in.Cluster.ControlPlane.Mode).Mode != configv1.SingleReplicaTopologyMode {
-		return DrainDecision{Required: true, Reason: DrainAsEver, Message: "The control plane does not stand on a single node, so nodes are drained before they restart"}, nil
+		return DrainDecision{Required: true, Reason: DrainHighlyAvailable,
+			Message: "The control plane is not SingleReplica, so nodes are drained before they restart"}, nil
 	}
 	if in.Policy != DrainWorkers {
 		return DrainDecision{Reason: DrainNowhereToGo,
-			Message: "The control plane has one node, and nobody knows whether there is room for its pods elsewhere; nothing is drained"}, nil
+			Message: "The control plane is SingleReplica, and other nodes may have no room for the pods, so nothing is drained"}, nil
 	}
-	if i := slices.IndexFunc(in.Nodes, func(node corev1.Node) bool { return node.Name == in.Node }); i >= 0 && isControlPlane(&in.Nodes[i]) {
-		return DrainDecision{Reason: DrainControlPlane, Message: "This is the only control-plane node; it is not drained"}, nil
+	draining := []string{in.Node}
+	for i := range in.Nodes {
+		switch node := &in.Nodes[i]; {
+		case node.Name == in.Node && IsControlPlane(node):
+			return DrainDecision{Reason: DrainControlPlane, Message: "The only control-plane node is not drained"}, nil
+		case node.Name != in.Node && slices.Contains(in.Draining, node.Name) && !IsControlPlane(node): // the control-plane node keeps its pods
+			draining = append(draining, node.Name)
+		}
 	}
-	verdict := fit.Check(
-		fit.Cluster{Nodes: in.Nodes, Pods: in.Pods, Budgets: in.Budgets, ReplicaSets: in.ReplicaSets, StatefulSets: in.StatefulSets},
-		append([]string{in.Node}, in.stillLeaving()...)...)
+	verdict := fit.Check(fit.Cluster{
+		Nodes: in.Nodes, Pods: in.Pods, Budgets: in.Budgets, ReplicaSets: in.ReplicaSets, StatefulSets: in.StatefulSets,
+	}, draining...)
 	return DrainDecision{Required: verdict.Fits, Reason: verdict.Reason, Message: verdict.Message, Detail: verdict.Detail}, nil
 }
 
-// stillLeaving are those of in.Leaving that are there and are drained: the control-plane node keeps its pods.
-func (in Inputs) stillLeaving() []string {
-	var names []string
-	for i := range in.Nodes {
-		if node := &in.Nodes[i]; node.Name != in.Node && slices.Contains(in.Leaving, node.Name) && !isControlPlane(node) {
-			names = append(names, node.Name)
-		}
-	}
-	return names
-}
-
-func isControlPlane(node *corev1.Node) bool {
+// IsControlPlane reports whether a node has a role of the control plane.
+func IsControlPlane(node *corev1.Node) bool {
 	_, master := node.Labels[MasterRole]
 	_, controlPlane := node.Labels[ControlPlaneRole]
 	return master || controlPlane
+}
+
+// ErrRequest is returned for a request that is not valid. It must not be acknowledged: the node would restart.
+var ErrRequest = errors.New("not a request of the drain protocol")
+
+// Verb is what a node requests.
+type Verb string
+
+// The verbs.
+const (
+	VerbDrain    Verb = "drain"
+	VerbUncordon Verb = "uncordon"
+)
+
+// Request is the value of DesiredDrainAnnotation: a verb and the name of a machine config, which only distinguishes requests.
+type Request struct {
+	Verb   Verb
+	Config string
+}
+
+// String is the request as it is written in an annotation.
+func (r Request) String() string { return string(r.Verb) + "-" + r.Config }
+
+// ParseRequest reads the value of an annotation: a verb, a dash and the name of a machine config (U-MCO-1).
+func ParseRequest(value string) (Request, error) {
+	verb, config, _ := strings.Cut(value, "-")
+	request := Request{Verb: Verb(verb), Config: config}
+	if request.Verb != VerbDrain && request.Verb != VerbUncordon {
+		return Request{}, fmt.Errorf("%w: unknown verb in %.80q; want %s or %s", ErrRequest, value, VerbDrain, VerbUncordon)
+	}
+	if problems := validation.IsDNS1123Subdomain(config); len(problems) > 0 {
+		return Request{}, fmt.Errorf("%w: %.80q does not name a machine config: %s", ErrRequest, value, problems[0])
+	}
+	return request, nil
+}
+
+// Requested returns the pending request of a node; nil when there is none, or it is completed.
+func Requested(annotations map[string]string) (*Request, error) {
+	desired, requested := annotations[DesiredDrainAnnotation]
+	if !requested || desired == annotations[LastAppliedDrainAnnotation] {
+		return nil, nil
+	}
+	request, err := ParseRequest(desired)
+	if err != nil {
+		return nil, err
+	}
+	return &request, nil
+}
+
+// MayRestart reports whether a drain of the node was acknowledged, so that it restarts, and neither an uncordon was acknowledged nor another
+// drain requested since. A node without a request takes no part in the protocol.
+func MayRestart(annotations map[string]string) bool {
+	last, err := ParseRequest(annotations[LastAppliedDrainAnnotation])
+	_, requested := annotations[DesiredDrainAnnotation]
+	if err != nil || !requested || last.Verb != VerbDrain {
+		return false
+	}
+	request, err := Requested(annotations)
+	return err != nil || request == nil || request.Verb != VerbDrain
 }

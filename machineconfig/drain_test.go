@@ -1,8 +1,13 @@
 package machineconfig_test
 
 import (
+	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -41,62 +46,133 @@ func running(cores string, on ...string) machineconfig.Inputs {
 	return in
 }
 
-// TestDrainRequired shows R-MCO-2: no node of a control plane of one is drained unless a person wants its workers drained.
+// TestDrainRequired shows R-MCO-2: with a SingleReplica control plane no node is drained by default. TestDrainTable has all topologies and policies.
 func TestDrainRequired(t *testing.T) {
-	asked := func(in machineconfig.Inputs, change func(*machineconfig.Inputs)) machineconfig.Inputs {
-		change(&in)
-		return in
-	}
-	full := running("3", "w1", "w2", "w3")
 	for _, test := range []struct {
-		name string
-		in   machineconfig.Inputs
-		want string
+		name   string
+		in     machineconfig.Inputs
+		change func(*machineconfig.Inputs)
+		want   string
 	}{
-		{"default policy", asked(running("1", "w1"), func(in *machineconfig.Inputs) { in.Policy = "" }), machineconfig.DrainNowhereToGo},
-		{"never", asked(running("1", "w1"), func(in *machineconfig.Inputs) { in.Policy = machineconfig.DrainNever }), machineconfig.DrainNowhereToGo},
-		{"vendored, nothing but the topology", machineconfig.Inputs{Cluster: clusterOf(sr)}, machineconfig.DrainNowhereToGo},
-		{"a worker with room elsewhere", running("1", "w1", "w2"), fit.Room},
-		{"a worker when all are full", full, fit.NoNode},
-		{"the control-plane node", asked(running("1", "w2"), func(in *machineconfig.Inputs) { in.Node = "m1" }), machineconfig.DrainControlPlane},
-		{"the control-plane node of plain Kubernetes", asked(running("1", "w2"), func(in *machineconfig.Inputs) { in.Node, in.Nodes[0] = "m1", sized(node("m1", "control-plane"), "1") }), machineconfig.DrainControlPlane},
-		{"a node with both roles", asked(running("1", "w2"), func(in *machineconfig.Inputs) {
+		{"vendored, nothing but the topology", machineconfig.Inputs{Cluster: clusterOf(sr)}, nil, machineconfig.DrainNowhereToGo},
+		{"the control-plane node of plain Kubernetes", running("1", "w2"), func(in *machineconfig.Inputs) {
+			in.Node, in.Nodes[0] = "m1", sized(node("m1", "control-plane"), "1")
+		}, machineconfig.DrainControlPlane},
+		{"a node with both roles", running("1", "w2"), func(in *machineconfig.Inputs) {
 			in.Node, in.Nodes[0] = "m1", sized(node("m1", "master", "worker"), "1")
-		}), machineconfig.DrainControlPlane},
-		{"a node that is gone", asked(running("1"), func(in *machineconfig.Inputs) { in.Node = "w9" }), fit.NotRead},
-		{"nodes not read", asked(running("1"), func(in *machineconfig.Inputs) { in.Nodes = nil }), fit.NotRead},
-		{"pods not read", asked(running("1"), func(in *machineconfig.Inputs) { in.Pods = nil }), fit.NotRead},
-		{"another one leaves too", asked(running("2", "w1", "w2", "w3"), func(in *machineconfig.Inputs) { in.Leaving = []string{"w2"} }), fit.NoRoom},
-		{"another one leaves too, with room for both", asked(running("2", "w1", "w2"), func(in *machineconfig.Inputs) { in.Leaving = []string{"w2", "w1"} }), fit.Room},
-		{"the control-plane node restarts meanwhile", asked(running("1", "w1", "m1"), func(in *machineconfig.Inputs) { in.Leaving = []string{"m1", "gone"} }), fit.Room},
-		{"the control-plane node restarts meanwhile, with a pod for which there is no room", asked(running("3", "w1", "m1", "w2"), func(in *machineconfig.Inputs) {
-			in.Nodes[0], in.Leaving = sized(in.Nodes[0], "4"), []string{"m1"}
-		}), fit.Room},
+		}, machineconfig.DrainControlPlane},
+		{"nodes not read", running("1"), func(in *machineconfig.Inputs) { in.Nodes = nil }, fit.NotRead},
+		{"pods not read", running("1"), func(in *machineconfig.Inputs) { in.Pods = nil }, fit.NotRead},
+		{"another one leaves too", running("2", "w1", "w2", "w3"), func(in *machineconfig.Inputs) { in.Draining = []string{"w2"} }, fit.NotEnoughRoom},
+		{"another one leaves too, with room for both", running("2", "w1", "w2"), func(in *machineconfig.Inputs) {
+			in.Draining = []string{"w2", "w1"}
+		}, fit.RoomElsewhere},
+		{"the control-plane node restarts meanwhile", running("1", "w1", "m1"), func(in *machineconfig.Inputs) {
+			in.Draining = []string{"m1", "gone"}
+		}, fit.RoomElsewhere},
+		{"the control-plane node restarts meanwhile, with a pod that fits nowhere", running("3", "w1", "m1", "w2"), func(in *machineconfig.Inputs) {
+			in.Nodes[0], in.Draining = sized(in.Nodes[0], "4"), []string{"m1"}
+		}, fit.RoomElsewhere},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			if test.change != nil {
+				test.change(&test.in)
+			}
 			got, err := machineconfig.DrainRequired(test.in)
-			if got.Reason != test.want || got.Required != (test.want == fit.Room) || got.Message == "" || err != nil {
+			if got.Reason != test.want || got.Required != (test.want == fit.RoomElsewhere) || got.Message == "" || err != nil {
 				t.Errorf("%+v, %v, want %s", got, err, test.want)
 			}
 		})
 	}
 }
 
-// With every other topology every node is drained, whatever the policy and however full the others are.
-func TestDrainRequiredElsewhere(t *testing.T) {
-	for _, mode := range allModes {
-		for _, policy := range append(machineconfig.DrainPolicies(), "") {
-			for _, name := range []string{"m1", "w1", "gone"} {
-				in := running("3", "w1", "w2", "w3")
-				in.Cluster, in.Policy, in.Node = clusterOf(mode), policy, name
-				got, err := machineconfig.DrainRequired(in)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if got.Required != (mode != sr) || (got.Reason == machineconfig.DrainAsEver) != (mode != sr) {
-					t.Errorf("%q, policy %q, node %s: %+v", mode, policy, name, got)
-				}
-			}
+func TestParseRequest(t *testing.T) {
+	for value, want := range map[string]machineconfig.Request{
+		"drain-rendered-worker-0a1b":    {machineconfig.VerbDrain, "rendered-worker-0a1b"},
+		"uncordon-rendered-master-0a1b": {machineconfig.VerbUncordon, "rendered-master-0a1b"},
+		"drain-uncordon":                {machineconfig.VerbDrain, "uncordon"},
+		"drain-x.y":                     {machineconfig.VerbDrain, "x.y"},
+	} {
+		if got, err := machineconfig.ParseRequest(value); err != nil || got != want || got.String() != value {
+			t.Errorf("%q is %+v, %v; want %+v", value, got, err, want)
 		}
 	}
+	for _, value := range []string{
+		"", " ", "-", "drain", "uncordon", "drain-", "-config", "Drain-config", "drain config", " drain-config", "drain-config ",
+		"drain-con fig", "drain-config\n", "drain--config", "drained-config", "undrain-config", "reboot-config", "cordon-config", "true",
+		"drain-Config", "drain-конфиг", "drain-\x00", "\xff\xfe", `{"verb":"drain"}`, "uncordon_config",
+		"drain-" + strings.Repeat("x", 254), strings.Repeat("drain-", 50000),
+	} {
+		got, err := machineconfig.ParseRequest(value)
+		if !errors.Is(err, machineconfig.ErrRequest) || got != (machineconfig.Request{}) || len(err.Error()) > 600 {
+			t.Errorf("%.80q is %+v, %.700v; want ErrRequest", value, got, err)
+		}
+	}
+}
+
+// TestRequested also has MayRestart: a node restarts from the acknowledged drain to the acknowledged uncordon, cordoned or not.
+func TestRequested(t *testing.T) {
+	drain, uncordon := &machineconfig.Request{machineconfig.VerbDrain, "a"}, &machineconfig.Request{machineconfig.VerbUncordon, "a"}
+	for name, test := range map[string]struct {
+		desired, lastApplied string
+		want                 *machineconfig.Request
+		fails, mayRestart    bool
+	}{
+		"nothing":                   {"", "", nil, false, false},
+		"the first request":         {"drain-a", "", drain, false, false},
+		"may restart":               {"drain-a", "drain-a", nil, false, true},
+		"restarted":                 {"uncordon-a", "drain-a", uncordon, false, true},
+		"uncordoned":                {"uncordon-a", "uncordon-a", nil, false, false},
+		"another drain":             {"drain-a", "uncordon-b", drain, false, false},
+		"the next config":           {"drain-a", "drain-b", drain, false, false},
+		"no request":                {"", "drain-a", nil, false, false},
+		"invalid acknowledgement":   {"drain-a", "garbage", drain, false, false},
+		"invalid request":           {"garbage", "drain-a", nil, true, true},
+		"invalid, and acknowledged": {"garbage", "garbage", nil, false, false},
+	} {
+		annotations := map[string]string{"other": "value"}
+		if test.desired != "" {
+			annotations[machineconfig.DesiredDrainAnnotation] = test.desired
+		}
+		if test.lastApplied != "" {
+			annotations[machineconfig.LastAppliedDrainAnnotation] = test.lastApplied
+		}
+		got, err := machineconfig.Requested(annotations)
+		if (err != nil) != test.fails || (err != nil && !errors.Is(err, machineconfig.ErrRequest)) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" || machineconfig.MayRestart(annotations) != test.mayRestart {
+			t.Errorf("%s: may restart: %v, want %v (-want +got):\n%s", name, !test.mayRestart, test.mayRestart, diff)
+		}
+	}
+	for _, annotations := range []map[string]string{nil, {machineconfig.DesiredDrainAnnotation: ""}} {
+		if got, err := machineconfig.Requested(annotations); got != nil || err != nil {
+			t.Errorf("%v: %v, %v", annotations, got, err)
+		}
+	}
+}
+
+func FuzzParseRequest(f *testing.F) {
+	for _, value := range []string{"drain-a", "uncordon-a.b", "drain-", "-", "drain-\xff"} {
+		f.Add(value)
+	}
+	f.Fuzz(func(t *testing.T, value string) {
+		if request, err := machineconfig.ParseRequest(value); err == nil && request.String() != value {
+			t.Errorf("%q is written as %q", value, request)
+		}
+	})
+}
+
+func ExampleDrainRequired() {
+	for _, mode := range []configv1.TopologyMode{configv1.SingleReplicaTopologyMode, configv1.DualReplicaTopologyMode} {
+		decision, err := machineconfig.DrainRequired(machineconfig.Inputs{Cluster: clusterOf(mode)})
+		fmt.Println(decision.Required, decision.Message, err)
+	}
+	// Without the cluster there is no answer.
+	_, err := machineconfig.DrainRequired(machineconfig.Inputs{})
+	fmt.Println(err)
+	// Output:
+	// false The control plane is SingleReplica, and other nodes may have no room for the pods, so nothing is drained <nil>
+	// true The control plane is not SingleReplica, so nodes are drained before they restart <nil>
+	// no topology: read the Cluster with topology.FromInfrastructure
 }

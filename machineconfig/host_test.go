@@ -2,10 +2,15 @@ package machineconfig_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/machineconfig"
 )
@@ -35,10 +40,7 @@ func TestMaxUnavailable(t *testing.T) {
 		{"master", "3", 1, 1}, {"master", "3", 2, 1}, {"master", "3", 3, 1}, {"master", "3", 4, 1}, {"master", "3", 5, 2}, {"master", "100%", 7, 3},
 		{"arbiter", "5", 1, 1}, {"arbiter", "5", 3, 1},
 	} {
-		p := pool(test.pool)
-		if test.said != "" {
-			p = pool(test.pool, most(test.said))
-		}
+		p := pool(test.pool, most(test.said))
 		got, err := machineconfig.MaxUnavailable(&p, test.nodes)
 		if err != nil || got != test.want {
 			t.Errorf("pool %s with maxUnavailable %q and %d nodes: %d, %v, want %d", test.pool, test.said, test.nodes, got, err, test.want)
@@ -53,26 +55,19 @@ func TestMaxUnavailable(t *testing.T) {
 		}
 		for _, word := range []string{"MachineConfigPool worker", "spec.maxUnavailable", said} {
 			if !strings.Contains(err.Error(), word) {
-				t.Errorf("%v: does not say %q", err, word)
+				t.Errorf("%v: lacks %q", err, word)
 			}
 		}
 	}
-}
-
-func TestMaxUnavailableOfNothing(t *testing.T) {
 	worker := pool("worker")
-	for name, call := range map[string]func() (int, error){
-		"no pool":       func() (int, error) { return machineconfig.MaxUnavailable(nil, 3) },
-		"-1 nodes":      func() (int, error) { return machineconfig.MaxUnavailable(&worker, -1) },
-		"-1 nodes, nil": func() (int, error) { return machineconfig.MaxUnavailable(nil, -1) },
-	} {
-		if most, err := call(); most != 0 || !errors.Is(err, machineconfig.ErrInputs) {
-			t.Errorf("%s: %d, %v", name, most, err)
+	for p, nodes := range map[*mcfgv1.MachineConfigPool]int{nil: 3, &worker: -1} {
+		if most, err := machineconfig.MaxUnavailable(p, nodes); most != 0 || !errors.Is(err, machineconfig.ErrInputs) {
+			t.Errorf("%v, %d nodes: %d, %v", p, nodes, most, err)
 		}
 	}
 }
 
-// However many nodes there are and whatever the pool says, those of a control plane keep a majority; one and two nodes can update.
+// Control-plane nodes keep a majority whatever the pool sets, except that one of one or two can update.
 func TestControlPlaneKeepsItsMajority(t *testing.T) {
 	for nodes := 1; nodes <= 9; nodes++ {
 		for _, said := range []string{"0", "1", "4", "9", "34%", "100%"} {
@@ -83,4 +78,32 @@ func TestControlPlaneKeepsItsMajority(t *testing.T) {
 			}
 		}
 	}
+}
+
+func ExampleExpectedControlPlaneNodes() {
+	for _, mode := range []configv1.TopologyMode{configv1.SingleReplicaTopologyMode, configv1.HighlyAvailableArbiterMode, configv1.HighlyAvailableTopologyMode} {
+		masters, arbiters, err := machineconfig.ExpectedControlPlaneNodes(*clusterOf(mode))
+		fmt.Println(mode, masters, arbiters, err)
+	}
+	// Output:
+	// SingleReplica 1 0 <nil>
+	// HighlyAvailableArbiter 2 1 <nil>
+	// HighlyAvailable 3 0 <nil>
+}
+
+// One node can always update, and three keep their quorum, whatever the pool sets.
+func ExampleMaxUnavailable() {
+	pool := &mcfgv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: machineconfig.MasterPool}}
+	pool.Spec.MaxUnavailable = ptr.To(intstr.FromString("67%"))
+	for _, nodes := range []int{1, 3} {
+		most, err := machineconfig.MaxUnavailable(pool, nodes)
+		fmt.Println(nodes, most, err)
+	}
+	pool.Spec.MaxUnavailable = ptr.To(intstr.FromString("a few"))
+	_, err := machineconfig.MaxUnavailable(pool, 1)
+	fmt.Println(err)
+	// Output:
+	// 1 1 <nil>
+	// 3 1 <nil>
+	// unreadable maxUnavailable: MachineConfigPool master: spec.maxUnavailable is "a few", want a number or a percentage: invalid value for IntOrString: invalid type: string is not a percentage
 }

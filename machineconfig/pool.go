@@ -6,244 +6,185 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/solonode/sno/machineconfig/fit"
+	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/topology"
 )
 
-// ErrPools is returned for pools of which it cannot be told which node is in which.
+// ErrPools is returned when it is ambiguous which node is in which pool.
 var ErrPools = errors.New("unclear machine config pools")
 
-// Turn is what MayStart needs to know. Pools and nodes may be those of an informer's cache: they are only read, and not copied.
-type Turn struct {
-	// Cluster is as topology.FromInfrastructure read it.
+// DrainRequests is what MayStart needs. Pools and nodes may come from an informer's cache: they are not modified, and not copied.
+type DrainRequests struct {
 	Cluster topology.Cluster
-	// Pools are all MachineConfigPools. Where there are none, the pools that every cluster has are taken, with their defaults.
+	// Pools are all pools of the cluster. Without any, nodes are in the master, arbiter and worker pool by their roles.
 	Pools []*mcfgv1.MachineConfigPool
-	// Nodes are all nodes of the cluster.
 	Nodes []*corev1.Node
-	// Asking names the nodes that want to leave, and did not get leave yet.
-	Asking []string
-	// Leaving names those that got leave and are not back. A node that is not well, or takes no pods, counts as away by itself.
-	Leaving []string
+	// Pending names the nodes whose drain is requested and has not started.
+	Pending []string
+	// Draining names those that are drained, or being drained, and not uncordoned yet.
+	Draining []string
 }
 
-// Hold is a node that has to wait, and why. The text is stable and names no node.
-type Hold struct {
-	Node string
-	Why  string
-}
+// HoldInterval is when to call MayStart again for a node that waits for others: no watch reports when they are available.
+const HoldInterval = 30 * time.Second
 
-// Why a node has to wait.
-const (
-	HeldByPause    = "Its pool is paused"
-	HeldByOthers   = "As many nodes of its pool are away as may be"
-	HeldByMasters  = "The other control-plane nodes go first"
-	HeldByNoPool   = "It belongs to no machine config pool"
-	HeldByWindows  = "It runs Windows, and no machine config pool has such nodes"
-	HeldByBadInput = "It cannot be told how many nodes of its pool may be away"
+// The results of a drain that has to wait.
+var (
+	HeldByPause    = held(patch.Progressing, ReasonUpdatesPaused, 0, "Its pool is paused")
+	HeldByOthers   = held(patch.Progressing, ReasonDraining, HoldInterval, "As many nodes of its pool are unavailable as maxUnavailable permits")
+	HeldByMasters  = held(patch.Progressing, ReasonDraining, HoldInterval, "Master nodes are drained before arbiter nodes")
+	HeldByBadInput = held(patch.Progressing, ReasonDraining, 0, "The maxUnavailable of its pool cannot be read")
+	HeldByNoPool   = held(patch.Failed, patch.ReasonInvalid, 0, "It belongs to no machine config pool")
+	HeldByWindows  = held(patch.Failed, patch.ReasonInvalid, 0, "It runs Windows, and no machine config pool has such nodes")
 )
 
-// MayStart says which of the nodes that ask may leave now, and why the others have to wait, both in the order of their names. Nodes that
-// are away anyway go first.
+func held(state patch.State, reason string, after time.Duration, why string) patch.Result {
+	return patch.Result{State: state, Reason: reason, After: after, Message: "A node waits to be drained. " + why}
+}
+
+// MayStart returns the nodes whose pending drains may start, sorted, and the result of each of the others.
 //
-// As many nodes of a pool are away at once as MaxUnavailable allows. Master and arbiter pool share one budget, since their nodes share
-// etcd's quorum, in which control-plane nodes that the topology expects and that are not there count as away; arbiters follow when
-// no master asks any more (U-MCO-5). A paused pool gives leave to none (R-MCO-4).
+// Each pool may have MaxUnavailable nodes unavailable; those that are so anyway go first. Master and arbiter pool share one limit, because they share
+// etcd's quorum; expected control-plane nodes that do not exist count as unavailable, and arbiters wait for masters (U-MCO-5). In a paused
+// pool no drain starts (R-MCO-4).
 //
-// A node is away when it is cordoned, when its condition Ready is missing or not True, and when MemoryPressure, DiskPressure, PIDPressure or
-// NetworkUnavailable is there and not False. The machine-config operator takes a missing Ready as ready, and does not look at
+// A node is unavailable when it is cordoned or not fit.Healthy. The machine-config operator takes a missing Ready as ready, and ignores
 // MemoryPressure and PIDPressure.
 //
-// Errors: topology.ErrClusterNotRead, with which nobody starts, and ErrPools and ErrMaxUnavailable, with which nodes of pools that are clear
-// may start all the same.
-func MayStart(turn Turn) (start []string, held []Hold, err error) {
-	if err := turn.Cluster.Validate(); err != nil {
-		return nil, nil, err //nolint:wrapcheck // it says what to do
-	}
-	groups, held, err := turn.groups()
-	var errs []error
+// Errors: topology.ErrClusterNotRead, with which no drain starts; ErrPools and ErrMaxUnavailable, which hold the nodes of that pool.
+func MayStart(requests DrainRequests) (start []string, held map[string]patch.Result, err error) {
+	masters, arbiters, err := ExpectedControlPlaneNodes(requests.Cluster)
 	if err != nil {
-		errs = append(errs, err)
+		return nil, nil, err
 	}
-	for _, g := range groups {
-		most, err := g.most()
-		if err != nil {
-			errs = append(errs, err)
-			for _, m := range g.asking() {
-				held = append(held, Hold{m.node.Name, HeldByBadInput})
+	held = map[string]patch.Result{}
+	var errs []error
+	groups := map[string][]member{} // by the pool whose limit they share
+	for _, node := range requests.Nodes {
+		pool, err := requests.poolOf(node)
+		errs = append(errs, err)
+		pending := slices.Contains(requests.Pending, node.Name)
+		switch {
+		case pool != nil:
+			name := pool.Name
+			if name == ArbiterPool {
+				name = MasterPool
 			}
-			continue
+			groups[name] = append(groups[name], member{
+				node: node, pool: pool, pending: pending, draining: slices.Contains(requests.Draining, node.Name),
+				unavailable: node.Spec.Unschedulable || !fit.Healthy(node),
+			})
+		case pending && fit.IsWindows(node):
+			held[node.Name] = HeldByWindows
+		case pending:
+			held[node.Name] = HeldByNoPool
 		}
-		away := g.away()
-		for _, m := range g.asking() {
-			why := ""
-			switch {
-			case m.pool.Spec.Paused:
-				why = HeldByPause
-			case m.pool.Name == ArbiterPool && g.mastersAsk():
-				why = HeldByMasters
-			case away >= most:
-				why = HeldByOthers
-			}
-			if why == "" {
-				start = append(start, m.node.Name)
-			} else {
-				held = append(held, Hold{m.node.Name, why})
-			}
-			if why == "" || !available(m.node) {
-				away++
-			}
+	}
+	for _, name := range slices.Sorted(maps.Keys(groups)) {
+		missing := 0
+		if name == MasterPool {
+			missing = max(0, masters+arbiters-len(groups[name]))
 		}
+		started, err := mayStart(groups[name], missing, held)
+		start, errs = append(start, started...), append(errs, err)
 	}
 	slices.Sort(start)
-	slices.SortFunc(held, func(a, b Hold) int { return strings.Compare(a.Node, b.Node) })
 	return start, held, errors.Join(errs...)
 }
 
-// group is the nodes that share a budget.
-type group struct {
-	pool    *mcfgv1.MachineConfigPool
-	members []member
-	// missing is how many nodes the topology expects and that are not there.
-	missing int
-}
-
 type member struct {
-	node         *corev1.Node
-	pool         *mcfgv1.MachineConfigPool
-	asks, leaves bool
+	node                           *corev1.Node
+	pool                           *mcfgv1.MachineConfigPool
+	pending, draining, unavailable bool
 }
 
-// groups puts the nodes together that share a budget, and holds those that belong nowhere.
-func (t Turn) groups() ([]*group, []Hold, error) {
-	pools, nodes := t.Pools, t.Nodes
-	if len(pools) == 0 {
-		pools, nodes = impliedPools(), withMasterRole(nodes)
+// mayStart returns which of the members that share a limit may start, and adds the others to held.
+func mayStart(members []member, missing int, held map[string]patch.Result) (start []string, err error) {
+	pool := members[0].pool
+	mastersPending := false
+	unavailable := missing
+	for _, m := range members {
+		if m.pool.Name == MasterPool {
+			pool = m.pool
+			mastersPending = mastersPending || m.pending && !m.pool.Spec.Paused
+		}
+		if m.draining || (!m.pending && m.unavailable) {
+			unavailable++ // pending ones are counted one by one below
+		}
 	}
-	byName := map[string]*group{}
-	var held []Hold
-	var errs []error
-	for _, node := range nodes {
-		m := member{node: node, asks: slices.Contains(t.Asking, node.Name), leaves: slices.Contains(t.Leaving, node.Name)}
-		pool, err := PoolOf(node, pools)
-		if err != nil {
-			errs = append(errs, err)
+	slices.SortFunc(members, func(a, b member) int {
+		if a.unavailable == b.unavailable {
+			return strings.Compare(a.node.Name, b.node.Name)
 		}
+		if a.unavailable {
+			return -1
+		}
+		return 1
+	})
+	limit, err := MaxUnavailable(pool, len(members)+missing)
+	for _, m := range members {
+		name := m.node.Name
 		switch {
-		case pool != nil || !m.asks:
-		case isWindows(node):
-			held = append(held, Hold{node.Name, HeldByWindows})
+		case !m.pending || m.draining:
+			continue
+		case err != nil:
+			held[name] = HeldByBadInput
+		case m.pool.Spec.Paused:
+			held[name] = HeldByPause
+		case m.pool.Name == ArbiterPool && mastersPending:
+			held[name] = HeldByMasters
+		case unavailable >= limit:
+			held[name] = HeldByOthers
 		default:
-			held = append(held, Hold{node.Name, HeldByNoPool})
-		}
-		if pool == nil {
+			start = append(start, name)
+			unavailable++
 			continue
 		}
-		name := pool.Name
-		if name == ArbiterPool {
-			name = MasterPool
-		}
-		if byName[name] == nil {
-			byName[name] = &group{}
-		}
-		m.pool = pool
-		byName[name].members = append(byName[name].members, m)
-		if byName[name].pool == nil || pool.Name == name {
-			byName[name].pool = pool
+		if m.unavailable {
+			unavailable++
 		}
 	}
-	if g := byName[MasterPool]; g != nil {
-		masters, arbiters := expected(t.Cluster.ControlPlane.Mode)
-		g.missing = max(0, masters+arbiters-len(g.members))
-	}
-	var groups []*group
-	for _, name := range slices.Sorted(maps.Keys(byName)) {
-		groups = append(groups, byName[name])
-	}
-	return groups, held, errors.Join(errs...)
+	return start, err
 }
 
-func (g *group) most() (int, error) { return MaxUnavailable(g.pool, len(g.members)+g.missing) }
-
-// away is how many are away, without those that ask: they are counted one by one.
-func (g *group) away() int {
-	away := g.missing
-	for _, m := range g.members {
-		if m.leaves || (!m.asks && !available(m.node)) {
-			away++
-		}
+// poolOf is PoolOf, or the pool by the node's role where there are no pools.
+func (r DrainRequests) poolOf(node *corev1.Node) (*mcfgv1.MachineConfigPool, error) {
+	if len(r.Pools) > 0 || fit.IsWindows(node) {
+		return PoolOf(node, r.Pools)
 	}
-	return away
-}
-
-// asking are those that ask, the ones that are away first.
-func (g *group) asking() []member {
-	asking := slices.DeleteFunc(slices.Clone(g.members), func(m member) bool { return !m.asks || m.leaves })
-	slices.SortFunc(asking, func(a, b member) int {
-		if here, there := available(a.node), available(b.node); here != there {
-			if there {
-				return -1
-			}
-			return 1
-		}
-		return strings.Compare(a.node.Name, b.node.Name)
-	})
-	return asking
-}
-
-// mastersAsk tells whether a master asks that is not kept by a pause.
-func (g *group) mastersAsk() bool {
-	return slices.ContainsFunc(g.members, func(m member) bool { return m.asks && m.pool.Name != ArbiterPool && !m.pool.Spec.Paused })
-}
-
-// available reports whether a node takes pods and is healthy, see MayStart.
-func available(node *corev1.Node) bool { return fit.Healthy(node) && !node.Spec.Unschedulable }
-
-// impliedPools are those of a cluster without machine config pools: every node that is nothing else is a worker.
-func impliedPools() []*mcfgv1.MachineConfigPool {
-	pool := func(name string, selector metav1.LabelSelector) *mcfgv1.MachineConfigPool {
-		return &mcfgv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: mcfgv1.MachineConfigPoolSpec{NodeSelector: &selector}}
+	name := WorkerPool
+	if _, arbiter := node.Labels[ArbiterRole]; arbiter {
+		name = ArbiterPool
 	}
-	has := func(role string) metav1.LabelSelector {
-		return metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: role, Operator: metav1.LabelSelectorOpExists}}}
+	if IsControlPlane(node) {
+		name = MasterPool
 	}
-	return []*mcfgv1.MachineConfigPool{pool(MasterPool, has(MasterRole)), pool(ArbiterPool, has(ArbiterRole)), pool(WorkerPool, metav1.LabelSelector{})}
+	return &mcfgv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: name}}, nil
 }
 
-// withMasterRole gives the control-plane nodes of plain Kubernetes the label that OpenShift's have, in copies.
-func withMasterRole(nodes []*corev1.Node) []*corev1.Node {
-	nodes = slices.Clone(nodes)
-	for i, node := range nodes {
-		if isControlPlane(node) {
-			labelled := *node
-			labelled.Labels = maps.Clone(node.Labels)
-			labelled.Labels[MasterRole] = ""
-			nodes[i] = &labelled
-		}
-	}
-	return nodes
-}
-
-// PoolOf returns the pool that a node belongs to, nil when it belongs to none. A node with the master role is in the
-// master pool, whatever else it is (U-MCO-6); on a single node it is a worker too (U-MCO-7). Then come pools that
-// people made, whose selectors match it, then arbiter and worker. A Windows node is in none: the machine-config
-// operator does not manage it, whatever its labels select.
+// PoolOf returns the pool of a node, or nil. A node with the master role is in the master pool, whatever its other roles (U-MCO-6); on a single
+// node it is a worker too (U-MCO-7). Custom pools come before arbiter and worker. Windows nodes, which the machine-config operator does
+// not manage, are in none.
 //
-// Errors: ErrPools, when two pools that people made claim the node, or a selector cannot be read.
+// The error is ErrPools, when two custom pools select the node, or a selector cannot be read.
 func PoolOf(node *corev1.Node, pools []*mcfgv1.MachineConfigPool) (*mcfgv1.MachineConfigPool, error) {
-	if isWindows(node) {
+	if fit.IsWindows(node) {
 		return nil, nil
 	}
 	var found *mcfgv1.MachineConfigPool
+	standard := []string{MasterPool, ArbiterPool, WorkerPool}
 	for _, name := range []string{MasterPool, "", ArbiterPool, WorkerPool} {
 		for _, pool := range pools {
-			if pool.Name != name && (name != "" || stockPool(pool.Name)) {
+			if pool.Name != name && (name != "" || slices.Contains(standard, pool.Name)) {
 				continue
 			}
 			in, err := selects(pool.Spec.NodeSelector, node.Labels)
@@ -264,20 +205,76 @@ func PoolOf(node *corev1.Node, pools []*mcfgv1.MachineConfigPool) (*mcfgv1.Machi
 	return nil, nil
 }
 
-// isWindows goes by the label, which every kubelet sets; a node without it runs Linux, as for the machine-config operator.
-func isWindows(node *corev1.Node) bool {
-	return node.Labels[corev1.LabelOSStable] == string(corev1.Windows)
-}
-
-func stockPool(name string) bool {
-	return name == MasterPool || name == ArbiterPool || name == WorkerPool
-}
-
-// selects is false for no selector: a pool without one has no nodes.
+// selects reports whether a selector matches labels. No selector matches nothing.
 func selects(selector *metav1.LabelSelector, of map[string]string) (bool, error) {
 	parsed, err := metav1.LabelSelectorAsSelector(selector)
 	if err != nil {
 		return false, err //nolint:wrapcheck // the caller knows whose selector it is
 	}
 	return parsed.Matches(labels.Set(of)), nil
+}
+
+// Maintenance lists the changes that nodes of paused pools have not taken yet (R-MCO-4), sorted, such as "master: kubelet configuration, for 1
+// node". Only the metadata of nodes is read. The error is ErrPools.
+func Maintenance(pools []*mcfgv1.MachineConfigPool, nodes []*corev1.Node) ([]string, error) {
+	outdated := map[*mcfgv1.MachineConfigPool]int{}
+	for _, node := range nodes {
+		pool, err := PoolOf(node, pools)
+		if err != nil {
+			return nil, err
+		}
+		current, known := node.Annotations[CurrentConfigAnnotation]
+		if pool == nil || !pool.Spec.Paused || !known {
+			continue
+		}
+		target := pool.Spec.Configuration.Name
+		if (target != "" && current != target) || current != node.Annotations[DesiredConfigAnnotation] {
+			outdated[pool]++
+		}
+	}
+	var out []string
+	for pool, count := range outdated {
+		nodes := "1 node"
+		if count != 1 {
+			nodes = fmt.Sprintf("%d nodes", count)
+		}
+		out = append(out, fmt.Sprintf("%s: %s, for %s", pool.Name, changes(pool), nodes))
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// changes lists the kinds of the machine configs that were added or removed since the pool was last up to date.
+func changes(pool *mcfgv1.MachineConfigPool) string {
+	names := func(sources []corev1.ObjectReference) sets.Set[string] {
+		all := sets.New[string]()
+		for _, source := range sources {
+			all.Insert(source.Name)
+		}
+		return all
+	}
+	kinds := sets.New[string]()
+	for name := range names(pool.Spec.Configuration.Source).SymmetricDifference(names(pool.Status.Configuration.Source)) {
+		kinds.Insert(kindOf(name))
+	}
+	if kinds.Len() == 0 {
+		return "changed contents of machine configs"
+	}
+	return strings.Join(sets.List(kinds), ", ")
+}
+
+// kindOf returns what a machine config is about, by its name.
+func kindOf(name string) string {
+	for part, kind := range map[string]string{
+		"-generated-kubelet":          "kubelet configuration",
+		"-generated-containerruntime": "container runtime configuration",
+		"-generated-registries":       "image registries",
+		"-ssh":                        "SSH keys",
+		ShutdownName:                  "graceful shutdown",
+	} {
+		if strings.Contains(name, part) {
+			return kind
+		}
+	}
+	return "machine configs"
 }

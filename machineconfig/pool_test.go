@@ -2,6 +2,8 @@ package machineconfig_test
 
 import (
 	"errors"
+	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -12,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/solonode/sno/machineconfig"
+	"github.com/solonode/sno/patch"
 )
 
 func TestPoolOf(t *testing.T) {
@@ -50,183 +53,148 @@ func TestPoolOf(t *testing.T) {
 	}
 }
 
-// names are given as one word, as in "a b c".
+// nodesOf reads nodes like "m1=master,down": a name, then roles and states.
+func nodesOf(text string) []*corev1.Node {
+	var nodes []*corev1.Node
+	for _, field := range strings.Fields(text) {
+		name, words, _ := strings.Cut(field, "=")
+		n := node(name)
+		for word := range strings.SplitSeq(words, ",") {
+			switch word {
+			case "":
+			case "down":
+				n = notReady(n)
+			case "cordoned":
+				n.Spec.Unschedulable = true
+			case "windows":
+				n = windows(n)
+			default:
+				n.Labels["node-role.kubernetes.io/"+word] = ""
+			}
+		}
+		nodes = append(nodes, &n)
+	}
+	return nodes
+}
+
+// poolsOf reads pools like "worker=50%": a name, then what may be away.
+func poolsOf(text string) []*mcfgv1.MachineConfigPool {
+	var pools []*mcfgv1.MachineConfigPool
+	for _, field := range strings.Fields(text) {
+		name, said, _ := strings.Cut(field, "=")
+		p := pool(name, most(said))
+		pools = append(pools, &p)
+	}
+	return pools
+}
+
+// What the tables of all combinations have not: other pools, no pools, nodes in none, and more nodes. TestTurnTableOfTheControlPlane has the rest.
 func TestMayStart(t *testing.T) {
-	stockPools := func(masters, workers, arbiters mcfgv1.MachineConfigPool) []mcfgv1.MachineConfigPool {
-		return []mcfgv1.MachineConfigPool{masters, workers, arbiters}
-	}
-	pools := stockPools(pool("master"), pool("worker"), pool("arbiter"))
-	threeMasters := []corev1.Node{node("m1", "master"), node("m2", "master"), node("m3", "master")}
-	fourWorkers := []corev1.Node{node("w1", "worker"), node("w2", "worker"), node("w3", "worker"), node("w4", "worker")}
-	withArbiter := []corev1.Node{node("m1", "master"), node("m2", "master"), node("a1", "arbiter")}
-	const pause, others, masters = machineconfig.HeldByPause, machineconfig.HeldByOthers, machineconfig.HeldByMasters
-	const noPool, onWindows, bad = machineconfig.HeldByNoPool, machineconfig.HeldByWindows, machineconfig.HeldByBadInput
-	reports := func(n corev1.Node, kind corev1.NodeConditionType, status corev1.ConditionStatus) corev1.Node {
-		return reporting(n, map[corev1.NodeConditionType]corev1.ConditionStatus{corev1.NodeReady: corev1.ConditionTrue, kind: status})
-	}
-	share := stockPools(pool("master"), pool("worker", most("34%")), pool("arbiter"))
-	fourWindows := []corev1.Node{windows(node("x1", "worker")), windows(node("x2", "worker")), windows(node("x3", "worker")), windows(node("x4", "worker"))}
+	type results = map[string]patch.Result
+	const stock = "master worker arbiter"
+	others, noPool, onWindows := machineconfig.HeldByOthers, machineconfig.HeldByNoPool, machineconfig.HeldByWindows
 	for _, test := range []struct {
-		name            string
-		mode            configv1.TopologyMode
-		pools           []mcfgv1.MachineConfigPool
-		nodes           []corev1.Node
-		asking, leaving string
-		start           string
-		held            map[string]string
+		name, pools, nodes, asking, leaving, start string
+		held                                       results
+		err                                        error
 	}{
-		{name: "the only node", mode: sr, pools: pools, nodes: threeMasters[:1], asking: "m1", start: "m1"},
-		{name: "the only node, cordoned by a person", mode: sr, pools: pools, nodes: []corev1.Node{cordoned(threeMasters[0])}, asking: "m1", start: "m1"},
-		{name: "both roles", mode: sr, pools: pools, nodes: []corev1.Node{node("m1", "master", "worker"), fourWorkers[0]}, asking: "m1 w1", start: "m1 w1"},
-		{name: "three masters", mode: ha, pools: pools, nodes: threeMasters, asking: "m1 m2 m3", start: "m1", held: map[string]string{"m2": others, "m3": others}},
-		{name: "three masters of which all may go", mode: ha, pools: stockPools(pool("master", most("100%")), pool("worker"), pool("arbiter")), nodes: threeMasters,
-			asking: "m1 m2 m3", start: "m1", held: map[string]string{"m2": others, "m3": others}},
-		{name: "a master is down", mode: ha, pools: pools, nodes: []corev1.Node{threeMasters[0], notReady(threeMasters[1]), threeMasters[2]}, asking: "m1", held: map[string]string{"m1": others}},
-		{name: "the master that is down asks", mode: ha, pools: pools, nodes: []corev1.Node{threeMasters[0], notReady(threeMasters[1]), threeMasters[2]}, asking: "m1 m2",
-			start: "m2", held: map[string]string{"m1": others}},
-		{name: "two cordoned masters", mode: ha, pools: pools, nodes: []corev1.Node{cordoned(threeMasters[0]), cordoned(threeMasters[1]), threeMasters[2]}, asking: "m1 m2",
-			start: "m1", held: map[string]string{"m2": others}},
-		{name: "a person cordoned a master", mode: ha, pools: pools, nodes: []corev1.Node{threeMasters[0], cordoned(threeMasters[1]), threeMasters[2]}, asking: "m1", held: map[string]string{"m1": others}},
-		{name: "the one that a person cordoned goes first", mode: ha, pools: pools, nodes: []corev1.Node{threeMasters[0], cordoned(threeMasters[1]), threeMasters[2]}, asking: "m1 m2",
-			start: "m2", held: map[string]string{"m1": others}},
-		{name: "a master is missing", mode: ha, pools: pools, nodes: threeMasters[:2], asking: "m1", held: map[string]string{"m1": others}},
-		{name: "two masters", mode: dual, pools: pools, nodes: threeMasters[:2], asking: "m1 m2", start: "m1", held: map[string]string{"m2": others}},
-		{name: "a master has leave", mode: ha, pools: pools, nodes: threeMasters, asking: "m1", leaving: "m3", held: map[string]string{"m1": others}},
-		{name: "a master asks and has leave", mode: ha, pools: pools, nodes: threeMasters, asking: "m1 m3", leaving: "m3", held: map[string]string{"m1": others}},
-
-		{name: "workers", mode: ha, pools: stockPools(pool("master"), pool("worker", most("50%")), pool("arbiter")), nodes: fourWorkers, asking: "w4 w3 w2 w1",
-			start: "w1 w2", held: map[string]string{"w3": others, "w4": others}},
-		{name: "workers, one has leave", mode: ha, pools: stockPools(pool("master"), pool("worker", most("2")), pool("arbiter")), nodes: fourWorkers, asking: "w1 w3 w4", leaving: "w2",
-			start: "w1", held: map[string]string{"w3": others, "w4": others}},
-		{name: "workers, one is not ready", mode: ha, pools: stockPools(pool("master"), pool("worker", most("2")), pool("arbiter")),
-			nodes: []corev1.Node{fourWorkers[0], notReady(fourWorkers[1]), fourWorkers[2]}, asking: "w1 w3", start: "w1", held: map[string]string{"w3": others}},
-		{name: "pools do not wait for each other", mode: ha, pools: pools, nodes: append(threeMasters[:3:3], fourWorkers...), asking: "m1 w1", start: "m1 w1"},
-
-		{name: "paused", mode: sr, pools: stockPools(pool("master", paused), pool("worker"), pool("arbiter")), nodes: append(threeMasters[:1:1], fourWorkers...), asking: "m1 w1",
-			start: "w1", held: map[string]string{"m1": pause}},
-		{name: "arbiter after masters", mode: arbiter, pools: pools, nodes: withArbiter, asking: "a1 m2", start: "m2", held: map[string]string{"a1": masters}},
-		{name: "arbiter alone", mode: arbiter, pools: pools, nodes: withArbiter, asking: "a1", start: "a1"},
-		{name: "arbiter waits for a master that is away", mode: arbiter, pools: pools, nodes: withArbiter, asking: "a1", leaving: "m1", held: map[string]string{"a1": others}},
-		{name: "master waits for an arbiter that is away", mode: arbiter, pools: pools, nodes: withArbiter, asking: "m1", leaving: "a1", held: map[string]string{"m1": others}},
-		{name: "arbiter waits for none that is paused", mode: arbiter, pools: stockPools(pool("master", paused), pool("worker"), pool("arbiter")), nodes: withArbiter, asking: "a1 m1",
-			start: "a1", held: map[string]string{"m1": pause}},
-		{name: "arbiter waits for one that is paused and down", mode: arbiter, pools: stockPools(pool("master", paused), pool("worker"), pool("arbiter")),
-			nodes: []corev1.Node{notReady(node("m1", "master")), node("m2", "master"), node("a1", "arbiter")}, asking: "a1 m1", held: map[string]string{"a1": others, "m1": pause}},
-		{name: "masters wait for an arbiter that is down and asks", mode: arbiter, pools: pools,
-			nodes: []corev1.Node{node("m1", "master"), node("m2", "master"), notReady(node("a1", "arbiter"))}, asking: "a1 m1", held: map[string]string{"a1": masters, "m1": others}},
-
-		{name: "in no pool", mode: ha, pools: pools, nodes: []corev1.Node{node("x")}, asking: "x", held: map[string]string{"x": noPool}},
-		{name: "in no pool, and does not ask", mode: ha, pools: pools, nodes: []corev1.Node{node("x"), fourWorkers[0]}, asking: "w1", start: "w1"},
-
-		{name: "Windows nodes are not of the pool", mode: ha, pools: share, nodes: append(fourWorkers[:2:2], fourWindows...), asking: "w1 w2",
-			start: "w1", held: map[string]string{"w2": others}},
-		{name: "a Windows node that is not ready", mode: ha, pools: pools, nodes: append(fourWorkers[:2:2], notReady(windows(node("x1", "worker")))), asking: "w1", start: "w1"},
-		{name: "a Windows node has leave", mode: ha, pools: pools, nodes: append(fourWorkers[:2:2], fourWindows...), asking: "w1", leaving: "x1", start: "w1"},
-		{name: "a Windows node asks", mode: ha, pools: pools, nodes: append(fourWorkers[:2:2], fourWindows...), asking: "w1 x1", start: "w1", held: map[string]string{"x1": onWindows}},
-		{name: "a Windows node of a person's pool", mode: ha, pools: append(pools[:3:3], pool("gpu")), nodes: []corev1.Node{windows(node("x1", "worker", "gpu")), node("w1", "worker", "gpu")},
-			asking: "w1 x1", start: "w1", held: map[string]string{"x1": onWindows}},
-		{name: "plain Kubernetes, a Windows node asks", mode: ha, nodes: []corev1.Node{windows(node("x1")), notReady(windows(node("x2"))), node("w1")}, asking: "w1 x1",
-			start: "w1", held: map[string]string{"x1": onWindows}},
-
-		{name: "a master under disk pressure", mode: ha, pools: pools, nodes: append(threeMasters[:2:2], reports(node("m3", "master"), "DiskPressure", "True")), asking: "m1",
-			held: map[string]string{"m1": others}},
-		{name: "a master under memory pressure", mode: ha, pools: pools, nodes: append(threeMasters[:2:2], reports(node("m3", "master"), "MemoryPressure", "True")), asking: "m1",
-			held: map[string]string{"m1": others}},
-		{name: "a master short of processes", mode: ha, pools: pools, nodes: append(threeMasters[:2:2], reports(node("m3", "master"), "PIDPressure", "True")), asking: "m1",
-			held: map[string]string{"m1": others}},
-		{name: "a master without a network", mode: ha, pools: pools, nodes: append(threeMasters[:2:2], reports(node("m3", "master"), "NetworkUnavailable", "True")), asking: "m1",
-			held: map[string]string{"m1": others}},
-		{name: "a master of which nobody knows", mode: ha, pools: pools, nodes: append(threeMasters[:2:2], reports(node("m3", "master"), "Ready", "Unknown")), asking: "m1",
-			held: map[string]string{"m1": others}},
-		{name: "a master that says nothing yet", mode: ha, pools: pools, nodes: append(threeMasters[:2:2], reporting(node("m3", "master"), nil)), asking: "m1",
-			held: map[string]string{"m1": others}},
-		{name: "a master under no pressure", mode: ha, pools: pools, nodes: append(threeMasters[:2:2], reports(node("m3", "master"), "DiskPressure", "False")), asking: "m1", start: "m1"},
-		{name: "the only node, under pressure", mode: sr, pools: pools, nodes: []corev1.Node{reports(node("m1", "master"), "DiskPressure", "True")}, asking: "m1", start: "m1"},
-		{name: "an arbiter is missing", mode: arbiter, pools: pools, nodes: withArbiter[:2], asking: "m1", held: map[string]string{"m1": others}},
-
-		{name: "gone", mode: ha, pools: pools, nodes: fourWorkers, asking: "w9"},
-		{name: "nonsense in one pool", mode: ha, pools: stockPools(pool("master"), pool("worker", most("many")), pool("arbiter")), nodes: append(threeMasters[:3:3], fourWorkers...),
-			asking: "m1 w1", start: "m1", held: map[string]string{"w1": bad}},
-
-		{name: "plain Kubernetes", mode: sr, nodes: []corev1.Node{node("m1", "control-plane"), node("x"), node("y")}, asking: "m1 x y", start: "m1 x", held: map[string]string{"y": others}},
-		{name: "plain Kubernetes, three masters", mode: ha, nodes: []corev1.Node{node("m1", "control-plane"), node("m2", "control-plane"), node("m3", "control-plane")}, asking: "m1 m2",
-			start: "m1", held: map[string]string{"m2": others}},
+		{"both roles", stock, "m1=master,worker m2=master m3=master w1=worker", "m1 w1", "", "m1 w1", nil, nil},
+		{"the one that a person cordoned goes first", stock, "m1=master m2=master,cordoned m3=master", "m1 m2", "", "m2", results{"m1": others}, nil},
+		{"two cordoned masters", stock, "m1=master,cordoned m2=master,cordoned m3=master", "m1 m2", "", "m1", results{"m2": others}, nil},
+		{"half of the workers", "worker=50%", "w1=worker w2=worker w3=worker w4=worker", "w4 w3 w2 w1", "", "w1 w2", results{"w3": others, "w4": others}, nil},
+		{"workers, one has leave", "worker=2", "w1=worker w2=worker w3=worker w4=worker", "w1 w3 w4", "w2", "w1", results{"w3": others, "w4": others}, nil},
+		{"pools do not wait for each other", stock + " gpu", "m1=master m2=master m3=master w1=worker g1=gpu", "m1 w1 g1", "", "g1 m1 w1", nil, nil},
+		{"in no pool", stock, "x w1=worker", "x w1", "", "w1", results{"x": noPool}, nil},
+		{"in no pool, and does not ask", stock, "x w1=worker", "w1", "", "w1", nil, nil},
+		{"gone", stock, "w1=worker", "w9", "", "", nil, nil},
+		{"Windows nodes are not of the pool", "worker=34%", "w1=worker w2=worker x1=worker,windows x2=worker,windows x3=worker,windows,down", "w1 w2", "x1",
+			"w1", results{"w2": others}, nil},
+		{"a Windows node of a person's pool", "worker gpu", "x1=worker,gpu,windows w1=worker,gpu", "w1 x1", "", "w1", results{"x1": onWindows}, nil},
+		{"plain Kubernetes, a Windows node asks", "", "x1=windows x2=windows,down w1", "w1 x1", "", "w1", results{"x1": onWindows}, nil},
+		{"plain Kubernetes", "", "m1=control-plane m2=control-plane m3=control-plane,master x y", "m1 m3 x y", "", "m1 x", results{"m3": others, "y": others}, nil},
+		{"plain Kubernetes, a master is down", "", "m1=control-plane m2=control-plane,down m3=control-plane", "m1", "", "", results{"m1": others}, nil},
+		// What is unclear holds the nodes that it is about, and no others.
+		{"in two pools", "worker infra gpu", "w1=worker,infra,gpu w2=worker", "w1 w2", "", "w2", results{"w1": noPool}, machineconfig.ErrPools},
+		{"maxUnavailable of many", "worker gpu=many", "w1=worker,gpu w2=worker", "w1 w2", "", "w2",
+			results{"w1": machineconfig.HeldByBadInput}, machineconfig.ErrMaxUnavailable},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			start, held, err := machineconfig.MayStart(machineconfig.Turn{
-				Cluster: *clusterOf(test.mode), Pools: pointers(test.pools), Nodes: pointers(test.nodes), Asking: strings.Fields(test.asking), Leaving: strings.Fields(test.leaving),
+			start, held, err := machineconfig.MayStart(machineconfig.DrainRequests{
+				Cluster: *clusterOf(ha), Pools: poolsOf(test.pools), Nodes: nodesOf(test.nodes),
+				Pending: strings.Fields(test.asking), Draining: strings.Fields(test.leaving),
 			})
-			if wrong := strings.HasPrefix(test.name, "nonsense"); wrong != errors.Is(err, machineconfig.ErrMaxUnavailable) || !wrong && err != nil {
-				t.Fatal(err)
-			}
-			got := map[string]string{}
-			for _, hold := range held {
-				got[hold.Node] = hold.Why
-			}
-			if test.held == nil {
-				test.held = map[string]string{}
-			}
-			if strings.Join(start, " ") != test.start || !cmp.Equal(got, test.held) {
-				t.Errorf("start %v, held %v; want %s, %v", start, got, test.start, test.held)
-			}
-			for i := range test.nodes {
-				if _, added := test.nodes[i].Labels[machineconfig.MasterRole]; added && test.pools == nil {
-					t.Errorf("node %s was changed", test.nodes[i].Name)
-				}
+			if strings.Join(start, " ") != test.start || !maps.Equal(held, test.held) || !errors.Is(err, test.err) {
+				t.Errorf("start %v, held %v, %v; want %s, %v, %v", start, held, err, test.start, test.held, test.err)
 			}
 		})
 	}
 }
 
-// Two pools that claim one node hold that node, and no other.
-func TestMayStartUnclear(t *testing.T) {
-	turn := machineconfig.Turn{
-		Cluster: *clusterOf(ha), Pools: pointers([]mcfgv1.MachineConfigPool{pool("worker"), pool("infra"), pool("gpu")}),
-		Nodes: pointers([]corev1.Node{node("w1", "worker", "infra", "gpu"), node("w2", "worker")}), Asking: []string{"w1", "w2"},
+// TestMaintenance shows R-MCO-4: what waits in a paused pool is reported.
+func TestMaintenance(t *testing.T) {
+	// rendered is a pool whose nodes are to have config, made of the sources, and that was up to date with those before.
+	rendered := func(name, config string, sources, before []string, change ...func(*mcfgv1.MachineConfigPool)) mcfgv1.MachineConfigPool {
+		p := pool(name, change...)
+		p.Spec.Configuration.Name = config
+		for _, source := range sources {
+			p.Spec.Configuration.Source = append(p.Spec.Configuration.Source, corev1.ObjectReference{Name: source})
+		}
+		for _, source := range before {
+			p.Status.Configuration.Source = append(p.Status.Configuration.Source, corev1.ObjectReference{Name: source})
+		}
+		return p
 	}
-	start, held, err := machineconfig.MayStart(turn)
-	if !errors.Is(err, machineconfig.ErrPools) || !cmp.Equal(start, []string{"w2"}) || len(held) != 1 || held[0].Node != "w1" {
-		t.Errorf("start %v, held %v, %v", start, held, err)
+	has := func(n corev1.Node, current, desired string) corev1.Node {
+		return annotated(n, map[string]string{machineconfig.CurrentConfigAnnotation: current, machineconfig.DesiredConfigAnnotation: desired})
+	}
+	master, worker := node("m1", "master", "worker"), node("w1", "worker")
+	base := []string{"00-master", "99-master-ssh"}
+	for _, test := range []struct {
+		name  string
+		pools []mcfgv1.MachineConfigPool
+		nodes []corev1.Node
+		want  []string
+	}{
+		{"nothing is paused", []mcfgv1.MachineConfigPool{rendered("master", "r2", base, base)}, []corev1.Node{has(master, "r1", "r1")}, nil},
+		{"nothing waits", []mcfgv1.MachineConfigPool{rendered("master", "r1", base, base, paused)}, []corev1.Node{has(master, "r1", "r1")}, nil},
+		{"the pool's config waits", []mcfgv1.MachineConfigPool{rendered("master", "r2", append(base[:2:2], "99-master-generated-kubelet"), base, paused)}, []corev1.Node{has(master, "r1", "r1")},
+			[]string{"master: kubelet configuration, for 1 node"}},
+		{"the node's config waits", []mcfgv1.MachineConfigPool{rendered("master", "", base, base, paused)}, []corev1.Node{has(master, "r1", "r2")},
+			[]string{"master: changed contents of machine configs, for 1 node"}},
+		{"several kinds", []mcfgv1.MachineConfigPool{rendered("master", "r2", []string{"00-master", "99-master-sno-graceful-shutdown", "99-master-generated-registries",
+			"99-master-generated-kubelet-1", "50-mine", "99-master-generated-containerruntime"}, base, paused)}, []corev1.Node{has(master, "r1", "r1")},
+			[]string{"master: SSH keys, container runtime configuration, graceful shutdown, image registries, kubelet configuration, machine configs, for 1 node"}},
+		{"several pools", []mcfgv1.MachineConfigPool{rendered("worker", "r9", base, base, paused), rendered("master", "r2", base, base, paused)},
+			[]corev1.Node{has(master, "r1", "r1"), has(worker, "r8", "r8"), has(node("w2", "worker"), "r9", "r9"), has(node("w3", "worker"), "r8", "r8")},
+			[]string{"master: changed contents of machine configs, for 1 node", "worker: changed contents of machine configs, for 2 nodes"}},
+		{"a node without a daemon", []mcfgv1.MachineConfigPool{rendered("master", "r2", base, base, paused)}, []corev1.Node{master}, nil},
+		{"a Windows node", []mcfgv1.MachineConfigPool{rendered("worker", "r9", base, base, paused)}, []corev1.Node{has(windows(node("x1", "worker")), "r8", "r8")}, nil},
+		{"no pools", nil, []corev1.Node{has(master, "r1", "r2")}, nil},
+	} {
+		got, err := machineconfig.Maintenance(pointers(test.pools), pointers(test.nodes))
+		if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", test.name, err, diff)
+		}
+	}
+	both := node("x", "infra", "gpu")
+	if _, err := machineconfig.Maintenance(pointers([]mcfgv1.MachineConfigPool{pool("infra"), pool("gpu")}), []*corev1.Node{&both}); !errors.Is(err, machineconfig.ErrPools) {
+		t.Errorf("a node in two pools: %v", err)
 	}
 }
 
-// Whatever is asked in whatever state, no more nodes are away than may be, and where somebody can go, somebody goes.
-func TestMayStartKeepsTheBudget(t *testing.T) {
-	pools := []mcfgv1.MachineConfigPool{pool("master", most("9")), pool("worker", most("2")), pool("arbiter")}
-	for state := range 4 * 4 * 4 {
-		// Each of three masters is well, down, asking, or asking and down.
-		nodes, asking := []corev1.Node{}, []string{}
-		down := 0
-		for i, digit := range []int{state % 4, state / 4 % 4, state / 16} {
-			n := node("m"+string(rune('1'+i)), "master")
-			if digit%2 == 1 {
-				n = notReady(n)
-				down++
-			}
-			if digit >= 2 {
-				asking = append(asking, n.Name)
-			}
-			nodes = append(nodes, n)
-		}
-		start, held, err := machineconfig.MayStart(machineconfig.Turn{Cluster: *clusterOf(ha), Pools: pointers(pools), Nodes: pointers(nodes), Asking: asking})
-		if err != nil {
-			t.Fatal(err)
-		}
-		away := down
-		for i := range nodes {
-			for _, name := range start {
-				if name == nodes[i].Name && nodes[i].Status.Conditions[0].Status == corev1.ConditionTrue {
-					away++
-				}
-			}
-		}
-		switch {
-		case len(start)+len(held) != len(asking):
-			t.Errorf("state %d: %v asked, %v start, %v held", state, asking, start, held)
-		case len(start) > 0 && away > max(1, down), len(start) > 1:
-			t.Errorf("state %d: %v start, %d away", state, start, away)
-		case len(start) == 0 && len(asking) > 0 && down == 0:
-			t.Errorf("state %d: nobody starts", state)
-		}
+// Two workers request a drain at once; their pool permits one at a time.
+func ExampleMayStart() {
+	worker := func(name string) *corev1.Node {
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+		return node
 	}
+	start, held, err := machineconfig.MayStart(machineconfig.DrainRequests{
+		Cluster: *clusterOf(configv1.SingleReplicaTopologyMode),
+		Nodes:   []*corev1.Node{worker("worker-0"), worker("worker-1")},
+		Pending: []string{"worker-0", "worker-1"},
+	})
+	fmt.Println(start, held, err)
+	// Output:
+	// [worker-0] map[worker-1:Progressing (Draining): A node waits to be drained. As many nodes of its pool are unavailable as maxUnavailable permits] <nil>
 }

@@ -3,6 +3,7 @@ package machineconfig_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -14,242 +15,154 @@ import (
 
 	"github.com/solonode/sno/machineconfig"
 	"github.com/solonode/sno/machineconfig/fit"
+	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/topology"
 )
 
-// The rules of the decisions once more, as tables over all combinations of what matters, written without a look at the code.
+// The rules of the decisions as tables over all combinations, independent of the code.
 
-// A node is away unless it is ready, under no pressure, reachable and open to pods.
-func TestAwayTable(t *testing.T) {
-	const absent = corev1.ConditionStatus("")
-	all := []corev1.ConditionStatus{absent, corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown}
-	well := map[corev1.NodeConditionType][]corev1.ConditionStatus{
-		corev1.NodeReady:              {corev1.ConditionTrue},
-		corev1.NodeMemoryPressure:     {absent, corev1.ConditionFalse},
-		corev1.NodeDiskPressure:       {absent, corev1.ConditionFalse},
-		corev1.NodePIDPressure:        {absent, corev1.ConditionFalse},
-		corev1.NodeNetworkUnavailable: {absent, corev1.ConditionFalse},
-	}
-	kinds := []corev1.NodeConditionType{
-		corev1.NodeReady, corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure, corev1.NodeNetworkUnavailable,
-	}
-	pools := pointers([]mcfgv1.MachineConfigPool{pool("master"), pool("worker")})
-	for state := range 4 * 4 * 4 * 4 * 4 * 2 {
-		third, rest, here := node("m3", "master"), state, true
-		third.Status.Conditions = nil
-		for _, kind := range kinds {
-			status := all[rest%4]
-			if rest /= 4; status != absent {
-				third.Status.Conditions = append(third.Status.Conditions, corev1.NodeCondition{Type: kind, Status: status})
-			}
-			here = here && slices.Contains(well[kind], status)
-		}
-		if rest == 1 {
-			third, here = cordoned(third), false
-		}
-		start, _, err := machineconfig.MayStart(machineconfig.Turn{
-			Cluster: *clusterOf(ha), Pools: pools, Nodes: pointers([]corev1.Node{node("m1", "master"), node("m2", "master"), third}), Asking: []string{"m1"},
-		})
-		if err != nil || (len(start) == 1) != here {
-			t.Errorf("cordoned %t, %+v: %v start, %v", third.Spec.Unschedulable, third.Status.Conditions, start, err)
-		}
-	}
+// drainNode is a node of a combination.
+type drainNode struct {
+	name, role                               string
+	exists, unavailable, pending, restarting bool
 }
 
-// turnNode is a node of a combination, as far as it matters whose turn it is.
-type turnNode struct {
-	name, role                        string
-	there, away, asks, leaves, system bool
-}
+// states is how many drainNodes there are of a name and role: none, or any combination of the rest.
+const states = 1 + 8
 
-// states is how many turnNodes there are of a name and role: not there, or any combination of the rest.
-const states = 1 + 16
-
-func turnNodeOf(name, role string, state int) turnNode {
+func drainNodeOf(name, role string, state int) drainNode {
 	if state == 0 {
-		return turnNode{name: name, role: role}
+		return drainNode{name: name, role: role}
 	}
 	state--
-	return turnNode{name: name, role: role, there: true, away: state&1 > 0, asks: state&2 > 0, leaves: state&4 > 0, system: state&8 > 0}
+	return drainNode{name, role, true, state&1 > 0, state&2 > 0, state&4 > 0}
 }
 
-func (n turnNode) node() corev1.Node {
-	made := node(n.name, n.role)
-	if n.away {
-		made = notReady(made)
-	}
-	if n.system {
-		made = windows(made)
-	}
-	return made
+func (n drainNode) waits() bool { return n.exists && n.pending && !n.restarting }
+
+// drainCase is the nodes that share a limit, and the state of their pools.
+type drainCase struct {
+	mode           configv1.TopologyMode
+	nodes          []drainNode
+	paused         string
+	missing, limit int
 }
 
-// member tells whether it counts: a Windows node is of no pool.
-func (n turnNode) member() bool { return n.there && !n.system }
-
-// waits tells whether it waits for an answer.
-func (n turnNode) waits() bool { return n.member() && n.asks && !n.leaves }
-
-// turnCase is one combination: the nodes that share a budget and how their pools are.
-type turnCase struct {
-	mode            configv1.TopologyMode
-	nodes           []turnNode
-	paused          map[string]bool
-	missing, budget int
+func (c drainCase) count(of func(drainNode) bool) int {
+	return len(slices.DeleteFunc(slices.Clone(c.nodes), func(n drainNode) bool { return !of(n) }))
 }
 
-func (c turnCase) count(of func(turnNode) bool) int {
-	n := 0
-	for _, each := range c.nodes {
-		if of(each) {
-			n++
-		}
-	}
-	return n
-}
-
-// agrees compares an answer with the rule, which is stated of the answer, not of how it is found: a node that waits starts if its pool is
-// not paused, no master comes before it, and fewer than the budget are away: those that are missing, those that have leave, those that are away
-// and do not ask, and of those that come before it, the ones that start and the ones that are away.
-func (c turnCase) agrees(start []string, held []machineconfig.Hold) error {
-	starts := func(n turnNode) bool { return slices.Contains(start, n.name) }
-	mastersWait := c.count(func(n turnNode) bool { return n.member() && n.asks && n.role == "master" && !c.paused["master"] }) > 0
-	why := map[string]string{}
+// agrees compares an answer with the rule: a node that waits starts if its pool is not paused, no master comes before it, and fewer nodes than the limit
+// are unavailable: those that are missing or restart, those that are unavailable and not pending, and those before it that start or are unavailable.
+func (c drainCase) agrees(start []string, held map[string]patch.Result) error {
+	starts := func(n drainNode) bool { return slices.Contains(start, n.name) }
+	mastersWait := c.count(func(n drainNode) bool { return n.exists && n.pending && n.role == "master" && c.paused != "master" }) > 0
+	want := map[string]patch.Result{}
 	for _, n := range c.nodes {
-		if n.there && n.system && n.asks {
-			why[n.name] = machineconfig.HeldByWindows
-		}
 		if !n.waits() {
 			continue
 		}
-		before := func(other turnNode) bool {
-			return other.waits() && (other.away && !n.away || other.away == n.away && other.name < n.name)
+		before := func(other drainNode) bool {
+			return other.waits() && (other.unavailable && !n.unavailable || other.unavailable == n.unavailable && other.name < n.name)
 		}
-		away := c.missing + c.count(func(other turnNode) bool {
-			return other.member() && (other.leaves || !other.asks && other.away || before(other) && (starts(other) || other.away))
+		unavailable := c.missing + c.count(func(other drainNode) bool {
+			return other.exists && (other.restarting || !other.pending && other.unavailable || before(other) && (starts(other) || other.unavailable))
 		})
 		switch {
-		case c.paused[n.role]:
-			why[n.name] = machineconfig.HeldByPause
+		case c.paused == n.role:
+			want[n.name] = machineconfig.HeldByPause
 		case n.role == "arbiter" && mastersWait:
-			why[n.name] = machineconfig.HeldByMasters
-		case away >= c.budget:
-			why[n.name] = machineconfig.HeldByOthers
+			want[n.name] = machineconfig.HeldByMasters
+		case unavailable >= c.limit:
+			want[n.name] = machineconfig.HeldByOthers
 		}
-		if _, waits := why[n.name]; waits == starts(n) {
-			return fmt.Errorf("node %s starts %t, %d away of %d", n.name, starts(n), away, c.budget)
+		if _, waits := want[n.name]; waits == starts(n) {
+			return fmt.Errorf("node %s starts %t, %d unavailable of %d", n.name, starts(n), unavailable, c.limit)
 		}
 	}
-	if len(held) != len(why) || !slices.IsSorted(start) || len(start)+len(held) != c.count(func(n turnNode) bool { return n.waits() || n.there && n.system && n.asks }) {
-		return fmt.Errorf("want held %v", why)
-	}
-	for _, hold := range held {
-		if why[hold.Node] != hold.Why {
-			return fmt.Errorf("node %s is held by %q, want %q", hold.Node, hold.Why, why[hold.Node])
-		}
+	if !maps.Equal(held, want) || !slices.IsSorted(start) || len(start)+len(held) != c.count(drainNode.waits) {
+		return fmt.Errorf("want held %v", want)
 	}
 	return nil
 }
 
-func (c turnCase) try(t *testing.T, said string) {
-	var turn machineconfig.Turn
-	turn.Cluster = *clusterOf(c.mode)
+func (c drainCase) try(t *testing.T, maxUnavailable string) {
+	t.Helper()
+	requests := machineconfig.DrainRequests{Cluster: *clusterOf(c.mode)}
 	for _, name := range []string{"master", "worker", "arbiter"} {
-		p := pool(name)
-		if said != "" {
-			p = pool(name, most(said))
-		}
-		p.Spec.Paused = c.paused[name]
-		turn.Pools = append(turn.Pools, &p)
+		p := pool(name, most(maxUnavailable))
+		p.Spec.Paused = c.paused == name
+		requests.Pools = append(requests.Pools, &p)
 	}
 	for _, n := range c.nodes {
-		if n.there {
-			made := n.node()
-			turn.Nodes = append(turn.Nodes, &made)
+		made := node(n.name, n.role)
+		if n.unavailable {
+			made = notReady(made)
 		}
-		if n.asks {
-			turn.Asking = append(turn.Asking, n.name)
+		if n.exists {
+			requests.Nodes = append(requests.Nodes, &made)
 		}
-		if n.leaves {
-			turn.Leaving = append(turn.Leaving, n.name)
+		if n.pending {
+			requests.Pending = append(requests.Pending, n.name)
+		}
+		if n.restarting {
+			requests.Draining = append(requests.Draining, n.name)
 		}
 	}
-	start, held, err := machineconfig.MayStart(turn)
+	start, held, err := machineconfig.MayStart(requests)
 	if err == nil {
 		err = c.agrees(start, held)
 	}
 	if err != nil {
-		t.Fatalf("%s, maxUnavailable %q, paused %v, %+v: start %v, held %v: %v", c.mode, said, c.paused, c.nodes, start, held, err)
+		t.Fatalf("%s, maxUnavailable %q, paused %q, %+v: start %v, held %v: %v", c.mode, maxUnavailable, c.paused, c.nodes, start, held, err)
 	}
 }
 
-// Three nodes of the control plane. However many the pools allow, one of three or fewer goes at a time.
-func TestTurnTableOfTheControlPlane(t *testing.T) {
-	expected := map[configv1.TopologyMode]int{sr: 1, dual: 2, arbiter: 3, ha: 3, external: 0}
-	for mode, whole := range expected {
-		for _, third := range []string{"master", "arbiter"} {
-			for state := range states * states * states {
-				c := turnCase{mode: mode, budget: 1, nodes: []turnNode{
-					turnNodeOf("n1", "master", state%states), turnNodeOf("n2", "master", state/states%states), turnNodeOf("n3", third, state/states/states),
-				}}
-				if slices.ContainsFunc(c.nodes, func(n turnNode) bool { return n.system }) {
-					continue // Windows runs no control plane
-				}
-				c.missing = max(0, whole-c.count(turnNode.member))
-				for _, c.paused = range []map[string]bool{nil, {"master": true}, {"arbiter": true}} {
-					c.try(t, "3")
-				}
-			}
+// drainCases calls the function with all cases of three nodes of these roles.
+func drainCases(mode configv1.TopologyMode, role, third string, call func(c drainCase, exist int)) {
+	for state := range states * states * states {
+		c := drainCase{mode: mode, nodes: []drainNode{
+			drainNodeOf("n1", role, state%states), drainNodeOf("n2", role, state/states%states), drainNodeOf("n3", third, state/states/states),
+		}}
+		for _, c.paused = range []string{"", "master", "arbiter", "worker"} {
+			call(c, c.count(func(n drainNode) bool { return n.exists }))
 		}
 	}
 }
 
-// Three workers, of which as many may be away as the pool says.
+// Three control-plane nodes: one may be unavailable, however many the pools permit.
+func TestTurnTableOfTheControlPlane(t *testing.T) {
+	for mode, whole := range map[configv1.TopologyMode]int{sr: 1, dual: 2, arbiter: 3, ha: 3, external: 0} {
+		for _, third := range []string{"master", "arbiter"} {
+			drainCases(mode, "master", third, func(c drainCase, exist int) {
+				c.limit, c.missing = 1, max(0, whole-exist)
+				c.try(t, "3")
+			})
+		}
+	}
+}
+
+// Three workers, of which as many may be unavailable as the pool permits.
 func TestTurnTableOfWorkers(t *testing.T) {
 	// By how many the pool has.
-	budgets := map[string][4]int{"": {1, 1, 1, 1}, "2": {1, 1, 2, 2}, "34%": {1, 1, 1, 1}, "67%": {1, 1, 1, 2}, "100%": {1, 1, 2, 3}}
-	for said, budget := range budgets {
-		for state := range states * states * states {
-			c := turnCase{mode: sr, nodes: []turnNode{
-				turnNodeOf("n1", "worker", state%states), turnNodeOf("n2", "worker", state/states%states), turnNodeOf("n3", "worker", state/states/states),
-			}}
-			if c.nodes[1].system || c.nodes[2].system {
-				continue // one Windows node shows what there is to see
-			}
-			c.budget = budget[c.count(turnNode.member)]
-			for _, c.paused = range []map[string]bool{nil, {"worker": true}} {
-				c.try(t, said)
-			}
-		}
+	limits := map[string][4]int{"": {1, 1, 1, 1}, "2": {1, 1, 2, 2}, "34%": {1, 1, 1, 1}, "67%": {1, 1, 1, 2}, "100%": {1, 1, 2, 3}}
+	for maxUnavailable, limit := range limits {
+		drainCases(sr, "worker", "worker", func(c drainCase, exist int) {
+			c.limit = limit[exist]
+			c.try(t, maxUnavailable)
+		})
 	}
 }
 
 // Every combination of topology, policy, node and room.
 func TestDrainTable(t *testing.T) {
-	const atOnce, never, all = machineconfig.DrainWorkers, machineconfig.DrainNever, machineconfig.DrainPolicy("all")
-	answers := map[string]func(machineconfig.DrainDecision, error) bool{
-		"no topology": func(_ machineconfig.DrainDecision, err error) bool { return errors.Is(err, topology.ErrClusterNotRead) },
-		"bad inputs":  func(_ machineconfig.DrainDecision, err error) bool { return errors.Is(err, machineconfig.ErrInputs) },
-		"as ever": func(d machineconfig.DrainDecision, _ error) bool {
-			return d.Required && d.Reason == machineconfig.DrainAsEver
-		},
-		"nowhere": func(d machineconfig.DrainDecision, _ error) bool {
-			return !d.Required && d.Reason == machineconfig.DrainNowhereToGo
-		},
-		"control": func(d machineconfig.DrainDecision, _ error) bool {
-			return !d.Required && d.Reason == machineconfig.DrainControlPlane
-		},
-		"fits": func(d machineconfig.DrainDecision, _ error) bool { return d.Required && d.Reason == fit.Room },
-		"does not fit": func(d machineconfig.DrainDecision, _ error) bool {
-			return !d.Required && d.Reason != fit.Room && d.Reason != ""
-		},
-	}
+	const all = machineconfig.DrainPolicy("all")
 	clusters := map[string]*topology.Cluster{"nil": nil, "unread": {}}
 	for _, mode := range allModes {
 		clusters[string(mode)] = clusterOf(mode)
 	}
 	for name, cluster := range clusters {
-		for _, policy := range []machineconfig.DrainPolicy{"", never, atOnce, all} {
+		for _, policy := range []machineconfig.DrainPolicy{"", machineconfig.DrainNever, machineconfig.DrainWorkers, all} {
 			for _, on := range []string{"m1", "w1", "gone"} {
 				for _, room := range []bool{true, false} {
 					in := running("1", "w1")
@@ -257,26 +170,29 @@ func TestDrainTable(t *testing.T) {
 						in = running("3", "w1", "w2", "w3")
 					}
 					in.Cluster, in.Policy, in.Node = cluster, policy, on
-					want := ""
+					want, err := "", error(nil)
 					switch {
 					case name == "nil" || name == "unread":
-						want = "no topology"
+						err = topology.ErrClusterNotRead
 					case policy == all:
-						want = "bad inputs"
+						err = machineconfig.ErrInputs
 					case name != "SingleReplica":
-						want = "as ever"
-					case policy != atOnce:
-						want = "nowhere"
+						want = machineconfig.DrainHighlyAvailable
+					case policy != machineconfig.DrainWorkers:
+						want = machineconfig.DrainNowhereToGo
 					case on == "m1":
-						want = "control"
-					case on == "w1" && room:
-						want = "fits"
+						want = machineconfig.DrainControlPlane
+					case on == "gone":
+						want = fit.NotRead
+					case room:
+						want = fit.RoomElsewhere
 					default:
-						want = "does not fit"
+						want = fit.NoNodeTakesPod
 					}
-					decision, err := machineconfig.DrainRequired(in)
-					if !answers[want](decision, err) || (err != nil && decision != machineconfig.DrainDecision{}) {
-						t.Errorf("cluster %s, policy %q, node %s, room %t: %+v, %v, want %s", name, policy, on, room, decision, err, want)
+					got, failed := machineconfig.DrainRequired(in)
+					required := want == machineconfig.DrainHighlyAvailable || want == fit.RoomElsewhere
+					if got.Reason != want || got.Required != required || (got.Message == "") != (want == "") || !errors.Is(failed, err) {
+						t.Errorf("cluster %s, policy %q, node %s, room %t: %+v, %v; want %s, %v", name, policy, on, room, got, failed, want, err)
 					}
 				}
 			}
@@ -284,13 +200,12 @@ func TestDrainTable(t *testing.T) {
 	}
 }
 
-// choice is one value of something that a decision depends on.
 type choice struct {
 	name string
 	make func(*machineconfig.Inputs)
 }
 
-// Every combination of the preconditions for the graceful shutdown. The first row whose choices all match says what happens.
+// Every combination of the preconditions for the graceful shutdown. The first row whose choices all match is expected.
 func TestDecideTable(t *testing.T) {
 	theirs := func(managed *[]metav1.ManagedFieldsEntry) {
 		*managed = append(*managed, entry(person, `{"f:spec":{"f:logLevel":{}}}`))
@@ -321,16 +236,16 @@ func TestDecideTable(t *testing.T) {
 		effect, reason string
 	}
 	rows := []row{
-		{[][]string{{"bad policy", "unread"}}, nothing, machineconfig.ReasonInvalid},
-		{[][]string{{"no topology"}}, nothing, machineconfig.ReasonWaitingForInfrastructure},
+		{[][]string{{"bad policy", "unread"}}, nothing, patch.ReasonInvalid},
+		{[][]string{{"no topology"}}, nothing, patch.ReasonWaitingForInfrastructure},
 		{[][]string{{"nodes not read"}}, nothing, machineconfig.ReasonWaitingForNodes},
-		{[][]string{{"their KubeletConfig", "their MachineConfig"}}, nothing, machineconfig.ReasonFieldOwnedByOther},
-		{[][]string{{"opted out"}}, release, machineconfig.ReasonOptedOut},
-		{[][]string{{"off"}}, release, machineconfig.ReasonNotNeeded},
-		{[][]string{{"auto"}, {"highly available"}}, release, machineconfig.ReasonNotNeeded},
-		{[][]string{{"auto"}, {"no nodes", "two nodes"}}, release, machineconfig.ReasonNotNeeded},
-		{[][]string{{"no pool", "pool without its label"}}, nothing, machineconfig.ReasonWaitingForObject},
-		{[][]string{{"another for masters"}}, release, machineconfig.ReasonFieldOwnedByOther},
+		{[][]string{{"their KubeletConfig", "their MachineConfig"}}, nothing, patch.ReasonFieldOwnedByOther},
+		{[][]string{{"opted out"}}, release, patch.ReasonOptedOut},
+		{[][]string{{"off"}}, release, patch.ReasonNotNeeded},
+		{[][]string{{"auto"}, {"highly available"}}, release, patch.ReasonNotNeeded},
+		{[][]string{{"auto"}, {"no nodes", "two nodes"}}, release, patch.ReasonNotNeeded},
+		{[][]string{{"no pool", "pool without its label"}}, nothing, patch.ReasonWaitingForObject},
+		{[][]string{{"another for masters"}}, release, patch.ReasonFieldOwnedByOther},
 		{[][]string{{"pods not read"}}, nothing, machineconfig.ReasonWaitingForNodes},
 		{[][]string{{"none", "half"}, {"updating"}}, nothing, machineconfig.ReasonSettling},
 		{nil, apply, ""},
@@ -359,17 +274,14 @@ func TestDecideTable(t *testing.T) {
 			return !slices.ContainsFunc(r.when, func(list []string) bool { return !chosen(list) })
 		})]
 		got := machineconfig.Decide(in)
-		effect, reason := nothing, ""
+		effect, reason := nothing, reasonOf(got.Result)
 		file, config := chosen([]string{"ours"}), chosen([]string{"ours", "half"})
-		if got.Result != nil {
-			reason = got.Result.Reason
-		}
 		switch {
-		case got.KubeletConfig.Intent != nil && got.MachineConfig.Intent != nil:
+		case got.KubeletConfig != nil && got.MachineConfig != nil:
 			effect = apply
-		case want.effect == release && got.KubeletConfig.Delete == config && got.MachineConfig.Delete == file && got.Restarts == config:
+		case want.effect == release && got.Delete == config && got.Restarts == config:
 			effect = release
-		case got.KubeletConfig.Delete || got.MachineConfig.Delete || got.Restarts:
+		case got.Delete || got.Restarts:
 			effect = "half"
 		}
 		if effect != want.effect || reason != want.reason || (effect == apply && got.Restarts != !file) {

@@ -1,50 +1,58 @@
 package patch
 
 import (
+	"cmp"
+
 	operatorv1 "github.com/openshift/api/operator/v1"
+	corev1 "k8s.io/api/core/v1"
 )
 
-// Suffixes of the sub-conditions. None ends in Degraded, Progressing, Available, Upgradeable or EvaluationConditionsDetected: library-go's status
-// controller takes every such condition of an operator's resource up into the stock ClusterOperator, and keeps it there when our controller is gone.
-const (
-	failingSuffix    = "PatchFailing"
-	inProgressSuffix = "PatchInProgress"
-	inForceSuffix    = "PatchInForce"
-)
+// InForceCondition is the type of the sub-condition that is True while the patch is in force. No type ends in Degraded, Progressing,
+// Available, Upgradeable or EvaluationConditionsDetected: library-go's status controller copies such conditions into the stock
+// ClusterOperator, and keeps them when our controller is gone.
+func InForceCondition(prefix string) string { return prefix + "PatchInForce" }
 
-// InForceCondition is the type of the sub-condition that says how the patch stands, for a module's prefix.
-func InForceCondition(prefix string) string { return prefix + inForceSuffix }
+// FailingCondition is the type of the sub-condition that is True while a failure is persistent.
+func FailingCondition(prefix string) string { return prefix + "PatchFailing" }
 
-// FailingCondition is the type of the sub-condition that says whether something fails for long, for a module's prefix.
-func FailingCondition(prefix string) string { return prefix + failingSuffix }
-
-// Conditions are the sub-conditions that a result shows on the operator's own resource: <prefix>PatchFailing,
-// <prefix>PatchInProgress and <prefix>PatchInForce, without transition times, which belong to whoever writes them.
-//
-// PatchFailing is True only for Failed and Reverted, and only once they are persistent (the writer knows for how long), as the
-// ClusterOperator conventions ask of Degraded. A field that a person owns is their decision and no failure.
+// Conditions returns <prefix>PatchFailing, <prefix>PatchInProgress and <prefix>PatchInForce without transition times. PatchFailing is
+// True only for a persistent failure, as the ClusterOperator conventions ask of Degraded.
 func (r Result) Conditions(prefix string, persistent bool) []operatorv1.OperatorCondition {
-	reason, message := r.Reason, r.Message
-	if reason == "" {
-		reason = ReasonAsExpected
-	}
+	reason := cmp.Or(r.Reason, ReasonAsExpected)
 	condition := func(kind string, is bool, otherwise string) operatorv1.OperatorCondition {
-		c := operatorv1.OperatorCondition{Type: kind, Status: operatorv1.ConditionFalse, Reason: ReasonAsExpected, Message: otherwise}
 		if is {
-			c.Status, c.Reason, c.Message = operatorv1.ConditionTrue, reason, message
+			return operatorv1.OperatorCondition{Type: kind, Status: operatorv1.ConditionTrue, Reason: reason, Message: r.Message}
 		}
-		return c
+		return operatorv1.OperatorCondition{Type: kind, Status: operatorv1.ConditionFalse, Reason: ReasonAsExpected, Message: otherwise}
 	}
-	inForce := operatorv1.OperatorCondition{Type: InForceCondition(prefix), Status: operatorv1.ConditionFalse, Reason: reason, Message: message}
+	inForce := operatorv1.OperatorCondition{Type: InForceCondition(prefix), Status: operatorv1.ConditionFalse, Reason: reason, Message: r.Message}
 	if r.State == InForce || r.State == Progressing {
 		inForce.Status = operatorv1.ConditionTrue
 	}
 	return []operatorv1.OperatorCondition{
 		condition(FailingCondition(prefix), persistent && r.Failing(), "Nothing is failing"),
-		condition(prefix+inProgressSuffix, r.State == Progressing, "Nothing is in progress"),
+		condition(prefix+"PatchInProgress", r.State == Progressing, "Nothing is in progress"),
 		inForce,
 	}
 }
 
 // Failing reports whether the state is a failure once it is persistent.
 func (r Result) Failing() bool { return r.State == Failed || r.State == Reverted }
+
+// Transition returns the type and the action of the event for a change from the previous reason, or empty strings for no event. It is
+// empty as well for NotNeeded and OptedOut when previousReason is "", which means that nothing was reported yet.
+func (r Result) Transition(previousReason string) (eventType, action string) {
+	if r.Reason == previousReason || previousReason == "" && (r.State == NotNeeded || r.State == OptedOut) {
+		return "", ""
+	}
+	switch r.State {
+	case InForce, Progressing, WouldChange:
+		return corev1.EventTypeNormal, "Patch"
+	case NotNeeded, OptedOut:
+		return corev1.EventTypeNormal, "Release"
+	case Waiting:
+		return corev1.EventTypeNormal, "Wait"
+	case Blocked, Reverted, Failed:
+	}
+	return corev1.EventTypeWarning, "Patch"
+}

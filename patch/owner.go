@@ -7,35 +7,27 @@ import (
 	"strings"
 )
 
-// Domain is the prefix of every annotation and field owner that sno writes.
+// Domain is the prefix of every annotation and field owner of sno.
 const Domain = "sno.solonode.github.io"
 
-// OptOutAnnotation is the annotation by which a person keeps sno away from one object. Its value is a comma-separated list
-// of module names, or "all" ("true" means the same). Modules that find their name there give back what they own on that object
-// and write nothing.
+// OptOutAnnotation lists the modules, comma-separated, that release the object and do not patch it; "all" and "true" mean every module.
 const OptOutAnnotation = Domain + "/opt-out"
 
-// ErrReplacedAnnotation is returned for a replaced-values annotation that is not what sno wrote.
+// ErrReplacedAnnotation is returned for an annotation of replaced values that cannot be decoded.
 var ErrReplacedAnnotation = errors.New("unreadable annotation of replaced values")
 
-// FieldOwner is the server-side apply field owner of a module. It never changes: renaming it would orphan fields.
+// FieldOwner returns the server-side apply field owner of a module. It never changes: renaming it would orphan fields.
 func FieldOwner(module string) string { return Domain + "/" + module }
 
-// ReleasedManager is the field manager of a value that a module left behind when it let go, where the value that was there before no longer fits.
-// It is not the module's own: letting go again does not remove it.
+// ReleasedManager returns the field manager of a value that a release leaves in the place of one that no longer fits the topology.
 func ReleasedManager(module string) string { return FieldOwner(module) + "-released" }
 
-// ReplacedAnnotation is the key of the annotation in which a module remembers the values that it took over by force, so
-// that releasing the module can put them back.
+// ReplacedAnnotation returns the key of the annotation with the values that a module has replaced.
 func ReplacedAnnotation(module string) string { return Domain + "/" + module + "-replaced" }
 
-// OptsOut reports whether the annotations of an object keep the module away from it.
+// OptsOut reports whether the OptOutAnnotation of an object names the module.
 func OptsOut(annotations map[string]string, module string) bool {
-	value, ok := annotations[OptOutAnnotation]
-	if !ok {
-		return false
-	}
-	for name := range strings.SplitSeq(value, ",") {
+	for name := range strings.SplitSeq(annotations[OptOutAnnotation], ",") {
 		switch strings.TrimSpace(name) {
 		case "all", "true", module:
 			return true
@@ -44,18 +36,15 @@ func OptsOut(annotations map[string]string, module string) bool {
 	return false
 }
 
-// Replaced is one value that a module took over by force.
+// Replaced is one value that a module replaced: of a field such as ".spec.replicas", by the manager that owned it.
 type Replaced struct {
-	// Field is the path as the API server writes it in a conflict, for example ".spec.replicas".
-	Field string `json:"field"`
-	// Manager is the field manager that owned it.
-	Manager string `json:"manager"`
-	// Value is what it was, as JSON.
-	Value json.RawMessage `json:"value"`
+	Field   string          `json:"field"`
+	Manager string          `json:"manager"`
+	Value   json.RawMessage `json:"value"`
 }
 
-// ReadReplaced reads the values that a module remembered on an object. No annotation is no values. An annotation that
-// somebody damaged is an ErrReplacedAnnotation: it is never overwritten, since it may be all that is left of a person's value.
+// ReadReplaced decodes the ReplacedAnnotation of a module. The error is an ErrReplacedAnnotation; such an annotation must not be
+// overwritten, since it may hold the only copy of a person's value.
 func ReadReplaced(annotations map[string]string, module string) ([]Replaced, error) {
 	key := ReplacedAnnotation(module)
 	text, ok := annotations[key]
@@ -75,7 +64,7 @@ func ReadReplaced(annotations map[string]string, module string) ([]Replaced, err
 	return replaced, nil
 }
 
-// WriteReplaced is the value of the annotation for the given entries: the same entries give the same bytes.
+// WriteReplaced encodes the value of the ReplacedAnnotation: the same entries give the same bytes.
 func WriteReplaced(replaced []Replaced) (string, error) {
 	text, err := json.Marshal(replaced)
 	if err != nil {

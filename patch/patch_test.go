@@ -3,32 +3,27 @@ package patch_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	operatorv1 "github.com/openshift/api/operator/v1"
 
 	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/topology"
 )
 
 func TestStatesAreInOrderAndNamed(t *testing.T) {
-	states := patch.States()
-	if !slices.IsSorted(states) || len(slices.Compact(slices.Clone(states))) != len(states) {
-		t.Errorf("not in order of severity: %v", states)
+	want := "[InForce NotNeeded OptedOut WouldChange Progressing Waiting Blocked Reverted Failed]"
+	if states := patch.States(); !slices.IsSorted(states) || fmt.Sprint(states) != want {
+		t.Errorf("states are %v, want %v in order of severity", states, want)
 	}
-	want := []string{"InForce", "NotNeeded", "OptedOut", "WouldChange", "Progressing", "Waiting", "Blocked", "Reverted", "Failed"}
-	var got []string
-	for _, state := range states {
-		got = append(got, state.String())
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("names (-want +got):\n%s", diff)
-	}
-	if got := patch.State(99).String(); got != "State(99)" {
-		t.Errorf("an unknown state is %q", got)
+	for _, unknown := range []patch.State{patch.Failed + 1, 99} {
+		if got := unknown.String(); got != fmt.Sprintf("State(%d)", unknown) {
+			t.Errorf("an unknown state is %q", got)
+		}
 	}
 }
 
@@ -45,69 +40,53 @@ func TestWorst(t *testing.T) {
 			}
 		}
 	}
-	if got := patch.Worst(); got.State != patch.InForce {
+	if got := patch.Worst(); got.String() != "InForce" {
 		t.Errorf("Worst() is %v", got)
 	}
 }
 
 func TestOK(t *testing.T) {
-	ok := map[patch.State]bool{
-		patch.InForce: true, patch.NotNeeded: true, patch.OptedOut: true,
-		patch.WouldChange: false, patch.Progressing: false, patch.Waiting: false, patch.Blocked: false, patch.Reverted: false, patch.Failed: false,
-	}
-	for _, state := range patch.States() {
-		want, listed := ok[state]
-		if got := (patch.Result{State: state}).OK(); got != want || !listed {
-			t.Errorf("%s: OK is %t, want %t", state, got, want)
+	ok := map[patch.State]bool{patch.InForce: true, patch.NotNeeded: true, patch.OptedOut: true}
+	for _, state := range append(patch.States(), 99) {
+		if got := (patch.Result{State: state}).OK(); got != ok[state] {
+			t.Errorf("%s: OK is %t, want %t", state, got, ok[state])
 		}
-	}
-	if (patch.Result{State: 99}).OK() {
-		t.Error("an unknown state is not OK")
 	}
 }
 
 func TestConditions(t *testing.T) {
-	const prefix = "SampleModule"
-	fails := map[patch.State]bool{patch.Failed: true, patch.Reverted: true}
-	inForce := map[patch.State]bool{patch.InForce: true, patch.Progressing: true}
-	status := map[bool]operatorv1.ConditionStatus{true: operatorv1.ConditionTrue, false: operatorv1.ConditionFalse}
 	for _, state := range patch.States() {
 		for _, persistent := range []bool{false, true} {
-			result := patch.Result{State: state, Reason: "TheReason", Message: "The message"}
-			condition := func(kind string, is bool, otherwise string) operatorv1.OperatorCondition {
-				if is {
-					return operatorv1.OperatorCondition{Type: prefix + kind, Status: operatorv1.ConditionTrue, Reason: "TheReason", Message: "The message"}
-				}
-				return operatorv1.OperatorCondition{Type: prefix + kind, Status: operatorv1.ConditionFalse, Reason: "AsExpected", Message: otherwise}
+			failing, progressing, inForce := "False AsExpected Nothing is failing", "False AsExpected Nothing is in progress", "False TheReason The message"
+			if persistent && (state == patch.Failed || state == patch.Reverted) {
+				failing = "True TheReason The message"
 			}
-			want := []operatorv1.OperatorCondition{
-				condition("PatchFailing", persistent && fails[state], "Nothing is failing"),
-				condition("PatchInProgress", state == patch.Progressing, "Nothing is in progress"),
-				{Type: prefix + "PatchInForce", Status: status[inForce[state]], Reason: "TheReason", Message: "The message"},
+			if state == patch.Progressing {
+				progressing = "True TheReason The message"
 			}
-			if diff := cmp.Diff(want, result.Conditions(prefix, persistent)); diff != "" {
+			if state == patch.Progressing || state == patch.InForce {
+				inForce = "True TheReason The message"
+			}
+			want := []string{"SamplePatchFailing=" + failing, "SamplePatchInProgress=" + progressing, "SamplePatchInForce=" + inForce}
+			var got []string
+			for _, c := range (patch.Result{State: state, Reason: "TheReason", Message: "The message"}).Conditions("Sample", persistent) {
+				got = append(got, fmt.Sprintf("%s=%s %s %s", c.Type, c.Status, c.Reason, c.Message))
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s, persistent %t (-want +got):\n%s", state, persistent, diff)
-			}
-			if diff := cmp.Diff(result.Conditions(prefix, persistent), result.Conditions(prefix, persistent)); diff != "" {
-				t.Errorf("%s: not stable:\n%s", state, diff)
 			}
 		}
 	}
-	if got := (patch.Result{}).Conditions(prefix, true)[2]; got.Reason != patch.ReasonAsExpected {
-		t.Errorf("a condition without a reason: %+v", got)
+	conditions := (patch.Result{}).Conditions("Sample", true)
+	if conditions[2].Reason != patch.ReasonAsExpected {
+		t.Errorf("a condition without a reason: %+v", conditions[2])
 	}
-	if got := patch.InForceCondition(prefix); got != "SampleModulePatchInForce" {
-		t.Errorf("InForceCondition is %q", got)
+	if conditions[0].Type != patch.FailingCondition("Sample") || conditions[2].Type != patch.InForceCondition("Sample") {
+		t.Errorf("the types are %q and %q", conditions[0].Type, conditions[2].Type)
 	}
-	if got := patch.FailingCondition(prefix); got != "SampleModulePatchFailing" {
-		t.Errorf("FailingCondition is %q", got)
-	}
-}
-
-// library-go's status controller takes conditions that end like this up into the stock ClusterOperator. What it does with ours is tested in
-// examples/hosts/console-operator, which has that controller.
-func TestConditionsAreNotTakenUp(t *testing.T) {
-	for _, c := range (patch.Result{}).Conditions("Sample", false) {
+	// library-go's status controller copies conditions with these ends into the stock ClusterOperator; a test in
+	// examples/hosts/console-operator has that controller.
+	for _, c := range conditions {
 		for _, suffix := range []string{"Degraded", "Progressing", "Available", "Upgradeable", "EvaluationConditionsDetected"} {
 			if strings.HasSuffix(c.Type, suffix) {
 				t.Errorf("%s ends in %s", c.Type, suffix)
@@ -117,52 +96,21 @@ func TestConditionsAreNotTakenUp(t *testing.T) {
 }
 
 func TestTransition(t *testing.T) {
-	events := map[patch.State]patch.Event{
-		patch.InForce:     {Type: "Normal", Action: "Patch"},
-		patch.NotNeeded:   {Type: "Normal", Action: "Release"},
-		patch.OptedOut:    {Type: "Normal", Action: "Release"},
-		patch.WouldChange: {Type: "Normal", Action: "Patch"},
-		patch.Progressing: {Type: "Normal", Action: "Patch"},
-		patch.Waiting:     {Type: "Normal", Action: "Wait"},
-		patch.Blocked:     {Type: "Warning", Action: "Patch"},
-		patch.Reverted:    {Type: "Warning", Action: "Patch"},
-		patch.Failed:      {Type: "Warning", Action: "Patch"},
+	events := map[patch.State]string{
+		patch.InForce: "Normal Patch", patch.NotNeeded: "Normal Release", patch.OptedOut: "Normal Release", patch.WouldChange: "Normal Patch",
+		patch.Progressing: "Normal Patch", patch.Waiting: "Normal Wait", patch.Blocked: "Warning Patch", patch.Reverted: "Warning Patch",
+		patch.Failed: "Warning Patch",
 	}
 	for _, state := range patch.States() {
-		result := patch.Result{State: state, Reason: "Now", Message: "It is so"}
-		want := events[state]
-		want.Reason, want.Note = "Now", "It is so"
-		if got, sent := result.Transition("Before"); !sent || got != want {
-			t.Errorf("%s after another reason: %+v, %t, want %+v", state, got, sent, want)
-		}
-		if got, sent := result.Transition("Now"); sent {
-			t.Errorf("%s is confirmed, not entered, yet %+v is sent", state, got)
-		}
 		quiet := state == patch.NotNeeded || state == patch.OptedOut
-		if _, sent := result.Transition(""); sent == quiet {
-			t.Errorf("%s at the first look: an event is sent: %t, want %t", state, sent, !quiet)
-		}
-	}
-}
-
-func TestRequeue(t *testing.T) {
-	failure := errors.New("refused")
-	tests := map[string]struct {
-		result patch.Result
-		after  time.Duration
-		err    error
-	}{
-		"a watch will tell":    {patch.Result{State: patch.Waiting}, 0, nil},
-		"another look":         {patch.Result{State: patch.Reverted, After: time.Minute}, time.Minute, nil},
-		"retry with back-off":  {patch.Result{State: patch.Failed, Err: failure}, 0, failure},
-		"an error has no time": {patch.Result{State: patch.Failed, After: time.Minute, Err: failure}, 0, failure},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			if after, err := test.result.Requeue(); after != test.after || !errors.Is(err, test.err) {
-				t.Errorf("got %s, %v, want %s, %v", after, err, test.after, test.err)
+		for previous, want := range map[string]string{
+			"Before": events[state], "Now": " ", "": map[bool]string{true: " ", false: events[state]}[quiet],
+		} {
+			eventType, action := (patch.Result{State: state, Reason: "Now", Message: "It is so"}).Transition(previous)
+			if got := eventType + " " + action; got != want {
+				t.Errorf("%s after the reason %q: %q, want %q", state, previous, got, want)
 			}
-		})
+		}
 	}
 }
 
@@ -173,11 +121,11 @@ func TestOptsOut(t *testing.T) {
 	}
 	for value, want := range tests {
 		if got := patch.OptsOut(map[string]string{"sno.solonode.github.io/opt-out": value}, "ingress"); got != want {
-			t.Errorf("%q keeps ingress away: %t, want %t", value, got, want)
+			t.Errorf("%q opts ingress out: %t, want %t", value, got, want)
 		}
 	}
 	if patch.OptsOut(nil, "ingress") || patch.OptsOut(map[string]string{"opt-out": "all"}, "ingress") {
-		t.Error("without the annotation nobody is kept away")
+		t.Error("without the annotation no module is opted out")
 	}
 }
 
@@ -203,7 +151,8 @@ func TestReplacedRoundTrip(t *testing.T) {
 	if again, err := patch.WriteReplaced(replaced); err != nil || again != text {
 		t.Errorf("written again: %q, %v, want the same bytes as %q", again, err, text)
 	}
-	got, err := patch.ReadReplaced(map[string]string{patch.ReplacedAnnotation("ingress"): text, patch.ReplacedAnnotation("console"): "damaged"}, "ingress")
+	got, err := patch.ReadReplaced(map[string]string{patch.ReplacedAnnotation("ingress"): text, patch.ReplacedAnnotation("console"): "damaged"},
+		"ingress")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,34 +184,85 @@ func TestReplacedDamaged(t *testing.T) {
 }
 
 func TestChainOrder(t *testing.T) {
-	var asked []string
+	var evaluated []string
 	check := func(name string, result *patch.Result) patch.Check[string] {
 		return patch.Check[string]{Name: name, Evaluate: func(input string) *patch.Result {
-			asked = append(asked, name+" about "+input)
+			evaluated = append(evaluated, name+" of "+input)
 			return result
 		}}
 	}
 	blocked, failed := &patch.Result{State: patch.Blocked}, &patch.Result{State: patch.Failed}
 	chain := patch.Chain[string]{check("first", nil), check("second", blocked), check("third", failed)}
-	if got := chain.Run("x"); got != blocked {
-		t.Errorf("got %v, want the second check's result", got)
+	if got, ours := chain.Run("x"); got != blocked || ours != patch.Keep {
+		t.Errorf("got %v, %v, want the second check's result", got, ours)
 	}
-	if diff := cmp.Diff([]string{"first about x", "second about x"}, asked); diff != "" {
-		t.Errorf("asked (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]string{"first of x", "second of x"}, evaluated); diff != "" {
+		t.Errorf("evaluated (-want +got):\n%s", diff)
 	}
-	if got := (patch.Chain[string]{check("first", nil)}).Run("x"); got != nil {
-		t.Errorf("got %v from content checks", got)
+	if got, ours := (patch.Chain[string]{check("first", nil)}).Run("x"); got != nil || ours != patch.Keep {
+		t.Errorf("got %v, %v from checks without a result", got, ours)
 	}
 }
 
-func TestResultString(t *testing.T) {
-	tests := map[string]patch.Result{
-		"InForce":                              {},
-		"Blocked (FieldOwnedByOther): Manager": {State: patch.Blocked, Reason: patch.ReasonFieldOwnedByOther, Message: "Manager"},
+// A check that releases does so unless its result only means that nothing is known.
+func TestChainReleases(t *testing.T) {
+	for _, state := range patch.States() {
+		chain := patch.Chain[string]{{Name: "only", Ours: patch.Release, Evaluate: func(string) *patch.Result { return &patch.Result{State: state} }}}
+		want := patch.Release
+		if state == patch.Waiting || state == patch.Failed {
+			want = patch.Keep
+		}
+		if _, ours := chain.Run("x"); ours != want {
+			t.Errorf("%v: release %v, want %v", state, ours, want)
+		}
 	}
-	for want, result := range tests {
-		if got := result.String(); got != want {
-			t.Errorf("got %q, want %q", got, want)
+}
+
+func TestTopologyKnown(t *testing.T) {
+	if got := patch.TopologyKnown(&topology.Cluster{}); got != nil {
+		t.Errorf("a cluster that was read: %v", got)
+	}
+	got := patch.TopologyKnown(nil)
+	if got == nil || got.State != patch.Waiting || got.Reason != patch.ReasonWaitingForInfrastructure || got.Message == "" {
+		t.Errorf("no cluster: %v", got)
+	}
+}
+
+func TestTogether(t *testing.T) {
+	is := func(state patch.State, reason string) *patch.Result {
+		return &patch.Result{State: state, Reason: reason}
+	}
+	later := func(state patch.State, reason string, after time.Duration) *patch.Result {
+		return &patch.Result{State: state, Reason: reason, After: after}
+	}
+	broken := errors.New("broken")
+	for name, test := range map[string]struct {
+		results []*patch.Result
+		reason  string
+		after   time.Duration
+		err     error
+	}{
+		"nothing":            {nil, "", 0, nil},
+		"nothing to report":  {[]*patch.Result{nil, is(patch.Blocked, "b"), nil}, "b", 0, nil},
+		"all in force":       {[]*patch.Result{is(patch.InForce, "a"), is(patch.InForce, "b"), is(patch.InForce, "c")}, "a", 0, nil},
+		"one not needed":     {[]*patch.Result{is(patch.NotNeeded, "a"), is(patch.InForce, "b"), is(patch.InForce, "c")}, "b", 0, nil},
+		"one in force":       {[]*patch.Result{is(patch.NotNeeded, "a"), is(patch.NotNeeded, "b"), is(patch.InForce, "c")}, "c", 0, nil},
+		"the first in force": {[]*patch.Result{is(patch.InForce, "a"), is(patch.NotNeeded, "b")}, "a", 0, nil},
+		"none needed":        {[]*patch.Result{is(patch.NotNeeded, "a"), is(patch.NotNeeded, "b")}, "a", 0, nil},
+		"opted out of one":   {[]*patch.Result{is(patch.NotNeeded, "a"), is(patch.OptedOut, "b"), is(patch.InForce, "c")}, "b", 0, nil},
+		"the worst":          {[]*patch.Result{is(patch.Blocked, "a"), is(patch.Progressing, "b"), is(patch.Failed, "c")}, "c", 0, nil},
+		"another has a time": {[]*patch.Result{is(patch.Blocked, "a"), later(patch.Progressing, "b", time.Second), is(patch.InForce, "c")}, "a",
+			time.Second, nil},
+		"the soonest of two": {[]*patch.Result{later(patch.Failed, "a", time.Minute), later(patch.Reverted, "b", time.Second)}, "a", time.Second,
+			nil},
+		"the soonest of two, last": {[]*patch.Result{later(patch.Progressing, "a", time.Second), later(patch.Failed, "b", time.Minute)}, "b", time.Second,
+			nil},
+		"one failed":         {[]*patch.Result{{State: patch.Failed, Reason: "a", Err: broken}, is(patch.Failed, "b")}, "a", 0, broken},
+		"a later one failed": {[]*patch.Result{is(patch.Failed, "a"), {State: patch.Failed, Reason: "b", Err: broken}}, "a", 0, broken},
+	} {
+		got := patch.Together(test.results...)
+		if got.Reason != test.reason || got.After != test.after || !errors.Is(got.Err, test.err) || (got.Err == nil) != (test.err == nil) {
+			t.Errorf("%s: %+v; want %s, %s, %v", name, got, test.reason, test.after, test.err)
 		}
 	}
 }

@@ -1,67 +1,59 @@
 package patch
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// State is how a patch stands, in order of severity: a greater State is worse.
+// State is the state of a patch, in order of severity: a greater State is worse.
 type State int
 
 const (
-	// InForce means that the patch is needed, on the object, and that the operand follows it.
+	// InForce means that the object has the patch and the operand follows it.
 	InForce State = iota
-	// NotNeeded means that this topology needs no patch and that nothing of ours is on the object.
+	// NotNeeded means that this topology needs no patch and that the object has none.
 	NotNeeded
-	// OptedOut means that a person keeps the module away from the object.
+	// OptedOut means that an annotation of the object opts out of the module.
 	OptedOut
 	// WouldChange means that a dry run found something to write.
 	WouldChange
-	// Progressing means that the patch is on the object and the operand is on its way.
+	// Progressing means that the object has the patch and the operand does not follow it yet.
 	Progressing
-	// Waiting means that something the decision needs is not there yet. A watch, not a timer, ends it.
+	// Waiting means that an object that the decision needs does not exist yet.
 	Waiting
-	// Blocked means that somebody else owns a field that the patch needs. It is theirs; nothing is broken.
+	// Blocked means that another client owns a field that the patch needs.
 	Blocked
-	// Reverted means that somebody took the patch off the object after it was applied.
+	// Reverted means that another client removed the patch after it was applied.
 	Reverted
-	// Failed means that the API server refused, or that the input cannot be understood.
+	// Failed means that the API server refused a request or that the inputs are invalid.
 	Failed
 )
 
+var stateNames = []string{"InForce", "NotNeeded", "OptedOut", "WouldChange", "Progressing", "Waiting", "Blocked", "Reverted", "Failed"}
+
 // States lists every state in order of severity.
 func States() []State {
-	return []State{InForce, NotNeeded, OptedOut, WouldChange, Progressing, Waiting, Blocked, Reverted, Failed}
+	var states []State
+	for i := range stateNames {
+		states = append(states, State(i))
+	}
+	return states
 }
 
-// String is the constant's own name.
+// String returns the name of the constant.
 func (s State) String() string {
-	switch s {
-	case InForce:
-		return "InForce"
-	case NotNeeded:
-		return "NotNeeded"
-	case OptedOut:
-		return "OptedOut"
-	case WouldChange:
-		return "WouldChange"
-	case Progressing:
-		return "Progressing"
-	case Waiting:
-		return "Waiting"
-	case Blocked:
-		return "Blocked"
-	case Reverted:
-		return "Reverted"
-	case Failed:
-		return "Failed"
+	if int(s) < len(stateNames) {
+		return stateNames[s]
 	}
 	return fmt.Sprintf("State(%d)", int(s))
 }
 
-// Reasons that every module shares. A module documents its own beside these, in order of severity.
+// Reasons that every module shares, in order of severity.
 const (
 	ReasonAsExpected               = "AsExpected"
 	ReasonNotNeeded                = "NotNeeded"
@@ -73,26 +65,25 @@ const (
 	ReasonFieldOwnedByOther        = "FieldOwnedByOther"
 	ReasonReverted                 = "Reverted"
 	ReasonForbidden                = "Forbidden"
+	ReasonRolloutStuck             = "RolloutStuck" // the progress deadline of a Deployment has passed
 	ReasonInvalid                  = "Invalid"
 	ReasonApplyFailed              = "ApplyFailed"
 )
 
-// Result is the outcome of looking at one patched object once. The zero value is InForce.
+// Result is the outcome of reconciling one patched object. The zero value is InForce.
 type Result struct {
-	// State orders results; see Worst.
 	State State
 	// Reason is a CamelCase constant, stable over releases.
 	Reason string
-	// Message says in words what is the case and what to do about it. It lands in a condition, so it holds no object
-	// names and no times, and the same situation gives the same text. It starts with a capital letter.
+	// Message is one sentence for a condition, without object names that vary and without times.
 	Message string
-	// After is when to look again although nothing changed; 0 means that a watch will tell.
+	// After is when to reconcile again although nothing changed; 0 for never.
 	After time.Duration
-	// Err is set for failures that are worth an immediate retry with back-off.
+	// Err is set for failures to retry with back-off.
 	Err error
 }
 
-// Worst returns the most severe of the results; the first of equals. Without results it is InForce.
+// Worst returns the most severe of the results, the first of equals; InForce without results.
 func Worst(results ...Result) Result {
 	var worst Result
 	for i, result := range results {
@@ -103,25 +94,32 @@ func Worst(results ...Result) Result {
 	return worst
 }
 
-// Requeue is what the controller's queue is told: an error asks for a retry with back-off, a duration for another look at
-// that time, neither for nothing until the next event.
-func (r Result) Requeue() (time.Duration, error) {
-	if r.Err != nil {
-		return 0, r.Err
+// Together returns the worst of the results that are not nil, with every error and the soonest After. InForce counts as worse than
+// NotNeeded.
+func Together(results ...*Result) Result {
+	var all []Result
+	var failures []error
+	var after time.Duration
+	for _, result := range results {
+		if result == nil {
+			continue
+		}
+		all = append(all, *result)
+		failures = append(failures, result.Err)
+		if result.After > 0 {
+			after = min(cmp.Or(after, result.After), result.After)
+		}
 	}
-	return r.After, nil
+	worst := Worst(all...)
+	if i := slices.IndexFunc(all, func(r Result) bool { return r.State == InForce }); worst.State == NotNeeded && i >= 0 {
+		worst = all[i]
+	}
+	worst.After, worst.Err = after, errors.Join(failures...)
+	return worst
 }
 
-// OK reports whether nothing is left to do for sno or for a person.
-func (r Result) OK() bool {
-	switch r.State {
-	case InForce, NotNeeded, OptedOut:
-		return true
-	case WouldChange, Progressing, Waiting, Blocked, Reverted, Failed:
-		return false
-	}
-	return false
-}
+// OK reports whether neither sno nor a person has anything left to do.
+func (r Result) OK() bool { return r.State <= OptedOut }
 
 func (r Result) String() string {
 	if r.Reason == "" {
@@ -130,13 +128,23 @@ func (r Result) String() string {
 	return fmt.Sprintf("%s (%s): %s", r.State, r.Reason, r.Message)
 }
 
-// OwnedByOther is the result for a field that other managers own with another value.
+// OwnedByOther returns the result for a field that other managers own with another value.
 func OwnedByOther(field string, managers ...string) Result {
-	quoted := make([]string, 0, len(managers))
-	for _, manager := range managers {
-		quoted = append(quoted, strconv.Quote(manager))
-	}
 	return Result{State: Blocked, Reason: ReasonFieldOwnedByOther, Message: fmt.Sprintf(
 		"%s is owned by %s and stays as it is; to have it follow the topology, remove the field there or start with --force-conflicts",
-		field, strings.Join(quoted, ", "))}
+		field, Quoted(managers))}
+}
+
+// Invalid returns the result for invalid inputs, such as unreadable managedFields.
+func Invalid(err error) *Result {
+	return &Result{State: Failed, Reason: ReasonInvalid, Message: "The inputs cannot be understood: " + err.Error()}
+}
+
+// Quoted returns the distinct names, sorted and in quotation marks: "a", "b".
+func Quoted(names []string) string {
+	var out []string
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
+		out = append(out, strconv.Quote(name))
+	}
+	return strings.Join(out, ", ")
 }

@@ -7,242 +7,165 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/approver"
 	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/patch/controller"
+	"github.com/solonode/sno/patch/patchtest"
+	"github.com/solonode/sno/patch/status"
 )
-
-// later moves the clock of the controller.
-func (l *looker) later(by time.Duration) { *l.clock = l.clock.Add(by) }
-
-// tells is what the condition beside those of the patch says; empty while it is not there.
-func (l *looker) tells() string {
-	l.Helper()
-	l.look()
-	shown, ok := l.patcher.aging.reporter.Sink.(*kept)
-	if !ok || len(shown.conditions) != 1 || shown.conditions[0].Type != "ApproverTopologyCertificatesPatchFailing" {
-		l.Fatalf("conditions beside the patch: %v", shown)
-	}
-	return string(shown.conditions[0].Status) + " " + shown.conditions[0].Reason
-}
-
-// A request that waits too long is told when that has lasted, and no more when somebody has decided, or on a cluster that is left alone.
-func TestRequestsPending(t *testing.T) {
-	c := install(t)
-	l := c.looker(approver.NodeClientOff)
-	l.settle()
-	a := l.patcher.aging
-	see := func() string {
-		c.must(a.lookAtRequests(t.Context()))
-		return l.tells()
-	}
-	c.request("example.com/somebody-elses")
-	if got := see(); got != "False AsExpected" || a.known().Pending != 0 {
-		t.Errorf("without a request of a node: %s, %d", got, a.known().Pending)
-	}
-	one := c.request(certificatesv1.KubeletServingSignerName)
-	c.request(certificatesv1.KubeAPIServerClientKubeletSignerName)
-	if got := see(); got != "False AsExpected" || a.known().Pending != 2 {
-		t.Errorf("with fresh ones: %s, %d", got, a.known().Pending)
-	}
-	l.later(16 * time.Minute)
-	if got := see(); got != "False AsExpected" { // a failure has to last
-		t.Errorf("after 16 minutes: %s", got)
-	}
-	if age := a.known().OldestAge(a.now()); age < 15*time.Minute || age > 17*time.Minute {
-		t.Errorf("the oldest is %s old", age)
-	}
-	l.later(3 * time.Minute)
-	if got := see(); got != "True RequestsPending" {
-		t.Errorf("when it lasts: %s", got)
-	}
-	c.flip(ha)
-	if got := l.tells(); got != "False AsExpected" || a.known().Pending != 0 {
-		t.Errorf("on a cluster that is left alone: %s, %d", got, a.known().Pending)
-	}
-	c.flip(sr)
-	l.settle()
-	list := &certificatesv1.CertificateSigningRequestList{}
-	c.must(c.admin.List(t.Context(), list))
-	for i := range list.Items {
-		r := &list.Items[i]
-		kind := certificatesv1.CertificateApproved
-		if r.Name == one {
-			kind = certificatesv1.CertificateDenied
-		}
-		r.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: kind, Status: corev1.ConditionTrue, Reason: "ByHand"}}
-		c.must(c.admin.SubResource("approval").Update(t.Context(), r))
-	}
-	if got := see(); got != "False AsExpected" || a.known().Pending != 0 {
-		t.Errorf("decided on: %s, %d", got, a.known().Pending)
-	}
-}
 
 var errNoAnswer = errors.New("no answer")
 
-// Every kubelet is called, a few at a time; one that does not answer hides nothing.
-func TestCertificatesExpiring(t *testing.T) {
-	c := install(t)
-	l := c.looker(approver.NodeClientOff)
-	l.settle()
-	a, now := l.patcher.aging, *l.clock
-	const nodes = nodesPage + 20 // two pages
-	for i := range nodes {
-		c.create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%03d", i)}}, "kubelet")
-	}
-	left := 20 * 24 * time.Hour
-	var calls, open, most atomic.Int32
-	a.call = func(_ context.Context, node *corev1.Node) ([]*x509.Certificate, error) {
-		calls.Add(1)
-		for here := open.Add(1); ; {
-			if seen := most.Load(); here <= seen || most.CompareAndSwap(seen, here) {
-				break
+// A request that is pending for too long is reported when that has lasted, until somebody decides, and not where the patch is not needed.
+func TestRequestsPending(t *testing.T) {
+	c, now := install(t), clocktesting.NewFakeClock(time.Now())
+	var a *aging
+	l := c.ReconcilerOf(func(l *patchtest.Reconciler) (controller.ReconcileFunc, error) {
+		reconcile, err := l.Module.Reconciler(l.Environment)
+		a = l.Module.(*Module).aging(l.Environment)
+		a.clock, a.reporter = now, &status.Reporter{Module: approver.Name, Prefix: agingPrefix, Sink: &joint{Sink: status.None{}}, Clock: now}
+		return a.after(reconcile), err
+	})
+	l.Act = []func(){c.act}
+	a.requestsEvery = 100 * time.Millisecond
+	expect := func(later time.Duration, failing operatorv1.ConditionStatus, reason string, pending int) {
+		t.Helper()
+		now.Step(later)
+		l.Reconcile() // starts or stops the reading
+		c.Eventually("requests are read", func() error {
+			if got := a.known().Pending; got != pending {
+				return fmt.Errorf("%d requests are pending, want %d", got, pending)
 			}
+			return nil
+		})
+		l.Reconcile()
+		shown := a.reporter.Sink.(*joint).certificates
+		if len(shown) != 1 || shown[0].Type != "ApproverTopologyCertificatesPatchFailing" || shown[0].Status != failing || shown[0].Reason != reason {
+			t.Errorf("%v, want %s (%s)", shown, failing, reason)
 		}
-		defer open.Add(-1)
-		ends := now.Add(25 * 24 * time.Hour)
-		switch node.Name {
-		case "node-000":
-			return nil, errNoAnswer
-		case fmt.Sprintf("node-%03d", nodes-1):
-			ends = now.Add(left)
-		}
-		return []*x509.Certificate{{NotBefore: ends.Add(-30 * 24 * time.Hour), NotAfter: ends}}, nil
 	}
-	see := func() string {
-		c.must(a.lookAtKubelets(t.Context()))
-		return l.tells()
+	c.request("example.com/other")
+	l.Settle()
+	if result := l.Reconcile(); result.After != a.requestsEvery {
+		t.Errorf("the next reconciliation is after %s", result.After)
 	}
-	if got := see(); got != "False AsExpected" || calls.Load() != nodes || most.Load() > parallelCalls {
-		t.Errorf("%s; %d calls, %d at once", got, calls.Load(), most.Load())
+	expect(0, "False", "AsExpected", 0)
+	one := c.request(certificatesv1.KubeletServingSignerName)
+	c.request(certificatesv1.KubeAPIServerClientKubeletSignerName)
+	expect(0, "False", "AsExpected", 2)
+	expect(16*time.Minute, "False", "AsExpected", 2) // a failure has to last
+	if age := a.known().OldestAge(now.Now()); age < 15*time.Minute || age > 17*time.Minute {
+		t.Errorf("the oldest is %s old", age)
 	}
-	left = 2 * 24 * time.Hour
-	if got := see(); got != "False AsExpected" { // a failure has to last
-		t.Errorf("close to its end: %s", got)
-	}
-	l.later(3 * time.Minute)
-	if got := l.tells(); got != "True CertificatesExpiring" {
-		t.Errorf("when it lasts: %s", got)
-	}
-	left = -time.Hour
-	if got := see(); got != "True CertificatesExpiring" {
-		t.Errorf("beyond its end: %s", got)
-	}
-	left = 29 * 24 * time.Hour
-	if got := see(); got != "False AsExpected" {
-		t.Errorf("renewed: %s", got)
-	}
-}
-
-// What cannot be read leaves what was known before.
-func TestAgingUnreadable(t *testing.T) {
-	c := install(t)
-	l := c.looker(approver.NodeClientOff)
-	a := l.patcher.aging
-	a.call = func(context.Context, *corev1.Node) ([]*x509.Certificate, error) { return nil, errNoAnswer }
-	a.concerned.Store(true)
-	c.request(certificatesv1.KubeletServingSignerName)
-	c.must(a.lookAtRequests(t.Context()))
-	l.fuse.Unreadable("/")
-	if err := errors.Join(a.lookAtRequests(t.Context())); err == nil || a.known().Pending != 1 {
-		t.Errorf("requests: %v, %d pending", err, a.known().Pending)
-	}
-	if err := a.lookAtKubelets(t.Context()); err == nil {
-		t.Error("nodes that cannot be read are none")
-	}
-}
-
-// It looks by itself, wakes the controller, and ends with its context.
-func TestAgingLooks(t *testing.T) {
-	c := install(t)
-	l := c.looker(approver.NodeClientOff)
-	a := l.patcher.aging
-	a.requestsEvery, a.kubeletsEvery = 50*time.Millisecond, 50*time.Millisecond
-	called := make(chan string, 100)
-	a.call = func(_ context.Context, node *corev1.Node) ([]*x509.Certificate, error) {
-		called <- node.Name
-		return nil, errNoAnswer
-	}
-	c.create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}, "kubelet")
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- a.Start(ctx) }()
-	l.settle() // until it is known that this cluster is concerned, nobody is called
-	for range 2 {
-		<-a.wake
-		<-called
-	}
-	c.request(certificatesv1.KubeletServingSignerName)
-	for a.known().Pending != 1 {
-		<-a.wake
-	}
+	expect(3*time.Minute, "True", "RequestsPending", 2)
 	c.flip(ha)
-	l.settle()
-	if a.known().Pending != 0 || a.concerned.Load() {
-		t.Error("it looks at a cluster that is left alone")
+	l.Settle()
+	expect(time.Minute, "False", "AsExpected", 0)
+	if result := l.Reconcile(); result.After != 0 {
+		t.Errorf("the next reconciliation is after %s where the patch is not needed", result.After)
 	}
-	cancel()
-	if err := <-ended; err != nil || !a.NeedLeaderElection() {
-		t.Errorf("it ended with %v", err)
+	c.flip(sr)
+	l.Settle()
+	expect(0, "False", "AsExpected", 2)
+	l.Fuse.Unreadable("/certificatesigningrequests")
+	expect(time.Minute, "False", "AsExpected", 2)
+	l.Fuse.Unreadable("")
+	list := &certificatesv1.CertificateSigningRequestList{}
+	c.Must(c.Admin.List(t.Context(), list))
+	for i := range list.Items {
+		r := &list.Items[i]
+		decision := certificatesv1.CertificateApproved
+		if r.Name == one {
+			decision = certificatesv1.CertificateDenied
+		}
+		r.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: decision, Status: corev1.ConditionTrue, Reason: "ByHand"}}
+		c.Must(c.Admin.SubResource("approval").Update(t.Context(), r))
 	}
+	expect(time.Minute, "False", "AsExpected", 0)
 }
 
-// What is seen by a look that ends after the cluster was left alone is not kept: it would be reported for ever.
-func TestAgingSeenTooLate(t *testing.T) {
-	c := install(t)
-	a := c.looker(approver.NodeClientOff).patcher.aging
-	c.create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}, "kubelet")
-	for name, leftAlone := range map[string]bool{"in time": false, "too late": true} {
-		a.concerned.Store(true)
-		a.call = func(context.Context, *corev1.Node) ([]*x509.Certificate, error) {
-			if leftAlone {
-				a.concerned.Store(false)
-				a.forget()
+// twoPages is a reader of Nodes in two pages.
+type twoPages struct {
+	client.Reader
+	err atomic.Bool
+}
+
+func (p *twoPages) List(_ context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	options := (&client.ListOptions{}).ApplyOptions(opts)
+	nodes, ok := list.(*corev1.NodeList)
+	if !ok {
+		return nil // there are no requests
+	}
+	nodes.Items = make([]corev1.Node, options.Limit)
+	if options.Continue == "" {
+		nodes.Continue = "second"
+		nodes.Items[0].Name = "hangs"
+	}
+	if p.err.Load() {
+		return errNoAnswer
+	}
+	return nil
+}
+
+// Every kubelet is called, a few at a time, once per interval, while the patch is wanted; one that does not answer hides nothing.
+func TestCertificatesExpiring(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls, open, most atomic.Int32
+		pages := twoPages{}
+		var left atomic.Int64 // in days
+		left.Store(20)
+		a := &aging{live: &pages, clock: clock.RealClock{}, limits: approver.DefaultAgeLimits, requestsEvery: time.Hour, kubeletsEvery: time.Hour,
+			call: func(_ context.Context, node *corev1.Node) ([]*x509.Certificate, error) {
+				calls.Add(1)
+				if now := open.Add(1); now > most.Load() {
+					most.Store(now)
+				}
+				defer open.Add(-1)
+				<-time.After(time.Second)
+				if node.Name == "hangs" {
+					return nil, errNoAnswer
+				}
+				ends := time.Now().AddDate(0, 0, int(left.Load()))
+				return []*x509.Certificate{{NotBefore: ends.AddDate(0, 0, -30), NotAfter: ends}}, nil
+			}}
+		ctx, cancel := context.WithCancel(t.Context())
+		expect := func(later time.Duration, wantCalls int32, certificates int, failing bool) {
+			t.Helper()
+			<-time.After(later)
+			if known := a.known(); calls.Load() != wantCalls || known.Certificates != certificates || (known.Observe(time.Now()) != nil) != failing {
+				t.Errorf("%d calls, %d certificates, %v", calls.Load(), known.Certificates, known.Observe(time.Now()))
 			}
-			return []*x509.Certificate{{NotBefore: a.now().Add(-time.Hour), NotAfter: a.now().Add(time.Minute)}}, nil
 		}
-		if err := a.lookAtKubelets(t.Context()); err != nil {
-			t.Fatal(err)
+		const nodes = 2 * nodesPage
+		a.enable(ctx, patch.Waiting)
+		expect(2*time.Hour, 0, 0, false)
+		a.enable(ctx, patch.InForce)
+		a.enable(ctx, patch.Progressing)
+		expect(30*time.Minute, nodes, nodes-1, false)
+		left.Store(2)
+		expect(time.Hour, 2*nodes, nodes-1, true)
+		pages.err.Store(true)
+		expect(time.Hour, 2*nodes, nodes-1, true)
+		pages.err.Store(false)
+		a.enable(ctx, patch.NotNeeded)
+		expect(2*time.Hour, 2*nodes, 0, false)
+		a.enable(ctx, patch.InForce)
+		<-time.After(500 * time.Millisecond)
+		a.enable(ctx, patch.NotNeeded) // what the calls return is too late
+		expect(2*time.Hour, 2*nodes+parallelCalls, 0, false)
+		if most.Load() > parallelCalls {
+			t.Errorf("%d calls at once", most.Load())
 		}
-		if kept := a.known() != (approver.Aging{Limits: a.limits}); kept == leftAlone {
-			t.Errorf("%s: kept is %t", name, kept)
-		}
-	}
-}
-
-// Both tell in one write, so that neither takes the other's conditions off.
-func TestBeside(t *testing.T) {
-	t.Parallel()
-	shown := &kept{}
-	again, err := shown.Show(t.Context(), nil, patch.Result{State: patch.Failed, Reason: "RequestsPending"}.Conditions(agingPrefix, true))
-	if again != 0 || err != nil {
-		t.Fatal(again, err)
-	}
-	var got []operatorv1.OperatorCondition
-	sink := beside{sinkFunc(func(conditions []operatorv1.OperatorCondition) { got = conditions }), shown}
-	if _, err := sink.Show(t.Context(), nil, patch.Result{}.Conditions(approver.ConditionPrefix, false)); err != nil {
-		t.Fatal(err)
-	}
-	types := ""
-	for _, condition := range got {
-		types += condition.Type + "=" + string(condition.Status) + " "
-	}
-	const want = "ApproverTopologyPatchFailing=False ApproverTopologyPatchInProgress=False ApproverTopologyPatchInForce=True ApproverTopologyCertificatesPatchFailing=True "
-	if types != want {
-		t.Errorf("%s, want %s", types, want)
-	}
-}
-
-type sinkFunc func([]operatorv1.OperatorCondition)
-
-func (f sinkFunc) Show(_ context.Context, _ *unstructured.Unstructured, conditions []operatorv1.OperatorCondition) (time.Duration, error) {
-	f(conditions)
-	return 0, nil
+		cancel()
+	})
 }

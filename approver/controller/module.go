@@ -13,106 +13,98 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/solonode/sno/approver"
-	"github.com/solonode/sno/approver/controller/kubelet"
-	"github.com/solonode/sno/patch/apply"
-	"github.com/solonode/sno/patch/manager"
+	"github.com/solonode/sno/patch/controller"
+	"github.com/solonode/sno/patch/overrides"
 )
 
-// operatorName is the ClusterOperator of the stock approver. It has no resource of its own in operator.openshift.io.
-const operatorName = "machine-approver"
-
+// The objects that the module reads. The stock approver has a ClusterOperator, and no resource in operator.openshift.io.
 var (
-	operatorObject   = manager.Object{GroupVersionKind: configv1.GroupVersion.WithKind("ClusterOperator"), Name: operatorName, Optional: true}
-	versionObject    = manager.Object{GroupVersionKind: configv1.GroupVersion.WithKind("ClusterVersion"), Name: approver.ClusterVersionName, Optional: true}
-	deploymentObject = manager.Object{GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("Deployment"), Namespace: approver.Namespace, Name: approver.DeploymentName}
-	configObject     = manager.Object{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), Namespace: approver.Namespace, Name: approver.ConfigMapName}
+	operatorObject   = object(configv1.GroupVersion, "ClusterOperator", "", "machine-approver")
+	versionObject    = object(configv1.GroupVersion, "ClusterVersion", "", overrides.ClusterVersionName)
+	deploymentObject = object(appsv1.SchemeGroupVersion, "Deployment", approver.Namespace, approver.DeploymentName)
+	configObject     = object(corev1.SchemeGroupVersion, "ConfigMap", approver.Namespace, approver.ConfigMapName)
+	machineObjects   = []controller.Object{
+		machines("machine.openshift.io", "v1beta1"), machines("cluster.x-k8s.io", "v1beta1"), machines("cluster.x-k8s.io", "v1beta2"),
+	}
 )
 
-// ErrFlags is returned for flags that make no sense.
-var ErrFlags = errors.New("invalid flags")
+func object(gv schema.GroupVersion, kind, namespace, name string) controller.Object {
+	return controller.Object{GroupVersionKind: gv.WithKind(kind), Namespace: namespace, Name: name, Optional: gv == configv1.GroupVersion}
+}
 
-// Module is the approver module for a manager. NewModule makes one.
+func machines(group, version string) controller.Object {
+	gvk := schema.GroupVersionKind{Group: group, Version: version, Kind: "Machine"}
+	return controller.Object{GroupVersionKind: gvk, Optional: true, MetadataOnly: true}
+}
+
+var errFlags = errors.New("invalid flags")
+
+// Module is the approver module. BindFlags sets the defaults.
 type Module struct {
-	mode            string
-	limits          approver.AgeLimits
-	every, kubelets time.Duration
+	mode                         string
+	limits                       approver.AgeLimits
+	requestsEvery, kubeletsEvery time.Duration
 }
 
-var _ manager.Module = &Module{}
+var _ controller.Module = &Module{}
 
-// NewModule is the module with its defaults.
-func NewModule() *Module {
-	return &Module{mode: string(approver.NodeClientOff), limits: approver.DefaultAgeLimits, every: time.Minute, kubelets: time.Hour}
-}
-
-// Name implements manager.Module.
+// Name implements controller.Module.
 func (*Module) Name() string { return approver.Name }
 
-// BindFlags implements manager.Module.
+// BindFlags implements controller.Module.
 func (m *Module) BindFlags(flags *flag.FlagSet) {
-	flags.StringVar(&m.mode, "mode", m.mode, fmt.Sprintf("How the stock approver is kept from approving client certificates: %v.", approver.Modes()))
-	flags.DurationVar(&m.limits.Pending, "max-pending", m.limits.Pending, "How long a request of a node may wait before that is told.")
-	flags.DurationVar(&m.limits.Expiring, "expiry-warning", m.limits.Expiring,
-		"How long before its end a node's serving certificate should have been renewed; never longer than a tenth of its life.")
-	flags.DurationVar(&m.every, "requests-every", m.every, "How often requests are read.")
-	flags.DurationVar(&m.kubelets, "kubelets-every", m.kubelets, "How often kubelets are called for the certificate that they serve with; 0 for never.")
+	limits := approver.DefaultAgeLimits
+	flags.StringVar(&m.mode, "mode", string(approver.NodeClientOff),
+		fmt.Sprintf("How the stock approver is kept from approving client certificates: %v.", approver.Modes()))
+	flags.DurationVar(&m.limits.Pending, "max-pending", limits.Pending, "How long a request of a node may be pending before that is a failure.")
+	flags.DurationVar(&m.limits.Expiring, "expiry-warning", limits.Expiring,
+		"How long before its end a node's serving certificate should have been renewed; at most a tenth of its lifetime.")
+	flags.DurationVar(&m.requestsEvery, "requests-every", time.Minute, "How often requests are read.")
+	flags.DurationVar(&m.kubeletsEvery, "kubelets-every", time.Hour, "How often kubelets are called for their serving certificate; 0 for never.")
 }
 
-// Validate implements manager.Module.
+// Validate implements controller.Module.
 func (m *Module) Validate() error {
-	if err := (approver.PatchInputs{Mode: approver.Mode(m.mode)}).Validate(); err != nil {
-		return fmt.Errorf("%w: --mode=%s: %w", ErrFlags, m.mode, err)
+	if err := (approver.Inputs{Mode: approver.Mode(m.mode)}).Validate(); err != nil {
+		return fmt.Errorf("%w: --mode=%s: %w", errFlags, m.mode, err)
 	}
-	for name, value := range map[string]time.Duration{"max-pending": m.limits.Pending, "expiry-warning": m.limits.Expiring, "requests-every": m.every} {
+	for name, value := range map[string]time.Duration{
+		"max-pending": m.limits.Pending, "expiry-warning": m.limits.Expiring, "requests-every": m.requestsEvery,
+	} {
 		if value <= 0 {
-			return fmt.Errorf("%w: --%s=%s is not positive", ErrFlags, name, value)
+			return fmt.Errorf("%w: --%s=%s is not positive", errFlags, name, value)
 		}
 	}
-	if m.kubelets < 0 {
-		return fmt.Errorf("%w: --kubelets-every=%s is negative", ErrFlags, m.kubelets)
+	if m.kubeletsEvery < 0 {
+		return fmt.Errorf("%w: --kubelets-every=%s is negative", errFlags, m.kubeletsEvery)
 	}
 	return nil
 }
 
-// Objects implements manager.Module. A cluster without a cluster-version-operator serves neither of its kinds.
-func (*Module) Objects() []manager.Object {
-	return []manager.Object{manager.Infrastructure, versionObject, operatorObject, deploymentObject, configObject}
+// Objects implements controller.Module.
+func (*Module) Objects() []controller.Object {
+	return append([]controller.Object{controller.Infrastructure, versionObject, operatorObject, deploymentObject, configObject}, machineObjects...)
 }
 
-// Look implements manager.Module. It looks at the stock approver only, and not at what waits for it or for the outside tool.
-func (m *Module) Look(env manager.Environment) (manager.Look, error) { return m.patcher(env).look, nil }
-
-func (m *Module) patcher(env manager.Environment) *patcher {
-	deployment := env.Applier(approver.Name, apply.Overridable{Field: approver.FieldReplicas, Manager: approver.ClusterVersionOperator})
-	deployment.ForceConflicts = false // the decision says what is taken from whom
-	version := env.Applier(approver.Name)
-	version.ForceConflicts = false
-	return &patcher{
-		live: env.Live, mapper: env.Client.RESTMapper(), mode: approver.Mode(m.mode), every: m.every,
-		now: time.Now, unserved: map[schema.GroupKind]time.Time{},
-		writer: writer{client: env.Client, deployment: deployment, version: version, recorder: env.Metrics, dryRun: env.Options.DryRun},
-	}
+// Reports implements controller.Module.
+func (*Module) Reports() (prefix, object string) {
+	return approver.ConditionPrefix, "deployment/" + approver.DeploymentName
 }
 
-// Setup implements manager.Module.
-func (m *Module) Setup(mgr ctrl.Manager, env manager.Environment) error {
-	reporter := env.Reporter(mgr, approver.Name, approver.ConditionPrefix, "deployment/"+approver.DeploymentName)
-	watching := &aging{
-		live: env.Live, call: (&kubelet.Dialer{}).Present, limits: m.limits, requestsEvery: m.every, kubeletsEvery: m.kubelets,
-		now: time.Now, wake: make(chan struct{}, 1), beginRequests: make(chan struct{}, 1), beginKubelets: make(chan struct{}, 1),
-	}
-	if err := watching.setUp(mgr, env, reporter); err != nil {
-		return err
-	}
-	machines, err := newMachineWatch(mgr.GetConfig(), mgr.GetHTTPClient(), watching.wake)
-	if err != nil {
-		return err
-	}
-	if err := mgr.Add(machines); err != nil {
-		return fmt.Errorf("adding the watch of Machines: %w", err)
-	}
-	p := m.patcher(env)
-	p.aging, p.cache, p.watched = watching, env.Reader, machines
-	controller := &manager.Controller{Look: p.look, Reporter: reporter, Wake: watching.wake}
-	return controller.Watch(mgr, m, env)
+// Reconciler implements controller.Module. It reconciles the patch only, not the reports of requests and certificates.
+func (m *Module) Reconciler(env controller.Environment) (controller.ReconcileFunc, error) {
+	return newPatcher(env, approver.Mode(m.mode)).reconcile, nil
+}
+
+// Setup implements controller.Setup.
+func (m *Module) Setup(mgr ctrl.Manager, env controller.Environment) error {
+	registerMetrics()
+	prefix, object := m.Reports()
+	reporter, aging := env.Reporter(mgr, approver.Name, prefix, object), m.aging(env)
+	aging.reporter = env.Reporter(mgr, approver.Name, agingPrefix, "certificates")
+	aging.reporter.Metrics = nil // aging has its own
+	both := &joint{Sink: reporter.Sink}
+	reporter.Sink, aging.reporter.Sink = both, both
+	c := &controller.Controller{ReconcileFunc: aging.after(newPatcher(env, approver.Mode(m.mode)).reconcile), Reporter: reporter}
+	return c.Watch(mgr, m, env)
 }

@@ -1,292 +1,280 @@
 package controller
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/approver"
 	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/patch/patchtest"
 )
 
-func anyRequest(t testing.TB) []byte {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: "anybody"}}, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
-}
-
-// Where there is no configuration, one is made, the stock approver is restarted once, and both are undone.
+// Where there is no configuration, one is created and the stock approver is restarted once; both are undone.
 func TestNodeClientOff(t *testing.T) {
 	c := install(t)
 	before := c.deployment().Generation
-	l := c.looker(approver.NodeClientOff)
-	l.want(l.settle(), patch.InForce, "AsExpected")
-	if text, _ := c.text(); !strings.Contains(text, "nodeClientCert: {disabled: true}") {
-		t.Errorf("the configuration is %q", text)
+	l := c.reconciler()
+	l.Want(l.Settle(), patch.InForce, "AsExpected")
+	if d := c.deployment(); !c.disabled() || d.Generation != before+1 || *d.Spec.Replicas != 1 || len(c.overrides()) != 1 {
+		t.Errorf("%q, generation %d, was %d; overrides %v", c.text(), d.Generation, before, c.overrides())
 	}
-	d := c.deployment()
-	if d.Generation != before+1 || d.Spec.Template.Annotations[editAnnotation] == "" || *d.Spec.Replicas != 1 {
-		t.Errorf("generation %d, was %d; annotations %v", d.Generation, before, d.Spec.Template.Annotations)
-	}
-	if len(c.version().Spec.Overrides) != 1 {
-		t.Errorf("overrides %v: the cluster could not be upgraded", c.version().Spec.Overrides)
-	}
-	l.atRest()
-	// A restart of the controller is none of the stock approver.
-	l = c.looker(approver.NodeClientOff)
-	l.atRest()
+	l = c.reconciler() // a restart of the controller does not restart the stock approver
+	l.AtRest()
 
 	c.flip(ha)
-	l.want(l.settle(), patch.NotNeeded, "NotNeeded")
-	if c.config() != nil {
-		t.Error("the configuration that was made is still there")
+	l.Want(l.Settle(), patch.NotNeeded, "NotNeeded")
+	c.Must(c.untouched())
+	if got := c.deployment().Generation; c.config() != nil || got != before+2 {
+		t.Errorf("%v, generation %d, was %d: it has to be restarted once more", c.config(), got, before)
 	}
-	c.must(c.untouched())
-	if got := c.deployment().Generation; got != d.Generation+1 {
-		t.Errorf("generation %d, was %d: it has to be restarted, once, to read that", got, d.Generation)
-	}
-	l.atRest()
+
+	c.flip(sr)
+	c.Delete(deploymentObject)
+	l.Want(l.Settle(), patch.NotNeeded, "NotNeeded")
+	l.AtRest()
 }
 
-const persons = "# Who approves what. Ask Ada before you change this.\nfutureSetting: [1, 2] # from the next release\nnodeClientCert:\n  # kept for the audit\n  note: \"see #42\"\n"
-
-// A person's configuration keeps everything: comments, unknown keys, order, and what is changed later.
+// A person's configuration keeps everything, also what is changed later or just before the write. A line that is removed is restored only on request.
 func TestConfigurationOfAPerson(t *testing.T) {
 	c := install(t)
 	c.configure(persons)
-	l := c.looker(approver.NodeClientOff)
-	l.want(l.settle(), patch.InForce, "AsExpected")
-	text, _ := c.text()
-	if disabled, err := approver.NodeClientDisabled(text); !disabled || err != nil {
-		t.Errorf("it is not disabled: %v\n%s", err, text)
+	l := c.reconciler()
+	raced := false
+	l.Fuse.Before(func(r *http.Request) {
+		if r.Method != http.MethodGet && !raced {
+			raced = true
+			c.configure(persons + "raced: true\n")
+		}
+	})
+	l.Want(l.Settle(), patch.InForce, "AsExpected")
+	text := c.text()
+	if !c.disabled() {
+		t.Errorf("it is not disabled:\n%s", text)
 	}
-	for line := range strings.Lines(persons) {
+	for line := range strings.Lines(persons + "raced: true\n") {
 		if !strings.Contains(text, line) {
-			t.Errorf("a line is gone: %q", line)
+			t.Errorf("a line is missing: %q", line)
 		}
 	}
-	l.atRest()
+	l.AtRest()
 
 	generation := c.deployment().Generation
-	c.edit(configObject, "kubectl-edit", fmt.Sprintf(`{"data":{"config.yaml":%q,"other":"x"}}`, text+"later: true\n"))
-	l.want(l.settle(), patch.InForce, "AsExpected")
+	c.Patch("kubectl-edit", configObject, `{"data":{"config.yaml":%q,"other":"x"}}`, text+"later: true\n")
+	l.Want(l.Settle(), patch.InForce, "AsExpected")
 	if c.deployment().Generation != generation {
-		t.Error("somebody else's change restarted the stock approver")
+		t.Error("the change of another client restarted the stock approver")
 	}
-	l.atRest()
+	l.AtRest()
 
-	c.edit(deploymentObject, "kubectl-annotate", `{"metadata":{"annotations":{"sno.solonode.github.io/opt-out":"approver"}}}`)
-	l.want(l.settle(), patch.OptedOut, "OptedOut")
-	if text, _ := c.text(); text != persons+"later: true\n" || c.config().Data["other"] != "x" {
-		t.Errorf("it is not as it was:\n%s", text)
-	}
-	c.must(c.untouched())
-	l.atRest()
-}
-
-// What a person disabled before needs no restart, and what a person enables is theirs.
-func TestDecidedByAPerson(t *testing.T) {
-	c := install(t)
-	c.configure("nodeClientCert:\n  disabled: true\n")
-	l := c.looker(approver.NodeClientOff)
-	c.server.NoWrites(t, ourUser, func() { l.want(l.settle(), patch.InForce, "AsExpected") })
-
-	c.edit(configObject, "kubectl-edit", `{"data":{"config.yaml":"nodeClientCert:\n  disabled: false\n"}}`)
-	c.server.NoWrites(t, ourUser, func() { l.want(l.settle(), patch.Blocked, "FieldOwnedByOther") })
-	c.edit(configObject, "kubectl-edit", `{"data":{"config.yaml":"nodeClientCert: ["}}`)
-	c.server.NoWrites(t, ourUser, func() { l.want(l.settle(), patch.Failed, "Invalid") })
-}
-
-// Who takes the line out is not fought.
-func TestReverted(t *testing.T) {
-	c := install(t)
 	c.configure(persons)
-	l := c.looker(approver.NodeClientOff)
-	l.settle()
-	c.edit(configObject, "kubectl-edit", fmt.Sprintf(`{"data":{"config.yaml":%q}}`, persons))
-	c.server.NoWrites(t, ourUser, func() { l.want(l.settle(), patch.Reverted, "Reverted") })
-	c.edit(configObject, "kubectl-annotate", `{"metadata":{"annotations":{"`+editAnnotation+`":null}}}`)
-	generation := c.deployment().Generation
-	l.want(l.settle(), patch.InForce, "AsExpected")
+	c.Server.NoWrites(t, suite.User(), func() { l.Want(l.Settle(), patch.Reverted, "Reverted") })
+	c.Patch("kubectl-annotate", configObject, `{"metadata":{"annotations":{%q:null}}}`, editAnnotation)
+	l.Want(l.Settle(), patch.InForce, "AsExpected")
 	if c.deployment().Generation != generation+1 {
-		t.Error("the stock approver was not restarted to read the line that is back")
+		t.Error("the stock approver was not restarted to read the restored line")
 	}
+
+	c.Patch("kubectl-annotate", deploymentObject, optOut, `"approver"`)
+	l.Want(l.Settle(), patch.OptedOut, "OptedOut")
+	if text := c.text(); text != persons || c.config().Data["other"] != "x" {
+		t.Errorf("it was not restored:\n%s", text)
+	}
+	c.Must(c.untouched())
+	l.AtRest()
 }
 
-// Off keeps the cluster-version-operator away before anything is scaled, and gives everything back in the other order.
-func TestOff(t *testing.T) {
-	c := install(t)
-	l := c.looker(approver.Off)
-	c.server.WritesDuring(t, ourUser, func() { l.want(l.look(), patch.Progressing, "TakingOver") })
-	if *c.deployment().Spec.Replicas != 1 {
-		t.Error("it was scaled before the cluster-version-operator has let go")
-	}
-	l.want(l.settle(), patch.InForce, "AsExpected")
-	if *c.deployment().Spec.Replicas != 0 || len(c.version().Spec.Overrides) != 2 || c.config() != nil {
-		t.Errorf("%d replicas, overrides %v", *c.deployment().Spec.Replicas, c.version().Spec.Overrides)
-	}
-	c.reconcile()
-	l.atRest()
-	for _, undo := range []func(){
-		func() { c.flip(ha) },
-		func() {
-			c.edit(versionObject, "kubectl-annotate", `{"metadata":{"annotations":{"sno.solonode.github.io/opt-out":"all"}}}`)
-		},
-	} {
-		undo()
-		l.settle()
-		c.must(c.untouched())
-		l.atRest()
-		c.flip(sr)
-		c.edit(versionObject, "kubectl-annotate", `{"metadata":{"annotations":{"sno.solonode.github.io/opt-out":null}}}`)
-		l.want(l.settle(), patch.InForce, "AsExpected")
-	}
-}
-
-// From one mode to the other nothing is approved in between.
+// Off sets the override before it scales, and releases in the other order. Between the modes nothing can be approved.
 func TestModeChanges(t *testing.T) {
 	c := install(t)
 	c.configure(persons)
+	l := c.reconciler(off)
+	l.Want(l.Reconcile(), patch.Progressing, "TakingOver")
+	if *c.deployment().Spec.Replicas != 1 {
+		t.Error("it was scaled before the cluster-version-operator has observed the override")
+	}
 	closed := func() error {
-		text, _ := c.text()
-		if disabled, _ := approver.NodeClientDisabled(text); !disabled && *c.deployment().Spec.Replicas > 0 {
-			return fmt.Errorf("the stock approver runs with\n%s", text)
+		if !c.disabled() && *c.deployment().Spec.Replicas > 0 {
+			return fmt.Errorf("the stock approver runs with\n%s", c.text())
 		}
 		return nil
 	}
-	c.looker(approver.NodeClientOff).settle()
-	for _, mode := range []approver.Mode{approver.Off, approver.NodeClientOff, approver.Off} {
-		l := c.looker(mode)
-		l.fuse.Before(func(*http.Request) {
+	l.Settle()
+	for _, mode := range []string{nodeOff, off} {
+		l = c.reconciler(mode)
+		l.Fuse.Before(func(*http.Request) {
 			if err := closed(); err != nil {
 				t.Errorf("on the way to %s: %v", mode, err)
 			}
 		})
-		l.want(l.settle(), patch.InForce, "AsExpected")
-		c.must(closed())
+		l.Want(l.Settle(), patch.InForce, "AsExpected")
+		c.Must(closed())
 	}
-	if text, _ := c.text(); text != persons {
-		t.Errorf("a configuration that nobody reads is still ours:\n%s", text)
+	if text := c.text(); text != persons {
+		t.Errorf("the module still owns a configuration that nobody reads:\n%s", text)
 	}
+	if *c.deployment().Spec.Replicas != 0 || len(c.overrides()) != 2 {
+		t.Errorf("%d replicas, overrides %v", *c.deployment().Spec.Replicas, c.overrides())
+	}
+	c.scaleUp()
+	l.AtRest()
+	l.Fuse.Before(nil)
+	c.Patch("kubectl-annotate", versionObject, optOut, `"all"`)
+	l.Want(l.Settle(), patch.OptedOut, "OptedOut")
+	c.Must(c.untouched())
+	l.AtRest()
 }
 
-// Machines of either kind are a second source, at whatever time they come.
-func TestMachines(t *testing.T) {
+// Where it is not known whether there are Machines, nothing is written.
+func TestMachinesUnreadable(t *testing.T) {
 	c := install(t)
-	l := c.looker(approver.NodeClientOff)
-	l.want(l.settle(), patch.InForce, "AsExpected")
-	groups := []string{"machine.openshift.io", "cluster.x-k8s.io"}
-	if testing.Short() {
-		groups = groups[:1] // to define a kind takes long
+	c.serve(openshift)
+	l := c.reconciler()
+	l.Fuse.Unreadable("/machines")
+	if result, err := l.Try(); err == nil {
+		t.Errorf("it decides without: %v", result)
 	}
-	for _, group := range groups {
-		c.serve(group)
-		l = c.looker(approver.NodeClientOff)
-		l.want(l.settle(), patch.InForce, "AsExpected") // the kind alone is no Machine
-		machine := object(group+"/v1beta1", "Machine", "default")
-		machine.SetName("worker-1")
-		c.must(c.admin.Create(t.Context(), machine))
-		l.want(l.settle(), patch.NotNeeded, "NotNeeded")
-		c.must(c.untouched())
-		c.must(c.admin.Delete(t.Context(), machine))
-		l.want(l.settle(), patch.InForce, "AsExpected")
-	}
-	// The RESTMapper still knows a kind that is not served any more.
-	c.unserve(groups[0])
-	l.want(l.settle(), patch.InForce, "AsExpected")
+	c.Must(c.untouched())
 }
 
-// To find out that a kind is not served is costly, so it is not asked again before the next look that comes by itself.
-func TestMachinesNotServed(t *testing.T) {
-	c := install(t)
-	group := machineKinds[0].Group
-	c.serve(group)
-	m := &lateMapper{}
-	l := c.looker(approver.NodeClientOff, func(p *patcher) { m.RESTMapper, p.mapper = p.mapper, m })
-	l.want(l.settle(), patch.InForce, "AsExpected")
-	if m.asked != len(machineKinds) {
-		t.Errorf("%d kinds are looked for %d times within a minute", len(machineKinds), m.asked)
-	}
-	machine := object(group+"/v1beta1", "Machine", "default")
-	machine.SetName("worker-1")
-	c.must(c.admin.Create(t.Context(), machine))
-	m.served = true
-	l.later(l.patcher.every - time.Second)
-	l.want(l.settle(), patch.InForce, "AsExpected")
-	l.later(time.Second)
-	l.want(l.settle(), patch.NotNeeded, "NotNeeded")
-	c.must(c.untouched())
-	c.must(c.admin.Delete(t.Context(), machine))
-	l.want(l.settle(), patch.InForce, "AsExpected")
-}
-
-// lateMapper is that of an API server that does not serve any kind at first.
-type lateMapper struct {
-	meta.RESTMapper
-	asked  int
-	served bool
-}
-
-func (m *lateMapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
-	m.asked++
-	if !m.served {
-		return nil, &meta.NoKindMatchError{GroupKind: kind, SearchedVersions: versions}
-	}
-	return m.RESTMapper.RESTMapping(kind, versions...)
-}
-
-// A dry run asks for the first step and writes nothing.
+// A dry run requests the first step and writes nothing.
 func TestDryRun(t *testing.T) {
 	c := install(t)
 	c.configure(persons)
-	for _, mode := range approver.Modes() {
-		l := c.looker(mode, func(p *patcher) {
-			p.writer.dryRun, p.writer.deployment.DryRun, p.writer.version.DryRun = true, true, true
-		})
-		l.want(l.look(), patch.WouldChange, "DryRun")
-		c.must(c.untouched())
+	dryRun := func() {
+		t.Helper()
+		text, generation, overrides := c.text(), c.deployment().Generation, len(c.overrides())
+		for _, mode := range approver.Modes() {
+			l := c.reconciler("--dry-run", "--mode="+string(mode))
+			l.Want(l.Reconcile(), patch.WouldChange, "DryRun")
+		}
+		if c.text() != text || c.deployment().Generation != generation || len(c.overrides()) != overrides {
+			t.Error("a dry run wrote")
+		}
 	}
-	c.looker(approver.NodeClientOff).settle()
-	c.flip(ha)
-	l := c.looker(approver.NodeClientOff, func(p *patcher) { p.writer.dryRun, p.writer.deployment.DryRun = true, true })
-	l.want(l.look(), patch.WouldChange, "DryRun")
-	if text, _ := c.text(); text == persons {
-		t.Error("a dry run wrote")
+	dryRun()
+	for _, mode := range []string{nodeOff, off} {
+		c.flip(sr)
+		c.reconciler(mode).Settle()
+		c.flip(ha)
+		dryRun()
 	}
 }
 
-// Somebody writes between the read and the write: it is read and decided on again.
-func TestRace(t *testing.T) {
-	c := install(t)
-	c.configure(persons)
-	l := c.looker(approver.NodeClientOff)
-	raced := false
-	l.fuse.Before(func(r *http.Request) {
-		if r.Method != http.MethodGet && !raced {
-			raced = true
-			c.edit(configObject, "kubectl-edit", fmt.Sprintf(`{"data":{"config.yaml":%q}}`, persons+"later: true\n"))
-		}
-	})
-	l.want(l.settle(), patch.InForce, "AsExpected")
-	if text, _ := c.text(); !strings.HasSuffix(text, "later: true\n") || !raced {
-		t.Errorf("what a person wrote meanwhile is gone:\n%s", text)
+// as returns an error unless there are so many replicas and overrides, and the text is the configuration without the line of the module.
+func (c *cluster) as(text string, disabled bool, replicas int32, entries int) error {
+	got := c.text()
+	without, _ := approver.EnableNodeClient(got)
+	if !disabled {
+		without = got
 	}
+	d, overrides := c.deployment(), c.overrides()
+	if without != text || c.disabled() != disabled || *d.Spec.Replicas != replicas || len(overrides) != entries {
+		return fmt.Errorf("%d replicas, overrides %v:\n%s", *d.Spec.Replicas, overrides, got)
+	}
+	return nil
+}
+
+// After a crash at any request, or with a write that arrives late, the next run finishes, and restarts the stock approver no more often.
+func TestCrashAnywhere(t *testing.T) {
+	const randomSeed = 1
+	random := rand.New(rand.NewPCG(randomSeed, 0))
+	kills, texts := 40, []string{"", persons}
+	if testing.Short() {
+		kills, texts = 6, texts[1:]
+	}
+	nothing := func(*cluster) {}
+	opt := func(value string) func(*cluster) {
+		return func(c *cluster) { c.Patch("kubectl-annotate", deploymentObject, optOut, value) }
+	}
+	disabled := func(c *cluster, text string) error { return c.as(text, true, 1, 1) }
+	stopped := func(c *cluster, text string) error { return c.as(text, false, 0, 2) }
+	released := func(c *cluster, text string) error { return errors.Join(c.as(text, false, 1, 1), c.untouched()) }
+	changes := []struct {
+		name, mode string
+		make       func(*cluster)
+		starts     int // how often the stock approver may be started or stopped
+		rests      func(*cluster, string) error
+	}{
+		{"disable", nodeOff, nothing, 1, disabled},
+		{"opt out", nodeOff, opt(`"approver"`), 1, released},
+		{"turn off", off, opt(`null`), 1, stopped},
+		{"disable instead", nodeOff, nothing, 2, disabled},
+		{"turn off instead", off, nothing, 1, stopped},
+		{"highly available", off, func(c *cluster) { c.flip(ha) }, 1, released},
+	}
+	for _, text := range texts {
+		t.Run(fmt.Sprintf("%d bytes", len(text)), func(t *testing.T) {
+			c := install(t)
+			if text != "" {
+				c.configure(text)
+			}
+			killed, starts := 0, c.watchStarts()
+			for round := 0; killed < kills; round++ {
+				c.flip(sr)
+				for _, change := range changes {
+					change.make(c)
+					starts()
+					killed += c.dieTrying(change.mode, random)
+					l := c.reconciler(change.mode)
+					l.Fuse.Deliver()
+					if result := l.Settle(); change.rests(c, text) != nil || !result.OK() {
+						t.Fatalf("random seed %d, round %d, %s: %v, %v", randomSeed, round, change.name, result, change.rests(c, text))
+					}
+					if got := starts(); got > change.starts {
+						t.Errorf("round %d, %s: the stock approver was started or stopped %d times, want %d", round, change.name, got, change.starts)
+					}
+					l.AtRest()
+				}
+			}
+		})
+	}
+}
+
+// watchStarts counts how often what runs of the stock approver has changed since the last call.
+func (c *cluster) watchStarts() func() int {
+	c.Helper()
+	watcher, err := c.Admin.Watch(c.Context(), &appsv1.DeploymentList{}, client.InNamespace(namespace))
+	c.Must(err)
+	c.Cleanup(watcher.Stop)
+	last, seen := "", ""
+	return func() (starts int) {
+		for until := c.deployment().ResourceVersion; seen != until; {
+			d := (<-watcher.ResultChan()).Object.(*appsv1.Deployment)
+			if now := fmt.Sprint(*d.Spec.Replicas, d.Spec.Template.Annotations[editAnnotation]); now != last {
+				last = now
+				starts++
+			}
+			seen = d.ResourceVersion
+		}
+		return starts
+	}
+}
+
+// dieTrying runs four controllers, most of which crash, and returns how many did.
+func (c *cluster) dieTrying(mode string, random *rand.Rand) (killed int) {
+	for range 4 {
+		l := c.reconciler(mode)
+		if death := patchtest.Death(random.IntN(int(patchtest.Deaths))); random.IntN(2) == 0 {
+			l.Fuse.BlowAtWrite(1, death)
+		} else {
+			l.Fuse.Blow(1+random.IntN(8), death)
+		}
+		_, _ = l.Try() // it crashes, or waits for the cluster-version-operator
+		if l.Fuse.Blown() {
+			killed++
+		}
+		c.versionOperator.Observe()
+		c.RollOut(deploymentObject)
+		if random.IntN(3) == 0 {
+			l.Fuse.Deliver()
+		}
+	}
+	return killed
 }

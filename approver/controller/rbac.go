@@ -1,34 +1,28 @@
 package controller
 
-// Every rule names the object that it is about, as far as it can be named beforehand.
-
-// What is read to decide.
 // +kubebuilder:rbac:groups=config.openshift.io,resources=infrastructures,resourceNames=cluster,verbs=get;list;watch
 // +kubebuilder:rbac:groups=machine.openshift.io,resources=machines,verbs=list;watch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines,verbs=list;watch
-
-// What waits, and what is close to its end. A kubelet is called at the address of its node.
 // +kubebuilder:rbac:groups=certificates.k8s.io,resources=certificatesigningrequests,verbs=list
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=list
 
-// Where the cluster-version-operator is told to let go of the stock approver, with --mode=off. RBAC cannot limit this to one entry of
-// spec.overrides; the apply configuration does.
+// RBAC cannot limit this to one entry of spec.overrides; the apply configuration does.
 // +kubebuilder:rbac:groups=config.openshift.io,resources=clusterversions,resourceNames=version,verbs=get;list;watch;patch
 
-// The stock approver and its configuration. An apply that makes the object asks for create with its name.
+// An apply that creates the object needs create with its name.
 // +kubebuilder:rbac:groups=apps,namespace=openshift-cluster-machine-approver,resources=deployments,resourceNames=machine-approver,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups="",namespace=openshift-cluster-machine-approver,resources=configmaps,resourceNames=machine-approver-config,verbs=get;list;watch;create;patch;delete
 
-// Where the sub-conditions are shown. Events about a resource without a namespace are in the namespace default.
+// Events about a resource without a namespace are in the namespace default.
 // +kubebuilder:rbac:groups=config.openshift.io,resources=clusteroperators,resourceNames=machine-approver,verbs=get;list;watch
 // +kubebuilder:rbac:groups=config.openshift.io,resources=clusteroperators/status,resourceNames=machine-approver,verbs=patch
 // +kubebuilder:rbac:groups=events.k8s.io,namespace=default,resources=events,verbs=create;patch
 
-// Leader election, in the namespace that the controller runs in, and its events. A create cannot be limited to a name.
+// Leader election; a create cannot be limited to a name.
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=sno-system,resources=leases,verbs=create
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=sno-system,resources=leases,resourceNames=approver-controller.sno.solonode.github.io,verbs=get;update
 // +kubebuilder:rbac:groups="",namespace=sno-system,resources=events,verbs=create;patch
 
-// Metrics are served to authenticated and authorized clients only.
+// Clients of the metrics.
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create

@@ -1,41 +1,67 @@
-// Package inventory is the second source of truth of the outside approver: a file, written by a person or by whoever racks the
-// machines, that says which nodes may join and by which names and addresses they serve.
+// Package inventory is the second source of truth: which nodes may join, and by which names and addresses they serve.
 package inventory
 
 import (
-	"maps"
+	"errors"
+	"fmt"
 	"net/netip"
+	"regexp"
 	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Inventory is a file that was read. It is never changed, and safe for concurrent use. nil is an inventory without nodes.
+const (
+	// MaxAddresses limits the names and addresses of one node.
+	MaxAddresses = 64
+	// MaxCount limits the Count of one node.
+	MaxCount = 100
+	// maxFaults limits the faults in one error.
+	maxFaults = 20
+)
+
+// ErrInvalid is returned for an invalid inventory. The error wraps the first 20 Faults.
+var ErrInvalid = errors.New("invalid inventory")
+
+// Fault is one error in an inventory.
+type Fault struct {
+	Line, Column int    // counted from 1; 0 for values, and for the whole file
+	Field        string // such as nodes[2].window.notAfter; empty for the whole file
+	Problem      string
+}
+
+// Error returns one line, without the name of the file.
+func (f Fault) Error() string {
+	text := f.Problem
+	if f.Field != "" {
+		text = f.Field + ": " + text
+	}
+	if f.Line > 0 {
+		text = fmt.Sprintf("line %d, column %d: %s", f.Line, f.Column, text)
+	}
+	return text
+}
+
+// Inventory is immutable and safe for concurrent use. A nil Inventory has no nodes.
 type Inventory struct {
 	nodes map[string]*Node
 }
 
 // Node is one entry. It is only read.
 type Node struct {
-	// Name is the name of the Node object, in lower case.
-	Name string
-	// DNSNames are the names that the node's serving certificate may have, its own among them; Addresses the IP addresses, none of
-	// them an IPv4-mapped IPv6 address.
-	DNSNames  []string
-	Addresses []netip.Addr
-	// Window is when the node may join; nil means never. It does not limit serving certificates.
-	Window *Window
-	// Count is how many client certificates may be approved for the name, as far as the cluster still has the requests; at least 1.
-	Count int
-	// Rejoin tells that the node may get a client certificate although there is a Node of its name.
-	Rejoin bool
+	Name      string       // of the Node object
+	DNSNames  []string     // allowed in the serving certificate, Name included
+	Addresses []netip.Addr // allowed in the serving certificate
+	Window    *Window      // when the node may join; nil means never
+	Count     int          // limit of the approved client requests that the cluster still has; at least 1
+	Rejoin    bool         // allows a client certificate although there is a Node of that name
 }
 
-// Window is a time from NotBefore up to, but not including, NotAfter.
-type Window struct {
-	NotBefore, NotAfter time.Time
-}
+// Window is the time from NotBefore up to, but not including, NotAfter.
+type Window struct{ NotBefore, NotAfter time.Time }
 
-// Node is the entry of that name, or nil.
+// Node returns the entry of that name, or nil.
 func (i *Inventory) Node(name string) *Node {
 	if i == nil {
 		return nil
@@ -43,18 +69,140 @@ func (i *Inventory) Node(name string) *Node {
 	return i.nodes[name]
 }
 
-// Names lists the names of all nodes, sorted.
-func (i *Inventory) Names() []string {
-	if i == nil {
-		return nil
-	}
-	return slices.Sorted(maps.Keys(i.nodes))
-}
-
-// HasDNSName tells whether the node may serve by that name, HasAddress whether by that address. nil has none.
+// HasDNSName reports whether the node may serve by that name. nil has none.
 func (n *Node) HasDNSName(name string) bool { return n != nil && slices.Contains(n.DNSNames, name) }
 
-// HasAddress tells whether the node may serve by that address.
+// HasAddress reports whether the node may serve by that address. nil has none.
 func (n *Node) HasAddress(address netip.Addr) bool {
 	return n != nil && slices.Contains(n.Addresses, address)
+}
+
+var (
+	numeric = regexp.MustCompile(`(^|\.)[0-9]+$`)
+	// reserved names mean the API server, a Service, or the machine itself.
+	reserved = regexp.MustCompile(`^(localhost|(kubernetes|openshift)(\.default)?)$|\.(localhost|svc|svc\.cluster\.local)$`)
+)
+
+// HostProblem returns why a name is not the name of one host, as a kubelet writes it, or an empty string.
+func HostProblem(name string) string {
+	switch {
+	case len(validation.IsDNS1123Subdomain(name)) > 0:
+		return "is not the name of a host: letters in lower case, digits, dashes and dots, no wildcard"
+	case numeric.MatchString(name):
+		return "is neither an IP address nor the name of a host"
+	case reserved.MatchString(name):
+		return "is a name that pods use for something else; no node may serve by it"
+	}
+	return ""
+}
+
+// AddressProblem returns why an address is not that of one host, or an empty string.
+func AddressProblem(address netip.Addr) string {
+	if !address.IsGlobalUnicast() || address.Is4In6() || address.Zone() != "" {
+		return "is not the address of one host: no loopback, link-local, multicast or IPv4-mapped address, and no zone"
+	}
+	return ""
+}
+
+// New returns an inventory of copies of the nodes, by the rules of Load. A Count of 0 means 1, and a node may serve by its own name.
+func New(nodes ...Node) (*Inventory, error) {
+	b := newBuilder()
+	for i, node := range nodes {
+		path := fmt.Sprintf("nodes[%d]", i)
+		b.add(node, path, indexed(path+".dnsNames", len(node.DNSNames)), indexed(path+".addresses", len(node.Addresses)))
+	}
+	return b.result()
+}
+
+func indexed(path string, n int) []string {
+	var paths []string
+	for i := range n {
+		paths = append(paths, fmt.Sprintf("%s[%d]", path, i))
+	}
+	return paths
+}
+
+// builder builds an inventory and collects faults, at most one for each field.
+type builder struct {
+	inventory Inventory
+	owner     map[string]string // the node that has a name or an address
+	faults    []Fault
+	faulty    map[string]bool // fields with a fault
+}
+
+func newBuilder() *builder {
+	return &builder{owner: map[string]string{}, faulty: map[string]bool{}, inventory: Inventory{nodes: map[string]*Node{}}}
+}
+
+func (b *builder) fault(field, problem string, arguments ...any) {
+	if !b.faulty[field] {
+		b.faulty[field] = true
+		b.faults = append(b.faults, Fault{Field: field, Problem: fmt.Sprintf(problem, arguments...)})
+	}
+}
+
+func (b *builder) result() (*Inventory, error) {
+	if len(b.faults) == 0 {
+		return &b.inventory, nil
+	}
+	var faults []error
+	for _, f := range b.faults[:min(len(b.faults), maxFaults)] {
+		faults = append(faults, f)
+	}
+	return nil, fmt.Errorf("%w: %w", ErrInvalid, errors.Join(faults...))
+}
+
+// add adds a copy of a node; path is its field, and names and addresses are the fields of its names and addresses.
+func (b *builder) add(node Node, path string, names, addresses []string) {
+	node.DNSNames, node.Addresses = slices.Clone(node.DNSNames), slices.Clone(node.Addresses)
+	if problem := HostProblem(node.Name); problem != "" {
+		b.fault(path+".name", "%q %s", node.Name, problem)
+	}
+	b.own(path+".name", node.Name, node.Name)
+	for i, name := range node.DNSNames {
+		value(b, node.Name, names[i], name, node.DNSNames[:i], HostProblem)
+	}
+	for i, address := range node.Addresses {
+		value(b, node.Name, addresses[i], address, node.Addresses[:i], AddressProblem)
+	}
+	if n := len(node.DNSNames) + len(node.Addresses); n > MaxAddresses {
+		b.fault(path+".addresses", "there are %d names and addresses, at most %d are allowed", n, MaxAddresses)
+	}
+	if node.Window != nil {
+		window := *node.Window
+		if node.Window = &window; window.NotBefore.IsZero() || !window.NotBefore.Before(window.NotAfter) {
+			b.fault(path+".window", "notAfter must be after notBefore, and both be set")
+		}
+	}
+	if node.Count == 0 {
+		node.Count = 1
+	}
+	if node.Count < 1 || node.Count > MaxCount {
+		b.fault(path+".count", "this must be a number from 1 to %d", MaxCount)
+	}
+	if !slices.Contains(node.DNSNames, node.Name) {
+		node.DNSNames = append(node.DNSNames, node.Name)
+	}
+	b.inventory.nodes[node.Name] = &node
+}
+
+// value checks one name or address of a node; earlier are those before it.
+func value[T comparable](b *builder, node, path string, v T, earlier []T, problemOf func(T) string) {
+	switch problem := problemOf(v); {
+	case problem != "":
+		b.fault(path, "%q %s", fmt.Sprint(v), problem)
+	case slices.Contains(earlier, v):
+		b.fault(path, "%q is there twice", fmt.Sprint(v))
+	default:
+		b.own(path, fmt.Sprint(v), node)
+	}
+}
+
+// own keeps two nodes from having a name or an address in common: one could serve as the other.
+func (b *builder) own(path, value, node string) {
+	if other, taken := b.owner[value]; taken && (other != node || b.inventory.nodes[node] != nil) {
+		b.fault(path, "%q belongs to %q already", value, other)
+		return
+	}
+	b.owner[value] = node
 }

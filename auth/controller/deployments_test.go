@@ -2,7 +2,6 @@ package controller
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,11 +10,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/solonode/sno/auth"
 	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/patch/controller"
 	"github.com/solonode/sno/patch/ownership"
+	"github.com/solonode/sno/patch/patchtest"
+	"github.com/solonode/sno/patch/workload"
 )
 
 // stockSpec is how the authentication operator shapes oauth-openshift on one node (U-AUTH-1).
@@ -33,233 +33,260 @@ func stockSpec(d *appsv1.Deployment) {
 	}}
 }
 
-// stockWrites has the operator write both Deployments as a whole, with read-modify-write.
+// stockWrites updates both Deployments as the authentication operator does.
 func (c *cluster) stockWrites() {
 	c.Helper()
-	for _, k := range []client.ObjectKey{serverKey, apiServerKey} {
-		d := c.deployment(k)
+	for _, o := range deployments {
+		d := c.deployment(o)
 		stockSpec(d)
-		if err := c.admin.Update(c.Context(), d, client.FieldOwner("authentication-operator")); err != nil {
-			c.Fatal(err)
-		}
+		c.Update("authentication-operator", d)
 	}
 }
 
-// A stock operator owns the shape: nothing is written, and the condition says who and what.
+func (c *cluster) specs() (out []appsv1.DeploymentSpec) {
+	c.Helper()
+	for _, o := range deployments {
+		out = append(out, c.deployment(o).Spec)
+	}
+	return out
+}
+
+// released is a check: both Deployments are restored and belong to the operator.
+func (c *cluster) released(before []appsv1.DeploymentSpec) func() error {
+	return func() error {
+		c.Helper()
+		if diff := cmp.Diff(before, c.specs()); diff != "" {
+			return fmt.Errorf("the Deployments are not restored (-want +got):\n%s", diff)
+		}
+		for _, o := range deployments {
+			for _, field := range []string{workload.FieldMaxSurge, workload.FieldRequiredAntiAffinity} {
+				if got, err := ownership.Managers(c.deployment(o), field); err != nil || fmt.Sprint(got) != "[authentication-operator]" {
+					return fmt.Errorf("%s of %s belongs to %v, %w", field, o.Name, got, err)
+				}
+			}
+		}
+		return c.ownsNothing()
+	}
+}
+
+// Nothing is written where a stock operator owns the shape. A stuck rollout of it is reported until it has ended.
 func TestStockOperatorOwnsTheDeployments(t *testing.T) {
 	c := install(t, sr, needsNot, 1)
 	c.stockWrites()
-	before := c.deployment(serverKey).ResourceVersion + c.deployment(apiServerKey).ResourceVersion
-	l := c.looker()
-	var result patch.Result
-	c.server.NoWrites(t, ourUser, func() {
-		for range 3 {
-			result = l.look()
-		}
-	})
-	l.want(result, patch.Blocked, "FieldOwnedByOther")
-	for _, part := range []string{".spec.strategy of the Deployment openshift-authentication/oauth-openshift", `"authentication-operator"`, "--force-conflicts"} {
-		if !strings.Contains(result.Message, part) {
-			t.Errorf("the message lacks %s: %s", part, result.Message)
-		}
-	}
-	if after := c.deployment(serverKey).ResourceVersion + c.deployment(apiServerKey).ResourceVersion; after != before {
-		t.Error("a Deployment was written")
-	}
-}
-
-// A rollout of the stock operator that is stuck is reported while the module stands back, and is over when it has ended; nothing is written.
-func TestStockRolloutStuck(t *testing.T) {
-	c := install(t, sr, needsNot, 1)
-	c.stockWrites()
-	status := func(progressing appsv1.DeploymentCondition, updated int32) {
+	status := func(status corev1.ConditionStatus, reason string) {
 		t.Helper()
-		d := c.deployment(apiServerKey)
-		progressing.Type = appsv1.DeploymentProgressing
-		d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: 2, UpdatedReplicas: updated, ReadyReplicas: 1, AvailableReplicas: 1,
-			UnavailableReplicas: 1, Conditions: []appsv1.DeploymentCondition{progressing}}
-		if err := c.admin.Status().Update(t.Context(), d); err != nil {
-			t.Fatal(err)
-		}
+		c.PatchStatus("kube-controller-manager", apiServerObject, `{"status":{"observedGeneration":%d,"replicas":2,"updatedReplicas":1,"readyReplicas":1,
+			"availableReplicas":1,"unavailableReplicas":1,"conditions":[{"type":"Progressing","status":%q,"reason":%q}]}}`,
+			c.deployment(apiServerObject).Generation, status, reason)
 	}
-	l := c.looker()
-	c.server.NoWrites(t, ourUser, func() {
-		status(appsv1.DeploymentCondition{Status: corev1.ConditionTrue, Reason: "ReplicaSetUpdated"}, 1)
-		l.want(l.look(), patch.Blocked, "FieldOwnedByOther")
-		status(appsv1.DeploymentCondition{Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded"}, 1)
-		result := l.look()
-		l.want(result, patch.Failed, "RolloutStuck")
-		for _, part := range []string{"Deployment openshift-oauth-apiserver/apiserver", "somebody else shapes it", "delete the old one"} {
-			if !strings.Contains(result.Message, part) {
-				t.Errorf("the message lacks %q: %s", part, result.Message)
-			}
-		}
-		status(appsv1.DeploymentCondition{Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable"}, 1)
-		l.want(l.look(), patch.Blocked, "FieldOwnedByOther")
+	l := c.Reconciler()
+	c.Server.NoWrites(t, suite.User(), func() {
+		status("True", "ReplicaSetUpdated")
+		l.Want(l.Reconcile(), patch.Blocked, "FieldOwnedByOther", `"authentication-operator"`, "--force-conflicts",
+			".spec.strategy.rollingUpdate.maxUnavailable of the Deployment openshift-authentication/oauth-openshift")
+		status("False", "ProgressDeadlineExceeded")
+		l.Want(l.Reconcile(), patch.Failed, "RolloutStuck", "Deployment openshift-oauth-apiserver/apiserver", "delete the old one")
+		status("True", "NewReplicaSetAvailable")
+		l.Want(l.Reconcile(), patch.Blocked, "FieldOwnedByOther")
 	})
 }
 
-// An operator that comes later, or comes back, is not fought: it gets its fields, and everything else of ours goes.
+// When a stock operator writes its fields again, the module releases everything.
 func TestStockOperatorComesBack(t *testing.T) {
 	c := install(t, sr, needsNot, 1)
-	l := c.looker()
-	l.want(l.settle(), patch.InForce, "AsExpected")
+	l := c.reconciler()
+	l.Want(l.Settle(), patch.InForce, "AsExpected")
 	for range 3 {
 		c.stockWrites()
-		l.want(l.settle(), patch.Blocked, "FieldOwnedByOther")
-		l.atRest()
+		l.Want(l.Settle(), patch.Blocked, "FieldOwnedByOther")
+		l.AtRest()
 	}
-	c.ownsNothing()
-	d := c.deployment(serverKey)
+	c.Check(c.ownsNothing)
+	d := c.deployment(serverObject)
 	if d.Spec.Strategy.RollingUpdate.MaxUnavailable.IntValue() != 1 || d.Spec.Template.Spec.Affinity == nil {
-		t.Errorf("it is not as the operator wants it: %+v", d.Spec)
+		t.Errorf("it does not have the operator's shape: %+v", d.Spec)
 	}
 }
 
-// Nobody owns the shape where the Deployment was applied without it, or where who wrote it has left. A value of theirs that
-// is equal to ours is no obstacle.
+// Fields of the shape have no owner where the Deployment was applied without them. Equal values are no conflict. The
+// creator of a Deployment owns its defaults, which does not stop the other Deployment.
 func TestNobodyOwnsTheShape(t *testing.T) {
 	for name, write := range map[string]func(*cluster){
-		"applied without": func(*cluster) {},
 		"applied with, and then without": func(c *cluster) {
-			for _, k := range []client.ObjectKey{serverKey, apiServerKey} {
-				u := deploymentOf(k)
-				u.Object["spec"].(map[string]any)["replicas"] = int64(3)
-				c.apply(u, "gitops")
-			}
-			c.installDeployments()
+			c.Apply("gitops", withReplicas(serverObject, 3), withReplicas(apiServerObject, 3))
+			c.Apply("gitops", deploymentOf(serverObject), deploymentOf(apiServerObject))
 		},
-		"with an equal number": func(c *cluster) {
-			for _, k := range []client.ObjectKey{serverKey, apiServerKey} {
-				u := deploymentOf(k)
-				u.Object["spec"].(map[string]any)["replicas"] = int64(1)
-				c.apply(u, "gitops")
-			}
+		"with an equal number": func(c *cluster) { c.Apply("gitops", withReplicas(serverObject, 1), withReplicas(apiServerObject, 1)) },
+		"created": func(c *cluster) {
+			c.Delete(serverObject)
+			c.Create("oc", deploymentOf(serverObject))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := install(t, sr, needsNot, 1)
 			write(c)
-			l := c.looker()
-			l.want(l.settle(), patch.InForce, "AsExpected")
-			c.shaped(serverKey, 1, "0", "1", false)
-			c.shaped(apiServerKey, 1, "1", "0", true)
-			l.atRest()
+			l := c.reconciler()
+			if name == "created" {
+				l.Want(l.Settle(), patch.Blocked, "FieldOwnedByOther", `is owned by "oc"`)
+				c.Check(c.shaped(apiServerObject, 1, "1", "0", true))
+			} else {
+				l.Want(l.Settle(), patch.InForce, "AsExpected")
+				c.Check(c.onOne)
+			}
+			l.AtRest()
 		})
 	}
 }
 
-// One whose creator still owns the defaults, as with `oc create`, is somebody's.
-func TestCreatedDeploymentIsItsCreators(t *testing.T) {
-	c := newCluster(t, shared.Server(t))
-	c.installInfrastructure(sr)
-	c.installRelease(needsNot)
-	c.installAuthentication(`{"managementState":"Managed"}`)
-	c.installNodes(1)
-	c.create(deploymentOf(serverKey), "oc")
-	c.apply(deploymentOf(apiServerKey), "gitops")
-	l := c.looker()
-	result := l.settle()
-	l.want(result, patch.Blocked, "FieldOwnedByOther")
-	if !strings.Contains(result.Message, `is owned by "oc"`) {
-		t.Error(result.Message)
-	}
-	// One that is blocked stops no other.
-	c.shaped(apiServerKey, 1, "1", "0", true)
-	l.atRest()
-}
-
-// Force takes the Deployments, and letting go gives everything back to whom it was taken from.
-func TestForceAndGiveBack(t *testing.T) {
-	c := install(t, sr, needsNot, 1)
+// --force-conflicts takes the Deployments, and a release restores values and owners. An annotation is for one object.
+func TestForceAndOptOut(t *testing.T) {
+	c := install(t, sr, needs, 1)
 	c.stockWrites()
-	before := map[client.ObjectKey]appsv1.DeploymentSpec{serverKey: c.deployment(serverKey).Spec, apiServerKey: c.deployment(apiServerKey).Spec}
-	l := c.looker(forced)
-	l.want(l.settle(), patch.InForce, "AsExpected")
-	c.shaped(serverKey, 1, "0", "1", false)
-	c.shaped(apiServerKey, 1, "1", "0", true)
-	l.atRest()
+	before := c.specs()
+	l := c.reconciler("--force-conflicts")
+	l.Want(l.Settle(), patch.InForce, "AsExpected")
+	c.Check(c.onOne, c.overridesAre(set))
+	l.AtRest()
 
-	for k := range before {
-		c.patch(object("apps/v1", "Deployment", k.Namespace, k.Name), "oc", `{"metadata":{"annotations":{"sno.solonode.github.io/opt-out":"all"}}}`)
+	c.Patch("oc", authenticationObject, optOut)
+	l.Want(l.Settle(), patch.OptedOut, "OptedOut")
+	c.Check(c.onOne, c.overridesAre("absent"))
+	l.AtRest()
+	for _, o := range deployments {
+		c.Patch("oc", o, optOut)
 	}
-	l.want(l.settle(), patch.OptedOut, "OptedOut")
-	c.ownsNothing()
-	l.atRest()
-	for k, spec := range before {
-		d := c.deployment(k)
-		if diff := cmp.Diff(spec, d.Spec); diff != "" {
-			t.Errorf("%s is not as it was (-was +is):\n%s", k.Name, diff)
-		}
-		for _, field := range []string{".spec.strategy.rollingUpdate.maxSurge", auth.FieldRequiredAntiAffinity} {
-			if got, err := ownership.Managers(d, field); err != nil || fmt.Sprint(got) != "[authentication-operator]" {
-				t.Errorf("%s of %s belongs to %v, %v", field, k.Name, got, err)
-			}
-		}
-		for name := range d.Annotations {
-			if strings.HasSuffix(name, "-replaced") {
-				t.Errorf("%s still has the annotation %s", k.Name, name)
-			}
-		}
-	}
+	l.Want(l.Settle(), patch.OptedOut, "OptedOut")
+	c.Check(c.released(before))
+	l.AtRest()
 }
 
-// On one node the old pods' anti-affinity keeps the new pod out although that has none itself, so the first rollout takes the old
-// pod first. The next ones do not, and nothing is written in between.
+// On one node the anti-affinity of the old pod blocks the first rollout, so only that rollout may delete it first.
 func TestOldPodsGiveWayOnce(t *testing.T) {
 	c := install(t, sr, needsNot, 1)
 	c.stockWrites()
 	c.rollOut()
-	l := c.looker(forced)
-	l.want(l.look(), patch.Progressing, "RollingOut")
-	c.shaped(serverKey, 1, "1", "1", false)
-	l.atRest()
+	l := c.Reconciler("--force-conflicts")
+	l.Want(l.Reconcile(), patch.Progressing, "RollingOut")
+	c.Check(c.shaped(serverObject, 1, "1", "1", false))
+	l.AtRest()
 	c.rollOut()
-	l.want(l.look(), patch.Progressing, "RollingOut")
-	c.shaped(serverKey, 1, "0", "1", false)
-	l.want(l.settle(), patch.InForce, "AsExpected")
-	l.atRest()
+	l.Want(l.Reconcile(), patch.Progressing, "RollingOut")
+	c.Check(c.shaped(serverObject, 1, "0", "1", false))
+	l.Act = append(l.Act, c.rollOut)
+	l.Want(l.Settle(), patch.InForce, "AsExpected")
+	l.AtRest()
 }
 
-// Not even with force is an operator fought that writes its own again.
-func TestForceDoesNotFight(t *testing.T) {
-	c := install(t, sr, needsNot, 1)
-	l := c.looker(forced)
-	for range 3 {
-		c.stockWrites()
-		result := l.look()
-		if result.State == patch.Reverted {
-			if result.After == 0 || !strings.Contains(result.Message, `"authentication-operator"`) {
-				t.Errorf("%+v", result)
-			}
-			l.atRest()
-			return
-		}
-	}
-	t.Error("it is written again and again")
-}
-
-// Nodes that come, go and are cordoned change the number only in the modes that follow it.
+// The replicas follow the nodes on HighlyAvailable only. Without nodes nothing is written.
 func TestReplicasFollowTheNodes(t *testing.T) {
-	c := install(t, ha, needsNot, 2)
-	l := c.looker()
+	c := install(t, ha, needsNot, 0)
+	l := c.reconciler()
+	c.Server.NoWrites(t, suite.User(), func() { l.Want(l.Reconcile(), patch.Waiting, "WaitingForNodes") })
 	replicas := func(want int32) {
 		t.Helper()
-		l.want(l.settle(), patch.InForce, "AsExpected")
-		for _, k := range []client.ObjectKey{serverKey, apiServerKey} {
-			if got := *c.deployment(k).Spec.Replicas; got != want {
-				t.Errorf("%s has %d replicas, want %d", k.Name, got, want)
+		l.Want(l.Settle(), patch.InForce, "AsExpected")
+		for _, o := range deployments {
+			if got := *c.deployment(o).Spec.Replicas; got != want {
+				t.Errorf("%s has %d replicas, want %d", o.Name, got, want)
 			}
 		}
-		l.atRest()
+		l.AtRest()
 	}
+	node := func(name string) controller.Object { return patchtest.Object("v1", "Node", "", name) }
+	c.flip(sr)
+	replicas(1)
+	c.flip(ha)
+	c.installNodes(2)
 	replicas(2)
 	c.installNodes(3)
 	replicas(3)
-	c.patch(object("v1", "Node", "", "master-0"), "oc", `{"spec":{"unschedulable":true,"taints":[{"key":"node.kubernetes.io/unschedulable","effect":"NoSchedule"}]}}`)
+	c.Patch("oc", node("master-0"), `{"spec":{"unschedulable":true,"taints":[{"key":"node.kubernetes.io/unschedulable","effect":"NoSchedule"}]}}`)
 	replicas(3)
-	c.patch(object("v1", "Node", "", "master-1"), "oc", `{"spec":{"taints":[{"key":"example.com/reserved","effect":"NoSchedule"}]}}`)
+	c.Patch("oc", node("master-1"), `{"spec":{"taints":[{"key":"example.com/reserved","effect":"NoSchedule"}]}}`)
 	replicas(2)
-	c.flip(sr)
-	replicas(1)
+	c.Must(c.Admin.DeleteAllOf(t.Context(), node("").Unstructured()))
+	l.Want(l.Settle(), patch.Waiting, "WaitingForNodes")
+	c.Check(c.shaped(serverObject, 2, "1", "2", true))
+	l.AtRest()
+}
+
+// Each object is patched without the others. Without a ClusterVersion the release is unknown, and without an Infrastructure
+// nothing is applied or released.
+func TestObjectsThatAreMissing(t *testing.T) {
+	c := install(t, sr, needs, 1)
+	c.Delete(authenticationObject, serverObject, apiServerObject)
+	l := c.reconciler()
+	l.Want(l.Settle(), patch.Waiting, "WaitingForObject")
+	c.Create("cluster-version-operator", authenticationOf(managed))
+	l.Want(l.Settle(), patch.Waiting, "WaitingForObject", "There is no Deployment openshift-authentication/oauth-openshift")
+	c.Check(c.overridesAre(set))
+	c.Apply("gitops", deploymentOf(serverObject))
+	l.Want(l.Settle(), patch.Waiting, "WaitingForObject", "There is no Deployment openshift-oauth-apiserver/apiserver")
+	c.Check(c.shaped(serverObject, 1, "0", "1", false))
+	c.Apply("gitops", deploymentOf(apiServerObject))
+	l.Want(l.Settle(), patch.InForce, "AsExpected")
+
+	c.Delete(clusterVersionObject)
+	l.Want(l.Settle(), patch.InForce, "AsExpected")
+	c.Check(c.overridesAre("absent"), c.onOne)
+	c.Delete(controller.Infrastructure)
+	again := c.reconciler("--override=always")
+	c.Server.NoWrites(t, suite.User(), func() { again.Want(again.Reconcile(), patch.Waiting, "WaitingForInfrastructure") })
+}
+
+// After a crash at any write, the next process finishes the work and then writes nothing.
+func TestCrashAfterAnyWrite(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it crashes everywhere; make proof runs it")
+	}
+	type before = []appsv1.DeploymentSpec
+	force := []string{"--force-conflicts"}
+	for name, test := range map[string]struct {
+		// stock has an operator own the shape; settled has another process patch the cluster before the change.
+		stock, settled bool
+		flags          []string
+		change         func(*cluster)
+		overrides      string
+		check          func(*cluster, before) func() error
+		want           patch.State
+		writes         int
+	}{
+		"patching": {false, false, nil, func(*cluster) {}, `{"other":1,"` + key + `":true}`,
+			func(c *cluster, _ before) func() error { return c.onOne }, patch.InForce, 3},
+		"to several nodes": {false, true, nil, func(c *cluster) { c.flip(ha); c.installNodes(3) }, `{"other":1}`,
+			func(c *cluster, _ before) func() error { return c.onThree }, patch.InForce, 3},
+		"forcing": {true, false, force, func(*cluster) {}, `{"other":1,"` + key + `":true}`,
+			func(c *cluster, _ before) func() error { return c.onOne }, patch.InForce, 3},
+		"releasing what was forced": {true, true, force, func(c *cluster) {
+			for _, o := range []controller.Object{serverObject, apiServerObject, authenticationObject} {
+				c.Patch("oc", o, optOut)
+			}
+		}, `{"other":1}`, (*cluster).released, patch.OptedOut, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			patchtest.CrashAtEveryWrite(t, test.writes, func(t *testing.T, crash func(*patchtest.Reconciler)) bool {
+				c := install(t, sr, needs, 1)
+				defer c.Clear()
+				c.editOverrides("oc", `{"other":1}`)
+				if test.stock {
+					c.stockWrites()
+				}
+				before := c.specs()
+				if test.settled {
+					c.reconciler(test.flags...).Settle()
+				}
+				test.change(c)
+				first := c.Reconciler(test.flags...)
+				crash(first)
+				crashed := first.UntilCrash()
+				second := c.reconciler(test.flags...)
+				if result := second.Settle(); result.State != test.want {
+					t.Errorf("%v, want %s", result, test.want)
+				}
+				c.Check(c.overridesAre(test.overrides), test.check(c, before))
+				second.AtRest()
+				return crashed
+			})
+		})
+	}
 }

@@ -8,93 +8,61 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/solonode/sno/auth"
-	"github.com/solonode/sno/patch/manager"
+	"github.com/solonode/sno/patch/controller"
+	"github.com/solonode/sno/patch/overrides"
 )
 
 var (
-	authenticationObject = manager.Object{
-		GroupVersionKind: operatorv1.GroupVersion.WithKind("Authentication"), Name: auth.ConfigName, Optional: true,
+	authenticationObject = controller.Object{GroupVersionKind: operatorv1.GroupVersion.WithKind("Authentication"), Name: auth.ConfigName, Optional: true}
+	clusterVersionObject = controller.Object{
+		GroupVersionKind: configv1.GroupVersion.WithKind("ClusterVersion"), Name: overrides.ClusterVersionName, Optional: true,
 	}
-	clusterVersionObject = manager.Object{
-		GroupVersionKind: configv1.GroupVersion.WithKind("ClusterVersion"), Name: auth.ClusterVersionName, Optional: true,
-	}
-	nodeObjects = manager.Object{
-		GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Node"), Labels: auth.ControlPlaneNodeLabel,
-	}
+	nodeObjects     = controller.Object{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Node"), Labels: auth.ControlPlaneNodeLabel}
 	serverObject    = deploymentObject(auth.OAuthServerNamespace, auth.OAuthServerName)
 	apiServerObject = deploymentObject(auth.OAuthAPIServerNamespace, auth.OAuthAPIServerName)
 )
 
-func deploymentObject(namespace, name string) manager.Object {
-	return manager.Object{GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("Deployment"), Namespace: namespace, Name: name}
+func deploymentObject(namespace, name string) controller.Object {
+	return controller.Object{GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("Deployment"), Namespace: namespace, Name: name}
 }
 
-// Module is the auth module for a manager. The zero value is ready to use.
+// Module implements controller.Module. The zero value is ready to use.
 type Module struct {
-	override string
+	override auth.OverridePolicy
 }
 
-var _ manager.Module = &Module{}
-
-// Name implements manager.Module.
+// Name implements controller.Module.
 func (*Module) Name() string { return auth.Name }
 
-// BindFlags implements manager.Module.
+// BindFlags implements controller.Module.
 func (m *Module) BindFlags(flags *flag.FlagSet) {
-	flags.StringVar(&m.override, "override", string(auth.OverrideAuto),
-		"When to set the override by which old releases run the OAuth servers on one control-plane node: auto (by the release; one that nothing is known about needs none), always or never.")
+	flags.StringVar((*string)(&m.override), "override", string(auth.OverrideAuto),
+		"When to set the override that old releases need for one control-plane node: auto (if the release is known to need it), always or never.")
 }
 
-// Validate implements manager.Module.
+// Validate implements controller.Module.
 func (m *Module) Validate() error {
-	if _, err := auth.ParseOverridePolicy(m.override); err != nil {
+	if err := m.override.Validate(); err != nil {
 		return fmt.Errorf("--override: %w", err)
 	}
 	return nil
 }
 
-// Objects implements manager.Module.
-func (*Module) Objects() []manager.Object {
-	return []manager.Object{
-		manager.Infrastructure, authenticationObject, clusterVersionObject, nodeObjects, serverObject, apiServerObject,
+// Objects implements controller.Module.
+func (*Module) Objects() []controller.Object {
+	return []controller.Object{
+		controller.Infrastructure, authenticationObject, clusterVersionObject, nodeObjects, serverObject, apiServerObject,
 	}
 }
 
-// Look implements manager.Module.
-func (m *Module) Look(env manager.Environment) (manager.Look, error) {
-	p, err := m.patcher(env)
-	if err != nil {
-		return nil, err
-	}
-	return p.look, nil
+// Reconciler implements controller.Module.
+func (m *Module) Reconciler(env controller.Environment) (controller.ReconcileFunc, error) {
+	return newPatcher(env, m.override).reconcile, nil
 }
 
-// Setup implements manager.Module.
-func (m *Module) Setup(mgr ctrl.Manager, env manager.Environment) error {
-	look, err := m.Look(env)
-	if err != nil {
-		return err
-	}
-	controller := &manager.Controller{
-		Look:     look,
-		Reporter: env.Reporter(mgr, auth.Name, auth.ConditionPrefix, "authentication/"+auth.ConfigName),
-	}
-	return controller.Watch(mgr, m, env)
-}
-
-func (m *Module) patcher(env manager.Environment) (*patcher, error) {
-	policy, err := auth.ParseOverridePolicy(m.override)
-	if err != nil {
-		return nil, fmt.Errorf("--override: %w", err)
-	}
-	p := &patcher{
-		reader: env.Reader, override: policy, forceConflicts: env.Options.ForceConflicts,
-		authentication: env.Applier(auth.Name), deployments: env.Applier(auth.Name),
-	}
-	// What others wrote into the overrides is theirs, whatever the flags say.
-	p.authentication.ForceConflicts = false
-	return p, nil
+// Reports implements controller.Module.
+func (*Module) Reports() (prefix, object string) {
+	return auth.ConditionPrefix, "authentication/" + auth.ConfigName
 }

@@ -1,69 +1,96 @@
 package controller
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	clocktesting "k8s.io/utils/clock/testing"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/auth"
 	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/patch/apply"
 )
 
-const set = `{"` + key + `":true}`
+// An equal value of the key has both owners, and stays when one releases it. The CRD accepts no YAML and other text.
+func TestAPIServerSameKey(t *testing.T) {
+	c := &cluster{suite.Cluster(t)}
+	c.Create("oc", authenticationOf(`{"managementState":"Managed","unsupportedConfigOverrides":`+set+`}`))
+	for _, spec := range []string{`{"unsupportedConfigOverrides":` + set + `}`, `{}`} {
+		c.Must(c.Admin.Apply(c.Context(), client.ApplyConfigurationFromUnstructured(authenticationOf(spec)), client.FieldOwner(auth.FieldOwner)))
+		c.Check(c.overridesAre(set))
+	}
+	for _, value := range []string{`"` + key + `: true"`, `"{\"` + key + `\":true}"`, `[1]`, `true`, `7`} {
+		err := c.Admin.Create(t.Context(), authenticationOf(`{"managementState":"Managed","unsupportedConfigOverrides":`+value+`}`),
+			client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))
+		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "must be of type object") {
+			t.Errorf("%s: %v", value, err)
+		}
+	}
+}
 
-// A person's keys survive setting and removing, byte for byte, however they were written.
+// The API server tracks ownership key by key: keys of others survive byte for byte, however they were written, and their
+// owners can edit them without a conflict. null stays where the module's key was the only one.
 func TestOthersKeysSurvive(t *testing.T) {
 	const theirs = `{"a":{"list":[1,{"x":2.5}],"null":null,"text":"<&>"},"big":9007199254740993,"empty":{},"zzz":false}`
-	for name, write := range map[string]func(*cluster){
-		"made with the object": func(c *cluster) {
-			c.installAuthentication(`{"managementState":"Managed","unsupportedConfigOverrides":` + theirs + `}`)
-		},
-		"updated": func(c *cluster) {
-			c.installAuthentication(`{"managementState":"Managed","unsupportedConfigOverrides":null}`)
+	created := func(overrides string) func(*cluster) {
+		return func(c *cluster) {
+			c.Delete(authenticationObject)
+			c.Create("cluster-version-operator", authenticationOf(`{"managementState":"Managed"`+overrides+`}`))
+		}
+	}
+	for name, test := range map[string]struct {
+		write func(*cluster)
+		after string
+	}{
+		"absent":               {created(""), "absent"},
+		"null":                 {created(`,"unsupportedConfigOverrides":null`), "null"},
+		"empty":                {created(`,"unsupportedConfigOverrides":{}`), "null"},
+		"made with the object": {created(`,"unsupportedConfigOverrides":` + theirs), theirs},
+		"updated": {func(c *cluster) {
+			c.editOverrides("cluster-version-operator", "null")
 			a := c.authentication()
 			a.Spec.UnsupportedConfigOverrides.Raw = []byte(theirs)
-			if err := c.admin.Update(c.Context(), a, client.FieldOwner("oc")); err != nil {
-				c.Fatal(err)
-			}
-		},
-		"applied": func(c *cluster) {
-			c.installAuthentication(`{"managementState":"Managed"}`)
-			c.apply(authenticationOf(`{"unsupportedConfigOverrides":`+theirs+`}`), "gitops")
-		},
+			c.Update("oc", a)
+		}, theirs},
+		"applied": {func(c *cluster) { c.Apply("gitops", authenticationOf(`{"unsupportedConfigOverrides":`+theirs+`}`)) }, theirs},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newCluster(t, shared.Server(t))
-			c.installInfrastructure(sr)
-			c.installRelease(needs)
-			c.installDeployments()
-			c.installNodes(1)
-			write(c)
-			before := c.overrides()
-			l := c.looker()
+			c := install(t, sr, needs, 1)
+			test.write(c)
+			both, after := set, test.after
+			if after == theirs {
+				after = c.overrides()
+				both = strings.Replace(after, `,"zzz"`, `,"`+key+`":true,"zzz"`, 1)
+			}
+			l := c.reconciler()
 			for range 2 {
 				c.flip(sr)
-				l.want(l.settle(), patch.InForce, "AsExpected")
-				if got, want := c.overrides(), strings.Replace(before, `,"zzz"`, `,"`+key+`":true,"zzz"`, 1); got != want {
-					t.Errorf("with ours: %s, want %s", got, want)
+				l.Want(l.Settle(), patch.InForce, "AsExpected")
+				c.Check(c.overridesAre(both))
+				l.AtRest()
+				if test.after == theirs {
+					c.editOverrides("oc", `{"a":{"text":"new"}}`)
+					l.AtRest()
+					c.editOverrides("oc", `{"a":{"text":"<&>"}}`)
 				}
-				l.atRest()
 				c.flip(ha)
-				l.settle()
-				c.wantOverrides(before)
-				l.atRest()
+				l.Settle()
+				c.Check(c.overridesAre(after))
+				l.AtRest()
 			}
 		})
 	}
 }
 
-// A person's override is left alone, whatever it says, whatever is forced, in both topologies, and also when it was written
-// over ours.
+// An override of another client stays, whatever its value, with --force-conflicts, and also when it replaces the module's.
 func TestPersonsOverride(t *testing.T) {
 	for value, want := range map[string]struct {
 		state  patch.State
@@ -80,96 +107,51 @@ func TestPersonsOverride(t *testing.T) {
 		for _, when := range []string{"before", "after"} {
 			t.Run(value+" "+when, func(t *testing.T) {
 				c := install(t, sr, needs, 1)
-				l := c.looker(forced)
+				l := c.reconciler("--force-conflicts")
 				if when == "after" {
-					l.want(l.settle(), patch.InForce, "AsExpected")
+					l.Want(l.Settle(), patch.InForce, "AsExpected")
 				}
-				c.edit("oc", `{"unsupportedConfigOverrides":{"`+key+`":`+value+`}}`)
+				c.editOverrides("oc", `{"`+key+`":`+value+`}`)
 				theirs := c.overrides()
-				l.want(l.settle(), want.state, want.reason)
-				l.atRest()
+				l.Want(l.Settle(), want.state, want.reason)
+				l.AtRest()
+				c.Check(c.onOne)
 				c.flip(ha)
-				l.settle()
-				l.atRest()
+				l.Settle()
+				l.AtRest()
 				if value == "true" && when == "after" {
-					// A merge patch with the value that is there changes nothing and makes nobody an owner.
-					c.wantOverrides("absent")
+					// A patch that changes nothing makes nobody an owner.
+					c.Check(c.overridesAre("absent"))
 					return
 				}
-				c.wantOverrides(theirs)
+				c.Check(c.overridesAre(theirs))
 				if !strings.Contains(c.fieldsOf("oc"), key) {
-					t.Errorf("it is no longer theirs: %s", c.fieldsOf("oc"))
+					t.Errorf("oc does not own it: %s", c.fieldsOf("oc"))
 				}
 			})
 		}
 	}
 }
 
-// An override that cannot be read is an error, and nothing is written to the object, in every topology.
-func TestUnreadableOverride(t *testing.T) {
-	c := install(t, sr, needs, 1)
-	c.edit("oc", `{"unsupportedConfigOverrides":{"`+key+`":"yes please","other":1}}`)
-	l := c.looker(policy(auth.OverrideAlways))
-	before := c.authentication().ResourceVersion
-	result := l.settle()
-	l.want(result, patch.Failed, "Invalid")
-	if !strings.Contains(result.Message, key) || !strings.Contains(result.Message, "want true or false, or remove it") {
-		t.Errorf("the message does not say what to do: %s", result.Message)
-	}
-	// The Deployments stand for themselves.
-	c.shaped(serverKey, 1, "0", "1", false)
-	c.flip(ha)
-	c.installNodes(3)
-	l.want(l.settle(), patch.Failed, "Invalid")
-	if after := c.authentication().ResourceVersion; after != before {
-		t.Error("the object was written")
-	}
-	c.edit("oc", `{"unsupportedConfigOverrides":{"`+key+`":null}}`)
-	l.want(l.settle(), patch.InForce, "AsExpected")
-	c.wantOverrides(`{"other":1}`)
-}
-
 // The override follows the release and the flag.
 func TestOverrideByRelease(t *testing.T) {
 	c := install(t, sr, needs, 1)
-	l := c.looker()
-	l.settle()
-	c.wantOverrides(set)
+	l := c.reconciler()
+	l.Settle()
+	c.Check(c.overridesAre(set))
 	c.upgrade(needsNot)
-	l.want(l.settle(), patch.InForce, "AsExpected")
-	c.wantOverrides("absent")
-	l.atRest()
-
-	l = c.looker(policy(auth.OverrideAlways))
-	l.settle()
-	c.wantOverrides(set)
-	l.atRest()
-	l = c.looker(policy(auth.OverrideNever))
-	l.settle()
-	c.wantOverrides("absent")
-	l.atRest()
-}
-
-// An annotation keeps the module away from one object, and it gives back what it had there.
-func TestOptOut(t *testing.T) {
-	c := install(t, sr, needs, 1)
-	l := c.looker()
-	l.settle()
-	const away = `{"metadata":{"annotations":{"sno.solonode.github.io/opt-out":"auth"}}}`
-	c.patch(authenticationOf(""), "oc", away)
-	l.want(l.settle(), patch.OptedOut, "OptedOut")
-	c.wantOverrides("absent")
-	c.shaped(serverKey, 1, "0", "1", false)
-	l.atRest()
-	for _, k := range []client.ObjectKey{serverKey, apiServerKey} {
-		c.patch(object("apps/v1", "Deployment", k.Namespace, k.Name), "oc", away)
+	l.Want(l.Settle(), patch.InForce, "AsExpected")
+	c.Check(c.overridesAre("absent"))
+	l.AtRest()
+	for policy, want := range map[string]string{"always": set, "never": "absent"} {
+		l = c.reconciler("--override=" + policy)
+		l.Settle()
+		c.Check(c.overridesAre(want))
+		l.AtRest()
 	}
-	l.want(l.settle(), patch.OptedOut, "OptedOut")
-	c.ownsNothing()
-	l.atRest()
 }
 
-// What happens between reading and writing is decided by the API server, and the next look sees it.
+// Changes between the read and the write, with --force-conflicts.
 func TestOverrideRaces(t *testing.T) {
 	for name, test := range map[string]struct {
 		before, meanwhile string
@@ -177,143 +159,69 @@ func TestOverrideRaces(t *testing.T) {
 		state             patch.State
 		reason            string
 	}{
-		"another key":    {"", `{"unsupportedConfigOverrides":{"other":1}}`, `{"other":1,"` + key + `":true}`, patch.InForce, "AsExpected"},
-		"false":          {"", `{"unsupportedConfigOverrides":{"` + key + `":false}}`, `{"` + key + `":false}`, patch.Blocked, "FieldOwnedByOther"},
-		"true":           {"", `{"unsupportedConfigOverrides":{"` + key + `":true}}`, set, patch.InForce, "AsExpected"},
-		"key goes":       {`{"unsupportedConfigOverrides":{"other":1}}`, `{"unsupportedConfigOverrides":{"other":null}}`, set, patch.InForce, "AsExpected"},
-		"the field goes": {`{"unsupportedConfigOverrides":{"other":1}}`, `{"unsupportedConfigOverrides":null}`, set, patch.InForce, "AsExpected"},
+		"another key":    {"null", `{"other":1}`, `{"other":1,"` + key + `":true}`, patch.InForce, "AsExpected"},
+		"false":          {"null", `{"` + key + `":false}`, `{"` + key + `":false}`, patch.Blocked, "FieldOwnedByOther"},
+		"true":           {"null", set, set, patch.InForce, "AsExpected"},
+		"key goes":       {`{"other":1}`, `{"other":null}`, set, patch.InForce, "AsExpected"},
+		"the field goes": {`{"other":1}`, `null`, set, patch.InForce, "AsExpected"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := install(t, sr, needs, 1)
-			if test.before != "" {
-				c.edit("oc", test.before)
-			}
-			l := c.looker()
-			read, err := l.patcher.gather(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			c.edit("oc", test.meanwhile)
-			l.patcher.steps(t.Context(), read)
-			l.want(l.settle(), test.state, test.reason)
-			c.wantOverrides(test.after)
-			l.atRest()
-		})
-	}
-
-	// The object goes, or goes and comes back, between reading and writing: nothing is made, nothing is written to the new one
-	// by an old decision.
-	for _, again := range []bool{false, true} {
-		t.Run(fmt.Sprintf("object deleted, made again: %t", again), func(t *testing.T) {
-			c := install(t, sr, needs, 1)
-			l := c.looker()
-			read, err := l.patcher.gather(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := c.admin.Delete(t.Context(), authenticationOf("")); err != nil {
-				t.Fatal(err)
-			}
-			if again {
-				c.installAuthentication(`{"managementState":"Managed","unsupportedConfigOverrides":{"new":1}}`)
-			}
-			l.want(l.patcher.steps(t.Context(), read)[0], patch.Waiting, "WaitingForObject")
-			if again {
-				c.wantOverrides(`{"new":1}`)
-				l.settle()
-				c.wantOverrides(`{"new":1,"` + key + `":true}`)
-			} else if err := c.admin.Get(t.Context(), client.ObjectKey{Name: "cluster"}, authenticationOf("")); !apierrors.IsNotFound(err) {
-				t.Errorf("it was made: %v", err)
-			}
+			c.editOverrides("oc", test.before)
+			l := c.reconciler("--force-conflicts")
+			var once sync.Once
+			l.Fuse.Before(func(r *http.Request) {
+				if r.Method != http.MethodGet && strings.Contains(r.URL.Path, "authentications") {
+					once.Do(func() { c.editOverrides("oc", test.meanwhile) })
+				}
+			})
+			l.Want(l.Settle(), test.state, test.reason)
+			c.Check(c.overridesAre(test.after))
+			l.AtRest()
 		})
 	}
 }
 
-// Another client reads, changes and writes the whole object all the time, as operators and `oc edit` do, while the override comes
-// and goes. It conflicts and tries again; nothing of either is lost.
+// While another client updates the whole object all the time, neither its keys nor the override are lost.
 func TestReadModifyWriteAtTheSameTime(t *testing.T) {
 	c := install(t, sr, needs, 1)
-	l := c.looker()
-	const edits = 40
-	var wait sync.WaitGroup
-	conflicts := 0
-	wait.Add(1)
-	go func() {
-		defer wait.Done()
-		for n := 0; n < edits; {
-			u := authenticationOf("")
-			if err := c.admin.Get(t.Context(), client.ObjectKey{Name: "cluster"}, u); err != nil {
-				t.Error(err)
-				return
-			}
-			spec := u.Object["spec"].(map[string]any)
-			overrides, _ := spec["unsupportedConfigOverrides"].(map[string]any)
-			if overrides == nil {
-				overrides = map[string]any{}
-				spec["unsupportedConfigOverrides"] = overrides
-			}
-			overrides[fmt.Sprintf("key%02d", n)] = int64(n)
-			switch err := c.admin.Update(t.Context(), u, client.FieldOwner("editor")); {
-			case apierrors.IsConflict(err):
-				conflicts++
-			case err != nil:
-				t.Error(err)
-				return
-			default:
-				n++
-			}
+	l := c.reconciler()
+	stop := c.KeepEditing("editor", authenticationObject, func(u *unstructured.Unstructured, n int) {
+		if err := unstructured.SetNestedField(u.Object, int64(n), "spec", "unsupportedConfigOverrides", fmt.Sprint("key", n)); err != nil {
+			t.Error(err)
 		}
-	}()
+	})
 	for i := range 30 {
-		mode := sr
-		if i%2 == 1 {
-			mode = ha
-		}
-		c.flip(mode)
-		result := l.look()
-		if result.State == patch.Failed || result.State == patch.Reverted || result.State == patch.Blocked {
-			t.Errorf("look %d: %v", i, result)
+		c.flip([]configv1.TopologyMode{sr, ha}[i%2])
+		if result := l.Reconcile(); result.State == patch.Failed || result.State == patch.Reverted || result.State == patch.Blocked {
+			t.Errorf("reconciliation %d: %v", i, result)
 		}
 	}
-	wait.Wait()
+	edits := stop()
 	c.flip(sr)
-	l.want(l.settle(), patch.InForce, "AsExpected")
-	got := c.overrides()
+	l.Want(l.Settle(), patch.InForce, "AsExpected")
+	want := map[string]any{key: true}
 	for n := range edits {
-		if !strings.Contains(got, fmt.Sprintf(`"key%02d":%d`, n, n)) {
-			t.Errorf("key %d is lost: %s", n, got)
-		}
+		want[fmt.Sprint("key", n)] = n
 	}
-	if !strings.Contains(got, `"`+key+`":true`) {
-		t.Errorf("ours is lost: %s", got)
+	encoded, err := json.Marshal(want)
+	c.Must(err)
+	c.Check(c.overridesAre(string(encoded)))
+	if edits < 5 {
+		t.Errorf("%d updates at the same time", edits)
 	}
-	t.Logf("%d conflicts", conflicts)
 }
 
-// Somebody who takes the override off whenever it is there is not fought: one more try after each pause, and longer pauses.
-func TestReverter(t *testing.T) {
+// An override that another client removes is set again after a pause.
+func TestOverrideRemovedByAnother(t *testing.T) {
 	c := install(t, sr, needs, 1)
-	clock := clocktesting.NewFakePassiveClock(time.Now())
-	l := c.looker(func(p *patcher) { p.authentication.Clock = clock })
-	l.settle()
-	revert := func() { c.edit("reverter", `{"unsupportedConfigOverrides":{"`+key+`":null}}`) }
-	for round, pause := range []time.Duration{5 * time.Minute, 10 * time.Minute, 20 * time.Minute} {
-		revert()
-		result := l.settle()
-		l.want(result, patch.Reverted, "Reverted")
-		if result.After != pause {
-			t.Errorf("round %d: again after %s, want %s", round, result.After, pause)
-		}
-		c.wantOverrides("{}")
-		l.atRest()
-		clock.SetTime(clock.Now().Add(pause - time.Second))
-		l.want(l.look(), patch.Reverted, "Reverted")
-		l.atRest()
-		clock.SetTime(clock.Now().Add(2 * time.Second))
-		if writes := c.server.WritesDuring(t, ourUser, func() { l.look() }); len(writes) != 1 {
-			t.Errorf("round %d: %d writes after the pause, want one: %v", round, len(writes), writes)
-		}
-		c.wantOverrides(set)
+	l := c.reconciler()
+	l.Settle()
+	c.editOverrides("oc", `{"`+key+`":null}`)
+	result := l.Settle()
+	if l.Want(result, patch.Reverted, "Reverted"); result.After != apply.DefaultRevertPause {
+		t.Errorf("again after %s", result.After)
 	}
-	l.want(l.settle(), patch.InForce, "AsExpected")
+	l.AtRest()
+	c.Check(c.overridesAre("{}"))
 }

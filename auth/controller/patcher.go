@@ -15,69 +15,80 @@ import (
 	"github.com/solonode/sno/auth"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/apply"
-	"github.com/solonode/sno/patch/manager"
+	"github.com/solonode/sno/patch/controller"
+	"github.com/solonode/sno/topology"
 )
 
-// patcher patches the Authentication of the operator and the two Deployments.
+var overrideWords = apply.Words{
+	Subject:    "The configuration of the authentication operator",
+	MadeBy:     "the installation",
+	Resource:   "authentications.operator.openshift.io",
+	WouldApply: "the override would be set",
+}
+
+func deploymentWords(o controller.Object) apply.Words {
+	deployment := "Deployment " + o.Key().String()
+	return apply.Words{
+		Subject:    "The " + deployment,
+		MadeBy:     "the authentication operator",
+		Resource:   "deployments.apps in namespace " + o.Namespace,
+		WouldApply: "the " + deployment + " would get the shape of the topology",
+	}
+}
+
+// patcher patches the Authentication, never with force, and the two Deployments.
 type patcher struct {
-	reader         client.Reader
-	override       auth.OverridePolicy
-	forceConflicts bool
-	// authentication never forces; deployments does where that is asked for.
+	reader                      client.Reader
+	override                    auth.OverridePolicy
+	force                       bool
 	authentication, deployments *apply.Applier
-	topology                    manager.LastTopology
 }
 
-// found is what one look reads: the inputs of the decision, and the patched objects as they are. An object that does not
-// exist is nil.
-type found struct {
-	inputs                            auth.Inputs
-	authentication, server, apiServer *unstructured.Unstructured
+func newPatcher(env controller.Environment, override auth.OverridePolicy) *patcher {
+	p := &patcher{
+		reader: env.Reader, override: override, force: env.Options.ForceConflicts,
+		authentication: env.Applier(auth.Name), deployments: env.Applier(auth.Name),
+	}
+	p.authentication.ForceConflicts = false
+	return p
 }
 
-// look is what manager.Controller calls. It is never run concurrently.
-func (p *patcher) look(ctx context.Context) (*unstructured.Unstructured, patch.Result, error) {
-	f, err := p.gather(ctx)
-	if err != nil {
+func (p *patcher) reconcile(ctx context.Context, cluster *topology.Cluster) (*unstructured.Unstructured, patch.Result, error) {
+	in := auth.Inputs{Cluster: cluster, Override: p.override, ForceConflicts: p.force}
+	var authentication, server, apiServer *unstructured.Unstructured
+	var err error
+	if _, in.ClusterVersion, err = controller.Read[configv1.ClusterVersion](ctx, p.reader, clusterVersionObject); err != nil {
 		return nil, patch.Result{}, err
 	}
-	return f.authentication, together(p.steps(ctx, f)...), nil
-}
+	if in.ControlPlaneNodes, err = nodes(ctx, p.reader); err != nil {
+		return nil, patch.Result{}, err
+	}
+	if server, in.OAuthServer, err = controller.Read[appsv1.Deployment](ctx, p.reader, serverObject); err != nil {
+		return nil, patch.Result{}, err
+	}
+	if apiServer, in.OAuthAPIServer, err = controller.Read[appsv1.Deployment](ctx, p.reader, apiServerObject); err != nil {
+		return nil, patch.Result{}, err
+	}
+	if authentication, in.Authentication, err = controller.Read[operatorv1.Authentication](ctx, p.reader, authenticationObject); err != nil {
+		return nil, patch.Result{}, err
+	}
 
-// gather reads what the decision needs from the cache.
-func (p *patcher) gather(ctx context.Context) (f found, err error) {
-	f.inputs = auth.Inputs{Override: p.override, ForceConflicts: p.forceConflicts}
-	if f.inputs.Cluster, err = p.topology.Read(ctx, p.reader); err != nil {
-		return f, err
-	}
-	if _, f.inputs.ClusterVersion, err = manager.Read[configv1.ClusterVersion](ctx, p.reader, clusterVersionObject); err != nil {
-		return f, err
-	}
-	if f.inputs.ControlPlaneNodes, err = nodes(ctx, p.reader); err != nil {
-		return f, err
-	}
-	if f.server, f.inputs.OAuthServer, err = manager.Read[appsv1.Deployment](ctx, p.reader, serverObject); err != nil {
-		return f, err
-	}
-	if f.apiServer, f.inputs.OAuthAPIServer, err = manager.Read[appsv1.Deployment](ctx, p.reader, apiServerObject); err != nil {
-		return f, err
-	}
-	f.authentication, f.inputs.Authentication, err = manager.Read[operatorv1.Authentication](ctx, p.reader, authenticationObject)
-	return f, err
+	decision := auth.Decide(in)
+	override, _ := p.authentication.ApplyStep(ctx, authentication, decision.Override, overrideWords)
+	serverResult, _ := p.deployments.ApplyStep(ctx, server, decision.OAuthServer, deploymentWords(serverObject))
+	apiServerResult, _ := p.deployments.ApplyStep(ctx, apiServer, decision.OAuthAPIServer, deploymentWords(apiServerObject))
+	return authentication, patch.Together(override, serverResult, apiServerResult), nil
 }
 
 // nodes lists the control-plane nodes; the cache holds no others.
 func nodes(ctx context.Context, reader client.Reader) ([]corev1.Node, error) {
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(nodeObjects.GroupVersion().WithKind(nodeObjects.Kind + "List"))
-	if err := reader.List(ctx, list); err != nil {
+	live, list := &unstructured.UnstructuredList{}, &corev1.NodeList{}
+	live.SetGroupVersionKind(nodeObjects.GroupVersion().WithKind(nodeObjects.Kind + "List"))
+	if err := reader.List(ctx, live); err != nil {
 		return nil, fmt.Errorf("reading the control-plane nodes: %w", err)
 	}
-	out := make([]corev1.Node, len(list.Items))
-	for i := range list.Items {
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[i].Object, &out[i]); err != nil {
-			return nil, fmt.Errorf("decoding the node %s: %w", list.Items[i].GetName(), err)
-		}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(live.UnstructuredContent(), list); err != nil {
+		return nil, fmt.Errorf("decoding the control-plane nodes: %w", err)
 	}
-	return out, nil
+	return list.Items, nil
 }

@@ -1,35 +1,43 @@
+// Package plan reports what the modules would change in a cluster, field by field, without changing it. Each module reconciles on a
+// rehearsal of the cluster; the plan is the difference between the objects before and after.
 package plan
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/cli/rehearsal"
 	"github.com/solonode/sno/patch"
-	"github.com/solonode/sno/patch/manager"
+	"github.com/solonode/sno/patch/controller"
 	"github.com/solonode/sno/patch/ownership"
 )
 
-// Verdict is what would become of a field, or of an object.
+// Verdict is what would happen to a field, or to an object.
 type Verdict string
 
-// The verdicts.
+// The verdicts. Own keeps the value and adds the module to its owners.
 const (
-	InForce Verdict = "in force" // ours, and as intended
-	Own     Verdict = "own"      // stays as it is and becomes ours too
+	InForce Verdict = "in force"
+	Own     Verdict = "own"
 	Set     Verdict = "set"
 	Remove  Verdict = "remove"
 	Create  Verdict = "create"
 	Delete  Verdict = "delete"
-	Blocked Verdict = "blocked" // somebody else owns it
+	Blocked Verdict = "blocked"
 )
 
-// Row is one field of one object. Of an object that would be made or deleted there is one row, without a field. The row of a module that
-// has something to say beside its fields, or none, is without an object.
+// Row is one field of an object. An object that would be created or deleted has one row without a field. A module with no field to
+// report, or with more to report than its fields, has a row without an object.
 type Row struct {
 	Object  string  `json:"object"`
 	Field   string  `json:"field"`
@@ -40,70 +48,69 @@ type Row struct {
 	Why     string  `json:"why"`
 }
 
-// Module is what one module would do.
+// Module is the plan of one module.
 type Module struct {
-	Module  string `json:"module"`
-	State   string `json:"state"`
-	Reason  string `json:"reason"`
-	Message string `json:"message"`
-	Rows    []Row  `json:"rows"`
-	// Result is what the module would say as it is now, before anything is written.
-	Result patch.Result `json:"-"`
-	// Writes are the objects that would be written.
-	Writes []rehearsal.Write `json:"-"`
+	Module  string            `json:"module"`
+	State   string            `json:"state"`
+	Reason  string            `json:"reason"`
+	Message string            `json:"message"`
+	Rows    []Row             `json:"rows"`
+	Result  patch.Result      `json:"-"`
+	Writes  []rehearsal.Write `json:"-"`
 }
 
-// Options say how to look.
+// Options say what to plan.
 type Options struct {
-	// ForceConflicts plans to take fields from whoever owns them.
 	ForceConflicts bool
-	// Releasing has the module give everything back.
+	// Releasing plans the release of everything that the module owns.
 	Releasing bool
-	// Server is asked what it would make of each write, as a dry run; nil writes nothing, nowhere.
+	// Server answers each write as a dry run; with nil nothing is sent.
 	Server client.Client
 }
 
-// Of has the module look at the cluster behind the client, which is only read.
-func Of(ctx context.Context, cluster client.Client, m manager.Module, options Options) (Module, error) {
-	before, err := rehearse(ctx, cluster, m, manager.Options{DryRun: true, ForceConflicts: options.ForceConflicts}, Options{Releasing: options.Releasing})
+// Of plans one module. The cluster is only read.
+func Of(ctx context.Context, cluster rehearsal.Base, m controller.Module, options Options) (Module, error) {
+	rehearse := func(dryRun, force bool, server client.Client) (*rehearsal.Client, patch.Result, error) {
+		made, err := rehearsal.New(cluster, server)
+		if err != nil {
+			return nil, patch.Result{}, err
+		}
+		out, err := Reconcile(ctx, made, m, controller.Options{DryRun: dryRun, ForceConflicts: force}, options.Releasing)
+		return made, out.Result, err
+	}
+	_, before, err := rehearse(true, options.ForceConflicts, nil)
 	if err != nil {
 		return Module{}, err
 	}
-	out := Module{Module: m.Name()}
-	out.is(before.result)
-	after, err := rehearse(ctx, cluster, m, manager.Options{ForceConflicts: options.ForceConflicts}, options)
+	after, result, err := rehearse(false, options.ForceConflicts, options.Server)
 	if err != nil {
 		return Module{}, err
 	}
-	if options.Server != nil && after.result.State == patch.Failed {
-		out.is(after.result) // the API server's answer says more than what was decided without it
+	if options.Server == nil || result.State != patch.Failed {
+		result = before // Failed is the answer of the API server
 	}
-	out.Writes = after.client.Writes()
-	if out.Rows, err = rows(ctx, m, after.client, out); err != nil {
+	out := Module{
+		Module: m.Name(), State: result.State.String(), Reason: result.Reason, Message: Message(result), Result: result, Writes: after.Writes(),
+	}
+	if out.Rows, err = rows(ctx, m, after, out); err != nil {
 		return Module{}, err
 	}
-	if before.result.State == patch.Blocked && !options.ForceConflicts {
-		forced, err := rehearse(ctx, cluster, m, manager.Options{ForceConflicts: true}, Options{Releasing: options.Releasing})
+	if before.State == patch.Blocked && !options.ForceConflicts {
+		forced, _, err := rehearse(false, true, nil)
 		if err != nil {
 			return Module{}, err
 		}
-		out.Rows = append(out.Rows, blocked(out, forced.client.Writes())...)
+		out.Rows = append(out.Rows, blocked(out, forced.Writes())...)
 	}
-	if says(out) {
-		out.Rows = append(out.Rows, Row{
-			Object: ownership.None, Field: ownership.None, Live: ownership.None, Desired: ownership.None, Owner: ownership.None,
-			Verdict: Verdict(words(out.Result.State)), Why: out.Message,
-		})
+	if len(out.Rows) > 0 && slices.Contains([]patch.State{patch.InForce, patch.WouldChange, patch.Blocked}, result.State) {
+		return out, nil
 	}
+	const none = ownership.None
+	out.Rows = append(out.Rows, Row{none, none, none, none, none, Verdict(words(result.State)), out.Message})
 	return out, nil
 }
 
-// is takes the result over. There is no controller whose log would have the cause of a failure, so that is in the message.
-func (m *Module) is(result patch.Result) {
-	m.Result, m.State, m.Reason, m.Message = result, result.State.String(), result.Reason, Message(result)
-}
-
-// Message is what the result says, with its cause.
+// Message returns the message of the result and its error, which no log has.
 func Message(result patch.Result) string {
 	if result.Err != nil {
 		return result.Message + ": " + result.Err.Error()
@@ -111,66 +118,130 @@ func Message(result patch.Result) string {
 	return result.Message
 }
 
-// rehearsed is one look.
-type rehearsed struct {
-	client *rehearsal.Client
-	result patch.Result
+var inner = regexp.MustCompile(`\B[A-Z]`)
+
+// words spells a state: NotNeeded is "not needed".
+func words(state patch.State) string {
+	return strings.ToLower(inner.ReplaceAllString(state.String(), " $0"))
 }
 
-func rehearse(ctx context.Context, cluster client.Client, m manager.Module, with manager.Options, options Options) (rehearsed, error) {
-	made, err := rehearsal.New(cluster, options.Server)
-	if err != nil {
-		return rehearsed{}, err
-	}
-	look, err := Looker(made, m, with, options.Releasing)
-	if err != nil {
-		return rehearsed{}, err
-	}
-	_, result, err := look(ctx)
-	return rehearsed{made, result}, err
+// NameOf returns the name of the object in the notation of kubectl.
+func NameOf(object *unstructured.Unstructured) string {
+	kind := object.GroupVersionKind().GroupKind().String()
+	return strings.ToLower(kind) + "/" + object.GetName()
 }
 
-// Looker is how the module looks by a client, which it reads from and writes to. With releasing it gives everything back.
-func Looker(by client.Client, m manager.Module, with manager.Options, releasing bool) (manager.Look, error) {
-	if releasing {
-		by = optedOut{by, m.Name()}
-	}
-	env, err := manager.Once(by, with, m)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", m.Name(), err)
-	}
-	look, err := m.Look(env)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", m.Name(), err)
-	}
-	return func(ctx context.Context) (*unstructured.Unstructured, patch.Result, error) {
-		target, result, err := look(ctx)
+// maxReconciliations bounds the reconciliations of a module that writes one step in each.
+const maxReconciliations = 20
+
+var errRestless = errors.New("it always has something to write; if another client keeps writing the same objects, the audit log names it")
+
+// Outcome is the result of Reconcile.
+type Outcome struct {
+	// Target is the operator's own resource; nil for none.
+	Target *unstructured.Unstructured
+	Result patch.Result
+	// Writes lists the writes in order, without dry runs. The objects have a name only.
+	Writes []rehearsal.Write
+}
+
+// Reconcile has the module reconcile until it has nothing more to write. With releasing it releases what it owns.
+func Reconcile(ctx context.Context, by client.Client, m controller.Module, options controller.Options, releasing bool) (out Outcome, err error) {
+	defer func() {
 		if err != nil {
 			err = fmt.Errorf("%s: %w", m.Name(), err)
 		}
-		return target, result, err
-	}, nil
-}
-
-// says tells whether the module's result says more than its rows.
-func says(m Module) bool {
-	switch m.Result.State {
-	case patch.InForce, patch.WouldChange, patch.Blocked:
-		return len(m.Rows) == 0
-	case patch.NotNeeded, patch.OptedOut, patch.Progressing, patch.Waiting, patch.Reverted, patch.Failed:
-		return true
+	}()
+	recorded := &recorder{Client: by}
+	var seen client.Client = recorded
+	if releasing {
+		seen = optedOut{recorded, m.Name()}
 	}
-	return true
-}
-
-// words is the state in words: NotNeeded is "not needed".
-func words(state patch.State) string {
-	var out strings.Builder
-	for i, r := range state.String() {
-		if i > 0 && r >= 'A' && r <= 'Z' {
-			out.WriteByte(' ')
+	env, err := controller.Once(seen, options, m)
+	if err != nil {
+		return Outcome{}, err
+	}
+	reconcile, err := m.Reconciler(env)
+	if err != nil {
+		return Outcome{}, err
+	}
+	for range maxReconciliations {
+		before := len(recorded.writes)
+		cluster, err := env.Cluster(ctx)
+		if err == nil {
+			out.Target, out.Result, err = reconcile(ctx, cluster)
 		}
-		out.WriteRune(r)
+		out.Writes = recorded.writes
+		if err != nil || len(out.Writes) == before {
+			return out, err
+		}
 	}
-	return strings.ToLower(out.String())
+	return out, errRestless
+}
+
+// recorder records the writes that succeed.
+type recorder struct {
+	client.Client
+	writes []rehearsal.Write
+}
+
+func (r *recorder) record(object client.Object, deleted bool, dryRun []string, err error) error {
+	if err != nil || len(dryRun) > 0 {
+		return err
+	}
+	gvk, err := r.GroupVersionKindFor(object)
+	written := &unstructured.Unstructured{}
+	written.SetGroupVersionKind(gvk)
+	written.SetName(object.GetName())
+	write := rehearsal.Write{After: written}
+	if deleted {
+		write = rehearsal.Write{Before: written}
+	}
+	r.writes = append(r.writes, write)
+	return err
+}
+
+func (r *recorder) Apply(ctx context.Context, intent runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+	body := &unstructured.Unstructured{}
+	if err := rehearsal.Convert(intent, body); err != nil {
+		return err
+	}
+	return r.record(body, false, (&client.ApplyOptions{}).ApplyOptions(opts).DryRun, r.Client.Apply(ctx, intent, opts...))
+}
+
+func (r *recorder) Patch(ctx context.Context, object client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	return r.record(object, false, (&client.PatchOptions{}).ApplyOptions(opts).DryRun, r.Client.Patch(ctx, object, patch, opts...))
+}
+
+func (r *recorder) Delete(ctx context.Context, object client.Object, opts ...client.DeleteOption) error {
+	return r.record(object, true, (&client.DeleteOptions{}).ApplyOptions(opts).DryRun, r.Client.Delete(ctx, object, opts...))
+}
+
+// optedOut adds the opt-out annotation of a module to every object that is read, so that the module releases everything.
+type optedOut struct {
+	client.Client
+	module string
+}
+
+func (o optedOut) Get(ctx context.Context, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
+	if err := o.Client.Get(ctx, key, object, opts...); err != nil {
+		return err
+	}
+	return o.annotate(object)
+}
+
+func (o optedOut) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	if err := o.Client.List(ctx, list, opts...); err != nil {
+		return err
+	}
+	return meta.EachListItem(list, o.annotate)
+}
+
+func (o optedOut) annotate(object runtime.Object) error {
+	accessor, err := meta.Accessor(object)
+	if err != nil {
+		return err
+	}
+	accessor.SetAnnotations(labels.Merge(accessor.GetAnnotations(), labels.Set{patch.OptOutAnnotation: o.module}))
+	return nil
 }

@@ -1,11 +1,10 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,21 +18,23 @@ import (
 
 	"github.com/solonode/sno/cli/rehearsal"
 	"github.com/solonode/sno/patch"
-	"github.com/solonode/sno/patch/manager"
+	"github.com/solonode/sno/patch/controller"
 	"github.com/solonode/sno/patch/ownership"
 )
 
-// rows are the fields that would change, and those of the module's objects that are as it wants them.
-func rows(ctx context.Context, m manager.Module, by client.Client, out Module) ([]Row, error) {
+// rows lists the fields that would change, and the fields in force on objects that would not change.
+func rows(ctx context.Context, m controller.Module, by client.Client, out Module) ([]Row, error) {
 	var all []Row
-	for i, w := range out.Writes {
-		its := written(w, out)
-		for j := range its {
-			its[j].Why = why(its[j].Verdict, out, i == 0)
+	add := func(first bool, its []Row) {
+		for _, row := range its {
+			row.Why = why(row.Verdict, out, first)
+			all = append(all, row)
 		}
-		all = append(all, its...)
 	}
-	objects, err := resting(ctx, m, by)
+	for i, w := range out.Writes {
+		add(i == 0, written(w, out.Module))
+	}
+	objects, err := named(ctx, m, by)
 	if err != nil {
 		return nil, err
 	}
@@ -44,82 +45,68 @@ func rows(ctx context.Context, m manager.Module, by client.Client, out Module) (
 			continue
 		}
 		live := o.Unstructured()
-		switch err := by.Get(ctx, o.Key(), live); {
-		case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		if err := by.Get(ctx, o.Key(), live); isAbsent(err) {
 			continue
-		case err != nil:
+		} else if err != nil {
 			return nil, fmt.Errorf("%s: reading %s %s: %w", m.Name(), o.Kind, o.Key(), err)
 		}
-		its := fields(live, live, out)
-		for j := range its {
-			its[j].Why = why(its[j].Verdict, out, true)
-		}
-		all = append(all, its...)
+		add(true, fields(live, live, out.Module))
 	}
 	return all, nil
 }
 
-// resting are the objects that may have fields of the module: those with a name, and of those without the ones that it applied to.
-func resting(ctx context.Context, m manager.Module, by client.Client) ([]manager.Object, error) {
-	var objects []manager.Object
+func isAbsent(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
+
+// named lists the objects on which the module may own fields. Of a kind that it reads whole these are the objects that it applied to.
+func named(ctx context.Context, m controller.Module, by client.Client) ([]controller.Object, error) {
+	var objects []controller.Object
 	for _, o := range m.Objects() {
-		switch {
-		case o.Name != "" && !o.MetadataOnly:
+		if o.Name != "" && !o.MetadataOnly {
 			objects = append(objects, o)
-		case o.Name == "" && o.Labels == "":
-			list := &metav1.PartialObjectMetadataList{}
-			list.SetGroupVersionKind(o.GroupVersion().WithKind(o.Kind + "List"))
-			if err := by.List(ctx, list, client.InNamespace(o.Namespace)); meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
-				continue
-			} else if err != nil {
-				return nil, fmt.Errorf("%s: reading every %s: %w", m.Name(), o.Kind, err)
-			}
-			for i := range list.Items {
-				if own, err := ownership.Applied(&list.Items[i], patch.FieldOwner(m.Name()), ""); err == nil && !own.Empty() {
-					objects = append(objects, manager.Object{
-						GroupVersionKind: o.GroupVersionKind, Namespace: list.Items[i].Namespace, Name: list.Items[i].Name,
-					})
-				}
+		}
+		if o.Name != "" || o.Labels != "" {
+			continue
+		}
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(o.GroupVersion().WithKind(o.Kind + "List"))
+		if err := by.List(ctx, list, client.InNamespace(o.Namespace)); isAbsent(err) {
+			continue
+		} else if err != nil {
+			return nil, fmt.Errorf("%s: listing %s: %w", m.Name(), o.Kind, err)
+		}
+		for i := range list.Items {
+			if ownership.Owns(&list.Items[i], patch.FieldOwner(m.Name())) {
+				o.Namespace, o.Name = list.Items[i].Namespace, list.Items[i].Name
+				objects = append(objects, o)
 			}
 		}
 	}
 	return objects, nil
 }
 
-func written(w rehearsal.Write, out Module) []Row {
+func written(w rehearsal.Write, module string) []Row {
+	const none = ownership.None
 	switch {
 	case w.Before == nil:
-		return []Row{whole(w.After, Create, out)}
+		return []Row{{NameOf(w.After), none, none, none, none, Create, ""}}
 	case w.After == nil:
-		return []Row{whole(w.Before, Delete, out)}
+		return []Row{{NameOf(w.Before), none, none, none, patch.FieldOwner(module), Delete, ""}}
 	}
-	return fields(w.Before, w.After, out)
+	return fields(w.Before, w.After, module)
 }
 
-func whole(object *unstructured.Unstructured, verdict Verdict, out Module) Row {
-	row := Row{
-		Object: NameOf(object), Field: ownership.None, Live: ownership.None, Desired: ownership.None, Owner: ownership.None,
-		Verdict: verdict,
-	}
-	if verdict == Delete {
-		row.Owner = patch.FieldOwner(out.Module)
-	}
-	return row
-}
-
-// blocked are the fields that would change by force, and do not without.
+// blocked lists the fields that would change with force only.
 func blocked(out Module, forced []rehearsal.Write) []Row {
 	var all []Row
 	for _, w := range forced {
-		for _, row := range written(w, out) {
-			if row.Verdict == InForce || row.Verdict == Own || slices.ContainsFunc(out.Rows, func(r Row) bool {
-				return r.Object == row.Object && r.Field == row.Field
-			}) {
+		for _, row := range written(w, out.Module) {
+			known := slices.ContainsFunc(out.Rows, func(r Row) bool { return r.Object == row.Object && r.Field == row.Field })
+			if known || row.Verdict == InForce || row.Verdict == Own {
 				continue
 			}
-			row.Verdict, row.Why = Blocked, "Owned by "+row.Owner+", so it stays as it is; remove it there or use --force-conflicts"
+			row.Verdict, row.Why = Blocked, "Owned by "+row.Owner+" and not changed; remove it there or use --force-conflicts"
 			if row.Owner == ownership.None {
-				row.Why = "Left alone as long as other fields of the object are blocked"
+				row.Why = "Not changed while other fields of the object are blocked"
 			}
 			all = append(all, row)
 		}
@@ -127,84 +114,80 @@ func blocked(out Module, forced []rehearsal.Write) []Row {
 	return all
 }
 
-// fields are the rows of an object before and after.
-func fields(before, after *unstructured.Unstructured, out Module) []Row {
-	owner := patch.FieldOwner(out.Module)
-	had, has := owned(before, owner), owned(after, owner)
-	live, desired := map[string]leaf{}, map[string]leaf{}
-	leaves(before.Object, nil, live)
-	leaves(after.Object, nil, desired)
+// fields compares an object before and after, and returns the fields that change or that the module owns.
+func fields(before, after *unstructured.Unstructured, module string) []Row {
+	owner := patch.FieldOwner(module)
 	var all []Row
-	for _, field := range slices.Sorted(maps.Keys(union(live, desired))) {
-		from, was := live[field]
-		to, is := desired[field]
-		path := from.path
-		if !was {
-			path = to.path
+	leaves(before).Union(leaves(after)).Leaves().Iterate(func(at fieldpath.Path) {
+		var path []string
+		for _, element := range at {
+			path = append(path, *element.FieldName)
 		}
-		if hidden(path, out.Module) || (was && !is && emptied(from, desired)) || (is && !was && emptied(to, live)) {
-			continue
+		if hidden(path, module) {
+			return
 		}
-		row := Row{Object: NameOf(before), Field: field, Live: text(from, was), Desired: text(to, is), Owner: managers(before, path)}
+		had, has := managers(before, at), managers(after, at)
+		row := Row{
+			Object: NameOf(before), Field: join(path), Live: text(before, path), Desired: text(after, path),
+			Owner: cmp.Or(strings.Join(had, ","), ownership.None),
+		}
 		switch {
-		case !is:
+		case row.Desired == ownership.None:
 			row.Verdict = Remove
-		case !was || !reflect.DeepEqual(from.value, to.value):
+		case row.Live != row.Desired:
 			row.Verdict = Set
-		case touches(has, path) && !touches(had, path):
-			row.Verdict = Own
-		case touches(has, path):
+		case !slices.Contains(has, owner):
+			return
+		case slices.Contains(had, owner):
 			row.Verdict = InForce
 		default:
-			continue
+			row.Verdict = Own
 		}
 		all = append(all, row)
-	}
+	})
+	slices.SortFunc(all, func(a, b Row) int { return cmp.Compare(a.Field, b.Field) })
 	return all
 }
 
-// why is what the module says of it, which of several writes is the first one, or why else it does that.
+// why returns the module's message, which is about the first of several writes, or a general reason.
 func why(verdict Verdict, out Module, first bool) string {
-	says := strings.TrimPrefix(out.Message, "Dry run: ")
+	message := strings.TrimPrefix(out.Message, "Dry run: ")
 	switch state := out.Result.State; {
 	case verdict == InForce && state == patch.InForce, verdict != InForce && state == patch.WouldChange && first:
-		return strings.ToUpper(says[:1]) + says[1:]
+		return strings.ToUpper(message[:1]) + message[1:]
 	case verdict == InForce:
 		return "Owned by this module"
 	}
-	return "The topology asks for it"
+	return "Required by the topology"
 }
 
-// leaf is a value that is no map, or an empty one.
-type leaf struct {
-	path  []string
-	value any
-}
-
-func leaves(v any, path []string, into map[string]leaf) {
-	if m, ok := v.(map[string]any); ok && (len(m) > 0 || len(path) == 0) {
-		for name, member := range m {
-			leaves(member, append(slices.Clone(path), name), into)
+// leaves returns the paths to all values but maps with members.
+func leaves(object *unstructured.Unstructured) *fieldpath.Set {
+	set := fieldpath.NewSet()
+	var walk func(value any, path fieldpath.Path)
+	walk = func(value any, path fieldpath.Path) {
+		members, _ := value.(map[string]any)
+		for name, member := range members {
+			walk(member, append(path.Copy(), fieldpath.FieldNameElement(name)))
 		}
-		return
-	}
-	into[join(path)] = leaf{path, v}
-}
-
-// emptied tells that the leaf is a map which has something in it on the other side, where that is shown.
-func emptied(l leaf, other map[string]leaf) bool {
-	if _, is := l.value.(map[string]any); !is {
-		return false
-	}
-	for _, o := range other {
-		if len(o.path) > len(l.path) && slices.Equal(o.path[:len(l.path)], l.path) {
-			return true
+		if len(members) == 0 {
+			set.Insert(path)
 		}
 	}
-	return false
+	walk(object.Object, nil)
+	return set
 }
 
-// join writes a path as people do: names with dots are in brackets.
+// managers lists the managers of a field. For an item of a list they are those of the map around the list.
+func managers(object *unstructured.Unstructured, at fieldpath.Path) []string {
+	if len(object.GetManagedFields()) == 0 {
+		return []string{"unknown"}
+	}
+	names, _ := ownership.ManagersAt(object, at) // the module reports damaged managedFields
+	return names
+}
+
+// join returns a dotted path, with names that contain dots in brackets.
 func join(path []string) string {
 	var out strings.Builder
 	for _, name := range path {
@@ -217,81 +200,27 @@ func join(path []string) string {
 	return out.String()
 }
 
-// hidden is what the API server counts, what others report, and our own notes.
+// hidden reports whether the API server maintains the field, or whether it is a status or the module's own bookkeeping.
 func hidden(path []string, module string) bool {
-	if path[0] == "status" || path[0] == "apiVersion" || path[0] == "kind" {
+	switch path[0] {
+	case "status", "apiVersion", "kind":
 		return true
+	case "metadata":
+		return len(path) == 1 || !slices.Contains([]string{"labels", "annotations", "finalizers", "ownerReferences"}, path[1]) ||
+			len(path) == 3 && path[2] == patch.ReplacedAnnotation(module)
 	}
-	if path[0] != "metadata" {
-		return false
-	}
-	if len(path) == 1 || (path[1] != "labels" && path[1] != "annotations" && path[1] != "finalizers" && path[1] != "ownerReferences") {
-		return true
-	}
-	return len(path) == 3 && path[2] == patch.ReplacedAnnotation(module)
+	return false
 }
 
-func text(l leaf, present bool) string {
-	if !present {
+// text returns the JSON of a field, or ownership.None.
+func text(object *unstructured.Unstructured, path []string) string {
+	value, found, err := unstructured.NestedFieldNoCopy(object.Object, path...)
+	if !found || err != nil {
 		return ownership.None
 	}
-	encoded, err := json.Marshal(l.value)
+	encoded, err := json.Marshal(value)
 	if err != nil {
-		return fmt.Sprint(l.value)
+		return fmt.Sprint(value)
 	}
 	return string(encoded)
-}
-
-func owned(object *unstructured.Unstructured, owner string) *fieldpath.Set {
-	set, err := ownership.Applied(object, owner, "")
-	if err != nil {
-		return fieldpath.NewSet() // whoever damaged managedFields, the module says so
-	}
-	return set
-}
-
-// touches tells whether the set has the field, something in it, or an atomic value around it.
-func touches(set *fieldpath.Set, path []string) bool {
-	found := false
-	set.Leaves().Iterate(func(p fieldpath.Path) {
-		for i := range min(len(p), len(path)) {
-			if p[i].FieldName == nil || *p[i].FieldName != path[i] {
-				return
-			}
-		}
-		found = true
-	})
-	return found
-}
-
-// managers are who owns the field as it is. Of a list whose items have owners of their own, they are those of the map around it.
-func managers(object *unstructured.Unstructured, path []string) string {
-	if len(object.GetManagedFields()) == 0 {
-		return "unknown"
-	}
-	elements := make(fieldpath.Path, len(path))
-	for i := range path {
-		elements[i] = fieldpath.PathElement{FieldName: &path[i]}
-	}
-	names, err := ownership.ManagersAt(object, elements)
-	if err != nil || len(names) == 0 {
-		return ownership.None
-	}
-	return strings.Join(names, ",")
-}
-
-func union(a, b map[string]leaf) map[string]leaf {
-	all := maps.Clone(a)
-	maps.Copy(all, b)
-	return all
-}
-
-// NameOf is the object as kubectl names it.
-func NameOf(object *unstructured.Unstructured) string {
-	gvk := object.GroupVersionKind()
-	name := strings.ToLower(gvk.Kind)
-	if gvk.Group != "" {
-		name += "." + gvk.Group
-	}
-	return name + "/" + object.GetName()
 }

@@ -12,43 +12,19 @@ import (
 )
 
 const before = `
-apiVersion: apps/v1
-kind: Deployment
-metadata:
-  name: d
-  generation: 1
-  annotations: {sno.solonode.github.io/console-replaced: x}
-  managedFields:
-  - {apiVersion: apps/v1, manager: person, operation: Update, fieldsType: FieldsV1, fieldsV1: {"f:spec": {"f:replicas": {}, "f:paused": {}}}}
-  - {apiVersion: apps/v1, manager: sno.solonode.github.io/console, operation: Apply, fieldsType: FieldsV1,
-     fieldsV1: {"f:spec": {"f:minReadySeconds": {}, "f:template": {"f:nodeSelector": {}}}}}
-spec:
-  replicas: 2
-  paused: true
-  minReadySeconds: 3
-  revisionHistoryLimit: 5
-  affinity: {}
-  template: {nodeSelector: {"a.b/c": ""}}
-status: {replicas: 2}
-`
+{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, generation: 1, annotations: {sno.solonode.github.io/console-replaced: x}, managedFields: [
+  {apiVersion: apps/v1, manager: person, operation: Update, fieldsType: FieldsV1, fieldsV1: {"f:spec": {"f:replicas": {}, "f:paused": {}}}},
+  {apiVersion: apps/v1, manager: sno.solonode.github.io/console, operation: Apply, fieldsType: FieldsV1,
+   fieldsV1: {"f:spec": {"f:minReadySeconds": {}, "f:template": {"f:nodeSelector": {}}}}}]},
+spec: {replicas: 2, paused: true, minReadySeconds: 3, revisionHistoryLimit: 5, affinity: {}, template: {nodeSelector: {"a.b/c": ""}}},
+status: {replicas: 2}}`
 
 const after = `
-apiVersion: apps/v1
-kind: Deployment
-metadata:
-  name: d
-  generation: 2
-  managedFields:
-  - {apiVersion: apps/v1, manager: sno.solonode.github.io/console, operation: Apply, fieldsType: FieldsV1,
-     fieldsV1: {"f:spec": {"f:minReadySeconds": {}, "f:replicas": {}, "f:revisionHistoryLimit": {}, "f:template": {"f:nodeSelector": {}}}}}
-spec:
-  replicas: 1
-  minReadySeconds: 3
-  revisionHistoryLimit: 5
-  affinity: {pod: x}
-  template: {nodeSelector: {"a.b/c": ""}}
-status: {replicas: 1}
-`
+{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, generation: 2, managedFields: [
+  {apiVersion: apps/v1, manager: sno.solonode.github.io/console, operation: Apply, fieldsType: FieldsV1,
+   fieldsV1: {"f:spec": {"f:minReadySeconds": {}, "f:replicas": {}, "f:revisionHistoryLimit": {}, "f:template": {"f:nodeSelector": {}}}}}]},
+spec: {replicas: 1, minReadySeconds: 3, revisionHistoryLimit: 5, affinity: {pod: x}, template: {nodeSelector: {"a.b/c": ""}}},
+status: {replicas: 1}}`
 
 func object(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
@@ -69,12 +45,12 @@ func TestFields(t *testing.T) {
 		{Object: name, Field: ".spec.revisionHistoryLimit", Live: "5", Desired: "5", Owner: "-", Verdict: Own},
 		{Object: name, Field: `.spec.template.nodeSelector["a.b/c"]`, Live: `""`, Desired: `""`, Owner: "sno.solonode.github.io/console", Verdict: InForce},
 	}
-	if diff := cmp.Diff(want, fields(object(t, before), object(t, after), Module{Module: "console"})); diff != "" {
+	if diff := cmp.Diff(want, fields(object(t, before), object(t, after), "console")); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
 	bare := object(t, before)
 	bare.SetManagedFields(nil)
-	for _, row := range fields(bare, object(t, after), Module{Module: "console"}) {
+	for _, row := range fields(bare, object(t, after), "console") {
 		if row.Owner != "unknown" {
 			t.Errorf("without managedFields %s is owned by %q", row.Field, row.Owner)
 		}
@@ -83,7 +59,7 @@ func TestFields(t *testing.T) {
 
 func TestWholeObjects(t *testing.T) {
 	for verdict, w := range map[Verdict]rehearsal.Write{Create: {After: object(t, after)}, Delete: {Before: object(t, before)}} {
-		rows := written(w, Module{Module: "console"})
+		rows := written(w, "console")
 		if len(rows) != 1 || rows[0].Verdict != verdict || rows[0].Field != "-" {
 			t.Errorf("%s: %v", verdict, rows)
 		}
@@ -92,34 +68,24 @@ func TestWholeObjects(t *testing.T) {
 
 func TestBlocked(t *testing.T) {
 	forced := []rehearsal.Write{{Before: object(t, before), After: object(t, after)}}
-	done := Module{Module: "console", Rows: []Row{{Object: "deployment.apps/d", Field: ".spec.affinity.pod", Verdict: Set}}}
+	known := Module{Module: "console", Rows: []Row{{Object: "deployment.apps/d", Field: ".spec.affinity.pod", Verdict: Set}}}
 	got := map[string]string{}
-	for _, row := range blocked(done, forced) {
-		if row.Verdict != Blocked {
-			t.Errorf("%s is %s", row.Field, row.Verdict)
-		}
-		got[row.Field] = row.Why
+	for _, row := range blocked(known, forced) {
+		got[row.Field] = string(row.Verdict) + ": " + row.Why
 	}
-	want := map[string]string{
-		".spec.paused":   "Owned by person, so it stays as it is; remove it there or use --force-conflicts",
-		".spec.replicas": "Owned by person, so it stays as it is; remove it there or use --force-conflicts",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	const why = "blocked: Owned by person and not changed; remove it there or use --force-conflicts"
+	if diff := cmp.Diff(map[string]string{".spec.paused": why, ".spec.replicas": why}, got); diff != "" {
 		t.Errorf("blocked (-want +got):\n%s", diff)
 	}
 }
 
 func TestWhy(t *testing.T) {
 	would := Module{Message: "Dry run: the router would move", Result: patch.Result{State: patch.WouldChange}}
-	for name, test := range map[string]struct{ got, want string }{
-		"first write":  {why(Set, would, true), "The router would move"},
-		"second write": {why(Set, would, false), "The topology asks for it"},
-		"in force":     {why(InForce, Module{Message: "The router is pinned", Result: patch.Result{}}, true), "The router is pinned"},
-		"still ours":   {why(InForce, would, true), "Owned by this module"},
-	} {
-		if test.got != test.want {
-			t.Errorf("%s: %q, want %q", name, test.got, test.want)
-		}
+	pinned := Module{Message: "The router is pinned"}
+	got := []string{why(Set, would, true), why(Set, would, false), why(InForce, pinned, true), why(InForce, would, true)}
+	want := []string{"The router would move", "Required by the topology", "The router is pinned", "Owned by this module"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("reasons (-want +got):\n%s", diff)
 	}
 	if got := words(patch.NotNeeded); got != "not needed" {
 		t.Errorf("NotNeeded is %q", got)

@@ -1,71 +1,107 @@
+// Package rehearsal is a client that carries out the writes of modules in memory.
+//
+// Objects are read from a cluster or a must-gather until they are written, and from memory afterwards. With a server, the first write to an
+// object is a server-side dry run, with the defaults, admission, permissions and conflicts of the API server. All other writes are merged
+// here, by the library with which the API server merges.
 package rehearsal
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"reflect"
 	"slices"
+	"strconv"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ErrNotRehearsed is returned for writes that no module makes, so nobody has written how they are rehearsed.
-var ErrNotRehearsed = errors.New("this write cannot be rehearsed")
+// ErrUnsupported is returned for writes that no module makes.
+var ErrUnsupported = errors.New("not supported by a rehearsal")
 
-// Write is what became of one object.
+var errPrecondition = errors.New("the precondition does not hold")
+
+// MadeUID is the prefix of the UIDs of objects that exist in the rehearsal only.
+const MadeUID = "rehearsed-"
+
+// Base is what a rehearsal reads from.
+type Base interface {
+	client.Reader
+	RESTMapper() meta.RESTMapper
+}
+
+// Write is the change of one object. Before and After are nil where there is none.
 type Write struct {
 	schema.GroupVersionKind
 	client.ObjectKey
-	// Before and After are the object as it is and as it would be; nil where there is none.
 	Before, After *unstructured.Unstructured
-}
-
-type key struct {
-	schema.GroupVersionKind
-	client.ObjectKey
 }
 
 // Client implements client.Client. It is safe for concurrent use.
 type Client struct {
-	client.Client // reads; every method that writes is one of ours
+	client.Client // refuses every request; only what modules write is carried out, by the methods below
+	base          client.Reader
 	server        client.Client
-	converters    converters
 
-	mu      sync.Mutex
-	order   []key
-	written map[key]*Write
+	mu     sync.Mutex
+	writes []*Write
 }
 
-var _ client.Client = &Client{}
-
-// New is a client that reads from base. server is asked what it would make of writes; nil sends nothing.
-func New(base, server client.Client) (*Client, error) {
-	known, err := newConverters()
+// New returns a client that reads from base. The server answers writes by dry runs; with nil nothing is sent.
+func New(base Base, server client.Client) (*Client, error) {
+	none, err := client.New(&rest.Config{Transport: noServer{}}, client.Options{Scheme: clientgoscheme.Scheme, Mapper: base.RESTMapper()})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("starting a rehearsal: %w", err)
 	}
-	return &Client{Client: base, server: server, converters: known, written: map[key]*Write{}}, nil
+	c := &Client{Client: none, base: base}
+	if server != nil {
+		c.server = client.NewDryRunClient(server)
+	}
+	return c, nil
 }
 
-// Writes lists the objects that would be written, in the order of the first write to each. Those that would end as they are now are
-// left out.
+// noServer refuses every request.
+type noServer struct{}
+
+func (noServer) RoundTrip(r *http.Request) (*http.Response, error) {
+	return nil, fmt.Errorf("%w: %s %s", ErrUnsupported, r.Method, r.URL.Path)
+}
+
+// Writes lists the objects that would change, in the order of the first write to each.
 func (c *Client) Writes() []Write {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var writes []Write
-	for _, k := range c.order {
-		w := c.written[k]
-		if w.Before == nil && w.After == nil || w.Before != nil && w.After != nil && equal(w.Before, w.After) {
-			continue
+	for _, w := range c.writes {
+		if w.Before != w.After && (w.Before == nil || w.After == nil || !equal(w.Before, w.After)) {
+			writes = append(writes, *w)
 		}
-		writes = append(writes, *w)
 	}
 	return writes
+}
+
+// written returns the write to the object; nil for none.
+func (c *Client) written(gvk schema.GroupVersionKind, at client.ObjectKey) *Write {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if i := slices.IndexFunc(c.writes, func(w *Write) bool { return w.GroupVersionKind == gvk && w.ObjectKey == at }); i >= 0 {
+		return c.writes[i]
+	}
+	return nil
 }
 
 // Get implements client.Reader.
@@ -74,21 +110,19 @@ func (c *Client) Get(ctx context.Context, at client.ObjectKey, object client.Obj
 	if err != nil {
 		return err
 	}
-	c.mu.Lock()
-	w, ok := c.written[key{gvk, at}]
-	c.mu.Unlock()
-	switch {
-	case !ok:
-		return c.Client.Get(ctx, at, object, opts...)
+	switch w := c.written(gvk, at); {
+	case w == nil:
+		return c.base.Get(ctx, at, object, opts...)
 	case w.After == nil:
-		return apierrors.NewNotFound(c.resource(gvk), at.Name)
+		return apierrors.NewNotFound(Resource(gvk), at.Name)
+	default:
+		return Convert(w.After, object)
 	}
-	return fill(object, w.After)
 }
 
-// List implements client.Reader. What was written shows in lists of whole objects; nobody writes what is listed in another form.
+// List implements client.Reader. Writes are in lists of unstructured objects only; modules write nothing that they list in another form.
 func (c *Client) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
-	if err := c.Client.List(ctx, list, opts...); err != nil {
+	if err := c.base.List(ctx, list, opts...); err != nil {
 		return err
 	}
 	all, ok := list.(*unstructured.UnstructuredList)
@@ -98,119 +132,179 @@ func (c *Client) List(ctx context.Context, list client.ObjectList, opts ...clien
 	wanted := (&client.ListOptions{}).ApplyOptions(opts)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, k := range c.order {
-		if k.GroupVersion().WithKind(k.Kind+"List") != all.GroupVersionKind() {
+	for _, w := range c.writes {
+		if w.GroupVersion().WithKind(w.Kind+"List") != all.GroupVersionKind() {
 			continue
 		}
-		all.Items = slices.DeleteFunc(all.Items, func(u unstructured.Unstructured) bool { return client.ObjectKeyFromObject(&u) == k.ObjectKey })
-		if now := c.written[k].After; now != nil && matches(now, wanted) {
-			all.Items = append(all.Items, *now.DeepCopy())
+		all.Items = slices.DeleteFunc(all.Items, func(u unstructured.Unstructured) bool { return client.ObjectKeyFromObject(&u) == w.ObjectKey })
+		inNamespace := wanted.Namespace == "" || wanted.Namespace == w.Namespace
+		if w.After != nil && inNamespace && (wanted.LabelSelector == nil || wanted.LabelSelector.Matches(labels.Set(w.After.GetLabels()))) {
+			all.Items = append(all.Items, *w.After.DeepCopy())
 		}
 	}
 	return nil
 }
 
-func matches(u *unstructured.Unstructured, wanted *client.ListOptions) bool {
-	if wanted.Namespace != "" && u.GetNamespace() != wanted.Namespace {
-		return false
+// Apply implements client.Writer.
+func (c *Client) Apply(ctx context.Context, intent runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+	body := &unstructured.Unstructured{}
+	if err := Convert(intent, body); err != nil {
+		return err
 	}
-	return wanted.LabelSelector == nil || wanted.LabelSelector.Matches(set(u.GetLabels()))
-}
-
-// resource names the kind in errors as an API server does.
-func (c *Client) resource(gvk schema.GroupVersionKind) schema.GroupResource {
-	mapping, err := c.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
+	options := (&client.ApplyOptions{}).ApplyOptions(opts)
+	live, remote, err := c.live(ctx, body)
+	if client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	after := body.DeepCopy()
+	if remote {
+		err = c.server.Apply(ctx, client.ApplyConfigurationFromUnstructured(after), opts...)
+	} else if err = precondition(live, body, body.GetUID(), body.GetResourceVersion()); err == nil {
+		after, err = applied(live, body, options.FieldManager, ptr.Deref(options.Force, false))
+	}
 	if err != nil {
-		return schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}
+		return err
 	}
-	return mapping.Resource.GroupResource()
+	c.keep(live, after, options.DryRun)
+	return Convert(after, intent)
 }
 
-// now is the object as the rehearsal has it, and whether it was written already. It is nil where there is none.
-func (c *Client) now(ctx context.Context, k key) (*unstructured.Unstructured, bool, error) {
-	c.mu.Lock()
-	w, ok := c.written[k]
-	c.mu.Unlock()
-	if ok {
-		return w.After, true, nil
+// Patch implements client.Writer.
+func (c *Client) Patch(ctx context.Context, object client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	options := (&client.PatchOptions{}).ApplyOptions(opts)
+	live, remote, err := c.live(ctx, object)
+	if err != nil {
+		return err
 	}
-	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(k.GroupVersionKind)
-	switch err := c.Client.Get(ctx, k.ObjectKey, u); {
-	case apierrors.IsNotFound(err):
-		return nil, false, nil
+	after := live.DeepCopy()
+	if remote {
+		err = c.server.Patch(ctx, after, patch, opts...)
+	} else {
+		after, err = patched(live, object, patch, options.FieldManager)
+	}
+	if err != nil {
+		return err
+	}
+	c.keep(live, after, options.DryRun)
+	return Convert(after, object)
+}
+
+// Delete implements client.Writer. Objects that the cluster would delete as a consequence stay.
+func (c *Client) Delete(ctx context.Context, object client.Object, opts ...client.DeleteOption) error {
+	options := (&client.DeleteOptions{}).ApplyOptions(opts)
+	live, remote, err := c.live(ctx, object)
+	switch {
 	case err != nil:
+		return err
+	case remote:
+		err = c.server.Delete(ctx, live.DeepCopy(), opts...)
+	case options.Preconditions != nil:
+		err = precondition(live, live, ptr.Deref(options.Preconditions.UID, ""), ptr.Deref(options.Preconditions.ResourceVersion, ""))
+	}
+	if err == nil {
+		c.keep(live, nil, options.DryRun)
+	}
+	return err
+}
+
+// live returns the object, and whether the server answers the write to it.
+func (c *Client) live(ctx context.Context, object client.Object) (live *unstructured.Unstructured, remote bool, err error) {
+	gvk, err := c.GroupVersionKindFor(object)
+	if err != nil {
 		return nil, false, err
 	}
-	return u, false, nil
+	at := client.ObjectKeyFromObject(object)
+	live = &unstructured.Unstructured{}
+	live.SetGroupVersionKind(gvk)
+	remote = c.server != nil && c.written(gvk, at) == nil
+	if err := c.Get(ctx, at, live); err != nil {
+		return nil, remote, err
+	}
+	return live, remote, nil
 }
 
-// keep notes a write.
-func (c *Client) keep(k key, before, after *unstructured.Unstructured) {
+// keep records a write. One of before and after may be nil.
+func (c *Client) keep(before, after *unstructured.Unstructured, dryRun []string) {
+	if after != nil {
+		setVersion(before, after)
+	}
+	if len(dryRun) > 0 {
+		return
+	}
+	object := cmp.Or(after, before)
+	gvk, at := object.GroupVersionKind(), client.ObjectKeyFromObject(object)
+	w := c.written(gvk, at)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	w, ok := c.written[k]
-	if !ok {
-		w = &Write{GroupVersionKind: k.GroupVersionKind, ObjectKey: k.ObjectKey, Before: before}
-		c.written[k], c.order = w, append(c.order, k)
+	if w == nil {
+		w = &Write{gvk, at, before, nil}
+		c.writes = append(c.writes, w)
 	}
 	w.After = after
 }
 
-// Create implements client.Writer. No module makes an object in this way, nor in those below.
-func (*Client) Create(context.Context, client.Object, ...client.CreateOption) error {
-	return fmt.Errorf("%w: create", ErrNotRehearsed)
+// Resource returns the resource of a kind.
+func Resource(gvk schema.GroupVersionKind) schema.GroupResource {
+	guess, _ := meta.UnsafeGuessKindToResource(gvk)
+	return guess.GroupResource()
 }
 
-// Update implements client.Writer.
-func (*Client) Update(context.Context, client.Object, ...client.UpdateOption) error {
-	return fmt.Errorf("%w: update", ErrNotRehearsed)
-}
-
-// DeleteAllOf implements client.Writer.
-func (*Client) DeleteAllOf(context.Context, client.Object, ...client.DeleteAllOfOption) error {
-	return fmt.Errorf("%w: delete of many", ErrNotRehearsed)
-}
-
-// Status implements client.StatusClient.
-func (c *Client) Status() client.SubResourceWriter { return c.SubResource("status") }
-
-// SubResource implements client.SubResourceClientConstructor.
-func (*Client) SubResource(name string) client.SubResourceClient { return refusing{name} }
-
-// refusing is the client of a subresource.
-type refusing struct{ name string }
-
-func (r refusing) refuse() error { return fmt.Errorf("%w: subresource %s", ErrNotRehearsed, r.name) }
-
-func (r refusing) Get(context.Context, client.Object, client.Object, ...client.SubResourceGetOption) error {
-	return r.refuse()
-}
-
-func (r refusing) Create(context.Context, client.Object, client.Object, ...client.SubResourceCreateOption) error {
-	return r.refuse()
-}
-
-func (r refusing) Update(context.Context, client.Object, ...client.SubResourceUpdateOption) error {
-	return r.refuse()
-}
-
-func (r refusing) Patch(context.Context, client.Object, client.Patch, ...client.SubResourcePatchOption) error {
-	return r.refuse()
-}
-
-func (r refusing) Apply(context.Context, runtime.ApplyConfiguration, ...client.SubResourceApplyOption) error {
-	return r.refuse()
-}
-
-// fill puts the object into what a caller reads it with.
-func fill(into client.Object, from *unstructured.Unstructured) error {
-	if u, ok := into.(*unstructured.Unstructured); ok {
-		u.Object = from.DeepCopy().Object
+// precondition returns a conflict unless the live object has the UID and the version; empty ones are not compared.
+func precondition(live, named *unstructured.Unstructured, uid types.UID, version string) error {
+	if live == nil {
+		live = &unstructured.Unstructured{}
+	}
+	if (uid == "" || uid == live.GetUID()) && (version == "" || version == live.GetResourceVersion()) {
 		return nil
 	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(from.DeepCopy().Object, into); err != nil {
-		return fmt.Errorf("decoding %s %s: %w", from.GetKind(), client.ObjectKeyFromObject(from), err)
+	return apierrors.NewConflict(Resource(named.GroupVersionKind()), named.GetName(),
+		fmt.Errorf("%w: the object has uid %q and resourceVersion %q", errPrecondition, live.GetUID(), live.GetResourceVersion()))
+}
+
+// setVersion sets uid, resourceVersion and generation as the API server would.
+func setVersion(before, after *unstructured.Unstructured) {
+	switch {
+	case before == nil:
+		if after.GetUID() == "" {
+			after.SetUID(types.UID(MadeUID + after.GetName()))
+		}
+		after.SetResourceVersion("1")
+		after.SetGeneration(1)
+	case equal(before, after):
+		after.SetResourceVersion(before.GetResourceVersion())
+	default:
+		version, _ := strconv.ParseUint(before.GetResourceVersion(), 10, 64)
+		after.SetResourceVersion(strconv.FormatUint(version+1, 10))
+		if !reflect.DeepEqual(before.Object["spec"], after.Object["spec"]) {
+			after.SetGeneration(before.GetGeneration() + 1)
+		}
+	}
+}
+
+// equal compares everything but resourceVersion, generation and the times of managedFields.
+func equal(a, b *unstructured.Unstructured) bool {
+	strip := func(u *unstructured.Unstructured) map[string]any {
+		u = u.DeepCopy()
+		u.SetResourceVersion("")
+		u.SetGeneration(0)
+		entries := u.GetManagedFields()
+		for i := range entries {
+			entries[i].Time = nil
+		}
+		u.SetManagedFields(entries)
+		return u.Object
+	}
+	return reflect.DeepEqual(strip(a), strip(b))
+}
+
+// Convert copies an object or a list through JSON.
+func Convert(from, into any) error {
+	text, err := json.Marshal(from)
+	if err == nil {
+		err = json.Unmarshal(text, into)
+	}
+	if err != nil {
+		return fmt.Errorf("converting a %T: %w", from, err)
 	}
 	return nil
 }

@@ -1,3 +1,8 @@
+// Package stable waits until it is safe to put workloads on a cluster: after the installer has ended, the API server and nodes still
+// restart for a while (R-OPS-3).
+//
+// The ClusterVersion does not show this: operators outside of the release restart nodes too. Check therefore reads everything that changes
+// with the cluster, and Wait requires that nothing changes for a whole period. A kind that cannot be read is never stable.
 package stable
 
 import (
@@ -5,117 +10,192 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	interval    = 10 * time.Second // between two checks
+	maxLines    = 20               // of progress after one check
+	remindAfter = time.Minute      // progress without a change is printed again
 )
 
 var (
-	// ErrNotStable is returned when the limit of time has passed. The error lists what was waited for.
+	// ErrNotStable is returned at the timeout.
 	ErrNotStable = errors.New("the cluster is not stable")
-	// ErrOptions is returned for options with which nothing could be waited for.
-	ErrOptions = errors.New("invalid options")
+	errOptions   = errors.New("invalid options")
 )
 
-// Options say how long to wait.
+// Options say how long nothing may change, 0 for one check, when to give up, and where to print changes.
 type Options struct {
-	// Quiet is for how long nothing may move. With 0 one look at which nothing moves is enough.
-	Quiet time.Duration
-	// Timeout is after what time Wait gives up.
-	Timeout time.Duration
-	// Every is the time between two looks.
-	Every time.Duration
-	// Remind is after what time without a change the progress is told again.
-	Remind time.Duration
-	// Progress is told what is waited for, a line for each change.
-	Progress io.Writer
+	Quiet, Timeout time.Duration
+	Progress       io.Writer
 }
 
-// Validate reports options that contradict each other.
+// Validate returns an error unless the period fits into the timeout.
 func (o Options) Validate() error {
-	switch {
-	case o.Quiet < 0 || o.Timeout <= 0 || o.Every <= 0 || o.Remind <= 0:
-		return fmt.Errorf("%w: no time may be negative, and only the quiet period may be 0", ErrOptions)
-	case o.Quiet > o.Timeout:
-		return fmt.Errorf("%w: %s of quiet do not fit into a limit of %s", ErrOptions, o.Quiet, o.Timeout)
+	if o.Quiet < 0 || o.Timeout <= 0 || o.Quiet > o.Timeout {
+		return fmt.Errorf("%w: a period of %s does not fit into a timeout of %s; both must be positive, or the period 0", errOptions, o.Quiet, o.Timeout)
 	}
 	return nil
 }
 
-// Outcome is what Wait has found.
+// Outcome is the result of Wait: the last report, and for how long nothing had changed then.
 type Outcome struct {
-	Stable bool `json:"stable"`
-	// Waited is for how long Wait has waited, and Quiet for how long nothing had moved at its end.
+	Stable bool            `json:"stable"`
 	Waited metav1.Duration `json:"waited"`
 	Quiet  metav1.Duration `json:"quiet"`
-	// Report is the last look.
 	Report `json:",inline"`
 }
 
-// Wait looks again and again until nothing has moved for the quiet period. look reads the cluster, usually by Gather. After the limit it
-// returns ErrNotStable, and when the context ends the context's error; both with what was found last.
-func Wait(ctx context.Context, look func(context.Context) State, o Options) (Outcome, error) {
+// Wait checks the cluster until nothing has changed for the period. It returns ErrNotStable at the timeout and the error of the
+// context when that ends, both with the last outcome.
+func Wait(ctx context.Context, cluster client.Reader, o Options) (Outcome, error) {
 	if err := o.Validate(); err != nil {
 		return Outcome{}, err
 	}
 	start := time.Now()
-	var quiet Quiet
-	said := progress{out: o.Progress, options: o}
+	var known history
+	printer := progress{options: o}
 	for {
-		report := Look(look(ctx))
+		report := Check(ctx, cluster)
 		if ctx.Err() != nil {
 			return Outcome{}, ctx.Err()
 		}
 		now := time.Now()
 		waited := now.Sub(start)
-		verdict := quiet.Observe(&report, now)
-		out := Outcome{Waited: rounded(waited), Quiet: rounded(verdict.Quiet), Report: report}
-		if out.Stable = verdict.AtRest && verdict.Quiet >= o.Quiet; out.Stable {
+		quiet, changed := known.observe(&report, now)
+		settled := report.Settled()
+		out := Outcome{
+			settled && quiet >= o.Quiet, metav1.Duration{Duration: waited.Round(time.Second)}, metav1.Duration{Duration: quiet.Round(time.Second)}, report,
+		}
+		if out.Stable {
 			return out, nil
 		}
 		if waited >= o.Timeout {
-			return out, out.err()
+			return out, fmt.Errorf("%w after %s", ErrNotStable, out.Waited.Duration)
 		}
-		said.tell(now, waited, &report, verdict)
-		if err := sleep(ctx, pause(o, waited, verdict)); err != nil {
-			return out, err
+		printer.print(now, waited, &report, quiet, changed)
+		next := min(interval, o.Timeout-waited)
+		if settled {
+			next = min(next, o.Quiet-quiet)
+		}
+		select {
+		case <-ctx.Done():
+			return out, ctx.Err()
+		case <-time.After(next):
 		}
 	}
 }
 
-// pause is how long to wait for the next look: neither beyond the limit nor beyond the end of the quiet period.
-func pause(o Options, waited time.Duration, v Verdict) time.Duration {
-	next := min(o.Every, o.Timeout-waited)
-	if v.AtRest {
-		next = min(next, o.Quiet-v.Quiet)
-	}
-	return next
+// history is what is known from earlier reports.
+type history struct {
+	// since is when the period without a change began; zero while something is changing.
+	since time.Time
+	marks map[string]string
+	first map[string]time.Time
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
+// observe returns for how long nothing has changed, and the objects that have changed since the last report (R-OPS-3). It completes
+// the times in the report.
+func (h *history) observe(r *Report, now time.Time) (time.Duration, []string) {
+	first := map[string]time.Time{}
+	for i := range r.Changing {
+		c := &r.Changing[i]
+		first[c.Object] = now
+		if seen, was := h.first[c.Object]; was {
+			first[c.Object] = seen
+		}
+		if c.Since.IsZero() {
+			c.Since = metav1.NewTime(first[c.Object])
+		}
+	}
+	h.first = first
+	var changed []string
+	if len(r.Unknown) == 0 { // otherwise marks are missing, and the earlier ones are kept
+		changed = h.changed(r)
+		h.marks = r.Marks
+	}
+	switch {
+	case !r.Settled():
+		h.since = time.Time{}
+		return 0, changed
+	case h.since.IsZero(), len(changed) > 0:
+		h.since = now
+	}
+	return now.Sub(h.since), changed
+}
+
+func (h *history) changed(r *Report) []string {
+	if h.marks == nil {
 		return nil
 	}
+	var changed []string
+	for object, mark := range r.Marks {
+		if h.marks[object] != mark {
+			changed = append(changed, object)
+		}
+	}
+	for object := range h.marks {
+		// Kubernetes deletes old requests.
+		if _, is := r.Marks[object]; !is && !strings.HasPrefix(object, requestKind+" ") {
+			changed = append(changed, object)
+		}
+	}
+	slices.Sort(changed)
+	return changed
 }
 
-func (o *Outcome) err() error {
-	var lines []string
-	for _, m := range o.Moving {
-		lines = append(lines, m.String())
+// progress prints what has changed, and from time to time how long is left.
+type progress struct {
+	options Options
+	printed sets.Set[string]
+	last    time.Time
+}
+
+func (p *progress) print(now time.Time, waited time.Duration, r *Report, quiet time.Duration, changed []string) {
+	current := r.lines()
+	lines := slices.DeleteFunc(slices.Clone(current), p.printed.Has)
+	p.printed = sets.New(current...)
+	summary := fmt.Sprintf("Waiting: %d changing", len(r.Changing))
+	if len(r.Unknown) > 0 {
+		summary += fmt.Sprintf(", %d kinds cannot be read", len(r.Unknown))
 	}
-	for _, u := range o.Unknown {
+	if r.Settled() {
+		summary = fmt.Sprintf("Stable for %s of %s", duration.HumanDuration(quiet), duration.HumanDuration(p.options.Quiet))
+		for _, object := range changed {
+			lines = append(lines, object+": has changed")
+		}
+	}
+	if len(lines) > maxLines {
+		lines = append(lines[:maxLines], fmt.Sprintf("... and %d more", len(lines)-maxLines))
+	}
+	if len(lines) == 0 && now.Sub(p.last) < remindAfter {
+		return
+	}
+	p.last = now
+	for _, line := range append(lines, summary+"; "+duration.HumanDuration(p.options.Timeout-waited)+" left") {
+		fmt.Fprintf(p.options.Progress, "%s %s\n", now.Format(time.TimeOnly), line)
+	}
+}
+
+// lines returns one line for each finding.
+func (r *Report) lines() []string {
+	lines := slices.Clone(r.Notes)
+	for _, c := range r.Changing {
+		lines = append(lines, fmt.Sprintf("%s, since %s", c, c.Since.UTC().Format(time.RFC3339)))
+	}
+	for _, u := range r.Unknown {
 		lines = append(lines, u.String())
 	}
-	if len(lines) == 0 {
-		lines = append(lines, "nothing moves any more, but only for "+o.Quiet.Duration.String())
+	for _, kind := range r.NotServed {
+		lines = append(lines, kind+": skipped, the cluster does not serve it")
 	}
-	return fmt.Errorf("%w after %s:\n  %s", ErrNotStable, o.Waited.Duration, strings.Join(lines, "\n  "))
+	return lines
 }
-
-func rounded(d time.Duration) metav1.Duration { return metav1.Duration{Duration: d.Round(time.Second)} }

@@ -4,81 +4,164 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	configv1 "github.com/openshift/api/config/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-func options() Options {
-	return Options{Quiet: 5 * time.Minute, Timeout: time.Hour, Every: 10 * time.Second, Remind: time.Minute, Progress: io.Discard}
+const (
+	later       = `="2026-11-01T13:00:00Z"`
+	progressing = `ClusterOperator status.conditions.Progressing.status="True"`
+	rebooted    = "Node status.nodeInfo.bootID=b"
+	cordoned    = "Node spec.unschedulable=true"
+)
+
+// TestEveryChangeStartsAgain changes one thing between two checks, in both of which the cluster is settled (R-OPS-3).
+func TestEveryChangeStartsAgain(t *testing.T) {
+	const (
+		console   = "Deployment openshift-console/console"
+		apiServer = "Pod openshift-kube-apiserver/kube-apiserver-sno"
+	)
+	for name, test := range map[string]struct{ edits, want string }{
+		"nothing":                       {"", ""},
+		"heartbeat":                     {"Node metadata.resourceVersion='2'; Node status.conditions.Ready.lastHeartbeatTime" + later, ""},
+		"message":                       {"ClusterOperator status.conditions.Available.message=All is well, again", ""},
+		"request deleted after an hour": {"CertificateSigningRequest gone", ""},
+		"workload of a user":            {"Deployment added to shop", ""},
+
+		"ClusterVersion":          {"ClusterVersion status.conditions.Progressing.lastTransitionTime" + later, "ClusterVersion version"},
+		"operator there and back": {"ClusterOperator status.conditions.Progressing.lastTransitionTime" + later, "ClusterOperator console"},
+		"operator added":          {"ClusterOperator added", "ClusterOperator console-2"},
+		"update there and done": {"ClusterVersion status.desired.version=4.20.2; ClusterOperator status.versions.1.version=4.20.2",
+			"ClusterOperator console ClusterVersion version"},
+		"pool rendered":        {"MachineConfigPool spec.configuration.name=rendered-2", "MachineConfigPool master"},
+		"pool updated":         {"MachineConfigPool status.conditions.Updated.lastTransitionTime" + later, "MachineConfigPool master"},
+		"node restarted":       {rebooted, "Node sno"},
+		"node lost":            {"Node status.conditions.Ready.lastTransitionTime" + later, "Node sno"},
+		"node replaced":        {"Node metadata.uid='2'", "Node sno"},
+		"request and more":     {"CertificateSigningRequest added", "CertificateSigningRequest csr-1-2"},
+		"Deployment":           {"Deployment metadata.generation=3; Deployment status.observedGeneration=3", console},
+		"Deployment lost pods": {"Deployment status.conditions=[{type: Available, status: 'True'}]", console},
+		"Deployment deleted":   {"Deployment gone", console},
+		"DaemonSet":            {"DaemonSet metadata.generation=3; DaemonSet status.observedGeneration=3", "DaemonSet openshift-dns/dns-default"},
+		"StatefulSet": {"StatefulSet status.currentRevision=c; StatefulSet status.updateRevision=c",
+			"StatefulSet openshift-monitoring/prometheus-k8s"},
+		"API server restarted":  {"Pod status.containerStatuses.1.restartCount=3", apiServer},
+		"API server replaced":   {"Pod metadata.uid='2'", apiServer},
+		"kind no longer served": {"MachineConfigPool unserved", "MachineConfigPool master kind MachineConfigPool"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var history history
+			before, now := Check(t.Context(), after(t, "")), Check(t.Context(), after(t, test.edits))
+			history.observe(&before, installed)
+			quiet, changed := history.observe(&now, installed.Add(time.Minute))
+			if got := strings.Join(changed, " "); got != test.want || !now.Settled() || (quiet == time.Minute) != (test.want == "") {
+				t.Errorf("changed %q, settled %t, quiet for %s; want %q", got, now.Settled(), quiet, test.want)
+			}
+		})
+	}
 }
 
-// cluster is at rest from the given time on, and until then an operator progresses.
-func cluster(t *testing.T, rests time.Duration) func(context.Context) State {
-	t.Helper()
-	start := time.Now()
-	return func(context.Context) State {
-		s := atRest()
-		if time.Since(start) < rests {
-			s.ClusterOperators[0].Status.Conditions[1].Status = configv1.ConditionTrue
+// TestHistory goes through the end of an installation, with a check every minute. A change while something cannot be read is found.
+// Requests and conditions record when they changed; a node does not, and it was schedulable in between.
+func TestHistory(t *testing.T) {
+	const pending = "CertificateSigningRequest status={}"
+	var history history
+	for i, step := range []struct {
+		edits, changed, since string
+		quiet                 time.Duration
+	}{
+		{edits: progressing, since: "ClusterOperator console 0s"},
+		{changed: "ClusterOperator console"},
+		{quiet: time.Minute},
+		{edits: "Node unknown", since: "unknown"},
+		{},
+		{quiet: time.Minute},
+		{edits: "Node unknown", since: "unknown"},
+		{edits: rebooted, changed: "Node sno"},
+		{edits: rebooted, quiet: time.Minute},
+		{edits: rebooted, quiet: 2 * time.Minute},
+		{edits: cordoned, changed: "Node sno", since: "Node sno 10m0s"},
+		{edits: cordoned + "; " + pending, since: "Node sno 10m0s CertificateSigningRequest csr-1 0s"},
+		{changed: "Node sno"},
+		{edits: cordoned, changed: "Node sno", since: "Node sno 13m0s"},
+	} {
+		report := Check(t.Context(), after(t, step.edits))
+		quiet, changed := history.observe(&report, installed.Add(time.Duration(i)*time.Minute))
+		var since []string
+		for _, c := range report.Changing {
+			since = append(since, c.Object, c.Since.Sub(installed).String())
 		}
-		return s
+		if len(report.Unknown) > 0 {
+			since = append(since, "unknown")
+		}
+		if quiet != step.quiet || strings.Join(since, " ") != step.since || strings.Join(changed, " ") != step.changed {
+			t.Errorf("check %d: quiet for %s, changing since %v, changed %v; want %v", i, quiet, since, changed, step)
+		}
 	}
+}
+
+// timeline is a cluster that changes as time goes by: each state lasts until its time, and last from then on.
+type timeline struct {
+	client.Reader
+	start time.Time
+	until map[time.Duration]*state
+	last  *state
+}
+
+func (l timeline) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	for _, end := range slices.Sorted(maps.Keys(l.until)) {
+		if time.Since(l.start) < end {
+			return l.until[end].List(ctx, list, opts...)
+		}
+	}
+	return l.last.List(ctx, list, opts...)
 }
 
 func TestWait(t *testing.T) {
-	tests := map[string]struct {
-		rests  time.Duration
-		change func(*Options)
-		// waited is how long it takes, exactly: the clock of the test is artificial.
+	for name, test := range map[string]struct {
+		settles        time.Duration
+		last           string
+		quiet, timeout time.Duration
+		// waited is exact: the clock of the test is artificial.
 		waited time.Duration
-		err    string
+		fails  bool
 	}{
-		"at rest from the beginning": {waited: 5 * time.Minute},
-		"at rest later":              {rests: 12 * time.Minute, waited: 17 * time.Minute},
-		"no quiet period":            {change: func(o *Options) { o.Quiet = 0 }},
-		"no quiet period, at rest later": {
-			rests: 15 * time.Second, change: func(o *Options) { o.Quiet = 0 }, waited: 20 * time.Second,
-		},
-		"quiet for just as long as there is time": {change: func(o *Options) { o.Timeout = 5 * time.Minute }, waited: 5 * time.Minute},
-		"quiet period shorter than a look's": {
-			change: func(o *Options) { o.Quiet = time.Second }, waited: time.Second,
-		},
-		"never at rest": {
-			rests: 2 * time.Hour, waited: time.Hour,
-			err: "the cluster is not stable after 1h0m0s:\n  ClusterOperator console: Progressing=True (AsExpected)",
-		},
-		"never at rest, with a limit between two looks": {
-			rests: 2 * time.Hour, change: func(o *Options) { o.Quiet, o.Timeout = 0, 65*time.Second }, waited: 65 * time.Second,
-			err: "the cluster is not stable after 1m5s:\n  ClusterOperator console: Progressing=True (AsExpected)",
-		},
-		"at rest too late": {
-			rests: 57 * time.Minute, waited: time.Hour,
-			err: "the cluster is not stable after 1h0m0s:\n  nothing moves any more, but only for 3m0s",
-		},
-	}
-	for name, test := range tests {
+		"settled from the beginning":          {quiet: 5 * time.Minute, waited: 5 * time.Minute},
+		"settled later":                       {settles: 12 * time.Minute, quiet: 5 * time.Minute, waited: 17 * time.Minute},
+		"no period":                           {},
+		"no period, settled later":            {settles: 15 * time.Second, waited: 20 * time.Second},
+		"period as long as the timeout":       {quiet: 5 * time.Minute, timeout: 5 * time.Minute, waited: 5 * time.Minute},
+		"period shorter than the interval":    {quiet: time.Second, waited: time.Second},
+		"never settled":                       {last: progressing, quiet: 5 * time.Minute, waited: time.Hour, fails: true},
+		"never settled, timeout mid-interval": {last: progressing, timeout: 65 * time.Second, waited: 65 * time.Second, fails: true},
+		"settled too late":                    {settles: 57 * time.Minute, quiet: 5 * time.Minute, waited: time.Hour, fails: true},
+		"unknown":                             {last: "Node unknown", quiet: 5 * time.Minute, waited: time.Hour, fails: true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				o := options()
-				if test.change != nil {
-					test.change(&o)
+				o := Options{Quiet: test.quiet, Timeout: test.timeout, Progress: io.Discard}
+				if o.Timeout == 0 {
+					o.Timeout = time.Hour
 				}
 				start := time.Now()
-				out, err := Wait(t.Context(), cluster(t, test.rests), o)
+				out, err := Wait(t.Context(), timeline{nil, start, map[time.Duration]*state{test.settles: after(t, progressing)}, after(t, test.last)}, o)
 				if waited := time.Since(start); waited != test.waited || out.Waited.Duration != waited {
-					t.Errorf("took %s and says %s, want %s", waited, out.Waited.Duration, test.waited)
+					t.Errorf("took %s and reports %s, want %s", waited, out.Waited.Duration, test.waited)
 				}
-				if out.Stable != (test.err == "") {
-					t.Errorf("stable: %t", out.Stable)
+				if out.Stable == test.fails || errors.Is(err, ErrNotStable) != test.fails || (err != nil) != test.fails {
+					t.Errorf("stable %t, %v", out.Stable, err)
 				}
-				if test.err == "" && err != nil || test.err != "" && (!errors.Is(err, ErrNotStable) || err.Error() != test.err) {
-					t.Errorf("got the error %v, want %q", err, test.err)
+				if want := "the cluster is not stable after " + test.waited.String(); test.fails && err.Error() != want {
+					t.Errorf("got the error %v, want %q", err, want)
 				}
 			})
 		})
@@ -89,92 +172,60 @@ func TestWaitIsInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if _, err := Wait(ctx, cluster(t, time.Hour), options()); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrNotStable) {
+		_, err := Wait(ctx, after(t, progressing), Options{Timeout: time.Hour, Progress: io.Discard})
+		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrNotStable) {
 			t.Errorf("got %v, want the context's error", err)
-		}
-	})
-}
-
-func TestUnknownIsNotStable(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		_, err := Wait(t.Context(), func(context.Context) State {
-			s := atRest()
-			s.Unknown = []Unknown{{Kind: kindNode, Error: "nodes is forbidden"}}
-			return s
-		}, options())
-		if !errors.Is(err, ErrNotStable) || !strings.Contains(err.Error(), "\n  Node: not known: nodes is forbidden") {
-			t.Errorf("got %v, want what is not known", err)
 		}
 	})
 }
 
 func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var said bytes.Buffer
-		o := options()
-		o.Quiet, o.Timeout, o.Progress = 2*time.Minute, 10*time.Minute, &said
+		var printed bytes.Buffer
 		start := time.Now()
-		if _, err := Wait(t.Context(), func(context.Context) State {
-			s := atRest()
-			s.Pools, s.NotServed = nil, []string{kindPool}
-			switch passed := time.Since(start); {
-			case passed < 90*time.Second:
-				s.ClusterOperators[0].Status.Conditions[1].Status = configv1.ConditionTrue
-				s.ClusterOperators[0].Status.Conditions[1].LastTransitionTime.Time = start.Add(-time.Minute)
-			case passed >= 2*time.Minute:
-				s.Nodes[0].Status.NodeInfo.BootID = "b"
-			}
-			return s
-		}, o); err != nil {
+		since := `ClusterOperator status.conditions.Progressing.lastTransitionTime="` + start.Add(-time.Minute).Format(time.RFC3339) + `"; `
+		const without = "MachineConfigPool unserved; "
+		cluster := timeline{nil, start, map[time.Duration]*state{
+			90 * time.Second: after(t, without+since+progressing), 2 * time.Minute: after(t, without),
+		}, after(t, without+rebooted)}
+		if _, err := Wait(t.Context(), cluster, Options{2 * time.Minute, 10 * time.Minute, &printed}); err != nil {
 			t.Fatal(err)
 		}
 		want := []string{
-			"00:00:00 ClusterOperator console: Progressing=True (AsExpected), for 60s",
-			"00:00:00 MachineConfigPool: left out, the cluster does not serve it",
-			"00:00:00 Waiting: 1 still moving; 10m left",
-			"00:01:00 Waiting: 1 still moving; 9m left",
+			"00:00:00 ClusterOperator console: Progressing=True (AsExpected), since 1999-12-31T23:59:00Z",
+			"00:00:00 MachineConfigPool: skipped, the cluster does not serve it",
+			"00:00:00 Waiting: 1 changing; 10m left",
+			"00:01:00 Waiting: 1 changing; 9m left",
 			"00:01:30 ClusterOperator console: has changed",
-			"00:01:30 Quiet for 0s of 2m; 8m30s left",
+			"00:01:30 Stable for 0s of 2m; 8m30s left",
 			"00:02:00 Node sno: has changed",
-			"00:02:00 Quiet for 0s of 2m; 8m left",
-			"00:03:00 Quiet for 60s of 2m; 7m left",
+			"00:02:00 Stable for 0s of 2m; 8m left",
+			"00:03:00 Stable for 60s of 2m; 7m left",
 		}
-		if diff := cmp.Diff(want, strings.Split(strings.TrimSpace(said.String()), "\n")); diff != "" {
+		if diff := cmp.Diff(want, strings.Split(strings.TrimSpace(printed.String()), "\n")); diff != "" {
 			t.Errorf("progress (-want +got):\n%s", diff)
 		}
 	})
 }
 
-func TestProgressOfManyIsShort(t *testing.T) {
-	var said bytes.Buffer
-	p := progress{out: &said, options: options()}
-	s := atRest()
-	for range 99 {
-		s.Nodes = append(s.Nodes, *s.Nodes[0].DeepCopy())
+func TestProgressIsBounded(t *testing.T) {
+	var printed bytes.Buffer
+	report := Report{Changing: make([]Changing, 100)}
+	for i := range report.Changing {
+		report.Changing[i].Object = fmt.Sprint("Node node-", i)
 	}
-	for i := range s.Nodes {
-		s.Nodes[i].Name += strings.Repeat("x", i)
-		s.Nodes[i].Spec.Unschedulable = true
-	}
-	report := Look(s)
-	p.tell(installed, 0, &report, Verdict{})
-	if lines := strings.Count(said.String(), "\n"); lines != most+2 || !strings.Contains(said.String(), "... and 80 more") {
-		t.Errorf("%d lines:\n%s", lines, &said)
+	(&progress{options: Options{Progress: &printed}}).print(installed, 0, &report, 0, nil)
+	if lines := strings.Count(printed.String(), "\n"); lines != maxLines+2 || !strings.Contains(printed.String(), "... and 80 more") {
+		t.Errorf("%d lines:\n%s", lines, &printed)
 	}
 }
 
-func TestOptionsThatNobodyCanWaitFor(t *testing.T) {
-	for name, change := range map[string]func(*Options){
-		"negative quiet period": func(o *Options) { o.Quiet = -1 },
-		"no limit":              func(o *Options) { o.Timeout = 0 },
-		"more quiet than limit": func(o *Options) { o.Quiet = 2 * time.Hour },
-		"no time between looks": func(o *Options) { o.Every = 0 },
-		"no time between lines": func(o *Options) { o.Remind = 0 },
+func TestInvalidOptions(t *testing.T) {
+	for name, o := range map[string]Options{
+		"negative period": {Quiet: -1, Timeout: time.Hour}, "no timeout": {Quiet: time.Minute}, "long period": {Quiet: 2 * time.Hour, Timeout: time.Hour},
 	} {
-		o := options()
-		change(&o)
-		if _, err := Wait(t.Context(), nil, o); !errors.Is(err, ErrOptions) {
-			t.Errorf("%s: got %v, want ErrOptions", name, err)
+		if _, err := Wait(t.Context(), nil, o); !errors.Is(err, errOptions) {
+			t.Errorf("%s: got %v, want errOptions", name, err)
 		}
 	}
 }

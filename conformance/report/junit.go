@@ -7,64 +7,22 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/onsi/ginkgo/v2/reporters"
 )
-
-type junitSuites struct {
-	XMLName xml.Name     `xml:"testsuites"`
-	Name    string       `xml:"name,attr"`
-	Suites  []junitSuite `xml:"testsuite"`
-	junitCounts
-}
-
-type junitCounts struct {
-	Tests    int    `xml:"tests,attr"`
-	Failures int    `xml:"failures,attr"`
-	Errors   int    `xml:"errors,attr"`
-	Skipped  int    `xml:"skipped,attr"`
-	Time     string `xml:"time,attr"`
-}
-
-type junitSuite struct {
-	Name      string `xml:"name,attr"`
-	Timestamp string `xml:"timestamp,attr"`
-	junitCounts
-	Properties []junitProperty `xml:"properties>property"`
-	Cases      []junitCase     `xml:"testcase"`
-}
-
-type junitProperty struct {
-	Name  string `xml:"name,attr"`
-	Value string `xml:"value,attr"`
-}
-
-type junitCase struct {
-	Name    string       `xml:"name,attr"`
-	Class   string       `xml:"classname,attr"`
-	Time    string       `xml:"time,attr"`
-	Failure *junitReason `xml:"failure"`
-	Skipped *junitReason `xml:"skipped"`
-}
-
-type junitReason struct {
-	Type    string `xml:"type,attr,omitempty"`
-	Message string `xml:"message,attr"`
-	Text    string `xml:",cdata"`
-}
 
 // WriteJUnit writes a suite for every report and a case for every check. Checks that are inconclusive are failures of the type "inconclusive";
 // those that are not applicable or whose failure is waived are skipped, with the reason.
 func WriteJUnit(w io.Writer, reports ...Report) error {
-	all := junitSuites{Name: "single-node conformance"}
-	seconds := 0.0
+	var all reporters.JUnitTestSuites
 	for _, report := range reports {
 		suite := report.junit()
-		all.Suites = append(all.Suites, suite)
+		all.TestSuites = append(all.TestSuites, suite)
 		all.Tests += suite.Tests
 		all.Failures += suite.Failures
-		all.Skipped += suite.Skipped
-		seconds += report.Seconds
+		all.Disabled += suite.Skipped
+		all.Time += suite.Time
 	}
-	all.Time = junitTime(seconds)
 	if _, err := io.WriteString(w, xml.Header); err != nil {
 		return err
 	}
@@ -77,17 +35,18 @@ func WriteJUnit(w io.Writer, reports ...Report) error {
 	return err
 }
 
-func (r Report) junit() junitSuite {
-	suite := junitSuite{
-		Name: r.Scenario, Timestamp: r.Started.UTC().Format(time.RFC3339), junitCounts: junitCounts{Tests: len(r.Results), Time: junitTime(r.Seconds)},
-		Properties: []junitProperty{
-			{"description", r.Description}, {"variant", r.Variant}, {"provider", r.Provider}, {"tool", r.Tool},
-			{"controlPlaneTopology", r.Topology.Observed.ControlPlane}, {"infrastructureTopology", r.Topology.Observed.Infrastructure},
-		},
+func (r Report) junit() reporters.JUnitTestSuite {
+	suite := reporters.JUnitTestSuite{
+		Name: r.Scenario, Package: "single-node conformance", Timestamp: r.Started.UTC().Format(time.RFC3339), Tests: len(r.Results), Time: r.Seconds,
+		Properties: reporters.JUnitProperties{Properties: []reporters.JUnitProperty{
+			{Name: "description", Value: r.Description}, {Name: "variant", Value: r.Variant}, {Name: "provider", Value: r.Provider}, {Name: "tool", Value: r.Tool},
+			{Name: "controlPlaneTopology", Value: r.Topology.Observed.ControlPlane},
+			{Name: "infrastructureTopology", Value: r.Topology.Observed.Infrastructure},
+		}},
 	}
 	for _, result := range r.Results {
 		test := result.junit()
-		suite.Cases = append(suite.Cases, test)
+		suite.TestCases = append(suite.TestCases, test)
 		if test.Failure != nil {
 			suite.Failures++
 		}
@@ -98,23 +57,22 @@ func (r Report) junit() junitSuite {
 	return suite
 }
 
-func (r Result) junit() junitCase {
-	test := junitCase{Name: r.ID + " " + r.Title, Class: r.Module, Time: junitTime(r.Seconds)}
+func (r Result) junit() reporters.JUnitTestCase {
+	test := reporters.JUnitTestCase{Name: r.ID + " " + r.Title, Classname: r.Module, Status: r.mark().Words(), Time: r.Seconds}
 	switch r.mark() {
 	case markPassed:
 	case markFailed, markInconclusive:
-		test.Failure = &junitReason{Type: r.mark().Words(), Message: r.complaint(), Text: r.account()}
+		test.Failure = &reporters.JUnitFailure{Type: r.mark().Words(), Message: r.complaint(), Description: r.account()}
 	case markWaived:
-		test.Skipped = &junitReason{Message: fmt.Sprintf("waived until %s: %s", r.Waiver.Expires, r.Waiver.Why), Text: r.account()}
+		test.Skipped = &reporters.JUnitSkipped{Message: fmt.Sprintf("waived until %s: %s", r.Waiver.Expires, r.Waiver.Why)}
+		test.SystemOut = r.account()
 	case markNotApplicable, markSkipped:
-		test.Skipped = &junitReason{Message: r.mark().Words() + ": " + r.Reason}
+		test.Skipped = &reporters.JUnitSkipped{Message: r.mark().Words() + ": " + r.Reason}
 	}
 	return test
 }
 
-func junitTime(seconds float64) string { return fmt.Sprintf("%.3f", seconds) }
-
-// account is everything that a check has to say for a failure, as plain text that may stand in XML.
+// account is everything that a check has to say for a failure, as plain text.
 func (r Result) account() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "\n%s\n", r.Requirement)
@@ -132,15 +90,7 @@ func (r Result) account() string {
 		fmt.Fprintf(table, "%s\tcontrol %s\t\t%s\t%s\n", symbol(c.Detected), c.Name, c.Want, c.Got)
 	}
 	_ = table.Flush() // a string takes everything
-	return strings.Map(allowed, text.String())
-}
-
-// allowed replaces what no XML document may hold, not even escaped.
-func allowed(r rune) rune {
-	if r < ' ' && r != '\n' && r != '\t' || r == '\uFFFE' || r == '\uFFFF' {
-		return '\uFFFD'
-	}
-	return r
+	return text.String()
 }
 
 func symbol(good bool) string {

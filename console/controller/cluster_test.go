@@ -1,211 +1,238 @@
 package controller
 
 import (
-	"context"
 	"fmt"
-	"strings"
+	"os"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/console"
+	"github.com/solonode/sno/patch/controller"
 	"github.com/solonode/sno/patch/patchtest"
+	"github.com/solonode/sno/patch/run"
+	"github.com/solonode/sno/patch/workload"
 )
 
 const (
-	sr       = configv1.SingleReplicaTopologyMode
-	ha       = configv1.HighlyAvailableTopologyMode
-	external = configv1.ExternalTopologyMode
+	sr = configv1.SingleReplicaTopologyMode
+	ha = configv1.HighlyAvailableTopologyMode
 
-	account         = "console-controller"
-	systemNamespace = "sno-system"
-	// us is how the audit log calls the controller.
-	us = "system:serviceaccount:" + systemNamespace + ":" + account
-
-	// patience bounds every wait. It is far longer than anything takes.
-	patience = 60 * time.Second
-	glance   = 50 * time.Millisecond
+	condition       = "ConsoleTopologyPatchInForce"
+	managementState = `{"spec":{"managementState":%q}}`
+	optOut          = `{"metadata":{"annotations":{"sno.solonode.github.io/opt-out":%s}}}`
 )
 
-// cluster is what a cluster looks like to the controller. Nothing acts in it: the tests play the operators.
+var suite = patchtest.Suite{
+	Program: "console-controller",
+	Main:    func(args []string) int { return run.Main("console-controller", args, &Module{}) },
+	Module:  func() controller.Module { return &Module{} },
+	Options: patchtest.Options{CRDs: []string{patchtest.Infrastructures, patchtest.ClusterVersions, patchtest.Consoles}},
+}
+
+func TestMain(m *testing.M) { os.Exit(suite.Test(m)) }
+
+var deployments = []controller.Object{consoleObject, downloadsObject}
+
+// cluster has no controllers: the test acts for all others.
 type cluster struct {
-	*testing.T
-	server *patchtest.APIServer
-	admin  client.WithWatch
-	// force gives walkers --force-conflicts.
-	force bool
+	*patchtest.Cluster
+	// release is a cluster-version-operator whose release contains downloads.
+	release *patchtest.VersionOperator
 }
 
-// newCluster has the namespaces and the controller's permissions, and no objects.
-func newCluster(t *testing.T, server *patchtest.APIServer) *cluster {
+func newCluster(t *testing.T, mode configv1.TopologyMode) *cluster {
 	t.Helper()
-	c := &cluster{T: t, server: server, admin: server.Admin(t)}
-	for _, name := range []string{console.Namespace, systemNamespace} {
-		err := c.admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
-		if err != nil && !apierrors.IsAlreadyExists(err) {
-			t.Fatal(err)
-		}
+	c := suite.Cluster(t)
+	c.Flip(mode, mode)
+	return &cluster{c, c.VersionOperator(manifest(console.DownloadsName))}
+}
+
+// installed is a cluster with two replicas of everything, whatever the topology, and a person's overrides.
+func installed(t *testing.T, mode configv1.TopologyMode, overrides ...configv1.ComponentOverride) *cluster {
+	t.Helper()
+	c := newCluster(t, mode)
+	c.Apply("installer", unshaped(consoleObject), operatorOf(""))
+	c.installVersion()
+	c.release.Act()
+	if len(overrides) > 0 {
+		c.edit(overrides...)
+		c.release.Observe()
 	}
-	for _, u := range patchtest.Manifests(t, "../config", "rbac/service_account.yaml", "rbac/role.yaml", "rbac/role_binding.yaml") {
-		c.server.Put(c, u)
-	}
-	t.Cleanup(c.clear)
+	c.RollOut(deployments...)
 	return c
 }
 
-// installed is a cluster of which the installer and the cluster-version-operator are done: two replicas of everything, whatever
-// the topology.
-func installed(t *testing.T, controlPlane, infrastructure configv1.TopologyMode, overrides ...configv1.ComponentOverride) *cluster {
+// stocked is a cluster whose console operator manages both Deployments.
+func stocked(t *testing.T, change func(*appsv1.Deployment)) *cluster {
 	t.Helper()
-	c := newCluster(t, shared.Server(t))
-	c.installInfrastructure(controlPlane, infrastructure)
-	c.installOperator("")
-	c.installVersion(overrides...)
-	c.installConsole()
-	(&versionOperator{cluster: c}).act()
+	c := newCluster(t, sr)
+	c.release = c.VersionOperator()
+	c.Apply("installer", operatorOf(operatorv1.Managed))
+	c.installVersion()
+	for _, o := range deployments {
+		d := manifest(o.Name)
+		change(d)
+		c.Create("console", d)
+	}
 	return c
 }
 
-// clear removes what there is only one of, so that the next test starts afresh.
-func (c *cluster) clear() {
-	ctx := context.WithoutCancel(c.Context())
-	for _, u := range []*unstructured.Unstructured{
-		object("config.openshift.io/v1", "Infrastructure", "", ""),
-		object("config.openshift.io/v1", "ClusterVersion", "", ""),
-		object("operator.openshift.io/v1", "Console", "", ""),
-		object("apps/v1", "Deployment", console.Namespace, ""),
-		object("policy/v1", "PodDisruptionBudget", console.Namespace, ""),
-		object("coordination.k8s.io/v1", "Lease", systemNamespace, ""),
-		object("events.k8s.io/v1", "Event", "default", ""),
-	} {
-		err := c.admin.DeleteAllOf(ctx, u, client.InNamespace(u.GetNamespace()), client.GracePeriodSeconds(0))
-		if err != nil && !apierrors.IsNotFound(err) && !strings.Contains(err.Error(), "no matches for kind") {
-			c.Errorf("cleaning up %s: %v", u.GetKind(), err)
-		}
+// stock writes both Deployments as the console operator does on every sync.
+func (c *cluster) stock(change func(*appsv1.Deployment)) {
+	c.Helper()
+	for _, o := range deployments {
+		d, want := c.deployment(o), manifest(o.Name)
+		change(want)
+		d.Spec = want.Spec
+		c.Update("console", d)
 	}
 }
 
-func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
-	u := &unstructured.Unstructured{}
-	u.SetAPIVersion(apiVersion)
-	u.SetKind(kind)
-	u.SetNamespace(namespace)
-	u.SetName(name)
-	return u
+func twoReplicas(*appsv1.Deployment) {}
+
+// oneReplica is the Deployment of a console operator that follows the topology.
+func oneReplica(d *appsv1.Deployment) {
+	d.Spec.Replicas = ptr.To[int32](1)
+	d.Spec.Template.Spec.Affinity.PodAntiAffinity = nil
 }
 
-// eventually waits until check is content, and fails the test with its last complaint.
-func (c *cluster) eventually(what string, check func() error) {
-	c.Helper()
-	patchtest.Eventually(c, what, check)
-}
-
-func (c *cluster) installInfrastructure(controlPlane, infrastructure configv1.TopologyMode) {
-	c.Helper()
-	if err := c.admin.Create(c.Context(), &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}); err != nil {
-		c.Fatal(err)
-	}
-	c.flip(controlPlane, infrastructure)
-}
-
-// flip changes the topology at run time.
-func (c *cluster) flip(controlPlane, infrastructure configv1.TopologyMode) {
-	c.Helper()
-	c.patchStatus(object("config.openshift.io/v1", "Infrastructure", "", "cluster"), "installer", fmt.Sprintf(
-		`{"status":{"controlPlaneTopology":%q,"infrastructureTopology":%q,"cpuPartitioning":"None","platformStatus":{"type":"None"}}}`,
-		controlPlane, infrastructure))
-}
-
-// installOperator makes the console operator's own resource.
-func (c *cluster) installOperator(state operatorv1.ManagementState) {
-	c.Helper()
-	u := object("operator.openshift.io/v1", "Console", "", console.OperatorName)
+func operatorOf(state operatorv1.ManagementState) *unstructured.Unstructured {
+	u := operatorObject.Unstructured()
 	u.Object["spec"] = map[string]any{}
 	if state != "" {
 		u.Object["spec"] = map[string]any{"managementState": string(state)}
 	}
-	if err := c.admin.Create(c.Context(), u); err != nil {
-		c.Fatal(err)
-	}
+	return u
 }
 
-// manage sets managementState as `oc patch` would.
-func (c *cluster) manage(state operatorv1.ManagementState) {
+// installVersion creates the ClusterVersion as the bootstrap does.
+func (c *cluster) installVersion() {
 	c.Helper()
-	c.patch(object("operator.openshift.io/v1", "Console", "", console.OperatorName), "oc", fmt.Sprintf(`{"spec":{"managementState":%q}}`, state))
+	v := &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: versionObject.Name}}
+	v.Spec.ClusterID, v.Spec.Channel = "11111111-2222-4333-8444-555555555555", "stable"
+	c.Create("cluster-bootstrap", v)
 }
 
-func (c *cluster) operator() *operatorv1.Console {
+// edit sets spec.overrides by an Update of the whole object, as `oc edit` does.
+func (c *cluster) edit(overrides ...configv1.ComponentOverride) {
 	c.Helper()
-	return get(c, &operatorv1.Console{}, client.ObjectKey{Name: console.OperatorName})
+	v := c.version()
+	v.Spec.Overrides = overrides
+	c.Update("oc", v)
 }
 
-// installVersion makes the ClusterVersion as the bootstrap does, with a person's overrides.
-func (c *cluster) installVersion(overrides ...configv1.ComponentOverride) {
+func (c *cluster) version() *configv1.ClusterVersion {
 	c.Helper()
-	v := &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: console.ClusterVersionName}}
-	v.Spec.ClusterID = "11111111-2222-4333-8444-555555555555"
-	v.Spec.Channel = "stable"
-	if err := c.admin.Create(c.Context(), v, client.FieldOwner("cluster-bootstrap")); err != nil {
-		c.Fatal(err)
-	}
-	if len(overrides) > 0 {
-		v.Spec.Overrides = overrides
-		if err := c.admin.Update(c.Context(), v, client.FieldOwner("oc")); err != nil {
-			c.Fatal(err)
+	return patchtest.Get[configv1.ClusterVersion](c.Cluster, versionObject)
+}
+
+func (c *cluster) deployment(o controller.Object) *appsv1.Deployment {
+	c.Helper()
+	return patchtest.Get[appsv1.Deployment](c.Cluster, o)
+}
+
+// reconciler is a controller without a cache. The cluster-version-operator and the Deployment controller act in between.
+type reconciler struct {
+	*patchtest.Reconciler
+	clock *clocktesting.FakePassiveClock
+}
+
+func (c *cluster) reconciler(flags ...string) reconciler {
+	c.Helper()
+	l := reconciler{clock: clocktesting.NewFakePassiveClock(time.Unix(1_700_000_000, 0))}
+	l.Reconciler = c.ReconcilerOf(func(made *patchtest.Reconciler) (controller.ReconcileFunc, error) {
+		env := made.Environment
+		env.Reader = nil // no decision may depend on a cache
+		p := newPatcher(env)
+		p.version.Clock, p.downloads.Clock, p.console.Clock = l.clock, l.clock, l.clock
+		return p.reconcile, nil
+	}, flags...)
+	l.Act = []func(){func() { c.release.Act() }, func() { c.RollOut(deployments...) }}
+	return l
+}
+
+// shaped is a check: the Deployments have the shape of one node, and the next rollout is no outage.
+func (c *cluster) shaped(objects ...controller.Object) func() error {
+	return func() error {
+		c.Helper()
+		for _, o := range objects {
+			d := c.deployment(o)
+			pod, update := d.Spec.Template.Spec, d.Spec.Strategy.RollingUpdate
+			_, pinned := pod.NodeSelector["node-role.kubernetes.io/master"]
+			// The first rollout may delete an old pod with anti-affinity before the new one runs.
+			outage := update == nil || update.MaxSurge.IntValue() != 1 || update.MaxUnavailable.IntValue() > 1 ||
+				update.MaxUnavailable.IntValue() == 1 && workload.RolledOut(d)
+			if *d.Spec.Replicas != 1 || outage || !pinned || len(pod.Tolerations) < 2 || pod.Affinity != nil {
+				return fmt.Errorf("%s does not have the shape of one node: %+v", o.Name, d.Spec)
+			}
 		}
+		return nil
 	}
 }
 
-func (c *cluster) clusterVersion() *configv1.ClusterVersion {
-	c.Helper()
-	return get(c, &configv1.ClusterVersion{}, client.ObjectKey{Name: console.ClusterVersionName})
-}
-
-// deployment reads one of the two.
-func (c *cluster) deployment(name string) *appsv1.Deployment {
-	c.Helper()
-	return get(c, &appsv1.Deployment{}, client.ObjectKey{Namespace: console.Namespace, Name: name})
-}
-
-// get reads an object that must be there.
-func get[T client.Object](c *cluster, into T, key client.ObjectKey) T {
-	c.Helper()
-	if err := c.admin.Get(c.Context(), key, into); err != nil {
-		c.Fatal(err)
-	}
-	return into
-}
-
-// install makes a Deployment in the name of a field manager.
-func (c *cluster) install(fieldManager string, d *appsv1.Deployment) {
-	c.Helper()
-	if err := c.admin.Create(c.Context(), d, client.FieldOwner(fieldManager)); err != nil {
-		c.Fatal(err)
+// replicas is a check.
+func (c *cluster) replicas(o controller.Object, want int32) func() error {
+	return func() error {
+		c.Helper()
+		if got := *c.deployment(o).Spec.Replicas; got != want {
+			return fmt.Errorf("%s has %d replicas, want %d", o.Name, got, want)
+		}
+		return nil
 	}
 }
 
-// installConsole makes a console Deployment of which nobody has an opinion about the shape.
-func (c *cluster) installConsole() {
-	c.Helper()
-	c.applyAs("installer", unshaped(console.ConsoleName))
+// overrides is a check: spec.overrides has exactly these entries, in this order.
+func (c *cluster) overrides(want ...configv1.ComponentOverride) func() error {
+	return func() error {
+		c.Helper()
+		if diff := cmp.Diff(want, c.version().Spec.Overrides); diff != "" {
+			return fmt.Errorf("overrides (-want +got):\n%s", diff)
+		}
+		return nil
+	}
 }
 
-// unshaped is a Deployment that says nothing about its shape.
-func unshaped(name string) *unstructured.Unstructured {
-	labels := map[string]any{"app": "console", "component": manifest(name).Labels["component"]}
-	u := object("apps/v1", "Deployment", console.Namespace, name)
+// untouched is a check: the module owns nothing.
+func (c *cluster) untouched() error {
+	c.Helper()
+	return c.Untouched(consoleObject, downloadsObject, versionObject)
+}
+
+// snapshot returns the specs and owners of objects, without times and status.
+func (c *cluster) snapshot(objects ...controller.Object) []map[string]any {
+	c.Helper()
+	var all []map[string]any
+	for _, o := range objects {
+		u := o.Unstructured()
+		c.Must(c.Admin.Get(c.Context(), o.Key(), u))
+		out := map[string]any{"spec": u.Object["spec"]}
+		for _, e := range u.GetManagedFields() {
+			if e.Subresource == "" {
+				fields, err := e.FieldsV1.MarshalJSON()
+				c.Must(err)
+				out[e.Manager+" "+string(e.Operation)] = string(fields)
+			}
+		}
+		all = append(all, out)
+	}
+	return all
+}
+
+// unshaped is a Deployment without any field of the shape.
+func unshaped(o controller.Object) *unstructured.Unstructured {
+	labels := map[string]any{"app": "console", "component": manifest(o.Name).Labels["component"]}
+	u := o.Unstructured()
 	u.Object["spec"] = map[string]any{
 		"selector": map[string]any{"matchLabels": labels},
 		"template": map[string]any{
@@ -216,33 +243,9 @@ func unshaped(name string) *unstructured.Unstructured {
 	return u
 }
 
-// applyAs is server-side apply, which makes nobody the owner of defaults.
-func (c *cluster) applyAs(fieldManager string, u *unstructured.Unstructured) {
-	c.Helper()
-	if err := c.admin.Apply(c.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(fieldManager)); err != nil {
-		c.Fatal(err)
-	}
-}
-
-// patch writes as `oc patch --type=merge` would, as the field manager.
-func (c *cluster) patch(u *unstructured.Unstructured, fieldManager, text string) {
-	c.Helper()
-	if err := c.admin.Patch(c.Context(), u, client.RawPatch(types.MergePatchType, []byte(text)), client.FieldOwner(fieldManager)); err != nil {
-		c.Fatalf("%s writing %s: %v", fieldManager, text, err)
-	}
-}
-
-func (c *cluster) patchStatus(u *unstructured.Unstructured, fieldManager, text string) {
-	c.Helper()
-	if err := c.admin.Status().Patch(c.Context(), u, client.RawPatch(types.MergePatchType, []byte(text)), client.FieldOwner(fieldManager)); err != nil {
-		c.Fatalf("%s writing %s: %v", fieldManager, text, err)
-	}
-}
-
-// manifest is a Deployment as a release that knows no topology brings it: two replicas that must not share a node.
+// manifest is a Deployment of a release that does not follow the topology: two replicas that must not share a node.
 func manifest(name string) *appsv1.Deployment {
-	component := map[string]string{console.ConsoleName: "ui", console.DownloadsName: "downloads"}[name]
-	labels := map[string]string{"app": "console", "component": component}
+	labels := map[string]string{"app": "console", "component": map[string]string{console.ConsoleName: "ui", console.DownloadsName: "downloads"}[name]}
 	quarter := intstr.FromString("25%")
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: console.Namespace, Name: name, Labels: labels}}
 	d.Spec = appsv1.DeploymentSpec{
@@ -255,12 +258,26 @@ func manifest(name string) *appsv1.Deployment {
 			NodeSelector: map[string]string{"kubernetes.io/os": "linux"},
 			Tolerations: []corev1.Toleration{
 				{Key: "node-role.kubernetes.io/master", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule},
-				{Key: "node.kubernetes.io/unreachable", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: ptr.To[int64](120)},
+				{Key: "node.kubernetes.io/unreachable", Operator: "Exists", Effect: corev1.TaintEffectNoExecute, TolerationSeconds: ptr.To[int64](120)},
 			},
-			Affinity: &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
-				LabelSelector: &metav1.LabelSelector{MatchLabels: labels}, TopologyKey: "kubernetes.io/hostname",
-			}}}},
+			Affinity: &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{onNode(labels)}}},
 		}},
 	}
 	return d
+}
+
+func onNode(labels map[string]string) corev1.PodAffinityTerm {
+	return corev1.PodAffinityTerm{LabelSelector: &metav1.LabelSelector{MatchLabels: labels}, TopologyKey: "kubernetes.io/hostname"}
+}
+
+// others are overrides of other clients, some of which differ from the module's in one field only.
+func others(n int) []configv1.ComponentOverride {
+	ours := console.Override()
+	list := []configv1.ComponentOverride{ours, ours, ours, ours}
+	list[0].Kind, list[1].Group, list[2].Namespace, list[3].Name = "DaemonSet", "", "openshift-downloads", "console"
+	for i := len(list); i < n; i++ {
+		list = append(list, configv1.ComponentOverride{Kind: "Deployment", Group: "apps", Namespace: "n", Name: fmt.Sprint("d", i), Unmanaged: i%2 == 0})
+	}
+	return list[:n]
 }

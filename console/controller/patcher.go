@@ -4,161 +4,109 @@ import (
 	"context"
 
 	configv1 "github.com/openshift/api/config/v1"
-	operatorv1 "github.com/openshift/api/operator/v1"
-	appsv1 "k8s.io/api/apps/v1"
-	policyv1 "k8s.io/api/policy/v1"
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/console"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/apply"
-	"github.com/solonode/sno/patch/manager"
+	"github.com/solonode/sno/patch/controller"
+	"github.com/solonode/sno/patch/overrides"
+	"github.com/solonode/sno/patch/workload"
+	"github.com/solonode/sno/topology"
 )
 
-// patcher shapes both Deployments, and takes downloads over.
-type patcher struct {
-	// reader is the cache, live the API server itself.
-	reader, live client.Reader
-	// There is an applier for each object, because what may be taken from whom differs.
-	version, downloads, console *apply.Applier
-	// client is what they write with.
-	client   client.Client
-	topology manager.LastTopology
+var versionWords = apply.Words{
+	Subject:      "The ClusterVersion",
+	MadeBy:       "the cluster-version-operator",
+	Resource:     "clusterversions.config.openshift.io",
+	WouldApply:   "an override for downloads would be added to the ClusterVersion",
+	Progressing:  console.ReasonTakingOver,
+	OwnedByOther: console.OverrideOwnedByOther,
 }
 
-// newPatcher reads from the cache, and from the API server where that is not enough. applier makes an applier that may take those
-// fields over.
-func newPatcher(cache, live client.Reader, applier func(...apply.Overridable) *apply.Applier) *patcher {
-	var fromRelease []apply.Overridable
-	for _, field := range console.ShapeFields() {
-		fromRelease = append(fromRelease, apply.Overridable{Field: field, Manager: console.ClusterVersionOperator})
+func deploymentWords(name string) apply.Words {
+	return apply.Words{
+		Subject:    "The " + name + " Deployment",
+		MadeBy:     "its operator",
+		Resource:   "deployments.apps in namespace " + console.Namespace,
+		WouldApply: "the " + name + " Deployment would run one replica that can roll on one node",
 	}
-	p := &patcher{reader: cache, live: live, version: applier(), downloads: applier(fromRelease...), console: applier()}
-	p.client = p.version.Client
-	p.version.ForceConflicts = false // a flag that is about Deployments must not reach what the cluster is upgraded by
+}
+
+// patcher has an applier for each object, because they may take fields from different managers.
+type patcher struct {
+	live                        client.Reader // from the API server, never from a cache
+	version, downloads, console *apply.Applier
+	force                       bool
+}
+
+func newPatcher(env controller.Environment) *patcher {
+	var fromRelease []apply.Overridable
+	for _, field := range workload.Fields() {
+		fromRelease = append(fromRelease, apply.Overridable{Field: field, Manager: overrides.ClusterVersionOperator})
+	}
+	p := &patcher{
+		live: env.Live, force: env.Options.ForceConflicts,
+		version: env.Applier(console.Name), downloads: env.Applier(console.Name, fromRelease...), console: env.Applier(console.Name),
+	}
+	p.version.ForceConflicts = false // the entry blocks upgrades of the whole cluster
 	return p
 }
 
-// objects are those that are written, and the one that carries the conditions, as they were read; nil where there is none.
-type objects struct {
+// gathered are the inputs of a decision, and the objects that are written or have the conditions.
+type gathered struct {
+	inputs                                console.Inputs
 	operator, version, downloads, console *unstructured.Unstructured
 }
 
-// look is what manager.Controller calls. It is never run concurrently.
-func (p *patcher) look(ctx context.Context) (*unstructured.Unstructured, patch.Result, error) {
-	found, inputs, err := p.gather(ctx)
+// reconcile carries out the first step that writes something. The next step is decided after another read.
+func (p *patcher) reconcile(ctx context.Context, cluster *topology.Cluster) (*unstructured.Unstructured, patch.Result, error) {
+	g, err := p.gather(ctx, cluster)
 	if err != nil {
 		return nil, patch.Result{}, err
 	}
-	return found.operator, p.patch(ctx, found, inputs), nil
+	decision := console.Decide(g.inputs)
+	if step := decision.ClusterVersion; g.version != nil && step.Intent == nil && !step.Release {
+		p.version.Forget(g.version.GetUID()) // an override that is not wanted cannot be reverted
+	}
+	wrote, releasing := false, false
+	take := func(applier *apply.Applier, live *unstructured.Unstructured, step patch.Step, words apply.Words) *patch.Result {
+		result := step.Result
+		if !wrote {
+			result, wrote = applier.ApplyStep(ctx, live, step, words)
+			releasing = wrote && step.Release
+		}
+		return result
+	}
+	result := patch.Together(
+		take(p.version, g.version, decision.ClusterVersion, versionWords),
+		take(p.downloads, g.downloads, decision.Downloads, deploymentWords(console.DownloadsName)),
+		take(p.console, g.console, decision.Console, deploymentWords(console.ConsoleName)),
+	)
+	if releasing && result.OK() { // OptedOut means that everything is released
+		result = patch.Result{State: patch.Progressing, Reason: console.ReasonGivingBack, Message: "The patch is being released"}
+	}
+	if wrote {
+		result.After = controller.Soon
+	}
+	return g.operator, result, nil
 }
 
-// gather reads what the decision needs from the cache.
-func (p *patcher) gather(ctx context.Context) (found objects, in console.Inputs, err error) {
-	in.ForceConflicts = p.console.ForceConflicts
-	if in.Cluster, err = p.topology.Read(ctx, p.reader); err != nil {
-		return found, in, err
+// gather reads the ClusterVersion last, because the override must be in force when downloads is written.
+func (p *patcher) gather(ctx context.Context, cluster *topology.Cluster) (g gathered, err error) {
+	in := &g.inputs
+	in.Cluster, in.ForceConflicts = cluster, p.force
+	group, reading := errgroup.WithContext(ctx)
+	group.Go(controller.Reading(reading, p.live, operatorObject, &g.operator, &in.Operator))
+	group.Go(controller.Reading(reading, p.live, consoleObject, &g.console, &in.Console))
+	group.Go(controller.Reading(reading, p.live, downloadsObject, &g.downloads, &in.Downloads))
+	group.Go(controller.Reading(reading, p.live, consoleBudget, nil, &in.ConsoleBudget))
+	group.Go(controller.Reading(reading, p.live, downloadsBudget, nil, &in.DownloadsBudget))
+	if err := group.Wait(); err != nil {
+		return g, err
 	}
-	if found.operator, in.Operator, err = manager.Read[operatorv1.Console](ctx, p.reader, operatorObject); err != nil {
-		return found, in, err
-	}
-	if found.version, in.ClusterVersion, err = manager.Read[configv1.ClusterVersion](ctx, p.reader, versionObject); err != nil {
-		return found, in, err
-	}
-	if found.console, in.Console, err = manager.Read[appsv1.Deployment](ctx, p.reader, consoleObject); err != nil {
-		return found, in, err
-	}
-	if found.downloads, in.Downloads, err = manager.Read[appsv1.Deployment](ctx, p.reader, downloadsObject); err != nil {
-		return found, in, err
-	}
-	if _, in.ConsoleBudget, err = manager.Read[policyv1.PodDisruptionBudget](ctx, p.reader, consoleBudget); err != nil {
-		return found, in, err
-	}
-	_, in.DownloadsBudget, err = manager.Read[policyv1.PodDisruptionBudget](ctx, p.reader, downloadsBudget)
-	return found, in, err
-}
-
-// patch brings the decision onto the cluster and says how it went: the worst of what there is to say.
-func (p *patcher) patch(ctx context.Context, found objects, in console.Inputs) patch.Result {
-	decision := console.Decide(in)
-	var said []patch.Result
-	if result := p.override(ctx, found, decision); result != nil {
-		said = append(said, *result)
-		if result.State == patch.WouldChange && decision.ClusterVersion.Intent != nil && decision.Downloads.Intent == nil {
-			decision.Downloads.Result = nil // a dry run is not taking anything over
-		}
-	}
-	before := decision.Result()
-	p.downloads.Client = relying{p.client, p.live, versionObject, found.version, entry}
-	for _, of := range []struct {
-		applier *apply.Applier
-		words   apply.Words
-		live    *unstructured.Unstructured
-		step    *console.DeploymentStep
-	}{
-		{p.downloads, downloadsWords, found.downloads, &decision.Downloads},
-		{p.console, consoleWords, found.console, &decision.Console},
-	} {
-		if result := shape(ctx, of.applier, of.words, of.live, *of.step); result != nil {
-			said = append(said, *result)
-			of.step.Intent = nil // it does not stand, so there is nothing to observe
-		}
-	}
-	if before != nil {
-		said = append(said, *before)
-	}
-	if decision.Downloads.Intent != nil || decision.Console.Intent != nil {
-		said = append(said, console.Observe(in, decision))
-	}
-	return summary(said)
-}
-
-// override carries out the step on the ClusterVersion; nil when there is nothing to say beside the decision.
-func (p *patcher) override(ctx context.Context, found objects, decision console.Decision) *patch.Result {
-	p.version.Client = relying{p.client, p.live, downloadsObject, found.downloads, hold}
-	switch step := decision.ClusterVersion; {
-	case step.Intent != nil:
-		outcome, err := p.version.Apply(ctx, found.version, step.Intent)
-		if err == nil && outcome.Kind == apply.Conflicted {
-			result := console.OverrideOwnedByOther(outcome.Conflicts[0].Manager)
-			return &result
-		}
-		return versionWords.Result(ctx, console.Name, outcome, err)
-	case step.Release:
-		outcome, err := p.version.Release(ctx, found.version, apply.ReleaseOptions{})
-		return versionWords.Released(console.Name, *decision.Downloads.Result, outcome, err)
-	case found.version != nil:
-		// What is not wanted cannot be reverted.
-		p.version.Forget(found.version.GetUID())
-	}
-	return nil
-}
-
-// shape carries out the step on one of the Deployments; nil when there is nothing to say beside the decision.
-func shape(ctx context.Context, applier *apply.Applier, words apply.Words, live *unstructured.Unstructured, step console.DeploymentStep) *patch.Result {
-	switch {
-	case live == nil:
-	case step.Intent != nil:
-		outcome, err := applier.Apply(ctx, live, step.Intent, step.Unset...)
-		return words.Result(ctx, console.Name, outcome, err)
-	case step.Release:
-		outcome, err := applier.Release(ctx, live, apply.ReleaseOptions{})
-		return words.Released(console.Name, *step.Result, outcome, err)
-	}
-	return nil
-}
-
-// summary is the worst of the results, with the earliest time at which any of them wants another look.
-func summary(said []patch.Result) patch.Result {
-	worst := patch.Worst(said...)
-	for _, result := range said {
-		if result.After > 0 && (worst.After == 0 || result.After < worst.After) {
-			worst.After = result.After
-		}
-		if worst.Err == nil {
-			worst.Err = result.Err
-		}
-	}
-	return worst
+	g.version, in.ClusterVersion, err = controller.Read[configv1.ClusterVersion](ctx, p.live, versionObject)
+	return g, err
 }

@@ -1,62 +1,453 @@
 package controller
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/console"
-	"github.com/solonode/sno/topology"
+	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/patch/apply"
+	"github.com/solonode/sno/patch/controller"
+	"github.com/solonode/sno/patch/overrides"
+	"github.com/solonode/sno/patch/patchtest"
 )
 
-func topologyOf(controlPlane, infrastructure configv1.TopologyMode) (topology.Cluster, error) {
-	i := &configv1.Infrastructure{}
-	i.Status.ControlPlaneTopology, i.Status.InfrastructureTopology = controlPlane, infrastructure
-	i.Status.PlatformStatus = &configv1.PlatformStatus{Type: configv1.NonePlatformType}
-	return topology.FromInfrastructure(i)
-}
-
-// TestTakesOverAndGivesBack shows R-CON-2, R-SNO-4 and R-SNO-6: downloads into the shape of one node, back to what the
-// release brings, and in again. At rest nothing is written, and releasing leaves spec and owners as if nobody had been
-// there.
-func TestTakesOverAndGivesBack(t *testing.T) {
-	c := installed(t, sr, sr)
-	specs, owners := map[string]any{}, map[string]any{}
-	for _, name := range []string{console.ConsoleName, console.DownloadsName} {
-		d := c.deployment(name)
-		specs[name], owners[name] = d.Spec, owned(t, d)
-	}
-	w := c.walker()
-	for _, mode := range []configv1.TopologyMode{sr, ha, sr} {
-		c.flip(mode, mode)
-		t.Log(mode, w.settle())
-		if mode == sr {
-			c.requireShaped(console.ConsoleName, console.DownloadsName)
-			if err := c.overrides(console.Override()); err != nil {
-				t.Error(err)
-			}
-		} else {
-			if err := c.overrides(); err != nil {
-				t.Error(err)
-			}
-			for _, name := range []string{console.ConsoleName, console.DownloadsName} {
-				d := c.deployment(name)
-				if diff := cmp.Diff(specs[name], any(d.Spec)); diff != "" {
-					t.Errorf("%s is not as it was (-want +got):\n%s", name, diff)
+// TestTakesOverAndReleases shows R-CON-2, R-SNO-4 and R-SNO-6: downloads gets the shape of one node, is released, and is
+// taken over again. At rest nothing is written, and a release restores spec and owners, and the entries of others byte for
+// byte. Without other entries the field is removed.
+func TestTakesOverAndReleases(t *testing.T) {
+	objects := []controller.Object{consoleObject, downloadsObject, versionObject}
+	for _, n := range []int{0, 100} {
+		t.Run(fmt.Sprint(n, " entries of others"), func(t *testing.T) {
+			c := installed(t, sr, others(n)...)
+			before, theirs := c.snapshot(objects...), c.rawOverrides()
+			l := c.reconciler()
+			for _, mode := range []configv1.TopologyMode{sr, ha, sr} {
+				c.Flip(mode, mode)
+				result := l.Settle()
+				if mode == sr {
+					l.Want(result, patch.InForce, "AsExpected")
+					c.Check(c.shaped(deployments...))
+					want := strings.TrimSuffix(theirs, "]") +
+						`,{"group":"apps","kind":"Deployment","name":"downloads","namespace":"openshift-console","unmanaged":true}]`
+					if got := c.rawOverrides(); n > 0 && got != want {
+						t.Errorf("overrides %s\nwant %s", got, want)
+					}
+				} else {
+					l.Want(result, patch.NotNeeded, "NotNeeded")
+					c.Check(c.untouched)
+					if diff := cmp.Diff(before, c.snapshot(objects...)); diff != "" {
+						t.Errorf("not restored (-want +got):\n%s", diff)
+					}
 				}
-				if diff := cmp.Diff(owners[name], any(owned(t, d))); diff != "" {
-					t.Errorf("%s: owners are not as they were (-want +got):\n%s", name, diff)
-				}
-				c.requireNothingOfOurs(d)
-			}
-			c.requireNothingOfOurs(c.clusterVersion())
-		}
-		c.server.NoWrites(t, us, func() {
-			for range 3 {
-				w.step()
-				w.operator.act()
+				l.AtRest()
 			}
 		})
+	}
+}
+
+// rawOverrides is spec.overrides as the API server returns it.
+func (c *cluster) rawOverrides() string {
+	c.Helper()
+	spec := c.snapshot(versionObject)[0]["spec"].(map[string]any)
+	encoded, err := json.Marshal(spec["overrides"])
+	c.Must(err)
+	return string(encoded)
+}
+
+// After a crash at any write, with the cluster-version-operator at work at any moment, downloads keeps running, and the
+// next process finishes the take-over or the release.
+func TestCrashAnywhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it crashes everywhere; make proof runs it")
+	}
+	for name, modes := range map[string][2]configv1.TopologyMode{"taking over": {ha, sr}, "releasing": {sr, ha}} {
+		t.Run(name, func(t *testing.T) {
+			patchtest.CrashAtEveryWrite(t, 4, func(t *testing.T, crash func(*patchtest.Reconciler)) bool {
+				c := installed(t, modes[0], others(3)...)
+				defer c.Clear()
+				before := c.snapshot(downloadsObject)
+				c.reconciler().Settle()
+				defer c.guard()()
+				c.Flip(modes[1], modes[1])
+				l := c.reconciler()
+				crash(l.Reconciler)
+				l.Fuse.Before(func(r *http.Request) {
+					if r.Method != http.MethodGet {
+						c.release.Act()
+					}
+				})
+				crashed := l.UntilCrash()
+
+				result := c.reconciler().Settle()
+				if modes[1] == sr {
+					c.Check(c.shaped(deployments...), c.overrides(append(others(3), console.Override())...))
+					return crashed
+				}
+				if diff := cmp.Diff(before, c.snapshot(downloadsObject)); diff != "" {
+					t.Errorf("%v: downloads is not restored (-want +got):\n%s", result, diff)
+				}
+				c.Check(c.overrides(others(3)...), c.untouched)
+				return crashed
+			})
+		})
+	}
+}
+
+// guard fails the test if downloads is ever deleted or scaled to 0, until the returned function is called.
+func (c *cluster) guard() (stop func()) {
+	c.Helper()
+	w, err := c.Admin.Watch(c.Context(), &appsv1.DeploymentList{}, client.InNamespace(console.Namespace))
+	c.Must(err)
+	const last = "last-event"
+	var wait sync.WaitGroup
+	seen := 0
+	wait.Go(func() {
+		defer w.Stop()
+		for event := range w.ResultChan() {
+			d, ok := event.Object.(*appsv1.Deployment)
+			switch {
+			case !ok:
+				c.Errorf("unexpected event %+v", event)
+			case d.Name == console.ConsoleName && d.Annotations[last] != "":
+				return
+			case d.Name != console.DownloadsName:
+			case event.Type == watch.Deleted || d.DeletionTimestamp != nil || d.Spec.Replicas == nil || *d.Spec.Replicas < 1:
+				c.Errorf("downloads is deleted or scaled to 0: %+v", d)
+			default:
+				seen++
+			}
+		}
+	})
+	return func() {
+		c.Patch("test", consoleObject, `{"metadata":{"annotations":{%q:"yes"}}}`, last)
+		wait.Wait()
+		if seen == 0 {
+			c.Error("the watch got no event of downloads")
+		}
+	}
+}
+
+// The shape removes the anti-affinity between the Deployment's own pods, keeps other terms, and leaves no empty rule of its
+// own. A release by the topology or by an opt-out restores it, with its owner.
+func TestAntiAffinityComesAndGoes(t *testing.T) {
+	own, other := onNode(map[string]string{"app": "console", "component": "downloads"}), onNode(map[string]string{"app": "noisy"})
+	zone := own
+	zone.TopologyKey = "topology.kubernetes.io/zone"
+	type terms = []corev1.PodAffinityTerm
+	anti := func(required, preferred terms) *corev1.Affinity {
+		a := &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: required}
+		for _, term := range preferred {
+			weighted := corev1.WeightedPodAffinityTerm{Weight: 1, PodAffinityTerm: term}
+			a.PreferredDuringSchedulingIgnoredDuringExecution = append(a.PreferredDuringSchedulingIgnoredDuringExecution, weighted)
+		}
+		return &corev1.Affinity{PodAntiAffinity: a}
+	}
+	nodes := &corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{Weight: 1,
+		Preference: corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "disk", Operator: corev1.NodeSelectorOpExists}}}}}}
+	withNodes := anti(terms{own}, nil)
+	withNodes.NodeAffinity = nodes
+
+	for name, test := range map[string]struct{ before, shaped *corev1.Affinity }{
+		"its own":                  {anti(terms{own}, nil), nil},
+		"its own in both lists":    {anti(terms{own}, terms{own}), nil},
+		"its own, preferred":       {anti(nil, terms{own}), nil},
+		"its own beside another's": {anti(terms{own, other}, nil), anti(terms{other}, nil)},
+		"another's, preferred":     {anti(terms{own}, terms{other, own, zone}), anti(nil, terms{other, zone})},
+		"nothing but another's":    {anti(terms{other}, nil), anti(terms{other}, nil)},
+		"its own beside nodes":     {withNodes, &corev1.Affinity{NodeAffinity: nodes}},
+		"another's empty rule":     {anti(nil, nil), anti(nil, nil)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, ha)
+			c.Apply("installer", operatorOf(""), unshaped(consoleObject))
+			c.installVersion()
+			made := manifest(console.DownloadsName)
+			made.Spec.Template.Spec.Affinity = test.before.DeepCopy()
+			c.Create(overrides.ClusterVersionOperator, made)
+			c.RollOut(downloadsObject)
+			before := c.snapshot(downloadsObject)
+			l := c.reconciler()
+			// The cluster-version-operator writes nothing, so it restores nothing.
+			l.Act = []func(){c.release.Observe}
+			for what, away := range map[string]func(){
+				"topology": func() { c.Flip(ha, ha) }, "opt-out": func() { c.Patch("oc", operatorObject, optOut, `"console"`) },
+			} {
+				c.Flip(sr, sr)
+				c.Patch("oc", operatorObject, optOut, "null")
+				l.Settle()
+				taken := c.deployment(downloadsObject)
+				if diff := cmp.Diff(test.shaped, taken.Spec.Template.Spec.Affinity); diff != "" {
+					t.Errorf("%s: affinity (-want +got):\n%s", what, diff)
+				}
+				if err := c.Untouched(downloadsObject); err == nil {
+					t.Errorf("%s: the module owns nothing", what)
+				}
+				l.AtRest()
+				// After the first rollout maxUnavailable changes without a new rollout.
+				c.RollOut(downloadsObject)
+				l.Settle()
+				rolled := c.deployment(downloadsObject)
+				if diff := cmp.Diff(taken.Spec.Template, rolled.Spec.Template); diff != "" || rolled.Spec.Strategy.RollingUpdate.MaxUnavailable.IntVal != 0 {
+					t.Errorf("%s: %+v; the pod template later (-want +got):\n%s", what, rolled.Spec.Strategy.RollingUpdate, diff)
+				}
+				away()
+				l.Settle()
+				if diff := cmp.Diff(before, c.snapshot(downloadsObject)); diff != "" {
+					t.Errorf("%s: not restored (-want +got):\n%s", what, diff)
+				}
+				c.Check(c.untouched)
+			}
+		})
+	}
+}
+
+// An entry that another client has changed belongs to that client: downloads is released, and the entry stays, also with
+// --force-conflicts.
+func TestEntryEditedByAnother(t *testing.T) {
+	for _, force := range []bool{false, true} {
+		t.Run(fmt.Sprint("force ", force), func(t *testing.T) {
+			c := installed(t, sr, others(2)...)
+			l := c.reconciler(fmt.Sprint("--force-conflicts=", force))
+			l.Settle()
+			c.Check(c.shaped(downloadsObject))
+
+			edited := c.version().Spec.Overrides
+			edited[2].Unmanaged = false
+			c.edit(edited...)
+			l.Want(l.Settle(), patch.Blocked, "FieldOwnedByOther", `"oc"`, "also with --force-conflicts")
+			c.Check(c.replicas(downloadsObject, 2))
+			c.Flip(ha, ha)
+			l.Want(l.Settle(), patch.NotNeeded, "NotNeeded")
+			c.Check(c.overrides(edited...))
+			l.AtRest()
+
+			// Removing the entry removes the keys that the module still owned.
+			c.edit(others(2)...)
+			c.Check(func() error { return c.Untouched(versionObject) })
+			c.Flip(sr, sr)
+			l.Settle()
+			c.Check(c.shaped(downloadsObject))
+		})
+	}
+}
+
+// --force-conflicts does not overrule a contrary entry that is written at the same time.
+func TestForceNeverReachesTheClusterVersion(t *testing.T) {
+	c := installed(t, sr)
+	contrary := console.Override()
+	contrary.Unmanaged = false
+	l := c.reconciler("--force-conflicts")
+	var once sync.Once
+	l.Fuse.Before(func(r *http.Request) {
+		if r.Method != http.MethodGet && strings.Contains(r.URL.Path, "clusterversions") {
+			once.Do(func() { c.edit(contrary) })
+		}
+	})
+	result, err := l.Step()
+	if want := *console.OverrideOwnedByOther("oc"); err != nil || result.State != want.State || result.Message != want.Message {
+		t.Errorf("%v, %v", result, err)
+	}
+	l.Settle()
+	c.Check(c.overrides(contrary), c.replicas(downloadsObject, 2))
+}
+
+// An entry of another client with unmanaged: true is used, and not removed.
+func TestEntryOfAnother(t *testing.T) {
+	c := installed(t, sr, console.Override())
+	l := c.reconciler()
+	for _, test := range []struct {
+		mode     configv1.TopologyMode
+		replicas int32
+	}{{sr, 1}, {ha, 2}} {
+		c.Flip(test.mode, test.mode)
+		l.Settle()
+		c.Check(c.overrides(console.Override()), func() error { return c.Untouched(versionObject) }, c.replicas(downloadsObject, test.replicas))
+	}
+}
+
+// If another client removes the entry, it is set again after a pause.
+func TestEntryRemovedByAnother(t *testing.T) {
+	c := installed(t, sr)
+	l := c.reconciler()
+	l.Settle()
+	c.Check(c.shaped(downloadsObject))
+	c.Patch("oc", versionObject, `{"spec":{"overrides":null}}`)
+	result := l.Settle()
+	l.Want(result, patch.Reverted, "Reverted")
+	if result.After != apply.DefaultRevertPause {
+		t.Errorf("again in %s", result.After)
+	}
+	l.AtRest()
+	l.clock.SetTime(l.clock.Now().Add(apply.DefaultRevertPause))
+	l.Settle()
+	c.Check(c.overrides(console.Override()))
+	// The release has written downloads in between, which counts as a revert too.
+	l.clock.SetTime(l.clock.Now().Add(apply.DefaultRevertPause))
+	l.Settle()
+	c.Check(c.shaped(downloadsObject))
+}
+
+// While another client updates the whole list all the time, neither its entries nor the module's are lost.
+func TestOverridesEditedAtTheSameTime(t *testing.T) {
+	c := installed(t, sr, others(100)...)
+	defer c.release.Work()()
+	edit := func(i int) configv1.ComponentOverride {
+		return configv1.ComponentOverride{Kind: "Deployment", Group: "apps", Namespace: "editor", Name: fmt.Sprint("e", i), Unmanaged: true}
+	}
+	stop := c.KeepEditing("editor", versionObject, func(u *unstructured.Unstructured, n int) {
+		list, _, err := unstructured.NestedSlice(u.Object, "spec", "overrides")
+		added, encodeErr := runtime.DefaultUnstructuredConverter.ToUnstructured(ptr.To(edit(n)))
+		if err = errors.Join(err, encodeErr, unstructured.SetNestedSlice(u.Object, append(list, added), "spec", "overrides")); err != nil {
+			t.Error(err)
+		}
+	})
+	l := c.reconciler()
+	for round, mode := range []configv1.TopologyMode{sr, ha, sr, ha, sr} {
+		c.Flip(mode, mode)
+		c.Eventually(fmt.Sprintf("round %d, %s", round, mode), func() error {
+			result, err := l.Step()
+			if ours := slices.Contains(c.version().Spec.Overrides, console.Override()); err != nil || ours != (mode == sr) {
+				return fmt.Errorf("the entry is set: %v (%v, %w)", ours, result, err)
+			}
+			if mode == sr {
+				return c.shaped(downloadsObject)()
+			}
+			return c.replicas(downloadsObject, 2)()
+		})
+	}
+	written := stop()
+	want := append(others(100), console.Override())
+	for i := range written {
+		want = append(want, edit(i))
+	}
+	got := c.version().Spec.Overrides
+	for _, entry := range want {
+		if !slices.Contains(got, entry) {
+			t.Errorf("%+v is lost", entry)
+		}
+	}
+	if len(got) != len(want) || written < 5 {
+		t.Errorf("%d entries after %d edits at the same time, want %d after some", len(got), written, len(want))
+	}
+}
+
+// Only the release creates a deleted downloads again, so the override is released until it has, and then set again.
+func TestDownloadsDeletedInTheMiddle(t *testing.T) {
+	step := func(l reconciler) { _, err := l.Step(); l.Must(err) }
+	for name, before := range map[string]func(*cluster, reconciler){
+		"before the override":             func(*cluster, reconciler) {},
+		"before the override is observed": func(_ *cluster, l reconciler) { step(l) },
+		"when the override is observed":   func(c *cluster, l reconciler) { step(l); c.release.Act() },
+		"when it is shaped":               func(c *cluster, l reconciler) { step(l); c.release.Act(); step(l) },
+		"at rest":                         func(_ *cluster, l reconciler) { l.Settle() },
+		"while it is being released": func(c *cluster, l reconciler) {
+			l.Settle()
+			c.Flip(ha, ha)
+			step(l)
+			c.Flip(sr, sr)
+		},
+	} {
+		for _, observed := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, observed only afterwards %t", name, observed), func(t *testing.T) {
+				c := installed(t, sr, others(2)...)
+				l := c.reconciler()
+				before(c, l)
+				c.Delete(downloadsObject)
+				if observed {
+					c.release.Act()
+				}
+				if result := l.Reconcile(); result.State != patch.Waiting && result.State != patch.Progressing {
+					t.Errorf("right after: %v", result)
+				}
+				l.Settle()
+				c.Check(c.shaped(downloadsObject), c.overrides(append(others(2), console.Override())...))
+			})
+		}
+	}
+}
+
+// Without a ClusterVersion nothing changes. Without downloads there is no override either.
+func TestObjectsGo(t *testing.T) {
+	c := installed(t, sr)
+	l := c.reconciler()
+	l.Settle()
+	before := c.deployment(downloadsObject)
+	c.Delete(versionObject)
+	c.Server.NoWrites(t, suite.User(), func() { l.Want(l.Reconcile(), patch.Waiting, "WaitingForObject") })
+	if diff := cmp.Diff(before.Spec, c.deployment(downloadsObject).Spec); diff != "" {
+		t.Errorf("downloads changed:\n%s", diff)
+	}
+	c.installVersion()
+	l.Reconcile() // before the release writes downloads
+	l.Settle()
+	c.Check(c.shaped(downloadsObject), c.overrides(console.Override()))
+
+	l.Act = nil
+	c.Delete(downloadsObject)
+	l.Want(l.Settle(), patch.Waiting, "WaitingForObject")
+	c.Check(c.overrides())
+	l.AtRest()
+}
+
+func TestManagementState(t *testing.T) {
+	for state, want := range map[operatorv1.ManagementState]patch.State{operatorv1.Removed: patch.NotNeeded, operatorv1.Unmanaged: patch.OptedOut} {
+		t.Run(string(state), func(t *testing.T) {
+			c := installed(t, sr)
+			l := c.reconciler()
+			l.Settle()
+			c.Patch("oc", operatorObject, managementState, state)
+			l.Want(l.Settle(), want, want.String())
+			c.Check(c.overrides(), c.untouched)
+			l.AtRest()
+			if state == operatorv1.Removed {
+				c.Delete(downloadsObject, consoleObject) // as the console operator does
+				l.Want(l.Reconcile(), want, want.String())
+				return
+			}
+			c.Patch("oc", operatorObject, managementState, operatorv1.Managed)
+			l.Settle()
+			c.Check(c.shaped(deployments...))
+		})
+	}
+}
+
+// A dry run reports each step; patch/apply tests that it writes nothing. Without permissions the result names the resource.
+func TestDryRunAndForbidden(t *testing.T) {
+	c := installed(t, sr)
+	l := c.reconciler("--dry-run")
+	l.Want(l.Reconcile(), patch.WouldChange, "DryRun", "Dry run: an override for downloads would be added to the ClusterVersion")
+	c.Check(c.untouched)
+	c.reconciler().Settle()
+	c.Flip(ha, ha)
+	l.Want(l.Reconcile(), patch.WouldChange, "DryRun", "Dry run: the patch would be released. ")
+	c.Check(c.shaped(deployments...))
+	c.reconciler().Settle()
+	c.Flip(sr, sr)
+	nobody := c.ReconcilerOf(func(made *patchtest.Reconciler) (controller.ReconcileFunc, error) {
+		env := made.Environment
+		env.Client = c.Server.Client(t, "nobody")
+		return newPatcher(env).reconcile, nil
+	})
+	result, err := nobody.Try()
+	if nobody.Want(result, patch.Failed, "Forbidden", "clusterversions.config.openshift.io"); err != nil || result.After == 0 {
+		t.Errorf("%v, %v, again in %s", result, err, result.After)
 	}
 }

@@ -284,7 +284,7 @@ func guardFlips(ctx context.Context, o Options) ([]Row, error) {
 	return append([]Row{f.row(o, times, 0, "stock: left on one node for ever, counted once per process")}, rest...), err
 }
 
-const ingressBound = 100 * time.Millisecond
+const ingressBound = time.Second
 
 func named(namespace, name string) client.ListOptions {
 	return client.ListOptions{Namespace: namespace, FieldSelector: fields.OneTermEqualSelector("metadata.name", name)}

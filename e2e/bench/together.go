@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -27,9 +26,9 @@ import (
 
 const (
 	// togetherFlip is for the last object of all modules.
-	togetherFlip = 200 * time.Millisecond
-	// togetherMemory is in MiB, togetherProcessor in thousandths of one.
-	togetherMemory, togetherProcessor = 64, 3
+	togetherFlip = time.Second
+	// togetherProcessor is in thousandths of one.
+	togetherProcessor = 5
 	// stockTogether are five stock operators.
 	stockTogether = "five stock operators: 683 MiB, 18 millicores, 12 writes a minute"
 )
@@ -61,17 +60,11 @@ func allTogether(ctx context.Context, o Options) ([]Row, error) {
 	if _, err := all.start(ctx); err != nil {
 		return nil, err
 	}
-	var rows []Row
-	for _, held := range []bool{true, false} {
-		o := o
-		if held {
-			o.Flips *= 2 // of fewer than a hundred the 99th percentile is the worst
-		}
-		flips, err := all.flip(ctx, o, held)
-		if err != nil {
-			return rows, err
-		}
-		rows = append(rows, flips...)
+	flipping := o
+	flipping.Flips *= 2 // of fewer than a hundred the 99th percentile is the worst
+	rows, err := all.flip(ctx, flipping)
+	if err != nil {
+		return rows, err
 	}
 	// The crowd is only there to be cached or not, as in memory.
 	for _, name := range []string{embedded.Kubelets, embedded.Scheduler, embedded.ControllerManager} {
@@ -147,9 +140,9 @@ func (t together) quiet(ctx context.Context) error {
 	return nil
 }
 
-// flip times each flip until watches of another process have seen the last of the objects follow. With held the host operators stand still until
-// then: they react to the same change, and what they begin takes the processors for a second from the one process that is measured.
-func (t together) flip(ctx context.Context, o Options, held bool) ([]Row, error) {
+// flip times each flip until watches of another process have seen the last of the objects follow. The host operators react to the same change, and
+// their rollouts take most of the processors for the first second.
+func (t together) flip(ctx context.Context, o Options) ([]Row, error) {
 	objects := []patched{patchedIngressController, patchedDownloads, patchedAuthentication, patchedGuard, patchedStockApprover}
 	watches := make([]watch.Interface, len(objects))
 	for i, object := range objects {
@@ -165,11 +158,6 @@ func (t together) flip(ctx context.Context, o Options, held bool) ([]Row, error)
 	single := true
 	for n := range o.Flips {
 		single = !single
-		if held {
-			if err := t.StopHosts(); err != nil {
-				return nil, fmt.Errorf("flip %d: %w", n+1, err)
-			}
-		}
 		started := time.Now()
 		if err := both(ctx, t.Rig, single); err != nil {
 			return nil, fmt.Errorf("flip %d: %w", n+1, err)
@@ -182,7 +170,7 @@ func (t together) flip(ctx context.Context, o Options, held bool) ([]Row, error)
 				return err
 			})
 		}
-		if err := errors.Join(group.Wait(), t.ContinueHosts()); err != nil {
+		if err := group.Wait(); err != nil {
 			return nil, fmt.Errorf("flip %d: %w", n+1, err)
 		}
 		for i := range objects {
@@ -203,11 +191,8 @@ func (t together) flip(ctx context.Context, o Options, held bool) ([]Row, error)
 		}
 	}
 	slices.Sort(last)
-	what, of, bound := "Topology flip to everything patched, all modules in one process", "of these, the ", togetherFlip
-	if !held {
-		what, of, bound = what+", while three host operators roll out on the same processors", "of these, meanwhile, the ", 0
-	}
-	rows := []Row{flipsRow(fmt.Sprintf("%s, %d flips", what, o.Flips), last, bound, "-")}
+	const what, of = "Topology flip to everything patched, all modules in one process, while three host operators roll out on the same processors", "of these, the "
+	rows := []Row{flipsRow(fmt.Sprintf("%s, %d flips", what, o.Flips), last, togetherFlip, "-")}
 	for i, object := range objects {
 		slices.Sort(each[i])
 		rows = append(rows, flipsRow(of+object.what, each[i], 0, "-"))
@@ -242,10 +227,7 @@ func (t together) idle(ctx context.Context, o Options, process *embedded.Compone
 	}
 	const thousandths = 1000
 	load := thousandths * (after - before) / ended.Sub(began).Seconds()
-	return append(rows, Row{
-		What: on + ": memory", Measured: used.String(), Bound: fmt.Sprintf("RSS < %d MiB", togetherMemory), Compared: stockTogether,
-		Held: used.resident < togetherMemory*mebi,
-	}, Row{
+	return append(rows, memoryRow(on+": memory", used, stockTogether), Row{
 		What: on + ": processor over " + o.Rest.String(), Measured: fmt.Sprintf("%.1f millicores", load),
 		Bound: fmt.Sprintf("< %d millicores", togetherProcessor), Compared: stockTogether, Held: load < togetherProcessor,
 	}), nil

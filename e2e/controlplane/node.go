@@ -135,14 +135,6 @@ func kubelet(more map[string]any) ([]byte, error) {
 	return text, nil
 }
 
-// Remove removes the machine.
-func (n *Node) Remove() error {
-	if n == nil {
-		return nil
-	}
-	return n.Delete()
-}
-
 // until tries again until nothing is wrong, and says what was when it gives up.
 func until(ctx context.Context, what string, try func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)

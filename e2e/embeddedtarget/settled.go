@@ -17,12 +17,15 @@ import (
 
 	"github.com/solonode/sno/e2e/harness"
 	"github.com/solonode/sno/patch/workload"
+	"github.com/solonode/sno/testcluster/embedded"
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
 const (
 	poll    = 50 * time.Millisecond
 	logTail = 1500
+	// The ReplicaSet that was not scaled up is far above the end.
+	managerLogTail = 20_000
 
 	asExpected, notNeeded = "AsExpected", "NotNeeded"
 )
@@ -136,8 +139,8 @@ func (s *system) moving(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// unfinished tells for whoever looks for the cause which Deployments are not rolled out, and where their pods are: a rollout that waits for a node
-// is at rest.
+// unfinished describes the Deployments that are not rolled out, their pods, and the end of the controller manager's log; empty if all are. A rollout
+// that waits for a node is at rest, and is unfinished.
 func (s *system) unfinished(ctx context.Context) string {
 	var text strings.Builder
 	kube := s.Cluster.Client()
@@ -146,7 +149,8 @@ func (s *system) unfinished(ctx context.Context) string {
 		if err := kube.Get(ctx, key, live); err != nil || workload.RolledOut(live) {
 			continue
 		}
-		fmt.Fprintf(&text, "\nDeployment %s: %d replicas, %+v, status %+v", key, *live.Spec.Replicas, live.Spec.Strategy.RollingUpdate, live.Status)
+		fmt.Fprintf(&text, "\nDeployment %s: generation %d, %d replicas, %+v, status %+v",
+			key, live.Generation, *live.Spec.Replicas, live.Spec.Strategy.RollingUpdate, live.Status)
 		var sets appsv1.ReplicaSetList
 		var pods corev1.PodList
 		its := []client.ListOption{client.InNamespace(key.Namespace), client.MatchingLabels(live.Spec.Selector.MatchLabels)}
@@ -167,6 +171,10 @@ func (s *system) unfinished(ctx context.Context) string {
 			}
 		}
 	}
+	if text.Len() == 0 {
+		return ""
+	}
+	fmt.Fprintf(&text, "\nthe log of %s ends with:\n%s", embedded.ControllerManager, s.Cluster.Component(embedded.ControllerManager).LogTail(managerLogTail))
 	return text.String()
 }
 

@@ -109,6 +109,8 @@ func TestSNO(t *testing.T) {
 		_, err := u.WaitReason(u.ctx, module, patience, reason)
 		u.must(err)
 	}
+	// A Deployment of which replicas and template change back before it is rolled out can stay as it is for ever (U-TOP-15).
+	u.until("every Deployment is rolled out", func() (bool, error) { return u.unfinished(u.ctx) == "", nil })
 	u.must(u.outage(u.ctx, time.Second))
 	// Everybody forgets. Nobody starts what ends because it finds no API server, so this comes after the outage.
 	for _, module := range harness.AllModules() {

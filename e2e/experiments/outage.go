@@ -16,6 +16,7 @@ import (
 	"github.com/solonode/sno/e2e/bench"
 	"github.com/solonode/sno/e2e/harness"
 	"github.com/solonode/sno/e2e/kindtarget"
+	"github.com/solonode/sno/patch"
 )
 
 // Outage stops the API server's static pod: a single-node cluster lives with up to two minutes without it (R-OPS-4).
@@ -31,6 +32,10 @@ var errNotSurvived = errors.New("the outage was not survived")
 
 func outage(ctx context.Context, e *kindtarget.Env) error {
 	var rows []bench.Row
+	// A controller whose pod was replaced a moment ago does not lead yet.
+	if err := led(ctx, e); err != nil {
+		return err
+	}
 	for _, length := range []time.Duration{time.Minute, 2 * time.Minute} {
 		before, err := lookAtControllers(ctx, e)
 		if err != nil {
@@ -66,6 +71,26 @@ func outage(ctx context.Context, e *kindtarget.Env) error {
 		}
 	}
 	return record(e, "api-outage", rows)
+}
+
+// takeover is for the Lease of one node that another pod has released, which is tried for every 60 to 132 s.
+const takeover = 3 * time.Minute
+
+// led waits until every controller leads.
+func led(ctx context.Context, e *kindtarget.Env) error {
+	return until(ctx, "every controller leads", takeover, func(ctx context.Context) error {
+		for _, module := range harness.AllModules() {
+			lease := &coordinationv1.Lease{}
+			key := client.ObjectKey{Namespace: harness.SystemNamespace, Name: module.Controller().Name + "." + patch.Domain}
+			if err := e.Cluster.Client().Get(ctx, key, lease); err != nil {
+				return err //nolint:wrapcheck // until says what for
+			}
+			if ptr.Deref(lease.Spec.HolderIdentity, "") == "" {
+				return fmt.Errorf("%w: nobody holds the Lease %s", errNotSurvived, lease.Name)
+			}
+		}
+		return nil
+	})
 }
 
 // renewal is for a Lease of one node, which is renewed each minute.

@@ -55,15 +55,15 @@ func decideShutdown(node corev1.Node, pods []corev1.Pod) (shutdownConfig, error)
 		Cluster: &topology.Cluster{ControlPlane: topology.ReadingOf(configv1.SingleReplicaTopologyMode), Infrastructure: topology.ReadingOf(configv1.SingleReplicaTopologyMode)},
 		Nodes:   []corev1.Node{node}, Pods: pods, Pools: []mcfgv1.MachineConfigPool{pool},
 	})
-	if decision.KubeletConfig.Intent == nil || decision.MachineConfig.Intent == nil {
+	if decision.KubeletConfig == nil || decision.MachineConfig == nil {
 		return shutdownConfig{}, fmt.Errorf("%w: the module has none: %v", errNotLoaded, decision.Result)
 	}
 	var c shutdownConfig
-	if err := json.Unmarshal(decision.KubeletConfig.Intent.Spec.KubeletConfig.Raw, &c.fields); err != nil {
+	if err := json.Unmarshal(decision.KubeletConfig.Spec.KubeletConfig.Raw, &c.fields); err != nil {
 		return c, fmt.Errorf("%w: %w", errNotLoaded, err)
 	}
 	var err error
-	c.file, err = onlyFile(decision.MachineConfig.Intent.Spec.Config.Raw)
+	c.file, err = onlyFile(decision.MachineConfig.Spec.Config.Raw)
 	return c, err
 }
 

@@ -1,11 +1,6 @@
 package harness
 
-import (
-	"context"
-	"errors"
-
-	"github.com/solonode/sno/testcluster/embedded"
-)
+import "context"
 
 // RestartOperator ends a module's host operator and controller, as far as they run, and starts them again with the arguments that
 // they had.
@@ -23,22 +18,6 @@ func (r *Rig) RestartOperator(ctx context.Context, module Module) error {
 		}
 	}
 	return nil
-}
-
-// StopHosts has all host operators stand still, until ContinueHosts.
-func (r *Rig) StopHosts() error { return r.eachHost((*embedded.Component).Stop) }
-
-// ContinueHosts has all host operators go on.
-func (r *Rig) ContinueHosts() error { return r.eachHost((*embedded.Component).Continue) }
-
-func (r *Rig) eachHost(do func(*embedded.Component) error) error {
-	var errs []error
-	for module := range r.hosts {
-		if running := r.Cluster.Program(module.Host().Name); running != nil {
-			errs = append(errs, do(running))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // EndOperators ends everything that shapes the cluster: host operators, controllers, and the stand-in for the cluster-version-operator.

@@ -9,7 +9,6 @@ import (
 	"io"
 	"maps"
 	"net"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -103,12 +102,8 @@ func (j *joiner) as(credentials rest.TLSClientConfig) (*kubernetes.Clientset, er
 	return kube, nil
 }
 
-// rights returns a kubeconfig with the rights of the approver's config/outside.
+// rights returns a kubeconfig with the rights of the approver's config/approve.
 func (j *joiner) rights(ctx context.Context, config *rest.Config) (string, error) {
-	root, err := programs.Root(ctx)
-	if err != nil {
-		return "", err //nolint:wrapcheck // it says of what
-	}
 	client, err := ctrlclient.New(config, ctrlclient.Options{})
 	if err != nil {
 		return "", fmt.Errorf("connect: %w", err)
@@ -117,7 +112,7 @@ func (j *joiner) rights(ctx context.Context, config *rest.Config) (string, error
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return "", fmt.Errorf("make namespace %s: %w", harness.SystemNamespace, err)
 	}
-	if err := harness.ApplyConfig(ctx, client, filepath.Join(root, "approver", "config", "outside")); err != nil {
+	if err := joining.ApplyRights(ctx, client); err != nil {
 		return "", err //nolint:wrapcheck // it says of what
 	}
 	account := strings.TrimPrefix(joining.ToolUser, "system:serviceaccount:"+harness.SystemNamespace+":")

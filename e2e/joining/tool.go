@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/solonode/sno/e2e/harness"
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/testcluster/embedded"
@@ -37,7 +39,7 @@ func Now() *Window {
 	return &Window{now.Add(-time.Minute), now.Add(time.Hour)}
 }
 
-// Tool is the outside tool, with an inventory and the rights of config/outside.
+// Tool is the outside tool, with an inventory and the rights of config/approve.
 type Tool struct {
 	cluster                       *embedded.Cluster
 	binary, kubeconfig, inventory string
@@ -49,14 +51,10 @@ func NewTool(ctx context.Context, c *embedded.Cluster, progress io.Writer) (*Too
 	if err != nil {
 		return nil, err
 	}
-	root, err := programs.Root(ctx)
-	if err != nil {
-		return nil, err
-	}
 	if err := c.EnsureNamespace(ctx, harness.SystemNamespace); err != nil {
 		return nil, err
 	}
-	if err := harness.ApplyConfig(ctx, c.Client(), filepath.Join(root, string(harness.Approver), "config", "outside")); err != nil {
+	if err := ApplyRights(ctx, c.Client()); err != nil {
 		return nil, err
 	}
 	kubeconfig, err := c.KubeconfigForServiceAccount(ctx, harness.SystemNamespace, toolAccount)
@@ -66,13 +64,26 @@ func NewTool(ctx context.Context, c *embedded.Cluster, progress io.Writer) (*Too
 	return &Tool{c, binary, kubeconfig, filepath.Join(c.Dir(), "nodes.yaml")}, nil
 }
 
+// ApplyRights puts the tool's config/approve on a cluster.
+func ApplyRights(ctx context.Context, kube client.Client) error {
+	root, err := programs.Root(ctx)
+	if err != nil {
+		return err //nolint:wrapcheck // it says of what
+	}
+	return harness.ApplyConfig(ctx, kube, rightsOf(root)) //nolint:wrapcheck // it says of what
+}
+
+func rightsOf(root string) string {
+	return filepath.Join(root, string(harness.Approver), "config", "approve")
+}
+
 // ToolAt returns the tool that is at binary, with the rights of a kubeconfig and its inventory in a folder. It has no cluster that could
 // watch over it, so it runs once at a time.
 func ToolAt(binary, kubeconfig, folder string) *Tool {
 	return &Tool{binary: binary, kubeconfig: kubeconfig, inventory: filepath.Join(folder, "nodes.yaml")}
 }
 
-// toolAccount is the tool's account under the name that config/outside gives it.
+// toolAccount is the tool's account under the name that config/approve gives it.
 const toolAccount = "sno-approve"
 
 // ToolUser is what the API server calls the tool.

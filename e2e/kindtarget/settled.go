@@ -3,6 +3,7 @@ package kindtarget
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,7 +30,7 @@ func (e *Env) Settled(ctx context.Context) error {
 		}
 		last = ""
 		for i := range list.Items {
-			if pod := &list.Items[i]; moves(pod) {
+			if pod := &list.Items[i]; moves(pod) && !retried(pod, list.Items) {
 				last = "pod " + pod.Namespace + "/" + pod.Name + " is " + string(pod.Status.Phase)
 			}
 		}
@@ -61,4 +62,12 @@ func moves(pod *corev1.Pod) bool {
 		}
 	}
 	return true
+}
+
+// retried reports whether an installer pod failed and another of the same revision succeeded on the node. Operators leave the failed one.
+func retried(failed *corev1.Pod, pods []corev1.Pod) bool {
+	return failed.Status.Phase == corev1.PodFailed && len(failed.OwnerReferences) > 0 && slices.ContainsFunc(pods, func(other corev1.Pod) bool {
+		return other.Status.Phase == corev1.PodSucceeded && other.Namespace == failed.Namespace && other.Spec.NodeName == failed.Spec.NodeName &&
+			slices.ContainsFunc(other.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == failed.OwnerReferences[0].UID })
+	})
 }

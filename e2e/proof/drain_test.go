@@ -219,7 +219,7 @@ func TestDrainOnEveryTopology(t *testing.T) {
 	}
 }
 
-// What can go wrong in the middle of a drain: a budget that never lets go, a controller that is killed, a node that is deleted.
+// What can go wrong in the middle of a drain: a budget that permits no eviction, a controller that is killed, a node that is deleted.
 func TestDrainInterrupted(t *testing.T) {
 	t.Parallel()
 	d := startDrained(t, "ha")

@@ -67,14 +67,14 @@ func TestGracefulShutdownIsUnderstood(t *testing.T) {
 			}
 			// The operator puts the fields into the kubelet.conf of its own, of which these are needed to pass at all.
 			configuration := map[string]any{"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration", "failCgroupV1": false}
-			if err := json.Unmarshal(decision.KubeletConfig.Intent.Spec.KubeletConfig.Raw, &configuration); err != nil {
+			if err := json.Unmarshal(decision.KubeletConfig.Spec.KubeletConfig.Raw, &configuration); err != nil {
 				t.Fatal(err)
 			}
 			said, err := loadKubeletConfiguration(t, program, configuration)
 			if err != nil || said != test.kubelet {
 				t.Errorf("the kubelet reads %q, %v, want %q", said, err, test.kubelet)
 			}
-			delay := logindDelay(t, decision.MachineConfig.Intent.Spec.Config.Raw)
+			delay := logindDelay(t, decision.MachineConfig.Spec.Config.Raw)
 			if total, _, _ := strings.Cut(said, " "); delay != total {
 				t.Errorf("logind waits %s s, the kubelet %s s", delay, total)
 			}

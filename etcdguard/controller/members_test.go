@@ -1,34 +1,32 @@
 package controller
 
 import (
-	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/big"
-	"net"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"go.etcd.io/etcd/client/pkg/v3/transport"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/etcdguard"
 	"github.com/solonode/sno/patch/patchtest"
+	"github.com/solonode/sno/topology"
 )
 
 func TestParseEndpoints(t *testing.T) {
@@ -51,250 +49,297 @@ func TestParseEndpoints(t *testing.T) {
 	}
 }
 
-// authority makes certificates.
-type authority struct {
-	*testing.T
-	key         *ecdsa.PrivateKey
-	certificate *x509.Certificate
-	pem         []byte
-}
-
-func newAuthority(t *testing.T) *authority {
-	t.Helper()
-	a := &authority{T: t}
-	template := &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign, Subject: pkix.Name{CommonName: "etcd-signer"}}
-	a.certificate, a.key, a.pem = a.sign(template)
-	return a
-}
-
-func (a *authority) sign(template *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey, []byte) {
-	a.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		a.Fatal(err)
-	}
-	template.SerialNumber = big.NewInt(time.Now().UnixNano())
-	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
-	parent, signer := a.certificate, a.key
-	if parent == nil {
-		parent, signer = template, key
-	}
-	raw, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
-	if err != nil {
-		a.Fatal(err)
-	}
-	certificate, err := x509.ParseCertificate(raw)
-	if err != nil {
-		a.Fatal(err)
-	}
-	return certificate, key, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})
-}
-
-// pair is a certificate for both sides of a connection, and its key.
-func (a *authority) pair(name string) (certificate, key []byte) {
-	a.Helper()
-	_, private, certificate := a.sign(&x509.Certificate{
-		Subject: pkix.Name{CommonName: name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, KeyUsage: x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	})
-	raw, err := x509.MarshalECPrivateKey(private)
-	if err != nil {
-		a.Fatal(err)
-	}
-	return certificate, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: raw})
-}
-
-// realEtcd is one of several members, which are processes and ask for a client certificate.
-type realEtcd struct {
-	command  *exec.Cmd
-	endpoint string
-	output   bytes.Buffer
-	exited   chan struct{}
-}
-
-func (e *realEtcd) kill() {
-	_ = e.command.Process.Kill() // it may be dead
-	<-e.exited
-}
-
-func (a *authority) startEtcd(n int) []*realEtcd {
-	a.Helper()
-	binaries, err := patchtest.Binaries()
-	if err != nil {
-		a.Fatal(err)
-	}
-	folder := a.TempDir()
-	certificate, key := a.pair("etcd")
-	for name, text := range map[string][]byte{"ca.crt": a.pem, "tls.crt": certificate, "tls.key": key} {
-		if err := os.WriteFile(filepath.Join(folder, name), text, 0o600); err != nil {
-			a.Fatal(err)
+// Members, learners among them, and those that never started or do not answer.
+func TestReadMembers(t *testing.T) {
+	t.Parallel()
+	etcd := serveEtcd(t)
+	p := &patcher{endpoints: []string{etcd.endpoint}}
+	reads := func(is error, want ...etcdguard.Member) {
+		t.Helper()
+		got, err := p.readMembers(t.Context(), nil, nil, nil)
+		if diff := cmp.Diff(want, got); !errors.Is(err, is) || diff != "" {
+			t.Errorf("%v, want %v (-want +got):\n%s", err, is, diff)
 		}
 	}
+	etcd.set(3, 2)
+	etcd.list = append(etcd.list, &etcdserverpb.Member{ID: 4, IsLearner: true})
+	reads(nil, []etcdguard.Member{{ID: 1, Healthy: true}, {ID: 2, Healthy: true}, {ID: 3}, {ID: 4, Learner: true}}...)
+	etcd.set(0, -1)
+	if got, err := p.readMembers(t.Context(), nil, nil, nil); err == nil || got != nil {
+		t.Errorf("no quorum: %v, %v", got, err)
+	}
+	etcd.set(0, 0)
+	reads(errNoMember)
+	p.endpoints = nil
+	reads(errNoEndpoint)
+}
+
+func TestEndpointsOf(t *testing.T) {
+	var nodes []corev1.Node
+	for _, address := range []string{"10.0.0.3", "fd00::2", "10.0.0.1", "10.0.0.3"} {
+		nodes = append(nodes, corev1.Node{Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{
+			{Type: corev1.NodeHostName, Address: "x"}, {Type: corev1.NodeInternalIP, Address: address}}}})
+	}
+	if diff := cmp.Diff([]string{"https://10.0.0.1:2379", "https://10.0.0.3:2379", "https://[fd00::2]:2379"}, endpointsOf(nodes)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func must[T any](result T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return result
+}
+
+// selfSigned makes a certificate for both sides of a connection, in a folder and as the objects in the cluster. It is its own authority.
+func selfSigned(folder string) (*corev1.Secret, *corev1.ConfigMap) {
+	files := must(transport.SelfCert(zap.NewNop(), folder, []string{"127.0.0.1:0"}, 1, x509.ExtKeyUsageClientAuth))
+	certificate := must(os.ReadFile(files.CertFile))
+	return &corev1.Secret{Data: map[string][]byte{"tls.crt": certificate, "tls.key": must(os.ReadFile(files.KeyFile))}},
+		&corev1.ConfigMap{Data: map[string]string{"ca-bundle.crt": string(certificate)}}
+}
+
+// realEtcd is a cluster of processes that require a client certificate. Their own check of reconfigurations is off, so that they also do what they
+// should not.
+type realEtcd struct {
+	*testing.T
+	secret  *corev1.Secret
+	bundle  *corev1.ConfigMap
+	members []*realMember
+}
+
+type realMember struct {
+	endpoint string
+	client   *clientv3.Client
+	id       uint64
+	stdin    io.Closer
+	exited   chan struct{}
+	// alive and member are what the test made of it.
+	alive, member bool
+}
+
+func (m *realMember) kill() {
+	_ = m.stdin.Close() // it may be closed
+	<-m.exited
+	m.alive = false
+}
+
+func startEtcd(t *testing.T, n int) *realEtcd {
+	t.Helper()
+	binaries, folder := must(patchtest.Binaries()), t.TempDir()
+	e := &realEtcd{T: t}
+	e.secret, e.bundle = selfSigned(folder)
 	var peers []string
 	for i := range n {
 		peers = append(peers, fmt.Sprintf("m%d=unix://peer%d:0", i, i))
 	}
-	var all []*realEtcd
 	for i := range n {
-		e := &realEtcd{endpoint: "https://" + patchtest.FreeAddress(a), exited: make(chan struct{})}
-		e.command = exec.Command(filepath.Join(binaries, "etcd"), fmt.Sprintf("--name=m%d", i), fmt.Sprintf("--data-dir=m%d", i), //nolint:gosec // the binary that the test is about
+		m := &realMember{endpoint: "https://" + patchtest.FreeAddress(t), exited: make(chan struct{}), alive: true, member: true}
+		// The shell kills etcd when its standard input is closed, also by the end of the test's process.
+		command := exec.Command("/bin/sh", "-c", `"$0" "$@" & read -r _; kill -9 $!; wait`, filepath.Join(binaries, "etcd"), //nolint:gosec // our own
+			fmt.Sprintf("--name=m%d", i), fmt.Sprintf("--data-dir=m%d", i),
 			fmt.Sprintf("--listen-peer-urls=unix://peer%d:0", i), fmt.Sprintf("--initial-advertise-peer-urls=unix://peer%d:0", i),
-			"--listen-client-urls="+e.endpoint, "--advertise-client-urls="+e.endpoint, "--initial-cluster="+strings.Join(peers, ","),
-			"--initial-cluster-token="+filepath.Base(filepath.Dir(folder)), "--client-cert-auth", "--trusted-ca-file=ca.crt", "--cert-file=tls.crt", "--key-file=tls.key",
-			"--heartbeat-interval=100", "--election-timeout=500", "--unsafe-no-fsync", "--log-level=error")
-		e.command.Dir, e.command.Stdout, e.command.Stderr = folder, &e.output, &e.output
-		if err := e.command.Start(); err != nil {
-			a.Fatal(err)
-		}
-		go func() { _ = e.command.Wait(); close(e.exited) }()
-		a.Cleanup(e.kill)
-		all = append(all, e)
+			"--listen-client-urls="+m.endpoint, "--advertise-client-urls="+m.endpoint, "--initial-cluster="+strings.Join(peers, ","),
+			"--initial-cluster-token="+filepath.Base(filepath.Dir(folder)),
+			"--client-cert-auth", "--trusted-ca-file=cert.pem", "--cert-file=cert.pem", "--key-file=key.pem",
+			"--strict-reconfig-check=false", "--heartbeat-interval=100", "--election-timeout=500", "--unsafe-no-fsync", "--log-level=error")
+		command.Dir = folder
+		m.stdin = must(command.StdinPipe())
+		must(0, command.Start())
+		go func() { _ = command.Wait(); close(m.exited) }()
+		t.Cleanup(m.kill)
+		m.client = must(clientv3.New(clientv3.Config{
+			Endpoints: []string{m.endpoint}, Logger: zap.NewNop(), TLS: must(certificates(e.secret, e.bundle))}))
+		t.Cleanup(func() { _ = m.client.Close() })
+		e.members = append(e.members, m)
 	}
-	return all
-}
-
-// certificates reads what the two objects with the certificates would have; the one that is nil is not there.
-type certificates struct {
-	client.Reader
-	secret map[string][]byte
-	bundle map[string]string
-}
-
-func (r *certificates) set(certificate, key, bundle []byte) {
-	r.secret = map[string][]byte{"tls.crt": certificate, "tls.key": key}
-	r.bundle = map[string]string{"ca-bundle.crt": string(bundle)}
-}
-
-func (r *certificates) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
-	switch o := o.(type) {
-	case *corev1.Secret:
-		if key.String() == "openshift-etcd/etcd-client" && r.secret != nil {
-			o.Data = r.secret
-			return nil
+	patchtest.Eventually(t, "etcd has members", func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		answer, err := e.members[0].client.MemberList(ctx)
+		if err != nil {
+			return err
 		}
-	case *corev1.ConfigMap:
-		if key.String() == "openshift-etcd/etcd-ca-bundle" && r.bundle != nil {
-			o.Data = r.bundle
-			return nil
+		for _, m := range answer.Members {
+			if m.Name == "" {
+				return fmt.Errorf("%x has not joined", m.ID)
+			}
+			e.members[must(strconv.Atoi(strings.TrimPrefix(m.Name, "m")))].id = m.ID
 		}
-	}
-	return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
+		return nil
+	})
+	return e
 }
 
-// A real etcd of three, by the certificates in the cluster: its members are counted, those that are down are not healthy, and without a
-// quorum nothing is known.
+// A real etcd of three, with the certificates in the cluster: its members are counted, those that are down are not healthy, and without a quorum
+// nothing is known.
 func TestRealMembers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it starts members of etcd; make proof runs it")
-	}
+	long(t)
 	t.Parallel()
-	c := &cluster{T: t}
-	a := newAuthority(t)
-	certificate, key := a.pair("client")
-	has := &certificates{}
-	has.set(certificate, key, a.pem)
-	members := a.startEtcd(3)
-	// One of the endpoints answers nobody.
-	e := &etcdMembers{
-		reader: has, endpoints: []string{"https://127.0.0.1:1", members[0].endpoint, members[1].endpoint}, connections: &connections{},
-	}
+	etcd := startEtcd(t, 3)
+	// One of the endpoints does not exist.
+	p := &patcher{endpoints: []string{"https://127.0.0.1:1", etcd.members[0].endpoint, etcd.members[1].endpoint}}
 	counts := func(n, healthy int) func() error {
 		return func() error {
-			got, err := e.Members(t.Context())
-			if err != nil {
-				return err
-			}
-			well := 0
-			for _, m := range got {
-				if m.ID == 0 || m.Learner {
-					return fmt.Errorf("an odd member: %+v", m)
-				}
-				if m.Healthy {
-					well++
-				}
-			}
-			if len(got) != n || well != healthy {
-				return fmt.Errorf("%d members, %d healthy; want %d and %d", len(got), well, n, healthy)
+			got, err := p.readMembers(t.Context(), nil, etcd.secret, etcd.bundle)
+			well := len(slices.DeleteFunc(slices.Clone(got), func(m etcdguard.Member) bool { return m.ID == 0 || m.Learner || !m.Healthy }))
+			if err != nil || len(got) != n || well != healthy {
+				return fmt.Errorf("%d members, %d healthy, %w; want %d and %d", len(got), well, err, n, healthy)
 			}
 			return nil
 		}
 	}
-	c.eventually("there are three", counts(3, 3))
+	patchtest.Eventually(t, "there are three", counts(3, 3))
 
-	// With the wrong certificates nothing is known.
-	other := newAuthority(t)
-	strange, strangeKey := other.pair("client")
-	for name, use := range map[string]func(){
-		"a strange client":    func() { has.set(strange, strangeKey, a.pem) },
-		"a strange authority": func() { has.set(certificate, key, other.pem) },
-		"no certificate":      func() { has.set(nil, nil, a.pem) },
-		"no authority":        func() { has.set(certificate, key, nil) },
-		"there is no Secret":  func() { has.secret = nil },
-		"there is no bundle":  func() { has.bundle = nil },
+	otherSecret, otherBundle := selfSigned(t.TempDir())
+	for name, use := range map[string]struct {
+		secret *corev1.Secret
+		bundle *corev1.ConfigMap
+	}{
+		"another client":     {otherSecret, etcd.bundle},
+		"another authority":  {etcd.secret, otherBundle},
+		"no certificate":     {&corev1.Secret{}, etcd.bundle},
+		"no authority":       {etcd.secret, &corev1.ConfigMap{}},
+		"there is no Secret": {nil, etcd.bundle},
+		"there is no bundle": {etcd.secret, nil},
 	} {
-		has.set(certificate, key, a.pem)
-		use()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		if got, err := e.Members(ctx); err == nil || got != nil {
+		if got, err := p.readMembers(ctx, nil, use.secret, use.bundle); err == nil || got != nil {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 		cancel()
 	}
-	has.set(certificate, key, a.pem)
 
-	members[2].kill()
-	c.eventually("two are healthy", counts(3, 2))
-	members[1].kill()
-	c.eventually("nothing is known", func() error {
-		got, err := e.Members(t.Context())
-		if err == nil {
-			return fmt.Errorf("%v", got)
-		}
-		if got != nil {
-			t.Errorf("%v beside %v", got, err)
+	etcd.members[2].kill()
+	patchtest.Eventually(t, "two are healthy", counts(3, 2))
+	etcd.members[1].kill()
+	patchtest.Eventually(t, "nothing is known", func() error {
+		if got, err := p.readMembers(t.Context(), nil, etcd.secret, etcd.bundle); err == nil || got != nil {
+			return fmt.Errorf("%v, %w", got, err)
 		}
 		return nil
 	})
 }
 
-// Members that are asked for, learners among them, and those that never started or do not answer.
-func TestMembers(t *testing.T) {
+// A real etcd does what SafeToRemove and SafeToRestart expect: an unsafe removal is carried out, and then nothing can be written anymore.
+func TestRealEtcd(t *testing.T) {
+	long(t)
 	t.Parallel()
-	c := &cluster{T: t, etcd: &etcdOf{}}
-	c.etcd.set(3, 2)
-	c.etcd.members = append(c.etcd.members, etcdguard.Member{ID: 4, Learner: true})
-	e := &etcdMembers{endpoints: []string{c.etcd.serve(c)}, connections: &connections{}}
-	got, err := e.Members(t.Context())
-	if diff := cmp.Diff(c.etcd.members, got); err != nil || diff != "" {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
-	c.etcd.set(0, -1)
-	if got, err := e.Members(t.Context()); err == nil || got != nil {
-		t.Errorf("no quorum: %v, %v", got, err)
-	}
-	c.etcd.set(0, 0)
-	if got, err := e.Members(t.Context()); !errors.Is(err, errNoMember) || got != nil {
-		t.Errorf("no members: %v, %v", got, err)
-	}
-	if e.healthy(t.Context(), &etcdserverpb.Member{ID: 5}, credentials{}) {
-		t.Error("a member that never started is healthy")
+	for script, size := range map[string]int{ // most of the time is spent waiting for etcd to give up, so all run at once
+		"remove-live kill":      3,
+		"kill remove-live":      3,
+		"kill kill remove-dead": 3,
+		"kill kill remove-dead remove-dead kill remove-dead remove-live": 5,
+		"kill remove-live kill": 5,
+		"kill kill remove-live": 5,
+	} {
+		t.Run(script, func(t *testing.T) {
+			t.Parallel()
+			e := startEtcd(t, size)
+			e.writes(true)
+			for action := range strings.FieldsSeq(script) {
+				t.Log(action)
+				if action == "kill" {
+					e.killOne()
+				} else {
+					e.removeOne(action == "remove-live")
+				}
+			}
+		})
 	}
 }
 
-// Without the flag, the internal addresses of the control-plane nodes and arbiters are asked.
-func TestWhereEtcdIs(t *testing.T) {
-	c := install(t, arbiter, 3)
-	e := &etcdMembers{reader: c.admin}
-	if got, err := e.where(t.Context()); !errors.Is(err, errNoEndpoint) {
-		t.Errorf("no addresses: %v, %v", got, err)
+// listed is what an operator would read.
+func (e *realEtcd) listed() []etcdguard.Member {
+	var list []etcdguard.Member
+	for _, m := range e.members {
+		if m.member {
+			list = append(list, etcdguard.Member{ID: m.id, Healthy: m.alive})
+		}
 	}
-	for i, address := range []string{"10.0.0.1", "fd00::2", "10.0.0.3"} {
-		c.edit(object("v1", "Node", "", nodeName(i)), "kubelet", fmt.Sprintf(
-			`{"status":{"addresses":[{"type":"Hostname","address":"x"},{"type":"InternalIP","address":%q}]}}`, address), "status")
+	return list
+}
+
+// first is the first member that is alive, last the last one that is alive or dead.
+func (e *realEtcd) first() *realMember {
+	return e.members[slices.IndexFunc(e.members, func(m *realMember) bool { return m.member && m.alive })]
+}
+
+func (e *realEtcd) last(alive bool) *realMember {
+	members := slices.Clone(e.members)
+	slices.Reverse(members)
+	return members[slices.IndexFunc(members, func(m *realMember) bool { return m.member && m.alive == alive })]
+}
+
+func clusterOf(mode configv1.TopologyMode) topology.Cluster {
+	return topology.Cluster{ControlPlane: topology.ReadingOf(mode), Infrastructure: topology.ReadingOf(mode)}
+}
+
+// killOne stops a member, and compares what etcd does with SafeToRestart.
+func (e *realEtcd) killOne() {
+	e.Helper()
+	m := e.last(true)
+	restart := must(etcdguard.SafeToRestart(clusterOf(ha), e.listed(), m.id))
+	m.kill()
+	e.writes(restart.Safe)
+}
+
+// removeOne removes a member, and compares what etcd does with SafeToRemove.
+func (e *realEtcd) removeOne(alive bool) {
+	e.Helper()
+	m := e.last(alive)
+	removal := must(etcdguard.SafeToRemove(clusterOf(sr), nil, e.listed(), m.id))
+	remove := func(ctx context.Context, etcd *clientv3.Client) error {
+		_, err := etcd.MemberRemove(ctx, m.id)
+		return err
 	}
-	c.edit(object("v1", "Node", "", "worker"), "kubelet", `{"status":{"addresses":[{"type":"InternalIP","address":"10.0.0.9"}]}}`, "status")
-	got, err := e.where(t.Context())
-	if diff := cmp.Diff([]string{"https://10.0.0.1:2379", "https://10.0.0.3:2379", "https://[fd00::2]:2379"}, got); err != nil || diff != "" {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
+	if removal.Obstacle != etcdguard.NoQuorum {
+		e.answers(true, remove)
+		m.member = false
+		e.writes(removal.Safe)
+		return
 	}
+	// Without a quorum etcd agrees neither on the removal, on which it never gives up, nor on a write.
+	ctx, giveUp := context.WithCancel(e.Context())
+	answered := make(chan error, 1)
+	go func() { answered <- remove(ctx, e.first().client) }()
+	e.writes(false)
+	giveUp()
+	if <-answered == nil {
+		e.Error("etcd agreed on the removal")
+	}
+	list, err := e.first().client.MemberList(e.Context(), clientv3.WithSerializable())
+	if err != nil || !slices.ContainsFunc(list.Members, func(listed *etcdserverpb.Member) bool { return listed.ID == m.id }) {
+		e.Errorf("the member is gone: %v", err)
+	}
+}
+
+// writes checks that a write succeeds, or that none does.
+func (e *realEtcd) writes(want bool) {
+	e.Helper()
+	e.answers(want, func(ctx context.Context, etcd *clientv3.Client) error {
+		_, err := etcd.Put(ctx, "key", "value")
+		return err
+	})
+}
+
+// answers checks that a request succeeds in the end, or that etcd gives up on it for want of a quorum. Other refusals, as during an election, do not
+// count.
+func (e *realEtcd) answers(want bool, request func(context.Context, *clientv3.Client) error) {
+	e.Helper()
+	patchtest.Eventually(e, fmt.Sprintf("success %t", want), func() error {
+		ctx, cancel := context.WithTimeout(e.Context(), 10*time.Second) // etcd itself gives up after six; its client asks again without a leader
+		defer cancel()
+		err := request(ctx, e.first().client)
+		switch {
+		case err == nil && !want:
+			e.Fatal("it succeeded, although it should not")
+		case want && errors.Is(err, rpctypes.ErrMemberNotFound):
+			return nil // an earlier request was carried out although its answer said something else
+		case !want && (strings.Contains(err.Error(), "request timed out") || ctx.Err() != nil):
+			return nil
+		}
+		return err
+	})
 }

@@ -10,59 +10,54 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/etcdguard"
-	"github.com/solonode/sno/patch/manager"
+	"github.com/solonode/sno/patch/controller"
+	"github.com/solonode/sno/patch/overrides"
 )
 
 var (
-	nodeKind         = corev1.SchemeGroupVersion.WithKind("Node")
-	versionObject    = manager.Object{GroupVersionKind: configv1.GroupVersion.WithKind("ClusterVersion"), Name: etcdguard.ClusterVersionName, Optional: true}
-	etcdObject       = manager.Object{GroupVersionKind: operatorv1.GroupVersion.WithKind("Etcd"), Name: etcdguard.OperatorName, Optional: true}
-	deploymentObject = inNamespace(appsv1.SchemeGroupVersion.WithKind("Deployment"), etcdguard.GuardName)
-	budgetObject     = inNamespace(policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), etcdguard.GuardName)
-	podsBudgetObject = inNamespace(policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), etcdguard.PodsBudgetName)
+	nodeKind      = corev1.SchemeGroupVersion.WithKind("Node")
+	budgetKind    = policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget")
+	versionObject = controller.Object{
+		GroupVersionKind: configv1.GroupVersion.WithKind("ClusterVersion"), Name: overrides.ClusterVersionName, Optional: true}
+	etcdObject       = controller.Object{GroupVersionKind: operatorv1.GroupVersion.WithKind("Etcd"), Name: etcdguard.OperatorName, Optional: true}
+	deploymentObject = inNamespace(appsv1.SchemeGroupVersion.WithKind("Deployment"), etcdguard.GuardName, false)
+	budgetObject     = inNamespace(budgetKind, etcdguard.GuardName, false)
+	podsBudgetObject = inNamespace(budgetKind, etcdguard.PodsBudgetName, false)
 
-	// Of these nothing is held but metadata: of a Secret because of what is in it, of nodes because there are so many. A selector
-	// cannot ask for either of two roles, so the nodes are two objects.
-	masterObjects  = manager.Object{GroupVersionKind: nodeKind, Labels: etcdguard.MasterRole, MetadataOnly: true}
-	arbiterObjects = manager.Object{GroupVersionKind: nodeKind, Labels: etcdguard.ArbiterRole, MetadataOnly: true}
-	secretObject   = aside(inNamespace(corev1.SchemeGroupVersion.WithKind("Secret"), etcdguard.ClientSecret))
-	bundleObject   = aside(inNamespace(corev1.SchemeGroupVersion.WithKind("ConfigMap"), etcdguard.CABundle))
+	// Of these only metadata is cached. A selector cannot select either of two roles, so the nodes are two objects.
+	masterObjects  = controller.Object{GroupVersionKind: nodeKind, Labels: etcdguard.MasterRole, MetadataOnly: true}
+	arbiterObjects = controller.Object{GroupVersionKind: nodeKind, Labels: etcdguard.ArbiterRole, MetadataOnly: true}
+	secretObject   = inNamespace(corev1.SchemeGroupVersion.WithKind("Secret"), etcdguard.ClientSecret, true)
+	bundleObject   = inNamespace(corev1.SchemeGroupVersion.WithKind("ConfigMap"), etcdguard.CABundle, true)
 )
 
-func inNamespace(kind schema.GroupVersionKind, name string) manager.Object {
-	return manager.Object{GroupVersionKind: kind, Namespace: etcdguard.Namespace, Name: name}
+func inNamespace(kind schema.GroupVersionKind, name string, metadataOnly bool) controller.Object {
+	return controller.Object{GroupVersionKind: kind, Namespace: etcdguard.Namespace, Name: name, MetadataOnly: metadataOnly}
 }
 
-func aside(o manager.Object) manager.Object {
-	o.MetadataOnly = true
-	return o
-}
-
-// Module is the etcdguard module for a manager. The zero value is ready to use.
+// Module is the etcdguard module for a process. The zero value is ready to use.
 type Module struct {
 	image     string
 	endpoints string
-	// connections outlive the controllers, which start anew whenever the leader election follows the topology.
-	connections connections
 }
 
-var _ manager.Module = &Module{}
+var _ controller.Module = &Module{}
 
-// Name implements manager.Module.
+// Name implements controller.Module.
 func (*Module) Name() string { return etcdguard.Name }
 
-// BindFlags implements manager.Module.
+// BindFlags implements controller.Module.
 func (m *Module) BindFlags(flags *flag.FlagSet) {
 	flags.StringVar(&m.image, "image", m.image,
-		"Image of the guards, with curl and sleep in it; without it that of the guard that is there, and none is made where there is none.")
+		"Image of the guards, with curl and sleep in it; without it the image of the live guard is kept, and no guard is created.")
 	flags.StringVar(&m.endpoints, "etcd-endpoints", m.endpoints,
-		"Where etcd answers, as a comma-separated list of https://, http:// or unix:// URLs; without it port 2379 of the control-plane nodes.")
+		"Endpoints of etcd, as a comma-separated list of https://, http:// or unix:// URLs; without it port 2379 of the control-plane nodes.")
 }
 
-// Validate implements manager.Module.
+// Validate implements controller.Module.
 func (m *Module) Validate() error {
 	if _, err := parseEndpoints(m.endpoints); err != nil {
 		return fmt.Errorf("--etcd-endpoints: %w", err)
@@ -70,37 +65,28 @@ func (m *Module) Validate() error {
 	return nil
 }
 
-// Objects implements manager.Module. A cluster without an etcd operator or a cluster-version-operator serves neither of their
-// kinds, and is guarded all the same.
-func (*Module) Objects() []manager.Object {
-	return []manager.Object{
-		manager.Infrastructure, versionObject, etcdObject, deploymentObject, budgetObject, podsBudgetObject,
+// Objects implements controller.Module. The guard does not need the kinds of an etcd operator or a cluster-version-operator.
+func (*Module) Objects() []controller.Object {
+	return []controller.Object{
+		controller.Infrastructure, versionObject, etcdObject, deploymentObject, budgetObject, podsBudgetObject,
 		masterObjects, arbiterObjects, secretObject, bundleObject,
 	}
 }
 
-// Look implements manager.Module.
-func (m *Module) Look(env manager.Environment) (manager.Look, error) {
+// Reconciler implements controller.Module.
+func (m *Module) Reconciler(env controller.Environment) (controller.ReconcileFunc, error) {
 	endpoints, err := parseEndpoints(m.endpoints)
 	if err != nil {
 		return nil, fmt.Errorf("--etcd-endpoints: %w", err)
 	}
-	p := &patcher{
-		live: env.Live, cache: env.Reader, image: m.image, members: &etcdMembers{reader: env.Live, endpoints: endpoints, connections: &m.connections},
-		writer: writer{client: env.Client, recorder: env.Metrics, dryRun: env.Options.DryRun, force: env.Options.ForceConflicts},
+	if env.Options.DryRun {
+		env.Client = client.NewDryRunClient(env.Client)
 	}
-	return p.look, nil
+	env.Client = client.WithFieldOwner(env.Client, etcdguard.FieldOwner)
+	return (&patcher{Environment: env, image: m.image, endpoints: endpoints}).reconcile, nil
 }
 
-// Setup implements manager.Module.
-func (m *Module) Setup(mgr ctrl.Manager, env manager.Environment) error {
-	look, err := m.Look(env)
-	if err != nil {
-		return err
-	}
-	controller := &manager.Controller{
-		Look:     look,
-		Reporter: env.Reporter(mgr, etcdguard.Name, etcdguard.ConditionPrefix, "deployment/"+etcdguard.GuardName),
-	}
-	return controller.Watch(mgr, m, env)
+// Reports implements controller.Module.
+func (*Module) Reports() (prefix, object string) {
+	return etcdguard.ConditionPrefix, "deployment/" + etcdguard.GuardName
 }

@@ -1,4 +1,4 @@
-package controller_test
+package controller
 
 import (
 	"errors"
@@ -6,84 +6,68 @@ import (
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/solonode/sno/patch/patchtest"
 )
 
-// holds says whether somebody holds the Lease for the given number of seconds, and who.
-func (c *cluster) holds(seconds int32, holder *string) func() error {
+// leads is a check: a process holds the Lease with the durations of a single node. It sets who.
+func (c *cluster) leads(who *string) func() error {
 	return func() error {
-		lease, err := c.lease()
-		if err != nil {
-			return err
+		c.Helper()
+		lease := patchtest.Find[coordinationv1.Lease](c.Cluster, patchtest.Object("coordination.k8s.io/v1", "Lease", patchtest.SystemNamespace,
+			"ingress-controller.sno.solonode.github.io"))
+		if lease == nil {
+			return errors.New("there is no Lease")
 		}
-		got, who := ptr.Deref(lease.Spec.LeaseDurationSeconds, 0), ptr.Deref(lease.Spec.HolderIdentity, "")
-		if got != seconds || who == "" {
-			return fmt.Errorf("%q holds the Lease for %d s, want %d s", who, got, seconds)
+		*who = ptr.Deref(lease.Spec.HolderIdentity, "")
+		if seconds := ptr.Deref(lease.Spec.LeaseDurationSeconds, 0); seconds != 270 || *who == "" {
+			return fmt.Errorf("%q holds the Lease for %d s, want 270 s", *who, seconds)
 		}
-		*holder = who
 		return nil
 	}
 }
 
-// The durations of the leader election follow the control plane's topology at run time, in one process, and the controller goes on.
-func TestLeaderElectionFollowsTheTopology(t *testing.T) {
-	c := sharedCluster(t, ha, ha)
-	c.installController(2)
-	p := c.start("--leader-elect")
-	p.Ready()
-	var holder string
-	c.eventually("it leads with the ordinary durations", c.holds(137, &holder))
-	c.eventually("it works", c.shows("False", "NotNeeded"))
-	for _, step := range []struct {
-		mode    configv1.TopologyMode
-		seconds int32
-		check   func() error
-	}{
-		{sr, 270, c.pinned(one)},
-		{ha, 137, c.released(two)},
-		{sr, 270, c.pinned(one)},
-	} {
-		c.flip(step.mode, step.mode)
-		c.eventually(fmt.Sprintf("it leads with the durations of %s", step.mode), c.holds(step.seconds, &holder))
-		c.eventually("it goes on", step.check)
-		p.Ready()
-	}
-	p.Stop()
-	c.leaseReleased()
-}
-
-// leaseReleased says that the Lease was given up, so that the next process need not wait for it to run out.
-func (c *cluster) leaseReleased() {
-	c.Helper()
-	c.eventually("the Lease is released", func() error {
-		lease, err := c.lease()
-		if err == nil && ptr.Deref(lease.Spec.HolderIdentity, "") != "" {
-			err = fmt.Errorf("%q still holds the Lease", *lease.Spec.HolderIdentity)
-		}
-		return err
-	})
-}
-
-// Of two processes only the leader writes; the other is ready, with its caches filled.
-func TestOnlyTheLeaderWrites(t *testing.T) {
+// Of two processes only the leader writes. When its connection to the API server breaks in the middle of reconciles, it keeps the Lease and
+// converges.
+func TestLeader(t *testing.T) {
 	const second = "second-controller"
-	c := sharedCluster(t, sr, sr)
-	c.permit(second)
-	c.installController(2)
-	leader := c.start("--leader-elect")
-	c.eventually("it is pinned", c.pinned(one))
-	var holder, after string
-	c.eventually("it leads", c.holds(270, &holder))
-
-	follower := c.startAs(second, "", "--leader-elect")
+	c := newCluster(t, sr, sr)
+	c.Permit(second)
+	c.create("default", two)
+	line := c.Server.Line(c)
+	leader := c.StartAs(suite.Program, line.Address(), "--leader-elect")
+	c.Eventually("it is pinned", c.pinned(one))
+	var before, after string
+	c.Eventually("it leads", c.leads(&before))
+	follower := c.StartAs(second, "", "--leader-elect")
 	follower.Ready()
-	follower.Says("Attempting to acquire leader lease")
+	follower.WaitForLog("Attempting to acquire leader lease")
+
 	w := c.writes(second, func() {
-		c.flip(sr, ha)
-		c.eventually("the leader lets go", c.released(two))
-		c.flip(sr, sr)
-		c.eventually("the leader pins", c.pinned(one))
-		leader.touch(2)
+		for round := range 4 {
+			want, mode := c.released(two), configv1.HighlyAvailableTopologyMode
+			if round%2 == 1 {
+				want, mode = c.pinned(one), sr
+			}
+			written := len(c.Server.Writes(t, suite.User()))
+			c.Flip(sr, mode)
+			if round < 2 {
+				c.Eventually("a request has arrived, so that its answer is lost", func() error {
+					if len(c.Server.Writes(t, suite.User())) == written {
+						return errors.New("none has")
+					}
+					return nil
+				})
+			}
+			line.Cut()
+			if code, _, err := leader.Probe("/healthz"); err != nil || code != 200 {
+				t.Errorf("/healthz without an API server: %d, %v", code, err)
+			}
+			line.Mend(t)
+			c.Eventually("the leader converges", want)
+		}
 	})
 	if n := len(w.spec) + len(w.status) + len(w.events) + len(w.others); n > 0 {
 		t.Errorf("the follower wrote: %+v", w)
@@ -91,53 +75,10 @@ func TestOnlyTheLeaderWrites(t *testing.T) {
 	if n, err := follower.Metric("controller_runtime_reconcile_total"); err != nil || n != 0 {
 		t.Errorf("the follower reconciled %v times, %v", n, err)
 	}
-	if err := c.holds(270, &after)(); err != nil || after != holder {
-		t.Errorf("the Lease went from %q to %q: %v", holder, after, err)
-	}
 	follower.Stop()
-	if err := c.holds(270, &after)(); err != nil || after != holder {
-		t.Errorf("a follower that stops must not touch the Lease: from %q to %q: %v", holder, after, err)
+	c.Eventually("there is a leader", c.leads(&after))
+	if before != after {
+		t.Errorf("the Lease went from %q to %q", before, after)
 	}
 	leader.Stop()
-	c.leaseReleased()
-}
-
-// The connection to the API server breaks in the middle of reconciles, as when it is killed. The controller stays, keeps its
-// Lease, and converges.
-func TestServerGoesAway(t *testing.T) {
-	c := sharedCluster(t, sr, sr)
-	c.installController(2)
-	line := c.server.Line(c)
-	p := c.startAs(account, line.Address(), "--leader-elect")
-	c.eventually("it is pinned", c.pinned(one))
-	var before, after string
-	c.eventually("it leads", c.holds(270, &before))
-	for round := range 4 {
-		want, mode := c.released(two), configv1.HighlyAvailableTopologyMode
-		if round%2 == 1 {
-			want, mode = c.pinned(one), sr
-		}
-		written := len(c.server.Writes(t, user(account)))
-		c.flip(sr, mode)
-		if round < 2 {
-			// A request has arrived; its answer is lost.
-			c.eventually("a write is on its way", func() error {
-				if len(c.server.Writes(t, user(account))) == written {
-					return errors.New("it is not")
-				}
-				return nil
-			})
-		}
-		line.Cut()
-		if code, _, err := p.Probe("/healthz"); err != nil || code != 200 {
-			t.Errorf("/healthz without an API server: %d, %v", code, err)
-		}
-		line.Mend(t)
-		c.eventually("it converges", want)
-	}
-	c.eventually("it still leads", c.holds(270, &after))
-	if before != after {
-		t.Errorf("the Lease was lost: it went from %q to %q", before, after)
-	}
-	p.Stop()
 }

@@ -1,191 +1,148 @@
-package controller_test
+package controller
 
 import (
-	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	operatorv1 "github.com/openshift/api/operator/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/ingress"
+	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/ownership"
+	"github.com/solonode/sno/patch/patchtest"
 )
 
 var infra = &operatorv1.NodePlacement{NodeSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"node-role.kubernetes.io/infra": ""}}}
 
-const infraJSON = `{"spec":{"nodePlacement":{"nodeSelector":{"matchLabels":{"node-role.kubernetes.io/infra":"","node-role.kubernetes.io/master":null}},"tolerations":null}}}`
+const infraJSON = `{"spec":{"nodePlacement":{"tolerations":null,
+	"nodeSelector":{"matchLabels":{"node-role.kubernetes.io/infra":"","node-role.kubernetes.io/master":null}}}}}`
 
-// apply writes as `kubectl apply --server-side` would, and takes what it wants.
-func (c *cluster) apply(fieldManager string, spec map[string]any) {
-	c.Helper()
-	u := defaultController()
-	if err := unstructured.SetNestedField(u.Object, spec, "spec"); err != nil {
-		c.Fatal(err)
-	}
-	err := c.admin.Apply(c.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(fieldManager), client.ForceOwnership)
-	if err != nil {
-		c.Fatalf("%s applying: %v", fieldManager, err)
-	}
-}
-
-// blockedBy says whether the conditions name the field and the manager, and that nothing is broken.
-func (c *cluster) blockedBy(status operatorv1.ConditionStatus, field, manager string) func() error {
-	return func() error {
-		if err := c.shows(status, "FieldOwnedByOther")(); err != nil {
-			return err
-		}
-		got, err := c.condition("IngressTopologyPatchInForce")
-		if err != nil {
-			return err
-		}
-		for _, part := range []string{field, fmt.Sprintf("%q", manager)} {
-			if !strings.Contains(got.Message, part) {
-				return fmt.Errorf("the message does not name %s: %s", part, got.Message)
-			}
-		}
-		degraded, err := c.condition("IngressTopologyPatchFailing")
-		if err == nil && degraded.Status != operatorv1.ConditionFalse {
-			err = fmt.Errorf("a person's decision degrades nothing, but %+v", degraded)
-		}
-		return err
+// wantOwner fails the test unless the result is that the manager owns the field.
+func wantOwner(l *patchtest.Reconciler, result patch.Result, field, manager string) {
+	l.Helper()
+	l.Want(result, patch.Blocked, "FieldOwnedByOther")
+	if !strings.Contains(result.Message, field) || !strings.Contains(result.Message, `"`+manager+`"`) {
+		l.Errorf("the message does not name both %s and %s: %s", field, manager, result.Message)
 	}
 }
 
 // TestPersonsNodePlacement shows R-ING-4 and R-SNO-5: a person's node placement stays, whoever wrote it and however,
 // before the controller starts or after it has pinned.
 func TestPersonsNodePlacement(t *testing.T) {
-	byUpdate := func(manager string) func(*cluster) { return func(c *cluster) { c.edit(manager, infraJSON) } }
-	byApply := func(manager string) func(*cluster) {
-		return func(c *cluster) {
-			c.apply(manager, map[string]any{"nodePlacement": map[string]any{
-				"nodeSelector": map[string]any{"matchLabels": map[string]any{"node-role.kubernetes.io/infra": ""}}, "tolerations": []any{}}})
-		}
+	patched := func(c *cluster, manager string) { c.Patch(manager, controllerObject, infraJSON) }
+	applied := func(c *cluster, manager string) {
+		u := controllerObject.Unstructured()
+		u.Object["spec"] = map[string]any{"nodePlacement": map[string]any{
+			"nodeSelector": map[string]any{"matchLabels": map[string]any{"node-role.kubernetes.io/infra": ""}}, "tolerations": []any{},
+		}}
+		c.Apply(manager, u)
 	}
 	for name, test := range map[string]struct {
 		manager string
-		write   func(*cluster)
-		when    []string
+		write   func(*cluster, string)
+		before  bool
 	}{
-		"oc patch":             {"oc", byUpdate("oc"), []string{"before", "after"}},
-		"kubectl edit":         {"kubectl-edit", byUpdate("kubectl-edit"), []string{"after"}},
-		"kubectl apply":        {"kubectl", byApply("kubectl"), []string{"after"}},
-		"an installer's apply": {"assisted-installer", byApply("assisted-installer"), []string{"before"}},
+		"oc patch, before the controller": {"oc", patched, true},
+		"oc patch":                        {"oc", patched, false},
+		"kubectl edit":                    {"kubectl-edit", patched, false},
+		"kubectl apply":                   {"kubectl", applied, false},
+		"an installer's apply":            {"assisted-installer", applied, true},
 	} {
-		for _, when := range test.when {
-			t.Run(name+" "+when, func(t *testing.T) {
-				c := sharedCluster(t, sr, sr)
-				c.installController(2)
-				if when == "before" {
-					test.write(c)
-				}
-				p := c.start()
-				p.Ready()
-				if when == "after" {
-					c.eventually("it is pinned", c.pinned(one))
-					test.write(c)
-				}
-				c.eventually("the person is named", c.blockedBy("False", ".spec.nodePlacement", test.manager))
-				c.eventually("everything of ours is given back", c.ownsNothing)
-				ic := c.controller()
-				if !equal(ic.Spec.NodePlacement.NodeSelector, infra.NodeSelector) || len(ic.Spec.NodePlacement.Tolerations) > 0 || *ic.Spec.Replicas != 2 {
-					t.Errorf("the IngressController is not what the person and the operator want: %+v", ic.Spec)
-				}
-				c.atRest(p, 2)
-				p.eventually("the metric says so", p.Counts(1, "sno_blocked", `module="ingress"`, `reason="FieldOwnedByOther"`))
-				if name == "oc patch" {
-					c.edit("oc", `{"spec":{"nodePlacement":null}}`)
-					c.eventually("with the person's placement gone it is pinned", c.pinned(one))
-				}
-			})
-		}
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, sr, sr)
+			c.create("default", two)
+			l := c.reconciler()
+			if !test.before {
+				l.Want(l.Settle(), patch.InForce, "AsExpected")
+			}
+			test.write(c, test.manager)
+			wantOwner(l, l.Settle(), ".spec.nodePlacement", test.manager)
+			c.Must(c.Untouched(controllerObject))
+			got := c.controller().Spec
+			if !equality.Semantic.DeepEqual(got.NodePlacement, infra) || *got.Replicas != 2 {
+				t.Errorf("%+v, want what the person and the operator wrote", got)
+			}
+			l.AtRest()
+			if test.manager == "oc" {
+				c.Patch("oc", controllerObject, `{"spec":{"nodePlacement":null}}`)
+				l.Want(l.Settle(), patch.InForce, "AsExpected")
+				c.Must(c.pinned(one)())
+			}
+		})
 	}
 }
 
-// A person's number of routers stays, and does not keep them from being pinned.
+// A person's number of routers stays, and the router is pinned. The condition names the person's tool, and is no failure.
 func TestPersonsReplicas(t *testing.T) {
-	c := sharedCluster(t, sr, sr)
-	c.installController(1)
-	c.edit("oc", `{"spec":{"replicas":3}}`)
-	p := c.start()
-	c.eventually("it is pinned, with the person's replicas", c.pinned(tres))
-	c.eventually("the person is named", c.blockedBy("False", ".spec.replicas", "oc"))
-	c.rollOut()
-	c.atRest(p, 2)
+	c := newCluster(t, sr, sr)
+	c.create("default", one)
+	c.Patch("oc", controllerObject, `{"spec":{"replicas":3}}`)
+	p := c.Start()
+	c.Eventually("it is pinned, with the person's replicas", c.pinned(three))
+	c.Eventually("the tool is named", c.shows("False", "FieldOwnedByOther", ".spec.replicas", `"oc"`))
+	c.Must(c.HasCondition(controllerObject, "IngressTopologyPatchFailing", "False", "AsExpected")())
+	c.Eventually("so the metric", p.Counts(1, "sno_blocked", `module="ingress"`, `reason="FieldOwnedByOther"`))
+	p.Rests(2)
+	p.Stop()
 
-	// A person who asks for what the topology asks for is no obstacle.
-	c.edit("oc", `{"spec":{"replicas":1}}`)
-	c.eventually("the patch is in force once the router has followed", func() error {
-		c.rollOut()
-		return c.shows("True", "AsExpected")()
-	})
-	c.edit("kubectl-edit", `{"spec":{"replicas":3}}`)
-	c.eventually("a new number is theirs again", c.blockedBy("False", ".spec.replicas", "kubectl-edit"))
-	if err := c.pinned(tres)(); err != nil {
-		t.Error(err)
-	}
-	c.flip(ha, ha)
-	c.eventually("letting go leaves the person's number", c.released(tres))
+	// An equal number is owned by both.
+	l := c.reconciler()
+	c.Patch("oc", controllerObject, `{"spec":{"replicas":1}}`)
+	l.Want(l.Settle(), patch.InForce, "AsExpected")
+	c.Patch("kubectl-edit", controllerObject, `{"spec":{"replicas":3}}`)
+	wantOwner(l, l.Settle(), ".spec.replicas", "kubectl-edit")
+	c.Must(c.pinned(three)())
+	c.Flip(ha, ha)
+	l.Want(l.Settle(), patch.NotNeeded, "NotNeeded")
+	c.Must(c.released(three)())
 }
 
-// --force-conflicts takes both, and opting out gives both back to whom they were taken from.
+// --force-conflicts takes both fields, and opting out restores both values and their owners.
 func TestForceConflicts(t *testing.T) {
-	c := sharedCluster(t, sr, sr)
-	c.createController("default", stock, operatorv1.IngressControllerSpec{})
-	c.edit("oc", `{"spec":{"replicas":3}}`)
-	c.edit("kubectl-edit", infraJSON)
-	p := c.start("--force-conflicts")
-	c.eventually("it is pinned", c.pinned(one))
-	c.rollOut()
-	c.eventually("the patch is in force", c.shows("True", "AsExpected"))
-	c.atRest(p, 2)
+	c := newCluster(t, sr, sr)
+	c.create("default", nil)
+	c.Patch("oc", controllerObject, `{"spec":{"replicas":3}}`)
+	c.Patch("kubectl-edit", controllerObject, infraJSON)
+	l := c.reconciler("--force-conflicts")
+	l.Want(l.Settle(), patch.InForce, "AsExpected")
+	c.Must(c.pinned(one)())
+	l.AtRest()
 
-	c.edit("oc", `{"metadata":{"annotations":{"sno.solonode.github.io/opt-out":"all"}}}`)
-	c.eventually("everything is given back", func() error {
-		ic := c.controller()
-		if ic.Spec.NodePlacement == nil || !equal(ic.Spec.NodePlacement.NodeSelector, infra.NodeSelector) || number(ic.Spec.Replicas) != int32(3) {
-			return fmt.Errorf("spec is %+v", ic.Spec)
-		}
-		return c.ownsNothing()
-	})
+	c.Patch("oc", controllerObject, optOut)
+	l.Want(l.Settle(), patch.OptedOut, "OptedOut")
+	c.Must(c.spec(infra, three)())
+	c.Must(c.Untouched(controllerObject))
 	for field, want := range map[string]string{ingress.FieldReplicas: "oc", ".spec.nodePlacement.nodeSelector": "kubectl-edit"} {
-		got, err := ownership.Managers(c.controller(), field)
-		if err != nil || len(got) != 1 || got[0] != want {
-			t.Errorf("%s went to %v, want %s (%v)", field, got, want, err)
+		if got, err := ownership.Managers(c.controller(), field); err != nil || !slices.Equal(got, []string{want}) {
+			t.Errorf("%s is owned by %v, want %s (%v)", field, got, want, err)
 		}
 	}
-	c.atRest(p, 2)
+	l.AtRest()
 }
 
-// A dry run asks the API server, says what it would do, and writes nothing.
+// A dry run asks the API server, logs what would change, and writes nothing.
 func TestDryRun(t *testing.T) {
-	c := sharedCluster(t, sr, sr)
-	c.installController(2)
-	before := c.controller()
-	w := c.writes(account, func() {
-		p := c.start("--dry-run")
-		p.Says(`"Field changed"`)
-		p.Says(`field=".spec.nodePlacement.nodeSelector.matchLabels.node-role.kubernetes.io/master"`)
-		p.Says(`field=".spec.replicas" live="2" desired="1" owner="cluster-ingress-operator"`)
-		p.eventually("the metric says so", p.Counts(1, "sno_blocked", `module="ingress"`, `reason="DryRun"`))
-		p.touch(2)
-		p.Stop()
-	})
-	if len(w.spec) == 0 {
+	c := newCluster(t, sr, sr)
+	c.create("default", two)
+	l := c.reconciler("--dry-run")
+	requests := c.Server.WritesDuring(c, suite.User(), func() { l.Want(l.Reconcile(), patch.WouldChange, "DryRun") })
+	if len(requests) == 0 {
 		t.Error("the API server was not asked")
 	}
-	for _, write := range w.spec {
-		if !strings.Contains(write.URI, "dryRun=All") {
-			t.Errorf("a write in a dry run: %s", write)
+	for _, request := range requests {
+		if !strings.Contains(request.URI, "dryRun=All") {
+			t.Errorf("a write in a dry run: %s", request)
 		}
 	}
-	if len(w.status)+len(w.events)+len(w.others) > 0 {
-		t.Errorf("writes in a dry run: %+v", w)
-	}
-	if after := c.controller(); !equal(after.Spec, before.Spec) || len(after.ManagedFields) != len(before.ManagedFields)+1 {
-		t.Errorf("the IngressController was written: %+v, managed by %d (the host's status is one more than %d)",
-			after.Spec, len(after.ManagedFields), len(before.ManagedFields))
+	for _, text := range []string{
+		`"Field changed"`, `"field"=".spec.nodePlacement.nodeSelector.matchLabels.node-role.kubernetes.io/master"`,
+		`"field"=".spec.replicas" "live"="2" "desired"="1" "owner"="cluster-ingress-operator"`,
+	} {
+		if logged := strings.Join(l.Logged, "\n"); !strings.Contains(logged, text) {
+			t.Errorf("the log lacks %s:\n%s", text, logged)
+		}
 	}
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/solonode/sno/ingress"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/apply"
-	"github.com/solonode/sno/patch/manager"
+	"github.com/solonode/sno/patch/controller"
+	"github.com/solonode/sno/topology"
 )
 
 var words = apply.Words{
@@ -29,35 +30,31 @@ type patcher struct {
 	applier        *apply.Applier
 	placement      ingress.PlacementSource
 	forceConflicts bool
-	topology       manager.LastTopology
 }
 
-// look is what manager.Controller calls. It is never run concurrently.
-func (p *patcher) look(ctx context.Context) (*unstructured.Unstructured, patch.Result, error) {
-	live, inputs, err := p.gather(ctx)
+// look is a controller.ReconcileFunc.
+func (p *patcher) look(ctx context.Context, cluster *topology.Cluster) (*unstructured.Unstructured, patch.Result, error) {
+	live, inputs, err := p.gather(ctx, cluster)
 	if err != nil {
 		return nil, patch.Result{}, err
 	}
 	return live, p.patch(ctx, live, inputs), nil
 }
 
-// gather reads what the decision needs from the cache. live is nil when there is no default IngressController.
-func (p *patcher) gather(ctx context.Context) (live *unstructured.Unstructured, inputs ingress.Inputs, err error) {
-	inputs = ingress.Inputs{Placement: p.placement, ForceConflicts: p.forceConflicts}
-	if inputs.Cluster, err = p.topology.Read(ctx, p.reader); err != nil {
+// gather reads the inputs. live is nil when there is no default IngressController.
+func (p *patcher) gather(ctx context.Context, cluster *topology.Cluster) (live *unstructured.Unstructured, inputs ingress.Inputs, err error) {
+	inputs = ingress.Inputs{Cluster: cluster, Placement: p.placement, ForceConflicts: p.forceConflicts}
+	if _, inputs.Ingress, err = controller.Read[configv1.Ingress](ctx, p.reader, ingressObject); err != nil {
 		return nil, inputs, err
 	}
-	if _, inputs.Ingress, err = manager.Read[configv1.Ingress](ctx, p.reader, ingressObject); err != nil {
+	if _, inputs.Router, err = controller.Read[appsv1.Deployment](ctx, p.reader, routerObject); err != nil {
 		return nil, inputs, err
 	}
-	if _, inputs.Router, err = manager.Read[appsv1.Deployment](ctx, p.reader, routerObject); err != nil {
-		return nil, inputs, err
-	}
-	live, inputs.IngressController, err = manager.Read[operatorv1.IngressController](ctx, p.reader, controllerObject)
+	live, inputs.IngressController, err = controller.Read[operatorv1.IngressController](ctx, p.reader, controllerObject)
 	return live, inputs, err
 }
 
-// patch brings the decision onto the cluster and says how it went.
+// patch applies the decision and returns its result.
 func (p *patcher) patch(ctx context.Context, live *unstructured.Unstructured, inputs ingress.Inputs) patch.Result {
 	decision := ingress.Decide(inputs)
 	switch {

@@ -1,12 +1,11 @@
 package controller
 
-// Every rule names the one object that it is about, also for lists and watches, which ask for it by name. Other
-// IngressControllers are out of reach, whatever the code does.
+// Every rule names its one object, also for lists and watches. Other IngressControllers are out of reach, whatever the code does.
 
 // What is read to decide.
 // +kubebuilder:rbac:groups=config.openshift.io,resources=infrastructures;ingresses,resourceNames=cluster,verbs=get;list;watch
 
-// What is patched, by server-side apply, and where the sub-conditions are shown.
+// What is patched, and where conditions and events are published.
 // +kubebuilder:rbac:groups=operator.openshift.io,namespace=openshift-ingress-operator,resources=ingresscontrollers,resourceNames=default,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=operator.openshift.io,namespace=openshift-ingress-operator,resources=ingresscontrollers/status,resourceNames=default,verbs=patch
 // +kubebuilder:rbac:groups=events.k8s.io,namespace=openshift-ingress-operator,resources=events,verbs=create;patch
@@ -14,7 +13,7 @@ package controller
 // What is observed.
 // +kubebuilder:rbac:groups=apps,namespace=openshift-ingress,resources=deployments,resourceNames=router-default,verbs=get;list;watch
 
-// Leader election, in the namespace that the controller runs in, and its events. A create cannot be limited to a name.
+// Leader election and its events. A create cannot be limited to a name.
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=sno-system,resources=leases,verbs=create
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=sno-system,resources=leases,resourceNames=ingress-controller.sno.solonode.github.io,verbs=get;update
 // +kubebuilder:rbac:groups="",namespace=sno-system,resources=events,verbs=create;patch

@@ -1,44 +1,32 @@
-package controller_test
+package controller
 
 import (
+	"errors"
 	"maps"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
-	operatorv1 "github.com/openshift/api/operator/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/ingress"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/ownership"
 )
 
-// given is the manager of a number that was left behind, as docs/undo.md names it.
-const given = "sno.solonode.github.io/ingress-released"
+// left is the manager of a number that a release left behind, as docs/undo.md names it.
+const left = "sno.solonode.github.io/ingress-released"
 
-const (
-	optOut = `{"metadata":{"annotations":{"sno.solonode.github.io/opt-out":"ingress"}}}`
-	optIn  = `{"metadata":{"annotations":{"sno.solonode.github.io/opt-out":null}}}`
-)
-
-// snapshot is everything about the default IngressController that a person or an operator put there: all but what every write changes, the
-// conditions of this module, and the annotation by which a person opts out.
+// snapshot is the default IngressController as people and operators wrote it, and who owns its fields: without what every write changes,
+// the status, and the annotation by which a person opts out.
 func (c *cluster) snapshot() map[string]any {
 	c.Helper()
-	u := defaultController()
-	if err := c.admin.Get(c.Context(), client.ObjectKeyFromObject(u), u); err != nil {
-		c.Fatal(err)
-	}
+	u := controllerObject.Unstructured()
+	c.Must(c.Admin.Get(c.Context(), controllerObject.Key(), u))
 	owners := map[string][]string{}
 	for _, field := range []string{ingress.FieldReplicas, ".spec.domain", ".spec.nodePlacement.nodeSelector", ".spec.nodePlacement.tolerations"} {
 		managers, err := ownership.Managers(u, field)
-		if err != nil {
-			c.Fatal(err)
-		}
+		c.Must(err)
 		owners[field] = managers
 	}
 	annotations := maps.Clone(u.GetAnnotations())
@@ -60,108 +48,97 @@ func (c *cluster) snapshot() map[string]any {
 func TestObjectIsAsItWasBefore(t *testing.T) {
 	person := `{"metadata":{"labels":{"team":"edge"},"annotations":{"example.com/note":"keep"}},"spec":{"domain":"apps.example.com"}}`
 	for name, test := range map[string]struct {
-		spec  operatorv1.IngressControllerSpec
-		edits map[string]string // by field manager
+		replicas *int32
+		edit     string // a person's
+		pinned   *int32
 		// ends is the topology that ends the need without changing the number that fits.
 		ends configv1.TopologyMode
 	}{
-		"created single":           {spec: operatorv1.IngressControllerSpec{Replicas: one}},
-		"created highly available": {spec: operatorv1.IngressControllerSpec{Replicas: two}, ends: ha},
-		"created without a number": {},
-		"with what people wrote":   {spec: operatorv1.IngressControllerSpec{Replicas: one}, edits: map[string]string{"oc": person}},
-		"a person scaled it":       {spec: operatorv1.IngressControllerSpec{Replicas: one}, edits: map[string]string{"oc": `{"spec":{"replicas":3}}`}, ends: ha},
-		"a person scaled it to what fits": {spec: operatorv1.IngressControllerSpec{Replicas: two},
-			edits: map[string]string{"oc": `{"spec":{"replicas":1}}`}},
+		"created single":                  {replicas: one, pinned: one},
+		"created highly available":        {replicas: two, pinned: one, ends: ha},
+		"created without a number":        {pinned: one},
+		"with what people wrote":          {replicas: one, edit: person, pinned: one},
+		"a person scaled it":              {replicas: one, edit: `{"spec":{"replicas":3}}`, pinned: three, ends: ha},
+		"a person scaled it to what fits": {replicas: two, edit: `{"spec":{"replicas":1}}`, pinned: one},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := sharedCluster(t, sr, sr)
-			c.createController("default", stock, test.spec)
-			for manager, edit := range test.edits {
-				c.edit(manager, edit)
+			c := newCluster(t, sr, sr)
+			c.create("default", test.replicas)
+			if test.edit != "" {
+				c.Patch("oc", controllerObject, test.edit)
 			}
-			before := c.snapshot()
-			was := c.controller().Spec.Replicas
-			pinnedTo := one
-			if was != nil && *was == 3 {
-				pinnedTo = was
+			before, was := c.snapshot(), c.controller().Spec.Replicas
+			l := c.reconciler()
+			l.Settle()
+			c.Must(c.pinned(test.pinned)())
+			same := func(when string) {
+				t.Helper()
+				l.Settle()
+				c.Must(c.released(was)())
+				if diff := cmp.Diff(before, c.snapshot()); diff != "" {
+					t.Errorf("%s (-before +after):\n%s", when, diff)
+				}
+				l.AtRest()
 			}
-			p := c.start()
-			c.eventually("it is pinned", c.pinned(pinnedTo))
-			c.edit("oc", optOut)
-			c.eventually("it is let go", c.released(was))
-			if diff := cmp.Diff(before, c.snapshot()); diff != "" {
-				t.Errorf("opted out (-before +after):\n%s", diff)
-			}
-			c.atRest(p, 2)
+			c.Patch("oc", controllerObject, optOut)
+			same("opted out")
 			if test.ends == "" {
 				return
 			}
-			c.edit("oc", optIn)
-			c.eventually("it is pinned again", c.pinned(pinnedTo))
-			c.flip(test.ends, test.ends)
-			c.eventually("it is let go", c.released(was))
-			if diff := cmp.Diff(before, c.snapshot()); diff != "" {
-				t.Errorf("not needed (-before +after):\n%s", diff)
-			}
+			c.Patch("oc", controllerObject, optIn)
+			l.Settle()
+			c.Must(c.pinned(test.pinned)())
+			c.Flip(test.ends, test.ends)
+			same("not needed")
 		})
 	}
 }
 
-// A number that no longer fits is corrected and stays: an autoscaler can read it after every change of the topology, and after opting out.
+// A number that no longer fits is corrected and stays, so that an autoscaler can read it after every change of the topology and after
+// opting out.
 func TestNumberLeftBehindFits(t *testing.T) {
 	for name, test := range map[string]struct {
 		created *int32
-		// flips are the topologies after the first, which is SingleReplica; each has the number that must then be there.
+		// flips are the topologies after the first, which is SingleReplica.
 		flips []configv1.TopologyMode
 		want  *int32 // after opting out at the end
 		owner string
 	}{
-		"single, highly available":                             {one, []configv1.TopologyMode{ha}, two, given},
-		"single, highly available, single":                     {one, []configv1.TopologyMode{ha, sr}, one, given},
-		"single, highly available, single, highly available":   {one, []configv1.TopologyMode{ha, sr, ha}, two, given},
+		"single, highly available":                             {one, []configv1.TopologyMode{ha}, two, left},
+		"single, highly available, single":                     {one, []configv1.TopologyMode{ha, sr}, one, left},
+		"single, highly available, single, highly available":   {one, []configv1.TopologyMode{ha, sr, ha}, two, left},
 		"created highly available, single, highly available":   {two, []configv1.TopologyMode{ha}, two, stock},
 		"created highly available, single, and there and back": {two, []configv1.TopologyMode{ha, sr}, two, stock},
-		"single, there and back twice":                         {one, []configv1.TopologyMode{ha, sr, ha, sr}, one, given},
+		"single, there and back twice":                         {one, []configv1.TopologyMode{ha, sr, ha, sr}, one, left},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := sharedCluster(t, sr, sr)
-			c.installController(*test.created)
+			c := newCluster(t, sr, sr)
+			c.create("default", test.created)
 			before := c.snapshot()
-			p := c.start()
-			c.eventually("it is pinned", c.pinned(one))
-			for _, at := range test.flips {
-				c.flip(at, at)
+			l := c.reconciler()
+			for _, at := range append([]configv1.TopologyMode{sr}, test.flips...) {
+				c.Flip(at, at)
+				l.Settle()
 				if at == sr {
-					c.eventually("it is pinned", c.pinned(one))
-					c.eventually("an autoscaler reads the number", c.scale(one))
-					continue
+					c.Must(errors.Join(c.pinned(one)(), c.scale(one)()))
+				} else {
+					c.Must(c.released(two)())
 				}
-				c.eventually("it is let go", c.released(two))
 			}
-			c.edit("oc", optOut)
-			c.eventually("it is let go", c.released(test.want))
-			c.eventually("it says so", c.shows("False", "OptedOut"))
-			c.atRest(p, 2)
-			managers, err := ownership.Managers(c.controller(), ingress.FieldReplicas)
-			if diff := cmp.Diff([]string{test.owner}, managers); err != nil || diff != "" {
-				t.Errorf("owners of the replicas: %v (-want +got):\n%s", err, diff)
-			}
-			// But for the number and its owner, the object is as it was.
-			after := c.snapshot()
-			if err := unstructured.SetNestedField(before["object"].(map[string]any), int64(*test.want), "spec", "replicas"); err != nil {
-				t.Fatal(err)
-			}
-			before["owners"].(map[string][]string)[ingress.FieldReplicas] = managers
-			if diff := cmp.Diff(before, after); diff != "" {
+			c.Patch("oc", controllerObject, optOut)
+			l.Want(l.Settle(), patch.OptedOut, "OptedOut")
+			c.Must(c.released(test.want)())
+			l.AtRest()
+			// Except for the number and its owner, the object is as it was.
+			c.Must(unstructured.SetNestedField(before["object"].(map[string]any), int64(*test.want), "spec", "replicas"))
+			before["owners"].(map[string][]string)[ingress.FieldReplicas] = []string{test.owner}
+			if diff := cmp.Diff(before, c.snapshot()); diff != "" {
 				t.Errorf("(-before +after):\n%s", diff)
 			}
-			if slices.Contains(managers, ingress.FieldOwner) {
-				t.Error("opting out would remove the number")
-			}
-			// The next topology is followed again from there.
-			c.edit("oc", optIn)
-			c.flip(sr, sr)
-			c.eventually("it is pinned", c.pinned(ptr.To[int32](1)))
+			c.Patch("oc", controllerObject, optIn)
+			c.Flip(sr, sr)
+			l.Settle()
+			c.Must(c.pinned(one)())
 		})
 	}
 }

@@ -1,7 +1,7 @@
 package controller
 
 import (
-	"errors"
+	"cmp"
 	"flag"
 	"fmt"
 	"time"
@@ -15,140 +15,113 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/machineconfig"
-	"github.com/solonode/sno/patch/apply"
-	"github.com/solonode/sno/patch/manager"
+	"github.com/solonode/sno/patch/controller"
 )
 
-// controllerConfigName is the name of the ControllerConfig by which the stock controller works.
-const controllerConfigName = "machine-config-controller"
-
 var (
-	controllerConfigObject = optional("ControllerConfig", controllerConfigName)
+	controllerConfigObject = optional("ControllerConfig", "machine-config-controller")
 	poolObjects            = optional("MachineConfigPool", "")
 	kubeletConfigObjects   = optional("KubeletConfig", "")
-	// Every rendered machine config is as large as a node's whole configuration, so the one of ours is watched alone.
+	ourKubeletConfigObject = optional("KubeletConfig", machineconfig.ShutdownName)
+	// Rendered machine configs are large, so only ours is watched.
 	machineConfigObject = optional("MachineConfig", machineconfig.ShutdownMachineConfigName)
-	operatorObject      = manager.Object{
+	operatorObject      = controller.Object{
 		GroupVersionKind: operatorv1.GroupVersion.WithKind("MachineConfiguration"), Name: machineconfig.OperatorName, Optional: true,
 	}
-	nodeObjects = manager.Object{
+	nodeObjects = controller.Object{
 		GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Node"), MetadataOnly: true, Annotations: machineconfig.AnnotationPrefix,
 	}
 )
 
-func optional(kind, name string) manager.Object {
-	return manager.Object{GroupVersionKind: mcfgv1.GroupVersion.WithKind(kind), Name: name, Optional: true}
+func optional(kind, name string) controller.Object {
+	return controller.Object{GroupVersionKind: mcfgv1.GroupVersion.WithKind(kind), Name: name, Optional: true}
 }
 
-// DefaultDrainTimeout is how long one try of a drain takes at most unless somebody says otherwise. A pod may take this long to end in
-// good order; one that takes longer is found ending by the next try.
+// DefaultDrainTimeout is the time limit of one attempt to drain a node.
 const DefaultDrainTimeout = 90 * time.Second
 
-// errDrainTimeout is returned for a timeout in which nothing can be drained.
-var errDrainTimeout = errors.New("want a second or more")
-
-// Module is the machineconfig module for a manager. The zero value is ready to use.
+// Module is the machineconfig module for a process. The zero value is ready to use.
 type Module struct {
-	policy        string
-	graceful      string
-	shutdownBound time.Duration
-	drainTimeout  time.Duration
+	settings     machineconfig.Inputs
+	drainTimeout time.Duration
 }
 
-var _ manager.Module = &Module{}
+var _ controller.Module = &Module{}
 
-// Name implements manager.Module.
+// Name implements controller.Module.
 func (*Module) Name() string { return machineconfig.Name }
 
-// BindFlags implements manager.Module.
+// BindFlags implements controller.Module.
 func (m *Module) BindFlags(flags *flag.FlagSet) {
-	flags.StringVar(&m.policy, "drain-policy", string(machineconfig.DrainNever), fmt.Sprintf(
-		"Which nodes are drained where there is one control-plane node: %s, or %s, for those whose pods certainly fit elsewhere.",
+	flags.StringVar((*string)(&m.settings.Policy), "drain-policy", string(machineconfig.DrainNever), fmt.Sprintf(
+		"Nodes to drain where the control plane is SingleReplica: %s, or %s, those whose pods certainly fit on other nodes.",
 		machineconfig.DrainNever, machineconfig.DrainWorkers))
-	flags.DurationVar(&m.drainTimeout, "drain-timeout", DefaultDrainTimeout, "How long one try to drain a node takes at most. There is always another one.")
-	flags.StringVar(&m.graceful, "graceful-shutdown", string(machineconfig.GracefulAuto), fmt.Sprintf(
-		"Whether kubelets of the control plane are told to stop pods gracefully: %s, %s, or %s for a cluster of one node.",
+	flags.DurationVar(&m.drainTimeout, "drain-timeout", DefaultDrainTimeout,
+		"Time limit of one attempt to drain a node. A failed attempt is retried.")
+	flags.StringVar((*string)(&m.settings.Graceful), "graceful-shutdown", string(machineconfig.GracefulAuto), fmt.Sprintf(
+		"Whether to configure graceful shutdown on control-plane nodes: %s, %s, or %s for a cluster of one node.",
 		machineconfig.GracefulOn, machineconfig.GracefulOff, machineconfig.GracefulAuto))
-	flags.DurationVar(&m.shutdownBound, "shutdown-bound", machineconfig.DefaultShutdownBound, "How long a graceful shutdown takes at most.")
+	flags.DurationVar(&m.settings.ShutdownBound, "shutdown-bound", machineconfig.DefaultShutdownBound, "Time limit of a graceful shutdown.")
 }
 
-// Validate implements manager.Module.
+// Validate implements controller.Module.
 func (m *Module) Validate() error {
 	if m.drainTimeout != 0 && m.drainTimeout < time.Second {
-		return fmt.Errorf("--drain-timeout=%s: %w", m.drainTimeout, errDrainTimeout)
+		return fmt.Errorf("%w: --drain-timeout=%s; want a second or more", machineconfig.ErrInputs, m.drainTimeout)
 	}
-	if err := m.settings().Validate(); err != nil {
+	if err := m.settings.Validate(); err != nil {
 		return fmt.Errorf("--drain-policy, --graceful-shutdown, --shutdown-bound: %w", err)
 	}
 	return nil
 }
 
-// settings are the flags, as inputs of a decision.
-func (m *Module) settings() machineconfig.Inputs {
-	return machineconfig.Inputs{
-		Policy: machineconfig.DrainPolicy(m.policy), Graceful: machineconfig.GracefulShutdown(m.graceful), ShutdownBound: m.shutdownBound,
+// Objects implements controller.Module.
+func (*Module) Objects() []controller.Object {
+	return []controller.Object{
+		controller.Infrastructure, nodeObjects, controllerConfigObject, poolObjects, kubeletConfigObjects, machineConfigObject, operatorObject,
 	}
 }
 
-// Objects implements manager.Module. A cluster without a machine-config operator serves none of its kinds.
-func (*Module) Objects() []manager.Object {
-	return []manager.Object{
-		manager.Infrastructure, nodeObjects, controllerConfigObject, poolObjects, kubeletConfigObjects, machineConfigObject, operatorObject,
-	}
+// Reconciler implements controller.Module. It handles no drain requests.
+func (m *Module) Reconciler(env controller.Environment) (controller.ReconcileFunc, error) {
+	return m.patcher(env).reconcile, nil
 }
 
-// Look implements manager.Module. Without the clients and the events of a controller it answers no node.
-func (m *Module) Look(env manager.Environment) (manager.Look, error) {
-	return m.patcher(nil, env).look, nil
+// Reports implements controller.Module.
+func (*Module) Reports() (prefix, object string) {
+	return machineconfig.ConditionPrefix, "machineconfiguration/" + machineconfig.OperatorName
 }
 
-// Setup implements manager.Module.
-func (m *Module) Setup(mgr ctrl.Manager, env manager.Environment) error {
+// Setup implements controller.Setup.
+func (m *Module) Setup(mgr ctrl.Manager, env controller.Environment) error {
 	kube, err := newKube(mgr.GetConfig())
 	if err != nil {
 		return err
 	}
-	counted, err := newTries(crmetrics.Registry)
-	if err != nil {
-		return err
-	}
-	p := m.patcher(kube, env)
-	p.nodes.events, p.nodes.tries = mgr.GetEventRecorder("sno-"+machineconfig.Name), counted
-	if err := mgr.Add(p.drains); err != nil {
-		return fmt.Errorf("adding the drains: %w", err)
-	}
-	controller := &manager.Controller{
-		Look: p.look, Wake: p.drains.wake,
-		Reporter: env.Reporter(mgr, machineconfig.Name, machineconfig.ConditionPrefix, "machineconfiguration/"+machineconfig.OperatorName),
-	}
-	return controller.Watch(mgr, m, env)
+	p := m.patcher(env)
+	p.kube, p.events = kube, mgr.GetEventRecorder("sno-"+machineconfig.Name)
+	prefix, object := m.Reports()
+	c := &controller.Controller{ReconcileFunc: p.reconcile, Reporter: env.Reporter(mgr, machineconfig.Name, prefix, object)}
+	return c.Watch(mgr, m, env)
 }
 
-// patcher is one that reads and does as the environment says.
-func (m *Module) patcher(kube kubernetes.Interface, env manager.Environment) *patcher {
-	p := m.newPatcher(kube, env.Applier(machineconfig.Name))
-	p.reader, p.live, p.metadata, p.once = env.Reader, env.Live, env.Metadata(nodeObjects), env.Once
+func (m *Module) patcher(env controller.Environment) *patcher {
+	p := &patcher{
+		Environment: env, applier: env.Applier(machineconfig.Name), writer: env.Client, settings: m.settings,
+		drainTimeout: cmp.Or(m.drainTimeout, DefaultDrainTimeout), clock: clock.RealClock{},
+		drains: map[types.UID]*drain{}, notOurs: map[types.UID]bool{},
+	}
+	p.applier.ForceConflicts = false // only what acknowledges a request may be taken by force
+	if env.Options.DryRun {
+		p.writer = client.NewDryRunClient(env.Client)
+	}
 	return p
 }
 
-// newPatcher is a patcher that does as the flags say. It cannot read, nor tell what it does, yet.
-func (m *Module) newPatcher(kube kubernetes.Interface, applier *apply.Applier) *patcher {
-	timeout := m.drainTimeout
-	if timeout == 0 {
-		timeout = DefaultDrainTimeout
-	}
-	on := &nodes{kube: kube, timeout: timeout, force: applier.ForceConflicts, recorder: applier.Recorder}
-	return &patcher{
-		settings: m.settings(), nodes: on, drains: newDrains(on.drain, timeout), applier: applier,
-		clock: clock.RealClock{}, notOurs: map[types.UID]bool{},
-	}
-}
-
-// newKube is a client that reads many nodes and pods in the shorter encoding, and whose writes have a name of their own: kubectl's
-// library names no field manager.
+// newKube makes a client for many nodes and pods. kubectl's library sets no field manager, so that of its cordons is the user agent.
 func newKube(config *rest.Config) (kubernetes.Interface, error) {
 	config = rest.CopyConfig(config)
 	config.UserAgent = cordonManager

@@ -2,9 +2,11 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -13,132 +15,119 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/machineconfig"
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/apply"
-	"github.com/solonode/sno/patch/manager"
+	"github.com/solonode/sno/patch/controller"
+	"github.com/solonode/sno/topology"
 )
 
 // patcher carries out decisions.
 type patcher struct {
-	// reader is the cache, live the API server itself, metadata the cache that has of nodes nothing but metadata.
-	reader, live, metadata client.Reader
-	// once says that nothing goes on after the look: nodes are not answered, and what would be settled first is done at once.
-	once bool
-	// settings are the flags.
-	settings machineconfig.Inputs
+	controller.Environment
+	settings     machineconfig.Inputs
+	drainTimeout time.Duration
+	applier      *apply.Applier
+	// writer writes what the applier does not: it creates and deletes. It honours --dry-run.
+	writer client.Writer
+	// kube reads and writes nodes and pods; it and events are nil with Once.
+	kube   kubernetes.Interface
+	events events.EventRecorder
+	clock  clock.PassiveClock
 
-	nodes   *nodes
-	drains  *drains
-	applier *apply.Applier
-
-	topology manager.LastTopology
-	// garbled is what was last complained about on each node, so that it is said once.
-	garbled map[string]string
-	// notOurs are the nodes of which is known that their topology annotation, which is not wanted, is not ours either.
+	// drains are those in progress, by the UIDs of their nodes.
+	drains map[types.UID]*drain
+	// invalid has the invalid requests that are reported already, by node.
+	invalid map[string]string
+	// notOurs has the nodes whose topology annotation is not wanted, and not ours.
 	notOurs map[types.UID]bool
-	// settling is a change that restarts the node, and since when it is wanted.
-	settling settling
-	clock    clock.PassiveClock
+	// settling is a decision that restarts the node, and is not stable yet.
+	settling      machineconfig.Decision
+	settlingSince time.Time
 }
 
-// found is what one look reads from the caches: the inputs of decisions, of nodes only metadata, and the objects that are written, as
-// they were read; nil where there is none.
+// found is what the caches have: the inputs of decisions, with only the metadata of nodes, and the objects to write, nil where there is none.
 type found struct {
-	inputs                  machineconfig.Inputs
-	operator, machineConfig *unstructured.Unstructured
-	kubeletConfig           *unstructured.Unstructured
-	// stock tells that the stock controller is at work.
+	inputs                                 machineconfig.Inputs
+	operator, machineConfig, kubeletConfig *unstructured.Unstructured
+	// stock reports whether a stock machine-config operator is at work.
 	stock bool
 }
 
-// look is what manager.Controller calls. It is never run concurrently.
-func (p *patcher) look(ctx context.Context) (*unstructured.Unstructured, patch.Result, error) {
-	f, err := p.gather(ctx)
+func (p *patcher) reconcile(ctx context.Context, cluster *topology.Cluster) (*unstructured.Unstructured, patch.Result, error) {
+	f, err := p.gather(ctx, cluster)
 	if err != nil {
 		return nil, patch.Result{}, err
 	}
-	if unknown := patch.TopologyKnown(f.inputs.Cluster); unknown != nil {
+	if unknown := patch.TopologyKnown(cluster); unknown != nil {
 		return f.operator, *unknown, nil
 	}
-	var said []patch.Result
+	var results []*patch.Result
 	if f.stock {
-		p.drains.settle(ctx, nil)
-		said = p.annotate(ctx, f)
+		p.dropDrains(ctx, nil)
+		results = p.annotate(ctx, f)
 	} else {
-		said = p.answer(ctx, f)
+		results = p.handleRequests(ctx, f)
 	}
-	waits, err := machineconfig.Maintenance(pointers(f.inputs.Pools), pointers(f.inputs.Nodes))
+	outdated, err := machineconfig.Maintenance(pointers(f.inputs.Pools), pointers(f.inputs.Nodes))
 	if err != nil {
-		said = append(said, unclear(err))
+		results = append(results, poolFailure(err))
 	}
-	if result := paused(waits); result != nil {
-		said = append(said, *result)
+	if len(outdated) > 0 {
+		results = append(results, &patch.Result{State: patch.Progressing, Reason: machineconfig.ReasonUpdatesPaused,
+			Message: "Paused pools keep updates from their nodes: " + strings.Join(outdated, "; ")})
 	}
 	if f.stock {
-		said = append(said, p.shutdown(ctx, f))
+		results = append(results, p.shutdown(ctx, f))
 	}
-	return f.operator, summary(said), nil
+	return f.operator, patch.Together(results...), nil
 }
 
-// gather reads what is cached.
-func (p *patcher) gather(ctx context.Context) (f found, err error) {
-	f.inputs = p.settings
+func (p *patcher) gather(ctx context.Context, cluster *topology.Cluster) (found, error) {
+	f := found{inputs: p.settings}
 	in := &f.inputs
-	if in.Cluster, err = p.topology.Read(ctx, p.reader); err != nil {
-		return f, err
-	}
-	if f.operator, in.MachineConfiguration, err = manager.Read[operatorv1.MachineConfiguration](ctx, p.reader, operatorObject); err != nil {
-		return f, err
-	}
-	stock, _, err := manager.Read[unstructured.Unstructured](ctx, p.reader, controllerConfigObject)
-	if err != nil {
-		return f, err
-	}
+	in.Cluster = cluster
+	var errs [7]error
+	var stock *unstructured.Unstructured
+	f.operator, in.MachineConfiguration, errs[0] = controller.Read[operatorv1.MachineConfiguration](ctx, p.Reader, operatorObject)
+	stock, _, errs[1] = controller.Read[unstructured.Unstructured](ctx, p.Reader, controllerConfigObject)
+	f.machineConfig, in.MachineConfig, errs[2] = controller.Read[mcfgv1.MachineConfig](ctx, p.Reader, machineConfigObject)
+	f.kubeletConfig, _, errs[3] = controller.Read[mcfgv1.KubeletConfig](ctx, p.Reader, ourKubeletConfigObject)
+	in.Pools, errs[4] = list[mcfgv1.MachineConfigPool](ctx, p.Reader, poolObjects)
+	in.KubeletConfigs, errs[5] = list[mcfgv1.KubeletConfig](ctx, p.Reader, kubeletConfigObjects)
+	in.Nodes, errs[6] = p.nodesMetadata(ctx)
 	f.stock = stock != nil
-	if f.machineConfig, in.MachineConfig, err = manager.Read[mcfgv1.MachineConfig](ctx, p.reader, machineConfigObject); err != nil {
-		return f, err
-	}
-	if _, in.Pools, err = list[mcfgv1.MachineConfigPool](ctx, p.reader, poolObjects); err != nil {
-		return f, err
-	}
-	var live []unstructured.Unstructured
-	if live, in.KubeletConfigs, err = list[mcfgv1.KubeletConfig](ctx, p.reader, kubeletConfigObjects); err != nil {
-		return f, err
-	}
-	if i := slices.IndexFunc(live, func(u unstructured.Unstructured) bool { return u.GetName() == machineconfig.ShutdownName }); i >= 0 {
-		f.kubeletConfig = &live[i]
-	}
-	in.Nodes, err = p.listed(ctx)
-	return f, err
+	return f, errors.Join(errs[:]...)
 }
 
-// list reads all objects of a kind, as they are and decoded, in the order of their names.
-func list[T any](ctx context.Context, from client.Reader, o manager.Object) ([]unstructured.Unstructured, []T, error) {
+// list reads all objects of a kind, sorted by name.
+func list[T any](ctx context.Context, from client.Reader, o controller.Object) ([]T, error) {
 	all := &unstructured.UnstructuredList{}
 	all.SetGroupVersionKind(o.GroupVersion().WithKind(o.Kind + "List"))
 	if err := from.List(ctx, all); err != nil {
-		return nil, nil, fmt.Errorf("reading every %s: %w", o.Kind, err)
+		return nil, fmt.Errorf("listing %s: %w", o.Kind, err)
 	}
 	slices.SortFunc(all.Items, func(a, b unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
-	typed := make([]T, len(all.Items))
-	for i := range all.Items {
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(all.Items[i].Object, &typed[i]); err != nil {
-			return nil, nil, fmt.Errorf("decoding %s %s: %w", o.Kind, all.Items[i].GetName(), err)
-		}
+	var typed struct {
+		Items []T `json:"items"`
 	}
-	return all.Items, typed, nil
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(all.UnstructuredContent(), &typed); err != nil {
+		return nil, fmt.Errorf("decoding %s: %w", o.Kind, err)
+	}
+	return typed.Items, nil
 }
 
-// listed is every node, with nothing but its metadata, in the order of their names.
-func (p *patcher) listed(ctx context.Context) ([]corev1.Node, error) {
+// nodesMetadata reads the metadata of every node, sorted by name.
+func (p *patcher) nodesMetadata(ctx context.Context) ([]corev1.Node, error) {
 	all := &metav1.PartialObjectMetadataList{}
-	all.SetGroupVersionKind(nodeObjects.GroupVersion().WithKind(nodeObjects.Kind + "List"))
-	if err := p.metadata.List(ctx, all, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("reading every node: %w", err)
+	all.SetGroupVersionKind(nodeObjects.GroupVersion().WithKind("NodeList"))
+	if err := p.Metadata(nodeObjects).List(ctx, all, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing nodes: %w", err)
 	}
 	nodes := make([]corev1.Node, len(all.Items))
 	for i, item := range all.Items {
@@ -148,21 +137,10 @@ func (p *patcher) listed(ctx context.Context) ([]corev1.Node, error) {
 	return nodes, nil
 }
 
-// summary is the worst of the results, with the earliest time at which any of them wants another look. What is not needed is only worth
-// saying when nothing else is.
-func summary(said []patch.Result) patch.Result {
-	needed := slices.DeleteFunc(slices.Clone(said), func(r patch.Result) bool { return r.State == patch.NotNeeded })
-	if len(needed) == 0 {
-		needed = said
+func pointers[T any](items []T) []*T {
+	to := make([]*T, len(items))
+	for i := range items {
+		to[i] = &items[i]
 	}
-	worst := patch.Worst(needed...)
-	for _, result := range said {
-		if result.After > 0 && (worst.After == 0 || result.After < worst.After) {
-			worst.After = result.After
-		}
-		if worst.Err == nil {
-			worst.Err = result.Err
-		}
-	}
-	return worst
+	return to
 }

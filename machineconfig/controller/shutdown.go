@@ -2,13 +2,12 @@ package controller
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
@@ -19,155 +18,108 @@ import (
 	"github.com/solonode/sno/patch/apply"
 )
 
-// shutdown brings the decision about the graceful shutdown onto the cluster, and says how it went. It is for clusters with a stock
-// machine-config operator: nobody else gives a kubelet what its objects say. The pods that it is sized by are read only when the decision
-// asks for them.
-func (p *patcher) shutdown(ctx context.Context, f found) patch.Result {
+// settleInterval is how often a decision that is not stable yet is made anew.
+const settleInterval = time.Minute
+
+// shutdown carries out the decision about the graceful shutdown. Pods are read only when it needs them.
+func (p *patcher) shutdown(ctx context.Context, f found) *patch.Result {
 	in := f.inputs
 	decision := machineconfig.Decide(in)
 	if decision.Result != nil && decision.Result.Reason == machineconfig.ReasonWaitingForNodes {
-		var err error
-		if in.Pods, err = p.controlPlanePods(ctx, in.Nodes); err != nil {
-			return *shutdownWords.Failed(machineconfig.Name, err)
+		in.Pods = []corev1.Pod{}
+		for _, name := range machineconfig.ShutdownNodes(in.Nodes) {
+			pods := &corev1.PodList{}
+			if err := p.Live.List(ctx, pods, client.MatchingFields{"spec.nodeName": name}); err != nil {
+				return shutdownWords.Failed(machineconfig.Name, fmt.Errorf("listing the pods of node %s: %w", name, err))
+			}
+			in.Pods = append(in.Pods, pods.Items...)
 		}
 		decision = machineconfig.Decide(in)
 	}
-	if result := p.settle(decision); result != nil {
-		return *result
+	result := p.settle(decision)
+	if result == nil {
+		result = p.write(ctx, decision, f.machineConfig, decision.MachineConfig)
 	}
-	var intents [2]runtime.ApplyConfiguration
-	if decision.MachineConfig.Intent != nil {
-		intents[0] = decision.MachineConfig.Intent
+	if result == nil {
+		result = p.write(ctx, decision, f.kubeletConfig, decision.KubeletConfig)
 	}
-	if decision.KubeletConfig.Intent != nil {
-		intents[1] = decision.KubeletConfig.Intent
+	if result != nil {
+		return result
 	}
-	for i, of := range []struct {
-		live   *unstructured.Unstructured
-		remove bool
-	}{{f.machineConfig, decision.MachineConfig.Delete}, {f.kubeletConfig, decision.KubeletConfig.Delete}} {
-		result, err := p.carryOut(ctx, of.live, intents[i], of.remove)
-		if err != nil {
-			result = shutdownWords.Failed(machineconfig.Name, err)
-		}
-		if result != nil {
-			// One without the other is no graceful shutdown, and a rendered config that nobody wants.
-			return *result
-		}
+	observed := machineconfig.Observe(in, decision)
+	if in.Pods != nil && observed.After == 0 {
+		observed.After = machineconfig.ShutdownSettle // pods are not watched
 	}
-	result := machineconfig.Observe(in, decision)
-	if in.Pods != nil && result.After == 0 {
-		result.After = machineconfig.ShutdownSettle // no watch tells of pods
-	}
-	return result
+	return &observed
 }
 
-// settling is a decision that restarts a node, in text form, and when it was made first.
-type settling struct {
-	decision string
-	since    time.Time
-}
-
-// settle keeps a decision that restarts a node until it has been the same for a while; nil when it may be carried out.
+// settle returns nil when a decision may be carried out: one that restarts a node must have been stable for a while.
 func (p *patcher) settle(decision machineconfig.Decision) *patch.Result {
-	if !decision.Restarts || p.once {
-		p.settling = settling{}
+	if !decision.Restarts || p.Once {
+		p.settling, p.settlingSince = machineconfig.Decision{}, time.Time{}
 		return nil
 	}
-	text, err := json.Marshal([]any{decision.MachineConfig, decision.KubeletConfig})
-	if err != nil {
-		return shutdownWords.Failed(machineconfig.Name, err)
+	decision.Result = nil
+	if !reflect.DeepEqual(p.settling, decision) {
+		p.settling, p.settlingSince = decision, p.clock.Now()
 	}
-	if p.settling.decision != string(text) {
-		p.settling = settling{string(text), p.clock.Now()}
-	}
-	left := machineconfig.ShutdownSettle - p.clock.Since(p.settling.since)
+	left := machineconfig.ShutdownSettle - p.clock.Since(p.settlingSince)
 	if left <= 0 {
 		return nil
 	}
-	return &patch.Result{State: patch.Progressing, Reason: machineconfig.ReasonSettling, After: min(left, settleGlance), Message: "A change of the " +
-		"graceful shutdown restarts the node, so it is made when it has been wanted for " + machineconfig.ShutdownSettle.String()}
+	return &patch.Result{State: patch.Progressing, Reason: machineconfig.ReasonSettling, After: min(left, settleInterval), Message: "A change of the " +
+		"graceful shutdown restarts the node, so it is written when it has been wanted for " + machineconfig.ShutdownSettle.String()}
 }
 
-// settleGlance is how often is looked whether the decision is still the same.
-const settleGlance = time.Minute
-
-// controlPlanePods reads the pods of the control-plane nodes.
-func (p *patcher) controlPlanePods(ctx context.Context, all []corev1.Node) ([]corev1.Pod, error) {
-	pods := []corev1.Pod{}
-	for i := range all {
-		_, master := all[i].Labels[machineconfig.MasterRole]
-		_, controlPlane := all[i].Labels[machineconfig.ControlPlaneRole]
-		if !master && !controlPlane && len(all) > 1 {
-			continue
-		}
-		on, err := podsOf(ctx, p.live, all[i].Name)
-		if err != nil {
-			return nil, err
-		}
-		pods = append(pods, on...)
-	}
-	return pods, nil
-}
-
-// carryOut applies or deletes one object; nil when there is nothing to say beside the decision.
-func (p *patcher) carryOut(ctx context.Context, live *unstructured.Unstructured, intent runtime.ApplyConfiguration, remove bool) (*patch.Result, error) {
+// write deletes, applies or creates one of the two objects; nil when there is nothing to report but the decision.
+func (p *patcher) write(
+	ctx context.Context, d machineconfig.Decision, live *unstructured.Unstructured, intent runtime.ApplyConfiguration,
+) *patch.Result {
+	var outcome apply.Outcome
+	var err error
 	switch {
-	case remove && live != nil:
-		return p.remove(ctx, live)
-	case intent != nil && live != nil:
-		outcome, err := p.applier.Apply(ctx, live, intent)
-		return shutdownWords.Result(ctx, machineconfig.Name, outcome, err), nil
-	case intent != nil:
-		return p.create(ctx, intent)
-	}
-	return nil, nil
-}
-
-// create makes an object of ours that is not there.
-func (p *patcher) create(ctx context.Context, intent runtime.ApplyConfiguration) (*patch.Result, error) {
-	opts := []client.ApplyOption{client.FieldOwner(machineconfig.FieldOwner)}
-	if p.applier.DryRun {
-		opts = append(opts, client.DryRunAll)
-	}
-	body, err := runtime.DefaultUnstructuredConverter.ToUnstructured(intent) // the client's scheme does not know the kinds
-	if err != nil {
-		return nil, fmt.Errorf("reading an intent: %w", err)
-	}
-	made := client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: body})
-	if err := p.applier.Client.Apply(ctx, made, opts...); err != nil {
-		p.nodes.recorder.RecordApply(machineconfig.Name, apply.Refused)
+	case d.Delete && live != nil:
+		as := client.Preconditions{UID: ptr.To(live.GetUID()), ResourceVersion: ptr.To(live.GetResourceVersion())}
+		err = client.IgnoreNotFound(p.writer.Delete(ctx, live.DeepCopy(), as))
+		if late := apply.Late(err); late != nil {
+			return shutdownWords.Failed(machineconfig.Name, late)
+		}
+		outcome = p.written(ctx, apply.Released, apply.WouldRelease, err)
+	case d.Result != nil:
+		return nil
+	case live != nil:
+		outcome, err = p.applier.Apply(ctx, live, intent)
+	default:
+		err = p.create(ctx, intent)
+		outcome = p.written(ctx, apply.Applied, apply.WouldApply, err)
 		if conflicts := apply.ConflictsOf(err); len(conflicts) > 0 {
-			return ptr.To(patch.OwnedByOther(conflicts[0].Field, conflicts[0].Manager)), nil
+			return ptr.To(patch.OwnedByOther(conflicts[0].Field, conflicts[0].Manager))
 		}
-		return nil, fmt.Errorf("making an object of the graceful shutdown: %w", err)
 	}
-	return p.written(ctx, apply.Applied, apply.WouldApply), nil
+	return shutdownWords.Result(ctx, machineconfig.Name, outcome, err)
 }
 
-// remove deletes an object of ours, the very one that was decided on.
-func (p *patcher) remove(ctx context.Context, live *unstructured.Unstructured) (*patch.Result, error) {
-	opts := []client.DeleteOption{client.Preconditions{UID: ptr.To(live.GetUID()), ResourceVersion: ptr.To(live.GetResourceVersion())}}
-	if p.applier.DryRun {
-		opts = append(opts, client.DryRunAll)
+// create applies an object that does not exist.
+func (p *patcher) create(ctx context.Context, intent runtime.ApplyConfiguration) error {
+	body, err := runtime.DefaultUnstructuredConverter.ToUnstructured(intent) // the client's scheme lacks the kinds
+	if err != nil {
+		return fmt.Errorf("encoding an intent: %w", err)
 	}
-	err := p.applier.Client.Delete(ctx, live.DeepCopy(), opts...)
+	u := &unstructured.Unstructured{Object: body}
+	return p.writer.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(machineconfig.FieldOwner))
+}
+
+// written records a write that is not the Applier's, and returns its outcome.
+func (p *patcher) written(ctx context.Context, kind, dry apply.Kind, err error) apply.Outcome {
+	outcome := apply.Outcome{Kind: kind}
 	switch {
-	case apierrors.IsConflict(err):
-		return nil, fmt.Errorf("%w: %w", apply.ErrStale, err)
-	case client.IgnoreNotFound(err) != nil:
-		p.nodes.recorder.RecordApply(machineconfig.Name, apply.Refused)
-		return nil, fmt.Errorf("deleting an object of the graceful shutdown: %w", err)
+	case err != nil:
+		kind = apply.Refused
+	case p.Options.DryRun:
+		kind, outcome.Kind = dry, apply.WouldApply
+	default:
+		logr.FromContextOrDiscard(ctx).Info("Graceful shutdown written", "outcome", string(kind))
 	}
-	return p.written(ctx, apply.Released, apply.WouldRelease), nil
-}
-
-func (p *patcher) written(ctx context.Context, kind, dry apply.Kind) *patch.Result {
-	if p.applier.DryRun {
-		p.nodes.recorder.RecordApply(machineconfig.Name, dry)
-		return &patch.Result{State: patch.WouldChange, Reason: machineconfig.ReasonDryRun, Message: "Dry run: " + shutdownWords.WouldApply}
-	}
-	p.nodes.recorder.RecordApply(machineconfig.Name, kind)
-	logr.FromContextOrDiscard(ctx).Info("Graceful shutdown written", "outcome", string(kind))
-	return nil
+	p.applier.Recorder.RecordApply(machineconfig.Name, kind)
+	return outcome
 }

@@ -2,189 +2,150 @@ package controller
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/solonode/sno/machineconfig"
 	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/patch/patchtest"
 )
 
-// daemon makes a node one with a machine-config daemon.
+// daemon adds the annotations of a machine-config daemon.
 func (c *cluster) daemon(node string) {
 	c.Helper()
-	c.patch(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}, fmt.Sprintf(
-		`{"metadata":{"annotations":{%q:"rendered-a",%q:"rendered-a"}}}`, machineconfig.CurrentConfigAnnotation, machineconfig.DesiredConfigAnnotation))
+	c.annotate("machine-config-daemon", node, machineconfig.CurrentConfigAnnotation, "rendered-a")
+	c.annotate("machine-config-daemon", node, machineconfig.DesiredConfigAnnotation, "rendered-a")
 }
 
-func (c *cluster) told(node, topology string) error {
-	if got := c.node(node).Annotations[machineconfig.TopologyAnnotation]; got != topology {
-		return fmt.Errorf("node %s is told %q, want %q", node, got, topology)
+func (c *cluster) annotated(node, want string) error {
+	c.Helper()
+	if got := patchtest.Get[corev1.Node](c.Cluster, nodeNamed(node)).Annotations[machineconfig.TopologyAnnotation]; got != want {
+		return fmt.Errorf("node %s is annotated with %q, want %q", node, got, want)
 	}
 	return nil
 }
 
-// Beside a stock machine-config operator the daemons learn the topology, and requests are left to the operator.
+// Where a stock machine-config operator is at work, nodes are annotated with the topology, and requests are left to the operator.
 func TestBesideTheStockOperator(t *testing.T) {
-	c := newCluster(t, shared.Server(t), sr)
+	c := newCluster(t, sr, "m0", "w0", "without-daemon")
 	c.installStock()
-	c.addNode("m0", master, worker)
-	c.addNode("w0", worker)
-	c.addNode("stranger", worker)
 	c.daemon("m0")
 	c.daemon("w0")
 	c.ask("m0", "drain-rendered-b")
 	c.ask("w0", "uncordon-rendered-b")
-	l := c.looker("--graceful-shutdown=off")
-	l.says(l.once(), patch.InForce, "AsExpected")
-	for node, want := range map[string]string{"m0": "SingleReplica", "w0": "SingleReplica", "stranger": ""} {
-		c.must(c.told(node, want))
+	dry := c.reconciler("--dry-run", "--graceful-shutdown=off")
+	dry.Want(dry.once(), patch.WouldChange, "DryRun")
+	c.Must(c.annotated("m0", ""))
+
+	l := c.reconciler("--graceful-shutdown=off")
+	l.Want(l.once(), patch.InForce, "AsExpected")
+	for node, want := range map[string]string{"m0": "SingleReplica", "w0": "SingleReplica", "without-daemon": ""} {
+		c.Must(c.annotated(node, want))
 	}
-	c.must(c.is("m0", "", false)())
-	c.must(c.is("w0", "", false)())
-	l.atRest()
+	c.Must(c.is("m0", "", false))
+	c.Must(c.is("w0", "", false))
+	l.AtRest()
 
 	c.flip(ha)
 	l.once()
-	c.must(c.told("w0", "HighlyAvailable"))
-	c.must(c.is("m0", "", false)())
-	l.atRest()
+	c.Must(c.annotated("w0", "HighlyAvailable"))
+	c.Must(c.is("m0", "", false))
+	l.AtRest()
 
-	// What a person says stays, and what they keep us away from is given back.
-	c.patch(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w0"}}, fmt.Sprintf(`{"metadata":{"annotations":{%q:"SingleReplica"}}}`, machineconfig.TopologyAnnotation))
-	c.patch(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "m0"}}, `{"metadata":{"annotations":{"sno.solonode.github.io/opt-out":"all"}}}`)
-	l.says(l.once(), patch.Blocked, "FieldOwnedByOther")
-	c.must(c.told("w0", "SingleReplica"))
-	c.must(c.told("m0", ""))
-	l.atRest()
-}
+	// A person's value stays, and a node that is opted out is released.
+	c.annotate("oc", "w0", machineconfig.TopologyAnnotation, "SingleReplica")
+	c.annotate("oc", "m0", patch.OptOutAnnotation, "all")
+	l.Want(l.once(), patch.Blocked, "FieldOwnedByOther")
+	c.Must(c.annotated("w0", "SingleReplica"))
+	c.Must(c.annotated("m0", ""))
+	l.AtRest()
 
-func TestStockDryRun(t *testing.T) {
-	c := newCluster(t, shared.Server(t), sr)
-	c.installStock()
-	c.addNode("m0", master)
-	c.daemon("m0")
-	l := c.looker("--dry-run", "--graceful-shutdown=off")
-	l.says(l.once(), patch.WouldChange, "DryRun")
-	c.must(c.told("m0", ""))
-}
-
-// shutdownObjects are the objects of the graceful shutdown that there are.
-func (c *cluster) shutdownObjects() []string {
-	c.Helper()
-	var there []string
-	for _, o := range []client.Object{
-		object("machineconfiguration.openshift.io/v1", "MachineConfig", machineconfig.ShutdownMachineConfigName),
-		object("machineconfiguration.openshift.io/v1", "KubeletConfig", machineconfig.ShutdownName),
-	} {
-		err := c.admin.Get(c.Context(), client.ObjectKeyFromObject(o), o)
-		if client.IgnoreNotFound(err) != nil {
-			c.Fatal(err)
-		}
-		if !apierrors.IsNotFound(err) {
-			there = append(there, o.GetObjectKind().GroupVersionKind().Kind)
-		}
+	c.pool("master", `,"paused":true`)
+	c.annotate("machine-config-controller", "m0", machineconfig.DesiredConfigAnnotation, "rendered-b")
+	c.annotate("oc", "w0", machineconfig.TopologyAnnotation, "HighlyAvailable")
+	result := l.once()
+	l.Want(result, patch.Progressing, "UpdatesPaused")
+	if !strings.Contains(result.Message, "1 node") {
+		t.Error(result.Message)
 	}
-	return there
+	l.AtRest()
+}
+
+// shutdown fails the test unless both objects of the graceful shutdown exist, or neither does.
+func (c *cluster) shutdown(there bool) {
+	c.Helper()
+	file := patchtest.Find[mcfgv1.MachineConfig](c.Cluster, machineConfigObject)
+	config := patchtest.Find[mcfgv1.KubeletConfig](c.Cluster, ourKubeletConfigObject)
+	if (file != nil) != there || (config != nil) != there {
+		c.Fatalf("MachineConfig %v, KubeletConfig %v; want them: %v", file, config, there)
+	}
 }
 
 // single is a cluster of one node with a stock operator whose master pool is at rest.
 func single(t *testing.T) *cluster {
 	t.Helper()
-	c := newCluster(t, shared.Server(t), sr)
+	c := newCluster(t, sr, "m0")
 	c.installStock()
-	c.addNode("m0", master, worker)
 	c.daemon("m0")
 	c.pod("m0", "one", func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = ptr.To[int64](45) })
 	c.pool("master", "")
-	c.patchStatus(object("machineconfiguration.openshift.io/v1", "MachineConfigPool", "master"),
+	c.PatchStatus("machine-config-controller", poolNamed("master"),
 		`{"status":{"conditions":[{"type":"Updated","status":"True"},{"type":"Updating","status":"False"},{"type":"Degraded","status":"False"}]}}`)
 	return c
 }
 
-// TestGracefulShutdown shows R-MCO-3: its objects come when they have been wanted for a while, stay as they are, and go
-// with the need.
+// TestGracefulShutdown shows R-MCO-3: its objects are written when the decision is stable, and deleted when they are not needed any more.
 func TestGracefulShutdown(t *testing.T) {
 	c := single(t)
-	both := []string{"MachineConfig", "KubeletConfig"}
-	l := c.looker()
+	l := c.reconciler()
 	result := l.once()
-	l.says(result, patch.Progressing, "Settling")
-	if result.After <= 0 {
-		t.Error("nobody looks again when it has settled")
+	l.Want(result, patch.Progressing, "Settling")
+	if result.After != settleInterval {
+		t.Errorf("the next reconciliation is after %s", result.After)
 	}
-	l.clock.SetTime(l.clock.Now().Add(machineconfig.ShutdownSettle - 1))
+	l.pass(machineconfig.ShutdownSettle - 1)
 	l.once()
-	if got := c.shutdownObjects(); len(got) > 0 {
-		t.Errorf("%v are there too early", got)
-	}
-	l.clock.SetTime(l.clock.Now().Add(1))
-	result = l.once()
-	if got := c.shutdownObjects(); !slices.Equal(got, both) {
-		t.Fatalf("%v are there: %s, %v", got, result, result.Err)
-	}
-	l.says(l.once(), patch.InForce, "AsExpected")
-	l.atRest()
+	c.shutdown(false)
+	l.pass(1)
+	l.once()
+	c.shutdown(true)
+	l.Want(l.once(), patch.InForce, "AsExpected")
+	l.AtRest()
 
-	// A need that comes and goes changes nothing.
+	// A decision that is not stable changes nothing.
 	c.flip(ha)
-	l.says(l.once(), patch.Progressing, "Settling")
+	l.Want(l.once(), patch.Progressing, "Settling")
 	c.flip(sr)
-	l.says(l.once(), patch.InForce, "AsExpected")
-	l.clock.SetTime(l.clock.Now().Add(2 * machineconfig.ShutdownSettle))
+	l.Want(l.once(), patch.InForce, "AsExpected")
+	l.pass(2 * machineconfig.ShutdownSettle)
 	l.once()
-	if got := c.shutdownObjects(); !slices.Equal(got, both) {
-		t.Fatalf("%v are there", got)
-	}
+	c.shutdown(true)
 	c.flip(ha)
+	dry := c.reconciler("--dry-run")
+	dry.once()
+	dry.pass(machineconfig.ShutdownSettle)
+	dry.Want(dry.once(), patch.WouldChange, "DryRun")
+	c.shutdown(true)
 	l.once()
-	l.clock.SetTime(l.clock.Now().Add(machineconfig.ShutdownSettle))
+	l.pass(machineconfig.ShutdownSettle)
 	l.once()
-	if got := c.shutdownObjects(); len(got) > 0 {
-		t.Errorf("%v are left", got)
-	}
-	l.says(l.once(), patch.InForce, "AsExpected")
-	l.atRest()
+	c.shutdown(false)
+	l.Want(l.once(), patch.InForce, "AsExpected")
+	l.AtRest()
 }
 
-// A KubeletConfig that somebody has for the pool wins.
-func TestKubeletConfigOfSomebodyElse(t *testing.T) {
+// A single reconciliation does not wait until the decision is stable. A dry run creates nothing.
+func TestOnceSettlesAtOnce(t *testing.T) {
 	c := single(t)
-	theirs := object("machineconfiguration.openshift.io/v1", "KubeletConfig", "theirs")
-	theirs.Object["spec"] = map[string]any{
-		"machineConfigPoolSelector": map[string]any{"matchLabels": map[string]any{"pools.operator.machineconfiguration.openshift.io/master": ""}},
-		"kubeletConfig":             map[string]any{"maxPods": int64(500)},
-	}
-	c.must(c.admin.Create(t.Context(), theirs))
-	l := c.looker()
-	l.says(l.once(), patch.Blocked, "FieldOwnedByOther")
-	l.clock.SetTime(l.clock.Now().Add(2 * machineconfig.ShutdownSettle))
-	l.says(l.once(), patch.Blocked, "FieldOwnedByOther")
-	if got := c.shutdownObjects(); len(got) > 0 {
-		t.Errorf("%v are there", got)
-	}
-	l.atRest()
-}
-
-// What a paused pool keeps from its nodes is said.
-func TestPausedBesideTheStockOperator(t *testing.T) {
-	c := newCluster(t, shared.Server(t), sr)
-	c.installStock()
-	c.addNode("m0", master)
-	c.daemon("m0")
-	c.patch(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "m0"}}, fmt.Sprintf(`{"metadata":{"annotations":{%q:"rendered-b"}}}`, machineconfig.DesiredConfigAnnotation))
-	c.pool("master", `,"paused":true`)
-	l := c.looker("--graceful-shutdown=off")
-	result := l.once()
-	l.says(result, patch.Progressing, "UpdatesPaused")
-	if want := "1 node"; !strings.Contains(result.Message, want) {
-		t.Errorf("%q does not say %q", result.Message, want)
-	}
-	l.atRest()
+	dry, l := c.reconciler("--dry-run"), c.reconciler()
+	dry.patcher.Once, l.patcher.Once = true, true
+	dry.Want(dry.once(), patch.WouldChange, "DryRun")
+	c.shutdown(false)
+	l.once()
+	c.shutdown(true)
+	l.Want(l.once(), patch.InForce, "AsExpected")
 }

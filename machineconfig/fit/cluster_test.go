@@ -2,6 +2,7 @@ package fit_test
 
 import (
 	"fmt"
+	"maps"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -58,41 +59,34 @@ func template(app string, cores, memory int64, change ...func(*corev1.PodSpec)) 
 	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": app}}, Spec: spec}
 }
 
-func podOf(template corev1.PodTemplateSpec, kind, owner, name, node string) corev1.Pod {
-	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name, Labels: map[string]string{}}, Spec: *template.Spec.DeepCopy()}
-	for key, value := range template.Labels {
-		pod.Labels[key] = value
-	}
-	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: owner, UID: uid(kind, owner), Controller: ptr.To(true)}}
-	pod.Spec.NodeName = node
-	// Admission adds these to every pod.
-	pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{
-		Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: ptr.To[int64](300)})
-	pod.Status.Phase = corev1.PodRunning
-	return pod
-}
-
-// replicas adds a replica set with one pod on each of the nodes, of which one may be there several times.
-func (b *builder) replicas(app string, t corev1.PodTemplateSpec, nodes ...string) *builder {
-	b.ReplicaSets = append(b.ReplicaSets, appsv1.ReplicaSet{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: app, UID: uid("ReplicaSet", app)}, Spec: appsv1.ReplicaSetSpec{Template: t}})
+// pods adds one pod of the owner on each of the nodes, of which one may be there several times.
+func (b *builder) pods(kind, owner string, t corev1.PodTemplateSpec, nodes ...string) *builder {
 	for i, node := range nodes {
-		b.Pods = append(b.Pods, podOf(t, "ReplicaSet", app, fmt.Sprintf("%s-%d", app, i), node))
-	}
-	return b
-}
-
-// stateful adds a stateful set of the revision with one pod on each of the nodes.
-func (b *builder) stateful(app, revision string, t corev1.PodTemplateSpec, nodes ...string) *builder {
-	set := appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: app, UID: uid("StatefulSet", app)}}
-	set.Spec.Template, set.Status.UpdateRevision = t, "v1"
-	b.StatefulSets = append(b.StatefulSets, set)
-	for i, node := range nodes {
-		pod := podOf(t, "StatefulSet", app, fmt.Sprintf("%s-%d", app, i), node)
-		pod.Labels[appsv1.StatefulSetRevisionLabel] = revision
+		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: fmt.Sprintf("%s-%d", owner, i), Labels: maps.Clone(t.Labels)}, Spec: *t.Spec.DeepCopy()}
+		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: owner, UID: uid(kind, owner), Controller: ptr.To(true)}}
+		pod.Spec.NodeName, pod.Status.Phase = node, corev1.PodRunning
+		// Admission adds these to every pod.
+		pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{
+			Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: ptr.To[int64](300)})
 		b.Pods = append(b.Pods, pod)
 	}
 	return b
+}
+
+// replicas adds a replica set with a pod on each of the nodes.
+func (b *builder) replicas(app string, t corev1.PodTemplateSpec, nodes ...string) *builder {
+	set := appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: app, UID: uid("ReplicaSet", app)}}
+	set.Spec.Template = t
+	b.ReplicaSets = append(b.ReplicaSets, set)
+	return b.pods("ReplicaSet", app, t, nodes...)
+}
+
+// stateful adds a stateful set with a pod of the revision on a node.
+func (b *builder) stateful(app, revision string, t corev1.PodTemplateSpec, node string) *builder {
+	set := appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: app, UID: uid("StatefulSet", app)}}
+	set.Spec.Template, set.Status.UpdateRevision = t, "v1"
+	b.StatefulSets = append(b.StatefulSets, set)
+	return b.pods("StatefulSet", app, t, node).pod(func(pod *corev1.Pod) { pod.Labels[appsv1.StatefulSetRevisionLabel] = revision })
 }
 
 // budget adds one over an application that allows so many evictions.

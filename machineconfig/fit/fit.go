@@ -1,29 +1,17 @@
-// Package fit answers the question that R-MCO-2 leaves open: is there room elsewhere for what runs on a node that is to
-// be drained?
+// Package fit reports whether the pods of a node that is to be drained certainly fit on other nodes, which R-MCO-2 leaves open.
 //
-// # What the answer is worth
+// [Check] returns yes only when the scheduler can place the replacement of every evicted pod, whatever the order in which it takes them, and
+// whichever of the feasible nodes it chooses.
 //
-// [Check] says yes only when the scheduler can place the successor of every pod that would be evicted, whatever order it takes them in
-// and whichever of the possible nodes it likes best. It does not look for one lucky packing: the scheduler spreads pods by score and
-// never moves one to make room for the next.
+// Pods to place are the replacements of all evicted pods and of those that may lose their node meanwhile. Take one of them and k nodes that are
+// feasible for it now. Another pod that is placed on one of them uses a share of what makes that node infeasible for the first: its
+// request divided by what is free beyond the first pod's request, for the resource where that is most; or all of it, where host ports or required
+// anti-affinity keep the two apart (for a wider topology key, on all of the k nodes in that domain). It is placed once, so count its largest share
+// over the nodes where it may be placed. If the shares of all other pods add up to less than k, one of the k nodes stays feasible. The answer is
+// yes if there are such nodes for every evicted pod.
 //
-// The argument. Call the pods that look for a node the comers: the successors of all evicted pods, and of all others that may lose
-// their node meanwhile, because they are being deleted or because their node is not well. Take one comer and a set of k nodes, each
-// of which takes it as things are. Another comer that lands somewhere uses up a part of what would have to be used up before one of the
-// k nodes refuses: its request divided by the room that is left beyond the first comer's own request, for the resource where that is most, and
-// all of it where the two cannot share the node (host ports, required anti-affinity; of a wider topology key, for every node of the k in
-// that domain). It lands once, so it uses up at most the most that it could on any node that might take it. For all k nodes to refuse, all
-// others together would have to use up k wholes. If they cannot, one of the k nodes always takes the comer. Some such set for every pod that
-// would be evicted is a yes.
-//
-// # What it assumes
-//
-// The default scheduler with its default plugins, and a cluster in which nothing else changes: no rollout, no scaling, no new pods, no
-// changed nodes. Whatever makes the answer depend on more than that is a doubt, and a doubt is a no: pods that wait for a node
-// already, pods that nobody makes again, successors that differ from what runs (a template that was changed since, a stateful set
-// that is being updated), volumes that hold a pod or its data to a node, spreading that must hold, claims of devices, other
-// schedulers, several budgets over a pod or one that allows fewer evictions than there are pods. An emptyDir is none: its content is lost in
-// every drain. Gang scheduling is not known here.
+// This assumes the default scheduler with its default plugins, no gang scheduling, and no rollout, scaling or new pods meanwhile. Whatever else
+// the answer may depend on is a no. An emptyDir is lost in every drain and does not count.
 package fit
 
 import (
@@ -34,7 +22,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 )
 
-// Cluster is what the check looks at: all objects of each kind. nil was not read, which is a doubt. They are only read.
+// Cluster lists all objects of each kind, which are not modified. A nil list was not read.
 type Cluster struct {
 	Nodes        []corev1.Node
 	Pods         []corev1.Pod
@@ -43,83 +31,59 @@ type Cluster struct {
 	StatefulSets []appsv1.StatefulSet
 }
 
-// Verdict is the answer. Reason and Message are stable: they name no node and no pod.
+// Verdict is the answer. Reason and Message name no node and no pod.
 type Verdict struct {
 	Fits    bool
 	Reason  string
 	Message string
-	// Detail names the pod that was in the way and what was, for a log; empty for a yes.
+	// Detail names the pod and the cause, for a log; empty when it fits.
 	Detail string
 }
 
-// Reasons of a Verdict.
+// Reasons of a Verdict. All but RoomElsewhere mean no.
 const (
-	// Room is the yes.
-	Room = "RoomElsewhere"
-	// NotRead, and all below, are doubts: something is not known.
-	NotRead = "NotRead"
-	// Unsettled means that pods already wait for a node.
-	Unsettled = "PodsWaitForANode"
-	// NoSuccessor means that nobody makes a pod again, or nobody knows what its successor looks like.
-	NoSuccessor = "SuccessorUnknown"
-	// Volumes means that a volume ties a pod or its data to the node.
-	Volumes = "VolumeTiesPodToNode"
-	// NotFollowed means that a pod is scheduled by rules that this check does not follow.
-	NotFollowed = "SchedulingNotFollowed"
-	// Budgeted means that a disruption budget would hold up the drain.
-	Budgeted = "BudgetTooTight"
-	// NoNode means that no other node takes a pod, even while it is the only one to move.
-	NoNode = "NoNodeTakesPod"
-	// OtherSystem means that a pod may be sent to a node of another operating system: the scheduler does not look at it.
-	OtherSystem = "OtherOperatingSystem"
-	// NoRoom means that other pods that move at the same time could leave no room for a pod.
-	NoRoom = "NotEnoughRoom"
+	RoomElsewhere         = "RoomElsewhere"
+	NotRead               = "NotRead"
+	PodsWaitForANode      = "PodsWaitForANode"
+	SuccessorUnknown      = "SuccessorUnknown"
+	VolumeTiesPodToNode   = "VolumeTiesPodToNode"
+	SchedulingNotFollowed = "SchedulingNotFollowed"
+	BudgetTooTight        = "BudgetTooTight"
+	NoNodeTakesPod        = "NoNodeTakesPod"
+	OtherOperatingSystem  = "OtherOperatingSystem"
+	NotEnoughRoom         = "NotEnoughRoom"
 )
 
-func messageOf(reason string) string {
-	switch reason {
-	case Room:
-		return "There is room on other nodes for every pod that is evicted, in whatever order they are placed"
-	case NotRead:
-		return "Not everything is known that decides whether the pods find room elsewhere"
-	case Unsettled:
-		return "Pods already wait for a node, so the cluster may be full"
-	case NoSuccessor:
-		return "A pod is made again by nobody, or it is not known what its successor needs"
-	case Volumes:
-		return "A volume ties a pod or its data to the node"
-	case NotFollowed:
-		return "A pod is placed by rules that cannot be followed from outside the scheduler"
-	case Budgeted:
-		return "A disruption budget allows fewer evictions than there are pods, or several stand over one pod"
-	case NoNode:
-		return "No other node takes one of the pods: by selector, affinity, taints, host ports or size"
-	case OtherSystem:
-		return "A pod may be placed on a node of another operating system, where it cannot run"
-	case NoRoom:
-		return "The other nodes may be full before every pod has found its place"
-	}
-	return ""
+var messages = map[string]string{
+	RoomElsewhere:         "Every evicted pod fits on other nodes, in whatever order they are placed",
+	NotRead:               "Not all objects that decide whether the pods fit on other nodes were read",
+	PodsWaitForANode:      "Pods are already pending, so the cluster may be full",
+	SuccessorUnknown:      "A pod has no controller that replaces it, or it is not known what the replacement needs",
+	VolumeTiesPodToNode:   "A pod has a volume that ties it or its data to the node",
+	SchedulingNotFollowed: "A pod is scheduled by rules that this check does not implement",
+	BudgetTooTight:        "A PodDisruptionBudget permits fewer evictions than there are pods, or several select one pod",
+	NoNodeTakesPod:        "No other node is feasible for one of the pods: by selector, affinity, taints, host ports or size",
+	OtherOperatingSystem:  "A pod may be placed on a node of another operating system, where it cannot run",
+	NotEnoughRoom:         "The other nodes may be full before every pod is placed",
 }
 
-func doubt(reason, format string, args ...any) Verdict {
-	return Verdict{Reason: reason, Message: messageOf(reason), Detail: fmt.Sprintf(format, args...)}
+func no(reason, format string, args ...any) *Verdict {
+	return &Verdict{Reason: reason, Message: messages[reason], Detail: fmt.Sprintf(format, args...)}
 }
 
-// Check says whether all pods that would be evicted from the leaving nodes, all of them at once, certainly find room on the others.
-// The leaving nodes are taken to be cordoned.
-func Check(cluster Cluster, leaving ...string) Verdict {
+// Check reports whether all pods that would be evicted from the draining nodes, all at once, certainly fit on the others.
+func Check(cluster Cluster, draining ...string) Verdict {
 	if cluster.Nodes == nil || cluster.Pods == nil || cluster.Budgets == nil || cluster.ReplicaSets == nil || cluster.StatefulSets == nil {
-		return doubt(NotRead, "nodes, pods, budgets, replica sets and stateful sets must all be known")
+		return *no(NotRead, "nodes, pods, budgets, replica sets and stateful sets must all be read")
 	}
-	s, v := newSurvey(cluster, leaving)
-	if v != nil {
-		return *v
-	}
-	for _, check := range []func() *Verdict{s.checkSuccessors, s.checkBudgets, s.checkRoom} {
-		if v := check(); v != nil {
-			return *v
+	s, verdict := newSnapshot(cluster, draining)
+	for _, check := range []func() *Verdict{s.checkReplacements, s.checkBudgets, s.checkPlacement} {
+		if verdict == nil {
+			verdict = check()
 		}
 	}
-	return Verdict{Fits: true, Reason: Room, Message: messageOf(Room)}
+	if verdict != nil {
+		return *verdict
+	}
+	return Verdict{Fits: true, Reason: RoomElsewhere, Message: messages[RoomElsewhere]}
 }

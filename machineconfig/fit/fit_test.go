@@ -1,6 +1,7 @@
 package fit_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -8,13 +9,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/solonode/sno/machineconfig/fit"
 )
 
 const zone, os = corev1.LabelTopologyZone, corev1.LabelOSStable
 
 var (
-	now       = metav1.Now()
+	now       = metav1.Now().Rfc3339Copy()
 	tolerates = corev1.Toleration{Key: "for", Operator: corev1.TolerationOpExists}
 )
 
@@ -25,185 +28,189 @@ func two(change ...func(*corev1.Node)) *builder {
 
 func TestCheck(t *testing.T) {
 	small := template("a", 1, 1)
+	one := func(change ...func(*corev1.PodSpec)) *builder {
+		return two().replicas("a", template("a", 1, 1, change...), "w1")
+	}
+	staleBudget, staleSet := one().budget("b", "a", 9), two().stateful("a", "v1", small, "w1")
+	staleBudget.Budgets[0].Generation, staleSet.StatefulSets[0].Generation = 1, 1
+	mirror := func(pod *corev1.Pod) {
+		pod.OwnerReferences[0].Kind, pod.Annotations = "Node", map[string]string{corev1.MirrorPodAnnotationKey: "x"}
+	}
+	unread := func(forget func(*fit.Cluster)) *builder {
+		b := two()
+		forget(&b.Cluster)
+		return b
+	}
+	ending := func(pod *corev1.Pod) { pod.DeletionTimestamp = &now }
+	elsewhere := func(pod *corev1.Pod) { pod.Namespace = "other" }
+	ownedBy := func(group, kind string) func(*corev1.Pod) {
+		return func(pod *corev1.Pod) { pod.OwnerReferences[0].APIVersion, pod.OwnerReferences[0].Kind = group, kind }
+	}
 	for _, test := range []struct {
 		name    string
 		cluster *builder
 		leaving []string
 		want    string
 	}{
-		{"nothing to move", two(), nil, fit.Room},
-		{"half full", two().replicas("a", small, "w1", "w1", "w2", "w2"), nil, fit.Room},
-		{"just fits", two().replicas("a", template("a", 4, 1), "w1", "w1"), nil, fit.Room},
-		{"full of CPU", two().replicas("a", template("a", 4, 1), "w1").replicas("b", template("b", 5, 1), "w2"), nil, fit.NoNode},
-		{"full of memory", two().replicas("a", template("a", 1, 8), "w1").replicas("b", template("b", 1, 9), "w2"), nil, fit.NoNode},
-		{"fits one by one, but not both", two().replicas("a", template("a", 3, 1), "w1", "w1").replicas("b", template("b", 3, 1), "w2"), nil, fit.NoRoom},
-		{"no request", two().replicas("a", template("a", 0, 0), "w1").replicas("b", template("b", 8, 16), "w2"), nil, fit.Room},
-		{"full of pods", two().replicas("a", template("a", 0, 0), "w1", "w2", "w2", "w2", "w2", "w2", "w2", "w2", "w2", "w2", "w2"), nil, fit.NoNode},
-		{"nearly full of pods", two().replicas("a", template("a", 0, 0), "w1", "w1", "w2", "w2", "w2", "w2", "w2", "w2", "w2", "w2", "w2"), nil, fit.NoRoom},
-		{"a resource that no other node has", two().replicas("a", template("a", 1, 1, func(spec *corev1.PodSpec) {
+		{"nodes not read", unread(func(c *fit.Cluster) { c.Nodes = nil }), nil, fit.NotRead},
+		{"pods not read", unread(func(c *fit.Cluster) { c.Pods = nil }), nil, fit.NotRead},
+		{"budgets not read", unread(func(c *fit.Cluster) { c.Budgets = nil }), nil, fit.NotRead},
+		{"replica sets not read", unread(func(c *fit.Cluster) { c.ReplicaSets = nil }), nil, fit.NotRead},
+		{"stateful sets not read", unread(func(c *fit.Cluster) { c.StatefulSets = nil }), nil, fit.NotRead},
+		{"nothing to move", two(), nil, fit.RoomElsewhere},
+		{"half full", two().replicas("a", small, "w1", "w1", "w2", "w2"), nil, fit.RoomElsewhere},
+		{"just fits", two().replicas("a", template("a", 4, 1), "w1", "w1"), nil, fit.RoomElsewhere},
+		{"full of CPU", two().replicas("a", template("a", 4, 1), "w1").replicas("b", template("b", 5, 1), "w2"), nil, fit.NoNodeTakesPod},
+		{"full of memory", two().replicas("a", template("a", 1, 8), "w1").replicas("b", template("b", 1, 9), "w2"), nil, fit.NoNodeTakesPod},
+		{"fits one by one, but not both", two().replicas("a", template("a", 3, 1), "w1", "w1").replicas("b", template("b", 3, 1), "w2"), nil, fit.NotEnoughRoom},
+		{"no request", two().replicas("a", template("a", 0, 0), "w1").replicas("b", template("b", 8, 16), "w2"), nil, fit.RoomElsewhere},
+		{"full of pods", two().replicas("a", template("a", 0, 0), "w1", "w2", "w2", "w2", "w2", "w2", "w2", "w2", "w2", "w2", "w2"), nil, fit.NoNodeTakesPod},
+		{"nearly full of pods", two().replicas("a", template("a", 0, 0), "w1", "w1", "w2", "w2", "w2", "w2", "w2", "w2", "w2", "w2", "w2"), nil, fit.NotEnoughRoom},
+		{"a resource that no other node has", one(func(spec *corev1.PodSpec) {
 			spec.Containers[0].Resources.Requests["example.org/gpu"] = resource.MustParse("1")
-		}), "w1"), nil, fit.NoNode},
-		{"an init container needs more", two().replicas("a", template("a", 1, 1, func(spec *corev1.PodSpec) {
+		}), nil, fit.NoNodeTakesPod},
+		{"an init container needs more", one(func(spec *corev1.PodSpec) {
 			spec.InitContainers = []corev1.Container{{Name: "init", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("9")}}}}
-		}), "w1"), nil, fit.NoNode},
+		}), nil, fit.NoNodeTakesPod},
 		{"overhead counts", two().replicas("a", template("a", 8, 1, func(spec *corev1.PodSpec) {
 			spec.Overhead = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1m")}
-		}), "w1"), nil, fit.NoNode},
+		}), "w1"), nil, fit.NoNodeTakesPod},
 		{"a pod that is being shrunk still has what it had", two().replicas("a", template("a", 4, 1), "w1").
 			replicas("b", template("b", 1, 1), "w2").pod(func(pod *corev1.Pod) {
 			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", Resources: &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("5")}}}}
-		}), nil, fit.NoNode},
-		{"finished pods take no room", two().replicas("a", template("a", 8, 1), "w1", "w2").pod(func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodSucceeded }), nil, fit.Room},
-
-		{"three nodes, none has room for all", newCluster().node("w1", 8, 16).node("w2", 8, 16).node("w3", 8, 16).
-			replicas("a", template("a", 1, 1), "w1", "w1", "w1", "w1", "w1", "w1").replicas("b", template("b", 4, 1), "w2", "w3"), nil, fit.Room},
-		{"three nodes, others may fill them", newCluster().node("w1", 8, 16).node("w2", 8, 16).node("w3", 8, 16).
-			replicas("a", template("a", 3, 1), "w1", "w1").replicas("c", template("c", 1, 1), "w1", "w1").replicas("b", template("b", 4, 1), "w2", "w3"), nil, fit.NoRoom},
-
-		{"selector that no other node has", two().replicas("a", template("a", 1, 1, selecting("disk", "ssd")), "w1"), nil, fit.NoNode},
-		{"selector that another node has", two(labelled("disk", "ssd")).replicas("a", template("a", 1, 1, selecting("disk", "ssd")), "w1"), nil, fit.Room},
-		{"affinity to its node", two().replicas("a", template("a", 1, 1, func(spec *corev1.PodSpec) {
+		}), nil, fit.NoNodeTakesPod},
+		{"finished pods take no room", two().replicas("a", template("a", 8, 1), "w1", "w2").pod(func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodSucceeded }), nil, fit.RoomElsewhere},
+		{"three nodes, none has room for all", two().node("w3", 8, 16).
+			replicas("a", template("a", 1, 1), "w1", "w1", "w1", "w1", "w1", "w1").replicas("b", template("b", 4, 1), "w2", "w3"), nil, fit.RoomElsewhere},
+		{"three nodes, others may fill them", two().node("w3", 8, 16).
+			replicas("a", template("a", 3, 1), "w1", "w1").replicas("c", template("c", 1, 1), "w1", "w1").replicas("b", template("b", 4, 1), "w2", "w3"), nil, fit.NotEnoughRoom},
+		{"selector that no other node has", one(selecting("disk", "ssd")), nil, fit.NoNodeTakesPod},
+		{"selector that another node has", two(labelled("disk", "ssd")).replicas("a", template("a", 1, 1, selecting("disk", "ssd")), "w1"), nil, fit.RoomElsewhere},
+		{"affinity to its node", one(func(spec *corev1.PodSpec) {
 			spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
 				NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{"w1"}}}}},
 			}}}
-		}), "w1"), nil, fit.NoNode},
+		}), nil, fit.NoNodeTakesPod},
 		{"bound ones do not take the room of others", newCluster().node("w1", 8, 16).node("w2", 8, 16, labelled("disk", "ssd")).node("w3", 8, 16).
-			replicas("a", template("a", 8, 1, selecting("disk", "ssd")), "w1").replicas("b", template("b", 8, 1, selecting(corev1.LabelHostname, "w3")), "w1"), nil, fit.Room},
-
-		{"tainted", two(tainted(corev1.TaintEffectNoSchedule)).replicas("a", small, "w1"), nil, fit.NoNode},
-		{"tainted against running", two(tainted(corev1.TaintEffectNoExecute)).replicas("a", small, "w1"), nil, fit.NoNode},
-		{"tainted a little", two(tainted(corev1.TaintEffectPreferNoSchedule)).replicas("a", small, "w1"), nil, fit.Room},
-		{"tolerated", two(tainted(corev1.TaintEffectNoExecute)).replicas("a", template("a", 1, 1, tolerating(tolerates)), "w1"), nil, fit.Room},
+			replicas("a", template("a", 8, 1, selecting("disk", "ssd")), "w1").replicas("b", template("b", 8, 1, selecting(corev1.LabelHostname, "w3")), "w1"), nil, fit.RoomElsewhere},
+		{"tainted", two(tainted(corev1.TaintEffectNoSchedule)).replicas("a", small, "w1"), nil, fit.NoNodeTakesPod},
+		{"tainted against running", two(tainted(corev1.TaintEffectNoExecute)).replicas("a", small, "w1"), nil, fit.NoNodeTakesPod},
+		{"tainted a little", two(tainted(corev1.TaintEffectPreferNoSchedule)).replicas("a", small, "w1"), nil, fit.RoomElsewhere},
+		{"tolerated", two(tainted(corev1.TaintEffectNoExecute)).replicas("a", template("a", 1, 1, tolerating(tolerates)), "w1"), nil, fit.RoomElsewhere},
 		{"tolerated for a minute", two(tainted(corev1.TaintEffectNoExecute)).replicas("a", template("a", 1, 1, tolerating(
-			corev1.Toleration{Key: "for", Operator: corev1.TolerationOpExists, TolerationSeconds: ptr.To[int64](60), Effect: corev1.TaintEffectNoExecute})), "w1"), nil, fit.NoNode},
-		{"tolerates everything, also the cordon", two().replicas("a", template("a", 1, 1, tolerating(corev1.Toleration{Operator: corev1.TolerationOpExists})), "w1"), nil, fit.NotFollowed},
-
-		{"another operating system that nothing keeps it from", two(labelled(os, "windows")).replicas("a", small, "w1"), nil, fit.OtherSystem},
-		{"another operating system that a taint keeps it from", two(labelled(os, "windows"), tainted(corev1.TaintEffectNoSchedule)).replicas("a", small, "w1"), nil, fit.NoNode},
+			corev1.Toleration{Key: "for", Operator: corev1.TolerationOpExists, TolerationSeconds: ptr.To[int64](60), Effect: corev1.TaintEffectNoExecute})), "w1"), nil, fit.NoNodeTakesPod},
+		{"tolerates everything, also the cordon", one(tolerating(corev1.Toleration{Operator: corev1.TolerationOpExists})), nil, fit.SchedulingNotFollowed},
+		{"another operating system that nothing keeps it from", two(labelled(os, "windows")).replicas("a", small, "w1"), nil, fit.OtherOperatingSystem},
+		{"another operating system that a taint keeps it from", two(labelled(os, "windows"), tainted(corev1.TaintEffectNoSchedule)).replicas("a", small, "w1"), nil, fit.NoNodeTakesPod},
 		{"another operating system that its selector keeps it from", newCluster().node("w1", 8, 16, labelled(os, "linux")).node("w2", 8, 16, labelled(os, "windows")).
-			replicas("a", template("a", 1, 1, selecting(os, "linux")), "w1"), nil, fit.NoNode},
-		{"room elsewhere, and another operating system", two().node("w3", 8, 16, labelled(os, "windows")).replicas("a", small, "w1"), nil, fit.OtherSystem},
+			replicas("a", template("a", 1, 1, selecting(os, "linux")), "w1"), nil, fit.NoNodeTakesPod},
+		{"room elsewhere, and another operating system", two().node("w3", 8, 16, labelled(os, "windows")).replicas("a", small, "w1"), nil, fit.OtherOperatingSystem},
 		{"room elsewhere, and another operating system behind a taint", two().node("w3", 8, 16, labelled(os, "windows"), tainted(corev1.TaintEffectNoSchedule)).
-			replicas("a", small, "w1"), nil, fit.Room},
+			replicas("a", small, "w1"), nil, fit.RoomElsewhere},
 		{"room on another operating system only, behind a taint that is tolerated", two(labelled(os, "windows"), tainted(corev1.TaintEffectNoSchedule)).
-			replicas("a", template("a", 1, 1, tolerating(tolerates)), "w1"), nil, fit.OtherSystem},
-		{"another operating system, full", two(labelled(os, "windows")).node("w3", 8, 16).replicas("a", template("a", 4, 1), "w1").replicas("b", template("b", 8, 1), "w2"), nil, fit.OtherSystem},
+			replicas("a", template("a", 1, 1, tolerating(tolerates)), "w1"), nil, fit.OtherOperatingSystem},
+		{"another operating system, full", two(labelled(os, "windows")).node("w3", 8, 16).replicas("a", template("a", 4, 1), "w1").replicas("b", template("b", 8, 1), "w2"), nil, fit.OtherOperatingSystem},
 		{"from Windows to Windows", newCluster().node("w1", 8, 16, labelled(os, "windows")).node("w2", 8, 16, labelled(os, "windows")).node("w3", 8, 16, labelled(os, "linux")).
-			replicas("a", template("a", 1, 1, selecting(os, "windows")), "w1"), nil, fit.Room},
-		{"from Windows to Linux", newCluster().node("w1", 8, 16, labelled(os, "windows")).node("w2", 8, 16).replicas("a", small, "w1"), nil, fit.OtherSystem},
-
-		{"not ready", two(func(node *corev1.Node) { node.Status.Conditions[1].Status = corev1.ConditionUnknown }).replicas("a", small, "w1"), nil, fit.NoNode},
-		{"under pressure", two(func(node *corev1.Node) { node.Status.Conditions[0].Status = corev1.ConditionTrue }).replicas("a", small, "w1"), nil, fit.NoNode},
-		{"cordoned", two(func(node *corev1.Node) { node.Spec.Unschedulable = true }).replicas("a", small, "w1"), nil, fit.NoNode},
-		{"being deleted", two(func(node *corev1.Node) { node.DeletionTimestamp = &now }).replicas("a", small, "w1"), nil, fit.NoNode},
+			replicas("a", template("a", 1, 1, selecting(os, "windows")), "w1"), nil, fit.RoomElsewhere},
+		{"from Windows to Linux", newCluster().node("w1", 8, 16, labelled(os, "windows")).node("w2", 8, 16).replicas("a", small, "w1"), nil, fit.OtherOperatingSystem},
+		{"not ready", two(func(node *corev1.Node) { node.Status.Conditions[1].Status = corev1.ConditionUnknown }).replicas("a", small, "w1"), nil, fit.NoNodeTakesPod},
+		{"under pressure", two(func(node *corev1.Node) { node.Status.Conditions[0].Status = corev1.ConditionTrue }).replicas("a", small, "w1"), nil, fit.NoNodeTakesPod},
+		{"cordoned", two(func(node *corev1.Node) { node.Spec.Unschedulable = true }).replicas("a", small, "w1"), nil, fit.NoNodeTakesPod},
+		{"being deleted", two(func(node *corev1.Node) { node.DeletionTimestamp = &now }).replicas("a", small, "w1"), nil, fit.NoNodeTakesPod},
 		{"without a feature that its node has", newCluster().node("w1", 8, 16, func(node *corev1.Node) { node.Status.DeclaredFeatures = []string{"New"} }).
-			node("w2", 8, 16).replicas("a", small, "w1"), nil, fit.NoNode},
-
-		{"kept away from its like", two().replicas("a", template("a", 1, 1, without("a", corev1.LabelHostname)), "w1", "w2"), nil, fit.NoNode},
-		{"kept away from its like, with a node to spare", two().node("w3", 8, 16).replicas("a", template("a", 1, 1, without("a", corev1.LabelHostname)), "w1", "w2"), nil, fit.Room},
-		{"somebody there keeps it away", two().replicas("a", small, "w1").replicas("b", template("b", 1, 1, without("a", corev1.LabelHostname)), "w2"), nil, fit.NoNode},
+			node("w2", 8, 16).replicas("a", small, "w1"), nil, fit.NoNodeTakesPod},
+		{"kept away from its like", two().replicas("a", template("a", 1, 1, without("a", corev1.LabelHostname)), "w1", "w2"), nil, fit.NoNodeTakesPod},
+		{"kept away from its like, with a node to spare", two().node("w3", 8, 16).replicas("a", template("a", 1, 1, without("a", corev1.LabelHostname)), "w1", "w2"), nil, fit.RoomElsewhere},
+		{"anti-affinity of a pod there", one().replicas("b", template("b", 1, 1, without("a", corev1.LabelHostname)), "w2"), nil, fit.NoNodeTakesPod},
 		{"keeps away from a whole zone", newCluster().node("w1", 8, 16, labelled(zone, "z1")).node("w2", 8, 16, labelled(zone, "z2")).node("w3", 8, 16, labelled(zone, "z2")).
-			replicas("a", template("a", 1, 1, without("b", zone)), "w1").replicas("b", template("b", 1, 1), "w3"), nil, fit.NoNode},
-		{"two that move keep away from each other", two().replicas("a", template("a", 1, 1, without("b", corev1.LabelHostname)), "w1").replicas("b", small2("b"), "w1"), nil, fit.NoRoom},
+			replicas("a", template("a", 1, 1, without("b", zone)), "w1").replicas("b", template("b", 1, 1), "w3"), nil, fit.NoNodeTakesPod},
+		{"two that move keep away from each other", one(without("b", corev1.LabelHostname)).replicas("b", template("b", 1, 1), "w1"), nil, fit.NotEnoughRoom},
 		{"two that move keep away from each other, with a node each", two().node("w3", 8, 16).
-			replicas("a", template("a", 1, 1, without("b", corev1.LabelHostname)), "w1").replicas("b", small2("b"), "w1"), nil, fit.Room},
+			replicas("a", template("a", 1, 1, without("b", corev1.LabelHostname)), "w1").replicas("b", template("b", 1, 1), "w1"), nil, fit.RoomElsewhere},
 		{"two that move keep out of each other's zone", newCluster().node("w1", 8, 16, labelled(zone, "z1")).node("w2", 8, 16, labelled(zone, "z2")).node("w3", 8, 16, labelled(zone, "z2")).
-			replicas("a", template("a", 1, 1, without("b", zone)), "w1").replicas("b", small2("b"), "w1"), nil, fit.NoRoom},
-		{"another namespace is not meant", two().replicas("a", template("a", 1, 1, without("b", corev1.LabelHostname)), "w1").
-			replicas("b", small2("b"), "w2").pod(func(pod *corev1.Pod) { pod.Namespace = "other" }), nil, fit.Room},
-		{"another namespace may be meant", two().replicas("a", template("a", 1, 1, without("b", corev1.LabelHostname, inAnyNamespace)), "w1").
-			replicas("b", small2("b"), "w2").pod(func(pod *corev1.Pod) { pod.Namespace = "other" }), nil, fit.NoNode},
-
-		{"near a pod that stays", two().replicas("a", template("a", 1, 1, with("b", corev1.LabelHostname)), "w1").replicas("b", small2("b"), "w2"), nil, fit.Room},
-		{"near a pod that moves too", two().replicas("a", template("a", 1, 1, with("b", corev1.LabelHostname)), "w1").replicas("b", small2("b"), "w1"), nil, fit.NoNode},
-		{"near a pod that ends", two().replicas("a", template("a", 1, 1, with("b", corev1.LabelHostname)), "w1").replicas("b", small2("b"), "w2").
-			pod(func(pod *corev1.Pod) { pod.DeletionTimestamp = &now }), nil, fit.NoNode},
-		{"near its like, which is nowhere else", two().replicas("a", template("a", 1, 1, with("a", corev1.LabelHostname)), "w1"), nil, fit.NoNode},
-		{"near a pod of a namespace that is not known", two().replicas("a", template("a", 1, 1, with("b", corev1.LabelHostname, inAnyNamespace)), "w1").replicas("b", small2("b"), "w2").
-			pod(func(pod *corev1.Pod) { pod.Namespace = "other" }), nil, fit.NoNode},
-
-		{"host port taken", two().replicas("a", template("a", 1, 1, hostPort(443)), "w1", "w2"), nil, fit.NoNode},
-		{"host port free", two().replicas("a", template("a", 1, 1, hostPort(443)), "w1").replicas("b", template("b", 1, 1, hostPort(80)), "w2"), nil, fit.Room},
-		{"two that move want one host port", two().replicas("a", template("a", 1, 1, hostPort(443)), "w1").replicas("b", template("b", 1, 1, hostPort(443)), "w1"), nil, fit.NoRoom},
-
-		{"budget allows it", two().replicas("a", small, "w1", "w1").budget("b", "a", 2), nil, fit.Room},
-		{"budget allows fewer", two().replicas("a", small, "w1", "w1").budget("b", "a", 1), nil, fit.Budgeted},
-		{"budget never lets go", two().replicas("a", small, "w1").budget("b", "a", 0), nil, fit.Budgeted},
-		{"budget over others", two().replicas("a", small, "w1").replicas("c", small2("c"), "w2").budget("b", "c", 0), nil, fit.Room},
-		{"several budgets", two().replicas("a", small, "w1").budget("b", "a", 9).budget("c", "a", 9), nil, fit.Budgeted},
-		{"budget that was just changed", func() *builder {
-			b := two().replicas("a", small, "w1").budget("b", "a", 9)
-			b.Budgets[0].Generation = 1
-			return b
-		}(), nil, fit.Budgeted},
-		{"budget over a pod that ends anyway", two().replicas("a", small, "w1").pod(func(pod *corev1.Pod) { pod.DeletionTimestamp = &now }).budget("b", "a", 0), nil, fit.Room},
-
-		{"nobody makes it again", two().replicas("a", small, "w1").pod(func(pod *corev1.Pod) { pod.OwnerReferences = nil }), nil, fit.NoSuccessor},
-		{"a job makes it again, or not", two().replicas("a", small, "w1").pod(func(pod *corev1.Pod) {
-			pod.OwnerReferences[0].APIVersion, pod.OwnerReferences[0].Kind = "batch/v1", "Job"
-		}), nil, fit.NoSuccessor},
-		{"its replica set is gone", two().replicas("a", small, "w1").pod(func(pod *corev1.Pod) { pod.OwnerReferences[0].UID = "old" }), nil, fit.NoSuccessor},
-		{"mirrors of static pods stay", two().replicas("a", template("a", 8, 1), "w1").pod(mirrored).replicas("b", template("b", 8, 1), "w2"), nil, fit.Room},
-		{"pods of daemon sets stay", two().replicas("a", template("a", 8, 1), "w1").pod(func(pod *corev1.Pod) { pod.OwnerReferences[0].Kind = "DaemonSet" }).
-			replicas("b", template("b", 8, 1), "w2"), nil, fit.Room},
-		{"stateful", two().stateful("a", "v1", small, "w1"), nil, fit.Room},
-		{"stateful, being updated", two().stateful("a", "v0", small, "w1"), nil, fit.NoSuccessor},
-		{"stateful, update not seen", func() *builder {
-			b := two().stateful("a", "v1", small, "w1")
-			b.StatefulSets[0].Generation = 1
-			return b
-		}(), nil, fit.NoSuccessor},
+			replicas("a", template("a", 1, 1, without("b", zone)), "w1").replicas("b", template("b", 1, 1), "w1"), nil, fit.NotEnoughRoom},
+		{"another namespace is not meant", one(without("b", corev1.LabelHostname)).
+			replicas("b", template("b", 1, 1), "w2").pod(elsewhere), nil, fit.RoomElsewhere},
+		{"another namespace may be meant", one(without("b", corev1.LabelHostname, inAnyNamespace)).
+			replicas("b", template("b", 1, 1), "w2").pod(elsewhere), nil, fit.NoNodeTakesPod},
+		{"near a pod that stays", one(with("b", corev1.LabelHostname)).replicas("b", template("b", 1, 1), "w2"), nil, fit.RoomElsewhere},
+		{"near a pod that moves too", one(with("b", corev1.LabelHostname)).replicas("b", template("b", 1, 1), "w1"), nil, fit.NoNodeTakesPod},
+		{"near a pod that ends", one(with("b", corev1.LabelHostname)).replicas("b", template("b", 1, 1), "w2").
+			pod(ending), nil, fit.NoNodeTakesPod},
+		{"near its like, which is nowhere else", one(with("a", corev1.LabelHostname)), nil, fit.NoNodeTakesPod},
+		{"near a pod of a namespace that is not known", one(with("b", corev1.LabelHostname, inAnyNamespace)).replicas("b", template("b", 1, 1), "w2").
+			pod(elsewhere), nil, fit.NoNodeTakesPod},
+		{"host port taken", two().replicas("a", template("a", 1, 1, hostPort(443)), "w1", "w2"), nil, fit.NoNodeTakesPod},
+		{"host port free", one(hostPort(443)).replicas("b", template("b", 1, 1, hostPort(80)), "w2"), nil, fit.RoomElsewhere},
+		{"two that move have one host port", one(hostPort(443)).replicas("b", template("b", 1, 1, hostPort(443)), "w1"), nil, fit.NotEnoughRoom},
+		{"budget allows it", two().replicas("a", small, "w1", "w1").budget("b", "a", 2), nil, fit.RoomElsewhere},
+		{"budget allows fewer", two().replicas("a", small, "w1", "w1").budget("b", "a", 1), nil, fit.BudgetTooTight},
+		{"budget permits no eviction", one().budget("b", "a", 0), nil, fit.BudgetTooTight},
+		{"budget over others", one().replicas("c", template("c", 1, 1), "w2").budget("b", "c", 0), nil, fit.RoomElsewhere},
+		{"several budgets", one().budget("b", "a", 9).budget("c", "a", 9), nil, fit.BudgetTooTight},
+		{"budget that was just changed", staleBudget, nil, fit.BudgetTooTight},
+		{"budget over a pod that ends anyway", one().pod(ending).budget("b", "a", 0), nil, fit.RoomElsewhere},
+		{"without a controller", one().pod(func(pod *corev1.Pod) { pod.OwnerReferences = nil }), nil, fit.SuccessorUnknown},
+		{"of a job", one().pod(ownedBy("batch/v1", "Job")), nil, fit.SuccessorUnknown},
+		{"a replica set of another group", one().pod(ownedBy("example.org/v1", "ReplicaSet")), nil, fit.SuccessorUnknown},
+		{"a daemon set of another group", one().pod(ownedBy("example.org/v1", "DaemonSet")), nil, fit.SuccessorUnknown},
+		{"its replica set is gone", one().pod(func(pod *corev1.Pod) { pod.OwnerReferences[0].UID = "old" }), nil, fit.SuccessorUnknown},
+		{"mirrors of static pods stay", two().replicas("a", template("a", 8, 1), "w1").pod(mirror).replicas("b", template("b", 8, 1), "w2"), nil, fit.RoomElsewhere},
+		{"pods of daemon sets stay", two().replicas("a", template("a", 8, 1), "w1").pod(ownedBy("apps/v1", "DaemonSet")).replicas("b", template("b", 8, 1), "w2"), nil, fit.RoomElsewhere},
+		{"stateful", two().stateful("a", "v1", small, "w1"), nil, fit.RoomElsewhere},
+		{"stateful, being updated", two().stateful("a", "v0", small, "w1"), nil, fit.SuccessorUnknown},
+		{"stateful, update not seen", staleSet, nil, fit.SuccessorUnknown},
 		{"template requests more", changed(func(t *corev1.PodTemplateSpec) {
 			t.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("2")
-		}), nil, fit.NoSuccessor},
-		{"template selects other nodes", changed(func(t *corev1.PodTemplateSpec) { t.Spec.NodeSelector = map[string]string{"disk": "ssd"} }), nil, fit.NoSuccessor},
-		{"template has other neighbours", changed(func(t *corev1.PodTemplateSpec) { without("b", zone)(&t.Spec) }), nil, fit.NoSuccessor},
-		{"template has other labels", changed(func(t *corev1.PodTemplateSpec) { t.Labels["app"] = "b" }), nil, fit.NoSuccessor},
-		{"template has host ports", changed(func(t *corev1.PodTemplateSpec) { hostPort(80)(&t.Spec) }), nil, fit.NoSuccessor},
-		{"template names the node", changed(func(t *corev1.PodTemplateSpec) { t.Spec.NodeName = "w1" }), nil, fit.NoSuccessor},
-		{"template has gates", changed(func(t *corev1.PodTemplateSpec) { t.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}} }), nil, fit.NotFollowed},
+		}), nil, fit.SuccessorUnknown},
+		{"template selects other nodes", changed(func(t *corev1.PodTemplateSpec) { t.Spec.NodeSelector = map[string]string{"disk": "ssd"} }), nil, fit.SuccessorUnknown},
+		{"template has other neighbours", changed(func(t *corev1.PodTemplateSpec) { without("b", zone)(&t.Spec) }), nil, fit.SuccessorUnknown},
+		{"template has other labels", changed(func(t *corev1.PodTemplateSpec) { t.Labels["app"] = "b" }), nil, fit.SuccessorUnknown},
+		{"template has host ports", changed(func(t *corev1.PodTemplateSpec) { hostPort(80)(&t.Spec) }), nil, fit.SuccessorUnknown},
+		{"template names the node", changed(func(t *corev1.PodTemplateSpec) { t.Spec.NodeName = "w1" }), nil, fit.SuccessorUnknown},
+		{"template has gates", changed(func(t *corev1.PodTemplateSpec) { t.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}} }), nil, fit.SchedulingNotFollowed},
 		{"template has a volume", changed(func(t *corev1.PodTemplateSpec) {
 			volume(corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{}})(&t.Spec)
-		}), nil, fit.Volumes},
+		}), nil, fit.VolumeTiesPodToNode},
 		{"the pod was made to tolerate more", two(tainted(corev1.TaintEffectNoSchedule)).replicas("a", small, "w1").pod(func(pod *corev1.Pod) {
 			pod.Spec.Tolerations = append(pod.Spec.Tolerations, tolerates)
-		}), nil, fit.NoSuccessor},
-
+		}), nil, fit.SuccessorUnknown},
 		{"volumes that are the same everywhere", two().replicas("a", template("a", 1, 1,
 			volume(corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}), volume(corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{}}),
 			volume(corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{}}), volume(corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{}}),
-			volume(corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{}})), "w1"), nil, fit.Room},
-		{"claimed volume", two().replicas("a", template("a", 1, 1, volume(corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}})), "w1"), nil, fit.Volumes},
-		{"folder of the node", two().replicas("a", template("a", 1, 1, volume(corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{}})), "w1"), nil, fit.Volumes},
-
-		{"spread that must hold", two().replicas("a", template("a", 1, 1, func(spec *corev1.PodSpec) {
+			volume(corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{}})), "w1"), nil, fit.RoomElsewhere},
+		{"claimed volume", one(volume(corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}})), nil, fit.VolumeTiesPodToNode},
+		{"folder of the node", one(volume(corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{}})), nil, fit.VolumeTiesPodToNode},
+		{"spread that must hold", one(func(spec *corev1.PodSpec) {
 			spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: zone, WhenUnsatisfiable: corev1.DoNotSchedule}}
-		}), "w1"), nil, fit.NotFollowed},
-		{"spread if possible", two().replicas("a", template("a", 1, 1, func(spec *corev1.PodSpec) {
+		}), nil, fit.SchedulingNotFollowed},
+		{"spread if possible", one(func(spec *corev1.PodSpec) {
 			spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: zone, WhenUnsatisfiable: corev1.ScheduleAnyway}}
-		}), "w1"), nil, fit.Room},
-		{"another scheduler", two().replicas("a", template("a", 1, 1, func(spec *corev1.PodSpec) { spec.SchedulerName = "mine" }), "w1"), nil, fit.NotFollowed},
-		{"claims a device", two().replicas("a", template("a", 1, 1, func(spec *corev1.PodSpec) {
+		}), nil, fit.RoomElsewhere},
+		{"another scheduler", one(func(spec *corev1.PodSpec) { spec.SchedulerName = "mine" }), nil, fit.SchedulingNotFollowed},
+		{"claims a device", one(func(spec *corev1.PodSpec) {
 			spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu"}}
-		}), "w1"), nil, fit.NotFollowed},
-
-		{"pods wait already", two().replicas("a", small, "w1").replicas("b", small2("b"), ""), nil, fit.Unsettled},
-		{"both leave", two().replicas("a", small, "w1", "w2"), []string{"w1", "w2"}, fit.NoNode},
-		{"two leave for a third", two().node("w3", 8, 16).replicas("a", template("a", 4, 1), "w1", "w2"), []string{"w1", "w2"}, fit.Room},
-		{"two leave for a third that has room for one", two().node("w3", 7, 16).replicas("a", template("a", 4, 1), "w1", "w2"), []string{"w1", "w2"}, fit.NoRoom},
+		}), nil, fit.SchedulingNotFollowed},
+		{"pods wait already", one().replicas("b", template("b", 1, 1), ""), nil, fit.PodsWaitForANode},
+		{"both leave", two().replicas("a", small, "w1", "w2"), []string{"w1", "w2"}, fit.NoNodeTakesPod},
+		{"two leave for a third", two().node("w3", 8, 16).replicas("a", template("a", 4, 1), "w1", "w2"), []string{"w1", "w2"}, fit.RoomElsewhere},
+		{"two leave for a third that has room for one", two().node("w3", 7, 16).replicas("a", template("a", 4, 1), "w1", "w2"), []string{"w1", "w2"}, fit.NotEnoughRoom},
 		{"a node that is not there", two(), []string{"w9"}, fit.NotRead},
-		{"pods of a node that is not well may come too", newCluster().node("w1", 8, 16).node("w2", 8, 16).node("w3", 8, 16, func(node *corev1.Node) { node.Status.Conditions[1].Status = corev1.ConditionFalse }).
-			replicas("a", template("a", 5, 1), "w1", "w3"), nil, fit.NoRoom},
-		{"a pod that is being replaced elsewhere may come too", two().replicas("a", template("a", 3, 1), "w1", "w2").pod(func(pod *corev1.Pod) { pod.DeletionTimestamp = &now }), nil, fit.NoRoom},
+		{"pods of a node that is not well may come too", two().node("w3", 8, 16, func(node *corev1.Node) { node.Status.Conditions[1].Status = corev1.ConditionFalse }).
+			replicas("a", template("a", 5, 1), "w1", "w3"), nil, fit.NotEnoughRoom},
+		{"a pod that is being replaced elsewhere may come too", two().replicas("a", template("a", 3, 1), "w1", "w2").pod(ending), nil, fit.NotEnoughRoom},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			leaving := test.leaving
 			if leaving == nil {
 				leaving = []string{"w1"}
 			}
-			before := (&builder{test.cluster.Cluster}).copied()
+			var before fit.Cluster
+			if text, err := json.Marshal(test.cluster.Cluster); err != nil || json.Unmarshal(text, &before) != nil {
+				t.Fatal(err)
+			}
 			got := fit.Check(test.cluster.Cluster, leaving...)
-			if got.Reason != test.want || got.Fits != (test.want == fit.Room) {
+			if got.Reason != test.want || got.Fits != (test.want == fit.RoomElsewhere) {
 				t.Errorf("%+v, want %s", got, test.want)
 			}
 			if got.Message == "" || (got.Detail == "") != got.Fits {
@@ -212,15 +219,11 @@ func TestCheck(t *testing.T) {
 			if again := fit.Check(test.cluster.Cluster, leaving...); again != got {
 				t.Errorf("asked again: %+v, before %+v", again, got)
 			}
-			unchanged(t, before, test.cluster.Cluster)
+			if diff := cmp.Diff(before, test.cluster.Cluster); diff != "" {
+				t.Errorf("the check changed its input:\n%s", diff)
+			}
 		})
 	}
-}
-
-func small2(app string) corev1.PodTemplateSpec { return template(app, 1, 1) }
-
-func mirrored(pod *corev1.Pod) {
-	pod.OwnerReferences[0].Kind, pod.Annotations = "Node", map[string]string{corev1.MirrorPodAnnotationKey: "x"}
 }
 
 // changed is a pod whose template was changed after it was made.
@@ -231,32 +234,24 @@ func changed(change func(*corev1.PodTemplateSpec)) *builder {
 	return b
 }
 
-func TestCheckNeedsEverything(t *testing.T) {
-	for name, forget := range map[string]func(*fit.Cluster){
-		"nodes":         func(c *fit.Cluster) { c.Nodes = nil },
-		"pods":          func(c *fit.Cluster) { c.Pods = nil },
-		"budgets":       func(c *fit.Cluster) { c.Budgets = nil },
-		"replica sets":  func(c *fit.Cluster) { c.ReplicaSets = nil },
-		"stateful sets": func(c *fit.Cluster) { c.StatefulSets = nil },
-	} {
-		b := two()
-		forget(&b.Cluster)
-		if got := fit.Check(b.Cluster, "w1"); got.Fits || got.Reason != fit.NotRead {
-			t.Errorf("without %s: %+v", name, got)
+func TestHealthy(t *testing.T) {
+	const absent = corev1.ConditionStatus("")
+	all := []corev1.ConditionStatus{corev1.ConditionTrue, absent, corev1.ConditionFalse, corev1.ConditionUnknown}
+	kinds := []corev1.NodeConditionType{
+		corev1.NodeReady, corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure, corev1.NodeNetworkUnavailable,
+	}
+	for state := range 4 * 4 * 4 * 4 * 4 {
+		node, rest, want := &corev1.Node{}, state, true
+		for _, kind := range kinds {
+			status := all[rest%4]
+			if rest /= 4; status != absent {
+				node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{Type: kind, Status: status})
+			}
+			want = want && (kind == corev1.NodeReady && status == corev1.ConditionTrue ||
+				kind != corev1.NodeReady && (status == absent || status == corev1.ConditionFalse))
 		}
-	}
-}
-
-// Only those of apps/v1 are what they seem.
-func TestForeignKindsOfTheSameName(t *testing.T) {
-	b := two().replicas("a", template("a", 1, 1), "w1").pod(func(pod *corev1.Pod) { pod.OwnerReferences[0].APIVersion = "example.org/v1" })
-	if got := fit.Check(b.Cluster, "w1"); got.Reason != fit.NoSuccessor {
-		t.Errorf("a ReplicaSet of another group: %+v", got)
-	}
-	b = two().replicas("a", template("a", 1, 1), "w1").pod(func(pod *corev1.Pod) {
-		pod.OwnerReferences[0].APIVersion, pod.OwnerReferences[0].Kind = "example.org/v1", "DaemonSet"
-	})
-	if got := fit.Check(b.Cluster, "w1"); got.Reason != fit.NoSuccessor {
-		t.Errorf("a DaemonSet of another group: %+v", got)
+		if fit.Healthy(node) != want {
+			t.Errorf("%+v: want %t", node.Status.Conditions, want)
+		}
 	}
 }

@@ -1,3 +1,11 @@
+// Package apply writes patches with server-side apply, and releases them.
+//
+// A patch only touches an object that exists, known by its UID (U-SSA-7). It never takes a field from a person or an unknown
+// tool (R-SNO-5); a creation-time default is taken only from the managers that a module lists, and its value is kept in an
+// annotation by the same request. Nothing is sent when nothing would change (R-SNO-4), a release restores what was taken
+// (R-SNO-6), and a reverted patch is withheld for a while (R-SNO-9).
+//
+// The intent is an apply configuration, never a typed object, which would claim every field without omitempty (U-SSA-6).
 package apply
 
 import (
@@ -23,61 +31,43 @@ import (
 )
 
 var (
-	// ErrGone is returned when the object was deleted, or deleted and made again, since it was read.
+	// ErrGone is returned when the object was deleted, or deleted and created again, since it was read.
 	ErrGone = errors.New("object is gone or was replaced since it was read")
-	// ErrStale is returned when the object changed between reading it and a write that depends on what was read. Reading it
-	// again and deciding again is the remedy.
+	// ErrStale is returned when the object changed since it was read.
 	ErrStale = errors.New("object changed since it was read")
-	// ErrNotLive is returned for a live object without UID, kind or apiVersion: one that was not read from an API server.
-	ErrNotLive = errors.New("not a live object")
-	// ErrIntent is returned for an intent that does not belong to the live object.
+	// ErrIntent is returned for an intent of another object, and for a live object without UID, kind or apiVersion.
 	ErrIntent = errors.New("intent does not fit the live object")
 )
 
-// Overridable names a field whose value a module may take from a manager that only ever writes it when it creates the
-// object and never again.
-type Overridable struct {
-	Field   string
-	Manager string
-}
+// Overridable is a field whose value may be taken from a manager that writes it only when it creates the object.
+type Overridable struct{ Field, Manager string }
 
-// Conflict is one field that somebody else owns.
-type Conflict struct {
-	Field   string
-	Manager string
-}
+// Conflict is one field that another manager owns.
+type Conflict struct{ Field, Manager string }
 
-// Kind tells how an Apply or Release ended.
+// Kind is how an Apply or Release ended.
 type Kind string
 
-// The outcomes.
+// The outcomes. Nothing is written but for Applied and Released, and nothing is sent for Unchanged and Withheld.
 const (
-	// Unchanged means that everything was already as intended. Nothing was sent.
-	Unchanged Kind = "unchanged"
-	// Applied means that the API server accepted a write.
-	Applied Kind = "applied"
-	// Released means that fields were given back.
-	Released Kind = "released"
-	// Conflicted means that somebody else owns a field; nothing was written.
-	Conflicted Kind = "conflict"
-	// Withheld means that the patch was taken off by somebody, and it is too early to try again; nothing was sent.
-	Withheld Kind = "reverted"
-	// WouldApply and WouldRelease mean that a dry run was accepted; nothing was written.
-	WouldApply   Kind = "dry-run-apply"
-	WouldRelease Kind = "dry-run-release"
-	// Refused means that the API server answered with an error.
-	Refused Kind = "error"
+	Unchanged    Kind = "unchanged"
+	Applied      Kind = "applied"
+	Released     Kind = "released"
+	Conflicted   Kind = "conflict"        // another manager owns a field
+	Withheld     Kind = "reverted"        // the patch was reverted, and it is too early to try again
+	WouldApply   Kind = "dry-run-apply"   // the API server accepted a dry run
+	WouldRelease Kind = "dry-run-release" // the API server accepted a dry run
+	Refused      Kind = "error"
 )
 
 // Outcome is what happened to one object.
 type Outcome struct {
 	Kind Kind
-	// Changes lists every field of the intent beside the live object as it was read.
+	// Changes compares every field of the intent with the live object as it was read.
 	Changes []ownership.Change
 	// Conflicts is set for Conflicted.
 	Conflicts []Conflict
-	// Reverters are the managers that wrote the object since the patch was applied; set for Withheld. Empty when the
-	// API server does not know.
+	// Reverters are the known managers that wrote the object since the patch was in force; set for Withheld.
 	Reverters []string
 	// RetryAfter is when a withheld patch may be tried again.
 	RetryAfter time.Duration
@@ -89,166 +79,151 @@ type Recorder interface {
 	RecordConflict(module, fieldManager string)
 }
 
-// Applier writes the patches of one module. It is safe for concurrent use.
+// Applier writes the patches of one module. It is safe for concurrent use, and writes one object at a time.
 type Applier struct {
-	// Client talks to the API server.
 	Client client.Client
-	// Module is the module's name; it determines the field owner and the annotation of replaced values.
+	// Module determines the field owner and the annotation of replaced values.
 	Module string
-	// Overridable lists what may be taken over without --force-conflicts.
+	// Overridable lists what may be taken without ForceConflicts.
 	Overridable []Overridable
-	// ForceConflicts takes every contested field, remembering what it replaced.
+	// ForceConflicts takes every contested field, and keeps its value in the annotation.
 	ForceConflicts bool
-	// DryRun asks the API server what would happen and writes nothing.
+	// DryRun only sends dry runs.
 	DryRun bool
-	// RevertPause is how long a patch that somebody took off is left off before it is tried once more. It doubles with
-	// every further revert, up to MaxRevertPause. Zero means DefaultRevertPause.
-	RevertPause time.Duration
-	// Recorder is told every outcome; nil for none.
+	// Recorder counts every outcome; nil for none.
 	Recorder Recorder
 	// Clock is the time; nil for the real one.
 	Clock clock.PassiveClock
 
 	mu      sync.Mutex
 	history map[types.UID]*history
-	// released is the resourceVersion at which we last let go of an object.
-	released map[types.UID]string
 }
 
-const (
-	// DefaultRevertPause keeps a patch that is being fought over at one write in five minutes.
-	DefaultRevertPause = 5 * time.Minute
-	// MaxRevertPause bounds the doubling.
-	MaxRevertPause = time.Hour
-
-	maxDoublings = 32
-)
-
-// Apply puts the intent on the live object. The intent must be freshly built by the caller; live must be the object as it
-// was read, with its managedFields. A context error or an API error is returned as it is, wrapped.
+// Apply applies the intent to the live object, which must be as it was read, with its managedFields. What is in force is not
+// sent (R-SNO-4), and a field that another manager owns is a conflict (R-SNO-5). API errors are wrapped.
 //
-// What is in force already is not sent (R-SNO-4), and a field that somebody else owns is a Conflict and not taken (R-SNO-5).
-//
-// unset names fields, such as ".spec.template.spec.nodeSelector", that shall be absent beside the intent; an apply alone removes
-// nothing that somebody else owns. The rules are those of the intent: what anybody else owns is a conflict, and then nothing is
-// written; what may be overridden is remembered, and Release puts it back. A field that is absent already costs nothing, and
-// it makes no difference whether it is named again: once absent, it is ours to keep absent until Release, and a manager that
-// writes it again is one that reverts. It must be a value that is owned as a whole (a scalar, or an atomic map or list)
-// without a default, or on a built-in type a map in which everything is named too; anything else is an ErrUnset.
-//
-// What the API server does: on a built-in type, null in an applied body removes the field, conflicts like any other value, and
-// leaves the applier as the owner of the absent field; all in one request. The maps around it stay, emptied ("podAntiAffinity:
-// {}"); one that is named is removed by a merge patch afterwards. On a custom resource null is no valid value of most fields, so the
-// field is removed by a merge patch after the request that remembers it, both bound to what was read; then nobody owns it.
-func (a *Applier) Apply(ctx context.Context, live *unstructured.Unstructured, intent runtime.ApplyConfiguration, unset ...string) (outcome Outcome, err error) {
-	defer func() { a.record(outcome, err) }()
-	body, err := a.body(live, intent)
+// unset names fields of a built-in type, such as ".spec.template.spec.nodeSelector", that must be absent; the rules are those
+// of the intent. Once absent, a field stays so until Release, named or not. It must be a scalar or an atomic map or list
+// without a default, or a map in which everything is named too, which a second request removes. Anything else is an ErrUnset.
+func (a *Applier) Apply(
+	ctx context.Context, live *unstructured.Unstructured, intent runtime.ApplyConfiguration, unset ...string,
+) (outcome Outcome, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	defer func() { a.record(&outcome, err) }()
+	body, err := bodyOf(live, intent)
 	if err != nil {
-		return Outcome{Kind: Refused}, err
+		return outcome, err
 	}
 	replaced, err := patch.ReadReplaced(live.GetAnnotations(), a.Module)
 	if err != nil {
-		return Outcome{Kind: Refused}, err
+		return outcome, err
 	}
 	own, err := ownership.Applied(live, patch.FieldOwner(a.Module), "")
 	if err != nil {
-		return Outcome{Kind: Refused}, err
+		return outcome, err
 	}
-	replaced = a.unmarked(replaced, body)
-	off, err := a.absent(live, body, own, replaced, unset)
+	absent, err := absenceOf(live, body, own, unset)
 	if err != nil {
-		return Outcome{Kind: Refused}, err
+		return outcome, err
 	}
-	whole := without(body, off.meant)
-	intended := fingerprint(whole)
-	outcome.Changes = ownership.Changes(live, without(body, off.sent))
-	if err := a.remember(body, replaced); err != nil {
-		return Outcome{Kind: Refused}, err
+	intended, err := fingerprint(withNulls(body, absent.intended))
+	if err != nil {
+		return outcome, err
 	}
-	if a.behind(live) {
-		outcome.Kind = Unchanged
-		return outcome, nil
-	}
-	if (len(off.emptied) == 0 && ownership.Holds(live.Object, without(body, off.held), own)) || a.stands(live, intended, own, off) {
-		outcome.Kind = Unchanged
-		a.settled(live, intended, own)
-		return outcome, nil
-	}
-	if conflicts, err := a.contested(ctx, live, body, off, intended, outcome.Changes); err != nil || len(conflicts) > 0 {
-		if err != nil {
-			outcome.Kind = Refused
-			return outcome, a.explain(live, err)
-		}
-		a.Forget(live.GetUID())
-		outcome.Kind, outcome.Conflicts = Conflicted, conflicts
-		return outcome, nil
-	}
-	if pause, reverted := a.reverted(live, intended); reverted {
-		outcome.Kind, outcome.RetryAfter, outcome.Reverters = Withheld, pause, a.reverters(live, intended)
-		return outcome, nil
+	body = withNulls(body, absent.nulls)
+	outcome.Changes = ownership.Changes(live, body)
+	if err := a.annotate(body, replaced); err != nil {
+		return outcome, err
 	}
 
-	if len(off.named)+len(off.emptied) > 0 {
-		if err := bind(body, live.GetResourceVersion()); err != nil {
-			return Outcome{Kind: Refused}, err
+	h := a.history[live.GetUID()]
+	inForce := len(absent.maps) == 0 && ownership.Holds(live.Object, body, own)
+	switch {
+	case h.cacheIsStale(live):
+		outcome.Kind = Unchanged
+		return outcome, nil
+	case inForce || h.stillApplied(live, intended, own, absent):
+		outcome.Kind = Unchanged
+		a.recordApplied(live, intended, own)
+		return outcome, nil
+	}
+	conflicts, complete := a.expectedConflicts(live, outcome.Changes)
+	if h.applied(intended) {
+		// The patch was in force: either it was reverted, or another client has taken a field.
+		taken := conflicts
+		if !complete && !a.ForceConflicts {
+			_, err := a.send(ctx, patch.FieldOwner(a.Module), body, client.DryRunAll)
+			if taken = ConflictsOf(err); err != nil && len(taken) == 0 {
+				return outcome, explain(live, err)
+			}
+		}
+		if !a.mayOverride(taken) {
+			return a.conflicted(live, outcome, taken), nil
+		}
+		if pause := a.pause(h); pause > 0 {
+			outcome.Kind, outcome.RetryAfter, outcome.Reverters = Withheld, pause, a.reverters(live, h)
+			return outcome, nil
 		}
 	}
-	var answer *unstructured.Unstructured
-	conflicts, err := a.foreseen(live, outcome.Changes)
-	if err != nil {
-		return Outcome{Kind: Refused}, err
+
+	if len(absent.values)+len(absent.maps) > 0 {
+		bind(body, live)
 	}
-	if len(conflicts) == 0 {
-		answer, err = a.put(ctx, live, body, off.sent, own, live.GetResourceVersion())
+	var answer *unstructured.Unstructured
+	if len(conflicts) == 0 || !complete || !a.mayOverride(conflicts) {
+		answer, err = a.put(ctx, live, body, own)
 		conflicts = ConflictsOf(err)
 	}
 	if len(conflicts) > 0 {
 		if !a.mayOverride(conflicts) {
-			a.Forget(live.GetUID())
-			outcome.Kind, outcome.Conflicts = Conflicted, conflicts
-			return outcome, nil
+			return a.conflicted(live, outcome, conflicts), nil
 		}
 		if replaced, err = replace(live, replaced, conflicts); err != nil {
-			return Outcome{Kind: Refused}, err
+			return outcome, err
 		}
-		if err := a.remember(body, replaced); err != nil {
-			return Outcome{Kind: Refused}, err
+		if err := a.annotate(body, replaced); err != nil {
+			return outcome, err
 		}
-		// The remembered values are those that were read, so the write must hit the object that was read.
-		if err := bind(body, live.GetResourceVersion()); err != nil {
-			return Outcome{Kind: Refused}, err
-		}
-		answer, err = a.put(ctx, live, body, off.sent, own, live.GetResourceVersion(), client.ForceOwnership)
+		// The replaced values are those that were read, so the write must hit the version that was read.
+		bind(body, live)
+		answer, err = a.put(ctx, live, body, own, client.ForceOwnership)
 	}
 	if err != nil {
-		outcome.Kind = Refused
-		return outcome, a.explain(live, err)
+		return outcome, explain(live, err)
 	}
-	for _, path := range off.named {
+	for _, path := range absent.values {
 		if has(answer.Object, path) {
-			outcome.Kind = Refused
-			return outcome, fmt.Errorf("%w: .%s has a default of the API server; intend a value instead", ErrUnset, strings.Join(path, "."))
+			return outcome, hasDefault(path)
 		}
 	}
 	if a.DryRun {
 		outcome.Kind = WouldApply
 		return outcome, nil
 	}
-	if answer, err = a.empty(ctx, live, answer, off.emptied); err != nil {
-		outcome.Kind = Refused
-		return outcome, a.explain(live, err)
+	if answer, err = a.removeEmpty(ctx, answer, absent.maps); err != nil {
+		return outcome, explain(live, err)
+	}
+	if own, err = ownership.Applied(answer, patch.FieldOwner(a.Module), ""); err != nil {
+		return outcome, err
 	}
 	outcome.Kind = Applied
-	return outcome, a.applied(live, answer, intended)
+	a.recordApplied(answer, intended, own)
+	return outcome, nil
 }
 
-// body is the intent as decoded JSON, bound to the live object by its UID (U-SSA-7). It is a new object every time: an
-// intent that was sent once comes back filled with everything the API server knows, and sending that again would claim
-// all of it (U-SSA-5).
-func (a *Applier) body(live *unstructured.Unstructured, intent runtime.ApplyConfiguration) (map[string]any, error) {
+func (a *Applier) conflicted(live *unstructured.Unstructured, outcome Outcome, conflicts []Conflict) Outcome {
+	delete(a.history, live.GetUID())
+	outcome.Kind, outcome.Conflicts = Conflicted, conflicts
+	return outcome
+}
+
+// bodyOf returns the intent as decoded JSON, bound to the live object by its UID (U-SSA-7). It is a new object every time, because the
+// API server's answer fills the one that was sent, and sending that again would claim all of it (U-SSA-5).
+func bodyOf(live *unstructured.Unstructured, intent runtime.ApplyConfiguration) (map[string]any, error) {
 	gvk := live.GroupVersionKind()
 	if live.GetUID() == "" || gvk.Kind == "" || gvk.Version == "" {
-		return nil, fmt.Errorf("%w: %s %s has no uid, kind or apiVersion", ErrNotLive, gvk.Kind, client.ObjectKeyFromObject(live))
+		return nil, fmt.Errorf("%w: %s %s has no uid, kind or apiVersion", ErrIntent, gvk.Kind, client.ObjectKeyFromObject(live))
 	}
 	encoded, err := json.Marshal(intent)
 	if err != nil {
@@ -267,8 +242,8 @@ func (a *Applier) body(live *unstructured.Unstructured, intent runtime.ApplyConf
 	return u.Object, nil
 }
 
-// remember puts the replaced values into the body's annotation, so that they travel in the same request that replaces them.
-func (a *Applier) remember(body map[string]any, replaced []patch.Replaced) error {
+// annotate puts the replaced values into the body's annotation, so that the request that replaces them keeps them as well.
+func (a *Applier) annotate(body map[string]any, replaced []patch.Replaced) error {
 	if len(replaced) == 0 {
 		return nil
 	}
@@ -276,23 +251,27 @@ func (a *Applier) remember(body map[string]any, replaced []patch.Replaced) error
 	if err != nil {
 		return err
 	}
-	if err := unstructured.SetNestedField(body, text, "metadata", "annotations", patch.ReplacedAnnotation(a.Module)); err != nil {
-		return fmt.Errorf("%w: metadata.annotations: %w", ErrIntent, err)
+	return set(body, text, "metadata", "annotations", patch.ReplacedAnnotation(a.Module))
+}
+
+// bind makes the body valid only for the version of the object that was read.
+func bind(body map[string]any, live *unstructured.Unstructured) {
+	(&unstructured.Unstructured{Object: body}).SetResourceVersion(live.GetResourceVersion())
+}
+
+func set(body map[string]any, value any, path ...string) error {
+	if err := unstructured.SetNestedField(body, value, path...); err != nil {
+		return fmt.Errorf("%w: .%s: %w", ErrIntent, strings.Join(path, "."), err)
 	}
 	return nil
 }
 
-// bind makes the body valid for one version of the object only.
-func bind(body map[string]any, resourceVersion string) error {
-	if err := unstructured.SetNestedField(body, resourceVersion, "metadata", "resourceVersion"); err != nil {
-		return fmt.Errorf("%w: %w", ErrIntent, err)
-	}
-	return nil
-}
-
-func (a *Applier) send(ctx context.Context, body map[string]any, opts ...client.ApplyOption) (*unstructured.Unstructured, error) {
-	u := &unstructured.Unstructured{Object: deepCopy(body)}
-	opts = append(opts, client.FieldOwner(patch.FieldOwner(a.Module)))
+// send applies a copy of the body as the manager.
+func (a *Applier) send(
+	ctx context.Context, manager string, body map[string]any, opts ...client.ApplyOption,
+) (*unstructured.Unstructured, error) {
+	u := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(body)}
+	opts = append(opts, client.FieldOwner(manager))
 	if a.DryRun {
 		opts = append(opts, client.DryRunAll)
 	}
@@ -300,57 +279,101 @@ func (a *Applier) send(ctx context.Context, body map[string]any, opts ...client.
 	return u, err
 }
 
-// put applies the body, and helps the API server over one thing that it cannot do: when we let go of the last fields inside a
-// map that somebody else owns, it leaves null instead of an empty map, and refuses that for a custom resource. Those fields
-// are then removed by a merge patch first. absent is what shall not be there.
-func (a *Applier) put(ctx context.Context, live *unstructured.Unstructured, body map[string]any, absent [][]string, own *fieldpath.Set, resourceVersion string, opts ...client.ApplyOption) (*unstructured.Unstructured, error) {
-	answer, err := a.send(ctx, without(body, absent), opts...)
-	switch {
-	case !apierrors.IsInvalid(err):
+// merge sends a merge patch, for this version of the live object, as the manager.
+func (a *Applier) merge(
+	ctx context.Context, live *unstructured.Unstructured, manager string, body map[string]any,
+) (*unstructured.Unstructured, error) {
+	bind(body, live)
+	data, err := json.Marshal(body)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a merge patch: %w", err)
+	}
+	target := identity(live, nil)
+	opts := []client.PatchOption{client.FieldOwner(manager)}
+	if a.DryRun {
+		opts = append(opts, client.DryRunAll)
+	}
+	return target, a.Client.Patch(ctx, target, client.RawPatch(types.MergePatchType, data), opts...)
+}
+
+// put applies the body. Where the body no longer has the last fields inside a map or a list of another manager, the API server sets it to
+// null and refuses that for a custom resource, so a merge patch removes those fields first.
+func (a *Applier) put(
+	ctx context.Context, live *unstructured.Unstructured, body map[string]any, own *fieldpath.Set, opts ...client.ApplyOption,
+) (*unstructured.Unstructured, error) {
+	owner := patch.FieldOwner(a.Module)
+	answer, err := a.send(ctx, owner, body, opts...)
+	if !apierrors.IsInvalid(err) {
 		return answer, err
-	case len(absent) > 0:
-		return a.putThenRemove(ctx, live, body, absent, own, resourceVersion, opts...)
 	}
-	emptied := map[string]any{}
-	for _, path := range dropped(live, body, own, patch.FieldOwner(a.Module), invalidFields(err)) {
-		if err := unstructured.SetNestedField(emptied, nil, path...); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrIntent, err)
-		}
-	}
-	if len(emptied) == 0 {
+	invalid := invalidFields(err)
+	gone, lists := dropped(live, body, own, owner, invalid), droppedLists(live, body, own, owner, invalid)
+	if len(gone)+len(lists) == 0 {
 		return answer, err
 	}
-	next, err := a.merge(ctx, live, patch.FieldOwner(a.Module), emptied, resourceVersion)
-	if err != nil || a.DryRun {
-		return answer, err
-	}
-	if _, bound, _ := unstructured.NestedString(body, "metadata", "resourceVersion"); bound {
-		if err := bind(body, next); err != nil {
+	removal := withNulls(nil, gone)
+	for _, path := range lists {
+		if err := set(removal, []any{}, path...); err != nil {
 			return nil, err
 		}
 	}
-	return a.send(ctx, body, opts...)
+	removed, err := a.merge(ctx, live, owner, removal)
+	if err != nil || a.DryRun {
+		return answer, err
+	}
+	if has(body, []string{"metadata", "resourceVersion"}) {
+		bind(body, removed)
+	}
+	return a.send(ctx, owner, body, opts...)
 }
 
-// dropped lists the fields that are ours alone, no longer in the body, and inside one of the given maps.
+// dropped returns the fields inside one of the given maps that only the owner owns and that are no longer in the body.
 func dropped(live *unstructured.Unstructured, body map[string]any, own *fieldpath.Set, owner string, inside []string) [][]string {
 	var paths [][]string
 	own.Leaves().Iterate(func(p fieldpath.Path) {
-		path, err := names(p.String())
-		if err != nil || !slices.ContainsFunc(inside, func(field string) bool { return strings.HasPrefix(p.String(), field+".") }) {
+		path, err := keys(p)
+		isInside := slices.ContainsFunc(inside, func(field string) bool { return strings.HasPrefix(p.String(), field+".") })
+		if err != nil || !free(body, path) || !isInside {
 			return
 		}
-		if _, kept, err := unstructured.NestedFieldNoCopy(body, path...); err != nil || kept {
-			return
-		}
-		if managers, err := ownership.Managers(live, p.String()); err == nil && slices.Equal(managers, []string{owner}) {
+		if managers, err := ownership.ManagersAt(live, p); err == nil && slices.Equal(managers, []string{owner}) {
 			paths = append(paths, path)
 		}
 	})
 	return paths
 }
 
-// invalidFields are the fields that the API server calls invalid, as dotted paths.
+// droppedLists returns those of the given lists that are not in the body and have only elements of which the owner is the only one.
+func droppedLists(live *unstructured.Unstructured, body map[string]any, own *fieldpath.Set, owner string, fields []string) [][]string {
+	var paths [][]string
+	for _, field := range fields {
+		at, path, err := parse(field)
+		if err != nil || !free(body, path) {
+			continue
+		}
+		list, _, err := unstructured.NestedSlice(live.Object, path...)
+		if err != nil || len(list) == 0 {
+			continue
+		}
+		inside := own
+		for _, element := range at {
+			inside = inside.WithPrefix(element)
+		}
+		elements := fieldpath.NewSet()
+		inside.Iterate(func(p fieldpath.Path) {
+			managers, err := ownership.ManagersAt(live, append(at.Copy(), p[0]))
+			if err == nil && slices.Equal(managers, []string{owner}) {
+				elements.Insert(p[:1])
+			}
+		})
+		if elements.Size() == len(list) {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// invalidFields returns the fields that the API server calls invalid, as dotted paths.
 func invalidFields(err error) []string {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {
@@ -365,39 +388,38 @@ func invalidFields(err error) []string {
 	return fields
 }
 
-// names is the path of a field as the keys of nested maps.
-func names(field string) ([]string, error) {
+// parse returns the path of a field, and its names as the keys of nested maps.
+func parse(field string) (fieldpath.Path, []string, error) {
 	path, err := ownership.ParsePath(field)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	out := make([]string, 0, len(path))
-	for _, element := range path {
-		out = append(out, *element.FieldName)
+	names, err := keys(path)
+	return path, names, err
+}
+
+// keys returns a path as the keys of nested maps; a path through an element of a list is an error.
+func keys(path fieldpath.Path) ([]string, error) {
+	out := make([]string, len(path))
+	for i, element := range path {
+		if element.FieldName == nil {
+			return nil, fmt.Errorf("%w: %s", ownership.ErrFieldPath, path)
+		}
+		out[i] = *element.FieldName
 	}
 	return out, nil
 }
 
-func (a *Applier) record(outcome Outcome, err error) {
-	if a.Recorder == nil {
-		return
-	}
+// record counts the outcome; an error makes it Refused.
+func (a *Applier) record(outcome *Outcome, err error) {
 	if err != nil {
 		outcome.Kind = Refused
+	}
+	if a.Recorder == nil {
+		return
 	}
 	a.Recorder.RecordApply(a.Module, outcome.Kind)
 	for _, c := range outcome.Conflicts {
 		a.Recorder.RecordConflict(a.Module, c.Manager)
 	}
-}
-
-func (a *Applier) now() time.Time {
-	if a.Clock == nil {
-		return time.Now()
-	}
-	return a.Clock.Now()
-}
-
-func deepCopy(body map[string]any) map[string]any {
-	return (&unstructured.Unstructured{Object: body}).DeepCopy().Object
 }

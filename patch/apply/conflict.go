@@ -2,10 +2,10 @@ package apply
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -18,96 +18,48 @@ import (
 	"github.com/solonode/sno/patch/ownership"
 )
 
-// contested asks the API server, in a dry run, whether somebody else owns what a patch that was on the object would change
-// now. A value that a person put in the place of ours is theirs to keep: a conflict, and no revert. The request is spared
-// unless the object looks like it.
-func (a *Applier) contested(ctx context.Context, live *unstructured.Unstructured, body map[string]any, off absence, intended uint64, changes []ownership.Change) ([]Conflict, error) {
-	if a.ForceConflicts || a.remembered(live, intended) == nil {
-		return nil, nil
-	}
-	own := patch.FieldOwner(a.Module)
-	theirs := func(c ownership.Change) bool {
-		return c.Differs && c.Owner != ownership.None && slices.ContainsFunc(strings.Split(c.Owner, ","), func(manager string) bool {
-			return manager != own && !slices.Contains(a.Overridable, Overridable{Field: c.Field, Manager: manager})
-		})
-	}
-	if !slices.ContainsFunc(changes, theirs) {
-		return nil, nil
-	}
-	_, err := a.send(ctx, without(body, off.sent), client.DryRunAll)
-	if apierrors.IsInvalid(err) && len(off.sent) > 0 {
-		return nil, nil // a custom resource; conflicts come before the check of the values
-	}
-	conflicts := ConflictsOf(err)
-	if len(conflicts) == 0 {
-		return nil, err
-	}
-	if a.mayOverride(conflicts) {
-		return nil, nil
-	}
-	return conflicts, nil
-}
-
-// foreseen are the conflicts that the managedFields of the object, as it was read, tell of, if each of them may be overridden; none otherwise, and
-// then the API server says which there are. What it would say is among them, so a write with force that is bound to what was read takes
-// nothing from anybody else, and a request is spared that can only be refused.
-func (a *Applier) foreseen(live *unstructured.Unstructured, changes []ownership.Change) ([]Conflict, error) {
-	var conflicts []Conflict
+// expectedConflicts returns the conflicts according to the managedFields of the object. complete is false where these do not
+// show the owner of what would change, as inside a list whose elements have owners of their own.
+func (a *Applier) expectedConflicts(live *unstructured.Unstructured, changes []ownership.Change) (conflicts []Conflict, complete bool) {
+	complete = true
 	for _, change := range changes {
-		if !change.Differs || change.Owner == ownership.None {
+		if !change.Differs || change.Owner == ownership.None || change.Owner == patch.FieldOwner(a.Module) {
+			continue
+		}
+		field, found := atomicAround(live, change.Field)
+		if !found {
+			complete = false
 			continue
 		}
 		for manager := range strings.SplitSeq(change.Owner, ",") {
-			if manager == patch.FieldOwner(a.Module) {
-				continue
-			}
-			field, err := a.overridable(live, change.Field, manager)
-			if err != nil || field == "" {
-				return nil, err
-			}
-			if c := (Conflict{Field: field, Manager: manager}); !slices.Contains(conflicts, c) {
+			c := Conflict{Field: field, Manager: manager}
+			if manager != patch.FieldOwner(a.Module) && !slices.Contains(conflicts, c) {
 				conflicts = append(conflicts, c)
 			}
 		}
 	}
-	return conflicts, nil
+	return conflicts, complete
 }
 
-// overridable is the field that the manager may be overridden in for this one: itself, or the atomic value that it is in. Empty where there is
-// none.
-func (a *Applier) overridable(live *unstructured.Unstructured, field, manager string) (string, error) {
-	for _, o := range a.Overridable {
-		switch {
-		case o.Manager != manager:
-		case o.Field == field:
-			return field, nil
-		case strings.HasPrefix(field, o.Field+"."):
-			path, err := ownership.ParsePath(o.Field)
-			if err != nil {
-				return "", err
-			}
-			if whole, err := ownership.Atomic(live, path); whole || err != nil {
-				return o.Field, err
-			}
+// atomicAround returns the atomic value that the field is, or is in.
+func atomicAround(live *unstructured.Unstructured, field string) (string, bool) {
+	path, err := ownership.ParsePath(field)
+	if err != nil {
+		return "", false
+	}
+	for i := range path {
+		if atomic, err := ownership.Atomic(live, path[:i+1]); err == nil && atomic {
+			return path[:i+1].String(), true
 		}
 	}
-	return "", nil
+	return "", false
 }
 
 func (a *Applier) mayOverride(conflicts []Conflict) bool {
-	if a.ForceConflicts {
-		return true
-	}
-	for _, c := range conflicts {
-		if !slices.Contains(a.Overridable, Overridable(c)) {
-			return false
-		}
-	}
-	return true
+	return a.ForceConflicts || !slices.ContainsFunc(conflicts, func(c Conflict) bool { return !slices.Contains(a.Overridable, Overridable(c)) })
 }
 
-// ConflictsOf reads the causes of a field manager conflict from an API error (U-SSA-1). Another kind of conflict, such
-// as a UID that no longer fits, has none, and nor has any other error.
+// ConflictsOf returns the field manager conflicts of an API error (U-SSA-1); none for any other error.
 func ConflictsOf(err error) []Conflict {
 	var status apierrors.APIStatus
 	if !apierrors.IsConflict(err) || !errors.As(err, &status) || status.Status().Details == nil {
@@ -118,7 +70,7 @@ func ConflictsOf(err error) []Conflict {
 		if cause.Type != metav1.CauseTypeFieldManagerConflict {
 			continue
 		}
-		// The manager's name stands only in the text: conflict with "name" using version at time.
+		// Only the message has the manager's name: conflict with "name" using version at time.
 		_, rest, _ := strings.Cut(cause.Message, `"`)
 		manager, _, _ := strings.Cut(rest, `"`)
 		conflicts = append(conflicts, Conflict{Field: cause.Field, Manager: manager})
@@ -126,17 +78,14 @@ func ConflictsOf(err error) []Conflict {
 	return conflicts
 }
 
-// replace adds the live values of the contested fields to what is remembered. They are what somebody else wants now, so they
-// take the place of what was remembered before. Of several owners of a field the first is remembered.
+// replace puts the live values of the contested fields into the list of replaced values. Of several owners of a field the first counts.
 func replace(live *unstructured.Unstructured, replaced []patch.Replaced, conflicts []Conflict) ([]patch.Replaced, error) {
-	replaced = slices.DeleteFunc(slices.Clone(replaced), func(r patch.Replaced) bool {
-		return slices.ContainsFunc(conflicts, func(c Conflict) bool { return c.Field == r.Field })
-	})
-	for _, c := range conflicts {
-		if slices.ContainsFunc(replaced, func(r patch.Replaced) bool { return r.Field == c.Field }) {
-			continue
-		}
-		path, err := names(c.Field)
+	byField := map[string]patch.Replaced{}
+	for _, r := range replaced {
+		byField[r.Field] = r
+	}
+	for _, c := range slices.Backward(conflicts) {
+		_, path, err := parse(c.Field)
 		if err != nil {
 			return nil, err
 		}
@@ -146,23 +95,36 @@ func replace(live *unstructured.Unstructured, replaced []patch.Replaced, conflic
 		}
 		encoded, err := json.Marshal(value)
 		if err != nil {
-			return nil, fmt.Errorf("remembering %s: %w", c.Field, err)
+			return nil, fmt.Errorf("encoding %s: %w", c.Field, err)
 		}
-		replaced = append(replaced, patch.Replaced{Field: c.Field, Manager: c.Manager, Value: encoded})
+		byField[c.Field] = patch.Replaced{Field: c.Field, Manager: c.Manager, Value: encoded}
 	}
-	slices.SortFunc(replaced, func(x, y patch.Replaced) int { return cmp.Compare(x.Field, y.Field) })
-	return replaced, nil
+	return slices.SortedFunc(maps.Values(byField), func(x, y patch.Replaced) int { return cmp.Compare(x.Field, y.Field) }), nil
 }
 
-func (a *Applier) explain(live *unstructured.Unstructured, err error) error {
+func explain(live *unstructured.Unstructured, err error) error {
+	if late := Late(err); late != nil {
+		return late
+	}
+	return fmt.Errorf("applying to %s %s: %w", live.GetKind(), client.ObjectKeyFromObject(live), err)
+}
+
+// Late returns an error because the object has changed since it was read as an ErrStale or an ErrGone, and nil for any other error.
+func Late(err error) error {
 	switch {
-	case apierrors.IsNotFound(err):
-		return fmt.Errorf("%w: %w", ErrGone, err)
-	case apierrors.IsConflict(err) && (strings.Contains(err.Error(), "uid mismatch") || strings.Contains(err.Error(), "UID in precondition")),
-		apierrors.IsInvalid(err) && apierrors.HasStatusCause(err, metav1.CauseTypeFieldValueInvalid) && strings.Contains(err.Error(), "metadata.uid: "):
+	case apierrors.IsNotFound(err), isOtherUID(err):
 		return fmt.Errorf("%w: %w", ErrGone, err)
 	case apierrors.IsConflict(err):
 		return fmt.Errorf("%w: %w", ErrStale, err)
 	}
-	return fmt.Errorf("applying to %s %s: %w", live.GetKind(), client.ObjectKeyFromObject(live), err)
+	return nil
+}
+
+// isOtherUID reports whether the object was deleted and created again since it was read, which only the message shows.
+func isOtherUID(err error) bool {
+	if apierrors.IsConflict(err) {
+		return strings.Contains(err.Error(), "uid mismatch") || strings.Contains(err.Error(), "UID in precondition")
+	}
+	return apierrors.IsInvalid(err) && apierrors.HasStatusCause(err, metav1.CauseTypeFieldValueInvalid) &&
+		strings.Contains(err.Error(), "metadata.uid: ")
 }

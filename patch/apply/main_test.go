@@ -2,6 +2,7 @@ package apply_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/solonode/sno/patch"
@@ -21,7 +23,6 @@ import (
 	"github.com/solonode/sno/patch/patchtest"
 )
 
-// The tests of this package are about what the API server decides, so all but the smallest run against a real one.
 var shared = patchtest.NewShared(patchtest.Options{CRDs: []string{patchtest.IngressControllers}})
 
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
@@ -41,7 +42,7 @@ var (
 	deployment        = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 )
 
-// bench is one object, mostly an IngressController, in a namespace of its own, and everybody who writes it.
+// bench is one object, mostly an IngressController, in a namespace of its own, and all its writers.
 type bench struct {
 	*testing.T
 	kind      schema.GroupVersionKind
@@ -50,7 +51,7 @@ type bench struct {
 	namespace string
 }
 
-// newBench makes an IngressController with the given spec, written by manager with an update.
+// newBench creates an IngressController as the manager.
 func newBench(t *testing.T, manager string, spec map[string]any) *bench {
 	t.Helper()
 	return newBenchOf(t, ingressController, manager, spec)
@@ -62,6 +63,13 @@ func newBenchOf(t *testing.T, kind schema.GroupVersionKind, manager string, spec
 	b := &bench{T: t, kind: kind, server: server, admin: server.Admin(t), namespace: server.Namespace(t)}
 	b.create(manager, spec)
 	return b
+}
+
+func (b *bench) must(err error) {
+	b.Helper()
+	if err != nil {
+		b.Fatal(err)
+	}
 }
 
 func (b *bench) object() *unstructured.Unstructured {
@@ -76,36 +84,22 @@ func (b *bench) create(manager string, spec map[string]any) {
 	b.Helper()
 	u := b.object()
 	u.Object["spec"] = spec
-	if err := b.admin.Create(b.Context(), u, client.FieldOwner(manager)); err != nil {
-		b.Fatal(err)
-	}
+	b.must(b.admin.Create(b.Context(), u, client.FieldOwner(manager)))
 }
 
-// live reads the object.
 func (b *bench) live() *unstructured.Unstructured {
 	b.Helper()
 	u := b.object()
-	if err := b.admin.Get(b.Context(), client.ObjectKeyFromObject(u), u); err != nil {
-		b.Fatal(err)
-	}
+	b.must(b.admin.Get(b.Context(), client.ObjectKeyFromObject(u), u))
 	return u
 }
 
-// merge writes as somebody else would with `oc patch --type=merge`.
+// merge patches like `oc patch --type=merge`.
 func (b *bench) merge(manager, patchJSON string) {
 	b.Helper()
-	merge(b.T, b.admin, b.object(), manager, patchJSON)
+	b.must(b.admin.Patch(b.Context(), b.object(), client.RawPatch(types.MergePatchType, []byte(patchJSON)), client.FieldOwner(manager)))
 }
 
-func merge(t *testing.T, c client.Client, object client.Object, manager, patchJSON string) {
-	t.Helper()
-	err := c.Patch(t.Context(), object, client.RawPatch(types.MergePatchType, []byte(patchJSON)), client.FieldOwner(manager))
-	if err != nil {
-		t.Fatalf("%s writing %s: %v", manager, patchJSON, err)
-	}
-}
-
-// intent is a freshly built apply configuration.
 func (b *bench) intent(spec map[string]any) runtime.ApplyConfiguration {
 	u := b.object()
 	u.Object["spec"] = runtime.DeepCopyJSON(spec)
@@ -125,23 +119,20 @@ func (b *bench) applier(change ...func(*apply.Applier)) *apply.Applier {
 	return a
 }
 
-// apply must succeed with the given kind, sending the given number of requests.
-func (b *bench) apply(a *apply.Applier, spec map[string]any, want apply.Kind, requests int) apply.Outcome {
+func dryRun(a *apply.Applier) { a.DryRun = true }
+func forced(a *apply.Applier) { a.ForceConflicts = true }
+
+// apply must succeed with the given kind and number of write requests.
+func (b *bench) apply(a *apply.Applier, spec map[string]any, want apply.Kind, requests int, unset ...string) apply.Outcome {
 	b.Helper()
-	return b.applyTo(a, b.live(), spec, want, requests)
+	return b.applyTo(a, b.live(), spec, want, requests, unset...)
 }
 
-func (b *bench) applyTo(a *apply.Applier, live *unstructured.Unstructured, spec map[string]any, want apply.Kind, requests int) apply.Outcome {
+func (b *bench) applyTo(
+	a *apply.Applier, live *unstructured.Unstructured, spec map[string]any, want apply.Kind, requests int, unset ...string,
+) apply.Outcome {
 	b.Helper()
-	return b.applyWithout(a, live, spec, nil, want, requests)
-}
-
-// applyWithout also makes fields absent.
-func (b *bench) applyWithout(a *apply.Applier, live *unstructured.Unstructured, spec map[string]any, unset []string, want apply.Kind, requests int) apply.Outcome {
-	b.Helper()
-	return b.counted(requests, want, func(ctx context.Context) (apply.Outcome, error) {
-		return a.Apply(ctx, live, b.intent(spec), unset...)
-	})
+	return b.counted(requests, want, func(ctx context.Context) (apply.Outcome, error) { return a.Apply(ctx, live, b.intent(spec), unset...) })
 }
 
 func (b *bench) release(a *apply.Applier, options apply.ReleaseOptions, want apply.Kind, requests int) {
@@ -155,11 +146,8 @@ func (b *bench) counted(requests int, want apply.Kind, do func(context.Context) 
 	var outcome apply.Outcome
 	var err error
 	writes := b.server.WritesDuring(b, b.namespace, func() { outcome, err = do(b.Context()) })
-	if err != nil {
-		b.Fatalf("want %s, got the error %v", want, err)
-	}
-	if outcome.Kind != want {
-		b.Fatalf("outcome is %s, want %s: %+v", outcome.Kind, want, outcome)
+	if err != nil || outcome.Kind != want {
+		b.Fatalf("outcome is %+v, %v; want %s", outcome, err, want)
 	}
 	if len(writes) != requests {
 		b.Errorf("%s sent %d write requests, want %d: %v", want, len(writes), requests, writes)
@@ -167,13 +155,62 @@ func (b *bench) counted(requests int, want apply.Kind, do func(context.Context) 
 	return outcome
 }
 
-// spec compares a part of the object's spec, nil for one that is not there.
+// intercept calls the function before every request of the applier, with its verb; an error of it is the answer.
+func (b *bench) intercept(a *apply.Applier, before func(verb string) error) *apply.Applier {
+	b.Helper()
+	a.Client = interceptor.NewClient(b.server.Client(b, b.namespace, "system:masters"), interceptor.Funcs{
+		Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+			if err := before("apply"); err != nil {
+				return err
+			}
+			return c.Apply(ctx, obj, opts...)
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
+			if err := before("patch"); err != nil {
+				return err
+			}
+			return c.Patch(ctx, obj, p, opts...)
+		},
+	})
+	return a
+}
+
+var errCrash = errors.New("the process is killed")
+
+// crash is an applier whose requests of the verb are never sent.
+func (b *bench) crash(verb string, change ...func(*apply.Applier)) *apply.Applier {
+	b.Helper()
+	return b.intercept(b.applier(change...), func(sent string) error {
+		if sent == verb {
+			return errCrash
+		}
+		return nil
+	})
+}
+
+func (b *bench) fails(what string, err error, want ...error) {
+	b.Helper()
+	for _, w := range want {
+		if errors.Is(err, w) {
+			return
+		}
+	}
+	b.Errorf("%s: %v, want %v", what, err, want)
+}
+
+func (b *bench) same(what string, want, got any) {
+	b.Helper()
+	byField := cmpopts.SortSlices(func(x, y apply.Conflict) bool { return x.Field < y.Field }) // the API server has no order
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), byField); diff != "" {
+		b.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// spec compares a part of the object's spec, nil for one that does not exist. An empty map is not the same as none.
 func (b *bench) spec(want any, path ...string) {
 	b.Helper()
 	got, _, err := unstructured.NestedFieldNoCopy(b.live().Object, append([]string{"spec"}, path...)...)
-	if err != nil {
-		b.Fatal(err)
-	}
+	b.must(err)
 	if diff := cmp.Diff(want, got); diff != "" {
 		b.Errorf("spec%v (-want +got):\n%s", path, diff)
 	}
@@ -182,20 +219,14 @@ func (b *bench) spec(want any, path ...string) {
 func (b *bench) managers(field string, want ...string) {
 	b.Helper()
 	got, err := ownership.Managers(b.live(), field)
-	if err != nil {
-		b.Fatal(err)
-	}
-	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-		b.Errorf("managers of %s (-want +got):\n%s", field, diff)
-	}
+	b.must(err)
+	b.same("managers of "+field, want, got)
 }
 
-// owned compares everything that the module's owner owns by server-side apply.
+// owned compares everything that the module owns by server-side apply.
 func (b *bench) owned(want ...string) {
 	b.Helper()
-	if diff := cmp.Diff(want, ownedBy(b.T, b.live(), owner)); diff != "" {
-		b.Errorf("owned by %s (-want +got):\n%s", owner, diff)
-	}
+	b.same("owned by us", want, ownedBy(b.T, b.live(), owner))
 }
 
 func ownedBy(t *testing.T, object *unstructured.Unstructured, manager string) []string {
@@ -209,15 +240,12 @@ func ownedBy(t *testing.T, object *unstructured.Unstructured, manager string) []
 	return paths
 }
 
-func (b *bench) remembered(want ...patch.Replaced) {
+// replaced compares the values in the annotation.
+func (b *bench) replaced(want ...patch.Replaced) {
 	b.Helper()
 	got, err := patch.ReadReplaced(b.live().GetAnnotations(), module)
-	if err != nil {
-		b.Fatal(err)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		b.Errorf("remembered values (-want +got):\n%s", diff)
-	}
+	b.must(err)
+	b.same("replaced values", want, got)
 }
 
 // unchanged fails when the object was written while the function ran.
@@ -232,7 +260,7 @@ func (b *bench) unchanged(do func()) {
 
 func replicas(n int64) map[string]any { return map[string]any{"replicas": n} }
 
-// pinned is what a real patch looks like: a value, an atomic map and an atomic list.
+// pinned is a patch with a value, an atomic map and an atomic list.
 func pinned(n int64) map[string]any {
 	return map[string]any{
 		"replicas": n,
@@ -243,4 +271,8 @@ func pinned(n int64) map[string]any {
 			},
 		},
 	}
+}
+
+func stockReplicas(value string) patch.Replaced {
+	return patch.Replaced{Field: ".spec.replicas", Manager: stock, Value: []byte(value)}
 }

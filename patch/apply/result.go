@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,31 +10,51 @@ import (
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/solonode/sno/patch"
 )
 
-// Words are what a module's results say about one object. They land in conditions, so they name no object whose name varies.
+// Words are the parts of a module's messages about one object, without names that vary.
 type Words struct {
-	// Subject begins a sentence: "The default IngressController".
-	Subject string
-	// MadeBy is who makes the object anew when it is deleted: "the ingress operator".
-	MadeBy string
+	// Subject begins a sentence: "The default IngressController". MadeBy creates the object: "the ingress operator".
+	Subject, MadeBy string
 	// Resource is what RBAC has to permit: "ingresscontrollers.operator.openshift.io in namespace openshift-ingress-operator".
 	Resource string
-	// WouldApply says what a dry run would do: "the router would be pinned to the control plane".
+	// WouldApply is what a dry run would do: "the router would be pinned to the control plane".
 	WouldApply string
-	// Progressing is the module's reason for a patch on its way; empty means patch.ReasonRollingOut.
+	// Progressing is the reason of a patch in progress; empty means patch.ReasonRollingOut.
 	Progressing string
+	// OwnedByOther returns the result for a conflict; nil for patch.OwnedByOther of the field.
+	OwnedByOther func(manager ...string) *patch.Result
 }
 
 const (
-	forbiddenPause = time.Minute
-	stalePause     = time.Second
+	forbiddenRetry = time.Minute // no watched object changes when a permission is granted
+	staleRetry     = time.Second
 )
 
-// Result is what an Apply of the module has to say; nil when the intent stands on the object, which is then to be observed. Every
-// field that was changed goes to the log of the context.
+// ApplyStep carries out a step on the live object, which may be nil. It returns the result to report, nil for none, and whether the object
+// was written.
+func (a *Applier) ApplyStep(ctx context.Context, live *unstructured.Unstructured, step patch.Step, words Words) (result *patch.Result, wrote bool) {
+	var outcome Outcome
+	var err error
+	switch {
+	case live == nil:
+	case step.Intent != nil:
+		outcome, err = a.Apply(ctx, live, step.Intent, step.Unset...)
+		result = words.Result(ctx, a.Module, outcome, err)
+	case step.Release:
+		outcome, err = a.Release(ctx, live, ReleaseOptions{})
+		result = words.Released(a.Module, *step.Result, outcome, err)
+	}
+	if result == nil {
+		result = step.Result
+	}
+	return result, outcome.Kind == Applied || outcome.Kind == Released
+}
+
+// Result returns the result of an Apply of the module, nil when the intent is in force, and logs the fields that it changed.
 func (w Words) Result(ctx context.Context, module string, outcome Outcome, err error) *patch.Result {
 	if err != nil {
 		return w.Failed(module, err)
@@ -51,30 +72,33 @@ func (w Words) Result(ctx context.Context, module string, outcome Outcome, err e
 			return &patch.Result{State: patch.WouldChange, Reason: patch.ReasonDryRun, Message: "Dry run: " + w.WouldApply}
 		}
 	case Conflicted:
-		// Somebody took the field between the read and the write; the next read sees it and decides on it.
-		result := patch.OwnedByOther(outcome.Conflicts[0].Field, outcome.Conflicts[0].Manager)
+		conflict := outcome.Conflicts[0]
+		if w.OwnedByOther != nil {
+			return w.OwnedByOther(conflict.Manager)
+		}
+		result := patch.OwnedByOther(conflict.Field, conflict.Manager)
 		return &result
 	case Withheld:
+		by := cmp.Or(patch.Quoted(outcome.Reverters), "another client")
 		return &patch.Result{State: patch.Reverted, Reason: patch.ReasonReverted, After: outcome.RetryAfter, Message: fmt.Sprintf(
-			"The patch was taken off again by %s; trying again later. To stop that, set the annotation %s",
-			orSomebody(outcome.Reverters), patch.OptOutAnnotation)}
+			"The patch was reverted by %s; it is tried again later. To stop that, set the annotation %s", by, patch.OptOutAnnotation)}
 	case Unchanged, Released, WouldRelease, Refused:
 	}
 	return nil
 }
 
-// Released is what a Release of the module has to say beside the reason for it; nil when that is all there is to say.
+// Released returns the result of a Release of the module, nil when the reason for the release is the result.
 func (w Words) Released(module string, because patch.Result, outcome Outcome, err error) *patch.Result {
 	switch {
 	case err != nil:
 		return w.Failed(module, err)
 	case outcome.Kind == WouldRelease:
-		return &patch.Result{State: patch.WouldChange, Reason: patch.ReasonDryRun, Message: "Dry run: the patch would be taken off. " + because.Message}
+		return &patch.Result{State: patch.WouldChange, Reason: patch.ReasonDryRun, Message: "Dry run: the patch would be released. " + because.Message}
 	}
 	return nil
 }
 
-// Failed turns an error into a result. What only needs a fresh read is retried and not shown as a failure.
+// Failed returns the result for an error of Apply or Release. What only needs another read is no failure.
 func (w Words) Failed(module string, err error) *patch.Result {
 	lower := strings.ToLower(w.Subject[:1]) + w.Subject[1:]
 	switch {
@@ -82,27 +106,15 @@ func (w Words) Failed(module string, err error) *patch.Result {
 		return &patch.Result{State: patch.Waiting, Reason: patch.ReasonWaitingForObject,
 			Message: w.Subject + " was deleted while it was patched; " + w.MadeBy + " makes a new one"}
 	case errors.Is(err, ErrStale):
-		// The cache is about to see what changed; the time is for the case that it has just seen it.
-		reason := w.Progressing
-		if reason == "" {
-			reason = patch.ReasonRollingOut
-		}
-		return &patch.Result{State: patch.Progressing, Reason: reason, After: stalePause, Message: w.Subject + " is being patched"}
+		return &patch.Result{State: patch.Progressing, Reason: cmp.Or(w.Progressing, patch.ReasonRollingOut), After: staleRetry,
+			Message: w.Subject + " is being patched"}
 	case errors.Is(err, patch.ErrReplacedAnnotation):
 		return &patch.Result{State: patch.Failed, Reason: patch.ReasonInvalid,
 			Message: "The annotation " + patch.ReplacedAnnotation(module) + " on " + lower + " cannot be read; repair it or remove it"}
 	case apierrors.IsForbidden(err):
-		// A permission comes back without an event on any watched object, so look again now and then.
-		return &patch.Result{State: patch.Failed, Reason: patch.ReasonForbidden, After: forbiddenPause,
+		return &patch.Result{State: patch.Failed, Reason: patch.ReasonForbidden, After: forbiddenRetry,
 			Message: "Not permitted to patch " + w.Resource + "; apply the controller's RBAC"}
 	}
 	return &patch.Result{State: patch.Failed, Reason: patch.ReasonApplyFailed, Err: err,
 		Message: "The API server did not accept the patch of " + lower + "; the controller's log has its answer"}
-}
-
-func orSomebody(managers []string) string {
-	if len(managers) == 0 {
-		return "somebody"
-	}
-	return `"` + strings.Join(managers, `", "`) + `"`
 }

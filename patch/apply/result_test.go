@@ -28,12 +28,14 @@ func TestFailed(t *testing.T) {
 		want  patch.Result
 		retry bool
 	}{
-		"gone":        {err: fmt.Errorf("x: %w", ErrGone), want: patch.Result{State: patch.Waiting, Reason: "WaitingForObject"}},
-		"stale":       {err: fmt.Errorf("x: %w", ErrStale), want: patch.Result{State: patch.Progressing, Reason: "RouterRollingOut", After: time.Second}},
-		"annotation":  {err: fmt.Errorf("x: %w", patch.ErrReplacedAnnotation), want: patch.Result{State: patch.Failed, Reason: "Invalid"}},
-		"forbidden":   {err: fmt.Errorf("x: %w", apierrors.NewForbidden(resource, "default", nil)), want: patch.Result{State: patch.Failed, Reason: "Forbidden", After: time.Minute}},
-		"unavailable": {err: fmt.Errorf("x: %w", apierrors.NewServiceUnavailable("away")), want: patch.Result{State: patch.Failed, Reason: "ApplyFailed"}, retry: true},
-		"other":       {err: errors.New("x"), want: patch.Result{State: patch.Failed, Reason: "ApplyFailed"}, retry: true},
+		"gone":       {err: fmt.Errorf("x: %w", ErrGone), want: patch.Result{State: patch.Waiting, Reason: "WaitingForObject"}},
+		"stale":      {err: fmt.Errorf("x: %w", ErrStale), want: patch.Result{State: patch.Progressing, Reason: "RouterRollingOut", After: time.Second}},
+		"annotation": {err: fmt.Errorf("x: %w", patch.ErrReplacedAnnotation), want: patch.Result{State: patch.Failed, Reason: "Invalid"}},
+		"forbidden": {err: fmt.Errorf("x: %w", apierrors.NewForbidden(resource, "default", nil)), want: patch.Result{State: patch.Failed,
+			Reason: "Forbidden", After: time.Minute}},
+		"unavailable": {err: fmt.Errorf("x: %w", apierrors.NewServiceUnavailable("away")), want: patch.Result{State: patch.Failed, Reason: "ApplyFailed"},
+			retry: true},
+		"other": {err: errors.New("x"), want: patch.Result{State: patch.Failed, Reason: "ApplyFailed"}, retry: true},
 	} {
 		got := *router.Failed("ingress", test.err)
 		if diff := cmp.Diff(test.want, got, ignoreMessage); diff != "" {
@@ -64,10 +66,10 @@ func TestResult(t *testing.T) {
 			says: `.spec.replicas is owned by "oc" and stays as it is; to have it follow the topology, remove the field there or start with --force-conflicts`},
 		"reverted": {outcome: Outcome{Kind: Withheld, RetryAfter: 5 * time.Minute, Reverters: []string{"a", "b"}},
 			want: &patch.Result{State: patch.Reverted, Reason: "Reverted", After: 5 * time.Minute},
-			says: `The patch was taken off again by "a", "b"; trying again later. To stop that, set the annotation sno.solonode.github.io/opt-out`},
-		"reverted by nobody known": {outcome: Outcome{Kind: Withheld, RetryAfter: time.Minute},
+			says: `The patch was reverted by "a", "b"; it is tried again later. To stop that, set the annotation sno.solonode.github.io/opt-out`},
+		"reverted by an unknown client": {outcome: Outcome{Kind: Withheld, RetryAfter: time.Minute},
 			want: &patch.Result{State: patch.Reverted, Reason: "Reverted", After: time.Minute},
-			says: `The patch was taken off again by somebody; trying again later. To stop that, set the annotation sno.solonode.github.io/opt-out`},
+			says: `The patch was reverted by another client; it is tried again later. To stop that, set the annotation sno.solonode.github.io/opt-out`},
 		"refused": {outcome: Outcome{Kind: Refused}, err: errors.New("x"), want: &patch.Result{State: patch.Failed, Reason: "ApplyFailed"}},
 	} {
 		got := router.Result(t.Context(), "ingress", test.outcome, test.err)
@@ -90,7 +92,7 @@ func TestReleased(t *testing.T) {
 		"released":  {outcome: Outcome{Kind: Released}},
 		"unchanged": {outcome: Outcome{Kind: Unchanged}},
 		"dry run": {outcome: Outcome{Kind: WouldRelease},
-			want: &patch.Result{State: patch.WouldChange, Reason: "DryRun", Message: "Dry run: the patch would be taken off. Two replicas"}},
+			want: &patch.Result{State: patch.WouldChange, Reason: "DryRun", Message: "Dry run: the patch would be released. Two replicas"}},
 		"gone": {err: ErrGone, want: &patch.Result{State: patch.Waiting, Reason: "WaitingForObject",
 			Message: "The default IngressController was deleted while it was patched; the ingress operator makes a new one"}},
 	} {

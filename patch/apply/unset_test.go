@@ -1,117 +1,84 @@
 package apply_test
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/apply"
 	"github.com/solonode/sno/patch/ownership"
 )
 
-// kindOf is an object of a built-in type or a custom resource, with a list that the stock operator wrote and that has to go.
-type kindOf struct {
-	kind schema.GroupVersionKind
-	// spec is what the stock operator writes; the list is in it, at the end of the path.
-	spec  string
-	field string
-	// others are stock fields beside it that have to go too.
-	others []string
-	// intent is something that nobody else owns.
-	intent map[string]any
-	// left is what remains of the map around the list, at path.
-	left any
-	path []string
-	// with is a merge patch that writes the value to the list.
-	with func(value string) string
-	// again is another value of the list.
-	again string
-	// requests is how many an Apply over the stock operator sends.
-	requests int
+// A Deployment as a stock operator writes it, with fields that must become absent.
+const (
+	stockDeployment = `{"replicas":2,"selector":{"matchLabels":{"app":"console"}},"template":{
+		"metadata":{"labels":{"app":"console","component":"downloads"}},"spec":{
+		"containers":[{"name":"c","image":"i"}],"nodeSelector":{"os":"linux"},"hostname":"h",
+		"affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"kubernetes.io/hostname"}]}}}}}`
+	affinity     = ".spec.template.spec.affinity"
+	antiAffinity = affinity + ".podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+	nodeSelector = ".spec.template.spec.nodeSelector"
+	hostname     = ".spec.template.spec.hostname"
+	// again is another value of the anti-affinity.
+	again = `[{"topologyKey":"zone"}]`
+)
+
+var (
+	others = []string{nodeSelector, hostname}
+	all    = []string{antiAffinity, nodeSelector, hostname}
+	// whole has the map around the anti-affinity as well.
+	whole = append(slices.Clone(all), affinity)
+)
+
+// withAntiAffinity is a merge patch that writes the value.
+func withAntiAffinity(value string) string {
+	return `{"spec":{"template":{"spec":{"affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":` + value + `}}}}}}`
 }
 
-const antiAffinity = ".spec.template.spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution"
-
-var kinds = map[string]kindOf{
-	"built-in type": {
-		kind: deployment,
-		spec: `{"replicas":2,"selector":{"matchLabels":{"app":"console"}},"template":{"metadata":{"labels":{"app":"console","component":"downloads"}},"spec":{
-			"containers":[{"name":"c","image":"i"}],"nodeSelector":{"os":"linux"},"hostname":"h",
-			"affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"kubernetes.io/hostname"}]}}}}}`,
-		field:  antiAffinity,
-		others: []string{".spec.template.spec.nodeSelector", ".spec.template.spec.hostname"},
-		intent: map[string]any{"minReadySeconds": int64(1)},
-		left:   map[string]any{"podAntiAffinity": map[string]any{}},
-		path:   []string{"template", "spec", "affinity"},
-		with: func(value string) string {
-			return `{"spec":{"template":{"spec":{"affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":` + value + `}}}}}}`
-		},
-		again:    `[{"topologyKey":"zone"}]`,
-		requests: 1,
-	},
-	"custom resource": {
-		kind:     ingressController,
-		spec:     `{"replicas":2,"domain":"apps.example.org","nodePlacement":{"tolerations":[{"key":"infra","operator":"Exists"}],"nodeSelector":{"matchLabels":{"infra":""}}}}`,
-		field:    ".spec.nodePlacement.tolerations",
-		others:   []string{".spec.nodePlacement.nodeSelector", ".spec.domain"},
-		intent:   map[string]any{"routeAdmission": map[string]any{"wildcardPolicy": "WildcardsAllowed"}},
-		left:     map[string]any{},
-		path:     []string{"nodePlacement"},
-		with:     func(value string) string { return `{"spec":{"nodePlacement":{"tolerations":` + value + `}}}` },
-		again:    `[{"key":"again","operator":"Exists"}]`,
-		requests: 3, // one that is invalid with null, one without it, and the removal
-	},
-}
-
-func onBothKinds(t *testing.T, test func(t *testing.T, k kindOf)) {
-	t.Helper()
-	for name, k := range kinds {
-		t.Run(name, func(t *testing.T) { test(t, k) })
-	}
-}
-
-func (k kindOf) bench(t *testing.T, manager string) *bench {
+func newDeployment(t *testing.T, manager string) *bench {
 	t.Helper()
 	var spec map[string]any
-	if err := json.Unmarshal([]byte(k.spec), &spec); err != nil {
+	if err := json.Unmarshal([]byte(stockDeployment), &spec); err != nil {
 		t.Fatal(err)
 	}
-	return newBenchOf(t, k.kind, manager, spec)
+	return newBenchOf(t, deployment, manager, spec)
 }
 
-// all are the fields that have to go.
-func (k kindOf) all() []string { return append([]string{k.field}, k.others...) }
+// newUnset returns a stock Deployment, an applier that may take its fields, and their values.
+func newUnset(t *testing.T) (*bench, *apply.Applier, map[string]any) {
+	t.Helper()
+	b := newDeployment(t, stock)
+	return b, b.applier(takeOver), b.values(whole...)
+}
 
-// takeOver may take the fields that have to go, and the replicas, from the stock operator.
-func (k kindOf) takeOver(a *apply.Applier) {
+// takeOver allows to take the fields, and the replicas, from the stock operator.
+func takeOver(a *apply.Applier) {
 	a.Overridable = nil
-	for _, field := range append(k.all(), ".spec.replicas") {
+	for _, field := range append(slices.Clone(all), ".spec.replicas") {
 		a.Overridable = append(a.Overridable, apply.Overridable{Field: field, Manager: stock})
 	}
 }
 
-// values are those of the fields that are on the object.
+// unset applies one replica with fields to be absent.
+func (b *bench) unset(a *apply.Applier, fields []string, want apply.Kind, requests int) apply.Outcome {
+	b.Helper()
+	return b.apply(a, replicas(1), want, requests, fields...)
+}
+
+// values returns those of the fields that exist.
 func (b *bench) values(fields ...string) map[string]any {
 	b.Helper()
 	live, out := b.live(), map[string]any{}
 	for _, field := range fields {
 		value, found, err := unstructured.NestedFieldNoCopy(live.Object, strings.Split(field[1:], ".")...)
-		if err != nil {
-			b.Fatal(err)
-		}
+		b.must(err)
 		if found {
 			out[field] = value
 		}
@@ -119,397 +86,312 @@ func (b *bench) values(fields ...string) map[string]any {
 	return out
 }
 
-func (b *bench) same(what string, want, got any) {
+func (b *bench) absent(fields ...string) {
 	b.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		b.Errorf("%s (-want +got):\n%s", what, diff)
-	}
+	b.same("fields that must be absent", map[string]any{}, b.values(fields...))
 }
 
-// replacedFields is what is remembered, by manager, without the values.
-func (b *bench) replacedFields(manager string) []string {
+// restored fails when a field does not have its value from before and its manager.
+func (b *bench) restored(before map[string]any) {
 	b.Helper()
-	replaced, err := patch.ReadReplaced(b.live().GetAnnotations(), module)
-	if err != nil {
-		b.Fatal(err)
+	b.same("fields after the release", before, b.values(whole...))
+	for _, field := range append(slices.Clone(whole), ".spec.replicas") {
+		b.managers(field, stock)
 	}
-	var fields []string
-	for _, r := range replaced {
-		if r.Manager == manager {
-			fields = append(fields, r.Field)
-		}
-	}
-	return fields
+	b.owned()
+	b.replaced()
 }
 
-func sorted(fields ...string) []string { return slices.Sorted(slices.Values(fields)) }
-
-// Fields of an overridable manager go with the intent, stay away without another request, and come back to their manager.
+// Fields of an overridable manager become absent with the intent, and the map around them if it is named; they stay absent at rest and
+// after a change of the intent, and the release restores them.
 func TestUnset(t *testing.T) {
-	onBothKinds(t, func(t *testing.T, k kindOf) {
-		b := k.bench(t, stock)
-		before := b.values(k.all()...)
-		a := b.applier(k.takeOver)
-		outcome := b.applyWithout(a, b.live(), replicas(1), k.all(), apply.Applied, k.requests)
-		for _, field := range k.all() {
-			at := slices.IndexFunc(outcome.Changes, func(c ownership.Change) bool { return c.Field == field })
-			if at < 0 {
-				t.Fatalf("%s is not among the changes: %+v", field, outcome.Changes)
+	for name, test := range map[string]struct {
+		fields   []string
+		requests int
+		left     any
+	}{
+		"fields":             {all, 1, map[string]any{"podAntiAffinity": map[string]any{}}},
+		"and the map around": {whole, 2, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, a, before := newUnset(t)
+			outcome := b.unset(a, test.fields, apply.Applied, test.requests)
+			for _, field := range all {
+				at := slices.IndexFunc(outcome.Changes, func(c ownership.Change) bool { return c.Field == field })
+				if at < 0 {
+					t.Fatalf("%s is not among the changes: %+v", field, outcome.Changes)
+				}
+				if c := outcome.Changes[at]; c.Desired != ownership.None || !c.Differs || c.Owner != stock || c.Live == ownership.None {
+					t.Errorf("change of %s: %+v", field, c)
+				}
 			}
-			if c := outcome.Changes[at]; c.Desired != ownership.None || !c.Differs || c.Owner != stock || c.Live == ownership.None {
-				t.Errorf("change of %s: %+v", field, c)
-			}
-		}
-		b.same("fields that shall be absent", map[string]any{}, b.values(k.all()...))
-		b.spec(k.left, k.path...)
-		b.spec(int64(1), "replicas")
-		b.same("remembered", sorted(append(k.all(), ".spec.replicas")...), b.replacedFields(stock))
+			b.absent(all...)
+			b.spec(test.left, "template", "spec", "affinity")
+			b.spec(int64(1), "replicas")
 
-		// The next look may name the fields or not: they are absent.
-		rest := func() {
-			t.Helper()
-			b.unchanged(func() {
-				for _, unset := range [][]string{k.all(), nil, k.others} {
-					for _, applier := range []*apply.Applier{a, b.applier(k.takeOver)} {
-						outcome := b.applyWithout(applier, b.live(), replicas(1), unset, apply.Unchanged, 0)
-						if slices.ContainsFunc(outcome.Changes, func(c ownership.Change) bool { return c.Differs }) {
-							t.Errorf("differs although the patch is in force: %+v", outcome.Changes)
+			// The fields are absent whether they are named or not.
+			rest := func(n int64) {
+				t.Helper()
+				b.unchanged(func() {
+					for _, fields := range [][]string{test.fields, nil, others} {
+						for _, applier := range []*apply.Applier{a, b.applier(takeOver)} {
+							outcome := b.apply(applier, replicas(n), apply.Unchanged, 0, fields...)
+							if slices.ContainsFunc(outcome.Changes, func(c ownership.Change) bool { return c.Differs }) {
+								t.Errorf("differs although the patch is in force: %+v", outcome.Changes)
+							}
 						}
 					}
-				}
-			})
-		}
-		rest()
-		b.merge(person, `{"metadata":{"labels":{"a":"b"}}}`)
-		rest()
+				})
+			}
+			rest(1)
+			b.merge(person, `{"metadata":{"labels":{"a":"b"}}}`)
+			rest(1)
+			template := b.values(".spec.template")
+			b.apply(a, replicas(3), apply.Applied, 1)
+			b.same("the pod template after a later change", template, b.values(".spec.template"))
+			rest(3)
 
-		b.release(a, apply.ReleaseOptions{}, apply.Released, 2)
-		b.same("fields after the release", before, b.values(k.all()...))
-		for _, field := range append(k.all(), ".spec.replicas") {
-			b.managers(field, stock)
-		}
-		b.owned()
-		b.remembered()
-		b.unchanged(func() { b.release(a, apply.ReleaseOptions{}, apply.Unchanged, 0) })
-	})
+			b.release(a, apply.ReleaseOptions{}, apply.Released, 2)
+			b.restored(before)
+			b.unchanged(func() { b.release(a, apply.ReleaseOptions{}, apply.Unchanged, 0) })
+		})
+	}
 }
 
-// Somebody removes the emptied maps as well. Our absence does not bring them back.
+// The emptied maps are removed as well. Our absence does not create them again.
 func TestUnsetInMapThatIsGone(t *testing.T) {
-	k := kinds["built-in type"]
-	b := k.bench(t, stock)
-	a := b.applier(k.takeOver)
-	b.applyWithout(a, b.live(), replicas(1), k.all(), apply.Applied, k.requests)
+	b, a, before := newUnset(t)
+	b.unset(a, all, apply.Applied, 1)
 	b.merge(person, `{"spec":{"template":{"spec":{"affinity":null}}}}`)
 	b.unchanged(func() {
 		b.apply(a, replicas(1), apply.Unchanged, 0)
-		b.apply(b.applier(k.takeOver), replicas(1), apply.Unchanged, 0)
+		b.apply(b.applier(takeOver), replicas(1), apply.Unchanged, 0)
 	})
-	b.release(b.applier(k.takeOver), apply.ReleaseOptions{}, apply.Released, 2)
-	b.managers(k.field, stock)
+	b.release(b.applier(takeOver), apply.ReleaseOptions{}, apply.Released, 2)
+	b.restored(before)
 }
 
-// What somebody else owns, alone or together with an overridable manager, keeps everything as it is.
+// What another client owns, alone or together with an overridable manager, is a conflict.
 func TestUnsetConflict(t *testing.T) {
-	onBothKinds(t, func(t *testing.T, k kindOf) {
-		for name, create := range map[string]string{"a person's": person, "a person's and the stock operator's": stock} {
-			t.Run(name, func(t *testing.T) {
-				b := k.bench(t, create)
-				if create == stock {
-					u := b.object()
-					path := strings.Split(k.field[1:], ".")
-					if err := unstructured.SetNestedField(u.Object, b.values(k.field)[k.field], path...); err != nil {
-						t.Fatal(err)
-					}
-					if err := b.admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(person)); err != nil {
-						t.Fatal(err)
-					}
-				}
-				a := b.applier(k.takeOver)
-				b.unchanged(func() {
-					for range 2 {
-						outcome := b.applyWithout(a, b.live(), k.intent, []string{k.field}, apply.Conflicted, 1)
-						if !slices.Contains(outcome.Conflicts, apply.Conflict{Field: k.field, Manager: person}) {
-							t.Errorf("conflicts: %+v, want %s by %s", outcome.Conflicts, k.field, person)
-						}
-					}
-				})
-				b.remembered()
-				forced := b.applier(func(a *apply.Applier) { a.ForceConflicts = true })
-				b.applyWithout(forced, b.live(), replicas(2), []string{k.field}, apply.Applied, k.requests+1) // the first one is refused
-				b.same("fields that shall be absent", map[string]any{}, b.values(k.field))
-				b.release(forced, apply.ReleaseOptions{}, apply.Released, 2)
-				if len(b.values(k.field)) != 1 {
-					t.Error("the value did not come back")
-				}
-			})
-		}
-	})
-}
-
-// A field of ours that the intent wants absent now needs nobody's consent, and there is nothing to remember.
-func TestUnsetOwn(t *testing.T) {
-	b := newBench(t, person, map[string]any{"domain": "apps.example.org"})
-	a := b.applier()
-	b.apply(a, pinned(1), apply.Applied, 1)
-	b.applyWithout(a, b.live(), replicas(1), []string{".spec.nodePlacement.tolerations"}, apply.Applied, 3)
-	b.same("fields that shall be absent", map[string]any{}, b.values(".spec.nodePlacement.tolerations"))
-	b.remembered()
-	b.applyWithout(a, b.live(), replicas(1), []string{".spec.nodePlacement.tolerations"}, apply.Unchanged, 0)
-}
-
-// A person writes the field while we remove what was ours there: theirs stays.
-func TestUnsetOwnLosesTheRace(t *testing.T) {
-	b := newBench(t, person, map[string]any{"domain": "apps.example.org"})
-	a := b.applier()
-	b.apply(a, pinned(1), apply.Applied, 1)
-	sent := 0
-	a.Client = interceptor.NewClient(b.admin, interceptor.Funcs{
-		Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-			if sent++; sent == 2 {
-				b.merge(person, `{"spec":{"nodePlacement":{"tolerations":[{"key":"theirs","operator":"Exists"}]}}}`)
+	for name, create := range map[string]string{"a person's": person, "a person's and the stock operator's": stock} {
+		t.Run(name, func(t *testing.T) {
+			b := newDeployment(t, create)
+			if create == stock {
+				u := b.object()
+				b.must(unstructured.SetNestedField(u.Object, b.values(antiAffinity)[antiAffinity], strings.Split(antiAffinity[1:], ".")...))
+				b.must(b.admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(person)))
 			}
-			return c.Apply(ctx, obj, opts...)
-		},
-	})
-	if _, err := a.Apply(t.Context(), b.live(), b.intent(replicas(1)), ".spec.nodePlacement.tolerations"); !errors.Is(err, apply.ErrStale) {
-		t.Fatalf("got %v, want ErrStale", err)
-	}
-	b.spec([]any{map[string]any{"key": "theirs", "operator": "Exists"}}, "nodePlacement", "tolerations")
-	b.managers(".spec.nodePlacement.tolerations", person)
-}
-
-// To want one more field absent is a decision of ours, no revert.
-func TestUnsetLaterIsNoRevert(t *testing.T) {
-	onBothKinds(t, func(t *testing.T, k kindOf) {
-		b := k.bench(t, stock)
-		a := b.applier(k.takeOver)
-		b.applyWithout(a, b.live(), replicas(1), k.others, apply.Applied, k.requests)
-		b.apply(a, replicas(1), apply.Unchanged, 0)
-		b.applyWithout(a, b.live(), replicas(1), []string{k.field}, apply.Applied, k.requests)
-		b.same("fields that shall be absent", map[string]any{}, b.values(k.all()...))
-		b.release(a, apply.ReleaseOptions{}, apply.Released, 2)
-		b.same("number of fields after the release", len(k.all()), len(b.values(k.all()...)))
-	})
-}
-
-// The manager writes the field again: that is a revert, and not fought over.
-func TestUnsetRevert(t *testing.T) {
-	onBothKinds(t, func(t *testing.T, k kindOf) {
-		b := k.bench(t, stock)
-		clock := clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-		a := b.applier(k.takeOver, func(a *apply.Applier) { a.Clock = clock })
-		b.applyWithout(a, b.live(), replicas(1), []string{k.field}, apply.Applied, k.requests)
-		b.apply(a, replicas(1), apply.Unchanged, 0) // the caller names only what is there
-		for _, pause := range []time.Duration{5 * time.Minute, 10 * time.Minute} {
-			b.merge(stock, k.with(k.again))
+			a := b.applier(takeOver)
 			b.unchanged(func() {
-				outcome := b.applyWithout(a, b.live(), replicas(1), []string{k.field}, apply.Withheld, 0)
-				b.same("reverters", []string{stock}, outcome.Reverters)
-				b.same("pause", pause, outcome.RetryAfter)
+				for range 2 {
+					outcome := b.apply(a, map[string]any{"minReadySeconds": int64(1)}, apply.Conflicted, 1, antiAffinity)
+					if !slices.Contains(outcome.Conflicts, apply.Conflict{Field: antiAffinity, Manager: person}) {
+						t.Errorf("conflicts: %+v, want the anti-affinity by %s", outcome.Conflicts, person)
+					}
+				}
 			})
-			clock.SetTime(clock.Now().Add(pause))
-			b.applyWithout(a, b.live(), replicas(1), []string{k.field}, apply.Applied, k.requests)
-			b.apply(a, replicas(1), apply.Unchanged, 0)
-		}
-		replaced, err := patch.ReadReplaced(b.live().GetAnnotations(), module)
-		if err != nil || !slices.ContainsFunc(replaced, func(r patch.Replaced) bool { return r.Field == k.field && string(r.Value) == k.again }) {
-			t.Errorf("remembered %s, %v, want the newest value", replaced, err)
-		}
-	})
-}
-
-// A person's value in the place of the absent one is theirs at once, and the release leaves it.
-func TestUnsetThenPersonsValue(t *testing.T) {
-	onBothKinds(t, func(t *testing.T, k kindOf) {
-		b := k.bench(t, stock)
-		a := b.applier(k.takeOver)
-		b.applyWithout(a, b.live(), replicas(1), []string{k.field}, apply.Applied, k.requests)
-		b.merge(person, k.with(k.again))
-		theirs := b.values(k.field)
-		b.unchanged(func() {
-			outcome := b.applyWithout(a, b.live(), replicas(1), []string{k.field}, apply.Conflicted, 1)
-			b.same("conflicts", []apply.Conflict{{Field: k.field, Manager: person}}, outcome.Conflicts)
+			b.replaced()
+			byForce := b.applier(forced)
+			b.unset(byForce, []string{antiAffinity}, apply.Applied, 1)
+			b.absent(antiAffinity)
+			b.release(byForce, apply.ReleaseOptions{}, apply.Released, 2)
+			b.same("number of values after the release", 1, len(b.values(antiAffinity)))
 		})
-		b.release(a, apply.ReleaseOptions{}, apply.Released, 2)
-		b.same("the person's value", theirs, b.values(k.field))
-		b.managers(k.field, person)
-		b.managers(".spec.replicas", stock)
-		b.remembered()
-	})
+	}
 }
 
-func TestUnsetReleaseRestoresWhatIsAskedFor(t *testing.T) {
-	onBothKinds(t, func(t *testing.T, k kindOf) {
-		b := k.bench(t, stock)
-		a := b.applier(k.takeOver)
-		b.applyWithout(a, b.live(), replicas(1), []string{k.field}, apply.Applied, k.requests)
-		var asked []string
-		b.release(a, apply.ReleaseOptions{Restore: func(r patch.Replaced) bool {
-			asked = append(asked, r.Field+" of "+r.Manager)
-			return r.Field == ".spec.replicas"
-		}}, apply.Released, 2)
-		b.same("asked about", sorted(".spec.replicas of "+stock, k.field+" of "+stock), sorted(asked...))
-		b.same("the field", map[string]any{}, b.values(k.field))
-		b.remembered()
-		b.owned()
+// A field that only we own becomes absent without a conflict or a replaced value.
+func TestUnsetOwn(t *testing.T) {
+	b := newDeployment(t, person)
+	b.merge(person, `{"spec":{"template":{"spec":{"nodeSelector":null}}}}`)
+	a := b.applier()
+	b.apply(a, map[string]any{"template": map[string]any{"spec": map[string]any{"nodeSelector": map[string]any{"a": "b"}}}}, apply.Applied, 1)
+	unset := func(want apply.Kind, requests int) {
+		t.Helper()
+		b.apply(a, map[string]any{"minReadySeconds": int64(1)}, want, requests, nodeSelector)
+		b.absent(nodeSelector)
+		b.replaced()
+	}
+	unset(apply.Applied, 1)
+	unset(apply.Unchanged, 0)
+}
+
+// One more field to be absent is a change of the intent, no revert.
+func TestUnsetLaterIsNoRevert(t *testing.T) {
+	b, a, before := newUnset(t)
+	b.unset(a, others, apply.Applied, 1)
+	b.apply(a, replicas(1), apply.Unchanged, 0)
+	b.unset(a, []string{antiAffinity}, apply.Applied, 1)
+	b.absent(all...)
+	b.release(a, apply.ReleaseOptions{}, apply.Released, 2)
+	b.restored(before)
+}
+
+// A manager that writes the field or the map again reverts the patch.
+func TestUnsetRevert(t *testing.T) {
+	for name, test := range map[string]struct {
+		fields   []string
+		requests int
+		later    bool
+	}{
+		"field":                     {[]string{antiAffinity}, 1, false},
+		"map":                       {[]string{antiAffinity, affinity}, 2, false},
+		"map, after a later change": {[]string{antiAffinity, affinity}, 2, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, clock := newDeployment(t, stock), newClock()
+			a := b.applier(takeOver, withClock(clock))
+			b.unset(a, test.fields, apply.Applied, test.requests)
+			if test.later {
+				b.apply(a, replicas(3), apply.Applied, 1)
+				b.apply(a, replicas(1), apply.Applied, 1)
+			}
+			b.apply(a, replicas(1), apply.Unchanged, 0)
+			for _, pause := range []time.Duration{5 * time.Minute, 10 * time.Minute} {
+				b.merge(stock, withAntiAffinity(again))
+				b.unchanged(func() {
+					outcome := b.unset(a, test.fields, apply.Withheld, 0)
+					b.same("reverters", []string{stock}, outcome.Reverters)
+					b.same("pause", pause, outcome.RetryAfter)
+				})
+				clock.SetTime(clock.Now().Add(pause))
+				b.unset(a, test.fields, apply.Applied, test.requests)
+				b.absent(test.fields...)
+				b.apply(a, replicas(1), apply.Unchanged, 0)
+			}
+			b.replaced(stockReplicas("2"), patch.Replaced{Field: antiAffinity, Manager: stock, Value: []byte(again)})
+		})
+	}
+}
+
+// A person's value in a field that we made absent is a conflict at once, and the release leaves it.
+func TestUnsetThenPersonsValue(t *testing.T) {
+	b, a, _ := newUnset(t)
+	b.unset(a, []string{antiAffinity}, apply.Applied, 1)
+	b.merge(person, withAntiAffinity(again))
+	theirs := b.values(antiAffinity)
+	b.unchanged(func() {
+		outcome := b.unset(a, []string{antiAffinity}, apply.Conflicted, 0)
+		b.same("conflicts", []apply.Conflict{{Field: antiAffinity, Manager: person}}, outcome.Conflicts)
 	})
+	b.release(a, apply.ReleaseOptions{}, apply.Released, 2)
+	b.same("the person's value", theirs, b.values(antiAffinity))
+	b.managers(antiAffinity, person)
+	b.managers(".spec.replicas", stock)
+	b.replaced()
+}
+
+func TestUnsetReleaseRestoresSelected(t *testing.T) {
+	b, a, _ := newUnset(t)
+	b.unset(a, []string{antiAffinity}, apply.Applied, 1)
+	b.release(a, apply.ReleaseOptions{Restore: func(r patch.Replaced) bool { return r.Field == ".spec.replicas" }}, apply.Released, 2)
+	b.absent(antiAffinity)
+	b.spec(int64(2), "replicas")
+	b.replaced()
+	b.owned()
 }
 
 func TestUnsetDryRun(t *testing.T) {
-	onBothKinds(t, func(t *testing.T, k kindOf) {
-		b := k.bench(t, stock)
-		dry := b.applier(k.takeOver, func(a *apply.Applier) { a.DryRun = true })
-		b.unchanged(func() {
-			for range 2 {
-				b.applyWithout(dry, b.live(), replicas(1), k.all(), apply.WouldApply, k.requests)
-			}
-		})
-		b.applyWithout(b.applier(k.takeOver), b.live(), replicas(1), k.all(), apply.Applied, k.requests)
-		b.applyWithout(dry, b.live(), replicas(1), k.all(), apply.Unchanged, 0)
-		b.unchanged(func() { b.release(dry, apply.ReleaseOptions{}, apply.WouldRelease, 2) })
-	})
-}
-
-// A cache that has not seen our own write yet still shows the fields. That is no revert, and nothing to write.
-func TestUnsetLaggingCache(t *testing.T) {
-	onBothKinds(t, func(t *testing.T, k kindOf) {
-		b := k.bench(t, stock)
-		lagging := b.live()
-		a := b.applier(k.takeOver)
-		b.applyWithout(a, lagging, replicas(1), k.all(), apply.Applied, k.requests)
-		b.applyWithout(a, lagging, replicas(1), k.all(), apply.Unchanged, 0)
-		b.apply(a, replicas(1), apply.Unchanged, 0)
-	})
-}
-
-// The process dies before any of its writes. The next one finishes, or gives everything back.
-func TestUnsetCutOff(t *testing.T) {
-	onBothKinds(t, func(t *testing.T, k kindOf) {
-		cut := errors.New("the process is killed")
-		for at := 1; at < k.requests; at++ {
-			for _, release := range []bool{false, true} {
-				b := k.bench(t, stock)
-				before := b.values(k.all()...)
-				left := at
-				a := b.applier(k.takeOver)
-				a.Client = interceptor.NewClient(b.server.Client(t, b.namespace, "system:masters"), interceptor.Funcs{
-					Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-						if left--; left < 0 {
-							return cut
-						}
-						return c.Apply(ctx, obj, opts...)
-					},
-					Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
-						if left--; left < 0 {
-							return cut
-						}
-						return c.Patch(ctx, obj, p, opts...)
-					},
-				})
-				if _, err := a.Apply(t.Context(), b.live(), b.intent(replicas(1)), k.all()...); !errors.Is(err, cut) {
-					t.Fatalf("after %d requests: %v, want the cut", at, err)
-				}
-				b.same("fields before they are removed", before, b.values(k.all()...))
-				a = b.applier(k.takeOver)
-				if !release {
-					b.applyWithout(a, b.live(), replicas(1), k.all(), apply.Applied, k.requests)
-					b.same("fields that shall be absent", map[string]any{}, b.values(k.all()...))
-				}
-				if _, err := a.Release(t.Context(), b.live(), apply.ReleaseOptions{}); err != nil {
-					t.Fatal(err)
-				}
-				b.same("fields after the release", before, b.values(k.all()...))
-				b.spec(int64(2), "replicas")
-				for _, field := range append(k.all(), ".spec.replicas") {
-					b.managers(field, stock)
-				}
-				b.owned()
-			}
+	b := newDeployment(t, stock)
+	dry := b.applier(takeOver, dryRun)
+	b.unchanged(func() {
+		for range 2 {
+			b.unset(dry, whole, apply.WouldApply, 1)
 		}
 	})
+	b.unset(b.applier(takeOver), whole, apply.Applied, 2)
+	b.unset(dry, whole, apply.Unchanged, 0)
+	b.unchanged(func() { b.release(dry, apply.ReleaseOptions{}, apply.WouldRelease, 2) })
 }
 
-// The release is cut off after the values were put back, and finished by the next one.
-func TestUnsetReleaseCutOff(t *testing.T) {
-	onBothKinds(t, func(t *testing.T, k kindOf) {
-		b := k.bench(t, stock)
-		before := b.values(k.all()...)
-		b.applyWithout(b.applier(k.takeOver), b.live(), replicas(1), k.all(), apply.Applied, k.requests)
-		cut := errors.New("the process is killed")
-		a := b.applier(k.takeOver)
-		a.Client = interceptor.NewClient(b.server.Client(t, b.namespace, "system:masters"), interceptor.Funcs{
-			Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error {
-				return cut
-			},
+// A stale cache that still has the fields is no revert, and nothing is sent.
+func TestUnsetStaleCache(t *testing.T) {
+	b, a, _ := newUnset(t)
+	stale := b.live()
+	b.applyTo(a, stale, replicas(1), apply.Applied, 1, all...)
+	b.applyTo(a, stale, replicas(1), apply.Unchanged, 0, all...)
+	b.apply(a, replicas(1), apply.Unchanged, 0)
+}
+
+// The process crashes between the two requests. The next one finishes, or restores everything.
+func TestUnsetInterrupted(t *testing.T) {
+	for name, test := range map[string]struct {
+		fields  []string
+		release bool
+	}{
+		"all of it again": {fields: whole}, "the map alone": {fields: []string{affinity}}, "release": {release: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, a, before := newUnset(t)
+			_, err := b.crash("patch", takeOver).Apply(t.Context(), b.live(), b.intent(replicas(1)), whole...)
+			b.fails("applying", err, errCrash)
+			b.absent(all...)
+			b.spec(map[string]any{"podAntiAffinity": map[string]any{}}, "template", "spec", "affinity")
+			if !test.release {
+				_, err := a.Apply(t.Context(), b.live(), b.intent(replicas(1)), test.fields...)
+				b.must(err)
+				b.absent(whole...)
+				b.unset(a, nil, apply.Unchanged, 0)
+			}
+			_, err = a.Release(t.Context(), b.live(), apply.ReleaseOptions{})
+			b.must(err)
+			b.restored(before)
 		})
-		if _, err := a.Release(t.Context(), b.live(), apply.ReleaseOptions{}); !errors.Is(err, cut) {
-			t.Fatalf("got %v, want the cut", err)
-		}
-		b.release(b.applier(k.takeOver), apply.ReleaseOptions{}, apply.Released, 1)
-		b.same("fields after the release", before, b.values(k.all()...))
-		b.managers(k.field, stock)
-		b.remembered()
-		b.owned()
-	})
+	}
 }
 
-// Between reading the object and any of our requests a person writes the field: theirs stays.
+// A release that crashes after it has restored the values is finished by the next one.
+func TestUnsetReleaseInterrupted(t *testing.T) {
+	b := newDeployment(t, stock)
+	before := b.values(whole...)
+	b.unset(b.applier(takeOver), all, apply.Applied, 1)
+	_, err := b.crash("apply", takeOver).Release(t.Context(), b.live(), apply.ReleaseOptions{})
+	b.fails("releasing", err, errCrash)
+	b.release(b.applier(takeOver), apply.ReleaseOptions{}, apply.Released, 1)
+	b.restored(before)
+}
+
+// A person's write between reading the object and our request wins.
 func TestUnsetLosesTheRace(t *testing.T) {
-	onBothKinds(t, func(t *testing.T, k kindOf) {
-		for at := 1; at <= k.requests; at++ {
-			b := k.bench(t, stock)
-			a := b.applier(k.takeOver)
-			sent := 0
-			interfere := func() {
-				if sent++; sent == at {
-					b.merge(person, k.with(k.again))
-				}
-			}
-			a.Client = interceptor.NewClient(b.server.Client(t, b.namespace, "system:masters"), interceptor.Funcs{
-				Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-					interfere()
-					return c.Apply(ctx, obj, opts...)
-				},
-				Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
-					interfere()
-					return c.Patch(ctx, obj, p, opts...)
-				},
-			})
-			outcome, err := a.Apply(t.Context(), b.live(), b.intent(replicas(1)), k.all()...)
-			if !errors.Is(err, apply.ErrStale) && outcome.Kind != apply.Conflicted {
-				t.Fatalf("before request %d: %+v, %v, want ErrStale or a conflict", at, outcome, err)
-			}
-			text, err := json.Marshal(b.values(k.field)[k.field])
-			if err != nil || string(text) != k.again {
-				t.Errorf("before request %d: the person's value is now %s, %v", at, text, err)
-			}
-			b.managers(k.field, person)
-			b.release(b.applier(k.takeOver), apply.ReleaseOptions{}, map[bool]apply.Kind{true: apply.Released, false: apply.Unchanged}[at == 3], map[bool]int{true: 2}[at == 3])
-			b.managers(k.field, person)
-			b.spec(int64(2), "replicas")
-		}
-	})
-}
-
-// A custom resource's replicas: a scalar goes like a list.
-func TestUnsetScalarOfCustomResource(t *testing.T) {
-	b := newBench(t, stock, replicas(2))
-	a := b.applier()
-	b.applyWithout(a, b.live(), map[string]any{"domain": "apps.example.org"}, []string{".spec.replicas"}, apply.Applied, 3)
-	b.spec(nil, "replicas")
-	// Now the intent wants a value again; the old one is still the one to put back.
-	b.apply(a, replicas(1), apply.Applied, 1)
-	b.remembered(patch.Replaced{Field: ".spec.replicas", Manager: stock, Value: []byte("2")})
-	b.release(a, apply.ReleaseOptions{}, apply.Released, 2)
+	b := newDeployment(t, stock)
+	a := b.intercept(b.applier(takeOver), func(string) error { b.merge(person, withAntiAffinity(again)); return nil })
+	_, err := a.Apply(t.Context(), b.live(), b.intent(replicas(1)), all...)
+	b.fails("applying", err, apply.ErrStale)
+	b.same("the person's value", []any{map[string]any{"topologyKey": "zone"}}, b.values(antiAffinity)[antiAffinity])
+	b.release(b.applier(takeOver), apply.ReleaseOptions{}, apply.Unchanged, 0)
+	b.managers(antiAffinity, person)
 	b.spec(int64(2), "replicas")
-	b.managers(".spec.replicas", stock)
 }
 
-// What nobody can make absent is said before anything is written, as far as the object shows it.
+// What a person adds to the map just before it is removed stays, with the map.
+func TestUnsetMapLosesTheRace(t *testing.T) {
+	b := newDeployment(t, stock)
+	nodes := map[string]any{"nodeAffinity": map[string]any{"preferredDuringSchedulingIgnoredDuringExecution": []any{map[string]any{
+		"weight":     int64(1),
+		"preference": map[string]any{"matchExpressions": []any{map[string]any{"key": "a", "operator": "Exists"}}},
+	}}}}
+	text, err := json.Marshal(nodes)
+	b.must(err)
+	a := b.intercept(b.applier(takeOver), func(verb string) error {
+		if verb == "patch" {
+			b.merge(person, `{"spec":{"template":{"spec":{"affinity":`+string(text)+`}}}}`)
+		}
+		return nil
+	})
+	_, err = a.Apply(t.Context(), b.live(), b.intent(replicas(1)), whole...)
+	b.fails("applying", err, apply.ErrStale)
+	b.managers(affinity+".nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution", person)
+	// Now only the map inside can be removed.
+	a = b.applier(takeOver)
+	b.unset(a, []string{affinity + ".podAntiAffinity"}, apply.Applied, 2)
+	b.spec(nodes, "template", "spec", "affinity")
+	b.release(a, apply.ReleaseOptions{}, apply.Released, 2)
+	b.same("number of values after the release", 1, len(b.values(antiAffinity)))
+}
+
+// What cannot be made absent is refused before anything is written, as far as the object shows it.
 func TestUnsetRefused(t *testing.T) {
-	k := kinds["built-in type"]
-	tests := map[string]struct {
+	for name, test := range map[string]struct {
 		field  string
 		want   error
 		writes bool
@@ -518,21 +400,25 @@ func TestUnsetRefused(t *testing.T) {
 		"in the intent":               {field: ".spec.minReadySeconds", want: apply.ErrIntent},
 		"below a value of the intent": {field: ".spec.minReadySeconds.below", want: apply.ErrIntent},
 		"a map of many owners":        {field: ".spec.template.metadata.labels", want: apply.ErrUnset},
-		"part of an atomic map":       {field: ".spec.template.spec.nodeSelector.os", want: apply.ErrUnset},
+		"a map with something in it":  {field: affinity, want: apply.ErrUnset},
+		"part of an atomic map":       {field: nodeSelector + ".os", want: apply.ErrUnset},
 		"a field with a default":      {field: ".spec.replicas", want: apply.ErrUnset, writes: true},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			b := k.bench(t, stock)
-			writes := b.server.WritesDuring(t, b.namespace, func() {
-				outcome, err := b.applier(k.takeOver).Apply(t.Context(), b.live(), b.intent(map[string]any{"minReadySeconds": int64(1)}), test.field)
-				if !errors.Is(err, test.want) || outcome.Kind != apply.Refused {
-					t.Errorf("got %+v, %v, want %v", outcome, err, test.want)
-				}
-			})
-			if len(writes) > 0 != test.writes {
-				t.Errorf("writes: %v", writes)
-			}
+	} {
+		b := newDeployment(t, stock)
+		writes := b.server.WritesDuring(t, b.namespace, func() {
+			outcome, err := b.applier(takeOver).Apply(t.Context(), b.live(), b.intent(map[string]any{"minReadySeconds": int64(1)}), test.field)
+			b.fails(name, err, test.want)
+			b.same(name, apply.Refused, outcome.Kind)
 		})
+		if len(writes) > 0 != test.writes {
+			t.Errorf("%s: writes: %v", name, writes)
+		}
 	}
+	b := newBench(t, stock, map[string]any{"replicas": int64(2), "domain": "apps.example.org"})
+	b.unchanged(func() {
+		_, err := b.applier().Apply(t.Context(), b.live(), b.intent(map[string]any{"domain": "apps.example.org"}), ".spec.replicas")
+		if !apierrors.IsInvalid(err) {
+			t.Errorf("a field of a custom resource: %v, want Invalid", err)
+		}
+	})
 }

@@ -1,3 +1,5 @@
+// Package metrics holds the sno_* metrics. A constructor registers them, not an init function, so that a host which vendors a module
+// decides where they appear.
 package metrics
 
 import (
@@ -20,7 +22,7 @@ const (
 	BuildInfo    = "sno_build_info"
 )
 
-// Metrics counts what the modules do. It implements apply.Recorder.
+// Metrics holds the metrics of all modules of a process.
 type Metrics struct {
 	inForce   *prometheus.GaugeVec
 	applies   *prometheus.CounterVec
@@ -28,7 +30,7 @@ type Metrics struct {
 	blocked   *prometheus.GaugeVec
 
 	mu      sync.Mutex
-	reasons map[[2]string]string
+	reasons map[[2]string]string // of blocked, by module and object
 }
 
 // New registers the metrics. It fails when one of the names is taken in the registry.
@@ -38,7 +40,7 @@ func New(registry prometheus.Registerer) (*Metrics, error) {
 			Name: PatchInForce, Help: "1 when the module's patch is on the object, 0 when it is not.",
 		}, []string{"module", "object"}),
 		applies: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: ApplyTotal, Help: "Outcomes of looking at a patched object, by kind; only applied and released are writes.",
+			Name: ApplyTotal, Help: "Outcomes of reconciling a patched object, by kind; only applied and released are writes.",
 		}, []string{"module", "result"}),
 		conflicts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: Conflicts, Help: "Fields that the module wanted and another field manager owned.",
@@ -61,14 +63,12 @@ func New(registry prometheus.Registerer) (*Metrics, error) {
 
 func buildLabels() prometheus.Labels {
 	labels := prometheus.Labels{"version": "unknown", "revision": "unknown", "go_version": "unknown"}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return labels
-	}
-	labels["version"], labels["go_version"] = info.Main.Version, info.GoVersion
-	for _, setting := range info.Settings {
-		if setting.Key == "vcs.revision" {
-			labels["revision"] = setting.Value
+	if info, ok := debug.ReadBuildInfo(); ok {
+		labels["version"], labels["go_version"] = info.Main.Version, info.GoVersion
+		for _, setting := range info.Settings {
+			if setting.Key == "vcs.revision" {
+				labels["revision"] = setting.Value
+			}
 		}
 	}
 	return labels
@@ -84,7 +84,7 @@ func (m *Metrics) RecordConflict(module, fieldManager string) {
 	m.conflicts.WithLabelValues(module, fieldManager).Inc()
 }
 
-// RecordResult shows how the patch of one object stands.
+// RecordResult sets the gauges of one object.
 func (m *Metrics) RecordResult(module, object string, result patch.Result) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -94,27 +94,17 @@ func (m *Metrics) RecordResult(module, object string, result patch.Result) {
 	}
 	m.inForce.WithLabelValues(module, object).Set(inForce)
 
-	key := [2]string{module, object}
-	before, was := m.reasons[key]
-	now := !result.OK() && result.State != patch.Progressing
-	if was && (!now || before != result.Reason) {
-		delete(m.reasons, key)
-		if !m.stillBlocked(module, before) {
-			m.blocked.DeleteLabelValues(module, before)
-		}
-	}
-	if now {
+	key, blocked := [2]string{module, object}, !result.OK() && result.State != patch.Progressing
+	before := m.reasons[key]
+	delete(m.reasons, key)
+	if blocked {
 		m.reasons[key] = result.Reason
 		m.blocked.WithLabelValues(module, result.Reason).Set(1)
 	}
-}
-
-// stillBlocked tells whether another object of the module is held up by the same reason.
-func (m *Metrics) stillBlocked(module, reason string) bool {
-	for key, r := range m.reasons {
-		if key[0] == module && r == reason {
-			return true
+	for other, reason := range m.reasons {
+		if other[0] == module && reason == before {
+			return
 		}
 	}
-	return false
+	m.blocked.DeleteLabelValues(module, before)
 }

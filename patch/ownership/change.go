@@ -12,34 +12,26 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// None is how an absent value and an absent owner are shown.
+// None is the text of an absent value or owner.
 const None = "-"
 
-// Change is one field of a patch beside what is there.
+// Change compares one field of a patch, such as ".spec.replicas", with the live object.
 type Change struct {
-	// Field is the dotted path, for example ".spec.replicas".
 	Field string `json:"field"`
-	// Live and Desired are JSON texts; None when there is no value.
+	// Live and Desired are JSON texts or None.
 	Live    string `json:"live"`
 	Desired string `json:"desired"`
-	// Owner names the managers of the live field, comma-separated; None when there are none.
-	Owner string `json:"owner"`
-	// Differs tells whether Live and Desired are different values.
-	Differs bool `json:"differs"`
+	// Owner names the managers of the live field, comma-separated, or is None.
+	Owner   string `json:"owner"`
+	Differs bool   `json:"differs"`
 }
 
-// Changes lists the fields of an intent, in order of their paths, beside the live object. Maps are taken apart down to
-// their leaves, lists and empty maps are shown whole. A null in the intent is a field that is to be absent: its Desired is None.
-// metadata.annotations of our own bookkeeping are left out: they are how,
-// not what.
-func Changes(live *unstructured.Unstructured, intent map[string]any, bookkeeping ...string) []Change {
-	// Where they cannot be read no owner is known, which an apply complains about.
-	fields, unreadable := read(live)
+// Changes returns the fields of an intent in order of their paths: the leaves of maps, and whole lists and empty maps. null in the
+// intent means that the field must be absent.
+func Changes(live *unstructured.Unstructured, intent map[string]any) []Change {
+	fields, _ := read(live) // without owners if they cannot be decoded, which an apply reports
 	var changes []Change
 	walk(Payload(intent), nil, func(path []string, desired any) {
-		if slices.Contains(bookkeeping, path[len(path)-1]) {
-			return
-		}
 		field := "." + strings.Join(path, ".")
 		have, found, err := unstructured.NestedFieldNoCopy(live.Object, path...)
 		change := Change{Field: field, Live: None, Desired: text(desired), Owner: None}
@@ -50,7 +42,7 @@ func Changes(live *unstructured.Unstructured, intent map[string]any, bookkeeping
 		if desired == nil {
 			change.Desired, change.Differs = None, found
 		}
-		// Names with dots cannot be written as a dotted path; their owner is that of the map around them.
+		// A name with a dot is not part of a dotted path: the owner is that of the map around it.
 		var at fieldpath.Path
 		for _, name := range path {
 			if strings.Contains(name, ".") {
@@ -58,7 +50,7 @@ func Changes(live *unstructured.Unstructured, intent map[string]any, bookkeeping
 			}
 			at = append(at, fieldpath.FieldNameElement(name))
 		}
-		if managers := fields.managersAt(at); unreadable == nil && len(managers) > 0 {
+		if managers := fields.managersAt(at); len(managers) > 0 {
 			change.Owner = strings.Join(managers, ",")
 		}
 		changes = append(changes, change)

@@ -2,8 +2,8 @@ package ownership_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,9 +17,10 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"github.com/solonode/sno/patch/ownership"
+	"github.com/solonode/sno/patch/patchtest"
 )
 
-// Whose is one port of a Service? Its list is a map by port and protocol, so each element has owners of its own.
+// The ports of a Service are a map by port and protocol, so each has owners of its own.
 func ExampleManagersAt() {
 	service := &metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{
 		applied("gateway", `{"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{},"f:port":{},"f:protocol":{}}}}}`),
@@ -33,7 +34,7 @@ func ExampleManagersAt() {
 	// false <nil>
 }
 
-// port is the path of one element of a list with two keys.
+// port returns the path of an element of a list with two keys.
 func port(n int) fieldpath.Path {
 	return fieldpath.MakePathOrDie("spec", "ports", fieldpath.KeyByFields("protocol", "TCP", "port", n))
 }
@@ -46,119 +47,102 @@ func TestManagersAt(t *testing.T) {
 		return fieldpath.MakePathOrDie("metadata", "finalizers", value.NewValueInterface(v))
 	}
 	tests := map[string]struct {
-		entries []metav1.ManagedFieldsEntry
-		path    fieldpath.Path
-		want    []string
+		object *metav1.ObjectMeta
+		path   fieldpath.Path
+		want   []string
 	}{
-		"the element":                 {[]metav1.ManagedFieldsEntry{applied("a", element)}, port(80), []string{"a"}},
-		"another element":             {[]metav1.ManagedFieldsEntry{applied("a", element)}, port(81), nil},
-		"a field in the element":      {[]metav1.ManagedFieldsEntry{applied("a", inside)}, port(80), []string{"a"}},
-		"the list, all of it":         {[]metav1.ManagedFieldsEntry{applied("a", `{"f:spec":{"f:ports":{}}}`)}, port(80), []string{"a"}},
-		"the list, emptied by others": {[]metav1.ManagedFieldsEntry{applied("a", `{"f:spec":{"f:ports":{}}}`), applied("b", element)}, port(80), []string{"b"}},
-		"a member of a set":           {[]metav1.ManagedFieldsEntry{applied("a", set)}, member("x"), []string{"a"}},
-		"another member of a set":     {[]metav1.ManagedFieldsEntry{applied("a", set)}, member("y"), nil},
+		"the element":                 {signed("a", element), port(80), []string{"a"}},
+		"another element":             {signed("a", element), port(81), nil},
+		"a field in the element":      {signed("a", inside), port(80), []string{"a"}},
+		"the list, all of it":         {signed("a", `{"f:spec":{"f:ports":{}}}`), port(80), []string{"a"}},
+		"the list, emptied by others": {signed("a", `{"f:spec":{"f:ports":{}}}`, "b", element), port(80), []string{"b"}},
+		"a member of a set":           {signed("a", set), member("x"), []string{"a"}},
+		"another member of a set":     {signed("a", set), member("y"), nil},
 		"an annotation with dots": {
-			[]metav1.ManagedFieldsEntry{applied("a", `{"f:metadata":{"f:annotations":{"f:a.b/c":{}}}}`)},
+			signed("a", `{"f:metadata":{"f:annotations":{"f:a.b/c":{}}}}`),
 			fieldpath.MakePathOrDie("metadata", "annotations", "a.b/c"), []string{"a"},
 		},
 	}
 	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			object := &metav1.ObjectMeta{ManagedFields: test.entries}
-			got, err := ownership.ManagersAt(object, test.path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.want, got, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("managers of %s (-want +got):\n%s", test.path, diff)
-			}
-			others, err := ownership.OthersAt(object, test.path, "a")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(others) != len(test.want) && (len(test.want) != 1 || test.want[0] != "a") {
-				t.Errorf("others than a: %v", others)
-			}
-		})
+		got, err := ownership.ManagersAt(test.object, test.path)
+		patchtest.Must(t, err)
+		if diff := cmp.Diff(test.want, got, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		others, err := ownership.OthersAt(test.object, test.path, "a")
+		patchtest.Must(t, err)
+		if len(others) != len(test.want) && !slices.Equal(test.want, []string{"a"}) {
+			t.Errorf("%s: others than a: %v", name, others)
+		}
 	}
 	if got, err := ownership.OthersAt(&metav1.ObjectMeta{}, port(80), "a"); err != nil || !cmp.Equal(got, []string{ownership.BeforeFirstApply}) {
-		t.Errorf("unsigned: %v, %v", got, err)
+		t.Errorf("without managedFields: %v, %v", got, err)
 	}
 }
 
 func TestAtomic(t *testing.T) {
 	tests := map[string]struct {
-		entries []metav1.ManagedFieldsEntry
-		path    fieldpath.Path
-		want    bool
+		object *metav1.ObjectMeta
+		path   fieldpath.Path
+		want   bool
 	}{
-		"nobody's":              {nil, fieldpath.MakePathOrDie("spec"), false},
-		"no path":               {[]metav1.ManagedFieldsEntry{applied("a", `{"f:spec":{}}`)}, nil, false},
-		"one value":             {[]metav1.ManagedFieldsEntry{applied("a", `{"f:spec":{"f:list":{}}}`)}, fieldpath.MakePathOrDie("spec", "list"), true},
-		"a part of it":          {[]metav1.ManagedFieldsEntry{applied("a", `{"f:spec":{"f:list":{}}}`)}, fieldpath.MakePathOrDie("spec", "list", "x"), false},
-		"the map around it":     {[]metav1.ManagedFieldsEntry{applied("a", `{"f:spec":{"f:list":{}}}`)}, fieldpath.MakePathOrDie("spec"), false},
-		"with members":          {[]metav1.ManagedFieldsEntry{applied("a", `{"f:spec":{"f:list":{".":{},"f:x":{}}}}`)}, fieldpath.MakePathOrDie("spec", "list"), false},
-		"with others' members":  {[]metav1.ManagedFieldsEntry{applied("a", `{"f:spec":{"f:list":{}}}`), applied("b", `{"f:spec":{"f:list":{"f:x":{}}}}`)}, fieldpath.MakePathOrDie("spec", "list"), false},
-		"an element of a list":  {[]metav1.ManagedFieldsEntry{applied("a", `{"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{}}}}`)}, port(80), true},
-		"another one of a list": {[]metav1.ManagedFieldsEntry{applied("a", `{"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{}}}}`)}, port(81), false},
+		"nobody's":          {signed(), fieldpath.MakePathOrDie("spec"), false},
+		"no path":           {signed("a", `{"f:spec":{}}`), nil, false},
+		"one value":         {signed("a", `{"f:spec":{"f:list":{}}}`), fieldpath.MakePathOrDie("spec", "list"), true},
+		"a part of it":      {signed("a", `{"f:spec":{"f:list":{}}}`), fieldpath.MakePathOrDie("spec", "list", "x"), false},
+		"the map around it": {signed("a", `{"f:spec":{"f:list":{}}}`), fieldpath.MakePathOrDie("spec"), false},
+		"with members":      {signed("a", `{"f:spec":{"f:list":{".":{},"f:x":{}}}}`), fieldpath.MakePathOrDie("spec", "list"), false},
+		"with others' members": {signed("a", `{"f:spec":{"f:list":{}}}`, "b", `{"f:spec":{"f:list":{"f:x":{}}}}`), fieldpath.MakePathOrDie("spec",
+			"list"), false},
+		"an element of a list":  {signed("a", `{"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{}}}}`), port(80), true},
+		"another one of a list": {signed("a", `{"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{}}}}`), port(81), false},
 	}
 	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got, err := ownership.Atomic(&metav1.ObjectMeta{ManagedFields: test.entries}, test.path); err != nil || got != test.want {
-				t.Errorf("%t, %v, want %t", got, err, test.want)
-			}
-		})
-	}
-	damaged := &metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{applied("us", `{"f:spec":`)}}
-	if _, err := ownership.Atomic(damaged, fieldpath.MakePathOrDie("spec")); !errors.Is(err, ownership.ErrManagedFields) {
-		t.Errorf("damaged: %v, want ErrManagedFields", err)
-	}
-	if _, err := ownership.OthersAt(damaged, fieldpath.MakePathOrDie("spec")); !errors.Is(err, ownership.ErrManagedFields) {
-		t.Errorf("damaged: %v, want ErrManagedFields", err)
+		if got, err := ownership.Atomic(test.object, test.path); err != nil || got != test.want {
+			t.Errorf("%s: %t, %v, want %t", name, got, err, test.want)
+		}
 	}
 }
 
-// The entries of ClusterVersion's spec.overrides have owners of their own, and what the API server calls atomic is.
+// The entries of ClusterVersion's spec.overrides have owners of their own, and Atomic agrees with the API server.
 func TestElementsAgreeWithTheAPIServer(t *testing.T) {
 	server := shared.Server(t)
 	ctx, admin := t.Context(), server.Admin(t)
-	version := func(spec map[string]any) *unstructured.Unstructured {
+	version := func(overrides ...string) *unstructured.Unstructured {
 		u := &unstructured.Unstructured{Object: map[string]any{}}
 		u.SetGroupVersionKind(schema.GroupVersionKind{Group: "config.openshift.io", Version: "v1", Kind: "ClusterVersion"})
 		u.SetName("version")
-		if spec != nil {
-			u.Object["spec"] = spec
+		var list []any
+		for _, name := range overrides {
+			list = append(list, map[string]any{
+				"kind": "Deployment", "group": "apps", "namespace": "openshift-console", "name": name, "unmanaged": true,
+			})
+		}
+		if list != nil {
+			u.Object["spec"] = map[string]any{"overrides": list}
 		}
 		return u
 	}
-	override := func(name string) map[string]any {
-		return map[string]any{"kind": "Deployment", "group": "apps", "namespace": "openshift-console", "name": name, "unmanaged": true}
-	}
 	list := fieldpath.MakePathOrDie("spec", "overrides")
 	element := func(name string) fieldpath.Path {
-		return append(list.Copy(), fieldpath.PathElement{Key: fieldpath.KeyByFields("kind", "Deployment", "group", "apps", "namespace", "openshift-console", "name", name)})
+		key := fieldpath.KeyByFields("kind", "Deployment", "group", "apps", "namespace", "openshift-console", "name", name)
+		return append(list.Copy(), fieldpath.PathElement{Key: key})
 	}
-	spec := map[string]any{"clusterID": "5a2b5b6e-1c6d-4a53-8b36-0a1f7b9a2c3d", "overrides": []any{override("theirs")}}
-	if err := admin.Create(ctx, version(spec), client.FieldOwner("oc")); err != nil {
-		t.Fatal(err)
-	}
+	created := version("theirs")
+	patchtest.Must(t, unstructured.SetNestedField(created.Object, "5a2b5b6e-1c6d-4a53-8b36-0a1f7b9a2c3d", "spec", "clusterID"))
+	patchtest.Must(t, admin.Create(ctx, created, client.FieldOwner("oc")))
 	t.Cleanup(func() {
-		if err := admin.Delete(context.WithoutCancel(ctx), version(nil)); err != nil {
-			t.Log(err)
+		if err := admin.Delete(context.WithoutCancel(ctx), version()); err != nil {
+			t.Error(err)
 		}
 	})
 	check := func(path fieldpath.Path, want ...string) {
 		t.Helper()
-		live := version(nil)
-		if err := admin.Get(ctx, client.ObjectKeyFromObject(live), live); err != nil {
-			t.Fatal(err)
-		}
+		live := version()
+		patchtest.Must(t, admin.Get(ctx, client.ObjectKeyFromObject(live), live))
 		got, err := ownership.ManagersAt(live, path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("managers of %s (-want +got):\n%s", path, diff)
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); err != nil || diff != "" {
+			t.Errorf("managers of %s: %v (-want +got):\n%s", path, err, diff)
 		}
 		if atomic, err := ownership.Atomic(live, list); err != nil || atomic {
 			t.Errorf("the list is atomic: %t, %v", atomic, err)
@@ -166,36 +150,25 @@ func TestElementsAgreeWithTheAPIServer(t *testing.T) {
 	}
 	check(element("theirs"), "oc")
 	check(element("downloads"))
-	intent := version(map[string]any{"overrides": []any{override("downloads")}})
-	if err := admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(intent), client.FieldOwner(us)); err != nil {
-		t.Fatal(err)
-	}
+	patchtest.Must(t, admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(version("downloads")), client.FieldOwner(us)))
 	check(element("downloads"), us)
 	check(element("theirs"), "oc")
 	check(list, "oc", us)
 
-	atomics := map[string]bool{
-		".spec.nodePlacement.nodeSelector": true, ".spec.nodePlacement.tolerations": true, ".spec.nodePlacement": false, ".spec.replicas": true,
-		// A field without a schema is kept account of key by key.
-		".spec.unsupportedConfigOverrides": false, ".spec.unsupportedConfigOverrides.a": true,
-	}
-	controller := &unstructured.Unstructured{Object: map[string]any{}}
+	controller := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"domain": "apps.example.org"}}}
 	controller.SetGroupVersionKind(properties["IngressController"].kind)
 	controller.SetNamespace(server.Namespace(t))
 	controller.SetName("default")
-	controller.Object["spec"] = map[string]any{"domain": "apps.example.org"}
-	if err := admin.Create(ctx, controller, client.FieldOwner("stock")); err != nil {
-		t.Fatal(err)
-	}
+	patchtest.Must(t, admin.Create(ctx, controller, client.FieldOwner("stock")))
 	patch := `{"spec":{"replicas":1,"unsupportedConfigOverrides":{"a":true},"nodePlacement":{"nodeSelector":{"matchLabels":{"a":"b"}},"tolerations":[{"key":"a"}]}}}`
-	if err := admin.Patch(ctx, controller, client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner("oc")); err != nil {
-		t.Fatal(err)
-	}
-	for field, want := range atomics {
+	patchtest.Must(t, admin.Patch(ctx, controller, client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner("oc")))
+	for field, want := range map[string]bool{
+		".spec.nodePlacement.nodeSelector": true, ".spec.nodePlacement.tolerations": true, ".spec.nodePlacement": false, ".spec.replicas": true,
+		// The keys of a field without a schema have owners of their own.
+		".spec.unsupportedConfigOverrides": false, ".spec.unsupportedConfigOverrides.a": true,
+	} {
 		path, err := ownership.ParsePath(field)
-		if err != nil {
-			t.Fatal(err)
-		}
+		patchtest.Must(t, err)
 		if got, err := ownership.Atomic(controller, path); err != nil || got != want {
 			t.Errorf("%s is atomic: %t, %v, want %t", field, got, err, want)
 		}

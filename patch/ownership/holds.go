@@ -1,47 +1,34 @@
 package ownership
 
 import (
+	"maps"
 	"reflect"
+	"slices"
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// Holds reports whether applying the intent would change nothing: the set (what the applier owns already) covers exactly the
-// fields of the intent, and the live object has its values. Then the request can be spared altogether; an equal apply leaves
-// the resourceVersion alone, but it is still a write request that the API server and its audit log see.
-//
-// A null in the intent stands for a field that is to be absent, and to be owned all the same: so the API server keeps it for
-// built-in types.
-//
-// Both objects are decoded JSON (map[string]any, []any, string, int64, float64, bool, nil). The set says which values are
-// atomic, so no schema is needed. When in doubt the answer is false, which costs one request.
+// Holds reports whether applying the intent would change nothing: the set, which is what the applier owns, has exactly the fields of the
+// intent, and the live object has its values. null in the intent is a field that is absent and owned. Both objects are decoded JSON. The
+// set shows which values are atomic, so no schema is needed; when in doubt the answer is false.
 func Holds(live, intent map[string]any, set *fieldpath.Set) bool {
 	return holdsMap(live, Payload(intent), set)
 }
 
-// Payload is the intent without what only identifies the object: apiVersion, kind and the identity in metadata, which server-side
-// apply never makes anybody's field. The argument is not changed.
+// Payload returns a copy of the intent without the fields that only identify the object, which nobody owns.
 func Payload(intent map[string]any) map[string]any {
-	payload := make(map[string]any, len(intent))
-	for key, v := range intent {
-		switch key {
-		case "apiVersion", "kind":
-		case "metadata":
-			metadata, _ := v.(map[string]any)
-			kept := make(map[string]any, len(metadata))
-			for name, m := range metadata {
-				switch name {
-				case "name", "namespace", "uid", "resourceVersion":
-				default:
-					kept[name] = m
-				}
-			}
-			if len(kept) > 0 {
-				payload[key] = kept
-			}
-		default:
-			payload[key] = v
+	payload := maps.Clone(intent)
+	delete(payload, "apiVersion")
+	delete(payload, "kind")
+	if metadata, ok := payload["metadata"].(map[string]any); ok {
+		metadata = maps.Clone(metadata)
+		for _, name := range []string{"name", "namespace", "uid", "resourceVersion"} {
+			delete(metadata, name)
+		}
+		payload["metadata"] = metadata
+		if len(metadata) == 0 {
+			delete(payload, "metadata")
 		}
 	}
 	return payload
@@ -63,26 +50,23 @@ func holdsMap(live, intent map[string]any, set *fieldpath.Set) bool {
 	for name, want := range intent {
 		element := fieldpath.FieldNameElement(name)
 		have, ok := live[name]
+		children, descends := set.Children.Get(element)
 		switch {
-		case !ok && want == nil:
-			if !set.Members.Has(element) {
+		case !ok:
+			if want != nil || !descends && !set.Members.Has(element) {
 				return false
 			}
-			continue
-		case !ok && absent(want):
-			have = map[string]any{}
-		case !ok:
-			return false
-		}
-		if children, descends := set.Children.Get(element); descends {
+		case descends:
 			if !holds(have, want, children) {
 				return false
 			}
-		} else if !set.Members.Has(element) || !reflect.DeepEqual(have, want) {
-			return false
+		default:
+			if !set.Members.Has(element) || !reflect.DeepEqual(have, want) {
+				return false
+			}
 		}
 	}
-	return noneBeside(set, func(element fieldpath.PathElement) bool {
+	return all(set, func(element fieldpath.PathElement) bool {
 		if element.FieldName == nil {
 			return false
 		}
@@ -91,24 +75,10 @@ func holdsMap(live, intent map[string]any, set *fieldpath.Set) bool {
 	})
 }
 
-// absent tells that a value says nothing but that fields shall not be there. A map around them need not be there either.
-func absent(v any) bool {
-	m, ok := v.(map[string]any)
-	if !ok || len(m) == 0 {
-		return v == nil
-	}
-	for _, member := range m {
-		if !absent(member) {
-			return false
-		}
-	}
-	return true
-}
-
-// holdsList compares an associative list: every element that is owned is selected by its keys or by its own value.
+// holdsList compares an associative list, whose owned elements are selected by their keys or values.
 func holdsList(live, intent []any, set *fieldpath.Set) bool {
 	seen := 0
-	same := noneBeside(set, func(element fieldpath.PathElement) bool {
+	same := all(set, func(element fieldpath.PathElement) bool {
 		have, want := find(live, element), find(intent, element)
 		if have == nil || want == nil {
 			return false
@@ -122,16 +92,16 @@ func holdsList(live, intent []any, set *fieldpath.Set) bool {
 	return same && seen == len(intent)
 }
 
-// noneBeside reports whether every element of the set, counted once, is accepted.
-func noneBeside(set *fieldpath.Set, accept func(fieldpath.PathElement) bool) bool {
-	all := true
+// all reports whether every element of the set, counted once, is accepted.
+func all(set *fieldpath.Set, accept func(fieldpath.PathElement) bool) bool {
+	accepted := true
 	set.Members.Iterate(func(element fieldpath.PathElement) {
 		if _, descends := set.Children.Get(element); !descends {
-			all = all && accept(element)
+			accepted = accepted && accept(element)
 		}
 	})
-	set.Children.Iterate(func(element fieldpath.PathElement) { all = all && accept(element) })
-	return all
+	set.Children.Iterate(func(element fieldpath.PathElement) { accepted = accepted && accept(element) })
+	return accepted
 }
 
 func find(list []any, element fieldpath.PathElement) any {
@@ -151,11 +121,8 @@ func find(list []any, element fieldpath.PathElement) any {
 }
 
 func matches(fields map[string]any, keys value.FieldList) bool {
-	for _, key := range keys {
+	return !slices.ContainsFunc(keys, func(key value.Field) bool {
 		have, ok := fields[key.Name]
-		if !ok || !value.Equals(value.NewValueInterface(have), key.Value) {
-			return false
-		}
-	}
-	return true
+		return !ok || !value.Equals(value.NewValueInterface(have), key.Value)
+	})
 }

@@ -1,9 +1,9 @@
 package ownership_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,9 +11,11 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/solonode/sno/patch/ownership"
+	"github.com/solonode/sno/patch/patchtest"
 )
 
 func entry(manager string, operation metav1.ManagedFieldsOperationType, subresource, fields string) metav1.ManagedFieldsEntry {
@@ -25,6 +27,15 @@ func entry(manager string, operation metav1.ManagedFieldsOperationType, subresou
 
 func applied(manager, fields string) metav1.ManagedFieldsEntry {
 	return entry(manager, metav1.ManagedFieldsOperationApply, "", fields)
+}
+
+// signed returns an object with pairs of a manager and what it has applied.
+func signed(pairs ...string) *metav1.ObjectMeta {
+	object := &metav1.ObjectMeta{}
+	for i := 0; i < len(pairs); i += 2 {
+		object.ManagedFields = append(object.ManagedFields, applied(pairs[i], pairs[i+1]))
+	}
+	return object
 }
 
 func TestParsePath(t *testing.T) {
@@ -41,87 +52,54 @@ func TestParsePath(t *testing.T) {
 }
 
 func TestManagers(t *testing.T) {
-	tests := map[string]struct {
-		entries []metav1.ManagedFieldsEntry
-		field   string
-		want    []string
+	const update = metav1.ManagedFieldsOperationUpdate
+	for name, test := range map[string]struct {
+		object *metav1.ObjectMeta
+		field  string
+		want   []string
 	}{
-		"nobody":     {nil, ".spec.replicas", nil},
-		"exact":      {[]metav1.ManagedFieldsEntry{applied("a", `{"f:spec":{"f:replicas":{}}}`)}, ".spec.replicas", []string{"a"}},
-		"a neighbor": {[]metav1.ManagedFieldsEntry{applied("a", `{"f:spec":{"f:domain":{}}}`)}, ".spec.replicas", nil},
-		"something below": {
-			[]metav1.ManagedFieldsEntry{applied("a", `{"f:spec":{"f:nodePlacement":{"f:tolerations":{}}}}`)}, ".spec.nodePlacement", []string{"a"},
-		},
-		"the atomic value around it": {
-			[]metav1.ManagedFieldsEntry{applied("a", `{"f:spec":{"f:nodeSelector":{}}}`)}, ".spec.nodeSelector.matchLabels.infra", []string{"a"},
-		},
-		"a map around it, with other members": {
-			[]metav1.ManagedFieldsEntry{applied("a", `{"f:spec":{".":{},"f:domain":{}}}`)}, ".spec.replicas", nil,
-		},
-		"a map that is owned with its members": {
-			[]metav1.ManagedFieldsEntry{applied("a", `{"f:spec":{".":{},"f:replicas":{}}}`)}, ".spec.replicas", []string{"a"},
-		},
-		"the map itself": {
-			[]metav1.ManagedFieldsEntry{applied("a", `{"f:spec":{".":{},"f:replicas":{}}}`)}, ".spec", []string{"a"},
-		},
-		"a map whose owner lost its members to somebody": {
-			[]metav1.ManagedFieldsEntry{applied("a", `{"f:spec":{"f:nodePlacement":{}}}`), applied("b", `{"f:spec":{"f:nodePlacement":{"f:nodeSelector":{}}}}`)},
+		"nobody":                               {signed(), ".spec.replicas", nil},
+		"exact":                                {signed("a", `{"f:spec":{"f:replicas":{}}}`), ".spec.replicas", []string{"a"}},
+		"a neighbor":                           {signed("a", `{"f:spec":{"f:domain":{}}}`), ".spec.replicas", nil},
+		"something below":                      {signed("a", `{"f:spec":{"f:nodePlacement":{"f:tolerations":{}}}}`), ".spec.nodePlacement", []string{"a"}},
+		"the atomic value around it":           {signed("a", `{"f:spec":{"f:nodeSelector":{}}}`), ".spec.nodeSelector.matchLabels.infra", []string{"a"}},
+		"a map around it, with other members":  {signed("a", `{"f:spec":{".":{},"f:domain":{}}}`), ".spec.replicas", nil},
+		"a map that is owned with its members": {signed("a", `{"f:spec":{".":{},"f:replicas":{}}}`), ".spec.replicas", []string{"a"}},
+		"the map itself":                       {signed("a", `{"f:spec":{".":{},"f:replicas":{}}}`), ".spec", []string{"a"}},
+		"a map whose owner lost its members": {
+			signed("a", `{"f:spec":{"f:nodePlacement":{}}}`, "b", `{"f:spec":{"f:nodePlacement":{"f:nodeSelector":{}}}}`),
 			".spec.nodePlacement.nodeSelector", []string{"b"},
 		},
-		"elements of a list": {
-			[]metav1.ManagedFieldsEntry{applied("a", `{"f:spec":{"f:list":{"k:{\"name\":\"x\"}":{".":{},"f:name":{}}}}}`)}, ".spec.list", []string{"a"},
-		},
-		"elements of a set": {
-			[]metav1.ManagedFieldsEntry{applied("a", `{"f:metadata":{"f:finalizers":{"v:\"x\"":{}}}}`)}, ".metadata.finalizers", []string{"a"},
-		},
-		"several, sorted, one of them twice": {
-			[]metav1.ManagedFieldsEntry{
-				entry("b", metav1.ManagedFieldsOperationUpdate, "", `{"f:spec":{"f:replicas":{}}}`), applied("b", `{"f:spec":{"f:replicas":{}}}`),
-				applied("a", `{"f:spec":{"f:replicas":{}}}`), applied("c", `{"f:spec":{"f:domain":{}}}`),
-			}, ".spec.replicas", []string{"a", "b"},
-		},
-		"no fields": {[]metav1.ManagedFieldsEntry{{Manager: "a"}}, ".spec.replicas", nil},
+		"elements of a list": {signed("a", `{"f:spec":{"f:list":{"k:{\"name\":\"x\"}":{".":{},"f:name":{}}}}}`), ".spec.list", []string{"a"}},
+		"elements of a set":  {signed("a", `{"f:metadata":{"f:finalizers":{"v:\"x\"":{}}}}`), ".metadata.finalizers", []string{"a"}},
+		"no fields":          {&metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "a"}}}, ".spec.replicas", nil},
+		"several, sorted, one of them twice": {&metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{
+			entry("b", update, "", `{"f:spec":{"f:replicas":{}}}`), applied("b", `{"f:spec":{"f:replicas":{}}}`),
+			applied("a", `{"f:spec":{"f:replicas":{}}}`), applied("c", `{"f:spec":{"f:domain":{}}}`),
+		}}, ".spec.replicas", []string{"a", "b"}},
 		// All entries of a manager count together: by operation, by subresource and by version of the API.
-		"several entries, the first of them": {
-			[]metav1.ManagedFieldsEntry{applied("a", `{"f:spec":{"f:replicas":{}}}`), entry("a", metav1.ManagedFieldsOperationUpdate, "", `{"f:spec":{"f:domain":{}}}`)},
-			".spec.replicas", []string{"a"},
-		},
-		"several entries, the last of them": {
-			[]metav1.ManagedFieldsEntry{entry("a", metav1.ManagedFieldsOperationUpdate, "", `{"f:spec":{"f:domain":{}}}`), applied("a", `{"f:spec":{"f:replicas":{}}}`)},
-			".spec.replicas", []string{"a"},
-		},
-		"several entries, the one between": {
-			[]metav1.ManagedFieldsEntry{
-				entry("a", metav1.ManagedFieldsOperationUpdate, "status", `{"f:status":{"f:x":{}}}`), applied("a", `{"f:spec":{"f:replicas":{}}}`),
-				entry("a", metav1.ManagedFieldsOperationUpdate, "", `{"f:spec":{"f:domain":{}}}`), applied("b", `{"f:spec":{"f:domain":{}}}`),
-			}, ".spec.replicas", []string{"a"},
-		},
-		"several entries, a subresource": {
-			[]metav1.ManagedFieldsEntry{entry("a", metav1.ManagedFieldsOperationUpdate, "scale", `{"f:spec":{"f:replicas":{}}}`), applied("a", `{"f:spec":{"f:domain":{}}}`)},
-			".spec.replicas", []string{"a"},
-		},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			object := &metav1.ObjectMeta{ManagedFields: test.entries}
-			got, err := ownership.Managers(object, test.field)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.want, got, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("managers of %s (-want +got):\n%s", test.field, diff)
-			}
-		})
+		"several entries, the one between": {&metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{
+			entry("a", update, "status", `{"f:status":{"f:x":{}}}`), applied("a", `{"f:spec":{"f:replicas":{}}}`),
+			entry("a", update, "", `{"f:spec":{"f:domain":{}}}`), applied("b", `{"f:spec":{"f:domain":{}}}`),
+		}}, ".spec.replicas", []string{"a"}},
+		"several entries, a subresource": {&metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{
+			entry("a", update, "scale", `{"f:spec":{"f:replicas":{}}}`), applied("a", `{"f:spec":{"f:domain":{}}}`),
+		}}, ".spec.replicas", []string{"a"}},
+	} {
+		got, err := ownership.Managers(test.object, test.field)
+		if diff := cmp.Diff(test.want, got, cmpopts.EquateEmpty()); err != nil || diff != "" {
+			t.Errorf("%s: managers of %s: %v (-want +got):\n%s", name, test.field, err, diff)
+		}
 	}
 }
 
 func TestOthers(t *testing.T) {
-	object := &metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{
-		applied("us", `{"f:a":{}}`), applied("stock", `{"f:a":{}}`), applied("oc", `{"f:a":{}}`),
-	}}
-	got, err := ownership.Others(object, ".a", "us", "stock")
-	if diff := cmp.Diff([]string{"oc"}, got); err != nil || diff != "" {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
+	object := signed("us", `{"f:a":{}}`, "stock", `{"f:a":{}}`, "oc", `{"f:a":{}}`)
+	// An old client or a restore can leave an object without managedFields.
+	for want, object := range map[string]*metav1.ObjectMeta{"oc": object, ownership.BeforeFirstApply: {}} {
+		if got, err := ownership.Others(object, ".a", "us", "stock"); err != nil || !slices.Equal(got, []string{want}) {
+			t.Errorf("%v, %v, want %s", got, err, want)
+		}
 	}
 }
 
@@ -143,35 +121,30 @@ func TestApplied(t *testing.T) {
 }
 
 func TestDamagedManagedFields(t *testing.T) {
-	object := &metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{applied("us", `{"f:spec":`)}}
+	object := signed("us", `{"f:spec":`)
 	if _, err := ownership.Applied(object, "us", ""); !errors.Is(err, ownership.ErrManagedFields) || !strings.Contains(err.Error(), `"us"`) {
 		t.Errorf("Applied: %v, want ErrManagedFields naming the manager", err)
 	}
 	if _, err := ownership.Managers(object, ".spec"); !errors.Is(err, ownership.ErrManagedFields) {
 		t.Errorf("Managers: %v, want ErrManagedFields", err)
 	}
+	if _, err := ownership.Atomic(object, fieldpath.MakePathOrDie("spec")); !errors.Is(err, ownership.ErrManagedFields) {
+		t.Errorf("Atomic: %v, want ErrManagedFields", err)
+	}
+	if _, err := ownership.Others(object, ".spec"); !errors.Is(err, ownership.ErrManagedFields) {
+		t.Errorf("Others: %v, want ErrManagedFields", err)
+	}
 	if _, err := ownership.Managers(object, "spec"); !errors.Is(err, ownership.ErrFieldPath) {
 		t.Errorf("Managers: %v, want ErrFieldPath", err)
 	}
 }
 
+// object decodes JSON, keeping integers integers.
 func object(t *testing.T, text string) map[string]any {
 	t.Helper()
-	u := &unstructured.Unstructured{}
-	var v struct {
-		Kind string `json:"kind"`
-	}
-	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		t.Fatal(err)
-	}
-	if v.Kind == "" {
-		text = `{"kind":"K",` + strings.TrimPrefix(text, "{")
-		text = strings.Replace(text, ",}", "}", 1)
-	}
-	if err := u.UnmarshalJSON([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
-	return u.Object
+	out := map[string]any{}
+	patchtest.Must(t, utiljson.Unmarshal([]byte(text), &out))
+	return out
 }
 
 func TestHolds(t *testing.T) {
@@ -199,7 +172,7 @@ func TestHolds(t *testing.T) {
 		"nothing intended, one owned":     {`{"spec":{"replicas":1}}`, `{}`, `{"f:spec":{"f:replicas":{}}}`, false},
 		"absent, and ours":                {`{"spec":{"a":{}}}`, `{"spec":{"a":{"b":null}}}`, `{"f:spec":{"f:a":{"f:b":{}}}}`, true},
 		"absent, and not ours":            {`{"spec":{"a":{"c":1}}}`, `{"spec":{"a":{"b":null,"c":1}}}`, `{"f:spec":{"f:a":{"f:c":{}}}}`, false},
-		"absent with its map":             {`{"spec":{"c":1}}`, `{"spec":{"a":{"b":null},"c":1}}`, `{"f:spec":{"f:a":{"f:b":{}},"f:c":{}}}`, true},
+		"absent with its map":             {`{"spec":{"c":1}}`, `{"spec":{"a":null,"c":1}}`, `{"f:spec":{"f:a":{"f:b":{}},"f:c":{}}}`, true},
 		"map with more is gone":           {`{"spec":{}}`, `{"spec":{"a":{"b":null,"c":1}}}`, `{"f:spec":{"f:a":{"f:b":{},"f:c":{}}}}`, false},
 		"to be absent":                    {`{"spec":{"a":{"b":1}}}`, `{"spec":{"a":{"b":null}}}`, `{"f:spec":{"f:a":{"f:b":{}}}}`, false},
 		"empty is not absent":             {`{"spec":{}}`, `{"spec":{"a":{}}}`, `{"f:spec":{"f:a":{}}}`, false},
@@ -242,20 +215,16 @@ func TestHolds(t *testing.T) {
 		"a number is not its text": {`{"n":"1"}`, `{"n":1}`, `{"f:n":{}}`, false},
 	}
 	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			set := &fieldpath.Set{}
-			if err := set.FromJSON(strings.NewReader(test.set)); err != nil {
-				t.Fatal(err)
-			}
-			live, intent := object(t, test.live), object(t, test.intent)
-			before := (&unstructured.Unstructured{Object: intent}).DeepCopy().Object
-			if got := ownership.Holds(live, intent, set); got != test.want {
-				t.Errorf("Holds is %t, want %t", got, test.want)
-			}
-			if diff := cmp.Diff(before, intent); diff != "" {
-				t.Errorf("the intent was changed:\n%s", diff)
-			}
-		})
+		set := &fieldpath.Set{}
+		patchtest.Must(t, set.FromJSON(strings.NewReader(test.set)))
+		live, intent := object(t, test.live), object(t, test.intent)
+		before := (&unstructured.Unstructured{Object: intent}).DeepCopy().Object
+		if got := ownership.Holds(live, intent, set); got != test.want {
+			t.Errorf("%s: Holds is %t, want %t", name, got, test.want)
+		}
+		if diff := cmp.Diff(before, intent); diff != "" {
+			t.Errorf("%s: the intent was changed:\n%s", name, diff)
+		}
 	}
 }
 
@@ -264,7 +233,7 @@ func TestChanges(t *testing.T) {
 	live.SetManagedFields([]metav1.ManagedFieldsEntry{
 		applied("stock", `{"f:spec":{"f:replicas":{},"f:domain":{}}}`), applied("oc", `{"f:spec":{"f:replicas":{}}}`),
 	})
-	intent := object(t, `{"metadata":{"name":"n","annotations":{"book":"x","example.org/a":"b"}},"spec":{"replicas":1,"domain":"d","list":[1,2],"empty":{},"absent":{"a":true},"none":null,"off":null}}`)
+	intent := object(t, `{"metadata":{"name":"n","annotations":{"example.org/a":"b"}},"spec":{"replicas":1,"domain":"d","list":[1,2],"empty":{},"absent":{"a":true},"none":null,"off":null}}`)
 	want := []ownership.Change{
 		{Field: ".metadata.annotations.example.org/a", Live: "-", Desired: `"b"`, Owner: "-", Differs: true},
 		{Field: ".spec.absent.a", Live: "-", Desired: "true", Owner: "-", Differs: true},
@@ -275,7 +244,7 @@ func TestChanges(t *testing.T) {
 		{Field: ".spec.off", Live: "3", Desired: "-", Owner: "-", Differs: true},
 		{Field: ".spec.replicas", Live: "2", Desired: "1", Owner: "oc,stock", Differs: true},
 	}
-	if diff := cmp.Diff(want, ownership.Changes(live, intent, "book")); diff != "" {
+	if diff := cmp.Diff(want, ownership.Changes(live, intent)); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
 	if got := ownership.Changes(live, object(t, `{"metadata":{"name":"n"}}`)); len(got) != 0 {
@@ -283,23 +252,13 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// What a patch would do, as a table for a person.
 func ExampleChanges() {
-	live := &unstructured.Unstructured{Object: map[string]any{
-		"metadata": map[string]any{"name": "default"},
-		"spec":     map[string]any{"replicas": int64(2)},
+	live := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"replicas": int64(2)}}}
+	live.SetManagedFields([]metav1.ManagedFieldsEntry{applied("cluster-ingress-operator", `{"f:spec":{"f:replicas":{}}}`)})
+	intent := map[string]any{"spec": map[string]any{
+		"replicas":      int64(1),
+		"nodePlacement": map[string]any{"nodeSelector": map[string]any{"node": "master"}},
 	}}
-	live.SetManagedFields([]metav1.ManagedFieldsEntry{{
-		Manager: "cluster-ingress-operator", Operation: metav1.ManagedFieldsOperationUpdate,
-		FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:replicas":{}}}`)},
-	}})
-	intent := map[string]any{
-		"metadata": map[string]any{"name": "default"},
-		"spec": map[string]any{
-			"replicas":      int64(1),
-			"nodePlacement": map[string]any{"nodeSelector": map[string]any{"node": "master"}},
-		},
-	}
 	for _, c := range ownership.Changes(live, intent) {
 		fmt.Println(c.Field, c.Live, c.Desired, c.Owner)
 	}

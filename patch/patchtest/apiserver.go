@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -22,7 +21,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,20 +31,17 @@ import (
 // startTimeout is generous: several test binaries start at once on a small machine.
 const startTimeout = 2 * time.Minute
 
-// Options say what the API server is started with.
+// Options are those of an API server.
 type Options struct {
 	// CRDs names the CustomResourceDefinitions to install from github.com/openshift/api.
 	CRDs []string
 	// Flags are additional flags of kube-apiserver, without the leading dashes.
 	Flags map[string]string
-	// Program is started in kube-apiserver's place, with its arguments; empty for kube-apiserver itself.
+	// Program is started instead of kube-apiserver, with its arguments; empty for kube-apiserver.
 	Program string
-	// Output is where kube-apiserver and etcd write their logs; nil for nowhere.
-	Output io.Writer
 }
 
-// APIServer is a running etcd and kube-apiserver with an audit log. There are no other controllers: nothing reconciles, and a
-// deleted namespace keeps its objects.
+// APIServer is a running etcd and kube-apiserver with an audit log. There are no controllers, so a deleted namespace keeps its objects.
 type APIServer struct {
 	environment *envtest.Environment
 	folder      string
@@ -55,13 +50,11 @@ type APIServer struct {
 	admin       func() (client.WithWatch, error)
 }
 
-// StartAPIServer starts an API server for one test, which stops it at its end. Most tests want a Shared one.
+// StartAPIServer starts an API server for one test, at whose end it is stopped. Most tests want a Shared one.
 func StartAPIServer(t testing.TB, options Options) *APIServer {
 	t.Helper()
 	s, err := start(t.Context(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	t.Cleanup(func() {
 		if err := s.stop(); err != nil {
 			t.Errorf("stopping the API server: %v", err)
@@ -70,7 +63,7 @@ func StartAPIServer(t testing.TB, options Options) *APIServer {
 	return s
 }
 
-// Shared is one API server for all tests of a binary. It is started by the first test that asks for it.
+// Shared is one API server for all tests of a binary. The first test that needs it starts it.
 type Shared struct {
 	options Options
 
@@ -79,17 +72,16 @@ type Shared struct {
 	err    error
 }
 
-// NewShared starts nothing yet.
+// NewShared returns a Shared that is not started.
 func NewShared(options Options) *Shared { return &Shared{options: options} }
 
-// Main runs the tests of the binary, stops the API server if one was started, also when the run is interrupted, and returns
-// what to pass to os.Exit.
+// Main runs the tests of the binary, stops the API server, also when the run is interrupted, and returns the exit code.
 func (s *Shared) Main(m *testing.M) int {
 	interrupted := make(chan os.Signal, 1)
 	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		<-interrupted
-		_ = s.stop() // there is nobody left to tell
+		_ = s.stop() // the process ends
 		os.Exit(130)
 	}()
 	code := m.Run()
@@ -101,13 +93,13 @@ func (s *Shared) Main(m *testing.M) int {
 	return code
 }
 
-// Server is the running API server. Without the programs to run it, the test fails and says what to do.
+// Server returns the running API server. Without its programs the test fails.
 func (s *Shared) Server(t testing.TB) *APIServer {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.server == nil && s.err == nil {
-		// Not the test's own context: the server outlives the first test.
+		// The server outlives the first test.
 		s.server, s.err = start(context.WithoutCancel(t.Context()), s.options)
 	}
 	if s.err != nil {
@@ -141,7 +133,7 @@ func start(ctx context.Context, options Options) (_ *APIServer, err error) {
 	}
 	folder, err := os.MkdirTemp("", "sno-patchtest-")
 	if err != nil {
-		return nil, fmt.Errorf("making room for the audit log: %w", err)
+		return nil, fmt.Errorf("creating a folder for the audit log: %w", err)
 	}
 	s := &APIServer{folder: folder, scheme: scheme, environment: &envtest.Environment{
 		Scheme: scheme, ErrorIfCRDPathMissing: true, ControlPlaneStartTimeout: startTimeout, ControlPlaneStopTimeout: startTimeout,
@@ -152,18 +144,8 @@ func start(ctx context.Context, options Options) (_ *APIServer, err error) {
 			err = errors.Join(err, s.stop())
 		}
 	}()
-	if len(options.CRDs) > 0 {
-		module, err := APIModuleDir(ctx)
-		if err != nil {
-			return nil, err
-		}
-		for _, name := range options.CRDs {
-			manifest, err := CRDManifest(module, name)
-			if err != nil {
-				return nil, err
-			}
-			s.environment.CRDDirectoryPaths = append(s.environment.CRDDirectoryPaths, manifest)
-		}
+	if s.environment.CRDDirectoryPaths, err = crdManifests(ctx, options.CRDs); err != nil {
+		return nil, err
 	}
 	policy := filepath.Join(folder, "audit-policy.yaml")
 	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
@@ -174,12 +156,11 @@ func start(ctx context.Context, options Options) (_ *APIServer, err error) {
 	if server.Path == "" {
 		server.Path = filepath.Join(binaries, "kube-apiserver")
 	}
-	server.Out, server.Err = options.Output, options.Output
-	s.environment.ControlPlane.Etcd = &envtest.Etcd{Path: filepath.Join(binaries, "etcd"), Out: options.Output, Err: options.Output}
+	s.environment.ControlPlane.Etcd = &envtest.Etcd{Path: filepath.Join(binaries, "etcd")}
 	server.Configure().
 		Set("audit-policy-file", policy).
 		Set("audit-log-path", s.auditLog()).
-		// A request is in the log before it is looked at, so whoever has an answer finds the request there.
+		// A request is in the log before it is answered.
 		Set("audit-log-mode", "blocking")
 	for name, value := range options.Flags {
 		server.Configure().Set(name, value)
@@ -187,7 +168,7 @@ func start(ctx context.Context, options Options) (_ *APIServer, err error) {
 	if _, err := s.environment.Start(); err != nil {
 		return nil, fmt.Errorf("starting an API server: %w", err)
 	}
-	s.admin = sync.OnceValues(func() (client.WithWatch, error) { return s.newClient(adminUser, "system:masters") })
+	s.admin = sync.OnceValues(func() (client.WithWatch, error) { return s.newClient("patchtest-admin", "system:masters") })
 	return s, nil
 }
 
@@ -195,24 +176,17 @@ func (s *APIServer) stop() error {
 	return errors.Join(s.environment.Stop(), os.RemoveAll(s.folder))
 }
 
-// adminUser is the name of the user that Admin writes as.
-const adminUser = "patchtest-admin"
-
-// Scheme knows the types of Kubernetes and of OpenShift's config and operator groups.
+// Scheme has the types of Kubernetes and of OpenShift's config and operator groups.
 func (s *APIServer) Scheme() *runtime.Scheme { return s.scheme }
 
-// EtcdURL is where the etcd answers in which the API server keeps everything, without certificates. Its history has every version
-// of every object in the one order in which they came, also across a restart of the API server.
+// EtcdURL is the address of the API server's etcd, without certificates, whose history has every version of every object in order.
 func (s *APIServer) EtcdURL() string { return s.environment.ControlPlane.Etcd.URL.String() }
 
-// Config is how the named user connects, with a client certificate and with its name as user agent. Without groups it may do
-// nothing until Grant.
+// Config returns a config for a user, with a client certificate and its name as user agent. Without groups it has no rights until Grant.
 func (s *APIServer) Config(t testing.TB, user string, groups ...string) *rest.Config {
 	t.Helper()
 	config, err := s.config(user, groups...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	return config
 }
 
@@ -231,55 +205,50 @@ func (s *APIServer) newClient(user string, groups ...string) (client.WithWatch, 
 	}
 	c, err := client.NewWithWatch(config, client.Options{Scheme: s.scheme})
 	if err != nil {
-		return nil, fmt.Errorf("making a client for %s: %w", user, err)
+		return nil, fmt.Errorf("creating a client for %s: %w", user, err)
 	}
 	return c, nil
 }
 
-// Client talks to the API server as the named user.
+// Client returns a client for a user.
 func (s *APIServer) Client(t testing.TB, user string, groups ...string) client.WithWatch {
 	t.Helper()
 	c, err := s.newClient(user, groups...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	return c
 }
 
-// Admin talks to the API server as somebody who may do everything.
+// Admin returns a client with all rights.
 func (s *APIServer) Admin(t testing.TB) client.WithWatch {
 	t.Helper()
 	c, err := s.admin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	return c
 }
 
-// Namespace makes a namespace for the test.
+// Namespace creates a namespace for the test.
 func (s *APIServer) Namespace(t testing.TB) string {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
 	if err := s.Admin(t).Create(t.Context(), namespace); err != nil {
-		t.Fatalf("making a namespace: %v", err)
+		t.Fatalf("creating a namespace: %v", err)
 	}
 	return namespace.Name
 }
 
-// Grant gives the user cluster-wide permissions and returns when the API server knows of them.
+// Grant grants the user cluster-wide permissions and waits until they are in force.
 func (s *APIServer) Grant(t testing.TB, user string, rules ...rbacv1.PolicyRule) {
 	t.Helper()
-	ctx, admin := t.Context(), s.Admin(t)
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}, Rules: rules}
-	if err := admin.Create(ctx, role); err != nil {
-		t.Fatalf("granting to %s: %v", user, err)
+	err := s.Admin(t).Create(t.Context(), role)
+	if err == nil {
+		err = s.Admin(t).Create(t.Context(), &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: role.Name},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+		})
 	}
-	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
-	}
-	if err := admin.Create(ctx, binding); err != nil {
+	if err != nil {
 		t.Fatalf("granting to %s: %v", user, err)
 	}
 	for _, rule := range rules {
@@ -287,19 +256,25 @@ func (s *APIServer) Grant(t testing.TB, user string, rules ...rbacv1.PolicyRule)
 			continue
 		}
 		resource, subresource, _ := strings.Cut(rule.Resources[0], "/")
-		attributes := &authorizationv1.ResourceAttributes{
-			Group: rule.APIGroups[0], Resource: resource, Subresource: subresource, Verb: rule.Verbs[0],
-		}
-		if len(rule.ResourceNames) > 0 {
-			attributes.Name = rule.ResourceNames[0]
-		}
-		allowed := func(ctx context.Context) (bool, error) {
-			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: attributes}}
-			err := admin.Create(ctx, review)
-			return review.Status.Allowed, err
-		}
-		if err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, startTimeout, true, allowed); err != nil {
-			t.Fatalf("waiting until %s may %s %s: %v", user, attributes.Verb, attributes.Resource, err)
-		}
+		right := [6]string{"", rule.APIGroups[0], resource, subresource, strings.Join(rule.ResourceNames, ""), rule.Verbs[0]}
+		Eventually(t, "the rights of "+user+" are in force", func() error {
+			if !s.may(t, user, right) {
+				return fmt.Errorf("not permitted: %v", right)
+			}
+			return nil
+		})
 	}
+}
+
+// may reports whether a user has a right: namespace, group, resource, subresource, name and verb.
+func (s *APIServer) may(t testing.TB, user string, right [6]string) bool {
+	t.Helper()
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: user, Groups: []string{"system:serviceaccounts", "system:authenticated"},
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: right[0], Group: right[1], Resource: right[2], Subresource: right[3], Name: right[4], Verb: right[5],
+		},
+	}}
+	Must(t, s.Admin(t).Create(t.Context(), review))
+	return review.Status.Allowed
 }

@@ -15,12 +15,11 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-var every = []string{Infrastructures, Ingresses, Schedulers, ClusterOperators, IngressControllers}
+var every = []string{Infrastructures, Ingresses, "schedulers.config.openshift.io", ClusterOperators, IngressControllers}
 
 var shared = NewShared(Options{CRDs: every, Flags: map[string]string{"max-requests-inflight": "123"}})
 
@@ -29,43 +28,23 @@ func TestMain(m *testing.M) {
 	os.Exit(shared.Main(m))
 }
 
-func TestEveryCRDIsServed(t *testing.T) {
-	admin := shared.Server(t).Admin(t)
-	for _, kind := range []schema.GroupVersionKind{
-		configv1.GroupVersion.WithKind("InfrastructureList"), configv1.GroupVersion.WithKind("IngressList"),
-		configv1.GroupVersion.WithKind("SchedulerList"), configv1.GroupVersion.WithKind("ClusterOperatorList"),
-		{Group: "operator.openshift.io", Version: "v1", Kind: "IngressControllerList"},
-	} {
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(kind)
-		if err := admin.List(t.Context(), list); err != nil {
-			t.Errorf("%s: %v", kind, err)
+func TestShared(t *testing.T) {
+	server := shared.Server(t)
+	for _, name := range every {
+		plural, group, _ := strings.Cut(name, ".")
+		if _, err := server.Admin(t).RESTMapper().KindFor(schema.GroupVersionResource{Group: group, Resource: plural}); err != nil {
+			t.Error(err)
 		}
 	}
-	if err := admin.List(t.Context(), &configv1.InfrastructureList{}); err != nil {
-		t.Errorf("a typed client: %v", err)
+	Must(t, server.Admin(t).List(t.Context(), &configv1.InfrastructureList{}))
+	if one, two := server.Namespace(t), server.Namespace(t); shared.Server(t) != server || one == two {
+		t.Error("tests must share a server, and no namespace")
 	}
-}
-
-func TestOneServerForAll(t *testing.T) {
-	first := shared.Server(t)
-	if shared.Server(t) != first {
-		t.Error("a second server was started")
-	}
-	if a, b := shared.Server(t).Namespace(t), shared.Server(t).Namespace(t); a == b {
-		t.Error("two tests share a namespace")
-	}
-}
-
-// What the API server keeps is in the etcd that EtcdURL names.
-func TestEtcdURL(t *testing.T) {
-	answer, err := http.Get(shared.Server(t).EtcdURL() + "/version")
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer, err := http.Get(server.EtcdURL() + "/version")
+	Must(t, err)
 	defer answer.Body.Close() //nolint:errcheck // it was only read
 	if text, err := io.ReadAll(answer.Body); err != nil || !strings.Contains(string(text), "etcdserver") {
-		t.Errorf("%s, %v", text, err)
+		t.Errorf("the etcd answers %s, %v", text, err)
 	}
 }
 
@@ -73,55 +52,7 @@ func configMap(namespace, name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 }
 
-func TestWritesAreCounted(t *testing.T) {
-	server := shared.Server(t)
-	ctx, namespace := t.Context(), server.Namespace(t)
-	writer, reader := server.Client(t, "writer", "system:masters"), server.Client(t, "reader", "system:masters")
-	got := server.WritesDuring(t, "writer", func() {
-		object := configMap(namespace, "a")
-		if err := writer.Create(ctx, object); err != nil {
-			t.Fatal(err)
-		}
-		if err := writer.Create(ctx, configMap(namespace, "a")); !apierrors.IsAlreadyExists(err) {
-			t.Fatal(err)
-		}
-		before := object.DeepCopy()
-		object.Data = map[string]string{"k": "v"}
-		if err := writer.Patch(ctx, object, client.MergeFrom(before), client.DryRunAll, client.FieldOwner("x")); err != nil {
-			t.Fatal(err)
-		}
-		if err := writer.Update(ctx, object); err != nil {
-			t.Fatal(err)
-		}
-		if err := writer.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
-			t.Fatal(err)
-		}
-		if err := reader.Create(ctx, configMap(namespace, "b")); err != nil {
-			t.Fatal(err)
-		}
-		if err := writer.Delete(ctx, object); err != nil {
-			t.Fatal(err)
-		}
-	})
-	var verbs []string
-	for _, write := range got {
-		verbs = append(verbs, write.Verb)
-	}
-	if want := []string{"create", "create", "patch", "update", "delete"}; !slices.Equal(verbs, want) {
-		t.Errorf("writes %v, want %v", got, want)
-	}
-	if len(got) > 2 && (!strings.Contains(got[2].URI, "dryRun=All") || !strings.Contains(got[2].URI, "/configmaps/a")) {
-		t.Errorf("the URI of the dry run is %q", got[2].URI)
-	}
-	if all := server.Writes(t, ""); len(all) <= len(got) {
-		t.Errorf("%d writes of everybody, want more than the writer's %d", len(all), len(got))
-	}
-	if n := len(server.Writes(t, "reader")); n != 1 {
-		t.Errorf("%d writes of the reader, want 1", n)
-	}
-}
-
-// failures stands in for a test that is expected to fail.
+// failures records the errors of a test that must fail.
 type failures struct {
 	testing.TB
 	errors []string
@@ -130,37 +61,51 @@ type failures struct {
 func (f *failures) Helper()                           {}
 func (f *failures) Errorf(format string, args ...any) { f.errors = append(f.errors, format) }
 
-func TestNoWrites(t *testing.T) {
-	server := shared.Server(t)
-	namespace, writer := server.Namespace(t), server.Client(t, "quiet", "system:masters")
-	server.NoWrites(t, "quiet", func() {
-		if err := writer.List(t.Context(), &corev1.ConfigMapList{}); err != nil {
-			t.Error(err)
-		}
-	})
-	failed := &failures{TB: t}
-	server.NoWrites(failed, "quiet", func() {
-		if err := writer.Create(t.Context(), configMap(namespace, "a")); err != nil {
-			t.Error(err)
-		}
-	})
-	if len(failed.errors) != 1 {
-		t.Errorf("one write gave the errors %v", failed.errors)
-	}
-}
-
-func TestUsersMayDoWhatTheyAreGranted(t *testing.T) {
+func TestWrites(t *testing.T) {
 	server := shared.Server(t)
 	ctx, namespace := t.Context(), server.Namespace(t)
+	writer, reader := server.Client(t, "writer", "system:masters"), server.Client(t, "reader", "system:masters")
+	got := server.WritesDuring(t, "writer", func() {
+		object := configMap(namespace, "a")
+		Must(t, writer.Create(ctx, object))
+		if err := writer.Create(ctx, configMap(namespace, "a")); !apierrors.IsAlreadyExists(err) {
+			t.Fatal(err)
+		}
+		before := object.DeepCopy()
+		object.Data = map[string]string{"k": "v"}
+		Must(t, writer.Patch(ctx, object, client.MergeFrom(before), client.DryRunAll, client.FieldOwner("x")))
+		Must(t, writer.Update(ctx, object))
+		Must(t, writer.Get(ctx, client.ObjectKeyFromObject(object), object))
+		Must(t, reader.Create(ctx, configMap(namespace, "b")))
+		Must(t, writer.Delete(ctx, object))
+	})
+	var verbs []string
+	for _, write := range got {
+		verbs = append(verbs, write.Verb)
+	}
+	if want := []string{"create", "create", "patch", "update", "delete"}; !slices.Equal(verbs, want) {
+		t.Fatalf("writes %v, want %v", got, want)
+	}
+	if !strings.Contains(got[2].URI, "dryRun=All") || !strings.Contains(got[2].URI, "/configmaps/a") {
+		t.Errorf("the URI of the dry run is %q", got[2].URI)
+	}
+	if all := server.Writes(t, ""); len(all) <= len(got) {
+		t.Errorf("%d writes of all users, want more than the writer's %d", len(all), len(got))
+	}
+	server.NoWrites(t, "reader", func() { Must(t, reader.List(ctx, &corev1.ConfigMapList{})) })
+	failed := &failures{TB: t}
+	server.NoWrites(failed, "reader", func() { Must(t, reader.Create(ctx, configMap(namespace, "c"))) })
+	if n := len(server.Writes(t, "reader")); n != 2 || len(failed.errors) != 1 {
+		t.Errorf("%d writes of the reader, want 2; NoWrites reports %v, want one error", n, failed.errors)
+	}
+
 	limited := server.Client(t, "limited")
 	if err := limited.List(ctx, &corev1.ConfigMapList{}); !apierrors.IsForbidden(err) {
 		t.Errorf("without a grant: %v, want Forbidden", err)
 	}
 	server.Grant(t, "limited", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"list"}})
-	if err := limited.List(ctx, &corev1.ConfigMapList{}); err != nil {
-		t.Errorf("with a grant: %v", err)
-	}
-	if err := limited.Create(ctx, configMap(namespace, "a")); !apierrors.IsForbidden(err) {
+	Must(t, limited.List(ctx, &corev1.ConfigMapList{}))
+	if err := limited.Create(ctx, configMap(namespace, "d")); !apierrors.IsForbidden(err) {
 		t.Errorf("what is not granted: %v, want Forbidden", err)
 	}
 }
@@ -168,9 +113,7 @@ func TestUsersMayDoWhatTheyAreGranted(t *testing.T) {
 func TestBinaries(t *testing.T) {
 	folder := t.TempDir()
 	current := filepath.Join(folder, "kube", "current")
-	if err := os.MkdirAll(current, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, os.MkdirAll(current, 0o755))
 	t.Setenv(assetsEnv, "")
 	t.Setenv(cacheEnv, folder)
 	if _, err := Binaries(); !errors.Is(err, ErrNoBinaries) || !strings.Contains(err.Error(), "make kube-assets") {
@@ -180,9 +123,7 @@ func TestBinaries(t *testing.T) {
 		if _, err := Binaries(); !errors.Is(err, ErrNoBinaries) {
 			t.Errorf("without %s: %v, want ErrNoBinaries", name, err)
 		}
-		if err := os.WriteFile(filepath.Join(current, name), nil, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		Must(t, os.WriteFile(filepath.Join(current, name), nil, 0o755))
 	}
 	if got, err := Binaries(); err != nil || got != current {
 		t.Errorf("got %q, %v, want %q", got, err, current)
@@ -200,9 +141,7 @@ func TestBinaries(t *testing.T) {
 
 func TestCRDManifest(t *testing.T) {
 	module, err := APIModuleDir(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	for _, name := range every {
 		manifest, err := CRDManifest(module, name)
 		if err != nil {
@@ -228,9 +167,7 @@ func TestAuditCatchesUp(t *testing.T) {
 	)
 	path := filepath.Join(t.TempDir(), "audit.log")
 	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	defer file.Close() //nolint:errcheck // of a test
 	var log audit
 	for _, next := range []struct {

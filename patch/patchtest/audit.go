@@ -11,9 +11,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// auditPolicy records every request that could write, as it comes in. Reviews are questions in the form of a create.
+// auditPolicy records every write request when it arrives, except reviews, which are created to be answered.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [ResponseStarted, ResponseComplete, Panic]
@@ -27,9 +29,8 @@ rules:
 - level: None
 `
 
-// Write is one write request, whatever the API server answered.
+// Write is one write request, whatever the answer.
 type Write struct {
-	// User is who sent it.
 	User string
 	// Verb is create, update, patch, delete or deletecollection.
 	Verb string
@@ -41,14 +42,14 @@ func (w Write) String() string { return w.User + ": " + w.Verb + " " + w.URI }
 
 func (s *APIServer) auditLog() string { return filepath.Join(s.folder, "audit.log") }
 
-// audit is what was read of the audit log so far.
+// audit holds the writes of the part of the audit log that was read.
 type audit struct {
 	mu     sync.Mutex
 	read   int64
 	writes []Write
 }
 
-// catchUp reads the whole lines that came since the last call. What follows the last line break is still being written.
+// catchUp reads the complete lines that were added since the last call, and returns all writes.
 func (a *audit) catchUp(path string) ([]Write, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -57,42 +58,32 @@ func (a *audit) catchUp(path string) ([]Write, error) {
 		return nil, fmt.Errorf("the audit log: %w", err)
 	}
 	defer log.Close() //nolint:errcheck // it was only read
-	if _, err := log.Seek(a.read, io.SeekStart); err != nil {
-		return nil, fmt.Errorf("the audit log: %w", err)
-	}
-	text, err := io.ReadAll(log)
+	text, err := io.ReadAll(io.NewSectionReader(log, a.read, 1<<62))
 	if err != nil {
 		return nil, fmt.Errorf("the audit log: %w", err)
 	}
-	for {
-		line, rest, whole := bytes.Cut(text, []byte("\n"))
-		if !whole {
-			return slices.Clip(a.writes), nil
+	for line := range bytes.Lines(text) {
+		if !bytes.HasSuffix(line, []byte("\n")) {
+			break // still being written
 		}
-		var event struct {
-			Verb       string `json:"verb"`
-			RequestURI string `json:"requestURI"`
-			User       struct {
-				Username string `json:"username"`
-			} `json:"user"`
-		}
+		var event auditv1.Event
 		if err := json.Unmarshal(line, &event); err != nil {
 			return nil, fmt.Errorf("the audit log: %w", err)
 		}
 		a.writes = append(a.writes, Write{User: event.User.Username, Verb: event.Verb, URI: event.RequestURI})
-		a.read += int64(len(line)) + 1
-		text = rest
+		a.read += int64(len(line))
 	}
+	return slices.Clip(a.writes), nil
 }
 
-// Writes are the write requests of the user so far, in order. An empty user stands for everybody except the API server itself.
-// Every request that was answered before the call is counted.
+// Writes returns the write requests of the user that were answered before the call, in order. An empty user means everybody except the
+// API server itself.
 func (s *APIServer) Writes(t testing.TB, user string) []Write {
 	t.Helper()
 	return by(user, s.allWrites(t))
 }
 
-// WritesDuring are the write requests that the user sends while the function runs.
+// WritesDuring returns the write requests that the user sends while the function runs.
 func (s *APIServer) WritesDuring(t testing.TB, user string, during func()) []Write {
 	t.Helper()
 	before := len(s.allWrites(t))
@@ -104,25 +95,19 @@ func (s *APIServer) WritesDuring(t testing.TB, user string, during func()) []Wri
 func (s *APIServer) NoWrites(t testing.TB, user string, during func()) {
 	t.Helper()
 	for _, write := range s.WritesDuring(t, user, during) {
-		t.Errorf("a write request where there should be none: %s", write)
+		t.Errorf("unexpected write request: %s", write)
 	}
 }
 
 func (s *APIServer) allWrites(t testing.TB) []Write {
 	t.Helper()
 	writes, err := s.audit.catchUp(s.auditLog())
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	return writes
 }
 
 func by(user string, writes []Write) []Write {
-	var its []Write
-	for _, write := range writes {
-		if write.User == user || (user == "" && !strings.HasPrefix(write.User, "system:apiserver")) {
-			its = append(its, write)
-		}
-	}
-	return its
+	return slices.DeleteFunc(slices.Clone(writes), func(w Write) bool {
+		return w.User != user && (user != "" || strings.HasPrefix(w.User, "system:apiserver"))
+	})
 }

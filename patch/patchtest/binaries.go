@@ -12,11 +12,11 @@ const (
 	cacheEnv  = "SNO_CACHE"
 )
 
-// ErrNoBinaries is returned when there is no API server to start. Tests fail on it; they never skip.
+// ErrNoBinaries is returned when there is no API server to start. Tests fail on it, they never skip.
 var ErrNoBinaries = errors.New("no kube-apiserver and etcd to test against; run `make kube-assets` at the root of the repository")
 
-// Binaries is the folder that holds kube-apiserver and etcd: $KUBEBUILDER_ASSETS, or what `make kube-assets` builds in
-// $SNO_CACHE/kube/current, or in sno/kube/current of the user's cache folder.
+// Binaries returns the folder with kube-apiserver and etcd: $KUBEBUILDER_ASSETS, or that of `make kube-assets`, which is
+// $SNO_CACHE/kube/current or sno/kube/current in the user's cache folder.
 func Binaries() (string, error) {
 	folder := os.Getenv(assetsEnv)
 	if folder == "" {

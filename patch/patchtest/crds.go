@@ -11,11 +11,10 @@ import (
 	"strings"
 )
 
-// Names of OpenShift's CustomResourceDefinitions, for Options.CRDs. Any other name in the module github.com/openshift/api does too.
+// Names of OpenShift's CustomResourceDefinitions, for Options.CRDs, which takes any name in the module github.com/openshift/api.
 const (
 	Infrastructures    = "infrastructures.config.openshift.io"
 	Ingresses          = "ingresses.config.openshift.io"
-	Schedulers         = "schedulers.config.openshift.io"
 	ClusterOperators   = "clusteroperators.config.openshift.io"
 	ClusterVersions    = "clusterversions.config.openshift.io"
 	Consoles           = "consoles.operator.openshift.io"
@@ -28,12 +27,11 @@ const apiModule = "github.com/openshift/api"
 // ErrNoCRD is returned for a CustomResourceDefinition that the selected version of github.com/openshift/api does not have.
 var ErrNoCRD = errors.New("no such CustomResourceDefinition in " + apiModule)
 
-// variants are the endings that the manifest of a CRD can have in its file name, the wanted one first: what an ordinary
-// self-managed cluster without tech-preview features installs.
+// variants are endings of the file name of a CRD's manifest: those that a self-managed cluster without tech-preview features installs.
 var variants = []string{"", "-Default", "-SelfManagedHA", "-SelfManagedHA-Default"}
 
-// CRDManifest is the manifest of the named CRD ("plural.group") below the folder of the module github.com/openshift/api. File
-// names differ between versions of the module, so it goes by what is written in the files.
+// CRDManifest returns the manifest of the named CRD ("plural.group") below the folder of the module github.com/openshift/api, by the contents
+// of the files, since their names differ between versions.
 func CRDManifest(moduleDir, name string) (string, error) {
 	plural, _, _ := strings.Cut(name, ".")
 	for _, variant := range variants {
@@ -54,18 +52,38 @@ func CRDManifest(moduleDir, name string) (string, error) {
 	return "", fmt.Errorf("%w: %s below %s", ErrNoCRD, name, moduleDir)
 }
 
-// APIModuleDir is the folder of the version of github.com/openshift/api that the calling module is built with.
+// APIModuleDir returns the folder of the version of github.com/openshift/api that the calling module is built with.
 func APIModuleDir(ctx context.Context) (string, error) {
 	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", apiModule)
-	var complaint strings.Builder
-	list.Stderr = &complaint
+	var stderr strings.Builder
+	list.Stderr = &stderr
 	out, err := list.Output()
 	if err != nil {
-		return "", fmt.Errorf("finding the module %s: %w: %s", apiModule, err, strings.TrimSpace(complaint.String()))
+		return "", fmt.Errorf("finding the module %s: %w: %s", apiModule, err, strings.TrimSpace(stderr.String()))
 	}
 	dir := strings.TrimSpace(string(out))
 	if dir == "" {
 		return "", fmt.Errorf("the module %s is not in the module cache; run `go mod download %s`", apiModule, apiModule)
 	}
 	return dir, nil
+}
+
+// crdManifests returns the manifests of the named CRDs.
+func crdManifests(ctx context.Context, names []string) ([]string, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	module, err := APIModuleDir(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, name := range names {
+		file, err := CRDManifest(module, name)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file)
+	}
+	return files, nil
 }

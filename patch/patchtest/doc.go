@@ -1,10 +1,7 @@
-// Package patchtest is what tests of patches need: a real API server with OpenShift's own CustomResourceDefinitions, the count of
-// write requests from that server's audit log, and golden directories of must-gather-shaped input.
+// Package patchtest is for tests of patches: a real API server with OpenShift's own CustomResourceDefinitions, the write requests in its
+// audit log, and golden directories of must-gather-shaped input. A fake client gets ownership, dry run and no-ops wrong (U-SSA-10).
 //
-// What server-side apply decides (conflicts, owners, defaults, no-ops) is decided by the API server, so it is tested there. A
-// fake client gets ownership, dry run and no-ops wrong (U-SSA-10).
-//
-// One test binary shares one API server, started by the first test that asks for it:
+// One test binary shares one API server, started by the first test that needs it:
 //
 //	var shared = patchtest.NewShared(patchtest.Options{CRDs: []string{patchtest.IngressControllers}})
 //
@@ -16,5 +13,6 @@
 //		...
 //	}
 //
-// This is the only package of sno that imports controller-runtime's envtest; only tests import it.
+// A module's controller is tested with a Suite: a Cluster in which the test acts as all other clients, a Reconciler that reconciles when the test
+// calls it, and a Program that runs with the rights of the module's manifests. A VersionOperator acts as the cluster-version-operator.
 package patchtest

@@ -10,20 +10,27 @@ import (
 )
 
 const (
-	// patience bounds every wait. It is far longer than anything takes.
-	patience = time.Minute
-	glance   = 50 * time.Millisecond
+	timeout  = time.Minute
+	interval = 50 * time.Millisecond
 )
 
-// Eventually waits until the check is content, and fails the test with its last complaint.
+// Eventually waits until the check returns nil, and fails the test with its last error.
 func Eventually(t testing.TB, what string, check func() error) {
 	t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), glance, patience, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), interval, timeout, true, func(context.Context) (bool, error) {
 		last = check()
 		return last == nil, nil
 	})
 	if err != nil {
 		t.Fatalf("waiting until %s: %v", what, errors.Join(last, err))
+	}
+}
+
+// Must ends the test on an error.
+func Must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

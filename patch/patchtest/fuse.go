@@ -10,28 +10,26 @@ import (
 	"sync"
 )
 
-// ErrCrash is what a process gets for its requests that has died of a Fuse.
+// ErrCrash is the error of the requests of a process that has crashed.
 var ErrCrash = errors.New("the controller crashed")
 
-// Death is what becomes of the request at which a process dies.
+// Death is what happens to the request at which a process crashes.
 type Death int
 
-// The ways to die.
+// The ways to crash.
 const (
 	NeverSent Death = iota
 	CarriedOut
-	// ArrivesLate means that it is on its way for as long as the test likes. A read that nobody waits for is never sent.
+	// ArrivesLate holds a write until Deliver. A read is never sent.
 	ArrivesLate
-	// Deaths is how many there are.
+	// Deaths is their number.
 	Deaths
 )
 
-// Fuse ends a process at one of its requests: that one ends as its death says, and all later ones fail. The zero value never blows.
+// Fuse makes a process crash at one of its requests, after which all requests fail. The zero value lets all requests pass.
 type Fuse struct {
-	next http.RoundTripper
-
 	mu         sync.Mutex
-	left       int // requests until it blows; 0 for never
+	left       int // requests until the crash; 0 for never
 	death      Death
 	blown      bool
 	onlyWrites bool
@@ -40,68 +38,65 @@ type Fuse struct {
 	unreadable string
 }
 
-// Wrap is for rest.Config.Wrap.
-func (f *Fuse) Wrap(next http.RoundTripper) http.RoundTripper {
-	f.next = next
-	return f
+// Wrap is for rest.Config.Wrap. Several clients may have one Fuse.
+func (f *Fuse) Wrap(next http.RoundTripper) http.RoundTripper { return fused{f, next} }
+
+// fused is the transport of one client with a Fuse.
+type fused struct {
+	*Fuse
+	next http.RoundTripper
 }
 
-// Reset is a new process, which nothing happens to. Requests that are still on their way stay so.
+// Reset begins a new process, without anything that was set. Late requests stay.
 func (f *Fuse) Reset() { f.set(0, NeverSent, false) }
 
-// Blow has the process die at its request of that number, counted from now, beginning with 1.
+// Blow makes the process crash at its request of that number, counted from now, beginning with 1.
 func (f *Fuse) Blow(at int, death Death) { f.set(at, death, false) }
 
-// BlowAtWrite is Blow, but reads do not count.
+// BlowAtWrite is Blow without counting reads.
 func (f *Fuse) BlowAtWrite(at int, death Death) { f.set(at, death, true) }
 
 func (f *Fuse) set(left int, death Death, onlyWrites bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.left, f.death, f.onlyWrites, f.blown, f.before, f.unreadable = left, death, onlyWrites, false, nil, ""
+	f.locked(func() {
+		f.left, f.death, f.onlyWrites, f.blown, f.before, f.unreadable = left, death, onlyWrites, false, nil, ""
+	})
 }
 
-// Before has something called before every request that is sent, also of several at once.
-func (f *Fuse) Before(do func(*http.Request)) {
+func (f *Fuse) locked(do func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.before = do
+	do()
 }
 
-// Unreadable refuses reads of what has this in its path; empty for none.
-func (f *Fuse) Unreadable(path string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.unreadable = path
+// Before calls the function before every request that is sent, concurrently with others.
+func (f *Fuse) Before(do func(*http.Request)) { f.locked(func() { f.before = do }) }
+
+// Unreadable refuses reads with this in their path; empty for none.
+func (f *Fuse) Unreadable(path string) { f.locked(func() { f.unreadable = path }) }
+
+// Blown reports whether the process has crashed.
+func (f *Fuse) Blown() (blown bool) {
+	f.locked(func() { blown = f.blown })
+	return blown
 }
 
-// Blown tells whether the process has died.
-func (f *Fuse) Blown() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.blown
+// Late returns the number of requests that Deliver would send.
+func (f *Fuse) Late() (n int) {
+	f.locked(func() { n = len(f.late) })
+	return n
 }
 
-// Late is how many requests are still on their way.
-func (f *Fuse) Late() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return len(f.late)
-}
-
-// Deliver has them arrive.
+// Deliver sends the requests that arrive late.
 func (f *Fuse) Deliver() {
-	f.mu.Lock()
-	late := f.late
-	f.late = nil
-	f.mu.Unlock()
+	var late []func()
+	f.locked(func() { late, f.late = f.late, nil })
 	for _, send := range late {
 		send()
 	}
 }
 
 // RoundTrip implements http.RoundTripper.
-func (f *Fuse) RoundTrip(r *http.Request) (*http.Response, error) {
+func (f fused) RoundTrip(r *http.Request) (*http.Response, error) {
 	read := r.Method == http.MethodGet
 	f.mu.Lock()
 	before, unreadable, death, dead, dies := f.before, f.unreadable, f.death, f.blown, false
@@ -124,14 +119,14 @@ func (f *Fuse) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	answer, err := f.next.RoundTrip(r)
 	if dies && err == nil {
-		_, _ = io.Copy(io.Discard, answer.Body) // nobody is there to read it
+		_, _ = io.Copy(io.Discard, answer.Body) // so that the API server has answered
 		_ = answer.Body.Close()
 		return nil, ErrCrash
 	}
 	return answer, err
 }
 
-func (f *Fuse) hold(r *http.Request) error {
+func (f fused) hold(r *http.Request) error {
 	var body []byte
 	if r.Body != nil {
 		var err error
@@ -140,13 +135,13 @@ func (f *Fuse) hold(r *http.Request) error {
 		}
 	}
 	held := r.Clone(context.WithoutCancel(r.Context()))
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.late = append(f.late, func() {
-		held.Body = io.NopCloser(bytes.NewReader(body))
-		if answer, err := f.next.RoundTrip(held); err == nil {
-			_ = answer.Body.Close()
-		}
+	held.Body = io.NopCloser(bytes.NewReader(body))
+	f.locked(func() {
+		f.late = append(f.late, func() {
+			if answer, err := f.next.RoundTrip(held); err == nil {
+				_ = answer.Body.Close()
+			}
+		})
 	})
 	return ErrCrash
 }

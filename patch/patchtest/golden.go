@@ -15,24 +15,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew instead of comparing with them")
+var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
 
-// inputDir is the part of a golden directory that is read; the files beside it are what is expected.
+// inputDir is the part of a golden directory that is read; the files next to it are what is expected.
 const inputDir = "input"
 
-// Golden runs a function over every golden directory and compares what it returns with the files there:
+// Golden runs a function over every golden directory and compares the contents that it returns, by file name, with the files there:
 //
 //	<dir>/<case>/input/...    a tree as "oc adm must-gather" writes it
 //	<dir>/<case>/want.yaml    what is expected, one or several files
 //
-// The function returns the contents by file name. A file that is missing or that nothing produced fails the test, so nothing
-// in the directory is silently unused. `go test -update` writes the files anew.
+// A missing file and one that was not produced fail the test. `go test -update` writes the files.
 func Golden(t *testing.T, dir string, produce func(t *testing.T, input fs.FS) map[string]string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	if len(entries) == 0 {
 		t.Fatalf("%s has no golden directories", dir)
 	}
@@ -47,42 +44,36 @@ func Golden(t *testing.T, dir string, produce func(t *testing.T, input fs.FS) ma
 				return
 			}
 			if *update {
-				if err := rewrite(folder, got); err != nil {
-					t.Fatal(err)
-				}
+				Must(t, rewrite(folder, got))
 			}
 			if err := compare(folder, got); err != nil {
-				t.Errorf("%v\nrun with -update when this is how it should be", err)
+				t.Errorf("%v\nrun with -update if this is intended", err)
 			}
 		})
 	}
 }
 
-// compare returns one error for everything that is different.
+// compare returns an error for every difference.
 func compare(folder string, got map[string]string) error {
 	if len(got) == 0 {
 		return fmt.Errorf("nothing was produced for %s, so nothing is tested", folder)
 	}
-	present, err := expected(folder)
+	want, err := expected(folder)
 	if err != nil {
 		return err
 	}
 	var faults []error
 	for _, name := range slices.Sorted(maps.Keys(got)) {
-		if !slices.Contains(present, name) {
+		text, exists := want[name]
+		diff := cmp.Diff(strings.Split(text, "\n"), strings.Split(got[name], "\n"))
+		switch {
+		case !exists:
 			faults = append(faults, fmt.Errorf("%s does not exist", filepath.Join(folder, name)))
-			continue
-		}
-		want, err := os.ReadFile(filepath.Join(folder, name))
-		if err != nil {
-			faults = append(faults, err)
-			continue
-		}
-		if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got[name], "\n")); diff != "" {
+		case diff != "":
 			faults = append(faults, fmt.Errorf("%s (-want +got):\n%s", filepath.Join(folder, name), diff))
 		}
 	}
-	for _, name := range present {
+	for _, name := range slices.Sorted(maps.Keys(want)) {
 		if _, produced := got[name]; !produced {
 			faults = append(faults, fmt.Errorf("nothing produces %s", filepath.Join(folder, name)))
 		}
@@ -90,38 +81,38 @@ func compare(folder string, got map[string]string) error {
 	return errors.Join(faults...)
 }
 
-// rewrite makes the folder what compare wants.
+// rewrite makes the folder what compare expects.
 func rewrite(folder string, got map[string]string) error {
-	present, err := expected(folder)
+	old, err := expected(folder)
 	if err != nil {
 		return err
 	}
-	for _, name := range present {
-		if _, produced := got[name]; !produced {
-			if err := os.Remove(filepath.Join(folder, name)); err != nil {
-				return err
-			}
-		}
+	var errs []error
+	for name := range old {
+		errs = append(errs, os.Remove(filepath.Join(folder, name)))
 	}
 	for name, text := range got {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
-			return err
-		}
+		errs = append(errs, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644))
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
-// expected lists what lies beside the input.
-func expected(folder string) ([]string, error) {
+// expected returns the contents of the files next to the input.
+func expected(folder string) (map[string]string, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return nil, err
 	}
-	var names []string
+	files := map[string]string{}
 	for _, entry := range entries {
-		if entry.Name() != inputDir {
-			names = append(names, entry.Name())
+		if entry.Name() == inputDir {
+			continue
 		}
+		text, err := os.ReadFile(filepath.Join(folder, entry.Name()))
+		if err != nil {
+			return nil, err
+		}
+		files[entry.Name()] = string(text)
 	}
-	return names, nil
+	return files, nil
 }

@@ -14,12 +14,8 @@ func folder(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		Must(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
+		Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	return dir
 }
@@ -30,8 +26,9 @@ func TestCompare(t *testing.T) {
 		got   map[string]string
 		want  []string // in the error; none for no error
 	}{
-		"equal":      {map[string]string{"input/a": "", "want.yaml": "x\n", "b.yaml": "y"}, map[string]string{"want.yaml": "x\n", "b.yaml": "y"}, nil},
-		"different":  {map[string]string{"want.yaml": "x\ny\n"}, map[string]string{"want.yaml": "x\nz\n"}, []string{"want.yaml", "-want +got", `"y"`, `"z"`}},
+		"equal": {map[string]string{"input/a": "", "want.yaml": "x\n", "b.yaml": "y"}, map[string]string{"want.yaml": "x\n", "b.yaml": "y"}, nil},
+		"different": {map[string]string{"want.yaml": "x\ny\n"}, map[string]string{"want.yaml": "x\nz\n"}, []string{"want.yaml", "-want +got", `"y"`,
+			`"z"`}},
 		"line break": {map[string]string{"want.yaml": "x"}, map[string]string{"want.yaml": "x\n"}, []string{"want.yaml"}},
 		"missing":    {map[string]string{"input/a": ""}, map[string]string{"want.yaml": "x"}, []string{"want.yaml does not exist"}},
 		"unknown":    {map[string]string{"want.yaml": "x", "old.yaml": ""}, map[string]string{"want.yaml": "x"}, []string{"nothing produces", "old.yaml"}},
@@ -56,9 +53,7 @@ func TestCompare(t *testing.T) {
 			if len(test.got) == 0 {
 				return
 			}
-			if err := rewrite(dir, test.got); err != nil {
-				t.Fatal(err)
-			}
+			Must(t, rewrite(dir, test.got))
 			if err := compare(dir, test.got); err != nil {
 				t.Errorf("after rewriting: %v", err)
 			}
@@ -88,9 +83,7 @@ func TestGolden(t *testing.T) {
 			text.WriteString(name + ": " + string(content) + "\n")
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		Must(t, err)
 		return map[string]string{"want.yaml": text.String()}
 	})
 	if diff := cmp.Diff([]string{"TestGolden/one", "TestGolden/two"}, cases); diff != "" {

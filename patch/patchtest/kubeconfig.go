@@ -11,26 +11,24 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Kubeconfig writes a kubeconfig for the named user, with a client certificate, and returns its path.
+// Kubeconfig writes a kubeconfig for a user, with a client certificate, and returns its path.
 func (s *APIServer) Kubeconfig(t testing.TB, user string, groups ...string) string {
 	t.Helper()
 	config := s.Config(t, user, groups...)
 	return s.kubeconfig(t, config.Host, &clientcmdapi.AuthInfo{ClientCertificateData: config.CertData, ClientKeyData: config.KeyData})
 }
 
-// AccountKubeconfig writes a kubeconfig for a service account, with a token and nothing else, and returns its path. address takes
-// the place of the API server's own where it is not empty.
+// AccountKubeconfig writes a kubeconfig for a service account, with a token, and returns its path. address replaces the API server's own if it
+// is not empty.
 func (s *APIServer) AccountKubeconfig(t testing.TB, namespace, account, address string) string {
 	t.Helper()
+	owner := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: account}}
 	request := &authenticationv1.TokenRequest{}
-	err := s.Admin(t).SubResource("token").Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: account}}, request)
-	if err != nil {
-		t.Fatalf("asking for a token: %v", err)
-	}
+	Must(t, s.Admin(t).SubResource("token").Create(t.Context(), owner, request))
 	return s.kubeconfig(t, address, &clientcmdapi.AuthInfo{Token: request.Status.Token})
 }
 
-// AccountUser is what the API server calls a service account.
+// AccountUser returns the user name of a service account.
 func AccountUser(namespace, account string) string {
 	return "system:serviceaccount:" + namespace + ":" + account
 }
@@ -47,8 +45,6 @@ func (s *APIServer) kubeconfig(t testing.TB, address string, user *clientcmdapi.
 	kubeconfig.Contexts["test"] = &clientcmdapi.Context{Cluster: "test", AuthInfo: "test"}
 	kubeconfig.CurrentContext = "test"
 	file := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*kubeconfig, file); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, clientcmd.WriteToFile(*kubeconfig, file))
 	return file
 }

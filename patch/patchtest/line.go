@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// Line is a TCP connection to the API server that can be cut and mended, for one process among several. Cut, it refuses connections as an
-// API server does that is not there.
+// Line is a TCP proxy in front of the API server that can be cut, for one process among several: then it refuses connections.
 type Line struct {
 	target, address string
 
@@ -18,14 +17,12 @@ type Line struct {
 	conns    map[net.Conn]bool
 }
 
-// Line starts one, until the test ends.
+// Line starts a Line for the test.
 func (s *APIServer) Line(t testing.TB) *Line {
 	t.Helper()
 	host := s.Config(t, "line").Host
 	target, err := url.Parse(host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	if target.Host == "" {
 		target = &url.URL{Host: host}
 	}
@@ -35,10 +32,10 @@ func (s *APIServer) Line(t testing.TB) *Line {
 	return l
 }
 
-// Address is its near end, for AccountKubeconfig.
+// Address returns its URL, for AccountKubeconfig.
 func (l *Line) Address() string { return "https://" + l.address }
 
-// Cut breaks every connection with a reset and refuses new ones.
+// Cut resets every connection and refuses new ones.
 func (l *Line) Cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -55,13 +52,13 @@ func (l *Line) Cut() {
 	l.conns = nil
 }
 
-// Mend lets connections through again, at the same address.
+// Mend accepts connections again, at the same address.
 func (l *Line) Mend(t testing.TB) {
 	t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// Anybody's outgoing connection may have the port for a moment.
-	Eventually(t, "the line can be mended", func() (err error) {
+	// An outgoing connection of any process may use the port.
+	Eventually(t, "the port is free", func() (err error) {
 		l.listener, err = net.Listen("tcp", l.address)
 		return err
 	})
@@ -94,7 +91,7 @@ func (l *Line) serve(t testing.TB, listener net.Listener) {
 	}
 }
 
-// keep remembers connections so that they can be cut; what was accepted before the cut is closed at once.
+// keep stores connections for Cut, or closes them if the line was cut since they were accepted, and reports whether it stored them.
 func (l *Line) keep(listener net.Listener, conns ...net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

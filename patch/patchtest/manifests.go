@@ -13,15 +13,13 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Manifests reads the objects of YAML files, named with slashes relative to the folder of the test.
+// Manifests returns the objects of YAML files in a folder.
 func Manifests(t testing.TB, folder string, names ...string) []*unstructured.Unstructured {
 	t.Helper()
 	var out []*unstructured.Unstructured
 	for _, name := range names {
 		text, err := os.ReadFile(filepath.Join(filepath.FromSlash(folder), filepath.FromSlash(name)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		Must(t, err)
 		for _, document := range strings.Split("\n"+string(text), "\n---\n") {
 			u := &unstructured.Unstructured{}
 			if err := yaml.Unmarshal([]byte(document), &u.Object); err != nil {
@@ -38,7 +36,7 @@ func Manifests(t testing.TB, folder string, names ...string) []*unstructured.Uns
 	return out
 }
 
-// Put creates the object as the administrator, or takes the place of the one that is there.
+// Put creates the object as the administrator, or merges it into the existing one.
 func (s *APIServer) Put(t testing.TB, u *unstructured.Unstructured) {
 	t.Helper()
 	admin := s.Admin(t)

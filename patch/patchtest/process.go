@@ -1,8 +1,6 @@
 package patchtest
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -10,26 +8,25 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 )
 
-// asProgram makes the test binary be the program that it tests, so that flags, signals and permissions are real.
+// asProgram makes the test binary run the program that it tests.
 const asProgram = "SNO_TEST_AS_PROGRAM"
 
-// BeProgram is called first in TestMain: in a process that Command or Start made it runs the program and exits with what that
-// returns, in any other it does nothing.
+// BeProgram is called first in TestMain. In a process of Command or Start it runs the program and exits with the code that it returns.
 func BeProgram(program func(args []string) int) {
 	if os.Getenv(asProgram) != "" {
 		os.Exit(program(os.Args[1:]))
 	}
 }
 
-// Command is the program of BeProgram with these arguments. out gets what it says, on both streams.
+// Command is the program of BeProgram with these arguments, whose output goes to out.
 func Command(out io.Writer, args ...string) *exec.Cmd {
 	command := exec.Command(os.Args[0], args...)
 	command.Env = append(os.Environ(), asProgram+"=yes")
@@ -41,44 +38,26 @@ func Command(out io.Writer, args ...string) *exec.Cmd {
 type Process struct {
 	t               testing.TB
 	command         *exec.Cmd
-	output          output
+	output          string // a file
 	health, metrics string
 	ended           chan struct{}
 	err             error
 	stopped         bool
 }
 
-// output is what a process says. It may be read while the process runs.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
-}
-
-// Start starts the program of BeProgram, a controller with the flags of patch/manager, with plain metrics on an address of its own.
-// It is stopped when the test ends, and what it said is logged if the test failed.
+// Start starts the program of BeProgram, a controller with the flags of patch/run, with plain metrics on an address of its own. It is stopped
+// when the test ends, and its output is logged if the test failed.
 func Start(t testing.TB, args ...string) *Process {
 	t.Helper()
-	p := &Process{t: t, ended: make(chan struct{}), health: FreeAddress(t), metrics: FreeAddress(t)}
-	p.command = Command(&p.output, append([]string{
+	output, err := os.Create(filepath.Join(t.TempDir(), "output"))
+	Must(t, err)
+	p := &Process{t: t, ended: make(chan struct{}), output: output.Name(), health: FreeAddress(t), metrics: FreeAddress(t)}
+	p.command = Command(output, append([]string{
 		"--health-probe-bind-address=" + p.health, "--metrics-bind-address=" + p.metrics, "--metrics-secure=false", "-v=2",
 	}, args...)...)
-	if err := p.command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, p.command.Start())
 	go func() {
-		p.err = p.command.Wait()
+		p.err = errors.Join(p.command.Wait(), output.Close())
 		close(p.ended)
 	}()
 	t.Cleanup(func() {
@@ -86,24 +65,22 @@ func Start(t testing.TB, args ...string) *Process {
 			p.Stop()
 		}
 		if t.Failed() {
-			t.Logf("the controller said:\n%s", &p.output)
+			t.Logf("output of the controller:\n%s", p.Logs())
 		}
 	})
 	return p
 }
 
-// FreeAddress is an address of this machine on which nobody listens.
+// FreeAddress returns an address of this machine on which no process listens.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close() //nolint:errcheck // the address is all that was wanted
+	Must(t, err)
+	defer listener.Close() //nolint:errcheck // only the address was wanted
 	return listener.Addr().String()
 }
 
-// Stop ends the process as a node does, with SIGTERM, and expects it to end in good order.
+// Stop ends the process with SIGTERM, as a node does, and fails the test unless the exit code is 0.
 func (p *Process) Stop() {
 	p.t.Helper()
 	p.stopped = true
@@ -112,32 +89,30 @@ func (p *Process) Stop() {
 	}
 	select {
 	case <-p.ended:
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		p.t.Errorf("the controller does not stop")
-		_ = p.command.Process.Kill() // it may end by itself just now
+		_ = p.command.Process.Kill() // it may have ended by itself
 		<-p.ended
 	}
 	if p.err != nil {
 		p.t.Errorf("the controller ended with %v", p.err)
 	}
 	for _, bad := range []string{"DATA RACE", "panic:", "Observed a panic"} {
-		if strings.Contains(p.Said(), bad) {
+		if strings.Contains(p.Logs(), bad) {
 			p.t.Errorf("the controller's output has %q", bad)
 		}
 	}
 }
 
-// Kill ends the process as the kernel or a lost node does, with SIGKILL.
+// Kill ends the process with SIGKILL.
 func (p *Process) Kill() {
 	p.t.Helper()
 	p.stopped = true
-	if err := p.command.Process.Kill(); err != nil {
-		p.t.Fatal(err)
-	}
+	Must(p.t, p.command.Process.Kill())
 	<-p.ended
 }
 
-// Ended says whether the process has ended, and how.
+// Ended reports whether the process has ended, and how.
 func (p *Process) Ended() (bool, error) {
 	select {
 	case <-p.ended:
@@ -147,21 +122,26 @@ func (p *Process) Ended() (bool, error) {
 	}
 }
 
-// Said is what the process said so far.
-func (p *Process) Said() string { return p.output.String() }
-
-// Says waits until the process has said the text.
-func (p *Process) Says(text string) {
+// Logs returns the output of the process so far.
+func (p *Process) Logs() string {
 	p.t.Helper()
-	Eventually(p.t, fmt.Sprintf("the log says %q", text), func() error {
-		if !strings.Contains(p.Said(), text) {
-			return errors.New("it does not")
+	text, err := os.ReadFile(p.output)
+	Must(p.t, err)
+	return string(text)
+}
+
+// WaitForLog waits until the output of the process has the text.
+func (p *Process) WaitForLog(text string) {
+	p.t.Helper()
+	Eventually(p.t, fmt.Sprintf("the log has %q", text), func() error {
+		if !strings.Contains(p.Logs(), text) {
+			return errors.New("it has not")
 		}
 		return nil
 	})
 }
 
-// Ready waits until the process says that it is ready.
+// Ready waits until the process is ready.
 func (p *Process) Ready() {
 	p.t.Helper()
 	Eventually(p.t, "the controller is ready", func() error {
@@ -176,7 +156,7 @@ func (p *Process) Ready() {
 	})
 }
 
-// Probe asks /healthz or /readyz and returns the status code and the answer.
+// Probe gets /healthz or /readyz and returns the status code and the body.
 func (p *Process) Probe(path string) (int, string, error) { return get("http://" + p.health + path) }
 
 func get(url string) (int, string, error) {
@@ -189,7 +169,7 @@ func get(url string) (int, string, error) {
 	return answer.StatusCode, string(body), err
 }
 
-// Metric adds up the samples of a metric that have all the labels, each written like name="ingress".
+// Metric returns the sum of the samples of a metric with all the labels, each written like name="ingress".
 func (p *Process) Metric(name string, labels ...string) (float64, error) {
 	code, body, err := get("http://" + p.metrics + "/metrics")
 	if err != nil {
@@ -203,8 +183,8 @@ func (p *Process) Metric(name string, labels ...string) (float64, error) {
 
 func sum(metrics, name string, labels ...string) (float64, error) {
 	total := 0.0
-	for lines := bufio.NewScanner(strings.NewReader(metrics)); lines.Scan(); {
-		line := lines.Text()
+	for line := range strings.Lines(metrics) {
+		line = strings.TrimSpace(line)
 		all := strings.HasPrefix(line, name+"{") || strings.HasPrefix(line, name+" ")
 		for _, label := range labels {
 			all = all && strings.Contains(line, label)
@@ -221,7 +201,7 @@ func sum(metrics, name string, labels ...string) (float64, error) {
 	return total, nil
 }
 
-// Counts is a check for Eventually: Metric has the value.
+// Counts is a check for Eventually that Metric has the value.
 func (p *Process) Counts(want float64, name string, labels ...string) func() error {
 	return func() error {
 		got, err := p.Metric(name, labels...)
@@ -232,17 +212,15 @@ func (p *Process) Counts(want float64, name string, labels ...string) func() err
 	}
 }
 
-// LooksAfter makes the change n times, and waits each time until the named controller has looked at it and is idle again. The
-// change gets a number that is another one each time, also in the next call.
-func (p *Process) LooksAfter(n int, controller string, change func(beat int)) {
+// ReconcilesAfter makes the change n times, and waits each time until the named controller has reconciled and is idle again. The change gets
+// another number each time, also in the next call.
+func (p *Process) ReconcilesAfter(n int, controller string, change func(beat int)) {
 	p.t.Helper()
 	for i := range n {
 		before, err := p.Metric("controller_runtime_reconcile_total")
-		if err != nil {
-			p.t.Fatal(err)
-		}
+		Must(p.t, err)
 		change(int(before)*1000 + i)
-		Eventually(p.t, "the controller has looked", func() error {
+		Eventually(p.t, "the controller has reconciled", func() error {
 			after, err := p.Metric("controller_runtime_reconcile_total")
 			if err == nil && after <= before {
 				err = fmt.Errorf("%v reconciles, as before", after)

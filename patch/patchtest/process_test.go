@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// program is a small controller: it has looked once more whenever it is asked for its metrics, and ends on SIGTERM.
+// program is a small controller: it counts a reconcile each time its metrics are read, and ends on SIGTERM.
 func program(args []string) int {
 	flags := flag.NewFlagSet("program", flag.ContinueOnError)
 	health, metrics := flags.String("health-probe-bind-address", "", ""), flags.String("metrics-bind-address", "", "")
@@ -24,9 +24,9 @@ func program(args []string) int {
 	}
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM)
-	var looks atomic.Int64
+	var reconciles atomic.Int64
 	go http.ListenAndServe(*metrics, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { //nolint:errcheck,gosec // it ends with the process
-		_, _ = fmt.Fprintf(w, "controller_runtime_reconcile_total{controller=\"a\"} %d\n", looks.Add(1))
+		_, _ = fmt.Fprintf(w, "controller_runtime_reconcile_total{controller=\"a\"} %d\n", reconciles.Add(1))
 	}))
 	go http.ListenAndServe(*health, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})) //nolint:errcheck,gosec // it ends with the process
 	fmt.Fprintln(os.Stdout, "hello from", flags.Args())
@@ -36,11 +36,11 @@ func program(args []string) int {
 
 func TestProcess(t *testing.T) {
 	p := Start(t, "a", "b")
-	p.Says("hello from [a b]")
+	p.WaitForLog("hello from [a b]")
 	p.Ready()
 	beats := map[int]bool{}
 	for range 2 {
-		p.LooksAfter(2, "a", func(beat int) { beats[beat] = true })
+		p.ReconcilesAfter(2, "a", func(beat int) { beats[beat] = true })
 	}
 	if len(beats) != 4 {
 		t.Errorf("the beats of four changes are %v", beats)
@@ -54,7 +54,7 @@ func TestProcess(t *testing.T) {
 	}
 
 	p = Start(t)
-	p.Says("hello")
+	p.WaitForLog("hello")
 	p.Kill()
 	if ended, err := p.Ended(); !ended || err == nil {
 		t.Errorf("after Kill: ended %v, %v", ended, err)

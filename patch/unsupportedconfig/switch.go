@@ -1,3 +1,5 @@
+// Package unsupportedconfig reads single switches from spec.unsupportedConfigOverrides, the field without a schema for overrides that are
+// not supported. The topology replaces the single-node ones (R-ETC-1, R-AUTH-1), but they are honored while they are set.
 package unsupportedconfig
 
 import (
@@ -5,25 +7,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 
+	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
 
-// ErrUnreadable is returned for a spec.unsupportedConfigOverrides, or a switch in it, that cannot be understood. Somebody wanted
-// something there, so it never counts as false.
+// ErrUnreadable is returned for an invalid spec.unsupportedConfigOverrides or switch in it. It never counts as false.
 var ErrUnreadable = errors.New("unreadable unsupportedConfigOverrides")
 
-// Switch is what spec.unsupportedConfigOverrides says about one key. The zero Switch is its absence.
-type Switch struct {
-	// Present tells whether the key is there at all.
-	Present bool
-	// Value is what it says; false when it is absent.
-	Value bool
-}
+// Switch is one boolean key of spec.unsupportedConfigOverrides.
+type Switch struct{ Present, Value bool }
 
-// Deprecation is one stable sentence about a switch that is present, empty otherwise.
+// Deprecation returns a sentence about a switch that is present, empty otherwise.
 func (s Switch) Deprecation(key string) string {
 	switch {
 	case !s.Present:
@@ -34,14 +30,11 @@ func (s Switch) Deprecation(key string) string {
 	return "The override " + key + " is deprecated and false, which changes nothing; remove it"
 }
 
-// Read reads the key from the raw bytes of spec.unsupportedConfigOverrides in every form that the operators accept
-// (U-ETC-2, U-AUTH-5): a JSON or YAML object, in it, at its top level and in exactly this spelling, the key
-// with a boolean or a string that strconv.ParseBool reads. No bytes, an empty object and null are no override; so is null as
-// the key's value. It also returns the JSON of everything at the top level, by key.
+// Read reads the key from spec.unsupportedConfigOverrides in every form that the operators accept (U-ETC-2, U-AUTH-5): a JSON or YAML
+// object with the key at its top level, in this spelling, and a boolean or a string that strconv.ParseBool accepts. It also returns the
+// JSON of every top-level value by key. No bytes and null are no override.
 //
-// Everything else is an ErrUnreadable that names the field: a document that does not parse or is no object, another string,
-// another JSON type, and, stricter than the operators, a key that stands there twice, because which of the two counts would
-// be a guess.
+// Everything else is an ErrUnreadable that names the field; stricter than the operators, also a duplicate key.
 func Read(raw []byte, key string) (Switch, map[string]json.RawMessage, error) {
 	values, err := members(raw)
 	if err != nil {
@@ -56,7 +49,6 @@ func valueOf(key string, values map[string]json.RawMessage) (Switch, error) {
 	if !ok {
 		return Switch{}, nil
 	}
-	// The decoder has checked the syntax; what is left is which type it is.
 	var decoded any
 	if err := json.Unmarshal(value, &decoded); err != nil {
 		return Switch{}, fmt.Errorf("%w: spec.unsupportedConfigOverrides.%s: %w", ErrUnreadable, key, err)
@@ -75,7 +67,7 @@ func valueOf(key string, values map[string]json.RawMessage) (Switch, error) {
 	return Switch{}, fmt.Errorf("%w: spec.unsupportedConfigOverrides.%s is %s; want true or false, or remove it", ErrUnreadable, key, value)
 }
 
-// members are the top-level values of a JSON or YAML object. As in the operators, a brace makes it JSON.
+// members returns the top-level values of a JSON or YAML object. As in the operators, a brace begins JSON.
 func members(raw []byte) (map[string]json.RawMessage, error) {
 	switch trimmed := bytes.TrimSpace(raw); {
 	case len(trimmed) == 0:
@@ -87,39 +79,10 @@ func members(raw []byte) (map[string]json.RawMessage, error) {
 		}
 		raw = converted
 	}
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	switch opening, err := decoder.Token(); {
-	case err != nil:
-		return nil, err
-	case opening == nil:
-		return nil, nil
-	case opening != json.Delim('{'):
+	var values map[string]json.RawMessage
+	strict, err := kjson.UnmarshalStrict(raw, &values)
+	if err = errors.Join(append(strict, err)...); errors.As(err, new(*json.UnmarshalTypeError)) {
 		return nil, errors.New("not an object")
 	}
-	values := map[string]json.RawMessage{}
-	for decoder.More() {
-		token, err := decoder.Token()
-		if err != nil {
-			return nil, err
-		}
-		key, ok := token.(string)
-		if !ok {
-			return nil, fmt.Errorf("%v is not a key", token)
-		}
-		if _, twice := values[key]; twice {
-			return nil, fmt.Errorf("the key %q stands there twice", key)
-		}
-		var value json.RawMessage
-		if err := decoder.Decode(&value); err != nil {
-			return nil, err
-		}
-		values[key] = value
-	}
-	if _, err := decoder.Token(); err != nil {
-		return nil, err
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("something follows the object")
-	}
-	return values, nil
+	return values, err
 }

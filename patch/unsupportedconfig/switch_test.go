@@ -76,8 +76,8 @@ func TestReadErrors(t *testing.T) {
 		"JSON inside a string": {`"{\"` + key + `\":true}"`, document + "not an object"},
 		"number":               {"1", document + "not an object"},
 		"boolean":              {"true", document + "not an object"},
-		"twice in JSON":        {`{"` + key + `":true,"` + key + `":false}`, "twice"},
-		"twice with an escape": {`{"` + key + `":true,"\u0075` + key[1:] + `":false}`, "twice"},
+		"twice in JSON":        {`{"` + key + `":true,"` + key + `":false}`, "duplicate field"},
+		"twice with an escape": {`{"` + key + `":true,"\u0075` + key[1:] + `":false}`, "duplicate field"},
 		"twice in YAML":        {key + ": true\n" + key + ": false\n", "already set"},
 
 		"string maybe":        {`{"` + key + `":"maybe"}`, field + `"maybe"; want true or false`},
@@ -96,13 +96,13 @@ func TestReadErrors(t *testing.T) {
 				t.Errorf("%v; want %v saying %q", err, unsupportedconfig.ErrUnreadable, test.says)
 			}
 			if got != (unsupportedconfig.Switch{}) {
-				t.Errorf("%+v beside an error", got)
+				t.Errorf("%+v with an error", got)
 			}
 		})
 	}
 }
 
-// A caller that changes the key must leave what stands beside it.
+// Other keys stay as they are.
 func TestReadKeepsTheRest(t *testing.T) {
 	_, values, err := unsupportedconfig.Read([]byte("other: {a: [1]}\n"+key+": true\n"), key)
 	if err != nil || len(values) != 2 || string(values["other"]) != `{"a":[1]}` || string(values[key]) != "true" {
@@ -123,7 +123,7 @@ func TestDeprecation(t *testing.T) {
 	}
 }
 
-// Whatever a person writes there, it is read or refused, never both, and white space around it changes nothing.
+// Any input is either read or refused, and white space around it changes nothing.
 func FuzzRead(f *testing.F) {
 	for _, example := range []string{"", "{}", "null", `{"` + key + `":true}`, key + ": 'true'\n", `{"` + key + `":[`, "- a\n", "a: &a [*a]"} {
 		f.Add([]byte(example))
@@ -131,7 +131,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		override, _, err := unsupportedconfig.Read(raw, key)
 		if err != nil && (override != unsupportedconfig.Switch{} || !errors.Is(err, unsupportedconfig.ErrUnreadable)) {
-			t.Errorf("%+v beside %v", override, err)
+			t.Errorf("%+v with %v", override, err)
 		}
 		if override.Value && !override.Present {
 			t.Error("true but absent")

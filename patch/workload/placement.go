@@ -11,25 +11,22 @@ import (
 
 const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
 
-// Place pins pods to a pool: its node selector, and the tolerations that go with it. Of what is there, only what belongs to a
-// pool comes and goes; the rest stays, in its order, so that shaping twice is shaping once.
+// Place pins pods to a pool by node selector and tolerations. Labels and tolerations of no pool stay.
 func Place(pod *corev1.PodSpec, pool topology.Pool) {
-	selector := map[string]string{}
-	maps.Copy(selector, pod.NodeSelector)
+	selector := maps.Clone(pod.NodeSelector)
 	delete(selector, controlPlaneLabel)
 	for _, other := range []topology.Pool{topology.ControlPlanePool, topology.WorkerPool} {
 		for label := range topology.PlacementOf(other).NodeSelector() {
 			delete(selector, label)
 		}
 	}
-	maps.Copy(selector, topology.PlacementOf(pool).NodeSelector())
-	pod.NodeSelector = selector
+	pod.NodeSelector = topology.PlacementOf(pool).NodeSelector()
+	maps.Copy(pod.NodeSelector, selector)
 	pod.Tolerations = Tolerate(pod.Tolerations, pool)
 }
 
-// Tolerate returns the tolerations with those for the control plane added where they are missing, or removed where the pool is
-// another one. What stays keeps its place: another order would be another pod template, and a rollout for nothing. The
-// argument is not changed.
+// Tolerate returns a copy of the tolerations with those for the control plane added, or removed for another pool. The others keep their
+// order, since another order would be another pod template.
 func Tolerate(present []corev1.Toleration, pool topology.Pool) []corev1.Toleration {
 	wanted := Tolerations(topology.PlacementOf(pool))
 	tolerations := slices.Clone(present)

@@ -18,43 +18,41 @@ func TestPlace(t *testing.T) {
 	own := corev1.Toleration{Key: "disk", Operator: corev1.TolerationOpExists}
 	onMaster := corev1.Toleration{Key: master, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}
 	onControlPlane := corev1.Toleration{Key: controlPlane, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}
-	for _, test := range []struct {
-		name      string
+	type (
+		selector    = map[string]string
+		tolerations = []corev1.Toleration
+	)
+	for name, test := range map[string]struct {
 		pod, want corev1.PodSpec
 		pool      topology.Pool
 	}{
-		{
-			"nothing there", corev1.PodSpec{},
-			corev1.PodSpec{NodeSelector: map[string]string{master: ""}, Tolerations: []corev1.Toleration{onMaster, onControlPlane}},
+		"empty": {
+			corev1.PodSpec{},
+			corev1.PodSpec{NodeSelector: selector{master: ""}, Tolerations: tolerations{onMaster, onControlPlane}}, topology.ControlPlanePool,
+		},
+		"from workers to the control plane": {
+			corev1.PodSpec{NodeSelector: selector{worker: "", "disk": "fast"}, Tolerations: tolerations{own}},
+			corev1.PodSpec{NodeSelector: selector{master: "", "disk": "fast"}, Tolerations: tolerations{own, onMaster, onControlPlane}},
 			topology.ControlPlanePool,
 		},
-		{
-			"from workers to the control plane",
-			corev1.PodSpec{NodeSelector: map[string]string{worker: "", "disk": "fast"}, Tolerations: []corev1.Toleration{own}},
-			corev1.PodSpec{NodeSelector: map[string]string{master: "", "disk": "fast"}, Tolerations: []corev1.Toleration{own, onMaster, onControlPlane}},
-			topology.ControlPlanePool,
+		"on the control plane, in another order": {
+			corev1.PodSpec{NodeSelector: selector{master: ""}, Tolerations: tolerations{onControlPlane, own, onMaster}},
+			corev1.PodSpec{NodeSelector: selector{master: ""}, Tolerations: tolerations{onControlPlane, own, onMaster}}, topology.ControlPlanePool,
 		},
-		{
-			"already there, in an order of its own",
-			corev1.PodSpec{NodeSelector: map[string]string{master: ""}, Tolerations: []corev1.Toleration{onControlPlane, own, onMaster}},
-			corev1.PodSpec{NodeSelector: map[string]string{master: ""}, Tolerations: []corev1.Toleration{onControlPlane, own, onMaster}},
-			topology.ControlPlanePool,
-		},
-		{
-			"back to the workers",
-			corev1.PodSpec{NodeSelector: map[string]string{master: "", controlPlane: ""}, Tolerations: []corev1.Toleration{onMaster, own, onControlPlane}},
-			corev1.PodSpec{NodeSelector: map[string]string{worker: ""}, Tolerations: []corev1.Toleration{own}},
-			topology.WorkerPool,
+		"to the workers": {
+			corev1.PodSpec{NodeSelector: selector{master: "", controlPlane: ""}, Tolerations: tolerations{onMaster, own, onControlPlane}},
+			corev1.PodSpec{NodeSelector: selector{worker: ""}, Tolerations: tolerations{own}}, topology.WorkerPool,
 		},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			for _, pass := range []string{"once", "twice"} {
-				workload.Place(&test.pod, test.pool)
-				if diff := cmp.Diff(test.want, test.pod); diff != "" {
-					t.Errorf("%s (-want +got):\n%s", pass, diff)
-				}
+		for _, pass := range []string{"once", "twice"} {
+			workload.Place(&test.pod, test.pool)
+			if diff := cmp.Diff(test.want, test.pod); diff != "" {
+				t.Errorf("%s, %s (-want +got):\n%s", name, pass, diff)
 			}
-		})
+		}
+	}
+	if got := workload.Tolerations(topology.PlacementOf(topology.WorkerPool)); got != nil {
+		t.Errorf("workers: %v, want no tolerations", got)
 	}
 	present := []corev1.Toleration{onMaster, own, onControlPlane}
 	workload.Tolerate(present, topology.WorkerPool)
@@ -67,7 +65,8 @@ func TestSeparate(t *testing.T) {
 	term := func(labels map[string]string) corev1.PodAffinityTerm {
 		return corev1.PodAffinityTerm{LabelSelector: &metav1.LabelSelector{MatchLabels: labels}, TopologyKey: corev1.LabelHostname}
 	}
-	selector := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: metav1.LabelSelectorOpIn, Values: []string{"console"}}}}
+	selector := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: metav1.LabelSelectorOpIn,
+		Values: []string{"console"}}}}
 	stock, others := term(map[string]string{"component": "ui"}), term(map[string]string{"app": "noisy"})
 	nodes := &corev1.NodeAffinity{}
 	deployment := func() *appsv1.Deployment {
@@ -87,28 +86,20 @@ func TestSeparate(t *testing.T) {
 	apart := corev1.PodAffinityTerm{LabelSelector: selector, TopologyKey: corev1.LabelHostname}
 	perRevision := apart
 	perRevision.MatchLabelKeys = []string{"pod-template-hash"}
-	for _, test := range []struct {
-		name       string
-		separation workload.Separation
-		want       []corev1.PodAffinityTerm
-	}{
-		{"together", workload.Together, []corev1.PodAffinityTerm{others}},
-		{"per revision", workload.PerRevision, []corev1.PodAffinityTerm{others, perRevision}},
-		{"always", workload.Always, []corev1.PodAffinityTerm{others, apart}},
+	for separation, required := range map[workload.Separation][]corev1.PodAffinityTerm{
+		workload.Together: {others}, workload.PerRevision: {others, perRevision}, workload.Always: {others, apart},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			want := &corev1.Affinity{NodeAffinity: nodes, PodAntiAffinity: &corev1.PodAntiAffinity{
-				RequiredDuringSchedulingIgnoredDuringExecution:  test.want,
-				PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 2, PodAffinityTerm: others}},
-			}}
-			d := deployment()
-			for _, pass := range []string{"once", "twice"} {
-				workload.Separate(d, test.separation)
-				if diff := cmp.Diff(want, d.Spec.Template.Spec.Affinity); diff != "" {
-					t.Errorf("%s (-want +got):\n%s", pass, diff)
-				}
+		want := &corev1.Affinity{NodeAffinity: nodes, PodAntiAffinity: &corev1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution:  required,
+			PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 2, PodAffinityTerm: others}},
+		}}
+		d := deployment()
+		for _, pass := range []string{"once", "twice"} {
+			workload.Separate(d, separation)
+			if diff := cmp.Diff(want, d.Spec.Template.Spec.Affinity); diff != "" {
+				t.Errorf("%d, %s (-want +got):\n%s", separation, pass, diff)
 			}
-		})
+		}
 	}
 	bare := &appsv1.Deployment{}
 	workload.Separate(bare, workload.Always)
@@ -129,7 +120,7 @@ func TestSeparate(t *testing.T) {
 	}
 }
 
-// Which terms keep the Deployment's pods off each other's nodes. All others stay, required and preferred ones alike.
+// Terms that keep the Deployment's pods off each other's nodes are removed, required and preferred ones; all others stay.
 func TestSeparateTakes(t *testing.T) {
 	own := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "router"}}
 	expression := func(key string, operator metav1.LabelSelectorOperator, values ...string) metav1.LabelSelectorRequirement {
@@ -146,89 +137,84 @@ func TestSeparateTakes(t *testing.T) {
 		term corev1.PodAffinityTerm
 		goes bool
 	}{
-		"own pods":                          {corev1.PodAffinityTerm{LabelSelector: own}, true},
-		"own pods of a revision":            {corev1.PodAffinityTerm{LabelSelector: own, MatchLabelKeys: []string{"pod-template-hash"}}, true},
-		"own pods of other revisions":       {corev1.PodAffinityTerm{LabelSelector: own, MismatchLabelKeys: []string{"pod-template-hash"}}, true},
-		"all pods":                          {corev1.PodAffinityTerm{LabelSelector: &metav1.LabelSelector{}}, true},
-		"no pods":                           {corev1.PodAffinityTerm{}, false},
-		"other pods":                        {corev1.PodAffinityTerm{LabelSelector: namespaceName("x")}, false},
-		"own pods by zone":                  {corev1.PodAffinityTerm{LabelSelector: own, TopologyKey: corev1.LabelTopologyZone}, false},
-		"own namespace by name":             {corev1.PodAffinityTerm{LabelSelector: own, Namespaces: []string{"other", "ours"}}, true},
-		"another namespace by name":         {corev1.PodAffinityTerm{LabelSelector: own, Namespaces: []string{"other"}}, false},
-		"all namespaces":                    {corev1.PodAffinityTerm{LabelSelector: own, NamespaceSelector: &metav1.LabelSelector{}}, true},
-		"own namespace by label":            {corev1.PodAffinityTerm{LabelSelector: own, NamespaceSelector: namespaceName("ours")}, true},
-		"another namespace by label":        {corev1.PodAffinityTerm{LabelSelector: own, NamespaceSelector: namespaceName("other")}, false},
-		"own namespace beside a selector":   {corev1.PodAffinityTerm{LabelSelector: own, Namespaces: []string{"ours"}, NamespaceSelector: namespaceName("other")}, true},
-		"namespaces by an unknown label":    {corev1.PodAffinityTerm{LabelSelector: own, NamespaceSelector: own}, false},
-		"a hash that is to come":            {corev1.PodAffinityTerm{LabelSelector: expressions(expression("app", "In", "router"), expression(hash, "In"))}, true},
-		"others by a hash that is to come":  {corev1.PodAffinityTerm{LabelSelector: expressions(expression("app", "In", "other"), expression(hash, "In"))}, false},
-		"a hash of another revision":        {corev1.PodAffinityTerm{LabelSelector: expressions(expression("app", "In", "router"), expression(hash, "NotIn", "1"))}, true},
+		"own pods":                    {corev1.PodAffinityTerm{LabelSelector: own}, true},
+		"own pods of a revision":      {corev1.PodAffinityTerm{LabelSelector: own, MatchLabelKeys: []string{"pod-template-hash"}}, true},
+		"own pods of other revisions": {corev1.PodAffinityTerm{LabelSelector: own, MismatchLabelKeys: []string{"pod-template-hash"}}, true},
+		"all pods":                    {corev1.PodAffinityTerm{LabelSelector: &metav1.LabelSelector{}}, true},
+		"no pods":                     {corev1.PodAffinityTerm{}, false},
+		"other pods":                  {corev1.PodAffinityTerm{LabelSelector: namespaceName("x")}, false},
+		"own pods by zone":            {corev1.PodAffinityTerm{LabelSelector: own, TopologyKey: corev1.LabelTopologyZone}, false},
+		"own namespace by name":       {corev1.PodAffinityTerm{LabelSelector: own, Namespaces: []string{"other", "ours"}}, true},
+		"another namespace by name":   {corev1.PodAffinityTerm{LabelSelector: own, Namespaces: []string{"other"}}, false},
+		"all namespaces":              {corev1.PodAffinityTerm{LabelSelector: own, NamespaceSelector: &metav1.LabelSelector{}}, true},
+		"own namespace by label":      {corev1.PodAffinityTerm{LabelSelector: own, NamespaceSelector: namespaceName("ours")}, true},
+		"another namespace by label":  {corev1.PodAffinityTerm{LabelSelector: own, NamespaceSelector: namespaceName("other")}, false},
+		"own namespace and a selector": {corev1.PodAffinityTerm{LabelSelector: own, Namespaces: []string{"ours"},
+			NamespaceSelector: namespaceName("other")}, true},
+		"namespaces by an unknown label": {corev1.PodAffinityTerm{LabelSelector: own, NamespaceSelector: own}, false},
+		"a hash that is to come": {corev1.PodAffinityTerm{LabelSelector: expressions(expression("app", "In", "router"), expression(hash,
+			"In"))}, true},
+		"others by a hash that is to come": {corev1.PodAffinityTerm{LabelSelector: expressions(expression("app", "In", "other"), expression(hash,
+			"In"))}, false},
+		"a hash of another revision": {corev1.PodAffinityTerm{LabelSelector: expressions(expression("app", "In", "router"), expression(hash,
+			"NotIn", "1"))}, true},
 		"what no API server accepts":        {corev1.PodAffinityTerm{LabelSelector: expressions(expression("app", "Like", "router"))}, false},
 		"own pods but for what they do say": {corev1.PodAffinityTerm{LabelSelector: expressions(expression("app", "NotIn", "router"))}, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			term := test.term
-			if term.TopologyKey == "" {
-				term.TopologyKey = corev1.LabelHostname
+		term := test.term
+		if term.TopologyKey == "" {
+			term.TopologyKey = corev1.LabelHostname
+		}
+		required := &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term}}
+		preferred := &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 1,
+			PodAffinityTerm: term}}}
+		for _, rule := range []*corev1.PodAntiAffinity{required, preferred} {
+			deployment := &appsv1.Deployment{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "ours"},
+				Spec: appsv1.DeploymentSpec{Selector: own, Template: corev1.PodTemplateSpec{
+					ObjectMeta: metav1.ObjectMeta{Labels: own.MatchLabels}, Spec: corev1.PodSpec{Affinity: &corev1.Affinity{PodAntiAffinity: rule.DeepCopy()}},
+				}},
 			}
-			required := &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term}}
-			preferred := &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 1, PodAffinityTerm: term}}}
-			for _, rule := range []*corev1.PodAntiAffinity{required, preferred} {
-				deployment := &appsv1.Deployment{
-					ObjectMeta: metav1.ObjectMeta{Namespace: "ours"},
-					Spec: appsv1.DeploymentSpec{Selector: own, Template: corev1.PodTemplateSpec{
-						ObjectMeta: metav1.ObjectMeta{Labels: own.MatchLabels}, Spec: corev1.PodSpec{Affinity: &corev1.Affinity{PodAntiAffinity: rule.DeepCopy()}},
-					}},
-				}
-				var want *corev1.Affinity
-				if !test.goes {
-					want = &corev1.Affinity{PodAntiAffinity: rule}
-				}
-				workload.Separate(deployment, workload.Together)
-				if diff := cmp.Diff(want, deployment.Spec.Template.Spec.Affinity); diff != "" {
-					t.Errorf("(-want +got):\n%s", diff)
-				}
+			var want *corev1.Affinity
+			if !test.goes {
+				want = &corev1.Affinity{PodAntiAffinity: rule}
 			}
-		})
+			workload.Separate(deployment, workload.Together)
+			if diff := cmp.Diff(want, deployment.Spec.Template.Spec.Affinity); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", name, diff)
+			}
+		}
 	}
 }
 
 func TestRolledOut(t *testing.T) {
 	done := appsv1.DeploymentStatus{ObservedGeneration: 3, UpdatedReplicas: 2, Replicas: 2, AvailableReplicas: 2}
-	for _, test := range []struct {
-		name   string
-		change func(*appsv1.Deployment)
-		want   bool
-	}{
-		{"done", func(*appsv1.Deployment) {}, true},
-		{"not seen yet", func(d *appsv1.Deployment) { d.Generation = 4 }, false},
-		{"an old pod is left", func(d *appsv1.Deployment) { d.Status.Replicas = 3 }, false},
-		{"not all are new", func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 1 }, false},
-		{"not all are available", func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 1 }, false},
-		{"one by default", func(d *appsv1.Deployment) { d.Spec.Replicas = nil }, false},
+	for name, change := range map[string]func(*appsv1.Deployment){
+		"complete":          func(*appsv1.Deployment) {},
+		"not observed yet":  func(d *appsv1.Deployment) { d.Generation = 4 },
+		"an old pod":        func(d *appsv1.Deployment) { d.Status.Replicas = 3 },
+		"not all updated":   func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 1 },
+		"not all available": func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 1 },
+		"one by default":    func(d *appsv1.Deployment) { d.Spec.Replicas = nil },
 	} {
-		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Generation: 3}, Spec: appsv1.DeploymentSpec{Replicas: ptr.To(int32(2))}, Status: *done.DeepCopy()}
-		test.change(d)
-		if got := workload.RolledOut(d); got != test.want {
-			t.Errorf("%s: %v, want %v", test.name, got, test.want)
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Generation: 3}, Spec: appsv1.DeploymentSpec{Replicas: ptr.To(int32(2))}, Status: done}
+		change(d)
+		if got := workload.RolledOut(d); got != (name == "complete") {
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 }
 
 func TestRolloutStuck(t *testing.T) {
-	for _, test := range []struct {
-		name   string
-		change func(*appsv1.Deployment)
-		want   bool
-	}{
-		{"deadline passed", func(*appsv1.Deployment) {}, true},
-		{"of an earlier rollout", func(d *appsv1.Deployment) { d.Generation = 4 }, false},
-		{"paused", func(d *appsv1.Deployment) { d.Spec.Paused = true }, false},
-		{"complete since", func(d *appsv1.Deployment) { d.Status.AvailableReplicas, d.Status.Replicas = 1, 1 }, false},
-		{"in time", func(d *appsv1.Deployment) { d.Status.Conditions[1].Status = corev1.ConditionTrue }, false},
-		{"for another reason", func(d *appsv1.Deployment) { d.Status.Conditions[1].Reason = "FailedCreate" }, false},
-		{"another condition", func(d *appsv1.Deployment) { d.Status.Conditions[1].Type = appsv1.DeploymentReplicaFailure }, false},
-		{"nothing said", func(d *appsv1.Deployment) { d.Status.Conditions = nil }, false},
+	for name, change := range map[string]func(*appsv1.Deployment){
+		"stuck":                 func(*appsv1.Deployment) {},
+		"of an earlier rollout": func(d *appsv1.Deployment) { d.Generation = 4 },
+		"paused":                func(d *appsv1.Deployment) { d.Spec.Paused = true },
+		"complete since":        func(d *appsv1.Deployment) { d.Status.AvailableReplicas, d.Status.Replicas = 1, 1 },
+		"in time":               func(d *appsv1.Deployment) { d.Status.Conditions[1].Status = corev1.ConditionTrue },
+		"for another reason":    func(d *appsv1.Deployment) { d.Status.Conditions[1].Reason = "FailedCreate" },
+		"another condition":     func(d *appsv1.Deployment) { d.Status.Conditions[1].Type = appsv1.DeploymentReplicaFailure },
+		"no conditions":         func(d *appsv1.Deployment) { d.Status.Conditions = nil },
 	} {
 		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Generation: 3}, Status: appsv1.DeploymentStatus{
 			ObservedGeneration: 3, UpdatedReplicas: 1, Replicas: 2, AvailableReplicas: 1,
@@ -237,9 +223,9 @@ func TestRolloutStuck(t *testing.T) {
 				{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded"},
 			},
 		}}
-		test.change(d)
-		if got := workload.RolloutStuck(d); got != test.want {
-			t.Errorf("%s: %v, want %v", test.name, got, test.want)
+		change(d)
+		if got := workload.RolloutStuck(d); got != (name == "stuck") {
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 }

@@ -1,26 +1,25 @@
 package workload
 
 import (
+	"fmt"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/solonode/sno/patch"
 )
 
-// RolledOut tells whether a Deployment has finished its rollout and every replica is available, which is the API's own
-// definition of complete.
+// RolledOut reports whether a Deployment is complete by the API's definition.
 func RolledOut(deployment *appsv1.Deployment) bool {
-	want := int32(1)
-	if deployment.Spec.Replicas != nil {
-		want = *deployment.Spec.Replicas
-	}
+	want := ptr.Deref(deployment.Spec.Replicas, 1)
 	status := deployment.Status
 	return status.ObservedGeneration >= deployment.Generation && status.UpdatedReplicas == want &&
 		status.Replicas == want && status.AvailableReplicas == want
 }
 
-// RolloutStuck reports whether the progress deadline of a Deployment's newest rollout has passed without it being complete. It reads the
-// Deployment controller's own verdict, so no clock is needed. A paused rollout has no deadline.
+// RolloutStuck reports whether the newest rollout of a Deployment is not complete after its progress deadline.
 func RolloutStuck(deployment *appsv1.Deployment) bool {
 	if deployment.Status.ObservedGeneration < deployment.Generation || deployment.Spec.Paused || RolledOut(deployment) {
 		return false
@@ -28,4 +27,31 @@ func RolloutStuck(deployment *appsv1.Deployment) bool {
 	return slices.ContainsFunc(deployment.Status.Conditions, func(c appsv1.DeploymentCondition) bool {
 		return c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse && c.Reason == "ProgressDeadlineExceeded"
 	})
+}
+
+// Health returns the result for a Deployment of any shape: InForce when every replica is available, Failed when the progress deadline of its
+// rollout has passed, otherwise Progressing. subject is its name in messages.
+func Health(subject string, deployment *appsv1.Deployment) patch.Result {
+	available := deployment.Status.AvailableReplicas > 0
+	result := func(state patch.State, reason, message string, args ...any) patch.Result {
+		return patch.Result{State: state, Reason: reason, Message: fmt.Sprintf(message, append([]any{subject}, args...)...)}
+	}
+	switch {
+	case RolledOut(deployment):
+		return result(patch.InForce, patch.ReasonAsExpected, "All pods of the %s are available")
+	case RolloutStuck(deployment):
+		pods := " and no pod is available"
+		if available {
+			pods = ", other pods still serve"
+		}
+		return result(patch.Failed, patch.ReasonRolloutStuck, "The rollout of the %s does not finish%s; look at the events and logs of its pods", pods)
+	case deployment.Spec.Paused:
+		return result(patch.Progressing, patch.ReasonRollingOut, "The rollout of the %s is paused; resume it with oc rollout resume")
+	}
+	pods := ", no pod is available yet"
+	if available {
+		pods = " while available"
+	}
+	return result(patch.Progressing, patch.ReasonRollingOut,
+		"The %s is rolling out%s; if pods stay Pending or crash, look at their events and logs", pods)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// Tolerations are the tolerations of a placement, nil when it needs none.
+// Tolerations returns the tolerations of a placement, nil for none.
 func Tolerations(placement topology.Placement) []corev1.Toleration {
 	var tolerations []corev1.Toleration
 	for _, t := range placement.Tolerations() {
@@ -24,8 +24,7 @@ func Tolerations(placement topology.Placement) []corev1.Toleration {
 	return tolerations
 }
 
-// RollingUpdate is a Deployment strategy with both numbers set. Numbers left to the API server's defaults come back on every
-// read and make a comparing operator update for ever (OCPBUGS-38871).
+// RollingUpdate returns a Deployment strategy with both numbers set (OCPBUGS-38871).
 func RollingUpdate(rollout topology.Rollout) appsv1.DeploymentStrategy {
 	return appsv1.DeploymentStrategy{
 		Type:          appsv1.RollingUpdateDeploymentStrategyType,
@@ -33,9 +32,8 @@ func RollingUpdate(rollout topology.Rollout) appsv1.DeploymentStrategy {
 	}
 }
 
-// DisruptionBudget is the budget for pods with these labels, or nil where the topology needs none and an existing one
-// should be deleted (R-SNO-3). Pods that are not ready may always be evicted: they serve nobody, and protecting them
-// only blocks the drain that would help.
+// DisruptionBudget returns the budget for pods with these labels, or nil where there must be none (R-SNO-3). Pods that are not ready may
+// always be evicted.
 func DisruptionBudget(namespace, name string, mode configv1.TopologyMode, labels map[string]string) *policyv1.PodDisruptionBudget {
 	maxUnavailable, needed := topology.DisruptionBudget(mode)
 	if !needed {

@@ -7,49 +7,23 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/patch/workload"
 	"github.com/solonode/sno/topology"
 )
 
-func TestTolerations(t *testing.T) {
-	want := []corev1.Toleration{
-		{Key: "node-role.kubernetes.io/master", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule},
-		{Key: "node-role.kubernetes.io/control-plane", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule},
-	}
-	got := workload.Tolerations(topology.PlacementOf(topology.ControlPlanePool))
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("control plane (-want +got):\n%s", diff)
-	}
-	// Pinned means schedulable: each taint that a control-plane node can have is tolerated.
-	for _, key := range []string{"node-role.kubernetes.io/master", "node-role.kubernetes.io/control-plane"} {
-		taint := corev1.Taint{Key: key, Effect: corev1.TaintEffectNoSchedule}
-		tolerated := false
-		for _, toleration := range got {
-			tolerated = tolerated || (toleration.Key == taint.Key && toleration.Operator == corev1.TolerationOpExists && toleration.Effect == taint.Effect)
-		}
-		if !tolerated {
-			t.Errorf("the taint %s is not tolerated", key)
-		}
-	}
-	if got := workload.Tolerations(topology.PlacementOf(topology.WorkerPool)); got != nil {
-		t.Errorf("workers: %v, want none", got)
-	}
-}
-
 func TestRollingUpdate(t *testing.T) {
-	for mode, want := range map[configv1.TopologyMode][2]int32{
-		configv1.SingleReplicaTopologyMode:   {0, 1},
-		configv1.HighlyAvailableTopologyMode: {1, 1},
-	} {
-		unavailable, surge := intstr.FromInt32(want[0]), intstr.FromInt32(want[1])
-		wanted := appsv1.DeploymentStrategy{
-			Type:          appsv1.RollingUpdateDeploymentStrategyType,
-			RollingUpdate: &appsv1.RollingUpdateDeployment{MaxUnavailable: &unavailable, MaxSurge: &surge},
+	for mode, unavailable := range map[configv1.TopologyMode]int32{configv1.SingleReplicaTopologyMode: 0, configv1.HighlyAvailableTopologyMode: 1} {
+		want := appsv1.DeploymentStrategy{
+			Type: appsv1.RollingUpdateDeploymentStrategyType, RollingUpdate: &appsv1.RollingUpdateDeployment{
+				MaxUnavailable: ptr.To(intstr.FromInt32(unavailable)), MaxSurge: ptr.To(intstr.FromInt32(1)),
+			},
 		}
-		if diff := cmp.Diff(wanted, workload.RollingUpdate(topology.RolloutStrategy(mode, false))); diff != "" {
+		if diff := cmp.Diff(want, workload.RollingUpdate(topology.RolloutStrategy(mode, false))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", mode, diff)
 		}
 	}
@@ -70,5 +44,35 @@ func TestAntiAffinity(t *testing.T) {
 		if diff := cmp.Diff(want, workload.AntiAffinity(separation, labels)); diff != "" {
 			t.Errorf("%d (-want +got):\n%s", separation, diff)
 		}
+	}
+}
+
+// TestDisruptionBudget shows R-SNO-3: no budget over one pod, and one that lets a pod go over several.
+func TestDisruptionBudget(t *testing.T) {
+	labels := map[string]string{"app": "console"}
+	for _, mode := range []configv1.TopologyMode{
+		configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableArbiterMode, configv1.DualReplicaTopologyMode,
+		configv1.ExternalTopologyMode, "", "Unheard",
+	} {
+		got := workload.DisruptionBudget("ns", "console", mode, labels)
+		want := &policyv1.PodDisruptionBudget{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "policy/v1", Kind: "PodDisruptionBudget"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "console"},
+			Spec: policyv1.PodDisruptionBudgetSpec{
+				MaxUnavailable:             ptr.To(intstr.FromInt32(1)),
+				Selector:                   &metav1.LabelSelector{MatchLabels: map[string]string{"app": "console"}},
+				UnhealthyPodEvictionPolicy: ptr.To(policyv1.AlwaysAllow),
+			},
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", mode, diff)
+		}
+		got.Spec.Selector.MatchLabels["app"] = "changed"
+		if labels["app"] != "console" {
+			t.Fatal("the budget shares the caller's labels")
+		}
+	}
+	if got := workload.DisruptionBudget("ns", "console", configv1.SingleReplicaTopologyMode, labels); got != nil {
+		t.Errorf("SingleReplica: %v, want none", got)
 	}
 }

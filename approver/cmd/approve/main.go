@@ -1,13 +1,12 @@
-// Command approve approves the certificate signing requests of nodes that an inventory and the nodes themselves prove. It runs outside
-// the cluster, also on a hub; see the module's README.md.
+// Command approve approves the certificate signing requests of nodes, outside of the cluster, that an inventory or the kubelets prove.
 package main
 
 import (
 	"os"
 
-	"github.com/solonode/sno/approver/controller/outside"
+	"github.com/solonode/sno/approver/approve"
 )
 
 func main() {
-	os.Exit(outside.Main(os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(approve.Main(os.Args[1:], os.Stdout, os.Stderr))
 }

@@ -1,14 +1,13 @@
-// Command approver-controller keeps the stock machine approver from approving new nodes on one source's word, and tells of requests
-// and certificates that wait for somebody. It runs beside the stock approver; see the module's README.md.
+// Command approver-controller keeps the stock machine approver from approving client certificates where there are no Machines.
 package main
 
 import (
 	"os"
 
 	"github.com/solonode/sno/approver/controller"
-	"github.com/solonode/sno/patch/manager"
+	"github.com/solonode/sno/patch/run"
 )
 
 func main() {
-	os.Exit(manager.Main("approver-controller", os.Args[1:], controller.NewModule()))
+	os.Exit(run.Main("approver-controller", os.Args[1:], &controller.Module{}))
 }

@@ -1,14 +1,13 @@
-// Command ingress-controller pins the default IngressController to the control plane where the topology asks for it. It runs
-// beside a stock ingress operator; see the module's README.md.
+// Command ingress-controller pins the default IngressController to the control plane where the topology asks for it; see README.md.
 package main
 
 import (
 	"os"
 
 	"github.com/solonode/sno/ingress/controller"
-	"github.com/solonode/sno/patch/manager"
+	"github.com/solonode/sno/patch/run"
 )
 
 func main() {
-	os.Exit(manager.Main("ingress-controller", os.Args[1:], &controller.Module{}))
+	os.Exit(run.Main("ingress-controller", os.Args[1:], &controller.Module{}))
 }

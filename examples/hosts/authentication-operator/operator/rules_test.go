@@ -11,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/solonode/sno/auth"
+	"github.com/solonode/sno/patch/unsupportedconfig"
 	"github.com/solonode/sno/topology"
 )
 
@@ -140,7 +141,7 @@ func TestVendoredRules(t *testing.T) {
 		}
 	}
 	minimum, err := vendoredRules().minimum(hostOf(external, ha, 0).cluster, []byte(`{"`+auth.OverrideKey+`":"perhaps"}`))
-	if err != nil || minimum.Nodes != 0 || !errors.Is(minimum.Unreadable, auth.ErrOverride) {
+	if err != nil || minimum.Nodes != 0 || !errors.Is(minimum.Unreadable, unsupportedconfig.ErrUnreadable) {
 		t.Errorf("an unreadable override with an External control plane: %+v, %v", minimum, err)
 	}
 	for _, shape := range []func(*appsv1.Deployment, place) (shaped, error){vendoredRules().oauthServer, vendoredRules().oauthAPIServer} {

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/solonode/sno/auth"
+	"github.com/solonode/sno/patch"
 	"github.com/solonode/sno/patch/workload"
 	"github.com/solonode/sno/topology"
 )
@@ -24,8 +25,8 @@ const (
 	overridesUpgradeable = "UnsupportedConfigOverridesUpgradeable"
 
 	reasonWaitingForNodes = auth.ReasonWaitingForNodes
-	reasonRollingOut      = auth.ReasonRollingOut
-	reasonStuck           = "RolloutStuck"
+	reasonRollingOut      = patch.ReasonRollingOut
+	reasonStuck           = patch.ReasonRolloutStuck
 	reasonOverride        = "UnsupportedConfigOverrides"
 	reasonUnreadable      = "UnreadableOverride"
 )
@@ -43,14 +44,14 @@ func condition(kind string, is bool, reason, message string) operatorv1.Operator
 func deploymentConditions(prefix string, live *appsv1.Deployment, remark string) []operatorv1.OperatorCondition {
 	available := condition(prefix+operatorv1.OperatorStatusTypeAvailable, false, "NoPods", "No pod is available; look at the pods and their events")
 	progressing := condition(prefix+operatorv1.OperatorStatusTypeProgressing, true, reasonRollingOut, "The Deployment is rolling out")
-	degraded := condition(prefix+operatorv1.OperatorStatusTypeDegraded, false, auth.ReasonAsExpected, "Nothing is failing")
+	degraded := condition(prefix+operatorv1.OperatorStatusTypeDegraded, false, patch.ReasonAsExpected, "Nothing is failing")
 	if live != nil && live.Status.AvailableReplicas > 0 {
-		available = condition(available.Type, true, auth.ReasonAsExpected, "A pod is available"+remark)
+		available = condition(available.Type, true, patch.ReasonAsExpected, "A pod is available"+remark)
 	}
 	switch {
 	case live == nil:
 	case workload.RolledOut(live):
-		progressing = condition(progressing.Type, false, auth.ReasonAsExpected, "Nothing is in progress")
+		progressing = condition(progressing.Type, false, patch.ReasonAsExpected, "Nothing is in progress")
 	case workload.RolloutStuck(live):
 		const stuck = "The rollout does not finish; look at the pods and their events"
 		progressing = condition(progressing.Type, false, reasonStuck, stuck)
@@ -62,14 +63,14 @@ func deploymentConditions(prefix string, live *appsv1.Deployment, remark string)
 // minimumConditions say whether the operator waits for nodes, and what it makes of the override. One that cannot be read changes nothing,
 // but somebody wanted something there.
 func minimumConditions(minimum auth.Minimum, nodes int32) []operatorv1.OperatorCondition {
-	waiting := condition(nodeConditions+operatorv1.OperatorStatusTypeProgressing, false, auth.ReasonAsExpected, "Nothing is waited for")
-	degraded := condition(nodeConditions+operatorv1.OperatorStatusTypeDegraded, false, auth.ReasonAsExpected, "Nothing is failing")
-	upgradeable := condition(overridesUpgradeable, true, auth.ReasonAsExpected, "No deprecated override is set")
+	waiting := condition(nodeConditions+operatorv1.OperatorStatusTypeProgressing, false, patch.ReasonAsExpected, "Nothing is waited for")
+	degraded := condition(nodeConditions+operatorv1.OperatorStatusTypeDegraded, false, patch.ReasonAsExpected, "Nothing is failing")
+	upgradeable := condition(overridesUpgradeable, true, patch.ReasonAsExpected, "No deprecated override is set")
 	if nodes < minimum.Nodes {
 		waiting = condition(waiting.Type, true, reasonWaitingForNodes,
 			fmt.Sprintf("%d of %d control-plane nodes are there; Deployments that do not exist yet are made when all are", nodes, minimum.Nodes))
 	}
-	if deprecation := minimum.Override.Deprecation(); deprecation != "" {
+	if deprecation := minimum.Deprecation; deprecation != "" {
 		upgradeable = condition(upgradeable.Type, false, reasonOverride, deprecation)
 	}
 	if err := minimum.Unreadable; err != nil {
@@ -129,9 +130,9 @@ func publishedState(published []operatorv1.OperatorCondition, mode configv1.Topo
 		earlier(both, available.LastTransitionTime.Time)
 	}
 	if isDegraded && isAvailable {
-		earlier(both[:1], degraded.LastTransitionTime.Add(-auth.DegradedInertia))
+		earlier(both[:1], degraded.LastTransitionTime.Add(-auth.DegradedAfter))
 	} else if isDegraded {
-		earlier(both, degraded.LastTransitionTime.Add(-auth.DegradedInertia))
+		earlier(both, degraded.LastTransitionTime.Add(-auth.DegradedAfter))
 	}
 	return state
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/auth"
+	"github.com/solonode/sno/patch/unsupportedconfig"
 )
 
 // summary is type, status and reason of each condition, by type. Every condition must have a message.
@@ -60,7 +61,7 @@ func TestDeploymentConditions(t *testing.T) {
 }
 
 func TestMinimumConditions(t *testing.T) {
-	unreadable := fmt.Errorf("%w: perhaps", auth.ErrOverride)
+	unreadable := fmt.Errorf("%w: perhaps", unsupportedconfig.ErrUnreadable)
 	for _, test := range []struct {
 		name    string
 		minimum auth.Minimum
@@ -70,9 +71,9 @@ func TestMinimumConditions(t *testing.T) {
 	}{
 		{"enough", auth.Minimum{Nodes: 3}, 3, [3]string{"False AsExpected", "False AsExpected", "True AsExpected"}, ""},
 		{"too few", auth.Minimum{Nodes: 3}, 1, [3]string{"True WaitingForNodes", "False AsExpected", "True AsExpected"}, "1 of 3"},
-		{"overridden", auth.Minimum{Nodes: 1, Override: auth.Override{Present: true, Value: true}}, 1,
+		{"overridden", auth.Minimum{Nodes: 1, Deprecation: "It is deprecated"}, 1,
 			[3]string{"False AsExpected", "False AsExpected", "False UnsupportedConfigOverrides"}, "deprecated"},
-		{"overridden, says false", auth.Minimum{Nodes: 3, Override: auth.Override{Present: true}}, 1,
+		{"overridden, says false", auth.Minimum{Nodes: 3, Deprecation: "It is deprecated"}, 1,
 			[3]string{"True WaitingForNodes", "False AsExpected", "False UnsupportedConfigOverrides"}, "deprecated"},
 		{"unreadable", auth.Minimum{Nodes: 3, Unreadable: unreadable}, 3, [3]string{"False AsExpected", "True UnreadableOverride", "False UnreadableOverride"}, "perhaps"},
 		{"unreadable, too few", auth.Minimum{Nodes: 3, Unreadable: unreadable}, 1, [3]string{"True WaitingForNodes", "True UnreadableOverride", "False UnreadableOverride"}, "1 of 3"},

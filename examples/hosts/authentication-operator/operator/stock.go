@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/solonode/sno/auth"
+	"github.com/solonode/sno/patch"
 )
 
 // The rules of today's stock operator (U-AUTH-1, U-AUTH-2, U-AUTH-6), with what is wrong about them: the number of nodes decides
@@ -98,7 +99,7 @@ func stockReadiness(_ configv1.TopologyMode, probes []error, before auth.WellKno
 	}
 	switch {
 	case len(probes) > 0 && failed == 0:
-		return auth.Readiness{Available: true, Reason: auth.ReasonAsExpected, Message: "The well-known endpoint is available", State: auth.WellKnownState{Available: true}}
+		return auth.Readiness{Available: true, Reason: patch.ReasonAsExpected, Message: "The well-known endpoint is available", State: auth.WellKnownState{Available: true}}
 	case failed == len(probes):
 		return auth.Readiness{Reason: "NotReady", Message: "The well-known endpoint is not yet available"}
 	}

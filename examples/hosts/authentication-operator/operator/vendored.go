@@ -29,18 +29,14 @@ func vendoredRules() rules {
 }
 
 func vendored(
-	shape func(*appsv1.Deployment, auth.Host) (*appsv1.Deployment, error),
-	budget func(auth.Host, map[string]string) (*policyv1.PodDisruptionBudget, error),
+	shape func(*appsv1.Deployment, topology.Cluster, int32) (*appsv1.Deployment, error),
+	budget func(topology.Cluster, map[string]string) (*policyv1.PodDisruptionBudget, error),
 ) func(*appsv1.Deployment, place) (shaped, error) {
 	return func(base *appsv1.Deployment, s place) (result shaped, err error) {
-		host, err := auth.NewHost(s.cluster, s.nodes)
-		if err != nil {
+		if result.deployment, err = shape(base, s.cluster, s.nodes); err != nil {
 			return shaped{}, fmt.Errorf("shaping %s: %w", client.ObjectKeyFromObject(base), err)
 		}
-		if result.deployment, err = shape(base, host); err != nil {
-			return shaped{}, fmt.Errorf("shaping %s: %w", client.ObjectKeyFromObject(base), err)
-		}
-		if result.budget, err = budget(host, base.Spec.Selector.MatchLabels); err != nil {
+		if result.budget, err = budget(s.cluster, base.Spec.Selector.MatchLabels); err != nil {
 			return shaped{}, fmt.Errorf("shaping the budget of %s: %w", client.ObjectKeyFromObject(base), err)
 		}
 		return result, nil

@@ -117,7 +117,7 @@ func (s *standing) show(at time.Time, conditions ...operatorv1.OperatorCondition
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(operatorv1.GroupVersion.WithKind("Console"))
 	s.find("", "cluster", live)
-	if _, err := sink.Show(s.Context(), live, conditions); err != nil {
+	if _, err := sink.Publish(s.Context(), live, conditions); err != nil {
 		s.Fatal(err)
 	}
 }

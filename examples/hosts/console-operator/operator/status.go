@@ -5,8 +5,8 @@ import (
 	operatorv1ac "github.com/openshift/client-go/operator/applyconfigurations/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
 
-	"github.com/solonode/sno/console"
 	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/patch/workload"
 )
 
 const (
@@ -26,7 +26,7 @@ func condition(prefix, suffix string, is bool, reason, message string) *operator
 // conditions are <prefix>Available, Progressing and Degraded of a Deployment. One replica that serves is available, also in the
 // middle of a rollout; a rollout degrades nothing until its own deadline has passed.
 func (o operand) deploymentConditions(live *appsv1.Deployment, remark string) []*operatorv1ac.OperatorConditionApplyConfiguration {
-	health := console.Health(live)
+	health := workload.Health(live.Name+" Deployment", live)
 	available := condition(o.conditions, operatorv1.OperatorStatusTypeAvailable, false, health.Reason, health.Message)
 	if live.Status.AvailableReplicas > 0 {
 		available = condition(o.conditions, operatorv1.OperatorStatusTypeAvailable, true, patch.ReasonAsExpected, "A replica is available"+remark)

@@ -1,0 +1,345 @@
+package approve
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/solonode/sno/approver/inventory"
+	"github.com/solonode/sno/approver/requests"
+	"github.com/solonode/sno/patch/patchtest"
+)
+
+// Golden reports of findings.
+func TestReport(t *testing.T) {
+	t.Parallel()
+	patchtest.Golden(t, "testdata", func(t *testing.T, input fs.FS) map[string]string {
+		var given struct {
+			Findings []finding
+			Partial  bool
+		}
+		if err := json.Unmarshal(must(fs.ReadFile(input, "findings.json")), &given); err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{}
+		for _, format := range []string{formatTable, formatJSON} {
+			got[format+".txt"] = reported(t, format, given.Findings, !given.Partial)
+		}
+		return got
+	})
+}
+
+func reported(t *testing.T, format string, findings []finding, complete bool) string {
+	t.Helper()
+	now := func() time.Time { return time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC) }
+	var out bytes.Buffer
+	r, s := newReport(format, &out, "nodes.yaml", now), summary{Complete: complete}
+	for _, f := range findings {
+		s.add(f)
+		r.add(f)
+	}
+	if err := r.end(s); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// A flood is counted, not listed, and hides no approval.
+func TestReportFlood(t *testing.T) {
+	t.Parallel()
+	flood := make([]finding, 10000)
+	for i := range flood {
+		flood[i] = finding{Request: fmt.Sprintf("csr-%d", i), Outcome: pending}
+		flood[i].Reason = "NotInInventory"
+	}
+	flood[9999].Outcome = approved
+	out := reported(t, formatTable, flood, true)
+	for _, want := range []string{"csr-9999", "... and 9899 more pending: NotInInventory\n", "1 approved, 9999 left pending.\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("it does not say %q", want)
+		}
+	}
+	if n := strings.Count(out, "\n"); n > 600 {
+		t.Errorf("%d lines", n)
+	}
+}
+
+// With --watch only changes are reported.
+func TestChanges(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	c := &changes{report: newReport(formatTable, &out, "nodes.yaml", time.Now), now: map[types.UID][2]string{}}
+	pass := func(outcomes ...outcome) string {
+		out.Reset()
+		var s summary
+		for i, o := range outcomes {
+			f := finding{Request: fmt.Sprintf("csr-%d", i), Outcome: o, uid: types.UID(fmt.Sprint(i))}
+			f.Reason = "NotInInventory"
+			s.add(f)
+			c.add(f)
+		}
+		if err := c.end(s); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	if first := pass(pending, pending); strings.Count(first, "csr-") != 4 {
+		t.Errorf("at first:\n%s", first)
+	}
+	if again := pass(pending, pending); again != "" {
+		t.Errorf("again:\n%s", again)
+	}
+	if later := pass(approved, pending); !strings.Contains(later, "csr-0") || strings.Contains(later, "csr-1") || strings.Contains(later, "more pending") {
+		t.Errorf("later:\n%s", later)
+	}
+}
+
+// A report that cannot be written is an error.
+func TestReportBroken(t *testing.T) {
+	t.Parallel()
+	reader, broken := io.Pipe()
+	reader.CloseWithError(errNoAnswer)
+	for _, format := range []string{formatTable, formatJSON} {
+		if err := newReport(format, broken, "", time.Now).end(summary{}); !errors.Is(err, errNoAnswer) {
+			t.Errorf("%s: %v", format, err)
+		}
+	}
+}
+
+func TestPlain(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"worker-1":                       "worker-1",
+		`it is "worker-1"`:               `it is "worker-1"`,
+		"worker-1\r\x1b[2Kapproved":      `worker-1\r\x1b[2Kapproved`,
+		"w\u043erker\u202e":              `w\u043erker\u202e`,
+		"a\xffb":                         `a\xffb`,
+		"it's":                           "it's",
+		strings.Repeat("x", maxPlain):    strings.Repeat("x", maxPlain),
+		strings.Repeat("x", 20*maxPlain): strings.Repeat("x", maxPlain) + "...",
+	} {
+		if got := plain(text); got != want {
+			t.Errorf("%q is shown as %q, want %q", text, got, want)
+		}
+	}
+}
+
+// Invalid flags are reported before anything is read.
+func TestParse(t *testing.T) {
+	t.Parallel()
+	good := []string{"--inventory=nodes.yaml", "--once"}
+	for want, args := range map[string][]string{
+		"--inventory is missing":             {"--once"},
+		"give one of --once and --watch":     {"--inventory=nodes.yaml"},
+		"one of --once and":                  append(good, "--watch"),
+		`unexpected arguments ["now"]`:       append(good, "now"),
+		`-o "yaml" is neither`:               append(good, "-o=yaml"),
+		"--max-approvals=0 is not":           append(good, "--max-approvals=0"),
+		"--max-approvals-window=2h0m0s is":   append(good, "--max-approvals-window=2h"),
+		"--max-approvals-window=0s is":       append(good, "--max-approvals-window=0"),
+		"--max-age=0s is not positive":       append(good, "--max-age=0"),
+		"--every=1ms is shorter":             append(good, "--every=1ms"),
+		"--timeout=-1s is not":               append(good, "--timeout=-1s"),
+		"flag provided but not defined: -go": append(good, "--go"),
+	} {
+		var out bytes.Buffer
+		if _, err := parse(args, &out); !errors.Is(err, errUsage) || !strings.Contains(out.String(), want) {
+			t.Errorf("%v: %v, printed %q; want %q", args, err, &out, want)
+		}
+		if code := Main(args, nil, &out); code != 2 {
+			t.Errorf("%v: exit code %d", args, code)
+		}
+	}
+	var help bytes.Buffer
+	if _, err := parse([]string{"--help"}, &help); !errors.Is(err, flag.ErrHelp) || !strings.Contains(help.String(), "Exit codes: 0 ") {
+		t.Errorf("help: %v\n%s", err, &help)
+	}
+	o, err := parse(slices.Clip(good), &help)
+	if err != nil || o.limit != (limit{50, 10 * time.Minute}) || o.policy != (requests.Policy{MaxAge: 2 * time.Hour}) {
+		t.Errorf("defaults: %+v, %v", o, err)
+	}
+}
+
+// There are never more approvals than the limit within any window, and the next one is possible right after the wait.
+func TestLimitHolds(t *testing.T) {
+	t.Parallel()
+	r, at := rand.New(rand.NewPCG(1, 1)), time.Unix(1e9, 0)
+	l := limit{approvals: 5, window: time.Minute}
+	var spent []time.Time
+	for range 2000 {
+		at = at.Add(time.Duration(r.IntN(20)) * time.Second)
+		wait := l.wait(spent, at)
+		if wait == 0 {
+			spent = append(spent, at)
+		} else if l.wait(spent, at.Add(wait)) != 0 || l.wait(spent, at.Add(wait-1)) != 1 {
+			t.Fatalf("the next one cannot be in %s", wait)
+		}
+	}
+	for i := l.approvals; i < len(spent); i++ {
+		if spent[i].Sub(spent[i-l.approvals]) < l.window {
+			t.Fatalf("%d within %s", l.approvals+1, spent[i].Sub(spent[i-l.approvals]))
+		}
+	}
+	if len(spent) < 500 {
+		t.Errorf("only %d of 2000 were let through", len(spent))
+	}
+	slices.Reverse(spent) // in any order
+	if now := spent[0]; l.wait(spent, now) != l.wait(spent[:10], now) {
+		t.Error("the order counts")
+	}
+}
+
+func created(name string, minute int) *certificatesv1.CertificateSigningRequest {
+	return &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(time.Unix(int64(60*minute), 0))}}
+}
+
+// With more client requests pending than may be approved, all stay pending; serving requests do not compete.
+func TestContestedRequests(t *testing.T) {
+	t.Parallel()
+	list := must(inventory.Load([]byte("version: 1\nnodes: [{name: one}, {name: two, count: 2}]\n")))
+	one, two, serving := key{requests.ClientFlow, "one"}, key{requests.ClientFlow, "two"}, key{requests.ServingFlow, "one"}
+	for _, test := range []struct {
+		key               key
+		pending, approved int
+		want              bool
+	}{
+		{one, 1, 0, false}, {one, 2, 0, true}, {one, 10, 0, true},
+		{two, 1, 0, false}, {two, 2, 0, false}, {two, 2, 1, true}, {two, 1, 1, false}, {two, 3, 0, true},
+		{serving, 10, 5, false},
+	} {
+		p := (&tool{inventory: list}).newPass(nil)
+		p.approvals[test.key.node] = test.approved
+		for i := range test.pending {
+			p.hold(test.key, created(fmt.Sprint(i), i))
+		}
+		if got := p.contested(test.key); got != test.want {
+			t.Errorf("%+v: contested %t", test, got)
+		}
+		if held := len(p.candidates()); held > max(2, maxServing) {
+			t.Errorf("%+v: %d are held", test, held)
+		}
+	}
+}
+
+// The newest serving requests of a node are decided on, the oldest of them first.
+func TestNewestRequests(t *testing.T) {
+	t.Parallel()
+	p, held, dropped := (&tool{}).newPass(nil), []string{}, []string{}
+	for _, minute := range []int{5, 1, 4, 6, 2, 3} {
+		if csr := p.hold(key{requests.ServingFlow, "one"}, created(fmt.Sprint(minute), minute)); csr != nil {
+			dropped = append(dropped, csr.Name)
+		}
+	}
+	for _, candidate := range p.candidates() {
+		held = append(held, candidate.csr.Name)
+	}
+	if !slices.Equal(held, []string{"3", "4", "5", "6"}) || !slices.Equal(dropped, []string{"1", "2"}) {
+		t.Errorf("held %v, dropped %v", held, dropped)
+	}
+}
+
+// fakeKubelets answer every call after a second, and log it.
+func fakeKubelets() (k *kubelets, calls func() []string) {
+	var mu sync.Mutex
+	var log []string
+	k = &kubelets{answered: func() {}}
+	k.node = func(_ context.Context, name string) (*corev1.Node, error) {
+		if name == "gone" {
+			return nil, errNoAnswer
+		}
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, nil
+	}
+	k.call = func(ctx context.Context, node *corev1.Node) ([]*x509.Certificate, error) {
+		mu.Lock()
+		log = append(log, node.Name)
+		mu.Unlock()
+		if !wait(ctx, time.Second) {
+			return nil, ctx.Err()
+		}
+		return []*x509.Certificate{{}}, nil
+	}
+	return k, func() []string {
+		k.calls.Wait()
+		return log
+	}
+}
+
+// A kubelet is called once for all that ask, and again when the answer is old.
+func TestAsk(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		k, calls := fakeKubelets()
+		for range 3 {
+			if got := k.ask(t.Context(), "worker-1"); !got.calling {
+				t.Fatalf("before the answer: %+v", got)
+			}
+		}
+		k.calls.Wait()
+		if got := k.ask(t.Context(), "worker-1"); got.calling || len(got.chain) != 1 || got.err != nil {
+			t.Errorf("after the answer: %+v", got)
+		}
+		wait(t.Context(), answerValid)
+		if got := k.ask(t.Context(), "worker-1"); !got.calling {
+			t.Errorf("an old answer is used: %+v", got)
+		}
+		k.ask(t.Context(), "gone")
+		k.calls.Wait()
+		if got := k.ask(t.Context(), "gone"); !errors.Is(got.err, errNoAnswer) {
+			t.Errorf("a node that is gone: %+v", got)
+		}
+		wait(t.Context(), answerValid)
+		k.ask(t.Context(), "gone")
+		k.calls.Wait()
+		if len(k.answers) != 1 {
+			t.Errorf("old answers are kept: %v", k.answers)
+		}
+		if got := calls(); !slices.Equal(got, []string{"worker-1", "worker-1"}) {
+			t.Errorf("calls: %v", got)
+		}
+	})
+}
+
+// The number of parallel calls is limited, each node is called once, and calls end with their context.
+func TestManyKubelets(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const nodes = 3 * parallelCalls
+		k, calls := fakeKubelets()
+		ctx, cancel := context.WithCancel(t.Context())
+		askAll := func() {
+			for i := range 2 * nodes {
+				k.ask(ctx, fmt.Sprintf("node-%03d", i%nodes))
+			}
+		}
+		began := time.Now()
+		askAll()
+		if got := len(calls()); got != nodes || time.Since(began) != 3*time.Second {
+			t.Errorf("%d calls in %s", got, time.Since(began))
+		}
+		wait(ctx, answerValid)
+		began = time.Now()
+		askAll()
+		cancel()
+		if calls(); time.Since(began) != 0 {
+			t.Errorf("calls ended %s after their context", time.Since(began))
+		}
+	})
+}

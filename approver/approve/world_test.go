@@ -1,0 +1,296 @@
+package approve
+
+import (
+	"bytes"
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/cert"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/solonode/sno/patch/patchtest"
+)
+
+// shared has no snapshots in its cache, so that a list that continues after a compaction reads etcd, as on older releases.
+var shared = patchtest.NewShared(patchtest.Options{Flags: map[string]string{"feature-gates": "ListFromCacheSnapshot=false"}})
+
+func TestMain(m *testing.M) {
+	patchtest.BeProgram(func(args []string) int { return Main(args, os.Stdout, os.Stderr) })
+	os.Exit(shared.Main(m))
+}
+
+// Written out, so that a renamed constant is noticed.
+const (
+	clientSigner, servingSigner = "kubernetes.io/kube-apiserver-client-kubelet", "kubernetes.io/kubelet-serving"
+
+	bootstrapper = "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper"
+	ours         = "Approved SnoNodeCSRApprove"
+)
+
+var (
+	bootstrapperGroups = []string{"system:serviceaccounts", "system:serviceaccounts:openshift-machine-config-operator"}
+	errNoAnswer        = errors.New("no answer")
+)
+
+// world is an API server, an inventory and fake kubelets.
+type world struct {
+	*testing.T
+	server *patchtest.APIServer
+	admin  client.WithWatch
+	dir    string
+	// kubeconfig is that of a user with the test's name who may do everything.
+	kubeconfig string
+	ca         authority
+	fuse       patchtest.Fuse
+	pageSize   int64
+	users      map[string]bool
+	kubelets   map[string]func(context.Context) ([]*x509.Certificate, error)
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	server := shared.Server(t)
+	w := &world{T: t, server: server, admin: server.Admin(t), dir: t.TempDir(), ca: newAuthority(), pageSize: pageSize, users: map[string]bool{},
+		kubelets: map[string]func(context.Context) ([]*x509.Certificate, error){}}
+	w.write("ca.pem", string(must(cert.EncodeCertificates(w.ca.certificate))))
+	w.kubeconfig = server.Kubeconfig(t, t.Name(), "system:masters")
+	t.Cleanup(func() {
+		for _, all := range []client.Object{&certificatesv1.CertificateSigningRequest{}, &corev1.Node{}} {
+			if err := w.admin.DeleteAllOf(context.WithoutCancel(t.Context()), all, client.GracePeriodSeconds(0)); err != nil {
+				t.Errorf("cleaning up: %v", err)
+			}
+		}
+	})
+	return w
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+func (w *world) path(name string) string { return filepath.Join(w.dir, name) }
+
+func (w *world) write(name, content string) {
+	w.Helper()
+	patchtest.Must(w, os.WriteFile(w.path(name), []byte(content), 0o600))
+}
+
+// expects writes an inventory in which these nodes may join now; a number after a colon is how many times.
+func (w *world) expects(nodes ...string) {
+	w.Helper()
+	text, from, to := "version: 1\nnodes:\n", time.Now().Add(-time.Minute).UTC(), time.Now().Add(time.Hour).UTC()
+	for i, node := range nodes {
+		name, count, _ := strings.Cut(node+":1", ":")
+		text += fmt.Sprintf("- name: %s\n  addresses: [192.0.2.%d]\n  count: %s\n  window: {notBefore: %s, notAfter: %s}\n",
+			name, i+1, count[:1], from.Format(time.RFC3339), to.Format(time.RFC3339))
+	}
+	w.write("nodes.yaml", text)
+}
+
+// as returns the client of another user, who may create requests.
+func (w *world) as(user string, groups ...string) client.Client {
+	w.Helper()
+	if !w.users[user] {
+		w.users[user] = true
+		w.server.Grant(w, user, rbacv1.PolicyRule{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"}, Verbs: []string{"create"}})
+	}
+	config := w.server.Config(w, "impersonator", "system:masters")
+	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: append(groups, "system:authenticated")}
+	return must(client.New(config, client.Options{Scheme: w.server.Scheme()}))
+}
+
+// joins creates the client request of a node, and returns its name.
+func (w *world) joins(node string) string {
+	w.Helper()
+	return w.asks(bootstrapper, bootstrapperGroups, newRequest(clientSigner, certificatesv1.UsageClientAuth, node))
+}
+
+// serves creates a serving request with these names and addresses.
+func (w *world) serves(node string, names ...string) string {
+	w.Helper()
+	return w.asks("system:node:"+node, []string{"system:nodes"}, newRequest(servingSigner, certificatesv1.UsageServerAuth, node, names...))
+}
+
+func (w *world) asks(user string, groups []string, r *certificatesv1.CertificateSigningRequest) string {
+	w.Helper()
+	patchtest.Must(w, w.as(user, groups...).Create(w.Context(), r))
+	return r.Name
+}
+
+// newRequest returns a request as a kubelet creates it.
+func newRequest(signer string, usage certificatesv1.KeyUsage, node string, names ...string) *certificatesv1.CertificateSigningRequest {
+	dns, ips := split(names)
+	subject := nodeSubject(node)
+	r := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{GenerateName: "csr-"}}
+	r.Spec.SignerName, r.Spec.Request = signer, must(cert.MakeCSR(newKey(), &subject, dns, ips))
+	r.Spec.Usages = []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, usage}
+	return r
+}
+
+func (w *world) add(node string) {
+	w.Helper()
+	patchtest.Must(w, w.admin.Create(w.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}))
+}
+
+func (w *world) get(name string) *certificatesv1.CertificateSigningRequest {
+	w.Helper()
+	r := &certificatesv1.CertificateSigningRequest{}
+	patchtest.Must(w, w.admin.Get(w.Context(), client.ObjectKey{Name: name}, r))
+	return r
+}
+
+// approval returns the type and the reason of the request's condition, or an empty string.
+func (w *world) approval(name string) string {
+	w.Helper()
+	conditions := w.get(name).Status.Conditions
+	if len(conditions) == 0 {
+		return ""
+	}
+	return string(conditions[0].Type) + " " + conditions[0].Reason
+}
+
+// isApproved checks that the tool has approved the requests, or that nobody has decided on them.
+func (w *world) isApproved(want bool, names ...string) {
+	w.Helper()
+	for _, name := range names {
+		if got := w.approval(name); (got == ours) != want || (!want && got != "") {
+			w.Errorf("%s is %q, want it approved: %t", name, got, want)
+		}
+	}
+}
+
+func (w *world) approvedSoon(name string) {
+	w.Helper()
+	patchtest.Eventually(w, name+" is approved", func() error {
+		if got := w.approval(name); got != ours {
+			return fmt.Errorf("it is %q", got)
+		}
+		return nil
+	})
+}
+
+func split(names []string) (dns []string, ips []net.IP) {
+	for _, name := range names {
+		if ip := net.ParseIP(name); ip != nil {
+			ips = append(ips, ip)
+		} else {
+			dns = append(dns, name)
+		}
+	}
+	return dns, ips
+}
+
+func newKey() crypto.Signer { return must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)) }
+
+func nodeSubject(node string) pkix.Name {
+	return pkix.Name{CommonName: "system:node:" + node, Organization: []string{"system:nodes"}}
+}
+
+// authority signs for kubelets.
+type authority struct {
+	certificate *x509.Certificate
+	key         crypto.Signer
+}
+
+func newAuthority() authority {
+	key := newKey()
+	return authority{must(cert.NewSelfSignedCACert(cert.Config{CommonName: "kubelet-signer"}, key)), key}
+}
+
+// serving returns a serving certificate of the node's kubelet.
+func (a authority) serving(node string, names ...string) *x509.Certificate {
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(2), Subject: nodeSubject(node), NotBefore: a.certificate.NotBefore, NotAfter: a.certificate.NotAfter,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	template.DNSNames, template.IPAddresses = split(names)
+	return must(x509.ParseCertificate(must(x509.CreateCertificate(rand.Reader, template, a.certificate, newKey().Public(), a.key))))
+}
+
+// answers has the node's kubelet present a certificate of the authority.
+func (w *world) answers(node string, by authority, names ...string) {
+	certificate := by.serving(node, names...)
+	w.kubelets[node] = func(context.Context) ([]*x509.Certificate, error) { return []*x509.Certificate{certificate}, nil }
+}
+
+// hangs is a kubelet that does not answer.
+func hangs(ctx context.Context) ([]*x509.Certificate, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// run runs the tool with the test's kubelets.
+func (w *world) run(ctx context.Context, stdout, stderr io.Writer, args ...string) (int, error) {
+	w.Helper()
+	o, err := parse(append(w.args(), args...), stderr)
+	patchtest.Must(w, err)
+	t := newTool(o, stderr)
+	t.kubelets.call = func(ctx context.Context, node *corev1.Node) ([]*x509.Certificate, error) {
+		answer, ok := w.kubelets[node.Name]
+		if !ok {
+			return nil, errNoAnswer
+		}
+		return answer(ctx)
+	}
+	t.wrap, t.cluster.pageSize = w.fuse.Wrap, w.pageSize
+	return t.run(ctx, stdout)
+}
+
+func (w *world) args() []string {
+	return []string{"--kubeconfig=" + w.kubeconfig, "--inventory=" + w.path("nodes.yaml"), "--kubelet-ca=" + w.path("ca.pem")}
+}
+
+// once runs the tool and returns the exit code and both streams.
+func (w *world) once(args ...string) (code int, stdout, stderr string) {
+	w.Helper()
+	var out, messages bytes.Buffer
+	code, err := w.run(w.Context(), &out, &messages, append([]string{"--once"}, args...)...)
+	if err != nil {
+		fmt.Fprintln(&messages, err)
+	}
+	return code, out.String(), messages.String()
+}
+
+// watching runs the tool with --watch until the function returns, and returns both streams.
+func (w *world) watching(during func(), args ...string) (stdout, stderr string) {
+	w.Helper()
+	ctx, cancel := context.WithCancel(w.Context())
+	var out, messages bytes.Buffer
+	ended := make(chan error, 1)
+	go func() {
+		code, err := w.run(ctx, &out, &messages, append([]string{"--watch"}, args...)...)
+		if err == nil && code != 0 {
+			err = fmt.Errorf("exit code %d", code)
+		}
+		ended <- err
+	}()
+	during()
+	cancel()
+	if err := <-ended; err != nil {
+		w.Errorf("being stopped: %v", err)
+	}
+	return out.String(), messages.String()
+}

@@ -1,0 +1,177 @@
+// Package requests decides which certificate signing requests of nodes may be approved where no Machine confirms the identity of a node
+// (R-APP-2, R-APP-4). It never denies a request, and it is pure.
+// [Decide] evaluates every check of the request's flow and approves when all of them pass.
+package requests
+
+import (
+	"crypto/x509"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/solonode/sno/approver/inventory"
+)
+
+// DefaultMaxAge is the greatest age of a request. The stock approver accepts requests for two hours after the Machine was created.
+const DefaultMaxAge = 2 * time.Hour
+
+const clockSkew = 5 * time.Minute // how far the clock of the API server may be ahead
+
+// Policy has the rules that can be chosen. The zero value is the strictest that works on OpenShift.
+type Policy struct {
+	MaxAge          time.Duration // greatest age of a request; 0 means DefaultMaxAge
+	BootstrapTokens bool          // accept client requests of kubeadm's bootstrap tokens as well
+}
+
+// Inputs are the inputs of a decision. Request, as it was read, and Now are required; what else is missing leaves requests unproven.
+type Inputs struct {
+	Request   *certificatesv1.CertificateSigningRequest
+	Nodes     sets.Set[string]     // names of all Nodes; nil when they were not read
+	Inventory *inventory.Inventory // the second source; may be nil
+	Presented *Presented           // by the node's kubelet, now; nil when it was not called or did not answer
+	Egress    Egress               // proves nothing without Presented
+	Approvals map[string]int       // counts the requests of the cluster by ApprovedFor; nil when they were not read
+	Now       time.Time
+	Policy    Policy
+}
+
+// Presented is the chain that a kubelet presented in a TLS handshake at its own address, leaf first, and the authorities of kubelets.
+type Presented struct {
+	Chain []*x509.Certificate
+	Roots *x509.CertPool
+}
+
+// Egress are the egressIPs of a node's HostSubnet (OpenShift SDN), which its kubelet requests when it renews. Ranges prove nothing.
+type Egress struct {
+	Node string
+	IPs  []netip.Addr
+}
+
+// Finding is the result of one check. Message is what a passed check proves, or what is wrong or missing, with quotes of the request.
+type Finding struct {
+	Check   string `json:"check"`
+	OK      bool   `json:"ok"`
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message"`
+}
+
+func refuse(reason, format string, args ...any) *Finding {
+	return &Finding{Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+// require refuses unless ok.
+func require(ok bool, reason, format string, args ...any) *Finding {
+	if ok {
+		return nil
+	}
+	return refuse(reason, format, args...)
+}
+
+// Verdict is the decision on one request. The zero value approves nothing.
+type Verdict struct {
+	Approve  bool      `json:"approve"`
+	Reason   string    `json:"reason"` // of the first check that failed, or one of the two that approve
+	Message  string    `json:"message"`
+	Flow     Flow      `json:"flow,omitempty"`
+	Node     string    `json:"node,omitempty"`
+	Findings []Finding `json:"findings,omitempty"` // of all checks of the flow, in order
+}
+
+// Missing returns the findings of the checks that failed.
+func (v Verdict) Missing() []Finding {
+	return slices.DeleteFunc(slices.Clone(v.Findings), func(f Finding) bool { return f.OK })
+}
+
+// WantsCertificate reports whether only the names are not proven, so that calling the kubelet may help.
+func (v Verdict) WantsCertificate() bool {
+	missing := v.Missing()
+	return len(missing) == 1 && missing[0].Reason == ReasonNamesNotProven
+}
+
+// parsed is a request that could be parsed, with the other inputs.
+type parsed struct {
+	Inputs
+	content *x509.CertificateRequest
+	flow    Flow
+	node    string          // in the common name
+	entry   *inventory.Node // of the node; may be nil
+}
+
+// Decide approves a request when two sources confirm it (R-APP-2), and leaves it alone otherwise.
+func Decide(in Inputs) Verdict {
+	if in.Request == nil || in.Now.IsZero() {
+		return Verdict{Reason: ReasonInputsIncomplete, Message: "There is no request, or the time is not known"}
+	}
+	content, unreadable := parse(in.Request.Spec.Request)
+	if unreadable != nil {
+		return Verdict{Reason: unreadable.Reason, Message: unreadable.Message}
+	}
+	return decide(in, content, checks[flowOf(in.Request)])
+}
+
+func decide(in Inputs, content *x509.CertificateRequest, checks []check) Verdict {
+	p := &parsed{Inputs: in, content: content, flow: flowOf(in.Request), node: nodeOf(content)}
+	p.entry = in.Inventory.Node(p.node)
+	v := Verdict{Flow: p.flow, Node: p.node}
+	if p.flow == OtherFlow {
+		v.Reason, v.Message = ReasonOtherSigner, "The request is for another signer"
+		return v
+	}
+	v.Approve, v.Reason, v.Message = true, p.source(), "Everything was proven"
+	for _, check := range checks {
+		finding := check.evaluate(p)
+		if finding == nil {
+			finding = &Finding{OK: true, Message: check.proves}
+		} else if v.Approve {
+			v.Approve, v.Reason, v.Message = false, finding.Reason, finding.Message
+		}
+		finding.Check = check.name
+		v.Findings = append(v.Findings, *finding)
+	}
+	return v
+}
+
+// check is one condition for an approval, independent of the others. evaluate returns nil when the request passes.
+type check struct {
+	name, proves string
+	evaluate     func(*parsed) *Finding
+}
+
+// The sources of a client request are the bootstrapper's secret, which every pod may have read, and the inventory (R-APP-4). Those of a
+// serving request are the node's client certificate and, for each name, the inventory or the kubelet's current certificate.
+var checks = map[Flow][]check{
+	OtherFlow: nil,
+	ClientFlow: {
+		{"Undecided", "nobody has decided on the request yet", checkUndecided},
+		{"Requestor", "the bootstrapper created it", checkBootstrapper},
+		{"Groups", "the requestor is in the bootstrapper's groups and in no others", checkGroups},
+		{"Usages", "the certificate is for clients only", checkUsages},
+		{"Subject", "the subject is exactly that of a node", checkSubject},
+		{"Contents", "it contains nothing but the subject and the key", checkContents},
+		{"Key", "the key is strong enough", checkKey},
+		{"Signature", "the signature algorithm is strong enough", checkSignature},
+		{"Age", "the request is not too old", checkAge},
+		{"Inventory", "the inventory allows the node to join, now and when the request was created", checkInventory},
+		{"NodeAbsent", "there is no such Node, or the inventory allows it to rejoin", checkNodeAbsent},
+		{"Count", "fewer requests were approved for the node than the inventory allows", checkCount},
+	},
+	ServingFlow: {
+		{"Undecided", "nobody has decided on the request yet", checkUndecided},
+		{"Requestor", "the node itself created it", checkNodeItself},
+		{"Groups", "the requestor is in a node's groups and in no others", checkGroups},
+		{"Usages", "the certificate is for servers only", checkUsages},
+		{"Subject", "the subject is exactly that of a node", checkSubject},
+		{"Contents", "it contains nothing but the subject, the key, DNS names and IP addresses", checkContents},
+		{"Key", "the key is strong enough", checkKey},
+		{"Signature", "the signature algorithm is strong enough", checkSignature},
+		{"Age", "the request is not too old", checkAge},
+		{"NodeThere", "the Node exists", checkNodeThere},
+		{"Names", "it requests at least one name or address", checkNames},
+		{"PlainNames", "every name is that of one host, every address that of one interface", checkPlainNames},
+		{"ProvenNames", "every name and address is in the inventory or in the kubelet's current certificate, or an egress IP at renewal", checkProvenNames},
+	},
+}

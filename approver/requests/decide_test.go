@@ -1,0 +1,190 @@
+package requests_test
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/yaml"
+
+	"github.com/solonode/sno/approver/inventory"
+	"github.com/solonode/sno/approver/requests"
+	"github.com/solonode/sno/patch/patchtest"
+)
+
+// The kubelet is called only when nothing else is missing, so nobody can trigger a call with a hopeless request.
+func TestWantsCertificate(t *testing.T) {
+	for name, tt := range map[string]struct {
+		in   requests.Inputs
+		do   func(*requests.Inputs)
+		want bool
+	}{
+		"a renewal":                  {renewing(), func(in *requests.Inputs) { in.Presented = nil }, true},
+		"another authority":          {renewing(), func(in *requests.Inputs) { in.Presented.Roots = x509.NewCertPool() }, true},
+		"a foreign group":            {renewing(), func(in *requests.Inputs) { in.Presented, in.Request.Spec.Groups = nil, nil }, false},
+		"names in the inventory":     {serving(), func(*requests.Inputs) {}, false},
+		"a new node":                 {joining(), func(in *requests.Inputs) { in.Inventory = nil }, false},
+		"another signer":             {serving(), func(in *requests.Inputs) { in.Request.Spec.SignerName = "x" }, false},
+		"nothing of it can be known": {requests.Inputs{}, func(*requests.Inputs) {}, false},
+	} {
+		tt.do(&tt.in)
+		if got := requests.Decide(tt.in).WantsCertificate(); got != tt.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+func TestApprovedFor(t *testing.T) {
+	type csr = certificatesv1.CertificateSigningRequest
+	for name, tt := range map[string]struct {
+		from, want string
+		do         func(*csr)
+	}{
+		"approved":                    {"a node that joins", "new-0", func(*csr) {}},
+		"approved all the same":       {"RSA with 1024 bits", "new-0", func(r *csr) { r.Spec.Username = "system:admin" }},
+		"text before the block":       {"text before the block", "new-0", func(*csr) {}},
+		"waiting":                     {"a node that joins", "", func(r *csr) { r.Status.Conditions = nil }},
+		"denied":                      {"a node that joins", "", func(r *csr) { r.Status.Conditions[0].Type = certificatesv1.CertificateDenied }},
+		"failed":                      {"a node that joins", "", func(r *csr) { r.Status.Conditions[0].Type = certificatesv1.CertificateFailed }},
+		"a serving certificate":       {"a node that joins", "", func(r *csr) { r.Spec.SignerName = certificatesv1.KubeletServingSignerName }},
+		"a renewal of a client":       {"a node that joins", "", func(r *csr) { r.Spec.Username = "system:node:new-0" }},
+		"not of a node":               {"a common name without the prefix", "", func(*csr) {}},
+		"no PEM":                      {"no PEM", "", func(*csr) {}},
+		"no request inside the block": {"garbage in the block", "", func(*csr) {}},
+	} {
+		request := vectorOf(tt.from).Request
+		request.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: certificatesv1.CertificateApproved}}
+		tt.do(request)
+		if got := requests.ApprovedFor(request); got != tt.want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+// Without an authority of the cluster nothing is proven, whatever authorities this machine trusts.
+func TestRootsAreNeverTheMachines(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "roots.pem")
+	if err := os.WriteFile(file, []byte(vectors().Authority), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("SSL_CERT_FILE", file)
+	in := renewing()
+	in.Presented.Roots = nil
+	if got := requests.Decide(in); got.Reason != requests.ReasonNamesNotProven {
+		t.Errorf("%s: %s", got.Reason, got.Message)
+	}
+}
+
+// Without a time or a request nothing is approved, not even a request without a creation time.
+func TestHalfFilledInputsApproveNothing(t *testing.T) {
+	for name, in := range map[string]requests.Inputs{"joining": joining(), "serving": serving(), "renewing": renewing(), "nothing": {}} {
+		timeless, undated, none := in, in, in
+		timeless.Now, undated.Now, none.Request = time.Time{}, time.Time{}, nil
+		if in.Request != nil {
+			undated.Request = in.Request.DeepCopy()
+			undated.Request.CreationTimestamp = metav1.Time{}
+		}
+		for _, half := range []requests.Inputs{timeless, undated, none} {
+			if v := requests.Decide(half); v.Approve || v.Reason != requests.ReasonInputsIncomplete {
+				t.Errorf("%s: %t %s: %s", name, v.Approve, v.Reason, v.Message)
+			}
+		}
+	}
+}
+
+// A request of exactly the greatest size is read.
+func TestSizeLimit(t *testing.T) {
+	for text, want := range map[string]string{strings.Repeat("x", 16<<10): requests.ReasonNotPEM, strings.Repeat("x", 16<<10+1): requests.ReasonTooLarge} {
+		if _, got := requests.Parse([]byte(text)); got.Reason != want {
+			t.Errorf("%d bytes: %s, want %s", len(text), got.Reason, want)
+		}
+	}
+}
+
+// The verdict on every request of a cluster, with an inventory.
+func TestGoldenVerdicts(t *testing.T) {
+	patchtest.Golden(t, "testdata/verdicts", func(t *testing.T, input fs.FS) map[string]string {
+		in := requests.Inputs{Nodes: sets.New[string](), Approvals: map[string]int{}, Now: now}
+		for _, node := range patchtest.AllGathered[corev1.Node](t, input, "nodes", "") {
+			in.Nodes.Insert(node.Name)
+		}
+		text, err := fs.ReadFile(input, "nodes.yaml")
+		if err == nil {
+			in.Inventory, err = inventory.Load(text)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+		all := patchtest.AllGathered[certificatesv1.CertificateSigningRequest](t, input, "certificatesigningrequests.certificates.k8s.io", "")
+		for i := range all {
+			in.Approvals[requests.ApprovedFor(&all[i])]++
+		}
+		verdicts := map[string]requests.Verdict{}
+		for i := range all {
+			in.Request = &all[i]
+			verdicts[all[i].Name] = requests.Decide(in)
+		}
+		return map[string]string{"want.yaml": string(must(yaml.Marshal(verdicts)))}
+	})
+}
+
+// A node that joins is approved when the inventory awaits it.
+func ExampleDecide() {
+	csr := joining().Request // as it was read from the cluster
+	for _, name := range []string{"new-0", "new-1"} {
+		list, err := inventory.Load([]byte(`
+version: 1
+nodes:
+- name: ` + name + `
+  window: {notBefore: 2026-11-20T08:00:00Z, notAfter: 2026-11-20T12:00:00Z}
+`))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		verdict := requests.Decide(requests.Inputs{Request: csr, Nodes: sets.New[string](), Approvals: map[string]int{}, Inventory: list, Now: now})
+		fmt.Println(verdict.Node, verdict.Approve, verdict.Reason)
+		for _, missing := range verdict.Missing() {
+			fmt.Println("-", missing.Check+":", missing.Message)
+		}
+	}
+	// Output:
+	// new-0 true ProvenByInventory
+	// new-0 false NotInInventory
+	// - Inventory: "new-0" is not in the inventory
+}
+
+// The decision on a request that is approved evaluates every check.
+func BenchmarkDecide(b *testing.B) {
+	for name, in := range map[string]requests.Inputs{"client": joining(), "serving": serving(), "renewal": renewing()} {
+		b.Run(name, func(b *testing.B) {
+			content, _ := requests.Parse(in.Request.Spec.Request)
+			b.ReportAllocs()
+			for b.Loop() {
+				if !requests.DecideBy(in, content, requests.Checks[requests.FlowOf(in.Request)]).Approve {
+					b.Fatal("not approved")
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkParse(b *testing.B) {
+	text := serving().Request.Spec.Request
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, unreadable := requests.Parse(text); unreadable != nil {
+			b.Fatal(unreadable)
+		}
+	}
+}

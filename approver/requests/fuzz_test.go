@@ -1,0 +1,84 @@
+package requests_test
+
+import (
+	"bytes"
+	"encoding/pem"
+	"strings"
+	"testing"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/solonode/sno/approver/requests"
+)
+
+// Parse reads only single PEM blocks, and everything that the oracle accepts; anything else has a reason.
+func FuzzParse(f *testing.F) {
+	for _, v := range vectors().Hostile {
+		f.Add(v.Object.Spec.Request)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		signed, unreadable := requests.Parse(text)
+		if unreadable != nil {
+			if f := read(text); f.good && f.onlyNames {
+				t.Errorf("the oracle can read it: %v", unreadable)
+			}
+			if unreadable.Reason == "" || unreadable.Message == "" {
+				t.Errorf("%+v", unreadable)
+			}
+			return
+		}
+		if block, rest := pem.Decode(text); block == nil || len(rest) > 0 || !bytes.Equal(pem.EncodeToMemory(block), text) || !bytes.Equal(block.Bytes, signed.Raw) {
+			t.Error("another reader could read something else")
+		}
+	})
+}
+
+// Decide approves exactly what the oracle approves.
+func FuzzDecide(f *testing.F) {
+	add := func(v vector, world uint16, nodes string) {
+		var usages []string
+		for _, usage := range v.Object.Spec.Usages {
+			usages = append(usages, string(usage))
+		}
+		spec := v.Object.Spec
+		f.Add(spec.Request, spec.SignerName, spec.Username, strings.Join(spec.Groups, " "), strings.Join(usages, ","), int64(60), world, nodes)
+	}
+	for _, v := range vectors().Approved {
+		for world := range uint16(16) {
+			add(v, world, "old-0 other-0")
+		}
+	}
+	for _, v := range vectors().Hostile {
+		add(v, 0, "old-0")
+	}
+	f.Fuzz(func(t *testing.T, text []byte, signer, username, groups, usages string, age int64, world uint16, nodes string) {
+		csr := &certificatesv1.CertificateSigningRequest{}
+		csr.CreationTimestamp = metav1.NewTime(now.Add(-time.Duration(age%1e6) * time.Second))
+		csr.Spec = certificatesv1.CertificateSigningRequestSpec{Request: text, SignerName: signer, Username: username, Groups: strings.Fields(groups)}
+		for usage := range strings.SplitSeq(usages, ",") {
+			csr.Spec.Usages = append(csr.Spec.Usages, certificatesv1.KeyUsage(usage))
+		}
+		signed, _ := requests.Parse(text)
+		if signed == nil {
+			return
+		}
+		node := strings.TrimPrefix(signed.Subject.CommonName, "system:node:")
+		show := shows()[int(world>>6)%len(shows())]
+		in := requests.Inputs{Request: csr, Nodes: sets.New(strings.Fields(nodes)...), Now: now, Presented: show.presented}
+		in.Approvals = map[string]int{node: int(world>>2) % 3}
+		in.Policy.BootstrapTokens = world&2 != 0
+		if world&1 != 0 {
+			in.Inventory = racked()
+		}
+		verdict := requests.Decide(in)
+		if allowed := read(text).allows(in, show.proof); verdict.Approve != allowed {
+			t.Errorf("approved: %t, the oracle: %t: %s (%s)", verdict.Approve, allowed, verdict.Reason, verdict.Message)
+		}
+		if verdict.Approve != (len(verdict.Missing()) == 0 && len(verdict.Findings) > 0) {
+			t.Errorf("the verdict contradicts itself: %+v", verdict)
+		}
+	})
+}

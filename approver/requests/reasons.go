@@ -1,0 +1,43 @@
+package requests
+
+// Reasons of a verdict. They are stable; docs/approver.md explains them.
+const (
+	ReasonProvenByInventory   = "ProvenByInventory"
+	ReasonProvenByCertificate = "ProvenByCertificate"
+
+	ReasonInputsIncomplete = "InputsIncomplete"
+	ReasonTooLarge         = "TooLarge"
+	ReasonNotPEM           = "NotPEM"
+	ReasonPEMType          = "PEMType"
+	ReasonPEMSurplus       = "PEMSurplus"
+	ReasonMalformed        = "Malformed"
+	ReasonKeyTooLarge      = "KeyTooLarge"
+	ReasonBadSignature     = "BadSignature"
+	ReasonOtherSigner      = "OtherSigner"
+
+	ReasonAlreadyDecided       = "AlreadyDecided"
+	ReasonRequestorWrong       = "RequestorWrong"
+	ReasonGroupsWrong          = "GroupsWrong"
+	ReasonUsagesWrong          = "UsagesWrong"
+	ReasonSubjectWrong         = "SubjectWrong"
+	ReasonContentsWrong        = "ContentsWrong"
+	ReasonKeyWeak              = "KeyWeak"
+	ReasonSignatureWeak        = "SignatureWeak"
+	ReasonRequestTooOld        = "RequestTooOld"
+	ReasonRequestFromTheFuture = "RequestFromTheFuture"
+	ReasonNodesUnknown         = "NodesUnknown"
+
+	ReasonNotInInventory        = "NotInInventory"
+	ReasonNoWindow              = "NoWindow"
+	ReasonWindowNotOpen         = "WindowNotOpen"
+	ReasonWindowClosed          = "WindowClosed"
+	ReasonRequestedBeforeWindow = "RequestedBeforeWindow"
+	ReasonNodeExists            = "NodeExists"
+	ReasonApprovalsUnknown      = "ApprovalsUnknown"
+	ReasonCountUsedUp           = "CountUsedUp"
+
+	ReasonNodeMissing    = "NodeMissing"
+	ReasonNoNames        = "NoNames"
+	ReasonNamesNotPlain  = "NamesNotPlain"
+	ReasonNamesNotProven = "NamesNotProven"
+)

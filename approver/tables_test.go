@@ -1,0 +1,254 @@
+package approver_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/solonode/sno/approver"
+	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/topology"
+)
+
+// situation is one combination of everything that the decision depends on, by names.
+type situation struct {
+	cluster, mode, optOut, stock, config, version string
+	machines                                      approver.Presence
+}
+
+// row is one row of the rule: the first that matches a situation has the expected decision. | separates alternatives, empty matches all.
+type row struct{ stock, config, version, then string }
+
+const (
+	anyClaim = "claimed|claimed, not observed"
+	off      = "stopped by us|stopped by a person"
+)
+
+// byMode has the rows of a single control-plane node without Machines.
+var byMode = map[string][]row{
+	"node-client-off": {
+		{"", "none|text", "", "ApplyConfig [Progressing Restarting]"},
+		{"", "false", "", "[Blocked FieldOwnedByOther]"},
+		{"", "broken", "", "[Failed Invalid]"},
+		{"", "line taken out", "", "[Reverted Reverted]"},
+		// The flow is disabled.
+		{"stopped by us", "", "", "ReleaseDeployment [Progressing Restarting]"},
+		{"", "", anyClaim, "Unclaim [Progressing Restarting]"},
+		{"restarted|restarted before", "disabled", "", "ReleaseDeployment [Progressing Restarting]"},
+		{"restarted", "ours", "", "[InForce AsExpected]"},
+		{"", "ours|ours in text", "", "ApplyDeployment [Progressing Restarting]"},
+		{"", "disabled", "", "[InForce AsExpected]"},
+	},
+	"off": {
+		{"of a person", "", anyClaim, "Unclaim [Blocked FieldOwnedByOther]"},
+		{"of a person", "", "", "[Blocked FieldOwnedByOther]"},
+		{"", "", "managed by a person", "[Blocked FieldOwnedByOther]"},
+		{"", "", "plain", "Claim [Progressing TakingOver]"},
+		{off, "ours", "", "DeleteConfig [Progressing Restarting]"},
+		{off, "ours in text|line taken out", "", "RestoreConfig [Progressing Restarting]"},
+		{off, "", "", "[InForce AsExpected]"},
+		{"", "", "claimed, not observed", "[Progressing TakingOver]"},
+		{"", "", "", "ApplyDeployment [Progressing Restarting]"},
+	},
+}
+
+// releases has the rows of what is released first where nothing is to be patched.
+var releases = []row{
+	{"", "ours", "", "DeleteConfig "},
+	{"", "ours in text|line taken out", "", "RestoreConfig "},
+	{"restarted|restarted before|stopped by us", "", "", "ReleaseDeployment "},
+	{"", "", anyClaim, "Unclaim "},
+	{"", "", "", ""},
+}
+
+func (s situation) first(rows []row) string {
+	fits := func(alternatives, value string) bool {
+		return alternatives == "" || slices.Contains(strings.Split(alternatives, "|"), value)
+	}
+	for _, r := range rows {
+		if fits(r.stock, s.stock) && fits(r.config, s.config) && fits(r.version, s.version) {
+			return r.then
+		}
+	}
+	return "no row"
+}
+
+func (s situation) wanted() string {
+	switch {
+	case s.mode == "on" || strings.Contains(s.cluster, "not read"):
+		return "[Failed Invalid]"
+	case s.cluster == "none":
+		return "[Waiting WaitingForInfrastructure]"
+	case s.optOut != "":
+		return s.first(releases) + "[OptedOut OptedOut]"
+	case s.stock == "none" || s.stock == "deleted" || s.cluster != "SingleReplica" || s.machines == approver.Present:
+		return s.first(releases) + "[NotNeeded NotNeeded]"
+	case s.machines == approver.Unknown:
+		return "[Waiting WaitingForMachines]"
+	}
+	return s.first(byMode[s.mode])
+}
+
+var (
+	clusters = map[string]*topology.Cluster{
+		"none": nil, "not read": {},
+		"workers not read": {ControlPlane: topology.ReadingOf(single)}, "control plane not read": {Infrastructure: topology.ReadingOf(single)},
+		"SingleReplica": clusterOf(single), "HighlyAvailable": clusterOf(configv1.HighlyAvailableTopologyMode),
+		"HighlyAvailableArbiter": clusterOf(configv1.HighlyAvailableArbiterMode), "DualReplica": clusterOf(configv1.DualReplicaTopologyMode),
+		"External": clusterOf(configv1.ExternalTopologyMode), "": clusterOf(""), "Hexagonal": clusterOf("Hexagonal"),
+		// The topology of the workers decides nothing.
+		"SingleReplica workers": {ControlPlane: topology.ReadingOf(configv1.HighlyAvailableTopologyMode), Infrastructure: topology.ReadingOf(single)},
+	}
+	stocks = map[string]func() *appsv1.Deployment{
+		"none":                func() *appsv1.Deployment { return nil },
+		"deleted":             with(stock, func(d *appsv1.Deployment) { d.DeletionTimestamp = &metav1.Time{} }),
+		"running":             stock,
+		"restarted":           func() *appsv1.Deployment { return restarted("c.made") },
+		"restarted before":    func() *appsv1.Deployment { return restarted("c.4") },
+		"stopped by us":       stoppedByUs,
+		"stopped by a person": func() *appsv1.Deployment { return stopped(stock()) },
+		"of a person":         with(stock, func(d *appsv1.Deployment) { d.ManagedFields = append(d.ManagedFields, owned("kubectl", ownsReplicas)) }),
+	}
+	oursInText = func() *corev1.ConfigMap { return edited("a: 1\n", "5/kubectl-edit") }
+	configs    = map[string]func() *corev1.ConfigMap{
+		"none":           func() *corev1.ConfigMap { return nil },
+		"text":           func() *corev1.ConfigMap { return config("a: 1\n") },
+		"disabled":       func() *corev1.ConfigMap { return config("nodeClientCert: {disabled: true}\n") },
+		"false":          func() *corev1.ConfigMap { return config("nodeClientCert: {disabled: false}\n") },
+		"broken":         func() *corev1.ConfigMap { return config("a: [\n") },
+		"ours":           func() *corev1.ConfigMap { return edited("", "made") },
+		"ours in text":   oursInText,
+		"line taken out": with(oursInText, func(c *corev1.ConfigMap) { c.Data[approver.ConfigKey] = "a: 1\n" }),
+	}
+	ourClaim = func() *configv1.ClusterVersion { return claimed(approver.FieldOwner, true) }
+	versions = map[string]func() *configv1.ClusterVersion{
+		"none":                  func() *configv1.ClusterVersion { return nil },
+		"plain":                 func() *configv1.ClusterVersion { return version() },
+		"claimed":               ourClaim,
+		"claimed, not observed": with(ourClaim, func(v *configv1.ClusterVersion) { v.Generation = 3 }),
+		"claimed by a person":   func() *configv1.ClusterVersion { return claimed("kubectl", true) },
+		"managed by a person":   func() *configv1.ClusterVersion { return claimed("kubectl", false) },
+	}
+	presences = []approver.Presence{approver.Unknown, approver.Absent, approver.Present}
+)
+
+func (s situation) inputs() (in approver.Inputs, exists bool) {
+	in = approver.Inputs{Cluster: clusters[s.cluster], Mode: approver.Mode(s.mode), Machines: s.machines,
+		Deployment: stocks[s.stock](), ConfigMap: configs[s.config](), ClusterVersion: versions[s.version]()}
+	annotations := map[string]string{patch.OptOutAnnotation: approver.Name}
+	switch {
+	case s.optOut == "Deployment" && in.Deployment != nil:
+		in.Deployment.Annotations = annotations
+	case s.optOut == "ClusterVersion" && in.ClusterVersion != nil:
+		in.ClusterVersion.Annotations = annotations
+	case s.optOut == "ConfigMap" && in.ConfigMap != nil:
+		annotations[approver.EditAnnotation] = in.ConfigMap.Annotations[approver.EditAnnotation]
+		in.ConfigMap.Annotations = annotations
+	case s.optOut != "":
+		return in, false
+	}
+	return in, true
+}
+
+// R-SNO-12 and R-APP-1: every combination of what the decision depends on follows the tables. testdata/outcomes.txt has all messages.
+func TestDecideByTheTables(t *testing.T) {
+	seen, outcomes, wrong := map[string]int{}, sets.New[string](), 0
+	each := func(s situation) {
+		in, exists := s.inputs()
+		if !exists || wrong > 20 {
+			return
+		}
+		want := s.wanted()
+		seen[want]++
+		d := approver.Decide(in)
+		result := resultOf(in, d)
+		outcomes.Insert(result.String())
+		action, _ := writeOf(d)
+		if got := strings.TrimSpace(fmt.Sprintf("%s [%s %s]", action, result.State, result.Reason)); got != want {
+			wrong++
+			t.Errorf("%+v:\n got %s\nwant %s", s, got, want)
+		}
+	}
+	for cluster := range clusters {
+		for _, machines := range presences {
+			for _, mode := range []string{"node-client-off", "off", "on"} {
+				for stock := range stocks {
+					for config := range configs {
+						for version := range versions {
+							// The opt-out is the same everywhere, so it is tried only where the module would write.
+							optOuts := []string{""}
+							if cluster == "SingleReplica" {
+								optOuts = []string{"", "Deployment", "ConfigMap", "ClusterVersion"}
+							}
+							for _, optOut := range optOuts {
+								each(situation{cluster, mode, optOut, stock, config, version, machines})
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	if len(seen) < 20 || seen["no row"] > 0 {
+		t.Errorf("the tables do not cover what there is: %v", seen)
+	}
+	if diff := cmp.Diff(strings.Split(read(t, "testdata/outcomes.txt"), "\n"), append(sets.List(outcomes), "")); diff != "" {
+		t.Errorf("outcomes (-want +got):\n%s", diff)
+	}
+}
+
+// R-APP-1: Decide writes exactly where Enabled is false.
+func TestEnabledByTheTable(t *testing.T) {
+	for name, cluster := range clusters {
+		for _, machines := range append([]approver.Presence{7}, presences...) { // 7 is undefined
+			if cluster == nil {
+				continue
+			}
+			read, known := !strings.Contains(name, "not read"), machines == approver.Absent || machines == approver.Present
+			want := read && known && (machines == approver.Present || name != "SingleReplica")
+			may, err := approver.Enabled(approver.Host{Cluster: *cluster, Machines: machines})
+			if may != want || errors.Is(err, approver.ErrInputs) == (read && known) || errors.Is(err, topology.ErrClusterNotRead) == read {
+				t.Errorf("%q, %d: %t, %v; want %t", name, machines, may, err, want)
+			}
+			in := inputs(func(in *approver.Inputs) { in.Cluster, in.Machines = cluster, machines })
+			if wrote, _ := writeOf(approver.Decide(in)); (wrote != "") != (err == nil && !may) {
+				t.Errorf("%q, %d: Enabled is %t, %v, and %q is written", name, machines, may, err, wrote)
+			}
+		}
+	}
+}
+
+// An operator that approves requests asks first whether it may approve those of new nodes by itself.
+func ExampleEnabled() {
+	for _, mode := range []configv1.TopologyMode{configv1.HighlyAvailableTopologyMode, configv1.SingleReplicaTopologyMode} {
+		for _, machines := range []approver.Presence{approver.Absent, approver.Present, approver.Unknown} {
+			enabled, err := approver.Enabled(approver.Host{Cluster: *clusterOf(mode), Machines: machines})
+			fmt.Println(mode, enabled, err)
+		}
+	}
+	// Output:
+	// HighlyAvailable true <nil>
+	// HighlyAvailable true <nil>
+	// HighlyAvailable false invalid inputs: Machines are Unknown: read whether there are any
+	// SingleReplica false <nil>
+	// SingleReplica true <nil>
+	// SingleReplica false invalid inputs: Machines are Unknown: read whether there are any
+}
+
+// with returns a changed object.
+func with[T any](make func() *T, change func(*T)) func() *T {
+	return func() *T {
+		object := make()
+		change(object)
+		return object
+	}
+}

@@ -1,0 +1,264 @@
+package auth_test
+
+import (
+	"strings"
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/solonode/sno/auth"
+	"github.com/solonode/sno/patch"
+)
+
+// outcome is a result with a part of its message, and whether the patch is released. Without a reason it is an intent.
+type outcome struct {
+	state   patch.State
+	reason  string
+	message string
+	release bool
+}
+
+func (want outcome) of(t *testing.T, step patch.Step) {
+	t.Helper()
+	got := step.Result
+	switch {
+	case (want.reason == "") != (step.Intent != nil), want.release != step.Release:
+		t.Errorf("%+v, %v, want %+v", step, got, want)
+	case want.reason == "":
+	case got.State != want.state || got.Reason != want.reason || want.message == "" || !strings.Contains(got.Message, want.message):
+		t.Errorf("%v\nwant %s (%s): ...%s...", got, want.state, want.reason, want.message)
+	}
+}
+
+// The first check that returns a result decides, in the order of these rows.
+func TestDecideOverride(t *testing.T) {
+	const (
+		whole     = ".spec.unsupportedConfigOverrides"
+		set, off  = `{"` + key + `":true}`, `{"` + key + `":false}`
+		other     = `{"oauthConfig":{}}`
+		both      = `{"` + key + `":true,"oauthConfig":{}}`
+		notSingle = "The control-plane topology is not SingleReplica: the OAuth servers need no override"
+	)
+	with := func(in auth.Inputs, change func(*auth.Inputs)) auth.Inputs {
+		change(&in)
+		return in
+	}
+	noTopology := func(in *auth.Inputs) { in.Cluster = nil }
+	release := func(version string) func(*auth.Inputs) {
+		return func(in *auth.Inputs) { in.ClusterVersion = running(version) }
+	}
+	topologies := func(controlPlane, infrastructure configv1.TopologyMode) func(*auth.Inputs) {
+		return func(in *auth.Inputs) { in.Cluster = ptr.To(clusterOf(controlPlane, infrastructure)) }
+	}
+	unowned := func(a *operatorv1.Authentication) { a.ManagedFields = nil }
+	by := authenticationOwnedBy
+	ours, oc := by(auth.FieldOwner, perKey), by("oc", perKey)
+	several := func(in auth.Inputs) auth.Inputs { return with(in, topologies(ha, ha)) }
+	released := outcome{patch.NotNeeded, "NotNeeded", notSingle, true}
+	status := func(a *operatorv1.Authentication) {
+		signed(a, auth.FieldOwner, `{"f:status":{"f:conditions":{}}}`)
+		a.ManagedFields[len(a.ManagedFields)-1].Subresource = "status"
+	}
+	notNeeded := func(message string) outcome { return outcome{patch.NotNeeded, "NotNeeded", message, false} }
+	invalid := func(message string) outcome { return outcome{patch.Failed, "Invalid", message, false} }
+	optedOut := outcome{patch.OptedOut, "OptedOut", "keeps this module away", false}
+	blocked := func(field, managers string) outcome {
+		return outcome{patch.Blocked, "FieldOwnedByOther", field + " is owned by " + managers + " and stays as it is; ", false}
+	}
+
+	for name, test := range map[string]struct {
+		in   auth.Inputs
+		want outcome
+	}{
+		"absent":                  {overrideInputs(""), outcome{}},
+		"null":                    {overrideInputs("null"), outcome{}},
+		"null that somebody owns": {overrideInputs("null", by("cluster-authentication-operator", asOne)), outcome{}},
+		"an empty object":         {overrideInputs("{}", by("oc", asOne)), outcome{}},
+		"another object":          {overrideInputs("", func(a *operatorv1.Authentication) { a.Name = "x" }), invalid("cannot be understood")},
+		"none":                    {auth.Inputs{}, outcome{patch.Waiting, "WaitingForObject", "There is no configuration", false}},
+		"being deleted":           {overrideInputs("", deleted), outcome{patch.Waiting, "WaitingForObject", "is being deleted", false}},
+		"opted out":               {overrideInputs(set, optOut), optedOut},
+		"opted out, unreadable, before the topology is known": {with(overrideInputs("{", optOut), noTopology), optedOut},
+		"unreadable document": {overrideInputs("{"), invalid("unreadable unsupportedConfigOverrides: spec.unsupportedConfigOverrides: ")},
+		"unreadable where not needed": {with(overrideInputs(`{"`+key+`":"maybe"}`), release("4.8.2")),
+			invalid(`spec.unsupportedConfigOverrides.` + key + ` is "maybe"; want true or false`)},
+		"no topology": {with(overrideInputs(""), noTopology), outcome{patch.Waiting, "WaitingForInfrastructure", "There is no Infrastructure", false}},
+		"unknown": {with(overrideInputs(""), topologies(unknown, sr)),
+			notNeeded(notSingle + `; status.controlPlaneTopology has the unknown value "Quantum"`)},
+		"not needed": {with(overrideInputs(""), release("4.8.2")), notNeeded("This release runs the OAuth servers on one control-plane node")},
+		"not known":  {with(overrideInputs(""), release("dev")), notNeeded("is not known, so none is set; --override=always sets it")},
+		"not wanted": {with(overrideInputs(""), func(in *auth.Inputs) { in.Override = auth.OverrideNever }), notNeeded("turned off by --override=never")},
+		"not needed, is set": {with(overrideInputs(set, oc), release("4.8.2")),
+			notNeeded("without an override. The override " + key + " is deprecated: it is honored")},
+		"several, is false": {with(overrideInputs(off), topologies(ha, ha)), notNeeded(notSingle + ". The override " + key + " is deprecated and false")},
+
+		"another's true, by key":  {overrideInputs(set, oc), outcome{patch.NotNeeded, "OverrideSetByOther", "deprecated: it is honored", false}},
+		"another's true, as one":  {overrideInputs(set, by("oc", asOne)), outcome{patch.NotNeeded, "OverrideSetByOther", "Another client has set", false}},
+		"ours, by key":            {overrideInputs(set, ours), outcome{}},
+		"ours, as one":            {overrideInputs(set, by(auth.FieldOwner, asOne)), outcome{}},
+		"another's false, by key": {overrideInputs(off, oc), blocked(whole+"."+key, `"oc"`)},
+		"another's false, as one": {overrideInputs(off, by("oc", asOne)), blocked(whole+"."+key, `"oc"`)},
+		"another's false, forced": {with(overrideInputs(off, oc), func(in *auth.Inputs) { in.ForceConflicts = true }), blocked(whole+"."+key, `"oc"`)},
+		"nobody's false":          {overrideInputs(off), blocked(whole+"."+key, `"before-first-apply"`)},
+		"false, no managedFields": {overrideInputs(off, unowned), blocked(whole+"."+key, `"before-first-apply"`)},
+		"ours alone, but false":   {overrideInputs(off, ours), outcome{}},
+
+		"ours as one, not needed":      {several(overrideInputs(set, by(auth.FieldOwner, asOne))), released},
+		"ours and oc's, not needed":    {several(overrideInputs(set, ours, oc)), released},
+		"ours with others, not needed": {several(overrideInputs(both, ours, by("oc", perOther))), released},
+		"oc's as one, not needed":      {several(overrideInputs(both, by("oc", asOne))), notNeeded(notSingle)},
+		"oc's, status is ours":         {several(overrideInputs(set, oc, status)), notNeeded(notSingle)},
+		"oc's false, a field is ours": {overrideInputs(off, oc, by(auth.FieldOwner, `{"f:spec":{"f:logLevel":{}}}`)),
+			outcome{patch.Blocked, "FieldOwnedByOther", "is owned by", true}},
+
+		"others by key":                      {overrideInputs(other, by("oc", perOther)), outcome{}},
+		"others by key, an empty map before": {overrideInputs(other, by("operator", asOne), by("oc", perOther)), outcome{}},
+		"others as one":                      {overrideInputs(other, by("oc", asOne)), blocked(whole, `"oc"`)},
+		"others without owner":               {overrideInputs(other), blocked(whole, `"before-first-apply"`)},
+		"others, no managedFields":           {overrideInputs(other, unowned), blocked(whole, `"before-first-apply"`)},
+		"others in YAML, as one":             {overrideInputs("oauthConfig: {}", by("oc", asOne)), blocked(whole, `"oc"`)},
+		"unreadable ownership":               {overrideInputs("", by("oc", `{"f:spec":7}`)), invalid(`unreadable metadata.managedFields: manager "oc"`)},
+		"unreadable ownership, not needed":   {with(overrideInputs("", by("oc", `{"f:spec":7}`)), release("4.8.2")), notNeeded("without an override")},
+	} {
+		t.Run(name, func(t *testing.T) { test.want.of(t, auth.Decide(test.in).Override) })
+	}
+}
+
+// Every combination of what the override depends on, against the rule in other words.
+func TestDecideOverrideTable(t *testing.T) {
+	type situation struct {
+		mode                   configv1.TopologyMode
+		policy                 auth.OverridePolicy
+		release                string
+		value                  string // of the override
+		ours, theirs, optedOut bool
+	}
+	type action struct{ intent, release bool }
+	rule := func(s situation) action {
+		needed := s.mode == sr && (s.policy == auth.OverrideAlways || (s.policy != auth.OverrideNever && s.release == "4.7.13"))
+		switch {
+		case s.optedOut:
+			return action{false, s.ours}
+		case s.value == "broken":
+			return action{}
+		case !needed:
+			return action{false, s.ours}
+		case s.value == "true":
+			return action{s.ours, false}
+		case s.value == "false" && (s.theirs || !s.ours):
+			return action{false, s.ours}
+		}
+		return action{true, false}
+	}
+	raws := map[string]string{"": "", "true": `{"` + key + `":true}`, "false": `{"` + key + `":false}`, "broken": `{"` + key + `":"maybe"}`}
+	policies := []auth.OverridePolicy{"", auth.OverrideAuto, auth.OverrideAlways, auth.OverrideNever}
+	for bits := range 7 * 4 * 3 * 4 * 8 {
+		pick := func(n int) int { i := bits % n; bits /= n; return i }
+		s := situation{
+			allModes[pick(7)], policies[pick(4)], []string{"", "4.7.13", "4.14.0"}[pick(3)], []string{"", "true", "false", "broken"}[pick(4)],
+			pick(2) == 1, pick(2) == 1, pick(2) == 1,
+		}
+		if s.value == "" && (s.ours || s.theirs) {
+			continue // an absent field has no owner
+		}
+		in := overrideInputs(raws[s.value])
+		in.Cluster, in.Override, in.ClusterVersion = ptr.To(clusterOf(s.mode, ha)), s.policy, running(s.release)
+		if s.ours {
+			signed(in.Authentication, auth.FieldOwner, perKey)
+		}
+		if s.theirs {
+			signed(in.Authentication, "somebody", perKey)
+		}
+		if s.optedOut {
+			optOut(in.Authentication)
+		}
+		step := auth.Decide(in).Override
+		if got, want := (action{step.Intent != nil, step.Release}), rule(s); got != want {
+			t.Errorf("%+v: %+v, want %+v; %v", s, got, want, step.Result)
+		}
+	}
+}
+
+// What keeps the module away from a Deployment, and what becomes of what is ours there. patch/workload decides about the fields.
+func TestDecideDeployments(t *testing.T) {
+	closed := func(in *auth.Inputs) {
+		in.Cluster = ptr.To(clusterOf(ha, sr))
+		for i := range in.ControlPlaneNodes {
+			in.ControlPlaneNodes[i].Spec.Taints = []corev1.Taint{{Key: "example.com/reserved", Effect: corev1.TaintEffectNoSchedule}}
+		}
+	}
+	noNodes := func(mode configv1.TopologyMode) func(*auth.Inputs) {
+		return func(in *auth.Inputs) { in.Cluster, in.ControlPlaneNodes = ptr.To(clusterOf(mode, sr)), nil }
+	}
+	noTopology := func(in *auth.Inputs) { in.Cluster = nil }
+	none := func(in *auth.Inputs) { in.OAuthServer, in.OAuthAPIServer = nil, nil }
+	elsewhere := func(d *appsv1.Deployment) { d.Namespace = "x" }
+	ours := deploymentOwnedBy(auth.FieldOwner, `{"f:spec":{"f:strategy":{"f:type":{}}}}`)
+	stock := func(d *appsv1.Deployment) {
+		d.Spec.Replicas = ptr.To[int32](7)
+		signed(d, "stock", `{"f:spec":{"f:replicas":{}}}`)
+	}
+	stuck := func(d *appsv1.Deployment) {
+		d.Status.ObservedGeneration, d.Status.UpdatedReplicas = d.Generation, 1
+		d.Status.Conditions = []appsv1.DeploymentCondition{{Type: "Progressing", Status: "False", Reason: "ProgressDeadlineExceeded"}}
+	}
+	all := func(f ...func(*appsv1.Deployment)) []func(*appsv1.Deployment) { return f }
+	for name, test := range map[string]struct {
+		live   []func(*appsv1.Deployment)
+		change func(*auth.Inputs)
+		want   outcome
+	}{
+		"nobody's":               {nil, nil, outcome{}},
+		"ours":                   {all(ours), nil, outcome{}},
+		"forced":                 {all(stock), func(in *auth.Inputs) { in.ForceConflicts = true }, outcome{}},
+		"another's":              {all(stock), nil, outcome{patch.Blocked, "FieldOwnedByOther", `of the Deployment NAME is owned by "stock"`, false}},
+		"another's, stuck":       {all(stock, stuck), nil, outcome{patch.Failed, "RolloutStuck", "The rollout of the Deployment NAME, which", false}},
+		"another's, stuck, ours": {all(stock, stuck, ours), nil, outcome{patch.Failed, "RolloutStuck", "delete the old one", true}},
+		"stuck, but opted out":   {all(stock, stuck, optOut), nil, outcome{patch.OptedOut, "OptedOut", "keeps this module away", false}},
+		"opted out, ours":        {all(ours, optOut), noTopology, outcome{patch.OptedOut, "OptedOut", "on the Deployment NAME keeps", true}},
+		"another object":         {all(ours, elsewhere), nil, outcome{patch.Failed, "Invalid", "cannot be understood", false}},
+		"being deleted":          {all(ours, deleted), nil, outcome{patch.Waiting, "WaitingForObject", "The Deployment NAME is being deleted", false}},
+		"none":                   {nil, none, outcome{patch.Waiting, "WaitingForObject", "There is no Deployment NAME;", false}},
+		"no topology, ours":      {all(ours), noTopology, outcome{patch.Waiting, "WaitingForInfrastructure", "no Infrastructure object yet", false}},
+		"external, ours":         {all(ours), noNodes(external), outcome{patch.NotNeeded, "ExternalControlPlane", "The control plane is External", true}},
+		"no node, single":        {nil, noNodes(sr), outcome{}},
+		"no node, ours":          {all(ours), noNodes(ha), outcome{patch.Waiting, "WaitingForNodes", "There is no schedulable node", false}},
+		"no node that is open":   {nil, closed, outcome{patch.Waiting, "WaitingForNodes", "There is no schedulable node", false}},
+		"opted out, unreadable":  {all(optOut, deploymentOwnedBy(auth.FieldOwner, `{"f:spec":7}`)), nil, outcome{patch.OptedOut, "OptedOut", "away", true}},
+	} {
+		in := deploymentInputs(sr, sr, 3, server(test.live...), apiServer(test.live...))
+		if test.change != nil {
+			test.change(&in)
+		}
+		decision := auth.Decide(in)
+		for operand, step := range map[string]patch.Step{
+			"openshift-authentication/oauth-openshift": decision.OAuthServer, "openshift-oauth-apiserver/apiserver": decision.OAuthAPIServer,
+		} {
+			want := test.want
+			want.message = strings.Replace(want.message, "NAME", operand, 1)
+			t.Run(name+" "+operand, func(t *testing.T) { want.of(t, step) })
+		}
+	}
+}
+
+// A blocked step does not stop the others, and the inputs are only read.
+func TestDecideIndependent(t *testing.T) {
+	three := func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](3) }
+	in := deploymentInputs(sr, sr, 1, server(three, deploymentOwnedBy("stock", `{"f:spec":{"f:replicas":{}}}`)), apiServer())
+	in.Authentication, in.Override = overrideInputs("[]").Authentication, auth.OverrideAlways
+	before := text(t, in)
+	got := auth.Decide(in)
+	if got.Override.Result.State != patch.Failed || got.OAuthServer.Result.State != patch.Blocked || got.OAuthAPIServer.Intent == nil {
+		t.Errorf("%s", text(t, got))
+	}
+	if again := auth.Decide(in); text(t, again) != text(t, got) {
+		t.Error("the second decision differs")
+	}
+	if after := text(t, in); after != before {
+		t.Errorf("before %s\nafter  %s", before, after)
+	}
+}

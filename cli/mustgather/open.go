@@ -1,0 +1,128 @@
+// Package mustgather reads the output of "oc adm must-gather" and "oc adm inspect" as a client.Reader:
+//
+//	cluster-scoped-resources/<group>/<resource>/<name>.yaml        one object
+//	cluster-scoped-resources/<group>/<resource>.yaml               a list of them
+//	namespaces/<namespace>/<group>/<resource>/<name>.yaml
+//	namespaces/<namespace>/<group>/<resource>.yaml
+//
+// The core group is called "core". A must-gather has one such tree per image. What was not gathered, or cannot be parsed, is not found
+// and reported as a gap.
+package mustgather
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+)
+
+var (
+	errNoTree  = errors.New("not a must-gather: it contains neither " + clusterDir + " nor " + namespacesDir)
+	errArchive = errors.New("neither a folder nor a readable .tar.gz of a must-gather")
+)
+
+const (
+	clusterDir    = "cluster-scoped-resources"
+	namespacesDir = "namespaces"
+	maxDepth      = 4         // folders above a tree: packed ones, that of the must-gather, that of the image
+	maxFile       = 256 << 20 // bytes of a file in an archive
+)
+
+// Open opens a folder or a .tar.gz. The function that it returns deletes what was unpacked.
+func Open(file string) (fs.FS, func() error, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, nil, fmt.Errorf("opening the must-gather: %w", err)
+	}
+	if info.IsDir() {
+		return os.DirFS(file), func() error { return nil }, nil
+	}
+	folder, err := os.MkdirTemp("", "kubectl-sno-")
+	if err != nil {
+		return nil, nil, fmt.Errorf("unpacking the must-gather: %w", err)
+	}
+	end := func() error { return os.RemoveAll(folder) }
+	if err := unpack(file, folder); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("%s: %w: %w", file, errArchive, err), end())
+	}
+	return os.DirFS(folder), end, nil
+}
+
+// roots finds the trees. All lie in the same folder: a must-gather in another folder is of another cluster.
+func roots(files fs.FS) ([]string, error) {
+	var found []string
+	err := fs.WalkDir(files, ".", func(dir string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil, !entry.IsDir():
+			return err
+		case isRoot(files, dir):
+			if len(found) == 0 || path.Dir(dir) == path.Dir(found[0]) {
+				found = append(found, dir)
+			}
+			return fs.SkipDir
+		case strings.Count(dir, "/") >= maxDepth-1:
+			return fs.SkipDir
+		}
+		return nil
+	})
+	if err == nil && len(found) == 0 {
+		err = errNoTree
+	}
+	return found, err
+}
+
+func isRoot(files fs.FS, dir string) bool {
+	return slices.ContainsFunc([]string{clusterDir, namespacesDir}, func(name string) bool {
+		info, err := fs.Stat(files, path.Join(dir, name))
+		return err == nil && info.IsDir()
+	})
+}
+
+// unpack extracts the objects of the archive, not the logs, which are most of it.
+func unpack(file, folder string) error {
+	archive, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer archive.Close() //nolint:errcheck // it was only read
+	unzipped, err := gzip.NewReader(archive)
+	if err != nil {
+		return err
+	}
+	into, err := os.OpenRoot(folder)
+	if err != nil {
+		return err
+	}
+	defer into.Close() //nolint:errcheck // nothing is buffered
+	for files := tar.NewReader(unzipped); ; {
+		header, err := files.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if header.Typeflag != tar.TypeReg || !isObject(header.Name) {
+			continue
+		}
+		content, err := io.ReadAll(io.LimitReader(files, maxFile))
+		if err != nil {
+			return fmt.Errorf("%s: %w", header.Name, err)
+		}
+		name := path.Clean(header.Name)
+		if err := errors.Join(into.MkdirAll(path.Dir(name), 0o700), into.WriteFile(name, content, 0o600)); err != nil {
+			return fmt.Errorf("%s: %w", header.Name, err)
+		}
+	}
+}
+
+func isObject(name string) bool {
+	folders := strings.Split(path.Dir(name), "/")
+	return path.Ext(name) == ".yaml" && (slices.Contains(folders, clusterDir) || slices.Contains(folders, namespacesDir))
+}

@@ -1,0 +1,27 @@
+package joining
+
+import (
+	"testing"
+
+	"github.com/solonode/sno/e2e/harness"
+	"github.com/solonode/sno/e2e/programs"
+)
+
+// TestRights holds that the tool's rights are where they are looked for and give the account that the tool runs with: the clusters that need
+// them are too slow for make test.
+func TestRights(t *testing.T) {
+	root, err := programs.Root(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := harness.RenderConfig(rightsOf(root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range objects {
+		if object.GetKind() == "ServiceAccount" && object.GetName() == toolAccount && object.GetNamespace() == harness.SystemNamespace {
+			return
+		}
+	}
+	t.Errorf("no ServiceAccount %s/%s among %d objects", harness.SystemNamespace, toolAccount, len(objects))
+}

@@ -1,0 +1,50 @@
+package controller
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/solonode/sno/machineconfig"
+	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/patch/apply"
+	"github.com/solonode/sno/patch/controller"
+)
+
+// annotate writes the topology annotation of every node.
+func (p *patcher) annotate(ctx context.Context, f found) []*patch.Result {
+	results := []*patch.Result{&annotatedResult}
+	for i := range f.inputs.Nodes {
+		results = append(results, p.annotateNode(ctx, f, &f.inputs.Nodes[i]))
+	}
+	return results
+}
+
+// annotateNode reads the node from the API server where there may be something to write, because the cache has no managedFields.
+func (p *patcher) annotateNode(ctx context.Context, f found, cached *corev1.Node) *patch.Result {
+	step := machineconfig.AnnotateTopology(f.inputs, cached)
+	_, has := cached.Annotations[machineconfig.TopologyAnnotation]
+	if step.Intent == nil && (!has || step.Result == nil || p.notOurs[cached.UID]) {
+		return step.Result
+	}
+	live, node, err := controller.Read[corev1.Node](ctx, p.Live, controller.Object{GroupVersionKind: nodeObjects.GroupVersionKind, Name: cached.Name})
+	if err != nil {
+		return nodeWords.Failed(machineconfig.Name, err)
+	}
+	if live == nil {
+		return nil
+	}
+	step = machineconfig.AnnotateTopology(f.inputs, node)
+	p.notOurs[node.UID] = step.Intent == nil && !step.Release
+	switch {
+	case step.Intent != nil:
+		outcome, err := p.applier.Apply(ctx, live, step.Intent)
+		return nodeWords.Result(ctx, machineconfig.Name, outcome, err)
+	case step.Release:
+		outcome, err := p.applier.Release(ctx, live, apply.ReleaseOptions{})
+		if result := nodeWords.Released(machineconfig.Name, *step.Result, outcome, err); result != nil {
+			return result
+		}
+	}
+	return step.Result
+}

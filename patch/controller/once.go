@@ -1,0 +1,78 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/solonode/sno/patch/metrics"
+)
+
+// ErrNotServed is returned for a cluster that does not serve a kind that a module needs.
+var ErrNotServed = errors.New("the cluster does not serve")
+
+// Once returns the environment of a single reconciliation without a manager and caches. The client must read whole objects, with their
+// managedFields. A cluster without a kind that the module needs is an ErrNotServed.
+func Once(c client.Client, options Options, m Module) (Environment, error) {
+	missing, absent, err := Unserved(c.RESTMapper(), m.Objects())
+	if err != nil {
+		return Environment{}, err
+	}
+	if len(missing) > 0 {
+		return Environment{}, fmt.Errorf("%w %s", ErrNotServed, strings.Join(missing, ", "))
+	}
+	counters, err := metrics.New(prometheus.NewRegistry()) // never collected
+	if err != nil {
+		return Environment{}, err
+	}
+	return Environment{
+		Options: options, Metrics: counters, Topology: &Topology{}, Client: c, Once: true,
+		Reader: uncached{c, m.Objects(), absent}, Live: Present(c, absent),
+	}, nil
+}
+
+// Present returns a reader that finds no objects of the absent kinds, without the two requests that discovery takes each time.
+func Present(from client.Reader, absent []schema.GroupVersionKind) client.Reader {
+	return uncached{from, nil, absent}
+}
+
+// uncached applies the selectors of the objects to lists of their kinds, and finds no objects of the absent kinds.
+type uncached struct {
+	client.Reader
+	objects []Object
+	absent  []schema.GroupVersionKind
+}
+
+// Get implements client.Reader.
+func (r uncached) Get(ctx context.Context, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
+	if gvk := object.GetObjectKind().GroupVersionKind(); slices.Contains(r.absent, gvk) {
+		return notFound(gvk, key)
+	}
+	return r.Reader.Get(ctx, key, object, opts...)
+}
+
+// List implements client.Reader.
+func (r uncached) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	gvk := list.GetObjectKind().GroupVersionKind()
+	gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
+	if slices.Contains(r.absent, gvk) {
+		return nil
+	}
+	for _, o := range r.objects {
+		if o.Labels == "" || o.MetadataOnly || o.GroupVersionKind != gvk {
+			continue
+		}
+		selector, err := o.Selector()
+		if err != nil {
+			return err
+		}
+		opts = append(opts, client.MatchingLabelsSelector{Selector: selector})
+	}
+	return r.Reader.List(ctx, list, opts...)
+}

@@ -1,0 +1,136 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// mapped is a client of a cluster that serves some kinds.
+type mapped struct {
+	client.Client
+	mapper meta.RESTMapper
+	listed []client.ListOptions
+}
+
+func (m *mapped) RESTMapper() meta.RESTMapper { return m.mapper }
+
+func (m *mapped) List(_ context.Context, _ client.ObjectList, opts ...client.ListOption) error {
+	m.listed = append(m.listed, *(&client.ListOptions{}).ApplyOptions(opts))
+	return nil
+}
+
+func serving(kinds ...schema.GroupVersionKind) *mapped {
+	mapper := meta.NewDefaultRESTMapper(nil)
+	for _, kind := range kinds {
+		mapper.Add(kind, meta.RESTScopeRoot)
+	}
+	return &mapped{mapper: mapper}
+}
+
+// reading is a module with these objects.
+type reading struct {
+	Module
+	objects []Object
+}
+
+func (r *reading) Objects() []Object { return r.objects }
+
+func TestOnce(t *testing.T) {
+	node, version := corev1.SchemeGroupVersion.WithKind("Node"), configv1.GroupVersion.WithKind("ClusterVersion")
+	m := &reading{objects: []Object{
+		Infrastructure, {GroupVersionKind: node, Labels: "master"}, {GroupVersionKind: version, Name: "version", Optional: true},
+	}}
+	_, err := Once(serving(node), Options{}, m)
+	if !errors.Is(err, ErrNotServed) || !strings.Contains(err.Error(), "Infrastructure.config.openshift.io/v1") || strings.Contains(err.Error(),
+		"ClusterVersion") {
+		t.Errorf("without a kind that is needed: %v", err)
+	}
+
+	c := serving(node, Infrastructure.GroupVersionKind)
+	env, err := Once(c, Options{ForceConflicts: true}, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !env.Once || !env.Options.ForceConflicts || env.Metrics == nil {
+		t.Errorf("the environment is %+v", env)
+	}
+	for _, from := range []client.Reader{env.Reader, env.Live} {
+		missing := Object{GroupVersionKind: version, Name: "version"}
+		if err := from.Get(t.Context(), missing.Key(), missing.Unstructured()); !apierrors.IsNotFound(err) {
+			t.Errorf("an object of a kind that is not served: %v", err)
+		}
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(node.GroupVersion().WithKind("NodeList"))
+		if err := from.List(t.Context(), list); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s := c.listed[0].LabelSelector; s == nil || s.String() != "master" {
+		t.Errorf("Reader lists %v", s)
+	}
+	if s := c.listed[1].LabelSelector; s != nil {
+		t.Errorf("Live lists %v", s)
+	}
+	if env.Metadata(m.objects[1]) == nil {
+		t.Error("metadata cannot be read")
+	}
+}
+
+func TestIsNotServed(t *testing.T) {
+	none := &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "config.openshift.io", Kind: "Ingress"}, SearchedVersions: []string{"v1"}}
+	discovery := func(errs ...error) error {
+		failed := apiutil.ErrResourceDiscoveryFailed{}
+		for i, err := range errs {
+			failed[schema.GroupVersion{Group: fmt.Sprint(i)}] = err
+		}
+		return &failed
+	}
+	refused := errors.New("connection refused")
+	for name, test := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"no such kind":                 {none, true},
+		"no such group":                {discovery(none), true},
+		"a group that does not answer": {discovery(none, refused), false},
+		"wrapped":                      {fmt.Errorf("mapping: %w", discovery(none)), true},
+		"no answer":                    {refused, false},
+	} {
+		if got := IsNotServed(test.err); got != test.want {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+	}
+}
+
+// Objects of absent kinds are not found, without a request. Any other error is returned.
+func TestPresent(t *testing.T) {
+	o := Object{GroupVersionKind: configv1.GroupVersion.WithKind("ClusterVersion"), Name: "version", Optional: true}
+	none := &meta.NoKindMatchError{GroupKind: o.GroupKind(), SearchedVersions: []string{"v1"}}
+	for name, test := range map[string]struct {
+		absent []schema.GroupVersionKind
+		err    error
+	}{
+		"absent":     {absent: []schema.GroupVersionKind{o.GroupVersionKind}},
+		"not served": {err: none},
+		"no answer":  {err: errors.New("connection refused")},
+	} {
+		from := one{err: errors.Join(test.err, none)}
+		live, typed, err := Read[metav1.PartialObjectMetadata](t.Context(), Present(from, test.absent), o)
+		if live != nil || typed != nil || (err != nil) != (test.err != nil) {
+			t.Errorf("%s: %v, %v, %v", name, live, typed, err)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/patch/status"
+	"github.com/solonode/sno/topology"
+)
+
+// Controller is one module's controller. It reconciles everything at once, so it has one request only.
+type Controller struct {
+	// ReconcileFunc is the module's. After an error it is called again with back-off.
+	ReconcileFunc ReconcileFunc
+	// Cluster reads the topology.
+	Cluster  func(context.Context) (*topology.Cluster, error)
+	Reporter *status.Reporter
+
+	// reported is the last reported reason, "" for none; changedAt is when the state first differed from it.
+	reported  string
+	changedAt time.Time
+}
+
+// reportDelay is for how long a changed state must have been stable before it is reported. On a single node everything reacts to the
+// same change, and a Warning about a short state would be a false alarm. Failures and what a person asked for are reported at once.
+const reportDelay = 500 * time.Millisecond
+
+// Reconcile implements reconcile.Reconciler. It is never run concurrently.
+func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	cluster, err := c.Cluster(ctx)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	target, result, err := c.ReconcileFunc(ctx, cluster)
+	if ctx.Err() != nil {
+		return reconcile.Result{}, nil // what failed because the process stops is no result
+	}
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if left := c.delay(result); left > 0 && result.Err == nil {
+		return reconcile.Result{RequeueAfter: Sooner(result.After, left)}, nil
+	}
+	again, err := c.Reporter.Report(ctx, target, result)
+	if ctx.Err() != nil {
+		return reconcile.Result{}, nil
+	}
+	return reconcile.Result{RequeueAfter: Sooner(result.After, again)}, errors.Join(result.Err, err)
+}
+
+// delay returns for how much longer the result is not reported, because the state may be a short one.
+func (c *Controller) delay(result patch.Result) time.Duration {
+	if c.changedAt.IsZero() {
+		c.changedAt = time.Now()
+	}
+	left := reportDelay - time.Since(c.changedAt)
+	switch result.State {
+	case patch.Progressing, patch.Waiting, patch.Blocked:
+		return left
+	case patch.InForce, patch.NotNeeded:
+		if left > 0 && c.reported != "" && c.reported != result.Reason {
+			return left
+		}
+	case patch.OptedOut, patch.WouldChange, patch.Reverted, patch.Failed:
+	}
+	c.reported, c.changedAt = result.Reason, time.Time{}
+	return 0
+}
+
+// Add adds the module's controller to the manager.
+func Add(mgr ctrl.Manager, m Module, env Environment) error {
+	if own, ok := m.(Setup); ok {
+		return own.Setup(mgr, env)
+	}
+	reconcileFunc, err := m.Reconciler(env)
+	if err != nil {
+		return err
+	}
+	prefix, object := m.Reports()
+	c := &Controller{ReconcileFunc: reconcileFunc, Reporter: env.Reporter(mgr, m.Name(), prefix, object)}
+	return c.Watch(mgr, m, env)
+}
+
+// Watch adds the controller to the manager. It reconciles at its start, and whenever one of the module's objects changes, including the
+// Infrastructure (R-SNO-7).
+func (c *Controller) Watch(mgr ctrl.Manager, m Module, env Environment) error {
+	c.Cluster = env.Cluster
+	b := builder.ControllerManagedBy(mgr).Named(m.Name())
+	for _, o := range m.Objects() {
+		switch from := env.Caches[o]; {
+		case from == nil: // not served
+		case o.MetadataOnly:
+			b = b.WatchesRawSource(source.Kind(from, o.PartialMetadata(), enqueue[*metav1.PartialObjectMetadata](), o.changed()))
+		default:
+			b = b.WatchesRawSource(source.Kind(from, o.Unstructured(), enqueue[*unstructured.Unstructured]()))
+		}
+	}
+	// The first reconciliation does not wait for an event: without objects there is none.
+	b = b.WatchesRawSource(source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		queue.Add(everything)
+		return nil
+	}))
+	if err := b.Complete(reconcile.Reconciler(c)); err != nil {
+		return fmt.Errorf("building the controller: %w", err)
+	}
+	return nil
+}
+
+// everything is the only request.
+var everything = reconcile.Request{NamespacedName: Infrastructure.Key()}
+
+func enqueue[T client.Object]() handler.TypedEventHandler[T, reconcile.Request] {
+	return handler.TypedEnqueueRequestsFromMapFunc(func(context.Context, T) []reconcile.Request { return []reconcile.Request{everything} })
+}
+
+// changed passes updates of labels, and of annotations with the object's prefix.
+func (o Object) changed() predicate.TypedPredicate[*metav1.PartialObjectMetadata] {
+	counting := func(m *metav1.PartialObjectMetadata) map[string]string {
+		annotations := maps.Clone(m.Annotations)
+		maps.DeleteFunc(annotations, func(name, _ string) bool { return o.Annotations == "" || !strings.HasPrefix(name, o.Annotations) })
+		return annotations
+	}
+	return predicate.TypedFuncs[*metav1.PartialObjectMetadata]{UpdateFunc: func(e event.TypedUpdateEvent[*metav1.PartialObjectMetadata]) bool {
+		return !maps.Equal(e.ObjectOld.Labels, e.ObjectNew.Labels) || !maps.Equal(counting(e.ObjectOld), counting(e.ObjectNew))
+	}}
+}
+
+// Sooner returns the shorter of two times to requeue after, of which 0 means never.
+func Sooner(a, b time.Duration) time.Duration {
+	if a == 0 || (b != 0 && b < a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,36 @@
+// Package pages reads long lists by pages.
+package pages
+
+import (
+	"context"
+	"errors"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// Each calls read for page after page, with the continue token of the page before, "" for the first; read returns the next token, "" after
+// the last page. When the state of the pages has been compacted, the API server continues with the current one: what existed all the time
+// is still read once.
+func Each(ctx context.Context, read func(ctx context.Context, token string) (next string, err error)) error {
+	token := ""
+	for {
+		next, err := read(ctx, token)
+		if fresh := freshToken(err); fresh != "" && fresh != token {
+			token = fresh
+			continue
+		}
+		if err != nil || next == "" {
+			return err
+		}
+		token = next
+	}
+}
+
+// freshToken returns the token with which to continue after a compaction, "" for any other error.
+func freshToken(err error) string {
+	var status apierrors.APIStatus
+	if !apierrors.IsResourceExpired(err) || !errors.As(err, &status) {
+		return ""
+	}
+	return status.Status().Continue
+}

@@ -1,0 +1,417 @@
+package patchtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/patch/controller"
+	"github.com/solonode/sno/patch/ownership"
+)
+
+// SystemNamespace is the namespace of the manifests in ../config.
+const SystemNamespace = "sno-system"
+
+// Suite is shared by the tests of one module's controller: an API server, and a user with the rights of ../config/rbac.
+type Suite struct {
+	// Program is the name of the program, its service account and its roles.
+	Program string
+	// Main is the program's main function.
+	Main func(args []string) int
+	// Module returns a module whose flags have not been parsed.
+	Module func() controller.Module
+	// Options are those of the API server.
+	Options Options
+	// Also lists kinds, with their namespaces, of which tests create objects, in addition to those of the module.
+	Also []controller.Object
+
+	shared  *Shared
+	clients map[*APIServer]suiteClient
+}
+
+type suiteClient struct {
+	client.WithWatch
+	*Fuse
+}
+
+// Test runs the tests, or the program in a process of Start, and returns the exit code.
+func (s *Suite) Test(m *testing.M) int {
+	BeProgram(s.Main)
+	s.shared, s.clients = NewShared(s.Options), map[*APIServer]suiteClient{}
+	return s.shared.Main(m)
+}
+
+// User returns the user name of the program's service account.
+func (s *Suite) User() string { return AccountUser(SystemNamespace, s.Program) }
+
+func (s *Suite) objects() []controller.Object {
+	return slices.Concat(s.Module().Objects(), s.Also, []controller.Object{
+		Object("coordination.k8s.io/v1", "Lease", SystemNamespace, ""), Object("events.k8s.io/v1", "Event", metav1.NamespaceDefault, ""),
+	})
+}
+
+// Cluster is an API server without controllers: the test acts as all clients but the module.
+type Cluster struct {
+	*testing.T
+	Suite  *Suite
+	Server *APIServer
+	Admin  client.WithWatch
+}
+
+// Cluster returns the shared API server with the namespaces of the module's objects and the program's rights.
+func (s *Suite) Cluster(t *testing.T) *Cluster {
+	t.Helper()
+	return s.ClusterOn(t, s.shared.Server(t))
+}
+
+// ClusterOn is Cluster on another API server.
+func (s *Suite) ClusterOn(t *testing.T, server *APIServer) *Cluster {
+	t.Helper()
+	c := &Cluster{T: t, Suite: s, Server: server, Admin: server.Admin(t)}
+	namespaces := []string{SystemNamespace}
+	for _, o := range s.objects() {
+		namespaces = append(namespaces, o.Namespace)
+	}
+	slices.Sort(namespaces)
+	for _, name := range slices.Compact(namespaces) {
+		if name != "" {
+			c.Must(client.IgnoreAlreadyExists(c.Admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})))
+		}
+	}
+	c.Permit(s.Program)
+	t.Cleanup(c.Clear)
+	return c
+}
+
+// Permit grants a service account the rights of ../config/rbac and waits until they are in force.
+func (c *Cluster) Permit(account string) {
+	c.Helper()
+	for _, u := range Manifests(c, "../config", "rbac/service_account.yaml", "rbac/role.yaml", "rbac/role_binding.yaml") {
+		switch u.GetKind() {
+		case "ServiceAccount":
+			u.SetName(account)
+		case "RoleBinding", "ClusterRoleBinding":
+			subject := map[string]any{"kind": "ServiceAccount", "namespace": SystemNamespace, "name": account}
+			c.Must(unstructured.SetNestedSlice(u.Object, []any{subject}, "subjects"))
+			u.SetName(account)
+		}
+		c.Server.Put(c, u)
+	}
+	c.Eventually("the rights of "+account+" are in force", func() error {
+		if !c.May(account, [6]string{"", "config.openshift.io", "infrastructures", "", "cluster", "get"}) {
+			return errors.New("they are not")
+		}
+		return nil
+	})
+}
+
+// May reports whether a service account has a right: namespace, group, resource, subresource, name and verb.
+func (c *Cluster) May(account string, right [6]string) bool {
+	c.Helper()
+	return c.Server.may(c, AccountUser(SystemNamespace, account), right)
+}
+
+// Clear deletes every object of the module's kinds and of Suite.Also.
+func (c *Cluster) Clear() {
+	ctx := context.WithoutCancel(c.Context())
+	for _, o := range c.Suite.objects() {
+		u := o.Unstructured()
+		u.SetName("")
+		err := c.Admin.DeleteAllOf(ctx, u, client.InNamespace(o.Namespace), client.GracePeriodSeconds(0))
+		if err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) && !apierrors.IsMethodNotSupported(err) {
+			c.Errorf("cleaning up %s: %v", o.Kind, err)
+		}
+	}
+}
+
+// Must ends the test on an error.
+func (c *Cluster) Must(err error) {
+	c.Helper()
+	Must(c, err)
+}
+
+// Check fails the test for the error of each check.
+func (c *Cluster) Check(checks ...func() error) {
+	c.Helper()
+	for _, check := range checks {
+		if err := check(); err != nil {
+			c.Error(err)
+		}
+	}
+}
+
+// Eventually waits until the check returns no error, and fails the test with its last one.
+func (c *Cluster) Eventually(what string, check func() error) {
+	c.Helper()
+	Eventually(c, what, check)
+}
+
+// Object returns an object, or without a name all of a kind.
+func Object(apiVersion, kind, namespace, name string) controller.Object {
+	return controller.Object{GroupVersionKind: schema.FromAPIVersionAndKind(apiVersion, kind), Namespace: namespace, Name: name}
+}
+
+// Create creates objects as the field manager.
+func (c *Cluster) Create(manager string, objects ...client.Object) {
+	c.Helper()
+	for _, o := range objects {
+		c.wrote(manager, "creating", o, c.Admin.Create(c.Context(), o, client.FieldOwner(manager)))
+	}
+}
+
+// Update updates objects as the field manager.
+func (c *Cluster) Update(manager string, objects ...client.Object) {
+	c.Helper()
+	for _, o := range objects {
+		c.wrote(manager, "updating", o, c.Admin.Update(c.Context(), o, client.FieldOwner(manager)))
+	}
+}
+
+// Apply applies objects like `kubectl apply --server-side --force-conflicts`.
+func (c *Cluster) Apply(manager string, objects ...*unstructured.Unstructured) {
+	c.Helper()
+	for _, u := range objects {
+		intent := client.ApplyConfigurationFromUnstructured(u)
+		c.wrote(manager, "applying", u, c.Admin.Apply(c.Context(), intent, client.FieldOwner(manager), client.ForceOwnership))
+	}
+}
+
+func (c *Cluster) wrote(manager, how string, o client.Object, err error) {
+	c.Helper()
+	if err != nil {
+		c.Fatalf("%s %s %s: %v", manager, how, o.GetName(), err)
+	}
+}
+
+// Patch patches like `oc patch --type=merge`. text may have verbs for fmt.
+func (c *Cluster) Patch(manager string, o controller.Object, text string, args ...any) {
+	c.Helper()
+	u := o.Unstructured()
+	c.wrote(manager, "patching "+o.Kind, u, c.Admin.Patch(c.Context(), u, merge(text, args), client.FieldOwner(manager)))
+}
+
+// PatchStatus patches the status.
+func (c *Cluster) PatchStatus(manager string, o controller.Object, text string, args ...any) {
+	c.Helper()
+	u := o.Unstructured()
+	c.wrote(manager, "patching the status of "+o.Kind, u, c.Admin.Status().Patch(c.Context(), u, merge(text, args), client.FieldOwner(manager)))
+}
+
+func merge(text string, args []any) client.Patch {
+	if len(args) > 0 {
+		text = fmt.Sprintf(text, args...)
+	}
+	return client.RawPatch(types.MergePatchType, []byte(text))
+}
+
+// KeepEditing reads, changes and updates an object again and again, with retries of conflicts, until the returned function is
+// called. That returns the number of updates.
+func (c *Cluster) KeepEditing(manager string, o controller.Object, change func(u *unstructured.Unstructured, n int)) (stop func() int) {
+	c.Helper()
+	ctx, cancel := context.WithCancel(c.Context())
+	var wait sync.WaitGroup
+	updates, failed := 0, error(nil)
+	wait.Go(func() {
+		for ctx.Err() == nil && failed == nil {
+			u := o.Unstructured()
+			err := c.Admin.Get(context.WithoutCancel(ctx), o.Key(), u)
+			if err == nil {
+				change(u, updates)
+				err = c.Admin.Update(context.WithoutCancel(ctx), u, client.FieldOwner(manager))
+			}
+			if err == nil {
+				updates++
+			} else if !apierrors.IsConflict(err) {
+				failed = err
+			}
+		}
+	})
+	return func() int {
+		c.Helper()
+		cancel()
+		wait.Wait()
+		c.Must(failed)
+		return updates
+	}
+}
+
+// Delete deletes objects that are there.
+func (c *Cluster) Delete(objects ...controller.Object) {
+	c.Helper()
+	for _, o := range objects {
+		c.Must(c.Admin.Delete(c.Context(), o.Unstructured(), client.GracePeriodSeconds(0)))
+	}
+}
+
+// Find reads an object; nil when there is none.
+func Find[T any](c *Cluster, o controller.Object) *T {
+	c.Helper()
+	_, typed, err := controller.Read[T](c.Context(), c.Admin, o)
+	c.Must(err)
+	return typed
+}
+
+// Get reads an object that must be there.
+func Get[T any](c *Cluster, o controller.Object) *T {
+	c.Helper()
+	typed := Find[T](c, o)
+	if typed == nil {
+		c.Fatalf("there is no %s %s", o.Kind, o.Key())
+	}
+	return typed
+}
+
+// Flip changes the topology. The first call creates the Infrastructure.
+func (c *Cluster) Flip(controlPlane, infrastructure configv1.TopologyMode) {
+	c.Helper()
+	err := c.Admin.Create(c.Context(), &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: controller.Infrastructure.Name}})
+	c.Must(client.IgnoreAlreadyExists(err))
+	text := merge(`{"status":{"controlPlaneTopology":%q,"infrastructureTopology":%q,"cpuPartitioning":"None","platformStatus":{"type":"None"}}}`,
+		[]any{controlPlane, infrastructure})
+	// The API server does not accept a mode of AllowTopologies at once.
+	c.Eventually(fmt.Sprintf("the topology %s is accepted", controlPlane), func() error {
+		return c.Admin.Status().Patch(c.Context(), controller.Infrastructure.Unstructured(), text, client.FieldOwner("installer"))
+	})
+}
+
+// AllowTopologies makes the API server accept topologies that the CRD of the oldest supported OpenShift does not have.
+func (c *Cluster) AllowTopologies(modes ...configv1.TopologyMode) {
+	c.Helper()
+	crd := Object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", Infrastructures).Unstructured()
+	c.Must(c.Admin.Get(c.Context(), client.ObjectKeyFromObject(crd), crd))
+	versions, _, err := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	c.Must(err)
+	for _, version := range versions {
+		enum := []string{"schema", "openAPIV3Schema", "properties", "status", "properties", "controlPlaneTopology", "enum"}
+		known, found, err := unstructured.NestedStringSlice(version.(map[string]any), enum...)
+		if err != nil || !found {
+			c.Fatalf("the CRD %s has no list of topologies: %v", crd.GetName(), err)
+		}
+		for _, mode := range modes {
+			if !slices.Contains(known, string(mode)) {
+				known = append(known, string(mode))
+			}
+		}
+		c.Must(unstructured.SetNestedStringSlice(version.(map[string]any), known, enum...))
+	}
+	c.Must(unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions"))
+	c.Must(c.Admin.Update(c.Context(), crd))
+}
+
+// InstallCRDs makes the API server serve more of OpenShift's kinds.
+func (c *Cluster) InstallCRDs(names ...string) {
+	c.Helper()
+	files, err := crdManifests(c.Context(), names)
+	c.Must(err)
+	_, err = envtest.InstallCRDs(c.Server.environment.Config, envtest.CRDInstallOptions{Paths: files, MaxTime: startTimeout})
+	c.Must(err)
+}
+
+// RollOut acts as the Deployment controller: every replica is available. Deployments that do not exist are skipped.
+func (c *Cluster) RollOut(deployments ...controller.Object) {
+	c.Helper()
+	for _, o := range deployments {
+		d := Find[appsv1.Deployment](c, o)
+		if d == nil || d.Status.ObservedGeneration == d.Generation {
+			continue
+		}
+		c.PatchStatus("kube-controller-manager", o, `{"status":{"observedGeneration":%d,"replicas":%d,"updatedReplicas":%[2]d,
+			"readyReplicas":%[2]d,"availableReplicas":%[2]d,"unavailableReplicas":0}}`, d.Generation, *d.Spec.Replicas)
+	}
+}
+
+// Condition reads a condition of an object; nil when there is none.
+func (c *Cluster) Condition(o controller.Object, condition string) *metav1.Condition {
+	c.Helper()
+	type conditions struct {
+		Status struct {
+			Conditions []metav1.Condition `json:"conditions"`
+		} `json:"status"`
+	}
+	return meta.FindStatusCondition(Get[conditions](c, o).Status.Conditions, condition)
+}
+
+// HasCondition is a check for Eventually that the object has a condition with the status, the reason and, in its message, the texts.
+func (c *Cluster) HasCondition(o controller.Object, condition string, status metav1.ConditionStatus, reason string, texts ...string) func() error {
+	return func() error {
+		c.Helper()
+		got := c.Condition(o, condition)
+		if got == nil {
+			return fmt.Errorf("%s %s has no condition %s", o.Kind, o.Key(), condition)
+		}
+		lacks := func(text string) bool { return !strings.Contains(got.Message, text) }
+		if got.Status != status || got.Reason != reason || slices.ContainsFunc(texts, lacks) {
+			return fmt.Errorf("%s is %s (%s): %s; want %s (%s) with %q", condition, got.Status, got.Reason, got.Message, status, reason, texts)
+		}
+		return nil
+	}
+}
+
+// Events counts the events of the module by type and reason, written like "Normal AsExpected".
+func (c *Cluster) Events(namespace string) map[string]int {
+	c.Helper()
+	list := &eventsv1.EventList{}
+	c.Must(c.Admin.List(c.Context(), list, client.InNamespace(namespace)))
+	counts := map[string]int{}
+	for _, e := range list.Items {
+		if e.ReportingController != "sno-"+c.Suite.Module().Name() {
+			continue // of the API server
+		}
+		counts[e.Type+" "+e.Reason]++
+		if e.Series != nil {
+			counts[e.Type+" "+e.Reason] += int(e.Series.Count) - 1
+		}
+	}
+	return counts
+}
+
+// Untouched returns an error if the module owns anything of the objects that exist, or if they have its annotations.
+func (c *Cluster) Untouched(objects ...controller.Object) error {
+	c.Helper()
+	owner := patch.FieldOwner(c.Suite.Module().Name())
+	for _, o := range objects {
+		live := o.Unstructured()
+		if err := c.Admin.Get(c.Context(), o.Key(), live); apierrors.IsNotFound(err) {
+			continue
+		} else if err != nil {
+			return err
+		}
+		own, err := ownership.Applied(live, owner, "")
+		if err != nil {
+			return err
+		}
+		if !own.Empty() {
+			return fmt.Errorf("the module still owns of %s %s: %s", o.Kind, o.Key(), own)
+		}
+		for name := range live.GetAnnotations() {
+			if strings.HasPrefix(name, patch.Domain+"/") && name != patch.OptOutAnnotation {
+				return fmt.Errorf("%s %s still has the annotation %s", o.Kind, o.Key(), name)
+			}
+		}
+	}
+	return nil
+}
+
+// config returns a config for the program's user, with a client certificate.
+func (c *Cluster) config() *rest.Config {
+	return c.Server.Config(c, c.Suite.User(), "system:serviceaccounts", "system:authenticated")
+}

@@ -1,0 +1,158 @@
+package patchtest
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/solonode/sno/patch/overrides"
+)
+
+// VersionOperator acts as the cluster-version-operator: it observes the ClusterVersion, and updates objects to their manifests unless the
+// spec.overrides that it has observed, which may be old, make them unmanaged. Without a ClusterVersion it does nothing.
+type VersionOperator struct {
+	*Cluster
+	// manifests have the defaults of the API server.
+	manifests []*unstructured.Unstructured
+	seen      *configv1.ClusterVersion
+}
+
+// VersionOperator returns one that has observed nothing. The manifests must have a spec and be of kinds in the scheme.
+func (c *Cluster) VersionOperator(manifests ...client.Object) *VersionOperator {
+	c.Helper()
+	o := &VersionOperator{Cluster: c}
+	for _, object := range manifests {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+		c.Must(err)
+		manifest := &unstructured.Unstructured{Object: content}
+		gvk, err := apiutil.GVKForObject(object, c.Admin.Scheme())
+		c.Must(err)
+		manifest.SetGroupVersionKind(gvk)
+		defaulted := manifest.DeepCopy()
+		defaulted.SetName(manifest.GetName() + "-dry-run")
+		c.Must(c.Admin.Create(c.Context(), defaulted, client.DryRunAll))
+		manifest.Object["spec"] = defaulted.Object["spec"]
+		o.manifests = append(o.manifests, manifest)
+	}
+	return o
+}
+
+// Act is one round, and reports whether it wrote any of the objects.
+func (o *VersionOperator) Act() bool {
+	o.Helper()
+	o.Must(o.observe(o.Context()))
+	wrote, err := o.sync(o.Context())
+	o.Must(err)
+	return wrote
+}
+
+// Observe is the first half of Act, which only writes the status of the ClusterVersion.
+func (o *VersionOperator) Observe() {
+	o.Helper()
+	o.Must(o.observe(o.Context()))
+}
+
+// Work calls Act until stop is called, ignoring errors, but fails the test for an object that the API server calls invalid.
+func (o *VersionOperator) Work() (stop func()) {
+	ctx, cancel := context.WithCancel(o.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) { // the context ends it
+			err := o.observe(ctx)
+			if err == nil {
+				_, err = o.sync(ctx)
+			}
+			if apierrors.IsInvalid(err) {
+				o.Errorf("the cluster-version-operator: %v", err)
+			}
+			return false, nil
+		})
+	}()
+	return func() { cancel(); <-done }
+}
+
+func (o *VersionOperator) observe(ctx context.Context) error {
+	v := &configv1.ClusterVersion{}
+	err := o.Admin.Get(ctx, client.ObjectKey{Name: overrides.ClusterVersionName}, v)
+	if apierrors.IsNotFound(err) {
+		o.seen = nil
+		return nil
+	} else if err != nil {
+		return err
+	}
+	o.seen = v.DeepCopy()
+	if v.Status.ObservedGeneration == v.Generation && len(v.Status.History) > 0 {
+		return nil
+	}
+	v.Status = configv1.ClusterVersionStatus{
+		ObservedGeneration: v.Generation, VersionHash: "hash", AvailableUpdates: []configv1.Release{},
+		Desired: configv1.Release{Version: "4.7.0", Image: "release"},
+		History: []configv1.UpdateHistory{{State: configv1.CompletedUpdate, Version: "4.7.0", Image: "release",
+			StartedTime: v.CreationTimestamp, CompletionTime: &v.CreationTimestamp}},
+	}
+	return ignoreRace(o.Admin.Status().Update(ctx, v, client.FieldOwner(overrides.ClusterVersionOperator)))
+}
+
+func (o *VersionOperator) sync(ctx context.Context) (wrote bool, err error) {
+	owner := client.FieldOwner(overrides.ClusterVersionOperator)
+	for _, manifest := range o.manifests {
+		if o.seen == nil || slices.Contains(o.seen.Spec.Overrides, unmanaged(manifest)) {
+			continue
+		}
+		live := manifest.DeepCopy()
+		switch err = o.Admin.Get(ctx, client.ObjectKeyFromObject(manifest), live); {
+		case apierrors.IsNotFound(err):
+			err = o.Admin.Create(ctx, manifest.DeepCopy(), owner)
+		case err != nil:
+			return wrote, err
+		case matches(manifest, live):
+			continue
+		default:
+			live.SetAnnotations(labels.Merge(live.GetAnnotations(), manifest.GetAnnotations()))
+			live.Object["spec"] = manifest.DeepCopy().Object["spec"]
+			err = o.Admin.Update(ctx, live, owner)
+		}
+		if err != nil {
+			return wrote, ignoreRace(err)
+		}
+		wrote = true
+	}
+	return wrote, nil
+}
+
+// Matches reports whether an object has the spec and the annotations of its manifest.
+func (o *VersionOperator) Matches(live *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(o.manifests, func(manifest *unstructured.Unstructured) bool {
+		return unmanaged(manifest) == unmanaged(live) && matches(manifest, live)
+	})
+}
+
+func matches(manifest, live *unstructured.Unstructured) bool {
+	return labels.SelectorFromSet(manifest.GetAnnotations()).Matches(labels.Set(live.GetAnnotations())) &&
+		equality.Semantic.DeepEqual(manifest.Object["spec"], live.Object["spec"])
+}
+
+// unmanaged returns the override of an object.
+func unmanaged(manifest *unstructured.Unstructured) configv1.ComponentOverride {
+	gvk := manifest.GroupVersionKind()
+	return configv1.ComponentOverride{Kind: gvk.Kind, Group: gvk.Group, Namespace: manifest.GetNamespace(), Name: manifest.GetName(), Unmanaged: true}
+}
+
+// ignoreRace ignores that another client was faster: the next round reads its write.
+func ignoreRace(err error) error {
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}

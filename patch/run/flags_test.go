@@ -1,0 +1,91 @@
+package run
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/solonode/sno/patch/controller"
+)
+
+var defaults = Options{
+	MetricsBindAddress: ":8443", MetricsSecure: true, HealthProbeBindAddress: ":8081", LeaderElect: true,
+	Options: controller.Options{StatusTarget: controller.StatusOperator},
+}
+
+func TestFlagDefaults(t *testing.T) {
+	flags := flag.NewFlagSet("x", flag.ContinueOnError)
+	var options Options
+	options.BindFlags(flags)
+	if diff := cmp.Diff(defaults, options, cmpopts.IgnoreFields(Options{}, "Logging")); diff != "" {
+		t.Errorf("defaults (-want +got):\n%s", diff)
+	}
+	if options.Logging == nil {
+		t.Error("no configuration for the logger")
+	}
+	flags.VisitAll(func(f *flag.Flag) {
+		if f.Usage == "" {
+			t.Errorf("--%s has no usage", f.Name)
+		}
+	})
+
+	// A program's own values are its defaults.
+	own := Options{
+		Kubeconfig: "here", MetricsBindAddress: "0", HealthProbeBindAddress: ":1", LeaderElectNamespace: "there",
+		Options: controller.Options{DryRun: true, ForceConflicts: true, StatusTarget: controller.StatusNone},
+	}
+	want := own
+	want.MetricsSecure, want.LeaderElect = true, true
+	own.BindFlags(flag.NewFlagSet("y", flag.ContinueOnError))
+	if diff := cmp.Diff(want, own, cmpopts.IgnoreFields(Options{}, "Logging")); diff != "" {
+		t.Errorf("own defaults (-want +got):\n%s", diff)
+	}
+}
+
+func TestParse(t *testing.T) {
+	for name, test := range map[string]struct {
+		args []string
+		err  error // errAny for any
+		says string
+		want Options
+	}{
+		"all flags": {args: []string{"--kubeconfig=k", "--metrics-bind-address=0", "--metrics-secure=false", "--health-probe-bind-address=:9",
+			"--leader-elect=false",
+			"--leader-elect-resource-namespace=ns", "--dry-run", "--force-conflicts", "--status-target=none", "--sample=fine"},
+			want: Options{Kubeconfig: "k", MetricsBindAddress: "0", HealthProbeBindAddress: ":9", LeaderElectNamespace: "ns",
+				Options: controller.Options{DryRun: true, ForceConflicts: true, StatusTarget: controller.StatusNone}}},
+		"nothing":              {want: defaults},
+		"help":                 {args: []string{"-h"}, err: flag.ErrHelp, says: "-leader-elect"},
+		"help names our flags": {args: []string{"--help"}, err: flag.ErrHelp, says: "-sample"},
+		"unknown":              {args: []string{"--kubeconfg=k"}, err: errAny, says: "kubeconfg"},
+		"argument":             {args: []string{"--dry-run", "k"}, err: controller.ErrOptions, says: `"k"`},
+		"status target":        {args: []string{"--status-target=both"}, err: controller.ErrOptions, says: "operator or none"},
+		"module's flag":        {args: []string{"--sample=bad"}, err: errSample, says: "--sample"},
+	} {
+		var out bytes.Buffer
+		got, err := parse("x", test.args, &out, []controller.Module{&sample{}})
+		if !errors.Is(err, test.err) && (!errors.Is(test.err, errAny) || err == nil) {
+			t.Errorf("%s: %v, want %v", name, err, test.err)
+		}
+		if !strings.Contains(out.String(), test.says) {
+			t.Errorf("%s: the output lacks %q:\n%s", name, test.says, &out)
+		}
+		if diff := cmp.Diff(test.want, got, cmpopts.IgnoreFields(Options{}, "Logging")); err == nil && diff != "" {
+			t.Errorf("%s: options (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+var errAny = errors.New("any error")
+
+// Run checks options that were not parsed.
+func TestRunValidates(t *testing.T) {
+	if err := Run(t.Context(), nil, "x", Options{Options: controller.Options{StatusTarget: "both"}}); !errors.Is(err, controller.ErrOptions) {
+		t.Errorf("%v, want %v", err, controller.ErrOptions)
+	}
+}

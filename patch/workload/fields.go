@@ -1,0 +1,48 @@
+// Package workload turns the answers of the topology module into fields of Deployments and PodDisruptionBudgets, since topology does not
+// depend on k8s.io/api. An [Operand] is a Deployment of another operator that a module shapes.
+package workload
+
+import (
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// The fields of a Deployment's shape, and the maps around its anti-affinity. Node selector, tolerations and the two lists of anti-affinity are
+// atomic in the API: whoever sets one of them owns all of it.
+const (
+	FieldReplicas              = ".spec.replicas"
+	FieldStrategyType          = ".spec.strategy.type"
+	FieldMaxUnavailable        = ".spec.strategy.rollingUpdate.maxUnavailable"
+	FieldMaxSurge              = ".spec.strategy.rollingUpdate.maxSurge"
+	FieldNodeSelector          = ".spec.template.spec.nodeSelector"
+	FieldTolerations           = ".spec.template.spec.tolerations"
+	FieldAffinity              = ".spec.template.spec.affinity"
+	FieldPodAntiAffinity       = FieldAffinity + ".podAntiAffinity"
+	FieldRequiredAntiAffinity  = FieldPodAntiAffinity + ".requiredDuringSchedulingIgnoredDuringExecution"
+	FieldPreferredAntiAffinity = FieldPodAntiAffinity + ".preferredDuringSchedulingIgnoredDuringExecution"
+)
+
+// Fields lists the fields of a shape. They are taken and released together.
+func Fields() []string {
+	return []string{
+		FieldReplicas, FieldStrategyType, FieldMaxUnavailable, FieldMaxSurge, FieldNodeSelector, FieldTolerations,
+		FieldRequiredAntiAffinity, FieldPreferredAntiAffinity,
+	}
+}
+
+// valuesOf returns the values of Fields that a Deployment has, as decoded JSON.
+func valuesOf(d *appsv1.Deployment) map[string]any {
+	content, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(d) // every Deployment has a JSON form
+	values := map[string]any{}
+	for _, field := range Fields() {
+		if value, found, _ := unstructured.NestedFieldNoCopy(content, names(field)...); found {
+			values[field] = value
+		}
+	}
+	return values
+}
+
+func names(field string) []string { return strings.Split(field[1:], ".") }

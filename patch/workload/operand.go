@@ -1,0 +1,175 @@
+package workload
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/solonode/sno/patch"
+	"github.com/solonode/sno/patch/ownership"
+	"github.com/solonode/sno/topology"
+)
+
+// Operand is a Deployment of another operator that a module shapes.
+type Operand struct {
+	// Subject is its name in messages, such as "downloads Deployment".
+	Subject string
+	// Owner is the module's field owner.
+	Owner string
+	// Live is the Deployment as it was read, with its managedFields; nil when there is none.
+	Live *appsv1.Deployment
+	// Cluster is nil while the topology is not known.
+	Cluster *topology.Cluster
+	// Shape returns a shaped copy. It is not called without Live and Cluster.
+	Shape func(*appsv1.Deployment) (*appsv1.Deployment, error)
+	// Force takes fields from any owner.
+	Force bool
+}
+
+// Exists is a check that waits for the Deployment, which no module creates.
+func (o Operand) Exists() *patch.Result {
+	message := ""
+	switch {
+	case o.Live == nil:
+		message = "There is no " + o.Subject + "; its operator makes one where it is needed, this module never does"
+	case o.Live.DeletionTimestamp != nil:
+		message = "The " + o.Subject + " is being deleted; its operator makes a new one where it is needed"
+	default:
+		return nil
+	}
+	return &patch.Result{State: patch.Waiting, Reason: patch.ReasonWaitingForObject, Message: message}
+}
+
+// FieldsFree is a check that nobody but us and the overridable managers owns a field of the shape with another value. The fields depend
+// on each other (topology.RolloutStrategy), so one that is owned keeps all of them as they are.
+func (o Operand) FieldsFree(overridable ...string) *patch.Result {
+	if o.Force {
+		return nil
+	}
+	shaped, err := o.Shape(o.Live)
+	if err != nil {
+		return patch.Invalid(err)
+	}
+	// An owner of what only the first rollout changes is in its way, an owner of the value for the first rollout afterwards.
+	have, later, first := valuesOf(o.Live), valuesOf(shaped), valuesOf(givenWay(shaped, o.Live))
+	for _, field := range Fields() {
+		value := have[field]
+		if value == nil || reflect.DeepEqual(value, later[field]) && reflect.DeepEqual(value, first[field]) {
+			continue
+		}
+		others, err := ownership.Others(o.Live, field, append(overridable, o.Owner)...)
+		switch {
+		case err != nil:
+			return patch.Invalid(err)
+		case len(others) > 0:
+			return &patch.Result{State: patch.Blocked, Reason: patch.ReasonFieldOwnedByOther, Message: fmt.Sprintf(
+				"%s of the %s is owned by %s and stays as it is, and so does the rest of it; to have it follow the topology, "+
+					"remove the field there or start with --force-conflicts", field, o.Subject, patch.Quoted(others))}
+		}
+	}
+	return nil
+}
+
+// RolloutStuckOr returns the result for a Deployment that another client shapes: the given one, or RolloutStuck, since no other condition
+// reports that old pods keep new ones off the only node.
+func (o Operand) RolloutStuckOr(result *patch.Result) *patch.Result {
+	if o.Live == nil || !RolloutStuck(o.Live) {
+		return result
+	}
+	return &patch.Result{State: patch.Failed, Reason: patch.ReasonRolloutStuck, Message: "The rollout of the " + o.Subject + ", which another client " +
+		"shapes, does not finish; if a new pod is Pending, delete the old one, whose anti-affinity may keep it off the node"}
+}
+
+// Shaped reports whether the Deployment has its shape.
+func (o Operand) Shaped() (bool, error) {
+	shaped, err := o.Shape(o.Live)
+	return err == nil && same(o.Live, givenWay(shaped, o.Live)), err
+}
+
+// Step returns the step that applies the shape, with GiveWay.
+func (o Operand) Step() patch.Step {
+	shaped, err := o.Shape(o.Live)
+	if err != nil {
+		return patch.Step{Result: patch.Invalid(err)}
+	}
+	wanted := givenWay(shaped, o.Live)
+	step, err := o.change(wanted)
+	if err != nil {
+		return patch.Step{Result: patch.Invalid(err)}
+	}
+	result := Health(o.Subject, o.Live)
+	switch {
+	case !same(o.Live, wanted):
+		result = patch.Result{State: patch.Progressing, Reason: patch.ReasonRollingOut, Message: "The " + o.Subject + " is being shaped"}
+	case result.State == patch.InForce:
+		result.Message = "The " + o.Subject + " has the shape of the topology, and all of its pods are available" + o.Cluster.UnknownValues()
+	}
+	step.Result = &result
+	return step
+}
+
+func givenWay(shaped, live *appsv1.Deployment) *appsv1.Deployment {
+	wanted := shaped.DeepCopy()
+	GiveWay(wanted, live)
+	return wanted
+}
+
+// applyConfiguration implements runtime.ApplyConfiguration.
+type applyConfiguration struct{ unstructured.Unstructured }
+
+// IsApplyConfiguration implements runtime.ApplyConfiguration.
+func (*applyConfiguration) IsApplyConfiguration() {}
+
+// change returns the intent, and what must become absent. The intent has a list of anti-affinity only if it changes or is ours:
+// co-owning an unchanged list would turn its owner's next change into a conflict.
+func (o Operand) change(wanted *appsv1.Deployment) (patch.Step, error) {
+	intent := &applyConfiguration{}
+	intent.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
+	intent.SetNamespace(wanted.Namespace)
+	intent.SetName(wanted.Name)
+	step := patch.Step{Intent: intent}
+	unsetsList := false
+	have, want := valuesOf(o.Live), valuesOf(wanted)
+	for _, field := range Fields() {
+		isAntiAffinity := strings.HasPrefix(field, FieldPodAntiAffinity)
+		if want[field] == nil {
+			if have[field] != nil {
+				step.Unset = append(step.Unset, field)
+				unsetsList = unsetsList || isAntiAffinity
+			}
+			continue
+		}
+		if isAntiAffinity && reflect.DeepEqual(have[field], want[field]) {
+			managers, err := ownership.Managers(o.Live, field)
+			if err != nil {
+				return patch.Step{}, err
+			}
+			if !slices.Contains(managers, o.Owner) {
+				continue
+			}
+		}
+		if err := unstructured.SetNestedField(intent.Object, want[field], names(field)...); err != nil {
+			return patch.Step{}, fmt.Errorf("setting %s: %w", field, err)
+		}
+	}
+
+	// The maps around the lists go as well if they are empty, unless another client has left them so.
+	managers, err := ownership.Managers(o.Live, FieldAffinity)
+	if err != nil || !unsetsList && !slices.Contains(managers, o.Owner) {
+		return step, err
+	}
+	switch before, after := o.Live.Spec.Template.Spec.Affinity, wanted.Spec.Template.Spec.Affinity; {
+	case before == nil:
+	case after == nil:
+		step.Unset = append(step.Unset, FieldAffinity)
+	case before.PodAntiAffinity != nil && after.PodAntiAffinity == nil:
+		step.Unset = append(step.Unset, FieldPodAntiAffinity)
+	}
+	return step, nil
+}
+
+func same(a, b *appsv1.Deployment) bool { return reflect.DeepEqual(valuesOf(a), valuesOf(b)) }
