@@ -177,6 +177,9 @@ func (m *Machine) walk(ctx context.Context, steps []step, number, all int) error
 		if err := s.do(ctx, m); err != nil {
 			err = fmt.Errorf("%s: %w", s.name, err)
 			if ctx.Err() == nil && m.node != nil {
+				if summary, failed := m.node.Exec(ctx, "sh", "-c", failureSummary); failed == nil {
+					m.say("state of the machine:\n%s", summary)
+				}
 				err = errors.Join(err, m.node.Logs(ctx, filepath.Join(m.Folder, "logs")))
 			}
 			if ctx.Err() == nil && m.worker != nil {
@@ -188,6 +191,15 @@ func (m *Machine) walk(ctx context.Context, steps []step, number, all int) error
 	}
 	return nil
 }
+
+// failureSummary prints the containers, the kubelet's errors and the last lines of every container of the control plane: CI keeps the end of the output
+// and not the folder with the logs.
+const failureSummary = `exec 2>&1
+crictl ps --all
+crictl pods
+systemctl list-units --failed --plain --no-legend
+journalctl --boot --no-pager --output=cat --unit=kubelet --unit=containerd | grep -E '^E|level=error|Failed|Error' | cut -c1-300 | tail -n 15
+for log in /var/log/pods/*/*/*.log; do echo "== $log"; tail -n 4 "$log" | cut -c1-300; done`
 
 var errNoStep = errors.New("there is no such step")
 
