@@ -200,12 +200,19 @@ func TestUnsetConflict(t *testing.T) {
 	}
 }
 
-// A field that only we own becomes absent without a conflict or a replaced value.
-func TestUnsetOwn(t *testing.T) {
+// newOwn returns a person's Deployment with a node selector that only we own, and our applier.
+func newOwn(t *testing.T) (*bench, *apply.Applier) {
+	t.Helper()
 	b := newDeployment(t, person)
 	b.merge(person, `{"spec":{"template":{"spec":{"nodeSelector":null}}}}`)
 	a := b.applier()
 	b.apply(a, map[string]any{"template": map[string]any{"spec": map[string]any{"nodeSelector": map[string]any{"a": "b"}}}}, apply.Applied, 1)
+	return b, a
+}
+
+// A field that only we own becomes absent without a conflict or a replaced value.
+func TestUnsetOwn(t *testing.T) {
+	b, a := newOwn(t)
 	unset := func(want apply.Kind, requests int) {
 		t.Helper()
 		b.apply(a, map[string]any{"minReadySeconds": int64(1)}, want, requests, nodeSelector)
@@ -214,6 +221,19 @@ func TestUnsetOwn(t *testing.T) {
 	}
 	unset(apply.Applied, 1)
 	unset(apply.Unchanged, 0)
+}
+
+// What a person writes to a field that only we own, between reading the object and our request, stays.
+func TestUnsetOwnLosesTheRace(t *testing.T) {
+	b, a := newOwn(t)
+	b.intercept(a, func(string) error {
+		b.merge(person, `{"spec":{"template":{"spec":{"nodeSelector":{"a":"theirs"}}}}}`)
+		return nil
+	})
+	outcome := b.apply(a, map[string]any{"minReadySeconds": int64(1)}, apply.Conflicted, 1, nodeSelector)
+	b.same("conflicts", []apply.Conflict{{Field: nodeSelector, Manager: person}}, outcome.Conflicts)
+	b.spec(map[string]any{"a": "theirs"}, "template", "spec", "nodeSelector")
+	b.managers(nodeSelector, person)
 }
 
 // One more field to be absent is a change of the intent, no revert.
@@ -225,6 +245,40 @@ func TestUnsetLaterIsNoRevert(t *testing.T) {
 	b.absent(all...)
 	b.release(a, apply.ReleaseOptions{}, apply.Released, 2)
 	b.restored(before)
+}
+
+// A later intent has values for fields that were made absent, and the release still restores the values from before.
+func TestUnsetThenIntended(t *testing.T) {
+	terms := map[string]any{"requiredDuringSchedulingIgnoredDuringExecution": []any{map[string]any{"topologyKey": "zone"}}}
+	values := map[string]any{
+		"nodeSelector": map[string]any{"a": "b"}, "hostname": "ours", "affinity": map[string]any{"podAntiAffinity": terms},
+	}
+	for name, test := range map[string]struct {
+		fields   []string
+		requests int
+		intended map[string]any // of the pod
+	}{
+		"fields":                       {all, 1, values},
+		"and the map around":           {whole, 2, values},
+		"another field in the map":     {whole, 2, map[string]any{"affinity": map[string]any{"podAffinity": terms}}},
+		"one field, the others absent": {whole, 2, map[string]any{"hostname": "ours"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, a, before := newUnset(t)
+			b.unset(a, test.fields, apply.Applied, test.requests)
+			kept, err := patch.ReadReplaced(b.live().GetAnnotations(), module)
+			b.must(err)
+			spec := map[string]any{"replicas": int64(1), "template": map[string]any{"spec": test.intended}}
+			b.apply(a, spec, apply.Applied, 1)
+			for _, field := range []string{"nodeSelector", "hostname", "affinity"} {
+				b.spec(test.intended[field], "template", "spec", field)
+			}
+			b.replaced(kept...)
+			b.apply(a, spec, apply.Unchanged, 0)
+			b.release(a, apply.ReleaseOptions{}, apply.Released, 2)
+			b.restored(before)
+		})
+	}
 }
 
 // A manager that writes the field or the map again reverts the patch.
@@ -363,30 +417,45 @@ func TestUnsetLosesTheRace(t *testing.T) {
 	b.spec(int64(2), "replicas")
 }
 
-// What a person adds to the map just before it is removed stays, with the map.
+// What a person adds to the map just before one of the two requests stays, with the map.
 func TestUnsetMapLosesTheRace(t *testing.T) {
-	b := newDeployment(t, stock)
 	nodes := map[string]any{"nodeAffinity": map[string]any{"preferredDuringSchedulingIgnoredDuringExecution": []any{map[string]any{
 		"weight":     int64(1),
 		"preference": map[string]any{"matchExpressions": []any{map[string]any{"key": "a", "operator": "Exists"}}},
 	}}}}
 	text, err := json.Marshal(nodes)
-	b.must(err)
-	a := b.intercept(b.applier(takeOver), func(verb string) error {
-		if verb == "patch" {
-			b.merge(person, `{"spec":{"template":{"spec":{"affinity":`+string(text)+`}}}}`)
-		}
-		return nil
-	})
-	_, err = a.Apply(t.Context(), b.live(), b.intent(replicas(1)), whole...)
-	b.fails("applying", err, apply.ErrStale)
-	b.managers(affinity+".nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution", person)
-	// Now only the map inside can be removed.
-	a = b.applier(takeOver)
-	b.unset(a, []string{affinity + ".podAntiAffinity"}, apply.Applied, 2)
-	b.spec(nodes, "template", "spec", "affinity")
-	b.release(a, apply.ReleaseOptions{}, apply.Released, 2)
-	b.same("number of values after the release", 1, len(b.values(antiAffinity)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		verb  string
+		first []string // unset by an earlier call, so that nothing is left to force
+	}{
+		"before the intent is applied": {verb: "apply", first: all},
+		"before the map is removed":    {verb: "patch"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newDeployment(t, stock)
+			if test.first != nil {
+				b.unset(b.applier(takeOver), test.first, apply.Applied, 1)
+			}
+			a := b.intercept(b.applier(takeOver), func(verb string) error {
+				if verb == test.verb {
+					b.merge(person, `{"spec":{"template":{"spec":{"affinity":`+string(text)+`}}}}`)
+				}
+				return nil
+			})
+			_, err := a.Apply(t.Context(), b.live(), b.intent(replicas(1)), whole...)
+			b.fails("applying", err, apply.ErrStale)
+			b.managers(affinity+".nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution", person)
+			// Now only the map inside can be removed.
+			a = b.applier(takeOver)
+			b.unset(a, []string{affinity + ".podAntiAffinity"}, apply.Applied, 2)
+			b.spec(nodes, "template", "spec", "affinity")
+			b.release(a, apply.ReleaseOptions{}, apply.Released, 2)
+			b.same("number of values after the release", 1, len(b.values(antiAffinity)))
+		})
+	}
 }
 
 // What cannot be made absent is refused before anything is written, as far as the object shows it.

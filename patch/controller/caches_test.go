@@ -3,6 +3,10 @@ package controller
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync/atomic"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -10,8 +14,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
 // named is a cache that reports its name when it is read.
@@ -32,6 +40,48 @@ func (n named) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ .
 func (n named) List(context.Context, client.ObjectList, ...client.ListOption) error {
 	*n.read = n.name
 	return nil
+}
+
+// recording is a manager that records what is added to it.
+type recording struct {
+	ctrl.Manager
+	added []manager.Runnable
+}
+
+func (r *recording) Add(runnable manager.Runnable) error {
+	r.added = append(r.added, runnable)
+	return nil
+}
+
+// An object that several modules list has one cache, and an API server that does not answer is sent no request.
+func TestNewCaches(t *testing.T) {
+	var requests atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		requests.Add(1)
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	t.Cleanup(server.Close)
+	created, err := ctrl.NewManager(&rest.Config{Host: server.URL}, ctrl.Options{Metrics: metricsserver.Options{BindAddress: "0"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mgr := &recording{Manager: created}
+	deployment := Object{GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("Deployment"), Namespace: "a", Name: "x"}
+	caches, err := NewCaches(mgr, []Object{Infrastructure, deployment, Infrastructure, deployment})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []Object{Infrastructure, deployment} {
+		if caches[o] == nil || !slices.Contains(mgr.added, manager.Runnable(managed{caches[o]})) {
+			t.Errorf("the manager does not have the cache of %s", o.Kind)
+		}
+	}
+	if len(mgr.added) != 2 {
+		t.Errorf("the manager has %d caches of 2 objects", len(mgr.added))
+	}
+	if n := requests.Load(); n != 0 {
+		t.Errorf("creating the caches sends %d requests", n)
+	}
 }
 
 // A cache holds only its object.

@@ -1,12 +1,22 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/solonode/sno/patch/controller"
+	"github.com/solonode/sno/topology"
 )
 
 // mapper answers with one error, or knows every kind.
@@ -48,5 +58,82 @@ func TestStopwatch(t *testing.T) {
 		if got := changed.since(step.other, started.Add(step.after)); got != step.want {
 			t.Errorf("step %d: %v, want %v", i, got, step.want)
 		}
+	}
+}
+
+// serving is a manager of an API server that serves every kind.
+type serving struct{ ctrl.Manager }
+
+func (serving) GetRESTMapper() meta.RESTMapper { return mapper{} }
+
+// synced is a filled cache with an Infrastructure.
+type synced struct {
+	cache.Cache
+	mode func() configv1.TopologyMode
+}
+
+func (synced) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {
+	return nil, nil
+}
+
+func (synced) WaitForCacheSync(context.Context) bool { return true }
+
+func (s synced) Get(_ context.Context, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	return unstructured.SetNestedMap(into.(*unstructured.Unstructured).Object, map[string]any{
+		"controlPlaneTopology": string(s.mode()), "infrastructureTopology": "SingleReplica", "platform": "None",
+	}, "status")
+}
+
+// A generation of the manager ends for a topology with other durations that has been stable for 2 s, not for one with the same durations.
+func TestReelection(t *testing.T) {
+	const (
+		ha   = configv1.HighlyAvailableTopologyMode
+		sr   = configv1.SingleReplicaTopologyMode
+		dual = configv1.DualReplicaTopologyMode
+	)
+	type reading struct {
+		from time.Duration
+		mode configv1.TopologyMode
+	}
+	for name, test := range map[string]struct {
+		readings   []reading
+		noElection bool
+		want       time.Duration // 0 for never
+	}{
+		"the same":                   {readings: []reading{{0, ha}}},
+		"the same durations":         {readings: []reading{{0, ha}, {time.Second, dual}}},
+		"another":                    {readings: []reading{{0, ha}, {time.Second, sr}}, want: 3 * time.Second},
+		"another from the beginning": {readings: []reading{{0, sr}}, want: 2 * time.Second},
+		"another for less than 2 s":  {readings: []reading{{0, sr}, {2 * time.Second, ha}}},
+		"another that comes back":    {readings: []reading{{0, sr}, {time.Second, dual}, {3 * time.Second / 2, sr}}, want: 7 * time.Second / 2},
+		"another, without election":  {readings: []reading{{0, sr}}, noElection: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				started := time.Now()
+				infrastructure := synced{mode: func() (mode configv1.TopologyMode) {
+					for _, r := range test.readings {
+						if time.Since(started) >= r.from {
+							mode = r.mode
+						}
+					}
+					return mode
+				}}
+				p := &process{
+					options: Options{LeaderElect: !test.noElection}, class: topology.LeaderElection(ha), topology: &controller.Topology{},
+					manager: serving{}, caches: controller.Caches{controller.Infrastructure: infrastructure}, primed: make(chan struct{}),
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				err := p.prime(ctx)
+				var want error
+				if test.want > 0 {
+					want = classChanged{sr}
+				}
+				if after := time.Since(started); !errors.Is(err, want) || want != nil && after != test.want {
+					t.Errorf("it ends after %v: %v; want %v after %v", after, err, want, test.want)
+				}
+			})
+		})
 	}
 }

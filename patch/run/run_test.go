@@ -223,8 +223,19 @@ func get(ctx context.Context, url, token string) (int, string, error) {
 func TestRun(t *testing.T) {
 	s, ctx := newSite(t, shared.Server(t)), t.Context()
 
+	// While the API server does not answer, the process is alive but not ready.
+	line := s.server.Line(t)
+	line.Cut()
+	first := s.start(line.Address(), "--leader-elect=false")
+	first.WaitForLog(`"API server does not answer" cause=`)
+	for path, want := range map[string]int{"/healthz": http.StatusOK, "/readyz": http.StatusInternalServerError} {
+		if code, body, err := first.Probe(path); err != nil || code != want {
+			t.Errorf("%s without an API server: %d %s %v, want %d", path, code, body, err, want)
+		}
+	}
+	first.WaitForLog("waiting for the API server")
+	line.Mend(t)
 	// Without any object there is no event; it reconciles all the same.
-	first := s.start("", "--leader-elect=false")
 	first.WaitForLog(`data="" optional=false topology=false`)
 	first.Stop()
 

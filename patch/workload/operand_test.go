@@ -106,6 +106,11 @@ func terms(hard, soft []corev1.PodAffinityTerm) *corev1.Affinity {
 	return &corev1.Affinity{PodAntiAffinity: anti}
 }
 
+// deadline has a rollout whose progress deadline has passed.
+func deadline(d *appsv1.Deployment) {
+	d.Status.Conditions = []appsv1.DeploymentCondition{{Type: "Progressing", Status: "False", Reason: "ProgressDeadlineExceeded"}}
+}
+
 func list(terms ...corev1.PodAffinityTerm) []corev1.PodAffinityTerm { return terms }
 
 func has(a *corev1.Affinity) change {
@@ -214,6 +219,7 @@ func TestStep(t *testing.T) {
 	status := func(replicas, available int32) change {
 		return func(d *appsv1.Deployment) { d.Status.Replicas, d.Status.AvailableReplicas = replicas, available }
 	}
+	scaled := func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](7) }
 	toWorkers := func(d *appsv1.Deployment) (*appsv1.Deployment, error) {
 		shaped, err := toOne(d)
 		shaped.Spec.Template.Spec.NodeSelector, shaped.Spec.Template.Spec.Tolerations = nil, nil
@@ -234,6 +240,8 @@ func TestStep(t *testing.T) {
 		"no old pods": {live(has(nil)), toOne, head + pod + quick, nil, "Progressing (RollingOut): The sample Deployment is being shaped"},
 		"rolling out": {live(onOne, status(2, 1)), toOne, head + pod + quick, nil,
 			"Progressing (RollingOut): The sample Deployment is rolling out while available; if pods stay Pending or crash, look at their events and logs"},
+		"stuck and not shaped": {live(onOne, status(1, 0), deadline, scaled), toOne, head + pod + quick, nil,
+			"Progressing (RollingOut): The sample Deployment is being shaped"},
 		"in force": {live(onOne), toOne, head + pod + quick, nil,
 			"InForce (AsExpected): The sample Deployment has the shape of the topology, and all of its pods are available" +
 				`; status.infrastructureTopology has the unknown value "Quantum", acting on HighlyAvailable`},
@@ -368,7 +376,7 @@ func TestRolloutStuckOr(t *testing.T) {
 	result := &patch.Result{State: patch.Blocked}
 	stuck := func(d *appsv1.Deployment) {
 		d.Status = appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 2, UpdatedReplicas: 1, AvailableReplicas: 1}
-		d.Status.Conditions = []appsv1.DeploymentCondition{{Type: "Progressing", Status: "False", Reason: "ProgressDeadlineExceeded"}}
+		deadline(d)
 	}
 	for name, d := range map[string]*appsv1.Deployment{"no Deployment": nil, "not stuck": live()} {
 		if got := operand(d).RolloutStuckOr(result); got != result {
@@ -396,9 +404,6 @@ func TestHealth(t *testing.T) {
 		return func(d *appsv1.Deployment) {
 			d.Status = appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: replicas, UpdatedReplicas: updated, AvailableReplicas: available}
 		}
-	}
-	deadline := func(d *appsv1.Deployment) {
-		d.Status.Conditions = []appsv1.DeploymentCondition{{Type: "Progressing", Status: "False", Reason: "ProgressDeadlineExceeded"}}
 	}
 	wants := func(n int32) change { return func(d *appsv1.Deployment) { d.Spec.Replicas = &n } }
 	newer := func(d *appsv1.Deployment) { d.Generation = 2 }

@@ -16,6 +16,9 @@ import (
 func TestPlace(t *testing.T) {
 	const master, controlPlane, worker = "node-role.kubernetes.io/master", "node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/worker"
 	own := corev1.Toleration{Key: "disk", Operator: corev1.TolerationOpExists}
+	evicted := corev1.Toleration{
+		Key: master, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: ptr.To[int64](120),
+	}
 	onMaster := corev1.Toleration{Key: master, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}
 	onControlPlane := corev1.Toleration{Key: controlPlane, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}
 	type (
@@ -42,6 +45,15 @@ func TestPlace(t *testing.T) {
 		"to the workers": {
 			corev1.PodSpec{NodeSelector: selector{master: "", controlPlane: ""}, Tolerations: tolerations{onMaster, own, onControlPlane}},
 			corev1.PodSpec{NodeSelector: selector{worker: ""}, Tolerations: tolerations{own}}, topology.WorkerPool,
+		},
+		"tolerates the master taint until evicted, to the control plane": {
+			corev1.PodSpec{NodeSelector: selector{master: ""}, Tolerations: tolerations{evicted}},
+			corev1.PodSpec{NodeSelector: selector{master: ""}, Tolerations: tolerations{evicted, onMaster, onControlPlane}},
+			topology.ControlPlanePool,
+		},
+		"tolerates the master taint until evicted, to the workers": {
+			corev1.PodSpec{NodeSelector: selector{master: ""}, Tolerations: tolerations{onMaster, evicted, onControlPlane}},
+			corev1.PodSpec{NodeSelector: selector{worker: ""}, Tolerations: tolerations{evicted}}, topology.WorkerPool,
 		},
 	} {
 		for _, pass := range []string{"once", "twice"} {
