@@ -8,6 +8,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -57,7 +58,7 @@ func checkDocs(ctx context.Context, ws *workspace.Workspace, _ io.Writer) error 
 	if err != nil {
 		return err
 	}
-	all := slices.Clone(shared)
+	all, readmes := slices.Clone(shared), map[string][]string{}
 	for _, m := range ws.Modules {
 		if !hasController(ws, m) {
 			continue
@@ -71,10 +72,11 @@ func checkDocs(ctx context.Context, ws *workspace.Workspace, _ io.Writer) error 
 			return err
 		}
 		faults = append(faults, readmeFaults(m.Dir, string(readme), own, shared)...)
+		readmes[m.Dir] = readmeReasons(string(readme))
 		all = append(all, own...)
 	}
 	slices.Sort(all)
-	return append(faults, reasonFaults(string(text), slices.Compact(all))...).errorOrNil()
+	return append(faults, reasonFaults(string(text), slices.Compact(all), readmes)...).errorOrNil()
 }
 
 // readmeFaults compares a module's README with the headings that all have, and its first table of reasons with its constants, in order. The
@@ -89,23 +91,29 @@ func readmeFaults(dir, readme string, own, shared []string) []string {
 	if !slices.Equal(headings, readmeHeadings) {
 		faults = append(faults, fmt.Sprintf("%s/README.md: has the headings %q; all modules with a controller have %q", dir, headings, readmeHeadings))
 	}
-	_, table, _ := strings.Cut(readme, "\n| reason | in force |")
-	table, _, _ = strings.Cut(table, "\n\n")
-	var rows []string
-	for line := range strings.Lines(table) {
-		cell, _, _ := strings.Cut(strings.TrimPrefix(line, "|"), "|")
-		for _, match := range inBackticks.FindAllStringSubmatch(cell, -1) {
-			rows = append(rows, match[1])
-		}
-	}
+	rows := readmeReasons(readme)
 	if !slices.Equal(slices.DeleteFunc(slices.Clone(rows), func(r string) bool { return !slices.Contains(own, r) && slices.Contains(shared, r) }), own) {
 		faults = append(faults, fmt.Sprintf("%s/README.md: has the reasons %v; names.go has %v, and %s more", dir, rows, own, sharedReasons))
 	}
 	return faults
 }
 
-// reasonFaults compares the first cells of the rows between the marks with the reasons in the code.
-func reasonFaults(text string, inCode []string) []string {
+// readmeReasons returns the reasons of a module's README, which are in its first table of reasons.
+func readmeReasons(readme string) (reasons []string) {
+	_, table, _ := strings.Cut(readme, "\n| reason | in force |")
+	table, _, _ = strings.Cut(table, "\n\n")
+	for line := range strings.Lines(table) {
+		cell, _, _ := strings.Cut(strings.TrimPrefix(line, "|"), "|")
+		for _, match := range inBackticks.FindAllStringSubmatch(cell, -1) {
+			reasons = append(reasons, match[1])
+		}
+	}
+	return reasons
+}
+
+// reasonFaults compares the rows between the marks: the first cells with the reasons in the code, and the second cells, which are modules, with
+// the reasons in the modules' READMEs.
+func reasonFaults(text string, inCode []string, readmes map[string][]string) []string {
 	_, after, begins := strings.Cut(text, reasonsBegin)
 	table, _, ends := strings.Cut(after, reasonsEnd)
 	if !begins || !ends {
@@ -113,10 +121,12 @@ func reasonFaults(text string, inCode []string) []string {
 	}
 	var inDocument, faults []string
 	for line := range strings.Lines(table) {
-		cell, _, _ := strings.Cut(strings.TrimPrefix(line, "|"), "|")
+		cell, rest, _ := strings.Cut(strings.TrimPrefix(line, "|"), "|")
+		modules, _, _ := strings.Cut(rest, "|")
 		if strings.HasPrefix(line, "| `") {
 			for _, match := range inBackticks.FindAllStringSubmatch(cell, -1) {
 				inDocument = append(inDocument, match[1])
+				faults = append(faults, moduleFaults(match[1], strings.TrimSpace(modules), readmes)...)
 			}
 		}
 	}
@@ -128,6 +138,18 @@ func reasonFaults(text string, inCode []string) []string {
 	for _, reason := range inDocument {
 		if !slices.Contains(inCode, reason) {
 			faults = append(faults, reasonsFile+": explains "+reason+", which no module has")
+		}
+	}
+	return faults
+}
+
+// moduleFaults compares the modules of a reason, which are "all", "all but a, b" or "a, b", with the modules that have it in their README.
+func moduleFaults(reason, modules string, readmes map[string][]string) (faults []string) {
+	list, but := strings.CutPrefix(modules, "all but ")
+	for _, dir := range slices.Sorted(maps.Keys(readmes)) {
+		want := modules == "all" || slices.Contains(strings.Split(list, ", "), dir) != but
+		if slices.Contains(readmes[dir], reason) != want {
+			faults = append(faults, fmt.Sprintf("%s: has the reason %s for the modules %q; %s/README.md has it: %t", reasonsFile, reason, modules, dir, !want))
 		}
 	}
 	return faults

@@ -34,7 +34,8 @@ rules:
 	for _, other := range handWritten {
 		files[other.file] = "kind: ClusterRole\nrules: []\n"
 	}
-	files[reasonsFile] = "# Troubleshooting\n\n" + reasonsBegin + "\n| reason | what |\n|---|---|\n| `Own`, `Shared`, `Unused` | `Words` |\n" + reasonsEnd + "\n| `Elsewhere` | |\n"
+	files[reasonsFile] = "# Troubleshooting\n\n" + reasonsBegin +
+		"\n| reason | modules | what |\n|---|---|---|\n| `Own`, `Shared`, `Unused` | all | `Words` |\n" + reasonsEnd + "\n| `Elsewhere` | |\n"
 	return files
 }
 
@@ -63,6 +64,11 @@ func TestDocs(t *testing.T) {
 		"shared reason is gone":   {"patch/result.go", "\tReasonUnused = \"Unused\"\n", "", "docs/troubleshooting.md: explains Unused, which no module has"},
 		"row of a README is gone": {"patch/README.md", "| `Own` | True | |\n", "", "patch/README.md: has the reasons [Shared Unused]; names.go has [Own Shared]"},
 		"README has one more":     {"patch/README.md", "`Own`", "`Own`, `Strange`", "patch/README.md: has the reasons [Own Strange Shared Unused]"},
+		"shared row is gone":      {"patch/README.md", "`Shared`, `Unused`", "`Shared`", `Unused for the modules "all"; patch/README.md has it: false`},
+		"all modules but this":    {reasonsFile, "| all |", "| all but patch |", `Unused for the modules "all but patch"; patch/README.md has it: true`},
+		"modules of others":       {reasonsFile, "| all |", "| topology |", `Shared for the modules "topology"; patch/README.md has it: true`},
+		"modules by name":         {reasonsFile, "| all |", "| topology, patch |", ""},
+		"all modules but another": {reasonsFile, "| all |", "| all but topology |", ""},
 		"order of a README":       {"patch/README.md", "| `Own` | True | |\n| `Shared`, `Unused` | False | |\n", "| `Shared` | | |\n| `Own` | | |\n", "[Shared Own]"},
 		"heading is gone":         {"patch/README.md", "## Undo it\n", "", `patch/README.md: has the headings ["What it does for you" "What it changes" "Run it" "Vendor it"`},
 		"heading is renamed":      {"patch/README.md", "## Flags", "## Options", `"Metrics" "Options" "Known limits"]; all modules`},
@@ -70,7 +76,7 @@ func TestDocs(t *testing.T) {
 		"no such shared reason":   {"patch/names.go", "patch.ReasonShared", "patch.ReasonLost", "patch/result.go has no such reason"},
 		"reason is computed":      {"patch/names.go", `"Own"`, `"O" + "wn"`, "is neither a text nor a reason of patch/result.go"},
 		"row is gone":             {reasonsFile, "| `Own`, `Shared`", "| `Shared`", "does not explain the reason Own"},
-		"only in the other cell":  {reasonsFile, "| `Own`, `Shared`, `Unused` | `Words` |", "| `Shared` | `Own` |", "does not explain the reason Own"},
+		"only in the other cell":  {reasonsFile, "`Own`, `Shared`, `Unused` | all | `Words`", "`Shared` | all | `Own`", "does not explain the reason Own"},
 		"link to nowhere":         {reasonsFile, "| `Elsewhere` |", "[gone](../gone.md)", "docs/troubleshooting.md: links to ../gone.md, which is not there"},
 		"link to no heading":      {reasonsFile, "| `Elsewhere` |", "[gone](rbac.md#patch)", "links to #patch, a heading or anchor that docs/rbac.md does not have"},
 		"links":                   {reasonsFile, "| `Elsewhere` |", "[a](rbac.md#patch-controller) [b](#troubleshooting) [c](https://example.com/x#y)", ""},
