@@ -143,6 +143,28 @@ func TestMachinesUnreadable(t *testing.T) {
 	c.Must(c.untouched())
 }
 
+// With two kinds of Machine served, a Machine of either kind counts, and nothing is written where one of the kinds cannot be read.
+func TestTwoKindsOfMachine(t *testing.T) {
+	groups := []string{openshift, clusterAPI}
+	c := install(t)
+	for _, group := range groups {
+		c.serve(group)
+	}
+	l := c.reconciler()
+	for _, group := range groups {
+		l.Fuse.Unreadable(group + "/v1beta1/machines")
+		if result, err := l.Try(); err == nil {
+			t.Errorf("it decides without Machines of %s: %v", group, result)
+		}
+		l.Fuse.Unreadable("")
+		machine := c.machine(group, "worker-1")
+		l.Want(l.Settle(), patch.NotNeeded, "NotNeeded")
+		c.Delete(machine)
+		c.Must(c.untouched())
+	}
+	l.Want(l.Settle(), patch.InForce, "AsExpected")
+}
+
 // A dry run requests the first step and writes nothing.
 func TestDryRun(t *testing.T) {
 	c := install(t)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,6 +42,20 @@ func TestWantsCertificate(t *testing.T) {
 		if got := requests.Decide(tt.in).WantsCertificate(); got != tt.want {
 			t.Errorf("%s: %t", name, got)
 		}
+	}
+}
+
+// A check does not depend on another one: without an inventory an existing node is found too.
+func TestNodeExistsWithoutInventory(t *testing.T) {
+	in := joining()
+	in.Inventory = nil
+	in.Nodes.Insert("new-0")
+	var missing []string
+	for _, finding := range requests.Decide(in).Missing() {
+		missing = append(missing, finding.Reason)
+	}
+	if diff := cmp.Diff([]string{requests.ReasonNotInInventory, requests.ReasonNodeExists}, missing); diff != "" {
+		t.Errorf("missing (-want +got):\n%s", diff)
 	}
 }
 
