@@ -57,6 +57,16 @@ func ExampleDecide() {
 	// PodDisruptionBudget openshift-etcd etcd-quorum-guard true
 }
 
+func ExampleSafeToRemove() {
+	cluster := clusterWith(configv1.HighlyAvailableTopologyMode)
+	members := []etcdguard.Member{{ID: 1, Healthy: true}, {ID: 2, Healthy: true}, {ID: 3}}
+	fmt.Println(etcdguard.SafeToRemove(cluster, nil, members, 1))
+	fmt.Println(etcdguard.SafeToRemove(cluster, nil, members, 3))
+	// Output:
+	// {false Without this member etcd would lose its quorum; bring an unhealthy member back, or remove that one first} <nil>
+	// {true } <nil>
+}
+
 func ExampleSafeToRestart() {
 	cluster := clusterWith(configv1.HighlyAvailableTopologyMode)
 	members := []etcdguard.Member{{ID: 1, Healthy: true}, {ID: 2, Healthy: true}, {ID: 3}}

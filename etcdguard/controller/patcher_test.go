@@ -143,6 +143,29 @@ func TestMissingNamespace(t *testing.T) {
 	l.settles("AsExpected", 5, 2, true)
 }
 
+// A newer release has no static guard, and its etcd operator makes guards of its own. This guard stays until those are ready.
+func TestYieldsToTheOperator(t *testing.T) {
+	c := install(t, ha, 5)
+	l := c.reconciler()
+	l.settles("AsExpected", 5, 2, true)
+	l.Logged = nil
+	c.cvo = c.VersionOperator()
+	c.Create("cluster-etcd-operator", budgetOf("etcd-guard-pdb", 2))
+	l.settles("GivingBack", 5, 2, true)
+	ready := func(guards int) {
+		t.Helper()
+		c.PatchStatus("kube-controller-manager", podsBudgetObject,
+			`{"status":{"observedGeneration":1,"expectedPods":5,"desiredHealthy":3,"currentHealthy":%d,"disruptionsAllowed":%d}}`, guards, max(guards-3, 0))
+	}
+	ready(2)
+	l.settles("GivingBack", 5, 2, true)
+	l.did("")
+	ready(3)
+	l.settles("NotNeeded", 0, 0, false)
+	l.did("DeleteBudget DeleteDeployment Unclaim")
+	l.AtRest()
+}
+
 // An arbiter counts, a node with both roles counts once, and a worker never does.
 func TestControlPlane(t *testing.T) {
 	c := install(t, arbiter, 3)
