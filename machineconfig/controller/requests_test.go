@@ -147,8 +147,17 @@ func TestBudgetThatHolds(t *testing.T) {
 	c.budget("held", 1)
 	l.completes("w0", "drain-a")
 	l.AtRest()
-	if l := c.reconciler("--drain-timeout=2s"); l.drainTimeout != 2*time.Second {
-		t.Errorf("an attempt takes %s", l.drainTimeout)
+}
+
+// With a time limit below 10 s the first pause is as long as the limit: rest goes through pauses of 2 s and 4 s, and ends before the one of 8 s.
+func TestShortDrainTimeout(t *testing.T) {
+	_, c := held(t)
+	l := c.reconciler("--drain-timeout=2s")
+	began := l.time.Now()
+	result := l.rest()
+	l.Want(result, patch.Failed, "DrainFailed")
+	if took := l.time.Now().Sub(began); result.After != 8*time.Second || took != 12*time.Second {
+		t.Errorf("three attempts took %s, and %s until the next; want 12s and 8s", took, result.After)
 	}
 }
 
