@@ -68,6 +68,7 @@ func TestCompletion(t *testing.T) {
 			}
 		}
 	}
+	call{"completion bash", 0, "bash completion|__complete", ""}.test(t)
 }
 
 // Invalid flags are an error that names the valid ones, before any cluster is read.

@@ -69,6 +69,19 @@ func (c *cluster) released(before []appsv1.DeploymentSpec) func() error {
 	}
 }
 
+// Both Deployments have namesakes in other namespaces.
+func TestWordsNameTheNamespace(t *testing.T) {
+	for object, deployment := range map[controller.Object]string{
+		serverObject: "Deployment openshift-authentication/oauth-openshift", apiServerObject: "Deployment openshift-oauth-apiserver/apiserver",
+	} {
+		words := deploymentWords(object)
+		want := []string{"The " + deployment, "the " + deployment + " would get the shape of the topology"}
+		if diff := cmp.Diff(want, []string{words.Subject, words.WouldApply}); diff != "" {
+			t.Errorf("words (-want +got):\n%s", diff)
+		}
+	}
+}
+
 // Nothing is written where a stock operator owns the shape. A stuck rollout of it is reported until it has ended.
 func TestStockOperatorOwnsTheDeployments(t *testing.T) {
 	c := install(t, sr, needsNot, 1)

@@ -175,6 +175,7 @@ func TestCheck(t *testing.T) {
 			"degraded":            {`status.conditions.Degraded.status="True"`, "Degraded=True (AsExpected)"},
 			"long message":        {`status.conditions.Available={status: "False", message: ` + long + "ä}", "Available=False: " + long + " ..."},
 			"message":             {`status.conditions.Available={status: "False", message: "A: one\nB: two"}`, "Available=False: A: one ..."},
+			"blank lines":         {`status.conditions.Available={status: "False", message: "\n  A: one\n\n"}`, "Available=False: A: one"},
 			"unknown":             {"status.conditions.Available.status=Unknown", "Available=Unknown (AsExpected)"},
 			"without a condition": {"status.conditions.Degraded.type=X", "Degraded=Unknown"},
 			"at another version":  {"status.versions.1.version=4.20.0", "it is at version 4.20.0, the desired version is 4.20.1"},
