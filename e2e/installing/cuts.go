@@ -211,7 +211,11 @@ func cutNode(ctx context.Context, m *Machine) error {
 	}
 	keep := m.node.Keep
 	if kept {
-		keep = m.node.Restore // of an earlier run
+		// An earlier run has left the machine on.
+		if err := m.node.PowerCut(ctx); err != nil {
+			return err //nolint:wrapcheck // it says of what
+		}
+		keep = m.node.Restore
 	}
 	if err := keep(ctx); err != nil {
 		return err //nolint:wrapcheck // it says of what
