@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/solonode/sno/install/phase"
 	"github.com/solonode/sno/install/postreboot"
 	"github.com/solonode/sno/install/preflight"
+	"github.com/solonode/sno/install/snapshot"
 )
 
 // interval is between two tries of what is waited for.
@@ -114,6 +116,27 @@ func newAllInOneNode(errs io.Writer) *cobra.Command {
 		Use: "aiokube", Short: "Make this machine a cluster of its own", Long: "Start the control plane of an all-in-one node, and let its kubelet join.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return phases(c, m.status, allinone.Phases(m.allInOne(errs)), errs)
+		},
+	})
+}
+
+func newRemoveUnformed(out, errs io.Writer) *cobra.Command {
+	var m onMachine
+	return m.bind(&cobra.Command{
+		Use: "remove-unformed-etcd", Short: "Remove the data of an etcd that was killed before it committed anything",
+		Long: "Remove the data of an etcd that was killed before it committed anything, before the kubelet starts it again: it would never elect a leader.\n" +
+			"An etcd that has committed an entry is left alone.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			return phases(c, m.status, []phase.Phase{{
+				Name: "remove-unformed-etcd", Limit: time.Minute,
+				Run: func(context.Context, *phase.Progress) error {
+					removed, err := snapshot.RemoveUnformed(filepath.Join(m.root, node.EtcdData))
+					if removed {
+						fmt.Fprintln(out, "removed the data of an etcd that had committed nothing; it starts anew")
+					}
+					return err //nolint:wrapcheck // it names the folder
+				},
+			}}, errs)
 		},
 	})
 }

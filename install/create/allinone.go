@@ -36,6 +36,7 @@ func AllInOne(in Input) ([]byte, error) {
 	b.AddDir(own, node.ManifestDir, 0o700)
 	b.AddFile(own, settings)
 	b.AddUnit(own, "aiokube.service", unit("Start the control plane of this node", s.Executable(), "aiokube", "ConditionPathExists=!/"+node.AllInOneDone))
+	b.AddUnit(own, "etcd-remove-unformed.service", fmt.Sprintf(removeUnformed, node.EtcdData, node.AllInOneDone, s.Executable()))
 	b.AddUnit(own, "sno-rotate-before-kubelet.service", fmt.Sprintf(rotateBefore, node.AllInOneDone, s.Executable()))
 	b.AddUnit(own, "sno-rotate.service", fmt.Sprintf(rotateUnit, node.AllInOneDone, s.Executable()))
 	b.AddUnit(own, "sno-rotate.timer", rotateTimer(validity))
@@ -47,6 +48,22 @@ func AllInOne(in Input) ([]byte, error) {
 	}
 	return text, nil
 }
+
+// removeUnformed is for a power cut in the moment in which etcd forms its cluster (U-INS-32). Once the installation has ended, etcd has committed
+// entries. The kubelet starts also when it fails.
+const removeUnformed = `[Unit]
+Description=Remove the data of an etcd that has committed nothing
+ConditionPathExists=/%s/member
+ConditionPathExists=!/%s
+Before=kubelet.service
+
+[Service]
+Type=oneshot
+ExecStart=/%s remove-unformed-etcd
+
+[Install]
+WantedBy=multi-user.target
+`
 
 // rotateUnit renews certificates that are due, once there are some. A run that waits in vain ends soon, and the next one begins at once.
 const rotateUnit = `[Unit]

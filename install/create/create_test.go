@@ -385,7 +385,24 @@ func TestAllInOneUnits(t *testing.T) {
 	if diff := cmp.Diff(rotateBefore, units["sno-rotate-before-kubelet.service"]); diff != "" {
 		t.Errorf("sno-rotate-before-kubelet.service (-want +got):\n%s", diff)
 	}
+	if diff := cmp.Diff(removeUnformed, units["etcd-remove-unformed.service"]); diff != "" {
+		t.Errorf("etcd-remove-unformed.service (-want +got):\n%s", diff)
+	}
 }
+
+const removeUnformed = `[Unit]
+Description=Remove the data of an etcd that has committed nothing
+ConditionPathExists=/var/lib/etcd/member
+ConditionPathExists=!/var/lib/sno/installed
+Before=kubelet.service
+
+[Service]
+Type=oneshot
+ExecStart=/usr/bin/sno-install remove-unformed-etcd
+
+[Install]
+WantedBy=multi-user.target
+`
 
 const rotateBefore = `[Unit]
 Description=Renew the certificates of the control plane before it starts
