@@ -41,7 +41,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags := flag.NewFlagSet("sno-node", flag.ContinueOnError)
 	flags.SetOutput(out)
 	flags.StringVar(&o.name, "name", "sno-node", "name of the machine, which is also that of its container, its disk and its network")
-	flags.IntVar(&o.rounds, "rounds", 3, "how often at most both control planes are brought up: one round is enough when the bound is held in it")
+	flags.IntVar(&o.rounds, "rounds", 3, "how often at most both control planes are brought up: one round is enough when its bounds are held; a bound that is missed is printed and is no error")
 	flags.StringVar(&o.out, "out", "", "folder for the figures, and for logs of what went wrong; empty for nowhere")
 	flags.StringVar(&o.write, "write", "", "document with a table of real kubelets into which the figures go")
 	flags.BoolVar(&o.keep, "keep", false, "leave the machine with the rendered control plane when everything is done, and say how to use it")
