@@ -14,10 +14,10 @@ func Checks() patch.Chain[Inputs] {
 	return patch.Chain[Inputs]{
 		{Name: "Valid", Evaluate: checkValid},
 		{Name: "TopologyKnown", Evaluate: func(in Inputs) *patch.Result { return patch.TopologyKnown(in.Cluster) }},
-		{Name: "OptedOut", Ours: patch.Release, Evaluate: checkOptedOut},
-		{Name: "Exists", Ours: patch.Release, Evaluate: checkExists},
-		{Name: "SingleReplica", Ours: patch.Release, Evaluate: checkSingleReplica},
-		{Name: "NoMachines", Ours: patch.Release, Evaluate: checkNoMachines},
+		{Name: "OptedOut", OwnedFields: patch.ReleaseFields, Evaluate: checkOptedOut},
+		{Name: "Exists", OwnedFields: patch.ReleaseFields, Evaluate: checkExists},
+		{Name: "SingleReplica", OwnedFields: patch.ReleaseFields, Evaluate: checkSingleReplica},
+		{Name: "NoMachines", OwnedFields: patch.ReleaseFields, Evaluate: checkNoMachines},
 	}
 }
 
@@ -63,11 +63,11 @@ func checkSingleReplica(in Inputs) *patch.Result {
 
 func checkNoMachines(in Inputs) *patch.Result {
 	switch in.Machines {
-	case Absent:
+	case MachinesAbsent:
 		return nil
-	case Present:
+	case MachinesPresent:
 		return newResult(patch.NotNeeded, ReasonNotNeeded, "There are Machines, which confirm the identity of a node, so the stock approver is left alone")
-	case Unknown:
+	case MachinesUnknown:
 	}
 	return newResult(patch.Waiting, ReasonWaitingForMachines, "It is not known yet whether there are Machines; nothing is changed until then")
 }

@@ -116,7 +116,7 @@ func claimed(manager string, unmanaged bool) *configv1.ClusterVersion {
 }
 
 func inputs(change ...func(*approver.Inputs)) approver.Inputs {
-	in := approver.Inputs{Cluster: clusterOf(single), Machines: approver.Absent, ClusterVersion: version(), Deployment: stock()}
+	in := approver.Inputs{Cluster: clusterOf(single), Machines: approver.MachinesAbsent, ClusterVersion: version(), Deployment: stock()}
 	for _, c := range change {
 		c(&in)
 	}
@@ -144,7 +144,7 @@ func writeOf(d approver.Decision) (action, what string) {
 	case d.Config != nil && d.Config.Delete:
 		return "DeleteConfig", ""
 	case d.Config != nil:
-		return "RestoreConfig", fmt.Sprintf(" %q as %s", ptr.Deref(d.Config.Text, "nothing"), d.Config.HandTo)
+		return "RestoreConfig", fmt.Sprintf(" %q as %s", ptr.Deref(d.Config.Text, "nothing"), d.Config.NewOwner)
 	case d.Deployment.Intent != nil:
 		spec := d.Deployment.Intent.(*appsv1ac.DeploymentApplyConfiguration).Spec
 		if spec.Replicas != nil {
@@ -170,7 +170,7 @@ func TestDecide(t *testing.T) {
 	)
 	type in = approver.Inputs
 	machines := func(c *corev1.ConfigMap) func(*in) {
-		return func(i *in) { i.Machines, i.ConfigMap = approver.Present, c }
+		return func(i *in) { i.Machines, i.ConfigMap = approver.MachinesPresent, c }
 	}
 	has := func(c *corev1.ConfigMap) func(*in) { return func(i *in) { i.ConfigMap = c } }
 	off := func(v *configv1.ClusterVersion) func(*in) {

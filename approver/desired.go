@@ -30,17 +30,17 @@ type Decision struct {
 
 // ConfigWrite is a write to the ConfigMap: an apply of Intent, a deletion, or a patch that sets Text and removes EditAnnotation.
 type ConfigWrite struct {
-	Intent *corev1ac.ConfigMapApplyConfiguration
-	Create bool // without it the apply forces ownership of the text, most of which belongs to others
-	Delete bool
-	Text   *string // nil removes the key
-	HandTo string  // the manager that owns Text from then on
+	Intent   *corev1ac.ConfigMapApplyConfiguration
+	Create   bool // without it the apply forces ownership of the text, most of which belongs to others
+	Delete   bool
+	Text     *string // nil removes the key
+	NewOwner string  // the manager that owns Text from then on
 }
 
 // Decide returns the next write to the stock approver, which is restricted only where there is no second source (R-APP-1, R-SNO-12).
 func Decide(in Inputs) Decision {
 	switch result, ours := Checks().Run(in); {
-	case result != nil && ours == patch.Release:
+	case result != nil && ours == patch.ReleaseFields:
 		return release(in, result)
 	case result != nil:
 		return Decision{Result: result}
@@ -103,7 +103,7 @@ func disableFlow(in Inputs, claim overrides.Claim) Decision {
 	switch token := in.token(); {
 	case slices.Contains(replicaManagers, FieldOwner):
 		return releaseDeployment(restarting("Restoring the replica of the stock approver; it will read that its node-client flow is disabled"))
-	case claim.Ours:
+	case claim.Releasable:
 		return releaseOverride(restarting("Removing the override for the stock approver; its node-client flow stays disabled"))
 	case token == "" && ownership.Owns(in.Deployment, FieldOwner):
 		return releaseDeployment(restarting("Another client disables the node-client flow now"))
@@ -124,7 +124,7 @@ func (in Inputs) edit() Decision {
 	switch {
 	case old != nil && old.DeletionTimestamp != nil:
 		return Decision{Result: restarting("The configuration of the stock approver is being deleted; it is written when it is gone")}
-	case errors.Is(err, ErrConfigContrary):
+	case errors.Is(err, ErrNodeClientEnabled):
 		return Decision{Result: newResult(patch.Blocked, ReasonFieldOwnedByOther, "The configuration of the stock approver keeps its "+
 			"node-client flow enabled, and stays as it is; remove the line there, or use the mode "+string(Off))}
 	case err != nil:
@@ -149,19 +149,19 @@ func (in Inputs) edit() Decision {
 
 // turnOff is the mode Off: the override, then no replicas, then the release of the configuration.
 func turnOff(in Inputs, claim overrides.Claim) Decision {
-	managed := in.ClusterVersion != nil && (claim.Ours || ownership.ManagedBy(in.Deployment, overrides.ClusterVersionOperator))
+	managed := in.ClusterVersion != nil && (claim.Releasable || ownership.ManagedBy(in.Deployment, overrides.ClusterVersionOperator))
 	owners, _ := ownership.Others(in.Deployment, FieldReplicas, FieldOwner, overrides.ClusterVersionOperator) // checkValid has read them
 	contested := claim.Blocked(OverrideSubject)
 	switch runs := in.replicas() != 0; {
 	case runs && len(owners) > 0:
 		owned := patch.OwnedByOther(FieldReplicas, owners...)
-		if claim.Ours { // or it would block upgrades of the cluster for nothing
+		if claim.Releasable { // or it would block upgrades of the cluster for nothing
 			return releaseOverride(&owned)
 		}
 		return Decision{Result: &owned}
 	case managed && contested != nil:
 		return Decision{Result: contested}
-	case managed && !claim.Whole:
+	case managed && !claim.Complete:
 		claiming := newResult(patch.Progressing, ReasonTakingOver, "Setting an override for the stock approver; while it is set, no minor upgrade starts")
 		return Decision{ClusterVersion: patch.Step{Intent: claim.Intent(), Result: claiming}, Result: claiming}
 	case managed && !claim.Observed && runs:
@@ -193,7 +193,7 @@ func (in Inputs) restore(result *patch.Result) Decision {
 	text, _ := EnableNodeClient(in.text())
 	_, hasKey := in.ConfigMap.Data[ConfigKey]
 	edit, formerOwner, _ := strings.Cut(in.ConfigMap.Annotations[EditAnnotation], "/")
-	write := &ConfigWrite{HandTo: cmp.Or(in.textOwner(), formerOwner, patch.ReleasedManager(Name))}
+	write := &ConfigWrite{NewOwner: cmp.Or(in.textOwner(), formerOwner, patch.ReleasedManager(Name))}
 	switch {
 	case in.ConfigMap.DeletionTimestamp != nil:
 		write = nil

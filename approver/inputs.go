@@ -30,21 +30,21 @@ const (
 // Modes returns all modes.
 func Modes() []Mode { return []Mode{NodeClientOff, Off} }
 
-// Presence is whether objects of a kind exist. Unknown, the zero value, means that they were not read.
-type Presence int
+// MachinePresence is whether Machines exist. MachinesUnknown, the zero value, means that they were not read.
+type MachinePresence int
 
 // The presences.
 const (
-	Unknown Presence = iota
-	Absent
-	Present
+	MachinesUnknown MachinePresence = iota
+	MachinesAbsent
+	MachinesPresent
 )
 
 // Inputs are the inputs of the decision: objects as they were read, with their managedFields, or nil for those that do not exist.
 type Inputs struct {
 	Cluster        *topology.Cluster // nil while no Infrastructure was read
 	Mode           Mode              // empty means NodeClientOff
-	Machines       Presence          // of machine.openshift.io or cluster.x-k8s.io
+	Machines       MachinePresence   // of machine.openshift.io or cluster.x-k8s.io
 	ClusterVersion *configv1.ClusterVersion
 	Deployment     *appsv1.Deployment // the stock approver
 	ConfigMap      *corev1.ConfigMap  // its configuration
@@ -91,7 +91,7 @@ func (in Inputs) objects() []object {
 // Host is what an operator that approves requests knows about its cluster. Package topology reads Cluster.
 type Host struct {
 	Cluster  topology.Cluster
-	Machines Presence
+	Machines MachinePresence
 }
 
 // Enabled reports whether an operator may approve client certificates: not on a single control-plane node without Machines (R-APP-1). An
@@ -101,11 +101,11 @@ func Enabled(h Host) (bool, error) {
 		return false, fmt.Errorf("%w: Cluster: %w", ErrInputs, err)
 	}
 	switch h.Machines {
-	case Present:
+	case MachinesPresent:
 		return true, nil
-	case Absent:
+	case MachinesAbsent:
 		return !topology.SingleReplica(h.Cluster.ControlPlane.Mode), nil
-	case Unknown:
+	case MachinesUnknown:
 	}
 	return false, fmt.Errorf("%w: Machines are Unknown: read whether there are any", ErrInputs)
 }

@@ -18,8 +18,8 @@ import (
 var (
 	// ErrConfig is returned for a configuration that cannot be read or edited.
 	ErrConfig = errors.New("the configuration of the stock approver cannot be edited")
-	// ErrConfigContrary is returned for one that has a value other than true for disabled: that is a decision.
-	ErrConfigContrary = errors.New("the configuration of the stock approver keeps its node-client flow enabled")
+	// ErrNodeClientEnabled is returned for one that has a value other than true for disabled: that is a decision.
+	ErrNodeClientEnabled = errors.New("the configuration of the stock approver keeps its node-client flow enabled")
 )
 
 const (
@@ -113,7 +113,7 @@ func insert(text string) (edited, key string, err error) {
 		if name != nil {
 			into, key, pair, line, indent = section, name.Value, setting, name.Line+1, name.Column+1
 			if at, _, err := find(section, disabledKey); err != nil || at != nil {
-				return "", "", errors.Join(err, ErrConfigContrary)
+				return "", "", errors.Join(err, ErrNodeClientEnabled)
 			}
 		}
 	}

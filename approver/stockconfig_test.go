@@ -93,9 +93,9 @@ func TestDisableNodeClientRefuses(t *testing.T) {
 		{"a key with a question mark", "? a\n: 1\n", approver.ErrConfig},
 		{"a byte order mark", "\ufeffa: 1\n", approver.ErrConfig},
 		{"a value that is no truth", "nodeClientCert: {disabled: perhaps}\n", approver.ErrConfig},
-		{"a person's false", "nodeClientCert:\n  disabled: false # we trust our network\n", approver.ErrConfigContrary},
-		{"a person's nothing", "nodeClientCert:\n  disabled:\n", approver.ErrConfigContrary},
-		{"a person's false in braces", "{nodeClientCert: {Disabled: false}}", approver.ErrConfigContrary},
+		{"a person's false", "nodeClientCert:\n  disabled: false # we trust our network\n", approver.ErrNodeClientEnabled},
+		{"a person's nothing", "nodeClientCert:\n  disabled:\n", approver.ErrNodeClientEnabled},
+		{"a person's false in braces", "{nodeClientCert: {Disabled: false}}", approver.ErrNodeClientEnabled},
 	} {
 		if _, err := disable(t, tt.text); !errors.Is(err, tt.want) {
 			t.Errorf("%s: %v", tt.name, err)

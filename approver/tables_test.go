@@ -22,7 +22,7 @@ import (
 // situation is one combination of everything that the decision depends on, by names.
 type situation struct {
 	cluster, mode, optOut, stock, config, version string
-	machines                                      approver.Presence
+	machines                                      approver.MachinePresence
 }
 
 // row is one row of the rule: the first that matches a situation has the expected decision. | separates alternatives, empty matches all.
@@ -90,9 +90,9 @@ func (s situation) wanted() string {
 		return "[Waiting WaitingForInfrastructure]"
 	case s.optOut != "":
 		return s.first(releases) + "[OptedOut OptedOut]"
-	case s.stock == "none" || s.stock == "deleted" || s.cluster != "SingleReplica" || s.machines == approver.Present:
+	case s.stock == "none" || s.stock == "deleted" || s.cluster != "SingleReplica" || s.machines == approver.MachinesPresent:
 		return s.first(releases) + "[NotNeeded NotNeeded]"
-	case s.machines == approver.Unknown:
+	case s.machines == approver.MachinesUnknown:
 		return "[Waiting WaitingForMachines]"
 	}
 	return s.first(byMode[s.mode])
@@ -138,7 +138,7 @@ var (
 		"claimed by a person":   func() *configv1.ClusterVersion { return claimed("kubectl", true) },
 		"managed by a person":   func() *configv1.ClusterVersion { return claimed("kubectl", false) },
 	}
-	presences = []approver.Presence{approver.Unknown, approver.Absent, approver.Present}
+	presences = []approver.MachinePresence{approver.MachinesUnknown, approver.MachinesAbsent, approver.MachinesPresent}
 )
 
 func (s situation) inputs() (in approver.Inputs, exists bool) {
@@ -209,12 +209,12 @@ func TestDecideByTheTables(t *testing.T) {
 // R-APP-1: Decide writes exactly where Enabled is false.
 func TestEnabledByTheTable(t *testing.T) {
 	for name, cluster := range clusters {
-		for _, machines := range append([]approver.Presence{7}, presences...) { // 7 is undefined
+		for _, machines := range append([]approver.MachinePresence{7}, presences...) { // 7 is undefined
 			if cluster == nil {
 				continue
 			}
-			read, known := !strings.Contains(name, "not read"), machines == approver.Absent || machines == approver.Present
-			want := read && known && (machines == approver.Present || name != "SingleReplica")
+			read, known := !strings.Contains(name, "not read"), machines == approver.MachinesAbsent || machines == approver.MachinesPresent
+			want := read && known && (machines == approver.MachinesPresent || name != "SingleReplica")
 			may, err := approver.Enabled(approver.Host{Cluster: *cluster, Machines: machines})
 			if may != want || errors.Is(err, approver.ErrInputs) == (read && known) || errors.Is(err, topology.ErrClusterNotRead) == read {
 				t.Errorf("%q, %d: %t, %v; want %t", name, machines, may, err, want)
@@ -230,7 +230,7 @@ func TestEnabledByTheTable(t *testing.T) {
 // An operator that approves requests asks first whether it may approve those of new nodes by itself.
 func ExampleEnabled() {
 	for _, mode := range []configv1.TopologyMode{configv1.HighlyAvailableTopologyMode, configv1.SingleReplicaTopologyMode} {
-		for _, machines := range []approver.Presence{approver.Absent, approver.Present, approver.Unknown} {
+		for _, machines := range []approver.MachinePresence{approver.MachinesAbsent, approver.MachinesPresent, approver.MachinesUnknown} {
 			enabled, err := approver.Enabled(approver.Host{Cluster: *clusterOf(mode), Machines: machines})
 			fmt.Println(mode, enabled, err)
 		}

@@ -18,13 +18,13 @@ func overrideChecks() patch.Chain[override] {
 	return patch.Chain[override]{
 		{Name: "Valid", Evaluate: func(o override) *patch.Result { return checkValid(o.Inputs) }},
 		{Name: "Exists", Evaluate: checkAuthenticationExists},
-		{Name: "OptedOut", Ours: patch.Release, Evaluate: func(o override) *patch.Result {
+		{Name: "OptedOut", OwnedFields: patch.ReleaseFields, Evaluate: func(o override) *patch.Result {
 			return optedOut(o.Authentication, "configuration of the authentication operator")
 		}},
 		{Name: "OverrideReadable", Evaluate: checkOverrideReadable},
 		{Name: "TopologyKnown", Evaluate: func(o override) *patch.Result { return patch.TopologyKnown(o.Cluster) }},
-		{Name: "OverrideNeeded", Ours: patch.Release, Evaluate: checkOverrideNeeded},
-		{Name: "OverrideFree", Ours: patch.Release, Evaluate: checkOverrideFree},
+		{Name: "OverrideNeeded", OwnedFields: patch.ReleaseFields, Evaluate: checkOverrideNeeded},
+		{Name: "OverrideFree", OwnedFields: patch.ReleaseFields, Evaluate: checkOverrideFree},
 	}
 }
 
@@ -33,11 +33,11 @@ func deploymentChecks() patch.Chain[operand] {
 	return patch.Chain[operand]{
 		{Name: "Valid", Evaluate: func(o operand) *patch.Result { return checkValid(o.in) }},
 		{Name: "Exists", Evaluate: func(o operand) *patch.Result { return o.Exists() }},
-		{Name: "OptedOut", Ours: patch.Release, Evaluate: func(o operand) *patch.Result { return optedOut(o.Live, o.Subject) }},
+		{Name: "OptedOut", OwnedFields: patch.ReleaseFields, Evaluate: func(o operand) *patch.Result { return optedOut(o.Live, o.Subject) }},
 		{Name: "TopologyKnown", Evaluate: func(o operand) *patch.Result { return patch.TopologyKnown(o.Cluster) }},
-		{Name: "ControlPlaneInCluster", Ours: patch.Release, Evaluate: checkControlPlaneInCluster},
+		{Name: "ControlPlaneInCluster", OwnedFields: patch.ReleaseFields, Evaluate: checkControlPlaneInCluster},
 		{Name: "NodesKnown", Evaluate: checkNodesKnown},
-		{Name: "FieldsFree", Ours: patch.Release, Evaluate: func(o operand) *patch.Result { return o.FieldsFree() }},
+		{Name: "FieldsFree", OwnedFields: patch.ReleaseFields, Evaluate: func(o operand) *patch.Result { return o.FieldsFree() }},
 	}
 }
 

@@ -23,7 +23,7 @@ func Decide(in Inputs) Decision {
 // decide sets only OverrideKey, so that other overrides stay.
 func (o override) decide() patch.Step {
 	if result, ours := overrideChecks().Run(o); result != nil {
-		return patch.Step{Result: result, Release: ours == patch.Release && ownership.Owns(o.Authentication, FieldOwner)}
+		return patch.Step{Result: result, Release: ours == patch.ReleaseFields && ownership.Owns(o.Authentication, FieldOwner)}
 	}
 	result := patch.Result{State: patch.Progressing, Reason: patch.ReasonRollingOut, Message: "The override is being set"}
 	if o.Value {
@@ -39,7 +39,7 @@ func (o operand) decide() patch.Step {
 	if result == nil {
 		return o.Step()
 	}
-	step := patch.Step{Result: result, Release: ours == patch.Release && ownership.Owns(o.Live, FieldOwner)}
+	step := patch.Step{Result: result, Release: ours == patch.ReleaseFields && ownership.Owns(o.Live, FieldOwner)}
 	if result.Reason == patch.ReasonFieldOwnedByOther {
 		step.Result = o.RolloutStuckOr(result)
 	}

@@ -49,19 +49,19 @@ func Replicas(cluster topology.Cluster, nodes int32) (int32, error) {
 // ShapeOAuthServer returns a copy of the oauth-openshift Deployment whose replicas, rolling update, node selector,
 // tolerations and anti-affinity follow the topology, so that rollouts and drains finish. Pods of two revisions may share
 // a node, so the only pod is replaced without an outage. Before every write, pass the result and the live Deployment to
-// workload.GiveWay. Errors: those of Replicas.
+// workload.UnblockRollout. Errors: those of Replicas.
 func ShapeOAuthServer(deployment *appsv1.Deployment, cluster topology.Cluster, nodes int32) (*appsv1.Deployment, error) {
 	replicas, err := Replicas(cluster, nodes)
 	if err != nil {
 		return nil, err
 	}
-	mode, separation := modeOf(cluster), workload.Together
+	mode, separation := modeOf(cluster), workload.SeparateNever
 	rollout := topology.RolloutStrategy(mode, false)
 	if !topology.SingleReplica(mode) { // as upstream (OCPBUGS-57444, U-AUTH-1)
 		rollout = topology.Rollout{MaxUnavailable: intstr.FromInt32(max(replicas-1, 1)), MaxSurge: intstr.FromInt32(replicas)}
 	}
 	if topology.SpreadRequired(mode) {
-		separation = workload.PerRevision
+		separation = workload.SeparatePerRevision
 	}
 	return shape(deployment, cluster, replicas, rollout, separation), nil
 }
@@ -73,7 +73,7 @@ func ShapeOAuthAPIServer(deployment *appsv1.Deployment, cluster topology.Cluster
 	if err != nil {
 		return nil, err
 	}
-	return shape(deployment, cluster, replicas, topology.RolloutStrategy(modeOf(cluster), true), workload.Always), nil
+	return shape(deployment, cluster, replicas, topology.RolloutStrategy(modeOf(cluster), true), workload.SeparateAlways), nil
 }
 
 func shape(

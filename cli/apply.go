@@ -141,11 +141,11 @@ func (p *program) carryOut(ctx context.Context, releasing bool) error {
 // write has one module write, or plan in a dry run. A release also removes the conditions of its controller from the operator's resource.
 func (p *program) write(ctx context.Context, cluster client.Client, m controller.Module, releasing bool) ([]rehearsal.Write, patch.Result, error) {
 	if p.dryRun != "none" {
-		options := plan.Options{ForceConflicts: p.force, Releasing: releasing}
+		options := plan.Options{ForceConflicts: p.force, Release: releasing}
 		if p.dryRun == "server" {
 			options.Server = cluster
 		}
-		planned, err := plan.Of(ctx, cluster, m, options)
+		planned, err := plan.Compute(ctx, cluster, m, options)
 		return planned.Writes, planned.Result, err
 	}
 	out, err := plan.Reconcile(ctx, cluster, m, controller.Options{ForceConflicts: p.force}, releasing)

@@ -265,13 +265,13 @@ func TestRehearsalIsTrue(t *testing.T) {
 	}{
 		{&ingresscontroller.Module{}, plan.Options{}, "apply --modules ingress"},
 		{&consolecontroller.Module{}, plan.Options{ForceConflicts: true}, "apply --modules console --force-conflicts"},
-		{&consolecontroller.Module{}, plan.Options{Releasing: true}, "release console"},
-		{&ingresscontroller.Module{}, plan.Options{Releasing: true}, "release ingress"},
+		{&consolecontroller.Module{}, plan.Options{Release: true}, "release console"},
+		{&ingresscontroller.Module{}, plan.Options{Release: true}, "release ingress"},
 	} {
-		planned, err := plan.Of(t.Context(), us, step.module, step.options)
+		planned, err := plan.Compute(t.Context(), us, step.module, step.options)
 		c.must(err)
 		step.options.Server = us
-		withServer, err := plan.Of(t.Context(), us, step.module, step.options)
+		withServer, err := plan.Compute(t.Context(), us, step.module, step.options)
 		c.must(err)
 		c.call(step.args, "OUTCOME")
 		if len(planned.Writes) == 0 || len(planned.Writes) != len(withServer.Writes) {

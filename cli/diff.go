@@ -79,7 +79,7 @@ func manifest(object, other *unstructured.Unstructured, changed string) (string,
 	object = object.DeepCopy()
 	object.SetManagedFields(nil)
 	object.SetResourceVersion("")
-	if strings.HasPrefix(string(object.GetUID()), rehearsal.MadeUID) {
+	if strings.HasPrefix(string(object.GetUID()), rehearsal.UIDPrefix) {
 		object.SetUID("")
 	}
 	if object.GetKind() == "Secret" {

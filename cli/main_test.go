@@ -17,7 +17,7 @@ var shared = patchtest.NewShared(patchtest.Options{CRDs: []string{
 }})
 
 func TestMain(m *testing.M) {
-	patchtest.BeProgram(func(args []string) int {
+	patchtest.MaybeRunProgram(func(args []string) int {
 		return cli.Main(args, genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr})
 	})
 	os.Exit(shared.Main(m))

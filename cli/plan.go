@@ -60,7 +60,7 @@ func (p *program) plans(ctx context.Context, from rehearsal.Base, modules []cont
 	var all []plan.Module
 	for i, m := range modules {
 		p.progress(fmt.Sprintf("Planning %s (%d/%d)", m.Name(), i+1, len(modules)))
-		each, err := plan.Of(ctx, from, m, options)
+		each, err := plan.Compute(ctx, from, m, options)
 		if err != nil {
 			return nil, err
 		}

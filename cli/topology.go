@@ -188,7 +188,7 @@ func consequences(cluster topology.Cluster, placement configv1.DefaultPlacement,
 	}
 	add(auth.Name, text+" each of the OAuth server and the OAuth API server "+on(cluster.PoolFor(topology.ControlPlanePool)), err)
 
-	enabled, err := approver.Enabled(approver.Host{Cluster: cluster, Machines: approver.Absent})
+	enabled, err := approver.Enabled(approver.Host{Cluster: cluster, Machines: approver.MachinesAbsent})
 	text = "without Machines nothing in the cluster approves client certificates of nodes; use the approve tool"
 	if enabled {
 		text = "the stock approver approves the certificates of nodes"

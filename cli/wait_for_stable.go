@@ -48,17 +48,17 @@ Progress goes to standard error. At the timeout the command prints what is still
 
 func stableAnswer(outcome *stable.Outcome) answer {
 	a := answer{kind: "Stability", value: outcome}
-	if outcome.Settled() {
+	if outcome.IsStable() {
 		a.table = table("STABLE", "STABLE FOR", "WAITED")
 		row(a.table, strconv.FormatBool(outcome.Stable), outcome.Quiet.Duration.String(), outcome.Waited.Duration.String())
 		return a
 	}
 	a.table = table("OBJECT", "FOR", "WAITS FOR")
-	for _, c := range outcome.Changing {
+	for _, c := range outcome.Unstable {
 		row(a.table, c.Object, duration.HumanDuration(time.Since(c.Since.Time)), c.WaitsFor)
 		a.names = append(a.names, c.Object)
 	}
-	for _, u := range outcome.Unknown {
+	for _, u := range outcome.Unreadable {
 		row(a.table, u.Kind, "-", "cannot be read: "+u.Error)
 	}
 	return a

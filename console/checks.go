@@ -19,15 +19,15 @@ import (
 func checks() patch.Chain[operand] {
 	return patch.Chain[operand]{
 		{Name: "Valid", Evaluate: checkValid},
-		{Name: "Managed", Ours: patch.Release, Evaluate: checkManaged},
+		{Name: "Managed", OwnedFields: patch.ReleaseFields, Evaluate: checkManaged},
 		{Name: "Exists", Evaluate: func(o operand) *patch.Result { return o.Exists() }},
-		{Name: "OptedOut", Ours: patch.Release, Evaluate: checkOptedOut},
+		{Name: "OptedOut", OwnedFields: patch.ReleaseFields, Evaluate: checkOptedOut},
 		{Name: "TopologyKnown", Evaluate: func(o operand) *patch.Result { return patch.TopologyKnown(o.Cluster) }},
-		{Name: "SingleReplica", Ours: patch.Release, Evaluate: checkSingleReplica},
-		{Name: "NoConsoleOperator", Ours: patch.Release, Evaluate: checkNoConsoleOperator},
-		{Name: "FieldsFree", Ours: patch.Release, Evaluate: checkFieldsFree},
+		{Name: "SingleReplica", OwnedFields: patch.ReleaseFields, Evaluate: checkSingleReplica},
+		{Name: "NoConsoleOperator", OwnedFields: patch.ReleaseFields, Evaluate: checkNoConsoleOperator},
+		{Name: "FieldsFree", OwnedFields: patch.ReleaseFields, Evaluate: checkFieldsFree},
 		{Name: "ClusterVersionExists", Evaluate: checkClusterVersionExists},
-		{Name: "OverrideFree", Ours: patch.Release, Evaluate: checkOverrideFree},
+		{Name: "OverrideFree", OwnedFields: patch.ReleaseFields, Evaluate: checkOverrideFree},
 	}
 }
 
@@ -132,7 +132,7 @@ func separatesOwnPods(live *appsv1.Deployment) bool {
 		return len(workload.AntiAffinityOf(d).RequiredDuringSchedulingIgnoredDuringExecution)
 	}
 	together := live.DeepCopy()
-	workload.Separate(together, workload.Together)
+	workload.Separate(together, workload.SeparateNever)
 	return required(together) < required(live)
 }
 

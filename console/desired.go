@@ -40,7 +40,7 @@ func reportStuck(o operand, step patch.Step) patch.Step {
 // decideShape is the decision over one Deployment without regard to the override.
 func decideShape(o operand) patch.Step {
 	if result, ours := checks().Run(o); result != nil {
-		return patch.Step{Result: result, Release: ours == patch.Release}
+		return patch.Step{Result: result, Release: ours == patch.ReleaseFields}
 	}
 	step := o.Step()
 	if step.Intent != nil && step.Result.State < patch.Blocked && blocksDrain(o.budget) {
@@ -61,11 +61,11 @@ func decideOverride(o operand, shape patch.Step) (override, downloads patch.Step
 		return patch.Step{}, patch.Step{Result: patch.Invalid(err)}
 	case o.missing():
 		// Only the cluster-version-operator creates it again, and the override prevents that.
-		if shape.Result.State == patch.Waiting && claim.Whole && !claim.Ours {
+		if shape.Result.State == patch.Waiting && claim.Complete && !claim.Releasable {
 			shape.Result = &patch.Result{State: patch.Waiting, Reason: patch.ReasonWaitingForObject, Message: "There is no Deployment, and an entry " +
 				"of another client in " + overrides.Field + " keeps the cluster-version-operator from creating one; remove that entry"}
 		}
-		return releaseIf(claim.Ours, shape.Result), shape
+		return releaseIf(claim.Releasable, shape.Result), shape
 	case shape.Release:
 		return release(o, claim, shape)
 	case shape.Intent != nil && o.needsOverride():
@@ -79,11 +79,11 @@ func takeOver(o operand, claim overrides.Claim, shape patch.Step) (override, dow
 	if err != nil {
 		return patch.Step{}, patch.Step{Result: patch.Invalid(err)}
 	}
-	if !claim.Whole || claim.Ours {
+	if !claim.Complete || claim.Releasable {
 		override.Intent = claim.Intent()
 	}
 	switch {
-	case !claim.Whole:
+	case !claim.Complete:
 		override.Result = progressing(ReasonTakingOver, "Adding an override for downloads; it blocks minor upgrades until it is removed")
 		return override, patch.Step{}
 	case !claim.Observed && (!shaped || !o.owned()):
@@ -100,11 +100,11 @@ func release(o operand, claim overrides.Claim, shape patch.Step) (override, down
 		return patch.Step{}, patch.Step{Result: patch.Invalid(err)}
 	case keep:
 		return patch.Step{}, shape
-	case claim.Ours && !claim.Observed && o.owned():
+	case claim.Releasable && !claim.Observed && o.owned():
 		// The cluster-version-operator may still be writing.
 		return patch.Step{}, patch.Step{Result: progressing(ReasonGivingBack, waitingForOperator)}
 	}
-	return releaseIf(claim.Ours && !o.owned(), shape.Result), shape
+	return releaseIf(claim.Releasable && !o.owned(), shape.Result), shape
 }
 
 const waitingForOperator = "Waiting for the cluster-version-operator to observe the override for downloads; if this persists, check that it runs"

@@ -48,7 +48,7 @@ func TestGolden(t *testing.T) {
 		decision := console.Decide(in)
 		out, err := yaml.Marshal(map[string]any{
 			"clusterVersion": wantedOf(decision.ClusterVersion), "console": wantedOf(decision.Console), "downloads": wantedOf(decision.Downloads),
-			"result": patch.Together(decision.ClusterVersion.Result, decision.Console.Result, decision.Downloads.Result).String(),
+			"result": patch.Combine(decision.ClusterVersion.Result, decision.Console.Result, decision.Downloads.Result).String(),
 		})
 		if err != nil {
 			t.Fatal(err)

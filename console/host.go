@@ -48,7 +48,7 @@ func modeOf(cluster topology.Cluster) configv1.TopologyMode {
 //	SingleReplica  1 replica,  unavailable 0, surge 1, no anti-affinity (R-CON-1)
 //	all others     2 replicas, unavailable 1, surge 3, required anti-affinity by hostname (R-CON-3, U-CON-1)
 //
-// Before every write, pass the result and the live Deployment to workload.GiveWay: the anti-affinity of old pods can
+// Before every write, pass the result and the live Deployment to workload.UnblockRollout: the anti-affinity of old pods can
 // block the rollout. The Deployment must have a selector. Errors: topology.ErrClusterNotRead, ErrDeployment.
 func ShapeDeployment(deployment *appsv1.Deployment, cluster topology.Cluster) (*appsv1.Deployment, error) {
 	if err := cluster.Validate(); err != nil {
@@ -64,13 +64,13 @@ func ShapeDeployment(deployment *appsv1.Deployment, cluster topology.Cluster) (*
 }
 
 func shape(deployment *appsv1.Deployment, cluster topology.Cluster) *appsv1.Deployment {
-	mode, separation := modeOf(cluster), workload.Together
+	mode, separation := modeOf(cluster), workload.SeparateNever
 	rollout := topology.RolloutStrategy(mode, false)
 	if !topology.SingleReplica(mode) {
 		rollout = topology.Rollout{MaxUnavailable: intstr.FromInt32(1), MaxSurge: intstr.FromInt32(3)}
 	}
 	if topology.SpreadRequired(mode) {
-		separation = workload.Always
+		separation = workload.SeparateAlways
 	}
 	shaped := deployment.DeepCopy()
 	shaped.Spec.Replicas = ptr.To(topology.Replicas(mode))

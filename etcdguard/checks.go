@@ -25,23 +25,23 @@ func Checks() patch.Chain[Inputs] {
 			_, inClaim := in.claim()
 			return invalid(errors.Join(inNumbers, inClaim))
 		}},
-		{Name: "OptedOut", Ours: patch.Release, Evaluate: func(in Inputs) *patch.Result {
+		{Name: "OptedOut", OwnedFields: patch.ReleaseFields, Evaluate: func(in Inputs) *patch.Result {
 			out := slices.ContainsFunc(in.objects(), func(o object) bool { return o.name != PodsBudgetName && patch.OptsOut(o.GetAnnotations(), Name) })
 			return when(out, patch.OptedOut, patch.ReasonOptedOut,
 				"The annotation "+patch.OptOutAnnotation+" keeps this module away; remove it to have the guard follow the topology")
 		}},
-		{Name: "EtcdHere", Ours: patch.Release, Evaluate: func(in Inputs) *patch.Result {
+		{Name: "EtcdHere", OwnedFields: patch.ReleaseFields, Evaluate: func(in Inputs) *patch.Result {
 			return when(in.mode() == configv1.ExternalTopologyMode, patch.NotNeeded, patch.ReasonNotNeeded,
 				"The control plane is External, so there is no etcd to guard in this cluster")
 		}},
 		// On a single node the etcd operator removes its own guards, but not those of earlier releases.
-		{Name: "OperatorGuards", Ours: patch.Release, Evaluate: func(in Inputs) *patch.Result {
+		{Name: "OperatorGuards", OwnedFields: patch.ReleaseFields, Evaluate: func(in Inputs) *patch.Result {
 			return when(guarded(in.mode()) && in.operatorGuards(), patch.NotNeeded, patch.ReasonNotNeeded,
 				"The etcd operator has its own guard on every node"+in.Cluster.UnknownValues())
 		}},
-		{Name: "NoOperatorOwns", Ours: patch.Release, Evaluate: checkNoOperatorOwns},
+		{Name: "NoOperatorOwns", OwnedFields: patch.ReleaseFields, Evaluate: checkNoOperatorOwns},
 		// The entries of others affect the upgrades of the whole cluster, so they are respected also with --force-conflicts.
-		{Name: "OverridesFree", Ours: patch.Release, Evaluate: func(in Inputs) *patch.Result {
+		{Name: "OverridesFree", OwnedFields: patch.ReleaseFields, Evaluate: func(in Inputs) *patch.Result {
 			c, err := in.claim()
 			if err != nil || !in.mayBeStatic() {
 				return invalid(err)

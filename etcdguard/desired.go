@@ -31,7 +31,7 @@ const (
 	ApplyDeployment  Action = "ApplyDeployment"
 	DeleteBudget     Action = "DeleteBudget"
 	DeleteDeployment Action = "DeleteDeployment"
-	DisownBudget     Action = "DisownBudget"     // transfer what this module owns to HandTo, by Disowned
+	DisownBudget     Action = "DisownBudget"     // transfer what this module owns to NewOwner, by TransferOwnership
 	DisownDeployment Action = "DisownDeployment" // the same
 	Unclaim          Action = "Unclaim"          // remove our entries, by applying nothing
 )
@@ -45,7 +45,7 @@ type Decision struct {
 	Budget         *policyv1ac.PodDisruptionBudgetApplyConfiguration
 	Create         bool     // the apply creates the object: it is bound to nothing, and takes no field from another manager
 	Unset          []string // live fields to remove, since an apply cannot remove what others own
-	HandTo         string   // the manager that owns what was disowned
+	NewOwner       string   // the manager that owns what was disowned
 
 	Result      *patch.Result // what to report meanwhile; nil when nothing is to be written and Observe has the result
 	Deprecation string        // a message about the override that the topology replaces; empty when it is absent
@@ -77,7 +77,7 @@ func Decide(in Inputs) Decision {
 
 func decide(in Inputs) Decision {
 	switch result, ours := Checks().Run(in); {
-	case result != nil && ours == patch.Keep:
+	case result != nil && ours == patch.KeepFields:
 		return Decision{Result: result}
 	case result != nil && guarded(in.mode()) && in.operatorGuards() && result.State != patch.OptedOut:
 		return yield(in, result)
@@ -102,11 +102,11 @@ func release(in Inputs, result *patch.Result) Decision {
 	}
 	switch {
 	case in.ownsDeployment():
-		return Decision{Action: DisownDeployment, HandTo: to, Result: result}
+		return Decision{Action: DisownDeployment, NewOwner: to, Result: result}
 	case in.ownsBudget():
-		return Decision{Action: DisownBudget, HandTo: to, Result: result}
+		return Decision{Action: DisownBudget, NewOwner: to, Result: result}
 	}
-	if c, err := in.claim(); err == nil && c.Ours {
+	if c, err := in.claim(); err == nil && c.Releasable {
 		return Decision{Action: Unclaim, Result: result}
 	}
 	return Decision{Result: result}
@@ -132,9 +132,9 @@ func remove(in Inputs, c overrides.Claim) Decision {
 	const absent = "One control-plane node needs no guard, and there is none"
 	voters, _ := votes(in.Members)
 	switch {
-	case none && c.Ours && !static:
+	case none && c.Releasable && !static:
 		removing.Action = Unclaim
-	case none && c.Ours:
+	case none && c.Releasable:
 		return report(patch.InForce, patch.ReasonAsExpected, absent+claimed+in.Cluster.UnknownValues())
 	case none:
 		return report(patch.NotNeeded, patch.ReasonNotNeeded, absent+in.Cluster.UnknownValues())
@@ -154,7 +154,7 @@ func remove(in Inputs, c overrides.Claim) Decision {
 
 // claiming returns the next step to make a guard with the faults unmanaged for the cluster-version-operator.
 func claiming(c overrides.Claim, faults ...string) Decision {
-	if c.Whole {
+	if c.Complete {
 		return report(patch.Progressing, ReasonTakingOver,
 			"Waiting for the cluster-version-operator to observe spec.overrides"+claimed+". If this lasts, check that the operator runs")
 	}
@@ -176,7 +176,7 @@ func keep(in Inputs, c overrides.Claim) Decision {
 	}
 	faults := in.faults(want)
 	fits, static := len(faults) == 0, in.mayBeStatic()
-	ours := in.ownsDeployment() || in.ownsBudget() || c.Ours
+	ours := in.ownsDeployment() || in.ownsBudget() || c.Releasable
 	// The static manifest has three guards of which one may be evicted, and none on the arbiter (U-ETC-5).
 	asRelease := static && !c.Shared && want == (strength{replicas: 3, floor: 2}) && in.mode() != configv1.HighlyAvailableArbiterMode
 	switch {
@@ -200,7 +200,7 @@ func keep(in Inputs, c overrides.Claim) Decision {
 			Message: "The release's own guard is right for this number of members; releasing it to the cluster-version-operator"})
 	case !in.ownsDeployment() && (!in.ClientSecret || !in.CABundle):
 		return certificateMissing(in)
-	case static && (!c.Whole || (!c.Observed && !settled)):
+	case static && (!c.Complete || (!c.Observed && !settled)):
 		return claiming(c, faults...)
 	case (in.Deployment != nil && terminating(in.Deployment)) || (in.Budget != nil && terminating(in.Budget)):
 		return report(patch.Waiting, patch.ReasonWaitingForObject, "The guard is being deleted; it is recreated when it is gone")
@@ -318,12 +318,12 @@ func inForce(intent map[string]any, live any) (bool, error) {
 			return false, err
 		}
 	}
-	return ownership.Holds(have, intent, own), nil
+	return ownership.UpToDate(have, intent, own), nil
 }
 
-// Disowned returns the managedFields of an object after everything that this module had applied was transferred to another manager, as if that
+// TransferOwnership returns the managedFields of an object after everything that this module had applied was transferred to another manager, as if that
 // manager had updated it. An apply of nothing would remove the fields instead. The error is an ownership.ErrManagedFields.
-func Disowned(entries []metav1.ManagedFieldsEntry, to string) ([]metav1.ManagedFieldsEntry, error) {
+func TransferOwnership(entries []metav1.ManagedFieldsEntry, to string) ([]metav1.ManagedFieldsEntry, error) {
 	var out []metav1.ManagedFieldsEntry
 	for _, entry := range entries {
 		entry = *entry.DeepCopy()

@@ -35,8 +35,8 @@ func described(d etcdguard.Decision) string {
 	if d.ClusterVersion != nil {
 		words = append(words, fmt.Sprintf("%d entries", len(d.ClusterVersion.Spec.Overrides)))
 	}
-	if d.HandTo != "" {
-		words = append(words, "to "+map[string]string{cvo: "release", us + "-released": "nobody"}[d.HandTo])
+	if d.NewOwner != "" {
+		words = append(words, "to "+map[string]string{cvo: "release", us + "-released": "nobody"}[d.NewOwner])
 	}
 	if d.Deployment != nil {
 		words = append(words, fmt.Sprintf("%d of %s", *d.Deployment.Spec.Replicas, *d.Deployment.Spec.Template.Spec.Containers[0].Image))
@@ -276,7 +276,7 @@ func TestNeedsMembers(t *testing.T) {
 	}
 }
 
-func TestDisowned(t *testing.T) {
+func TestTransferOwnership(t *testing.T) {
 	type entries = []metav1.ManagedFieldsEntry
 	ours, theirs, person := entry(us, replicasJSON), entry(cvo, replicasJSON), entry(person, replicasJSON)
 	status := entry(us, `{"f:status":{}}`)
@@ -292,7 +292,7 @@ func TestDisowned(t *testing.T) {
 		"another subresource": {entries{status, ours}, entries{status, theirs}},
 	} {
 		before := text(test.entries)
-		got, err := etcdguard.Disowned(test.entries, cvo)
+		got, err := etcdguard.TransferOwnership(test.entries, cvo)
 		if diff := cmp.Diff(text(test.want), text(got)); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}
@@ -300,7 +300,7 @@ func TestDisowned(t *testing.T) {
 			t.Errorf("%s: the argument was changed", name)
 		}
 	}
-	if _, err := etcdguard.Disowned(entries{entry(us, `{"f:spec":1}`)}, cvo); !errors.Is(err, ownership.ErrManagedFields) {
+	if _, err := etcdguard.TransferOwnership(entries{entry(us, `{"f:spec":1}`)}, cvo); !errors.Is(err, ownership.ErrManagedFields) {
 		t.Errorf("damaged: %v", err)
 	}
 }

@@ -101,7 +101,7 @@ func (h Host) budget() int {
 	if fencing(h.mode, h.size()) {
 		return 1
 	}
-	return Tolerated(h.size())
+	return FailureTolerance(h.size())
 }
 
 // fencing reports whether each of the members works alone, because it fences the other.

@@ -24,8 +24,8 @@ type Member struct {
 // Quorum returns how many of n voting members must agree: more than half. Of 0 members it is 1, which is never reached.
 func Quorum(n int) int { return max(n, 0)/2 + 1 }
 
-// Tolerated returns how many of n healthy voting members may stop without etcd losing its quorum: floor((n-1)/2).
-func Tolerated(n int) int { return max(n-1, 0) / 2 }
+// FailureTolerance returns how many of n healthy voting members may stop without etcd losing its quorum: floor((n-1)/2).
+func FailureTolerance(n int) int { return max(n-1, 0) / 2 }
 
 // votes counts the voting members, and those of them that are healthy.
 func votes(members []Member) (voters, healthy int) {
@@ -83,13 +83,13 @@ const (
 
 	RestartStopsEtcd     = "Etcd would have no quorum while this member restarts; bring an unhealthy member back, or add one, first"
 	RestartWithoutQuorum = "Fewer members of etcd are healthy than its quorum needs; bring the others back first"
-	RestartOfTheLast     = "The other one of the two members of etcd is not healthy, so none would be left; bring it back first"
+	RestartOfLastHealthy = "The other one of the two members of etcd is not healthy, so none would be left; bring it back first"
 )
 
 // Verdict is the result of SafeToRemove and SafeToRestart.
 type Verdict struct {
-	Safe     bool
-	Obstacle string // one of the constants above; empty when it is safe
+	Safe   bool
+	Reason string // one of the constants above; empty when it is safe
 }
 
 // SafeToRemove reports whether the member may be removed from etcd: the members can agree on it, those that are left have a quorum, which upstream
@@ -108,11 +108,11 @@ func SafeToRemove(cluster topology.Cluster, overrides []byte, members []Member, 
 	goingVoters, goingHealthy := votes([]Member{member})
 	switch left := healthy - goingHealthy; {
 	case healthy < Quorum(voters):
-		return Verdict{Obstacle: NoQuorum}, nil
+		return Verdict{Reason: NoQuorum}, nil
 	case left < Quorum(voters-goingVoters):
-		return Verdict{Obstacle: QuorumWouldBeLost}, nil
+		return Verdict{Reason: QuorumWouldBeLost}, nil
 	case goingHealthy > 0 && left < minimum:
-		return Verdict{Obstacle: BelowMinimum}, nil
+		return Verdict{Reason: BelowMinimum}, nil
 	}
 	return Verdict{Safe: true}, nil
 }
@@ -138,11 +138,11 @@ func SafeToRestart(cluster topology.Cluster, members []Member, id uint64) (Verdi
 	case member.Learner || single || others >= Quorum(voters) || (fencing(mode, voters) && others == 1):
 		return Verdict{Safe: true}, nil
 	case fencing(mode, voters):
-		return Verdict{Obstacle: RestartOfTheLast}, nil
+		return Verdict{Reason: RestartOfLastHealthy}, nil
 	case healthy < Quorum(voters):
-		return Verdict{Obstacle: RestartWithoutQuorum}, nil
+		return Verdict{Reason: RestartWithoutQuorum}, nil
 	}
-	return Verdict{Obstacle: RestartStopsEtcd}, nil
+	return Verdict{Reason: RestartStopsEtcd}, nil
 }
 
 func find(members []Member, id uint64) (Member, error) {

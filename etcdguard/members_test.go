@@ -41,16 +41,16 @@ func eachHealth(most int, f func(n int, members, healthy uint)) {
 	}
 }
 
-func TestTolerated(t *testing.T) {
+func TestFailureTolerance(t *testing.T) {
 	for n := 1; n <= most; n++ {
 		all := uint(1)<<n - 1
-		if want := spare(all, all); etcdguard.Tolerated(n) != want || etcdguard.Quorum(n) != n-want {
-			t.Errorf("%d members: %d may stop, the quorum is %d; want %d and %d", n, etcdguard.Tolerated(n), etcdguard.Quorum(n), want, n-want)
+		if want := spare(all, all); etcdguard.FailureTolerance(n) != want || etcdguard.Quorum(n) != n-want {
+			t.Errorf("%d members: %d may stop, the quorum is %d; want %d and %d", n, etcdguard.FailureTolerance(n), etcdguard.Quorum(n), want, n-want)
 		}
 	}
 	for _, n := range []int{-1, 0} {
-		if etcdguard.Tolerated(n) != 0 || etcdguard.Quorum(n) < 1 {
-			t.Errorf("%d members: %d may stop, the quorum is %d", n, etcdguard.Tolerated(n), etcdguard.Quorum(n))
+		if etcdguard.FailureTolerance(n) != 0 || etcdguard.Quorum(n) < 1 {
+			t.Errorf("%d members: %d may stop, the quorum is %d", n, etcdguard.FailureTolerance(n), etcdguard.Quorum(n))
 		}
 	}
 }
@@ -85,7 +85,7 @@ func mayRestart(mode configv1.TopologyMode, voters, healthy, member uint) string
 	case voters&member == 0, mode == sr && voters == member, fencing && others != 0, commits(voters, others):
 		return ""
 	case fencing:
-		return etcdguard.RestartOfTheLast
+		return etcdguard.RestartOfLastHealthy
 	case commits(voters, healthy):
 		return etcdguard.RestartStopsEtcd
 	}
@@ -95,7 +95,7 @@ func mayRestart(mode configv1.TopologyMode, voters, healthy, member uint) string
 // Every topology, and each of up to six members, of which any may be unhealthy and any a learner.
 func TestSafe(t *testing.T) {
 	check := func(at, obstacle string, got etcdguard.Verdict, err error) {
-		if want := (etcdguard.Verdict{Safe: obstacle == "", Obstacle: obstacle}); err != nil || got != want {
+		if want := (etcdguard.Verdict{Safe: obstacle == "", Reason: obstacle}); err != nil || got != want {
 			t.Errorf("%s: %+v, %v; want %+v", at, got, err, want)
 		}
 	}

@@ -246,7 +246,7 @@ func (w world) step() step {
 		if decision.Action == etcdguard.DisownBudget {
 			p = &after.budget
 		}
-		p.ours, p.release = none, p.release || decision.HandTo == cvo
+		p.ours, p.release = none, p.release || decision.NewOwner == cvo
 		problem(kept && w.entries != contraryE && w.strength() != w.need(), "releases a guard that does not fit")
 	case etcdguard.DeleteBudget, etcdguard.DeleteDeployment:
 		lone := w.mode == sr && w.listed && w.members <= 1

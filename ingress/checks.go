@@ -16,11 +16,11 @@ func Checks() patch.Chain[Inputs] {
 	return patch.Chain[Inputs]{
 		{Name: "Valid", Evaluate: checkValid},
 		{Name: "Exists", Evaluate: checkExists},
-		{Name: "OptedOut", Ours: patch.Release, Evaluate: checkOptedOut},
+		{Name: "OptedOut", OwnedFields: patch.ReleaseFields, Evaluate: checkOptedOut},
 		{Name: "TopologyKnown", Evaluate: func(in Inputs) *patch.Result { return patch.TopologyKnown(in.Cluster) }},
-		{Name: "ControlPlaneInCluster", Ours: patch.Release, Evaluate: checkControlPlaneInCluster},
-		{Name: "RouterOnControlPlane", Ours: patch.Release, Evaluate: checkRouterOnControlPlane},
-		{Name: "PlacementFree", Ours: patch.Release, Evaluate: checkPlacementFree},
+		{Name: "ControlPlaneInCluster", OwnedFields: patch.ReleaseFields, Evaluate: checkControlPlaneInCluster},
+		{Name: "RouterOnControlPlane", OwnedFields: patch.ReleaseFields, Evaluate: checkRouterOnControlPlane},
+		{Name: "PlacementFree", OwnedFields: patch.ReleaseFields, Evaluate: checkPlacementFree},
 	}
 }
 

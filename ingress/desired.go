@@ -24,8 +24,8 @@ type Decision struct {
 	Intent *operatorv1ac.IngressControllerApplyConfiguration
 	// Release is whether to release the object. It is never set while the inputs are incomplete or cannot be read.
 	Release bool
-	// KeepReplaced reports, on release, whether a value that was replaced is restored. Nil restores every value.
-	KeepReplaced func(patch.Replaced) bool
+	// RestoreReplaced reports, on release, whether a value that was replaced is restored. Nil restores every value.
+	RestoreReplaced func(patch.Replaced) bool
 	// Leave lists the values that a release leaves behind, for ReleasedManager, where the value from before no longer fits: without
 	// spec.replicas nothing could read /scale.
 	Leave []patch.Replaced
@@ -38,7 +38,7 @@ type Decision struct {
 // answer is written into the one that was sent.
 func Decide(in Inputs) Decision {
 	switch result, ours := Checks().Run(in); {
-	case result != nil && ours == patch.Release:
+	case result != nil && ours == patch.ReleaseFields:
 		return release(in, result)
 	case result != nil:
 		return Decision{Result: result}
@@ -110,10 +110,10 @@ func release(in Inputs, result *patch.Result) Decision {
 	fits := strconv.Itoa(int(replicasWithout(in)))
 	// Where the topology ended the need, any number may be stale; where a person opted out, only a number that this module left behind.
 	stale := func(manager string) bool { return result.State == patch.NotNeeded || manager == ReleasedManager }
-	decision.KeepReplaced = func(r patch.Replaced) bool {
+	decision.RestoreReplaced = func(r patch.Replaced) bool {
 		return r.Field != FieldReplicas || !stale(r.Manager) || string(r.Value) == fits
 	}
-	if unfitReplicas(in.IngressController, decision.KeepReplaced, stale, fits) {
+	if unfitReplicas(in.IngressController, decision.RestoreReplaced, stale, fits) {
 		decision.Leave = []patch.Replaced{{Field: FieldReplicas, Manager: ReleasedManager, Value: json.RawMessage(fits)}}
 	}
 	return decision

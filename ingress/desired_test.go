@@ -245,7 +245,7 @@ func TestDecide(t *testing.T) {
 }
 
 // A replaced value is restored, unless the topology has made it wrong.
-func TestKeepReplaced(t *testing.T) {
+func TestRestoreReplaced(t *testing.T) {
 	number := func(manager, value string) patch.Replaced {
 		return patch.Replaced{Field: ".spec.replicas", Manager: manager, Value: []byte(value)}
 	}
@@ -270,7 +270,7 @@ func TestKeepReplaced(t *testing.T) {
 		{optedOut, number(released, "2"), false},
 	} {
 		decision := ingress.Decide(test.in)
-		if got := decision.KeepReplaced(test.replaced); got != test.want {
+		if got := decision.RestoreReplaced(test.replaced); got != test.want {
 			t.Errorf("%s: %s %s of %s: restored %v, want %v", decision.Result, test.replaced.Field, test.replaced.Value, test.replaced.Manager, got, test.want)
 		}
 	}

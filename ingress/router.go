@@ -67,9 +67,9 @@ func ShapeRouter(router *appsv1.Deployment, h Host) (*appsv1.Deployment, error) 
 	shaped.Spec.Strategy = h.strategy()
 	pod := &shaped.Spec.Template.Spec
 	pod.NodeSelector, pod.Tolerations = h.placement(pod.Tolerations)
-	separation := workload.Together
+	separation := workload.SeparateNever
 	if h.apart() {
-		separation = workload.PerRevision
+		separation = workload.SeparatePerRevision
 	}
 	workload.Separate(shaped, separation)
 	return shaped, nil
@@ -111,7 +111,7 @@ func RouterAntiAffinity(h Host, labels map[string]string) (*corev1.PodAntiAffini
 	if !h.apart() {
 		return nil, nil // none is an answer
 	}
-	return workload.AntiAffinity(workload.PerRevision, labels), nil
+	return workload.AntiAffinity(workload.SeparatePerRevision, labels), nil
 }
 
 // apart reports whether routers need anti-affinity. It ignores their number, so that scaling them starts no rollout.

@@ -19,10 +19,10 @@ func Checks() patch.Chain[Inputs] {
 		{Name: "TopologyKnown", Evaluate: func(in Inputs) *patch.Result { return patch.TopologyKnown(in.Cluster) }},
 		{Name: "NodesKnown", Evaluate: func(in Inputs) *patch.Result { return known(in.Nodes != nil, "The nodes") }},
 		{Name: "ObjectsOurs", Evaluate: checkObjectsOurs},
-		{Name: "OptedOut", Ours: patch.Release, Evaluate: checkOptedOut},
-		{Name: "Wanted", Ours: patch.Release, Evaluate: checkWanted},
+		{Name: "OptedOut", OwnedFields: patch.ReleaseFields, Evaluate: checkOptedOut},
+		{Name: "Wanted", OwnedFields: patch.ReleaseFields, Evaluate: checkWanted},
 		{Name: "PoolThere", Evaluate: checkPoolThere},
-		{Name: "KubeletConfigFree", Ours: patch.Release, Evaluate: checkKubeletConfigFree},
+		{Name: "KubeletConfigFree", OwnedFields: patch.ReleaseFields, Evaluate: checkKubeletConfigFree},
 		{Name: "PodsKnown", Evaluate: func(in Inputs) *patch.Result { return known(in.Pods != nil, "The pods of the control-plane node") }},
 	}
 }

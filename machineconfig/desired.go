@@ -18,8 +18,8 @@ import (
 	"github.com/solonode/sno/patch"
 )
 
-// ShutdownSettle is for how long a Decision that Restarts must be stable before it is carried out.
-const ShutdownSettle = 10 * time.Minute
+// ShutdownDebounce is for how long a Decision that Restarts must be stable before it is carried out.
+const ShutdownDebounce = 10 * time.Minute
 
 // Decision is what to do about the graceful shutdown: apply both objects, delete those that exist, or neither. Write both within a few seconds,
 // since the operator renders a config soon after that, and every rendered config restarts the node.
@@ -40,7 +40,7 @@ func Decide(in Inputs) Decision {
 	if result == nil {
 		return in.apply()
 	}
-	exist := ours == patch.Release && len(in.shutdownObjects()) > 0
+	exist := ours == patch.ReleaseFields && len(in.shutdownObjects()) > 0
 	return Decision{Delete: exist, Restarts: exist, Result: result}
 }
 

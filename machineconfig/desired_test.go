@@ -262,7 +262,7 @@ func TestUnreadCluster(t *testing.T) {
 			if cluster != nil {
 				state, reason = patch.Failed, patch.ReasonInvalid
 				masters, arbiters, err := machineconfig.ExpectedControlPlaneNodes(*cluster)
-				start, held, startErr := machineconfig.MayStart(machineconfig.DrainRequests{
+				start, held, startErr := machineconfig.MayStart(machineconfig.DrainState{
 					Cluster: *cluster, Pools: pointers(in.Pools), Nodes: nodesOf("m1=master w1=worker"), Pending: []string{"m1", "w1"},
 				})
 				for _, err := range []error{in.Validate(), err, startErr} {

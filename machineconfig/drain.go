@@ -24,9 +24,9 @@ type DrainDecision struct {
 
 // Reasons of a DrainDecision, besides those of package fit.
 const (
-	DrainHighlyAvailable = "HighlyAvailable"  // the control plane is not SingleReplica
-	DrainNowhereToGo     = "NowhereToGo"      // SingleReplica, with DrainNever
-	DrainControlPlane    = "ControlPlaneNode" // the control-plane node of SingleReplica, with DrainWorkers
+	ReasonHighlyAvailable  = "HighlyAvailable"  // the control plane is not SingleReplica
+	ReasonNowhereToGo      = "NowhereToGo"      // SingleReplica, with DrainNever
+	ReasonControlPlaneNode = "ControlPlaneNode" // the control-plane node of SingleReplica, with DrainWorkers
 )
 
 // DrainRequired reports whether the node in.Node is to be drained before it restarts (R-MCO-2). It needs in.Cluster.
@@ -43,18 +43,18 @@ func DrainRequired(in Inputs) (DrainDecision, error) {
 		return DrainDecision{}, err
 	}
 	if topology.ReadingOf(in.Cluster.ControlPlane.Mode).Mode != configv1.SingleReplicaTopologyMode {
-		return DrainDecision{Required: true, Reason: DrainHighlyAvailable,
+		return DrainDecision{Required: true, Reason: ReasonHighlyAvailable,
 			Message: "The control plane is not SingleReplica, so nodes are drained before they restart"}, nil
 	}
 	if in.Policy != DrainWorkers {
-		return DrainDecision{Reason: DrainNowhereToGo,
+		return DrainDecision{Reason: ReasonNowhereToGo,
 			Message: "The control plane is SingleReplica, and other nodes may have no room for the pods, so nothing is drained"}, nil
 	}
 	draining := []string{in.Node}
 	for i := range in.Nodes {
 		switch node := &in.Nodes[i]; {
 		case node.Name == in.Node && IsControlPlane(node):
-			return DrainDecision{Reason: DrainControlPlane, Message: "The only control-plane node is not drained"}, nil
+			return DrainDecision{Reason: ReasonControlPlaneNode, Message: "The only control-plane node is not drained"}, nil
 		case node.Name != in.Node && slices.Contains(in.Draining, node.Name) && !IsControlPlane(node): // the control-plane node keeps its pods
 			draining = append(draining, node.Name)
 		}

@@ -54,32 +54,32 @@ func TestDrainRequired(t *testing.T) {
 		change func(*machineconfig.Inputs)
 		want   string
 	}{
-		{"vendored, nothing but the topology", machineconfig.Inputs{Cluster: clusterOf(sr)}, nil, machineconfig.DrainNowhereToGo},
+		{"vendored, nothing but the topology", machineconfig.Inputs{Cluster: clusterOf(sr)}, nil, machineconfig.ReasonNowhereToGo},
 		{"the control-plane node of plain Kubernetes", running("1", "w2"), func(in *machineconfig.Inputs) {
 			in.Node, in.Nodes[0] = "m1", sized(node("m1", "control-plane"), "1")
-		}, machineconfig.DrainControlPlane},
+		}, machineconfig.ReasonControlPlaneNode},
 		{"a node with both roles", running("1", "w2"), func(in *machineconfig.Inputs) {
 			in.Node, in.Nodes[0] = "m1", sized(node("m1", "master", "worker"), "1")
-		}, machineconfig.DrainControlPlane},
-		{"nodes not read", running("1"), func(in *machineconfig.Inputs) { in.Nodes = nil }, fit.NotRead},
-		{"pods not read", running("1"), func(in *machineconfig.Inputs) { in.Pods = nil }, fit.NotRead},
-		{"another one leaves too", running("2", "w1", "w2", "w3"), func(in *machineconfig.Inputs) { in.Draining = []string{"w2"} }, fit.NotEnoughRoom},
+		}, machineconfig.ReasonControlPlaneNode},
+		{"nodes not read", running("1"), func(in *machineconfig.Inputs) { in.Nodes = nil }, fit.ReasonNotRead},
+		{"pods not read", running("1"), func(in *machineconfig.Inputs) { in.Pods = nil }, fit.ReasonNotRead},
+		{"another one leaves too", running("2", "w1", "w2", "w3"), func(in *machineconfig.Inputs) { in.Draining = []string{"w2"} }, fit.ReasonNotEnoughRoom},
 		{"another one leaves too, with room for both", running("2", "w1", "w2"), func(in *machineconfig.Inputs) {
 			in.Draining = []string{"w2", "w1"}
-		}, fit.RoomElsewhere},
+		}, fit.ReasonRoomElsewhere},
 		{"the control-plane node restarts meanwhile", running("1", "w1", "m1"), func(in *machineconfig.Inputs) {
 			in.Draining = []string{"m1", "gone"}
-		}, fit.RoomElsewhere},
+		}, fit.ReasonRoomElsewhere},
 		{"the control-plane node restarts meanwhile, with a pod that fits nowhere", running("3", "w1", "m1", "w2"), func(in *machineconfig.Inputs) {
 			in.Nodes[0], in.Draining = sized(in.Nodes[0], "4"), []string{"m1"}
-		}, fit.RoomElsewhere},
+		}, fit.ReasonRoomElsewhere},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if test.change != nil {
 				test.change(&test.in)
 			}
 			got, err := machineconfig.DrainRequired(test.in)
-			if got.Reason != test.want || got.Required != (test.want == fit.RoomElsewhere) || got.Message == "" || err != nil {
+			if got.Reason != test.want || got.Required != (test.want == fit.ReasonRoomElsewhere) || got.Message == "" || err != nil {
 				t.Errorf("%+v, %v, want %s", got, err, test.want)
 			}
 		})

@@ -27,7 +27,7 @@ type wanted struct {
 	// Result is that of Decide, Observed that of Observe.
 	Result   string `json:"result,omitempty"`
 	Observed string `json:"observed,omitempty"`
-	// Waiting is that of Maintenance.
+	// Waiting is that of PendingChanges.
 	Waiting []string     `json:"waiting,omitempty"`
 	Nodes   []wantedNode `json:"nodes,omitempty"`
 }
@@ -53,7 +53,7 @@ func TestGolden(t *testing.T) {
 			w.Observed = machineconfig.Observe(in, d).String()
 		}
 		var err error
-		if w.Waiting, err = machineconfig.Maintenance(pointers(in.Pools), pointers(in.Nodes)); err != nil {
+		if w.Waiting, err = machineconfig.PendingChanges(pointers(in.Pools), pointers(in.Nodes)); err != nil {
 			t.Fatal(err)
 		}
 		for i := range in.Nodes {

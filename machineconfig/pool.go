@@ -22,8 +22,8 @@ import (
 // ErrPools is returned when it is ambiguous which node is in which pool.
 var ErrPools = errors.New("unclear machine config pools")
 
-// DrainRequests is what MayStart needs. Pools and nodes may come from an informer's cache: they are not modified, and not copied.
-type DrainRequests struct {
+// DrainState is what MayStart needs. Pools and nodes may come from an informer's cache: they are not modified, and not copied.
+type DrainState struct {
 	Cluster topology.Cluster
 	// Pools are all pools of the cluster. Without any, nodes are in the master, arbiter and worker pool by their roles.
 	Pools []*mcfgv1.MachineConfigPool
@@ -34,17 +34,17 @@ type DrainRequests struct {
 	Draining []string
 }
 
-// HoldInterval is when to call MayStart again for a node that waits for others: no watch reports when they are available.
-const HoldInterval = 30 * time.Second
+// RecheckInterval is when to call MayStart again for a node that waits for others: no watch reports when they are available.
+const RecheckInterval = 30 * time.Second
 
 // The results of a drain that has to wait.
 var (
-	HeldByPause    = held(patch.Progressing, ReasonUpdatesPaused, 0, "Its pool is paused")
-	HeldByOthers   = held(patch.Progressing, ReasonDraining, HoldInterval, "As many nodes of its pool are unavailable as maxUnavailable permits")
-	HeldByMasters  = held(patch.Progressing, ReasonDraining, HoldInterval, "Master nodes are drained before arbiter nodes")
-	HeldByBadInput = held(patch.Progressing, ReasonDraining, 0, "The maxUnavailable of its pool cannot be read")
-	HeldByNoPool   = held(patch.Failed, patch.ReasonInvalid, 0, "It belongs to no machine config pool")
-	HeldByWindows  = held(patch.Failed, patch.ReasonInvalid, 0, "It runs Windows, and no machine config pool has such nodes")
+	PendingPoolPaused            = held(patch.Progressing, ReasonUpdatesPaused, 0, "Its pool is paused")
+	PendingMaxUnavailable        = held(patch.Progressing, ReasonDraining, RecheckInterval, "As many nodes of its pool are unavailable as maxUnavailable permits")
+	PendingMastersFirst          = held(patch.Progressing, ReasonDraining, RecheckInterval, "Master nodes are drained before arbiter nodes")
+	PendingInvalidMaxUnavailable = held(patch.Progressing, ReasonDraining, 0, "The maxUnavailable of its pool cannot be read")
+	PendingNoPool                = held(patch.Failed, patch.ReasonInvalid, 0, "It belongs to no machine config pool")
+	PendingWindows               = held(patch.Failed, patch.ReasonInvalid, 0, "It runs Windows, and no machine config pool has such nodes")
 )
 
 func held(state patch.State, reason string, after time.Duration, why string) patch.Result {
@@ -61,7 +61,7 @@ func held(state patch.State, reason string, after time.Duration, why string) pat
 // MemoryPressure and PIDPressure.
 //
 // Errors: topology.ErrClusterNotRead, with which no drain starts; ErrPools and ErrMaxUnavailable, which hold the nodes of that pool.
-func MayStart(requests DrainRequests) (start []string, held map[string]patch.Result, err error) {
+func MayStart(requests DrainState) (start []string, held map[string]patch.Result, err error) {
 	masters, arbiters, err := ExpectedControlPlaneNodes(requests.Cluster)
 	if err != nil {
 		return nil, nil, err
@@ -84,9 +84,9 @@ func MayStart(requests DrainRequests) (start []string, held map[string]patch.Res
 				unavailable: node.Spec.Unschedulable || !fit.Healthy(node),
 			})
 		case pending && fit.IsWindows(node):
-			held[node.Name] = HeldByWindows
+			held[node.Name] = PendingWindows
 		case pending:
-			held[node.Name] = HeldByNoPool
+			held[node.Name] = PendingNoPool
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
@@ -137,13 +137,13 @@ func mayStart(members []member, missing int, held map[string]patch.Result) (star
 		case !m.pending || m.draining:
 			continue
 		case err != nil:
-			held[name] = HeldByBadInput
+			held[name] = PendingInvalidMaxUnavailable
 		case m.pool.Spec.Paused:
-			held[name] = HeldByPause
+			held[name] = PendingPoolPaused
 		case m.pool.Name == ArbiterPool && mastersPending:
-			held[name] = HeldByMasters
+			held[name] = PendingMastersFirst
 		case unavailable >= limit:
-			held[name] = HeldByOthers
+			held[name] = PendingMaxUnavailable
 		default:
 			start = append(start, name)
 			unavailable++
@@ -157,7 +157,7 @@ func mayStart(members []member, missing int, held map[string]patch.Result) (star
 }
 
 // poolOf is PoolOf, or the pool by the node's role where there are no pools.
-func (r DrainRequests) poolOf(node *corev1.Node) (*mcfgv1.MachineConfigPool, error) {
+func (r DrainState) poolOf(node *corev1.Node) (*mcfgv1.MachineConfigPool, error) {
 	if len(r.Pools) > 0 || fit.IsWindows(node) {
 		return PoolOf(node, r.Pools)
 	}
@@ -214,9 +214,9 @@ func selects(selector *metav1.LabelSelector, of map[string]string) (bool, error)
 	return parsed.Matches(labels.Set(of)), nil
 }
 
-// Maintenance lists the changes that nodes of paused pools have not taken yet (R-MCO-4), sorted, such as "master: kubelet configuration, for 1
+// PendingChanges lists the changes that nodes of paused pools have not taken yet (R-MCO-4), sorted, such as "master: kubelet configuration, for 1
 // node". Only the metadata of nodes is read. The error is ErrPools.
-func Maintenance(pools []*mcfgv1.MachineConfigPool, nodes []*corev1.Node) ([]string, error) {
+func PendingChanges(pools []*mcfgv1.MachineConfigPool, nodes []*corev1.Node) ([]string, error) {
 	outdated := map[*mcfgv1.MachineConfigPool]int{}
 	for _, node := range nodes {
 		pool, err := PoolOf(node, pools)

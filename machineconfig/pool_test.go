@@ -92,7 +92,7 @@ func poolsOf(text string) []*mcfgv1.MachineConfigPool {
 func TestMayStart(t *testing.T) {
 	type results = map[string]patch.Result
 	const stock = "master worker arbiter"
-	others, noPool, onWindows := machineconfig.HeldByOthers, machineconfig.HeldByNoPool, machineconfig.HeldByWindows
+	others, noPool, onWindows := machineconfig.PendingMaxUnavailable, machineconfig.PendingNoPool, machineconfig.PendingWindows
 	for _, test := range []struct {
 		name, pools, nodes, asking, leaving, start string
 		held                                       results
@@ -116,10 +116,10 @@ func TestMayStart(t *testing.T) {
 		// What is unclear holds the nodes that it is about, and no others.
 		{"in two pools", "worker infra gpu", "w1=worker,infra,gpu w2=worker", "w1 w2", "", "w2", results{"w1": noPool}, machineconfig.ErrPools},
 		{"maxUnavailable of many", "worker gpu=many", "w1=worker,gpu w2=worker", "w1 w2", "", "w2",
-			results{"w1": machineconfig.HeldByBadInput}, machineconfig.ErrMaxUnavailable},
+			results{"w1": machineconfig.PendingInvalidMaxUnavailable}, machineconfig.ErrMaxUnavailable},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			start, held, err := machineconfig.MayStart(machineconfig.DrainRequests{
+			start, held, err := machineconfig.MayStart(machineconfig.DrainState{
 				Cluster: *clusterOf(ha), Pools: poolsOf(test.pools), Nodes: nodesOf(test.nodes),
 				Pending: strings.Fields(test.asking), Draining: strings.Fields(test.leaving),
 			})
@@ -130,8 +130,8 @@ func TestMayStart(t *testing.T) {
 	}
 }
 
-// TestMaintenance shows R-MCO-4: what waits in a paused pool is reported.
-func TestMaintenance(t *testing.T) {
+// TestPendingChanges shows R-MCO-4: what waits in a paused pool is reported.
+func TestPendingChanges(t *testing.T) {
 	// rendered is a pool whose nodes are to have config, made of the sources, and that was up to date with those before.
 	rendered := func(name, config string, sources, before []string, change ...func(*mcfgv1.MachineConfigPool)) mcfgv1.MachineConfigPool {
 		p := pool(name, change...)
@@ -171,13 +171,13 @@ func TestMaintenance(t *testing.T) {
 		{"a Windows node", []mcfgv1.MachineConfigPool{rendered("worker", "r9", base, base, paused)}, []corev1.Node{has(windows(node("x1", "worker")), "r8", "r8")}, nil},
 		{"no pools", nil, []corev1.Node{has(master, "r1", "r2")}, nil},
 	} {
-		got, err := machineconfig.Maintenance(pointers(test.pools), pointers(test.nodes))
+		got, err := machineconfig.PendingChanges(pointers(test.pools), pointers(test.nodes))
 		if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got):\n%s", test.name, err, diff)
 		}
 	}
 	both := node("x", "infra", "gpu")
-	if _, err := machineconfig.Maintenance(pointers([]mcfgv1.MachineConfigPool{pool("infra"), pool("gpu")}), []*corev1.Node{&both}); !errors.Is(err, machineconfig.ErrPools) {
+	if _, err := machineconfig.PendingChanges(pointers([]mcfgv1.MachineConfigPool{pool("infra"), pool("gpu")}), []*corev1.Node{&both}); !errors.Is(err, machineconfig.ErrPools) {
 		t.Errorf("a node in two pools: %v", err)
 	}
 }
@@ -189,7 +189,7 @@ func ExampleMayStart() {
 		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 		return node
 	}
-	start, held, err := machineconfig.MayStart(machineconfig.DrainRequests{
+	start, held, err := machineconfig.MayStart(machineconfig.DrainState{
 		Cluster: *clusterOf(configv1.SingleReplicaTopologyMode),
 		Nodes:   []*corev1.Node{worker("worker-0"), worker("worker-1")},
 		Pending: []string{"worker-0", "worker-1"},

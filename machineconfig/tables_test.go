@@ -70,11 +70,11 @@ func (c drainCase) agrees(start []string, held map[string]patch.Result) error {
 		})
 		switch {
 		case c.paused == n.role:
-			want[n.name] = machineconfig.HeldByPause
+			want[n.name] = machineconfig.PendingPoolPaused
 		case n.role == "arbiter" && mastersWait:
-			want[n.name] = machineconfig.HeldByMasters
+			want[n.name] = machineconfig.PendingMastersFirst
 		case unavailable >= c.limit:
-			want[n.name] = machineconfig.HeldByOthers
+			want[n.name] = machineconfig.PendingMaxUnavailable
 		}
 		if _, waits := want[n.name]; waits == starts(n) {
 			return fmt.Errorf("node %s starts %t, %d unavailable of %d", n.name, starts(n), unavailable, c.limit)
@@ -88,7 +88,7 @@ func (c drainCase) agrees(start []string, held map[string]patch.Result) error {
 
 func (c drainCase) try(t *testing.T, maxUnavailable string) {
 	t.Helper()
-	requests := machineconfig.DrainRequests{Cluster: *clusterOf(c.mode)}
+	requests := machineconfig.DrainState{Cluster: *clusterOf(c.mode)}
 	for _, name := range []string{"master", "worker", "arbiter"} {
 		p := pool(name, most(maxUnavailable))
 		p.Spec.Paused = c.paused == name
@@ -177,20 +177,20 @@ func TestDrainTable(t *testing.T) {
 					case policy == all:
 						err = machineconfig.ErrInputs
 					case name != "SingleReplica":
-						want = machineconfig.DrainHighlyAvailable
+						want = machineconfig.ReasonHighlyAvailable
 					case policy != machineconfig.DrainWorkers:
-						want = machineconfig.DrainNowhereToGo
+						want = machineconfig.ReasonNowhereToGo
 					case on == "m1":
-						want = machineconfig.DrainControlPlane
+						want = machineconfig.ReasonControlPlaneNode
 					case on == "gone":
-						want = fit.NotRead
+						want = fit.ReasonNotRead
 					case room:
-						want = fit.RoomElsewhere
+						want = fit.ReasonRoomElsewhere
 					default:
-						want = fit.NoNodeTakesPod
+						want = fit.ReasonNoNodeTakesPod
 					}
 					got, failed := machineconfig.DrainRequired(in)
-					required := want == machineconfig.DrainHighlyAvailable || want == fit.RoomElsewhere
+					required := want == machineconfig.ReasonHighlyAvailable || want == fit.ReasonRoomElsewhere
 					if got.Reason != want || got.Required != required || (got.Message == "") != (want == "") || !errors.Is(failed, err) {
 						t.Errorf("cluster %s, policy %q, node %s, room %t: %+v, %v; want %s, %v", name, policy, on, room, got, failed, want, err)
 					}

@@ -12,7 +12,7 @@ func ExampleChain() {
 		topology    string
 	}
 	chain := patch.Chain[inputs]{
-		{Name: "OptedOut", Ours: patch.Release, Evaluate: func(in inputs) *patch.Result {
+		{Name: "OptedOut", OwnedFields: patch.ReleaseFields, Evaluate: func(in inputs) *patch.Result {
 			if !patch.OptsOut(in.annotations, "ingress") {
 				return nil
 			}
@@ -27,7 +27,7 @@ func ExampleChain() {
 	}
 	for _, in := range []inputs{{}, {annotations: map[string]string{patch.OptOutAnnotation: "console,ingress"}}, {topology: "SingleReplica"}} {
 		result, ours := chain.Run(in)
-		fmt.Println(result, ours == patch.Release)
+		fmt.Println(result, ours == patch.ReleaseFields)
 	}
 	// Output:
 	// Waiting (WaitingForObject): The Infrastructure object does not exist yet false

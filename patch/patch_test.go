@@ -193,13 +193,13 @@ func TestChainOrder(t *testing.T) {
 	}
 	blocked, failed := &patch.Result{State: patch.Blocked}, &patch.Result{State: patch.Failed}
 	chain := patch.Chain[string]{check("first", nil), check("second", blocked), check("third", failed)}
-	if got, ours := chain.Run("x"); got != blocked || ours != patch.Keep {
+	if got, ours := chain.Run("x"); got != blocked || ours != patch.KeepFields {
 		t.Errorf("got %v, %v, want the second check's result", got, ours)
 	}
 	if diff := cmp.Diff([]string{"first of x", "second of x"}, evaluated); diff != "" {
 		t.Errorf("evaluated (-want +got):\n%s", diff)
 	}
-	if got, ours := (patch.Chain[string]{check("first", nil)}).Run("x"); got != nil || ours != patch.Keep {
+	if got, ours := (patch.Chain[string]{check("first", nil)}).Run("x"); got != nil || ours != patch.KeepFields {
 		t.Errorf("got %v, %v from checks without a result", got, ours)
 	}
 }
@@ -207,10 +207,10 @@ func TestChainOrder(t *testing.T) {
 // A check that releases does so unless its result only means that nothing is known.
 func TestChainReleases(t *testing.T) {
 	for _, state := range patch.States() {
-		chain := patch.Chain[string]{{Name: "only", Ours: patch.Release, Evaluate: func(string) *patch.Result { return &patch.Result{State: state} }}}
-		want := patch.Release
+		chain := patch.Chain[string]{{Name: "only", OwnedFields: patch.ReleaseFields, Evaluate: func(string) *patch.Result { return &patch.Result{State: state} }}}
+		want := patch.ReleaseFields
 		if state == patch.Waiting || state == patch.Failed {
-			want = patch.Keep
+			want = patch.KeepFields
 		}
 		if _, ours := chain.Run("x"); ours != want {
 			t.Errorf("%v: release %v, want %v", state, ours, want)
@@ -228,7 +228,7 @@ func TestTopologyKnown(t *testing.T) {
 	}
 }
 
-func TestTogether(t *testing.T) {
+func TestCombine(t *testing.T) {
 	is := func(state patch.State, reason string) *patch.Result {
 		return &patch.Result{State: state, Reason: reason}
 	}
@@ -260,7 +260,7 @@ func TestTogether(t *testing.T) {
 		"one failed":         {[]*patch.Result{{State: patch.Failed, Reason: "a", Err: broken}, is(patch.Failed, "b")}, "a", 0, broken},
 		"a later one failed": {[]*patch.Result{is(patch.Failed, "a"), {State: patch.Failed, Reason: "b", Err: broken}}, "a", 0, broken},
 	} {
-		got := patch.Together(test.results...)
+		got := patch.Combine(test.results...)
 		if got.Reason != test.reason || got.After != test.after || !errors.Is(got.Err, test.err) || (got.Err == nil) != (test.err == nil) {
 			t.Errorf("%s: %+v; want %s, %s, %v", name, got, test.reason, test.after, test.err)
 		}

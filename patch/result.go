@@ -94,9 +94,9 @@ func Worst(results ...Result) Result {
 	return worst
 }
 
-// Together returns the worst of the results that are not nil, with every error and the soonest After. InForce counts as worse than
+// Combine returns the worst of the results that are not nil, with every error and the soonest After. InForce counts as worse than
 // NotNeeded.
-func Together(results ...*Result) Result {
+func Combine(results ...*Result) Result {
 	var all []Result
 	var failures []error
 	var after time.Duration

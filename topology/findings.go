@@ -22,29 +22,29 @@ type Finding struct {
 	// Field is the path inside the Infrastructure object, such as FieldControlPlaneTopology, and Value its value.
 	Field, Value string
 	Problem      Problem
-	// ActedOn is what is used instead: a topology mode, or for FieldHighAvailabilityMode a high-availability mode.
-	ActedOn string
+	// Effective is what is used instead: a topology mode, or for FieldHighAvailabilityMode a high-availability mode.
+	Effective string
 }
 
 // String returns one stable sentence without object names, fit for logs and condition messages.
 func (f Finding) String() string {
 	switch f.Problem {
 	case ProblemEmpty:
-		return fmt.Sprintf("%s is empty, acting on %s", f.Field, f.ActedOn)
+		return fmt.Sprintf("%s is empty, acting on %s", f.Field, f.Effective)
 	case ProblemUnknown:
-		return fmt.Sprintf("%s has the unknown value %q, acting on %s", f.Field, f.Value, f.ActedOn)
+		return fmt.Sprintf("%s has the unknown value %q, acting on %s", f.Field, f.Value, f.Effective)
 	case ProblemNotApplicable:
-		return fmt.Sprintf("%s has the value %q, which the API does not allow there, acting on %s", f.Field, f.Value, f.ActedOn)
+		return fmt.Sprintf("%s has the value %q, which the API does not allow there, acting on %s", f.Field, f.Value, f.Effective)
 	case ProblemContradicted:
 	}
-	return fmt.Sprintf("%s is %q but the topologies mean %s, acting on %[3]s", f.Field, f.Value, f.ActedOn)
+	return fmt.Sprintf("%s is %q but the topologies mean %s, acting on %[3]s", f.Field, f.Value, f.Effective)
 }
 
 // Findings returns what was empty, unknown, not applicable or contradicted, in a stable order.
 func (c Cluster) Findings() []Finding {
 	var findings []Finding
 	add := func(field, value string, problem Problem, actedOn string) {
-		findings = append(findings, Finding{Field: field, Value: value, Problem: problem, ActedOn: actedOn})
+		findings = append(findings, Finding{Field: field, Value: value, Problem: problem, Effective: actedOn})
 	}
 	for _, r := range []struct {
 		Reading

@@ -33,8 +33,8 @@ func TestFindings(t *testing.T) {
 		"empty": {
 			cluster: topology.Cluster{},
 			want: []topology.Finding{
-				{Field: controlPlane, Problem: topology.ProblemEmpty, ActedOn: "HighlyAvailable"},
-				{Field: infra, Problem: topology.ProblemEmpty, ActedOn: "HighlyAvailable"},
+				{Field: controlPlane, Problem: topology.ProblemEmpty, Effective: "HighlyAvailable"},
+				{Field: infra, Problem: topology.ProblemEmpty, Effective: "HighlyAvailable"},
 			},
 			text: []string{
 				"status.controlPlaneTopology is empty, acting on HighlyAvailable",
@@ -43,14 +43,14 @@ func TestFindings(t *testing.T) {
 		},
 		"empty, filled by status.highAvailabilityMode": {
 			cluster: declared(filled, "None"),
-			want:    []topology.Finding{{Field: controlPlane, Problem: topology.ProblemEmpty, ActedOn: "SingleReplica"}},
+			want:    []topology.Finding{{Field: controlPlane, Problem: topology.ProblemEmpty, Effective: "SingleReplica"}},
 			text:    []string{"status.controlPlaneTopology is empty, acting on SingleReplica"},
 		},
 		"the control plane and the mode are unknown": {
 			cluster: declared(clusterOf(unknown, sr), "Some"),
 			want: []topology.Finding{
-				{Field: controlPlane, Value: "QuintupleReplica", Problem: topology.ProblemUnknown, ActedOn: "HighlyAvailable"},
-				{Field: mode, Value: "Some", Problem: topology.ProblemUnknown, ActedOn: "Full"},
+				{Field: controlPlane, Value: "QuintupleReplica", Problem: topology.ProblemUnknown, Effective: "HighlyAvailable"},
+				{Field: mode, Value: "Some", Problem: topology.ProblemUnknown, Effective: "Full"},
 			},
 			text: []string{
 				`status.controlPlaneTopology has the unknown value "QuintupleReplica", acting on HighlyAvailable`,
@@ -60,8 +60,8 @@ func TestFindings(t *testing.T) {
 		"the infrastructure is unknown": {
 			cluster: clusterOf(empty, unknown),
 			want: []topology.Finding{
-				{Field: controlPlane, Problem: topology.ProblemEmpty, ActedOn: "HighlyAvailable"},
-				{Field: infra, Value: "QuintupleReplica", Problem: topology.ProblemUnknown, ActedOn: "HighlyAvailable"},
+				{Field: controlPlane, Problem: topology.ProblemEmpty, Effective: "HighlyAvailable"},
+				{Field: infra, Value: "QuintupleReplica", Problem: topology.ProblemUnknown, Effective: "HighlyAvailable"},
 			},
 			text: []string{
 				"status.controlPlaneTopology is empty, acting on HighlyAvailable",
@@ -70,17 +70,17 @@ func TestFindings(t *testing.T) {
 		},
 		"a mode that the infrastructure field does not allow": {
 			cluster: clusterOf(dual, dual),
-			want:    []topology.Finding{{Field: infra, Value: "DualReplica", Problem: topology.ProblemNotApplicable, ActedOn: "DualReplica"}},
+			want:    []topology.Finding{{Field: infra, Value: "DualReplica", Problem: topology.ProblemNotApplicable, Effective: "DualReplica"}},
 			text:    []string{`status.infrastructureTopology has the value "DualReplica", which the API does not allow there, acting on DualReplica`},
 		},
 		"None contradicted": {
 			cluster: declared(clusterOf(ha, ha), "None"),
-			want:    []topology.Finding{{Field: mode, Value: "None", Problem: topology.ProblemContradicted, ActedOn: "Full"}},
+			want:    []topology.Finding{{Field: mode, Value: "None", Problem: topology.ProblemContradicted, Effective: "Full"}},
 			text:    []string{`status.highAvailabilityMode is "None" but the topologies mean Full, acting on Full`},
 		},
 		"Full contradicted": {
 			cluster: declared(clusterOf(sr, sr), "Full"),
-			want:    []topology.Finding{{Field: mode, Value: "Full", Problem: topology.ProblemContradicted, ActedOn: "None"}},
+			want:    []topology.Finding{{Field: mode, Value: "Full", Problem: topology.ProblemContradicted, Effective: "None"}},
 			text:    []string{`status.highAvailabilityMode is "Full" but the topologies mean None, acting on None`},
 		},
 	} {

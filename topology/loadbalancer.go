@@ -2,10 +2,10 @@ package topology
 
 // The reasons of LoadBalancer. The texts are stable.
 const (
-	LoadBalancerPinned   = "One router, pinned to the only control-plane node: DNS can point at that node, also after workers are added."
-	LoadBalancerOneNode  = "One router and one node: DNS can point at that node, until workers are added and the router moves."
-	LoadBalancerFloats   = "One router that may run on any node of the worker pool: DNS cannot follow it."
-	LoadBalancerBalances = "Several routers on several nodes: DNS needs one address in front of them."
+	LoadBalancerPinnedRouter   = "One router, pinned to the only control-plane node: DNS can point at that node, also after workers are added."
+	LoadBalancerOneNode        = "One router and one node: DNS can point at that node, until workers are added and the router moves."
+	LoadBalancerFloatingRouter = "One router that may run on any node of the worker pool: DNS cannot follow it."
+	LoadBalancerSeveralRouters = "Several routers on several nodes: DNS needs one address in front of them."
 )
 
 // LoadBalancer is whether ingress needs a load balancer or a virtual IP in front of the nodes, as the last columns of the
@@ -23,13 +23,13 @@ func loadBalancerFor(decision Decision, n counts, provided bool) LoadBalancer {
 	answer := LoadBalancer{Needed: true, NeededWithWorkers: true, Provided: provided}
 	switch {
 	case decision.IngressReplicas > 1:
-		answer.Reason = LoadBalancerBalances
+		answer.Reason = LoadBalancerSeveralRouters
 	case decision.IngressPool == ControlPlanePool:
-		answer.Needed, answer.NeededWithWorkers, answer.Reason = false, false, LoadBalancerPinned
+		answer.Needed, answer.NeededWithWorkers, answer.Reason = false, false, LoadBalancerPinnedRouter
 	case n.controlPlane == 1 && n.workers == 0:
 		answer.Needed, answer.Reason = false, LoadBalancerOneNode
 	default:
-		answer.Reason = LoadBalancerFloats
+		answer.Reason = LoadBalancerFloatingRouter
 	}
 	return answer
 }

@@ -19,8 +19,8 @@ const (
 	master = topology.ControlPlanePool
 	worker = topology.WorkerPool
 
-	pinned, oneNode  = topology.LoadBalancerPinned, topology.LoadBalancerOneNode
-	floats, balances = topology.LoadBalancerFloats, topology.LoadBalancerBalances
+	pinned, oneNode  = topology.LoadBalancerPinnedRouter, topology.LoadBalancerOneNode
+	floats, balances = topology.LoadBalancerFloatingRouter, topology.LoadBalancerSeveralRouters
 )
 
 var (

@@ -164,7 +164,7 @@ type tool struct {
 
 func newTool(o options, stderr io.Writer) *tool {
 	t := &tool{options: o, stderr: stderr, news: make(chan struct{}, 1), cluster: cluster{pageSize: pageSize}}
-	t.kubelets = kubelets{call: (&kubelet.Dialer{}).Present, answered: t.notify}
+	t.kubelets = kubelets{call: (&kubelet.Dialer{}).ServingCertificate, answered: t.notify}
 	return t
 }
 

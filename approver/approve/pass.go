@@ -261,7 +261,7 @@ func (p *pass) prove(ctx context.Context, c *candidate) (answered bool, err erro
 	}
 	in := requests.Inputs{Nodes: p.nodes, Approvals: p.approvals}
 	c.verdict = p.decide(c.csr, in)
-	if c.verdict.WantsCertificate() {
+	if c.verdict.NeedsKubeletCertificate() {
 		if p.authority == nil {
 			c.verdict = withhold(c.verdict, "Kubelet", reasonNoAuthority,
 				"The authority of the kubelets is not known, so a kubelet's certificate proves nothing; give --kubelet-ca")
@@ -275,7 +275,7 @@ func (p *pass) prove(ctx context.Context, c *candidate) (answered bool, err erro
 			c.verdict = withhold(c.verdict, "Kubelet", reasonKubeletUnreachable, fmt.Sprintf("Calling the kubelet for its certificate: %v", a.err))
 			return true, nil
 		}
-		in.Presented = &requests.Presented{Chain: a.chain, Roots: p.authority}
+		in.KubeletCertificate = &requests.KubeletCertificate{Chain: a.chain, Roots: p.authority}
 		c.verdict = p.decide(c.csr, in)
 	}
 	if !c.verdict.Approve {

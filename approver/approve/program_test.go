@@ -67,9 +67,9 @@ func TestProgramStopped(t *testing.T) {
 		var out, messages bytes.Buffer
 		command := patchtest.Command(&out, append(w.args(), "--watch")...)
 		command.Stderr = &messages
-		patchtest.Must(w, command.Start())
+		patchtest.NoError(w, command.Start())
 		w.approvedSoon(w.joins("worker-1"))
-		patchtest.Must(w, command.Process.Signal(signal))
+		patchtest.NoError(w, command.Process.Signal(signal))
 		if err := command.Wait(); err != nil || !strings.HasPrefix(messages.String(), "Watching") {
 			t.Errorf("%s: %v\n%s%s", signal, err, &out, &messages)
 		}
@@ -83,7 +83,7 @@ func TestRole(t *testing.T) {
 		w.server.Put(t, patchtest.Object("v1", "Namespace", "", name).Unstructured())
 	}
 	ca := must(os.ReadFile(w.path("ca.pem")))
-	patchtest.Must(w, w.admin.Create(t.Context(), &corev1.ConfigMap{
+	patchtest.NoError(w, w.admin.Create(t.Context(), &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-config-managed", Name: "csr-controller-ca"}, Data: map[string]string{"ca-bundle.crt": string(ca)},
 	}))
 	for _, u := range patchtest.Manifests(t, "../config/approve", "service_account.yaml", "role.yaml", "role_binding.yaml") {
@@ -108,9 +108,9 @@ func TestRole(t *testing.T) {
 	w.isApproved(true, joins, serves)
 
 	role := patchtest.Manifests(t, "../config/approve", "role.yaml")[0]
-	patchtest.Must(w, w.admin.Get(t.Context(), client.ObjectKeyFromObject(role), role))
+	patchtest.NoError(w, w.admin.Get(t.Context(), client.ObjectKeyFromObject(role), role))
 	role.Object["rules"] = slices.Delete(role.Object["rules"].([]any), 2, 3) // the signers
-	patchtest.Must(w, w.admin.Update(t.Context(), role))
+	patchtest.NoError(w, w.admin.Update(t.Context(), role))
 	foreign := w.serves("worker-2", "worker-2", "10.0.0.1")
 	ends(3, "config/approve has the role")
 	w.isApproved(false, foreign)

@@ -88,7 +88,7 @@ func TestCheapFirst(t *testing.T) {
 		called++
 		return []*x509.Certificate{w.ca.serving("worker-2", "worker-2")}, nil
 	}
-	w.fuse.Before(func(r *http.Request) {
+	w.fuse.BeforeRequest(func(r *http.Request) {
 		if strings.Contains(r.URL.Path, "/nodes") {
 			read = append(read, r.URL.Path)
 		}
@@ -111,7 +111,7 @@ func TestCheapFirst(t *testing.T) {
 	if w.once(); called > 0 || !slices.Equal(read, []string{"/api/v1/nodes/worker-3"}) {
 		t.Errorf("%d kubelets called, nodes read: %v", called, read)
 	}
-	w.fuse.Before(nil)
+	w.fuse.BeforeRequest(nil)
 	for range 3 * maxServing {
 		w.serves("worker-2", "worker-2", "10.0.0.1")
 	}
@@ -133,7 +133,7 @@ func TestContested(t *testing.T) {
 	w.expect(map[string]string{
 		one: "pending Contested", other: "pending Contested", two[0]: "approved ProvenByInventory", two[1]: "approved ProvenByInventory",
 	})
-	patchtest.Must(w, w.admin.Delete(t.Context(), w.get(other)))
+	patchtest.NoError(w, w.admin.Delete(t.Context(), w.get(other)))
 	w.expect(map[string]string{one: "approved ProvenByInventory"})
 	late, third := w.joins("worker-1"), w.joins("worker-2")
 	w.expect(map[string]string{late: "pending CountUsedUp", third: "pending CountUsedUp"})
@@ -171,11 +171,11 @@ func TestFlood(t *testing.T) {
 		if i == flood/2 {
 			legitimate = w.joins("worker-1")
 		}
-		patchtest.Must(w, flooder.Create(t.Context(), foreign.DeepCopy()))
+		patchtest.NoError(w, flooder.Create(t.Context(), foreign.DeepCopy()))
 	}
-	patchtest.Must(w, flooder.Create(t.Context(), newRequest("example.com/other", certificatesv1.UsageClientAuth, "stranger")))
+	patchtest.NoError(w, flooder.Create(t.Context(), newRequest("example.com/other", certificatesv1.UsageClientAuth, "stranger")))
 	lists, nodes := 0, 0
-	w.fuse.Before(func(r *http.Request) {
+	w.fuse.BeforeRequest(func(r *http.Request) {
 		switch query := r.URL.Query(); {
 		case strings.HasSuffix(r.URL.Path, "/nodes") || (strings.HasSuffix(r.URL.Path, "/certificatesigningrequests") && query.Get("limit") != fmt.Sprint(w.pageSize)):
 			t.Errorf("everything is read at once: %s", r.URL)
@@ -183,7 +183,7 @@ func TestFlood(t *testing.T) {
 			if lists++; lists == 2 {
 				// After a write the pages are of an older revision.
 				namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
-				patchtest.Must(w, w.admin.Create(t.Context(), namespace))
+				patchtest.NoError(w, w.admin.Create(t.Context(), namespace))
 				compact(t, w.server, namespace.ResourceVersion)
 			}
 		case strings.Contains(r.URL.Path, "/nodes/"):
@@ -205,7 +205,7 @@ func TestRace(t *testing.T) {
 	w.expects("worker-1", "worker-2", "worker-3", "worker-4")
 	labelled, gone, denied, changing := w.joins("worker-1"), w.joins("worker-2"), w.joins("worker-3"), w.joins("worker-4")
 	writes := map[string]int{}
-	w.fuse.Before(func(r *http.Request) {
+	w.fuse.BeforeRequest(func(r *http.Request) {
 		if r.Method != http.MethodPut {
 			return
 		}
@@ -217,14 +217,14 @@ func TestRace(t *testing.T) {
 		switch live := w.get(name); name {
 		case labelled, changing:
 			live.Labels = map[string]string{"n": fmt.Sprint(writes[name])}
-			patchtest.Must(w, w.admin.Update(t.Context(), live))
+			patchtest.NoError(w, w.admin.Update(t.Context(), live))
 		case gone:
-			patchtest.Must(w, w.admin.Delete(t.Context(), live))
+			patchtest.NoError(w, w.admin.Delete(t.Context(), live))
 		case denied:
 			live.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{
 				{Type: certificatesv1.CertificateDenied, Status: corev1.ConditionTrue, Reason: "No"},
 			}
-			patchtest.Must(w, w.admin.SubResource("approval").Update(t.Context(), live))
+			patchtest.NoError(w, w.admin.SubResource("approval").Update(t.Context(), live))
 		}
 	})
 	w.expect(map[string]string{labelled: "approved ProvenByInventory", changing: "pending Changing"})
@@ -310,10 +310,10 @@ func TestWatch(t *testing.T) {
 	w.add("worker-2")
 	w.answers("worker-2", w.ca, "worker-2", "10.0.0.1")
 	foreign := w.joins("worker-3")
-	w.fuse.Blow(1, patchtest.NeverSent)
+	w.fuse.CrashAt(1, patchtest.CrashBeforeSend)
 	out, messages := w.watching(func() {
 		patchtest.Eventually(t, "the outage is noticed", func() error {
-			if !w.fuse.Blown() {
+			if !w.fuse.Crashed() {
 				return errNoAnswer
 			}
 			return nil

@@ -35,7 +35,7 @@ import (
 var shared = patchtest.NewShared(patchtest.Options{Flags: map[string]string{"feature-gates": "ListFromCacheSnapshot=false"}})
 
 func TestMain(m *testing.M) {
-	patchtest.BeProgram(func(args []string) int { return Main(args, os.Stdout, os.Stderr) })
+	patchtest.MaybeRunProgram(func(args []string) int { return Main(args, os.Stdout, os.Stderr) })
 	os.Exit(shared.Main(m))
 }
 
@@ -61,7 +61,7 @@ type world struct {
 	// kubeconfig is that of a user with the test's name who may do everything.
 	kubeconfig string
 	ca         authority
-	fuse       patchtest.Fuse
+	fuse       patchtest.CrashInjector
 	pageSize   int64
 	users      map[string]bool
 	kubelets   map[string]func(context.Context) ([]*x509.Certificate, error)
@@ -95,7 +95,7 @@ func (w *world) path(name string) string { return filepath.Join(w.dir, name) }
 
 func (w *world) write(name, content string) {
 	w.Helper()
-	patchtest.Must(w, os.WriteFile(w.path(name), []byte(content), 0o600))
+	patchtest.NoError(w, os.WriteFile(w.path(name), []byte(content), 0o600))
 }
 
 // expects writes an inventory in which these nodes may join now; a number after a colon is how many times.
@@ -136,7 +136,7 @@ func (w *world) serves(node string, names ...string) string {
 
 func (w *world) asks(user string, groups []string, r *certificatesv1.CertificateSigningRequest) string {
 	w.Helper()
-	patchtest.Must(w, w.as(user, groups...).Create(w.Context(), r))
+	patchtest.NoError(w, w.as(user, groups...).Create(w.Context(), r))
 	return r.Name
 }
 
@@ -152,13 +152,13 @@ func newRequest(signer string, usage certificatesv1.KeyUsage, node string, names
 
 func (w *world) add(node string) {
 	w.Helper()
-	patchtest.Must(w, w.admin.Create(w.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}))
+	patchtest.NoError(w, w.admin.Create(w.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}))
 }
 
 func (w *world) get(name string) *certificatesv1.CertificateSigningRequest {
 	w.Helper()
 	r := &certificatesv1.CertificateSigningRequest{}
-	patchtest.Must(w, w.admin.Get(w.Context(), client.ObjectKey{Name: name}, r))
+	patchtest.NoError(w, w.admin.Get(w.Context(), client.ObjectKey{Name: name}, r))
 	return r
 }
 
@@ -246,7 +246,7 @@ func hangs(ctx context.Context) ([]*x509.Certificate, error) {
 func (w *world) run(ctx context.Context, stdout, stderr io.Writer, args ...string) (int, error) {
 	w.Helper()
 	o, err := parse(append(w.args(), args...), stderr)
-	patchtest.Must(w, err)
+	patchtest.NoError(w, err)
 	t := newTool(o, stderr)
 	t.kubelets.call = func(ctx context.Context, node *corev1.Node) ([]*x509.Certificate, error) {
 		answer, ok := w.kubelets[node.Name]

@@ -53,7 +53,7 @@ type aging struct {
 
 func (m *Module) aging(env controller.Environment) *aging {
 	return &aging{
-		live: env.Live, call: (&kubelet.Dialer{}).Present, limits: m.limits, requestsEvery: m.requestsEvery, kubeletsEvery: m.kubeletsEvery,
+		live: env.Live, call: (&kubelet.Dialer{}).ServingCertificate, limits: m.limits, requestsEvery: m.requestsEvery, kubeletsEvery: m.kubeletsEvery,
 		clock: clock.RealClock{},
 	}
 }
@@ -66,7 +66,7 @@ func (a *aging) after(reconcile controller.ReconcileFunc) controller.ReconcileFu
 			return operator, result, err
 		}
 		if a.enable(ctx, result.State) {
-			result.After = controller.Sooner(result.After, a.requestsEvery)
+			result.After = controller.MinRequeueAfter(result.After, a.requestsEvery)
 		}
 		report := a.known().Observe(a.clock.Now())
 		if report == nil { // NotNeeded, so that it is no event at the start
@@ -74,7 +74,7 @@ func (a *aging) after(reconcile controller.ReconcileFunc) controller.ReconcileFu
 				Message: "No certificate request of a node is pending for too long, and no serving certificate ends soon"}
 		}
 		again, err := a.reporter.Report(ctx, operator, *report)
-		result.After = controller.Sooner(result.After, again)
+		result.After = controller.MinRequeueAfter(result.After, again)
 		return operator, result, err
 	}
 }

@@ -36,7 +36,7 @@ func TestRequestsPending(t *testing.T) {
 		a.clock, a.reporter = now, &status.Reporter{Module: approver.Name, Prefix: agingPrefix, Sink: &joint{Sink: status.None{}}, Clock: now}
 		return a.after(reconcile), err
 	})
-	l.Act = []func(){c.act}
+	l.OtherClients = []func(){c.act}
 	a.requestsEvery = 100 * time.Millisecond
 	expect := func(later time.Duration, failing operatorv1.ConditionStatus, reason string, pending int) {
 		t.Helper()
@@ -77,11 +77,11 @@ func TestRequestsPending(t *testing.T) {
 	c.flip(sr)
 	l.Settle()
 	expect(0, "False", "AsExpected", 2)
-	l.Fuse.Unreadable("/certificatesigningrequests")
+	l.CrashInjector.FailReads("/certificatesigningrequests")
 	expect(time.Minute, "False", "AsExpected", 2)
-	l.Fuse.Unreadable("")
+	l.CrashInjector.FailReads("")
 	list := &certificatesv1.CertificateSigningRequestList{}
-	c.Must(c.Admin.List(t.Context(), list))
+	c.NoError(c.Admin.List(t.Context(), list))
 	for i := range list.Items {
 		r := &list.Items[i]
 		decision := certificatesv1.CertificateApproved
@@ -89,7 +89,7 @@ func TestRequestsPending(t *testing.T) {
 			decision = certificatesv1.CertificateDenied
 		}
 		r.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: decision, Status: corev1.ConditionTrue, Reason: "ByHand"}}
-		c.Must(c.Admin.SubResource("approval").Update(t.Context(), r))
+		c.NoError(c.Admin.SubResource("approval").Update(t.Context(), r))
 	}
 	expect(time.Minute, "False", "AsExpected", 0)
 }

@@ -34,7 +34,7 @@ var suite = patchtest.Suite{
 	Main:    func(args []string) int { return run.Main("approver-controller", args, &Module{}) },
 	Module:  func() controller.Module { return &Module{} },
 	Options: patchtest.Options{CRDs: []string{patchtest.Infrastructures, patchtest.ClusterVersions, patchtest.ClusterOperators}},
-	Also: []controller.Object{
+	ExtraObjects: []controller.Object{
 		patchtest.Object("v1", "Node", "", ""), patchtest.Object("certificates.k8s.io/v1", "CertificateSigningRequest", "", ""),
 	},
 }
@@ -63,14 +63,14 @@ const (
 
 type cluster struct {
 	*patchtest.Cluster
-	versionOperator *patchtest.VersionOperator
+	versionOperator *patchtest.FakeVersionOperator
 }
 
 // install returns a cluster with one control-plane node and the stock approver of the release.
 func install(t *testing.T) *cluster {
 	t.Helper()
 	c := &cluster{Cluster: suite.Cluster(t)}
-	c.versionOperator = c.VersionOperator()
+	c.versionOperator = c.FakeVersionOperator()
 	c.flip(sr)
 	v := &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version"}}
 	v.Spec.ClusterID = "00000000-0000-4000-8000-000000000000"
@@ -94,7 +94,7 @@ func install(t *testing.T) *cluster {
 	return c
 }
 
-func (c *cluster) flip(mode configv1.TopologyMode) { c.Helper(); c.Flip(mode, mode) }
+func (c *cluster) flip(mode configv1.TopologyMode) { c.Helper(); c.SetTopology(mode, mode) }
 
 func (c *cluster) deployment() *appsv1.Deployment {
 	return patchtest.Get[appsv1.Deployment](c.Cluster, deploymentObject)
@@ -113,7 +113,7 @@ func (c *cluster) act() {
 	c.Helper()
 	c.scaleUp()
 	c.versionOperator.Observe()
-	c.RollOut(deploymentObject)
+	c.CompleteRollouts(deploymentObject)
 }
 
 // acting returns the check with an act before it.
@@ -134,7 +134,7 @@ func (c *cluster) scaleUp() {
 	}
 	d.Spec.Replicas = ptr.To[int32](1)
 	if err := c.Admin.Update(c.Context(), d, client.FieldOwner(cvo)); !apierrors.IsConflict(err) { // it would try again
-		c.Must(err)
+		c.NoError(err)
 	}
 }
 
@@ -142,7 +142,7 @@ func (c *cluster) scaleUp() {
 func (c *cluster) reconciler(flags ...string) *patchtest.Reconciler {
 	c.Helper()
 	l := c.Reconciler(flags...)
-	l.Act = []func(){c.act}
+	l.OtherClients = []func(){c.act}
 	return l
 }
 
@@ -189,11 +189,11 @@ func (c *cluster) shows(condition string, status metav1.ConditionStatus, reason 
 func (c *cluster) request(signer string) string {
 	c.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	c.Must(err)
+	c.NoError(err)
 	r := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{GenerateName: "csr-"}}
 	r.Spec.SignerName, r.Spec.Usages = signer, []certificatesv1.KeyUsage{certificatesv1.UsageClientAuth}
 	r.Spec.Request, err = cert.MakeCSR(key, &pkix.Name{}, nil, nil)
-	c.Must(err)
+	c.NoError(err)
 	c.Create("kubelet", r)
 	return r.Name
 }
@@ -211,7 +211,7 @@ func (c *cluster) serve(group string) {
 		"versions": []any{map[string]any{"name": "v1beta1", "served": true, "storage": true, "schema": map[string]any{
 			"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}},
 	}
-	c.Must(client.IgnoreAlreadyExists(c.Admin.Create(c.Context(), crd)))
+	c.NoError(client.IgnoreAlreadyExists(c.Admin.Create(c.Context(), crd)))
 	c.Eventually("Machines of "+group+" are served", func() error { return c.listMachines(group) })
 }
 
@@ -219,7 +219,7 @@ func (c *cluster) serve(group string) {
 func (c *cluster) unserve(group string) {
 	c.Helper()
 	crd := patchtest.Object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "machines."+group)
-	c.Must(client.IgnoreNotFound(c.Admin.Delete(c.Context(), crd.Unstructured())))
+	c.NoError(client.IgnoreNotFound(c.Admin.Delete(c.Context(), crd.Unstructured())))
 	c.Eventually("Machines of "+group+" are not served", func() error {
 		if err := c.listMachines(group); !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
 			return errors.Join(errors.New("they are served"), err)

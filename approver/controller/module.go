@@ -86,8 +86,8 @@ func (*Module) Objects() []controller.Object {
 	return append([]controller.Object{controller.Infrastructure, versionObject, operatorObject, deploymentObject, configObject}, machineObjects...)
 }
 
-// Reports implements controller.Module.
-func (*Module) Reports() (prefix, object string) {
+// StatusNames implements controller.Module.
+func (*Module) StatusNames() (prefix, object string) {
 	return approver.ConditionPrefix, "deployment/" + approver.DeploymentName
 }
 
@@ -99,7 +99,7 @@ func (m *Module) Reconciler(env controller.Environment) (controller.ReconcileFun
 // Setup implements controller.Setup.
 func (m *Module) Setup(mgr ctrl.Manager, env controller.Environment) error {
 	registerMetrics()
-	prefix, object := m.Reports()
+	prefix, object := m.StatusNames()
 	reporter, aging := env.Reporter(mgr, approver.Name, prefix, object), m.aging(env)
 	aging.reporter = env.Reporter(mgr, approver.Name, agingPrefix, "certificates")
 	aging.reporter.Metrics = nil // aging has its own

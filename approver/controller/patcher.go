@@ -69,7 +69,7 @@ func (p *patcher) reconcile(ctx context.Context, cluster *topology.Cluster) (*un
 	written := cmp.Or(config, deployment, version)
 	result := *cmp.Or(written, d.Result)
 	if written == d.Result { // it was written as decided
-		result.After = controller.Soon
+		result.After = controller.RequeueDelay
 	}
 	return g.operator, result, ctx.Err()
 }
@@ -87,34 +87,34 @@ func (p *patcher) gather(ctx context.Context, cluster *topology.Cluster) (g gath
 }
 
 // machines returns whether there is any Machine. When another kind comes to be served, the process restarts its controllers.
-func (p *patcher) machines(ctx context.Context) (approver.Presence, error) {
+func (p *patcher) machines(ctx context.Context) (approver.MachinePresence, error) {
 	for _, o := range machineObjects {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(o.GroupVersion().WithKind(o.Kind + "List"))
 		switch err := p.env.Live.List(ctx, list, client.Limit(1)); {
 		case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		case err != nil:
-			return approver.Unknown, fmt.Errorf("reading whether there is any %s: %w", o.GroupKind(), err)
+			return approver.MachinesUnknown, fmt.Errorf("reading whether there is any %s: %w", o.GroupKind(), err)
 		case len(list.Items) > 0:
-			return approver.Present, nil
+			return approver.MachinesPresent, nil
 		}
 	}
-	return approver.Absent, nil
+	return approver.MachinesAbsent, nil
 }
 
 // The words for messages about the objects.
 var (
-	configWords = apply.Words{
-		Subject: "The configuration of the stock approver", MadeBy: "this module", Progressing: approver.ReasonRestarting,
+	configWords = apply.Messages{
+		Subject: "The configuration of the stock approver", Creator: "this module", ProgressingReason: approver.ReasonRestarting,
 		Resource:   "configmaps in namespace " + approver.Namespace,
 		WouldApply: "the node-client flow would be disabled in the configuration of the stock approver",
 	}
-	deploymentWords = apply.Words{
-		Subject: "The stock approver", MadeBy: "the cluster-version-operator", Progressing: approver.ReasonRestarting,
+	deploymentWords = apply.Messages{
+		Subject: "The stock approver", Creator: "the cluster-version-operator", ProgressingReason: approver.ReasonRestarting,
 		Resource: "deployments.apps in namespace " + approver.Namespace, WouldApply: "the stock approver would be restarted or turned off",
 	}
-	versionWords = apply.Words{
-		Subject: "The ClusterVersion", MadeBy: "the installer", Progressing: approver.ReasonTakingOver,
+	versionWords = apply.Messages{
+		Subject: "The ClusterVersion", Creator: "the installer", ProgressingReason: approver.ReasonTakingOver,
 		Resource: "clusterversions.config.openshift.io", WouldApply: "an override for the stock approver would be set",
 		OwnedByOther: func(...string) *patch.Result { return overrides.OwnedByOther(approver.OverrideSubject) },
 	}
@@ -143,13 +143,13 @@ func (p *patcher) writeConfig(ctx context.Context, live *unstructured.Unstructur
 			},
 			"data": map[string]any{approver.ConfigKey: write.Text},
 		}); err == nil {
-			err = p.config.Patch(ctx, live.DeepCopy(), client.RawPatch(types.MergePatchType, body), client.FieldOwner(write.HandTo))
+			err = p.config.Patch(ctx, live.DeepCopy(), client.RawPatch(types.MergePatchType, body), client.FieldOwner(write.NewOwner))
 		}
 	}
 	switch {
 	case err != nil:
-		p.env.Metrics.RecordApply(approver.Name, apply.Refused)
-		return configWords.Failed(approver.Name, cmp.Or(apply.Late(err), err))
+		p.env.Metrics.RecordApply(approver.Name, apply.Failed)
+		return configWords.Failed(approver.Name, cmp.Or(apply.StaleOrGone(err), err))
 	case p.env.Options.DryRun:
 		p.env.Metrics.RecordApply(approver.Name, apply.WouldApply)
 		if write.Intent == nil {

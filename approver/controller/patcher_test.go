@@ -21,24 +21,24 @@ func TestNodeClientOff(t *testing.T) {
 	c := install(t)
 	before := c.deployment().Generation
 	l := c.reconciler()
-	l.Want(l.Settle(), patch.InForce, "AsExpected")
+	l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
 	if d := c.deployment(); !c.disabled() || d.Generation != before+1 || *d.Spec.Replicas != 1 || len(c.overrides()) != 1 {
 		t.Errorf("%q, generation %d, was %d; overrides %v", c.text(), d.Generation, before, c.overrides())
 	}
 	l = c.reconciler() // a restart of the controller does not restart the stock approver
-	l.AtRest()
+	l.CheckNoWrites()
 
 	c.flip(ha)
-	l.Want(l.Settle(), patch.NotNeeded, "NotNeeded")
-	c.Must(c.untouched())
+	l.CheckResult(l.Settle(), patch.NotNeeded, "NotNeeded")
+	c.NoError(c.untouched())
 	if got := c.deployment().Generation; c.config() != nil || got != before+2 {
 		t.Errorf("%v, generation %d, was %d: it has to be restarted once more", c.config(), got, before)
 	}
 
 	c.flip(sr)
 	c.Delete(deploymentObject)
-	l.Want(l.Settle(), patch.NotNeeded, "NotNeeded")
-	l.AtRest()
+	l.CheckResult(l.Settle(), patch.NotNeeded, "NotNeeded")
+	l.CheckNoWrites()
 }
 
 // A person's configuration keeps everything, also what is changed later or just before the write. A line that is removed is restored only on request.
@@ -47,13 +47,13 @@ func TestConfigurationOfAPerson(t *testing.T) {
 	c.configure(persons)
 	l := c.reconciler()
 	raced := false
-	l.Fuse.Before(func(r *http.Request) {
+	l.CrashInjector.BeforeRequest(func(r *http.Request) {
 		if r.Method != http.MethodGet && !raced {
 			raced = true
 			c.configure(persons + "raced: true\n")
 		}
 	})
-	l.Want(l.Settle(), patch.InForce, "AsExpected")
+	l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
 	text := c.text()
 	if !c.disabled() {
 		t.Errorf("it is not disabled:\n%s", text)
@@ -63,31 +63,31 @@ func TestConfigurationOfAPerson(t *testing.T) {
 			t.Errorf("a line is missing: %q", line)
 		}
 	}
-	l.AtRest()
+	l.CheckNoWrites()
 
 	generation := c.deployment().Generation
 	c.Patch("kubectl-edit", configObject, `{"data":{"config.yaml":%q,"other":"x"}}`, text+"later: true\n")
-	l.Want(l.Settle(), patch.InForce, "AsExpected")
+	l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
 	if c.deployment().Generation != generation {
 		t.Error("the change of another client restarted the stock approver")
 	}
-	l.AtRest()
+	l.CheckNoWrites()
 
 	c.configure(persons)
-	c.Server.NoWrites(t, suite.User(), func() { l.Want(l.Settle(), patch.Reverted, "Reverted") })
+	c.Server.NoWrites(t, suite.User(), func() { l.CheckResult(l.Settle(), patch.Reverted, "Reverted") })
 	c.Patch("kubectl-annotate", configObject, `{"metadata":{"annotations":{%q:null}}}`, editAnnotation)
-	l.Want(l.Settle(), patch.InForce, "AsExpected")
+	l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
 	if c.deployment().Generation != generation+1 {
 		t.Error("the stock approver was not restarted to read the restored line")
 	}
 
 	c.Patch("kubectl-annotate", deploymentObject, optOut, `"approver"`)
-	l.Want(l.Settle(), patch.OptedOut, "OptedOut")
+	l.CheckResult(l.Settle(), patch.OptedOut, "OptedOut")
 	if text := c.text(); text != persons || c.config().Data["other"] != "x" {
 		t.Errorf("it was not restored:\n%s", text)
 	}
-	c.Must(c.untouched())
-	l.AtRest()
+	c.NoError(c.untouched())
+	l.CheckNoWrites()
 }
 
 // Off sets the override before it scales, and releases in the other order. Between the modes nothing can be approved.
@@ -95,7 +95,7 @@ func TestModeChanges(t *testing.T) {
 	c := install(t)
 	c.configure(persons)
 	l := c.reconciler(off)
-	l.Want(l.Reconcile(), patch.Progressing, "TakingOver")
+	l.CheckResult(l.Reconcile(), patch.Progressing, "TakingOver")
 	if *c.deployment().Spec.Replicas != 1 {
 		t.Error("it was scaled before the cluster-version-operator has observed the override")
 	}
@@ -108,13 +108,13 @@ func TestModeChanges(t *testing.T) {
 	l.Settle()
 	for _, mode := range []string{nodeOff, off} {
 		l = c.reconciler(mode)
-		l.Fuse.Before(func(*http.Request) {
+		l.CrashInjector.BeforeRequest(func(*http.Request) {
 			if err := closed(); err != nil {
 				t.Errorf("on the way to %s: %v", mode, err)
 			}
 		})
-		l.Want(l.Settle(), patch.InForce, "AsExpected")
-		c.Must(closed())
+		l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
+		c.NoError(closed())
 	}
 	if text := c.text(); text != persons {
 		t.Errorf("the module still owns a configuration that nobody reads:\n%s", text)
@@ -123,12 +123,12 @@ func TestModeChanges(t *testing.T) {
 		t.Errorf("%d replicas, overrides %v", *c.deployment().Spec.Replicas, c.overrides())
 	}
 	c.scaleUp()
-	l.AtRest()
-	l.Fuse.Before(nil)
+	l.CheckNoWrites()
+	l.CrashInjector.BeforeRequest(nil)
 	c.Patch("kubectl-annotate", versionObject, optOut, `"all"`)
-	l.Want(l.Settle(), patch.OptedOut, "OptedOut")
-	c.Must(c.untouched())
-	l.AtRest()
+	l.CheckResult(l.Settle(), patch.OptedOut, "OptedOut")
+	c.NoError(c.untouched())
+	l.CheckNoWrites()
 }
 
 // Where it is not known whether there are Machines, nothing is written.
@@ -136,11 +136,11 @@ func TestMachinesUnreadable(t *testing.T) {
 	c := install(t)
 	c.serve(openshift)
 	l := c.reconciler()
-	l.Fuse.Unreadable("/machines")
+	l.CrashInjector.FailReads("/machines")
 	if result, err := l.Try(); err == nil {
 		t.Errorf("it decides without: %v", result)
 	}
-	c.Must(c.untouched())
+	c.NoError(c.untouched())
 }
 
 // With two kinds of Machine served, a Machine of either kind counts, and nothing is written where one of the kinds cannot be read.
@@ -152,17 +152,17 @@ func TestTwoKindsOfMachine(t *testing.T) {
 	}
 	l := c.reconciler()
 	for _, group := range groups {
-		l.Fuse.Unreadable(group + "/v1beta1/machines")
+		l.CrashInjector.FailReads(group + "/v1beta1/machines")
 		if result, err := l.Try(); err == nil {
 			t.Errorf("it decides without Machines of %s: %v", group, result)
 		}
-		l.Fuse.Unreadable("")
+		l.CrashInjector.FailReads("")
 		machine := c.machine(group, "worker-1")
-		l.Want(l.Settle(), patch.NotNeeded, "NotNeeded")
+		l.CheckResult(l.Settle(), patch.NotNeeded, "NotNeeded")
 		c.Delete(machine)
-		c.Must(c.untouched())
+		c.NoError(c.untouched())
 	}
-	l.Want(l.Settle(), patch.InForce, "AsExpected")
+	l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
 }
 
 // A dry run requests the first step and writes nothing.
@@ -174,7 +174,7 @@ func TestDryRun(t *testing.T) {
 		text, generation, overrides := c.text(), c.deployment().Generation, len(c.overrides())
 		for _, mode := range approver.Modes() {
 			l := c.reconciler("--dry-run", "--mode="+string(mode))
-			l.Want(l.Reconcile(), patch.WouldChange, "DryRun")
+			l.CheckResult(l.Reconcile(), patch.WouldChange, "DryRun")
 		}
 		if c.text() != text || c.deployment().Generation != generation || len(c.overrides()) != overrides {
 			t.Error("a dry run wrote")
@@ -245,14 +245,14 @@ func TestCrashAnywhere(t *testing.T) {
 					starts()
 					killed += c.dieTrying(change.mode, random)
 					l := c.reconciler(change.mode)
-					l.Fuse.Deliver()
+					l.CrashInjector.DeliverDelayed()
 					if result := l.Settle(); change.rests(c, text) != nil || !result.OK() {
 						t.Fatalf("random seed %d, round %d, %s: %v, %v", randomSeed, round, change.name, result, change.rests(c, text))
 					}
 					if got := starts(); got > change.starts {
 						t.Errorf("round %d, %s: the stock approver was started or stopped %d times, want %d", round, change.name, got, change.starts)
 					}
-					l.AtRest()
+					l.CheckNoWrites()
 				}
 			}
 		})
@@ -263,7 +263,7 @@ func TestCrashAnywhere(t *testing.T) {
 func (c *cluster) watchStarts() func() int {
 	c.Helper()
 	watcher, err := c.Admin.Watch(c.Context(), &appsv1.DeploymentList{}, client.InNamespace(namespace))
-	c.Must(err)
+	c.NoError(err)
 	c.Cleanup(watcher.Stop)
 	last, seen := "", ""
 	return func() (starts int) {
@@ -283,19 +283,19 @@ func (c *cluster) watchStarts() func() int {
 func (c *cluster) dieTrying(mode string, random *rand.Rand) (killed int) {
 	for range 4 {
 		l := c.reconciler(mode)
-		if death := patchtest.Death(random.IntN(int(patchtest.Deaths))); random.IntN(2) == 0 {
-			l.Fuse.BlowAtWrite(1, death)
+		if death := patchtest.CrashMode(random.IntN(int(patchtest.CrashModes))); random.IntN(2) == 0 {
+			l.CrashInjector.CrashAtWrite(1, death)
 		} else {
-			l.Fuse.Blow(1+random.IntN(8), death)
+			l.CrashInjector.CrashAt(1+random.IntN(8), death)
 		}
 		_, _ = l.Try() // it crashes, or waits for the cluster-version-operator
-		if l.Fuse.Blown() {
+		if l.CrashInjector.Crashed() {
 			killed++
 		}
 		c.versionOperator.Observe()
-		c.RollOut(deploymentObject)
+		c.CompleteRollouts(deploymentObject)
 		if random.IntN(3) == 0 {
-			l.Fuse.Deliver()
+			l.CrashInjector.DeliverDelayed()
 		}
 	}
 	return killed

@@ -25,19 +25,19 @@ func TestFollowsTheCluster(t *testing.T) {
 		p := c.Start(mode, noKubelets)
 		c.Eventually(mode+" is in force", inForce)
 		c.Check(certificates, c.shows("PatchFailing", "False", "AsExpected")) // one write has the conditions of both reporters
-		c.Eventually("requests are counted", p.Counts(2, "sno_approver_pending_requests"))
+		c.Eventually("requests are counted", p.HasMetric(2, "sno_approver_pending_requests"))
 		if age, err := p.Metric("sno_approver_oldest_pending_request_age_seconds"); err != nil || age <= 0 || age > 600 {
 			t.Errorf("the oldest request is %v s old, %v", age, err)
 		}
-		p.Rests(2)
+		p.CheckNoWrites(2)
 		c.flip(ha)
 		c.Eventually("it is released", c.acting(c.untouched))
 		if text := c.text(); text != persons {
 			t.Errorf("the configuration was not restored:\n%s", text)
 		}
 		c.Eventually("it is not needed", c.shows("PatchInForce", "False", "NotNeeded"))
-		c.Must(certificates())
-		p.Rests(1)
+		c.NoError(certificates())
+		p.CheckNoWrites(1)
 		c.flip(sr)
 		c.Eventually(mode+" is in force again", inForce)
 		p.Stop()
@@ -72,17 +72,17 @@ func TestFollowsMachines(t *testing.T) {
 			c.Eventually("it is released", c.acting(c.untouched))
 			c.Eventually("it is not needed", notNeeded)
 			c.Delete(first)
-			p.Rests(1)
-			c.Must(notNeeded())
+			p.CheckNoWrites(1)
+			c.NoError(notNeeded())
 			c.Delete(second)
 			c.Eventually("it is in force again", inForce)
-			p.Rests(1)
+			p.CheckNoWrites(1)
 			c.machine(group, "worker-3")
 			c.Eventually("it is released again", c.acting(c.untouched))
 			c.Eventually("it is not needed again", notNeeded)
 			c.unserve(group)
 			c.Eventually("it is in force without the kind", inForce)
-			p.Rests(1)
+			p.CheckNoWrites(1)
 			p.Stop()
 		})
 	}
@@ -98,18 +98,18 @@ func TestForbidden(t *testing.T) {
 		rbacv1.PolicyRule{APIGroups: []string{"", "apps"}, Resources: []string{"configmaps", "deployments"}, Verbs: []string{"get", "list", "watch"}})
 	p := c.StartAs(reader, "", noKubelets)
 	c.Eventually("it is reported", c.shows("PatchInForce", "False", "Forbidden"))
-	c.Must(c.untouched())
+	c.NoError(c.untouched())
 	p.Stop()
 }
 
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	suite.TestFlags(t, map[string]patchtest.Invocation{
-		"unknown mode":   {Args: []string{"--mode=disabled"}, Code: 2, Says: []string{"--mode=disabled"}},
-		"no limit":       {Args: []string{"--max-pending=0"}, Code: 2, Says: []string{"--max-pending=0s is not positive"}},
-		"no warning":     {Args: []string{"--expiry-warning=-1h"}, Code: 2, Says: []string{"--expiry-warning"}},
-		"never":          {Args: []string{"--requests-every=0"}, Code: 2, Says: []string{"--requests-every"}},
-		"less than that": {Args: []string{"--kubelets-every=-1s"}, Code: 2, Says: []string{"--kubelets-every"}},
+		"unknown mode":   {Args: []string{"--mode=disabled"}, Code: 2, Output: []string{"--mode=disabled"}},
+		"no limit":       {Args: []string{"--max-pending=0"}, Code: 2, Output: []string{"--max-pending=0s is not positive"}},
+		"no warning":     {Args: []string{"--expiry-warning=-1h"}, Code: 2, Output: []string{"--expiry-warning"}},
+		"never":          {Args: []string{"--requests-every=0"}, Code: 2, Output: []string{"--requests-every"}},
+		"less than that": {Args: []string{"--kubelets-every=-1s"}, Code: 2, Output: []string{"--kubelets-every"}},
 	})
 }
 

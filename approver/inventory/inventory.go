@@ -24,15 +24,15 @@ const (
 // ErrInvalid is returned for an invalid inventory. The error wraps the first 20 Faults.
 var ErrInvalid = errors.New("invalid inventory")
 
-// Fault is one error in an inventory.
-type Fault struct {
+// Error is one error in an inventory.
+type Error struct {
 	Line, Column int    // counted from 1; 0 for values, and for the whole file
 	Field        string // such as nodes[2].window.notAfter; empty for the whole file
 	Problem      string
 }
 
 // Error returns one line, without the name of the file.
-func (f Fault) Error() string {
+func (f Error) Error() string {
 	text := f.Problem
 	if f.Field != "" {
 		text = f.Field + ": " + text
@@ -83,8 +83,8 @@ var (
 	reserved = regexp.MustCompile(`^(localhost|(kubernetes|openshift)(\.default)?)$|\.(localhost|svc|svc\.cluster\.local)$`)
 )
 
-// HostProblem returns why a name is not the name of one host, as a kubelet writes it, or an empty string.
-func HostProblem(name string) string {
+// InvalidHostReason returns why a name is not the name of one host, as a kubelet writes it, or an empty string.
+func InvalidHostReason(name string) string {
 	switch {
 	case len(validation.IsDNS1123Subdomain(name)) > 0:
 		return "is not the name of a host: letters in lower case, digits, dashes and dots, no wildcard"
@@ -96,8 +96,8 @@ func HostProblem(name string) string {
 	return ""
 }
 
-// AddressProblem returns why an address is not that of one host, or an empty string.
-func AddressProblem(address netip.Addr) string {
+// InvalidAddressReason returns why an address is not that of one host, or an empty string.
+func InvalidAddressReason(address netip.Addr) string {
 	if !address.IsGlobalUnicast() || address.Is4In6() || address.Zone() != "" {
 		return "is not the address of one host: no loopback, link-local, multicast or IPv4-mapped address, and no zone"
 	}
@@ -126,7 +126,7 @@ func indexed(path string, n int) []string {
 type builder struct {
 	inventory Inventory
 	owner     map[string]string // the node that has a name or an address
-	faults    []Fault
+	faults    []Error
 	faulty    map[string]bool // fields with a fault
 }
 
@@ -137,7 +137,7 @@ func newBuilder() *builder {
 func (b *builder) fault(field, problem string, arguments ...any) {
 	if !b.faulty[field] {
 		b.faulty[field] = true
-		b.faults = append(b.faults, Fault{Field: field, Problem: fmt.Sprintf(problem, arguments...)})
+		b.faults = append(b.faults, Error{Field: field, Problem: fmt.Sprintf(problem, arguments...)})
 	}
 }
 
@@ -155,15 +155,15 @@ func (b *builder) result() (*Inventory, error) {
 // add adds a copy of a node; path is its field, and names and addresses are the fields of its names and addresses.
 func (b *builder) add(node Node, path string, names, addresses []string) {
 	node.DNSNames, node.Addresses = slices.Clone(node.DNSNames), slices.Clone(node.Addresses)
-	if problem := HostProblem(node.Name); problem != "" {
+	if problem := InvalidHostReason(node.Name); problem != "" {
 		b.fault(path+".name", "%q %s", node.Name, problem)
 	}
 	b.own(path+".name", node.Name, node.Name)
 	for i, name := range node.DNSNames {
-		value(b, node.Name, names[i], name, node.DNSNames[:i], HostProblem)
+		value(b, node.Name, names[i], name, node.DNSNames[:i], InvalidHostReason)
 	}
 	for i, address := range node.Addresses {
-		value(b, node.Name, addresses[i], address, node.Addresses[:i], AddressProblem)
+		value(b, node.Name, addresses[i], address, node.Addresses[:i], InvalidAddressReason)
 	}
 	if n := len(node.DNSNames) + len(node.Addresses); n > MaxAddresses {
 		b.fault(path+".addresses", "there are %d names and addresses, at most %d are allowed", n, MaxAddresses)

@@ -37,7 +37,7 @@ func Load(text []byte) (*Inventory, error) {
 			f.faults[i].Line, f.faults[i].Column = at.Line, at.Column
 		}
 	}
-	slices.SortStableFunc(f.faults, func(a, b Fault) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column)) })
+	slices.SortStableFunc(f.faults, func(a, b Error) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column)) })
 	return f.result()
 }
 

@@ -151,7 +151,7 @@ var faults = []struct {
 		"line 4, column 10: nodes[0].count: this must be a number from 1 to 100\nline 5, column 11: nodes[0].rejoin: this must be true or false", false},
 }
 
-func TestFaults(t *testing.T) {
+func TestErrors(t *testing.T) {
 	for _, tt := range faults {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := Load([]byte(tt.text))
@@ -161,7 +161,7 @@ func TestFaults(t *testing.T) {
 			if got := strings.TrimPrefix(err.Error(), "invalid inventory: "); got != tt.want {
 				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
 			}
-			var fault Fault
+			var fault Error
 			if !errors.As(err, &fault) {
 				t.Error("no Fault in the error")
 			}

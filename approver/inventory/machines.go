@@ -54,8 +54,8 @@ func MachineOf(object *unstructured.Unstructured) (Machine, error) {
 
 // FromMachines returns an inventory by the rules of the stock approver: a node may join by the name of an InternalDNS address of a young
 // Machine without a node, and the node of a Machine may serve by the Machine's addresses. No node may rejoin.
-// Machines without a creation timestamp, or with a name or an address in common, are left out with a Fault each.
-func FromMachines(machines ...Machine) (*Inventory, []Fault) {
+// Machines without a creation timestamp, or with a name or an address in common, are left out with an Error each.
+func FromMachines(machines ...Machine) (*Inventory, []Error) {
 	owners := map[string]int{}
 	for _, m := range machines {
 		own := sets.New[string]()
@@ -66,11 +66,11 @@ func FromMachines(machines ...Machine) (*Inventory, []Fault) {
 			owners[value]++
 		}
 	}
-	var faults []Fault
+	var faults []Error
 	result := &Inventory{nodes: map[string]*Node{}}
 	for _, m := range machines {
 		leaveOut := func(problem string) {
-			faults = append(faults, Fault{Field: "machines " + m.Namespace + "/" + m.Name, Problem: problem})
+			faults = append(faults, Error{Field: "machines " + m.Namespace + "/" + m.Name, Problem: problem})
 		}
 		if m.Created.IsZero() {
 			leaveOut("it has no creation timestamp")
@@ -106,7 +106,7 @@ func (m Machine) nodes() []Node {
 		switch a.Type {
 		case corev1.NodeInternalDNS, corev1.NodeExternalDNS, corev1.NodeHostName:
 			name := strings.ToLower(strings.TrimSuffix(a.Address, "."))
-			if HostProblem(name) != "" {
+			if InvalidHostReason(name) != "" {
 				continue
 			}
 			node.DNSNames = appendNew(node.DNSNames, name)
@@ -114,7 +114,7 @@ func (m Machine) nodes() []Node {
 				internal = appendNew(internal, name)
 			}
 		case corev1.NodeInternalIP, corev1.NodeExternalIP:
-			if ip, err := netip.ParseAddr(a.Address); err == nil && AddressProblem(ip) == "" {
+			if ip, err := netip.ParseAddr(a.Address); err == nil && InvalidAddressReason(ip) == "" {
 				node.Addresses = appendNew(node.Addresses, ip)
 			}
 		}

@@ -84,8 +84,8 @@ func TestReservedNames(t *testing.T) {
 		"kubernetes.default.svc": true, "a.svc": true, "a.b.svc.cluster.local": true,
 		"localhost-0": false, "kubernetes-0": false, "openshift.example.com": false, "svc": false, "a.svc.example.com": false, "default": false,
 	} {
-		if got := HostProblem(name) != ""; got != reserved {
-			t.Errorf("%s: %t (%s)", name, got, HostProblem(name))
+		if got := InvalidHostReason(name) != ""; got != reserved {
+			t.Errorf("%s: %t (%s)", name, got, InvalidHostReason(name))
 		}
 	}
 }

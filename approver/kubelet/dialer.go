@@ -32,9 +32,9 @@ type Dialer struct {
 	dial  func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Present returns the chain that the kubelet of a node presents, leaf first, from the first internal IP that answers. The handshake
+// ServingCertificate returns the chain that the kubelet of a node presents, leaf first, from the first internal IP that answers. The handshake
 // proves that the server has the leaf's key; the caller has to verify the chain. An error is ErrUnreachable or the context's.
-func (d *Dialer) Present(ctx context.Context, node *corev1.Node) ([]*x509.Certificate, error) {
+func (d *Dialer) ServingCertificate(ctx context.Context, node *corev1.Node) ([]*x509.Certificate, error) {
 	addresses := addressesOf(node)
 	if len(addresses) == 0 {
 		return nil, fmt.Errorf("%w: the node has no internal IP that can be called", ErrUnreachable)

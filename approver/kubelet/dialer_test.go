@@ -50,7 +50,7 @@ func TestAddresses(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	if _, err := (&Dialer{}).Present(t.Context(), node(0, "127.0.0.1")); !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "no internal IP") {
+	if _, err := (&Dialer{}).ServingCertificate(t.Context(), node(0, "127.0.0.1")); !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "no internal IP") {
 		t.Errorf("a node without a usable address: %v", err)
 	}
 }
@@ -90,7 +90,7 @@ func hang(conn net.Conn) {
 	}
 }
 
-func TestPresent(t *testing.T) {
+func TestServingCertificate(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		answer func(net.Conn)
@@ -115,7 +115,7 @@ func TestPresent(t *testing.T) {
 				limit = time.Minute
 			}
 			d := answered(t, limit, test.answer)
-			chain, err := d.Present(t.Context(), node(0, "192.0.2.7"))
+			chain, err := d.ServingCertificate(t.Context(), node(0, "192.0.2.7"))
 			if !errors.Is(err, test.want) || (err == nil) != (len(chain) > 0) {
 				t.Errorf("%d certificates, %v; want %v", len(chain), err, test.want)
 			}
@@ -128,7 +128,7 @@ func TestLimits(t *testing.T) {
 	t.Parallel()
 	d := answered(t, 200*time.Millisecond, hang)
 	started := time.Now()
-	if _, err := d.Present(t.Context(), node(0, "192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4")); !errors.Is(err, ErrUnreachable) {
+	if _, err := d.ServingCertificate(t.Context(), node(0, "192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4")); !errors.Is(err, ErrUnreachable) {
 		t.Errorf("a kubelet that hangs: %v", err)
 	}
 	if took := time.Since(started); took < 200*time.Millisecond || took > 20*time.Second {
@@ -136,7 +136,7 @@ func TestLimits(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := d.Present(ctx, node(0, "192.0.2.1")); !errors.Is(err, context.Canceled) {
+	if _, err := d.ServingCertificate(ctx, node(0, "192.0.2.1")); !errors.Is(err, context.Canceled) {
 		t.Errorf("a canceled call: %v", err)
 	}
 }

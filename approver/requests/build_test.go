@@ -82,7 +82,7 @@ func certificate(template, parent *x509.Certificate, of string) *x509.Certificat
 }
 
 // presented is the certificate of a kubelet with these names.
-func presented(subject pkix.Name, names x509.CertificateRequest, change func(*x509.Certificate)) *requests.Presented {
+func presented(subject pkix.Name, names x509.CertificateRequest, change func(*x509.Certificate)) *requests.KubeletCertificate {
 	template := &x509.Certificate{
 		Subject: subject, DNSNames: names.DNSNames, IPAddresses: names.IPAddresses, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
@@ -90,7 +90,7 @@ func presented(subject pkix.Name, names x509.CertificateRequest, change func(*x5
 	change(template)
 	roots := x509.NewCertPool()
 	roots.AddCert(cluster())
-	return &requests.Presented{Chain: []*x509.Certificate{certificate(template, cluster(), "presented")}, Roots: roots}
+	return &requests.KubeletCertificate{Chain: []*x509.Certificate{certificate(template, cluster(), "presented")}, Roots: roots}
 }
 
 func marshal(value any) []byte { return must(asn1.Marshal(value)) }

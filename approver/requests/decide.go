@@ -29,24 +29,24 @@ type Policy struct {
 
 // Inputs are the inputs of a decision. Request, as it was read, and Now are required; what else is missing leaves requests unproven.
 type Inputs struct {
-	Request   *certificatesv1.CertificateSigningRequest
-	Nodes     sets.Set[string]     // names of all Nodes; nil when they were not read
-	Inventory *inventory.Inventory // the second source; may be nil
-	Presented *Presented           // by the node's kubelet, now; nil when it was not called or did not answer
-	Egress    Egress               // proves nothing without Presented
-	Approvals map[string]int       // counts the requests of the cluster by ApprovedFor; nil when they were not read
-	Now       time.Time
-	Policy    Policy
+	Request            *certificatesv1.CertificateSigningRequest
+	Nodes              sets.Set[string]     // names of all Nodes; nil when they were not read
+	Inventory          *inventory.Inventory // the second source; may be nil
+	KubeletCertificate *KubeletCertificate  // by the node's kubelet, now; nil when it was not called or did not answer
+	EgressIPs          EgressIPs            // proves nothing without KubeletCertificate
+	Approvals          map[string]int       // counts the requests of the cluster by ApprovedFor; nil when they were not read
+	Now                time.Time
+	Policy             Policy
 }
 
-// Presented is the chain that a kubelet presented in a TLS handshake at its own address, leaf first, and the authorities of kubelets.
-type Presented struct {
+// KubeletCertificate is the chain that a kubelet presented in a TLS handshake at its own address, leaf first, and the authorities of kubelets.
+type KubeletCertificate struct {
 	Chain []*x509.Certificate
 	Roots *x509.CertPool
 }
 
-// Egress are the egressIPs of a node's HostSubnet (OpenShift SDN), which its kubelet requests when it renews. Ranges prove nothing.
-type Egress struct {
+// EgressIPs are the egressIPs of a node's HostSubnet (OpenShift SDN), which its kubelet requests when it renews. Ranges prove nothing.
+type EgressIPs struct {
 	Node string
 	IPs  []netip.Addr
 }
@@ -86,8 +86,8 @@ func (v Verdict) Missing() []Finding {
 	return slices.DeleteFunc(slices.Clone(v.Findings), func(f Finding) bool { return f.OK })
 }
 
-// WantsCertificate reports whether only the names are not proven, so that calling the kubelet may help.
-func (v Verdict) WantsCertificate() bool {
+// NeedsKubeletCertificate reports whether only the names are not proven, so that calling the kubelet may help.
+func (v Verdict) NeedsKubeletCertificate() bool {
 	missing := v.Missing()
 	return len(missing) == 1 && missing[0].Reason == ReasonNamesNotProven
 }

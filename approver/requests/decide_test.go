@@ -24,22 +24,22 @@ import (
 )
 
 // The kubelet is called only when nothing else is missing, so nobody can trigger a call with a hopeless request.
-func TestWantsCertificate(t *testing.T) {
+func TestNeedsKubeletCertificate(t *testing.T) {
 	for name, tt := range map[string]struct {
 		in   requests.Inputs
 		do   func(*requests.Inputs)
 		want bool
 	}{
-		"a renewal":                  {renewing(), func(in *requests.Inputs) { in.Presented = nil }, true},
-		"another authority":          {renewing(), func(in *requests.Inputs) { in.Presented.Roots = x509.NewCertPool() }, true},
-		"a foreign group":            {renewing(), func(in *requests.Inputs) { in.Presented, in.Request.Spec.Groups = nil, nil }, false},
+		"a renewal":                  {renewing(), func(in *requests.Inputs) { in.KubeletCertificate = nil }, true},
+		"another authority":          {renewing(), func(in *requests.Inputs) { in.KubeletCertificate.Roots = x509.NewCertPool() }, true},
+		"a foreign group":            {renewing(), func(in *requests.Inputs) { in.KubeletCertificate, in.Request.Spec.Groups = nil, nil }, false},
 		"names in the inventory":     {serving(), func(*requests.Inputs) {}, false},
 		"a new node":                 {joining(), func(in *requests.Inputs) { in.Inventory = nil }, false},
 		"another signer":             {serving(), func(in *requests.Inputs) { in.Request.Spec.SignerName = "x" }, false},
 		"nothing of it can be known": {requests.Inputs{}, func(*requests.Inputs) {}, false},
 	} {
 		tt.do(&tt.in)
-		if got := requests.Decide(tt.in).WantsCertificate(); got != tt.want {
+		if got := requests.Decide(tt.in).NeedsKubeletCertificate(); got != tt.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
@@ -94,7 +94,7 @@ func TestRootsAreNeverTheMachines(t *testing.T) {
 	}
 	t.Setenv("SSL_CERT_FILE", file)
 	in := renewing()
-	in.Presented.Roots = nil
+	in.KubeletCertificate.Roots = nil
 	if got := requests.Decide(in); got.Reason != requests.ReasonNamesNotProven {
 		t.Errorf("%s: %s", got.Reason, got.Message)
 	}

@@ -67,7 +67,7 @@ func FuzzDecide(f *testing.F) {
 		}
 		node := strings.TrimPrefix(signed.Subject.CommonName, "system:node:")
 		show := shows()[int(world>>6)%len(shows())]
-		in := requests.Inputs{Request: csr, Nodes: sets.New(strings.Fields(nodes)...), Now: now, Presented: show.presented}
+		in := requests.Inputs{Request: csr, Nodes: sets.New(strings.Fields(nodes)...), Now: now, KubeletCertificate: show.presented}
 		in.Approvals = map[string]int{node: int(world>>2) % 3}
 		in.Policy.BootstrapTokens = world&2 != 0
 		if world&1 != 0 {

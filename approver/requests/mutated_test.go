@@ -59,7 +59,7 @@ var (
 
 // seen is what a kubelet presents, and what that proves.
 type seen struct {
-	presented *requests.Presented
+	presented *requests.KubeletCertificate
 	proof     *proof
 }
 
@@ -261,11 +261,11 @@ func (m *mutator) once() (verdict requests.Verdict, allowed bool, what string) {
 		for renews && (show.proof == nil || show.proof.node != s.node) && !often(4) {
 			show = pick(m.Rand, shows())
 		}
-		in.Presented, shown = show.presented, show.proof
+		in.KubeletCertificate, shown = show.presented, show.proof
 		sometimes(2, func() {
 			node, ip := s.node, pick(m.Rand, []string{"192.0.2.20", "192.0.2.40", "192.0.2.99", "127.0.0.1"})
 			sometimes(4, func() { node = pick(m.Rand, nodeNames) })
-			in.Egress = requests.Egress{Node: node, IPs: []netip.Addr{netip.MustParseAddr(ip)}}
+			in.EgressIPs = requests.EgressIPs{Node: node, IPs: []netip.Addr{netip.MustParseAddr(ip)}}
 		})
 	}
 

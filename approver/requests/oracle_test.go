@@ -76,7 +76,7 @@ func (f facts) allows(in requests.Inputs, shown *proof) bool {
 			return false
 		}
 		mine := shown != nil && shown.node == f.node
-		renews := mine && in.Egress.Node == f.node && sameNames(f.names, shown.names) && (len(f.names) > 0 || overlap(f.addresses, shown.addresses))
+		renews := mine && in.EgressIPs.Node == f.node && sameNames(f.names, shown.names) && (len(f.names) > 0 || overlap(f.addresses, shown.addresses))
 		for _, name := range f.names {
 			proven := listed && slices.Contains(e.DNSNames, name) || mine && slices.Contains(shown.names, name)
 			if !plainName(name) || !proven {
@@ -85,7 +85,7 @@ func (f facts) allows(in requests.Inputs, shown *proof) bool {
 		}
 		for _, address := range f.addresses {
 			proven := listed && slices.Contains(rawOf(e.Addresses), address) || mine && slices.Contains(shown.addresses, address) ||
-				renews && slices.Contains(rawOf(in.Egress.IPs), address)
+				renews && slices.Contains(rawOf(in.EgressIPs.IPs), address)
 			if !plainAddress(address) || !proven {
 				return false
 			}

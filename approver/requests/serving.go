@@ -29,12 +29,12 @@ func checkNames(p *parsed) *Finding {
 // checkPlainNames applies to proven names as well: a name that was once approved by hand is not renewed for ever.
 func checkPlainNames(p *parsed) *Finding {
 	for _, name := range p.content.DNSNames {
-		if problem := inventory.HostProblem(name); problem != "" {
+		if problem := inventory.InvalidHostReason(name); problem != "" {
 			return refuse(ReasonNamesNotPlain, "It requests %q, which %s", name, problem)
 		}
 	}
 	for _, address := range addressesOf(p.content.IPAddresses) {
-		if problem := inventory.AddressProblem(address); problem != "" {
+		if problem := inventory.InvalidAddressReason(address); problem != "" {
 			return refuse(ReasonNamesNotPlain, "It requests %s, which %s", address, problem)
 		}
 	}
@@ -89,18 +89,18 @@ func checkProvenNames(p *parsed) *Finding {
 // current returns the valid certificate that the node's kubelet serves with, or an empty one and the cause.
 func (p *parsed) current() (*x509.Certificate, string) {
 	none := &x509.Certificate{}
-	if p.Presented == nil || len(p.Presented.Chain) == 0 {
+	if p.KubeletCertificate == nil || len(p.KubeletCertificate.Chain) == 0 {
 		return none, "the kubelet presented no certificate"
 	}
-	if p.Presented.Roots == nil { // x509 would use the authorities of this machine
+	if p.KubeletCertificate.Roots == nil { // x509 would use the authorities of this machine
 		return none, "the authority of the kubelets is not known"
 	}
-	leaf, intermediates := p.Presented.Chain[0], x509.NewCertPool()
-	for _, certificate := range p.Presented.Chain[1:] {
+	leaf, intermediates := p.KubeletCertificate.Chain[0], x509.NewCertPool()
+	for _, certificate := range p.KubeletCertificate.Chain[1:] {
 		intermediates.AddCert(certificate)
 	}
 	_, err := leaf.Verify(x509.VerifyOptions{
-		Roots: p.Presented.Roots, Intermediates: intermediates, CurrentTime: p.Now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		Roots: p.KubeletCertificate.Roots, Intermediates: intermediates, CurrentTime: p.Now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	})
 	switch {
 	case err != nil:
@@ -115,8 +115,8 @@ func (p *parsed) current() (*x509.Certificate, string) {
 func (p *parsed) egress(current *x509.Certificate) []netip.Addr {
 	names, held := p.content.DNSNames, addressesOf(current.IPAddresses)
 	renews := len(names) > 0 || slices.ContainsFunc(addressesOf(p.content.IPAddresses), func(ip netip.Addr) bool { return slices.Contains(held, ip) })
-	if p.Egress.Node != p.node || !renews || !slices.Equal(slices.Sorted(slices.Values(current.DNSNames)), slices.Sorted(slices.Values(names))) {
+	if p.EgressIPs.Node != p.node || !renews || !slices.Equal(slices.Sorted(slices.Values(current.DNSNames)), slices.Sorted(slices.Values(names))) {
 		return nil
 	}
-	return slices.Clone(p.Egress.IPs)
+	return slices.Clone(p.EgressIPs.IPs)
 }

@@ -49,14 +49,14 @@ type vector struct {
 
 // environment is the rest of a vector's inputs. NotRead lists what is missing: authority, nodes, approvals, inventory, clock.
 type environment struct {
-	NotRead         []string         `json:"notRead,omitempty"`
-	Nodes           []string         `json:"nodes,omitempty"`
-	Approvals       map[string]int   `json:"approvals,omitempty"`
-	Now             *time.Time       `json:"now,omitempty"`
-	MaxAge          metav1.Duration  `json:"maxAge,omitzero"`
-	BootstrapTokens bool             `json:"bootstrapTokens,omitempty"`
-	Shown           string           `json:"shown,omitempty"`
-	Egress          *requests.Egress `json:"egress,omitempty"`
+	NotRead         []string            `json:"notRead,omitempty"`
+	Nodes           []string            `json:"nodes,omitempty"`
+	Approvals       map[string]int      `json:"approvals,omitempty"`
+	Now             *time.Time          `json:"now,omitempty"`
+	MaxAge          metav1.Duration     `json:"maxAge,omitzero"`
+	BootstrapTokens bool                `json:"bootstrapTokens,omitempty"`
+	Shown           string              `json:"shown,omitempty"`
+	Egress          *requests.EgressIPs `json:"egress,omitempty"`
 }
 
 var vectors = sync.OnceValue(func() (file vectorFile) {
@@ -92,15 +92,15 @@ func (v vector) inputs() requests.Inputs {
 		in.Now = *w.Now
 	}
 	if w.Egress != nil {
-		in.Egress = *w.Egress
+		in.EgressIPs = *w.Egress
 	}
 	if w.Shown != "" {
-		in.Presented = &requests.Presented{Roots: x509.NewCertPool()}
-		in.Presented.Chain, _ = cert.ParseCertsPEM([]byte(w.Shown)) // one has none
-		in.Presented.Roots.AppendCertsFromPEM([]byte(vectors().Authority))
+		in.KubeletCertificate = &requests.KubeletCertificate{Roots: x509.NewCertPool()}
+		in.KubeletCertificate.Chain, _ = cert.ParseCertsPEM([]byte(w.Shown)) // one has none
+		in.KubeletCertificate.Roots.AppendCertsFromPEM([]byte(vectors().Authority))
 	}
 	missing := map[string]func(){
-		"authority": func() { in.Presented.Roots = nil }, "nodes": func() { in.Nodes = nil }, "approvals": func() { in.Approvals = nil },
+		"authority": func() { in.KubeletCertificate.Roots = nil }, "nodes": func() { in.Nodes = nil }, "approvals": func() { in.Approvals = nil },
 		"inventory": func() { in.Inventory = nil }, "clock": func() { in.Now = time.Time{} },
 	}
 	for _, what := range w.NotRead {

@@ -75,7 +75,7 @@ func (c *cluster) flip(mode configv1.TopologyMode) {
 	if mode == external {
 		infrastructure = ha
 	}
-	c.Flip(mode, infrastructure)
+	c.SetTopology(mode, infrastructure)
 }
 
 // upgrade completes an update to the release.
@@ -87,7 +87,7 @@ func (c *cluster) upgrade(release string) {
 	cv.Status.History = []configv1.UpdateHistory{{
 		State: configv1.CompletedUpdate, Version: release, Image: "x", StartedTime: now, CompletionTime: &now,
 	}}
-	c.Must(c.Admin.Status().Update(c.Context(), cv, client.FieldOwner("cluster-version-operator")))
+	c.NoError(c.Admin.Status().Update(c.Context(), cv, client.FieldOwner("cluster-version-operator")))
 }
 
 // authenticationOf is an Authentication with the spec, in JSON.
@@ -114,14 +114,14 @@ func (c *cluster) authentication() *operatorv1.Authentication {
 func (c *cluster) overrides() string {
 	c.Helper()
 	u := authenticationOf("")
-	c.Must(c.Admin.Get(c.Context(), authenticationObject.Key(), u))
+	c.NoError(c.Admin.Get(c.Context(), authenticationObject.Key(), u))
 	value, found, err := unstructured.NestedFieldNoCopy(u.Object, "spec", "unsupportedConfigOverrides")
-	c.Must(err)
+	c.NoError(err)
 	if !found {
 		return "absent"
 	}
 	text, err := json.Marshal(value)
-	c.Must(err)
+	c.NoError(err)
 	return string(text)
 }
 
@@ -142,7 +142,7 @@ func (c *cluster) fieldsOf(manager string) string {
 	for _, entry := range c.authentication().ManagedFields {
 		if entry.Manager == manager && entry.Subresource == "" {
 			text, err := entry.FieldsV1.MarshalJSON()
-			c.Must(err)
+			c.NoError(err)
 			return string(text)
 		}
 	}
@@ -184,7 +184,7 @@ func (c *cluster) installNodes(n int) {
 		if i == n {
 			node.Name, node.Labels = "worker", map[string]string{"node-role.kubernetes.io/worker": ""}
 		}
-		c.Must(client.IgnoreAlreadyExists(c.Admin.Create(c.Context(), node)))
+		c.NoError(client.IgnoreAlreadyExists(c.Admin.Create(c.Context(), node)))
 	}
 }
 
@@ -192,11 +192,11 @@ func (c *cluster) installNodes(n int) {
 func (c *cluster) reconciler(flags ...string) *patchtest.Reconciler {
 	c.Helper()
 	l := c.Reconciler(flags...)
-	l.Act = append(l.Act, c.rollOut)
+	l.OtherClients = append(l.OtherClients, c.rollOut)
 	return l
 }
 
-func (c *cluster) rollOut() { c.RollOut(serverObject, apiServerObject) }
+func (c *cluster) rollOut() { c.CompleteRollouts(serverObject, apiServerObject) }
 
 // shaped is a check: the Deployment has this shape.
 func (c *cluster) shaped(o controller.Object, replicas int32, unavailable, surge string, apart bool) func() error {

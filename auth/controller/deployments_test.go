@@ -95,12 +95,12 @@ func TestStockOperatorOwnsTheDeployments(t *testing.T) {
 	l := c.Reconciler()
 	c.Server.NoWrites(t, suite.User(), func() {
 		status("True", "ReplicaSetUpdated")
-		l.Want(l.Reconcile(), patch.Blocked, "FieldOwnedByOther", `"authentication-operator"`, "--force-conflicts",
+		l.CheckResult(l.Reconcile(), patch.Blocked, "FieldOwnedByOther", `"authentication-operator"`, "--force-conflicts",
 			".spec.strategy.rollingUpdate.maxUnavailable of the Deployment openshift-authentication/oauth-openshift")
 		status("False", "ProgressDeadlineExceeded")
-		l.Want(l.Reconcile(), patch.Failed, "RolloutStuck", "Deployment openshift-oauth-apiserver/apiserver", "delete the old one")
+		l.CheckResult(l.Reconcile(), patch.Failed, "RolloutStuck", "Deployment openshift-oauth-apiserver/apiserver", "delete the old one")
 		status("True", "NewReplicaSetAvailable")
-		l.Want(l.Reconcile(), patch.Blocked, "FieldOwnedByOther")
+		l.CheckResult(l.Reconcile(), patch.Blocked, "FieldOwnedByOther")
 	})
 }
 
@@ -108,11 +108,11 @@ func TestStockOperatorOwnsTheDeployments(t *testing.T) {
 func TestStockOperatorComesBack(t *testing.T) {
 	c := install(t, sr, needsNot, 1)
 	l := c.reconciler()
-	l.Want(l.Settle(), patch.InForce, "AsExpected")
+	l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
 	for range 3 {
 		c.stockWrites()
-		l.Want(l.Settle(), patch.Blocked, "FieldOwnedByOther")
-		l.AtRest()
+		l.CheckResult(l.Settle(), patch.Blocked, "FieldOwnedByOther")
+		l.CheckNoWrites()
 	}
 	c.Check(c.ownsNothing)
 	d := c.deployment(serverObject)
@@ -140,13 +140,13 @@ func TestNobodyOwnsTheShape(t *testing.T) {
 			write(c)
 			l := c.reconciler()
 			if name == "created" {
-				l.Want(l.Settle(), patch.Blocked, "FieldOwnedByOther", `is owned by "oc"`)
+				l.CheckResult(l.Settle(), patch.Blocked, "FieldOwnedByOther", `is owned by "oc"`)
 				c.Check(c.shaped(apiServerObject, 1, "1", "0", true))
 			} else {
-				l.Want(l.Settle(), patch.InForce, "AsExpected")
+				l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
 				c.Check(c.onOne)
 			}
-			l.AtRest()
+			l.CheckNoWrites()
 		})
 	}
 }
@@ -157,53 +157,53 @@ func TestForceAndOptOut(t *testing.T) {
 	c.stockWrites()
 	before := c.specs()
 	l := c.reconciler("--force-conflicts")
-	l.Want(l.Settle(), patch.InForce, "AsExpected")
+	l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
 	c.Check(c.onOne, c.overridesAre(set))
-	l.AtRest()
+	l.CheckNoWrites()
 
 	c.Patch("oc", authenticationObject, optOut)
-	l.Want(l.Settle(), patch.OptedOut, "OptedOut")
+	l.CheckResult(l.Settle(), patch.OptedOut, "OptedOut")
 	c.Check(c.onOne, c.overridesAre("absent"))
-	l.AtRest()
+	l.CheckNoWrites()
 	for _, o := range deployments {
 		c.Patch("oc", o, optOut)
 	}
-	l.Want(l.Settle(), patch.OptedOut, "OptedOut")
+	l.CheckResult(l.Settle(), patch.OptedOut, "OptedOut")
 	c.Check(c.released(before))
-	l.AtRest()
+	l.CheckNoWrites()
 }
 
 // On one node the anti-affinity of the old pod blocks the first rollout, so only that rollout may delete it first.
-func TestOldPodsGiveWayOnce(t *testing.T) {
+func TestOldPodsUnblockRolloutOnce(t *testing.T) {
 	c := install(t, sr, needsNot, 1)
 	c.stockWrites()
 	c.rollOut()
 	l := c.Reconciler("--force-conflicts")
-	l.Want(l.Reconcile(), patch.Progressing, "RollingOut")
+	l.CheckResult(l.Reconcile(), patch.Progressing, "RollingOut")
 	c.Check(c.shaped(serverObject, 1, "1", "1", false))
-	l.AtRest()
+	l.CheckNoWrites()
 	c.rollOut()
-	l.Want(l.Reconcile(), patch.Progressing, "RollingOut")
+	l.CheckResult(l.Reconcile(), patch.Progressing, "RollingOut")
 	c.Check(c.shaped(serverObject, 1, "0", "1", false))
-	l.Act = append(l.Act, c.rollOut)
-	l.Want(l.Settle(), patch.InForce, "AsExpected")
-	l.AtRest()
+	l.OtherClients = append(l.OtherClients, c.rollOut)
+	l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
+	l.CheckNoWrites()
 }
 
 // The replicas follow the nodes on HighlyAvailable only. Without nodes nothing is written.
 func TestReplicasFollowTheNodes(t *testing.T) {
 	c := install(t, ha, needsNot, 0)
 	l := c.reconciler()
-	c.Server.NoWrites(t, suite.User(), func() { l.Want(l.Reconcile(), patch.Waiting, "WaitingForNodes") })
+	c.Server.NoWrites(t, suite.User(), func() { l.CheckResult(l.Reconcile(), patch.Waiting, "WaitingForNodes") })
 	replicas := func(want int32) {
 		t.Helper()
-		l.Want(l.Settle(), patch.InForce, "AsExpected")
+		l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
 		for _, o := range deployments {
 			if got := *c.deployment(o).Spec.Replicas; got != want {
 				t.Errorf("%s has %d replicas, want %d", o.Name, got, want)
 			}
 		}
-		l.AtRest()
+		l.CheckNoWrites()
 	}
 	node := func(name string) controller.Object { return patchtest.Object("v1", "Node", "", name) }
 	c.flip(sr)
@@ -217,10 +217,10 @@ func TestReplicasFollowTheNodes(t *testing.T) {
 	replicas(3)
 	c.Patch("oc", node("master-1"), `{"spec":{"taints":[{"key":"example.com/reserved","effect":"NoSchedule"}]}}`)
 	replicas(2)
-	c.Must(c.Admin.DeleteAllOf(t.Context(), node("").Unstructured()))
-	l.Want(l.Settle(), patch.Waiting, "WaitingForNodes")
+	c.NoError(c.Admin.DeleteAllOf(t.Context(), node("").Unstructured()))
+	l.CheckResult(l.Settle(), patch.Waiting, "WaitingForNodes")
 	c.Check(c.shaped(serverObject, 2, "1", "2", true))
-	l.AtRest()
+	l.CheckNoWrites()
 }
 
 // Each object is patched without the others. Without a ClusterVersion the release is unknown, and without an Infrastructure
@@ -229,22 +229,22 @@ func TestObjectsThatAreMissing(t *testing.T) {
 	c := install(t, sr, needs, 1)
 	c.Delete(authenticationObject, serverObject, apiServerObject)
 	l := c.reconciler()
-	l.Want(l.Settle(), patch.Waiting, "WaitingForObject")
+	l.CheckResult(l.Settle(), patch.Waiting, "WaitingForObject")
 	c.Create("cluster-version-operator", authenticationOf(managed))
-	l.Want(l.Settle(), patch.Waiting, "WaitingForObject", "There is no Deployment openshift-authentication/oauth-openshift")
+	l.CheckResult(l.Settle(), patch.Waiting, "WaitingForObject", "There is no Deployment openshift-authentication/oauth-openshift")
 	c.Check(c.overridesAre(set))
 	c.Apply("gitops", deploymentOf(serverObject))
-	l.Want(l.Settle(), patch.Waiting, "WaitingForObject", "There is no Deployment openshift-oauth-apiserver/apiserver")
+	l.CheckResult(l.Settle(), patch.Waiting, "WaitingForObject", "There is no Deployment openshift-oauth-apiserver/apiserver")
 	c.Check(c.shaped(serverObject, 1, "0", "1", false))
 	c.Apply("gitops", deploymentOf(apiServerObject))
-	l.Want(l.Settle(), patch.InForce, "AsExpected")
+	l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
 
 	c.Delete(clusterVersionObject)
-	l.Want(l.Settle(), patch.InForce, "AsExpected")
+	l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
 	c.Check(c.overridesAre("absent"), c.onOne)
 	c.Delete(controller.Infrastructure)
 	again := c.reconciler("--override=always")
-	c.Server.NoWrites(t, suite.User(), func() { again.Want(again.Reconcile(), patch.Waiting, "WaitingForInfrastructure") })
+	c.Server.NoWrites(t, suite.User(), func() { again.CheckResult(again.Reconcile(), patch.Waiting, "WaitingForInfrastructure") })
 }
 
 // After a crash at any write, the next process finishes the work and then writes nothing.
@@ -297,7 +297,7 @@ func TestCrashAfterAnyWrite(t *testing.T) {
 					t.Errorf("%v, want %s", result, test.want)
 				}
 				c.Check(c.overridesAre(test.overrides), test.check(c, before))
-				second.AtRest()
+				second.CheckNoWrites()
 				return crashed
 			})
 		})

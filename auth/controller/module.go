@@ -62,7 +62,7 @@ func (m *Module) Reconciler(env controller.Environment) (controller.ReconcileFun
 	return newPatcher(env, m.override).reconcile, nil
 }
 
-// Reports implements controller.Module.
-func (*Module) Reports() (prefix, object string) {
+// StatusNames implements controller.Module.
+func (*Module) StatusNames() (prefix, object string) {
 	return auth.ConditionPrefix, "authentication/" + auth.ConfigName
 }

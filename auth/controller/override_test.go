@@ -24,7 +24,7 @@ func TestAPIServerSameKey(t *testing.T) {
 	c := &cluster{suite.Cluster(t)}
 	c.Create("oc", authenticationOf(`{"managementState":"Managed","unsupportedConfigOverrides":`+set+`}`))
 	for _, spec := range []string{`{"unsupportedConfigOverrides":` + set + `}`, `{}`} {
-		c.Must(c.Admin.Apply(c.Context(), client.ApplyConfigurationFromUnstructured(authenticationOf(spec)), client.FieldOwner(auth.FieldOwner)))
+		c.NoError(c.Admin.Apply(c.Context(), client.ApplyConfigurationFromUnstructured(authenticationOf(spec)), client.FieldOwner(auth.FieldOwner)))
 		c.Check(c.overridesAre(set))
 	}
 	for _, value := range []string{`"` + key + `: true"`, `"{\"` + key + `\":true}"`, `[1]`, `true`, `7`} {
@@ -73,18 +73,18 @@ func TestOthersKeysSurvive(t *testing.T) {
 			l := c.reconciler()
 			for range 2 {
 				c.flip(sr)
-				l.Want(l.Settle(), patch.InForce, "AsExpected")
+				l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
 				c.Check(c.overridesAre(both))
-				l.AtRest()
+				l.CheckNoWrites()
 				if test.after == theirs {
 					c.editOverrides("oc", `{"a":{"text":"new"}}`)
-					l.AtRest()
+					l.CheckNoWrites()
 					c.editOverrides("oc", `{"a":{"text":"<&>"}}`)
 				}
 				c.flip(ha)
 				l.Settle()
 				c.Check(c.overridesAre(after))
-				l.AtRest()
+				l.CheckNoWrites()
 			}
 		})
 	}
@@ -109,16 +109,16 @@ func TestPersonsOverride(t *testing.T) {
 				c := install(t, sr, needs, 1)
 				l := c.reconciler("--force-conflicts")
 				if when == "after" {
-					l.Want(l.Settle(), patch.InForce, "AsExpected")
+					l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
 				}
 				c.editOverrides("oc", `{"`+key+`":`+value+`}`)
 				theirs := c.overrides()
-				l.Want(l.Settle(), want.state, want.reason)
-				l.AtRest()
+				l.CheckResult(l.Settle(), want.state, want.reason)
+				l.CheckNoWrites()
 				c.Check(c.onOne)
 				c.flip(ha)
 				l.Settle()
-				l.AtRest()
+				l.CheckNoWrites()
 				if value == "true" && when == "after" {
 					// A patch that changes nothing makes nobody an owner.
 					c.Check(c.overridesAre("absent"))
@@ -140,14 +140,14 @@ func TestOverrideByRelease(t *testing.T) {
 	l.Settle()
 	c.Check(c.overridesAre(set))
 	c.upgrade(needsNot)
-	l.Want(l.Settle(), patch.InForce, "AsExpected")
+	l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
 	c.Check(c.overridesAre("absent"))
-	l.AtRest()
+	l.CheckNoWrites()
 	for policy, want := range map[string]string{"always": set, "never": "absent"} {
 		l = c.reconciler("--override=" + policy)
 		l.Settle()
 		c.Check(c.overridesAre(want))
-		l.AtRest()
+		l.CheckNoWrites()
 	}
 }
 
@@ -170,14 +170,14 @@ func TestOverrideRaces(t *testing.T) {
 			c.editOverrides("oc", test.before)
 			l := c.reconciler("--force-conflicts")
 			var once sync.Once
-			l.Fuse.Before(func(r *http.Request) {
+			l.CrashInjector.BeforeRequest(func(r *http.Request) {
 				if r.Method != http.MethodGet && strings.Contains(r.URL.Path, "authentications") {
 					once.Do(func() { c.editOverrides("oc", test.meanwhile) })
 				}
 			})
-			l.Want(l.Settle(), test.state, test.reason)
+			l.CheckResult(l.Settle(), test.state, test.reason)
 			c.Check(c.overridesAre(test.after))
-			l.AtRest()
+			l.CheckNoWrites()
 		})
 	}
 }
@@ -199,13 +199,13 @@ func TestReadModifyWriteAtTheSameTime(t *testing.T) {
 	}
 	edits := stop()
 	c.flip(sr)
-	l.Want(l.Settle(), patch.InForce, "AsExpected")
+	l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
 	want := map[string]any{key: true}
 	for n := range edits {
 		want[fmt.Sprint("key", n)] = n
 	}
 	encoded, err := json.Marshal(want)
-	c.Must(err)
+	c.NoError(err)
 	c.Check(c.overridesAre(string(encoded)))
 	if edits < 5 {
 		t.Errorf("%d updates at the same time", edits)
@@ -219,9 +219,9 @@ func TestOverrideRemovedByAnother(t *testing.T) {
 	l.Settle()
 	c.editOverrides("oc", `{"`+key+`":null}`)
 	result := l.Settle()
-	if l.Want(result, patch.Reverted, "Reverted"); result.After != apply.DefaultRevertPause {
+	if l.CheckResult(result, patch.Reverted, "Reverted"); result.After != apply.DefaultRevertBackoff {
 		t.Errorf("again after %s", result.After)
 	}
-	l.AtRest()
+	l.CheckNoWrites()
 	c.Check(c.overridesAre("{}"))
 }

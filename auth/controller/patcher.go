@@ -19,18 +19,18 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-var overrideWords = apply.Words{
+var overrideWords = apply.Messages{
 	Subject:    "The configuration of the authentication operator",
-	MadeBy:     "the installation",
+	Creator:    "the installation",
 	Resource:   "authentications.operator.openshift.io",
 	WouldApply: "the override would be set",
 }
 
-func deploymentWords(o controller.Object) apply.Words {
+func deploymentWords(o controller.Object) apply.Messages {
 	deployment := "Deployment " + o.Key().String()
-	return apply.Words{
+	return apply.Messages{
 		Subject:    "The " + deployment,
-		MadeBy:     "the authentication operator",
+		Creator:    "the authentication operator",
 		Resource:   "deployments.apps in namespace " + o.Namespace,
 		WouldApply: "the " + deployment + " would get the shape of the topology",
 	}
@@ -77,7 +77,7 @@ func (p *patcher) reconcile(ctx context.Context, cluster *topology.Cluster) (*un
 	override, _ := p.authentication.ApplyStep(ctx, authentication, decision.Override, overrideWords)
 	serverResult, _ := p.deployments.ApplyStep(ctx, server, decision.OAuthServer, deploymentWords(serverObject))
 	apiServerResult, _ := p.deployments.ApplyStep(ctx, apiServer, decision.OAuthAPIServer, deploymentWords(apiServerObject))
-	return authentication, patch.Together(override, serverResult, apiServerResult), nil
+	return authentication, patch.Combine(override, serverResult, apiServerResult), nil
 }
 
 // nodes lists the control-plane nodes; the cache holds no others.

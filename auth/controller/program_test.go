@@ -31,9 +31,9 @@ func TestProgram(t *testing.T) {
 		c.Eventually("the rollout is waited for", c.HasCondition(authenticationObject, condition, "True", "RollingOut"))
 		c.rollOut()
 		c.Eventually("the patch is in force", c.HasCondition(authenticationObject, condition, "True", "AsExpected"))
-		p.Rests(3)
+		p.CheckNoWrites(3)
 	}
-	p.Eventually("the metric is set", p.Counts(1, "sno_patch_in_force", `module="auth"`, `object="authentication/cluster"`))
+	p.Eventually("the metric is set", p.HasMetric(1, "sno_patch_in_force", `module="auth"`, `object="authentication/cluster"`))
 	p.Stop()
 
 	c.Server.NoWrites(t, suite.User(), func() {
@@ -50,9 +50,9 @@ func TestProgram(t *testing.T) {
 	})
 	c.flip(external)
 	l := c.reconciler()
-	l.Want(l.Settle(), patch.NotNeeded, "NotNeeded")
+	l.CheckResult(l.Settle(), patch.NotNeeded, "NotNeeded")
 	c.Check(c.overridesAre("absent"), c.ownsNothing)
-	l.AtRest()
+	l.CheckNoWrites()
 	if seen := c.Events(metav1.NamespaceDefault); seen["Normal RollingOut"] == 0 || seen["Normal AsExpected"] == 0 {
 		t.Errorf("events: %v", seen)
 	}
@@ -62,7 +62,7 @@ func TestProgram(t *testing.T) {
 func TestDryRun(t *testing.T) {
 	c := install(t, sr, needs, 1)
 	l := c.Reconciler("--dry-run")
-	l.Want(l.Reconcile(), patch.WouldChange, "DryRun")
+	l.CheckResult(l.Reconcile(), patch.WouldChange, "DryRun")
 	c.Check(c.overridesAre("absent"), c.ownsNothing)
 }
 
@@ -75,7 +75,7 @@ func TestForbidden(t *testing.T) {
 		return p.reconcile, nil
 	})
 	result := l.Reconcile()
-	l.Want(result, patch.Failed, "Forbidden", "deployments.apps in namespace openshift-authentication")
+	l.CheckResult(result, patch.Failed, "Forbidden", "deployments.apps in namespace openshift-authentication")
 	if result.After == 0 {
 		t.Error("it is not tried again")
 	}
@@ -94,9 +94,9 @@ func TestKindsThatComeLater(t *testing.T) {
 	c.installNodes(1)
 	p := c.Start("--override=always")
 	c.Eventually("the Deployments are shaped", c.onOne)
-	p.Eventually("the Authentication is waited for", p.Counts(1, "sno_blocked", `module="auth"`, `reason="WaitingForObject"`))
+	p.Eventually("the Authentication is waited for", p.HasMetric(1, "sno_blocked", `module="auth"`, `reason="WaitingForObject"`))
 	c.rollOut()
-	p.Rests(2)
+	p.CheckNoWrites(2)
 	c.InstallCRDs(patchtest.Authentications)
 	c.Create("cluster-version-operator", authenticationOf(managed))
 	c.Eventually("the override is set", c.overridesAre(set))
@@ -106,8 +106,8 @@ func TestKindsThatComeLater(t *testing.T) {
 
 func TestFlags(t *testing.T) {
 	suite.TestFlags(t, map[string]patchtest.Invocation{
-		"policies":       {Args: []string{"--help"}, Says: []string{"-override", "auto", "always", "never"}},
-		"unknown policy": {Args: []string{"--override=sometimes"}, Code: 2, Says: []string{"--override", `"sometimes"`, "auto, always or never"}},
+		"policies":       {Args: []string{"--help"}, Output: []string{"-override", "auto", "always", "never"}},
+		"unknown policy": {Args: []string{"--override=sometimes"}, Code: 2, Output: []string{"--override", `"sometimes"`, "auto, always or never"}},
 	})
 }
 

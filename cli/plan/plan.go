@@ -62,20 +62,20 @@ type Module struct {
 // Options say what to plan.
 type Options struct {
 	ForceConflicts bool
-	// Releasing plans the release of everything that the module owns.
-	Releasing bool
+	// Release plans the release of everything that the module owns.
+	Release bool
 	// Server answers each write as a dry run; with nil nothing is sent.
 	Server client.Client
 }
 
-// Of plans one module. The cluster is only read.
-func Of(ctx context.Context, cluster rehearsal.Base, m controller.Module, options Options) (Module, error) {
+// Compute plans one module. The cluster is only read.
+func Compute(ctx context.Context, cluster rehearsal.Base, m controller.Module, options Options) (Module, error) {
 	rehearse := func(dryRun, force bool, server client.Client) (*rehearsal.Client, patch.Result, error) {
 		made, err := rehearsal.New(cluster, server)
 		if err != nil {
 			return nil, patch.Result{}, err
 		}
-		out, err := Reconcile(ctx, made, m, controller.Options{DryRun: dryRun, ForceConflicts: force}, options.Releasing)
+		out, err := Reconcile(ctx, made, m, controller.Options{DryRun: dryRun, ForceConflicts: force}, options.Release)
 		return made, out.Result, err
 	}
 	_, before, err := rehearse(true, options.ForceConflicts, nil)
@@ -157,7 +157,7 @@ func Reconcile(ctx context.Context, by client.Client, m controller.Module, optio
 	if releasing {
 		seen = optedOut{recorded, m.Name()}
 	}
-	env, err := controller.Once(seen, options, m)
+	env, err := controller.OnceEnvironment(seen, options, m)
 	if err != nil {
 		return Outcome{}, err
 	}

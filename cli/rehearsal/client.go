@@ -35,8 +35,8 @@ var ErrUnsupported = errors.New("not supported by a rehearsal")
 
 var errPrecondition = errors.New("the precondition does not hold")
 
-// MadeUID is the prefix of the UIDs of objects that exist in the rehearsal only.
-const MadeUID = "rehearsed-"
+// UIDPrefix is the prefix of the UIDs of objects that exist in the rehearsal only.
+const UIDPrefix = "rehearsed-"
 
 // Base is what a rehearsal reads from.
 type Base interface {
@@ -266,7 +266,7 @@ func setVersion(before, after *unstructured.Unstructured) {
 	switch {
 	case before == nil:
 		if after.GetUID() == "" {
-			after.SetUID(types.UID(MadeUID + after.GetName()))
+			after.SetUID(types.UID(UIDPrefix + after.GetName()))
 		}
 		after.SetResourceVersion("1")
 		after.SetGeneration(1)

@@ -34,39 +34,39 @@ const (
 
 // Report is the result of one check. Kinds that are not served are skipped, and notes do not count as a change.
 type Report struct {
-	Changing  []Changing `json:"moving,omitempty"`
-	Unknown   []Unknown  `json:"unknown,omitempty"`
-	NotServed []string   `json:"notServed,omitempty"`
-	Notes     []string   `json:"notes,omitempty"`
-	// Marks hold by object values that never change back, so that a change between two checks is found.
-	Marks map[string]string `json:"-"`
+	Unstable   []UnstableObject `json:"moving,omitempty"`
+	Unreadable []UnreadableKind `json:"unknown,omitempty"`
+	NotServed  []string         `json:"notServed,omitempty"`
+	Notes      []string         `json:"notes,omitempty"`
+	// Fingerprints hold by object values that never change back, so that a change between two checks is found.
+	Fingerprints map[string]string `json:"-"`
 }
 
-// Changing is an object that is not stable. Since is when that began or, where the object does not record it, when it was first seen.
-type Changing struct {
+// UnstableObject is an object that is not stable. Since is when that began or, where the object does not record it, when it was first seen.
+type UnstableObject struct {
 	Object   string      `json:"object"`
 	WaitsFor string      `json:"waitsFor"`
 	Since    metav1.Time `json:"since"`
 }
 
-func (c Changing) String() string { return c.Object + ": " + c.WaitsFor }
+func (c UnstableObject) String() string { return c.Object + ": " + c.WaitsFor }
 
-// Unknown is a kind that could not be read.
-type Unknown struct {
+// UnreadableKind is a kind that could not be read.
+type UnreadableKind struct {
 	Kind  string `json:"kind"`
 	Error string `json:"error"`
 }
 
-func (u Unknown) String() string { return u.Kind + ": cannot be read: " + u.Error }
+func (u UnreadableKind) String() string { return u.Kind + ": cannot be read: " + u.Error }
 
-// Settled reports whether everything was read and nothing is changing.
-func (r *Report) Settled() bool { return len(r.Changing) == 0 && len(r.Unknown) == 0 }
+// IsStable reports whether everything was read and nothing is changing.
+func (r *Report) IsStable() bool { return len(r.Unstable) == 0 && len(r.Unreadable) == 0 }
 
 // Check reads the cluster once. Kinds that cannot be read are part of the report.
 func Check(ctx context.Context, from client.Reader) Report {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	report := Report{Marks: map[string]string{}}
+	report := Report{Fingerprints: map[string]string{}}
 	r := reading{ctx: ctx, client: from, report: &report}
 	desired := ""
 	each(r, configv1.GroupVersion.WithKind("ClusterVersion"), true, func(r reading, version *configv1.ClusterVersion) {
@@ -132,9 +132,9 @@ func each[T any](r reading, gvk schema.GroupVersionKind, needed bool, check func
 	switch {
 	case controller.IsNotServed(err) || apierrors.IsNotFound(err):
 		r.report.NotServed = append(r.report.NotServed, gvk.Kind)
-		r.report.Marks["kind "+gvk.Kind] = "not served"
+		r.report.Fingerprints["kind "+gvk.Kind] = "not served"
 	case err != nil:
-		r.report.Unknown = append(r.report.Unknown, Unknown{Kind: gvk.Kind, Error: err.Error()})
+		r.report.Unreadable = append(r.report.Unreadable, UnreadableKind{Kind: gvk.Kind, Error: err.Error()})
 	case needed && len(all) == 0:
 		r.changing(metav1.Time{}, "there is none yet")
 	default:
@@ -145,12 +145,12 @@ func each[T any](r reading, gvk schema.GroupVersionKind, needed bool, check func
 }
 
 func (r reading) changing(since metav1.Time, format string, args ...any) {
-	r.report.Changing = append(r.report.Changing, Changing{Object: r.name, WaitsFor: fmt.Sprintf(format, args...), Since: since})
+	r.report.Unstable = append(r.report.Unstable, UnstableObject{Object: r.name, WaitsFor: fmt.Sprintf(format, args...), Since: since})
 }
 
 // mark adds to the object's mark.
 func (r reading) mark(parts ...any) {
-	r.report.Marks[r.name] += fmt.Sprintln(append(parts, r.UID, r.Generation)...)
+	r.report.Fingerprints[r.name] += fmt.Sprintln(append(parts, r.UID, r.Generation)...)
 }
 
 // condition returns a condition, Unknown where it is missing, and adds it to the mark without its message.

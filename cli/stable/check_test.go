@@ -249,10 +249,10 @@ func testCheck(t *testing.T, edits, object, want string) {
 	for _, note := range report.Notes {
 		lines = append(lines, note+" (note)")
 	}
-	for _, c := range report.Changing {
+	for _, c := range report.Unstable {
 		lines = append(lines, c.String())
 	}
-	for _, u := range report.Unknown {
+	for _, u := range report.Unreadable {
 		lines = append(lines, u.String())
 	}
 	if want != "" {
@@ -261,7 +261,7 @@ func testCheck(t *testing.T, edits, object, want string) {
 	if diff := cmp.Diff(want, strings.Join(lines, "\n")); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", edits, diff)
 	}
-	if settled := len(lines) == len(report.Notes); report.Settled() != settled {
-		t.Errorf("%s: Settled() = %t with %v", edits, !settled, lines)
+	if settled := len(lines) == len(report.Notes); report.IsStable() != settled {
+		t.Errorf("%s: IsStable() = %t with %v", edits, !settled, lines)
 	}
 }

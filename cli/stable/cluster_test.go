@@ -84,16 +84,16 @@ func TestOnRealServer(t *testing.T) {
 		report := Check(t.Context(), pagesOfTwo{admin})
 		_, changed := history.observe(&report, time.Now())
 		var got []string
-		for _, c := range report.Changing {
+		for _, c := range report.Unstable {
 			got = append(got, c.String())
 		}
-		if report.Settled() {
+		if report.IsStable() {
 			for _, object := range changed {
 				got = append(got, object+": has changed")
 			}
 		}
-		if diff := cmp.Diff(step.want, strings.Join(got, "\n")); diff != "" || len(report.Unknown) > 0 {
-			t.Errorf("unknown %v (-want +got):\n%s", report.Unknown, diff)
+		if diff := cmp.Diff(step.want, strings.Join(got, "\n")); diff != "" || len(report.Unreadable) > 0 {
+			t.Errorf("unknown %v (-want +got):\n%s", report.Unreadable, diff)
 		}
 		if diff := cmp.Diff([]string{"MachineConfigPool"}, report.NotServed); diff != "" {
 			t.Errorf("not served (-want +got):\n%s", diff)
@@ -102,7 +102,7 @@ func TestOnRealServer(t *testing.T) {
 }
 
 // Kinds that may not be read, or that no answer came for, are unknown.
-func TestUnknown(t *testing.T) {
+func TestUnreadable(t *testing.T) {
 	server := shared.Server(t)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -111,13 +111,13 @@ func TestUnknown(t *testing.T) {
 		"cannot list resource": Check(t.Context(), server.Client(t, "nobody-in-particular")), "context canceled": Check(ended, server.Admin(t)),
 	} {
 		var kinds []string
-		for _, u := range report.Unknown {
+		for _, u := range report.Unreadable {
 			if strings.Contains(u.Error, text) {
 				kinds = append(kinds, u.Kind)
 			}
 		}
 		if diff := cmp.Diff(want, kinds); diff != "" {
-			t.Errorf("unknown because %q (-want +got):\n%s\n%v", text, diff, report.Unknown)
+			t.Errorf("unknown because %q (-want +got):\n%s\n%v", text, diff, report.Unreadable)
 		}
 	}
 }

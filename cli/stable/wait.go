@@ -71,7 +71,7 @@ func Wait(ctx context.Context, cluster client.Reader, o Options) (Outcome, error
 		now := time.Now()
 		waited := now.Sub(start)
 		quiet, changed := known.observe(&report, now)
-		settled := report.Settled()
+		settled := report.IsStable()
 		out := Outcome{
 			settled && quiet >= o.Quiet, metav1.Duration{Duration: waited.Round(time.Second)}, metav1.Duration{Duration: quiet.Round(time.Second)}, report,
 		}
@@ -106,8 +106,8 @@ type history struct {
 // the times in the report.
 func (h *history) observe(r *Report, now time.Time) (time.Duration, []string) {
 	first := map[string]time.Time{}
-	for i := range r.Changing {
-		c := &r.Changing[i]
+	for i := range r.Unstable {
+		c := &r.Unstable[i]
 		first[c.Object] = now
 		if seen, was := h.first[c.Object]; was {
 			first[c.Object] = seen
@@ -118,12 +118,12 @@ func (h *history) observe(r *Report, now time.Time) (time.Duration, []string) {
 	}
 	h.first = first
 	var changed []string
-	if len(r.Unknown) == 0 { // otherwise marks are missing, and the earlier ones are kept
+	if len(r.Unreadable) == 0 { // otherwise marks are missing, and the earlier ones are kept
 		changed = h.changed(r)
-		h.marks = r.Marks
+		h.marks = r.Fingerprints
 	}
 	switch {
-	case !r.Settled():
+	case !r.IsStable():
 		h.since = time.Time{}
 		return 0, changed
 	case h.since.IsZero(), len(changed) > 0:
@@ -137,14 +137,14 @@ func (h *history) changed(r *Report) []string {
 		return nil
 	}
 	var changed []string
-	for object, mark := range r.Marks {
+	for object, mark := range r.Fingerprints {
 		if h.marks[object] != mark {
 			changed = append(changed, object)
 		}
 	}
 	for object := range h.marks {
 		// Kubernetes deletes old requests.
-		if _, is := r.Marks[object]; !is && !strings.HasPrefix(object, requestKind+" ") {
+		if _, is := r.Fingerprints[object]; !is && !strings.HasPrefix(object, requestKind+" ") {
 			changed = append(changed, object)
 		}
 	}
@@ -163,11 +163,11 @@ func (p *progress) print(now time.Time, waited time.Duration, r *Report, quiet t
 	current := r.lines()
 	lines := slices.DeleteFunc(slices.Clone(current), p.printed.Has)
 	p.printed = sets.New(current...)
-	summary := fmt.Sprintf("Waiting: %d changing", len(r.Changing))
-	if len(r.Unknown) > 0 {
-		summary += fmt.Sprintf(", %d kinds cannot be read", len(r.Unknown))
+	summary := fmt.Sprintf("Waiting: %d changing", len(r.Unstable))
+	if len(r.Unreadable) > 0 {
+		summary += fmt.Sprintf(", %d kinds cannot be read", len(r.Unreadable))
 	}
-	if r.Settled() {
+	if r.IsStable() {
 		summary = fmt.Sprintf("Stable for %s of %s", duration.HumanDuration(quiet), duration.HumanDuration(p.options.Quiet))
 		for _, object := range changed {
 			lines = append(lines, object+": has changed")
@@ -188,10 +188,10 @@ func (p *progress) print(now time.Time, waited time.Duration, r *Report, quiet t
 // lines returns one line for each finding.
 func (r *Report) lines() []string {
 	lines := slices.Clone(r.Notes)
-	for _, c := range r.Changing {
+	for _, c := range r.Unstable {
 		lines = append(lines, fmt.Sprintf("%s, since %s", c, c.Since.UTC().Format(time.RFC3339)))
 	}
-	for _, u := range r.Unknown {
+	for _, u := range r.Unreadable {
 		lines = append(lines, u.String())
 	}
 	for _, kind := range r.NotServed {

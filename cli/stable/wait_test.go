@@ -63,8 +63,8 @@ func TestEveryChangeStartsAgain(t *testing.T) {
 			before, now := Check(t.Context(), after(t, "")), Check(t.Context(), after(t, test.edits))
 			history.observe(&before, installed)
 			quiet, changed := history.observe(&now, installed.Add(time.Minute))
-			if got := strings.Join(changed, " "); got != test.want || !now.Settled() || (quiet == time.Minute) != (test.want == "") {
-				t.Errorf("changed %q, settled %t, quiet for %s; want %q", got, now.Settled(), quiet, test.want)
+			if got := strings.Join(changed, " "); got != test.want || !now.IsStable() || (quiet == time.Minute) != (test.want == "") {
+				t.Errorf("changed %q, settled %t, quiet for %s; want %q", got, now.IsStable(), quiet, test.want)
 			}
 		})
 	}
@@ -97,10 +97,10 @@ func TestHistory(t *testing.T) {
 		report := Check(t.Context(), after(t, step.edits))
 		quiet, changed := history.observe(&report, installed.Add(time.Duration(i)*time.Minute))
 		var since []string
-		for _, c := range report.Changing {
+		for _, c := range report.Unstable {
 			since = append(since, c.Object, c.Since.Sub(installed).String())
 		}
-		if len(report.Unknown) > 0 {
+		if len(report.Unreadable) > 0 {
 			since = append(since, "unknown")
 		}
 		if quiet != step.quiet || strings.Join(since, " ") != step.since || strings.Join(changed, " ") != step.changed {
@@ -210,9 +210,9 @@ func TestProgress(t *testing.T) {
 
 func TestProgressIsBounded(t *testing.T) {
 	var printed bytes.Buffer
-	report := Report{Changing: make([]Changing, 100)}
-	for i := range report.Changing {
-		report.Changing[i].Object = fmt.Sprint("Node node-", i)
+	report := Report{Unstable: make([]UnstableObject, 100)}
+	for i := range report.Unstable {
+		report.Unstable[i].Object = fmt.Sprint("Node node-", i)
 	}
 	(&progress{options: Options{Progress: &printed}}).print(installed, 0, &report, 0, nil)
 	if lines := strings.Count(printed.String(), "\n"); lines != maxLines+2 || !strings.Contains(printed.String(), "... and 80 more") {

@@ -48,14 +48,14 @@ var deployments = []controller.Object{consoleObject, downloadsObject}
 type cluster struct {
 	*patchtest.Cluster
 	// release is a cluster-version-operator whose release contains downloads.
-	release *patchtest.VersionOperator
+	release *patchtest.FakeVersionOperator
 }
 
 func newCluster(t *testing.T, mode configv1.TopologyMode) *cluster {
 	t.Helper()
 	c := suite.Cluster(t)
-	c.Flip(mode, mode)
-	return &cluster{c, c.VersionOperator(manifest(console.DownloadsName))}
+	c.SetTopology(mode, mode)
+	return &cluster{c, c.FakeVersionOperator(manifest(console.DownloadsName))}
 }
 
 // installed is a cluster with two replicas of everything, whatever the topology, and a person's overrides.
@@ -64,12 +64,12 @@ func installed(t *testing.T, mode configv1.TopologyMode, overrides ...configv1.C
 	c := newCluster(t, mode)
 	c.Apply("installer", unshaped(consoleObject), operatorOf(""))
 	c.installVersion()
-	c.release.Act()
+	c.release.RunOnce()
 	if len(overrides) > 0 {
 		c.edit(overrides...)
 		c.release.Observe()
 	}
-	c.RollOut(deployments...)
+	c.CompleteRollouts(deployments...)
 	return c
 }
 
@@ -77,7 +77,7 @@ func installed(t *testing.T, mode configv1.TopologyMode, overrides ...configv1.C
 func stocked(t *testing.T, change func(*appsv1.Deployment)) *cluster {
 	t.Helper()
 	c := newCluster(t, sr)
-	c.release = c.VersionOperator()
+	c.release = c.FakeVersionOperator()
 	c.Apply("installer", operatorOf(operatorv1.Managed))
 	c.installVersion()
 	for _, o := range deployments {
@@ -158,7 +158,7 @@ func (c *cluster) reconciler(flags ...string) reconciler {
 		p.version.Clock, p.downloads.Clock, p.console.Clock = l.clock, l.clock, l.clock
 		return p.reconcile, nil
 	}, flags...)
-	l.Act = []func(){func() { c.release.Act() }, func() { c.RollOut(deployments...) }}
+	l.OtherClients = []func(){func() { c.release.RunOnce() }, func() { c.CompleteRollouts(deployments...) }}
 	return l
 }
 
@@ -215,12 +215,12 @@ func (c *cluster) snapshot(objects ...controller.Object) []map[string]any {
 	var all []map[string]any
 	for _, o := range objects {
 		u := o.Unstructured()
-		c.Must(c.Admin.Get(c.Context(), o.Key(), u))
+		c.NoError(c.Admin.Get(c.Context(), o.Key(), u))
 		out := map[string]any{"spec": u.Object["spec"]}
 		for _, e := range u.GetManagedFields() {
 			if e.Subresource == "" {
 				fields, err := e.FieldsV1.MarshalJSON()
-				c.Must(err)
+				c.NoError(err)
 				out[e.Manager+" "+string(e.Operation)] = string(fields)
 			}
 		}

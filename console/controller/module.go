@@ -53,7 +53,7 @@ func (*Module) Reconciler(env controller.Environment) (controller.ReconcileFunc,
 	return newPatcher(env).reconcile, nil
 }
 
-// Reports implements controller.Module.
-func (*Module) Reports() (prefix, object string) {
+// StatusNames implements controller.Module.
+func (*Module) StatusNames() (prefix, object string) {
 	return console.ConditionPrefix, "console/" + console.OperatorName
 }

@@ -17,19 +17,19 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-var versionWords = apply.Words{
-	Subject:      "The ClusterVersion",
-	MadeBy:       "the cluster-version-operator",
-	Resource:     "clusterversions.config.openshift.io",
-	WouldApply:   "an override for downloads would be added to the ClusterVersion",
-	Progressing:  console.ReasonTakingOver,
-	OwnedByOther: console.OverrideOwnedByOther,
+var versionWords = apply.Messages{
+	Subject:           "The ClusterVersion",
+	Creator:           "the cluster-version-operator",
+	Resource:          "clusterversions.config.openshift.io",
+	WouldApply:        "an override for downloads would be added to the ClusterVersion",
+	ProgressingReason: console.ReasonTakingOver,
+	OwnedByOther:      console.OverrideOwnedByOther,
 }
 
-func deploymentWords(name string) apply.Words {
-	return apply.Words{
+func deploymentWords(name string) apply.Messages {
+	return apply.Messages{
 		Subject:    "The " + name + " Deployment",
-		MadeBy:     "its operator",
+		Creator:    "its operator",
 		Resource:   "deployments.apps in namespace " + console.Namespace,
 		WouldApply: "the " + name + " Deployment would run one replica that can roll on one node",
 	}
@@ -72,7 +72,7 @@ func (p *patcher) reconcile(ctx context.Context, cluster *topology.Cluster) (*un
 		p.version.Forget(g.version.GetUID()) // an override that is not wanted cannot be reverted
 	}
 	wrote, releasing := false, false
-	take := func(applier *apply.Applier, live *unstructured.Unstructured, step patch.Step, words apply.Words) *patch.Result {
+	take := func(applier *apply.Applier, live *unstructured.Unstructured, step patch.Step, words apply.Messages) *patch.Result {
 		result := step.Result
 		if !wrote {
 			result, wrote = applier.ApplyStep(ctx, live, step, words)
@@ -80,7 +80,7 @@ func (p *patcher) reconcile(ctx context.Context, cluster *topology.Cluster) (*un
 		}
 		return result
 	}
-	result := patch.Together(
+	result := patch.Combine(
 		take(p.version, g.version, decision.ClusterVersion, versionWords),
 		take(p.downloads, g.downloads, decision.Downloads, deploymentWords(console.DownloadsName)),
 		take(p.console, g.console, decision.Console, deploymentWords(console.ConsoleName)),
@@ -89,7 +89,7 @@ func (p *patcher) reconcile(ctx context.Context, cluster *topology.Cluster) (*un
 		result = patch.Result{State: patch.Progressing, Reason: console.ReasonGivingBack, Message: "The patch is being released"}
 	}
 	if wrote {
-		result.After = controller.Soon
+		result.After = controller.RequeueDelay
 	}
 	return g.operator, result, nil
 }
@@ -99,11 +99,11 @@ func (p *patcher) gather(ctx context.Context, cluster *topology.Cluster) (g gath
 	in := &g.inputs
 	in.Cluster, in.ForceConflicts = cluster, p.force
 	group, reading := errgroup.WithContext(ctx)
-	group.Go(controller.Reading(reading, p.live, operatorObject, &g.operator, &in.Operator))
-	group.Go(controller.Reading(reading, p.live, consoleObject, &g.console, &in.Console))
-	group.Go(controller.Reading(reading, p.live, downloadsObject, &g.downloads, &in.Downloads))
-	group.Go(controller.Reading(reading, p.live, consoleBudget, nil, &in.ConsoleBudget))
-	group.Go(controller.Reading(reading, p.live, downloadsBudget, nil, &in.DownloadsBudget))
+	group.Go(controller.ReadInto(reading, p.live, operatorObject, &g.operator, &in.Operator))
+	group.Go(controller.ReadInto(reading, p.live, consoleObject, &g.console, &in.Console))
+	group.Go(controller.ReadInto(reading, p.live, downloadsObject, &g.downloads, &in.Downloads))
+	group.Go(controller.ReadInto(reading, p.live, consoleBudget, nil, &in.ConsoleBudget))
+	group.Go(controller.ReadInto(reading, p.live, downloadsBudget, nil, &in.DownloadsBudget))
 	if err := group.Wait(); err != nil {
 		return g, err
 	}

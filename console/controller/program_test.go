@@ -18,13 +18,13 @@ func TestFollowsTheTopology(t *testing.T) {
 	c := installed(t, sr, others(100)...)
 	p := c.Start()
 	c.Eventually("it waits for the cluster-version-operator", c.HasCondition(operatorObject, condition, "True", "TakingOver"))
-	defer c.release.Work()()
+	defer c.release.RunInBackground()()
 	for _, mode := range []configv1.TopologyMode{sr, ha, sr} {
-		c.Flip(mode, mode)
+		c.SetTopology(mode, mode)
 		if mode == sr {
 			c.Eventually("it is shaped", c.shaped(deployments...))
 			c.Eventually("it is in force", func() error {
-				c.RollOut(deployments...)
+				c.CompleteRollouts(deployments...)
 				return c.HasCondition(operatorObject, condition, "True", "AsExpected")()
 			})
 			if !slices.Contains(c.version().Spec.Overrides, console.Override()) {
@@ -35,7 +35,7 @@ func TestFollowsTheTopology(t *testing.T) {
 			c.Eventually("it is not needed", c.HasCondition(operatorObject, condition, "False", "NotNeeded"))
 			c.Eventually("everything is released", c.untouched)
 		}
-		p.Rests(3)
+		p.CheckNoWrites(3)
 	}
 	if n, err := p.Metric("sno_apply_total", `module="console"`, `result="error"`); err != nil || n > 20 {
 		t.Errorf("%v failed writes, %v", n, err)
@@ -55,14 +55,14 @@ func TestKindsThatComeLater(t *testing.T) {
 		t.Skip("it starts an API server of its own; make proof runs it")
 	}
 	c := &cluster{Cluster: suite.ClusterOn(t, patchtest.StartAPIServer(t, patchtest.Options{CRDs: []string{patchtest.Infrastructures}}))}
-	c.Flip(sr, sr)
+	c.SetTopology(sr, sr)
 	c.Apply("installer", unshaped(consoleObject), unshaped(downloadsObject))
 	p := c.Start()
 	p.WaitForLog("Working without kinds that the cluster does not serve")
 	c.Eventually("they are shaped", c.shaped(deployments...))
-	c.RollOut(deployments...)
-	c.Eventually("it is in force", p.Counts(1, "sno_patch_in_force"))
-	p.Rests(2)
+	c.CompleteRollouts(deployments...)
+	c.Eventually("it is in force", p.HasMetric(1, "sno_patch_in_force"))
+	p.CheckNoWrites(2)
 
 	c.InstallCRDs(patchtest.Consoles, patchtest.ClusterVersions)
 	c.Apply("installer", operatorOf(operatorv1.Unmanaged))
@@ -74,7 +74,7 @@ func TestKindsThatComeLater(t *testing.T) {
 
 	c.installVersion()
 	c.Delete(downloadsObject)
-	defer c.VersionOperator(manifest(console.DownloadsName)).Work()()
+	defer c.FakeVersionOperator(manifest(console.DownloadsName)).RunInBackground()()
 	c.Eventually("the entry is there", c.overrides(console.Override()))
 	c.Eventually("downloads is taken over", c.shaped(downloadsObject))
 	p.Stop()
@@ -87,14 +87,14 @@ func TestObjectsThatComeLater(t *testing.T) {
 	c.Create(overrides.ClusterVersionOperator, manifest(console.DownloadsName))
 	p := c.Start()
 	c.Eventually("the console is shaped", c.shaped(consoleObject))
-	c.Eventually("it waits for the ClusterVersion", p.Counts(1, "sno_blocked", `reason="WaitingForObject"`))
-	p.Rests(2)
+	c.Eventually("it waits for the ClusterVersion", p.HasMetric(1, "sno_blocked", `reason="WaitingForObject"`))
+	p.CheckNoWrites(2)
 	c.Check(c.replicas(downloadsObject, 2))
 
 	c.Apply("installer", operatorOf(operatorv1.Managed))
 	c.Eventually("it reports that", c.HasCondition(operatorObject, condition, "False", "WaitingForObject"))
 	c.installVersion()
-	defer c.release.Work()()
+	defer c.release.RunInBackground()()
 	c.Eventually("downloads is taken over", c.shaped(downloadsObject))
 	p.Stop()
 }

@@ -19,18 +19,18 @@ func TestConsoleOperatorReverts(t *testing.T) {
 	l := c.reconciler()
 	c.Server.NoWrites(t, suite.User(), func() {
 		for range 2 {
-			l.Want(l.Reconcile(), patch.Blocked, "FieldOwnedByOther")
+			l.CheckResult(l.Reconcile(), patch.Blocked, "FieldOwnedByOther")
 			c.stock(twoReplicas)
 		}
 	})
 	l = c.reconciler("--force-conflicts")
 	l.Reconcile()
 	c.Check(c.shaped(deployments...))
-	for _, pause := range []time.Duration{apply.DefaultRevertPause, 2 * apply.DefaultRevertPause} {
+	for _, pause := range []time.Duration{apply.DefaultRevertBackoff, 2 * apply.DefaultRevertBackoff} {
 		c.stock(twoReplicas)
-		l.AtRest()
+		l.CheckNoWrites()
 		result := l.Reconcile()
-		l.Want(result, patch.Reverted, "Reverted", `"console"`)
+		l.CheckResult(result, patch.Reverted, "Reverted", `"console"`)
 		if result.After != pause {
 			t.Errorf("again in %s, want %s", result.After, pause)
 		}
@@ -65,10 +65,10 @@ func TestConsoleOperatorTakesOver(t *testing.T) {
 			l.Settle()
 			c.Check(c.shaped(downloadsObject))
 			// The new release does not contain downloads.
-			l.Act = []func(){c.release.Observe, func() { c.stock(oneReplica); c.status(downloadsObject, stuck) }}
-			l.Want(l.Settle(), want.State, want.Reason)
+			l.OtherClients = []func(){c.release.Observe, func() { c.stock(oneReplica); c.status(downloadsObject, stuck) }}
+			l.CheckResult(l.Settle(), want.State, want.Reason)
 			c.Check(c.overrides(), c.untouched, c.replicas(consoleObject, 1), c.replicas(downloadsObject, 1))
-			l.AtRest()
+			l.CheckNoWrites()
 		})
 	}
 }
@@ -83,13 +83,13 @@ func TestStuckRolloutOfTheConsoleOperator(t *testing.T) {
 			l := c.reconciler()
 			c.Server.NoWrites(t, suite.User(), func() {
 				c.status(o, false)
-				l.Want(l.Reconcile(), patch.NotNeeded, "NotNeeded")
+				l.CheckResult(l.Reconcile(), patch.NotNeeded, "NotNeeded")
 				c.status(o, true)
 				for range 2 {
-					l.Want(l.Reconcile(), patch.Failed, "RolloutStuck", "The rollout of the "+o.Name+" Deployment,", "delete the old one")
+					l.CheckResult(l.Reconcile(), patch.Failed, "RolloutStuck", "The rollout of the "+o.Name+" Deployment,", "delete the old one")
 				}
 				c.PatchStatus("kube-controller-manager", o, `{"status":{"replicas":1,"unavailableReplicas":0}}`)
-				l.Want(l.Reconcile(), patch.NotNeeded, "NotNeeded")
+				l.CheckResult(l.Reconcile(), patch.NotNeeded, "NotNeeded")
 			})
 		})
 	}

@@ -40,10 +40,10 @@ func TestTakesOverAndReleases(t *testing.T) {
 			before, theirs := c.snapshot(objects...), c.rawOverrides()
 			l := c.reconciler()
 			for _, mode := range []configv1.TopologyMode{sr, ha, sr} {
-				c.Flip(mode, mode)
+				c.SetTopology(mode, mode)
 				result := l.Settle()
 				if mode == sr {
-					l.Want(result, patch.InForce, "AsExpected")
+					l.CheckResult(result, patch.InForce, "AsExpected")
 					c.Check(c.shaped(deployments...))
 					want := strings.TrimSuffix(theirs, "]") +
 						`,{"group":"apps","kind":"Deployment","name":"downloads","namespace":"openshift-console","unmanaged":true}]`
@@ -51,13 +51,13 @@ func TestTakesOverAndReleases(t *testing.T) {
 						t.Errorf("overrides %s\nwant %s", got, want)
 					}
 				} else {
-					l.Want(result, patch.NotNeeded, "NotNeeded")
+					l.CheckResult(result, patch.NotNeeded, "NotNeeded")
 					c.Check(c.untouched)
 					if diff := cmp.Diff(before, c.snapshot(objects...)); diff != "" {
 						t.Errorf("not restored (-want +got):\n%s", diff)
 					}
 				}
-				l.AtRest()
+				l.CheckNoWrites()
 			}
 		})
 	}
@@ -68,7 +68,7 @@ func (c *cluster) rawOverrides() string {
 	c.Helper()
 	spec := c.snapshot(versionObject)[0]["spec"].(map[string]any)
 	encoded, err := json.Marshal(spec["overrides"])
-	c.Must(err)
+	c.NoError(err)
 	return string(encoded)
 }
 
@@ -86,12 +86,12 @@ func TestCrashAnywhere(t *testing.T) {
 				before := c.snapshot(downloadsObject)
 				c.reconciler().Settle()
 				defer c.guard()()
-				c.Flip(modes[1], modes[1])
+				c.SetTopology(modes[1], modes[1])
 				l := c.reconciler()
 				crash(l.Reconciler)
-				l.Fuse.Before(func(r *http.Request) {
+				l.CrashInjector.BeforeRequest(func(r *http.Request) {
 					if r.Method != http.MethodGet {
-						c.release.Act()
+						c.release.RunOnce()
 					}
 				})
 				crashed := l.UntilCrash()
@@ -115,7 +115,7 @@ func TestCrashAnywhere(t *testing.T) {
 func (c *cluster) guard() (stop func()) {
 	c.Helper()
 	w, err := c.Admin.Watch(c.Context(), &appsv1.DeploymentList{}, client.InNamespace(console.Namespace))
-	c.Must(err)
+	c.NoError(err)
 	const last = "last-event"
 	var wait sync.WaitGroup
 	seen := 0
@@ -182,15 +182,15 @@ func TestAntiAffinityComesAndGoes(t *testing.T) {
 			made := manifest(console.DownloadsName)
 			made.Spec.Template.Spec.Affinity = test.before.DeepCopy()
 			c.Create(overrides.ClusterVersionOperator, made)
-			c.RollOut(downloadsObject)
+			c.CompleteRollouts(downloadsObject)
 			before := c.snapshot(downloadsObject)
 			l := c.reconciler()
 			// The cluster-version-operator writes nothing, so it restores nothing.
-			l.Act = []func(){c.release.Observe}
+			l.OtherClients = []func(){c.release.Observe}
 			for what, away := range map[string]func(){
-				"topology": func() { c.Flip(ha, ha) }, "opt-out": func() { c.Patch("oc", operatorObject, optOut, `"console"`) },
+				"topology": func() { c.SetTopology(ha, ha) }, "opt-out": func() { c.Patch("oc", operatorObject, optOut, `"console"`) },
 			} {
-				c.Flip(sr, sr)
+				c.SetTopology(sr, sr)
 				c.Patch("oc", operatorObject, optOut, "null")
 				l.Settle()
 				taken := c.deployment(downloadsObject)
@@ -200,9 +200,9 @@ func TestAntiAffinityComesAndGoes(t *testing.T) {
 				if err := c.Untouched(downloadsObject); err == nil {
 					t.Errorf("%s: the module owns nothing", what)
 				}
-				l.AtRest()
+				l.CheckNoWrites()
 				// After the first rollout maxUnavailable changes without a new rollout.
-				c.RollOut(downloadsObject)
+				c.CompleteRollouts(downloadsObject)
 				l.Settle()
 				rolled := c.deployment(downloadsObject)
 				if diff := cmp.Diff(taken.Spec.Template, rolled.Spec.Template); diff != "" || rolled.Spec.Strategy.RollingUpdate.MaxUnavailable.IntVal != 0 {
@@ -232,17 +232,17 @@ func TestEntryEditedByAnother(t *testing.T) {
 			edited := c.version().Spec.Overrides
 			edited[2].Unmanaged = false
 			c.edit(edited...)
-			l.Want(l.Settle(), patch.Blocked, "FieldOwnedByOther", `"oc"`, "also with --force-conflicts")
+			l.CheckResult(l.Settle(), patch.Blocked, "FieldOwnedByOther", `"oc"`, "also with --force-conflicts")
 			c.Check(c.replicas(downloadsObject, 2))
-			c.Flip(ha, ha)
-			l.Want(l.Settle(), patch.NotNeeded, "NotNeeded")
+			c.SetTopology(ha, ha)
+			l.CheckResult(l.Settle(), patch.NotNeeded, "NotNeeded")
 			c.Check(c.overrides(edited...))
-			l.AtRest()
+			l.CheckNoWrites()
 
 			// Removing the entry removes the keys that the module still owned.
 			c.edit(others(2)...)
 			c.Check(func() error { return c.Untouched(versionObject) })
-			c.Flip(sr, sr)
+			c.SetTopology(sr, sr)
 			l.Settle()
 			c.Check(c.shaped(downloadsObject))
 		})
@@ -256,7 +256,7 @@ func TestForceNeverReachesTheClusterVersion(t *testing.T) {
 	contrary.Unmanaged = false
 	l := c.reconciler("--force-conflicts")
 	var once sync.Once
-	l.Fuse.Before(func(r *http.Request) {
+	l.CrashInjector.BeforeRequest(func(r *http.Request) {
 		if r.Method != http.MethodGet && strings.Contains(r.URL.Path, "clusterversions") {
 			once.Do(func() { c.edit(contrary) })
 		}
@@ -277,7 +277,7 @@ func TestEntryOfAnother(t *testing.T) {
 		mode     configv1.TopologyMode
 		replicas int32
 	}{{sr, 1}, {ha, 2}} {
-		c.Flip(test.mode, test.mode)
+		c.SetTopology(test.mode, test.mode)
 		l.Settle()
 		c.Check(c.overrides(console.Override()), func() error { return c.Untouched(versionObject) }, c.replicas(downloadsObject, test.replicas))
 	}
@@ -291,16 +291,16 @@ func TestEntryRemovedByAnother(t *testing.T) {
 	c.Check(c.shaped(downloadsObject))
 	c.Patch("oc", versionObject, `{"spec":{"overrides":null}}`)
 	result := l.Settle()
-	l.Want(result, patch.Reverted, "Reverted")
-	if result.After != apply.DefaultRevertPause {
+	l.CheckResult(result, patch.Reverted, "Reverted")
+	if result.After != apply.DefaultRevertBackoff {
 		t.Errorf("again in %s", result.After)
 	}
-	l.AtRest()
-	l.clock.SetTime(l.clock.Now().Add(apply.DefaultRevertPause))
+	l.CheckNoWrites()
+	l.clock.SetTime(l.clock.Now().Add(apply.DefaultRevertBackoff))
 	l.Settle()
 	c.Check(c.overrides(console.Override()))
 	// The release has written downloads in between, which counts as a revert too.
-	l.clock.SetTime(l.clock.Now().Add(apply.DefaultRevertPause))
+	l.clock.SetTime(l.clock.Now().Add(apply.DefaultRevertBackoff))
 	l.Settle()
 	c.Check(c.shaped(downloadsObject))
 }
@@ -308,7 +308,7 @@ func TestEntryRemovedByAnother(t *testing.T) {
 // While another client updates the whole list all the time, neither its entries nor the module's are lost.
 func TestOverridesEditedAtTheSameTime(t *testing.T) {
 	c := installed(t, sr, others(100)...)
-	defer c.release.Work()()
+	defer c.release.RunInBackground()()
 	edit := func(i int) configv1.ComponentOverride {
 		return configv1.ComponentOverride{Kind: "Deployment", Group: "apps", Namespace: "editor", Name: fmt.Sprint("e", i), Unmanaged: true}
 	}
@@ -321,7 +321,7 @@ func TestOverridesEditedAtTheSameTime(t *testing.T) {
 	})
 	l := c.reconciler()
 	for round, mode := range []configv1.TopologyMode{sr, ha, sr, ha, sr} {
-		c.Flip(mode, mode)
+		c.SetTopology(mode, mode)
 		c.Eventually(fmt.Sprintf("round %d, %s", round, mode), func() error {
 			result, err := l.Step()
 			if ours := slices.Contains(c.version().Spec.Overrides, console.Override()); err != nil || ours != (mode == sr) {
@@ -351,18 +351,18 @@ func TestOverridesEditedAtTheSameTime(t *testing.T) {
 
 // Only the release creates a deleted downloads again, so the override is released until it has, and then set again.
 func TestDownloadsDeletedInTheMiddle(t *testing.T) {
-	step := func(l reconciler) { _, err := l.Step(); l.Must(err) }
+	step := func(l reconciler) { _, err := l.Step(); l.NoError(err) }
 	for name, before := range map[string]func(*cluster, reconciler){
 		"before the override":             func(*cluster, reconciler) {},
 		"before the override is observed": func(_ *cluster, l reconciler) { step(l) },
-		"when the override is observed":   func(c *cluster, l reconciler) { step(l); c.release.Act() },
-		"when it is shaped":               func(c *cluster, l reconciler) { step(l); c.release.Act(); step(l) },
+		"when the override is observed":   func(c *cluster, l reconciler) { step(l); c.release.RunOnce() },
+		"when it is shaped":               func(c *cluster, l reconciler) { step(l); c.release.RunOnce(); step(l) },
 		"at rest":                         func(_ *cluster, l reconciler) { l.Settle() },
 		"while it is being released": func(c *cluster, l reconciler) {
 			l.Settle()
-			c.Flip(ha, ha)
+			c.SetTopology(ha, ha)
 			step(l)
-			c.Flip(sr, sr)
+			c.SetTopology(sr, sr)
 		},
 	} {
 		for _, observed := range []bool{false, true} {
@@ -372,7 +372,7 @@ func TestDownloadsDeletedInTheMiddle(t *testing.T) {
 				before(c, l)
 				c.Delete(downloadsObject)
 				if observed {
-					c.release.Act()
+					c.release.RunOnce()
 				}
 				if result := l.Reconcile(); result.State != patch.Waiting && result.State != patch.Progressing {
 					t.Errorf("right after: %v", result)
@@ -391,7 +391,7 @@ func TestObjectsGo(t *testing.T) {
 	l.Settle()
 	before := c.deployment(downloadsObject)
 	c.Delete(versionObject)
-	c.Server.NoWrites(t, suite.User(), func() { l.Want(l.Reconcile(), patch.Waiting, "WaitingForObject") })
+	c.Server.NoWrites(t, suite.User(), func() { l.CheckResult(l.Reconcile(), patch.Waiting, "WaitingForObject") })
 	if diff := cmp.Diff(before.Spec, c.deployment(downloadsObject).Spec); diff != "" {
 		t.Errorf("downloads changed:\n%s", diff)
 	}
@@ -400,11 +400,11 @@ func TestObjectsGo(t *testing.T) {
 	l.Settle()
 	c.Check(c.shaped(downloadsObject), c.overrides(console.Override()))
 
-	l.Act = nil
+	l.OtherClients = nil
 	c.Delete(downloadsObject)
-	l.Want(l.Settle(), patch.Waiting, "WaitingForObject")
+	l.CheckResult(l.Settle(), patch.Waiting, "WaitingForObject")
 	c.Check(c.overrides())
-	l.AtRest()
+	l.CheckNoWrites()
 }
 
 func TestManagementState(t *testing.T) {
@@ -414,12 +414,12 @@ func TestManagementState(t *testing.T) {
 			l := c.reconciler()
 			l.Settle()
 			c.Patch("oc", operatorObject, managementState, state)
-			l.Want(l.Settle(), want, want.String())
+			l.CheckResult(l.Settle(), want, want.String())
 			c.Check(c.overrides(), c.untouched)
-			l.AtRest()
+			l.CheckNoWrites()
 			if state == operatorv1.Removed {
 				c.Delete(downloadsObject, consoleObject) // as the console operator does
-				l.Want(l.Reconcile(), want, want.String())
+				l.CheckResult(l.Reconcile(), want, want.String())
 				return
 			}
 			c.Patch("oc", operatorObject, managementState, operatorv1.Managed)
@@ -433,21 +433,21 @@ func TestManagementState(t *testing.T) {
 func TestDryRunAndForbidden(t *testing.T) {
 	c := installed(t, sr)
 	l := c.reconciler("--dry-run")
-	l.Want(l.Reconcile(), patch.WouldChange, "DryRun", "Dry run: an override for downloads would be added to the ClusterVersion")
+	l.CheckResult(l.Reconcile(), patch.WouldChange, "DryRun", "Dry run: an override for downloads would be added to the ClusterVersion")
 	c.Check(c.untouched)
 	c.reconciler().Settle()
-	c.Flip(ha, ha)
-	l.Want(l.Reconcile(), patch.WouldChange, "DryRun", "Dry run: the patch would be released. ")
+	c.SetTopology(ha, ha)
+	l.CheckResult(l.Reconcile(), patch.WouldChange, "DryRun", "Dry run: the patch would be released. ")
 	c.Check(c.shaped(deployments...))
 	c.reconciler().Settle()
-	c.Flip(sr, sr)
+	c.SetTopology(sr, sr)
 	nobody := c.ReconcilerOf(func(made *patchtest.Reconciler) (controller.ReconcileFunc, error) {
 		env := made.Environment
 		env.Client = c.Server.Client(t, "nobody")
 		return newPatcher(env).reconcile, nil
 	})
 	result, err := nobody.Try()
-	if nobody.Want(result, patch.Failed, "Forbidden", "clusterversions.config.openshift.io"); err != nil || result.After == 0 {
+	if nobody.CheckResult(result, patch.Failed, "Forbidden", "clusterversions.config.openshift.io"); err != nil || result.After == 0 {
 		t.Errorf("%v, %v, again in %s", result, err, result.After)
 	}
 }

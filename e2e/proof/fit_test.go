@@ -83,7 +83,7 @@ func TestAllowedDrainsLeaveNothingPending(t *testing.T) {
 	t.Logf("the first of at least %d random clusters has -fit-random-seed=%d", atLeast, randomSeed)
 	reasons := map[string]int{}
 	count, moved := 0, 0
-	tooFew := func() bool { return reasons[fit.RoomElsewhere]*100 < count*fitShare }
+	tooFew := func() bool { return reasons[fit.ReasonRoomElsewhere]*100 < count*fitShare }
 	for ; count < atLeast || count < fitClusters && tooFew(); count += fitBatch {
 		rounds := make([]*round, fitBatch)
 		for i := range rounds {
@@ -106,9 +106,9 @@ func TestAllowedDrainsLeaveNothingPending(t *testing.T) {
 	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
 		t.Logf("%4d %s", reasons[reason], reason)
 	}
-	t.Logf("%d of %d drains were allowed, %d pods moved", reasons[fit.RoomElsewhere], count, moved)
+	t.Logf("%d of %d drains were allowed, %d pods moved", reasons[fit.ReasonRoomElsewhere], count, moved)
 	if tooFew() {
-		t.Errorf("only %d of %d drains were allowed, want %d%%", reasons[fit.RoomElsewhere], count, fitShare)
+		t.Errorf("only %d of %d drains were allowed, want %d%%", reasons[fit.ReasonRoomElsewhere], count, fitShare)
 	}
 }
 

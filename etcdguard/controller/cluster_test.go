@@ -80,7 +80,7 @@ func mayGo(mode configv1.TopologyMode, n int) int {
 type cluster struct {
 	*patchtest.Cluster
 	etcd  *fakeEtcd
-	cvo   *patchtest.VersionOperator
+	cvo   *patchtest.FakeVersionOperator
 	nodes int
 }
 
@@ -88,7 +88,7 @@ func newCluster(c *patchtest.Cluster) *cluster {
 	c.Helper()
 	c.AllowTopologies(arbiter, dual)
 	release := patchtest.Manifests(c, "testdata", "guard.yaml")
-	return &cluster{Cluster: c, etcd: serveEtcd(c.T), cvo: c.VersionOperator(release[0], release[1])}
+	return &cluster{Cluster: c, etcd: serveEtcd(c.T), cvo: c.FakeVersionOperator(release[0], release[1])}
 }
 
 // install makes a healthy cluster with n control-plane nodes, of a release with a static guard.
@@ -106,7 +106,7 @@ func (c *cluster) install(mode configv1.TopologyMode, n int) {
 	c.Create("installer", etcd, newVersion())
 	c.installCertificates()
 	c.become(mode, n)
-	c.cvo.Act()
+	c.cvo.RunOnce()
 }
 
 func newVersion() *configv1.ClusterVersion {
@@ -147,7 +147,7 @@ func (c *cluster) flip(mode configv1.TopologyMode) {
 	if mode == sr {
 		infrastructure = sr
 	}
-	c.Flip(mode, infrastructure)
+	c.SetTopology(mode, infrastructure)
 }
 
 // resize makes n control-plane nodes, the first of them an arbiter where the topology has one, and a worker that never counts.
@@ -186,7 +186,7 @@ type reconciler struct {
 func (c *cluster) reconciler(flags ...string) reconciler {
 	c.Helper()
 	l := c.Reconciler(append([]string{"--image=cli", "--etcd-endpoints=" + c.etcd.endpoint}, flags...)...)
-	l.Act = []func(){func() { c.cvo.Act() }, func() { c.RollOut(deploymentObject) }}
+	l.OtherClients = []func(){func() { c.cvo.RunOnce() }, func() { c.CompleteRollouts(deploymentObject) }}
 	return reconciler{l, c}
 }
 
@@ -225,7 +225,7 @@ func (l reconciler) settles(reason string, replicas, maxUnavailable int, ours bo
 // onFirst calls do right before the first request of that method.
 func (l reconciler) onFirst(method string, do func()) {
 	var once sync.Once
-	l.Fuse.Before(func(r *http.Request) {
+	l.CrashInjector.BeforeRequest(func(r *http.Request) {
 		if r.Method == method {
 			once.Do(do)
 		}
@@ -237,7 +237,7 @@ func (l reconciler) until(action etcdguard.Action) {
 	l.Helper()
 	for range 20 {
 		_, err := l.Step()
-		l.Must(err)
+		l.NoError(err)
 		if strings.HasSuffix(l.actions(), string(action)) {
 			return
 		}
@@ -253,7 +253,7 @@ func (c *cluster) start() *patchtest.Program {
 // guard checks the live guard; no replicas for none.
 func (c *cluster) guard(replicas, maxUnavailable int, ours bool) {
 	c.Helper()
-	c.Must(c.hasGuard(replicas, maxUnavailable, ours))
+	c.NoError(c.hasGuard(replicas, maxUnavailable, ours))
 }
 
 func (c *cluster) hasGuard(replicas, maxUnavailable int, ours bool) error {

@@ -294,7 +294,7 @@ func (e *realEtcd) removeOne(alive bool) {
 		_, err := etcd.MemberRemove(ctx, m.id)
 		return err
 	}
-	if removal.Obstacle != etcdguard.NoQuorum {
+	if removal.Reason != etcdguard.NoQuorum {
 		e.answers(true, remove)
 		m.member = false
 		e.writes(removal.Safe)

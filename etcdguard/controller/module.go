@@ -86,7 +86,7 @@ func (m *Module) Reconciler(env controller.Environment) (controller.ReconcileFun
 	return (&patcher{Environment: env, image: m.image, endpoints: endpoints}).reconcile, nil
 }
 
-// Reports implements controller.Module.
-func (*Module) Reports() (prefix, object string) {
+// StatusNames implements controller.Module.
+func (*Module) StatusNames() (prefix, object string) {
 	return etcdguard.ConditionPrefix, "deployment/" + etcdguard.GuardName
 }

@@ -58,16 +58,16 @@ func (p *patcher) gather(ctx context.Context, cluster *topology.Cluster) (in etc
 	var secret *corev1.Secret
 	var bundle *corev1.ConfigMap
 	group, reading := errgroup.WithContext(ctx)
-	group.Go(controller.Reading(reading, p.Live, etcdObject, &etcd, &in.Etcd))
+	group.Go(controller.ReadInto(reading, p.Live, etcdObject, &etcd, &in.Etcd))
 	group.Go(func() (err error) {
 		in.Nodes, err = controlPlane(reading, p.Live)
 		return err
 	})
-	group.Go(controller.Reading(reading, p.Live, deploymentObject, nil, &in.Deployment))
-	group.Go(controller.Reading(reading, p.Live, budgetObject, nil, &in.Budget))
-	group.Go(controller.Reading(reading, p.Live, podsBudgetObject, nil, &in.PodsBudget))
-	group.Go(controller.Reading(reading, p.Live, secretObject, nil, &secret))
-	group.Go(controller.Reading(reading, p.Live, bundleObject, nil, &bundle))
+	group.Go(controller.ReadInto(reading, p.Live, deploymentObject, nil, &in.Deployment))
+	group.Go(controller.ReadInto(reading, p.Live, budgetObject, nil, &in.Budget))
+	group.Go(controller.ReadInto(reading, p.Live, podsBudgetObject, nil, &in.PodsBudget))
+	group.Go(controller.ReadInto(reading, p.Live, secretObject, nil, &secret))
+	group.Go(controller.ReadInto(reading, p.Live, bundleObject, nil, &bundle))
 	if err := group.Wait(); err != nil {
 		return in, nil, err
 	}

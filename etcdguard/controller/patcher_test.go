@@ -58,7 +58,7 @@ func TestLife(t *testing.T) {
 		l.settles(stage.reason, stage.replicas, stage.maxUnavailable, stage.ours)
 		all = append(all, strings.Fields(stage.does)...)
 		l.did(stage.does)
-		l.AtRest()
+		l.CheckNoWrites()
 		if stage.replicas == 0 || !stage.ours {
 			continue
 		}
@@ -85,14 +85,14 @@ func TestWithoutVersionOperator(t *testing.T) {
 	c.installCertificates()
 	c.become(ha, 3)
 	l := c.reconciler("--image=")
-	l.Want(l.Reconcile(), patch.Waiting, "WaitingForObject")
+	l.CheckResult(l.Reconcile(), patch.Waiting, "WaitingForObject")
 	l = c.reconciler()
 	l.settles("AsExpected", 3, 1, true)
 	l.did("ApplyBudget ApplyDeployment")
-	l.AtRest()
+	l.CheckNoWrites()
 
 	nothing := budgetObject.Unstructured()
-	c.Must(c.Admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(nothing), client.FieldOwner(fieldOwner), client.DryRunAll))
+	c.NoError(c.Admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(nothing), client.FieldOwner(fieldOwner), client.DryRunAll))
 	if _, found, _ := unstructured.NestedFieldNoCopy(nothing.Object, "spec", "maxUnavailable"); found {
 		t.Error("an apply of nothing keeps the number, so Disown is not needed")
 	}
@@ -124,9 +124,9 @@ func TestMissingNamespace(t *testing.T) {
 
 	c.Delete(secretObject, bundleObject)
 	live := ns.Unstructured()
-	c.Must(c.Admin.Get(t.Context(), ns.Key(), live))
-	c.Must(unstructured.SetNestedSlice(live.Object, nil, "spec", "finalizers"))
-	c.Must(c.Admin.SubResource("finalize").Update(t.Context(), live))
+	c.NoError(c.Admin.Get(t.Context(), ns.Key(), live))
+	c.NoError(unstructured.SetNestedSlice(live.Object, nil, "spec", "finalizers"))
+	c.NoError(c.Admin.SubResource("finalize").Update(t.Context(), live))
 	c.Eventually("the namespace is gone", func() error {
 		if patchtest.Find[metav1.PartialObjectMetadata](c.Cluster, ns) != nil {
 			return errors.New("it still exists")
@@ -134,7 +134,7 @@ func TestMissingNamespace(t *testing.T) {
 		return nil
 	})
 	l.Logged = nil
-	l.Want(l.Reconcile(), patch.Waiting, "CertificateMissing")
+	l.CheckResult(l.Reconcile(), patch.Waiting, "CertificateMissing")
 	l.did("")
 
 	c.Apply("installer", ns.Unstructured())
@@ -149,7 +149,7 @@ func TestYieldsToTheOperator(t *testing.T) {
 	l := c.reconciler()
 	l.settles("AsExpected", 5, 2, true)
 	l.Logged = nil
-	c.cvo = c.VersionOperator()
+	c.cvo = c.FakeVersionOperator()
 	c.Create("cluster-etcd-operator", budgetOf("etcd-guard-pdb", 2))
 	l.settles("GivingBack", 5, 2, true)
 	ready := func(guards int) {
@@ -163,7 +163,7 @@ func TestYieldsToTheOperator(t *testing.T) {
 	ready(3)
 	l.settles("NotNeeded", 0, 0, false)
 	l.did("DeleteBudget DeleteDeployment Unclaim")
-	l.AtRest()
+	l.CheckNoWrites()
 }
 
 // An arbiter counts, a node with both roles counts once, and a worker never does.
@@ -257,7 +257,7 @@ func TestEditedByHand(t *testing.T) {
 	if result := l.settles("FieldOwnedByOther", 5, 3, true); !strings.Contains(result.Message, `.spec.maxUnavailable is owned by "oc"`) {
 		t.Error(result)
 	}
-	l.AtRest()
+	l.CheckNoWrites()
 	c.reconciler("--force-conflicts").settles("AsExpected", 5, 2, true)
 	if pod := c.deployment().Spec.Template.Spec; pod.PriorityClassName == "mine" {
 		t.Errorf("with force they were not: %+v", pod)
@@ -275,7 +275,7 @@ func TestOverridesOfOthers(t *testing.T) {
 			configv1.ComponentOverride{Kind: "PodDisruptionBudget", Group: "policy", Namespace: namespace, Name: guardName})
 		c.Update("oc", v)
 	})
-	l.Want(l.Reconcile(), patch.Blocked, "FieldOwnedByOther")
+	l.CheckResult(l.Reconcile(), patch.Blocked, "FieldOwnedByOther")
 	c.guard(3, 1, false)
 }
 
@@ -288,22 +288,22 @@ func TestFailedReads(t *testing.T) {
 		"/infrastructures/": sr, "/deployments/": sr, "/poddisruptionbudgets/": sr, "/clusterversions/": sr, "/etcds/": sr,
 		"/nodes": sr, "/secrets/": dual, "/configmaps/": dual, // on one node they make no difference
 	} {
-		l.Fuse.Unreadable(path)
+		l.CrashInjector.FailReads(path)
 		c.flip(mode) // and nodes and members stay
 		c.etcd.set(1, 1)
 		if _, err := l.Try(); err == nil {
 			t.Errorf("%s cannot be read, and it decides all the same", path)
 		}
-		l.Fuse.Unreadable("")
+		l.CrashInjector.FailReads("")
 		c.guard(5, 2, true)
 		c.become(ha, 5)
-		l.AtRest()
+		l.CheckNoWrites()
 	}
 	c.Delete(controller.Infrastructure)
-	l.AtRest()
+	l.CheckNoWrites()
 	l = c.reconciler() // a new process has never known any
-	l.Want(l.Reconcile(), patch.Waiting, "WaitingForInfrastructure")
-	l.AtRest()
+	l.CheckResult(l.Reconcile(), patch.Waiting, "WaitingForInfrastructure")
+	l.CheckNoWrites()
 	c.guard(5, 2, true)
 }
 
@@ -320,7 +320,7 @@ func TestWritesAreBound(t *testing.T) {
 		never   string
 	}{
 		"an apply": {
-			func(c *cluster, l reconciler) { c.become(ha, 5); l.Reconcile(); c.cvo.Act() }, http.MethodPatch,
+			func(c *cluster, l reconciler) { c.become(ha, 5); l.Reconcile(); c.cvo.RunOnce() }, http.MethodPatch,
 			func(c *cluster) { touch(c, ha, 3, deploymentObject, "oc") }, "Apply",
 		},
 		"a claim": {
@@ -345,7 +345,7 @@ func TestWritesAreBound(t *testing.T) {
 			func(c *cluster) { c.Create("oc", budgetOf(guardName, 2)) }, "ApplyBudget",
 		},
 		"a deletion": {
-			func(c *cluster, l reconciler) { c.become(sr, 1); l.Reconcile(); c.cvo.Act() }, http.MethodDelete,
+			func(c *cluster, l reconciler) { c.become(sr, 1); l.Reconcile(); c.cvo.RunOnce() }, http.MethodDelete,
 			func(c *cluster) { touch(c, ha, 3, budgetObject, cvo) }, "Delete",
 		},
 	} {
@@ -383,7 +383,7 @@ func TestDryRun(t *testing.T) {
 	c.become(ha, 5)
 	reports(etcdguard.Claim)
 	l.until(etcdguard.Claim)
-	c.cvo.Act()
+	c.cvo.RunOnce()
 	reports(etcdguard.ApplyDeployment)
 	l.settles("AsExpected", 5, 2, true)
 	c.become(sr, 1)
@@ -411,7 +411,7 @@ func TestForbidden(t *testing.T) {
 	}
 	reports("clusterversions.config.openshift.io")
 	c.reconciler().until(etcdguard.Claim)
-	c.cvo.Act()
+	c.cvo.RunOnce()
 	reports("poddisruptionbudgets.policy in namespace openshift-etcd")
 }
 
@@ -422,17 +422,17 @@ func TestFight(t *testing.T) {
 	l.settles("AsExpected", 5, 2, true)
 	c.Patch(cvo, budgetObject, `{"spec":{"maxUnavailable":4}}`)
 	sent := 0
-	l.Fuse.Before(func(r *http.Request) {
+	l.CrashInjector.BeforeRequest(func(r *http.Request) {
 		if r.Method == http.MethodPatch {
 			sent++
 			b := c.budget()
 			b.Labels = map[string]string{"version": b.ResourceVersion}
-			c.Must(c.Admin.Update(context.WithoutCancel(t.Context()), b, client.FieldOwner(cvo)))
+			c.NoError(c.Admin.Update(context.WithoutCancel(t.Context()), b, client.FieldOwner(cvo)))
 		}
 	})
-	if result, err := l.Step(); err != nil || result.State != patch.Progressing || result.After != controller.Soon || sent > 2 {
+	if result, err := l.Step(); err != nil || result.State != patch.Progressing || result.After != controller.RequeueDelay || sent > 2 {
 		t.Errorf("%v, %v, again in %s; it wrote %d times", result, err, result.After, sent)
 	}
-	l.Fuse.Reset()
+	l.CrashInjector.Reset()
 	l.settles("AsExpected", 5, 2, true)
 }

@@ -35,17 +35,17 @@ import (
 // and at rest nothing is written.
 func TestFollowsTheCluster(t *testing.T) {
 	c := install(t, ha, 3)
-	defer c.cvo.Work()()
+	defer c.cvo.RunInBackground()()
 	p := c.start()
 	inForce := func(status metav1.ConditionStatus, reason string) {
 		t.Helper()
 		c.Eventually(reason, func() error {
-			c.RollOut(deploymentObject)
+			c.CompleteRollouts(deploymentObject)
 			return c.HasCondition(etcdObject, "EtcdGuardTopologyPatchInForce", status, reason)()
 		})
 	}
 	inForce(metav1.ConditionFalse, "NotNeeded")
-	p.Rests(2)
+	p.CheckNoWrites(2)
 
 	c.Delete(secretObject)
 	c.become(ha, 5)
@@ -59,7 +59,7 @@ func TestFollowsTheCluster(t *testing.T) {
 		c.become(stage.mode, stage.n)
 		c.Eventually("it is right", func() error { return c.hasGuard(stage.guards, stage.mayAll, true) })
 		inForce(metav1.ConditionTrue, "AsExpected")
-		p.Rests(3)
+		p.CheckNoWrites(3)
 	}
 	c.Delete(deploymentObject)
 	c.Eventually("it is recreated", func() error { return c.hasGuard(3, 1, true) })
@@ -88,8 +88,8 @@ func TestWithoutOpenShift(t *testing.T) {
 		if d == nil || *d.Spec.Replicas != 5 {
 			return errors.New("there is none, or it is wrong")
 		}
-		c.RollOut(deploymentObject)
-		return p.Counts(1, "sno_patch_in_force")()
+		c.CompleteRollouts(deploymentObject)
+		return p.HasMetric(1, "sno_patch_in_force")()
 	})
 	if got := c.budget().Spec.MaxUnavailable.IntValue(); got != 2 {
 		t.Errorf("maxUnavailable %d", got)
@@ -110,7 +110,7 @@ func (c *cluster) follows(randomSeed uint64, worlds []world, kill func()) {
 	c.Helper()
 	random := rand.New(rand.NewPCG(randomSeed, 0))
 	h := c.history()
-	defer c.cvo.Work()()
+	defer c.cvo.RunInBackground()()
 	for _, w := range worlds {
 		h.become(w)
 		until := h.revision() + random.Int64N(5)
@@ -158,7 +158,7 @@ done
 	return program, func(c *cluster) {
 		c.Helper()
 		before := read()
-		c.Must(syscall.Kill(before, syscall.SIGKILL))
+		c.NoError(syscall.Kill(before, syscall.SIGKILL))
 		c.Eventually("the API server is back", func() error {
 			if read() == before {
 				return errors.New("it is still the old one")
@@ -203,8 +203,8 @@ func TestTwoWithoutElection(t *testing.T) {
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	suite.TestFlags(t, map[string]patchtest.Invocation{
-		"own flags":   {Args: []string{"--help"}, Says: []string{"-etcd-endpoints", "-image"}},
-		"no endpoint": {Args: []string{"--etcd-endpoints=ftp://x:1"}, Code: 2, Says: []string{"--etcd-endpoints"}},
+		"own flags":   {Args: []string{"--help"}, Output: []string{"-etcd-endpoints", "-image"}},
+		"no endpoint": {Args: []string{"--etcd-endpoints=ftp://x:1"}, Code: 2, Output: []string{"--etcd-endpoints"}},
 	})
 }
 
@@ -352,7 +352,7 @@ func decoded[T any](h *history, event *clientv3.Event, live *unstructured.Unstru
 		return nil
 	}
 	object := new(T)
-	h.Must(errors.Join(json.Unmarshal(event.Kv.Value, object), live.UnmarshalJSON(event.Kv.Value)))
+	h.NoError(errors.Join(json.Unmarshal(event.Kv.Value, object), live.UnmarshalJSON(event.Kv.Value)))
 	return object
 }
 
@@ -364,7 +364,7 @@ func (h *history) check() (ours int) {
 	defer cancel()
 	var now state
 	for answer := range h.stored.Watch(ctx, "/registry/", clientv3.WithPrefix(), clientv3.WithRev(h.from), clientv3.WithProgressNotify()) {
-		h.Must(answer.Err())
+		h.NoError(answer.Err())
 		for _, event := range answer.Events {
 			if event.Kv.ModRevision > last {
 				return ours
@@ -449,7 +449,7 @@ func TestCrashAnywhere(t *testing.T) {
 	h.now(healthyWorld(ha, 3))
 	c.Delete(deploymentObject, budgetObject, versionObject)
 	c.Create("installer", newVersion())
-	c.cvo.Act()
+	c.cvo.RunOnce()
 
 	killed, rests, hung := 0, 0, 0
 	for step := 0; killed < kills; step++ {
@@ -458,26 +458,26 @@ func TestCrashAnywhere(t *testing.T) {
 		for atRest := false; !atRest; {
 			l := c.reconciler()
 			// It dies at any request of its first round, or at one of its first writes.
-			death := patchtest.Death(random.IntN(int(patchtest.Deaths)))
+			death := patchtest.CrashMode(random.IntN(int(patchtest.CrashModes)))
 			if random.IntN(5) < 3 {
-				l.Fuse.BlowAtWrite(1+random.IntN(2), death)
+				l.CrashInjector.CrashAtWrite(1+random.IntN(2), death)
 			} else {
-				l.Fuse.Blow(1+random.IntN(14), death)
+				l.CrashInjector.CrashAt(1+random.IntN(14), death)
 			}
-			l.Fuse.Before(func(r *http.Request) {
+			l.CrashInjector.BeforeRequest(func(r *http.Request) {
 				if r.Method != http.MethodGet && random.IntN(4) == 0 {
-					c.cvo.Act()
+					c.cvo.RunOnce()
 				}
 			})
 			result, _ := l.Try() // it dies, it waits for the cluster-version-operator, or it has nothing to do
-			if l.Fuse.Blown() {
+			if l.CrashInjector.Crashed() {
 				killed++
 			} else {
 				atRest = result.Reason != "TakingOver"
-				c.cvo.Act()
+				c.cvo.RunOnce()
 			}
-			if l.Fuse.Late() > 0 && random.IntN(2) == 0 {
-				l.Fuse.Deliver()
+			if l.CrashInjector.DelayedWrites() > 0 && random.IntN(2) == 0 {
+				l.CrashInjector.DeliverDelayed()
 				hung++
 			}
 		}
@@ -485,14 +485,14 @@ func TestCrashAnywhere(t *testing.T) {
 			continue
 		}
 		l := c.reconciler()
-		l.Fuse.Deliver()
+		l.CrashInjector.DeliverDelayed()
 		w = healthyWorld(w.mode, w.nodes)
 		h.become(w)
 		result := l.Settle()
 		if err := h.rest(w); err != nil {
 			t.Fatalf("step %d, %+v, %v: %v", step, w, result, err)
 		}
-		l.AtRest()
+		l.CheckNoWrites()
 		rests++
 	}
 	ours := h.check()

@@ -26,25 +26,25 @@ import (
 )
 
 var (
-	guardWords = apply.Words{
-		Subject: "The quorum guard", MadeBy: "this module",
+	guardWords = apply.Messages{
+		Subject: "The quorum guard", Creator: "this module",
 		Resource: "deployments.apps and poddisruptionbudgets.policy in namespace " + etcdguard.Namespace,
 	}
-	versionWords = apply.Words{
-		Subject: "The ClusterVersion", MadeBy: "the installer", Resource: "clusterversions.config.openshift.io",
+	versionWords = apply.Messages{
+		Subject: "The ClusterVersion", Creator: "the installer", Resource: "clusterversions.config.openshift.io",
 	}
 )
 
 // write carries out the decision, and returns the result to report until the next one.
 func (p *patcher) write(ctx context.Context, in etcdguard.Inputs, d etcdguard.Decision) patch.Result {
 	kind, result := apply.Applied, *d.Result
-	result.After = controller.Soon
+	result.After = controller.RequeueDelay
 	conflict, err := p.carryOut(ctx, in, d)
 	switch {
 	case conflict != nil:
 		kind, result = apply.Conflicted, *conflict
 	case err != nil:
-		kind, result = apply.Refused, failed(ctx, d, result, err)
+		kind, result = apply.Failed, failed(ctx, d, result, err)
 	case p.Options.DryRun:
 		kind, result = apply.WouldApply, patch.Result{State: patch.WouldChange, Reason: patch.ReasonDryRun,
 			Message: fmt.Sprintf("Dry run: the next write would be %s. %s", d.Action, d.Result.Message)}
@@ -61,7 +61,7 @@ func failed(ctx context.Context, d etcdguard.Decision, next patch.Result, err er
 	case d.Create && (apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)):
 		return patch.Result{State: patch.Waiting, Reason: patch.ReasonWaitingForObject, After: time.Minute,
 			Message: "The namespace " + etcdguard.Namespace + " is missing or being deleted; the guard is created when it exists"}
-	case apply.Late(err) != nil:
+	case apply.StaleOrGone(err) != nil:
 		logr.FromContextOrDiscard(ctx).V(1).Info("Object has changed since it was read, reconciling again", "action", d.Action, "cause", err.Error())
 		return next
 	case d.Action == etcdguard.Claim, d.Action == etcdguard.Unclaim:
@@ -87,9 +87,9 @@ func (p *patcher) carryOut(ctx context.Context, in etcdguard.Inputs, d etcdguard
 	case etcdguard.DeleteBudget:
 		return nil, p.remove(ctx, in.Budget)
 	case etcdguard.DisownDeployment:
-		return nil, p.disown(ctx, in.Deployment, d.HandTo)
+		return nil, p.disown(ctx, in.Deployment, d.NewOwner)
 	case etcdguard.DisownBudget:
-		return nil, p.disown(ctx, in.Budget, d.HandTo)
+		return nil, p.disown(ctx, in.Budget, d.NewOwner)
 	}
 	return nil, nil
 }
@@ -136,7 +136,7 @@ func (p *patcher) apply(ctx context.Context, target metav1.Object, d etcdguard.D
 
 // disown changes the owner of the fields, and no value.
 func (p *patcher) disown(ctx context.Context, target client.Object, to string) error {
-	entries, err := etcdguard.Disowned(target.GetManagedFields(), to)
+	entries, err := etcdguard.TransferOwnership(target.GetManagedFields(), to)
 	if err != nil {
 		return err
 	}

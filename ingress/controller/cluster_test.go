@@ -26,11 +26,11 @@ import (
 )
 
 var suite = patchtest.Suite{
-	Program: "ingress-controller",
-	Main:    func(args []string) int { return run.Main("ingress-controller", args, &Module{}) },
-	Module:  func() controller.Module { return &Module{} },
-	Options: patchtest.Options{CRDs: []string{patchtest.Infrastructures, patchtest.Ingresses, patchtest.IngressControllers}},
-	Also:    []controller.Object{patchtest.Object("events.k8s.io/v1", "Event", ingress.IngressControllerNamespace, "")},
+	Program:      "ingress-controller",
+	Main:         func(args []string) int { return run.Main("ingress-controller", args, &Module{}) },
+	Module:       func() controller.Module { return &Module{} },
+	Options:      patchtest.Options{CRDs: []string{patchtest.Infrastructures, patchtest.Ingresses, patchtest.IngressControllers}},
+	ExtraObjects: []controller.Object{patchtest.Object("events.k8s.io/v1", "Event", ingress.IngressControllerNamespace, "")},
 }
 
 func TestMain(m *testing.M) { os.Exit(suite.Test(m)) }
@@ -67,13 +67,13 @@ type cluster struct{ *patchtest.Cluster }
 func newCluster(t *testing.T, controlPlane, infrastructure configv1.TopologyMode) *cluster {
 	t.Helper()
 	c := &cluster{suite.Cluster(t)}
-	c.Flip(controlPlane, infrastructure)
+	c.SetTopology(controlPlane, infrastructure)
 	return c
 }
 
 func (c *cluster) setDefaultPlacement(placement configv1.DefaultPlacement) {
 	c.Helper()
-	c.Must(client.IgnoreAlreadyExists(c.Admin.Create(c.Context(), &configv1.Ingress{ObjectMeta: metav1.ObjectMeta{Name: ingress.ConfigName}})))
+	c.NoError(client.IgnoreAlreadyExists(c.Admin.Create(c.Context(), &configv1.Ingress{ObjectMeta: metav1.ObjectMeta{Name: ingress.ConfigName}})))
 	c.PatchStatus("installer", ingressObject, `{"status":{"defaultPlacement":%q}}`, placement)
 }
 
@@ -145,7 +145,7 @@ func (c *cluster) rollOut() {
 	router.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
 	router.Spec.Template = corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pod}
 	write(stock, router)
-	c.RollOut(routerObject)
+	c.CompleteRollouts(routerObject)
 }
 
 // shows is a check of the condition PatchInForce.
@@ -160,7 +160,7 @@ func (c *cluster) events() map[string]int { return c.Events(ingress.IngressContr
 func (c *cluster) reconciler(flags ...string) *patchtest.Reconciler {
 	c.Helper()
 	l := c.Reconciler(flags...)
-	l.Act = []func(){c.rollOut}
+	l.OtherClients = []func(){c.rollOut}
 	return l
 }
 

@@ -23,7 +23,7 @@ func TestRevertingHost(t *testing.T) {
 	c.create("default", one)
 	reverts := 0
 	l := c.reconciler()
-	l.Act = []func(){func() {
+	l.OtherClients = []func(){func() {
 		if ic := c.controller(); ic.Spec.NodePlacement != nil {
 			ic.Spec.NodePlacement = nil
 			c.Update(stock, ic)
@@ -31,15 +31,15 @@ func TestRevertingHost(t *testing.T) {
 		}
 	}}
 	result := l.Settle()
-	l.Want(result, patch.Reverted, "Reverted")
+	l.CheckResult(result, patch.Reverted, "Reverted")
 	if reverts != 1 || !strings.Contains(result.Message, "opt-out") {
 		t.Errorf("reverted %d times, want once, with a message about opt-out: %s", reverts, result.Message)
 	}
 	for beat := range 3 { // other writes of the host make no difference
 		c.Patch(stock, controllerObject, `{"metadata":{"annotations":{"test.example.com/beat":"%d"}}}`, beat)
-		l.AtRest()
+		l.CheckNoWrites()
 	}
-	c.Must(c.spec(nil, one)())
+	c.NoError(c.spec(nil, one)())
 }
 
 // Without permission to patch the controller reports that, and continues once it is permitted.
@@ -47,7 +47,7 @@ func TestForbidden(t *testing.T) {
 	c := newCluster(t, sr, sr)
 	c.create("default", two)
 	role := &rbacv1.Role{}
-	c.Must(c.Admin.Get(t.Context(), client.ObjectKey{Namespace: ingress.IngressControllerNamespace, Name: suite.Program}, role))
+	c.NoError(c.Admin.Get(t.Context(), client.ObjectKey{Namespace: ingress.IngressControllerNamespace, Name: suite.Program}, role))
 	permitted := role.DeepCopy().Rules
 	for i, rule := range role.Rules {
 		if slices.Contains(rule.Resources, "ingresscontrollers") {
@@ -57,7 +57,7 @@ func TestForbidden(t *testing.T) {
 	c.Update("oc", role)
 	p := c.Start()
 	c.Eventually("it reports that it is forbidden", c.shows("False", "Forbidden"))
-	c.Must(c.spec(nil, two)())
+	c.NoError(c.spec(nil, two)())
 	role.Rules = permitted
 	c.Update("oc", role)
 	c.Eventually("it is pinned once that is permitted", func() error {
@@ -68,7 +68,7 @@ func TestForbidden(t *testing.T) {
 		c.rollOut()
 		return c.shows("True", "AsExpected")()
 	})
-	c.Eventually("the metric follows", p.Counts(0, "sno_blocked", `module="ingress"`))
+	c.Eventually("the metric follows", p.HasMetric(0, "sno_blocked", `module="ingress"`))
 	c.Eventually("there is one warning", func() error {
 		if got := c.events(); got["Warning Forbidden"] != 1 {
 			return fmt.Errorf("events: %v", got)
@@ -99,16 +99,16 @@ func TestWaitsForKindsAndObjects(t *testing.T) {
 	c.InstallCRDs(patchtest.Ingresses, patchtest.IngressControllers, patchtest.Infrastructures)
 	// An older or a newer API server may accept any status.
 	crd := patchtest.Object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", patchtest.Infrastructures).Unstructured()
-	c.Must(c.Admin.Patch(t.Context(), crd, client.RawPatch(types.JSONPatchType, []byte(`[{"op":"replace",
+	c.NoError(c.Admin.Patch(t.Context(), crd, client.RawPatch(types.JSONPatchType, []byte(`[{"op":"replace",
 		"path":"/spec/versions/0/schema/openAPIV3Schema/properties/status","value":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}]`))))
 	p.Ready()
 	p.WaitForLog(`"Cluster serves every kind"`)
 
-	c.Eventually("the IngressController is waited for", p.Counts(1, "sno_blocked", `reason="WaitingForObject"`))
+	c.Eventually("the IngressController is waited for", p.HasMetric(1, "sno_blocked", `reason="WaitingForObject"`))
 	c.create("default", two)
 	c.Eventually("the topology is waited for", c.shows("False", "WaitingForInfrastructure"))
-	c.Must(c.spec(nil, two)())
-	c.Flip(sr, sr)
+	c.NoError(c.spec(nil, two)())
+	c.SetTopology(sr, sr)
 	c.Eventually("it is pinned", c.pinned(one))
 	c.Eventually("it waits for the router", c.shows("True", "RouterRollingOut"))
 
@@ -121,8 +121,8 @@ func TestWaitsForKindsAndObjects(t *testing.T) {
 		p.WaitForLog("Topology cannot be read, keeping the last one")
 		p.Touch(2)
 	})
-	c.Must(c.pinned(one)())
-	c.Flip(sr, "Quantum")
+	c.NoError(c.pinned(one)())
+	c.SetTopology(sr, "Quantum")
 	c.Eventually("an unknown topology acts as highly available", c.released(two))
 	c.Eventually("it is reported", c.shows("False", "NotNeeded", `"Quantum"`))
 	c.PatchStatus("installer", controller.Infrastructure,

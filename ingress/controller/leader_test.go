@@ -36,7 +36,7 @@ func TestLeader(t *testing.T) {
 	c := newCluster(t, sr, sr)
 	c.Permit(second)
 	c.create("default", two)
-	line := c.Server.Line(c)
+	line := c.Server.Proxy(c)
 	leader := c.StartAs(suite.Program, line.Address(), "--leader-elect")
 	c.Eventually("it is pinned", c.pinned(one))
 	var before, after string
@@ -52,7 +52,7 @@ func TestLeader(t *testing.T) {
 				want, mode = c.pinned(one), sr
 			}
 			written := len(c.Server.Writes(t, suite.User()))
-			c.Flip(sr, mode)
+			c.SetTopology(sr, mode)
 			if round < 2 {
 				c.Eventually("a request has arrived, so that its answer is lost", func() error {
 					if len(c.Server.Writes(t, suite.User())) == written {
@@ -65,7 +65,7 @@ func TestLeader(t *testing.T) {
 			if code, _, err := leader.Probe("/healthz"); err != nil || code != 200 {
 				t.Errorf("/healthz without an API server: %d, %v", code, err)
 			}
-			line.Mend(t)
+			line.Restore(t)
 			c.Eventually("the leader converges", want)
 		}
 	})

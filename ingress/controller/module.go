@@ -66,7 +66,7 @@ func (m *Module) Reconciler(env controller.Environment) (controller.ReconcileFun
 	return p.look, nil
 }
 
-// Reports implements controller.Module.
-func (*Module) Reports() (prefix, object string) {
+// StatusNames implements controller.Module.
+func (*Module) StatusNames() (prefix, object string) {
 	return ingress.ConditionPrefix, "ingresscontroller/" + ingress.IngressControllerName
 }

@@ -23,7 +23,7 @@ const infraJSON = `{"spec":{"nodePlacement":{"tolerations":null,
 // wantOwner fails the test unless the result is that the manager owns the field.
 func wantOwner(l *patchtest.Reconciler, result patch.Result, field, manager string) {
 	l.Helper()
-	l.Want(result, patch.Blocked, "FieldOwnedByOther")
+	l.CheckResult(result, patch.Blocked, "FieldOwnedByOther")
 	if !strings.Contains(result.Message, field) || !strings.Contains(result.Message, `"`+manager+`"`) {
 		l.Errorf("the message does not name both %s and %s: %s", field, manager, result.Message)
 	}
@@ -56,20 +56,20 @@ func TestPersonsNodePlacement(t *testing.T) {
 			c.create("default", two)
 			l := c.reconciler()
 			if !test.before {
-				l.Want(l.Settle(), patch.InForce, "AsExpected")
+				l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
 			}
 			test.write(c, test.manager)
 			wantOwner(l, l.Settle(), ".spec.nodePlacement", test.manager)
-			c.Must(c.Untouched(controllerObject))
+			c.NoError(c.Untouched(controllerObject))
 			got := c.controller().Spec
 			if !equality.Semantic.DeepEqual(got.NodePlacement, infra) || *got.Replicas != 2 {
 				t.Errorf("%+v, want what the person and the operator wrote", got)
 			}
-			l.AtRest()
+			l.CheckNoWrites()
 			if test.manager == "oc" {
 				c.Patch("oc", controllerObject, `{"spec":{"nodePlacement":null}}`)
-				l.Want(l.Settle(), patch.InForce, "AsExpected")
-				c.Must(c.pinned(one)())
+				l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
+				c.NoError(c.pinned(one)())
 			}
 		})
 	}
@@ -83,21 +83,21 @@ func TestPersonsReplicas(t *testing.T) {
 	p := c.Start()
 	c.Eventually("it is pinned, with the person's replicas", c.pinned(three))
 	c.Eventually("the tool is named", c.shows("False", "FieldOwnedByOther", ".spec.replicas", `"oc"`))
-	c.Must(c.HasCondition(controllerObject, "IngressTopologyPatchFailing", "False", "AsExpected")())
-	c.Eventually("so the metric", p.Counts(1, "sno_blocked", `module="ingress"`, `reason="FieldOwnedByOther"`))
-	p.Rests(2)
+	c.NoError(c.HasCondition(controllerObject, "IngressTopologyPatchFailing", "False", "AsExpected")())
+	c.Eventually("so the metric", p.HasMetric(1, "sno_blocked", `module="ingress"`, `reason="FieldOwnedByOther"`))
+	p.CheckNoWrites(2)
 	p.Stop()
 
 	// An equal number is owned by both.
 	l := c.reconciler()
 	c.Patch("oc", controllerObject, `{"spec":{"replicas":1}}`)
-	l.Want(l.Settle(), patch.InForce, "AsExpected")
+	l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
 	c.Patch("kubectl-edit", controllerObject, `{"spec":{"replicas":3}}`)
 	wantOwner(l, l.Settle(), ".spec.replicas", "kubectl-edit")
-	c.Must(c.pinned(three)())
-	c.Flip(ha, ha)
-	l.Want(l.Settle(), patch.NotNeeded, "NotNeeded")
-	c.Must(c.released(three)())
+	c.NoError(c.pinned(three)())
+	c.SetTopology(ha, ha)
+	l.CheckResult(l.Settle(), patch.NotNeeded, "NotNeeded")
+	c.NoError(c.released(three)())
 }
 
 // --force-conflicts takes both fields, and opting out restores both values and their owners.
@@ -107,20 +107,20 @@ func TestForceConflicts(t *testing.T) {
 	c.Patch("oc", controllerObject, `{"spec":{"replicas":3}}`)
 	c.Patch("kubectl-edit", controllerObject, infraJSON)
 	l := c.reconciler("--force-conflicts")
-	l.Want(l.Settle(), patch.InForce, "AsExpected")
-	c.Must(c.pinned(one)())
-	l.AtRest()
+	l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
+	c.NoError(c.pinned(one)())
+	l.CheckNoWrites()
 
 	c.Patch("oc", controllerObject, optOut)
-	l.Want(l.Settle(), patch.OptedOut, "OptedOut")
-	c.Must(c.spec(infra, three)())
-	c.Must(c.Untouched(controllerObject))
+	l.CheckResult(l.Settle(), patch.OptedOut, "OptedOut")
+	c.NoError(c.spec(infra, three)())
+	c.NoError(c.Untouched(controllerObject))
 	for field, want := range map[string]string{ingress.FieldReplicas: "oc", ".spec.nodePlacement.nodeSelector": "kubectl-edit"} {
 		if got, err := ownership.Managers(c.controller(), field); err != nil || !slices.Equal(got, []string{want}) {
 			t.Errorf("%s is owned by %v, want %s (%v)", field, got, want, err)
 		}
 	}
-	l.AtRest()
+	l.CheckNoWrites()
 }
 
 // A dry run asks the API server, logs what would change, and writes nothing.
@@ -128,7 +128,7 @@ func TestDryRun(t *testing.T) {
 	c := newCluster(t, sr, sr)
 	c.create("default", two)
 	l := c.reconciler("--dry-run")
-	requests := c.Server.WritesDuring(c, suite.User(), func() { l.Want(l.Reconcile(), patch.WouldChange, "DryRun") })
+	requests := c.Server.WritesDuring(c, suite.User(), func() { l.CheckResult(l.Reconcile(), patch.WouldChange, "DryRun") })
 	if len(requests) == 0 {
 		t.Error("the API server was not asked")
 	}

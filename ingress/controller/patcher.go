@@ -16,12 +16,12 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-var words = apply.Words{
-	Subject:     "The default IngressController",
-	MadeBy:      "the ingress operator",
-	Resource:    "ingresscontrollers.operator.openshift.io in namespace " + ingress.IngressControllerNamespace,
-	WouldApply:  "the router would be pinned to the control plane",
-	Progressing: ingress.ReasonRouterRollingOut,
+var words = apply.Messages{
+	Subject:           "The default IngressController",
+	Creator:           "the ingress operator",
+	Resource:          "ingresscontrollers.operator.openshift.io in namespace " + ingress.IngressControllerNamespace,
+	WouldApply:        "the router would be pinned to the control plane",
+	ProgressingReason: ingress.ReasonRouterRollingOut,
 }
 
 // patcher patches IngressController/default.
@@ -70,7 +70,7 @@ func (p *patcher) patch(ctx context.Context, live *unstructured.Unstructured, in
 		}
 		return *result
 	case decision.Release:
-		outcome, err := p.applier.Release(ctx, live, apply.ReleaseOptions{Restore: decision.KeepReplaced, Leave: decision.Leave})
+		outcome, err := p.applier.Release(ctx, live, apply.ReleaseOptions{Restore: decision.RestoreReplaced, Leave: decision.Leave})
 		if result := words.Released(ingress.Name, *decision.Result, outcome, err); result != nil {
 			return *result
 		}

@@ -8,7 +8,7 @@ import (
 
 func TestFlags(t *testing.T) {
 	suite.TestFlags(t, map[string]patchtest.Invocation{
-		"unknown placement": {Args: []string{"--placement=both"}, Code: 2, Says: []string{"--placement", "both", "topology", "defaultPlacement"}},
+		"unknown placement": {Args: []string{"--placement=both"}, Code: 2, Output: []string{"--placement", "both", "topology", "defaultPlacement"}},
 	})
 }
 

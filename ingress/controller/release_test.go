@@ -22,11 +22,11 @@ const left = "sno.solonode.github.io/ingress-released"
 func (c *cluster) snapshot() map[string]any {
 	c.Helper()
 	u := controllerObject.Unstructured()
-	c.Must(c.Admin.Get(c.Context(), controllerObject.Key(), u))
+	c.NoError(c.Admin.Get(c.Context(), controllerObject.Key(), u))
 	owners := map[string][]string{}
 	for _, field := range []string{ingress.FieldReplicas, ".spec.domain", ".spec.nodePlacement.nodeSelector", ".spec.nodePlacement.tolerations"} {
 		managers, err := ownership.Managers(u, field)
-		c.Must(err)
+		c.NoError(err)
 		owners[field] = managers
 	}
 	annotations := maps.Clone(u.GetAnnotations())
@@ -70,15 +70,15 @@ func TestObjectIsAsItWasBefore(t *testing.T) {
 			before, was := c.snapshot(), c.controller().Spec.Replicas
 			l := c.reconciler()
 			l.Settle()
-			c.Must(c.pinned(test.pinned)())
+			c.NoError(c.pinned(test.pinned)())
 			same := func(when string) {
 				t.Helper()
 				l.Settle()
-				c.Must(c.released(was)())
+				c.NoError(c.released(was)())
 				if diff := cmp.Diff(before, c.snapshot()); diff != "" {
 					t.Errorf("%s (-before +after):\n%s", when, diff)
 				}
-				l.AtRest()
+				l.CheckNoWrites()
 			}
 			c.Patch("oc", controllerObject, optOut)
 			same("opted out")
@@ -87,8 +87,8 @@ func TestObjectIsAsItWasBefore(t *testing.T) {
 			}
 			c.Patch("oc", controllerObject, optIn)
 			l.Settle()
-			c.Must(c.pinned(test.pinned)())
-			c.Flip(test.ends, test.ends)
+			c.NoError(c.pinned(test.pinned)())
+			c.SetTopology(test.ends, test.ends)
 			same("not needed")
 		})
 	}
@@ -117,28 +117,28 @@ func TestNumberLeftBehindFits(t *testing.T) {
 			before := c.snapshot()
 			l := c.reconciler()
 			for _, at := range append([]configv1.TopologyMode{sr}, test.flips...) {
-				c.Flip(at, at)
+				c.SetTopology(at, at)
 				l.Settle()
 				if at == sr {
-					c.Must(errors.Join(c.pinned(one)(), c.scale(one)()))
+					c.NoError(errors.Join(c.pinned(one)(), c.scale(one)()))
 				} else {
-					c.Must(c.released(two)())
+					c.NoError(c.released(two)())
 				}
 			}
 			c.Patch("oc", controllerObject, optOut)
-			l.Want(l.Settle(), patch.OptedOut, "OptedOut")
-			c.Must(c.released(test.want)())
-			l.AtRest()
+			l.CheckResult(l.Settle(), patch.OptedOut, "OptedOut")
+			c.NoError(c.released(test.want)())
+			l.CheckNoWrites()
 			// Except for the number and its owner, the object is as it was.
-			c.Must(unstructured.SetNestedField(before["object"].(map[string]any), int64(*test.want), "spec", "replicas"))
+			c.NoError(unstructured.SetNestedField(before["object"].(map[string]any), int64(*test.want), "spec", "replicas"))
 			before["owners"].(map[string][]string)[ingress.FieldReplicas] = []string{test.owner}
 			if diff := cmp.Diff(before, c.snapshot()); diff != "" {
 				t.Errorf("(-before +after):\n%s", diff)
 			}
 			c.Patch("oc", controllerObject, optIn)
-			c.Flip(sr, sr)
+			c.SetTopology(sr, sr)
 			l.Settle()
-			c.Must(c.pinned(one)())
+			c.NoError(c.pinned(one)())
 		})
 	}
 }

@@ -31,8 +31,8 @@ func TestFollowsTheTopology(t *testing.T) {
 	}
 	c.rollOut()
 	c.Eventually("the patch is in force", c.shows("True", "AsExpected"))
-	c.Eventually("the metric follows", p.Counts(1, "sno_patch_in_force", `module="ingress"`, `object="ingresscontroller/default"`))
-	p.Rests(5)
+	c.Eventually("the metric follows", p.HasMetric(1, "sno_patch_in_force", `module="ingress"`, `object="ingresscontroller/default"`))
+	p.CheckNoWrites(5)
 
 	for _, step := range []struct {
 		controlPlane, infrastructure configv1.TopologyMode
@@ -45,7 +45,7 @@ func TestFollowsTheTopology(t *testing.T) {
 		{external, sr, c.released(one), c.shows("False", "ExternalControlPlane"), 2, 1},
 	} {
 		w := c.writes(suite.Program, func() {
-			c.Flip(step.controlPlane, step.infrastructure)
+			c.SetTopology(step.controlPlane, step.infrastructure)
 			c.Eventually("the topology is followed", step.check)
 			c.rollOut()
 			c.Eventually("the conditions show it", step.shows)
@@ -53,9 +53,9 @@ func TestFollowsTheTopology(t *testing.T) {
 		if len(w.spec) != step.spec || len(w.status) > step.status || len(w.others) > 0 {
 			t.Errorf("%s: %+v, want %d writes of the spec and %d of the status", step.controlPlane, w, step.spec, step.status)
 		}
-		p.Rests(2)
+		p.CheckNoWrites(2)
 	}
-	c.Eventually("the metric follows", p.Counts(0, "sno_patch_in_force", `module="ingress"`))
+	c.Eventually("the metric follows", p.HasMetric(0, "sno_patch_in_force", `module="ingress"`))
 	want := map[string]int{
 		"Normal RouterRollingOut": 1, "Normal AsExpected": 2, "Normal NotNeeded": 1, "Normal ExternalControlPlane": 1,
 	}
@@ -101,13 +101,13 @@ func TestInfrastructureDeleted(t *testing.T) {
 	c := newCluster(t, sr, sr)
 	c.create("default", one)
 	l := c.reconciler()
-	l.Want(l.Settle(), patch.InForce, "AsExpected")
+	l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
 	c.Delete(controller.Infrastructure)
-	l.AtRest()
-	c.Must(c.pinned(one)())
-	c.Flip(ha, ha)
-	l.Want(l.Settle(), patch.NotNeeded, "NotNeeded")
-	c.Must(c.released(two)())
+	l.CheckNoWrites()
+	c.NoError(c.pinned(one)())
+	c.SetTopology(ha, ha)
+	l.CheckResult(l.Settle(), patch.NotNeeded, "NotNeeded")
+	c.NoError(c.released(two)())
 }
 
 // --placement selects one of two signals that disagree.
@@ -116,18 +116,18 @@ func TestPlacementFlag(t *testing.T) {
 	c.setDefaultPlacement(configv1.DefaultPlacementControlPlane)
 	c.create("default", two)
 	l := c.reconciler()
-	l.Want(l.Settle(), patch.NotNeeded, "NotNeeded")
-	c.Must(c.released(two)())
+	l.CheckResult(l.Settle(), patch.NotNeeded, "NotNeeded")
+	c.NoError(c.released(two)())
 
 	l = c.reconciler("--placement=defaultPlacement")
-	l.Want(l.Settle(), patch.InForce, "AsExpected")
-	c.Must(c.pinned(one)())
+	l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
+	c.NoError(c.pinned(one)())
 	for _, mode := range []configv1.TopologyMode{ha, sr} {
 		c.setDefaultPlacement(configv1.DefaultPlacementWorkers)
-		c.Flip(sr, mode)
-		l.Want(l.Settle(), patch.NotNeeded, "NotNeeded")
+		c.SetTopology(sr, mode)
+		l.CheckResult(l.Settle(), patch.NotNeeded, "NotNeeded")
 	}
-	c.Must(c.released(two)())
+	c.NoError(c.released(two)())
 }
 
 // A person deletes the IngressController to have it made again. One whose deletion does not end is not written.
@@ -139,7 +139,7 @@ func TestControllerDeletedAndMadeAgain(t *testing.T) {
 		c.create("default", replicas)
 		c.Eventually("it is pinned", c.pinned(one))
 		c.Delete(controllerObject)
-		c.Eventually("the metric counts it as missing", p.Counts(1, "sno_blocked", `module="ingress"`, `reason="WaitingForObject"`))
+		c.Eventually("the metric counts it as missing", p.HasMetric(1, "sno_blocked", `module="ingress"`, `reason="WaitingForObject"`))
 		if patchtest.Find[operatorv1.IngressController](c.Cluster, controllerObject) != nil {
 			t.Fatal("the IngressController was created again")
 		}
@@ -150,7 +150,7 @@ func TestControllerDeletedAndMadeAgain(t *testing.T) {
 	c.Delete(controllerObject)
 	c.Eventually("it waits", c.shows("False", "WaitingForObject"))
 	w := c.writes(suite.Program, func() {
-		c.Flip(ha, ha)
+		c.SetTopology(ha, ha)
 		p.Touch(2)
 	})
 	if len(w.spec) > 0 {

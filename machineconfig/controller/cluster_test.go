@@ -45,7 +45,7 @@ var suite = patchtest.Suite{
 	Main:    func(args []string) int { return run.Main("machineconfig-controller", args, &Module{}) },
 	Module:  func() controller.Module { return &Module{} },
 	Options: patchtest.Options{CRDs: append([]string{patchtest.Infrastructures}, stockKinds...)},
-	Also: []controller.Object{
+	ExtraObjects: []controller.Object{
 		podNamed(""), budgetNamed(""), patchtest.Object("apps/v1", "ReplicaSet", namespace, ""), patchtest.Object("apps/v1", "DaemonSet", namespace, ""),
 	},
 }
@@ -77,7 +77,7 @@ func (c *cluster) flip(mode configv1.TopologyMode) {
 	if mode == sr {
 		infrastructure = sr
 	}
-	c.Flip(mode, infrastructure)
+	c.SetTopology(mode, infrastructure)
 }
 
 func nodeNamed(name string) controller.Object { return patchtest.Object("v1", "Node", "", name) }
@@ -170,7 +170,7 @@ func (c *cluster) terminate(pod string) {
 func (c *cluster) lists(kind string, want []string, options ...client.ListOption) {
 	c.Helper()
 	list := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: kind + "List"}}
-	c.Must(c.Admin.List(c.Context(), list, options...))
+	c.NoError(c.Admin.List(c.Context(), list, options...))
 	var got []string
 	for _, object := range list.Items {
 		got = append(got, object.Name)
@@ -195,7 +195,7 @@ func (c *cluster) unavailable(want ...string) {
 // budget has the budget of the pod of that name permit so many evictions.
 func (c *cluster) budget(name string, allowed int) {
 	c.Helper()
-	c.Must(client.IgnoreAlreadyExists(c.Admin.Create(c.Context(), &policyv1.PodDisruptionBudget{
+	c.NoError(client.IgnoreAlreadyExists(c.Admin.Create(c.Context(), &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: policyv1.PodDisruptionBudgetSpec{
 			MinAvailable: ptr.To(intstr.FromInt32(1)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}},
@@ -209,7 +209,7 @@ func (c *cluster) budget(name string, allowed int) {
 func (c *cluster) pool(name, spec string) {
 	c.Helper()
 	u := poolNamed(name).Unstructured()
-	c.Must(u.UnmarshalJSON(fmt.Appendf(nil, `{"apiVersion":"machineconfiguration.openshift.io/v1","kind":"MachineConfigPool",
+	c.NoError(u.UnmarshalJSON(fmt.Appendf(nil, `{"apiVersion":"machineconfiguration.openshift.io/v1","kind":"MachineConfigPool",
 		"metadata":{"name":%q,"labels":{"pools.operator.machineconfiguration.openshift.io/%[1]s":""}},
 		"spec":{"nodeSelector":{"matchLabels":{"node-role.kubernetes.io/%[1]s":""}}%[2]s}}`, name, spec)))
 	c.Create("test", u)
@@ -265,7 +265,7 @@ func (c *cluster) reconciler(flags ...string) *reconciler {
 		config := rest.CopyConfig(configs[c.Server])
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return faulty{l, next} })
 		kube, err := newKube(config)
-		c.Must(err)
+		c.NoError(err)
 		l.patcher = of.Module.(*Module).patcher(of.Environment)
 		l.kube, l.patcher.events, l.clock = kube, l.events, l.time
 		return l.reconcile, nil
@@ -278,7 +278,7 @@ func (l *reconciler) pass(d time.Duration) { l.time.SetTime(l.time.Now().Add(d))
 func (l *reconciler) once() patch.Result {
 	l.Helper()
 	result, err := l.Step()
-	l.Must(err)
+	l.NoError(err)
 	return result
 }
 
@@ -292,14 +292,14 @@ func (l *reconciler) rest() patch.Result {
 		}
 		l.pass(result.After)
 	}
-	l.Fatal(patchtest.ErrRestless)
+	l.Fatal(patchtest.ErrNotSettled)
 	return patch.Result{}
 }
 
 // restsAs is rest, with the result that is wanted.
 func (l *reconciler) restsAs(state patch.State, reason string) {
 	l.Helper()
-	l.Want(l.rest(), state, reason)
+	l.CheckResult(l.rest(), state, reason)
 }
 
 // emitted fails the test unless an event has all the texts.

@@ -168,7 +168,7 @@ func (p *patcher) evict(helper *kubectl.Helper, pods []corev1.Pod) (time.Duratio
 	var tasks sync.WaitGroup
 	for i := range pods {
 		if pods[i].DeletionTimestamp == nil {
-			pause = controller.Soon
+			pause = controller.RequeueDelay
 			tasks.Go(func() { errs[i] = client.IgnoreNotFound(helper.EvictPod(pods[i], policyv1.SchemeGroupVersion)) })
 		}
 	}
@@ -307,7 +307,7 @@ func (p *patcher) acknowledge(ctx context.Context, r nodeRequest) error {
 		err = send(true)
 	}
 	if err != nil {
-		p.applier.Recorder.RecordApply(machineconfig.Name, apply.Refused)
+		p.applier.Recorder.RecordApply(machineconfig.Name, apply.Failed)
 		return fmt.Errorf("acknowledging the request of node %s: %w", r.node, err)
 	}
 	p.applier.Recorder.RecordApply(machineconfig.Name, apply.Applied)

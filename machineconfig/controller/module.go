@@ -90,8 +90,8 @@ func (m *Module) Reconciler(env controller.Environment) (controller.ReconcileFun
 	return m.patcher(env).reconcile, nil
 }
 
-// Reports implements controller.Module.
-func (*Module) Reports() (prefix, object string) {
+// StatusNames implements controller.Module.
+func (*Module) StatusNames() (prefix, object string) {
 	return machineconfig.ConditionPrefix, "machineconfiguration/" + machineconfig.OperatorName
 }
 
@@ -103,7 +103,7 @@ func (m *Module) Setup(mgr ctrl.Manager, env controller.Environment) error {
 	}
 	p := m.patcher(env)
 	p.kube, p.events = kube, mgr.GetEventRecorder("sno-"+machineconfig.Name)
-	prefix, object := m.Reports()
+	prefix, object := m.StatusNames()
 	c := &controller.Controller{ReconcileFunc: p.reconcile, Reporter: env.Reporter(mgr, machineconfig.Name, prefix, object)}
 	return c.Watch(mgr, m, env)
 }

@@ -74,7 +74,7 @@ func (p *patcher) reconcile(ctx context.Context, cluster *topology.Cluster) (*un
 	} else {
 		results = p.handleRequests(ctx, f)
 	}
-	outdated, err := machineconfig.Maintenance(pointers(f.inputs.Pools), pointers(f.inputs.Nodes))
+	outdated, err := machineconfig.PendingChanges(pointers(f.inputs.Pools), pointers(f.inputs.Nodes))
 	if err != nil {
 		results = append(results, poolFailure(err))
 	}
@@ -85,7 +85,7 @@ func (p *patcher) reconcile(ctx context.Context, cluster *topology.Cluster) (*un
 	if f.stock {
 		results = append(results, p.shutdown(ctx, f))
 	}
-	return f.operator, patch.Together(results...), nil
+	return f.operator, patch.Combine(results...), nil
 }
 
 func (p *patcher) gather(ctx context.Context, cluster *topology.Cluster) (found, error) {

@@ -26,7 +26,7 @@ func TestProgram(t *testing.T) {
 	c.becomes("w0", "drain-a", false)
 	c.ask("w0", "uncordon-a")
 	c.becomes("w0", "uncordon-a", false)
-	p.Rests(3)
+	p.CheckNoWrites(3)
 
 	// The topology changes during a drain.
 	c.budget("one", 0)
@@ -55,7 +55,7 @@ func TestProgram(t *testing.T) {
 	c.ask("w1", "reboot-c")
 	p.WaitForLog("Request is invalid")
 	c.ask("w1", "")
-	p.Rests(3)
+	p.CheckNoWrites(3)
 	c.Eventually("there are events", func() error {
 		seen := c.Events(metav1.NamespaceDefault)
 		for _, want := range []string{
@@ -74,8 +74,8 @@ func TestProgram(t *testing.T) {
 	p.WaitForLog("Cluster serves more kinds, starting again")
 	c.Eventually("the node is annotated", func() error { return c.annotated("w0", "HighlyAvailable") })
 	c.ask("w0", "uncordon-c")
-	p.Rests(3)
-	c.Must(c.is("w0", "", true)) // the request is the operator's; the topology annotation has replaced our acknowledgement
+	p.CheckNoWrites(3)
+	c.NoError(c.is("w0", "", true)) // the request is the operator's; the topology annotation has replaced our acknowledgement
 	p.Stop()
 }
 
@@ -95,26 +95,26 @@ func TestConditions(t *testing.T) {
 	shows("True", "AsExpected")
 	c.ask("w0", "drain-a")
 	shows("False", "DrainFailed")
-	c.Eventually("the metric is 1", p.Counts(1, "sno_blocked", `reason="DrainFailed"`))
+	c.Eventually("the metric is 1", p.HasMetric(1, "sno_blocked", `reason="DrainFailed"`))
 	c.budget("held", 1)
 	shows("True", "AsExpected")
-	c.Must(c.is("w0", "drain-a", true))
+	c.NoError(c.is("w0", "drain-a", true))
 	c.Patch("oc", operatorObject, `{"metadata":{"annotations":{%q:"machineconfig"}}}`, patch.OptOutAnnotation)
 	shows("False", "OptedOut")
 	c.ask("w0", "uncordon-a")
-	p.Rests(3)
-	c.Must(c.is("w0", "drain-a", true))
+	p.CheckNoWrites(3)
+	c.NoError(c.is("w0", "drain-a", true))
 	p.Stop()
 }
 
 func TestFlags(t *testing.T) {
 	suite.TestFlags(t, map[string]patchtest.Invocation{
-		"policies":       {Args: []string{"--help"}, Says: []string{"-drain-policy", "-drain-timeout", "-graceful-shutdown", "-shutdown-bound"}},
-		"unknown policy": {Args: []string{"--drain-policy=sometimes"}, Code: 2, Says: []string{`"sometimes"`}},
-		"unknown word":   {Args: []string{"--graceful-shutdown=maybe"}, Code: 2, Says: []string{`"maybe"`}},
-		"low bound":      {Args: []string{"--shutdown-bound=1s"}, Code: 2, Says: []string{"1s"}},
-		"short timeout":  {Args: []string{"--drain-timeout=1ms"}, Code: 2, Says: []string{"--drain-timeout=1ms"}},
-		"no timeout":     {Args: []string{"--drain-timeout=-1m"}, Code: 2, Says: []string{"--drain-timeout=-1m"}},
+		"policies":       {Args: []string{"--help"}, Output: []string{"-drain-policy", "-drain-timeout", "-graceful-shutdown", "-shutdown-bound"}},
+		"unknown policy": {Args: []string{"--drain-policy=sometimes"}, Code: 2, Output: []string{`"sometimes"`}},
+		"unknown word":   {Args: []string{"--graceful-shutdown=maybe"}, Code: 2, Output: []string{`"maybe"`}},
+		"low bound":      {Args: []string{"--shutdown-bound=1s"}, Code: 2, Output: []string{"1s"}},
+		"short timeout":  {Args: []string{"--drain-timeout=1ms"}, Code: 2, Output: []string{"--drain-timeout=1ms"}},
+		"no timeout":     {Args: []string{"--drain-timeout=-1m"}, Code: 2, Output: []string{"--drain-timeout=-1m"}},
 	})
 	if err := (&Module{}).Validate(); err != nil { // as a host makes it, without flags
 		t.Error(err)

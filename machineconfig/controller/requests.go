@@ -133,7 +133,7 @@ func (p *patcher) handleDrains(ctx context.Context, f found, all requests) []*pa
 // mayDrain returns the nodes that may be drained or restart now, and results of those that wait. A drain in progress goes on. That it is in progress
 // is known to this process, or shows by our cordon.
 func (p *patcher) mayDrain(ctx context.Context, f found, all requests) ([]string, []*patch.Result) {
-	requests := machineconfig.DrainRequests{
+	requests := machineconfig.DrainState{
 		Cluster: *f.inputs.Cluster, Pools: pointers(f.inputs.Pools), Nodes: pointers(f.inputs.Nodes), Draining: all.restarting,
 	}
 	for _, r := range all.drain {

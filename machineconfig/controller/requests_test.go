@@ -47,21 +47,21 @@ func TestSingleReplicaIsNotDrained(t *testing.T) {
 	l := c.reconciler()
 	c.ask("m0", "drain-rendered-master-1")
 	c.ask("w0", "drain-rendered-worker-1")
-	c.writes(0, 0, 2, func() { l.Want(l.once(), patch.InForce, "AsExpected") })
-	c.Must(c.is("m0", "drain-rendered-master-1", false))
-	c.Must(c.is("w0", "drain-rendered-worker-1", false))
+	c.writes(0, 0, 2, func() { l.CheckResult(l.once(), patch.InForce, "AsExpected") })
+	c.NoError(c.is("m0", "drain-rendered-master-1", false))
+	c.NoError(c.is("w0", "drain-rendered-worker-1", false))
 	l.emitted("DrainNotNeeded", "nothing is drained")
-	l.AtRest()
+	l.CheckNoWrites()
 
 	// The next config comes before the node has restarted.
 	c.ask("w0", "drain-rendered-worker-2")
 	l.once()
-	c.Must(c.is("w0", "drain-rendered-worker-2", false))
+	c.NoError(c.is("w0", "drain-rendered-worker-2", false))
 
 	c.ask("m0", "uncordon-rendered-master-1")
 	c.writes(0, 0, 1, func() { l.once() })
-	c.Must(c.is("m0", "uncordon-rendered-master-1", false))
-	l.AtRest()
+	c.NoError(c.is("m0", "uncordon-rendered-master-1", false))
+	l.CheckNoWrites()
 }
 
 // With any other topology everything is evicted that kubectl drain evicts, and the drain is acknowledged when it is gone.
@@ -91,17 +91,17 @@ func TestDrained(t *testing.T) {
 			l := c.reconciler()
 			c.ask("w0", "drain-rendered-worker-1")
 			c.writes(3, 1, 1, func() { l.restsAs(patch.InForce, "AsExpected") })
-			c.Must(c.is("w0", "drain-rendered-worker-1", true))
+			c.NoError(c.is("w0", "drain-rendered-worker-1", true))
 			c.left("daemon", "elsewhere")
 			l.emitted("DrainStarted", "evicted: 3")
 			l.emitted("Drained")
-			l.AtRest()
+			l.CheckNoWrites()
 
 			c.ask("w0", "uncordon-rendered-worker-1")
 			c.writes(0, 1, 1, func() { l.rest() })
-			c.Must(c.is("w0", "uncordon-rendered-worker-1", false))
+			c.NoError(c.is("w0", "uncordon-rendered-worker-1", false))
 			l.emitted("Uncordoned")
-			l.AtRest()
+			l.CheckNoWrites()
 		})
 	}
 }
@@ -114,7 +114,7 @@ func held(t *testing.T) (*reconciler, *cluster) {
 	c.budget("held", 0)
 	l := c.reconciler()
 	c.ask("w0", "drain-a")
-	l.Want(l.once(), patch.Progressing, "Draining")
+	l.CheckResult(l.once(), patch.Progressing, "Draining")
 	l.emitted("DrainStarted")
 	return l, c
 }
@@ -124,7 +124,7 @@ func (l *reconciler) completes(node, request string) {
 	l.Helper()
 	l.restsAs(patch.InForce, "AsExpected")
 	c := &cluster{l.Cluster}
-	l.Must(c.is(node, request, true))
+	l.NoError(c.is(node, request, true))
 }
 
 // An attempt that a budget refuses fails, is reported, and is retried with back-off. The drain is not acknowledged meanwhile.
@@ -133,20 +133,20 @@ func TestBudgetThatHolds(t *testing.T) {
 	for _, pause := range []time.Duration{10, 20, 40, 80, 160, 300, 300} {
 		began := l.time.Now()
 		result := l.rest()
-		l.Want(result, patch.Failed, "DrainFailed")
+		l.CheckResult(result, patch.Failed, "DrainFailed")
 		if took := l.time.Now().Sub(began); result.After != pause*time.Second || took < DefaultDrainTimeout || took > 2*DefaultDrainTimeout {
 			t.Errorf("an attempt of %s, and %s until the next", took, result.After)
 		}
-		c.Must(c.is("w0", "", true))
+		c.NoError(c.is("w0", "", true))
 		c.left("held")
 		l.emitted("Warning DrainFailed", "is retried", "disruption budget")
-		l.AtRest()
+		l.CheckNoWrites()
 		l.pass(result.After)
 	}
 	l.emitted("DrainProgress", "left: 1")
 	c.budget("held", 1)
 	l.completes("w0", "drain-a")
-	l.AtRest()
+	l.CheckNoWrites()
 }
 
 // With a time limit below 10 s the first pause is as long as the limit: rest goes through pauses of 2 s and 4 s, and ends before the one of 8 s.
@@ -155,7 +155,7 @@ func TestShortDrainTimeout(t *testing.T) {
 	l := c.reconciler("--drain-timeout=2s")
 	began := l.time.Now()
 	result := l.rest()
-	l.Want(result, patch.Failed, "DrainFailed")
+	l.CheckResult(result, patch.Failed, "DrainFailed")
 	if took := l.time.Now().Sub(began); result.After != 8*time.Second || took != 12*time.Second {
 		t.Errorf("three attempts took %s, and %s until the next; want 12s and 8s", took, result.After)
 	}
@@ -172,7 +172,7 @@ func TestPodThatEndsSlowly(t *testing.T) {
 			l.pass(l.once().After)
 		}
 	})
-	c.Must(c.is("w0", "", true))
+	c.NoError(c.is("w0", "", true))
 	c.terminate("slow")
 	l.completes("w0", "drain-a")
 }
@@ -255,14 +255,14 @@ func TestChangesInTheMiddle(t *testing.T) {
 			if len(l.drains) > 0 {
 				t.Errorf("a drain is in progress: %v", l.drains)
 			}
-			c.Must(c.is("w0", test.request, test.cordoned))
+			c.NoError(c.is("w0", test.request, test.cordoned))
 			c.left("held")
 		})
 	}
 	t.Run("another config", func(t *testing.T) {
 		l, c := held(t)
 		c.ask("w0", "drain-b")
-		l.Want(l.once(), patch.Progressing, "Draining")
+		l.CheckResult(l.once(), patch.Progressing, "Draining")
 		c.budget("held", 1)
 		l.completes("w0", "drain-b")
 	})
@@ -281,8 +281,8 @@ func TestGoesOnAfterARestart(t *testing.T) {
 	c.pool("worker", `,"paused":true`)
 	c.budget("held", 1)
 	c.reconciler().rest()
-	c.Must(c.is("w0", "drain-a", true))
-	c.Must(c.is("a0", "", false))
+	c.NoError(c.is("w0", "drain-a", true))
+	c.NoError(c.is("a0", "", false))
 }
 
 // Invalid requests are ignored, whatever the topology, and do not affect other nodes.
@@ -297,11 +297,11 @@ func TestInvalidRequests(t *testing.T) {
 			c.ask("valid", "drain-w0") // the name of another node means nothing
 			l := c.reconciler()
 			c.writes(0, cordons, 1, func() { l.restsAs(patch.Failed, "Invalid") })
-			c.Must(c.is("w0", "", false))
-			c.Must(c.is("w1", "", false))
-			c.Must(c.is("valid", "drain-w0", mode == ha))
+			c.NoError(c.is("w0", "", false))
+			c.NoError(c.is("w1", "", false))
+			c.NoError(c.is("valid", "drain-w0", mode == ha))
 			l.emitted("Warning Invalid")
-			l.AtRest()
+			l.CheckNoWrites()
 		})
 	}
 }
@@ -317,8 +317,8 @@ func TestAnswerOfSomebodyElse(t *testing.T) {
 			l := c.reconciler()
 			if theirs {
 				l.restsAs(patch.Blocked, "FieldOwnedByOther")
-				c.Must(c.is("w0", "uncordon-z", false))
-				l.AtRest()
+				c.NoError(c.is("w0", "uncordon-z", false))
+				l.CheckNoWrites()
 				l = c.reconciler("--force-conflicts")
 			}
 			l.completes("w0", "drain-a")
@@ -336,7 +336,7 @@ func TestAnswersNobody(t *testing.T) {
 			for l, want := range map[*reconciler]patch.Result{
 				dry: {State: patch.WouldChange, Reason: "DryRun"}, single: {State: patch.Waiting, Reason: "Draining"},
 			} {
-				l.Want(l.once(), patch.InForce, "AsExpected")
+				l.CheckResult(l.once(), patch.InForce, "AsExpected")
 				for _, request := range []string{"drain-a", "uncordon-a", "nonsense"} {
 					if request == "nonsense" {
 						want = patch.Result{State: patch.Failed, Reason: "Invalid"}
@@ -362,12 +362,12 @@ func TestNoMoreThanAllowed(t *testing.T) {
 	c.cordon("w5", true)
 	l := c.reconciler()
 	result := l.rest()
-	l.Want(result, patch.Progressing, "Draining")
-	if result.After != machineconfig.HoldInterval {
+	l.CheckResult(result, patch.Progressing, "Draining")
+	if result.After != machineconfig.RecheckInterval {
 		t.Errorf("the next reconciliation is after %s", result.After)
 	}
 	c.unavailable("w0", "w5")
-	l.AtRest()
+	l.CheckNoWrites()
 
 	c.cordon("w5", false)
 	for i := range names {
@@ -376,7 +376,7 @@ func TestNoMoreThanAllowed(t *testing.T) {
 		c.ask(names[i], "uncordon-a")
 	}
 	l.restsAs(patch.InForce, "AsExpected")
-	l.AtRest()
+	l.CheckNoWrites()
 }
 
 // TestPausedPool shows R-MCO-4: in a paused pool no drain starts, nodes are uncordoned, and the status reports it.
@@ -391,12 +391,12 @@ func TestPausedPool(t *testing.T) {
 			c.ask("w1", "uncordon-a")
 			c.cordon("w1", true)
 			l.restsAs(patch.Progressing, "UpdatesPaused")
-			c.Must(c.is("w0", "", false))
-			c.Must(c.is("w1", "uncordon-a", false))
-			l.AtRest()
+			c.NoError(c.is("w0", "", false))
+			c.NoError(c.is("w1", "uncordon-a", false))
+			l.CheckNoWrites()
 			c.Patch("oc", poolNamed("worker"), `{"spec":{"paused":false}}`)
 			l.restsAs(patch.InForce, "AsExpected")
-			c.Must(c.is("w0", "drain-a", mode == ha))
+			c.NoError(c.is("w0", "drain-a", mode == ha))
 		})
 	}
 }
@@ -412,12 +412,12 @@ func TestHeldNodes(t *testing.T) {
 	if result := l.rest(); result.State != patch.Failed || !strings.Contains(result.Message, "spec.maxUnavailable") {
 		t.Error(result)
 	}
-	c.Must(c.is("w0", "", false))
-	l.AtRest()
+	c.NoError(c.is("w0", "", false))
+	l.CheckNoWrites()
 	c.Patch("oc", poolNamed("worker"), `{"spec":{"maxUnavailable":"50%"}}`)
 	l.restsAs(patch.Failed, "Invalid")
-	c.Must(c.is("w0", "drain-a", true))
-	c.Must(c.is("x0", "", false))
+	c.NoError(c.is("w0", "drain-a", true))
+	c.NoError(c.is("x0", "", false))
 	c.ask("x0", "")
 	l.restsAs(patch.InForce, "AsExpected")
 }
@@ -428,17 +428,17 @@ func TestCacheBehind(t *testing.T) {
 	l := c.reconciler()
 	c.ask("w1", "drain-a")
 	l.rest()
-	c.Must(c.is("w1", "drain-a", false))
+	c.NoError(c.is("w1", "drain-a", false))
 	c.ask("w0", "drain-a")
 	known, err := l.Reconciler.Environment.Cluster(t.Context())
-	c.Must(err)
+	c.NoError(err)
 	f, err := l.gather(t.Context(), known)
-	c.Must(err)
+	c.NoError(err)
 	for i := range f.inputs.Nodes {
 		delete(f.inputs.Nodes[i].Annotations, machineconfig.LastAppliedDrainAnnotation)
 	}
 	l.handleRequests(t.Context(), f)
-	c.Must(c.is("w0", "", false))
+	c.NoError(c.is("w0", "", false))
 }
 
 // Where no drain is needed, a person's cordon stays.
@@ -447,7 +447,7 @@ func TestCordonOfAPerson(t *testing.T) {
 	c.cordon("w0", true)
 	c.ask("w0", "drain-a")
 	c.reconciler().rest()
-	c.Must(c.is("w0", "drain-a", true))
+	c.NoError(c.is("w0", "drain-a", true))
 }
 
 // With --drain-policy=workers a worker is drained if its pods fit on other nodes, which is not checked again during the drain.
@@ -472,20 +472,20 @@ func TestDrainPolicyForWorkers(t *testing.T) {
 			c.ask("w0", "drain-a")
 			c.ask("m0", "drain-a")
 			result := l.once()
-			c.Must(c.is("m0", "drain-a", false))
+			c.NoError(c.is("m0", "drain-a", false))
 			if !room {
-				l.Want(result, patch.InForce, "AsExpected")
-				c.Must(c.is("w0", "drain-a", false))
+				l.CheckResult(result, patch.InForce, "AsExpected")
+				c.NoError(c.is("w0", "drain-a", false))
 				c.left("held")
 				c.terminate("held")
 				return
 			}
-			l.Want(result, patch.Progressing, "Draining")
+			l.CheckResult(result, patch.Progressing, "Draining")
 			c.cordon("w1", true)
 			for range 3 {
 				l.pass(l.once().After)
 			}
-			c.Must(c.is("w0", "", true))
+			c.NoError(c.is("w0", "", true))
 			c.terminate("held")
 			l.completes("w0", "drain-a")
 			c.left()
@@ -499,8 +499,8 @@ func TestForbidden(t *testing.T) {
 	l := c.reconciler()
 	var err error
 	l.kube, err = newKube(c.Server.Config(t, "nobody"))
-	c.Must(err)
+	c.NoError(err)
 	c.ask("w0", "drain-a")
-	l.Want(l.once(), patch.Failed, "Forbidden")
-	c.Must(c.is("w0", "", false))
+	l.CheckResult(l.once(), patch.Failed, "Forbidden")
+	c.NoError(c.is("w0", "", false))
 }

@@ -10,11 +10,11 @@ import (
 )
 
 var (
-	nodeWords = apply.Words{
-		Subject: "A node", MadeBy: "its kubelet", Resource: "nodes, pods and pods/eviction", WouldApply: "nodes would be annotated with the topology",
+	nodeWords = apply.Messages{
+		Subject: "A node", Creator: "its kubelet", Resource: "nodes, pods and pods/eviction", WouldApply: "nodes would be annotated with the topology",
 	}
-	shutdownWords = apply.Words{
-		Subject: "The graceful shutdown", MadeBy: "this module", Resource: "kubeletconfigs and machineconfigs.machineconfiguration.openshift.io",
+	shutdownWords = apply.Messages{
+		Subject: "The graceful shutdown", Creator: "this module", Resource: "kubeletconfigs and machineconfigs.machineconfiguration.openshift.io",
 		WouldApply: "graceful shutdown would be configured",
 	}
 )

@@ -48,7 +48,7 @@ func (p *patcher) shutdown(ctx context.Context, f found) *patch.Result {
 	}
 	observed := machineconfig.Observe(in, decision)
 	if in.Pods != nil && observed.After == 0 {
-		observed.After = machineconfig.ShutdownSettle // pods are not watched
+		observed.After = machineconfig.ShutdownDebounce // pods are not watched
 	}
 	return &observed
 }
@@ -63,12 +63,12 @@ func (p *patcher) settle(decision machineconfig.Decision) *patch.Result {
 	if !reflect.DeepEqual(p.settling, decision) {
 		p.settling, p.settlingSince = decision, p.clock.Now()
 	}
-	left := machineconfig.ShutdownSettle - p.clock.Since(p.settlingSince)
+	left := machineconfig.ShutdownDebounce - p.clock.Since(p.settlingSince)
 	if left <= 0 {
 		return nil
 	}
 	return &patch.Result{State: patch.Progressing, Reason: machineconfig.ReasonSettling, After: min(left, settleInterval), Message: "A change of the " +
-		"graceful shutdown restarts the node, so it is written when it has been wanted for " + machineconfig.ShutdownSettle.String()}
+		"graceful shutdown restarts the node, so it is written when it has been wanted for " + machineconfig.ShutdownDebounce.String()}
 }
 
 // write deletes, applies or creates one of the two objects; nil when there is nothing to report but the decision.
@@ -81,7 +81,7 @@ func (p *patcher) write(
 	case d.Delete && live != nil:
 		as := client.Preconditions{UID: ptr.To(live.GetUID()), ResourceVersion: ptr.To(live.GetResourceVersion())}
 		err = client.IgnoreNotFound(p.writer.Delete(ctx, live.DeepCopy(), as))
-		if late := apply.Late(err); late != nil {
+		if late := apply.StaleOrGone(err); late != nil {
 			return shutdownWords.Failed(machineconfig.Name, late)
 		}
 		outcome = p.written(ctx, apply.Released, apply.WouldRelease, err)
@@ -114,7 +114,7 @@ func (p *patcher) written(ctx context.Context, kind, dry apply.Kind, err error) 
 	outcome := apply.Outcome{Kind: kind}
 	switch {
 	case err != nil:
-		kind = apply.Refused
+		kind = apply.Failed
 	case p.Options.DryRun:
 		kind, outcome.Kind = dry, apply.WouldApply
 	default:

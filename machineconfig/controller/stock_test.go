@@ -38,41 +38,41 @@ func TestBesideTheStockOperator(t *testing.T) {
 	c.ask("m0", "drain-rendered-b")
 	c.ask("w0", "uncordon-rendered-b")
 	dry := c.reconciler("--dry-run", "--graceful-shutdown=off")
-	dry.Want(dry.once(), patch.WouldChange, "DryRun")
-	c.Must(c.annotated("m0", ""))
+	dry.CheckResult(dry.once(), patch.WouldChange, "DryRun")
+	c.NoError(c.annotated("m0", ""))
 
 	l := c.reconciler("--graceful-shutdown=off")
-	l.Want(l.once(), patch.InForce, "AsExpected")
+	l.CheckResult(l.once(), patch.InForce, "AsExpected")
 	for node, want := range map[string]string{"m0": "SingleReplica", "w0": "SingleReplica", "without-daemon": ""} {
-		c.Must(c.annotated(node, want))
+		c.NoError(c.annotated(node, want))
 	}
-	c.Must(c.is("m0", "", false))
-	c.Must(c.is("w0", "", false))
-	l.AtRest()
+	c.NoError(c.is("m0", "", false))
+	c.NoError(c.is("w0", "", false))
+	l.CheckNoWrites()
 
 	c.flip(ha)
 	l.once()
-	c.Must(c.annotated("w0", "HighlyAvailable"))
-	c.Must(c.is("m0", "", false))
-	l.AtRest()
+	c.NoError(c.annotated("w0", "HighlyAvailable"))
+	c.NoError(c.is("m0", "", false))
+	l.CheckNoWrites()
 
 	// A person's value stays, and a node that is opted out is released.
 	c.annotate("oc", "w0", machineconfig.TopologyAnnotation, "SingleReplica")
 	c.annotate("oc", "m0", patch.OptOutAnnotation, "all")
-	l.Want(l.once(), patch.Blocked, "FieldOwnedByOther")
-	c.Must(c.annotated("w0", "SingleReplica"))
-	c.Must(c.annotated("m0", ""))
-	l.AtRest()
+	l.CheckResult(l.once(), patch.Blocked, "FieldOwnedByOther")
+	c.NoError(c.annotated("w0", "SingleReplica"))
+	c.NoError(c.annotated("m0", ""))
+	l.CheckNoWrites()
 
 	c.pool("master", `,"paused":true`)
 	c.annotate("machine-config-controller", "m0", machineconfig.DesiredConfigAnnotation, "rendered-b")
 	c.annotate("oc", "w0", machineconfig.TopologyAnnotation, "HighlyAvailable")
 	result := l.once()
-	l.Want(result, patch.Progressing, "UpdatesPaused")
+	l.CheckResult(result, patch.Progressing, "UpdatesPaused")
 	if !strings.Contains(result.Message, "1 node") {
 		t.Error(result.Message)
 	}
-	l.AtRest()
+	l.CheckNoWrites()
 }
 
 // shutdown fails the test unless both objects of the graceful shutdown exist, or neither does.
@@ -103,39 +103,39 @@ func TestGracefulShutdown(t *testing.T) {
 	c := single(t)
 	l := c.reconciler()
 	result := l.once()
-	l.Want(result, patch.Progressing, "Settling")
+	l.CheckResult(result, patch.Progressing, "Settling")
 	if result.After != settleInterval {
 		t.Errorf("the next reconciliation is after %s", result.After)
 	}
-	l.pass(machineconfig.ShutdownSettle - 1)
+	l.pass(machineconfig.ShutdownDebounce - 1)
 	l.once()
 	c.shutdown(false)
 	l.pass(1)
 	l.once()
 	c.shutdown(true)
-	l.Want(l.once(), patch.InForce, "AsExpected")
-	l.AtRest()
+	l.CheckResult(l.once(), patch.InForce, "AsExpected")
+	l.CheckNoWrites()
 
 	// A decision that is not stable changes nothing.
 	c.flip(ha)
-	l.Want(l.once(), patch.Progressing, "Settling")
+	l.CheckResult(l.once(), patch.Progressing, "Settling")
 	c.flip(sr)
-	l.Want(l.once(), patch.InForce, "AsExpected")
-	l.pass(2 * machineconfig.ShutdownSettle)
+	l.CheckResult(l.once(), patch.InForce, "AsExpected")
+	l.pass(2 * machineconfig.ShutdownDebounce)
 	l.once()
 	c.shutdown(true)
 	c.flip(ha)
 	dry := c.reconciler("--dry-run")
 	dry.once()
-	dry.pass(machineconfig.ShutdownSettle)
-	dry.Want(dry.once(), patch.WouldChange, "DryRun")
+	dry.pass(machineconfig.ShutdownDebounce)
+	dry.CheckResult(dry.once(), patch.WouldChange, "DryRun")
 	c.shutdown(true)
 	l.once()
-	l.pass(machineconfig.ShutdownSettle)
+	l.pass(machineconfig.ShutdownDebounce)
 	l.once()
 	c.shutdown(false)
-	l.Want(l.once(), patch.InForce, "AsExpected")
-	l.AtRest()
+	l.CheckResult(l.once(), patch.InForce, "AsExpected")
+	l.CheckNoWrites()
 }
 
 // A single reconciliation does not wait until the decision is stable. A dry run creates nothing.
@@ -143,9 +143,9 @@ func TestOnceSettlesAtOnce(t *testing.T) {
 	c := single(t)
 	dry, l := c.reconciler("--dry-run"), c.reconciler()
 	dry.patcher.Once, l.patcher.Once = true, true
-	dry.Want(dry.once(), patch.WouldChange, "DryRun")
+	dry.CheckResult(dry.once(), patch.WouldChange, "DryRun")
 	c.shutdown(false)
 	l.once()
 	c.shutdown(true)
-	l.Want(l.once(), patch.InForce, "AsExpected")
+	l.CheckResult(l.once(), patch.InForce, "AsExpected")
 }

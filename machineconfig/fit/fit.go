@@ -40,31 +40,31 @@ type Verdict struct {
 	Detail string
 }
 
-// Reasons of a Verdict. All but RoomElsewhere mean no.
+// Reasons of a Verdict. All but ReasonRoomElsewhere mean no.
 const (
-	RoomElsewhere         = "RoomElsewhere"
-	NotRead               = "NotRead"
-	PodsWaitForANode      = "PodsWaitForANode"
-	SuccessorUnknown      = "SuccessorUnknown"
-	VolumeTiesPodToNode   = "VolumeTiesPodToNode"
-	SchedulingNotFollowed = "SchedulingNotFollowed"
-	BudgetTooTight        = "BudgetTooTight"
-	NoNodeTakesPod        = "NoNodeTakesPod"
-	OtherOperatingSystem  = "OtherOperatingSystem"
-	NotEnoughRoom         = "NotEnoughRoom"
+	ReasonRoomElsewhere         = "RoomElsewhere"
+	ReasonNotRead               = "NotRead"
+	ReasonPodsWaitForANode      = "PodsWaitForANode"
+	ReasonSuccessorUnknown      = "SuccessorUnknown"
+	ReasonVolumeTiesPodToNode   = "VolumeTiesPodToNode"
+	ReasonSchedulingNotFollowed = "SchedulingNotFollowed"
+	ReasonBudgetTooTight        = "BudgetTooTight"
+	ReasonNoNodeTakesPod        = "NoNodeTakesPod"
+	ReasonOtherOperatingSystem  = "OtherOperatingSystem"
+	ReasonNotEnoughRoom         = "NotEnoughRoom"
 )
 
 var messages = map[string]string{
-	RoomElsewhere:         "Every evicted pod fits on other nodes, in whatever order they are placed",
-	NotRead:               "Not all objects that decide whether the pods fit on other nodes were read",
-	PodsWaitForANode:      "Pods are already pending, so the cluster may be full",
-	SuccessorUnknown:      "A pod has no controller that replaces it, or it is not known what the replacement needs",
-	VolumeTiesPodToNode:   "A pod has a volume that ties it or its data to the node",
-	SchedulingNotFollowed: "A pod is scheduled by rules that this check does not implement",
-	BudgetTooTight:        "A PodDisruptionBudget permits fewer evictions than there are pods, or several select one pod",
-	NoNodeTakesPod:        "No other node is feasible for one of the pods: by selector, affinity, taints, host ports or size",
-	OtherOperatingSystem:  "A pod may be placed on a node of another operating system, where it cannot run",
-	NotEnoughRoom:         "The other nodes may be full before every pod is placed",
+	ReasonRoomElsewhere:         "Every evicted pod fits on other nodes, in whatever order they are placed",
+	ReasonNotRead:               "Not all objects that decide whether the pods fit on other nodes were read",
+	ReasonPodsWaitForANode:      "Pods are already pending, so the cluster may be full",
+	ReasonSuccessorUnknown:      "A pod has no controller that replaces it, or it is not known what the replacement needs",
+	ReasonVolumeTiesPodToNode:   "A pod has a volume that ties it or its data to the node",
+	ReasonSchedulingNotFollowed: "A pod is scheduled by rules that this check does not implement",
+	ReasonBudgetTooTight:        "A PodDisruptionBudget permits fewer evictions than there are pods, or several select one pod",
+	ReasonNoNodeTakesPod:        "No other node is feasible for one of the pods: by selector, affinity, taints, host ports or size",
+	ReasonOtherOperatingSystem:  "A pod may be placed on a node of another operating system, where it cannot run",
+	ReasonNotEnoughRoom:         "The other nodes may be full before every pod is placed",
 }
 
 func no(reason, format string, args ...any) *Verdict {
@@ -74,7 +74,7 @@ func no(reason, format string, args ...any) *Verdict {
 // Check reports whether all pods that would be evicted from the draining nodes, all at once, certainly fit on the others.
 func Check(cluster Cluster, draining ...string) Verdict {
 	if cluster.Nodes == nil || cluster.Pods == nil || cluster.Budgets == nil || cluster.ReplicaSets == nil || cluster.StatefulSets == nil {
-		return *no(NotRead, "nodes, pods, budgets, replica sets and stateful sets must all be read")
+		return *no(ReasonNotRead, "nodes, pods, budgets, replica sets and stateful sets must all be read")
 	}
 	s, verdict := newSnapshot(cluster, draining)
 	for _, check := range []func() *Verdict{s.checkReplacements, s.checkBudgets, s.checkPlacement} {
@@ -85,5 +85,5 @@ func Check(cluster Cluster, draining ...string) Verdict {
 	if verdict != nil {
 		return *verdict
 	}
-	return Verdict{Fits: true, Reason: RoomElsewhere, Message: messages[RoomElsewhere]}
+	return Verdict{Fits: true, Reason: ReasonRoomElsewhere, Message: messages[ReasonRoomElsewhere]}
 }

@@ -52,153 +52,153 @@ func TestCheck(t *testing.T) {
 		leaving []string
 		want    string
 	}{
-		{"nodes not read", unread(func(c *fit.Cluster) { c.Nodes = nil }), nil, fit.NotRead},
-		{"pods not read", unread(func(c *fit.Cluster) { c.Pods = nil }), nil, fit.NotRead},
-		{"budgets not read", unread(func(c *fit.Cluster) { c.Budgets = nil }), nil, fit.NotRead},
-		{"replica sets not read", unread(func(c *fit.Cluster) { c.ReplicaSets = nil }), nil, fit.NotRead},
-		{"stateful sets not read", unread(func(c *fit.Cluster) { c.StatefulSets = nil }), nil, fit.NotRead},
-		{"nothing to move", two(), nil, fit.RoomElsewhere},
-		{"half full", two().replicas("a", small, "w1", "w1", "w2", "w2"), nil, fit.RoomElsewhere},
-		{"just fits", two().replicas("a", template("a", 4, 1), "w1", "w1"), nil, fit.RoomElsewhere},
-		{"full of CPU", two().replicas("a", template("a", 4, 1), "w1").replicas("b", template("b", 5, 1), "w2"), nil, fit.NoNodeTakesPod},
-		{"full of memory", two().replicas("a", template("a", 1, 8), "w1").replicas("b", template("b", 1, 9), "w2"), nil, fit.NoNodeTakesPod},
-		{"fits one by one, but not both", two().replicas("a", template("a", 3, 1), "w1", "w1").replicas("b", template("b", 3, 1), "w2"), nil, fit.NotEnoughRoom},
-		{"no request", two().replicas("a", template("a", 0, 0), "w1").replicas("b", template("b", 8, 16), "w2"), nil, fit.RoomElsewhere},
-		{"full of pods", two().replicas("a", template("a", 0, 0), "w1", "w2", "w2", "w2", "w2", "w2", "w2", "w2", "w2", "w2", "w2"), nil, fit.NoNodeTakesPod},
-		{"nearly full of pods", two().replicas("a", template("a", 0, 0), "w1", "w1", "w2", "w2", "w2", "w2", "w2", "w2", "w2", "w2", "w2"), nil, fit.NotEnoughRoom},
+		{"nodes not read", unread(func(c *fit.Cluster) { c.Nodes = nil }), nil, fit.ReasonNotRead},
+		{"pods not read", unread(func(c *fit.Cluster) { c.Pods = nil }), nil, fit.ReasonNotRead},
+		{"budgets not read", unread(func(c *fit.Cluster) { c.Budgets = nil }), nil, fit.ReasonNotRead},
+		{"replica sets not read", unread(func(c *fit.Cluster) { c.ReplicaSets = nil }), nil, fit.ReasonNotRead},
+		{"stateful sets not read", unread(func(c *fit.Cluster) { c.StatefulSets = nil }), nil, fit.ReasonNotRead},
+		{"nothing to move", two(), nil, fit.ReasonRoomElsewhere},
+		{"half full", two().replicas("a", small, "w1", "w1", "w2", "w2"), nil, fit.ReasonRoomElsewhere},
+		{"just fits", two().replicas("a", template("a", 4, 1), "w1", "w1"), nil, fit.ReasonRoomElsewhere},
+		{"full of CPU", two().replicas("a", template("a", 4, 1), "w1").replicas("b", template("b", 5, 1), "w2"), nil, fit.ReasonNoNodeTakesPod},
+		{"full of memory", two().replicas("a", template("a", 1, 8), "w1").replicas("b", template("b", 1, 9), "w2"), nil, fit.ReasonNoNodeTakesPod},
+		{"fits one by one, but not both", two().replicas("a", template("a", 3, 1), "w1", "w1").replicas("b", template("b", 3, 1), "w2"), nil, fit.ReasonNotEnoughRoom},
+		{"no request", two().replicas("a", template("a", 0, 0), "w1").replicas("b", template("b", 8, 16), "w2"), nil, fit.ReasonRoomElsewhere},
+		{"full of pods", two().replicas("a", template("a", 0, 0), "w1", "w2", "w2", "w2", "w2", "w2", "w2", "w2", "w2", "w2", "w2"), nil, fit.ReasonNoNodeTakesPod},
+		{"nearly full of pods", two().replicas("a", template("a", 0, 0), "w1", "w1", "w2", "w2", "w2", "w2", "w2", "w2", "w2", "w2", "w2"), nil, fit.ReasonNotEnoughRoom},
 		{"a resource that no other node has", one(func(spec *corev1.PodSpec) {
 			spec.Containers[0].Resources.Requests["example.org/gpu"] = resource.MustParse("1")
-		}), nil, fit.NoNodeTakesPod},
+		}), nil, fit.ReasonNoNodeTakesPod},
 		{"an init container needs more", one(func(spec *corev1.PodSpec) {
 			spec.InitContainers = []corev1.Container{{Name: "init", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("9")}}}}
-		}), nil, fit.NoNodeTakesPod},
+		}), nil, fit.ReasonNoNodeTakesPod},
 		{"overhead counts", two().replicas("a", template("a", 8, 1, func(spec *corev1.PodSpec) {
 			spec.Overhead = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1m")}
-		}), "w1"), nil, fit.NoNodeTakesPod},
+		}), "w1"), nil, fit.ReasonNoNodeTakesPod},
 		{"a pod that is being shrunk still has what it had", two().replicas("a", template("a", 4, 1), "w1").
 			replicas("b", template("b", 1, 1), "w2").pod(func(pod *corev1.Pod) {
 			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", Resources: &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("5")}}}}
-		}), nil, fit.NoNodeTakesPod},
-		{"finished pods take no room", two().replicas("a", template("a", 8, 1), "w1", "w2").pod(func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodSucceeded }), nil, fit.RoomElsewhere},
+		}), nil, fit.ReasonNoNodeTakesPod},
+		{"finished pods take no room", two().replicas("a", template("a", 8, 1), "w1", "w2").pod(func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodSucceeded }), nil, fit.ReasonRoomElsewhere},
 		{"three nodes, none has room for all", two().node("w3", 8, 16).
-			replicas("a", template("a", 1, 1), "w1", "w1", "w1", "w1", "w1", "w1").replicas("b", template("b", 4, 1), "w2", "w3"), nil, fit.RoomElsewhere},
+			replicas("a", template("a", 1, 1), "w1", "w1", "w1", "w1", "w1", "w1").replicas("b", template("b", 4, 1), "w2", "w3"), nil, fit.ReasonRoomElsewhere},
 		{"three nodes, others may fill them", two().node("w3", 8, 16).
-			replicas("a", template("a", 3, 1), "w1", "w1").replicas("c", template("c", 1, 1), "w1", "w1").replicas("b", template("b", 4, 1), "w2", "w3"), nil, fit.NotEnoughRoom},
-		{"selector that no other node has", one(selecting("disk", "ssd")), nil, fit.NoNodeTakesPod},
-		{"selector that another node has", two(labelled("disk", "ssd")).replicas("a", template("a", 1, 1, selecting("disk", "ssd")), "w1"), nil, fit.RoomElsewhere},
+			replicas("a", template("a", 3, 1), "w1", "w1").replicas("c", template("c", 1, 1), "w1", "w1").replicas("b", template("b", 4, 1), "w2", "w3"), nil, fit.ReasonNotEnoughRoom},
+		{"selector that no other node has", one(selecting("disk", "ssd")), nil, fit.ReasonNoNodeTakesPod},
+		{"selector that another node has", two(labelled("disk", "ssd")).replicas("a", template("a", 1, 1, selecting("disk", "ssd")), "w1"), nil, fit.ReasonRoomElsewhere},
 		{"affinity to its node", one(func(spec *corev1.PodSpec) {
 			spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
 				NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{"w1"}}}}},
 			}}}
-		}), nil, fit.NoNodeTakesPod},
+		}), nil, fit.ReasonNoNodeTakesPod},
 		{"bound ones do not take the room of others", newCluster().node("w1", 8, 16).node("w2", 8, 16, labelled("disk", "ssd")).node("w3", 8, 16).
-			replicas("a", template("a", 8, 1, selecting("disk", "ssd")), "w1").replicas("b", template("b", 8, 1, selecting(corev1.LabelHostname, "w3")), "w1"), nil, fit.RoomElsewhere},
-		{"tainted", two(tainted(corev1.TaintEffectNoSchedule)).replicas("a", small, "w1"), nil, fit.NoNodeTakesPod},
-		{"tainted against running", two(tainted(corev1.TaintEffectNoExecute)).replicas("a", small, "w1"), nil, fit.NoNodeTakesPod},
-		{"tainted a little", two(tainted(corev1.TaintEffectPreferNoSchedule)).replicas("a", small, "w1"), nil, fit.RoomElsewhere},
-		{"tolerated", two(tainted(corev1.TaintEffectNoExecute)).replicas("a", template("a", 1, 1, tolerating(tolerates)), "w1"), nil, fit.RoomElsewhere},
+			replicas("a", template("a", 8, 1, selecting("disk", "ssd")), "w1").replicas("b", template("b", 8, 1, selecting(corev1.LabelHostname, "w3")), "w1"), nil, fit.ReasonRoomElsewhere},
+		{"tainted", two(tainted(corev1.TaintEffectNoSchedule)).replicas("a", small, "w1"), nil, fit.ReasonNoNodeTakesPod},
+		{"tainted against running", two(tainted(corev1.TaintEffectNoExecute)).replicas("a", small, "w1"), nil, fit.ReasonNoNodeTakesPod},
+		{"tainted a little", two(tainted(corev1.TaintEffectPreferNoSchedule)).replicas("a", small, "w1"), nil, fit.ReasonRoomElsewhere},
+		{"tolerated", two(tainted(corev1.TaintEffectNoExecute)).replicas("a", template("a", 1, 1, tolerating(tolerates)), "w1"), nil, fit.ReasonRoomElsewhere},
 		{"tolerated for a minute", two(tainted(corev1.TaintEffectNoExecute)).replicas("a", template("a", 1, 1, tolerating(
-			corev1.Toleration{Key: "for", Operator: corev1.TolerationOpExists, TolerationSeconds: ptr.To[int64](60), Effect: corev1.TaintEffectNoExecute})), "w1"), nil, fit.NoNodeTakesPod},
-		{"tolerates everything, also the cordon", one(tolerating(corev1.Toleration{Operator: corev1.TolerationOpExists})), nil, fit.SchedulingNotFollowed},
-		{"another operating system that nothing keeps it from", two(labelled(os, "windows")).replicas("a", small, "w1"), nil, fit.OtherOperatingSystem},
-		{"another operating system that a taint keeps it from", two(labelled(os, "windows"), tainted(corev1.TaintEffectNoSchedule)).replicas("a", small, "w1"), nil, fit.NoNodeTakesPod},
+			corev1.Toleration{Key: "for", Operator: corev1.TolerationOpExists, TolerationSeconds: ptr.To[int64](60), Effect: corev1.TaintEffectNoExecute})), "w1"), nil, fit.ReasonNoNodeTakesPod},
+		{"tolerates everything, also the cordon", one(tolerating(corev1.Toleration{Operator: corev1.TolerationOpExists})), nil, fit.ReasonSchedulingNotFollowed},
+		{"another operating system that nothing keeps it from", two(labelled(os, "windows")).replicas("a", small, "w1"), nil, fit.ReasonOtherOperatingSystem},
+		{"another operating system that a taint keeps it from", two(labelled(os, "windows"), tainted(corev1.TaintEffectNoSchedule)).replicas("a", small, "w1"), nil, fit.ReasonNoNodeTakesPod},
 		{"another operating system that its selector keeps it from", newCluster().node("w1", 8, 16, labelled(os, "linux")).node("w2", 8, 16, labelled(os, "windows")).
-			replicas("a", template("a", 1, 1, selecting(os, "linux")), "w1"), nil, fit.NoNodeTakesPod},
-		{"room elsewhere, and another operating system", two().node("w3", 8, 16, labelled(os, "windows")).replicas("a", small, "w1"), nil, fit.OtherOperatingSystem},
+			replicas("a", template("a", 1, 1, selecting(os, "linux")), "w1"), nil, fit.ReasonNoNodeTakesPod},
+		{"room elsewhere, and another operating system", two().node("w3", 8, 16, labelled(os, "windows")).replicas("a", small, "w1"), nil, fit.ReasonOtherOperatingSystem},
 		{"room elsewhere, and another operating system behind a taint", two().node("w3", 8, 16, labelled(os, "windows"), tainted(corev1.TaintEffectNoSchedule)).
-			replicas("a", small, "w1"), nil, fit.RoomElsewhere},
+			replicas("a", small, "w1"), nil, fit.ReasonRoomElsewhere},
 		{"room on another operating system only, behind a taint that is tolerated", two(labelled(os, "windows"), tainted(corev1.TaintEffectNoSchedule)).
-			replicas("a", template("a", 1, 1, tolerating(tolerates)), "w1"), nil, fit.OtherOperatingSystem},
-		{"another operating system, full", two(labelled(os, "windows")).node("w3", 8, 16).replicas("a", template("a", 4, 1), "w1").replicas("b", template("b", 8, 1), "w2"), nil, fit.OtherOperatingSystem},
+			replicas("a", template("a", 1, 1, tolerating(tolerates)), "w1"), nil, fit.ReasonOtherOperatingSystem},
+		{"another operating system, full", two(labelled(os, "windows")).node("w3", 8, 16).replicas("a", template("a", 4, 1), "w1").replicas("b", template("b", 8, 1), "w2"), nil, fit.ReasonOtherOperatingSystem},
 		{"from Windows to Windows", newCluster().node("w1", 8, 16, labelled(os, "windows")).node("w2", 8, 16, labelled(os, "windows")).node("w3", 8, 16, labelled(os, "linux")).
-			replicas("a", template("a", 1, 1, selecting(os, "windows")), "w1"), nil, fit.RoomElsewhere},
-		{"from Windows to Linux", newCluster().node("w1", 8, 16, labelled(os, "windows")).node("w2", 8, 16).replicas("a", small, "w1"), nil, fit.OtherOperatingSystem},
-		{"not ready", two(func(node *corev1.Node) { node.Status.Conditions[1].Status = corev1.ConditionUnknown }).replicas("a", small, "w1"), nil, fit.NoNodeTakesPod},
-		{"under pressure", two(func(node *corev1.Node) { node.Status.Conditions[0].Status = corev1.ConditionTrue }).replicas("a", small, "w1"), nil, fit.NoNodeTakesPod},
-		{"cordoned", two(func(node *corev1.Node) { node.Spec.Unschedulable = true }).replicas("a", small, "w1"), nil, fit.NoNodeTakesPod},
-		{"being deleted", two(func(node *corev1.Node) { node.DeletionTimestamp = &now }).replicas("a", small, "w1"), nil, fit.NoNodeTakesPod},
+			replicas("a", template("a", 1, 1, selecting(os, "windows")), "w1"), nil, fit.ReasonRoomElsewhere},
+		{"from Windows to Linux", newCluster().node("w1", 8, 16, labelled(os, "windows")).node("w2", 8, 16).replicas("a", small, "w1"), nil, fit.ReasonOtherOperatingSystem},
+		{"not ready", two(func(node *corev1.Node) { node.Status.Conditions[1].Status = corev1.ConditionUnknown }).replicas("a", small, "w1"), nil, fit.ReasonNoNodeTakesPod},
+		{"under pressure", two(func(node *corev1.Node) { node.Status.Conditions[0].Status = corev1.ConditionTrue }).replicas("a", small, "w1"), nil, fit.ReasonNoNodeTakesPod},
+		{"cordoned", two(func(node *corev1.Node) { node.Spec.Unschedulable = true }).replicas("a", small, "w1"), nil, fit.ReasonNoNodeTakesPod},
+		{"being deleted", two(func(node *corev1.Node) { node.DeletionTimestamp = &now }).replicas("a", small, "w1"), nil, fit.ReasonNoNodeTakesPod},
 		{"without a feature that its node has", newCluster().node("w1", 8, 16, func(node *corev1.Node) { node.Status.DeclaredFeatures = []string{"New"} }).
-			node("w2", 8, 16).replicas("a", small, "w1"), nil, fit.NoNodeTakesPod},
-		{"kept away from its like", two().replicas("a", template("a", 1, 1, without("a", corev1.LabelHostname)), "w1", "w2"), nil, fit.NoNodeTakesPod},
-		{"kept away from its like, with a node to spare", two().node("w3", 8, 16).replicas("a", template("a", 1, 1, without("a", corev1.LabelHostname)), "w1", "w2"), nil, fit.RoomElsewhere},
-		{"anti-affinity of a pod there", one().replicas("b", template("b", 1, 1, without("a", corev1.LabelHostname)), "w2"), nil, fit.NoNodeTakesPod},
+			node("w2", 8, 16).replicas("a", small, "w1"), nil, fit.ReasonNoNodeTakesPod},
+		{"kept away from its like", two().replicas("a", template("a", 1, 1, without("a", corev1.LabelHostname)), "w1", "w2"), nil, fit.ReasonNoNodeTakesPod},
+		{"kept away from its like, with a node to spare", two().node("w3", 8, 16).replicas("a", template("a", 1, 1, without("a", corev1.LabelHostname)), "w1", "w2"), nil, fit.ReasonRoomElsewhere},
+		{"anti-affinity of a pod there", one().replicas("b", template("b", 1, 1, without("a", corev1.LabelHostname)), "w2"), nil, fit.ReasonNoNodeTakesPod},
 		{"keeps away from a whole zone", newCluster().node("w1", 8, 16, labelled(zone, "z1")).node("w2", 8, 16, labelled(zone, "z2")).node("w3", 8, 16, labelled(zone, "z2")).
-			replicas("a", template("a", 1, 1, without("b", zone)), "w1").replicas("b", template("b", 1, 1), "w3"), nil, fit.NoNodeTakesPod},
-		{"two that move keep away from each other", one(without("b", corev1.LabelHostname)).replicas("b", template("b", 1, 1), "w1"), nil, fit.NotEnoughRoom},
+			replicas("a", template("a", 1, 1, without("b", zone)), "w1").replicas("b", template("b", 1, 1), "w3"), nil, fit.ReasonNoNodeTakesPod},
+		{"two that move keep away from each other", one(without("b", corev1.LabelHostname)).replicas("b", template("b", 1, 1), "w1"), nil, fit.ReasonNotEnoughRoom},
 		{"two that move keep away from each other, with a node each", two().node("w3", 8, 16).
-			replicas("a", template("a", 1, 1, without("b", corev1.LabelHostname)), "w1").replicas("b", template("b", 1, 1), "w1"), nil, fit.RoomElsewhere},
+			replicas("a", template("a", 1, 1, without("b", corev1.LabelHostname)), "w1").replicas("b", template("b", 1, 1), "w1"), nil, fit.ReasonRoomElsewhere},
 		{"two that move keep out of each other's zone", newCluster().node("w1", 8, 16, labelled(zone, "z1")).node("w2", 8, 16, labelled(zone, "z2")).node("w3", 8, 16, labelled(zone, "z2")).
-			replicas("a", template("a", 1, 1, without("b", zone)), "w1").replicas("b", template("b", 1, 1), "w1"), nil, fit.NotEnoughRoom},
+			replicas("a", template("a", 1, 1, without("b", zone)), "w1").replicas("b", template("b", 1, 1), "w1"), nil, fit.ReasonNotEnoughRoom},
 		{"another namespace is not meant", one(without("b", corev1.LabelHostname)).
-			replicas("b", template("b", 1, 1), "w2").pod(elsewhere), nil, fit.RoomElsewhere},
+			replicas("b", template("b", 1, 1), "w2").pod(elsewhere), nil, fit.ReasonRoomElsewhere},
 		{"another namespace may be meant", one(without("b", corev1.LabelHostname, inAnyNamespace)).
-			replicas("b", template("b", 1, 1), "w2").pod(elsewhere), nil, fit.NoNodeTakesPod},
-		{"near a pod that stays", one(with("b", corev1.LabelHostname)).replicas("b", template("b", 1, 1), "w2"), nil, fit.RoomElsewhere},
-		{"near a pod that moves too", one(with("b", corev1.LabelHostname)).replicas("b", template("b", 1, 1), "w1"), nil, fit.NoNodeTakesPod},
+			replicas("b", template("b", 1, 1), "w2").pod(elsewhere), nil, fit.ReasonNoNodeTakesPod},
+		{"near a pod that stays", one(with("b", corev1.LabelHostname)).replicas("b", template("b", 1, 1), "w2"), nil, fit.ReasonRoomElsewhere},
+		{"near a pod that moves too", one(with("b", corev1.LabelHostname)).replicas("b", template("b", 1, 1), "w1"), nil, fit.ReasonNoNodeTakesPod},
 		{"near a pod that ends", one(with("b", corev1.LabelHostname)).replicas("b", template("b", 1, 1), "w2").
-			pod(ending), nil, fit.NoNodeTakesPod},
-		{"near its like, which is nowhere else", one(with("a", corev1.LabelHostname)), nil, fit.NoNodeTakesPod},
+			pod(ending), nil, fit.ReasonNoNodeTakesPod},
+		{"near its like, which is nowhere else", one(with("a", corev1.LabelHostname)), nil, fit.ReasonNoNodeTakesPod},
 		{"near a pod of a namespace that is not known", one(with("b", corev1.LabelHostname, inAnyNamespace)).replicas("b", template("b", 1, 1), "w2").
-			pod(elsewhere), nil, fit.NoNodeTakesPod},
-		{"host port taken", two().replicas("a", template("a", 1, 1, hostPort(443)), "w1", "w2"), nil, fit.NoNodeTakesPod},
-		{"host port free", one(hostPort(443)).replicas("b", template("b", 1, 1, hostPort(80)), "w2"), nil, fit.RoomElsewhere},
-		{"two that move have one host port", one(hostPort(443)).replicas("b", template("b", 1, 1, hostPort(443)), "w1"), nil, fit.NotEnoughRoom},
-		{"budget allows it", two().replicas("a", small, "w1", "w1").budget("b", "a", 2), nil, fit.RoomElsewhere},
-		{"budget allows fewer", two().replicas("a", small, "w1", "w1").budget("b", "a", 1), nil, fit.BudgetTooTight},
-		{"budget permits no eviction", one().budget("b", "a", 0), nil, fit.BudgetTooTight},
-		{"budget over others", one().replicas("c", template("c", 1, 1), "w2").budget("b", "c", 0), nil, fit.RoomElsewhere},
-		{"several budgets", one().budget("b", "a", 9).budget("c", "a", 9), nil, fit.BudgetTooTight},
-		{"budget that was just changed", staleBudget, nil, fit.BudgetTooTight},
-		{"budget over a pod that ends anyway", one().pod(ending).budget("b", "a", 0), nil, fit.RoomElsewhere},
-		{"without a controller", one().pod(func(pod *corev1.Pod) { pod.OwnerReferences = nil }), nil, fit.SuccessorUnknown},
-		{"of a job", one().pod(ownedBy("batch/v1", "Job")), nil, fit.SuccessorUnknown},
-		{"a replica set of another group", one().pod(ownedBy("example.org/v1", "ReplicaSet")), nil, fit.SuccessorUnknown},
-		{"a daemon set of another group", one().pod(ownedBy("example.org/v1", "DaemonSet")), nil, fit.SuccessorUnknown},
-		{"its replica set is gone", one().pod(func(pod *corev1.Pod) { pod.OwnerReferences[0].UID = "old" }), nil, fit.SuccessorUnknown},
-		{"mirrors of static pods stay", two().replicas("a", template("a", 8, 1), "w1").pod(mirror).replicas("b", template("b", 8, 1), "w2"), nil, fit.RoomElsewhere},
-		{"pods of daemon sets stay", two().replicas("a", template("a", 8, 1), "w1").pod(ownedBy("apps/v1", "DaemonSet")).replicas("b", template("b", 8, 1), "w2"), nil, fit.RoomElsewhere},
-		{"stateful", two().stateful("a", "v1", small, "w1"), nil, fit.RoomElsewhere},
-		{"stateful, being updated", two().stateful("a", "v0", small, "w1"), nil, fit.SuccessorUnknown},
-		{"stateful, update not seen", staleSet, nil, fit.SuccessorUnknown},
+			pod(elsewhere), nil, fit.ReasonNoNodeTakesPod},
+		{"host port taken", two().replicas("a", template("a", 1, 1, hostPort(443)), "w1", "w2"), nil, fit.ReasonNoNodeTakesPod},
+		{"host port free", one(hostPort(443)).replicas("b", template("b", 1, 1, hostPort(80)), "w2"), nil, fit.ReasonRoomElsewhere},
+		{"two that move have one host port", one(hostPort(443)).replicas("b", template("b", 1, 1, hostPort(443)), "w1"), nil, fit.ReasonNotEnoughRoom},
+		{"budget allows it", two().replicas("a", small, "w1", "w1").budget("b", "a", 2), nil, fit.ReasonRoomElsewhere},
+		{"budget allows fewer", two().replicas("a", small, "w1", "w1").budget("b", "a", 1), nil, fit.ReasonBudgetTooTight},
+		{"budget permits no eviction", one().budget("b", "a", 0), nil, fit.ReasonBudgetTooTight},
+		{"budget over others", one().replicas("c", template("c", 1, 1), "w2").budget("b", "c", 0), nil, fit.ReasonRoomElsewhere},
+		{"several budgets", one().budget("b", "a", 9).budget("c", "a", 9), nil, fit.ReasonBudgetTooTight},
+		{"budget that was just changed", staleBudget, nil, fit.ReasonBudgetTooTight},
+		{"budget over a pod that ends anyway", one().pod(ending).budget("b", "a", 0), nil, fit.ReasonRoomElsewhere},
+		{"without a controller", one().pod(func(pod *corev1.Pod) { pod.OwnerReferences = nil }), nil, fit.ReasonSuccessorUnknown},
+		{"of a job", one().pod(ownedBy("batch/v1", "Job")), nil, fit.ReasonSuccessorUnknown},
+		{"a replica set of another group", one().pod(ownedBy("example.org/v1", "ReplicaSet")), nil, fit.ReasonSuccessorUnknown},
+		{"a daemon set of another group", one().pod(ownedBy("example.org/v1", "DaemonSet")), nil, fit.ReasonSuccessorUnknown},
+		{"its replica set is gone", one().pod(func(pod *corev1.Pod) { pod.OwnerReferences[0].UID = "old" }), nil, fit.ReasonSuccessorUnknown},
+		{"mirrors of static pods stay", two().replicas("a", template("a", 8, 1), "w1").pod(mirror).replicas("b", template("b", 8, 1), "w2"), nil, fit.ReasonRoomElsewhere},
+		{"pods of daemon sets stay", two().replicas("a", template("a", 8, 1), "w1").pod(ownedBy("apps/v1", "DaemonSet")).replicas("b", template("b", 8, 1), "w2"), nil, fit.ReasonRoomElsewhere},
+		{"stateful", two().stateful("a", "v1", small, "w1"), nil, fit.ReasonRoomElsewhere},
+		{"stateful, being updated", two().stateful("a", "v0", small, "w1"), nil, fit.ReasonSuccessorUnknown},
+		{"stateful, update not seen", staleSet, nil, fit.ReasonSuccessorUnknown},
 		{"template requests more", changed(func(t *corev1.PodTemplateSpec) {
 			t.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("2")
-		}), nil, fit.SuccessorUnknown},
-		{"template selects other nodes", changed(func(t *corev1.PodTemplateSpec) { t.Spec.NodeSelector = map[string]string{"disk": "ssd"} }), nil, fit.SuccessorUnknown},
-		{"template has other neighbours", changed(func(t *corev1.PodTemplateSpec) { without("b", zone)(&t.Spec) }), nil, fit.SuccessorUnknown},
-		{"template has other labels", changed(func(t *corev1.PodTemplateSpec) { t.Labels["app"] = "b" }), nil, fit.SuccessorUnknown},
-		{"template has host ports", changed(func(t *corev1.PodTemplateSpec) { hostPort(80)(&t.Spec) }), nil, fit.SuccessorUnknown},
-		{"template names the node", changed(func(t *corev1.PodTemplateSpec) { t.Spec.NodeName = "w1" }), nil, fit.SuccessorUnknown},
-		{"template has gates", changed(func(t *corev1.PodTemplateSpec) { t.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}} }), nil, fit.SchedulingNotFollowed},
+		}), nil, fit.ReasonSuccessorUnknown},
+		{"template selects other nodes", changed(func(t *corev1.PodTemplateSpec) { t.Spec.NodeSelector = map[string]string{"disk": "ssd"} }), nil, fit.ReasonSuccessorUnknown},
+		{"template has other neighbours", changed(func(t *corev1.PodTemplateSpec) { without("b", zone)(&t.Spec) }), nil, fit.ReasonSuccessorUnknown},
+		{"template has other labels", changed(func(t *corev1.PodTemplateSpec) { t.Labels["app"] = "b" }), nil, fit.ReasonSuccessorUnknown},
+		{"template has host ports", changed(func(t *corev1.PodTemplateSpec) { hostPort(80)(&t.Spec) }), nil, fit.ReasonSuccessorUnknown},
+		{"template names the node", changed(func(t *corev1.PodTemplateSpec) { t.Spec.NodeName = "w1" }), nil, fit.ReasonSuccessorUnknown},
+		{"template has gates", changed(func(t *corev1.PodTemplateSpec) { t.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}} }), nil, fit.ReasonSchedulingNotFollowed},
 		{"template has a volume", changed(func(t *corev1.PodTemplateSpec) {
 			volume(corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{}})(&t.Spec)
-		}), nil, fit.VolumeTiesPodToNode},
+		}), nil, fit.ReasonVolumeTiesPodToNode},
 		{"the pod was made to tolerate more", two(tainted(corev1.TaintEffectNoSchedule)).replicas("a", small, "w1").pod(func(pod *corev1.Pod) {
 			pod.Spec.Tolerations = append(pod.Spec.Tolerations, tolerates)
-		}), nil, fit.SuccessorUnknown},
+		}), nil, fit.ReasonSuccessorUnknown},
 		{"volumes that are the same everywhere", two().replicas("a", template("a", 1, 1,
 			volume(corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}), volume(corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{}}),
 			volume(corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{}}), volume(corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{}}),
-			volume(corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{}})), "w1"), nil, fit.RoomElsewhere},
-		{"claimed volume", one(volume(corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}})), nil, fit.VolumeTiesPodToNode},
-		{"folder of the node", one(volume(corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{}})), nil, fit.VolumeTiesPodToNode},
+			volume(corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{}})), "w1"), nil, fit.ReasonRoomElsewhere},
+		{"claimed volume", one(volume(corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}})), nil, fit.ReasonVolumeTiesPodToNode},
+		{"folder of the node", one(volume(corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{}})), nil, fit.ReasonVolumeTiesPodToNode},
 		{"spread that must hold", one(func(spec *corev1.PodSpec) {
 			spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: zone, WhenUnsatisfiable: corev1.DoNotSchedule}}
-		}), nil, fit.SchedulingNotFollowed},
+		}), nil, fit.ReasonSchedulingNotFollowed},
 		{"spread if possible", one(func(spec *corev1.PodSpec) {
 			spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: zone, WhenUnsatisfiable: corev1.ScheduleAnyway}}
-		}), nil, fit.RoomElsewhere},
-		{"another scheduler", one(func(spec *corev1.PodSpec) { spec.SchedulerName = "mine" }), nil, fit.SchedulingNotFollowed},
+		}), nil, fit.ReasonRoomElsewhere},
+		{"another scheduler", one(func(spec *corev1.PodSpec) { spec.SchedulerName = "mine" }), nil, fit.ReasonSchedulingNotFollowed},
 		{"claims a device", one(func(spec *corev1.PodSpec) {
 			spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu"}}
-		}), nil, fit.SchedulingNotFollowed},
-		{"pods wait already", one().replicas("b", template("b", 1, 1), ""), nil, fit.PodsWaitForANode},
-		{"both leave", two().replicas("a", small, "w1", "w2"), []string{"w1", "w2"}, fit.NoNodeTakesPod},
-		{"two leave for a third", two().node("w3", 8, 16).replicas("a", template("a", 4, 1), "w1", "w2"), []string{"w1", "w2"}, fit.RoomElsewhere},
-		{"two leave for a third that has room for one", two().node("w3", 7, 16).replicas("a", template("a", 4, 1), "w1", "w2"), []string{"w1", "w2"}, fit.NotEnoughRoom},
-		{"a node that is not there", two(), []string{"w9"}, fit.NotRead},
+		}), nil, fit.ReasonSchedulingNotFollowed},
+		{"pods wait already", one().replicas("b", template("b", 1, 1), ""), nil, fit.ReasonPodsWaitForANode},
+		{"both leave", two().replicas("a", small, "w1", "w2"), []string{"w1", "w2"}, fit.ReasonNoNodeTakesPod},
+		{"two leave for a third", two().node("w3", 8, 16).replicas("a", template("a", 4, 1), "w1", "w2"), []string{"w1", "w2"}, fit.ReasonRoomElsewhere},
+		{"two leave for a third that has room for one", two().node("w3", 7, 16).replicas("a", template("a", 4, 1), "w1", "w2"), []string{"w1", "w2"}, fit.ReasonNotEnoughRoom},
+		{"a node that is not there", two(), []string{"w9"}, fit.ReasonNotRead},
 		{"pods of a node that is not well may come too", two().node("w3", 8, 16, func(node *corev1.Node) { node.Status.Conditions[1].Status = corev1.ConditionFalse }).
-			replicas("a", template("a", 5, 1), "w1", "w3"), nil, fit.NotEnoughRoom},
-		{"a pod that is being replaced elsewhere may come too", two().replicas("a", template("a", 3, 1), "w1", "w2").pod(ending), nil, fit.NotEnoughRoom},
+			replicas("a", template("a", 5, 1), "w1", "w3"), nil, fit.ReasonNotEnoughRoom},
+		{"a pod that is being replaced elsewhere may come too", two().replicas("a", template("a", 3, 1), "w1", "w2").pod(ending), nil, fit.ReasonNotEnoughRoom},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			leaving := test.leaving
@@ -210,7 +210,7 @@ func TestCheck(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := fit.Check(test.cluster.Cluster, leaving...)
-			if got.Reason != test.want || got.Fits != (test.want == fit.RoomElsewhere) {
+			if got.Reason != test.want || got.Fits != (test.want == fit.ReasonRoomElsewhere) {
 				t.Errorf("%+v, want %s", got, test.want)
 			}
 			if got.Message == "" || (got.Detail == "") != got.Fits {

@@ -26,14 +26,14 @@ func (s *snapshot) checkPlacement() *Verdict {
 	}
 	for _, p := range s.evicted {
 		if slices.ContainsFunc(p.candidates, func(on *nodeInfo) bool { return IsWindows(on.node) != IsWindows(p.on.node) }) {
-			return no(OtherOperatingSystem, "pod %s/%s: no node selector and no taint keeps it from nodes of another operating system", p.Namespace, p.Name)
+			return no(ReasonOtherOperatingSystem, "pod %s/%s: no node selector and no taint keeps it from nodes of another operating system", p.Namespace, p.Name)
 		}
 		feasible, refusals := s.feasible(p)
 		if len(feasible) == 0 {
-			return no(NoNodeTakesPod, "pod %s/%s: %s", p.Namespace, p.Name, refusals)
+			return no(ReasonNoNodeTakesPod, "pod %s/%s: %s", p.Namespace, p.Name, refusals)
 		}
 		if !s.alwaysPlaced(p, feasible) {
-			return no(NotEnoughRoom, "pod %s/%s: %d nodes are feasible, but other pods may fill them first", p.Namespace, p.Name, len(feasible))
+			return no(ReasonNotEnoughRoom, "pod %s/%s: %d nodes are feasible, but other pods may fill them first", p.Namespace, p.Name, len(feasible))
 		}
 	}
 	return nil

@@ -52,7 +52,7 @@ func newSnapshot(cluster Cluster, draining []string) (*snapshot, *Verdict) {
 	}
 	for _, name := range draining {
 		if byName[name] == nil {
-			return s, no(NotRead, "node %s does not exist", name)
+			return s, no(ReasonNotRead, "node %s does not exist", name)
 		}
 	}
 	for i := range cluster.Pods {
@@ -60,7 +60,7 @@ func newSnapshot(cluster Cluster, draining []string) (*snapshot, *Verdict) {
 		switch on := byName[pod.Spec.NodeName]; {
 		case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
 		case pod.Spec.NodeName == "":
-			return s, no(PodsWaitForANode, "pod %s/%s is pending", pod.Namespace, pod.Name)
+			return s, no(ReasonPodsWaitForANode, "pod %s/%s is pending", pod.Namespace, pod.Name)
 		case on != nil:
 			s.add(pod, on)
 		}
@@ -160,14 +160,14 @@ func (s *snapshot) checkReplacements() *Verdict {
 			why = difference(p, template)
 		}
 		if why != "" {
-			return no(SuccessorUnknown, "pod %s/%s: %s", p.Namespace, p.Name, why)
+			return no(ReasonSuccessorUnknown, "pod %s/%s: %s", p.Namespace, p.Name, why)
 		}
 		for _, spec := range []*corev1.PodSpec{&p.Spec, &template.Spec} {
 			if i := slices.IndexFunc(spec.Volumes, tiedToNode); i >= 0 {
-				return no(VolumeTiesPodToNode, "pod %s/%s: volume %s", p.Namespace, p.Name, spec.Volumes[i].Name)
+				return no(ReasonVolumeTiesPodToNode, "pod %s/%s: volume %s", p.Namespace, p.Name, spec.Volumes[i].Name)
 			}
 			if why := unsupportedRule(spec); why != "" {
-				return no(SchedulingNotFollowed, "pod %s/%s: %s", p.Namespace, p.Name, why)
+				return no(ReasonSchedulingNotFollowed, "pod %s/%s: %s", p.Namespace, p.Name, why)
 			}
 		}
 	}
@@ -266,14 +266,14 @@ func (s *snapshot) checkBudgets() *Verdict {
 				continue
 			}
 			if budgetOf[p] != "" {
-				return no(BudgetTooTight, "the budgets %s and %s both select pod %s/%s", budgetOf[p], budget.Name, p.Namespace, p.Name)
+				return no(ReasonBudgetTooTight, "the budgets %s and %s both select pod %s/%s", budgetOf[p], budget.Name, p.Namespace, p.Name)
 			}
 			budgetOf[p] = budget.Name
 			evictions++
 		}
 		stale := budget.Status.ObservedGeneration < budget.Generation
 		if evictions > 0 && (stale || budget.Status.DisruptionsAllowed < evictions) {
-			return no(BudgetTooTight, "budget %s/%s permits %d evictions of %d", budget.Namespace, budget.Name, budget.Status.DisruptionsAllowed, evictions)
+			return no(ReasonBudgetTooTight, "budget %s/%s permits %d evictions of %d", budget.Namespace, budget.Name, budget.Status.DisruptionsAllowed, evictions)
 		}
 	}
 	return nil

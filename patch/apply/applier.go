@@ -57,7 +57,7 @@ const (
 	Withheld     Kind = "reverted"        // the patch was reverted, and it is too early to try again
 	WouldApply   Kind = "dry-run-apply"   // the API server accepted a dry run
 	WouldRelease Kind = "dry-run-release" // the API server accepted a dry run
-	Refused      Kind = "error"
+	Failed       Kind = "error"
 )
 
 // Outcome is what happened to one object.
@@ -67,8 +67,8 @@ type Outcome struct {
 	Changes []ownership.Change
 	// Conflicts is set for Conflicted.
 	Conflicts []Conflict
-	// Reverters are the known managers that wrote the object since the patch was in force; set for Withheld.
-	Reverters []string
+	// RevertedBy are the known managers that wrote the object since the patch was in force; set for Withheld.
+	RevertedBy []string
 	// RetryAfter is when a withheld patch may be tried again.
 	RetryAfter time.Duration
 }
@@ -138,7 +138,7 @@ func (a *Applier) Apply(
 	}
 
 	h := a.history[live.GetUID()]
-	inForce := len(absent.maps) == 0 && ownership.Holds(live.Object, body, own)
+	inForce := len(absent.maps) == 0 && ownership.UpToDate(live.Object, body, own)
 	switch {
 	case h.cacheIsStale(live):
 		outcome.Kind = Unchanged
@@ -162,7 +162,7 @@ func (a *Applier) Apply(
 			return a.conflicted(live, outcome, taken), nil
 		}
 		if pause := a.pause(h); pause > 0 {
-			outcome.Kind, outcome.RetryAfter, outcome.Reverters = Withheld, pause, a.reverters(live, h)
+			outcome.Kind, outcome.RetryAfter, outcome.RevertedBy = Withheld, pause, a.reverters(live, h)
 			return outcome, nil
 		}
 	}
@@ -410,10 +410,10 @@ func keys(path fieldpath.Path) ([]string, error) {
 	return out, nil
 }
 
-// record counts the outcome; an error makes it Refused.
+// record counts the outcome; an error makes it Failed.
 func (a *Applier) record(outcome *Outcome, err error) {
 	if err != nil {
-		outcome.Kind = Refused
+		outcome.Kind = Failed
 	}
 	if a.Recorder == nil {
 		return

@@ -213,7 +213,7 @@ func TestForceLosesTheRace(t *testing.T) {
 // An object whose name contains "uid" is stale, not gone.
 func TestStaleIsNotGone(t *testing.T) {
 	modified := apierrors.NewConflict(schema.GroupResource{Resource: "ingresscontrollers"}, "squid", errors.New("the object has been modified"))
-	if err := apply.Late(modified); !errors.Is(err, apply.ErrStale) || errors.Is(err, apply.ErrGone) {
+	if err := apply.StaleOrGone(modified); !errors.Is(err, apply.ErrStale) || errors.Is(err, apply.ErrGone) {
 		t.Errorf("got %v, want ErrStale alone", err)
 	}
 }
@@ -224,10 +224,10 @@ func TestForbidden(t *testing.T) {
 	b.apply(a, replicas(1), apply.Applied, 1)
 	a.Client = b.server.Client(t, b.namespace+"-stranger")
 	b.unchanged(func() {
-		if outcome, err := a.Apply(t.Context(), b.live(), b.intent(replicas(3))); !apierrors.IsForbidden(err) || outcome.Kind != apply.Refused {
+		if outcome, err := a.Apply(t.Context(), b.live(), b.intent(replicas(3))); !apierrors.IsForbidden(err) || outcome.Kind != apply.Failed {
 			t.Errorf("applying: %+v, %v, want Forbidden", outcome, err)
 		}
-		if outcome, err := a.Release(t.Context(), b.live(), apply.ReleaseOptions{}); !apierrors.IsForbidden(err) || outcome.Kind != apply.Refused {
+		if outcome, err := a.Release(t.Context(), b.live(), apply.ReleaseOptions{}); !apierrors.IsForbidden(err) || outcome.Kind != apply.Failed {
 			t.Errorf("releasing: %+v, %v, want Forbidden", outcome, err)
 		}
 	})

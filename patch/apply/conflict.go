@@ -103,14 +103,14 @@ func replace(live *unstructured.Unstructured, replaced []patch.Replaced, conflic
 }
 
 func explain(live *unstructured.Unstructured, err error) error {
-	if late := Late(err); late != nil {
+	if late := StaleOrGone(err); late != nil {
 		return late
 	}
 	return fmt.Errorf("applying to %s %s: %w", live.GetKind(), client.ObjectKeyFromObject(live), err)
 }
 
-// Late returns an error because the object has changed since it was read as an ErrStale or an ErrGone, and nil for any other error.
-func Late(err error) error {
+// StaleOrGone returns an error because the object has changed since it was read as an ErrStale or an ErrGone, and nil for any other error.
+func StaleOrGone(err error) error {
 	switch {
 	case apierrors.IsNotFound(err), isOtherUID(err):
 		return fmt.Errorf("%w: %w", ErrGone, err)

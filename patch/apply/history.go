@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// DefaultRevertPause is how long a reverted patch is withheld. It doubles with every further revert.
-	DefaultRevertPause = 5 * time.Minute
-	maxRevertPause     = time.Hour
+	// DefaultRevertBackoff is how long a reverted patch is withheld. It doubles with every further revert.
+	DefaultRevertBackoff = 5 * time.Minute
+	maxRevertPause       = time.Hour
 )
 
 // history is what the applier knows of one object, to distinguish a revert from a first application. nil is an unknown object.
@@ -64,7 +64,7 @@ func (a *Applier) pause(h *history) time.Duration {
 		now = a.Clock.Now()
 	}
 	if h.until.IsZero() {
-		pause := DefaultRevertPause
+		pause := DefaultRevertBackoff
 		for i := 0; i < h.reverts && pause < maxRevertPause; i++ {
 			pause *= 2
 		}

@@ -15,16 +15,16 @@ import (
 	"github.com/solonode/sno/patch"
 )
 
-// Words are the parts of a module's messages about one object, without names that vary.
-type Words struct {
-	// Subject begins a sentence: "The default IngressController". MadeBy creates the object: "the ingress operator".
-	Subject, MadeBy string
+// Messages are the parts of a module's messages about one object, without names that vary.
+type Messages struct {
+	// Subject begins a sentence: "The default IngressController". Creator creates the object: "the ingress operator".
+	Subject, Creator string
 	// Resource is what RBAC has to permit: "ingresscontrollers.operator.openshift.io in namespace openshift-ingress-operator".
 	Resource string
 	// WouldApply is what a dry run would do: "the router would be pinned to the control plane".
 	WouldApply string
-	// Progressing is the reason of a patch in progress; empty means patch.ReasonRollingOut.
-	Progressing string
+	// ProgressingReason is the reason of a patch in progress; empty means patch.ReasonRollingOut.
+	ProgressingReason string
 	// OwnedByOther returns the result for a conflict; nil for patch.OwnedByOther of the field.
 	OwnedByOther func(manager ...string) *patch.Result
 }
@@ -36,7 +36,7 @@ const (
 
 // ApplyStep carries out a step on the live object, which may be nil. It returns the result to report, nil for none, and whether the object
 // was written.
-func (a *Applier) ApplyStep(ctx context.Context, live *unstructured.Unstructured, step patch.Step, words Words) (result *patch.Result, wrote bool) {
+func (a *Applier) ApplyStep(ctx context.Context, live *unstructured.Unstructured, step patch.Step, words Messages) (result *patch.Result, wrote bool) {
 	var outcome Outcome
 	var err error
 	switch {
@@ -55,7 +55,7 @@ func (a *Applier) ApplyStep(ctx context.Context, live *unstructured.Unstructured
 }
 
 // Result returns the result of an Apply of the module, nil when the intent is in force, and logs the fields that it changed.
-func (w Words) Result(ctx context.Context, module string, outcome Outcome, err error) *patch.Result {
+func (w Messages) Result(ctx context.Context, module string, outcome Outcome, err error) *patch.Result {
 	if err != nil {
 		return w.Failed(module, err)
 	}
@@ -79,16 +79,16 @@ func (w Words) Result(ctx context.Context, module string, outcome Outcome, err e
 		result := patch.OwnedByOther(conflict.Field, conflict.Manager)
 		return &result
 	case Withheld:
-		by := cmp.Or(patch.Quoted(outcome.Reverters), "another client")
+		by := cmp.Or(patch.Quoted(outcome.RevertedBy), "another client")
 		return &patch.Result{State: patch.Reverted, Reason: patch.ReasonReverted, After: outcome.RetryAfter, Message: fmt.Sprintf(
 			"The patch was reverted by %s; it is tried again later. To stop that, set the annotation %s", by, patch.OptOutAnnotation)}
-	case Unchanged, Released, WouldRelease, Refused:
+	case Unchanged, Released, WouldRelease, Failed:
 	}
 	return nil
 }
 
 // Released returns the result of a Release of the module, nil when the reason for the release is the result.
-func (w Words) Released(module string, because patch.Result, outcome Outcome, err error) *patch.Result {
+func (w Messages) Released(module string, because patch.Result, outcome Outcome, err error) *patch.Result {
 	switch {
 	case err != nil:
 		return w.Failed(module, err)
@@ -99,14 +99,14 @@ func (w Words) Released(module string, because patch.Result, outcome Outcome, er
 }
 
 // Failed returns the result for an error of Apply or Release. What only needs another read is no failure.
-func (w Words) Failed(module string, err error) *patch.Result {
+func (w Messages) Failed(module string, err error) *patch.Result {
 	lower := strings.ToLower(w.Subject[:1]) + w.Subject[1:]
 	switch {
 	case errors.Is(err, ErrGone):
 		return &patch.Result{State: patch.Waiting, Reason: patch.ReasonWaitingForObject,
-			Message: w.Subject + " was deleted while it was patched; " + w.MadeBy + " makes a new one"}
+			Message: w.Subject + " was deleted while it was patched; " + w.Creator + " makes a new one"}
 	case errors.Is(err, ErrStale):
-		return &patch.Result{State: patch.Progressing, Reason: cmp.Or(w.Progressing, patch.ReasonRollingOut), After: staleRetry,
+		return &patch.Result{State: patch.Progressing, Reason: cmp.Or(w.ProgressingReason, patch.ReasonRollingOut), After: staleRetry,
 			Message: w.Subject + " is being patched"}
 	case errors.Is(err, patch.ErrReplacedAnnotation):
 		return &patch.Result{State: patch.Failed, Reason: patch.ReasonInvalid,

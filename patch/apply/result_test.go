@@ -14,9 +14,9 @@ import (
 	"github.com/solonode/sno/patch"
 )
 
-var router = Words{
-	Subject: "The default IngressController", MadeBy: "the ingress operator", Resource: "ingresscontrollers", WouldApply: "the router would be pinned",
-	Progressing: "RouterRollingOut",
+var router = Messages{
+	Subject: "The default IngressController", Creator: "the ingress operator", Resource: "ingresscontrollers", WouldApply: "the router would be pinned",
+	ProgressingReason: "RouterRollingOut",
 }
 
 var ignoreMessage = cmpopts.IgnoreFields(patch.Result{}, "Message", "Err")
@@ -64,13 +64,13 @@ func TestResult(t *testing.T) {
 		"conflict": {outcome: Outcome{Kind: Conflicted, Conflicts: []Conflict{{Field: ".spec.replicas", Manager: "oc"}}},
 			want: &patch.Result{State: patch.Blocked, Reason: "FieldOwnedByOther"},
 			says: `.spec.replicas is owned by "oc" and stays as it is; to have it follow the topology, remove the field there or start with --force-conflicts`},
-		"reverted": {outcome: Outcome{Kind: Withheld, RetryAfter: 5 * time.Minute, Reverters: []string{"a", "b"}},
+		"reverted": {outcome: Outcome{Kind: Withheld, RetryAfter: 5 * time.Minute, RevertedBy: []string{"a", "b"}},
 			want: &patch.Result{State: patch.Reverted, Reason: "Reverted", After: 5 * time.Minute},
 			says: `The patch was reverted by "a", "b"; it is tried again later. To stop that, set the annotation sno.solonode.github.io/opt-out`},
 		"reverted by an unknown client": {outcome: Outcome{Kind: Withheld, RetryAfter: time.Minute},
 			want: &patch.Result{State: patch.Reverted, Reason: "Reverted", After: time.Minute},
 			says: `The patch was reverted by another client; it is tried again later. To stop that, set the annotation sno.solonode.github.io/opt-out`},
-		"refused": {outcome: Outcome{Kind: Refused}, err: errors.New("x"), want: &patch.Result{State: patch.Failed, Reason: "ApplyFailed"}},
+		"refused": {outcome: Outcome{Kind: Failed}, err: errors.New("x"), want: &patch.Result{State: patch.Failed, Reason: "ApplyFailed"}},
 	} {
 		got := router.Result(t.Context(), "ingress", test.outcome, test.err)
 		if diff := cmp.Diff(test.want, got, ignoreMessage); diff != "" {

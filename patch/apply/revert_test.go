@@ -41,7 +41,7 @@ func TestRevertIsNotFought(t *testing.T) {
 		b.unchanged(func() {
 			outcome := b.apply(a, pinned(1), apply.Withheld, 0)
 			b.same("pause", pause, outcome.RetryAfter)
-			b.same("reverters", []string{"stock-operator"}, outcome.Reverters)
+			b.same("reverters", []string{"stock-operator"}, outcome.RevertedBy)
 			clock.SetTime(clock.Now().Add(pause - time.Second))
 			b.same("rest of the pause", time.Second, b.apply(a, pinned(1), apply.Withheld, 0).RetryAfter)
 		})
@@ -55,7 +55,7 @@ func TestRevertIsNotFought(t *testing.T) {
 func TestRevertByRemovalNamesNobody(t *testing.T) {
 	b, a, _ := revertBench(t)
 	b.merge("stock-operator", revert)
-	b.same("reverters", []string(nil), b.apply(a, pinned(1), apply.Withheld, 0).Reverters)
+	b.same("reverters", []string(nil), b.apply(a, pinned(1), apply.Withheld, 0).RevertedBy)
 }
 
 // A field that an overridable manager writes again is a revert as well, also when the annotation is removed.
@@ -66,8 +66,8 @@ func TestRevertByOverridableManager(t *testing.T) {
 			a := b.applier(withClock(clock))
 			b.apply(a, replicas(1), apply.Applied, 1)
 			b.merge(stock, `{`+annotations+`"spec":{"replicas":2}}`)
-			b.same("reverters", []string{stock}, b.apply(a, replicas(1), apply.Withheld, 0).Reverters)
-			clock.SetTime(clock.Now().Add(apply.DefaultRevertPause))
+			b.same("reverters", []string{stock}, b.apply(a, replicas(1), apply.Withheld, 0).RevertedBy)
+			clock.SetTime(clock.Now().Add(apply.DefaultRevertBackoff))
 			b.apply(a, replicas(1), apply.Applied, 1)
 		})
 	}
@@ -93,7 +93,7 @@ func TestForceConflictsDoesNotFight(t *testing.T) {
 	a.ForceConflicts = true
 	b.merge(person, `{"spec":{"replicas":3}}`)
 	b.apply(a, pinned(1), apply.Withheld, 0)
-	clock.SetTime(clock.Now().Add(apply.DefaultRevertPause))
+	clock.SetTime(clock.Now().Add(apply.DefaultRevertBackoff))
 	b.apply(a, pinned(1), apply.Applied, 1)
 }
 

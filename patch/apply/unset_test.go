@@ -305,7 +305,7 @@ func TestUnsetRevert(t *testing.T) {
 				b.merge(stock, withAntiAffinity(again))
 				b.unchanged(func() {
 					outcome := b.unset(a, test.fields, apply.Withheld, 0)
-					b.same("reverters", []string{stock}, outcome.Reverters)
+					b.same("reverters", []string{stock}, outcome.RevertedBy)
 					b.same("pause", pause, outcome.RetryAfter)
 				})
 				clock.SetTime(clock.Now().Add(pause))
@@ -477,7 +477,7 @@ func TestUnsetRefused(t *testing.T) {
 		writes := b.server.WritesDuring(t, b.namespace, func() {
 			outcome, err := b.applier(takeOver).Apply(t.Context(), b.live(), b.intent(map[string]any{"minReadySeconds": int64(1)}), test.field)
 			b.fails(name, err, test.want)
-			b.same(name, apply.Refused, outcome.Kind)
+			b.same(name, apply.Failed, outcome.Kind)
 		})
 		if len(writes) > 0 != test.writes {
 			t.Errorf("%s: writes: %v", name, writes)

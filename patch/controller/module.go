@@ -1,5 +1,5 @@
 // Package controller is the controller of one module: it reconciles everything whenever one of the module's objects changes, and reports
-// the result. A module works without a manager as well: [Once] is the environment of a single reconciliation by a command.
+// the result. A module works without a manager as well: [OnceEnvironment] returns the environment of a single reconciliation by a command.
 package controller
 
 import (
@@ -35,8 +35,8 @@ type Module interface {
 	Validate() error
 	// Objects lists what the module reads. Nothing else is cached.
 	Objects() []Object
-	// Reports returns the prefix of the types of the module's sub-conditions, and the name of what it patches in the metrics.
-	Reports() (prefix, object string)
+	// StatusNames returns the prefix of the types of the module's sub-conditions, and the name of what it patches in the metrics.
+	StatusNames() (prefix, object string)
 	// Reconciler returns the function that reconciles.
 	Reconciler(Environment) (ReconcileFunc, error)
 }
@@ -47,8 +47,8 @@ type Setup interface {
 	Setup(ctrl.Manager, Environment) error
 }
 
-// Soon is when to reconcile again after one of several writes, unless an event of it comes first.
-const Soon = 50 * time.Millisecond
+// RequeueDelay is when to reconcile again after one of several writes, unless an event of it comes first.
+const RequeueDelay = 50 * time.Millisecond
 
 // ReconcileFunc reads, decides and writes one step; it is never called concurrently. cluster is the topology, nil before an Infrastructure was
 // read. target is the operator's own resource, for the conditions; nil when there is none. After an error nothing is reported.
@@ -66,7 +66,7 @@ type Environment struct {
 	Reader, Live client.Reader
 	// Once reports whether this is a single reconciliation: no node is drained, and there is no debouncing.
 	Once bool
-	// Caches hold the module's objects; empty with Once.
+	// Caches hold the module's objects; empty with OnceEnvironment.
 	Caches Caches
 }
 

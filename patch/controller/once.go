@@ -17,9 +17,9 @@ import (
 // ErrNotServed is returned for a cluster that does not serve a kind that a module needs.
 var ErrNotServed = errors.New("the cluster does not serve")
 
-// Once returns the environment of a single reconciliation without a manager and caches. The client must read whole objects, with their
+// OnceEnvironment returns the environment of a single reconciliation without a manager and caches. The client must read whole objects, with their
 // managedFields. A cluster without a kind that the module needs is an ErrNotServed.
-func Once(c client.Client, options Options, m Module) (Environment, error) {
+func OnceEnvironment(c client.Client, options Options, m Module) (Environment, error) {
 	missing, absent, err := Unserved(c.RESTMapper(), m.Objects())
 	if err != nil {
 		return Environment{}, err
@@ -33,12 +33,12 @@ func Once(c client.Client, options Options, m Module) (Environment, error) {
 	}
 	return Environment{
 		Options: options, Metrics: counters, Topology: &Topology{}, Client: c, Once: true,
-		Reader: uncached{c, m.Objects(), absent}, Live: Present(c, absent),
+		Reader: uncached{c, m.Objects(), absent}, Live: SkipUnserved(c, absent),
 	}, nil
 }
 
-// Present returns a reader that finds no objects of the absent kinds, without the two requests that discovery takes each time.
-func Present(from client.Reader, absent []schema.GroupVersionKind) client.Reader {
+// SkipUnserved returns a reader that finds no objects of the absent kinds, without the two requests that discovery takes each time.
+func SkipUnserved(from client.Reader, absent []schema.GroupVersionKind) client.Reader {
 	return uncached{from, nil, absent}
 }
 

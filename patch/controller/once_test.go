@@ -48,19 +48,19 @@ type reading struct {
 
 func (r *reading) Objects() []Object { return r.objects }
 
-func TestOnce(t *testing.T) {
+func TestOnceEnvironment(t *testing.T) {
 	node, version := corev1.SchemeGroupVersion.WithKind("Node"), configv1.GroupVersion.WithKind("ClusterVersion")
 	m := &reading{objects: []Object{
 		Infrastructure, {GroupVersionKind: node, Labels: "master"}, {GroupVersionKind: version, Name: "version", Optional: true},
 	}}
-	_, err := Once(serving(node), Options{}, m)
+	_, err := OnceEnvironment(serving(node), Options{}, m)
 	if !errors.Is(err, ErrNotServed) || !strings.Contains(err.Error(), "Infrastructure.config.openshift.io/v1") || strings.Contains(err.Error(),
 		"ClusterVersion") {
 		t.Errorf("without a kind that is needed: %v", err)
 	}
 
 	c := serving(node, Infrastructure.GroupVersionKind)
-	env, err := Once(c, Options{ForceConflicts: true}, m)
+	env, err := OnceEnvironment(c, Options{ForceConflicts: true}, m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestIsNotServed(t *testing.T) {
 }
 
 // Objects of absent kinds are not found, without a request. Any other error is returned.
-func TestPresent(t *testing.T) {
+func TestSkipUnserved(t *testing.T) {
 	o := Object{GroupVersionKind: configv1.GroupVersion.WithKind("ClusterVersion"), Name: "version", Optional: true}
 	none := &meta.NoKindMatchError{GroupKind: o.GroupKind(), SearchedVersions: []string{"v1"}}
 	for name, test := range map[string]struct {
@@ -128,7 +128,7 @@ func TestPresent(t *testing.T) {
 		"no answer":  {err: errors.New("connection refused")},
 	} {
 		from := one{err: errors.Join(test.err, none)}
-		live, typed, err := Read[metav1.PartialObjectMetadata](t.Context(), Present(from, test.absent), o)
+		live, typed, err := Read[metav1.PartialObjectMetadata](t.Context(), SkipUnserved(from, test.absent), o)
 		if live != nil || typed != nil || (err != nil) != (test.err != nil) {
 			t.Errorf("%s: %v, %v, %v", name, live, typed, err)
 		}

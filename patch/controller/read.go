@@ -30,9 +30,9 @@ func Read[T any](ctx context.Context, from client.Reader, o Object) (*unstructur
 	return live, typed, nil
 }
 
-// Reading returns a function that reads one object as Read does, for a golang.org/x/sync/errgroup.Group in which several are read at once.
+// ReadInto returns a function that reads one object as Read does, for a golang.org/x/sync/errgroup.Group in which several are read at once.
 // It sets live and typed, of which live may be nil.
-func Reading[T any](ctx context.Context, from client.Reader, o Object, live **unstructured.Unstructured, typed **T) func() error {
+func ReadInto[T any](ctx context.Context, from client.Reader, o Object, live **unstructured.Unstructured, typed **T) func() error {
 	return func() error {
 		object, decoded, err := Read[T](ctx, from, o)
 		if *typed = decoded; live != nil {

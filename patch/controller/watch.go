@@ -56,13 +56,13 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		return reconcile.Result{}, err
 	}
 	if left := c.delay(result); left > 0 && result.Err == nil {
-		return reconcile.Result{RequeueAfter: Sooner(result.After, left)}, nil
+		return reconcile.Result{RequeueAfter: MinRequeueAfter(result.After, left)}, nil
 	}
 	again, err := c.Reporter.Report(ctx, target, result)
 	if ctx.Err() != nil {
 		return reconcile.Result{}, nil
 	}
-	return reconcile.Result{RequeueAfter: Sooner(result.After, again)}, errors.Join(result.Err, err)
+	return reconcile.Result{RequeueAfter: MinRequeueAfter(result.After, again)}, errors.Join(result.Err, err)
 }
 
 // delay returns for how much longer the result is not reported, because the state may be a short one.
@@ -93,7 +93,7 @@ func Add(mgr ctrl.Manager, m Module, env Environment) error {
 	if err != nil {
 		return err
 	}
-	prefix, object := m.Reports()
+	prefix, object := m.StatusNames()
 	c := &Controller{ReconcileFunc: reconcileFunc, Reporter: env.Reporter(mgr, m.Name(), prefix, object)}
 	return c.Watch(mgr, m, env)
 }
@@ -142,8 +142,8 @@ func (o Object) changed() predicate.TypedPredicate[*metav1.PartialObjectMetadata
 	}}
 }
 
-// Sooner returns the shorter of two times to requeue after, of which 0 means never.
-func Sooner(a, b time.Duration) time.Duration {
+// MinRequeueAfter returns the shorter of two times to requeue after, of which 0 means never.
+func MinRequeueAfter(a, b time.Duration) time.Duration {
 	if a == 0 || (b != 0 && b < a) {
 		return b
 	}

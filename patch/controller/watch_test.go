@@ -37,10 +37,10 @@ func TestReporter(t *testing.T) {
 	}
 }
 
-func TestSooner(t *testing.T) {
+func TestMinRequeueAfter(t *testing.T) {
 	for _, test := range [][3]time.Duration{{0, 0, 0}, {1, 0, 1}, {0, 1, 1}, {1, 2, 1}, {2, 1, 1}} {
-		if got := Sooner(test[0], test[1]); got != test[2] {
-			t.Errorf("Sooner(%d, %d) is %d, want %d", test[0], test[1], got, test[2])
+		if got := MinRequeueAfter(test[0], test[1]); got != test[2] {
+			t.Errorf("MinRequeueAfter(%d, %d) is %d, want %d", test[0], test[1], got, test[2])
 		}
 	}
 }

@@ -30,15 +30,15 @@ func Deployment(namespace, name string) configv1.ComponentOverride {
 
 // Claim is the state of some entries in a ClusterVersion; the zero Claim is that of a cluster without one.
 type Claim struct {
-	// Whole reports whether every entry exists with unmanaged: true.
-	Whole bool
+	// Complete reports whether every entry exists with unmanaged: true.
+	Complete bool
 	// Observed reports whether the cluster-version-operator has seen this spec.
 	Observed bool
-	// Held reports whether the module has applied anything to the ClusterVersion; Ours, whether that can be released. The API server
+	// Applied reports whether the module has applied anything to the ClusterVersion; Releasable, whether that can be released. The API server
 	// refuses to remove the keys of an entry from a value that another client changed.
-	Held, Ours bool
-	// Shared reports whether another client, or nobody, owns one of the entries; Contrary, whether one of those has unmanaged: false.
-	Shared, Contrary bool
+	Applied, Releasable bool
+	// Shared reports whether another client, or nobody, owns one of the entries; Conflicting, whether one of those has unmanaged: false.
+	Shared, Conflicting bool
 	// Others are the other managers that own any of the entries, sorted.
 	Others []string
 	// Atomic reports whether this release's API has the list as one value, which others own.
@@ -49,7 +49,7 @@ type Claim struct {
 }
 
 // InForce reports whether the cluster-version-operator is known not to manage the objects.
-func (c Claim) InForce() bool { return c.Whole && c.Observed }
+func (c Claim) InForce() bool { return c.Complete && c.Observed }
 
 // Read returns the Claim of the entries in the ClusterVersion, which may be nil, for the module with that field owner.
 func Read(version *configv1.ClusterVersion, owner string, entries ...configv1.ComponentOverride) (Claim, error) {
@@ -57,7 +57,7 @@ func Read(version *configv1.ClusterVersion, owner string, entries ...configv1.Co
 		return Claim{}, nil
 	}
 	held := ownership.Owns(version, owner)
-	c := Claim{Whole: true, Observed: version.Status.ObservedGeneration >= version.Generation, Held: held, Ours: held}
+	c := Claim{Complete: true, Observed: version.Status.ObservedGeneration >= version.Generation, Applied: held, Releasable: held}
 	list := fieldpath.MakePathOrDie("spec", "overrides")
 	atomic, err := ownership.Atomic(version, list)
 	if err != nil {
@@ -70,7 +70,7 @@ func Read(version *configv1.ClusterVersion, owner string, entries ...configv1.Co
 			return have == want
 		})
 		if at < 0 {
-			c.Whole = false
+			c.Complete = false
 			c.wanted = append(c.wanted, want)
 			continue
 		}
@@ -88,11 +88,11 @@ func Read(version *configv1.ClusterVersion, owner string, entries ...configv1.Co
 			if err != nil {
 				return Claim{}, err
 			}
-			c.Ours = c.Ours && removable
+			c.Releasable = c.Releasable && removable
 		}
 		if !version.Spec.Overrides[at].Unmanaged {
-			c.Whole = false
-			c.Contrary = c.Contrary || shared
+			c.Complete = false
+			c.Conflicting = c.Conflicting || shared
 		}
 		c.Shared = c.Shared || shared
 		c.Others = append(c.Others, others...)
@@ -115,7 +115,7 @@ func removable(version *configv1.ClusterVersion, entry fieldpath.Path, owner str
 	return slices.Contains(value, owner) && !slices.ContainsFunc(others, func(m string) bool { return !slices.Contains(keys, m) }), err
 }
 
-// Intent returns the entries to apply, those that are missing or the module's own, after which the Claim is Whole.
+// Intent returns the entries to apply, those that are missing or the module's own, after which the Claim is Complete.
 func (c Claim) Intent() *configv1ac.ClusterVersionApplyConfiguration {
 	spec := configv1ac.ClusterVersionSpec()
 	for _, entry := range c.wanted {
@@ -129,9 +129,9 @@ func (c Claim) Intent() *configv1ac.ClusterVersionApplyConfiguration {
 // downloads Deployment".
 func (c Claim) Blocked(subject string) *patch.Result {
 	switch {
-	case c.Contrary:
+	case c.Conflicting:
 		return OwnedByOther(subject, c.Others...)
-	case c.Atomic && !c.Whole:
+	case c.Atomic && !c.Complete:
 		return &patch.Result{State: patch.Blocked, Reason: patch.ReasonFieldOwnedByOther, Message: fmt.Sprintf(
 			"%s of this release is one value that another client owns; add an entry for %s with unmanaged: true there by hand", Field, subject)}
 	}

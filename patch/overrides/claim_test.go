@@ -76,30 +76,30 @@ func TestRead(t *testing.T) {
 		"no entries":        {version(), overrides.Claim{Observed: true}, nil},
 		"others' entries":   {signed(version(others()...), person, keys), overrides.Claim{Observed: true}, nil},
 		"ours": {signed(version(entry("a", true)), us, all),
-			overrides.Claim{Whole: true, Observed: true, Held: true, Ours: true}, nil},
+			overrides.Claim{Complete: true, Observed: true, Applied: true, Releasable: true}, nil},
 		"ours, not yet seen": {unobserved(signed(version(entry("a", true)), us, all)),
-			overrides.Claim{Whole: true, Held: true, Ours: true}, nil},
+			overrides.Claim{Complete: true, Applied: true, Releasable: true}, nil},
 		"another client's": {signed(version(entry("a", true)), person, all),
-			overrides.Claim{Whole: true, Observed: true, Shared: true, Others: []string{person}}, nil},
+			overrides.Claim{Complete: true, Observed: true, Shared: true, Others: []string{person}}, nil},
 		"of several": {signed(signed(version(entry("a", true)), person, all), "maker", all),
-			overrides.Claim{Whole: true, Observed: true, Shared: true, Others: both}, nil},
+			overrides.Claim{Complete: true, Observed: true, Shared: true, Others: both}, nil},
 		"another client's, contrary": {signed(version(entry("a", false)), person, all),
-			overrides.Claim{Observed: true, Shared: true, Contrary: true, Others: []string{person}}, nil},
-		"without an owner": {version(entry("a", true)), overrides.Claim{Whole: true, Observed: true, Shared: true}, nil},
+			overrides.Claim{Observed: true, Shared: true, Conflicting: true, Others: []string{person}}, nil},
+		"without an owner": {version(entry("a", true)), overrides.Claim{Complete: true, Observed: true, Shared: true}, nil},
 		"both": {signed(signed(version(entry("a", true)), person, all), us, all),
-			overrides.Claim{Whole: true, Observed: true, Held: true, Ours: true, Shared: true, Others: []string{person}}, nil},
+			overrides.Claim{Complete: true, Observed: true, Applied: true, Releasable: true, Shared: true, Others: []string{person}}, nil},
 		"ours, then contradicted": {signed(signed(version(entry("a", false)), person, value), us, keys),
-			overrides.Claim{Observed: true, Held: true, Shared: true, Contrary: true, Others: []string{person}}, nil},
+			overrides.Claim{Observed: true, Applied: true, Shared: true, Conflicting: true, Others: []string{person}}, nil},
 		"ours, whose value is another client's": {signed(signed(version(entry("a", true)), person, value), us, keys),
-			overrides.Claim{Whole: true, Observed: true, Held: true, Shared: true, Others: []string{person}}, nil},
+			overrides.Claim{Complete: true, Observed: true, Applied: true, Shared: true, Others: []string{person}}, nil},
 		"ours, whose value is another client's as well": {signed(signed(version(entry("a", true)), person, value), us, all),
-			overrides.Claim{Whole: true, Observed: true, Held: true, Shared: true, Others: []string{person}}, nil},
+			overrides.Claim{Complete: true, Observed: true, Applied: true, Shared: true, Others: []string{person}}, nil},
 		"one value, without ours": {signed(version(entry("b", true)), person, wholeList), overrides.Claim{Observed: true, Atomic: true}, nil},
 		"one value, with ours": {signed(version(entry("a", true)), person, wholeList),
-			overrides.Claim{Whole: true, Observed: true, Atomic: true, Shared: true, Others: []string{person}}, nil},
+			overrides.Claim{Complete: true, Observed: true, Atomic: true, Shared: true, Others: []string{person}}, nil},
 		"one value, empty": {signed(version(), person, wholeList), overrides.Claim{Observed: true}, nil},
 		"a list whose maker lost all": {signed(signed(version(entry("a", true)), "maker", wholeList), us, all),
-			overrides.Claim{Whole: true, Observed: true, Held: true, Ours: true}, nil},
+			overrides.Claim{Complete: true, Observed: true, Applied: true, Releasable: true}, nil},
 		"unreadable": {signed(version(), person, `{"f:spec":7}`), overrides.Claim{}, ownership.ErrManagedFields},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -110,7 +110,7 @@ func TestRead(t *testing.T) {
 			if diff := cmp.Diff(test.want, got, cmpopts.IgnoreUnexported(overrides.Claim{})); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
-			if want := got.Whole && got.Observed; got.InForce() != want {
+			if want := got.Complete && got.Observed; got.InForce() != want {
 				t.Errorf("in force %t, want %t", got.InForce(), want)
 			}
 		})
@@ -121,14 +121,14 @@ func TestRead(t *testing.T) {
 func TestReadSeveral(t *testing.T) {
 	one := signed(version(entry("a", true)), us, all)
 	claim, err := overrides.Read(one, us, entry("a", true), entry("b", true))
-	if err != nil || claim.Whole || !claim.Ours || claim.Shared {
+	if err != nil || claim.Complete || !claim.Releasable || claim.Shared {
 		t.Errorf("%+v, %v", claim, err)
 	}
 	if got := names(claim); got != "[a b]" {
 		t.Errorf("to be applied: %s", got)
 	}
 	taken := signed(signed(version(entry("b", true), entry("a", true)), us, all), person, value)
-	if claim, err = overrides.Read(taken, us, entry("a", true), entry("b", true)); err != nil || !claim.Whole || claim.Ours {
+	if claim, err = overrides.Read(taken, us, entry("a", true), entry("b", true)); err != nil || !claim.Complete || claim.Releasable {
 		t.Errorf("%+v, %v", claim, err)
 	}
 	if got := names(claim); got != "[a]" {
@@ -150,10 +150,10 @@ func TestBlocked(t *testing.T) {
 		want  string
 	}{
 		"free":     {overrides.Claim{}, ""},
-		"in force": {overrides.Claim{Whole: true, Shared: true, Atomic: true}, ""},
-		"contrary": {overrides.Claim{Contrary: true, Others: []string{"b", "a"}},
+		"in force": {overrides.Claim{Complete: true, Shared: true, Atomic: true}, ""},
+		"contrary": {overrides.Claim{Conflicting: true, Others: []string{"b", "a"}},
 			`The entry for it in .spec.overrides is owned by "a", "b" and stays as it is`},
-		"contrary, without an owner": {overrides.Claim{Contrary: true}, "The entry for it in .spec.overrides is owned and stays as it is"},
+		"contrary, without an owner": {overrides.Claim{Conflicting: true}, "The entry for it in .spec.overrides is owned and stays as it is"},
 		"one value": {overrides.Claim{Atomic: true},
 			".spec.overrides of this release is one value that another client owns; add an entry for it"},
 	} {

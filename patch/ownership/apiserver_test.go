@@ -75,9 +75,9 @@ var properties = map[string]property{
 	},
 }
 
-// After a real apply Holds is true. After any single change of our fields by another client it is false, and after any other change it is
+// After a real apply UpToDate is true. After any single change of our fields by another client it is false, and after any other change it is
 // still true.
-func TestHoldsAgreesWithTheAPIServer(t *testing.T) {
+func TestUpToDateAgreesWithTheAPIServer(t *testing.T) {
 	for name, p := range properties {
 		for change, text := range p.breaking {
 			t.Run(name+"/"+change, func(t *testing.T) { p.try(t, text, false) })
@@ -103,20 +103,20 @@ func (p property) try(t *testing.T, change string, want bool) {
 	}
 	holds := func() bool {
 		live := object(nil)
-		patchtest.Must(t, admin.Get(ctx, client.ObjectKeyFromObject(live), live))
+		patchtest.NoError(t, admin.Get(ctx, client.ObjectKeyFromObject(live), live))
 		set, err := ownership.Applied(live, us, "")
-		patchtest.Must(t, err)
-		return ownership.Holds(live.Object, object(p.intent).Object, set)
+		patchtest.NoError(t, err)
+		return ownership.UpToDate(live.Object, object(p.intent).Object, set)
 	}
-	patchtest.Must(t, admin.Create(ctx, object(p.spec), client.FieldOwner("stock")))
+	patchtest.NoError(t, admin.Create(ctx, object(p.spec), client.FieldOwner("stock")))
 	if holds() {
-		t.Error("Holds before the patch was applied")
+		t.Error("UpToDate before the patch was applied")
 	}
-	patchtest.Must(t, admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(object(p.intent)), client.FieldOwner(us)))
+	patchtest.NoError(t, admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(object(p.intent)), client.FieldOwner(us)))
 	if !holds() {
 		t.Error("does not hold after the patch was applied")
 	}
-	patchtest.Must(t, admin.Patch(ctx, object(nil), client.RawPatch(types.MergePatchType, []byte(change)), client.FieldOwner("oc")))
+	patchtest.NoError(t, admin.Patch(ctx, object(nil), client.RawPatch(types.MergePatchType, []byte(change)), client.FieldOwner("oc")))
 	if got := holds(); got != want {
 		t.Errorf("after %s Holds is %t, want %t", change, got, want)
 	}

@@ -65,12 +65,12 @@ func TestManagersAt(t *testing.T) {
 	}
 	for name, test := range tests {
 		got, err := ownership.ManagersAt(test.object, test.path)
-		patchtest.Must(t, err)
+		patchtest.NoError(t, err)
 		if diff := cmp.Diff(test.want, got, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 		others, err := ownership.OthersAt(test.object, test.path, "a")
-		patchtest.Must(t, err)
+		patchtest.NoError(t, err)
 		if len(others) != len(test.want) && !slices.Equal(test.want, []string{"a"}) {
 			t.Errorf("%s: others than a: %v", name, others)
 		}
@@ -129,8 +129,8 @@ func TestElementsAgreeWithTheAPIServer(t *testing.T) {
 		return append(list.Copy(), fieldpath.PathElement{Key: key})
 	}
 	created := version("theirs")
-	patchtest.Must(t, unstructured.SetNestedField(created.Object, "5a2b5b6e-1c6d-4a53-8b36-0a1f7b9a2c3d", "spec", "clusterID"))
-	patchtest.Must(t, admin.Create(ctx, created, client.FieldOwner("oc")))
+	patchtest.NoError(t, unstructured.SetNestedField(created.Object, "5a2b5b6e-1c6d-4a53-8b36-0a1f7b9a2c3d", "spec", "clusterID"))
+	patchtest.NoError(t, admin.Create(ctx, created, client.FieldOwner("oc")))
 	t.Cleanup(func() {
 		if err := admin.Delete(context.WithoutCancel(ctx), version()); err != nil {
 			t.Error(err)
@@ -139,7 +139,7 @@ func TestElementsAgreeWithTheAPIServer(t *testing.T) {
 	check := func(path fieldpath.Path, want ...string) {
 		t.Helper()
 		live := version()
-		patchtest.Must(t, admin.Get(ctx, client.ObjectKeyFromObject(live), live))
+		patchtest.NoError(t, admin.Get(ctx, client.ObjectKeyFromObject(live), live))
 		got, err := ownership.ManagersAt(live, path)
 		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); err != nil || diff != "" {
 			t.Errorf("managers of %s: %v (-want +got):\n%s", path, err, diff)
@@ -150,7 +150,7 @@ func TestElementsAgreeWithTheAPIServer(t *testing.T) {
 	}
 	check(element("theirs"), "oc")
 	check(element("downloads"))
-	patchtest.Must(t, admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(version("downloads")), client.FieldOwner(us)))
+	patchtest.NoError(t, admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(version("downloads")), client.FieldOwner(us)))
 	check(element("downloads"), us)
 	check(element("theirs"), "oc")
 	check(list, "oc", us)
@@ -159,16 +159,16 @@ func TestElementsAgreeWithTheAPIServer(t *testing.T) {
 	controller.SetGroupVersionKind(properties["IngressController"].kind)
 	controller.SetNamespace(server.Namespace(t))
 	controller.SetName("default")
-	patchtest.Must(t, admin.Create(ctx, controller, client.FieldOwner("stock")))
+	patchtest.NoError(t, admin.Create(ctx, controller, client.FieldOwner("stock")))
 	patch := `{"spec":{"replicas":1,"unsupportedConfigOverrides":{"a":true},"nodePlacement":{"nodeSelector":{"matchLabels":{"a":"b"}},"tolerations":[{"key":"a"}]}}}`
-	patchtest.Must(t, admin.Patch(ctx, controller, client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner("oc")))
+	patchtest.NoError(t, admin.Patch(ctx, controller, client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner("oc")))
 	for field, want := range map[string]bool{
 		".spec.nodePlacement.nodeSelector": true, ".spec.nodePlacement.tolerations": true, ".spec.nodePlacement": false, ".spec.replicas": true,
 		// The keys of a field without a schema have owners of their own.
 		".spec.unsupportedConfigOverrides": false, ".spec.unsupportedConfigOverrides.a": true,
 	} {
 		path, err := ownership.ParsePath(field)
-		patchtest.Must(t, err)
+		patchtest.NoError(t, err)
 		if got, err := ownership.Atomic(controller, path); err != nil || got != want {
 			t.Errorf("%s is atomic: %t, %v, want %t", field, got, err, want)
 		}

@@ -143,11 +143,11 @@ func TestDamagedManagedFields(t *testing.T) {
 func object(t *testing.T, text string) map[string]any {
 	t.Helper()
 	out := map[string]any{}
-	patchtest.Must(t, utiljson.Unmarshal([]byte(text), &out))
+	patchtest.NoError(t, utiljson.Unmarshal([]byte(text), &out))
 	return out
 }
 
-func TestHolds(t *testing.T) {
+func TestUpToDate(t *testing.T) {
 	tests := map[string]struct {
 		live, intent, set string
 		want              bool
@@ -216,10 +216,10 @@ func TestHolds(t *testing.T) {
 	}
 	for name, test := range tests {
 		set := &fieldpath.Set{}
-		patchtest.Must(t, set.FromJSON(strings.NewReader(test.set)))
+		patchtest.NoError(t, set.FromJSON(strings.NewReader(test.set)))
 		live, intent := object(t, test.live), object(t, test.intent)
 		before := (&unstructured.Unstructured{Object: intent}).DeepCopy().Object
-		if got := ownership.Holds(live, intent, set); got != test.want {
+		if got := ownership.UpToDate(live, intent, set); got != test.want {
 			t.Errorf("%s: Holds is %t, want %t", name, got, test.want)
 		}
 		if diff := cmp.Diff(before, intent); diff != "" {

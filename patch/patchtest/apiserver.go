@@ -54,7 +54,7 @@ type APIServer struct {
 func StartAPIServer(t testing.TB, options Options) *APIServer {
 	t.Helper()
 	s, err := start(t.Context(), options)
-	Must(t, err)
+	NoError(t, err)
 	t.Cleanup(func() {
 		if err := s.stop(); err != nil {
 			t.Errorf("stopping the API server: %v", err)
@@ -186,7 +186,7 @@ func (s *APIServer) EtcdURL() string { return s.environment.ControlPlane.Etcd.UR
 func (s *APIServer) Config(t testing.TB, user string, groups ...string) *rest.Config {
 	t.Helper()
 	config, err := s.config(user, groups...)
-	Must(t, err)
+	NoError(t, err)
 	return config
 }
 
@@ -214,7 +214,7 @@ func (s *APIServer) newClient(user string, groups ...string) (client.WithWatch, 
 func (s *APIServer) Client(t testing.TB, user string, groups ...string) client.WithWatch {
 	t.Helper()
 	c, err := s.newClient(user, groups...)
-	Must(t, err)
+	NoError(t, err)
 	return c
 }
 
@@ -222,7 +222,7 @@ func (s *APIServer) Client(t testing.TB, user string, groups ...string) client.W
 func (s *APIServer) Admin(t testing.TB) client.WithWatch {
 	t.Helper()
 	c, err := s.admin()
-	Must(t, err)
+	NoError(t, err)
 	return c
 }
 
@@ -275,6 +275,6 @@ func (s *APIServer) may(t testing.TB, user string, right [6]string) bool {
 			Namespace: right[0], Group: right[1], Resource: right[2], Subresource: right[3], Name: right[4], Verb: right[5],
 		},
 	}}
-	Must(t, s.Admin(t).Create(t.Context(), review))
+	NoError(t, s.Admin(t).Create(t.Context(), review))
 	return review.Status.Allowed
 }

@@ -24,7 +24,7 @@ var every = []string{Infrastructures, Ingresses, "schedulers.config.openshift.io
 var shared = NewShared(Options{CRDs: every, Flags: map[string]string{"max-requests-inflight": "123"}})
 
 func TestMain(m *testing.M) {
-	BeProgram(program)
+	MaybeRunProgram(program)
 	os.Exit(shared.Main(m))
 }
 
@@ -36,12 +36,12 @@ func TestShared(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	Must(t, server.Admin(t).List(t.Context(), &configv1.InfrastructureList{}))
+	NoError(t, server.Admin(t).List(t.Context(), &configv1.InfrastructureList{}))
 	if one, two := server.Namespace(t), server.Namespace(t); shared.Server(t) != server || one == two {
 		t.Error("tests must share a server, and no namespace")
 	}
 	answer, err := http.Get(server.EtcdURL() + "/version")
-	Must(t, err)
+	NoError(t, err)
 	defer answer.Body.Close() //nolint:errcheck // it was only read
 	if text, err := io.ReadAll(answer.Body); err != nil || !strings.Contains(string(text), "etcdserver") {
 		t.Errorf("the etcd answers %s, %v", text, err)
@@ -67,17 +67,17 @@ func TestWrites(t *testing.T) {
 	writer, reader := server.Client(t, "writer", "system:masters"), server.Client(t, "reader", "system:masters")
 	got := server.WritesDuring(t, "writer", func() {
 		object := configMap(namespace, "a")
-		Must(t, writer.Create(ctx, object))
+		NoError(t, writer.Create(ctx, object))
 		if err := writer.Create(ctx, configMap(namespace, "a")); !apierrors.IsAlreadyExists(err) {
 			t.Fatal(err)
 		}
 		before := object.DeepCopy()
 		object.Data = map[string]string{"k": "v"}
-		Must(t, writer.Patch(ctx, object, client.MergeFrom(before), client.DryRunAll, client.FieldOwner("x")))
-		Must(t, writer.Update(ctx, object))
-		Must(t, writer.Get(ctx, client.ObjectKeyFromObject(object), object))
-		Must(t, reader.Create(ctx, configMap(namespace, "b")))
-		Must(t, writer.Delete(ctx, object))
+		NoError(t, writer.Patch(ctx, object, client.MergeFrom(before), client.DryRunAll, client.FieldOwner("x")))
+		NoError(t, writer.Update(ctx, object))
+		NoError(t, writer.Get(ctx, client.ObjectKeyFromObject(object), object))
+		NoError(t, reader.Create(ctx, configMap(namespace, "b")))
+		NoError(t, writer.Delete(ctx, object))
 	})
 	var verbs []string
 	for _, write := range got {
@@ -92,9 +92,9 @@ func TestWrites(t *testing.T) {
 	if all := server.Writes(t, ""); len(all) <= len(got) {
 		t.Errorf("%d writes of all users, want more than the writer's %d", len(all), len(got))
 	}
-	server.NoWrites(t, "reader", func() { Must(t, reader.List(ctx, &corev1.ConfigMapList{})) })
+	server.NoWrites(t, "reader", func() { NoError(t, reader.List(ctx, &corev1.ConfigMapList{})) })
 	failed := &failures{TB: t}
-	server.NoWrites(failed, "reader", func() { Must(t, reader.Create(ctx, configMap(namespace, "c"))) })
+	server.NoWrites(failed, "reader", func() { NoError(t, reader.Create(ctx, configMap(namespace, "c"))) })
 	if n := len(server.Writes(t, "reader")); n != 2 || len(failed.errors) != 1 {
 		t.Errorf("%d writes of the reader, want 2; NoWrites reports %v, want one error", n, failed.errors)
 	}
@@ -104,7 +104,7 @@ func TestWrites(t *testing.T) {
 		t.Errorf("without a grant: %v, want Forbidden", err)
 	}
 	server.Grant(t, "limited", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"list"}})
-	Must(t, limited.List(ctx, &corev1.ConfigMapList{}))
+	NoError(t, limited.List(ctx, &corev1.ConfigMapList{}))
 	if err := limited.Create(ctx, configMap(namespace, "d")); !apierrors.IsForbidden(err) {
 		t.Errorf("what is not granted: %v, want Forbidden", err)
 	}
@@ -113,7 +113,7 @@ func TestWrites(t *testing.T) {
 func TestBinaries(t *testing.T) {
 	folder := t.TempDir()
 	current := filepath.Join(folder, "kube", "current")
-	Must(t, os.MkdirAll(current, 0o755))
+	NoError(t, os.MkdirAll(current, 0o755))
 	t.Setenv(assetsEnv, "")
 	t.Setenv(cacheEnv, folder)
 	if _, err := Binaries(); !errors.Is(err, ErrNoBinaries) || !strings.Contains(err.Error(), "make kube-assets") {
@@ -123,7 +123,7 @@ func TestBinaries(t *testing.T) {
 		if _, err := Binaries(); !errors.Is(err, ErrNoBinaries) {
 			t.Errorf("without %s: %v, want ErrNoBinaries", name, err)
 		}
-		Must(t, os.WriteFile(filepath.Join(current, name), nil, 0o755))
+		NoError(t, os.WriteFile(filepath.Join(current, name), nil, 0o755))
 	}
 	if got, err := Binaries(); err != nil || got != current {
 		t.Errorf("got %q, %v, want %q", got, err, current)
@@ -141,7 +141,7 @@ func TestBinaries(t *testing.T) {
 
 func TestCRDManifest(t *testing.T) {
 	module, err := APIModuleDir(t.Context())
-	Must(t, err)
+	NoError(t, err)
 	for _, name := range every {
 		manifest, err := CRDManifest(module, name)
 		if err != nil {
@@ -167,7 +167,7 @@ func TestAuditCatchesUp(t *testing.T) {
 	)
 	path := filepath.Join(t.TempDir(), "audit.log")
 	file, err := os.Create(path)
-	Must(t, err)
+	NoError(t, err)
 	defer file.Close() //nolint:errcheck // of a test
 	var log audit
 	for _, next := range []struct {

@@ -102,7 +102,7 @@ func (s *APIServer) NoWrites(t testing.TB, user string, during func()) {
 func (s *APIServer) allWrites(t testing.TB) []Write {
 	t.Helper()
 	writes, err := s.audit.catchUp(s.auditLog())
-	Must(t, err)
+	NoError(t, err)
 	return writes
 }
 

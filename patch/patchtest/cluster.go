@@ -41,8 +41,8 @@ type Suite struct {
 	Module func() controller.Module
 	// Options are those of the API server.
 	Options Options
-	// Also lists kinds, with their namespaces, of which tests create objects, in addition to those of the module.
-	Also []controller.Object
+	// ExtraObjects lists kinds, with their namespaces, of which tests create objects, in addition to those of the module.
+	ExtraObjects []controller.Object
 
 	shared  *Shared
 	clients map[*APIServer]suiteClient
@@ -50,12 +50,12 @@ type Suite struct {
 
 type suiteClient struct {
 	client.WithWatch
-	*Fuse
+	*CrashInjector
 }
 
 // Test runs the tests, or the program in a process of Start, and returns the exit code.
 func (s *Suite) Test(m *testing.M) int {
-	BeProgram(s.Main)
+	MaybeRunProgram(s.Main)
 	s.shared, s.clients = NewShared(s.Options), map[*APIServer]suiteClient{}
 	return s.shared.Main(m)
 }
@@ -64,7 +64,7 @@ func (s *Suite) Test(m *testing.M) int {
 func (s *Suite) User() string { return AccountUser(SystemNamespace, s.Program) }
 
 func (s *Suite) objects() []controller.Object {
-	return slices.Concat(s.Module().Objects(), s.Also, []controller.Object{
+	return slices.Concat(s.Module().Objects(), s.ExtraObjects, []controller.Object{
 		Object("coordination.k8s.io/v1", "Lease", SystemNamespace, ""), Object("events.k8s.io/v1", "Event", metav1.NamespaceDefault, ""),
 	})
 }
@@ -94,7 +94,7 @@ func (s *Suite) ClusterOn(t *testing.T, server *APIServer) *Cluster {
 	slices.Sort(namespaces)
 	for _, name := range slices.Compact(namespaces) {
 		if name != "" {
-			c.Must(client.IgnoreAlreadyExists(c.Admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})))
+			c.NoError(client.IgnoreAlreadyExists(c.Admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})))
 		}
 	}
 	c.Permit(s.Program)
@@ -111,7 +111,7 @@ func (c *Cluster) Permit(account string) {
 			u.SetName(account)
 		case "RoleBinding", "ClusterRoleBinding":
 			subject := map[string]any{"kind": "ServiceAccount", "namespace": SystemNamespace, "name": account}
-			c.Must(unstructured.SetNestedSlice(u.Object, []any{subject}, "subjects"))
+			c.NoError(unstructured.SetNestedSlice(u.Object, []any{subject}, "subjects"))
 			u.SetName(account)
 		}
 		c.Server.Put(c, u)
@@ -130,7 +130,7 @@ func (c *Cluster) May(account string, right [6]string) bool {
 	return c.Server.may(c, AccountUser(SystemNamespace, account), right)
 }
 
-// Clear deletes every object of the module's kinds and of Suite.Also.
+// Clear deletes every object of the module's kinds and of Suite.ExtraObjects.
 func (c *Cluster) Clear() {
 	ctx := context.WithoutCancel(c.Context())
 	for _, o := range c.Suite.objects() {
@@ -143,10 +143,10 @@ func (c *Cluster) Clear() {
 	}
 }
 
-// Must ends the test on an error.
-func (c *Cluster) Must(err error) {
+// NoError ends the test on an error.
+func (c *Cluster) NoError(err error) {
 	c.Helper()
-	Must(c, err)
+	NoError(c, err)
 }
 
 // Check fails the test for the error of each check.
@@ -249,7 +249,7 @@ func (c *Cluster) KeepEditing(manager string, o controller.Object, change func(u
 		c.Helper()
 		cancel()
 		wait.Wait()
-		c.Must(failed)
+		c.NoError(failed)
 		return updates
 	}
 }
@@ -258,7 +258,7 @@ func (c *Cluster) KeepEditing(manager string, o controller.Object, change func(u
 func (c *Cluster) Delete(objects ...controller.Object) {
 	c.Helper()
 	for _, o := range objects {
-		c.Must(c.Admin.Delete(c.Context(), o.Unstructured(), client.GracePeriodSeconds(0)))
+		c.NoError(c.Admin.Delete(c.Context(), o.Unstructured(), client.GracePeriodSeconds(0)))
 	}
 }
 
@@ -266,7 +266,7 @@ func (c *Cluster) Delete(objects ...controller.Object) {
 func Find[T any](c *Cluster, o controller.Object) *T {
 	c.Helper()
 	_, typed, err := controller.Read[T](c.Context(), c.Admin, o)
-	c.Must(err)
+	c.NoError(err)
 	return typed
 }
 
@@ -280,11 +280,11 @@ func Get[T any](c *Cluster, o controller.Object) *T {
 	return typed
 }
 
-// Flip changes the topology. The first call creates the Infrastructure.
-func (c *Cluster) Flip(controlPlane, infrastructure configv1.TopologyMode) {
+// SetTopology changes the topology. The first call creates the Infrastructure.
+func (c *Cluster) SetTopology(controlPlane, infrastructure configv1.TopologyMode) {
 	c.Helper()
 	err := c.Admin.Create(c.Context(), &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: controller.Infrastructure.Name}})
-	c.Must(client.IgnoreAlreadyExists(err))
+	c.NoError(client.IgnoreAlreadyExists(err))
 	text := merge(`{"status":{"controlPlaneTopology":%q,"infrastructureTopology":%q,"cpuPartitioning":"None","platformStatus":{"type":"None"}}}`,
 		[]any{controlPlane, infrastructure})
 	// The API server does not accept a mode of AllowTopologies at once.
@@ -297,9 +297,9 @@ func (c *Cluster) Flip(controlPlane, infrastructure configv1.TopologyMode) {
 func (c *Cluster) AllowTopologies(modes ...configv1.TopologyMode) {
 	c.Helper()
 	crd := Object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", Infrastructures).Unstructured()
-	c.Must(c.Admin.Get(c.Context(), client.ObjectKeyFromObject(crd), crd))
+	c.NoError(c.Admin.Get(c.Context(), client.ObjectKeyFromObject(crd), crd))
 	versions, _, err := unstructured.NestedSlice(crd.Object, "spec", "versions")
-	c.Must(err)
+	c.NoError(err)
 	for _, version := range versions {
 		enum := []string{"schema", "openAPIV3Schema", "properties", "status", "properties", "controlPlaneTopology", "enum"}
 		known, found, err := unstructured.NestedStringSlice(version.(map[string]any), enum...)
@@ -311,23 +311,23 @@ func (c *Cluster) AllowTopologies(modes ...configv1.TopologyMode) {
 				known = append(known, string(mode))
 			}
 		}
-		c.Must(unstructured.SetNestedStringSlice(version.(map[string]any), known, enum...))
+		c.NoError(unstructured.SetNestedStringSlice(version.(map[string]any), known, enum...))
 	}
-	c.Must(unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions"))
-	c.Must(c.Admin.Update(c.Context(), crd))
+	c.NoError(unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions"))
+	c.NoError(c.Admin.Update(c.Context(), crd))
 }
 
 // InstallCRDs makes the API server serve more of OpenShift's kinds.
 func (c *Cluster) InstallCRDs(names ...string) {
 	c.Helper()
 	files, err := crdManifests(c.Context(), names)
-	c.Must(err)
+	c.NoError(err)
 	_, err = envtest.InstallCRDs(c.Server.environment.Config, envtest.CRDInstallOptions{Paths: files, MaxTime: startTimeout})
-	c.Must(err)
+	c.NoError(err)
 }
 
-// RollOut acts as the Deployment controller: every replica is available. Deployments that do not exist are skipped.
-func (c *Cluster) RollOut(deployments ...controller.Object) {
+// CompleteRollouts acts as the Deployment controller: every replica is available. Deployments that do not exist are skipped.
+func (c *Cluster) CompleteRollouts(deployments ...controller.Object) {
 	c.Helper()
 	for _, o := range deployments {
 		d := Find[appsv1.Deployment](c, o)
@@ -370,7 +370,7 @@ func (c *Cluster) HasCondition(o controller.Object, condition string, status met
 func (c *Cluster) Events(namespace string) map[string]int {
 	c.Helper()
 	list := &eventsv1.EventList{}
-	c.Must(c.Admin.List(c.Context(), list, client.InNamespace(namespace)))
+	c.NoError(c.Admin.List(c.Context(), list, client.InNamespace(namespace)))
 	counts := map[string]int{}
 	for _, e := range list.Items {
 		if e.ReportingController != "sno-"+c.Suite.Module().Name() {

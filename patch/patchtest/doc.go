@@ -14,5 +14,5 @@
 //	}
 //
 // A module's controller is tested with a Suite: a Cluster in which the test acts as all other clients, a Reconciler that reconciles when the test
-// calls it, and a Program that runs with the rights of the module's manifests. A VersionOperator acts as the cluster-version-operator.
+// calls it, and a Program that runs with the rights of the module's manifests. A FakeVersionOperator acts as the cluster-version-operator.
 package patchtest

@@ -27,8 +27,8 @@ func Eventually(t testing.TB, what string, check func() error) {
 	}
 }
 
-// Must ends the test on an error.
-func Must(t testing.TB, err error) {
+// NoError ends the test on an error.
+func NoError(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

@@ -37,10 +37,10 @@ func AllGathered[T any](t testing.TB, input fs.FS, resource, namespace string) [
 	all := []T{}
 	for _, pattern := range []string{base + "/*.yaml", base + ".yaml"} {
 		files, err := fs.Glob(input, pattern)
-		Must(t, err)
+		NoError(t, err)
 		for _, file := range files {
 			text, err := fs.ReadFile(input, file)
-			Must(t, err)
+			NoError(t, err)
 			var list struct{ Items []T }
 			if err = yaml.Unmarshal(text, &list); err == nil && list.Items == nil {
 				list.Items = make([]T, 1)
@@ -66,6 +66,6 @@ func GatheredTopology(t testing.TB, input fs.FS) *topology.Cluster {
 		return nil
 	}
 	cluster, err := topology.FromUnstructured(infrastructure)
-	Must(t, err)
+	NoError(t, err)
 	return &cluster
 }

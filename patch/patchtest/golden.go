@@ -29,7 +29,7 @@ const inputDir = "input"
 func Golden(t *testing.T, dir string, produce func(t *testing.T, input fs.FS) map[string]string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	Must(t, err)
+	NoError(t, err)
 	if len(entries) == 0 {
 		t.Fatalf("%s has no golden directories", dir)
 	}
@@ -44,7 +44,7 @@ func Golden(t *testing.T, dir string, produce func(t *testing.T, input fs.FS) ma
 				return
 			}
 			if *update {
-				Must(t, rewrite(folder, got))
+				NoError(t, rewrite(folder, got))
 			}
 			if err := compare(folder, got); err != nil {
 				t.Errorf("%v\nrun with -update if this is intended", err)

@@ -14,8 +14,8 @@ func folder(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
-		Must(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
-		Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
+		NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
+		NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	return dir
 }
@@ -53,7 +53,7 @@ func TestCompare(t *testing.T) {
 			if len(test.got) == 0 {
 				return
 			}
-			Must(t, rewrite(dir, test.got))
+			NoError(t, rewrite(dir, test.got))
 			if err := compare(dir, test.got); err != nil {
 				t.Errorf("after rewriting: %v", err)
 			}
@@ -83,7 +83,7 @@ func TestGolden(t *testing.T) {
 			text.WriteString(name + ": " + string(content) + "\n")
 			return err
 		})
-		Must(t, err)
+		NoError(t, err)
 		return map[string]string{"want.yaml": text.String()}
 	})
 	if diff := cmp.Diff([]string{"TestGolden/one", "TestGolden/two"}, cases); diff != "" {

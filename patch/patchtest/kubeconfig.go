@@ -24,7 +24,7 @@ func (s *APIServer) AccountKubeconfig(t testing.TB, namespace, account, address 
 	t.Helper()
 	owner := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: account}}
 	request := &authenticationv1.TokenRequest{}
-	Must(t, s.Admin(t).SubResource("token").Create(t.Context(), owner, request))
+	NoError(t, s.Admin(t).SubResource("token").Create(t.Context(), owner, request))
 	return s.kubeconfig(t, address, &clientcmdapi.AuthInfo{Token: request.Status.Token})
 }
 
@@ -45,6 +45,6 @@ func (s *APIServer) kubeconfig(t testing.TB, address string, user *clientcmdapi.
 	kubeconfig.Contexts["test"] = &clientcmdapi.Context{Cluster: "test", AuthInfo: "test"}
 	kubeconfig.CurrentContext = "test"
 	file := filepath.Join(t.TempDir(), "kubeconfig")
-	Must(t, clientcmd.WriteToFile(*kubeconfig, file))
+	NoError(t, clientcmd.WriteToFile(*kubeconfig, file))
 	return file
 }

@@ -19,7 +19,7 @@ func Manifests(t testing.TB, folder string, names ...string) []*unstructured.Uns
 	var out []*unstructured.Unstructured
 	for _, name := range names {
 		text, err := os.ReadFile(filepath.Join(filepath.FromSlash(folder), filepath.FromSlash(name)))
-		Must(t, err)
+		NoError(t, err)
 		for _, document := range strings.Split("\n"+string(text), "\n---\n") {
 			u := &unstructured.Unstructured{}
 			if err := yaml.Unmarshal([]byte(document), &u.Object); err != nil {

@@ -19,14 +19,14 @@ import (
 // asProgram makes the test binary run the program that it tests.
 const asProgram = "SNO_TEST_AS_PROGRAM"
 
-// BeProgram is called first in TestMain. In a process of Command or Start it runs the program and exits with the code that it returns.
-func BeProgram(program func(args []string) int) {
+// MaybeRunProgram is called first in TestMain. In a process of Command or Start it runs the program and exits with the code that it returns.
+func MaybeRunProgram(program func(args []string) int) {
 	if os.Getenv(asProgram) != "" {
 		os.Exit(program(os.Args[1:]))
 	}
 }
 
-// Command is the program of BeProgram with these arguments, whose output goes to out.
+// Command is the program of MaybeRunProgram with these arguments, whose output goes to out.
 func Command(out io.Writer, args ...string) *exec.Cmd {
 	command := exec.Command(os.Args[0], args...)
 	command.Env = append(os.Environ(), asProgram+"=yes")
@@ -45,17 +45,17 @@ type Process struct {
 	stopped         bool
 }
 
-// Start starts the program of BeProgram, a controller with the flags of patch/run, with plain metrics on an address of its own. It is stopped
+// Start starts the program of MaybeRunProgram, a controller with the flags of patch/run, with plain metrics on an address of its own. It is stopped
 // when the test ends, and its output is logged if the test failed.
 func Start(t testing.TB, args ...string) *Process {
 	t.Helper()
 	output, err := os.Create(filepath.Join(t.TempDir(), "output"))
-	Must(t, err)
+	NoError(t, err)
 	p := &Process{t: t, ended: make(chan struct{}), output: output.Name(), health: FreeAddress(t), metrics: FreeAddress(t)}
 	p.command = Command(output, append([]string{
 		"--health-probe-bind-address=" + p.health, "--metrics-bind-address=" + p.metrics, "--metrics-secure=false", "-v=2",
 	}, args...)...)
-	Must(t, p.command.Start())
+	NoError(t, p.command.Start())
 	go func() {
 		p.err = errors.Join(p.command.Wait(), output.Close())
 		close(p.ended)
@@ -75,7 +75,7 @@ func Start(t testing.TB, args ...string) *Process {
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	Must(t, err)
+	NoError(t, err)
 	defer listener.Close() //nolint:errcheck // only the address was wanted
 	return listener.Addr().String()
 }
@@ -108,7 +108,7 @@ func (p *Process) Stop() {
 func (p *Process) Kill() {
 	p.t.Helper()
 	p.stopped = true
-	Must(p.t, p.command.Process.Kill())
+	NoError(p.t, p.command.Process.Kill())
 	<-p.ended
 }
 
@@ -126,7 +126,7 @@ func (p *Process) Ended() (bool, error) {
 func (p *Process) Logs() string {
 	p.t.Helper()
 	text, err := os.ReadFile(p.output)
-	Must(p.t, err)
+	NoError(p.t, err)
 	return string(text)
 }
 
@@ -201,8 +201,8 @@ func sum(metrics, name string, labels ...string) (float64, error) {
 	return total, nil
 }
 
-// Counts is a check for Eventually that Metric has the value.
-func (p *Process) Counts(want float64, name string, labels ...string) func() error {
+// HasMetric is a check for Eventually that Metric has the value.
+func (p *Process) HasMetric(want float64, name string, labels ...string) func() error {
 	return func() error {
 		got, err := p.Metric(name, labels...)
 		if err == nil && got != want {
@@ -218,7 +218,7 @@ func (p *Process) ReconcilesAfter(n int, controller string, change func(beat int
 	p.t.Helper()
 	for i := range n {
 		before, err := p.Metric("controller_runtime_reconcile_total")
-		Must(p.t, err)
+		NoError(p.t, err)
 		change(int(before)*1000 + i)
 		Eventually(p.t, "the controller has reconciled", func() error {
 			after, err := p.Metric("controller_runtime_reconcile_total")
@@ -227,7 +227,7 @@ func (p *Process) ReconcilesAfter(n int, controller string, change func(beat int
 			}
 			return err
 		})
-		Eventually(p.t, "the controller is idle", p.Counts(0, "controller_runtime_active_workers"))
-		Eventually(p.t, "its queue is empty", p.Counts(0, "workqueue_depth", `name="`+controller+`"`))
+		Eventually(p.t, "the controller is idle", p.HasMetric(0, "controller_runtime_active_workers"))
+		Eventually(p.t, "its queue is empty", p.HasMetric(0, "workqueue_depth", `name="`+controller+`"`))
 	}
 }

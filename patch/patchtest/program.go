@@ -47,8 +47,8 @@ func (p *Program) Touch(n int) {
 	})
 }
 
-// Rests fails the test for any write request while the Infrastructure is touched n times.
-func (p *Program) Rests(n int) {
+// CheckNoWrites fails the test for any write request while the Infrastructure is touched n times.
+func (p *Program) CheckNoWrites(n int) {
 	p.Helper()
 	p.Touch(1)
 	p.Server.NoWrites(p, p.Suite.User(), func() { p.Touch(n) })
@@ -56,9 +56,9 @@ func (p *Program) Rests(n int) {
 
 // Invocation is one run of the program that ends by itself: its arguments, its exit code, and parts of its output.
 type Invocation struct {
-	Args []string
-	Code int
-	Says []string
+	Args   []string
+	Code   int
+	Output []string
 }
 
 // TestFlags runs the program with flags of every program and with those of the module. The section "Flags" of ../README.md must name exactly
@@ -75,7 +75,7 @@ func (s *Suite) TestFlags(t *testing.T, own map[string]Invocation) {
 	maps.Copy(all, own)
 	t.Run("README", func(t *testing.T) {
 		var help bytes.Buffer
-		Must(t, Command(&help, "--help").Run())
+		NoError(t, Command(&help, "--help").Run())
 		readmeFlags(t, "../README.md", help.String())
 	})
 	for name, run := range all {
@@ -92,7 +92,7 @@ func (s *Suite) TestFlags(t *testing.T, own map[string]Invocation) {
 			if code != run.Code {
 				t.Errorf("exit code %d, want %d", code, run.Code)
 			}
-			for _, text := range run.Says {
+			for _, text := range run.Output {
 				if !strings.Contains(out.String(), text) {
 					t.Errorf("the output lacks %q", text)
 				}
@@ -108,7 +108,7 @@ func (s *Suite) TestFlags(t *testing.T, own map[string]Invocation) {
 func readmeFlags(t *testing.T, path, help string) {
 	t.Helper()
 	readme, err := os.ReadFile(path) //nolint:gosec // the test's own module
-	Must(t, err)
+	NoError(t, err)
 	_, section, found := strings.Cut(string(readme), "\n## Flags\n")
 	if !found {
 		t.Fatalf("%s has no section Flags", path)

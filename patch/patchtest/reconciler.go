@@ -15,18 +15,18 @@ import (
 	"github.com/solonode/sno/patch/controller"
 )
 
-// ErrRestless is returned when a module has something to do after every reconciliation.
-var ErrRestless = errors.New("it always has something to do")
+// ErrNotSettled is returned when a module has something to do after every reconciliation.
+var ErrNotSettled = errors.New("it always has something to do")
 
 // Reconciler is a module's controller that reconciles when the test calls it, with the program's rights and without a cache.
 type Reconciler struct {
 	*Cluster
 	Module      controller.Module
 	Environment controller.Environment
-	// Fuse is in the transport of the client.
-	Fuse *Fuse
-	// Act are the other clients, called between two reconciliations of Settle.
-	Act []func()
+	// CrashInjector is in the transport of the client.
+	CrashInjector *CrashInjector
+	// OtherClients are the other clients, called between two reconciliations of Settle.
+	OtherClients []func()
 	// Logged are the lines that the module has logged.
 	Logged []string
 
@@ -45,27 +45,27 @@ func (c *Cluster) ReconcilerOf(build func(*Reconciler) (controller.ReconcileFunc
 	ours, known := c.Suite.clients[c.Server]
 	if !known { // a client certificate takes long to create
 		config := c.config()
-		ours.Fuse = &Fuse{}
+		ours.CrashInjector = &CrashInjector{}
 		config.Wrap(ours.Wrap)
 		var err error
 		ours.WithWatch, err = client.NewWithWatch(config, client.Options{Scheme: c.Server.Scheme()})
-		c.Must(err)
+		c.NoError(err)
 		c.Suite.clients[c.Server] = ours
 	}
 	ours.Reset()
-	r := &Reconciler{Cluster: c, Module: c.Suite.Module(), Fuse: ours.Fuse}
+	r := &Reconciler{Cluster: c, Module: c.Suite.Module(), CrashInjector: ours.CrashInjector}
 	options := controller.Options{}
 	set := flag.NewFlagSet(c.Suite.Program, flag.ContinueOnError)
 	options.BindFlags(set)
 	r.Module.BindFlags(set)
-	c.Must(set.Parse(flags))
-	c.Must(errors.Join(options.Validate(), r.Module.Validate()))
+	c.NoError(set.Parse(flags))
+	c.NoError(errors.Join(options.Validate(), r.Module.Validate()))
 	var err error
-	r.Environment, err = controller.Once(ours, options, r.Module)
-	c.Must(err)
+	r.Environment, err = controller.OnceEnvironment(ours, options, r.Module)
+	c.NoError(err)
 	r.Environment.Once = false
 	r.reconcile, err = build(r)
-	c.Must(err)
+	c.NoError(err)
 	return r
 }
 
@@ -83,18 +83,18 @@ func (r *Reconciler) Step() (patch.Result, error) {
 // Try reconciles until the module does not ask for it soon, as a controller does.
 func (r *Reconciler) Try() (patch.Result, error) {
 	for range 20 {
-		if result, err := r.Step(); err != nil || result.After == 0 || result.After > controller.Soon {
+		if result, err := r.Step(); err != nil || result.After == 0 || result.After > controller.RequeueDelay {
 			return result, err
 		}
 	}
-	return patch.Result{}, ErrRestless
+	return patch.Result{}, ErrNotSettled
 }
 
 // Reconcile is Try, and ends the test on an error.
 func (r *Reconciler) Reconcile() patch.Result {
 	r.Helper()
 	result, err := r.Try()
-	r.Must(err)
+	r.NoError(err)
 	return result
 }
 
@@ -108,18 +108,18 @@ func (r *Reconciler) Settle() patch.Result {
 			return result
 		}
 	}
-	r.Fatal(ErrRestless)
+	r.Fatal(ErrNotSettled)
 	return patch.Result{}
 }
 
 func (r *Reconciler) act() {
-	for _, act := range r.Act {
+	for _, act := range r.OtherClients {
 		act()
 	}
 }
 
-// Want fails the test unless the result has the state, the reason and, in its message, the texts.
-func (r *Reconciler) Want(got patch.Result, state patch.State, reason string, texts ...string) {
+// CheckResult fails the test unless the result has the state, the reason and, in its message, the texts.
+func (r *Reconciler) CheckResult(got patch.Result, state patch.State, reason string, texts ...string) {
 	r.Helper()
 	lacks := func(text string) bool { return !strings.Contains(got.Message, text) }
 	if got.State != state || got.Reason != reason || slices.ContainsFunc(texts, lacks) {
@@ -127,8 +127,8 @@ func (r *Reconciler) Want(got patch.Result, state patch.State, reason string, te
 	}
 }
 
-// AtRest fails the test for any write request in three reconciliations.
-func (r *Reconciler) AtRest() {
+// CheckNoWrites fails the test for any write request in three reconciliations.
+func (r *Reconciler) CheckNoWrites() {
 	r.Helper()
 	r.Server.NoWrites(r, r.Suite.User(), func() {
 		for range 3 {
@@ -137,15 +137,15 @@ func (r *Reconciler) AtRest() {
 	})
 }
 
-// UntilCrash reconciles, ignoring errors, until the Fuse has blown or nothing is left to do, and reports whether it has blown.
+// UntilCrash reconciles, ignoring errors, until the CrashInjector has crashed the process or nothing is left to do, and reports whether it has crashed.
 func (r *Reconciler) UntilCrash() bool {
 	for range 20 {
-		if result, err := r.Step(); r.Fuse.Blown() || (err == nil && result.After == 0 && result.State != patch.Progressing) {
+		if result, err := r.Step(); r.CrashInjector.Crashed() || (err == nil && result.After == 0 && result.State != patch.Progressing) {
 			break
 		}
 		r.act()
 	}
-	return r.Fuse.Blown()
+	return r.CrashInjector.Crashed()
 }
 
 // CrashAtEveryWrite runs a story in which the process crashes at its first write request, then one in which it crashes at its second, and so
@@ -153,10 +153,10 @@ func (r *Reconciler) UntilCrash() bool {
 // returns whether it has crashed. Fewer than least writes fail the test.
 func CrashAtEveryWrite(t *testing.T, least int, story func(t *testing.T, crash func(*Reconciler)) bool) {
 	t.Helper()
-	for name, death := range map[string]Death{"request lost": NeverSent, "answer lost": CarriedOut} {
+	for name, death := range map[string]CrashMode{"request lost": CrashBeforeSend, "answer lost": CrashAfterSend} {
 		t.Run(name, func(t *testing.T) {
 			n := 1
-			for ; story(t, func(r *Reconciler) { r.Fuse.BlowAtWrite(n, death) }); n++ {
+			for ; story(t, func(r *Reconciler) { r.CrashInjector.CrashAtWrite(n, death) }); n++ {
 				if t.Failed() {
 					t.Fatalf("at write %d", n)
 				}

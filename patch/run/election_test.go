@@ -18,10 +18,10 @@ import (
 
 // startOutage starts a controller whose election begins again while the API server does not answer, so that the Lease cannot be released.
 // On one node that is likely, because what changes the topology also rolls out the API server. The site has the holder of the Lease.
-func startOutage(t *testing.T) (*site, *patchtest.Line, *patchtest.Process) {
+func startOutage(t *testing.T) (*site, *patchtest.Proxy, *patchtest.Process) {
 	t.Helper()
 	server := patchtest.StartAPIServer(t, patchtest.Options{CRDs: []string{patchtest.Infrastructures}})
-	s, line := newSite(t, server), server.Line(t)
+	s, line := newSite(t, server), server.Proxy(t)
 	s.setTopology("HighlyAvailable")
 	p := s.start(line.Address())
 	s.eventually("it leads", s.leads(137))
@@ -39,7 +39,7 @@ func TestReelectionDuringOutage(t *testing.T) {
 	}
 	s, line, p := startOutage(t)
 	before := s.holder
-	line.Mend(t)
+	line.Restore(t)
 	s.eventually("it leads with the durations of one node", s.leads(270))
 	s.must(s.admin.Create(t.Context(), &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: watched.Namespace, Name: watched.Name}, Data: map[string]string{"k": "later"},
@@ -62,7 +62,7 @@ func TestEndBeforeItLeadsAgain(t *testing.T) {
 		p.Stop()
 	}()
 	p.WaitForLog("Stopping and waiting for")
-	line.Mend(t)
+	line.Restore(t)
 	<-ended
 	if err := s.leads(1)(); err != nil || s.holder != "" || before == "" {
 		t.Errorf("%v; the Lease went from %q to %q, want one without a holder", err, before, s.holder)

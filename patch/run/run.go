@@ -299,7 +299,7 @@ func (p *process) control(ctx context.Context) error {
 		}
 		env := controller.Environment{
 			Options: p.options.Options, Metrics: p.metrics, Topology: p.topology,
-			Client: p.manager.GetClient(), Live: controller.Present(p.manager.GetAPIReader(), p.absent), Reader: own, Caches: own,
+			Client: p.manager.GetClient(), Live: controller.SkipUnserved(p.manager.GetAPIReader(), p.absent), Reader: own, Caches: own,
 		}
 		if err := controller.Add(p.manager, m, env); err != nil {
 			return ignoreEnd(ctx, fmt.Errorf("setting up %s: %w", m.Name(), err))

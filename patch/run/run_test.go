@@ -34,7 +34,7 @@ import (
 var shared = patchtest.NewShared(patchtest.Options{CRDs: []string{patchtest.Infrastructures}})
 
 func TestMain(m *testing.M) {
-	patchtest.BeProgram(func(args []string) int { return Main("sample-controller", args, &sample{}) })
+	patchtest.MaybeRunProgram(func(args []string) int { return Main("sample-controller", args, &sample{}) })
 	os.Exit(shared.Main(m))
 }
 
@@ -66,7 +66,7 @@ func (*sample) Objects() []controller.Object {
 	return []controller.Object{controller.Infrastructure, watched, optional, labelled}
 }
 
-func (*sample) Reports() (prefix, object string) { return "Sample", "configmap/one" }
+func (*sample) StatusNames() (prefix, object string) { return "Sample", "configmap/one" }
 
 func (*sample) Reconciler(env controller.Environment) (controller.ReconcileFunc, error) {
 	if env.Metrics == nil {
@@ -118,7 +118,7 @@ func rule(group, resource string, verbs ...string) rbacv1.PolicyRule {
 
 func (s *site) must(err error) {
 	s.Helper()
-	patchtest.Must(s, err)
+	patchtest.NoError(s, err)
 }
 
 // account creates a service account and returns its token.
@@ -224,7 +224,7 @@ func TestRun(t *testing.T) {
 	s, ctx := newSite(t, shared.Server(t)), t.Context()
 
 	// While the API server does not answer, the process is alive but not ready.
-	line := s.server.Line(t)
+	line := s.server.Proxy(t)
 	line.Cut()
 	first := s.start(line.Address(), "--leader-elect=false")
 	first.WaitForLog(`"API server does not answer" cause=`)
@@ -234,7 +234,7 @@ func TestRun(t *testing.T) {
 		}
 	}
 	first.WaitForLog("waiting for the API server")
-	line.Mend(t)
+	line.Restore(t)
 	// Without any object there is no event; it reconciles all the same.
 	first.WaitForLog(`data="" optional=false topology=false`)
 	first.Stop()

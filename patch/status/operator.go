@@ -35,9 +35,9 @@ func (None) Publish(context.Context, *unstructured.Unstructured, []operatorv1.Op
 	return 0, nil
 }
 
-// ReassertPause is the least time between two writes of the same conditions. An operator that writes its whole status drops ours
+// ReassertInterval is the least time between two writes of the same conditions. An operator that writes its whole status drops ours
 // (U-SSA-9); they are written again, but not in a loop (R-SNO-9).
-const ReassertPause = 2 * time.Minute
+const ReassertInterval = 2 * time.Minute
 
 // OperatorConditions applies sub-conditions to status.conditions of the target, which must be a list map as in every operator.openshift.io
 // resource, under the module's field owner. It is for one goroutine.
@@ -101,12 +101,12 @@ func (o *OperatorConditions) Publish(
 	if err != nil {
 		return 0, err
 	}
-	if ownership.Holds(target.Object, intent.Object, own) {
+	if ownership.UpToDate(target.Object, intent.Object, own) {
 		return 0, nil
 	}
 
 	if o.last.uid == target.GetUID() && slices.Equal(o.last.conditions, untimed) {
-		if wait := o.last.at.Add(ReassertPause).Sub(now); wait > 0 {
+		if wait := o.last.at.Add(ReassertInterval).Sub(now); wait > 0 {
 			return wait, nil
 		}
 	}

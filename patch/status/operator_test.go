@@ -41,7 +41,7 @@ func newBench(t *testing.T) *bench {
 	b := &bench{T: t, server: server, admin: server.Admin(t), namespace: server.Namespace(t),
 		clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC))}
 	b.sink = &status.OperatorConditions{Client: server.Client(t, b.namespace, "system:masters"), Module: "sample", Clock: b.clock}
-	patchtest.Must(t, b.admin.Create(t.Context(), b.object(), client.FieldOwner(host)))
+	patchtest.NoError(t, b.admin.Create(t.Context(), b.object(), client.FieldOwner(host)))
 	b.hostWrites("True")
 	return b
 }
@@ -54,9 +54,9 @@ func (b *bench) object() *operatorv1.IngressController {
 func (b *bench) hostWrites(available operatorv1.ConditionStatus) {
 	b.Helper()
 	ic := b.object()
-	patchtest.Must(b, b.admin.Get(b.Context(), client.ObjectKeyFromObject(ic), ic))
+	patchtest.NoError(b, b.admin.Get(b.Context(), client.ObjectKeyFromObject(ic), ic))
 	ic.Status.Conditions = []operatorv1.OperatorCondition{{Type: "Available", Status: available, LastTransitionTime: metav1.Unix(1, 0)}}
-	patchtest.Must(b, b.admin.Status().Update(b.Context(), ic, client.FieldOwner(host)))
+	patchtest.NoError(b, b.admin.Status().Update(b.Context(), ic, client.FieldOwner(host)))
 }
 
 func (b *bench) live() *unstructured.Unstructured {
@@ -64,7 +64,7 @@ func (b *bench) live() *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	u.SetAPIVersion("operator.openshift.io/v1")
 	u.SetKind("IngressController")
-	patchtest.Must(b, b.admin.Get(b.Context(), client.ObjectKeyFromObject(b.object()), u))
+	patchtest.NoError(b, b.admin.Get(b.Context(), client.ObjectKeyFromObject(b.object()), u))
 	return u
 }
 
@@ -80,7 +80,7 @@ func (b *bench) show(conditions []operatorv1.OperatorCondition, requests int, ag
 	var got time.Duration
 	var err error
 	writes := b.server.WritesDuring(b, b.namespace, func() { got, err = b.sink.Publish(b.Context(), target, conditions) })
-	patchtest.Must(b, err)
+	patchtest.NoError(b, err)
 	if len(writes) != requests {
 		b.Errorf("%d write requests, want %d: %v", len(writes), requests, writes)
 	}
@@ -93,7 +93,7 @@ func (b *bench) show(conditions []operatorv1.OperatorCondition, requests int, ag
 func (b *bench) has(want ...string) {
 	b.Helper()
 	conditions, err := status.Conditions(b.live())
-	patchtest.Must(b, err)
+	patchtest.NoError(b, err)
 	var got []string
 	for _, c := range conditions {
 		got = append(got, c.Type+"="+string(c.Status)+" "+c.Reason+" "+c.LastTransitionTime.UTC().Format(time.TimeOnly))
@@ -148,7 +148,7 @@ func TestConditionsOfEarlierVersions(t *testing.T) {
 		u.SetNamespace(b.namespace)
 		u.SetName("default")
 		earlier := client.ApplyConfigurationFromUnstructured(u)
-		patchtest.Must(t, b.admin.Status().Apply(t.Context(), earlier, client.FieldOwner("sno.solonode.github.io/sample"), client.ForceOwnership))
+		patchtest.NoError(t, b.admin.Status().Apply(t.Context(), earlier, client.FieldOwner("sno.solonode.github.io/sample"), client.ForceOwnership))
 		b.restart()
 	}
 	applyEarlier()
@@ -159,7 +159,7 @@ func TestConditionsOfEarlierVersions(t *testing.T) {
 
 	// Also where everything else is up to date.
 	shown, _, err := unstructured.NestedSlice(b.live().Object, "status", "conditions")
-	patchtest.Must(t, err)
+	patchtest.NoError(t, err)
 	applyEarlier(slices.DeleteFunc(shown, func(c any) bool { return c.(map[string]any)["type"] == "Available" })...)
 	b.show(conditionsOf(patch.InForce, "AsExpected"), 1, 0)
 	b.has(shownConditions...)
@@ -172,14 +172,14 @@ func TestDroppedConditionsComeBack(t *testing.T) {
 	b.show(same(), 1, 0)
 	b.hostWrites("False")
 	b.has("Available=False  00:00:01")
-	b.show(same(), 0, status.ReassertPause)
+	b.show(same(), 0, status.ReassertInterval)
 
-	b.clock.SetTime(b.clock.Now().Add(status.ReassertPause - time.Second))
+	b.clock.SetTime(b.clock.Now().Add(status.ReassertInterval - time.Second))
 	b.show(same(), 0, time.Second)
 	b.clock.SetTime(b.clock.Now().Add(time.Second))
 	b.show(same(), 1, 0)
 	b.hostWrites("True")
-	b.show(same(), 0, status.ReassertPause)
+	b.show(same(), 0, status.ReassertInterval)
 
 	// Other conditions are written at once.
 	b.show(conditionsOf(patch.NotNeeded, "NotNeeded"), 1, 0)
@@ -191,7 +191,7 @@ func TestDroppedConditionsComeBack(t *testing.T) {
 func TestConditionsOfAnObjectThatIsGone(t *testing.T) {
 	b := newBench(t)
 	target := b.live()
-	patchtest.Must(t, b.admin.Delete(t.Context(), b.object()))
+	patchtest.NoError(t, b.admin.Delete(t.Context(), b.object()))
 	for _, u := range []*unstructured.Unstructured{target, nil} {
 		if again, err := b.sink.Publish(t.Context(), u, conditionsOf(patch.InForce, "AsExpected")); again != 0 || err != nil {
 			t.Errorf("%v: %v, %v", u, again, err)

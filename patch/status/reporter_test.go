@@ -140,7 +140,7 @@ func TestReportAgainAtTheEarlierTime(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	m, err := metrics.New(registry)
-	patchtest.Must(t, err)
+	patchtest.NoError(t, err)
 	for series, of := range []*metrics.Metrics{nil, m} {
 		reporter := &status.Reporter{Module: "sample", Prefix: "Sample", Object: "sample/one", Sink: status.None{}, Metrics: of}
 		if again, err := reporter.Report(t.Context(), sample(), patch.Result{State: patch.InForce, Reason: "AsExpected"}); err != nil || again != 0 {

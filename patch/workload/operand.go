@@ -90,7 +90,7 @@ func (o Operand) Shaped() (bool, error) {
 	return err == nil && same(o.Live, givenWay(shaped, o.Live)), err
 }
 
-// Step returns the step that applies the shape, with GiveWay.
+// Step returns the step that applies the shape, with UnblockRollout.
 func (o Operand) Step() patch.Step {
 	shaped, err := o.Shape(o.Live)
 	if err != nil {
@@ -114,7 +114,7 @@ func (o Operand) Step() patch.Step {
 
 func givenWay(shaped, live *appsv1.Deployment) *appsv1.Deployment {
 	wanted := shaped.DeepCopy()
-	GiveWay(wanted, live)
+	UnblockRollout(wanted, live)
 	return wanted
 }
 

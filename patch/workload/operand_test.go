@@ -64,7 +64,7 @@ func toOne(d *appsv1.Deployment) (*appsv1.Deployment, error) {
 	shaped.Spec.Replicas = ptr.To[int32](1)
 	shaped.Spec.Strategy = workload.RollingUpdate(topology.RolloutStrategy(configv1.SingleReplicaTopologyMode, false))
 	workload.Place(&shaped.Spec.Template.Spec, topology.ControlPlanePool)
-	workload.Separate(shaped, workload.Together)
+	workload.Separate(shaped, workload.SeparateNever)
 	return shaped, nil
 }
 

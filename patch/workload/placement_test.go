@@ -99,7 +99,7 @@ func TestSeparate(t *testing.T) {
 	perRevision := apart
 	perRevision.MatchLabelKeys = []string{"pod-template-hash"}
 	for separation, required := range map[workload.Separation][]corev1.PodAffinityTerm{
-		workload.Together: {others}, workload.PerRevision: {others, perRevision}, workload.Always: {others, apart},
+		workload.SeparateNever: {others}, workload.SeparatePerRevision: {others, perRevision}, workload.SeparateAlways: {others, apart},
 	} {
 		want := &corev1.Affinity{NodeAffinity: nodes, PodAntiAffinity: &corev1.PodAntiAffinity{
 			RequiredDuringSchedulingIgnoredDuringExecution:  required,
@@ -114,7 +114,7 @@ func TestSeparate(t *testing.T) {
 		}
 	}
 	bare := &appsv1.Deployment{}
-	workload.Separate(bare, workload.Always)
+	workload.Separate(bare, workload.SeparateAlways)
 	if bare.Spec.Template.Spec.Affinity != nil {
 		t.Errorf("without a selector there is nothing to select by, got %v", bare.Spec.Template.Spec.Affinity)
 	}
@@ -125,7 +125,7 @@ func TestSeparate(t *testing.T) {
 	} {
 		last := deployment()
 		last.Spec.Template.Spec.Affinity = affinity
-		workload.Separate(last, workload.Together)
+		workload.Separate(last, workload.SeparateNever)
 		if last.Spec.Template.Spec.Affinity != nil {
 			t.Errorf("%s: an empty affinity should be none, got %v", name, last.Spec.Template.Spec.Affinity)
 		}
@@ -191,7 +191,7 @@ func TestSeparateTakes(t *testing.T) {
 			if !test.goes {
 				want = &corev1.Affinity{PodAntiAffinity: rule}
 			}
-			workload.Separate(deployment, workload.Together)
+			workload.Separate(deployment, workload.SeparateNever)
 			if diff := cmp.Diff(want, deployment.Spec.Template.Spec.Affinity); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", name, diff)
 			}

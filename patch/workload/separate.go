@@ -14,14 +14,14 @@ import (
 type Separation int
 
 const (
-	// Together lets them share a node.
-	Together Separation = iota
-	// PerRevision keeps those of one revision on different nodes, so that a rollout needs no free node. An old API server drops
+	// SeparateNever lets them share a node.
+	SeparateNever Separation = iota
+	// SeparatePerRevision keeps those of one revision on different nodes, so that a rollout needs no free node. An old API server drops
 	// matchLabelKeys, which separates all pods; a rollout with topology.RolloutStrategy finishes in that case, too.
-	PerRevision
-	// Always keeps them on different nodes whatever their revision, for pods that exclude each other on a node. The rollout must
+	SeparatePerRevision
+	// SeparateAlways keeps them on different nodes whatever their revision, for pods that exclude each other on a node. The rollout must
 	// then free a node first; see topology.RolloutStrategy.
-	Always
+	SeparateAlways
 )
 
 // Separate replaces every anti-affinity term about nodes that selects the Deployment's own pods, by whatever label. Terms about other pods,
@@ -54,7 +54,7 @@ func AntiAffinityOf(deployment *appsv1.Deployment) corev1.PodAntiAffinity {
 	return *affinity.PodAntiAffinity
 }
 
-// AntiAffinity returns the anti-affinity of pods with these labels to each other, nil for Together.
+// AntiAffinity returns the anti-affinity of pods with these labels to each other, nil for SeparateNever.
 func AntiAffinity(separation Separation, podLabels map[string]string) *corev1.PodAntiAffinity {
 	required := terms(separation, &metav1.LabelSelector{MatchLabels: maps.Clone(podLabels)})
 	if required == nil {
@@ -66,11 +66,11 @@ func AntiAffinity(separation Separation, podLabels map[string]string) *corev1.Po
 func terms(separation Separation, selector *metav1.LabelSelector) []corev1.PodAffinityTerm {
 	term := corev1.PodAffinityTerm{LabelSelector: selector, TopologyKey: corev1.LabelHostname}
 	switch separation {
-	case Together:
+	case SeparateNever:
 		return nil
-	case PerRevision:
+	case SeparatePerRevision:
 		term.MatchLabelKeys = []string{appsv1.DefaultDeploymentUniqueLabelKey}
-	case Always:
+	case SeparateAlways:
 	}
 	return []corev1.PodAffinityTerm{term}
 }

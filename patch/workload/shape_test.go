@@ -39,7 +39,7 @@ func TestAntiAffinity(t *testing.T) {
 		}}}
 	}
 	for separation, want := range map[workload.Separation]*corev1.PodAntiAffinity{
-		workload.Together: nil, workload.PerRevision: term("pod-template-hash"), workload.Always: term(),
+		workload.SeparateNever: nil, workload.SeparatePerRevision: term("pod-template-hash"), workload.SeparateAlways: term(),
 	} {
 		if diff := cmp.Diff(want, workload.AntiAffinity(separation, labels)); diff != "" {
 			t.Errorf("%d (-want +got):\n%s", separation, diff)

@@ -159,7 +159,7 @@ func (r *reconciler) ensure(ctx context.Context, o operand, here place, shape fu
 	if err != nil {
 		return live, err
 	}
-	workload.GiveWay(want.deployment, live)
+	workload.UnblockRollout(want.deployment, live)
 	if err := ensureDeployment(ctx, r.client, live, want.deployment); err != nil {
 		return live, err
 	}

@@ -109,7 +109,7 @@ func (s *syncer) ensureDeployment(ctx context.Context, recorder events.Recorder,
 		return nil, fmt.Errorf("reading Deployment %s/%s: %w", want.Namespace, want.Name, err)
 	}
 	if err == nil {
-		workload.GiveWay(want, present)
+		workload.UnblockRollout(want, present)
 	}
 	expected := resourcemerge.ExpectedDeploymentGeneration(want, generations)
 	live, _, err := resourceapply.ApplyDeployment(ctx, s.kube.AppsV1(), recorder, want, expected)

@@ -9,10 +9,10 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// Holds reports whether applying the intent would change nothing: the set, which is what the applier owns, has exactly the fields of the
+// UpToDate reports whether applying the intent would change nothing: the set, which is what the applier owns, has exactly the fields of the
 // intent, and the live object has its values. null in the intent is a field that is absent and owned. Both objects are decoded JSON. The
 // set shows which values are atomic, so no schema is needed; when in doubt the answer is false.
-func Holds(live, intent map[string]any, set *fieldpath.Set) bool {
+func UpToDate(live, intent map[string]any, set *fieldpath.Set) bool {
 	return holdsMap(live, Payload(intent), set)
 }
 

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Line is a TCP proxy in front of the API server that can be cut, for one process among several: then it refuses connections.
-type Line struct {
+// Proxy is a TCP proxy in front of the API server that can be cut, for one process among several: then it refuses connections.
+type Proxy struct {
 	target, address string
 
 	mu       sync.Mutex
@@ -17,26 +17,26 @@ type Line struct {
 	conns    map[net.Conn]bool
 }
 
-// Line starts a Line for the test.
-func (s *APIServer) Line(t testing.TB) *Line {
+// Proxy starts a Proxy for the test.
+func (s *APIServer) Proxy(t testing.TB) *Proxy {
 	t.Helper()
 	host := s.Config(t, "line").Host
 	target, err := url.Parse(host)
-	Must(t, err)
+	NoError(t, err)
 	if target.Host == "" {
 		target = &url.URL{Host: host}
 	}
-	l := &Line{target: target.Host, address: "127.0.0.1:0"}
-	l.Mend(t)
+	l := &Proxy{target: target.Host, address: "127.0.0.1:0"}
+	l.Restore(t)
 	t.Cleanup(l.Cut)
 	return l
 }
 
 // Address returns its URL, for AccountKubeconfig.
-func (l *Line) Address() string { return "https://" + l.address }
+func (l *Proxy) Address() string { return "https://" + l.address }
 
 // Cut resets every connection and refuses new ones.
-func (l *Line) Cut() {
+func (l *Proxy) Cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.listener != nil {
@@ -52,8 +52,8 @@ func (l *Line) Cut() {
 	l.conns = nil
 }
 
-// Mend accepts connections again, at the same address.
-func (l *Line) Mend(t testing.TB) {
+// Restore accepts connections again, at the same address.
+func (l *Proxy) Restore(t testing.TB) {
 	t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -67,7 +67,7 @@ func (l *Line) Mend(t testing.TB) {
 	go l.serve(t, l.listener)
 }
 
-func (l *Line) serve(t testing.TB, listener net.Listener) {
+func (l *Proxy) serve(t testing.TB, listener net.Listener) {
 	for {
 		from, err := listener.Accept()
 		if err != nil {
@@ -92,7 +92,7 @@ func (l *Line) serve(t testing.TB, listener net.Listener) {
 }
 
 // keep stores connections for Cut, or closes them if the line was cut since they were accepted, and reports whether it stored them.
-func (l *Line) keep(listener net.Listener, conns ...net.Conn) bool {
+func (l *Proxy) keep(listener net.Listener, conns ...net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, conn := range conns {

@@ -18,52 +18,52 @@ import (
 	"github.com/solonode/sno/patch/overrides"
 )
 
-// VersionOperator acts as the cluster-version-operator: it observes the ClusterVersion, and updates objects to their manifests unless the
+// FakeVersionOperator acts as the cluster-version-operator: it observes the ClusterVersion, and updates objects to their manifests unless the
 // spec.overrides that it has observed, which may be old, make them unmanaged. Without a ClusterVersion it does nothing.
-type VersionOperator struct {
+type FakeVersionOperator struct {
 	*Cluster
 	// manifests have the defaults of the API server.
 	manifests []*unstructured.Unstructured
 	seen      *configv1.ClusterVersion
 }
 
-// VersionOperator returns one that has observed nothing. The manifests must have a spec and be of kinds in the scheme.
-func (c *Cluster) VersionOperator(manifests ...client.Object) *VersionOperator {
+// FakeVersionOperator returns one that has observed nothing. The manifests must have a spec and be of kinds in the scheme.
+func (c *Cluster) FakeVersionOperator(manifests ...client.Object) *FakeVersionOperator {
 	c.Helper()
-	o := &VersionOperator{Cluster: c}
+	o := &FakeVersionOperator{Cluster: c}
 	for _, object := range manifests {
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
-		c.Must(err)
+		c.NoError(err)
 		manifest := &unstructured.Unstructured{Object: content}
 		gvk, err := apiutil.GVKForObject(object, c.Admin.Scheme())
-		c.Must(err)
+		c.NoError(err)
 		manifest.SetGroupVersionKind(gvk)
 		defaulted := manifest.DeepCopy()
 		defaulted.SetName(manifest.GetName() + "-dry-run")
-		c.Must(c.Admin.Create(c.Context(), defaulted, client.DryRunAll))
+		c.NoError(c.Admin.Create(c.Context(), defaulted, client.DryRunAll))
 		manifest.Object["spec"] = defaulted.Object["spec"]
 		o.manifests = append(o.manifests, manifest)
 	}
 	return o
 }
 
-// Act is one round, and reports whether it wrote any of the objects.
-func (o *VersionOperator) Act() bool {
+// RunOnce is one round, and reports whether it wrote any of the objects.
+func (o *FakeVersionOperator) RunOnce() bool {
 	o.Helper()
-	o.Must(o.observe(o.Context()))
+	o.NoError(o.observe(o.Context()))
 	wrote, err := o.sync(o.Context())
-	o.Must(err)
+	o.NoError(err)
 	return wrote
 }
 
-// Observe is the first half of Act, which only writes the status of the ClusterVersion.
-func (o *VersionOperator) Observe() {
+// Observe is the first half of RunOnce, which only writes the status of the ClusterVersion.
+func (o *FakeVersionOperator) Observe() {
 	o.Helper()
-	o.Must(o.observe(o.Context()))
+	o.NoError(o.observe(o.Context()))
 }
 
-// Work calls Act until stop is called, ignoring errors, but fails the test for an object that the API server calls invalid.
-func (o *VersionOperator) Work() (stop func()) {
+// RunInBackground calls RunOnce until stop is called, ignoring errors, but fails the test for an object that the API server calls invalid.
+func (o *FakeVersionOperator) RunInBackground() (stop func()) {
 	ctx, cancel := context.WithCancel(o.Context())
 	done := make(chan struct{})
 	go func() {
@@ -82,7 +82,7 @@ func (o *VersionOperator) Work() (stop func()) {
 	return func() { cancel(); <-done }
 }
 
-func (o *VersionOperator) observe(ctx context.Context) error {
+func (o *FakeVersionOperator) observe(ctx context.Context) error {
 	v := &configv1.ClusterVersion{}
 	err := o.Admin.Get(ctx, client.ObjectKey{Name: overrides.ClusterVersionName}, v)
 	if apierrors.IsNotFound(err) {
@@ -104,7 +104,7 @@ func (o *VersionOperator) observe(ctx context.Context) error {
 	return ignoreRace(o.Admin.Status().Update(ctx, v, client.FieldOwner(overrides.ClusterVersionOperator)))
 }
 
-func (o *VersionOperator) sync(ctx context.Context) (wrote bool, err error) {
+func (o *FakeVersionOperator) sync(ctx context.Context) (wrote bool, err error) {
 	owner := client.FieldOwner(overrides.ClusterVersionOperator)
 	for _, manifest := range o.manifests {
 		if o.seen == nil || slices.Contains(o.seen.Spec.Overrides, unmanaged(manifest)) {
@@ -132,7 +132,7 @@ func (o *VersionOperator) sync(ctx context.Context) (wrote bool, err error) {
 }
 
 // Matches reports whether an object has the spec and the annotations of its manifest.
-func (o *VersionOperator) Matches(live *unstructured.Unstructured) bool {
+func (o *FakeVersionOperator) Matches(live *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(o.manifests, func(manifest *unstructured.Unstructured) bool {
 		return unmanaged(manifest) == unmanaged(live) && matches(manifest, live)
 	})

@@ -9,11 +9,11 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// GiveWay raises maxUnavailable from 0 to 1 while old pods may exist whose required anti-affinity keeps new ones off their nodes, so that
+// UnblockRollout raises maxUnavailable from 0 to 1 while old pods may exist whose required anti-affinity keeps new ones off their nodes, so that
 // the rollout can finish on one node (R-SNO-2). shaped is what will be written, live what is stored, or nil. Call it each time.
 //
 // Anti-affinity that is limited to one revision (matchLabelKeys with pod-template-hash) does not affect new pods.
-func GiveWay(shaped, live *appsv1.Deployment) {
+func UnblockRollout(shaped, live *appsv1.Deployment) {
 	if live != nil && surgesFirst(shaped) && (repels(live, shaped) || givingWay(live, shaped)) {
 		shaped.Spec.Strategy.RollingUpdate.MaxUnavailable = ptr.To(intstr.FromInt32(1))
 	}

@@ -10,8 +10,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// TestGiveWay shows R-SNO-2: a rollout that old pods with anti-affinity would block on the only node may delete them.
-func TestGiveWay(t *testing.T) {
+// TestUnblockRollout shows R-SNO-2: a rollout that old pods with anti-affinity would block on the only node may delete them.
+func TestUnblockRollout(t *testing.T) {
 	own := map[string]string{"app": "console", "component": "downloads"}
 	deployment := func(maxUnavailable int32, change ...func(*appsv1.Deployment)) *appsv1.Deployment {
 		d := &appsv1.Deployment{
@@ -61,7 +61,7 @@ func TestGiveWay(t *testing.T) {
 		"recreate, without rolling update": {deployment(0, func(d *appsv1.Deployment) { d.Spec.Strategy.RollingUpdate = nil }), deployment(0, apart(own)),
 			-1},
 	} {
-		GiveWay(test.shaped, test.live)
+		UnblockRollout(test.shaped, test.live)
 		got := int32(-1)
 		if update := test.shaped.Spec.Strategy.RollingUpdate; update != nil {
 			got = update.MaxUnavailable.IntVal
