@@ -44,7 +44,7 @@ type Step struct {
 func Steps() []Step {
 	return []Step{
 		{"versions", "every go.mod agrees with hack/versions.yaml", checkVersions},
-		{"words", "no machine paths, registry hosts, sleeps or leftovers in tracked files", checkWords},
+		{"words", "no machine paths, registry hosts, sleeps, leftovers or terms of hack/glossary.yaml; commit subjects are imperative", checkWords},
 		{"citations", "every requirement has its code and its test, every number its entry, and every entry somebody who cites it", checkCitations},
 		{"format", "gofmt has nothing to change", checkFormat},
 		{"mutants", "every mutants.yaml parses and every entry still applies", checkMutants},
@@ -75,8 +75,14 @@ func Select(names []string) ([]Step, error) {
 	return slices.DeleteFunc(steps, func(s Step) bool { return !slices.Contains(names, s.Name) }), nil
 }
 
+// Options change what Run prints.
+type Options struct {
+	// All prints all occurrences of terms of the glossary, not only the first ones.
+	All bool
+}
+
 // Run runs the steps one after another, reports on w and returns how many failed.
-func Run(ctx context.Context, ws *workspace.Workspace, steps []Step, w io.Writer) (int, error) {
+func Run(ctx context.Context, ws *workspace.Workspace, steps []Step, w io.Writer, o Options) (int, error) {
 	type row struct {
 		step Step
 		err  error
@@ -92,7 +98,11 @@ func Run(ctx context.Context, ws *workspace.Workspace, steps []Step, w io.Writer
 		err := step.Run(ctx, ws, w)
 		rows = append(rows, row{step, err, time.Since(start)})
 		if err != nil {
-			fmt.Fprintf(w, "    %s\n", strings.ReplaceAll(strings.TrimRight(err.Error(), "\n"), "\n", "\n    "))
+			text := err.Error()
+			if long, is := errors.AsType[*listing](err); is && o.All {
+				text = long.all()
+			}
+			fmt.Fprintf(w, "    %s\n", strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    "))
 		}
 	}
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -26,6 +27,10 @@ legs: {floor: [topology, patch], newest: []}
 governed: [k8s.io/]
 pins: []
 unpinned: []
+`,
+		"hack/glossary.yaml": "since: " + strings.Repeat("a", 40) + `
+terms:
+- {term: fob, patterns: [fob off], write: refuse, finds: [fob off], accepts: [fobs off]}
 `,
 		"topology/go.mod":           "module github.com/solonode/sno/topology\n\ngo 1.25.0\n",
 		"topology/topology.go":      "// Package topology is small.\npackage topology\n\n// Replicas is one.\nconst Replicas = 1\n",
@@ -74,6 +79,12 @@ func TestSteps(t *testing.T) {
 		"not formatted": {"patch/patch.go", "const Replicas = topology", "const  Replicas = topology", map[string]string{"format": "patch/patch.go: run gofmt"}},
 		"does not vet": {"patch/patch_test.go", "t.Error(Replicas)", "t.Errorf(\"%s\", Replicas)", map[string]string{
 			"standalone": "wrong type",
+		}},
+		"term of the glossary": {"patch/patch.go", "patch is small", "patch does not fob\n// off", map[string]string{
+			"words": "patch/patch.go:1: \"fob off\": write refuse\n1 in all: fob 1",
+		}},
+		"example without an occurrence": {"hack/glossary.yaml", "finds: [fob off]", "finds: [of]", map[string]string{
+			"words": "hack/glossary.yaml: term \"fob\": does not find \"of\"",
 		}},
 		"mutant is gone":    {"patch/mutants.yaml", "topology.Replicas,", "topology.Gone,", map[string]string{"mutants": "patch/mutants.yaml: two: does not apply"}},
 		"no sibling line":   {"patch/go.mod", "replace github.com/solonode/sno/topology => ../topology", "", map[string]string{"versions": "needs `replace", "tidy": "patch", "boundaries": "patch", "standalone": "patch"}},
@@ -161,7 +172,7 @@ func TestRunReportsAllSteps(t *testing.T) {
 		return Step{name, "about " + name, func(context.Context, *workspace.Workspace, io.Writer) error { return err }}
 	}
 	var out bytes.Buffer
-	failed, err := Run(t.Context(), nil, []Step{step("one", Faults{"a.go:1: bad", "a.go:2: bad"}), step("two", nil), step("three", errors.New("broken"))}, &out)
+	failed, err := Run(t.Context(), nil, []Step{step("one", Faults{"a.go:1: bad", "a.go:2: bad"}), step("two", nil), step("three", errors.New("broken"))}, &out, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,6 +194,26 @@ three  FAILED  0.0 s  about three
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
+	}
+}
+
+func TestRunPrintsAllHits(t *testing.T) {
+	long := &listing{faults: Faults{"a fault"}, summary: "summary"}
+	for i := range maxHits + 2 {
+		long.hits = append(long.hits, fmt.Sprintf("hit %d", i))
+	}
+	steps := []Step{{"one", "about one", func(context.Context, *workspace.Workspace, io.Writer) error { return long }}}
+	for all, want := range map[bool]string{
+		false: "    hit 49\n    and 2 more; the flag -all prints them\n    summary\n",
+		true:  "    hit 49\n    hit 50\n    hit 51\n    summary\n",
+	} {
+		var out bytes.Buffer
+		if _, err := Run(t.Context(), nil, steps, &out, Options{All: all}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out.String(), "    a fault\n    hit 0\n") || !strings.Contains(out.String(), want) {
+			t.Errorf("all %t: got\n%s\nwant the fault, the hits from 0 on, and\n%s", all, &out, want)
+		}
 	}
 }
 

@@ -60,36 +60,97 @@ func checkVersions(_ context.Context, ws *workspace.Workspace, _ io.Writer) erro
 	return Faults(versions.Compare(file, ws)).errorOrNil()
 }
 
-func checkWords(ctx context.Context, ws *workspace.Workspace, _ io.Writer) error {
+// maxHits is how many occurrences of terms the step words prints where not all are asked for.
+const maxHits = 50
+
+// listing is the error of a step that may find more than fits on a screen.
+type listing struct {
+	faults Faults
+	// hits are printed after the faults, the first ones only unless all are asked for.
+	hits Faults
+	// summary is printed after the hits.
+	summary string
+}
+
+func (l *listing) Error() string { return l.text(maxHits) }
+
+// all returns the text with all hits.
+func (l *listing) all() string { return l.text(len(l.hits)) }
+
+func (l *listing) text(most int) string {
+	lines := slices.Clone(l.faults)
+	lines = append(lines, l.hits[:min(most, len(l.hits))]...)
+	if more := len(l.hits) - most; more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more; the flag -all prints them", more))
+	}
+	if len(l.hits) > 0 {
+		lines = append(lines, l.summary)
+	}
+	return lines.Error()
+}
+
+// checkWords checks the files in focus. The glossary itself and commit subjects are checked only where hack is in focus.
+func checkWords(ctx context.Context, ws *workspace.Workspace, w io.Writer) error {
+	terms, err := readGlossary(ws)
+	if err != nil {
+		return err
+	}
 	files, err := ws.Files(ctx)
 	if err != nil {
 		return err
 	}
-	var faults Faults
+	var found listing
+	var hits []hit
 	for _, name := range files {
 		if !ws.InFocus(name) {
 			continue
 		}
-		lines, err := textLines(ws, name)
+		data, err := regularFile(ws, name)
 		if err != nil {
 			return err
 		}
-		faults = append(faults, findWords(name, lines)...)
+		lines := splitText(data)
+		found.faults = append(found.faults, findWords(name, lines)...)
+		if lines != nil {
+			hits = append(hits, terms.find(name, data, lines)...)
+		}
 	}
-	return faults.errorOrNil()
+	if ws.InFocus(glossaryFile) {
+		subjects, err := checkSubjects(ctx, ws, terms, topFolders(files), w)
+		if err != nil {
+			return err
+		}
+		found.faults = slices.Concat(found.faults, terms.faults(), subjects)
+	}
+	if ws.InFocus(".") {
+		found.faults = append(found.faults, terms.unused()...)
+	}
+	for _, h := range hits {
+		found.hits = append(found.hits, h.String())
+	}
+	found.summary = fmt.Sprintf("%d in all: %s", len(hits), summarize(hits))
+	if len(found.faults)+len(found.hits) == 0 {
+		return nil
+	}
+	return &found
 }
 
 // textLines returns the lines of a text file; nil for a binary file and for what is no regular file, such as a link.
 func textLines(ws *workspace.Workspace, name string) ([]string, error) {
+	data, err := regularFile(ws, name)
+	if err != nil || data == nil {
+		return nil, err
+	}
+	return splitText(data), nil
+}
+
+// regularFile returns the content of a file; nil for what is no regular file, such as a link.
+func regularFile(ws *workspace.Workspace, name string) ([]byte, error) {
 	info, err := os.Lstat(ws.Path(name))
 	if err != nil || !info.Mode().IsRegular() {
 		return nil, err
 	}
-	data, err := os.ReadFile(ws.Path(name))
-	if err != nil {
-		return nil, err
-	}
-	return splitText(data), nil
+	return os.ReadFile(ws.Path(name))
 }
 
 func splitText(data []byte) []string {

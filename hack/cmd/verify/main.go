@@ -22,11 +22,12 @@ func main() {
 	}
 	only := flag.String("only", "", "run only these steps, separated by commas: "+strings.Join(names, ","))
 	generate := flag.Bool("generate", false, "write the generated files and check nothing")
+	all := flag.Bool("all", false, "print all occurrences of terms of the glossary, not only the first ones")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 
-	work := func() error { return check(ctx, *only, flag.Args()) }
+	work := func() error { return check(ctx, *only, verify.Options{All: *all}, flag.Args()) }
 	if *generate {
 		work = func() error { return write(ctx, flag.Args()) }
 	}
@@ -36,7 +37,7 @@ func main() {
 	}
 }
 
-func check(ctx context.Context, only string, names []string) error {
+func check(ctx context.Context, only string, o verify.Options, names []string) error {
 	ws, err := workspace.Find(".")
 	if err != nil {
 		return err
@@ -48,7 +49,7 @@ func check(ctx context.Context, only string, names []string) error {
 	if err != nil {
 		return err
 	}
-	failed, err := verify.Run(ctx, ws, steps, os.Stdout)
+	failed, err := verify.Run(ctx, ws, steps, os.Stdout, o)
 	if err != nil {
 		return err
 	}
