@@ -31,8 +31,8 @@ const (
 	nobody = "sno-conformance-nobody"
 )
 
-// Asked is what became of a request for a certificate that nobody should approve.
-type Asked struct{ Approved, Denied bool }
+// CSROutcome is what became of a request for a certificate that nobody should approve.
+type CSROutcome struct{ Approved, Denied bool }
 
 func approverHere(s *State) string {
 	if s.Deployment(approverNamespace, approverName) == nil {
@@ -43,8 +43,8 @@ func approverHere(s *State) string {
 
 func approverChecks() []Check {
 	two := Requirement{"R-APP-2", "an approval needs two sources of truth, and a single node has no second one"}
-	setConfig := func(text string) func(*Bench) bool {
-		return func(b *Bench) bool {
+	setConfig := func(text string) func(*Environment) bool {
+		return func(b *Environment) bool {
 			b.State.Approver = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: approverNamespace, Name: "machine-approver-config"}, Data: map[string]string{approverFile: text}}
 			return true
 		}
@@ -55,7 +55,7 @@ func approverChecks() []Check {
 			ID: "SNO-APP-001", Title: "The stock approver's flow for client certificates is off on a single control-plane node", Module: moduleApprover,
 			Requirement: Requirement{"R-APP-1", "on a single control-plane node nothing is approved automatically from within the cluster"}, Level: Extended,
 			Tier: Static, Topologies: []string{"SingleReplica"},
-			Applies: both(approverHere, func(s *State) string {
+			NotApplicable: both(approverHere, func(s *State) string {
 				switch {
 				case !single(s.controlPlaneMode()):
 					return "the control plane is not SingleReplica"
@@ -67,15 +67,15 @@ func approverChecks() []Check {
 			Run: approverOff,
 			Controls: []Control{
 				{Name: "its configuration says the opposite", Change: setConfig("nodeClientCert:\n  disabled: false\n")},
-				{Name: "there is no configuration", Change: func(b *Bench) bool { b.State.Approver = nil; return true }},
-				{Name: "its configuration says more", Green: true, Change: setConfig("nodeServingCert:\n  disabled: false\nnodeClientCert: {disabled: true} # why\n")},
+				{Name: "there is no configuration", Change: func(b *Environment) bool { b.State.Approver = nil; return true }},
+				{Name: "its configuration says more", MustPass: true, Change: setConfig("nodeServingCert:\n  disabled: false\nnodeClientCert: {disabled: true} # why\n")},
 			},
 		},
 		{
 			ID: "SNO-APP-002", Title: "The stock approver works as it came where the control plane is not a single node", Module: moduleApprover,
 			Requirement: Requirement{"R-SNO-12", "the approver is turned off only where there is no second source"}, Level: Core, Tier: Static,
 			Topologies: []string{"HighlyAvailable", "HighlyAvailableArbiter", "DualReplica", "External"},
-			Applies: both(approverHere, func(s *State) string {
+			NotApplicable: both(approverHere, func(s *State) string {
 				if single(s.controlPlaneMode()) {
 					return "the control plane is SingleReplica"
 				}
@@ -85,32 +85,32 @@ func approverChecks() []Check {
 			Controls: []Control{
 				{Name: "its configuration turns it off", Change: setConfig("nodeClientCert:\n  disabled: true\n")},
 				{Name: "it has no replicas", Change: onDeployment(approverNamespace, approverName, setReplicas(0))},
-				{Name: "its configuration says that it works", Green: true, Change: setConfig("nodeClientCert:\n  disabled: false\n")},
+				{Name: "its configuration says that it works", MustPass: true, Change: setConfig("nodeClientCert:\n  disabled: false\n")},
 			},
 		},
 		{
 			ID: "SNO-APP-003", Title: "A request of a node that nobody expects stays pending", Module: moduleApprover, Requirement: two, Level: Core, Tier: Scheduled,
 			Needs: []string{"the right to impersonate the node bootstrapper"},
-			Run: func(ctx context.Context, b *Bench) ([]report.Evidence, error) {
-				if b.Asked == nil {
-					asked, err := b.Lab.ask(ctx)
+			Run: func(ctx context.Context, b *Environment) ([]report.Evidence, error) {
+				if b.CSR == nil {
+					asked, err := b.Copier.ask(ctx)
 					if err != nil {
 						return nil, err
 					}
-					b.Asked = asked
+					b.CSR = asked
 				}
 				got := "pending"
 				switch {
-				case b.Asked.Approved:
+				case b.CSR.Approved:
 					got = "approved"
-				case b.Asked.Denied:
+				case b.CSR.Denied:
 					got = "denied"
 				}
-				return []report.Evidence{found("CertificateSigningRequest of "+nobody, "status.conditions", "not approved", got, !b.Asked.Approved)}, nil
+				return []report.Evidence{found("CertificateSigningRequest of "+nobody, "status.conditions", "not approved", got, !b.CSR.Approved)}, nil
 			},
 			Controls: []Control{
-				{Name: "somebody approves it", Change: func(b *Bench) bool { b.Asked.Approved = true; return true }},
-				{Name: "somebody denies it", Green: true, Change: func(b *Bench) bool { b.Asked.Denied = true; return true }},
+				{Name: "somebody approves it", Change: func(b *Environment) bool { b.CSR.Approved = true; return true }},
+				{Name: "somebody denies it", MustPass: true, Change: func(b *Environment) bool { b.CSR.Denied = true; return true }},
 			},
 		},
 		flipCheck("SNO-APP-004", moduleApprover),
@@ -133,7 +133,7 @@ func clientFlowOff(s *State) (bool, error) {
 	return off, nil
 }
 
-func approverOff(_ context.Context, b *Bench) ([]report.Evidence, error) {
+func approverOff(_ context.Context, b *Environment) ([]report.Evidence, error) {
 	if d := b.State.Deployment(approverNamespace, approverName); replicas(d) == 0 {
 		return []report.Evidence{found(nameOf(d), "spec.replicas", "0", 0, true)}, nil
 	}
@@ -141,7 +141,7 @@ func approverOff(_ context.Context, b *Bench) ([]report.Evidence, error) {
 	return []report.Evidence{found(approverConfig, "nodeClientCert.disabled", "true", off, off)}, err
 }
 
-func approverOn(_ context.Context, b *Bench) ([]report.Evidence, error) {
+func approverOn(_ context.Context, b *Environment) ([]report.Evidence, error) {
 	d := b.State.Deployment(approverNamespace, approverName)
 	off, err := clientFlowOff(b.State)
 	return []report.Evidence{
@@ -151,7 +151,7 @@ func approverOn(_ context.Context, b *Bench) ([]report.Evidence, error) {
 }
 
 // ask makes the request that a new node makes first, as its bootstrapper does, watches it for as long as operators take, and takes it away.
-func (l *Lab) ask(ctx context.Context) (*Asked, error) {
+func (l *WorkloadCopier) ask(ctx context.Context) (*CSROutcome, error) {
 	text, err := joinRequest()
 	if err != nil {
 		return nil, err
@@ -180,7 +180,7 @@ func (l *Lab) ask(ctx context.Context) (*Asked, error) {
 		return nil, fmt.Errorf("ask for a certificate as the node bootstrapper: %w", err)
 	}
 	defer l.withdraw(ctx, request.Name)
-	asked := &Asked{}
+	asked := &CSROutcome{}
 	_, err = within(ctx, l.times.Poll, l.times.Quiet, func(ctx context.Context) (bool, error) {
 		live, err := l.kube.CertificatesV1().CertificateSigningRequests().Get(ctx, request.Name, metav1.GetOptions{})
 		if err != nil {
@@ -199,7 +199,7 @@ func (l *Lab) ask(ctx context.Context) (*Asked, error) {
 }
 
 // withdraw works after an interruption too. A request that stays all the same is one that the cluster forgets by itself after a day.
-func (l *Lab) withdraw(ctx context.Context, name string) {
+func (l *WorkloadCopier) withdraw(ctx context.Context, name string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.times.Cleanup)
 	defer cancel()
 	_ = l.kube.CertificatesV1().CertificateSigningRequests().Delete(ctx, name, metav1.DeleteOptions{})

@@ -9,7 +9,7 @@ import (
 )
 
 // The stock approver's flow is to be off only where it has no second source: on a single control-plane node without Machines.
-func TestApproverOffApplies(t *testing.T) {
+func TestApproverOffNotApplicable(t *testing.T) {
 	state := func(mode configv1.TopologyMode, machines int) *State {
 		return &State{
 			Infrastructure: &configv1.Infrastructure{Status: configv1.InfrastructureStatus{ControlPlaneTopology: mode}}, Machines: machines,
@@ -25,7 +25,7 @@ func TestApproverOffApplies(t *testing.T) {
 		"highly available, without Machines": {state(configv1.HighlyAvailableTopologyMode, 0), "the control plane is not SingleReplica"},
 	} {
 		for _, s := range []*State{test.state, test.state.DeepCopy()} {
-			if why := approverChecks()[0].Applies(s); why != test.why {
+			if why := approverChecks()[0].NotApplicable(s); why != test.why {
 				t.Errorf("%s: %q, want %q", name, why, test.why)
 			}
 		}

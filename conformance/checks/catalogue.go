@@ -23,5 +23,5 @@ func Lookup(id string) (Check, error) {
 			return c, nil
 		}
 	}
-	return Check{}, fmt.Errorf("%w %q: `sno-tests list tests` names them", ErrUnknown, id)
+	return Check{}, fmt.Errorf("%w %q: `sno-tests list tests` names them", ErrUnknownCheck, id)
 }

@@ -14,8 +14,8 @@ import (
 // Changes that several controls make.
 
 // onDeployment changes one Deployment, where it is there.
-func onDeployment(namespace, name string, change func(*appsv1.Deployment)) func(*Bench) bool {
-	return func(b *Bench) bool {
+func onDeployment(namespace, name string, change func(*appsv1.Deployment)) func(*Environment) bool {
+	return func(b *Environment) bool {
 		d := b.State.Deployment(namespace, name)
 		if d == nil {
 			return false
@@ -53,13 +53,13 @@ func recreate(d *appsv1.Deployment) {
 }
 
 // forbidEvictions adds a budget that lets no pod go.
-func forbidEvictions(namespace, name string) func(*Bench) bool {
+func forbidEvictions(namespace, name string) func(*Environment) bool {
 	return budgetOver(namespace, name, policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(0))})
 }
 
 // budgetOver puts a budget over a Deployment in place of those that are there.
-func budgetOver(namespace, name string, spec policyv1.PodDisruptionBudgetSpec) func(*Bench) bool {
-	return func(b *Bench) bool {
+func budgetOver(namespace, name string, spec policyv1.PodDisruptionBudgetSpec) func(*Environment) bool {
+	return func(b *Environment) bool {
 		d := b.State.Deployment(namespace, name)
 		if d == nil {
 			return false
@@ -76,7 +76,7 @@ func budgetOver(namespace, name string, spec policyv1.PodDisruptionBudgetSpec) f
 // elsewhere is a node of no role that only a state has.
 const elsewhere = "elsewhere"
 
-func addElsewhere(b *Bench) {
+func addElsewhere(b *Environment) {
 	b.State.Nodes = append(b.State.Nodes, corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: elsewhere, Labels: map[string]string{workerRole: ""}}})
 }
 

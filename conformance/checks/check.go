@@ -8,8 +8,8 @@ import (
 	"github.com/solonode/sno/conformance/report"
 )
 
-// ErrUnknown says that no check has an id.
-var ErrUnknown = errors.New("unknown check")
+// ErrUnknownCheck says that no check has an id.
+var ErrUnknownCheck = errors.New("unknown check")
 
 // Level says how much a check means.
 type Level string
@@ -62,17 +62,17 @@ type Check struct {
 	Topologies []string
 	// Needs says in words what the cluster must have, for the catalogue.
 	Needs []string
-	// Pool says that Run looks at State.Pool, which is not read otherwise.
-	Pool bool
-	// Applies returns why the check has nothing to say of this cluster, or nothing when it has. Nil: it always has.
-	Applies func(*State) string
-	// Without returns what the run was not given that the check needs, or nothing. Such a check is skipped.
-	Without func(*Bench) string
-	// Run looks. An error means that it could not look, which is a failure; with ErrHindered or ErrForbidden, or one of the API server's of that kind, it is
+	// NeedsPool says that Run looks at State.Pool, which is not read otherwise.
+	NeedsPool bool
+	// NotApplicable returns why the check has nothing to say of this cluster, or nothing when it has. Nil: it always has.
+	NotApplicable func(*State) string
+	// MissingInput returns what the run was not given that the check needs, or nothing. Such a check is skipped.
+	MissingInput func(*Environment) string
+	// Run looks. An error means that it could not look, which is a failure; with ErrInconclusive or ErrForbidden, or one of the API server's of that kind, it is
 	// inconclusive.
-	Run func(context.Context, *Bench) ([]report.Evidence, error)
+	Run func(context.Context, *Environment) ([]report.Evidence, error)
 	// Figures are what was measured on the way; asked for after Run.
-	Figures func(*Bench) []report.Figure
+	Figures func(*Environment) []report.Figure
 	// Controls are at least one that must turn the check red and one that must leave it green.
 	Controls []Control
 }
@@ -80,41 +80,41 @@ type Check struct {
 // Control is a change that a check must notice, or must not mind.
 type Control struct {
 	Name string
-	// Green controls must leave the check as it is; the others must turn it red.
-	Green bool
+	// MustPass controls must leave the check as it is; the others must turn it red.
+	MustPass bool
 	// Change is done to a copy. It returns false when the cluster has nothing that could be changed so; then the control does not count.
-	Change func(*Bench) bool
+	Change func(*Environment) bool
 }
 
-// Bench is what a check works with.
-type Bench struct {
+// Environment is what a check works with.
+type Environment struct {
 	// State is the cluster as it was read.
 	State *State
-	// Lab schedules copies of Deployments. Nil where that was not asked for.
-	Lab *Lab
-	// Story is what was done to the cluster, and what came of it. Nil where that was not asked for.
-	Story *Story
-	Times Times
+	// Copier schedules copies of Deployments. Nil where that was not asked for.
+	Copier *WorkloadCopier
+	// Disruptor is what was done to the cluster, and what came of it. Nil where that was not asked for.
+	Disruptor *Disruptor
+	Times     Times
 
 	// changed says that this is the copy of a control.
 	changed bool
-	// Asked and Rest are what the checks of that name have seen.
-	Asked *Asked
-	Rest  *Rest
+	// CSR and IdleWrites are what the checks of that name have seen.
+	CSR        *CSROutcome
+	IdleWrites *IdleWrites
 }
 
 // copied is a bench of which everything can be changed that a control may change.
-func (b *Bench) copied() *Bench {
+func (b *Environment) copied() *Environment {
 	c := *b
 	c.changed = true
 	c.State = b.State.DeepCopy()
-	c.Story = b.Story.copied()
-	if b.Asked != nil {
-		asked := *b.Asked
-		c.Asked = &asked
+	c.Disruptor = b.Disruptor.copied()
+	if b.CSR != nil {
+		asked := *b.CSR
+		c.CSR = &asked
 	}
-	if b.Rest != nil {
-		c.Rest = &Rest{Wrote: maps.Clone(b.Rest.Wrote)}
+	if b.IdleWrites != nil {
+		c.IdleWrites = &IdleWrites{Wrote: maps.Clone(b.IdleWrites.Wrote)}
 	}
 	return &c
 }

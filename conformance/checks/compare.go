@@ -10,9 +10,9 @@ import (
 )
 
 // Compare does everything else first and says what is different from before.
-func (s *Story) Compare(ctx context.Context, all []func(context.Context) error) ([]string, error) {
-	if s.Told.Left != nil {
-		return s.Told.Left, nil
+func (s *Disruptor) Compare(ctx context.Context, all []func(context.Context) error) ([]string, error) {
+	if s.Results.Differences != nil {
+		return s.Results.Differences, nil
 	}
 	for _, act := range all {
 		if err := act(ctx); err != nil {
@@ -31,7 +31,7 @@ func (s *Story) Compare(ctx context.Context, all []func(context.Context) error) 
 	if err != nil {
 		return nil, err
 	}
-	s.Told.Left = left
+	s.Results.Differences = left
 	return left, nil
 }
 

@@ -35,7 +35,7 @@ const (
 // travelled has the Deployments among the workloads that are there and have pods go through their journeys, side by side.
 //
 // What a control has changed goes through the stage that its check is about and no other.
-func travelled(ctx context.Context, b *Bench, workloads []workload, about Stage, look func(*appsv1.Deployment, *Journey) []report.Evidence) ([]report.Evidence, error) {
+func travelled(ctx context.Context, b *Environment, workloads []workload, about Stage, look func(*appsv1.Deployment, *CopyResult) []report.Evidence) ([]report.Evidence, error) {
 	type outcome struct {
 		evidence []report.Evidence
 		err      error
@@ -53,7 +53,7 @@ func travelled(ctx context.Context, b *Bench, workloads []workload, about Stage,
 			continue
 		}
 		go func() {
-			journey, err := b.Lab.Travel(ctx, d, b.State.Budgets, stages)
+			journey, err := b.Copier.Run(ctx, d, b.State.Budgets, stages)
 			if err != nil {
 				outcomes[i] <- outcome{err: err}
 				return
@@ -81,15 +81,15 @@ func stage(d *appsv1.Deployment, field, want, said string) []report.Evidence {
 	return []report.Evidence{found(nameOf(d), field, want, got, said == "")}
 }
 
-func rolled(d *appsv1.Deployment, j *Journey) []report.Evidence {
-	if j.Deployed != "" {
-		return stage(d, askRollout, "it ends", "the copy does not even start: "+j.Deployed)
+func rolled(d *appsv1.Deployment, j *CopyResult) []report.Evidence {
+	if j.DeployError != "" {
+		return stage(d, askRollout, "it ends", "the copy does not even start: "+j.DeployError)
 	}
-	return stage(d, askRollout, "it ends", j.Rolled)
+	return stage(d, askRollout, "it ends", j.RolloutError)
 }
 
-func evicted(d *appsv1.Deployment, j *Journey) []report.Evidence {
-	return stage(d, askEviction, "each is let go and replaced", first(j.Deployed, j.Rolled, j.Evicted))
+func evicted(d *appsv1.Deployment, j *CopyResult) []report.Evidence {
+	return stage(d, askEviction, "each is let go and replaced", first(j.DeployError, j.RolloutError, j.EvictionError))
 }
 
 func first(said ...string) string {
@@ -102,13 +102,13 @@ func first(said ...string) string {
 }
 
 // cameBack is about where pods came back to; within says whether a node is right.
-func cameBack(within func(d *appsv1.Deployment, node string) bool) func(*appsv1.Deployment, *Journey) []report.Evidence {
-	return func(d *appsv1.Deployment, j *Journey) []report.Evidence {
+func cameBack(within func(d *appsv1.Deployment, node string) bool) func(*appsv1.Deployment, *CopyResult) []report.Evidence {
+	return func(d *appsv1.Deployment, j *CopyResult) []report.Evidence {
 		const want = "each comes back to a node of its pool, every time"
-		if said := first(j.Deployed, j.Rolled, j.Evicted, j.Deleted); said != "" {
+		if said := first(j.DeployError, j.RolloutError, j.EvictionError, j.DeletionError); said != "" {
 			return stage(d, askDeletion, want, said)
 		}
-		nodes := slices.Concat(j.First, j.Nodes)
+		nodes := slices.Concat(j.InitialNodes, j.NodesAfterDeletion)
 		wrong := slices.DeleteFunc(slices.Clone(nodes), func(node string) bool { return within(d, node) })
 		if len(wrong) > 0 {
 			return stage(d, askDeletion, want, fmt.Sprintf("pods were on %s", strings.Join(distinct(wrong), ", ")))
@@ -134,50 +134,50 @@ func copyChecks(module string, prefix string, from int, asked Requirement, workl
 		}
 		return "none of its Deployments is there"
 	}
-	run := func(about Stage, look func(*appsv1.Deployment, *Journey) []report.Evidence) func(context.Context, *Bench) ([]report.Evidence, error) {
-		return func(ctx context.Context, b *Bench) ([]report.Evidence, error) {
+	run := func(about Stage, look func(*appsv1.Deployment, *CopyResult) []report.Evidence) func(context.Context, *Environment) ([]report.Evidence, error) {
+		return func(ctx context.Context, b *Environment) ([]report.Evidence, error) {
 			return travelled(ctx, b, workloads, about, look)
 		}
 	}
 	needs := []string{"a scheduler and controllers that work", "a namespace of its own"}
 	return []Check{
 		{
-			ID: id(0), Title: "A rollout of " + names(workloads) + " ends", Module: module, Requirement: asked, Level: Core, Tier: Scheduled, Needs: needs, Applies: applies,
+			ID: id(0), Title: "A rollout of " + names(workloads) + " ends", Module: module, Requirement: asked, Level: Core, Tier: Scheduled, Needs: needs, NotApplicable: applies,
 			Run: run(Rollout, rolled),
 			Controls: []Control{
 				{Name: "as many pods as nodes, which may neither share one nor go first", Change: jam(workloads)},
-				{Name: "all pods are replaced at once", Green: true, Change: onFirst(workloads, recreate)},
+				{Name: "all pods are replaced at once", MustPass: true, Change: onFirst(workloads, recreate)},
 			},
 		},
 		{
 			ID: id(1), Title: "Every pod of " + names(workloads) + " can be evicted and is replaced", Module: module, Requirement: asked, Level: Core, Tier: Scheduled, Needs: needs,
-			Applies: applies, Run: run(Eviction, evicted),
+			NotApplicable: applies, Run: run(Eviction, evicted),
 			Controls: []Control{
-				{Name: "a budget that lets none go", Change: onFirstWorkload(workloads, func(w workload) func(*Bench) bool { return forbidEvictions(w.namespace, w.name) })},
-				{Name: "a budget that lets one go", Green: true, Change: onFirstWorkload(workloads, func(w workload) func(*Bench) bool {
+				{Name: "a budget that lets none go", Change: onFirstWorkload(workloads, func(w workload) func(*Environment) bool { return forbidEvictions(w.namespace, w.name) })},
+				{Name: "a budget that lets one go", MustPass: true, Change: onFirstWorkload(workloads, func(w workload) func(*Environment) bool {
 					return budgetOver(w.namespace, w.name, policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(1))})
 				})},
 			},
 		},
 		{
 			ID: id(2), Title: "A deleted pod of " + names(workloads) + " comes back to its pool", Module: module, Requirement: asked, Level: Core, Tier: Scheduled, Needs: needs,
-			Applies: applies,
-			Run: func(ctx context.Context, b *Bench) ([]report.Evidence, error) {
+			NotApplicable: applies,
+			Run: func(ctx context.Context, b *Environment) ([]report.Evidence, error) {
 				return travelled(ctx, b, workloads, Deletion, cameBack(func(d *appsv1.Deployment, node string) bool { return within(b.State, d, node) }))
 			},
 			Controls: []Control{
 				{Name: "no node has the role that it selects", Change: onFirst(workloads, func(d *appsv1.Deployment) {
 					d.Spec.Template.Spec.NodeSelector = map[string]string{"node-role.kubernetes.io/nobody": ""}
 				})},
-				{Name: "all pods are replaced at once", Green: true, Change: onFirst(workloads, recreate)},
+				{Name: "all pods are replaced at once", MustPass: true, Change: onFirst(workloads, recreate)},
 			},
 		},
 	}
 }
 
 // jam makes the first Deployment one whose rollout cannot end.
-func jam(workloads []workload) func(*Bench) bool {
-	return func(b *Bench) bool {
+func jam(workloads []workload) func(*Environment) bool {
+	return func(b *Environment) bool {
 		nodes, selector := b.State.controlPlaneNodes(), map[string]string{masterRole: ""}
 		if len(nodes) == 0 { // the control plane is elsewhere
 			nodes, selector = b.State.Nodes, nil
@@ -191,8 +191,8 @@ func jam(workloads []workload) func(*Bench) bool {
 }
 
 // onFirstWorkload makes a change of the first Deployment that is there.
-func onFirstWorkload(workloads []workload, change func(workload) func(*Bench) bool) func(*Bench) bool {
-	return func(b *Bench) bool {
+func onFirstWorkload(workloads []workload, change func(workload) func(*Environment) bool) func(*Environment) bool {
+	return func(b *Environment) bool {
 		for _, w := range workloads {
 			if d := b.State.Deployment(w.namespace, w.name); d != nil && replicas(d) > 0 {
 				return change(w)(b)
@@ -202,8 +202,8 @@ func onFirstWorkload(workloads []workload, change func(workload) func(*Bench) bo
 	}
 }
 
-func onFirst(workloads []workload, change func(*appsv1.Deployment)) func(*Bench) bool {
-	return onFirstWorkload(workloads, func(w workload) func(*Bench) bool { return onDeployment(w.namespace, w.name, change) })
+func onFirst(workloads []workload, change func(*appsv1.Deployment)) func(*Environment) bool {
+	return onFirstWorkload(workloads, func(w workload) func(*Environment) bool { return onDeployment(w.namespace, w.name, change) })
 }
 
 func names(workloads []workload) string {

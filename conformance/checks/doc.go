@@ -3,8 +3,8 @@
 // not mind. A check whose control goes unnoticed is inconclusive, never passed.
 //
 // Checks come in three tiers. Static ones read. Scheduled ones have the real scheduler and the real controllers of the cluster work on copies
-// of its Deployments ([Lab]), in namespaces of their own, so that nothing of the cluster is touched. Disruptive ones disturb the cluster
-// itself ([Story]): pods are evicted, nodes restart, the topology changes.
+// of its Deployments ([WorkloadCopier]), in namespaces of their own, so that nothing of the cluster is touched. Disruptive ones disturb the cluster
+// itself ([Disruptor]): pods are evicted, nodes restart, the topology changes.
 //
 // What is expected is written here by hand from the requirements. No code of the modules under test is called.
 //

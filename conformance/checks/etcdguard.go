@@ -113,17 +113,17 @@ func etcdGuardChecks() []Check {
 	return []Check{
 		{
 			ID: "SNO-ETC-001", Title: "No quorum guard is left to block drains on a single control-plane node", Module: moduleEtcdGuard, Requirement: size, Level: Core, Tier: Static,
-			Topologies: []string{"SingleReplica"}, Applies: guardNone, Run: noGuards,
+			Topologies: []string{"SingleReplica"}, NotApplicable: guardNone, Run: noGuards,
 			Controls: []Control{
-				{Name: "a guard of the release", Change: func(b *Bench) bool {
+				{Name: "a guard of the release", Change: func(b *Environment) bool {
 					b.State.Deployments = append(b.State.Deployments, newDeployment(etcdNamespace, guardDeployment, 1))
 					return true
 				}},
-				{Name: "a budget without a guard", Change: func(b *Bench) bool {
+				{Name: "a budget without a guard", Change: func(b *Environment) bool {
 					b.State.Budgets = append(b.State.Budgets, policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: etcdNamespace, Name: operatorBudget}})
 					return true
 				}},
-				{Name: "another pod in the namespace", Green: true, Change: func(b *Bench) bool {
+				{Name: "another pod in the namespace", MustPass: true, Change: func(b *Environment) bool {
 					b.State.Pods = append(b.State.Pods, corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: etcdNamespace, Name: "installer"}})
 					return true
 				}},
@@ -131,13 +131,13 @@ func etcdGuardChecks() []Check {
 		},
 		{
 			ID: "SNO-ETC-002", Title: "Every member of etcd has its guard where etcd has a quorum to lose", Module: moduleEtcdGuard, Requirement: size, Level: Core, Tier: Static,
-			Topologies: []string{"HighlyAvailable", "HighlyAvailableArbiter", "DualReplica"}, Applies: guardNeeded, Run: guardEach,
+			Topologies: []string{"HighlyAvailable", "HighlyAvailableArbiter", "DualReplica"}, NotApplicable: guardNeeded, Run: guardEach,
 			Controls: []Control{
-				{Name: "a guard is missing", Change: func(b *Bench) bool { return dropGuard(b.State) }},
-				{Name: "a guard that is not ready", Change: func(b *Bench) bool {
+				{Name: "a guard is missing", Change: func(b *Environment) bool { return dropGuard(b.State) }},
+				{Name: "a guard that is not ready", Change: func(b *Environment) bool {
 					return changeGuard(b.State, func(pod *corev1.Pod) { pod.Status.Conditions = nil })
 				}},
-				{Name: "a label on a guard", Green: true, Change: func(b *Bench) bool {
+				{Name: "a label on a guard", MustPass: true, Change: func(b *Environment) bool {
 					return changeGuard(b.State, func(pod *corev1.Pod) {
 						pod.Annotations = map[string]string{"example.com/reviewed": "yes"}
 					})
@@ -146,7 +146,7 @@ func etcdGuardChecks() []Check {
 		},
 		{
 			ID: "SNO-ETC-003", Title: "The guards' budget lets go as many as leave a quorum", Module: moduleEtcdGuard, Requirement: size, Level: Core, Tier: Static,
-			Topologies: []string{"HighlyAvailable", "HighlyAvailableArbiter", "DualReplica"}, Applies: guardNeeded, Run: guardBudget,
+			Topologies: []string{"HighlyAvailable", "HighlyAvailableArbiter", "DualReplica"}, NotApplicable: guardNeeded, Run: guardBudget,
 			Controls: []Control{
 				{Name: "the budget lets all go", Change: changeBudget(func(spec *policyv1.PodDisruptionBudgetSpec) {
 					*spec = policyv1.PodDisruptionBudgetSpec{Selector: spec.Selector, MaxUnavailable: ptr.To(intstr.FromString("100%"))}
@@ -154,7 +154,7 @@ func etcdGuardChecks() []Check {
 				{Name: "the budget lets none go", Change: changeBudget(func(spec *policyv1.PodDisruptionBudgetSpec) {
 					*spec = policyv1.PodDisruptionBudgetSpec{Selector: spec.Selector, MaxUnavailable: ptr.To(intstr.FromInt32(0))}
 				})},
-				{Name: "there are two budgets", Change: func(b *Bench) bool {
+				{Name: "there are two budgets", Change: func(b *Environment) bool {
 					budgets := b.State.guardBudgets()
 					if len(budgets) != 1 {
 						return false
@@ -164,15 +164,15 @@ func etcdGuardChecks() []Check {
 					b.State.Budgets = append(b.State.Budgets, *another)
 					return true
 				}},
-				{Name: "the budget says what it is about in other words", Green: true, Change: changeBudget(func(spec *policyv1.PodDisruptionBudgetSpec) {
+				{Name: "the budget says what it is about in other words", MustPass: true, Change: changeBudget(func(spec *policyv1.PodDisruptionBudgetSpec) {
 					spec.UnhealthyPodEvictionPolicy = ptr.To(policyv1.IfHealthyBudget)
 				})},
 			},
 		},
 		{
-			ID: "SNO-ETC-004", Title: "The quorum guard has a single owner", Module: moduleEtcdGuard, Requirement: owner, Level: Core, Tier: Static, Applies: guardOwned, Run: guardOwner,
+			ID: "SNO-ETC-004", Title: "The quorum guard has a single owner", Module: moduleEtcdGuard, Requirement: owner, Level: Core, Tier: Static, NotApplicable: guardOwned, Run: guardOwner,
 			Controls: []Control{
-				{Name: "both an operator and the " + versionManager + " write it", Change: func(b *Bench) bool {
+				{Name: "both an operator and the " + versionManager + " write it", Change: func(b *Environment) bool {
 					d := b.State.Deployment(etcdNamespace, guardDeployment)
 					writtenByVersion(d)
 					another := d.ManagedFields[len(d.ManagedFields)-1]
@@ -181,14 +181,14 @@ func etcdGuardChecks() []Check {
 					b.State.ClusterVersion.Spec.Overrides = nil
 					return true
 				}},
-				{Name: "an annotation", Green: true, Change: onDeployment(etcdNamespace, guardDeployment, annotate)},
+				{Name: "an annotation", MustPass: true, Change: onDeployment(etcdNamespace, guardDeployment, annotate)},
 			},
 		},
 		flipCheck("SNO-ETC-005", moduleEtcdGuard),
 	}
 }
 
-func noGuards(_ context.Context, b *Bench) ([]report.Evidence, error) {
+func noGuards(_ context.Context, b *Environment) ([]report.Evidence, error) {
 	deployed := "none"
 	if d := b.State.Deployment(etcdNamespace, guardDeployment); d != nil && replicas(d) > 0 {
 		deployed = fmt.Sprintf("%d replicas", replicas(d))
@@ -201,7 +201,7 @@ func noGuards(_ context.Context, b *Bench) ([]report.Evidence, error) {
 	}, nil
 }
 
-func guardEach(_ context.Context, b *Bench) ([]report.Evidence, error) {
+func guardEach(_ context.Context, b *Environment) ([]report.Evidence, error) {
 	nodes := map[string]bool{}
 	for _, pod := range b.State.guards() {
 		if podReady(&pod) {
@@ -215,7 +215,7 @@ func guardEach(_ context.Context, b *Bench) ([]report.Evidence, error) {
 }
 
 // guardBudget wants one budget: two over the same members would each count on the other.
-func guardBudget(_ context.Context, b *Bench) ([]report.Evidence, error) {
+func guardBudget(_ context.Context, b *Environment) ([]report.Evidence, error) {
 	budgets := b.State.guardBudgets()
 	name, why := b.State.budgetOfGuards()
 	there := make([]string, len(budgets))
@@ -266,7 +266,7 @@ func guardOwned(s *State) string {
 }
 
 // guardOwner: those who write the spec are one, or those besides the cluster-version-operator were told that it has let go.
-func guardOwner(_ context.Context, b *Bench) ([]report.Evidence, error) {
+func guardOwner(_ context.Context, b *Environment) ([]report.Evidence, error) {
 	d := b.State.Deployment(etcdNamespace, guardDeployment)
 	var writers []string
 	for _, entry := range d.ManagedFields {
@@ -303,8 +303,8 @@ func dropGuard(s *State) bool {
 	return changeGuard(s, func(pod *corev1.Pod) { pod.Namespace = "openshift-etcd-operator" })
 }
 
-func changeBudget(change func(*policyv1.PodDisruptionBudgetSpec)) func(*Bench) bool {
-	return func(b *Bench) bool {
+func changeBudget(change func(*policyv1.PodDisruptionBudgetSpec)) func(*Environment) bool {
+	return func(b *Environment) bool {
 		for i := range b.State.Budgets {
 			budget := &b.State.Budgets[i]
 			if budget.Namespace == etcdNamespace && (budget.Name == guardDeployment || strings.HasPrefix(budget.Name, guardPrefix)) {

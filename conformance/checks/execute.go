@@ -21,7 +21,7 @@ const (
 )
 
 // Execute does one check, and its controls where it holds.
-func Execute(ctx context.Context, check Check, bench *Bench) (result report.Result) {
+func Execute(ctx context.Context, check Check, bench *Environment) (result report.Result) {
 	started := time.Now()
 	result = check.Result()
 	defer func() { result.Seconds = time.Since(started).Seconds() }()
@@ -29,8 +29,8 @@ func Execute(ctx context.Context, check Check, bench *Bench) (result report.Resu
 		result.Status, result.Reason = report.Skipped, why
 		return result
 	}
-	if check.Applies != nil {
-		if why := check.Applies(bench.State); why != "" {
+	if check.NotApplicable != nil {
+		if why := check.NotApplicable(bench.State); why != "" {
 			result.Status, result.Reason = report.NotApplicable, why
 			return result
 		}
@@ -61,7 +61,7 @@ func Execute(ctx context.Context, check Check, bench *Bench) (result report.Resu
 
 // undecided says that the cluster kept a check from looking, which says nothing about what it is to look at.
 func undecided(err error) bool {
-	return errors.Is(err, ErrHindered) || errors.Is(err, ErrForbidden) || apierrors.IsForbidden(err)
+	return errors.Is(err, ErrInconclusive) || errors.Is(err, ErrForbidden) || apierrors.IsForbidden(err)
 }
 
 // Result is the head of a result: what the catalogue knows.
@@ -72,12 +72,12 @@ func (c Check) Result() report.Result {
 }
 
 // without says what the run was not given that the check needs.
-func (c Check) without(bench *Bench) string {
+func (c Check) without(bench *Environment) string {
 	switch {
-	case c.Tier == Scheduled && bench.Lab == nil, c.Tier == Disruptive && bench.Story == nil:
+	case c.Tier == Scheduled && bench.Copier == nil, c.Tier == Disruptive && bench.Disruptor == nil:
 		return "the " + string(c.Tier) + " tier was not asked for"
-	case c.Without != nil:
-		return c.Without(bench)
+	case c.MissingInput != nil:
+		return c.MissingInput(bench)
 	default:
 		return ""
 	}
@@ -93,7 +93,7 @@ func held(evidence []report.Evidence) bool {
 }
 
 // control does every control at the same time. Those that cannot be made on this cluster are left out.
-func (c Check) control(ctx context.Context, bench *Bench) []report.Control {
+func (c Check) control(ctx context.Context, bench *Environment) []report.Control {
 	results := make([]*report.Control, len(c.Controls))
 	group, ctx := errgroup.WithContext(ctx)
 	for i, control := range c.Controls {
@@ -115,13 +115,13 @@ func (c Check) control(ctx context.Context, bench *Bench) []report.Control {
 	return made
 }
 
-func (c Check) tried(ctx context.Context, control Control, changed *Bench) *report.Control {
+func (c Check) tried(ctx context.Context, control Control, changed *Environment) *report.Control {
 	result := &report.Control{Name: control.Name, Want: "red"}
-	if control.Green {
+	if control.MustPass {
 		result.Want = "green"
 	}
-	if c.Applies != nil {
-		if why := c.Applies(changed.State); why != "" {
+	if c.NotApplicable != nil {
+		if why := c.NotApplicable(changed.State); why != "" {
 			result.Got = "not applicable: " + why
 			return result
 		}
@@ -131,7 +131,7 @@ func (c Check) tried(ctx context.Context, control Control, changed *Bench) *repo
 	case err != nil:
 		// Not being able to look is no detection.
 		result.Got = err.Error()
-	case control.Green:
+	case control.MustPass:
 		result.Detected = held(evidence) && len(evidence) > 0
 		result.Got = complaint(evidence)
 	default:
@@ -185,7 +185,7 @@ func Validate(checks []Check) error {
 		seen[c.ID] = true
 		red, green := 0, 0
 		for _, control := range c.Controls {
-			if control.Green {
+			if control.MustPass {
 				green++
 			} else {
 				red++

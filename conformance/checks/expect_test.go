@@ -141,7 +141,7 @@ func TestGuardBudget(t *testing.T) {
 				Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(test.mayGo))},
 			})
 		}
-		evidence, err := guardBudget(t.Context(), &Bench{State: state})
+		evidence, err := guardBudget(t.Context(), &Environment{State: state})
 		if err != nil || held(evidence) != test.held {
 			t.Errorf("%s: %v %+v", name, err, evidence)
 		}

@@ -70,7 +70,7 @@ func TestStaticChecks(t *testing.T) {
 			if check.Tier != checks.Static {
 				continue
 			}
-			result := checks.Execute(t.Context(), check, &checks.Bench{State: state, Times: checks.SimulatedTimes()})
+			result := checks.Execute(t.Context(), check, &checks.Environment{State: state, Times: checks.SimulatedTimes()})
 			switch result.Status {
 			case report.Passed:
 				passed[check.ID] = true
@@ -106,7 +106,7 @@ func TestCatalogue(t *testing.T) {
 	if err := checks.Validate(checks.Catalogue()); err != nil {
 		t.Error(err)
 	}
-	if _, err := checks.Lookup("SNO-XYZ-999"); !errors.Is(err, checks.ErrUnknown) {
+	if _, err := checks.Lookup("SNO-XYZ-999"); !errors.Is(err, checks.ErrUnknownCheck) {
 		t.Errorf("an unknown id: %v", err)
 	}
 	good := checks.Catalogue()[0]
@@ -115,7 +115,7 @@ func TestCatalogue(t *testing.T) {
 		"another shape":    func(c *checks.Check) { c.ID = "SNO-1" },
 		"no title":         func(c *checks.Check) { c.Title = "" },
 		"no requirement":   func(c *checks.Check) { c.Requirement.Sentence = "" },
-		"no red control":   func(c *checks.Check) { c.Controls = []checks.Control{{Green: true}} },
+		"no red control":   func(c *checks.Check) { c.Controls = []checks.Control{{MustPass: true}} },
 		"no green control": func(c *checks.Check) { c.Controls = []checks.Control{{}} },
 		"no way to look":   func(c *checks.Check) { c.Run = nil },
 	} {
@@ -132,19 +132,19 @@ func TestCatalogue(t *testing.T) {
 
 // TestExecute shows what the controls of a check make of it.
 func TestExecute(t *testing.T) {
-	look := func(held func(*checks.Bench) bool) func(context.Context, *checks.Bench) ([]report.Evidence, error) {
-		return func(_ context.Context, b *checks.Bench) ([]report.Evidence, error) {
+	look := func(held func(*checks.Environment) bool) func(context.Context, *checks.Environment) ([]report.Evidence, error) {
+		return func(_ context.Context, b *checks.Environment) ([]report.Evidence, error) {
 			return []report.Evidence{{Object: "o", Field: "f", Want: "w", Got: "g", Held: held(b)}}, nil
 		}
 	}
-	failing := func(err error) func(context.Context, *checks.Bench) ([]report.Evidence, error) {
-		return func(context.Context, *checks.Bench) ([]report.Evidence, error) { return nil, err }
+	failing := func(err error) func(context.Context, *checks.Environment) ([]report.Evidence, error) {
+		return func(context.Context, *checks.Environment) ([]report.Evidence, error) { return nil, err }
 	}
-	always := func(*checks.Bench) bool { return true }
-	noInfrastructure := checks.Control{Name: "red", Change: func(b *checks.Bench) bool { b.State.Infrastructure = nil; return true }}
-	nothing := checks.Control{Name: "green", Green: true, Change: always}
-	impossible := checks.Control{Name: "impossible", Change: func(*checks.Bench) bool { return false }}
-	there := func(b *checks.Bench) bool { return b.State.Infrastructure != nil }
+	always := func(*checks.Environment) bool { return true }
+	noInfrastructure := checks.Control{Name: "red", Change: func(b *checks.Environment) bool { b.State.Infrastructure = nil; return true }}
+	nothing := checks.Control{Name: "green", MustPass: true, Change: always}
+	impossible := checks.Control{Name: "impossible", Change: func(*checks.Environment) bool { return false }}
+	there := func(b *checks.Environment) bool { return b.State.Infrastructure != nil }
 	for name, test := range map[string]struct {
 		check checks.Check
 		want  report.Status
@@ -152,19 +152,19 @@ func TestExecute(t *testing.T) {
 		"it can fail":                {checks.Check{Run: look(there), Controls: []checks.Control{noInfrastructure, nothing}}, report.Passed},
 		"it cannot fail":             {checks.Check{Run: look(always), Controls: []checks.Control{noInfrastructure, nothing}}, report.Inconclusive},
 		"no control can be made":     {checks.Check{Run: look(there), Controls: []checks.Control{impossible, nothing}}, report.Inconclusive},
-		"a green one turns it red":   {checks.Check{Run: look(there), Controls: []checks.Control{noInfrastructure, {Green: true, Change: noInfrastructure.Change}}}, report.Inconclusive},
-		"it fails":                   {checks.Check{Run: look(func(*checks.Bench) bool { return false })}, report.Failed},
-		"it looks at nothing":        {checks.Check{Run: func(context.Context, *checks.Bench) ([]report.Evidence, error) { return nil, nil }}, report.Inconclusive},
-		"it cannot look":             {checks.Check{Run: func(context.Context, *checks.Bench) ([]report.Evidence, error) { return nil, errors.New("no") }}, report.Failed},
+		"a green one turns it red":   {checks.Check{Run: look(there), Controls: []checks.Control{noInfrastructure, {MustPass: true, Change: noInfrastructure.Change}}}, report.Inconclusive},
+		"it fails":                   {checks.Check{Run: look(func(*checks.Environment) bool { return false })}, report.Failed},
+		"it looks at nothing":        {checks.Check{Run: func(context.Context, *checks.Environment) ([]report.Evidence, error) { return nil, nil }}, report.Inconclusive},
+		"it cannot look":             {checks.Check{Run: func(context.Context, *checks.Environment) ([]report.Evidence, error) { return nil, errors.New("no") }}, report.Failed},
 		"it may not look":            {checks.Check{Run: failing(fmt.Errorf("look: %w", checks.ErrForbidden))}, report.Inconclusive},
 		"the server forbids it":      {checks.Check{Run: failing(apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "x", nil))}, report.Inconclusive},
-		"it is hindered":             {checks.Check{Run: failing(fmt.Errorf("look: %w", checks.ErrHindered))}, report.Inconclusive},
-		"it does not apply":          {checks.Check{Run: look(there), Applies: func(*checks.State) string { return "why" }}, report.NotApplicable},
+		"it is hindered":             {checks.Check{Run: failing(fmt.Errorf("look: %w", checks.ErrInconclusive))}, report.Inconclusive},
+		"it does not apply":          {checks.Check{Run: look(there), NotApplicable: func(*checks.State) string { return "why" }}, report.NotApplicable},
 		"its tier is not asked for":  {checks.Check{Run: look(there), Tier: checks.Scheduled}, report.Skipped},
 		"nor the disruptive one":     {checks.Check{Run: look(there), Tier: checks.Disruptive}, report.Skipped},
-		"what it needs is not there": {checks.Check{Run: look(there), Without: func(*checks.Bench) string { return "why" }}, report.Skipped},
+		"what it needs is not there": {checks.Check{Run: look(there), MissingInput: func(*checks.Environment) string { return "why" }}, report.Skipped},
 	} {
-		bench := &checks.Bench{State: &checks.State{Infrastructure: &configv1.Infrastructure{}}}
+		bench := &checks.Environment{State: &checks.State{Infrastructure: &configv1.Infrastructure{}}}
 		result := checks.Execute(t.Context(), test.check, bench)
 		if result.Status != test.want || (result.Status != report.Passed && result.Reason == "" && len(result.Evidence) == 0) {
 			t.Errorf("%s: %s %q, want %s and why", name, result.Status, result.Reason, test.want)

@@ -21,7 +21,7 @@ func hostPortsCheck() Check {
 		ID: "SNO-TOP-013", Title: "A rollout on a single control-plane node does not wait for host ports that the old pod keeps", Module: moduleTopology,
 		Requirement: Requirement{"R-SNO-2", "a rollout can end on one node; host ports and maxSurge can keep it from that"},
 		Level:       Core, Tier: Static, Topologies: []string{"SingleReplica"},
-		Applies: func(s *State) string {
+		NotApplicable: func(s *State) string {
 			if !single(s.controlPlaneMode()) {
 				return "the control plane is not SingleReplica"
 			}
@@ -35,10 +35,10 @@ func hostPortsCheck() Check {
 			{Name: "a Deployment surges and keeps its old pod", Change: onHostPorts(rolling(intstr.FromInt32(0), intstr.FromInt32(1)))},
 			{Name: "a Deployment has the API's default strategy", Change: onHostPorts(rolling(quarter, quarter))},
 			{Name: "a DaemonSet surges", Change: addDaemonSet(true)},
-			{Name: "a Deployment surges, but its old pod may go first", Green: true, Change: onHostPorts(rolling(intstr.FromInt32(1), intstr.FromInt32(1)))},
-			{Name: "a Deployment is recreated", Green: true, Change: onHostPorts(appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType})},
-			{Name: "a Deployment without host ports surges", Green: true, Change: addSurging},
-			{Name: "a DaemonSet without host ports surges", Green: true, Change: addDaemonSet(false)},
+			{Name: "a Deployment surges, but its old pod may go first", MustPass: true, Change: onHostPorts(rolling(intstr.FromInt32(1), intstr.FromInt32(1)))},
+			{Name: "a Deployment is recreated", MustPass: true, Change: onHostPorts(appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType})},
+			{Name: "a Deployment without host ports surges", MustPass: true, Change: addSurging},
+			{Name: "a DaemonSet without host ports surges", MustPass: true, Change: addDaemonSet(false)},
 		},
 	}
 }
@@ -46,7 +46,7 @@ func hostPortsCheck() Check {
 // quarter is the API's default for both bounds of a Deployment's rolling update.
 var quarter = intstr.FromString("25%")
 
-func oldPodsFirst(_ context.Context, b *Bench) ([]report.Evidence, error) {
+func oldPodsFirst(_ context.Context, b *Environment) ([]report.Evidence, error) {
 	var evidence []report.Evidence
 	for _, d := range deploymentsWithHostPorts(b.State) {
 		got, held := deploymentRollout(d)
@@ -134,8 +134,8 @@ func rolling(unavailable, surge intstr.IntOrString) appsv1.DeploymentStrategy {
 }
 
 // onHostPorts changes the strategy of the first Deployment that the check is about.
-func onHostPorts(strategy appsv1.DeploymentStrategy) func(*Bench) bool {
-	return func(b *Bench) bool {
+func onHostPorts(strategy appsv1.DeploymentStrategy) func(*Environment) bool {
+	return func(b *Environment) bool {
 		all := deploymentsWithHostPorts(b.State)
 		if len(all) == 0 {
 			return false
@@ -146,7 +146,7 @@ func onHostPorts(strategy appsv1.DeploymentStrategy) func(*Bench) bool {
 }
 
 // addSurging adds a Deployment that is pinned to the control plane and would deadlock if it had host ports.
-func addSurging(b *Bench) bool {
+func addSurging(b *Environment) bool {
 	d := newDeployment("openshift-control", "control", 1)
 	d.Spec.Strategy = rolling(intstr.FromInt32(0), intstr.FromInt32(1))
 	d.Spec.Template.Spec.NodeSelector = map[string]string{masterRole: ""}
@@ -159,8 +159,8 @@ func addSurging(b *Bench) bool {
 const controlPort = 9199
 
 // addDaemonSet adds one that surges. A template with hostNetwork has no hostPort, because the API server sets it in pods only.
-func addDaemonSet(hostNetwork bool) func(*Bench) bool {
-	return func(b *Bench) bool {
+func addDaemonSet(hostNetwork bool) func(*Environment) bool {
+	return func(b *Environment) bool {
 		like := newDeployment("openshift-control", "control", 1)
 		d := appsv1.DaemonSet{ObjectMeta: like.ObjectMeta, Spec: appsv1.DaemonSetSpec{Selector: like.Spec.Selector, Template: like.Spec.Template}}
 		d.Spec.UpdateStrategy = appsv1.DaemonSetUpdateStrategy{Type: appsv1.RollingUpdateDaemonSetStrategyType, RollingUpdate: &appsv1.RollingUpdateDaemonSet{

@@ -123,13 +123,13 @@ func TestHostPortsCheck(t *testing.T) {
 				change(state)
 			}
 			check := hostPortsCheck()
-			if why := check.Applies(state); why != test.why {
+			if why := check.NotApplicable(state); why != test.why {
 				t.Fatalf("applies: %q, want %q", why, test.why)
 			}
 			if test.why != "" {
 				return
 			}
-			evidence, err := check.Run(t.Context(), &Bench{State: state})
+			evidence, err := check.Run(t.Context(), &Environment{State: state})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -93,7 +93,7 @@ func TestRefused(t *testing.T) {
 		&apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonInvalid, Code: 422, Message: "ValidatingAdmissionPolicy 'labels' with binding 'labels' denied request: unknown label"}}: true,
 		apierrors.NewTimeoutError("slow", 1): false,
 	} {
-		if got := refused(err); errors.Is(got, ErrHindered) != policy || !errors.Is(got, err) {
+		if got := refused(err); errors.Is(got, ErrInconclusive) != policy || !errors.Is(got, err) {
 			t.Errorf("%v: %v", err, got)
 		}
 	}

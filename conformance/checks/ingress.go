@@ -60,12 +60,12 @@ func routerSeveral(s *State) string {
 }
 
 // withRouter reads the router's Deployment first.
-func withRouter(look func(*State, *appsv1.Deployment) []report.Evidence) func(context.Context, *Bench) ([]report.Evidence, error) {
+func withRouter(look func(*State, *appsv1.Deployment) []report.Evidence) func(context.Context, *Environment) ([]report.Evidence, error) {
 	return withDeployment(routerNamespace, routerName, look)
 }
 
-func withDeployment(namespace, name string, look func(*State, *appsv1.Deployment) []report.Evidence) func(context.Context, *Bench) ([]report.Evidence, error) {
-	return func(_ context.Context, b *Bench) ([]report.Evidence, error) {
+func withDeployment(namespace, name string, look func(*State, *appsv1.Deployment) []report.Evidence) func(context.Context, *Environment) ([]report.Evidence, error) {
+	return func(_ context.Context, b *Environment) ([]report.Evidence, error) {
 		d := b.State.Deployment(namespace, name)
 		if d == nil {
 			return absent("Deployment " + namespace + "/" + name), nil
@@ -75,7 +75,7 @@ func withDeployment(namespace, name string, look func(*State, *appsv1.Deployment
 }
 
 func ingressChecks() []Check {
-	onRouter := func(change func(*appsv1.Deployment)) func(*Bench) bool {
+	onRouter := func(change func(*appsv1.Deployment)) func(*Environment) bool {
 		return onDeployment(routerNamespace, routerName, change)
 	}
 	pinned := Requirement{"R-ING-5", "the default IngressController targets the master pool where infrastructureTopology is SingleReplica"}
@@ -84,18 +84,18 @@ func ingressChecks() []Check {
 		{
 			ID: "SNO-ING-001", Title: "The default router has a single replica where the infrastructure is not highly available", Module: moduleIngress,
 			Requirement: Requirement{"R-ING-1", "one router where the high-availability mode is None"},
-			Level:       Core, Tier: Static, Applies: routerSingle, Run: withRouter(routerCount),
+			Level:       Core, Tier: Static, NotApplicable: routerSingle, Run: withRouter(routerCount),
 			Controls: []Control{
 				{Name: "two replicas of the router", Change: onRouter(setReplicas(2))},
-				{Name: "an annotation on the router", Green: true, Change: onRouter(annotate)},
+				{Name: "an annotation on the router", MustPass: true, Change: onRouter(annotate)},
 			},
 		},
 		{
 			ID: "SNO-ING-002", Title: "The default router is pinned to the control plane where the infrastructure is not highly available", Module: moduleIngress,
-			Requirement: pinned, Level: Core, Tier: Static, Applies: routerSingle, Run: withRouter(routerPinned),
+			Requirement: pinned, Level: Core, Tier: Static, NotApplicable: routerSingle, Run: withRouter(routerPinned),
 			Controls: []Control{
 				{Name: "the router selects workers", Change: onRouter(func(d *appsv1.Deployment) { d.Spec.Template.Spec.NodeSelector = map[string]string{workerRole: ""} })},
-				{Name: "it also asks for an operating system", Green: true, Change: onRouter(func(d *appsv1.Deployment) {
+				{Name: "it also asks for an operating system", MustPass: true, Change: onRouter(func(d *appsv1.Deployment) {
 					d.Spec.Template.Spec.NodeSelector = maps.Clone(d.Spec.Template.Spec.NodeSelector)
 					d.Spec.Template.Spec.NodeSelector[corev1.LabelOSStable] = "linux"
 				})},
@@ -104,65 +104,65 @@ func ingressChecks() []Check {
 		{
 			ID: "SNO-ING-003", Title: "The pinned router tolerates the taints of control-plane nodes", Module: moduleIngress,
 			Requirement: Requirement{"R-SNO-1", "what is pinned to the control plane tolerates its taints"},
-			Level:       Core, Tier: Static, Applies: routerSingle, Run: withRouter(routerTolerates),
+			Level:       Core, Tier: Static, NotApplicable: routerSingle, Run: withRouter(routerTolerates),
 			Controls: []Control{
 				{Name: "the router tolerates nothing", Change: onRouter(func(d *appsv1.Deployment) { d.Spec.Template.Spec.Tolerations = nil })},
-				{Name: "the IngressController that pins it tolerates nothing", Change: func(b *Bench) bool {
+				{Name: "the IngressController that pins it tolerates nothing", Change: func(b *Environment) bool {
 					b.State.IngressController.Spec.NodePlacement = &operatorv1.NodePlacement{NodeSelector: &metav1.LabelSelector{MatchLabels: map[string]string{masterRole: ""}}}
 					return true
 				}},
-				{Name: "it tolerates something more", Green: true, Change: onRouter(func(d *appsv1.Deployment) {
+				{Name: "it tolerates something more", MustPass: true, Change: onRouter(func(d *appsv1.Deployment) {
 					d.Spec.Template.Spec.Tolerations = append(d.Spec.Template.Spec.Tolerations, corev1.Toleration{Key: "example.com/more", Operator: corev1.TolerationOpExists})
 				})},
 			},
 		},
 		{
 			ID: "SNO-ING-004", Title: "The pods of the default router run on control-plane nodes where it is pinned", Module: moduleIngress, Requirement: pinned,
-			Level: Core, Tier: Static, Applies: routerSingle, Run: withRouter(routerPlaced),
+			Level: Core, Tier: Static, NotApplicable: routerSingle, Run: withRouter(routerPlaced),
 			Controls: []Control{
 				{Name: "its pod runs on another node", Change: movePods(routerNamespace, routerName)},
-				{Name: "another node without a router", Green: true, Change: func(b *Bench) bool { addElsewhere(b); return true }},
+				{Name: "another node without a router", MustPass: true, Change: func(b *Environment) bool { addElsewhere(b); return true }},
 			},
 		},
 		{
 			ID: "SNO-ING-005", Title: "The default router has several replicas where the infrastructure is highly available", Module: moduleIngress,
 			Requirement: Requirement{"R-ING-2", "two routers where infrastructure is highly available"},
-			Level:       Core, Tier: Static, Applies: routerSeveral, Run: withRouter(routerSeveralReplicas),
+			Level:       Core, Tier: Static, NotApplicable: routerSeveral, Run: withRouter(routerSeveralReplicas),
 			Controls: []Control{
 				{Name: "one replica of the router", Change: onRouter(setReplicas(1))},
-				{Name: "an annotation on the router", Green: true, Change: onRouter(annotate)},
+				{Name: "an annotation on the router", MustPass: true, Change: onRouter(annotate)},
 			},
 		},
 		{
 			ID: "SNO-ING-006", Title: "No pin is left on the router where the infrastructure is highly available", Module: moduleIngress,
 			Requirement: Requirement{"R-ING-6", "the pool is worker where infrastructureTopology is HighlyAvailable"},
-			Level:       Core, Tier: Static, Applies: routerUnpinnedApplies, Run: withRouter(routerUnpinned),
+			Level:       Core, Tier: Static, NotApplicable: routerUnpinnedApplies, Run: withRouter(routerUnpinned),
 			Controls: []Control{
-				{Name: "the IngressController selects the control plane", Change: func(b *Bench) bool {
+				{Name: "the IngressController selects the control plane", Change: func(b *Environment) bool {
 					b.State.IngressController.Spec.NodePlacement = &operatorv1.NodePlacement{NodeSelector: &metav1.LabelSelector{MatchLabels: map[string]string{masterRole: ""}}}
 					return true
 				}},
 				{Name: "the router selects the control plane", Change: onRouter(func(d *appsv1.Deployment) { d.Spec.Template.Spec.NodeSelector = map[string]string{masterRole: ""} })},
-				{Name: "an annotation on the router", Green: true, Change: onRouter(annotate)},
+				{Name: "an annotation on the router", MustPass: true, Change: onRouter(annotate)},
 			},
 		},
 		{
 			ID: "SNO-ING-007", Title: "Routers run on different nodes where the infrastructure is highly available", Module: moduleIngress,
-			Requirement: Requirement{"R-SNO-11", "HighlyAvailable means several replicas on different nodes"}, Level: Core, Tier: Static, Applies: routerSeveral,
+			Requirement: Requirement{"R-SNO-11", "HighlyAvailable means several replicas on different nodes"}, Level: Core, Tier: Static, NotApplicable: routerSeveral,
 			Run: withRouter(func(s *State, d *appsv1.Deployment) []report.Evidence { return append(spread(s, d), apart(d)) }),
 			Controls: []Control{
 				{Name: "nothing keeps its pods apart", Change: onRouter(together)},
 				{Name: "all its pods on one node", Change: gatherPods(routerNamespace, routerName)},
-				{Name: "an annotation on the router", Green: true, Change: onRouter(annotate)},
+				{Name: "an annotation on the router", MustPass: true, Change: onRouter(annotate)},
 			},
 		},
 	}
 	copied := copyChecks(moduleIngress, "ING", 8, floats, routers(), routerWithin)
-	copied[2].Controls = append(copied[2].Controls, Control{Name: "it keeps away from the control plane, as routers that floated do", Change: func(b *Bench) bool {
+	copied[2].Controls = append(copied[2].Controls, Control{Name: "it keeps away from the control plane, as routers that floated do", Change: func(b *Environment) bool {
 		return routerSingle(b.State) == "" && len(b.State.Nodes) > len(b.State.controlPlaneNodes()) && onRouter(keepOffControlPlane)(b)
 	}})
 	for i := range copied {
-		copied[i].Applies = both(routerHere, copied[i].Applies)
+		copied[i].NotApplicable = both(routerHere, copied[i].NotApplicable)
 	}
 	return slices.Concat(checks, copied, []Check{flipCheck("SNO-ING-011", moduleIngress)})
 }
@@ -334,8 +334,8 @@ func keepOffControlPlane(d *appsv1.Deployment) {
 }
 
 // movePods moves the pods of a Deployment to a node that is no control-plane node.
-func movePods(namespace, name string) func(*Bench) bool {
-	return onPods(namespace, name, func(b *Bench, pod *corev1.Pod) {
+func movePods(namespace, name string) func(*Environment) bool {
+	return onPods(namespace, name, func(b *Environment, pod *corev1.Pod) {
 		pod.Spec.NodeName = elsewhere
 		if b.State.node(elsewhere) == nil {
 			addElsewhere(b)
@@ -344,12 +344,12 @@ func movePods(namespace, name string) func(*Bench) bool {
 }
 
 // gatherPods moves the pods of a Deployment to one node.
-func gatherPods(namespace, name string) func(*Bench) bool {
-	return onPods(namespace, name, func(b *Bench, pod *corev1.Pod) { pod.Spec.NodeName = b.State.Nodes[0].Name })
+func gatherPods(namespace, name string) func(*Environment) bool {
+	return onPods(namespace, name, func(b *Environment, pod *corev1.Pod) { pod.Spec.NodeName = b.State.Nodes[0].Name })
 }
 
-func onPods(namespace, name string, change func(*Bench, *corev1.Pod)) func(*Bench) bool {
-	return func(b *Bench) bool {
+func onPods(namespace, name string, change func(*Environment, *corev1.Pod)) func(*Environment) bool {
+	return func(b *Environment) bool {
 		d := b.State.Deployment(namespace, name)
 		if d == nil || len(b.State.podsOf(d)) == 0 {
 			return false

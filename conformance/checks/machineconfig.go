@@ -27,10 +27,12 @@ const (
 func machineConfigChecks() []Check {
 	skip := Requirement{"R-MCO-2", "where the high-availability mode is None no node is drained, workers included"}
 	graceful := Requirement{"R-MCO-3", "graceful shutdown of the kubelet ends workloads safely at a restart"}
-	without := func(b *Bench) string { return lacks(!b.Story.cluster.target.MayDrain, "a node to ask for a drain") }
-	run := func(judge func(*State, Drain) report.Evidence) func(context.Context, *Bench) ([]report.Evidence, error) {
-		return func(ctx context.Context, b *Bench) ([]report.Evidence, error) {
-			drains, err := b.Story.Drain(ctx)
+	without := func(b *Environment) string {
+		return lacks(!b.Disruptor.cluster.target.MayDrain, "a node to ask for a drain")
+	}
+	run := func(judge func(*State, Drain) report.Evidence) func(context.Context, *Environment) ([]report.Evidence, error) {
+		return func(ctx context.Context, b *Environment) ([]report.Evidence, error) {
+			drains, err := b.Disruptor.Drain(ctx)
 			if err != nil {
 				return nil, err
 			}
@@ -44,8 +46,8 @@ func machineConfigChecks() []Check {
 	return []Check{
 		{
 			ID: "SNO-MCO-001", Title: "No node is drained before it restarts on a single control-plane node", Module: moduleMachineConfig, Requirement: skip, Level: Core, Tier: Disruptive,
-			Topologies: []string{"SingleReplica"}, Needs: []string{"nodes without a daemon of the machine-config operator"}, Without: without,
-			Applies: func(s *State) string {
+			Topologies: []string{"SingleReplica"}, Needs: []string{"nodes without a daemon of the machine-config operator"}, MissingInput: without,
+			NotApplicable: func(s *State) string {
 				if !single(s.controlPlaneMode()) {
 					return "the control plane is not SingleReplica"
 				}
@@ -54,17 +56,17 @@ func machineConfigChecks() []Check {
 			Run: run(notDrained),
 			Controls: []Control{
 				{Name: "a node is cordoned", Change: onDrain(func(d *Drain) { d.Cordoned = true })},
-				{Name: "a pod is evicted", Change: onDrain(func(d *Drain) { d.Gone = 1 })},
-				{Name: "nobody answers", Change: onDrain(func(d *Drain) { d.Answered = false })},
-				{Name: "one pod more on the node", Green: true, Change: onDrain(func(d *Drain) { d.Movable++ })},
+				{Name: "a pod is evicted", Change: onDrain(func(d *Drain) { d.Evicted = 1 })},
+				{Name: "nobody answers", Change: onDrain(func(d *Drain) { d.Acknowledged = false })},
+				{Name: "one pod more on the node", MustPass: true, Change: onDrain(func(d *Drain) { d.Evictable++ })},
 			},
 		},
 		{
 			ID: "SNO-MCO-002", Title: "A node is drained before it restarts where the control plane is highly available", Module: moduleMachineConfig,
 			Requirement: Requirement{"R-OPS-2", "high availability is not given up where there is some: nodes are drained as before"},
 			Level:       Core, Tier: Disruptive, Topologies: []string{"HighlyAvailable", "HighlyAvailableArbiter", "DualReplica", "External"},
-			Needs: []string{"nodes without a daemon of the machine-config operator"}, Without: without,
-			Applies: func(s *State) string {
+			Needs: []string{"nodes without a daemon of the machine-config operator"}, MissingInput: without,
+			NotApplicable: func(s *State) string {
 				if single(s.controlPlaneMode()) {
 					return "the control plane is SingleReplica"
 				}
@@ -72,16 +74,16 @@ func machineConfigChecks() []Check {
 			},
 			Run: run(wasDrained),
 			Controls: []Control{
-				{Name: "pods stay on the node", Change: onDrain(func(d *Drain) { d.Gone, d.Movable = 0, d.Movable+1 })},
+				{Name: "pods stay on the node", Change: onDrain(func(d *Drain) { d.Evicted, d.Evictable = 0, d.Evictable+1 })},
 				{Name: "it is not cordoned", Change: onDrain(func(d *Drain) { d.Cordoned = false })},
-				{Name: "nobody answers", Change: onDrain(func(d *Drain) { d.Answered = false })},
-				{Name: "one pod more that moves", Green: true, Change: onDrain(func(d *Drain) { d.Gone++; d.Movable++ })},
+				{Name: "nobody answers", Change: onDrain(func(d *Drain) { d.Acknowledged = false })},
+				{Name: "one pod more that moves", MustPass: true, Change: onDrain(func(d *Drain) { d.Evicted++; d.Evictable++ })},
 			},
 		},
 		{
 			ID: "SNO-MCO-003", Title: "Kubelets of the control plane shut down gracefully on a single node", Module: moduleMachineConfig, Requirement: graceful, Level: Extended, Tier: Static,
-			Topologies: []string{"SingleReplica"}, Needs: []string{"a machine-config operator"}, Pool: true,
-			Applies: func(s *State) string {
+			Topologies: []string{"SingleReplica"}, Needs: []string{"a machine-config operator"}, NeedsPool: true,
+			NotApplicable: func(s *State) string {
 				switch {
 				case s.Missing["kubeletconfigs.machineconfiguration.openshift.io"] || s.Deployment("openshift-machine-config-operator", "machine-config-controller") == nil:
 					return "no machine-config operator reads a KubeletConfig"
@@ -94,11 +96,11 @@ func machineConfigChecks() []Check {
 			},
 			Run: gracefulShutdown,
 			Controls: []Control{
-				{Name: "no KubeletConfig says so", Change: func(b *Bench) bool { b.State.KubeletConfigs = nil; return true }},
+				{Name: "no KubeletConfig says so", Change: func(b *Environment) bool { b.State.KubeletConfigs = nil; return true }},
 				{Name: "the KubeletConfig is for another pool", Change: onPool(func(p *Pool) { p.Labels = map[string]string{"pool": "another"} })},
 				{Name: "what was rendered does not say so", Change: onPool(func(p *Pool) { p.ShutdownGracePeriod = "0s" })},
 				{Name: "nothing was rendered", Change: onPool(func(p *Pool) { p.Rendered, p.ShutdownGracePeriod = "", "" })},
-				{Name: "one more KubeletConfig", Green: true, Change: func(b *Bench) bool {
+				{Name: "one more KubeletConfig", MustPass: true, Change: func(b *Environment) bool {
 					b.State.KubeletConfigs = append(b.State.KubeletConfigs, unstructured.Unstructured{Object: map[string]any{}})
 					return true
 				}},
@@ -110,10 +112,10 @@ func machineConfigChecks() []Check {
 func notDrained(_ *State, d Drain) report.Evidence {
 	got := "answered, nothing moved"
 	switch {
-	case !d.Answered:
+	case !d.Acknowledged:
 		got = "nobody answered"
-	case d.Cordoned || d.Gone > 0:
-		got = fmt.Sprintf("cordoned: %t, pods that left: %d", d.Cordoned, d.Gone)
+	case d.Cordoned || d.Evicted > 0:
+		got = fmt.Sprintf("cordoned: %t, pods that left: %d", d.Cordoned, d.Evicted)
 	}
 	return found("Node "+d.Node, "drain that it asks for", "answered, nothing moved", got, got == "answered, nothing moved")
 }
@@ -122,26 +124,26 @@ func wasDrained(_ *State, d Drain) report.Evidence {
 	want := "answered, cordoned, all pods left"
 	got := want
 	switch {
-	case !d.Answered:
+	case !d.Acknowledged:
 		got = "nobody answered"
-	case !d.Cordoned || d.Gone != d.Movable:
-		got = fmt.Sprintf("cordoned: %t, pods that left: %d of %d", d.Cordoned, d.Gone, d.Movable)
+	case !d.Cordoned || d.Evicted != d.Evictable:
+		got = fmt.Sprintf("cordoned: %t, pods that left: %d of %d", d.Cordoned, d.Evicted, d.Evictable)
 	}
 	return found("Node "+d.Node, "drain that it asks for", want, got, got == want)
 }
 
-func onDrain(change func(*Drain)) func(*Bench) bool {
-	return func(b *Bench) bool {
-		if len(b.Story.Told.Drains) == 0 {
+func onDrain(change func(*Drain)) func(*Environment) bool {
+	return func(b *Environment) bool {
+		if len(b.Disruptor.Results.Drains) == 0 {
 			return false
 		}
-		change(&b.Story.Told.Drains[0])
+		change(&b.Disruptor.Results.Drains[0])
 		return true
 	}
 }
 
 // gracefulShutdown: a KubeletConfig for the pool of the control plane has a grace period, and the kubelets of that pool were told one.
-func gracefulShutdown(_ context.Context, b *Bench) ([]report.Evidence, error) {
+func gracefulShutdown(_ context.Context, b *Environment) ([]report.Evidence, error) {
 	const want = "longer than nothing"
 	pool := b.State.Pool
 	if pool == nil {
@@ -182,8 +184,8 @@ func chooses(config unstructured.Unstructured, labels map[string]string) bool {
 	return selects(selector, labels)
 }
 
-func onPool(change func(*Pool)) func(*Bench) bool {
-	return func(b *Bench) bool {
+func onPool(change func(*Pool)) func(*Environment) bool {
+	return func(b *Environment) bool {
 		if b.State.Pool == nil {
 			return false
 		}
@@ -195,16 +197,16 @@ func onPool(change func(*Pool)) func(*Bench) bool {
 // Drain is a request of a node to be drained.
 type Drain struct {
 	Node string
-	// Answered says that somebody answered, Cordoned that the node was closed on the way, Gone how many pods left it.
-	Answered, Cordoned bool
-	Gone               int
-	// Movable is how many pods could have been moved.
-	Movable int
+	// Acknowledged says that somebody answered, Cordoned that the node was closed on the way, Evicted how many pods left it.
+	Acknowledged, Cordoned bool
+	Evicted                int
+	// Evictable is how many pods could have been moved.
+	Evictable int
 }
 
 // Drain has every node ask for a drain, one after the other, and for the end of it.
-func (s *Story) Drain(ctx context.Context) ([]Drain, error) {
-	if s.Told.Drains == nil {
+func (s *Disruptor) Drain(ctx context.Context) ([]Drain, error) {
+	if s.Results.Drains == nil {
 		s.cluster.say("Asking for a drain of every node")
 		for _, node := range s.cluster.before.Nodes {
 			d, err := s.cluster.drain(ctx, node.Name)
@@ -214,10 +216,10 @@ func (s *Story) Drain(ctx context.Context) ([]Drain, error) {
 			if err := s.cluster.whole(ctx); err != nil {
 				return nil, err
 			}
-			s.Told.Drains = append(s.Told.Drains, d)
+			s.Results.Drains = append(s.Results.Drains, d)
 		}
 	}
-	return s.Told.Drains, nil
+	return s.Results.Drains, nil
 }
 
 func (c *theatre) drain(ctx context.Context, node string) (Drain, error) {
@@ -226,11 +228,11 @@ func (c *theatre) drain(ctx context.Context, node string) (Drain, error) {
 	if err != nil {
 		return d, err
 	}
-	d.Movable = len(before)
+	d.Evictable = len(before)
 	if err := c.annotate(ctx, node, map[string]any{desiredDrain: "drain-" + drainRequest}); err != nil {
 		return d, err
 	}
-	if d.Answered, err = c.answered(ctx, node, "drain-"+drainRequest); err != nil {
+	if d.Acknowledged, err = c.answered(ctx, node, "drain-"+drainRequest); err != nil {
 		return d, err
 	}
 	live, err := c.set.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
@@ -244,7 +246,7 @@ func (c *theatre) drain(ctx context.Context, node string) (Drain, error) {
 	}
 	for _, uid := range before {
 		if !slices.Contains(after, uid) {
-			d.Gone++
+			d.Evicted++
 		}
 	}
 	return d, nil

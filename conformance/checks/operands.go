@@ -43,8 +43,8 @@ func here(workloads []workload) func(*State) string {
 	}
 }
 
-func eachOf(workloads []workload, look func(*State, *appsv1.Deployment) []report.Evidence) func(context.Context, *Bench) ([]report.Evidence, error) {
-	return func(_ context.Context, b *Bench) ([]report.Evidence, error) {
+func eachOf(workloads []workload, look func(*State, *appsv1.Deployment) []report.Evidence) func(context.Context, *Environment) ([]report.Evidence, error) {
+	return func(_ context.Context, b *Environment) ([]report.Evidence, error) {
 		var evidence []report.Evidence
 		for _, w := range workloads {
 			d := b.State.Deployment(w.namespace, w.name)
@@ -63,7 +63,7 @@ func oneReplica(id, module string, asked Requirement, w workload) Check {
 	all := []workload{w}
 	return Check{
 		ID: id, Title: "The Deployment " + w.title() + " has a single replica, and is available, on a single control-plane node", Module: module, Requirement: asked, Level: Core, Tier: Static,
-		Applies: both(here(all), operandsSingle), Topologies: []string{"SingleReplica", "External"},
+		NotApplicable: both(here(all), operandsSingle), Topologies: []string{"SingleReplica", "External"},
 		Run: eachOf(all, func(_ *State, d *appsv1.Deployment) []report.Evidence {
 			return []report.Evidence{
 				found(nameOf(d), "spec.replicas", "1", replicas(d), replicas(d) == 1),
@@ -73,7 +73,7 @@ func oneReplica(id, module string, asked Requirement, w workload) Check {
 		Controls: []Control{
 			{Name: "two replicas", Change: onDeployment(w.namespace, w.name, setReplicas(2))},
 			{Name: "none is available", Change: onDeployment(w.namespace, w.name, func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 0 })},
-			{Name: "an annotation", Green: true, Change: onDeployment(w.namespace, w.name, annotate)},
+			{Name: "an annotation", MustPass: true, Change: onDeployment(w.namespace, w.name, annotate)},
 		},
 	}
 }
@@ -83,7 +83,7 @@ func severalReplicas(id, module string, asked Requirement, w workload) Check {
 	all := []workload{w}
 	return Check{
 		ID: id, Title: "The Deployment " + w.title() + " has several replicas, on different nodes, where the control plane is highly available", Module: module, Requirement: asked, Level: Core,
-		Tier: Static, Applies: both(here(all), operandsSeveral),
+		Tier: Static, NotApplicable: both(here(all), operandsSeveral),
 		Topologies: []string{"HighlyAvailable", "HighlyAvailableArbiter", "DualReplica", "External"},
 		Run: eachOf(all, func(s *State, d *appsv1.Deployment) []report.Evidence {
 			return append([]report.Evidence{
@@ -96,7 +96,7 @@ func severalReplicas(id, module string, asked Requirement, w workload) Check {
 			{Name: "one replica", Change: onDeployment(w.namespace, w.name, setReplicas(1))},
 			{Name: "nothing keeps its pods apart", Change: onDeployment(w.namespace, w.name, together)},
 			{Name: "all pods on one node", Change: gatherPods(w.namespace, w.name)},
-			{Name: "an annotation", Green: true, Change: onDeployment(w.namespace, w.name, annotate)},
+			{Name: "an annotation", MustPass: true, Change: onDeployment(w.namespace, w.name, annotate)},
 		},
 	}
 }
@@ -154,7 +154,7 @@ func consoleChecks() []Check {
 		oneReplica("SNO-CON-002", moduleConsole, one, downloads),
 		{
 			ID: "SNO-CON-003", Title: "Console and downloads have no affinity between pods on a single control-plane node", Module: moduleConsole, Requirement: one, Level: Core, Tier: Static,
-			Topologies: []string{"SingleReplica", "External"}, Applies: both(here(consoles()), operandsSingle),
+			Topologies: []string{"SingleReplica", "External"}, NotApplicable: both(here(consoles()), operandsSingle),
 			Run: eachOf(consoles(), func(_ *State, d *appsv1.Deployment) []report.Evidence {
 				got := "none"
 				if betweenPods(d.Spec.Template.Spec.Affinity) {
@@ -165,10 +165,10 @@ func consoleChecks() []Check {
 			Controls: []Control{
 				{Name: "pods of console keep apart", Change: onDeployment(consoleNamespace, "console", deadlock)},
 				{Name: "pods of downloads keep apart", Change: onDeployment(consoleNamespace, "downloads", deadlock)},
-				{Name: "a rule about nodes", Green: true, Change: onDeployment(consoleNamespace, "console", func(d *appsv1.Deployment) {
+				{Name: "a rule about nodes", MustPass: true, Change: onDeployment(consoleNamespace, "console", func(d *appsv1.Deployment) {
 					keepOffControlPlane(d)
 				})},
-				{Name: "rules of downloads that say nothing", Green: true, Change: onDeployment(consoleNamespace, "downloads", func(d *appsv1.Deployment) {
+				{Name: "rules of downloads that say nothing", MustPass: true, Change: onDeployment(consoleNamespace, "downloads", func(d *appsv1.Deployment) {
 					d.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{}, PodAffinity: &corev1.PodAffinity{}}
 				})},
 				{Name: "pods of downloads would rather keep apart", Change: onDeployment(consoleNamespace, "downloads", ratherApart)},
@@ -179,7 +179,7 @@ func consoleChecks() []Check {
 		severalReplicas("SNO-CON-005", moduleConsole, two, downloads),
 		{
 			ID: "SNO-CON-006", Title: "The Deployment downloads is not kept as a static manifest says", Module: moduleConsole, Requirement: managed, Level: Core, Tier: Static,
-			Topologies: []string{"SingleReplica", "External"}, Applies: both(here(consoles()), operandsSingle),
+			Topologies: []string{"SingleReplica", "External"}, NotApplicable: both(here(consoles()), operandsSingle),
 			Run:      eachOf([]workload{downloads}, unmanagedByVersion),
 			Controls: versionControls(downloads),
 		},
@@ -218,7 +218,7 @@ func overridden(s *State, kind, namespace, name string) bool {
 // versionControls have the cluster-version-operator write a Deployment that nobody told it to leave alone.
 func versionControls(w workload) []Control {
 	return []Control{
-		{Name: "the " + versionManager + " writes it", Change: func(b *Bench) bool {
+		{Name: "the " + versionManager + " writes it", Change: func(b *Environment) bool {
 			d := b.State.Deployment(w.namespace, w.name)
 			if d == nil || b.State.ClusterVersion == nil {
 				return false
@@ -227,7 +227,7 @@ func versionControls(w workload) []Control {
 			b.State.ClusterVersion.Spec.Overrides = nil
 			return true
 		}},
-		{Name: "an annotation", Green: true, Change: onDeployment(w.namespace, w.name, annotate)},
+		{Name: "an annotation", MustPass: true, Change: onDeployment(w.namespace, w.name, annotate)},
 	}
 }
 
@@ -253,7 +253,7 @@ func authChecks() []Check {
 		{
 			ID: "SNO-AUT-003", Title: "No unsupported override stands in for the topology", Module: moduleAuth,
 			Requirement: Requirement{"R-AUTH-1", "the topology says that one node is enough, and no unsupported override"},
-			Level:       Core, Tier: Static, Applies: overrideApplies, Run: func(_ context.Context, b *Bench) ([]report.Evidence, error) {
+			Level:       Core, Tier: Static, NotApplicable: overrideApplies, Run: func(_ context.Context, b *Environment) ([]report.Evidence, error) {
 				set := string(b.State.Authentication.Spec.UnsupportedConfigOverrides.Raw)
 				got := "not set"
 				if containsKey(set, overrideKey) {
@@ -262,11 +262,11 @@ func authChecks() []Check {
 				return []report.Evidence{found("Authentication cluster", "spec.unsupportedConfigOverrides."+overrideKey, "not set", got, got == "not set")}, nil
 			},
 			Controls: []Control{
-				{Name: "the override is set", Change: func(b *Bench) bool {
+				{Name: "the override is set", Change: func(b *Environment) bool {
 					b.State.Authentication.Spec.UnsupportedConfigOverrides.Raw = []byte(`{"` + overrideKey + `":true}`)
 					return true
 				}},
-				{Name: "another override is set", Green: true, Change: func(b *Bench) bool {
+				{Name: "another override is set", MustPass: true, Change: func(b *Environment) bool {
 					b.State.Authentication.Spec.UnsupportedConfigOverrides.Raw = []byte(`{"example":true}`)
 					return true
 				}},

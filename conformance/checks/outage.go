@@ -13,15 +13,15 @@ import (
 type Outage struct {
 	// Length is for how long, Recovery until everything was as wanted again, both in seconds.
 	Length, Recovery float64
-	Wrong            string
+	Failure          string
 	// Leases are the leader elections of operators and controllers: name to "kept", or what happened.
 	Leases map[string]string
 }
 
-// Away takes the API server away for a while.
-func (s *Story) Away(ctx context.Context) (*Outage, error) {
-	if s.Told.Outage != nil {
-		return s.Told.Outage, nil
+// InterruptAPIServer takes the API server away for a while.
+func (s *Disruptor) InterruptAPIServer(ctx context.Context) (*Outage, error) {
+	if s.Results.Outage != nil {
+		return s.Results.Outage, nil
 	}
 	c := s.cluster
 	before, err := c.leases(ctx)
@@ -43,12 +43,12 @@ func (s *Story) Away(ctx context.Context) (*Outage, error) {
 		state, err := c.read(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
-				outage.Wrong = err.Error() // it is only coming back
+				outage.Failure = err.Error() // it is only coming back
 			}
 			return false, nil
 		}
-		outage.Wrong = c.anyWrong(ctx, state, hopeless)
-		return outage.Wrong == "", nil
+		outage.Failure = c.anyWrong(ctx, state, hopeless)
+		return outage.Failure == "", nil
 	})
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (s *Story) Away(ctx context.Context) (*Outage, error) {
 			outage.Leases[name] = "lost"
 		}
 	}
-	s.Told.Outage = outage
+	s.Results.Outage = outage
 	return outage, nil
 }
 

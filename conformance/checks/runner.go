@@ -43,7 +43,7 @@ type Runner struct {
 	started  time.Time
 
 	warnings *warnings
-	bench    *Bench
+	bench    *Environment
 	// cancel ends what was started, pending counts what of it has not ended.
 	cancel  context.CancelFunc
 	pending sync.WaitGroup
@@ -107,21 +107,23 @@ func (r *Runner) Start(ctx context.Context) error {
 		return err
 	}
 	r.sayNamespaces(state)
-	if slices.ContainsFunc(r.checks, func(c Check) bool { return c.Pool && r.selected[c.ID] && (c.Applies == nil || c.Applies(state) == "") }) {
+	if slices.ContainsFunc(r.checks, func(c Check) bool {
+		return c.NeedsPool && r.selected[c.ID] && (c.NotApplicable == nil || c.NotApplicable(state) == "")
+	}) {
 		if state.Pool, err = readPool(ctx, r.kube); err != nil {
 			return err
 		}
 	}
-	r.bench = &Bench{State: state, Times: r.target.Times}
+	r.bench = &Environment{State: state, Times: r.target.Times}
 	if r.tiers[Scheduled] {
 		program := programOf(r.target.Image, state.Pods)
 		r.say("Copies of Deployments run image %s, %s", program.image, program.from)
-		if r.bench.Lab, err = newLab(ctx, r.target, r.set, r.kube, program); err != nil {
+		if r.bench.Copier, err = newLab(ctx, r.target, r.set, r.kube, program); err != nil {
 			return err
 		}
 	}
 	if r.tiers[Disruptive] {
-		r.bench.Story = &Story{cluster: &theatre{target: r.target, kube: r.kube, set: r.set, checks: r.checks, before: state}}
+		r.bench.Disruptor = &Disruptor{cluster: &theatre{target: r.target, kube: r.kube, set: r.set, checks: r.checks, before: state}}
 	}
 	for _, check := range r.checks {
 		if r.selected[check.ID] && check.Tier != Disruptive {
@@ -319,8 +321,8 @@ func (r *Runner) Close(ctx context.Context) error {
 	}
 	// A copy that was on its way might make one more namespace after those that are there have been listed.
 	r.pending.Wait()
-	if r.bench == nil || r.bench.Lab == nil {
+	if r.bench == nil || r.bench.Copier == nil {
 		return nil
 	}
-	return r.bench.Lab.close(ctx)
+	return r.bench.Copier.close(ctx)
 }

@@ -17,8 +17,8 @@ type Selection struct {
 	Modules []string
 }
 
-// ErrNone says that a selection leaves no check, or names one that does not exist.
-var ErrNone = errors.New("no such check")
+// ErrNoMatch says that a selection leaves no check, or names one that does not exist.
+var ErrNoMatch = errors.New("no such check")
 
 // Select returns the checks of a catalogue that a selection asks for, in the catalogue's order. Asking for nothing, or for a tier, module or id
 // that does not exist, is an error.
@@ -26,7 +26,7 @@ func Select(catalogue []Check, selection Selection) ([]Check, error) {
 	var errs []error
 	for _, tier := range selection.Tiers {
 		if !slices.Contains(Tiers(), tier) {
-			errs = append(errs, fmt.Errorf("%w: no tier is called %q; there are %v", ErrNone, tier, Tiers()))
+			errs = append(errs, fmt.Errorf("%w: no tier is called %q; there are %v", ErrNoMatch, tier, Tiers()))
 		}
 	}
 	modules, ids := map[string]bool{}, map[string]bool{}
@@ -35,12 +35,12 @@ func Select(catalogue []Check, selection Selection) ([]Check, error) {
 	}
 	for _, module := range selection.Modules {
 		if !modules[module] {
-			errs = append(errs, fmt.Errorf("%w: no module is called %q; there are %s", ErrNone, module, modulesOf(catalogue)))
+			errs = append(errs, fmt.Errorf("%w: no module is called %q; there are %s", ErrNoMatch, module, modulesOf(catalogue)))
 		}
 	}
 	for _, id := range selection.IDs {
 		if !ids[id] {
-			errs = append(errs, fmt.Errorf("%w: no check is called %q", ErrNone, id))
+			errs = append(errs, fmt.Errorf("%w: no check is called %q", ErrNoMatch, id))
 		}
 	}
 	if len(errs) > 0 {
@@ -53,7 +53,7 @@ func Select(catalogue []Check, selection Selection) ([]Check, error) {
 		}
 	}
 	if len(selected) == 0 {
-		return nil, fmt.Errorf("%w: tiers %v, modules %v and ids %v have none in common", ErrNone, selection.Tiers, selection.Modules, selection.IDs)
+		return nil, fmt.Errorf("%w: tiers %v, modules %v and ids %v have none in common", ErrNoMatch, selection.Tiers, selection.Modules, selection.IDs)
 	}
 	return selected, nil
 }

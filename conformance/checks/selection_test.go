@@ -41,7 +41,7 @@ func TestSelect(t *testing.T) {
 			if diff := cmp.Diff(test.want, strings.Join(ids, " ")); diff != "" {
 				t.Errorf("checks (-want +got):\n%s", diff)
 			}
-			if (test.fault != "") != errors.Is(err, checks.ErrNone) || (err != nil && !strings.Contains(err.Error(), test.fault)) {
+			if (test.fault != "") != errors.Is(err, checks.ErrNoMatch) || (err != nil && !strings.Contains(err.Error(), test.fault)) {
 				t.Errorf("error %v, want one with %q", err, test.fault)
 			}
 		})

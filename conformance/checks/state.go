@@ -26,8 +26,8 @@ var (
 	ErrRead = errors.New("cannot read the cluster")
 	// ErrForbidden says that the account of the run lacks a permission.
 	ErrForbidden = errors.New("a permission is missing")
-	// ErrHindered says that the cluster did not let a check do what it does, for a reason that is none of the check's.
-	ErrHindered = errors.New("the cluster does not allow it to be found out")
+	// ErrInconclusive says that the cluster did not let a check do what it does, for a reason that is none of the check's.
+	ErrInconclusive = errors.New("the cluster does not allow it to be found out")
 )
 
 // State is the part of a cluster that the checks look at, read at one time. Everything in it is a copy.

@@ -32,21 +32,21 @@ func topologyChecks() []Check {
 			Controls: []Control{
 				{Name: "an unknown topology", Change: onInfrastructure(func(i *configv1.Infrastructure) { i.Status.ControlPlaneTopology = "Twin" })},
 				{Name: "no topology", Change: onInfrastructure(func(i *configv1.Infrastructure) { i.Status.InfrastructureTopology = "" })},
-				{Name: "there is no such object", Change: func(b *Bench) bool { b.State.Infrastructure = nil; return true }},
-				{Name: "a label on it", Green: true, Change: onInfrastructure(func(i *configv1.Infrastructure) { i.Labels = map[string]string{"example.com/reviewed": "yes"} })},
+				{Name: "there is no such object", Change: func(b *Environment) bool { b.State.Infrastructure = nil; return true }},
+				{Name: "a label on it", MustPass: true, Change: onInfrastructure(func(i *configv1.Infrastructure) { i.Labels = map[string]string{"example.com/reviewed": "yes"} })},
 			},
 		},
 		{
 			ID: "SNO-TOP-002", Title: "The control plane's topology agrees with the number of its nodes", Module: moduleTopology, Requirement: mode, Level: Core, Tier: Static, Run: agreeing,
 			Controls: []Control{
 				{Name: "other nodes than it says", Change: otherNodes},
-				{Name: "one worker more", Green: true, Change: func(b *Bench) bool { addElsewhere(b); return true }},
+				{Name: "one worker more", MustPass: true, Change: func(b *Environment) bool { addElsewhere(b); return true }},
 			},
 		},
 		{
 			ID: "SNO-TOP-003", Title: "Nothing of OpenShift has more replicas than its topology asks for", Module: moduleTopology, Requirement: footprint, Level: Core, Tier: Static,
 			Topologies: []string{"SingleReplica", "External"},
-			Applies: func(s *State) string {
+			NotApplicable: func(s *State) string {
 				if !single(s.controlPlaneMode()) && !single(s.infrastructureMode()) {
 					return "neither topology is SingleReplica"
 				}
@@ -55,21 +55,21 @@ func topologyChecks() []Check {
 			Run: footprints,
 			Controls: []Control{
 				{Name: "two replicas of something on the control plane", Change: addDeployment(masterRole, 2)},
-				{Name: "one replica of something on the control plane", Green: true, Change: addDeployment(masterRole, 1)},
+				{Name: "one replica of something on the control plane", MustPass: true, Change: addDeployment(masterRole, 1)},
 			},
 		},
 		{
 			ID: "SNO-TOP-004", Title: "No pod of OpenShift waits for a node that would take it", Module: moduleTopology,
 			Requirement: Requirement{"R-TOP-1", "whatever OpenShift runs finds room on one node"}, Level: Core, Tier: Static, Run: noneWaits,
 			Controls: []Control{
-				{Name: "a pod that no node takes", Change: func(b *Bench) bool {
+				{Name: "a pod that no node takes", Change: func(b *Environment) bool {
 					b.State.Pods = append(b.State.Pods, corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: routerNamespace, Name: "control"}, Status: corev1.PodStatus{
 						Phase:      corev1.PodPending,
 						Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/1 nodes are available"}},
 					}})
 					return true
 				}},
-				{Name: "a pod that is starting", Green: true, Change: func(b *Bench) bool {
+				{Name: "a pod that is starting", MustPass: true, Change: func(b *Environment) bool {
 					b.State.Pods = append(b.State.Pods, corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: routerNamespace, Name: "control"}, Status: corev1.PodStatus{Phase: corev1.PodPending}})
 					return true
 				}},
@@ -78,7 +78,7 @@ func topologyChecks() []Check {
 		{
 			ID: "SNO-TOP-005", Title: "No disruption budget of OpenShift forbids every eviction of healthy pods", Module: moduleTopology,
 			Requirement: Requirement{"R-SNO-3", "no budget forbids every eviction of healthy pods"},
-			Level:       Core, Tier: Static, Applies: func(s *State) string {
+			Level:       Core, Tier: Static, NotApplicable: func(s *State) string {
 				if len(budgeted(s)) == 0 {
 					return "no budget covers a Deployment of OpenShift"
 				}
@@ -86,11 +86,11 @@ func topologyChecks() []Check {
 			},
 			Run: budgetsAllow,
 			Controls: []Control{
-				{Name: "a budget that keeps all replicas", Change: func(b *Bench) bool {
+				{Name: "a budget that keeps all replicas", Change: func(b *Environment) bool {
 					d := anyDeployment(b.State)
 					return d != nil && budgetOver(d.Namespace, d.Name, policyv1.PodDisruptionBudgetSpec{MinAvailable: ptr.To(intstr.FromString("100%"))})(b)
 				}},
-				{Name: "a budget that lets one go", Green: true, Change: func(b *Bench) bool {
+				{Name: "a budget that lets one go", MustPass: true, Change: func(b *Environment) bool {
 					d := anyDeployment(b.State)
 					return d != nil && budgetOver(d.Namespace, d.Name, policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(1))})(b)
 				}},
@@ -98,13 +98,13 @@ func topologyChecks() []Check {
 		},
 		{
 			ID: "SNO-TOP-006", Title: "Whatever is pinned to the control plane tolerates its taints", Module: moduleTopology, Requirement: Requirement{"R-SNO-1", "pinned means schedulable"}, Level: Extended,
-			Tier: Static, Applies: func(s *State) string {
+			Tier: Static, NotApplicable: func(s *State) string {
 				if len(pinnedDeployments(s)) == 0 {
 					return "nothing is pinned to the control plane"
 				}
 				return ""
 			},
-			Run: func(_ context.Context, b *Bench) ([]report.Evidence, error) {
+			Run: func(_ context.Context, b *Environment) ([]report.Evidence, error) {
 				var evidence []report.Evidence
 				for _, d := range pinnedDeployments(b.State) {
 					evidence = append(evidence, toleratesAll(d, b.State.closingTaints())...)
@@ -112,24 +112,30 @@ func topologyChecks() []Check {
 				return evidence, nil
 			},
 			Controls: []Control{
-				{Name: "something pinned tolerates nothing", Change: func(b *Bench) bool { pinnedDeployments(b.State)[0].Spec.Template.Spec.Tolerations = nil; return true }},
-				{Name: "something that is not pinned tolerates nothing", Green: true, Change: addDeployment(workerRole, 1)},
+				{Name: "something pinned tolerates nothing", Change: func(b *Environment) bool {
+					pinnedDeployments(b.State)[0].Spec.Template.Spec.Tolerations = nil
+					return true
+				}},
+				{Name: "something that is not pinned tolerates nothing", MustPass: true, Change: addDeployment(workerRole, 1)},
 			},
 		},
 		{
 			ID: "SNO-TOP-007", Title: "Nobody writes to operands and operators' objects at rest", Module: moduleTopology, Requirement: Requirement{"R-SNO-4", "at rest nothing is written"},
 			Level: Core, Tier: Scheduled, Run: atRest,
 			Controls: []Control{
-				{Name: "somebody writes a Deployment", Change: func(b *Bench) bool { b.Rest.Wrote["Deployment openshift-ingress/control"] = "written"; return true }},
-				{Name: "nobody does", Green: true, Change: func(b *Bench) bool { return true }},
+				{Name: "somebody writes a Deployment", Change: func(b *Environment) bool {
+					b.IdleWrites.Wrote["Deployment openshift-ingress/control"] = "written"
+					return true
+				}},
+				{Name: "nobody does", MustPass: true, Change: func(b *Environment) bool { return true }},
 			},
 		},
 		hostPortsCheck(),
 	}
 }
 
-func onInfrastructure(change func(*configv1.Infrastructure)) func(*Bench) bool {
-	return func(b *Bench) bool {
+func onInfrastructure(change func(*configv1.Infrastructure)) func(*Environment) bool {
+	return func(b *Environment) bool {
 		if b.State.Infrastructure == nil {
 			return false
 		}
@@ -138,7 +144,7 @@ func onInfrastructure(change func(*configv1.Infrastructure)) func(*Bench) bool {
 	}
 }
 
-func knownModes(_ context.Context, b *Bench) ([]report.Evidence, error) {
+func knownModes(_ context.Context, b *Environment) ([]report.Evidence, error) {
 	if b.State.Infrastructure == nil {
 		return absent("Infrastructure cluster"), nil
 	}
@@ -153,7 +159,7 @@ func knownModes(_ context.Context, b *Bench) ([]report.Evidence, error) {
 
 // agreeing: one node and SingleReplica belong together, as do none and External, two and an arbiter, two, and at least three. A cluster that
 // is growing has more nodes than its topology says until somebody changes it.
-func agreeing(_ context.Context, b *Bench) ([]report.Evidence, error) {
+func agreeing(_ context.Context, b *Environment) ([]report.Evidence, error) {
 	n, mode := len(b.State.controlPlaneNodes()), b.State.controlPlaneMode()
 	want, held := "at least 3", n >= 3
 	switch mode {
@@ -168,7 +174,7 @@ func agreeing(_ context.Context, b *Bench) ([]report.Evidence, error) {
 	return []report.Evidence{found("Nodes of the control plane", "number, with controlPlaneTopology "+string(mode), want, n, held)}, nil
 }
 
-func otherNodes(b *Bench) bool {
+func otherNodes(b *Environment) bool {
 	if len(b.State.controlPlaneNodes()) != 1 {
 		kept := b.State.nodesWith(masterRole, controlPlaneRole)
 		b.State.Nodes = slices.DeleteFunc(b.State.Nodes, func(n corev1.Node) bool { return isControlPlane(&n) })
@@ -182,7 +188,7 @@ func otherNodes(b *Bench) bool {
 }
 
 // footprints: what is pinned to the control plane goes by its topology, everything else by the infrastructure's.
-func footprints(_ context.Context, b *Bench) ([]report.Evidence, error) {
+func footprints(_ context.Context, b *Environment) ([]report.Evidence, error) {
 	var evidence []report.Evidence
 	look := func(kind, namespace, name string, template corev1.PodTemplateSpec, n *int32) {
 		governing := b.State.infrastructureMode()
@@ -207,8 +213,8 @@ func footprints(_ context.Context, b *Bench) ([]report.Evidence, error) {
 	return evidence, nil
 }
 
-func addDeployment(role string, n int32) func(*Bench) bool {
-	return func(b *Bench) bool {
+func addDeployment(role string, n int32) func(*Environment) bool {
+	return func(b *Environment) bool {
 		d := newDeployment("openshift-control", "control", n)
 		d.Spec.Template.Spec.NodeSelector = map[string]string{role: ""}
 		b.State.Deployments = append(b.State.Deployments, d)
@@ -216,7 +222,7 @@ func addDeployment(role string, n int32) func(*Bench) bool {
 	}
 }
 
-func noneWaits(_ context.Context, b *Bench) ([]report.Evidence, error) {
+func noneWaits(_ context.Context, b *Environment) ([]report.Evidence, error) {
 	var evidence []report.Evidence
 	for _, pod := range b.State.Pods {
 		if why := unschedulable(&pod); why != "" && pod.Status.Phase == corev1.PodPending {
@@ -248,7 +254,7 @@ func budgeted(s *State) map[string]int {
 	return evictions
 }
 
-func budgetsAllow(_ context.Context, b *Bench) ([]report.Evidence, error) {
+func budgetsAllow(_ context.Context, b *Environment) ([]report.Evidence, error) {
 	evictions := budgeted(b.State)
 	var evidence []report.Evidence
 	for _, name := range slices.Sorted(maps.Keys(evictions)) {
@@ -276,39 +282,39 @@ func pinnedDeployments(s *State) []*appsv1.Deployment {
 	return all
 }
 
-// Rest is what was written while nothing should be.
-type Rest struct {
+// IdleWrites is what was written while nothing should be.
+type IdleWrites struct {
 	// Wrote are the objects that were, with how.
 	Wrote map[string]string
 }
 
 // atRest looks for a time in which nobody writes. A cluster that has just come to rest may need a few tries; one that is never at rest uses
 // them up.
-func atRest(ctx context.Context, b *Bench) ([]report.Evidence, error) {
-	if b.Rest == nil {
-		rest, err := b.Lab.rest(ctx)
+func atRest(ctx context.Context, b *Environment) ([]report.Evidence, error) {
+	if b.IdleWrites == nil {
+		rest, err := b.Copier.rest(ctx)
 		if err != nil {
 			return nil, err
 		}
-		b.Rest = rest
+		b.IdleWrites = rest
 	}
-	if len(b.Rest.Wrote) == 0 {
+	if len(b.IdleWrites.Wrote) == 0 {
 		return []report.Evidence{found("Operands and operators' objects", "metadata.resourceVersion", "unchanged", "unchanged", true)}, nil
 	}
 	var evidence []report.Evidence
-	for _, name := range slices.Sorted(maps.Keys(b.Rest.Wrote)) {
-		evidence = append(evidence, found(name, "metadata.resourceVersion", "unchanged", b.Rest.Wrote[name], false))
+	for _, name := range slices.Sorted(maps.Keys(b.IdleWrites.Wrote)) {
+		evidence = append(evidence, found(name, "metadata.resourceVersion", "unchanged", b.IdleWrites.Wrote[name], false))
 	}
 	return evidence, nil
 }
 
-func (l *Lab) rest(ctx context.Context) (*Rest, error) {
+func (l *WorkloadCopier) rest(ctx context.Context) (*IdleWrites, error) {
 	before, err := Read(ctx, l.objects, l.payload)
 	if err != nil {
 		return nil, err
 	}
 	versions, since := versionsOf(before), time.Now()
-	rest := &Rest{Wrote: map[string]string{}}
+	rest := &IdleWrites{Wrote: map[string]string{}}
 	quiet, err := within(ctx, l.times.Quiet/looks, l.times.Settle, func(ctx context.Context) (bool, error) {
 		state, err := Read(ctx, l.objects, l.payload)
 		if err != nil {

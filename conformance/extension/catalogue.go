@@ -60,7 +60,7 @@ func explained(check checks.Check) string {
 }
 
 func turns(control checks.Control) string {
-	if control.Green {
+	if control.MustPass {
 		return "must stay green"
 	}
 	return "must turn red"

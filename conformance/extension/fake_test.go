@@ -43,8 +43,8 @@ func golden(t *testing.T, file string, got []byte) {
 
 // someChecks is a small catalogue with every kind of check in it.
 func someChecks() []checks.Check {
-	controls := []checks.Control{{Name: "a second replica"}, {Name: "a label | of no meaning", Green: true}}
-	run := func(context.Context, *checks.Bench) ([]report.Evidence, error) { return nil, nil }
+	controls := []checks.Control{{Name: "a second replica"}, {Name: "a label | of no meaning", MustPass: true}}
+	run := func(context.Context, *checks.Environment) ([]report.Evidence, error) { return nil, nil }
 	single := []string{"SingleReplica"}
 	many := []string{"HighlyAvailable", "DualReplica"}
 	asked := checks.Requirement{ID: "R-EXAMPLE-1", Sentence: "the router <runs> once"}

@@ -60,7 +60,7 @@ func checkRow(check checks.Check) string {
 	var controls []string
 	for _, green := range []bool{false, true} {
 		for _, control := range check.Controls {
-			if control.Green == green {
+			if control.MustPass == green {
 				controls = append(controls, map[bool]string{false: "red", true: "green"}[green]+": "+control.Name)
 			}
 		}

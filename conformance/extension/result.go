@@ -16,7 +16,7 @@ func line(f finished) (testResult, error) {
 		Name: naming.Name(f.check), Lifecycle: lifecycle(f.check),
 		Duration:  f.ended.Sub(started).Milliseconds(),
 		StartTime: started.UTC().Format(timeLayout), EndTime: f.ended.UTC().Format(timeLayout),
-		Result: outcome(f.result.Status), Output: naming.Result(f.result), Error: naming.Complaint(f.result),
+		Result: outcome(f.result.Status), Output: naming.Result(f.result), Error: naming.FailureMessage(f.result),
 	}
 	for _, d := range []struct {
 		name  string

@@ -38,7 +38,7 @@ func TestRun(t *testing.T) {
 		},
 		"nothing applies": {
 			fake: &fake{ends: ended("SNO-ING-001", report.NotApplicable)}, args: []string{"--checks", "SNO-ING-001"}, asked: []string{"SNO-ING-001"},
-			code: exitFailed, says: report.ErrNothing.Error(),
+			code: exitFailed, says: report.ErrNothingChecked.Error(),
 		},
 		"not connected": {fake: &fake{err: errors.New("no route")}, code: exitBadInput, says: "no route"},
 		"left behind":   {fake: &fake{closing: errors.New("a namespace is stuck")}, asked: all[:1], args: []string{"--modules", "etcdguard"}, code: exitFailed, says: "stuck"},

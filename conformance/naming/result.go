@@ -52,8 +52,8 @@ func yesNo(held bool) string {
 	return "NO"
 }
 
-// Complaint is the one line that says why a result is no success: the first thing that did not hold, or the reason. Empty for the others.
-func Complaint(result report.Result) string {
+// FailureMessage is the one line that says why a result is no success: the first thing that did not hold, or the reason. Empty for the others.
+func FailureMessage(result report.Result) string {
 	switch result.Status {
 	case report.Passed, report.Skipped, report.NotApplicable:
 		return ""

@@ -53,7 +53,7 @@ func TestResult(t *testing.T) {
 	}
 }
 
-func TestComplaint(t *testing.T) {
+func TestFailureMessage(t *testing.T) {
 	wrong := []report.Evidence{{Object: "o", Field: "f", Want: "1", Got: "2"}}
 	for name, test := range map[string]struct {
 		result report.Result
@@ -65,7 +65,7 @@ func TestComplaint(t *testing.T) {
 		"reason":   {report.Result{Status: report.Inconclusive, Reason: "why"}, "why"},
 		"nothing":  {report.Result{Status: report.Failed}, "failed"},
 	} {
-		if got := Complaint(test.result); got != test.want {
+		if got := FailureMessage(test.result); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}

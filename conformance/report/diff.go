@@ -6,9 +6,9 @@ import (
 	"text/tabwriter"
 )
 
-// WorseBy is how many times as large as before a figure must be to be shown. Twice: on a busy machine the same cluster takes half as long
+// IncreaseThreshold is how many times as large as before a figure must be to be shown. Twice: on a busy machine the same cluster takes half as long
 // again now and then. All figures are such that less is better.
-const WorseBy = 2.0
+const IncreaseThreshold = 2.0
 
 // Difference is what changed from one run to another. Results are matched by scenario and id.
 type Difference struct {
@@ -21,8 +21,8 @@ type Difference struct {
 	Added []Change
 	// Others are all other changes.
 	Others []Change
-	// Worse are figures that grew by more than WorseBy. They are for people: no regressions.
-	Worse []Growth
+	// Increases are figures that grew by more than IncreaseThreshold. They are for people: no regressions.
+	Increases []Increase
 }
 
 // Change is a check, or a whole scenario where ID is empty.
@@ -34,8 +34,8 @@ type Change struct {
 	Why string
 }
 
-// Growth is a figure that got worse.
-type Growth struct {
+// Increase is a figure that got worse.
+type Increase struct {
 	Scenario, ID  string
 	Before, After Figure
 }
@@ -118,8 +118,8 @@ func (d *Difference) figures(scenario string, before, after Result) {
 		was[figure.Name] = figure
 	}
 	for _, figure := range after.Figures {
-		if old, ok := was[figure.Name]; ok && old.Unit == figure.Unit && figure.Value > old.Value*WorseBy {
-			d.Worse = append(d.Worse, Growth{scenario, after.ID, old, figure})
+		if old, ok := was[figure.Name]; ok && old.Unit == figure.Unit && figure.Value > old.Value*IncreaseThreshold {
+			d.Increases = append(d.Increases, Increase{scenario, after.ID, old, figure})
 		}
 	}
 }
@@ -138,7 +138,7 @@ func (d Difference) WriteText(w io.Writer) error {
 				or(c.Why, c.Title))
 		}
 	}
-	for _, g := range d.Worse {
+	for _, g := range d.Increases {
 		rows++
 		fmt.Fprintf(table, "worse figure\t%s\t%s\t%s -> %s\t%s\n", g.Scenario, g.ID, g.Before.amount(), g.After.amount(), g.After.Name)
 	}

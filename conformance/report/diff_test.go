@@ -64,7 +64,7 @@ func TestDiffFigures(t *testing.T) {
 	before := report(Figure{"twice", 2, "s"}, Figure{"more", 2, "s"}, Figure{"none", 0, "requests"}, Figure{"unit", 1, "s"}, Figure{"gone", 1, "s"})
 	after := report(Figure{"twice", 4, "s"}, Figure{"more", 4.5, "s"}, Figure{"none", 1, "requests"}, Figure{"unit", 900, "ms"}, Figure{"new", 9, "s"})
 	got := Diff(before, after)
-	want := Difference{Worse: []Growth{
+	want := Difference{Increases: []Increase{
 		{"ha", "A", Figure{"more", 2, "s"}, Figure{"more", 4.5, "s"}}, {"ha", "A", Figure{"none", 0, "requests"}, Figure{"none", 1, "requests"}},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -9,8 +9,8 @@ import (
 var (
 	// ErrFailed says that a check failed or is inconclusive, and no waiver covers it. All of them follow.
 	ErrFailed = errors.New("not conformant")
-	// ErrNothing says that no check was done, so that nothing is known.
-	ErrNothing = errors.New("nothing was checked")
+	// ErrNothingChecked says that no check was done, so that nothing is known.
+	ErrNothingChecked = errors.New("nothing was checked")
 )
 
 // Verdict is nil when at least one check was done and all that were done passed or are waived. The waivers are those that [Apply] has set;
@@ -20,7 +20,7 @@ func Verdict(reports []Report) error {
 	done := 0
 	for _, report := range reports {
 		if len(report.Results) == 0 {
-			return fmt.Errorf("%w: the report of %s has no results", ErrNothing, report.Scenario)
+			return fmt.Errorf("%w: the report of %s has no results", ErrNothingChecked, report.Scenario)
 		}
 		for _, result := range report.Results {
 			switch result.mark() {
@@ -37,7 +37,7 @@ func Verdict(reports []Report) error {
 	case len(faults) > 0:
 		return fmt.Errorf("%w:\n%s", ErrFailed, strings.Join(faults, "\n"))
 	case done == 0:
-		return fmt.Errorf("%w: every check was skipped or is not applicable", ErrNothing)
+		return fmt.Errorf("%w: every check was skipped or is not applicable", ErrNothingChecked)
 	default:
 		return nil
 	}

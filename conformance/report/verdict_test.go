@@ -18,8 +18,8 @@ func TestVerdict(t *testing.T) {
 		{"failed", []Result{{Status: Passed}, {ID: "A", Status: Failed, Evidence: bad}}, ErrFailed, "ha: A failed: Deployment a/b spec.replicas: want 1, got 2"},
 		{"inconclusive", []Result{{Status: Passed}, {ID: "B", Status: Inconclusive, Reason: "missed"}}, ErrFailed, "ha: B inconclusive: missed"},
 		{"unknown status", []Result{{Status: Passed}, {ID: "C", Status: "great"}}, ErrFailed, "ha: C great"},
-		{"only skipped", []Result{{Status: Skipped}, {Status: NotApplicable}}, ErrNothing, "nothing was checked"},
-		{"no results", nil, ErrNothing, "the report of ha has no results"},
+		{"only skipped", []Result{{Status: Skipped}, {Status: NotApplicable}}, ErrNothingChecked, "nothing was checked"},
+		{"no results", nil, ErrNothingChecked, "the report of ha has no results"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			err := Verdict([]Report{{Scenario: "ha", Results: test.results}})
@@ -28,10 +28,10 @@ func TestVerdict(t *testing.T) {
 			}
 		})
 	}
-	if err := Verdict(nil); !errors.Is(err, ErrNothing) {
+	if err := Verdict(nil); !errors.Is(err, ErrNothingChecked) {
 		t.Errorf("no reports: got %v", err)
 	}
-	if err := Verdict([]Report{{Results: []Result{{Status: Passed}}}, {Scenario: "empty"}}); !errors.Is(err, ErrNothing) {
+	if err := Verdict([]Report{{Results: []Result{{Status: Passed}}}, {Scenario: "empty"}}); !errors.Is(err, ErrNothingChecked) {
 		t.Errorf("one report without results: got %v", err)
 	}
 }

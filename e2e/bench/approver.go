@@ -47,16 +47,16 @@ func requestFlood(ctx context.Context, o Options) ([]Row, error) {
 	defer kubelet.Stop()
 	kubelet.Hang()
 	say(o.Progress, "Making %d nodes and %d requests", o.Nodes, floodRequests)
-	if err := joining.Crowd(ctx, c, o.Nodes, kubelet); err != nil {
+	if err := joining.CreateNodes(ctx, c, o.Nodes, kubelet); err != nil {
 		return nil, err
 	}
-	if err := joining.Flood(ctx, c, floodRequests, o.Nodes); err != nil {
+	if err := joining.CreateRequests(ctx, c, floodRequests, o.Nodes); err != nil {
 		return nil, err
 	}
-	if err := tool.Expect(joining.Entry{Name: "first", Window: joining.Now()}, joining.Entry{Name: "second", Window: joining.Now()}); err != nil {
+	if err := tool.WriteInventory(joining.Entry{Name: "first", Window: joining.OpenWindow()}, joining.Entry{Name: "second", Window: joining.OpenWindow()}); err != nil {
 		return nil, err
 	}
-	running, err := tool.Watch(ctx)
+	running, err := tool.Start(ctx)
 	if err != nil {
 		return nil, err
 	}

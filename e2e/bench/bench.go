@@ -19,10 +19,10 @@ import (
 
 // Options say how much to measure.
 type Options struct {
-	// Flips is the number of topology changes, alternating between the two directions.
-	Flips int
-	// Rest is how long the cluster is left alone while its writes are counted.
-	Rest time.Duration
+	// TopologyChanges is the number of topology changes, alternating between the two directions.
+	TopologyChanges int
+	// IdleTime is how long the cluster is left alone while its writes are counted.
+	IdleTime time.Duration
 	// Nodes and Pods are the size of the large cluster.
 	Nodes, Pods int
 	// Settle is how long the controller runs on the large cluster before its memory is read.

@@ -64,7 +64,7 @@ func drainTimes(ctx context.Context, o Options) ([]Row, error) {
 	if err := eventsSent(ctx, r, harness.MachineConfig); err != nil {
 		return nil, err
 	}
-	rest, err := atRest(ctx, Options{Rest: o.Rest / 5, Progress: o.Progress}, r, harness.MachineConfig.Controller().Name, harness.MachineConfig.User())
+	rest, err := atRest(ctx, Options{IdleTime: o.IdleTime / 5, Progress: o.Progress}, r, harness.MachineConfig.Controller().Name, harness.MachineConfig.User())
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func drainTimes(ctx context.Context, o Options) ([]Row, error) {
 }
 
 // eventsSent waits until the module's controller has not written for a while: an event is sent after what it tells of.
-func eventsSent(ctx context.Context, r *harness.Rig, module harness.Module) error {
+func eventsSent(ctx context.Context, r *harness.Environment, module harness.Module) error {
 	const while = 2 * time.Second
 	offset, err := r.Cluster.AuditOffset(ctx)
 	if err != nil {
@@ -104,7 +104,7 @@ func eventsSent(ctx context.Context, r *harness.Rig, module harness.Module) erro
 // answerTimes asks for a drain and to be uncordoned, in turn, and measures the former.
 func answerTimes(ctx context.Context, o Options, kube kubernetes.Interface) ([]time.Duration, error) {
 	var times []time.Duration
-	for i := range o.Flips {
+	for i := range o.TopologyChanges {
 		took, err := answerTime(ctx, kube, fmt.Sprint("answer-", i))
 		if err != nil {
 			return nil, err
@@ -123,10 +123,10 @@ func answerTime(ctx context.Context, kube kubernetes.Interface, config string) (
 	for _, verb := range []machineconfig.Verb{machineconfig.VerbDrain, machineconfig.VerbUncordon} {
 		request := machineconfig.Request{Verb: verb, Config: config}
 		began := time.Now()
-		if err := drains.Ask(ctx, kube, drainedNode, request); err != nil {
+		if err := drains.WriteRequest(ctx, kube, drainedNode, request); err != nil {
 			return 0, err
 		}
-		if err := drains.Answered(ctx, kube, drainedNode, request); err != nil {
+		if err := drains.WaitForCompletion(ctx, kube, drainedNode, request); err != nil {
 			return 0, err
 		}
 		if verb == machineconfig.VerbDrain {

@@ -29,11 +29,11 @@ type flips struct {
 	module harness.Module
 	config harness.Config
 	// change writes the topology of one node, or of three.
-	change func(ctx context.Context, r *harness.Rig, single bool) error
+	change func(ctx context.Context, r *harness.Environment, single bool) error
 	// rested is what the controller says when it has come to rest.
 	rested map[bool]string
 	// arguments are further ones of the controller; nil for none.
-	arguments func(context.Context, *harness.Rig) ([]string, error)
+	arguments func(context.Context, *harness.Environment) ([]string, error)
 }
 
 // patched is an object that a module patches.
@@ -48,7 +48,7 @@ type patched struct {
 }
 
 // watch begins to watch it.
-func (p patched) watch(ctx context.Context, r *harness.Rig) (watch.Interface, error) {
+func (p patched) watch(ctx context.Context, r *harness.Environment) (watch.Interface, error) {
 	kube, err := client.NewWithWatch(r.Cluster.RESTConfig(), client.Options{Scheme: r.Cluster.Client().Scheme()})
 	if err != nil {
 		return nil, fmt.Errorf("make a watching client: %w", err)
@@ -119,7 +119,7 @@ var (
 )
 
 // both changes both topologies.
-func both(ctx context.Context, r *harness.Rig, single bool) error {
+func both(ctx context.Context, r *harness.Environment, single bool) error {
 	mode := configv1.HighlyAvailableTopologyMode
 	if single {
 		mode = configv1.SingleReplicaTopologyMode
@@ -128,7 +128,7 @@ func both(ctx context.Context, r *harness.Rig, single bool) error {
 }
 
 // run measures, starting from one node. The rig is left at rest, with the controller running, for whoever measures more on it.
-func (f flips) run(ctx context.Context, o Options) (*harness.Rig, []time.Duration, error) {
+func (f flips) run(ctx context.Context, o Options) (*harness.Environment, []time.Duration, error) {
 	f.config.Progress = o.Progress
 	r, err := harness.Start(ctx, f.config)
 	if err != nil {
@@ -143,7 +143,7 @@ func (f flips) run(ctx context.Context, o Options) (*harness.Rig, []time.Duratio
 	return r, times, nil
 }
 
-func (f flips) on(ctx context.Context, o Options, r *harness.Rig) ([]time.Duration, error) {
+func (f flips) on(ctx context.Context, o Options, r *harness.Environment) ([]time.Duration, error) {
 	single := true
 	if err := f.change(ctx, r, single); err != nil {
 		return nil, err
@@ -168,7 +168,7 @@ func (f flips) on(ctx context.Context, o Options, r *harness.Rig) ([]time.Durati
 	defer watching.Stop()
 
 	var times []time.Duration
-	for i := range o.Flips {
+	for i := range o.TopologyChanges {
 		single = !single
 		started := time.Now()
 		if err := f.change(ctx, r, single); err != nil {
@@ -187,7 +187,7 @@ func (f flips) on(ctx context.Context, o Options, r *harness.Rig) ([]time.Durati
 }
 
 func (f flips) row(o Options, times []time.Duration, bound time.Duration, compared string) Row {
-	return flipsRow(fmt.Sprintf("Topology flip to patched %s, %d flips", f.what, o.Flips), times, bound, compared)
+	return flipsRow(fmt.Sprintf("Topology flip to patched %s, %d flips", f.what, o.TopologyChanges), times, bound, compared)
 }
 
 // flipsRow is about sorted times.
@@ -209,7 +209,7 @@ func ingressFlips(ctx context.Context, o Options) ([]Row, error) {
 	f := flips{
 		module: harness.Ingress, patched: patchedIngressController,
 		config: harness.Config{Scenario: "none-sno-day2-workers", Hosts: map[harness.Module][]string{harness.Ingress: nil}},
-		change: func(ctx context.Context, r *harness.Rig, single bool) error {
+		change: func(ctx context.Context, r *harness.Environment, single bool) error {
 			mode := configv1.HighlyAvailableTopologyMode
 			if single {
 				mode = configv1.SingleReplicaTopologyMode
@@ -266,7 +266,7 @@ func guardFlips(ctx context.Context, o Options) ([]Row, error) {
 		module: harness.EtcdGuard, patched: patchedGuard,
 		config: harness.Config{Scenario: "ha", Release: scenario.OldRelease, QuorumGuard: true},
 		change: both, rested: map[bool]string{true: "AsExpected", false: "NotNeeded"},
-		arguments: func(ctx context.Context, r *harness.Rig) ([]string, error) {
+		arguments: func(ctx context.Context, r *harness.Environment) ([]string, error) {
 			etcd, err := etcdmembers.Start(ctx, r.Cluster, 1)
 			if err != nil {
 				return nil, err
@@ -279,7 +279,7 @@ func guardFlips(ctx context.Context, o Options) ([]Row, error) {
 		return nil, err
 	}
 	defer r.Stop()
-	o.Rest /= 5 // the long rest is that of the ingress controller; all modules share what writes nothing
+	o.IdleTime /= 5 // the long rest is that of the ingress controller; all modules share what writes nothing
 	rest, err := atRest(ctx, o, r, harness.EtcdGuard.Controller().Name, harness.EtcdGuard.User())
 	return append([]Row{f.row(o, times, 0, "stock: left on one node for ever, counted once per process")}, rest...), err
 }
@@ -291,8 +291,8 @@ func named(namespace, name string) client.ListOptions {
 }
 
 // atRest leaves the cluster alone and counts what a process writes.
-func atRest(ctx context.Context, o Options, r *harness.Rig, process, user string) ([]Row, error) {
-	say(o.Progress, "Leaving the cluster alone for %s", o.Rest)
+func atRest(ctx context.Context, o Options, r *harness.Environment, process, user string) ([]Row, error) {
+	say(o.Progress, "Leaving the cluster alone for %s", o.IdleTime)
 	offset, err := r.Cluster.AuditOffset(ctx)
 	if err != nil {
 		return nil, err
@@ -300,7 +300,7 @@ func atRest(ctx context.Context, o Options, r *harness.Rig, process, user string
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case <-time.After(o.Rest):
+	case <-time.After(o.IdleTime):
 	}
 	events, _, err := r.Cluster.AuditEvents(ctx, offset, embedded.AuditFilter{User: user, WritesOnly: true})
 	if err != nil {
@@ -316,7 +316,7 @@ func atRest(ctx context.Context, o Options, r *harness.Rig, process, user string
 		others = append(others, event.Verb+" "+event.RequestURI)
 	}
 	return []Row{{
-		What:     fmt.Sprintf("Write requests of %s at rest over %s, from the audit log", process, o.Rest),
+		What:     fmt.Sprintf("Write requests of %s at rest over %s, from the audit log", process, o.IdleTime),
 		Measured: fmt.Sprintf("%d (and %d renewals of its Lease) %s", len(others), leases, strings.Join(others, " ")),
 		Bound:    "0", Compared: "stock console operator 6.5 a minute, ingress operator 0", Held: len(others) == 0,
 	}}, nil

@@ -86,7 +86,7 @@ func measured() []harness.Module {
 }
 
 // controllersMemory runs all controllers at the same time until they have settled, reads their memory and ends them.
-func controllersMemory(ctx context.Context, o Options, r *harness.Rig, arguments map[harness.Module][]string) (map[harness.Module]processMemory, error) {
+func controllersMemory(ctx context.Context, o Options, r *harness.Environment, arguments map[harness.Module][]string) (map[harness.Module]processMemory, error) {
 	running := map[harness.Module]*embedded.Component{}
 	for _, module := range measured() {
 		controller, err := r.RunController(ctx, module, arguments[module]...)
@@ -153,7 +153,7 @@ func readMemory(pid int) (processMemory, error) {
 }
 
 // crowd creates the nodes and pods of a large cluster.
-func crowd(ctx context.Context, o Options, r *harness.Rig) error {
+func crowd(ctx context.Context, o Options, r *harness.Environment) error {
 	config := r.Cluster.RESTConfig()
 	config.QPS, config.Burst = -1, 0
 	kube, err := kubernetes.NewForConfig(config)

@@ -41,10 +41,10 @@ func exit(ctx context.Context, name string, err error, errs io.Writer) int {
 	}
 }
 
-// WhyNot prints why no machine can be made here, and nothing where one can.
-func WhyNot(ctx context.Context, out io.Writer) error {
+// PrintUnsupported prints why no machine can be made here, and nothing where one can.
+func PrintUnsupported(ctx context.Context, out io.Writer) error {
 	_, err := engine.Find(ctx)
-	if errors.Is(err, engine.ErrNone) && ctx.Err() == nil {
+	if errors.Is(err, engine.ErrNoEngine) && ctx.Err() == nil {
 		_, err = fmt.Fprintln(out, err)
 	}
 	return err //nolint:wrapcheck // it says all

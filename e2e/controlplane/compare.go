@@ -29,7 +29,7 @@ var (
 
 // Round is both control planes, brought up one after the other on machines of their own.
 type Round struct {
-	Kubeadm, Rendered Shown
+	Kubeadm, Rendered Result
 	Rendering         Rendering
 }
 
@@ -119,7 +119,7 @@ func (c Comparison) Print(out io.Writer) error {
 	for i, round := range c {
 		for _, one := range []struct {
 			by string
-			Shown
+			Result
 		}{{"kubeadm", round.Kubeadm}, {"sno-render", round.Rendered}} {
 			_, err := fmt.Fprintf(w, "%d\t%s\t%s\t%d\t%d checks ok\t%d\t%d of %d\n", i+1, one.by, seconds(one.Start.Took), one.Start.Restarts,
 				len(one.Checks), len(one.StaticPods), one.Encrypted, one.Secrets)

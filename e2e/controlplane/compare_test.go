@@ -11,8 +11,8 @@ import (
 
 func took(kubeadm, rendered time.Duration) Round {
 	return Round{
-		Kubeadm:   Shown{Start: Start{Took: kubeadm}, Checks: []string{"ping", "etcd"}, StaticPods: make([]string, 4), Secrets: 2},
-		Rendered:  Shown{Start: Start{Took: rendered}, Checks: []string{"etcd", "ping", "more"}, StaticPods: make([]string, 4), Secrets: 5, Encrypted: 5},
+		Kubeadm:   Result{Start: Start{Took: kubeadm}, Checks: []string{"ping", "etcd"}, StaticPods: make([]string, 4), Secrets: 2},
+		Rendered:  Result{Start: Start{Took: rendered}, Checks: []string{"etcd", "ping", "more"}, StaticPods: make([]string, 4), Secrets: 5, Encrypted: 5},
 		Rendering: Rendering{Took: time.Second, Processor: 2 * time.Second, Memory: 100 << 20},
 	}
 }

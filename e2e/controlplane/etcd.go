@@ -14,9 +14,9 @@ import (
 )
 
 var (
-	// ErrPlain is returned for Secrets that etcd holds in plain text, or that were encrypted only later.
-	ErrPlain = errors.New("a Secret was not encrypted when it was written")
-	errEtcd  = errors.New("cannot read etcd")
+	// ErrNotEncryptedAtWrite is returned for Secrets that etcd holds in plain text, or that were encrypted only later.
+	ErrNotEncryptedAtWrite = errors.New("a Secret was not encrypted when it was written")
+	errEtcd                = errors.New("cannot read etcd")
 )
 
 // etcdFiles are files on the machine with which one is a client of etcd, as patterns that one file each must match.
@@ -28,7 +28,7 @@ const (
 )
 
 // Secrets creates a Secret, and returns what etcd has of it and of all others.
-func (n *Node) Secrets(ctx context.Context) ([]Stored, error) {
+func (n *Node) Secrets(ctx context.Context) ([]EtcdEntry, error) {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: secretName}, Data: map[string][]byte{"key": []byte(secretText)},
 	}
@@ -39,45 +39,45 @@ func (n *Node) Secrets(ctx context.Context) ([]Stored, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(secrets, Stored.own) {
+	if !slices.ContainsFunc(secrets, EtcdEntry.own) {
 		return nil, fmt.Errorf("%w: Secret %s is not in it", errEtcd, secretName)
 	}
 	return secrets, nil
 }
 
-// Stored is a key of etcd.
-type Stored struct {
+// EtcdEntry is a key of etcd.
+type EtcdEntry struct {
 	Key, Value []byte
 	// Version counts the writes since it was created.
 	Version int `json:",string"`
 }
 
 // own reports whether it is the Secret that was created here.
-func (s Stored) own() bool { return bytes.HasSuffix(s.Key, []byte("/"+secretName)) }
+func (s EtcdEntry) own() bool { return bytes.HasSuffix(s.Key, []byte("/"+secretName)) }
 
 // inPlain returns an error for each that is not encrypted. The one that was created here must have been written once, so it was never anything else.
-func inPlain(secrets []Stored) []error {
+func inPlain(secrets []EtcdEntry) []error {
 	var errs []error
 	for _, s := range secrets {
 		switch {
 		case !bytes.HasPrefix(s.Value, []byte("k8s:enc:aescbc:")) && !bytes.HasPrefix(s.Value, []byte("k8s:enc:aesgcm:")):
-			errs = append(errs, fmt.Errorf("%w: %s begins with %q", ErrPlain, s.Key, s.Value[:min(len(s.Value), 16)]))
+			errs = append(errs, fmt.Errorf("%w: %s begins with %q", ErrNotEncryptedAtWrite, s.Key, s.Value[:min(len(s.Value), 16)]))
 		case bytes.Contains(s.Value, []byte(secretText)):
-			errs = append(errs, fmt.Errorf("%w: %s has the text in it", ErrPlain, s.Key))
+			errs = append(errs, fmt.Errorf("%w: %s has the text in it", ErrNotEncryptedAtWrite, s.Key))
 		case s.own() && s.Version != 1:
-			errs = append(errs, fmt.Errorf("%w: %s was written %d times", ErrPlain, s.Key, s.Version))
+			errs = append(errs, fmt.Errorf("%w: %s was written %d times", ErrNotEncryptedAtWrite, s.Key, s.Version))
 		}
 	}
 	return errs
 }
 
 // stored reads all Secrets.
-func (n *Node) stored(ctx context.Context) ([]Stored, error) {
+func (n *Node) stored(ctx context.Context) ([]EtcdEntry, error) {
 	keys, err := n.etcdRange(ctx, map[string]any{"key": []byte{0}, "range_end": []byte{0}, "keys_only": true})
 	if err != nil {
 		return nil, err
 	}
-	var secrets []Stored
+	var secrets []EtcdEntry
 	for _, key := range keys {
 		if !ofSecret(string(key.Key)) {
 			continue
@@ -98,7 +98,7 @@ func ofSecret(key string) bool {
 }
 
 // etcdRange asks etcd on the machine itself, by its gateway for HTTP.
-func (n *Node) etcdRange(ctx context.Context, query map[string]any) ([]Stored, error) {
+func (n *Node) etcdRange(ctx context.Context, query map[string]any) ([]EtcdEntry, error) {
 	request, err := json.Marshal(query)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errEtcd, err)
@@ -112,7 +112,7 @@ exec curl --silent --show-error --fail-with-body --cacert "$1" --cert "$2" --key
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errEtcd, err)
 	}
-	var answer struct{ Kvs []Stored }
+	var answer struct{ Kvs []EtcdEntry }
 	if err := json.Unmarshal([]byte(text), &answer); err != nil {
 		return nil, fmt.Errorf("%w: %w: %s", errEtcd, err, text)
 	}

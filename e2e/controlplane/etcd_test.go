@@ -6,8 +6,8 @@ import (
 )
 
 // What etcd's gateway for HTTP answers.
-func TestStored(t *testing.T) {
-	var answer struct{ Kvs []Stored }
+func TestEtcdEntry(t *testing.T) {
+	var answer struct{ Kvs []EtcdEntry }
 	const text = `{"header":{"revision":"7"},"kvs":[{"key":"L3JlZ2lzdHJ5","create_revision":"2","mod_revision":"2","version":"1","value":"azhz"}],"count":"1"}`
 	if err := json.Unmarshal([]byte(text), &answer); err != nil {
 		t.Fatal(err)
@@ -36,19 +36,19 @@ func TestOfSecret(t *testing.T) {
 func TestInPlain(t *testing.T) {
 	const own = "/kubernetes.io/secrets/default/" + secretName
 	for name, test := range map[string]struct {
-		secret Stored
+		secret EtcdEntry
 		plain  bool
 	}{
-		"aescbc":          {Stored{[]byte(own), []byte("k8s:enc:aescbc:v1:1:\x00\x01"), 1}, false},
-		"aesgcm":          {Stored{[]byte(own), []byte("k8s:enc:aesgcm:v1:1:\x00\x01"), 1}, false},
-		"another's later": {Stored{[]byte("/kubernetes.io/secrets/a/b"), []byte("k8s:enc:aescbc:v1:1:\x00\x01"), 4}, false},
-		"later":           {Stored{[]byte(own), []byte("k8s:enc:aescbc:v1:1:\x00\x01"), 2}, true},
-		"protobuf":        {Stored{[]byte(own), []byte("k8s\x00\n\x0c\n\x02v1\x12\x06Secret" + secretText), 1}, true},
-		"text inside":     {Stored{[]byte(own), []byte("k8s:enc:aescbc:v1:1:" + secretText), 1}, true},
-		"identity":        {Stored{[]byte(own), []byte("k8s:enc:identity:v1:"), 1}, true},
-		"empty":           {Stored{[]byte(own), nil, 1}, true},
+		"aescbc":          {EtcdEntry{[]byte(own), []byte("k8s:enc:aescbc:v1:1:\x00\x01"), 1}, false},
+		"aesgcm":          {EtcdEntry{[]byte(own), []byte("k8s:enc:aesgcm:v1:1:\x00\x01"), 1}, false},
+		"another's later": {EtcdEntry{[]byte("/kubernetes.io/secrets/a/b"), []byte("k8s:enc:aescbc:v1:1:\x00\x01"), 4}, false},
+		"later":           {EtcdEntry{[]byte(own), []byte("k8s:enc:aescbc:v1:1:\x00\x01"), 2}, true},
+		"protobuf":        {EtcdEntry{[]byte(own), []byte("k8s\x00\n\x0c\n\x02v1\x12\x06Secret" + secretText), 1}, true},
+		"text inside":     {EtcdEntry{[]byte(own), []byte("k8s:enc:aescbc:v1:1:" + secretText), 1}, true},
+		"identity":        {EtcdEntry{[]byte(own), []byte("k8s:enc:identity:v1:"), 1}, true},
+		"empty":           {EtcdEntry{[]byte(own), nil, 1}, true},
 	} {
-		if got := inPlain([]Stored{test.secret}); (len(got) > 0) != test.plain {
+		if got := inPlain([]EtcdEntry{test.secret}); (len(got) > 0) != test.plain {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 )
 
 // Kubeadm is `kubeadm init` without its add-ons, which no control plane needs to be ready.
-func Kubeadm(version string) Way {
-	return Way{
+func Kubeadm(version string) Method {
+	return Method{
 		Name: "kubeadm",
 		Prepare: func(ctx context.Context, n *Node) error {
 			config, err := kubeadmConfig(n, version)

@@ -40,8 +40,8 @@ type Node struct {
 	etcd etcdFiles
 }
 
-// Way brings up a control plane on a machine that runs.
-type Way struct {
+// Method brings up a control plane on a machine that runs.
+type Method struct {
 	Name string
 	// Prepare does what is not measured, before anything of a cluster runs.
 	Prepare func(context.Context, *Node) error
@@ -55,8 +55,8 @@ type Way struct {
 	Etcd etcdFiles
 }
 
-// Up brings up a control plane on a new machine, which it leaves, and returns how long it took.
-func (w Way) Up(ctx context.Context, config nodemachine.Config) (*Node, Start, error) {
+// BringUp brings up a control plane on a new machine, which it leaves, and returns how long it took.
+func (w Method) BringUp(ctx context.Context, config nodemachine.Config) (*Node, Start, error) {
 	m, err := nodemachine.Create(ctx, config)
 	if err != nil {
 		return nil, Start{}, err
@@ -69,7 +69,7 @@ func (w Way) Up(ctx context.Context, config nodemachine.Config) (*Node, Start, e
 	return n, start, nil
 }
 
-func (w Way) up(ctx context.Context, n *Node) (Start, error) {
+func (w Method) up(ctx context.Context, n *Node) (Start, error) {
 	n.Started = time.Now()
 	if err := n.Start(ctx); err != nil {
 		return Start{}, err

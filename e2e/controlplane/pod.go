@@ -16,8 +16,8 @@ var (
 	errMirror     = errors.New("a static pod does not run as its mirror says")
 )
 
-// NodeReady waits until the kubelet has registered the node and it is Ready.
-func (n *Node) NodeReady(ctx context.Context) error {
+// WaitForNodeReady waits until the kubelet has registered the node and it is Ready.
+func (n *Node) WaitForNodeReady(ctx context.Context) error {
 	return until(ctx, "node "+n.Name()+" is Ready", func(ctx context.Context) error {
 		node, err := n.kube.CoreV1().Nodes().Get(ctx, n.Name(), metav1.GetOptions{})
 		if err != nil {
@@ -37,8 +37,8 @@ func (n *Node) NodeReady(ctx context.Context) error {
 // pauseImage is on every node.
 const pauseImage = "registry.k8s.io/pause:3.10"
 
-// RunsDeployment creates a Deployment and waits until its pod runs: the controller manager, the scheduler and the kubelet all do their part.
-func (n *Node) RunsDeployment(ctx context.Context) error {
+// RunDeployment creates a Deployment and waits until its pod runs: the controller manager, the scheduler and the kubelet all do their part.
+func (n *Node) RunDeployment(ctx context.Context) error {
 	labels := map[string]string{"app": "sno-deployment"}
 	deployment := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: labels["app"]},
@@ -71,8 +71,8 @@ func (n *Node) RunsDeployment(ctx context.Context) error {
 	})
 }
 
-// Mirrors waits until the mirror pods of all components are Ready, and returns their names.
-func (n *Node) Mirrors(ctx context.Context) ([]string, error) {
+// WaitForMirrorPods waits until the mirror pods of all components are Ready, and returns their names.
+func (n *Node) WaitForMirrorPods(ctx context.Context) ([]string, error) {
 	var names []string
 	err := until(ctx, "the mirror pods of the control plane are Ready", func(ctx context.Context) error {
 		names = nil

@@ -63,9 +63,9 @@ type Render struct {
 	Cost Rendering
 }
 
-// Way returns it.
-func (r *Render) Way() Way {
-	return Way{
+// Method returns it.
+func (r *Render) Method() Method {
+	return Method{
 		Name: "sno-render", Prepare: r.prepare, Connect: r.connect, Join: r.join,
 		Begin: func(ctx context.Context, n *Node) error {
 			_, err := n.Exec(ctx, "systemctl", "start", "kubelet.service")
@@ -259,11 +259,11 @@ func (r *Render) admit(ctx context.Context, n *Node) error {
 		return fmt.Errorf("write the kubeconfig of the outside tool: %w", err)
 	}
 	tool := joining.ToolAt(r.Approve, kubeconfig, r.Folder)
-	if err := tool.Expect(joining.Entry{Name: n.Name(), Addresses: []string{n.Address()}, Window: joining.Now()}); err != nil {
+	if err := tool.WriteInventory(joining.Entry{Name: n.Name(), Addresses: []string{n.Address()}, Window: joining.OpenWindow()}); err != nil {
 		return err //nolint:wrapcheck // says it all
 	}
 	return until(ctx, "the outside tool has approved the node's certificate", func(ctx context.Context) error {
-		_, said, err := tool.Once(ctx)
+		_, said, err := tool.RunOnce(ctx)
 		if err != nil {
 			return err //nolint:wrapcheck // says it all
 		}

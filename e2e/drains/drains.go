@@ -23,8 +23,8 @@ import (
 // ErrWatch says that a watch ended before what was waited for came.
 var ErrWatch = errors.New("the watch ended")
 
-// Ask writes a request onto a node.
-func Ask(ctx context.Context, kube kubernetes.Interface, node string, request machineconfig.Request) error {
+// WriteRequest writes a request onto a node.
+func WriteRequest(ctx context.Context, kube kubernetes.Interface, node string, request machineconfig.Request) error {
 	body := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, machineconfig.DesiredDrainAnnotation, request)
 	if _, err := kube.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, body, metav1.PatchOptions{FieldManager: "agent"}); err != nil {
 		return fmt.Errorf("ask for %s on node %s: %w", request, node, err)
@@ -32,8 +32,8 @@ func Ask(ctx context.Context, kube kubernetes.Interface, node string, request ma
 	return nil
 }
 
-// Answered returns when the node has the answer. It watches, so that it takes no longer than the controller.
-func Answered(ctx context.Context, kube kubernetes.Interface, node string, request machineconfig.Request) error {
+// WaitForCompletion returns when the node has the answer. It watches, so that it takes no longer than the controller.
+func WaitForCompletion(ctx context.Context, kube kubernetes.Interface, node string, request machineconfig.Request) error {
 	watching, err := kube.CoreV1().Nodes().Watch(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", node).String()})
 	if err != nil {
 		return fmt.Errorf("watch node %s: %w", node, err)
@@ -47,25 +47,25 @@ func Answered(ctx context.Context, kube kubernetes.Interface, node string, reque
 	return fmt.Errorf("%w: node %s has no answer to %s: %w", ErrWatch, node, request, ctx.Err())
 }
 
-// Done is what a user did to nodes and pods, by the API server's own record.
-type Done struct {
+// Actions is what a user did to nodes and pods, by the API server's own record.
+type Actions struct {
 	// Evicted are the pods whose eviction was granted, as namespace/name, in order of their names, and Refused how many requests were
 	// refused because of a budget.
 	Evicted []string
 	Refused int
-	// Cordons are writes to nodes other than answers, and Answers the answers, as names of nodes in the order in which they came.
-	Cordons, Answers []string
+	// Cordons are writes to nodes other than answers, and Completions the answers, as names of nodes in the order in which they came.
+	Cordons, Completions []string
 	// Others are all other writes but events, Leases and conditions.
 	Others []string
 }
 
 // Read reads what the user did since the offset of the audit log.
-func Read(ctx context.Context, c *embedded.Cluster, offset int64, user string) (Done, error) {
+func Read(ctx context.Context, c *embedded.Cluster, offset int64, user string) (Actions, error) {
 	events, _, err := c.AuditEvents(ctx, offset, embedded.AuditFilter{User: user, WritesOnly: true})
 	if err != nil {
-		return Done{}, err
+		return Actions{}, err
 	}
-	var done Done
+	var done Actions
 	for _, event := range events {
 		on := event.ObjectRef
 		granted := event.ResponseStatus != nil && event.ResponseStatus.Code < http.StatusMultipleChoices
@@ -77,7 +77,7 @@ func Read(ctx context.Context, c *embedded.Cluster, offset int64, user string) (
 		case on.Resource == "pods" && on.Subresource == "eviction":
 			done.Refused++
 		case on.Resource == "nodes" && on.Subresource == "" && strings.Contains(event.RequestURI, "fieldManager="):
-			done.Answers = append(done.Answers, on.Name)
+			done.Completions = append(done.Completions, on.Name)
 		case on.Resource == "nodes" && on.Subresource == "":
 			done.Cordons = append(done.Cordons, on.Name)
 		case on.Resource == "events", on.Resource == "leases", on.Subresource == "status":

@@ -25,7 +25,7 @@ func TestCapture(t *testing.T) {
 	}
 	for _, file := range files {
 		o := options(strings.TrimSuffix(filepath.Base(file), ".yaml"), SNO)
-		o.RealPace = true
+		o.RealMinReadySeconds = true
 		s, err := start(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)

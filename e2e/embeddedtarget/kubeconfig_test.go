@@ -23,7 +23,7 @@ import (
 	"github.com/solonode/sno/conformance/checks"
 	"github.com/solonode/sno/conformance/existing"
 	"github.com/solonode/sno/conformance/suites"
-	"github.com/solonode/sno/e2e/mainjob"
+	"github.com/solonode/sno/e2e/demo"
 	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/e2e/sample"
 	"github.com/solonode/sno/testcluster/embedded"
@@ -100,7 +100,7 @@ func TestByKubeconfig(t *testing.T) {
 		t.Skip("it takes minutes; make proof runs it")
 	}
 	t.Parallel()
-	for i, s := range sample.Of(t, scenario.All(), len(ways())) {
+	for i, s := range sample.Select(t, scenario.All(), len(ways())) {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
 			cluster := leftUp(t, s.Name)
@@ -144,7 +144,7 @@ func leftUp(t *testing.T, name string) *embedded.Cluster {
 	up, ended := make(chan *embedded.Cluster, 1), make(chan error, 1)
 	var out bytes.Buffer
 	go func() {
-		ended <- mainjob.Run(ctx, mainjob.Options{Scenario: name, Out: &out, Up: func(c *embedded.Cluster) { up <- c }})
+		ended <- demo.Run(ctx, demo.Options{Scenario: name, Out: &out, OnReady: func(c *embedded.Cluster) { up <- c }})
 	}()
 	select {
 	case cluster := <-up:

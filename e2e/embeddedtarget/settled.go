@@ -49,7 +49,7 @@ func (s *system) settled(ctx context.Context) error {
 	if s.variant != SNO {
 		return nil
 	}
-	for module, reasons := range Verdicts(s.Scenario) {
+	for module, reasons := range ExpectedReasons(s.Scenario) {
 		if _, err := s.WaitReason(ctx, module, s.settle, reasons...); err != nil {
 			return fmt.Errorf("%s: %w%s", module, err, s.unfinished(context.WithoutCancel(ctx)))
 		}
@@ -57,8 +57,8 @@ func (s *system) settled(ctx context.Context) error {
 	return nil
 }
 
-// Verdicts are the reasons of which our controllers show one in the end, written by hand.
-func Verdicts(s scenario.Scenario) map[harness.Module][]string {
+// ExpectedReasons are the reasons of which our controllers show one in the end, written by hand.
+func ExpectedReasons(s scenario.Scenario) map[harness.Module][]string {
 	mode := s.ControlPlaneTopology
 	single, external := mode == configv1.SingleReplicaTopologyMode, mode == configv1.ExternalTopologyMode
 	says := map[harness.Module][]string{

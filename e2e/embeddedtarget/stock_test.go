@@ -21,13 +21,13 @@ import (
 // The stand-ins make what the operators of today make, property by property, on one node and on two with guards.
 func TestStandInsAreStock(t *testing.T) {
 	for name, want := range map[string][]stock.Property{
-		"none-sno": slices.Concat(stock.Always(), stock.HostNetwork()),
-		"two-node": slices.Concat(stock.Always(), stock.HostNetwork(), stock.Guarded()),
+		"none-sno": slices.Concat(stock.Properties(), stock.HostNetworkProperties()),
+		"two-node": slices.Concat(stock.Properties(), stock.HostNetworkProperties(), stock.GuardProperties()),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := options(name, Baseline)
-			o.RealPace = true
+			o.RealMinReadySeconds = true
 			s, err := start(t.Context(), o)
 			if err != nil {
 				t.Fatal(err)

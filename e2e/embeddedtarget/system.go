@@ -68,7 +68,7 @@ func (v Variant) Programs() ([]programs.Program, error) {
 
 // system is a cluster with everything that shapes it.
 type system struct {
-	*harness.Rig
+	*harness.Environment
 	variant Variant
 	settle  time.Duration
 	anyhow  bool
@@ -93,11 +93,11 @@ func start(ctx context.Context, o Options) (*system, error) {
 	}
 	// Where the control plane is elsewhere, the release has no guard of etcd.
 	guarded := o.Variant == SNO && planned.ControlPlaneTopology != configv1.ExternalTopologyMode
-	r, err := harness.Start(ctx, harness.Config{Scenario: o.Scenario, Hosts: hosts, QuorumGuard: guarded, RealPace: o.RealPace, APIServer: o.APIServer, Keep: o.Keep, Progress: o.Progress})
+	r, err := harness.Start(ctx, harness.Config{Scenario: o.Scenario, Hosts: hosts, QuorumGuard: guarded, RealMinReadySeconds: o.RealMinReadySeconds, APIServer: o.APIServer, Keep: o.Keep, Progress: o.Progress})
 	if err != nil {
 		return nil, err
 	}
-	s := &system{Rig: r, variant: o.Variant, settle: o.Times.Settle, anyhow: o.Anyhow, stand: map[harness.Module]*operators.Process{}}
+	s := &system{Environment: r, variant: o.Variant, settle: o.Times.Settle, anyhow: o.IgnoreConditions, stand: map[harness.Module]*operators.Process{}}
 	if err := s.bringUp(ctx, guarded); err != nil {
 		// The reason is often in a log.
 		err = fmt.Errorf("set up %s, %s: %w", o.Scenario, o.Variant, errors.Join(err, s.lastWords()))
@@ -177,7 +177,7 @@ func (s *system) standIns(ctx context.Context) error {
 		if module == harness.EtcdGuard && s.Scenario.ControlPlaneTopology == configv1.ExternalTopologyMode {
 			continue // the etcd operator is where etcd is
 		}
-		process, err := s.StandIn(ctx, one.user, one.operator)
+		process, err := s.RunStandIn(ctx, one.user, one.operator)
 		if err != nil {
 			return err
 		}
@@ -207,6 +207,6 @@ func (s *system) Stop() {
 		for _, process := range s.stand {
 			process.Stop()
 		}
-		s.Rig.Stop()
+		s.Environment.Stop()
 	})
 }

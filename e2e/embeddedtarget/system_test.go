@@ -231,8 +231,8 @@ func (u *up) drain(node string, request machineconfig.Request, emptied bool) {
 	kube := u.Cluster.Clientset()
 	offset, err := u.Cluster.AuditOffset(ctx)
 	u.must(err)
-	u.must(drains.Ask(ctx, kube, node, request))
-	u.must(drains.Answered(ctx, kube, node, request))
+	u.must(drains.WriteRequest(ctx, kube, node, request))
+	u.must(drains.WaitForCompletion(ctx, kube, node, request))
 	done, err := drains.Read(ctx, u.Cluster, offset, operators.MachineConfigUser)
 	u.must(err)
 	if len(done.Evicted) > 0 != emptied {

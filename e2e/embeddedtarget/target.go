@@ -20,12 +20,12 @@ type Options struct {
 	// Scenario is a name of package scenario.
 	Scenario string
 	Variant  Variant
-	// Anyhow hands the cluster over as soon as nothing moves, whatever our controllers say of it: whoever runs wrong versions of them wants to know
+	// IgnoreConditions hands the cluster over as soon as nothing moves, whatever our controllers say of it: whoever runs wrong versions of them wants to know
 	// what the checks say.
-	Anyhow bool
-	// RealPace has a router count as available when it has been ready for 30 s, as in life, and not for one. A cluster and its checks take half a
+	IgnoreConditions bool
+	// RealMinReadySeconds has a router count as available when it has been ready for 30 s, as in life, and not for one. A cluster and its checks take half a
 	// minute longer for each of its rollouts.
-	RealPace bool
+	RealMinReadySeconds bool
 	// APIServer are further arguments of the API server.
 	APIServer []string
 	// Keep leaves the cluster's folder.

@@ -23,7 +23,7 @@ func TestControlsOnCluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts clusters; make proof runs it")
 	}
-	for _, name := range sample.Of(t, []string{"none-sno-day2-workers", "ha"}, 1) {
+	for _, name := range sample.Select(t, []string{"none-sno-day2-workers", "ha"}, 1) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ctx := t.Context()
@@ -38,7 +38,7 @@ func TestControlsOnCluster(t *testing.T) {
 			w := written{T: t, ctx: ctx, kube: s.Cluster.Client()}
 			w.before = w.read()
 			for _, check := range checks.Catalogue() {
-				if check.Tier == checks.Static && (check.Applies == nil || check.Applies(w.before) == "") {
+				if check.Tier == checks.Static && (check.NotApplicable == nil || check.NotApplicable(w.before) == "") {
 					w.controls(check)
 				}
 			}
@@ -48,7 +48,7 @@ func TestControlsOnCluster(t *testing.T) {
 
 // freeze ends everything that writes by itself.
 func (s *system) freeze(ctx context.Context) error {
-	if err := s.EndOperators(ctx); err != nil {
+	if err := s.StopOperators(ctx); err != nil {
 		return err
 	}
 	for _, name := range []string{embedded.Scheduler, embedded.Kubelets, embedded.ControllerManager} {
@@ -85,7 +85,7 @@ func (w written) controls(check checks.Check) {
 	w.Helper()
 	red, green := 0, 0
 	for _, control := range check.Controls {
-		changed := &checks.Bench{State: w.before.DeepCopy()}
+		changed := &checks.Environment{State: w.before.DeepCopy()}
 		if !control.Change(changed) || impossible[control.Name] {
 			continue
 		}
@@ -94,11 +94,11 @@ func (w written) controls(check checks.Check) {
 		if err != nil {
 			w.Fatalf("%s, %q: make it: %v", check.ID, control.Name, err)
 		}
-		evidence, err := check.Run(w.ctx, &checks.Bench{State: now})
-		if held := holds(evidence); err != nil || held != control.Green {
-			w.Errorf("%s, %q: held %t (%v), want %t: %+v", check.ID, control.Name, held, err, control.Green, evidence)
+		evidence, err := check.Run(w.ctx, &checks.Environment{State: now})
+		if held := holds(evidence); err != nil || held != control.MustPass {
+			w.Errorf("%s, %q: held %t (%v), want %t: %+v", check.ID, control.Name, held, err, control.MustPass, evidence)
 		}
-		if control.Green {
+		if control.MustPass {
 			green++
 		} else {
 			red++

@@ -23,8 +23,8 @@ import (
 
 // Drain shows R-MCO-2 with real pods: no drain on a single control-plane node.
 var Drain = kindtarget.Experiment{
-	Name: "drain", Second: true, Run: drain, Scenario: "none-sno-day2-workers",
-	Shows: "nodes of a single control plane that ask for a drain are answered at once and keep their pods, and when the control plane becomes highly " +
+	Name: "drain", SecondCluster: true, Run: drain, Scenario: "none-sno-day2-workers",
+	Description: "nodes of a single control plane that ask for a drain are answered at once and keep their pods, and when the control plane becomes highly " +
 		"available a worker is drained",
 }
 
@@ -151,10 +151,10 @@ func (d *drainer) ask(ctx context.Context, node string, verb machineconfig.Verb,
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	request := machineconfig.Request{Verb: verb, Config: config}
-	if err := drains.Ask(ctx, d.Kind.Clientset(), node, request); err != nil {
+	if err := drains.WriteRequest(ctx, d.Kind.Clientset(), node, request); err != nil {
 		return err
 	}
-	return drains.Answered(ctx, d.Kind.Clientset(), node, request)
+	return drains.WaitForCompletion(ctx, d.Kind.Clientset(), node, request)
 }
 
 func (d *drainer) isCordoned(ctx context.Context, node string) (bool, error) {

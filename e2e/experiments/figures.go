@@ -14,7 +14,7 @@ func record(e *kindtarget.Env, name string, rows []bench.Row) error {
 	if err := bench.Print(e.Progress, rows); err != nil {
 		return fmt.Errorf("show the figures of %s: %w", name, err)
 	}
-	return e.Figure(name+".json", rows)
+	return e.WriteFigure(name+".json", rows)
 }
 
 // outageRow sums up outages, none of which may be longer than bound.

@@ -9,7 +9,7 @@ import (
 	"github.com/solonode/sno/e2e/bench"
 )
 
-func TestOutageRow(t *testing.T) {
+func TestAPIOutageRow(t *testing.T) {
 	outages := []time.Duration{3 * time.Second, 0, time.Second, 2 * time.Second, 2500 * time.Millisecond}
 	want := bench.Row{What: "rollout", Measured: "outage p50 2.00 s, p90 3.00 s, max 3.00 s of 5", Bound: "max 3.00 s", Compared: "-", Held: true}
 	if diff := cmp.Diff(want, outageRow("rollout", outages, 3*time.Second)); diff != "" {

@@ -18,11 +18,11 @@ import (
 	"github.com/solonode/sno/testcluster/traffic"
 )
 
-// Floating deletes the router again and again after workers have been added, and it must come back to the control plane (R-ING-3, R-SUITE-6).
-var Floating = kindtarget.Experiment{
+// FloatingRouter deletes the router again and again after workers have been added, and it must come back to the control plane (R-ING-3, R-SUITE-6).
+var FloatingRouter = kindtarget.Experiment{
 	Name: "floating-router", Scenario: "none-sno-day2-workers",
-	Shows: "after workers are added and the router is deleted, traffic is lost for good without the module and comes back every time with it",
-	Run:   floating,
+	Description: "after workers are added and the router is deleted, traffic is lost for good without the module and comes back every time with it",
+	Run:         floating,
 }
 
 const (
@@ -49,7 +49,7 @@ func floating(ctx context.Context, e *kindtarget.Env) (err error) {
 	defer func() { err = errors.Join(err, s.optOut(ctx, false), s.close(ctx)) }()
 	users := s.visit(ctx, "http", 80)
 	defer users.Stop()
-	if err := users.Answered(ctx, calm, patience); err != nil {
+	if err := users.WaitAnswered(ctx, calm, patience); err != nil {
 		return err
 	}
 	if err := e.AddDay2Workers(ctx); err != nil {
@@ -83,13 +83,13 @@ func floating(ctx context.Context, e *kindtarget.Env) (err error) {
 func (s *site) onControlPlane(pod *corev1.Pod) bool { return pod.Spec.NodeName == s.node }
 
 // floats deletes the router while nothing keeps it, and counts how often nobody is answered although it is Ready.
-func (s *site) floats(ctx context.Context, users *traffic.Users) (gone int, err error) {
+func (s *site) floats(ctx context.Context, users *traffic.Generator) (gone int, err error) {
 	for range deletions {
 		at, err := s.deleteRouter(ctx)
 		if err != nil {
 			return gone, err
 		}
-		err = users.Answered(ctx, calm, calm+lost)
+		err = users.WaitAnswered(ctx, calm, calm+lost)
 		switch {
 		case errors.Is(err, traffic.ErrLost) && !s.onControlPlane(at):
 			gone++
@@ -104,8 +104,8 @@ func (s *site) floats(ctx context.Context, users *traffic.Users) (gone int, err 
 }
 
 // stays deletes the router while the module keeps it, and returns how long nobody was answered each time.
-func (s *site) stays(ctx context.Context, users *traffic.Users) ([]time.Duration, error) {
-	if err := users.Answered(ctx, calm, patience); err != nil {
+func (s *site) stays(ctx context.Context, users *traffic.Generator) ([]time.Duration, error) {
+	if err := users.WaitAnswered(ctx, calm, patience); err != nil {
 		return nil, err
 	}
 	var outages []time.Duration
@@ -118,7 +118,7 @@ func (s *site) stays(ctx context.Context, users *traffic.Users) ([]time.Duration
 		if !s.onControlPlane(at) {
 			return nil, fmt.Errorf("%w: it is on %s", errLeft, at.Spec.NodeName)
 		}
-		if err := users.Answered(ctx, calm, patience); err != nil {
+		if err := users.WaitAnswered(ctx, calm, patience); err != nil {
 			return nil, err
 		}
 		outages = append(outages, traffic.Longest(traffic.Outages(users.Since(begun)), time.Now()))

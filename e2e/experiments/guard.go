@@ -19,10 +19,10 @@ import (
 	"github.com/solonode/sno/testcluster/kind"
 )
 
-// Guard is etcd's quorum guard with a real etcd of three members, on a cluster of its own.
-var Guard = kindtarget.Experiment{
-	Name: "etcd-guard", Beside: true, Second: true, Alone: true, Run: guard,
-	Shows: "guards are ready only while their etcd is healthy; with one of three members dead no other guard can be evicted, when it is back one can; " +
+// EtcdGuard is etcd's quorum guard with a real etcd of three members, on a cluster of its own.
+var EtcdGuard = kindtarget.Experiment{
+	Name: "etcd-guard", OwnCluster: true, SecondCluster: true, Exclusive: true, Run: guard,
+	Description: "guards are ready only while their etcd is healthy; with one of three members dead no other guard can be evicted, when it is back one can; " +
 		"on one control-plane node there is no guard and nothing blocks",
 }
 
@@ -170,7 +170,7 @@ func orGranted(err error) error {
 }
 
 // guardImage is the image of the guards.
-func guardImage() string { return kindtarget.Library("guard") }
+func guardImage() string { return kindtarget.FullImageName("guard") }
 
 // guardObjects are what the module makes for the cluster.
 func guardObjects() (*appsv1.Deployment, *policyv1.PodDisruptionBudget, error) {

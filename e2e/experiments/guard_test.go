@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestGuardObjects makes what the experiment applies, so that a guard that cannot be made is seen without a cluster.
-func TestGuardObjects(t *testing.T) {
+// TestEtcdGuardObjects makes what the experiment applies, so that a guard that cannot be made is seen without a cluster.
+func TestEtcdGuardObjects(t *testing.T) {
 	deployment, budget, err := guardObjects()
 	if err != nil {
 		t.Fatal(err)

@@ -18,8 +18,8 @@ import (
 
 // Install installs all controllers in one process as a person does, in the place of the six.
 var Install = kindtarget.Experiment{
-	Name: "install", Second: true, Run: install,
-	Shows: "`kubectl apply -k config/all` brings all controllers in one process; it follows the topology with its generated rights, and nothing is refused to it",
+	Name: "install", SecondCluster: true, Run: install,
+	Description: "`kubectl apply -k config/all` brings all controllers in one process; it follows the topology with its generated rights, and nothing is refused to it",
 }
 
 var errInstalled = errors.New("what was installed does not work as it must")
@@ -32,19 +32,19 @@ func install(ctx context.Context, e *kindtarget.Env) (err error) {
 	for _, module := range harness.AllModules() {
 		six = append(six, module.Account())
 	}
-	if err := e.Withdraw(ctx, six...); err != nil {
+	if err := e.RemoveDeployments(ctx, six...); err != nil {
 		return err
 	}
 	defer func() {
 		// The others find the cluster as it was.
 		back, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 		defer cancel()
-		if err = errors.Join(err, e.Withdraw(back, kindtarget.Together), e.DeployAll(back)); err == nil {
-			err = e.Lead(ctx)
+		if err = errors.Join(err, e.RemoveDeployments(back, kindtarget.CombinedDeployment), e.DeployAll(back)); err == nil {
+			err = e.WaitForLeases(ctx)
 		}
 	}()
 	begun := time.Now()
-	if err := e.DeployTogether(ctx); err != nil {
+	if err := e.DeployCombined(ctx); err != nil {
 		return err
 	}
 	if err := leadsAlone(ctx, e); err != nil {
@@ -71,7 +71,7 @@ func onePod(ctx context.Context, e *kindtarget.Env) error {
 	if len(pods) != 1 || len(pods[0].Status.ContainerStatuses) != 1 || pods[0].Status.ContainerStatuses[0].RestartCount > 0 {
 		return fmt.Errorf("%w: want one pod that was never restarted, there are %d: %+v", errInstalled, len(pods), pods)
 	}
-	return e.NothingRefused(ctx, pods[0].Name)
+	return e.CheckNothingForbidden(ctx, pods[0].Name)
 }
 
 // leadsAlone waits until the process holds its Lease, with the durations of one node.
@@ -99,5 +99,5 @@ func followsTopology(ctx context.Context, e *kindtarget.Env) error {
 	if err := e.SetTopology(ctx, control, infrastructure); err != nil {
 		return err
 	}
-	return e.Settled(ctx)
+	return e.WaitSettled(ctx)
 }

@@ -23,8 +23,8 @@ import (
 
 // Join shows R-APP-1 to R-APP-4 with a real kubelet.
 var Join = kindtarget.Experiment{
-	Name: "join", Second: true, Run: join,
-	Shows: "a node joins, serves and renews by nobody's approval but the outside tool's, and hostile requests beside it stay pending",
+	Name: "join", SecondCluster: true, Run: join,
+	Description: "a node joins, serves and renews by nobody's approval but the outside tool's, and hostile requests beside it stay pending",
 }
 
 // Both signers, as requests name them.
@@ -147,7 +147,7 @@ func newJoiner(ctx context.Context, e *kindtarget.Env) (*joiner, error) {
 	for i := range all.Items {
 		j.known = append(j.known, all.Items[i].Name)
 	}
-	return j, j.tool.Expect(joining.Entry{Name: j.node, Addresses: []string{j.address}, Window: joining.Now()})
+	return j, j.tool.WriteInventory(joining.Entry{Name: j.node, Addresses: []string{j.address}, Window: joining.OpenWindow()})
 }
 
 // admitted has the node join, and returns how long that took. Its request waits until the tool has approved it, and a stranger's goes on waiting.
@@ -166,7 +166,7 @@ func (j *joiner) admitted(ctx context.Context) (time.Duration, error) {
 		cancel()
 		return 0, errors.Join(err, <-joined)
 	}
-	if err := j.Kind.Joined(ctx, j.node); err != nil {
+	if err := j.Kind.WaitForNodes(ctx, j.node); err != nil {
 		cancel()
 		return 0, errors.Join(err, <-joined)
 	}
@@ -181,7 +181,7 @@ func (j *joiner) admit(ctx context.Context, asked string) error {
 	if err := j.nobodyElse(ctx, asked); err != nil {
 		return err
 	}
-	stranger, err := joining.Join(ctx, j.stranger, "stranger")
+	stranger, err := joining.RequestClientCertificate(ctx, j.stranger, "stranger")
 	if err != nil {
 		return err
 	}
@@ -204,7 +204,7 @@ func (j *joiner) serves(ctx context.Context, pod *corev1.Pod) error {
 	if err := j.nobodyElse(ctx, asked); err != nil {
 		return err
 	}
-	second, err := joining.Join(ctx, j.stranger, j.node)
+	second, err := joining.RequestClientCertificate(ctx, j.stranger, j.node)
 	if err != nil {
 		return err
 	}
@@ -212,7 +212,7 @@ func (j *joiner) serves(ctx context.Context, pod *corev1.Pod) error {
 	if err != nil {
 		return err
 	}
-	foreign, err := joining.Serve(ctx, itself, j.node, []string{j.node}, net.ParseIP(j.address), net.IPv4(192, 0, 2, 1))
+	foreign, err := joining.RequestServingCertificate(ctx, itself, j.node, []string{j.node}, net.ParseIP(j.address), net.IPv4(192, 0, 2, 1))
 	if err != nil {
 		return err
 	}
@@ -230,7 +230,7 @@ func (j *joiner) serves(ctx context.Context, pod *corev1.Pod) error {
 
 // renews has the kubelet ask for its next serving certificate, and the inventory forget the node.
 func (j *joiner) renews(ctx context.Context, pod *corev1.Pod) error {
-	if err := j.tool.Expect(joining.Entry{Name: "somebody-else"}); err != nil {
+	if err := j.tool.WriteInventory(joining.Entry{Name: "somebody-else"}); err != nil {
 		return err
 	}
 	aged, err := j.age(ctx)
@@ -265,7 +265,7 @@ func (j *joiner) approve(ctx context.Context, asked string, hostile map[string]s
 }
 
 func (j *joiner) says(ctx context.Context, want map[string]string) error {
-	_, said, err := j.tool.Once(ctx, "--bootstrap-tokens", "--kubelet-ca="+j.authority)
+	_, said, err := j.tool.RunOnce(ctx, "--bootstrap-tokens", "--kubelet-ca="+j.authority)
 	if err != nil {
 		return err
 	}

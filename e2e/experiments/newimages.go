@@ -16,19 +16,19 @@ import (
 
 // NewImages brings a controller and then a router of another image. It is a rollout of both (R-OPS-1), and no upgrade: the programs are the same.
 var NewImages = kindtarget.Experiment{
-	Name: "new-images", Shows: "the router stays where it is and traffic comes back after the controller and the router roll out with another image", Run: newImages,
+	Name: "new-images", Description: "the router stays where it is and traffic comes back after the controller and the router roll out with another image", Run: newImages,
 }
 
 // NodeRestart restarts the control-plane node, and with it everything.
 var NodeRestart = kindtarget.Experiment{
-	Name: "node-restart", Shows: "traffic comes back by itself after the control-plane node restarts", Run: nodeRestart,
+	Name: "node-restart", Description: "traffic comes back by itself after the control-plane node restarts", Run: nodeRestart,
 }
 
 // returnBound is for a node with its API server, and everything that has to start one after the other, on a busy machine.
 const returnBound = 5 * time.Minute
 
 func newImages(ctx context.Context, e *kindtarget.Env) error {
-	return visited(ctx, e, "new-images", "New controller image, then new router image", comeback, func(s *site, users *traffic.Users) error {
+	return visited(ctx, e, "new-images", "New controller image, then new router image", comeback, func(s *site, users *traffic.Generator) error {
 		begun := time.Now()
 		newer := e.Image(harness.Ingress) + "-next"
 		if err := e.Kind.Tag(ctx, e.Image(harness.Ingress), newer); err != nil {
@@ -51,7 +51,7 @@ func newImages(ctx context.Context, e *kindtarget.Env) error {
 }
 
 func nodeRestart(ctx context.Context, e *kindtarget.Env) error {
-	return visited(ctx, e, "node-restart", "Restart of the control-plane node", returnBound, func(s *site, _ *traffic.Users) error {
+	return visited(ctx, e, "node-restart", "Restart of the control-plane node", returnBound, func(s *site, _ *traffic.Generator) error {
 		if err := e.Kind.Restart(ctx, s.node); err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ func nodeRestart(ctx context.Context, e *kindtarget.Env) error {
 }
 
 // visited does something while there are users of both ports, and records for how long they were not answered.
-func visited(ctx context.Context, e *kindtarget.Env, name, what string, bound time.Duration, do func(*site, *traffic.Users) error) (err error) {
+func visited(ctx context.Context, e *kindtarget.Env, name, what string, bound time.Duration, do func(*site, *traffic.Generator) error) (err error) {
 	s, err := openSite(ctx, e)
 	if err != nil {
 		return err
@@ -69,11 +69,11 @@ func visited(ctx context.Context, e *kindtarget.Env, name, what string, bound ti
 	defer func() { err = errors.Join(err, s.close(ctx)) }()
 	entrances := []struct {
 		scheme string
-		users  *traffic.Users
+		users  *traffic.Generator
 	}{{"http", s.visit(ctx, "http", 80)}, {"https", s.visit(ctx, "https", 443)}}
 	for _, at := range entrances {
 		defer at.users.Stop()
-		if err := at.users.Answered(ctx, calm, patience); err != nil {
+		if err := at.users.WaitAnswered(ctx, calm, patience); err != nil {
 			return err
 		}
 	}
@@ -83,7 +83,7 @@ func visited(ctx context.Context, e *kindtarget.Env, name, what string, bound ti
 	}
 	var rows []bench.Row
 	for _, at := range entrances {
-		if err := at.users.Answered(ctx, calm, patience); err != nil {
+		if err := at.users.WaitAnswered(ctx, calm, patience); err != nil {
 			return err
 		}
 		row := outageRow(what+", "+at.scheme, []time.Duration{traffic.Longest(traffic.Outages(at.users.Since(begun)), time.Now())}, bound)

@@ -23,7 +23,7 @@ var (
 )
 
 // differs compares what the tool should say of requests, an outcome and a reason, with what it has said.
-func differs(want map[string]string, said map[string]joining.Said) error {
+func differs(want map[string]string, said map[string]joining.RequestResult) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		got, there := said[name]
@@ -95,7 +95,7 @@ func (j *joiner) nobodyElse(ctx context.Context, asked string) error {
 	if !ok {
 		return fmt.Errorf("%w: no client of the administrator", errEarly)
 	}
-	witness, err := joining.Join(ctx, admin, witnessNode)
+	witness, err := joining.RequestClientCertificate(ctx, admin, witnessNode)
 	if err != nil {
 		return err
 	}

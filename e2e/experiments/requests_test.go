@@ -18,16 +18,16 @@ import (
 
 func TestDiffers(t *testing.T) {
 	want := map[string]string{"own": "approved ProvenByInventory", "hostile": "pending NotInInventory"}
-	own, hostile := joining.Said{Outcome: "approved", Reason: "ProvenByInventory"}, joining.Said{Outcome: "pending", Reason: "NotInInventory"}
+	own, hostile := joining.RequestResult{Outcome: "approved", Reason: "ProvenByInventory"}, joining.RequestResult{Outcome: "pending", Reason: "NotInInventory"}
 	for name, test := range map[string]struct {
-		said map[string]joining.Said
+		said map[string]joining.RequestResult
 		err  error
 	}{
-		"as it should be":     {map[string]joining.Said{"own": own, "hostile": hostile, "somebody's": hostile}, nil},
-		"hostile approved":    {map[string]joining.Said{"own": own, "hostile": own}, errVerdict},
-		"own left pending":    {map[string]joining.Said{"own": hostile, "hostile": hostile}, errVerdict},
-		"for another reason":  {map[string]joining.Said{"own": own, "hostile": {Outcome: "pending", Reason: "NodeExists"}}, errVerdict},
-		"hostile not noticed": {map[string]joining.Said{"own": own}, errVerdict},
+		"as it should be":     {map[string]joining.RequestResult{"own": own, "hostile": hostile, "somebody's": hostile}, nil},
+		"hostile approved":    {map[string]joining.RequestResult{"own": own, "hostile": own}, errVerdict},
+		"own left pending":    {map[string]joining.RequestResult{"own": hostile, "hostile": hostile}, errVerdict},
+		"for another reason":  {map[string]joining.RequestResult{"own": own, "hostile": {Outcome: "pending", Reason: "NodeExists"}}, errVerdict},
+		"hostile not noticed": {map[string]joining.RequestResult{"own": own}, errVerdict},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := differs(want, test.said); !errors.Is(err, test.err) {

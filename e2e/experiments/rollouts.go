@@ -22,8 +22,8 @@ import (
 
 // Rollouts measures how long nobody is answered while the router is rolled out on one node.
 var Rollouts = kindtarget.Experiment{
-	Name: "rollouts", Shows: "a rollout of the router on one node ends, and without host ports nobody notices it", Scenario: "none-sno-day2-workers",
-	Alone: true, Run: rollouts,
+	Name: "rollouts", Description: "a rollout of the router on one node ends, and without host ports nobody notices it", Scenario: "none-sno-day2-workers",
+	Exclusive: true, Run: rollouts,
 }
 
 const rolloutsEach = 5
@@ -45,7 +45,7 @@ type arrangement struct {
 const (
 	ownPorts = 30 * time.Second
 	// unnoticed leaves kube-proxy the time of a few requests to hear of the new pod, which it may do after the old one has ended.
-	unnoticed = 4 * traffic.Every
+	unnoticed = 4 * traffic.Interval
 )
 
 func arrangements() []arrangement {
@@ -106,7 +106,7 @@ func (s *site) measure(ctx context.Context, a arrangement) (bench.Row, error) {
 	}
 	users := s.visit(ctx, "http", a.port)
 	defer users.Stop()
-	if err := users.Answered(ctx, calm, patience); err != nil {
+	if err := users.WaitAnswered(ctx, calm, patience); err != nil {
 		return bench.Row{}, err
 	}
 	var outages []time.Duration
@@ -115,7 +115,7 @@ func (s *site) measure(ctx context.Context, a arrangement) (bench.Row, error) {
 		if err := s.roll(ctx, fmt.Sprintf("%s %d", a.name, i)); err != nil {
 			return bench.Row{}, err
 		}
-		if err := users.Answered(ctx, calm, patience); err != nil {
+		if err := users.WaitAnswered(ctx, calm, patience); err != nil {
 			return bench.Row{}, err
 		}
 		outages = append(outages, traffic.Longest(traffic.Outages(users.Since(begun)), time.Now()))

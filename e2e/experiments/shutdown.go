@@ -14,8 +14,8 @@ import (
 
 // Shutdown shows R-MCO-3 with a real kubelet, a real logind, and a machine that is powered off.
 var Shutdown = kindtarget.Experiment{
-	Name: "shutdown", Second: true, Run: shutdown,
-	Shows: "with the configuration that the machineconfig module computes, a node that is powered off ends its pods in order, with their hooks and in " +
+	Name: "shutdown", SecondCluster: true, Run: shutdown,
+	Description: "with the configuration that the machineconfig module computes, a node that is powered off ends its pods in order, with their hooks and in " +
 		"their own time, and without it all at once",
 }
 

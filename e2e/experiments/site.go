@@ -115,7 +115,7 @@ func (s *site) run(ctx context.Context, image string, hostArgs ...string) error 
 }
 
 // visit begins to ask for the application through the node.
-func (s *site) visit(ctx context.Context, scheme string, port int) *traffic.Users {
+func (s *site) visit(ctx context.Context, scheme string, port int) *traffic.Generator {
 	return traffic.Start(ctx, scheme+"://"+net.JoinHostPort(s.address, strconv.Itoa(port))+"/", greeting)
 }
 

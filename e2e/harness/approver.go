@@ -25,7 +25,7 @@ const (
 )
 
 // InstallStockApprover brings the stock approver's Deployment where no controller of ours did.
-func (r *Rig) InstallStockApprover(ctx context.Context) error {
+func (r *Environment) InstallStockApprover(ctx context.Context) error {
 	return installStockApprover(ctx, r.Cluster)
 }
 

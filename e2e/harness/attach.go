@@ -9,17 +9,17 @@ import (
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
-// On is a rig on a cluster that is there already, with nothing on it yet. Host operators run beside it, as processes; controllers may, or be pods of its own.
+// Attach returns an Environment on a cluster that is there already, with nothing on it yet. Host operators run beside it, as processes; controllers may, or be pods of its own.
 // There is no canary, whose image nobody has, and a router counts as available a second after it is ready.
-func On(c *embedded.Cluster, s scenario.Scenario, progress io.Writer) *Rig {
+func Attach(c *embedded.Cluster, s scenario.Scenario, progress io.Writer) *Environment {
 	if progress == nil {
 		progress = io.Discard
 	}
-	return &Rig{Cluster: c, Scenario: s, progress: progress, hosts: map[Module][]string{}}
+	return &Environment{Cluster: c, Scenario: s, progress: progress, hosts: map[Module][]string{}}
 }
 
 // Prepare makes the cluster ready for a module's controller, as RunController does before it starts one.
-func (r *Rig) Prepare(ctx context.Context, module Module) error {
+func (r *Environment) Prepare(ctx context.Context, module Module) error {
 	if install := modules[module].install; install != nil {
 		return install(ctx, r.Cluster)
 	}
@@ -27,6 +27,6 @@ func (r *Rig) Prepare(ctx context.Context, module Module) error {
 }
 
 // RunQuorumGuard runs the stand-in for the cluster-version-operator, which brings etcd's quorum guard as releases of old do, until Stop.
-func (r *Rig) RunQuorumGuard(ctx context.Context) error {
+func (r *Environment) RunQuorumGuard(ctx context.Context) error {
 	return r.runVersionOperator(ctx, []versionoperator.Manifest{versionoperator.Guard, versionoperator.GuardBudget})
 }

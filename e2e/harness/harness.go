@@ -25,8 +25,8 @@ import (
 
 const poll = 50 * time.Millisecond
 
-// ErrUndecided says that a controller did not come to rest in time.
-var ErrUndecided = errors.New("the controller does not come to rest")
+// ErrNotSettled says that a controller did not come to rest in time.
+var ErrNotSettled = errors.New("the controller does not come to rest")
 
 // Config says what to put together.
 type Config struct {
@@ -42,17 +42,17 @@ type Config struct {
 	QuorumGuard bool
 	// APIServer are further arguments of the API server.
 	APIServer []string
-	// RealPace has a router count as available when it has been ready for as long as in life, which is 30 s, and each of its rollouts take that
+	// RealMinReadySeconds has a router count as available when it has been ready for as long as in life, which is 30 s, and each of its rollouts take that
 	// much longer. Otherwise it is a second: for proofs that only wait until rollouts have ended.
-	RealPace bool
+	RealMinReadySeconds bool
 	// Keep leaves the cluster's folder.
 	Keep bool
 	// Progress is told what happens; nil for nobody.
 	Progress io.Writer
 }
 
-// Rig is a running cluster with a scenario on it.
-type Rig struct {
+// Environment is a running cluster with a scenario on it.
+type Environment struct {
 	Cluster  *embedded.Cluster
 	Scenario scenario.Scenario
 
@@ -65,7 +65,7 @@ type Rig struct {
 }
 
 // Start builds the programs, starts the cluster and installs the scenario and the host operators. Controllers are not running yet.
-func Start(ctx context.Context, config Config) (*Rig, error) {
+func Start(ctx context.Context, config Config) (*Environment, error) {
 	s, err := scenario.Lookup(config.Scenario)
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func Start(ctx context.Context, config Config) (*Rig, error) {
 	if config.Progress == nil {
 		config.Progress = io.Discard
 	}
-	r := &Rig{Scenario: s, progress: config.Progress, realPace: config.RealPace, canary: true, hosts: map[Module][]string{}}
+	r := &Environment{Scenario: s, progress: config.Progress, realPace: config.RealMinReadySeconds, canary: true, hosts: map[Module][]string{}}
 	hosts := slices.Sorted(maps.Keys(config.Hosts))
 	for _, module := range hosts {
 		// Before the cluster starts, so that it does not wait for a compiler.
@@ -109,7 +109,7 @@ func Start(ctx context.Context, config Config) (*Rig, error) {
 }
 
 // Stop ends the cluster. A folder that cannot be removed now is swept by the next start.
-func (r *Rig) Stop() {
+func (r *Environment) Stop() {
 	if r.endVersionOperator != nil {
 		// How it ends is of interest only while it is needed.
 		_ = r.endVersionOperator()
@@ -118,7 +118,7 @@ func (r *Rig) Stop() {
 }
 
 // RunHost starts a host operator, which may do everything. One that runs already is ended first.
-func (r *Rig) RunHost(ctx context.Context, module Module, args ...string) error {
+func (r *Environment) RunHost(ctx context.Context, module Module, args ...string) error {
 	if running := r.Cluster.Program(module.Host().Name); running != nil {
 		if err := running.Terminate(ctx); err != nil {
 			return err
@@ -149,15 +149,15 @@ func (r *Rig) RunHost(ctx context.Context, module Module, args ...string) error 
 }
 
 // minReadySeconds is for how long a router must have been ready before it counts as available.
-func (r *Rig) minReadySeconds() int {
+func (r *Environment) minReadySeconds() int {
 	if r.realPace {
 		return int(stock.RouterMinReady / time.Second)
 	}
 	return 1
 }
 
-// SetRealPace has the routers wait from now on as in life before they count as available. Their pods stay.
-func (r *Rig) SetRealPace(ctx context.Context) error {
+// UseRealMinReadySeconds has the routers wait from now on as in life before they count as available. Their pods stay.
+func (r *Environment) UseRealMinReadySeconds(ctx context.Context) error {
 	r.realPace = true
 	args, runs := r.hosts[Ingress]
 	if !runs {
@@ -166,7 +166,7 @@ func (r *Rig) SetRealPace(ctx context.Context) error {
 	return r.RunHost(ctx, Ingress, args...)
 }
 
-func (r *Rig) runVersionOperator(ctx context.Context, manifests []versionoperator.Manifest) error {
+func (r *Environment) runVersionOperator(ctx context.Context, manifests []versionoperator.Manifest) error {
 	kubeconfig, err := r.Cluster.ConfigForAdministrator(versionoperator.User)
 	if err != nil {
 		return err
@@ -183,7 +183,7 @@ func (r *Rig) runVersionOperator(ctx context.Context, manifests []versionoperato
 
 // InstallRBAC puts the rights of a module's controller on the cluster, under the names that an installation gives them, and
 // nothing more: the controller itself is a process beside the cluster.
-func (r *Rig) InstallRBAC(ctx context.Context, module Module) error {
+func (r *Environment) InstallRBAC(ctx context.Context, module Module) error {
 	root, err := programs.Root(ctx)
 	if err != nil {
 		return err
@@ -193,7 +193,7 @@ func (r *Rig) InstallRBAC(ctx context.Context, module Module) error {
 
 // RunController starts a module's controller as a cluster would run it: with its own service account and no right beyond its role.
 // One that runs already is ended first.
-func (r *Rig) RunController(ctx context.Context, module Module, args ...string) (*embedded.Component, error) {
+func (r *Environment) RunController(ctx context.Context, module Module, args ...string) (*embedded.Component, error) {
 	if err := r.Prepare(ctx, module); err != nil {
 		return nil, err
 	}
@@ -203,9 +203,9 @@ func (r *Rig) RunController(ctx context.Context, module Module, args ...string) 
 	return r.runAs(ctx, module.Controller(), module.Account(), nil, args)
 }
 
-// RunAll starts all controllers in one process, which is kubectl-sno, with the service account of config/all and no right beyond its roles. One
+// RunAllControllers starts all controllers in one process, which is kubectl-sno, with the service account of config/all and no right beyond its roles. One
 // that runs already is ended first.
-func (r *Rig) RunAll(ctx context.Context, args ...string) (*embedded.Component, error) {
+func (r *Environment) RunAllControllers(ctx context.Context, args ...string) (*embedded.Component, error) {
 	for _, module := range AllModules() {
 		if err := r.Prepare(ctx, module); err != nil {
 			return nil, err
@@ -222,7 +222,7 @@ func (r *Rig) RunAll(ctx context.Context, args ...string) (*embedded.Component, 
 }
 
 // runAs starts a program with a service account, which is there.
-func (r *Rig) runAs(ctx context.Context, program programs.Program, account string, verb, args []string) (*embedded.Component, error) {
+func (r *Environment) runAs(ctx context.Context, program programs.Program, account string, verb, args []string) (*embedded.Component, error) {
 	if running := r.Cluster.Program(program.Name); running != nil {
 		if err := running.Terminate(ctx); err != nil {
 			return nil, err
@@ -242,7 +242,7 @@ func (r *Rig) runAs(ctx context.Context, program programs.Program, account strin
 }
 
 // Object reads the object that a module shows its conditions on, with everything that the API server says of it.
-func (r *Rig) Object(ctx context.Context, module Module) (*unstructured.Unstructured, error) {
+func (r *Environment) Object(ctx context.Context, module Module) (*unstructured.Unstructured, error) {
 	at := modules[module]
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(at.kind)
@@ -252,18 +252,18 @@ func (r *Rig) Object(ctx context.Context, module Module) (*unstructured.Unstruct
 	return live, nil
 }
 
-// Verdict is what a controller shows on its object.
-type Verdict struct {
-	Condition, Status, Reason, Message string
+// Condition is what a controller shows on its object.
+type Condition struct {
+	Type, Status, Reason, Message string
 }
 
-func (v Verdict) String() string {
-	return fmt.Sprintf("%s=%s, %s: %s", v.Condition, v.Status, v.Reason, v.Message)
+func (v Condition) String() string {
+	return fmt.Sprintf("%s=%s, %s: %s", v.Type, v.Status, v.Reason, v.Message)
 }
 
-// Verdict reads a module's condition. Without one, only the Verdict's Condition is set.
-func (r *Rig) Verdict(ctx context.Context, module Module) (Verdict, error) {
-	verdict := Verdict{Condition: module.Condition()}
+// Condition reads a module's condition. Without one, only the Condition's Type is set.
+func (r *Environment) Condition(ctx context.Context, module Module) (Condition, error) {
+	verdict := Condition{Type: module.ConditionType()}
 	live, err := r.Object(ctx, module)
 	if err != nil {
 		return verdict, err
@@ -274,7 +274,7 @@ func (r *Rig) Verdict(ctx context.Context, module Module) (Verdict, error) {
 	}
 	for _, each := range conditions {
 		condition, _ := each.(map[string]any)
-		if condition["type"] == verdict.Condition {
+		if condition["type"] == verdict.Type {
 			verdict.Status, _ = condition["status"].(string)
 			verdict.Reason, _ = condition["reason"].(string)
 			verdict.Message, _ = condition["message"].(string)
@@ -284,10 +284,10 @@ func (r *Rig) Verdict(ctx context.Context, module Module) (Verdict, error) {
 }
 
 // WaitReason waits until a module's controller shows one of the reasons.
-func (r *Rig) WaitReason(ctx context.Context, module Module, timeout time.Duration, reasons ...string) (Verdict, error) {
-	var last Verdict
+func (r *Environment) WaitReason(ctx context.Context, module Module, timeout time.Duration, reasons ...string) (Condition, error) {
+	var last Condition
 	err := wait.PollUntilContextTimeout(ctx, poll, timeout, true, func(ctx context.Context) (bool, error) {
-		now, err := r.Verdict(ctx, module)
+		now, err := r.Condition(ctx, module)
 		if err != nil {
 			return false, err
 		}
@@ -295,13 +295,13 @@ func (r *Rig) WaitReason(ctx context.Context, module Module, timeout time.Durati
 		return slices.Contains(reasons, last.Reason), nil
 	})
 	if err != nil {
-		return last, fmt.Errorf("%w within %s (%s), wanted one of %v: %w", ErrUndecided, timeout, last, reasons, err)
+		return last, fmt.Errorf("%w within %s (%s), wanted one of %v: %w", ErrNotSettled, timeout, last, reasons, err)
 	}
 	return last, nil
 }
 
 // SetTopology writes both topologies, as whoever changes a cluster's shape at run time does: in one request.
-func (r *Rig) SetTopology(ctx context.Context, controlPlane, infrastructure configv1.TopologyMode) error {
+func (r *Environment) SetTopology(ctx context.Context, controlPlane, infrastructure configv1.TopologyMode) error {
 	live := &configv1.Infrastructure{}
 	live.Name = scenario.ClusterName
 	body := fmt.Sprintf(`{"status":{"controlPlaneTopology":%q,"infrastructureTopology":%q}}`, controlPlane, infrastructure)

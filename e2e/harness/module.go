@@ -106,8 +106,8 @@ func (m Module) HostUser() string { return m.Host().Name }
 // FieldOwner is the module's field owner.
 func (m Module) FieldOwner() string { return patch.FieldOwner(string(m)) }
 
-// Condition is the type of the condition that says how the module's patch stands.
-func (m Module) Condition() string { return modules[m].condition }
+// ConditionType is the type of the condition that says how the module's patch stands.
+func (m Module) ConditionType() string { return modules[m].condition }
 
 // Controller is the module's controller.
 func (m Module) Controller() programs.Program { return modules[m].controller }

@@ -34,7 +34,7 @@ func TestAPIServerOutage(t *testing.T) {
 		t.Skip("it takes minutes; make proof runs it")
 	}
 	t.Parallel()
-	for _, name := range sample.Of(t, []string{"none-sno", "compact"}, 1) {
+	for _, name := range sample.Select(t, []string{"none-sno", "compact"}, 1) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			testOutage(t, name)
@@ -107,7 +107,7 @@ func testOutage(t *testing.T, name string) {
 	}
 }
 
-func lease(t *testing.T, r *harness.Rig) coordinationv1.Lease {
+func lease(t *testing.T, r *harness.Environment) coordinationv1.Lease {
 	t.Helper()
 	leases, err := r.Cluster.Clientset().CoordinationV1().Leases(harness.SystemNamespace).List(t.Context(), metav1.ListOptions{})
 	if err != nil {

@@ -4,7 +4,7 @@ import "context"
 
 // RestartOperator ends a module's host operator and controller, as far as they run, and starts them again with the arguments that
 // they had.
-func (r *Rig) RestartOperator(ctx context.Context, module Module) error {
+func (r *Environment) RestartOperator(ctx context.Context, module Module) error {
 	for _, name := range []string{module.Host().Name, module.Controller().Name} {
 		running := r.Cluster.Program(name)
 		if running == nil {
@@ -20,8 +20,8 @@ func (r *Rig) RestartOperator(ctx context.Context, module Module) error {
 	return nil
 }
 
-// EndOperators ends everything that shapes the cluster: host operators, controllers, and the stand-in for the cluster-version-operator.
-func (r *Rig) EndOperators(ctx context.Context) error {
+// StopOperators ends everything that shapes the cluster: host operators, controllers, and the stand-in for the cluster-version-operator.
+func (r *Environment) StopOperators(ctx context.Context) error {
 	for _, module := range AllModules() {
 		for _, name := range []string{module.Host().Name, module.Controller().Name} {
 			if running := r.Cluster.Program(name); running != nil {

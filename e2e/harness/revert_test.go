@@ -48,7 +48,7 @@ func TestHostThatReverts(t *testing.T) {
 	if len(writes) != 1 {
 		t.Errorf("%d writes to the IngressController in its first minute, want the one that was reverted:\n%s", len(writes), strings.Join(writes, "\n"))
 	}
-	if verdict, err := r.Verdict(ctx, harness.Ingress); err != nil || verdict.Reason != "Reverted" {
+	if verdict, err := r.Condition(ctx, harness.Ingress); err != nil || verdict.Reason != "Reverted" {
 		t.Errorf("verdict is %s (%v), want it to stay Reverted", verdict, err)
 	}
 }

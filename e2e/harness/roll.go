@@ -12,7 +12,7 @@ import (
 // Roll changes an annotation of the pod templates by hand and returns when the rollouts are over. A console operator would take
 // the change back in the middle: then the Deployment controller, whose cache is behind, may scale both ReplicaSets down, which says
 // nothing about the shape. So it does not run meanwhile. When it is there again, taking the change back is a rollout of its own.
-func (r *Rig) Roll(ctx context.Context, want []scenario.Operand, revision string) error {
+func (r *Environment) Roll(ctx context.Context, want []scenario.Operand, revision string) error {
 	host := r.Cluster.Program(Console.Host().Name)
 	if host != nil {
 		if err := host.Terminate(ctx); err != nil {
@@ -22,7 +22,7 @@ func (r *Rig) Roll(ctx context.Context, want []scenario.Operand, revision string
 	if err := operand.Roll(ctx, r.Cluster, want, revision); err != nil {
 		return err
 	}
-	if err := operand.Settled(ctx, r.Cluster.Client(), want); err != nil {
+	if err := operand.WaitSettled(ctx, r.Cluster.Client(), want); err != nil {
 		return err
 	}
 	if host == nil {
@@ -31,12 +31,12 @@ func (r *Rig) Roll(ctx context.Context, want []scenario.Operand, revision string
 	if err := r.RunHost(ctx, Console, r.hosts[Console]...); err != nil {
 		return err
 	}
-	err := wait.PollUntilContextTimeout(ctx, poll, operand.Patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, poll, operand.WaitTimeout, true, func(ctx context.Context) (bool, error) {
 		live, err := operand.Deployment(ctx, r.Cluster.Client(), want[0])
 		return err == nil && live.Spec.Template.Annotations[operand.RevisionAnnotation] == "", err
 	})
 	if err != nil {
 		return err
 	}
-	return operand.Settled(ctx, r.Cluster.Client(), want)
+	return operand.WaitSettled(ctx, r.Cluster.Client(), want)
 }

@@ -71,7 +71,7 @@ func TestVendoredHostOnOneNode(t *testing.T) {
 }
 
 // waitRouter waits until exactly one router pod is there, runs, and is wanted.
-func waitRouter(t *testing.T, r *harness.Rig, wanted func(corev1.Pod) bool) corev1.Pod {
+func waitRouter(t *testing.T, r *harness.Environment, wanted func(corev1.Pod) bool) corev1.Pod {
 	t.Helper()
 	var pods corev1.PodList
 	err := wait.PollUntilContextTimeout(t.Context(), pollRouter, patience, true, func(ctx context.Context) (bool, error) {

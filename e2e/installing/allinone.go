@@ -6,7 +6,7 @@ import (
 )
 
 // AllInOne is a machine whose image boots with the config of an all-in-one node.
-var AllInOne = Way{
+var AllInOne = Method{
 	Name: "all-in-one", Title: "All in one", command: "aiokube",
 	steps: []step{
 		{"config", func(ctx context.Context, m *Machine) error { return configAllInOne(ctx, m) }},

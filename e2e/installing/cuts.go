@@ -17,16 +17,16 @@ import (
 	"github.com/solonode/sno/testcluster/nodemachine"
 )
 
-// Cuts are power cuts at random points.
-type Cuts struct {
-	// Number is how many there are in each phase, and Start the start value of the random numbers.
-	Number int
-	Start  uint64
+// PowerCuts are power cuts at random points.
+type PowerCuts struct {
+	// PerPhase is how many there are in each phase, and RandomStart the start value of the random numbers.
+	PerPhase    int
+	RandomStart uint64
 }
 
-// InPlaceCuts is bootstrap in place with power cuts in the live system, and in the first boot of the installed node.
-var InPlaceCuts = Way{
-	Name: "in-place-cuts", Title: "Bootstrap in place, with power cuts", command: InPlace.command, Cut: true,
+// InPlacePowerCuts is bootstrap in place with power cuts in the live system, and in the first boot of the installed node.
+var InPlacePowerCuts = Method{
+	Name: "in-place-cuts", Title: "Bootstrap in place, with power cuts", command: InPlace.command, PowerCuts: true,
 	steps: []step{
 		{"config", configInPlace},
 		{"live", cutLive},
@@ -35,9 +35,9 @@ var InPlaceCuts = Way{
 	checks: slices.Concat(installed, pending()),
 }
 
-// AllInOneCuts is an all-in-one node with power cuts in its first boot.
-var AllInOneCuts = Way{
-	Name: "all-in-one-cuts", Title: "All in one, with power cuts", command: AllInOne.command, Cut: true,
+// AllInOnePowerCuts is an all-in-one node with power cuts in its first boot.
+var AllInOnePowerCuts = Method{
+	Name: "all-in-one-cuts", Title: "All in one, with power cuts", command: AllInOne.command, PowerCuts: true,
 	steps: []step{
 		{"config", func(ctx context.Context, m *Machine) error { return configAllInOne(ctx, m) }},
 		{"node", cutNode},
@@ -53,9 +53,9 @@ type point struct {
 }
 
 // points are spread over a length at random. Each phase has its own.
-func (c Cuts) points(phase uint64, length time.Duration) []point {
-	random := rand.New(rand.NewPCG(c.Start, phase)) //nolint:gosec // not for a secret
-	all := make([]point, c.Number)
+func (c PowerCuts) points(phase uint64, length time.Duration) []point {
+	random := rand.New(rand.NewPCG(c.RandomStart, phase)) //nolint:gosec // not for a secret
+	all := make([]point, c.PerPhase)
 	for i := range all {
 		all[i].at = time.Duration(random.Int64N(int64(length)))
 	}
@@ -75,11 +75,11 @@ func printPoints(out io.Writer, points []point) error {
 
 // cutAll has one of the functions cut the power at each point, and shows what became of it.
 func (m *Machine) cutAll(ctx context.Context, phase uint64, length time.Duration, cut func(context.Context, *point) error) error {
-	m.say("%d power cuts in %.1f s, start value %d", m.Cuts.Number, length.Seconds(), m.Cuts.Start)
-	points := m.Cuts.points(phase, length)
+	m.say("%d power cuts in %.1f s, start value %d", m.PowerCuts.PerPhase, length.Seconds(), m.PowerCuts.RandomStart)
+	points := m.PowerCuts.points(phase, length)
 	for i := range points {
 		if err := cut(ctx, &points[i]); err != nil {
-			return fmt.Errorf("power cut at %.1f s, in %s, start value %d: %w", points[i].at.Seconds(), points[i].ran, m.Cuts.Start, err)
+			return fmt.Errorf("power cut at %.1f s, in %s, start value %d: %w", points[i].at.Seconds(), points[i].ran, m.PowerCuts.RandomStart, err)
 		}
 		m.say("  %d of %d, at %.1f s: %s: %s", i+1, len(points), points[i].at.Seconds(), points[i].ran, points[i].after)
 	}
@@ -94,7 +94,7 @@ func cutLive(ctx context.Context, m *Machine) error {
 	if err := live(ctx, m); err != nil {
 		return err
 	}
-	if err := m.node.Wipe(ctx); err != nil {
+	if err := m.node.WipeDisk(ctx); err != nil {
 		return err //nolint:wrapcheck // it says of what
 	}
 	length := m.lived
@@ -151,7 +151,7 @@ func (m *Machine) liveUntil(ctx context.Context, p *point, when func(context.Con
 		return err
 	}
 	defer func() { err = errors.Join(err, live.Delete()) }()
-	if err := live.On(ctx); err != nil {
+	if err := live.PowerOn(ctx); err != nil {
 		return err //nolint:wrapcheck // it says of what
 	}
 	if err := when(ctx, live); err != nil {
@@ -167,7 +167,7 @@ func (m *Machine) liveUntil(ctx context.Context, p *point, when func(context.Con
 
 // diskNow looks at the disk after a cut: either the machine's firmware refuses it, or it is complete.
 func (m *Machine) diskNow(ctx context.Context) (string, error) {
-	config, err := m.node.Disk(ctx, "if [ -e boot/bootable ]; then cat boot/ignition/config.ign; fi")
+	config, err := m.node.ExecOnDisk(ctx, "if [ -e boot/bootable ]; then cat boot/ignition/config.ign; fi")
 	switch {
 	case err != nil:
 		return "", errors.Join(errDisk, err)
@@ -175,7 +175,7 @@ func (m *Machine) diskNow(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("%w: %d bytes of a config", errDisk, len(config))
 	case config != "":
 		// The next live system begins with a disk that has never been booted, so this one is not.
-		return complete, m.node.Wipe(ctx) //nolint:wrapcheck // it says of what
+		return complete, m.node.WipeDisk(ctx) //nolint:wrapcheck // it says of what
 	}
 	if err := m.node.Start(ctx); !errors.Is(err, nodemachine.ErrNoDisk) {
 		return "", errors.Join(errDisk, err)
@@ -205,17 +205,17 @@ func running(ctx context.Context, on *nodemachine.Machine, command string) strin
 
 // cutNode cuts the power of the first boot of a node: once it goes on by itself, all checks pass.
 func cutNode(ctx context.Context, m *Machine) error {
-	kept, err := m.node.Kept(ctx)
+	kept, err := m.node.HasSavedDisk(ctx)
 	if err != nil {
 		return err //nolint:wrapcheck // it says of what
 	}
-	keep := m.node.Keep
+	keep := m.node.SaveDisk
 	if kept {
 		// An earlier run has left the machine on.
 		if err := m.node.PowerCut(ctx); err != nil {
 			return err //nolint:wrapcheck // it says of what
 		}
-		keep = m.node.Restore
+		keep = m.node.RestoreDisk
 	}
 	if err := keep(ctx); err != nil {
 		return err //nolint:wrapcheck // it says of what
@@ -233,10 +233,10 @@ func (m *Machine) cutNodeAt(ctx context.Context, p *point) error {
 	if err := m.node.PowerCut(ctx); err != nil {
 		return err //nolint:wrapcheck // it says of what
 	}
-	if err := m.node.Restore(ctx); err != nil {
+	if err := m.node.RestoreDisk(ctx); err != nil {
 		return err //nolint:wrapcheck // it says of what
 	}
-	if err := m.node.On(ctx); err != nil {
+	if err := m.node.PowerOn(ctx); err != nil {
 		return err //nolint:wrapcheck // it says of what
 	}
 	// Whoever is hostile begins before the cut.
@@ -244,7 +244,7 @@ func (m *Machine) cutNodeAt(ctx context.Context, p *point) error {
 	asked := make(chan struct{})
 	go func() {
 		defer close(asked)
-		if m.node.Booted(before) == nil && m.prepare(before) == nil {
+		if m.node.WaitBooted(before) == nil && m.prepare(before) == nil {
 			_ = m.wait(before, ask)
 		}
 	}()

@@ -10,19 +10,19 @@ import (
 
 func TestPoints(t *testing.T) {
 	const length = 3 * time.Second
-	c := Cuts{Number: 100, Start: 7}
+	c := PowerCuts{PerPhase: 100, RandomStart: 7}
 	all := c.points(0, length)
 	at := make([]time.Duration, len(all))
 	for i, p := range all {
 		at[i] = p.at
 	}
-	if len(all) != c.Number || !slices.IsSorted(at) || at[0] < 0 || at[0] > length/4 || at[99] < length*3/4 || at[99] >= length {
+	if len(all) != c.PerPhase || !slices.IsSorted(at) || at[0] < 0 || at[0] > length/4 || at[99] < length*3/4 || at[99] >= length {
 		t.Errorf("100 points in %s: %v", length, at)
 	}
 	if !reflect.DeepEqual(all, c.points(0, length)) {
 		t.Error("the same start value gives other points")
 	}
-	if reflect.DeepEqual(all, c.points(1, length)) || reflect.DeepEqual(all, Cuts{Number: 100, Start: 8}.points(0, length)) {
+	if reflect.DeepEqual(all, c.points(1, length)) || reflect.DeepEqual(all, PowerCuts{PerPhase: 100, RandomStart: 8}.points(0, length)) {
 		t.Error("another phase and another start value give the same points")
 	}
 }

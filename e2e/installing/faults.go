@@ -12,7 +12,7 @@ import (
 )
 
 // InPlaceFaults is bootstrap in place when something goes wrong.
-var InPlaceFaults = Way{
+var InPlaceFaults = Method{
 	Name: "in-place-faults", Title: "Bootstrap in place, when something goes wrong", command: InPlace.command,
 	steps: []step{
 		{"config", configFaults},
@@ -74,10 +74,10 @@ func liveFaults(ctx context.Context, m *Machine) (err error) {
 }
 
 func (m *Machine) unplugged(ctx context.Context, live *nodemachine.Machine) error {
-	if err := live.Unplug(ctx); err != nil {
+	if err := live.DisconnectNetwork(ctx); err != nil {
 		return err //nolint:wrapcheck // it says of what
 	}
-	if err := live.On(ctx); err != nil {
+	if err := live.PowerOn(ctx); err != nil {
 		return err //nolint:wrapcheck // it says of what
 	}
 	if err := until(ctx, "Ignition says what it cannot reach", func(ctx context.Context) error {
@@ -89,10 +89,10 @@ func (m *Machine) unplugged(ctx context.Context, live *nodemachine.Machine) erro
 	}); err != nil {
 		return err
 	}
-	if err := live.Plug(ctx); err != nil {
+	if err := live.ConnectNetwork(ctx); err != nil {
 		return err //nolint:wrapcheck // it says of what
 	}
-	return live.Booted(ctx) //nolint:wrapcheck // it says of what
+	return live.WaitBooted(ctx) //nolint:wrapcheck // it says of what
 }
 
 // away pulls the cable. When it is back, the route is too, as a network manager sees to.
@@ -155,12 +155,12 @@ func (m *Machine) goesOn(ctx context.Context, live *nodemachine.Machine) error {
 	}
 	ending, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return live.Off(ending) //nolint:wrapcheck // it says of what
+	return live.WaitPoweredOff(ending) //nolint:wrapcheck // it says of what
 }
 
 // partOfConfig boots a disk whose image is bootable before the whole config is there, as it is for a moment with the real installer.
 func partOfConfig(ctx context.Context, m *Machine) error {
-	if _, err := m.node.Disk(ctx, "cd boot/ignition && cp --archive config.ign whole && truncate --size=-1000 config.ign"); err != nil {
+	if _, err := m.node.ExecOnDisk(ctx, "cd boot/ignition && cp --archive config.ign whole && truncate --size=-1000 config.ign"); err != nil {
 		return err //nolint:wrapcheck // it says of what
 	}
 	err := m.node.Start(ctx)
@@ -172,7 +172,7 @@ func partOfConfig(ctx context.Context, m *Machine) error {
 		return errors.Join(fmt.Errorf("%w: %s", errNotSaid, refused), err, console)
 	}
 	m.say("  Ignition refuses a config that is cut off, and nothing starts")
-	_, err = m.node.Disk(ctx, "mv boot/ignition/whole boot/ignition/config.ign")
+	_, err = m.node.ExecOnDisk(ctx, "mv boot/ignition/whole boot/ignition/config.ign")
 	return err //nolint:wrapcheck // it says of what
 }
 
@@ -186,7 +186,7 @@ EOF_
 
 // damaged boots the installed machine, whose snapshot of etcd is damaged: etcd does not start, and with nothing in it least of all.
 func damaged(ctx context.Context, m *Machine) error {
-	if _, err := m.node.Disk(ctx, damage); err != nil {
+	if _, err := m.node.ExecOnDisk(ctx, damage); err != nil {
 		return err //nolint:wrapcheck // it says of what
 	}
 	if err := m.node.Start(ctx); err != nil {
@@ -208,7 +208,7 @@ func damaged(ctx context.Context, m *Machine) error {
 
 // ended boots a live system when the certificates of its config have ended.
 func ended(ctx context.Context, m *Machine) (err error) {
-	if err := m.node.Wipe(ctx); err != nil {
+	if err := m.node.WipeDisk(ctx); err != nil {
 		return err //nolint:wrapcheck // it says of what
 	}
 	const config = "short/bootstrap-in-place-for-live-iso.ign"

@@ -18,12 +18,12 @@ func (r Reports) Print(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, err := fmt.Fprintln(w, "WAY\tSTEP\tPHASE\tTIME")
 	errs := []error{err}
-	for _, way := range Ways() {
+	for _, way := range Methods() {
 		for _, s := range r[way.Name].Steps {
-			_, err := fmt.Fprintf(w, "%s\t%s\t\t%s\n", way.Name, s.Step, seconds(s.Time))
+			_, err := fmt.Fprintf(w, "%s\t%s\t\t%s\n", way.Name, s.Step, seconds(s.Duration))
 			errs = append(errs, err)
 			for _, p := range s.Phases {
-				_, err := fmt.Fprintf(w, "\t\t%s\t%s\n", p.Step, seconds(p.Time))
+				_, err := fmt.Fprintf(w, "\t\t%s\t%s\n", p.Step, seconds(p.Duration))
 				errs = append(errs, err)
 			}
 		}
@@ -63,14 +63,14 @@ func (r Reports) Rows() []bench.Row {
 		if len(s.Phases) == 0 {
 			continue
 		}
-		plain("Bootstrap in place, "+s.Step, seconds(s.Time))
+		plain("Bootstrap in place, "+s.Step, seconds(s.Duration))
 		var short time.Duration
 		for _, one := range s.Phases {
-			if one.Time < noticeable {
-				short += one.Time
+			if one.Duration < noticeable {
+				short += one.Duration
 				continue
 			}
-			plain("Bootstrap in place, "+s.Step+", phase "+one.Step, seconds(one.Time))
+			plain("Bootstrap in place, "+s.Step+", phase "+one.Step, seconds(one.Duration))
 		}
 		plain("Bootstrap in place, "+s.Step+", all other phases", seconds(short))
 	}

@@ -13,14 +13,14 @@ import (
 )
 
 func TestRows(t *testing.T) {
-	ours := Report{Arrival: Arrival{Ready: 9 * time.Second, Pod: 11 * time.Second}, Memory: 900 << 20}
-	kubeadm := Report{Arrival: Arrival{Ready: 10 * time.Second, Pod: 10 * time.Second}, Memory: 800 << 20}
+	ours := Report{BootTimes: BootTimes{Ready: 9 * time.Second, Pod: 11 * time.Second}, Memory: 900 << 20}
+	kubeadm := Report{BootTimes: BootTimes{Ready: 10 * time.Second, Pod: 10 * time.Second}, Memory: 800 << 20}
 	for name, test := range map[string]struct {
 		reports Reports
 		want    []bench.Row
 	}{
 		"nothing": {Reports{}, nil},
-		"alone": {Reports{"all-in-one": {Arrival: ours.Arrival}}, []bench.Row{
+		"alone": {Reports{"all-in-one": {BootTimes: ours.BootTimes}}, []bench.Row{
 			{What: "All in one, from the start of the machine to a Ready node", Measured: "9.0 s", Bound: "-", Compared: "-", Held: true},
 			{What: "All in one, from the start of the machine to a running pod", Measured: "11.0 s", Bound: "-", Compared: "-", Held: true},
 		}},
@@ -30,7 +30,7 @@ func TestRows(t *testing.T) {
 			{What: "All in one, memory of the machine at rest", Measured: "900 MiB", Bound: "-", Compared: "kubeadm 800 MiB", Held: true},
 		}},
 		"in place": {Reports{"in-place": {
-			Steps:   []Took{{Step: "config", Time: time.Second}, {Step: "live", Time: 20 * time.Second, Phases: []Took{{Step: "render", Time: 3 * time.Second}, {Step: "a", Time: 200 * time.Millisecond}, {Step: "b", Time: 100 * time.Millisecond}}}},
+			Steps:   []StepTime{{Step: "config", Duration: time.Second}, {Step: "live", Duration: 20 * time.Second, Phases: []StepTime{{Step: "render", Duration: 3 * time.Second}, {Step: "a", Duration: 200 * time.Millisecond}, {Step: "b", Duration: 100 * time.Millisecond}}}},
 			Configs: []int{1 << 20, 28 << 20}, Restarts: []time.Duration{7 * time.Second, 8 * time.Second},
 		}}, []bench.Row{
 			{What: "Bootstrap in place, live", Measured: "20.0 s", Bound: "-", Compared: "-", Held: true},
@@ -65,14 +65,14 @@ func TestOutages(t *testing.T) {
 	}
 }
 
-func TestUpNamesSteps(t *testing.T) {
+func TestRunNamesSteps(t *testing.T) {
 	for _, test := range []struct{ from, until, want string }{
 		{"disk", "", `in-place has config, live, `},
 		{"", "disk", `not "disk"`},
 		{"checks", "live", "live is before checks"},
 	} {
 		m := &Machine{}
-		if _, err := m.Up(t.Context(), InPlace, test.from, test.until); !errors.Is(err, errNoStep) || !strings.Contains(err.Error(), test.want) {
+		if _, err := m.Run(t.Context(), InPlace, test.from, test.until); !errors.Is(err, errNoStep) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("from %q until %q: %v", test.from, test.until, err)
 		}
 	}
@@ -85,7 +85,7 @@ func TestWalk(t *testing.T) {
 	one := func(name string, err error) step {
 		return step{name, func(_ context.Context, m *Machine) error {
 			ran = append(ran, name)
-			m.phases = []Took{{Step: "phase of " + name}}
+			m.phases = []StepTime{{Step: "phase of " + name}}
 			return err
 		}}
 	}

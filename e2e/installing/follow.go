@@ -46,7 +46,7 @@ func (m *Machine) follow(ctx context.Context, on *nodemachine.Machine, command s
 				if p.Started != nil && p.Finished != nil {
 					took = p.Finished.Sub(*p.Started)
 				}
-				m.phases = append(m.phases, Took{Step: p.Name, Time: took})
+				m.phases = append(m.phases, StepTime{Step: p.Name, Duration: took})
 				m.say("  %s %.1f s", p.Name, took.Seconds())
 			}
 			if s.Error != failed {

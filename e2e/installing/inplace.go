@@ -13,7 +13,7 @@ import (
 )
 
 // InPlace is bootstrap in place: a live system, the disk that it writes, and the node that boots from it (R-BIP-25, R-BIP-26).
-var InPlace = Way{
+var InPlace = Method{
 	Name: "in-place", Title: "Bootstrap in place", command: "post-reboot",
 	steps: []step{
 		{"config", configWithOperators},
@@ -62,7 +62,7 @@ func (m *Machine) configInPlace(ctx context.Context, more ...func(context.Contex
 	if err := m.create(ctx, firmware); err != nil {
 		return err
 	}
-	if err := m.node.Wipe(ctx); err != nil {
+	if err := m.node.WipeDisk(ctx); err != nil {
 		return err //nolint:wrapcheck // it says of what
 	}
 	for _, lay := range more {
@@ -106,7 +106,7 @@ func (m *Machine) liveSystem(ctx context.Context, config string) (*nodemachine.M
 		return nil, err
 	}
 	machine := m.Config
-	machine.Name, machine.Network, machine.Medium, machine.Installs = m.Config.Name+"-live", m.Config.Name, medium, m.Config.Name
+	machine.Name, machine.Network, machine.Medium, machine.InstallTarget = m.Config.Name+"-live", m.Config.Name, medium, m.Config.Name
 	return nodemachine.Create(ctx, machine) //nolint:wrapcheck // it says of what
 }
 
@@ -130,7 +130,7 @@ func live(ctx context.Context, m *Machine) (err error) {
 	go func() { followed <- m.follow(ending, live, "bootstrap-in-place") }()
 	seen := make(chan error, 1)
 	go func() { seen <- m.seen(ending, live) }()
-	err = live.Off(ending)
+	err = live.WaitPoweredOff(ending)
 	cancel()
 	// The machine is off before the command has ended.
 	<-followed

@@ -217,7 +217,7 @@ var (
 
 // says runs the tool, which must say these things of these requests.
 func (j *joiner) says(ctx context.Context, want map[string]string) error {
-	_, said, err := j.tool.Once(ctx)
+	_, said, err := j.tool.RunOnce(ctx)
 	if err != nil {
 		return err //nolint:wrapcheck // it says all
 	}
@@ -245,7 +245,7 @@ func (j *joiner) unknown(ctx context.Context) error {
 	}
 	other := j.expect()
 	other.Name, other.Addresses = "edge-4", nil
-	if err := j.tool.Expect(other); err != nil {
+	if err := j.tool.WriteInventory(other); err != nil {
 		return err //nolint:wrapcheck // it says all
 	}
 	if err := j.says(ctx, map[string]string{j.asked: "pending NotInInventory"}); err != nil {
@@ -264,10 +264,10 @@ func (j *joiner) unknown(ctx context.Context) error {
 
 // admit has the machine in the inventory, while somebody asks in the name of one that is not, and somebody has asked in its name before.
 func (j *joiner) admit(ctx context.Context) error {
-	if err := j.tool.Expect(j.expect()); err != nil {
+	if err := j.tool.WriteInventory(j.expect()); err != nil {
 		return err //nolint:wrapcheck // it says all
 	}
-	other, err := joining.Join(ctx, j.bootstrapper, "edge-3")
+	other, err := joining.RequestClientCertificate(ctx, j.bootstrapper, "edge-3")
 	if err != nil {
 		return err //nolint:wrapcheck // it says all
 	}
@@ -374,7 +374,7 @@ func (j *joiner) certify(ctx context.Context) error {
 	if err := j.asks(ctx, servingSigner); err != nil {
 		return err
 	}
-	again, err := joining.Join(ctx, j.bootstrapper, workerName)
+	again, err := joining.RequestClientCertificate(ctx, j.bootstrapper, workerName)
 	if err != nil {
 		return err //nolint:wrapcheck // it says all
 	}
@@ -386,7 +386,7 @@ func (j *joiner) certify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	foreign, err := joining.Serve(ctx, itself, workerName, []string{workerName}, net.ParseIP(j.m.worker.Address()), net.ParseIP(j.m.node.Address()))
+	foreign, err := joining.RequestServingCertificate(ctx, itself, workerName, []string{workerName}, net.ParseIP(j.m.worker.Address()), net.ParseIP(j.m.node.Address()))
 	if err != nil {
 		return err //nolint:wrapcheck // it says all
 	}

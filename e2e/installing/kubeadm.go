@@ -10,7 +10,7 @@ import (
 )
 
 // Kubeadm is a machine of the same image that `kubeadm init` brings up, which the others are compared with.
-var Kubeadm = Way{Name: "kubeadm", Title: "kubeadm init, for comparison", steps: []step{{"node", initialize}}}
+var Kubeadm = Method{Name: "kubeadm", Title: "kubeadm init, for comparison", steps: []step{{"node", initialize}}}
 
 // initialize times kubeadm as the all-in-one node is timed: from the start of the machine, and with a pod that is made as soon as anybody can make one.
 func initialize(ctx context.Context, m *Machine) error {
@@ -27,12 +27,12 @@ func initialize(ctx context.Context, m *Machine) error {
 				return err //nolint:wrapcheck // the caller says of what
 			}
 			var err error
-			m.report.Arrival, err = arrive(all, n.Started, n.Admin)
+			m.report.BootTimes, err = arrive(all, n.Started, n.Admin)
 			return err
 		})
 		return group.Wait() //nolint:wrapcheck // its functions have
 	}
-	n, _, err := way.Up(ctx, m.Config)
+	n, _, err := way.BringUp(ctx, m.Config)
 	if n != nil {
 		m.node = n.Machine
 	}

@@ -39,8 +39,8 @@ type Machine struct {
 	Folder string
 	// Version is that of Kubernetes, such as v1.36.3.
 	Version string
-	// Cuts are those of a way with power cuts.
-	Cuts Cuts
+	// PowerCuts are those of a way with power cuts.
+	PowerCuts PowerCuts
 	// Journal receives what the machine writes into its journal; nil: nobody does.
 	Journal io.Writer
 
@@ -48,19 +48,19 @@ type Machine struct {
 	node *nodemachine.Machine
 	// worker is the second machine, where a way has one.
 	worker *nodemachine.Machine
-	way    Way
+	way    Method
 	api    outages
 	// phases are those of the command that was followed last.
-	phases []Took
+	phases []StepTime
 	// lived is how long the machine was on until its command had ended, the last time.
 	lived  time.Duration
 	report Report
-	// program is the URL of sno-install, as long as Up runs.
+	// program is the URL of sno-install, as long as Run runs.
 	program string
 }
 
-// Way is a way to install a machine, and what is done with it then.
-type Way struct {
+// Method is a way to install a machine, and what is done with it then.
+type Method struct {
 	// Name is for flags, and Title for a person.
 	Name, Title string
 
@@ -71,13 +71,13 @@ type Way struct {
 	checks []check
 	// Long is true for one that takes longer than all others together, most of it without doing anything.
 	Long bool
-	// Cut is true for one with power cuts.
-	Cut bool
+	// PowerCuts is true for one with power cuts.
+	PowerCuts bool
 }
 
-// Ways returns all of them, in the order in which they are shown.
-func Ways() []Way {
-	return []Way{InPlace, AllInOne, Kubeadm, AllInOneRenewal, InPlaceFaults, InPlaceCuts, AllInOneCuts}
+// Methods returns all of them, in the order in which they are shown.
+func Methods() []Method {
+	return []Method{InPlace, AllInOne, Kubeadm, AllInOneRenewal, InPlaceFaults, InPlacePowerCuts, AllInOnePowerCuts}
 }
 
 // step is a part of a way. When it returns, the next one can begin.
@@ -87,7 +87,7 @@ type step struct {
 }
 
 // Steps returns the names of the way's steps, in order.
-func (w Way) Steps() []string {
+func (w Method) Steps() []string {
 	names := make([]string, len(w.steps))
 	for i, s := range w.steps {
 		names[i] = s.name
@@ -95,17 +95,17 @@ func (w Way) Steps() []string {
 	return names
 }
 
-// Took is how long a step took, and the phases of the command that ran in it.
-type Took struct {
-	Step   string
-	Time   time.Duration
-	Phases []Took
+// StepTime is how long a step took, and the phases of the command that ran in it.
+type StepTime struct {
+	Step     string
+	Duration time.Duration
+	Phases   []StepTime
 }
 
 // Report is what was measured, as far as a way has it.
 type Report struct {
-	Steps []Took
-	Arrival
+	Steps []StepTime
+	BootTimes
 	// Configs are the sizes of configs in bytes: the one that was made, and the one that the live system made of it.
 	Configs []int
 	// Memory is the machine's in bytes when everything runs, without what the kernel's cache can give back.
@@ -130,9 +130,9 @@ var everywhere = []check{
 	{"nothing has failed but what the image is known for", `! systemctl list-units --failed --plain --no-legend | grep -v '^containerd-fuse-overlayfs'`},
 }
 
-// Up goes through a way, from its start or a step until its end or after another one; an empty name is for the start and the end. For a step later than
+// Run goes through a way, from its start or a step until its end or after another one; an empty name is for the start and the end. For a step later than
 // the first the machine and the folder are there from before.
-func (m *Machine) Up(ctx context.Context, w Way, from, until string) (Report, error) {
+func (m *Machine) Run(ctx context.Context, w Method, from, until string) (Report, error) {
 	first, end := 0, len(w.steps)
 	for _, name := range []string{from, until} {
 		if name != "" && !slices.Contains(w.Steps(), name) {
@@ -187,7 +187,7 @@ func (m *Machine) walk(ctx context.Context, steps []step, number, all int) error
 			}
 			return err
 		}
-		m.report.Steps = append(m.report.Steps, Took{Step: s.name, Time: time.Since(began), Phases: m.phases})
+		m.report.Steps = append(m.report.Steps, StepTime{Step: s.name, Duration: time.Since(began), Phases: m.phases})
 	}
 	return nil
 }
@@ -329,7 +329,7 @@ func (m *Machine) boot(ctx context.Context, beside ...func(context.Context) erro
 	})
 	group.Go(func() error {
 		var err error
-		m.report.Arrival, err = arrive(all, began, config)
+		m.report.BootTimes, err = arrive(all, began, config)
 		return err
 	})
 	return group.Wait() //nolint:wrapcheck // its functions have

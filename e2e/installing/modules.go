@@ -33,19 +33,19 @@ func modules(ctx context.Context, m *Machine) error {
 	if err != nil {
 		return fmt.Errorf("read who signs for administrators: %w", err)
 	}
-	e, err := kindtarget.On(ctx, kindtarget.Installed{
+	e, err := kindtarget.Attach(ctx, kindtarget.Installed{
 		Existing: embedded.Existing{Config: config, CACert: signer.Data["tls.crt"], CAKey: signer.Data["tls.key"], Progress: m.Config.Progress},
 		Scenario: "none-sno", Provider: "sno-install", Node: hostname, Images: m.node.Containerd(),
 	})
 	if err != nil {
 		return err //nolint:wrapcheck // it says of what
 	}
-	if err := e.Settled(ctx); err != nil {
+	if err := e.WaitSettled(ctx); err != nil {
 		return errors.Join(err, e.Logs(filepath.Join(m.Folder, "logs-operators")))
 	}
 	m.say("  all controllers are at rest")
 	folder := m.site.path("conformance")
-	if code := e.Suite(ctx, "--tiers", string(checks.Static)+","+string(checks.Scheduled), "-o", folder, "--artifacts", filepath.Join(folder, "artifacts")); code != 0 {
+	if code := e.RunSuite(ctx, "--tiers", string(checks.Static)+","+string(checks.Scheduled), "-o", folder, "--artifacts", filepath.Join(folder, "artifacts")); code != 0 {
 		return fmt.Errorf("%w: it ends with %d, and has written %s", errSuite, code, folder)
 	}
 	return nil

@@ -19,7 +19,7 @@ import (
 )
 
 // AllInOneRenewal is an all-in-one node that outlives its certificates: once while it runs, and once while it is off (R-AIO-7).
-var AllInOneRenewal = Way{
+var AllInOneRenewal = Method{
 	Name: "all-in-one-renewal", Title: "All in one, with certificates of " + brief, command: "aiokube", Long: true,
 	steps: []step{
 		{"config", func(ctx context.Context, m *Machine) error { return configAllInOne(ctx, m, "--validity", brief) }},

@@ -20,12 +20,12 @@ import (
 // often is how often what is timed is looked at.
 const often = 100 * time.Millisecond
 
-// Arrival is what a machine has reached since it was turned on.
-type Arrival struct{ Ready, Pod time.Duration }
+// BootTimes is what a machine has reached since it was turned on.
+type BootTimes struct{ Ready, Pod time.Duration }
 
 // arrive returns when the only node is Ready, and a first pod that a person makes as soon as the API server takes it.
-func arrive(ctx context.Context, began time.Time, config *rest.Config) (Arrival, error) {
-	var a Arrival
+func arrive(ctx context.Context, began time.Time, config *rest.Config) (BootTimes, error) {
+	var a BootTimes
 	config = rest.CopyConfig(config)
 	config.Timeout, config.WarningHandler = 5*time.Second, rest.NoWarnings{}
 	kube, err := kubernetes.NewForConfig(config)

@@ -42,7 +42,7 @@ func StartKubelet(at net.IP) (*Kubelet, error) {
 		return nil, fmt.Errorf("listen as a kubelet: %w", err)
 	}
 	k := &Kubelet{listener: listener}
-	k.Close()
+	k.CloseConnections()
 	go func() {
 		for {
 			conn, err := listener.Accept()
@@ -93,8 +93,8 @@ func (k *Kubelet) set(answer func(net.Conn)) {
 	k.answer = answer
 }
 
-// Present has it serve with the certificate.
-func (k *Kubelet) Present(certificate tls.Certificate) {
+// SetCertificate has it serve with the certificate.
+func (k *Kubelet) SetCertificate(certificate tls.Certificate) {
 	config := &tls.Config{Certificates: []tls.Certificate{certificate}}
 	k.set(func(conn net.Conn) {
 		server := tls.Server(conn, config)
@@ -106,8 +106,8 @@ func (k *Kubelet) Present(certificate tls.Certificate) {
 // Hang has it take calls and say nothing.
 func (k *Kubelet) Hang() { k.set(drain) }
 
-// Close has it hang up at once.
-func (k *Kubelet) Close() { k.set(func(net.Conn) {}) }
+// CloseConnections has it hang up at once.
+func (k *Kubelet) CloseConnections() { k.set(func(net.Conn) {}) }
 
 // drain reads until the other side hangs up.
 func drain(conn net.Conn) {

@@ -33,8 +33,8 @@ type Window struct {
 	NotAfter  time.Time `json:"notAfter"`
 }
 
-// Now is a window that is open.
-func Now() *Window {
+// OpenWindow is a window that is open.
+func OpenWindow() *Window {
 	now := time.Now().UTC().Truncate(time.Second)
 	return &Window{now.Add(-time.Minute), now.Add(time.Hour)}
 }
@@ -89,8 +89,8 @@ const toolAccount = "sno-approve"
 // ToolUser is what the API server calls the tool.
 const ToolUser = "system:serviceaccount:" + harness.SystemNamespace + ":" + toolAccount
 
-// Expect writes the inventory.
-func (t *Tool) Expect(nodes ...Entry) error {
+// WriteInventory writes the inventory.
+func (t *Tool) WriteInventory(nodes ...Entry) error {
 	text, err := json.Marshal(map[string]any{"version": 1, "nodes": nodes}) // which is YAML too
 	if err != nil {
 		return fmt.Errorf("encode an inventory: %w", err)
@@ -105,16 +105,16 @@ func (t *Tool) arguments(more ...string) []string {
 	return append([]string{"--inventory=" + t.inventory, "--kubeconfig=" + t.kubeconfig, "-o=json"}, more...)
 }
 
-// Watch runs it until it is terminated.
-func (t *Tool) Watch(ctx context.Context, more ...string) (*embedded.Component, error) {
+// Start runs it until it is terminated.
+func (t *Tool) Start(ctx context.Context, more ...string) (*embedded.Component, error) {
 	return t.cluster.Run(ctx, programs.Approve.Name, t.binary, t.arguments(append(more, "--watch")...)...)
 }
 
-// Said is what it said of one request: the outcome, such as approved, and the reason.
-type Said struct{ Outcome, Reason string }
+// RequestResult is what it said of one request: the outcome, such as approved, and the reason.
+type RequestResult struct{ Outcome, Reason string }
 
-// Once runs it once and returns the exit code and what it said, by request.
-func (t *Tool) Once(ctx context.Context, more ...string) (code int, said map[string]Said, err error) {
+// RunOnce runs it once and returns the exit code and what it said, by request.
+func (t *Tool) RunOnce(ctx context.Context, more ...string) (code int, said map[string]RequestResult, err error) {
 	command := exec.CommandContext(ctx, t.binary, t.arguments(append(more, "--once")...)...)
 	var complaints bytes.Buffer
 	command.Stderr = &complaints
@@ -123,14 +123,14 @@ func (t *Tool) Once(ctx context.Context, more ...string) (code int, said map[str
 	if err != nil && !errors.As(err, &exit) {
 		return 0, nil, fmt.Errorf("run the tool: %w", err)
 	}
-	said = map[string]Said{}
+	said = map[string]RequestResult{}
 	for line := range strings.Lines(string(out)) {
 		var f struct{ Request, Outcome, Reason string }
 		if err := json.Unmarshal([]byte(line), &f); err != nil {
 			return 0, nil, fmt.Errorf("read what the tool said: %w\n%s\n%s", err, out, &complaints)
 		}
 		if f.Request != "" {
-			said[f.Request] = Said{f.Outcome, f.Reason}
+			said[f.Request] = RequestResult{f.Outcome, f.Reason}
 		}
 	}
 	if code = command.ProcessState.ExitCode(); code > 1 {

@@ -46,7 +46,7 @@ type Options struct {
 // Env is a cluster of real kubelets with a scenario on it. What is embedded speaks to it as it does to an embedded cluster, except for what it says of
 // components, simulated nodes and the audit log.
 type Env struct {
-	*harness.Rig
+	*harness.Environment
 	// Kind is the cluster below; nil for one that somebody else has installed.
 	Kind *kind.Cluster
 	// Figures is a folder for what is measured.
@@ -102,8 +102,8 @@ type Installed struct {
 	Images Nodes
 }
 
-// On puts on an installed cluster what it does not have: the stand-ins of the other operators, and our controllers. Stop leaves the cluster.
-func On(ctx context.Context, i Installed) (*Env, error) {
+// Attach puts on an installed cluster what it does not have: the stand-ins of the other operators, and our controllers. Stop leaves the cluster.
+func Attach(ctx context.Context, i Installed) (*Env, error) {
 	s, err := scenario.Lookup(i.Scenario)
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func On(ctx context.Context, i Installed) (*Env, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.Rig = harness.On(c, s, e.Progress)
+	e.Environment = harness.Attach(c, s, e.Progress)
 	err = e.prepare(ctx, i.Images, archive, s.InstallOperators)
 	if err == nil {
 		err = e.shape(ctx, i.Node, s.Nodes()[0])
@@ -156,7 +156,7 @@ func (e *Env) bringUp(ctx context.Context, s scenario.Scenario, o Options, archi
 	if err != nil {
 		return err
 	}
-	e.Rig = harness.On(c, s, e.Progress)
+	e.Environment = harness.Attach(c, s, e.Progress)
 	if e.Figures == "" {
 		e.Figures = c.Dir()
 	}
@@ -279,11 +279,11 @@ func (e *Env) certificates(ctx context.Context) error {
 	return nil
 }
 
-// Let leaves the cluster where it is and ends only what runs beside it.
-func (e *Env) Let() {
+// Detach leaves the cluster where it is and ends only what runs beside it.
+func (e *Env) Detach() {
 	e.stop.Do(func() {
-		if e.Rig != nil {
-			e.Rig.Stop()
+		if e.Environment != nil {
+			e.Environment.Stop()
 		}
 	})
 }
@@ -291,8 +291,8 @@ func (e *Env) Let() {
 // Stop removes everything. What cannot be removed is said.
 func (e *Env) Stop() {
 	e.stop.Do(func() {
-		if e.Rig != nil {
-			e.Rig.Stop()
+		if e.Environment != nil {
+			e.Environment.Stop()
 		}
 		if e.Kind != nil {
 			if err := e.Kind.Delete(); err != nil {

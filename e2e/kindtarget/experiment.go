@@ -15,26 +15,26 @@ import (
 type Experiment struct {
 	// Name selects it, in lower-case words with dashes.
 	Name string
-	// Shows says what is seen when it goes well, in one sentence without a full stop.
-	Shows string
+	// Description says what is seen when it goes well, in one sentence without a full stop.
+	Description string
 	// Scenario is the one that it needs; empty for any.
 	Scenario string
-	// Beside says that it works on a cluster of its own, and so beside the one before it.
-	Beside bool
-	// Second says that it needs nothing of those before it, and so may be done on a second cluster of the same scenario, beside them.
-	Second bool
-	// Alone says that it loads the machine, or that a loaded machine would spoil what it measures: nothing else that is alone, and no cluster's setting up, is
+	// OwnCluster says that it works on a cluster of its own, and so beside the one before it.
+	OwnCluster bool
+	// SecondCluster says that it needs nothing of those before it, and so may be done on a second cluster of the same scenario, beside them.
+	SecondCluster bool
+	// Exclusive says that it loads the machine, or that a loaded machine would spoil what it measures: nothing else that is alone, and no cluster's setting up, is
 	// done at the same time.
-	Alone bool
-	// Run does it. It must leave the cluster as it found it, so that others can follow, and returns an error if anything was not as Shows says.
+	Exclusive bool
+	// Run does it. It must leave the cluster as it found it, so that others can follow, and returns an error if anything was not as Description says.
 	Run func(ctx context.Context, e *Env) error
 }
 
 // ErrExperiment says that there is no experiment of a name.
 var ErrExperiment = errors.New("no such experiment")
 
-// Choose returns those of a list of names, in the order of all; the name "all" means every one.
-func Choose(all []Experiment, names []string) ([]Experiment, error) {
+// Select returns those of a list of names, in the order of all; the name "all" means every one.
+func Select(all []Experiment, names []string) ([]Experiment, error) {
 	if slices.Contains(names, "all") {
 		return all, nil
 	}
@@ -50,8 +50,8 @@ func Choose(all []Experiment, names []string) ([]Experiment, error) {
 	return slices.DeleteFunc(slices.Clone(all), func(e Experiment) bool { return !slices.Contains(names, e.Name) }), nil
 }
 
-// Figure writes what was measured, as JSON, under a name that ends in .json, into the folder of the figures.
-func (e *Env) Figure(name string, value any) error {
+// WriteFigure writes what was measured, as JSON, under a name that ends in .json, into the folder of the figures.
+func (e *Env) WriteFigure(name string, value any) error {
 	text, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
 		return fmt.Errorf("write figures %s: %w", name, err)

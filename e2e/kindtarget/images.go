@@ -108,7 +108,7 @@ func controllersFolder(ctx context.Context) (string, error) {
 func operandImages(ctx context.Context, c Nodes, folder string) error {
 	var names []string
 	for _, short := range []string{"router", "console", "downloads", "oauth-openshift", "oauth-apiserver", "kube-rbac-proxy"} {
-		names = append(names, Library(short))
+		names = append(names, FullImageName(short))
 	}
 	if err := c.Tag(ctx, doNothing, names...); err != nil {
 		return fmt.Errorf("name the operands' images: %w", err)
@@ -117,7 +117,7 @@ func operandImages(ctx context.Context, c Nodes, folder string) error {
 	if err := c.Pack(ctx, layer, "/bin/bash", "/usr/bin/curl", "/usr/bin/sleep"); err != nil {
 		return err
 	}
-	if err := images.Write(archive, images.Image{Name: Library("cli"), Tar: layer}); err != nil {
+	if err := images.Write(archive, images.Image{Name: FullImageName("cli"), Tar: layer}); err != nil {
 		return err
 	}
 	if err := c.Load(ctx, archive); err != nil {
@@ -129,14 +129,14 @@ func operandImages(ctx context.Context, c Nodes, folder string) error {
 		return fmt.Errorf("write the program of the approver's stand-in: %w", err)
 	}
 	archive = filepath.Join(folder, "machine-approver.tar")
-	if err := images.Write(archive, images.Image{Name: Library("machine-approver"), Tar: layer, Files: map[string]string{"usr/bin/machine-approver": program}}); err != nil {
+	if err := images.Write(archive, images.Image{Name: FullImageName("machine-approver"), Tar: layer, Files: map[string]string{"usr/bin/machine-approver": program}}); err != nil {
 		return err
 	}
 	return c.Load(ctx, archive)
 }
 
-// Library is the full name of an image that a pod names by one word, as the stand-ins of the operators do.
-func Library(short string) string { return "docker.io/library/" + short + ":latest" }
+// FullImageName is the full name of an image that a pod names by one word, as the stand-ins of the operators do.
+func FullImageName(short string) string { return "docker.io/library/" + short + ":latest" }
 
 func say(progress io.Writer, format string, args ...any) {
 	// Progress that cannot be written is missed by nobody.

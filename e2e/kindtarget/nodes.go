@@ -73,7 +73,7 @@ func (e *Env) AddDay2Workers(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := e.Kind.Joined(ctx, e.later...); err != nil {
+	if err := e.Kind.WaitForNodes(ctx, e.later...); err != nil {
 		return err
 	}
 	for i, spec := range e.Scenario.Day2Nodes() {

@@ -20,10 +20,10 @@ import (
 	"github.com/solonode/sno/e2e/programs"
 )
 
-func TestChoose(t *testing.T) {
+func TestSelect(t *testing.T) {
 	all := []Experiment{{Name: "a"}, {Name: "b"}, {Name: "c"}}
 	for want, names := range map[string][]string{"": nil, "ac": {"c", "a"}, "abc": {"all"}} {
-		chosen, err := Choose(all, names)
+		chosen, err := Select(all, names)
 		got := ""
 		for _, e := range chosen {
 			got += e.Name
@@ -32,7 +32,7 @@ func TestChoose(t *testing.T) {
 			t.Errorf("%v: %q, %v", names, got, err)
 		}
 	}
-	if _, err := Choose(all, []string{"a", "d"}); !errors.Is(err, ErrExperiment) {
+	if _, err := Select(all, []string{"a", "d"}); !errors.Is(err, ErrExperiment) {
 		t.Error(err)
 	}
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/solonode/sno/e2e/harness"
 )
 
-// Settled waits until every one of our controllers shows what it must in the end, and no pod comes or goes any more.
-func (e *Env) Settled(ctx context.Context) error {
-	for module, reasons := range embeddedtarget.Verdicts(e.Scenario) {
+// WaitSettled waits until every one of our controllers shows what it must in the end, and no pod comes or goes any more.
+func (e *Env) WaitSettled(ctx context.Context) error {
+	for module, reasons := range embeddedtarget.ExpectedReasons(e.Scenario) {
 		if _, err := e.WaitReason(ctx, module, settleTimeout, reasons...); err != nil {
 			return fmt.Errorf("%s: %w", module, err)
 		}

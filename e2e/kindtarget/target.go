@@ -49,8 +49,8 @@ func (e *Env) Target() checks.Target {
 	return target
 }
 
-// Suite runs sno-tests on the cluster, with these flags, and returns its exit code.
-func (e *Env) Suite(ctx context.Context, flags ...string) int {
+// RunSuite runs sno-tests on the cluster, with these flags, and returns its exit code.
+func (e *Env) RunSuite(ctx context.Context, flags ...string) int {
 	return extension.Program{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 		Colour:   term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("NO_COLOR") == "",
@@ -75,7 +75,7 @@ func (e *Env) Outage(ctx context.Context, length time.Duration) error {
 	if _, moved := e.Kind.Exec(returning, nodes[0], "mv", setAside, apiServerManifest); moved != nil {
 		return errors.Join(err, moved)
 	}
-	return errors.Join(err, e.Kind.Answers(returning))
+	return errors.Join(err, e.Kind.WaitForAPIServer(returning))
 }
 
 // away ends the API server, of which its kubelet would let go only after its grace period, and waits.

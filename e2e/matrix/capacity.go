@@ -8,8 +8,8 @@ import (
 	"runtime"
 )
 
-// Cluster is how much memory one cluster takes with everything on it, in bytes. The largest takes a bit less.
-const Cluster = 750 << 20
+// MemoryPerCluster is how much memory one cluster takes with everything on it, in bytes. The largest takes a bit less.
+const MemoryPerCluster = 750 << 20
 
 // Capacity is how many clusters this machine has room for: two for each processor, since they wait a lot, as far as the memory goes
 // that is free now.
@@ -18,7 +18,7 @@ func Capacity() int {
 	if file, err := os.Open("/proc/meminfo"); err == nil {
 		defer file.Close() //nolint:errcheck // it was only read
 		if free, ok := available(file); ok {
-			n = min(n, int(free/Cluster)) //nolint:gosec // a number of clusters
+			n = min(n, int(free/MemoryPerCluster)) //nolint:gosec // a number of clusters
 		}
 	}
 	return max(n, 1)

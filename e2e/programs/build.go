@@ -22,8 +22,8 @@ type Program struct {
 	Name string
 	// Module is the folder of its module, relative to the repository's root, and Package the package in it.
 	Module, Package string
-	// Alone says that the module is outside the workspace and builds on its own versions.
-	Alone bool
+	// OutsideWorkspace says that the module is outside the workspace and builds on its own versions.
+	OutsideWorkspace bool
 	// Static says that it runs where there are no libraries.
 	Static bool
 }
@@ -49,13 +49,13 @@ var (
 	KubectlSNO = Program{Name: "kubectl-sno", Module: "cli", Package: "./cmd/kubectl-sno"}
 
 	// Render is sno-render.
-	Render = Program{Name: "sno-render", Module: "render", Package: "./cmd/sno-render", Alone: true}
+	Render = Program{Name: "sno-render", Module: "render", Package: "./cmd/sno-render", OutsideWorkspace: true}
 
 	// StaticPodOperators stands in for the operators of the control plane.
-	StaticPodOperators = Program{Name: "static-pod-operators", Module: "render", Package: "./cmd/static-pod-operators", Alone: true, Static: true}
+	StaticPodOperators = Program{Name: "static-pod-operators", Module: "render", Package: "./cmd/static-pod-operators", OutsideWorkspace: true, Static: true}
 
 	// Install is sno-install.
-	Install = Program{Name: "sno-install", Module: "install", Package: "./cmd/sno-install", Alone: true}
+	Install = Program{Name: "sno-install", Module: "install", Package: "./cmd/sno-install", OutsideWorkspace: true}
 
 	// SNOTests is the conformance suite for people and for OpenShift's test runner.
 	SNOTests = Program{Name: "sno-tests", Module: "conformance", Package: "./cmd/sno-tests"}
@@ -79,7 +79,7 @@ func controller(module string) Program {
 }
 
 func host(name string, alone bool) Program {
-	return Program{Name: name, Module: "examples/hosts/" + name, Package: ".", Alone: alone}
+	return Program{Name: name, Module: "examples/hosts/" + name, Package: ".", OutsideWorkspace: alone}
 }
 
 // Shipped are the programs that run on clusters, in images of their own: kubectl-sno, which is all controllers in one process, and every controller.
@@ -106,9 +106,9 @@ var built struct {
 	overlay  *overlay
 }
 
-// Trust has Build take every binary that is there for up to date. It is for a process whose parent has just built them all: to find
+// SkipUpToDateChecks has Build take every binary that is there for up to date. It is for a process whose parent has just built them all: to find
 // out again takes a second each.
-func Trust() {
+func SkipUpToDateChecks() {
 	built.Lock()
 	defer built.Unlock()
 	built.trusted = true
@@ -181,7 +181,7 @@ func compile(ctx context.Context, root string, p Program, binary string, progres
 	cmd := exec.CommandContext(ctx, "go", append(append([]string{"build", "-o", binary}, flags...), p.Package)...)
 	cmd.Dir = filepath.Join(root, filepath.FromSlash(p.Module))
 	cmd.Env = os.Environ()
-	if p.Alone {
+	if p.OutsideWorkspace {
 		cmd.Env = append(cmd.Env, "GOWORK=off")
 	}
 	if p.Static {

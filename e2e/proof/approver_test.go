@@ -85,7 +85,7 @@ func (k *certified) kubelet() (net.IP, *joining.Kubelet) {
 // once runs the tool and checks what it says of some requests.
 func (k *certified) once(want map[string]string, args ...string) {
 	k.t.Helper()
-	code, said, err := k.tool.Once(k.ctx, args...)
+	code, said, err := k.tool.RunOnce(k.ctx, args...)
 	k.must(err)
 	pending := false
 	for name, outcome := range want {
@@ -119,16 +119,16 @@ func TestNodeJoins(t *testing.T) {
 	t.Parallel()
 	k := startCertified(t)
 	at, kubelet := k.kubelet()
-	k.must(k.tool.Expect(joining.Entry{Name: "worker-1", Addresses: []string{at.String()}, Window: joining.Now()}))
+	k.must(k.tool.WriteInventory(joining.Entry{Name: "worker-1", Addresses: []string{at.String()}, Window: joining.OpenWindow()}))
 
 	// It joins. Somebody else with the bootstrapper's token wants to be another node, and the administrator of everything.
-	joins, err := joining.Join(k.ctx, k.bootstrapper, "worker-1")
+	joins, err := joining.RequestClientCertificate(k.ctx, k.bootstrapper, "worker-1")
 	k.must(err)
-	stranger, err := joining.Join(k.ctx, k.bootstrapper, "worker-2")
+	stranger, err := joining.RequestClientCertificate(k.ctx, k.bootstrapper, "worker-2")
 	k.must(err)
 	admin := joining.Subject("worker-1")
 	admin.Organization = append(admin.Organization, "system:masters")
-	masters, err := joining.Ask(k.ctx, k.bootstrapper, certificatesv1.KubeAPIServerClientKubeletSignerName, certificatesv1.UsageClientAuth, x509.CertificateRequest{Subject: admin})
+	masters, err := joining.CreateRequest(k.ctx, k.bootstrapper, certificatesv1.KubeAPIServerClientKubeletSignerName, certificatesv1.UsageClientAuth, x509.CertificateRequest{Subject: admin})
 	k.must(err)
 	k.once(map[string]string{
 		joins.Name: "approved ProvenByInventory", stranger.Name: "pending NotInInventory", masters.Name: "pending SubjectWrong",
@@ -142,14 +142,14 @@ func TestNodeJoins(t *testing.T) {
 	_, err = node.CoreV1().Nodes().Create(k.ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker-1"}, Status: kubelet.Status()}, metav1.CreateOptions{})
 	k.must(err)
 	serve := func(kube *kubernetes.Clientset, names ...string) joining.Request {
-		r, err := joining.Serve(k.ctx, kube, "worker-1", names, at)
+		r, err := joining.RequestServingCertificate(k.ctx, kube, "worker-1", names, at)
 		k.must(err)
 		return r
 	}
 	serves := serve(node, "worker-1")
 	apiServer := serve(node, "worker-1", "api.sno.example.com")
 	forged := serve(k.bootstrapper, "worker-1")
-	again, err := joining.Join(k.ctx, k.bootstrapper, "worker-1")
+	again, err := joining.RequestClientCertificate(k.ctx, k.bootstrapper, "worker-1")
 	k.must(err)
 	k.once(map[string]string{
 		serves.Name: "approved ProvenByInventory", apiServer.Name: "pending KubeletUnreachable", forged.Name: "pending RequestorWrong",
@@ -158,16 +158,16 @@ func TestNodeJoins(t *testing.T) {
 	k.isPending(apiServer, forged, again)
 	certificate, err := serves.Certificate(k.ctx)
 	k.must(err)
-	kubelet.Present(certificate)
+	kubelet.SetCertificate(certificate)
 	k.reached(at, kubelet)
 
 	// It renews, when the inventory is gone and only the certificate that it serves with is left.
-	k.must(k.tool.Expect(joining.Entry{Name: "somebody-else"}))
+	k.must(k.tool.WriteInventory(joining.Entry{Name: "somebody-else"}))
 	renewal := serve(node, "worker-1")
 	calls := kubelet.Called()
 	for name, answer := range map[string]func(){
-		"pending NamesNotProven":     func() { kubelet.Present(k.selfSigned(at)) },
-		"pending KubeletUnreachable": kubelet.Close,
+		"pending NamesNotProven":     func() { kubelet.SetCertificate(k.selfSigned(at)) },
+		"pending KubeletUnreachable": kubelet.CloseConnections,
 	} {
 		answer()
 		k.once(map[string]string{renewal.Name: name})
@@ -182,11 +182,11 @@ func TestNodeJoins(t *testing.T) {
 	if kubelet.Called() == calls {
 		t.Error("it was never called")
 	}
-	kubelet.Present(certificate)
+	kubelet.SetCertificate(certificate)
 	k.once(map[string]string{renewal.Name: "approved ProvenByCertificate", apiServer.Name: "pending NamesNotProven"})
 	renewed, err := renewal.Certificate(k.ctx)
 	k.must(err)
-	kubelet.Present(renewed)
+	kubelet.SetCertificate(renewed)
 	k.reached(at, kubelet)
 	k.isPending(stranger, masters, apiServer, forged, again)
 
@@ -270,10 +270,10 @@ func TestFlood(t *testing.T) {
 	k.must(k.Component(embedded.ControllerManager).Kill()) // it would look after the nodes
 	_, kubelet := k.kubelet()
 	kubelet.Hang() // who waits for it waits for nothing
-	k.must(joining.Crowd(k.ctx, k.Cluster, nodes, kubelet))
-	k.must(joining.Flood(k.ctx, k.Cluster, requests, nodes))
-	k.must(k.tool.Expect(joining.Entry{Name: "worker-1", Window: joining.Now()}, joining.Entry{Name: "worker-2", Window: joining.Now()}))
-	tool, err := k.tool.Watch(k.ctx)
+	k.must(joining.CreateNodes(k.ctx, k.Cluster, nodes, kubelet))
+	k.must(joining.CreateRequests(k.ctx, k.Cluster, requests, nodes))
+	k.must(k.tool.WriteInventory(joining.Entry{Name: "worker-1", Window: joining.OpenWindow()}, joining.Entry{Name: "worker-2", Window: joining.OpenWindow()}))
+	tool, err := k.tool.Start(k.ctx)
 	k.must(err)
 	for _, name := range []string{"worker-1", "worker-2"} { // while it begins, and while it goes on
 		took, err := joining.TimeToApproval(k.ctx, k.Cluster, name)
@@ -343,7 +343,7 @@ func TestStockApprover(t *testing.T) {
 func (p *proof) stockPods(want int) {
 	p.t.Helper()
 	last := ""
-	err := wait.PollUntilContextTimeout(p.ctx, poll, operand.Patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(p.ctx, poll, operand.WaitTimeout, true, func(ctx context.Context) (bool, error) {
 		d := &appsv1.Deployment{}
 		if err := p.Cluster.Client().Get(ctx, client.ObjectKey{Namespace: harness.StockApproverNamespace, Name: harness.StockApprover}, d); err != nil {
 			return false, err

@@ -76,7 +76,7 @@ func (d *drained) mark() {
 }
 
 // done is what the controller did since the mark.
-func (d *drained) done() drains.Done {
+func (d *drained) done() drains.Actions {
 	d.t.Helper()
 	done, err := drains.Read(d.ctx, d.Cluster, d.offset, harness.MachineConfig.User())
 	d.must(err)
@@ -88,14 +88,14 @@ func (d *drained) done() drains.Done {
 
 func (d *drained) ask(node string, request machineconfig.Request) {
 	d.t.Helper()
-	d.must(drains.Ask(d.ctx, d.kube, node, request))
+	d.must(drains.WriteRequest(d.ctx, d.kube, node, request))
 }
 
 func (d *drained) answered(node string, request machineconfig.Request) {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(d.ctx, drainLimit)
 	defer cancel()
-	if err := drains.Answered(ctx, d.kube, node, request); err != nil {
+	if err := drains.WaitForCompletion(ctx, d.kube, node, request); err != nil {
 		d.t.Fatalf("%s: %v\n%s", d.Scenario.Name, err, d.running[harness.MachineConfig].LogTail(logTail))
 	}
 }
@@ -164,7 +164,7 @@ func TestDrainOnEveryTopology(t *testing.T) {
 	if testing.Short() {
 		names = []string{"none-sno-day1-workers", "ha"}
 	}
-	for _, name := range sample.Of(t, names, 3) {
+	for _, name := range sample.Select(t, names, 3) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := startDrained(t, name)
@@ -203,8 +203,8 @@ func TestDrainOnEveryTopology(t *testing.T) {
 				if !single {
 					cordons = []string{node}
 				}
-				if !slices.Equal(done.Cordons, cordons) || !slices.Equal(done.Answers, []string{node}) {
-					t.Errorf("%s: cordoned %v, want %v; answered %v", name, done.Cordons, cordons, done.Answers)
+				if !slices.Equal(done.Cordons, cordons) || !slices.Equal(done.Completions, []string{node}) {
+					t.Errorf("%s: cordoned %v, want %v; answered %v", name, done.Cordons, cordons, done.Completions)
 				}
 				d.mark()
 				d.ask(node, uncordonRequest("one"))
@@ -234,8 +234,8 @@ func TestDrainInterrupted(t *testing.T) {
 	d.mark()
 	d.ask(held, drainRequest("one"))
 	d.expect(map[harness.Module]string{harness.MachineConfig: "DrainFailed"})
-	if done := d.done(); len(done.Answers) > 0 || len(done.Evicted) != free || done.Refused == 0 {
-		t.Errorf("after a try that timed out: answered %v, evicted %v, refused %d times", done.Answers, done.Evicted, done.Refused)
+	if done := d.done(); len(done.Completions) > 0 || len(done.Evicted) != free || done.Refused == 0 {
+		t.Errorf("after a try that timed out: answered %v, evicted %v, refused %d times", done.Completions, done.Evicted, done.Refused)
 	}
 
 	// Killed while it tries again; the budget lets go only when the next process is there.
@@ -246,8 +246,8 @@ func TestDrainInterrupted(t *testing.T) {
 	d.answered(held, drainRequest("one"))
 	d.expect(map[harness.Module]string{harness.MachineConfig: "AsExpected"})
 	done := d.done()
-	if !slices.Equal(done.Cordons, []string{held}) || !slices.Equal(done.Answers, []string{held}) {
-		t.Errorf("cordoned %v, answered %v, want %s once", done.Cordons, done.Answers, held)
+	if !slices.Equal(done.Cordons, []string{held}) || !slices.Equal(done.Completions, []string{held}) {
+		t.Errorf("cordoned %v, answered %v, want %s once", done.Cordons, done.Completions, held)
 	}
 	if len(slices.Compact(slices.Clone(done.Evicted))) != len(done.Evicted) || len(done.Evicted) != free+1 {
 		t.Errorf("evicted %v, want %d pods, each once", done.Evicted, free+1)
@@ -277,8 +277,8 @@ func TestDrainInterrupted(t *testing.T) {
 	d.must(d.Cluster.DeleteNode(d.ctx, deleted))
 	d.expect(map[harness.Module]string{harness.MachineConfig: "AsExpected"})
 	d.quiet()
-	if done := d.done(); len(done.Answers) > 0 || len(done.Evicted) > 0 {
-		t.Errorf("after the node was deleted: answered %v, evicted %v", done.Answers, done.Evicted)
+	if done := d.done(); len(done.Completions) > 0 || len(done.Evicted) > 0 {
+		t.Errorf("after the node was deleted: answered %v, evicted %v", done.Completions, done.Evicted)
 	}
 }
 
@@ -344,7 +344,7 @@ func TestManyDrainsAtOnce(t *testing.T) {
 	began := time.Now()
 	var asking errgroup.Group
 	for _, name := range names {
-		asking.Go(func() error { return drains.Ask(ctx, d.kube, name, drainRequest("one")) })
+		asking.Go(func() error { return drains.WriteRequest(ctx, d.kube, name, drainRequest("one")) })
 	}
 	d.must(asking.Wait())
 	seen := d.follow(ctx, watching, count, most)
@@ -393,7 +393,7 @@ func (d *drained) follow(ctx context.Context, watching watch.Interface, count, m
 				d.t.Errorf("node %s was answered while %s were on it", node.Name, strings.Join(left, ", "))
 			}
 			uncordoning[node.Name] = true
-			d.must(drains.Ask(ctx, d.kube, node.Name, uncordonRequest("one")))
+			d.must(drains.WriteRequest(ctx, d.kube, node.Name, uncordonRequest("one")))
 		}
 	}
 	return peak

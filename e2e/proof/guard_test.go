@@ -38,7 +38,7 @@ func TestQuorumGuard(t *testing.T) {
 		guards, mayGo int
 		verdict       string
 	}
-	for _, test := range sample.Of(t, []test{
+	for _, test := range sample.Select(t, []test{
 		{"none-sno", 0, 0, 0, "AsExpected"},
 		{"two-node", 0, 2, 1, "AsExpected"},
 		{"arbiter", 0, 3, 1, "AsExpected"},
@@ -109,7 +109,7 @@ func TestQuorumGuardFollows(t *testing.T) {
 // asInstalled waits for the guard that the release brings.
 func (p *proof) asInstalled() {
 	p.t.Helper()
-	p.must(wait.PollUntilContextTimeout(p.ctx, poll, operand.Patience, true, func(ctx context.Context) (bool, error) {
+	p.must(wait.PollUntilContextTimeout(p.ctx, poll, operand.WaitTimeout, true, func(ctx context.Context) (bool, error) {
 		budget := &policyv1.PodDisruptionBudget{}
 		err := p.Cluster.Client().Get(ctx, client.ObjectKey{Namespace: scenario.EtcdNamespace, Name: guardName}, budget)
 		return err == nil && budget.Status.ObservedGeneration == budget.Generation && budget.Status.CurrentHealthy > 0, client.IgnoreNotFound(err)
@@ -144,7 +144,7 @@ func (p *proof) cannotBeDrained(node string) {
 func (p *proof) noGuard() {
 	p.t.Helper()
 	key := client.ObjectKey{Namespace: scenario.EtcdNamespace, Name: guardName}
-	p.must(wait.PollUntilContextTimeout(p.ctx, poll, operand.Patience, true, func(ctx context.Context) (bool, error) {
+	p.must(wait.PollUntilContextTimeout(p.ctx, poll, operand.WaitTimeout, true, func(ctx context.Context) (bool, error) {
 		if len(p.guards()) > 0 {
 			return false, nil
 		}
@@ -175,7 +175,7 @@ func (p *proof) guards() []corev1.Pod {
 func (p *proof) guardsReady(n int) {
 	p.t.Helper()
 	var last string
-	err := wait.PollUntilContextTimeout(p.ctx, poll, operand.Patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(p.ctx, poll, operand.WaitTimeout, true, func(ctx context.Context) (bool, error) {
 		budget := &policyv1.PodDisruptionBudget{}
 		if err := p.Cluster.Client().Get(ctx, client.ObjectKey{Namespace: scenario.EtcdNamespace, Name: guardName}, budget); err != nil {
 			return false, client.IgnoreNotFound(err)
@@ -200,7 +200,7 @@ func (p *proof) evictAll(guards, mayGo int) {
 		p.cordon(node, true)
 	}
 	gone := 0
-	p.must(wait.PollUntilContextTimeout(p.ctx, poll, operand.Patience, true, func(ctx context.Context) (bool, error) {
+	p.must(wait.PollUntilContextTimeout(p.ctx, poll, operand.WaitTimeout, true, func(ctx context.Context) (bool, error) {
 		refused := 0
 		left := p.guards()
 		for _, pod := range left {

@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 
 // proof is one cluster and what is known of it.
 type proof struct {
-	*harness.Rig
+	*harness.Environment
 	t       *testing.T
 	ctx     context.Context //nolint:containedctx // of the test that the proof lives and dies with
 	config  harness.Config
@@ -66,7 +66,7 @@ func start(t *testing.T, config harness.Config) *proof {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.Stop)
-	p := &proof{Rig: r, t: t, ctx: ctx, config: config, running: map[harness.Module]*embedded.Component{}}
+	p := &proof{Environment: r, t: t, ctx: ctx, config: config, running: map[harness.Module]*embedded.Component{}}
 	t.Cleanup(func() {
 		for module := range config.Hosts {
 			if t.Failed() {
@@ -97,7 +97,7 @@ func (p *proof) expect(reasons map[harness.Module]string) {
 	p.t.Helper()
 	p.reasons = reasons
 	for module, reason := range reasons {
-		if _, err := p.WaitReason(p.ctx, module, operand.Patience, strings.Split(reason, "|")...); err != nil {
+		if _, err := p.WaitReason(p.ctx, module, operand.WaitTimeout, strings.Split(reason, "|")...); err != nil {
 			p.t.Fatalf("%v\n%s", err, p.running[module].LogTail(logTail))
 		}
 	}
@@ -105,7 +105,7 @@ func (p *proof) expect(reasons map[harness.Module]string) {
 
 func (p *proof) settled(want []scenario.Operand) {
 	p.t.Helper()
-	if err := operand.Settled(p.ctx, p.Cluster.Client(), want); err != nil {
+	if err := operand.WaitSettled(p.ctx, p.Cluster.Client(), want); err != nil {
 		p.t.Fatalf("%s: %v", p.Scenario.Name, err)
 	}
 }
@@ -145,7 +145,7 @@ func (p *proof) disturb(want []scenario.Operand) {
 		p.settled(want)
 	}
 	p.replaced("a restart of every node", before, want)
-	p.must(watcher.Broken())
+	p.must(watcher.TwoWriters())
 }
 
 func (p *proof) roll(watcher *operand.Watcher, want []scenario.Operand) {
@@ -203,7 +203,7 @@ func (p *proof) quiet() {
 	offset, err := p.Cluster.AuditOffset(p.ctx)
 	p.must(err)
 	since, last := time.Now(), []string{}
-	err = wait.PollUntilContextTimeout(p.ctx, poll, operand.Patience, true, func(context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(p.ctx, poll, operand.WaitTimeout, true, func(context.Context) (bool, error) {
 		events, next, err := p.Cluster.AuditEvents(p.ctx, offset, embedded.AuditFilter{WritesOnly: true})
 		if err != nil {
 			return false, err

@@ -29,7 +29,7 @@ const overrideKey = "useUnsupportedUnsafeNonHANonProductionUnstableOAuthServer"
 // otherwise.
 func TestStandalone(t *testing.T) {
 	t.Parallel()
-	for _, name := range sample.Of(t, []string{"none-sno", "none-sno-day1-workers"}, 1) {
+	for _, name := range sample.Select(t, []string{"none-sno", "none-sno-day1-workers"}, 1) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := start(t, harness.Config{Scenario: name, Release: scenario.OldRelease, VersionOperator: true})

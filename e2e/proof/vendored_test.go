@@ -32,7 +32,7 @@ func TestVendored(t *testing.T) {
 		scenario string
 		reasons  map[harness.Module]string
 	}
-	for _, test := range sample.Of(t, []test{
+	for _, test := range sample.Select(t, []test{
 		{"cloud-sno-day1-workers", besideHosts},
 		{"ha", besideHosts},
 		{"compact", besideHosts},
@@ -93,7 +93,7 @@ func (p *proof) exchanged(want []scenario.Operand) {
 		if o.OneWriter {
 			continue
 		}
-		p.must(wait.PollUntilContextTimeout(p.ctx, poll, operand.Patience, true, func(ctx context.Context) (bool, error) {
+		p.must(wait.PollUntilContextTimeout(p.ctx, poll, operand.WaitTimeout, true, func(ctx context.Context) (bool, error) {
 			live, err := operand.Deployment(ctx, p.Cluster.Client(), o)
 			if err != nil || live.Spec.Strategy.RollingUpdate == nil {
 				return false, err

@@ -19,8 +19,8 @@ import (
 	"github.com/solonode/sno/testcluster/images"
 )
 
-// Nowhere is a prefix of names that nobody can pull, and nobody else can have pushed: such images are on the nodes, or they do not start.
-const Nowhere = "registry.invalid/sno/"
+// UnpullablePrefix is a prefix of names that nobody can pull, and nobody else can have pushed: such images are on the nodes, or they do not start.
+const UnpullablePrefix = "registry.invalid/sno/"
 
 // ErrNames says that images cannot be called like that.
 var ErrNames = errors.New("begin with a registry, as registry.example.com/sno/ does, and take letters, digits, dots, dashes and underscores")
@@ -33,7 +33,7 @@ type Options struct {
 	Programs []programs.Program
 	// Architecture is as Go calls it; empty for this machine's.
 	Architecture string
-	// Prefix is what the images' names begin with: a registry and most often a folder. Empty for Nowhere.
+	// Prefix is what the images' names begin with: a registry and most often a folder. Empty for UnpullablePrefix.
 	Prefix string
 	// Tag is that of all images; empty for one that each has of its content.
 	Tag string
@@ -41,8 +41,8 @@ type Options struct {
 	Progress io.Writer
 }
 
-// Own is an image around one of our programs, which is not written yet.
-type Own struct {
+// ProgramImage is an image around one of our programs, which is not written yet.
+type ProgramImage struct {
 	Program programs.Program
 	Image   images.Image
 	// SBOM is the file in the folder of the build that says what is in the program. The image has it as well.
@@ -50,7 +50,7 @@ type Own struct {
 }
 
 // Build compiles the programs into a folder, puts an SBOM beside each, and says what their images are.
-func Build(ctx context.Context, folder string, o Options) ([]Own, error) {
+func Build(ctx context.Context, folder string, o Options) ([]ProgramImage, error) {
 	o, err := o.complete(ctx)
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func Build(ctx context.Context, folder string, o Options) ([]Own, error) {
 	if err := compile(ctx, folder, o); err != nil {
 		return nil, err
 	}
-	var all []Own
+	var all []ProgramImage
 	for _, program := range o.Programs {
 		own, err := wrap(program, filepath.Join(folder, program.Name), o)
 		if err != nil {
@@ -87,7 +87,7 @@ func (o Options) complete(ctx context.Context) (Options, error) {
 	if o.Programs == nil {
 		o.Programs = programs.Shipped()
 	}
-	o.Prefix, o.Architecture = cmp.Or(o.Prefix, Nowhere), cmp.Or(o.Architecture, runtime.GOARCH)
+	o.Prefix, o.Architecture = cmp.Or(o.Prefix, UnpullablePrefix), cmp.Or(o.Architecture, runtime.GOARCH)
 	if o.Progress == nil {
 		o.Progress = io.Discard
 	}
@@ -124,25 +124,25 @@ func compile(ctx context.Context, folder string, o Options) error {
 }
 
 // wrap writes the SBOM of a binary and says what the image around both is.
-func wrap(program programs.Program, binary string, o Options) (Own, error) {
+func wrap(program programs.Program, binary string, o Options) (ProgramImage, error) {
 	content, err := os.ReadFile(binary)
 	if err != nil {
-		return Own{}, err
+		return ProgramImage{}, err
 	}
 	list, err := sbom(content)
 	if err != nil {
-		return Own{}, err
+		return ProgramImage{}, err
 	}
 	file := binary + ".cdx.json"
 	if err := os.WriteFile(file, list, 0o644); err != nil {
-		return Own{}, err
+		return ProgramImage{}, err
 	}
 	digest := sha256.New()
 	_, _ = digest.Write(content) // a hash takes everything
 	_, _ = digest.Write(list)
-	return Own{Program: program, SBOM: file, Image: images.Image{
+	return ProgramImage{Program: program, SBOM: file, Image: images.Image{
 		Name:  o.name(program, cmp.Or(o.Tag, hex.EncodeToString(digest.Sum(nil)[:6]))),
-		Files: map[string]string{program.Name: binary}, Entrypoint: []string{"/" + program.Name}, User: images.Nobody,
+		Files: map[string]string{program.Name: binary}, Entrypoint: []string{"/" + program.Name}, User: images.NonRootUser,
 		Data:         map[string]string{"sbom/" + filepath.Base(file): file},
 		Architecture: o.Architecture,
 	}}, nil

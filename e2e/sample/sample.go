@@ -25,8 +25,8 @@ func Start() (uint64, error) {
 	return start, nil
 }
 
-// Of is what the test goes through: as many of all as most where $SNO_SAMPLE is a number, otherwise all of them. The test's log says which.
-func Of[T any](t testing.TB, all []T, most int) []T {
+// Select is what the test goes through: as many of all as most where $SNO_SAMPLE is a number, otherwise all of them. The test's log says which.
+func Select[T any](t testing.TB, all []T, most int) []T {
 	t.Helper()
 	start, err := Start()
 	if err != nil {
@@ -35,13 +35,13 @@ func Of[T any](t testing.TB, all []T, most int) []T {
 	if os.Getenv(Variable) == "" {
 		return all
 	}
-	chosen := From(all, most, start)
+	chosen := SelectFrom(all, most, start)
 	t.Log(Describe(len(chosen), len(all), start))
 	return chosen
 }
 
-// From is as many of all as most, beginning at start.
-func From[T any](all []T, most int, start uint64) []T {
+// SelectFrom is as many of all as most, beginning at start.
+func SelectFrom[T any](all []T, most int, start uint64) []T {
 	if most <= 0 || most >= len(all) {
 		return all
 	}
@@ -52,7 +52,7 @@ func From[T any](all []T, most int, start uint64) []T {
 	return chosen
 }
 
-// Describe says to a person what From leaves out.
+// Describe says to a person what SelectFrom leaves out.
 func Describe(chosen, all int, start uint64) string {
 	if chosen == all {
 		return fmt.Sprintf("all %d", all)

@@ -18,7 +18,7 @@ func TestSuccessiveNumbersCoverAll(t *testing.T) {
 		for most := 1; most <= count; most++ {
 			seen := map[int]bool{}
 			for start := uint64(1000); start < 1000+uint64((count+most-1)/most); start++ {
-				chosen := From(all, most, start)
+				chosen := SelectFrom(all, most, start)
 				sorted := slices.Compact(slices.Sorted(slices.Values(chosen)))
 				if len(chosen) != most || len(sorted) != most {
 					t.Fatalf("%d of %d, start %d: %v", most, count, start, chosen)
@@ -34,7 +34,7 @@ func TestSuccessiveNumbersCoverAll(t *testing.T) {
 	}
 }
 
-func TestOf(t *testing.T) {
+func TestSelect(t *testing.T) {
 	all := []string{"a", "b", "c", "d", "e"}
 	for name, test := range map[string]struct {
 		variable string
@@ -47,13 +47,13 @@ func TestOf(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(Variable, test.variable)
-			if diff := cmp.Diff(test.want, Of(t, all, 2)); diff != "" {
+			if diff := cmp.Diff(test.want, Select(t, all, 2)); diff != "" {
 				t.Errorf("chosen (-want +got):\n%s", diff)
 			}
 		})
 	}
 	t.Setenv(Variable, strconv.Itoa(7))
-	if diff := cmp.Diff(all, Of(t, all, 9)); diff != "" {
+	if diff := cmp.Diff(all, Select(t, all, 9)); diff != "" {
 		t.Errorf("more than there are (-want +got):\n%s", diff)
 	}
 }

@@ -33,11 +33,11 @@ func Read(ctx context.Context, ws *workspace.Workspace, skip ...string) (*Sums, 
 		return nil, fmt.Errorf("ask for the version of Go: %w", err)
 	}
 	// The folder of the Kubernetes programs is named for what was built into it.
-	return (&Sums{ws: ws, tools: string(out) + filepath.Base(os.Getenv("KUBEBUILDER_ASSETS")), skip: skip}).Again(ctx)
+	return (&Sums{ws: ws, tools: string(out) + filepath.Base(os.Getenv("KUBEBUILDER_ASSETS")), skip: skip}).Reread(ctx)
 }
 
-// Again is Sums for the files as they are now.
-func (s *Sums) Again(ctx context.Context) (*Sums, error) {
+// Reread is Sums for the files as they are now.
+func (s *Sums) Reread(ctx context.Context) (*Sums, error) {
 	files, err := s.ws.Files(ctx)
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func (s *Sums) once(what string, counts func(name string) bool) (string, error) 
 		}
 		parts = append(parts, name, text)
 	}
-	s.sums[what] = Of(parts...)
+	s.sums[what] = Sum(parts...)
 	return s.sums[what], nil
 }
 
@@ -131,8 +131,8 @@ func contents(file string) (string, error) {
 	return string(text), err
 }
 
-// Of is the SHA-256 over the parts, each with its length, so that no two lists run into the same bytes.
-func Of(parts ...string) string {
+// Sum is the SHA-256 over the parts, each with its length, so that no two lists run into the same bytes.
+func Sum(parts ...string) string {
 	hash := sha256.New()
 	for _, part := range parts {
 		_, _ = fmt.Fprintf(hash, "%d:%s", len(part), part) // it never fails

@@ -41,7 +41,7 @@ func newKeyer(ctx context.Context, ws *workspace.Workspace) (*keyer, error) {
 
 // again is a keyer for the files as they are now.
 func (k *keyer) again(ctx context.Context) (*keyer, error) {
-	sums, err := k.sums.Again(ctx)
+	sums, err := k.sums.Reread(ctx)
 	return &keyer{sums: sums, rules: k.rules}, err
 }
 
@@ -64,7 +64,7 @@ func (k *keyer) key(m workspace.Module, entry Entry) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return inputs.Of(append(parts, versions)...), nil
+	return inputs.Sum(append(parts, versions)...), nil
 }
 
 // folders are those that a test or command can read, sorted.

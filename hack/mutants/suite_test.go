@@ -101,7 +101,7 @@ func TestSuite(t *testing.T) {
 		}
 	}
 	want := map[string]Outcome{
-		"ingress/caught": Caught, "ingress/twin": Caught, "ingress/unrest": Restless, "ingress/unseen": NotSeen, "ingress/syntax": DoesNotApply,
+		"ingress/caught": Caught, "ingress/twin": Caught, "ingress/unrest": NotSettled, "ingress/unseen": NotDetected, "ingress/syntax": DoesNotApply,
 		"ingress/crash": NotRun, "ingress/cut": NotRun, "ingress/gone": DoesNotApply, "console/late": Caught, "console/scheduled": Caught,
 		"auth/elsewhere": Caught,
 	}
@@ -143,7 +143,7 @@ func TestSuiteTable(t *testing.T) {
 	row := func(outcome Outcome, by ...string) Result {
 		return Result{Module: "m", Entry: Entry{Name: "n", Why: "it matters"}, Outcome: outcome, By: by, Took: 2 * time.Second}
 	}
-	restless := row(Restless)
+	restless := row(NotSettled)
 	restless.Detail = "ha: there is no Deployment x"
 	for name, test := range map[string]struct {
 		results []Result
@@ -152,11 +152,11 @@ func TestSuiteTable(t *testing.T) {
 	}{
 		"caught":    {[]Result{row(Caught, "A", "B")}, []string{"A, B  ", "2 s\n", "1 mutants: 1 caught by a check, 0 keep"}, nil},
 		"by many":   {[]Result{row(Caught, "A", "B", "C", "D", "E", "F")}, []string{"A, B, C, D and 2 more"}, nil},
-		"not seen":  {[]Result{row(NotSeen)}, []string{"m/n: not seen: it matters\n", "1 not seen by the suite"}, nil},
+		"not seen":  {[]Result{row(NotDetected)}, []string{"m/n: not seen: it matters\n", "1 not seen by the suite"}, nil},
 		"restless":  {[]Result{restless}, []string{"m/n: does not come to rest: ha: there is no", "1 keep a cluster"}, nil},
 		"no time":   {[]Result{row(NotTried)}, []string{"1 of 1 NOT TRIED in this run\n"}, ErrNoSuite},
 		"not run":   {[]Result{row(NotRun)}, []string{"1 of 1 could not be run\n"}, ErrNoSuite},
-		"one fails": {[]Result{row(NotRun), row(NotSeen)}, []string{"1 of 2 could not be run\n"}, nil},
+		"one fails": {[]Result{row(NotRun), row(NotDetected)}, []string{"1 of 2 could not be run\n"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var table bytes.Buffer

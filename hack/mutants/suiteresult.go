@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// Restless means that the suite could not begin: with the mutation a cluster does not come up, or not to rest.
-	Restless Outcome = "does not come to rest"
-	// NotSeen means that no check of the suite is red. Much of a module shows on no cluster.
-	NotSeen Outcome = "not seen"
+	// NotSettled means that the suite could not begin: with the mutation a cluster does not come up, or not to rest.
+	NotSettled Outcome = "does not come to rest"
+	// NotDetected means that no check of the suite is red. Much of a module shows on no cluster.
+	NotDetected Outcome = "not seen"
 	// NotRun means that the suite left no report.
 	NotRun Outcome = "COULD NOT BE RUN"
 )
 
 func suiteResult(j *job, seen sight, err error, took time.Duration) Result {
-	result := Result{Module: j.module.Name(), Entry: j.entry, Outcome: NotSeen, By: seen.red, Took: took, Detail: strings.Join(seen.restless, "\n\t")}
+	result := Result{Module: j.module.Name(), Entry: j.entry, Outcome: NotDetected, By: seen.red, Took: took, Detail: strings.Join(seen.restless, "\n\t")}
 	switch {
 	case errors.Is(err, ErrDoesNotApply):
 		result.Outcome, result.Detail = DoesNotApply, strings.TrimPrefix(err.Error(), ErrDoesNotApply.Error()+": ")
@@ -28,7 +28,7 @@ func suiteResult(j *job, seen sight, err error, took time.Duration) Result {
 	case len(seen.red) > 0:
 		result.Outcome = Caught
 	case len(seen.restless) > 0:
-		result.Outcome = Restless
+		result.Outcome = NotSettled
 	}
 	return result
 }
@@ -49,14 +49,14 @@ func SuiteTable(w io.Writer, results []Result) error {
 	var text strings.Builder
 	for _, r := range results {
 		switch {
-		case r.Outcome == NotSeen:
-			fmt.Fprintf(&text, "\n%s/%s: %s: %s\n", r.Module, r.Entry.Name, NotSeen, r.Entry.Why)
+		case r.Outcome == NotDetected:
+			fmt.Fprintf(&text, "\n%s/%s: %s: %s\n", r.Module, r.Entry.Name, NotDetected, r.Entry.Why)
 		case r.Detail != "":
 			fmt.Fprintf(&text, "\n%s/%s: %s: %s\n", r.Module, r.Entry.Name, r.Outcome, r.Detail)
 		}
 	}
 	fmt.Fprintf(&text, "\n%d mutants: %d caught by a check, %d keep a cluster from coming to rest, %d not seen by the suite, %d do not apply\n",
-		len(results), counts[Caught], counts[Restless], counts[NotSeen], counts[DoesNotApply])
+		len(results), counts[Caught], counts[NotSettled], counts[NotDetected], counts[DoesNotApply])
 	if n := counts[NotRun]; n > 0 {
 		fmt.Fprintf(&text, "%d of %d could not be run\n", n, len(results))
 	}
@@ -66,7 +66,7 @@ func SuiteTable(w io.Writer, results []Result) error {
 	if _, err := io.WriteString(w, text.String()); err != nil {
 		return err
 	}
-	if counts[Caught]+counts[Restless]+counts[NotSeen] == 0 {
+	if counts[Caught]+counts[NotSettled]+counts[NotDetected] == 0 {
 		return fmt.Errorf("%w: none of %d mutants was tried", ErrNoSuite, len(results))
 	}
 	return nil

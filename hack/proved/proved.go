@@ -114,5 +114,5 @@ func (k *Keyer) Key(step Step) (key string, made []string, err error) {
 		}
 		parts = append(parts, name, sum)
 	}
-	return inputs.Of(parts...), made, nil
+	return inputs.Sum(parts...), made, nil
 }

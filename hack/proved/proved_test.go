@@ -168,32 +168,32 @@ func TestBound(t *testing.T) {
 		return parts
 	}
 	ws := repository(t)
-	if bound, _, why := Bound(store.Green(), parts(ws)); bound != BoundEmpty || !strings.Contains(why, "empty caches") {
+	if bound, _, why := Bound(store.LastPassed(), parts(ws)); bound != BoundEmptyCaches || !strings.Contains(why, "empty caches") {
 		t.Errorf("no run has passed: %s, %s", bound, why)
 	}
-	if err := store.SetGreen(parts(ws)); err != nil {
+	if err := store.SetLastPassed(parts(ws)); err != nil {
 		t.Fatal(err)
 	}
 	for _, step := range []struct {
 		write, module, says string
 		want                time.Duration
 	}{
-		{"docs/page.md", "", "no module", BoundOne},
-		{"child/a.go", "child", "child", BoundOne},
+		{"docs/page.md", "", "no module", BoundOneModule},
+		{"child/a.go", "child", "child", BoundOneModule},
 		{"parent/a.go", "", "child parent", BoundEverything},
 	} {
 		write(t, ws.Path(step.write), "// changed\n")
-		if bound, module, why := Bound(store.Green(), parts(ws)); bound != step.want || module != step.module || !strings.Contains(why, step.says) {
+		if bound, module, why := Bound(store.LastPassed(), parts(ws)); bound != step.want || module != step.module || !strings.Contains(why, step.says) {
 			t.Errorf("%s was changed: %s, %s", step.write, bound, why)
 		}
 	}
 	for _, common := range []string{".ci/run", "go.work"} {
 		ws := repository(t)
-		if err := store.SetGreen(parts(ws)); err != nil {
+		if err := store.SetLastPassed(parts(ws)); err != nil {
 			t.Fatal(err)
 		}
 		write(t, ws.Path(common), family[common]+"\n// changed\n")
-		if bound, _, why := Bound(store.Green(), parts(ws)); bound != BoundEverything {
+		if bound, _, why := Bound(store.LastPassed(), parts(ws)); bound != BoundEverything {
 			t.Errorf("%s was changed: %s, %s", common, bound, why)
 		}
 	}

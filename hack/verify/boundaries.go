@@ -54,7 +54,7 @@ type goPackage struct {
 }
 
 func checkBoundaries(ctx context.Context, ws *workspace.Workspace, _ io.Writer) error {
-	var faults Faults
+	var faults Findings
 	var errs []error
 	var rows []string
 	for _, m := range ws.WithCode() {

@@ -74,7 +74,7 @@ func TestPackagesRow(t *testing.T) {
 	}
 }
 
-func TestPackagesFaults(t *testing.T) {
+func TestPackagesFindings(t *testing.T) {
 	const head = "# Vendoring\n\n" + packagesBegin + "\n| module | packages | client |\n|---|--:|--:|\n"
 	for name, test := range map[string]struct {
 		text string
@@ -102,7 +102,7 @@ func TestPackagesFaults(t *testing.T) {
 	}
 }
 
-func TestTopologyFaults(t *testing.T) {
+func TestTopologyFindings(t *testing.T) {
 	m := module(t, "topology", "github.com/openshift/api v0.1.0", "k8s.io/apimachinery v0.35.2", "github.com/google/go-cmp v0.7.0",
 		"k8s.io/utils v0.1.0 // indirect", "k8s.io/api v0.35.2")
 	packages := []goPackage{

@@ -93,7 +93,7 @@ func linked(ctx context.Context, ws *workspace.Workspace, dir, name string, env 
 	if err != nil {
 		return err
 	}
-	folder := filepath.Join(cache, "verify", inputs.Of(ws.Root)[:12], name)
+	folder := filepath.Join(cache, "verify", inputs.Sum(ws.Root)[:12], name)
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}

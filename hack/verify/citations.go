@@ -106,7 +106,7 @@ func checkCitations(ctx context.Context, ws *workspace.Workspace, _ io.Writer) e
 }
 
 // citationFaults reads all files whatever is in focus, since an entry may be cited anywhere. Only former names are limited to the focus.
-func citationFaults(ctx context.Context, ws *workspace.Workspace, exempt []exemption) (Faults, error) {
+func citationFaults(ctx context.Context, ws *workspace.Workspace, exempt []exemption) (Findings, error) {
 	if _, err := os.Stat(ws.Path(requirementsFile)); errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -121,7 +121,7 @@ func citationFaults(ctx context.Context, ws *workspace.Workspace, exempt []exemp
 	slices.SortStableFunc(all, func(a, b lineFault) int {
 		return cmp.Or(strings.Compare(a.file, b.file), cmp.Compare(a.line, b.line))
 	})
-	var faults Faults
+	var faults Findings
 	for _, f := range all {
 		faults = append(faults, fmt.Sprintf("%s:%d: %s", f.file, f.line, f.text))
 	}

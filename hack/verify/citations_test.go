@@ -237,7 +237,7 @@ func TestCitations(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var want Faults
+			var want Findings
 			for _, fault := range test.want {
 				want = append(want, made.Replace(fault))
 			}
@@ -272,7 +272,7 @@ func TestOldCitationTable(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(Faults{test.want}, got); diff != "" {
+			if diff := cmp.Diff(Findings{test.want}, got); diff != "" {
 				t.Errorf("faults (-want +got):\n%s", diff)
 			}
 			if _, err := generateCitations(t.Context(), ws); strings.Contains(test.want, noPlace) && (err == nil || !strings.Contains(err.Error(), noPlace)) {

@@ -69,7 +69,7 @@ func checkGenerated(ctx context.Context, ws *workspace.Workspace, w io.Writer) (
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
 
-	var faults Faults
+	var faults Findings
 	for _, m := range ws.WithCode() {
 		if !hasController(ws, m) {
 			continue

@@ -153,8 +153,8 @@ func (t *term) compile() error {
 }
 
 // faults returns what is wrong with the file itself.
-func (g *glossary) faults() Faults {
-	var faults Faults
+func (g *glossary) faults() Findings {
+	var faults Findings
 	if !fullHash.MatchString(g.Since) {
 		faults = append(faults, fmt.Sprintf("%s: since is %q, must be the full hash of a commit", glossaryFile, g.Since))
 	}
@@ -225,8 +225,8 @@ func (t *term) matches(text string) []*pattern {
 }
 
 // unused returns the allowances that no call of find has used.
-func (g *glossary) unused() Faults {
-	var faults Faults
+func (g *glossary) unused() Findings {
+	var faults Findings
 	for _, t := range g.Terms {
 		for _, a := range t.Allow {
 			if !a.used {

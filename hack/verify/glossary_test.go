@@ -89,9 +89,9 @@ func TestGlossaryFaults(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var want Faults
+			var want Findings
 			if name == "short hash" {
-				want = Faults{`hack/glossary.yaml: since is "abcdef0123456789abcdef01234567", must be the full hash of a commit`}
+				want = Findings{`hack/glossary.yaml: since is "abcdef0123456789abcdef01234567", must be the full hash of a commit`}
 			}
 			for _, text := range test.want {
 				term := "fob"

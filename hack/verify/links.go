@@ -23,12 +23,12 @@ var (
 )
 
 // linkFaults follows the links of the documents in focus.
-func linkFaults(ctx context.Context, ws *workspace.Workspace) (Faults, error) {
+func linkFaults(ctx context.Context, ws *workspace.Workspace) (Findings, error) {
 	files, err := ws.Files(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var faults Faults
+	var faults Findings
 	for _, name := range files {
 		if path.Ext(name) != ".md" || strings.Contains(name, "/testdata/") || !ws.InFocus(name) {
 			continue

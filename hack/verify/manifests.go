@@ -23,7 +23,7 @@ func checkManifests(ctx context.Context, ws *workspace.Workspace, w io.Writer) e
 	if err != nil {
 		return err
 	}
-	var faults Faults
+	var faults Findings
 	programs := map[string][]string{} // the arguments by image: overlays have most of them in common
 	for _, name := range files {
 		if path.Base(name) != "kustomization.yaml" || strings.Contains(name, "/testdata/") || !ws.InFocus(name) {

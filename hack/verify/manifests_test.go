@@ -34,7 +34,7 @@ spec:
         securityContext: {allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: {drop: [ALL]}}
 `
 
-func TestDeploymentFaults(t *testing.T) {
+func TestDeploymentFindings(t *testing.T) {
 	tests := map[string]struct{ old, new, want string }{
 		"nothing wrong":   {"", "", ""},
 		"no priority":     {"priorityClassName: system-cluster-critical", "", "has not the priority class system-cluster-critical"},

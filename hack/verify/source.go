@@ -19,7 +19,7 @@ func checkFormat(ctx context.Context, ws *workspace.Workspace, _ io.Writer) erro
 	if err != nil {
 		return err
 	}
-	var faults Faults
+	var faults Findings
 	for _, name := range files {
 		if !strings.HasSuffix(name, ".go") || !ws.InFocus(name) {
 			continue
@@ -41,7 +41,7 @@ func checkFormat(ctx context.Context, ws *workspace.Workspace, _ io.Writer) erro
 
 // checkMutants wants a mutants.yaml in every module of the workspace but the examples, which only show how to use the others.
 func checkMutants(_ context.Context, ws *workspace.Workspace, _ io.Writer) error {
-	var faults Faults
+	var faults Findings
 	for _, m := range ws.Modules {
 		if !ws.InFocus(m.Dir) {
 			continue

@@ -16,14 +16,14 @@ import (
 // ErrUnknownStep is returned by Select for a name that no step has.
 var ErrUnknownStep = errors.New("no such step")
 
-// Faults is the error of a step that found something: one line each, ready to print.
-type Faults []string
+// Findings is the error of a step that found something: one line each, ready to print.
+type Findings []string
 
 // Error joins the lines.
-func (f Faults) Error() string { return strings.Join(f, "\n") }
+func (f Findings) Error() string { return strings.Join(f, "\n") }
 
 // errorOrNil avoids an error interface around an empty list.
-func (f Faults) errorOrNil() error {
+func (f Findings) errorOrNil() error {
 	if len(f) == 0 {
 		return nil
 	}
@@ -34,8 +34,8 @@ func (f Faults) errorOrNil() error {
 type Step struct {
 	// Name is one word, to be used with -only.
 	Name string
-	// What says in a few words what holds when the step passes.
-	What string
+	// Description says in a few words what holds when the step passes.
+	Description string
 	// Run returns what is wrong, or nil. It may write progress, a line at a time.
 	Run func(context.Context, *workspace.Workspace, io.Writer) error
 }
@@ -93,7 +93,7 @@ func Run(ctx context.Context, ws *workspace.Workspace, steps []Step, w io.Writer
 		if ctx.Err() != nil {
 			return 0, ctx.Err()
 		}
-		fmt.Fprintf(w, "[%d/%d] %s: %s\n", i+1, len(steps), step.Name, step.What)
+		fmt.Fprintf(w, "[%d/%d] %s: %s\n", i+1, len(steps), step.Name, step.Description)
 		start := time.Now()
 		err := step.Run(ctx, ws, w)
 		rows = append(rows, row{step, err, time.Since(start)})
@@ -116,7 +116,7 @@ func Run(ctx context.Context, ws *workspace.Workspace, steps []Step, w io.Writer
 			result = "FAILED"
 			failed++
 		}
-		fmt.Fprintf(table, "%s\t%s\t%.1f s\t%s\n", r.step.Name, result, r.took.Seconds(), r.step.What)
+		fmt.Fprintf(table, "%s\t%s\t%.1f s\t%s\n", r.step.Name, result, r.took.Seconds(), r.step.Description)
 	}
 	return failed, table.Flush()
 }

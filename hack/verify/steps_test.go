@@ -172,7 +172,7 @@ func TestRunReportsAllSteps(t *testing.T) {
 		return Step{name, "about " + name, func(context.Context, *workspace.Workspace, io.Writer) error { return err }}
 	}
 	var out bytes.Buffer
-	failed, err := Run(t.Context(), nil, []Step{step("one", Faults{"a.go:1: bad", "a.go:2: bad"}), step("two", nil), step("three", errors.New("broken"))}, &out, Options{})
+	failed, err := Run(t.Context(), nil, []Step{step("one", Findings{"a.go:1: bad", "a.go:2: bad"}), step("two", nil), step("three", errors.New("broken"))}, &out, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +198,7 @@ three  FAILED  0.0 s  about three
 }
 
 func TestRunPrintsAllHits(t *testing.T) {
-	long := &listing{faults: Faults{"a fault"}, summary: "summary"}
+	long := &listing{faults: Findings{"a fault"}, summary: "summary"}
 	for i := range maxHits + 2 {
 		long.hits = append(long.hits, fmt.Sprintf("hit %d", i))
 	}

@@ -31,7 +31,7 @@ var (
 
 // checkSubjects returns the faults of the commits after Since, merges left out. It needs the history: where git or the commit is missing,
 // as in a shallow clone or an exported tree, it writes a notice and returns none.
-func checkSubjects(ctx context.Context, ws *workspace.Workspace, g *glossary, folders []string, w io.Writer) (Faults, error) {
+func checkSubjects(ctx context.Context, ws *workspace.Workspace, g *glossary, folders []string, w io.Writer) (Findings, error) {
 	if err := ws.Command(ctx, ".", nil, "git", "rev-parse", "--quiet", "--verify", g.Since+"^{commit}").Run(); err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -43,7 +43,7 @@ func checkSubjects(ctx context.Context, ws *workspace.Workspace, g *glossary, fo
 	if err != nil {
 		return nil, fmt.Errorf("list the commits after %s with git: %w", g.Since, err)
 	}
-	var faults Faults
+	var faults Findings
 	for line := range strings.Lines(string(out)) {
 		hash, subject, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		for _, fault := range g.Subjects.faults(subject, folders) {

@@ -92,7 +92,7 @@ func TestCheckSubjects(t *testing.T) {
 	nameless := commit("cache: remove it")
 	git(t, ws.Root, "merge", "--quiet", "--no-ff", "--message", "Merged the side branch", "side")
 
-	check := func(ws *workspace.Workspace, since string) (Faults, string) {
+	check := func(ws *workspace.Workspace, since string) (Findings, string) {
 		t.Helper()
 		var notice bytes.Buffer
 		faults, err := checkSubjects(t.Context(), ws, &glossary{Since: since, Subjects: subjectRules{Modules: []string{"all"}}}, []string{"patch"}, &notice)

@@ -62,7 +62,7 @@ func checkUnused(ctx context.Context, ws *workspace.Workspace, w io.Writer) erro
 
 	found := u.unused()
 	maps.Copy(found, u.dead)
-	var faults Faults
+	var faults Findings
 	for _, group := range groups {
 		if group.Why == "" {
 			faults = append(faults, fmt.Sprintf("%s: does not say why %s stays", unusedFile, strings.Join(group.Names, ", ")))

@@ -57,7 +57,7 @@ func checkVersions(_ context.Context, ws *workspace.Workspace, _ io.Writer) erro
 	if err != nil {
 		return err
 	}
-	return Faults(versions.Compare(file, ws)).errorOrNil()
+	return Findings(versions.Compare(file, ws)).errorOrNil()
 }
 
 // maxHits is how many occurrences of terms the step words prints where not all are asked for.
@@ -65,9 +65,9 @@ const maxHits = 50
 
 // listing is the error of a step that may find more than fits on a screen.
 type listing struct {
-	faults Faults
+	faults Findings
 	// hits are printed after the faults, the first ones only unless all are asked for.
-	hits Faults
+	hits Findings
 	// summary is printed after the hits.
 	summary string
 }

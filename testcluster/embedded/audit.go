@@ -26,8 +26,8 @@ func (c *Cluster) AuditLogPath() string { return filepath.Join(c.dir, auditLogFi
 // auditPatience bounds the wait for requests that are being answered. The API server gives up on one after a minute.
 const auditPatience = 90 * time.Second
 
-// ErrAuditOpen says that the API server neither answered a write nor gave it up.
-var ErrAuditOpen = errors.New("the audit log does not say how a write ended")
+// ErrAuditIncomplete says that the API server neither answered a write nor gave it up.
+var ErrAuditIncomplete = errors.New("the audit log does not say how a write ended")
 
 // auditTail follows the audit log for writes that have begun and not ended.
 type auditTail struct {
@@ -40,7 +40,7 @@ type auditTail struct {
 // before.
 //
 // A write is recorded after it can be seen by a watch, on a busy machine long after. Hence AuditOffset waits until every write is recorded that has begun, and
-// returns ErrAuditOpen where one never is.
+// returns ErrAuditIncomplete where one never is.
 func (c *Cluster) AuditOffset(ctx context.Context) (int64, error) {
 	var begun []types.UID
 	err := wait.PollUntilContextTimeout(ctx, pollInterval, auditPatience, true, func(context.Context) (bool, error) {
@@ -55,7 +55,7 @@ func (c *Cluster) AuditOffset(ctx context.Context) (int64, error) {
 		return len(begun) == 0, nil
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
-		return 0, fmt.Errorf("%w: %d of them, such as %s in %s", ErrAuditOpen, len(begun), begun[0], c.AuditLogPath())
+		return 0, fmt.Errorf("%w: %d of them, such as %s in %s", ErrAuditIncomplete, len(begun), begun[0], c.AuditLogPath())
 	}
 	if err != nil {
 		return 0, fmt.Errorf("audit log: %w", err)

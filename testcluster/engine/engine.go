@@ -17,8 +17,8 @@ import (
 )
 
 var (
-	// ErrNone says that there is no engine, and what to do.
-	ErrNone = errors.New("no container engine answers")
+	// ErrNoEngine says that there is no engine, and what to do.
+	ErrNoEngine = errors.New("no container engine answers")
 	// ErrCommand says that the engine refused something.
 	ErrCommand = errors.New("docker failed")
 )
@@ -39,7 +39,7 @@ type Engine struct {
 // and how to get one.
 func Find(ctx context.Context) (Engine, error) {
 	if _, err := exec.LookPath("docker"); err != nil {
-		return Engine{}, fmt.Errorf("%w: there is no docker command on PATH: %s", ErrNone, advice)
+		return Engine{}, fmt.Errorf("%w: there is no docker command on PATH: %s", ErrNoEngine, advice)
 	}
 	own, err := ownSocket()
 	if err != nil {
@@ -55,11 +55,11 @@ func Find(ctx context.Context) (Engine, error) {
 		if _, err := e.within(ctx, answerTimeout, "version", "--format", "{{.Server.Version}}"); err == nil {
 			return e, nil
 		} else if ctx.Err() != nil {
-			return Engine{}, fmt.Errorf("%w: %w", ErrNone, ctx.Err())
+			return Engine{}, fmt.Errorf("%w: %w", ErrNoEngine, ctx.Err())
 		}
 		tried = append(tried, describe(host))
 	}
-	return Engine{}, fmt.Errorf("%w: %s; %s", ErrNone, strings.Join(tried, "; "), advice)
+	return Engine{}, fmt.Errorf("%w: %s; %s", ErrNoEngine, strings.Join(tried, "; "), advice)
 }
 
 const advice = "start it (systemctl start docker), name another one in $DOCKER_HOST, or, as root on Debian, run hack/engine start, " +

@@ -45,12 +45,12 @@ func TestFindSaysWhatIsWrong(t *testing.T) {
 	} {
 		t.Setenv("DOCKER_HOST", host)
 		_, err := Find(t.Context())
-		if !errors.Is(err, ErrNone) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "hack/engine start") {
+		if !errors.Is(err, ErrNoEngine) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "hack/engine start") {
 			t.Errorf("%s: %v\nwant %s", host, err, want)
 		}
 	}
 	t.Setenv("PATH", t.TempDir())
-	if _, err := Find(t.Context()); !errors.Is(err, ErrNone) || !strings.Contains(err.Error(), "no docker command") {
+	if _, err := Find(t.Context()); !errors.Is(err, ErrNoEngine) || !strings.Contains(err.Error(), "no docker command") {
 		t.Error(err)
 	}
 }
@@ -70,7 +70,7 @@ func TestFindOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+":/bin:/usr/bin")
-	if _, err := Find(t.Context()); !errors.Is(err, ErrNone) {
+	if _, err := Find(t.Context()); !errors.Is(err, ErrNoEngine) {
 		t.Errorf("an engine without a socket: %v", err)
 	}
 	own, err := net.Listen("unix", filepath.Join(dir, "engine", "docker.sock"))

@@ -22,8 +22,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// Nobody is the user that images without a base know by number only.
-const Nobody = "65532:65532"
+// NonRootUser is the user that images without a base know by number only.
+const NonRootUser = "65532:65532"
 
 // ErrImage says that an image cannot be made of what was said.
 var ErrImage = errors.New("no image")

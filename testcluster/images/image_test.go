@@ -43,7 +43,7 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := []Image{
-		{Name: "registry.invalid/sno/a:1", Files: map[string]string{"usr/bin/b": binary, "a": binary}, Entrypoint: []string{"/a"}, User: Nobody},
+		{Name: "registry.invalid/sno/a:1", Files: map[string]string{"usr/bin/b": binary, "a": binary}, Entrypoint: []string{"/a"}, User: NonRootUser},
 		{Name: "docker.io/library/cli:latest", Files: map[string]string{"c": binary}, Tar: further},
 		{Name: "registry.invalid/sno/data:1", Files: map[string]string{"a": binary}, Data: map[string]string{"doc/b": binary}, Architecture: "s390x"},
 	}
@@ -62,7 +62,7 @@ func TestWrite(t *testing.T) {
 	}
 
 	config, got := read(t, file, all[0].Name)
-	if config.Config.User != Nobody || !cmp.Equal(config.Config.Entrypoint, []string{"/a"}) || !config.Created.IsZero() {
+	if config.Config.User != NonRootUser || !cmp.Equal(config.Config.Entrypoint, []string{"/a"}) || !config.Created.IsZero() {
 		t.Errorf("%+v", config)
 	}
 	if diff := cmp.Diff(map[string]int64{"a": 0o755, "usr": 0o755, "usr/bin": 0o755, "usr/bin/b": 0o755}, got); diff != "" {

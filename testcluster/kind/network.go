@@ -142,8 +142,8 @@ func notReady(node *corev1.Node) string {
 	return "its kubelet has said nothing yet"
 }
 
-// Joined waits until nodes have registered, and connects them.
-func (c *Cluster) Joined(ctx context.Context, names ...string) error {
+// WaitForNodes waits until nodes have registered, and connects them.
+func (c *Cluster) WaitForNodes(ctx context.Context, names ...string) error {
 	for _, name := range names {
 		var last error
 		err := wait.PollUntilContextTimeout(ctx, poll, readyTimeout, true, func(ctx context.Context) (bool, error) {

@@ -140,8 +140,8 @@ func (c *Cluster) Logs(folder string) error {
 	return nil
 }
 
-// Answers waits until the API server is ready.
-func (c *Cluster) Answers(ctx context.Context) error {
+// WaitForAPIServer waits until the API server is ready.
+func (c *Cluster) WaitForAPIServer(ctx context.Context) error {
 	var last error
 	err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
 		_, last = c.clientset.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)

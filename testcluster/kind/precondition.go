@@ -17,10 +17,10 @@ import (
 var (
 	// ErrConfig says that no cluster can be like that.
 	ErrConfig = errors.New("no such cluster")
-	// ErrLeftover says that there is a cluster of the same name.
-	ErrLeftover = errors.New("there is such a cluster already")
-	// ErrMachine says that this machine has too little of something.
-	ErrMachine = errors.New("this machine has too little")
+	// ErrAlreadyExists says that there is a cluster of the same name.
+	ErrAlreadyExists = errors.New("there is such a cluster already")
+	// ErrInsufficientResources says that this machine has too little of something.
+	ErrInsufficientResources = errors.New("this machine has too little")
 )
 
 const (
@@ -52,7 +52,7 @@ func (c Config) leftover(containers []string) error {
 		return nil
 	}
 	return fmt.Errorf("%w: %s, with the containers %s: remove it with `go run ./e2e/cmd/sno-kind -name %s -delete`, or choose another -name",
-		ErrLeftover, c.Name, strings.Join(containers, ", "), c.Name)
+		ErrAlreadyExists, c.Name, strings.Join(containers, ", "), c.Name)
 }
 
 // check says everything that this machine has too little of at once, in numbers.
@@ -62,22 +62,22 @@ func (c Config) check(m machine) error {
 	memory := int64(memoryBase + c.ControlPlanes*memoryControlPlane + c.Workers*memoryWorker)
 	if m.memory >= 0 && m.memory < memory {
 		errs = append(errs, fmt.Errorf("%w: %d nodes need %d MiB of free memory, %d MiB are free: end something, or ask for fewer nodes",
-			ErrMachine, nodes, memory/mebibyte, m.memory/mebibyte))
+			ErrInsufficientResources, nodes, memory/mebibyte, m.memory/mebibyte))
 	}
 	disk := int64(diskBase + nodes*diskNode)
 	if m.disk >= 0 && m.disk < disk {
 		errs = append(errs, fmt.Errorf("%w: %d nodes need %.1f GiB of free disk in %s, %.1f GiB are free: `docker system prune` frees what is not used",
-			ErrMachine, nodes, float64(disk)/gibibyte, m.folder, float64(m.disk)/gibibyte))
+			ErrInsufficientResources, nodes, float64(disk)/gibibyte, m.folder, float64(m.disk)/gibibyte))
 	}
 	if watches := watchesBase + nodes*watchesNode; m.watches >= 0 && m.watches < watches {
 		errs = append(errs, fmt.Errorf("%w: %d nodes need %d instances of inotify, %d are free: end another cluster, or sysctl fs.inotify.max_user_instances=1024",
-			ErrMachine, nodes, watches, m.watches))
+			ErrInsufficientResources, nodes, watches, m.watches))
 	}
 	return errors.Join(errs...)
 }
 
-// Room says what this machine has too little of for clusters beside one another, and which of their names are taken. Nothing is made.
-func Room(ctx context.Context, all ...Config) error {
+// CheckPreconditions says what this machine has too little of for clusters beside one another, and which of their names are taken. Nothing is made.
+func CheckPreconditions(ctx context.Context, all ...Config) error {
 	e, err := engine.Find(ctx)
 	if err != nil {
 		return err

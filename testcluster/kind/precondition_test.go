@@ -22,23 +22,23 @@ func TestCheck(t *testing.T) {
 			machine: machine{memory: 1900 * mebibyte, disk: 5 * gibibyte, watches: 44},
 		},
 		"memory": {
-			config: Config{Name: "a", ControlPlanes: 1, Workers: 2}, machine: machine{memory: 1900*mebibyte - 1, disk: -1, watches: -1}, want: ErrMachine,
+			config: Config{Name: "a", ControlPlanes: 1, Workers: 2}, machine: machine{memory: 1900*mebibyte - 1, disk: -1, watches: -1}, want: ErrInsufficientResources,
 			says: []string{"3 nodes need 1900 MiB of free memory, 1899 MiB are free"},
 		},
 		"disk": {
-			config: Config{Name: "a", ControlPlanes: 3, Workers: 1}, machine: machine{memory: -1, disk: gibibyte / 2, watches: -1, folder: "/data"}, want: ErrMachine,
+			config: Config{Name: "a", ControlPlanes: 3, Workers: 1}, machine: machine{memory: -1, disk: gibibyte / 2, watches: -1, folder: "/data"}, want: ErrInsufficientResources,
 			says: []string{"4 nodes need 6.0 GiB of free disk in /data, 0.5 GiB are free", "docker system prune"},
 		},
 		"inotify": {
-			config: Config{Name: "a", ControlPlanes: 1, Workers: 2}, machine: machine{memory: -1, disk: -1, watches: 43}, want: ErrMachine,
+			config: Config{Name: "a", ControlPlanes: 1, Workers: 2}, machine: machine{memory: -1, disk: -1, watches: 43}, want: ErrInsufficientResources,
 			says: []string{"3 nodes need 44 instances of inotify, 43 are free", "sysctl fs.inotify.max_user_instances=1024"},
 		},
 		"leftover": {
-			config: Config{Name: "a", ControlPlanes: 1}, machine: plenty, leftover: []string{"a-control-plane", "a-worker"}, want: ErrLeftover,
+			config: Config{Name: "a", ControlPlanes: 1}, machine: plenty, leftover: []string{"a-control-plane", "a-worker"}, want: ErrAlreadyExists,
 			says: []string{"a-control-plane, a-worker", "-name a -delete"},
 		},
 		"everything at once": {
-			config: Config{Name: "a", ControlPlanes: 1}, machine: machine{}, leftover: []string{"a-worker"}, want: ErrMachine,
+			config: Config{Name: "a", ControlPlanes: 1}, machine: machine{}, leftover: []string{"a-worker"}, want: ErrInsufficientResources,
 			says: []string{"1400 MiB", "3.0 GiB", "20 instances", "a-worker"},
 		},
 	} {
@@ -57,7 +57,7 @@ func TestCheck(t *testing.T) {
 }
 
 // Each of them would have room.
-func TestRoom(t *testing.T) {
+func TestCheckPreconditions(t *testing.T) {
 	both := []Config{{Name: "a", ControlPlanes: 1, Workers: 2}, {Name: "b", ControlPlanes: 3}}
 	for name, test := range map[string]struct {
 		memory   int64
@@ -65,8 +65,8 @@ func TestRoom(t *testing.T) {
 		want     error
 	}{
 		"enough":   {memory: 4600 * mebibyte},
-		"memory":   {memory: 4600*mebibyte - 1, want: ErrMachine},
-		"leftover": {memory: 4600 * mebibyte, leftover: map[string][]string{"b": {"b-control-plane"}}, want: ErrLeftover},
+		"memory":   {memory: 4600*mebibyte - 1, want: ErrInsufficientResources},
+		"leftover": {memory: 4600 * mebibyte, leftover: map[string][]string{"b": {"b-control-plane"}}, want: ErrAlreadyExists},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := room(machine{memory: test.memory, disk: -1, watches: -1}, test.leftover, both); !errors.Is(err, test.want) {

@@ -182,7 +182,7 @@ func controlPlaneImage(name, bin, pause, proxyLayer string) (images.Image, error
 	case "coredns":
 		image.Files, image.Entrypoint = map[string]string{"coredns": filepath.Join(bin, base)}, []string{"/coredns"}
 	case "pause":
-		image.Files, image.Entrypoint, image.User = map[string]string{"pause": pause}, []string{"/pause"}, images.Nobody
+		image.Files, image.Entrypoint, image.User = map[string]string{"pause": pause}, []string{"/pause"}, images.NonRootUser
 	default:
 		return images.Image{}, fmt.Errorf("%w: nothing here knows what is in %s", ErrImage, name)
 	}

@@ -51,7 +51,7 @@ func TestControlPlaneImage(t *testing.T) {
 		"registry.k8s.io/kube-proxy:v1.2.3":     {Files: map[string]string{"usr/local/bin/kube-proxy": "/bin/kube-proxy"}, Tar: "/proxy.tar"},
 		"registry.k8s.io/etcd:3.6.8-0":          {Files: map[string]string{"usr/local/bin/etcd": "/bin/etcd"}},
 		"registry.k8s.io/coredns/coredns:v1.9":  {Files: map[string]string{"coredns": "/bin/coredns"}, Entrypoint: []string{"/coredns"}},
-		"localhost:5000/pause:3.10":             {Files: map[string]string{"pause": "/pause"}, Entrypoint: []string{"/pause"}, User: images.Nobody},
+		"localhost:5000/pause:3.10":             {Files: map[string]string{"pause": "/pause"}, Entrypoint: []string{"/pause"}, User: images.NonRootUser},
 	} {
 		want.Name = name
 		got, err := controlPlaneImage(name, "/bin", "/pause", "/proxy.tar")

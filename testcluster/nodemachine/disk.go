@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// Disk runs a shell's command in the root folder of the disk of a machine that is off, and returns what it prints.
-func (m *Machine) Disk(ctx context.Context, command string) (string, error) {
+// ExecOnDisk runs a shell's command in the root folder of the disk of a machine that is off, and returns what it prints.
+func (m *Machine) ExecOnDisk(ctx context.Context, command string) (string, error) {
 	return m.disks(ctx, nil, command)
 }
 
-// Wipe makes the disk one that cannot be booted, such as a new one.
-func (m *Machine) Wipe(ctx context.Context) error {
-	_, err := m.Disk(ctx, "rm -rf boot/bootable boot/ignition")
+// WipeDisk makes the disk one that cannot be booted, such as a new one.
+func (m *Machine) WipeDisk(ctx context.Context) error {
+	_, err := m.ExecOnDisk(ctx, "rm -rf boot/bootable boot/ignition")
 	return err
 }
 
-// Keep keeps a copy of the disk of a machine that is off, for Restore.
-func (m *Machine) Keep(ctx context.Context) error {
+// SaveDisk keeps a copy of the disk of a machine that is off, for RestoreDisk.
+func (m *Machine) SaveDisk(ctx context.Context) error {
 	if err := m.make(ctx, "volume", "create", "--label", label+"="+m.name, m.kept()); err != nil {
 		return err
 	}
@@ -25,14 +25,14 @@ func (m *Machine) Keep(ctx context.Context) error {
 	return err
 }
 
-// Kept reports whether there is a copy of the disk.
-func (m *Machine) Kept(ctx context.Context) (bool, error) {
+// HasSavedDisk reports whether there is a copy of the disk.
+func (m *Machine) HasSavedDisk(ctx context.Context) (bool, error) {
 	found, err := m.engine.Output(ctx, "volume", "ls", "--quiet", "--filter", "name=^"+m.kept()+"$")
 	return found != "", err
 }
 
-// Restore makes the disk of a machine that is off as it was when the copy was made.
-func (m *Machine) Restore(ctx context.Context) error {
+// RestoreDisk makes the disk of a machine that is off as it was when the copy was made.
+func (m *Machine) RestoreDisk(ctx context.Context) error {
 	_, err := m.disks(ctx, []string{"--volume", m.kept() + ":/kept:ro"}, "find . -mindepth 1 -delete && cp --archive /kept/. .")
 	return err
 }

@@ -24,8 +24,8 @@ import (
 var (
 	// ErrConfig is returned for a configuration that no machine can have.
 	ErrConfig = errors.New("no such machine")
-	// ErrLeftover is returned when there is a machine of the same name.
-	ErrLeftover = errors.New("there is such a machine already")
+	// ErrAlreadyExists is returned when there is a machine of the same name.
+	ErrAlreadyExists = errors.New("there is such a machine already")
 	// ErrBoot is returned when a machine does not start as it should.
 	ErrBoot = errors.New("the machine does not boot")
 	// ErrNoDisk is returned when the machine's disk cannot be booted; firmware tries the next medium then.
@@ -62,8 +62,8 @@ type Config struct {
 	// Medium is a folder that the machine sees as /medium until its system starts. With the program ignition in it the machine is laid at its first boot
 	// by /boot/ignition/config.ign of its disk, or config.ign of the medium.
 	Medium string
-	// Installs is the name of a machine that is off; its disk is at /disk.
-	Installs string
+	// InstallTarget is the name of a machine that is off; its disk is at /disk.
+	InstallTarget string
 	// Image fills the disk. Empty: nodeimage.Ensure.
 	Image string
 	// Progress receives a line for every step; nil: nobody does.
@@ -116,8 +116,8 @@ func Create(ctx context.Context, config Config) (*Machine, error) {
 	if config.Medium != "" {
 		m.options = append(m.options, "--volume", config.Medium+":/medium:ro")
 	}
-	if config.Installs != "" {
-		m.options = append(m.options, "--volume", config.Installs+":/disk")
+	if config.InstallTarget != "" {
+		m.options = append(m.options, "--volume", config.InstallTarget+":/disk")
 	}
 	for _, alias := range config.Aliases {
 		m.options = append(m.options, "--network-alias", alias)
@@ -148,7 +148,7 @@ func (m *Machine) leftover(ctx context.Context) error {
 		return err
 	}
 	if containers+volumes != "" {
-		return fmt.Errorf("%w: remove %s, or choose another name", ErrLeftover, m.name)
+		return fmt.Errorf("%w: remove %s, or choose another name", ErrAlreadyExists, m.name)
 	}
 	return nil
 }
@@ -209,22 +209,22 @@ func (m *Machine) make(ctx context.Context, args ...string) error {
 
 // Start turns the machine on and returns when systemd has started everything that is enabled. It continues with the disk as it was left.
 func (m *Machine) Start(ctx context.Context) error {
-	if err := m.On(ctx); err != nil {
+	if err := m.PowerOn(ctx); err != nil {
 		return err
 	}
-	return m.Booted(ctx)
+	return m.WaitBooted(ctx)
 }
 
-// On turns the machine on, and returns at once.
-func (m *Machine) On(ctx context.Context) error {
+// PowerOn turns the machine on, and returns at once.
+func (m *Machine) PowerOn(ctx context.Context) error {
 	if _, err := m.engine.Output(ctx, "start", m.name); err != nil {
 		return err
 	}
 	return m.locate(ctx)
 }
 
-// Booted returns when systemd has started everything that is enabled, and an error when the machine turns itself off before.
-func (m *Machine) Booted(ctx context.Context) error {
+// WaitBooted returns when systemd has started everything that is enabled, and an error when the machine turns itself off before.
+func (m *Machine) WaitBooted(ctx context.Context) error {
 	state := ""
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, poll, bootTimeout, true, func(ctx context.Context) (bool, error) {
@@ -287,12 +287,12 @@ func (m *Machine) PowerCut(ctx context.Context) error {
 		}
 		ending, cancel := context.WithTimeout(ctx, bootTimeout)
 		defer cancel()
-		if err := m.Off(ending); err != nil {
+		if err := m.WaitPoweredOff(ending); err != nil {
 			return errors.Join(stuck, err)
 		}
 		return nil
 	}
-	return m.Off(ctx)
+	return m.WaitPoweredOff(ctx)
 }
 
 // thaw has everything on the machine end that was told to. On version 1 of the control groups a frozen process does not end, and the machine's container
@@ -316,14 +316,14 @@ func (m *Machine) Reboot(ctx context.Context) error {
 	_, asked := m.Exec(ctx, "systemctl", "reboot")
 	ending, cancel := context.WithTimeout(ctx, bootTimeout)
 	defer cancel()
-	if err := m.Off(ending); err != nil {
+	if err := m.WaitPoweredOff(ending); err != nil {
 		return errors.Join(err, asked)
 	}
 	return m.Start(ctx)
 }
 
-// Off returns when the machine is off, such as one that restarts: a container does not come up by itself.
-func (m *Machine) Off(ctx context.Context) error {
+// WaitPoweredOff returns when the machine is off, such as one that restarts: a container does not come up by itself.
+func (m *Machine) WaitPoweredOff(ctx context.Context) error {
 	_, err := m.engine.Output(ctx, "wait", m.name)
 	return err
 }
@@ -409,14 +409,14 @@ func (m *Machine) Containerd() nodeimage.Containerd {
 	return nodeimage.Containerd{Engine: m.engine, Container: m.name}
 }
 
-// Unplug takes the machine off its network, and Plug gives it back, where its address may be another one.
-func (m *Machine) Unplug(ctx context.Context) error {
+// DisconnectNetwork takes the machine off its network, and ConnectNetwork gives it back, where its address may be another one.
+func (m *Machine) DisconnectNetwork(ctx context.Context) error {
 	_, err := m.engine.Output(ctx, "network", "disconnect", m.network, m.name)
 	return err
 }
 
-// Plug is the reverse of Unplug.
-func (m *Machine) Plug(ctx context.Context) error {
+// ConnectNetwork is the reverse of DisconnectNetwork.
+func (m *Machine) ConnectNetwork(ctx context.Context) error {
 	if _, err := m.engine.Output(ctx, "network", "connect", m.network, m.name); err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func TestMachine(t *testing.T) {
 			}
 		}
 	})
-	if _, err := Create(t.Context(), Config{Name: m.Name()}); !errors.Is(err, ErrLeftover) {
+	if _, err := Create(t.Context(), Config{Name: m.Name()}); !errors.Is(err, ErrAlreadyExists) {
 		t.Errorf("a second machine of the same name: %v", err)
 	}
 	run := func(command string) string {
@@ -104,13 +104,13 @@ func TestMachine(t *testing.T) {
 		}
 		boots = again
 	}
-	if err := errors.Join(m.PowerCut(t.Context()), m.PowerCut(t.Context()), m.Keep(t.Context()), m.Wipe(t.Context())); err != nil {
+	if err := errors.Join(m.PowerCut(t.Context()), m.PowerCut(t.Context()), m.SaveDisk(t.Context()), m.WipeDisk(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	if err := m.Start(t.Context()); !errors.Is(err, ErrNoDisk) {
 		t.Errorf("it boots from a disk that cannot be booted: %v", err)
 	}
-	if err := errors.Join(m.Restore(t.Context()), m.Start(t.Context())); err != nil {
+	if err := errors.Join(m.RestoreDisk(t.Context()), m.Start(t.Context())); err != nil {
 		t.Fatalf("with the disk that was kept: %v", err)
 	}
 	if got := run("cat /etc/sno/kept; stat --format=:%a:%U /etc/sno/kept"); got != "kept:640:root" {

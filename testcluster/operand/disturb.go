@@ -24,7 +24,7 @@ const RevisionAnnotation = "revision"
 // ErrDrain says that a drain did not end.
 var ErrDrain = errors.New("the drain does not end")
 
-// Roll changes an annotation of the pod templates, which is a rollout and nothing of an upgrade. Settled tells when the rollouts are over.
+// Roll changes an annotation of the pod templates, which is a rollout and nothing of an upgrade. WaitSettled returns when the rollouts are over.
 func Roll(ctx context.Context, c *embedded.Cluster, operands []scenario.Operand, revision string) error {
 	body := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{%q:%q}}}}}`, RevisionAnnotation, revision)
 	for _, o := range operands {
@@ -38,14 +38,14 @@ func Roll(ctx context.Context, c *embedded.Cluster, operands []scenario.Operand,
 }
 
 // Drain cordons a node and evicts every pod that a controller would make anew elsewhere, as kubectl drain does: it asks again while a
-// budget refuses, and returns when the pods are gone. After Patience it gives up.
+// budget refuses, and returns when the pods are gone. After WaitTimeout it gives up.
 func Drain(ctx context.Context, c *embedded.Cluster, node string) error {
 	if err := cordon(ctx, c, node, true); err != nil {
 		return err
 	}
 	const again = 200 * time.Millisecond // kubectl waits for 5 seconds
 	var left, refused error
-	err := wait.PollUntilContextTimeout(ctx, again, Patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, again, WaitTimeout, true, func(ctx context.Context) (bool, error) {
 		on, err := evictable(ctx, c, node)
 		if err != nil {
 			return false, err
@@ -111,7 +111,7 @@ func evict(ctx context.Context, c *embedded.Cluster, pod *corev1.Pod) error {
 // Restart is what a restart of a node does to everybody else: the node is NotReady, its pods are gone, and then the node is Ready again. While
 // it is away nothing of ours may have come back to it.
 func Restart(ctx context.Context, c *embedded.Cluster, node string) error {
-	ctx, cancel := context.WithTimeout(ctx, Patience)
+	ctx, cancel := context.WithTimeout(ctx, WaitTimeout)
 	defer cancel()
 	if err := c.SetNodeReady(ctx, node, false); err != nil {
 		return err

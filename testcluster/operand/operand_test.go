@@ -54,7 +54,7 @@ func TestOnCluster(t *testing.T) {
 		embedded.NodeSpec{Name: "master-0", Roles: []string{"master"}}, embedded.NodeSpec{Name: "worker-0", Roles: []string{"worker"}}))
 
 	pinned, apart, pair := on.create("pinned", "master", 1, false), on.create("apart", "master", 1, true), on.create("pair", "worker", 2, false)
-	on.must(Settled(t.Context(), c.Client(), []scenario.Operand{pinned, apart}))
+	on.must(WaitSettled(t.Context(), c.Client(), []scenario.Operand{pinned, apart}))
 	on.never("more pods than there are", "is to have 2 replicas", func(o *scenario.Operand) { o.Replicas = 2 }, pinned)
 	on.never("two pods on one node", "share a node", func(*scenario.Operand) {}, pair)
 	on.never("on another pool", "which is no control-plane node", func(o *scenario.Operand) { o.Replicas, o.Pool = 2, scenario.PoolMaster }, pair)
@@ -62,8 +62,8 @@ func TestOnCluster(t *testing.T) {
 
 	short, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if err := Settled(short, c.Client(), []scenario.Operand{pair}); !errors.Is(err, ErrUnsettled) || !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("the end of the patience: %v, want ErrUnsettled", err)
+	if err := WaitSettled(short, c.Client(), []scenario.Operand{pair}); !errors.Is(err, ErrNotSettled) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the end of the patience: %v, want ErrNotSettled", err)
 	}
 
 	on.rollout(pinned, apart)
@@ -76,7 +76,7 @@ func (c onCluster) rollout(pinned, apart scenario.Operand) {
 	c.Helper()
 	before := c.pods(pinned)
 	c.must(Roll(c.Context(), c.Cluster, []scenario.Operand{pinned, apart}, "2"))
-	c.must(Settled(c.Context(), c.Client(), []scenario.Operand{pinned}))
+	c.must(WaitSettled(c.Context(), c.Client(), []scenario.Operand{pinned}))
 	c.replaced(before, pinned)
 	c.never("rolled out", "anti-affinity rules", func(*scenario.Operand) {}, apart)
 	c.must(c.Client().Delete(c.Context(), &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: apart.Namespace, Name: apart.Name}}))
@@ -109,7 +109,7 @@ func (c onCluster) drain(pinned scenario.Operand) {
 	c.must(c.Client().Delete(c.Context(), budget))
 	c.must(<-ended)
 	c.must(Uncordon(c.Context(), c.Cluster, "master-0"))
-	c.must(Settled(c.Context(), c.Client(), []scenario.Operand{pinned}))
+	c.must(WaitSettled(c.Context(), c.Client(), []scenario.Operand{pinned}))
 	c.replaced(before, pinned)
 }
 
@@ -137,7 +137,7 @@ func (c onCluster) restart(pinned scenario.Operand) {
 	c.Helper()
 	before := c.pods(pinned)
 	c.must(Restart(c.Context(), c.Cluster, "master-0"))
-	c.must(Settled(c.Context(), c.Client(), []scenario.Operand{pinned}))
+	c.must(WaitSettled(c.Context(), c.Client(), []scenario.Operand{pinned}))
 	c.replaced(before, pinned)
 }
 
@@ -187,7 +187,7 @@ func (c onCluster) create(name, role string, replicas int32, apart bool) scenari
 		}}
 	}
 	c.must(c.Client().Create(c.Context(), deployment))
-	return scenario.Operand{Namespace: metav1.NamespaceDefault, Name: name, Pool: scenario.Pool(role), Replicas: replicas, Serving: 1}
+	return scenario.Operand{Namespace: metav1.NamespaceDefault, Name: name, Pool: scenario.Pool(role), Replicas: replicas, MinAvailable: 1}
 }
 
 func (c onCluster) pods(o scenario.Operand) map[string]bool {

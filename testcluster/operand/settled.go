@@ -23,19 +23,19 @@ const (
 	masterLabel = "node-role.kubernetes.io/master"
 
 	poll = 50 * time.Millisecond
-	// Patience bounds every wait. What is waited for takes a second or two on simulated nodes, and more on a machine that is busy; it
+	// WaitTimeout bounds every wait. What is waited for takes a second or two on simulated nodes, and more on a machine that is busy; it
 	// takes for ever only when the scheduler finds no place or a budget allows nothing.
-	Patience = 2 * time.Minute
+	WaitTimeout = 2 * time.Minute
 )
 
-// ErrUnsettled says that a Deployment did not become what it must be.
-var ErrUnsettled = errors.New("does not come to rest as it must be")
+// ErrNotSettled says that a Deployment did not become what it must be.
+var ErrNotSettled = errors.New("does not come to rest as it must be")
 
-// Settled waits until all Deployments are as wanted and rolled out: as many pods as wanted and no others, all ready, on the pool where
+// WaitSettled waits until all Deployments are as wanted and rolled out: as many pods as wanted and no others, all ready, on the pool where
 // they belong and several of them on different nodes. Otherwise the error says what is wrong, and of Pending pods why.
-func Settled(ctx context.Context, kube client.Client, want []scenario.Operand) error {
+func WaitSettled(ctx context.Context, kube client.Client, want []scenario.Operand) error {
 	var wrong error
-	err := wait.PollUntilContextTimeout(ctx, poll, Patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, poll, WaitTimeout, true, func(ctx context.Context) (bool, error) {
 		var errs []error
 		for _, w := range want {
 			errs = append(errs, unsettled(ctx, kube, w))
@@ -47,7 +47,7 @@ func Settled(ctx context.Context, kube client.Client, want []scenario.Operand) e
 		return now == nil, nil
 	})
 	if err != nil {
-		return fmt.Errorf("%w: %w: %w", ErrUnsettled, err, wrong)
+		return fmt.Errorf("%w: %w: %w", ErrNotSettled, err, wrong)
 	}
 	return nil
 }

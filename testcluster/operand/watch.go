@@ -152,15 +152,15 @@ func (w *Watcher) Available() error {
 	defer w.mu.Unlock()
 	var errs []error
 	for _, o := range w.operands {
-		if w.fewest[o.Name] < o.Serving {
-			errs = append(errs, fmt.Errorf("%w: %s had %d, must have %d at every moment", ErrOutage, o, w.fewest[o.Name], o.Serving))
+		if w.fewest[o.Name] < o.MinAvailable {
+			errs = append(errs, fmt.Errorf("%w: %s had %d, must have %d at every moment", ErrOutage, o, w.fewest[o.Name], o.MinAvailable))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// Broken is an ErrTwoWriters when there ever was one.
-func (w *Watcher) Broken() error {
+// TwoWriters is an ErrTwoWriters when there ever was one.
+func (w *Watcher) TwoWriters() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.broken

@@ -16,8 +16,8 @@ import (
 func watcher() *Watcher {
 	return &Watcher{
 		operands: []scenario.Operand{
-			{Namespace: "here", Name: "writer", Replicas: 2, Serving: 1, OneWriter: true},
-			{Namespace: "here", Name: "reader", Replicas: 1, Serving: 1},
+			{Namespace: "here", Name: "writer", Replicas: 2, MinAvailable: 1, OneWriter: true},
+			{Namespace: "here", Name: "reader", Replicas: 1, MinAvailable: 1},
 		},
 		nodes: map[types.UID]string{},
 	}
@@ -60,7 +60,7 @@ func TestTwoWriters(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			w := watcher()
 			test.events(w)
-			if err := w.Broken(); (err != nil) != test.broken || (err != nil && !errors.Is(err, ErrTwoWriters)) {
+			if err := w.TwoWriters(); (err != nil) != test.broken || (err != nil && !errors.Is(err, ErrTwoWriters)) {
 				t.Errorf("got %v, want two writers: %v", err, test.broken)
 			}
 		})

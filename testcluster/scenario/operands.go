@@ -29,8 +29,8 @@ type Operand struct {
 	Pool            Pool
 	// Replicas is how many pods it has. Several are on as many nodes.
 	Replicas int32
-	// Serving is how many of them are available at every moment of a rollout.
-	Serving int32
+	// MinAvailable is how many of them are available at every moment of a rollout.
+	MinAvailable int32
 	// OneWriter says that a node never holds two of its pods, not even for a moment: they write to a file of the node.
 	OneWriter bool
 }
@@ -40,15 +40,15 @@ func (o Operand) String() string { return o.Namespace + "/" + o.Name }
 
 // List is console, downloads, oauth-openshift and the OAuth API server.
 func (o Operands) List() []Operand {
-	apiServer := Operand{Namespace: OAuthAPIServerNamespace, Name: "apiserver", Pool: o.Pool, Replicas: o.OAuth, Serving: 1, OneWriter: true}
+	apiServer := Operand{Namespace: OAuthAPIServerNamespace, Name: "apiserver", Pool: o.Pool, Replicas: o.OAuth, MinAvailable: 1, OneWriter: true}
 	if o.OAuth == 1 {
 		// The only writer of a node ends before its successor starts.
-		apiServer.Serving = 0
+		apiServer.MinAvailable = 0
 	}
 	return []Operand{
-		{Namespace: ConsoleNamespace, Name: "console", Pool: o.Pool, Replicas: o.Console, Serving: 1},
-		{Namespace: ConsoleNamespace, Name: "downloads", Pool: o.Pool, Replicas: o.Console, Serving: 1},
-		{Namespace: OAuthServerNamespace, Name: "oauth-openshift", Pool: o.Pool, Replicas: o.OAuth, Serving: 1},
+		{Namespace: ConsoleNamespace, Name: "console", Pool: o.Pool, Replicas: o.Console, MinAvailable: 1},
+		{Namespace: ConsoleNamespace, Name: "downloads", Pool: o.Pool, Replicas: o.Console, MinAvailable: 1},
+		{Namespace: OAuthServerNamespace, Name: "oauth-openshift", Pool: o.Pool, Replicas: o.OAuth, MinAvailable: 1},
 		apiServer,
 	}
 }

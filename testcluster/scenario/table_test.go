@@ -87,7 +87,7 @@ func TestOperands(t *testing.T) {
 			if int(operand.Replicas) > room || operand.Replicas < 1 {
 				t.Errorf("%s: %s has %d pods, and there are %d nodes for them", s.Name, operand.Name, operand.Replicas, room)
 			}
-			if operand.Serving >= operand.Replicas && operand.OneWriter {
+			if operand.MinAvailable >= operand.Replicas && operand.OneWriter {
 				t.Errorf("%s: %s can never be rolled out: one of %d pods must go first", s.Name, operand.Name, operand.Replicas)
 			}
 		}

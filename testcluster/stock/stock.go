@@ -95,8 +95,8 @@ const (
 	notReady         = `{"key":"node.kubernetes.io/not-ready","operator":"Exists","effect":"NoExecute","tolerationSeconds":120}`
 )
 
-// Always is what holds on every cluster whose control plane is its own, whatever its topology.
-func Always() []Property {
+// Properties is what holds on every cluster whose control plane is its own, whatever its topology.
+func Properties() []Property {
 	return []Property{
 		{ingress, routerDeployment, "/spec/minReadySeconds", "30"},
 		{ingress, routerDeployment, podSpec + "/terminationGracePeriodSeconds", "3600"},
@@ -179,16 +179,16 @@ func Always() []Property {
 	}
 }
 
-// HostNetwork is what besides holds of the router where it binds ports of its nodes.
-func HostNetwork() []Property {
+// HostNetworkProperties is what besides holds of the router where it binds ports of its nodes.
+func HostNetworkProperties() []Property {
 	return []Property{
 		{ingress, routerDeployment, "/spec/strategy/rollingUpdate", `{"maxUnavailable":"25%","maxSurge":0}`},
 		{conditions, ingressController, "/status/conditions/[type=LoadBalancerManaged]/status", `"False"`},
 	}
 }
 
-// Guarded is what besides holds of each guard of etcd where there are several control-plane nodes.
-func Guarded() []Property {
+// GuardProperties is what besides holds of each guard of etcd where there are several control-plane nodes.
+func GuardProperties() []Property {
 	return []Property{
 		{guard, etcdGuard, "/spec/priorityClassName", clusterCritical},
 		{guard, etcdGuard, "/spec/terminationGracePeriodSeconds", "3"},

@@ -27,10 +27,10 @@ import (
 type options struct {
 	name, out            string
 	from, until, write   string
-	ways                 []installing.Way
+	ways                 []installing.Method
 	keep, remove, whyNot bool
 	journal, wait        bool
-	cuts                 installing.Cuts
+	cuts                 installing.PowerCuts
 	progress             io.Writer
 }
 
@@ -52,7 +52,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags.SetOutput(out)
 	flags.StringVar(&o.name, "name", "sno-boot", "name of the machine, which is also that of its container, its disk and its network")
 	flags.StringVar(&o.out, "out", "", "folder for the configs, and for logs of what went wrong; empty for a temporary one")
-	all := installing.Ways()
+	all := installing.Methods()
 	var names []string
 	for _, w := range all {
 		names = append(names, w.Name)
@@ -65,8 +65,8 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags.StringVar(&o.write, "write", "", "document with a table of installations into which the figures go")
 	flags.BoolVar(&o.keep, "keep", false, "leave the machine of the last way, and say how to use it")
 	flags.BoolVar(&o.remove, "delete", false, "only remove the machine of that name")
-	flags.IntVar(&o.cuts.Number, "cuts", 0, "cut the power at this many random points in each phase, in the ways with power cuts")
-	flags.Uint64Var(&o.cuts.Start, "start", 0, "with -cuts: start value of the random numbers; by default $"+sample.Variable+", or the clock")
+	flags.IntVar(&o.cuts.PerPhase, "cuts", 0, "cut the power at this many random points in each phase, in the ways with power cuts")
+	flags.Uint64Var(&o.cuts.RandomStart, "start", 0, "with -cuts: start value of the random numbers; by default $"+sample.Variable+", or the clock")
 	flags.BoolVar(&o.whyNot, "why-not", false, "only print why no machine can be made here; nothing where one can")
 	if err := flags.Parse(args); err != nil {
 		return o, err //nolint:wrapcheck // it has been said
@@ -74,21 +74,21 @@ func parse(args []string, out io.Writer) (options, error) {
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("sno-boot takes flags only, not %q", flags.Args()) //nolint:err113 // for the reader
 	}
-	o.ways = slices.DeleteFunc(slices.Clone(all), func(w installing.Way) bool { return w.Long || w.Cut != (o.cuts.Number > 0) })
+	o.ways = slices.DeleteFunc(slices.Clone(all), func(w installing.Method) bool { return w.Long || w.PowerCuts != (o.cuts.PerPhase > 0) })
 	if *way != "" {
-		i := slices.IndexFunc(all, func(w installing.Way) bool { return w.Name == *way })
+		i := slices.IndexFunc(all, func(w installing.Method) bool { return w.Name == *way })
 		if i < 0 {
 			return o, fmt.Errorf("%w: -way is one of %s, not %q", errFlag, strings.Join(names, ", "), *way)
 		}
 		o.ways = all[i : i+1]
 	}
-	if o.cuts.Start == 0 {
+	if o.cuts.RandomStart == 0 {
 		var err error
-		if o.cuts.Start, err = sample.Start(); err != nil {
+		if o.cuts.RandomStart, err = sample.Start(); err != nil {
 			return o, err //nolint:wrapcheck // it names the variable
 		}
-		if o.cuts.Start == 0 {
-			o.cuts.Start = uint64(time.Now().Unix()) //nolint:gosec // it is after 1970
+		if o.cuts.RandomStart == 0 {
+			o.cuts.RandomStart = uint64(time.Now().Unix()) //nolint:gosec // it is after 1970
 		}
 	}
 	switch one := len(o.ways) == 1; {
@@ -96,8 +96,8 @@ func parse(args []string, out io.Writer) (options, error) {
 		return o, fmt.Errorf("%w: -from needs -way, and the -out of before", errFlag)
 	case (o.until != "" || o.wait) && !one:
 		return o, fmt.Errorf("%w: -until and -wait need -way", errFlag)
-	case o.cuts.Number < 0 || o.ways[0].Cut != (o.cuts.Number > 0):
-		return o, fmt.Errorf("%w: -cuts is a number of power cuts, for %s and %s", errFlag, installing.InPlaceCuts.Name, installing.AllInOneCuts.Name)
+	case o.cuts.PerPhase < 0 || o.ways[0].PowerCuts != (o.cuts.PerPhase > 0):
+		return o, fmt.Errorf("%w: -cuts is a number of power cuts, for %s and %s", errFlag, installing.InPlacePowerCuts.Name, installing.AllInOnePowerCuts.Name)
 	case o.wait && o.keep:
 		return o, fmt.Errorf("%w: -wait removes the machine in the end, and -keep leaves it", errFlag)
 	}
@@ -109,7 +109,7 @@ var errFlag = errors.New("this cannot be done")
 func do(ctx context.Context, o options) error {
 	switch {
 	case o.whyNot:
-		return commandline.WhyNot(ctx, os.Stdout) //nolint:wrapcheck // says it all
+		return commandline.PrintUnsupported(ctx, os.Stdout) //nolint:wrapcheck // says it all
 	case o.remove:
 		return installing.Delete(ctx, nodemachine.Config{Name: o.name, Progress: o.progress}) //nolint:wrapcheck // it names them
 	}
@@ -137,12 +137,12 @@ func boot(ctx context.Context, o options) (err error) {
 	for i, way := range o.ways {
 		fmt.Fprintf(o.progress, "== %s (%s)\n", way.Title, time.Since(began).Round(time.Second))
 		m := &installing.Machine{
-			Config: nodemachine.Config{Name: o.name, Image: image, Progress: o.progress}, Folder: filepath.Join(o.out, way.Name), Version: version, Cuts: o.cuts,
+			Config: nodemachine.Config{Name: o.name, Image: image, Progress: o.progress}, Folder: filepath.Join(o.out, way.Name), Version: version, PowerCuts: o.cuts,
 		}
 		if o.journal {
 			m.Journal = o.progress
 		}
-		report, err := m.Up(ctx, way, o.from, o.until)
+		report, err := m.Run(ctx, way, o.from, o.until)
 		reports[way.Name] = report
 		if o.wait && err == nil {
 			err = o.leave(ctx, m)

@@ -14,7 +14,7 @@ func TestParse(t *testing.T) {
 	if err != nil || o.name != "a1" || o.out != "b" || !o.keep {
 		t.Errorf("%+v, %v", o, err)
 	}
-	if slices.ContainsFunc(o.ways, func(w installing.Way) bool { return w.Long }) || len(o.ways) == 0 {
+	if slices.ContainsFunc(o.ways, func(w installing.Method) bool { return w.Long }) || len(o.ways) == 0 {
 		t.Error("what takes long is done without being asked for")
 	}
 	if o, err := parse([]string{"-way", "all-in-one-renewal"}, &said); err != nil || len(o.ways) != 1 {

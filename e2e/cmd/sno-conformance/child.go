@@ -32,14 +32,14 @@ func child(ctx context.Context, o options) (err error) {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		cancel()
 	}()
-	options := embeddedtarget.Options{Scenario: o.scenarios[0], Variant: o.variant, RealPace: o.realPace, Keep: o.keep, Progress: os.Stderr, Times: checks.SimulatedTimes()}
+	options := embeddedtarget.Options{Scenario: o.scenarios[0], Variant: o.variant, RealMinReadySeconds: o.realPace, Keep: o.keep, Progress: os.Stderr, Times: checks.SimulatedTimes()}
 	if o.realPace {
 		// A change of the topology is followed by several rollouts of the router.
 		options.Times.Converge = checks.RealTimes().Converge
 	}
 	if o.overlay != "" {
 		// Wrong versions may never come to rest; what is wrong then is for the checks to say.
-		options.Anyhow, options.Times.Settle = true, overlaySettle
+		options.IgnoreConditions, options.Times.Settle = true, overlaySettle
 	}
 	target, err := embeddedtarget.Start(ctx, options)
 	if err != nil {

@@ -94,7 +94,7 @@ func run() int {
 // laid has the programs built as the flags say.
 func (o options) laid() error {
 	if o.built || o.child { // the parent has built them
-		programs.Trust()
+		programs.SkipUpToDateChecks()
 	}
 	if o.overlay == "" {
 		return nil
@@ -173,7 +173,7 @@ func parse(args []string, say io.Writer) (options, error) {
 	if o.some < 0 || o.disrupt < 0 {
 		return o, fmt.Errorf("%w: -some %d, -disrupt %d: want 0 or more", errInput, o.some, o.disrupt)
 	}
-	o.scenarios = sample.From(o.scenarios, o.some, o.start)
+	o.scenarios = sample.SelectFrom(o.scenarios, o.some, o.start)
 	if o.parallel < 0 || o.limit <= 0 {
 		return o, fmt.Errorf("%w: -parallel %d, -limit %s: want 0 or more, and more than 0", errInput, o.parallel, o.limit)
 	}

@@ -96,7 +96,7 @@ func (o options) disturbed() []string {
 	if !slices.Contains(o.tiers, checks.Disruptive) {
 		return nil
 	}
-	return sample.From(o.scenarios, o.disrupt, o.start)
+	return sample.SelectFrom(o.scenarios, o.disrupt, o.start)
 }
 
 // sampled says what is left out.
@@ -113,7 +113,7 @@ func (o options) sampled(disturbed []string) string {
 
 // firstLine is the kind of a verdict: all that follows in it is in the table.
 func firstLine(verdict error) error {
-	for _, kind := range []error{report.ErrFailed, report.ErrNothing} {
+	for _, kind := range []error{report.ErrFailed, report.ErrNothingChecked} {
 		if errors.Is(verdict, kind) {
 			return kind
 		}

@@ -25,7 +25,7 @@ func (o options) try(ctx context.Context, e *kindtarget.Env, chosen []kindtarget
 		errs    []error
 	)
 	for _, experiment := range chosen {
-		if !experiment.Beside {
+		if !experiment.OwnCluster {
 			running.Wait()
 		}
 		if ctx.Err() != nil {
@@ -36,8 +36,8 @@ func (o options) try(ctx context.Context, e *kindtarget.Env, chosen []kindtarget
 			continue
 		}
 		running.Go(func() {
-			err := o.inTurn(ctx, experiment.Alone, func() error {
-				say("%s: %s", experiment.Name, experiment.Shows)
+			err := o.inTurn(ctx, experiment.Exclusive, func() error {
+				say("%s: %s", experiment.Name, experiment.Description)
 				return experiment.Run(ctx, e)
 			})
 			if err == nil {

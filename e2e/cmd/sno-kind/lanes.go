@@ -26,7 +26,7 @@ func (o options) lanes(chosen []kindtarget.Experiment) []lane {
 	first, second := lane{config: o.kind, suite: !o.noSuite}, lane{config: o.kind}
 	second.config.Name += secondSuffix
 	for _, experiment := range chosen {
-		if experiment.Second {
+		if experiment.SecondCluster {
 			second.chosen = append(second.chosen, experiment)
 		} else {
 			first.chosen = append(first.chosen, experiment)
@@ -53,11 +53,11 @@ func (o options) fitting(ctx context.Context, chosen []kindtarget.Experiment) ([
 		l.config.ControlPlanes, l.config.Workers = s.Masters, s.Day1Workers+s.Day2Workers
 		needed = append(needed, l.config)
 	}
-	if slices.ContainsFunc(chosen, func(e kindtarget.Experiment) bool { return e.Beside }) {
+	if slices.ContainsFunc(chosen, func(e kindtarget.Experiment) bool { return e.OwnCluster }) {
 		needed = append(needed, kind.Config{Name: o.kind.Name + "-beside", ControlPlanes: beside})
 	}
-	err = kind.Room(ctx, needed...)
-	if errors.Is(err, kind.ErrMachine) && !errors.Is(err, kind.ErrLeftover) {
+	err = kind.CheckPreconditions(ctx, needed...)
+	if errors.Is(err, kind.ErrInsufficientResources) && !errors.Is(err, kind.ErrAlreadyExists) {
 		o.told.say("All on one cluster, which takes longer: %v", err)
 		o.one = true
 		return o.lanes(chosen), nil

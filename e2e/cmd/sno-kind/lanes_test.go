@@ -14,7 +14,7 @@ import (
 )
 
 func TestLanes(t *testing.T) {
-	chosen := []kindtarget.Experiment{{Name: "a"}, {Name: "b", Second: true}, {Name: "c", Beside: true, Second: true}, {Name: "d"}}
+	chosen := []kindtarget.Experiment{{Name: "a"}, {Name: "b", SecondCluster: true}, {Name: "c", OwnCluster: true, SecondCluster: true}, {Name: "d"}}
 	for name, test := range map[string]struct {
 		options options
 		chosen  []kindtarget.Experiment
@@ -52,7 +52,7 @@ func TestOrder(t *testing.T) {
 	for _, o := range []options{{}, {one: true}} {
 		for _, l := range o.lanes(experiments.All()) {
 			for i, experiment := range l.chosen {
-				if experiment.Beside && (i == 0 || l.chosen[i-1].Name != experiments.Outage.Name) {
+				if experiment.OwnCluster && (i == 0 || l.chosen[i-1].Name != experiments.APIOutage.Name) {
 					t.Errorf("one cluster: %t: %s is not beside the outages", o.one, experiment.Name)
 				}
 				if experiment.Name == experiments.NodeRestart.Name && i < len(l.chosen)-1 {

@@ -83,7 +83,7 @@ func do(ctx context.Context, o options) error {
 	switch {
 	case o.list:
 		for _, e := range experiments.All() {
-			fmt.Printf("%-24s %s\n", e.Name, e.Shows)
+			fmt.Printf("%-24s %s\n", e.Name, e.Description)
 		}
 		return nil
 	case o.remove:

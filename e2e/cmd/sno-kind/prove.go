@@ -21,7 +21,7 @@ var errRed = errors.New("not everything is as it must be")
 // sampled is the sample of the experiments, in their order.
 func (o options) sampled(chosen []kindtarget.Experiment) []kindtarget.Experiment {
 	var names []string
-	for _, experiment := range sample.From(chosen, o.some, o.start) {
+	for _, experiment := range sample.SelectFrom(chosen, o.some, o.start) {
 		names = append(names, experiment.Name)
 	}
 	return slices.DeleteFunc(slices.Clone(chosen), func(e kindtarget.Experiment) bool { return !slices.Contains(names, e.Name) })
@@ -29,7 +29,7 @@ func (o options) sampled(chosen []kindtarget.Experiment) []kindtarget.Experiment
 
 // prove does it all, and removes the clusters whatever comes.
 func prove(ctx context.Context, o options) error {
-	chosen, err := kindtarget.Choose(experiments.All(), o.names())
+	chosen, err := kindtarget.Select(experiments.All(), o.names())
 	if err != nil {
 		return err
 	}
@@ -96,14 +96,14 @@ func (o options) bringUp(ctx context.Context, config kind.Config) (*kindtarget.E
 		return nil, err
 	}
 	o.told.say("%s: the controllers come to rest", config.Name)
-	if err := e.Settled(ctx); err != nil {
+	if err := e.WaitSettled(ctx); err != nil {
 		return e, err
 	}
 	o.told.say("%s: the later workers join", config.Name)
 	if err := e.AddDay2Workers(ctx); err != nil {
 		return e, err
 	}
-	return e, e.Settled(ctx)
+	return e, e.WaitSettled(ctx)
 }
 
 // leave removes a cluster, or only what runs beside it.
@@ -112,7 +112,7 @@ func (o options) leave(e *kindtarget.Env) {
 		e.Stop()
 		return
 	}
-	e.Let()
+	e.Detach()
 	o.told.say("The cluster stays: export KUBECONFIG=%s; remove it with -name %s -delete", e.Kind.Kubeconfig(), e.Kind.Name())
 }
 
@@ -155,5 +155,5 @@ func suite(ctx context.Context, e *kindtarget.Env, o options) int {
 	if o.out != "" {
 		flags = append(flags, "-o", o.out, "--artifacts", filepath.Join(o.out, "artifacts"))
 	}
-	return e.Suite(ctx, flags...)
+	return e.RunSuite(ctx, flags...)
 }

@@ -62,7 +62,7 @@ func parse(args []string, out io.Writer) (options, error) {
 func do(ctx context.Context, o options) error {
 	switch {
 	case o.whyNot:
-		return commandline.WhyNot(ctx, os.Stdout) //nolint:wrapcheck // says it all
+		return commandline.PrintUnsupported(ctx, os.Stdout) //nolint:wrapcheck // says it all
 	case o.remove:
 		return nodemachine.Delete(ctx, o.machine())
 	}

@@ -59,7 +59,7 @@ func prove(ctx context.Context, o options) (err error) {
 			return err
 		}
 		say("Round %d of at most %d: sno-render", round, o.rounds)
-		if r.Rendered, err = o.up(ctx, ours.Way(), image, true, o.keep); err != nil {
+		if r.Rendered, err = o.up(ctx, ours.Method(), image, true, o.keep); err != nil {
 			return err
 		}
 		r.Rendering = ours.Cost
@@ -72,12 +72,12 @@ func prove(ctx context.Context, o options) (err error) {
 }
 
 // up brings up a control plane on a new machine, has it show what it must, and removes the machine whatever comes, unless it is to be kept.
-func (o options) up(ctx context.Context, way controlplane.Way, image string, encrypted, keep bool) (shown controlplane.Shown, err error) {
+func (o options) up(ctx context.Context, way controlplane.Method, image string, encrypted, keep bool) (shown controlplane.Result, err error) {
 	config := o.machine()
 	config.Image = image
-	n, start, err := way.Up(ctx, config)
+	n, start, err := way.BringUp(ctx, config)
 	if err == nil {
-		shown, err = n.Show(ctx, start, encrypted)
+		shown, err = n.Verify(ctx, start, encrypted)
 	}
 	if n == nil {
 		return shown, err

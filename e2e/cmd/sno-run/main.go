@@ -15,14 +15,14 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/solonode/sno/e2e/mainjob"
+	"github.com/solonode/sno/e2e/demo"
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
 func main() { os.Exit(run()) }
 
 func run() int {
-	options := mainjob.Options{Out: os.Stdout, Colour: term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == ""}
+	options := demo.Options{Out: os.Stdout, Colour: term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == ""}
 	flag.StringVar(&options.Scenario, "scenario", "none-sno-day2-workers", "The cluster to show it on; -list prints all.")
 	flag.BoolVar(&options.Once, "once", false, "Stop after the proof. The exit code is 0 only if it held.")
 	flag.BoolVar(&options.Keep, "keep", false, "Leave the cluster's folder, with the logs of every component, behind.")
@@ -39,10 +39,10 @@ func run() int {
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	switch err := mainjob.Run(ctx, options); {
+	switch err := demo.Run(ctx, options); {
 	case err == nil:
 		return 0
-	case errors.Is(err, mainjob.ErrNotHeld):
+	case errors.Is(err, demo.ErrVerificationFailed):
 		return 1
 	case ctx.Err() != nil:
 		fmt.Fprintln(os.Stderr, "Interrupted")

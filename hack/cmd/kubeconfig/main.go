@@ -11,7 +11,7 @@ import (
 
 func main() {
 	flag.Parse()
-	if problem := kubeconfig.Problem(context.Background(), flag.Arg(0)); problem != "" {
+	if problem := kubeconfig.Diagnose(context.Background(), flag.Arg(0)); problem != "" {
 		fmt.Println(problem)
 	}
 }

@@ -107,9 +107,9 @@ func whole(ctx context.Context, passed bool) error {
 		return err
 	}
 	if passed {
-		return store.SetGreen(parts)
+		return store.SetLastPassed(parts)
 	}
-	bound, module, why := proved.Bound(store.Green(), parts)
+	bound, module, why := proved.Bound(store.LastPassed(), parts)
 	fmt.Printf("%.0f %s %s\n", bound.Seconds(), cmp.Or(module, "-"), why)
 	return nil
 }

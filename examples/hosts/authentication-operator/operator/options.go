@@ -22,8 +22,8 @@ type Options struct {
 	Stock bool
 	// WellKnownPath is what every API server is asked for.
 	WellKnownPath string
-	// WellKnownEvery is the time between two looks at the API servers.
-	WellKnownEvery time.Duration
+	// WellKnownInterval is the time between two looks at the API servers.
+	WellKnownInterval time.Duration
 	// WellKnownServerName is the name that the certificates of the API servers must have. The endpoints are addresses, and a
 	// certificate need not name those.
 	WellKnownServerName string
@@ -38,7 +38,7 @@ type Options struct {
 // DefaultOptions are those without any flags.
 func DefaultOptions() Options {
 	return Options{
-		WellKnownPath: "/.well-known/oauth-authorization-server", WellKnownEvery: 10 * time.Second, WellKnownServerName: "kubernetes.default.svc",
+		WellKnownPath: "/.well-known/oauth-authorization-server", WellKnownInterval: 10 * time.Second, WellKnownServerName: "kubernetes.default.svc",
 		tries: wait.Backoff{Steps: 3, Duration: time.Second},
 	}
 }
@@ -47,7 +47,7 @@ func DefaultOptions() Options {
 func (o *Options) BindFlags(flags *flag.FlagSet) {
 	flags.BoolVar(&o.Stock, "stock", o.Stock, "Decide as today's stock operator does instead of calling the vendored module.")
 	flags.StringVar(&o.WellKnownPath, "well-known-path", o.WellKnownPath, "Path that every API server must serve.")
-	flags.DurationVar(&o.WellKnownEvery, "well-known-every", o.WellKnownEvery, "Time between two looks at the API servers.")
+	flags.DurationVar(&o.WellKnownInterval, "well-known-every", o.WellKnownInterval, "Time between two looks at the API servers.")
 	flags.StringVar(&o.WellKnownServerName, "well-known-server-name", o.WellKnownServerName, "Name that the certificates of the API servers must have.")
 	flags.Var(&o.ConnectTo, "connect-to", "For test clusters: ENDPOINT=ADDRESS, both host:port, connects to another address than the endpoint's; may be repeated.")
 }
@@ -59,8 +59,8 @@ func (o *Options) Validate(arguments []string) error {
 		return fmt.Errorf("%w: unexpected argument %q", ErrOptions, arguments[0])
 	case !strings.HasPrefix(o.WellKnownPath, "/"):
 		return fmt.Errorf("%w: --well-known-path=%s; want a path that begins with /", ErrOptions, o.WellKnownPath)
-	case o.WellKnownEvery <= 0:
-		return fmt.Errorf("%w: --well-known-every=%s; want more than 0", ErrOptions, o.WellKnownEvery)
+	case o.WellKnownInterval <= 0:
+		return fmt.Errorf("%w: --well-known-every=%s; want more than 0", ErrOptions, o.WellKnownInterval)
 	}
 	return nil
 }

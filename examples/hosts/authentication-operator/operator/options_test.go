@@ -13,7 +13,7 @@ import (
 
 func TestOptions(t *testing.T) {
 	with := func(change func(*Options)) Options {
-		o := Options{WellKnownPath: "/.well-known/oauth-authorization-server", WellKnownEvery: 10 * time.Second, WellKnownServerName: "kubernetes.default.svc"}
+		o := Options{WellKnownPath: "/.well-known/oauth-authorization-server", WellKnownInterval: 10 * time.Second, WellKnownServerName: "kubernetes.default.svc"}
 		if change != nil {
 			change(&o)
 		}
@@ -28,14 +28,14 @@ func TestOptions(t *testing.T) {
 		{[]string{"--stock"}, with(func(o *Options) { o.Stock = true }), nil},
 		{[]string{"--well-known-path=/readyz", "--well-known-every=1s", "--well-known-server-name=localhost"},
 			with(func(o *Options) {
-				o.WellKnownPath, o.WellKnownEvery, o.WellKnownServerName = "/readyz", time.Second, "localhost"
+				o.WellKnownPath, o.WellKnownInterval, o.WellKnownServerName = "/readyz", time.Second, "localhost"
 			}), nil},
 		{[]string{"--connect-to=192.0.2.1:6443=127.0.0.1:1", "--connect-to", "[2001:db8::1]:6443=[::1]:2"},
 			with(func(o *Options) {
 				o.ConnectTo = Addresses{"192.0.2.1:6443": "127.0.0.1:1", "[2001:db8::1]:6443": "[::1]:2"}
 			}), nil},
 		{[]string{"--well-known-path=readyz"}, with(func(o *Options) { o.WellKnownPath = "readyz" }), ErrOptions},
-		{[]string{"--well-known-every=0s"}, with(func(o *Options) { o.WellKnownEvery = 0 }), ErrOptions},
+		{[]string{"--well-known-every=0s"}, with(func(o *Options) { o.WellKnownInterval = 0 }), ErrOptions},
 		{[]string{"stock"}, with(nil), ErrOptions},
 	} {
 		flags := flag.NewFlagSet("test", flag.ContinueOnError)

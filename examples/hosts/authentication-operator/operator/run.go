@@ -91,7 +91,7 @@ func Run(ctx context.Context, restConfig *rest.Config, options Options) error {
 		Watches(&configv1.Infrastructure{}, only).
 		Watches(&discoveryv1.EndpointSlice{}, only).
 		WithOptions(patient()).
-		Complete(&wellKnown{reader: reader{client: writer}, rules: rules, probe: probe, every: options.WellKnownEvery})
+		Complete(&wellKnown{reader: reader{client: writer}, rules: rules, probe: probe, every: options.WellKnownInterval})
 	if err != nil {
 		return fmt.Errorf("building the controller of the well-known endpoint: %w", err)
 	}

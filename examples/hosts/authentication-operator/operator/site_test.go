@@ -111,7 +111,7 @@ func start(s *site, server *patchtest.APIServer, arguments ...func(*Options)) {
 // testOptions make the test's only API server the living endpoint, and what it serves the well-known path.
 func testOptions(config *rest.Config) Options {
 	options := DefaultOptions()
-	options.WellKnownPath, options.WellKnownServerName, options.WellKnownEvery = "/readyz", "localhost", 100*time.Millisecond
+	options.WellKnownPath, options.WellKnownServerName, options.WellKnownInterval = "/readyz", "localhost", 100*time.Millisecond
 	options.tries = wait.Backoff{Steps: 2, Duration: time.Millisecond}
 	options.ConnectTo = Addresses{living + ":6443": strings.Trim(strings.TrimPrefix(config.Host, "https:"), "/"), dead + ":6443": "127.0.0.1:1"}
 	return options

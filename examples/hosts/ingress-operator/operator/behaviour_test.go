@@ -321,7 +321,7 @@ func TestCreateDefault(t *testing.T) {
 }
 
 // An operator that fights takes a placement off again, as itself; one that does not leaves it.
-func TestFight(t *testing.T) {
+func TestRevertPlacement(t *testing.T) {
 	s := newSite(t, hosts()[0], sr, sr, []string{"--fight"}, ingressController("default", replicas(1)), ingressController("other"))
 	s.settled("default")
 	s.settled("other")

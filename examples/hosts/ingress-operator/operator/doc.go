@@ -6,5 +6,5 @@
 //   - router.go, publishing.go and status.go are what any ingress operator has: the Deployment without its topology, how the
 //     router is published, and the status of the IngressController.
 //   - reconciler.go and write.go read the cluster and write to it, where and only where it differs from what is wanted.
-//   - fight.go is a fault for tests: an operator that takes other people's nodePlacement off again (--fight).
+//   - revert.go is a fault for tests: an operator that takes other people's nodePlacement off again (--fight).
 package operator

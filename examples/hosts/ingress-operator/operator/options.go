@@ -24,10 +24,10 @@ type Options struct {
 	// RouterImage is an image that serves on the router's ports, and whether it is ready on the last of them at /healthz/ready. Empty: one
 	// that nobody can run, for clusters whose nodes are simulated.
 	RouterImage string
-	// Fight puts the default IngressController's nodePlacement back to what it was when this process first saw it.
-	Fight bool
-	// RevertEvery is the least time between two such reverts; 0 reverts at once.
-	RevertEvery time.Duration
+	// RevertPlacement puts the default IngressController's nodePlacement back to what it was when this process first saw it.
+	RevertPlacement bool
+	// RevertInterval is the least time between two such reverts; 0 reverts at once.
+	RevertInterval time.Duration
 }
 
 // DefaultOptions are those without any flags.
@@ -40,8 +40,8 @@ func (o *Options) BindFlags(flags *flag.FlagSet) {
 	flags.IntVar(&o.MinReadySeconds, "min-ready-seconds", o.MinReadySeconds, "Seconds for which a router's pod must have been ready before it counts as available.")
 	flags.BoolVar(&o.Canary, "canary", o.Canary, "Make the DaemonSet openshift-ingress-canary/ingress-canary.")
 	flags.StringVar(&o.RouterImage, "router-image", o.RouterImage, "Image of the router. Without it, one that only simulated nodes run.")
-	flags.BoolVar(&o.Fight, "fight", o.Fight, "For tests of faults: take other people's nodePlacement off the default IngressController.")
-	flags.DurationVar(&o.RevertEvery, "revert-every", o.RevertEvery, "With --fight: least time between two reverts; 0 reverts at once.")
+	flags.BoolVar(&o.RevertPlacement, "fight", o.RevertPlacement, "For tests of faults: take other people's nodePlacement off the default IngressController.")
+	flags.DurationVar(&o.RevertInterval, "revert-every", o.RevertInterval, "With --fight: least time between two reverts; 0 reverts at once.")
 }
 
 // Validate reports flags that contradict each other, and arguments, of which there are none.
@@ -51,9 +51,9 @@ func (o *Options) Validate(arguments []string) error {
 		return fmt.Errorf("%w: unexpected argument %q", ErrOptions, arguments[0])
 	case o.MinReadySeconds < 0:
 		return fmt.Errorf("%w: --min-ready-seconds=%d; want 0 or more", ErrOptions, o.MinReadySeconds)
-	case o.RevertEvery < 0:
-		return fmt.Errorf("%w: --revert-every=%s; want 0 or more", ErrOptions, o.RevertEvery)
-	case o.RevertEvery > 0 && !o.Fight:
+	case o.RevertInterval < 0:
+		return fmt.Errorf("%w: --revert-every=%s; want 0 or more", ErrOptions, o.RevertInterval)
+	case o.RevertInterval > 0 && !o.RevertPlacement:
 		return fmt.Errorf("%w: --revert-every needs --fight", ErrOptions)
 	}
 	return nil

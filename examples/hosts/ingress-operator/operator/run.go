@@ -54,8 +54,8 @@ func Run(ctx context.Context, restConfig *rest.Config, options Options) error {
 	writer := client.WithFieldOwner(mgr.GetClient(), fieldManager)
 	writeDefaultPlacement(ctx, mgr.GetAPIReader(), writer)
 	r := &reconciler{client: writer, options: options, rules: options.rules()}
-	if options.Fight {
-		r.fight = &fight{every: options.RevertEvery}
+	if options.RevertPlacement {
+		r.fight = &fight{every: options.RevertInterval}
 	}
 	every := handler.EnqueueRequestsFromMapFunc(r.everyIngressController)
 	owner := handler.EnqueueRequestsFromMapFunc(owningIngressController)

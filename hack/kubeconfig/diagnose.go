@@ -34,8 +34,8 @@ type config struct {
 	} `json:"clusters"`
 }
 
-// Problem is what is wrong with the file, in one line, or empty. It connects to the server of the current context unless a proxy is between.
-func Problem(ctx context.Context, file string) string {
+// Diagnose is what is wrong with the file, in one line, or empty. It connects to the server of the current context unless a proxy is between.
+func Diagnose(ctx context.Context, file string) string {
 	info, err := os.Stat(file)
 	switch {
 	case file == "":

@@ -1,4 +1,4 @@
-package mainjob
+package demo
 
 import (
 	"context"
@@ -23,7 +23,7 @@ import (
 
 // stay keeps the cluster up and prints what changes, until ctx ends.
 func (j *job) stay(ctx context.Context) error {
-	if err := j.rig.SetRealPace(ctx); err != nil {
+	if err := j.rig.UseRealMinReadySeconds(ctx); err != nil {
 		return err
 	}
 	j.heading("The cluster stays up until Ctrl-C")
@@ -42,8 +42,8 @@ func (j *job) stay(ctx context.Context) error {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- watching.Start(ctx) }()
-	if j.options.Up != nil {
-		j.options.Up(j.rig.Cluster)
+	if j.options.OnReady != nil {
+		j.options.OnReady(j.rig.Cluster)
 	}
 	for {
 		select {
@@ -163,7 +163,7 @@ func describe(obj any) string {
 // verdict is what a controller shows among the conditions of its object.
 func verdict(module harness.Module, conditions []operatorv1.OperatorCondition) string {
 	for _, c := range conditions {
-		if c.Type == module.Condition() {
+		if c.Type == module.ConditionType() {
 			return fmt.Sprintf(", %s=%s (%s)", c.Type, c.Status, c.Reason)
 		}
 	}

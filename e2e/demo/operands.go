@@ -1,4 +1,4 @@
-package mainjob
+package demo
 
 import (
 	"context"
@@ -24,7 +24,7 @@ const (
 	// restPoll is the time between two looks of which the second must show the same.
 	restPoll = time.Second
 	// operandsTimeout bounds the wait for the operators' first rollouts, on clusters that may have just started.
-	operandsTimeout = operand.Patience
+	operandsTimeout = operand.WaitTimeout
 )
 
 // verdicts are what the controllers of console and auth say in the end. The operators beside them vendor the modules and do their own
@@ -65,7 +65,7 @@ func (j *job) operandsBefore(ctx context.Context) error {
 		return err == nil && made && slices.EqualFunc(last, now, slices.Equal), err
 	})
 	if err != nil {
-		return fmt.Errorf("%w: the operators do not make their Deployments: %w", ErrNotHeld, err)
+		return fmt.Errorf("%w: the operators do not make their Deployments: %w", ErrVerificationFailed, err)
 	}
 	j.table([]string{"DEPLOYMENT", "REPLICAS", "READY", "NODES", ""}, now)
 	return nil
@@ -114,9 +114,9 @@ func (j *job) operandRows(ctx context.Context) ([][]string, error) {
 func (j *job) operandsDecided(ctx context.Context) error {
 	says := j.verdicts()
 	for _, module := range []harness.Module{harness.Console, harness.Auth} {
-		verdict, err := j.rig.WaitReason(ctx, module, operand.Patience, says[module]...)
+		verdict, err := j.rig.WaitReason(ctx, module, operand.WaitTimeout, says[module]...)
 		if err != nil {
-			return fmt.Errorf("%w: %w", ErrNotHeld, err)
+			return fmt.Errorf("%w: %w", ErrVerificationFailed, err)
 		}
 		j.say("  %s", verdict)
 	}
@@ -135,8 +135,8 @@ func (j *job) operandsAfter(ctx context.Context) error {
 		return err
 	}
 	settled := func() error {
-		if err := operand.Settled(ctx, j.kube, want); err != nil {
-			return fmt.Errorf("%w: %w", ErrNotHeld, err)
+		if err := operand.WaitSettled(ctx, j.kube, want); err != nil {
+			return fmt.Errorf("%w: %w", ErrVerificationFailed, err)
 		}
 		return nil
 	}
@@ -148,15 +148,15 @@ func (j *job) operandsAfter(ctx context.Context) error {
 	}
 	started := time.Now()
 	if err := j.rig.Roll(ctx, want, "rollout"); err != nil {
-		return fmt.Errorf("%w: %w", ErrNotHeld, err)
+		return fmt.Errorf("%w: %w", ErrVerificationFailed, err)
 	}
 	rolled := time.Since(started)
-	if err := errors.Join(watcher.Available(), watcher.Broken()); err != nil {
-		return fmt.Errorf("%w: %w", ErrNotHeld, err)
+	if err := errors.Join(watcher.Available(), watcher.TwoWriters()); err != nil {
+		return fmt.Errorf("%w: %w", ErrVerificationFailed, err)
 	}
 	node := j.scenario.Nodes()[0].Name
 	if err := operand.Drain(ctx, j.rig.Cluster, node); err != nil {
-		return fmt.Errorf("%w: %w", ErrNotHeld, err)
+		return fmt.Errorf("%w: %w", ErrVerificationFailed, err)
 	}
 	if err := operand.Uncordon(ctx, j.rig.Cluster, node); err != nil {
 		return err
@@ -170,7 +170,7 @@ func (j *job) operandsAfter(ctx context.Context) error {
 	}
 	for i, o := range want {
 		note := "ok, never without a pod while it rolled out"
-		if o.Serving == 0 {
+		if o.MinAvailable == 0 {
 			note = "ok, the old pod ended first: one writer on a node"
 		}
 		rows[i][4] = j.paint(green, note)

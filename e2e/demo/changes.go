@@ -1,4 +1,4 @@
-package mainjob
+package demo
 
 import (
 	"context"
@@ -77,9 +77,9 @@ func (j *job) showChanges(before, after map[patched]*unstructured.Unstructured) 
 		case err != nil:
 			return err
 		case len(own) > 0 && !j.expectsPatch(p.module):
-			return fmt.Errorf("%w: nothing is to be patched, but the %s controller owns %v", ErrNotHeld, p.module, own)
+			return fmt.Errorf("%w: nothing is to be patched, but the %s controller owns %v", ErrVerificationFailed, p.module, own)
 		case len(own) == 0 && j.expectsPatch(p.module):
-			return fmt.Errorf("%w: the %s controller says that it is done but owns no field of %s", ErrNotHeld, p.module, p)
+			return fmt.Errorf("%w: the %s controller says that it is done but owns no field of %s", ErrVerificationFailed, p.module, p)
 		}
 		if len(own) > 0 {
 			nothing = false

@@ -11,45 +11,45 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// Flip is how one module followed a change of the topology, and the change back.
-type Flip struct{ There, Back Following }
+// TopologyChange is how one module followed a change of the topology, and the change back.
+type TopologyChange struct{ Change, Revert Convergence }
 
-// Following is how operators followed one change.
-type Following struct {
+// Convergence is how operators followed one change.
+type Convergence struct {
 	// Seconds until everything was as wanted.
 	Seconds float64
-	// Wrong says what was not as wanted in the end; empty when all was.
-	Wrong string
+	// Failure says what was not as wanted in the end; empty when all was.
+	Failure string
 	// Restarted says that it took a restart of the operator.
 	Restarted bool
 }
 
-// Flip changes a single-replica topology to a highly available one and back.
-func (s *Story) Flip(ctx context.Context) (map[string]*Flip, error) {
-	if s.Told.Flips == nil && s.flipped == nil {
-		s.Told.Flips, s.flipped = s.flip(ctx)
+// ChangeTopology changes a single-replica topology to a highly available one and back.
+func (s *Disruptor) ChangeTopology(ctx context.Context) (map[string]*TopologyChange, error) {
+	if s.Results.TopologyChanges == nil && s.flipped == nil {
+		s.Results.TopologyChanges, s.flipped = s.flip(ctx)
 	}
-	return s.Told.Flips, s.flipped
+	return s.Results.TopologyChanges, s.flipped
 }
 
 // flip changes the topology back, whatever comes of the change.
-func (s *Story) flip(ctx context.Context) (map[string]*Flip, error) {
+func (s *Disruptor) flip(ctx context.Context) (map[string]*TopologyChange, error) {
 	c := s.cluster
 	from := c.before.Infrastructure.Status
-	flips := map[string]*Flip{}
+	flips := map[string]*TopologyChange{}
 	for _, module := range flipped() {
-		flips[module] = &Flip{}
+		flips[module] = &TopologyChange{}
 	}
 	before, err := c.wrongBefore(ctx)
 	if err != nil {
 		return nil, err
 	}
 	c.say("Changing the topology to %s", configv1.HighlyAvailableTopologyMode)
-	err = c.follow(ctx, configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableTopologyMode, nil, func(module string) *Following { return &flips[module].There })
+	err = c.follow(ctx, configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableTopologyMode, nil, func(module string) *Convergence { return &flips[module].Change })
 	c.say("Changing the topology back to %s", from.ControlPlaneTopology)
 	undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.target.Times.Converge+c.target.Times.Settle)
 	defer cancel()
-	back := c.follow(undo, from.ControlPlaneTopology, from.InfrastructureTopology, before, func(module string) *Following { return &flips[module].Back })
+	back := c.follow(undo, from.ControlPlaneTopology, from.InfrastructureTopology, before, func(module string) *Convergence { return &flips[module].Revert })
 	if err := errors.Join(err, back); err != nil {
 		return nil, err
 	}
@@ -58,14 +58,14 @@ func (s *Story) flip(ctx context.Context) (map[string]*Flip, error) {
 
 // follow changes the topology and times until every module's static checks hold. Where they do not come to, the operator is restarted
 // once: whether that helps is worth knowing. Nobody waits for what is hopeless because it was wrong before.
-func (c *theatre) follow(ctx context.Context, controlPlane, infrastructure configv1.TopologyMode, hopeless map[string]string, of func(string) *Following) error {
+func (c *theatre) follow(ctx context.Context, controlPlane, infrastructure configv1.TopologyMode, hopeless map[string]string, of func(string) *Convergence) error {
 	if err := c.target.SetTopology(ctx, controlPlane, infrastructure); err != nil {
 		return fmt.Errorf("change the topology: %w", err)
 	}
 	began := time.Now()
 	for _, module := range flipped() {
 		if hopeless[module] != "" {
-			of(module).Wrong = hopeless[module]
+			of(module).Failure = hopeless[module]
 		}
 	}
 	hoped := slices.DeleteFunc(flipped(), func(module string) bool { return hopeless[module] != "" })
@@ -74,7 +74,7 @@ func (c *theatre) follow(ctx context.Context, controlPlane, infrastructure confi
 		return err
 	}
 	for module, wrong := range left {
-		of(module).Wrong = wrong
+		of(module).Failure = wrong
 		if c.target.RestartOperator != nil {
 			c.say("Restarting what shapes %s, which has not followed", module)
 			if err := c.target.RestartOperator(ctx, module); err != nil {
@@ -86,10 +86,10 @@ func (c *theatre) follow(ctx context.Context, controlPlane, infrastructure confi
 		return nil
 	}
 	still, err := c.waitFor(ctx, slices.Sorted(maps.Keys(left)), func(module string) {
-		of(module).Seconds, of(module).Restarted, of(module).Wrong = time.Since(began).Seconds(), true, ""
+		of(module).Seconds, of(module).Restarted, of(module).Failure = time.Since(began).Seconds(), true, ""
 	})
 	for module, wrong := range still {
-		of(module).Wrong = wrong
+		of(module).Failure = wrong
 	}
 	return err
 }
@@ -137,9 +137,9 @@ func (c *theatre) wrongBefore(ctx context.Context) (map[string]string, error) {
 
 // wrongWith does the static checks of a module. Of those about the topology, which are about every operator, it does the core ones.
 func (c *theatre) wrongWith(ctx context.Context, module string, state *State) (string, error) {
-	bench := &Bench{State: state, Times: c.target.Times}
+	bench := &Environment{State: state, Times: c.target.Times}
 	for _, check := range c.checks {
-		if check.Module != module || check.Tier != Static || module == moduleTopology && check.Level != Core || check.Applies != nil && check.Applies(state) != "" {
+		if check.Module != module || check.Tier != Static || module == moduleTopology && check.Level != Core || check.NotApplicable != nil && check.NotApplicable(state) != "" {
 			continue
 		}
 		evidence, err := check.Run(ctx, bench)

@@ -17,7 +17,7 @@ func placed(label string) *operatorv1.IngressController {
 	return ic
 }
 
-func TestFightReverts(t *testing.T) {
+func TestRevertPlacementReverts(t *testing.T) {
 	type step struct {
 		at    time.Duration
 		live  string

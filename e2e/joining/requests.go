@@ -95,14 +95,14 @@ type Request struct {
 	kube *kubernetes.Clientset
 }
 
-// Join asks for the client certificate of a node that joins.
-func Join(ctx context.Context, bootstrapper *kubernetes.Clientset, node string) (Request, error) {
-	return Ask(ctx, bootstrapper, certificatesv1.KubeAPIServerClientKubeletSignerName, certificatesv1.UsageClientAuth, x509.CertificateRequest{Subject: Subject(node)})
+// RequestClientCertificate asks for the client certificate of a node that joins.
+func RequestClientCertificate(ctx context.Context, bootstrapper *kubernetes.Clientset, node string) (Request, error) {
+	return CreateRequest(ctx, bootstrapper, certificatesv1.KubeAPIServerClientKubeletSignerName, certificatesv1.UsageClientAuth, x509.CertificateRequest{Subject: Subject(node)})
 }
 
-// Serve asks as the node for its serving certificate, for these names and addresses.
-func Serve(ctx context.Context, node *kubernetes.Clientset, name string, names []string, addresses ...net.IP) (Request, error) {
-	return Ask(ctx, node, certificatesv1.KubeletServingSignerName, certificatesv1.UsageServerAuth,
+// RequestServingCertificate asks as the node for its serving certificate, for these names and addresses.
+func RequestServingCertificate(ctx context.Context, node *kubernetes.Clientset, name string, names []string, addresses ...net.IP) (Request, error) {
+	return CreateRequest(ctx, node, certificatesv1.KubeletServingSignerName, certificatesv1.UsageServerAuth,
 		x509.CertificateRequest{Subject: Subject(name), DNSNames: names, IPAddresses: addresses})
 }
 
@@ -111,8 +111,8 @@ func Subject(node string) pkix.Name {
 	return pkix.Name{CommonName: nodePrefix + node, Organization: []string{nodesGroup}}
 }
 
-// Ask makes a request with a new key.
-func Ask(ctx context.Context, kube *kubernetes.Clientset, signer string, usage certificatesv1.KeyUsage, template x509.CertificateRequest) (Request, error) {
+// CreateRequest makes a request with a new key.
+func CreateRequest(ctx context.Context, kube *kubernetes.Clientset, signer string, usage certificatesv1.KeyUsage, template x509.CertificateRequest) (Request, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return Request{}, fmt.Errorf("make a key: %w", err)

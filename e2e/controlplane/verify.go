@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Shown is what a control plane has shown.
-type Shown struct {
+// Result is what a control plane has shown.
+type Result struct {
 	Start Start
 	// Checks are those of /readyz, all of which were ok.
 	Checks []string
@@ -23,20 +23,20 @@ const components = 4
 // errControl is returned when a control plane that encrypts nothing passes for one that does.
 var errControl = errors.New("a Secret that is in plain text was not seen")
 
-// Show holds that the node is Ready, that its static pods are, that a Deployment's pod runs, and that the API server says that all its checks are ok; and that
+// Verify holds that the node is Ready, that its static pods are, that a Deployment's pod runs, and that the API server says that all its checks are ok; and that
 // Secrets are encrypted in etcd, or that they are seen not to be.
-func (n *Node) Show(ctx context.Context, start Start, encrypted bool) (Shown, error) {
-	s := Shown{Start: start}
-	if err := n.NodeReady(ctx); err != nil {
+func (n *Node) Verify(ctx context.Context, start Start, encrypted bool) (Result, error) {
+	s := Result{Start: start}
+	if err := n.WaitForNodeReady(ctx); err != nil {
 		return s, err
 	}
 	n.say("the node is Ready")
-	if err := n.RunsDeployment(ctx); err != nil {
+	if err := n.RunDeployment(ctx); err != nil {
 		return s, err
 	}
 	n.say("a Deployment's pod runs")
 	var err error
-	if s.StaticPods, err = n.Mirrors(ctx); err != nil {
+	if s.StaticPods, err = n.WaitForMirrorPods(ctx); err != nil {
 		return s, err
 	}
 	n.say("%d static pods are Ready", len(s.StaticPods))
@@ -53,7 +53,7 @@ func (n *Node) Show(ctx context.Context, start Start, encrypted bool) (Shown, er
 	n.say("%d of %d Secrets in etcd are encrypted", s.Encrypted, s.Secrets)
 	switch {
 	case encrypted && len(plain) > 0:
-		return s, fmt.Errorf("%w: %w", ErrPlain, errors.Join(plain...))
+		return s, fmt.Errorf("%w: %w", ErrNotEncryptedAtWrite, errors.Join(plain...))
 	case !encrypted && len(plain) != len(secrets):
 		return s, errControl
 	}

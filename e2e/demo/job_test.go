@@ -1,4 +1,4 @@
-package mainjob_test
+package demo_test
 
 import (
 	"bytes"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/solonode/sno/e2e/mainjob"
+	"github.com/solonode/sno/e2e/demo"
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
@@ -17,7 +17,7 @@ func TestRun(t *testing.T) {
 	}
 	t.Parallel()
 	var out bytes.Buffer
-	if err := mainjob.Run(t.Context(), mainjob.Options{Scenario: "none-sno-day2-workers", Once: true, Out: &out}); err != nil {
+	if err := demo.Run(t.Context(), demo.Options{Scenario: "none-sno-day2-workers", Once: true, Out: &out}); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
 	if text := out.String(); !strings.Contains(text, "The proof held.") || strings.Contains(text, "\x1b[") {
@@ -27,7 +27,7 @@ func TestRun(t *testing.T) {
 
 func TestUnknownScenario(t *testing.T) {
 	t.Parallel()
-	err := mainjob.Run(t.Context(), mainjob.Options{Scenario: "none-such", Once: true, Out: &bytes.Buffer{}})
+	err := demo.Run(t.Context(), demo.Options{Scenario: "none-such", Once: true, Out: &bytes.Buffer{}})
 	if !errors.Is(err, scenario.ErrUnknown) || !strings.Contains(err.Error(), "none-sno-day2-workers") {
 		t.Errorf("got %v, want ErrUnknown and the names that there are", err)
 	}

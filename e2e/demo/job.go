@@ -1,4 +1,4 @@
-package mainjob
+package demo
 
 import (
 	"context"
@@ -26,8 +26,8 @@ import (
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
-// ErrNotHeld says that the router was not where it must be, or not as many.
-var ErrNotHeld = errors.New("the proof did not hold")
+// ErrVerificationFailed says that the router was not where it must be, or not as many.
+var ErrVerificationFailed = errors.New("the proof did not hold")
 
 // Options say what to run and for whom.
 type Options struct {
@@ -40,8 +40,8 @@ type Options struct {
 	Colour bool
 	// Keep leaves the cluster's folder with all logs.
 	Keep bool
-	// Up is called with the cluster when it stays up; nil for nobody.
-	Up func(*embedded.Cluster)
+	// OnReady is called with the cluster when it stays up; nil for nobody.
+	OnReady func(*embedded.Cluster)
 }
 
 const (
@@ -58,13 +58,13 @@ type job struct {
 	terminal
 	options  Options
 	scenario scenario.Scenario
-	rig      *harness.Rig
+	rig      *harness.Environment
 	etcd     *operators.Process // nil where etcd is elsewhere
 	kube     client.Client
 	router   router
 }
 
-// Run does the main job. It returns nil when the proof held, an error that wraps ErrNotHeld when it did not, and ctx's end is no
+// Run does the main job. It returns nil when the proof held, an error that wraps ErrVerificationFailed when it did not, and ctx's end is no
 // error once the proof is done.
 func Run(ctx context.Context, options Options) error {
 	s, err := scenario.Lookup(options.Scenario)
@@ -130,7 +130,7 @@ func (j *job) start(ctx context.Context) error {
 	}
 	// The members of etcd have their guards, which the etcd operator makes.
 	if j.scenario.ControlPlaneTopology != configv1.ExternalTopologyMode {
-		if j.etcd, err = j.rig.StandIn(ctx, operators.EtcdUser, operators.Etcd); err != nil {
+		if j.etcd, err = j.rig.RunStandIn(ctx, operators.EtcdUser, operators.Etcd); err != nil {
 			j.rig.Stop()
 			return err
 		}
@@ -221,7 +221,7 @@ func (j *job) before(ctx context.Context) error {
 	case floated:
 		j.say("  %s", j.paint(red, "The router left the control plane. DNS still points there: ingress is down."))
 	case hasWorkers:
-		return fmt.Errorf("%w: the router never left the control plane without the controller, so staying there would prove nothing", ErrNotHeld)
+		return fmt.Errorf("%w: the router never left the control plane without the controller, so staying there would prove nothing", ErrVerificationFailed)
 	default:
 		j.say("  There is no other node it could float to.")
 	}
@@ -244,7 +244,7 @@ func (j *job) decided(ctx context.Context) error {
 	verdict, err := j.rig.WaitReason(ctx, harness.Ingress, settleTimeout, asExpected, notNeeded)
 	if err != nil {
 		_, settleErr := j.router.settled(ctx, "", 0)
-		return fmt.Errorf("%w: %w", ErrNotHeld, errors.Join(err, settleErr))
+		return fmt.Errorf("%w: %w", ErrVerificationFailed, errors.Join(err, settleErr))
 	}
 	j.say("  %s", verdict)
 	return nil
@@ -256,7 +256,7 @@ func (j *job) after(ctx context.Context) error {
 	j.heading("After: the same router")
 	places, err := j.router.settled(ctx, "", 0)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrNotHeld, err)
+		return fmt.Errorf("%w: %w", ErrVerificationFailed, err)
 	}
 	table := j.columns([]string{"PODS DELETED", "ROUTER", "NODE", "POOL", ""}, []string{"", places[0].Pod, "day2-worker-0", "master", ""})
 	for i := 0; ; i++ {
@@ -274,7 +274,7 @@ func (j *job) after(ctx context.Context) error {
 			j.say("  %s", j.paint(dim, "mastersSchedulable is now false: the control plane has its NoSchedule taint and is no worker any more"))
 		}
 		if places, err = j.router.restart(ctx, places[i%len(places)]); err != nil {
-			return fmt.Errorf("%w: %w", ErrNotHeld, err)
+			return fmt.Errorf("%w: %w", ErrVerificationFailed, err)
 		}
 	}
 }
@@ -321,7 +321,7 @@ func (j *job) nothingToRoute(ctx context.Context) error {
 		return err
 	}
 	if len(events) > 0 {
-		return fmt.Errorf("%w: the controller wrote %d time(s) although there is nothing to do", ErrNotHeld, len(events))
+		return fmt.Errorf("%w: the controller wrote %d time(s) although there is nothing to do", ErrVerificationFailed, len(events))
 	}
 	j.say("  The ingress controller is up and wrote nothing: there is no default router.")
 	return nil
@@ -343,7 +343,7 @@ func (j *job) controllerLooked(ctx context.Context) error {
 		return leads && watches, err
 	})
 	if err != nil {
-		return fmt.Errorf("%w: the controller did not look at the cluster: %w", ErrNotHeld, err)
+		return fmt.Errorf("%w: the controller did not look at the cluster: %w", ErrVerificationFailed, err)
 	}
 	return nil
 }

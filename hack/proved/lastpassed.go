@@ -15,9 +15,9 @@ import (
 
 // Bounds of a whole run of CI on two processors: with empty caches, with everything changed, with one module changed.
 const (
-	BoundEmpty      = 60 * time.Minute
-	BoundEverything = 40 * time.Minute
-	BoundOne        = 20 * time.Minute
+	BoundEmptyCaches = 60 * time.Minute
+	BoundEverything  = 40 * time.Minute
+	BoundOneModule   = 20 * time.Minute
 )
 
 // greenFile has the sums of the parts of the repository when all steps passed last.
@@ -35,7 +35,7 @@ func (k *Keyer) Parts() (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts := map[string]string{"versions": inputs.Of(versions, k.sums.Tools())}
+	parts := map[string]string{"versions": inputs.Sum(versions, k.sums.Tools())}
 	for _, name := range names {
 		if parts[name], err = k.sums.Path(name); err != nil {
 			return nil, err
@@ -44,8 +44,8 @@ func (k *Keyer) Parts() (map[string]string, error) {
 	return parts, nil
 }
 
-// Green are the parts of the last run in which everything passed; nil where there was none.
-func (s Store) Green() map[string]string {
+// LastPassed are the parts of the last run in which everything passed; nil where there was none.
+func (s Store) LastPassed() map[string]string {
 	var parts map[string]string
 	text, err := os.ReadFile(filepath.Join(s.folder, greenFile))
 	if err != nil || json.Unmarshal(text, &parts) != nil {
@@ -54,8 +54,8 @@ func (s Store) Green() map[string]string {
 	return parts
 }
 
-// SetGreen remembers the parts of a run in which everything passed.
-func (s Store) SetGreen(parts map[string]string) error {
+// SetLastPassed remembers the parts of a run in which everything passed.
+func (s Store) SetLastPassed(parts map[string]string) error {
 	text, err := json.Marshal(parts)
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func (s Store) SetGreen(parts map[string]string) error {
 // has changed it is named.
 func Bound(green, now map[string]string) (bound time.Duration, module, why string) {
 	if green == nil {
-		return BoundEmpty, "", "empty caches: no run has passed on this machine"
+		return BoundEmptyCaches, "", "empty caches: no run has passed on this machine"
 	}
 	var changed []string
 	common := false
@@ -80,9 +80,9 @@ func Bound(green, now map[string]string) (bound time.Duration, module, why strin
 	slices.Sort(changed)
 	switch {
 	case len(changed) == 0:
-		return BoundOne, "", "no module has changed since the last run that passed"
+		return BoundOneModule, "", "no module has changed since the last run that passed"
 	case len(changed) == 1 && !common:
-		return BoundOne, changed[0], "one module has changed since the last run that passed: " + changed[0]
+		return BoundOneModule, changed[0], "one module has changed since the last run that passed: " + changed[0]
 	default:
 		return BoundEverything, "", fmt.Sprintf("%d parts have changed since the last run that passed: %s", len(changed), strings.Join(changed, " "))
 	}

@@ -22,9 +22,9 @@ import (
 // creators is how many requests are made at a time.
 const creators = 32
 
-// Crowd adds Nodes that are nothing but objects, as heavy as in life: each lists images. Their names are crowd-00000 and so on, and one and
+// CreateNodes adds Nodes that are nothing but objects, as heavy as in life: each lists images. Their names are crowd-00000 and so on, and one and
 // the same kubelet answers for all of them.
-func Crowd(ctx context.Context, c *embedded.Cluster, nodes int, kubelet *Kubelet) error {
+func CreateNodes(ctx context.Context, c *embedded.Cluster, nodes int, kubelet *Kubelet) error {
 	kube, err := connect(c.RESTConfig())
 	if err != nil {
 		return err
@@ -51,9 +51,9 @@ func Crowd(ctx context.Context, c *embedded.Cluster, nodes int, kubelet *Kubelet
 
 func crowdName(i int) string { return fmt.Sprintf("crowd-%05d", i) }
 
-// Flood makes requests that nobody should approve: nodes of no inventory that want to join, and hostile nodes of the crowd that want
+// CreateRequests makes requests that nobody should approve: nodes of no inventory that want to join, and hostile nodes of the crowd that want
 // more names than they have, each by a name that only its kubelet could prove. A third of them are of one and the same node.
-func Flood(ctx context.Context, c *embedded.Cluster, requests, nodes int) error {
+func CreateRequests(ctx context.Context, c *embedded.Cluster, requests, nodes int) error {
 	bootstrapper, err := Bootstrapper(ctx, c)
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func TimeToApproval(ctx context.Context, c *embedded.Cluster, node string) (time
 		return 0, err
 	}
 	made := time.Now()
-	request, err := Join(ctx, bootstrapper, node)
+	request, err := RequestClientCertificate(ctx, bootstrapper, node)
 	if err != nil {
 		return 0, err
 	}

@@ -1,4 +1,4 @@
-package mainjob
+package demo
 
 import (
 	"fmt"

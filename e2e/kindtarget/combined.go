@@ -21,15 +21,15 @@ import (
 	"github.com/solonode/sno/e2e/programs"
 )
 
-// Together is the Deployment of config/all: all controllers in one process.
-const Together = harness.AllAccount
+// CombinedDeployment is the Deployment of config/all: all controllers in one process.
+const CombinedDeployment = harness.AllAccount
 
 // installFolder is on a node what the repository's root is here.
 const installFolder = "/sno-install"
 
-// DeployTogether puts config/all on the cluster as a person does, with `kubectl apply -k` and an overlay that names the image, and returns when it
+// DeployCombined puts config/all on the cluster as a person does, with `kubectl apply -k` and an overlay that names the image, and returns when it
 // runs. The node's own kubectl does it.
-func (e *Env) DeployTogether(ctx context.Context) error {
+func (e *Env) DeployCombined(ctx context.Context) error {
 	nodes, err := e.Kind.Nodes()
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func (e *Env) DeployTogether(ctx context.Context) error {
 	if _, err := e.Kind.Exec(ctx, nodes[0], "kubectl", "--kubeconfig=/etc/kubernetes/admin.conf", "apply", "-k", at); err != nil {
 		return fmt.Errorf("kubectl apply -k: %w", err)
 	}
-	return e.rolled(ctx, Together)
+	return e.rolled(ctx, CombinedDeployment)
 }
 
 // copyConfig copies config/ of the repository and of the modules to a node.
@@ -91,8 +91,8 @@ images:
 `, name, tag), nil
 }
 
-// Withdraw takes Deployments of ours off and returns when none of their pods is left. Their rights and what they patched stay.
-func (e *Env) Withdraw(ctx context.Context, names ...string) error {
+// RemoveDeployments takes Deployments of ours off and returns when none of their pods is left. Their rights and what they patched stay.
+func (e *Env) RemoveDeployments(ctx context.Context, names ...string) error {
 	kube := e.Cluster.Clientset()
 	for _, name := range names {
 		err := kube.AppsV1().Deployments(harness.SystemNamespace).Delete(ctx, name, metav1.DeleteOptions{})
@@ -125,8 +125,8 @@ func (e *Env) Withdraw(ctx context.Context, names ...string) error {
 // takeover is for Leases that nobody gave up: those of one node run out after 270 seconds.
 const takeover = 5 * time.Minute
 
-// Lead waits until each of our controllers' pods holds a Lease. One that has none answers nobody.
-func (e *Env) Lead(ctx context.Context) error {
+// WaitForLeases waits until each of our controllers' pods holds a Lease. One that has none answers nobody.
+func (e *Env) WaitForLeases(ctx context.Context) error {
 	var without []string
 	err := wait.PollUntilContextTimeout(ctx, poll, takeover, true, func(ctx context.Context) (bool, error) {
 		leases, err := e.Cluster.Clientset().CoordinationV1().Leases(harness.SystemNamespace).List(ctx, metav1.ListOptions{})
@@ -165,11 +165,11 @@ func (e *Env) Controllers(ctx context.Context) ([]corev1.Pod, error) {
 	return list.Items, nil
 }
 
-// ErrRefused says that a controller asked for something that it has no right to.
-var ErrRefused = errors.New("a controller was refused something")
+// ErrForbidden says that a controller asked for something that it has no right to.
+var ErrForbidden = errors.New("a controller was refused something")
 
-// NothingRefused reads the log of a controller's pod for what the API server refused to it.
-func (e *Env) NothingRefused(ctx context.Context, pod string) error {
+// CheckNothingForbidden reads the log of a controller's pod for what the API server refused to it.
+func (e *Env) CheckNothingForbidden(ctx context.Context, pod string) error {
 	log, err := e.Cluster.Clientset().CoreV1().Pods(harness.SystemNamespace).GetLogs(pod, &corev1.PodLogOptions{}).DoRaw(ctx)
 	if err != nil {
 		return fmt.Errorf("read the log of %s: %w", pod, err)
@@ -178,7 +178,7 @@ func (e *Env) NothingRefused(ctx context.Context, pod string) error {
 		return fmt.Errorf("%w: %s has no log to read it from", os.ErrNotExist, pod)
 	}
 	if line := refusal(string(log)); line != "" {
-		return fmt.Errorf("%w: %s: %s", ErrRefused, pod, line)
+		return fmt.Errorf("%w: %s: %s", ErrForbidden, pod, line)
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // A server that answers, then does not, then answers again.
-func TestUsers(t *testing.T) {
+func TestGenerator(t *testing.T) {
 	var broken atomic.Bool
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if broken.Load() {
@@ -22,16 +22,16 @@ func TestUsers(t *testing.T) {
 	}))
 	defer server.Close()
 	u := Start(t.Context(), server.URL, "hello")
-	const calm, soon = 4 * Every, 20 * time.Second
-	if err := u.Answered(t.Context(), calm, soon); err != nil {
+	const calm, soon = 4 * Interval, 20 * time.Second
+	if err := u.WaitAnswered(t.Context(), calm, soon); err != nil {
 		t.Fatal(err)
 	}
 	broken.Store(true)
-	if err := u.Answered(t.Context(), calm, 10*Every); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "503") {
+	if err := u.WaitAnswered(t.Context(), calm, 10*Interval); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "503") {
 		t.Errorf("a server that refuses: %v", err)
 	}
 	broken.Store(false)
-	if err := u.Answered(t.Context(), calm, soon); err != nil {
+	if err := u.WaitAnswered(t.Context(), calm, soon); err != nil {
 		t.Error(err)
 	}
 	samples := u.Stop()
@@ -51,25 +51,25 @@ func TestUsers(t *testing.T) {
 	}
 }
 
-func TestUsersWantTheirAnswer(t *testing.T) {
+func TestGeneratorExpectsItsAnswer(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("somebody else")) }))
 	u := Start(t.Context(), server.URL, "hello")
 	defer u.Stop()
-	if err := u.Answered(t.Context(), Every, 10*Every); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "another answer") {
+	if err := u.WaitAnswered(t.Context(), Interval, 10*Interval); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "another answer") {
 		t.Errorf("another server: %v", err)
 	}
 	server.Close()
-	if err := u.Answered(t.Context(), Every, 10*Every); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "refused") {
+	if err := u.WaitAnswered(t.Context(), Interval, 10*Interval); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("no server: %v", err)
 	}
 }
 
-func TestAnsweredEndsWithItsContext(t *testing.T) {
+func TestWaitAnsweredEndsWithItsContext(t *testing.T) {
 	u := Start(t.Context(), "http://192.0.2.1/", "hello")
 	defer u.Stop()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := u.Answered(ctx, Every, time.Minute); !errors.Is(err, ErrLost) {
+	if err := u.WaitAnswered(ctx, Interval, time.Minute); !errors.Is(err, ErrLost) {
 		t.Errorf("cancelled: %v", err)
 	}
 }

@@ -22,7 +22,7 @@ clusters:
   cluster: {server: %q}
 `
 
-func TestProblem(t *testing.T) {
+func TestDiagnose(t *testing.T) {
 	t.Setenv("HTTPS_PROXY", "")
 	t.Setenv("https_proxy", "")
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -59,7 +59,7 @@ func TestProblem(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			got := Problem(t.Context(), file)
+			got := Diagnose(t.Context(), file)
 			if test.want == "" && got != "" || !strings.Contains(got, test.want) || strings.Contains(got, "\n") {
 				t.Errorf("got %q, want one line with %q", got, test.want)
 			}

@@ -18,23 +18,23 @@ import (
 // rolloutAnnotation is kubectl's own.
 const rolloutAnnotation = "kubectl.kubernetes.io/restartedAt"
 
-// Disturbance is what became of Deployments.
-type Disturbance struct{ Operands []Disturbed }
+// Disruption is what became of Deployments.
+type Disruption struct{ Operands []OperandDisruption }
 
-// Disturbed is one of them.
-type Disturbed struct {
+// OperandDisruption is one of them.
+type OperandDisruption struct {
 	Name string
-	// Wrong says why it did not come back; empty when it did.
-	Wrong string
-	// Away is for how long not a single pod was available, in seconds.
-	Away float64
+	// Failure says why it did not come back; empty when it did.
+	Failure string
+	// Downtime is for how long not a single pod was available, in seconds.
+	Downtime float64
 }
 
-func (d *Disturbance) copied() *Disturbance {
+func (d *Disruption) copied() *Disruption {
 	if d == nil {
 		return nil
 	}
-	return &Disturbance{Operands: slices.Clone(d.Operands)}
+	return &Disruption{Operands: slices.Clone(d.Operands)}
 }
 
 // operands are the Deployments of the modules that have pods.
@@ -49,8 +49,8 @@ func operands(s *State) []appsv1.Deployment {
 }
 
 // Roll has every operand roll out anew, all at the same time, and once more to take back what it was rolled by: the annotation would stay on the template.
-func (s *Story) Roll(ctx context.Context) (*Disturbance, error) {
-	if s.Told.Rolled == nil {
+func (s *Disruptor) Roll(ctx context.Context) (*Disruption, error) {
+	if s.Results.Rollout == nil {
 		c := s.cluster
 		now := time.Now().UTC().Format(time.RFC3339Nano)
 		there, err := c.disturb(ctx, "Rolling every operand out", func(ctx context.Context, all []appsv1.Deployment) (map[string]string, error) {
@@ -60,13 +60,13 @@ func (s *Story) Roll(ctx context.Context) (*Disturbance, error) {
 		if err := errors.Join(err, undone); err != nil {
 			return nil, err
 		}
-		s.Told.Rolled = there.and(back)
+		s.Results.Rollout = there.and(back)
 	}
-	return s.Told.Rolled, nil
+	return s.Results.Rollout, nil
 }
 
 // takeBack has the templates as they were. Nobody waits for what did not come back from the rollout either, and after an interruption for nothing.
-func (c *theatre) takeBack(ctx context.Context, rolled *Disturbance) (*Disturbance, error) {
+func (c *theatre) takeBack(ctx context.Context, rolled *Disruption) (*Disruption, error) {
 	before := func(d *appsv1.Deployment) *string {
 		if was := c.before.Deployment(d.Namespace, d.Name); was != nil {
 			if value, had := was.Spec.Template.Annotations[rolloutAnnotation]; had {
@@ -103,23 +103,23 @@ func (c *theatre) annotateTemplates(ctx context.Context, all []appsv1.Deployment
 }
 
 // and adds what another disturbance of the same Deployments has shown: what did not come back from either, and the longer time away.
-func (d *Disturbance) and(another *Disturbance) *Disturbance {
+func (d *Disruption) and(another *Disruption) *Disruption {
 	both := d.copied()
 	for _, o := range another.Operands {
-		i := slices.IndexFunc(both.Operands, func(b Disturbed) bool { return b.Name == o.Name })
+		i := slices.IndexFunc(both.Operands, func(b OperandDisruption) bool { return b.Name == o.Name })
 		if i < 0 {
 			both.Operands = append(both.Operands, o)
 			continue
 		}
-		both.Operands[i].Wrong = first(both.Operands[i].Wrong, o.Wrong)
-		both.Operands[i].Away = max(both.Operands[i].Away, o.Away)
+		both.Operands[i].Failure = first(both.Operands[i].Failure, o.Failure)
+		both.Operands[i].Downtime = max(both.Operands[i].Downtime, o.Downtime)
 	}
 	return both
 }
 
 // Evict has every pod of every operand evicted, one after the other.
-func (s *Story) Evict(ctx context.Context) (*Disturbance, error) {
-	if s.Told.Evicted == nil {
+func (s *Disruptor) Evict(ctx context.Context) (*Disruption, error) {
+	if s.Results.Eviction == nil {
 		d, err := s.cluster.disturb(ctx, "Evicting every pod of every operand", func(ctx context.Context, all []appsv1.Deployment) (map[string]string, error) {
 			refused := map[string]string{}
 			for i := range all {
@@ -136,9 +136,9 @@ func (s *Story) Evict(ctx context.Context) (*Disturbance, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.Told.Evicted = d
+		s.Results.Eviction = d
 	}
-	return s.Told.Evicted, nil
+	return s.Results.Eviction, nil
 }
 
 // evictAll asks again while a budget refuses, as kubectl drain does, and says why a pod could not be evicted in the end.
@@ -171,8 +171,8 @@ func (c *theatre) evictAll(ctx context.Context, d *appsv1.Deployment) (why strin
 }
 
 // Restart restarts every node, one after the other.
-func (s *Story) Restart(ctx context.Context) (*Disturbance, error) {
-	if s.Told.Restarted == nil {
+func (s *Disruptor) Restart(ctx context.Context) (*Disruption, error) {
+	if s.Results.NodeRestart == nil {
 		d, err := s.cluster.disturb(ctx, "Restarting every node", func(ctx context.Context, _ []appsv1.Deployment) (map[string]string, error) {
 			for _, node := range s.cluster.before.Nodes {
 				if err := s.cluster.target.RestartNode(ctx, node.Name); err != nil {
@@ -184,18 +184,18 @@ func (s *Story) Restart(ctx context.Context) (*Disturbance, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.Told.Restarted = d
+		s.Results.NodeRestart = d
 	}
-	return s.Told.Restarted, nil
+	return s.Results.NodeRestart, nil
 }
 
 // wrong is what did not come back, and why.
-func (d *Disturbance) wrong() map[string]string {
+func (d *Disruption) wrong() map[string]string {
 	all := map[string]string{}
 	if d != nil {
 		for _, o := range d.Operands {
-			if o.Wrong != "" {
-				all[o.Name] = o.Wrong
+			if o.Failure != "" {
+				all[o.Name] = o.Failure
 			}
 		}
 	}
@@ -204,7 +204,7 @@ func (d *Disturbance) wrong() map[string]string {
 
 // disturb does something to the operands and waits until each of them is whole again. What do returns is what is wrong with some of them already, for which
 // nobody waits.
-func (c *theatre) disturb(ctx context.Context, what string, do func(context.Context, []appsv1.Deployment) (map[string]string, error)) (*Disturbance, error) {
+func (c *theatre) disturb(ctx context.Context, what string, do func(context.Context, []appsv1.Deployment) (map[string]string, error)) (*Disruption, error) {
 	c.say("%s", what)
 	state, err := c.read(ctx)
 	if err != nil {
@@ -237,10 +237,10 @@ func (c *theatre) disturb(ctx context.Context, what string, do func(context.Cont
 	if err != nil {
 		return nil, err
 	}
-	d := &Disturbance{}
+	d := &Disruption{}
 	for i := range all {
 		name := nameOf(&all[i])
-		d.Operands = append(d.Operands, Disturbed{Name: name, Wrong: first(refused[name], wrong[name]), Away: watching.away(name)})
+		d.Operands = append(d.Operands, OperandDisruption{Name: name, Failure: first(refused[name], wrong[name]), Downtime: watching.away(name)})
 	}
 	return d, nil
 }

@@ -35,7 +35,7 @@ const (
 
 // together is kubectl-sno run: all modules in one process.
 type together struct {
-	*harness.Rig
+	*harness.Environment
 	arguments []string
 }
 
@@ -61,7 +61,7 @@ func allTogether(ctx context.Context, o Options) ([]Row, error) {
 		return nil, err
 	}
 	flipping := o
-	flipping.Flips *= 2 // of fewer than a hundred the 99th percentile is the worst
+	flipping.TopologyChanges *= 2 // of fewer than a hundred the 99th percentile is the worst
 	rows, err := all.flip(ctx, flipping)
 	if err != nil {
 		return rows, err
@@ -85,7 +85,7 @@ func allTogether(ctx context.Context, o Options) ([]Row, error) {
 
 // start starts the process, anew where it runs, and returns when every module is at rest on one node.
 func (t together) start(ctx context.Context) (*embedded.Component, error) {
-	process, err := t.RunAll(ctx, t.arguments...)
+	process, err := t.RunAllControllers(ctx, t.arguments...)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func (t together) flip(ctx context.Context, o Options) ([]Row, error) {
 	objects := []patched{patchedIngressController, patchedDownloads, patchedAuthentication, patchedGuard, patchedStockApprover}
 	watches := make([]watch.Interface, len(objects))
 	for i, object := range objects {
-		watching, err := object.watch(ctx, t.Rig)
+		watching, err := object.watch(ctx, t.Environment)
 		if err != nil {
 			return nil, err
 		}
@@ -156,10 +156,10 @@ func (t together) flip(ctx context.Context, o Options) ([]Row, error) {
 	var last []time.Duration
 	each := make([][]time.Duration, len(objects))
 	single := true
-	for n := range o.Flips {
+	for n := range o.TopologyChanges {
 		single = !single
 		started := time.Now()
-		if err := both(ctx, t.Rig, single); err != nil {
+		if err := both(ctx, t.Environment, single); err != nil {
 			return nil, fmt.Errorf("flip %d: %w", n+1, err)
 		}
 		group, took := errgroup.Group{}, make([]time.Duration, len(objects))
@@ -183,7 +183,7 @@ func (t together) flip(ctx context.Context, o Options) ([]Row, error) {
 		}
 	}
 	if !single {
-		if err := both(ctx, t.Rig, true); err != nil {
+		if err := both(ctx, t.Environment, true); err != nil {
 			return nil, err
 		}
 		if err := t.rested(ctx, true); err != nil {
@@ -192,7 +192,7 @@ func (t together) flip(ctx context.Context, o Options) ([]Row, error) {
 	}
 	slices.Sort(last)
 	const what, of = "Topology flip to everything patched, all modules in one process, while three host operators roll out on the same processors", "of these, the "
-	rows := []Row{flipsRow(fmt.Sprintf("%s, %d flips", what, o.Flips), last, togetherFlip, "-")}
+	rows := []Row{flipsRow(fmt.Sprintf("%s, %d flips", what, o.TopologyChanges), last, togetherFlip, "-")}
 	for i, object := range objects {
 		slices.Sort(each[i])
 		rows = append(rows, flipsRow(of+object.what, each[i], 0, "-"))
@@ -213,7 +213,7 @@ func (t together) idle(ctx context.Context, o Options, process *embedded.Compone
 		return nil, err
 	}
 	on := fmt.Sprintf("kubectl-sno run, all modules, idle, %d nodes and %d pods", o.Nodes, o.Pods)
-	rows, err := atRest(ctx, o, t.Rig, on, harness.AllUser)
+	rows, err := atRest(ctx, o, t.Environment, on, harness.AllUser)
 	if err != nil {
 		return nil, err
 	}
@@ -228,7 +228,7 @@ func (t together) idle(ctx context.Context, o Options, process *embedded.Compone
 	const thousandths = 1000
 	load := thousandths * (after - before) / ended.Sub(began).Seconds()
 	return append(rows, memoryRow(on+": memory", used, stockTogether), Row{
-		What: on + ": processor over " + o.Rest.String(), Measured: fmt.Sprintf("%.1f millicores", load),
+		What: on + ": processor over " + o.IdleTime.String(), Measured: fmt.Sprintf("%.1f millicores", load),
 		Bound: fmt.Sprintf("< %d millicores", togetherProcessor), Compared: stockTogether, Held: load < togetherProcessor,
 	}), nil
 }

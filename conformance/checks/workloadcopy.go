@@ -21,15 +21,15 @@ import (
 
 // traveller is one copy on its way.
 type traveller struct {
-	*Lab
+	*WorkloadCopier
 	shape
 	namespace string
 	feed      *feed
 }
 
 // begin finds or makes a namespace.
-func (l *Lab) begin(ctx context.Context, s shape) (*traveller, error) {
-	t := &traveller{Lab: l, shape: s, feed: &feed{changed: make(chan struct{}, 1)}}
+func (l *WorkloadCopier) begin(ctx context.Context, s shape) (*traveller, error) {
+	t := &traveller{WorkloadCopier: l, shape: s, feed: &feed{changed: make(chan struct{}, 1)}}
 	l.mu.Lock()
 	if n := len(l.free); n > 0 {
 		t.namespace, l.free = l.free[n-1], l.free[:n-1]
@@ -122,7 +122,7 @@ func (t *traveller) evict(ctx context.Context) error {
 			return fmt.Errorf("evict a pod of the copy of %s: %w", t.deployment.Name, err)
 		}
 		if !granted {
-			if said := refused(answer); errors.Is(said, ErrHindered) {
+			if said := refused(answer); errors.Is(said, ErrInconclusive) {
 				return fmt.Errorf("evict a pod of the copy of %s: %w", t.deployment.Name, said)
 			}
 			return fmt.Errorf("%w: %s", errStuck, reasonOf(answer))
@@ -145,10 +145,10 @@ func reasonOf(refused error) string {
 // deletions is how often the only pod is deleted: one that has found its way back once may have been lucky. Of several each is deleted once.
 const deletions = 3
 
-func (t *traveller) delete(ctx context.Context, j *Journey) error {
+func (t *traveller) delete(ctx context.Context, j *CopyResult) error {
 	pods := t.running()
 	for _, pod := range pods {
-		j.First = append(j.First, pod.Spec.NodeName)
+		j.InitialNodes = append(j.InitialNodes, pod.Spec.NodeName)
 	}
 	rounds := 1
 	if len(pods) == 1 {
@@ -164,7 +164,7 @@ func (t *traveller) delete(ctx context.Context, j *Journey) error {
 			}
 		}
 		for _, pod := range t.running() {
-			j.Nodes = append(j.Nodes, pod.Spec.NodeName)
+			j.NodesAfterDeletion = append(j.NodesAfterDeletion, pod.Spec.NodeName)
 		}
 	}
 	return nil
@@ -215,7 +215,7 @@ func (t *traveller) until(ctx context.Context, done func() bool) error {
 func (t *traveller) stuck() error {
 	for _, pod := range t.all() {
 		if why := imageTrouble(pod); why != "" {
-			err := fmt.Errorf("%w: %s", ErrHindered, why)
+			err := fmt.Errorf("%w: %s", ErrInconclusive, why)
 			t.mu.Lock()
 			t.unusable = err
 			t.mu.Unlock()
@@ -224,7 +224,7 @@ func (t *traveller) stuck() error {
 	}
 	if live, err := t.deployments.Deployments(t.namespace).Get(t.deployment.Name); err == nil {
 		if why := podsRefused(live); why != "" {
-			return fmt.Errorf("%w: %s", ErrHindered, why)
+			return fmt.Errorf("%w: %s", ErrInconclusive, why)
 		}
 	}
 	return fmt.Errorf("%w: %s", errStuck, t.describe())
@@ -243,7 +243,7 @@ func podsRefused(copied *appsv1.Deployment) string {
 // refused names the cluster's policy as what hinders, where that is why a request was refused. Policies answer with various codes, but all with these words.
 func refused(err error) error {
 	if said := err.Error(); apierrors.IsForbidden(err) || strings.Contains(said, "denied the request") || strings.Contains(said, "denied request") {
-		return fmt.Errorf("%w: %w", ErrHindered, err)
+		return fmt.Errorf("%w: %w", ErrInconclusive, err)
 	}
 	return err
 }

@@ -34,9 +34,9 @@ const (
 // errStuck says that nothing changes any more although the end is not reached. It is a finding, not a failure of the run.
 var errStuck = errors.New("it does not end")
 
-// Lab copies Deployments into namespaces of its own and has the cluster's scheduler and controllers work on them. Equal copies are
+// WorkloadCopier copies Deployments into namespaces of its own and has the cluster's scheduler and controllers work on them. Equal copies are
 // worked on once.
-type Lab struct {
+type WorkloadCopier struct {
 	config  *rest.Config
 	kube    kubernetes.Interface
 	program program
@@ -52,7 +52,7 @@ type Lab struct {
 
 	mu       sync.Mutex
 	feeds    map[string]*feed
-	journeys map[string]*Journey
+	journeys map[string]*CopyResult
 	// free are namespaces whose copy is gone: to make and delete one for each copy would be most of the work.
 	free []string
 	// unusable is why the image does not run; no other copy is tried then.
@@ -65,10 +65,10 @@ type feed struct {
 }
 
 // newLab watches until the context ends.
-func newLab(ctx context.Context, target Target, kube kubernetes.Interface, objects client.Client, program program) (*Lab, error) {
-	l := &Lab{
+func newLab(ctx context.Context, target Target, kube kubernetes.Interface, objects client.Client, program program) (*WorkloadCopier, error) {
+	l := &WorkloadCopier{
 		config: target.Config, kube: kube, objects: objects, payload: target.PayloadNamespaces, program: program, run: rand.String(8), times: target.Times,
-		slots: make(chan struct{}, copiesAtOnce), feeds: map[string]*feed{}, journeys: map[string]*Journey{},
+		slots: make(chan struct{}, copiesAtOnce), feeds: map[string]*feed{}, journeys: map[string]*CopyResult{},
 	}
 	factory := informers.NewSharedInformerFactoryWithOptions(kube, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 		o.LabelSelector = runLabel + "=" + l.run
@@ -87,7 +87,7 @@ func newLab(ctx context.Context, target Target, kube kubernetes.Interface, objec
 	return l, ctx.Err()
 }
 
-func (l *Lab) tell(object any) {
+func (l *WorkloadCopier) tell(object any) {
 	key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object)
 	if err != nil {
 		return
@@ -105,7 +105,7 @@ func (l *Lab) tell(object any) {
 }
 
 // close takes all namespaces of the run away.
-func (l *Lab) close(ctx context.Context) error {
+func (l *WorkloadCopier) close(ctx context.Context) error {
 	list, err := l.kube.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: runLabel + "=" + l.run})
 	if err != nil {
 		return fmt.Errorf("find the namespaces of this run: %w", err)
@@ -127,7 +127,7 @@ func (l *Lab) close(ctx context.Context) error {
 	return nil
 }
 
-func (l *Lab) drop(ctx context.Context, namespace string) error {
+func (l *WorkloadCopier) drop(ctx context.Context, namespace string) error {
 	err := l.kube.CoreV1().Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("delete namespace %s: %w", namespace, err)
@@ -135,16 +135,16 @@ func (l *Lab) drop(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// Journey is what a copy of a Deployment went through. Each stage is empty where it ended well or was not asked for, or says why it did not
+// CopyResult is what a copy of a Deployment went through. Each stage is empty where it ended well or was not asked for, or says why it did not
 // end; later stages are not reached then.
-type Journey struct {
+type CopyResult struct {
 	done chan struct{}
 	err  error
 
-	// Deployed, Rolled, Evicted and Deleted are how the stages ended.
-	Deployed, Rolled, Evicted, Deleted string
-	// Nodes are where pods came back to after each deletion, in order; First is where they were before.
-	First, Nodes []string
+	// DeployError, RolloutError, EvictionError and DeletionError are how the stages ended.
+	DeployError, RolloutError, EvictionError, DeletionError string
+	// NodesAfterDeletion are where pods came back to after each deletion, in order; InitialNodes is where they were before.
+	InitialNodes, NodesAfterDeletion []string
 }
 
 // Stage is one thing that is done to a copy.
@@ -159,8 +159,8 @@ const (
 
 func allStages() []Stage { return []Stage{Rollout, Eviction, Deletion} }
 
-// Travel makes a copy of a Deployment, under its budgets, and does what the stages say: roll it out anew, evict each pod, delete each pod.
-func (l *Lab) Travel(ctx context.Context, deployment *appsv1.Deployment, budgets []policyv1.PodDisruptionBudget, stages []Stage) (*Journey, error) {
+// Run makes a copy of a Deployment, under its budgets, and does what the stages say: roll it out anew, evict each pod, delete each pod.
+func (l *WorkloadCopier) Run(ctx context.Context, deployment *appsv1.Deployment, budgets []policyv1.PodDisruptionBudget, stages []Stage) (*CopyResult, error) {
 	s := shapeOf(deployment, budgets, l.program, l.run)
 	s.stages = allStages()
 	full, err := s.key()
@@ -178,7 +178,7 @@ func (l *Lab) Travel(ctx context.Context, deployment *appsv1.Deployment, budgets
 		j, begun = l.journeys[key]
 	}
 	if !begun {
-		j = &Journey{done: make(chan struct{})}
+		j = &CopyResult{done: make(chan struct{})}
 		l.journeys[key] = j
 	}
 	l.mu.Unlock()
@@ -202,7 +202,7 @@ func (s shape) key() (string, error) {
 	return fmt.Sprintf("%x", sha256.Sum256(text)), nil
 }
 
-func (l *Lab) travel(ctx context.Context, s shape, j *Journey) error {
+func (l *WorkloadCopier) travel(ctx context.Context, s shape, j *CopyResult) error {
 	select {
 	case l.slots <- struct{}{}:
 		defer func() { <-l.slots }()
@@ -221,19 +221,19 @@ func (l *Lab) travel(ctx context.Context, s shape, j *Journey) error {
 	}
 	defer t.end(ctx)
 	if err := t.deploy(ctx); err != nil {
-		j.Deployed = err.Error()
+		j.DeployError = err.Error()
 		return unlessStuck(err)
 	}
 	for _, stage := range s.stages {
 		var err error
-		say := &j.Rolled
+		say := &j.RolloutError
 		switch stage {
 		case Rollout:
 			err = t.roll(ctx)
 		case Eviction:
-			say, err = &j.Evicted, t.evict(ctx)
+			say, err = &j.EvictionError, t.evict(ctx)
 		case Deletion:
-			say, err = &j.Deleted, t.delete(ctx, j)
+			say, err = &j.DeletionError, t.delete(ctx, j)
 		}
 		if err != nil {
 			*say = err.Error()

@@ -1,4 +1,4 @@
-package mainjob
+package demo
 
 import (
 	"bytes"
@@ -35,7 +35,7 @@ func TestCheck(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			err := check(test.scenario, test.places)
-			if (err == nil) != test.held || (err != nil && !errors.Is(err, ErrNotHeld)) {
+			if (err == nil) != test.held || (err != nil && !errors.Is(err, ErrVerificationFailed)) {
 				t.Errorf("got %v, want held %v", err, test.held)
 			}
 		})

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// Every is how often a request is sent.
-	Every = 50 * time.Millisecond
+	// Interval is how often a request is sent.
+	Interval = 50 * time.Millisecond
 	// patience is how long a user waits for an answer.
 	patience = time.Second
 	// answerLimit is more than any backend here answers.
@@ -25,8 +25,8 @@ const (
 // ErrLost says that requests are not answered.
 var ErrLost = errors.New("traffic is lost")
 
-// Users send requests to one address until Stop is called.
-type Users struct {
+// Generator send requests to one address until Stop is called.
+type Generator struct {
 	url    string
 	want   string
 	client *http.Client
@@ -38,9 +38,9 @@ type Users struct {
 }
 
 // Start begins to ask for url. An answer is good when it is 200 OK and its body is want. Certificates are not verified.
-func Start(ctx context.Context, url, want string) *Users {
+func Start(ctx context.Context, url, want string) *Generator {
 	ctx, stop := context.WithCancel(ctx)
-	u := &Users{url: url, want: want, stop: stop, done: make(chan struct{}), client: &http.Client{
+	u := &Generator{url: url, want: want, stop: stop, done: make(chan struct{}), client: &http.Client{
 		Timeout: patience,
 		Transport: &http.Transport{
 			DisableKeepAlives: true,
@@ -52,22 +52,22 @@ func Start(ctx context.Context, url, want string) *Users {
 }
 
 // Stop ends the requests and returns all of them.
-func (u *Users) Stop() []Sample {
+func (u *Generator) Stop() []Sample {
 	u.stop()
 	<-u.done
 	return u.Since(time.Time{})
 }
 
 // Since returns the requests that were sent at that time or later and have ended, in the order in which they ended.
-func (u *Users) Since(when time.Time) []Sample {
+func (u *Generator) Since(when time.Time) []Sample {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(u.samples), func(s Sample) bool { return s.Sent.Before(when) })
 }
 
-// Answered waits until requests that are sent from now on have been answered for a while, and returns ErrLost, with what they met, when that
+// WaitAnswered waits until requests that are sent from now on have been answered for a while, and returns ErrLost, with what they met, when that
 // does not come to pass in time.
-func (u *Users) Answered(ctx context.Context, calm, timeout time.Duration) error {
+func (u *Generator) WaitAnswered(ctx context.Context, calm, timeout time.Duration) error {
 	begin := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -106,11 +106,11 @@ func streak(samples []Sample) (good time.Duration, problem string) {
 	return good, problem
 }
 
-func (u *Users) run(ctx context.Context) {
+func (u *Generator) run(ctx context.Context) {
 	defer close(u.done)
 	var waiting sync.WaitGroup
 	defer waiting.Wait()
-	every := time.NewTicker(Every)
+	every := time.NewTicker(Interval)
 	defer every.Stop()
 	for {
 		select {
@@ -123,7 +123,7 @@ func (u *Users) run(ctx context.Context) {
 }
 
 // ask sends one request. One that was cut off by Stop is none.
-func (u *Users) ask(ctx context.Context) {
+func (u *Generator) ask(ctx context.Context) {
 	sample := Sample{Sent: time.Now(), Problem: u.problem(ctx)}
 	if sample.Done = time.Now(); sample.Problem != "" && ctx.Err() != nil {
 		return
@@ -133,7 +133,7 @@ func (u *Users) ask(ctx context.Context) {
 	u.samples = append(u.samples, sample)
 }
 
-func (u *Users) problem(ctx context.Context) string {
+func (u *Generator) problem(ctx context.Context) string {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.url, nil)
 	if err != nil {
 		return err.Error()

@@ -1,4 +1,4 @@
-package mainjob
+package demo
 
 import (
 	"fmt"
@@ -11,15 +11,15 @@ import (
 // several, on different nodes.
 func check(s scenario.Scenario, places []place) error {
 	if len(places) != int(s.Replicas) {
-		return fmt.Errorf("%w: %d router(s), wanted: %d", ErrNotHeld, len(places), s.Replicas)
+		return fmt.Errorf("%w: %d router(s), wanted: %d", ErrVerificationFailed, len(places), s.Replicas)
 	}
 	taken := map[string]string{}
 	for _, p := range places {
 		if s.Pool == scenario.PoolMaster && p.Pool != string(scenario.PoolMaster) {
-			return fmt.Errorf("%w: %s is on %s, which is no control-plane node", ErrNotHeld, p.Pod, p.Node)
+			return fmt.Errorf("%w: %s is on %s, which is no control-plane node", ErrVerificationFailed, p.Pod, p.Node)
 		}
 		if other, ok := taken[p.Node]; ok {
-			return fmt.Errorf("%w: %s and %s are both on %s", ErrNotHeld, other, p.Pod, p.Node)
+			return fmt.Errorf("%w: %s and %s are both on %s", ErrVerificationFailed, other, p.Pod, p.Node)
 		}
 		taken[p.Node] = p.Pod
 	}

@@ -1,0 +1,25 @@
+package proof
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/solonode/sno/e2e/demo"
+	"github.com/solonode/sno/e2e/sample"
+	"github.com/solonode/sno/testcluster/scenario"
+)
+
+// TestDemo does the main job on every scenario: the router is where it belongs, in the number that is wanted, each
+// time that its pod is deleted.
+func TestDemo(t *testing.T) {
+	t.Parallel()
+	for _, s := range sample.Select(t, scenario.All(), 4) {
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			if err := demo.Run(t.Context(), demo.Options{Scenario: s.Name, Once: true, Out: &out}); err != nil {
+				t.Fatalf("%v\n%s", err, out.String())
+			}
+		})
+	}
+}
