@@ -1,11 +1,11 @@
 // Package apply writes patches with server-side apply, and releases them.
 //
-// A patch only touches an object that exists, known by its UID (U-SSA-7). It never takes a field from a person or an unknown
-// tool (R-SNO-5); a creation-time default is taken only from the managers that a module lists, and its value is kept in an
-// annotation by the same request. Nothing is sent when nothing would change (R-SNO-4), a release restores what was taken
-// (R-SNO-6), and a reverted patch is withheld for a while (R-SNO-9).
+// A patch writes only an existing object, known by its UID (U-SSA-7), and takes no field from a person or an unknown
+// tool (R-SNO-5). Creation-time defaults are taken from listed managers only, and recorded in an annotation by the same
+// request. An intent that is in force is not sent again (R-SNO-4), a release restores replaced values (R-SNO-6), and a
+// reverted patch is withheld for a while (R-SNO-9).
 //
-// The intent is an apply configuration, never a typed object, which would claim every field without omitempty (U-SSA-6).
+// Intents are apply configurations: a typed object would claim every field without omitempty (U-SSA-6).
 package apply
 
 import (
@@ -31,46 +31,44 @@ import (
 )
 
 var (
-	// ErrGone is returned when the object was deleted, or deleted and created again, since it was read.
-	ErrGone = errors.New("object is gone or was replaced since it was read")
-	// ErrStale is returned when the object changed since it was read.
-	ErrStale = errors.New("object changed since it was read")
-	// ErrIntent is returned for an intent of another object, and for a live object without UID, kind or apiVersion.
+	// ErrGone is returned if the object was deleted, or recreated, since it was read.
+	ErrGone = errors.New("object was deleted or recreated since it was read")
+	// ErrStale is returned if the object was changed since it was read.
+	ErrStale = errors.New("object was changed since it was read")
+	// ErrIntent is returned for an intent of another object, and for an object without UID, kind or apiVersion.
 	ErrIntent = errors.New("intent does not fit the live object")
 )
 
-// Overridable is a field whose value may be taken from a manager that writes it only when it creates the object.
+// Overridable is a field with a creation-time default of a manager, which may be taken.
 type Overridable struct{ Field, Manager string }
 
 // Conflict is one field that another manager owns.
 type Conflict struct{ Field, Manager string }
 
-// Kind is how an Apply or Release ended.
+// Kind is the outcome of an Apply or a Release.
 type Kind string
 
-// The outcomes. Nothing is written but for Applied and Released, and nothing is sent for Unchanged and Withheld.
+// The outcomes. Only Applied and Released are writes; nothing is sent for Unchanged and Withheld.
 const (
 	Unchanged    Kind = "unchanged"
 	Applied      Kind = "applied"
 	Released     Kind = "released"
 	Conflicted   Kind = "conflict"        // another manager owns a field
-	Withheld     Kind = "reverted"        // the patch was reverted, and it is too early to try again
+	Withheld     Kind = "reverted"        // a reverted patch, until the back-off ends
 	WouldApply   Kind = "dry-run-apply"   // the API server accepted a dry run
 	WouldRelease Kind = "dry-run-release" // the API server accepted a dry run
 	Failed       Kind = "error"
 )
 
-// Outcome is what happened to one object.
+// Outcome is the outcome for one object.
 type Outcome struct {
 	Kind Kind
-	// Changes compares every field of the intent with the live object as it was read.
-	Changes []ownership.Change
-	// Conflicts is set for Conflicted.
-	Conflicts []Conflict
-	// RevertedBy are the known managers that wrote the object since the patch was in force; set for Withheld.
+	// Changes compares the fields of the intent with the live object.
+	Changes   []ownership.Change
+	Conflicts []Conflict // set for Conflicted
+	// RevertedBy are the known managers that wrote the object since the patch was in force.
 	RevertedBy []string
-	// RetryAfter is when a withheld patch may be tried again.
-	RetryAfter time.Duration
+	RetryAfter time.Duration // set for Withheld
 }
 
 // Recorder counts outcomes; patch/metrics implements it.
@@ -79,32 +77,30 @@ type Recorder interface {
 	RecordConflict(module, fieldManager string)
 }
 
-// Applier writes the patches of one module. It is safe for concurrent use, and writes one object at a time.
+// Applier writes the patches of one module, one object at a time. It is safe for concurrent use.
 type Applier struct {
 	Client client.Client
-	// Module determines the field owner and the annotation of replaced values.
+	// Module determines the field owner and the annotation.
 	Module string
-	// Overridable lists what may be taken without ForceConflicts.
+	// Overridable lists fields that may be taken without ForceConflicts.
 	Overridable []Overridable
-	// ForceConflicts takes every contested field, and keeps its value in the annotation.
+	// ForceConflicts takes all fields and records their values in the annotation.
 	ForceConflicts bool
-	// DryRun only sends dry runs.
-	DryRun bool
-	// Recorder counts every outcome; nil for none.
-	Recorder Recorder
-	// Clock is the time; nil for the real one.
-	Clock clock.PassiveClock
+	DryRun         bool               // sends dry runs only
+	Recorder       Recorder           // nil for none
+	Clock          clock.PassiveClock // nil for the real time
 
 	mu      sync.Mutex
 	history map[types.UID]*history
 }
 
-// Apply applies the intent to the live object, which must be as it was read, with its managedFields. What is in force is not
-// sent (R-SNO-4), and a field that another manager owns is a conflict (R-SNO-5). API errors are wrapped.
+// Apply applies the intent to the live object, which must be as it was read, with its managedFields. It sends nothing
+// if the intent is in force (R-SNO-4). A field of another manager is a conflict (R-SNO-5). API errors are wrapped.
 //
-// unset names fields of a built-in type, such as ".spec.template.spec.nodeSelector", that must be absent; the rules are those
-// of the intent. Once absent, a field stays so until Release, named or not. It must be a scalar or an atomic map or list
-// without a default, or a map in which everything is named too, which a second request removes. Anything else is an ErrUnset.
+// unset names fields of a built-in type, such as ".spec.template.spec.nodeSelector", that must be absent, with the
+// rules of the intent. They stay absent until Release, also if a later call does not name them. A field must be a
+// scalar, an atomic map or list without a default, or a map whose members are all named as well, which a second request
+// removes. Anything else is an ErrUnset.
 func (a *Applier) Apply(
 	ctx context.Context, live *unstructured.Unstructured, intent runtime.ApplyConfiguration, unset ...string,
 ) (outcome Outcome, err error) {
@@ -150,7 +146,7 @@ func (a *Applier) Apply(
 	}
 	conflicts, complete := a.expectedConflicts(live, outcome.Changes)
 	if h.applied(intended) {
-		// The patch was in force: either it was reverted, or another client has taken a field.
+		// Another client has reverted the patch, or taken a field.
 		taken := conflicts
 		if !complete && !a.ForceConflicts {
 			_, err := a.send(ctx, patch.FieldOwner(a.Module), body, client.DryRunAll)
@@ -161,8 +157,8 @@ func (a *Applier) Apply(
 		if !a.mayOverride(taken) {
 			return a.conflicted(live, outcome, taken), nil
 		}
-		if pause := a.pause(h); pause > 0 {
-			outcome.Kind, outcome.RetryAfter, outcome.RevertedBy = Withheld, pause, a.reverters(live, h)
+		if backoff := a.backoff(h); backoff > 0 {
+			outcome.Kind, outcome.RetryAfter, outcome.RevertedBy = Withheld, backoff, a.reverters(live, h)
 			return outcome, nil
 		}
 	}
@@ -218,8 +214,8 @@ func (a *Applier) conflicted(live *unstructured.Unstructured, outcome Outcome, c
 	return outcome
 }
 
-// bodyOf returns the intent as decoded JSON, bound to the live object by its UID (U-SSA-7). It is a new object every time, because the
-// API server's answer fills the one that was sent, and sending that again would claim all of it (U-SSA-5).
+// bodyOf returns the intent as decoded JSON, bound to the live object by its UID (U-SSA-7). It is a new object each
+// time: the API server's answer fills it, and sending that again would claim all of it (U-SSA-5).
 func bodyOf(live *unstructured.Unstructured, intent runtime.ApplyConfiguration) (map[string]any, error) {
 	gvk := live.GroupVersionKind()
 	if live.GetUID() == "" || gvk.Kind == "" || gvk.Version == "" {
@@ -242,7 +238,7 @@ func bodyOf(live *unstructured.Unstructured, intent runtime.ApplyConfiguration) 
 	return u.Object, nil
 }
 
-// annotate puts the replaced values into the body's annotation, so that the request that replaces them keeps them as well.
+// annotate adds the annotation, so that the request that replaces values also records them.
 func (a *Applier) annotate(body map[string]any, replaced []patch.Replaced) error {
 	if len(replaced) == 0 {
 		return nil
@@ -254,7 +250,7 @@ func (a *Applier) annotate(body map[string]any, replaced []patch.Replaced) error
 	return set(body, text, "metadata", "annotations", patch.ReplacedAnnotation(a.Module))
 }
 
-// bind makes the body valid only for the version of the object that was read.
+// bind makes the body valid only for the version that was read.
 func bind(body map[string]any, live *unstructured.Unstructured) {
 	(&unstructured.Unstructured{Object: body}).SetResourceVersion(live.GetResourceVersion())
 }
@@ -266,7 +262,7 @@ func set(body map[string]any, value any, path ...string) error {
 	return nil
 }
 
-// send applies a copy of the body as the manager.
+// send applies a copy of the body.
 func (a *Applier) send(
 	ctx context.Context, manager string, body map[string]any, opts ...client.ApplyOption,
 ) (*unstructured.Unstructured, error) {
@@ -279,7 +275,7 @@ func (a *Applier) send(
 	return u, err
 }
 
-// merge sends a merge patch, for this version of the live object, as the manager.
+// merge sends a merge patch that is valid only for the version that was read.
 func (a *Applier) merge(
 	ctx context.Context, live *unstructured.Unstructured, manager string, body map[string]any,
 ) (*unstructured.Unstructured, error) {
@@ -296,8 +292,8 @@ func (a *Applier) merge(
 	return target, a.Client.Patch(ctx, target, client.RawPatch(types.MergePatchType, data), opts...)
 }
 
-// put applies the body. Where the body no longer has the last fields inside a map or a list of another manager, the API server sets it to
-// null and refuses that for a custom resource, so a merge patch removes those fields first.
+// put applies the body. If the body drops the last fields in a map or list of another manager, the API server sets that
+// to null, which it rejects for a custom resource. A merge patch then removes the fields first.
 func (a *Applier) put(
 	ctx context.Context, live *unstructured.Unstructured, body map[string]any, own *fieldpath.Set, opts ...client.ApplyOption,
 ) (*unstructured.Unstructured, error) {
@@ -327,13 +323,13 @@ func (a *Applier) put(
 	return a.send(ctx, owner, body, opts...)
 }
 
-// dropped returns the fields inside one of the given maps that only the owner owns and that are no longer in the body.
+// dropped returns the fields inside the given maps that the body drops and that have no other owner.
 func dropped(live *unstructured.Unstructured, body map[string]any, own *fieldpath.Set, owner string, inside []string) [][]string {
 	var paths [][]string
 	own.Leaves().Iterate(func(p fieldpath.Path) {
 		path, err := keys(p)
 		isInside := slices.ContainsFunc(inside, func(field string) bool { return strings.HasPrefix(p.String(), field+".") })
-		if err != nil || !free(body, path) || !isInside {
+		if err != nil || !isFree(body, path) || !isInside {
 			return
 		}
 		if managers, err := ownership.ManagersAt(live, p); err == nil && slices.Equal(managers, []string{owner}) {
@@ -343,12 +339,12 @@ func dropped(live *unstructured.Unstructured, body map[string]any, own *fieldpat
 	return paths
 }
 
-// droppedLists returns those of the given lists that are not in the body and have only elements of which the owner is the only one.
+// droppedLists returns those of the given lists that the body drops and whose elements have no other owner.
 func droppedLists(live *unstructured.Unstructured, body map[string]any, own *fieldpath.Set, owner string, fields []string) [][]string {
 	var paths [][]string
 	for _, field := range fields {
 		at, path, err := parse(field)
-		if err != nil || !free(body, path) {
+		if err != nil || !isFree(body, path) {
 			continue
 		}
 		list, _, err := unstructured.NestedSlice(live.Object, path...)
@@ -373,7 +369,7 @@ func droppedLists(live *unstructured.Unstructured, body map[string]any, own *fie
 	return paths
 }
 
-// invalidFields returns the fields that the API server calls invalid, as dotted paths.
+// invalidFields returns the dotted paths of the fields in an Invalid error.
 func invalidFields(err error) []string {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {
@@ -388,7 +384,7 @@ func invalidFields(err error) []string {
 	return fields
 }
 
-// parse returns the path of a field, and its names as the keys of nested maps.
+// parse returns a path, also as keys of nested maps.
 func parse(field string) (fieldpath.Path, []string, error) {
 	path, err := ownership.ParsePath(field)
 	if err != nil {
@@ -398,7 +394,7 @@ func parse(field string) (fieldpath.Path, []string, error) {
 	return path, names, err
 }
 
-// keys returns a path as the keys of nested maps; a path through an element of a list is an error.
+// keys returns a path as keys of nested maps; a list element in it is an error.
 func keys(path fieldpath.Path) ([]string, error) {
 	out := make([]string, len(path))
 	for i, element := range path {
@@ -410,7 +406,6 @@ func keys(path fieldpath.Path) ([]string, error) {
 	return out, nil
 }
 
-// record counts the outcome; an error makes it Failed.
 func (a *Applier) record(outcome *Outcome, err error) {
 	if err != nil {
 		outcome.Kind = Failed

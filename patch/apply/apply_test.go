@@ -18,8 +18,8 @@ import (
 	"github.com/solonode/sno/patch/ownership"
 )
 
-// TestConflict shows R-SNO-5 (U-SSA-1): another client's value is a conflict that names field and manager, and nothing is written. A
-// manager may be overridden in one field only, and one that may not protects the whole patch.
+// TestConflict shows R-SNO-5 (U-SSA-1): a field of another client is a conflict, and nothing is written. A manager may
+// be overridden in one field only; another one protects the whole patch.
 func TestConflict(t *testing.T) {
 	infra := map[string]any{"nodePlacement": map[string]any{"nodeSelector": map[string]any{"matchLabels": map[string]any{"infra": ""}}}}
 	for name, test := range map[string]struct {
@@ -34,7 +34,7 @@ func TestConflict(t *testing.T) {
 			[]apply.Conflict{{Field: ".spec.nodePlacement.nodeSelector", Manager: person}, {Field: ".spec.replicas", Manager: stock}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, test.create, test.spec)
+			b := newEnvironment(t, test.create, test.spec)
 			if test.alsoBy != "" {
 				b.merge(test.alsoBy, `{"spec":{"nodePlacement":{"nodeSelector":{"matchLabels":{"infra":""}}}}}`)
 			}
@@ -50,9 +50,9 @@ func TestConflict(t *testing.T) {
 	}
 }
 
-// Forcing over an overridable manager moves only the contested field, and the same request keeps its value (U-SSA-2).
+// Forcing a field takes only that field, and the same request records its value (U-SSA-2).
 func TestForceMovesOneField(t *testing.T) {
-	b := newBench(t, stock, map[string]any{"replicas": int64(2), "domain": "apps.example.org"})
+	b := newEnvironment(t, stock, map[string]any{"replicas": int64(2), "domain": "apps.example.org"})
 	b.apply(b.applier(), pinned(1), apply.Applied, 1)
 	b.managers(".spec.replicas", owner)
 	b.managers(".spec.domain", stock)
@@ -61,11 +61,12 @@ func TestForceMovesOneField(t *testing.T) {
 	b.owned(".metadata.annotations."+annotation, ".spec.replicas", ".spec.nodePlacement.nodeSelector", ".spec.nodePlacement.tolerations")
 }
 
-// TestEqualIntentSendsNothing shows R-SNO-4 (U-SSA-3): what is in force is not sent again, by this process or by the next one.
+// TestEqualIntentSendsNothing shows R-SNO-4 (U-SSA-3): an intent in force is not sent again, also not by another
+// process.
 func TestEqualIntentSendsNothing(t *testing.T) {
 	for create, n := range map[string]int64{stock: 2, person: 1} {
 		t.Run(create, func(t *testing.T) {
-			b := newBench(t, create, replicas(n))
+			b := newEnvironment(t, create, replicas(n))
 			a := b.applier()
 			if outcome := b.apply(a, pinned(1), apply.Applied, 1); len(outcome.Changes) != 3 {
 				t.Errorf("changes: %+v, want three", outcome.Changes)
@@ -84,7 +85,7 @@ func TestEqualIntentSendsNothing(t *testing.T) {
 	}
 }
 
-// A value that the API server normalizes differs from the intent; it is still not sent again.
+// A value that the API server normalizes is not sent again.
 func TestNormalizedValueSendsNothing(t *testing.T) {
 	b := newDeployment(t, stock)
 	a := b.applier()
@@ -99,9 +100,9 @@ func TestNormalizedValueSendsNothing(t *testing.T) {
 	b.apply(a, intent, apply.Conflicted, 1) // only the API server knows the element's owners
 }
 
-// A dry run reports what would change and changes nothing (U-SSA-4).
+// A dry run reports changes and writes nothing (U-SSA-4).
 func TestDryRun(t *testing.T) {
-	b := newBench(t, stock, replicas(2))
+	b := newEnvironment(t, stock, replicas(2))
 	a := b.applier(dryRun)
 	const selector = ".spec.nodePlacement.nodeSelector.matchLabels.node-role.kubernetes.io/master"
 	const tolerations = `[{"effect":"NoSchedule","key":"node-role.kubernetes.io/master","operator":"Exists"}]`
@@ -121,10 +122,9 @@ func TestDryRun(t *testing.T) {
 	b.spec(int64(1), "replicas")
 }
 
-// The API server's answer fills the configuration that was sent (U-SSA-5). The caller's is not changed, so that applying it again does
-// not claim the API server's defaults.
+// The API server's answer fills the configuration that was sent (U-SSA-5), which must not be the caller's.
 func TestAnswerIsNotTheNextIntent(t *testing.T) {
-	b := newBench(t, person, map[string]any{"domain": "apps.example.org"})
+	b := newEnvironment(t, person, map[string]any{"domain": "apps.example.org"})
 	a, u := b.applier(), b.object()
 	for _, n := range []int64{1, 2} {
 		u.Object["spec"] = replicas(n)
@@ -140,9 +140,9 @@ func TestAnswerIsNotTheNextIntent(t *testing.T) {
 	}
 }
 
-// An apply configuration owns what was intended; a typed object claims every field that its type writes (U-SSA-6).
+// A typed object claims every field that its type writes (U-SSA-6).
 func TestTypedObjectClaimsMore(t *testing.T) {
-	b := newBench(t, person, map[string]any{"domain": "apps.example.org"})
+	b := newEnvironment(t, person, map[string]any{"domain": "apps.example.org"})
 	b.apply(b.applier(), replicas(1), apply.Applied, 1)
 	b.owned(".spec.replicas")
 
@@ -154,15 +154,15 @@ func TestTypedObjectClaimsMore(t *testing.T) {
 	u.Object["spec"] = content["spec"]
 	b.must(b.admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("typed")))
 	if got := ownedBy(t, b.live(), "typed"); len(got) <= 1 || !strings.Contains(strings.Join(got, " "), ".spec.tuningOptions") {
-		t.Errorf("a typed object owns %v; the reason for apply configurations is gone", got)
+		t.Errorf("a typed object owns %v, want more than the intent", got)
 	}
 }
 
-// A patch never creates an object, nor changes another one of the same name (U-SSA-7).
+// A patch neither creates an object nor changes a recreated one (U-SSA-7).
 func TestGoneObjectIsNotCreated(t *testing.T) {
 	for name, again := range map[string]bool{"deleted": false, "deleted and created again": true} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, stock, replicas(2))
+			b := newEnvironment(t, stock, replicas(2))
 			b.apply(b.applier(), replicas(1), apply.Applied, 1)
 			live := b.live()
 			b.must(b.admin.Delete(t.Context(), b.object()))
@@ -192,9 +192,8 @@ func TestGoneObjectIsNotCreated(t *testing.T) {
 	}
 }
 
-// A person's write between reading the object and forcing wins.
 func TestForceLosesTheRace(t *testing.T) {
-	b := newBench(t, stock, replicas(2))
+	b := newEnvironment(t, stock, replicas(2))
 	applies := 0
 	a := b.intercept(b.applier(), func(string) error {
 		if applies++; applies == 1 {
@@ -210,7 +209,6 @@ func TestForceLosesTheRace(t *testing.T) {
 	b.apply(b.applier(), replicas(1), apply.Conflicted, 1)
 }
 
-// An object whose name contains "uid" is stale, not gone.
 func TestStaleIsNotGone(t *testing.T) {
 	modified := apierrors.NewConflict(schema.GroupResource{Resource: "ingresscontrollers"}, "squid", errors.New("the object has been modified"))
 	if err := apply.StaleOrGone(modified); !errors.Is(err, apply.ErrStale) || errors.Is(err, apply.ErrGone) {
@@ -219,10 +217,10 @@ func TestStaleIsNotGone(t *testing.T) {
 }
 
 func TestForbidden(t *testing.T) {
-	b := newBench(t, stock, replicas(2))
+	b := newEnvironment(t, stock, replicas(2))
 	a := b.applier()
 	b.apply(a, replicas(1), apply.Applied, 1)
-	a.Client = b.server.Client(t, b.namespace+"-stranger")
+	a.Client = b.server.Client(t, b.namespace+"-unauthorized")
 	b.unchanged(func() {
 		if outcome, err := a.Apply(t.Context(), b.live(), b.intent(replicas(3))); !apierrors.IsForbidden(err) || outcome.Kind != apply.Failed {
 			t.Errorf("applying: %+v, %v, want Forbidden", outcome, err)
@@ -234,7 +232,7 @@ func TestForbidden(t *testing.T) {
 }
 
 func TestInvalidValueIsAnError(t *testing.T) {
-	b := newBench(t, stock, replicas(2))
+	b := newEnvironment(t, stock, replicas(2))
 	b.unchanged(func() {
 		_, err := b.applier().Apply(t.Context(), b.live(), b.intent(map[string]any{"replicas": "many"}))
 		if err == nil || !strings.Contains(err.Error(), "replicas") {
@@ -243,11 +241,10 @@ func TestInvalidValueIsAnError(t *testing.T) {
 	})
 }
 
-// ForceConflicts takes what a person owns, keeps its value, and restores it.
 func TestForceConflicts(t *testing.T) {
 	spec := map[string]any{"replicas": int64(3),
 		"nodePlacement": map[string]any{"nodeSelector": map[string]any{"matchLabels": map[string]any{"infra": ""}}}}
-	b := newBench(t, person, spec)
+	b := newEnvironment(t, person, spec)
 	a := b.applier(forced)
 	b.apply(a, pinned(1), apply.Applied, 1)
 	b.spec(pinned(1)["nodePlacement"], "nodePlacement")
@@ -262,9 +259,9 @@ func TestForceConflicts(t *testing.T) {
 	b.managers(".spec.nodePlacement.nodeSelector", person)
 }
 
-// An annotation that cannot be decoded may hold the only copy of a person's value.
+// The annotation may hold the only copy of a value.
 func TestDamagedAnnotationStopsEverything(t *testing.T) {
-	b := newBench(t, stock, replicas(2))
+	b := newEnvironment(t, stock, replicas(2))
 	a := b.applier()
 	b.apply(a, replicas(1), apply.Applied, 1)
 	b.merge(person, `{"metadata":{"annotations":{"`+annotation+`":"[{"}}}`)
@@ -278,9 +275,9 @@ func TestDamagedAnnotationStopsEverything(t *testing.T) {
 	}
 }
 
-// What is not a pair of a live object and its intent is refused before anything is sent.
+// Invalid arguments are rejected before a request is sent.
 func TestBadArguments(t *testing.T) {
-	b := newBench(t, stock, replicas(2))
+	b := newEnvironment(t, stock, replicas(2))
 	intent := b.intent(replicas(1))
 	for name, test := range map[string]struct {
 		change func(*unstructured.Unstructured)
@@ -307,7 +304,7 @@ func (r recorder) RecordApply(module string, kind apply.Kind) { r[module+" "+str
 func (r recorder) RecordConflict(module, fieldManager string) { r[module+" over "+fieldManager]++ }
 
 func TestRecorder(t *testing.T) {
-	b := newBench(t, person, replicas(2))
+	b := newEnvironment(t, person, replicas(2))
 	recorded := recorder{}
 	a := b.applier(func(a *apply.Applier) { a.Recorder = recorded })
 	b.apply(a, replicas(1), apply.Conflicted, 1)
@@ -321,7 +318,7 @@ func TestRecorder(t *testing.T) {
 	}, recorded)
 }
 
-// An intent has a key of an atomic map: the whole map is taken, in one request, and only from an overridable manager.
+// An intent with a key of an atomic map takes the whole map, only from an overridable manager.
 func TestPartOfAnAtomicValue(t *testing.T) {
 	const selector = ".spec.template.spec.nodeSelector"
 	intent := map[string]any{"template": map[string]any{"spec": map[string]any{

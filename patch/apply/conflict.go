@@ -18,8 +18,8 @@ import (
 	"github.com/solonode/sno/patch/ownership"
 )
 
-// expectedConflicts returns the conflicts according to the managedFields of the object. complete is false where these do not
-// show the owner of what would change, as inside a list whose elements have owners of their own.
+// expectedConflicts returns the conflicts that managedFields show. complete is false if they do not show all owners, as
+// inside a list whose elements have owners.
 func (a *Applier) expectedConflicts(live *unstructured.Unstructured, changes []ownership.Change) (conflicts []Conflict, complete bool) {
 	complete = true
 	for _, change := range changes {
@@ -41,7 +41,7 @@ func (a *Applier) expectedConflicts(live *unstructured.Unstructured, changes []o
 	return conflicts, complete
 }
 
-// atomicAround returns the atomic value that the field is, or is in.
+// atomicAround returns the atomic value that is, or contains, the field.
 func atomicAround(live *unstructured.Unstructured, field string) (string, bool) {
 	path, err := ownership.ParsePath(field)
 	if err != nil {
@@ -59,7 +59,7 @@ func (a *Applier) mayOverride(conflicts []Conflict) bool {
 	return a.ForceConflicts || !slices.ContainsFunc(conflicts, func(c Conflict) bool { return !slices.Contains(a.Overridable, Overridable(c)) })
 }
 
-// ConflictsOf returns the field manager conflicts of an API error (U-SSA-1); none for any other error.
+// ConflictsOf returns the field manager conflicts of an API error (U-SSA-1).
 func ConflictsOf(err error) []Conflict {
 	var status apierrors.APIStatus
 	if !apierrors.IsConflict(err) || !errors.As(err, &status) || status.Status().Details == nil {
@@ -78,7 +78,7 @@ func ConflictsOf(err error) []Conflict {
 	return conflicts
 }
 
-// replace puts the live values of the contested fields into the list of replaced values. Of several owners of a field the first counts.
+// replace adds the live values of the contested fields to the replaced values, with the first owner of each.
 func replace(live *unstructured.Unstructured, replaced []patch.Replaced, conflicts []Conflict) ([]patch.Replaced, error) {
 	byField := map[string]patch.Replaced{}
 	for _, r := range replaced {
@@ -103,13 +103,14 @@ func replace(live *unstructured.Unstructured, replaced []patch.Replaced, conflic
 }
 
 func explain(live *unstructured.Unstructured, err error) error {
-	if late := StaleOrGone(err); late != nil {
-		return late
+	if outdated := StaleOrGone(err); outdated != nil {
+		return outdated
 	}
 	return fmt.Errorf("applying to %s %s: %w", live.GetKind(), client.ObjectKeyFromObject(live), err)
 }
 
-// StaleOrGone returns an error because the object has changed since it was read as an ErrStale or an ErrGone, and nil for any other error.
+// StaleOrGone returns an ErrStale or ErrGone if the error means that the object was changed since it was read, else
+// nil.
 func StaleOrGone(err error) error {
 	switch {
 	case apierrors.IsNotFound(err), isOtherUID(err):
@@ -120,7 +121,7 @@ func StaleOrGone(err error) error {
 	return nil
 }
 
-// isOtherUID reports whether the object was deleted and created again since it was read, which only the message shows.
+// isOtherUID reports whether the object was recreated since it was read, which only the message shows.
 func isOtherUID(err error) bool {
 	if apierrors.IsConflict(err) {
 		return strings.Contains(err.Error(), "uid mismatch") || strings.Contains(err.Error(), "UID in precondition")

@@ -29,10 +29,8 @@ func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
 const (
 	module = "sample"
-	// stock is the manager whose creation-time replicas may be taken over.
-	stock = "cluster-ingress-operator"
-	// person is a manager that may not be overridden.
-	person = "oc"
+	stock  = "cluster-ingress-operator" // its creation-time replicas may be taken
+	person = "oc"                       // may not be overridden
 )
 
 var (
@@ -42,8 +40,8 @@ var (
 	deployment        = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 )
 
-// bench is one object, mostly an IngressController, in a namespace of its own, and all its writers.
-type bench struct {
+// environment is one object, by default an IngressController, in its own namespace.
+type environment struct {
 	*testing.T
 	kind      schema.GroupVersionKind
 	server    *patchtest.APIServer
@@ -51,28 +49,27 @@ type bench struct {
 	namespace string
 }
 
-// newBench creates an IngressController as the manager.
-func newBench(t *testing.T, manager string, spec map[string]any) *bench {
+func newEnvironment(t *testing.T, manager string, spec map[string]any) *environment {
 	t.Helper()
-	return newBenchOf(t, ingressController, manager, spec)
+	return newEnvironmentOf(t, ingressController, manager, spec)
 }
 
-func newBenchOf(t *testing.T, kind schema.GroupVersionKind, manager string, spec map[string]any) *bench {
+func newEnvironmentOf(t *testing.T, kind schema.GroupVersionKind, manager string, spec map[string]any) *environment {
 	t.Helper()
 	server := shared.Server(t)
-	b := &bench{T: t, kind: kind, server: server, admin: server.Admin(t), namespace: server.Namespace(t)}
+	b := &environment{T: t, kind: kind, server: server, admin: server.Admin(t), namespace: server.Namespace(t)}
 	b.create(manager, spec)
 	return b
 }
 
-func (b *bench) must(err error) {
+func (b *environment) must(err error) {
 	b.Helper()
 	if err != nil {
 		b.Fatal(err)
 	}
 }
 
-func (b *bench) object() *unstructured.Unstructured {
+func (b *environment) object() *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(b.kind)
 	u.SetNamespace(b.namespace)
@@ -80,34 +77,33 @@ func (b *bench) object() *unstructured.Unstructured {
 	return u
 }
 
-func (b *bench) create(manager string, spec map[string]any) {
+func (b *environment) create(manager string, spec map[string]any) {
 	b.Helper()
 	u := b.object()
 	u.Object["spec"] = spec
 	b.must(b.admin.Create(b.Context(), u, client.FieldOwner(manager)))
 }
 
-func (b *bench) live() *unstructured.Unstructured {
+func (b *environment) live() *unstructured.Unstructured {
 	b.Helper()
 	u := b.object()
 	b.must(b.admin.Get(b.Context(), client.ObjectKeyFromObject(u), u))
 	return u
 }
 
-// merge patches like `oc patch --type=merge`.
-func (b *bench) merge(manager, patchJSON string) {
+func (b *environment) merge(manager, patchJSON string) {
 	b.Helper()
 	b.must(b.admin.Patch(b.Context(), b.object(), client.RawPatch(types.MergePatchType, []byte(patchJSON)), client.FieldOwner(manager)))
 }
 
-func (b *bench) intent(spec map[string]any) runtime.ApplyConfiguration {
+func (b *environment) intent(spec map[string]any) runtime.ApplyConfiguration {
 	u := b.object()
 	u.Object["spec"] = runtime.DeepCopyJSON(spec)
 	return client.ApplyConfigurationFromUnstructured(u)
 }
 
-// applier writes as a user of its own, so that its requests can be counted.
-func (b *bench) applier(change ...func(*apply.Applier)) *apply.Applier {
+// applier returns an applier with its own user, whose requests are counted.
+func (b *environment) applier(change ...func(*apply.Applier)) *apply.Applier {
 	b.Helper()
 	a := &apply.Applier{
 		Client: b.server.Client(b, b.namespace, "system:masters"), Module: module,
@@ -122,26 +118,25 @@ func (b *bench) applier(change ...func(*apply.Applier)) *apply.Applier {
 func dryRun(a *apply.Applier) { a.DryRun = true }
 func forced(a *apply.Applier) { a.ForceConflicts = true }
 
-// apply must succeed with the given kind and number of write requests.
-func (b *bench) apply(a *apply.Applier, spec map[string]any, want apply.Kind, requests int, unset ...string) apply.Outcome {
+func (b *environment) apply(a *apply.Applier, spec map[string]any, want apply.Kind, requests int, unset ...string) apply.Outcome {
 	b.Helper()
 	return b.applyTo(a, b.live(), spec, want, requests, unset...)
 }
 
-func (b *bench) applyTo(
+func (b *environment) applyTo(
 	a *apply.Applier, live *unstructured.Unstructured, spec map[string]any, want apply.Kind, requests int, unset ...string,
 ) apply.Outcome {
 	b.Helper()
 	return b.counted(requests, want, func(ctx context.Context) (apply.Outcome, error) { return a.Apply(ctx, live, b.intent(spec), unset...) })
 }
 
-func (b *bench) release(a *apply.Applier, options apply.ReleaseOptions, want apply.Kind, requests int) {
+func (b *environment) release(a *apply.Applier, options apply.ReleaseOptions, want apply.Kind, requests int) {
 	b.Helper()
 	live := b.live()
 	b.counted(requests, want, func(ctx context.Context) (apply.Outcome, error) { return a.Release(ctx, live, options) })
 }
 
-func (b *bench) counted(requests int, want apply.Kind, do func(context.Context) (apply.Outcome, error)) apply.Outcome {
+func (b *environment) counted(requests int, want apply.Kind, do func(context.Context) (apply.Outcome, error)) apply.Outcome {
 	b.Helper()
 	var outcome apply.Outcome
 	var err error
@@ -155,8 +150,8 @@ func (b *bench) counted(requests int, want apply.Kind, do func(context.Context) 
 	return outcome
 }
 
-// intercept calls the function before every request of the applier, with its verb; an error of it is the answer.
-func (b *bench) intercept(a *apply.Applier, before func(verb string) error) *apply.Applier {
+// intercept calls the function before each request. Its error replaces the response.
+func (b *environment) intercept(a *apply.Applier, before func(verb string) error) *apply.Applier {
 	b.Helper()
 	a.Client = interceptor.NewClient(b.server.Client(b, b.namespace, "system:masters"), interceptor.Funcs{
 		Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
@@ -177,8 +172,8 @@ func (b *bench) intercept(a *apply.Applier, before func(verb string) error) *app
 
 var errCrash = errors.New("the process is killed")
 
-// crash is an applier whose requests of the verb are never sent.
-func (b *bench) crash(verb string, change ...func(*apply.Applier)) *apply.Applier {
+// crash returns an applier whose requests with the verb are not sent.
+func (b *environment) crash(verb string, change ...func(*apply.Applier)) *apply.Applier {
 	b.Helper()
 	return b.intercept(b.applier(change...), func(sent string) error {
 		if sent == verb {
@@ -188,7 +183,7 @@ func (b *bench) crash(verb string, change ...func(*apply.Applier)) *apply.Applie
 	})
 }
 
-func (b *bench) fails(what string, err error, want ...error) {
+func (b *environment) fails(what string, err error, want ...error) {
 	b.Helper()
 	for _, w := range want {
 		if errors.Is(err, w) {
@@ -198,7 +193,7 @@ func (b *bench) fails(what string, err error, want ...error) {
 	b.Errorf("%s: %v, want %v", what, err, want)
 }
 
-func (b *bench) same(what string, want, got any) {
+func (b *environment) same(what string, want, got any) {
 	b.Helper()
 	byField := cmpopts.SortSlices(func(x, y apply.Conflict) bool { return x.Field < y.Field }) // the API server has no order
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), byField); diff != "" {
@@ -206,8 +201,8 @@ func (b *bench) same(what string, want, got any) {
 	}
 }
 
-// spec compares a part of the object's spec, nil for one that does not exist. An empty map is not the same as none.
-func (b *bench) spec(want any, path ...string) {
+// spec compares a part of the spec, nil if it is absent. An empty map is not absent.
+func (b *environment) spec(want any, path ...string) {
 	b.Helper()
 	got, _, err := unstructured.NestedFieldNoCopy(b.live().Object, append([]string{"spec"}, path...)...)
 	b.must(err)
@@ -216,17 +211,17 @@ func (b *bench) spec(want any, path ...string) {
 	}
 }
 
-func (b *bench) managers(field string, want ...string) {
+func (b *environment) managers(field string, want ...string) {
 	b.Helper()
 	got, err := ownership.Managers(b.live(), field)
 	b.must(err)
 	b.same("managers of "+field, want, got)
 }
 
-// owned compares everything that the module owns by server-side apply.
-func (b *bench) owned(want ...string) {
+// owned compares all fields that the module has applied.
+func (b *environment) owned(want ...string) {
 	b.Helper()
-	b.same("owned by us", want, ownedBy(b.T, b.live(), owner))
+	b.same("owned by the module", want, ownedBy(b.T, b.live(), owner))
 }
 
 func ownedBy(t *testing.T, object *unstructured.Unstructured, manager string) []string {
@@ -240,16 +235,15 @@ func ownedBy(t *testing.T, object *unstructured.Unstructured, manager string) []
 	return paths
 }
 
-// replaced compares the values in the annotation.
-func (b *bench) replaced(want ...patch.Replaced) {
+func (b *environment) replaced(want ...patch.Replaced) {
 	b.Helper()
 	got, err := patch.ReadReplaced(b.live().GetAnnotations(), module)
 	b.must(err)
 	b.same("replaced values", want, got)
 }
 
-// unchanged fails when the object was written while the function ran.
-func (b *bench) unchanged(do func()) {
+// unchanged fails if the object is written while the function runs.
+func (b *environment) unchanged(do func()) {
 	b.Helper()
 	before := b.live().GetResourceVersion()
 	do()
@@ -260,7 +254,7 @@ func (b *bench) unchanged(do func()) {
 
 func replicas(n int64) map[string]any { return map[string]any{"replicas": n} }
 
-// pinned is a patch with a value, an atomic map and an atomic list.
+// pinned is a patch with a scalar, an atomic map and an atomic list.
 func pinned(n int64) map[string]any {
 	return map[string]any{
 		"replicas": n,

@@ -13,18 +13,18 @@ import (
 	"github.com/solonode/sno/patch/ownership"
 )
 
-// ReleaseOptions control a release. The zero value restores every replaced value.
+// ReleaseOptions are the options of a release.
 type ReleaseOptions struct {
 	// Restore reports whether to restore a replaced value; nil for all.
 	Restore func(patch.Replaced) bool
-	// Leave lists values to write as another manager, for fields that would otherwise become absent or keep a creation-time default
-	// of an Overridable manager that no longer fits. Fields of any other owner are left alone.
+	// Leave lists values to write as another manager, for fields that would become absent or keep a creation-time
+	// default of an Overridable manager that no longer fits. Fields of other owners are not written.
 	Leave []patch.Replaced
 }
 
-// Release removes the module's patch from the live object (R-SNO-6). Fields that only the module owns become absent, those with other
-// owners stay. It is idempotent, and may be interrupted between any two of its requests: values are restored first, and the
-// annotation with the replaced values is removed last.
+// Release removes the patch from the live object (R-SNO-6). Fields without another owner become absent. It is
+// idempotent, and may be interrupted between any two requests: values are restored first, the annotation is removed
+// last.
 func (a *Applier) Release(ctx context.Context, live *unstructured.Unstructured, options ReleaseOptions) (outcome Outcome, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -58,14 +58,14 @@ func (a *Applier) Release(ctx context.Context, live *unstructured.Unstructured, 
 	return outcome, nil
 }
 
-// restore restores values. Each request is bound to the version that the one before has made, which it sets on live, so that a
-// person's write in between wins.
+// restore restores values. Each request is bound to the version of the previous one, so that a concurrent write of
+// another client is not overwritten.
 func (a *Applier) restore(ctx context.Context, live *unstructured.Unstructured, options ReleaseOptions) error {
 	values, err := a.valuesToRestore(live, options)
 	if err != nil {
 		return err
 	}
-	// Both are by manager. A merge patch with an equal value makes nobody an owner, so equal values are applied.
+	// By manager. A merge patch with an equal value does not change the owner, so equal values are applied.
 	merges, applies := map[string]map[string]any{}, map[string]map[string]any{}
 	for _, r := range values {
 		_, path, err := parse(r.Field)
@@ -87,7 +87,7 @@ func (a *Applier) restore(ctx context.Context, live *unstructured.Unstructured, 
 				return err
 			}
 			if !applied.Empty() && r.Manager != patch.ReleasedManager(a.Module) {
-				continue // applying only this field would drop its others; it applies its own configuration again anyway
+				continue // an apply of this field alone would drop its others, and the manager applies it again itself
 			}
 			bodies = applies
 		}
@@ -99,29 +99,29 @@ func (a *Applier) restore(ctx context.Context, live *unstructured.Unstructured, 
 		}
 	}
 
-	advance := func(answer *unstructured.Unstructured, err error) error {
+	updateVersion := func(answer *unstructured.Unstructured, err error) error {
 		if err == nil && !a.DryRun {
 			live.SetResourceVersion(answer.GetResourceVersion())
 		}
 		return err
 	}
 	for _, manager := range slices.Sorted(maps.Keys(merges)) {
-		if err := advance(a.merge(ctx, live, manager, merges[manager])); err != nil {
+		if err := updateVersion(a.merge(ctx, live, manager, merges[manager])); err != nil {
 			return err
 		}
 	}
 	for _, manager := range slices.Sorted(maps.Keys(applies)) {
 		body := identity(live, applies[manager]).Object
 		bind(body, live)
-		if err := advance(a.send(ctx, manager, body)); err != nil {
+		if err := updateVersion(a.send(ctx, manager, body)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// valuesToRestore returns the replaced values that only we own, so that a second run after a crash skips those that the first one
-// restored, and the values to leave.
+// valuesToRestore returns the replaced values of fields without another owner, which a second run after a crash has
+// restored already, and the values to leave.
 func (a *Applier) valuesToRestore(live *unstructured.Unstructured, options ReleaseOptions) ([]patch.Replaced, error) {
 	owner := patch.FieldOwner(a.Module)
 	replaced, err := patch.ReadReplaced(live.GetAnnotations(), a.Module)
@@ -152,7 +152,7 @@ func (a *Applier) valuesToRestore(live *unstructured.Unstructured, options Relea
 	return values, nil
 }
 
-// mergePatch returns the merge patch that turns one value into the other, with null for keys that must go.
+// mergePatch returns the merge patch between two values, with null for removed keys.
 func mergePatch(have, want any) any {
 	wanted, ok := want.(map[string]any)
 	present, both := have.(map[string]any)
@@ -169,7 +169,7 @@ func mergePatch(have, want any) any {
 	return merge
 }
 
-// decode returns a replaced value. Unstructured decoding keeps integers integers.
+// decode returns a replaced value. Unstructured decoding keeps integers.
 func decode(r patch.Replaced) (any, error) {
 	u := &unstructured.Unstructured{}
 	text := fmt.Sprintf(`{"apiVersion":"v1","kind":"Value","value":%s}`, r.Value)
@@ -179,7 +179,7 @@ func decode(r patch.Replaced) (any, error) {
 	return u.Object["value"], nil
 }
 
-// identity adds to the content what identifies the live object.
+// identity adds kind, name and UID of the live object to the content.
 func identity(live *unstructured.Unstructured, content map[string]any) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: content}
 	u.SetGroupVersionKind(live.GroupVersionKind())

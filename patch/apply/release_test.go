@@ -9,13 +9,13 @@ import (
 	"github.com/solonode/sno/patch/apply"
 )
 
-// TestRelease shows R-SNO-6 (U-SSA-8): a value that was taken by force is restored to its manager, and one with another owner stays.
+// TestRelease shows R-SNO-6 (U-SSA-8): forced values are restored to their managers, and fields with other owners stay.
 func TestRelease(t *testing.T) {
 	notReplicas := apply.ReleaseOptions{Restore: func(r patch.Replaced) bool { return r.Field != ".spec.replicas" }}
 	for name, test := range map[string]struct {
 		creator  string
 		created  int64
-		change   func(*bench, *apply.Applier) // after the patch
+		change   func(*environment, *apply.Applier) // after the patch
 		options  apply.ReleaseOptions
 		requests int
 		want     any
@@ -23,21 +23,21 @@ func TestRelease(t *testing.T) {
 	}{
 		"taken by force": {stock, 2, nil, apply.ReleaseOptions{}, 2, int64(2), []string{stock}},
 		"co-owned":       {person, 1, nil, apply.ReleaseOptions{}, 1, int64(1), []string{person}},
-		"a later intent equals the replaced value": {stock, 2, func(b *bench, a *apply.Applier) {
+		"a later intent equals the replaced value": {stock, 2, func(b *environment, a *apply.Applier) {
 			b.apply(a, pinned(2), apply.Applied, 1)
 		}, apply.ReleaseOptions{}, 2, int64(2), []string{stock}},
-		"the newest replaced value": {stock, 2, func(b *bench, _ *apply.Applier) {
+		"the newest replaced value": {stock, 2, func(b *environment, _ *apply.Applier) {
 			b.merge(stock, `{"spec":{"replicas":4}}`)
-			b.apply(b.applier(), pinned(1), apply.Applied, 1) // a new process does not see a revert
+			b.apply(b.applier(), pinned(1), apply.Applied, 1) // a new process cannot detect a revert
 			b.replaced(stockReplicas("4"))
 		}, apply.ReleaseOptions{}, 2, int64(4), []string{stock}},
-		"a person wrote it since": {stock, 2, func(b *bench, _ *apply.Applier) {
+		"a person wrote it since": {stock, 2, func(b *environment, _ *apply.Applier) {
 			b.merge(person, `{"spec":{"replicas":5}}`)
 		}, apply.ReleaseOptions{}, 1, int64(5), []string{person}},
 		"not to be restored": {stock, 2, nil, notReplicas, 1, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, test.creator, replicas(test.created))
+			b := newEnvironment(t, test.creator, replicas(test.created))
 			a := b.applier()
 			b.apply(a, pinned(1), apply.Applied, 1)
 			if test.change != nil {
@@ -54,7 +54,7 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// Leave replaces a creation-time default that we co-own or took over, and nothing that any other manager owns. No other release removes it.
+// Leave replaces a creation-time default that the module co-owns or took, and no value of another manager.
 func TestReleaseLeave(t *testing.T) {
 	left := owner + "-released"
 	leave := func(value string) apply.ReleaseOptions {
@@ -73,15 +73,15 @@ func TestReleaseLeave(t *testing.T) {
 		want     int64
 		managers []string
 	}{
-		"a creation-time default, co-owned":   {stock, 1, "", replicas(1), "2", 2, 2, []string{left}},
-		"a creation-time default, taken over": {stock, 2, "", replicas(1), "3", 2, 3, []string{left}},
-		"our value becomes another manager's": {stock, 2, "", replicas(1), "1", 2, 1, []string{left}},
-		"a person's":                          {person, 1, "", replicas(1), "2", 1, 1, []string{person}},
-		"a default that a person set as well": {stock, 1, person, replicas(1), "2", 1, 1, []string{stock, person}},
-		"a default that we do not own":        {stock, 1, "", map[string]any{"domain": "apps.example.org"}, "2", 1, 1, []string{stock}},
+		"a creation-time default, co-owned":      {stock, 1, "", replicas(1), "2", 2, 2, []string{left}},
+		"a creation-time default, taken over":    {stock, 2, "", replicas(1), "3", 2, 3, []string{left}},
+		"equal to the intent":                    {stock, 2, "", replicas(1), "1", 2, 1, []string{left}},
+		"a person's":                             {person, 1, "", replicas(1), "2", 1, 1, []string{person}},
+		"a default that a person co-owns":        {stock, 1, person, replicas(1), "2", 1, 1, []string{stock, person}},
+		"a default that the module does not own": {stock, 1, "", map[string]any{"domain": "apps.example.org"}, "2", 1, 1, []string{stock}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, test.creator, replicas(test.created))
+			b := newEnvironment(t, test.creator, replicas(test.created))
 			if test.also != "" {
 				b.must(b.admin.Apply(t.Context(), b.intent(replicas(1)), client.FieldOwner(test.also)))
 			}
@@ -96,7 +96,7 @@ func TestReleaseLeave(t *testing.T) {
 	}
 }
 
-// A release that was interrupted has restored everything or nothing, still has the annotation, and is finished by the next one.
+// An interrupted release is completed by the next one, which still has the annotation.
 func TestReleaseInterrupted(t *testing.T) {
 	for verb, test := range map[string]struct {
 		replicas int64
@@ -104,7 +104,7 @@ func TestReleaseInterrupted(t *testing.T) {
 		requests int
 	}{"apply": {2, stock, 1}, "patch": {1, owner, 2}} {
 		t.Run(verb, func(t *testing.T) {
-			b := newBench(t, stock, replicas(2))
+			b := newEnvironment(t, stock, replicas(2))
 			b.apply(b.applier(), pinned(1), apply.Applied, 1)
 			_, err := b.crash(verb).Release(t.Context(), b.live(), apply.ReleaseOptions{})
 			b.fails("releasing", err, errCrash)
@@ -121,9 +121,8 @@ func TestReleaseInterrupted(t *testing.T) {
 	}
 }
 
-// A person's write between reading the object and restoring the value wins.
 func TestReleaseLosesTheRace(t *testing.T) {
-	b := newBench(t, stock, replicas(2))
+	b := newEnvironment(t, stock, replicas(2))
 	a := b.applier()
 	b.apply(a, replicas(1), apply.Applied, 1)
 	live := b.live()
@@ -135,9 +134,9 @@ func TestReleaseLosesTheRace(t *testing.T) {
 	b.spec(int64(5), "replicas")
 }
 
-// Another client owns the map around our fields and nothing in it. Removing our fields leaves an empty map.
+// Another client owns the map around the fields, but no member. The release leaves an empty map.
 func TestReleaseEmptiesAnotherOwnersMap(t *testing.T) {
-	b := newBench(t, person, map[string]any{"nodePlacement": map[string]any{}})
+	b := newEnvironment(t, person, map[string]any{"nodePlacement": map[string]any{}})
 	a, dry := b.applier(), b.applier(dryRun)
 	b.apply(a, pinned(1), apply.Applied, 1)
 	b.managers(".spec.nodePlacement.nodeSelector", owner)
@@ -154,7 +153,7 @@ func TestReleaseEmptiesAnotherOwnersMap(t *testing.T) {
 	b.owned()
 }
 
-// The same with a list. It stays empty, and an element of another client stays in it.
+// The same with a list, in which elements of another client stay.
 func TestReleaseEmptiesAnotherOwnersList(t *testing.T) {
 	path := []string{"httpHeaders", "actions", "response"}
 	headers := func(elements ...any) map[string]any {
@@ -168,12 +167,12 @@ func TestReleaseEmptiesAnotherOwnersList(t *testing.T) {
 		requests int
 	}{
 		"empty":                        {nil, 3},
-		"an element of another client": {[]any{header("X-Theirs")}, 1},
+		"an element of another client": {[]any{header("X-Other")}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, person, headers(test.others...))
+			b := newEnvironment(t, person, headers(test.others...))
 			a := b.applier()
-			b.apply(a, headers(header("X-Ours"), header("X-Ours-Too")), apply.Applied, 1)
+			b.apply(a, headers(header("X-One"), header("X-Two")), apply.Applied, 1)
 			b.release(a, apply.ReleaseOptions{}, apply.Released, test.requests)
 			b.spec(append([]any{}, test.others...), path...)
 			b.managers(".spec.httpHeaders.actions.response", person)
@@ -182,9 +181,9 @@ func TestReleaseEmptiesAnotherOwnersList(t *testing.T) {
 	}
 }
 
-// The same with a forced value: the merge patch and the forced write are both bound to the version that was read.
+// The same with a forced value: both requests are bound to the version that was read.
 func TestForceEmptiesAnotherOwnersMap(t *testing.T) {
-	b := newBench(t, person, map[string]any{"nodePlacement": map[string]any{}})
+	b := newEnvironment(t, person, map[string]any{"nodePlacement": map[string]any{}})
 	b.apply(b.applier(), map[string]any{"nodePlacement": pinned(1)["nodePlacement"]}, apply.Applied, 1)
 	b.merge(stock, `{"spec":{"replicas":2}}`)
 	b.apply(b.applier(), replicas(1), apply.Applied, 3)
@@ -193,10 +192,9 @@ func TestForceEmptiesAnotherOwnersMap(t *testing.T) {
 	b.replaced(stockReplicas("2"))
 }
 
-// A stale cache still has the patch after our release. That must not count as applied again, or the release looks like a revert once it is
-// read.
+// A stale cache still has the patch after the release, which must not count as a revert.
 func TestOwnReleaseIsNoRevert(t *testing.T) {
-	b := newBench(t, stock, replicas(2))
+	b := newEnvironment(t, stock, replicas(2))
 	a := b.applier()
 	b.apply(a, pinned(1), apply.Applied, 1)
 	old := b.live()

@@ -15,17 +15,15 @@ import (
 	"github.com/solonode/sno/patch"
 )
 
-// Messages are the parts of a module's messages about one object, without names that vary.
+// Messages are the texts of a module about one object. They contain no names that vary.
 type Messages struct {
-	// Subject begins a sentence: "The default IngressController". Creator creates the object: "the ingress operator".
-	Subject, Creator string
-	// Resource is what RBAC has to permit: "ingresscontrollers.operator.openshift.io in namespace openshift-ingress-operator".
+	Subject, Creator string // "The default IngressController" and "the ingress operator"
+	// Resource names what RBAC must permit: "ingresscontrollers.operator.openshift.io in namespace openshift-x".
 	Resource string
-	// WouldApply is what a dry run would do: "the router would be pinned to the control plane".
-	WouldApply string
-	// ProgressingReason is the reason of a patch in progress; empty means patch.ReasonRollingOut.
-	ProgressingReason string
-	// OwnedByOther returns the result for a conflict; nil for patch.OwnedByOther of the field.
+	// WouldApply is the message of a dry run: "the router would be pinned to the control plane".
+	WouldApply        string
+	ProgressingReason string // empty for patch.ReasonRollingOut
+	// OwnedByOther returns the result for a conflict; nil for patch.OwnedByOther.
 	OwnedByOther func(manager ...string) *patch.Result
 }
 
@@ -34,19 +32,18 @@ const (
 	staleRetry     = time.Second
 )
 
-// ApplyStep carries out a step on the live object, which may be nil. It returns the result to report, nil for none, and whether the object
-// was written.
-func (a *Applier) ApplyStep(ctx context.Context, live *unstructured.Unstructured, step patch.Step, words Messages) (result *patch.Result, wrote bool) {
+// ApplyStep applies a step to the live object, which may be nil. It returns the result, nil for none.
+func (a *Applier) ApplyStep(ctx context.Context, live *unstructured.Unstructured, step patch.Step, messages Messages) (result *patch.Result, wrote bool) {
 	var outcome Outcome
 	var err error
 	switch {
 	case live == nil:
 	case step.Intent != nil:
 		outcome, err = a.Apply(ctx, live, step.Intent, step.Unset...)
-		result = words.Result(ctx, a.Module, outcome, err)
+		result = messages.Result(ctx, a.Module, outcome, err)
 	case step.Release:
 		outcome, err = a.Release(ctx, live, ReleaseOptions{})
-		result = words.Released(a.Module, *step.Result, outcome, err)
+		result = messages.Released(a.Module, *step.Result, outcome, err)
 	}
 	if result == nil {
 		result = step.Result
@@ -54,7 +51,7 @@ func (a *Applier) ApplyStep(ctx context.Context, live *unstructured.Unstructured
 	return result, outcome.Kind == Applied || outcome.Kind == Released
 }
 
-// Result returns the result of an Apply of the module, nil when the intent is in force, and logs the fields that it changed.
+// Result returns the result of an Apply, nil if the intent is in force, and logs the changed fields.
 func (w Messages) Result(ctx context.Context, module string, outcome Outcome, err error) *patch.Result {
 	if err != nil {
 		return w.Failed(module, err)
@@ -87,7 +84,7 @@ func (w Messages) Result(ctx context.Context, module string, outcome Outcome, er
 	return nil
 }
 
-// Released returns the result of a Release of the module, nil when the reason for the release is the result.
+// Released returns the result of a Release, nil if the reason for the release is the result.
 func (w Messages) Released(module string, because patch.Result, outcome Outcome, err error) *patch.Result {
 	switch {
 	case err != nil:
@@ -98,7 +95,7 @@ func (w Messages) Released(module string, because patch.Result, outcome Outcome,
 	return nil
 }
 
-// Failed returns the result for an error of Apply or Release. What only needs another read is no failure.
+// Failed returns the result for an error of Apply or Release. A stale or deleted object is no failure.
 func (w Messages) Failed(module string, err error) *patch.Result {
 	lower := strings.ToLower(w.Subject[:1]) + w.Subject[1:]
 	switch {

@@ -33,7 +33,7 @@ func TestFailed(t *testing.T) {
 		"annotation": {err: fmt.Errorf("x: %w", patch.ErrReplacedAnnotation), want: patch.Result{State: patch.Failed, Reason: "Invalid"}},
 		"forbidden": {err: fmt.Errorf("x: %w", apierrors.NewForbidden(resource, "default", nil)), want: patch.Result{State: patch.Failed,
 			Reason: "Forbidden", After: time.Minute}},
-		"unavailable": {err: fmt.Errorf("x: %w", apierrors.NewServiceUnavailable("away")), want: patch.Result{State: patch.Failed, Reason: "ApplyFailed"},
+		"unavailable": {err: fmt.Errorf("x: %w", apierrors.NewServiceUnavailable("starting")), want: patch.Result{State: patch.Failed, Reason: "ApplyFailed"},
 			retry: true},
 		"other": {err: errors.New("x"), want: patch.Result{State: patch.Failed, Reason: "ApplyFailed"}, retry: true},
 	} {
@@ -55,29 +55,29 @@ func TestResult(t *testing.T) {
 		outcome Outcome
 		err     error
 		want    *patch.Result
-		says    string
+		text    string
 	}{
 		"applied":   {outcome: Outcome{Kind: Applied}},
 		"unchanged": {outcome: Outcome{Kind: Unchanged}},
 		"dry run": {outcome: Outcome{Kind: WouldApply}, want: &patch.Result{State: patch.WouldChange, Reason: "DryRun"},
-			says: "Dry run: the router would be pinned"},
+			text: "Dry run: the router would be pinned"},
 		"conflict": {outcome: Outcome{Kind: Conflicted, Conflicts: []Conflict{{Field: ".spec.replicas", Manager: "oc"}}},
 			want: &patch.Result{State: patch.Blocked, Reason: "FieldOwnedByOther"},
-			says: `.spec.replicas is owned by "oc" and stays as it is; to have it follow the topology, remove the field there or start with --force-conflicts`},
+			text: `.spec.replicas is owned by "oc" and stays as it is; to have it follow the topology, remove the field there or start with --force-conflicts`},
 		"reverted": {outcome: Outcome{Kind: Withheld, RetryAfter: 5 * time.Minute, RevertedBy: []string{"a", "b"}},
 			want: &patch.Result{State: patch.Reverted, Reason: "Reverted", After: 5 * time.Minute},
-			says: `The patch was reverted by "a", "b"; it is tried again later. To stop that, set the annotation sno.solonode.github.io/opt-out`},
+			text: `The patch was reverted by "a", "b"; it is tried again later. To stop that, set the annotation sno.solonode.github.io/opt-out`},
 		"reverted by an unknown client": {outcome: Outcome{Kind: Withheld, RetryAfter: time.Minute},
 			want: &patch.Result{State: patch.Reverted, Reason: "Reverted", After: time.Minute},
-			says: `The patch was reverted by another client; it is tried again later. To stop that, set the annotation sno.solonode.github.io/opt-out`},
+			text: `The patch was reverted by another client; it is tried again later. To stop that, set the annotation sno.solonode.github.io/opt-out`},
 		"refused": {outcome: Outcome{Kind: Failed}, err: errors.New("x"), want: &patch.Result{State: patch.Failed, Reason: "ApplyFailed"}},
 	} {
 		got := router.Result(t.Context(), "ingress", test.outcome, test.err)
 		if diff := cmp.Diff(test.want, got, ignoreMessage); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
-		if test.says != "" && (got == nil || got.Message != test.says) {
-			t.Errorf("%s: %v\nwant: %s", name, got, test.says)
+		if test.text != "" && (got == nil || got.Message != test.text) {
+			t.Errorf("%s: %v\nwant: %s", name, got, test.text)
 		}
 	}
 }

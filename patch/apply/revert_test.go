@@ -19,10 +19,9 @@ func withClock(clock *clocktesting.FakePassiveClock) func(*apply.Applier) {
 	return func(a *apply.Applier) { a.Clock = clock }
 }
 
-// revertBench is a patch in force, and its clock.
-func revertBench(t *testing.T) (*bench, *apply.Applier, *clocktesting.FakePassiveClock) {
+func revertEnvironment(t *testing.T) (*environment, *apply.Applier, *clocktesting.FakePassiveClock) {
 	t.Helper()
-	b, clock := newBench(t, stock, map[string]any{"domain": "apps.example.org"}), newClock()
+	b, clock := newEnvironment(t, stock, map[string]any{"domain": "apps.example.org"}), newClock()
 	a := b.applier(withClock(clock))
 	b.apply(a, pinned(1), apply.Applied, 1)
 	b.apply(a, pinned(1), apply.Unchanged, 0)
@@ -31,19 +30,19 @@ func revertBench(t *testing.T) (*bench, *apply.Applier, *clocktesting.FakePassiv
 
 const revert = `{"spec":{"nodePlacement":null,"replicas":null}}`
 
-// TestRevertIsNotFought shows R-SNO-9: after a revert nothing is sent until a pause is over, then the patch is tried once; the pause
-// doubles up to a bound.
+// TestRevertIsNotFought shows R-SNO-9: after a revert the patch is withheld for a back-off, which doubles up to an
+// hour.
 func TestRevertIsNotFought(t *testing.T) {
-	b, a, clock := revertBench(t)
+	b, a, clock := revertEnvironment(t)
 	for i, minutes := range []time.Duration{5, 10, 20, 40, 60, 60} {
-		pause := minutes * time.Minute
+		backoff := minutes * time.Minute
 		b.merge("stock-operator", fmt.Sprintf(`{"metadata":{"labels":{"turn-%d":""}},"spec":{"nodePlacement":null,"replicas":null}}`, i))
 		b.unchanged(func() {
 			outcome := b.apply(a, pinned(1), apply.Withheld, 0)
-			b.same("pause", pause, outcome.RetryAfter)
+			b.same("backoff", backoff, outcome.RetryAfter)
 			b.same("reverters", []string{"stock-operator"}, outcome.RevertedBy)
-			clock.SetTime(clock.Now().Add(pause - time.Second))
-			b.same("rest of the pause", time.Second, b.apply(a, pinned(1), apply.Withheld, 0).RetryAfter)
+			clock.SetTime(clock.Now().Add(backoff - time.Second))
+			b.same("remaining backoff", time.Second, b.apply(a, pinned(1), apply.Withheld, 0).RetryAfter)
 		})
 		clock.SetTime(clock.Now().Add(time.Second))
 		b.apply(a, pinned(1), apply.Applied, 1)
@@ -51,18 +50,17 @@ func TestRevertIsNotFought(t *testing.T) {
 	}
 }
 
-// A client that only removes fields leaves no trace in the object. Then no manager is named.
+// A client that only removes fields leaves no entry in managedFields.
 func TestRevertByRemovalNamesNobody(t *testing.T) {
-	b, a, _ := revertBench(t)
+	b, a, _ := revertEnvironment(t)
 	b.merge("stock-operator", revert)
 	b.same("reverters", []string(nil), b.apply(a, pinned(1), apply.Withheld, 0).RevertedBy)
 }
 
-// A field that an overridable manager writes again is a revert as well, also when the annotation is removed.
 func TestRevertByOverridableManager(t *testing.T) {
 	for name, annotations := range map[string]string{"the value": "", "the whole object": `"metadata":{"annotations":{"` + annotation + `":null}},`} {
 		t.Run(name, func(t *testing.T) {
-			b, clock := newBench(t, stock, replicas(2)), newClock()
+			b, clock := newEnvironment(t, stock, replicas(2)), newClock()
 			a := b.applier(withClock(clock))
 			b.apply(a, replicas(1), apply.Applied, 1)
 			b.merge(stock, `{`+annotations+`"spec":{"replicas":2}}`)
@@ -73,9 +71,9 @@ func TestRevertByOverridableManager(t *testing.T) {
 	}
 }
 
-// A person's value is a conflict at once, not a revert. When it is removed, the patch is applied without a pause.
+// A value of a person is a conflict at once. When it is removed, the patch is applied without a back-off.
 func TestPersonsValueIsAConflictNotARevert(t *testing.T) {
-	b, a, _ := revertBench(t)
+	b, a, _ := revertEnvironment(t)
 	b.merge(person, `{"spec":{"replicas":3}}`)
 	b.unchanged(func() {
 		for i := range 3 { // the first time the managedFields show it, afterwards the API server
@@ -87,9 +85,8 @@ func TestPersonsValueIsAConflictNotARevert(t *testing.T) {
 	b.apply(a, pinned(1), apply.Applied, 1)
 }
 
-// ForceConflicts takes a person's value, but only after the pause.
 func TestForceConflictsDoesNotFight(t *testing.T) {
-	b, a, clock := revertBench(t)
+	b, a, clock := revertEnvironment(t)
 	a.ForceConflicts = true
 	b.merge(person, `{"spec":{"replicas":3}}`)
 	b.apply(a, pinned(1), apply.Withheld, 0)
@@ -97,9 +94,8 @@ func TestForceConflictsDoesNotFight(t *testing.T) {
 	b.apply(a, pinned(1), apply.Applied, 1)
 }
 
-// A stale cache that does not have our own write is no revert.
 func TestStaleCacheIsNoRevert(t *testing.T) {
-	b := newBench(t, person, map[string]any{"domain": "apps.example.org"})
+	b := newEnvironment(t, person, map[string]any{"domain": "apps.example.org"})
 	stale := b.live()
 	a := b.applier()
 	b.applyTo(a, stale, pinned(1), apply.Applied, 1)
@@ -107,18 +103,17 @@ func TestStaleCacheIsNoRevert(t *testing.T) {
 	b.apply(a, pinned(1), apply.Unchanged, 0)
 }
 
-// A changed intent is no revert, and neither is an earlier intent again.
 func TestChangedIntentIsNoRevert(t *testing.T) {
-	b, a, _ := revertBench(t)
+	b, a, _ := revertEnvironment(t)
 	b.apply(a, pinned(2), apply.Applied, 1)
 	b.apply(a, replicas(2), apply.Applied, 1)
 	b.spec(nil, "nodePlacement", "nodeSelector")
 	b.apply(a, pinned(1), apply.Applied, 1)
 }
 
-// Another object of the same name has no history, and Forget drops the history of one.
+// A recreated object has no history, and Forget drops it.
 func TestHistoryBelongsToTheObject(t *testing.T) {
-	b, a, _ := revertBench(t)
+	b, a, _ := revertEnvironment(t)
 	b.must(b.admin.Delete(t.Context(), b.object()))
 	b.create(stock, replicas(2))
 	b.apply(a, pinned(1), apply.Applied, 1)
@@ -129,9 +124,8 @@ func TestHistoryBelongsToTheObject(t *testing.T) {
 	b.apply(a, pinned(1), apply.Applied, 1)
 }
 
-// A new process that has seen the patch in force recognizes a revert.
 func TestRevertAfterRestart(t *testing.T) {
-	b, _, clock := revertBench(t)
+	b, _, clock := revertEnvironment(t)
 	a := b.applier(withClock(clock))
 	b.apply(a, pinned(1), apply.Unchanged, 0)
 	b.merge("stock-operator", revert)
@@ -139,7 +133,7 @@ func TestRevertAfterRestart(t *testing.T) {
 }
 
 func TestApplierIsSafeForConcurrentUse(t *testing.T) {
-	b, a, _ := revertBench(t)
+	b, a, _ := revertEnvironment(t)
 	live := b.live()
 	done := make(chan error)
 	for range 4 {

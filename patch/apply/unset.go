@@ -15,20 +15,19 @@ import (
 	"github.com/solonode/sno/patch/ownership"
 )
 
-// ErrUnset is returned for a field that cannot be made absent: a list whose members have owners of their own, a map with such
-// members that are not named as well, a part of an atomic value, or a field that the API server fills with a default.
+// ErrUnset is returned for a field that cannot be made absent: part of an atomic value, a field with a default, a list
+// whose elements have owners, or a map whose members have owners and are not named as well.
 //
-// null in the applied body makes fields of built-in types absent, and managedFields keep an owner of the absence until a client writes
-// the field. Custom resources refuse null; maps with owned members and fields with a default ignore it.
+// null in the applied body removes fields of built-in types, and managedFields keep the owner of the absence until a
+// client writes the field. Custom resources reject null; maps with owned members and fields with a default ignore it.
 var ErrUnset = errors.New("field cannot be made absent")
 
-// absence lists fields of one object, as keys of nested maps, that must be absent.
+// absence lists fields that must be absent, as keys of nested maps.
 type absence struct {
-	// intended are the named fields and those that an earlier call removed: a caller may name a field only while it exists.
+	// intended are the named fields and those that an earlier call removed.
 	intended [][]string
-	// nulls are the fields that the request sets to null.
-	nulls [][]string
-	// values and maps are the named fields that the object has; maps are those that are empty without the other named fields.
+	nulls    [][]string // what the request sets to null
+	// values and maps are the named fields that exist; maps are empty without the other named fields.
 	values, maps [][]string
 }
 
@@ -39,7 +38,7 @@ func absenceOf(live *unstructured.Unstructured, body map[string]any, own *fieldp
 		if err != nil {
 			return absence{}, err
 		}
-		if !free(body, path) {
+		if !isFree(body, path) {
 			return absence{}, fmt.Errorf("%w: %s is in the intent and among the fields to unset", ErrIntent, field)
 		}
 		out.intended = append(out.intended, path)
@@ -66,7 +65,7 @@ func absenceOf(live *unstructured.Unstructured, body map[string]any, own *fieldp
 	}
 	own.Leaves().Iterate(func(p fieldpath.Path) {
 		path, err := keys(p)
-		if err == nil && !has(live.Object, path) && free(body, path) {
+		if err == nil && !has(live.Object, path) && isFree(body, path) {
 			path = outermost(live, body, path)
 			out.intended, out.nulls = append(out.intended, path), append(out.nulls, path)
 		}
@@ -82,7 +81,7 @@ func hasDefault(path []string) error {
 	return fmt.Errorf("%w: .%s has a default of the API server; intend a value instead", ErrUnset, strings.Join(path, "."))
 }
 
-// isAtomic reports whether null removes the value, because nobody owns a part of it.
+// isAtomic reports whether null removes the value: no manager owns only a part of it.
 func isAtomic(live *unstructured.Unstructured, at fieldpath.Path) (bool, error) {
 	if owners, err := ownership.ManagersAt(live, at); err != nil || len(owners) == 0 {
 		return true, err
@@ -90,7 +89,7 @@ func isAtomic(live *unstructured.Unstructured, at fieldpath.Path) (bool, error) 
 	return ownership.Atomic(live, at)
 }
 
-// isEmpty reports whether a map has nothing in it but the given paths and maps that are empty in the same way.
+// isEmpty reports whether a map contains only the given paths and empty maps.
 func isEmpty(value any, path []string, but [][]string) bool {
 	members, isMap := value.(map[string]any)
 	if !isMap {
@@ -105,18 +104,18 @@ func isEmpty(value any, path []string, but [][]string) bool {
 	return true
 }
 
-// outermost returns the outermost absent map around an absent field, or the field: a null inside such a map would create the map.
+// outermost returns the outermost absent map around an absent field, or the field: null in such a map would create the
+// map.
 func outermost(live *unstructured.Unstructured, body map[string]any, path []string) []string {
-	for around := path[:len(path)-1]; len(around) > 0 && !has(live.Object, around) && free(body, around); around = around[:len(around)-1] {
+	for around := path[:len(path)-1]; len(around) > 0 && !has(live.Object, around) && isFree(body, around); around = around[:len(around)-1] {
 		path = around
 	}
 	return path
 }
 
-// removeEmpty removes the maps from the object, which is without the fields in them, by a merge patch: null in an applied body removes
-// no map that has members.
+// removeEmpty removes emptied maps by a merge patch: null in an applied body does not remove a map with members.
 func (a *Applier) removeEmpty(ctx context.Context, object *unstructured.Unstructured, maps [][]string) (*unstructured.Unstructured, error) {
-	var left [][]string
+	var remaining [][]string
 	for _, path := range maps {
 		value, found, _ := unstructured.NestedFieldNoCopy(object.Object, path...)
 		switch {
@@ -124,13 +123,13 @@ func (a *Applier) removeEmpty(ctx context.Context, object *unstructured.Unstruct
 		case !isEmpty(value, path, nil):
 			return nil, hasDefault(path)
 		default:
-			left = append(left, path)
+			remaining = append(remaining, path)
 		}
 	}
-	if len(left) == 0 {
+	if len(remaining) == 0 {
 		return object, nil
 	}
-	return a.merge(ctx, object, patch.FieldOwner(a.Module), withNulls(nil, left))
+	return a.merge(ctx, object, patch.FieldOwner(a.Module), withNulls(nil, remaining))
 }
 
 func has(object map[string]any, path []string) bool {
@@ -138,8 +137,8 @@ func has(object map[string]any, path []string) bool {
 	return err == nil && found
 }
 
-// free reports whether the body has nothing at the path.
-func free(body map[string]any, path []string) bool {
+// isFree reports whether the body has nothing at the path.
+func isFree(body map[string]any, path []string) bool {
 	_, found, err := unstructured.NestedFieldNoCopy(body, path...)
 	return err == nil && !found
 }
@@ -151,7 +150,7 @@ func withNulls(body map[string]any, paths [][]string) map[string]any {
 		out = runtime.DeepCopyJSON(body)
 	}
 	for _, path := range paths {
-		// It fails only below a path that is null already, since absenceOf allows only maps on the way.
+		// This fails only below a null: absenceOf accepts no other path.
 		_ = unstructured.SetNestedField(out, nil, path...)
 	}
 	return out

@@ -16,7 +16,7 @@ import (
 	"github.com/solonode/sno/patch/ownership"
 )
 
-// A Deployment as a stock operator writes it, with fields that must become absent.
+// A Deployment of a stock operator, with fields that must become absent.
 const (
 	stockDeployment = `{"replicas":2,"selector":{"matchLabels":{"app":"console"}},"template":{
 		"metadata":{"labels":{"app":"console","component":"downloads"}},"spec":{
@@ -26,39 +26,37 @@ const (
 	antiAffinity = affinity + ".podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution"
 	nodeSelector = ".spec.template.spec.nodeSelector"
 	hostname     = ".spec.template.spec.hostname"
-	// again is another value of the anti-affinity.
-	again = `[{"topologyKey":"zone"}]`
+	otherTerm    = `[{"topologyKey":"zone"}]`
 )
 
 var (
-	others = []string{nodeSelector, hostname}
-	all    = []string{antiAffinity, nodeSelector, hostname}
-	// whole has the map around the anti-affinity as well.
-	whole = append(slices.Clone(all), affinity)
+	others  = []string{nodeSelector, hostname}
+	all     = []string{antiAffinity, nodeSelector, hostname}
+	withMap = append(slices.Clone(all), affinity)
 )
 
-// withAntiAffinity is a merge patch that writes the value.
+// withAntiAffinity returns a merge patch.
 func withAntiAffinity(value string) string {
 	return `{"spec":{"template":{"spec":{"affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":` + value + `}}}}}}`
 }
 
-func newDeployment(t *testing.T, manager string) *bench {
+func newDeployment(t *testing.T, manager string) *environment {
 	t.Helper()
 	var spec map[string]any
 	if err := json.Unmarshal([]byte(stockDeployment), &spec); err != nil {
 		t.Fatal(err)
 	}
-	return newBenchOf(t, deployment, manager, spec)
+	return newEnvironmentOf(t, deployment, manager, spec)
 }
 
 // newUnset returns a stock Deployment, an applier that may take its fields, and their values.
-func newUnset(t *testing.T) (*bench, *apply.Applier, map[string]any) {
+func newUnset(t *testing.T) (*environment, *apply.Applier, map[string]any) {
 	t.Helper()
 	b := newDeployment(t, stock)
-	return b, b.applier(takeOver), b.values(whole...)
+	return b, b.applier(takeOver), b.values(withMap...)
 }
 
-// takeOver allows to take the fields, and the replicas, from the stock operator.
+// takeOver makes the fields and the replicas overridable.
 func takeOver(a *apply.Applier) {
 	a.Overridable = nil
 	for _, field := range append(slices.Clone(all), ".spec.replicas") {
@@ -66,14 +64,14 @@ func takeOver(a *apply.Applier) {
 	}
 }
 
-// unset applies one replica with fields to be absent.
-func (b *bench) unset(a *apply.Applier, fields []string, want apply.Kind, requests int) apply.Outcome {
+// unset applies one replica with fields to unset.
+func (b *environment) unset(a *apply.Applier, fields []string, want apply.Kind, requests int) apply.Outcome {
 	b.Helper()
 	return b.apply(a, replicas(1), want, requests, fields...)
 }
 
-// values returns those of the fields that exist.
-func (b *bench) values(fields ...string) map[string]any {
+// values returns the fields that exist.
+func (b *environment) values(fields ...string) map[string]any {
 	b.Helper()
 	live, out := b.live(), map[string]any{}
 	for _, field := range fields {
@@ -86,24 +84,24 @@ func (b *bench) values(fields ...string) map[string]any {
 	return out
 }
 
-func (b *bench) absent(fields ...string) {
+func (b *environment) absent(fields ...string) {
 	b.Helper()
 	b.same("fields that must be absent", map[string]any{}, b.values(fields...))
 }
 
-// restored fails when a field does not have its value from before and its manager.
-func (b *bench) restored(before map[string]any) {
+// restored fails unless all fields have their values and managers from before.
+func (b *environment) restored(before map[string]any) {
 	b.Helper()
-	b.same("fields after the release", before, b.values(whole...))
-	for _, field := range append(slices.Clone(whole), ".spec.replicas") {
+	b.same("fields after the release", before, b.values(withMap...))
+	for _, field := range append(slices.Clone(withMap), ".spec.replicas") {
 		b.managers(field, stock)
 	}
 	b.owned()
 	b.replaced()
 }
 
-// Fields of an overridable manager become absent with the intent, and the map around them if it is named; they stay absent at rest and
-// after a change of the intent, and the release restores them.
+// Fields of an overridable manager become absent, and the map around them if it is named. They stay absent after a
+// change of the intent, until the release restores them.
 func TestUnset(t *testing.T) {
 	for name, test := range map[string]struct {
 		fields   []string
@@ -111,7 +109,7 @@ func TestUnset(t *testing.T) {
 		left     any
 	}{
 		"fields":             {all, 1, map[string]any{"podAntiAffinity": map[string]any{}}},
-		"and the map around": {whole, 2, nil},
+		"and the map around": {withMap, 2, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, a, before := newUnset(t)
@@ -129,7 +127,7 @@ func TestUnset(t *testing.T) {
 			b.spec(test.left, "template", "spec", "affinity")
 			b.spec(int64(1), "replicas")
 
-			// The fields are absent whether they are named or not.
+			// Fields stay absent also if they are not named.
 			rest := func(n int64) {
 				t.Helper()
 				b.unchanged(func() {
@@ -158,7 +156,7 @@ func TestUnset(t *testing.T) {
 	}
 }
 
-// The emptied maps are removed as well. Our absence does not create them again.
+// Maps that another client removes are not created again.
 func TestUnsetInMapThatIsGone(t *testing.T) {
 	b, a, before := newUnset(t)
 	b.unset(a, all, apply.Applied, 1)
@@ -171,7 +169,7 @@ func TestUnsetInMapThatIsGone(t *testing.T) {
 	b.restored(before)
 }
 
-// What another client owns, alone or together with an overridable manager, is a conflict.
+// A field of another client, alone or with an overridable manager, is a conflict.
 func TestUnsetConflict(t *testing.T) {
 	for name, create := range map[string]string{"a person's": person, "a person's and the stock operator's": stock} {
 		t.Run(name, func(t *testing.T) {
@@ -200,8 +198,8 @@ func TestUnsetConflict(t *testing.T) {
 	}
 }
 
-// newOwn returns a person's Deployment with a node selector that only we own, and our applier.
-func newOwn(t *testing.T) (*bench, *apply.Applier) {
+// newOwn returns a person's Deployment with a node selector that only the module owns.
+func newOwn(t *testing.T) (*environment, *apply.Applier) {
 	t.Helper()
 	b := newDeployment(t, person)
 	b.merge(person, `{"spec":{"template":{"spec":{"nodeSelector":null}}}}`)
@@ -210,7 +208,7 @@ func newOwn(t *testing.T) (*bench, *apply.Applier) {
 	return b, a
 }
 
-// A field that only we own becomes absent without a conflict or a replaced value.
+// A field without another owner becomes absent without a conflict or a replaced value.
 func TestUnsetOwn(t *testing.T) {
 	b, a := newOwn(t)
 	unset := func(want apply.Kind, requests int) {
@@ -223,20 +221,19 @@ func TestUnsetOwn(t *testing.T) {
 	unset(apply.Unchanged, 0)
 }
 
-// What a person writes to a field that only we own, between reading the object and our request, stays.
+// A concurrent write of a person is not overwritten.
 func TestUnsetOwnLosesTheRace(t *testing.T) {
 	b, a := newOwn(t)
 	b.intercept(a, func(string) error {
-		b.merge(person, `{"spec":{"template":{"spec":{"nodeSelector":{"a":"theirs"}}}}}`)
+		b.merge(person, `{"spec":{"template":{"spec":{"nodeSelector":{"a":"other"}}}}}`)
 		return nil
 	})
 	outcome := b.apply(a, map[string]any{"minReadySeconds": int64(1)}, apply.Conflicted, 1, nodeSelector)
 	b.same("conflicts", []apply.Conflict{{Field: nodeSelector, Manager: person}}, outcome.Conflicts)
-	b.spec(map[string]any{"a": "theirs"}, "template", "spec", "nodeSelector")
+	b.spec(map[string]any{"a": "other"}, "template", "spec", "nodeSelector")
 	b.managers(nodeSelector, person)
 }
 
-// One more field to be absent is a change of the intent, no revert.
 func TestUnsetLaterIsNoRevert(t *testing.T) {
 	b, a, before := newUnset(t)
 	b.unset(a, others, apply.Applied, 1)
@@ -247,11 +244,11 @@ func TestUnsetLaterIsNoRevert(t *testing.T) {
 	b.restored(before)
 }
 
-// A later intent has values for fields that were made absent, and the release still restores the values from before.
+// A later intent sets fields that were made absent. The release restores the values from before.
 func TestUnsetThenIntended(t *testing.T) {
 	terms := map[string]any{"requiredDuringSchedulingIgnoredDuringExecution": []any{map[string]any{"topologyKey": "zone"}}}
 	values := map[string]any{
-		"nodeSelector": map[string]any{"a": "b"}, "hostname": "ours", "affinity": map[string]any{"podAntiAffinity": terms},
+		"nodeSelector": map[string]any{"a": "b"}, "hostname": "set", "affinity": map[string]any{"podAntiAffinity": terms},
 	}
 	for name, test := range map[string]struct {
 		fields   []string
@@ -259,9 +256,9 @@ func TestUnsetThenIntended(t *testing.T) {
 		intended map[string]any // of the pod
 	}{
 		"fields":                       {all, 1, values},
-		"and the map around":           {whole, 2, values},
-		"another field in the map":     {whole, 2, map[string]any{"affinity": map[string]any{"podAffinity": terms}}},
-		"one field, the others absent": {whole, 2, map[string]any{"hostname": "ours"}},
+		"and the map around":           {withMap, 2, values},
+		"another field in the map":     {withMap, 2, map[string]any{"affinity": map[string]any{"podAffinity": terms}}},
+		"one field, the others absent": {withMap, 2, map[string]any{"hostname": "set"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, a, before := newUnset(t)
@@ -281,7 +278,6 @@ func TestUnsetThenIntended(t *testing.T) {
 	}
 }
 
-// A manager that writes the field or the map again reverts the patch.
 func TestUnsetRevert(t *testing.T) {
 	for name, test := range map[string]struct {
 		fields   []string
@@ -301,35 +297,35 @@ func TestUnsetRevert(t *testing.T) {
 				b.apply(a, replicas(1), apply.Applied, 1)
 			}
 			b.apply(a, replicas(1), apply.Unchanged, 0)
-			for _, pause := range []time.Duration{5 * time.Minute, 10 * time.Minute} {
-				b.merge(stock, withAntiAffinity(again))
+			for _, backoff := range []time.Duration{5 * time.Minute, 10 * time.Minute} {
+				b.merge(stock, withAntiAffinity(otherTerm))
 				b.unchanged(func() {
 					outcome := b.unset(a, test.fields, apply.Withheld, 0)
 					b.same("reverters", []string{stock}, outcome.RevertedBy)
-					b.same("pause", pause, outcome.RetryAfter)
+					b.same("backoff", backoff, outcome.RetryAfter)
 				})
-				clock.SetTime(clock.Now().Add(pause))
+				clock.SetTime(clock.Now().Add(backoff))
 				b.unset(a, test.fields, apply.Applied, test.requests)
 				b.absent(test.fields...)
 				b.apply(a, replicas(1), apply.Unchanged, 0)
 			}
-			b.replaced(stockReplicas("2"), patch.Replaced{Field: antiAffinity, Manager: stock, Value: []byte(again)})
+			b.replaced(stockReplicas("2"), patch.Replaced{Field: antiAffinity, Manager: stock, Value: []byte(otherTerm)})
 		})
 	}
 }
 
-// A person's value in a field that we made absent is a conflict at once, and the release leaves it.
+// A value of a person in an absent field is a conflict at once, and the release keeps it.
 func TestUnsetThenPersonsValue(t *testing.T) {
 	b, a, _ := newUnset(t)
 	b.unset(a, []string{antiAffinity}, apply.Applied, 1)
-	b.merge(person, withAntiAffinity(again))
-	theirs := b.values(antiAffinity)
+	b.merge(person, withAntiAffinity(otherTerm))
+	written := b.values(antiAffinity)
 	b.unchanged(func() {
 		outcome := b.unset(a, []string{antiAffinity}, apply.Conflicted, 0)
 		b.same("conflicts", []apply.Conflict{{Field: antiAffinity, Manager: person}}, outcome.Conflicts)
 	})
 	b.release(a, apply.ReleaseOptions{}, apply.Released, 2)
-	b.same("the person's value", theirs, b.values(antiAffinity))
+	b.same("the person's value", written, b.values(antiAffinity))
 	b.managers(antiAffinity, person)
 	b.managers(".spec.replicas", stock)
 	b.replaced()
@@ -350,15 +346,14 @@ func TestUnsetDryRun(t *testing.T) {
 	dry := b.applier(takeOver, dryRun)
 	b.unchanged(func() {
 		for range 2 {
-			b.unset(dry, whole, apply.WouldApply, 1)
+			b.unset(dry, withMap, apply.WouldApply, 1)
 		}
 	})
-	b.unset(b.applier(takeOver), whole, apply.Applied, 2)
-	b.unset(dry, whole, apply.Unchanged, 0)
+	b.unset(b.applier(takeOver), withMap, apply.Applied, 2)
+	b.unset(dry, withMap, apply.Unchanged, 0)
 	b.unchanged(func() { b.release(dry, apply.ReleaseOptions{}, apply.WouldRelease, 2) })
 }
 
-// A stale cache that still has the fields is no revert, and nothing is sent.
 func TestUnsetStaleCache(t *testing.T) {
 	b, a, _ := newUnset(t)
 	stale := b.live()
@@ -367,24 +362,24 @@ func TestUnsetStaleCache(t *testing.T) {
 	b.apply(a, replicas(1), apply.Unchanged, 0)
 }
 
-// The process crashes between the two requests. The next one finishes, or restores everything.
+// The next process completes or releases what a crash between the two requests has left.
 func TestUnsetInterrupted(t *testing.T) {
 	for name, test := range map[string]struct {
 		fields  []string
 		release bool
 	}{
-		"all of it again": {fields: whole}, "the map alone": {fields: []string{affinity}}, "release": {release: true},
+		"all of it otherTerm": {fields: withMap}, "the map alone": {fields: []string{affinity}}, "release": {release: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, a, before := newUnset(t)
-			_, err := b.crash("patch", takeOver).Apply(t.Context(), b.live(), b.intent(replicas(1)), whole...)
+			_, err := b.crash("patch", takeOver).Apply(t.Context(), b.live(), b.intent(replicas(1)), withMap...)
 			b.fails("applying", err, errCrash)
 			b.absent(all...)
 			b.spec(map[string]any{"podAntiAffinity": map[string]any{}}, "template", "spec", "affinity")
 			if !test.release {
 				_, err := a.Apply(t.Context(), b.live(), b.intent(replicas(1)), test.fields...)
 				b.must(err)
-				b.absent(whole...)
+				b.absent(withMap...)
 				b.unset(a, nil, apply.Unchanged, 0)
 			}
 			_, err = a.Release(t.Context(), b.live(), apply.ReleaseOptions{})
@@ -394,10 +389,9 @@ func TestUnsetInterrupted(t *testing.T) {
 	}
 }
 
-// A release that crashes after it has restored the values is finished by the next one.
 func TestUnsetReleaseInterrupted(t *testing.T) {
 	b := newDeployment(t, stock)
-	before := b.values(whole...)
+	before := b.values(withMap...)
 	b.unset(b.applier(takeOver), all, apply.Applied, 1)
 	_, err := b.crash("apply", takeOver).Release(t.Context(), b.live(), apply.ReleaseOptions{})
 	b.fails("releasing", err, errCrash)
@@ -405,10 +399,9 @@ func TestUnsetReleaseInterrupted(t *testing.T) {
 	b.restored(before)
 }
 
-// A person's write between reading the object and our request wins.
 func TestUnsetLosesTheRace(t *testing.T) {
 	b := newDeployment(t, stock)
-	a := b.intercept(b.applier(takeOver), func(string) error { b.merge(person, withAntiAffinity(again)); return nil })
+	a := b.intercept(b.applier(takeOver), func(string) error { b.merge(person, withAntiAffinity(otherTerm)); return nil })
 	_, err := a.Apply(t.Context(), b.live(), b.intent(replicas(1)), all...)
 	b.fails("applying", err, apply.ErrStale)
 	b.same("the person's value", []any{map[string]any{"topologyKey": "zone"}}, b.values(antiAffinity)[antiAffinity])
@@ -417,7 +410,7 @@ func TestUnsetLosesTheRace(t *testing.T) {
 	b.spec(int64(2), "replicas")
 }
 
-// What a person adds to the map just before one of the two requests stays, with the map.
+// A concurrent write of a person in the map is not overwritten.
 func TestUnsetMapLosesTheRace(t *testing.T) {
 	nodes := map[string]any{"nodeAffinity": map[string]any{"preferredDuringSchedulingIgnoredDuringExecution": []any{map[string]any{
 		"weight":     int64(1),
@@ -429,7 +422,7 @@ func TestUnsetMapLosesTheRace(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		verb  string
-		first []string // unset by an earlier call, so that nothing is left to force
+		first []string // unset by an earlier call, so that no field is left to force
 	}{
 		"before the intent is applied": {verb: "apply", first: all},
 		"before the map is removed":    {verb: "patch"},
@@ -445,10 +438,9 @@ func TestUnsetMapLosesTheRace(t *testing.T) {
 				}
 				return nil
 			})
-			_, err := a.Apply(t.Context(), b.live(), b.intent(replicas(1)), whole...)
+			_, err := a.Apply(t.Context(), b.live(), b.intent(replicas(1)), withMap...)
 			b.fails("applying", err, apply.ErrStale)
 			b.managers(affinity+".nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution", person)
-			// Now only the map inside can be removed.
 			a = b.applier(takeOver)
 			b.unset(a, []string{affinity + ".podAntiAffinity"}, apply.Applied, 2)
 			b.spec(nodes, "template", "spec", "affinity")
@@ -458,7 +450,7 @@ func TestUnsetMapLosesTheRace(t *testing.T) {
 	}
 }
 
-// What cannot be made absent is refused before anything is written, as far as the object shows it.
+// A field that cannot be made absent is rejected before a write if the object shows it.
 func TestUnsetRefused(t *testing.T) {
 	for name, test := range map[string]struct {
 		field  string
@@ -483,7 +475,7 @@ func TestUnsetRefused(t *testing.T) {
 			t.Errorf("%s: writes: %v", name, writes)
 		}
 	}
-	b := newBench(t, stock, map[string]any{"replicas": int64(2), "domain": "apps.example.org"})
+	b := newEnvironment(t, stock, map[string]any{"replicas": int64(2), "domain": "apps.example.org"})
 	b.unchanged(func() {
 		_, err := b.applier().Apply(t.Context(), b.live(), b.intent(map[string]any{"domain": "apps.example.org"}), ".spec.replicas")
 		if !apierrors.IsInvalid(err) {

@@ -14,11 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Caches hold each Object in a cache of its own, so that nothing else is cached. The cache of an optional kind that is not served is
-// nil and counts as empty.
+// Caches maps each Object to its cache. The cache of an optional kind that is not served is nil and counts as empty.
 type Caches map[Object]cache.Cache
 
-// NewCaches adds the caches to the manager. It sends no requests.
+// NewCaches adds a cache of each object to the manager. It sends no requests.
 func NewCaches(mgr ctrl.Manager, objects []Object) (Caches, error) {
 	caches := Caches{}
 	for _, o := range objects {
@@ -58,12 +57,12 @@ func (o Object) cacheOptions() (cache.Options, error) {
 	return options, err
 }
 
-// managed makes the manager start and stop a cache with its own caches.
+// managed makes the manager start and stop a cache like its own.
 type managed struct{ cache.Cache }
 
 func (m managed) GetCache() cache.Cache { return m.Cache }
 
-// Fill starts to watch every object but those of the absent kinds, and returns when all are read; false when the context ended first.
+// Fill starts and syncs the caches of all kinds that are not absent. It returns false if the context ends first.
 func (c Caches) Fill(ctx context.Context, absent []schema.GroupVersionKind) (bool, error) {
 	for o, from := range c {
 		if slices.Contains(absent, o.GroupVersionKind) {
@@ -86,13 +85,13 @@ func (c Caches) Fill(ctx context.Context, absent []schema.GroupVersionKind) (boo
 	return true, nil
 }
 
-// Get implements client.Reader, for objects that are not MetadataOnly. An object that no module lists is an ErrObject.
+// Get implements client.Reader. It returns an ErrObject for an object that no module lists or that is MetadataOnly.
 func (c Caches) Get(ctx context.Context, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
 	gvk := object.GetObjectKind().GroupVersionKind()
 	err := fmt.Errorf("%w: %s %s is not among the objects of a module", ErrObject, gvk.Kind, key)
 	for o, from := range c {
 		switch {
-		case !o.holds(gvk, key.Namespace) || o.Name != "" && o.Name != key.Name:
+		case !o.covers(gvk, key.Namespace) || o.Name != "" && o.Name != key.Name:
 			continue
 		case from == nil:
 			return notFound(gvk, key)
@@ -110,7 +109,7 @@ func (c Caches) List(ctx context.Context, list client.ObjectList, opts ...client
 	gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
 	for o, from := range c {
 		switch {
-		case !o.holds(gvk, namespace) || o.Name != "":
+		case !o.covers(gvk, namespace) || o.Name != "":
 			continue
 		case from == nil:
 			return nil
@@ -120,7 +119,7 @@ func (c Caches) List(ctx context.Context, list client.ObjectList, opts ...client
 	return fmt.Errorf("%w: %s is not among the objects of a module", ErrObject, gvk.Kind)
 }
 
-func (o Object) holds(gvk schema.GroupVersionKind, namespace string) bool {
+func (o Object) covers(gvk schema.GroupVersionKind, namespace string) bool {
 	return o.GroupVersionKind == gvk && !o.MetadataOnly && (o.Namespace == "" || o.Namespace == namespace)
 }
 

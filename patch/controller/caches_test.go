@@ -22,7 +22,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// named is a cache that reports its name when it is read.
+// named is a cache that records its name when it is read.
 type named struct {
 	cache.Cache
 	name, has string
@@ -53,7 +53,7 @@ func (r *recording) Add(runnable manager.Runnable) error {
 	return nil
 }
 
-// An object that several modules list has one cache, and an API server that does not answer is sent no request.
+// Objects of several modules share a cache. Creating the caches sends no request.
 func TestNewCaches(t *testing.T) {
 	var requests atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -84,7 +84,6 @@ func TestNewCaches(t *testing.T) {
 	}
 }
 
-// A cache holds only its object.
 func TestCacheOptions(t *testing.T) {
 	node, deployment := corev1.SchemeGroupVersion.WithKind("Node"), appsv1.SchemeGroupVersion.WithKind("Deployment")
 	for name, test := range map[string]struct {
@@ -118,7 +117,7 @@ func TestCacheOptions(t *testing.T) {
 	}
 }
 
-// Each object is read from its own cache, and what no module lists from none.
+// Each object is read from its own cache; an object that no module lists is an error.
 func TestCaches(t *testing.T) {
 	node, deployment := corev1.SchemeGroupVersion.WithKind("Node"), appsv1.SchemeGroupVersion.WithKind("Deployment")
 	configMap := corev1.SchemeGroupVersion.WithKind("ConfigMap")

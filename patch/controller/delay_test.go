@@ -16,10 +16,10 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// shown is a sink that sends the reasons.
-type shown chan string
+// reasonSink sends the reasons.
+type reasonSink chan string
 
-func (s shown) Publish(_ context.Context, _ *unstructured.Unstructured, conditions []operatorv1.OperatorCondition) (time.Duration, error) {
+func (s reasonSink) Publish(_ context.Context, _ *unstructured.Unstructured, conditions []operatorv1.OperatorCondition) (time.Duration, error) {
 	for _, c := range conditions {
 		if c.Type == patch.InForceCondition("Sample") {
 			s <- c.Reason
@@ -28,7 +28,7 @@ func (s shown) Publish(_ context.Context, _ *unstructured.Unstructured, conditio
 	return 0, nil
 }
 
-// A changed state is reported after reportDelay; failures, what a person asked for and the first state at once.
+// A new state is reported after reportDelay; failures, opt-outs, dry runs and the first final state at once.
 func TestReportDelay(t *testing.T) {
 	type step struct {
 		state  patch.State
@@ -85,7 +85,7 @@ func TestReportDelay(t *testing.T) {
 			{after: long, state: patch.Progressing, reason: "Releasing", reported: "Releasing"},
 			{after: short, state: patch.NotNeeded, reason: "NotNeeded", reported: "NotNeeded"},
 		},
-		"there and back": {
+		"a final state that is reverted": {
 			{state: patch.InForce, reason: "AsExpected", reported: "AsExpected"},
 			{after: long, state: patch.NotNeeded, reason: "NotNeeded", again: reportDelay},
 			{after: short, state: patch.InForce, reason: "AsExpected", reported: "AsExpected"}, // the reported state again
@@ -111,7 +111,7 @@ func TestReportDelay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				reasons := make(shown, 1)
+				reasons := make(reasonSink, 1)
 				var next step
 				c := &Controller{Cluster: unknownCluster, Reporter: &status.Reporter{Module: "sample", Prefix: "Sample", Sink: reasons}}
 				c.ReconcileFunc = func(context.Context, *topology.Cluster) (*unstructured.Unstructured, patch.Result, error) {
@@ -138,7 +138,7 @@ func TestReportDelay(t *testing.T) {
 	}
 }
 
-// The module's own time to requeue after stays if it is shorter.
+// A shorter requeue time of the module has precedence.
 func TestReportDelayDelaysNothing(t *testing.T) {
 	c := &Controller{Cluster: unknownCluster, ReconcileFunc: func(context.Context, *topology.Cluster) (*unstructured.Unstructured, patch.Result, error) {
 		return nil, patch.Result{State: patch.Progressing, Reason: "TakingOver", After: time.Millisecond}, nil

@@ -1,5 +1,5 @@
-// Package controller is the controller of one module: it reconciles everything whenever one of the module's objects changes, and reports
-// the result. A module works without a manager as well: [OnceEnvironment] returns the environment of a single reconciliation by a command.
+// Package controller runs one module: it reconciles all objects whenever one of them changes, and reports the result.
+// [OnceEnvironment] runs a module once, without a manager.
 package controller
 
 import (
@@ -23,50 +23,49 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// ErrObject is returned for an object with an invalid selector, and for reads of one that no module lists.
+// ErrObject is returned for an object with an invalid selector, and for reads of an object that no module lists.
 var ErrObject = errors.New("invalid object")
 
-// Module is one operator's patch, as its controller and its process see it.
+// Module is one operator's patch.
 type Module interface {
 	Name() string
 	// BindFlags declares the module's own flags.
 	BindFlags(*flag.FlagSet)
 	// Validate returns an error for invalid flags.
 	Validate() error
-	// Objects lists what the module reads. Nothing else is cached.
+	// Objects returns all objects that the module reads.
 	Objects() []Object
-	// StatusNames returns the prefix of the types of the module's sub-conditions, and the name of what it patches in the metrics.
+	// StatusNames returns the prefix of the module's condition types, and the name of the patched object in metrics.
 	StatusNames() (prefix, object string)
-	// Reconciler returns the function that reconciles.
 	Reconciler(Environment) (ReconcileFunc, error)
 }
 
-// Setup is implemented by a module whose controller does more than call its ReconcileFunc at every change of its objects.
+// Setup is implemented by a module with a custom controller.
 type Setup interface {
-	// Setup adds the module's controller to the manager. The process leads and its caches are filled.
+	// Setup adds the module's controller to the manager. The process is the leader and its caches are synced.
 	Setup(ctrl.Manager, Environment) error
 }
 
-// RequeueDelay is when to reconcile again after one of several writes, unless an event of it comes first.
+// RequeueDelay is when to reconcile again between two writes, unless an event comes first.
 const RequeueDelay = 50 * time.Millisecond
 
-// ReconcileFunc reads, decides and writes one step; it is never called concurrently. cluster is the topology, nil before an Infrastructure was
-// read. target is the operator's own resource, for the conditions; nil when there is none. After an error nothing is reported.
+// ReconcileFunc reads, decides and writes one step; it is never called concurrently. cluster is nil before an
+// Infrastructure was read. target is the operator's resource for the conditions, or nil. After an error nothing is
+// reported.
 type ReconcileFunc func(ctx context.Context, cluster *topology.Cluster) (target *unstructured.Unstructured, result patch.Result, err error)
 
-// Environment is what a module reads and writes with.
+// Environment holds the clients and options of a module.
 type Environment struct {
 	Options  Options
 	Metrics  *metrics.Metrics
 	Topology *Topology
-	// Client is for writes.
-	Client client.Client
-	// Reader reads the module's objects from the caches, Live from the API server. Neither finds objects of an optional kind that is
-	// not served.
+	Client   client.Client // for writes
+	// Reader reads the module's objects from the caches, Live from the API server. Kinds that are not served have no
+	// objects.
 	Reader, Live client.Reader
-	// Once reports whether this is a single reconciliation: no node is drained, and there is no debouncing.
+	// Once reports whether this is a single reconciliation, which drains no node and debounces nothing.
 	Once bool
-	// Caches hold the module's objects; empty with OnceEnvironment.
+	// Caches holds the module's caches; it is empty with OnceEnvironment.
 	Caches Caches
 }
 
@@ -75,7 +74,7 @@ func (e Environment) Cluster(ctx context.Context) (*topology.Cluster, error) {
 	return e.Topology.Read(ctx, e.Reader)
 }
 
-// Metadata returns a reader of one of the module's Objects that are MetadataOnly.
+// Metadata returns a reader of a MetadataOnly object.
 func (e Environment) Metadata(o Object) client.Reader {
 	if cache := e.Caches[o]; cache != nil {
 		return cache
@@ -83,7 +82,7 @@ func (e Environment) Metadata(o Object) client.Reader {
 	return e.Live
 }
 
-// Applier returns an applier of a module with the options.
+// Applier returns an applier of the module.
 func (e Environment) Applier(module string, overridable ...apply.Overridable) *apply.Applier {
 	return &apply.Applier{
 		Client: e.Client, Module: module, Overridable: overridable,
@@ -91,8 +90,7 @@ func (e Environment) Applier(module string, overridable ...apply.Overridable) *a
 	}
 }
 
-// Reporter returns a reporter of a module with the options. object names what is patched in the metrics. A dry run reports nothing but
-// metrics.
+// Reporter returns a reporter of the module; object is the name in metrics. A dry run reports only metrics.
 func (e Environment) Reporter(mgr ctrl.Manager, module, prefix, object string) *status.Reporter {
 	reporter := &status.Reporter{Module: module, Prefix: prefix, Object: object, Sink: status.None{}, Metrics: e.Metrics}
 	if e.Options.DryRun {
@@ -109,18 +107,18 @@ func (e Environment) Reporter(mgr ctrl.Manager, module, prefix, object string) *
 type Object struct {
 	schema.GroupVersionKind
 	Namespace, Name string
-	// Labels is a label selector, for objects without a name. Unless MetadataOnly, a kind is read with one selector only.
+	// Labels selects objects without a name. A kind has one selector only, except for MetadataOnly.
 	Labels string
-	// Optional reports whether the module also works on a cluster that does not serve the kind.
+	// Optional reports whether the module also works if the kind is not served.
 	Optional bool
-	// MetadataOnly caches only metadata, which only the reader of Environment.Metadata finds. The module is reconciled when such an
-	// object is created or deleted, or when its labels or the annotations with the prefix Annotations change.
+	// MetadataOnly caches only metadata, for Environment.Metadata. The module is reconciled when such an object is
+	// created or deleted, and when its labels or the annotations with the prefix Annotations change.
 	MetadataOnly bool
 	Annotations  string
 }
 
-// Unstructured returns an empty object of the kind with the name. All modules read this form, which keeps fields that this build does
-// not know.
+// Unstructured returns an empty object of the kind with the name. It is untyped, to keep fields that this build does
+// not have.
 func (o Object) Unstructured() *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(o.GroupVersionKind)
@@ -129,17 +127,17 @@ func (o Object) Unstructured() *unstructured.Unstructured {
 	return u
 }
 
-// Key returns the object's name for a client.
+// Key returns the key of the object.
 func (o Object) Key() client.ObjectKey { return client.ObjectKey{Namespace: o.Namespace, Name: o.Name} }
 
-// PartialMetadata returns an empty object of the kind.
+// PartialMetadata returns an empty metadata object of the kind.
 func (o Object) PartialMetadata() *metav1.PartialObjectMetadata {
 	m := &metav1.PartialObjectMetadata{}
 	m.SetGroupVersionKind(o.GroupVersionKind)
 	return m
 }
 
-// Selector returns Labels, nil for all. The error is an ErrObject.
+// Selector parses Labels; nil selects all. The error is an ErrObject.
 func (o Object) Selector() (labels.Selector, error) {
 	if o.Labels == "" {
 		return nil, nil

@@ -14,11 +14,11 @@ import (
 	"github.com/solonode/sno/patch/metrics"
 )
 
-// ErrNotServed is returned for a cluster that does not serve a kind that a module needs.
+// ErrNotServed is returned if the cluster does not serve a kind that a module requires.
 var ErrNotServed = errors.New("the cluster does not serve")
 
-// OnceEnvironment returns the environment of a single reconciliation without a manager and caches. The client must read whole objects, with their
-// managedFields. A cluster without a kind that the module needs is an ErrNotServed.
+// OnceEnvironment returns the environment of a single reconciliation without a manager. The client must read
+// managedFields. A cluster that does not serve a required kind is an ErrNotServed.
 func OnceEnvironment(c client.Client, options Options, m Module) (Environment, error) {
 	missing, absent, err := Unserved(c.RESTMapper(), m.Objects())
 	if err != nil {
@@ -37,19 +37,18 @@ func OnceEnvironment(c client.Client, options Options, m Module) (Environment, e
 	}, nil
 }
 
-// SkipUnserved returns a reader that finds no objects of the absent kinds, without the two requests that discovery takes each time.
+// SkipUnserved returns a reader that finds no objects of the absent kinds, without the two discovery requests per read.
 func SkipUnserved(from client.Reader, absent []schema.GroupVersionKind) client.Reader {
 	return uncached{from, nil, absent}
 }
 
-// uncached applies the selectors of the objects to lists of their kinds, and finds no objects of the absent kinds.
+// uncached applies the label selectors of the objects, and finds no objects of the absent kinds.
 type uncached struct {
 	client.Reader
 	objects []Object
 	absent  []schema.GroupVersionKind
 }
 
-// Get implements client.Reader.
 func (r uncached) Get(ctx context.Context, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
 	if gvk := object.GetObjectKind().GroupVersionKind(); slices.Contains(r.absent, gvk) {
 		return notFound(gvk, key)
@@ -57,7 +56,6 @@ func (r uncached) Get(ctx context.Context, key client.ObjectKey, object client.O
 	return r.Reader.Get(ctx, key, object, opts...)
 }
 
-// List implements client.Reader.
 func (r uncached) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	gvk := list.GetObjectKind().GroupVersionKind()
 	gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")

@@ -18,45 +18,43 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// mapped is a client of a cluster that serves some kinds.
-type mapped struct {
+type fakeClient struct {
 	client.Client
 	mapper meta.RESTMapper
 	listed []client.ListOptions
 }
 
-func (m *mapped) RESTMapper() meta.RESTMapper { return m.mapper }
+func (m *fakeClient) RESTMapper() meta.RESTMapper { return m.mapper }
 
-func (m *mapped) List(_ context.Context, _ client.ObjectList, opts ...client.ListOption) error {
+func (m *fakeClient) List(_ context.Context, _ client.ObjectList, opts ...client.ListOption) error {
 	m.listed = append(m.listed, *(&client.ListOptions{}).ApplyOptions(opts))
 	return nil
 }
 
-func serving(kinds ...schema.GroupVersionKind) *mapped {
+func serving(kinds ...schema.GroupVersionKind) *fakeClient {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for _, kind := range kinds {
 		mapper.Add(kind, meta.RESTScopeRoot)
 	}
-	return &mapped{mapper: mapper}
+	return &fakeClient{mapper: mapper}
 }
 
-// reading is a module with these objects.
-type reading struct {
+type fakeModule struct {
 	Module
 	objects []Object
 }
 
-func (r *reading) Objects() []Object { return r.objects }
+func (r *fakeModule) Objects() []Object { return r.objects }
 
 func TestOnceEnvironment(t *testing.T) {
 	node, version := corev1.SchemeGroupVersion.WithKind("Node"), configv1.GroupVersion.WithKind("ClusterVersion")
-	m := &reading{objects: []Object{
+	m := &fakeModule{objects: []Object{
 		Infrastructure, {GroupVersionKind: node, Labels: "master"}, {GroupVersionKind: version, Name: "version", Optional: true},
 	}}
 	_, err := OnceEnvironment(serving(node), Options{}, m)
 	if !errors.Is(err, ErrNotServed) || !strings.Contains(err.Error(), "Infrastructure.config.openshift.io/v1") || strings.Contains(err.Error(),
 		"ClusterVersion") {
-		t.Errorf("without a kind that is needed: %v", err)
+		t.Errorf("without a required kind: %v", err)
 	}
 
 	c := serving(node, Infrastructure.GroupVersionKind)
@@ -115,7 +113,6 @@ func TestIsNotServed(t *testing.T) {
 	}
 }
 
-// Objects of absent kinds are not found, without a request. Any other error is returned.
 func TestSkipUnserved(t *testing.T) {
 	o := Object{GroupVersionKind: configv1.GroupVersion.WithKind("ClusterVersion"), Name: "version", Optional: true}
 	none := &meta.NoKindMatchError{GroupKind: o.GroupKind(), SearchedVersions: []string{"v1"}}
@@ -127,7 +124,7 @@ func TestSkipUnserved(t *testing.T) {
 		"not served": {err: none},
 		"no answer":  {err: errors.New("connection refused")},
 	} {
-		from := one{err: errors.Join(test.err, none)}
+		from := fakeReader{err: errors.Join(test.err, none)}
 		live, typed, err := Read[metav1.PartialObjectMetadata](t.Context(), SkipUnserved(from, test.absent), o)
 		if live != nil || typed != nil || (err != nil) != (test.err != nil) {
 			t.Errorf("%s: %v, %v, %v", name, live, typed, err)

@@ -10,7 +10,7 @@ import (
 // ErrOptions is returned for invalid flags.
 var ErrOptions = errors.New("invalid flags")
 
-// Where sub-conditions are written: on the operator's own resource, or nowhere.
+// Where conditions are written: on the operator's own resource, or nowhere.
 const (
 	StatusOperator = "operator"
 	StatusNone     = "none"
@@ -18,20 +18,17 @@ const (
 
 // Options are the flags of every module.
 type Options struct {
-	// DryRun only sends dry runs.
-	DryRun bool
-	// ForceConflicts takes fields from any owner, and keeps their values for the release.
+	DryRun         bool
 	ForceConflicts bool
-	// StatusTarget is StatusOperator or StatusNone.
-	StatusTarget string
+	StatusTarget   string // StatusOperator or StatusNone
 }
 
-// BindFlags declares the flags. Values that are set are the defaults.
+// BindFlags declares the flags. The current values are the defaults.
 func (o *Options) BindFlags(flags *flag.FlagSet) {
 	flags.BoolVar(&o.DryRun, "dry-run", o.DryRun, "Send dry runs only: report what would change, and write nothing.")
 	flags.BoolVar(&o.ForceConflicts, "force-conflicts", o.ForceConflicts,
-		"Take fields that other managers own. Their values are restored on release.")
-	flags.StringVar(&o.StatusTarget, "status-target", cmp.Or(o.StatusTarget, StatusOperator), "Where to write sub-conditions: operator or none.")
+		"Take fields that other managers own. A release restores only values that the module has remembered.")
+	flags.StringVar(&o.StatusTarget, "status-target", cmp.Or(o.StatusTarget, StatusOperator), "Where to write conditions: operator or none.")
 }
 
 // Validate returns an ErrOptions for invalid flags.

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// Read returns one object as it was read and decoded; nil and nil when it does not exist.
+// Read reads an object and returns it untyped and decoded, nil and nil if it does not exist.
 func Read[T any](ctx context.Context, from client.Reader, o Object) (*unstructured.Unstructured, *T, error) {
 	live := o.Unstructured()
 	if err := from.Get(ctx, o.Key(), live); apierrors.IsNotFound(err) {
@@ -30,8 +30,7 @@ func Read[T any](ctx context.Context, from client.Reader, o Object) (*unstructur
 	return live, typed, nil
 }
 
-// ReadInto returns a function that reads one object as Read does, for a golang.org/x/sync/errgroup.Group in which several are read at once.
-// It sets live and typed, of which live may be nil.
+// ReadInto returns a function for an errgroup.Group that sets live, which may be nil, and typed to the results of Read.
 func ReadInto[T any](ctx context.Context, from client.Reader, o Object, live **unstructured.Unstructured, typed **T) func() error {
 	return func() error {
 		object, decoded, err := Read[T](ctx, from, o)
@@ -42,19 +41,19 @@ func ReadInto[T any](ctx context.Context, from client.Reader, o Object, live **u
 	}
 }
 
-// Unserved returns the kinds of the objects that are not served: the needed ones by name, and the optional ones. An API server that does
-// not answer is an error.
+// Unserved returns the kinds that the API server does not serve: the names of required ones, and the optional ones. It
+// fails if the API server is unavailable.
 func Unserved(mapper meta.RESTMapper, objects []Object) (missing []string, absent []schema.GroupVersionKind, err error) {
-	needed := map[schema.GroupVersionKind]bool{}
+	required := map[schema.GroupVersionKind]bool{}
 	for _, o := range objects {
-		needed[o.GroupVersionKind] = needed[o.GroupVersionKind] || !o.Optional
+		required[o.GroupVersionKind] = required[o.GroupVersionKind] || !o.Optional
 	}
-	for gvk, need := range needed {
+	for gvk, isRequired := range required {
 		switch _, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version); {
 		case err == nil:
 		case !IsNotServed(err):
 			return nil, nil, fmt.Errorf("discovering %s: %w", gvk.Kind, err)
-		case need:
+		case isRequired:
 			missing = append(missing, gvk.Kind+"."+gvk.GroupVersion().String())
 		default:
 			absent = append(absent, gvk)
@@ -64,7 +63,8 @@ func Unserved(mapper meta.RESTMapper, objects []Object) (missing []string, absen
 	return missing, absent, nil
 }
 
-// IsNotServed reports whether the error of a RESTMapper means that the API server answers and does not serve the kind.
+// IsNotServed reports whether the error of a RESTMapper means that the kind is not served, not that the API server is
+// unavailable.
 func IsNotServed(err error) bool {
 	var failed *apiutil.ErrResourceDiscoveryFailed
 	if !errors.As(err, &failed) {

@@ -16,15 +16,15 @@ import (
 // Infrastructure is the object that holds the topology.
 var Infrastructure = Object{GroupVersionKind: configv1.GroupVersion.WithKind("Infrastructure"), Name: "cluster"}
 
-// Topology holds the last known topology for all modules of a process. It is safe for concurrent use.
+// Topology holds the last known topology of a process. It is safe for concurrent use.
 type Topology struct {
 	mu      sync.Mutex
 	version string // the resourceVersion that was decoded last
 	known   *topology.Cluster
 }
 
-// Read reads the Infrastructure and returns the last known topology, nil before the first. A failed read, an invalid topology and a
-// deleted Infrastructure do not change it (R-SNO-8).
+// Read returns the topology, nil before the first Infrastructure. A failed read, an invalid topology and a deleted
+// Infrastructure do not change it (R-SNO-8).
 func (t *Topology) Read(ctx context.Context, from client.Reader) (*topology.Cluster, error) {
 	live := Infrastructure.Unstructured()
 	err := from.Get(ctx, Infrastructure.Key(), live)

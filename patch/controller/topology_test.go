@@ -13,14 +13,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// one is a reader of one Infrastructure, or of none, or with an error.
-type one struct {
+// fakeReader returns an Infrastructure, none, or an error.
+type fakeReader struct {
 	client.Reader
 	mode, version string
 	err           error
 }
 
-func (r one) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+func (r fakeReader) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
 	switch {
 	case r.err != nil:
 		return r.err
@@ -33,26 +33,26 @@ func (r one) Get(_ context.Context, key client.ObjectKey, into client.Object, _ 
 	}, "status")
 }
 
-// A failed read, a deleted Infrastructure and an invalid one keep the last topology, and only a change is logged.
+// A failed read, a deleted and an invalid Infrastructure keep the last topology. Only changes are logged.
 func TestTopology(t *testing.T) {
 	refused := errors.New("connection refused")
 	logged := 0
 	ctx := logr.NewContext(t.Context(), funcr.New(func(string, string) { logged++ }, funcr.Options{}))
 	var known Topology
 	for i, step := range []struct {
-		from   one
+		from   fakeReader
 		want   string
 		err    error
 		logged int
 	}{
-		{one{}, "", nil, 0},
-		{one{err: refused}, "", refused, 0},
-		{one{mode: "SingleReplica", version: "1"}, "SingleReplica", nil, 1},
-		{one{mode: "SingleReplica", version: "2"}, "SingleReplica", nil, 1},
-		{one{err: refused}, "SingleReplica", refused, 1},
-		{one{}, "SingleReplica", nil, 1},
-		{one{mode: "HighlyAvailable", version: "3"}, "HighlyAvailable", nil, 2},
-		{one{mode: "not decoded, because the version is the same", version: "3"}, "HighlyAvailable", nil, 2},
+		{fakeReader{}, "", nil, 0},
+		{fakeReader{err: refused}, "", refused, 0},
+		{fakeReader{mode: "SingleReplica", version: "1"}, "SingleReplica", nil, 1},
+		{fakeReader{mode: "SingleReplica", version: "2"}, "SingleReplica", nil, 1},
+		{fakeReader{err: refused}, "SingleReplica", refused, 1},
+		{fakeReader{}, "SingleReplica", nil, 1},
+		{fakeReader{mode: "HighlyAvailable", version: "3"}, "HighlyAvailable", nil, 2},
+		{fakeReader{mode: "not decoded, because the version is the same", version: "3"}, "HighlyAvailable", nil, 2},
 	} {
 		cluster, err := known.Read(ctx, step.from)
 		got := ""

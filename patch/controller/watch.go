@@ -25,24 +25,22 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// Controller is one module's controller. It reconciles everything at once, so it has one request only.
+// Controller is one module's controller. It has a single request, which reconciles all objects.
 type Controller struct {
-	// ReconcileFunc is the module's. After an error it is called again with back-off.
+	// ReconcileFunc is retried with back-off after an error.
 	ReconcileFunc ReconcileFunc
-	// Cluster reads the topology.
-	Cluster  func(context.Context) (*topology.Cluster, error)
-	Reporter *status.Reporter
+	Cluster       func(context.Context) (*topology.Cluster, error)
+	Reporter      *status.Reporter
 
-	// reported is the last reported reason, "" for none; changedAt is when the state first differed from it.
-	reported  string
-	changedAt time.Time
+	reported  string    // the last reported reason, "" for none
+	changedAt time.Time // when the state first differed from the reported one
 }
 
-// reportDelay is for how long a changed state must have been stable before it is reported. On a single node everything reacts to the
-// same change, and a Warning about a short state would be a false alarm. Failures and what a person asked for are reported at once.
+// reportDelay is the delay before a new state is reported: on a single node one change has many short-lived effects,
+// and a Warning about each would be a false alarm. Failures, opt-outs and dry runs are reported at once.
 const reportDelay = 500 * time.Millisecond
 
-// Reconcile implements reconcile.Reconciler. It is never run concurrently.
+// Reconcile implements reconcile.Reconciler.
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	cluster, err := c.Cluster(ctx)
 	if err != nil {
@@ -50,33 +48,33 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	}
 	target, result, err := c.ReconcileFunc(ctx, cluster)
 	if ctx.Err() != nil {
-		return reconcile.Result{}, nil // what failed because the process stops is no result
+		return reconcile.Result{}, nil // the process is stopping
 	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if left := c.delay(result); left > 0 && result.Err == nil {
-		return reconcile.Result{RequeueAfter: MinRequeueAfter(result.After, left)}, nil
+	if remaining := c.delay(result); remaining > 0 && result.Err == nil {
+		return reconcile.Result{RequeueAfter: MinRequeueAfter(result.After, remaining)}, nil
 	}
-	again, err := c.Reporter.Report(ctx, target, result)
+	requeueAfter, err := c.Reporter.Report(ctx, target, result)
 	if ctx.Err() != nil {
 		return reconcile.Result{}, nil
 	}
-	return reconcile.Result{RequeueAfter: MinRequeueAfter(result.After, again)}, errors.Join(result.Err, err)
+	return reconcile.Result{RequeueAfter: MinRequeueAfter(result.After, requeueAfter)}, errors.Join(result.Err, err)
 }
 
-// delay returns for how much longer the result is not reported, because the state may be a short one.
+// delay returns for how much longer the result must not be reported.
 func (c *Controller) delay(result patch.Result) time.Duration {
 	if c.changedAt.IsZero() {
 		c.changedAt = time.Now()
 	}
-	left := reportDelay - time.Since(c.changedAt)
+	remaining := reportDelay - time.Since(c.changedAt)
 	switch result.State {
 	case patch.Progressing, patch.Waiting, patch.Blocked:
-		return left
+		return remaining
 	case patch.InForce, patch.NotNeeded:
-		if left > 0 && c.reported != "" && c.reported != result.Reason {
-			return left
+		if remaining > 0 && c.reported != "" && c.reported != result.Reason {
+			return remaining
 		}
 	case patch.OptedOut, patch.WouldChange, patch.Reverted, patch.Failed:
 	}
@@ -86,8 +84,8 @@ func (c *Controller) delay(result patch.Result) time.Duration {
 
 // Add adds the module's controller to the manager.
 func Add(mgr ctrl.Manager, m Module, env Environment) error {
-	if own, ok := m.(Setup); ok {
-		return own.Setup(mgr, env)
+	if custom, ok := m.(Setup); ok {
+		return custom.Setup(mgr, env)
 	}
 	reconcileFunc, err := m.Reconciler(env)
 	if err != nil {
@@ -98,8 +96,8 @@ func Add(mgr ctrl.Manager, m Module, env Environment) error {
 	return c.Watch(mgr, m, env)
 }
 
-// Watch adds the controller to the manager. It reconciles at its start, and whenever one of the module's objects changes, including the
-// Infrastructure (R-SNO-7).
+// Watch adds the controller to the manager. It reconciles at its start and at each change of the module's objects
+// (R-SNO-7).
 func (c *Controller) Watch(mgr ctrl.Manager, m Module, env Environment) error {
 	c.Cluster = env.Cluster
 	b := builder.ControllerManagedBy(mgr).Named(m.Name())
@@ -112,9 +110,9 @@ func (c *Controller) Watch(mgr ctrl.Manager, m Module, env Environment) error {
 			b = b.WatchesRawSource(source.Kind(from, o.Unstructured(), enqueue[*unstructured.Unstructured]()))
 		}
 	}
-	// The first reconciliation does not wait for an event: without objects there is none.
+	// The first reconciliation must not wait for an event: without objects there is none.
 	b = b.WatchesRawSource(source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		queue.Add(everything)
+		queue.Add(singleRequest)
 		return nil
 	}))
 	if err := b.Complete(reconcile.Reconciler(c)); err != nil {
@@ -123,26 +121,25 @@ func (c *Controller) Watch(mgr ctrl.Manager, m Module, env Environment) error {
 	return nil
 }
 
-// everything is the only request.
-var everything = reconcile.Request{NamespacedName: Infrastructure.Key()}
+var singleRequest = reconcile.Request{NamespacedName: Infrastructure.Key()}
 
 func enqueue[T client.Object]() handler.TypedEventHandler[T, reconcile.Request] {
-	return handler.TypedEnqueueRequestsFromMapFunc(func(context.Context, T) []reconcile.Request { return []reconcile.Request{everything} })
+	return handler.TypedEnqueueRequestsFromMapFunc(func(context.Context, T) []reconcile.Request { return []reconcile.Request{singleRequest} })
 }
 
-// changed passes updates of labels, and of annotations with the object's prefix.
+// changed returns a predicate for changed labels, and for changed annotations with the object's prefix.
 func (o Object) changed() predicate.TypedPredicate[*metav1.PartialObjectMetadata] {
-	counting := func(m *metav1.PartialObjectMetadata) map[string]string {
+	relevant := func(m *metav1.PartialObjectMetadata) map[string]string {
 		annotations := maps.Clone(m.Annotations)
 		maps.DeleteFunc(annotations, func(name, _ string) bool { return o.Annotations == "" || !strings.HasPrefix(name, o.Annotations) })
 		return annotations
 	}
 	return predicate.TypedFuncs[*metav1.PartialObjectMetadata]{UpdateFunc: func(e event.TypedUpdateEvent[*metav1.PartialObjectMetadata]) bool {
-		return !maps.Equal(e.ObjectOld.Labels, e.ObjectNew.Labels) || !maps.Equal(counting(e.ObjectOld), counting(e.ObjectNew))
+		return !maps.Equal(e.ObjectOld.Labels, e.ObjectNew.Labels) || !maps.Equal(relevant(e.ObjectOld), relevant(e.ObjectNew))
 	}}
 }
 
-// MinRequeueAfter returns the shorter of two times to requeue after, of which 0 means never.
+// MinRequeueAfter returns the shorter of two requeue times; 0 means never.
 func MinRequeueAfter(a, b time.Duration) time.Duration {
 	if a == 0 || (b != 0 && b < a) {
 		return b

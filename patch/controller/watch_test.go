@@ -13,7 +13,6 @@ import (
 	"github.com/solonode/sno/patch/status"
 )
 
-// A dry run writes no conditions and no events.
 func TestReporter(t *testing.T) {
 	mgr, err := ctrl.NewManager(&rest.Config{Host: "127.0.0.1:1"}, ctrl.Options{Metrics: metricsserver.Options{BindAddress: "0"}})
 	if err != nil {
@@ -29,7 +28,7 @@ func TestReporter(t *testing.T) {
 	} {
 		got := Environment{Options: test.options}.Reporter(mgr, "sample", "Sample", "configmap/one")
 		if _, writes := got.Sink.(*status.OperatorConditions); writes != test.conditions {
-			t.Errorf("%s: shows conditions: %v, want %v", name, writes, test.conditions)
+			t.Errorf("%s: writes conditions: %v, want %v", name, writes, test.conditions)
 		}
 		if (got.Events != nil) != test.onEvent {
 			t.Errorf("%s: sends events: %v, want %v", name, got.Events != nil, test.onEvent)
@@ -50,21 +49,21 @@ func TestChanged(t *testing.T) {
 	meta := func(labels, annotations map[string]string) *metav1.PartialObjectMetadata {
 		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: annotations}}
 	}
-	ours, theirs := map[string]string{"ours/a": "1"}, map[string]string{"theirs/a": "1"}
-	both := map[string]string{"ours/a": "1", "theirs/a": "1"}
+	matching, other := map[string]string{"sno/a": "1"}, map[string]string{"other/a": "1"}
+	both := map[string]string{"sno/a": "1", "other/a": "1"}
 	for name, test := range map[string]struct {
 		annotations string
 		before, now *metav1.PartialObjectMetadata
 		want        bool
 	}{
-		"nothing":               {"ours/", meta(nil, ours), meta(nil, ours), false},
-		"a label":               {"ours/", meta(nil, nil), meta(ours, nil), true},
-		"a label goes":          {"", meta(ours, nil), meta(nil, nil), true},
-		"an annotation comes":   {"ours/", meta(nil, theirs), meta(nil, both), true},
-		"an annotation goes":    {"ours/", meta(nil, both), meta(nil, theirs), true},
-		"an annotation changes": {"ours/", meta(nil, ours), meta(nil, map[string]string{"ours/a": "2"}), true},
-		"another annotation":    {"ours/", meta(nil, ours), meta(nil, both), false},
-		"no prefix":             {"", meta(nil, nil), meta(nil, both), false},
+		"nothing":                  {"sno/", meta(nil, matching), meta(nil, matching), false},
+		"a label":                  {"sno/", meta(nil, nil), meta(matching, nil), true},
+		"a label is removed":       {"", meta(matching, nil), meta(nil, nil), true},
+		"an annotation is added":   {"sno/", meta(nil, other), meta(nil, both), true},
+		"an annotation is removed": {"sno/", meta(nil, both), meta(nil, other), true},
+		"an annotation changes":    {"sno/", meta(nil, matching), meta(nil, map[string]string{"sno/a": "2"}), true},
+		"another annotation":       {"sno/", meta(nil, matching), meta(nil, both), false},
+		"no prefix":                {"", meta(nil, nil), meta(nil, both), false},
 	} {
 		o := Object{MetadataOnly: true, Annotations: test.annotations}
 		got := o.changed().Update(event.TypedUpdateEvent[*metav1.PartialObjectMetadata]{ObjectOld: test.before, ObjectNew: test.now})

@@ -18,17 +18,17 @@ var shared = patchtest.NewShared(patchtest.Options{CRDs: []string{patchtest.Ingr
 
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
-const us = "sno.solonode.github.io/sample"
+const manager = "sno.solonode.github.io/sample"
 
-// property is an object of one kind, what we apply to it, and single changes by another client.
-type property struct {
+// testObject is an object, the applied intent, and single changes by another client.
+type testObject struct {
 	kind         schema.GroupVersionKind
 	spec, intent map[string]any
-	// breaking are merge patches after which our patch is no longer in force; harmless ones leave it.
+	// breaking are merge patches after which the patch is not in force; harmless ones do not affect it.
 	breaking, harmless map[string]string
 }
 
-var properties = map[string]property{
+var testObjects = map[string]testObject{
 	"IngressController": {
 		kind: schema.GroupVersionKind{Group: "operator.openshift.io", Version: "v1", Kind: "IngressController"},
 		spec: map[string]any{"domain": "apps.example.org"},
@@ -58,27 +58,26 @@ var properties = map[string]property{
 	},
 	"Service": {
 		kind: schema.GroupVersionKind{Version: "v1", Kind: "Service"},
-		spec: map[string]any{"ports": []any{map[string]any{"name": "theirs", "port": int64(1), "protocol": "TCP"}}},
+		spec: map[string]any{"ports": []any{map[string]any{"name": "other", "port": int64(1), "protocol": "TCP"}}},
 		intent: map[string]any{
 			"selector": map[string]any{"a": "b"},
-			"ports":    []any{map[string]any{"name": "ours", "port": int64(80), "protocol": "TCP"}},
+			"ports":    []any{map[string]any{"name": "own", "port": int64(80), "protocol": "TCP"}},
 		},
 		breaking: map[string]string{
 			"atomic map":         `{"spec":{"selector":{"c":"d"}}}`,
-			"element removed":    `{"spec":{"ports":[{"name":"theirs","port":1,"protocol":"TCP"}]}}`,
-			"element changed":    `{"spec":{"ports":[{"name":"theirs","port":1,"protocol":"TCP"},{"name":"renamed","port":80,"protocol":"TCP"}]}}`,
-			"key of the element": `{"spec":{"ports":[{"name":"theirs","port":1,"protocol":"TCP"},{"name":"ours","port":81,"protocol":"TCP"}]}}`,
+			"element removed":    `{"spec":{"ports":[{"name":"other","port":1,"protocol":"TCP"}]}}`,
+			"element changed":    `{"spec":{"ports":[{"name":"other","port":1,"protocol":"TCP"},{"name":"renamed","port":80,"protocol":"TCP"}]}}`,
+			"key of the element": `{"spec":{"ports":[{"name":"other","port":1,"protocol":"TCP"},{"name":"own","port":81,"protocol":"TCP"}]}}`,
 		},
 		harmless: map[string]string{
-			"another element": `{"spec":{"ports":[{"name":"new","port":2,"protocol":"TCP"},{"name":"ours","port":80,"protocol":"TCP","targetPort":80}]}}`,
+			"another element": `{"spec":{"ports":[{"name":"new","port":2,"protocol":"TCP"},{"name":"own","port":80,"protocol":"TCP","targetPort":80}]}}`,
 		},
 	},
 }
 
-// After a real apply UpToDate is true. After any single change of our fields by another client it is false, and after any other change it is
-// still true.
+// UpToDate must agree with the API server after an apply, and after each change by another client.
 func TestUpToDateAgreesWithTheAPIServer(t *testing.T) {
-	for name, p := range properties {
+	for name, p := range testObjects {
 		for change, text := range p.breaking {
 			t.Run(name+"/"+change, func(t *testing.T) { p.try(t, text, false) })
 		}
@@ -88,7 +87,7 @@ func TestUpToDateAgreesWithTheAPIServer(t *testing.T) {
 	}
 }
 
-func (p property) try(t *testing.T, change string, want bool) {
+func (p testObject) try(t *testing.T, change string, want bool) {
 	server := shared.Server(t)
 	ctx, admin, namespace := t.Context(), server.Admin(t), server.Namespace(t)
 	object := func(spec map[string]any) *unstructured.Unstructured {
@@ -101,23 +100,23 @@ func (p property) try(t *testing.T, change string, want bool) {
 		}
 		return u
 	}
-	holds := func() bool {
+	upToDate := func() bool {
 		live := object(nil)
 		patchtest.NoError(t, admin.Get(ctx, client.ObjectKeyFromObject(live), live))
-		set, err := ownership.Applied(live, us, "")
+		set, err := ownership.Applied(live, manager, "")
 		patchtest.NoError(t, err)
 		return ownership.UpToDate(live.Object, object(p.intent).Object, set)
 	}
 	patchtest.NoError(t, admin.Create(ctx, object(p.spec), client.FieldOwner("stock")))
-	if holds() {
+	if upToDate() {
 		t.Error("UpToDate before the patch was applied")
 	}
-	patchtest.NoError(t, admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(object(p.intent)), client.FieldOwner(us)))
-	if !holds() {
-		t.Error("does not hold after the patch was applied")
+	patchtest.NoError(t, admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(object(p.intent)), client.FieldOwner(manager)))
+	if !upToDate() {
+		t.Error("not UpToDate after the patch was applied")
 	}
 	patchtest.NoError(t, admin.Patch(ctx, object(nil), client.RawPatch(types.MergePatchType, []byte(change)), client.FieldOwner("oc")))
-	if got := holds(); got != want {
-		t.Errorf("after %s Holds is %t, want %t", change, got, want)
+	if got := upToDate(); got != want {
+		t.Errorf("after %s UpToDate is %t, want %t", change, got, want)
 	}
 }

@@ -15,21 +15,19 @@ import (
 // None is the text of an absent value or owner.
 const None = "-"
 
-// Change compares one field of a patch, such as ".spec.replicas", with the live object.
+// Change compares a field of a patch, such as ".spec.replicas", with the live object.
 type Change struct {
-	Field string `json:"field"`
-	// Live and Desired are JSON texts or None.
-	Live    string `json:"live"`
-	Desired string `json:"desired"`
-	// Owner names the managers of the live field, comma-separated, or is None.
-	Owner   string `json:"owner"`
+	Field   string `json:"field"`
+	Live    string `json:"live"`    // JSON or None
+	Desired string `json:"desired"` // JSON or None
+	Owner   string `json:"owner"`   // managers of the live field, comma-separated, or None
 	Differs bool   `json:"differs"`
 }
 
-// Changes returns the fields of an intent in order of their paths: the leaves of maps, and whole lists and empty maps. null in the
+// Changes returns the fields of an intent in order of their paths: leaves of maps, lists and empty maps. null in the
 // intent means that the field must be absent.
 func Changes(live *unstructured.Unstructured, intent map[string]any) []Change {
-	fields, _ := read(live) // without owners if they cannot be decoded, which an apply reports
+	fields, _ := read(live) // without owners if they cannot be decoded; an apply reports that
 	var changes []Change
 	walk(Payload(intent), nil, func(path []string, desired any) {
 		field := "." + strings.Join(path, ".")
@@ -42,7 +40,7 @@ func Changes(live *unstructured.Unstructured, intent map[string]any) []Change {
 		if desired == nil {
 			change.Desired, change.Differs = None, found
 		}
-		// A name with a dot is not part of a dotted path: the owner is that of the map around it.
+		// Dotted paths cannot express a name with a dot: the owner is that of the map around it.
 		var at fieldpath.Path
 		for _, name := range path {
 			if strings.Contains(name, ".") {

@@ -20,7 +20,7 @@ import (
 	"github.com/solonode/sno/patch/patchtest"
 )
 
-// The ports of a Service are a map by port and protocol, so each has owners of its own.
+// Each port of a Service has its own owners: ports are a map by port and protocol.
 func ExampleManagersAt() {
 	service := &metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{
 		applied("gateway", `{"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{},"f:port":{},"f:protocol":{}}}}}`),
@@ -34,7 +34,6 @@ func ExampleManagersAt() {
 	// false <nil>
 }
 
-// port returns the path of an element of a list with two keys.
 func port(n int) fieldpath.Path {
 	return fieldpath.MakePathOrDie("spec", "ports", fieldpath.KeyByFields("protocol", "TCP", "port", n))
 }
@@ -51,15 +50,15 @@ func TestManagersAt(t *testing.T) {
 		path   fieldpath.Path
 		want   []string
 	}{
-		"the element":                 {signed("a", element), port(80), []string{"a"}},
-		"another element":             {signed("a", element), port(81), nil},
-		"a field in the element":      {signed("a", inside), port(80), []string{"a"}},
-		"the list, all of it":         {signed("a", `{"f:spec":{"f:ports":{}}}`), port(80), []string{"a"}},
-		"the list, emptied by others": {signed("a", `{"f:spec":{"f:ports":{}}}`, "b", element), port(80), []string{"b"}},
-		"a member of a set":           {signed("a", set), member("x"), []string{"a"}},
-		"another member of a set":     {signed("a", set), member("y"), nil},
+		"the element":                {appliedBy("a", element), port(80), []string{"a"}},
+		"another element":            {appliedBy("a", element), port(81), nil},
+		"a field in the element":     {appliedBy("a", inside), port(80), []string{"a"}},
+		"the list as one value":      {appliedBy("a", `{"f:spec":{"f:ports":{}}}`), port(80), []string{"a"}},
+		"a list of others' elements": {appliedBy("a", `{"f:spec":{"f:ports":{}}}`, "b", element), port(80), []string{"b"}},
+		"a member of a set":          {appliedBy("a", set), member("x"), []string{"a"}},
+		"another member of a set":    {appliedBy("a", set), member("y"), nil},
 		"an annotation with dots": {
-			signed("a", `{"f:metadata":{"f:annotations":{"f:a.b/c":{}}}}`),
+			appliedBy("a", `{"f:metadata":{"f:annotations":{"f:a.b/c":{}}}}`),
 			fieldpath.MakePathOrDie("metadata", "annotations", "a.b/c"), []string{"a"},
 		},
 	}
@@ -86,16 +85,16 @@ func TestAtomic(t *testing.T) {
 		path   fieldpath.Path
 		want   bool
 	}{
-		"nobody's":          {signed(), fieldpath.MakePathOrDie("spec"), false},
-		"no path":           {signed("a", `{"f:spec":{}}`), nil, false},
-		"one value":         {signed("a", `{"f:spec":{"f:list":{}}}`), fieldpath.MakePathOrDie("spec", "list"), true},
-		"a part of it":      {signed("a", `{"f:spec":{"f:list":{}}}`), fieldpath.MakePathOrDie("spec", "list", "x"), false},
-		"the map around it": {signed("a", `{"f:spec":{"f:list":{}}}`), fieldpath.MakePathOrDie("spec"), false},
-		"with members":      {signed("a", `{"f:spec":{"f:list":{".":{},"f:x":{}}}}`), fieldpath.MakePathOrDie("spec", "list"), false},
-		"with others' members": {signed("a", `{"f:spec":{"f:list":{}}}`, "b", `{"f:spec":{"f:list":{"f:x":{}}}}`), fieldpath.MakePathOrDie("spec",
+		"no owner":          {appliedBy(), fieldpath.MakePathOrDie("spec"), false},
+		"no path":           {appliedBy("a", `{"f:spec":{}}`), nil, false},
+		"one value":         {appliedBy("a", `{"f:spec":{"f:list":{}}}`), fieldpath.MakePathOrDie("spec", "list"), true},
+		"a part of it":      {appliedBy("a", `{"f:spec":{"f:list":{}}}`), fieldpath.MakePathOrDie("spec", "list", "x"), false},
+		"the map around it": {appliedBy("a", `{"f:spec":{"f:list":{}}}`), fieldpath.MakePathOrDie("spec"), false},
+		"with members":      {appliedBy("a", `{"f:spec":{"f:list":{".":{},"f:x":{}}}}`), fieldpath.MakePathOrDie("spec", "list"), false},
+		"with others' members": {appliedBy("a", `{"f:spec":{"f:list":{}}}`, "b", `{"f:spec":{"f:list":{"f:x":{}}}}`), fieldpath.MakePathOrDie("spec",
 			"list"), false},
-		"an element of a list":  {signed("a", `{"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{}}}}`), port(80), true},
-		"another one of a list": {signed("a", `{"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{}}}}`), port(81), false},
+		"an element of a list":  {appliedBy("a", `{"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{}}}}`), port(80), true},
+		"another one of a list": {appliedBy("a", `{"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{}}}}`), port(81), false},
 	}
 	for name, test := range tests {
 		if got, err := ownership.Atomic(test.object, test.path); err != nil || got != test.want {
@@ -104,7 +103,7 @@ func TestAtomic(t *testing.T) {
 	}
 }
 
-// The entries of ClusterVersion's spec.overrides have owners of their own, and Atomic agrees with the API server.
+// Entries of spec.overrides have their own owners, and Atomic agrees with the API server.
 func TestElementsAgreeWithTheAPIServer(t *testing.T) {
 	server := shared.Server(t)
 	ctx, admin := t.Context(), server.Admin(t)
@@ -128,7 +127,7 @@ func TestElementsAgreeWithTheAPIServer(t *testing.T) {
 		key := fieldpath.KeyByFields("kind", "Deployment", "group", "apps", "namespace", "openshift-console", "name", name)
 		return append(list.Copy(), fieldpath.PathElement{Key: key})
 	}
-	created := version("theirs")
+	created := version("other")
 	patchtest.NoError(t, unstructured.SetNestedField(created.Object, "5a2b5b6e-1c6d-4a53-8b36-0a1f7b9a2c3d", "spec", "clusterID"))
 	patchtest.NoError(t, admin.Create(ctx, created, client.FieldOwner("oc")))
 	t.Cleanup(func() {
@@ -148,15 +147,15 @@ func TestElementsAgreeWithTheAPIServer(t *testing.T) {
 			t.Errorf("the list is atomic: %t, %v", atomic, err)
 		}
 	}
-	check(element("theirs"), "oc")
+	check(element("other"), "oc")
 	check(element("downloads"))
-	patchtest.NoError(t, admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(version("downloads")), client.FieldOwner(us)))
-	check(element("downloads"), us)
-	check(element("theirs"), "oc")
-	check(list, "oc", us)
+	patchtest.NoError(t, admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(version("downloads")), client.FieldOwner(manager)))
+	check(element("downloads"), manager)
+	check(element("other"), "oc")
+	check(list, "oc", manager)
 
 	controller := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"domain": "apps.example.org"}}}
-	controller.SetGroupVersionKind(properties["IngressController"].kind)
+	controller.SetGroupVersionKind(testObjects["IngressController"].kind)
 	controller.SetNamespace(server.Namespace(t))
 	controller.SetName("default")
 	patchtest.NoError(t, admin.Create(ctx, controller, client.FieldOwner("stock")))
@@ -164,7 +163,7 @@ func TestElementsAgreeWithTheAPIServer(t *testing.T) {
 	patchtest.NoError(t, admin.Patch(ctx, controller, client.RawPatch(types.MergePatchType, []byte(patch)), client.FieldOwner("oc")))
 	for field, want := range map[string]bool{
 		".spec.nodePlacement.nodeSelector": true, ".spec.nodePlacement.tolerations": true, ".spec.nodePlacement": false, ".spec.replicas": true,
-		// The keys of a field without a schema have owners of their own.
+		// The keys of a field without a schema have their own owners.
 		".spec.unsupportedConfigOverrides": false, ".spec.unsupportedConfigOverrides.a": true,
 	} {
 		path, err := ownership.ParsePath(field)

@@ -1,5 +1,5 @@
-// Package ownership decodes metadata.managedFields: who owns which field of an object, whether a patch is in force, and what it would
-// change. It is pure. Server-side apply decides conflicts by the same data.
+// Package ownership decodes metadata.managedFields: the owners of fields, whether a patch is in force, and what it
+// would change. It is pure.
 package ownership
 
 import (
@@ -15,14 +15,14 @@ import (
 )
 
 var (
-	// ErrManagedFields is returned for an entry of metadata.managedFields that cannot be decoded.
+	// ErrManagedFields is returned for metadata.managedFields that cannot be decoded.
 	ErrManagedFields = errors.New("unreadable metadata.managedFields")
-	// ErrFieldPath is returned for a path that is not a dotted list of field names such as ".spec.replicas".
+	// ErrFieldPath is returned for a path that is not a dotted list of names such as ".spec.replicas".
 	ErrFieldPath = errors.New("not a field path")
 )
 
-// ParsePath parses a dotted path such as ".spec.replicas", the notation of the API server's conflict messages. Selectors of list elements
-// are an ErrFieldPath.
+// ParsePath parses a dotted path such as ".spec.replicas", as in the API server's conflict messages, without list
+// elements.
 func ParsePath(field string) (fieldpath.Path, error) {
 	rest, ok := strings.CutPrefix(field, ".")
 	if !ok || strings.ContainsAny(rest, "[]") {
@@ -38,12 +38,12 @@ func ParsePath(field string) (fieldpath.Path, error) {
 	return path, nil
 }
 
-// Fields returns the set of an entry. The error is an ErrManagedFields.
+// Fields returns the fields of an entry. The error is an ErrManagedFields.
 func Fields(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 	if entry.FieldsV1 == nil {
 		return &fieldpath.Set{}, nil
 	}
-	// The oldest supported version has no accessor for the bytes, and the newest deprecates the field.
+	// Of the supported versions, the oldest has no accessor for the bytes, and the newest deprecates the field.
 	raw, err := entry.FieldsV1.MarshalJSON()
 	set := &fieldpath.Set{}
 	if err == nil {
@@ -55,7 +55,7 @@ func Fields(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 	return set, nil
 }
 
-// Applied returns the fields that the manager owns through server-side apply in the main resource ("") or a subresource ("status").
+// Applied returns the fields that the manager has applied to the main resource ("") or a subresource ("status").
 func Applied(object metav1.Object, manager, subresource string) (*fieldpath.Set, error) {
 	for _, entry := range object.GetManagedFields() {
 		if entry.Manager == manager && entry.Subresource == subresource && entry.Operation == metav1.ManagedFieldsOperationApply {
@@ -65,23 +65,23 @@ func Applied(object metav1.Object, manager, subresource string) (*fieldpath.Set,
 	return &fieldpath.Set{}, nil
 }
 
-// Owns reports whether the manager has applied anything to the main resource, also when that cannot be decoded.
+// Owns reports whether the manager has applied anything to the main resource, also if that cannot be decoded.
 func Owns(object metav1.Object, manager string) bool {
 	own, err := Applied(object, manager, "")
 	return err != nil || !own.Empty()
 }
 
-// ManagedBy reports whether the manager owns anything in the main resource, by any operation.
+// ManagedBy reports whether the manager has an entry for the main resource, of any operation.
 func ManagedBy(object metav1.Object, manager string) bool {
 	return slices.ContainsFunc(object.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
 		return entry.Manager == manager && entry.Subresource == ""
 	})
 }
 
-// Managers returns, sorted, the managers that own the field, something below it, or the atomic value that contains it.
+// Managers returns, sorted, the managers that own the field, a field below it, or the atomic value that contains it.
 //
-// In managedFields an atomic value looks like a map whose owner has lost all members to others. It counts as a map if any manager owns
-// something inside.
+// In managedFields an atomic value looks like a map without owned members. It counts as a map if any manager owns a
+// member.
 func Managers(object metav1.Object, field string) ([]string, error) {
 	path, err := ParsePath(field)
 	if err != nil {
@@ -101,7 +101,7 @@ func ManagersAt(object metav1.Object, path fieldpath.Path) ([]string, error) {
 	return fields.managersAt(path), nil
 }
 
-// Atomic reports whether the value at the path is owned as one value on this object. An empty map or list always looks atomic.
+// Atomic reports whether the value is owned as one value. An empty map or list always looks atomic.
 func Atomic(object metav1.Object, path fieldpath.Path) (bool, error) {
 	fields, err := read(object)
 	if err != nil || len(path) == 0 {
@@ -115,7 +115,7 @@ func Atomic(object metav1.Object, path fieldpath.Path) (bool, error) {
 	return all.Members.Has(last) && all.WithPrefix(last).Empty(), nil
 }
 
-// managedFields are what each manager owns, by any operation and subresource; all is their union.
+// managedFields are the fields of each manager, of all operations and subresources, and their union.
 type managedFields struct {
 	owned map[string]*fieldpath.Set
 	all   *fieldpath.Set
@@ -156,10 +156,10 @@ func owns(set, all *fieldpath.Set, path fieldpath.Path) bool {
 	return !set.Empty()
 }
 
-// BeforeFirstApply is the manager to which the API server assigns everything on an object without managedFields at its first apply.
+// BeforeFirstApply is the manager to which the API server assigns all fields of an object without managedFields.
 const BeforeFirstApply = "before-first-apply"
 
-// Others returns the managers of a field with a value that are not among the given ones. On an object without managedFields that is
+// Others returns the managers of a field that has a value, except the given ones. Without managedFields that is
 // BeforeFirstApply.
 func Others(object metav1.Object, field string, own ...string) ([]string, error) {
 	path, err := ParsePath(field)

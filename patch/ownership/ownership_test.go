@@ -29,8 +29,8 @@ func applied(manager, fields string) metav1.ManagedFieldsEntry {
 	return entry(manager, metav1.ManagedFieldsOperationApply, "", fields)
 }
 
-// signed returns an object with pairs of a manager and what it has applied.
-func signed(pairs ...string) *metav1.ObjectMeta {
+// appliedBy returns an object with pairs of a manager and the fields that it has applied.
+func appliedBy(pairs ...string) *metav1.ObjectMeta {
 	object := &metav1.ObjectMeta{}
 	for i := 0; i < len(pairs); i += 2 {
 		object.ManagedFields = append(object.ManagedFields, applied(pairs[i], pairs[i+1]))
@@ -58,26 +58,26 @@ func TestManagers(t *testing.T) {
 		field  string
 		want   []string
 	}{
-		"nobody":                               {signed(), ".spec.replicas", nil},
-		"exact":                                {signed("a", `{"f:spec":{"f:replicas":{}}}`), ".spec.replicas", []string{"a"}},
-		"a neighbor":                           {signed("a", `{"f:spec":{"f:domain":{}}}`), ".spec.replicas", nil},
-		"something below":                      {signed("a", `{"f:spec":{"f:nodePlacement":{"f:tolerations":{}}}}`), ".spec.nodePlacement", []string{"a"}},
-		"the atomic value around it":           {signed("a", `{"f:spec":{"f:nodeSelector":{}}}`), ".spec.nodeSelector.matchLabels.infra", []string{"a"}},
-		"a map around it, with other members":  {signed("a", `{"f:spec":{".":{},"f:domain":{}}}`), ".spec.replicas", nil},
-		"a map that is owned with its members": {signed("a", `{"f:spec":{".":{},"f:replicas":{}}}`), ".spec.replicas", []string{"a"}},
-		"the map itself":                       {signed("a", `{"f:spec":{".":{},"f:replicas":{}}}`), ".spec", []string{"a"}},
+		"no owner":                             {appliedBy(), ".spec.replicas", nil},
+		"exact":                                {appliedBy("a", `{"f:spec":{"f:replicas":{}}}`), ".spec.replicas", []string{"a"}},
+		"a neighbor":                           {appliedBy("a", `{"f:spec":{"f:domain":{}}}`), ".spec.replicas", nil},
+		"something below":                      {appliedBy("a", `{"f:spec":{"f:nodePlacement":{"f:tolerations":{}}}}`), ".spec.nodePlacement", []string{"a"}},
+		"the atomic value around it":           {appliedBy("a", `{"f:spec":{"f:nodeSelector":{}}}`), ".spec.nodeSelector.matchLabels.infra", []string{"a"}},
+		"a map around it, with other members":  {appliedBy("a", `{"f:spec":{".":{},"f:domain":{}}}`), ".spec.replicas", nil},
+		"a map that is owned with its members": {appliedBy("a", `{"f:spec":{".":{},"f:replicas":{}}}`), ".spec.replicas", []string{"a"}},
+		"the map itself":                       {appliedBy("a", `{"f:spec":{".":{},"f:replicas":{}}}`), ".spec", []string{"a"}},
 		"a map whose owner lost its members": {
-			signed("a", `{"f:spec":{"f:nodePlacement":{}}}`, "b", `{"f:spec":{"f:nodePlacement":{"f:nodeSelector":{}}}}`),
+			appliedBy("a", `{"f:spec":{"f:nodePlacement":{}}}`, "b", `{"f:spec":{"f:nodePlacement":{"f:nodeSelector":{}}}}`),
 			".spec.nodePlacement.nodeSelector", []string{"b"},
 		},
-		"elements of a list": {signed("a", `{"f:spec":{"f:list":{"k:{\"name\":\"x\"}":{".":{},"f:name":{}}}}}`), ".spec.list", []string{"a"}},
-		"elements of a set":  {signed("a", `{"f:metadata":{"f:finalizers":{"v:\"x\"":{}}}}`), ".metadata.finalizers", []string{"a"}},
+		"elements of a list": {appliedBy("a", `{"f:spec":{"f:list":{"k:{\"name\":\"x\"}":{".":{},"f:name":{}}}}}`), ".spec.list", []string{"a"}},
+		"elements of a set":  {appliedBy("a", `{"f:metadata":{"f:finalizers":{"v:\"x\"":{}}}}`), ".metadata.finalizers", []string{"a"}},
 		"no fields":          {&metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "a"}}}, ".spec.replicas", nil},
 		"several, sorted, one of them twice": {&metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{
 			entry("b", update, "", `{"f:spec":{"f:replicas":{}}}`), applied("b", `{"f:spec":{"f:replicas":{}}}`),
 			applied("a", `{"f:spec":{"f:replicas":{}}}`), applied("c", `{"f:spec":{"f:domain":{}}}`),
 		}}, ".spec.replicas", []string{"a", "b"}},
-		// All entries of a manager count together: by operation, by subresource and by version of the API.
+		// All entries of a manager count: of all operations, subresources and versions.
 		"several entries, the one between": {&metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{
 			entry("a", update, "status", `{"f:status":{"f:x":{}}}`), applied("a", `{"f:spec":{"f:replicas":{}}}`),
 			entry("a", update, "", `{"f:spec":{"f:domain":{}}}`), applied("b", `{"f:spec":{"f:domain":{}}}`),
@@ -94,10 +94,9 @@ func TestManagers(t *testing.T) {
 }
 
 func TestOthers(t *testing.T) {
-	object := signed("us", `{"f:a":{}}`, "stock", `{"f:a":{}}`, "oc", `{"f:a":{}}`)
-	// An old client or a restore can leave an object without managedFields.
+	object := appliedBy("sno", `{"f:a":{}}`, "stock", `{"f:a":{}}`, "oc", `{"f:a":{}}`)
 	for want, object := range map[string]*metav1.ObjectMeta{"oc": object, ownership.BeforeFirstApply: {}} {
-		if got, err := ownership.Others(object, ".a", "us", "stock"); err != nil || !slices.Equal(got, []string{want}) {
+		if got, err := ownership.Others(object, ".a", "sno", "stock"); err != nil || !slices.Equal(got, []string{want}) {
 			t.Errorf("%v, %v, want %s", got, err, want)
 		}
 	}
@@ -105,13 +104,13 @@ func TestOthers(t *testing.T) {
 
 func TestApplied(t *testing.T) {
 	object := &metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{
-		entry("us", metav1.ManagedFieldsOperationUpdate, "", `{"f:updated":{}}`),
-		entry("us", metav1.ManagedFieldsOperationApply, "status", `{"f:status":{}}`),
-		applied("us", `{"f:applied":{}}`),
+		entry("sno", metav1.ManagedFieldsOperationUpdate, "", `{"f:updated":{}}`),
+		entry("sno", metav1.ManagedFieldsOperationApply, "status", `{"f:status":{}}`),
+		applied("sno", `{"f:applied":{}}`),
 		applied("other", `{"f:other":{}}`),
 	}}
 	for _, test := range []struct{ manager, subresource, want string }{
-		{"us", "", ".applied"}, {"us", "status", ".status"}, {"other", "", ".other"}, {"other", "status", ""}, {"nobody", "", ""},
+		{"sno", "", ".applied"}, {"sno", "status", ".status"}, {"other", "", ".other"}, {"other", "status", ""}, {"nobody", "", ""},
 	} {
 		set, err := ownership.Applied(object, test.manager, test.subresource)
 		if err != nil || set.String() != test.want {
@@ -121,8 +120,8 @@ func TestApplied(t *testing.T) {
 }
 
 func TestDamagedManagedFields(t *testing.T) {
-	object := signed("us", `{"f:spec":`)
-	if _, err := ownership.Applied(object, "us", ""); !errors.Is(err, ownership.ErrManagedFields) || !strings.Contains(err.Error(), `"us"`) {
+	object := appliedBy("sno", `{"f:spec":`)
+	if _, err := ownership.Applied(object, "sno", ""); !errors.Is(err, ownership.ErrManagedFields) || !strings.Contains(err.Error(), `"sno"`) {
 		t.Errorf("Applied: %v, want ErrManagedFields naming the manager", err)
 	}
 	if _, err := ownership.Managers(object, ".spec"); !errors.Is(err, ownership.ErrManagedFields) {
@@ -139,7 +138,7 @@ func TestDamagedManagedFields(t *testing.T) {
 	}
 }
 
-// object decodes JSON, keeping integers integers.
+// object decodes JSON and keeps integers.
 func object(t *testing.T, text string) map[string]any {
 	t.Helper()
 	out := map[string]any{}
@@ -157,21 +156,21 @@ func TestUpToDate(t *testing.T) {
 		"value is gone": {`{"spec":{}}`, `{"spec":{"replicas":1}}`, `{"f:spec":{"f:replicas":{}}}`, false},
 		"map is gone":   {`{}`, `{"spec":{"replicas":1}}`, `{"f:spec":{"f:replicas":{}}}`, false},
 		"map is no map": {`{"spec":3}`, `{"spec":{"replicas":1}}`, `{"f:spec":{"f:replicas":{}}}`, false},
-		"we own more":   {`{"spec":{"replicas":1,"domain":"d"}}`, `{"spec":{"replicas":1}}`, `{"f:spec":{"f:domain":{},"f:replicas":{}}}`, false},
-		"we own more, elsewhere": {
+		"more is owned": {`{"spec":{"replicas":1,"domain":"d"}}`, `{"spec":{"replicas":1}}`, `{"f:spec":{"f:domain":{},"f:replicas":{}}}`, false},
+		"more is owned elsewhere": {
 			`{"spec":{"replicas":1},"metadata":{"annotations":{"a":"b"}}}`, `{"spec":{"replicas":1}}`,
 			`{"f:metadata":{"f:annotations":{"f:a":{}}},"f:spec":{"f:replicas":{}}}`, false,
 		},
-		"we own less":    {`{"spec":{"replicas":1,"domain":"d"}}`, `{"spec":{"replicas":1,"domain":"d"}}`, `{"f:spec":{"f:replicas":{}}}`, false},
-		"we own nothing": {`{"spec":{"replicas":1}}`, `{"spec":{"replicas":1}}`, `{}`, false},
+		"less is owned":    {`{"spec":{"replicas":1,"domain":"d"}}`, `{"spec":{"replicas":1,"domain":"d"}}`, `{"f:spec":{"f:replicas":{}}}`, false},
+		"nothing is owned": {`{"spec":{"replicas":1}}`, `{"spec":{"replicas":1}}`, `{}`, false},
 		"identity is no field": {
 			`{"metadata":{"name":"n","labels":{"a":"b"}}}`, `{"metadata":{"name":"n","uid":"u","namespace":"s","resourceVersion":"1","labels":{"a":"b"}}}`,
 			`{"f:metadata":{"f:labels":{"f:a":{}}}}`, true,
 		},
 		"nothing intended, nothing owned": {`{"spec":{"replicas":1}}`, `{}`, `{}`, true},
 		"nothing intended, one owned":     {`{"spec":{"replicas":1}}`, `{}`, `{"f:spec":{"f:replicas":{}}}`, false},
-		"absent, and ours":                {`{"spec":{"a":{}}}`, `{"spec":{"a":{"b":null}}}`, `{"f:spec":{"f:a":{"f:b":{}}}}`, true},
-		"absent, and not ours":            {`{"spec":{"a":{"c":1}}}`, `{"spec":{"a":{"b":null,"c":1}}}`, `{"f:spec":{"f:a":{"f:c":{}}}}`, false},
+		"absent and owned":                {`{"spec":{"a":{}}}`, `{"spec":{"a":{"b":null}}}`, `{"f:spec":{"f:a":{"f:b":{}}}}`, true},
+		"absent and not owned":            {`{"spec":{"a":{"c":1}}}`, `{"spec":{"a":{"b":null,"c":1}}}`, `{"f:spec":{"f:a":{"f:c":{}}}}`, false},
 		"absent with its map":             {`{"spec":{"c":1}}`, `{"spec":{"a":null,"c":1}}`, `{"f:spec":{"f:a":{"f:b":{}},"f:c":{}}}`, true},
 		"map with more is gone":           {`{"spec":{}}`, `{"spec":{"a":{"b":null,"c":1}}}`, `{"f:spec":{"f:a":{"f:b":{},"f:c":{}}}}`, false},
 		"to be absent":                    {`{"spec":{"a":{"b":1}}}`, `{"spec":{"a":{"b":null}}}`, `{"f:spec":{"f:a":{"f:b":{}}}}`, false},
@@ -182,7 +181,7 @@ func TestUpToDate(t *testing.T) {
 		"atomic list in another order":    {`{"list":[2,1]}`, `{"list":[1,2]}`, `{"f:list":{}}`, false},
 		"atomic list with more in it":     {`{"list":[1,2,3]}`, `{"list":[1,2]}`, `{"f:list":{}}`, false},
 		"associative list among others": {
-			`{"list":[{"name":"theirs","v":9},{"name":"a","v":1,"w":2}]}`, `{"list":[{"name":"a","v":1}]}`,
+			`{"list":[{"name":"other","v":9},{"name":"a","v":1,"w":2}]}`, `{"list":[{"name":"a","v":1}]}`,
 			`{"f:list":{"k:{\"name\":\"a\"}":{".":{},"f:name":{},"f:v":{}}}}`, true,
 		},
 		"associative list, value differs": {
@@ -191,10 +190,10 @@ func TestUpToDate(t *testing.T) {
 		"associative list, element gone": {
 			`{"list":[{"name":"b","v":1}]}`, `{"list":[{"name":"a","v":1}]}`, `{"f:list":{"k:{\"name\":\"a\"}":{".":{},"f:name":{},"f:v":{}}}}`, false,
 		},
-		"associative list, one element is not ours": {
+		"associative list, one element is not owned": {
 			`{"list":[{"name":"a"},{"name":"b"}]}`, `{"list":[{"name":"a"},{"name":"b"}]}`, `{"f:list":{"k:{\"name\":\"a\"}":{".":{},"f:name":{}}}}`, false,
 		},
-		"associative list, we own another element": {
+		"associative list, another element is owned": {
 			`{"list":[{"name":"a"},{"name":"b"}]}`, `{"list":[{"name":"a"}]}`,
 			`{"f:list":{"k:{\"name\":\"a\"}":{".":{},"f:name":{}},"k:{\"name\":\"b\"}":{".":{},"f:name":{}}}}`, false,
 		},
@@ -202,10 +201,10 @@ func TestUpToDate(t *testing.T) {
 			`{"ports":[{"port":80,"protocol":"UDP","n":"x"},{"port":80,"protocol":"TCP","n":"y"}]}`, `{"ports":[{"port":80,"protocol":"TCP","n":"y"}]}`,
 			`{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{},"f:n":{},"f:port":{},"f:protocol":{}}}}`, true,
 		},
-		"set list among others":    {`{"set":["theirs","a"]}`, `{"set":["a"]}`, `{"f:set":{"v:\"a\"":{}}}`, true},
-		"set list, element gone":   {`{"set":["theirs"]}`, `{"set":["a"]}`, `{"f:set":{"v:\"a\"":{}}}`, false},
-		"set list, we own more":    {`{"set":["a","b"]}`, `{"set":["a"]}`, `{"f:set":{"v:\"a\"":{},"v:\"b\"":{}}}`, false},
-		"set list, not all ours":   {`{"set":["a","b"]}`, `{"set":["a","b"]}`, `{"f:set":{"v:\"a\"":{}}}`, false},
+		"set list among others":    {`{"set":["other","a"]}`, `{"set":["a"]}`, `{"f:set":{"v:\"a\"":{}}}`, true},
+		"set list, element gone":   {`{"set":["other"]}`, `{"set":["a"]}`, `{"f:set":{"v:\"a\"":{}}}`, false},
+		"set list, more is owned":  {`{"set":["a","b"]}`, `{"set":["a"]}`, `{"f:set":{"v:\"a\"":{},"v:\"b\"":{}}}`, false},
+		"set list, not all owned":  {`{"set":["a","b"]}`, `{"set":["a","b"]}`, `{"f:set":{"v:\"a\"":{}}}`, false},
 		"list where a map was":     {`{"set":{"a":1}}`, `{"set":["a"]}`, `{"f:set":{"v:\"a\"":{}}}`, false},
 		"scalar where a map was":   {`{"spec":{"a":1}}`, `{"spec":"a"}`, `{"f:spec":{"f:a":{}}}`, false},
 		"large integer":            {`{"n":9007199254740993}`, `{"n":9007199254740993}`, `{"f:n":{}}`, true},
@@ -220,7 +219,7 @@ func TestUpToDate(t *testing.T) {
 		live, intent := object(t, test.live), object(t, test.intent)
 		before := (&unstructured.Unstructured{Object: intent}).DeepCopy().Object
 		if got := ownership.UpToDate(live, intent, set); got != test.want {
-			t.Errorf("%s: Holds is %t, want %t", name, got, test.want)
+			t.Errorf("%s: UpToDate is %t, want %t", name, got, test.want)
 		}
 		if diff := cmp.Diff(before, intent); diff != "" {
 			t.Errorf("%s: the intent was changed:\n%s", name, diff)

@@ -9,14 +9,14 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// UpToDate reports whether applying the intent would change nothing: the set, which is what the applier owns, has exactly the fields of the
-// intent, and the live object has its values. null in the intent is a field that is absent and owned. Both objects are decoded JSON. The
-// set shows which values are atomic, so no schema is needed; when in doubt the answer is false.
+// UpToDate reports whether applying the intent would change nothing: the set, the fields that the applier owns, equals
+// the fields of the intent, and the live object has its values. null in the intent means absent and owned. The set
+// shows which values are atomic, so no schema is needed; when in doubt the result is false.
 func UpToDate(live, intent map[string]any, set *fieldpath.Set) bool {
-	return holdsMap(live, Payload(intent), set)
+	return mapUpToDate(live, Payload(intent), set)
 }
 
-// Payload returns a copy of the intent without the fields that only identify the object, which nobody owns.
+// Payload returns a copy of the intent without the fields that identify the object.
 func Payload(intent map[string]any) map[string]any {
 	payload := maps.Clone(intent)
 	delete(payload, "apiVersion")
@@ -34,19 +34,19 @@ func Payload(intent map[string]any) map[string]any {
 	return payload
 }
 
-func holds(live, intent any, set *fieldpath.Set) bool {
+func valueUpToDate(live, intent any, set *fieldpath.Set) bool {
 	switch want := intent.(type) {
 	case map[string]any:
 		have, ok := live.(map[string]any)
-		return ok && holdsMap(have, want, set)
+		return ok && mapUpToDate(have, want, set)
 	case []any:
 		have, ok := live.([]any)
-		return ok && holdsList(have, want, set)
+		return ok && listUpToDate(have, want, set)
 	}
 	return false
 }
 
-func holdsMap(live, intent map[string]any, set *fieldpath.Set) bool {
+func mapUpToDate(live, intent map[string]any, set *fieldpath.Set) bool {
 	for name, want := range intent {
 		element := fieldpath.FieldNameElement(name)
 		have, ok := live[name]
@@ -57,7 +57,7 @@ func holdsMap(live, intent map[string]any, set *fieldpath.Set) bool {
 				return false
 			}
 		case descends:
-			if !holds(have, want, children) {
+			if !valueUpToDate(have, want, children) {
 				return false
 			}
 		default:
@@ -75,8 +75,8 @@ func holdsMap(live, intent map[string]any, set *fieldpath.Set) bool {
 	})
 }
 
-// holdsList compares an associative list, whose owned elements are selected by their keys or values.
-func holdsList(live, intent []any, set *fieldpath.Set) bool {
+// listUpToDate compares an associative list, whose owned elements are selected by keys or values.
+func listUpToDate(live, intent []any, set *fieldpath.Set) bool {
 	seen := 0
 	same := all(set, func(element fieldpath.PathElement) bool {
 		have, want := find(live, element), find(intent, element)
@@ -85,14 +85,14 @@ func holdsList(live, intent []any, set *fieldpath.Set) bool {
 		}
 		seen++
 		if children, descends := set.Children.Get(element); descends {
-			return holds(have, want, children)
+			return valueUpToDate(have, want, children)
 		}
 		return reflect.DeepEqual(have, want)
 	})
 	return same && seen == len(intent)
 }
 
-// all reports whether every element of the set, counted once, is accepted.
+// all reports whether every element of the set is accepted.
 func all(set *fieldpath.Set, accept func(fieldpath.PathElement) bool) bool {
 	accepted := true
 	set.Members.Iterate(func(element fieldpath.PathElement) {

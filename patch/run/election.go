@@ -22,14 +22,12 @@ import (
 )
 
 const (
-	// leaseRetry is how often to read a Lease that is not held yet while the API server does not answer.
-	leaseRetry = time.Second
-	// releaseTimeout bounds the release of the Lease at the end of the process. A pod has 30 s to end.
-	releaseTimeout = 5 * time.Second
+	leaseRetry     = time.Second     // interval of reads while the API server is unavailable and the Lease is not held
+	releaseTimeout = 5 * time.Second // a pod has 30 s to end
 )
 
-// newIdentity returns the identity of this process in its Lease. All generations of the manager have the same one, so that a Lease that
-// could not be released, because the API server did not answer, needs not expire first, which takes up to 270 s.
+// newIdentity returns the identity of this process in its Lease. All generations of the manager share it: a Lease that
+// could not be released during an outage would otherwise have to expire first, which takes up to 270 s.
 func newIdentity() (string, error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -38,7 +36,7 @@ func newIdentity() (string, error) {
 	return host + "_" + string(uuid.NewUUID()), nil
 }
 
-// lock returns controller-runtime's Lease with the identity of the process, nil without leader election.
+// lock returns the Lease, nil without leader election.
 func (p *process) lock() (*lease, error) {
 	created, err := leaderelection.NewResourceLock(rest.CopyConfig(p.rest), noRecorders{}, leaderelection.Options{
 		LeaderElection: p.options.LeaderElect, LeaderElectionID: p.name + ".sno.solonode.github.io",
@@ -55,8 +53,8 @@ func (p *process) lock() (*lease, error) {
 	return &lease{LeaseLock: lock}, nil
 }
 
-// releaseLease releases the Lease if this process holds it, after all controllers have stopped. The election itself releases it only while
-// it leads, and one that began while the API server did not answer may not lead again before the process ends.
+// releaseLease releases the Lease if this process holds it, after all controllers have stopped. The election itself
+// releases it only while it leads, which one that began during an outage may never do.
 func (p *process) releaseLease(ctx context.Context) error {
 	lock, err := p.lock()
 	if err != nil || lock == nil {
@@ -82,15 +80,14 @@ func (p *process) releaseLease(ctx context.Context) error {
 	return nil
 }
 
-// lease is a Lease that, until it is held, is read every second while the API server does not answer. The election itself tries again after
-// its retry period, up to 132 s, and on a single node the API server is often unavailable when an election begins. Once it is held, a read
-// must fail at once, or the end of the process would wait for the API server.
+// lease retries reads every second while the API server is unavailable, until the Lease is held: the election retries
+// after up to 132 s, and on a single node it often begins during an outage. Once the Lease is held, reads fail at once,
+// so that the process can end during an outage.
 type lease struct {
 	*resourcelock.LeaseLock
 	held atomic.Bool
 }
 
-// Get implements resourcelock.Interface.
 func (l *lease) Get(ctx context.Context) (record *resourcelock.LeaderElectionRecord, raw []byte, err error) {
 	_ = wait.PollUntilContextCancel(ctx, leaseRetry, true, func(ctx context.Context) (bool, error) {
 		first := err == nil
@@ -99,19 +96,17 @@ func (l *lease) Get(ctx context.Context) (record *resourcelock.LeaderElectionRec
 			return true, nil
 		}
 		if first {
-			logr.FromContextOrDiscard(ctx).Info("API server does not answer for the Lease, retrying", "every", leaseRetry.String(), "cause", err.Error())
+			logr.FromContextOrDiscard(ctx).Info("Cannot read the Lease, retrying", "every", leaseRetry.String(), "cause", err.Error())
 		}
 		return false, nil
 	})
 	return record, raw, err
 }
 
-// Create implements resourcelock.Interface.
 func (l *lease) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	return l.setHeld(l.LeaseLock.Create(ctx, record))
 }
 
-// Update implements resourcelock.Interface.
 func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	return l.setHeld(l.LeaseLock.Update(ctx, record))
 }
@@ -123,17 +118,17 @@ func (l *lease) setHeld(err error) error {
 	return err
 }
 
-// isUnavailable reports whether the API server did not answer, or answered that it cannot process requests.
+// isUnavailable reports whether the API server did not answer, or cannot process requests.
 func isUnavailable(err error) bool {
-	var answer apierrors.APIStatus
-	if !errors.As(err, &answer) {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
 		return err != nil
 	}
-	code := answer.Status().Code
+	code := status.Status().Code
 	return code >= http.StatusInternalServerError || code == http.StatusTooManyRequests
 }
 
-// noRecorders is used before the manager and its recorders exist.
+// noRecorders creates the lock before the manager and its recorders exist.
 type noRecorders struct{}
 
 func (noRecorders) GetEventRecorderFor(string) record.EventRecorder { return nil }

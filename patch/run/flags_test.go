@@ -49,31 +49,31 @@ func TestFlagDefaults(t *testing.T) {
 
 func TestParse(t *testing.T) {
 	for name, test := range map[string]struct {
-		args []string
-		err  error // errAny for any
-		says string
-		want Options
+		args   []string
+		err    error // errAny for any
+		output string
+		want   Options
 	}{
 		"all flags": {args: []string{"--kubeconfig=k", "--metrics-bind-address=0", "--metrics-secure=false", "--health-probe-bind-address=:9",
 			"--leader-elect=false",
 			"--leader-elect-resource-namespace=ns", "--dry-run", "--force-conflicts", "--status-target=none", "--sample=fine"},
 			want: Options{Kubeconfig: "k", MetricsBindAddress: "0", HealthProbeBindAddress: ":9", LeaderElectNamespace: "ns",
 				Options: controller.Options{DryRun: true, ForceConflicts: true, StatusTarget: controller.StatusNone}}},
-		"nothing":              {want: defaults},
-		"help":                 {args: []string{"-h"}, err: flag.ErrHelp, says: "-leader-elect"},
-		"help names our flags": {args: []string{"--help"}, err: flag.ErrHelp, says: "-sample"},
-		"unknown":              {args: []string{"--kubeconfg=k"}, err: errAny, says: "kubeconfg"},
-		"argument":             {args: []string{"--dry-run", "k"}, err: controller.ErrOptions, says: `"k"`},
-		"status target":        {args: []string{"--status-target=both"}, err: controller.ErrOptions, says: "operator or none"},
-		"module's flag":        {args: []string{"--sample=bad"}, err: errSample, says: "--sample"},
+		"nothing":                   {want: defaults},
+		"help":                      {args: []string{"-h"}, err: flag.ErrHelp, output: "-leader-elect"},
+		"help has flags of modules": {args: []string{"--help"}, err: flag.ErrHelp, output: "-sample"},
+		"unknown":                   {args: []string{"--kubeconfg=k"}, err: errAny, output: "kubeconfg"},
+		"argument":                  {args: []string{"--dry-run", "k"}, err: controller.ErrOptions, output: `"k"`},
+		"status target":             {args: []string{"--status-target=both"}, err: controller.ErrOptions, output: "operator or none"},
+		"module's flag":             {args: []string{"--sample=bad"}, err: errSample, output: "--sample"},
 	} {
 		var out bytes.Buffer
 		got, err := parse("x", test.args, &out, []controller.Module{&sample{}})
 		if !errors.Is(err, test.err) && (!errors.Is(test.err, errAny) || err == nil) {
 			t.Errorf("%s: %v, want %v", name, err, test.err)
 		}
-		if !strings.Contains(out.String(), test.says) {
-			t.Errorf("%s: the output lacks %q:\n%s", name, test.says, &out)
+		if !strings.Contains(out.String(), test.output) {
+			t.Errorf("%s: the output lacks %q:\n%s", name, test.output, &out)
 		}
 		if diff := cmp.Diff(test.want, got, cmpopts.IgnoreFields(Options{}, "Logging")); err == nil && diff != "" {
 			t.Errorf("%s: options (-want +got):\n%s", name, diff)
@@ -83,7 +83,6 @@ func TestParse(t *testing.T) {
 
 var errAny = errors.New("any error")
 
-// Run checks options that were not parsed.
 func TestRunValidates(t *testing.T) {
 	if err := Run(t.Context(), nil, "x", Options{Options: controller.Options{StatusTarget: "both"}}); !errors.Is(err, controller.ErrOptions) {
 		t.Errorf("%v, want %v", err, controller.ErrOptions)

@@ -19,7 +19,7 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// mapper answers with one error, or knows every kind.
+// mapper returns one error, or a mapping of every kind.
 type mapper struct {
 	meta.RESTMapper
 	err error
@@ -29,7 +29,7 @@ func (m mapper) RESTMapping(schema.GroupKind, ...string) (*meta.RESTMapping, err
 	return &meta.RESTMapping{}, m.err
 }
 
-func TestAppeared(t *testing.T) {
+func TestAnyServed(t *testing.T) {
 	for name, test := range map[string]struct {
 		err  error
 		want bool
@@ -38,13 +38,12 @@ func TestAppeared(t *testing.T) {
 		"not served": {&meta.NoKindMatchError{GroupKind: optional.GroupKind()}, false},
 		"no answer":  {errors.New("connection refused"), false},
 	} {
-		if got := appeared(mapper{err: test.err}, []schema.GroupVersionKind{optional.GroupVersionKind}); got != test.want {
+		if got := anyServed(mapper{err: test.err}, []schema.GroupVersionKind{optional.GroupVersionKind}); got != test.want {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
 	}
 }
 
-// The leader election follows a topology that is stable, not one that comes and goes.
 func TestStopwatch(t *testing.T) {
 	started := time.Now()
 	var changed stopwatch
@@ -61,30 +60,28 @@ func TestStopwatch(t *testing.T) {
 	}
 }
 
-// serving is a manager of an API server that serves every kind.
-type serving struct{ ctrl.Manager }
+type fakeManager struct{ ctrl.Manager }
 
-func (serving) GetRESTMapper() meta.RESTMapper { return mapper{} }
+func (fakeManager) GetRESTMapper() meta.RESTMapper { return mapper{} }
 
-// synced is a filled cache with an Infrastructure.
-type synced struct {
+type fakeCache struct {
 	cache.Cache
 	mode func() configv1.TopologyMode
 }
 
-func (synced) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {
+func (fakeCache) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {
 	return nil, nil
 }
 
-func (synced) WaitForCacheSync(context.Context) bool { return true }
+func (fakeCache) WaitForCacheSync(context.Context) bool { return true }
 
-func (s synced) Get(_ context.Context, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+func (s fakeCache) Get(_ context.Context, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
 	return unstructured.SetNestedMap(into.(*unstructured.Unstructured).Object, map[string]any{
 		"controlPlaneTopology": string(s.mode()), "infrastructureTopology": "SingleReplica", "platform": "None",
 	}, "status")
 }
 
-// A generation of the manager ends for a topology with other durations that has been stable for 2 s, not for one with the same durations.
+// A generation of the manager ends when other durations have been required for 2 s.
 func TestReelection(t *testing.T) {
 	const (
 		ha   = configv1.HighlyAvailableTopologyMode
@@ -100,18 +97,18 @@ func TestReelection(t *testing.T) {
 		noElection bool
 		want       time.Duration // 0 for never
 	}{
-		"the same":                   {readings: []reading{{0, ha}}},
-		"the same durations":         {readings: []reading{{0, ha}, {time.Second, dual}}},
-		"another":                    {readings: []reading{{0, ha}, {time.Second, sr}}, want: 3 * time.Second},
-		"another from the beginning": {readings: []reading{{0, sr}}, want: 2 * time.Second},
-		"another for less than 2 s":  {readings: []reading{{0, sr}, {2 * time.Second, ha}}},
-		"another that comes back":    {readings: []reading{{0, sr}, {time.Second, dual}, {3 * time.Second / 2, sr}}, want: 7 * time.Second / 2},
-		"another, without election":  {readings: []reading{{0, sr}}, noElection: true},
+		"the same":                     {readings: []reading{{0, ha}}},
+		"the same durations":           {readings: []reading{{0, ha}, {time.Second, dual}}},
+		"another":                      {readings: []reading{{0, ha}, {time.Second, sr}}, want: 3 * time.Second},
+		"another from the beginning":   {readings: []reading{{0, sr}}, want: 2 * time.Second},
+		"another for less than 2 s":    {readings: []reading{{0, sr}, {2 * time.Second, ha}}},
+		"another with an interruption": {readings: []reading{{0, sr}, {time.Second, dual}, {3 * time.Second / 2, sr}}, want: 7 * time.Second / 2},
+		"another, without election":    {readings: []reading{{0, sr}}, noElection: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				started := time.Now()
-				infrastructure := synced{mode: func() (mode configv1.TopologyMode) {
+				infrastructure := fakeCache{mode: func() (mode configv1.TopologyMode) {
 					for _, r := range test.readings {
 						if time.Since(started) >= r.from {
 							mode = r.mode
@@ -121,11 +118,11 @@ func TestReelection(t *testing.T) {
 				}}
 				p := &process{
 					options: Options{LeaderElect: !test.noElection}, class: topology.LeaderElection(ha), topology: &controller.Topology{},
-					manager: serving{}, caches: controller.Caches{controller.Infrastructure: infrastructure}, primed: make(chan struct{}),
+					manager: fakeManager{}, caches: controller.Caches{controller.Infrastructure: infrastructure}, synced: make(chan struct{}),
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				err := p.prime(ctx)
+				err := p.syncAndFollow(ctx)
 				var want error
 				if test.want > 0 {
 					want = classChanged{sr}

@@ -18,8 +18,8 @@ import (
 	"github.com/solonode/sno/patch/controller"
 )
 
-// Main is the main function of a controller. It runs until SIGINT or SIGTERM (a second one ends it at once) and returns the exit code: 0
-// after a clean shutdown, 1 after a failure, 2 for invalid flags.
+// Main is the main function of a controller. It runs until SIGINT or SIGTERM, a second one ends it at once. The exit
+// code is 0 after a clean shutdown, 1 after a failure, 2 for invalid flags.
 func Main(name string, args []string, modules ...controller.Module) int {
 	options, err := parse(name, args, os.Stderr, modules)
 	switch {
@@ -31,7 +31,7 @@ func Main(name string, args []string, modules ...controller.Module) int {
 	logger := textlogger.NewLogger(options.Logging)
 	ctrl.SetLogger(logger)
 	klog.SetLogger(logger)
-	if err := load(logr.NewContext(ctrl.SetupSignalHandler(), logger), name, options, modules); err != nil {
+	if err := runWith(logr.NewContext(ctrl.SetupSignalHandler(), logger), name, options, modules); err != nil {
 		logger.Error(err, "Controller failed")
 		return 1
 	}
@@ -39,7 +39,7 @@ func Main(name string, args []string, modules ...controller.Module) int {
 	return 0
 }
 
-// parse parses the flags. It writes errors to out.
+// parse parses the flags and writes errors to out.
 func parse(name string, args []string, out io.Writer, modules []controller.Module) (Options, error) {
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
 	flags.SetOutput(out)
@@ -65,7 +65,7 @@ func parse(name string, args []string, out io.Writer, modules []controller.Modul
 	return options, err
 }
 
-func load(ctx context.Context, name string, options Options, modules []controller.Module) error {
+func runWith(ctx context.Context, name string, options Options, modules []controller.Module) error {
 	find := ctrl.GetConfig
 	if options.Kubeconfig != "" {
 		find = func() (*rest.Config, error) { return clientcmd.BuildConfigFromFlags("", options.Kubeconfig) }

@@ -12,21 +12,17 @@ import (
 // Options are the flags of every process.
 type Options struct {
 	controller.Options
-	// Kubeconfig is a file; empty means $KUBECONFIG, then in-cluster.
-	Kubeconfig string
-	// MetricsBindAddress is "0" for no metrics. MetricsSecure serves them over TLS with authentication and authorization.
-	MetricsBindAddress string
-	MetricsSecure      bool
-	// HealthProbeBindAddress serves /healthz and /readyz; "0" for none.
-	HealthProbeBindAddress string
-	// LeaderElectNamespace is the namespace of the Lease; empty means the process's own.
-	LeaderElect          bool
-	LeaderElectNamespace string
-	// Logging is set by BindFlags.
-	Logging *textlogger.Config
+	Kubeconfig string // empty for $KUBECONFIG, then in-cluster
+	// MetricsBindAddress is "0" for no metrics. MetricsSecure requires TLS, authentication and authorization.
+	MetricsBindAddress     string
+	MetricsSecure          bool
+	HealthProbeBindAddress string // of /healthz and /readyz; "0" for none
+	LeaderElect            bool
+	LeaderElectNamespace   string             // of the Lease; empty for the namespace of the pod
+	Logging                *textlogger.Config // set by BindFlags
 }
 
-// BindFlags declares the flags. Values that are set are the defaults.
+// BindFlags declares the flags. The current values are the defaults.
 func (o *Options) BindFlags(flags *flag.FlagSet) {
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "Path to a kubeconfig; without it KUBECONFIG, then the pod's service account.")
 	flags.StringVar(&o.MetricsBindAddress, "metrics-bind-address", cmp.Or(o.MetricsBindAddress, ":8443"),

@@ -1,5 +1,6 @@
-// Package run is the process around the controllers of one or more modules: flags, metrics, probes, events, and leader election whose
-// durations follow the topology. While the API server or OpenShift's resources are missing, the process is alive but not ready.
+// Package run runs the controllers of one or more modules in a process: flags, metrics, probes, events, and leader
+// election whose durations follow the topology. While required kinds are not served, the process is alive but not
+// ready.
 package run
 
 import (
@@ -35,27 +36,28 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// classChanged ends one generation of the manager when the leader-election durations change with the topology.
+// classChanged ends a generation of the manager: the leader-election durations change.
 type classChanged struct{ mode configv1.TopologyMode }
 
 func (c classChanged) Error() string {
-	return fmt.Sprintf("the topology %s has other leader-election durations", c.mode)
+	return fmt.Sprintf("the leader-election durations change with the topology %s", c.mode)
 }
 
-// errKindsAppeared ends one generation of the manager when the API server begins to serve an optional kind.
-var errKindsAppeared = errors.New("the cluster serves kinds that it did not serve before")
+// errKindsAdded ends a generation of the manager: the API server serves an optional kind that it did not serve
+// before.
+var errKindsAdded = errors.New("the cluster serves kinds that it did not serve before")
 
 const (
-	pollServed      = 2 * time.Second // for kinds that must be served
+	pollServed      = 2 * time.Second // until required kinds are served
 	pollOptional    = 15 * time.Second
-	pollTopology    = 500 * time.Millisecond // from the cache, for the leader election
-	stableTopology  = 2 * time.Second        // before the leader election follows it; the modules follow it at once
+	pollTopology    = 500 * time.Millisecond // from the cache
+	stableTopology  = 2 * time.Second        // before the leader election follows it
 	topologyTimeout = 10 * time.Second       // before the first leader election
 	shutdownTimeout = 20 * time.Second       // for running reconciles
 )
 
-// Run runs the modules' controllers until the context ends, which is no error. name is the name of the Lease. An election cannot change
-// its durations, so when they change with the topology, Run releases the Lease and starts the controllers again in the same process.
+// Run runs the modules' controllers until the context ends, which is no error. name is the name of the Lease. When the
+// topology changes the leader-election durations, Run releases the Lease and restarts the controllers in this process.
 func Run(ctx context.Context, restConfig *rest.Config, name string, options Options, modules ...controller.Module) error {
 	if err := options.Validate(); err != nil {
 		return err
@@ -71,17 +73,17 @@ func Run(ctx context.Context, restConfig *rest.Config, name string, options Opti
 	log := logr.FromContextOrDiscard(ctx)
 	restConfig = unthrottled(restConfig)
 	known := &controller.Topology{}
-	mode := firstTopology(ctx, restConfig, known)
+	mode := initialMode(ctx, restConfig, known)
 	for {
 		p := &process{
 			name: name, identity: identity, options: options, modules: modules, rest: restConfig, metrics: counters,
-			topology: known, class: topology.LeaderElection(mode), primed: make(chan struct{}),
+			topology: known, class: topology.LeaderElection(mode), synced: make(chan struct{}),
 		}
 		err := p.run(ctx)
 		var changed classChanged
 		switch {
 		case ctx.Err() != nil && err != nil:
-			return nil // a controller may still run, so the Lease has to expire
+			return nil // a controller may still be running, so the Lease must expire
 		case ctx.Err() != nil:
 			if err := p.releaseLease(ctx); err != nil {
 				log.Info("Lease was not released and has to expire", "cause", err.Error())
@@ -91,7 +93,7 @@ func Run(ctx context.Context, restConfig *rest.Config, name string, options Opti
 			mode = changed.mode
 			log.Info("Leader election follows the topology", "controlPlaneTopology", string(mode),
 				"leaseDuration", topology.LeaderElection(mode).LeaseDuration.String())
-		case errors.Is(err, errKindsAppeared):
+		case errors.Is(err, errKindsAdded):
 			log.Info("Cluster serves more kinds, starting again")
 		default:
 			return err
@@ -99,7 +101,8 @@ func Run(ctx context.Context, restConfig *rest.Config, name string, options Opti
 	}
 }
 
-// unthrottled returns a config without a client-side rate limit, unless one is set: the API server has priority and fairness.
+// unthrottled returns a config without a client-side rate limit, unless one is set: the API server limits requests
+// itself.
 func unthrottled(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	if config.QPS == 0 {
@@ -108,8 +111,8 @@ func unthrottled(config *rest.Config) *rest.Config {
 	return config
 }
 
-// firstTopology reads the control-plane topology once. If that fails, the default durations are used until the watch delivers it.
-func firstTopology(ctx context.Context, restConfig *rest.Config, known *controller.Topology) configv1.TopologyMode {
+// initialMode reads the runControllers-plane topology once. If that fails, it returns HighlyAvailable, the default.
+func initialMode(ctx context.Context, restConfig *rest.Config, known *controller.Topology) configv1.TopologyMode {
 	log := logr.FromContextOrDiscard(ctx)
 	ctx, cancel := context.WithTimeout(ctx, topologyTimeout)
 	defer cancel()
@@ -125,7 +128,7 @@ func firstTopology(ctx context.Context, restConfig *rest.Config, known *controll
 	return cluster.ControlPlane.Mode
 }
 
-// process is one generation of the manager, between two changes of the leader-election durations.
+// process is one generation of the manager, which has fixed leader-election durations.
 type process struct {
 	name, identity string // of the Lease, and of this replica in it
 	options        Options
@@ -137,12 +140,12 @@ type process struct {
 
 	manager ctrl.Manager
 	caches  controller.Caches
-	absent  []schema.GroupVersionKind // optional kinds that are not served; set before primed is closed
-	primed  chan struct{}
+	absent  []schema.GroupVersionKind // optional kinds that are not served; set before synced is closed
+	synced  chan struct{}
 	waiting atomic.Pointer[string] // what /readyz waits for, "" for nothing
 }
 
-// objects returns what the modules read, with duplicates.
+// objects returns the objects of all modules, with duplicates.
 func (p *process) objects() []controller.Object {
 	objects := []controller.Object{controller.Infrastructure}
 	for _, m := range p.modules {
@@ -152,18 +155,18 @@ func (p *process) objects() []controller.Object {
 }
 
 func (p *process) run(ctx context.Context) error {
-	serving := metricsserver.Options{BindAddress: p.options.MetricsBindAddress}
+	metricsOptions := metricsserver.Options{BindAddress: p.options.MetricsBindAddress}
 	if p.options.MetricsSecure {
-		serving.SecureServing = true
-		serving.FilterProvider = filters.WithAuthenticationAndAuthorization
+		metricsOptions.SecureServing = true
+		metricsOptions.FilterProvider = filters.WithAuthenticationAndAuthorization
 	}
-	managing := ctrl.Options{
+	managerOptions := ctrl.Options{
 		Scheme: scheme.Scheme,
 		Logger: logr.FromContextOrDiscard(ctx),
-		// Runnables need the context's logger, but the manager ends them.
+		// Runnables need the context's logger, but not its end: the manager stops them.
 		BaseContext:                   func() context.Context { return context.WithoutCancel(ctx) },
 		NewCache:                      cache.New,
-		Metrics:                       serving,
+		Metrics:                       metricsOptions,
 		HealthProbeBindAddress:        p.options.HealthProbeBindAddress,
 		LeaderElection:                p.options.LeaderElect,
 		LeaderElectionReleaseOnCancel: true,
@@ -171,7 +174,7 @@ func (p *process) run(ctx context.Context) error {
 		RenewDeadline:                 &p.class.RenewDeadline,
 		RetryPeriod:                   &p.class.RetryPeriod,
 		GracefulShutdownTimeout:       ptr.To(shutdownTimeout),
-		// Every generation creates controllers of the same names.
+		// Every generation of the manager has controllers of the same names.
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
 	}
 	lock, err := p.lock()
@@ -179,9 +182,9 @@ func (p *process) run(ctx context.Context) error {
 		return err
 	}
 	if lock != nil {
-		managing.LeaderElectionResourceLockInterface = lock
+		managerOptions.LeaderElectionResourceLockInterface = lock
 	}
-	if p.manager, err = ctrl.NewManager(p.rest, managing); err != nil {
+	if p.manager, err = ctrl.NewManager(p.rest, managerOptions); err != nil {
 		return fmt.Errorf("creating the manager: %w", err)
 	}
 	if lock != nil {
@@ -194,7 +197,7 @@ func (p *process) run(ctx context.Context) error {
 	p.setWaiting("the API server")
 	if err := errors.Join(
 		p.manager.AddHealthzCheck("ping", healthz.Ping), p.manager.AddReadyzCheck("caches", p.ready),
-		p.manager.Add(everywhere(p.prime)), p.manager.Add(manager.RunnableFunc(p.control)),
+		p.manager.Add(everyReplica(p.syncAndFollow)), p.manager.Add(manager.RunnableFunc(p.runControllers)),
 	); err != nil {
 		return fmt.Errorf("preparing the manager: %w", err)
 	}
@@ -204,24 +207,24 @@ func (p *process) run(ctx context.Context) error {
 	return nil
 }
 
-// prime waits for every kind to be served, fills the caches and follows the topology. It runs on every replica, so that a new leader starts
-// with filled caches.
-func (p *process) prime(ctx context.Context) error {
+// syncAndFollow waits until required kinds are served, syncs the caches and then polls the topology. It runs on every
+// replica, so that a new leader has synced caches.
+func (p *process) syncAndFollow(ctx context.Context) error {
 	if err := p.waitServed(ctx); err != nil {
 		return nil // the context ended
 	}
 	p.setWaiting("its caches")
 	if filled, err := p.caches.Fill(ctx, p.absent); !filled || err != nil {
-		return ignoreEnd(ctx, err)
+		return ignoreCanceled(ctx, err)
 	}
 	p.setWaiting("")
-	close(p.primed)
+	close(p.synced)
 	if len(p.absent) > 0 {
 		logr.FromContextOrDiscard(ctx).Info("Working without kinds that the cluster does not serve", "kinds", fmt.Sprint(p.absent))
 	}
 	var changed stopwatch
 	polled := time.Now()
-	return ignoreEnd(ctx, wait.PollUntilContextCancel(ctx, pollTopology, true, func(ctx context.Context) (bool, error) {
+	return ignoreCanceled(ctx, wait.PollUntilContextCancel(ctx, pollTopology, true, func(ctx context.Context) (bool, error) {
 		now := time.Now()
 		cluster, err := p.topology.Read(ctx, p.caches)
 		other := err == nil && cluster != nil && topology.LeaderElection(cluster.ControlPlane.Mode) != p.class
@@ -230,8 +233,8 @@ func (p *process) prime(ctx context.Context) error {
 		}
 		if len(p.absent) > 0 && now.Sub(polled) >= pollOptional {
 			polled = now
-			if appeared(p.manager.GetRESTMapper(), p.absent) {
-				return false, errKindsAppeared
+			if anyServed(p.manager.GetRESTMapper(), p.absent) {
+				return false, errKindsAdded
 			}
 		}
 		return false, nil
@@ -252,16 +255,16 @@ func (s *stopwatch) since(isTrue bool, now time.Time) time.Duration {
 	return now.Sub(s.began)
 }
 
-// appeared reports whether the API server serves one of the absent kinds now. It is false if the API server does not answer: starting
-// again would release the Lease during an outage.
-func appeared(mapper meta.RESTMapper, absent []schema.GroupVersionKind) bool {
+// anyServed reports whether the API server now serves one of the absent kinds. It is false during an outage, in which a
+// restart would release the Lease.
+func anyServed(mapper meta.RESTMapper, absent []schema.GroupVersionKind) bool {
 	return slices.ContainsFunc(absent, func(gvk schema.GroupVersionKind) bool {
 		_, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 		return err == nil
 	})
 }
 
-// waitServed waits until the API server serves every kind that is needed, and logs changes of those that are missing.
+// waitServed waits until the API server serves all required kinds, and logs changes of the missing ones.
 func (p *process) waitServed(ctx context.Context) error {
 	log := logr.FromContextOrDiscard(ctx)
 	logged := ""
@@ -284,15 +287,15 @@ func (p *process) waitServed(ctx context.Context) error {
 	})
 }
 
-// control adds the controllers. It runs when the process leads, and waits for the caches.
-func (p *process) control(ctx context.Context) error {
+// runControllers adds the controllers. It is called once the process leads, and waits for the caches.
+func (p *process) runControllers(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return nil
-	case <-p.primed:
+	case <-p.synced:
 	}
 	for _, m := range p.modules {
-		// A module reads only from the caches that it watches, since another module's cache of the same object may be older.
+		// A module reads only from caches that it watches: a cache of another module can be older.
 		own := controller.Caches{}
 		for _, o := range m.Objects() {
 			own[o] = p.caches[o]
@@ -302,7 +305,7 @@ func (p *process) control(ctx context.Context) error {
 			Client: p.manager.GetClient(), Live: controller.SkipUnserved(p.manager.GetAPIReader(), p.absent), Reader: own, Caches: own,
 		}
 		if err := controller.Add(p.manager, m, env); err != nil {
-			return ignoreEnd(ctx, fmt.Errorf("setting up %s: %w", m.Name(), err))
+			return ignoreCanceled(ctx, fmt.Errorf("setting up %s: %w", m.Name(), err))
 		}
 	}
 	<-ctx.Done()
@@ -311,7 +314,7 @@ func (p *process) control(ctx context.Context) error {
 
 func (p *process) setWaiting(what string) { p.waiting.Store(&what) }
 
-// ready implements /readyz: the caches are synced.
+// ready implements /readyz.
 func (p *process) ready(*http.Request) error {
 	if what := p.waiting.Load(); what != nil && *what != "" {
 		return fmt.Errorf("waiting for %s", *what)
@@ -319,15 +322,15 @@ func (p *process) ready(*http.Request) error {
 	return nil
 }
 
-func ignoreEnd(ctx context.Context, err error) error {
+func ignoreCanceled(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
 	}
 	return err
 }
 
-// everywhere is a runnable for every replica, also for those that do not lead.
-type everywhere func(context.Context) error
+// everyReplica is a runnable that does not need to lead.
+type everyReplica func(context.Context) error
 
-func (e everywhere) Start(ctx context.Context) error { return e(ctx) }
-func (everywhere) NeedLeaderElection() bool          { return false }
+func (e everyReplica) Start(ctx context.Context) error { return e(ctx) }
+func (everyReplica) NeedLeaderElection() bool          { return false }

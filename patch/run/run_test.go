@@ -41,14 +41,13 @@ func TestMain(m *testing.M) {
 var (
 	errSample = errors.New("bad value of the sample's flag")
 	watched   = patchtest.Object("v1", "ConfigMap", "sample", "one")
-	// labelled is of the same kind as watched, in another selection.
-	labelled = controller.Object{GroupVersionKind: watched.GroupVersionKind, Namespace: "sample", Labels: "selected=yes", MetadataOnly: true}
-	optional = controller.Object{
+	labelled  = controller.Object{GroupVersionKind: watched.GroupVersionKind, Namespace: "sample", Labels: "selected=yes", MetadataOnly: true}
+	optional  = controller.Object{
 		GroupVersionKind: schema.GroupVersionKind{Group: "sample.example.com", Version: "v1", Kind: "Optional"}, Name: "one", Optional: true,
 	}
 )
 
-// sample is a module that logs what it reads of one ConfigMap.
+// sample is a module that logs the data of one ConfigMap.
 type sample struct{ flag string }
 
 func (*sample) Name() string { return "sample" }
@@ -86,22 +85,21 @@ func (*sample) Reconciler(env controller.Environment) (controller.ReconcileFunc,
 			data = one.Data["k"]
 		}
 		logr.FromContextOrDiscard(ctx).Info("Sample reconciled", "data", data, "optional", maybe != nil, "topology", cluster != nil)
-		return nil, patch.Result{State: patch.InForce, Reason: patch.ReasonAsExpected, Message: "Seen"}, nil
+		return nil, patch.Result{State: patch.InForce, Reason: patch.ReasonAsExpected, Message: "Read"}, nil
 	}, nil
 }
 
-// site is an API server with the sample's namespace and its service account.
-type site struct {
+// environment is an API server with the namespace and the service account of the sample.
+type environment struct {
 	*testing.T
 	server *patchtest.APIServer
 	admin  client.WithWatch
-	// holder is who held the Lease when leads was last called.
-	holder string
+	holder string // of the Lease when leads was last called
 }
 
-func newSite(t *testing.T, server *patchtest.APIServer) *site {
+func newEnvironment(t *testing.T, server *patchtest.APIServer) *environment {
 	t.Helper()
-	s := &site{T: t, server: server, admin: server.Admin(t)}
+	s := &environment{T: t, server: server, admin: server.Admin(t)}
 	s.must(s.admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: watched.Namespace}}))
 	s.account("controller")
 	reads, creates := []string{"get", "list", "watch"}, []string{"create"}
@@ -116,13 +114,13 @@ func rule(group, resource string, verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
 }
 
-func (s *site) must(err error) {
+func (s *environment) must(err error) {
 	s.Helper()
 	patchtest.NoError(s, err)
 }
 
 // account creates a service account and returns its token.
-func (s *site) account(name string) string {
+func (s *environment) account(name string) string {
 	s.Helper()
 	serviceAccount := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: watched.Namespace, Name: name}}
 	s.must(s.admin.Create(s.Context(), serviceAccount))
@@ -131,8 +129,8 @@ func (s *site) account(name string) string {
 	return request.Status.Token
 }
 
-// start starts the sample with leader election, at another address than the API server's own if it is not empty.
-func (s *site) start(address string, args ...string) *patchtest.Process {
+// start starts the sample with leader election. address replaces that of the API server unless it is empty.
+func (s *environment) start(address string, args ...string) *patchtest.Process {
 	s.Helper()
 	return patchtest.Start(s, append([]string{
 		"--kubeconfig=" + s.server.AccountKubeconfig(s, watched.Namespace, "controller", address),
@@ -140,8 +138,8 @@ func (s *site) start(address string, args ...string) *patchtest.Process {
 	}, args...)...)
 }
 
-// setTopology writes both topologies. The first call creates the Infrastructure.
-func (s *site) setTopology(mode string) {
+// setTopology sets both topologies, and creates the Infrastructure if necessary.
+func (s *environment) setTopology(mode string) {
 	s.Helper()
 	u := controller.Infrastructure.Unstructured()
 	u.Object["spec"] = map[string]any{}
@@ -150,8 +148,8 @@ func (s *site) setTopology(mode string) {
 	s.must(s.admin.Status().Patch(s.Context(), controller.Infrastructure.Unstructured(), client.RawPatch(types.MergePatchType, []byte(text))))
 }
 
-// leads is a check that the sample's Lease has this duration.
-func (s *site) leads(seconds int32) func() error {
+// leads returns a check that the Lease has the duration.
+func (s *environment) leads(seconds int32) func() error {
 	return func() error {
 		lease := &coordinationv1.Lease{}
 		err := s.admin.Get(s.Context(), client.ObjectKey{Namespace: watched.Namespace, Name: "sample-controller.sno.solonode.github.io"}, lease)
@@ -163,13 +161,13 @@ func (s *site) leads(seconds int32) func() error {
 	}
 }
 
-func (s *site) eventually(what string, check func() error) {
+func (s *environment) eventually(what string, check func() error) {
 	s.Helper()
 	patchtest.Eventually(s, what, check)
 }
 
-// reconciles makes the change and waits until the process has reconciled; it returns how often.
-func (s *site) reconciles(p *patchtest.Process, change func()) int {
+// reconciles makes the change, waits until the process has reconciled, and returns how often it did.
+func (s *environment) reconciles(p *patchtest.Process, change func()) int {
 	s.Helper()
 	count := func() int { return strings.Count(p.Logs(), "Sample reconciled") }
 	before := count()
@@ -183,8 +181,8 @@ func (s *site) reconciles(p *patchtest.Process, change func()) int {
 	return count() - before
 }
 
-// serveOptional makes the API server serve the optional kind, and creates one object of it.
-func (s *site) serveOptional() {
+// serveOptional creates the CRD of the optional kind and one object.
+func (s *environment) serveOptional() {
 	s.Helper()
 	s.must(s.admin.Create(s.Context(), &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -199,7 +197,6 @@ func (s *site) serveOptional() {
 	s.eventually("the optional kind is served", func() error { return s.admin.Create(s.Context(), optional.Unstructured()) })
 }
 
-// get returns the status code and the body.
 func get(ctx context.Context, url, token string) (int, string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -218,15 +215,14 @@ func get(ctx context.Context, url, token string) (int, string, error) {
 	return answer.StatusCode, string(body), err
 }
 
-// One process from its start to its end: probes, metrics for those who may read them, leader election that follows the topology, and a
-// shutdown that releases the Lease.
+// TestRun covers a process from start to end: probes, authorization of metrics, leader election and the release of the
+// Lease.
 func TestRun(t *testing.T) {
-	s, ctx := newSite(t, shared.Server(t)), t.Context()
+	s, ctx := newEnvironment(t, shared.Server(t)), t.Context()
 
-	// While the API server does not answer, the process is alive but not ready.
-	line := s.server.Proxy(t)
-	line.Cut()
-	first := s.start(line.Address(), "--leader-elect=false")
+	proxy := s.server.Proxy(t)
+	proxy.Cut()
+	first := s.start(proxy.Address(), "--leader-elect=false")
 	first.WaitForLog(`"API server does not answer" cause=`)
 	for path, want := range map[string]int{"/healthz": http.StatusOK, "/readyz": http.StatusInternalServerError} {
 		if code, body, err := first.Probe(path); err != nil || code != want {
@@ -234,8 +230,8 @@ func TestRun(t *testing.T) {
 		}
 	}
 	first.WaitForLog("waiting for the API server")
-	line.Restore(t)
-	// Without any object there is no event; it reconciles all the same.
+	proxy.Restore(t)
+	// Without objects there is no event; it reconciles all the same.
 	first.WaitForLog(`data="" optional=false topology=false`)
 	first.Stop()
 
@@ -255,11 +251,11 @@ func TestRun(t *testing.T) {
 	s.eventually("it is ready", ready)
 	s.must(answers("http://"+health+"/healthz", "", http.StatusOK, "")())
 
-	reader, stranger := s.account("reader"), s.account("stranger")
+	reader, unauthorized := s.account("reader"), s.account("unauthorized")
 	s.server.Grant(t, "system:serviceaccount:sample:reader", rbacv1.PolicyRule{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}})
 	url := "https://" + metrics + "/metrics"
 	s.eventually("metrics need a token", answers(url, "", http.StatusUnauthorized, ""))
-	s.must(answers(url, stranger, http.StatusForbidden, "")())
+	s.must(answers(url, unauthorized, http.StatusForbidden, "")())
 	s.eventually("a reader gets the metrics", answers(url, reader, http.StatusOK, "sno_build_info"))
 
 	s.eventually("it leads with the durations of one node", s.leads(270))
@@ -268,7 +264,8 @@ func TestRun(t *testing.T) {
 	s.must(s.admin.Create(ctx, one))
 	p.WaitForLog(`data="first" optional=false topology=true`)
 
-	// What is MetadataOnly is reconciled when it is created or deleted and when its labels change, not when its data changes.
+	// A MetadataOnly object triggers a reconciliation when it is created, deleted or relabeled, not when its data
+	// changes.
 	selected := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "sample", Name: "selected", Labels: map[string]string{"selected": "yes"}}}
 	for _, change := range []func(){
 		func() { s.must(s.admin.Create(ctx, selected)) },
@@ -301,7 +298,6 @@ func TestRun(t *testing.T) {
 		t.Errorf("the leader election changed %d times, want 2", n)
 	}
 
-	// The API server begins to serve the optional kind.
 	s.serveOptional()
 	p.WaitForLog(`optional=true`)
 	s.must(s.admin.Delete(ctx, controller.Infrastructure.Unstructured()))
