@@ -28,20 +28,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// startTimeout is generous: several test binaries start at once on a small machine.
-const startTimeout = 2 * time.Minute
+const startTimeout = 2 * time.Minute // several test binaries can start at once on a small machine
 
 // Options are those of an API server.
 type Options struct {
-	// CRDs names the CustomResourceDefinitions to install from github.com/openshift/api.
+	// CRDs names CustomResourceDefinitions of github.com/openshift/api to install.
 	CRDs []string
-	// Flags are additional flags of kube-apiserver, without the leading dashes.
-	Flags map[string]string
-	// Program is started instead of kube-apiserver, with its arguments; empty for kube-apiserver.
-	Program string
+	// Flags are additional flags of kube-apiserver, without leading dashes.
+	Flags   map[string]string
+	Program string // empty for kube-apiserver
 }
 
-// APIServer is a running etcd and kube-apiserver with an audit log. There are no controllers, so a deleted namespace keeps its objects.
+// APIServer is a running etcd and kube-apiserver with an audit log, without controllers.
 type APIServer struct {
 	environment *envtest.Environment
 	folder      string
@@ -50,7 +48,7 @@ type APIServer struct {
 	admin       func() (client.WithWatch, error)
 }
 
-// StartAPIServer starts an API server for one test, at whose end it is stopped. Most tests want a Shared one.
+// StartAPIServer starts an API server for one test. Most tests use a Shared one.
 func StartAPIServer(t testing.TB, options Options) *APIServer {
 	t.Helper()
 	s, err := start(t.Context(), options)
@@ -63,7 +61,7 @@ func StartAPIServer(t testing.TB, options Options) *APIServer {
 	return s
 }
 
-// Shared is one API server for all tests of a binary. The first test that needs it starts it.
+// Shared is an API server for all tests of a binary. The first test that needs it starts it.
 type Shared struct {
 	options Options
 
@@ -75,7 +73,7 @@ type Shared struct {
 // NewShared returns a Shared that is not started.
 func NewShared(options Options) *Shared { return &Shared{options: options} }
 
-// Main runs the tests of the binary, stops the API server, also when the run is interrupted, and returns the exit code.
+// Main runs the tests, stops the API server, also after an interrupt, and returns the exit code.
 func (s *Shared) Main(m *testing.M) int {
 	interrupted := make(chan os.Signal, 1)
 	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
@@ -93,14 +91,13 @@ func (s *Shared) Main(m *testing.M) int {
 	return code
 }
 
-// Server returns the running API server. Without its programs the test fails.
+// Server returns the running API server, and fails the test if it cannot start.
 func (s *Shared) Server(t testing.TB) *APIServer {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.server == nil && s.err == nil {
-		// The server outlives the first test.
-		s.server, s.err = start(context.WithoutCancel(t.Context()), s.options)
+		s.server, s.err = start(context.WithoutCancel(t.Context()), s.options) // it outlives the test
 	}
 	if s.err != nil {
 		t.Fatal(s.err)
@@ -160,8 +157,7 @@ func start(ctx context.Context, options Options) (_ *APIServer, err error) {
 	server.Configure().
 		Set("audit-policy-file", policy).
 		Set("audit-log-path", s.auditLog()).
-		// A request is in the log before it is answered.
-		Set("audit-log-mode", "blocking")
+		Set("audit-log-mode", "blocking") // a request is logged before it is answered
 	for name, value := range options.Flags {
 		server.Configure().Set(name, value)
 	}
@@ -176,13 +172,13 @@ func (s *APIServer) stop() error {
 	return errors.Join(s.environment.Stop(), os.RemoveAll(s.folder))
 }
 
-// Scheme has the types of Kubernetes and of OpenShift's config and operator groups.
+// Scheme returns the scheme with the types of Kubernetes and of OpenShift's config and operator groups.
 func (s *APIServer) Scheme() *runtime.Scheme { return s.scheme }
 
-// EtcdURL is the address of the API server's etcd, without certificates, whose history has every version of every object in order.
+// EtcdURL returns the address of the etcd, whose history has all versions of all objects. It needs no certificates.
 func (s *APIServer) EtcdURL() string { return s.environment.ControlPlane.Etcd.URL.String() }
 
-// Config returns a config for a user, with a client certificate and its name as user agent. Without groups it has no rights until Grant.
+// Config returns a config for a user with a client certificate. Without groups the user has no rights until Grant.
 func (s *APIServer) Config(t testing.TB, user string, groups ...string) *rest.Config {
 	t.Helper()
 	config, err := s.config(user, groups...)
@@ -236,7 +232,7 @@ func (s *APIServer) Namespace(t testing.TB) string {
 	return namespace.Name
 }
 
-// Grant grants the user cluster-wide permissions and waits until they are in force.
+// Grant grants the user cluster-wide permissions and waits until they are effective.
 func (s *APIServer) Grant(t testing.TB, user string, rules ...rbacv1.PolicyRule) {
 	t.Helper()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}, Rules: rules}
@@ -257,7 +253,7 @@ func (s *APIServer) Grant(t testing.TB, user string, rules ...rbacv1.PolicyRule)
 		}
 		resource, subresource, _ := strings.Cut(rule.Resources[0], "/")
 		right := [6]string{"", rule.APIGroups[0], resource, subresource, strings.Join(rule.ResourceNames, ""), rule.Verbs[0]}
-		Eventually(t, "the rights of "+user+" are in force", func() error {
+		Eventually(t, "the permissions of "+user+" are effective", func() error {
 			if !s.may(t, user, right) {
 				return fmt.Errorf("not permitted: %v", right)
 			}
@@ -266,7 +262,6 @@ func (s *APIServer) Grant(t testing.TB, user string, rules ...rbacv1.PolicyRule)
 	}
 }
 
-// may reports whether a user has a right: namespace, group, resource, subresource, name and verb.
 func (s *APIServer) may(t testing.TB, user string, right [6]string) bool {
 	t.Helper()
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{

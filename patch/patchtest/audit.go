@@ -15,7 +15,7 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// auditPolicy records every write request when it arrives, except reviews, which are created to be answered.
+// auditPolicy records write requests when they arrive, except reviews, which only query.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [ResponseStarted, ResponseComplete, Panic]
@@ -29,27 +29,25 @@ rules:
 - level: None
 `
 
-// Write is one write request, whatever the answer.
+// Write is a write request, also a rejected one.
 type Write struct {
 	User string
-	// Verb is create, update, patch, delete or deletecollection.
-	Verb string
-	// URI is the path and the query, for example with dryRun, force and fieldManager.
-	URI string
+	Verb string // create, update, patch, delete or deletecollection
+	URI  string // path and query, for example with dryRun and fieldManager
 }
 
 func (w Write) String() string { return w.User + ": " + w.Verb + " " + w.URI }
 
 func (s *APIServer) auditLog() string { return filepath.Join(s.folder, "audit.log") }
 
-// audit holds the writes of the part of the audit log that was read.
+// audit holds the writes in the part of the audit log that was read.
 type audit struct {
 	mu     sync.Mutex
 	read   int64
 	writes []Write
 }
 
-// catchUp reads the complete lines that were added since the last call, and returns all writes.
+// catchUp reads the lines that were added since the last call, and returns all writes.
 func (a *audit) catchUp(path string) ([]Write, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -76,14 +74,13 @@ func (a *audit) catchUp(path string) ([]Write, error) {
 	return slices.Clip(a.writes), nil
 }
 
-// Writes returns the write requests of the user that were answered before the call, in order. An empty user means everybody except the
-// API server itself.
+// Writes returns the write requests of the user, in order. An empty user selects all but the API server itself.
 func (s *APIServer) Writes(t testing.TB, user string) []Write {
 	t.Helper()
 	return by(user, s.allWrites(t))
 }
 
-// WritesDuring returns the write requests that the user sends while the function runs.
+// WritesDuring returns the write requests of the user while the function runs.
 func (s *APIServer) WritesDuring(t testing.TB, user string, during func()) []Write {
 	t.Helper()
 	before := len(s.allWrites(t))
@@ -91,7 +88,7 @@ func (s *APIServer) WritesDuring(t testing.TB, user string, during func()) []Wri
 	return by(user, s.allWrites(t)[before:])
 }
 
-// NoWrites fails the test for every write request that the user sends while the function runs.
+// NoWrites fails the test for each write request of the user while the function runs.
 func (s *APIServer) NoWrites(t testing.TB, user string, during func()) {
 	t.Helper()
 	for _, write := range s.WritesDuring(t, user, during) {

@@ -12,11 +12,10 @@ const (
 	cacheEnv  = "SNO_CACHE"
 )
 
-// ErrNoBinaries is returned when there is no API server to start. Tests fail on it, they never skip.
+// ErrNoBinaries is returned if there is no API server to start. Tests fail on it, they are not skipped.
 var ErrNoBinaries = errors.New("no kube-apiserver and etcd to test against; run `make kube-assets` at the root of the repository")
 
-// Binaries returns the folder with kube-apiserver and etcd: $KUBEBUILDER_ASSETS, or that of `make kube-assets`, which is
-// $SNO_CACHE/kube/current or sno/kube/current in the user's cache folder.
+// Binaries returns the folder with kube-apiserver and etcd: $KUBEBUILDER_ASSETS, or that of `make kube-assets`.
 func Binaries() (string, error) {
 	folder := os.Getenv(assetsEnv)
 	if folder == "" {

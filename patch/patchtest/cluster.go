@@ -31,17 +31,14 @@ import (
 // SystemNamespace is the namespace of the manifests in ../config.
 const SystemNamespace = "sno-system"
 
-// Suite is shared by the tests of one module's controller: an API server, and a user with the rights of ../config/rbac.
+// Suite holds what the tests of a module's controller share: an API server, and a user with the rights of
+// ../config/rbac.
 type Suite struct {
-	// Program is the name of the program, its service account and its roles.
-	Program string
-	// Main is the program's main function.
-	Main func(args []string) int
-	// Module returns a module whose flags have not been parsed.
-	Module func() controller.Module
-	// Options are those of the API server.
-	Options Options
-	// ExtraObjects lists kinds, with their namespaces, of which tests create objects, in addition to those of the module.
+	Program string // also the name of the service account and the roles
+	Main    func(args []string) int
+	Module  func() controller.Module // with default flags
+	Options Options                  // of the API server
+	// ExtraObjects are kinds, with namespaces, that tests create in addition to those of the module.
 	ExtraObjects []controller.Object
 
 	shared  *Shared
@@ -53,7 +50,7 @@ type suiteClient struct {
 	*CrashInjector
 }
 
-// Test runs the tests, or the program in a process of Start, and returns the exit code.
+// Test runs the tests, or the program in a process of Start. It returns the exit code.
 func (s *Suite) Test(m *testing.M) int {
 	MaybeRunProgram(s.Main)
 	s.shared, s.clients = NewShared(s.Options), map[*APIServer]suiteClient{}
@@ -69,7 +66,7 @@ func (s *Suite) objects() []controller.Object {
 	})
 }
 
-// Cluster is an API server without controllers: the test acts as all clients but the module.
+// Cluster is an API server without controllers: the test acts as all other clients.
 type Cluster struct {
 	*testing.T
 	Suite  *Suite
@@ -77,7 +74,7 @@ type Cluster struct {
 	Admin  client.WithWatch
 }
 
-// Cluster returns the shared API server with the namespaces of the module's objects and the program's rights.
+// Cluster returns the shared API server with the module's namespaces and the program's permissions.
 func (s *Suite) Cluster(t *testing.T) *Cluster {
 	t.Helper()
 	return s.ClusterOn(t, s.shared.Server(t))
@@ -102,7 +99,7 @@ func (s *Suite) ClusterOn(t *testing.T, server *APIServer) *Cluster {
 	return c
 }
 
-// Permit grants a service account the rights of ../config/rbac and waits until they are in force.
+// Permit grants a service account the permissions of ../config/rbac and waits until they are effective.
 func (c *Cluster) Permit(account string) {
 	c.Helper()
 	for _, u := range Manifests(c, "../config", "rbac/service_account.yaml", "rbac/role.yaml", "rbac/role_binding.yaml") {
@@ -116,9 +113,9 @@ func (c *Cluster) Permit(account string) {
 		}
 		c.Server.Put(c, u)
 	}
-	c.Eventually("the rights of "+account+" are in force", func() error {
+	c.Eventually("the permissions of "+account+" are effective", func() error {
 		if !c.May(account, [6]string{"", "config.openshift.io", "infrastructures", "", "cluster", "get"}) {
-			return errors.New("they are not")
+			return errors.New("not yet")
 		}
 		return nil
 	})
@@ -130,7 +127,7 @@ func (c *Cluster) May(account string, right [6]string) bool {
 	return c.Server.may(c, AccountUser(SystemNamespace, account), right)
 }
 
-// Clear deletes every object of the module's kinds and of Suite.ExtraObjects.
+// Clear deletes all objects of the module's kinds and of Suite.ExtraObjects.
 func (c *Cluster) Clear() {
 	ctx := context.WithoutCancel(c.Context())
 	for _, o := range c.Suite.objects() {
@@ -149,7 +146,7 @@ func (c *Cluster) NoError(err error) {
 	NoError(c, err)
 }
 
-// Check fails the test for the error of each check.
+// Check fails the test for each error.
 func (c *Cluster) Check(checks ...func() error) {
 	c.Helper()
 	for _, check := range checks {
@@ -159,13 +156,13 @@ func (c *Cluster) Check(checks ...func() error) {
 	}
 }
 
-// Eventually waits until the check returns no error, and fails the test with its last one.
+// Eventually waits until the check returns nil.
 func (c *Cluster) Eventually(what string, check func() error) {
 	c.Helper()
 	Eventually(c, what, check)
 }
 
-// Object returns an object, or without a name all of a kind.
+// Object returns an object, or, without a name, all of a kind.
 func Object(apiVersion, kind, namespace, name string) controller.Object {
 	return controller.Object{GroupVersionKind: schema.FromAPIVersionAndKind(apiVersion, kind), Namespace: namespace, Name: name}
 }
@@ -202,7 +199,7 @@ func (c *Cluster) wrote(manager, how string, o client.Object, err error) {
 	}
 }
 
-// Patch patches like `oc patch --type=merge`. text may have verbs for fmt.
+// Patch patches like `oc patch --type=merge`. text is a format.
 func (c *Cluster) Patch(manager string, o controller.Object, text string, args ...any) {
 	c.Helper()
 	u := o.Unstructured()
@@ -223,8 +220,8 @@ func merge(text string, args []any) client.Patch {
 	return client.RawPatch(types.MergePatchType, []byte(text))
 }
 
-// KeepEditing reads, changes and updates an object again and again, with retries of conflicts, until the returned function is
-// called. That returns the number of updates.
+// KeepEditing updates an object repeatedly, with retries after conflicts, until stop, which returns the number of
+// updates.
 func (c *Cluster) KeepEditing(manager string, o controller.Object, change func(u *unstructured.Unstructured, n int)) (stop func() int) {
 	c.Helper()
 	ctx, cancel := context.WithCancel(c.Context())
@@ -254,7 +251,7 @@ func (c *Cluster) KeepEditing(manager string, o controller.Object, change func(u
 	}
 }
 
-// Delete deletes objects that are there.
+// Delete deletes existing objects.
 func (c *Cluster) Delete(objects ...controller.Object) {
 	c.Helper()
 	for _, o := range objects {
@@ -262,7 +259,7 @@ func (c *Cluster) Delete(objects ...controller.Object) {
 	}
 }
 
-// Find reads an object; nil when there is none.
+// Find reads an object; nil if there is none.
 func Find[T any](c *Cluster, o controller.Object) *T {
 	c.Helper()
 	_, typed, err := controller.Read[T](c.Context(), c.Admin, o)
@@ -270,7 +267,7 @@ func Find[T any](c *Cluster, o controller.Object) *T {
 	return typed
 }
 
-// Get reads an object that must be there.
+// Get reads an existing object.
 func Get[T any](c *Cluster, o controller.Object) *T {
 	c.Helper()
 	typed := Find[T](c, o)
@@ -280,7 +277,7 @@ func Get[T any](c *Cluster, o controller.Object) *T {
 	return typed
 }
 
-// SetTopology changes the topology. The first call creates the Infrastructure.
+// SetTopology sets the topology. The first call creates the Infrastructure.
 func (c *Cluster) SetTopology(controlPlane, infrastructure configv1.TopologyMode) {
 	c.Helper()
 	err := c.Admin.Create(c.Context(), &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: controller.Infrastructure.Name}})
@@ -293,7 +290,7 @@ func (c *Cluster) SetTopology(controlPlane, infrastructure configv1.TopologyMode
 	})
 }
 
-// AllowTopologies makes the API server accept topologies that the CRD of the oldest supported OpenShift does not have.
+// AllowTopologies adds topologies to the CRD, of which that of the oldest supported OpenShift has fewer.
 func (c *Cluster) AllowTopologies(modes ...configv1.TopologyMode) {
 	c.Helper()
 	crd := Object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", Infrastructures).Unstructured()
@@ -317,7 +314,7 @@ func (c *Cluster) AllowTopologies(modes ...configv1.TopologyMode) {
 	c.NoError(c.Admin.Update(c.Context(), crd))
 }
 
-// InstallCRDs makes the API server serve more of OpenShift's kinds.
+// InstallCRDs installs more CRDs of OpenShift.
 func (c *Cluster) InstallCRDs(names ...string) {
 	c.Helper()
 	files, err := crdManifests(c.Context(), names)
@@ -326,7 +323,7 @@ func (c *Cluster) InstallCRDs(names ...string) {
 	c.NoError(err)
 }
 
-// CompleteRollouts acts as the Deployment controller: every replica is available. Deployments that do not exist are skipped.
+// CompleteRollouts makes all replicas of existing Deployments available, as their controller does.
 func (c *Cluster) CompleteRollouts(deployments ...controller.Object) {
 	c.Helper()
 	for _, o := range deployments {
@@ -339,7 +336,7 @@ func (c *Cluster) CompleteRollouts(deployments ...controller.Object) {
 	}
 }
 
-// Condition reads a condition of an object; nil when there is none.
+// Condition reads a condition of an object; nil if there is none.
 func (c *Cluster) Condition(o controller.Object, condition string) *metav1.Condition {
 	c.Helper()
 	type conditions struct {
@@ -350,7 +347,7 @@ func (c *Cluster) Condition(o controller.Object, condition string) *metav1.Condi
 	return meta.FindStatusCondition(Get[conditions](c, o).Status.Conditions, condition)
 }
 
-// HasCondition is a check for Eventually that the object has a condition with the status, the reason and, in its message, the texts.
+// HasCondition returns a check that an object has a condition with the texts in its message.
 func (c *Cluster) HasCondition(o controller.Object, condition string, status metav1.ConditionStatus, reason string, texts ...string) func() error {
 	return func() error {
 		c.Helper()
@@ -366,7 +363,7 @@ func (c *Cluster) HasCondition(o controller.Object, condition string, status met
 	}
 }
 
-// Events counts the events of the module by type and reason, written like "Normal AsExpected".
+// Events counts the events of the module by type and reason, such as "Normal AsExpected".
 func (c *Cluster) Events(namespace string) map[string]int {
 	c.Helper()
 	list := &eventsv1.EventList{}
@@ -384,7 +381,7 @@ func (c *Cluster) Events(namespace string) map[string]int {
 	return counts
 }
 
-// Untouched returns an error if the module owns anything of the objects that exist, or if they have its annotations.
+// Untouched returns an error if the module owns fields of existing objects, or if they have its annotations.
 func (c *Cluster) Untouched(objects ...controller.Object) error {
 	c.Helper()
 	owner := patch.FieldOwner(c.Suite.Module().Name())
@@ -411,7 +408,6 @@ func (c *Cluster) Untouched(objects ...controller.Object) error {
 	return nil
 }
 
-// config returns a config for the program's user, with a client certificate.
 func (c *Cluster) config() *rest.Config {
 	return c.Server.Config(c, c.Suite.User(), "system:serviceaccounts", "system:authenticated")
 }

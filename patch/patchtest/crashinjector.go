@@ -10,55 +10,52 @@ import (
 	"sync"
 )
 
-// ErrCrash is the error of the requests of a process that has crashed.
+// ErrCrash is the error of requests of a crashed process.
 var ErrCrash = errors.New("the controller crashed")
 
 // CrashMode is what happens to the request at which a process crashes.
 type CrashMode int
 
-// The ways to crash.
+// The modes of a crash.
 const (
 	CrashBeforeSend CrashMode = iota
 	CrashAfterSend
-	// CrashDelayedWrite holds a write until DeliverDelayed. A read is never sent.
-	CrashDelayedWrite
-	// CrashModes is their number.
-	CrashModes
+	CrashDelayedWrite // a write is held until DeliverDelayed, a read is not sent
+	CrashModes        // the number of modes
 )
 
-// CrashInjector makes a process crash at one of its requests, after which all requests fail. The zero value lets all requests pass.
+// CrashInjector makes a process crash at one of its requests. The zero value passes all requests.
 type CrashInjector struct {
 	mu         sync.Mutex
 	left       int // requests until the crash; 0 for never
-	death      CrashMode
-	blown      bool
+	mode       CrashMode
+	crashed    bool
 	onlyWrites bool
-	late       []func()
+	delayed    []func()
 	before     func(*http.Request)
 	unreadable string
 }
 
-// Wrap is for rest.Config.Wrap. Several clients may have one CrashInjector.
-func (f *CrashInjector) Wrap(next http.RoundTripper) http.RoundTripper { return fused{f, next} }
+// Wrap is for rest.Config.Wrap, of one or several clients.
+func (f *CrashInjector) Wrap(next http.RoundTripper) http.RoundTripper { return transport{f, next} }
 
-// fused is the transport of one client with a CrashInjector.
-type fused struct {
+type transport struct {
 	*CrashInjector
 	next http.RoundTripper
 }
 
-// Reset begins a new process, without anything that was set. Delayed writes stay.
+// Reset starts a new process. Delayed writes stay.
 func (f *CrashInjector) Reset() { f.set(0, CrashBeforeSend, false) }
 
-// CrashAt makes the process crash at its request of that number, counted from now, beginning with 1.
-func (f *CrashInjector) CrashAt(at int, death CrashMode) { f.set(at, death, false) }
+// CrashAt makes the process crash at the request of that number, counted from 1.
+func (f *CrashInjector) CrashAt(at int, mode CrashMode) { f.set(at, mode, false) }
 
 // CrashAtWrite is CrashAt without counting reads.
-func (f *CrashInjector) CrashAtWrite(at int, death CrashMode) { f.set(at, death, true) }
+func (f *CrashInjector) CrashAtWrite(at int, mode CrashMode) { f.set(at, mode, true) }
 
-func (f *CrashInjector) set(left int, death CrashMode, onlyWrites bool) {
+func (f *CrashInjector) set(left int, mode CrashMode, onlyWrites bool) {
 	f.locked(func() {
-		f.left, f.death, f.onlyWrites, f.blown, f.before, f.unreadable = left, death, onlyWrites, false, nil, ""
+		f.left, f.mode, f.onlyWrites, f.crashed, f.before, f.unreadable = left, mode, onlyWrites, false, nil, ""
 	})
 }
 
@@ -68,65 +65,64 @@ func (f *CrashInjector) locked(do func()) {
 	do()
 }
 
-// BeforeRequest calls the function before every request that is sent, concurrently with others.
+// BeforeRequest calls the function before each request that is sent, concurrently.
 func (f *CrashInjector) BeforeRequest(do func(*http.Request)) { f.locked(func() { f.before = do }) }
 
-// FailReads refuses reads with this in their path; empty for none.
+// FailReads fails reads whose path contains the text; empty for none.
 func (f *CrashInjector) FailReads(path string) { f.locked(func() { f.unreadable = path }) }
 
 // Crashed reports whether the process has crashed.
-func (f *CrashInjector) Crashed() (blown bool) {
-	f.locked(func() { blown = f.blown })
-	return blown
+func (f *CrashInjector) Crashed() (crashed bool) {
+	f.locked(func() { crashed = f.crashed })
+	return crashed
 }
 
-// DelayedWrites returns the number of requests that DeliverDelayed would send.
+// DelayedWrites returns the number of delayed writes.
 func (f *CrashInjector) DelayedWrites() (n int) {
-	f.locked(func() { n = len(f.late) })
+	f.locked(func() { n = len(f.delayed) })
 	return n
 }
 
-// DeliverDelayed sends the requests that arrive late.
+// DeliverDelayed sends the delayed writes.
 func (f *CrashInjector) DeliverDelayed() {
-	var late []func()
-	f.locked(func() { late, f.late = f.late, nil })
-	for _, send := range late {
+	var delayed []func()
+	f.locked(func() { delayed, f.delayed = f.delayed, nil })
+	for _, send := range delayed {
 		send()
 	}
 }
 
-// RoundTrip implements http.RoundTripper.
-func (f fused) RoundTrip(r *http.Request) (*http.Response, error) {
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	read := r.Method == http.MethodGet
 	f.mu.Lock()
-	before, unreadable, death, dead, dies := f.before, f.unreadable, f.death, f.blown, false
-	if !dead && f.left > 0 && (!read || !f.onlyWrites) {
+	before, unreadable, mode, isCrashed, crashes := f.before, f.unreadable, f.mode, f.crashed, false
+	if !isCrashed && f.left > 0 && (!read || !f.onlyWrites) {
 		f.left--
-		dies = f.left == 0
-		f.blown = dies
+		crashes = f.left == 0
+		f.crashed = crashes
 	}
 	f.mu.Unlock()
 	switch {
 	case unreadable != "" && read && strings.Contains(r.URL.Path, unreadable):
 		return nil, ErrCrash
-	case dead, dies && death == CrashBeforeSend, dies && death == CrashDelayedWrite && read:
+	case isCrashed, crashes && mode == CrashBeforeSend, crashes && mode == CrashDelayedWrite && read:
 		return nil, ErrCrash
-	case dies && death == CrashDelayedWrite:
+	case crashes && mode == CrashDelayedWrite:
 		return nil, f.hold(r)
 	}
 	if before != nil {
 		before(r)
 	}
 	answer, err := f.next.RoundTrip(r)
-	if dies && err == nil {
-		_, _ = io.Copy(io.Discard, answer.Body) // so that the API server has answered
+	if crashes && err == nil {
+		_, _ = io.Copy(io.Discard, answer.Body) // the API server has processed the request
 		_ = answer.Body.Close()
 		return nil, ErrCrash
 	}
 	return answer, err
 }
 
-func (f fused) hold(r *http.Request) error {
+func (f transport) hold(r *http.Request) error {
 	var body []byte
 	if r.Body != nil {
 		var err error
@@ -137,7 +133,7 @@ func (f fused) hold(r *http.Request) error {
 	held := r.Clone(context.WithoutCancel(r.Context()))
 	held.Body = io.NopCloser(bytes.NewReader(body))
 	f.locked(func() {
-		f.late = append(f.late, func() {
+		f.delayed = append(f.delayed, func() {
 			if answer, err := f.next.RoundTrip(held); err == nil {
 				_ = answer.Body.Close()
 			}

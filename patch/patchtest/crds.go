@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Names of OpenShift's CustomResourceDefinitions, for Options.CRDs, which takes any name in the module github.com/openshift/api.
+// Names of CustomResourceDefinitions for Options.CRDs, which accepts all of github.com/openshift/api.
 const (
 	Infrastructures    = "infrastructures.config.openshift.io"
 	Ingresses          = "ingresses.config.openshift.io"
@@ -24,14 +24,14 @@ const (
 
 const apiModule = "github.com/openshift/api"
 
-// ErrNoCRD is returned for a CustomResourceDefinition that the selected version of github.com/openshift/api does not have.
+// ErrNoCRD is returned for a CustomResourceDefinition that github.com/openshift/api does not have.
 var ErrNoCRD = errors.New("no such CustomResourceDefinition in " + apiModule)
 
-// variants are endings of the file name of a CRD's manifest: those that a self-managed cluster without tech-preview features installs.
+// variants are suffixes of manifests that a self-managed cluster without tech-preview features installs.
 var variants = []string{"", "-Default", "-SelfManagedHA", "-SelfManagedHA-Default"}
 
-// CRDManifest returns the manifest of the named CRD ("plural.group") below the folder of the module github.com/openshift/api, by the contents
-// of the files, since their names differ between versions.
+// CRDManifest returns the manifest of the CRD ("plural.group") in the folder of github.com/openshift/api. It reads the
+// files, since their names differ between versions.
 func CRDManifest(moduleDir, name string) (string, error) {
 	plural, _, _ := strings.Cut(name, ".")
 	for _, variant := range variants {
@@ -52,7 +52,7 @@ func CRDManifest(moduleDir, name string) (string, error) {
 	return "", fmt.Errorf("%w: %s below %s", ErrNoCRD, name, moduleDir)
 }
 
-// APIModuleDir returns the folder of the version of github.com/openshift/api that the calling module is built with.
+// APIModuleDir returns the folder of the version of github.com/openshift/api that the calling module uses.
 func APIModuleDir(ctx context.Context) (string, error) {
 	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", apiModule)
 	var stderr strings.Builder
@@ -68,7 +68,6 @@ func APIModuleDir(ctx context.Context) (string, error) {
 	return dir, nil
 }
 
-// crdManifests returns the manifests of the named CRDs.
 func crdManifests(ctx context.Context, names []string) ([]string, error) {
 	if len(names) == 0 {
 		return nil, nil

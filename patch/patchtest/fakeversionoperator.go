@@ -18,16 +18,15 @@ import (
 	"github.com/solonode/sno/patch/overrides"
 )
 
-// FakeVersionOperator acts as the cluster-version-operator: it observes the ClusterVersion, and updates objects to their manifests unless the
-// spec.overrides that it has observed, which may be old, make them unmanaged. Without a ClusterVersion it does nothing.
+// FakeVersionOperator is a fake cluster-version-operator: it observes the ClusterVersion, and updates objects to their
+// manifests unless the last observed spec.overrides make them unmanaged. Without a ClusterVersion it does nothing.
 type FakeVersionOperator struct {
 	*Cluster
-	// manifests have the defaults of the API server.
-	manifests []*unstructured.Unstructured
+	manifests []*unstructured.Unstructured // with the defaults of the API server
 	seen      *configv1.ClusterVersion
 }
 
-// FakeVersionOperator returns one that has observed nothing. The manifests must have a spec and be of kinds in the scheme.
+// FakeVersionOperator returns a fake that has observed nothing. The manifests must have a spec.
 func (c *Cluster) FakeVersionOperator(manifests ...client.Object) *FakeVersionOperator {
 	c.Helper()
 	o := &FakeVersionOperator{Cluster: c}
@@ -47,7 +46,7 @@ func (c *Cluster) FakeVersionOperator(manifests ...client.Object) *FakeVersionOp
 	return o
 }
 
-// RunOnce is one round, and reports whether it wrote any of the objects.
+// RunOnce observes and updates once, and reports whether it wrote an object.
 func (o *FakeVersionOperator) RunOnce() bool {
 	o.Helper()
 	o.NoError(o.observe(o.Context()))
@@ -56,13 +55,13 @@ func (o *FakeVersionOperator) RunOnce() bool {
 	return wrote
 }
 
-// Observe is the first half of RunOnce, which only writes the status of the ClusterVersion.
+// Observe is the first half of RunOnce: it writes only the status of the ClusterVersion.
 func (o *FakeVersionOperator) Observe() {
 	o.Helper()
 	o.NoError(o.observe(o.Context()))
 }
 
-// RunInBackground calls RunOnce until stop is called, ignoring errors, but fails the test for an object that the API server calls invalid.
+// RunInBackground repeats RunOnce until stop is called. It ignores errors except for invalid objects.
 func (o *FakeVersionOperator) RunInBackground() (stop func()) {
 	ctx, cancel := context.WithCancel(o.Context())
 	done := make(chan struct{})
@@ -143,13 +142,12 @@ func matches(manifest, live *unstructured.Unstructured) bool {
 		equality.Semantic.DeepEqual(manifest.Object["spec"], live.Object["spec"])
 }
 
-// unmanaged returns the override of an object.
 func unmanaged(manifest *unstructured.Unstructured) configv1.ComponentOverride {
 	gvk := manifest.GroupVersionKind()
 	return configv1.ComponentOverride{Kind: gvk.Kind, Group: gvk.Group, Namespace: manifest.GetNamespace(), Name: manifest.GetName(), Unmanaged: true}
 }
 
-// ignoreRace ignores that another client was faster: the next round reads its write.
+// ignoreRace ignores errors because of a concurrent write, which the next round reads.
 func ignoreRace(err error) error {
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) {
 		return nil

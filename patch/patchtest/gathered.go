@@ -15,7 +15,7 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// Gathered decodes an object of a resource, such as "deployments.apps", from a tree as "oc adm must-gather" writes it; nil if there is none.
+// Gathered decodes an object of a resource such as "deployments.apps" from a must-gather; nil if there is none.
 func Gathered[T any](t testing.TB, input fs.FS, resource, namespace, name string) *T {
 	t.Helper()
 	all := AllGathered[T](t, input, resource, namespace)
@@ -25,7 +25,7 @@ func Gathered[T any](t testing.TB, input fs.FS, resource, namespace, name string
 	return nil
 }
 
-// AllGathered decodes the objects of a namespace, or the cluster-scoped ones, in order of their names.
+// AllGathered decodes the objects of a namespace, or the cluster-scoped ones, sorted by name.
 func AllGathered[T any](t testing.TB, input fs.FS, resource, namespace string) []T {
 	t.Helper()
 	of := schema.ParseGroupResource(resource)

@@ -17,15 +17,15 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
 
-// inputDir is the part of a golden directory that is read; the files next to it are what is expected.
+// inputDir is the input in a golden directory; the files next to it are the expected output.
 const inputDir = "input"
 
-// Golden runs a function over every golden directory and compares the contents that it returns, by file name, with the files there:
+// Golden runs a function over each golden directory and compares its results, by file name, with the files there:
 //
 //	<dir>/<case>/input/...    a tree as "oc adm must-gather" writes it
-//	<dir>/<case>/want.yaml    what is expected, one or several files
+//	<dir>/<case>/want.yaml    one or several expected files
 //
-// A missing file and one that was not produced fail the test. `go test -update` writes the files.
+// Missing and additional files fail the test. `go test -update` writes the files.
 func Golden(t *testing.T, dir string, produce func(t *testing.T, input fs.FS) map[string]string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -53,7 +53,6 @@ func Golden(t *testing.T, dir string, produce func(t *testing.T, input fs.FS) ma
 	}
 }
 
-// compare returns an error for every difference.
 func compare(folder string, got map[string]string) error {
 	if len(got) == 0 {
 		return fmt.Errorf("nothing was produced for %s, so nothing is tested", folder)
@@ -81,7 +80,7 @@ func compare(folder string, got map[string]string) error {
 	return errors.Join(faults...)
 }
 
-// rewrite makes the folder what compare expects.
+// rewrite writes the expected files.
 func rewrite(folder string, got map[string]string) error {
 	old, err := expected(folder)
 	if err != nil {
@@ -97,7 +96,7 @@ func rewrite(folder string, got map[string]string) error {
 	return errors.Join(errs...)
 }
 
-// expected returns the contents of the files next to the input.
+// expected returns the files next to the input.
 func expected(folder string) (map[string]string, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {

@@ -11,15 +11,14 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Kubeconfig writes a kubeconfig for a user, with a client certificate, and returns its path.
+// Kubeconfig writes a kubeconfig for a user with a client certificate, and returns its path.
 func (s *APIServer) Kubeconfig(t testing.TB, user string, groups ...string) string {
 	t.Helper()
 	config := s.Config(t, user, groups...)
 	return s.kubeconfig(t, config.Host, &clientcmdapi.AuthInfo{ClientCertificateData: config.CertData, ClientKeyData: config.KeyData})
 }
 
-// AccountKubeconfig writes a kubeconfig for a service account, with a token, and returns its path. address replaces the API server's own if it
-// is not empty.
+// AccountKubeconfig is Kubeconfig for a service account with a token. address replaces the API server's unless empty.
 func (s *APIServer) AccountKubeconfig(t testing.TB, namespace, account, address string) string {
 	t.Helper()
 	owner := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: account}}

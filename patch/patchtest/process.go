@@ -16,17 +16,17 @@ import (
 	"time"
 )
 
-// asProgram makes the test binary run the program that it tests.
+// asProgram makes the test binary run the tested program.
 const asProgram = "SNO_TEST_AS_PROGRAM"
 
-// MaybeRunProgram is called first in TestMain. In a process of Command or Start it runs the program and exits with the code that it returns.
+// MaybeRunProgram is called first in TestMain. In a process of Command or Start it runs the program and exits.
 func MaybeRunProgram(program func(args []string) int) {
 	if os.Getenv(asProgram) != "" {
 		os.Exit(program(os.Args[1:]))
 	}
 }
 
-// Command is the program of MaybeRunProgram with these arguments, whose output goes to out.
+// Command returns the program of MaybeRunProgram, with its output to out.
 func Command(out io.Writer, args ...string) *exec.Cmd {
 	command := exec.Command(os.Args[0], args...)
 	command.Env = append(os.Environ(), asProgram+"=yes")
@@ -45,8 +45,8 @@ type Process struct {
 	stopped         bool
 }
 
-// Start starts the program of MaybeRunProgram, a controller with the flags of patch/run, with plain metrics on an address of its own. It is stopped
-// when the test ends, and its output is logged if the test failed.
+// Start starts the program of MaybeRunProgram, a controller, with plain metrics on its own address. It is stopped when
+// the test ends, and its output is logged if the test failed.
 func Start(t testing.TB, args ...string) *Process {
 	t.Helper()
 	output, err := os.Create(filepath.Join(t.TempDir(), "output"))
@@ -71,16 +71,16 @@ func Start(t testing.TB, args ...string) *Process {
 	return p
 }
 
-// FreeAddress returns an address of this machine on which no process listens.
+// FreeAddress returns a local address on which no process listens.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	NoError(t, err)
-	defer listener.Close() //nolint:errcheck // only the address was wanted
+	defer listener.Close() //nolint:errcheck // only the address is used
 	return listener.Addr().String()
 }
 
-// Stop ends the process with SIGTERM, as a node does, and fails the test unless the exit code is 0.
+// Stop ends the process with SIGTERM, and fails the test unless the exit code is 0.
 func (p *Process) Stop() {
 	p.t.Helper()
 	p.stopped = true
@@ -112,7 +112,7 @@ func (p *Process) Kill() {
 	<-p.ended
 }
 
-// Ended reports whether the process has ended, and how.
+// Ended reports whether and how the process has ended.
 func (p *Process) Ended() (bool, error) {
 	select {
 	case <-p.ended:
@@ -130,12 +130,12 @@ func (p *Process) Logs() string {
 	return string(text)
 }
 
-// WaitForLog waits until the output of the process has the text.
+// WaitForLog waits until the output contains the text.
 func (p *Process) WaitForLog(text string) {
 	p.t.Helper()
 	Eventually(p.t, fmt.Sprintf("the log has %q", text), func() error {
 		if !strings.Contains(p.Logs(), text) {
-			return errors.New("it has not")
+			return errors.New("not yet")
 		}
 		return nil
 	})
@@ -169,7 +169,7 @@ func get(url string) (int, string, error) {
 	return answer.StatusCode, string(body), err
 }
 
-// Metric returns the sum of the samples of a metric with all the labels, each written like name="ingress".
+// Metric returns the sum of the samples of a metric with the labels, each written like name="ingress".
 func (p *Process) Metric(name string, labels ...string) (float64, error) {
 	code, body, err := get("http://" + p.metrics + "/metrics")
 	if err != nil {
@@ -201,7 +201,7 @@ func sum(metrics, name string, labels ...string) (float64, error) {
 	return total, nil
 }
 
-// HasMetric is a check for Eventually that Metric has the value.
+// HasMetric returns a check that Metric has the value.
 func (p *Process) HasMetric(want float64, name string, labels ...string) func() error {
 	return func() error {
 		got, err := p.Metric(name, labels...)
@@ -212,9 +212,9 @@ func (p *Process) HasMetric(want float64, name string, labels ...string) func() 
 	}
 }
 
-// ReconcilesAfter makes the change n times, and waits each time until the named controller has reconciled and is idle again. The change gets
-// another number each time, also in the next call.
-func (p *Process) ReconcilesAfter(n int, controller string, change func(beat int)) {
+// ReconcilesAfter makes the change n times, each time with another number, and waits until the named controller has
+// reconciled and is idle.
+func (p *Process) ReconcilesAfter(n int, controller string, change func(number int)) {
 	p.t.Helper()
 	for i := range n {
 		before, err := p.Metric("controller_runtime_reconcile_total")

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// program is a small controller: it counts a reconcile each time its metrics are read, and ends on SIGTERM.
+// program is a small controller that counts a reconciliation for each read of its metrics.
 func program(args []string) int {
 	flags := flag.NewFlagSet("program", flag.ContinueOnError)
 	health, metrics := flags.String("health-probe-bind-address", "", ""), flags.String("metrics-bind-address", "", "")
@@ -38,12 +38,12 @@ func TestProcess(t *testing.T) {
 	p := Start(t, "a", "b")
 	p.WaitForLog("hello from [a b]")
 	p.Ready()
-	beats := map[int]bool{}
+	numbers := map[int]bool{}
 	for range 2 {
-		p.ReconcilesAfter(2, "a", func(beat int) { beats[beat] = true })
+		p.ReconcilesAfter(2, "a", func(number int) { numbers[number] = true })
 	}
-	if len(beats) != 4 {
-		t.Errorf("the beats of four changes are %v", beats)
+	if len(numbers) != 4 {
+		t.Errorf("the numbers of four changes are %v", numbers)
 	}
 	if ended, err := p.Ended(); ended {
 		t.Errorf("it ended by itself: %v", err)

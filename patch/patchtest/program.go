@@ -18,19 +18,19 @@ import (
 	"github.com/solonode/sno/patch/controller"
 )
 
-// Program is the running program of a Suite, with the rights of ../config/rbac and no others.
+// Program is the running program of a Suite, with the permissions of ../config/rbac.
 type Program struct {
 	*Cluster
 	*Process
 }
 
-// Start starts the program, without leader election unless the arguments ask for it.
+// Start starts the program, by default without leader election.
 func (c *Cluster) Start(args ...string) *Program {
 	c.Helper()
 	return c.StartAs(c.Suite.Program, "", args...)
 }
 
-// StartAs is Start with another service account, and with another address of the API server if it is not empty.
+// StartAs is Start with another service account, and with another address of the API server unless it is empty.
 func (c *Cluster) StartAs(account, address string, args ...string) *Program {
 	c.Helper()
 	return &Program{c, Start(c, append([]string{
@@ -39,7 +39,7 @@ func (c *Cluster) StartAs(account, address string, args ...string) *Program {
 	}, args...)...)}
 }
 
-// Touch changes an annotation of the Infrastructure n times, and waits each time until the controller has reconciled.
+// Touch changes an annotation of the Infrastructure n times, and waits each time for the reconciliation.
 func (p *Program) Touch(n int) {
 	p.Helper()
 	p.ReconcilesAfter(n, p.Suite.Module().Name(), func(beat int) {
@@ -47,22 +47,22 @@ func (p *Program) Touch(n int) {
 	})
 }
 
-// CheckNoWrites fails the test for any write request while the Infrastructure is touched n times.
+// CheckNoWrites fails the test for each write request while the Infrastructure is touched n times.
 func (p *Program) CheckNoWrites(n int) {
 	p.Helper()
 	p.Touch(1)
 	p.Server.NoWrites(p, p.Suite.User(), func() { p.Touch(n) })
 }
 
-// Invocation is one run of the program that ends by itself: its arguments, its exit code, and parts of its output.
+// Invocation is one run of the program that ends by itself, and parts of its output.
 type Invocation struct {
 	Args   []string
 	Code   int
 	Output []string
 }
 
-// TestFlags runs the program with flags of every program and with those of the module. The section "Flags" of ../README.md must name exactly
-// the flags of --help.
+// TestFlags runs the program with common flags and those of the module. The section "Flags" of ../README.md must name
+// exactly the flags of --help.
 func (s *Suite) TestFlags(t *testing.T, own map[string]Invocation) {
 	all := map[string]Invocation{
 		"help": {[]string{"--help"}, 0, []string{"-dry-run", "-force-conflicts", "-leader-elect", "-status-target", "-kubeconfig",
@@ -104,7 +104,7 @@ func (s *Suite) TestFlags(t *testing.T, own map[string]Invocation) {
 	}
 }
 
-// readmeFlags compares the flags in a help text with those in the section "Flags" of a README.
+// readmeFlags compares the flags in a help text with the section "Flags" of a README.
 func readmeFlags(t *testing.T, path, help string) {
 	t.Helper()
 	readme, err := os.ReadFile(path) //nolint:gosec // the test's own module
@@ -126,8 +126,8 @@ func readmeFlags(t *testing.T, path, help string) {
 	}
 }
 
-// TestManifests checks that an API server accepts the manifests of ../config, and that the roles grant the needed rights and none of the
-// others. A right is a namespace, a group, a resource, a subresource, a name and a verb.
+// TestManifests checks that an API server accepts ../config, and that its roles grant the needed rights and no others.
+// A right is a namespace, a group, a resource, a subresource, a name and a verb.
 func (s *Suite) TestManifests(t *testing.T, needed, others [][6]string) {
 	c := s.Cluster(t)
 	for _, u := range Manifests(t, "../config", "manager/namespace.yaml", "manager/deployment.yaml", "manager/metrics_service.yaml",
@@ -138,21 +138,21 @@ func (s *Suite) TestManifests(t *testing.T, needed, others [][6]string) {
 		}
 	}
 	if len(needed) == 0 {
-		t.Error("no right is needed, so nothing is tested")
+		t.Error("no right is required, so nothing is tested")
 	}
 	for _, right := range needed {
-		c.Eventually("the rights are in force", func() error {
+		c.Eventually("the permissions are effective", func() error {
 			if !c.May(s.Program, right) {
-				return errors.New("needed, but not permitted: " + strings.Join(right[:], " "))
+				return errors.New("required, but not permitted: " + strings.Join(right[:], " "))
 			}
 			return nil
 		})
 	}
-	for _, right := range append(others, [6]string{SystemNamespace, "coordination.k8s.io", "leases", "", "somebody-elses", "update"},
+	for _, right := range append(others, [6]string{SystemNamespace, "coordination.k8s.io", "leases", "", "other", "update"},
 		[6]string{SystemNamespace, "", "secrets", "", "", "get"}, [6]string{"", "config.openshift.io", "infrastructures", "", "cluster", "patch"},
 		[6]string{"", "config.openshift.io", "infrastructures", "status", "cluster", "patch"}) {
 		if c.May(s.Program, right) {
-			t.Errorf("permitted, but not needed: %v", right)
+			t.Errorf("permitted, but not required: %v", right)
 		}
 	}
 }

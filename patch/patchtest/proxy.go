@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Proxy is a TCP proxy in front of the API server that can be cut, for one process among several: then it refuses connections.
+// Proxy is a TCP proxy in front of the API server, for one of several processes. When it is cut it refuses connections.
 type Proxy struct {
 	target, address string
 
@@ -20,87 +20,88 @@ type Proxy struct {
 // Proxy starts a Proxy for the test.
 func (s *APIServer) Proxy(t testing.TB) *Proxy {
 	t.Helper()
-	host := s.Config(t, "line").Host
+	host := s.Config(t, "proxy").Host
 	target, err := url.Parse(host)
 	NoError(t, err)
 	if target.Host == "" {
 		target = &url.URL{Host: host}
 	}
-	l := &Proxy{target: target.Host, address: "127.0.0.1:0"}
-	l.Restore(t)
-	t.Cleanup(l.Cut)
-	return l
+	p := &Proxy{target: target.Host, address: "127.0.0.1:0"}
+	p.Restore(t)
+	t.Cleanup(p.Cut)
+	return p
 }
 
-// Address returns its URL, for AccountKubeconfig.
-func (l *Proxy) Address() string { return "https://" + l.address }
+// Address returns the URL of the proxy, for AccountKubeconfig.
+func (p *Proxy) Address() string { return "https://" + p.address }
 
-// Cut resets every connection and refuses new ones.
-func (l *Proxy) Cut() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.listener != nil {
-		_ = l.listener.Close() // it only stops listening
-		l.listener = nil
+// Cut resets all connections and refuses new ones.
+func (p *Proxy) Cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.listener != nil {
+		_ = p.listener.Close() // it only stops listening
+		p.listener = nil
 	}
-	for conn := range l.conns {
+	for conn := range p.conns {
 		if tcp, ok := conn.(*net.TCPConn); ok {
 			_ = tcp.SetLinger(0) // a reset, not an orderly end
 		}
 		_ = conn.Close() // some are closed already
 	}
-	l.conns = nil
+	p.conns = nil
 }
 
 // Restore accepts connections again, at the same address.
-func (l *Proxy) Restore(t testing.TB) {
+func (p *Proxy) Restore(t testing.TB) {
 	t.Helper()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	// An outgoing connection of any process may use the port.
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	// An outgoing connection of another process may use the port.
 	Eventually(t, "the port is free", func() (err error) {
-		l.listener, err = net.Listen("tcp", l.address)
+		p.listener, err = net.Listen("tcp", p.address)
 		return err
 	})
-	l.address = l.listener.Addr().String()
-	l.conns = map[net.Conn]bool{}
-	go l.serve(t, l.listener)
+	p.address = p.listener.Addr().String()
+	p.conns = map[net.Conn]bool{}
+	go p.serve(t, p.listener)
 }
 
-func (l *Proxy) serve(t testing.TB, listener net.Listener) {
+func (p *Proxy) serve(t testing.TB, listener net.Listener) {
 	for {
 		from, err := listener.Accept()
 		if err != nil {
 			return
 		}
-		to, err := net.Dial("tcp", l.target)
+		to, err := net.Dial("tcp", p.target)
 		if err != nil {
 			t.Errorf("connecting to the API server: %v", err)
 			_ = from.Close() // the client sees it
 			continue
 		}
-		if !l.keep(listener, from, to) {
+		if !p.keep(listener, from, to) {
 			continue
 		}
 		for _, pair := range [][2]net.Conn{{from, to}, {to, from}} {
 			go func() {
-				_, _ = io.Copy(pair[0], pair[1]) // ends when either side does
+				_, _ = io.Copy(pair[0], pair[1]) // ends when either side closes
 				_, _ = pair[0].Close(), pair[1].Close()
 			}()
 		}
 	}
 }
 
-// keep stores connections for Cut, or closes them if the line was cut since they were accepted, and reports whether it stored them.
-func (l *Proxy) keep(listener net.Listener, conns ...net.Conn) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// keep stores connections for Cut, or closes them if the proxy was cut in the meantime. It reports whether it stored
+// them.
+func (p *Proxy) keep(listener net.Listener, conns ...net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for _, conn := range conns {
-		if l.listener != listener {
+		if p.listener != listener {
 			_ = conn.Close() // the client sees it
 			continue
 		}
-		l.conns[conn] = true
+		p.conns[conn] = true
 	}
-	return l.listener == listener
+	return p.listener == listener
 }

@@ -15,45 +15,43 @@ import (
 	"github.com/solonode/sno/patch/controller"
 )
 
-// ErrNotSettled is returned when a module has something to do after every reconciliation.
-var ErrNotSettled = errors.New("it always has something to do")
+// ErrNotSettled is returned if a module does not become stable.
+var ErrNotSettled = errors.New("the module writes at every reconciliation")
 
-// Reconciler is a module's controller that reconciles when the test calls it, with the program's rights and without a cache.
+// Reconciler is a module that reconciles when the test calls it, with the program's permissions and without a cache.
 type Reconciler struct {
 	*Cluster
-	Module      controller.Module
-	Environment controller.Environment
-	// CrashInjector is in the transport of the client.
-	CrashInjector *CrashInjector
-	// OtherClients are the other clients, called between two reconciliations of Settle.
+	Module        controller.Module
+	Environment   controller.Environment
+	CrashInjector *CrashInjector // in the transport of the client
+	// OtherClients are called before each reconciliation of Settle.
 	OtherClients []func()
-	// Logged are the lines that the module has logged.
-	Logged []string
+	Logged       []string // lines that the module has logged
 
 	reconcile controller.ReconcileFunc
 }
 
-// Reconciler returns a controller with the flags, as after a restart.
+// Reconciler returns a Reconciler with the flags, as after a restart.
 func (c *Cluster) Reconciler(flags ...string) *Reconciler {
 	c.Helper()
 	return c.ReconcilerOf(func(r *Reconciler) (controller.ReconcileFunc, error) { return r.Module.Reconciler(r.Environment) }, flags...)
 }
 
-// ReconcilerOf is Reconciler with a function that builds what reconciles from the Module and the Environment.
+// ReconcilerOf is Reconciler with another function that builds the ReconcileFunc.
 func (c *Cluster) ReconcilerOf(build func(*Reconciler) (controller.ReconcileFunc, error), flags ...string) *Reconciler {
 	c.Helper()
-	ours, known := c.Suite.clients[c.Server]
-	if !known { // a client certificate takes long to create
+	cached, known := c.Suite.clients[c.Server]
+	if !known { // creating a client certificate takes long
 		config := c.config()
-		ours.CrashInjector = &CrashInjector{}
-		config.Wrap(ours.Wrap)
+		cached.CrashInjector = &CrashInjector{}
+		config.Wrap(cached.Wrap)
 		var err error
-		ours.WithWatch, err = client.NewWithWatch(config, client.Options{Scheme: c.Server.Scheme()})
+		cached.WithWatch, err = client.NewWithWatch(config, client.Options{Scheme: c.Server.Scheme()})
 		c.NoError(err)
-		c.Suite.clients[c.Server] = ours
+		c.Suite.clients[c.Server] = cached
 	}
-	ours.Reset()
-	r := &Reconciler{Cluster: c, Module: c.Suite.Module(), CrashInjector: ours.CrashInjector}
+	cached.Reset()
+	r := &Reconciler{Cluster: c, Module: c.Suite.Module(), CrashInjector: cached.CrashInjector}
 	options := controller.Options{}
 	set := flag.NewFlagSet(c.Suite.Program, flag.ContinueOnError)
 	options.BindFlags(set)
@@ -61,7 +59,7 @@ func (c *Cluster) ReconcilerOf(build func(*Reconciler) (controller.ReconcileFunc
 	c.NoError(set.Parse(flags))
 	c.NoError(errors.Join(options.Validate(), r.Module.Validate()))
 	var err error
-	r.Environment, err = controller.OnceEnvironment(ours, options, r.Module)
+	r.Environment, err = controller.OnceEnvironment(cached, options, r.Module)
 	c.NoError(err)
 	r.Environment.Once = false
 	r.reconcile, err = build(r)
@@ -80,7 +78,7 @@ func (r *Reconciler) Step() (patch.Result, error) {
 	return result, err
 }
 
-// Try reconciles until the module does not ask for it soon, as a controller does.
+// Try reconciles until the module does not ask for another reconciliation within RequeueDelay.
 func (r *Reconciler) Try() (patch.Result, error) {
 	for range 20 {
 		if result, err := r.Step(); err != nil || result.After == 0 || result.After > controller.RequeueDelay {
@@ -90,7 +88,7 @@ func (r *Reconciler) Try() (patch.Result, error) {
 	return patch.Result{}, ErrNotSettled
 }
 
-// Reconcile is Try, and ends the test on an error.
+// Reconcile is Try. It ends the test on an error.
 func (r *Reconciler) Reconcile() patch.Result {
 	r.Helper()
 	result, err := r.Try()
@@ -98,11 +96,11 @@ func (r *Reconciler) Reconcile() patch.Result {
 	return result
 }
 
-// Settle calls the other clients and reconciles in turn until the module writes nothing, and returns the last result.
+// Settle alternates other clients and reconciliations until the module writes nothing, and returns the last result.
 func (r *Reconciler) Settle() patch.Result {
 	r.Helper()
 	for range 12 {
-		r.act()
+		r.runOtherClients()
 		var result patch.Result
 		if writes := r.Server.WritesDuring(r, r.Suite.User(), func() { result = r.Reconcile() }); len(writes) == 0 {
 			return result
@@ -112,13 +110,13 @@ func (r *Reconciler) Settle() patch.Result {
 	return patch.Result{}
 }
 
-func (r *Reconciler) act() {
-	for _, act := range r.OtherClients {
-		act()
+func (r *Reconciler) runOtherClients() {
+	for _, run := range r.OtherClients {
+		run()
 	}
 }
 
-// CheckResult fails the test unless the result has the state, the reason and, in its message, the texts.
+// CheckResult fails the test unless the result has the state, the reason and the texts in its message.
 func (r *Reconciler) CheckResult(got patch.Result, state patch.State, reason string, texts ...string) {
 	r.Helper()
 	lacks := func(text string) bool { return !strings.Contains(got.Message, text) }
@@ -127,7 +125,7 @@ func (r *Reconciler) CheckResult(got patch.Result, state patch.State, reason str
 	}
 }
 
-// CheckNoWrites fails the test for any write request in three reconciliations.
+// CheckNoWrites fails the test for each write request in three reconciliations.
 func (r *Reconciler) CheckNoWrites() {
 	r.Helper()
 	r.Server.NoWrites(r, r.Suite.User(), func() {
@@ -137,32 +135,33 @@ func (r *Reconciler) CheckNoWrites() {
 	})
 }
 
-// UntilCrash reconciles, ignoring errors, until the CrashInjector has crashed the process or nothing is left to do, and reports whether it has crashed.
+// UntilCrash reconciles until the process has crashed or has nothing to do, ignoring errors. It reports whether it
+// crashed.
 func (r *Reconciler) UntilCrash() bool {
 	for range 20 {
 		if result, err := r.Step(); r.CrashInjector.Crashed() || (err == nil && result.After == 0 && result.State != patch.Progressing) {
 			break
 		}
-		r.act()
+		r.runOtherClients()
 	}
 	return r.CrashInjector.Crashed()
 }
 
-// CrashAtEveryWrite runs a story in which the process crashes at its first write request, then one in which it crashes at its second, and so
-// on until one ends without a crash: with requests that were never sent, and with lost answers. The story calls crash for the process, and
-// returns whether it has crashed. Fewer than least writes fail the test.
-func CrashAtEveryWrite(t *testing.T, least int, story func(t *testing.T, crash func(*Reconciler)) bool) {
+// CrashAtEveryWrite runs the scenario with a crash at the first write request, then at the second, until one ends
+// without a crash, for lost requests and for lost answers. The scenario calls crash for the process and returns whether
+// it has crashed. Less than minWrites writes fail the test.
+func CrashAtEveryWrite(t *testing.T, minWrites int, scenario func(t *testing.T, crash func(*Reconciler)) bool) {
 	t.Helper()
-	for name, death := range map[string]CrashMode{"request lost": CrashBeforeSend, "answer lost": CrashAfterSend} {
+	for name, mode := range map[string]CrashMode{"request lost": CrashBeforeSend, "answer lost": CrashAfterSend} {
 		t.Run(name, func(t *testing.T) {
 			n := 1
-			for ; story(t, func(r *Reconciler) { r.CrashInjector.CrashAtWrite(n, death) }); n++ {
+			for ; scenario(t, func(r *Reconciler) { r.CrashInjector.CrashAtWrite(n, mode) }); n++ {
 				if t.Failed() {
 					t.Fatalf("at write %d", n)
 				}
 			}
-			if n <= least {
-				t.Errorf("%d writes, want at least %d", n-1, least)
+			if n <= minWrites {
+				t.Errorf("%d writes, want at minWrites %d", n-1, minWrites)
 			}
 		})
 	}
