@@ -2,31 +2,28 @@ package patch
 
 import "github.com/solonode/sno/topology"
 
-// FieldPolicy is what happens to the fields that a module has applied when a check ends the chain.
+// FieldPolicy is what happens to the applied fields of a module when a check ends the chain.
 type FieldPolicy bool
 
+// The policies.
 const (
-	// KeepFields leaves them on the object.
-	KeepFields FieldPolicy = false
-	// ReleaseFields releases them.
+	KeepFields    FieldPolicy = false
 	ReleaseFields FieldPolicy = true
 )
 
 // Check is one precondition of a patch.
 type Check[I any] struct {
-	// Name is CamelCase.
-	Name string
-	// OwnedFields is ReleaseFields for a check after which the patch is not needed or not allowed.
+	Name string // CamelCase
+	// OwnedFields is ReleaseFields if the patch is not needed or not allowed when this check ends the chain.
 	OwnedFields FieldPolicy
-	// Evaluate returns the result that ends the chain, or nil. It is a pure function of its inputs.
+	// Evaluate returns the result that ends the chain, or nil. It must be pure.
 	Evaluate func(I) *Result
 }
 
-// Chain is an ordered list of checks.
+// Chain is a list of checks.
 type Chain[I any] []Check[I]
 
-// Run returns the first result of a check, or nil, and what happens to the fields that the module has applied. A Waiting or Failed
-// result always keeps them.
+// Run returns the first result of a check, or nil, and the policy. A Waiting or Failed result always keeps the fields.
 func (c Chain[I]) Run(inputs I) (*Result, FieldPolicy) {
 	for _, check := range c {
 		if result := check.Evaluate(inputs); result != nil {
@@ -36,7 +33,7 @@ func (c Chain[I]) Run(inputs I) (*Result, FieldPolicy) {
 	return nil, KeepFields
 }
 
-// TopologyKnown is the first check of every module: nothing is patched or released before an Infrastructure was read.
+// TopologyKnown is the first check of each module: nothing is written before an Infrastructure was read.
 func TopologyKnown(cluster *topology.Cluster) *Result {
 	if cluster != nil {
 		return nil

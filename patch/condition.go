@@ -7,16 +7,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// InForceCondition is the type of the sub-condition that is True while the patch is in force. No type ends in Degraded, Progressing,
-// Available, Upgradeable or EvaluationConditionsDetected: library-go's status controller copies such conditions into the stock
-// ClusterOperator, and keeps them when our controller is gone.
+// InForceCondition is the type of the condition that is True while the patch is in force. No type ends in Degraded,
+// Progressing, Available, Upgradeable or EvaluationConditionsDetected: library-go's status controller copies such
+// conditions into the stock ClusterOperator, and keeps them after the controller is gone.
 func InForceCondition(prefix string) string { return prefix + "PatchInForce" }
 
-// FailingCondition is the type of the sub-condition that is True while a failure is persistent.
+// FailingCondition is the type of the condition that is True while a failure is persistent.
 func FailingCondition(prefix string) string { return prefix + "PatchFailing" }
 
-// Conditions returns <prefix>PatchFailing, <prefix>PatchInProgress and <prefix>PatchInForce without transition times. PatchFailing is
-// True only for a persistent failure, as the ClusterOperator conventions ask of Degraded.
+// Conditions returns <prefix>PatchFailing, <prefix>PatchInProgress and <prefix>PatchInForce without transition times.
 func (r Result) Conditions(prefix string, persistent bool) []operatorv1.OperatorCondition {
 	reason := cmp.Or(r.Reason, ReasonAsExpected)
 	condition := func(kind string, is bool, otherwise string) operatorv1.OperatorCondition {
@@ -39,8 +38,8 @@ func (r Result) Conditions(prefix string, persistent bool) []operatorv1.Operator
 // Failing reports whether the state is a failure once it is persistent.
 func (r Result) Failing() bool { return r.State == Failed || r.State == Reverted }
 
-// Transition returns the type and the action of the event for a change from the previous reason, or empty strings for no event. It is
-// empty as well for NotNeeded and OptedOut when previousReason is "", which means that nothing was reported yet.
+// Transition returns the type and the action of the event for a changed reason, empty for no event. The first report of
+// NotNeeded or OptedOut, with an empty previousReason, is none.
 func (r Result) Transition(previousReason string) (eventType, action string) {
 	if r.Reason == previousReason || previousReason == "" && (r.State == NotNeeded || r.State == OptedOut) {
 		return "", ""

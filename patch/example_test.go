@@ -26,8 +26,8 @@ func ExampleChain() {
 		}},
 	}
 	for _, in := range []inputs{{}, {annotations: map[string]string{patch.OptOutAnnotation: "console,ingress"}}, {topology: "SingleReplica"}} {
-		result, ours := chain.Run(in)
-		fmt.Println(result, ours == patch.ReleaseFields)
+		result, fields := chain.Run(in)
+		fmt.Println(result, fields == patch.ReleaseFields)
 	}
 	// Output:
 	// Waiting (WaitingForObject): The Infrastructure object does not exist yet false

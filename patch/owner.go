@@ -7,19 +7,20 @@ import (
 	"strings"
 )
 
-// Domain is the prefix of every annotation and field owner of sno.
+// Domain is the prefix of the annotations and field owners of sno.
 const Domain = "sno.solonode.github.io"
 
-// OptOutAnnotation lists the modules, comma-separated, that release the object and do not patch it; "all" and "true" mean every module.
+// OptOutAnnotation lists modules, comma-separated, that release the object and do not patch it; "all" and "true" are
+// all.
 const OptOutAnnotation = Domain + "/opt-out"
 
-// ErrReplacedAnnotation is returned for an annotation of replaced values that cannot be decoded.
+// ErrReplacedAnnotation is returned for a ReplacedAnnotation that cannot be decoded.
 var ErrReplacedAnnotation = errors.New("unreadable annotation of replaced values")
 
-// FieldOwner returns the server-side apply field owner of a module. It never changes: renaming it would orphan fields.
+// FieldOwner returns the field owner of a module. It must never change: that would orphan fields.
 func FieldOwner(module string) string { return Domain + "/" + module }
 
-// ReleasedManager returns the field manager of a value that a release leaves in the place of one that no longer fits the topology.
+// ReleasedManager returns the manager of values that a release writes instead of those that no longer fit the topology.
 func ReleasedManager(module string) string { return FieldOwner(module) + "-released" }
 
 // ReplacedAnnotation returns the key of the annotation with the values that a module has replaced.
@@ -36,15 +37,15 @@ func OptsOut(annotations map[string]string, module string) bool {
 	return false
 }
 
-// Replaced is one value that a module replaced: of a field such as ".spec.replicas", by the manager that owned it.
+// Replaced is a replaced value of a field such as ".spec.replicas", and the manager that owned it.
 type Replaced struct {
 	Field   string          `json:"field"`
 	Manager string          `json:"manager"`
 	Value   json.RawMessage `json:"value"`
 }
 
-// ReadReplaced decodes the ReplacedAnnotation of a module. The error is an ErrReplacedAnnotation; such an annotation must not be
-// overwritten, since it may hold the only copy of a person's value.
+// ReadReplaced decodes the ReplacedAnnotation. Do not overwrite it after an error: it may hold the only copy of a
+// value.
 func ReadReplaced(annotations map[string]string, module string) ([]Replaced, error) {
 	key := ReplacedAnnotation(module)
 	text, ok := annotations[key]
@@ -64,7 +65,7 @@ func ReadReplaced(annotations map[string]string, module string) ([]Replaced, err
 	return replaced, nil
 }
 
-// WriteReplaced encodes the value of the ReplacedAnnotation: the same entries give the same bytes.
+// WriteReplaced encodes the ReplacedAnnotation. Equal entries give equal bytes.
 func WriteReplaced(replaced []Replaced) (string, error) {
 	text, err := json.Marshal(replaced)
 	if err != nil {

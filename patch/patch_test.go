@@ -84,8 +84,7 @@ func TestConditions(t *testing.T) {
 	if conditions[0].Type != patch.FailingCondition("Sample") || conditions[2].Type != patch.InForceCondition("Sample") {
 		t.Errorf("the types are %q and %q", conditions[0].Type, conditions[2].Type)
 	}
-	// library-go's status controller copies conditions with these ends into the stock ClusterOperator; a test in
-	// examples/hosts/console-operator has that controller.
+	// A test in examples/hosts/console-operator runs the controller that copies conditions with these suffixes.
 	for _, c := range conditions {
 		for _, suffix := range []string{"Degraded", "Progressing", "Available", "Upgradeable", "EvaluationConditionsDetected"} {
 			if strings.HasSuffix(c.Type, suffix) {
@@ -106,7 +105,7 @@ func TestTransition(t *testing.T) {
 		for previous, want := range map[string]string{
 			"Before": events[state], "Now": " ", "": map[bool]string{true: " ", false: events[state]}[quiet],
 		} {
-			eventType, action := (patch.Result{State: state, Reason: "Now", Message: "It is so"}).Transition(previous)
+			eventType, action := (patch.Result{State: state, Reason: "Now", Message: "The message"}).Transition(previous)
 			if got := eventType + " " + action; got != want {
 				t.Errorf("%s after the reason %q: %q, want %q", state, previous, got, want)
 			}
@@ -193,18 +192,17 @@ func TestChainOrder(t *testing.T) {
 	}
 	blocked, failed := &patch.Result{State: patch.Blocked}, &patch.Result{State: patch.Failed}
 	chain := patch.Chain[string]{check("first", nil), check("second", blocked), check("third", failed)}
-	if got, ours := chain.Run("x"); got != blocked || ours != patch.KeepFields {
-		t.Errorf("got %v, %v, want the second check's result", got, ours)
+	if got, fields := chain.Run("x"); got != blocked || fields != patch.KeepFields {
+		t.Errorf("got %v, %v, want the second check's result", got, fields)
 	}
 	if diff := cmp.Diff([]string{"first of x", "second of x"}, evaluated); diff != "" {
 		t.Errorf("evaluated (-want +got):\n%s", diff)
 	}
-	if got, ours := (patch.Chain[string]{check("first", nil)}).Run("x"); got != nil || ours != patch.KeepFields {
-		t.Errorf("got %v, %v from checks without a result", got, ours)
+	if got, fields := (patch.Chain[string]{check("first", nil)}).Run("x"); got != nil || fields != patch.KeepFields {
+		t.Errorf("got %v, %v from checks without a result", got, fields)
 	}
 }
 
-// A check that releases does so unless its result only means that nothing is known.
 func TestChainReleases(t *testing.T) {
 	for _, state := range patch.States() {
 		chain := patch.Chain[string]{{Name: "only", OwnedFields: patch.ReleaseFields, Evaluate: func(string) *patch.Result { return &patch.Result{State: state} }}}
@@ -212,8 +210,8 @@ func TestChainReleases(t *testing.T) {
 		if state == patch.Waiting || state == patch.Failed {
 			want = patch.KeepFields
 		}
-		if _, ours := chain.Run("x"); ours != want {
-			t.Errorf("%v: release %v, want %v", state, ours, want)
+		if _, fields := chain.Run("x"); fields != want {
+			t.Errorf("%v: release %v, want %v", state, fields, want)
 		}
 	}
 }

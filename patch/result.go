@@ -10,33 +10,25 @@ import (
 	"time"
 )
 
-// State is the state of a patch, in order of severity: a greater State is worse.
+// State is the state of a patch. A greater State is more severe.
 type State int
 
+// The states.
 const (
-	// InForce means that the object has the patch and the operand follows it.
-	InForce State = iota
-	// NotNeeded means that this topology needs no patch and that the object has none.
-	NotNeeded
-	// OptedOut means that an annotation of the object opts out of the module.
-	OptedOut
-	// WouldChange means that a dry run found something to write.
-	WouldChange
-	// Progressing means that the object has the patch and the operand does not follow it yet.
-	Progressing
-	// Waiting means that an object that the decision needs does not exist yet.
-	Waiting
-	// Blocked means that another client owns a field that the patch needs.
-	Blocked
-	// Reverted means that another client removed the patch after it was applied.
-	Reverted
-	// Failed means that the API server refused a request or that the inputs are invalid.
-	Failed
+	InForce     State = iota // the object has the patch and the operand follows it
+	NotNeeded                // the topology needs no patch and the object has none
+	OptedOut                 // an annotation of the object opts out of the module
+	WouldChange              // a dry run found changes
+	Progressing              // the object has the patch and the operand does not follow it yet
+	Waiting                  // an object that the decision needs does not exist yet
+	Blocked                  // another client owns a field that the patch needs
+	Reverted                 // another client removed the patch after it was applied
+	Failed                   // the API server rejected a request, or the inputs are invalid
 )
 
 var stateNames = []string{"InForce", "NotNeeded", "OptedOut", "WouldChange", "Progressing", "Waiting", "Blocked", "Reverted", "Failed"}
 
-// States lists every state in order of severity.
+// States returns all states in order of severity.
 func States() []State {
 	var states []State
 	for i := range stateNames {
@@ -53,7 +45,7 @@ func (s State) String() string {
 	return fmt.Sprintf("State(%d)", int(s))
 }
 
-// Reasons that every module shares, in order of severity.
+// Reasons of all modules, in order of severity.
 const (
 	ReasonAsExpected               = "AsExpected"
 	ReasonNotNeeded                = "NotNeeded"
@@ -70,20 +62,17 @@ const (
 	ReasonApplyFailed              = "ApplyFailed"
 )
 
-// Result is the outcome of reconciling one patched object. The zero value is InForce.
+// Result is the outcome of reconciling one object. The zero value is InForce.
 type Result struct {
-	State State
-	// Reason is a CamelCase constant, stable over releases.
-	Reason string
-	// Message is one sentence for a condition, without object names that vary and without times.
+	State  State
+	Reason string // a CamelCase constant, stable across releases
+	// Message is one sentence for a condition, without times and without names that vary.
 	Message string
-	// After is when to reconcile again although nothing changed; 0 for never.
-	After time.Duration
-	// Err is set for failures to retry with back-off.
-	Err error
+	After   time.Duration // when to reconcile again; 0 for never
+	Err     error         // to retry with back-off
 }
 
-// Worst returns the most severe of the results, the first of equals; InForce without results.
+// Worst returns the first of the most severe results.
 func Worst(results ...Result) Result {
 	var worst Result
 	for i, result := range results {
@@ -94,8 +83,8 @@ func Worst(results ...Result) Result {
 	return worst
 }
 
-// Combine returns the worst of the results that are not nil, with every error and the soonest After. InForce counts as worse than
-// NotNeeded.
+// Combine returns the worst of the results that are not nil, with all errors and the soonest After. InForce is worse
+// than NotNeeded.
 func Combine(results ...*Result) Result {
 	var all []Result
 	var failures []error
@@ -118,7 +107,7 @@ func Combine(results ...*Result) Result {
 	return worst
 }
 
-// OK reports whether neither sno nor a person has anything left to do.
+// OK reports whether there is nothing left to do, for the module or a person.
 func (r Result) OK() bool { return r.State <= OptedOut }
 
 func (r Result) String() string {
@@ -128,14 +117,14 @@ func (r Result) String() string {
 	return fmt.Sprintf("%s (%s): %s", r.State, r.Reason, r.Message)
 }
 
-// OwnedByOther returns the result for a field that other managers own with another value.
+// OwnedByOther returns the result for a field with another value of other managers.
 func OwnedByOther(field string, managers ...string) Result {
 	return Result{State: Blocked, Reason: ReasonFieldOwnedByOther, Message: fmt.Sprintf(
 		"%s is owned by %s and stays as it is; to have it follow the topology, remove the field there or start with --force-conflicts",
 		field, Quoted(managers))}
 }
 
-// Invalid returns the result for invalid inputs, such as unreadable managedFields.
+// Invalid returns the result for invalid inputs.
 func Invalid(err error) *Result {
 	return &Result{State: Failed, Reason: ReasonInvalid, Message: "The inputs cannot be understood: " + err.Error()}
 }

@@ -2,14 +2,11 @@ package patch
 
 import "k8s.io/apimachinery/pkg/runtime"
 
-// Step is what to do with one object. The zero Step leaves it as it is.
+// Step is what to do with one object. The zero Step does nothing.
 type Step struct {
-	// Intent is what to apply; nil for nothing.
-	Intent runtime.ApplyConfiguration
-	// Unset lists fields that must be absent; see patch/apply.
-	Unset []string
-	// Release releases what the module has applied.
+	Intent  runtime.ApplyConfiguration // what to apply; nil for nothing
+	Unset   []string                   // fields that must be absent; see apply.Applier.Apply
 	Release bool
-	// Result is why there is no intent, or, with one, whether the operand follows it; nil where there is nothing to report.
+	// Result is why there is no intent, or whether the operand follows it; nil for nothing to report.
 	Result *Result
 }

@@ -1,5 +1,5 @@
-// Package metrics holds the sno_* metrics. A constructor registers them, not an init function, so that a host which vendors a module
-// decides where they appear.
+// Package metrics holds the sno_* metrics. A constructor registers them, so that a host that vendors a module decides
+// where.
 package metrics
 
 import (
@@ -33,7 +33,7 @@ type Metrics struct {
 	reasons map[[2]string]string // of blocked, by module and object
 }
 
-// New registers the metrics. It fails when one of the names is taken in the registry.
+// New registers the metrics. It fails if the registry has one of the names.
 func New(registry prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		inForce: prometheus.NewGaugeVec(prometheus.GaugeOpts{
@@ -43,7 +43,7 @@ func New(registry prometheus.Registerer) (*Metrics, error) {
 			Name: ApplyTotal, Help: "Outcomes of reconciling a patched object, by kind; only applied and released are writes.",
 		}, []string{"module", "result"}),
 		conflicts: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: Conflicts, Help: "Fields that the module wanted and another field manager owned.",
+			Name: Conflicts, Help: "Fields of the intent that another field manager owned.",
 		}, []string{"module", "field_manager"}),
 		blocked: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: Blocked, Help: "1 for the reason that keeps a patch of the module from being in force.",

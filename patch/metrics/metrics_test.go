@@ -43,7 +43,7 @@ func TestNames(t *testing.T) {
 # TYPE sno_apply_total counter
 sno_apply_total{module="ingress",result="applied"} 1
 sno_apply_total{module="ingress",result="unchanged"} 2
-# HELP sno_conflicts_total Fields that the module wanted and another field manager owned.
+# HELP sno_conflicts_total Fields of the intent that another field manager owned.
 # TYPE sno_conflicts_total counter
 sno_conflicts_total{field_manager="oc",module="ingress"} 1
 `
@@ -55,14 +55,13 @@ sno_conflicts_total{field_manager="oc",module="ingress"} 1
 	}
 }
 
-// A reason is shown while at least one object of the module is held up by it.
+// A reason is reported while an object of the module has it.
 func TestResults(t *testing.T) {
 	result := func(state patch.State, reason string) patch.Result { return patch.Result{State: state, Reason: reason} }
 	steps := []struct {
-		object string
-		result patch.Result
-		// inForce is by object, blocked the reasons.
-		inForce map[string]string
+		object  string
+		result  patch.Result
+		inForce map[string]string // by object
 		blocked []string
 	}{
 		{"a", result(patch.Waiting, "WaitingForObject"), map[string]string{"a": "0"}, []string{"WaitingForObject"}},

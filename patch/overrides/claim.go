@@ -1,7 +1,9 @@
-// Package overrides reads and builds a module's entries in spec.overrides of the ClusterVersion, with which the cluster-version-operator
-// does not manage objects of the release. While any entry is set it starts no minor upgrade.
+// Package overrides reads and builds entries in spec.overrides of the ClusterVersion, which make objects of the release
+// unmanaged. An entry blocks all upgrades since OpenShift 4.6, patch releases included; newer cluster-version-operators
+// (2026) permit patch releases again.
 //
-// The list is a map by kind, group, namespace and name in openshift/api; in earlier releases it is one value, which cannot be shared.
+// openshift/api defines the list as a map by kind, group, namespace and name; in earlier releases it is one value,
+// which cannot be shared.
 package overrides
 
 import (
@@ -16,48 +18,42 @@ import (
 	"github.com/solonode/sno/patch/ownership"
 )
 
-// The ClusterVersion, the field manager of its operator, and the field that holds the entries.
+// The name of the ClusterVersion, the field manager of its operator, and the field of the entries.
 const (
 	ClusterVersionName     = "version"
 	ClusterVersionOperator = "cluster-version-operator"
 	Field                  = ".spec.overrides"
 )
 
-// Deployment returns the entry with which the cluster-version-operator does not manage a Deployment.
+// Deployment returns the entry that makes a Deployment unmanaged.
 func Deployment(namespace, name string) configv1.ComponentOverride {
 	return configv1.ComponentOverride{Kind: "Deployment", Group: "apps", Namespace: namespace, Name: name, Unmanaged: true}
 }
 
-// Claim is the state of some entries in a ClusterVersion; the zero Claim is that of a cluster without one.
+// Claim is the state of a module's entries in a ClusterVersion. The zero Claim means that there is no ClusterVersion.
 type Claim struct {
-	// Complete reports whether every entry exists with unmanaged: true.
-	Complete bool
-	// Observed reports whether the cluster-version-operator has seen this spec.
-	Observed bool
-	// Applied reports whether the module has applied anything to the ClusterVersion; Releasable, whether that can be released. The API server
-	// refuses to remove the keys of an entry from a value that another client changed.
-	Applied, Releasable bool
-	// Shared reports whether another client, or nobody, owns one of the entries; Conflicting, whether one of those has unmanaged: false.
-	Shared, Conflicting bool
-	// Others are the other managers that own any of the entries, sorted.
-	Others []string
-	// Atomic reports whether this release's API has the list as one value, which others own.
-	Atomic bool
+	Complete    bool     // all entries exist with unmanaged: true
+	Observed    bool     // the cluster-version-operator has observed the spec
+	Applied     bool     // the module has applied fields of the ClusterVersion
+	Releasable  bool     // those can be released: no other client owns only a part of an entry
+	Shared      bool     // an entry has another owner or none
+	Conflicting bool     // one of those has unmanaged: false
+	Others      []string // the other owners of the entries, sorted
+	Atomic      bool     // in this release the list is one value, which others own
 
-	// wanted are the entries that are missing or the module's own.
 	wanted []configv1.ComponentOverride
 }
 
-// InForce reports whether the cluster-version-operator is known not to manage the objects.
+// InForce reports whether the cluster-version-operator no longer manages the objects.
 func (c Claim) InForce() bool { return c.Complete && c.Observed }
 
-// Read returns the Claim of the entries in the ClusterVersion, which may be nil, for the module with that field owner.
+// Read returns the Claim of the entries in the ClusterVersion, which may be nil, for a field owner.
 func Read(version *configv1.ClusterVersion, owner string, entries ...configv1.ComponentOverride) (Claim, error) {
 	if version == nil {
 		return Claim{}, nil
 	}
-	held := ownership.Owns(version, owner)
-	c := Claim{Complete: true, Observed: version.Status.ObservedGeneration >= version.Generation, Applied: held, Releasable: held}
+	applied := ownership.Owns(version, owner)
+	c := Claim{Complete: true, Observed: version.Status.ObservedGeneration >= version.Generation, Applied: applied, Releasable: applied}
 	list := fieldpath.MakePathOrDie("spec", "overrides")
 	atomic, err := ownership.Atomic(version, list)
 	if err != nil {
@@ -102,7 +98,8 @@ func Read(version *configv1.ClusterVersion, owner string, entries ...configv1.Co
 	return c, nil
 }
 
-// removable reports whether the owner owns the value of the entry, and all other owners its keys as well.
+// removable reports whether the owner owns the value of the entry, and all other owners its keys. The API server does
+// not remove the keys of a value that another client owns.
 func removable(version *configv1.ClusterVersion, entry fieldpath.Path, owner string, others []string) (bool, error) {
 	at := func(field string) ([]string, error) {
 		return ownership.ManagersAt(version, append(entry.Copy(), fieldpath.MakePathOrDie(field)...))
@@ -115,7 +112,7 @@ func removable(version *configv1.ClusterVersion, entry fieldpath.Path, owner str
 	return slices.Contains(value, owner) && !slices.ContainsFunc(others, func(m string) bool { return !slices.Contains(keys, m) }), err
 }
 
-// Intent returns the entries to apply, those that are missing or the module's own, after which the Claim is Complete.
+// Intent returns the entries to apply: those that are missing and those that the module owns.
 func (c Claim) Intent() *configv1ac.ClusterVersionApplyConfiguration {
 	spec := configv1ac.ClusterVersionSpec()
 	for _, entry := range c.wanted {
@@ -125,8 +122,8 @@ func (c Claim) Intent() *configv1ac.ClusterVersionApplyConfiguration {
 	return configv1ac.ClusterVersion(ClusterVersionName).WithSpec(spec)
 }
 
-// Blocked returns the result for entries that cannot be set because of other owners, or nil. subject names their objects, such as "the
-// downloads Deployment".
+// Blocked returns the result for entries that other owners block, or nil. subject is the object, such as "the downloads
+// Deployment".
 func (c Claim) Blocked(subject string) *patch.Result {
 	switch {
 	case c.Conflicting:
@@ -138,8 +135,7 @@ func (c Claim) Blocked(subject string) *patch.Result {
 	return nil
 }
 
-// OwnedByOther returns the result for an entry that another client owns. It is not taken by force either, since it decides on upgrades of
-// the whole cluster.
+// OwnedByOther returns the result for an entry of another client, which is not taken by force: it affects upgrades.
 func OwnedByOther(subject string, managers ...string) *patch.Result {
 	by := ""
 	if len(managers) > 0 {

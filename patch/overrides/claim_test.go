@@ -16,9 +16,9 @@ import (
 	"github.com/solonode/sno/patch/ownership"
 )
 
-const us, person = "sno.solonode.github.io/sample", "oc"
+const owner, person = "sno.solonode.github.io/sample", "oc"
 
-// What managers may have of the entry for a Deployment, and the list as one value.
+// Owned fields of the entry for a Deployment, and of the list as one value.
 const (
 	at        = `{"f:spec":{"f:overrides":{"k:{\"group\":\"apps\",\"kind\":\"Deployment\",\"name\":\"a\",\"namespace\":\"n\"}":`
 	all       = at + `{".":{},"f:group":{},"f:kind":{},"f:name":{},"f:namespace":{},"f:unmanaged":{}}}}}`
@@ -33,24 +33,24 @@ func entry(name string, unmanaged bool) configv1.ComponentOverride {
 	return e
 }
 
-// others are entries that differ from ours in one key.
+// others returns entries that differ from the module's in one key.
 func others() []configv1.ComponentOverride {
 	near := []configv1.ComponentOverride{entry("a", true), entry("a", true), entry("a", true), entry("b", true)}
 	near[0].Kind, near[1].Group, near[2].Namespace = "DaemonSet", "", "m"
 	return near
 }
 
-// version is a ClusterVersion that the cluster-version-operator has seen.
+// version returns a ClusterVersion that the cluster-version-operator has observed.
 func version(list ...configv1.ComponentOverride) *configv1.ClusterVersion {
 	cv := &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version", Generation: 3}}
 	cv.Spec.Overrides = list
 	cv.Status.ObservedGeneration = 3
-	return signed(cv, "cluster-bootstrap", `{"f:spec":{"f:clusterID":{}}}`)
+	return ownedBy(cv, "cluster-bootstrap", `{"f:spec":{"f:clusterID":{}}}`)
 }
 
-func signed(cv *configv1.ClusterVersion, manager, fields string) *configv1.ClusterVersion {
+func ownedBy(cv *configv1.ClusterVersion, manager, fields string) *configv1.ClusterVersion {
 	e := metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: &metav1.FieldsV1{}}
-	if manager == us {
+	if manager == owner {
 		e.Operation = metav1.ManagedFieldsOperationApply
 	}
 	if err := json.Unmarshal([]byte(fields), e.FieldsV1); err != nil {
@@ -74,36 +74,36 @@ func TestRead(t *testing.T) {
 	}{
 		"no ClusterVersion": {nil, overrides.Claim{}, nil},
 		"no entries":        {version(), overrides.Claim{Observed: true}, nil},
-		"others' entries":   {signed(version(others()...), person, keys), overrides.Claim{Observed: true}, nil},
-		"ours": {signed(version(entry("a", true)), us, all),
+		"others' entries":   {ownedBy(version(others()...), person, keys), overrides.Claim{Observed: true}, nil},
+		"own": {ownedBy(version(entry("a", true)), owner, all),
 			overrides.Claim{Complete: true, Observed: true, Applied: true, Releasable: true}, nil},
-		"ours, not yet seen": {unobserved(signed(version(entry("a", true)), us, all)),
+		"own, not yet observed": {unobserved(ownedBy(version(entry("a", true)), owner, all)),
 			overrides.Claim{Complete: true, Applied: true, Releasable: true}, nil},
-		"another client's": {signed(version(entry("a", true)), person, all),
+		"another client's": {ownedBy(version(entry("a", true)), person, all),
 			overrides.Claim{Complete: true, Observed: true, Shared: true, Others: []string{person}}, nil},
-		"of several": {signed(signed(version(entry("a", true)), person, all), "maker", all),
+		"of several": {ownedBy(ownedBy(version(entry("a", true)), person, all), "maker", all),
 			overrides.Claim{Complete: true, Observed: true, Shared: true, Others: both}, nil},
-		"another client's, contrary": {signed(version(entry("a", false)), person, all),
+		"another client's, contrary": {ownedBy(version(entry("a", false)), person, all),
 			overrides.Claim{Observed: true, Shared: true, Conflicting: true, Others: []string{person}}, nil},
 		"without an owner": {version(entry("a", true)), overrides.Claim{Complete: true, Observed: true, Shared: true}, nil},
-		"both": {signed(signed(version(entry("a", true)), person, all), us, all),
+		"both": {ownedBy(ownedBy(version(entry("a", true)), person, all), owner, all),
 			overrides.Claim{Complete: true, Observed: true, Applied: true, Releasable: true, Shared: true, Others: []string{person}}, nil},
-		"ours, then contradicted": {signed(signed(version(entry("a", false)), person, value), us, keys),
+		"own, then conflicting": {ownedBy(ownedBy(version(entry("a", false)), person, value), owner, keys),
 			overrides.Claim{Observed: true, Applied: true, Shared: true, Conflicting: true, Others: []string{person}}, nil},
-		"ours, whose value is another client's": {signed(signed(version(entry("a", true)), person, value), us, keys),
+		"own, whose value is another client's": {ownedBy(ownedBy(version(entry("a", true)), person, value), owner, keys),
 			overrides.Claim{Complete: true, Observed: true, Applied: true, Shared: true, Others: []string{person}}, nil},
-		"ours, whose value is another client's as well": {signed(signed(version(entry("a", true)), person, value), us, all),
+		"own, whose value is another client's as well": {ownedBy(ownedBy(version(entry("a", true)), person, value), owner, all),
 			overrides.Claim{Complete: true, Observed: true, Applied: true, Shared: true, Others: []string{person}}, nil},
-		"one value, without ours": {signed(version(entry("b", true)), person, wholeList), overrides.Claim{Observed: true, Atomic: true}, nil},
-		"one value, with ours": {signed(version(entry("a", true)), person, wholeList),
+		"one value, without own": {ownedBy(version(entry("b", true)), person, wholeList), overrides.Claim{Observed: true, Atomic: true}, nil},
+		"one value, with own": {ownedBy(version(entry("a", true)), person, wholeList),
 			overrides.Claim{Complete: true, Observed: true, Atomic: true, Shared: true, Others: []string{person}}, nil},
-		"one value, empty": {signed(version(), person, wholeList), overrides.Claim{Observed: true}, nil},
-		"a list whose maker lost all": {signed(signed(version(entry("a", true)), "maker", wholeList), us, all),
+		"one value, empty": {ownedBy(version(), person, wholeList), overrides.Claim{Observed: true}, nil},
+		"a list whose creator owns no entry": {ownedBy(ownedBy(version(entry("a", true)), "maker", wholeList), owner, all),
 			overrides.Claim{Complete: true, Observed: true, Applied: true, Releasable: true}, nil},
-		"unreadable": {signed(version(), person, `{"f:spec":7}`), overrides.Claim{}, ownership.ErrManagedFields},
+		"unreadable": {ownedBy(version(), person, `{"f:spec":7}`), overrides.Claim{}, ownership.ErrManagedFields},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := overrides.Read(test.version, us, entry("a", true))
+			got, err := overrides.Read(test.version, owner, entry("a", true))
 			if !errors.Is(err, test.err) {
 				t.Fatalf("error %v, want %v", err, test.err)
 			}
@@ -117,18 +117,18 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// Of several entries all must be there, and one that cannot be released blocks the release of the others.
+// All of several entries must exist, and one that cannot be released blocks the release.
 func TestReadSeveral(t *testing.T) {
-	one := signed(version(entry("a", true)), us, all)
-	claim, err := overrides.Read(one, us, entry("a", true), entry("b", true))
+	one := ownedBy(version(entry("a", true)), owner, all)
+	claim, err := overrides.Read(one, owner, entry("a", true), entry("b", true))
 	if err != nil || claim.Complete || !claim.Releasable || claim.Shared {
 		t.Errorf("%+v, %v", claim, err)
 	}
 	if got := names(claim); got != "[a b]" {
 		t.Errorf("to be applied: %s", got)
 	}
-	taken := signed(signed(version(entry("b", true), entry("a", true)), us, all), person, value)
-	if claim, err = overrides.Read(taken, us, entry("a", true), entry("b", true)); err != nil || !claim.Complete || claim.Releasable {
+	taken := ownedBy(ownedBy(version(entry("b", true), entry("a", true)), owner, all), person, value)
+	if claim, err = overrides.Read(taken, owner, entry("a", true), entry("b", true)); err != nil || !claim.Complete || claim.Releasable {
 		t.Errorf("%+v, %v", claim, err)
 	}
 	if got := names(claim); got != "[a]" {
@@ -151,9 +151,9 @@ func TestBlocked(t *testing.T) {
 	}{
 		"free":     {overrides.Claim{}, ""},
 		"in force": {overrides.Claim{Complete: true, Shared: true, Atomic: true}, ""},
-		"contrary": {overrides.Claim{Conflicting: true, Others: []string{"b", "a"}},
+		"conflicting": {overrides.Claim{Conflicting: true, Others: []string{"b", "a"}},
 			`The entry for it in .spec.overrides is owned by "a", "b" and stays as it is`},
-		"contrary, without an owner": {overrides.Claim{Conflicting: true}, "The entry for it in .spec.overrides is owned and stays as it is"},
+		"conflicting, without an owner": {overrides.Claim{Conflicting: true}, "The entry for it in .spec.overrides is owned and stays as it is"},
 		"one value": {overrides.Claim{Atomic: true},
 			".spec.overrides of this release is one value that another client owns; add an entry for it"},
 	} {
@@ -164,7 +164,6 @@ func TestBlocked(t *testing.T) {
 	}
 }
 
-// The cluster-version-operator must not manage a Deployment: the entry is applied, entries of others stay.
 func ExampleRead() {
 	downloads := overrides.Deployment("openshift-console", "downloads")
 	claim, err := overrides.Read(&configv1.ClusterVersion{}, "example.com/console", downloads)

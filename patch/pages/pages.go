@@ -8,9 +8,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Each calls read for page after page, with the continue token of the page before, "" for the first; read returns the next token, "" after
-// the last page. When the state of the pages has been compacted, the API server continues with the current one: what existed all the time
-// is still read once.
+// Each calls read for each page, with the continue token of the previous one, until it returns none. After a compaction
+// it continues with the API server's token for the current state.
 func Each(ctx context.Context, read func(ctx context.Context, token string) (next string, err error)) error {
 	token := ""
 	for {
@@ -26,7 +25,7 @@ func Each(ctx context.Context, read func(ctx context.Context, token string) (nex
 	}
 }
 
-// freshToken returns the token with which to continue after a compaction, "" for any other error.
+// freshToken returns the token after a compaction, "" for any other error.
 func freshToken(err error) string {
 	var status apierrors.APIStatus
 	if !apierrors.IsResourceExpired(err) || !errors.As(err, &status) {

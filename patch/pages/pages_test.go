@@ -19,8 +19,7 @@ func expired(instead string) error {
 
 var errRead = errors.New("cannot be read")
 
-// Every page is read once, in order; one whose state was compacted is read again with the API server's token, unless it is the same. Any
-// other error is returned.
+// Each page is read once, in order. After a compaction it is read with the new token, unless it is the same.
 func TestEach(t *testing.T) {
 	t.Parallel()
 	type answer struct {
@@ -32,12 +31,12 @@ func TestEach(t *testing.T) {
 		read    []string
 		err     bool
 	}{
-		"one":            {map[string]answer{"": {"", nil}}, []string{""}, false},
-		"three":          {map[string]answer{"": {"a", nil}, "a": {"b", nil}, "b": {"", nil}}, []string{"", "a", "b"}, false},
-		"compacted":      {map[string]answer{"": {"a", nil}, "a": {"", expired("b")}, "b": {"", nil}}, []string{"", "a", "b"}, false},
-		"compacted away": {map[string]answer{"": {"a", nil}, "a": {"", expired("")}}, []string{"", "a"}, true},
-		"for ever":       {map[string]answer{"": {"a", nil}, "a": {"", expired("a")}}, []string{"", "a"}, true},
-		"unreadable":     {map[string]answer{"": {"a", nil}, "a": {"b", errRead}}, []string{"", "a"}, true},
+		"one":                       {map[string]answer{"": {"", nil}}, []string{""}, false},
+		"three":                     {map[string]answer{"": {"a", nil}, "a": {"b", nil}, "b": {"", nil}}, []string{"", "a", "b"}, false},
+		"compacted":                 {map[string]answer{"": {"a", nil}, "a": {"", expired("b")}, "b": {"", nil}}, []string{"", "a", "b"}, false},
+		"compacted, no token":       {map[string]answer{"": {"a", nil}, "a": {"", expired("")}}, []string{"", "a"}, true},
+		"compacted, the same token": {map[string]answer{"": {"a", nil}, "a": {"", expired("a")}}, []string{"", "a"}, true},
+		"unreadable":                {map[string]answer{"": {"a", nil}, "a": {"b", errRead}}, []string{"", "a"}, true},
 	} {
 		var read []string
 		err := Each(t.Context(), func(_ context.Context, at string) (string, error) {

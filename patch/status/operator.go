@@ -1,5 +1,5 @@
-// Package status reports the state of a patch as sub-conditions on the operator's own resource, as one event per transition, and as metrics.
-// Nothing is written while nothing changes.
+// Package status reports the state of a patch as conditions on the operator's resource, as events and as metrics. It
+// writes only changes.
 package status
 
 import (
@@ -21,9 +21,9 @@ import (
 	"github.com/solonode/sno/patch/ownership"
 )
 
-// Sink writes sub-conditions.
+// Sink writes conditions.
 type Sink interface {
-	// Publish writes the conditions to the target, the operator's own resource as it was read. It returns when to call again, 0 for never.
+	// Publish writes the conditions to the target as it was read. It returns when to call again, 0 for never.
 	Publish(ctx context.Context, target *unstructured.Unstructured, conditions []operatorv1.OperatorCondition) (time.Duration, error)
 }
 
@@ -35,22 +35,21 @@ func (None) Publish(context.Context, *unstructured.Unstructured, []operatorv1.Op
 	return 0, nil
 }
 
-// ReassertInterval is the least time between two writes of the same conditions. An operator that writes its whole status drops ours
-// (U-SSA-9); they are written again, but not in a loop (R-SNO-9).
+// ReassertInterval is the least time between two writes of equal conditions. An operator that writes its whole status
+// removes them (U-SSA-9); they are restored, but not in a loop (R-SNO-9).
 const ReassertInterval = 2 * time.Minute
 
-// OperatorConditions applies sub-conditions to status.conditions of the target, which must be a list map as in every operator.openshift.io
-// resource, under the module's field owner. It is for one goroutine.
+// OperatorConditions applies conditions to status.conditions of the target under the module's field owner. They must be
+// a list map, as in operator.openshift.io. It is not safe for concurrent use.
 type OperatorConditions struct {
 	Client client.Client
 	Module string
-	// Clock is the time; nil for the real one.
-	Clock clock.PassiveClock
+	Clock  clock.PassiveClock // nil for the real time
 
 	last written
 }
 
-// written are the conditions, without their times, that were last written to an object, and when.
+// written holds the conditions, without times, that were last written to an object.
 type written struct {
 	uid        types.UID
 	conditions []operatorv1.OperatorCondition
@@ -110,7 +109,7 @@ func (o *OperatorConditions) Publish(
 			return wait, nil
 		}
 	}
-	// No other client uses condition types with the module's prefix, so it is safe to force them.
+	// No other client uses condition types with the prefix.
 	err = o.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(intent), client.FieldOwner(owner), client.ForceOwnership)
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):

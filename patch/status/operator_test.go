@@ -25,8 +25,8 @@ func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
 const host = "cluster-ingress-operator"
 
-// bench is an operator's resource with one condition of its host, and a sink that writes as another user.
-type bench struct {
+// environment is an operator's resource with one condition, and a sink with its own user.
+type environment struct {
 	*testing.T
 	server    *patchtest.APIServer
 	admin     client.Client
@@ -35,10 +35,10 @@ type bench struct {
 	clock     *clocktesting.FakePassiveClock
 }
 
-func newBench(t *testing.T) *bench {
+func newEnvironment(t *testing.T) *environment {
 	t.Helper()
 	server := shared.Server(t)
-	b := &bench{T: t, server: server, admin: server.Admin(t), namespace: server.Namespace(t),
+	b := &environment{T: t, server: server, admin: server.Admin(t), namespace: server.Namespace(t),
 		clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC))}
 	b.sink = &status.OperatorConditions{Client: server.Client(t, b.namespace, "system:masters"), Module: "sample", Clock: b.clock}
 	patchtest.NoError(t, b.admin.Create(t.Context(), b.object(), client.FieldOwner(host)))
@@ -46,12 +46,12 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-func (b *bench) object() *operatorv1.IngressController {
+func (b *environment) object() *operatorv1.IngressController {
 	return &operatorv1.IngressController{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "default"}}
 }
 
-// hostWrites updates the whole status with the host's condition only.
-func (b *bench) hostWrites(available operatorv1.ConditionStatus) {
+// hostWrites replaces the status by the host's condition.
+func (b *environment) hostWrites(available operatorv1.ConditionStatus) {
 	b.Helper()
 	ic := b.object()
 	patchtest.NoError(b, b.admin.Get(b.Context(), client.ObjectKeyFromObject(ic), ic))
@@ -59,7 +59,7 @@ func (b *bench) hostWrites(available operatorv1.ConditionStatus) {
 	patchtest.NoError(b, b.admin.Status().Update(b.Context(), ic, client.FieldOwner(host)))
 }
 
-func (b *bench) live() *unstructured.Unstructured {
+func (b *environment) live() *unstructured.Unstructured {
 	b.Helper()
 	u := &unstructured.Unstructured{}
 	u.SetAPIVersion("operator.openshift.io/v1")
@@ -68,13 +68,12 @@ func (b *bench) live() *unstructured.Unstructured {
 	return u
 }
 
-// restart replaces the sink, as a new process does.
-func (b *bench) restart() {
+func (b *environment) restart() {
 	b.sink = &status.OperatorConditions{Client: b.sink.Client, Module: "sample", Clock: b.clock}
 }
 
-// show must send the given number of write requests and return the given time.
-func (b *bench) show(conditions []operatorv1.OperatorCondition, requests int, again time.Duration) {
+// publish must send the number of requests and return the time.
+func (b *environment) publish(conditions []operatorv1.OperatorCondition, requests int, again time.Duration) {
 	b.Helper()
 	target := b.live()
 	var got time.Duration
@@ -89,8 +88,8 @@ func (b *bench) show(conditions []operatorv1.OperatorCondition, requests int, ag
 	}
 }
 
-// has compares all conditions, as "Type=Status Reason, at its second", in the order of their types.
-func (b *bench) has(want ...string) {
+// has compares all conditions, as "Type=Status Reason Time", sorted by type.
+func (b *environment) has(want ...string) {
 	b.Helper()
 	conditions, err := status.Conditions(b.live())
 	patchtest.NoError(b, err)
@@ -108,34 +107,34 @@ func conditionsOf(state patch.State, reason string) []operatorv1.OperatorConditi
 	return patch.Result{State: state, Reason: reason, Message: "Because"}.Conditions("Sample", false)
 }
 
-var shownConditions = []string{
+var wantConditions = []string{
 	"Available=True  00:00:01", "SamplePatchFailing=False AsExpected 03:04:05", "SamplePatchInForce=True AsExpected 03:04:05",
 	"SamplePatchInProgress=False AsExpected 03:04:05",
 }
 
 func TestConditionsAreWrittenOncePerTransition(t *testing.T) {
-	b := newBench(t)
-	b.show(conditionsOf(patch.InForce, "AsExpected"), 1, 0)
-	first := shownConditions
+	b := newEnvironment(t)
+	b.publish(conditionsOf(patch.InForce, "AsExpected"), 1, 0)
+	first := wantConditions
 	b.has(first...)
 
 	b.clock.SetTime(b.clock.Now().Add(time.Hour))
-	b.show(conditionsOf(patch.InForce, "AsExpected"), 0, 0)
+	b.publish(conditionsOf(patch.InForce, "AsExpected"), 0, 0)
 	b.has(first...)
 
-	// A new reason is no transition: the time stays. A new status is one.
-	b.show(conditionsOf(patch.InForce, "Otherwise"), 1, 0)
-	b.has(first[0], first[1], "SamplePatchInForce=True Otherwise 03:04:05", first[3])
-	b.show(conditionsOf(patch.Blocked, "FieldOwnedByOther"), 1, 0)
+	// The transition time changes with the status, not with the reason.
+	b.publish(conditionsOf(patch.InForce, "Changed"), 1, 0)
+	b.has(first[0], first[1], "SamplePatchInForce=True Changed 03:04:05", first[3])
+	b.publish(conditionsOf(patch.Blocked, "FieldOwnedByOther"), 1, 0)
 	b.has(first[0], first[1], "SamplePatchInForce=False FieldOwnedByOther 04:04:05", first[3])
 
 	b.restart()
-	b.show(conditionsOf(patch.Blocked, "FieldOwnedByOther"), 0, 0)
+	b.publish(conditionsOf(patch.Blocked, "FieldOwnedByOther"), 0, 0)
 }
 
-// The first write of a version whose conditions have other types removes those of an earlier version.
+// Conditions of an earlier version with other types are removed.
 func TestConditionsOfEarlierVersions(t *testing.T) {
-	b := newBench(t)
+	b := newEnvironment(t)
 	applyEarlier := func(also ...any) {
 		t.Helper()
 		for _, suffix := range []string{"Degraded", "Progressing"} {
@@ -153,43 +152,41 @@ func TestConditionsOfEarlierVersions(t *testing.T) {
 	}
 	applyEarlier()
 	b.has("Available=True  00:00:01", "SampleDegraded=True Earlier 00:00:02", "SampleProgressing=True Earlier 00:00:02")
-	b.show(conditionsOf(patch.InForce, "AsExpected"), 1, 0)
-	b.has(shownConditions...)
-	b.show(conditionsOf(patch.InForce, "AsExpected"), 0, 0)
+	b.publish(conditionsOf(patch.InForce, "AsExpected"), 1, 0)
+	b.has(wantConditions...)
+	b.publish(conditionsOf(patch.InForce, "AsExpected"), 0, 0)
 
-	// Also where everything else is up to date.
-	shown, _, err := unstructured.NestedSlice(b.live().Object, "status", "conditions")
+	published, _, err := unstructured.NestedSlice(b.live().Object, "status", "conditions")
 	patchtest.NoError(t, err)
-	applyEarlier(slices.DeleteFunc(shown, func(c any) bool { return c.(map[string]any)["type"] == "Available" })...)
-	b.show(conditionsOf(patch.InForce, "AsExpected"), 1, 0)
-	b.has(shownConditions...)
+	applyEarlier(slices.DeleteFunc(published, func(c any) bool { return c.(map[string]any)["type"] == "Available" })...)
+	b.publish(conditionsOf(patch.InForce, "AsExpected"), 1, 0)
+	b.has(wantConditions...)
 }
 
-// A host that updates its whole status drops our conditions (U-SSA-9). They are written again, at most once in two minutes.
+// A host that updates its whole status removes the conditions (U-SSA-9). They are restored after ReassertInterval.
 func TestDroppedConditionsComeBack(t *testing.T) {
-	b := newBench(t)
+	b := newEnvironment(t)
 	same := func() []operatorv1.OperatorCondition { return conditionsOf(patch.InForce, "AsExpected") }
-	b.show(same(), 1, 0)
+	b.publish(same(), 1, 0)
 	b.hostWrites("False")
 	b.has("Available=False  00:00:01")
-	b.show(same(), 0, status.ReassertInterval)
+	b.publish(same(), 0, status.ReassertInterval)
 
 	b.clock.SetTime(b.clock.Now().Add(status.ReassertInterval - time.Second))
-	b.show(same(), 0, time.Second)
+	b.publish(same(), 0, time.Second)
 	b.clock.SetTime(b.clock.Now().Add(time.Second))
-	b.show(same(), 1, 0)
+	b.publish(same(), 1, 0)
 	b.hostWrites("True")
-	b.show(same(), 0, status.ReassertInterval)
+	b.publish(same(), 0, status.ReassertInterval)
 
-	// Other conditions are written at once.
-	b.show(conditionsOf(patch.NotNeeded, "NotNeeded"), 1, 0)
+	// Changed conditions are written at once.
+	b.publish(conditionsOf(patch.NotNeeded, "NotNeeded"), 1, 0)
 	b.has("Available=True  00:00:01", "SamplePatchFailing=False AsExpected 03:06:05", "SamplePatchInForce=False NotNeeded 03:06:05",
 		"SamplePatchInProgress=False AsExpected 03:06:05")
 }
 
-// A deleted object is no error.
 func TestConditionsOfAnObjectThatIsGone(t *testing.T) {
-	b := newBench(t)
+	b := newEnvironment(t)
 	target := b.live()
 	patchtest.NoError(t, b.admin.Delete(t.Context(), b.object()))
 	for _, u := range []*unstructured.Unstructured{target, nil} {
@@ -199,33 +196,32 @@ func TestConditionsOfAnObjectThatIsGone(t *testing.T) {
 	}
 }
 
-// What the API server refuses is an error, and is sent again.
 func TestConditionsRefused(t *testing.T) {
-	b := newBench(t)
-	b.sink.Client = b.server.Client(t, "nobody-in-particular")
+	b := newEnvironment(t)
+	b.sink.Client = b.server.Client(t, "unauthorized")
 	for range 2 {
 		if _, err := b.sink.Publish(t.Context(), b.live(), conditionsOf(patch.InForce, "AsExpected")); err == nil {
 			t.Fatal("no error although nothing is permitted")
 		}
 	}
 	b.sink.Client = b.server.Client(t, b.namespace, "system:masters")
-	b.show(conditionsOf(patch.InForce, "AsExpected"), 1, 0)
+	b.publish(conditionsOf(patch.InForce, "AsExpected"), 1, 0)
 }
 
 func TestConditionsOfADamagedStatus(t *testing.T) {
 	for name, damaged := range map[string]any{
-		"not a list":         "text",
-		"not conditions":     []any{"text"},
-		"a type of its own":  []any{map[string]any{"type": int64(7)}},
-		"a time of its own":  []any{map[string]any{"type": "A", "lastTransitionTime": "yesterday"}},
-		"conditions a level": map[string]any{},
+		"not a list":               "text",
+		"not conditions":           []any{"text"},
+		"a type that is no string": []any{map[string]any{"type": int64(7)}},
+		"an invalid time":          []any{map[string]any{"type": "A", "lastTransitionTime": "yesterday"}},
+		"a map":                    map[string]any{},
 	} {
 		u := &unstructured.Unstructured{Object: map[string]any{"kind": "Sample", "status": map[string]any{"conditions": damaged}}}
 		if got, err := status.Conditions(u); err == nil {
 			t.Errorf("%s: no error, but %v", name, got)
 		}
 		if _, err := (&status.OperatorConditions{Module: "sample"}).Publish(context.Background(), u, nil); err == nil {
-			t.Errorf("%s: shown without an error", name)
+			t.Errorf("%s: no error from Publish", name)
 		}
 	}
 	if got, err := status.Conditions(&unstructured.Unstructured{Object: map[string]any{}}); err != nil || len(got) > 0 {

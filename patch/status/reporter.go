@@ -13,28 +13,25 @@ import (
 	"github.com/solonode/sno/patch/metrics"
 )
 
-// FailingAfter is how long a failure must last before it is persistent: the default of OpenShift's own operators.
+// FailingAfter is when a failure becomes persistent: the default of OpenShift's operators.
 const FailingAfter = 2 * time.Minute
 
-// Reporter reports the state of the patch of one object. It is for one goroutine.
+// Reporter reports the state of the patch of one object. It is not safe for concurrent use.
 type Reporter struct {
-	Module string
-	// Prefix is that of the condition types.
-	Prefix string
-	// Object names the patched object in the metrics, such as "ingresscontroller/default".
-	Object  string
+	Module  string
+	Prefix  string // of the condition types
+	Object  string // its name in metrics, such as "ingresscontroller/default"
 	Sink    Sink
 	Events  events.EventRecorder // may be nil
 	Metrics *metrics.Metrics     // may be nil
-	// Clock is the time; nil for the real one.
-	Clock clock.PassiveClock
+	Clock   clock.PassiveClock   // nil for the real time
 
 	last         string
 	failingSince time.Time
 }
 
-// Report logs the result, sends an event if it is a transition, sets the metrics and writes the conditions of target, the operator's own
-// resource or nil. It returns when to report again although nothing changed, 0 for never.
+// Report reports the result with the conditions of target, the operator's resource, which may be nil. It returns when
+// to report again, 0 for never.
 func (r *Reporter) Report(ctx context.Context, target *unstructured.Unstructured, result patch.Result) (time.Duration, error) {
 	r.transition(ctx, target, result)
 	again, persistent := r.failing(result)
@@ -50,7 +47,7 @@ func (r *Reporter) Report(ctx context.Context, target *unstructured.Unstructured
 
 func (r *Reporter) transition(ctx context.Context, target *unstructured.Unstructured, result patch.Result) {
 	if r.last == "" && target != nil {
-		// A restart is no transition: continue with what an earlier process reported.
+		// A restart is no transition.
 		if conditions, err := Conditions(target); err == nil {
 			for _, c := range conditions {
 				if c.Type == patch.InForceCondition(r.Prefix) {
@@ -69,7 +66,7 @@ func (r *Reporter) transition(ctx context.Context, target *unstructured.Unstruct
 	r.last = result.Reason
 }
 
-// failing reports whether the result is a persistent failure, or else after what time it will be one.
+// failing reports whether the result is a persistent failure, or after what time it will be.
 func (r *Reporter) failing(result patch.Result) (after time.Duration, persistent bool) {
 	if !result.Failing() {
 		r.failingSince = time.Time{}

@@ -19,14 +19,14 @@ import (
 	"github.com/solonode/sno/patch/status"
 )
 
-// shown is a sink that keeps the PatchFailing condition.
-type shown struct {
+// fakeSink records the PatchFailing condition.
+type fakeSink struct {
 	failing string
 	again   time.Duration
 	err     error
 }
 
-func (s *shown) Publish(_ context.Context, _ *unstructured.Unstructured, conditions []operatorv1.OperatorCondition) (time.Duration, error) {
+func (s *fakeSink) Publish(_ context.Context, _ *unstructured.Unstructured, conditions []operatorv1.OperatorCondition) (time.Duration, error) {
 	for _, c := range conditions {
 		if c.Type == "SamplePatchFailing" {
 			s.failing = string(c.Status) + " " + c.Reason
@@ -35,22 +35,22 @@ func (s *shown) Publish(_ context.Context, _ *unstructured.Unstructured, conditi
 	return s.again, s.err
 }
 
-type story struct {
+type reporterEnvironment struct {
 	*testing.T
 	reporter *status.Reporter
-	sink     *shown
+	sink     *fakeSink
 	recorder *events.FakeRecorder
 	clock    *clocktesting.FakePassiveClock
 }
 
-func newStory(t *testing.T) *story {
-	s := &story{T: t, sink: &shown{}, recorder: events.NewFakeRecorder(10), clock: clocktesting.NewFakePassiveClock(time.Unix(1000, 0))}
+func newReporterEnvironment(t *testing.T) *reporterEnvironment {
+	s := &reporterEnvironment{T: t, sink: &fakeSink{}, recorder: events.NewFakeRecorder(10), clock: clocktesting.NewFakePassiveClock(time.Unix(1000, 0))}
 	s.reporter = &status.Reporter{Module: "sample", Prefix: "Sample", Object: "sample/one", Sink: s.sink, Events: s.recorder, Clock: s.clock}
 	return s
 }
 
-// report must send the given event ("" for none), show the given PatchFailing condition, and return the given time.
-func (s *story) report(target *unstructured.Unstructured, state patch.State, reason, event, failing string, again time.Duration) {
+// report must send the event ("" for none), publish the PatchFailing condition, and return the time.
+func (s *reporterEnvironment) report(target *unstructured.Unstructured, state patch.State, reason, event, failing string, again time.Duration) {
 	s.Helper()
 	got, err := s.reporter.Report(s.Context(), target, patch.Result{State: state, Reason: reason, Message: "Because"})
 	if !errors.Is(err, s.sink.err) {
@@ -72,7 +72,7 @@ func (s *story) report(target *unstructured.Unstructured, state patch.State, rea
 	}
 }
 
-func (s *story) later(d time.Duration) { s.clock.SetTime(s.clock.Now().Add(d)) }
+func (s *reporterEnvironment) later(d time.Duration) { s.clock.SetTime(s.clock.Now().Add(d)) }
 
 func sample() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Sample", "metadata": map[string]any{"name": "one"}}}
@@ -81,52 +81,46 @@ func sample() *unstructured.Unstructured {
 const fine = "False AsExpected"
 
 func TestOneEventForATransition(t *testing.T) {
-	s := newStory(t)
+	s := newReporterEnvironment(t)
 	s.report(sample(), patch.Progressing, "RollingOut", "Normal RollingOut Because", fine, 0)
 	s.report(sample(), patch.Progressing, "RollingOut", "", fine, 0)
 	s.report(sample(), patch.InForce, "AsExpected", "Normal AsExpected Because", fine, 0)
 	s.report(sample(), patch.Blocked, "FieldOwnedByOther", "Warning FieldOwnedByOther Because", fine, 0)
-	// Without an object there is no event, also not later.
 	s.report(nil, patch.Waiting, "WaitingForObject", "", fine, 0)
 	s.report(sample(), patch.Waiting, "WaitingForObject", "", fine, 0)
 	s.report(sample(), patch.NotNeeded, "NotNeeded", "Normal NotNeeded Because", fine, 0)
 
-	// The first result is no event if nothing is patched.
-	s = newStory(t)
+	s = newReporterEnvironment(t)
 	s.report(sample(), patch.NotNeeded, "NotNeeded", "", fine, 0)
 	s.report(sample(), patch.InForce, "AsExpected", "Normal AsExpected Because", fine, 0)
 }
 
-// A new process continues with the condition of an earlier one.
 func TestRestartIsNoTransition(t *testing.T) {
 	target := sample()
 	target.Object["status"] = map[string]any{"conditions": []any{
 		map[string]any{"type": "OtherPatchInForce", "status": "True", "reason": "AsExpected"},
 		map[string]any{"type": "SamplePatchInForce", "status": "False", "reason": "Reverted"},
 	}}
-	s := newStory(t)
+	s := newReporterEnvironment(t)
 	s.report(target, patch.Reverted, "Reverted", "", fine, 2*time.Minute)
 	s.report(target, patch.InForce, "AsExpected", "Normal AsExpected Because", fine, 0)
 }
 
-// A failure is persistent after two minutes, as with OpenShift's own operators.
 func TestFailingOnceItLasts(t *testing.T) {
-	s := newStory(t)
+	s := newReporterEnvironment(t)
 	s.report(sample(), patch.Failed, "ApplyFailed", "Warning ApplyFailed Because", fine, 2*time.Minute)
 	s.later(90 * time.Second)
-	// Another failure is still a failure.
 	s.report(sample(), patch.Reverted, "Reverted", "Warning Reverted Because", fine, 30*time.Second)
 	s.later(30 * time.Second)
 	s.report(sample(), patch.Reverted, "Reverted", "", "True Reverted", 0)
 	s.later(time.Hour)
 	s.report(sample(), patch.Reverted, "Reverted", "", "True Reverted", 0)
 	s.report(sample(), patch.Blocked, "FieldOwnedByOther", "Warning FieldOwnedByOther Because", fine, 0)
-	// The time begins again.
 	s.report(sample(), patch.Failed, "ApplyFailed", "Warning ApplyFailed Because", fine, 2*time.Minute)
 }
 
 func TestReportAgainAtTheEarlierTime(t *testing.T) {
-	s := newStory(t)
+	s := newReporterEnvironment(t)
 	s.sink.again = time.Minute
 	s.report(sample(), patch.InForce, "AsExpected", "Normal AsExpected Because", fine, time.Minute)
 	s.report(sample(), patch.Failed, "Invalid", "Warning Invalid Because", fine, time.Minute)
@@ -136,7 +130,6 @@ func TestReportAgainAtTheEarlierTime(t *testing.T) {
 	s.report(sample(), patch.Failed, "Invalid", "", fine, 2*time.Minute)
 }
 
-// Events and metrics are optional.
 func TestMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	m, err := metrics.New(registry)

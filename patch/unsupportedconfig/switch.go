@@ -1,5 +1,5 @@
-// Package unsupportedconfig reads single switches from spec.unsupportedConfigOverrides, the field without a schema for overrides that are
-// not supported. The topology replaces the single-node ones (R-ETC-1, R-AUTH-1), but they are honored while they are set.
+// Package unsupportedconfig reads boolean keys of spec.unsupportedConfigOverrides, which has no schema. The topology
+// replaces the single-node overrides (R-ETC-1, R-AUTH-1), but they are honored while they are set.
 package unsupportedconfig
 
 import (
@@ -13,13 +13,13 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// ErrUnreadable is returned for an invalid spec.unsupportedConfigOverrides or switch in it. It never counts as false.
+// ErrUnreadable is returned for an invalid spec.unsupportedConfigOverrides or key. It never counts as false.
 var ErrUnreadable = errors.New("unreadable unsupportedConfigOverrides")
 
-// Switch is one boolean key of spec.unsupportedConfigOverrides.
+// Switch is one boolean key.
 type Switch struct{ Present, Value bool }
 
-// Deprecation returns a sentence about a switch that is present, empty otherwise.
+// Deprecation returns a sentence about a present switch, else "".
 func (s Switch) Deprecation(key string) string {
 	switch {
 	case !s.Present:
@@ -30,11 +30,11 @@ func (s Switch) Deprecation(key string) string {
 	return "The override " + key + " is deprecated and false, which changes nothing; remove it"
 }
 
-// Read reads the key from spec.unsupportedConfigOverrides in every form that the operators accept (U-ETC-2, U-AUTH-5): a JSON or YAML
-// object with the key at its top level, in this spelling, and a boolean or a string that strconv.ParseBool accepts. It also returns the
-// JSON of every top-level value by key. No bytes and null are no override.
+// Read reads the key in each form that the operators accept (U-ETC-2, U-AUTH-5): at the top level of a JSON or YAML
+// object, in this spelling, a boolean or a string that strconv.ParseBool accepts. No bytes and null are no override. It
+// also returns the JSON of all top-level values.
 //
-// Everything else is an ErrUnreadable that names the field; stricter than the operators, also a duplicate key.
+// Anything else is an ErrUnreadable, unlike in the operators also a duplicate key.
 func Read(raw []byte, key string) (Switch, map[string]json.RawMessage, error) {
 	values, err := members(raw)
 	if err != nil {
@@ -67,7 +67,7 @@ func valueOf(key string, values map[string]json.RawMessage) (Switch, error) {
 	return Switch{}, fmt.Errorf("%w: spec.unsupportedConfigOverrides.%s is %s; want true or false, or remove it", ErrUnreadable, key, value)
 }
 
-// members returns the top-level values of a JSON or YAML object. As in the operators, a brace begins JSON.
+// members returns the top-level values of a JSON or YAML object. As in the operators, a brace starts JSON.
 func members(raw []byte) (map[string]json.RawMessage, error) {
 	switch trimmed := bytes.TrimSpace(raw); {
 	case len(trimmed) == 0:

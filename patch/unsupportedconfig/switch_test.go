@@ -60,7 +60,7 @@ func TestRead(t *testing.T) {
 
 func TestReadErrors(t *testing.T) {
 	const document, field = "spec.unsupportedConfigOverrides: ", "spec.unsupportedConfigOverrides." + key + " is "
-	for name, test := range map[string]struct{ raw, says string }{
+	for name, test := range map[string]struct{ raw, message string }{
 		"half a document":      {`{"` + key + `":tr`, document},
 		"unclosed":             {`{"` + key + `":true`, document},
 		"no comma":             {`{"a":1 "` + key + `":true}`, document},
@@ -92,8 +92,8 @@ func TestReadErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, _, err := unsupportedconfig.Read([]byte(test.raw), key)
-			if !errors.Is(err, unsupportedconfig.ErrUnreadable) || !strings.Contains(err.Error(), test.says) {
-				t.Errorf("%v; want %v saying %q", err, unsupportedconfig.ErrUnreadable, test.says)
+			if !errors.Is(err, unsupportedconfig.ErrUnreadable) || !strings.Contains(err.Error(), test.message) {
+				t.Errorf("%v; want %v with %q", err, unsupportedconfig.ErrUnreadable, test.message)
 			}
 			if got != (unsupportedconfig.Switch{}) {
 				t.Errorf("%+v with an error", got)
@@ -102,7 +102,6 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
-// Other keys stay as they are.
 func TestReadKeepsTheRest(t *testing.T) {
 	_, values, err := unsupportedconfig.Read([]byte("other: {a: [1]}\n"+key+": true\n"), key)
 	if err != nil || len(values) != 2 || string(values["other"]) != `{"a":[1]}` || string(values[key]) != "true" {
@@ -111,19 +110,18 @@ func TestReadKeepsTheRest(t *testing.T) {
 }
 
 func TestDeprecation(t *testing.T) {
-	for override, says := range map[unsupportedconfig.Switch]string{
+	for override, message := range map[unsupportedconfig.Switch]string{
 		{}:                           "",
 		{Present: true}:              "deprecated and false, which changes nothing",
 		{Present: true, Value: true}: "deprecated: it is honored",
 	} {
 		got := override.Deprecation(key)
-		if (says == "") != (got == "") || !strings.Contains(got, says) || (got != "" && !strings.Contains(got, key)) {
-			t.Errorf("%+v: %q, want something saying %q and the key", override, got, says)
+		if (message == "") != (got == "") || !strings.Contains(got, message) || (got != "" && !strings.Contains(got, key)) {
+			t.Errorf("%+v: %q, want a message with %q and the key", override, got, message)
 		}
 	}
 }
 
-// Any input is either read or refused, and white space around it changes nothing.
 func FuzzRead(f *testing.F) {
 	for _, example := range []string{"", "{}", "null", `{"` + key + `":true}`, key + ": 'true'\n", `{"` + key + `":[`, "- a\n", "a: &a [*a]"} {
 		f.Add([]byte(example))
