@@ -1,4 +1,4 @@
-// Package workload turns the answers of the topology module into fields of Deployments and PodDisruptionBudgets, since topology does not
+// Package workload turns results of topology into fields of Deployments and PodDisruptionBudgets: topology does not
 // depend on k8s.io/api. An [Operand] is a Deployment of another operator that a module shapes.
 package workload
 
@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// The fields of a Deployment's shape, and the maps around its anti-affinity. Node selector, tolerations and the two lists of anti-affinity are
-// atomic in the API: whoever sets one of them owns all of it.
+// The fields of a shape, and the maps around its anti-affinity. Node selector, tolerations and the lists of
+// anti-affinity are atomic: a manager that sets an element owns all of it.
 const (
 	FieldReplicas              = ".spec.replicas"
 	FieldStrategyType          = ".spec.strategy.type"
@@ -25,7 +25,7 @@ const (
 	FieldPreferredAntiAffinity = FieldPodAntiAffinity + ".preferredDuringSchedulingIgnoredDuringExecution"
 )
 
-// Fields lists the fields of a shape. They are taken and released together.
+// Fields returns the fields of a shape, which are taken and released together.
 func Fields() []string {
 	return []string{
 		FieldReplicas, FieldStrategyType, FieldMaxUnavailable, FieldMaxSurge, FieldNodeSelector, FieldTolerations,
@@ -33,7 +33,7 @@ func Fields() []string {
 	}
 }
 
-// valuesOf returns the values of Fields that a Deployment has, as decoded JSON.
+// valuesOf returns the existing Fields of a Deployment as decoded JSON.
 func valuesOf(d *appsv1.Deployment) map[string]any {
 	content, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(d) // every Deployment has a JSON form
 	values := map[string]any{}

@@ -16,21 +16,16 @@ import (
 
 // Operand is a Deployment of another operator that a module shapes.
 type Operand struct {
-	// Subject is its name in messages, such as "downloads Deployment".
-	Subject string
-	// Owner is the module's field owner.
-	Owner string
-	// Live is the Deployment as it was read, with its managedFields; nil when there is none.
-	Live *appsv1.Deployment
-	// Cluster is nil while the topology is not known.
-	Cluster *topology.Cluster
-	// Shape returns a shaped copy. It is not called without Live and Cluster.
+	Subject string             // the name in messages, such as "downloads Deployment"
+	Owner   string             // the module's field owner
+	Live    *appsv1.Deployment // with its managedFields; nil if there is none
+	Cluster *topology.Cluster  // nil while the topology is not known
+	// Shape returns a shaped copy. It is called only with Live and Cluster.
 	Shape func(*appsv1.Deployment) (*appsv1.Deployment, error)
-	// Force takes fields from any owner.
-	Force bool
+	Force bool // takes fields from any owner
 }
 
-// Exists is a check that waits for the Deployment, which no module creates.
+// Exists returns a Waiting result unless the Deployment exists. No module creates it.
 func (o Operand) Exists() *patch.Result {
 	message := ""
 	switch {
@@ -44,8 +39,8 @@ func (o Operand) Exists() *patch.Result {
 	return &patch.Result{State: patch.Waiting, Reason: patch.ReasonWaitingForObject, Message: message}
 }
 
-// FieldsFree is a check that nobody but us and the overridable managers owns a field of the shape with another value. The fields depend
-// on each other (topology.RolloutStrategy), so one that is owned keeps all of them as they are.
+// FieldsFree returns a Blocked result if a manager that is not overridable owns a field with another value. The fields
+// depend on each other (topology.RolloutStrategy), so one owned field blocks all of them.
 func (o Operand) FieldsFree(overridable ...string) *patch.Result {
 	if o.Force {
 		return nil
@@ -54,8 +49,8 @@ func (o Operand) FieldsFree(overridable ...string) *patch.Result {
 	if err != nil {
 		return patch.Invalid(err)
 	}
-	// An owner of what only the first rollout changes is in its way, an owner of the value for the first rollout afterwards.
-	have, later, first := valuesOf(o.Live), valuesOf(shaped), valuesOf(givenWay(shaped, o.Live))
+	// An owner of the current value blocks if the first or a later rollout changes it.
+	have, later, first := valuesOf(o.Live), valuesOf(shaped), valuesOf(unblocked(shaped, o.Live))
 	for _, field := range Fields() {
 		value := have[field]
 		if value == nil || reflect.DeepEqual(value, later[field]) && reflect.DeepEqual(value, first[field]) {
@@ -74,8 +69,8 @@ func (o Operand) FieldsFree(overridable ...string) *patch.Result {
 	return nil
 }
 
-// RolloutStuckOr returns the result for a Deployment that another client shapes: the given one, or RolloutStuck, since no other condition
-// reports that old pods keep new ones off the only node.
+// RolloutStuckOr returns the result for a Deployment that another client shapes: RolloutStuck if its rollout is stuck,
+// which no other condition reports, else the given result.
 func (o Operand) RolloutStuckOr(result *patch.Result) *patch.Result {
 	if o.Live == nil || !RolloutStuck(o.Live) {
 		return result
@@ -87,7 +82,7 @@ func (o Operand) RolloutStuckOr(result *patch.Result) *patch.Result {
 // Shaped reports whether the Deployment has its shape.
 func (o Operand) Shaped() (bool, error) {
 	shaped, err := o.Shape(o.Live)
-	return err == nil && same(o.Live, givenWay(shaped, o.Live)), err
+	return err == nil && same(o.Live, unblocked(shaped, o.Live)), err
 }
 
 // Step returns the step that applies the shape, with UnblockRollout.
@@ -96,7 +91,7 @@ func (o Operand) Step() patch.Step {
 	if err != nil {
 		return patch.Step{Result: patch.Invalid(err)}
 	}
-	wanted := givenWay(shaped, o.Live)
+	wanted := unblocked(shaped, o.Live)
 	step, err := o.change(wanted)
 	if err != nil {
 		return patch.Step{Result: patch.Invalid(err)}
@@ -112,20 +107,18 @@ func (o Operand) Step() patch.Step {
 	return step
 }
 
-func givenWay(shaped, live *appsv1.Deployment) *appsv1.Deployment {
+func unblocked(shaped, live *appsv1.Deployment) *appsv1.Deployment {
 	wanted := shaped.DeepCopy()
 	UnblockRollout(wanted, live)
 	return wanted
 }
 
-// applyConfiguration implements runtime.ApplyConfiguration.
 type applyConfiguration struct{ unstructured.Unstructured }
 
-// IsApplyConfiguration implements runtime.ApplyConfiguration.
 func (*applyConfiguration) IsApplyConfiguration() {}
 
-// change returns the intent, and what must become absent. The intent has a list of anti-affinity only if it changes or is ours:
-// co-owning an unchanged list would turn its owner's next change into a conflict.
+// change returns the intent and the fields to unset. The intent contains a list of anti-affinity only if it changes or
+// the module owns it: co-owning an unchanged list would turn the next change by its owner into a conflict.
 func (o Operand) change(wanted *appsv1.Deployment) (patch.Step, error) {
 	intent := &applyConfiguration{}
 	intent.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
@@ -157,7 +150,7 @@ func (o Operand) change(wanted *appsv1.Deployment) (patch.Step, error) {
 		}
 	}
 
-	// The maps around the lists go as well if they are empty, unless another client has left them so.
+	// Empty maps around the lists are removed, unless another client made them empty.
 	managers, err := ownership.Managers(o.Live, FieldAffinity)
 	if err != nil || !unsetsList && !slices.Contains(managers, o.Owner) {
 		return step, err

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	ours = "sno.solonode.github.io/sample"
+	fieldOwner = "sno.solonode.github.io/sample"
 
 	affinity  = ".spec.template.spec.affinity"
 	apart     = affinity + ".podAntiAffinity"
@@ -31,10 +31,10 @@ const (
 
 var errShape = errors.New("no shape")
 
-// change is one of a Deployment as it was read.
+// change changes a Deployment as it was read.
 type change = func(*appsv1.Deployment)
 
-// live is a Deployment with two pods that must not share a node.
+// live returns a Deployment with two pods that must not share a node.
 func live(changes ...change) *appsv1.Deployment {
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "d", Generation: 1}}
 	labels := map[string]string{"app": "d"}
@@ -45,14 +45,14 @@ func live(changes ...change) *appsv1.Deployment {
 	d.Spec.Template.Labels = labels
 	d.Spec.Template.Spec.NodeSelector = map[string]string{"kubernetes.io/os": "linux"}
 	d.Spec.Template.Spec.Affinity = terms(list(own), nil)
-	signed("maker", `{"f:spec":{"f:template":{"f:spec":{"f:containers":{}}}}}`)(d)
+	ownedFields("creator", `{"f:spec":{"f:template":{"f:spec":{"f:containers":{}}}}}`)(d)
 	for _, f := range changes {
 		f(d)
 	}
 	return d
 }
 
-// onOne has the shape for one node, and is rolled out.
+// onOne sets the shape for one node, rolled out.
 func onOne(d *appsv1.Deployment) {
 	shaped, _ := toOne(d)
 	*d = *shaped
@@ -70,13 +70,13 @@ func toOne(d *appsv1.Deployment) (*appsv1.Deployment, error) {
 
 func operand(d *appsv1.Deployment) workload.Operand {
 	cluster := topology.Cluster{ControlPlane: topology.ReadingOf(configv1.SingleReplicaTopologyMode), Infrastructure: topology.ReadingOf("Quantum")}
-	return workload.Operand{Subject: "sample Deployment", Owner: ours, Live: d, Cluster: &cluster, Shape: toOne}
+	return workload.Operand{Subject: "sample Deployment", Owner: fieldOwner, Live: d, Cluster: &cluster, Shape: toOne}
 }
 
-func signed(manager, fields string) change {
+func ownedFields(manager, fields string) change {
 	return func(d *appsv1.Deployment) {
 		operation := metav1.ManagedFieldsOperationUpdate
-		if manager == ours {
+		if manager == fieldOwner {
 			operation = metav1.ManagedFieldsOperationApply
 		}
 		d.ManagedFields = append(d.ManagedFields, metav1.ManagedFieldsEntry{
@@ -85,10 +85,9 @@ func signed(manager, fields string) change {
 	}
 }
 
-// owned makes the manager own a field, given as a dotted path.
 func owned(manager, field string) change {
 	names := strings.Split(strings.TrimPrefix(field, "."), ".")
-	return signed(manager, `{"f:`+strings.Join(names, `":{"f:`)+`":{}`+strings.Repeat("}", len(names)))
+	return ownedFields(manager, `{"f:`+strings.Join(names, `":{"f:`)+`":{}`+strings.Repeat("}", len(names)))
 }
 
 var (
@@ -106,7 +105,7 @@ func terms(hard, soft []corev1.PodAffinityTerm) *corev1.Affinity {
 	return &corev1.Affinity{PodAntiAffinity: anti}
 }
 
-// deadline has a rollout whose progress deadline has passed.
+// deadline sets a condition that the progress deadline has passed.
 func deadline(d *appsv1.Deployment) {
 	d.Status.Conditions = []appsv1.DeploymentCondition{{Type: "Progressing", Status: "False", Reason: "ProgressDeadlineExceeded"}}
 }
@@ -119,15 +118,15 @@ func has(a *corev1.Affinity) change {
 
 func TestExists(t *testing.T) {
 	deleting := func(d *appsv1.Deployment) { d.DeletionTimestamp = ptr.To(metav1.NewTime(time.Unix(1, 0))) }
-	for says, d := range map[string]*appsv1.Deployment{
+	for message, d := range map[string]*appsv1.Deployment{
 		"":                                       live(),
 		"There is no sample Deployment;":         nil,
 		"The sample Deployment is being deleted": live(deleting),
 	} {
 		got := operand(d).Exists()
-		wrong := got != nil && (got.State != patch.Waiting || got.Reason != "WaitingForObject" || !strings.HasPrefix(got.Message, says))
-		if (got == nil) != (says == "") || wrong {
-			t.Errorf("%v, want %s", got, says)
+		wrong := got != nil && (got.State != patch.Waiting || got.Reason != "WaitingForObject" || !strings.HasPrefix(got.Message, message))
+		if (got == nil) != (message == "") || wrong {
+			t.Errorf("%v, want %s", got, message)
 		}
 	}
 }
@@ -154,21 +153,21 @@ func TestFieldsFree(t *testing.T) {
 		field   string
 		manager string
 	}{
-		"nobody's":                 {live: live()},
+		"no owner":                 {live: live()},
 		"replicas":                 {live(owned("oc", ".spec.replicas")), nil, ".spec.replicas", `"oc"`},
 		"equal replicas":           {live: live(replicas(1), owned("oc", ".spec.replicas"))},
-		"our replicas":             {live: live(owned(ours, ".spec.replicas"))},
-		"overridable":              {live: live(owned("maker", ".spec.replicas"))},
-		"overridable, and another": {live(owned("maker", ".spec.replicas"), owned("oc", ".spec.replicas")), nil, ".spec.replicas", `"oc"`},
+		"owned replicas":           {live: live(owned(fieldOwner, ".spec.replicas"))},
+		"overridable":              {live: live(owned("creator", ".spec.replicas"))},
+		"overridable, and another": {live(owned("creator", ".spec.replicas"), owned("oc", ".spec.replicas")), nil, ".spec.replicas", `"oc"`},
 		"forced":                   {live: live(owned("oc", ".spec.replicas")), change: force},
 		"replicas by default":      {live: live(func(d *appsv1.Deployment) { d.Spec.Replicas = nil })},
 		"strategy":                 {live(recreates, owned("oc", ".spec.strategy.type")), nil, ".spec.strategy.type", `"oc"`},
 		"maxSurge":                 {live(owned("oc", ".spec.strategy.rollingUpdate.maxSurge")), nil, ".spec.strategy.rollingUpdate.maxSurge", `"oc"`},
 		"maxUnavailable": {live(owned("oc", ".spec.strategy.rollingUpdate.maxUnavailable")), nil,
 			".spec.strategy.rollingUpdate.maxUnavailable", `"oc"`},
-		"what the first rollout is": {live(update(1, 1), owned("oc", ".spec.strategy.rollingUpdate.maxUnavailable")), nil,
+		"maxUnavailable of the first rollout": {live(update(1, 1), owned("oc", ".spec.strategy.rollingUpdate.maxUnavailable")), nil,
 			".spec.strategy.rollingUpdate.maxUnavailable", `"oc"`},
-		"what the later ones are": {live(update(0, 1), owned("oc", ".spec.strategy.rollingUpdate.maxUnavailable")), nil,
+		"maxUnavailable of later rollouts": {live(update(0, 1), owned("oc", ".spec.strategy.rollingUpdate.maxUnavailable")), nil,
 			".spec.strategy.rollingUpdate.maxUnavailable", `"oc"`},
 		"without a first rollout": {live: live(update(0, 1), has(nil), owned("oc", ".spec.strategy.rollingUpdate.maxUnavailable"))},
 		"node selector":           {live(owned("oc", ".spec.template.spec.nodeSelector")), nil, ".spec.template.spec.nodeSelector", `"oc"`},
@@ -181,14 +180,14 @@ func TestFieldsFree(t *testing.T) {
 		"containers":              {live: live(owned("oc", ".spec.template.spec.containers"))},
 		"no owners at all":        {live(unowned), nil, ".spec.replicas", `"before-first-apply"`},
 		"no owners, and shaped":   {live: live(onOne, unowned)},
-		"unreadable":              {live: live(signed("oc", `{"f:spec":7}`)), field: "Invalid"},
+		"unreadable":              {live: live(ownedFields("oc", `{"f:spec":7}`)), field: "Invalid"},
 		"no shape":                {live(), func(o *workload.Operand) { o.Shape = noShape }, "Invalid", ""},
 	} {
 		o := operand(test.live)
 		if test.change != nil {
 			test.change(&o)
 		}
-		got := o.FieldsFree("maker")
+		got := o.FieldsFree("creator")
 		switch {
 		case test.field == "" && got != nil, test.field != "" && got == nil:
 			t.Errorf("%s: %v, want %q", name, got, test.field)
@@ -215,7 +214,7 @@ func TestStep(t *testing.T) {
 		`{"key":"node-role.kubernetes.io/master","operator":"Exists","effect":"NoSchedule"},` +
 		`{"key":"node-role.kubernetes.io/control-plane","operator":"Exists","effect":"NoSchedule"}]}},`
 	const quick = `"strategy":{"type":"RollingUpdate","rollingUpdate":{"maxUnavailable":0,"maxSurge":1}}}}`
-	givesWay := strings.Replace(quick, `"maxUnavailable":0`, `"maxUnavailable":1`, 1)
+	unblocked := strings.Replace(quick, `"maxUnavailable":0`, `"maxUnavailable":1`, 1)
 	status := func(replicas, available int32) change {
 		return func(d *appsv1.Deployment) { d.Status.Replicas, d.Status.AvailableReplicas = replicas, available }
 	}
@@ -235,7 +234,7 @@ func TestStep(t *testing.T) {
 		unset  []string
 		result string
 	}{
-		"old pods give way": {live(), toOne, head + pod + givesWay, []string{required, affinity},
+		"old pods block": {live(), toOne, head + pod + unblocked, []string{required, affinity},
 			"Progressing (RollingOut): The sample Deployment is being shaped"},
 		"no old pods": {live(has(nil)), toOne, head + pod + quick, nil, "Progressing (RollingOut): The sample Deployment is being shaped"},
 		"rolling out": {live(onOne, status(2, 1)), toOne, head + pod + quick, nil,
@@ -250,7 +249,7 @@ func TestStep(t *testing.T) {
 			"Progressing (RollingOut): The sample Deployment is being shaped"},
 		"nothing selected before": {live(has(nil), func(d *appsv1.Deployment) { d.Spec.Template.Spec.NodeSelector = nil }), toWorkers, head + quick, nil,
 			"Progressing (RollingOut): The sample Deployment is being shaped"},
-		"unreadable": {live(signed("oc", `{"f:spec":7}`)), toOne, "", nil,
+		"unreadable": {live(ownedFields("oc", `{"f:spec":7}`)), toOne, "", nil,
 			`Failed (Invalid): The inputs cannot be understood: unreadable metadata.managedFields: manager "oc"`},
 		"no shape": {live(), noShape, "", nil, "Failed (Invalid): The inputs cannot be understood: no shape"},
 	} {
@@ -278,7 +277,7 @@ func TestStep(t *testing.T) {
 	}
 }
 
-// decoded returns the JSON form of a value, or of the text, as decoded JSON.
+// decoded decodes the JSON of a value, or JSON text.
 func decoded(t *testing.T, v any) any {
 	t.Helper()
 	encoded, isText := v.(string)
@@ -301,7 +300,6 @@ func text(t *testing.T, v any) string {
 	return string(encoded)
 }
 
-// The lists of anti-affinity in the intent, and those that it unsets.
 func TestStepAntiAffinity(t *testing.T) {
 	const (
 		noisy     = `{"labelSelector":{"matchLabels":{"app":"noisy"}},"topologyKey":"kubernetes.io/hostname"}`
@@ -310,7 +308,7 @@ func TestStepAntiAffinity(t *testing.T) {
 		softOne   = `{"podAntiAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{"podAffinityTerm":` + noisy + `,"weight":1}]}}`
 		emptyJSON = `{"f:spec":{"f:template":{"f:spec":{"f:affinity":{".":{},"f:podAntiAffinity":{}}}}}}`
 	)
-	nobody := func(*appsv1.Deployment) {}
+	noOwner := func(*appsv1.Deployment) {}
 	for name, test := range map[string]struct {
 		required, preferred []corev1.PodAffinityTerm
 		nodes               *corev1.NodeAffinity
@@ -318,26 +316,26 @@ func TestStepAntiAffinity(t *testing.T) {
 		intent              string
 		unset               []string
 	}{
-		"nothing":                          {nil, nil, nil, nobody, "null", nil},
-		"required goes":                    {list(own), nil, nil, nobody, "null", fields(required, affinity)},
-		"preferred goes":                   {nil, list(own), nil, nobody, "null", fields(preferred, affinity)},
-		"both go":                          {list(own), list(own), nil, nobody, "null", fields(required, preferred, affinity)},
-		"both go, nodes stay":              {list(own), list(own), &corev1.NodeAffinity{}, nobody, "null", fields(required, preferred, apart)},
-		"required goes, others' preferred": {list(own), list(other), nil, nobody, "null", fields(required)},
-		"others' required, preferred goes": {list(other), list(own), nil, nobody, "null", fields(preferred)},
-		"a part of required goes":          {list(own, other), nil, nil, nobody, hard, nil},
-		"a part of preferred goes":         {nil, list(own, other), nil, nobody, soft, nil},
-		"others' alone":                    {list(other), list(other), nil, nobody, "null", nil},
-		"others' in a list that is ours":   {list(other), nil, nil, owned(ours, required), hard, nil},
-		"others' in a preference of ours":  {nil, list(other), nil, owned(ours, preferred), softOne, nil},
-		"others' in both, which are ours": {list(other), list(other), nil, signed(ours, `{"f:spec":{"f:template":{"f:spec":{"f:affinity":`+
+		"nothing":                             {nil, nil, nil, noOwner, "null", nil},
+		"required removed":                    {list(own), nil, nil, noOwner, "null", fields(required, affinity)},
+		"preferred removed":                   {nil, list(own), nil, noOwner, "null", fields(preferred, affinity)},
+		"both removed":                        {list(own), list(own), nil, noOwner, "null", fields(required, preferred, affinity)},
+		"both removed, nodes stay":            {list(own), list(own), &corev1.NodeAffinity{}, noOwner, "null", fields(required, preferred, apart)},
+		"required removed, others' preferred": {list(own), list(other), nil, noOwner, "null", fields(required)},
+		"others' required, preferred removed": {list(other), list(own), nil, noOwner, "null", fields(preferred)},
+		"a part of required removed":          {list(own, other), nil, nil, noOwner, hard, nil},
+		"a part of preferred removed":         {nil, list(own, other), nil, noOwner, soft, nil},
+		"others' alone":                       {list(other), list(other), nil, noOwner, "null", nil},
+		"others' in an owned list":            {list(other), nil, nil, owned(fieldOwner, required), hard, nil},
+		"others' in an owned preference":      {nil, list(other), nil, owned(fieldOwner, preferred), softOne, nil},
+		"others' in both, which are owned": {list(other), list(other), nil, ownedFields(fieldOwner, `{"f:spec":{"f:template":{"f:spec":{"f:affinity":`+
 			`{"f:podAntiAffinity":{"f:requiredDuringSchedulingIgnoredDuringExecution":{},"f:preferredDuringSchedulingIgnoredDuringExecution":{}}}}}}}`),
 			`{"podAntiAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{"podAffinityTerm":` + noisy + `,"weight":1}],` +
 				`"requiredDuringSchedulingIgnoredDuringExecution":[` + noisy + `]}}`, nil},
-		"ours and empty":                      {nil, nil, nil, owned(ours, required), "null", fields(affinity)},
-		"ours and empty, with nodes":          {nil, nil, &corev1.NodeAffinity{}, owned(ours, required), "null", fields(apart)},
-		"another client's, and empty":         {nil, nil, nil, signed("oc", emptyJSON), "null", nil},
-		"a part of required, preferred whole": {list(own, other), list(own), nil, nobody, hard, fields(preferred)},
+		"owned and empty":                     {nil, nil, nil, owned(fieldOwner, required), "null", fields(affinity)},
+		"owned and empty, with nodes":         {nil, nil, &corev1.NodeAffinity{}, owned(fieldOwner, required), "null", fields(apart)},
+		"another client's, and empty":         {nil, nil, nil, ownedFields("oc", emptyJSON), "null", nil},
+		"a part of required, preferred whole": {list(own, other), list(own), nil, noOwner, hard, fields(preferred)},
 	} {
 		a := terms(test.required, test.preferred)
 		a.NodeAffinity = test.nodes
@@ -361,11 +359,11 @@ func TestStepAntiAffinity(t *testing.T) {
 			t.Errorf("%s: unset (-want +got):\n%s", name, diff)
 		}
 	}
-	emptied := operand(live(onOne, has(&corev1.Affinity{}), owned(ours, affinity))).Step()
+	emptied := operand(live(onOne, has(&corev1.Affinity{}), owned(fieldOwner, affinity))).Step()
 	if diff := cmp.Diff(fields(affinity), emptied.Unset); diff != "" {
 		t.Errorf("an emptied map alone: unset (-want +got):\n%s", diff)
 	}
-	if none := operand(live(onOne, owned(ours, affinity))).Step(); none.Unset != nil {
+	if none := operand(live(onOne, owned(fieldOwner, affinity))).Step(); none.Unset != nil {
 		t.Errorf("nothing there: unset %v", none.Unset)
 	}
 }

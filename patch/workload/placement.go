@@ -11,7 +11,7 @@ import (
 
 const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
 
-// Place pins pods to a pool by node selector and tolerations. Labels and tolerations of no pool stay.
+// Place pins pods to a pool. Node selectors and tolerations of no pool stay.
 func Place(pod *corev1.PodSpec, pool topology.Pool) {
 	selector := maps.Clone(pod.NodeSelector)
 	delete(selector, controlPlaneLabel)
@@ -25,8 +25,8 @@ func Place(pod *corev1.PodSpec, pool topology.Pool) {
 	pod.Tolerations = Tolerate(pod.Tolerations, pool)
 }
 
-// Tolerate returns a copy of the tolerations with those for the control plane added, or removed for another pool. The others keep their
-// order, since another order would be another pod template.
+// Tolerate returns the tolerations with those for the control plane added, or removed for another pool. The order is
+// kept: another order is another pod template.
 func Tolerate(present []corev1.Toleration, pool topology.Pool) []corev1.Toleration {
 	wanted := Tolerations(topology.PlacementOf(pool))
 	tolerations := slices.Clone(present)

@@ -132,7 +132,7 @@ func TestSeparate(t *testing.T) {
 	}
 }
 
-// Terms that keep the Deployment's pods off each other's nodes are removed, required and preferred ones; all others stay.
+// Terms that separate the Deployment's own pods are removed; others stay.
 func TestSeparateTakes(t *testing.T) {
 	own := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "router"}}
 	expression := func(key string, operator metav1.LabelSelectorOperator, values ...string) metav1.LabelSelectorRequirement {
@@ -146,8 +146,8 @@ func TestSeparateTakes(t *testing.T) {
 	}
 	const hash = "ingresscontroller.operator.openshift.io/hash"
 	for name, test := range map[string]struct {
-		term corev1.PodAffinityTerm
-		goes bool
+		term    corev1.PodAffinityTerm
+		removed bool
 	}{
 		"own pods":                    {corev1.PodAffinityTerm{LabelSelector: own}, true},
 		"own pods of a revision":      {corev1.PodAffinityTerm{LabelSelector: own, MatchLabelKeys: []string{"pod-template-hash"}}, true},
@@ -156,22 +156,22 @@ func TestSeparateTakes(t *testing.T) {
 		"no pods":                     {corev1.PodAffinityTerm{}, false},
 		"other pods":                  {corev1.PodAffinityTerm{LabelSelector: namespaceName("x")}, false},
 		"own pods by zone":            {corev1.PodAffinityTerm{LabelSelector: own, TopologyKey: corev1.LabelTopologyZone}, false},
-		"own namespace by name":       {corev1.PodAffinityTerm{LabelSelector: own, Namespaces: []string{"other", "ours"}}, true},
+		"own namespace by name":       {corev1.PodAffinityTerm{LabelSelector: own, Namespaces: []string{"other", "own"}}, true},
 		"another namespace by name":   {corev1.PodAffinityTerm{LabelSelector: own, Namespaces: []string{"other"}}, false},
 		"all namespaces":              {corev1.PodAffinityTerm{LabelSelector: own, NamespaceSelector: &metav1.LabelSelector{}}, true},
-		"own namespace by label":      {corev1.PodAffinityTerm{LabelSelector: own, NamespaceSelector: namespaceName("ours")}, true},
+		"own namespace by label":      {corev1.PodAffinityTerm{LabelSelector: own, NamespaceSelector: namespaceName("own")}, true},
 		"another namespace by label":  {corev1.PodAffinityTerm{LabelSelector: own, NamespaceSelector: namespaceName("other")}, false},
-		"own namespace and a selector": {corev1.PodAffinityTerm{LabelSelector: own, Namespaces: []string{"ours"},
+		"own namespace and a selector": {corev1.PodAffinityTerm{LabelSelector: own, Namespaces: []string{"own"},
 			NamespaceSelector: namespaceName("other")}, true},
 		"namespaces by an unknown label": {corev1.PodAffinityTerm{LabelSelector: own, NamespaceSelector: own}, false},
-		"a hash that is to come": {corev1.PodAffinityTerm{LabelSelector: expressions(expression("app", "In", "router"), expression(hash,
+		"a hash without a value yet": {corev1.PodAffinityTerm{LabelSelector: expressions(expression("app", "In", "router"), expression(hash,
 			"In"))}, true},
-		"others by a hash that is to come": {corev1.PodAffinityTerm{LabelSelector: expressions(expression("app", "In", "other"), expression(hash,
+		"others by a hash without a value yet": {corev1.PodAffinityTerm{LabelSelector: expressions(expression("app", "In", "other"), expression(hash,
 			"In"))}, false},
 		"a hash of another revision": {corev1.PodAffinityTerm{LabelSelector: expressions(expression("app", "In", "router"), expression(hash,
 			"NotIn", "1"))}, true},
-		"what no API server accepts":        {corev1.PodAffinityTerm{LabelSelector: expressions(expression("app", "Like", "router"))}, false},
-		"own pods but for what they do say": {corev1.PodAffinityTerm{LabelSelector: expressions(expression("app", "NotIn", "router"))}, false},
+		"an invalid operator": {corev1.PodAffinityTerm{LabelSelector: expressions(expression("app", "Like", "router"))}, false},
+		"own pods excluded":   {corev1.PodAffinityTerm{LabelSelector: expressions(expression("app", "NotIn", "router"))}, false},
 	} {
 		term := test.term
 		if term.TopologyKey == "" {
@@ -182,13 +182,13 @@ func TestSeparateTakes(t *testing.T) {
 			PodAffinityTerm: term}}}
 		for _, rule := range []*corev1.PodAntiAffinity{required, preferred} {
 			deployment := &appsv1.Deployment{
-				ObjectMeta: metav1.ObjectMeta{Namespace: "ours"},
+				ObjectMeta: metav1.ObjectMeta{Namespace: "own"},
 				Spec: appsv1.DeploymentSpec{Selector: own, Template: corev1.PodTemplateSpec{
 					ObjectMeta: metav1.ObjectMeta{Labels: own.MatchLabels}, Spec: corev1.PodSpec{Affinity: &corev1.Affinity{PodAntiAffinity: rule.DeepCopy()}},
 				}},
 			}
 			var want *corev1.Affinity
-			if !test.goes {
+			if !test.removed {
 				want = &corev1.Affinity{PodAntiAffinity: rule}
 			}
 			workload.Separate(deployment, workload.SeparateNever)

@@ -11,7 +11,7 @@ import (
 	"github.com/solonode/sno/patch"
 )
 
-// RolledOut reports whether a Deployment is complete by the API's definition.
+// RolledOut reports whether a Deployment is complete, as the API defines it.
 func RolledOut(deployment *appsv1.Deployment) bool {
 	want := ptr.Deref(deployment.Spec.Replicas, 1)
 	status := deployment.Status
@@ -19,7 +19,7 @@ func RolledOut(deployment *appsv1.Deployment) bool {
 		status.Replicas == want && status.AvailableReplicas == want
 }
 
-// RolloutStuck reports whether the newest rollout of a Deployment is not complete after its progress deadline.
+// RolloutStuck reports whether the newest rollout is not complete after its progress deadline.
 func RolloutStuck(deployment *appsv1.Deployment) bool {
 	if deployment.Status.ObservedGeneration < deployment.Generation || deployment.Spec.Paused || RolledOut(deployment) {
 		return false
@@ -29,8 +29,7 @@ func RolloutStuck(deployment *appsv1.Deployment) bool {
 	})
 }
 
-// Health returns the result for a Deployment of any shape: InForce when every replica is available, Failed when the progress deadline of its
-// rollout has passed, otherwise Progressing. subject is its name in messages.
+// Health returns the result for a Deployment of any shape, InForce, Progressing, or Failed after the progress deadline.
 func Health(subject string, deployment *appsv1.Deployment) patch.Result {
 	available := deployment.Status.AvailableReplicas > 0
 	result := func(state patch.State, reason, message string, args ...any) patch.Result {

@@ -10,34 +10,31 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Separation is the anti-affinity of a Deployment's pods to each other.
+// Separation is the anti-affinity between a Deployment's pods.
 type Separation int
 
 const (
-	// SeparateNever lets them share a node.
-	SeparateNever Separation = iota
-	// SeparatePerRevision keeps those of one revision on different nodes, so that a rollout needs no free node. An old API server drops
-	// matchLabelKeys, which separates all pods; a rollout with topology.RolloutStrategy finishes in that case, too.
+	SeparateNever Separation = iota // pods may share a node
+	// SeparatePerRevision separates pods of one revision, so that a rollout needs no free node. An old API server drops
+	// matchLabelKeys, which separates all pods; a rollout with topology.RolloutStrategy finishes also then.
 	SeparatePerRevision
-	// SeparateAlways keeps them on different nodes whatever their revision, for pods that exclude each other on a node. The rollout must
-	// then free a node first; see topology.RolloutStrategy.
-	SeparateAlways
+	SeparateAlways // separates all pods; a rollout must first free a node, see topology.RolloutStrategy
 )
 
-// Separate replaces every anti-affinity term about nodes that selects the Deployment's own pods, by whatever label. Terms about other pods,
-// other namespaces, zones and other kinds of affinity stay. A Deployment without a selector gets no term.
+// Separate replaces all anti-affinity terms about nodes that select the Deployment's own pods, by any label. Terms
+// about other pods, namespaces and zones stay. A Deployment without a selector gets no term.
 //
-// An expression with the operator In and no values, which an operator fills in later, counts as any value.
+// An expression with the operator In and no values, which an operator adds later, matches any value.
 func Separate(deployment *appsv1.Deployment, separation Separation) {
 	pod := &deployment.Spec.Template.Spec
-	keepsApart := func(term corev1.PodAffinityTerm) bool {
+	separates := func(term corev1.PodAffinityTerm) bool {
 		return term.TopologyKey == corev1.LabelHostname && selects(term, deployment.Namespace, deployment.Spec.Template.Labels)
 	}
 	present := AntiAffinityOf(deployment)
 	wanted := *present.DeepCopy()
-	wanted.RequiredDuringSchedulingIgnoredDuringExecution = slices.DeleteFunc(wanted.RequiredDuringSchedulingIgnoredDuringExecution, keepsApart)
+	wanted.RequiredDuringSchedulingIgnoredDuringExecution = slices.DeleteFunc(wanted.RequiredDuringSchedulingIgnoredDuringExecution, separates)
 	wanted.PreferredDuringSchedulingIgnoredDuringExecution = slices.DeleteFunc(wanted.PreferredDuringSchedulingIgnoredDuringExecution,
-		func(term corev1.WeightedPodAffinityTerm) bool { return keepsApart(term.PodAffinityTerm) })
+		func(term corev1.WeightedPodAffinityTerm) bool { return separates(term.PodAffinityTerm) })
 	if selector := deployment.Spec.Selector.DeepCopy(); selector != nil {
 		wanted.RequiredDuringSchedulingIgnoredDuringExecution = append(
 			wanted.RequiredDuringSchedulingIgnoredDuringExecution, terms(separation, selector)...)
@@ -45,7 +42,7 @@ func Separate(deployment *appsv1.Deployment, separation Separation) {
 	setAntiAffinity(pod, wanted)
 }
 
-// AntiAffinityOf returns the anti-affinity of a Deployment's pods, empty if there is none.
+// AntiAffinityOf returns the anti-affinity of a Deployment's pods, which may be empty.
 func AntiAffinityOf(deployment *appsv1.Deployment) corev1.PodAntiAffinity {
 	affinity := deployment.Spec.Template.Spec.Affinity
 	if affinity == nil || affinity.PodAntiAffinity == nil {
@@ -54,7 +51,7 @@ func AntiAffinityOf(deployment *appsv1.Deployment) corev1.PodAntiAffinity {
 	return *affinity.PodAntiAffinity
 }
 
-// AntiAffinity returns the anti-affinity of pods with these labels to each other, nil for SeparateNever.
+// AntiAffinity returns the anti-affinity between pods with the labels, nil for SeparateNever.
 func AntiAffinity(separation Separation, podLabels map[string]string) *corev1.PodAntiAffinity {
 	required := terms(separation, &metav1.LabelSelector{MatchLabels: maps.Clone(podLabels)})
 	if required == nil {
@@ -75,7 +72,7 @@ func terms(separation Separation, selector *metav1.LabelSelector) []corev1.PodAf
 	return []corev1.PodAffinityTerm{term}
 }
 
-// setAntiAffinity sets no empty lists and maps, which would be another pod template.
+// setAntiAffinity sets no empty lists and maps: they would change the pod template.
 func setAntiAffinity(pod *corev1.PodSpec, wanted corev1.PodAntiAffinity) {
 	affinity := corev1.Affinity{}
 	if pod.Affinity != nil {
@@ -97,15 +94,15 @@ func setAntiAffinity(pod *corev1.PodSpec, wanted corev1.PodAntiAffinity) {
 	}
 }
 
-// selects reports whether a term of a pod in the namespace selects pods with these labels there. A selector of namespaces by another label
-// than their name counts as one of other namespaces.
+// selects reports whether a term selects pods with the labels in the namespace. A selector of namespaces by another
+// label than their name selects other namespaces.
 func selects(term corev1.PodAffinityTerm, namespace string, pods labels.Set) bool {
 	return (len(term.Namespaces) == 0 && term.NamespaceSelector == nil || slices.Contains(term.Namespaces, namespace) ||
-		matches(term.NamespaceSelector, labels.Set{corev1.LabelMetadataName: namespace})) && matches(filledIn(term.LabelSelector), pods)
+		matches(term.NamespaceSelector, labels.Set{corev1.LabelMetadataName: namespace})) && matches(withoutEmptyIn(term.LabelSelector), pods)
 }
 
-// filledIn returns the selector without the expressions that have no values yet.
-func filledIn(selector *metav1.LabelSelector) *metav1.LabelSelector {
+// withoutEmptyIn removes expressions without values.
+func withoutEmptyIn(selector *metav1.LabelSelector) *metav1.LabelSelector {
 	filled := selector.DeepCopy()
 	if filled != nil {
 		filled.MatchExpressions = slices.DeleteFunc(filled.MatchExpressions, func(r metav1.LabelSelectorRequirement) bool {
@@ -115,7 +112,7 @@ func filledIn(selector *metav1.LabelSelector) *metav1.LabelSelector {
 	return filled
 }
 
-// matches is false for nil, which selects nothing, and for an invalid selector.
+// matches returns false for nil, which selects nothing, and for an invalid selector.
 func matches(selector *metav1.LabelSelector, of labels.Set) bool {
 	parsed, err := metav1.LabelSelectorAsSelector(selector)
 	return err == nil && parsed.Matches(of)

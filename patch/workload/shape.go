@@ -32,7 +32,7 @@ func RollingUpdate(rollout topology.Rollout) appsv1.DeploymentStrategy {
 	}
 }
 
-// DisruptionBudget returns the budget for pods with these labels, or nil where there must be none (R-SNO-3). Pods that are not ready may
+// DisruptionBudget returns the budget for pods with the labels, nil if there must be none (R-SNO-3). Unready pods may
 // always be evicted.
 func DisruptionBudget(namespace, name string, mode configv1.TopologyMode, labels map[string]string) *policyv1.PodDisruptionBudget {
 	maxUnavailable, needed := topology.DisruptionBudget(mode)

@@ -47,12 +47,12 @@ func TestAntiAffinity(t *testing.T) {
 	}
 }
 
-// TestDisruptionBudget shows R-SNO-3: no budget over one pod, and one that lets a pod go over several.
+// TestDisruptionBudget shows R-SNO-3: no budget for one pod, and one that permits an eviction for several.
 func TestDisruptionBudget(t *testing.T) {
 	labels := map[string]string{"app": "console"}
 	for _, mode := range []configv1.TopologyMode{
 		configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableArbiterMode, configv1.DualReplicaTopologyMode,
-		configv1.ExternalTopologyMode, "", "Unheard",
+		configv1.ExternalTopologyMode, "", "Unknown",
 	} {
 		got := workload.DisruptionBudget("ns", "console", mode, labels)
 		want := &policyv1.PodDisruptionBudget{

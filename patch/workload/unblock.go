@@ -9,12 +9,11 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// UnblockRollout raises maxUnavailable from 0 to 1 while old pods may exist whose required anti-affinity keeps new ones off their nodes, so that
-// the rollout can finish on one node (R-SNO-2). shaped is what will be written, live what is stored, or nil. Call it each time.
-//
-// Anti-affinity that is limited to one revision (matchLabelKeys with pod-template-hash) does not affect new pods.
+// UnblockRollout raises maxUnavailable from 0 to 1 while anti-affinity of old pods may keep new pods off their nodes,
+// so that the rollout can finish on one node (R-SNO-2). Call it at each reconciliation: shaped is what will be written,
+// live what is stored, or nil. Anti-affinity per revision does not affect new pods.
 func UnblockRollout(shaped, live *appsv1.Deployment) {
-	if live != nil && surgesFirst(shaped) && (repels(live, shaped) || givingWay(live, shaped)) {
+	if live != nil && surgesFirst(shaped) && (blocksNewPods(live, shaped) || isUnblocked(live, shaped)) {
 		shaped.Spec.Strategy.RollingUpdate.MaxUnavailable = ptr.To(intstr.FromInt32(1))
 	}
 }
@@ -24,8 +23,8 @@ func surgesFirst(shaped *appsv1.Deployment) bool {
 	return update != nil && update.MaxUnavailable != nil && *update.MaxUnavailable == intstr.FromInt32(0)
 }
 
-// repels reports whether pods of the live template keep those of the shaped one off their nodes.
-func repels(live, shaped *appsv1.Deployment) bool {
+// blocksNewPods reports whether live pods keep shaped ones off their nodes.
+func blocksNewPods(live, shaped *appsv1.Deployment) bool {
 	for _, term := range AntiAffinityOf(live).RequiredDuringSchedulingIgnoredDuringExecution {
 		selected := selects(term, live.Namespace, labels.Set(shaped.Spec.Template.Labels))
 		if selected && !slices.Contains(term.MatchLabelKeys, appsv1.DefaultDeploymentUniqueLabelKey) {
@@ -35,8 +34,9 @@ func repels(live, shaped *appsv1.Deployment) bool {
 	return false
 }
 
-// givingWay reports whether a rollout with maxUnavailable 1 has not finished. With another number of replicas it was of another shape.
-func givingWay(live, shaped *appsv1.Deployment) bool {
+// isUnblocked reports whether a rollout with maxUnavailable 1 has not finished. Another number of replicas is of
+// another shape.
+func isUnblocked(live, shaped *appsv1.Deployment) bool {
 	update := live.Spec.Strategy.RollingUpdate
 	return ptr.Equal(live.Spec.Replicas, shaped.Spec.Replicas) && update != nil && update.MaxUnavailable != nil &&
 		*update.MaxUnavailable == intstr.FromInt32(1) && !RolledOut(live)

@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// TestUnblockRollout shows R-SNO-2: a rollout that old pods with anti-affinity would block on the only node may delete them.
+// TestUnblockRollout shows R-SNO-2: a rollout that old pods would block on the only node may delete them.
 func TestUnblockRollout(t *testing.T) {
 	own := map[string]string{"app": "console", "component": "downloads"}
 	deployment := func(maxUnavailable int32, change ...func(*appsv1.Deployment)) *appsv1.Deployment {
@@ -46,18 +46,18 @@ func TestUnblockRollout(t *testing.T) {
 		want         int32
 	}{
 		"new":                           {deployment(0), nil, 0},
-		"at rest":                       {deployment(0), deployment(0), 0},
-		"old pods repel":                {deployment(0), deployment(0, apart(own)), 1},
-		"old pods repel, by less":       {deployment(0), deployment(0, apart(map[string]string{"app": "console"})), 1},
-		"old pods repel others":         {deployment(0), deployment(0, apart(map[string]string{"app": "other"})), 0},
-		"old pods repel their revision": {deployment(0), deployment(0, apart(own, appsv1.DefaultDeploymentUniqueLabelKey)), 0},
+		"unchanged":                     {deployment(0), deployment(0), 0},
+		"old pods block":                {deployment(0), deployment(0, apart(own)), 1},
+		"old pods block by one label":   {deployment(0), deployment(0, apart(map[string]string{"app": "console"})), 1},
+		"old pods block others":         {deployment(0), deployment(0, apart(map[string]string{"app": "other"})), 0},
+		"old pods block their revision": {deployment(0), deployment(0, apart(own, appsv1.DefaultDeploymentUniqueLabelKey)), 0},
 		"written, not yet observed":     {deployment(0), deployment(1, unobserved), 1},
-		"on its way":                    {deployment(0), deployment(1, unfinished), 1},
-		"of the shape before": {deployment(0), deployment(1, unfinished, func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](2) }),
+		"unfinished":                    {deployment(0), deployment(1, unfinished), 1},
+		"of the previous shape": {deployment(0), deployment(1, unfinished, func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](2) }),
 			0},
-		"done":                          {deployment(0), deployment(1), 0},
-		"unfinished without giving way": {deployment(0), deployment(0, unfinished), 0},
-		"several replicas":              {deployment(1), deployment(1, apart(own)), 1},
+		"done":                             {deployment(0), deployment(1), 0},
+		"unfinished with maxUnavailable 0": {deployment(0), deployment(0, unfinished), 0},
+		"several replicas":                 {deployment(1), deployment(1, apart(own)), 1},
 		"recreate, without rolling update": {deployment(0, func(d *appsv1.Deployment) { d.Spec.Strategy.RollingUpdate = nil }), deployment(0, apart(own)),
 			-1},
 	} {
