@@ -38,8 +38,7 @@ func (r Result) Conditions(prefix string, persistent bool) []operatorv1.Operator
 // Failing reports whether the state is a failure once it is persistent.
 func (r Result) Failing() bool { return r.State == Failed || r.State == Reverted }
 
-// Transition returns the type and the action of the event for a changed reason, empty for no event. The first report of
-// NotNeeded or OptedOut, with an empty previousReason, is none.
+// Transition returns type and action of the event for a changed reason, empty for none, as for a first NotNeeded.
 func (r Result) Transition(previousReason string) (eventType, action string) {
 	if r.Reason == previousReason || previousReason == "" && (r.State == NotNeeded || r.State == OptedOut) {
 		return "", ""

@@ -10,7 +10,7 @@ import (
 // Domain is the prefix of the annotations and field owners of sno.
 const Domain = "sno.solonode.github.io"
 
-// OptOutAnnotation lists modules, comma-separated, that release the object and do not patch it; "all" and "true" are
+// OptOutAnnotation lists the modules that release the object and do not patch it, comma-separated; "all" and "true" are
 // all.
 const OptOutAnnotation = Domain + "/opt-out"
 
@@ -44,8 +44,8 @@ type Replaced struct {
 	Value   json.RawMessage `json:"value"`
 }
 
-// ReadReplaced decodes the ReplacedAnnotation. Do not overwrite it after an error: it may hold the only copy of a
-// value.
+// ReadReplaced decodes the ReplacedAnnotation. After an error it may hold the only copy of a value: do not overwrite
+// it.
 func ReadReplaced(annotations map[string]string, module string) ([]Replaced, error) {
 	key := ReplacedAnnotation(module)
 	text, ok := annotations[key]

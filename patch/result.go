@@ -83,8 +83,7 @@ func Worst(results ...Result) Result {
 	return worst
 }
 
-// Combine returns the worst of the results that are not nil, with all errors and the soonest After. InForce is worse
-// than NotNeeded.
+// Combine returns the worst result with all errors and the soonest After; InForce is worse than NotNeeded.
 func Combine(results ...*Result) Result {
 	var all []Result
 	var failures []error

@@ -8,7 +8,6 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// hotDecisions returns the calls that a reconcile loop makes for every object. None may allocate.
 func hotDecisions() map[string]func() {
 	object := infrastructure(sr, ha, configv1.NonePlatformType)
 	cluster := clusterOf(external, sr)
@@ -29,10 +28,8 @@ func hotDecisions() map[string]func() {
 	}
 }
 
-// keep takes a result, so that the compiler cannot drop the call.
-//
 //go:noinline
-func keep[T any](T) {}
+func keep[T any](T) {} // keeps the compiler from removing the call
 
 //go:noinline
 func keepBoth[T, U any](T, U) {}

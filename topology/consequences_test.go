@@ -11,8 +11,7 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// TestGoverning shows R-TOP-8 and R-TOP-4: pods have the topology of the nodes that they run on. And R-TOP-3: what governs the control
-// plane decides on high availability.
+// TestGoverning shows R-TOP-8, R-TOP-4 and R-TOP-3.
 func TestGoverning(t *testing.T) {
 	const none, full = topology.HighAvailabilityNone, topology.HighAvailabilityFull
 	for _, test := range []struct {
@@ -69,8 +68,7 @@ func TestGoverning(t *testing.T) {
 	}
 }
 
-// TestConsequences shows R-TOP-2 and R-SNO-11 in all modes, R-OPS-2 and R-SNO-8: whatever is not SingleReplica keeps its redundancy,
-// and R-OPS-4: the durations are library-go's (U-TOP-10).
+// TestConsequences shows R-TOP-2, R-SNO-11, R-OPS-2, R-SNO-8 and R-OPS-4 in all modes.
 func TestConsequences(t *testing.T) {
 	type consequences struct {
 		Replicas          int32
@@ -110,8 +108,7 @@ func TestConsequences(t *testing.T) {
 	}
 }
 
-// In a model of a rolling update, which has no topologies, every strategy must get all new pods running on as few nodes as the topology
-// may have (R-SNO-2, R-OPS-1).
+// In a model of a rolling update, all strategies finish on as few nodes as possible (R-SNO-2, R-OPS-1).
 func TestRolloutsFinish(t *testing.T) {
 	for _, mode := range allModes {
 		for _, exclusive := range []bool{false, true} {
@@ -119,14 +116,14 @@ func TestRolloutsFinish(t *testing.T) {
 			separate := exclusive || topology.SpreadRequired(mode)
 			for nodes := replicas; nodes <= replicas+2; nodes++ {
 				strategy := topology.RolloutStrategy(mode, exclusive)
-				if !rolls(nodes, replicas, strategy.MaxUnavailable.IntValue(), strategy.MaxSurge.IntValue(), separate) {
+				if !finishes(nodes, replicas, strategy.MaxUnavailable.IntValue(), strategy.MaxSurge.IntValue(), separate) {
 					t.Errorf("mode %q, exclusive %v, %d nodes: the rollout with %+v does not finish", mode, exclusive, nodes, strategy)
 				}
 			}
 		}
 	}
 
-	// Negative controls: the deadlocks that were measured (U-TOP-13).
+	// Negative controls: measured deadlocks (U-TOP-13).
 	for _, stuck := range []struct {
 		name                                      string
 		nodes, replicas, maxUnavailable, maxSurge int
@@ -137,14 +134,14 @@ func TestRolloutsFinish(t *testing.T) {
 		{"neither number", 1, 1, 0, 0, false},
 		{"two pods that need two nodes, on one", 1, 2, 1, 1, true},
 	} {
-		if rolls(stuck.nodes, stuck.replicas, stuck.maxUnavailable, stuck.maxSurge, stuck.separate) {
-			t.Errorf("the model let this finish: %s", stuck.name)
+		if finishes(stuck.nodes, stuck.replicas, stuck.maxUnavailable, stuck.maxSurge, stuck.separate) {
+			t.Errorf("the rollout finishes in the model: %s", stuck.name)
 		}
 	}
 }
 
-// rolls reports whether a rolling update from replicas old pods, as many of them running as fit, to replicas new pods finishes.
-func rolls(nodes, replicas, maxUnavailable, maxSurge int, separate bool) bool {
+// finishes reports whether a rolling update from replicas old pods, of which as many run as fit, to new pods finishes.
+func finishes(nodes, replicas, maxUnavailable, maxSurge int, separate bool) bool {
 	room := nodes
 	if !separate {
 		room = nodes * replicas * 2
@@ -157,7 +154,7 @@ func rolls(nodes, replicas, maxUnavailable, maxSurge int, separate bool) bool {
 		newPods = min(replicas, replicas+maxSurge-oldRunning-oldPending)
 		newRunning = min(newPods, room-oldRunning)
 		oldPending = 0
-		// An old pod may go as long as enough pods run.
+		// An old pod may end while enough pods run.
 		oldRunning -= max(0, min(oldRunning, oldRunning+newRunning-(replicas-maxUnavailable)))
 		if newRunning == replicas && oldRunning == 0 {
 			return true
@@ -168,7 +165,7 @@ func rolls(nodes, replicas, maxUnavailable, maxSurge int, separate bool) bool {
 	}
 }
 
-// TestPlacementOf shows R-SNO-1: the selector of the control plane comes with the tolerations of its taints, as new copies.
+// TestPlacementOf shows R-SNO-1.
 func TestPlacementOf(t *testing.T) {
 	const master, workers = "node-role.kubernetes.io/master", "node-role.kubernetes.io/worker"
 	for pool, test := range map[topology.Pool]struct {
@@ -181,7 +178,7 @@ func TestPlacementOf(t *testing.T) {
 		"":                        {workers, nil},
 	} {
 		placement := topology.PlacementOf(pool)
-		for range 2 { // changes of the first copies must not reach the second
+		for range 2 { // results are copies
 			selector, tolerations := placement.NodeSelector(), placement.Tolerations()
 			if diff := cmp.Diff(map[string]string{test.role: ""}, selector); diff != "" {
 				t.Errorf("pool %q, selector (-want +got):\n%s", pool, diff)

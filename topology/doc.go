@@ -1,11 +1,11 @@
-// Package topology answers two questions for operators that must also run on clusters with a single control-plane node: what kind
-// of cluster is this, and what follows from it. Every function is pure, and decisions do not allocate.
+// Package topology reads the topology of a cluster and returns what follows from it, for operators that must also run on a single
+// control-plane node. All functions are pure, and decisions do not allocate.
 //
-// [FromInfrastructure] and [FromUnstructured] read infrastructures.config.openshift.io/cluster into a [Cluster]. An empty mode
-// means HighlyAvailable, the API's own default. An unknown mode is treated as HighlyAvailable and reported ([Cluster.Findings]). A
-// missing object is an error: keep the last Cluster. The topology can change at run time, so watch the object.
+// [FromInfrastructure] and [FromUnstructured] read infrastructures.config.openshift.io/cluster into a [Cluster]. Empty and unknown
+// modes are HighlyAvailable ([Cluster.Findings]). A missing object is an error: keep the last Cluster. Watch the object: the
+// topology can change at run time.
 //
-// Consequences depend on where pods run, never on the number of nodes. Use them together: one replica alone is not enough.
+// Consequences depend on where pods run, not on the number of nodes. Use all of them together:
 //
 //	mode := cluster.Governing(topology.ControlPlanePool)
 //	topology.Replicas(mode)                  // 1 or 2

@@ -9,7 +9,7 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// A single control-plane node, with an infrastructure topology of a future release.
+// An infrastructure topology of a future release is HighlyAvailable.
 func ExampleFromInfrastructure() {
 	cluster, err := topology.FromInfrastructure(&configv1.Infrastructure{
 		Status: configv1.InfrastructureStatus{
@@ -33,7 +33,7 @@ func ExampleFromInfrastructure() {
 	// status.infrastructureTopology has the unknown value "FromTheFuture", acting on HighlyAvailable
 }
 
-// An object of an old prototype, which has a high-availability mode instead of topologies.
+// An object of an old prototype has a high-availability mode instead of topologies.
 func ExampleFromUnstructured() {
 	cluster, err := topology.FromUnstructured(&unstructured.Unstructured{Object: map[string]any{
 		"kind":   "Infrastructure",
@@ -43,7 +43,6 @@ func ExampleFromUnstructured() {
 	// Output: SingleReplica SingleReplica AWS <nil>
 }
 
-// How many pods, by where they run: this cluster has one control-plane node and several workers.
 func ExampleCluster_Governing() {
 	cluster := topology.Cluster{
 		ControlPlane:   topology.ReadingOf(configv1.SingleReplicaTopologyMode),
@@ -58,7 +57,7 @@ func ExampleCluster_Governing() {
 	// worker: HighlyAvailable, replicas 2, spread true
 }
 
-// A rollout of pods with host ports must end the old pod first; without them the new pod starts first.
+// Pods with host ports: the old pod must end before the new one starts.
 func ExampleRolloutStrategy() {
 	for _, hostPorts := range []bool{true, false} {
 		rollout := topology.RolloutStrategy(configv1.SingleReplicaTopologyMode, hostPorts)
@@ -69,7 +68,7 @@ func ExampleRolloutStrategy() {
 	// host ports false: maxUnavailable 0, maxSurge 1
 }
 
-// A pod that is pinned to the control plane needs the tolerations as well as the selector.
+// Pinned pods need node selector and tolerations.
 func ExamplePlacementOf() {
 	placement := topology.PlacementOf(topology.ControlPlanePool)
 	fmt.Println(placement.NodeSelector())
@@ -82,7 +81,7 @@ func ExamplePlacementOf() {
 	// node-role.kubernetes.io/control-plane Exists NoSchedule
 }
 
-// Row 5 of the enhancement's table, platform None with two day-1 workers, under each policy.
+// Row 5 of the enhancement's table: platform None, two day-1 workers.
 func ExampleDecide() {
 	one, two := int64(1), int64(2)
 	install := topology.Install{

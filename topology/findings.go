@@ -6,10 +6,10 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// Problem is why a field could not be used as it is.
+// Problem is why a field is not used as it is.
 type Problem string
 
-// The problems that a field can have.
+// The problems.
 const (
 	ProblemEmpty         Problem = "Empty"         // absent or empty
 	ProblemUnknown       Problem = "Unknown"       // this version of openshift/api does not define the value
@@ -17,16 +17,15 @@ const (
 	ProblemContradicted  Problem = "Contradicted"  // status.highAvailabilityMode contradicts the topology fields, which win
 )
 
-// Finding is one field that was empty, unknown, not applicable or contradicted.
+// Finding is a field with a problem.
 type Finding struct {
-	// Field is the path inside the Infrastructure object, such as FieldControlPlaneTopology, and Value its value.
+	// Field is the path, such as FieldControlPlaneTopology, and Value the value.
 	Field, Value string
 	Problem      Problem
-	// Effective is what is used instead: a topology mode, or for FieldHighAvailabilityMode a high-availability mode.
-	Effective string
+	Effective    string // the mode that is used instead
 }
 
-// String returns one stable sentence without object names, fit for logs and condition messages.
+// String returns one stable sentence for logs and condition messages.
 func (f Finding) String() string {
 	switch f.Problem {
 	case ProblemEmpty:
@@ -40,24 +39,24 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%s is %q but the topologies mean %s, acting on %[3]s", f.Field, f.Value, f.Effective)
 }
 
-// Findings returns what was empty, unknown, not applicable or contradicted, in a stable order.
+// Findings returns all findings in a stable order.
 func (c Cluster) Findings() []Finding {
 	var findings []Finding
-	add := func(field, value string, problem Problem, actedOn string) {
-		findings = append(findings, Finding{Field: field, Value: value, Problem: problem, Effective: actedOn})
+	add := func(field, value string, problem Problem, effectiveMode string) {
+		findings = append(findings, Finding{Field: field, Value: value, Problem: problem, Effective: effectiveMode})
 	}
 	for _, r := range []struct {
 		Reading
 		field string
 	}{{c.ControlPlane, FieldControlPlaneTopology}, {c.Infrastructure, FieldInfrastructureTopology}} {
 		allowed := r.field == FieldControlPlaneTopology || r.Reported == configv1.HighlyAvailableTopologyMode || SingleReplica(r.Reported)
-		switch actedOn := string(effective(r.Mode)); {
+		switch effectiveMode := string(effective(r.Mode)); {
 		case r.Empty():
-			add(r.field, "", ProblemEmpty, actedOn)
+			add(r.field, "", ProblemEmpty, effectiveMode)
 		case r.Unknown():
-			add(r.field, string(r.Reported), ProblemUnknown, actedOn)
+			add(r.field, string(r.Reported), ProblemUnknown, effectiveMode)
 		case !allowed:
-			add(r.field, string(r.Reported), ProblemNotApplicable, actedOn)
+			add(r.field, string(r.Reported), ProblemNotApplicable, effectiveMode)
 		}
 	}
 	if derived := c.HighAvailability(); c.Declared != "" && c.Declared != derived {
@@ -70,7 +69,7 @@ func (c Cluster) Findings() []Finding {
 	return findings
 }
 
-// UnknownValues returns the findings of unknown values as the end of a message, each after "; ".
+// UnknownValues returns the findings of unknown values as a suffix of a message, each after "; ".
 func (c Cluster) UnknownValues() string {
 	text := ""
 	for _, finding := range c.Findings() {

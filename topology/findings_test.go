@@ -8,7 +8,6 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// Unknown values end a message; everything else that is found does not.
 func TestFindings(t *testing.T) {
 	const (
 		controlPlane = "status.controlPlaneTopology"

@@ -12,51 +12,47 @@ import (
 )
 
 var (
-	// ErrNoInfrastructure is returned where there is no Infrastructure object. Keep the Cluster of the last successful read.
+	// ErrNoInfrastructure is returned if there is no Infrastructure object. Keep the last Cluster.
 	ErrNoInfrastructure = errors.New("no Infrastructure object: read infrastructures.config.openshift.io/cluster first")
-	// ErrNotInfrastructure is returned for an untyped object of another kind.
+	// ErrNotInfrastructure is returned for an object of another kind.
 	ErrNotInfrastructure = errors.New("not an Infrastructure object")
-	// ErrClusterNotRead is returned for a Cluster that was not read from an Infrastructure object, such as the zero Cluster.
+	// ErrClusterNotRead is returned for a Cluster that was not read, such as the zero Cluster.
 	ErrClusterNotRead = errors.New("no topology: read the Cluster with topology.FromInfrastructure")
-	// ErrFieldType is returned where a field of an untyped object has the wrong JSON type.
+	// ErrFieldType is returned if a field of an untyped object has the wrong JSON type.
 	ErrFieldType = errors.New("wrong JSON type")
 )
 
-// Paths of the fields that are read.
+// Paths of the fields.
 const (
 	FieldControlPlaneTopology   = "status.controlPlaneTopology"
 	FieldInfrastructureTopology = "status.infrastructureTopology"
 	FieldHighAvailabilityMode   = "status.highAvailabilityMode"
 )
 
-// Reading is one topology field: the mode to act on, one of those of openshift/api, and the value of the field.
+// Reading is a topology field: the mode to use, which openshift/api defines, and the reported value.
 type Reading struct{ Mode, Reported configv1.TopologyMode }
 
-// ReadingOf returns the Reading of a field's value: empty and unknown values are treated as HighlyAvailable (R-SNO-8, U-TOP-8).
+// ReadingOf returns the Reading of a value. Empty and unknown values are HighlyAvailable (R-SNO-8, U-TOP-8).
 func ReadingOf(reported configv1.TopologyMode) Reading {
 	return Reading{Mode: effective(reported), Reported: reported}
 }
 
-// Empty reports whether the field was absent or empty.
+// Empty reports whether the value is absent or empty.
 func (r Reading) Empty() bool { return r.Reported == "" }
 
-// Unknown reports whether openshift/api does not define the field's value.
+// Unknown reports whether openshift/api does not define the value.
 func (r Reading) Unknown() bool { return !r.Empty() && !known(r.Reported) }
 
-// Cluster is what an Infrastructure object contains about the shape of a cluster. It is comparable with ==. The zero Cluster acts as
-// HighlyAvailable everywhere.
+// Cluster is the topology of a cluster. It is comparable. The zero Cluster behaves as HighlyAvailable.
 type Cluster struct {
-	// ControlPlane is status.controlPlaneTopology: the spec is a wish that a cluster may not have reached yet.
-	ControlPlane Reading
-	// Infrastructure is status.infrastructureTopology.
-	Infrastructure Reading
-	// Platform is status.platformStatus.type, else the deprecated status.platform. It can be empty or unknown.
-	Platform configv1.PlatformType
-	// Declared is status.highAvailabilityMode of an untyped object, which only fills topologies that are empty.
+	ControlPlane   Reading               // of the status: a cluster may not have reached its spec
+	Infrastructure Reading               // of the status
+	Platform       configv1.PlatformType // can be empty or unknown
+	// Declared is status.highAvailabilityMode of an untyped object, for topologies that are empty.
 	Declared HighAvailabilityMode
 }
 
-// Validate returns ErrClusterNotRead for a Cluster that was not read from an object.
+// Validate returns ErrClusterNotRead for a Cluster that was not read.
 func (c Cluster) Validate() error {
 	for _, reading := range []Reading{c.ControlPlane, c.Infrastructure} {
 		if !known(reading.Mode) {
@@ -66,7 +62,7 @@ func (c Cluster) Validate() error {
 	return nil
 }
 
-// FromInfrastructure reads the typed object (R-TOP-4, U-TOP-1). The only error is ErrNoInfrastructure, for nil.
+// FromInfrastructure reads the typed object (R-TOP-4, U-TOP-1). It returns ErrNoInfrastructure for nil.
 func FromInfrastructure(infrastructure *configv1.Infrastructure) (Cluster, error) {
 	if infrastructure == nil {
 		return Cluster{}, ErrNoInfrastructure
@@ -83,10 +79,9 @@ func FromInfrastructure(infrastructure *configv1.Infrastructure) (Cluster, error
 	return cluster, nil
 }
 
-// FromUnstructured reads an untyped object, such as a file of a must-gather. It also reads status.highAvailabilityMode (U-TOP-2): None
-// makes every empty topology field SingleReplica, Full makes it HighlyAvailable. A JSON null counts as absent.
-//
-// Errors: ErrNoInfrastructure, ErrNotInfrastructure, and ErrFieldType with the field's path.
+// FromUnstructured reads an untyped object, such as a file of a must-gather, with status.highAvailabilityMode
+// (U-TOP-2): None makes empty topology fields SingleReplica, Full makes them HighlyAvailable. null counts as absent.
+// Errors: ErrNoInfrastructure, ErrNotInfrastructure, and ErrFieldType with the path.
 func FromUnstructured(object *unstructured.Unstructured) (Cluster, error) {
 	if object == nil || len(object.Object) == 0 {
 		return Cluster{}, ErrNoInfrastructure
@@ -132,7 +127,6 @@ func FromUnstructured(object *unstructured.Unstructured) (Cluster, error) {
 	return cluster, nil
 }
 
-// known reports whether openshift/api defines the mode.
 func known(mode configv1.TopologyMode) bool {
 	switch mode {
 	case configv1.HighlyAvailableTopologyMode,

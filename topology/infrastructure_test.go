@@ -172,8 +172,7 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
-// Whatever the object, FromUnstructured must not panic, must return known modes, and must agree with FromInfrastructure where the object
-// fits the type.
+// FromUnstructured does not panic, returns known modes, and agrees with FromInfrastructure.
 func FuzzFromUnstructured(f *testing.F) {
 	for _, example := range []string{
 		`{}`,
@@ -220,7 +219,6 @@ func FuzzFromUnstructured(f *testing.F) {
 	})
 }
 
-// A Cluster that was not read is not valid, also where only one half of it is missing. TestFromInfrastructure has valid ones.
 func TestClusterValidate(t *testing.T) {
 	one := topology.ReadingOf(sr)
 	for name, cluster := range map[string]topology.Cluster{

@@ -8,38 +8,32 @@ import (
 )
 
 var (
-	// ErrNegativeReplicas is returned for a machine pool with fewer than 0 replicas.
+	// ErrNegativeReplicas is returned for a pool with negative replicas.
 	ErrNegativeReplicas = errors.New("negative replicas")
 	// ErrNoControlPlane is returned for a control-plane pool with 0 replicas.
 	ErrNoControlPlane = errors.New("no control-plane replicas")
 )
 
-// The installer's defaults: replicas that are not set, and the compute pool in AWS Local and Wavelength Zones, which defaults to 0.
+// The installer's defaults. The edge pool, in AWS Local and Wavelength Zones, defaults to 0 replicas.
 const (
 	defaultReplicas = 3
 	edgePool        = "edge"
 )
 
-// Install is what an installer knows before the first node exists, in the shape of install-config. Workers that are added later are not
-// part of it (R-TOP-7).
+// Install is the install-config without workers that are added later (R-TOP-7).
 type Install struct {
-	// Platform is empty for None.
-	Platform configv1.PlatformType
-	// ControlPlane is controlPlane.replicas: nil means 3, 0 is ErrNoControlPlane.
-	ControlPlane *int64
-	// Arbiter is arbiter.replicas: nil means 0. It matters only with two control-plane replicas.
-	Arbiter *int64
-	// Compute are the compute pools, whose replicas add up to the day-1 workers. An empty list means one pool of 3.
-	Compute []ComputePool
+	Platform     configv1.PlatformType // empty for None
+	ControlPlane *int64                // replicas; nil means 3, 0 is ErrNoControlPlane
+	Arbiter      *int64                // replicas; nil means 0. It matters only with two control-plane replicas
+	Compute      []ComputePool         // the day-1 workers; an empty list means one pool of 3
 }
 
-// ComputePool is one entry of install-config's compute list. nil replicas mean 3, or 0 for the pool named "edge".
+// ComputePool is a compute pool. nil replicas mean 3, or 0 for the pool "edge".
 type ComputePool struct {
 	Name     string
 	Replicas *int64
 }
 
-// counts is an Install with the installer's defaults applied.
 type counts struct {
 	controlPlane, arbiter int64
 	workers               int64 // 2 means 2 or more

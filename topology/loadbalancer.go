@@ -1,6 +1,6 @@
 package topology
 
-// The reasons of LoadBalancer. The texts are stable.
+// The reasons of LoadBalancer, which are stable.
 const (
 	LoadBalancerPinnedRouter   = "One router, pinned to the only control-plane node: DNS can point at that node, also after workers are added."
 	LoadBalancerOneNode        = "One router and one node: DNS can point at that node, until workers are added and the router moves."
@@ -8,15 +8,12 @@ const (
 	LoadBalancerSeveralRouters = "Several routers on several nodes: DNS needs one address in front of them."
 )
 
-// LoadBalancer is whether ingress needs a load balancer or a virtual IP in front of the nodes, as the last columns of the
-// enhancement's table (R-TOP-9).
+// LoadBalancer is whether ingress needs a load balancer or virtual IP, as in the enhancement's table (R-TOP-9).
 type LoadBalancer struct {
-	// Needed is for the cluster as it is installed, NeededWithWorkers for the cluster with workers added later. Where they differ,
-	// adding a worker breaks ingress, because the router floats (R-ING-3).
+	// NeededWithWorkers is for workers added later. If it differs from Needed, that breaks ingress (R-ING-3).
 	Needed, NeededWithWorkers bool
-	// Provided is whether the platform provides a load balancer. Reason is one of the constants above.
-	Provided bool
-	Reason   string
+	Provided                  bool   // by the platform
+	Reason                    string // one of the constants
 }
 
 func loadBalancerFor(decision Decision, n counts, provided bool) LoadBalancer {

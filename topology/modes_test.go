@@ -19,10 +19,8 @@ const (
 	unknown  = configv1.TopologyMode("QuintupleReplica")
 )
 
-// allModes is everything a topology field can hold.
 var allModes = []configv1.TopologyMode{ha, arbiter, sr, dual, external, empty, unknown}
 
-// contains fails the test for words that are not in the error.
 func contains(t *testing.T, err error, words []string) {
 	t.Helper()
 	for _, word := range words {

@@ -1,6 +1,6 @@
 package topology
 
-// Toleration holds the fields of a core/v1 Toleration that a placement needs, without a dependency on k8s.io/api.
+// Toleration holds the fields of a core/v1 Toleration that a placement needs: k8s.io/api is no dependency.
 type Toleration struct {
 	Key, Operator, Effect string
 }
@@ -11,13 +11,13 @@ const (
 	workerRole       = "node-role.kubernetes.io/worker"
 )
 
-// Placement pins pods to the nodes of a pool. It is comparable; the zero Placement pins to workers.
+// Placement pins pods to a pool. It is comparable; the zero Placement pins to workers.
 type Placement struct{ Pool Pool }
 
-// PlacementOf returns the placement for a pool. Pass cluster.PoolFor(pool) where the control plane can be External.
+// PlacementOf returns the placement for a pool. Pass cluster.PoolFor(pool) if the control plane can be External.
 func PlacementOf(pool Pool) Placement { return Placement{Pool: pool} }
 
-// NodeSelector returns a new map: the master role, which control-plane nodes have in every release of OpenShift, or the worker role.
+// NodeSelector returns a new map with the role: master, which each release has, or worker.
 func (p Placement) NodeSelector() map[string]string {
 	if p.Pool == ControlPlanePool {
 		return map[string]string{masterRole: ""}
@@ -25,8 +25,8 @@ func (p Placement) NodeSelector() map[string]string {
 	return map[string]string{workerRole: ""}
 }
 
-// Tolerations returns a new slice in a stable order: for ControlPlanePool the NoSchedule taints of both role keys, else nil. Without
-// them a pinned pod stays Pending on a cluster with day-1 workers (R-SNO-1, U-ING-5).
+// Tolerations returns a new slice for the taints of both control-plane roles, nil for workers. Without them a pinned
+// pod is Pending on a cluster with day-1 workers (R-SNO-1, U-ING-5).
 func (p Placement) Tolerations() []Toleration {
 	if p.Pool != ControlPlanePool {
 		return nil

@@ -7,10 +7,10 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// ErrUnknownPolicy is returned by Decide for a name that is not in Policies.
+// ErrUnknownPolicy is returned for a policy that is not in Policies.
 var ErrUnknownPolicy = errors.New("unknown policy")
 
-// Policy names a rule by which an installer turns an Install into topologies. The README has a table of them.
+// Policy is the rule by which an installer chooses topologies. The README has a table.
 type Policy string
 
 // The policies.
@@ -25,24 +25,21 @@ func Policies() []Policy {
 	return []Policy{PolicyEnhancement, PolicyWorkerCount, PolicyDefaultPlacement}
 }
 
-// Decision is what an installer that follows a policy writes, and what it means for ingress. It is comparable.
+// Decision is what an installer writes, and what follows for ingress. It is comparable.
 type Decision struct {
-	// ControlPlaneTopology and InfrastructureTopology are written to the Infrastructure object.
-	ControlPlaneTopology, InfrastructureTopology configv1.TopologyMode
-	// DefaultPlacement is written to the status of ingresses.config/cluster. It is empty with every other policy than PolicyDefaultPlacement.
+	ControlPlaneTopology, InfrastructureTopology configv1.TopologyMode // of the Infrastructure
+	// DefaultPlacement is for the status of ingresses.config/cluster; only PolicyDefaultPlacement sets it.
 	DefaultPlacement configv1.DefaultPlacement
-	// IngressPool is where the pods of the default IngressController run, IngressReplicas their number.
-	IngressPool     Pool
-	IngressReplicas int32
-	// MastersSchedulable is written to schedulers.config/cluster: true only if there are no day-1 workers (R-TOP-1, U-TOP-5).
-	// Otherwise control-plane nodes keep their NoSchedule taints and are not in the worker pool.
+	IngressPool      Pool  // of the pods of the default IngressController
+	IngressReplicas  int32 // of the default IngressController
+	// MastersSchedulable is for schedulers.config/cluster: true only without day-1 workers (R-TOP-1, U-TOP-5). If it is
+	// false, control-plane nodes keep their NoSchedule taints and are not in the worker pool.
 	MastersSchedulable bool
 	LoadBalancer       LoadBalancer
 }
 
-// Decide applies a policy to an install (R-TOP-5, R-TOP-7). An empty policy is PolicyEnhancement.
-//
-// Errors: ErrUnknownPolicy, ErrNegativeReplicas, ErrNoControlPlane.
+// Decide applies a policy to an install (R-TOP-5, R-TOP-7). An empty policy is PolicyEnhancement. Errors:
+// ErrUnknownPolicy, ErrNegativeReplicas, ErrNoControlPlane.
 func Decide(install Install, policy Policy) (Decision, error) {
 	n, err := install.counts()
 	if err != nil {
@@ -68,8 +65,8 @@ func Decide(install Install, policy Policy) (Decision, error) {
 	return decision, nil
 }
 
-// enhancementRule pins ingress to the control plane whenever the infrastructure topology is SingleReplica (R-ING-5). A single
-// control-plane replica has R-TOP-6's topology; for more of them the topologies are those of PolicyDefaultPlacement.
+// enhancementRule is R-TOP-6 for one control-plane replica, else defaultPlacementRule. SingleReplica pins ingress
+// (R-ING-5).
 func enhancementRule(n counts, cloud bool) Decision {
 	decision := defaultPlacementRule(n, false)
 	decision.DefaultPlacement = ""
@@ -93,8 +90,7 @@ func workerCountRule(n counts) Decision {
 	return Decision{ControlPlaneTopology: controlPlane, InfrastructureTopology: byWorkers(n, controlPlane), IngressPool: WorkerPool}
 }
 
-// defaultPlacementRule has modes for two control-plane replicas, and counts them as highly available where there are no workers. The
-// default placement is ControlPlane if and only if the platform is None and the control plane SingleReplica.
+// defaultPlacementRule places ingress on the control plane only on platform None with one control-plane replica.
 func defaultPlacementRule(n counts, platformNone bool) Decision {
 	decision := Decision{
 		ControlPlaneTopology:   configv1.HighlyAvailableTopologyMode,

@@ -53,7 +53,7 @@ func workers(replicas ...int64) []topology.ComputePool {
 	return pools
 }
 
-// balancer is a cell of the enhancement's table: whether a load balancer is needed, with the day-2 workers of its row.
+// balancer returns a cell of the enhancement's table: whether a load balancer is needed.
 func balancer(b topology.LoadBalancer, day2 bool) string {
 	switch needed := b.Needed && !day2 || b.NeededWithWorkers && day2; {
 	case needed && b.Provided:
@@ -64,19 +64,18 @@ func balancer(b topology.LoadBalancer, day2 bool) string {
 	return "no"
 }
 
-// The eight rows of the enhancement's table (R-TOP-5, R-TOP-6, R-TOP-7, R-TOP-9), written by hand. Its "-" cells are empty and not checked.
+// The rows of the enhancement's table (R-TOP-5, R-TOP-6, R-TOP-7, R-TOP-9). Its "-" cells are not checked.
 func TestEnhancementTable(t *testing.T) {
 	none, one, several := [][]topology.ComputePool{workers(0)}, [][]topology.ComputePool{workers(1), workers(0, 1), workers(1, 0)},
 		[][]topology.ComputePool{workers(2), workers(7), workers(1, 1), nil}
 	for _, row := range []struct {
-		name      string
-		platforms []configv1.PlatformType
-		d1w       [][]topology.ComputePool
-		d2w       bool
-		cit, pit  configv1.TopologyMode
-		ctp, ptp  topology.Pool
-		replicas  int32
-		// schedulable is not in the table: masters are workers too only without day-1 workers.
+		name                  string
+		platforms             []configv1.PlatformType
+		d1w                   [][]topology.ComputePool
+		d2w                   bool
+		cit, pit              configv1.TopologyMode
+		ctp, ptp              topology.Pool
+		replicas              int32
 		schedulable           bool
 		before, after, reason string
 	}{
@@ -87,7 +86,7 @@ func TestEnhancementTable(t *testing.T) {
 		{"5 None, several day-1 workers", otherPlatforms, several, false, "", sr, "", master, 1, false, "yes", "no", pinned},
 		{"6 cloud, several day-1 workers", cloudPlatforms, several, false, ha, ha, worker, worker, 2, false, "provided", "provided", balances},
 		{"7 None, day-2 workers only", otherPlatforms, none, true, sr, sr, worker, master, 1, true, "yes", "no", pinned},
-		// The enhancement's last cell is "provided, ingress floats", but its pool pins ingress. Pinned is right.
+		// The last cell of the table, "provided, ingress floats", contradicts its pool, which pins ingress.
 		{"8 cloud, day-2 workers only", cloudPlatforms, none, true, sr, sr, worker, master, 1, true, "provided", "no", pinned},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -143,7 +142,6 @@ func TestDecide(t *testing.T) {
 		schedulable           bool
 		reason                string
 	}{
-		// Installs that the enhancement's table does not have.
 		{"enhancement, installer defaults", enhancement, aws, nil, nil, nil, ha, ha, "", worker, 2, false, balances},
 		{"enhancement, compact", enhancement, none, count(3), nil, workers(0), ha, ha, "", worker, 2, true, balances},
 		{"enhancement, three and one worker", enhancement, none, count(3), nil, workers(1), ha, sr, "", master, 2, false, balances},
@@ -155,7 +153,6 @@ func TestDecide(t *testing.T) {
 		{"enhancement, an arbiter with one", enhancement, metal, count(1), count(1), workers(0), sr, sr, "", master, 1, true, pinned},
 		{"enhancement, an arbiter with three", enhancement, metal, count(3), count(1), workers(0), ha, ha, "", worker, 2, true, balances},
 
-		// The rule that shipped first.
 		{"shipped, None and no worker", shipped, none, count(1), nil, workers(0), sr, sr, "", worker, 1, true, oneNode},
 		{"shipped, None and one worker", shipped, none, count(1), nil, workers(1), sr, sr, "", worker, 1, false, floats},
 		{"shipped, None and two workers", shipped, none, count(1), nil, workers(2), sr, ha, "", worker, 2, false, balances},
@@ -164,7 +161,7 @@ func TestDecide(t *testing.T) {
 		{"shipped, three", shipped, aws, count(3), nil, workers(0), ha, ha, "", worker, 2, true, balances},
 		{"shipped, three and one worker", shipped, aws, count(3), nil, workers(1), ha, sr, "", worker, 1, false, floats},
 
-		// The newest rule: U-TOP-3 and U-TOP-6, row by row, then two and three control-plane replicas.
+		// The newest rule: the rows of U-TOP-3 and U-TOP-6, then two and three control-plane replicas.
 		{"newest, row 1", newest, none, count(1), nil, workers(0), sr, sr, "ControlPlane", master, 1, true, pinned},
 		{"newest, row 2", newest, aws, count(1), nil, workers(0), sr, sr, "Workers", worker, 1, true, oneNode},
 		{"newest, row 3", newest, none, count(1), nil, workers(1), sr, sr, "ControlPlane", master, 1, false, pinned},
@@ -201,8 +198,6 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// The defaults of install-config. With platform None and one control-plane replica PolicyWorkerCount depends on the number of workers:
-// none, one (SingleReplica, not schedulable), or more (HighlyAvailable).
 func TestInstallDefaults(t *testing.T) {
 	for _, test := range []struct {
 		name        string
@@ -241,7 +236,7 @@ func TestDecideErrors(t *testing.T) {
 		{"no control plane", topology.Install{ControlPlane: count(0)}, "", topology.ErrNoControlPlane, []string{"controlPlane"}},
 		{"negative arbiter", topology.Install{ControlPlane: count(2), Arbiter: count(-2)}, "", topology.ErrNegativeReplicas, []string{"arbiter", "-2"}},
 		{"negative pool", topology.Install{Compute: workers(3, -3)}, "", topology.ErrNegativeReplicas, []string{"compute[1]", `"pool1"`, "-3"}},
-		{"a negative pool is not made up for", topology.Install{Compute: workers(-1, 5)}, "", topology.ErrNegativeReplicas, []string{"compute[0]"}},
+		{"a negative pool with a positive one", topology.Install{Compute: workers(-1, 5)}, "", topology.ErrNegativeReplicas, []string{"compute[0]"}},
 		{"unknown policy", topology.Install{}, "guess", topology.ErrUnknownPolicy, []string{`"guess"`, "enhancement", "worker-count", "default-placement"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -273,7 +268,6 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// What every decision has in common, under every policy.
 func TestDecisionsAreCoherent(t *testing.T) {
 	for _, policy := range topology.Policies() {
 		for _, platform := range slices.Concat(cloudPlatforms, otherPlatforms) {
@@ -312,7 +306,6 @@ func TestDecisionsAreCoherent(t *testing.T) {
 	}
 }
 
-// The table in README.md has the results of Decide.
 func TestReadmeTable(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	if err != nil {

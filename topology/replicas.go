@@ -10,13 +10,13 @@ func Replicas(mode configv1.TopologyMode) int32 {
 	return 2
 }
 
-// SpreadRequired reports whether the pods need required hostname anti-affinity; false means none at all (R-SNO-11). With one pod it
-// stops a surging rollout on one node (U-TOP-13). With two, preferred anti-affinity is not enough (OCPBUGS-65984).
+// SpreadRequired reports whether pods need required hostname anti-affinity, or none (R-SNO-11). With one pod it blocks
+// a surge on one node (U-TOP-13); with two, preferred anti-affinity is not enough (OCPBUGS-65984).
 func SpreadRequired(mode configv1.TopologyMode) bool {
 	return !SingleReplica(mode)
 }
 
-// SingleReplica reports whether there may be only one of everything. Empty and unknown modes are HighlyAvailable (R-OPS-2, R-SNO-8).
+// SingleReplica reports whether operands have one replica. Unknown modes are HighlyAvailable (R-OPS-2, R-SNO-8).
 func SingleReplica(mode configv1.TopologyMode) bool {
 	return mode == configv1.SingleReplicaTopologyMode
 }

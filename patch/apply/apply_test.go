@@ -18,8 +18,7 @@ import (
 	"github.com/solonode/sno/patch/ownership"
 )
 
-// TestConflict shows R-SNO-5 (U-SSA-1): a field of another client is a conflict, and nothing is written. A manager may
-// be overridden in one field only; another one protects the whole patch.
+// TestConflict shows R-SNO-5 (U-SSA-1): a field of another client is a conflict, and nothing is written.
 func TestConflict(t *testing.T) {
 	infra := map[string]any{"nodePlacement": map[string]any{"nodeSelector": map[string]any{"matchLabels": map[string]any{"infra": ""}}}}
 	for name, test := range map[string]struct {
@@ -61,8 +60,7 @@ func TestForceMovesOneField(t *testing.T) {
 	b.owned(".metadata.annotations."+annotation, ".spec.replicas", ".spec.nodePlacement.nodeSelector", ".spec.nodePlacement.tolerations")
 }
 
-// TestEqualIntentSendsNothing shows R-SNO-4 (U-SSA-3): an intent in force is not sent again, also not by another
-// process.
+// TestEqualIntentSendsNothing shows R-SNO-4 (U-SSA-3): an intent in force is not sent again, by no process.
 func TestEqualIntentSendsNothing(t *testing.T) {
 	for create, n := range map[string]int64{stock: 2, person: 1} {
 		t.Run(create, func(t *testing.T) {

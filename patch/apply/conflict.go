@@ -18,8 +18,7 @@ import (
 	"github.com/solonode/sno/patch/ownership"
 )
 
-// expectedConflicts returns the conflicts that managedFields show. complete is false if they do not show all owners, as
-// inside a list whose elements have owners.
+// expectedConflicts returns the conflicts in managedFields. complete is false if these do not show all owners.
 func (a *Applier) expectedConflicts(live *unstructured.Unstructured, changes []ownership.Change) (conflicts []Conflict, complete bool) {
 	complete = true
 	for _, change := range changes {
@@ -109,8 +108,7 @@ func explain(live *unstructured.Unstructured, err error) error {
 	return fmt.Errorf("applying to %s %s: %w", live.GetKind(), client.ObjectKeyFromObject(live), err)
 }
 
-// StaleOrGone returns an ErrStale or ErrGone if the error means that the object was changed since it was read, else
-// nil.
+// StaleOrGone returns an ErrStale or ErrGone if the object was changed since it was read, nil for any other error.
 func StaleOrGone(err error) error {
 	switch {
 	case apierrors.IsNotFound(err), isOtherUID(err):

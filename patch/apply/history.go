@@ -18,8 +18,7 @@ import (
 )
 
 const (
-	// DefaultRevertBackoff is how long a reverted patch is withheld. It doubles with each further revert, up to an
-	// hour.
+	// DefaultRevertBackoff is how long a reverted patch is withheld. It doubles with each further revert.
 	DefaultRevertBackoff = 5 * time.Minute
 	maxRevertBackoff     = time.Hour
 )
@@ -99,8 +98,7 @@ func (a *Applier) Forget(uid types.UID) {
 	delete(a.history, uid)
 }
 
-// reverters returns the other managers that wrote the object since the patch was in force. A client that only removes
-// fields leaves no entry in managedFields.
+// reverters returns the managers of changed entries in managedFields. A client that only removes fields has none.
 func (a *Applier) reverters(live *unstructured.Unstructured, h *history) []string {
 	var managers []string
 	for _, entry := range live.GetManagedFields() {

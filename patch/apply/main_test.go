@@ -218,7 +218,6 @@ func (b *environment) managers(field string, want ...string) {
 	b.same("managers of "+field, want, got)
 }
 
-// owned compares all fields that the module has applied.
 func (b *environment) owned(want ...string) {
 	b.Helper()
 	b.same("owned by the module", want, ownedBy(b.T, b.live(), owner))

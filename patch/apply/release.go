@@ -23,8 +23,7 @@ type ReleaseOptions struct {
 }
 
 // Release removes the patch from the live object (R-SNO-6). Fields without another owner become absent. It is
-// idempotent, and may be interrupted between any two requests: values are restored first, the annotation is removed
-// last.
+// idempotent and can be interrupted: values are restored by the first requests, the annotation is removed by the last.
 func (a *Applier) Release(ctx context.Context, live *unstructured.Unstructured, options ReleaseOptions) (outcome Outcome, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -58,8 +57,7 @@ func (a *Applier) Release(ctx context.Context, live *unstructured.Unstructured, 
 	return outcome, nil
 }
 
-// restore restores values. Each request is bound to the version of the previous one, so that a concurrent write of
-// another client is not overwritten.
+// restore restores values. Each request is bound to the version of the previous one, so a concurrent write wins.
 func (a *Applier) restore(ctx context.Context, live *unstructured.Unstructured, options ReleaseOptions) error {
 	values, err := a.valuesToRestore(live, options)
 	if err != nil {
@@ -120,8 +118,7 @@ func (a *Applier) restore(ctx context.Context, live *unstructured.Unstructured, 
 	return nil
 }
 
-// valuesToRestore returns the replaced values of fields without another owner, which a second run after a crash has
-// restored already, and the values to leave.
+// valuesToRestore returns the values to leave, and the replaced ones that are not restored yet.
 func (a *Applier) valuesToRestore(live *unstructured.Unstructured, options ReleaseOptions) ([]patch.Replaced, error) {
 	owner := patch.FieldOwner(a.Module)
 	replaced, err := patch.ReadReplaced(live.GetAnnotations(), a.Module)

@@ -30,8 +30,7 @@ func revertEnvironment(t *testing.T) (*environment, *apply.Applier, *clocktestin
 
 const revert = `{"spec":{"nodePlacement":null,"replicas":null}}`
 
-// TestRevertIsNotFought shows R-SNO-9: after a revert the patch is withheld for a back-off, which doubles up to an
-// hour.
+// TestRevertIsNotFought shows R-SNO-9: a reverted patch is withheld for a back-off, which doubles up to an hour.
 func TestRevertIsNotFought(t *testing.T) {
 	b, a, clock := revertEnvironment(t)
 	for i, minutes := range []time.Duration{5, 10, 20, 40, 60, 60} {

@@ -104,8 +104,7 @@ func isEmpty(value any, path []string, but [][]string) bool {
 	return true
 }
 
-// outermost returns the outermost absent map around an absent field, or the field: null in such a map would create the
-// map.
+// outermost returns the outermost absent map around an absent field: null inside it would create the map.
 func outermost(live *unstructured.Unstructured, body map[string]any, path []string) []string {
 	for around := path[:len(path)-1]; len(around) > 0 && !has(live.Object, around) && isFree(body, around); around = around[:len(around)-1] {
 		path = around

@@ -35,7 +35,6 @@ var (
 	withMap = append(slices.Clone(all), affinity)
 )
 
-// withAntiAffinity returns a merge patch.
 func withAntiAffinity(value string) string {
 	return `{"spec":{"template":{"spec":{"affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":` + value + `}}}}}}`
 }
@@ -64,13 +63,11 @@ func takeOver(a *apply.Applier) {
 	}
 }
 
-// unset applies one replica with fields to unset.
 func (b *environment) unset(a *apply.Applier, fields []string, want apply.Kind, requests int) apply.Outcome {
 	b.Helper()
 	return b.apply(a, replicas(1), want, requests, fields...)
 }
 
-// values returns the fields that exist.
 func (b *environment) values(fields ...string) map[string]any {
 	b.Helper()
 	live, out := b.live(), map[string]any{}
@@ -100,8 +97,7 @@ func (b *environment) restored(before map[string]any) {
 	b.replaced()
 }
 
-// Fields of an overridable manager become absent, and the map around them if it is named. They stay absent after a
-// change of the intent, until the release restores them.
+// Fields become absent, and the map around them if it is named, until the release restores them.
 func TestUnset(t *testing.T) {
 	for name, test := range map[string]struct {
 		fields   []string

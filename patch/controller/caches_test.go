@@ -42,7 +42,6 @@ func (n named) List(context.Context, client.ObjectList, ...client.ListOption) er
 	return nil
 }
 
-// recording is a manager that records what is added to it.
 type recording struct {
 	ctrl.Manager
 	added []manager.Runnable

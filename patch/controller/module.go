@@ -1,5 +1,4 @@
-// Package controller runs one module: it reconciles all objects whenever one of them changes, and reports the result.
-// [OnceEnvironment] runs a module once, without a manager.
+// Package controller runs a module: it reconciles all objects when one changes. [OnceEnvironment] is for a single run.
 package controller
 
 import (
@@ -49,9 +48,8 @@ type Setup interface {
 // RequeueDelay is when to reconcile again between two writes, unless an event comes first.
 const RequeueDelay = 50 * time.Millisecond
 
-// ReconcileFunc reads, decides and writes one step; it is never called concurrently. cluster is nil before an
-// Infrastructure was read. target is the operator's resource for the conditions, or nil. After an error nothing is
-// reported.
+// ReconcileFunc carries out one step. cluster is nil before an Infrastructure was read. target is the operator's
+// resource for the conditions, or nil. After an error nothing is reported. Calls are never concurrent.
 type ReconcileFunc func(ctx context.Context, cluster *topology.Cluster) (target *unstructured.Unstructured, result patch.Result, err error)
 
 // Environment holds the clients and options of a module.
@@ -60,8 +58,7 @@ type Environment struct {
 	Metrics  *metrics.Metrics
 	Topology *Topology
 	Client   client.Client // for writes
-	// Reader reads the module's objects from the caches, Live from the API server. Kinds that are not served have no
-	// objects.
+	// Reader reads the caches, Live the API server. Kinds that are not served have no objects.
 	Reader, Live client.Reader
 	// Once reports whether this is a single reconciliation, which drains no node and debounces nothing.
 	Once bool
@@ -117,8 +114,7 @@ type Object struct {
 	Annotations  string
 }
 
-// Unstructured returns an empty object of the kind with the name. It is untyped, to keep fields that this build does
-// not have.
+// Unstructured returns an empty object with the name, untyped to keep fields that this build does not have.
 func (o Object) Unstructured() *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(o.GroupVersionKind)

@@ -41,8 +41,7 @@ func ReadInto[T any](ctx context.Context, from client.Reader, o Object, live **u
 	}
 }
 
-// Unserved returns the kinds that the API server does not serve: the names of required ones, and the optional ones. It
-// fails if the API server is unavailable.
+// Unserved returns the required and the optional kinds that are not served. It fails if the API server is unavailable.
 func Unserved(mapper meta.RESTMapper, objects []Object) (missing []string, absent []schema.GroupVersionKind, err error) {
 	required := map[schema.GroupVersionKind]bool{}
 	for _, o := range objects {
@@ -63,8 +62,7 @@ func Unserved(mapper meta.RESTMapper, objects []Object) (missing []string, absen
 	return missing, absent, nil
 }
 
-// IsNotServed reports whether the error of a RESTMapper means that the kind is not served, not that the API server is
-// unavailable.
+// IsNotServed reports whether an error of a RESTMapper means that an available API server does not serve the kind.
 func IsNotServed(err error) bool {
 	var failed *apiutil.ErrResourceDiscoveryFailed
 	if !errors.As(err, &failed) {

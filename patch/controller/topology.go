@@ -23,8 +23,7 @@ type Topology struct {
 	known   *topology.Cluster
 }
 
-// Read returns the topology, nil before the first Infrastructure. A failed read, an invalid topology and a deleted
-// Infrastructure do not change it (R-SNO-8).
+// Read returns the last valid topology, also after an error or a deletion (R-SNO-8); nil before the first.
 func (t *Topology) Read(ctx context.Context, from client.Reader) (*topology.Cluster, error) {
 	live := Infrastructure.Unstructured()
 	err := from.Get(ctx, Infrastructure.Key(), live)

@@ -96,8 +96,7 @@ func Add(mgr ctrl.Manager, m Module, env Environment) error {
 	return c.Watch(mgr, m, env)
 }
 
-// Watch adds the controller to the manager. It reconciles at its start and at each change of the module's objects
-// (R-SNO-7).
+// Watch adds the controller. It reconciles at its start and when one of the module's objects changes (R-SNO-7).
 func (c *Controller) Watch(mgr ctrl.Manager, m Module, env Environment) error {
 	c.Cluster = env.Cluster
 	b := builder.ControllerManagedBy(mgr).Named(m.Name())

@@ -1,5 +1,4 @@
-// Package metrics holds the sno_* metrics. A constructor registers them, so that a host that vendors a module decides
-// where.
+// Package metrics holds the sno_* metrics. A constructor registers them: a host that vendors a module decides where.
 package metrics
 
 import (

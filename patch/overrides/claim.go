@@ -1,9 +1,8 @@
-// Package overrides reads and builds entries in spec.overrides of the ClusterVersion, which make objects of the release
-// unmanaged. An entry blocks all upgrades since OpenShift 4.6, patch releases included; newer cluster-version-operators
-// (2026) permit patch releases again.
+// Package overrides reads and builds entries in spec.overrides of the ClusterVersion, which make objects unmanaged.
+// Since OpenShift 4.6 an entry blocks all upgrades, patch releases included; a cluster-version-operator of 2026 or
+// later permits patch releases again.
 //
-// openshift/api defines the list as a map by kind, group, namespace and name; in earlier releases it is one value,
-// which cannot be shared.
+// openshift/api has the list as a map by kind, group, namespace and name, earlier releases as one value.
 package overrides
 
 import (
@@ -98,8 +97,8 @@ func Read(version *configv1.ClusterVersion, owner string, entries ...configv1.Co
 	return c, nil
 }
 
-// removable reports whether the owner owns the value of the entry, and all other owners its keys. The API server does
-// not remove the keys of a value that another client owns.
+// removable reports whether the owner owns the value of the entry, and all other owners its keys, as a release
+// requires.
 func removable(version *configv1.ClusterVersion, entry fieldpath.Path, owner string, others []string) (bool, error) {
 	at := func(field string) ([]string, error) {
 		return ownership.ManagersAt(version, append(entry.Copy(), fieldpath.MakePathOrDie(field)...))
@@ -122,7 +121,7 @@ func (c Claim) Intent() *configv1ac.ClusterVersionApplyConfiguration {
 	return configv1ac.ClusterVersion(ClusterVersionName).WithSpec(spec)
 }
 
-// Blocked returns the result for entries that other owners block, or nil. subject is the object, such as "the downloads
+// Blocked returns the result for entries that other owners block, or nil. subject is such as "the downloads
 // Deployment".
 func (c Claim) Blocked(subject string) *patch.Result {
 	switch {

@@ -24,8 +24,7 @@ type Change struct {
 	Differs bool   `json:"differs"`
 }
 
-// Changes returns the fields of an intent in order of their paths: leaves of maps, lists and empty maps. null in the
-// intent means that the field must be absent.
+// Changes compares the leaves of maps, lists and empty maps of an intent, in order of their paths. null means absent.
 func Changes(live *unstructured.Unstructured, intent map[string]any) []Change {
 	fields, _ := read(live) // without owners if they cannot be decoded; an apply reports that
 	var changes []Change

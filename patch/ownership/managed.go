@@ -1,5 +1,5 @@
-// Package ownership decodes metadata.managedFields: the owners of fields, whether a patch is in force, and what it
-// would change. It is pure.
+// Package ownership decodes metadata.managedFields into owners of fields, and compares patches with objects. It is
+// pure.
 package ownership
 
 import (
@@ -21,8 +21,7 @@ var (
 	ErrFieldPath = errors.New("not a field path")
 )
 
-// ParsePath parses a dotted path such as ".spec.replicas", as in the API server's conflict messages, without list
-// elements.
+// ParsePath parses a dotted path such as ".spec.replicas", as in conflict messages. List elements are an ErrFieldPath.
 func ParsePath(field string) (fieldpath.Path, error) {
 	rest, ok := strings.CutPrefix(field, ".")
 	if !ok || strings.ContainsAny(rest, "[]") {
@@ -80,8 +79,7 @@ func ManagedBy(object metav1.Object, manager string) bool {
 
 // Managers returns, sorted, the managers that own the field, a field below it, or the atomic value that contains it.
 //
-// In managedFields an atomic value looks like a map without owned members. It counts as a map if any manager owns a
-// member.
+// In managedFields an atomic value looks like a map without owned members. With an owned member it counts as a map.
 func Managers(object metav1.Object, field string) ([]string, error) {
 	path, err := ParsePath(field)
 	if err != nil {
@@ -159,8 +157,7 @@ func owns(set, all *fieldpath.Set, path fieldpath.Path) bool {
 // BeforeFirstApply is the manager to which the API server assigns all fields of an object without managedFields.
 const BeforeFirstApply = "before-first-apply"
 
-// Others returns the managers of a field that has a value, except the given ones. Without managedFields that is
-// BeforeFirstApply.
+// Others returns the other managers of a field that has a value; BeforeFirstApply without managedFields.
 func Others(object metav1.Object, field string, own ...string) ([]string, error) {
 	path, err := ParsePath(field)
 	if err != nil {

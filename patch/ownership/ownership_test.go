@@ -138,7 +138,6 @@ func TestDamagedManagedFields(t *testing.T) {
 	}
 }
 
-// object decodes JSON and keeps integers.
 func object(t *testing.T, text string) map[string]any {
 	t.Helper()
 	out := map[string]any{}

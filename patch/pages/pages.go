@@ -8,8 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Each calls read for each page, with the continue token of the previous one, until it returns none. After a compaction
-// it continues with the API server's token for the current state.
+// Each calls read for each page with the previous continue token, after a compaction with that for the current state.
 func Each(ctx context.Context, read func(ctx context.Context, token string) (next string, err error)) error {
 	token := ""
 	for {

@@ -52,7 +52,6 @@ func configMap(namespace, name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 }
 
-// failures records errors.
 type failures struct {
 	testing.TB
 	errors []string

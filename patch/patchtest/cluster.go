@@ -31,8 +31,7 @@ import (
 // SystemNamespace is the namespace of the manifests in ../config.
 const SystemNamespace = "sno-system"
 
-// Suite holds what the tests of a module's controller share: an API server, and a user with the rights of
-// ../config/rbac.
+// Suite holds what the tests of a controller share: an API server, and a user with the permissions of ../config/rbac.
 type Suite struct {
 	Program string // also the name of the service account and the roles
 	Main    func(args []string) int
@@ -220,8 +219,7 @@ func merge(text string, args []any) client.Patch {
 	return client.RawPatch(types.MergePatchType, []byte(text))
 }
 
-// KeepEditing updates an object repeatedly, with retries after conflicts, until stop, which returns the number of
-// updates.
+// KeepEditing updates an object repeatedly, with retries after conflicts. stop returns the number of updates.
 func (c *Cluster) KeepEditing(manager string, o controller.Object, change func(u *unstructured.Unstructured, n int)) (stop func() int) {
 	c.Helper()
 	ctx, cancel := context.WithCancel(c.Context())

@@ -30,8 +30,7 @@ var ErrNoCRD = errors.New("no such CustomResourceDefinition in " + apiModule)
 // variants are suffixes of manifests that a self-managed cluster without tech-preview features installs.
 var variants = []string{"", "-Default", "-SelfManagedHA", "-SelfManagedHA-Default"}
 
-// CRDManifest returns the manifest of the CRD ("plural.group") in the folder of github.com/openshift/api. It reads the
-// files, since their names differ between versions.
+// CRDManifest returns the manifest of the CRD ("plural.group"). File names differ between versions, so it reads them.
 func CRDManifest(moduleDir, name string) (string, error) {
 	plural, _, _ := strings.Cut(name, ".")
 	for _, variant := range variants {

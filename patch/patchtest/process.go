@@ -45,8 +45,8 @@ type Process struct {
 	stopped         bool
 }
 
-// Start starts the program of MaybeRunProgram, a controller, with plain metrics on its own address. It is stopped when
-// the test ends, and its output is logged if the test failed.
+// Start starts the controller of MaybeRunProgram with plain metrics, until the test ends. A failed test logs its
+// output.
 func Start(t testing.TB, args ...string) *Process {
 	t.Helper()
 	output, err := os.Create(filepath.Join(t.TempDir(), "output"))
@@ -212,8 +212,7 @@ func (p *Process) HasMetric(want float64, name string, labels ...string) func() 
 	}
 }
 
-// ReconcilesAfter makes the change n times, each time with another number, and waits until the named controller has
-// reconciled and is idle.
+// ReconcilesAfter makes n numbered changes, and waits after each until the controller has reconciled and is idle.
 func (p *Process) ReconcilesAfter(n int, controller string, change func(number int)) {
 	p.t.Helper()
 	for i := range n {

@@ -61,8 +61,7 @@ type Invocation struct {
 	Output []string
 }
 
-// TestFlags runs the program with common flags and those of the module. The section "Flags" of ../README.md must name
-// exactly the flags of --help.
+// TestFlags runs the program with flags. The section "Flags" of ../README.md must have the flags of --help.
 func (s *Suite) TestFlags(t *testing.T, own map[string]Invocation) {
 	all := map[string]Invocation{
 		"help": {[]string{"--help"}, 0, []string{"-dry-run", "-force-conflicts", "-leader-elect", "-status-target", "-kubeconfig",
@@ -126,8 +125,7 @@ func readmeFlags(t *testing.T, path, help string) {
 	}
 }
 
-// TestManifests checks that an API server accepts ../config, and that its roles grant the needed rights and no others.
-// A right is a namespace, a group, a resource, a subresource, a name and a verb.
+// TestManifests checks that ../config is accepted, and grants the needed rights, see May, and no others.
 func (s *Suite) TestManifests(t *testing.T, needed, others [][6]string) {
 	c := s.Cluster(t)
 	for _, u := range Manifests(t, "../config", "manager/namespace.yaml", "manager/deployment.yaml", "manager/metrics_service.yaml",

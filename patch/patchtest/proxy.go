@@ -91,8 +91,7 @@ func (p *Proxy) serve(t testing.TB, listener net.Listener) {
 	}
 }
 
-// keep stores connections for Cut, or closes them if the proxy was cut in the meantime. It reports whether it stored
-// them.
+// keep stores connections for Cut, or closes them and returns false if the proxy was cut in the meantime.
 func (p *Proxy) keep(listener net.Listener, conns ...net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

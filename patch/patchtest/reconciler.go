@@ -135,8 +135,7 @@ func (r *Reconciler) CheckNoWrites() {
 	})
 }
 
-// UntilCrash reconciles until the process has crashed or has nothing to do, ignoring errors. It reports whether it
-// crashed.
+// UntilCrash reconciles, ignoring errors, until a crash or until nothing is left to do. It reports a crash.
 func (r *Reconciler) UntilCrash() bool {
 	for range 20 {
 		if result, err := r.Step(); r.CrashInjector.Crashed() || (err == nil && result.After == 0 && result.State != patch.Progressing) {
@@ -147,9 +146,8 @@ func (r *Reconciler) UntilCrash() bool {
 	return r.CrashInjector.Crashed()
 }
 
-// CrashAtEveryWrite runs the scenario with a crash at the first write request, then at the second, until one ends
-// without a crash, for lost requests and for lost answers. The scenario calls crash for the process and returns whether
-// it has crashed. Less than minWrites writes fail the test.
+// CrashAtEveryWrite runs the scenario with a crash at each of its writes in turn, of which there are at least
+// minWrites. The scenario calls crash for the process and returns whether it has crashed.
 func CrashAtEveryWrite(t *testing.T, minWrites int, scenario func(t *testing.T, crash func(*Reconciler)) bool) {
 	t.Helper()
 	for name, mode := range map[string]CrashMode{"request lost": CrashBeforeSend, "answer lost": CrashAfterSend} {

@@ -19,7 +19,6 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// mapper returns one error, or a mapping of every kind.
 type mapper struct {
 	meta.RESTMapper
 	err error

@@ -18,8 +18,7 @@ import (
 	"github.com/solonode/sno/patch/controller"
 )
 
-// Main is the main function of a controller. It runs until SIGINT or SIGTERM, a second one ends it at once. The exit
-// code is 0 after a clean shutdown, 1 after a failure, 2 for invalid flags.
+// Main runs a controller until SIGINT or SIGTERM. It returns the exit code: 0, 1 after a failure, 2 for invalid flags.
 func Main(name string, args []string, modules ...controller.Module) int {
 	options, err := parse(name, args, os.Stderr, modules)
 	switch {

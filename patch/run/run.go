@@ -1,6 +1,5 @@
-// Package run runs the controllers of one or more modules in a process: flags, metrics, probes, events, and leader
-// election whose durations follow the topology. While required kinds are not served, the process is alive but not
-// ready.
+// Package run runs controllers in a process: flags, metrics, probes, events, and leader election whose durations follow
+// the topology. While required kinds are not served, the process is alive but not ready.
 package run
 
 import (
@@ -43,8 +42,7 @@ func (c classChanged) Error() string {
 	return fmt.Sprintf("the leader-election durations change with the topology %s", c.mode)
 }
 
-// errKindsAdded ends a generation of the manager: the API server serves an optional kind that it did not serve
-// before.
+// errKindsAdded ends a generation of the manager: the API server serves an additional optional kind.
 var errKindsAdded = errors.New("the cluster serves kinds that it did not serve before")
 
 const (
@@ -101,8 +99,7 @@ func Run(ctx context.Context, restConfig *rest.Config, name string, options Opti
 	}
 }
 
-// unthrottled returns a config without a client-side rate limit, unless one is set: the API server limits requests
-// itself.
+// unthrottled returns a config without the default rate limit of the client: the API server limits requests itself.
 func unthrottled(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	if config.QPS == 0 {
@@ -255,8 +252,7 @@ func (s *stopwatch) since(isTrue bool, now time.Time) time.Duration {
 	return now.Sub(s.began)
 }
 
-// anyServed reports whether the API server now serves one of the absent kinds. It is false during an outage, in which a
-// restart would release the Lease.
+// anyServed reports whether one of the kinds is served; false during an outage, in which a restart releases the Lease.
 func anyServed(mapper meta.RESTMapper, absent []schema.GroupVersionKind) bool {
 	return slices.ContainsFunc(absent, func(gvk schema.GroupVersionKind) bool {
 		_, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)

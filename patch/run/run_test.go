@@ -47,7 +47,6 @@ var (
 	}
 )
 
-// sample is a module that logs the data of one ConfigMap.
 type sample struct{ flag string }
 
 func (*sample) Name() string { return "sample" }
@@ -119,7 +118,6 @@ func (s *environment) must(err error) {
 	patchtest.NoError(s, err)
 }
 
-// account creates a service account and returns its token.
 func (s *environment) account(name string) string {
 	s.Helper()
 	serviceAccount := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: watched.Namespace, Name: name}}
@@ -138,7 +136,6 @@ func (s *environment) start(address string, args ...string) *patchtest.Process {
 	}, args...)...)
 }
 
-// setTopology sets both topologies, and creates the Infrastructure if necessary.
 func (s *environment) setTopology(mode string) {
 	s.Helper()
 	u := controller.Infrastructure.Unstructured()
@@ -181,7 +178,6 @@ func (s *environment) reconciles(p *patchtest.Process, change func()) int {
 	return count() - before
 }
 
-// serveOptional creates the CRD of the optional kind and one object.
 func (s *environment) serveOptional() {
 	s.Helper()
 	s.must(s.admin.Create(s.Context(), &unstructured.Unstructured{Object: map[string]any{
@@ -215,8 +211,7 @@ func get(ctx context.Context, url, token string) (int, string, error) {
 	return answer.StatusCode, string(body), err
 }
 
-// TestRun covers a process from start to end: probes, authorization of metrics, leader election and the release of the
-// Lease.
+// TestRun covers probes, authorization of metrics, leader election and the release of the Lease.
 func TestRun(t *testing.T) {
 	s, ctx := newEnvironment(t, shared.Server(t)), t.Context()
 
@@ -264,8 +259,7 @@ func TestRun(t *testing.T) {
 	s.must(s.admin.Create(ctx, one))
 	p.WaitForLog(`data="first" optional=false topology=true`)
 
-	// A MetadataOnly object triggers a reconciliation when it is created, deleted or relabeled, not when its data
-	// changes.
+	// A MetadataOnly object triggers a reconciliation unless only its data changes.
 	selected := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "sample", Name: "selected", Labels: map[string]string{"selected": "yes"}}}
 	for _, change := range []func(){
 		func() { s.must(s.admin.Create(ctx, selected)) },

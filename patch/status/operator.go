@@ -1,5 +1,4 @@
-// Package status reports the state of a patch as conditions on the operator's resource, as events and as metrics. It
-// writes only changes.
+// Package status reports the state of a patch as conditions on the operator's resource, events and metrics.
 package status
 
 import (

@@ -30,8 +30,7 @@ type Reporter struct {
 	failingSince time.Time
 }
 
-// Report reports the result with the conditions of target, the operator's resource, which may be nil. It returns when
-// to report again, 0 for never.
+// Report reports the result, with the conditions of target unless it is nil. It returns when to repeat it, 0 for never.
 func (r *Reporter) Report(ctx context.Context, target *unstructured.Unstructured, result patch.Result) (time.Duration, error) {
 	r.transition(ctx, target, result)
 	again, persistent := r.failing(result)

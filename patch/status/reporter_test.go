@@ -19,7 +19,6 @@ import (
 	"github.com/solonode/sno/patch/status"
 )
 
-// fakeSink records the PatchFailing condition.
 type fakeSink struct {
 	failing string
 	again   time.Duration

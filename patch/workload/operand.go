@@ -69,8 +69,7 @@ func (o Operand) FieldsFree(overridable ...string) *patch.Result {
 	return nil
 }
 
-// RolloutStuckOr returns the result for a Deployment that another client shapes: RolloutStuck if its rollout is stuck,
-// which no other condition reports, else the given result.
+// RolloutStuckOr returns RolloutStuck for a stuck rollout, which no other condition reports, else the given result.
 func (o Operand) RolloutStuckOr(result *patch.Result) *patch.Result {
 	if o.Live == nil || !RolloutStuck(o.Live) {
 		return result

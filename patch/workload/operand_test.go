@@ -31,7 +31,6 @@ const (
 
 var errShape = errors.New("no shape")
 
-// change changes a Deployment as it was read.
 type change = func(*appsv1.Deployment)
 
 // live returns a Deployment with two pods that must not share a node.
@@ -277,7 +276,6 @@ func TestStep(t *testing.T) {
 	}
 }
 
-// decoded decodes the JSON of a value, or JSON text.
 func decoded(t *testing.T, v any) any {
 	t.Helper()
 	encoded, isText := v.(string)

@@ -25,8 +25,7 @@ func Place(pod *corev1.PodSpec, pool topology.Pool) {
 	pod.Tolerations = Tolerate(pod.Tolerations, pool)
 }
 
-// Tolerate returns the tolerations with those for the control plane added, or removed for another pool. The order is
-// kept: another order is another pod template.
+// Tolerate adds tolerations for the control plane, or removes them for another pool, in a copy with the same order.
 func Tolerate(present []corev1.Toleration, pool topology.Pool) []corev1.Toleration {
 	wanted := Tolerations(topology.PlacementOf(pool))
 	tolerations := slices.Clone(present)

@@ -94,8 +94,7 @@ func setAntiAffinity(pod *corev1.PodSpec, wanted corev1.PodAntiAffinity) {
 	}
 }
 
-// selects reports whether a term selects pods with the labels in the namespace. A selector of namespaces by another
-// label than their name selects other namespaces.
+// selects reports whether a term selects pods with the labels in the namespace. It selects namespaces only by name.
 func selects(term corev1.PodAffinityTerm, namespace string, pods labels.Set) bool {
 	return (len(term.Namespaces) == 0 && term.NamespaceSelector == nil || slices.Contains(term.Namespaces, namespace) ||
 		matches(term.NamespaceSelector, labels.Set{corev1.LabelMetadataName: namespace})) && matches(withoutEmptyIn(term.LabelSelector), pods)

@@ -32,8 +32,8 @@ func RollingUpdate(rollout topology.Rollout) appsv1.DeploymentStrategy {
 	}
 }
 
-// DisruptionBudget returns the budget for pods with the labels, nil if there must be none (R-SNO-3). Unready pods may
-// always be evicted.
+// DisruptionBudget returns the budget for pods with the labels, nil for none (R-SNO-3). It permits to evict unready
+// pods.
 func DisruptionBudget(namespace, name string, mode configv1.TopologyMode, labels map[string]string) *policyv1.PodDisruptionBudget {
 	maxUnavailable, needed := topology.DisruptionBudget(mode)
 	if !needed {

@@ -34,8 +34,7 @@ func blocksNewPods(live, shaped *appsv1.Deployment) bool {
 	return false
 }
 
-// isUnblocked reports whether a rollout with maxUnavailable 1 has not finished. Another number of replicas is of
-// another shape.
+// isUnblocked reports whether a rollout of this number of replicas with maxUnavailable 1 has not finished.
 func isUnblocked(live, shaped *appsv1.Deployment) bool {
 	update := live.Spec.Strategy.RollingUpdate
 	return ptr.Equal(live.Spec.Replicas, shaped.Spec.Replicas) && update != nil && update.MaxUnavailable != nil &&
