@@ -33,17 +33,17 @@ const (
 )
 
 // ApplyStep applies a step to the live object, which may be nil. It returns the result, nil for none.
-func (a *Applier) ApplyStep(ctx context.Context, live *unstructured.Unstructured, step patch.Step, messages Messages) (result *patch.Result, wrote bool) {
+func (a *Applier) ApplyStep(ctx context.Context, live *unstructured.Unstructured, step patch.Step, texts Messages) (result *patch.Result, wrote bool) {
 	var outcome Outcome
 	var err error
 	switch {
 	case live == nil:
 	case step.Intent != nil:
 		outcome, err = a.Apply(ctx, live, step.Intent, step.Unset...)
-		result = messages.Result(ctx, a.Module, outcome, err)
+		result = texts.Result(ctx, a.Module, outcome, err)
 	case step.Release:
 		outcome, err = a.Release(ctx, live, ReleaseOptions{})
-		result = messages.Released(a.Module, *step.Result, outcome, err)
+		result = texts.Released(a.Module, *step.Result, outcome, err)
 	}
 	if result == nil {
 		result = step.Result

@@ -33,7 +33,7 @@ func TestFailed(t *testing.T) {
 		"annotation": {err: fmt.Errorf("x: %w", patch.ErrReplacedAnnotation), want: patch.Result{State: patch.Failed, Reason: "Invalid"}},
 		"forbidden": {err: fmt.Errorf("x: %w", apierrors.NewForbidden(resource, "default", nil)), want: patch.Result{State: patch.Failed,
 			Reason: "Forbidden", After: time.Minute}},
-		"unavailable": {err: fmt.Errorf("x: %w", apierrors.NewServiceUnavailable("starting")), want: patch.Result{State: patch.Failed, Reason: "ApplyFailed"},
+		"unavailable": {err: fmt.Errorf("x: %w", apierrors.NewServiceUnavailable("down")), want: patch.Result{State: patch.Failed, Reason: "ApplyFailed"},
 			retry: true},
 		"other": {err: errors.New("x"), want: patch.Result{State: patch.Failed, Reason: "ApplyFailed"}, retry: true},
 	} {

@@ -34,7 +34,7 @@ type Claim struct {
 	Complete    bool     // all entries exist with unmanaged: true
 	Observed    bool     // the cluster-version-operator has observed the spec
 	Applied     bool     // the module has applied fields of the ClusterVersion
-	Releasable  bool     // those can be released: no other client owns only a part of an entry
+	Releasable  bool     // those can be released: no other client owns a value without its keys
 	Shared      bool     // an entry has another owner or none
 	Conflicting bool     // one of those has unmanaged: false
 	Others      []string // the other owners of the entries, sorted
