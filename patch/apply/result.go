@@ -33,7 +33,9 @@ const (
 )
 
 // ApplyStep applies a step to the live object, which may be nil. It returns the result, nil for none.
-func (a *Applier) ApplyStep(ctx context.Context, live *unstructured.Unstructured, step patch.Step, texts Messages) (result *patch.Result, wrote bool) {
+func (a *Applier) ApplyStep(
+	ctx context.Context, live *unstructured.Unstructured, step patch.Step, texts Messages,
+) (result *patch.Result, wrote bool) {
 	var outcome Outcome
 	var err error
 	switch {

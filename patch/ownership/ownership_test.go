@@ -58,10 +58,12 @@ func TestManagers(t *testing.T) {
 		field  string
 		want   []string
 	}{
-		"no owner":                             {appliedBy(), ".spec.replicas", nil},
-		"exact":                                {appliedBy("a", `{"f:spec":{"f:replicas":{}}}`), ".spec.replicas", []string{"a"}},
-		"a neighbor":                           {appliedBy("a", `{"f:spec":{"f:domain":{}}}`), ".spec.replicas", nil},
-		"a field below":                        {appliedBy("a", `{"f:spec":{"f:nodePlacement":{"f:tolerations":{}}}}`), ".spec.nodePlacement", []string{"a"}},
+		"no owner":   {appliedBy(), ".spec.replicas", nil},
+		"exact":      {appliedBy("a", `{"f:spec":{"f:replicas":{}}}`), ".spec.replicas", []string{"a"}},
+		"a neighbor": {appliedBy("a", `{"f:spec":{"f:domain":{}}}`), ".spec.replicas", nil},
+		"a field below": {
+			appliedBy("a", `{"f:spec":{"f:nodePlacement":{"f:tolerations":{}}}}`), ".spec.nodePlacement", []string{"a"},
+		},
 		"the atomic value around it":           {appliedBy("a", `{"f:spec":{"f:nodeSelector":{}}}`), ".spec.nodeSelector.matchLabels.infra", []string{"a"}},
 		"a map around it, with other members":  {appliedBy("a", `{"f:spec":{".":{},"f:domain":{}}}`), ".spec.replicas", nil},
 		"a map that is owned with its members": {appliedBy("a", `{"f:spec":{".":{},"f:replicas":{}}}`), ".spec.replicas", []string{"a"}},
