@@ -13,7 +13,7 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// The five modes, and what else a field can hold.
+// The five modes, and two other values.
 const (
 	sr       = configv1.SingleReplicaTopologyMode
 	ha       = configv1.HighlyAvailableTopologyMode
@@ -34,17 +34,15 @@ func clusterOf(controlPlane, infrastructure configv1.TopologyMode) topology.Clus
 	}
 }
 
-// What the patch writes, and managedFields, written by hand.
 const (
 	placementJSON = `{"nodeSelector":{"matchLabels":{"node-role.kubernetes.io/master":""}},"tolerations":[` +
 		`{"key":"node-role.kubernetes.io/master","operator":"Exists","effect":"NoSchedule"},` +
 		`{"key":"node-role.kubernetes.io/control-plane","operator":"Exists","effect":"NoSchedule"}]}`
 	headJSON = `{"kind":"IngressController","apiVersion":"operator.openshift.io/v1",` +
 		`"metadata":{"name":"default","namespace":"openshift-ingress-operator"},"spec":`
-	onePinned  = headJSON + `{"replicas":1,"nodePlacement":` + placementJSON + `}}`
-	twoPinned  = headJSON + `{"replicas":2,"nodePlacement":` + placementJSON + `}}`
-	onlyPlaced = headJSON + `{"nodePlacement":` + placementJSON + `}}`
-	// oneExpressed is onePinned with the selector as an expression.
+	onePinned    = headJSON + `{"replicas":1,"nodePlacement":` + placementJSON + `}}`
+	twoPinned    = headJSON + `{"replicas":2,"nodePlacement":` + placementJSON + `}}`
+	onlyPlaced   = headJSON + `{"nodePlacement":` + placementJSON + `}}`
 	oneExpressed = headJSON + `{"replicas":1,"nodePlacement":{"nodeSelector":{"matchExpressions":[` +
 		`{"key":"node-role.kubernetes.io/master","operator":"In","values":[""]}]},"tolerations":[` +
 		`{"key":"node-role.kubernetes.io/master","operator":"Exists","effect":"NoSchedule"},` +
@@ -54,7 +52,6 @@ const (
 	bothJSON     = `{"f:spec":{"f:replicas":{},"f:nodePlacement":{"f:nodeSelector":{},"f:tolerations":{}}}}`
 )
 
-// pinned is the placement that the patch applies.
 func pinned(t testing.TB) *operatorv1.NodePlacement {
 	t.Helper()
 	placement := &operatorv1.NodePlacement{}
@@ -64,7 +61,6 @@ func pinned(t testing.TB) *operatorv1.NodePlacement {
 	return placement
 }
 
-// pinnedByExpression is pinned with another form of the selector.
 func pinnedByExpression(t testing.TB) *operatorv1.NodePlacement {
 	t.Helper()
 	placement := pinned(t)
@@ -72,7 +68,6 @@ func pinnedByExpression(t testing.TB) *operatorv1.NodePlacement {
 	return placement
 }
 
-// moved is a person's placement.
 func moved() *operatorv1.NodePlacement {
 	return &operatorv1.NodePlacement{NodeSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"node-role.kubernetes.io/infra": ""}}}
 }
@@ -81,7 +76,6 @@ func expressing(key string, operator metav1.LabelSelectorOperator, values ...str
 	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: operator, Values: values}}}
 }
 
-// liveIC is the default IngressController, as the ingress operator created it.
 func liveIC(change ...func(*operatorv1.IngressController)) *operatorv1.IngressController {
 	ic := &operatorv1.IngressController{ObjectMeta: metav1.ObjectMeta{
 		Namespace: ingress.IngressControllerNamespace, Name: ingress.IngressControllerName, UID: "one", ResourceVersion: "1",
@@ -130,7 +124,6 @@ func optedOutOf(modules string) func(*operatorv1.IngressController) {
 	return annotated("sno.solonode.github.io/opt-out", modules)
 }
 
-// inputs are those of a cluster with the topologies and the IngressController of liveIC.
 func inputs(controlPlane, infrastructure configv1.TopologyMode, change ...func(*operatorv1.IngressController)) ingress.Inputs {
 	cluster := clusterOf(controlPlane, infrastructure)
 	return ingress.Inputs{Cluster: &cluster, IngressController: liveIC(change...)}
@@ -153,7 +146,6 @@ func withDefaultPlacement(in ingress.Inputs, placement configv1.DefaultPlacement
 	return in
 }
 
-// text is the canonical text of a value.
 func text(t testing.TB, v any) string {
 	t.Helper()
 	encoded, err := json.Marshal(v)

@@ -72,8 +72,8 @@ func checkRouterOnControlPlane(in Inputs) *patch.Result {
 	return &patch.Result{State: patch.NotNeeded, Reason: ReasonNotNeeded, Message: message + in.Cluster.UnknownValues()}
 }
 
-// disagreement returns the end of a message: which signal decided, and how to have the other one decide. The ingress operator writes
-// Workers wherever it finds nothing (U-ING-3), so the two disagree on every single node in a cloud.
+// disagreement returns the end of a message: which signal decided, and which flag selects the other one. The ingress
+// operator defaults to Workers (U-ING-3), so the two disagree on every single node in a cloud.
 func disagreement(in Inputs) string {
 	placement := string(in.defaultPlacement())
 	if in.defaultPlacement() == configv1.DefaultPlacementWorkers {
@@ -85,7 +85,7 @@ func disagreement(in Inputs) string {
 	return "; the infrastructure topology decided, defaultPlacement is " + placement + " (--placement=defaultPlacement lets it decide)"
 }
 
-// checkPlacementFree ends the decision where another manager owns a placement that differs from ours (R-ING-4, R-SNO-5).
+// checkPlacementFree returns a result where another manager owns a different placement (R-ING-4, R-SNO-5).
 func checkPlacementFree(in Inputs) *patch.Result {
 	if in.ForceConflicts || in.IngressController.Spec.NodePlacement == nil {
 		return nil
@@ -107,7 +107,6 @@ func checkPlacementFree(in Inputs) *patch.Result {
 	return &result
 }
 
-// replicasOwners returns who owns a number of routers that differs from want and may not be replaced.
 func replicasOwners(ic *operatorv1.IngressController, want int32) ([]string, error) {
 	if ic.Spec.Replicas == nil || *ic.Spec.Replicas == want {
 		return nil, nil

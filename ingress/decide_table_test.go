@@ -10,28 +10,26 @@ import (
 	"github.com/solonode/sno/ingress"
 )
 
-// situation is what the decision over the default IngressController depends on.
 type situation struct {
 	controlPlane, infrastructure configv1.TopologyMode
 	known, forced, optedOut      bool
-	// placement is "none", "pinned", "moved" or "unreadable", and placedBy its owner; replicas is 0 for unset.
-	placement, placedBy string
-	replicas            int32
-	countedBy           string
+	// placement is "none", "pinned", "moved" or "unreadable"; replicas is 0 for unset.
+	placement, placementOwner string
+	replicas                  int32
+	replicasOwner             string
 }
 
-// situations returns every combination.
 func situations() []situation {
 	var all []situation
 	for _, controlPlane := range allModes {
 		for _, infrastructure := range allModes {
 			for bits := range 8 {
 				for _, placement := range []string{"none", "pinned", "moved", "unreadable"} {
-					for _, placedBy := range []string{own, "oc", stock} {
+					for _, placementOwner := range []string{own, "oc", stock} {
 						for replicas := range int32(4) {
-							for _, countedBy := range []string{own, "oc", stock, released} {
+							for _, replicasOwner := range []string{own, "oc", stock, released} {
 								all = append(all, situation{
-									controlPlane, infrastructure, bits&1 == 0, bits&2 != 0, bits&4 != 0, placement, placedBy, replicas, countedBy,
+									controlPlane, infrastructure, bits&1 == 0, bits&2 != 0, bits&4 != 0, placement, placementOwner, replicas, replicasOwner,
 								})
 							}
 						}
@@ -55,10 +53,10 @@ func (s situation) inputs(t *testing.T) ingress.Inputs {
 		change = append(change, labelled(expressing("a", "Exists")))
 	}
 	if s.placement != "none" {
-		change = append(change, ownedBy(s.placedBy, placedJSON))
+		change = append(change, ownedBy(s.placementOwner, placedJSON))
 	}
 	if s.replicas > 0 {
-		change = append(change, replicas(s.replicas), ownedBy(s.countedBy, replicasJSON))
+		change = append(change, replicas(s.replicas), ownedBy(s.replicasOwner, replicasJSON))
 	}
 	if s.optedOut {
 		change = append(change, optedOutOf("ingress"))
@@ -71,7 +69,7 @@ func (s situation) inputs(t *testing.T) ingress.Inputs {
 	return in
 }
 
-// The whole decision in every situation, against a table of rules: the first that fits decides.
+// The first rule that matches a situation decides.
 func TestDecideTable(t *testing.T) {
 	one := func(s situation) int32 {
 		if s.controlPlane == sr {
@@ -84,17 +82,17 @@ func TestDecideTable(t *testing.T) {
 		then string
 		why  string
 	}{
-		{func(s situation) bool { return s.optedOut }, "release", "a person keeps the module away"},
+		{func(s situation) bool { return s.optedOut }, "release", "a person opted out"},
 		{func(s situation) bool { return !s.known }, "nothing", "the topology is not known"},
 		{func(s situation) bool { return s.controlPlane == external }, "release", "there is no control plane to pin to"},
 		{func(s situation) bool { return s.infrastructure != sr }, "release", "the router belongs to the workers"},
-		{func(s situation) bool { return !s.forced && s.placement == "unreadable" && s.placedBy != own }, "nothing", "no operator follows that placement"},
-		{func(s situation) bool { return !s.forced && s.placement == "moved" && s.placedBy != own }, "release", "somebody else placed the router"},
+		{func(s situation) bool { return !s.forced && s.placement == "unreadable" && s.placementOwner != own }, "nothing", "unsupported node selector"},
+		{func(s situation) bool { return !s.forced && s.placement == "moved" && s.placementOwner != own }, "release", "another client placed the router"},
 		{func(s situation) bool {
-			return !s.forced && s.replicas > 0 && s.replicas != one(s) && s.countedBy == "oc"
+			return !s.forced && s.replicas > 0 && s.replicas != one(s) && s.replicasOwner == "oc"
 		}, "placed", "a person's number stays"},
-		{func(s situation) bool { return one(s) == 1 }, "1 pinned", "pin it"},
-		{func(situation) bool { return true }, "2 pinned", "pin it"},
+		{func(s situation) bool { return one(s) == 1 }, "1 pinned", "one control-plane node"},
+		{func(situation) bool { return true }, "2 pinned", "several control-plane nodes"},
 	}
 	used := make([]bool, len(rules))
 	all := situations()
@@ -121,7 +119,7 @@ func TestDecideTable(t *testing.T) {
 	}
 	for i, rule := range rules {
 		if !used[i] {
-			t.Errorf("no situation is of the rule %q", rule.why)
+			t.Errorf("no situation matches the rule %q", rule.why)
 		}
 	}
 	if len(all) != 7*7*8*4*3*4*4 {

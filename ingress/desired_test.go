@@ -16,17 +16,15 @@ import (
 
 const stock, own, released = "cluster-ingress-operator", "sno.solonode.github.io/ingress", "sno.solonode.github.io/ingress-released"
 
-// The field owner must stay, or what older versions wrote is orphaned.
+// The field owner must not change, because fields of older versions have it.
 func TestFieldOwner(t *testing.T) {
 	if ingress.FieldOwner != own || ingress.ReleasedManager != released {
 		t.Errorf("field owners %q and %q, want %q and %q", ingress.FieldOwner, ingress.ReleasedManager, own, released)
 	}
 }
 
-// intents are the names of the apply configurations in the results of decide.
 var intents = map[string]string{onePinned: "one pinned", twoPinned: "two pinned", onlyPlaced: "placed", oneExpressed: "one pinned by an expression"}
 
-// decide returns the decision in one line: what is applied or released, what is left behind, and the result.
 func decide(t testing.TB, in ingress.Inputs) string {
 	t.Helper()
 	d := ingress.Decide(in)
@@ -51,8 +49,7 @@ func decide(t testing.TB, in ingress.Inputs) string {
 	return out
 }
 
-// TestDecideTopologies shows R-ING-3 and R-ING-5, over all topologies, default placements and sources: pinned to the
-// control plane or released, with as many routers as the control plane has nodes for.
+// R-ING-3, R-ING-5: pinned to the control plane or released, with as many routers as the control plane has nodes for.
 func TestDecideTopologies(t *testing.T) {
 	for _, c := range poolCases() {
 		in := withDefaultPlacement(inputs(c.controlPlane, c.infrastructure), c.placement)
@@ -72,8 +69,8 @@ func TestDecideTopologies(t *testing.T) {
 	}
 }
 
-// The order is part of the behaviour: an opt-out holds also while the topology is unknown, and a person's placement is no
-// obstacle where nothing is to be placed.
+// An opt-out is honored also while the topology is unknown, and a person's placement where the router belongs to the
+// workers is no conflict.
 func TestChecksOrder(t *testing.T) {
 	var names []string
 	for _, check := range ingress.Checks() {
@@ -90,15 +87,14 @@ func deleting(ic *operatorv1.IngressController) {
 	ic.DeletionTimestamp = &now
 }
 
-func unsigned(ic *operatorv1.IngressController) { ic.ManagedFields = nil }
+func noManagedFields(ic *operatorv1.IngressController) { ic.ManagedFields = nil }
 
-// remembering is an IngressController whose number of routers was replaced.
 func remembering(manager, value string) func(*operatorv1.IngressController) {
 	return annotated("sno.solonode.github.io/ingress-replaced", `[{"field":".spec.replicas","manager":"`+manager+`","value":`+value+`}]`)
 }
 
-// TestDecide shows R-ING-4, R-SNO-5 and R-SNO-6 object by object: what a person placed or scaled stays, and what is
-// released is what fits.
+// R-ING-4, R-SNO-5, R-SNO-6: a person's placement and number of routers stay, and a release leaves a number that matches
+// the topology.
 func TestDecide(t *testing.T) {
 	const (
 		waiting  = "nothing; Waiting (WaitingForObject): "
@@ -128,7 +124,7 @@ func TestDecide(t *testing.T) {
 		return what + "; Blocked (FieldOwnedByOther): " + field + " is owned by " + managers +
 			" and stays as it is; to have it follow the topology, remove the field there or start with --force-conflicts"
 	}
-	unfollowed := invalid(ingress.ErrNodeSelector.Error() + `; it belongs to "oc"`)
+	unsupported := invalid(ingress.ErrNodeSelector.Error() + `; it belongs to "oc"`)
 	elsewhere := func(managers string) string { return blocked("release", ".spec.nodePlacement", managers) }
 	scaled := func(managers string) string { return blocked("placed", ".spec.replicas", managers) }
 
@@ -151,7 +147,7 @@ func TestDecide(t *testing.T) {
 		in   ingress.Inputs
 		want string
 	}{
-		// What ends the decision.
+		// The checks.
 		"unknown --placement": {with(inputs(sr, sr), func(in *ingress.Inputs) { in.Placement = "both" }),
 			invalid(`unknown placement source: "both"; want "topology" or "defaultPlacement"`)},
 		"a Cluster that was not read": {with(inputs(sr, sr), func(in *ingress.Inputs) { in.Cluster = &topology.Cluster{} }),
@@ -162,14 +158,14 @@ func TestDecide(t *testing.T) {
 			invalid("invalid inputs: IngressController elsewhere/default is not the default one (openshift-ingress-operator/default)")},
 		"another Ingress": {with(withDefaultPlacement(inputs(sr, sr), ""), func(in *ingress.Inputs) { in.Ingress.Name = "second" }),
 			invalid(`invalid inputs: Ingress "second" is not the cluster's ("cluster")`)},
-		"nothing at all":                       {ingress.Inputs{}, none},
-		"gone":                                 {with(inputs(sr, sr), func(in *ingress.Inputs) { in.IngressController = nil }), none},
+		"no inputs":                            {ingress.Inputs{}, none},
+		"no IngressController":                 {with(inputs(sr, sr), func(in *ingress.Inputs) { in.IngressController = nil }), none},
 		"being deleted":                        {inputs(sr, sr, ours(deleting)...), dying},
 		"opted out":                            {inputs(sr, sr, ours(optOut)...), "release" + optedOut},
-		"opted out, nothing known":             {with(inputs(sr, sr, optedOutOf("console, ingress")), noCluster), "release" + optedOut},
+		"opted out, topology not known":        {with(inputs(sr, sr, optedOutOf("console, ingress")), noCluster), "release" + optedOut},
 		"topology not known":                   {with(inputs(sr, sr, ours()...), noCluster), notKnown},
 		"external control plane":               {inputs(external, sr), "release" + hosted},
-		"external, whatever defaultPlacement":  {with(withDefaultPlacement(inputs(external, sr), toControlPlane), fromDefault), "release" + hosted},
+		"external, defaultPlacement decides":   {with(withDefaultPlacement(inputs(external, sr), toControlPlane), fromDefault), "release" + hosted},
 		"highly available":                     {inputs(sr, ha), "release" + workers},
 		"empty":                                {inputs(empty, empty), "release" + workers},
 		"unknown infrastructure":               {inputs(sr, unknown), "release" + workers + unknownInfrastructure},
@@ -181,62 +177,62 @@ func TestDecide(t *testing.T) {
 		// Pinned.
 		"pinned": {inputs(sr, sr), "one pinned"},
 		"two control-plane nodes, old defaulting": {inputs(dual, sr), "two pinned"},
-		"again":                      {inputs(sr, sr, ours()...), "one pinned"},
-		"an older placement of ours": {inputs(sr, sr, placed(moved()), ownedBy(own, bothJSON)), "one pinned"},
-		"an expression of ours":      {inputs(sr, sr, expressed("node-role.kubernetes.io/infra", "In", "")[0], ownedBy(own, bothJSON)), "one pinned"},
+		"pinned already":             {inputs(sr, sr, ours()...), "one pinned"},
+		"the module's old placement": {inputs(sr, sr, placed(moved()), ownedBy(own, bothJSON)), "one pinned"},
+		"the module's expression":    {inputs(sr, sr, expressed("node-role.kubernetes.io/infra", "In", "")[0], ownedBy(own, bothJSON)), "one pinned"},
 		"another module opted out":   {inputs(sr, sr, optedOutOf("console")), "one pinned"},
 		"defaultPlacement pins":      {with(withDefaultPlacement(inputs(sr, ha), toControlPlane), fromDefault), "one pinned"},
 		"empty defaultPlacement":     {with(withDefaultPlacement(inputs(sr, sr), ""), fromDefault), "one pinned"},
 		"no defaultPlacement":        {with(inputs(sr, sr), fromDefault), "one pinned"},
 
-		// Somebody else's placement.
-		"a person's":             {inputs(sr, sr, movedBy("oc")...), elsewhere(`"oc"`)},
-		"a person's, forced":     {with(inputs(sr, sr, movedBy("oc")...), forced), "one pinned"},
-		"two people's":           {inputs(sr, sr, append(movedBy("oc"), movedBy("argocd")...)...), elsewhere(`"argocd", "oc"`)},
-		"the ingress operator's": {inputs(sr, sr, movedBy(stock)...), elsewhere(`"` + stock + `"`)}, // no creation-time default
-		"a person's, ours go":    {inputs(sr, sr, append(movedBy("oc"), replicas(1), ownedBy(own, replicasJSON))...), elsewhere(`"oc"`)},
-		"unsigned":               {inputs(sr, sr, placed(moved()), unsigned), elsewhere(`"before-first-apply"`)},
-		"equal":                  {inputs(sr, sr, placed(pinned(t)), ownedBy("oc", placedJSON)), "one pinned"},
+		// Placements of others.
+		"a person's":                  {inputs(sr, sr, movedBy("oc")...), elsewhere(`"oc"`)},
+		"a person's, forced":          {with(inputs(sr, sr, movedBy("oc")...), forced), "one pinned"},
+		"two people's":                {inputs(sr, sr, append(movedBy("oc"), movedBy("argocd")...)...), elsewhere(`"argocd", "oc"`)},
+		"the ingress operator's":      {inputs(sr, sr, movedBy(stock)...), elsewhere(`"` + stock + `"`)}, // no creation-time default
+		"a person's, module's number": {inputs(sr, sr, append(movedBy("oc"), replicas(1), ownedBy(own, replicasJSON))...), elsewhere(`"oc"`)},
+		"placement, no managedFields": {inputs(sr, sr, placed(moved()), noManagedFields), elsewhere(`"before-first-apply"`)},
+		"equal":                       {inputs(sr, sr, placed(pinned(t)), ownedBy("oc", placedJSON)), "one pinned"},
 		"equal, by an expression": {inputs(sr, sr, placed(pinnedByExpression(t)), ownedBy("oc", placedJSON)),
 			"one pinned by an expression"},
-		"another, by an expression":                    {inputs(sr, sr, expressed("node-role.kubernetes.io/infra", "In", "")...), elsewhere(`"oc"`)},
-		"without the tolerations, by an expression":    {inputs(sr, sr, expressed("node-role.kubernetes.io/master", "In", "")...), elsewhere(`"oc"`)},
-		"a placement that no operator follows":         {inputs(sr, sr, expressed("a", "Exists")...), unfollowed},
-		"a placement that no operator follows, forced": {with(inputs(sr, sr, expressed("a", "Exists")...), forced), "one pinned"},
-		"unreadable ownership":                         {inputs(sr, sr, placed(moved()), unreadable), invalid("...")},
+		"another, by an expression":                 {inputs(sr, sr, expressed("node-role.kubernetes.io/infra", "In", "")...), elsewhere(`"oc"`)},
+		"without the tolerations, by an expression": {inputs(sr, sr, expressed("node-role.kubernetes.io/master", "In", "")...), elsewhere(`"oc"`)},
+		"unsupported selector":                      {inputs(sr, sr, expressed("a", "Exists")...), unsupported},
+		"unsupported selector, forced":              {with(inputs(sr, sr, expressed("a", "Exists")...), forced), "one pinned"},
+		"unreadable ownership":                      {inputs(sr, sr, placed(moved()), unreadable), invalid("...")},
 
-		// Somebody else's number of routers.
+		// Numbers of routers of others.
 		"the operator's, from creation":      {inputs(sr, sr, replicas(2), byStock), "one pinned"},
 		"the operator's, by another name":    {inputs(sr, sr, replicas(2), ownedBy("ingress-operator", replicasJSON)), "one pinned"},
-		"one that was left behind":           {inputs(sr, sr, replicas(2), byReleased), "one pinned"},
+		"one that a release left":            {inputs(sr, sr, replicas(2), byReleased), "one pinned"},
 		"a person's equal number":            {inputs(sr, sr, replicas(1), byPerson), "one pinned"},
 		"a person's number":                  {inputs(sr, sr, replicas(3), byPerson), scaled(`"oc"`)},
 		"a person's number, forced":          {with(inputs(sr, sr, replicas(3), byPerson), forced), "one pinned"},
 		"a person's and the operator's":      {inputs(sr, sr, replicas(3), byStock, ownedBy("kubectl-edit", replicasJSON)), scaled(`"kubectl-edit"`)},
 		"a person's zero":                    {inputs(sr, sr, replicas(0), byPerson), scaled(`"oc"`)},
-		"an unsigned number":                 {inputs(sr, sr, replicas(3), unsigned), scaled(`"before-first-apply"`)},
+		"a number, no managedFields":         {inputs(sr, sr, replicas(3), noManagedFields), scaled(`"before-first-apply"`)},
 		"unreadable ownership of the number": {inputs(sr, sr, replicas(3), unreadable), invalid("...")},
 
-		// What a release leaves behind.
-		"never ours":                               {inputs(ha, ha, replicas(1), byStock), "release" + workers},
+		// Releases.
+		"not owned":                                {inputs(ha, ha, replicas(1), byStock), "release" + workers},
 		"co-owned by the operator":                 {inputs(ha, ha, ours(byStock)...), leftTwo + workers},
 		"co-owned, external control plane":         {inputs(external, ha, ours(byStock)...), leftTwo + hosted},
-		"nobody else's":                            {inputs(ha, ha, ours()...), "release" + workers},
-		"a person's too":                           {inputs(ha, ha, ours(byStock, byPerson)...), "release" + workers},
-		"the remembered number fits":               {inputs(ha, ha, ours(remembering(stock, "2"))...), "release" + workers},
-		"the remembered number does not fit":       {inputs(ha, ha, ours(remembering(stock, "1"))...), leftTwo + workers},
+		"owned by the module alone":                {inputs(ha, ha, ours()...), "release" + workers},
+		"co-owned by a person":                     {inputs(ha, ha, ours(byStock, byPerson)...), "release" + workers},
+		"the replaced number matches":              {inputs(ha, ha, ours(remembering(stock, "2"))...), "release" + workers},
+		"the replaced number is stale":             {inputs(ha, ha, ours(remembering(stock, "1"))...), leftTwo + workers},
 		"the operator pins to the only node":       {withDefaultPlacement(inputs(sr, ha, ours(byStock)...), toControlPlane), byTopology},
-		"the number fits":                          {with(withDefaultPlacement(inputs(sr, sr, ours(byStock)...), toWorkers), fromDefault), byDefault},
-		"what is remembered is damaged":            {inputs(ha, ha, ours(annotated(patch.ReplacedAnnotation("ingress"), "{"))...), "release" + workers},
+		"the number matches":                       {with(withDefaultPlacement(inputs(sr, sr, ours(byStock)...), toWorkers), fromDefault), byDefault},
+		"the annotation is invalid":                {inputs(ha, ha, ours(annotated(patch.ReplacedAnnotation("ingress"), "{"))...), "release" + workers},
 		"opted out after a change of the topology": {inputs(ha, ha, ours(optOut, byStock)...), "release" + optedOut},
-		"opted out, the operator's number fits":    {inputs(sr, sr, ours(optOut, remembering(stock, "2"))...), "release" + optedOut},
-		"opted out, remembered by us, unfit":       {inputs(sr, sr, ours(optOut, remembering(released, "2"))...), leftOne + optedOut},
-		"opted out, co-owned by us, unfit":         {inputs(ha, ha, ours(optOut, byReleased)...), leftTwo + optedOut},
-		"opted out, topology not known":            {with(inputs(sr, sr, ours(optOut, remembering(released, "2"))...), noCluster), "release" + optedOut},
+		"opted out, replaced the operator's":       {inputs(sr, sr, ours(optOut, remembering(stock, "2"))...), "release" + optedOut},
+		"opted out, replaced its own, stale":       {inputs(sr, sr, ours(optOut, remembering(released, "2"))...), leftOne + optedOut},
+		"opted out, co-owned by a release, stale":  {inputs(ha, ha, ours(optOut, byReleased)...), leftTwo + optedOut},
+		"opted out, replaced, no topology":         {with(inputs(sr, sr, ours(optOut, remembering(released, "2"))...), noCluster), "release" + optedOut},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := decide(t, test.in)
-			// The decoder's own words are not compared.
+			// "..." stands for the message of a decoder.
 			if want, anyText := strings.CutSuffix(test.want, "..."); got != test.want && (!anyText || !strings.HasPrefix(got, want)) {
 				t.Errorf("%s\nwant %s", got, test.want)
 			}
@@ -244,7 +240,6 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// A replaced value is restored, unless the topology has made it wrong.
 func TestRestoreReplaced(t *testing.T) {
 	number := func(manager, value string) patch.Replaced {
 		return patch.Replaced{Field: ".spec.replicas", Manager: manager, Value: []byte(value)}
@@ -276,7 +271,7 @@ func TestRestoreReplaced(t *testing.T) {
 	}
 }
 
-// Decide changes no input, and what an API server's answer does to one intent does not reach another.
+// The client writes the API server's answer into the intent, so intents must not share memory.
 func TestDecideIsPure(t *testing.T) {
 	for name, build := range map[string]func() ingress.Inputs{
 		"pins":     func() ingress.Inputs { return inputs(sr, sr, replicas(2), ownedBy(stock, replicasJSON)) },

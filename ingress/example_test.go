@@ -14,7 +14,6 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// singleNode is a cluster on platform None with one control-plane node, with or without workers.
 func singleNode() topology.Cluster {
 	return topology.Cluster{
 		ControlPlane:   topology.ReadingOf(configv1.SingleReplicaTopologyMode),
@@ -23,7 +22,6 @@ func singleNode() topology.Cluster {
 	}
 }
 
-// What the controller applies to the IngressController of a stock operator.
 func ExampleDecide() {
 	cluster := singleNode()
 	decision := ingress.Decide(ingress.Inputs{
@@ -53,8 +51,6 @@ func ExampleDecide() {
 	// replicas: 1
 }
 
-// An operator that vendors this package creates the default IngressController and shapes its router like this: here one router on one
-// node, with host ports.
 func ExampleShapeRouter() {
 	cluster := singleNode()
 	ic, err := ingress.DefaultIngressController(cluster, configv1.DefaultPlacementWorkers, ingress.PlacementFromTopology)
@@ -64,7 +60,7 @@ func ExampleShapeRouter() {
 	}
 	host, err := ingress.NewHost(cluster, configv1.DefaultPlacementWorkers, ic)
 	if err != nil {
-		fmt.Println(err) // such as a node selector that the stock operator refuses as well
+		fmt.Println(err)
 		return
 	}
 	labels := map[string]string{"ingresscontroller.operator.openshift.io/deployment-ingresscontroller": "default"}

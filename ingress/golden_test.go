@@ -14,12 +14,11 @@ import (
 	"github.com/solonode/sno/patch/patchtest"
 )
 
-// wanted is one decision in a golden file, by --placement.
 type wanted struct {
 	Apply   any              `json:"apply,omitempty"`
 	Release bool             `json:"release,omitempty"`
 	Leave   []patch.Replaced `json:"leave,omitempty"`
-	// Result is what is reported before anything is sent; Observed, with an intent, what is reported once it is applied.
+	// Observed is the result after an intent was applied.
 	Result   string `json:"result,omitempty"`
 	Observed string `json:"observed,omitempty"`
 }

@@ -13,30 +13,28 @@ import (
 )
 
 var (
-	// ErrHost is returned for a Host that NewHost did not make.
+	// ErrHost is returned for the zero Host.
 	ErrHost = errors.New("empty Host: make it with NewHost")
-	// ErrNoIngressController is returned where there is no IngressController whose router could be shaped.
+	// ErrNoIngressController is returned for a nil IngressController.
 	ErrNoIngressController = errors.New("no IngressController: pass the one whose router is shaped")
-	// ErrNodeSelector is returned for a spec.nodePlacement.nodeSelector that is no map of labels, such as one with the operator Exists or
-	// with several values. The stock operator does not accept it either.
+	// ErrNodeSelector is returned for a spec.nodePlacement.nodeSelector that is no map of labels, for example with the
+	// operator Exists. The stock operator rejects it as well.
 	ErrNodeSelector = errors.New("the node selector in spec.nodePlacement is not a map of labels; use matchLabels, or the operator In with one value")
 )
 
-// Host is a router that an ingress operator shapes, made by NewHost. Every function returns ErrHost for the zero Host.
+// Host is a router that an ingress operator shapes. NewHost returns it.
 type Host struct {
 	pool topology.Pool
-	// mode is the topology that governs the pool. It is empty in the zero Host only.
-	mode configv1.TopologyMode
+	mode configv1.TopologyMode // of the pool; empty in the zero Host only
 	name string
 	spec operatorv1.IngressControllerSpec
-	// selector is that of spec: nil when it has none, empty when it selects every node.
-	selector map[string]string
-	// hostNetwork means that the routers bind ports of their nodes.
-	hostNetwork bool
+
+	selector    map[string]string // of spec; nil for none, empty for every node
+	hostNetwork bool              // the routers bind ports of their nodes
 }
 
-// NewHost returns the Host of the IngressController's router. Pass the Cluster of topology.FromInfrastructure and status.defaultPlacement
-// of ingresses.config.openshift.io/cluster. The spec is copied; the publishing strategy in effect is read from the status.
+// NewHost returns the Host of the IngressController's router. defaultPlacement is status.defaultPlacement of
+// ingresses.config.openshift.io/cluster. The spec is copied.
 //
 // Errors: topology.ErrClusterNotRead, ErrNoIngressController, and ErrNodeSelector with the IngressController's name.
 func NewHost(cluster topology.Cluster, defaultPlacement configv1.DefaultPlacement, ic *operatorv1.IngressController) (Host, error) {
@@ -57,21 +55,20 @@ func NewHost(cluster topology.Cluster, defaultPlacement configv1.DefaultPlacemen
 	}, nil
 }
 
-// Pool returns where the router's pods will run: what the IngressController selects, or else the cluster's default placement. A selector
-// without a label of the control plane's, such as one for infra nodes, is the workers'.
+// Pool returns the pool that the IngressController selects, or else the cluster's default placement. A selector without
+// a label of the control plane selects workers, for example infra nodes.
 func (h Host) Pool() (topology.Pool, error) {
-	return h.pool, h.made()
+	return h.pool, h.validate()
 }
 
-func (h Host) made() error {
+func (h Host) validate() error {
 	if h.mode == "" {
 		return ErrHost
 	}
 	return nil
 }
 
-// nodeSelector returns the selector of a placement as the map that a pod has, by the stock operator's own conversion: nil for none, empty
-// for every node.
+// nodeSelector returns the selector of a placement as a map, as the stock operator does: nil for none, empty for every node.
 func nodeSelector(placement *operatorv1.NodePlacement) (map[string]string, error) {
 	if placement == nil {
 		return nil, nil
@@ -92,7 +89,7 @@ func poolOf(selector map[string]string, defaultPlacement configv1.DefaultPlaceme
 	return topology.WorkerPool
 }
 
-// usesHostNetwork goes by the strategy in effect, then by the wanted one, then by the platform (U-ING-7).
+// usesHostNetwork uses the strategy of the status, else of the spec, else of the platform (U-ING-7).
 func usesHostNetwork(cluster topology.Cluster, ic *operatorv1.IngressController) bool {
 	strategy := cmp.Or(ic.Status.EndpointPublishingStrategy, ic.Spec.EndpointPublishingStrategy)
 	if strategy == nil {

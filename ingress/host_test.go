@@ -20,8 +20,7 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// TestDefaultIngressController shows R-SUITE-4: the default IngressController that an operator creates is as R-ING-1,
-// R-ING-2, R-ING-5 and R-ING-6 ask.
+// R-SUITE-4: the default IngressController that an operator creates meets R-ING-1, R-ING-2, R-ING-5 and R-ING-6.
 func TestDefaultIngressController(t *testing.T) {
 	for _, c := range poolCases() {
 		want := &operatorv1.IngressController{
@@ -52,7 +51,6 @@ func TestDefaultIngressController(t *testing.T) {
 	}
 }
 
-// hostOf is the Host of an IngressController on a cluster without a load balancer.
 func hostOf(t testing.TB, controlPlane, infrastructure configv1.TopologyMode, change ...func(*operatorv1.IngressController)) ingress.Host {
 	t.Helper()
 	return newHost(t, clusterOf(controlPlane, infrastructure), "", liveIC(change...))
@@ -67,8 +65,7 @@ func newHost(t testing.TB, cluster topology.Cluster, def configv1.DefaultPlaceme
 	return host
 }
 
-// no returns a function that fails the test for an error, and returns the other result.
-func no[T any](t testing.TB) func(T, error) T {
+func must[T any](t testing.TB) func(T, error) T {
 	return func(value T, err error) T {
 		t.Helper()
 		if err != nil {
@@ -80,10 +77,10 @@ func no[T any](t testing.TB) func(T, error) T {
 
 func shaped(t testing.TB, router *appsv1.Deployment, h ingress.Host) *appsv1.Deployment {
 	t.Helper()
-	return no[*appsv1.Deployment](t)(ingress.ShapeRouter(router, h))
+	return must[*appsv1.Deployment](t)(ingress.ShapeRouter(router, h))
 }
 
-// What has no answer is an error, also for the zero Host: never the answer for a highly available cluster.
+// Errors must not result in the values of a highly available cluster.
 func TestNewHostErrors(t *testing.T) {
 	raw, half := clusterOf(sr, sr), clusterOf(sr, sr)
 	raw.Infrastructure.Mode = "Quantum"
@@ -121,8 +118,8 @@ func TestNewHostErrors(t *testing.T) {
 		router, noRouter := ingress.ShapeRouter(manifest(), host)
 		budget, noBudget := ingress.RouterPodDisruptionBudget(host, routerLabels)
 		strategy, noStrategy := ingress.RouterStrategy(host)
-		apart, noAntiAffinity := ingress.RouterAntiAffinity(host, routerLabels)
-		if pool != "" || replicas != 0 || router != nil || budget != nil || strategy.Type != "" || apart != nil {
+		antiAffinity, noAntiAffinity := ingress.RouterAntiAffinity(host, routerLabels)
+		if pool != "" || replicas != 0 || router != nil || budget != nil || strategy.Type != "" || antiAffinity != nil {
 			t.Errorf("%s: the zero Host has results", name)
 		}
 		for _, err := range []error{noPool, noReplicas, noRouter, noBudget, noStrategy, noAntiAffinity} {
@@ -135,7 +132,6 @@ func TestNewHostErrors(t *testing.T) {
 
 var routerLabels = map[string]string{"ingresscontroller.operator.openshift.io/deployment-ingresscontroller": "default"}
 
-// manifest is a router Deployment before it is shaped.
 func manifest(change ...func(*appsv1.Deployment)) *appsv1.Deployment {
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: ingress.RouterNamespace, Name: ingress.RouterName}}
 	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{}}
@@ -159,14 +155,13 @@ func publishing(strategy operatorv1.EndpointPublishingStrategyType) func(*operat
 	}
 }
 
-// Routers are kept apart by revision, so that a rollout needs no free node. Of an operator's own affinity only the pod anti-affinity
-// follows the topology.
+// Only routers of one revision have anti-affinity, so that a rollout needs no free node. Other affinity stays.
 func TestShapeRouterAffinity(t *testing.T) {
 	remote := &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
 		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "node.openshift.io/remote-worker", Operator: "NotIn", Values: []string{""}}},
 	}}}}
 	near := &corev1.PodAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 100}}}
-	apart := &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+	antiAffinity := &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
 		LabelSelector:  &metav1.LabelSelector{MatchLabels: routerLabels},
 		MatchLabelKeys: []string{"pod-template-hash"}, TopologyKey: "kubernetes.io/hostname",
 	}}}
@@ -179,10 +174,10 @@ func TestShapeRouterAffinity(t *testing.T) {
 		host   ingress.Host
 		want   *corev1.Affinity
 	}{
-		"highly available":         {manifest(), available, &corev1.Affinity{PodAntiAffinity: apart}},
-		"an operator's own":        {own, available, &corev1.Affinity{NodeAffinity: remote, PodAffinity: near, PodAntiAffinity: apart}},
-		"an operator's own, alone": {own, single, &corev1.Affinity{NodeAffinity: remote, PodAffinity: near}},
-		"no selector":              {manifest(func(d *appsv1.Deployment) { d.Spec.Selector = nil }), available, nil},
+		"highly available":          {manifest(), available, &corev1.Affinity{PodAntiAffinity: antiAffinity}},
+		"an operator's own":         {own, available, &corev1.Affinity{NodeAffinity: remote, PodAffinity: near, PodAntiAffinity: antiAffinity}},
+		"an operator's own, single": {own, single, &corev1.Affinity{NodeAffinity: remote, PodAffinity: near}},
+		"no selector":               {manifest(func(d *appsv1.Deployment) { d.Spec.Selector = nil }), available, nil},
 	} {
 		if diff := cmp.Diff(test.want, shaped(t, test.router, test.host).Spec.Template.Spec.Affinity); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -190,7 +185,7 @@ func TestShapeRouterAffinity(t *testing.T) {
 	}
 }
 
-// The strategy in effect counts, before it is known the wanted one, and without one the platform decides (U-ING-7).
+// U-ING-7: the strategy of the status, else of the spec, else of the platform.
 func TestShapeRouterHostNetwork(t *testing.T) {
 	asked := func(strategy operatorv1.EndpointPublishingStrategyType) func(*operatorv1.IngressController) {
 		return func(ic *operatorv1.IngressController) {
@@ -215,14 +210,12 @@ func TestShapeRouterHostNetwork(t *testing.T) {
 		cluster.Platform = test.platform
 		host := newHost(t, cluster, "", liveIC(placed(pinned(t)), test.wanted, test.inEffect))
 		update := shaped(t, manifest(), host).Spec.Strategy.RollingUpdate
-		// With host ports the old router must end first.
 		if ports := update.MaxSurge.IntValue() == 0 && update.MaxUnavailable.IntValue() == 1; ports != test.ports {
 			t.Errorf("%s: shaped for host ports %v, want %v", name, ports, test.ports)
 		}
 	}
 }
 
-// Where the IngressController or the default placement puts the router, on every control plane, from whatever it was before.
 func TestShapeRouterPlacement(t *testing.T) {
 	const master, controlPlane, infra = "node-role.kubernetes.io/master", "node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/infra"
 	type labels = map[string]string
@@ -278,7 +271,7 @@ func TestShapeRouterPlacement(t *testing.T) {
 				}
 			}
 			host := newHost(t, clusterOf(mode, sr), test.def, liveIC(placed(test.placement)))
-			if got := no[topology.Pool](t)(host.Pool()); got != pool {
+			if got := must[topology.Pool](t)(host.Pool()); got != pool {
 				t.Errorf("%s, control plane %q: pool %s, want %s", name, mode, got, pool)
 			}
 			for from, router := range map[string]*appsv1.Deployment{
@@ -300,7 +293,7 @@ func TestShapeRouterPlacement(t *testing.T) {
 	}
 }
 
-// ShapeRouter changes none of its inputs, its results share nothing, and a shaped router is shaped already.
+// ShapeRouter does not change its inputs, is idempotent, and its results share no memory.
 func TestShapeRouterIsPure(t *testing.T) {
 	for name, test := range map[string]struct {
 		mode      configv1.TopologyMode
@@ -350,8 +343,7 @@ func TestShapeRouterIsPure(t *testing.T) {
 	}
 }
 
-// TestPinWithoutWorkers shows R-ING-7: a single node without workers has both roles, so a pinned router fits it as well
-// as one that is not, and number, rollout, affinity and budget are the same.
+// R-ING-7: on a single node without workers, which has both roles, pinning changes only node selector and tolerations.
 func TestPinWithoutWorkers(t *testing.T) {
 	node := labels.Set{"kubernetes.io/os": "linux",
 		"node-role.kubernetes.io/master": "", "node-role.kubernetes.io/control-plane": "", "node-role.kubernetes.io/worker": ""}
@@ -366,7 +358,7 @@ func TestPinWithoutWorkers(t *testing.T) {
 			}
 			router.Spec.Template.Spec.NodeSelector, router.Spec.Template.Spec.Tolerations = nil, nil
 			routers = append(routers, router)
-			budgets = append(budgets, no[*policyv1.PodDisruptionBudget](t)(ingress.RouterPodDisruptionBudget(host, routerLabels)))
+			budgets = append(budgets, must[*policyv1.PodDisruptionBudget](t)(ingress.RouterPodDisruptionBudget(host, routerLabels)))
 		}
 		if diff := cmp.Diff(routers[0], routers[1]); diff != "" {
 			t.Errorf("%s: the router (-not pinned +pinned):\n%s", publishes, diff)
@@ -377,7 +369,7 @@ func TestPinWithoutWorkers(t *testing.T) {
 	}
 }
 
-// The form of a budget, in the name of the IngressController's router. TestRouterRollout has the numbers.
+// TestRouterRollout tests the numbers.
 func TestRouterPodDisruptionBudget(t *testing.T) {
 	labels := map[string]string{"a": "b"}
 	want := &policyv1.PodDisruptionBudget{
@@ -389,7 +381,7 @@ func TestRouterPodDisruptionBudget(t *testing.T) {
 		},
 	}
 	host := hostOf(t, ha, ha, replicas(3), func(ic *operatorv1.IngressController) { ic.Name = "internal" })
-	got := no[*policyv1.PodDisruptionBudget](t)(ingress.RouterPodDisruptionBudget(host, labels))
+	got := must[*policyv1.PodDisruptionBudget](t)(ingress.RouterPodDisruptionBudget(host, labels))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatalf("budget (-want +got):\n%s", diff)
 	}

@@ -12,20 +12,20 @@ import (
 )
 
 var (
-	// ErrPlacement is returned for a placement source that does not exist.
+	// ErrPlacement is returned for an unknown placement source.
 	ErrPlacement = errors.New("unknown placement source")
-	// ErrInputs is returned for another object than the one that is patched.
+	// ErrInputs is returned for an object with another name.
 	ErrInputs = errors.New("invalid inputs")
 )
 
-// PlacementSource is the signal that decides where the router belongs when two disagree: the infrastructure topology, as R-ING-5 asks,
-// or status.defaultPlacement of ingresses.config.openshift.io/cluster, which shipped instead (U-TOP-7).
+// PlacementSource is the signal that decides where the router belongs: the infrastructure topology (R-ING-5), or
+// status.defaultPlacement of ingresses.config.openshift.io/cluster, as in OpenShift (U-TOP-7).
 type PlacementSource string
 
 const (
-	// PlacementFromTopology pins exactly when the infrastructure topology is SingleReplica.
+	// PlacementFromTopology pins if the infrastructure topology is SingleReplica.
 	PlacementFromTopology PlacementSource = "topology"
-	// PlacementFromDefaultPlacement pins exactly when defaultPlacement is ControlPlane. While it is empty, the topology decides.
+	// PlacementFromDefaultPlacement pins if defaultPlacement is ControlPlane. If it is empty, the topology decides.
 	PlacementFromDefaultPlacement PlacementSource = "defaultPlacement"
 )
 
@@ -40,23 +40,19 @@ func ParsePlacementSource(text string) (PlacementSource, error) {
 	return "", fmt.Errorf("%w: %q; want %q or %q", ErrPlacement, text, PlacementFromTopology, PlacementFromDefaultPlacement)
 }
 
-// Inputs are the objects that the decision needs. They are only read.
+// Inputs are the live objects that the decision needs. They are only read. nil means that an object does not exist.
 type Inputs struct {
-	// Cluster is nil until an Infrastructure was read.
-	Cluster *topology.Cluster
-	// Ingress is ingresses.config.openshift.io/cluster; nil when there is none.
-	Ingress *configv1.Ingress
-	// IngressController is the live default IngressController, with its managedFields; nil when there is none.
-	IngressController *operatorv1.IngressController
-	// Router is its Deployment; nil when there is none.
-	Router *appsv1.Deployment
+	Cluster           *topology.Cluster // nil until an Infrastructure was read
+	Ingress           *configv1.Ingress
+	IngressController *operatorv1.IngressController // with its managedFields
+	Router            *appsv1.Deployment
 	// Placement decides between disagreeing signals; empty is PlacementFromTopology.
 	Placement PlacementSource
 	// ForceConflicts takes fields from other managers.
 	ForceConflicts bool
 }
 
-// Validate returns topology.ErrClusterNotRead, ErrPlacement or ErrInputs for inputs that are not valid.
+// Validate returns topology.ErrClusterNotRead, ErrPlacement or ErrInputs for invalid inputs.
 func (in Inputs) Validate() error {
 	if in.Cluster != nil {
 		if err := in.Cluster.Validate(); err != nil {

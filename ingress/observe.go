@@ -12,7 +12,7 @@ import (
 	"github.com/solonode/sno/patch/workload"
 )
 
-// Observe returns whether the router follows the applied intent: whether the ingress operator has made a router that runs where it should.
+// Observe returns the state of the router after the intent was applied.
 func Observe(in Inputs) patch.Result {
 	if in.IngressController == nil {
 		return rollingOut("The default IngressController is being patched")
@@ -24,7 +24,7 @@ func Observe(in Inputs) patch.Result {
 		return rollingOut("The default IngressController is being patched")
 	case in.Router == nil:
 		return rollingOut("The default IngressController is pinned; waiting for the ingress operator to make the router Deployment")
-	case !follows(in.Router):
+	case !placed(in.Router):
 		return rollingOut("The default IngressController is pinned; waiting for the ingress operator to pin the router Deployment")
 	case !workload.RolledOut(in.Router):
 		return incomplete(in)
@@ -43,7 +43,6 @@ func rollingOut(message string) patch.Result {
 	return patch.Result{State: patch.Progressing, Reason: ReasonRouterRollingOut, Message: message}
 }
 
-// incomplete returns the result for a router that is placed as it should, and not rolled out.
 func incomplete(in Inputs) patch.Result {
 	status, want := in.Router.Status, ptr.Deref(in.Router.Spec.Replicas, 1)
 	switch seen := status.ObservedGeneration >= in.Router.Generation; {
@@ -61,8 +60,8 @@ func incomplete(in Inputs) patch.Result {
 	return rollingOut("The router on the control plane is rolling out; if a pod stays Pending, look at its events")
 }
 
-// asManyAsFit reports whether a person asked for more routers than the control plane has nodes for, and as many as fit run. That rollout
-// never finishes, by the person's decision.
+// asManyAsFit reports whether a person set more replicas than the control plane has nodes, and as many as fit run. That
+// rollout never finishes.
 func asManyAsFit(in Inputs) bool {
 	if in.Cluster == nil {
 		return false
@@ -71,8 +70,8 @@ func asManyAsFit(in Inputs) bool {
 	return ptr.Deref(in.Router.Spec.Replicas, 1) > fit && in.Router.Status.UpdatedReplicas > 0 && in.Router.Status.AvailableReplicas >= fit
 }
 
-// follows reports whether the router's pods are placed as the patch asks. An operator may add labels and tolerations of its own.
-func follows(router *appsv1.Deployment) bool {
+// placed reports whether the router is pinned. An operator may add labels and tolerations of its own.
+func placed(router *appsv1.Deployment) bool {
 	want, pod := pinnedPlacement(), router.Spec.Template.Spec
 	missing := func(t corev1.Toleration) bool {
 		return !slices.ContainsFunc(pod.Tolerations, func(have corev1.Toleration) bool { return have.MatchToleration(&t) })

@@ -15,7 +15,6 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// router is a router that follows the patch and is rolled out.
 func router(t testing.TB, change ...func(*appsv1.Deployment)) *appsv1.Deployment {
 	t.Helper()
 	d := &appsv1.Deployment{}
@@ -67,30 +66,30 @@ func TestObserve(t *testing.T) {
 		in   ingress.Inputs
 		want string
 	}{
-		"no IngressController":                {ingress.Inputs{}, patching},
-		"not placed yet":                      {placedAs(placed(nil)), patching},
-		"placed elsewhere":                    {placedAs(placed(moved())), patching},
-		"placed elsewhere by an expression":   {placedAs(infra), patching},
-		"placed by an expression":             {placedAs(placed(pinnedByExpression(t))), inForce},
-		"placed by an expression, not yet":    {placedAs(placed(pinnedByExpression(t)), onWorkers), pinning},
-		"placed as no operator can follow":    {placedAs(unreadable), "Invalid: The inputs cannot be understood: " + ingress.ErrNodeSelector.Error()},
-		"the same, taken by force":            {with(placedAs(unreadable), forced), patching},
-		"no router":                           {with(on(), func(in *ingress.Inputs) { in.Router = nil }), making},
-		"no selector":                         {on(func(d *appsv1.Deployment) { d.Spec.Template.Spec.NodeSelector = nil }), pinning},
-		"on the workers":                      {on(onWorkers), pinning},
-		"another value of the label":          {on(func(d *appsv1.Deployment) { d.Spec.Template.Spec.NodeSelector[master] = "no" }), pinning},
-		"no tolerations":                      {on(tolerations(0)), pinning},
-		"one of the tolerations":              {on(tolerations(2)), pinning},
-		"the Deployment controller is behind": {on(func(d *appsv1.Deployment) { d.Status.ObservedGeneration = 1 }), rolling},
-		"not updated":                         {on(func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 0 }), rolling},
-		"old pods left":                       {on(func(d *appsv1.Deployment) { d.Status.Replicas = 2 }), rolling},
-		"one of two":                          {on(func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](2) }), rolling},
-		"Pending":                             {on(func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 0 }), incomplete},
-		"paused":                              {on(func(d *appsv1.Deployment) { d.Spec.Paused, d.Status.UpdatedReplicas = true, 0 }), paused},
-		"rolled out":                          {on(), inForce},
-		"rolled out, replicas by default":     {on(func(d *appsv1.Deployment) { d.Spec.Replicas = nil }), inForce},
-		"rolled out, signals disagree":        {withDefaultPlacement(on(), configv1.DefaultPlacementWorkers), inForce + disagree},
-		"rolled out, topology not known":      {with(on(), noCluster), inForce},
+		"no IngressController":              {ingress.Inputs{}, patching},
+		"not placed yet":                    {placedAs(placed(nil)), patching},
+		"placed elsewhere":                  {placedAs(placed(moved())), patching},
+		"placed elsewhere by an expression": {placedAs(infra), patching},
+		"placed by an expression":           {placedAs(placed(pinnedByExpression(t))), inForce},
+		"placed by an expression, not yet":  {placedAs(placed(pinnedByExpression(t)), onWorkers), pinning},
+		"unsupported selector":              {placedAs(unreadable), "Invalid: The inputs cannot be understood: " + ingress.ErrNodeSelector.Error()},
+		"unsupported selector, forced":      {with(placedAs(unreadable), forced), patching},
+		"no router":                         {with(on(), func(in *ingress.Inputs) { in.Router = nil }), making},
+		"no selector":                       {on(func(d *appsv1.Deployment) { d.Spec.Template.Spec.NodeSelector = nil }), pinning},
+		"on the workers":                    {on(onWorkers), pinning},
+		"another value of the label":        {on(func(d *appsv1.Deployment) { d.Spec.Template.Spec.NodeSelector[master] = "no" }), pinning},
+		"no tolerations":                    {on(tolerations(0)), pinning},
+		"one of the tolerations":            {on(tolerations(2)), pinning},
+		"generation not observed":           {on(func(d *appsv1.Deployment) { d.Status.ObservedGeneration = 1 }), rolling},
+		"not updated":                       {on(func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 0 }), rolling},
+		"old pods left":                     {on(func(d *appsv1.Deployment) { d.Status.Replicas = 2 }), rolling},
+		"one of two":                        {on(func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](2) }), rolling},
+		"Pending":                           {on(func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 0 }), incomplete},
+		"paused":                            {on(func(d *appsv1.Deployment) { d.Spec.Paused, d.Status.UpdatedReplicas = true, 0 }), paused},
+		"rolled out":                        {on(), inForce},
+		"rolled out, replicas by default":   {on(func(d *appsv1.Deployment) { d.Spec.Replicas = nil }), inForce},
+		"rolled out, signals disagree":      {withDefaultPlacement(on(), configv1.DefaultPlacementWorkers), inForce + disagree},
+		"rolled out, topology not known":    {with(on(), noCluster), inForce},
 		"scaled to nothing": {on(func(d *appsv1.Deployment) {
 			d.Spec.Replicas, d.Status = ptr.To[int32](0), appsv1.DeploymentStatus{ObservedGeneration: 2}
 		}), inForce},
@@ -108,7 +107,7 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// A rollout that the Deployment controller has given up is a failure. The exception is a person's: more routers than there are nodes.
+// A rollout past its progress deadline is a failure, unless a person set more replicas than there are nodes.
 func TestObserveStuck(t *testing.T) {
 	const (
 		nothing = "The rollout of the router does not finish and no pod is available; look at the events of its pods"
@@ -120,7 +119,7 @@ func TestObserveStuck(t *testing.T) {
 		controlPlane configv1.TopologyMode
 		counts       counts
 		change       func(*appsv1.Deployment, *condition)
-		message      string // empty for a rollout that goes on
+		message      string // empty for RouterRollingOut
 	}{
 		"Pending":                          {sr, counts{1, 1, 1, 0}, nil, nothing},
 		"old pod serves":                   {sr, counts{1, 1, 2, 1}, nil, serving},

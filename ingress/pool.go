@@ -6,11 +6,11 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// RouterPool returns the pool that the default router belongs to, and whether the topology and the default placement disagree about it. By
-// the topology that is the control plane exactly where the infrastructure is SingleReplica (R-ING-5), else the workers (R-ING-6); where
-// the only node has both roles, that is the same node (R-ING-7). With an External control plane there are only workers (U-ING-13).
+// RouterPool returns the pool that the default router belongs to, and whether the topology and the default placement
+// disagree. By topology it is the control plane where the infrastructure is SingleReplica (R-ING-5, R-ING-7), else the
+// workers (R-ING-6). With an External control plane there are only workers (U-ING-13).
 //
-// Errors: topology.ErrClusterNotRead, and ErrPlacement for an unknown source. An empty source is PlacementFromTopology.
+// Errors: topology.ErrClusterNotRead, ErrPlacement. An empty source is PlacementFromTopology.
 func RouterPool(cluster topology.Cluster, defaultPlacement configv1.DefaultPlacement, source PlacementSource) (topology.Pool, bool, error) {
 	if err := cluster.Validate(); err != nil {
 		return "", false, err
@@ -23,7 +23,6 @@ func RouterPool(cluster topology.Cluster, defaultPlacement configv1.DefaultPlace
 	return pool, disagree, nil
 }
 
-// routerPool is RouterPool for valid arguments.
 func routerPool(cluster topology.Cluster, defaultPlacement configv1.DefaultPlacement, source PlacementSource) (pool topology.Pool, disagree bool) {
 	byTopology := topology.WorkerPool
 	if topology.SingleReplica(cluster.Infrastructure.Mode) {

@@ -10,7 +10,6 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// poolCase is one combination of what decides where the router belongs, and the pool that is right.
 type poolCase struct {
 	controlPlane, infrastructure configv1.TopologyMode
 	placement                    configv1.DefaultPlacement
@@ -20,10 +19,9 @@ type poolCase struct {
 	disagree bool
 }
 
-// poolCases returns all 7 x 7 x 4 x 3 combinations.
 func poolCases() []poolCase {
 	placements := [4]configv1.DefaultPlacement{"", configv1.DefaultPlacementWorkers, configv1.DefaultPlacementControlPlane, "Elsewhere"}
-	// M for the control plane and W for the workers, by the default placement. An exclamation mark: the two signals disagree.
+	// M: control plane, W: workers, by default placement; !: the signals disagree.
 	type row struct{ byTopology, byDefault [4]string }
 	workers := row{[4]string{"W", "W", "W!", "W"}, [4]string{"W", "W", "M!", "W"}}
 	single := row{[4]string{"M", "M!", "M", "M"}, [4]string{"M", "W!", "M", "M"}}
@@ -49,8 +47,7 @@ func poolCases() []poolCase {
 	return cases
 }
 
-// TestRouterPool shows R-ING-5 and R-ING-6: the master pool exactly where the infrastructure topology is SingleReplica,
-// and the workers elsewhere.
+// R-ING-5, R-ING-6: the control plane where the infrastructure topology is SingleReplica, and the workers elsewhere.
 func TestRouterPool(t *testing.T) {
 	cases := poolCases()
 	for _, c := range cases {

@@ -17,8 +17,8 @@ import (
 
 const unset = -1
 
-// stockRollout is what today's stock operator gives a router on a highly available cluster, by the number in spec.replicas: strategy and
-// required anti-affinity on the host network and off it, and the budget (U-ING-6, U-ING-8).
+// stockRollout returns maxUnavailable/maxSurge and anti-affinity that the stock operator sets on a highly available cluster,
+// with and without host ports, and the budget, by spec.replicas (U-ING-6, U-ING-8).
 func stockRollout(n int) (ports, shared, budget string) {
 	switch {
 	case n == unset:
@@ -33,8 +33,8 @@ func stockRollout(n int) (ports, shared, budget string) {
 	return "25%/0", "25%/25% apart", "25%"
 }
 
-// singleRollout is the same where the topology of the router's pool is SingleReplica. One router is ours. More are the stock operator's,
-// without anti-affinity: a pool of workers may have more nodes than its topology suggests.
+// singleRollout is stockRollout where the topology of the router's pool is SingleReplica. Several routers have no
+// anti-affinity.
 func singleRollout(n int) (ports, shared, budget string) {
 	switch {
 	case n <= 1:
@@ -45,8 +45,8 @@ func singleRollout(n int) (ports, shared, budget string) {
 	return "25%/0", "25%/25%", "25%"
 }
 
-// TestRouterRollout shows R-SNO-2, R-SNO-3, R-ING-1 and R-ING-2, over all topologies, places, numbers of routers and ways to publish them:
-// one router on one node rolls in the only way that ends, without a budget, and a highly available cluster has what the stock operator gives.
+// R-SNO-2, R-SNO-3, R-ING-1, R-ING-2: the rollout of one router on one node finishes and there is no budget; a highly
+// available cluster has the values of the stock operator.
 func TestRouterRollout(t *testing.T) {
 	visited := 0
 	for _, controlPlane := range allModes {
@@ -75,9 +75,9 @@ func TestRouterRollout(t *testing.T) {
 								number = 1
 							}
 							if onControlPlane {
-								budget = "none" // it would stop the drain of the only node
+								budget = "none" // a budget would block the drain of the only node
 								if n > 1 {
-									ports = "100%/0" // one has the ports, and the others are Pending: all must end before a new one gets them
+									ports = "100%/0" // all must be deleted before a new one gets the ports
 								}
 							}
 						}
@@ -114,38 +114,38 @@ func TestRouterRollout(t *testing.T) {
 	}
 }
 
-// rolloutOf returns the router's replicas, rolling update, separation and budget, and fails the test where a function has another answer alone.
+// rolloutOf also compares ShapeRouter with the functions that return a part of it.
 func rolloutOf(t *testing.T, host ingress.Host) string {
 	t.Helper()
 	router := shaped(t, manifest(), host)
 	if router.Spec.Strategy.Type != appsv1.RollingUpdateDeploymentStrategyType {
 		t.Fatalf("strategy is %q", router.Spec.Strategy.Type)
 	}
-	if n := no[int32](t)(ingress.EffectiveReplicas(host)); n != *router.Spec.Replicas {
+	if n := must[int32](t)(ingress.EffectiveReplicas(host)); n != *router.Spec.Replicas {
 		t.Errorf("%d effective replicas, shape has %d", n, *router.Spec.Replicas)
 	}
-	if diff := cmp.Diff(router.Spec.Strategy, no[appsv1.DeploymentStrategy](t)(ingress.RouterStrategy(host))); diff != "" {
-		t.Errorf("strategy alone (-shape +alone):\n%s", diff)
+	if diff := cmp.Diff(router.Spec.Strategy, must[appsv1.DeploymentStrategy](t)(ingress.RouterStrategy(host))); diff != "" {
+		t.Errorf("strategy (-ShapeRouter +RouterStrategy):\n%s", diff)
 	}
-	apart := no[*corev1.PodAntiAffinity](t)(ingress.RouterAntiAffinity(host, routerLabels))
+	antiAffinity := must[*corev1.PodAntiAffinity](t)(ingress.RouterAntiAffinity(host, routerLabels))
 	var affinity *corev1.Affinity
-	if apart != nil {
-		affinity = &corev1.Affinity{PodAntiAffinity: apart}
+	if antiAffinity != nil {
+		affinity = &corev1.Affinity{PodAntiAffinity: antiAffinity}
 	}
 	if diff := cmp.Diff(router.Spec.Template.Spec.Affinity, affinity); diff != "" {
-		t.Errorf("anti-affinity alone (-shape +alone):\n%s", diff)
+		t.Errorf("anti-affinity (-ShapeRouter +RouterAntiAffinity):\n%s", diff)
 	}
 	update := router.Spec.Strategy.RollingUpdate
 	out := fmt.Sprint(*router.Spec.Replicas, ", ", update.MaxUnavailable, "/", update.MaxSurge)
 	if affinity != nil {
 		out += " apart"
 	}
-	budget := no[*policyv1.PodDisruptionBudget](t)(ingress.RouterPodDisruptionBudget(host, routerLabels))
+	budget := must[*policyv1.PodDisruptionBudget](t)(ingress.RouterPodDisruptionBudget(host, routerLabels))
 	if budget == nil {
 		return out + ", budget none"
 	}
 	if ptr.Deref(budget.Spec.UnhealthyPodEvictionPolicy, "") != policyv1.AlwaysAllow {
-		t.Errorf("unhealthy pods are protected: %v", budget.Spec)
+		t.Errorf("the budget protects unhealthy pods: %v", budget.Spec)
 	}
 	return out + ", budget " + budget.Spec.MaxUnavailable.String()
 }

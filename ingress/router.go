@@ -16,11 +16,10 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// DefaultIngressController returns the default IngressController that an ingress operator should create when there is none: pinned to the
-// control plane where the router belongs there, with the number of routers that the topology of their pool asks for, and nil with an
-// External control plane. As in the stock operator, the number outlives a change of topology (U-ING-2) unless somebody corrects it.
-//
-// Errors: topology.ErrClusterNotRead, ErrPlacement.
+// DefaultIngressController returns the default IngressController that an ingress operator creates when there is none:
+// pinned to the control plane where the router belongs there, with the number of routers for the topology of its pool;
+// nil with an External control plane. As with the stock operator, the number does not follow later changes of the
+// topology (U-ING-2). Errors: topology.ErrClusterNotRead, ErrPlacement.
 func DefaultIngressController(
 	cluster topology.Cluster, defaultPlacement configv1.DefaultPlacement, source PlacementSource,
 ) (*operatorv1.IngressController, error) {
@@ -29,7 +28,7 @@ func DefaultIngressController(
 		return nil, err
 	}
 	if cluster.ControlPlane.Mode == configv1.ExternalTopologyMode {
-		return nil, nil // none is an answer
+		return nil, nil
 	}
 	ic := &operatorv1.IngressController{
 		TypeMeta:   metav1.TypeMeta{APIVersion: operatorv1.GroupVersion.String(), Kind: "IngressController"},
@@ -42,10 +41,10 @@ func DefaultIngressController(
 	return ic, nil
 }
 
-// EffectiveReplicas returns the number of routers: the IngressController's, or else one where the topology of the pool where they run is
+// EffectiveReplicas returns the number of routers: spec.replicas, or else one where the topology of their pool is
 // SingleReplica (R-ING-1), and two elsewhere (R-ING-2). Error: ErrHost.
 func EffectiveReplicas(h Host) (int32, error) {
-	if err := h.made(); err != nil {
+	if err := h.validate(); err != nil {
 		return 0, err
 	}
 	return h.replicas(), nil
@@ -55,11 +54,11 @@ func (h Host) replicas() int32 {
 	return ptr.Deref(h.spec.Replicas, topology.Replicas(h.mode))
 }
 
-// ShapeRouter returns a copy of the router Deployment with everything that depends on the topology, so that a rollout and a drain can
-// finish (R-SNO-2): replicas, rolling update, anti-affinity by the Deployment's selector, node selector and its tolerations. Set the
-// pods' labels before, and compute a hash over the pod template afterwards. Error: ErrHost.
+// ShapeRouter returns a copy of the router Deployment whose replicas, rolling update, anti-affinity, node selector and
+// tolerations follow the topology, so that rollouts and drains finish (R-SNO-2). Set the selector and the pods' labels
+// before, and compute a hash over the pod template afterwards. Error: ErrHost.
 func ShapeRouter(router *appsv1.Deployment, h Host) (*appsv1.Deployment, error) {
-	if err := h.made(); err != nil {
+	if err := h.validate(); err != nil {
 		return nil, err
 	}
 	shaped := router.DeepCopy()
@@ -68,17 +67,17 @@ func ShapeRouter(router *appsv1.Deployment, h Host) (*appsv1.Deployment, error) 
 	pod := &shaped.Spec.Template.Spec
 	pod.NodeSelector, pod.Tolerations = h.placement(pod.Tolerations)
 	separation := workload.SeparateNever
-	if h.apart() {
+	if h.separated() {
 		separation = workload.SeparatePerRevision
 	}
 	workload.Separate(shaped, separation)
 	return shaped, nil
 }
 
-// RouterStrategy returns the rolling update alone. On a pool that is highly available it is the stock operator's (U-ING-6). One router on
-// SingleReplica ends before its successor where it has host ports, else after it. Error: ErrHost.
+// RouterStrategy returns only the rolling update. On a highly available pool it is the stock operator's (U-ING-6). A
+// single router on SingleReplica is replaced before its successor starts if it has host ports. Error: ErrHost.
 func RouterStrategy(h Host) (appsv1.DeploymentStrategy, error) {
-	if err := h.made(); err != nil {
+	if err := h.validate(); err != nil {
 		return appsv1.DeploymentStrategy{}, err
 	}
 	return h.strategy(), nil
@@ -93,7 +92,7 @@ func (h Host) strategy() appsv1.DeploymentStrategy {
 	case h.hostNetwork:
 		rollout.MaxSurge = intstr.FromInt32(0)
 		if h.onlyNode() {
-			// One router has the ports and the others are Pending, which uses up any smaller number.
+			// One router has the ports. The others are Pending and use up any smaller number.
 			rollout.MaxUnavailable = intstr.FromString("100%")
 		}
 	case !single && replicas < 4:
@@ -102,26 +101,25 @@ func (h Host) strategy() appsv1.DeploymentStrategy {
 	return workload.RollingUpdate(rollout)
 }
 
-// RouterAntiAffinity returns the pod anti-affinity alone, or nil where routers may share a node. labels select the router's pods.
-// Error: ErrHost.
+// RouterAntiAffinity returns only the pod anti-affinity between pods with the labels, or nil where routers may share a
+// node. Error: ErrHost.
 func RouterAntiAffinity(h Host, labels map[string]string) (*corev1.PodAntiAffinity, error) {
-	if err := h.made(); err != nil {
+	if err := h.validate(); err != nil {
 		return nil, err
 	}
-	if !h.apart() {
-		return nil, nil // none is an answer
+	if !h.separated() {
+		return nil, nil
 	}
 	return workload.AntiAffinity(workload.SeparatePerRevision, labels), nil
 }
 
-// apart reports whether routers need anti-affinity. It ignores their number, so that scaling them starts no rollout.
-func (h Host) apart() bool {
+// separated reports whether routers have anti-affinity. It ignores their number, so that scaling starts no rollout.
+func (h Host) separated() bool {
 	return !h.hostNetwork && topology.SpreadRequired(h.mode)
 }
 
-// placement returns the router's node selector and tolerations. As in the stock operator the IngressController's replace the default. But
-// a router on the control plane gets the control plane's tolerations where the IngressController has none, and no router elsewhere
-// keeps them.
+// placement returns the router's node selector and tolerations, from the IngressController if it has them. Else only a
+// router on the control plane tolerates the taints of the control plane.
 func (h Host) placement(present []corev1.Toleration) (map[string]string, []corev1.Toleration) {
 	selector := maps.Clone(h.selector)
 	if selector == nil {
@@ -134,16 +132,16 @@ func (h Host) placement(present []corev1.Toleration) (map[string]string, []corev
 	return selector, workload.Tolerate(present, h.pool)
 }
 
-// RouterPodDisruptionBudget returns the budget for a router, or nil when an existing one should be deleted: over a single pod, and on the
-// only control-plane node, whose drain could not end (R-SNO-3). It has the stock operator's form: 50% where spec.replicas is unset, 1 for
-// two, 25% for more (U-ING-8). labels select the router's pods. Error: ErrHost.
+// RouterPodDisruptionBudget returns the budget for the router's pods with the labels, or nil where an existing one is to
+// be deleted: for a single pod, and on the only control-plane node, whose drain would not finish (R-SNO-3). As in the
+// stock operator, it allows 50% where spec.replicas is unset, 1 of two, and 25% of more (U-ING-8). Error: ErrHost.
 func RouterPodDisruptionBudget(h Host, labels map[string]string) (*policyv1.PodDisruptionBudget, error) {
-	if err := h.made(); err != nil {
+	if err := h.validate(); err != nil {
 		return nil, err
 	}
 	replicas := h.replicas()
 	if replicas < 2 || h.onlyNode() {
-		return nil, nil // none is an answer
+		return nil, nil
 	}
 	maxUnavailable := intstr.FromString("25%")
 	switch {
@@ -163,7 +161,7 @@ func RouterPodDisruptionBudget(h Host, labels map[string]string) (*policyv1.PodD
 	}, nil
 }
 
-// onlyNode reports whether all routers run on one node. A pool of workers may have more nodes than its topology suggests.
+// onlyNode reports whether all routers run on one node. A SingleReplica pool of workers may have several nodes.
 func (h Host) onlyNode() bool {
 	return h.pool == topology.ControlPlanePool && topology.SingleReplica(h.mode)
 }

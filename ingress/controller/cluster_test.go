@@ -40,8 +40,7 @@ const (
 	ha       = configv1.HighlyAvailableTopologyMode
 	external = configv1.ExternalTopologyMode
 
-	// stock is the field manager of the ingress operator.
-	stock = "cluster-ingress-operator"
+	stock = "cluster-ingress-operator" // the field manager
 
 	optOut = `{"metadata":{"annotations":{"sno.solonode.github.io/opt-out":"ingress"}}}`
 	optIn  = `{"metadata":{"annotations":{"sno.solonode.github.io/opt-out":null}}}`
@@ -61,7 +60,7 @@ var (
 	}
 )
 
-// cluster has no ingress operator: the test acts for it.
+// cluster has no ingress operator; the test writes in its place.
 type cluster struct{ *patchtest.Cluster }
 
 func newCluster(t *testing.T, controlPlane, infrastructure configv1.TopologyMode) *cluster {
@@ -77,7 +76,6 @@ func (c *cluster) setDefaultPlacement(placement configv1.DefaultPlacement) {
 	c.PatchStatus("installer", ingressObject, `{"status":{"defaultPlacement":%q}}`, placement)
 }
 
-// create makes an IngressController like the ingress operator.
 func (c *cluster) create(name string, replicas *int32) {
 	c.Helper()
 	c.Create(stock, &operatorv1.IngressController{
@@ -91,7 +89,6 @@ func (c *cluster) controller() *operatorv1.IngressController {
 	return patchtest.Get[operatorv1.IngressController](c.Cluster, controllerObject)
 }
 
-// spec is a check of the default IngressController's placement and number of routers, nil for none.
 func (c *cluster) spec(placement *operatorv1.NodePlacement, replicas *int32) func() error {
 	return func() error {
 		c.Helper()
@@ -106,14 +103,13 @@ func (c *cluster) spec(placement *operatorv1.NodePlacement, replicas *int32) fun
 
 func (c *cluster) pinned(replicas *int32) func() error { return c.spec(placement, replicas) }
 
-// released is a check: nothing of the module's is left, and an autoscaler reads the number.
+// released checks that the module owns nothing, and that an autoscaler can read the number.
 func (c *cluster) released(replicas *int32) func() error {
 	return func() error {
 		return errors.Join(c.spec(nil, replicas)(), c.scale(replicas)(), c.Untouched(controllerObject))
 	}
 }
 
-// scale is a check of the number that an autoscaler reads; nil for none.
 func (c *cluster) scale(want *int32) func() error {
 	return func() error {
 		scale := &autoscalingv1.Scale{}
@@ -125,7 +121,7 @@ func (c *cluster) scale(want *int32) func() error {
 	}
 }
 
-// rollOut acts for the ingress operator and the Deployment controller: the router is as the IngressController asks, and available.
+// rollOut stands in for the ingress operator and the Deployment controller.
 func (c *cluster) rollOut() {
 	c.Helper()
 	spec := c.controller().Spec
@@ -148,15 +144,12 @@ func (c *cluster) rollOut() {
 	c.CompleteRollouts(routerObject)
 }
 
-// shows is a check of the condition PatchInForce.
-func (c *cluster) shows(status metav1.ConditionStatus, reason string, texts ...string) func() error {
+func (c *cluster) inForce(status metav1.ConditionStatus, reason string, texts ...string) func() error {
 	return c.HasCondition(controllerObject, "IngressTopologyPatchInForce", status, reason, texts...)
 }
 
-// events are those about the default IngressController.
 func (c *cluster) events() map[string]int { return c.Events(ingress.IngressControllerNamespace) }
 
-// reconciler returns a Reconciler with an ingress operator that acts between its steps.
 func (c *cluster) reconciler(flags ...string) *patchtest.Reconciler {
 	c.Helper()
 	l := c.Reconciler(flags...)

@@ -1,3 +1,2 @@
-// Package controller patches IngressController/default where the stock ingress operator does not follow the topology. Package ingress
-// makes every decision. config/rbac/role.yaml is generated from the markers in rbac.go.
+// Package controller patches IngressController/default as package ingress decides.
 package controller

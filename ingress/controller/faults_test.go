@@ -17,8 +17,8 @@ import (
 	"github.com/solonode/sno/patch/patchtest"
 )
 
-// TestRevertingHost shows R-SNO-9: a host that reverts the patch whenever it sees it has its way, and that is reported.
-func TestRevertingHost(t *testing.T) {
+// R-SNO-9: where the ingress operator reverts the patch, the module stops writing and reports that.
+func TestOperatorReverts(t *testing.T) {
 	c := newCluster(t, sr, sr)
 	c.create("default", one)
 	reverts := 0
@@ -35,14 +35,13 @@ func TestRevertingHost(t *testing.T) {
 	if reverts != 1 || !strings.Contains(result.Message, "opt-out") {
 		t.Errorf("reverted %d times, want once, with a message about opt-out: %s", reverts, result.Message)
 	}
-	for beat := range 3 { // other writes of the host make no difference
+	for beat := range 3 { // other writes of the operator have no effect
 		c.Patch(stock, controllerObject, `{"metadata":{"annotations":{"test.example.com/beat":"%d"}}}`, beat)
 		l.CheckNoWrites()
 	}
 	c.NoError(c.spec(nil, one)())
 }
 
-// Without permission to patch the controller reports that, and continues once it is permitted.
 func TestForbidden(t *testing.T) {
 	c := newCluster(t, sr, sr)
 	c.create("default", two)
@@ -56,19 +55,19 @@ func TestForbidden(t *testing.T) {
 	}
 	c.Update("oc", role)
 	p := c.Start()
-	c.Eventually("it reports that it is forbidden", c.shows("False", "Forbidden"))
+	c.Eventually("it reports that it is forbidden", c.inForce("False", "Forbidden"))
 	c.NoError(c.spec(nil, two)())
 	role.Rules = permitted
 	c.Update("oc", role)
 	c.Eventually("it is pinned once that is permitted", func() error {
-		p.Touch(1) // RBAC takes effect a moment after it is written
+		p.Touch(1) // RBAC takes effect with a delay
 		return c.pinned(one)()
 	})
 	c.Eventually("the patch is in force", func() error {
 		c.rollOut()
-		return c.shows("True", "AsExpected")()
+		return c.inForce("True", "AsExpected")()
 	})
-	c.Eventually("the metric follows", p.HasMetric(0, "sno_blocked", `module="ingress"`))
+	c.Eventually("the metric is cleared", p.HasMetric(0, "sno_blocked", `module="ingress"`))
 	c.Eventually("there is one warning", func() error {
 		if got := c.events(); got["Warning Forbidden"] != 1 {
 			return fmt.Errorf("events: %v", got)
@@ -77,7 +76,7 @@ func TestForbidden(t *testing.T) {
 	})
 }
 
-// Nothing is there yet: neither the kinds nor the objects. The controller waits, reports for what, and needs no restart.
+// The controller waits for kinds and objects that do not exist yet, reports them, and needs no restart.
 func TestWaitsForKindsAndObjects(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts API servers of its own; make proof runs it")
@@ -104,13 +103,13 @@ func TestWaitsForKindsAndObjects(t *testing.T) {
 	p.Ready()
 	p.WaitForLog(`"Cluster serves every kind"`)
 
-	c.Eventually("the IngressController is waited for", p.HasMetric(1, "sno_blocked", `reason="WaitingForObject"`))
+	c.Eventually("it waits for the IngressController", p.HasMetric(1, "sno_blocked", `reason="WaitingForObject"`))
 	c.create("default", two)
-	c.Eventually("the topology is waited for", c.shows("False", "WaitingForInfrastructure"))
+	c.Eventually("it waits for the topology", c.inForce("False", "WaitingForInfrastructure"))
 	c.NoError(c.spec(nil, two)())
 	c.SetTopology(sr, sr)
 	c.Eventually("it is pinned", c.pinned(one))
-	c.Eventually("it waits for the router", c.shows("True", "RouterRollingOut"))
+	c.Eventually("it waits for the router", c.inForce("True", "RouterRollingOut"))
 
 	p.Touch(1)
 	c.Server.NoWrites(t, suite.User(), func() {
@@ -123,8 +122,8 @@ func TestWaitsForKindsAndObjects(t *testing.T) {
 	})
 	c.NoError(c.pinned(one)())
 	c.SetTopology(sr, "Quantum")
-	c.Eventually("an unknown topology acts as highly available", c.released(two))
-	c.Eventually("it is reported", c.shows("False", "NotNeeded", `"Quantum"`))
+	c.Eventually("an unknown topology counts as highly available", c.released(two))
+	c.Eventually("it is reported", c.inForce("False", "NotNeeded", `"Quantum"`))
 	c.PatchStatus("installer", controller.Infrastructure,
 		`{"status":{"infrastructureTopology":null,"controlPlaneTopology":null,"highAvailabilityMode":"None"}}`)
 	c.Eventually("the mode of an old prototype is read", c.pinned(one))

@@ -12,8 +12,8 @@ import (
 	"github.com/solonode/sno/patch/patchtest"
 )
 
-// leads is a check: a process holds the Lease with the durations of a single node. It sets who.
-func (c *cluster) leads(who *string) func() error {
+// hasLeader checks that a process holds the Lease with the durations of a single node, and sets holder.
+func (c *cluster) hasLeader(holder *string) func() error {
 	return func() error {
 		c.Helper()
 		lease := patchtest.Find[coordinationv1.Lease](c.Cluster, patchtest.Object("coordination.k8s.io/v1", "Lease", patchtest.SystemNamespace,
@@ -21,26 +21,25 @@ func (c *cluster) leads(who *string) func() error {
 		if lease == nil {
 			return errors.New("there is no Lease")
 		}
-		*who = ptr.Deref(lease.Spec.HolderIdentity, "")
-		if seconds := ptr.Deref(lease.Spec.LeaseDurationSeconds, 0); seconds != 270 || *who == "" {
-			return fmt.Errorf("%q holds the Lease for %d s, want 270 s", *who, seconds)
+		*holder = ptr.Deref(lease.Spec.HolderIdentity, "")
+		if seconds := ptr.Deref(lease.Spec.LeaseDurationSeconds, 0); seconds != 270 || *holder == "" {
+			return fmt.Errorf("%q holds the Lease for %d s, want 270 s", *holder, seconds)
 		}
 		return nil
 	}
 }
 
-// Of two processes only the leader writes. When its connection to the API server breaks in the middle of reconciles, it keeps the Lease and
-// converges.
+// Only the leader writes. It keeps the Lease and converges when its connection to the API server breaks in a reconcile.
 func TestLeader(t *testing.T) {
 	const second = "second-controller"
 	c := newCluster(t, sr, sr)
 	c.Permit(second)
 	c.create("default", two)
-	line := c.Server.Proxy(c)
-	leader := c.StartAs(suite.Program, line.Address(), "--leader-elect")
+	proxy := c.Server.Proxy(c)
+	leader := c.StartAs(suite.Program, proxy.Address(), "--leader-elect")
 	c.Eventually("it is pinned", c.pinned(one))
 	var before, after string
-	c.Eventually("it leads", c.leads(&before))
+	c.Eventually("there is a leader", c.hasLeader(&before))
 	follower := c.StartAs(second, "", "--leader-elect")
 	follower.Ready()
 	follower.WaitForLog("Attempting to acquire leader lease")
@@ -61,11 +60,11 @@ func TestLeader(t *testing.T) {
 					return nil
 				})
 			}
-			line.Cut()
+			proxy.Cut()
 			if code, _, err := leader.Probe("/healthz"); err != nil || code != 200 {
 				t.Errorf("/healthz without an API server: %d, %v", code, err)
 			}
-			line.Restore(t)
+			proxy.Restore(t)
 			c.Eventually("the leader converges", want)
 		}
 	})
@@ -76,9 +75,9 @@ func TestLeader(t *testing.T) {
 		t.Errorf("the follower reconciled %v times, %v", n, err)
 	}
 	follower.Stop()
-	c.Eventually("there is a leader", c.leads(&after))
+	c.Eventually("there is a leader", c.hasLeader(&after))
 	if before != after {
-		t.Errorf("the Lease went from %q to %q", before, after)
+		t.Errorf("the holder of the Lease changed from %q to %q", before, after)
 	}
 	leader.Stop()
 }

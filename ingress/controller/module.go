@@ -25,7 +25,7 @@ var (
 	}
 )
 
-// Module is the ingress module for a process. The zero value is ready to use.
+// Module implements controller.Module. The zero value is ready to use.
 type Module struct{ placement string }
 
 var _ controller.Module = &Module{}
@@ -36,7 +36,7 @@ func (*Module) Name() string { return ingress.Name }
 // BindFlags implements controller.Module.
 func (m *Module) BindFlags(flags *flag.FlagSet) {
 	flags.StringVar(&m.placement, "placement", string(ingress.PlacementFromTopology),
-		"What decides where the router belongs: topology (infrastructureTopology, as the enhancement asks) or "+
+		"Signal that decides where the router belongs: topology (infrastructureTopology, as in the enhancement) or "+
 			"defaultPlacement (of ingresses.config/cluster).")
 }
 
@@ -63,7 +63,7 @@ func (m *Module) Reconciler(env controller.Environment) (controller.ReconcileFun
 		reader: env.Reader, applier: env.Applier(ingress.Name, overridable...),
 		placement: ingress.PlacementSource(m.placement), forceConflicts: env.Options.ForceConflicts,
 	}
-	return p.look, nil
+	return p.reconcile, nil
 }
 
 // StatusNames implements controller.Module.

@@ -20,7 +20,6 @@ var infra = &operatorv1.NodePlacement{NodeSelector: &metav1.LabelSelector{MatchL
 const infraJSON = `{"spec":{"nodePlacement":{"tolerations":null,
 	"nodeSelector":{"matchLabels":{"node-role.kubernetes.io/infra":"","node-role.kubernetes.io/master":null}}}}}`
 
-// wantOwner fails the test unless the result is that the manager owns the field.
 func wantOwner(l *patchtest.Reconciler, result patch.Result, field, manager string) {
 	l.Helper()
 	l.CheckResult(result, patch.Blocked, "FieldOwnedByOther")
@@ -29,8 +28,7 @@ func wantOwner(l *patchtest.Reconciler, result patch.Result, field, manager stri
 	}
 }
 
-// TestPersonsNodePlacement shows R-ING-4 and R-SNO-5: a person's node placement stays, whoever wrote it and however,
-// before the controller starts or after it has pinned.
+// R-ING-4, R-SNO-5: a person's node placement stays, with any client, before and after the router is pinned.
 func TestPersonsNodePlacement(t *testing.T) {
 	patched := func(c *cluster, manager string) { c.Patch(manager, controllerObject, infraJSON) }
 	applied := func(c *cluster, manager string) {
@@ -63,7 +61,7 @@ func TestPersonsNodePlacement(t *testing.T) {
 			c.NoError(c.Untouched(controllerObject))
 			got := c.controller().Spec
 			if !equality.Semantic.DeepEqual(got.NodePlacement, infra) || *got.Replicas != 2 {
-				t.Errorf("%+v, want what the person and the operator wrote", got)
+				t.Errorf("%+v, want the values of the person and the operator", got)
 			}
 			l.CheckNoWrites()
 			if test.manager == "oc" {
@@ -75,16 +73,16 @@ func TestPersonsNodePlacement(t *testing.T) {
 	}
 }
 
-// A person's number of routers stays, and the router is pinned. The condition names the person's tool, and is no failure.
+// A person's number of routers stays, and the router is pinned. The condition names the field manager and is no failure.
 func TestPersonsReplicas(t *testing.T) {
 	c := newCluster(t, sr, sr)
 	c.create("default", one)
 	c.Patch("oc", controllerObject, `{"spec":{"replicas":3}}`)
 	p := c.Start()
 	c.Eventually("it is pinned, with the person's replicas", c.pinned(three))
-	c.Eventually("the tool is named", c.shows("False", "FieldOwnedByOther", ".spec.replicas", `"oc"`))
+	c.Eventually("the field manager is named", c.inForce("False", "FieldOwnedByOther", ".spec.replicas", `"oc"`))
 	c.NoError(c.HasCondition(controllerObject, "IngressTopologyPatchFailing", "False", "AsExpected")())
-	c.Eventually("so the metric", p.HasMetric(1, "sno_blocked", `module="ingress"`, `reason="FieldOwnedByOther"`))
+	c.Eventually("the metric is set", p.HasMetric(1, "sno_blocked", `module="ingress"`, `reason="FieldOwnedByOther"`))
 	p.CheckNoWrites(2)
 	p.Stop()
 
@@ -100,7 +98,7 @@ func TestPersonsReplicas(t *testing.T) {
 	c.NoError(c.released(three)())
 }
 
-// --force-conflicts takes both fields, and opting out restores both values and their owners.
+// --force-conflicts takes both fields. Opting out restores values and owners.
 func TestForceConflicts(t *testing.T) {
 	c := newCluster(t, sr, sr)
 	c.create("default", nil)
@@ -123,14 +121,13 @@ func TestForceConflicts(t *testing.T) {
 	l.CheckNoWrites()
 }
 
-// A dry run asks the API server, logs what would change, and writes nothing.
 func TestDryRun(t *testing.T) {
 	c := newCluster(t, sr, sr)
 	c.create("default", two)
 	l := c.reconciler("--dry-run")
 	requests := c.Server.WritesDuring(c, suite.User(), func() { l.CheckResult(l.Reconcile(), patch.WouldChange, "DryRun") })
 	if len(requests) == 0 {
-		t.Error("the API server was not asked")
+		t.Error("no dry-run request was sent")
 	}
 	for _, request := range requests {
 		if !strings.Contains(request.URI, "dryRun=All") {

@@ -16,7 +16,7 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-var words = apply.Messages{
+var messages = apply.Messages{
 	Subject:           "The default IngressController",
 	Creator:           "the ingress operator",
 	Resource:          "ingresscontrollers.operator.openshift.io in namespace " + ingress.IngressControllerNamespace,
@@ -24,7 +24,6 @@ var words = apply.Messages{
 	ProgressingReason: ingress.ReasonRouterRollingOut,
 }
 
-// patcher patches IngressController/default.
 type patcher struct {
 	reader         client.Reader
 	applier        *apply.Applier
@@ -32,8 +31,7 @@ type patcher struct {
 	forceConflicts bool
 }
 
-// look is a controller.ReconcileFunc.
-func (p *patcher) look(ctx context.Context, cluster *topology.Cluster) (*unstructured.Unstructured, patch.Result, error) {
+func (p *patcher) reconcile(ctx context.Context, cluster *topology.Cluster) (*unstructured.Unstructured, patch.Result, error) {
 	live, inputs, err := p.gather(ctx, cluster)
 	if err != nil {
 		return nil, patch.Result{}, err
@@ -41,7 +39,7 @@ func (p *patcher) look(ctx context.Context, cluster *topology.Cluster) (*unstruc
 	return live, p.patch(ctx, live, inputs), nil
 }
 
-// gather reads the inputs. live is nil when there is no default IngressController.
+// gather reads the inputs. live is nil if there is no default IngressController.
 func (p *patcher) gather(ctx context.Context, cluster *topology.Cluster) (live *unstructured.Unstructured, inputs ingress.Inputs, err error) {
 	inputs = ingress.Inputs{Cluster: cluster, Placement: p.placement, ForceConflicts: p.forceConflicts}
 	if _, inputs.Ingress, err = controller.Read[configv1.Ingress](ctx, p.reader, ingressObject); err != nil {
@@ -54,13 +52,12 @@ func (p *patcher) gather(ctx context.Context, cluster *topology.Cluster) (live *
 	return live, inputs, err
 }
 
-// patch applies the decision and returns its result.
 func (p *patcher) patch(ctx context.Context, live *unstructured.Unstructured, inputs ingress.Inputs) patch.Result {
 	decision := ingress.Decide(inputs)
 	switch {
 	case decision.Intent != nil:
 		outcome, err := p.applier.Apply(ctx, live, decision.Intent)
-		result := words.Result(ctx, ingress.Name, outcome, err)
+		result := messages.Result(ctx, ingress.Name, outcome, err)
 		if result == nil {
 			observed := ingress.Observe(inputs)
 			result = &observed
@@ -71,7 +68,7 @@ func (p *patcher) patch(ctx context.Context, live *unstructured.Unstructured, in
 		return *result
 	case decision.Release:
 		outcome, err := p.applier.Release(ctx, live, apply.ReleaseOptions{Restore: decision.RestoreReplaced, Leave: decision.Leave})
-		if result := words.Released(ingress.Name, *decision.Result, outcome, err); result != nil {
+		if result := messages.Released(ingress.Name, *decision.Result, outcome, err); result != nil {
 			return *result
 		}
 	}

@@ -14,11 +14,11 @@ import (
 	"github.com/solonode/sno/patch/ownership"
 )
 
-// left is the manager of a number that a release left behind, as docs/undo.md names it.
+// left is the manager of a number that a release set, as in docs/undo.md.
 const left = "sno.solonode.github.io/ingress-released"
 
-// snapshot is the default IngressController as people and operators wrote it, and who owns its fields: without what every write changes,
-// the status, and the annotation by which a person opts out.
+// snapshot returns the default IngressController and the owners of its fields, without the status, the opt-out, and the
+// metadata that each write changes.
 func (c *cluster) snapshot() map[string]any {
 	c.Helper()
 	u := controllerObject.Unstructured()
@@ -42,17 +42,14 @@ func (c *cluster) snapshot() map[string]any {
 	return map[string]any{"object": u.Object, "owners": owners}
 }
 
-// TestObjectIsAsItWasBefore shows R-SNO-6: the object is as it was before, with all fields and their owners, for
-// objects created on a single node and created highly available, whether a person opts out or the topology ends the
-// need and leaves nothing to correct.
-func TestObjectIsAsItWasBefore(t *testing.T) {
+// R-SNO-6: a release restores all fields and their owners, after an opt-out and after a change of the topology.
+func TestReleaseRestoresTheObject(t *testing.T) {
 	person := `{"metadata":{"labels":{"team":"edge"},"annotations":{"example.com/note":"keep"}},"spec":{"domain":"apps.example.com"}}`
 	for name, test := range map[string]struct {
 		replicas *int32
 		edit     string // a person's
 		pinned   *int32
-		// ends is the topology that ends the need without changing the number that fits.
-		ends configv1.TopologyMode
+		ends     configv1.TopologyMode // not SingleReplica, and the number stays right
 	}{
 		"created single":                  {replicas: one, pinned: one},
 		"created highly available":        {replicas: two, pinned: one, ends: ha},
@@ -94,22 +91,20 @@ func TestObjectIsAsItWasBefore(t *testing.T) {
 	}
 }
 
-// A number that no longer fits is corrected and stays, so that an autoscaler can read it after every change of the topology and after
-// opting out.
-func TestNumberLeftBehindFits(t *testing.T) {
+// A release corrects a stale number of routers, which an autoscaler can read after changes of the topology and an opt-out.
+func TestReleaseCorrectsReplicas(t *testing.T) {
 	for name, test := range map[string]struct {
 		created *int32
-		// flips are the topologies after the first, which is SingleReplica.
-		flips []configv1.TopologyMode
-		want  *int32 // after opting out at the end
-		owner string
+		flips   []configv1.TopologyMode // after SingleReplica
+		want    *int32                  // after opting out at the end
+		owner   string
 	}{
-		"single, highly available":                             {one, []configv1.TopologyMode{ha}, two, left},
-		"single, highly available, single":                     {one, []configv1.TopologyMode{ha, sr}, one, left},
-		"single, highly available, single, highly available":   {one, []configv1.TopologyMode{ha, sr, ha}, two, left},
-		"created highly available, single, highly available":   {two, []configv1.TopologyMode{ha}, two, stock},
-		"created highly available, single, and there and back": {two, []configv1.TopologyMode{ha, sr}, two, stock},
-		"single, there and back twice":                         {one, []configv1.TopologyMode{ha, sr, ha, sr}, one, left},
+		"single, highly available":                           {one, []configv1.TopologyMode{ha}, two, left},
+		"single, highly available, single":                   {one, []configv1.TopologyMode{ha, sr}, one, left},
+		"single, highly available, single, highly available": {one, []configv1.TopologyMode{ha, sr, ha}, two, left},
+		"created highly available, single, highly available": {two, []configv1.TopologyMode{ha}, two, stock},
+		"created highly available, single, both again":       {two, []configv1.TopologyMode{ha, sr}, two, stock},
+		"single, highly available, single, both again":       {one, []configv1.TopologyMode{ha, sr, ha, sr}, one, left},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, sr, sr)
@@ -129,7 +124,7 @@ func TestNumberLeftBehindFits(t *testing.T) {
 			l.CheckResult(l.Settle(), patch.OptedOut, "OptedOut")
 			c.NoError(c.released(test.want)())
 			l.CheckNoWrites()
-			// Except for the number and its owner, the object is as it was.
+			// Only the number and its owner have changed.
 			c.NoError(unstructured.SetNestedField(before["object"].(map[string]any), int64(*test.want), "spec", "replicas"))
 			before["owners"].(map[string][]string)[ingress.FieldReplicas] = []string{test.owner}
 			if diff := cmp.Diff(before, c.snapshot()); diff != "" {

@@ -15,47 +15,46 @@ import (
 	"github.com/solonode/sno/patch/patchtest"
 )
 
-// TestFollowsTheTopology shows R-SNO-7 and R-SNO-4: at run time, in both directions, the router is pinned, released and
-// pinned again. One event for each transition, a status write only when there is something new to report, and no write
-// of any kind while nothing changes.
+// R-SNO-7, R-SNO-4: the router is pinned and released as the topology changes, with one event for each transition, and
+// nothing is written while nothing changes.
 func TestFollowsTheTopology(t *testing.T) {
 	c := newCluster(t, sr, sr)
 	c.create("default", one)
 	p := c.Start()
 	p.Ready()
 	c.Eventually("it is pinned", c.pinned(one))
-	c.Eventually("it waits for the router", c.shows("True", "RouterRollingOut"))
+	c.Eventually("it waits for the router", c.inForce("True", "RouterRollingOut"))
 	managers, err := ownership.Managers(c.controller(), ingress.FieldReplicas)
 	if diff := cmp.Diff([]string{stock, ingress.FieldOwner}, managers); err != nil || diff != "" {
 		t.Errorf("an equal value must be owned together: %v (-want +got):\n%s", err, diff)
 	}
 	c.rollOut()
-	c.Eventually("the patch is in force", c.shows("True", "AsExpected"))
-	c.Eventually("the metric follows", p.HasMetric(1, "sno_patch_in_force", `module="ingress"`, `object="ingresscontroller/default"`))
+	c.Eventually("the patch is in force", c.inForce("True", "AsExpected"))
+	c.Eventually("the metric is set", p.HasMetric(1, "sno_patch_in_force", `module="ingress"`, `object="ingresscontroller/default"`))
 	p.CheckNoWrites(5)
 
 	for _, step := range []struct {
 		controlPlane, infrastructure configv1.TopologyMode
 		check                        func() error
-		shows                        func() error
+		condition                    func() error
 		spec, status                 int
 	}{
-		{ha, ha, c.released(two), c.shows("False", "NotNeeded"), 2, 1}, // one write for the number, one to release it
-		{sr, sr, c.pinned(one), c.shows("True", "AsExpected"), 1, 2},
-		{external, sr, c.released(one), c.shows("False", "ExternalControlPlane"), 2, 1},
+		{ha, ha, c.released(two), c.inForce("False", "NotNeeded"), 2, 1}, // one write for the number, one to release it
+		{sr, sr, c.pinned(one), c.inForce("True", "AsExpected"), 1, 2},
+		{external, sr, c.released(one), c.inForce("False", "ExternalControlPlane"), 2, 1},
 	} {
 		w := c.writes(suite.Program, func() {
 			c.SetTopology(step.controlPlane, step.infrastructure)
 			c.Eventually("the topology is followed", step.check)
 			c.rollOut()
-			c.Eventually("the conditions show it", step.shows)
+			c.Eventually("the condition is published", step.condition)
 		})
 		if len(w.spec) != step.spec || len(w.status) > step.status || len(w.others) > 0 {
 			t.Errorf("%s: %+v, want %d writes of the spec and %d of the status", step.controlPlane, w, step.spec, step.status)
 		}
 		p.CheckNoWrites(2)
 	}
-	c.Eventually("the metric follows", p.HasMetric(0, "sno_patch_in_force", `module="ingress"`))
+	c.Eventually("the metric is cleared", p.HasMetric(0, "sno_patch_in_force", `module="ingress"`))
 	want := map[string]int{
 		"Normal RouterRollingOut": 1, "Normal AsExpected": 2, "Normal NotNeeded": 1, "Normal ExternalControlPlane": 1,
 	}
@@ -72,15 +71,15 @@ func TestFollowsTheTopology(t *testing.T) {
 	p.Stop()
 }
 
-// After a crash nothing is written again, no transition has a second event, and the second process restores what the first replaced.
+// After a crash the second process writes nothing, and restores what the first has replaced.
 func TestRestart(t *testing.T) {
 	c := newCluster(t, sr, sr)
 	c.create("default", two)
 	p := c.Start()
-	c.Eventually("it waits for the router", c.shows("True", "RouterRollingOut"))
+	c.Eventually("it waits for the router", c.inForce("True", "RouterRollingOut"))
 	c.rollOut()
-	c.Eventually("the patch is in force", c.shows("True", "AsExpected"))
-	c.Eventually("both transitions have their event", func() error {
+	c.Eventually("the patch is in force", c.inForce("True", "AsExpected"))
+	c.Eventually("there is an event for both transitions", func() error {
 		if got := c.events(); got["Normal RouterRollingOut"]+got["Normal AsExpected"] != 2 {
 			return fmt.Errorf("events: %v", got)
 		}
@@ -96,7 +95,7 @@ func TestRestart(t *testing.T) {
 	c.Eventually("everything is released", c.released(two))
 }
 
-// TestInfrastructureDeleted shows R-SNO-8: nothing is pinned or released while the topology is not known or can no longer be read.
+// R-SNO-8: nothing is pinned or released while the topology is not known.
 func TestInfrastructureDeleted(t *testing.T) {
 	c := newCluster(t, sr, sr)
 	c.create("default", one)
@@ -110,7 +109,6 @@ func TestInfrastructureDeleted(t *testing.T) {
 	c.NoError(c.released(two)())
 }
 
-// --placement selects one of two signals that disagree.
 func TestPlacementFlag(t *testing.T) {
 	c := newCluster(t, sr, ha)
 	c.setDefaultPlacement(configv1.DefaultPlacementControlPlane)
@@ -130,8 +128,8 @@ func TestPlacementFlag(t *testing.T) {
 	c.NoError(c.released(two)())
 }
 
-// A person deletes the IngressController to have it made again. One whose deletion does not end is not written.
-func TestControllerDeletedAndMadeAgain(t *testing.T) {
+// The module does not create the IngressController, and does not write one that is being deleted.
+func TestIngressControllerDeleted(t *testing.T) {
 	c := newCluster(t, sr, sr)
 	p := c.Start()
 	p.Ready()
@@ -148,7 +146,7 @@ func TestControllerDeletedAndMadeAgain(t *testing.T) {
 	c.Eventually("it is pinned", c.pinned(one))
 	c.Patch(stock, controllerObject, `{"metadata":{"finalizers":["ingresscontroller.operator.openshift.io/finalizer-ingresscontroller"]}}`)
 	c.Delete(controllerObject)
-	c.Eventually("it waits", c.shows("False", "WaitingForObject"))
+	c.Eventually("it waits", c.inForce("False", "WaitingForObject"))
 	w := c.writes(suite.Program, func() {
 		c.SetTopology(ha, ha)
 		p.Touch(2)
