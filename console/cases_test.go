@@ -18,7 +18,7 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// The five modes, and what else a field can say.
+// The five modes, and two other values.
 const (
 	sr       = configv1.SingleReplicaTopologyMode
 	ha       = configv1.HighlyAvailableTopologyMode
@@ -35,7 +35,7 @@ func clusterOf(controlPlane, infrastructure configv1.TopologyMode) topology.Clus
 	return topology.Cluster{ControlPlane: topology.ReadingOf(controlPlane), Infrastructure: topology.ReadingOf(infrastructure)}
 }
 
-// eachTopology calls f with every pair of topologies, the one that decides and the pool, by the rule and not by the code.
+// eachTopology calls f with every pair of topologies, and whether there is one replica and whether it runs on workers.
 func eachTopology(f func(controlPlane, infrastructure configv1.TopologyMode, single bool, onWorkers bool)) {
 	for _, controlPlane := range allModes {
 		for _, infrastructure := range allModes {
@@ -44,9 +44,8 @@ func eachTopology(f func(controlPlane, infrastructure configv1.TopologyMode, sin
 	}
 }
 
-const cvo, stock, person, us = "cluster-version-operator", "console", "oc", "sno.solonode.github.io/console"
+const cvo, stock, person, own = "cluster-version-operator", "console", "oc", "sno.solonode.github.io/console"
 
-// What the managers own, as the API server writes it.
 const (
 	placedJSON = `{"f:spec":{"f:replicas":{},"f:strategy":{"f:type":{},"f:rollingUpdate":{"f:maxSurge":{},"f:maxUnavailable":{}}},` +
 		`"f:template":{"f:spec":{"f:nodeSelector":{},"f:tolerations":{}`
@@ -62,7 +61,7 @@ const (
 
 func entry(manager, fields string) metav1.ManagedFieldsEntry {
 	operation := metav1.ManagedFieldsOperationUpdate
-	if manager == us {
+	if manager == own {
 		operation = metav1.ManagedFieldsOperationApply
 	}
 	return metav1.ManagedFieldsEntry{Manager: manager, Operation: operation, FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
@@ -92,7 +91,7 @@ func spread(component string) []corev1.PodAffinityTerm {
 	}}
 }
 
-// manifest is a Deployment as a release brings it: two replicas that must not share a node.
+// manifest is a Deployment of a release: two replicas that must not share a node.
 func manifest(name string, change ...func(*appsv1.Deployment)) *appsv1.Deployment {
 	component := map[string]string{"console": "ui", "downloads": "downloads"}[name]
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-console", Name: name, UID: "one", Generation: 1}}
@@ -113,7 +112,6 @@ func manifest(name string, change ...func(*appsv1.Deployment)) *appsv1.Deploymen
 	return d
 }
 
-// shaped is the Deployment as this module leaves it on one node, by hand.
 func shaped(name string, change ...func(*appsv1.Deployment)) *appsv1.Deployment {
 	return manifest(name, append([]func(*appsv1.Deployment){func(d *appsv1.Deployment) {
 		d.Spec.Replicas = ptr.To[int32](1)
@@ -124,7 +122,7 @@ func shaped(name string, change ...func(*appsv1.Deployment)) *appsv1.Deployment 
 	}}, change...)...)
 }
 
-// stockShape is what a console operator that knows topology makes on one node.
+// stockShape is the Deployment of a console operator that follows the topology, on one node.
 func stockShape(name string, change ...func(*appsv1.Deployment)) *appsv1.Deployment {
 	return manifest(name, append([]func(*appsv1.Deployment){func(d *appsv1.Deployment) {
 		d.Spec.Replicas = ptr.To[int32](1)
@@ -140,7 +138,7 @@ func otherEntry() configv1.ComponentOverride {
 	return configv1.ComponentOverride{Kind: "Deployment", Group: "apps", Namespace: "openshift-dns-operator", Name: "dns-operator", Unmanaged: true}
 }
 
-// version is the ClusterVersion with these overrides, seen by the cluster-version-operator.
+// version is a ClusterVersion that the cluster-version-operator has observed.
 func version(overrides ...configv1.ComponentOverride) *configv1.ClusterVersion {
 	cv := &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version", UID: "cv", Generation: 3}}
 	cv.Spec.Overrides = overrides
@@ -149,12 +147,12 @@ func version(overrides ...configv1.ComponentOverride) *configv1.ClusterVersion {
 	return cv
 }
 
-func signed(cv *configv1.ClusterVersion, manager, fields string) *configv1.ClusterVersion {
+func withOwner(cv *configv1.ClusterVersion, manager, fields string) *configv1.ClusterVersion {
 	cv.ManagedFields = append(cv.ManagedFields, entry(manager, fields))
 	return cv
 }
 
-// inputs are those of one node on which a release that does not know topology has just been installed.
+// inputs are those of one node with a release that does not follow the topology.
 func inputs(change ...func(*console.Inputs)) console.Inputs {
 	in := console.Inputs{
 		Cluster: ptr.To(clusterOf(sr, sr)), ClusterVersion: version(),
@@ -167,7 +165,6 @@ func inputs(change ...func(*console.Inputs)) console.Inputs {
 	return in
 }
 
-// text is the canonical text of anything, so that "the same bytes" can be said.
 func text(t testing.TB, v any) string {
 	t.Helper()
 	encoded, err := json.Marshal(v)
@@ -207,7 +204,6 @@ var states = map[string]patch.State{
 	"NotNeeded": patch.NotNeeded, "FieldOwnedByOther": patch.Blocked, "RolloutStuck": patch.Failed,
 }
 
-// managed adds the console operator's own resource with that managementState.
 func managed(state operatorv1.ManagementState) func(*console.Inputs) {
 	return func(in *console.Inputs) {
 		in.Operator = &operatorv1.Console{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
@@ -219,7 +215,7 @@ func clusterVersion(cv *configv1.ClusterVersion) func(*console.Inputs) {
 	return func(in *console.Inputs) { in.ClusterVersion = cv }
 }
 
-// stuck is the status of a Deployment whose new pod was not ready before the deadline, while the old one serves.
+// stuck sets the status of a rollout past its progress deadline, whose old pod is available.
 func stuck(d *appsv1.Deployment) {
 	d.Generation = 2
 	d.Status = appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 2, UpdatedReplicas: 1, AvailableReplicas: 1}
@@ -229,7 +225,6 @@ func stuck(d *appsv1.Deployment) {
 	}
 }
 
-// overridden has an entry of the manager for downloads.
 func overridden(manager string, unmanaged bool) func(*console.Inputs) {
-	return clusterVersion(signed(version(theEntry(unmanaged)), manager, overrideJSON))
+	return clusterVersion(withOwner(version(theEntry(unmanaged)), manager, overrideJSON))
 }

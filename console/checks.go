@@ -15,7 +15,6 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// checks are the preconditions of shaping a Deployment, in order.
 func checks() patch.Chain[operand] {
 	return patch.Chain[operand]{
 		{Name: "Valid", Evaluate: checkValid},
@@ -65,7 +64,7 @@ func checkOptedOut(o operand) *patch.Result {
 		Message: "The annotation " + patch.OptOutAnnotation + " keeps this module away; remove it to have the Deployment follow the topology"}
 }
 
-// checkSingleReplica leaves two replicas alone: an override that changes nothing would still block upgrades.
+// checkSingleReplica keeps two replicas: an override that changes nothing would still block upgrades.
 func checkSingleReplica(o operand) *patch.Result {
 	if topology.SingleReplica(modeOf(*o.Cluster)) {
 		return nil
@@ -74,10 +73,9 @@ func checkSingleReplica(o operand) *patch.Result {
 		Message: "The topology has room for two replicas, the default of the Deployment" + o.Cluster.UnknownValues()}
 }
 
-// shapedByOperator is the result where the console operator follows the topology.
 var shapedByOperator = patch.Result{State: patch.NotNeeded, Reason: patch.ReasonNotNeeded, Message: "The console operator runs one replica by itself"}
 
-// checkNoConsoleOperator leaves fields alone that a console operator would write again.
+// checkNoConsoleOperator releases fields that a console operator would overwrite.
 func checkNoConsoleOperator(o operand) *patch.Result {
 	if o.Force {
 		return nil
@@ -97,7 +95,7 @@ func checkNoConsoleOperator(o operand) *patch.Result {
 		patch.Quoted(stock))}
 }
 
-// stockOwners lists the console operators that own a field of the shape.
+// stockOwners returns the console operators that own a field of the shape.
 func stockOwners(live *appsv1.Deployment) ([]string, error) {
 	var stock []string
 	for _, field := range workload.Fields() {
@@ -110,8 +108,8 @@ func stockOwners(live *appsv1.Deployment) ([]string, error) {
 	return stock, nil
 }
 
-// rollsOnOneNode reports whether one replica can roll on one node without an outage. The stock operator writes 25% and
-// 25%, which is the same as 0 and 1 (U-CON-1).
+// rollsOnOneNode reports whether one replica can roll on one node without an outage. For one replica, the stock
+// operator's 25% and 25% equal 0 and 1 (U-CON-1).
 func rollsOnOneNode(live *appsv1.Deployment) bool {
 	update := live.Spec.Strategy.RollingUpdate
 	if live.Spec.Replicas == nil || *live.Spec.Replicas != 1 || separatesOwnPods(live) ||
@@ -136,7 +134,7 @@ func separatesOwnPods(live *appsv1.Deployment) bool {
 	return required(together) < required(live)
 }
 
-// checkFieldsFree does not count fields that the cluster-version-operator is about to release.
+// checkFieldsFree ignores fields that the cluster-version-operator releases.
 func checkFieldsFree(o operand) *patch.Result {
 	if o.takenOver {
 		return o.FieldsFree(overrides.ClusterVersionOperator)

@@ -17,7 +17,7 @@ import (
 	"github.com/solonode/sno/patch"
 )
 
-// situation is everything that the decision over downloads and its override depends on.
+// situation is all that the decision on downloads and its override depends on.
 type situation struct {
 	Topology  configv1.TopologyMode // "" while it is not known
 	Force     bool
@@ -28,35 +28,32 @@ type situation struct {
 	Stuck     bool
 }
 
-// versions are the ClusterVersions of a situation.
 var versions = map[string]*configv1.ClusterVersion{
-	"none":          nil,
-	"no entry":      version(otherEntry()),
-	"ours":          signed(version(theEntry(true)), us, overrideJSON),
-	"theirs":        signed(version(theEntry(true)), person, overrideJSON),
-	"contrary":      signed(version(theEntry(false)), person, overrideJSON),
-	"contrary ours": signed(signed(version(theEntry(false)), us, overrideJSON), person, overrideJSON),
-	"one value":     signed(version(otherEntry()), person, wholeListJSON),
-	"unreadable":    signed(version(), person, `{"f:spec":7}`),
+	"none":             nil,
+	"no entry":         version(otherEntry()),
+	"ours":             withOwner(version(theEntry(true)), own, overrideJSON),
+	"theirs":           withOwner(version(theEntry(true)), person, overrideJSON),
+	"conflicting":      withOwner(version(theEntry(false)), person, overrideJSON),
+	"conflicting ours": withOwner(withOwner(version(theEntry(false)), own, overrideJSON), person, overrideJSON),
+	"one value":        withOwner(version(otherEntry()), person, wholeListJSON),
+	"unreadable":       withOwner(version(), person, `{"f:spec":7}`),
 }
 
-// deployed are the downloads Deployments of a situation.
 var deployed = map[string]*appsv1.Deployment{
-	"missing":         nil,
-	"deleting":        manifest("downloads", deleting, ownedBy(cvo, manifestJSON)),
-	"release":         manifest("downloads", ownedBy(cvo, manifestJSON)),
-	"taken":           shaped("downloads", ownedBy(cvo, containersJSON), ownedBy(us, shapeJSON)),
-	"taken scaled":    shaped("downloads", scaled, ownedBy(cvo, containersJSON), ownedBy(us, shapeJSON), ownedBy(person, replicasJSON)),
-	"scaled":          manifest("downloads", scaled, ownedBy(cvo, containersJSON), ownedBy(person, replicasJSON)),
-	"stock two":       manifest("downloads", ownedBy(stock, manifestJSON)),
-	"stock one":       stockShape("downloads"),
-	"plain":           manifest("downloads", ownedBy("installer", containersJSON)),
-	"unsigned":        shaped("downloads"),
-	"unreadable":      manifest("downloads", ownedBy(cvo, `{"f:spec":7}`)),
-	"ours unreadable": shaped("downloads", ownedBy(cvo, containersJSON), ownedBy(us, `{"f:spec":7}`)),
+	"missing":          nil,
+	"deleting":         manifest("downloads", deleting, ownedBy(cvo, manifestJSON)),
+	"release":          manifest("downloads", ownedBy(cvo, manifestJSON)),
+	"taken":            shaped("downloads", ownedBy(cvo, containersJSON), ownedBy(own, shapeJSON)),
+	"taken scaled":     shaped("downloads", scaled, ownedBy(cvo, containersJSON), ownedBy(own, shapeJSON), ownedBy(person, replicasJSON)),
+	"scaled":           manifest("downloads", scaled, ownedBy(cvo, containersJSON), ownedBy(person, replicasJSON)),
+	"stock two":        manifest("downloads", ownedBy(stock, manifestJSON)),
+	"stock one":        stockShape("downloads"),
+	"plain":            manifest("downloads", ownedBy("installer", containersJSON)),
+	"no managedFields": shaped("downloads"),
+	"unreadable":       manifest("downloads", ownedBy(cvo, `{"f:spec":7}`)),
+	"ours unreadable":  shaped("downloads", ownedBy(cvo, containersJSON), ownedBy(own, `{"f:spec":7}`)),
 }
 
-// situations returns every combination.
 func situations() []situation {
 	var all []situation
 	for _, topology := range []configv1.TopologyMode{sr, ha, ""} {
@@ -95,24 +92,22 @@ func (s situation) inputs() console.Inputs {
 	return in
 }
 
-// verdict is the action for the override and for downloads, and the reason that is reported for downloads.
 type verdict struct{ Override, Downloads, Reason string }
 
 const applies, releases = "apply", "release"
 
-// rule is the decision in other words.
 func (s situation) rule() verdict {
 	is := func(value string, of ...string) bool { return slices.Contains(of, value) }
 	var (
 		absent   = is(s.Downloads, "missing", "deleting")
-		ourEntry = is(s.Version, "ours", "contrary ours")
-		// byRelease is that the cluster-version-operator manages downloads, holding that the module owns something of it or may.
+		ourEntry = is(s.Version, "ours", "conflicting ours")
+		// byRelease: the cluster-version-operator manages downloads; holding: the module owns fields of it, or may.
 		byRelease  = is(s.Downloads, "release", "taken", "taken scaled", "scaled", "unreadable", "ours unreadable")
 		holding    = is(s.Downloads, "taken", "taken scaled", "ours unreadable")
 		unreadable = is(s.Downloads, "unreadable", "ours unreadable")
 		byStock    = is(s.Downloads, "stock two", "stock one")
 		byPerson   = is(s.Downloads, "scaled", "taken scaled")
-		needed     = s.Version != "none" && (byRelease || ourEntry || s.Downloads == "unsigned")
+		needed     = s.Version != "none" && (byRelease || ourEntry || s.Downloads == "no managedFields")
 	)
 	when := func(is bool, what string) string {
 		if is {
@@ -123,20 +118,20 @@ func (s situation) rule() verdict {
 	if s.Version == "unreadable" {
 		return verdict{"", "", "Invalid"}
 	}
-	if absent { // the override goes, because it keeps downloads from being created
+	if absent { // the override would prevent that downloads is created
 		if reason := map[string]string{"Removed": "NotNeeded", "Unmanaged": "OptedOut"}[s.OptOut]; reason != "" {
 			return verdict{when(ourEntry, releases), releases, reason}
 		}
 		return verdict{when(ourEntry, releases), "", "WaitingForObject"}
 	}
-	// leave releases the shape first and the override last.
+	// leave releases the shape before the override.
 	leave := func(reason string) verdict {
 		if ourEntry && !s.Observed && holding {
 			return verdict{"", "", "GivingBack"}
 		}
 		return verdict{when(ourEntry && !holding, releases), releases, reason}
 	}
-	// yield keeps the override, which protects a person's value.
+	// yield keeps the override for a person's value.
 	yield := func() verdict {
 		if unreadable && s.Version != "none" {
 			return verdict{"", "", "Invalid"}
@@ -168,7 +163,7 @@ func (s situation) rule() verdict {
 		return orStuck(yield())
 	case s.Version == "none" && byRelease:
 		return verdict{"", "", "WaitingForObject"}
-	case needed && is(s.Version, "contrary", "contrary ours", "one value"):
+	case needed && is(s.Version, "conflicting", "conflicting ours", "one value"):
 		if byStock {
 			return orStuck(leave("FieldOwnedByOther"))
 		}
@@ -185,7 +180,6 @@ func (s situation) rule() verdict {
 	return verdict{when(ourEntry, applies), applies, ""}
 }
 
-// TestDecide compares the decision with its rule, over every combination of what it depends on.
 func TestDecide(t *testing.T) {
 	for _, s := range situations() {
 		in := s.inputs()
@@ -205,7 +199,7 @@ func decided(t *testing.T, in console.Inputs) verdict {
 	action := func(step patch.Step) string {
 		switch {
 		case step.Intent != nil && step.Release:
-			t.Errorf("applies and releases at once: %s", text(t, in))
+			t.Errorf("applies and releases in one step: %s", text(t, in))
 		case step.Intent != nil:
 			return applies
 		case step.Release:
@@ -224,8 +218,7 @@ func decided(t *testing.T, in console.Inputs) verdict {
 	return got
 }
 
-// What is reported for each Deployment, in addition to testdata/decide. "shape" is an intent, "" means that the override
-// comes first.
+// "shape" stands for an intent, and "" for a Deployment that waits for the override. testdata/decide has more results.
 func TestDecideReports(t *testing.T) {
 	const (
 		optout  = "OptedOut: The annotation sno.solonode.github.io/opt-out keeps this module away; remove it to have the Deployment follow the topology"
@@ -252,10 +245,10 @@ func TestDecideReports(t *testing.T) {
 	}{
 		"not valid": {on(manifest("downloads")), "Invalid: The inputs cannot be understood: invalid inputs: " +
 			"Deployment openshift-console/downloads is not openshift-console/console", "Invalid"},
-		"missing":              {on(nil, downloads(nil)), missing + "console Deployment;", missing + "downloads Deployment;"},
-		"missing, by an entry": {inputs(downloads(nil), overridden(person, true)), "shape", missing + "Deployment, and an entry of another client"},
-		"being deleted":        {inputs(downloads(manifest("downloads", deleting))), "shape", "WaitingForObject: The downloads"},
-		"opted out":            {on(manifest("console", optedOut("console")), noCluster), optout, "WaitingForInfrastructure: There is no"},
+		"missing":             {on(nil, downloads(nil)), missing + "console Deployment;", missing + "downloads Deployment;"},
+		"missing, overridden": {inputs(downloads(nil), overridden(person, true)), "shape", missing + "Deployment, and an entry of another client"},
+		"being deleted":       {inputs(downloads(manifest("downloads", deleting))), "shape", "WaitingForObject: The downloads"},
+		"opted out":           {on(manifest("console", optedOut("console")), noCluster), optout, "WaitingForInfrastructure: There is no"},
 		"opted out by the ClusterVersion": {inputs(func(in *console.Inputs) {
 			in.ClusterVersion.Annotations = map[string]string{patch.OptOutAnnotation: "all"}
 		}), "shape", optout},
@@ -267,35 +260,35 @@ func TestDecideReports(t *testing.T) {
 		"managed by force":          {inputs(managed(operatorv1.Force)), "shape", ""},
 		"unmanaged, forced":         {inputs(managed(operatorv1.Unmanaged), forced), "OptedOut: The managementState", "OptedOut: The managementState"},
 		"unknown":                   {inputs(topologies(unknown, sr)), two + `; status.controlPlaneTopology has the unknown value "Quantum"`, two},
-		"stock by its other name": {on(manifest("console", ownedBy("console-operator", manifestJSON))),
+		"stock, other name": {on(manifest("console", ownedBy("console-operator", manifestJSON))),
 			strings.Replace(blocked, `"console"`, `"console-operator"`, 1), ""},
 		"stock, anti-affinity": {on(stockShape("console", func(d *appsv1.Deployment) {
 			d.Spec.Template.Spec.Affinity = manifest("console").Spec.Template.Spec.Affinity
 		})), blocked, ""},
-		"stock, may be down":       {rolling(strategy(n(1), n(1))), blocked, ""},
-		"stock, does not surge":    {rolling(strategy(n(0), n(0))), blocked, ""},
-		"stock, recreates":         {rolling(appsv1.DeploymentStrategy{Type: "Recreate"}), blocked, ""},
-		"stock, odd percentages":   {rolling(strategy(n(0), percent("many"))), blocked, ""},
-		"stock owns nothing of it": {on(manifest("console", ownedBy(stock, containersJSON))), "shape", ""},
-		"stuck":                    {on(stockShape("console", stuck)), remedy, ""},
-		"stuck, two replicas":      {on(manifest("console", stuck, ownedBy(stock, manifestJSON))), remedy, ""},
-		"stuck, a person's":        {on(manifest("console", stuck, scaled, ownedBy(person, replicasJSON))), remedy, ""},
-		"stuck, newer rollout":     {on(stockShape("console", stuck, func(d *appsv1.Deployment) { d.Generation++ })), operator, ""},
-		"stuck, highly available":  {on(stockShape("console", stuck), topologies(ha, ha)), two, two},
-		"stuck, removed":           {on(stockShape("console", stuck), managed(operatorv1.Removed)), removed, removed},
-		"stuck, no topology":       {on(stockShape("console", stuck), noCluster), "WaitingForInfrastructure", "WaitingForInfrastructure"},
+		"stock, allows an outage": {rolling(strategy(n(1), n(1))), blocked, ""},
+		"stock, does not surge":   {rolling(strategy(n(0), n(0))), blocked, ""},
+		"stock, recreates":        {rolling(appsv1.DeploymentStrategy{Type: "Recreate"}), blocked, ""},
+		"stock, odd percentages":  {rolling(strategy(n(0), percent("many"))), blocked, ""},
+		"stock, owns no field":    {on(manifest("console", ownedBy(stock, containersJSON))), "shape", ""},
+		"stuck":                   {on(stockShape("console", stuck)), remedy, ""},
+		"stuck, two replicas":     {on(manifest("console", stuck, ownedBy(stock, manifestJSON))), remedy, ""},
+		"stuck, a person's":       {on(manifest("console", stuck, scaled, ownedBy(person, replicasJSON))), remedy, ""},
+		"stuck, newer rollout":    {on(stockShape("console", stuck, func(d *appsv1.Deployment) { d.Generation++ })), operator, ""},
+		"stuck, highly available": {on(stockShape("console", stuck), topologies(ha, ha)), two, two},
+		"stuck, removed":          {on(stockShape("console", stuck), managed(operatorv1.Removed)), removed, removed},
+		"stuck, no topology":      {on(stockShape("console", stuck), noCluster), "WaitingForInfrastructure", "WaitingForInfrastructure"},
 		"rolling out": {on(stockShape("console", stuck, func(d *appsv1.Deployment) {
 			d.Status.Conditions = d.Status.Conditions[:1]
 		})), operator, ""},
 		"the release's console": {on(manifest("console", ownedBy(cvo, replicasJSON))),
 			`FieldOwnedByOther: .spec.replicas of the console Deployment is owned by "cluster-version-operator"`, ""},
-		"a ClusterVersion that is gone": {inputs(clusterVersion(nil)), "shape",
+		"no ClusterVersion": {inputs(clusterVersion(nil)), "shape",
 			"WaitingForObject: The cluster-version-operator manages the Deployment, and there is no ClusterVersion"},
-		"override contradicted, forced":       {inputs(overridden(person, false), forced), "shape", entry + ` by "oc" and stays as it is, also with`},
-		"override contradicted by nobody":     {inputs(clusterVersion(version(theEntry(false)))), "shape", entry + " and stays as it is"},
-		"override contradicted, not needed":   {inputs(overridden(person, false), downloads(manifest("downloads", free))), "shape", "shape"},
-		"overrides as one value, with ours":   {inputs(clusterVersion(signed(version(theEntry(true)), person, wholeListJSON))), "shape", "shape"},
-		"overrides as one value, still empty": {inputs(clusterVersion(signed(version(), person, wholeListJSON))), "shape", ""},
+		"conflicting entry, forced":           {inputs(overridden(person, false), forced), "shape", entry + ` by "oc" and stays as it is, also with`},
+		"conflicting entry, no owner":         {inputs(clusterVersion(version(theEntry(false)))), "shape", entry + " and stays as it is"},
+		"conflicting entry, not needed":       {inputs(overridden(person, false), downloads(manifest("downloads", free))), "shape", "shape"},
+		"overrides as one value, with entry":  {inputs(clusterVersion(withOwner(version(theEntry(true)), person, wholeListJSON))), "shape", "shape"},
+		"overrides as one value, still empty": {inputs(clusterVersion(withOwner(version(), person, wholeListJSON))), "shape", ""},
 	} {
 		decision := console.Decide(test.in)
 		for want, step := range map[*string]patch.Step{&test.console: decision.Console, &test.downloads: decision.Downloads} {

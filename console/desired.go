@@ -8,17 +8,16 @@ import (
 	"github.com/solonode/sno/patch/overrides"
 )
 
-// Decision is the next step for each of the patched objects, in any order. The caller carries it out, reads the objects
-// again and decides again: steps that depend on each other are never in one Decision.
+// Decision has the next step for each patched object. They are independent: steps that depend on each other are never in
+// one Decision. Read the objects and decide again after a step.
 type Decision struct {
-	// ClusterVersion applies one entry of the overrides, so the entries of others stay.
-	ClusterVersion     patch.Step
+	ClusterVersion     patch.Step // applies only the entry for downloads
 	Downloads, Console patch.Step
 }
 
-// Decide returns the next step for both Deployments, and for the override that makes downloads unmanaged (R-CON-2). To
-// take downloads over, it sets the override, waits until the cluster-version-operator has observed it, and applies the
-// shape. To release downloads, it releases the shape first and the override last.
+// Decide returns the next step for both Deployments, and for the override that makes downloads unmanaged (R-CON-2). A
+// takeover sets the override, waits until the cluster-version-operator has observed it, and applies the shape. A release
+// releases the shape first and the override last.
 func Decide(in Inputs) Decision {
 	downloads := in.downloads()
 	override, shape := decideOverride(downloads, decideShape(downloads))
@@ -29,7 +28,7 @@ func Decide(in Inputs) Decision {
 	}
 }
 
-// reportStuck reports a stuck rollout of a Deployment that is left to another client.
+// reportStuck reports a stuck rollout of a Deployment that another client manages.
 func reportStuck(o operand, step patch.Step) patch.Step {
 	if step.Release && (step.Result.Reason == patch.ReasonFieldOwnedByOther || *step.Result == shapedByOperator) {
 		step.Result = o.RolloutStuckOr(step.Result)
@@ -37,10 +36,10 @@ func reportStuck(o operand, step patch.Step) patch.Step {
 	return step
 }
 
-// decideShape is the decision over one Deployment without regard to the override.
+// decideShape decides on a Deployment, without the override.
 func decideShape(o operand) patch.Step {
-	if result, ours := checks().Run(o); result != nil {
-		return patch.Step{Result: result, Release: ours == patch.ReleaseFields}
+	if result, policy := checks().Run(o); result != nil {
+		return patch.Step{Result: result, Release: policy == patch.ReleaseFields}
 	}
 	step := o.Step()
 	if step.Intent != nil && step.Result.State < patch.Blocked && blocksDrain(o.budget) {
@@ -60,7 +59,7 @@ func decideOverride(o operand, shape patch.Step) (override, downloads patch.Step
 	case err != nil:
 		return patch.Step{}, patch.Step{Result: patch.Invalid(err)}
 	case o.missing():
-		// Only the cluster-version-operator creates it again, and the override prevents that.
+		// The override prevents the cluster-version-operator from creating it again.
 		if shape.Result.State == patch.Waiting && claim.Complete && !claim.Releasable {
 			shape.Result = &patch.Result{State: patch.Waiting, Reason: patch.ReasonWaitingForObject, Message: "There is no Deployment, and an entry " +
 				"of another client in " + overrides.Field + " keeps the cluster-version-operator from creating one; remove that entry"}
@@ -84,7 +83,7 @@ func takeOver(o operand, claim overrides.Claim, shape patch.Step) (override, dow
 	}
 	switch {
 	case !claim.Complete:
-		override.Result = progressing(ReasonTakingOver, "Adding an override for downloads; it blocks minor upgrades until it is removed")
+		override.Result = progressing(ReasonTakingOver, "Adding an override for downloads; it blocks upgrades until it is removed")
 		return override, patch.Step{}
 	case !claim.Observed && (!shaped || !o.owned()):
 		override.Result = progressing(ReasonTakingOver, waitingForOperator)
@@ -120,8 +119,8 @@ func progressing(reason, message string) *patch.Result {
 	return &patch.Result{State: patch.Progressing, Reason: reason, Message: message}
 }
 
-// keepsOverride reports whether the override stays although the shape is released. Without it the cluster-version-operator
-// would revert the field that a person has set.
+// keepsOverride reports whether the override stays when the shape is released: without it the cluster-version-operator
+// would revert a person's value.
 func keepsOverride(o operand, result *patch.Result) (bool, error) {
 	if result.State != patch.Blocked {
 		return false, nil

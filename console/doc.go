@@ -1,6 +1,6 @@
-// Package console makes the web console and its downloads server work on clusters with one control-plane node: one replica
-// without anti-affinity, rollouts that finish on that node without an outage, and no disruption budget over a single pod.
+// Package console adapts the web console and its downloads server to clusters with one control-plane node: one replica
+// without anti-affinity, rollouts without an outage, and no disruption budget for a single pod.
 //
-// A console operator vendors the package and calls [ShapeDeployment] and [PodDisruptionBudget]. Beside an operator that
-// does not follow the topology, package controller writes what [Decide] returns. Every function here is pure.
+// A console operator vendors the package and calls [ShapeDeployment] and [PodDisruptionBudget]. For a stock operator,
+// package controller writes what [Decide] returns. Every function is pure.
 package console

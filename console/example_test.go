@@ -11,7 +11,6 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// A console operator shapes what it reads from its manifest, just before it applies it.
 func ExampleShapeDeployment() {
 	cluster := topology.Cluster{
 		ControlPlane:   topology.ReadingOf(configv1.SingleReplicaTopologyMode),

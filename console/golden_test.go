@@ -15,7 +15,6 @@ import (
 	"github.com/solonode/sno/patch/patchtest"
 )
 
-// wanted is the decision on one object.
 type wanted struct {
 	Apply   any      `json:"apply,omitempty"`
 	Unset   []string `json:"unset,omitempty"`

@@ -22,8 +22,8 @@ var (
 	ErrName       = errors.New("not a Deployment of the console; want " + ConsoleName + " or " + DownloadsName)
 )
 
-// Pool returns where the pods of both Deployments run: on the control plane, or on workers where the control plane is
-// External (U-CON-2). Error: topology.ErrClusterNotRead.
+// Pool returns the pool of both Deployments: the control plane, or workers where the control plane is External
+// (U-CON-2). Error: topology.ErrClusterNotRead.
 func Pool(cluster topology.Cluster) (topology.Pool, error) {
 	if err := cluster.Validate(); err != nil {
 		return "", err
@@ -35,21 +35,20 @@ func poolOf(cluster topology.Cluster) topology.Pool {
 	return cluster.PoolFor(topology.ControlPlanePool)
 }
 
-// modeOf returns the topology of the pool in which the pods run. Choosing it in another way was wrong upstream in both
-// directions (U-CON-5): two replicas pinned to one node, and anti-affinity that one worker cannot satisfy.
+// modeOf returns the topology of the pool. Using another one was wrong upstream in both directions (U-CON-5): two replicas
+// pinned to one node, and anti-affinity that one worker cannot satisfy.
 func modeOf(cluster topology.Cluster) configv1.TopologyMode {
 	return cluster.Governing(poolOf(cluster))
 }
 
 // ShapeDeployment returns a copy of the console or downloads Deployment whose replicas, rolling update, node selector,
-// tolerations and anti-affinity between its own pods follow the topology of Pool. They are set together so that rollouts
-// and drains finish (R-SNO-2):
+// tolerations and anti-affinity follow the topology of Pool, so that rollouts and drains finish (R-SNO-2):
 //
 //	SingleReplica  1 replica,  unavailable 0, surge 1, no anti-affinity (R-CON-1)
 //	all others     2 replicas, unavailable 1, surge 3, required anti-affinity by hostname (R-CON-3, U-CON-1)
 //
-// Before every write, pass the result and the live Deployment to workload.UnblockRollout: the anti-affinity of old pods can
-// block the rollout. The Deployment must have a selector. Errors: topology.ErrClusterNotRead, ErrDeployment.
+// Before every write, pass the result and the live Deployment to workload.UnblockRollout, because the anti-affinity of
+// old pods can block the rollout. Errors: topology.ErrClusterNotRead, ErrDeployment.
 func ShapeDeployment(deployment *appsv1.Deployment, cluster topology.Cluster) (*appsv1.Deployment, error) {
 	if err := cluster.Validate(); err != nil {
 		return nil, err
@@ -80,7 +79,7 @@ func shape(deployment *appsv1.Deployment, cluster topology.Cluster) *appsv1.Depl
 	return shaped
 }
 
-// place pins the pods to the control plane. Without one they select no role, because every node is a worker.
+// place pins the pods to the control plane. With an External one they select no role, because every node is a worker.
 func place(pod *corev1.PodSpec, pool topology.Pool) {
 	if pool == topology.ControlPlanePool {
 		workload.Place(pod, pool)
@@ -95,9 +94,9 @@ func place(pod *corev1.PodSpec, pool topology.Pool) {
 	pod.Tolerations = workload.Tolerate(pod.Tolerations, pool)
 }
 
-// PodDisruptionBudget returns the budget over the pods of ConsoleName or DownloadsName, or nil where the topology of Pool
-// is SingleReplica and an existing budget is to be deleted (R-SNO-3). The stock operator keeps one with maxUnavailable 1
-// (U-CON-4), which protects nothing there. Errors: topology.ErrClusterNotRead, ErrName.
+// PodDisruptionBudget returns the budget of ConsoleName or DownloadsName, or nil where the topology of Pool is
+// SingleReplica and an existing budget is to be deleted (R-SNO-3). The stock operator keeps one with maxUnavailable 1,
+// which has no effect there (U-CON-4). Errors: topology.ErrClusterNotRead, ErrName.
 func PodDisruptionBudget(name string, cluster topology.Cluster) (*policyv1.PodDisruptionBudget, error) {
 	if err := cluster.Validate(); err != nil {
 		return nil, err

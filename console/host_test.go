@@ -18,7 +18,7 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// A Cluster that was not read, or only in part, is an error and not highly available.
+// A Cluster that was not read must not count as highly available.
 func TestClusterNotRead(t *testing.T) {
 	for name, cluster := range map[string]topology.Cluster{
 		"zero": {}, "no infrastructure": {ControlPlane: topology.ReadingOf(sr)}, "no control plane": {Infrastructure: topology.ReadingOf(sr)},
@@ -43,8 +43,7 @@ func TestClusterNotRead(t *testing.T) {
 	}
 }
 
-// TestShapeDeployment shows R-CON-1, R-CON-3 and R-SNO-2: the shape for every pair of topologies, from the manifest, from
-// the shape of one node, and from a pod that selects and tolerates nothing.
+// R-CON-1, R-CON-3, R-SNO-2: the shape for every pair of topologies.
 func TestShapeDeployment(t *testing.T) {
 	bare := func(d *appsv1.Deployment) {
 		d.Spec.Template.Spec.NodeSelector, d.Spec.Template.Spec.Tolerations = nil, nil
@@ -94,7 +93,6 @@ func TestShapeDeployment(t *testing.T) {
 	})
 }
 
-// shapedFor is ShapeDeployment where it must not fail.
 func shapedFor(t testing.TB, d *appsv1.Deployment, cluster topology.Cluster) *appsv1.Deployment {
 	t.Helper()
 	got, err := console.ShapeDeployment(d, cluster)
@@ -104,8 +102,7 @@ func shapedFor(t testing.TB, d *appsv1.Deployment, cluster topology.Cluster) *ap
 	return got
 }
 
-// What is not part of the shape stays; patch/workload has the details.
-func TestShapeDeploymentLeavesTheRest(t *testing.T) {
+func TestShapeDeploymentKeepsOtherFields(t *testing.T) {
 	start := manifest("downloads", func(d *appsv1.Deployment) {
 		d.Annotations = map[string]string{"a": "b"}
 		d.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
@@ -130,8 +127,7 @@ func TestShapeDeploymentLeavesTheRest(t *testing.T) {
 	}
 }
 
-// The anti-affinity has the Deployment's own selector, whatever its name. Without a selector there would be none, or one
-// between console and downloads.
+// Without the Deployment's selector, console and downloads would be separated from each other, or nothing.
 func TestShapeDeploymentSelector(t *testing.T) {
 	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"own": "label"}, MatchExpressions: []metav1.LabelSelectorRequirement{
 		{Key: "component", Operator: metav1.LabelSelectorOpIn, Values: []string{"downloads"}}}}
@@ -158,7 +154,7 @@ func TestShapeDeploymentSelector(t *testing.T) {
 	}
 }
 
-// TestPodDisruptionBudget shows R-SNO-3: there is no budget over one pod. patch/workload has the rest of a budget.
+// R-SNO-3: there is no budget for one pod. patch/workload tests the other fields.
 func TestPodDisruptionBudget(t *testing.T) {
 	eachTopology(func(controlPlane, infrastructure configv1.TopologyMode, single, _ bool) {
 		for name, component := range map[string]string{"console": "ui", "downloads": "downloads"} {

@@ -16,20 +16,19 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// ErrInputs is returned for inputs that no cluster can have.
+// ErrInputs is returned for invalid inputs.
 var ErrInputs = errors.New("invalid inputs")
 
-// Inputs are the live objects that the decision needs, with their managedFields. They are only read. nil means that an
-// object does not exist.
+// Inputs are the live objects that the decision needs, with managedFields. They are only read. nil means that an object
+// does not exist.
 type Inputs struct {
-	// Cluster is nil while no Infrastructure was read.
-	Cluster        *topology.Cluster
+	Cluster        *topology.Cluster // nil until an Infrastructure was read
 	Operator       *operatorv1.Console
 	ClusterVersion *configv1.ClusterVersion
 
 	Console, Downloads             *appsv1.Deployment
 	ConsoleBudget, DownloadsBudget *policyv1.PodDisruptionBudget
-	// ForceConflicts takes contested fields of the Deployments from any owner, but never an entry of the ClusterVersion.
+	// ForceConflicts takes fields of the Deployments from other owners, but never an entry of the ClusterVersion.
 	ForceConflicts bool
 }
 
@@ -59,13 +58,11 @@ func (in Inputs) Validate() error {
 	return nil
 }
 
-// operand is one of the two Deployments with what its decision needs.
 type operand struct {
 	workload.Operand
-	in     Inputs
-	budget *policyv1.PodDisruptionBudget
-	// takenOver reports whether the cluster-version-operator may manage the Deployment, as older releases do with downloads.
-	takenOver bool
+	in        Inputs
+	budget    *policyv1.PodDisruptionBudget
+	takenOver bool // the cluster-version-operator may manage it, as older releases do with downloads
 }
 
 func (in Inputs) console() operand {
@@ -87,14 +84,13 @@ func (o operand) claim() (overrides.Claim, error) {
 	return overrides.Read(o.in.ClusterVersion, FieldOwner, Override())
 }
 
-// needsOverride reports whether the cluster-version-operator manages the Deployment, or may do so.
+// needsOverride reports whether the cluster-version-operator may manage the Deployment.
 func (o operand) needsOverride() bool {
 	return o.takenOver && o.in.ClusterVersion != nil && (ownership.ManagedBy(o.Live, overrides.ClusterVersionOperator) ||
 		len(o.Live.ManagedFields) == 0 || ownership.Owns(o.in.ClusterVersion, FieldOwner))
 }
 
-// missing reports whether there is no Deployment to write to. A write does not restore one that is being deleted.
+// missing reports whether there is no Deployment, or it is being deleted.
 func (o operand) missing() bool { return o.Live == nil || o.Live.DeletionTimestamp != nil }
 
-// owned reports whether the module owns a field of the Deployment.
 func (o operand) owned() bool { return ownership.Owns(o.Live, FieldOwner) }

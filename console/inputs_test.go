@@ -24,8 +24,8 @@ func TestValidate(t *testing.T) {
 		in console.Inputs
 		ok bool
 	}{
-		"nothing":            {console.Inputs{}, true},
-		"everything":         {inputs(managed(""), budgets), true},
+		"no objects":         {console.Inputs{}, true},
+		"all objects":        {inputs(managed(""), budgets), true},
 		"ClusterVersion":     {console.Inputs{ClusterVersion: wrongVersion}, false},
 		"operator":           {console.Inputs{Operator: &operatorv1.Console{ObjectMeta: metav1.ObjectMeta{Name: "console"}}}, false},
 		"console elsewhere":  {console.Inputs{Console: elsewhere}, false},

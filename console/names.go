@@ -7,7 +7,7 @@ import (
 	"github.com/solonode/sno/patch/overrides"
 )
 
-// What the module and its objects are called. The budgets over the pods of a Deployment have its name.
+// Names of the module and of objects. A budget has the name of its Deployment.
 const (
 	Name            = "console" // in the field owner, annotations, metrics and flags
 	ConditionPrefix = "ConsoleTopology"
@@ -20,17 +20,16 @@ const (
 // FieldOwner is the server-side apply field owner of this module.
 var FieldOwner = patch.FieldOwner(Name)
 
-// Reasons of this module, least severe first. The other shared ones are in package patch.
+// Reasons of this module, least severe first. Other reasons are in package patch.
 const (
-	ReasonTakingOver   = "TakingOver"           // the cluster-version-operator has to observe the override
+	ReasonTakingOver   = "TakingOver"           // waiting for the cluster-version-operator to observe the override
 	ReasonGivingBack   = "GivingBack"           // the patch is being released
 	ReasonRollingOut   = patch.ReasonRollingOut // shaped, the rollout has not finished
 	ReasonDrainBlocked = "DrainBlocked"         // a budget does not allow evicting the only pod
 	ReasonRolloutStuck = "RolloutStuck"         // the progress deadline has passed
 )
 
-// stockManagers are the field managers of console operators. A field manager defaults to the name of the program, which
-// is "console" in the stock image.
+// stockManagers are the field managers of console operators: by default the name of the program, "console" in the image.
 var stockManagers = []string{"console", "console-operator"}
 
 // Override is the entry of ClusterVersion's spec.overrides that makes downloads unmanaged.
@@ -41,7 +40,6 @@ func OverrideOwnedByOther(managers ...string) *patch.Result {
 	return overrides.OwnedByOther("the "+subjectOf(DownloadsName), managers...)
 }
 
-// subjectOf is the name of a Deployment in messages.
 func subjectOf(name string) string { return name + " Deployment" }
 
 func podLabels(name string) map[string]string {

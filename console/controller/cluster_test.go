@@ -44,11 +44,10 @@ func TestMain(m *testing.M) { os.Exit(suite.Test(m)) }
 
 var deployments = []controller.Object{consoleObject, downloadsObject}
 
-// cluster has no controllers: the test acts for all others.
+// cluster has no controllers; the test writes in their place.
 type cluster struct {
 	*patchtest.Cluster
-	// release is a cluster-version-operator whose release contains downloads.
-	release *patchtest.FakeVersionOperator
+	release *patchtest.FakeVersionOperator // contains downloads
 }
 
 func newCluster(t *testing.T, mode configv1.TopologyMode) *cluster {
@@ -58,7 +57,7 @@ func newCluster(t *testing.T, mode configv1.TopologyMode) *cluster {
 	return &cluster{c, c.FakeVersionOperator(manifest(console.DownloadsName))}
 }
 
-// installed is a cluster with two replicas of everything, whatever the topology, and a person's overrides.
+// installed is a cluster with two replicas of both Deployments, and a person's overrides.
 func installed(t *testing.T, mode configv1.TopologyMode, overrides ...configv1.ComponentOverride) *cluster {
 	t.Helper()
 	c := newCluster(t, mode)
@@ -88,7 +87,6 @@ func stocked(t *testing.T, change func(*appsv1.Deployment)) *cluster {
 	return c
 }
 
-// stock writes both Deployments as the console operator does on every sync.
 func (c *cluster) stock(change func(*appsv1.Deployment)) {
 	c.Helper()
 	for _, o := range deployments {
@@ -101,7 +99,6 @@ func (c *cluster) stock(change func(*appsv1.Deployment)) {
 
 func twoReplicas(*appsv1.Deployment) {}
 
-// oneReplica is the Deployment of a console operator that follows the topology.
 func oneReplica(d *appsv1.Deployment) {
 	d.Spec.Replicas = ptr.To[int32](1)
 	d.Spec.Template.Spec.Affinity.PodAntiAffinity = nil
@@ -116,7 +113,6 @@ func operatorOf(state operatorv1.ManagementState) *unstructured.Unstructured {
 	return u
 }
 
-// installVersion creates the ClusterVersion as the bootstrap does.
 func (c *cluster) installVersion() {
 	c.Helper()
 	v := &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: versionObject.Name}}
@@ -124,7 +120,7 @@ func (c *cluster) installVersion() {
 	c.Create("cluster-bootstrap", v)
 }
 
-// edit sets spec.overrides by an Update of the whole object, as `oc edit` does.
+// edit sets spec.overrides by an update of the object, as `oc edit` does.
 func (c *cluster) edit(overrides ...configv1.ComponentOverride) {
 	c.Helper()
 	v := c.version()
@@ -142,7 +138,7 @@ func (c *cluster) deployment(o controller.Object) *appsv1.Deployment {
 	return patchtest.Get[appsv1.Deployment](c.Cluster, o)
 }
 
-// reconciler is a controller without a cache. The cluster-version-operator and the Deployment controller act in between.
+// reconciler has no cache. The cluster-version-operator and the Deployment controller write between its reconciles.
 type reconciler struct {
 	*patchtest.Reconciler
 	clock *clocktesting.FakePassiveClock
@@ -153,7 +149,7 @@ func (c *cluster) reconciler(flags ...string) reconciler {
 	l := reconciler{clock: clocktesting.NewFakePassiveClock(time.Unix(1_700_000_000, 0))}
 	l.Reconciler = c.ReconcilerOf(func(made *patchtest.Reconciler) (controller.ReconcileFunc, error) {
 		env := made.Environment
-		env.Reader = nil // no decision may depend on a cache
+		env.Reader = nil
 		p := newPatcher(env)
 		p.version.Clock, p.downloads.Clock, p.console.Clock = l.clock, l.clock, l.clock
 		return p.reconcile, nil
@@ -162,7 +158,7 @@ func (c *cluster) reconciler(flags ...string) reconciler {
 	return l
 }
 
-// shaped is a check: the Deployments have the shape of one node, and the next rollout is no outage.
+// shaped checks that the Deployments have the shape of one node, and that the next rollout is no outage.
 func (c *cluster) shaped(objects ...controller.Object) func() error {
 	return func() error {
 		c.Helper()
@@ -181,7 +177,6 @@ func (c *cluster) shaped(objects ...controller.Object) func() error {
 	}
 }
 
-// replicas is a check.
 func (c *cluster) replicas(o controller.Object, want int32) func() error {
 	return func() error {
 		c.Helper()
@@ -192,7 +187,6 @@ func (c *cluster) replicas(o controller.Object, want int32) func() error {
 	}
 }
 
-// overrides is a check: spec.overrides has exactly these entries, in this order.
 func (c *cluster) overrides(want ...configv1.ComponentOverride) func() error {
 	return func() error {
 		c.Helper()
@@ -203,13 +197,11 @@ func (c *cluster) overrides(want ...configv1.ComponentOverride) func() error {
 	}
 }
 
-// untouched is a check: the module owns nothing.
 func (c *cluster) untouched() error {
 	c.Helper()
 	return c.Untouched(consoleObject, downloadsObject, versionObject)
 }
 
-// snapshot returns the specs and owners of objects, without times and status.
 func (c *cluster) snapshot(objects ...controller.Object) []map[string]any {
 	c.Helper()
 	var all []map[string]any
@@ -243,7 +235,6 @@ func unshaped(o controller.Object) *unstructured.Unstructured {
 	return u
 }
 
-// manifest is a Deployment of a release that does not follow the topology: two replicas that must not share a node.
 func manifest(name string) *appsv1.Deployment {
 	labels := map[string]string{"app": "console", "component": map[string]string{console.ConsoleName: "ui", console.DownloadsName: "downloads"}[name]}
 	quarter := intstr.FromString("25%")

@@ -17,7 +17,7 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-var versionWords = apply.Messages{
+var versionMessages = apply.Messages{
 	Subject:           "The ClusterVersion",
 	Creator:           "the cluster-version-operator",
 	Resource:          "clusterversions.config.openshift.io",
@@ -26,7 +26,7 @@ var versionWords = apply.Messages{
 	OwnedByOther:      console.OverrideOwnedByOther,
 }
 
-func deploymentWords(name string) apply.Messages {
+func deploymentMessages(name string) apply.Messages {
 	return apply.Messages{
 		Subject:    "The " + name + " Deployment",
 		Creator:    "its operator",
@@ -35,9 +35,9 @@ func deploymentWords(name string) apply.Messages {
 	}
 }
 
-// patcher has an applier for each object, because they may take fields from different managers.
+// patcher has an applier for each object, because the managers whose fields they may take differ.
 type patcher struct {
-	live                        client.Reader // from the API server, never from a cache
+	live                        client.Reader // not a cache
 	version, downloads, console *apply.Applier
 	force                       bool
 }
@@ -55,13 +55,12 @@ func newPatcher(env controller.Environment) *patcher {
 	return p
 }
 
-// gathered are the inputs of a decision, and the objects that are written or have the conditions.
 type gathered struct {
 	inputs                                console.Inputs
 	operator, version, downloads, console *unstructured.Unstructured
 }
 
-// reconcile carries out the first step that writes something. The next step is decided after another read.
+// reconcile executes the first step that writes. The next step is decided after another read.
 func (p *patcher) reconcile(ctx context.Context, cluster *topology.Cluster) (*unstructured.Unstructured, patch.Result, error) {
 	g, err := p.gather(ctx, cluster)
 	if err != nil {
@@ -69,21 +68,21 @@ func (p *patcher) reconcile(ctx context.Context, cluster *topology.Cluster) (*un
 	}
 	decision := console.Decide(g.inputs)
 	if step := decision.ClusterVersion; g.version != nil && step.Intent == nil && !step.Release {
-		p.version.Forget(g.version.GetUID()) // an override that is not wanted cannot be reverted
+		p.version.Forget(g.version.GetUID()) // removing an override that is not wanted is no revert
 	}
 	wrote, releasing := false, false
-	take := func(applier *apply.Applier, live *unstructured.Unstructured, step patch.Step, words apply.Messages) *patch.Result {
+	take := func(applier *apply.Applier, live *unstructured.Unstructured, step patch.Step, messages apply.Messages) *patch.Result {
 		result := step.Result
 		if !wrote {
-			result, wrote = applier.ApplyStep(ctx, live, step, words)
+			result, wrote = applier.ApplyStep(ctx, live, step, messages)
 			releasing = wrote && step.Release
 		}
 		return result
 	}
 	result := patch.Combine(
-		take(p.version, g.version, decision.ClusterVersion, versionWords),
-		take(p.downloads, g.downloads, decision.Downloads, deploymentWords(console.DownloadsName)),
-		take(p.console, g.console, decision.Console, deploymentWords(console.ConsoleName)),
+		take(p.version, g.version, decision.ClusterVersion, versionMessages),
+		take(p.downloads, g.downloads, decision.Downloads, deploymentMessages(console.DownloadsName)),
+		take(p.console, g.console, decision.Console, deploymentMessages(console.ConsoleName)),
 	)
 	if releasing && result.OK() { // OptedOut means that everything is released
 		result = patch.Result{State: patch.Progressing, Reason: console.ReasonGivingBack, Message: "The patch is being released"}

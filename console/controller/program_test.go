@@ -13,7 +13,6 @@ import (
 	"github.com/solonode/sno/patch/patchtest"
 )
 
-// The program follows changes of the topology, and writes nothing at rest.
 func TestFollowsTheTopology(t *testing.T) {
 	c := installed(t, sr, others(100)...)
 	p := c.Start()
@@ -49,8 +48,8 @@ func TestFollowsTheTopology(t *testing.T) {
 	p.Stop()
 }
 
-// Plain Kubernetes serves neither ClusterVersion nor Console. Both Deployments are shaped, and the kinds are used when they are served.
-func TestKindsThatComeLater(t *testing.T) {
+// Plain Kubernetes serves neither ClusterVersion nor Console.
+func TestKindsServedLater(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts an API server of its own; make proof runs it")
 	}
@@ -75,13 +74,13 @@ func TestKindsThatComeLater(t *testing.T) {
 	c.installVersion()
 	c.Delete(downloadsObject)
 	defer c.FakeVersionOperator(manifest(console.DownloadsName)).RunInBackground()()
-	c.Eventually("the entry is there", c.overrides(console.Override()))
+	c.Eventually("the override is set", c.overrides(console.Override()))
 	c.Eventually("downloads is taken over", c.shaped(downloadsObject))
 	p.Stop()
 }
 
-// Without a Console there are no conditions, and without a ClusterVersion downloads is not taken over. Both may be created later.
-func TestObjectsThatComeLater(t *testing.T) {
+// Without a Console there are no conditions, and without a ClusterVersion downloads is not taken over.
+func TestObjectsCreatedLater(t *testing.T) {
 	c := newCluster(t, sr)
 	c.Apply("installer", unshaped(consoleObject))
 	c.Create(overrides.ClusterVersionOperator, manifest(console.DownloadsName))

@@ -1,11 +1,11 @@
 package controller
 
-// Read to decide. Lists of several objects of a kind cannot be limited to names.
+// Inputs. A list of several objects of a kind cannot be limited to names.
 // +kubebuilder:rbac:groups=config.openshift.io,resources=infrastructures,resourceNames=cluster,verbs=get;list;watch
 // +kubebuilder:rbac:groups=operator.openshift.io,resources=consoles,resourceNames=cluster,verbs=get;list;watch
 // +kubebuilder:rbac:groups=policy,namespace=openshift-console,resources=poddisruptionbudgets,verbs=get;list;watch
 
-// The override. RBAC cannot limit this to one entry of spec.overrides; the apply configuration does.
+// The override. RBAC cannot limit it to one entry of spec.overrides; the apply configuration does.
 // +kubebuilder:rbac:groups=config.openshift.io,resources=clusterversions,resourceNames=version,verbs=get;list;watch;patch
 
 // The Deployments.

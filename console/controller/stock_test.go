@@ -12,8 +12,8 @@ import (
 	"github.com/solonode/sno/patch/controller"
 )
 
-// With --force-conflicts, a console operator that reverts the shape is reported. The module tries again after pauses that
-// grow. Without the flag it writes nothing.
+// With --force-conflicts, a console operator that reverts the shape is reported, and the module writes again with a
+// back-off. Without the flag it writes nothing.
 func TestConsoleOperatorReverts(t *testing.T) {
 	c := stocked(t, twoReplicas)
 	l := c.reconciler()
@@ -32,7 +32,7 @@ func TestConsoleOperatorReverts(t *testing.T) {
 		result := l.Reconcile()
 		l.CheckResult(result, patch.Reverted, "Reverted", `"console"`)
 		if result.After != pause {
-			t.Errorf("again in %s, want %s", result.After, pause)
+			t.Errorf("retry in %s, want %s", result.After, pause)
 		}
 		l.clock.SetTime(l.clock.Now().Add(pause))
 		l.Reconcile()
@@ -40,7 +40,6 @@ func TestConsoleOperatorReverts(t *testing.T) {
 	}
 }
 
-// status is a rollout whose old pod serves and whose new one is Pending, for longer than the progress deadline or not.
 func (c *cluster) status(o controller.Object, deadline bool) {
 	c.Helper()
 	status, reason := corev1.ConditionTrue, "ReplicaSetUpdated"
@@ -52,8 +51,7 @@ func (c *cluster) status(o controller.Object, deadline bool) {
 		c.deployment(o).Generation, status, reason)
 }
 
-// An updated console operator takes both Deployments. The override, which is no longer needed, is released, also while
-// the rollout of downloads is stuck.
+// When an updated console operator takes both Deployments, the override is released, also while a rollout is stuck.
 func TestConsoleOperatorTakesOver(t *testing.T) {
 	for stuck, want := range map[bool]patch.Result{
 		false: {State: patch.NotNeeded, Reason: "NotNeeded"},
@@ -73,8 +71,8 @@ func TestConsoleOperatorTakesOver(t *testing.T) {
 	}
 }
 
-// When two control-plane nodes become one, the console operator writes one replica without anti-affinity, and its old pods
-// block the rollout. That is reported for each Deployment until the old pod is gone; nothing is written.
+// When two control-plane nodes become one, old pods of the console operator block its rollout. That is reported for each
+// Deployment, and nothing is written.
 func TestStuckRolloutOfTheConsoleOperator(t *testing.T) {
 	for _, o := range deployments {
 		t.Run(o.Name, func(t *testing.T) {

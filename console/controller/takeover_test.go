@@ -29,9 +29,8 @@ import (
 	"github.com/solonode/sno/patch/patchtest"
 )
 
-// TestTakesOverAndReleases shows R-CON-2, R-SNO-4 and R-SNO-6: downloads gets the shape of one node, is released, and is
-// taken over again. At rest nothing is written, and a release restores spec and owners, and the entries of others byte for
-// byte. Without other entries the field is removed.
+// R-CON-2, R-SNO-4, R-SNO-6: downloads is taken over and released with the topology. A release restores spec, owners and
+// overrides, and nothing is written while nothing changes.
 func TestTakesOverAndReleases(t *testing.T) {
 	objects := []controller.Object{consoleObject, downloadsObject, versionObject}
 	for _, n := range []int{0, 100} {
@@ -63,7 +62,6 @@ func TestTakesOverAndReleases(t *testing.T) {
 	}
 }
 
-// rawOverrides is spec.overrides as the API server returns it.
 func (c *cluster) rawOverrides() string {
 	c.Helper()
 	spec := c.snapshot(versionObject)[0]["spec"].(map[string]any)
@@ -72,11 +70,10 @@ func (c *cluster) rawOverrides() string {
 	return string(encoded)
 }
 
-// After a crash at any write, with the cluster-version-operator at work at any moment, downloads keeps running, and the
-// next process finishes the take-over or the release.
+// After a crash at any write, downloads keeps running, and the next process finishes the takeover or the release.
 func TestCrashAnywhere(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it crashes everywhere; make proof runs it")
+		t.Skip("slow; make proof runs it")
 	}
 	for name, modes := range map[string][2]configv1.TopologyMode{"taking over": {ha, sr}, "releasing": {sr, ha}} {
 		t.Run(name, func(t *testing.T) {
@@ -145,9 +142,9 @@ func (c *cluster) guard() (stop func()) {
 	}
 }
 
-// The shape removes the anti-affinity between the Deployment's own pods, keeps other terms, and leaves no empty rule of its
-// own. A release by the topology or by an opt-out restores it, with its owner.
-func TestAntiAffinityComesAndGoes(t *testing.T) {
+// The shape removes the anti-affinity between the Deployment's own pods, keeps other terms, and leaves no empty object.
+// A release restores the terms and their owner.
+func TestAntiAffinityRemovedAndRestored(t *testing.T) {
 	own, other := onNode(map[string]string{"app": "console", "component": "downloads"}), onNode(map[string]string{"app": "noisy"})
 	zone := own
 	zone.TopologyKey = "topology.kubernetes.io/zone"
@@ -166,14 +163,14 @@ func TestAntiAffinityComesAndGoes(t *testing.T) {
 	withNodes.NodeAffinity = nodes
 
 	for name, test := range map[string]struct{ before, shaped *corev1.Affinity }{
-		"its own":                  {anti(terms{own}, nil), nil},
-		"its own in both lists":    {anti(terms{own}, terms{own}), nil},
-		"its own, preferred":       {anti(nil, terms{own}), nil},
-		"its own beside another's": {anti(terms{own, other}, nil), anti(terms{other}, nil)},
-		"another's, preferred":     {anti(terms{own}, terms{other, own, zone}), anti(nil, terms{other, zone})},
-		"nothing but another's":    {anti(terms{other}, nil), anti(terms{other}, nil)},
-		"its own beside nodes":     {withNodes, &corev1.Affinity{NodeAffinity: nodes}},
-		"another's empty rule":     {anti(nil, nil), anti(nil, nil)},
+		"its own":                   {anti(terms{own}, nil), nil},
+		"its own in both lists":     {anti(terms{own}, terms{own}), nil},
+		"its own, preferred":        {anti(nil, terms{own}), nil},
+		"its own and another's":     {anti(terms{own, other}, nil), anti(terms{other}, nil)},
+		"another's, preferred":      {anti(terms{own}, terms{other, own, zone}), anti(nil, terms{other, zone})},
+		"only another's":            {anti(terms{other}, nil), anti(terms{other}, nil)},
+		"its own and node affinity": {withNodes, &corev1.Affinity{NodeAffinity: nodes}},
+		"another's empty rule":      {anti(nil, nil), anti(nil, nil)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, ha)
@@ -187,7 +184,7 @@ func TestAntiAffinityComesAndGoes(t *testing.T) {
 			l := c.reconciler()
 			// The cluster-version-operator writes nothing, so it restores nothing.
 			l.OtherClients = []func(){c.release.Observe}
-			for what, away := range map[string]func(){
+			for what, release := range map[string]func(){
 				"topology": func() { c.SetTopology(ha, ha) }, "opt-out": func() { c.Patch("oc", operatorObject, optOut, `"console"`) },
 			} {
 				c.SetTopology(sr, sr)
@@ -208,7 +205,7 @@ func TestAntiAffinityComesAndGoes(t *testing.T) {
 				if diff := cmp.Diff(taken.Spec.Template, rolled.Spec.Template); diff != "" || rolled.Spec.Strategy.RollingUpdate.MaxUnavailable.IntVal != 0 {
 					t.Errorf("%s: %+v; the pod template later (-want +got):\n%s", what, rolled.Spec.Strategy.RollingUpdate, diff)
 				}
-				away()
+				release()
 				l.Settle()
 				if diff := cmp.Diff(before, c.snapshot(downloadsObject)); diff != "" {
 					t.Errorf("%s: not restored (-want +got):\n%s", what, diff)
@@ -219,8 +216,7 @@ func TestAntiAffinityComesAndGoes(t *testing.T) {
 	}
 }
 
-// An entry that another client has changed belongs to that client: downloads is released, and the entry stays, also with
-// --force-conflicts.
+// When another client changes the entry, downloads is released and the entry stays, also with --force-conflicts.
 func TestEntryEditedByAnother(t *testing.T) {
 	for _, force := range []bool{false, true} {
 		t.Run(fmt.Sprint("force ", force), func(t *testing.T) {
@@ -239,7 +235,6 @@ func TestEntryEditedByAnother(t *testing.T) {
 			c.Check(c.overrides(edited...))
 			l.CheckNoWrites()
 
-			// Removing the entry removes the keys that the module still owned.
 			c.edit(others(2)...)
 			c.Check(func() error { return c.Untouched(versionObject) })
 			c.SetTopology(sr, sr)
@@ -249,16 +244,16 @@ func TestEntryEditedByAnother(t *testing.T) {
 	}
 }
 
-// --force-conflicts does not overrule a contrary entry that is written at the same time.
-func TestForceNeverReachesTheClusterVersion(t *testing.T) {
+// --force-conflicts does not overwrite a conflicting entry that is written at the same time.
+func TestForceDoesNotTakeTheEntry(t *testing.T) {
 	c := installed(t, sr)
-	contrary := console.Override()
-	contrary.Unmanaged = false
+	conflicting := console.Override()
+	conflicting.Unmanaged = false
 	l := c.reconciler("--force-conflicts")
 	var once sync.Once
 	l.CrashInjector.BeforeRequest(func(r *http.Request) {
 		if r.Method != http.MethodGet && strings.Contains(r.URL.Path, "clusterversions") {
-			once.Do(func() { c.edit(contrary) })
+			once.Do(func() { c.edit(conflicting) })
 		}
 	})
 	result, err := l.Step()
@@ -266,7 +261,7 @@ func TestForceNeverReachesTheClusterVersion(t *testing.T) {
 		t.Errorf("%v, %v", result, err)
 	}
 	l.Settle()
-	c.Check(c.overrides(contrary), c.replicas(downloadsObject, 2))
+	c.Check(c.overrides(conflicting), c.replicas(downloadsObject, 2))
 }
 
 // An entry of another client with unmanaged: true is used, and not removed.
@@ -283,7 +278,7 @@ func TestEntryOfAnother(t *testing.T) {
 	}
 }
 
-// If another client removes the entry, it is set again after a pause.
+// If another client removes the entry, it is set again after a back-off.
 func TestEntryRemovedByAnother(t *testing.T) {
 	c := installed(t, sr)
 	l := c.reconciler()
@@ -293,20 +288,20 @@ func TestEntryRemovedByAnother(t *testing.T) {
 	result := l.Settle()
 	l.CheckResult(result, patch.Reverted, "Reverted")
 	if result.After != apply.DefaultRevertBackoff {
-		t.Errorf("again in %s", result.After)
+		t.Errorf("retry in %s", result.After)
 	}
 	l.CheckNoWrites()
 	l.clock.SetTime(l.clock.Now().Add(apply.DefaultRevertBackoff))
 	l.Settle()
 	c.Check(c.overrides(console.Override()))
-	// The release has written downloads in between, which counts as a revert too.
+	// The cluster-version-operator has written downloads meanwhile, which counts as a revert too.
 	l.clock.SetTime(l.clock.Now().Add(apply.DefaultRevertBackoff))
 	l.Settle()
 	c.Check(c.shaped(downloadsObject))
 }
 
-// While another client updates the whole list all the time, neither its entries nor the module's are lost.
-func TestOverridesEditedAtTheSameTime(t *testing.T) {
+// No entry is lost while another client keeps updating the list.
+func TestConcurrentOverrideUpdates(t *testing.T) {
 	c := installed(t, sr, others(100)...)
 	defer c.release.RunInBackground()()
 	edit := func(i int) configv1.ComponentOverride {
@@ -345,19 +340,19 @@ func TestOverridesEditedAtTheSameTime(t *testing.T) {
 		}
 	}
 	if len(got) != len(want) || written < 5 {
-		t.Errorf("%d entries after %d edits at the same time, want %d after some", len(got), written, len(want))
+		t.Errorf("%d entries after %d concurrent updates, want %d after 5 or more", len(got), written, len(want))
 	}
 }
 
-// Only the release creates a deleted downloads again, so the override is released until it has, and then set again.
-func TestDownloadsDeletedInTheMiddle(t *testing.T) {
+// Only the cluster-version-operator creates downloads, so the override is released until downloads exists again.
+func TestDownloadsDeletedDuringTakeover(t *testing.T) {
 	step := func(l reconciler) { _, err := l.Step(); l.NoError(err) }
 	for name, before := range map[string]func(*cluster, reconciler){
 		"before the override":             func(*cluster, reconciler) {},
 		"before the override is observed": func(_ *cluster, l reconciler) { step(l) },
 		"when the override is observed":   func(c *cluster, l reconciler) { step(l); c.release.RunOnce() },
 		"when it is shaped":               func(c *cluster, l reconciler) { step(l); c.release.RunOnce(); step(l) },
-		"at rest":                         func(_ *cluster, l reconciler) { l.Settle() },
+		"when nothing changes":            func(_ *cluster, l reconciler) { l.Settle() },
 		"while it is being released": func(c *cluster, l reconciler) {
 			l.Settle()
 			c.SetTopology(ha, ha)
@@ -375,7 +370,7 @@ func TestDownloadsDeletedInTheMiddle(t *testing.T) {
 					c.release.RunOnce()
 				}
 				if result := l.Reconcile(); result.State != patch.Waiting && result.State != patch.Progressing {
-					t.Errorf("right after: %v", result)
+					t.Errorf("after the deletion: %v", result)
 				}
 				l.Settle()
 				c.Check(c.shaped(downloadsObject), c.overrides(append(others(2), console.Override())...))
@@ -384,8 +379,8 @@ func TestDownloadsDeletedInTheMiddle(t *testing.T) {
 	}
 }
 
-// Without a ClusterVersion nothing changes. Without downloads there is no override either.
-func TestObjectsGo(t *testing.T) {
+// Without a ClusterVersion nothing is written. Without downloads the override is released.
+func TestObjectsDeleted(t *testing.T) {
 	c := installed(t, sr)
 	l := c.reconciler()
 	l.Settle()
@@ -429,7 +424,6 @@ func TestManagementState(t *testing.T) {
 	}
 }
 
-// A dry run reports each step; patch/apply tests that it writes nothing. Without permissions the result names the resource.
 func TestDryRunAndForbidden(t *testing.T) {
 	c := installed(t, sr)
 	l := c.reconciler("--dry-run")
@@ -448,6 +442,6 @@ func TestDryRunAndForbidden(t *testing.T) {
 	})
 	result, err := nobody.Try()
 	if nobody.CheckResult(result, patch.Failed, "Forbidden", "clusterversions.config.openshift.io"); err != nil || result.After == 0 {
-		t.Errorf("%v, %v, again in %s", result, err, result.After)
+		t.Errorf("%v, %v, retry in %s", result, err, result.After)
 	}
 }
