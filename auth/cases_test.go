@@ -27,7 +27,6 @@ const (
 	empty    = configv1.TopologyMode("")
 	unknown  = configv1.TopologyMode("Quantum")
 
-	// key is written out, so that a renamed constant is noticed.
 	key = "useUnsupportedUnsafeNonHANonProductionUnstableOAuthServer"
 )
 
@@ -37,7 +36,6 @@ func clusterOf(controlPlane, infrastructure configv1.TopologyMode) topology.Clus
 	return topology.Cluster{ControlPlane: topology.ReadingOf(controlPlane), Infrastructure: topology.ReadingOf(infrastructure)}
 }
 
-// must returns the value of a call that does not fail.
 func must[T any](got T, err error) T {
 	if err != nil {
 		panic(err)
@@ -45,8 +43,8 @@ func must[T any](got T, err error) T {
 	return got
 }
 
-// signed adds an owner to an object: the module by apply, anybody else by update.
-func signed(object metav1.Object, manager, fields string) {
+// addOwner adds an owner to an object: the module by apply, others by update.
+func addOwner(object metav1.Object, manager, fields string) {
 	operation := metav1.ManagedFieldsOperationUpdate
 	if manager == auth.FieldOwner {
 		operation = metav1.ManagedFieldsOperationApply
@@ -57,11 +55,11 @@ func signed(object metav1.Object, manager, fields string) {
 }
 
 func authenticationOwnedBy(manager, fields string) func(*operatorv1.Authentication) {
-	return func(a *operatorv1.Authentication) { signed(a, manager, fields) }
+	return func(a *operatorv1.Authentication) { addOwner(a, manager, fields) }
 }
 
 func deploymentOwnedBy(manager, fields string) func(*appsv1.Deployment) {
-	return func(d *appsv1.Deployment) { signed(d, manager, fields) }
+	return func(d *appsv1.Deployment) { addOwner(d, manager, fields) }
 }
 
 func optOut[T metav1.Object](object T) {
@@ -72,25 +70,24 @@ func deleted[T metav1.Object](object T) {
 	object.SetDeletionTimestamp(ptr.To(metav1.NewTime(time.Unix(1, 0))))
 }
 
-// How managedFields can describe a key of a field without a schema.
+// managedFields of a field without a schema, by key or as one value.
 const (
 	perKey   = `{"f:spec":{"f:unsupportedConfigOverrides":{"f:` + key + `":{}}}}`
 	perOther = `{"f:spec":{"f:unsupportedConfigOverrides":{"f:oauthConfig":{}}}}`
 	asOne    = `{"f:spec":{"f:unsupportedConfigOverrides":{}}}`
 )
 
-// overrideInputs are those of a single node whose release needs the override.
+// overrideInputs are of a single node whose release needs the override.
 func overrideInputs(overrides string, change ...func(*operatorv1.Authentication)) auth.Inputs {
 	a := &operatorv1.Authentication{ObjectMeta: metav1.ObjectMeta{Name: "cluster", UID: "one", ResourceVersion: "1"}}
 	a.Spec.UnsupportedConfigOverrides.Raw = []byte(overrides)
-	signed(a, "cluster-version-operator", `{"f:spec":{"f:managementState":{}}}`)
+	addOwner(a, "cluster-version-operator", `{"f:spec":{"f:managementState":{}}}`)
 	for _, f := range change {
 		f(a)
 	}
 	return auth.Inputs{Cluster: ptr.To(clusterOf(sr, sr)), Authentication: a, ClusterVersion: running("4.7.13")}
 }
 
-// running is a cluster that runs the release.
 func running(release string) *configv1.ClusterVersion {
 	return &configv1.ClusterVersion{Status: configv1.ClusterVersionStatus{Desired: configv1.Release{Version: release}}}
 }
@@ -120,7 +117,6 @@ func tolerate(key string, effect corev1.TaintEffect) corev1.Toleration {
 	return corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: effect}
 }
 
-// manifest is a Deployment before it is shaped.
 func manifest(namespace, name string, labels map[string]string, change ...func(*appsv1.Deployment)) *appsv1.Deployment {
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "two", ResourceVersion: "1", Generation: 1}}
 	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: maps.Clone(labels)}
@@ -130,7 +126,7 @@ func manifest(namespace, name string, labels map[string]string, change ...func(*
 		NodeSelector: map[string]string{"kubernetes.io/os": "linux"},
 		Tolerations:  []corev1.Toleration{unreachable},
 	}
-	signed(d, "gitops", `{"f:spec":{"f:template":{"f:spec":{"f:containers":{}}}}}`)
+	addOwner(d, "gitops", `{"f:spec":{"f:template":{"f:spec":{"f:containers":{}}}}}`)
 	for _, f := range change {
 		f(d)
 	}
@@ -145,7 +141,6 @@ func apiServer(change ...func(*appsv1.Deployment)) *appsv1.Deployment {
 	return manifest("openshift-oauth-apiserver", "apiserver", apiServerLabels, change...)
 }
 
-// term separates pods from those with the labels.
 func term(labels map[string]string, revisions ...string) corev1.PodAffinityTerm {
 	return corev1.PodAffinityTerm{
 		LabelSelector: &metav1.LabelSelector{MatchLabels: labels}, MatchLabelKeys: revisions, TopologyKey: "kubernetes.io/hostname",

@@ -13,7 +13,6 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// overrideChecks are the preconditions of setting the override, in order.
 func overrideChecks() patch.Chain[override] {
 	return patch.Chain[override]{
 		{Name: "Valid", Evaluate: func(o override) *patch.Result { return checkValid(o.Inputs) }},
@@ -28,7 +27,6 @@ func overrideChecks() patch.Chain[override] {
 	}
 }
 
-// deploymentChecks are the preconditions of shaping a Deployment, in order.
 func deploymentChecks() patch.Chain[operand] {
 	return patch.Chain[operand]{
 		{Name: "Valid", Evaluate: func(o operand) *patch.Result { return checkValid(o.in) }},
@@ -69,7 +67,7 @@ func optedOut(object metav1.Object, subject string) *patch.Result {
 		Message: "The annotation " + patch.OptOutAnnotation + " on the " + subject + " keeps this module away; remove it to have it follow the topology"}
 }
 
-// checkOverrideReadable also reports an unreadable override that is not needed, because somebody set it for a reason.
+// checkOverrideReadable also reports an unreadable override that is not needed, because a person has set it.
 func checkOverrideReadable(o override) *patch.Result {
 	if o.unreadable != nil {
 		return patch.Invalid(o.unreadable)
@@ -85,7 +83,7 @@ func checkControlPlaneInCluster(o operand) *patch.Result {
 		Message: "The control plane is External and runs the OAuth servers"}
 }
 
-// checkOverrideNeeded allows the override on SingleReplica only: two nodes would lose the safeguard of the minimum.
+// checkOverrideNeeded allows the override on SingleReplica only: two nodes would lose the minimum.
 func checkOverrideNeeded(o override) *patch.Result {
 	message := ""
 	switch {
@@ -113,8 +111,8 @@ func checkOverrideNeeded(o override) *patch.Result {
 	return &patch.Result{State: patch.NotNeeded, Reason: patch.ReasonNotNeeded, Message: message}
 }
 
-// checkOverrideFree allows the override where it is absent or only the module's. Other overrides would be lost where the
-// API server does not track ownership key by key, so they block it unless the managedFields show that it does.
+// checkOverrideFree allows the override where it is absent or only the module owns it. Other overrides block it unless
+// managedFields has their keys: where the field is one value, they would be lost.
 func checkOverrideFree(o override) *patch.Result {
 	owners, err := ownership.Managers(o.Authentication, FieldOverride)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/solonode/sno/patch"
 )
 
-// outcome is a result with a part of its message, and whether the patch is released. Without a reason it is an intent.
+// outcome is a result with a part of its message. Without a reason it is an intent.
 type outcome struct {
 	state   patch.State
 	reason  string
@@ -22,7 +22,7 @@ type outcome struct {
 	release bool
 }
 
-func (want outcome) of(t *testing.T, step patch.Step) {
+func (want outcome) check(t *testing.T, step patch.Step) {
 	t.Helper()
 	got := step.Result
 	switch {
@@ -34,7 +34,6 @@ func (want outcome) of(t *testing.T, step patch.Step) {
 	}
 }
 
-// The first check that returns a result decides, in the order of these rows.
 func TestDecideOverride(t *testing.T) {
 	const (
 		whole     = ".spec.unsupportedConfigOverrides"
@@ -60,7 +59,7 @@ func TestDecideOverride(t *testing.T) {
 	several := func(in auth.Inputs) auth.Inputs { return with(in, topologies(ha, ha)) }
 	released := outcome{patch.NotNeeded, "NotNeeded", notSingle, true}
 	status := func(a *operatorv1.Authentication) {
-		signed(a, auth.FieldOwner, `{"f:status":{"f:conditions":{}}}`)
+		addOwner(a, auth.FieldOwner, `{"f:status":{"f:conditions":{}}}`)
 		a.ManagedFields[len(a.ManagedFields)-1].Subresource = "status"
 	}
 	notNeeded := func(message string) outcome { return outcome{patch.NotNeeded, "NotNeeded", message, false} }
@@ -74,14 +73,14 @@ func TestDecideOverride(t *testing.T) {
 		in   auth.Inputs
 		want outcome
 	}{
-		"absent":                  {overrideInputs(""), outcome{}},
-		"null":                    {overrideInputs("null"), outcome{}},
-		"null that somebody owns": {overrideInputs("null", by("cluster-authentication-operator", asOne)), outcome{}},
-		"an empty object":         {overrideInputs("{}", by("oc", asOne)), outcome{}},
-		"another object":          {overrideInputs("", func(a *operatorv1.Authentication) { a.Name = "x" }), invalid("cannot be understood")},
-		"none":                    {auth.Inputs{}, outcome{patch.Waiting, "WaitingForObject", "There is no configuration", false}},
-		"being deleted":           {overrideInputs("", deleted), outcome{patch.Waiting, "WaitingForObject", "is being deleted", false}},
-		"opted out":               {overrideInputs(set, optOut), optedOut},
+		"absent":                 {overrideInputs(""), outcome{}},
+		"null":                   {overrideInputs("null"), outcome{}},
+		"null that has an owner": {overrideInputs("null", by("cluster-authentication-operator", asOne)), outcome{}},
+		"an empty object":        {overrideInputs("{}", by("oc", asOne)), outcome{}},
+		"another object":         {overrideInputs("", func(a *operatorv1.Authentication) { a.Name = "x" }), invalid("cannot be understood")},
+		"no Authentication":      {auth.Inputs{}, outcome{patch.Waiting, "WaitingForObject", "There is no configuration", false}},
+		"being deleted":          {overrideInputs("", deleted), outcome{patch.Waiting, "WaitingForObject", "is being deleted", false}},
+		"opted out":              {overrideInputs(set, optOut), optedOut},
 		"opted out, unreadable, before the topology is known": {with(overrideInputs("{", optOut), noTopology), optedOut},
 		"unreadable document": {overrideInputs("{"), invalid("unreadable unsupportedConfigOverrides: spec.unsupportedConfigOverrides: ")},
 		"unreadable where not needed": {with(overrideInputs(`{"`+key+`":"maybe"}`), release("4.8.2")),
@@ -89,30 +88,30 @@ func TestDecideOverride(t *testing.T) {
 		"no topology": {with(overrideInputs(""), noTopology), outcome{patch.Waiting, "WaitingForInfrastructure", "There is no Infrastructure", false}},
 		"unknown": {with(overrideInputs(""), topologies(unknown, sr)),
 			notNeeded(notSingle + `; status.controlPlaneTopology has the unknown value "Quantum"`)},
-		"not needed": {with(overrideInputs(""), release("4.8.2")), notNeeded("This release runs the OAuth servers on one control-plane node")},
-		"not known":  {with(overrideInputs(""), release("dev")), notNeeded("is not known, so none is set; --override=always sets it")},
-		"not wanted": {with(overrideInputs(""), func(in *auth.Inputs) { in.Override = auth.OverrideNever }), notNeeded("turned off by --override=never")},
+		"not needed":      {with(overrideInputs(""), release("4.8.2")), notNeeded("This release runs the OAuth servers on one control-plane node")},
+		"unknown release": {with(overrideInputs(""), release("dev")), notNeeded("is not known, so none is set; --override=always sets it")},
+		"turned off":      {with(overrideInputs(""), func(in *auth.Inputs) { in.Override = auth.OverrideNever }), notNeeded("turned off by --override=never")},
 		"not needed, is set": {with(overrideInputs(set, oc), release("4.8.2")),
 			notNeeded("without an override. The override " + key + " is deprecated: it is honored")},
 		"several, is false": {with(overrideInputs(off), topologies(ha, ha)), notNeeded(notSingle + ". The override " + key + " is deprecated and false")},
 
 		"another's true, by key":  {overrideInputs(set, oc), outcome{patch.NotNeeded, "OverrideSetByOther", "deprecated: it is honored", false}},
 		"another's true, as one":  {overrideInputs(set, by("oc", asOne)), outcome{patch.NotNeeded, "OverrideSetByOther", "Another client has set", false}},
-		"ours, by key":            {overrideInputs(set, ours), outcome{}},
-		"ours, as one":            {overrideInputs(set, by(auth.FieldOwner, asOne)), outcome{}},
+		"the module's, by key":    {overrideInputs(set, ours), outcome{}},
+		"the module's, as one":    {overrideInputs(set, by(auth.FieldOwner, asOne)), outcome{}},
 		"another's false, by key": {overrideInputs(off, oc), blocked(whole+"."+key, `"oc"`)},
 		"another's false, as one": {overrideInputs(off, by("oc", asOne)), blocked(whole+"."+key, `"oc"`)},
 		"another's false, forced": {with(overrideInputs(off, oc), func(in *auth.Inputs) { in.ForceConflicts = true }), blocked(whole+"."+key, `"oc"`)},
-		"nobody's false":          {overrideInputs(off), blocked(whole+"."+key, `"before-first-apply"`)},
+		"false, no owner":         {overrideInputs(off), blocked(whole+"."+key, `"before-first-apply"`)},
 		"false, no managedFields": {overrideInputs(off, unowned), blocked(whole+"."+key, `"before-first-apply"`)},
-		"ours alone, but false":   {overrideInputs(off, ours), outcome{}},
+		"the module's, false":     {overrideInputs(off, ours), outcome{}},
 
-		"ours as one, not needed":      {several(overrideInputs(set, by(auth.FieldOwner, asOne))), released},
-		"ours and oc's, not needed":    {several(overrideInputs(set, ours, oc)), released},
-		"ours with others, not needed": {several(overrideInputs(both, ours, by("oc", perOther))), released},
+		"the module's as one":          {several(overrideInputs(set, by(auth.FieldOwner, asOne))), released},
+		"co-owned with oc, not needed": {several(overrideInputs(set, ours, oc)), released},
+		"with others, not needed":      {several(overrideInputs(both, ours, by("oc", perOther))), released},
 		"oc's as one, not needed":      {several(overrideInputs(both, by("oc", asOne))), notNeeded(notSingle)},
-		"oc's, status is ours":         {several(overrideInputs(set, oc, status)), notNeeded(notSingle)},
-		"oc's false, a field is ours": {overrideInputs(off, oc, by(auth.FieldOwner, `{"f:spec":{"f:logLevel":{}}}`)),
+		"oc's, module owns the status": {several(overrideInputs(set, oc, status)), notNeeded(notSingle)},
+		"oc's false, module owns a field": {overrideInputs(off, oc, by(auth.FieldOwner, `{"f:spec":{"f:logLevel":{}}}`)),
 			outcome{patch.Blocked, "FieldOwnedByOther", "is owned by", true}},
 
 		"others by key":                      {overrideInputs(other, by("oc", perOther)), outcome{}},
@@ -124,11 +123,11 @@ func TestDecideOverride(t *testing.T) {
 		"unreadable ownership":               {overrideInputs("", by("oc", `{"f:spec":7}`)), invalid(`unreadable metadata.managedFields: manager "oc"`)},
 		"unreadable ownership, not needed":   {with(overrideInputs("", by("oc", `{"f:spec":7}`)), release("4.8.2")), notNeeded("without an override")},
 	} {
-		t.Run(name, func(t *testing.T) { test.want.of(t, auth.Decide(test.in).Override) })
+		t.Run(name, func(t *testing.T) { test.want.check(t, auth.Decide(test.in).Override) })
 	}
 }
 
-// Every combination of what the override depends on, against the rule in other words.
+// All combinations of the inputs, compared with a rule.
 func TestDecideOverrideTable(t *testing.T) {
 	type situation struct {
 		mode                   configv1.TopologyMode
@@ -168,10 +167,10 @@ func TestDecideOverrideTable(t *testing.T) {
 		in := overrideInputs(raws[s.value])
 		in.Cluster, in.Override, in.ClusterVersion = ptr.To(clusterOf(s.mode, ha)), s.policy, running(s.release)
 		if s.ours {
-			signed(in.Authentication, auth.FieldOwner, perKey)
+			addOwner(in.Authentication, auth.FieldOwner, perKey)
 		}
 		if s.theirs {
-			signed(in.Authentication, "somebody", perKey)
+			addOwner(in.Authentication, "oc", perKey)
 		}
 		if s.optedOut {
 			optOut(in.Authentication)
@@ -183,7 +182,7 @@ func TestDecideOverrideTable(t *testing.T) {
 	}
 }
 
-// What keeps the module away from a Deployment, and what becomes of what is ours there. patch/workload decides about the fields.
+// patch/workload tests conflicts by field.
 func TestDecideDeployments(t *testing.T) {
 	closed := func(in *auth.Inputs) {
 		in.Cluster = ptr.To(clusterOf(ha, sr))
@@ -200,7 +199,7 @@ func TestDecideDeployments(t *testing.T) {
 	ours := deploymentOwnedBy(auth.FieldOwner, `{"f:spec":{"f:strategy":{"f:type":{}}}}`)
 	stock := func(d *appsv1.Deployment) {
 		d.Spec.Replicas = ptr.To[int32](7)
-		signed(d, "stock", `{"f:spec":{"f:replicas":{}}}`)
+		addOwner(d, "stock", `{"f:spec":{"f:replicas":{}}}`)
 	}
 	stuck := func(d *appsv1.Deployment) {
 		d.Status.ObservedGeneration, d.Status.UpdatedReplicas = d.Generation, 1
@@ -212,23 +211,23 @@ func TestDecideDeployments(t *testing.T) {
 		change func(*auth.Inputs)
 		want   outcome
 	}{
-		"nobody's":               {nil, nil, outcome{}},
-		"ours":                   {all(ours), nil, outcome{}},
-		"forced":                 {all(stock), func(in *auth.Inputs) { in.ForceConflicts = true }, outcome{}},
-		"another's":              {all(stock), nil, outcome{patch.Blocked, "FieldOwnedByOther", `of the Deployment NAME is owned by "stock"`, false}},
-		"another's, stuck":       {all(stock, stuck), nil, outcome{patch.Failed, "RolloutStuck", "The rollout of the Deployment NAME, which", false}},
-		"another's, stuck, ours": {all(stock, stuck, ours), nil, outcome{patch.Failed, "RolloutStuck", "delete the old one", true}},
-		"stuck, but opted out":   {all(stock, stuck, optOut), nil, outcome{patch.OptedOut, "OptedOut", "keeps this module away", false}},
-		"opted out, ours":        {all(ours, optOut), noTopology, outcome{patch.OptedOut, "OptedOut", "on the Deployment NAME keeps", true}},
-		"another object":         {all(ours, elsewhere), nil, outcome{patch.Failed, "Invalid", "cannot be understood", false}},
-		"being deleted":          {all(ours, deleted), nil, outcome{patch.Waiting, "WaitingForObject", "The Deployment NAME is being deleted", false}},
-		"none":                   {nil, none, outcome{patch.Waiting, "WaitingForObject", "There is no Deployment NAME;", false}},
-		"no topology, ours":      {all(ours), noTopology, outcome{patch.Waiting, "WaitingForInfrastructure", "no Infrastructure object yet", false}},
-		"external, ours":         {all(ours), noNodes(external), outcome{patch.NotNeeded, "ExternalControlPlane", "The control plane is External", true}},
-		"no node, single":        {nil, noNodes(sr), outcome{}},
-		"no node, ours":          {all(ours), noNodes(ha), outcome{patch.Waiting, "WaitingForNodes", "There is no schedulable node", false}},
-		"no node that is open":   {nil, closed, outcome{patch.Waiting, "WaitingForNodes", "There is no schedulable node", false}},
-		"opted out, unreadable":  {all(optOut, deploymentOwnedBy(auth.FieldOwner, `{"f:spec":7}`)), nil, outcome{patch.OptedOut, "OptedOut", "away", true}},
+		"no owner":              {nil, nil, outcome{}},
+		"the module's":          {all(ours), nil, outcome{}},
+		"forced":                {all(stock), func(in *auth.Inputs) { in.ForceConflicts = true }, outcome{}},
+		"another's":             {all(stock), nil, outcome{patch.Blocked, "FieldOwnedByOther", `of the Deployment NAME is owned by "stock"`, false}},
+		"another's, stuck":      {all(stock, stuck), nil, outcome{patch.Failed, "RolloutStuck", "The rollout of the Deployment NAME, which", false}},
+		"co-owned, stuck":       {all(stock, stuck, ours), nil, outcome{patch.Failed, "RolloutStuck", "delete the old one", true}},
+		"stuck, but opted out":  {all(stock, stuck, optOut), nil, outcome{patch.OptedOut, "OptedOut", "keeps this module away", false}},
+		"opted out, ours":       {all(ours, optOut), noTopology, outcome{patch.OptedOut, "OptedOut", "on the Deployment NAME keeps", true}},
+		"another object":        {all(ours, elsewhere), nil, outcome{patch.Failed, "Invalid", "cannot be understood", false}},
+		"being deleted":         {all(ours, deleted), nil, outcome{patch.Waiting, "WaitingForObject", "The Deployment NAME is being deleted", false}},
+		"no Deployments":        {nil, none, outcome{patch.Waiting, "WaitingForObject", "There is no Deployment NAME;", false}},
+		"no topology, ours":     {all(ours), noTopology, outcome{patch.Waiting, "WaitingForInfrastructure", "no Infrastructure object yet", false}},
+		"external, ours":        {all(ours), noNodes(external), outcome{patch.NotNeeded, "ExternalControlPlane", "The control plane is External", true}},
+		"no node, single":       {nil, noNodes(sr), outcome{}},
+		"no node, ours":         {all(ours), noNodes(ha), outcome{patch.Waiting, "WaitingForNodes", "There is no schedulable node", false}},
+		"tainted nodes":         {nil, closed, outcome{patch.Waiting, "WaitingForNodes", "There is no schedulable node", false}},
+		"opted out, unreadable": {all(optOut, deploymentOwnedBy(auth.FieldOwner, `{"f:spec":7}`)), nil, outcome{patch.OptedOut, "OptedOut", "away", true}},
 	} {
 		in := deploymentInputs(sr, sr, 3, server(test.live...), apiServer(test.live...))
 		if test.change != nil {
@@ -240,12 +239,12 @@ func TestDecideDeployments(t *testing.T) {
 		} {
 			want := test.want
 			want.message = strings.Replace(want.message, "NAME", operand, 1)
-			t.Run(name+" "+operand, func(t *testing.T) { want.of(t, step) })
+			t.Run(name+" "+operand, func(t *testing.T) { want.check(t, step) })
 		}
 	}
 }
 
-// A blocked step does not stop the others, and the inputs are only read.
+// A blocked step does not stop the others, and the inputs do not change.
 func TestDecideIndependent(t *testing.T) {
 	three := func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](3) }
 	in := deploymentInputs(sr, sr, 1, server(three, deploymentOwnedBy("stock", `{"f:spec":{"f:replicas":{}}}`)), apiServer())

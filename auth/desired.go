@@ -10,8 +10,7 @@ import (
 
 // Decision has a step for each of the three objects. They are independent: a blocked one does not stop the others.
 type Decision struct {
-	// Override is about authentications.operator.openshift.io/cluster. It must be applied without force.
-	Override                    patch.Step
+	Override                    patch.Step // of authentications.operator.openshift.io/cluster; apply it without force
 	OAuthServer, OAuthAPIServer patch.Step
 }
 
@@ -20,10 +19,9 @@ func Decide(in Inputs) Decision {
 	return Decision{Override: in.override().decide(), OAuthServer: in.oauthServer().decide(), OAuthAPIServer: in.oauthAPIServer().decide()}
 }
 
-// decide sets only OverrideKey, so that other overrides stay.
 func (o override) decide() patch.Step {
-	if result, ours := overrideChecks().Run(o); result != nil {
-		return patch.Step{Result: result, Release: ours == patch.ReleaseFields && ownership.Owns(o.Authentication, FieldOwner)}
+	if result, policy := overrideChecks().Run(o); result != nil {
+		return patch.Step{Result: result, Release: policy == patch.ReleaseFields && ownership.Owns(o.Authentication, FieldOwner)}
 	}
 	result := patch.Result{State: patch.Progressing, Reason: patch.ReasonRollingOut, Message: "The override is being set"}
 	if o.Value {
@@ -35,11 +33,11 @@ func (o override) decide() patch.Step {
 }
 
 func (o operand) decide() patch.Step {
-	result, ours := deploymentChecks().Run(o)
+	result, policy := deploymentChecks().Run(o)
 	if result == nil {
 		return o.Step()
 	}
-	step := patch.Step{Result: result, Release: ours == patch.ReleaseFields && ownership.Owns(o.Live, FieldOwner)}
+	step := patch.Step{Result: result, Release: policy == patch.ReleaseFields && ownership.Owns(o.Live, FieldOwner)}
 	if result.Reason == patch.ReasonFieldOwnedByOther {
 		step.Result = o.RolloutStuckOr(result)
 	}

@@ -1,7 +1,7 @@
-// Package auth makes OpenShift's OAuth servers work on clusters with fewer than three control-plane nodes: as many replicas
-// as the topology has room for, rollouts and drains that finish there, and health checks that accept a single replica.
+// Package auth adapts OpenShift's OAuth servers to clusters with fewer than three control-plane nodes: as many replicas
+// as the topology has room for, rollouts and drains that finish, and health checks that accept a single replica.
 //
 // An authentication operator vendors the package and calls [MinimumControlPlaneNodes], [ShapeOAuthServer],
-// [ShapeOAuthAPIServer], their budgets and [WellKnownReadiness]. Beside a stock operator, package controller writes what
-// [Decide] returns. Every function here is pure; time is an argument.
+// [ShapeOAuthAPIServer], their budgets and [WellKnownReadiness]. For a stock operator, package controller writes what
+// [Decide] returns. Every function is pure; time is an argument.
 package auth

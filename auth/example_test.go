@@ -13,7 +13,6 @@ import (
 	"github.com/solonode/sno/auth"
 )
 
-// How many control-plane nodes to wait for, and what to report about the override.
 func ExampleMinimumControlPlaneNodes() {
 	single := clusterOf(configv1.SingleReplicaTopologyMode, configv1.SingleReplicaTopologyMode)
 	minimum, err := auth.MinimumControlPlaneNodes(single, []byte(`{"useUnsupportedUnsafeNonHANonProductionUnstableOAuthServer": "maybe"}`))
@@ -32,7 +31,6 @@ func ExampleMinimumControlPlaneNodes() {
 	// The override useUnsupportedUnsafeNonHANonProductionUnstableOAuthServer is deprecated: it is honored, but the topology decides without it; remove it
 }
 
-// An authentication operator shapes what it has rendered.
 func ExampleShapeOAuthServer() {
 	cluster := clusterOf(configv1.SingleReplicaTopologyMode, configv1.SingleReplicaTopologyMode)
 	labels := map[string]string{"app": "oauth-openshift"}
@@ -58,7 +56,7 @@ func ExampleShapeOAuthServer() {
 	// budget: nil <nil>
 }
 
-// The only API server restarts. Each call gets the state of the last one.
+// The only API server restarts.
 func ExampleWellKnownReadiness() {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	state := auth.WellKnownState{Available: true}

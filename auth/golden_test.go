@@ -15,7 +15,6 @@ import (
 	"github.com/solonode/sno/patch/patchtest"
 )
 
-// wanted is the decision on one object.
 type wanted struct {
 	Apply   any      `json:"apply,omitempty"`
 	Unset   []string `json:"unset,omitempty"`
@@ -33,7 +32,7 @@ func TestGolden(t *testing.T) {
 			OAuthAPIServer:    patchtest.Gathered[appsv1.Deployment](t, input, "deployments.apps", auth.OAuthAPIServerNamespace, auth.OAuthAPIServerName),
 			ControlPlaneNodes: patchtest.AllGathered[corev1.Node](t, input, "nodes", ""),
 		}
-		// The override by --override, and the Deployments with --force-conflicts, where that makes a difference.
+		// The override by --override, and the Deployments with --force-conflicts, if the decision differs.
 		want := map[string]map[string]wanted{"override": {}, "oauth-openshift": {}, "oauth-apiserver": {}}
 		put := func(object, first, variant string, step patch.Step) {
 			if w := wantedOf(step); text(t, w) != text(t, want[object][first]) {

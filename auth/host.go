@@ -17,7 +17,7 @@ import (
 // ErrNoNodes is returned where the number of pods follows the control-plane nodes and there is none.
 var ErrNoNodes = errors.New("no schedulable control-plane node: count them with SchedulableControlPlaneNodes, and wait for the first")
 
-// modeOf returns the topology of the pool in which the pods run: of the control plane, or of workers if it is External.
+// modeOf returns the topology of the pool of the pods: the control plane, or workers if it is External.
 func modeOf(cluster topology.Cluster) configv1.TopologyMode {
 	return cluster.Governing(cluster.PoolFor(topology.ControlPlanePool))
 }
@@ -47,9 +47,9 @@ func Replicas(cluster topology.Cluster, nodes int32) (int32, error) {
 }
 
 // ShapeOAuthServer returns a copy of the oauth-openshift Deployment whose replicas, rolling update, node selector,
-// tolerations and anti-affinity follow the topology, so that rollouts and drains finish. Pods of two revisions may share
-// a node, so the only pod is replaced without an outage. Before every write, pass the result and the live Deployment to
-// workload.UnblockRollout. Errors: those of Replicas.
+// tolerations and anti-affinity follow the topology. Pods of two revisions may share a node, so that a rollout on one
+// node is no outage. Before every write, pass the result and the live Deployment to workload.UnblockRollout. Errors:
+// those of Replicas.
 func ShapeOAuthServer(deployment *appsv1.Deployment, cluster topology.Cluster, nodes int32) (*appsv1.Deployment, error) {
 	replicas, err := Replicas(cluster, nodes)
 	if err != nil {
@@ -66,8 +66,8 @@ func ShapeOAuthServer(deployment *appsv1.Deployment, cluster topology.Cluster, n
 	return shape(deployment, cluster, replicas, rollout, separation), nil
 }
 
-// ShapeOAuthAPIServer is ShapeOAuthServer for the OAuth API server. Its pods write an audit log to a directory of their
-// node (U-AUTH-2), so two of them never share a node, and an old pod is deleted before its successor starts.
+// ShapeOAuthAPIServer is ShapeOAuthServer for the OAuth API server. Its pods write an audit log on their node (U-AUTH-2),
+// so two of them never share a node, and an old pod is deleted before the new one starts.
 func ShapeOAuthAPIServer(deployment *appsv1.Deployment, cluster topology.Cluster, nodes int32) (*appsv1.Deployment, error) {
 	replicas, err := Replicas(cluster, nodes)
 	if err != nil {
@@ -87,8 +87,8 @@ func shape(
 	return shaped
 }
 
-// OAuthServerPodDisruptionBudget returns the budget of the pods with these labels; nil where the topology of their pool is
-// SingleReplica and an existing budget is to be deleted. Upstream has none. Error: topology.ErrClusterNotRead.
+// OAuthServerPodDisruptionBudget returns the budget of the pods with the labels, or nil where the topology of their pool
+// is SingleReplica and an existing budget is to be deleted. Upstream has none. Error: topology.ErrClusterNotRead.
 func OAuthServerPodDisruptionBudget(cluster topology.Cluster, podLabels map[string]string) (*policyv1.PodDisruptionBudget, error) {
 	return budget(cluster, OAuthServerNamespace, OAuthServerBudgetName, podLabels)
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// TestReplicas shows R-AUTH-3, and R-AUTH-1 where there is one node.
+// R-AUTH-3, and R-AUTH-1 with one node.
 func TestReplicas(t *testing.T) {
 	byInfrastructure := map[configv1.TopologyMode]int32{sr: 1, ha: 2, arbiter: 2, dual: 2, external: 2, empty: 2, unknown: 2}
 	for _, nodes := range []int32{-1, 0, 1, 2, 3, 5} {
@@ -36,7 +36,7 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// A Cluster that was not read, or only in part, is an error and not highly available.
+// A Cluster that was not read must not count as highly available.
 func TestClusterNotRead(t *testing.T) {
 	for name, cluster := range map[string]topology.Cluster{
 		"zero": {}, "no infrastructure": {ControlPlane: topology.ReadingOf(sr)}, "no control plane": {Infrastructure: topology.ReadingOf(sr)},
@@ -56,10 +56,9 @@ func TestClusterNotRead(t *testing.T) {
 	}
 }
 
-// shape is what depends on the topology, in short.
 type shape struct {
 	Replicas, MaxUnavailable, MaxSurge int
-	Apart                              string // "", by "revision", or "all"
+	AntiAffinity                       string // "", within a "revision", or between "all"
 }
 
 func shapeOf(t testing.TB, d *appsv1.Deployment, labels map[string]string) shape {
@@ -73,17 +72,16 @@ func shapeOf(t testing.TB, d *appsv1.Deployment, labels map[string]string) shape
 	switch {
 	case affinity == nil:
 	case cmp.Equal(affinity, antiAffinity(term(labels, "pod-template-hash"))):
-		s.Apart = "revision"
+		s.AntiAffinity = "revision"
 	case cmp.Equal(affinity, antiAffinity(term(labels))):
-		s.Apart = "all"
+		s.AntiAffinity = "all"
 	default:
-		s.Apart = text(t, affinity)
+		s.AntiAffinity = text(t, affinity)
 	}
 	return s
 }
 
-// Each row can finish a rollout on the nodes of its topology, and never has two audit-log writers on one of them. The pods
-// run on workers where the control plane is External; patch/workload has the details of a placement.
+// A rollout finishes on the nodes of each row, and no node has two writers of an audit log.
 func TestShapeRollout(t *testing.T) {
 	for name, test := range map[string]struct {
 		controlPlane, infrastructure configv1.TopologyMode
@@ -93,7 +91,7 @@ func TestShapeRollout(t *testing.T) {
 		"single":                            {sr, sr, 1, shape{1, 0, 1, ""}, shape{1, 1, 0, "all"}},
 		"single with workers":               {sr, ha, 1, shape{1, 0, 1, ""}, shape{1, 1, 0, "all"}},
 		"single, nodes not counted":         {sr, sr, 0, shape{1, 0, 1, ""}, shape{1, 1, 0, "all"}},
-		"single, three nodes in a flip":     {sr, sr, 3, shape{1, 0, 1, ""}, shape{1, 1, 0, "all"}},
+		"single, still three nodes":         {sr, sr, 3, shape{1, 0, 1, ""}, shape{1, 1, 0, "all"}},
 		"two nodes":                         {dual, ha, 2, shape{2, 1, 2, "revision"}, shape{2, 1, 0, "all"}},
 		"two nodes, one lost":               {dual, ha, 1, shape{2, 1, 2, "revision"}, shape{2, 1, 0, "all"}},
 		"arbiter":                           {arbiter, ha, 2, shape{2, 1, 2, "revision"}, shape{2, 1, 0, "all"}},
@@ -122,8 +120,7 @@ func TestShapeRollout(t *testing.T) {
 	}
 }
 
-// The argument and everything that does not follow the topology stay, and shaping twice is shaping once, whatever the
-// topology was in between.
+// Shaping is idempotent, and changes neither its argument nor other fields.
 func TestShapeIsPure(t *testing.T) {
 	full := func(d *appsv1.Deployment) {
 		d.Labels, d.Spec.MinReadySeconds, d.Status.ReadyReplicas = map[string]string{"l": "v"}, 30, 1
@@ -148,13 +145,13 @@ func TestShapeIsPure(t *testing.T) {
 				t.Errorf("%s, %q, twice (-want +got):\n%s", operand, mode, diff)
 			}
 			if diff := cmp.Diff(shaped, back); mode != external && diff != "" {
-				t.Errorf("%s, %q, there and back (-want +got):\n%s", operand, mode, diff)
+				t.Errorf("%s, %q, after HighlyAvailable (-want +got):\n%s", operand, mode, diff)
 			}
 			pod, was := &twice.Spec.Template.Spec, before.Spec.Template.Spec
 			twice.Spec.Replicas, twice.Spec.Strategy = before.Spec.Replicas, before.Spec.Strategy
 			pod.NodeSelector, pod.Tolerations, pod.Affinity = was.NodeSelector, was.Tolerations, was.Affinity
 			if diff := cmp.Diff(before, twice); diff != "" {
-				t.Errorf("%s, %q: more than the shape has changed (-want +got):\n%s", operand, mode, diff)
+				t.Errorf("%s, %q: other fields have changed (-want +got):\n%s", operand, mode, diff)
 			}
 			shaped.Spec.Selector.MatchLabels["app"] = "changed"
 			if strings.Contains(text(t, shaped.Spec.Template.Spec.Affinity), "changed") {
@@ -167,7 +164,7 @@ func TestShapeIsPure(t *testing.T) {
 	}
 }
 
-// patch/workload has the rest of a budget.
+// patch/workload tests the other fields.
 func TestPodDisruptionBudgets(t *testing.T) {
 	for _, controlPlane := range allModes {
 		for _, infrastructure := range []configv1.TopologyMode{sr, ha} {

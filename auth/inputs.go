@@ -15,22 +15,19 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// ErrInputs is returned for inputs that no cluster can have.
+// ErrInputs is returned for invalid inputs.
 var ErrInputs = errors.New("invalid inputs")
 
-// Inputs are the live objects that the decision needs, with their managedFields. They are only read. nil means that an
-// object does not exist.
+// Inputs are the live objects that the decision needs, with managedFields. They are only read. nil means that an object
+// does not exist.
 type Inputs struct {
-	// Cluster is nil while no Infrastructure was read.
-	Cluster *topology.Cluster
-	// ControlPlaneNodes are the nodes with the master role.
-	ControlPlaneNodes           []corev1.Node
+	Cluster                     *topology.Cluster // nil until an Infrastructure was read
+	ControlPlaneNodes           []corev1.Node     // with the master role
 	Authentication              *operatorv1.Authentication
 	OAuthServer, OAuthAPIServer *appsv1.Deployment
 	ClusterVersion              *configv1.ClusterVersion
-	// Override decides when the override, which blocks upgrades, is set.
-	Override OverridePolicy
-	// ForceConflicts takes contested fields of the Deployments from any owner, but never the override.
+	Override                    OverridePolicy
+	// ForceConflicts takes fields of the Deployments from other owners, but never the override.
 	ForceConflicts bool
 }
 
@@ -52,7 +49,6 @@ func (in Inputs) Validate() error {
 	return in.Override.Validate()
 }
 
-// operand is one of the two Deployments with what its decision needs.
 type operand struct {
 	workload.Operand
 	in Inputs
@@ -66,7 +62,7 @@ func (in Inputs) oauthAPIServer() operand {
 	return in.operand(OAuthAPIServerNamespace, OAuthAPIServerName, in.OAuthAPIServer, ShapeOAuthAPIServer)
 }
 
-// operand has the namespace in its subject, because there are Deployments called apiserver in other namespaces.
+// The subject has the namespace, because other namespaces have a Deployment apiserver as well.
 func (in Inputs) operand(
 	namespace, name string, live *appsv1.Deployment, shape func(*appsv1.Deployment, topology.Cluster, int32) (*appsv1.Deployment, error),
 ) operand {
@@ -79,12 +75,10 @@ func (in Inputs) operand(
 	}, in}
 }
 
-// override is the Authentication with its unsupportedConfigOverrides.
 type override struct {
 	Inputs
 	unsupportedconfig.Switch
-	// values has everything at the top level, by key.
-	values     map[string]json.RawMessage
+	values     map[string]json.RawMessage // all top-level keys of unsupportedConfigOverrides
 	unreadable error
 }
 

@@ -15,11 +15,11 @@ func TestValidate(t *testing.T) {
 	renamed := func(d *appsv1.Deployment) { d.Name = "other" }
 	moved := func(d *appsv1.Deployment) { d.Namespace = "other" }
 	for name, test := range map[string]struct {
-		in   auth.Inputs
-		says string
+		in      auth.Inputs
+		message string
 	}{
-		"nothing at all":         {in: auth.Inputs{}},
-		"all there":              {in: auth.Inputs{OAuthServer: server(), OAuthAPIServer: apiServer(), Override: auth.OverrideAuto}},
+		"no objects":             {in: auth.Inputs{}},
+		"all objects":            {in: auth.Inputs{OAuthServer: server(), OAuthAPIServer: apiServer(), Override: auth.OverrideAuto}},
 		"an Authentication":      {in: overrideInputs("")},
 		"another Authentication": {overrideInputs("", func(a *operatorv1.Authentication) { a.Name = "second" }), `"second"`},
 		"another server":         {auth.Inputs{OAuthServer: server(renamed)}, "openshift-authentication/other"},
@@ -27,11 +27,11 @@ func TestValidate(t *testing.T) {
 		"another API server":     {auth.Inputs{OAuthAPIServer: apiServer(renamed)}, "openshift-oauth-apiserver/other"},
 		"API server elsewhere":   {auth.Inputs{OAuthAPIServer: apiServer(moved)}, "other/apiserver"},
 		"swapped":                {auth.Inputs{OAuthServer: apiServer()}, "is not Deployment openshift-authentication/oauth-openshift"},
-		"a policy that is none":  {auth.Inputs{Override: "sometimes"}, `"sometimes"; want auto, always or never`},
+		"unknown policy":         {auth.Inputs{Override: "sometimes"}, `"sometimes"; want auto, always or never`},
 	} {
 		err := test.in.Validate()
-		if (test.says == "") != (err == nil) || (err != nil && (!errors.Is(err, auth.ErrInputs) || !strings.Contains(err.Error(), test.says))) {
-			t.Errorf("%s: %v, want %q", name, err, test.says)
+		if (test.message == "") != (err == nil) || (err != nil && (!errors.Is(err, auth.ErrInputs) || !strings.Contains(err.Error(), test.message))) {
+			t.Errorf("%s: %v, want %q", name, err, test.message)
 		}
 	}
 }

@@ -9,17 +9,14 @@ import (
 
 // Minimum is the number of control-plane nodes that the OAuth servers wait for.
 type Minimum struct {
-	// Nodes is at least 1.
-	Nodes int32
-	// Deprecation is a sentence to report about an override that is set; empty without one.
-	Deprecation string
-	// Unreadable is an unsupportedconfig.ErrUnreadable to report; Nodes then follows the topology alone.
-	Unreadable error
+	Nodes       int32  // at least 1
+	Deprecation string // a message about an override that is set
+	Unreadable  error  // an unsupportedconfig.ErrUnreadable to report; Nodes then follows only the topology
 }
 
-// MinimumControlPlaneNodes returns how many control-plane nodes must exist before the OAuth servers are expected to work
-// (R-AUTH-1): 1 on SingleReplica, 2 on DualReplica and HighlyAvailableArbiter, else 3, or 1 if OverrideKey is true in
-// overrides, the raw bytes of spec.unsupportedConfigOverrides (U-AUTH-5). Error: topology.ErrClusterNotRead.
+// MinimumControlPlaneNodes returns the number of control-plane nodes that the OAuth servers need (R-AUTH-1): 1 on
+// SingleReplica, 2 on DualReplica and HighlyAvailableArbiter, else 3, or 1 if OverrideKey is true in overrides, the raw
+// spec.unsupportedConfigOverrides (U-AUTH-5). Error: topology.ErrClusterNotRead.
 func MinimumControlPlaneNodes(cluster topology.Cluster, overrides []byte) (Minimum, error) {
 	if err := cluster.Validate(); err != nil {
 		return Minimum{}, err

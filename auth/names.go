@@ -2,7 +2,7 @@ package auth
 
 import "github.com/solonode/sno/patch"
 
-// What the module and its objects are called.
+// Names of the module and of objects.
 const (
 	Name                     = "auth"                           // in the field owner, annotations, metrics and flags
 	ConditionPrefix          = "AuthTopology"                   // of the conditions on the Authentication
@@ -26,7 +26,7 @@ const (
 // FieldOwner is the server-side apply field owner of this module.
 var FieldOwner = patch.FieldOwner(Name)
 
-// Reasons of this module, least severe first. The other shared ones are in package patch.
+// Reasons of this module, least severe first. Other reasons are in package patch.
 const (
 	ReasonExternalControlPlane = "ExternalControlPlane" // the OAuth servers run in another cluster
 	ReasonOverrideSetByOther   = "OverrideSetByOther"   // another client has set the override

@@ -7,9 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// SchedulableControlPlaneNodes counts the nodes with the master role on which pods with these tolerations can run. Taints
-// that Kubernetes sets for a while, such as on a node that is cordoned or not ready, do not count: a rolling update of the
-// nodes must not scale the Deployments. Tolerations that are neither Exists nor Equal do not count.
+// SchedulableControlPlaneNodes returns the number of nodes with the master role on which pods with the tolerations can
+// run. Temporary taints of Kubernetes, such as of a cordoned or not ready node, are ignored, because a rolling update of
+// the nodes must not scale the Deployments. Tolerations that are neither Exists nor Equal are ignored too.
 func SchedulableControlPlaneNodes(nodes []corev1.Node, tolerations []corev1.Toleration) int32 {
 	var count int32
 	for _, node := range nodes {
@@ -29,7 +29,7 @@ func temporary(taint corev1.Taint) bool {
 	return strings.HasPrefix(taint.Key, "node.kubernetes.io/") || strings.HasPrefix(taint.Key, "node.cloudprovider.kubernetes.io/")
 }
 
-// tolerates is the scheduler's rule. The method of the API type has another signature in every second release.
+// tolerates implements the scheduler's rule, because the signature of the API type's method changes between releases.
 func tolerates(t corev1.Toleration, taint corev1.Taint) bool {
 	if (t.Effect != "" && t.Effect != taint.Effect) || (t.Key != "" && t.Key != taint.Key) {
 		return false

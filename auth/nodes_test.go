@@ -63,7 +63,6 @@ func TestSchedulableControlPlaneNodes(t *testing.T) {
 	}
 }
 
-// The nodes are counted with the tolerations of each Deployment.
 func TestReplicasByTolerations(t *testing.T) {
 	in := deploymentInputs(ha, ha, 3, server(), apiServer())
 	in.ControlPlaneNodes[0].Spec.Taints = []corev1.Taint{{Key: "example.com/reserved", Effect: corev1.TaintEffectNoSchedule}}

@@ -12,47 +12,41 @@ import (
 )
 
 const (
-	// RolloutGrace is how long the only API server may be away while it is rolled out (R-OPS-4).
+	// RolloutGrace is how long the only API server may be unavailable during its rollout (R-OPS-4).
 	RolloutGrace = 2 * time.Minute
-	// DegradedAfter is how long a failure lasts before it is reported as Degraded, as upstream (U-AUTH-6).
+	// DegradedAfter is the duration of a failure that is reported as Degraded, as upstream (U-AUTH-6).
 	DegradedAfter = 5 * time.Minute
 
-	// margin makes the call that After asks for come after the limit.
-	margin = time.Second
+	margin = time.Second // so that the next call is after the limit
 )
 
 // Reasons of the readiness of the well-known endpoint, least severe first.
 const (
-	ReasonAPIServerRollingOut = "APIServerRollingOut"          // the only API server is away, not yet for too long
+	ReasonAPIServerRollingOut = "APIServerRollingOut"          // the only API server is unavailable, within RolloutGrace
 	ReasonPartlyAvailable     = "AtLeastOneWellKnownAvailable" // some API servers do not serve the endpoint
 	ReasonNoAPIServer         = "NoAPIServer"                  // no API server is known
 	ReasonWellKnownNotReady   = "WellKnownNotReady"            // no API server serves the endpoint
 )
 
-// WellKnownState is what a call of WellKnownReadiness passes to the next. The zero value means that the endpoint was never
+// WellKnownState is the state between calls of WellKnownReadiness. The zero value means that the endpoint was never
 // available. After a restart, fill it from the published conditions.
 type WellKnownState struct {
-	// Available reports whether the endpoint was available.
-	Available bool
-	// FailingSince is when an API server stopped to serve the endpoint; zero while all serve it.
-	FailingSince time.Time
-	// SilentSince is when the last API server stopped to serve the endpoint; zero while any serves it.
-	SilentSince time.Time
+	Available    bool      // the endpoint was available
+	FailingSince time.Time // when an API server stopped serving the endpoint; zero while all serve it
+	SilentSince  time.Time // when the last API server stopped serving the endpoint; zero while any serves it
 }
 
 // Readiness is the state of the well-known endpoint.
 type Readiness struct {
 	Available, Progressing, Degraded bool
-	// Reason and Message are for the conditions. They contain no endpoint and no time.
+	// Reason and Message of the conditions contain no endpoint and no time.
 	Reason, Message string
-	// State is for the next call.
-	State WellKnownState
-	// After is when to call again without a change, because a limit passes; 0 for never.
-	After time.Duration
+	State           WellKnownState // for the next call
+	After           time.Duration  // call again after this, because a limit passes; 0 for never
 }
 
-// WellKnownReadiness judges /.well-known/oauth-authorization-server (R-AUTH-2). mode is the control-plane topology, probes
-// has nil or an error for each known API server, before is the State of the last call.
+// WellKnownReadiness returns the state of /.well-known/oauth-authorization-server (R-AUTH-2). mode is the control-plane
+// topology, probes has nil or an error for each known API server, before is the State of the last call.
 //
 //	served by             mode           Available            Progressing  Degraded
 //	all                   any            yes                  no           no
@@ -60,8 +54,8 @@ type Readiness struct {
 //	none, <=RolloutGrace  SingleReplica  yes, if it was       yes          no
 //	none                  any            no                   no           after DegradedAfter
 //
-// No known API server counts as none: the only one is not listed while it restarts. If now is before the times of the
-// state, both start again at now, so that a wrong clock delays a limit only once.
+// No known API server counts as none: the only one is not listed while it restarts. Times of the state after now are
+// replaced by now, so that a wrong clock delays a limit only once.
 func WellKnownReadiness(mode configv1.TopologyMode, probes []error, before WellKnownState, now time.Time) Readiness {
 	failed := 0
 	for _, err := range probes {

@@ -25,8 +25,7 @@ func probes(ok, failed int) []error {
 	return out
 }
 
-// TestWellKnownReadiness shows R-AUTH-2 and the two minutes of R-OPS-4: every combination of what the readiness depends
-// on, against the rule in other words.
+// R-AUTH-2, and the two minutes of R-OPS-4: all combinations of the inputs, compared with a rule.
 func TestWellKnownReadiness(t *testing.T) {
 	const m = time.Minute
 	ages := []time.Duration{-1, 0, 2 * m, 2*m + 1, 5 * m, 5*m + 1, 60 * m} // -1: zero
@@ -95,10 +94,10 @@ func TestWellKnownOverTime(t *testing.T) {
 		"a rolling update of three API servers": {ha, []step{
 			{0, 3, 0, "A"}, {10, 2, 1, "A"}, {200, 2, 1, "A"}, {311, 2, 1, "AD"}, {312, 3, 0, "A"}, {313, 0, 3, ""}, {314, 1, 2, "A"},
 		}},
-		"a clock that goes back by an hour delays the limit once": {sr, []step{
+		"a clock that is set back by an hour delays the limit once": {sr, []step{
 			{0, 1, 0, "A"}, {10, 0, 1, "AP"}, {-3600, 0, 1, "AP"}, {-3500, 0, 1, "AP"}, {-3479, 0, 1, ""}, {-3299, 0, 1, "D"}, {-3200, 1, 0, "A"},
 		}},
-		"a clock that goes back does not make an outage available": {sr, []step{
+		"a clock that is set back does not make an outage available": {sr, []step{
 			{0, 1, 0, "A"}, {10, 0, 1, "AP"}, {200, 0, 1, ""}, {5, 0, 1, "P"},
 		}},
 	} {

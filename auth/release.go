@@ -7,12 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// OverridePolicy decides on which releases the override is set on a single control-plane node. Empty means OverrideAuto.
+// OverridePolicy selects the releases on which the override is set on a single control-plane node. Empty means OverrideAuto.
 type OverridePolicy string
 
 // The override policies.
 const (
-	OverrideAuto   OverridePolicy = "auto" // on those that are known to need it
+	OverrideAuto   OverridePolicy = "auto" // releases that are known to need it
 	OverrideAlways OverridePolicy = "always"
 	OverrideNever  OverridePolicy = "never"
 )
@@ -26,7 +26,7 @@ func (p OverridePolicy) Validate() error {
 	return fmt.Errorf("%w: override policy %q; want %s, %s or %s", ErrInputs, p, OverrideAuto, OverrideAlways, OverrideNever)
 }
 
-// releaseNeed is whether a release's authentication operator needs the override on one control-plane node.
+// releaseNeed is the need of a release's authentication operator for the override on one control-plane node.
 type releaseNeed int
 
 const (
@@ -35,8 +35,8 @@ const (
 	needOverride
 )
 
-// needOfRelease decides by a version such as "4.7.13". 4.6 and 4.7 wait for three API servers without the override; 4.8
-// and later follow the topology or do not count (U-AUTH-5). Pre-releases of 4.8 count as 4.8.
+// needOfRelease returns the need of a version such as "4.7.13". Without the override 4.6 and 4.7 wait for three API
+// servers; 4.8 and its pre-releases, and later versions, follow the topology or do not count (U-AUTH-5).
 func needOfRelease(release string) releaseNeed {
 	v, err := version.ParseGeneric(release)
 	if err != nil {
@@ -52,8 +52,8 @@ func needOfRelease(release string) releaseNeed {
 	return needUnknown
 }
 
-// needOfCluster decides by the releases whose operators may be running: the desired one, and those before it back to the
-// last completed one. The override is needed if one of them needs it.
+// needOfCluster returns the highest need of the releases whose operators may be running: the desired one, and those
+// before it back to the last completed one.
 func needOfCluster(cv *configv1.ClusterVersion) releaseNeed {
 	if cv == nil {
 		return needUnknown

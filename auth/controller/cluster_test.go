@@ -27,10 +27,8 @@ const (
 	ha       = configv1.HighlyAvailableTopologyMode
 	external = configv1.ExternalTopologyMode
 
-	// needs and needsNot are releases that need the override and that do not.
-	needs, needsNot = "4.7.13", "4.20.1"
+	needs, needsNot = "4.7.13", "4.20.1" // the override
 
-	// key is written out, so that a renamed constant is noticed.
 	key = "useUnsupportedUnsafeNonHANonProductionUnstableOAuthServer"
 	set = `{"` + key + `":true}`
 
@@ -51,10 +49,10 @@ func TestMain(m *testing.M) { os.Exit(suite.Test(m)) }
 
 var deployments = []controller.Object{serverObject, apiServerObject}
 
-// cluster has no operators: the test acts for them.
+// cluster has no operators; the test writes in their place.
 type cluster struct{ *patchtest.Cluster }
 
-// install is a cluster with an Authentication, the nodes, and two Deployments without any field of the shape.
+// install returns a cluster whose Deployments have no field of the shape.
 func install(t *testing.T, mode configv1.TopologyMode, release string, nodes int) *cluster {
 	t.Helper()
 	c := &cluster{suite.Cluster(t)}
@@ -78,7 +76,6 @@ func (c *cluster) flip(mode configv1.TopologyMode) {
 	c.SetTopology(mode, infrastructure)
 }
 
-// upgrade completes an update to the release.
 func (c *cluster) upgrade(release string) {
 	c.Helper()
 	cv := patchtest.Get[configv1.ClusterVersion](c.Cluster, clusterVersionObject)
@@ -90,7 +87,6 @@ func (c *cluster) upgrade(release string) {
 	c.NoError(c.Admin.Status().Update(c.Context(), cv, client.FieldOwner("cluster-version-operator")))
 }
 
-// authenticationOf is an Authentication with the spec, in JSON.
 func authenticationOf(spec string) *unstructured.Unstructured {
 	u := authenticationObject.Unstructured()
 	var decoded map[string]any
@@ -110,7 +106,6 @@ func (c *cluster) authentication() *operatorv1.Authentication {
 	return patchtest.Get[operatorv1.Authentication](c.Cluster, authenticationObject)
 }
 
-// overrides is the field in JSON; "absent" without it.
 func (c *cluster) overrides() string {
 	c.Helper()
 	u := authenticationOf("")
@@ -125,7 +120,6 @@ func (c *cluster) overrides() string {
 	return string(text)
 }
 
-// overridesAre is a check.
 func (c *cluster) overridesAre(want string) func() error {
 	return func() error {
 		c.Helper()
@@ -136,7 +130,6 @@ func (c *cluster) overridesAre(want string) func() error {
 	}
 }
 
-// fieldsOf is what a manager owns of the Authentication.
 func (c *cluster) fieldsOf(manager string) string {
 	c.Helper()
 	for _, entry := range c.authentication().ManagedFields {
@@ -149,7 +142,6 @@ func (c *cluster) fieldsOf(manager string) string {
 	return ""
 }
 
-// deploymentOf is a Deployment without any field of the shape.
 func deploymentOf(o controller.Object) *unstructured.Unstructured {
 	u := o.Unstructured()
 	labels := map[string]any{"app": o.Name}
@@ -163,7 +155,6 @@ func deploymentOf(o controller.Object) *unstructured.Unstructured {
 	return u
 }
 
-// withReplicas is deploymentOf with a number.
 func withReplicas(o controller.Object, n int64) *unstructured.Unstructured {
 	u := deploymentOf(o)
 	u.Object["spec"].(map[string]any)["replicas"] = n
@@ -175,7 +166,7 @@ func (c *cluster) deployment(o controller.Object) *appsv1.Deployment {
 	return patchtest.Get[appsv1.Deployment](c.Cluster, o)
 }
 
-// installNodes creates control-plane nodes up to the number, and a worker that must not count.
+// installNodes creates control-plane nodes up to the number, and a worker.
 func (c *cluster) installNodes(n int) {
 	c.Helper()
 	for i := range n + 1 {
@@ -188,7 +179,6 @@ func (c *cluster) installNodes(n int) {
 	}
 }
 
-// reconciler is a controller with a Deployment controller.
 func (c *cluster) reconciler(flags ...string) *patchtest.Reconciler {
 	c.Helper()
 	l := c.Reconciler(flags...)
@@ -198,8 +188,7 @@ func (c *cluster) reconciler(flags ...string) *patchtest.Reconciler {
 
 func (c *cluster) rollOut() { c.CompleteRollouts(serverObject, apiServerObject) }
 
-// shaped is a check: the Deployment has this shape.
-func (c *cluster) shaped(o controller.Object, replicas int32, unavailable, surge string, apart bool) func() error {
+func (c *cluster) shaped(o controller.Object, replicas int32, unavailable, surge string, antiAffinity bool) func() error {
 	return func() error {
 		c.Helper()
 		d := c.deployment(o)
@@ -207,14 +196,13 @@ func (c *cluster) shaped(o controller.Object, replicas int32, unavailable, surge
 		_, pinned := pod.NodeSelector["node-role.kubernetes.io/master"]
 		separate := len(workload.AntiAffinityOf(d).RequiredDuringSchedulingIgnoredDuringExecution) > 0
 		if *d.Spec.Replicas != replicas || update == nil || update.MaxUnavailable.String() != unavailable || update.MaxSurge.String() != surge ||
-			separate != apart || !pinned || len(pod.Tolerations) != 2 {
-			return fmt.Errorf("%s, want %d replicas, %s unavailable, %s more, anti-affinity %t: %+v", o.Name, replicas, unavailable, surge, apart, d.Spec)
+			separate != antiAffinity || !pinned || len(pod.Tolerations) != 2 {
+			return fmt.Errorf("%s, want %d replicas, %s unavailable, %s surge, anti-affinity %t: %+v", o.Name, replicas, unavailable, surge, antiAffinity, d.Spec)
 		}
 		return nil
 	}
 }
 
-// onOne is a check: both Deployments have the shape of one node.
 func (c *cluster) onOne() error {
 	c.Helper()
 	return errors.Join(c.shaped(serverObject, 1, "0", "1", false)(), c.shaped(apiServerObject, 1, "1", "0", true)())
@@ -225,13 +213,13 @@ func (c *cluster) onThree() error {
 	return errors.Join(c.shaped(serverObject, 3, "2", "3", true)(), c.shaped(apiServerObject, 3, "1", "0", true)())
 }
 
-// ownsNothing is a check: the module owns nothing but conditions.
+// ownsNothing checks that the module owns only conditions.
 func (c *cluster) ownsNothing() error {
 	c.Helper()
 	return c.Untouched(authenticationObject, serverObject, apiServerObject)
 }
 
-// Workers are not cached, so a large cluster costs no more than a small one.
+// Workers must not be cached, so that memory does not grow with their number.
 func TestReadsOnlyControlPlaneNodes(t *testing.T) {
 	for _, o := range (&Module{}).Objects() {
 		if (o.Kind == "Node") != (o.Name == "") || o.Kind == "Node" && o.Labels != auth.ControlPlaneNodeLabel {

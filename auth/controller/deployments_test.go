@@ -18,7 +18,7 @@ import (
 	"github.com/solonode/sno/patch/workload"
 )
 
-// stockSpec is how the authentication operator shapes oauth-openshift on one node (U-AUTH-1).
+// stockSpec sets the authentication operator's shape of oauth-openshift on one node (U-AUTH-1).
 func stockSpec(d *appsv1.Deployment) {
 	d.Spec.Replicas = ptr.To[int32](1)
 	d.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType, RollingUpdate: &appsv1.RollingUpdateDeployment{
@@ -33,7 +33,6 @@ func stockSpec(d *appsv1.Deployment) {
 	}}
 }
 
-// stockWrites updates both Deployments as the authentication operator does.
 func (c *cluster) stockWrites() {
 	c.Helper()
 	for _, o := range deployments {
@@ -51,7 +50,6 @@ func (c *cluster) specs() (out []appsv1.DeploymentSpec) {
 	return out
 }
 
-// released is a check: both Deployments are restored and belong to the operator.
 func (c *cluster) released(before []appsv1.DeploymentSpec) func() error {
 	return func() error {
 		c.Helper()
@@ -61,7 +59,7 @@ func (c *cluster) released(before []appsv1.DeploymentSpec) func() error {
 		for _, o := range deployments {
 			for _, field := range []string{workload.FieldMaxSurge, workload.FieldRequiredAntiAffinity} {
 				if got, err := ownership.Managers(c.deployment(o), field); err != nil || fmt.Sprint(got) != "[authentication-operator]" {
-					return fmt.Errorf("%s of %s belongs to %v, %w", field, o.Name, got, err)
+					return fmt.Errorf("%s of %s is owned by %v, %w", field, o.Name, got, err)
 				}
 			}
 		}
@@ -69,20 +67,20 @@ func (c *cluster) released(before []appsv1.DeploymentSpec) func() error {
 	}
 }
 
-// Both Deployments have namesakes in other namespaces.
-func TestWordsNameTheNamespace(t *testing.T) {
+// Other namespaces have Deployments with the same names.
+func TestMessagesNameTheNamespace(t *testing.T) {
 	for object, deployment := range map[controller.Object]string{
 		serverObject: "Deployment openshift-authentication/oauth-openshift", apiServerObject: "Deployment openshift-oauth-apiserver/apiserver",
 	} {
-		words := deploymentWords(object)
+		messages := deploymentMessages(object)
 		want := []string{"The " + deployment, "the " + deployment + " would get the shape of the topology"}
-		if diff := cmp.Diff(want, []string{words.Subject, words.WouldApply}); diff != "" {
-			t.Errorf("words (-want +got):\n%s", diff)
+		if diff := cmp.Diff(want, []string{messages.Subject, messages.WouldApply}); diff != "" {
+			t.Errorf("messages (-want +got):\n%s", diff)
 		}
 	}
 }
 
-// Nothing is written where a stock operator owns the shape. A stuck rollout of it is reported until it has ended.
+// Nothing is written where a stock operator owns the shape. Its stuck rollout is reported.
 func TestStockOperatorOwnsTheDeployments(t *testing.T) {
 	c := install(t, sr, needsNot, 1)
 	c.stockWrites()
@@ -104,8 +102,8 @@ func TestStockOperatorOwnsTheDeployments(t *testing.T) {
 	})
 }
 
-// When a stock operator writes its fields again, the module releases everything.
-func TestStockOperatorComesBack(t *testing.T) {
+// When a stock operator writes its fields, the module releases all of them.
+func TestStockOperatorReverts(t *testing.T) {
 	c := install(t, sr, needsNot, 1)
 	l := c.reconciler()
 	l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
@@ -121,9 +119,8 @@ func TestStockOperatorComesBack(t *testing.T) {
 	}
 }
 
-// Fields of the shape have no owner where the Deployment was applied without them. Equal values are no conflict. The
-// creator of a Deployment owns its defaults, which does not stop the other Deployment.
-func TestNobodyOwnsTheShape(t *testing.T) {
+// Fields that were applied by no client have no owner. The creator of a Deployment owns its defaults.
+func TestShapeWithoutOwner(t *testing.T) {
 	for name, write := range map[string]func(*cluster){
 		"applied with, and then without": func(c *cluster) {
 			c.Apply("gitops", withReplicas(serverObject, 3), withReplicas(apiServerObject, 3))
@@ -151,7 +148,7 @@ func TestNobodyOwnsTheShape(t *testing.T) {
 	}
 }
 
-// --force-conflicts takes the Deployments, and a release restores values and owners. An annotation is for one object.
+// --force-conflicts takes the Deployments, and a release restores values and owners. An opt-out is for one object.
 func TestForceAndOptOut(t *testing.T) {
 	c := install(t, sr, needs, 1)
 	c.stockWrites()
@@ -173,7 +170,7 @@ func TestForceAndOptOut(t *testing.T) {
 	l.CheckNoWrites()
 }
 
-// On one node the anti-affinity of the old pod blocks the first rollout, so only that rollout may delete it first.
+// Only in the first rollout the old pod, whose anti-affinity blocks the new one, may be deleted first.
 func TestOldPodsUnblockRolloutOnce(t *testing.T) {
 	c := install(t, sr, needsNot, 1)
 	c.stockWrites()
@@ -223,9 +220,8 @@ func TestReplicasFollowTheNodes(t *testing.T) {
 	l.CheckNoWrites()
 }
 
-// Each object is patched without the others. Without a ClusterVersion the release is unknown, and without an Infrastructure
-// nothing is applied or released.
-func TestObjectsThatAreMissing(t *testing.T) {
+// Each object is patched without the others. Without an Infrastructure nothing is applied or released.
+func TestMissingObjects(t *testing.T) {
 	c := install(t, sr, needs, 1)
 	c.Delete(authenticationObject, serverObject, apiServerObject)
 	l := c.reconciler()
@@ -247,16 +243,15 @@ func TestObjectsThatAreMissing(t *testing.T) {
 	c.Server.NoWrites(t, suite.User(), func() { again.CheckResult(again.Reconcile(), patch.Waiting, "WaitingForInfrastructure") })
 }
 
-// After a crash at any write, the next process finishes the work and then writes nothing.
+// After a crash at any write, the next process finishes the work.
 func TestCrashAfterAnyWrite(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it crashes everywhere; make proof runs it")
+		t.Skip("slow; make proof runs it")
 	}
 	type before = []appsv1.DeploymentSpec
 	force := []string{"--force-conflicts"}
 	for name, test := range map[string]struct {
-		// stock has an operator own the shape; settled has another process patch the cluster before the change.
-		stock, settled bool
+		stock, settled bool // an operator owns the shape; the cluster is patched before the change
 		flags          []string
 		change         func(*cluster)
 		overrides      string

@@ -19,7 +19,7 @@ import (
 	"github.com/solonode/sno/patch/apply"
 )
 
-// An equal value of the key has both owners, and stays when one releases it. The CRD accepts no YAML and other text.
+// A key with two owners stays when one of them releases it. The CRD accepts only objects.
 func TestAPIServerSameKey(t *testing.T) {
 	c := &cluster{suite.Cluster(t)}
 	c.Create("oc", authenticationOf(`{"managementState":"Managed","unsupportedConfigOverrides":`+set+`}`))
@@ -36,8 +36,8 @@ func TestAPIServerSameKey(t *testing.T) {
 	}
 }
 
-// The API server tracks ownership key by key: keys of others survive byte for byte, however they were written, and their
-// owners can edit them without a conflict. null stays where the module's key was the only one.
+// The API server tracks ownership by key: keys of others do not change, and their owners can edit them without a
+// conflict. After a release of the only key, null stays.
 func TestOthersKeysSurvive(t *testing.T) {
 	const theirs = `{"a":{"list":[1,{"x":2.5}],"null":null,"text":"<&>"},"big":9007199254740993,"empty":{},"zzz":false}`
 	created := func(overrides string) func(*cluster) {
@@ -50,10 +50,10 @@ func TestOthersKeysSurvive(t *testing.T) {
 		write func(*cluster)
 		after string
 	}{
-		"absent":               {created(""), "absent"},
-		"null":                 {created(`,"unsupportedConfigOverrides":null`), "null"},
-		"empty":                {created(`,"unsupportedConfigOverrides":{}`), "null"},
-		"made with the object": {created(`,"unsupportedConfigOverrides":` + theirs), theirs},
+		"absent":              {created(""), "absent"},
+		"null":                {created(`,"unsupportedConfigOverrides":null`), "null"},
+		"empty":               {created(`,"unsupportedConfigOverrides":{}`), "null"},
+		"created with object": {created(`,"unsupportedConfigOverrides":` + theirs), theirs},
 		"updated": {func(c *cluster) {
 			c.editOverrides("cluster-version-operator", "null")
 			a := c.authentication()
@@ -90,13 +90,13 @@ func TestOthersKeysSurvive(t *testing.T) {
 	}
 }
 
-// An override of another client stays, whatever its value, with --force-conflicts, and also when it replaces the module's.
+// An override of another client stays, also with --force-conflicts, and also when it replaces the module's.
 func TestPersonsOverride(t *testing.T) {
 	for value, want := range map[string]struct {
 		state  patch.State
 		reason string
 	}{
-		"true":    {patch.InForce, "AsExpected"}, // theirs is as good as ours
+		"true":    {patch.InForce, "AsExpected"},
 		`"true"`:  {patch.InForce, "AsExpected"},
 		"false":   {patch.Blocked, "FieldOwnedByOther"},
 		`"f"`:     {patch.Blocked, "FieldOwnedByOther"},
@@ -120,7 +120,7 @@ func TestPersonsOverride(t *testing.T) {
 				l.Settle()
 				l.CheckNoWrites()
 				if value == "true" && when == "after" {
-					// A patch that changes nothing makes nobody an owner.
+					// A patch that changes nothing adds no owner.
 					c.Check(c.overridesAre("absent"))
 					return
 				}
@@ -133,7 +133,6 @@ func TestPersonsOverride(t *testing.T) {
 	}
 }
 
-// The override follows the release and the flag.
 func TestOverrideByRelease(t *testing.T) {
 	c := install(t, sr, needs, 1)
 	l := c.reconciler()
@@ -151,7 +150,7 @@ func TestOverrideByRelease(t *testing.T) {
 	}
 }
 
-// Changes between the read and the write, with --force-conflicts.
+// Another client writes between the module's read and its write, with --force-conflicts.
 func TestOverrideRaces(t *testing.T) {
 	for name, test := range map[string]struct {
 		before, meanwhile string
@@ -159,11 +158,11 @@ func TestOverrideRaces(t *testing.T) {
 		state             patch.State
 		reason            string
 	}{
-		"another key":    {"null", `{"other":1}`, `{"other":1,"` + key + `":true}`, patch.InForce, "AsExpected"},
-		"false":          {"null", `{"` + key + `":false}`, `{"` + key + `":false}`, patch.Blocked, "FieldOwnedByOther"},
-		"true":           {"null", set, set, patch.InForce, "AsExpected"},
-		"key goes":       {`{"other":1}`, `{"other":null}`, set, patch.InForce, "AsExpected"},
-		"the field goes": {`{"other":1}`, `null`, set, patch.InForce, "AsExpected"},
+		"another key":   {"null", `{"other":1}`, `{"other":1,"` + key + `":true}`, patch.InForce, "AsExpected"},
+		"false":         {"null", `{"` + key + `":false}`, `{"` + key + `":false}`, patch.Blocked, "FieldOwnedByOther"},
+		"true":          {"null", set, set, patch.InForce, "AsExpected"},
+		"key removed":   {`{"other":1}`, `{"other":null}`, set, patch.InForce, "AsExpected"},
+		"field removed": {`{"other":1}`, `null`, set, patch.InForce, "AsExpected"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := install(t, sr, needs, 1)
@@ -182,8 +181,8 @@ func TestOverrideRaces(t *testing.T) {
 	}
 }
 
-// While another client updates the whole object all the time, neither its keys nor the override are lost.
-func TestReadModifyWriteAtTheSameTime(t *testing.T) {
+// No key is lost while another client keeps updating the object.
+func TestConcurrentUpdates(t *testing.T) {
 	c := install(t, sr, needs, 1)
 	l := c.reconciler()
 	stop := c.KeepEditing("editor", authenticationObject, func(u *unstructured.Unstructured, n int) {
@@ -208,11 +207,11 @@ func TestReadModifyWriteAtTheSameTime(t *testing.T) {
 	c.NoError(err)
 	c.Check(c.overridesAre(string(encoded)))
 	if edits < 5 {
-		t.Errorf("%d updates at the same time", edits)
+		t.Errorf("%d concurrent updates, want 5 or more", edits)
 	}
 }
 
-// An override that another client removes is set again after a pause.
+// An override that another client removes is set again after a back-off.
 func TestOverrideRemovedByAnother(t *testing.T) {
 	c := install(t, sr, needs, 1)
 	l := c.reconciler()
@@ -220,7 +219,7 @@ func TestOverrideRemovedByAnother(t *testing.T) {
 	c.editOverrides("oc", `{"`+key+`":null}`)
 	result := l.Settle()
 	if l.CheckResult(result, patch.Reverted, "Reverted"); result.After != apply.DefaultRevertBackoff {
-		t.Errorf("again after %s", result.After)
+		t.Errorf("retry in %s", result.After)
 	}
 	l.CheckNoWrites()
 	c.Check(c.overridesAre("{}"))

@@ -19,14 +19,14 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-var overrideWords = apply.Messages{
+var overrideMessages = apply.Messages{
 	Subject:    "The configuration of the authentication operator",
 	Creator:    "the installation",
 	Resource:   "authentications.operator.openshift.io",
 	WouldApply: "the override would be set",
 }
 
-func deploymentWords(o controller.Object) apply.Messages {
+func deploymentMessages(o controller.Object) apply.Messages {
 	deployment := "Deployment " + o.Key().String()
 	return apply.Messages{
 		Subject:    "The " + deployment,
@@ -74,13 +74,13 @@ func (p *patcher) reconcile(ctx context.Context, cluster *topology.Cluster) (*un
 	}
 
 	decision := auth.Decide(in)
-	override, _ := p.authentication.ApplyStep(ctx, authentication, decision.Override, overrideWords)
-	serverResult, _ := p.deployments.ApplyStep(ctx, server, decision.OAuthServer, deploymentWords(serverObject))
-	apiServerResult, _ := p.deployments.ApplyStep(ctx, apiServer, decision.OAuthAPIServer, deploymentWords(apiServerObject))
+	override, _ := p.authentication.ApplyStep(ctx, authentication, decision.Override, overrideMessages)
+	serverResult, _ := p.deployments.ApplyStep(ctx, server, decision.OAuthServer, deploymentMessages(serverObject))
+	apiServerResult, _ := p.deployments.ApplyStep(ctx, apiServer, decision.OAuthAPIServer, deploymentMessages(apiServerObject))
 	return authentication, patch.Combine(override, serverResult, apiServerResult), nil
 }
 
-// nodes lists the control-plane nodes; the cache holds no others.
+// nodes returns the control-plane nodes, because the cache has no others.
 func nodes(ctx context.Context, reader client.Reader) ([]corev1.Node, error) {
 	live, list := &unstructured.UnstructuredList{}, &corev1.NodeList{}
 	live.SetGroupVersionKind(nodeObjects.GroupVersion().WithKind(nodeObjects.Kind + "List"))

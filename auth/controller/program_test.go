@@ -12,8 +12,7 @@ import (
 	"github.com/solonode/sno/patch/patchtest"
 )
 
-// The program follows changes of the topology, reports conditions, metrics and events, and writes nothing at rest or after
-// a restart.
+// The program follows changes of the topology, and writes nothing while nothing changes or after a restart.
 func TestProgram(t *testing.T) {
 	c := install(t, sr, needs, 1)
 	p := c.Start()
@@ -28,7 +27,7 @@ func TestProgram(t *testing.T) {
 			c.Eventually("the override is set", c.overridesAre(set))
 			c.Eventually("there is one of each", c.onOne)
 		}
-		c.Eventually("the rollout is waited for", c.HasCondition(authenticationObject, condition, "True", "RollingOut"))
+		c.Eventually("it waits for the rollout", c.HasCondition(authenticationObject, condition, "True", "RollingOut"))
 		c.rollOut()
 		c.Eventually("the patch is in force", c.HasCondition(authenticationObject, condition, "True", "AsExpected"))
 		p.CheckNoWrites(3)
@@ -41,7 +40,7 @@ func TestProgram(t *testing.T) {
 		p.Eventually("the new process has reconciled", func() error {
 			n, err := p.Metric("controller_runtime_reconcile_total")
 			if err == nil && n == 0 {
-				err = errors.New("it has not")
+				err = errors.New("no reconcile yet")
 			}
 			return err
 		})
@@ -66,7 +65,7 @@ func TestDryRun(t *testing.T) {
 	c.Check(c.overridesAre("absent"), c.ownsNothing)
 }
 
-// Without permissions for the Deployments the result names the resource, and the override is set.
+// Without permissions for the Deployments, the override is set.
 func TestForbidden(t *testing.T) {
 	c := install(t, sr, needs, 1)
 	l := c.ReconcilerOf(func(l *patchtest.Reconciler) (controller.ReconcileFunc, error) {
@@ -77,14 +76,13 @@ func TestForbidden(t *testing.T) {
 	result := l.Reconcile()
 	l.CheckResult(result, patch.Failed, "Forbidden", "deployments.apps in namespace openshift-authentication")
 	if result.After == 0 {
-		t.Error("it is not tried again")
+		t.Error("there is no retry")
 	}
 	c.Check(c.overridesAre(set))
 }
 
-// Plain Kubernetes serves neither ClusterVersion nor Authentication. The Deployments are shaped, and the Authentication is
-// patched once it is served.
-func TestKindsThatComeLater(t *testing.T) {
+// Plain Kubernetes serves neither ClusterVersion nor Authentication.
+func TestKindsServedLater(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts an API server of its own; make proof runs it")
 	}
@@ -94,7 +92,7 @@ func TestKindsThatComeLater(t *testing.T) {
 	c.installNodes(1)
 	p := c.Start("--override=always")
 	c.Eventually("the Deployments are shaped", c.onOne)
-	p.Eventually("the Authentication is waited for", p.HasMetric(1, "sno_blocked", `module="auth"`, `reason="WaitingForObject"`))
+	p.Eventually("it waits for the Authentication", p.HasMetric(1, "sno_blocked", `module="auth"`, `reason="WaitingForObject"`))
 	c.rollOut()
 	p.CheckNoWrites(2)
 	c.InstallCRDs(patchtest.Authentications)

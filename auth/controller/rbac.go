@@ -1,6 +1,6 @@
 package controller
 
-// Read to decide. Only nodes have no known names.
+// Inputs. Nodes have no known names.
 // +kubebuilder:rbac:groups=config.openshift.io,resources=infrastructures,resourceNames=cluster,verbs=get;list;watch
 // +kubebuilder:rbac:groups=config.openshift.io,resources=clusterversions,resourceNames=version,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch

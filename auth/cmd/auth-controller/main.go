@@ -1,4 +1,4 @@
-// Command auth-controller runs the controller of module auth; see the module's README.md.
+// Command auth-controller patches the Authentication and the OAuth Deployments; see README.md.
 package main
 
 import (
