@@ -55,7 +55,7 @@ func TestDecideOverride(t *testing.T) {
 	}
 	unowned := func(a *operatorv1.Authentication) { a.ManagedFields = nil }
 	by := authenticationOwnedBy
-	ours, oc := by(auth.FieldOwner, perKey), by("oc", perKey)
+	owned, oc := by(auth.FieldOwner, perKey), by("oc", perKey)
 	several := func(in auth.Inputs) auth.Inputs { return with(in, topologies(ha, ha)) }
 	released := outcome{patch.NotNeeded, "NotNeeded", notSingle, true}
 	status := func(a *operatorv1.Authentication) {
@@ -90,25 +90,26 @@ func TestDecideOverride(t *testing.T) {
 			notNeeded(notSingle + `; status.controlPlaneTopology has the unknown value "Quantum"`)},
 		"not needed":      {with(overrideInputs(""), release("4.8.2")), notNeeded("This release runs the OAuth servers on one control-plane node")},
 		"unknown release": {with(overrideInputs(""), release("dev")), notNeeded("is not known, so none is set; --override=always sets it")},
-		"turned off":      {with(overrideInputs(""), func(in *auth.Inputs) { in.Override = auth.OverrideNever }), notNeeded("turned off by --override=never")},
+		"turned off": {with(overrideInputs(""), func(in *auth.Inputs) { in.Override = auth.OverrideNever }),
+			notNeeded("turned off by --override=never")},
 		"not needed, is set": {with(overrideInputs(set, oc), release("4.8.2")),
 			notNeeded("without an override. The override " + key + " is deprecated: it is honored")},
 		"several, is false": {with(overrideInputs(off), topologies(ha, ha)), notNeeded(notSingle + ". The override " + key + " is deprecated and false")},
 
 		"another's true, by key":  {overrideInputs(set, oc), outcome{patch.NotNeeded, "OverrideSetByOther", "deprecated: it is honored", false}},
 		"another's true, as one":  {overrideInputs(set, by("oc", asOne)), outcome{patch.NotNeeded, "OverrideSetByOther", "Another client has set", false}},
-		"the module's, by key":    {overrideInputs(set, ours), outcome{}},
+		"the module's, by key":    {overrideInputs(set, owned), outcome{}},
 		"the module's, as one":    {overrideInputs(set, by(auth.FieldOwner, asOne)), outcome{}},
 		"another's false, by key": {overrideInputs(off, oc), blocked(whole+"."+key, `"oc"`)},
 		"another's false, as one": {overrideInputs(off, by("oc", asOne)), blocked(whole+"."+key, `"oc"`)},
 		"another's false, forced": {with(overrideInputs(off, oc), func(in *auth.Inputs) { in.ForceConflicts = true }), blocked(whole+"."+key, `"oc"`)},
 		"false, no owner":         {overrideInputs(off), blocked(whole+"."+key, `"before-first-apply"`)},
 		"false, no managedFields": {overrideInputs(off, unowned), blocked(whole+"."+key, `"before-first-apply"`)},
-		"the module's, false":     {overrideInputs(off, ours), outcome{}},
+		"the module's, false":     {overrideInputs(off, owned), outcome{}},
 
 		"the module's as one":          {several(overrideInputs(set, by(auth.FieldOwner, asOne))), released},
-		"co-owned with oc, not needed": {several(overrideInputs(set, ours, oc)), released},
-		"with others, not needed":      {several(overrideInputs(both, ours, by("oc", perOther))), released},
+		"co-owned with oc, not needed": {several(overrideInputs(set, owned, oc)), released},
+		"with others, not needed":      {several(overrideInputs(both, owned, by("oc", perOther))), released},
 		"oc's as one, not needed":      {several(overrideInputs(both, by("oc", asOne))), notNeeded(notSingle)},
 		"oc's, module owns the status": {several(overrideInputs(set, oc, status)), notNeeded(notSingle)},
 		"oc's false, module owns a field": {overrideInputs(off, oc, by(auth.FieldOwner, `{"f:spec":{"f:logLevel":{}}}`)),
@@ -130,26 +131,26 @@ func TestDecideOverride(t *testing.T) {
 // All combinations of the inputs, compared with a rule.
 func TestDecideOverrideTable(t *testing.T) {
 	type situation struct {
-		mode                   configv1.TopologyMode
-		policy                 auth.OverridePolicy
-		release                string
-		value                  string // of the override
-		ours, theirs, optedOut bool
+		mode                    configv1.TopologyMode
+		policy                  auth.OverridePolicy
+		release                 string
+		value                   string // of the override
+		owned, others, optedOut bool
 	}
 	type action struct{ intent, release bool }
 	rule := func(s situation) action {
 		needed := s.mode == sr && (s.policy == auth.OverrideAlways || (s.policy != auth.OverrideNever && s.release == "4.7.13"))
 		switch {
 		case s.optedOut:
-			return action{false, s.ours}
+			return action{false, s.owned}
 		case s.value == "broken":
 			return action{}
 		case !needed:
-			return action{false, s.ours}
+			return action{false, s.owned}
 		case s.value == "true":
-			return action{s.ours, false}
-		case s.value == "false" && (s.theirs || !s.ours):
-			return action{false, s.ours}
+			return action{s.owned, false}
+		case s.value == "false" && (s.others || !s.owned):
+			return action{false, s.owned}
 		}
 		return action{true, false}
 	}
@@ -161,15 +162,15 @@ func TestDecideOverrideTable(t *testing.T) {
 			allModes[pick(7)], policies[pick(4)], []string{"", "4.7.13", "4.14.0"}[pick(3)], []string{"", "true", "false", "broken"}[pick(4)],
 			pick(2) == 1, pick(2) == 1, pick(2) == 1,
 		}
-		if s.value == "" && (s.ours || s.theirs) {
+		if s.value == "" && (s.owned || s.others) {
 			continue // an absent field has no owner
 		}
 		in := overrideInputs(raws[s.value])
 		in.Cluster, in.Override, in.ClusterVersion = ptr.To(clusterOf(s.mode, ha)), s.policy, running(s.release)
-		if s.ours {
+		if s.owned {
 			addOwner(in.Authentication, auth.FieldOwner, perKey)
 		}
-		if s.theirs {
+		if s.others {
 			addOwner(in.Authentication, "oc", perKey)
 		}
 		if s.optedOut {
@@ -196,7 +197,7 @@ func TestDecideDeployments(t *testing.T) {
 	noTopology := func(in *auth.Inputs) { in.Cluster = nil }
 	none := func(in *auth.Inputs) { in.OAuthServer, in.OAuthAPIServer = nil, nil }
 	elsewhere := func(d *appsv1.Deployment) { d.Namespace = "x" }
-	ours := deploymentOwnedBy(auth.FieldOwner, `{"f:spec":{"f:strategy":{"f:type":{}}}}`)
+	owned := deploymentOwnedBy(auth.FieldOwner, `{"f:spec":{"f:strategy":{"f:type":{}}}}`)
 	stock := func(d *appsv1.Deployment) {
 		d.Spec.Replicas = ptr.To[int32](7)
 		addOwner(d, "stock", `{"f:spec":{"f:replicas":{}}}`)
@@ -212,20 +213,20 @@ func TestDecideDeployments(t *testing.T) {
 		want   outcome
 	}{
 		"no owner":              {nil, nil, outcome{}},
-		"the module's":          {all(ours), nil, outcome{}},
+		"the module's":          {all(owned), nil, outcome{}},
 		"forced":                {all(stock), func(in *auth.Inputs) { in.ForceConflicts = true }, outcome{}},
 		"another's":             {all(stock), nil, outcome{patch.Blocked, "FieldOwnedByOther", `of the Deployment NAME is owned by "stock"`, false}},
 		"another's, stuck":      {all(stock, stuck), nil, outcome{patch.Failed, "RolloutStuck", "The rollout of the Deployment NAME, which", false}},
-		"co-owned, stuck":       {all(stock, stuck, ours), nil, outcome{patch.Failed, "RolloutStuck", "delete the old one", true}},
+		"co-owned, stuck":       {all(stock, stuck, owned), nil, outcome{patch.Failed, "RolloutStuck", "delete the old one", true}},
 		"stuck, but opted out":  {all(stock, stuck, optOut), nil, outcome{patch.OptedOut, "OptedOut", "keeps this module away", false}},
-		"opted out, ours":       {all(ours, optOut), noTopology, outcome{patch.OptedOut, "OptedOut", "on the Deployment NAME keeps", true}},
-		"another object":        {all(ours, elsewhere), nil, outcome{patch.Failed, "Invalid", "cannot be understood", false}},
-		"being deleted":         {all(ours, deleted), nil, outcome{patch.Waiting, "WaitingForObject", "The Deployment NAME is being deleted", false}},
+		"opted out, owned":      {all(owned, optOut), noTopology, outcome{patch.OptedOut, "OptedOut", "on the Deployment NAME keeps", true}},
+		"another object":        {all(owned, elsewhere), nil, outcome{patch.Failed, "Invalid", "cannot be understood", false}},
+		"being deleted":         {all(owned, deleted), nil, outcome{patch.Waiting, "WaitingForObject", "The Deployment NAME is being deleted", false}},
 		"no Deployments":        {nil, none, outcome{patch.Waiting, "WaitingForObject", "There is no Deployment NAME;", false}},
-		"no topology, ours":     {all(ours), noTopology, outcome{patch.Waiting, "WaitingForInfrastructure", "no Infrastructure object yet", false}},
-		"external, ours":        {all(ours), noNodes(external), outcome{patch.NotNeeded, "ExternalControlPlane", "The control plane is External", true}},
+		"no topology, owned":    {all(owned), noTopology, outcome{patch.Waiting, "WaitingForInfrastructure", "no Infrastructure object yet", false}},
+		"external, owned":       {all(owned), noNodes(external), outcome{patch.NotNeeded, "ExternalControlPlane", "The control plane is External", true}},
 		"no node, single":       {nil, noNodes(sr), outcome{}},
-		"no node, ours":         {all(ours), noNodes(ha), outcome{patch.Waiting, "WaitingForNodes", "There is no schedulable node", false}},
+		"no node, owned":        {all(owned), noNodes(ha), outcome{patch.Waiting, "WaitingForNodes", "There is no schedulable node", false}},
 		"tainted nodes":         {nil, closed, outcome{patch.Waiting, "WaitingForNodes", "There is no schedulable node", false}},
 		"opted out, unreadable": {all(optOut, deploymentOwnedBy(auth.FieldOwner, `{"f:spec":7}`)), nil, outcome{patch.OptedOut, "OptedOut", "away", true}},
 	} {

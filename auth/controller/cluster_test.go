@@ -197,7 +197,8 @@ func (c *cluster) shaped(o controller.Object, replicas int32, unavailable, surge
 		separate := len(workload.AntiAffinityOf(d).RequiredDuringSchedulingIgnoredDuringExecution) > 0
 		if *d.Spec.Replicas != replicas || update == nil || update.MaxUnavailable.String() != unavailable || update.MaxSurge.String() != surge ||
 			separate != antiAffinity || !pinned || len(pod.Tolerations) != 2 {
-			return fmt.Errorf("%s, want %d replicas, %s unavailable, %s surge, anti-affinity %t: %+v", o.Name, replicas, unavailable, surge, antiAffinity, d.Spec)
+			return fmt.Errorf("%s, want %d replicas, %s unavailable, %s surge, anti-affinity %t: %+v",
+				o.Name, replicas, unavailable, surge, antiAffinity, d.Spec)
 		}
 		return nil
 	}
