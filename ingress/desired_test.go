@@ -89,7 +89,7 @@ func deleting(ic *operatorv1.IngressController) {
 
 func noManagedFields(ic *operatorv1.IngressController) { ic.ManagedFields = nil }
 
-func remembering(manager, value string) func(*operatorv1.IngressController) {
+func withReplaced(manager, value string) func(*operatorv1.IngressController) {
 	return annotated("sno.solonode.github.io/ingress-replaced", `[{"field":".spec.replicas","manager":"`+manager+`","value":`+value+`}]`)
 }
 
@@ -129,7 +129,7 @@ func TestDecide(t *testing.T) {
 	scaled := func(managers string) string { return blocked("placed", ".spec.replicas", managers) }
 
 	type change = func(*operatorv1.IngressController)
-	ours := func(more ...change) []change {
+	owned := func(more ...change) []change {
 		return append([]change{replicas(1), placed(pinned(t)), ownedBy(own, bothJSON)}, more...)
 	}
 	optOut := optedOutOf("all")
@@ -160,10 +160,10 @@ func TestDecide(t *testing.T) {
 			invalid(`invalid inputs: Ingress "second" is not the cluster's ("cluster")`)},
 		"no inputs":                            {ingress.Inputs{}, none},
 		"no IngressController":                 {with(inputs(sr, sr), func(in *ingress.Inputs) { in.IngressController = nil }), none},
-		"being deleted":                        {inputs(sr, sr, ours(deleting)...), dying},
-		"opted out":                            {inputs(sr, sr, ours(optOut)...), "release" + optedOut},
+		"being deleted":                        {inputs(sr, sr, owned(deleting)...), dying},
+		"opted out":                            {inputs(sr, sr, owned(optOut)...), "release" + optedOut},
 		"opted out, topology not known":        {with(inputs(sr, sr, optedOutOf("console, ingress")), noCluster), "release" + optedOut},
-		"topology not known":                   {with(inputs(sr, sr, ours()...), noCluster), notKnown},
+		"topology not known":                   {with(inputs(sr, sr, owned()...), noCluster), notKnown},
 		"external control plane":               {inputs(external, sr), "release" + hosted},
 		"external, defaultPlacement decides":   {with(withDefaultPlacement(inputs(external, sr), toControlPlane), fromDefault), "release" + hosted},
 		"highly available":                     {inputs(sr, ha), "release" + workers},
@@ -177,7 +177,7 @@ func TestDecide(t *testing.T) {
 		// Pinned.
 		"pinned": {inputs(sr, sr), "one pinned"},
 		"two control-plane nodes, old defaulting": {inputs(dual, sr), "two pinned"},
-		"pinned already":             {inputs(sr, sr, ours()...), "one pinned"},
+		"pinned already":             {inputs(sr, sr, owned()...), "one pinned"},
 		"the module's old placement": {inputs(sr, sr, placed(moved()), ownedBy(own, bothJSON)), "one pinned"},
 		"the module's expression":    {inputs(sr, sr, expressed("node-role.kubernetes.io/infra", "In", "")[0], ownedBy(own, bothJSON)), "one pinned"},
 		"another module opted out":   {inputs(sr, sr, optedOutOf("console")), "one pinned"},
@@ -215,20 +215,20 @@ func TestDecide(t *testing.T) {
 
 		// Releases.
 		"not owned":                                {inputs(ha, ha, replicas(1), byStock), "release" + workers},
-		"co-owned by the operator":                 {inputs(ha, ha, ours(byStock)...), leftTwo + workers},
-		"co-owned, external control plane":         {inputs(external, ha, ours(byStock)...), leftTwo + hosted},
-		"owned by the module alone":                {inputs(ha, ha, ours()...), "release" + workers},
-		"co-owned by a person":                     {inputs(ha, ha, ours(byStock, byPerson)...), "release" + workers},
-		"the replaced number matches":              {inputs(ha, ha, ours(remembering(stock, "2"))...), "release" + workers},
-		"the replaced number is stale":             {inputs(ha, ha, ours(remembering(stock, "1"))...), leftTwo + workers},
-		"the operator pins to the only node":       {withDefaultPlacement(inputs(sr, ha, ours(byStock)...), toControlPlane), byTopology},
-		"the number matches":                       {with(withDefaultPlacement(inputs(sr, sr, ours(byStock)...), toWorkers), fromDefault), byDefault},
-		"the annotation is invalid":                {inputs(ha, ha, ours(annotated(patch.ReplacedAnnotation("ingress"), "{"))...), "release" + workers},
-		"opted out after a change of the topology": {inputs(ha, ha, ours(optOut, byStock)...), "release" + optedOut},
-		"opted out, replaced the operator's":       {inputs(sr, sr, ours(optOut, remembering(stock, "2"))...), "release" + optedOut},
-		"opted out, replaced its own, stale":       {inputs(sr, sr, ours(optOut, remembering(released, "2"))...), leftOne + optedOut},
-		"opted out, co-owned by a release, stale":  {inputs(ha, ha, ours(optOut, byReleased)...), leftTwo + optedOut},
-		"opted out, replaced, no topology":         {with(inputs(sr, sr, ours(optOut, remembering(released, "2"))...), noCluster), "release" + optedOut},
+		"co-owned by the operator":                 {inputs(ha, ha, owned(byStock)...), leftTwo + workers},
+		"co-owned, external control plane":         {inputs(external, ha, owned(byStock)...), leftTwo + hosted},
+		"owned by the module alone":                {inputs(ha, ha, owned()...), "release" + workers},
+		"co-owned by a person":                     {inputs(ha, ha, owned(byStock, byPerson)...), "release" + workers},
+		"the replaced number matches":              {inputs(ha, ha, owned(withReplaced(stock, "2"))...), "release" + workers},
+		"the replaced number is stale":             {inputs(ha, ha, owned(withReplaced(stock, "1"))...), leftTwo + workers},
+		"the operator pins to the only node":       {withDefaultPlacement(inputs(sr, ha, owned(byStock)...), toControlPlane), byTopology},
+		"the number matches":                       {with(withDefaultPlacement(inputs(sr, sr, owned(byStock)...), toWorkers), fromDefault), byDefault},
+		"the annotation is invalid":                {inputs(ha, ha, owned(annotated(patch.ReplacedAnnotation("ingress"), "{"))...), "release" + workers},
+		"opted out after a change of the topology": {inputs(ha, ha, owned(optOut, byStock)...), "release" + optedOut},
+		"opted out, replaced the operator's":       {inputs(sr, sr, owned(optOut, withReplaced(stock, "2"))...), "release" + optedOut},
+		"opted out, replaced its own, stale":       {inputs(sr, sr, owned(optOut, withReplaced(released, "2"))...), leftOne + optedOut},
+		"opted out, co-owned by a release, stale":  {inputs(ha, ha, owned(optOut, byReleased)...), leftTwo + optedOut},
+		"opted out, replaced, no topology":         {with(inputs(sr, sr, owned(optOut, withReplaced(released, "2"))...), noCluster), "release" + optedOut},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := decide(t, test.in)
