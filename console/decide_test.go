@@ -29,14 +29,14 @@ type situation struct {
 }
 
 var versions = map[string]*configv1.ClusterVersion{
-	"none":             nil,
-	"no entry":         version(otherEntry()),
-	"ours":             withOwner(version(theEntry(true)), own, overrideJSON),
-	"theirs":           withOwner(version(theEntry(true)), person, overrideJSON),
-	"conflicting":      withOwner(version(theEntry(false)), person, overrideJSON),
-	"conflicting ours": withOwner(withOwner(version(theEntry(false)), own, overrideJSON), person, overrideJSON),
-	"one value":        withOwner(version(otherEntry()), person, wholeListJSON),
-	"unreadable":       withOwner(version(), person, `{"f:spec":7}`),
+	"none":               nil,
+	"no entry":           version(otherEntry()),
+	"ours":               withOwner(version(theEntry(true)), own, overrideJSON),
+	"theirs":             withOwner(version(theEntry(true)), person, overrideJSON),
+	"conflicting":        withOwner(version(theEntry(false)), person, overrideJSON),
+	"conflicting, owned": withOwner(withOwner(version(theEntry(false)), own, overrideJSON), person, overrideJSON),
+	"one value":          withOwner(version(otherEntry()), person, wholeListJSON),
+	"unreadable":         withOwner(version(), person, `{"f:spec":7}`),
 }
 
 var deployed = map[string]*appsv1.Deployment{
@@ -100,7 +100,7 @@ func (s situation) rule() verdict {
 	is := func(value string, of ...string) bool { return slices.Contains(of, value) }
 	var (
 		absent   = is(s.Downloads, "missing", "deleting")
-		ourEntry = is(s.Version, "ours", "conflicting ours")
+		ourEntry = is(s.Version, "ours", "conflicting, owned")
 		// byRelease: the cluster-version-operator manages downloads; holding: the module owns fields of it, or may.
 		byRelease  = is(s.Downloads, "release", "taken", "taken scaled", "scaled", "unreadable", "ours unreadable")
 		holding    = is(s.Downloads, "taken", "taken scaled", "ours unreadable")
@@ -163,7 +163,7 @@ func (s situation) rule() verdict {
 		return orStuck(yield())
 	case s.Version == "none" && byRelease:
 		return verdict{"", "", "WaitingForObject"}
-	case needed && is(s.Version, "conflicting", "conflicting ours", "one value"):
+	case needed && is(s.Version, "conflicting", "conflicting, owned", "one value"):
 		if byStock {
 			return orStuck(leave("FieldOwnedByOther"))
 		}
