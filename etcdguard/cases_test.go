@@ -33,14 +33,14 @@ const (
 
 var allModes = []configv1.TopologyMode{ha, arbiter, sr, dual, external, empty, unknown}
 
-// needsGuard, expected (the least number of members) and mayGo (how many of n may be drained at once) are the rules, written by hand.
+// needsGuard, expectedMembers and maxEvictions (of n guards) are the rules, independent of the code.
 func needsGuard(mode configv1.TopologyMode) bool { return mode != sr && mode != external }
 
-func expected(mode configv1.TopologyMode) int {
+func expectedMembers(mode configv1.TopologyMode) int {
 	return map[configv1.TopologyMode]int{sr: 1, dual: 2, external: 0, ha: 3, arbiter: 3, empty: 3, unknown: 3}[mode]
 }
 
-func mayGo(mode configv1.TopologyMode, n int) int {
+func maxEvictions(mode configv1.TopologyMode, n int) int {
 	if mode == dual && n == 2 {
 		return 1
 	}
@@ -60,7 +60,6 @@ func clusterOf(mode configv1.TopologyMode) topology.Cluster {
 	return topology.Cluster{ControlPlane: topology.ReadingOf(mode), Infrastructure: topology.ReadingOf(ha), Platform: configv1.NonePlatformType}
 }
 
-// hostOf is a cluster with that many members; 0 for as many as the topology expects.
 func hostOf(mode configv1.TopologyMode, n int) etcdguard.Host {
 	return must(etcdguard.NewHost(clusterOf(mode), max(n, 1), "cli"))
 }
@@ -69,7 +68,7 @@ func node(name, role string) corev1.Node {
 	return corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"node-role.kubernetes.io/" + role: ""}}}
 }
 
-// nodesOf returns n nodes with a member, of which one may be an arbiter, and a worker.
+// nodesOf returns n control-plane nodes, of which the first may be an arbiter, and a worker.
 func nodesOf(mode configv1.TopologyMode, n int) []corev1.Node {
 	nodes := []corev1.Node{node("w", "worker")}
 	for i := range n {
@@ -92,7 +91,7 @@ func membersOf(n, healthy int) []etcdguard.Member {
 
 const overrideKey = "useUnsupportedUnsafeNonHANonProductionUnstableEtcd"
 
-const cvo, stock, person, us = "cluster-version-operator", "cluster-etcd-operator", "oc", "sno.solonode.github.io/etcdguard"
+const cvo, stock, person, fieldOwner = "cluster-version-operator", "cluster-etcd-operator", "oc", "sno.solonode.github.io/etcdguard"
 
 const (
 	replicasJSON       = `{"f:spec":{"f:replicas":{}}}`
@@ -103,7 +102,7 @@ const (
 
 func entry(manager, fields string) metav1.ManagedFieldsEntry {
 	operation := metav1.ManagedFieldsOperationUpdate
-	if manager == us {
+	if manager == fieldOwner {
 		operation = metav1.ManagedFieldsOperationApply
 	}
 	return metav1.ManagedFieldsEntry{Manager: manager, Operation: operation, FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
@@ -127,25 +126,24 @@ func decoded[T any](document int) (object T) {
 	return object
 }
 
-// staticGuard and staticBudget are the guard of the release, as the cluster-version-operator creates it.
 func staticGuard() *appsv1.Deployment { return signed(releaseGuard.DeepCopy(), cvo, staticGuardJSON) }
 
 func staticBudget() *policyv1.PodDisruptionBudget {
 	return signed(releaseBudget.DeepCopy(), cvo, maxUnavailableJSON)
 }
 
-// ourGuard and ourBudget are what the API server has after the intent was applied for n members.
+// ourGuard and ourBudget are what the API server stores after the intent for n members was applied.
 func ourGuard(mode configv1.TopologyMode, n int) *appsv1.Deployment {
 	d := must(etcdguard.Deployment(hostOf(mode, n)))
-	return signed(d, us, fieldsV1(d))
+	return signed(d, fieldOwner, fieldsV1(d))
 }
 
 func ourBudget(mode configv1.TopologyMode, n int) *policyv1.PodDisruptionBudget {
 	b := must(etcdguard.DisruptionBudget(hostOf(mode, n)))
-	return signed(b, us, fieldsV1(b))
+	return signed(b, fieldOwner, fieldsV1(b))
 }
 
-// fieldsV1 is what the API server writes into the managedFields of a client that applied all of the object.
+// fieldsV1 returns the managedFields of a client that applied the whole object.
 func fieldsV1(object any) string {
 	var value struct {
 		Metadata struct{ Labels map[string]any }
@@ -159,7 +157,6 @@ func fieldsV1(object any) string {
 	return text(owned("", fields))
 }
 
-// Which lists are maps, and which maps are atomic, is in the schema of the API.
 var (
 	listKeys   = map[string]string{"containers": "name", "volumes": "name", "volumeMounts": "mountPath"}
 	atomicMaps = []string{"nodeSelector", "matchLabels", "selector", "labelSelector"}
@@ -187,7 +184,7 @@ func owned(name string, value any) map[string]any {
 	return fields
 }
 
-// version is a ClusterVersion with these overrides and another one, observed by the cluster-version-operator.
+// version returns an observed ClusterVersion with these overrides and one for another object.
 func version(overrides ...configv1.ComponentOverride) *configv1.ClusterVersion {
 	cv := &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version", UID: "cv", Generation: 3}}
 	cv.Spec.Overrides = append([]configv1.ComponentOverride{
@@ -205,7 +202,7 @@ func guardEntry(kind string, unmanaged bool) configv1.ComponentOverride {
 	return configv1.ComponentOverride{Kind: kind, Group: group, Namespace: "openshift-etcd", Name: "etcd-quorum-guard", Unmanaged: unmanaged}
 }
 
-// claimedBy is a ClusterVersion in which the manager has set entries for the guard, observed.
+// claimedBy returns an observed ClusterVersion with entries of the manager for the guard.
 func claimedBy(manager string, unmanaged bool, kinds ...string) *configv1.ClusterVersion {
 	var entries []configv1.ComponentOverride
 	var elements []string
@@ -218,14 +215,14 @@ func claimedBy(manager string, unmanaged bool, kinds ...string) *configv1.Cluste
 	return signed(version(entries...), manager, `{"f:spec":{"f:overrides":{`+strings.Join(elements, ",")+`}}}`)
 }
 
-func claimed() *configv1.ClusterVersion { return claimedBy(us, true, deployment, budget) }
+func claimed() *configv1.ClusterVersion { return claimedBy(fieldOwner, true, deployment, budget) }
 
 func unobserved(cv *configv1.ClusterVersion) *configv1.ClusterVersion {
 	cv.Generation++
 	return cv
 }
 
-// with returns the inputs for a cluster with n nodes and healthy members, and the static guard.
+// with returns the inputs for n nodes with healthy members and the static guard.
 func with(mode configv1.TopologyMode, n int, changes ...change) etcdguard.Inputs {
 	cluster := clusterOf(mode)
 	in := etcdguard.Inputs{
@@ -240,30 +237,34 @@ func with(mode configv1.TopologyMode, n int, changes ...change) etcdguard.Inputs
 
 type change = func(*etcdguard.Inputs)
 
-func seen(in *etcdguard.Inputs)         { in.ClusterVersion = claimed() }
-func unseen(in *etcdguard.Inputs)       { in.ClusterVersion = unobserved(claimed()) }
-func noVersion(in *etcdguard.Inputs)    { in.ClusterVersion = nil }
-func theirs(in *etcdguard.Inputs)       { in.ClusterVersion = claimedBy(person, true, deployment, budget) }
-func against(in *etcdguard.Inputs)      { in.ClusterVersion = claimedBy(person, false, deployment) }
-func force(in *etcdguard.Inputs)        { in.ForceConflicts = true }
-func image(in *etcdguard.Inputs)        { in.Image = "other" }
-func noDeployment(in *etcdguard.Inputs) { in.Deployment = nil }
-func noBudget(in *etcdguard.Inputs)     { in.Budget = nil }
-func noGuard(in *etcdguard.Inputs)      { in.Deployment, in.Budget = nil, nil }
-func noMembers(in *etcdguard.Inputs)    { in.Members = nil }
-func noNodes(in *etcdguard.Inputs)      { in.Nodes = nil }
-func noCluster(in *etcdguard.Inputs)    { in.Cluster = nil }
-func noSecret(in *etcdguard.Inputs)     { in.ClientSecret = false }
-func noBundle(in *etcdguard.Inputs)     { in.CABundle = false }
+func claimObserved(in *etcdguard.Inputs)   { in.ClusterVersion = claimed() }
+func claimUnobserved(in *etcdguard.Inputs) { in.ClusterVersion = unobserved(claimed()) }
+func noVersion(in *etcdguard.Inputs)       { in.ClusterVersion = nil }
+func claimOfOthers(in *etcdguard.Inputs) {
+	in.ClusterVersion = claimedBy(person, true, deployment, budget)
+}
+func conflictingEntry(in *etcdguard.Inputs) { in.ClusterVersion = claimedBy(person, false, deployment) }
+func force(in *etcdguard.Inputs)            { in.ForceConflicts = true }
+func image(in *etcdguard.Inputs)            { in.Image = "other" }
+func noDeployment(in *etcdguard.Inputs)     { in.Deployment = nil }
+func noBudget(in *etcdguard.Inputs)         { in.Budget = nil }
+func noGuard(in *etcdguard.Inputs)          { in.Deployment, in.Budget = nil, nil }
+func noMembers(in *etcdguard.Inputs)        { in.Members = nil }
+func noNodes(in *etcdguard.Inputs)          { in.Nodes = nil }
+func noCluster(in *etcdguard.Inputs)        { in.Cluster = nil }
+func noSecret(in *etcdguard.Inputs)         { in.ClientSecret = false }
+func noBundle(in *etcdguard.Inputs)         { in.CABundle = false }
 
 func noRoles(in *etcdguard.Inputs) {
 	in.Nodes = []corev1.Node{node("a", "worker"), {}, node("c", "worker")}
 }
-func unseenVersion(in *etcdguard.Inputs) { unobserved(in.ClusterVersion) }
-func released(in *etcdguard.Inputs)      { signedOnly(in.Deployment, us+"-released", staticGuardJSON) }
+func versionUnobserved(in *etcdguard.Inputs) { unobserved(in.ClusterVersion) }
+func released(in *etcdguard.Inputs) {
+	signedOnly(in.Deployment, fieldOwner+"-released", staticGuardJSON)
+}
 func oneEntry(in *etcdguard.Inputs)      { in.ClusterVersion = version(guardEntry(deployment, true)) }
 func ourDeployment(in *etcdguard.Inputs) { in.Deployment = ourGuard(ha, 5) }
-func oneBudget(in *etcdguard.Inputs)     { in.Budget = ourBudget(ha, 3) } // lets one go
+func smallBudget(in *etcdguard.Inputs)   { in.Budget = ourBudget(ha, 3) }
 
 func members(n, healthy int) change {
 	return func(in *etcdguard.Inputs) { in.Members = membersOf(n, healthy) }
@@ -293,8 +294,7 @@ func otherContainer(in *etcdguard.Inputs)    { in.Deployment.Spec.Template.Spec.
 
 func otherSelector(in *etcdguard.Inputs) { in.Budget.Spec.Selector.MatchLabels["k8s-app"] = "x" }
 
-// left makes the guard one that an earlier etcd operator wrote.
-func left(in *etcdguard.Inputs) {
+func stockGuard(in *etcdguard.Inputs) {
 	signed(in.Deployment, stock, replicasJSON)
 	signed(in.Budget, stock, maxUnavailableJSON)
 }

@@ -19,41 +19,40 @@ func Checks() patch.Chain[Inputs] {
 	return patch.Chain[Inputs]{
 		{Name: "Valid", Evaluate: func(in Inputs) *patch.Result { return invalid(in.Validate()) }},
 		{Name: "TopologyKnown", Evaluate: func(in Inputs) *patch.Result { return patch.TopologyKnown(in.Cluster) }},
-		// The owner of a guard whose managedFields cannot be read would be a guess.
 		{Name: "Readable", Evaluate: func(in Inputs) *patch.Result {
-			_, inNumbers := in.numbers(strength{})
-			_, inClaim := in.claim()
-			return invalid(errors.Join(inNumbers, inClaim))
+			_, fieldsErr := in.sizeFields(strength{})
+			_, claimErr := in.claim()
+			return invalid(errors.Join(fieldsErr, claimErr))
 		}},
 		{Name: "OptedOut", OwnedFields: patch.ReleaseFields, Evaluate: func(in Inputs) *patch.Result {
 			out := slices.ContainsFunc(in.objects(), func(o object) bool { return o.name != PodsBudgetName && patch.OptsOut(o.GetAnnotations(), Name) })
-			return when(out, patch.OptedOut, patch.ReasonOptedOut,
+			return resultIf(out, patch.OptedOut, patch.ReasonOptedOut,
 				"The annotation "+patch.OptOutAnnotation+" keeps this module away; remove it to have the guard follow the topology")
 		}},
 		{Name: "EtcdHere", OwnedFields: patch.ReleaseFields, Evaluate: func(in Inputs) *patch.Result {
-			return when(in.mode() == configv1.ExternalTopologyMode, patch.NotNeeded, patch.ReasonNotNeeded,
+			return resultIf(in.mode() == configv1.ExternalTopologyMode, patch.NotNeeded, patch.ReasonNotNeeded,
 				"The control plane is External, so there is no etcd to guard in this cluster")
 		}},
-		// On a single node the etcd operator removes its own guards, but not those of earlier releases.
+		// On a single node the etcd operator does not remove the guards of earlier releases.
 		{Name: "OperatorGuards", OwnedFields: patch.ReleaseFields, Evaluate: func(in Inputs) *patch.Result {
-			return when(guarded(in.mode()) && in.operatorGuards(), patch.NotNeeded, patch.ReasonNotNeeded,
+			return resultIf(guarded(in.mode()) && in.operatorHasGuards(), patch.NotNeeded, patch.ReasonNotNeeded,
 				"The etcd operator has its own guard on every node"+in.Cluster.UnknownValues())
 		}},
 		{Name: "NoOperatorOwns", OwnedFields: patch.ReleaseFields, Evaluate: checkNoOperatorOwns},
-		// The entries of others affect the upgrades of the whole cluster, so they are respected also with --force-conflicts.
+		// --force-conflicts does not change entries of others, because they affect upgrades of the whole cluster.
 		{Name: "OverridesFree", OwnedFields: patch.ReleaseFields, Evaluate: func(in Inputs) *patch.Result {
 			c, err := in.claim()
-			if err != nil || !in.mayBeStatic() {
+			if err != nil || !in.versionOperatorMayWrite() {
 				return invalid(err)
 			}
 			return c.Blocked(OverridesSubject)
 		}},
 		{Name: "ClusterVersionThere", Evaluate: func(in Inputs) *patch.Result {
-			return when(in.ClusterVersion == nil && in.fromRelease(), patch.Waiting, patch.ReasonWaitingForObject,
+			return resultIf(in.ClusterVersion == nil && in.versionOperatorWrites(), patch.Waiting, patch.ReasonWaitingForObject,
 				"The cluster-version-operator owns the guard, but there is no ClusterVersion in which to claim it; nothing is changed until there is one")
 		}},
 		{Name: "NodesKnown", Evaluate: func(in Inputs) *patch.Result {
-			return when(in.Nodes == nil && guarded(in.mode()), patch.Waiting, ReasonWaitingForNodes,
+			return resultIf(in.Nodes == nil && guarded(in.mode()), patch.Waiting, ReasonWaitingForNodes,
 				"Waiting for the control-plane nodes to be read; nothing is changed until then")
 		}},
 		{Name: "Adoptable", Evaluate: checkAdoptable},
@@ -68,14 +67,14 @@ func invalid(err error) *patch.Result {
 	return patch.Invalid(err)
 }
 
-func when(is bool, state patch.State, reason, message string) *patch.Result {
-	if !is {
+func resultIf(condition bool, state patch.State, reason, message string) *patch.Result {
+	if !condition {
 		return nil
 	}
 	return &patch.Result{State: state, Reason: reason, Message: message}
 }
 
-// checkNoOperatorOwns leaves a guard alone that an earlier etcd operator writes. On a single node that operator neither writes nor removes it.
+// checkNoOperatorOwns blocks writes to a guard of an earlier etcd operator, which ignores its guard on a single node.
 func checkNoOperatorOwns(in Inputs) *patch.Result {
 	stock := in.stockOwners()
 	if !guarded(in.mode()) || in.ForceConflicts || len(stock) == 0 || in.Nodes == nil {
@@ -84,38 +83,37 @@ func checkNoOperatorOwns(in Inputs) *patch.Result {
 	want, _ := in.wantedStrength()
 	faults := in.faults(want)
 	if len(faults) > 0 {
-		return when(true, patch.Blocked, patch.ReasonFieldOwnedByOther, fmt.Sprintf(
+		return resultIf(true, patch.Blocked, patch.ReasonFieldOwnedByOther, fmt.Sprintf(
 			"The guard is owned by %s and %s; check that this operator runs, restart or update it, or start with --force-conflicts",
-			patch.Quoted(stock), listed(faults)))
+			patch.Quoted(stock), joinWords(faults)))
 	}
-	return when(true, patch.NotNeeded, patch.ReasonNotNeeded, "The guard of the etcd operator is right")
+	return resultIf(true, patch.NotNeeded, patch.ReasonNotNeeded, "The guard of the etcd operator is right")
 }
 
-// checkAdoptable refuses another Deployment with the guard's name: its selector cannot be changed, and its other containers would keep running.
+// checkAdoptable refuses a Deployment that is no guard: its selector cannot be changed, and its other containers would stay.
 func checkAdoptable(in Inputs) *patch.Result {
 	if in.Deployment == nil || !guarded(in.mode()) {
 		return nil
 	}
 	selector, err := metav1.LabelSelectorAsSelector(in.Deployment.Spec.Selector)
 	is := err == nil && selector.Matches(labels.Set(guardLabels())) && imageOf(in.Deployment) != ""
-	return when(!is, patch.Failed, patch.ReasonInvalid, fmt.Sprintf(
+	return resultIf(!is, patch.Failed, patch.ReasonInvalid, fmt.Sprintf(
 		"The Deployment is not a guard: its selector must match %s, and it must have a container %q; delete it to have it recreated",
 		labels.FormatLabels(guardLabels()), containerName))
 }
 
-// checkFieldsFree leaves the guard alone where another client, neither the release nor an etcd operator, owns a number that would have to
-// change. On a single node the guard is removed, so each of its numbers counts.
+// checkFieldsFree blocks writes if another client, no operator, owns a size field that would be changed or removed.
 func checkFieldsFree(in Inputs) *patch.Result {
 	if in.ForceConflicts {
 		return nil
 	}
 	want, _ := in.wantedStrength()
-	numbers, err := in.numbers(want)
+	numbers, err := in.sizeFields(want)
 	for _, number := range numbers {
 		owners := slices.DeleteFunc(number.owners, func(m string) bool {
 			return m == overrides.ClusterVersionOperator || m == patch.ReleasedManager(Name) || slices.Contains(stockManagers, m)
 		})
-		if len(owners) > 0 && (!guarded(in.mode()) || !number.fits) {
+		if len(owners) > 0 && (!guarded(in.mode()) || !number.matches) {
 			return ptr.To(patch.OwnedByOther(number.field, owners...))
 		}
 	}

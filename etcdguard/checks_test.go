@@ -15,7 +15,6 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// What is the case, whose it is, and what to do about it.
 func TestChecks(t *testing.T) {
 	var names []string
 	for _, check := range etcdguard.Checks() {
@@ -44,24 +43,24 @@ func TestChecks(t *testing.T) {
 		"another module opted out": {with(ha, 5, func(in *etcdguard.Inputs) { in.Deployment.Annotations = optOut("ingress") }), nil},
 		"External":                 {with(external, 0), []string{"External"}},
 		"an unknown topology":      {with(unknown, 3, operatorGuard), []string{"has its own guard", "Quantum"}},
-		"an earlier operator":      {with(ha, 5, left), []string{`"cluster-etcd-operator" and has the wrong number`, "--force-conflicts"}},
+		"an earlier operator":      {with(ha, 5, stockGuard), []string{`"cluster-etcd-operator" and has the wrong number`, "--force-conflicts"}},
 		"a person's replicas":      {with(ha, 5, scaled), []string{".spec.replicas", `"oc"`, "--force-conflicts"}},
 		"a person's budget": {with(ha, 5, func(in *etcdguard.Inputs) { signedOnly(in.Budget, person, maxUnavailableJSON) }),
 			[]string{".spec.maxUnavailable", `"oc"`}},
 		"a person's minAvailable": {with(ha, 5, minAvailable("1"), func(in *etcdguard.Inputs) {
 			signedOnly(in.Budget, person, `{"f:spec":{"f:minAvailable":{}}}`)
 		}), []string{".spec.minAvailable", `"oc"`}},
-		"an object of before managedFields": {with(ha, 5, func(in *etcdguard.Inputs) { in.Budget.ManagedFields = nil }),
+		"an object without managedFields": {with(ha, 5, func(in *etcdguard.Inputs) { in.Budget.ManagedFields = nil }),
 			[]string{".spec.maxUnavailable", `"before-first-apply"`}},
-		"an entry against": {with(ha, 5, against), []string{".spec.overrides", `"oc"`, "also with --force-conflicts", "remove the entry"}},
-		"an entry against, without an owner": {with(ha, 5, func(in *etcdguard.Inputs) { in.ClusterVersion = version(guardEntry(budget, false)) }),
+		"a conflicting entry": {with(ha, 5, conflictingEntry), []string{".spec.overrides", `"oc"`, "also with --force-conflicts", "remove the entry"}},
+		"a conflicting entry without an owner": {with(ha, 5, func(in *etcdguard.Inputs) { in.ClusterVersion = version(guardEntry(budget, false)) }),
 			[]string{"is owned and stays"}},
-		"a list that is one value":        {with(ha, 5, wholeList), []string{"one value", "by hand"}},
-		"the same with the entries in it": {with(ha, 5, theirs, wholeList), nil},
-		"no ClusterVersion":               {with(ha, 5, noVersion), []string{"no ClusterVersion"}},
-		"no nodes read":                   {with(ha, 5, noNodes), []string{"nothing is changed"}},
-		"no nodes read on one node":       {with(sr, 1, noNodes), nil},
-		"another container":               {with(ha, 5, otherContainer), []string{`"guard"`, "delete it"}},
+		"a list that is one value":   {with(ha, 5, wholeList), []string{"one value", "by hand"}},
+		"the same with both entries": {with(ha, 5, claimOfOthers, wholeList), nil},
+		"no ClusterVersion":          {with(ha, 5, noVersion), []string{"no ClusterVersion"}},
+		"nodes not read":             {with(ha, 5, noNodes), []string{"nothing is changed"}},
+		"nodes not read on one node": {with(sr, 1, noNodes), nil},
+		"another container":          {with(ha, 5, otherContainer), []string{`"guard"`, "delete it"}},
 		"another selector": {with(ha, 5, func(in *etcdguard.Inputs) { in.Deployment.Spec.Selector.MatchLabels["k8s-app"] = "x" }),
 			[]string{"k8s-app=etcd-quorum-guard"}},
 		"no selector": {with(ha, 5, func(in *etcdguard.Inputs) { in.Deployment.Spec.Selector = nil }), []string{"k8s-app=etcd-quorum-guard"}},
@@ -80,7 +79,7 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-func TestCertificateMissingSaysWhich(t *testing.T) {
+func TestCertificateMissing(t *testing.T) {
 	for message, changes := range map[string][]change{
 		"without the Secret etcd-client in":       {noSecret},
 		"without the ConfigMap etcd-ca-bundle in": {noBundle},
@@ -93,13 +92,12 @@ func TestCertificateMissingSaysWhich(t *testing.T) {
 	}
 }
 
-// variant is one state of a part of a guard, with what is reported about it; empty where it is right.
+// variant is a state of a part of a guard. message is the fault that is reported; empty if it is correct.
 type variant struct {
 	message string
 	apply   change
 }
 
-// variants are the states of each part of a guard in a cluster of n members, in the order in which they are reported.
 func variants(mode configv1.TopologyMode, n int) [][]variant {
 	when := func(wrong bool, message string) string {
 		if wrong {
@@ -111,14 +109,14 @@ func variants(mode configv1.TopologyMode, n int) [][]variant {
 	const replicas = "has the wrong number of replicas"
 	var counts, selectors []variant
 	for _, count := range []struct {
-		apply change
-		stay  int // how many of the guards must stay; percentages are rounded up
+		apply    change
+		minReady int // percentages are rounded up
 	}{
 		{maxUnavailable("0"), n}, {maxUnavailable("1"), n - 1}, {maxUnavailable("2"), n - 2}, {maxUnavailable("x"), 0},
 		{maxUnavailable("34%"), map[int]int{2: 1, 3: 1, 4: 2, 5: 3}[n]},
 		{minAvailable("2"), 2}, {minAvailable("51%"), map[int]int{2: 2, 3: 2, 4: 3, 5: 3}[n]}, {minAvailable("x"), 0},
 	} {
-		wrong := count.stay != n-mayGo(mode, n)
+		wrong := count.minReady != n-maxEvictions(mode, n)
 		counts = append(counts, variant{when(wrong, "has a PodDisruptionBudget that allows the wrong number of evictions"), count.apply})
 	}
 	expression := func(operator metav1.LabelSelectorOperator, values ...string) *metav1.LabelSelector {
@@ -152,7 +150,7 @@ func variants(mode configv1.TopologyMode, n int) [][]variant {
 	}
 }
 
-// A guard that an earlier etcd operator wrote is right, or everything that is wrong with it is reported, in every combination.
+// TestFaults checks that all faults of a guard of an earlier etcd operator are reported, in every combination.
 func TestFaults(t *testing.T) {
 	right := 0
 	for mode, sizes := range map[configv1.TopologyMode][]int{ha: {3, 4, 5}, arbiter: {3, 5}, dual: {2, 3}} {
@@ -180,13 +178,12 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	if right < 50 {
-		t.Errorf("only %d guards are right", right)
+		t.Errorf("only %d correct guards were tested", right)
 	}
-	wantFaults(t, with(ha, 3, left, noDeployment), "has no Deployment")
-	wantFaults(t, with(ha, 3, left, noBudget), "has no PodDisruptionBudget")
+	wantFaults(t, with(ha, 3, stockGuard, noDeployment), "has no Deployment")
+	wantFaults(t, with(ha, 3, stockGuard, noBudget), "has no PodDisruptionBudget")
 }
 
-// eachChoice calls f with one of each.
 func eachChoice(all [][]variant, chosen []variant, f func([]variant)) {
 	if len(all) == 0 {
 		f(chosen)
@@ -199,7 +196,7 @@ func eachChoice(all [][]variant, chosen []variant, f func([]variant)) {
 
 func wantFaults(t *testing.T, in etcdguard.Inputs, faults ...string) {
 	t.Helper()
-	state, message := patch.NotNeeded, "is right"
+	state, message := patch.NotNeeded, "is right" // the message of a correct guard
 	if n := len(faults); n > 0 {
 		state, message = patch.Blocked, faults[n-1]
 		if n > 1 {
@@ -244,16 +241,16 @@ func TestObserve(t *testing.T) {
 		state   patch.State
 		message string
 	}{
-		"all ready":              {with(ha, 3, deploymentStatus(3, 3, 3, "")), patch.InForce, "has a ready guard"},
-		"unknown topology":       {with(unknown, 3, deploymentStatus(3, 3, 3, "")), patch.InForce, "Quantum"},
-		"claimed":                {with(ha, 5, deploymentStatus(3, 3, 3, ""), seen), patch.InForce, "blocks minor upgrades"},
-		"one not ready":          {with(ha, 3, deploymentStatus(3, 3, 2, "")), patch.Progressing, "fewer nodes"},
-		"not observed yet":       {with(ha, 3, deploymentStatus(3, 3, 3, deadline), newer), patch.Progressing, "Not every guard"},
-		"an old pod left":        {with(ha, 3, deploymentStatus(3, 2, 3, "")), patch.Progressing, "Not every guard"},
-		"no budget":              {with(ha, 3, deploymentStatus(3, 3, 3, ""), noBudget), patch.Progressing, "being written"},
-		"no Deployment":          {with(ha, 3, noDeployment), patch.Progressing, "being written"},
-		"one not ready for long": {with(ha, 3, deploymentStatus(3, 3, 2, deadline)), patch.Failed, "check the health of etcd"},
-		"an old one in the way":  {with(ha, 3, deploymentStatus(3, 1, 2, deadline)), patch.Failed, "delete the old pod"},
+		"all ready":             {with(ha, 3, deploymentStatus(3, 3, 3, "")), patch.InForce, "has a ready guard"},
+		"unknown topology":      {with(unknown, 3, deploymentStatus(3, 3, 3, "")), patch.InForce, "Quantum"},
+		"claimed":               {with(ha, 5, deploymentStatus(3, 3, 3, ""), claimObserved), patch.InForce, "which blocks upgrades"},
+		"one not ready":         {with(ha, 3, deploymentStatus(3, 3, 2, "")), patch.Progressing, "fewer nodes"},
+		"not observed yet":      {with(ha, 3, deploymentStatus(3, 3, 3, deadline), newer), patch.Progressing, "Not every guard"},
+		"an old pod left":       {with(ha, 3, deploymentStatus(3, 2, 3, "")), patch.Progressing, "Not every guard"},
+		"no budget":             {with(ha, 3, deploymentStatus(3, 3, 3, ""), noBudget), patch.Progressing, "being written"},
+		"no Deployment":         {with(ha, 3, noDeployment), patch.Progressing, "being written"},
+		"deadline exceeded":     {with(ha, 3, deploymentStatus(3, 3, 2, deadline)), patch.Failed, "check the health of etcd"},
+		"blocked by an old pod": {with(ha, 3, deploymentStatus(3, 1, 2, deadline)), patch.Failed, "delete the old pod"},
 	} {
 		reason := map[patch.State]string{
 			patch.InForce: patch.ReasonAsExpected, patch.Progressing: patch.ReasonRollingOut, patch.Failed: etcdguard.ReasonRolloutStuck}[test.state]
@@ -263,8 +260,8 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// The health of a guard that is left to another writer is reported, and only a rollout that does not finish is a failure.
-func TestReportsHealthOfOthers(t *testing.T) {
+// TestHealthOfOtherGuards checks that the health of another writer's guard is reported, and only a stuck rollout is a failure.
+func TestHealthOfOtherGuards(t *testing.T) {
 	pods := func(observed int64, expected, healthy int32) change {
 		return func(in *etcdguard.Inputs) {
 			operatorGuard(in)
@@ -274,34 +271,34 @@ func TestReportsHealthOfOthers(t *testing.T) {
 		}
 	}
 	neverObserved := func(in *etcdguard.Inputs) { in.PodsBudget.Generation = 0 }
-	const notReady, stuck, quiet = "Some guards are not ready", "delete the old pod", ""
+	const notReady, stuck, silent = "Some guards are not ready", "delete the old pod", ""
 	for name, test := range map[string]struct {
 		in      etcdguard.Inputs
 		state   patch.State
 		message string
 	}{
-		"the release's, ready":                  {with(ha, 3, deploymentStatus(3, 3, 3, "")), patch.NotNeeded, quiet},
-		"the release's, rolling out":            {with(ha, 3, deploymentStatus(3, 1, 3, "")), patch.NotNeeded, quiet},
-		"the release's, one not ready":          {with(ha, 3, deploymentStatus(3, 3, 2, "")), patch.NotNeeded, notReady},
-		"the release's, not observed":           {with(ha, 3, deploymentStatus(3, 3, 2, deadline), newer), patch.NotNeeded, quiet},
-		"the release's, stuck":                  {with(ha, 3, deploymentStatus(3, 1, 2, deadline)), patch.Failed, stuck},
-		"the release's, stuck and then done":    {with(ha, 3, deploymentStatus(3, 3, 3, deadline)), patch.NotNeeded, quiet},
-		"an earlier operator's, ready":          {with(ha, 3, left, deploymentStatus(3, 3, 3, "")), patch.NotNeeded, quiet},
-		"an earlier operator's, one not ready":  {with(ha, 3, left, deploymentStatus(3, 3, 2, "")), patch.NotNeeded, notReady},
-		"an earlier operator's, stuck":          {with(ha, 3, left, deploymentStatus(3, 1, 2, deadline)), patch.Failed, stuck},
-		"too few of an operator's":              {with(ha, 5, left, deploymentStatus(3, 3, 3, "")), patch.Blocked, quiet},
-		"too few of an operator's, not ready":   {with(ha, 5, left, deploymentStatus(3, 3, 2, "")), patch.Blocked, notReady},
-		"too few of an operator's, stuck":       {with(ha, 5, left, deploymentStatus(3, 1, 2, deadline)), patch.Failed, stuck},
-		"a person's, stuck":                     {with(ha, 5, scaled, deploymentStatus(3, 0, 0, deadline)), patch.Failed, stuck},
-		"today's operator's, ready":             {with(ha, 3, pods(2, 3, 3)), patch.NotNeeded, quiet},
-		"today's operator's, one not ready":     {with(ha, 3, pods(2, 3, 2)), patch.NotNeeded, notReady},
-		"today's operator's, none there":        {with(ha, 3, pods(2, 0, 0)), patch.NotNeeded, notReady},
-		"today's operator's, not observed":      {with(ha, 3, pods(1, 3, 2)), patch.NotNeeded, quiet},
-		"today's operator's, never observed":    {with(ha, 3, pods(0, 3, 2), neverObserved), patch.NotNeeded, quiet},
-		"today's operator's, no budget yet":     {with(ha, 3, conditions("GuardControllerDegraded")), patch.NotNeeded, quiet},
-		"today's operator's, a Deployment left": {with(ha, 3, pods(2, 3, 3), deploymentStatus(3, 1, 2, deadline)), patch.NotNeeded, quiet},
-		"External":                              {with(external, 0, deploymentStatus(3, 1, 2, deadline)), patch.NotNeeded, quiet},
-		"opted out":                             {with(ha, 3, optOut, deploymentStatus(3, 1, 2, deadline)), patch.OptedOut, quiet},
+		"the release's, ready":                   {with(ha, 3, deploymentStatus(3, 3, 3, "")), patch.NotNeeded, silent},
+		"the release's, rolling out":             {with(ha, 3, deploymentStatus(3, 1, 3, "")), patch.NotNeeded, silent},
+		"the release's, one not ready":           {with(ha, 3, deploymentStatus(3, 3, 2, "")), patch.NotNeeded, notReady},
+		"the release's, not observed":            {with(ha, 3, deploymentStatus(3, 3, 2, deadline), newer), patch.NotNeeded, silent},
+		"the release's, stuck":                   {with(ha, 3, deploymentStatus(3, 1, 2, deadline)), patch.Failed, stuck},
+		"the release's, stuck and then finished": {with(ha, 3, deploymentStatus(3, 3, 3, deadline)), patch.NotNeeded, silent},
+		"an earlier operator's, ready":           {with(ha, 3, stockGuard, deploymentStatus(3, 3, 3, "")), patch.NotNeeded, silent},
+		"an earlier operator's, one not ready":   {with(ha, 3, stockGuard, deploymentStatus(3, 3, 2, "")), patch.NotNeeded, notReady},
+		"an earlier operator's, stuck":           {with(ha, 3, stockGuard, deploymentStatus(3, 1, 2, deadline)), patch.Failed, stuck},
+		"wrong size of an operator's":            {with(ha, 5, stockGuard, deploymentStatus(3, 3, 3, "")), patch.Blocked, silent},
+		"wrong size of an operator's, not ready": {with(ha, 5, stockGuard, deploymentStatus(3, 3, 2, "")), patch.Blocked, notReady},
+		"wrong size of an operator's, stuck":     {with(ha, 5, stockGuard, deploymentStatus(3, 1, 2, deadline)), patch.Failed, stuck},
+		"a person's, stuck":                      {with(ha, 5, scaled, deploymentStatus(3, 0, 0, deadline)), patch.Failed, stuck},
+		"current operator's, ready":              {with(ha, 3, pods(2, 3, 3)), patch.NotNeeded, silent},
+		"current operator's, one not ready":      {with(ha, 3, pods(2, 3, 2)), patch.NotNeeded, notReady},
+		"current operator's, no pods":            {with(ha, 3, pods(2, 0, 0)), patch.NotNeeded, notReady},
+		"current operator's, not observed":       {with(ha, 3, pods(1, 3, 2)), patch.NotNeeded, silent},
+		"current operator's, never observed":     {with(ha, 3, pods(0, 3, 2), neverObserved), patch.NotNeeded, silent},
+		"current operator's, no budget yet":      {with(ha, 3, conditions("GuardControllerDegraded")), patch.NotNeeded, silent},
+		"current operator's, a Deployment left":  {with(ha, 3, pods(2, 3, 3), deploymentStatus(3, 1, 2, deadline)), patch.NotNeeded, silent},
+		"External":                               {with(external, 0, deploymentStatus(3, 1, 2, deadline)), patch.NotNeeded, silent},
+		"opted out":                              {with(ha, 3, optOut, deploymentStatus(3, 1, 2, deadline)), patch.OptedOut, silent},
 	} {
 		t.Run(name, func(t *testing.T) {
 			reason := map[patch.State]string{patch.NotNeeded: patch.ReasonNotNeeded, patch.Blocked: patch.ReasonFieldOwnedByOther,

@@ -25,41 +25,40 @@ type Action string
 
 // The actions. Those on an object that exists are bound to its UID and resourceVersion.
 const (
-	Nothing          Action = ""      // nothing is to be written; Result or Observe has the state
+	Nothing          Action = ""      // no write; Result or Observe has the state
 	Claim            Action = "Claim" // apply the entries of spec.overrides that make the guard unmanaged
 	ApplyBudget      Action = "ApplyBudget"
 	ApplyDeployment  Action = "ApplyDeployment"
 	DeleteBudget     Action = "DeleteBudget"
 	DeleteDeployment Action = "DeleteDeployment"
-	DisownBudget     Action = "DisownBudget"     // transfer what this module owns to NewOwner, by TransferOwnership
+	DisownBudget     Action = "DisownBudget"     // transfer the fields of this module to NewOwner, by TransferOwnership
 	DisownDeployment Action = "DisownDeployment" // the same
-	Unclaim          Action = "Unclaim"          // remove our entries, by applying nothing
+	Unclaim          Action = "Unclaim"          // remove the entries of this module by an empty apply
 )
 
-// Decision is the next write: carry it out, read everything again, decide again. docs/etcdguard-handover.md has the state machine.
+// Decision is the next write. After it, read all inputs again and call Decide again (docs/etcdguard-handover.md).
 type Decision struct {
-	Action Action
-	// ClusterVersion, Deployment and Budget are what to apply, each set for its own action only.
-	ClusterVersion *configv1ac.ClusterVersionApplyConfiguration
+	Action         Action
+	ClusterVersion *configv1ac.ClusterVersionApplyConfiguration // what to apply; so are Deployment and Budget, and at most one is set
 	Deployment     *appsv1ac.DeploymentApplyConfiguration
 	Budget         *policyv1ac.PodDisruptionBudgetApplyConfiguration
-	Create         bool     // the apply creates the object: it is bound to nothing, and takes no field from another manager
-	Unset          []string // live fields to remove, since an apply cannot remove what others own
-	NewOwner       string   // the manager that owns what was disowned
+	Create         bool     // the apply creates the object, without UID, resourceVersion and force
+	Unset          []string // live fields to set to null, since an apply cannot remove fields of others
+	NewOwner       string   // the manager to which fields are transferred
 
-	Result      *patch.Result // what to report meanwhile; nil when nothing is to be written and Observe has the result
-	Deprecation string        // a message about the override that the topology replaces; empty when it is absent
+	Result      *patch.Result // nil when there is no write and Observe has the result
+	Deprecation string        // about the override that the topology replaces; empty when it is absent
 }
 
-// claimed ends the messages while the guard is unmanaged in spec.overrides, or about to be.
-const claimed = "; the guard is unmanaged in spec.overrides of the ClusterVersion, which blocks minor upgrades"
+// unmanagedSuffix ends messages while the guard is unmanaged, or about to be.
+const unmanagedSuffix = "; the guard is unmanaged in spec.overrides of the ClusterVersion, which blocks upgrades"
 
 func report(state patch.State, reason, message string) Decision {
 	return Decision{Result: &patch.Result{State: state, Reason: reason, Message: message}}
 }
 
-// Decide returns the next write for the guard, its budget and the ClusterVersion (R-ETC-3). Nothing is removed or relaxed while the topology, the
-// nodes or the members of etcd are not known (U-ETC-8).
+// Decide returns the next write for the guard, its budget and the ClusterVersion (R-ETC-3). The guard is neither removed nor
+// relaxed while the topology, the nodes or the members of etcd are unknown (U-ETC-8).
 func Decide(in Inputs) Decision {
 	decision := decide(in)
 	if decision.Action == Nothing && decision.Result != nil {
@@ -79,8 +78,8 @@ func decide(in Inputs) Decision {
 	switch result, ours := Checks().Run(in); {
 	case result != nil && ours == patch.KeepFields:
 		return Decision{Result: result}
-	case result != nil && guarded(in.mode()) && in.operatorGuards() && result.State != patch.OptedOut:
-		return yield(in, result)
+	case result != nil && guarded(in.mode()) && in.operatorHasGuards() && result.State != patch.OptedOut:
+		return yieldToOperator(in, result)
 	case result != nil:
 		return release(in, result)
 	}
@@ -89,12 +88,12 @@ func decide(in Inputs) Decision {
 	case err != nil:
 		return Decision{Result: patch.Invalid(err)}
 	case guarded(in.mode()):
-		return keep(in, c)
+		return decideGuarded(in, c)
 	}
-	return remove(in, c)
+	return decideUnguarded(in, c)
 }
 
-// release releases what this module owns, the entries last: without them the cluster-version-operator writes the guard, which keeps its values.
+// release releases fields first and entries last: without them the cluster-version-operator writes the guard again.
 func release(in Inputs, result *patch.Result) Decision {
 	to := patch.ReleasedManager(Name)
 	if in.ClusterVersion != nil {
@@ -112,8 +111,7 @@ func release(in Inputs, result *patch.Result) Decision {
 	return Decision{Result: result}
 }
 
-// yield removes our guard once the etcd operator's own guards are ready.
-func yield(in Inputs, result *patch.Result) Decision {
+func yieldToOperator(in Inputs, result *patch.Result) Decision {
 	switch ours := in.ownsDeployment() || in.ownsBudget(); {
 	case ours && !in.operatorGuardsReady():
 		return report(patch.Progressing, ReasonGivingBack, "Waiting for the guards of the etcd operator to be ready before this one is removed")
@@ -125,9 +123,8 @@ func yield(in Inputs, result *patch.Result) Decision {
 	return release(in, result)
 }
 
-// remove decides for a single node, which must have no guard and no budget, whoever wrote them.
-func remove(in Inputs, c overrides.Claim) Decision {
-	none, static := in.Deployment == nil && in.Budget == nil, in.mayBeStatic()
+func decideUnguarded(in Inputs, c overrides.Claim) Decision {
+	none, static := in.Deployment == nil && in.Budget == nil, in.versionOperatorMayWrite()
 	removing := report(patch.Progressing, ReasonRemoving, "On one control-plane node a guard only blocks drains; it is being removed")
 	const absent = "One control-plane node needs no guard, and there is none"
 	voters, _ := votes(in.Members)
@@ -135,7 +132,7 @@ func remove(in Inputs, c overrides.Claim) Decision {
 	case none && c.Releasable && !static:
 		removing.Action = Unclaim
 	case none && c.Releasable:
-		return report(patch.InForce, patch.ReasonAsExpected, absent+claimed+in.Cluster.UnknownValues())
+		return report(patch.InForce, patch.ReasonAsExpected, absent+unmanagedSuffix+in.Cluster.UnknownValues())
 	case none:
 		return report(patch.NotNeeded, patch.ReasonNotNeeded, absent+in.Cluster.UnknownValues())
 	case in.Members == nil:
@@ -152,38 +149,37 @@ func remove(in Inputs, c overrides.Claim) Decision {
 	return removing
 }
 
-// claiming returns the next step to make a guard with the faults unmanaged for the cluster-version-operator.
+// claiming returns the next step to make the guard unmanaged in spec.overrides. faults are the cause.
 func claiming(c overrides.Claim, faults ...string) Decision {
 	if c.Complete {
 		return report(patch.Progressing, ReasonTakingOver,
-			"Waiting for the cluster-version-operator to observe spec.overrides"+claimed+". If this lasts, check that the operator runs")
+			"Waiting for the cluster-version-operator to observe spec.overrides"+unmanagedSuffix+". If this lasts, check that the operator runs")
 	}
 	message := "The guard is taken over from the cluster-version-operator"
 	if len(faults) > 0 {
-		message = "The guard " + listed(faults) + ", so it is taken over from the cluster-version-operator"
+		message = "The guard " + joinWords(faults) + ", so it is taken over from the cluster-version-operator"
 	}
-	decision := report(patch.Progressing, ReasonTakingOver, message+claimed)
+	decision := report(patch.Progressing, ReasonTakingOver, message+unmanagedSuffix)
 	decision.Action, decision.ClusterVersion = Claim, c.Intent()
 	return decision
 }
 
-// keep decides for every topology that needs a guard of the right strength at every moment.
-func keep(in Inputs, c overrides.Claim) Decision {
-	want, held := in.wantedStrength()
-	if held {
+func decideGuarded(in Inputs, c overrides.Claim) Decision {
+	want, postponed := in.wantedStrength()
+	if postponed {
 		return report(patch.Progressing, ReasonMembersUnhealthy,
 			"The guard is stricter than necessary until etcd is known to have as many healthy members as the topology expects")
 	}
 	faults := in.faults(want)
-	fits, static := len(faults) == 0, in.mayBeStatic()
+	fits, static := len(faults) == 0, in.versionOperatorMayWrite()
 	ours := in.ownsDeployment() || in.ownsBudget() || c.Releasable
 	// The static manifest has three guards of which one may be evicted, and none on the arbiter (U-ETC-5).
-	asRelease := static && !c.Shared && want == (strength{replicas: 3, floor: 2}) && in.mode() != configv1.HighlyAvailableArbiterMode
+	matchesRelease := static && !c.Shared && want == (strength{replicas: 3, minReady: 2}) && in.mode() != configv1.HighlyAvailableArbiterMode
 	switch {
 	case fits && !ours:
 		return report(patch.NotNeeded, patch.ReasonNotNeeded, "The guard has the right size"+in.Cluster.UnknownValues())
-	case !ours && asRelease && in.fromRelease():
-		return report(patch.Waiting, patch.ReasonWaitingForObject, "The guard "+listed(faults)+
+	case !ours && matchesRelease && in.versionOperatorWrites():
+		return report(patch.Waiting, patch.ReasonWaitingForObject, "The guard "+joinWords(faults)+
 			"; the cluster-version-operator is expected to correct it, so it is not taken over. If this lasts, check that the operator runs")
 	case in.Deployment == nil && in.Image == "":
 		return release(in, &patch.Result{State: patch.Waiting, Reason: patch.ReasonWaitingForObject,
@@ -191,11 +187,11 @@ func keep(in Inputs, c overrides.Claim) Decision {
 	}
 	apply, err := in.intents()
 	settled := apply.deployment == nil && apply.budget == nil
-	whole := (!in.ownsDeployment() || apply.deployment == nil) && (!in.ownsBudget() || apply.budget == nil)
+	ownPartsFit := (!in.ownsDeployment() || apply.deployment == nil) && (!in.ownsBudget() || apply.budget == nil)
 	switch {
 	case err != nil:
 		return Decision{Result: patch.Invalid(err)}
-	case fits && asRelease && whole:
+	case fits && matchesRelease && ownPartsFit:
 		return release(in, &patch.Result{State: patch.Progressing, Reason: ReasonGivingBack,
 			Message: "The release's own guard is right for this number of members; releasing it to the cluster-version-operator"})
 	case !in.ownsDeployment() && (!in.ClientSecret || !in.CABundle):
@@ -217,18 +213,17 @@ func certificateMissing(in Inputs) Decision {
 		missing = append(missing, "the ConfigMap "+CABundle)
 	}
 	return report(patch.Waiting, ReasonCertificateMissing, fmt.Sprintf("Guards cannot check the health of etcd without %s in the namespace %s; "+
-		"none is created or changed until they exist", listed(missing), Namespace))
+		"none is created or changed until they exist", joinWords(missing), Namespace))
 }
 
-// listed returns "a, b and c".
-func listed(words []string) string {
+func joinWords(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")
 	}
 	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }
 
-// intents are what to apply; nil where that would change nothing.
+// intents are what to apply; nil if it would change nothing.
 type intents struct {
 	deployment                   *appsv1ac.DeploymentApplyConfiguration
 	budget                       *policyv1ac.PodDisruptionBudgetApplyConfiguration
@@ -236,16 +231,16 @@ type intents struct {
 }
 
 func (in Inputs) intents() (out intents, err error) {
-	// The API server refuses a budget with both numbers, and the release's node selector does not select an arbiter.
+	// A budget cannot have both numbers, and the release's node selector does not match an arbiter.
 	if in.Budget != nil && in.Budget.Spec.MinAvailable != nil {
 		out.unsetBudget = []string{fieldMinAvailable}
 	}
 	if in.Deployment != nil && in.mode() == configv1.HighlyAvailableArbiterMode && len(in.Deployment.Spec.Template.Spec.NodeSelector) > 0 {
 		out.unsetDeployment = []string{fieldNodeSelector}
 	}
-	deployment, inDeployment := Deployment(in.host())
-	budget, inBudget := DisruptionBudget(in.host())
-	if err := errors.Join(inDeployment, inBudget); err != nil {
+	deployment, deploymentErr := Deployment(in.host())
+	budget, budgetErr := DisruptionBudget(in.host())
+	if err := errors.Join(deploymentErr, budgetErr); err != nil {
 		return intents{}, err
 	}
 	if out.deployment, err = intentOf[appsv1ac.DeploymentApplyConfiguration](deployment, in.Deployment, out.unsetDeployment); err != nil {
@@ -255,13 +250,12 @@ func (in Inputs) intents() (out intents, err error) {
 	return out, err
 }
 
-// write returns the next write to the guard. When the budget and the Deployment both change, the one that leaves the stricter guard in between
-// comes first, so the guard is never weaker than the weaker of before and after.
+// write returns the next write to the guard. Of two, the one that keeps more guards ready in between comes first.
 func (in Inputs) write(want strength, apply intents) Decision {
 	budgetFirst := true
 	switch live, both := in.liveStrength(); {
 	case both:
-		ifBudget, ifDeployment := max(live.replicas-(want.replicas-want.floor), 0), floorOf(in.Budget, want.replicas)
+		ifBudget, ifDeployment := max(live.replicas-(want.replicas-want.minReady), 0), minReadyOf(in.Budget, want.replicas)
 		budgetFirst = ifBudget >= ifDeployment
 	case in.Deployment != nil:
 		budgetFirst = replicasOf(in.Deployment) >= want.replicas
@@ -280,7 +274,7 @@ func (in Inputs) write(want strength, apply intents) Decision {
 	return decision
 }
 
-// intentOf returns an object without its status as an apply configuration; nil where applying it to the live object would change nothing.
+// intentOf returns the object as an apply configuration; nil if applying it to the live object would change nothing.
 func intentOf[T, O any](object, live *O, unset []string) (*T, error) {
 	want, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
@@ -296,7 +290,6 @@ func intentOf[T, O any](object, live *O, unset []string) (*T, error) {
 	return intent, runtime.DefaultUnstructuredConverter.FromUnstructured(want, intent)
 }
 
-// inForce reports whether applying the intent to the live object would change nothing.
 func inForce(intent map[string]any, live any) (bool, error) {
 	have, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
 	if err != nil {
@@ -306,7 +299,7 @@ func inForce(intent map[string]any, live any) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	// The API server keeps us as the owner of fields that we have removed.
+	// The API server keeps the owner of fields that were set to null.
 	for _, field := range []string{fieldNodeSelector, fieldMinAvailable} {
 		names := strings.Split(field, ".")[1:]
 		_, wanted, _ := unstructured.NestedFieldNoCopy(intent, names...)
@@ -321,8 +314,8 @@ func inForce(intent map[string]any, live any) (bool, error) {
 	return ownership.UpToDate(have, intent, own), nil
 }
 
-// TransferOwnership returns the managedFields of an object after everything that this module had applied was transferred to another manager, as if that
-// manager had updated it. An apply of nothing would remove the fields instead. The error is an ownership.ErrManagedFields.
+// TransferOwnership returns managedFields in which what this module applied belongs to another manager, as if updated by it.
+// An empty apply would remove those fields instead. The error is an ownership.ErrManagedFields.
 func TransferOwnership(entries []metav1.ManagedFieldsEntry, to string) ([]metav1.ManagedFieldsEntry, error) {
 	var out []metav1.ManagedFieldsEntry
 	for _, entry := range entries {

@@ -16,7 +16,7 @@ func clusterWith(mode configv1.TopologyMode) topology.Cluster {
 	return topology.Cluster{ControlPlane: topology.ReadingOf(mode), Infrastructure: topology.ReadingOf(mode)}
 }
 
-// The shape of today's operators: a pod for each node.
+// Guards as current operators create them.
 func ExamplePods() {
 	host, err := etcdguard.NewHost(clusterWith(configv1.HighlyAvailableArbiterMode), 3, "cli")
 	if err != nil {
@@ -37,7 +37,7 @@ func ExamplePods() {
 	// etcd-guard-two on two
 }
 
-// The first step on one node of a release with a static guard: the guard becomes unmanaged for the cluster-version-operator, and is not changed yet.
+// The first step on one node is to make the release's guard unmanaged.
 func ExampleDecide() {
 	cluster := clusterWith(configv1.SingleReplicaTopologyMode)
 	decision := etcdguard.Decide(etcdguard.Inputs{

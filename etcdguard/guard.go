@@ -19,23 +19,21 @@ import (
 	"github.com/solonode/sno/patch/ownership"
 )
 
-// strength is the number of guards, and how many of them must stay ready: an eviction that would leave fewer is refused.
-type strength struct{ replicas, floor int }
+type strength struct{ replicas, minReady int } // minReady is how many guards the budget keeps ready
 
-// wantedStrength returns the strength that the cluster needs. held reports that the guard must not be changed yet: it would be relaxed while
-// fewer members are known to be healthy than the topology expects.
-func (in Inputs) wantedStrength() (want strength, held bool) {
+// wantedStrength is postponed if it would relax the guard while fewer members are known to be healthy than the topology expects.
+func (in Inputs) wantedStrength() (want strength, postponed bool) {
 	host := in.host()
 	want = strength{host.size(), host.size() - host.budget()}
 	live, ok := in.liveStrength()
-	if !ok || want.floor >= live.floor {
+	if !ok || want.minReady >= live.minReady {
 		return want, false
 	}
 	_, healthy := votes(in.Members)
 	return want, healthy < expectedMembers(in.mode())
 }
 
-// host counts nodes that have no member yet, and members whose nodes are gone.
+// host counts nodes without a member yet and members without a node.
 func (in Inputs) host() Host {
 	voters, _ := votes(in.Members)
 	image := in.Image
@@ -50,29 +48,29 @@ func (in Inputs) liveStrength() (strength, bool) {
 		return strength{}, false
 	}
 	replicas := replicasOf(in.Deployment)
-	return strength{replicas, floorOf(in.Budget, replicas)}, true
+	return strength{replicas, minReadyOf(in.Budget, replicas)}, true
 }
 
 func replicasOf(d *appsv1.Deployment) int { return int(ptr.Deref(d.Spec.Replicas, 1)) }
 
-// floorOf returns how many of the replicas the budget keeps, by the rules of the disruption controller.
-func floorOf(budget *policyv1.PodDisruptionBudget, replicas int) int {
-	least, most := budget.Spec.MinAvailable, budget.Spec.MaxUnavailable
-	n, err := intstr.GetScaledValueFromIntOrPercent(cmp.Or(least, most), replicas, true)
+// minReadyOf returns how many of the replicas the budget keeps, by the rules of the disruption controller.
+func minReadyOf(budget *policyv1.PodDisruptionBudget, replicas int) int {
+	minAvailable, maxUnavailable := budget.Spec.MinAvailable, budget.Spec.MaxUnavailable
+	n, err := intstr.GetScaledValueFromIntOrPercent(cmp.Or(minAvailable, maxUnavailable), replicas, true)
 	switch {
 	case err != nil:
 		return 0
-	case least != nil:
+	case minAvailable != nil:
 		return n
 	}
 	return max(replicas-n, 0)
 }
 
-// faults lists what is wrong with the live guard, each as a predicate of "the guard".
+// faults lists what is wrong with the live guard, as predicates of "the guard".
 func (in Inputs) faults(want strength) []string {
 	var faults []string
-	fault := func(is bool, what string) {
-		if is {
+	fault := func(condition bool, what string) {
+		if condition {
 			faults = append(faults, what)
 		}
 	}
@@ -90,7 +88,7 @@ func (in Inputs) faults(want strength) []string {
 	fault(b == nil, "has no PodDisruptionBudget")
 	if b != nil {
 		fault(terminating(b), "has a PodDisruptionBudget that is being deleted")
-		fault(floorOf(b, want.replicas) != want.floor, "has a PodDisruptionBudget that allows the wrong number of evictions")
+		fault(minReadyOf(b, want.replicas) != want.minReady, "has a PodDisruptionBudget that allows the wrong number of evictions")
 		fault(ptr.Deref(b.Spec.UnhealthyPodEvictionPolicy, "") == policyv1.AlwaysAllow,
 			"has a PodDisruptionBudget that always allows to evict guards that are not ready")
 		fault(d != nil && !selects(b, d), "has a PodDisruptionBudget whose selector does not select its pods")
@@ -98,7 +96,7 @@ func (in Inputs) faults(want strength) []string {
 	return faults
 }
 
-// selects reports whether the budget is about the guards. An empty selector selects every pod in the namespace, also those of etcd.
+// selects reports whether the budget selects the guards only. An empty selector also selects the pods of etcd.
 func selects(b *policyv1.PodDisruptionBudget, d *appsv1.Deployment) bool {
 	selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
 	return err == nil && !selector.Empty() && selector.Matches(labels.Set(d.Spec.Template.Labels))
@@ -123,18 +121,16 @@ func (in Inputs) ownsBudget() bool {
 	return in.Budget != nil && !terminating(in.Budget) && ownership.Owns(in.Budget, FieldOwner)
 }
 
-// claim returns the state of the entries in spec.overrides for the guard and its budget: both have a static manifest.
 func (in Inputs) claim() (overrides.Claim, error) {
 	return overrides.Read(in.ClusterVersion, FieldOwner, overrides.Deployment(Namespace, GuardName),
 		configv1.ComponentOverride{Kind: "PodDisruptionBudget", Group: "policy", Namespace: Namespace, Name: GuardName, Unmanaged: true})
 }
 
-// operatorGuards reports whether one of today's etcd operators runs, which has its own guards in every topology that needs them.
-func (in Inputs) operatorGuards() bool {
+// operatorHasGuards reports whether the etcd operator is one that has its own guards.
+func (in Inputs) operatorHasGuards() bool {
 	return in.PodsBudget != nil || in.reports("GuardControllerDegraded")
 }
 
-// operatorGuardsReady reports whether enough of the operator's guards are known to be ready.
 func (in Inputs) operatorGuardsReady() bool {
 	if in.PodsBudget == nil || terminating(in.PodsBudget) {
 		return false
@@ -143,7 +139,7 @@ func (in Inputs) operatorGuardsReady() bool {
 	return status.ObservedGeneration >= in.PodsBudget.Generation && status.DesiredHealthy > 0 && status.CurrentHealthy >= status.DesiredHealthy
 }
 
-// operatorGuardsUnready reports whether some are known not to be.
+// operatorGuardsUnready reports whether guards of the operator are known to be missing or not ready.
 func (in Inputs) operatorGuardsUnready() bool {
 	if in.PodsBudget == nil {
 		return false
@@ -153,13 +149,12 @@ func (in Inputs) operatorGuardsUnready() bool {
 	return observed && (status.ExpectedPods == 0 || status.CurrentHealthy < status.ExpectedPods)
 }
 
-// mayBeStatic reports whether the cluster-version-operator may write the guard. It does not on releases whose etcd operator does (U-ETC-5).
-func (in Inputs) mayBeStatic() bool {
-	return in.ClusterVersion != nil && !in.operatorGuards() && !in.reports("QuorumGuardControllerDegraded") && len(in.stockOwners()) == 0
+// versionOperatorMayWrite reports whether the cluster-version-operator may write the guard (U-ETC-5).
+func (in Inputs) versionOperatorMayWrite() bool {
+	return in.ClusterVersion != nil && !in.operatorHasGuards() && !in.reports("QuorumGuardControllerDegraded") && len(in.stockOwners()) == 0
 }
 
-// fromRelease reports whether the cluster-version-operator is known to write the guard.
-func (in Inputs) fromRelease() bool {
+func (in Inputs) versionOperatorWrites() bool {
 	return (in.Deployment != nil && ownership.ManagedBy(in.Deployment, overrides.ClusterVersionOperator)) ||
 		(in.Budget != nil && ownership.ManagedBy(in.Budget, overrides.ClusterVersionOperator))
 }
@@ -168,36 +163,35 @@ func (in Inputs) reports(condition string) bool {
 	return in.Etcd != nil && slices.ContainsFunc(in.Etcd.Status.Conditions, func(c operatorv1.OperatorCondition) bool { return c.Type == condition })
 }
 
-// stockOwners lists the etcd operators among the owners. Check Readable has already failed where the owners cannot be read.
+// stockOwners returns the etcd operators among the owners. Check Readable reports unreadable ones.
 func (in Inputs) stockOwners() []string {
 	var stock []string
-	numbers, _ := in.numbers(strength{})
+	numbers, _ := in.sizeFields(strength{})
 	for _, number := range numbers {
 		stock = append(stock, number.owners...)
 	}
 	return slices.DeleteFunc(stock, func(m string) bool { return !slices.Contains(stockManagers, m) })
 }
 
-// number is a field that decides about the strength of the guard.
-type number struct {
-	field  string
-	fits   bool
-	owners []string
+type sizeField struct {
+	field   string
+	matches bool
+	owners  []string
 }
 
-// numbers lists the fields that are set, compared with the wanted strength, with their owners except this module.
-func (in Inputs) numbers(want strength) (all []number, err error) {
+// sizeFields returns the fields that are set, and whether they match the wanted strength.
+func (in Inputs) sizeFields(want strength) (all []sizeField, err error) {
 	add := func(set bool, object metav1.Object, field string, fits bool) {
 		if set {
 			owners, failed := ownership.Others(object, field, FieldOwner)
-			all, err = append(all, number{field, fits, owners}), errors.Join(err, failed)
+			all, err = append(all, sizeField{field, fits, owners}), errors.Join(err, failed)
 		}
 	}
 	if d := in.Deployment; d != nil {
 		add(d.Spec.Replicas != nil, d, fieldReplicas, replicasOf(d) == want.replicas)
 	}
 	if b := in.Budget; b != nil {
-		fits := floorOf(b, want.replicas) == want.floor
+		fits := minReadyOf(b, want.replicas) == want.minReady
 		add(b.Spec.MaxUnavailable != nil, b, fieldMaxUnavailable, fits)
 		add(b.Spec.MinAvailable != nil, b, fieldMinAvailable, fits)
 	}

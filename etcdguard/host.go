@@ -21,7 +21,7 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// The labels of the nodes that have a member of etcd.
+// Labels of the nodes that have a member of etcd.
 const (
 	MasterRole  = "node-role.kubernetes.io/master"
 	ArbiterRole = "node-role.kubernetes.io/arbiter"
@@ -35,27 +35,27 @@ const (
 )
 
 var (
-	// ErrHost is returned for a Host that NewHost did not make.
+	// ErrHost is returned for the zero Host.
 	ErrHost = errors.New("empty Host: make it with NewHost")
-	// ErrNoTopology is returned for a Cluster that was not read from an Infrastructure object, such as the zero Cluster.
+	// ErrNoTopology is returned for a Cluster that was not read from an Infrastructure.
 	ErrNoTopology = topology.ErrClusterNotRead
-	// ErrNoMembers is returned for a number of members that no cluster with etcd can have.
+	// ErrNoMembers is returned for an impossible number of members.
 	ErrNoMembers = errors.New("no members of etcd: count its voting members, or the nodes that are to have one, whichever are more")
-	// ErrNoNodes is returned where none of the nodes is to have a member of etcd.
+	// ErrNoNodes is returned for nodes of which none is to have a member of etcd.
 	ErrNoNodes = errors.New("none of the nodes is to have a member of etcd: read the control-plane nodes")
 	// ErrNoImage is returned for guards without an image.
 	ErrNoImage = errors.New("no image for the guards: pass one with curl and sleep to NewHost")
 )
 
-// Host is what an operator knows about the cluster for which it makes a guard. NewHost makes one.
+// Host describes the cluster for which an operator creates guards. NewHost returns one.
 type Host struct {
 	mode    configv1.TopologyMode
 	members int
 	image   string
 }
 
-// NewHost takes the number of voting members of etcd or of nodes that are to have one, whichever are more, and the image of the guards, with curl
-// and sleep in it. Without an image only numbers and budgets are available. Errors: ErrNoTopology, ErrNoMembers.
+// NewHost takes the number of etcd's voting members or of nodes that are to have one, whichever is greater, and the image of the
+// guards, which needs curl and sleep and may be empty for sizes and budgets. Errors: ErrNoTopology, ErrNoMembers.
 func NewHost(cluster topology.Cluster, members int, image string) (Host, error) {
 	if err := cluster.Validate(); err != nil {
 		return Host{}, err
@@ -67,7 +67,6 @@ func NewHost(cluster topology.Cluster, members int, image string) (Host, error) 
 	return Host{mode: mode, members: members, image: image}, nil
 }
 
-// wanted reports whether the cluster needs guards, of which pods need an image.
 func (h Host) wanted(pods bool) (bool, error) {
 	switch {
 	case h.mode == "":
@@ -82,10 +81,10 @@ func modeOf(cluster topology.Cluster) configv1.TopologyMode {
 	return topology.ReadingOf(cluster.ControlPlane.Mode).Mode
 }
 
-// guarded reports whether there is a quorum to guard: not with the single member of SingleReplica, nor with External (R-ETC-2).
+// guarded reports whether the topology needs guards: not SingleReplica and External (R-ETC-2).
 func guarded(mode configv1.TopologyMode) bool { return expectedMembers(mode) > 1 }
 
-// Size returns the number of guards (R-ETC-2): one per member, and never fewer than the topology expects. The error is ErrHost.
+// Size returns the number of guards (R-ETC-2): one per member, at least as many as the topology expects. The error is ErrHost.
 func Size(h Host) (int, error) {
 	if _, err := h.wanted(false); err != nil {
 		return 0, err
@@ -95,8 +94,8 @@ func Size(h Host) (int, error) {
 
 func (h Host) size() int { return max(expectedMembers(h.mode), h.members) }
 
-// budget returns how many guards may be evicted at once. Of the two members of DualReplica one may go, or no node could ever be drained (R-SNO-3);
-// fencing keeps the other one working. Upstream allows one as well (U-ETC-7).
+// budget returns how many guards may be evicted at once. With DualReplica it is 1 of 2, or no node could be drained (R-SNO-3,
+// U-ETC-7); fencing keeps the other member working.
 func (h Host) budget() int {
 	if fencing(h.mode, h.size()) {
 		return 1
@@ -104,12 +103,10 @@ func (h Host) budget() int {
 	return FailureTolerance(h.size())
 }
 
-// fencing reports whether each of the members works alone, because it fences the other.
 func fencing(mode configv1.TopologyMode, members int) bool {
 	return mode == configv1.DualReplicaTopologyMode && members == 2
 }
 
-// memberNodes returns the nodes that have a member of etcd, or are to have one.
 func memberNodes(mode configv1.TopologyMode, nodes []corev1.Node) []corev1.Node {
 	return slices.DeleteFunc(slices.Clone(nodes), func(node corev1.Node) bool {
 		_, master := node.Labels[MasterRole]
@@ -118,8 +115,7 @@ func memberNodes(mode configv1.TopologyMode, nodes []corev1.Node) []corev1.Node 
 	})
 }
 
-// Deployment returns the guard, or nil where an existing one should be deleted. It has Size replicas that never share a node, and replaces one pod
-// at a time. Errors: ErrHost, ErrNoImage.
+// Deployment returns the guard, or nil if an existing one is to be deleted. Errors: ErrHost, ErrNoImage.
 func Deployment(h Host) (*appsv1.Deployment, error) {
 	if wanted, err := h.wanted(true); !wanted {
 		return nil, err
@@ -167,7 +163,7 @@ func withRole(role string) corev1.NodeSelectorTerm {
 	return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: role, Operator: corev1.NodeSelectorOpExists}}}
 }
 
-// DisruptionBudget returns the budget over the guards of Deployment, or nil where an existing one should be deleted. The error is ErrHost.
+// DisruptionBudget returns the budget over Deployment's pods, or nil if an existing one is to be deleted. The error is ErrHost.
 func DisruptionBudget(h Host) (*policyv1.PodDisruptionBudget, error) {
 	if wanted, err := h.wanted(false); !wanted {
 		return nil, err
@@ -177,8 +173,8 @@ func DisruptionBudget(h Host) (*policyv1.PodDisruptionBudget, error) {
 	return budget, nil
 }
 
-// Pods returns the guards in the shape of today's operators: one pod for each node that has a member, or is to have one, and is not cordoned, since a
-// new guard there would keep a drain from ending. nil means that existing guards should be deleted. Errors: ErrHost, ErrNoImage, ErrNoNodes.
+// Pods returns guards as current operators create them: a pod for each node that has a member, or is to have one, and is not
+// cordoned. nil means that existing guards are to be deleted. Errors: ErrHost, ErrNoImage, ErrNoNodes.
 func Pods(h Host, nodes []corev1.Node) ([]*corev1.Pod, error) {
 	if wanted, err := h.wanted(true); !wanted {
 		return nil, err
@@ -201,7 +197,7 @@ func Pods(h Host, nodes []corev1.Node) ([]*corev1.Pod, error) {
 	return pods, nil
 }
 
-// PodsDisruptionBudget returns the budget over Pods, which have no controller, or nil where an existing one should be deleted. The error is ErrHost.
+// PodsDisruptionBudget returns the budget over Pods, or nil if an existing one is to be deleted. The error is ErrHost.
 func PodsDisruptionBudget(h Host) (*policyv1.PodDisruptionBudget, error) {
 	if wanted, err := h.wanted(false); !wanted {
 		return nil, err
@@ -228,7 +224,7 @@ func cordoned(node corev1.Node) bool {
 	})
 }
 
-// podName returns a name that is unique for each node, also for the longest node names.
+// podName returns a unique name for each node, also if the node's name is too long for the prefix.
 func podName(node string) string {
 	const longest, digits = 253, 10
 	if len(podPrefix)+len(node) <= longest {
@@ -238,7 +234,7 @@ func podName(node string) string {
 	return podPrefix + strings.TrimRight(node[:longest-len(podPrefix)-digits-1], "-.") + "-" + hex.EncodeToString(sum[:])[:digits]
 }
 
-// guardAnnotations have clusters with workload partitioning run the guard on the management CPUs.
+// guardAnnotations assign the guard to the management CPUs where the cluster has workload partitioning.
 func guardAnnotations() map[string]string {
 	return map[string]string{"target.workload.openshift.io/management": `{"effect": "PreferredDuringScheduling"}`}
 }
@@ -284,7 +280,7 @@ func guardPod(image string) corev1.PodSpec {
 	}
 }
 
-// healthCommand queries the etcd of the node. /health is a linearizable read: a member without quorum answers 503.
+// healthCommand queries /health, a linearizable read: a member without quorum answers 503.
 func healthCommand() []string {
 	return []string{"curl", "--silent", "--show-error", "--fail", "--max-time", "2",
 		"--cacert", caMount + "/ca-bundle.crt", "--cert", clientMount + "/tls.crt", "--key", clientMount + "/tls.key",

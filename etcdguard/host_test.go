@@ -24,7 +24,6 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// What cannot be answered is an error, and never the answer for a highly available cluster.
 func TestHostErrors(t *testing.T) {
 	raw, half := clusterOf(sr), clusterOf(sr)
 	raw.ControlPlane.Mode = unknown
@@ -88,7 +87,7 @@ func wantNoPods(t *testing.T, name string, host etcdguard.Host, want error) {
 	}
 }
 
-// TestHostGolden shows R-SNO-3, too: wherever there is a guard, one at least may be evicted.
+// TestHostGolden also shows R-SNO-3: where there are guards, at least one may be evicted.
 func TestHostGolden(t *testing.T) {
 	patchtest.Golden(t, "testdata/host", func(t *testing.T, input fs.FS) map[string]string {
 		var given struct {
@@ -115,11 +114,11 @@ func TestHostGolden(t *testing.T) {
 	})
 }
 
-// TestGuardedAndSize shows R-ETC-2: the guard has the size that the topology asks for, and is off for a single member.
+// TestGuardedAndSize shows R-ETC-2: the topology determines the number of guards.
 func TestGuardedAndSize(t *testing.T) {
 	for _, mode := range allModes {
-		for n := 1; n <= most; n++ {
-			if got := must(etcdguard.Size(hostOf(mode, n))); got != max(n, expected(mode)) {
+		for n := 1; n <= maxMembers; n++ {
+			if got := must(etcdguard.Size(hostOf(mode, n))); got != max(n, expectedMembers(mode)) {
 				t.Errorf("%q, %d members: size %d", mode, n, got)
 			}
 			host := hostOf(mode, n)
@@ -140,15 +139,16 @@ func TestReadmeTable(t *testing.T) {
 	} {
 		row := "none | no budget"
 		if needsGuard(mode) {
-			row = fmt.Sprintf("at least %d | %d of 3, %d of 4, %d of 5", expected(mode), mayGo(mode, 3), mayGo(mode, 4), mayGo(mode, 5))
+			row = fmt.Sprintf("at least %d | %d of 3, %d of 4, %d of 5",
+				expectedMembers(mode), maxEvictions(mode, 3), maxEvictions(mode, 4), maxEvictions(mode, 5))
 		}
-		if row = fmt.Sprintf("\n| %s | %d | %s", name, expected(mode), row); !strings.Contains(readme, row) {
+		if row = fmt.Sprintf("\n| %s | %d | %s", name, expectedMembers(mode), row); !strings.Contains(readme, row) {
 			t.Errorf("README.md lacks the row%s", row)
 		}
 	}
 }
 
-// evictable is the disruption controller's rule for pods of a Deployment (expected: its replicas) or without one.
+// evictable implements the disruption controller's rule for expected pods.
 func evictable(budget *policyv1.PodDisruptionBudget, expected, ready int) int {
 	if least := budget.Spec.MinAvailable; least != nil {
 		return max(ready-least.IntValue(), 0)
@@ -157,15 +157,15 @@ func evictable(budget *policyv1.PodDisruptionBudget, expected, ready int) int {
 	return max(ready-max(expected-most, 0), 0)
 }
 
-// In both shapes exactly as many guards may be evicted as etcd can spare, for every number of members in every state of health; members that the
-// topology expects and that do not exist count as down. Two that fence each other may lose one.
+// TestEvictable checks that exactly as many guards may be evicted as etcd tolerates. Expected members that do not exist count
+// as down; with fencing one of two may be evicted.
 func TestEvictable(t *testing.T) {
 	for _, mode := range []configv1.TopologyMode{ha, arbiter, dual, empty, unknown} {
-		eachHealth(most, func(n int, members, healthy uint) {
+		eachHealth(maxMembers, func(n int, members, healthy uint) {
 			host := hostOf(mode, n)
-			ready := bits.OnesCount(healthy) // a guard is ready where its member is healthy
-			missing := max(expected(mode)-n, 0)
-			want := spare(members<<missing|(1<<missing-1), healthy<<missing)
+			ready := bits.OnesCount(healthy) // a guard is ready if its member is healthy
+			missing := max(expectedMembers(mode)-n, 0)
+			want := tolerance(members<<missing|(1<<missing-1), healthy<<missing)
 			if mode == dual && n == 2 {
 				want = max(ready-1, 0)
 			}
@@ -173,7 +173,8 @@ func TestEvictable(t *testing.T) {
 			byDeployment := evictable(must(etcdguard.DisruptionBudget(host)), int(*deployment.Spec.Replicas), ready)
 			byPods := evictable(must(etcdguard.PodsDisruptionBudget(host)), n, ready)
 			if byDeployment != want || byPods != want {
-				t.Errorf("%q, %d members, healthy %b: the Deployment lets %d go, the pods %d; etcd can spare %d", mode, n, healthy, byDeployment, byPods, want)
+				t.Errorf("%q, %d members, healthy %b: %d pods of the Deployment may be evicted, %d of Pods; want %d",
+					mode, n, healthy, byDeployment, byPods, want)
 			}
 		})
 	}
@@ -189,8 +190,8 @@ func TestPods(t *testing.T) {
 	cordoned.Spec.Unschedulable = true
 	want := []corev1.Node{
 		tainted("flapping", "not-ready", corev1.TaintEffectNoSchedule),
-		tainted("otherwise", "unschedulable", corev1.TaintEffectNoExecute), // the node controller cordons with NoSchedule
-		tainted("tried", "unschedulable", corev1.TaintEffectPreferNoSchedule),
+		tainted("no-execute", "unschedulable", corev1.TaintEffectNoExecute), // a cordon is NoSchedule
+		tainted("prefer-no-schedule", "unschedulable", corev1.TaintEffectPreferNoSchedule),
 		node(strings.Repeat("n", 252)+"1", "master"), node(strings.Repeat("n", 252)+"2", "master"), node("m", "master"),
 	}
 	others := []corev1.Node{node("w", "worker"), cordoned, tainted("tainted", "unschedulable", corev1.TaintEffectNoSchedule)}
@@ -212,11 +213,10 @@ func TestPods(t *testing.T) {
 		t.Errorf("names: %v", names)
 	}
 	if pods := must(etcdguard.Pods(hostOf(ha, 3), []corev1.Node{cordoned})); pods == nil || len(pods) > 0 {
-		t.Errorf("every node cordoned: %v; want an empty list, which is not that of no guard", pods)
+		t.Errorf("every node cordoned: %v; want an empty list that is not nil", pods)
 	}
 }
 
-// The nodes that have a member, by topology.
 func TestPodsAreOnMembers(t *testing.T) {
 	both := node("both", "master")
 	both.Labels["node-role.kubernetes.io/worker"] = ""
@@ -240,6 +240,6 @@ func TestHostIsPure(t *testing.T) {
 	d.Spec.Template.Labels["k8s-app"], d.Spec.Selector.MatchLabels["k8s-app"] = "x", "y"
 	d.Spec.Template.Spec.Containers[0].Command[0] = "z"
 	if after := text(made()); after != before {
-		t.Error("changing what was returned changes the next")
+		t.Error("a change of the result changes the next result")
 	}
 }

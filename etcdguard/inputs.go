@@ -20,19 +20,19 @@ import (
 // ErrInputs is returned for inputs that no cluster can have.
 var ErrInputs = errors.New("invalid inputs")
 
-// Inputs are the objects that Decide reads, with their managedFields. A nil object does not exist: a caller whose read failed must not decide.
+// Inputs are what Decide needs, with managedFields. A nil object does not exist; after a failed read Decide must not be called.
 type Inputs struct {
 	Cluster                *topology.Cluster // nil while no Infrastructure was read
-	Nodes                  []corev1.Node     // nil while not read; other nodes than control-plane nodes and arbiters are ignored
-	Members                []Member          // etcd's own list; nil while not read, and then the guard is neither relaxed nor removed
+	Nodes                  []corev1.Node     // nil while not read; workers are ignored
+	Members                []Member          // nil while not read; then the guard is neither relaxed nor removed
 	ClusterVersion         *configv1.ClusterVersion
 	Etcd                   *operatorv1.Etcd
 	Deployment             *appsv1.Deployment            // the guard of static manifests and of earlier operators
 	Budget                 *policyv1.PodDisruptionBudget // its budget
-	PodsBudget             *policyv1.PodDisruptionBudget // the budget over the guard pods of today's etcd operators
+	PodsBudget             *policyv1.PodDisruptionBudget // the budget over the guard pods of current etcd operators
 	ClientSecret, CABundle bool                          // whether the objects with the certificates for etcd exist
-	Image                  string                        // with curl and sleep; without it the image of the live guard is kept, and no guard is created
-	ForceConflicts         bool                          // take contested fields of the guard, but never an entry of the ClusterVersion
+	Image                  string                        // needs curl and sleep; empty keeps the image of the live guard, and no guard is created
+	ForceConflicts         bool                          // overwrite fields of other managers, but no entry of the ClusterVersion
 }
 
 type object struct {
@@ -40,7 +40,6 @@ type object struct {
 	kind, namespace, name string
 }
 
-// objects lists the objects that exist, each with the name that it must have.
 func (in Inputs) objects() []object {
 	return slices.DeleteFunc([]object{
 		{in.ClusterVersion, "ClusterVersion", "", overrides.ClusterVersionName},
@@ -51,7 +50,7 @@ func (in Inputs) objects() []object {
 	}, func(o object) bool { return reflect.ValueOf(o.Object).IsNil() })
 }
 
-// Validate reports a Cluster that was not read, an object with the wrong name, and a list of members that etcd cannot have, as an ErrInputs.
+// Validate returns ErrInputs for a Cluster that was not read, an object with a wrong name, or an impossible list of members.
 func (in Inputs) Validate() error {
 	if in.Cluster != nil {
 		if err := in.Cluster.Validate(); err != nil {
@@ -71,7 +70,7 @@ func (in Inputs) Validate() error {
 
 func (in Inputs) mode() configv1.TopologyMode { return modeOf(*in.Cluster) }
 
-// NeedsMembers reports whether the members of etcd can make a difference to Decide.
+// NeedsMembers reports whether the result of Decide can depend on the members of etcd.
 func (in Inputs) NeedsMembers() bool {
 	switch {
 	case in.Cluster == nil || in.mode() == configv1.ExternalTopologyMode:
@@ -79,5 +78,5 @@ func (in Inputs) NeedsMembers() bool {
 	case !guarded(in.mode()):
 		return in.Deployment != nil || in.Budget != nil
 	}
-	return !in.operatorGuards()
+	return !in.operatorHasGuards()
 }

@@ -11,23 +11,22 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// ErrMember is returned for a member that is not in the list, and for a list that etcd cannot have returned.
+// ErrMember is returned for a member that is not in the list, and for an impossible list.
 var ErrMember = errors.New("no such member")
 
-// Member is one entry of etcd's own list of members.
+// Member is an entry of etcd's list of members.
 type Member struct {
 	ID      uint64
 	Healthy bool // it answers a linearizable read
 	Learner bool // it has no vote
 }
 
-// Quorum returns how many of n voting members must agree: more than half. Of 0 members it is 1, which is never reached.
+// Quorum returns how many of n voting members must agree. For 0 members it is 1, which is never reached.
 func Quorum(n int) int { return max(n, 0)/2 + 1 }
 
-// FailureTolerance returns how many of n healthy voting members may stop without etcd losing its quorum: floor((n-1)/2).
+// FailureTolerance returns how many of n healthy voting members may stop without a loss of quorum: floor((n-1)/2).
 func FailureTolerance(n int) int { return max(n-1, 0) / 2 }
 
-// votes counts the voting members, and those of them that are healthy.
 func votes(members []Member) (voters, healthy int) {
 	for _, m := range members {
 		if m.Learner {
@@ -41,10 +40,9 @@ func votes(members []Member) (voters, healthy int) {
 	return voters, healthy
 }
 
-// MinimumMembers returns how many healthy voting members must be left when etcd is scaled down (R-ETC-1): 3 on HighlyAvailable,
-// HighlyAvailableArbiter (the arbiter is a member), and empty or unknown topologies; 2 on DualReplica, 1 on SingleReplica, 0 on External. Where
-// OverrideKey is true in overrides, the raw spec.unsupportedConfigOverrides of the Etcd, it is at most 1 (U-ETC-1, U-ETC-2); deprecation reports it.
-// Errors: ErrNoTopology, unsupportedconfig.ErrUnreadable.
+// MinimumMembers returns how many healthy voting members must be left when etcd is scaled down (R-ETC-1): 2 with DualReplica,
+// 1 with SingleReplica, 0 with External, else 3. It is at most 1 if OverrideKey is true in overrides, the Etcd's raw
+// spec.unsupportedConfigOverrides (U-ETC-1, U-ETC-2), which deprecation reports. Errors: ErrNoTopology, unsupportedconfig.ErrUnreadable.
 func MinimumMembers(cluster topology.Cluster, overrides []byte) (minimum int, deprecation string, err error) {
 	if err := cluster.Validate(); err != nil {
 		return 0, "", err
@@ -60,7 +58,7 @@ func MinimumMembers(cluster topology.Cluster, overrides []byte) (minimum int, de
 	return minimum, override.Deprecation(OverrideKey), nil
 }
 
-// expectedMembers returns the least number of members that a topology has when it is healthy.
+// expectedMembers returns how many members a complete cluster of the topology has at least.
 func expectedMembers(mode configv1.TopologyMode) int {
 	switch mode {
 	case configv1.SingleReplicaTopologyMode:
@@ -75,7 +73,7 @@ func expectedMembers(mode configv1.TopologyMode) int {
 	return 3
 }
 
-// Why a member must not be removed or restarted. The texts are stable.
+// Reasons why a member must not be removed or restarted. The texts are stable.
 const (
 	NoQuorum          = "Etcd has no quorum, so it cannot agree on removing a member; bring a member back first"
 	QuorumWouldBeLost = "Without this member etcd would lose its quorum; bring an unhealthy member back, or remove that one first"
@@ -92,9 +90,8 @@ type Verdict struct {
 	Reason string // one of the constants above; empty when it is safe
 }
 
-// SafeToRemove reports whether the member may be removed from etcd: the members can agree on it, those that are left have a quorum, which upstream
-// leaves to the caller (U-ETC-3), and MinimumMembers of them are healthy. An unhealthy member and a learner may go below the minimum, because that is
-// how they are replaced. Errors: those of MinimumMembers, ErrMember.
+// SafeToRemove reports whether the member may be removed: there is a quorum before and after it (U-ETC-3), and MinimumMembers
+// healthy ones are left, unless an unhealthy member or a learner is removed. Errors: those of MinimumMembers, ErrMember.
 func SafeToRemove(cluster topology.Cluster, overrides []byte, members []Member, id uint64) (Verdict, error) {
 	minimum, _, err := MinimumMembers(cluster, overrides)
 	if err != nil {
@@ -117,8 +114,8 @@ func SafeToRemove(cluster topology.Cluster, overrides []byte, members []Member, 
 	return Verdict{Safe: true}, nil
 }
 
-// SafeToRestart reports whether the member, or the node that it runs on, may be restarted now: the other healthy members are a quorum of all, or the
-// topology accepts the outage (SingleReplica) or fences the member (DualReplica). Errors: ErrNoTopology; ErrMember, also with External.
+// SafeToRestart reports whether the member or its node may be restarted: the other healthy members are a quorum, or the topology
+// accepts the outage (SingleReplica) or fences the member (DualReplica). Errors: ErrNoTopology; ErrMember, also with External.
 func SafeToRestart(cluster topology.Cluster, members []Member, id uint64) (Verdict, error) {
 	if err := cluster.Validate(); err != nil {
 		return Verdict{}, err
@@ -156,7 +153,6 @@ func find(members []Member, id uint64) (Member, error) {
 	return members[i], nil
 }
 
-// distinct reports a list that etcd cannot have returned: its IDs are distinct, and none is 0.
 func distinct(members []Member) error {
 	seen := map[uint64]bool{}
 	for _, m := range members {

@@ -13,17 +13,15 @@ import (
 	"github.com/solonode/sno/patch/unsupportedconfig"
 )
 
-const most = 9
+const maxMembers = 9
 
-// commits is raft's rule over sets: more than half of the members are healthy.
-func commits(members, healthy uint) bool {
+func hasQuorum(members, healthy uint) bool {
 	return 2*bits.OnesCount(members&healthy) > bits.OnesCount(members)
 }
 
-// listed are the members in the set, with IDs from 1.
 func listed(members, healthy uint) []etcdguard.Member {
 	var list []etcdguard.Member
-	for i := range most {
+	for i := range maxMembers {
 		if members&(1<<i) != 0 {
 			list = append(list, etcdguard.Member{ID: uint64(i + 1), Healthy: healthy&(1<<i) != 0})
 		}
@@ -31,7 +29,7 @@ func listed(members, healthy uint) []etcdguard.Member {
 	return list
 }
 
-// eachHealth calls f with 1 to most members in every combination of health.
+// eachHealth calls f with 1 to most members in every state of health.
 func eachHealth(most int, f func(n int, members, healthy uint)) {
 	for n := 1; n <= most; n++ {
 		members := uint(1)<<n - 1
@@ -42,9 +40,9 @@ func eachHealth(most int, f func(n int, members, healthy uint)) {
 }
 
 func TestFailureTolerance(t *testing.T) {
-	for n := 1; n <= most; n++ {
+	for n := 1; n <= maxMembers; n++ {
 		all := uint(1)<<n - 1
-		if want := spare(all, all); etcdguard.FailureTolerance(n) != want || etcdguard.Quorum(n) != n-want {
+		if want := tolerance(all, all); etcdguard.FailureTolerance(n) != want || etcdguard.Quorum(n) != n-want {
 			t.Errorf("%d members: %d may stop, the quorum is %d; want %d and %d", n, etcdguard.FailureTolerance(n), etcdguard.Quorum(n), want, n-want)
 		}
 	}
@@ -55,25 +53,25 @@ func TestFailureTolerance(t *testing.T) {
 	}
 }
 
-// spare is how many members may stop without a loss of the quorum, whichever they are.
-func spare(members, healthy uint) int {
+// tolerance returns how many healthy members may stop without a loss of quorum.
+func tolerance(members, healthy uint) int {
 	most := 0
 	for stopped := uint(0); stopped <= members; stopped++ {
-		if stopped&^healthy == 0 && commits(members, healthy&^stopped) {
+		if stopped&^healthy == 0 && hasQuorum(members, healthy&^stopped) {
 			most = max(most, bits.OnesCount(stopped))
 		}
 	}
 	return most
 }
 
-// mayRemove and mayRestart are the rules over the sets of voters and of healthy voters.
+// mayRemove and mayRestart are the rules, independent of the code. The result is the reason why not.
 func mayRemove(mode configv1.TopologyMode, voters, healthy, member uint) string {
 	switch {
-	case !commits(voters, healthy):
+	case !hasQuorum(voters, healthy):
 		return etcdguard.NoQuorum
-	case !commits(voters&^member, healthy&^member):
+	case !hasQuorum(voters&^member, healthy&^member):
 		return etcdguard.QuorumWouldBeLost
-	case healthy&member != 0 && bits.OnesCount(healthy&^member) < expected(mode):
+	case healthy&member != 0 && bits.OnesCount(healthy&^member) < expectedMembers(mode):
 		return etcdguard.BelowMinimum
 	}
 	return ""
@@ -82,20 +80,19 @@ func mayRemove(mode configv1.TopologyMode, voters, healthy, member uint) string 
 func mayRestart(mode configv1.TopologyMode, voters, healthy, member uint) string {
 	fencing := mode == dual && bits.OnesCount(voters) == 2
 	switch others := healthy &^ member; {
-	case voters&member == 0, mode == sr && voters == member, fencing && others != 0, commits(voters, others):
+	case voters&member == 0, mode == sr && voters == member, fencing && others != 0, hasQuorum(voters, others):
 		return ""
 	case fencing:
 		return etcdguard.RestartOfLastHealthy
-	case commits(voters, healthy):
+	case hasQuorum(voters, healthy):
 		return etcdguard.RestartStopsEtcd
 	}
 	return etcdguard.RestartWithoutQuorum
 }
 
-// Every topology, and each of up to six members, of which any may be unhealthy and any a learner.
 func TestSafe(t *testing.T) {
-	check := func(at, obstacle string, got etcdguard.Verdict, err error) {
-		if want := (etcdguard.Verdict{Safe: obstacle == "", Reason: obstacle}); err != nil || got != want {
+	check := func(at, reason string, got etcdguard.Verdict, err error) {
+		if want := (etcdguard.Verdict{Safe: reason == "", Reason: reason}); err != nil || got != want {
 			t.Errorf("%s: %+v, %v; want %+v", at, got, err, want)
 		}
 	}
@@ -146,7 +143,7 @@ func TestMemberErrors(t *testing.T) {
 	}
 }
 
-// TestMinimumMembers shows R-ETC-1: the topology gives the minimum, and the override can only lower it. It never lets a cluster lose its quorum.
+// TestMinimumMembers shows R-ETC-1: the topology determines the minimum. The override lowers it, but a quorum is still required.
 func TestMinimumMembers(t *testing.T) {
 	for mode, want := range map[configv1.TopologyMode]int{ha: 3, arbiter: 3, dual: 2, sr: 1, external: 0, empty: 3, unknown: 3} {
 		for overrides, lowered := range map[string]int{"": want, `{"` + overrideKey + `":false}`: want, overrideKey + ": 'true'\n": min(want, 1)} {
@@ -169,11 +166,11 @@ func TestMinimumMembers(t *testing.T) {
 	}
 }
 
-// A healthy member may be restarted exactly where a guard may be evicted.
+// TestSafeToRestartAgreesWithTheGuard checks that a healthy member may be restarted if and only if a guard may be evicted.
 func TestSafeToRestartAgreesWithTheGuard(t *testing.T) {
 	for _, mode := range []configv1.TopologyMode{ha, arbiter, dual, empty, unknown} {
-		eachHealth(most, func(n int, members, healthy uint) {
-			if n < expected(mode) || healthy == 0 {
+		eachHealth(maxMembers, func(n int, members, healthy uint) {
+			if n < expectedMembers(mode) || healthy == 0 {
 				return
 			}
 			want := evictable(must(etcdguard.PodsDisruptionBudget(hostOf(mode, n))), n, bits.OnesCount(healthy)) > 0

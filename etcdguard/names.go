@@ -2,23 +2,23 @@ package etcdguard
 
 import "github.com/solonode/sno/patch"
 
-// Name is the module's name, in its field owner, annotations, metrics and flags. ConditionPrefix begins the types of the sub-conditions.
+// Name is the module's name. ConditionPrefix is the prefix of its condition types.
 const (
 	Name            = "etcdguard"
 	ConditionPrefix = "EtcdGuardTopology"
 )
 
-// The objects.
+// Names of objects.
 const (
-	Namespace      = "openshift-etcd"    // of etcd, its guards and their budget
+	Namespace      = "openshift-etcd"    // of etcd and its guards
 	GuardName      = "etcd-quorum-guard" // the Deployment and its PodDisruptionBudget (U-ETC-5)
-	PodsBudgetName = "etcd-guard-pdb"    // the budget over the guard pods of today's operators, one pod per node (U-ETC-7)
+	PodsBudgetName = "etcd-guard-pdb"    // the budget over the guard pods of current operators (U-ETC-7)
 	ClientSecret   = "etcd-client"       // the Secret with the client certificate for etcd
 	CABundle       = "etcd-ca-bundle"    // the ConfigMap with the CA of etcd
 	OperatorName   = "cluster"           // the etcd operator's own resource
 )
 
-// OverrideKey is the deprecated switch inside unsupportedConfigOverrides (U-ETC-2). OverridesSubject is for messages about spec.overrides.
+// OverrideKey is the deprecated key in unsupportedConfigOverrides (U-ETC-2), OverridesSubject the subject of messages on overrides.
 const (
 	OverrideKey      = "useUnsupportedUnsafeNonHANonProductionUnstableEtcd"
 	OverridesSubject = "the guard"
@@ -46,9 +46,9 @@ const (
 	ReasonRolloutStuck       = patch.ReasonRolloutStuck // the progress deadline of the Deployment has passed
 )
 
-// stockManagers are the field managers of etcd operators: the name of the binary differs between builds.
+// stockManagers are the field managers of etcd operators, which differ between builds.
 var stockManagers = []string{"cluster-etcd-operator", "etcd-operator"}
 
-// guardLabels are the labels of the Deployment's pods, podLabels those of the guard pods of today's operators.
+// guardLabels are the labels of the Deployment's pods, podLabels those of current operators' guard pods.
 func guardLabels() map[string]string { return map[string]string{"k8s-app": GuardName} }
 func podLabels() map[string]string   { return map[string]string{"app": "guard"} }

@@ -13,8 +13,8 @@ const (
 		"and delete a guard that stays Pending or has failed: it is recreated"
 )
 
-// Observe returns the state of the guard once Decide has nothing left to write: InForce when every guard is ready, Failed when the Deployment's
-// progress deadline has passed, else Progressing.
+// Observe returns the state of the guard when Decide returns no write: InForce if every guard is ready, Failed if the
+// Deployment's progress deadline has passed, else Progressing.
 func Observe(in Inputs) patch.Result {
 	switch {
 	case in.Deployment == nil || in.Budget == nil || in.Cluster == nil:
@@ -22,7 +22,7 @@ func Observe(in Inputs) patch.Result {
 	case workload.RolledOut(in.Deployment):
 		message := "Every member of etcd has a ready guard"
 		if in.ClusterVersion != nil && ownership.Owns(in.ClusterVersion, FieldOwner) {
-			message += claimed
+			message += unmanagedSuffix
 		}
 		return patch.Result{State: patch.InForce, Reason: patch.ReasonAsExpected, Message: message + in.Cluster.UnknownValues()}
 	case workload.RolloutStuck(in.Deployment):
@@ -31,13 +31,13 @@ func Observe(in Inputs) patch.Result {
 	return patch.Result{State: patch.Progressing, Reason: patch.ReasonRollingOut, Message: "Not every guard is ready, so fewer nodes can be drained"}
 }
 
-// withHealth adds the health of the guard to a result that leaves it to another writer. Only a stuck rollout is a failure: the guard pods of
-// today's operators have no Deployment and so no deadline.
+// withHealth adds the health of another writer's guard to a result. Only a stuck rollout is a failure; guard pods of current
+// operators have no deadline.
 func (in Inputs) withHealth(result patch.Result) *patch.Result {
-	left := result.State == patch.NotNeeded || result.State == patch.Blocked
+	otherWriter := result.State == patch.NotNeeded || result.State == patch.Blocked
 	switch {
-	case !left || in.Cluster == nil || !guarded(in.mode()):
-	case in.operatorGuards():
+	case !otherWriter || in.Cluster == nil || !guarded(in.mode()):
+	case in.operatorHasGuards():
 		if in.operatorGuardsUnready() {
 			result.Message += ". " + notReady
 		}

@@ -31,7 +31,7 @@ import (
 	"github.com/solonode/sno/patch/run"
 )
 
-// options have the API server keep everything as JSON, so that a test can read etcd's history.
+// options store objects as JSON, so that tests can read etcd's history.
 var options = patchtest.Options{
 	CRDs:  []string{patchtest.Infrastructures, patchtest.ClusterVersions, "etcds.operator.openshift.io"},
 	Flags: map[string]string{"storage-media-type": "application/json"},
@@ -53,7 +53,7 @@ const (
 	dual     = configv1.DualReplicaTopologyMode
 	external = configv1.ExternalTopologyMode
 
-	// Written out, so that a renamed constant is noticed.
+	// Literals, so that tests fail if a constant changes.
 	namespace, guardName   = "openshift-etcd", "etcd-quorum-guard"
 	fieldOwner, cvo        = "sno.solonode.github.io/etcdguard", "cluster-version-operator"
 	masterRole, workerRole = "node-role.kubernetes.io/master", "node-role.kubernetes.io/worker"
@@ -64,19 +64,19 @@ var otherEntry = configv1.ComponentOverride{
 	Kind: "Deployment", Group: "apps", Namespace: "openshift-dns-operator", Name: "dns-operator", Unmanaged: true,
 }
 
-// expected is how many members a topology is installed with, and mayGo how many of n may be drained at once: the rules by hand.
-func expected(mode configv1.TopologyMode) int {
+// expectedMembers and maxEvictions (of n guards) are the rules, independent of the code.
+func expectedMembers(mode configv1.TopologyMode) int {
 	return map[configv1.TopologyMode]int{sr: 1, dual: 2, ha: 3, arbiter: 3}[mode]
 }
 
-func mayGo(mode configv1.TopologyMode, n int) int {
+func maxEvictions(mode configv1.TopologyMode, n int) int {
 	if mode == dual && n == 2 {
 		return 1
 	}
 	return (n - 1) / 2
 }
 
-// cluster has stand-ins for etcd and for the cluster-version-operator.
+// cluster has fakes of etcd and of the cluster-version-operator.
 type cluster struct {
 	*patchtest.Cluster
 	etcd  *fakeEtcd
@@ -91,7 +91,7 @@ func newCluster(c *patchtest.Cluster) *cluster {
 	return &cluster{Cluster: c, etcd: serveEtcd(c.T), cvo: c.FakeVersionOperator(release[0], release[1])}
 }
 
-// install makes a healthy cluster with n control-plane nodes, of a release with a static guard.
+// install returns a healthy cluster of a release with a static guard.
 func install(t *testing.T, mode configv1.TopologyMode, n int) *cluster {
 	t.Helper()
 	c := newCluster(suite.Cluster(t))
@@ -105,7 +105,7 @@ func (c *cluster) install(mode configv1.TopologyMode, n int) {
 	etcd.Object["spec"] = map[string]any{"managementState": "Managed"}
 	c.Create("installer", etcd, newVersion())
 	c.installCertificates()
-	c.become(mode, n)
+	c.change(mode, n)
 	c.cvo.RunOnce()
 }
 
@@ -133,15 +133,15 @@ func (c *cluster) version() *configv1.ClusterVersion {
 	return patchtest.Get[configv1.ClusterVersion](c.Cluster, versionObject)
 }
 
-// become makes it a healthy cluster of that topology and size.
-func (c *cluster) become(mode configv1.TopologyMode, n int) {
+// change sets the topology and n control-plane nodes with healthy members.
+func (c *cluster) change(mode configv1.TopologyMode, n int) {
 	c.Helper()
 	c.etcd.set(n, n)
-	c.resize(mode, n)
-	c.flip(mode)
+	c.setNodes(mode, n)
+	c.setTopology(mode)
 }
 
-func (c *cluster) flip(mode configv1.TopologyMode) {
+func (c *cluster) setTopology(mode configv1.TopologyMode) {
 	c.Helper()
 	infrastructure := ha
 	if mode == sr {
@@ -150,8 +150,8 @@ func (c *cluster) flip(mode configv1.TopologyMode) {
 	c.SetTopology(mode, infrastructure)
 }
 
-// resize makes n control-plane nodes, the first of them an arbiter where the topology has one, and a worker that never counts.
-func (c *cluster) resize(mode configv1.TopologyMode, n int) {
+// setNodes sets n control-plane nodes, of which the first may be an arbiter, and a worker.
+func (c *cluster) setNodes(mode configv1.TopologyMode, n int) {
 	c.Helper()
 	c.Apply("kubelet", node("worker", workerRole))
 	for i := range n {
@@ -182,7 +182,7 @@ type reconciler struct {
 	c *cluster
 }
 
-// reconciler makes a controller, as after a restart, with the Deployment controller and the cluster-version-operator.
+// reconciler returns a new controller, with fakes of the Deployment controller and the cluster-version-operator.
 func (c *cluster) reconciler(flags ...string) reconciler {
 	c.Helper()
 	l := c.Reconciler(append([]string{"--image=cli", "--etcd-endpoints=" + c.etcd.endpoint}, flags...)...)
@@ -192,7 +192,6 @@ func (c *cluster) reconciler(flags ...string) reconciler {
 
 var writtenAction = regexp.MustCompile(`"msg"="Written" "action"="(\w+)"`)
 
-// actions returns the actions since the last call.
 func (l reconciler) actions() string {
 	var actions []string
 	for _, line := range l.Logged {
@@ -204,26 +203,26 @@ func (l reconciler) actions() string {
 	return strings.Join(actions, " ")
 }
 
-func (l reconciler) did(want string) {
+func (l reconciler) wantActions(want string) {
 	l.Helper()
 	if did := l.actions(); did != want {
-		l.Errorf("it did %q, want %q", did, want)
+		l.Errorf("actions %q, want %q", did, want)
 	}
 }
 
-// settles lets everything come to rest, and checks the reason and the guard.
-func (l reconciler) settles(reason string, replicas, maxUnavailable int, ours bool) patch.Result {
+// wantSettled reconciles until nothing changes, and checks the reason and the guard.
+func (l reconciler) wantSettled(reason string, replicas, maxUnavailable int, ours bool) patch.Result {
 	l.Helper()
 	result := l.Settle()
 	if result.Reason != reason {
 		l.Errorf("%v, want %s", result, reason)
 	}
-	l.c.guard(replicas, maxUnavailable, ours)
+	l.c.wantGuard(replicas, maxUnavailable, ours)
 	return result
 }
 
-// onFirst calls do right before the first request of that method.
-func (l reconciler) onFirst(method string, do func()) {
+// beforeFirst calls do before the first request of that method.
+func (l reconciler) beforeFirst(method string, do func()) {
 	var once sync.Once
 	l.CrashInjector.BeforeRequest(func(r *http.Request) {
 		if r.Method == method {
@@ -232,8 +231,7 @@ func (l reconciler) onFirst(method string, do func()) {
 	})
 }
 
-// until carries out one decision after the other, up to an action.
-func (l reconciler) until(action etcdguard.Action) {
+func (l reconciler) stepUntil(action etcdguard.Action) {
 	l.Helper()
 	for range 20 {
 		_, err := l.Step()
@@ -242,7 +240,7 @@ func (l reconciler) until(action etcdguard.Action) {
 			return
 		}
 	}
-	l.Fatalf("it never comes to %s", action)
+	l.Fatalf("%s was not carried out", action)
 }
 
 func (c *cluster) start() *patchtest.Program {
@@ -250,19 +248,19 @@ func (c *cluster) start() *patchtest.Program {
 	return c.Start("--image=cli", "--etcd-endpoints="+c.etcd.endpoint)
 }
 
-// guard checks the live guard; no replicas for none.
-func (c *cluster) guard(replicas, maxUnavailable int, ours bool) {
+// wantGuard checks the live guard; 0 replicas means none.
+func (c *cluster) wantGuard(replicas, maxUnavailable int, ours bool) {
 	c.Helper()
-	c.NoError(c.hasGuard(replicas, maxUnavailable, ours))
+	c.NoError(c.checkGuard(replicas, maxUnavailable, ours))
 }
 
-func (c *cluster) hasGuard(replicas, maxUnavailable int, ours bool) error {
+func (c *cluster) checkGuard(replicas, maxUnavailable int, ours bool) error {
 	d, b := patchtest.Find[appsv1.Deployment](c.Cluster, deploymentObject), patchtest.Find[policyv1.PodDisruptionBudget](c.Cluster, budgetObject)
 	switch {
 	case replicas == 0 && d == nil && b == nil:
 		return nil
 	case replicas == 0, d == nil, b == nil:
-		return fmt.Errorf("there is a Deployment %t, a budget %t; want %d replicas", d != nil, b != nil, replicas)
+		return fmt.Errorf("Deployment exists %t, budget exists %t; want %d replicas", d != nil, b != nil, replicas)
 	}
 	if got := int(*d.Spec.Replicas); got != replicas || b.Spec.MinAvailable != nil || b.Spec.MaxUnavailable.IntValue() != maxUnavailable {
 		return fmt.Errorf("%d replicas, minAvailable %v, maxUnavailable %v; want %d and %d",
@@ -274,23 +272,22 @@ func (c *cluster) hasGuard(replicas, maxUnavailable int, ours bool) error {
 	}
 	for _, o := range objects {
 		if owns := ownership.Owns(o, fieldOwner); owns != ours {
-			return fmt.Errorf("%T is ours: %t, want %t", o, owns, ours)
+			return fmt.Errorf("%T is owned by the module: %t, want %t", o, owns, ours)
 		}
 	}
 	return nil
 }
 
-// fakeEtcd serves the members that a test sets, in etcd's own protocol. TestRealMembers has a real etcd.
+// fakeEtcd serves the members that a test sets. TestRealMembers uses a real etcd.
 type fakeEtcd struct {
 	*etcdserverpb.UnimplementedClusterServer
 	*etcdserverpb.UnimplementedKVServer
-	// endpoint serves the list and the reads of healthy members; unhealthy serves nothing.
-	endpoint, unhealthy string
+	endpoint, unhealthy string // unhealthy implements no service
 
-	mu        sync.Mutex
-	list      []*etcdserverpb.Member // nil when it cannot be read
-	calls     int
-	meanwhile func() // called while the list is read
+	mu         sync.Mutex
+	list       []*etcdserverpb.Member // nil when it cannot be read
+	calls      int
+	duringList func() // called while the list is read
 }
 
 func serveEtcd(t testing.TB) *fakeEtcd {
@@ -309,7 +306,7 @@ func serveEtcd(t testing.TB) *fakeEtcd {
 	return e
 }
 
-// set sets n members, of which so many are healthy; less than none for a list that cannot be read.
+// set sets n members. The list cannot be read if healthy is negative.
 func (e *fakeEtcd) set(n, healthy int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -329,20 +326,20 @@ func (e *fakeEtcd) set(n, healthy int) {
 func (e *fakeEtcd) MemberList(_ context.Context, r *etcdserverpb.MemberListRequest) (*etcdserverpb.MemberListResponse, error) {
 	e.mu.Lock()
 	e.calls++
-	list, meanwhile := slices.Clone(e.list), e.meanwhile
+	list, meanwhile := slices.Clone(e.list), e.duringList
 	e.mu.Unlock()
 	if meanwhile != nil {
 		meanwhile()
 	}
 	if list == nil || !r.Linearizable {
-		return nil, status.Error(codes.FailedPrecondition, "no quorum, or no linearizable read")
+		return nil, status.Error(codes.FailedPrecondition, "no quorum, or not a linearizable read")
 	}
 	return &etcdserverpb.MemberListResponse{Header: &etcdserverpb.ResponseHeader{}, Members: list}, nil
 }
 
 func (e *fakeEtcd) Range(_ context.Context, r *etcdserverpb.RangeRequest) (*etcdserverpb.RangeResponse, error) {
 	if r.Serializable {
-		return nil, status.Error(codes.FailedPrecondition, "that is no linearizable read")
+		return nil, status.Error(codes.FailedPrecondition, "not a linearizable read")
 	}
 	return &etcdserverpb.RangeResponse{Header: &etcdserverpb.ResponseHeader{}}, nil
 }

@@ -1,3 +1,3 @@
-// Package controller carries out what package etcdguard decides, one write at a time, and reports. Every decision is made on live reads, and every
-// write is bound to the object that was read, by UID and resourceVersion. config/rbac/role.yaml is generated from the markers in rbac.go.
+// Package controller carries out the decisions of package etcdguard, one write at a time, and reports the state. It decides on
+// live reads. Every write has the UID and the resourceVersion of the object that was read.
 package controller

@@ -22,11 +22,10 @@ import (
 )
 
 const (
-	clientPort  = "2379"
-	bundleKey   = "ca-bundle.crt"
-	listTimeout = 5 * time.Second
-	// healthTimeout is that of the guards' readiness probe.
-	healthTimeout = 2 * time.Second
+	clientPort    = "2379"
+	bundleKey     = "ca-bundle.crt"
+	listTimeout   = 5 * time.Second
+	healthTimeout = 2 * time.Second // as in the guards' readiness probe
 )
 
 var (
@@ -36,7 +35,7 @@ var (
 	errCertificate = errors.New("the certificates of etcd cannot be used")
 )
 
-// parseEndpoints parses a comma-separated list. Without a scheme an endpoint is https.
+// parseEndpoints parses a comma-separated list. The default scheme is https.
 func parseEndpoints(list string) ([]string, error) {
 	var endpoints []string
 	for text := range strings.SplitSeq(list, ",") {
@@ -59,8 +58,7 @@ func parseEndpoints(list string) ([]string, error) {
 	return endpoints, nil
 }
 
-// readMembers reads the list that the quorum agrees on, from the endpoints or else from the nodes, and the health of each member. Nothing is kept
-// between two calls, since certificates are rotated.
+// readMembers returns the members of etcd with their health. Certificates are rotated, so no connection is kept between calls.
 func (p *patcher) readMembers(ctx context.Context, nodes []corev1.Node, secret *corev1.Secret, bundle *corev1.ConfigMap) ([]etcdguard.Member, error) {
 	endpoints := p.endpoints
 	if len(endpoints) == 0 {
@@ -69,14 +67,14 @@ func (p *patcher) readMembers(ctx context.Context, nodes []corev1.Node, secret *
 	if len(endpoints) == 0 {
 		return nil, errNoEndpoint
 	}
-	var with *tls.Config
+	var tlsConfig *tls.Config
 	var err error
 	if slices.ContainsFunc(endpoints, func(e string) bool { return strings.HasPrefix(e, "https://") }) {
-		if with, err = certificates(secret, bundle); err != nil {
+		if tlsConfig, err = certificates(secret, bundle); err != nil {
 			return nil, err
 		}
 	}
-	list, err := call(ctx, listTimeout, endpoints, with, func(ctx context.Context, etcd *clientv3.Client) (*clientv3.MemberListResponse, error) {
+	list, err := call(ctx, listTimeout, endpoints, tlsConfig, func(ctx context.Context, etcd *clientv3.Client) (*clientv3.MemberListResponse, error) {
 		return etcd.MemberList(ctx)
 	})
 	switch {
@@ -89,32 +87,31 @@ func (p *patcher) readMembers(ctx context.Context, nodes []corev1.Node, secret *
 	var reading sync.WaitGroup
 	for i, m := range list.Members {
 		members[i] = etcdguard.Member{ID: m.ID, Learner: m.IsLearner}
-		reading.Go(func() { members[i].Healthy = healthy(ctx, m.ClientURLs, with) })
+		reading.Go(func() { members[i].Healthy = healthy(ctx, m.ClientURLs, tlsConfig) })
 	}
 	reading.Wait()
 	return members, ctx.Err()
 }
 
-// healthy reports whether a member answers a linearizable read, with whatever value or permission. A member that never started has no URL.
-func healthy(ctx context.Context, urls []string, with *tls.Config) bool {
+// healthy reports whether a member answers a linearizable read. A member that never started has no URL.
+func healthy(ctx context.Context, urls []string, tlsConfig *tls.Config) bool {
 	if len(urls) == 0 {
 		return false
 	}
-	_, err := call(ctx, healthTimeout, urls, with, func(ctx context.Context, etcd *clientv3.Client) (*clientv3.GetResponse, error) {
+	_, err := call(ctx, healthTimeout, urls, tlsConfig, func(ctx context.Context, etcd *clientv3.Client) (*clientv3.GetResponse, error) {
 		return etcd.Get(ctx, "health")
 	})
 	return err == nil || errors.Is(err, rpctypes.ErrPermissionDenied)
 }
 
-// call connects to the endpoints for one request.
-func call[T any](ctx context.Context, timeout time.Duration, endpoints []string, with *tls.Config,
+func call[T any](ctx context.Context, timeout time.Duration, endpoints []string, tlsConfig *tls.Config,
 	request func(context.Context, *clientv3.Client) (*T, error),
 ) (*T, error) {
-	etcd, err := clientv3.New(clientv3.Config{Endpoints: endpoints, TLS: with, Logger: zap.NewNop()})
+	etcd, err := clientv3.New(clientv3.Config{Endpoints: endpoints, TLS: tlsConfig, Logger: zap.NewNop()})
 	if err != nil {
 		return nil, fmt.Errorf("connecting to etcd: %w", err)
 	}
-	defer etcd.Close() //nolint:errcheck // it was only read from
+	defer etcd.Close() //nolint:errcheck // only read from
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	return request(ctx, etcd)

@@ -49,12 +49,11 @@ func TestParseEndpoints(t *testing.T) {
 	}
 }
 
-// Members, learners among them, and those that never started or do not answer.
 func TestReadMembers(t *testing.T) {
 	t.Parallel()
 	etcd := serveEtcd(t)
 	p := &patcher{endpoints: []string{etcd.endpoint}}
-	reads := func(is error, want ...etcdguard.Member) {
+	wantMembers := func(is error, want ...etcdguard.Member) {
 		t.Helper()
 		got, err := p.readMembers(t.Context(), nil, nil, nil)
 		if diff := cmp.Diff(want, got); !errors.Is(err, is) || diff != "" {
@@ -63,15 +62,15 @@ func TestReadMembers(t *testing.T) {
 	}
 	etcd.set(3, 2)
 	etcd.list = append(etcd.list, &etcdserverpb.Member{ID: 4, IsLearner: true})
-	reads(nil, []etcdguard.Member{{ID: 1, Healthy: true}, {ID: 2, Healthy: true}, {ID: 3}, {ID: 4, Learner: true}}...)
+	wantMembers(nil, []etcdguard.Member{{ID: 1, Healthy: true}, {ID: 2, Healthy: true}, {ID: 3}, {ID: 4, Learner: true}}...)
 	etcd.set(0, -1)
 	if got, err := p.readMembers(t.Context(), nil, nil, nil); err == nil || got != nil {
 		t.Errorf("no quorum: %v, %v", got, err)
 	}
 	etcd.set(0, 0)
-	reads(errNoMember)
+	wantMembers(errNoMember)
 	p.endpoints = nil
-	reads(errNoEndpoint)
+	wantMembers(errNoEndpoint)
 }
 
 func TestEndpointsOf(t *testing.T) {
@@ -92,7 +91,7 @@ func must[T any](result T, err error) T {
 	return result
 }
 
-// selfSigned makes a certificate for both sides of a connection, in a folder and as the objects in the cluster. It is its own authority.
+// selfSigned returns a self-signed certificate for client and server, as files in the folder and as objects.
 func selfSigned(folder string) (*corev1.Secret, *corev1.ConfigMap) {
 	files := must(transport.SelfCert(zap.NewNop(), folder, []string{"127.0.0.1:0"}, 1, x509.ExtKeyUsageClientAuth))
 	certificate := must(os.ReadFile(files.CertFile))
@@ -100,8 +99,7 @@ func selfSigned(folder string) (*corev1.Secret, *corev1.ConfigMap) {
 		&corev1.ConfigMap{Data: map[string]string{"ca-bundle.crt": string(certificate)}}
 }
 
-// realEtcd is a cluster of processes that require a client certificate. Their own check of reconfigurations is off, so that they also do what they
-// should not.
+// realEtcd is a cluster of processes that require a client certificate and do not check reconfigurations.
 type realEtcd struct {
 	*testing.T
 	secret  *corev1.Secret
@@ -110,17 +108,16 @@ type realEtcd struct {
 }
 
 type realMember struct {
-	endpoint string
-	client   *clientv3.Client
-	id       uint64
-	stdin    io.Closer
-	exited   chan struct{}
-	// alive and member are what the test made of it.
-	alive, member bool
+	endpoint      string
+	client        *clientv3.Client
+	id            uint64
+	stdin         io.Closer
+	exited        chan struct{}
+	alive, member bool // as the test has left it
 }
 
 func (m *realMember) kill() {
-	_ = m.stdin.Close() // it may be closed
+	_ = m.stdin.Close() // may be closed already
 	<-m.exited
 	m.alive = false
 }
@@ -136,8 +133,8 @@ func startEtcd(t *testing.T, n int) *realEtcd {
 	}
 	for i := range n {
 		m := &realMember{endpoint: "https://" + patchtest.FreeAddress(t), exited: make(chan struct{}), alive: true, member: true}
-		// The shell kills etcd when its standard input is closed, also by the end of the test's process.
-		command := exec.Command("/bin/sh", "-c", `"$0" "$@" & read -r _; kill -9 $!; wait`, filepath.Join(binaries, "etcd"), //nolint:gosec // our own
+		// The shell kills etcd when its standard input is closed, also if the test's process ends.
+		command := exec.Command("/bin/sh", "-c", `"$0" "$@" & read -r _; kill -9 $!; wait`, filepath.Join(binaries, "etcd"), //nolint:gosec // fixed
 			fmt.Sprintf("--name=m%d", i), fmt.Sprintf("--data-dir=m%d", i),
 			fmt.Sprintf("--listen-peer-urls=unix://peer%d:0", i), fmt.Sprintf("--initial-advertise-peer-urls=unix://peer%d:0", i),
 			"--listen-client-urls="+m.endpoint, "--advertise-client-urls="+m.endpoint, "--initial-cluster="+strings.Join(peers, ","),
@@ -172,25 +169,24 @@ func startEtcd(t *testing.T, n int) *realEtcd {
 	return e
 }
 
-// A real etcd of three, with the certificates in the cluster: its members are counted, those that are down are not healthy, and without a quorum
-// nothing is known.
+// TestRealMembers reads three members of a real etcd with TLS, stops one, and then the quorum.
 func TestRealMembers(t *testing.T) {
 	long(t)
 	t.Parallel()
 	etcd := startEtcd(t, 3)
-	// One of the endpoints does not exist.
-	p := &patcher{endpoints: []string{"https://127.0.0.1:1", etcd.members[0].endpoint, etcd.members[1].endpoint}}
-	counts := func(n, healthy int) func() error {
+	const unreachable = "https://127.0.0.1:1"
+	p := &patcher{endpoints: []string{unreachable, etcd.members[0].endpoint, etcd.members[1].endpoint}}
+	hasMembers := func(n, healthy int) func() error {
 		return func() error {
 			got, err := p.readMembers(t.Context(), nil, etcd.secret, etcd.bundle)
-			well := len(slices.DeleteFunc(slices.Clone(got), func(m etcdguard.Member) bool { return m.ID == 0 || m.Learner || !m.Healthy }))
-			if err != nil || len(got) != n || well != healthy {
-				return fmt.Errorf("%d members, %d healthy, %w; want %d and %d", len(got), well, err, n, healthy)
+			healthyMembers := len(slices.DeleteFunc(slices.Clone(got), func(m etcdguard.Member) bool { return m.ID == 0 || m.Learner || !m.Healthy }))
+			if err != nil || len(got) != n || healthyMembers != healthy {
+				return fmt.Errorf("%d members, %d healthy, %w; want %d and %d", len(got), healthyMembers, err, n, healthy)
 			}
 			return nil
 		}
 	}
-	patchtest.Eventually(t, "there are three", counts(3, 3))
+	patchtest.Eventually(t, "three members are healthy", hasMembers(3, 3))
 
 	otherSecret, otherBundle := selfSigned(t.TempDir())
 	for name, use := range map[string]struct {
@@ -212,9 +208,9 @@ func TestRealMembers(t *testing.T) {
 	}
 
 	etcd.members[2].kill()
-	patchtest.Eventually(t, "two are healthy", counts(3, 2))
+	patchtest.Eventually(t, "two are healthy", hasMembers(3, 2))
 	etcd.members[1].kill()
-	patchtest.Eventually(t, "nothing is known", func() error {
+	patchtest.Eventually(t, "members are unknown", func() error {
 		if got, err := p.readMembers(t.Context(), nil, etcd.secret, etcd.bundle); err == nil || got != nil {
 			return fmt.Errorf("%v, %w", got, err)
 		}
@@ -222,11 +218,11 @@ func TestRealMembers(t *testing.T) {
 	})
 }
 
-// A real etcd does what SafeToRemove and SafeToRestart expect: an unsafe removal is carried out, and then nothing can be written anymore.
+// TestRealEtcd compares SafeToRemove and SafeToRestart with a real etcd: after an unsafe change all writes fail.
 func TestRealEtcd(t *testing.T) {
 	long(t)
 	t.Parallel()
-	for script, size := range map[string]int{ // most of the time is spent waiting for etcd to give up, so all run at once
+	for script, size := range map[string]int{ // they wait for timeouts, so they run in parallel
 		"remove-live kill":      3,
 		"kill remove-live":      3,
 		"kill kill remove-dead": 3,
@@ -237,21 +233,20 @@ func TestRealEtcd(t *testing.T) {
 		t.Run(script, func(t *testing.T) {
 			t.Parallel()
 			e := startEtcd(t, size)
-			e.writes(true)
+			e.wantWrite(true)
 			for action := range strings.FieldsSeq(script) {
 				t.Log(action)
 				if action == "kill" {
-					e.killOne()
+					e.killMember()
 				} else {
-					e.removeOne(action == "remove-live")
+					e.removeMember(action == "remove-live")
 				}
 			}
 		})
 	}
 }
 
-// listed is what an operator would read.
-func (e *realEtcd) listed() []etcdguard.Member {
+func (e *realEtcd) memberList() []etcdguard.Member {
 	var list []etcdguard.Member
 	for _, m := range e.members {
 		if m.member {
@@ -261,7 +256,6 @@ func (e *realEtcd) listed() []etcdguard.Member {
 	return list
 }
 
-// first is the first member that is alive, last the last one that is alive or dead.
 func (e *realEtcd) first() *realMember {
 	return e.members[slices.IndexFunc(e.members, func(m *realMember) bool { return m.member && m.alive })]
 }
@@ -276,36 +270,34 @@ func clusterOf(mode configv1.TopologyMode) topology.Cluster {
 	return topology.Cluster{ControlPlane: topology.ReadingOf(mode), Infrastructure: topology.ReadingOf(mode)}
 }
 
-// killOne stops a member, and compares what etcd does with SafeToRestart.
-func (e *realEtcd) killOne() {
+func (e *realEtcd) killMember() {
 	e.Helper()
 	m := e.last(true)
-	restart := must(etcdguard.SafeToRestart(clusterOf(ha), e.listed(), m.id))
+	restart := must(etcdguard.SafeToRestart(clusterOf(ha), e.memberList(), m.id))
 	m.kill()
-	e.writes(restart.Safe)
+	e.wantWrite(restart.Safe)
 }
 
-// removeOne removes a member, and compares what etcd does with SafeToRemove.
-func (e *realEtcd) removeOne(alive bool) {
+func (e *realEtcd) removeMember(alive bool) {
 	e.Helper()
 	m := e.last(alive)
-	removal := must(etcdguard.SafeToRemove(clusterOf(sr), nil, e.listed(), m.id))
+	removal := must(etcdguard.SafeToRemove(clusterOf(sr), nil, e.memberList(), m.id))
 	remove := func(ctx context.Context, etcd *clientv3.Client) error {
 		_, err := etcd.MemberRemove(ctx, m.id)
 		return err
 	}
 	if removal.Reason != etcdguard.NoQuorum {
-		e.answers(true, remove)
+		e.wantRequest(true, remove)
 		m.member = false
-		e.writes(removal.Safe)
+		e.wantWrite(removal.Safe)
 		return
 	}
-	// Without a quorum etcd agrees neither on the removal, on which it never gives up, nor on a write.
-	ctx, giveUp := context.WithCancel(e.Context())
+	// Without a quorum neither the removal, which has no timeout in etcd, nor a write succeeds.
+	ctx, cancel := context.WithCancel(e.Context())
 	answered := make(chan error, 1)
 	go func() { answered <- remove(ctx, e.first().client) }()
-	e.writes(false)
-	giveUp()
+	e.wantWrite(false)
+	cancel()
 	if <-answered == nil {
 		e.Error("etcd agreed on the removal")
 	}
@@ -315,28 +307,26 @@ func (e *realEtcd) removeOne(alive bool) {
 	}
 }
 
-// writes checks that a write succeeds, or that none does.
-func (e *realEtcd) writes(want bool) {
+func (e *realEtcd) wantWrite(want bool) {
 	e.Helper()
-	e.answers(want, func(ctx context.Context, etcd *clientv3.Client) error {
+	e.wantRequest(want, func(ctx context.Context, etcd *clientv3.Client) error {
 		_, err := etcd.Put(ctx, "key", "value")
 		return err
 	})
 }
 
-// answers checks that a request succeeds in the end, or that etcd gives up on it for want of a quorum. Other refusals, as during an election, do not
-// count.
-func (e *realEtcd) answers(want bool, request func(context.Context, *clientv3.Client) error) {
+// wantRequest retries a request until it succeeds, or until it times out because the quorum is missing.
+func (e *realEtcd) wantRequest(want bool, request func(context.Context, *clientv3.Client) error) {
 	e.Helper()
 	patchtest.Eventually(e, fmt.Sprintf("success %t", want), func() error {
-		ctx, cancel := context.WithTimeout(e.Context(), 10*time.Second) // etcd itself gives up after six; its client asks again without a leader
+		ctx, cancel := context.WithTimeout(e.Context(), 10*time.Second) // etcd's own timeout is 6 s; its client retries without a leader
 		defer cancel()
 		err := request(ctx, e.first().client)
 		switch {
 		case err == nil && !want:
-			e.Fatal("it succeeded, although it should not")
+			e.Fatal("the request succeeded without a quorum")
 		case want && errors.Is(err, rpctypes.ErrMemberNotFound):
-			return nil // an earlier request was carried out although its answer said something else
+			return nil // an earlier request was carried out although it returned an error
 		case !want && (strings.Contains(err.Error(), "request timed out") || ctx.Err() != nil):
 			return nil
 		}

@@ -27,7 +27,7 @@ var (
 	budgetObject     = inNamespace(budgetKind, etcdguard.GuardName, false)
 	podsBudgetObject = inNamespace(budgetKind, etcdguard.PodsBudgetName, false)
 
-	// Of these only metadata is cached. A selector cannot select either of two roles, so the nodes are two objects.
+	// One label selector cannot match either of two roles, so the nodes are two objects.
 	masterObjects  = controller.Object{GroupVersionKind: nodeKind, Labels: etcdguard.MasterRole, MetadataOnly: true}
 	arbiterObjects = controller.Object{GroupVersionKind: nodeKind, Labels: etcdguard.ArbiterRole, MetadataOnly: true}
 	secretObject   = inNamespace(corev1.SchemeGroupVersion.WithKind("Secret"), etcdguard.ClientSecret, true)
@@ -52,9 +52,9 @@ func (*Module) Name() string { return etcdguard.Name }
 // BindFlags implements controller.Module.
 func (m *Module) BindFlags(flags *flag.FlagSet) {
 	flags.StringVar(&m.image, "image", m.image,
-		"Image of the guards, with curl and sleep in it; without it the image of the live guard is kept, and no guard is created.")
+		"Image of the guards, which needs curl and sleep. By default the image of the live guard is kept, and no guard is created.")
 	flags.StringVar(&m.endpoints, "etcd-endpoints", m.endpoints,
-		"Endpoints of etcd, as a comma-separated list of https://, http:// or unix:// URLs; without it port 2379 of the control-plane nodes.")
+		"Endpoints of etcd, a comma-separated list of https://, http:// or unix:// URLs. The default is port 2379 of the control-plane nodes.")
 }
 
 // Validate implements controller.Module.
@@ -65,7 +65,7 @@ func (m *Module) Validate() error {
 	return nil
 }
 
-// Objects implements controller.Module. The guard does not need the kinds of an etcd operator or a cluster-version-operator.
+// Objects implements controller.Module.
 func (*Module) Objects() []controller.Object {
 	return []controller.Object{
 		controller.Infrastructure, versionObject, etcdObject, deploymentObject, budgetObject, podsBudgetObject,

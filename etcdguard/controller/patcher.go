@@ -19,17 +19,15 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// membersInterval is how often the members of etcd are read where they matter: they cannot be watched.
+// membersInterval is how often the members of etcd are read: they cannot be watched.
 const membersInterval = 15 * time.Second
 
-// patcher gathers, decides and carries out one step.
 type patcher struct {
 	controller.Environment
 	image     string
 	endpoints []string
 }
 
-// reconcile is a controller.ReconcileFunc.
 func (p *patcher) reconcile(ctx context.Context, cluster *topology.Cluster) (*unstructured.Unstructured, patch.Result, error) {
 	in, etcd, err := p.gather(ctx, cluster)
 	if err != nil {
@@ -52,7 +50,7 @@ func (p *patcher) reconcile(ctx context.Context, cluster *topology.Cluster) (*un
 	return etcd, result, ctx.Err()
 }
 
-// gather reads everything that the decision needs. The ClusterVersion is read last: the guard is written only while it has the entries.
+// gather reads the ClusterVersion last, because the guard may be written only while the entries are set.
 func (p *patcher) gather(ctx context.Context, cluster *topology.Cluster) (in etcdguard.Inputs, etcd *unstructured.Unstructured, err error) {
 	in.Cluster, in.Image, in.ForceConflicts = cluster, p.image, p.Options.ForceConflicts
 	var secret *corev1.Secret
@@ -81,7 +79,7 @@ func (p *patcher) gather(ctx context.Context, cluster *topology.Cluster) (in etc
 	return in, etcd, err
 }
 
-// controlPlane lists the nodes that can have a member of etcd, not nil where there are none.
+// controlPlane returns the nodes that can have a member of etcd. The list is not nil.
 func controlPlane(ctx context.Context, from client.Reader) ([]corev1.Node, error) {
 	group, reading := errgroup.WithContext(ctx)
 	lists := map[string]*corev1.NodeList{etcdguard.MasterRole: {}, etcdguard.ArbiterRole: {}}

@@ -31,17 +31,16 @@ func budgetOf(name string, maxUnavailable int32) *policyv1.PodDisruptionBudget {
 	return b
 }
 
-// TestLife takes a cluster through every action.
-func TestLife(t *testing.T) {
+func TestAllActions(t *testing.T) {
 	c := install(t, ha, 3)
 	l := c.reconciler()
 	var all []string
 	for _, stage := range []struct {
 		mode                     configv1.TopologyMode
 		n                        int
-		does, reason             string
+		actions, reason          string
 		replicas, maxUnavailable int
-		ours                     bool
+		owned                    bool
 	}{
 		{ha, 3, "", "NotNeeded", 3, 1, false},
 		{ha, 5, "Claim ApplyDeployment ApplyBudget", "AsExpected", 5, 2, true},
@@ -54,12 +53,12 @@ func TestLife(t *testing.T) {
 		{external, 0, "", "NotNeeded", 3, 1, false},
 	} {
 		t.Logf("%s with %d", stage.mode, stage.n)
-		c.become(stage.mode, stage.n)
-		l.settles(stage.reason, stage.replicas, stage.maxUnavailable, stage.ours)
-		all = append(all, strings.Fields(stage.does)...)
-		l.did(stage.does)
+		c.change(stage.mode, stage.n)
+		l.wantSettled(stage.reason, stage.replicas, stage.maxUnavailable, stage.owned)
+		all = append(all, strings.Fields(stage.actions)...)
+		l.wantActions(stage.actions)
 		l.CheckNoWrites()
-		if stage.replicas == 0 || !stage.ours {
+		if stage.replicas == 0 || !stage.owned {
 			continue
 		}
 		pod := c.deployment().Spec.Template.Spec
@@ -72,49 +71,48 @@ func TestLife(t *testing.T) {
 	}
 	slices.Sort(all)
 	if all = slices.Compact(all); len(all) != 8 {
-		t.Errorf("only %s were carried out", all)
+		t.Errorf("actions that were carried out: %s", all)
 	}
 	if got := c.version().Spec.Overrides; len(got) != 1 || got[0] != otherEntry {
 		t.Errorf("overrides of others: %v", got)
 	}
 }
 
-// Without a cluster-version-operator nothing is claimed. What is released stays as it is, and can be taken again.
+// TestWithoutVersionOperator checks that nothing is claimed, and that released fields keep their values.
 func TestWithoutVersionOperator(t *testing.T) {
 	c := newCluster(suite.Cluster(t))
 	c.installCertificates()
-	c.become(ha, 3)
+	c.change(ha, 3)
 	l := c.reconciler("--image=")
 	l.CheckResult(l.Reconcile(), patch.Waiting, "WaitingForObject")
 	l = c.reconciler()
-	l.settles("AsExpected", 3, 1, true)
-	l.did("ApplyBudget ApplyDeployment")
+	l.wantSettled("AsExpected", 3, 1, true)
+	l.wantActions("ApplyBudget ApplyDeployment")
 	l.CheckNoWrites()
 
 	nothing := budgetObject.Unstructured()
 	c.NoError(c.Admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(nothing), client.FieldOwner(fieldOwner), client.DryRunAll))
 	if _, found, _ := unstructured.NestedFieldNoCopy(nothing.Object, "spec", "maxUnavailable"); found {
-		t.Error("an apply of nothing keeps the number, so Disown is not needed")
+		t.Error("an empty apply keeps the number, so Disown is not needed")
 	}
 	guard, budget := c.deployment().Spec, c.budget().Spec
 	c.Patch("oc", deploymentObject, `{"metadata":{"annotations":{"sno.solonode.github.io/opt-out":"etcdguard"}}}`)
-	l.settles("OptedOut", 3, 1, false)
-	l.did("DisownDeployment DisownBudget")
+	l.wantSettled("OptedOut", 3, 1, false)
+	l.wantActions("DisownDeployment DisownBudget")
 	if !equality.Semantic.DeepEqual(guard, c.deployment().Spec) || !equality.Semantic.DeepEqual(budget, c.budget().Spec) {
-		t.Errorf("released it is %+v %+v", c.deployment().Spec, c.budget().Spec)
+		t.Errorf("the released guard is %+v %+v", c.deployment().Spec, c.budget().Spec)
 	}
 	c.Patch("oc", deploymentObject, `{"metadata":{"annotations":{"sno.solonode.github.io/opt-out":null}}}`)
-	c.become(ha, 5)
-	l.settles("AsExpected", 5, 2, true)
-	l.did("ApplyDeployment ApplyBudget")
+	c.change(ha, 5)
+	l.wantSettled("AsExpected", 5, 2, true)
+	l.wantActions("ApplyDeployment ApplyBudget")
 }
 
-// A namespace that is being deleted, one that is missing, and a new one.
 func TestMissingNamespace(t *testing.T) {
 	c := install(t, sr, 1)
 	l := c.reconciler()
-	l.settles("AsExpected", 0, 0, true)
-	c.become(ha, 5)
+	l.wantSettled("AsExpected", 0, 0, true)
+	c.change(ha, 5)
 	ns := patchtest.Object("v1", "Namespace", "", namespace)
 	c.Delete(ns)
 	result := l.Reconcile()
@@ -129,44 +127,44 @@ func TestMissingNamespace(t *testing.T) {
 	c.NoError(c.Admin.SubResource("finalize").Update(t.Context(), live))
 	c.Eventually("the namespace is gone", func() error {
 		if patchtest.Find[metav1.PartialObjectMetadata](c.Cluster, ns) != nil {
-			return errors.New("it still exists")
+			return errors.New("the namespace exists")
 		}
 		return nil
 	})
 	l.Logged = nil
 	l.CheckResult(l.Reconcile(), patch.Waiting, "CertificateMissing")
-	l.did("")
+	l.wantActions("")
 
 	c.Apply("installer", ns.Unstructured())
 	c.installCertificates()
 	c.Permit(suite.Program)
-	l.settles("AsExpected", 5, 2, true)
+	l.wantSettled("AsExpected", 5, 2, true)
 }
 
-// A newer release has no static guard, and its etcd operator makes guards of its own. This guard stays until those are ready.
-func TestYieldsToTheOperator(t *testing.T) {
+// TestYieldToOperator checks that the guard is removed only after the guards of a newer etcd operator are ready.
+func TestYieldToOperator(t *testing.T) {
 	c := install(t, ha, 5)
 	l := c.reconciler()
-	l.settles("AsExpected", 5, 2, true)
+	l.wantSettled("AsExpected", 5, 2, true)
 	l.Logged = nil
 	c.cvo = c.FakeVersionOperator()
 	c.Create("cluster-etcd-operator", budgetOf("etcd-guard-pdb", 2))
-	l.settles("GivingBack", 5, 2, true)
+	l.wantSettled("GivingBack", 5, 2, true)
 	ready := func(guards int) {
 		t.Helper()
 		c.PatchStatus("kube-controller-manager", podsBudgetObject,
 			`{"status":{"observedGeneration":1,"expectedPods":5,"desiredHealthy":3,"currentHealthy":%d,"disruptionsAllowed":%d}}`, guards, max(guards-3, 0))
 	}
 	ready(2)
-	l.settles("GivingBack", 5, 2, true)
-	l.did("")
+	l.wantSettled("GivingBack", 5, 2, true)
+	l.wantActions("")
 	ready(3)
-	l.settles("NotNeeded", 0, 0, false)
-	l.did("DeleteBudget DeleteDeployment Unclaim")
+	l.wantSettled("NotNeeded", 0, 0, false)
+	l.wantActions("DeleteBudget DeleteDeployment Unclaim")
 	l.CheckNoWrites()
 }
 
-// An arbiter counts, a node with both roles counts once, and a worker never does.
+// A node with both roles is listed once.
 func TestControlPlane(t *testing.T) {
 	c := install(t, arbiter, 3)
 	c.Patch("kubelet", nodeObject(1), `{"metadata":{"labels":{%q:""}}}`, arbiterRole)
@@ -179,173 +177,171 @@ func TestControlPlane(t *testing.T) {
 	}
 }
 
-// The ClusterVersion is read last: no resourceVersion of the guard changes when a person removes the entries.
+// The guard's resourceVersion does not change when a person removes the entries, so the ClusterVersion is read last.
 func TestVersionIsReadLast(t *testing.T) {
 	c := install(t, ha, 5)
 	l := c.reconciler()
-	l.settles("AsExpected", 5, 2, true)
+	l.wantSettled("AsExpected", 5, 2, true)
 	c.Patch(cvo, budgetObject, `{"spec":{"maxUnavailable":4}}`)
 	l.Logged = nil
 	var once sync.Once
-	c.etcd.meanwhile = func() { once.Do(func() { c.Patch("oc", versionObject, `{"spec":{"overrides":[]}}`) }) }
+	c.etcd.duringList = func() { once.Do(func() { c.Patch("oc", versionObject, `{"spec":{"overrides":[]}}`) }) }
 	l.Reconcile()
-	l.did("Claim")
+	l.wantActions("Claim")
 }
 
-// Entries that are the only ones can be removed, too.
-func TestUnclaimTheOnlyEntries(t *testing.T) {
+func TestUnclaimOnlyEntries(t *testing.T) {
 	c := install(t, ha, 3)
 	c.Patch("installer", versionObject, `{"spec":{"overrides":null}}`)
 	l := c.reconciler()
-	c.become(ha, 5)
-	l.settles("AsExpected", 5, 2, true)
-	c.become(ha, 3)
-	l.settles("NotNeeded", 3, 1, false)
+	c.change(ha, 5)
+	l.wantSettled("AsExpected", 5, 2, true)
+	c.change(ha, 3)
+	l.wantSettled("NotNeeded", 3, 1, false)
 	if got := c.version().Spec.Overrides; len(got) != 0 {
 		t.Errorf("overrides: %v", got)
 	}
 }
 
-// Etcd is polled while the guard may depend on its members, and not called where it does not. The deprecated override is reported.
+// TestPollsMembers checks that etcd is called only if its members matter, and that the deprecated override is reported.
 func TestPollsMembers(t *testing.T) {
 	c := install(t, ha, 3)
 	c.Patch("oc", etcdObject, `{"spec":{"unsupportedConfigOverrides":{"useUnsupportedUnsafeNonHANonProductionUnstableEtcd":true}}}`)
 	l := c.reconciler()
-	if result := l.settles("NotNeeded", 3, 1, false); result.After != membersInterval || !strings.Contains(result.Message, "is deprecated") {
+	if result := l.wantSettled("NotNeeded", 3, 1, false); result.After != membersInterval || !strings.Contains(result.Message, "is deprecated") {
 		t.Errorf("%v, again after %s", result, result.After)
 	}
-	c.become(sr, 1)
+	c.change(sr, 1)
 	for _, healthy := range []int{-1, 3} {
 		c.etcd.set(3, healthy)
-		if result := l.settles("WaitingForMembers", 3, 1, false); result.After != membersInterval {
+		if result := l.wantSettled("WaitingForMembers", 3, 1, false); result.After != membersInterval {
 			t.Errorf("%v, again after %s", result, result.After)
 		}
 	}
 	c.etcd.set(1, 1)
-	if result := l.settles("AsExpected", 0, 0, true); result.After != 0 {
+	if result := l.wantSettled("AsExpected", 0, 0, true); result.After != 0 {
 		t.Errorf("one member: %v, again after %s", result, result.After)
 	}
 	c.etcd.calls = 0
 	l.Reconcile()
-	c.flip(external)
+	c.setTopology(external)
 	l.Reconcile()
 	if c.etcd.calls != 0 {
-		t.Errorf("etcd was called %d times for nothing", c.etcd.calls)
+		t.Errorf("etcd was called %d times, want none", c.etcd.calls)
 	}
 }
 
-// The cluster-version-operator's number is overwritten. A person's fields stay, and are reported, also one that Decide does not know; they are taken
-// with force.
-func TestEditedByHand(t *testing.T) {
+// TestManualEdits checks that the cluster-version-operator's number is overwritten, a person's fields only with force.
+func TestManualEdits(t *testing.T) {
 	c := install(t, ha, 5)
 	l := c.reconciler()
-	l.settles("AsExpected", 5, 2, true)
+	l.wantSettled("AsExpected", 5, 2, true)
 	for _, edit := range []string{`{"spec":{"maxUnavailable":4}}`, `{"spec":{"maxUnavailable":null,"minAvailable":1}}`} {
 		l.Logged = nil
 		c.Patch(cvo, budgetObject, edit)
-		l.settles("AsExpected", 5, 2, true)
-		l.did("ApplyBudget")
+		l.wantSettled("AsExpected", 5, 2, true)
+		l.wantActions("ApplyBudget")
 	}
 	c.Patch("oc", deploymentObject, `{"spec":{"template":{"spec":{"priorityClassName":"mine","terminationGracePeriodSeconds":9}}}}`)
 	if result := l.Reconcile(); result.Reason != "FieldOwnedByOther" || !strings.Contains(result.Message, `is owned by "oc"`) {
 		t.Error(result)
 	}
 	if pod := c.deployment().Spec.Template.Spec; pod.PriorityClassName != "mine" || *pod.TerminationGracePeriodSeconds != 9 {
-		t.Errorf("a person's fields were taken: %+v", pod)
+		t.Errorf("a person's fields were overwritten: %+v", pod)
 	}
 	c.Patch("oc", budgetObject, `{"spec":{"maxUnavailable":3}}`)
-	if result := l.settles("FieldOwnedByOther", 5, 3, true); !strings.Contains(result.Message, `.spec.maxUnavailable is owned by "oc"`) {
+	if result := l.wantSettled("FieldOwnedByOther", 5, 3, true); !strings.Contains(result.Message, `.spec.maxUnavailable is owned by "oc"`) {
 		t.Error(result)
 	}
 	l.CheckNoWrites()
-	c.reconciler("--force-conflicts").settles("AsExpected", 5, 2, true)
+	c.reconciler("--force-conflicts").wantSettled("AsExpected", 5, 2, true)
 	if pod := c.deployment().Spec.Template.Spec; pod.PriorityClassName == "mine" {
-		t.Errorf("with force they were not: %+v", pod)
+		t.Errorf("a person's fields were not overwritten with force: %+v", pod)
 	}
 }
 
-// An entry with unmanaged: false that another client sets between the read and the write stays, also with force.
+// TestOverridesOfOthers sets an entry with unmanaged: false between the read and the write; it stays, also with force.
 func TestOverridesOfOthers(t *testing.T) {
 	c := install(t, ha, 3)
-	c.become(ha, 5)
+	c.change(ha, 5)
 	l := c.reconciler("--force-conflicts")
-	l.onFirst(http.MethodPatch, func() {
+	l.beforeFirst(http.MethodPatch, func() {
 		v := c.version()
 		v.Spec.Overrides = append(v.Spec.Overrides,
 			configv1.ComponentOverride{Kind: "PodDisruptionBudget", Group: "policy", Namespace: namespace, Name: guardName})
 		c.Update("oc", v)
 	})
 	l.CheckResult(l.Reconcile(), patch.Blocked, "FieldOwnedByOther")
-	c.guard(3, 1, false)
+	c.wantGuard(3, 1, false)
 }
 
-// A failed read ends the reconciliation, and a topology that is gone is the last known one: the guard stays.
+// TestFailedReads checks that the guard stays after a failed read, and without an Infrastructure.
 func TestFailedReads(t *testing.T) {
 	c := install(t, ha, 5)
 	l := c.reconciler()
-	l.settles("AsExpected", 5, 2, true)
+	l.wantSettled("AsExpected", 5, 2, true)
 	for path, mode := range map[string]configv1.TopologyMode{
 		"/infrastructures/": sr, "/deployments/": sr, "/poddisruptionbudgets/": sr, "/clusterversions/": sr, "/etcds/": sr,
-		"/nodes": sr, "/secrets/": dual, "/configmaps/": dual, // on one node they make no difference
+		"/nodes": sr, "/secrets/": dual, "/configmaps/": dual, // not needed on one node
 	} {
 		l.CrashInjector.FailReads(path)
-		c.flip(mode) // and nodes and members stay
+		c.setTopology(mode) // the nodes stay
 		c.etcd.set(1, 1)
 		if _, err := l.Try(); err == nil {
-			t.Errorf("%s cannot be read, and it decides all the same", path)
+			t.Errorf("no error although %s cannot be read", path)
 		}
 		l.CrashInjector.FailReads("")
-		c.guard(5, 2, true)
-		c.become(ha, 5)
+		c.wantGuard(5, 2, true)
+		c.change(ha, 5)
 		l.CheckNoWrites()
 	}
 	c.Delete(controller.Infrastructure)
 	l.CheckNoWrites()
-	l = c.reconciler() // a new process has never known any
+	l = c.reconciler() // a new process has no last known topology
 	l.CheckResult(l.Reconcile(), patch.Waiting, "WaitingForInfrastructure")
 	l.CheckNoWrites()
-	c.guard(5, 2, true)
+	c.wantGuard(5, 2, true)
 }
 
-// What it was decided on has changed right before the request, so nothing is written.
+// TestWritesAreBound changes the object right before the request, so nothing is written.
 func TestWritesAreBound(t *testing.T) {
 	touch := func(c *cluster, mode configv1.TopologyMode, n int, o controller.Object, manager string) {
-		c.become(mode, n)
+		c.change(mode, n)
 		c.Patch(manager, o, `{"metadata":{"labels":{"touched":"yes"}}}`)
 	}
 	for name, test := range map[string]struct {
-		prepare func(*cluster, reconciler)
-		method  string
-		touch   func(*cluster)
-		never   string
+		prepare   func(*cluster, reconciler)
+		method    string
+		touch     func(*cluster)
+		forbidden string
 	}{
 		"an apply": {
-			func(c *cluster, l reconciler) { c.become(ha, 5); l.Reconcile(); c.cvo.RunOnce() }, http.MethodPatch,
+			func(c *cluster, l reconciler) { c.change(ha, 5); l.Reconcile(); c.cvo.RunOnce() }, http.MethodPatch,
 			func(c *cluster) { touch(c, ha, 3, deploymentObject, "oc") }, "Apply",
 		},
 		"a claim": {
-			func(c *cluster, _ reconciler) { c.become(ha, 5) }, http.MethodPatch,
+			func(c *cluster, _ reconciler) { c.change(ha, 5) }, http.MethodPatch,
 			func(c *cluster) { touch(c, ha, 3, versionObject, "oc") }, "Claim",
 		},
 		"a claim for one node": {
-			func(c *cluster, _ reconciler) { c.become(sr, 1) }, http.MethodPatch,
+			func(c *cluster, _ reconciler) { c.change(sr, 1) }, http.MethodPatch,
 			func(c *cluster) { touch(c, ha, 3, versionObject, "oc") }, "Claim",
 		},
 		"a disowning": {
 			func(c *cluster, l reconciler) {
-				c.become(ha, 5)
+				c.change(ha, 5)
 				l.Settle()
-				c.become(ha, 3)
-				l.until(etcdguard.ApplyDeployment)
+				c.change(ha, 3)
+				l.stepUntil(etcdguard.ApplyDeployment)
 			}, http.MethodPatch,
 			func(c *cluster) { touch(c, ha, 5, deploymentObject, "oc") }, "Disown",
 		},
-		"what was missing": {
-			func(c *cluster, l reconciler) { c.become(sr, 1); l.Settle(); c.become(dual, 2) }, http.MethodPatch,
+		"a creation": {
+			func(c *cluster, l reconciler) { c.change(sr, 1); l.Settle(); c.change(dual, 2) }, http.MethodPatch,
 			func(c *cluster) { c.Create("oc", budgetOf(guardName, 2)) }, "ApplyBudget",
 		},
 		"a deletion": {
-			func(c *cluster, l reconciler) { c.become(sr, 1); l.Reconcile(); c.cvo.RunOnce() }, http.MethodDelete,
+			func(c *cluster, l reconciler) { c.change(sr, 1); l.Reconcile(); c.cvo.RunOnce() }, http.MethodDelete,
 			func(c *cluster) { touch(c, ha, 3, budgetObject, cvo) }, "Delete",
 		},
 	} {
@@ -355,24 +351,23 @@ func TestWritesAreBound(t *testing.T) {
 			test.prepare(c, l)
 			l.Logged = nil
 			touched := false
-			l.onFirst(test.method, func() { touched = true; test.touch(c) })
+			l.beforeFirst(test.method, func() { touched = true; test.touch(c) })
 			l.Reconcile()
-			if did := l.actions(); strings.HasPrefix(did, test.never) || !touched {
-				t.Errorf("touched %t, it did %s", touched, did)
+			if did := l.actions(); strings.HasPrefix(did, test.forbidden) || !touched {
+				t.Errorf("touched %t, actions %s", touched, did)
 			}
 		})
 	}
 }
 
-// A dry run reports at every step what it would do, and writes nothing.
 func TestDryRun(t *testing.T) {
 	c := install(t, ha, 3)
 	l, dry := c.reconciler(), c.reconciler("--dry-run")
-	reports := func(action etcdguard.Action) {
+	wantDryRun := func(action etcdguard.Action) {
 		t.Helper()
 		var result patch.Result
 		for _, write := range c.Server.WritesDuring(t, suite.User(), func() { result = dry.Reconcile() }) {
-			if !strings.Contains(write.URI, "dryRun=All") && write.Verb != "delete" { // of a deletion it is in the body
+			if !strings.Contains(write.URI, "dryRun=All") && write.Verb != "delete" { // a deletion has it in the body
 				t.Errorf("not a dry run: %s", write)
 			}
 		}
@@ -380,46 +375,46 @@ func TestDryRun(t *testing.T) {
 			t.Errorf("%v, want %s", result, action)
 		}
 	}
-	c.become(ha, 5)
-	reports(etcdguard.Claim)
-	l.until(etcdguard.Claim)
+	c.change(ha, 5)
+	wantDryRun(etcdguard.Claim)
+	l.stepUntil(etcdguard.Claim)
 	c.cvo.RunOnce()
-	reports(etcdguard.ApplyDeployment)
-	l.settles("AsExpected", 5, 2, true)
-	c.become(sr, 1)
-	reports(etcdguard.DeleteBudget)
-	c.guard(5, 2, true)
-	c.become(ha, 3)
-	l.until(etcdguard.ApplyDeployment)
-	reports(etcdguard.DisownDeployment)
-	l.until(etcdguard.DisownBudget)
-	reports(etcdguard.Unclaim)
+	wantDryRun(etcdguard.ApplyDeployment)
+	l.wantSettled("AsExpected", 5, 2, true)
+	c.change(sr, 1)
+	wantDryRun(etcdguard.DeleteBudget)
+	c.wantGuard(5, 2, true)
+	c.change(ha, 3)
+	l.stepUntil(etcdguard.ApplyDeployment)
+	wantDryRun(etcdguard.DisownDeployment)
+	l.stepUntil(etcdguard.DisownBudget)
+	wantDryRun(etcdguard.Unclaim)
 }
 
-// Without its permissions it reports what is missing, and retries, because no watch shows when they are granted.
+// A missing permission is reported and retried.
 func TestForbidden(t *testing.T) {
 	c := install(t, ha, 5)
 	nobody := reconciler{c.ReconcilerOf(func(l *patchtest.Reconciler) (controller.ReconcileFunc, error) {
 		l.Environment.Client = c.Server.Client(t, "nobody")
 		return l.Module.Reconciler(l.Environment)
 	}, "--image=cli", "--etcd-endpoints="+c.etcd.endpoint), c}
-	reports := func(resource string) {
+	wantForbidden := func(resource string) {
 		t.Helper()
 		if result := nobody.Reconcile(); result.Reason != "Forbidden" || !strings.Contains(result.Message, resource) || result.After == 0 {
 			t.Errorf("%v, again in %s", result, result.After)
 		}
 	}
-	reports("clusterversions.config.openshift.io")
-	c.reconciler().until(etcdguard.Claim)
+	wantForbidden("clusterversions.config.openshift.io")
+	c.reconciler().stepUntil(etcdguard.Claim)
 	c.cvo.RunOnce()
-	reports("poddisruptionbudgets.policy in namespace openshift-etcd")
+	wantForbidden("poddisruptionbudgets.policy in namespace openshift-etcd")
 }
 
-// A client that reverts every write causes one apply, and one with force, in each reconciliation, and a pause after it.
-func TestFight(t *testing.T) {
+// TestRevertedWrites checks that a client that reverts every write causes at most two applies for each reconciliation.
+func TestRevertedWrites(t *testing.T) {
 	c := install(t, ha, 5)
 	l := c.reconciler()
-	l.settles("AsExpected", 5, 2, true)
+	l.wantSettled("AsExpected", 5, 2, true)
 	c.Patch(cvo, budgetObject, `{"spec":{"maxUnavailable":4}}`)
 	sent := 0
 	l.CrashInjector.BeforeRequest(func(r *http.Request) {
@@ -431,8 +426,8 @@ func TestFight(t *testing.T) {
 		}
 	})
 	if result, err := l.Step(); err != nil || result.State != patch.Progressing || result.After != controller.RequeueDelay || sent > 2 {
-		t.Errorf("%v, %v, again in %s; it wrote %d times", result, err, result.After, sent)
+		t.Errorf("%v, %v, again in %s; %d writes", result, err, result.After, sent)
 	}
 	l.CrashInjector.Reset()
-	l.settles("AsExpected", 5, 2, true)
+	l.wantSettled("AsExpected", 5, 2, true)
 }

@@ -31,8 +31,7 @@ import (
 	"github.com/solonode/sno/patch/patchtest"
 )
 
-// TestFollowsTheCluster shows R-SNO-7 and R-SNO-4. The program, with the permissions of config/rbac only, follows topology, nodes and certificates,
-// and at rest nothing is written.
+// TestFollowsTheCluster shows R-SNO-7 and R-SNO-4 with the permissions of config/rbac.
 func TestFollowsTheCluster(t *testing.T) {
 	c := install(t, ha, 3)
 	defer c.cvo.RunInBackground()()
@@ -48,21 +47,21 @@ func TestFollowsTheCluster(t *testing.T) {
 	p.CheckNoWrites(2)
 
 	c.Delete(secretObject)
-	c.become(ha, 5)
+	c.change(ha, 5)
 	inForce(metav1.ConditionFalse, "CertificateMissing")
-	c.guard(3, 1, false)
+	c.wantGuard(3, 1, false)
 	c.installCertificates()
 	for _, stage := range []struct {
-		mode              configv1.TopologyMode
-		n, guards, mayAll int
+		mode                      configv1.TopologyMode
+		n, guards, maxUnavailable int
 	}{{ha, 5, 5, 2}, {sr, 1, 0, 0}, {arbiter, 3, 3, 1}} {
-		c.become(stage.mode, stage.n)
-		c.Eventually("it is right", func() error { return c.hasGuard(stage.guards, stage.mayAll, true) })
+		c.change(stage.mode, stage.n)
+		c.Eventually("the guard is correct", func() error { return c.checkGuard(stage.guards, stage.maxUnavailable, true) })
 		inForce(metav1.ConditionTrue, "AsExpected")
 		p.CheckNoWrites(3)
 	}
 	c.Delete(deploymentObject)
-	c.Eventually("it is recreated", func() error { return c.hasGuard(3, 1, true) })
+	c.Eventually("the guard is recreated", func() error { return c.checkGuard(3, 1, true) })
 
 	events := c.Events(metav1.NamespaceDefault)
 	if events["Warning CertificateMissing"]+events["Normal CertificateMissing"] == 0 || events["Normal AsExpected"] == 0 {
@@ -74,19 +73,19 @@ func TestFollowsTheCluster(t *testing.T) {
 	p.Stop()
 }
 
-// Plain Kubernetes serves neither ClusterVersion nor Etcd: nothing is claimed.
+// Plain Kubernetes serves neither ClusterVersion nor Etcd.
 func TestWithoutOpenShift(t *testing.T) {
 	long(t)
 	t.Parallel()
 	c := newCluster(suite.ClusterOn(t, patchtest.StartAPIServer(t, patchtest.Options{CRDs: []string{patchtest.Infrastructures}})))
 	c.installCertificates()
-	c.become(ha, 5)
+	c.change(ha, 5)
 	p := c.start()
 	p.WaitForLog("Working without kinds that the cluster does not serve")
 	c.Eventually("there is a guard", func() error {
 		d := patchtest.Find[appsv1.Deployment](c.Cluster, deploymentObject)
 		if d == nil || *d.Spec.Replicas != 5 {
-			return errors.New("there is none, or it is wrong")
+			return errors.New("the Deployment is missing or wrong")
 		}
 		c.CompleteRollouts(deploymentObject)
 		return p.HasMetric(1, "sno_patch_in_force")()
@@ -97,34 +96,34 @@ func TestWithoutOpenShift(t *testing.T) {
 	p.Stop()
 }
 
-// long skips a test that starts servers or processes of its own with -short.
+// long skips a test of real processes with -short.
 func long(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("it takes long; make proof runs it")
+		t.Skip("slow; make proof runs it")
 	}
 }
 
-// follows changes the cluster, and kills the controller or the API server at random moments, while the cluster-version-operator works all the time.
-func (c *cluster) follows(randomSeed uint64, worlds []world, kill func()) {
+// testInterruptions changes the cluster, and calls kill at random moments while the cluster-version-operator runs.
+func (c *cluster) testInterruptions(randomSeed uint64, states []clusterState, kill func()) {
 	c.Helper()
 	random := rand.New(rand.NewPCG(randomSeed, 0))
 	h := c.history()
 	defer c.cvo.RunInBackground()()
-	for _, w := range worlds {
-		h.become(w)
+	for _, w := range states {
+		h.change(w)
 		until := h.revision() + random.Int64N(5)
 		c.Eventually("something is written", func() error {
 			if now := h.revision(); now < until {
-				return fmt.Errorf("%d of %d", now, until)
+				return fmt.Errorf("revision %d, want %d", now, until)
 			}
 			return nil
 		})
 		kill()
-		c.Eventually("it is right", func() error { return h.rest(w) })
+		c.Eventually("the guard is correct", func() error { return h.checkSettled(w) })
 	}
 	if ours := h.check(); ours < 6 {
-		c.Errorf("only %d writes of ours", ours)
+		c.Errorf("only %d writes of the controller", ours)
 	}
 }
 
@@ -132,13 +131,13 @@ func TestProcessKilled(t *testing.T) {
 	long(t)
 	c := install(t, ha, 3)
 	p := c.start()
-	c.follows(1, []world{
-		healthyWorld(ha, 5), healthyWorld(sr, 1), healthyWorld(dual, 2), healthyWorld(arbiter, 3), healthyWorld(ha, 3), healthyWorld(ha, 5),
+	c.testInterruptions(1, []clusterState{
+		healthyState(ha, 5), healthyState(sr, 1), healthyState(dual, 2), healthyState(arbiter, 3), healthyState(ha, 3), healthyState(ha, 5),
 	}, func() { p.Kill(); p = c.start() })
 	p.Stop()
 }
 
-// killable returns a program for patchtest that restarts the API server whenever it is killed, and a function that kills it.
+// killable returns a program that restarts the API server when it is killed, and a function that kills it.
 func killable(t *testing.T) (program string, kill func(*cluster)) {
 	t.Helper()
 	binaries, folder := must(patchtest.Binaries()), t.TempDir()
@@ -153,7 +152,7 @@ while :; do
 	wait "$child"
 done
 `, filepath.Join(binaries, "kube-apiserver"), pid)
-	must(0, os.WriteFile(program, []byte(script), 0o700)) //nolint:gosec // it is run
+	must(0, os.WriteFile(program, []byte(script), 0o700)) //nolint:gosec // an executable
 	read := func() int { return must(strconv.Atoi(strings.TrimSpace(string(must(os.ReadFile(pid)))))) }
 	return program, func(c *cluster) {
 		c.Helper()
@@ -161,7 +160,7 @@ done
 		c.NoError(syscall.Kill(before, syscall.SIGKILL))
 		c.Eventually("the API server is back", func() error {
 			if read() == before {
-				return errors.New("it is still the old one")
+				return errors.New("it has not restarted")
 			}
 			_, err := c.Admin.RESTMapper().ResourceFor(deploymentObject.GroupVersion().WithResource("deployments"))
 			return errors.Join(err, c.Admin.Get(c.Context(), controller.Infrastructure.Key(), controller.Infrastructure.Unstructured()))
@@ -178,11 +177,11 @@ func TestAPIServerKilled(t *testing.T) {
 	c := newCluster(suite.ClusterOn(t, patchtest.StartAPIServer(t, options)))
 	c.install(ha, 3)
 	p := c.start()
-	c.follows(2, []world{healthyWorld(ha, 5), healthyWorld(sr, 1), healthyWorld(arbiter, 3)}, func() { kill(c) })
+	c.testInterruptions(2, []clusterState{healthyState(ha, 5), healthyState(sr, 1), healthyState(arbiter, 3)}, func() { kill(c) })
 	p.Stop()
 }
 
-// Two controllers without leader election: resourceVersions keep their writes apart.
+// TestTwoWithoutElection runs two controllers, of which resourceVersions order the writes.
 func TestTwoWithoutElection(t *testing.T) {
 	c := install(t, ha, 3)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -191,11 +190,11 @@ func TestTwoWithoutElection(t *testing.T) {
 		l := c.reconciler()
 		both.Go(func() {
 			for ctx.Err() == nil {
-				_, _ = l.Try() // the other one may have changed what was read
+				_, _ = l.Try() // the other one may have changed the objects
 			}
 		})
 	}
-	c.follows(3, []world{healthyWorld(ha, 5), healthyWorld(arbiter, 3), healthyWorld(sr, 1), healthyWorld(ha, 3)}, func() {})
+	c.testInterruptions(3, []clusterState{healthyState(ha, 5), healthyState(arbiter, 3), healthyState(sr, 1), healthyState(ha, 3)}, func() {})
 	cancel()
 	both.Wait()
 }
@@ -208,7 +207,7 @@ func TestFlags(t *testing.T) {
 	})
 }
 
-// TestFollowsTheCluster shows that the rights are enough, since the program runs with them.
+// TestFollowsTheCluster shows that the permissions suffice.
 func TestManifests(t *testing.T) {
 	suite.TestManifests(t, [][6]string{{namespace, "apps", "deployments", "", guardName, "patch"}}, [][6]string{
 		{namespace, "apps", "deployments", "", guardName, "update"},
@@ -229,33 +228,30 @@ func TestManifests(t *testing.T) {
 	})
 }
 
-// world is the state of a cluster from a revision of the API server's etcd on, until the next.
-type world struct {
-	mode configv1.TopologyMode
-	// nodes have a role; healthy is negative where the list of members cannot be read.
-	nodes, members, healthy int
-	// moving means that it is being changed: then only the owner of the guard is checked.
-	moving bool
-	since  int64
+// clusterState is valid from a revision of the API server's etcd until the next state.
+type clusterState struct {
+	mode                    configv1.TopologyMode
+	nodes, members, healthy int // control-plane nodes; healthy is negative if the list of members cannot be read
+	changing                bool
+	since                   int64
 }
 
-func (w world) size() int {
+func (w clusterState) size() int {
 	if w.healthy < 0 {
-		return max(w.nodes, expected(w.mode))
+		return max(w.nodes, expectedMembers(w.mode))
 	}
-	return max(w.nodes, w.members, expected(w.mode))
+	return max(w.nodes, w.members, expectedMembers(w.mode))
 }
 
-// need is how many guards must stay, by the rules and not by the code.
-func (w world) need() int { return w.size() - mayGo(w.mode, w.size()) }
+// minReady is how many guards must stay ready, by the rules of this test.
+func (w clusterState) minReady() int { return w.size() - maxEvictions(w.mode, w.size()) }
 
-// history is every version of the guard, its budget and the ClusterVersion in order, with the world at the time. etcd keeps them all, also while the
-// API server is away.
+// history is every version of the guard, its budget and the ClusterVersion that etcd has stored, with the state at that time.
 type history struct {
 	*cluster
 	stored *clientv3.Client
 	from   int64
-	worlds []world
+	states []clusterState
 }
 
 func (c *cluster) history() *history {
@@ -268,27 +264,25 @@ func (c *cluster) history() *history {
 
 func (h *history) revision() int64 { return must(h.stored.Get(h.Context(), "health")).Header.Revision }
 
-// now sets the world from now on.
-func (h *history) now(w world) {
+func (h *history) record(w clusterState) {
 	w.since = h.revision()
-	h.worlds = append(h.worlds, w)
+	h.states = append(h.states, w)
 }
 
-// become changes the cluster.
-func (h *history) become(w world) {
+func (h *history) change(w clusterState) {
 	h.Helper()
 	moving := w
-	moving.moving = true
-	h.now(moving)
+	moving.changing = true
+	h.record(moving)
 	h.etcd.set(w.members, w.healthy)
-	h.resize(w.mode, w.nodes)
-	h.flip(w.mode)
-	h.now(w)
+	h.setNodes(w.mode, w.nodes)
+	h.setTopology(w.mode)
+	h.record(w)
 }
 
-func (h *history) at(revision int64) world {
-	var at world
-	for _, w := range h.worlds {
+func (h *history) at(revision int64) clusterState {
+	var at clusterState
+	for _, w := range h.states {
 		if w.since < revision {
 			at = w
 		}
@@ -296,23 +290,22 @@ func (h *history) at(revision int64) world {
 	return at
 }
 
-// state is the live objects at one moment.
-type state struct {
+type objects struct {
 	deployment *appsv1.Deployment
 	budget     *policyv1.PodDisruptionBudget
 	version    *configv1.ClusterVersion
 }
 
-// strength is how many guards stay whatever is evicted.
-func (s state) strength() int {
+// minReady is how many guards the budget keeps ready.
+func (s objects) minReady() int {
 	if s.deployment == nil || s.budget == nil || s.budget.Spec.MaxUnavailable == nil {
 		return 0
 	}
 	return max(int(*s.deployment.Spec.Replicas)-s.budget.Spec.MaxUnavailable.IntValue(), 0)
 }
 
-// unmanaged reports whether the cluster-version-operator has observed both entries for the guard, or there is no ClusterVersion.
-func (s state) unmanaged() bool {
+// unmanaged reports whether the cluster-version-operator has observed both entries, or there is no ClusterVersion.
+func (s objects) unmanaged() bool {
 	if s.version == nil {
 		return true
 	}
@@ -323,9 +316,8 @@ func (s state) unmanaged() bool {
 	return s.version.Status.ObservedGeneration == s.version.Generation && entry("Deployment", "apps") && entry("PodDisruptionBudget", "policy")
 }
 
-// next returns the state after an event, and whether the controller caused it: the guard has changed, and not to its manifest. The
-// cluster-version-operator deletes nothing.
-func (h *history) next(before state, event *clientv3.Event) (now state, ours bool) {
+// next returns the objects after an event, and whether the controller caused it: the guard has changed, but not to its manifest.
+func (h *history) next(before objects, event *clientv3.Event) (now objects, ours bool) {
 	h.Helper()
 	live := &unstructured.Unstructured{}
 	now = before
@@ -345,7 +337,6 @@ func (h *history) next(before state, event *clientv3.Event) (now state, ours boo
 	return now, changed && !h.cvo.Matches(live)
 }
 
-// decoded returns nil for a deletion.
 func decoded[T any](h *history, event *clientv3.Event, live *unstructured.Unstructured) *T {
 	h.Helper()
 	if event.Type == clientv3.EventTypeDelete {
@@ -356,34 +347,34 @@ func decoded[T any](h *history, event *clientv3.Event, live *unstructured.Unstru
 	return object
 }
 
-// check reports every violation of the invariant of docs/etcdguard-handover.md in the history, and returns the number of the controller's writes.
-func (h *history) check() (ours int) {
+// check reports violations of the invariant of docs/etcdguard-handover.md, and returns the number of the controller's writes.
+func (h *history) check() (writes int) {
 	h.Helper()
 	last := h.revision()
 	ctx, cancel := context.WithTimeout(clientv3.WithRequireLeader(h.Context()), time.Minute)
 	defer cancel()
-	var now state
+	var now objects
 	for answer := range h.stored.Watch(ctx, "/registry/", clientv3.WithPrefix(), clientv3.WithRev(h.from), clientv3.WithProgressNotify()) {
 		h.NoError(answer.Err())
 		for _, event := range answer.Events {
 			if event.Kv.ModRevision > last {
-				return ours
+				return writes
 			}
 			before, made := now, false
 			if now, made = h.next(before, event); made {
-				ours++
-				h.judge(event.Kv.ModRevision, before, now)
+				writes++
+				h.checkWrite(event.Kv.ModRevision, before, now)
 			}
 		}
 		if answer.Header.Revision >= last {
-			return ours
+			return writes
 		}
 	}
 	h.Fatalf("the history ends too early: %v", ctx.Err())
-	return ours
+	return writes
 }
 
-func (h *history) judge(revision int64, before, now state) {
+func (h *history) checkWrite(revision int64, before, now objects) {
 	h.Helper()
 	w := h.at(revision)
 	fault := func(is bool, format string, args ...any) {
@@ -392,32 +383,32 @@ func (h *history) judge(revision int64, before, now state) {
 			h.Errorf("revision %d, %+v: %s", revision, w, fmt.Sprintf(format, args...))
 		}
 	}
-	fault(!now.unmanaged(), "the cluster-version-operator may write as well")
+	fault(!now.unmanaged(), "the cluster-version-operator may also write")
 	deleted := now.deployment == nil && before.deployment != nil || now.budget == nil && before.budget != nil
 	switch {
-	case w.moving:
+	case w.changing:
 	case w.mode == sr:
 		fault(deleted && (w.healthy < 0 || w.members > 1), "a guard was deleted while etcd has several members, or its members are not known")
 	default:
 		fault(deleted, "a guard was deleted")
-		weaker := !deleted && now.strength() < before.strength()
-		fault(weaker && (now.strength() < w.need() || w.healthy < expected(w.mode)), "%d guards stay, after %d; %d are needed",
-			now.strength(), before.strength(), w.need())
+		weaker := !deleted && now.minReady() < before.minReady()
+		fault(weaker && (now.minReady() < w.minReady() || w.healthy < expectedMembers(w.mode)), "%d guards are kept ready, before %d; want %d",
+			now.minReady(), before.minReady(), w.minReady())
 	}
 }
 
-func (h *history) rest(w world) error {
+func (h *history) checkSettled(w clusterState) error {
 	if w.mode == sr {
-		return h.hasGuard(0, 0, true)
+		return h.checkGuard(0, 0, true)
 	}
 	n := w.size()
-	// What the release brings is right for three members without an arbiter.
-	return h.hasGuard(n, mayGo(w.mode, n), n != 3 || w.mode == arbiter)
+	// The release's guard is correct for three members without an arbiter.
+	return h.checkGuard(n, maxEvictions(w.mode, n), n != 3 || w.mode == arbiter)
 }
 
-// someWorld returns a cluster of any topology. Every other time something is wrong with etcd.
-func someWorld(random *rand.Rand) world {
-	w := healthyWorld([]configv1.TopologyMode{sr, dual, arbiter, ha, ha}[random.IntN(5)], 0)
+// randomState returns a cluster of any topology, half of the time with a faulty etcd.
+func randomState(random *rand.Rand) clusterState {
+	w := healthyState([]configv1.TopologyMode{sr, dual, arbiter, ha, ha}[random.IntN(5)], 0)
 	w.nodes = map[configv1.TopologyMode][]int{sr: {1, 1, 1}, dual: {2, 2, 2}, arbiter: {3, 3, 3}, ha: {3, 4, 5}}[w.mode][random.IntN(3)]
 	w.members, w.healthy = w.nodes, w.nodes
 	if random.IntN(2) == 0 {
@@ -430,55 +421,53 @@ func someWorld(random *rand.Rand) world {
 	return w
 }
 
-func healthyWorld(mode configv1.TopologyMode, n int) world {
-	return world{mode: mode, nodes: n, members: n, healthy: n}
+func healthyState(mode configv1.TopologyMode, n int) clusterState {
+	return clusterState{mode: mode, nodes: n, members: n, healthy: n}
 }
 
-// TestCrashAnywhere shows R-ETC-3. The controller is cut off at any request, hundreds of times, while the cluster-version-operator acts at any moment
-// and requests arrive when their process is long dead: the guard is never missing or too weak, two never write it, and in the end it is right.
+// TestCrashAnywhere shows R-ETC-3: the controller crashes before, at or after any request, requests are delayed, and the
+// cluster-version-operator acts at any moment. The guard is never missing, too weak or written by two, and correct in the end.
 func TestCrashAnywhere(t *testing.T) {
 	const randomSeed = 1
-	kills := 240
+	wantCrashes := 240
 	if testing.Short() {
-		kills = 40
+		wantCrashes = 40
 	}
 	random := rand.New(rand.NewPCG(randomSeed, 0))
 	c := install(t, ha, 3)
 	h := c.history()
-	// The history begins with what is there.
-	h.now(healthyWorld(ha, 3))
+	h.record(healthyState(ha, 3)) // the history begins with the objects that are created next
 	c.Delete(deploymentObject, budgetObject, versionObject)
 	c.Create("installer", newVersion())
 	c.cvo.RunOnce()
 
-	killed, rests, hung := 0, 0, 0
-	for step := 0; killed < kills; step++ {
-		w := someWorld(random)
-		h.become(w)
-		for atRest := false; !atRest; {
+	crashes, settled, delayed := 0, 0, 0
+	for step := 0; crashes < wantCrashes; step++ {
+		w := randomState(random)
+		h.change(w)
+		for stable := false; !stable; {
 			l := c.reconciler()
-			// It dies at any request of its first round, or at one of its first writes.
-			death := patchtest.CrashMode(random.IntN(int(patchtest.CrashModes)))
+			mode := patchtest.CrashMode(random.IntN(int(patchtest.CrashModes)))
 			if random.IntN(5) < 3 {
-				l.CrashInjector.CrashAtWrite(1+random.IntN(2), death)
+				l.CrashInjector.CrashAtWrite(1+random.IntN(2), mode)
 			} else {
-				l.CrashInjector.CrashAt(1+random.IntN(14), death)
+				l.CrashInjector.CrashAt(1+random.IntN(14), mode)
 			}
 			l.CrashInjector.BeforeRequest(func(r *http.Request) {
 				if r.Method != http.MethodGet && random.IntN(4) == 0 {
 					c.cvo.RunOnce()
 				}
 			})
-			result, _ := l.Try() // it dies, it waits for the cluster-version-operator, or it has nothing to do
+			result, _ := l.Try() // it may fail by the crash
 			if l.CrashInjector.Crashed() {
-				killed++
+				crashes++
 			} else {
-				atRest = result.Reason != "TakingOver"
+				stable = result.Reason != "TakingOver"
 				c.cvo.RunOnce()
 			}
 			if l.CrashInjector.DelayedWrites() > 0 && random.IntN(2) == 0 {
 				l.CrashInjector.DeliverDelayed()
-				hung++
+				delayed++
 			}
 		}
 		if step%6 != 5 {
@@ -486,18 +475,18 @@ func TestCrashAnywhere(t *testing.T) {
 		}
 		l := c.reconciler()
 		l.CrashInjector.DeliverDelayed()
-		w = healthyWorld(w.mode, w.nodes)
-		h.become(w)
+		w = healthyState(w.mode, w.nodes)
+		h.change(w)
 		result := l.Settle()
-		if err := h.rest(w); err != nil {
+		if err := h.checkSettled(w); err != nil {
 			t.Fatalf("step %d, %+v, %v: %v", step, w, result, err)
 		}
 		l.CheckNoWrites()
-		rests++
+		settled++
 	}
 	ours := h.check()
-	t.Logf("random seed %d: %d kills, %d late requests, %d times at rest, %d writes to the guard", randomSeed, killed, hung, rests, ours)
-	if ours < kills/4 || rests == 0 || hung == 0 {
-		t.Error("too little happened for this to show anything")
+	t.Logf("random seed %d: %d crashes, %d delayed requests, settled %d times, %d writes to the guard", randomSeed, crashes, delayed, settled, ours)
+	if ours < wantCrashes/4 || settled == 0 || delayed == 0 {
+		t.Error("too few writes, delayed requests or settled states")
 	}
 }

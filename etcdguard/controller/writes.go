@@ -26,20 +26,19 @@ import (
 )
 
 var (
-	guardWords = apply.Messages{
+	guardMessages = apply.Messages{
 		Subject: "The quorum guard", Creator: "this module",
 		Resource: "deployments.apps and poddisruptionbudgets.policy in namespace " + etcdguard.Namespace,
 	}
-	versionWords = apply.Messages{
+	versionMessages = apply.Messages{
 		Subject: "The ClusterVersion", Creator: "the installer", Resource: "clusterversions.config.openshift.io",
 	}
 )
 
-// write carries out the decision, and returns the result to report until the next one.
 func (p *patcher) write(ctx context.Context, in etcdguard.Inputs, d etcdguard.Decision) patch.Result {
 	kind, result := apply.Applied, *d.Result
 	result.After = controller.RequeueDelay
-	conflict, err := p.carryOut(ctx, in, d)
+	conflict, err := p.send(ctx, in, d)
 	switch {
 	case conflict != nil:
 		kind, result = apply.Conflicted, *conflict
@@ -55,7 +54,7 @@ func (p *patcher) write(ctx context.Context, in etcdguard.Inputs, d etcdguard.De
 	return result
 }
 
-// failed returns the result of a write that was refused: next when something has changed since it was read.
+// failed returns the result of a failed write: next if the object has changed since it was read.
 func failed(ctx context.Context, d etcdguard.Decision, next patch.Result, err error) patch.Result {
 	switch {
 	case d.Create && (apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)):
@@ -65,13 +64,13 @@ func failed(ctx context.Context, d etcdguard.Decision, next patch.Result, err er
 		logr.FromContextOrDiscard(ctx).V(1).Info("Object has changed since it was read, reconciling again", "action", d.Action, "cause", err.Error())
 		return next
 	case d.Action == etcdguard.Claim, d.Action == etcdguard.Unclaim:
-		return *versionWords.Failed(etcdguard.Name, err)
+		return *versionMessages.Failed(etcdguard.Name, err)
 	}
-	return *guardWords.Failed(etcdguard.Name, err)
+	return *guardMessages.Failed(etcdguard.Name, err)
 }
 
-// carryOut sends the requests of a decision. conflict is set where another client owns a field that may not be taken.
-func (p *patcher) carryOut(ctx context.Context, in etcdguard.Inputs, d etcdguard.Decision) (conflict *patch.Result, err error) {
+// send sends the requests of a decision. conflict is set if another client owns a field that must not be overwritten.
+func (p *patcher) send(ctx context.Context, in etcdguard.Inputs, d etcdguard.Decision) (conflict *patch.Result, err error) {
 	switch d.Action {
 	case etcdguard.Nothing:
 	case etcdguard.Claim:
@@ -80,12 +79,12 @@ func (p *patcher) carryOut(ctx context.Context, in etcdguard.Inputs, d etcdguard
 		return p.apply(ctx, in.Deployment, d, d.Deployment)
 	case etcdguard.ApplyBudget:
 		return p.apply(ctx, in.Budget, d, d.Budget)
-	case etcdguard.Unclaim: // applying nothing removes what only we own
-		return nil, p.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(bound(versionObject.Unstructured(), in.ClusterVersion)))
+	case etcdguard.Unclaim: // an empty apply removes the fields that only this module owns
+		return nil, p.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(bindTo(versionObject.Unstructured(), in.ClusterVersion)))
 	case etcdguard.DeleteDeployment:
-		return nil, p.remove(ctx, in.Deployment)
+		return nil, p.delete(ctx, in.Deployment)
 	case etcdguard.DeleteBudget:
-		return nil, p.remove(ctx, in.Budget)
+		return nil, p.delete(ctx, in.Budget)
 	case etcdguard.DisownDeployment:
 		return nil, p.disown(ctx, in.Deployment, d.NewOwner)
 	case etcdguard.DisownBudget:
@@ -94,13 +93,13 @@ func (p *patcher) carryOut(ctx context.Context, in etcdguard.Inputs, d etcdguard
 	return nil, nil
 }
 
-func bound(u *unstructured.Unstructured, to metav1.Object) *unstructured.Unstructured {
+func bindTo(u *unstructured.Unstructured, to metav1.Object) *unstructured.Unstructured {
 	u.SetUID(to.GetUID())
 	u.SetResourceVersion(to.GetResourceVersion())
 	return u
 }
 
-// apply applies without force first, and with force only where it may take the fields of every manager in the conflict.
+// apply applies without force first, and with force only if the fields of every manager in the conflict may be overwritten.
 func (p *patcher) apply(ctx context.Context, target metav1.Object, d etcdguard.Decision, intent runtime.ApplyConfiguration) (*patch.Result, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(intent)
 	if err != nil {
@@ -113,16 +112,16 @@ func (p *patcher) apply(ctx context.Context, target metav1.Object, d etcdguard.D
 	}
 	body := &unstructured.Unstructured{Object: content}
 	if !d.Create {
-		bound(body, target)
+		bindTo(body, target)
 	}
-	err = p.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(body.DeepCopy())) // the answer overwrites what was sent
+	err = p.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(body.DeepCopy())) // Apply overwrites its argument
 	conflicts := apply.ConflictsOf(err)
 	if len(conflicts) == 0 || d.Create {
 		return nil, err
 	}
 	i := slices.IndexFunc(conflicts, func(c apply.Conflict) bool {
-		ours := c.Manager == overrides.ClusterVersionOperator || c.Manager == patch.ReleasedManager(etcdguard.Name)
-		return d.Action == etcdguard.Claim || (!ours && !p.Options.ForceConflicts)
+		forcible := c.Manager == overrides.ClusterVersionOperator || c.Manager == patch.ReleasedManager(etcdguard.Name)
+		return d.Action == etcdguard.Claim || (!forcible && !p.Options.ForceConflicts)
 	})
 	if i < 0 {
 		return nil, p.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(body), client.ForceOwnership)
@@ -134,7 +133,7 @@ func (p *patcher) apply(ctx context.Context, target metav1.Object, d etcdguard.D
 	return ptr.To(patch.OwnedByOther(conflicts[i].Field, conflicts[i].Manager)), nil
 }
 
-// disown changes the owner of the fields, and no value.
+// disown changes the owner of the fields, not their values.
 func (p *patcher) disown(ctx context.Context, target client.Object, to string) error {
 	entries, err := etcdguard.TransferOwnership(target.GetManagedFields(), to)
 	if err != nil {
@@ -149,7 +148,7 @@ func (p *patcher) disown(ctx context.Context, target client.Object, to string) e
 	return p.Client.Patch(ctx, target, client.RawPatch(types.MergePatchType, body))
 }
 
-func (p *patcher) remove(ctx context.Context, target client.Object) error {
+func (p *patcher) delete(ctx context.Context, target client.Object) error {
 	return p.Client.Delete(ctx, target, client.PropagationPolicy(metav1.DeletePropagationBackground),
 		client.Preconditions{UID: ptr.To(target.GetUID()), ResourceVersion: ptr.To(target.GetResourceVersion())})
 }
