@@ -14,9 +14,8 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// AnnotateTopology returns what to do about the topology annotation of a node, by which the daemon of a stock machine-config operator knows
-// whether to drain. The value is infrastructure.status.controlPlaneTopology, as the operator writes it (U-MCO-2). It is written only where it is
-// missing or different, and not over another manager's value. An empty or unknown topology changes nothing.
+// AnnotateTopology returns how to write a node's topology annotation, from which the machine-config daemon reads whether to drain
+// (U-MCO-2). The value of another manager is kept, and an empty or unknown topology changes nothing.
 func AnnotateTopology(in Inputs, node *corev1.Node) patch.Step {
 	if result := patch.TopologyKnown(in.Cluster); result != nil {
 		return patch.Step{Result: result}
@@ -30,19 +29,19 @@ func AnnotateTopology(in Inputs, node *corev1.Node) patch.Step {
 	}
 	ours := slices.Contains(managers, FieldOwner)
 	others := slices.DeleteFunc(managers, func(m string) bool { return m == FieldOwner })
-	value, has := node.Annotations[TopologyAnnotation]
+	value, exists := node.Annotations[TopologyAnnotation]
 	want := in.Cluster.ControlPlane.Reported
-	_, daemon := node.Annotations[CurrentConfigAnnotation]
+	_, hasDaemon := node.Annotations[CurrentConfigAnnotation]
 	switch {
 	case patch.OptsOut(node.Annotations, Name) || in.OptedOut():
 		return patch.Step{Release: ours, Result: optedOut("annotate nodes with the topology")}
 	case topology.ReadingOf(want).Mode != want:
 		return patch.Step{Result: notNeeded("Nodes are annotated only with a known control-plane topology" + in.Cluster.UnknownValues())}
-	case !daemon || fit.IsWindows(node):
+	case !hasDaemon || fit.IsWindows(node):
 		return patch.Step{Release: ours, Result: notNeeded("The node has no machine-config daemon to read the topology")}
-	case has && configv1.TopologyMode(value) == want && !ours:
+	case exists && configv1.TopologyMode(value) == want && !ours:
 		return patch.Step{}
-	case has && configv1.TopologyMode(value) != want && len(others) > 0:
+	case exists && configv1.TopologyMode(value) != want && len(others) > 0:
 		return patch.Step{Release: ours, Result: &patch.Result{State: patch.Blocked, Reason: patch.ReasonFieldOwnedByOther,
 			Message: "The topology annotation of a node is owned by " + patch.Quoted(others) + " and stays as it is; " +
 				"remove it to have it follow the topology"}}

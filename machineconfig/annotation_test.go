@@ -18,36 +18,35 @@ func TestAnnotateTopology(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		mode configv1.TopologyMode
-		// live is the annotation, by its managers; empty is none.
+		// live is the annotation, of the managers; empty is none. want is what is written.
 		live     string
 		managers []string
 		change   func(annotations map[string]string)
 		inputs   func(*machineconfig.Inputs)
 		windows  bool
-		// want is what is written, empty nothing.
 		want     string
 		releases bool
 		reason   string
 	}{
 		{name: "missing", mode: sr, want: "SingleReplica"},
 		{name: "equal already", mode: sr, live: "SingleReplica", managers: []string{stock}},
-		{name: "ours", mode: sr, live: "SingleReplica", managers: []string{us}, want: "SingleReplica"},
-		{name: "ours and theirs", mode: sr, live: "SingleReplica", managers: []string{us, stock}, want: "SingleReplica"},
-		{name: "ours, and the topology changed", mode: ha, live: "SingleReplica", managers: []string{us}, want: "HighlyAvailable"},
+		{name: "of this module", mode: sr, live: "SingleReplica", managers: []string{fieldOwner}, want: "SingleReplica"},
+		{name: "shared", mode: sr, live: "SingleReplica", managers: []string{fieldOwner, stock}, want: "SingleReplica"},
+		{name: "the topology changed", mode: ha, live: "SingleReplica", managers: []string{fieldOwner}, want: "HighlyAvailable"},
 		{name: "without an owner", mode: sr, live: "HighlyAvailable", want: "SingleReplica"},
 		{name: "the operator's", mode: sr, live: "HighlyAvailable", managers: []string{stock}, reason: patch.ReasonFieldOwnedByOther},
 		{name: "a person's", mode: sr, live: "", managers: []string{person}, change: func(a map[string]string) { a[key] = "" }, reason: patch.ReasonFieldOwnedByOther},
-		{name: "shared, and the topology changed", mode: ha, live: "SingleReplica", managers: []string{us, person}, releases: true, reason: patch.ReasonFieldOwnedByOther},
+		{name: "shared, and the topology changed", mode: ha, live: "SingleReplica", managers: []string{fieldOwner, person}, releases: true, reason: patch.ReasonFieldOwnedByOther},
 		{name: "arbiter", mode: arbiter, want: "HighlyAvailableArbiter"},
-		{name: "two", mode: dual, want: "DualReplica"},
-		{name: "elsewhere", mode: external, want: "External"},
-		{name: "empty", mode: empty, live: "SingleReplica", managers: []string{us}, reason: patch.ReasonNotNeeded},
-		{name: "unknown", mode: unknown, live: "SingleReplica", managers: []string{us}, reason: patch.ReasonNotNeeded},
+		{name: "dual", mode: dual, want: "DualReplica"},
+		{name: "external", mode: external, want: "External"},
+		{name: "empty", mode: empty, live: "SingleReplica", managers: []string{fieldOwner}, reason: patch.ReasonNotNeeded},
+		{name: "unknown", mode: unknown, live: "SingleReplica", managers: []string{fieldOwner}, reason: patch.ReasonNotNeeded},
 		{name: "no daemon", mode: sr, change: func(a map[string]string) { delete(a, machineconfig.CurrentConfigAnnotation) }, reason: patch.ReasonNotNeeded},
 		{name: "Windows", mode: sr, windows: true, reason: patch.ReasonNotNeeded},
-		{name: "Windows, and ours", mode: sr, windows: true, live: "SingleReplica", managers: []string{us}, releases: true, reason: patch.ReasonNotNeeded},
+		{name: "Windows, of this module", mode: sr, windows: true, live: "SingleReplica", managers: []string{fieldOwner}, releases: true, reason: patch.ReasonNotNeeded},
 		{name: "opted out", mode: sr, change: func(a map[string]string) { a[patch.OptOutAnnotation] = "all" }, reason: patch.ReasonOptedOut},
-		{name: "opted out later", mode: sr, live: "SingleReplica", managers: []string{us}, change: func(a map[string]string) { a[patch.OptOutAnnotation] = "machineconfig" },
+		{name: "opted out later", mode: sr, live: "SingleReplica", managers: []string{fieldOwner}, change: func(a map[string]string) { a[patch.OptOutAnnotation] = "machineconfig" },
 			releases: true, reason: patch.ReasonOptedOut},
 		{name: "opted out on the operator", mode: sr, inputs: func(in *machineconfig.Inputs) {
 			in.MachineConfiguration = &operatorv1.MachineConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}

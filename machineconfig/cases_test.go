@@ -15,7 +15,6 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// The five modes, and what else a field can say.
 const (
 	sr       = configv1.SingleReplicaTopologyMode
 	ha       = configv1.HighlyAvailableTopologyMode
@@ -32,9 +31,8 @@ func clusterOf(controlPlane configv1.TopologyMode) *topology.Cluster {
 	return &topology.Cluster{ControlPlane: topology.ReadingOf(controlPlane), Infrastructure: topology.ReadingOf(sr), Platform: configv1.NonePlatformType}
 }
 
-const us, stock, person = "sno.solonode.github.io/machineconfig", "machine-config-controller", "oc"
+const fieldOwner, stock, person = "sno.solonode.github.io/machineconfig", "machine-config-controller", "oc"
 
-// What managers own, as the API server writes it.
 const (
 	specJSON       = `{"f:spec":{"f:kubeletConfig":{"f:shutdownGracePeriod":{}}}}`
 	annotationJSON = `{"f:metadata":{"f:annotations":{"f:machineconfiguration.openshift.io/controlPlaneTopology":{}}}}`
@@ -43,13 +41,13 @@ const (
 
 func entry(manager, fields string) metav1.ManagedFieldsEntry {
 	operation := metav1.ManagedFieldsOperationUpdate
-	if manager == us {
+	if manager == fieldOwner {
 		operation = metav1.ManagedFieldsOperationApply
 	}
 	return metav1.ManagedFieldsEntry{Manager: manager, Operation: operation, FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
 }
 
-// node is a ready one with the roles, by the last part of their labels.
+// node returns a ready node with the roles.
 func node(name string, roles ...string) corev1.Node {
 	n := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "uid-of-node", Labels: map[string]string{}}}
 	for _, role := range roles {
@@ -89,7 +87,6 @@ func annotated(n corev1.Node, annotations map[string]string) corev1.Node {
 	return n
 }
 
-// pool selects the nodes with the role of its name.
 func pool(name string, change ...func(*mcfgv1.MachineConfigPool)) mcfgv1.MachineConfigPool {
 	p := mcfgv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"pools.operator.machineconfiguration.openshift.io/" + name: ""}}}
 	p.Spec.NodeSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"node-role.kubernetes.io/" + name: ""}}
@@ -102,8 +99,7 @@ func pool(name string, change ...func(*mcfgv1.MachineConfigPool)) mcfgv1.Machine
 	return p
 }
 
-// most sets maxUnavailable, unless it is empty.
-func most(value string) func(*mcfgv1.MachineConfigPool) {
+func withMaxUnavailable(value string) func(*mcfgv1.MachineConfigPool) {
 	return func(p *mcfgv1.MachineConfigPool) {
 		if value != "" {
 			p.Spec.MaxUnavailable = ptr.To(intstr.Parse(value))
@@ -117,7 +113,7 @@ func updating(p *mcfgv1.MachineConfigPool) {
 	p.Status.Conditions[0].Status, p.Status.Conditions[1].Status = corev1.ConditionFalse, corev1.ConditionTrue
 }
 
-// pod runs on a node, of the priority of a critical one or of none, and asks for so many seconds to end.
+// pod returns a pod with a termination grace period in seconds.
 func pod(node string, critical bool, grace int64) corev1.Pod {
 	p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "p"}}
 	p.Spec.NodeName, p.Spec.TerminationGracePeriodSeconds = node, ptr.To(grace)
@@ -127,7 +123,6 @@ func pod(node string, critical bool, grace int64) corev1.Pod {
 	return p
 }
 
-// kubeletConfig is one for the pool of that name, by whoever manages it.
 func kubeletConfig(name, forPool, manager, configuration string, change ...func(*mcfgv1.KubeletConfig)) mcfgv1.KubeletConfig {
 	c := mcfgv1.KubeletConfig{ObjectMeta: metav1.ObjectMeta{Name: name, ManagedFields: []metav1.ManagedFieldsEntry{entry(manager, specJSON), entry(stock, finalizerJSON)}}}
 	c.Spec.MachineConfigPoolSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"pools.operator.machineconfiguration.openshift.io/" + forPool: ""}}
@@ -138,7 +133,6 @@ func kubeletConfig(name, forPool, manager, configuration string, change ...func(
 	return c
 }
 
-// periods are grace periods in a kubelet's configuration, as the API server has them.
 func periods(total, critical string) string {
 	return `{"shutdownGracePeriodCriticalPods": "` + critical + `", "shutdownGracePeriod": "` + total + `"}`
 }

@@ -17,13 +17,13 @@ func Checks() patch.Chain[Inputs] {
 	return patch.Chain[Inputs]{
 		{Name: "Valid", Evaluate: checkValid},
 		{Name: "TopologyKnown", Evaluate: func(in Inputs) *patch.Result { return patch.TopologyKnown(in.Cluster) }},
-		{Name: "NodesKnown", Evaluate: func(in Inputs) *patch.Result { return known(in.Nodes != nil, "The nodes") }},
-		{Name: "ObjectsOurs", Evaluate: checkObjectsOurs},
+		{Name: "NodesKnown", Evaluate: func(in Inputs) *patch.Result { return ready(in.Nodes != nil, "The nodes") }},
+		{Name: "ObjectsOwned", Evaluate: checkObjectsOwned},
 		{Name: "OptedOut", OwnedFields: patch.ReleaseFields, Evaluate: checkOptedOut},
 		{Name: "Wanted", OwnedFields: patch.ReleaseFields, Evaluate: checkWanted},
 		{Name: "PoolThere", Evaluate: checkPoolThere},
 		{Name: "KubeletConfigFree", OwnedFields: patch.ReleaseFields, Evaluate: checkKubeletConfigFree},
-		{Name: "PodsKnown", Evaluate: func(in Inputs) *patch.Result { return known(in.Pods != nil, "The pods of the control-plane node") }},
+		{Name: "PodsKnown", Evaluate: func(in Inputs) *patch.Result { return ready(in.Pods != nil, "The pods of the control-plane node") }},
 	}
 }
 
@@ -34,14 +34,14 @@ func checkValid(in Inputs) *patch.Result {
 	return nil
 }
 
-func known(known bool, what string) *patch.Result {
+func ready(known bool, what string) *patch.Result {
 	if known {
 		return nil
 	}
 	return &patch.Result{State: patch.Waiting, Reason: ReasonWaitingForNodes, Message: what + " have not been read yet; nothing changes until they are"}
 }
 
-func checkObjectsOurs(in Inputs) *patch.Result {
+func checkObjectsOwned(in Inputs) *patch.Result {
 	for _, object := range in.shutdownObjects() {
 		others, err := ownership.Others(object, ".spec", FieldOwner)
 		if err != nil {
@@ -71,7 +71,7 @@ func optedOut(purpose string) *patch.Result {
 		Message: "The annotation " + patch.OptOutAnnotation + " keeps this module away; remove it to " + purpose}
 }
 
-// checkWanted: on a cluster with other nodes, pods of a node that shuts down gracefully stay Ready and are still sent requests (U-MCO-8).
+// checkWanted reports clusters with other nodes, because pods of a node that shuts down gracefully stay Ready (U-MCO-8).
 func checkWanted(in Inputs) *patch.Result {
 	message := ""
 	switch {
@@ -105,12 +105,10 @@ func checkPoolThere(in Inputs) *patch.Result {
 		Message: "There is no MachineConfigPool master with the label " + MasterPoolLabel + ", which the KubeletConfig selects"}
 }
 
-// checkKubeletConfigFree: the operator renders a whole kubelet.conf for each KubeletConfig of a pool, and the last one wins. A second one would
-// undo a person's.
+// checkKubeletConfigFree: the operator renders a complete kubelet.conf from each KubeletConfig of a pool, and the last one wins.
 func checkKubeletConfigFree(in Inputs) *patch.Result {
 	for i := range in.KubeletConfigs {
 		other := &in.KubeletConfigs[i]
-		// One whose selector cannot be read selects no pool.
 		if chosen, err := selects(other.Spec.MachineConfigPoolSelector, in.masterPool().Labels); other.Name == ShutdownName || err != nil || !chosen {
 			continue
 		}

@@ -18,42 +18,40 @@ import (
 	"github.com/solonode/sno/patch"
 )
 
-// ShutdownDebounce is for how long a Decision that Restarts must be stable before it is carried out.
+// ShutdownDebounce is how long a Decision that Restarts must be stable before it is carried out.
 const ShutdownDebounce = 10 * time.Minute
 
-// Decision is what to do about the graceful shutdown: apply both objects, delete those that exist, or neither. Write both within a few seconds,
-// since the operator renders a config soon after that, and every rendered config restarts the node.
+// Decision is what to write for the graceful shutdown: apply both objects, delete those that exist, or neither. Write both
+// within a few seconds, since every config that the operator renders restarts the node.
 type Decision struct {
 	MachineConfig *mcfgv1ac.MachineConfigApplyConfiguration
 	KubeletConfig *mcfgv1ac.KubeletConfigApplyConfiguration
 	Delete        bool
-	// Restarts reports whether the node restarts for it, at once or when its pool is no longer paused.
-	Restarts bool
-	// Result is nil when the objects are applied; then call Observe.
-	Result *patch.Result
+	Restarts      bool          // the node restarts for it, at once or when its pool is no longer paused
+	Result        *patch.Result // nil if the objects are applied; then call Observe
 }
 
-// Decide returns the decision about the graceful shutdown. The objects are created, and the grace periods grow, only while the pool is at rest or
-// paused.
+// Decide returns the decision about the graceful shutdown. It creates objects and extends grace periods only while the pool is
+// settled or paused.
 func Decide(in Inputs) Decision {
 	result, ours := Checks().Run(in)
 	if result == nil {
 		return in.apply()
 	}
-	exist := ours == patch.ReleaseFields && len(in.shutdownObjects()) > 0
-	return Decision{Delete: exist, Restarts: exist, Result: result}
+	exists := ours == patch.ReleaseFields && len(in.shutdownObjects()) > 0
+	return Decision{Delete: exists, Restarts: exists, Result: result}
 }
 
 func (in Inputs) apply() Decision {
-	live, err := readGracePeriods(in.ourKubeletConfig())
+	live, err := readGracePeriods(in.ownKubeletConfig())
 	if err != nil {
 		return Decision{Result: patch.Invalid(err)}
 	}
 	bound := cmp.Or(in.ShutdownBound, DefaultShutdownBound)
 	nodes := ShutdownNodes(in.Nodes)
 	pods := slices.DeleteFunc(slices.Clone(in.Pods), func(pod corev1.Pod) bool { return !slices.Contains(nodes, pod.Spec.NodeName) })
-	decision := in.objects(ShutdownGracePeriods(pods, bound).next(live, bound))
-	if decision.Restarts && !atRest(in.masterPool()) {
+	decision := in.intents(ShutdownGracePeriods(pods, bound).next(live, bound))
+	if decision.Restarts && !settled(in.masterPool()) {
 		return Decision{Result: &patch.Result{State: patch.Progressing, Reason: ReasonSettling,
 			Message: "The master pool is being updated; graceful shutdown is configured after that"}}
 	}
@@ -62,17 +60,16 @@ func (in Inputs) apply() Decision {
 
 const (
 	kubeletConfiguration = `{"shutdownGracePeriod":%q,"shutdownGracePeriodCriticalPods":%q}`
-	// logindConfig is a file of mode 0644 in Ignition 3.2.0. The kubelet itself writes 99-kubelet.conf.
+	// logindConfig is a file of mode 0644 in Ignition 3.2.0. Its name sorts before the kubelet's own 99-kubelet.conf.
 	logindConfig = `{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/etc/systemd/logind.conf.d/90-sno-graceful-shutdown.conf",` +
 		`"mode":420,"overwrite":true,"contents":{"source":"data:text/plain;charset=utf-8;base64,%s"}}]}}`
 )
 
-// objects returns both objects. logind delays a shutdown for as long as the kubelet needs.
-func (in Inputs) objects(periods GracePeriods) Decision {
+func (in Inputs) intents(periods GracePeriods) Decision {
 	kubelet := fmt.Appendf(nil, kubeletConfiguration, periods.Total, periods.Critical)
 	logind := fmt.Appendf(nil, "[Login]\nInhibitDelayMaxSec=%d\n", int64(periods.Total/time.Second))
 	files := fmt.Appendf(nil, logindConfig, base64.StdEncoding.EncodeToString(logind))
-	live, file := in.ourKubeletConfig(), in.MachineConfig
+	live, file := in.ownKubeletConfig(), in.MachineConfig
 	same := live != nil && file != nil && live.Spec.KubeletConfig != nil &&
 		sameJSON(live.Spec.KubeletConfig.Raw, kubelet) && sameJSON(file.Spec.Config.Raw, files)
 	return Decision{
@@ -91,7 +88,7 @@ func sameJSON(a, b []byte) bool {
 	return json.Unmarshal(a, &one) == nil && json.Unmarshal(b, &other) == nil && reflect.DeepEqual(one, other)
 }
 
-// ShutdownNodes returns the names of the control-plane nodes, or of the only node, whose pods decide over the grace periods.
+// ShutdownNodes returns the names of the nodes whose pods determine the grace periods: control-plane nodes, or the only node.
 func ShutdownNodes(nodes []corev1.Node) []string {
 	var names []string
 	for i := range nodes {
@@ -102,12 +99,12 @@ func ShutdownNodes(nodes []corev1.Node) []string {
 	return names
 }
 
-// atRest reports whether the pool takes no other config, or takes all of them when it is no longer paused.
-func atRest(pool *mcfgv1.MachineConfigPool) bool {
-	return pool.Spec.Paused || (is(pool, mcfgv1.MachineConfigPoolUpdated) && !is(pool, mcfgv1.MachineConfigPoolUpdating))
+// settled reports whether the pool is not being updated.
+func settled(pool *mcfgv1.MachineConfigPool) bool {
+	return pool.Spec.Paused || (hasCondition(pool, mcfgv1.MachineConfigPoolUpdated) && !hasCondition(pool, mcfgv1.MachineConfigPoolUpdating))
 }
 
-func is(pool *mcfgv1.MachineConfigPool, condition mcfgv1.MachineConfigPoolConditionType) bool {
+func hasCondition(pool *mcfgv1.MachineConfigPool, condition mcfgv1.MachineConfigPoolConditionType) bool {
 	return slices.ContainsFunc(pool.Status.Conditions, func(c mcfgv1.MachineConfigPoolCondition) bool {
 		return c.Type == condition && c.Status == corev1.ConditionTrue
 	})

@@ -19,7 +19,7 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// single is a cluster of one node at rest.
+// single returns the inputs of a settled cluster with one node.
 func single(change ...func(*machineconfig.Inputs)) machineconfig.Inputs {
 	in := machineconfig.Inputs{
 		Cluster: clusterOf(sr), Nodes: []corev1.Node{node("m1", "master", "worker")}, Pools: []mcfgv1.MachineConfigPool{pool("worker"), pool("master")},
@@ -31,12 +31,12 @@ func single(change ...func(*machineconfig.Inputs)) machineconfig.Inputs {
 	return in
 }
 
-// written adds both objects as this module writes them.
+// written adds both objects of this module.
 func written(total string, inhibit string, critical string) func(*machineconfig.Inputs) {
 	return func(in *machineconfig.Inputs) {
-		in.KubeletConfigs = append(in.KubeletConfigs, kubeletConfig("sno-graceful-shutdown", "master", us, periods(total, critical)))
+		in.KubeletConfigs = append(in.KubeletConfigs, kubeletConfig("sno-graceful-shutdown", "master", fieldOwner, periods(total, critical)))
 		in.MachineConfig = &mcfgv1.MachineConfig{ObjectMeta: metav1.ObjectMeta{Name: "99-master-sno-graceful-shutdown",
-			ManagedFields: []metav1.ManagedFieldsEntry{entry(us, `{"f:spec":{"f:config":{}}}`)}}}
+			ManagedFields: []metav1.ManagedFieldsEntry{entry(fieldOwner, `{"f:spec":{"f:config":{}}}`)}}}
 		in.MachineConfig.Spec.Config = runtime.RawExtension{Raw: []byte(`{"storage":{"files":[{"contents":{"source":"data:text/plain;charset=utf-8;base64,` +
 			base64.StdEncoding.EncodeToString([]byte("[Login]\nInhibitDelayMaxSec="+inhibit+"\n")) +
 			`"},"mode":420,"overwrite":true,"path":"/etc/systemd/logind.conf.d/90-sno-graceful-shutdown.conf"}]},"ignition":{"version":"3.2.0"}}`)}
@@ -47,7 +47,7 @@ func inPool(change func(*mcfgv1.MachineConfigPool)) func(*machineconfig.Inputs) 
 	return func(in *machineconfig.Inputs) { change(&in.Pools[1]) }
 }
 
-func others(name, forPool, configuration string) func(*machineconfig.Inputs) {
+func otherConfig(name, forPool, configuration string) func(*machineconfig.Inputs) {
 	return func(in *machineconfig.Inputs) {
 		in.KubeletConfigs = append(in.KubeletConfigs, kubeletConfig(name, forPool, person, configuration))
 	}
@@ -62,7 +62,6 @@ type gracePeriods struct {
 	Critical metav1.Duration `json:"shutdownGracePeriodCriticalPods"`
 }
 
-// applied returns the grace periods of a decision that applies the objects.
 func applied(t *testing.T, d machineconfig.Decision) (periods gracePeriods) {
 	t.Helper()
 	if err := json.Unmarshal(d.KubeletConfig.Spec.KubeletConfig.Raw, &periods); err != nil {
@@ -75,13 +74,13 @@ func applied(t *testing.T, d machineconfig.Decision) (periods gracePeriods) {
 func TestDecide(t *testing.T) {
 	inForce := written("1m30s", "90", "30s")
 	secondNode := func(in *machineconfig.Inputs) { in.Nodes = append(in.Nodes, node("w1", "worker")) }
-	slow := func(seconds int64, critical bool) func(*machineconfig.Inputs) {
+	gracePeriod := func(seconds int64, critical bool) func(*machineconfig.Inputs) {
 		return func(in *machineconfig.Inputs) { in.Pods = append(in.Pods, pod("m1", critical, seconds)) }
 	}
 	for _, test := range []struct {
 		name string
 		in   machineconfig.Inputs
-		// total and critical are what is applied, empty when nothing is.
+		// total and critical are what is applied.
 		total, critical string
 		deletes         bool
 		restarts        bool
@@ -90,26 +89,26 @@ func TestDecide(t *testing.T) {
 		{name: "one node", in: single(), total: "1m30s", critical: "30s", restarts: true},
 		{name: "in force", in: single(inForce), total: "1m30s", critical: "30s"},
 		{name: "logind allows less", in: single(written("1m30s", "5", "30s")), total: "1m30s", critical: "30s", restarts: true},
-		{name: "a pod with a longer end", in: single(inForce, slow(100, false)), total: "2m30s", critical: "30s", restarts: true},
-		{name: "a critical pod with a longer end", in: single(inForce, slow(31, true)), total: "2m0s", critical: "1m0s", restarts: true},
-		{name: "a longer end within the step", in: single(inForce, slow(60, false)), total: "1m30s", critical: "30s"},
+		{name: "a pod with a longer grace period", in: single(inForce, gracePeriod(100, false)), total: "2m30s", critical: "30s", restarts: true},
+		{name: "a critical pod with a longer grace period", in: single(inForce, gracePeriod(31, true)), total: "2m0s", critical: "1m0s", restarts: true},
+		{name: "a longer grace period within the step", in: single(inForce, gracePeriod(60, false)), total: "1m30s", critical: "30s"},
 		{name: "no pod needs as long any more", in: single(written("2m30s", "150", "1m0s")), total: "2m30s", critical: "1m0s"},
-		{name: "one kind grows, the other does not shrink", in: single(written("2m30s", "150", "1m30s"), slow(61, false)), total: "3m0s", critical: "1m30s", restarts: true},
-		{name: "a lower bound takes something back", in: single(written("3m0s", "180", "1m30s"), func(in *machineconfig.Inputs) { in.ShutdownBound = time.Minute }),
+		{name: "one kind grows, the other does not shrink", in: single(written("2m30s", "150", "1m30s"), gracePeriod(61, false)), total: "3m0s", critical: "1m30s", restarts: true},
+		{name: "a lower bound", in: single(written("3m0s", "180", "1m30s"), func(in *machineconfig.Inputs) { in.ShutdownBound = time.Minute }),
 			total: "1m0s", critical: "30s", restarts: true},
-		{name: "a higher bound", in: single(slow(3600, false), func(in *machineconfig.Inputs) { in.ShutdownBound = 10 * time.Minute }), total: "10m0s", critical: "30s", restarts: true},
+		{name: "a higher bound", in: single(gracePeriod(3600, false), func(in *machineconfig.Inputs) { in.ShutdownBound = 10 * time.Minute }), total: "10m0s", critical: "30s", restarts: true},
 		{name: "pool is updating, nothing to change", in: single(inForce, inPool(updating)), total: "1m30s", critical: "30s"},
-		{name: "pool is updating, a pod with a longer end", in: single(inForce, inPool(updating), slow(100, false)), reason: machineconfig.ReasonSettling},
+		{name: "pool is updating, a pod with a longer grace period", in: single(inForce, inPool(updating), gracePeriod(100, false)), reason: machineconfig.ReasonSettling},
 		{name: "pool has no conditions", in: single(inPool(func(p *mcfgv1.MachineConfigPool) { p.Status.Conditions = nil })), reason: machineconfig.ReasonSettling},
 
-		{name: "the MachineConfig alone is left", in: single(inForce, secondNode, func(in *machineconfig.Inputs) { in.KubeletConfigs = nil }), deletes: true, restarts: true, reason: patch.ReasonNotNeeded},
-		{name: "the only node has no role", in: single(func(in *machineconfig.Inputs) { in.Nodes[0].Labels = nil }, slow(100, false)), total: "2m30s", critical: "30s", restarts: true},
-		{name: "a worker is the only node", in: single(func(in *machineconfig.Inputs) { in.Nodes[0] = node("m1", "worker") }, slow(100, false)), total: "2m30s", critical: "30s", restarts: true},
+		{name: "only the MachineConfig exists", in: single(inForce, secondNode, func(in *machineconfig.Inputs) { in.KubeletConfigs = nil }), deletes: true, restarts: true, reason: patch.ReasonNotNeeded},
+		{name: "the only node has no role", in: single(func(in *machineconfig.Inputs) { in.Nodes[0].Labels = nil }, gracePeriod(100, false)), total: "2m30s", critical: "30s", restarts: true},
+		{name: "a worker is the only node", in: single(func(in *machineconfig.Inputs) { in.Nodes[0] = node("m1", "worker") }, gracePeriod(100, false)), total: "2m30s", critical: "30s", restarts: true},
 		{name: "a second node runs Windows", in: single(func(in *machineconfig.Inputs) { in.Nodes = append(in.Nodes, windows(node("x1", "worker"))) }), reason: patch.ReasonNotNeeded},
 
-		{name: "a person's KubeletConfig with grace periods", in: single(others("theirs", "master", periods("5m0s", "1m0s"))), reason: patch.ReasonFieldOwnedByOther},
-		{name: "one that selects nothing", in: single(others("theirs", "worker", ""), func(in *machineconfig.Inputs) { in.KubeletConfigs[0].Spec.MachineConfigPoolSelector = nil }), total: "1m30s", critical: "30s", restarts: true},
-		{name: "a person's KubeletConfig of our name", in: single(others("sno-graceful-shutdown", "master", "{}")), reason: patch.ReasonFieldOwnedByOther},
+		{name: "a person's KubeletConfig with grace periods", in: single(otherConfig("theirs", "master", periods("5m0s", "1m0s"))), reason: patch.ReasonFieldOwnedByOther},
+		{name: "one that selects nothing", in: single(otherConfig("theirs", "worker", ""), func(in *machineconfig.Inputs) { in.KubeletConfigs[0].Spec.MachineConfigPoolSelector = nil }), total: "1m30s", critical: "30s", restarts: true},
+		{name: "a person's KubeletConfig with this module's name", in: single(otherConfig("sno-graceful-shutdown", "master", "{}")), reason: patch.ReasonFieldOwnedByOther},
 
 		{name: "opted out on the pool", in: single(inForce, func(in *machineconfig.Inputs) { optOut(&in.Pools[1]) }), deletes: true, restarts: true, reason: patch.ReasonOptedOut},
 		{name: "opted out on the KubeletConfig", in: single(inForce, func(in *machineconfig.Inputs) { optOut(&in.KubeletConfigs[0]) }), deletes: true, restarts: true, reason: patch.ReasonOptedOut},
@@ -117,11 +116,11 @@ func TestDecide(t *testing.T) {
 		{name: "opted out on another pool", in: single(inForce, func(in *machineconfig.Inputs) { optOut(&in.Pools[0]) }), total: "1m30s", critical: "30s"},
 		{name: "nothing to release", in: single(func(in *machineconfig.Inputs) { optOut(&in.Pools[1]) }), reason: patch.ReasonOptedOut},
 
-		{name: "garbage in ours", in: single(inForce, func(in *machineconfig.Inputs) {
+		{name: "invalid KubeletConfig of this module", in: single(inForce, func(in *machineconfig.Inputs) {
 			in.KubeletConfigs[0].Spec.KubeletConfig.Raw = []byte(`{"shutdownGracePeriod":"soon"}`)
 		}), reason: patch.ReasonInvalid},
 		{name: "unreadable managedFields", in: single(inForce, func(in *machineconfig.Inputs) {
-			in.MachineConfig.ManagedFields = []metav1.ManagedFieldsEntry{entry(us, `garbage`)}
+			in.MachineConfig.ManagedFields = []metav1.ManagedFieldsEntry{entry(fieldOwner, `garbage`)}
 		}), reason: patch.ReasonInvalid},
 		{name: "too low a bound", in: single(func(in *machineconfig.Inputs) { in.ShutdownBound = time.Second }), reason: patch.ReasonInvalid},
 	} {
@@ -137,19 +136,18 @@ func TestDecide(t *testing.T) {
 					total, critical, got.Delete, got.Restarts, got.Result, test.total, test.critical, test.deletes, test.restarts, test.reason)
 			}
 			if (got.KubeletConfig == nil) != (got.MachineConfig == nil) || got.Delete && got.KubeletConfig != nil {
-				t.Errorf("half of it: %+v", got)
+				t.Errorf("only one object: %+v", got)
 			}
 			if diff := cmp.Diff(got, machineconfig.Decide(test.in)); diff != "" {
-				t.Errorf("asked again:\n%s", diff)
+				t.Errorf("not deterministic:\n%s", diff)
 			}
 		})
 	}
 }
 
-// A message does not name objects whose names vary, and mentions other nodes only where there are any.
 func TestMessages(t *testing.T) {
-	one := machineconfig.Decide(single(others("theirs", "master", `{"maxPods":500}`)))
-	other := machineconfig.Decide(single(others("performance-sno", "master", `{}`)))
+	one := machineconfig.Decide(single(otherConfig("theirs", "master", `{"maxPods":500}`)))
+	other := machineconfig.Decide(single(otherConfig("performance-sno", "master", `{}`)))
 	if one.Result.Message != other.Result.Message {
 		t.Errorf("%q and %q", one.Result.Message, other.Result.Message)
 	}
@@ -159,7 +157,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// The grace periods never become shorter, and change only a few times whatever pods there are.
+// TestGracePeriodsSettle checks that grace periods do not become shorter, and change only a few times.
 func TestGracePeriodsSettle(t *testing.T) {
 	in := single()
 	changes := 0
@@ -170,7 +168,7 @@ func TestGracePeriodsSettle(t *testing.T) {
 		if decision.Restarts {
 			changes++
 		}
-		config := kubeletConfig("sno-graceful-shutdown", "master", us, string(decision.KubeletConfig.Spec.KubeletConfig.Raw))
+		config := kubeletConfig("sno-graceful-shutdown", "master", fieldOwner, string(decision.KubeletConfig.Spec.KubeletConfig.Raw))
 		file := &mcfgv1.MachineConfig{ObjectMeta: metav1.ObjectMeta{Name: "99-master-sno-graceful-shutdown", ManagedFields: config.ManagedFields}}
 		file.Spec.Config = *decision.MachineConfig.Spec.Config
 		in.KubeletConfigs, in.MachineConfig = []mcfgv1.KubeletConfig{config}, file
@@ -184,7 +182,7 @@ func TestGracePeriodsSettle(t *testing.T) {
 		t.Errorf("%d restarts", changes)
 	}
 	if machineconfig.Decide(in).Restarts {
-		t.Error("never at rest")
+		t.Error("the grace periods do not settle")
 	}
 }
 
@@ -210,11 +208,11 @@ func TestObserve(t *testing.T) {
 		{"refused, in any order", single(inForce, with(no, yes)), patch.Failed, patch.ReasonInvalid},
 		{"refused once", single(inForce, with(no, later)), patch.InForce, patch.ReasonAsExpected},
 		{"just written", single(), patch.Progressing, patch.ReasonRollingOut},
-		{"on its way", single(inForce, inPool(updating)), patch.Progressing, patch.ReasonRollingOut},
+		{"being updated", single(inForce, inPool(updating)), patch.Progressing, patch.ReasonRollingOut},
 		{"just written, paused", single(inPool(paused)), patch.Progressing, machineconfig.ReasonUpdatesPaused},
 		{"paused", single(inForce, inPool(paused), inPool(updating)), patch.Progressing, machineconfig.ReasonUpdatesPaused},
-		{"paused, but there already", single(inForce, inPool(paused)), patch.InForce, patch.ReasonAsExpected},
-		{"not at rest", single(inPool(updating)), patch.Progressing, machineconfig.ReasonSettling},
+		{"paused, updated before", single(inForce, inPool(paused)), patch.InForce, patch.ReasonAsExpected},
+		{"not settled", single(inPool(updating)), patch.Progressing, machineconfig.ReasonSettling},
 		{"not needed", single(func(in *machineconfig.Inputs) { in.Graceful = machineconfig.GracefulOff }), patch.NotNeeded, patch.ReasonNotNeeded},
 	} {
 		got := machineconfig.Observe(test.in, machineconfig.Decide(test.in))
@@ -231,10 +229,10 @@ func TestValidate(t *testing.T) {
 		ok   bool
 	}{
 		{"nothing", machineconfig.Inputs{}, true},
-		{"known words", machineconfig.Inputs{Policy: machineconfig.DrainWorkers, Graceful: machineconfig.GracefulOff, ShutdownBound: machineconfig.MinShutdownBound}, true},
+		{"known values", machineconfig.Inputs{Policy: machineconfig.DrainWorkers, Graceful: machineconfig.GracefulOff, ShutdownBound: machineconfig.MinShutdownBound}, true},
 		{"a high bound", machineconfig.Inputs{Graceful: machineconfig.GracefulOn, ShutdownBound: time.Hour}, true},
 		{"unknown policy", machineconfig.Inputs{Policy: "all"}, false},
-		{"unknown word on graceful shutdown", machineconfig.Inputs{Graceful: "yes"}, false},
+		{"unknown graceful shutdown", machineconfig.Inputs{Graceful: "yes"}, false},
 		{"negative bound", machineconfig.Inputs{ShutdownBound: -time.Second}, false},
 		{"low bound", machineconfig.Inputs{ShutdownBound: machineconfig.MinShutdownBound - 1}, false},
 		{"another MachineConfig", machineconfig.Inputs{MachineConfig: &mcfgv1.MachineConfig{ObjectMeta: metav1.ObjectMeta{Name: "00-master"}}}, false},
@@ -246,15 +244,15 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// No function decides for a cluster that was not read: nil, or one that a host made without an Infrastructure.
+// TestUnreadCluster checks that nothing is decided for a Cluster that was not read from an Infrastructure.
 func TestUnreadCluster(t *testing.T) {
 	for name, cluster := range map[string]*topology.Cluster{
-		"nil":                  nil,
-		"zero":                 {},
-		"control plane only":   {ControlPlane: topology.ReadingOf(sr)},
-		"infrastructure only":  {Infrastructure: topology.ReadingOf(sr)},
-		"a name of no mode":    {ControlPlane: topology.Reading{Mode: unknown}, Infrastructure: topology.ReadingOf(sr)},
-		"what it reports only": {ControlPlane: topology.Reading{Reported: sr}, Infrastructure: topology.ReadingOf(sr)},
+		"nil":                 nil,
+		"zero":                {},
+		"control plane only":  {ControlPlane: topology.ReadingOf(sr)},
+		"infrastructure only": {Infrastructure: topology.ReadingOf(sr)},
+		"an unknown mode":     {ControlPlane: topology.Reading{Mode: unknown}, Infrastructure: topology.ReadingOf(sr)},
+		"reported value only": {ControlPlane: topology.Reading{Reported: sr}, Infrastructure: topology.ReadingOf(sr)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := single(func(in *machineconfig.Inputs) { in.Cluster, in.Node = cluster, "m1" })
@@ -262,12 +260,12 @@ func TestUnreadCluster(t *testing.T) {
 			if cluster != nil {
 				state, reason = patch.Failed, patch.ReasonInvalid
 				masters, arbiters, err := machineconfig.ExpectedControlPlaneNodes(*cluster)
-				start, held, startErr := machineconfig.MayStart(machineconfig.DrainState{
+				start, waiting, startErr := machineconfig.MayStart(machineconfig.DrainState{
 					Cluster: *cluster, Pools: pointers(in.Pools), Nodes: nodesOf("m1=master w1=worker"), Pending: []string{"m1", "w1"},
 				})
 				for _, err := range []error{in.Validate(), err, startErr} {
-					if masters+arbiters+len(start)+len(held) > 0 || !errors.Is(err, topology.ErrClusterNotRead) {
-						t.Errorf("%d masters and %d arbiters, %v start, %v are held, %v", masters, arbiters, start, held, err)
+					if masters+arbiters+len(start)+len(waiting) > 0 || !errors.Is(err, topology.ErrClusterNotRead) {
+						t.Errorf("%d masters and %d arbiters, %v start, %v wait, %v", masters, arbiters, start, waiting, err)
 					}
 				}
 			}

@@ -14,7 +14,7 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// DrainDecision is whether a node is drained before it restarts, and why. Reason and Message name no node and no pod.
+// DrainDecision is whether a node is drained before it restarts. Reason and Message name no node and no pod.
 type DrainDecision struct {
 	Required bool
 	Reason   string // one of the constants below, or of package fit
@@ -22,19 +22,17 @@ type DrainDecision struct {
 	Detail   string // for a log: the pod or budget that prevents the drain
 }
 
-// Reasons of a DrainDecision, besides those of package fit.
+// Reasons of a DrainDecision, in addition to those of package fit.
 const (
 	ReasonHighlyAvailable  = "HighlyAvailable"  // the control plane is not SingleReplica
 	ReasonNowhereToGo      = "NowhereToGo"      // SingleReplica, with DrainNever
 	ReasonControlPlaneNode = "ControlPlaneNode" // the control-plane node of SingleReplica, with DrainWorkers
 )
 
-// DrainRequired reports whether the node in.Node is to be drained before it restarts (R-MCO-2). It needs in.Cluster.
-//
-// With a SingleReplica control plane no node is drained, workers included (U-MCO-2); with DrainWorkers a worker is, if its pods and those
-// of in.Draining fit on other nodes (fit.Check). With any other topology, empty and unknown ones included, every node is drained.
-//
-// With an error, topology.ErrClusterNotRead or ErrInputs, no node may be drained or restarted.
+// DrainRequired reports whether the node in.Node is drained before it restarts (R-MCO-2). With a SingleReplica control plane
+// nodes are not drained (U-MCO-2), except with DrainWorkers workers whose pods and those of in.Draining fit on other nodes
+// (fit.Check). With any other topology, also an empty or unknown one, every node is drained. With an error,
+// topology.ErrClusterNotRead or ErrInputs, no node may be drained or restarted.
 func DrainRequired(in Inputs) (DrainDecision, error) {
 	if in.Cluster == nil {
 		return DrainDecision{}, topology.ErrClusterNotRead
@@ -72,28 +70,28 @@ func IsControlPlane(node *corev1.Node) bool {
 	return master || controlPlane
 }
 
-// ErrRequest is returned for a request that is not valid. It must not be acknowledged: the node would restart.
+// ErrRequest is returned for an invalid request. It must not be acknowledged, or the node would restart.
 var ErrRequest = errors.New("not a request of the drain protocol")
 
-// Verb is what a node requests.
+// Verb is the kind of a request.
 type Verb string
 
-// The verbs.
+// The verbs of the drain protocol.
 const (
 	VerbDrain    Verb = "drain"
 	VerbUncordon Verb = "uncordon"
 )
 
-// Request is the value of DesiredDrainAnnotation: a verb and the name of a machine config, which only distinguishes requests.
+// Request is the value of DesiredDrainAnnotation. Config is the name of a machine config, which only distinguishes requests.
 type Request struct {
 	Verb   Verb
 	Config string
 }
 
-// String is the request as it is written in an annotation.
+// String returns the value of the annotation.
 func (r Request) String() string { return string(r.Verb) + "-" + r.Config }
 
-// ParseRequest reads the value of an annotation: a verb, a dash and the name of a machine config (U-MCO-1).
+// ParseRequest parses the value of an annotation: a verb, a dash and the name of a machine config (U-MCO-1).
 func ParseRequest(value string) (Request, error) {
 	verb, config, _ := strings.Cut(value, "-")
 	request := Request{Verb: Verb(verb), Config: config}
@@ -106,7 +104,7 @@ func ParseRequest(value string) (Request, error) {
 	return request, nil
 }
 
-// Requested returns the pending request of a node; nil when there is none, or it is completed.
+// Requested returns the pending request of a node; nil if there is none.
 func Requested(annotations map[string]string) (*Request, error) {
 	desired, requested := annotations[DesiredDrainAnnotation]
 	if !requested || desired == annotations[LastAppliedDrainAnnotation] {
@@ -119,8 +117,8 @@ func Requested(annotations map[string]string) (*Request, error) {
 	return &request, nil
 }
 
-// MayRestart reports whether a drain of the node was acknowledged, so that it restarts, and neither an uncordon was acknowledged nor another
-// drain requested since. A node without a request takes no part in the protocol.
+// MayRestart reports whether a drain of the node was acknowledged, and since then neither an uncordon was acknowledged nor
+// another drain requested.
 func MayRestart(annotations map[string]string) bool {
 	last, err := ParseRequest(annotations[LastAppliedDrainAnnotation])
 	_, requested := annotations[DesiredDrainAnnotation]

@@ -24,7 +24,7 @@ func sized(n corev1.Node, cores string) corev1.Node {
 	return n
 }
 
-// running are inputs with one control-plane node, three workers of four cores, and a pod of that many cores on each of the nodes.
+// running returns inputs with one control-plane node, three workers with 4 cores, and a pod with so many cores on each of the nodes.
 func running(cores string, on ...string) machineconfig.Inputs {
 	in := machineconfig.Inputs{
 		Cluster: clusterOf(sr), Policy: machineconfig.DrainWorkers, Node: "w1",
@@ -46,7 +46,7 @@ func running(cores string, on ...string) machineconfig.Inputs {
 	return in
 }
 
-// TestDrainRequired shows R-MCO-2: with a SingleReplica control plane no node is drained by default. TestDrainTable has all topologies and policies.
+// TestDrainRequired shows R-MCO-2: with a SingleReplica control plane no node is drained by default.
 func TestDrainRequired(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -54,7 +54,7 @@ func TestDrainRequired(t *testing.T) {
 		change func(*machineconfig.Inputs)
 		want   string
 	}{
-		{"vendored, nothing but the topology", machineconfig.Inputs{Cluster: clusterOf(sr)}, nil, machineconfig.ReasonNowhereToGo},
+		{"only the topology", machineconfig.Inputs{Cluster: clusterOf(sr)}, nil, machineconfig.ReasonNowhereToGo},
 		{"the control-plane node of plain Kubernetes", running("1", "w2"), func(in *machineconfig.Inputs) {
 			in.Node, in.Nodes[0] = "m1", sized(node("m1", "control-plane"), "1")
 		}, machineconfig.ReasonControlPlaneNode},
@@ -63,8 +63,8 @@ func TestDrainRequired(t *testing.T) {
 		}, machineconfig.ReasonControlPlaneNode},
 		{"nodes not read", running("1"), func(in *machineconfig.Inputs) { in.Nodes = nil }, fit.ReasonNotRead},
 		{"pods not read", running("1"), func(in *machineconfig.Inputs) { in.Pods = nil }, fit.ReasonNotRead},
-		{"another one leaves too", running("2", "w1", "w2", "w3"), func(in *machineconfig.Inputs) { in.Draining = []string{"w2"} }, fit.ReasonNotEnoughRoom},
-		{"another one leaves too, with room for both", running("2", "w1", "w2"), func(in *machineconfig.Inputs) {
+		{"another one is drained", running("2", "w1", "w2", "w3"), func(in *machineconfig.Inputs) { in.Draining = []string{"w2"} }, fit.ReasonNotEnoughRoom},
+		{"another one is drained, with room for both", running("2", "w1", "w2"), func(in *machineconfig.Inputs) {
 			in.Draining = []string{"w2", "w1"}
 		}, fit.ReasonRoomElsewhere},
 		{"the control-plane node restarts meanwhile", running("1", "w1", "m1"), func(in *machineconfig.Inputs) {
@@ -110,7 +110,7 @@ func TestParseRequest(t *testing.T) {
 	}
 }
 
-// TestRequested also has MayRestart: a node restarts from the acknowledged drain to the acknowledged uncordon, cordoned or not.
+// TestRequested also checks MayRestart: a node may restart between the acknowledgements of a drain and an uncordon.
 func TestRequested(t *testing.T) {
 	drain, uncordon := &machineconfig.Request{machineconfig.VerbDrain, "a"}, &machineconfig.Request{machineconfig.VerbUncordon, "a"}
 	for name, test := range map[string]struct {
@@ -168,7 +168,6 @@ func ExampleDrainRequired() {
 		decision, err := machineconfig.DrainRequired(machineconfig.Inputs{Cluster: clusterOf(mode)})
 		fmt.Println(decision.Required, decision.Message, err)
 	}
-	// Without the cluster there is no answer.
 	_, err := machineconfig.DrainRequired(machineconfig.Inputs{})
 	fmt.Println(err)
 	// Output:

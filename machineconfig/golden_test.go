@@ -18,27 +18,21 @@ import (
 	"github.com/solonode/sno/patch/patchtest"
 )
 
-// wanted is a golden file.
 type wanted struct {
-	// Apply are the objects of the graceful shutdown as they are sent.
-	Apply    []any `json:"apply,omitempty"`
-	Delete   bool  `json:"delete,omitempty"`
-	Restarts bool  `json:"restarts,omitempty"`
-	// Result is that of Decide, Observed that of Observe.
-	Result   string `json:"result,omitempty"`
-	Observed string `json:"observed,omitempty"`
-	// Waiting is that of PendingChanges.
-	Waiting []string     `json:"waiting,omitempty"`
-	Nodes   []wantedNode `json:"nodes,omitempty"`
+	Apply    []any        `json:"apply,omitempty"`
+	Delete   bool         `json:"delete,omitempty"`
+	Restarts bool         `json:"restarts,omitempty"`
+	Result   string       `json:"result,omitempty"`   // of Decide
+	Observed string       `json:"observed,omitempty"` // of Observe
+	Waiting  []string     `json:"waiting,omitempty"`  // of PendingChanges
+	Nodes    []wantedNode `json:"nodes,omitempty"`
 }
 
 type wantedNode struct {
-	Name string `json:"name"`
-	// Drain is the decision with each policy.
-	Drain map[string]string `json:"drain"`
-	// Annotate is the topology annotation that is written, Topology the result.
-	Annotate string `json:"annotate,omitempty"`
-	Topology string `json:"topology,omitempty"`
+	Name     string            `json:"name"`
+	Drain    map[string]string `json:"drain"`              // by policy
+	Annotate string            `json:"annotate,omitempty"` // of AnnotateTopology; so is Topology
+	Topology string            `json:"topology,omitempty"`
 }
 
 func TestGolden(t *testing.T) {
@@ -93,7 +87,6 @@ func wantedOf(t *testing.T, in machineconfig.Inputs, node *corev1.Node) wantedNo
 	return w
 }
 
-// gathered are the inputs in the tree.
 func gathered(t *testing.T, input fs.FS) machineconfig.Inputs {
 	t.Helper()
 	const mco = "machineconfiguration.openshift.io"

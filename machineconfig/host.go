@@ -11,15 +11,14 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// ErrMaxUnavailable is returned for a pool whose spec.maxUnavailable is neither a number nor a percentage.
+// ErrMaxUnavailable is returned for a spec.maxUnavailable that is neither a number nor a percentage.
 var ErrMaxUnavailable = errors.New("unreadable maxUnavailable")
 
-// ExpectedControlPlaneNodes returns how many nodes with the master role, and how many with the arbiter role, a complete cluster of this
-// control-plane topology has (R-MCO-1). With External there is none. Empty and unknown modes count as HighlyAvailable: three, the least that
-// survives the loss of one (U-TOP-1, U-TOP-8). The error is topology.ErrClusterNotRead.
+// ExpectedControlPlaneNodes returns how many nodes with the master and the arbiter role a complete cluster of the topology has
+// (R-MCO-1). Empty and unknown modes count as HighlyAvailable (U-TOP-1, U-TOP-8). The error is topology.ErrClusterNotRead.
 func ExpectedControlPlaneNodes(cluster topology.Cluster) (masters, arbiters int, err error) {
 	if err := cluster.Validate(); err != nil {
-		return 0, 0, err //nolint:wrapcheck // it says what to do
+		return 0, 0, err //nolint:wrapcheck // it describes the remedy
 	}
 	switch topology.ReadingOf(cluster.ControlPlane.Mode).Mode {
 	case configv1.SingleReplicaTopologyMode:
@@ -35,14 +34,12 @@ func ExpectedControlPlaneNodes(cluster topology.Cluster) (masters, arbiters int,
 	return 3, 0, nil
 }
 
-// MaxUnavailable returns how many nodes of a pool may be unavailable at once. nodes is how many it has; for the master and the arbiter pool, how
-// many both have together, with those that are expected and missing.
+// MaxUnavailable returns how many nodes of a pool may be unavailable at once. nodes is its size; for the master and the arbiter
+// pool that of both together, with expected nodes that are missing.
 //
-// An unset spec.maxUnavailable is 1. A percentage of the nodes is rounded down. 0 becomes 1, because one node must be able to update (U-MCO-5;
-// an old formula gave 0, U-MCO-4). It is never more than the nodes, except 1 for an empty pool. Control-plane nodes keep a majority whatever
-// the pool sets, except that one of one or two may be unavailable.
-//
-// Errors: ErrMaxUnavailable, and ErrInputs for no pool or a negative number of nodes.
+// The default of spec.maxUnavailable is 1. A percentage is rounded down. The result is 1 or more, so that one node can update
+// (U-MCO-5; an old formula gave 0, U-MCO-4), and at most nodes, or 1 for an empty pool. Control-plane nodes keep a majority,
+// except that one of one or two may be unavailable. Errors: ErrMaxUnavailable, ErrInputs.
 func MaxUnavailable(pool *mcfgv1.MachineConfigPool, nodes int) (int, error) {
 	switch {
 	case pool == nil:

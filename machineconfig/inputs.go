@@ -20,16 +20,16 @@ import (
 // ErrInputs is returned for inputs that no cluster can have.
 var ErrInputs = errors.New("invalid inputs")
 
-// DrainPolicy is which nodes of a cluster with a SingleReplica control plane are drained. Empty means DrainNever.
+// DrainPolicy is which nodes are drained if the control plane is SingleReplica. Empty means DrainNever.
 type DrainPolicy string
 
 // The values of DrainPolicy.
 const (
 	DrainNever   DrainPolicy = "never"
-	DrainWorkers DrainPolicy = "workers" // workers whose pods certainly fit on other nodes
+	DrainWorkers DrainPolicy = "workers" // workers, if their pods certainly fit on other nodes
 )
 
-// GracefulShutdown is on which clusters the kubelets of the master pool shut down gracefully. Empty means GracefulAuto.
+// GracefulShutdown is where the kubelets of the master pool shut down gracefully. Empty means GracefulAuto.
 type GracefulShutdown string
 
 // The values of GracefulShutdown.
@@ -39,23 +39,21 @@ const (
 	GracefulOff  GracefulShutdown = "off"
 )
 
-// Inputs are what the decisions need: objects as they were read, with their managedFields. They are never modified. A nil list was not read.
+// Inputs are what the decisions need, with managedFields. They are not modified. A nil list was not read.
 type Inputs struct {
 	Cluster *topology.Cluster // nil while no Infrastructure was read
 	Nodes   []corev1.Node
 
-	// For DrainRequired: the node, and the others that are drained, or being drained, and not uncordoned yet.
-	Node     string
-	Draining []string
-	Policy   DrainPolicy
-	// Pods are all pods of the cluster for DrainRequired, those of the control-plane nodes for Decide.
-	Pods []corev1.Pod
-	// For DrainRequired with DrainWorkers.
-	Budgets      []policyv1.PodDisruptionBudget
+	// For DrainRequired: the node, and the others that are drained or being drained.
+	Node         string
+	Draining     []string
+	Policy       DrainPolicy
+	Pods         []corev1.Pod                   // all for DrainRequired, those of ShutdownNodes for Decide
+	Budgets      []policyv1.PodDisruptionBudget // as the following, for DrainRequired with DrainWorkers
 	ReplicaSets  []appsv1.ReplicaSet
 	StatefulSets []appsv1.StatefulSet
 
-	// For Decide and Observe. Pools are nil where the cluster has no such kind.
+	// For Decide and Observe. Pools are nil if the cluster does not serve them.
 	Pools                []mcfgv1.MachineConfigPool
 	KubeletConfigs       []mcfgv1.KubeletConfig
 	MachineConfig        *mcfgv1.MachineConfig // called ShutdownMachineConfigName
@@ -64,11 +62,11 @@ type Inputs struct {
 	ShutdownBound        time.Duration // 0 means DefaultShutdownBound
 }
 
-// Validate returns ErrInputs for a wrong object or setting, and topology.ErrClusterNotRead for a Cluster that was not read.
+// Validate returns ErrInputs for a wrong object or setting, topology.ErrClusterNotRead for a Cluster that was not read.
 func (in Inputs) Validate() error {
 	if in.Cluster != nil {
 		if err := in.Cluster.Validate(); err != nil {
-			return err //nolint:wrapcheck // it says what to do
+			return err //nolint:wrapcheck // it describes the remedy
 		}
 	}
 	if c := in.MachineConfig; c != nil && c.Name != ShutdownMachineConfigName {
@@ -98,7 +96,7 @@ func (in Inputs) masterPool() *mcfgv1.MachineConfigPool {
 	return nil
 }
 
-func (in Inputs) ourKubeletConfig() *mcfgv1.KubeletConfig {
+func (in Inputs) ownKubeletConfig() *mcfgv1.KubeletConfig {
 	for i := range in.KubeletConfigs {
 		if in.KubeletConfigs[i].Name == ShutdownName {
 			return &in.KubeletConfigs[i]
@@ -107,10 +105,10 @@ func (in Inputs) ourKubeletConfig() *mcfgv1.KubeletConfig {
 	return nil
 }
 
-// shutdownObjects returns the KubeletConfig and the MachineConfig of the graceful shutdown, as far as they exist.
+// shutdownObjects returns the existing objects of the graceful shutdown.
 func (in Inputs) shutdownObjects() []metav1.Object {
 	var objects []metav1.Object
-	if config := in.ourKubeletConfig(); config != nil {
+	if config := in.ownKubeletConfig(); config != nil {
 		objects = append(objects, config)
 	}
 	if in.MachineConfig != nil {
@@ -119,7 +117,7 @@ func (in Inputs) shutdownObjects() []metav1.Object {
 	return objects
 }
 
-// OptedOut reports whether the annotation on the MachineConfiguration opts the module out.
+// OptedOut reports whether the MachineConfiguration has the opt-out annotation.
 func (in Inputs) OptedOut() bool {
 	return in.MachineConfiguration != nil && patch.OptsOut(in.MachineConfiguration.Annotations, Name)
 }

@@ -4,43 +4,38 @@ import (
 	"github.com/solonode/sno/patch"
 )
 
+// Names of the module and its objects.
 const (
-	// Name is the module's name, in its field owner, annotations, metrics and flags.
-	Name = "machineconfig"
-	// ConditionPrefix begins the types of the sub-conditions.
-	ConditionPrefix = "MachineConfigTopology"
+	Name            = "machineconfig"
+	ConditionPrefix = "MachineConfigTopology" // of the condition types
 
-	// OperatorName is the name of the MachineConfiguration of operator.openshift.io.
-	OperatorName = "cluster"
-	// ShutdownName is the name of the KubeletConfig of the graceful shutdown.
-	ShutdownName = "sno-graceful-shutdown"
-	// ShutdownMachineConfigName is the name of the MachineConfig of the graceful shutdown.
-	ShutdownMachineConfigName = "99-master-" + ShutdownName
+	OperatorName              = "cluster"                   // the MachineConfiguration
+	ShutdownName              = "sno-graceful-shutdown"     // the KubeletConfig of the graceful shutdown
+	ShutdownMachineConfigName = "99-master-" + ShutdownName // the MachineConfig of the graceful shutdown
 )
 
 // The machine-config operator's annotations and labels (U-MCO-1, U-MCO-2).
 const (
-	// AnnotationPrefix is the prefix of all its annotations.
 	AnnotationPrefix   = "machineconfiguration.openshift.io/"
 	TopologyAnnotation = AnnotationPrefix + "controlPlaneTopology"
-	// DesiredDrainAnnotation is the request of a node, LastAppliedDrainAnnotation the last request that was completed.
+	// DesiredDrainAnnotation is the request of a node, LastAppliedDrainAnnotation the last completed one.
 	DesiredDrainAnnotation     = AnnotationPrefix + "desiredDrain"
 	LastAppliedDrainAnnotation = AnnotationPrefix + "lastAppliedDrain"
 	CurrentConfigAnnotation    = AnnotationPrefix + "currentConfig"
 	DesiredConfigAnnotation    = AnnotationPrefix + "desiredConfig"
-	// RoleLabel assigns a MachineConfig to a pool; MasterPoolLabel is on the master pool, for the selector of a KubeletConfig.
+	// RoleLabel assigns a MachineConfig to a pool. A KubeletConfig selects the master pool by MasterPoolLabel.
 	RoleLabel       = AnnotationPrefix + "role"
 	MasterPoolLabel = "pools.operator.machineconfiguration.openshift.io/master"
 )
 
-// The pools that are not custom ones.
+// The standard pools.
 const (
 	MasterPool  = "master"
 	WorkerPool  = "worker"
 	ArbiterPool = "arbiter"
 )
 
-// The labels of nodes. A control-plane node of plain Kubernetes has only ControlPlaneRole.
+// Labels of nodes. Plain Kubernetes has only ControlPlaneRole.
 const (
 	MasterRole       = "node-role.kubernetes.io/master"
 	ControlPlaneRole = "node-role.kubernetes.io/control-plane"
@@ -52,9 +47,9 @@ var FieldOwner = patch.FieldOwner(Name)
 
 // Reasons of this module, least severe first. The shared ones are in package patch.
 const (
-	ReasonSettling        = "Settling"        // a change that restarts the node waits until the pool is at rest
-	ReasonDraining        = "Draining"        // nodes are being drained, or wait for their turn
-	ReasonUpdatesPaused   = "UpdatesPaused"   // written, but the pool is paused
+	ReasonSettling        = "Settling"        // a change that restarts the node waits until the pool is settled
+	ReasonDraining        = "Draining"        // nodes are being drained, or wait for others
+	ReasonUpdatesPaused   = "UpdatesPaused"   // the pool is paused
 	ReasonWaitingForNodes = "WaitingForNodes" // the nodes or their pods have not been read yet
 	ReasonDrainFailed     = "DrainFailed"     // a budget or a pod kept a drain from ending; it is retried
 )

@@ -19,60 +19,56 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// ErrPools is returned when it is ambiguous which node is in which pool.
+// ErrPools is returned if the pool of a node is ambiguous.
 var ErrPools = errors.New("unclear machine config pools")
 
-// DrainState is what MayStart needs. Pools and nodes may come from an informer's cache: they are not modified, and not copied.
+// DrainState is what MayStart needs. Pools and nodes are not modified, so they may be from a cache.
 type DrainState struct {
-	Cluster topology.Cluster
-	// Pools are all pools of the cluster. Without any, nodes are in the master, arbiter and worker pool by their roles.
-	Pools []*mcfgv1.MachineConfigPool
-	Nodes []*corev1.Node
-	// Pending names the nodes whose drain is requested and has not started.
-	Pending []string
-	// Draining names those that are drained, or being drained, and not uncordoned yet.
-	Draining []string
+	Cluster  topology.Cluster
+	Pools    []*mcfgv1.MachineConfigPool // all; if there are none, nodes are in the standard pools by their roles
+	Nodes    []*corev1.Node
+	Pending  []string // names of nodes whose requested drain has not started
+	Draining []string // names of nodes that are drained or being drained
 }
 
-// RecheckInterval is when to call MayStart again for a node that waits for others: no watch reports when they are available.
+// RecheckInterval is when to call MayStart again while nodes wait for others, whose availability is not watched.
 const RecheckInterval = 30 * time.Second
 
-// The results of a drain that has to wait.
+// Results of nodes whose drain has to wait.
 var (
-	PendingPoolPaused            = held(patch.Progressing, ReasonUpdatesPaused, 0, "Its pool is paused")
-	PendingMaxUnavailable        = held(patch.Progressing, ReasonDraining, RecheckInterval, "As many nodes of its pool are unavailable as maxUnavailable permits")
-	PendingMastersFirst          = held(patch.Progressing, ReasonDraining, RecheckInterval, "Master nodes are drained before arbiter nodes")
-	PendingInvalidMaxUnavailable = held(patch.Progressing, ReasonDraining, 0, "The maxUnavailable of its pool cannot be read")
-	PendingNoPool                = held(patch.Failed, patch.ReasonInvalid, 0, "It belongs to no machine config pool")
-	PendingWindows               = held(patch.Failed, patch.ReasonInvalid, 0, "It runs Windows, and no machine config pool has such nodes")
+	PendingPoolPaused     = pending(patch.Progressing, ReasonUpdatesPaused, 0, "Its pool is paused")
+	PendingMaxUnavailable = pending(patch.Progressing, ReasonDraining, RecheckInterval,
+		"As many nodes of its pool are unavailable as maxUnavailable permits")
+	PendingMastersFirst          = pending(patch.Progressing, ReasonDraining, RecheckInterval, "Master nodes are drained before arbiter nodes")
+	PendingInvalidMaxUnavailable = pending(patch.Progressing, ReasonDraining, 0, "The maxUnavailable of its pool cannot be read")
+	PendingNoPool                = pending(patch.Failed, patch.ReasonInvalid, 0, "It belongs to no machine config pool")
+	PendingWindows               = pending(patch.Failed, patch.ReasonInvalid, 0, "It runs Windows, and no machine config pool has such nodes")
 )
 
-func held(state patch.State, reason string, after time.Duration, why string) patch.Result {
+func pending(state patch.State, reason string, after time.Duration, why string) patch.Result {
 	return patch.Result{State: state, Reason: reason, After: after, Message: "A node waits to be drained. " + why}
 }
 
-// MayStart returns the nodes whose pending drains may start, sorted, and the result of each of the others.
+// MayStart returns the nodes whose pending drains may start, sorted, and the results of those that have to wait.
 //
-// Each pool may have MaxUnavailable nodes unavailable; those that are so anyway go first. Master and arbiter pool share one limit, because they share
-// etcd's quorum; expected control-plane nodes that do not exist count as unavailable, and arbiters wait for masters (U-MCO-5). In a paused
-// pool no drain starts (R-MCO-4).
+// Each pool may have MaxUnavailable nodes unavailable: cordoned, or not fit.Healthy. Unavailable ones are drained first. The
+// master and the arbiter pool share a limit, because they share etcd's quorum. Missing control-plane nodes count as
+// unavailable, and arbiters wait for masters (U-MCO-5). In a paused pool no drain starts (R-MCO-4). The machine-config operator
+// itself counts a missing Ready as ready, and ignores MemoryPressure and PIDPressure.
 //
-// A node is unavailable when it is cordoned or not fit.Healthy. The machine-config operator takes a missing Ready as ready, and ignores
-// MemoryPressure and PIDPressure.
-//
-// Errors: topology.ErrClusterNotRead, with which no drain starts; ErrPools and ErrMaxUnavailable, which hold the nodes of that pool.
-func MayStart(requests DrainState) (start []string, held map[string]patch.Result, err error) {
-	masters, arbiters, err := ExpectedControlPlaneNodes(requests.Cluster)
+// Errors: topology.ErrClusterNotRead; ErrPools and ErrMaxUnavailable, with which the nodes of that pool wait.
+func MayStart(state DrainState) (start []string, waiting map[string]patch.Result, err error) {
+	masters, arbiters, err := ExpectedControlPlaneNodes(state.Cluster)
 	if err != nil {
 		return nil, nil, err
 	}
-	held = map[string]patch.Result{}
+	waiting = map[string]patch.Result{}
 	var errs []error
 	groups := map[string][]member{} // by the pool whose limit they share
-	for _, node := range requests.Nodes {
-		pool, err := requests.poolOf(node)
+	for _, node := range state.Nodes {
+		pool, err := state.poolOf(node)
 		errs = append(errs, err)
-		pending := slices.Contains(requests.Pending, node.Name)
+		pending := slices.Contains(state.Pending, node.Name)
 		switch {
 		case pool != nil:
 			name := pool.Name
@@ -80,13 +76,13 @@ func MayStart(requests DrainState) (start []string, held map[string]patch.Result
 				name = MasterPool
 			}
 			groups[name] = append(groups[name], member{
-				node: node, pool: pool, pending: pending, draining: slices.Contains(requests.Draining, node.Name),
+				node: node, pool: pool, pending: pending, draining: slices.Contains(state.Draining, node.Name),
 				unavailable: node.Spec.Unschedulable || !fit.Healthy(node),
 			})
 		case pending && fit.IsWindows(node):
-			held[node.Name] = PendingWindows
+			waiting[node.Name] = PendingWindows
 		case pending:
-			held[node.Name] = PendingNoPool
+			waiting[node.Name] = PendingNoPool
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
@@ -94,11 +90,11 @@ func MayStart(requests DrainState) (start []string, held map[string]patch.Result
 		if name == MasterPool {
 			missing = max(0, masters+arbiters-len(groups[name]))
 		}
-		started, err := mayStart(groups[name], missing, held)
+		started, err := mayStart(groups[name], missing, waiting)
 		start, errs = append(start, started...), append(errs, err)
 	}
 	slices.Sort(start)
-	return start, held, errors.Join(errs...)
+	return start, waiting, errors.Join(errs...)
 }
 
 type member struct {
@@ -107,8 +103,8 @@ type member struct {
 	pending, draining, unavailable bool
 }
 
-// mayStart returns which of the members that share a limit may start, and adds the others to held.
-func mayStart(members []member, missing int, held map[string]patch.Result) (start []string, err error) {
+// mayStart returns which of the members that share a limit may start, and adds the others to waiting.
+func mayStart(members []member, missing int, waiting map[string]patch.Result) (start []string, err error) {
 	pool := members[0].pool
 	mastersPending := false
 	unavailable := missing
@@ -118,7 +114,7 @@ func mayStart(members []member, missing int, held map[string]patch.Result) (star
 			mastersPending = mastersPending || m.pending && !m.pool.Spec.Paused
 		}
 		if m.draining || (!m.pending && m.unavailable) {
-			unavailable++ // pending ones are counted one by one below
+			unavailable++ // pending ones are counted below
 		}
 	}
 	slices.SortFunc(members, func(a, b member) int {
@@ -137,13 +133,13 @@ func mayStart(members []member, missing int, held map[string]patch.Result) (star
 		case !m.pending || m.draining:
 			continue
 		case err != nil:
-			held[name] = PendingInvalidMaxUnavailable
+			waiting[name] = PendingInvalidMaxUnavailable
 		case m.pool.Spec.Paused:
-			held[name] = PendingPoolPaused
+			waiting[name] = PendingPoolPaused
 		case m.pool.Name == ArbiterPool && mastersPending:
-			held[name] = PendingMastersFirst
+			waiting[name] = PendingMastersFirst
 		case unavailable >= limit:
-			held[name] = PendingMaxUnavailable
+			waiting[name] = PendingMaxUnavailable
 		default:
 			start = append(start, name)
 			unavailable++
@@ -156,7 +152,6 @@ func mayStart(members []member, missing int, held map[string]patch.Result) (star
 	return start, err
 }
 
-// poolOf is PoolOf, or the pool by the node's role where there are no pools.
 func (r DrainState) poolOf(node *corev1.Node) (*mcfgv1.MachineConfigPool, error) {
 	if len(r.Pools) > 0 || fit.IsWindows(node) {
 		return PoolOf(node, r.Pools)
@@ -171,11 +166,9 @@ func (r DrainState) poolOf(node *corev1.Node) (*mcfgv1.MachineConfigPool, error)
 	return &mcfgv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: name}}, nil
 }
 
-// PoolOf returns the pool of a node, or nil. A node with the master role is in the master pool, whatever its other roles (U-MCO-6); on a single
-// node it is a worker too (U-MCO-7). Custom pools come before arbiter and worker. Windows nodes, which the machine-config operator does
-// not manage, are in none.
-//
-// The error is ErrPools, when two custom pools select the node, or a selector cannot be read.
+// PoolOf returns the pool of a node, or nil. The master role takes precedence over other roles (U-MCO-6), such as that of a
+// worker on a single node (U-MCO-7); then custom pools, arbiter and worker. Windows nodes are in no pool. The error is ErrPools,
+// if two custom pools select the node, or a selector is invalid.
 func PoolOf(node *corev1.Node, pools []*mcfgv1.MachineConfigPool) (*mcfgv1.MachineConfigPool, error) {
 	if fit.IsWindows(node) {
 		return nil, nil
@@ -205,17 +198,16 @@ func PoolOf(node *corev1.Node, pools []*mcfgv1.MachineConfigPool) (*mcfgv1.Machi
 	return nil, nil
 }
 
-// selects reports whether a selector matches labels. No selector matches nothing.
 func selects(selector *metav1.LabelSelector, of map[string]string) (bool, error) {
 	parsed, err := metav1.LabelSelectorAsSelector(selector)
 	if err != nil {
-		return false, err //nolint:wrapcheck // the caller knows whose selector it is
+		return false, err //nolint:wrapcheck // callers add the object
 	}
 	return parsed.Matches(labels.Set(of)), nil
 }
 
-// PendingChanges lists the changes that nodes of paused pools have not taken yet (R-MCO-4), sorted, such as "master: kubelet configuration, for 1
-// node". Only the metadata of nodes is read. The error is ErrPools.
+// PendingChanges returns the changes that wait in paused pools (R-MCO-4), sorted, such as "master: kubelet configuration, for 1
+// node". It reads only metadata of nodes. The error is ErrPools.
 func PendingChanges(pools []*mcfgv1.MachineConfigPool, nodes []*corev1.Node) ([]string, error) {
 	outdated := map[*mcfgv1.MachineConfigPool]int{}
 	for _, node := range nodes {
@@ -244,7 +236,7 @@ func PendingChanges(pools []*mcfgv1.MachineConfigPool, nodes []*corev1.Node) ([]
 	return out, nil
 }
 
-// changes lists the kinds of the machine configs that were added or removed since the pool was last up to date.
+// changes returns the kinds of machine configs that were added or removed since the pool was last updated.
 func changes(pool *mcfgv1.MachineConfigPool) string {
 	names := func(sources []corev1.ObjectReference) sets.Set[string] {
 		all := sets.New[string]()
@@ -263,7 +255,6 @@ func changes(pool *mcfgv1.MachineConfigPool) string {
 	return strings.Join(sets.List(kinds), ", ")
 }
 
-// kindOf returns what a machine config is about, by its name.
 func kindOf(name string) string {
 	for part, kind := range map[string]string{
 		"-generated-kubelet":          "kubelet configuration",

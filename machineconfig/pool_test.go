@@ -53,7 +53,7 @@ func TestPoolOf(t *testing.T) {
 	}
 }
 
-// nodesOf reads nodes like "m1=master,down": a name, then roles and states.
+// nodesOf parses nodes such as "m1=master,down": a name, roles and states.
 func nodesOf(text string) []*corev1.Node {
 	var nodes []*corev1.Node
 	for _, field := range strings.Fields(text) {
@@ -77,62 +77,62 @@ func nodesOf(text string) []*corev1.Node {
 	return nodes
 }
 
-// poolsOf reads pools like "worker=50%": a name, then what may be away.
+// poolsOf parses pools such as "worker=50%": a name and maxUnavailable.
 func poolsOf(text string) []*mcfgv1.MachineConfigPool {
 	var pools []*mcfgv1.MachineConfigPool
 	for _, field := range strings.Fields(text) {
-		name, said, _ := strings.Cut(field, "=")
-		p := pool(name, most(said))
+		name, value, _ := strings.Cut(field, "=")
+		p := pool(name, withMaxUnavailable(value))
 		pools = append(pools, &p)
 	}
 	return pools
 }
 
-// What the tables of all combinations have not: other pools, no pools, nodes in none, and more nodes. TestTurnTableOfTheControlPlane has the rest.
+// TestMayStart has cases that are not in the TestMayStartTable tests: other pools, no pools, nodes in none, and more nodes.
 func TestMayStart(t *testing.T) {
 	type results = map[string]patch.Result
 	const stock = "master worker arbiter"
-	others, noPool, onWindows := machineconfig.PendingMaxUnavailable, machineconfig.PendingNoPool, machineconfig.PendingWindows
+	maxReached, noPool, onWindows := machineconfig.PendingMaxUnavailable, machineconfig.PendingNoPool, machineconfig.PendingWindows
 	for _, test := range []struct {
-		name, pools, nodes, asking, leaving, start string
-		held                                       results
-		err                                        error
+		name, pools, nodes, pending, draining, start string
+		waiting                                      results
+		err                                          error
 	}{
 		{"both roles", stock, "m1=master,worker m2=master m3=master w1=worker", "m1 w1", "", "m1 w1", nil, nil},
-		{"the one that a person cordoned goes first", stock, "m1=master m2=master,cordoned m3=master", "m1 m2", "", "m2", results{"m1": others}, nil},
-		{"two cordoned masters", stock, "m1=master,cordoned m2=master,cordoned m3=master", "m1 m2", "", "m1", results{"m2": others}, nil},
-		{"half of the workers", "worker=50%", "w1=worker w2=worker w3=worker w4=worker", "w4 w3 w2 w1", "", "w1 w2", results{"w3": others, "w4": others}, nil},
-		{"workers, one has leave", "worker=2", "w1=worker w2=worker w3=worker w4=worker", "w1 w3 w4", "w2", "w1", results{"w3": others, "w4": others}, nil},
+		{"a node that a person cordoned is first", stock, "m1=master m2=master,cordoned m3=master", "m1 m2", "", "m2", results{"m1": maxReached}, nil},
+		{"two cordoned masters", stock, "m1=master,cordoned m2=master,cordoned m3=master", "m1 m2", "", "m1", results{"m2": maxReached}, nil},
+		{"half of the workers", "worker=50%", "w1=worker w2=worker w3=worker w4=worker", "w4 w3 w2 w1", "", "w1 w2", results{"w3": maxReached, "w4": maxReached}, nil},
+		{"workers, one is drained", "worker=2", "w1=worker w2=worker w3=worker w4=worker", "w1 w3 w4", "w2", "w1", results{"w3": maxReached, "w4": maxReached}, nil},
 		{"pools do not wait for each other", stock + " gpu", "m1=master m2=master m3=master w1=worker g1=gpu", "m1 w1 g1", "", "g1 m1 w1", nil, nil},
 		{"in no pool", stock, "x w1=worker", "x w1", "", "w1", results{"x": noPool}, nil},
-		{"in no pool, and does not ask", stock, "x w1=worker", "w1", "", "w1", nil, nil},
-		{"gone", stock, "w1=worker", "w9", "", "", nil, nil},
-		{"Windows nodes are not of the pool", "worker=34%", "w1=worker w2=worker x1=worker,windows x2=worker,windows x3=worker,windows,down", "w1 w2", "x1",
-			"w1", results{"w2": others}, nil},
+		{"in no pool, without a request", stock, "x w1=worker", "w1", "", "w1", nil, nil},
+		{"missing node", stock, "w1=worker", "w9", "", "", nil, nil},
+		{"Windows nodes are in no pool", "worker=34%", "w1=worker w2=worker x1=worker,windows x2=worker,windows x3=worker,windows,down", "w1 w2", "x1",
+			"w1", results{"w2": maxReached}, nil},
 		{"a Windows node of a person's pool", "worker gpu", "x1=worker,gpu,windows w1=worker,gpu", "w1 x1", "", "w1", results{"x1": onWindows}, nil},
-		{"plain Kubernetes, a Windows node asks", "", "x1=windows x2=windows,down w1", "w1 x1", "", "w1", results{"x1": onWindows}, nil},
-		{"plain Kubernetes", "", "m1=control-plane m2=control-plane m3=control-plane,master x y", "m1 m3 x y", "", "m1 x", results{"m3": others, "y": others}, nil},
-		{"plain Kubernetes, a master is down", "", "m1=control-plane m2=control-plane,down m3=control-plane", "m1", "", "", results{"m1": others}, nil},
-		// What is unclear holds the nodes that it is about, and no others.
+		{"plain Kubernetes, a request of a Windows node", "", "x1=windows x2=windows,down w1", "w1 x1", "", "w1", results{"x1": onWindows}, nil},
+		{"plain Kubernetes", "", "m1=control-plane m2=control-plane m3=control-plane,master x y", "m1 m3 x y", "", "m1 x", results{"m3": maxReached, "y": maxReached}, nil},
+		{"plain Kubernetes, a master is down", "", "m1=control-plane m2=control-plane,down m3=control-plane", "m1", "", "", results{"m1": maxReached}, nil},
+		// Only the nodes of an invalid pool wait.
 		{"in two pools", "worker infra gpu", "w1=worker,infra,gpu w2=worker", "w1 w2", "", "w2", results{"w1": noPool}, machineconfig.ErrPools},
 		{"maxUnavailable of many", "worker gpu=many", "w1=worker,gpu w2=worker", "w1 w2", "", "w2",
 			results{"w1": machineconfig.PendingInvalidMaxUnavailable}, machineconfig.ErrMaxUnavailable},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			start, held, err := machineconfig.MayStart(machineconfig.DrainState{
+			start, waiting, err := machineconfig.MayStart(machineconfig.DrainState{
 				Cluster: *clusterOf(ha), Pools: poolsOf(test.pools), Nodes: nodesOf(test.nodes),
-				Pending: strings.Fields(test.asking), Draining: strings.Fields(test.leaving),
+				Pending: strings.Fields(test.pending), Draining: strings.Fields(test.draining),
 			})
-			if strings.Join(start, " ") != test.start || !maps.Equal(held, test.held) || !errors.Is(err, test.err) {
-				t.Errorf("start %v, held %v, %v; want %s, %v, %v", start, held, err, test.start, test.held, test.err)
+			if strings.Join(start, " ") != test.start || !maps.Equal(waiting, test.waiting) || !errors.Is(err, test.err) {
+				t.Errorf("start %v, waiting %v, %v; want %s, %v, %v", start, waiting, err, test.start, test.waiting, test.err)
 			}
 		})
 	}
 }
 
-// TestPendingChanges shows R-MCO-4: what waits in a paused pool is reported.
+// TestPendingChanges shows R-MCO-4: changes that wait in a paused pool are reported.
 func TestPendingChanges(t *testing.T) {
-	// rendered is a pool whose nodes are to have config, made of the sources, and that was up to date with those before.
+	// rendered returns a pool with a config that was rendered from sources, after one from before.
 	rendered := func(name, config string, sources, before []string, change ...func(*mcfgv1.MachineConfigPool)) mcfgv1.MachineConfigPool {
 		p := pool(name, change...)
 		p.Spec.Configuration.Name = config
@@ -144,7 +144,7 @@ func TestPendingChanges(t *testing.T) {
 		}
 		return p
 	}
-	has := func(n corev1.Node, current, desired string) corev1.Node {
+	withConfigs := func(n corev1.Node, current, desired string) corev1.Node {
 		return annotated(n, map[string]string{machineconfig.CurrentConfigAnnotation: current, machineconfig.DesiredConfigAnnotation: desired})
 	}
 	master, worker := node("m1", "master", "worker"), node("w1", "worker")
@@ -155,21 +155,21 @@ func TestPendingChanges(t *testing.T) {
 		nodes []corev1.Node
 		want  []string
 	}{
-		{"nothing is paused", []mcfgv1.MachineConfigPool{rendered("master", "r2", base, base)}, []corev1.Node{has(master, "r1", "r1")}, nil},
-		{"nothing waits", []mcfgv1.MachineConfigPool{rendered("master", "r1", base, base, paused)}, []corev1.Node{has(master, "r1", "r1")}, nil},
-		{"the pool's config waits", []mcfgv1.MachineConfigPool{rendered("master", "r2", append(base[:2:2], "99-master-generated-kubelet"), base, paused)}, []corev1.Node{has(master, "r1", "r1")},
+		{"nothing is paused", []mcfgv1.MachineConfigPool{rendered("master", "r2", base, base)}, []corev1.Node{withConfigs(master, "r1", "r1")}, nil},
+		{"nothing waits", []mcfgv1.MachineConfigPool{rendered("master", "r1", base, base, paused)}, []corev1.Node{withConfigs(master, "r1", "r1")}, nil},
+		{"the pool's config waits", []mcfgv1.MachineConfigPool{rendered("master", "r2", append(base[:2:2], "99-master-generated-kubelet"), base, paused)}, []corev1.Node{withConfigs(master, "r1", "r1")},
 			[]string{"master: kubelet configuration, for 1 node"}},
-		{"the node's config waits", []mcfgv1.MachineConfigPool{rendered("master", "", base, base, paused)}, []corev1.Node{has(master, "r1", "r2")},
+		{"the node's config waits", []mcfgv1.MachineConfigPool{rendered("master", "", base, base, paused)}, []corev1.Node{withConfigs(master, "r1", "r2")},
 			[]string{"master: changed contents of machine configs, for 1 node"}},
 		{"several kinds", []mcfgv1.MachineConfigPool{rendered("master", "r2", []string{"00-master", "99-master-sno-graceful-shutdown", "99-master-generated-registries",
-			"99-master-generated-kubelet-1", "50-mine", "99-master-generated-containerruntime"}, base, paused)}, []corev1.Node{has(master, "r1", "r1")},
+			"99-master-generated-kubelet-1", "50-mine", "99-master-generated-containerruntime"}, base, paused)}, []corev1.Node{withConfigs(master, "r1", "r1")},
 			[]string{"master: SSH keys, container runtime configuration, graceful shutdown, image registries, kubelet configuration, machine configs, for 1 node"}},
 		{"several pools", []mcfgv1.MachineConfigPool{rendered("worker", "r9", base, base, paused), rendered("master", "r2", base, base, paused)},
-			[]corev1.Node{has(master, "r1", "r1"), has(worker, "r8", "r8"), has(node("w2", "worker"), "r9", "r9"), has(node("w3", "worker"), "r8", "r8")},
+			[]corev1.Node{withConfigs(master, "r1", "r1"), withConfigs(worker, "r8", "r8"), withConfigs(node("w2", "worker"), "r9", "r9"), withConfigs(node("w3", "worker"), "r8", "r8")},
 			[]string{"master: changed contents of machine configs, for 1 node", "worker: changed contents of machine configs, for 2 nodes"}},
 		{"a node without a daemon", []mcfgv1.MachineConfigPool{rendered("master", "r2", base, base, paused)}, []corev1.Node{master}, nil},
-		{"a Windows node", []mcfgv1.MachineConfigPool{rendered("worker", "r9", base, base, paused)}, []corev1.Node{has(windows(node("x1", "worker")), "r8", "r8")}, nil},
-		{"no pools", nil, []corev1.Node{has(master, "r1", "r2")}, nil},
+		{"a Windows node", []mcfgv1.MachineConfigPool{rendered("worker", "r9", base, base, paused)}, []corev1.Node{withConfigs(windows(node("x1", "worker")), "r8", "r8")}, nil},
+		{"no pools", nil, []corev1.Node{withConfigs(master, "r1", "r2")}, nil},
 	} {
 		got, err := machineconfig.PendingChanges(pointers(test.pools), pointers(test.nodes))
 		if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
@@ -182,19 +182,19 @@ func TestPendingChanges(t *testing.T) {
 	}
 }
 
-// Two workers request a drain at once; their pool permits one at a time.
+// Two workers request a drain; their pool permits one at a time.
 func ExampleMayStart() {
 	worker := func(name string) *corev1.Node {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 		return node
 	}
-	start, held, err := machineconfig.MayStart(machineconfig.DrainState{
+	start, waiting, err := machineconfig.MayStart(machineconfig.DrainState{
 		Cluster: *clusterOf(configv1.SingleReplicaTopologyMode),
 		Nodes:   []*corev1.Node{worker("worker-0"), worker("worker-1")},
 		Pending: []string{"worker-0", "worker-1"},
 	})
-	fmt.Println(start, held, err)
+	fmt.Println(start, waiting, err)
 	// Output:
 	// [worker-0] map[worker-1:Progressing (Draining): A node waits to be drained. As many nodes of its pool are unavailable as maxUnavailable permits] <nil>
 }

@@ -15,7 +15,7 @@ func seconds(total, critical int) machineconfig.GracePeriods {
 	return machineconfig.GracePeriods{Total: time.Duration(total) * time.Second, Critical: time.Duration(critical) * time.Second}
 }
 
-// TestShutdownGracePeriods shows R-MCO-3: the node waits as long as its pods ask for, within a bound.
+// TestShutdownGracePeriods shows R-MCO-3: pods have their termination grace periods, within a bound.
 func TestShutdownGracePeriods(t *testing.T) {
 	unset := pod("n", false, 0)
 	unset.Spec.TerminationGracePeriodSeconds = nil
@@ -30,18 +30,18 @@ func TestShutdownGracePeriods(t *testing.T) {
 		want  machineconfig.GracePeriods
 	}{
 		{"no pods", nil, 180, seconds(60, 30)},
-		{"unset is thirty seconds", []corev1.Pod{unset}, 180, seconds(60, 30)},
+		{"unset is 30 s", []corev1.Pod{unset}, 180, seconds(60, 30)},
 		{"at once", []corev1.Pod{pod("n", false, 0), pod("n", true, 0)}, 180, seconds(60, 30)},
 		{"rounded up", []corev1.Pod{pod("n", false, 31), pod("n", true, 61)}, 180, seconds(150, 90)},
 		{"exactly a step", []corev1.Pod{pod("n", false, 60), pod("n", true, 30)}, 180, seconds(90, 30)},
 		{"the longest of each kind", []corev1.Pod{pod("n", false, 10), pod("n", false, 90), pod("n", true, 20), pod("n", true, 35)}, 180, seconds(150, 60)},
 		{"almost critical", []corev1.Pod{lower}, 180, seconds(120, 30)},
 		{"finished", []corev1.Pod{finished}, 180, seconds(60, 30)},
-		{"a router asks for an hour", []corev1.Pod{pod("n", true, 3600)}, 180, seconds(180, 150)},
-		{"an application asks for an hour", []corev1.Pod{pod("n", false, 3600), pod("n", true, 60)}, 180, seconds(180, 60)},
-		{"both ask for an hour", []corev1.Pod{pod("n", false, 3600), pod("n", true, 3600)}, 180, seconds(180, 90)},
+		{"a router with an hour", []corev1.Pod{pod("n", true, 3600)}, 180, seconds(180, 150)},
+		{"an application with an hour", []corev1.Pod{pod("n", false, 3600), pod("n", true, 60)}, 180, seconds(180, 60)},
+		{"both with an hour", []corev1.Pod{pod("n", false, 3600), pod("n", true, 3600)}, 180, seconds(180, 90)},
 		{"odd bound", []corev1.Pod{pod("n", false, 3600), pod("n", true, 3600)}, 181, seconds(181, 90)},
-		{"centuries", []corev1.Pod{pod("n", false, 1<<62)}, 180, seconds(180, 30)},
+		{"an overflow", []corev1.Pod{pod("n", false, 1<<62)}, 180, seconds(180, 30)},
 		{"a low bound", nil, 10, seconds(10, 5)},
 		{"too low a bound", []corev1.Pod{pod("n", false, 30)}, 9, seconds(0, 0)},
 		{"off", nil, 0, seconds(0, 0)},
@@ -52,7 +52,7 @@ func TestShutdownGracePeriods(t *testing.T) {
 	}
 }
 
-// What the kubelet asks of its configuration: critical is part of the total, and both are a second or more.
+// The kubelet requires that critical is less than the total, and both are a second or more.
 func TestShutdownGracePeriodsAreValid(t *testing.T) {
 	for ordinary := int64(0); ordinary < 400; ordinary += 17 {
 		for critical := int64(0); critical < 400; critical += 17 {
@@ -66,7 +66,7 @@ func TestShutdownGracePeriodsAreValid(t *testing.T) {
 	}
 }
 
-// A router has a grace period of an hour, a database one of a minute and a half. The bound limits both.
+// A router has an hour, a database 90 s. The bound limits both.
 func ExampleShutdownGracePeriods() {
 	router, database := corev1.Pod{}, corev1.Pod{}
 	router.Spec.Priority, router.Spec.TerminationGracePeriodSeconds = ptr.To[int32](2_000_000_000), ptr.To[int64](3600)

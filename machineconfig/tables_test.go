@@ -19,16 +19,12 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// The rules of the decisions as tables over all combinations, independent of the code.
-
-// drainNode is a node of a combination.
 type drainNode struct {
 	name, role                               string
 	exists, unavailable, pending, restarting bool
 }
 
-// states is how many drainNodes there are of a name and role: none, or any combination of the rest.
-const states = 1 + 8
+const states = 1 + 8 // of a drainNode: missing, or any combination of three flags
 
 func drainNodeOf(name, role string, state int) drainNode {
 	if state == 0 {
@@ -38,9 +34,9 @@ func drainNodeOf(name, role string, state int) drainNode {
 	return drainNode{name, role, true, state&1 > 0, state&2 > 0, state&4 > 0}
 }
 
-func (n drainNode) waits() bool { return n.exists && n.pending && !n.restarting }
+func (n drainNode) isPending() bool { return n.exists && n.pending && !n.restarting }
 
-// drainCase is the nodes that share a limit, and the state of their pools.
+// drainCase has the nodes that share a limit.
 type drainCase struct {
 	mode           configv1.TopologyMode
 	nodes          []drainNode
@@ -52,45 +48,45 @@ func (c drainCase) count(of func(drainNode) bool) int {
 	return len(slices.DeleteFunc(slices.Clone(c.nodes), func(n drainNode) bool { return !of(n) }))
 }
 
-// agrees compares an answer with the rule: a node that waits starts if its pool is not paused, no master comes before it, and fewer nodes than the limit
-// are unavailable: those that are missing or restart, those that are unavailable and not pending, and those before it that start or are unavailable.
-func (c drainCase) agrees(start []string, held map[string]patch.Result) error {
-	starts := func(n drainNode) bool { return slices.Contains(start, n.name) }
-	mastersWait := c.count(func(n drainNode) bool { return n.exists && n.pending && n.role == "master" && c.paused != "master" }) > 0
+// check compares a result with the rules, independent of the code: a pending node starts if its pool is not paused, it does not
+// wait for a master, and fewer nodes than the limit are unavailable.
+func (c drainCase) check(start []string, waiting map[string]patch.Result) error {
+	started := func(n drainNode) bool { return slices.Contains(start, n.name) }
+	mastersPending := c.count(func(n drainNode) bool { return n.exists && n.pending && n.role == "master" && c.paused != "master" }) > 0
 	want := map[string]patch.Result{}
 	for _, n := range c.nodes {
-		if !n.waits() {
+		if !n.isPending() {
 			continue
 		}
 		before := func(other drainNode) bool {
-			return other.waits() && (other.unavailable && !n.unavailable || other.unavailable == n.unavailable && other.name < n.name)
+			return other.isPending() && (other.unavailable && !n.unavailable || other.unavailable == n.unavailable && other.name < n.name)
 		}
 		unavailable := c.missing + c.count(func(other drainNode) bool {
-			return other.exists && (other.restarting || !other.pending && other.unavailable || before(other) && (starts(other) || other.unavailable))
+			return other.exists && (other.restarting || !other.pending && other.unavailable || before(other) && (started(other) || other.unavailable))
 		})
 		switch {
 		case c.paused == n.role:
 			want[n.name] = machineconfig.PendingPoolPaused
-		case n.role == "arbiter" && mastersWait:
+		case n.role == "arbiter" && mastersPending:
 			want[n.name] = machineconfig.PendingMastersFirst
 		case unavailable >= c.limit:
 			want[n.name] = machineconfig.PendingMaxUnavailable
 		}
-		if _, waits := want[n.name]; waits == starts(n) {
-			return fmt.Errorf("node %s starts %t, %d unavailable of %d", n.name, starts(n), unavailable, c.limit)
+		if _, waits := want[n.name]; waits == started(n) {
+			return fmt.Errorf("node %s starts %t, %d unavailable of %d", n.name, started(n), unavailable, c.limit)
 		}
 	}
-	if !maps.Equal(held, want) || !slices.IsSorted(start) || len(start)+len(held) != c.count(drainNode.waits) {
-		return fmt.Errorf("want held %v", want)
+	if !maps.Equal(waiting, want) || !slices.IsSorted(start) || len(start)+len(waiting) != c.count(drainNode.isPending) {
+		return fmt.Errorf("want waiting %v", want)
 	}
 	return nil
 }
 
-func (c drainCase) try(t *testing.T, maxUnavailable string) {
+func (c drainCase) test(t *testing.T, maxUnavailable string) {
 	t.Helper()
 	requests := machineconfig.DrainState{Cluster: *clusterOf(c.mode)}
 	for _, name := range []string{"master", "worker", "arbiter"} {
-		p := pool(name, most(maxUnavailable))
+		p := pool(name, withMaxUnavailable(maxUnavailable))
 		p.Spec.Paused = c.paused == name
 		requests.Pools = append(requests.Pools, &p)
 	}
@@ -109,16 +105,15 @@ func (c drainCase) try(t *testing.T, maxUnavailable string) {
 			requests.Draining = append(requests.Draining, n.name)
 		}
 	}
-	start, held, err := machineconfig.MayStart(requests)
+	start, waiting, err := machineconfig.MayStart(requests)
 	if err == nil {
-		err = c.agrees(start, held)
+		err = c.check(start, waiting)
 	}
 	if err != nil {
-		t.Fatalf("%s, maxUnavailable %q, paused %q, %+v: start %v, held %v: %v", c.mode, maxUnavailable, c.paused, c.nodes, start, held, err)
+		t.Fatalf("%s, maxUnavailable %q, paused %q, %+v: start %v, waiting %v: %v", c.mode, maxUnavailable, c.paused, c.nodes, start, waiting, err)
 	}
 }
 
-// drainCases calls the function with all cases of three nodes of these roles.
 func drainCases(mode configv1.TopologyMode, role, third string, call func(c drainCase, exist int)) {
 	for state := range states * states * states {
 		c := drainCase{mode: mode, nodes: []drainNode{
@@ -130,31 +125,29 @@ func drainCases(mode configv1.TopologyMode, role, third string, call func(c drai
 	}
 }
 
-// Three control-plane nodes: one may be unavailable, however many the pools permit.
-func TestTurnTableOfTheControlPlane(t *testing.T) {
-	for mode, whole := range map[configv1.TopologyMode]int{sr: 1, dual: 2, arbiter: 3, ha: 3, external: 0} {
+// TestMayStartTableOfControlPlane has three nodes, of which one may be unavailable, although the pools permit three.
+func TestMayStartTableOfControlPlane(t *testing.T) {
+	for mode, complete := range map[configv1.TopologyMode]int{sr: 1, dual: 2, arbiter: 3, ha: 3, external: 0} {
 		for _, third := range []string{"master", "arbiter"} {
 			drainCases(mode, "master", third, func(c drainCase, exist int) {
-				c.limit, c.missing = 1, max(0, whole-exist)
-				c.try(t, "3")
+				c.limit, c.missing = 1, max(0, complete-exist)
+				c.test(t, "3")
 			})
 		}
 	}
 }
 
-// Three workers, of which as many may be unavailable as the pool permits.
-func TestTurnTableOfWorkers(t *testing.T) {
-	// By how many the pool has.
+func TestMayStartTableOfWorkers(t *testing.T) {
+	// By the number of nodes.
 	limits := map[string][4]int{"": {1, 1, 1, 1}, "2": {1, 1, 2, 2}, "34%": {1, 1, 1, 1}, "67%": {1, 1, 1, 2}, "100%": {1, 1, 2, 3}}
 	for maxUnavailable, limit := range limits {
 		drainCases(sr, "worker", "worker", func(c drainCase, exist int) {
 			c.limit = limit[exist]
-			c.try(t, maxUnavailable)
+			c.test(t, maxUnavailable)
 		})
 	}
 }
 
-// Every combination of topology, policy, node and room.
 func TestDrainTable(t *testing.T) {
 	const all = machineconfig.DrainPolicy("all")
 	clusters := map[string]*topology.Cluster{"nil": nil, "unread": {}}
@@ -205,9 +198,9 @@ type choice struct {
 	make func(*machineconfig.Inputs)
 }
 
-// Every combination of the preconditions for the graceful shutdown. The first row whose choices all match is expected.
+// TestDecideTable has every combination of the preconditions. The first matching row is expected.
 func TestDecideTable(t *testing.T) {
-	theirs := func(managed *[]metav1.ManagedFieldsEntry) {
+	ownedByPerson := func(managed *[]metav1.ManagedFieldsEntry) {
 		*managed = append(*managed, entry(person, `{"f:spec":{"f:logLevel":{}}}`))
 	}
 	inForce := written("1m30s", "90", "30s")
@@ -217,21 +210,21 @@ func TestDecideTable(t *testing.T) {
 		{{"one node", func(*machineconfig.Inputs) {}}, {"nodes not read", func(in *machineconfig.Inputs) { in.Nodes = nil }},
 			{"no nodes", func(in *machineconfig.Inputs) { in.Nodes = []corev1.Node{} }}, {"two nodes", func(in *machineconfig.Inputs) { in.Nodes = append(in.Nodes, node("w1")) }}},
 		{{"none", func(*machineconfig.Inputs) {}}, {"ours", inForce}, {"half", func(in *machineconfig.Inputs) { inForce(in); in.MachineConfig = nil }},
-			{"their KubeletConfig", func(in *machineconfig.Inputs) { inForce(in); theirs(&in.KubeletConfigs[0].ManagedFields) }},
-			{"their MachineConfig", func(in *machineconfig.Inputs) { inForce(in); theirs(&in.MachineConfig.ManagedFields) }}},
-		{{"in", func(*machineconfig.Inputs) {}}, {"opted out", func(in *machineconfig.Inputs) {
+			{"their KubeletConfig", func(in *machineconfig.Inputs) { inForce(in); ownedByPerson(&in.KubeletConfigs[0].ManagedFields) }},
+			{"their MachineConfig", func(in *machineconfig.Inputs) { inForce(in); ownedByPerson(&in.MachineConfig.ManagedFields) }}},
+		{{"opted in", func(*machineconfig.Inputs) {}}, {"opted out", func(in *machineconfig.Inputs) {
 			in.MachineConfiguration = &operatorv1.MachineConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
 			optOut(in.MachineConfiguration)
 		}}},
 		{{"auto", func(*machineconfig.Inputs) {}}, {"on", func(in *machineconfig.Inputs) { in.Graceful = machineconfig.GracefulOn }}, {"off", func(in *machineconfig.Inputs) { in.Graceful = machineconfig.GracefulOff }}},
-		{{"rests", func(*machineconfig.Inputs) {}}, {"paused", func(in *machineconfig.Inputs) { paused(&in.Pools[1]); updating(&in.Pools[1]) }}, {"updating", inPool(updating)},
+		{{"settled", func(*machineconfig.Inputs) {}}, {"paused", func(in *machineconfig.Inputs) { paused(&in.Pools[1]); updating(&in.Pools[1]) }}, {"updating", inPool(updating)},
 			{"no pool", func(in *machineconfig.Inputs) { in.Pools = in.Pools[:1] }}, {"pool without its label", inPool(func(p *mcfgv1.MachineConfigPool) { p.Labels = map[string]string{"other": ""} })}},
-		{{"free", func(*machineconfig.Inputs) {}}, {"another for workers", others("theirs", "worker", "{}")}, {"another for masters", others("theirs", "master", "{}")}},
+		{{"free", func(*machineconfig.Inputs) {}}, {"another for workers", otherConfig("theirs", "worker", "{}")}, {"another for masters", otherConfig("theirs", "master", "{}")}},
 		{{"pods", func(*machineconfig.Inputs) {}}, {"pods not read", func(in *machineconfig.Inputs) { in.Pods = nil }}},
 	}
 	const nothing, release, apply = "nothing", "release", "apply"
 	type row struct {
-		// when has of each list at least one that is chosen.
+		// when matches if at least one of each list is chosen.
 		when           [][]string
 		effect, reason string
 	}

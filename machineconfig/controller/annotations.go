@@ -11,8 +11,7 @@ import (
 	"github.com/solonode/sno/patch/controller"
 )
 
-// annotate writes the topology annotation of every node.
-func (p *patcher) annotate(ctx context.Context, f found) []*patch.Result {
+func (p *patcher) annotate(ctx context.Context, f observed) []*patch.Result {
 	results := []*patch.Result{&annotatedResult}
 	for i := range f.inputs.Nodes {
 		results = append(results, p.annotateNode(ctx, f, &f.inputs.Nodes[i]))
@@ -20,29 +19,29 @@ func (p *patcher) annotate(ctx context.Context, f found) []*patch.Result {
 	return results
 }
 
-// annotateNode reads the node from the API server where there may be something to write, because the cache has no managedFields.
-func (p *patcher) annotateNode(ctx context.Context, f found, cached *corev1.Node) *patch.Result {
+// annotateNode reads the node from the API server before a write, because the cache has no managedFields.
+func (p *patcher) annotateNode(ctx context.Context, f observed, cached *corev1.Node) *patch.Result {
 	step := machineconfig.AnnotateTopology(f.inputs, cached)
 	_, has := cached.Annotations[machineconfig.TopologyAnnotation]
-	if step.Intent == nil && (!has || step.Result == nil || p.notOurs[cached.UID]) {
+	if step.Intent == nil && (!has || step.Result == nil || p.notOwned[cached.UID]) {
 		return step.Result
 	}
 	live, node, err := controller.Read[corev1.Node](ctx, p.Live, controller.Object{GroupVersionKind: nodeObjects.GroupVersionKind, Name: cached.Name})
 	if err != nil {
-		return nodeWords.Failed(machineconfig.Name, err)
+		return nodeMessages.Failed(machineconfig.Name, err)
 	}
 	if live == nil {
 		return nil
 	}
 	step = machineconfig.AnnotateTopology(f.inputs, node)
-	p.notOurs[node.UID] = step.Intent == nil && !step.Release
+	p.notOwned[node.UID] = step.Intent == nil && !step.Release
 	switch {
 	case step.Intent != nil:
 		outcome, err := p.applier.Apply(ctx, live, step.Intent)
-		return nodeWords.Result(ctx, machineconfig.Name, outcome, err)
+		return nodeMessages.Result(ctx, machineconfig.Name, outcome, err)
 	case step.Release:
 		outcome, err := p.applier.Release(ctx, live, apply.ReleaseOptions{})
-		if result := nodeWords.Released(machineconfig.Name, *step.Result, outcome, err); result != nil {
+		if result := nodeMessages.Released(machineconfig.Name, *step.Result, outcome, err); result != nil {
 			return result
 		}
 	}

@@ -52,26 +52,26 @@ var suite = patchtest.Suite{
 
 func TestMain(m *testing.M) { os.Exit(suite.Test(m)) }
 
-// cluster has no kubelet, so evicted pods, which have no grace period, are gone at once.
+// cluster has no kubelet, and pods without a grace period, so evicted pods are deleted at once.
 type cluster struct{ *patchtest.Cluster }
 
 func newCluster(t *testing.T, mode configv1.TopologyMode, nodes ...string) *cluster {
 	t.Helper()
-	return on(suite.Cluster(t), mode, nodes...)
+	return prepare(suite.Cluster(t), mode, nodes...)
 }
 
-func on(of *patchtest.Cluster, mode configv1.TopologyMode, nodes ...string) *cluster {
+func prepare(of *patchtest.Cluster, mode configv1.TopologyMode, nodes ...string) *cluster {
 	of.Helper()
 	c := &cluster{of}
 	c.AllowTopologies(mode)
-	c.flip(mode)
+	c.setTopology(mode)
 	for _, name := range nodes {
 		c.addNode(name)
 	}
 	return c
 }
 
-func (c *cluster) flip(mode configv1.TopologyMode) {
+func (c *cluster) setTopology(mode configv1.TopologyMode) {
 	c.Helper()
 	infrastructure := ha
 	if mode == sr {
@@ -90,7 +90,7 @@ func poolNamed(name string) controller.Object {
 	return patchtest.Object(poolObjects.GroupVersion().String(), "MachineConfigPool", "", name)
 }
 
-// addNode adds a ready worker, which is a master too if its name begins with an m.
+// addNode adds a ready worker, which is also a master if its name begins with an m.
 func (c *cluster) addNode(name string) {
 	c.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"node-role.kubernetes.io/worker": ""}}}
@@ -101,7 +101,7 @@ func (c *cluster) addNode(name string) {
 	c.PatchStatus("kubelet", nodeNamed(name), `{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`)
 }
 
-// annotate writes an annotation of a node, or removes it if the value is empty.
+// annotate sets an annotation of a node, or removes it if the value is empty.
 func (c *cluster) annotate(manager, node, name, value string) {
 	c.Helper()
 	quoted := fmt.Sprintf("%q", value)
@@ -111,8 +111,7 @@ func (c *cluster) annotate(manager, node, name, value string) {
 	c.Patch(manager, nodeNamed(node), `{"metadata":{"annotations":{%q:%s}}}`, name, quoted)
 }
 
-// ask writes the request of a node, or removes it if it is empty.
-func (c *cluster) ask(node, request string) {
+func (c *cluster) request(node, request string) {
 	c.Helper()
 	c.annotate("agent", node, machineconfig.DesiredDrainAnnotation, request)
 }
@@ -122,8 +121,8 @@ func (c *cluster) cordon(node string, unschedulable bool) {
 	c.Patch("kubectl", nodeNamed(node), `{"spec":{"unschedulable":%v}}`, unschedulable)
 }
 
-// is returns an error unless the request was acknowledged on the node, and the node is cordoned or not.
-func (c *cluster) is(node, request string, cordoned bool) error {
+// checkNode checks which request was acknowledged, and whether the node is cordoned.
+func (c *cluster) checkNode(node, request string, cordoned bool) error {
 	c.Helper()
 	n := patchtest.Get[corev1.Node](c.Cluster, nodeNamed(node))
 	if got := n.Annotations[machineconfig.LastAppliedDrainAnnotation]; got != request || n.Spec.Unschedulable != cordoned {
@@ -132,12 +131,11 @@ func (c *cluster) is(node, request string, cordoned bool) error {
 	return nil
 }
 
-func (c *cluster) becomes(node, request string, cordoned bool) {
+func (c *cluster) waitForNode(node, request string, cordoned bool) {
 	c.Helper()
-	c.Eventually("node "+node+" has "+request, func() error { return c.is(node, request, cordoned) })
+	c.Eventually("node "+node+" has "+request, func() error { return c.checkNode(node, request, cordoned) })
 }
 
-// podsOf returns the selector and the template of the pods of an application.
 func podsOf(app string) (*metav1.LabelSelector, corev1.PodTemplateSpec) {
 	labels := map[string]string{"app": app}
 	return &metav1.LabelSelector{MatchLabels: labels}, corev1.PodTemplateSpec{
@@ -145,7 +143,7 @@ func podsOf(app string) (*metav1.LabelSelector, corev1.PodTemplateSpec) {
 	}
 }
 
-// pod makes a pod of the application of its name that runs on a node.
+// pod creates a running pod of the application of that name.
 func (c *cluster) pod(node, name string, change ...func(*corev1.Pod)) {
 	c.Helper()
 	_, template := podsOf(name)
@@ -159,15 +157,14 @@ func (c *cluster) pod(node, name string, change ...func(*corev1.Pod)) {
 	c.PatchStatus("kubelet", podNamed(name), `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`)
 }
 
-func terminatesSlowly(p *corev1.Pod) { p.Finalizers = []string{"test.example.com/wait"} }
+func withFinalizer(p *corev1.Pod) { p.Finalizers = []string{"test.example.com/wait"} }
 
 func (c *cluster) terminate(pod string) {
 	c.Helper()
 	c.Patch("kubelet", podNamed(pod), `{"metadata":{"finalizers":null}}`)
 }
 
-// lists fails the test unless a list has these names.
-func (c *cluster) lists(kind string, want []string, options ...client.ListOption) {
+func (c *cluster) wantList(kind string, want []string, options ...client.ListOption) {
 	c.Helper()
 	list := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: kind + "List"}}
 	c.NoError(c.Admin.List(c.Context(), list, options...))
@@ -180,19 +177,17 @@ func (c *cluster) lists(kind string, want []string, options ...client.ListOption
 	}
 }
 
-// left fails the test unless these pods are left.
-func (c *cluster) left(want ...string) {
+func (c *cluster) wantPods(want ...string) {
 	c.Helper()
-	c.lists("Pod", want, client.InNamespace(namespace))
+	c.wantList("Pod", want, client.InNamespace(namespace))
 }
 
-// unavailable fails the test unless these nodes are cordoned.
-func (c *cluster) unavailable(want ...string) {
+func (c *cluster) wantCordoned(want ...string) {
 	c.Helper()
-	c.lists("Node", want, client.MatchingFields{"spec.unschedulable": "true"})
+	c.wantList("Node", want, client.MatchingFields{"spec.unschedulable": "true"})
 }
 
-// budget has the budget of the pod of that name permit so many evictions.
+// budget creates or updates the budget of an application.
 func (c *cluster) budget(name string, allowed int) {
 	c.Helper()
 	c.NoError(client.IgnoreAlreadyExists(c.Admin.Create(c.Context(), &policyv1.PodDisruptionBudget{
@@ -205,7 +200,7 @@ func (c *cluster) budget(name string, allowed int) {
 		`{"status":{"disruptionsAllowed":%d,"currentHealthy":1,"desiredHealthy":1,"expectedPods":1,"observedGeneration":1}}`, allowed)
 }
 
-// pool makes a machine config pool for a role. spec is more of its spec, as JSON that begins with a comma.
+// pool creates a pool for a role. spec is JSON that begins with a comma.
 func (c *cluster) pool(name, spec string) {
 	c.Helper()
 	u := poolNamed(name).Unstructured()
@@ -215,7 +210,7 @@ func (c *cluster) pool(name, spec string) {
 	c.Create("test", u)
 }
 
-// installStock makes the ControllerConfig of a machine-config operator.
+// installStock creates the ControllerConfig of a machine-config operator.
 func (c *cluster) installStock() {
 	c.Helper()
 	u := controllerConfigObject.Unstructured()
@@ -227,23 +222,23 @@ func (c *cluster) installStock() {
 	c.Create("machine-config-operator", u)
 }
 
-// reconciler reconciles when the test calls it, with the test's clock.
+// reconciler has a fake clock.
 type reconciler struct {
 	*patchtest.Reconciler
 	*patcher
 	time   *clocktesting.FakePassiveClock
 	events *events.FakeRecorder
 	seen   []string
-	// fault answers requests about nodes and pods in place of the API server, unless it returns nil.
+	// fault replaces the response of the API server unless it returns nil.
 	fault func(*http.Request) *http.Response
 }
 
-type faulty struct {
+type faultInjector struct {
 	*reconciler
 	next http.RoundTripper
 }
 
-func (f faulty) RoundTrip(r *http.Request) (*http.Response, error) {
+func (f faultInjector) RoundTrip(r *http.Request) (*http.Response, error) {
 	if f.fault != nil {
 		if answer := f.fault(r); answer != nil {
 			return answer, nil
@@ -252,7 +247,7 @@ func (f faulty) RoundTrip(r *http.Request) (*http.Response, error) {
 	return f.next.RoundTrip(r)
 }
 
-// configs hold the client certificates of the program's user, which take long to make.
+// configs caches client certificates, because it takes long to create them.
 var configs = map[*patchtest.APIServer]*rest.Config{}
 
 func (c *cluster) reconciler(flags ...string) *reconciler {
@@ -263,7 +258,7 @@ func (c *cluster) reconciler(flags ...string) *reconciler {
 			configs[c.Server] = c.Server.Config(c, suite.User(), "system:serviceaccounts", "system:authenticated")
 		}
 		config := rest.CopyConfig(configs[c.Server])
-		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return faulty{l, next} })
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return faultInjector{l, next} })
 		kube, err := newKube(config)
 		c.NoError(err)
 		l.patcher = of.Module.(*Module).patcher(of.Environment)
@@ -273,37 +268,36 @@ func (c *cluster) reconciler(flags ...string) *reconciler {
 	return l
 }
 
-func (l *reconciler) pass(d time.Duration) { l.time.SetTime(l.time.Now().Add(d)) }
+func (l *reconciler) advance(d time.Duration) { l.time.SetTime(l.time.Now().Add(d)) }
 
-func (l *reconciler) once() patch.Result {
+func (l *reconciler) reconcileOnce() patch.Result {
 	l.Helper()
 	result, err := l.Step()
 	l.NoError(err)
 	return result
 }
 
-// rest reconciles until nothing is due in the next seconds.
-func (l *reconciler) rest() patch.Result {
+// untilIdle reconciles until nothing is due within evictionRetry.
+func (l *reconciler) untilIdle() patch.Result {
 	l.Helper()
 	for range 100 {
-		result := l.once()
+		result := l.reconcileOnce()
 		if result.After == 0 || result.After > evictionRetry {
 			return result
 		}
-		l.pass(result.After)
+		l.advance(result.After)
 	}
 	l.Fatal(patchtest.ErrNotSettled)
 	return patch.Result{}
 }
 
-// restsAs is rest, with the result that is wanted.
-func (l *reconciler) restsAs(state patch.State, reason string) {
+func (l *reconciler) wantIdle(state patch.State, reason string) {
 	l.Helper()
-	l.CheckResult(l.rest(), state, reason)
+	l.CheckResult(l.untilIdle(), state, reason)
 }
 
-// emitted fails the test unless an event has all the texts.
-func (l *reconciler) emitted(texts ...string) {
+// wantEvent checks that an event has all the texts.
+func (l *reconciler) wantEvent(texts ...string) {
 	l.Helper()
 	for len(l.events.Events) > 0 {
 		l.seen = append(l.seen, <-l.events.Events)

@@ -1,9 +1,7 @@
-// Package controller carries out the decisions of package machineconfig.
+// Package controller carries out the decisions of package machineconfig. If the ControllerConfig machine-config-controller
+// exists, a stock operator drains nodes, and the controller annotates nodes with the topology and configures graceful
+// shutdown. Otherwise it handles the drain protocol (U-MCO-1). A drain in progress is recorded on its node, by the request and
+// the cordon's field manager, so another process can continue it.
 //
-// Where a stock machine-config operator is at work, which shows by the ControllerConfig machine-config-controller, it configures graceful
-// shutdown and annotates nodes with the topology, and leaves drains to the operator. Everywhere else it handles the drain protocol (U-MCO-1), one
-// step per reconciliation: read the node, cordon it, evict, reconcile again. A drain in progress shows on its node, by the request and our cordon,
-// so another process continues it.
-//
-// Only metadata of nodes is cached, and nothing of pods.
+// Only metadata of nodes is cached, and no pods.
 package controller

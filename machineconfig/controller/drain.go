@@ -34,7 +34,7 @@ import (
 )
 
 const (
-	evictionRetry    = 5 * time.Second  // the longest wait after a refused eviction, as in kubectl
+	evictionRetry    = 5 * time.Second  // the maximum after a refused eviction, as in kubectl
 	podInterval      = time.Second      // how often terminating pods are read
 	progressInterval = 30 * time.Second // between events
 	firstBackoff     = 10 * time.Second // after a failed attempt; it doubles up to maxBackoff
@@ -48,23 +48,21 @@ var triesTotal = promauto.With(crmetrics.Registry).NewCounterVec(prometheus.Coun
 
 var (
 	errTimeout = errors.New("the attempt exceeds its time limit")
-	// errOwned is returned when another manager owns the annotation that acknowledges a request.
+	// errOwned is returned if another manager owns the acknowledgement.
 	errOwned = errors.New("owned by another field manager")
 )
 
 // drain is a drain in progress.
 type drain struct {
 	nodeRequest
-	started bool // the request can be acknowledged, so events are emitted
-	// initial are the pods that were there when the node was cordoned; nil before that.
-	initial sets.Set[types.UID]
-	// next is when the next step is due, deadline when the attempt fails, progress when an event is due.
-	next, deadline, progress time.Time
+	started                  bool                // the request can be acknowledged, so events are emitted
+	initial                  sets.Set[types.UID] // the pods when the node was cordoned; nil before
+	next, deadline, progress time.Time           // when the next step is due, the attempt fails, an event is due
 	backoff                  wait.Backoff
 	evictErr, lastErr        error // of the last evictions, and of the last attempt
 }
 
-// step takes the next step of a drain if it is due; nil when the drain has ended.
+// step carries out the next step of a drain if it is due. It returns nil if the drain has ended.
 func (p *patcher) step(ctx context.Context, r nodeRequest) *patch.Result {
 	now := p.clock.Now()
 	d := p.drains[r.uid]
@@ -94,7 +92,7 @@ func (p *patcher) step(ctx context.Context, r nodeRequest) *patch.Result {
 	d.lastErr, d.deadline, d.next = err, time.Time{}, now.Add(d.backoff.Step())
 	if d.started {
 		p.event(ctx, r, corev1.EventTypeWarning, machineconfig.ReasonDrainFailed, "Drain",
-			fmt.Sprintf("The drain failed and is retried: %.500s", err)) // a note holds a kilobyte
+			fmt.Sprintf("The drain failed and is retried: %.500s", err)) // a note is limited to 1 kB
 	}
 	return d.result(now)
 }
@@ -105,7 +103,7 @@ func (p *patcher) end(ctx context.Context, d *drain, result string) {
 	delete(p.drains, d.uid)
 }
 
-// dropDrains stops the drains that are not required any more.
+// dropDrains ends drains that are no longer required.
 func (p *patcher) dropDrains(ctx context.Context, required []nodeRequest) {
 	for _, d := range p.drains {
 		if !slices.Contains(required, d.nodeRequest) {
@@ -114,8 +112,7 @@ func (p *patcher) dropDrains(ctx context.Context, required []nodeRequest) {
 	}
 }
 
-// drainNode cordons the node and evicts its pods, or acknowledges the request when none is left. It returns how the drain has ended; empty while it
-// is in progress.
+// drainNode cordons the node and evicts its pods, or acknowledges the request if none is left. ended is empty during the drain.
 func (p *patcher) drainNode(ctx context.Context, d *drain, now time.Time) (ended string, err error) {
 	node, err := p.pendingNode(ctx, d.nodeRequest)
 	switch {
@@ -129,7 +126,7 @@ func (p *patcher) drainNode(ctx context.Context, d *drain, now time.Time) (ended
 		return "", err
 	}
 	helper := p.helper(ctx)
-	helper.AdditionalFilters = []kubectl.PodFilter{d.skipTolerant}
+	helper.AdditionalFilters = []kubectl.PodFilter{d.skipTolerating}
 	list, errs := helper.GetPodsForDeletion(node.Name)
 	if len(errs) > 0 {
 		return "", fmt.Errorf("finding the pods of node %s: %w", node.Name, errors.Join(errs...))
@@ -160,8 +157,8 @@ func (p *patcher) drainNode(ctx context.Context, d *drain, now time.Time) (ended
 	return "", nil
 }
 
-// evict evicts all pods that are not terminating, in parallel. It returns when to read them again. An error does not fail the attempt: two
-// evictions under one budget can conflict.
+// evict evicts pods in parallel and returns when to read them again. Errors do not fail the attempt, since two evictions under one
+// budget can conflict.
 func (p *patcher) evict(helper *kubectl.Helper, pods []corev1.Pod) (time.Duration, error) {
 	errs := make([]error, len(pods))
 	pause := podInterval
@@ -179,9 +176,9 @@ func (p *patcher) evict(helper *kubectl.Helper, pods []corev1.Pod) (time.Duratio
 	return pause, nil
 }
 
-// skipTolerant skips pods that came after the cordon because they tolerate it. Their evicted pods are replaced on the node at once, so a drain
-// that evicts the replacements never ends; kubectl drain does not see those either.
-func (d *drain) skipTolerant(pod corev1.Pod) kubectl.PodDeleteStatus {
+// skipTolerating skips new pods that tolerate the cordon: their replacements are placed on the node again, so the drain would
+// never end.
+func (d *drain) skipTolerating(pod corev1.Pod) kubectl.PodDeleteStatus {
 	cordon := corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
 	if d.initial != nil && !d.initial.Has(pod.UID) && corev1helpers.TolerationsTolerateTaint(logr.Discard(), pod.Spec.Tolerations, &cordon, true) {
 		return kubectl.MakePodDeleteStatusSkip()
@@ -189,7 +186,7 @@ func (d *drain) skipTolerant(pod corev1.Pod) kubectl.PodDeleteStatus {
 	return kubectl.MakePodDeleteStatusOkay()
 }
 
-// helper has the settings of the stock controller: unmanaged pods and those with local data are evicted, those of DaemonSets are not.
+// helper has the settings of the stock controller.
 func (p *patcher) helper(ctx context.Context) *kubectl.Helper {
 	return &kubectl.Helper{
 		Ctx: ctx, Client: p.kube, Force: true, IgnoreAllDaemonSets: true, DeleteEmptyDirData: true, GracePeriodSeconds: -1,
@@ -197,7 +194,7 @@ func (p *patcher) helper(ctx context.Context) *kubectl.Helper {
 	}
 }
 
-// result reports a drain in progress, by its last failed attempt.
+// result is the state of a drain in progress, by its last failed attempt.
 func (d *drain) result(now time.Time) *patch.Result {
 	result := drainingResult
 	switch {
@@ -205,7 +202,7 @@ func (d *drain) result(now time.Time) *patch.Result {
 	case errors.Is(d.lastErr, errOwned):
 		result = ownedResult
 	case apierrors.IsForbidden(d.lastErr):
-		result = failed(patch.ReasonForbidden, "Not permitted to drain a node, which takes "+nodeWords.Resource+"; apply the controller's RBAC")
+		result = failed(patch.ReasonForbidden, "Not permitted to drain a node, which takes "+nodeMessages.Resource+"; apply the controller's RBAC")
 	case errors.Is(d.lastErr, errTimeout):
 		result = failed(machineconfig.ReasonDrainFailed, "A drain takes too long: a PodDisruptionBudget refuses evictions, or a pod does not terminate; "+
 			"see the events of the node. The drain is retried")
@@ -216,14 +213,14 @@ func (d *drain) result(now time.Time) *patch.Result {
 	return &result
 }
 
-// cordonManager is the field manager of our cordons, which is the client's user agent.
+// cordonManager is the field manager of this module's cordons.
 const cordonManager = "sno-machineconfig"
 
-// stockManagers are the field managers of a machine-config operator that acknowledges requests. It is gone where this module does.
+// stockManagers are field managers of acknowledgements of a machine-config operator, which does not run any more.
 var stockManagers = []string{"machine-config-controller", "machine-config-operator"}
 
-// pendingNode reads the node of a request; nil when it is gone, or has another request. It returns errOwned before anything is done for
-// a request that cannot be acknowledged.
+// pendingNode reads the node of a request; nil if it does not exist or has another request. It returns errOwned for a request that
+// cannot be acknowledged.
 func (p *patcher) pendingNode(ctx context.Context, r nodeRequest) (*corev1.Node, error) {
 	node, err := p.kube.CoreV1().Nodes().Get(ctx, r.node, metav1.GetOptions{})
 	switch {
@@ -256,8 +253,7 @@ func ownedBy(r nodeRequest, manager string) error {
 	return fmt.Errorf("%w: %s of node %s by %q", errOwned, machineconfig.LastAppliedDrainAnnotation, r.node, manager)
 }
 
-// complete completes an uncordon, or a drain that is not required. For the latter it removes a cordon of ours, from before the topology
-// changed, but no other.
+// complete completes an uncordon, or a drain that is not required. For the latter it removes only this module's cordon.
 func (p *patcher) complete(ctx context.Context, r nodeRequest, why string) error {
 	node, err := p.pendingNode(ctx, r)
 	if node == nil || err != nil {
@@ -266,7 +262,7 @@ func (p *patcher) complete(ctx context.Context, r nodeRequest, why string) error
 	uncordon, reason, action, note := true, "Uncordoned", "Uncordon", "The node is uncordoned"
 	if r.request.Verb == machineconfig.VerbDrain {
 		reason, action, note = "DrainNotNeeded", "Drain", "Nothing is cordoned or evicted. "+why
-		if uncordon, err = isOurCordon(node); err != nil {
+		if uncordon, err = ownsCordon(node); err != nil {
 			return err
 		}
 	}
@@ -292,7 +288,7 @@ func (p *patcher) cordon(ctx context.Context, node *corev1.Node, unschedulable b
 	return nil
 }
 
-// acknowledge writes the request to LastAppliedDrainAnnotation. It replaces the value of a stock controller, but no other manager's.
+// acknowledge writes the request to LastAppliedDrainAnnotation. It overwrites only the value of a stock controller.
 func (p *patcher) acknowledge(ctx context.Context, r nodeRequest) error {
 	intent := corev1ac.Node(r.node).WithUID(r.uid).WithAnnotations(map[string]string{machineconfig.LastAppliedDrainAnnotation: r.request.String()})
 	send := func(force bool) error {
@@ -315,15 +311,14 @@ func (p *patcher) acknowledge(ctx context.Context, r nodeRequest) error {
 	return nil
 }
 
-// event emits an event about the node of a request.
 func (p *patcher) event(ctx context.Context, r nodeRequest, kind, reason, action, note string) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: r.node, UID: r.uid}}
 	p.events.Eventf(node, nil, kind, reason, action, "%s", note)
 	logr.FromContextOrDiscard(ctx).V(1).Info("Event", "node", r.node, "reason", reason, "note", note)
 }
 
-// isOurCordon reports whether the node is cordoned by this module.
-func isOurCordon(node *corev1.Node) (bool, error) {
+// ownsCordon reports whether this module has cordoned the node.
+func ownsCordon(node *corev1.Node) (bool, error) {
 	if !node.Spec.Unschedulable {
 		return false, nil
 	}

@@ -25,8 +25,8 @@ var (
 	controllerConfigObject = optional("ControllerConfig", "machine-config-controller")
 	poolObjects            = optional("MachineConfigPool", "")
 	kubeletConfigObjects   = optional("KubeletConfig", "")
-	ourKubeletConfigObject = optional("KubeletConfig", machineconfig.ShutdownName)
-	// Rendered machine configs are large, so only ours is watched.
+	ownKubeletConfigObject = optional("KubeletConfig", machineconfig.ShutdownName)
+	// Rendered machine configs are large, so only one MachineConfig is watched.
 	machineConfigObject = optional("MachineConfig", machineconfig.ShutdownMachineConfigName)
 	operatorObject      = controller.Object{
 		GroupVersionKind: operatorv1.GroupVersion.WithKind("MachineConfiguration"), Name: machineconfig.OperatorName, Optional: true,
@@ -40,7 +40,7 @@ func optional(kind, name string) controller.Object {
 	return controller.Object{GroupVersionKind: mcfgv1.GroupVersion.WithKind(kind), Name: name, Optional: true}
 }
 
-// DefaultDrainTimeout is the time limit of one attempt to drain a node.
+// DefaultDrainTimeout is the time limit of an attempt to drain a node.
 const DefaultDrainTimeout = 90 * time.Second
 
 // Module is the machineconfig module for a process. The zero value is ready to use.
@@ -85,7 +85,7 @@ func (*Module) Objects() []controller.Object {
 	}
 }
 
-// Reconciler implements controller.Module. It handles no drain requests.
+// Reconciler implements controller.Module. It does not handle drain requests.
 func (m *Module) Reconciler(env controller.Environment) (controller.ReconcileFunc, error) {
 	return m.patcher(env).reconcile, nil
 }
@@ -112,16 +112,16 @@ func (m *Module) patcher(env controller.Environment) *patcher {
 	p := &patcher{
 		Environment: env, applier: env.Applier(machineconfig.Name), writer: env.Client, settings: m.settings,
 		drainTimeout: cmp.Or(m.drainTimeout, DefaultDrainTimeout), clock: clock.RealClock{},
-		drains: map[types.UID]*drain{}, notOurs: map[types.UID]bool{},
+		drains: map[types.UID]*drain{}, notOwned: map[types.UID]bool{},
 	}
-	p.applier.ForceConflicts = false // only what acknowledges a request may be taken by force
+	p.applier.ForceConflicts = false // --force-conflicts is for acknowledgements only
 	if env.Options.DryRun {
 		p.writer = client.NewDryRunClient(env.Client)
 	}
 	return p
 }
 
-// newKube makes a client for many nodes and pods. kubectl's library sets no field manager, so that of its cordons is the user agent.
+// newKube returns a client. kubectl's library sets no field manager, so that of its cordons is the user agent.
 func newKube(config *rest.Config) (kubernetes.Interface, error) {
 	config = rest.CopyConfig(config)
 	config.UserAgent = cordonManager

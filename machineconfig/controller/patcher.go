@@ -27,36 +27,28 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// patcher carries out decisions.
 type patcher struct {
 	controller.Environment
 	settings     machineconfig.Inputs
 	drainTimeout time.Duration
 	applier      *apply.Applier
-	// writer writes what the applier does not: it creates and deletes. It honours --dry-run.
-	writer client.Writer
-	// kube reads and writes nodes and pods; it and events are nil with Once.
-	kube   kubernetes.Interface
-	events events.EventRecorder
-	clock  clock.PassiveClock
+	writer       client.Writer        // creates and deletes, with --dry-run
+	kube         kubernetes.Interface // for nodes and pods; it and events are nil with Once
+	events       events.EventRecorder
+	clock        clock.PassiveClock
 
-	// drains are those in progress, by the UIDs of their nodes.
-	drains map[types.UID]*drain
-	// invalid has the invalid requests that are reported already, by node.
-	invalid map[string]string
-	// notOurs has the nodes whose topology annotation is not wanted, and not ours.
-	notOurs map[types.UID]bool
-	// settling is a decision that restarts the node, and is not stable yet.
-	settling      machineconfig.Decision
+	drains        map[types.UID]*drain   // in progress, by node
+	invalid       map[string]string      // invalid requests that were reported, by node
+	notOwned      map[types.UID]bool     // nodes with a topology annotation that is neither needed nor of this module
+	settling      machineconfig.Decision // restarts the node, and is not stable yet
 	settlingSince time.Time
 }
 
-// found is what the caches have: the inputs of decisions, with only the metadata of nodes, and the objects to write, nil where there is none.
-type found struct {
+// observed is the content of the caches: inputs, with only metadata of nodes, and the objects to write, nil if they do not exist.
+type observed struct {
 	inputs                                 machineconfig.Inputs
 	operator, machineConfig, kubeletConfig *unstructured.Unstructured
-	// stock reports whether a stock machine-config operator is at work.
-	stock bool
+	stockOperator                          bool // drains nodes
 }
 
 func (p *patcher) reconcile(ctx context.Context, cluster *topology.Cluster) (*unstructured.Unstructured, patch.Result, error) {
@@ -68,7 +60,7 @@ func (p *patcher) reconcile(ctx context.Context, cluster *topology.Cluster) (*un
 		return f.operator, *unknown, nil
 	}
 	var results []*patch.Result
-	if f.stock {
+	if f.stockOperator {
 		p.dropDrains(ctx, nil)
 		results = p.annotate(ctx, f)
 	} else {
@@ -82,14 +74,14 @@ func (p *patcher) reconcile(ctx context.Context, cluster *topology.Cluster) (*un
 		results = append(results, &patch.Result{State: patch.Progressing, Reason: machineconfig.ReasonUpdatesPaused,
 			Message: "Paused pools keep updates from their nodes: " + strings.Join(outdated, "; ")})
 	}
-	if f.stock {
+	if f.stockOperator {
 		results = append(results, p.shutdown(ctx, f))
 	}
 	return f.operator, patch.Combine(results...), nil
 }
 
-func (p *patcher) gather(ctx context.Context, cluster *topology.Cluster) (found, error) {
-	f := found{inputs: p.settings}
+func (p *patcher) gather(ctx context.Context, cluster *topology.Cluster) (observed, error) {
+	f := observed{inputs: p.settings}
 	in := &f.inputs
 	in.Cluster = cluster
 	var errs [7]error
@@ -97,15 +89,14 @@ func (p *patcher) gather(ctx context.Context, cluster *topology.Cluster) (found,
 	f.operator, in.MachineConfiguration, errs[0] = controller.Read[operatorv1.MachineConfiguration](ctx, p.Reader, operatorObject)
 	stock, _, errs[1] = controller.Read[unstructured.Unstructured](ctx, p.Reader, controllerConfigObject)
 	f.machineConfig, in.MachineConfig, errs[2] = controller.Read[mcfgv1.MachineConfig](ctx, p.Reader, machineConfigObject)
-	f.kubeletConfig, _, errs[3] = controller.Read[mcfgv1.KubeletConfig](ctx, p.Reader, ourKubeletConfigObject)
+	f.kubeletConfig, _, errs[3] = controller.Read[mcfgv1.KubeletConfig](ctx, p.Reader, ownKubeletConfigObject)
 	in.Pools, errs[4] = list[mcfgv1.MachineConfigPool](ctx, p.Reader, poolObjects)
 	in.KubeletConfigs, errs[5] = list[mcfgv1.KubeletConfig](ctx, p.Reader, kubeletConfigObjects)
 	in.Nodes, errs[6] = p.nodesMetadata(ctx)
-	f.stock = stock != nil
+	f.stockOperator = stock != nil
 	return f, errors.Join(errs[:]...)
 }
 
-// list reads all objects of a kind, sorted by name.
 func list[T any](ctx context.Context, from client.Reader, o controller.Object) ([]T, error) {
 	all := &unstructured.UnstructuredList{}
 	all.SetGroupVersionKind(o.GroupVersion().WithKind(o.Kind + "List"))
@@ -122,7 +113,6 @@ func list[T any](ctx context.Context, from client.Reader, o controller.Object) (
 	return typed.Items, nil
 }
 
-// nodesMetadata reads the metadata of every node, sorted by name.
 func (p *patcher) nodesMetadata(ctx context.Context) ([]corev1.Node, error) {
 	all := &metav1.PartialObjectMetadataList{}
 	all.SetGroupVersionKind(nodeObjects.GroupVersion().WithKind("NodeList"))

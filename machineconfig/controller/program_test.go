@@ -11,29 +11,29 @@ import (
 	"github.com/solonode/sno/patch/patchtest"
 )
 
-// The program on plain Kubernetes, which serves none of the machine-config operator's kinds, until the operator is installed.
+// TestProgram runs on plain Kubernetes until a machine-config operator is installed.
 func TestProgram(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it waits for drains that fail; make proof runs it")
+		t.Skip("slow, since drains time out; make proof runs it")
 	}
-	c := on(suite.ClusterOn(t, patchtest.StartAPIServer(t, patchtest.Options{CRDs: []string{patchtest.Infrastructures}})), sr, "w0", "w1")
+	c := prepare(suite.ClusterOn(t, patchtest.StartAPIServer(t, patchtest.Options{CRDs: []string{patchtest.Infrastructures}})), sr, "w0", "w1")
 	c.pod("w0", "one")
 	p := c.Start("--drain-timeout=2s")
 	p.WaitForLog("Working without kinds that the cluster does not serve")
 	p.Ready()
 
-	c.ask("w0", "drain-a")
-	c.becomes("w0", "drain-a", false)
-	c.ask("w0", "uncordon-a")
-	c.becomes("w0", "uncordon-a", false)
+	c.request("w0", "drain-a")
+	c.waitForNode("w0", "drain-a", false)
+	c.request("w0", "uncordon-a")
+	c.waitForNode("w0", "uncordon-a", false)
 	p.CheckNoWrites(3)
 
 	// The topology changes during a drain.
 	c.budget("one", 0)
-	c.flip(ha)
+	c.setTopology(ha)
 	p.WaitForLog("HighlyAvailable")
-	c.ask("w0", "drain-b")
-	c.becomes("w0", "uncordon-a", true)
+	c.request("w0", "drain-b")
+	c.waitForNode("w0", "uncordon-a", true)
 	c.Eventually("an attempt has failed", func() error {
 		n, err := p.Metric("sno_drain_tries_total", `result="failed"`)
 		if err == nil && n == 0 {
@@ -41,20 +41,20 @@ func TestProgram(t *testing.T) {
 		}
 		return err
 	})
-	c.flip(sr)
-	c.becomes("w0", "drain-b", false)
-	c.left("one")
-	c.ask("w0", "uncordon-b")
+	c.setTopology(sr)
+	c.waitForNode("w0", "drain-b", false)
+	c.wantPods("one")
+	c.request("w0", "uncordon-b")
 
-	c.flip(ha)
+	c.setTopology(ha)
 	c.budget("one", 1)
 	p.WaitForLog("HighlyAvailable")
-	c.ask("w0", "drain-c")
-	c.becomes("w0", "drain-c", true)
-	c.left()
-	c.ask("w1", "reboot-c")
+	c.request("w0", "drain-c")
+	c.waitForNode("w0", "drain-c", true)
+	c.wantPods()
+	c.request("w1", "reboot-c")
 	p.WaitForLog("Request is invalid")
-	c.ask("w1", "")
+	c.request("w1", "")
 	p.CheckNoWrites(3)
 	c.Eventually("there are events", func() error {
 		seen := c.Events(metav1.NamespaceDefault)
@@ -62,7 +62,7 @@ func TestProgram(t *testing.T) {
 			"Normal DrainNotNeeded", "Normal DrainStarted", "Warning DrainFailed", "Normal Drained", "Normal Uncordoned", "Warning Invalid",
 		} {
 			if seen[want] == 0 {
-				return fmt.Errorf("no event %s among %v", want, seen)
+				return fmt.Errorf("no event %s in %v", want, seen)
 			}
 		}
 		return nil
@@ -72,14 +72,13 @@ func TestProgram(t *testing.T) {
 	c.installStock()
 	c.daemon("w0")
 	p.WaitForLog("Cluster serves more kinds, starting again")
-	c.Eventually("the node is annotated", func() error { return c.annotated("w0", "HighlyAvailable") })
-	c.ask("w0", "uncordon-c")
+	c.Eventually("the node is annotated", func() error { return c.checkAnnotation("w0", "HighlyAvailable") })
+	c.request("w0", "uncordon-c")
 	p.CheckNoWrites(3)
-	c.NoError(c.is("w0", "", true)) // the request is the operator's; the topology annotation has replaced our acknowledgement
+	c.NoError(c.checkNode("w0", "", true)) // the operator handles it; the topology annotation has replaced the acknowledgement
 	p.Stop()
 }
 
-// The conditions are on the operator's own resource.
 func TestConditions(t *testing.T) {
 	c := newCluster(t, ha, "w0")
 	u := operatorObject.Unstructured()
@@ -88,22 +87,22 @@ func TestConditions(t *testing.T) {
 	c.pod("w0", "held")
 	c.budget("held", 0)
 	p := c.Start("--drain-timeout=1s")
-	shows := func(status metav1.ConditionStatus, reason string) {
+	wantCondition := func(status metav1.ConditionStatus, reason string) {
 		t.Helper()
 		c.Eventually("it is "+reason, c.HasCondition(operatorObject, "MachineConfigTopologyPatchInForce", status, reason))
 	}
-	shows("True", "AsExpected")
-	c.ask("w0", "drain-a")
-	shows("False", "DrainFailed")
+	wantCondition("True", "AsExpected")
+	c.request("w0", "drain-a")
+	wantCondition("False", "DrainFailed")
 	c.Eventually("the metric is 1", p.HasMetric(1, "sno_blocked", `reason="DrainFailed"`))
 	c.budget("held", 1)
-	shows("True", "AsExpected")
-	c.NoError(c.is("w0", "drain-a", true))
+	wantCondition("True", "AsExpected")
+	c.NoError(c.checkNode("w0", "drain-a", true))
 	c.Patch("oc", operatorObject, `{"metadata":{"annotations":{%q:"machineconfig"}}}`, patch.OptOutAnnotation)
-	shows("False", "OptedOut")
-	c.ask("w0", "uncordon-a")
+	wantCondition("False", "OptedOut")
+	c.request("w0", "uncordon-a")
 	p.CheckNoWrites(3)
-	c.NoError(c.is("w0", "drain-a", true))
+	c.NoError(c.checkNode("w0", "drain-a", true))
 	p.Stop()
 }
 
@@ -111,12 +110,12 @@ func TestFlags(t *testing.T) {
 	suite.TestFlags(t, map[string]patchtest.Invocation{
 		"policies":       {Args: []string{"--help"}, Output: []string{"-drain-policy", "-drain-timeout", "-graceful-shutdown", "-shutdown-bound"}},
 		"unknown policy": {Args: []string{"--drain-policy=sometimes"}, Code: 2, Output: []string{`"sometimes"`}},
-		"unknown word":   {Args: []string{"--graceful-shutdown=maybe"}, Code: 2, Output: []string{`"maybe"`}},
+		"unknown value":  {Args: []string{"--graceful-shutdown=maybe"}, Code: 2, Output: []string{`"maybe"`}},
 		"low bound":      {Args: []string{"--shutdown-bound=1s"}, Code: 2, Output: []string{"1s"}},
 		"short timeout":  {Args: []string{"--drain-timeout=1ms"}, Code: 2, Output: []string{"--drain-timeout=1ms"}},
 		"no timeout":     {Args: []string{"--drain-timeout=-1m"}, Code: 2, Output: []string{"--drain-timeout=-1m"}},
 	})
-	if err := (&Module{}).Validate(); err != nil { // as a host makes it, without flags
+	if err := (&Module{}).Validate(); err != nil { // without flags
 		t.Error(err)
 	}
 }

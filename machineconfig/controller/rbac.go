@@ -9,7 +9,7 @@ package controller
 // RBAC cannot limit a patch of a node to the cordon and two annotations.
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch;patch
 
-// Pods are evicted, never deleted. Whether a DaemonSet exists decides over its pods.
+// Pods are evicted, not deleted. A pod is skipped only if its DaemonSet exists.
 // +kubebuilder:rbac:groups="",resources=pods,verbs=list
 // +kubebuilder:rbac:groups="",resources=pods/eviction,verbs=create
 // +kubebuilder:rbac:groups=apps,resources=daemonsets,verbs=get

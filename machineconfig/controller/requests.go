@@ -20,23 +20,20 @@ import (
 	"github.com/solonode/sno/patch"
 )
 
-// nodeRequest is the request of one node.
 type nodeRequest struct {
 	node    string
 	uid     types.UID
 	request machineconfig.Request
-	// byFit reports whether the node is drained only if its pods fit on other nodes.
-	byFit bool
+	byFit   bool // the node is drained only if its pods fit on other nodes
 }
 
-// requests are those of all nodes that are pending, and the names of the nodes that may restart.
+// requests are the pending requests of all nodes, and the names of the nodes that may restart.
 type requests struct {
 	drain, uncordon []nodeRequest
 	restarting      []string
 }
 
-// handleRequests implements the drain protocol.
-func (p *patcher) handleRequests(ctx context.Context, f found) []*patch.Result {
+func (p *patcher) handleRequests(ctx context.Context, f observed) []*patch.Result {
 	if f.inputs.OptedOut() {
 		p.dropDrains(ctx, nil)
 		return []*patch.Result{&optedOutResult}
@@ -61,7 +58,7 @@ func (p *patcher) handleRequests(ctx context.Context, f found) []*patch.Result {
 	return append(results, p.handleDrains(ctx, f, all)...)
 }
 
-// requests reads the requests of all nodes. An invalid one is reported once.
+// requests returns the requests of all nodes. An invalid one is reported once.
 func (p *patcher) requests(ctx context.Context, in machineconfig.Inputs) requests {
 	var all requests
 	byFit := in.Policy == machineconfig.DrainWorkers && in.Cluster.ControlPlane.Mode == configv1.SingleReplicaTopologyMode
@@ -96,10 +93,10 @@ func (p *patcher) requests(ctx context.Context, in machineconfig.Inputs) request
 	return all
 }
 
-// handleDrains takes a step of each drain that may run and is required, and completes those that are not required.
-func (p *patcher) handleDrains(ctx context.Context, f found, all requests) []*patch.Result {
+// handleDrains carries out a step of each drain that may run and is required, and completes those that are not required.
+func (p *patcher) handleDrains(ctx context.Context, f observed, all requests) []*patch.Result {
 	if slices.ContainsFunc(all.drain, func(r nodeRequest) bool { return p.drains[r.uid] == nil }) {
-		// The cache may not have our own writes yet, and has only metadata.
+		// The cache may lack this module's last writes, and has only metadata.
 		nodes, err := p.kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return []*patch.Result{failure(fmt.Errorf("listing nodes: %w", err))}
@@ -130,9 +127,9 @@ func (p *patcher) handleDrains(ctx context.Context, f found, all requests) []*pa
 	return results
 }
 
-// mayDrain returns the nodes that may be drained or restart now, and results of those that wait. A drain in progress goes on. That it is in progress
-// is known to this process, or shows by our cordon.
-func (p *patcher) mayDrain(ctx context.Context, f found, all requests) ([]string, []*patch.Result) {
+// mayDrain returns the nodes that may be drained or restart now, and results of those that wait. A drain in progress, of which this
+// process or another one has cordoned the node, continues.
+func (p *patcher) mayDrain(ctx context.Context, f observed, all requests) ([]string, []*patch.Result) {
 	requests := machineconfig.DrainState{
 		Cluster: *f.inputs.Cluster, Pools: pointers(f.inputs.Pools), Nodes: pointers(f.inputs.Nodes), Draining: all.restarting,
 	}
@@ -141,7 +138,7 @@ func (p *patcher) mayDrain(ctx context.Context, f found, all requests) ([]string
 		if !started {
 			i := slices.IndexFunc(f.inputs.Nodes, func(node corev1.Node) bool { return node.UID == r.uid })
 			var err error
-			if started, err = isOurCordon(&f.inputs.Nodes[i]); err != nil {
+			if started, err = ownsCordon(&f.inputs.Nodes[i]); err != nil {
 				return nil, []*patch.Result{failure(err)}
 			}
 		}
@@ -157,7 +154,7 @@ func (p *patcher) mayDrain(ctx context.Context, f found, all requests) ([]string
 	start, held, err := machineconfig.MayStart(requests)
 	var results []*patch.Result
 	if err != nil {
-		logr.FromContextOrDiscard(ctx).Error(err, "Some nodes wait because of their pools")
+		logr.FromContextOrDiscard(ctx).Error(err, "Nodes wait because of their pools")
 		results = append(results, poolFailure(err))
 	}
 	for _, node := range slices.Sorted(maps.Keys(held)) {
@@ -166,8 +163,8 @@ func (p *patcher) mayDrain(ctx context.Context, f found, all requests) ([]string
 	return append(requests.Draining, start...), results
 }
 
-// drainRequired decides whether the node is drained. Whether its pods fit is decided before the first eviction only, since evicted pods are not
-// placed yet.
+// drainRequired decides whether the node is drained. Whether its pods fit is decided only before the first eviction, since evicted
+// pods are pending.
 func (p *patcher) drainRequired(ctx context.Context, in machineconfig.Inputs, draining []string, r nodeRequest) (machineconfig.DrainDecision, error) {
 	in.Node, in.Draining = r.node, draining
 	if r.byFit {
@@ -186,7 +183,7 @@ func (p *patcher) drainRequired(ctx context.Context, in machineconfig.Inputs, dr
 	return decision, err
 }
 
-// readPods reads what decides whether the pods of a node fit on other nodes.
+// readPods reads the inputs of package fit.
 func (p *patcher) readPods(ctx context.Context, in *machineconfig.Inputs) error {
 	pods, budgets, sets, stateful := &corev1.PodList{}, &policyv1.PodDisruptionBudgetList{}, &appsv1.ReplicaSetList{}, &appsv1.StatefulSetList{}
 	for _, list := range []client.ObjectList{pods, budgets, sets, stateful} {
@@ -194,7 +191,7 @@ func (p *patcher) readPods(ctx context.Context, in *machineconfig.Inputs) error 
 			return fmt.Errorf("reading a %T: %w", list, err)
 		}
 	}
-	// An empty list is not nil, which would mean that it was not read.
+	// A nil list would mean that it was not read.
 	in.Pods, in.Budgets = append([]corev1.Pod{}, pods.Items...), append([]policyv1.PodDisruptionBudget{}, budgets.Items...)
 	in.ReplicaSets, in.StatefulSets = append([]appsv1.ReplicaSet{}, sets.Items...), append([]appsv1.StatefulSet{}, stateful.Items...)
 	return nil

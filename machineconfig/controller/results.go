@@ -10,10 +10,10 @@ import (
 )
 
 var (
-	nodeWords = apply.Messages{
+	nodeMessages = apply.Messages{
 		Subject: "A node", Creator: "its kubelet", Resource: "nodes, pods and pods/eviction", WouldApply: "nodes would be annotated with the topology",
 	}
-	shutdownWords = apply.Messages{
+	shutdownMessages = apply.Messages{
 		Subject: "The graceful shutdown", Creator: "this module", Resource: "kubeletconfigs and machineconfigs.machineconfiguration.openshift.io",
 		WouldApply: "graceful shutdown would be configured",
 	}
@@ -36,7 +36,6 @@ var (
 	drainingResult = patch.Result{State: patch.Progressing, Reason: machineconfig.ReasonDraining, Message: "Nodes are being drained"}
 )
 
-// poolFailure is the result of pools that cannot be read.
 func poolFailure(err error) *patch.Result {
 	result := failed(patch.ReasonInvalid, "The machine config pools do not determine which node may be drained; see the controller's log")
 	if errors.Is(err, machineconfig.ErrMaxUnavailable) {
@@ -45,7 +44,6 @@ func poolFailure(err error) *patch.Result {
 	return &result
 }
 
-// failure is the result of an error; nil for none.
 func failure(err error) *patch.Result {
 	switch {
 	case err == nil:
@@ -53,7 +51,7 @@ func failure(err error) *patch.Result {
 	case errors.Is(err, errOwned):
 		return &ownedResult
 	}
-	return nodeWords.Failed(machineconfig.Name, err)
+	return nodeMessages.Failed(machineconfig.Name, err)
 }
 
 func failed(reason, message string) patch.Result {

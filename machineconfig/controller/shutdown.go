@@ -18,11 +18,11 @@ import (
 	"github.com/solonode/sno/patch/apply"
 )
 
-// settleInterval is how often a decision that is not stable yet is made anew.
+// settleInterval is how often a decision that is not stable yet is repeated.
 const settleInterval = time.Minute
 
-// shutdown carries out the decision about the graceful shutdown. Pods are read only when it needs them.
-func (p *patcher) shutdown(ctx context.Context, f found) *patch.Result {
+// shutdown carries out the decision about the graceful shutdown. It reads pods only if necessary.
+func (p *patcher) shutdown(ctx context.Context, f observed) *patch.Result {
 	in := f.inputs
 	decision := machineconfig.Decide(in)
 	if decision.Result != nil && decision.Result.Reason == machineconfig.ReasonWaitingForNodes {
@@ -30,7 +30,7 @@ func (p *patcher) shutdown(ctx context.Context, f found) *patch.Result {
 		for _, name := range machineconfig.ShutdownNodes(in.Nodes) {
 			pods := &corev1.PodList{}
 			if err := p.Live.List(ctx, pods, client.MatchingFields{"spec.nodeName": name}); err != nil {
-				return shutdownWords.Failed(machineconfig.Name, fmt.Errorf("listing the pods of node %s: %w", name, err))
+				return shutdownMessages.Failed(machineconfig.Name, fmt.Errorf("listing the pods of node %s: %w", name, err))
 			}
 			in.Pods = append(in.Pods, pods.Items...)
 		}
@@ -53,7 +53,7 @@ func (p *patcher) shutdown(ctx context.Context, f found) *patch.Result {
 	return &observed
 }
 
-// settle returns nil when a decision may be carried out: one that restarts a node must have been stable for a while.
+// settle returns nil if a decision may be carried out. One that restarts a node must have been stable for ShutdownDebounce.
 func (p *patcher) settle(decision machineconfig.Decision) *patch.Result {
 	if !decision.Restarts || p.Once {
 		p.settling, p.settlingSince = machineconfig.Decision{}, time.Time{}
@@ -68,10 +68,10 @@ func (p *patcher) settle(decision machineconfig.Decision) *patch.Result {
 		return nil
 	}
 	return &patch.Result{State: patch.Progressing, Reason: machineconfig.ReasonSettling, After: min(left, settleInterval), Message: "A change of the " +
-		"graceful shutdown restarts the node, so it is written when it has been wanted for " + machineconfig.ShutdownDebounce.String()}
+		"graceful shutdown restarts the node, so it is written when it has been stable for " + machineconfig.ShutdownDebounce.String()}
 }
 
-// write deletes, applies or creates one of the two objects; nil when there is nothing to report but the decision.
+// write deletes, applies or creates an object. It returns nil if there is nothing to report.
 func (p *patcher) write(
 	ctx context.Context, d machineconfig.Decision, live *unstructured.Unstructured, intent runtime.ApplyConfiguration,
 ) *patch.Result {
@@ -81,8 +81,8 @@ func (p *patcher) write(
 	case d.Delete && live != nil:
 		as := client.Preconditions{UID: ptr.To(live.GetUID()), ResourceVersion: ptr.To(live.GetResourceVersion())}
 		err = client.IgnoreNotFound(p.writer.Delete(ctx, live.DeepCopy(), as))
-		if late := apply.StaleOrGone(err); late != nil {
-			return shutdownWords.Failed(machineconfig.Name, late)
+		if staleErr := apply.StaleOrGone(err); staleErr != nil {
+			return shutdownMessages.Failed(machineconfig.Name, staleErr)
 		}
 		outcome = p.written(ctx, apply.Released, apply.WouldRelease, err)
 	case d.Result != nil:
@@ -96,10 +96,9 @@ func (p *patcher) write(
 			return ptr.To(patch.OwnedByOther(conflicts[0].Field, conflicts[0].Manager))
 		}
 	}
-	return shutdownWords.Result(ctx, machineconfig.Name, outcome, err)
+	return shutdownMessages.Result(ctx, machineconfig.Name, outcome, err)
 }
 
-// create applies an object that does not exist.
 func (p *patcher) create(ctx context.Context, intent runtime.ApplyConfiguration) error {
 	body, err := runtime.DefaultUnstructuredConverter.ToUnstructured(intent) // the client's scheme lacks the kinds
 	if err != nil {
@@ -109,7 +108,7 @@ func (p *patcher) create(ctx context.Context, intent runtime.ApplyConfiguration)
 	return p.writer.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(machineconfig.FieldOwner))
 }
 
-// written records a write that is not the Applier's, and returns its outcome.
+// written records a write without the Applier, and returns its outcome.
 func (p *patcher) written(ctx context.Context, kind, dry apply.Kind, err error) apply.Outcome {
 	outcome := apply.Outcome{Kind: kind}
 	switch {

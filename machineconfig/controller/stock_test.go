@@ -21,7 +21,7 @@ func (c *cluster) daemon(node string) {
 	c.annotate("machine-config-daemon", node, machineconfig.DesiredConfigAnnotation, "rendered-a")
 }
 
-func (c *cluster) annotated(node, want string) error {
+func (c *cluster) checkAnnotation(node, want string) error {
 	c.Helper()
 	if got := patchtest.Get[corev1.Node](c.Cluster, nodeNamed(node)).Annotations[machineconfig.TopologyAnnotation]; got != want {
 		return fmt.Errorf("node %s is annotated with %q, want %q", node, got, want)
@@ -29,45 +29,45 @@ func (c *cluster) annotated(node, want string) error {
 	return nil
 }
 
-// Where a stock machine-config operator is at work, nodes are annotated with the topology, and requests are left to the operator.
-func TestBesideTheStockOperator(t *testing.T) {
+// With a stock machine-config operator nodes are annotated with the topology, and requests are not handled.
+func TestWithStockOperator(t *testing.T) {
 	c := newCluster(t, sr, "m0", "w0", "without-daemon")
 	c.installStock()
 	c.daemon("m0")
 	c.daemon("w0")
-	c.ask("m0", "drain-rendered-b")
-	c.ask("w0", "uncordon-rendered-b")
+	c.request("m0", "drain-rendered-b")
+	c.request("w0", "uncordon-rendered-b")
 	dry := c.reconciler("--dry-run", "--graceful-shutdown=off")
-	dry.CheckResult(dry.once(), patch.WouldChange, "DryRun")
-	c.NoError(c.annotated("m0", ""))
+	dry.CheckResult(dry.reconcileOnce(), patch.WouldChange, "DryRun")
+	c.NoError(c.checkAnnotation("m0", ""))
 
 	l := c.reconciler("--graceful-shutdown=off")
-	l.CheckResult(l.once(), patch.InForce, "AsExpected")
+	l.CheckResult(l.reconcileOnce(), patch.InForce, "AsExpected")
 	for node, want := range map[string]string{"m0": "SingleReplica", "w0": "SingleReplica", "without-daemon": ""} {
-		c.NoError(c.annotated(node, want))
+		c.NoError(c.checkAnnotation(node, want))
 	}
-	c.NoError(c.is("m0", "", false))
-	c.NoError(c.is("w0", "", false))
+	c.NoError(c.checkNode("m0", "", false))
+	c.NoError(c.checkNode("w0", "", false))
 	l.CheckNoWrites()
 
-	c.flip(ha)
-	l.once()
-	c.NoError(c.annotated("w0", "HighlyAvailable"))
-	c.NoError(c.is("m0", "", false))
+	c.setTopology(ha)
+	l.reconcileOnce()
+	c.NoError(c.checkAnnotation("w0", "HighlyAvailable"))
+	c.NoError(c.checkNode("m0", "", false))
 	l.CheckNoWrites()
 
 	// A person's value stays, and a node that is opted out is released.
 	c.annotate("oc", "w0", machineconfig.TopologyAnnotation, "SingleReplica")
 	c.annotate("oc", "m0", patch.OptOutAnnotation, "all")
-	l.CheckResult(l.once(), patch.Blocked, "FieldOwnedByOther")
-	c.NoError(c.annotated("w0", "SingleReplica"))
-	c.NoError(c.annotated("m0", ""))
+	l.CheckResult(l.reconcileOnce(), patch.Blocked, "FieldOwnedByOther")
+	c.NoError(c.checkAnnotation("w0", "SingleReplica"))
+	c.NoError(c.checkAnnotation("m0", ""))
 	l.CheckNoWrites()
 
 	c.pool("master", `,"paused":true`)
 	c.annotate("machine-config-controller", "m0", machineconfig.DesiredConfigAnnotation, "rendered-b")
 	c.annotate("oc", "w0", machineconfig.TopologyAnnotation, "HighlyAvailable")
-	result := l.once()
+	result := l.reconcileOnce()
 	l.CheckResult(result, patch.Progressing, "UpdatesPaused")
 	if !strings.Contains(result.Message, "1 node") {
 		t.Error(result.Message)
@@ -75,17 +75,17 @@ func TestBesideTheStockOperator(t *testing.T) {
 	l.CheckNoWrites()
 }
 
-// shutdown fails the test unless both objects of the graceful shutdown exist, or neither does.
-func (c *cluster) shutdown(there bool) {
+// wantShutdownObjects checks that both objects of the graceful shutdown exist, or neither.
+func (c *cluster) wantShutdownObjects(exist bool) {
 	c.Helper()
 	file := patchtest.Find[mcfgv1.MachineConfig](c.Cluster, machineConfigObject)
-	config := patchtest.Find[mcfgv1.KubeletConfig](c.Cluster, ourKubeletConfigObject)
-	if (file != nil) != there || (config != nil) != there {
-		c.Fatalf("MachineConfig %v, KubeletConfig %v; want them: %v", file, config, there)
+	config := patchtest.Find[mcfgv1.KubeletConfig](c.Cluster, ownKubeletConfigObject)
+	if (file != nil) != exist || (config != nil) != exist {
+		c.Fatalf("MachineConfig %v, KubeletConfig %v; want them: %v", file, config, exist)
 	}
 }
 
-// single is a cluster of one node with a stock operator whose master pool is at rest.
+// single returns a settled cluster with one node and a stock operator.
 func single(t *testing.T) *cluster {
 	t.Helper()
 	c := newCluster(t, sr, "m0")
@@ -98,54 +98,54 @@ func single(t *testing.T) *cluster {
 	return c
 }
 
-// TestGracefulShutdown shows R-MCO-3: its objects are written when the decision is stable, and deleted when they are not needed any more.
+// TestGracefulShutdown shows R-MCO-3: the objects are written if the decision is stable, and deleted if they are no longer needed.
 func TestGracefulShutdown(t *testing.T) {
 	c := single(t)
 	l := c.reconciler()
-	result := l.once()
+	result := l.reconcileOnce()
 	l.CheckResult(result, patch.Progressing, "Settling")
 	if result.After != settleInterval {
 		t.Errorf("the next reconciliation is after %s", result.After)
 	}
-	l.pass(machineconfig.ShutdownDebounce - 1)
-	l.once()
-	c.shutdown(false)
-	l.pass(1)
-	l.once()
-	c.shutdown(true)
-	l.CheckResult(l.once(), patch.InForce, "AsExpected")
+	l.advance(machineconfig.ShutdownDebounce - 1)
+	l.reconcileOnce()
+	c.wantShutdownObjects(false)
+	l.advance(1)
+	l.reconcileOnce()
+	c.wantShutdownObjects(true)
+	l.CheckResult(l.reconcileOnce(), patch.InForce, "AsExpected")
 	l.CheckNoWrites()
 
 	// A decision that is not stable changes nothing.
-	c.flip(ha)
-	l.CheckResult(l.once(), patch.Progressing, "Settling")
-	c.flip(sr)
-	l.CheckResult(l.once(), patch.InForce, "AsExpected")
-	l.pass(2 * machineconfig.ShutdownDebounce)
-	l.once()
-	c.shutdown(true)
-	c.flip(ha)
+	c.setTopology(ha)
+	l.CheckResult(l.reconcileOnce(), patch.Progressing, "Settling")
+	c.setTopology(sr)
+	l.CheckResult(l.reconcileOnce(), patch.InForce, "AsExpected")
+	l.advance(2 * machineconfig.ShutdownDebounce)
+	l.reconcileOnce()
+	c.wantShutdownObjects(true)
+	c.setTopology(ha)
 	dry := c.reconciler("--dry-run")
-	dry.once()
-	dry.pass(machineconfig.ShutdownDebounce)
-	dry.CheckResult(dry.once(), patch.WouldChange, "DryRun")
-	c.shutdown(true)
-	l.once()
-	l.pass(machineconfig.ShutdownDebounce)
-	l.once()
-	c.shutdown(false)
-	l.CheckResult(l.once(), patch.InForce, "AsExpected")
+	dry.reconcileOnce()
+	dry.advance(machineconfig.ShutdownDebounce)
+	dry.CheckResult(dry.reconcileOnce(), patch.WouldChange, "DryRun")
+	c.wantShutdownObjects(true)
+	l.reconcileOnce()
+	l.advance(machineconfig.ShutdownDebounce)
+	l.reconcileOnce()
+	c.wantShutdownObjects(false)
+	l.CheckResult(l.reconcileOnce(), patch.InForce, "AsExpected")
 	l.CheckNoWrites()
 }
 
-// A single reconciliation does not wait until the decision is stable. A dry run creates nothing.
+// A single reconciliation does not wait until the decision is stable.
 func TestOnceSettlesAtOnce(t *testing.T) {
 	c := single(t)
 	dry, l := c.reconciler("--dry-run"), c.reconciler()
 	dry.patcher.Once, l.patcher.Once = true, true
-	dry.CheckResult(dry.once(), patch.WouldChange, "DryRun")
-	c.shutdown(false)
-	l.once()
-	c.shutdown(true)
-	l.CheckResult(l.once(), patch.InForce, "AsExpected")
+	dry.CheckResult(dry.reconcileOnce(), patch.WouldChange, "DryRun")
+	c.wantShutdownObjects(false)
+	l.reconcileOnce()
+	c.wantShutdownObjects(true)
+	l.CheckResult(l.reconcileOnce(), patch.InForce, "AsExpected")
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/solonode/sno/machineconfig/fit"
 )
 
-// builder makes clusters for tests: nodes first, then what runs on them.
 type builder struct{ fit.Cluster }
 
 func newCluster() *builder {
@@ -25,7 +24,7 @@ func newCluster() *builder {
 	}}
 }
 
-// node adds a node for ten pods, with so many cores and GiB.
+// node adds a node for 10 pods, with so many cores and GiB.
 func (b *builder) node(name string, cores, memory int64, change ...func(*corev1.Node)) *builder {
 	node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}}
 	node.Status.Allocatable = corev1.ResourceList{
@@ -47,7 +46,7 @@ func quantity(n int64) *resource.Quantity { return resource.NewQuantity(n, resou
 
 func uid(kind, name string) types.UID { return types.UID(kind + "/" + name) }
 
-// template is that of an application whose pods request so many cores and GiB.
+// template returns the template of an application whose pods request so many cores and GiB.
 func template(app string, cores, memory int64, change ...func(*corev1.PodSpec)) corev1.PodTemplateSpec {
 	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
 		corev1.ResourceCPU:    *quantity(cores),
@@ -59,7 +58,7 @@ func template(app string, cores, memory int64, change ...func(*corev1.PodSpec)) 
 	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": app}}, Spec: spec}
 }
 
-// pods adds one pod of the owner on each of the nodes, of which one may be there several times.
+// pods adds a pod for each element of nodes.
 func (b *builder) pods(kind, owner string, t corev1.PodTemplateSpec, nodes ...string) *builder {
 	for i, node := range nodes {
 		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: fmt.Sprintf("%s-%d", owner, i), Labels: maps.Clone(t.Labels)}, Spec: *t.Spec.DeepCopy()}
@@ -73,7 +72,6 @@ func (b *builder) pods(kind, owner string, t corev1.PodTemplateSpec, nodes ...st
 	return b
 }
 
-// replicas adds a replica set with a pod on each of the nodes.
 func (b *builder) replicas(app string, t corev1.PodTemplateSpec, nodes ...string) *builder {
 	set := appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: app, UID: uid("ReplicaSet", app)}}
 	set.Spec.Template = t
@@ -81,7 +79,6 @@ func (b *builder) replicas(app string, t corev1.PodTemplateSpec, nodes ...string
 	return b.pods("ReplicaSet", app, t, nodes...)
 }
 
-// stateful adds a stateful set with a pod of the revision on a node.
 func (b *builder) stateful(app, revision string, t corev1.PodTemplateSpec, node string) *builder {
 	set := appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: app, UID: uid("StatefulSet", app)}}
 	set.Spec.Template, set.Status.UpdateRevision = t, "v1"
@@ -89,7 +86,6 @@ func (b *builder) stateful(app, revision string, t corev1.PodTemplateSpec, node 
 	return b.pods("StatefulSet", app, t, node).pod(func(pod *corev1.Pod) { pod.Labels[appsv1.StatefulSetRevisionLabel] = revision })
 }
 
-// budget adds one over an application that allows so many evictions.
 func (b *builder) budget(name, app string, allowed int32) *builder {
 	budget := policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name}}
 	budget.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}
@@ -98,7 +94,6 @@ func (b *builder) budget(name, app string, allowed int32) *builder {
 	return b
 }
 
-// pod changes the pod that was added last.
 func (b *builder) pod(change func(*corev1.Pod)) *builder {
 	change(&b.Pods[len(b.Pods)-1])
 	return b
@@ -132,13 +127,13 @@ func term(app, key string, change ...func(*corev1.PodAffinityTerm)) []corev1.Pod
 	return []corev1.PodAffinityTerm{t}
 }
 
-func without(app, key string, change ...func(*corev1.PodAffinityTerm)) func(*corev1.PodSpec) {
+func antiAffinity(app, key string, change ...func(*corev1.PodAffinityTerm)) func(*corev1.PodSpec) {
 	return func(spec *corev1.PodSpec) {
 		spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: term(app, key, change...)}}
 	}
 }
 
-func with(app, key string, change ...func(*corev1.PodAffinityTerm)) func(*corev1.PodSpec) {
+func affinity(app, key string, change ...func(*corev1.PodAffinityTerm)) func(*corev1.PodSpec) {
 	return func(spec *corev1.PodSpec) {
 		spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: term(app, key, change...)}}
 	}

@@ -1,17 +1,15 @@
-// Package fit reports whether the pods of a node that is to be drained certainly fit on other nodes, which R-MCO-2 leaves open.
+// Package fit reports whether the pods of a node that is to be drained certainly fit on other nodes, which R-MCO-2 leaves open:
+// whether the scheduler can place the replacement of every evicted pod, in any order and on any of the feasible nodes.
 //
-// [Check] returns yes only when the scheduler can place the replacement of every evicted pod, whatever the order in which it takes them, and
-// whichever of the feasible nodes it chooses.
+// Pods to place are the replacements of all evicted pods and of those that may lose their node. Take one of them and k nodes
+// that are feasible for it now. Another pod to place uses a share of what makes one of the nodes infeasible: its request
+// divided by what is free beyond the first pod's request, for the resource where this is most; or 1, if host ports or required
+// anti-affinity exclude the first pod (for a wider topology key, on all of the k nodes in that domain). It is placed once, so
+// its largest share over its candidate nodes counts. If the shares of all other pods add up to less than k, one of the k nodes
+// stays feasible. The pods fit if there are such k nodes for every evicted pod.
 //
-// Pods to place are the replacements of all evicted pods and of those that may lose their node meanwhile. Take one of them and k nodes that are
-// feasible for it now. Another pod that is placed on one of them uses a share of what makes that node infeasible for the first: its
-// request divided by what is free beyond the first pod's request, for the resource where that is most; or all of it, where host ports or required
-// anti-affinity keep the two apart (for a wider topology key, on all of the k nodes in that domain). It is placed once, so count its largest share
-// over the nodes where it may be placed. If the shares of all other pods add up to less than k, one of the k nodes stays feasible. The answer is
-// yes if there are such nodes for every evicted pod.
-//
-// This assumes the default scheduler with its default plugins, no gang scheduling, and no rollout, scaling or new pods meanwhile. Whatever else
-// the answer may depend on is a no. An emptyDir is lost in every drain and does not count.
+// This assumes the default scheduler and plugins, no gang scheduling, and no rollout, scaling or new pods meanwhile. Pods with
+// other rules do not certainly fit. An emptyDir is lost in every drain and does not matter.
 package fit
 
 import (
@@ -22,7 +20,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 )
 
-// Cluster lists all objects of each kind, which are not modified. A nil list was not read.
+// Cluster has all objects of each kind, which are not modified. A nil list was not read.
 type Cluster struct {
 	Nodes        []corev1.Node
 	Pods         []corev1.Pod
@@ -31,16 +29,15 @@ type Cluster struct {
 	StatefulSets []appsv1.StatefulSet
 }
 
-// Verdict is the answer. Reason and Message name no node and no pod.
+// Verdict is the result of Check. Reason and Message name no node and no pod.
 type Verdict struct {
 	Fits    bool
 	Reason  string
 	Message string
-	// Detail names the pod and the cause, for a log; empty when it fits.
-	Detail string
+	Detail  string // the pod and the cause, for a log; empty if the pods fit
 }
 
-// Reasons of a Verdict. All but ReasonRoomElsewhere mean no.
+// Reasons of a Verdict. Only with ReasonRoomElsewhere the pods fit.
 const (
 	ReasonRoomElsewhere         = "RoomElsewhere"
 	ReasonNotRead               = "NotRead"
@@ -71,7 +68,7 @@ func no(reason, format string, args ...any) *Verdict {
 	return &Verdict{Reason: reason, Message: messages[reason], Detail: fmt.Sprintf(format, args...)}
 }
 
-// Check reports whether all pods that would be evicted from the draining nodes, all at once, certainly fit on the others.
+// Check reports whether all pods that would be evicted from the draining nodes at once certainly fit on the others.
 func Check(cluster Cluster, draining ...string) Verdict {
 	if cluster.Nodes == nil || cluster.Pods == nil || cluster.Budgets == nil || cluster.ReplicaSets == nil || cluster.StatefulSets == nil {
 		return *no(ReasonNotRead, "nodes, pods, budgets, replica sets and stateful sets must all be read")

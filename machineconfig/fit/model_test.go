@@ -11,7 +11,7 @@ import (
 	"github.com/solonode/sno/machineconfig/fit"
 )
 
-// model is a scheduler with cores, pods per node, taints, one host port and anti-affinity, which places pods in any order on any feasible node.
+// model is a scheduler that places pods in any order on any feasible node.
 type model struct {
 	nodes []modelNode
 	pods  []modelPod
@@ -27,10 +27,10 @@ type modelPod struct {
 	app            int
 	cores          int64
 	port, tolerant bool
-	// hates is the application of its anti-affinity, -1 for none; wide means by zone.
-	hates int
-	wide  bool
-	node  int
+	// antiAffinity is to an application, or -1; wide means by zone.
+	antiAffinity int
+	wide         bool
+	node         int
 }
 
 func randomModel(random *rand.Rand) model {
@@ -39,9 +39,9 @@ func randomModel(random *rand.Rand) model {
 		m.nodes = append(m.nodes, modelNode{cores: 2 + random.Int64N(7), pods: 2 + random.Int64N(5), zone: fmt.Sprint(random.IntN(2)), tainted: random.IntN(6) == 0})
 	}
 	for range 1 + random.IntN(10) {
-		pod := modelPod{app: random.IntN(4), cores: random.Int64N(4), port: random.IntN(6) == 0, tolerant: random.IntN(3) == 0, hates: -1, wide: random.IntN(2) == 0}
+		pod := modelPod{app: random.IntN(4), cores: random.Int64N(4), port: random.IntN(6) == 0, tolerant: random.IntN(3) == 0, antiAffinity: -1, wide: random.IntN(2) == 0}
 		if random.IntN(3) == 0 {
-			pod.hates = random.IntN(4)
+			pod.antiAffinity = random.IntN(4)
 		}
 		if at := m.feasible(pod); len(at) > 0 {
 			pod.node = at[random.IntN(len(at))]
@@ -51,22 +51,21 @@ func randomModel(random *rand.Rand) model {
 	return m
 }
 
-// feasible returns the nodes where the pod can be placed.
 func (m model) feasible(pod modelPod) []int {
 	var nodes []int
 	for i := range m.nodes {
-		if m.takes(i, pod) {
+		if m.fits(i, pod) {
 			nodes = append(nodes, i)
 		}
 	}
 	return nodes
 }
 
-func (m model) takes(at int, pod modelPod) bool {
+func (m model) fits(at int, pod modelPod) bool {
 	cores, pods := pod.cores, int64(1)
 	for _, other := range m.pods {
-		apart := func(hater, hated modelPod) bool {
-			return hater.hates == hated.app && (other.node == at || (hater.wide && m.nodes[other.node].zone == m.nodes[at].zone))
+		apart := func(pod1, pod2 modelPod) bool {
+			return pod1.antiAffinity == pod2.app && (other.node == at || (pod1.wide && m.nodes[other.node].zone == m.nodes[at].zone))
 		}
 		if apart(pod, other) || apart(other, pod) || (other.node == at && pod.port && other.port) {
 			return false
@@ -78,7 +77,6 @@ func (m model) takes(at int, pod modelPod) bool {
 	return pods <= m.nodes[at].pods && (pod.cores == 0 || cores <= m.nodes[at].cores) && (pod.tolerant || !m.nodes[at].tainted)
 }
 
-// cluster returns the model for the check.
 func (m model) cluster() *builder {
 	b := newCluster()
 	for i, node := range m.nodes {
@@ -101,16 +99,16 @@ func (m model) cluster() *builder {
 		if pod.wide {
 			key = zone
 		}
-		if pod.hates >= 0 {
-			change = append(change, without(fmt.Sprint(pod.hates), key))
+		if pod.antiAffinity >= 0 {
+			change = append(change, antiAffinity(fmt.Sprint(pod.antiAffinity), key))
 		}
 		b.replicas(fmt.Sprint("p", i), template(fmt.Sprint(pod.app), pod.cores, 0, change...), fmt.Sprint("w", pod.node))
 	}
 	return b
 }
 
-// drained moves all pods of node 0, in any order, each to any feasible node. It returns the pod that has none.
-func (m model) drained(random *rand.Rand) (modelPod, bool) {
+// drain moves all pods of node 0 in any order to any feasible nodes. It returns the pod that has none.
+func (m model) drain(random *rand.Rand) (modelPod, bool) {
 	var moving []modelPod
 	m.pods = slices.Clone(m.pods)
 	m.pods = slices.DeleteFunc(m.pods, func(pod modelPod) bool {
@@ -131,22 +129,22 @@ func (m model) drained(random *rand.Rand) (modelPod, bool) {
 	return modelPod{}, true
 }
 
-// What the check allows is possible in any order, and it allows most of what is.
-func TestAnyOrderWorks(t *testing.T) {
+// TestAnyPlacementOrder checks that an allowed drain succeeds in any order, and that most of those that succeed are allowed.
+func TestAnyPlacementOrder(t *testing.T) {
 	const clusters, orders = 3000, 20
-	var moved, allowed, possible int
+	var drains, allowed, possible int
 	for randomSeed := range uint64(clusters) {
 		random := rand.New(rand.NewPCG(randomSeed, 1))
 		m := randomModel(random)
 		if !slices.ContainsFunc(m.pods, func(pod modelPod) bool { return pod.node == 0 }) {
 			continue
 		}
-		moved++
+		drains++
 		verdict := fit.Check(m.cluster().Cluster, "w0")
-		works := true
+		succeeds := true
 		for range orders {
-			pod, ok := m.drained(random)
-			works = works && ok
+			pod, ok := m.drain(random)
+			succeeds = succeeds && ok
 			if verdict.Fits && !ok {
 				t.Fatalf("random seed %d: allowed, but %+v found no node in %+v", randomSeed, pod, m)
 			}
@@ -154,12 +152,12 @@ func TestAnyOrderWorks(t *testing.T) {
 		if verdict.Fits {
 			allowed++
 		}
-		if works {
+		if succeeds {
 			possible++
 		}
 	}
-	t.Logf("%d clusters with pods to move, %d of them allowed, %d worked out in all orders that were tried", moved, allowed, possible)
+	t.Logf("%d drains, %d of them allowed, %d succeeded in all tested orders", drains, allowed, possible)
 	if allowed*10 < possible*7 {
-		t.Errorf("only %d of %d drains that always work out are allowed", allowed, possible)
+		t.Errorf("only %d of %d drains that succeed are allowed", allowed, possible)
 	}
 }

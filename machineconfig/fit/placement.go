@@ -14,11 +14,10 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// checkPlacement implements the argument of the package's documentation.
+// checkPlacement is described in the documentation of the package.
 func (s *snapshot) checkPlacement() *Verdict {
 	for _, p := range s.toPlace {
 		for _, on := range s.nodes {
-			// A node that is full now may have room later.
 			if !on.draining && tolerates(&p.Spec, on.node, true) && selects(p.Pod, on.node, true) {
 				p.candidates = append(p.candidates, on)
 			}
@@ -39,7 +38,7 @@ func (s *snapshot) checkPlacement() *Verdict {
 	return nil
 }
 
-// feasible returns the nodes where the pod could be placed now, and why the others are not feasible.
+// feasible returns the nodes that are feasible for the pod now, and why the others are not.
 func (s *snapshot) feasible(p *podInfo) (nodes []*nodeInfo, refusals string) {
 	apart := map[*podInfo][]string{}
 	for _, other := range s.pods {
@@ -58,7 +57,7 @@ func (s *snapshot) feasible(p *podInfo) (nodes []*nodeInfo, refusals string) {
 	return nodes, strings.Join(refused, ", ")
 }
 
-// filter returns why the node is not feasible for the pod; empty when it is.
+// filter returns why the node is not feasible for the pod; empty if it is.
 func (s *snapshot) filter(on *nodeInfo, p *podInfo, apart map[*podInfo][]string) string {
 	switch {
 	case on.draining:
@@ -87,37 +86,35 @@ func (s *snapshot) filter(on *nodeInfo, p *podInfo, apart map[*podInfo][]string)
 	return ""
 }
 
-// tolerates reports whether a pod tolerates the taints of a node, and unless temporarily counts, for as long as it runs.
-func tolerates(spec *corev1.PodSpec, node *corev1.Node, temporarily bool) bool {
+// tolerates reports whether a pod tolerates the taints of a node.
+func tolerates(spec *corev1.PodSpec, node *corev1.Node, includeTemporary bool) bool {
 	tolerations := slices.Clone(spec.Tolerations)
-	if !temporarily {
+	if !includeTemporary {
 		tolerations = slices.DeleteFunc(tolerations, func(t corev1.Toleration) bool { return t.TolerationSeconds != nil })
 	}
 	_, untolerated := corev1helpers.FindMatchingUntoleratedTaint(logr.Discard(), node.Spec.Taints, tolerations, func(taint *corev1.Taint) bool {
 		return taint.Effect == corev1.TaintEffectNoSchedule || taint.Effect == corev1.TaintEffectNoExecute
-	}, temporarily)
+	}, includeTemporary)
 	return !untolerated
 }
 
-// selects reports whether the pod's node selector and affinity select the node; unreadable is the answer when they cannot be read.
-func selects(pod *corev1.Pod, node *corev1.Node, unreadable bool) bool {
+// selects reports whether the pod's node selector and affinity select the node. It returns onError if they are invalid.
+func selects(pod *corev1.Pod, node *corev1.Node, onError bool) bool {
 	match, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node)
 	if err != nil {
-		return unreadable
+		return onError
 	}
 	return match
 }
 
-// competitor is another pod to place.
 type competitor struct {
 	*podInfo
 	keys []string // of separatingKeys
-	// used is, for each of its candidates, its share of the nodes considered so far if it is placed there.
+	// used has, for each candidate, the share of the nodes considered so far that the pod uses if it is placed there.
 	used []float64
 }
 
-// alwaysPlaced reports whether there are feasible nodes that the other pods to place cannot all fill. It tries the one node with the least
-// demand, then the two with the least, and so on.
+// alwaysPlaced reports whether the other pods to place cannot fill all feasible nodes. It tries the k nodes with the least demand.
 func (s *snapshot) alwaysPlaced(p *podInfo, feasible []*nodeInfo) bool {
 	const rounding = 1e-6
 	var others []*competitor
@@ -150,7 +147,7 @@ func (s *snapshot) alwaysPlaced(p *podInfo, feasible []*nodeInfo) bool {
 	return false
 }
 
-// share returns how much of what makes a node infeasible for p the competitor uses when it is placed on a node, 1 at most.
+// share returns the share of what makes a node infeasible for p that the competitor uses if it is placed on a node.
 func (c *competitor) share(placedOn, of *nodeInfo, p *podInfo) float64 {
 	share := 0.0
 	switch {
@@ -161,20 +158,18 @@ func (c *competitor) share(placedOn, of *nodeInfo, p *podInfo) float64 {
 	}
 	for name, amount := range p.requests {
 		if amount > 0 {
-			// One unit more than what is free beyond the request makes the node infeasible.
+			// One unit more than this makes the node infeasible.
 			share = max(share, float64(c.requests[name])/float64(of.free[name]-amount+1))
 		}
 	}
 	return min(1, share)
 }
 
-// term is one required term of pod affinity or anti-affinity.
+// term is a required term of pod affinity or anti-affinity.
 type term struct {
 	corev1.PodAffinityTerm
-	// namespace is that of the pod that has the term.
-	namespace string
-	// selector is nil for a term that cannot be read, or uses fields that this package does not implement.
-	selector labels.Selector
+	namespace string          // of the pod that has the term
+	selector  labels.Selector // nil for a term that is invalid or not supported
 }
 
 func terms(pod *corev1.Pod) (affinity, antiAffinity []term) {
@@ -193,7 +188,7 @@ func terms(pod *corev1.Pod) (affinity, antiAffinity []term) {
 		parse(ptr.Deref(all.PodAntiAffinity, corev1.PodAntiAffinity{}).RequiredDuringSchedulingIgnoredDuringExecution)
 }
 
-// matches reports whether the term matches a pod, certainly or possibly: labels of namespaces are not read.
+// matches reports whether the term matches a pod. Labels of namespaces are unknown.
 func (t term) matches(pod *corev1.Pod) (certainly, possibly bool) {
 	if t.selector == nil {
 		return false, true
@@ -206,7 +201,7 @@ func (t term) matches(pod *corev1.Pod) (certainly, possibly bool) {
 	return matches && named, matches && (named || t.NamespaceSelector != nil)
 }
 
-// sameNode is a topology key for which every node is a domain, for host ports.
+// sameNode is a topology key of which every node is a domain, for host ports.
 const sameNode = ""
 
 // separatingKeys returns the topology keys in whose domains two pods cannot run together.
@@ -227,7 +222,6 @@ func separatingKeys(a, b *podInfo) []string {
 	return keys
 }
 
-// inSameDomain reports whether two nodes are in one domain of any of the keys.
 func inSameDomain(a, b *nodeInfo, keys []string) bool {
 	return slices.ContainsFunc(keys, func(key string) bool {
 		if key == sameNode {
@@ -239,7 +233,7 @@ func inSameDomain(a, b *nodeInfo, keys []string) bool {
 	})
 }
 
-// affinityHolds reports whether pods that stay satisfy all affinity terms on the node. As in the scheduler, a pod counts only if all terms match it.
+// affinityHolds reports whether pods that stay satisfy all affinity terms. As in the scheduler, all terms must match a pod.
 func (s *snapshot) affinityHolds(p *podInfo, on *nodeInfo) bool {
 	for _, wanted := range p.affinity {
 		if !slices.ContainsFunc(s.pods, func(other *podInfo) bool {

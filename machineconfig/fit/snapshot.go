@@ -14,31 +14,28 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 )
 
-// snapshot is a cluster as the scheduler sees it.
+// snapshot is the state of the cluster for the scheduler.
 type snapshot struct {
 	Cluster
 	nodes []*nodeInfo
-	// pods are all that have a node, toPlace those that need another one, evicted those of them on a draining node.
+	// pods have a node, toPlace need another one, evicted are those of toPlace on draining nodes.
 	pods, toPlace, evicted []*podInfo
 }
 
 type nodeInfo struct {
-	node *corev1.Node
-	// usable reports whether the node is ready, without pressure, not cordoned and not being deleted.
-	draining, usable bool
+	node             *corev1.Node
+	draining, usable bool // usable: healthy, not cordoned and not being deleted
 	free             resources
 }
 
 type podInfo struct {
 	*corev1.Pod
-	on    *nodeInfo
-	moves bool
-	// requests are those of the replacement.
-	requests               resources
+	on                     *nodeInfo
+	moves                  bool
+	requests               resources // of the replacement
 	hostPorts              []corev1.ContainerPort
 	affinity, antiAffinity []term
-	// candidates are the nodes where the replacement may be placed, now or later.
-	candidates []*nodeInfo
+	candidates             []*nodeInfo // where the replacement may be placed, now or later
 }
 
 func newSnapshot(cluster Cluster, draining []string) (*snapshot, *Verdict) {
@@ -73,7 +70,7 @@ func (s *snapshot) add(pod *corev1.Pod, on *nodeInfo) {
 	p.affinity, p.antiAffinity = terms(pod)
 	p.moves = !keptByDrains(pod) && (on.draining || !on.usable || pod.DeletionTimestamp != nil)
 	s.pods = append(s.pods, p)
-	// A pod that is being resized occupies what it has.
+	// A pod that is being resized still occupies what it has.
 	occupied := requests(pod, resourcehelper.PodResourcesOptions{UseStatusResources: true, InPlacePodLevelResourcesVerticalScalingEnabled: true})
 	for name, amount := range occupied {
 		on.free[name] -= amount
@@ -86,7 +83,7 @@ func (s *snapshot) add(pod *corev1.Pod, on *nodeInfo) {
 	}
 }
 
-// keptByDrains reports whether kubectl drain keeps the pod: mirrors of static pods, and pods of DaemonSets.
+// keptByDrains reports whether kubectl drain skips the pod.
 func keptByDrains(pod *corev1.Pod) bool {
 	if _, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
 		return true
@@ -95,7 +92,7 @@ func keptByDrains(pod *corev1.Pod) bool {
 	return owner != nil && owner.Kind == "DaemonSet" && owner.APIVersion == "apps/v1"
 }
 
-// Healthy reports whether Ready is True, and MemoryPressure, DiskPressure, PIDPressure and NetworkUnavailable are absent or False.
+// Healthy reports whether Ready is True, and the conditions of pressure and NetworkUnavailable are absent or False.
 func Healthy(node *corev1.Node) bool {
 	ready := false
 	for _, condition := range node.Status.Conditions {
@@ -111,12 +108,12 @@ func Healthy(node *corev1.Node) bool {
 	return ready
 }
 
-// IsWindows reports whether the node runs Windows, by the label that every kubelet sets.
+// IsWindows reports whether the node runs Windows.
 func IsWindows(node *corev1.Node) bool {
 	return node.Labels[corev1.LabelOSStable] == string(corev1.Windows)
 }
 
-// resources are in the scheduler's units: millicores of CPU, whole units of everything else, and one per pod.
+// resources are in the scheduler's units: millicores of CPU, whole units of other resources, and 1 for each pod.
 type resources map[corev1.ResourceName]int64
 
 func resourcesOf(list corev1.ResourceList) resources {
@@ -136,7 +133,7 @@ func requests(pod *corev1.Pod, options resourcehelper.PodResourcesOptions) resou
 	return out
 }
 
-// hostPorts returns the node's ports that a pod uses, whatever the address. Init containers count, since some never end.
+// hostPorts returns the host ports of a pod, also of init containers, since sidecars are among them.
 func hostPorts(spec *corev1.PodSpec) []corev1.ContainerPort {
 	var ports []corev1.ContainerPort
 	for _, container := range slices.Concat(spec.InitContainers, spec.Containers) {
@@ -152,7 +149,7 @@ func hostPorts(spec *corev1.PodSpec) []corev1.ContainerPort {
 	return ports
 }
 
-// checkReplacements wants every evicted pod to have a controller whose template needs no more than the pod, and no unsupported rules.
+// checkReplacements checks that every evicted pod has a controller whose template needs no more than the pod, and no unsupported rules.
 func (s *snapshot) checkReplacements() *Verdict {
 	for _, p := range s.evicted {
 		template, why := s.template(p.Pod)
@@ -163,7 +160,7 @@ func (s *snapshot) checkReplacements() *Verdict {
 			return no(ReasonSuccessorUnknown, "pod %s/%s: %s", p.Namespace, p.Name, why)
 		}
 		for _, spec := range []*corev1.PodSpec{&p.Spec, &template.Spec} {
-			if i := slices.IndexFunc(spec.Volumes, tiedToNode); i >= 0 {
+			if i := slices.IndexFunc(spec.Volumes, dependsOnNode); i >= 0 {
 				return no(ReasonVolumeTiesPodToNode, "pod %s/%s: volume %s", p.Namespace, p.Name, spec.Volumes[i].Name)
 			}
 			if why := unsupportedRule(spec); why != "" {
@@ -174,7 +171,7 @@ func (s *snapshot) checkReplacements() *Verdict {
 	return nil
 }
 
-// template returns what the pod's replacement is made from, or why that is not known.
+// template returns the template of the pod's replacement, or why it is unknown.
 func (s *snapshot) template(pod *corev1.Pod) (*corev1.PodTemplateSpec, string) {
 	owner := metav1.GetControllerOf(pod)
 	if owner == nil {
@@ -201,7 +198,7 @@ func (s *snapshot) template(pod *corev1.Pod) (*corev1.PodTemplateSpec, string) {
 	return nil, "its " + owner.Kind + " " + owner.Name + " does not exist"
 }
 
-// difference returns how a template differs from its pod in what decides where a pod may run, except for what admission adds to every pod.
+// difference returns how a template differs from its pod in scheduling, except for what admission adds to every pod.
 func difference(p *podInfo, template *corev1.PodTemplateSpec) string {
 	for name, amount := range requests(&corev1.Pod{Spec: template.Spec}, resourcehelper.PodResourcesOptions{}) {
 		if amount > p.requests[name] {
@@ -230,12 +227,11 @@ func difference(p *podInfo, template *corev1.PodTemplateSpec) string {
 	return ""
 }
 
-// tiedToNode reports whether a volume may differ between nodes.
-func tiedToNode(volume corev1.Volume) bool {
+func dependsOnNode(volume corev1.Volume) bool {
 	return volume.ConfigMap == nil && volume.Secret == nil && volume.Projected == nil && volume.DownwardAPI == nil && volume.EmptyDir == nil
 }
 
-// unsupportedRule returns a rule of scheduling that this package does not implement; empty when there is none.
+// unsupportedRule returns a scheduling rule that this package does not implement.
 func unsupportedRule(spec *corev1.PodSpec) string {
 	cordon := &corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
 	switch {
@@ -255,7 +251,7 @@ func unsupportedRule(spec *corev1.PodSpec) string {
 	return ""
 }
 
-// checkBudgets wants each budget to permit the eviction of all its evicted pods at once. The API refuses evictions of pods with several budgets.
+// checkBudgets checks that budgets permit all evictions at once. The API server refuses to evict a pod with several budgets.
 func (s *snapshot) checkBudgets() *Verdict {
 	budgetOf := map[*podInfo]string{}
 	for i := range s.Budgets {
