@@ -38,7 +38,7 @@ func owned(manager, fields string) metav1.ManagedFieldsEntry {
 	return entry
 }
 
-func ownedByUs(fields string) []metav1.ManagedFieldsEntry {
+func ownedByModule(fields string) []metav1.ManagedFieldsEntry {
 	return []metav1.ManagedFieldsEntry{owned(approver.FieldOwner, fields)}
 }
 
@@ -73,7 +73,7 @@ func edited(text, edit string) *corev1.ConfigMap {
 	}
 	c := config(with)
 	c.Annotations = map[string]string{approver.EditAnnotation: edit}
-	c.ManagedFields = ownedByUs(`{"f:data":{"f:config.yaml":{}},"f:metadata":{"f:annotations":{"f:sno.solonode.github.io/approver-edit":{}}}}`)
+	c.ManagedFields = ownedByModule(`{"f:data":{"f:config.yaml":{}},"f:metadata":{"f:annotations":{"f:sno.solonode.github.io/approver-edit":{}}}}`)
 	return c
 }
 
@@ -82,7 +82,7 @@ func restarted(token string) *appsv1.Deployment {
 	d := stock()
 	d.Spec.Template.Annotations = map[string]string{approver.EditAnnotation: token}
 	d.ManagedFields = append(d.ManagedFields,
-		ownedByUs(`{"f:spec":{"f:template":{"f:metadata":{"f:annotations":{"f:sno.solonode.github.io/approver-edit":{}}}}}}`)...)
+		ownedByModule(`{"f:spec":{"f:template":{"f:metadata":{"f:annotations":{"f:sno.solonode.github.io/approver-edit":{}}}}}}`)...)
 	return d
 }
 
@@ -93,9 +93,9 @@ func stopped(d *appsv1.Deployment) *appsv1.Deployment {
 }
 
 // stoppedByUs is the stock approver after this module scaled it to zero.
-func stoppedByUs() *appsv1.Deployment {
+func stoppedByModule() *appsv1.Deployment {
 	d := stopped(stock())
-	d.ManagedFields = append(ownedByUs(ownsReplicas), owned(overrides.ClusterVersionOperator, `{"f:spec":{"f:paused":{}}}`))
+	d.ManagedFields = append(ownedByModule(ownsReplicas), owned(overrides.ClusterVersionOperator, `{"f:spec":{"f:paused":{}}}`))
 	return d
 }
 
@@ -219,14 +219,14 @@ func TestDecide(t *testing.T) {
 		}, "[NotNeeded NotNeeded]"},
 
 		{"off", off(version()), same, "Claim machine-approver unmanaged=true [Progressing TakingOver]"},
-		{"off, observed", off(ourClaim()), same, "ApplyDeployment replicas=0 [Progressing Restarting]"},
-		{"off, without a number of replicas", off(ourClaim()), func(i *in) { i.Deployment.Spec.Replicas = nil },
+		{"off, observed", off(claimedByModule()), same, "ApplyDeployment replicas=0 [Progressing Restarting]"},
+		{"off, without a number of replicas", off(claimedByModule()), func(i *in) { i.Deployment.Spec.Replicas = nil },
 			"ApplyDeployment replicas=0 [Progressing Restarting]"},
 		{"off, and the list is one value", off(version(configv1.ComponentOverride{Kind: "Deployment", Name: "x", Unmanaged: true})), func(i *in) {
 			i.ClusterVersion.ManagedFields = []metav1.ManagedFieldsEntry{owned("kubectl", `{"f:spec":{"f:overrides":{}}}`)}
 		}, "[Blocked FieldOwnedByOther]"},
-		{"off, while it stops", off(ourClaim()), func(i *in) {
-			i.Deployment = stoppedByUs()
+		{"off, while it stops", off(claimedByModule()), func(i *in) {
+			i.Deployment = stoppedByModule()
 			i.Deployment.Status.Replicas = 1
 		}, "[Progressing Restarting]"},
 	} {

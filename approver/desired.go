@@ -39,8 +39,8 @@ type ConfigWrite struct {
 
 // Decide returns the next write to the stock approver, which is restricted only where there is no second source (R-APP-1, R-SNO-12).
 func Decide(in Inputs) Decision {
-	switch result, ours := Checks().Run(in); {
-	case result != nil && ours == patch.ReleaseFields:
+	switch result, fields := Checks().Run(in); {
+	case result != nil && fields == patch.ReleaseFields:
 		return release(in, result)
 	case result != nil:
 		return Decision{Result: result}

@@ -9,7 +9,7 @@ import (
 	"github.com/solonode/sno/approver"
 )
 
-const ours = "# sno.solonode.github.io/approver"
+const marker = "# sno.solonode.github.io/approver"
 
 // disable returns the edited text, and fails the test unless nothing was written, or the flow is disabled and everything can be put back.
 func disable(t *testing.T, text string) (string, error) {
@@ -29,7 +29,7 @@ func disable(t *testing.T, text string) (string, error) {
 }
 
 func TestDisableNodeClient(t *testing.T) {
-	line := "nodeClientCert: {disabled: true} " + ours + "\n"
+	line := "nodeClientCert: {disabled: true} " + marker + "\n"
 	for _, tt := range []struct{ name, text, want string }{
 		{"empty", "", line},
 		{"an end of line", "\n", "\n" + line},
@@ -42,16 +42,16 @@ func TestDisableNodeClient(t *testing.T) {
 		{"an odd indentation", "   a: 1\n   b: [1,\n2]\n", "   " + line + "   a: 1\n   b: [1,\n2]\n"},
 		{"a text with blank lines at the end", "note: |+\n  text\n\n\n", line + "note: |+\n  text\n\n\n"},
 		{"lines of another system", "a: 1\r\nb: 2\r\n", strings.TrimSuffix(line, "\n") + "\r\na: 1\r\nb: 2\r\n"},
-		{"the section without a value", "nodeClientCert:\n", "nodeClientCert:\n  disabled: true " + ours + "\n"},
-		{"the section without a value, last", "a: 1\nnodeClientCert: # soon", "a: 1\nnodeClientCert: # soon\n  disabled: true " + ours},
-		{"the section without a value, first", "nodeClientCert:\n# soon\na: 1\n", "nodeClientCert:\n  disabled: true " + ours + "\n# soon\na: 1\n"},
-		{"the section with another key", "nodeClientCert:\n    # how long\n    limit: 4\n", "nodeClientCert:\n    # how long\n    disabled: true " + ours + "\n    limit: 4\n"},
-		{"the section in upper case", "NodeClientCert:\n  limit: 4\n", "NodeClientCert:\n  disabled: true " + ours + "\n  limit: 4\n"},
-		{"the section in braces", "nodeClientCert: {limit: 4}\n", "nodeClientCert: {disabled: true, " + ours + "\n        limit: 4}\n"},
-		{"empty braces", "nodeClientCert: {}\n", "nodeClientCert: {disabled: true, " + ours + "\n        }\n"},
-		{"JSON", `{"logLevel": 4}`, "{nodeClientCert: {disabled: true}, " + ours + "\n        \"logLevel\": 4}"},
-		{"JSON with the section", "{\n  \"nodeClientCert\": { \"limit\": 4 }\n}\n", "{\n  \"nodeClientCert\": {disabled: true, " + ours + "\n         \"limit\": 4 }\n}\n"},
-		{"letters before the brace", "{größe: 1, nodeClientCert: {ü: 1}}\n", "{größe: 1, nodeClientCert: {disabled: true, " + ours + "\n        ü: 1}}\n"},
+		{"the section without a value", "nodeClientCert:\n", "nodeClientCert:\n  disabled: true " + marker + "\n"},
+		{"the section without a value, last", "a: 1\nnodeClientCert: # soon", "a: 1\nnodeClientCert: # soon\n  disabled: true " + marker},
+		{"the section without a value, first", "nodeClientCert:\n# soon\na: 1\n", "nodeClientCert:\n  disabled: true " + marker + "\n# soon\na: 1\n"},
+		{"the section with another key", "nodeClientCert:\n    # how long\n    limit: 4\n", "nodeClientCert:\n    # how long\n    disabled: true " + marker + "\n    limit: 4\n"},
+		{"the section in upper case", "NodeClientCert:\n  limit: 4\n", "NodeClientCert:\n  disabled: true " + marker + "\n  limit: 4\n"},
+		{"the section in braces", "nodeClientCert: {limit: 4}\n", "nodeClientCert: {disabled: true, " + marker + "\n        limit: 4}\n"},
+		{"empty braces", "nodeClientCert: {}\n", "nodeClientCert: {disabled: true, " + marker + "\n        }\n"},
+		{"JSON", `{"logLevel": 4}`, "{nodeClientCert: {disabled: true}, " + marker + "\n        \"logLevel\": 4}"},
+		{"JSON with the section", "{\n  \"nodeClientCert\": { \"limit\": 4 }\n}\n", "{\n  \"nodeClientCert\": {disabled: true, " + marker + "\n         \"limit\": 4 }\n}\n"},
+		{"letters before the brace", "{größe: 1, nodeClientCert: {ü: 1}}\n", "{größe: 1, nodeClientCert: {disabled: true, " + marker + "\n        ü: 1}}\n"},
 		{"anchors of others", "base: &b {x: 1}\nother:\n  <<: *b\n", line + "base: &b {x: 1}\nother:\n  <<: *b\n"},
 		{"disabled already", "nodeClientCert:\n  disabled: true\n", "nodeClientCert:\n  disabled: true\n"},
 		{"disabled already, in another notation", `{"NODECLIENTCERT": {"Disabled": true}}`, `{"NODECLIENTCERT": {"Disabled": true}}`},
@@ -109,11 +109,11 @@ func TestEnableNodeClient(t *testing.T) {
 		name, text, want string
 		found            bool
 	}{
-		{"moved and indented", "a: 1\nb:\n  x: 1\nnodeClientCert: {disabled: true} " + ours + "\nc: 1\n", "a: 1\nb:\n  x: 1\nc: 1\n", true},
-		{"at the end, without an end", "a: 1\nnodeClientCert: {disabled: true} " + ours, "a: 1", true},
-		{"a key behind ours", "nodeClientCert:\n  disabled: true " + ours + "\n  limit: 4\n", "nodeClientCert:\n  limit: 4\n", true},
+		{"moved and indented", "a: 1\nb:\n  x: 1\nnodeClientCert: {disabled: true} " + marker + "\nc: 1\n", "a: 1\nb:\n  x: 1\nc: 1\n", true},
+		{"at the end, without an end", "a: 1\nnodeClientCert: {disabled: true} " + marker, "a: 1", true},
+		{"a key behind ours", "nodeClientCert:\n  disabled: true " + marker + "\n  limit: 4\n", "nodeClientCert:\n  limit: 4\n", true},
 		{"without the comment it is not ours", "nodeClientCert: {disabled: true}\n", "nodeClientCert: {disabled: true}\n", false},
-		{"changed to false", "nodeClientCert: {disabled: false} " + ours + "\n", "nodeClientCert: {disabled: false} " + ours + "\n", false},
+		{"changed to false", "nodeClientCert: {disabled: false} " + marker + "\n", "nodeClientCert: {disabled: false} " + marker + "\n", false},
 		{"nothing", "", "", false},
 	} {
 		if got, found := approver.EnableNodeClient(tt.text); got != tt.want || found != tt.found {

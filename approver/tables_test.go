@@ -20,7 +20,7 @@ import (
 )
 
 // situation is one combination of everything that the decision depends on, by names.
-type situation struct {
+type testCase struct {
 	cluster, mode, optOut, stock, config, version string
 	machines                                      approver.MachinePresence
 }
@@ -70,7 +70,7 @@ var releases = []row{
 	{"", "", "", ""},
 }
 
-func (s situation) first(rows []row) string {
+func (s testCase) first(rows []row) string {
 	fits := func(alternatives, value string) bool {
 		return alternatives == "" || slices.Contains(strings.Split(alternatives, "|"), value)
 	}
@@ -82,7 +82,7 @@ func (s situation) first(rows []row) string {
 	return "no row"
 }
 
-func (s situation) wanted() string {
+func (s testCase) wanted() string {
 	switch {
 	case s.mode == "on" || strings.Contains(s.cluster, "not read"):
 		return "[Failed Invalid]"
@@ -114,11 +114,11 @@ var (
 		"running":             stock,
 		"restarted":           func() *appsv1.Deployment { return restarted("c.made") },
 		"restarted before":    func() *appsv1.Deployment { return restarted("c.4") },
-		"stopped by us":       stoppedByUs,
+		"stopped by us":       stoppedByModule,
 		"stopped by a person": func() *appsv1.Deployment { return stopped(stock()) },
 		"of a person":         with(stock, func(d *appsv1.Deployment) { d.ManagedFields = append(d.ManagedFields, owned("kubectl", ownsReplicas)) }),
 	}
-	oursInText = func() *corev1.ConfigMap { return edited("a: 1\n", "5/kubectl-edit") }
+	editedText = func() *corev1.ConfigMap { return edited("a: 1\n", "5/kubectl-edit") }
 	configs    = map[string]func() *corev1.ConfigMap{
 		"none":           func() *corev1.ConfigMap { return nil },
 		"text":           func() *corev1.ConfigMap { return config("a: 1\n") },
@@ -126,22 +126,22 @@ var (
 		"false":          func() *corev1.ConfigMap { return config("nodeClientCert: {disabled: false}\n") },
 		"broken":         func() *corev1.ConfigMap { return config("a: [\n") },
 		"ours":           func() *corev1.ConfigMap { return edited("", "made") },
-		"ours in text":   oursInText,
-		"line taken out": with(oursInText, func(c *corev1.ConfigMap) { c.Data[approver.ConfigKey] = "a: 1\n" }),
+		"ours in text":   editedText,
+		"line taken out": with(editedText, func(c *corev1.ConfigMap) { c.Data[approver.ConfigKey] = "a: 1\n" }),
 	}
-	ourClaim = func() *configv1.ClusterVersion { return claimed(approver.FieldOwner, true) }
-	versions = map[string]func() *configv1.ClusterVersion{
+	claimedByModule = func() *configv1.ClusterVersion { return claimed(approver.FieldOwner, true) }
+	versions        = map[string]func() *configv1.ClusterVersion{
 		"none":                  func() *configv1.ClusterVersion { return nil },
 		"plain":                 func() *configv1.ClusterVersion { return version() },
-		"claimed":               ourClaim,
-		"claimed, not observed": with(ourClaim, func(v *configv1.ClusterVersion) { v.Generation = 3 }),
+		"claimed":               claimedByModule,
+		"claimed, not observed": with(claimedByModule, func(v *configv1.ClusterVersion) { v.Generation = 3 }),
 		"claimed by a person":   func() *configv1.ClusterVersion { return claimed("kubectl", true) },
 		"managed by a person":   func() *configv1.ClusterVersion { return claimed("kubectl", false) },
 	}
 	presences = []approver.MachinePresence{approver.MachinesUnknown, approver.MachinesAbsent, approver.MachinesPresent}
 )
 
-func (s situation) inputs() (in approver.Inputs, exists bool) {
+func (s testCase) inputs() (in approver.Inputs, exists bool) {
 	in = approver.Inputs{Cluster: clusters[s.cluster], Mode: approver.Mode(s.mode), Machines: s.machines,
 		Deployment: stocks[s.stock](), ConfigMap: configs[s.config](), ClusterVersion: versions[s.version]()}
 	annotations := map[string]string{patch.OptOutAnnotation: approver.Name}
@@ -162,7 +162,7 @@ func (s situation) inputs() (in approver.Inputs, exists bool) {
 // R-SNO-12 and R-APP-1: every combination of what the decision depends on follows the tables. testdata/outcomes.txt has all messages.
 func TestDecideByTheTables(t *testing.T) {
 	seen, outcomes, wrong := map[string]int{}, sets.New[string](), 0
-	each := func(s situation) {
+	each := func(s testCase) {
 		in, exists := s.inputs()
 		if !exists || wrong > 20 {
 			return
@@ -190,7 +190,7 @@ func TestDecideByTheTables(t *testing.T) {
 								optOuts = []string{"", "Deployment", "ConfigMap", "ClusterVersion"}
 							}
 							for _, optOut := range optOuts {
-								each(situation{cluster, mode, optOut, stock, config, version, machines})
+								each(testCase{cluster, mode, optOut, stock, config, version, machines})
 							}
 						}
 					}

@@ -24,7 +24,7 @@ var (
 )
 
 // done is what happened to one object, or the state of a module that wrote nothing.
-type done struct {
+type outcomeRow struct {
 	Module  string `json:"module"`
 	Object  string `json:"object"`
 	Outcome string `json:"outcome"`
@@ -44,7 +44,7 @@ With a machine-config operator, a change of the graceful shutdown restarts the n
 		kubectl sno apply --dry-run=server
 		# Two modules, also where another manager owns a field
 		kubectl sno apply --modules ingress,console --force-conflicts`, p.bindOutput, p.bindModules, p.bindDryRun, p.bindForce)
-	command.RunE = func(command *cobra.Command, _ []string) error { return p.carryOut(command.Context(), false) }
+	command.RunE = func(command *cobra.Command, _ []string) error { return p.applyOrRelease(command.Context(), false) }
 	return command
 }
 
@@ -64,7 +64,7 @@ A controller that still runs patches again, and so does the next apply. To opt a
 	command.ValidArgsFunction = cobra.FixedCompletions(p.moduleNames(), cobra.ShellCompDirectiveNoFileComp)
 	command.RunE = func(command *cobra.Command, args []string) error {
 		p.modules = args
-		if err := p.carryOut(command.Context(), true); err != nil {
+		if err := p.applyOrRelease(command.Context(), true); err != nil {
 			return err
 		}
 		if p.dryRun == "none" {
@@ -82,8 +82,8 @@ func (p *program) bindDryRun(command *cobra.Command) {
 }
 
 // carryOut applies or releases the modules, one after the other. A module that fails stops no other.
-func (p *program) carryOut(ctx context.Context, releasing bool) error {
-	chosen, err := p.chosen()
+func (p *program) applyOrRelease(ctx context.Context, releasing bool) error {
+	chosen, err := p.selectedModules()
 	if err != nil {
 		return err
 	}
@@ -98,9 +98,9 @@ func (p *program) carryOut(ctx context.Context, releasing bool) error {
 	if releasing {
 		kind, outcome = "Release", "released"
 	}
-	all, names := []done{}, []string{}
+	all, names := []outcomeRow{}, []string{}
 	t := table("MODULE", "OBJECT", "OUTCOME", "STATE", "MESSAGE")
-	add := func(item done) {
+	add := func(item outcomeRow) {
 		all = append(all, item)
 		row(t, item.Module, item.Object, item.Outcome, item.State, item.Message)
 	}
@@ -115,7 +115,7 @@ func (p *program) carryOut(ctx context.Context, releasing bool) error {
 		if result.State == patch.Failed || releasing && result.State == patch.Blocked {
 			failures = append(failures, fmt.Errorf("%s: %w: %s", m.Name(), errFailed, plan.Message(result)))
 		}
-		item := done{m.Name(), ownership.None, "unchanged", result.State.String(), plan.Message(result)}
+		item := outcomeRow{m.Name(), ownership.None, "unchanged", result.State.String(), plan.Message(result)}
 		for _, w := range writes {
 			item.Object, item.Outcome = plan.NameOf(cmp.Or(w.After, w.Before)), outcome
 			if w.After == nil {

@@ -257,7 +257,7 @@ func TestRun(t *testing.T) {
 // A rehearsal merges like the API server, owners of fields included: applied, forced and released.
 func TestRehearsalIsTrue(t *testing.T) {
 	c := newCluster(t)
-	us := c.server.Client(t, user, "system:masters")
+	userClient := c.server.Client(t, user, "system:masters")
 	for _, step := range []struct {
 		module  controller.Module
 		options plan.Options
@@ -268,10 +268,10 @@ func TestRehearsalIsTrue(t *testing.T) {
 		{&consolecontroller.Module{}, plan.Options{Release: true}, "release console"},
 		{&ingresscontroller.Module{}, plan.Options{Release: true}, "release ingress"},
 	} {
-		planned, err := plan.Compute(t.Context(), us, step.module, step.options)
+		planned, err := plan.Compute(t.Context(), userClient, step.module, step.options)
 		c.must(err)
-		step.options.Server = us
-		withServer, err := plan.Compute(t.Context(), us, step.module, step.options)
+		step.options.Server = userClient
+		withServer, err := plan.Compute(t.Context(), userClient, step.module, step.options)
 		c.must(err)
 		c.call(step.args, "OUTCOME")
 		if len(planned.Writes) == 0 || len(planned.Writes) != len(withServer.Writes) {
@@ -280,7 +280,7 @@ func TestRehearsalIsTrue(t *testing.T) {
 		for i, w := range planned.Writes {
 			is := &unstructured.Unstructured{}
 			is.SetGroupVersionKind(w.GroupVersionKind)
-			c.must(us.Get(t.Context(), w.ObjectKey, is))
+			c.must(userClient.Get(t.Context(), w.ObjectKey, is))
 			for name, rehearsed := range map[string]rehearsal.Write{"memory": w, "dry run": withServer.Writes[i]} {
 				if diff := cmp.Diff(normal(is), normal(rehearsed.After)); diff != "" {
 					t.Errorf("%s: %s (-API server +%s):\n%s", step.args, plan.NameOf(w.After), name, diff)

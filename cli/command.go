@@ -167,7 +167,7 @@ func (p *program) checkNames() error {
 }
 
 // chosen returns the modules of --modules, or all, with valid flags.
-func (p *program) chosen() ([]controller.Module, error) {
+func (p *program) selectedModules() ([]controller.Module, error) {
 	if err := p.checkNames(); err != nil {
 		return nil, err
 	}

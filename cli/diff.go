@@ -29,7 +29,7 @@ Values of Secrets are masked. The exit codes are those of kubectl diff: 0 withou
 		# From a must-gather
 		kubectl sno diff --must-gather ./must-gather.local.123`, p.bindModules, p.bindMustGather, p.bindForce)
 	command.RunE = func(command *cobra.Command, _ []string) error {
-		chosen, err := p.chosen()
+		chosen, err := p.selectedModules()
 		if err != nil {
 			return err
 		}
@@ -46,7 +46,7 @@ Values of Secrets are masked. The exit codes are those of kubectl diff: 0 withou
 						return diffErr
 					}
 					differs = differs || text != ""
-					paint(p.Out, text)
+					printColored(p.Out, text)
 				}
 			}
 			return err
@@ -108,7 +108,7 @@ func mask(secret map[string]any, other *unstructured.Unstructured, changed strin
 }
 
 // paint prints a diff, in colours on a terminal.
-func paint(out io.Writer, text string) {
+func printColored(out io.Writer, text string) {
 	colored := isTerminal(out) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	colors := map[byte]string{'@': "36", '-': "31", '+': "32"}
 	for line := range strings.Lines(text) {

@@ -41,7 +41,7 @@ func (p *program) bindForce(command *cobra.Command) {
 // printPlans returns a RunE that plans the chosen modules and prints what format makes of the plans.
 func (p *program) printPlans(format func([]plan.Module) answer) func(*cobra.Command, []string) error {
 	return func(command *cobra.Command, _ []string) error {
-		chosen, err := p.chosen()
+		chosen, err := p.selectedModules()
 		if err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ One process leads through a Lease, whose durations follow the topology. Outside 
 		kubectl sno run --modules ingress,console --dry-run --leader-elect=false`, p.bindModules)
 	bindGoFlags(command, "", options.BindFlags)
 	command.RunE = func(command *cobra.Command, _ []string) error {
-		chosen, err := p.chosen()
+		chosen, err := p.selectedModules()
 		if err != nil {
 			return err
 		}

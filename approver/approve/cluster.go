@@ -45,7 +45,7 @@ type cluster struct {
 }
 
 // each visits every request for the signer, and returns the resourceVersion of the first page: a watch from there misses none.
-func (c cluster) each(ctx context.Context, signer string, visit func(*certificatesv1.CertificateSigningRequest)) (string, error) {
+func (c cluster) eachRequest(ctx context.Context, signer string, visit func(*certificatesv1.CertificateSigningRequest)) (string, error) {
 	from := ""
 	err := pages.Each(ctx, func(ctx context.Context, at string) (string, error) {
 		page, err := c.requests.List(ctx, metav1.ListOptions{FieldSelector: "spec.signerName=" + signer, Limit: c.pageSize, Continue: at})
@@ -84,11 +84,11 @@ func (c cluster) waitForRequest(ctx context.Context, signer, version string, not
 }
 
 // approve approves a request exactly as it was read; it returns errChanged when it was modified, deleted or replaced meanwhile.
-func (c cluster) approve(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, because string, dryRun bool) error {
+func (c cluster) approve(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, reason string, dryRun bool) error {
 	intent := csr.DeepCopy()
 	intent.Status.Conditions = append(intent.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
 		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: approver.ApprovalReason,
-		Message: "Approved by sno's outside approver: " + because,
+		Message: "Approved by sno's outside approver: " + reason,
 	})
 	options := metav1.UpdateOptions{FieldManager: approver.FieldOwner}
 	if dryRun {
@@ -112,7 +112,7 @@ func (c cluster) approve(ctx context.Context, csr *certificatesv1.CertificateSig
 }
 
 // again reads the request again; nil when it was deleted or replaced.
-func (c cluster) again(ctx context.Context, csr *certificatesv1.CertificateSigningRequest) (*certificatesv1.CertificateSigningRequest, error) {
+func (c cluster) readAgain(ctx context.Context, csr *certificatesv1.CertificateSigningRequest) (*certificatesv1.CertificateSigningRequest, error) {
 	now, err := c.requests.Get(ctx, csr.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err), err == nil && now.UID != csr.UID:

@@ -36,7 +36,7 @@ type kubelets struct {
 }
 
 // ask returns the last answer of the node's kubelet. Without a valid one it starts a call and returns at once.
-func (k *kubelets) ask(ctx context.Context, name string) answer {
+func (k *kubelets) lookUp(ctx context.Context, name string) answer {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	maps.DeleteFunc(k.answers, func(_ string, a answer) bool { return !a.calling && time.Since(a.at) >= answerValid })

@@ -104,7 +104,7 @@ func parse(args []string, out io.Writer) (options, error) {
 }
 
 func (o options) validate(rest []string) error {
-	for _, fault := range []struct {
+	for _, invalid := range []struct {
 		is   bool
 		text string
 	}{
@@ -118,8 +118,8 @@ func (o options) validate(rest []string) error {
 		{o.every < time.Second, fmt.Sprintf("--every=%s is shorter than a second", o.every)},
 		{o.timeout <= 0, fmt.Sprintf("--timeout=%s is not positive", o.timeout)},
 	} {
-		if fault.is {
-			return fmt.Errorf("%w: %s", errUsage, fault.text)
+		if invalid.is {
+			return fmt.Errorf("%w: %s", errUsage, invalid.text)
 		}
 	}
 	return nil
@@ -158,12 +158,12 @@ type tool struct {
 	wrap      transport.WrapperFunc // of the transport to the API server, in tests
 	cluster   cluster
 	kubelets  kubelets
-	news      chan struct{}        // has a value when another pass may have something to do
+	wake      chan struct{}        // has a value when another pass may have something to do
 	inventory *inventory.Inventory // the last one that could be read
 }
 
 func newTool(o options, stderr io.Writer) *tool {
-	t := &tool{options: o, stderr: stderr, news: make(chan struct{}, 1), cluster: cluster{pageSize: pageSize}}
+	t := &tool{options: o, stderr: stderr, wake: make(chan struct{}, 1), cluster: cluster{pageSize: pageSize}}
 	t.kubelets = kubelets{call: (&kubelet.Dialer{}).ServingCertificate, answered: t.notify}
 	return t
 }
@@ -254,21 +254,21 @@ func (t *tool) keepApproving(ctx context.Context, to report) (int, error) {
 			t.print("approve: %v; trying again in %s", err, retryInterval)
 			pause = retryInterval
 		}
-		if !wait(ctx, pause) || (err == nil && !t.waitForNews(ctx, versions)) {
+		if !wait(ctx, pause) || (err == nil && !t.waitForWork(ctx, versions)) {
 			return exitNothingPending, nil
 		}
 	}
 }
 
 // waitForNews returns when another pass is due, and reports whether the context goes on.
-func (t *tool) waitForNews(ctx context.Context, versions map[string]string) bool {
+func (t *tool) waitForWork(ctx context.Context, versions map[string]string) bool {
 	watching, cancel := context.WithTimeout(ctx, t.every)
 	var watches sync.WaitGroup
 	for _, signer := range requests.Signers {
 		watches.Go(func() { t.cluster.waitForRequest(watching, signer, versions[signer], t.notify) })
 	}
 	select {
-	case <-t.news:
+	case <-t.wake:
 	case <-watching.Done():
 	}
 	cancel()
@@ -290,7 +290,7 @@ func (t *tool) print(format string, args ...any) { fmt.Fprintf(t.stderr, format+
 // notify does not block: one value in the channel is enough.
 func (t *tool) notify() {
 	select {
-	case t.news <- struct{}{}:
+	case t.wake <- struct{}{}:
 	default:
 	}
 }

@@ -61,14 +61,14 @@ type candidate struct {
 // pass is one pass over all requests. First every request is checked without further reads, then the candidates are decided on.
 type pass struct {
 	*tool
-	report    report
-	summary   summary
-	groups    map[key]*group
-	authority *x509.CertPool   // of the kubelets; nil where it is not known
-	approvals map[string]int   // approved client requests of each node
-	spent     []time.Time      // times of this tool's approvals
-	read      sets.Set[string] // nodes that were read
-	nodes     sets.Set[string] // those of them that exist
+	report     report
+	summary    summary
+	groups     map[key]*group
+	authority  *x509.CertPool   // of the kubelets; nil where it is not known
+	approvals  map[string]int   // approved client requests of each node
+	approvedAt []time.Time      // times of this tool's approvals
+	read       sets.Set[string] // nodes that were read
+	nodes      sets.Set[string] // those of them that exist
 }
 
 func (t *tool) newPass(to report) *pass {
@@ -85,7 +85,7 @@ func (t *tool) pass(ctx context.Context, to report) (summary, map[string]string,
 	versions := map[string]string{}
 	for _, signer := range requests.Signers {
 		if err == nil {
-			versions[signer], err = t.cluster.each(ctx, signer, p.check)
+			versions[signer], err = t.cluster.eachRequest(ctx, signer, p.check)
 		}
 	}
 	if err == nil {
@@ -98,7 +98,7 @@ func (t *tool) pass(ctx context.Context, to report) (summary, map[string]string,
 	return p.summary, versions, err
 }
 
-func (p *pass) found(f finding) {
+func (p *pass) record(f finding) {
 	p.summary.add(f)
 	p.report.add(f)
 }
@@ -110,7 +110,7 @@ func (p *pass) check(csr *certificatesv1.CertificateSigningRequest) {
 	}
 	for _, c := range csr.Status.Conditions {
 		if c.Type == certificatesv1.CertificateApproved && c.Reason == approver.ApprovalReason {
-			p.spent = append(p.spent, c.LastUpdateTime.Time)
+			p.approvedAt = append(p.approvedAt, c.LastUpdateTime.Time)
 		}
 	}
 	if requests.Decided(csr) {
@@ -118,17 +118,17 @@ func (p *pass) check(csr *certificatesv1.CertificateSigningRequest) {
 	}
 	verdict := p.decide(csr, requests.Inputs{})
 	if len(verdict.Findings) == 0 || slices.ContainsFunc(verdict.Missing(), func(f requests.Finding) bool { return !needsReads(f) }) {
-		p.found(withoutReads(csr, verdict))
+		p.record(withoutReads(csr, verdict))
 		return
 	}
 	k := key{verdict.Flow, verdict.Node}
-	if dropped := p.hold(k, csr.DeepCopy()); dropped != nil {
+	if dropped := p.addToGroup(k, csr.DeepCopy()); dropped != nil {
 		withheld := contested(verdict)
 		if k.flow == requests.ServingFlow {
-			withheld = withhold(verdict, "OneOfNode", reasonTooManyOfNode,
+			withheld = keepPending(verdict, "OneOfNode", reasonTooManyOfNode,
 				fmt.Sprintf("The node has more than %d pending requests, and this one is not among the newest", maxServing))
 		}
-		p.found(withoutReads(dropped, withheld))
+		p.record(withoutReads(dropped, withheld))
 	}
 }
 
@@ -138,7 +138,7 @@ func (p *pass) decide(csr *certificatesv1.CertificateSigningRequest, in requests
 }
 
 // hold adds the request to its group, and returns the request that had to be dropped, if any.
-func (p *pass) hold(k key, csr *certificatesv1.CertificateSigningRequest) *certificatesv1.CertificateSigningRequest {
+func (p *pass) addToGroup(k key, csr *certificatesv1.CertificateSigningRequest) *certificatesv1.CertificateSigningRequest {
 	g := p.groups[k]
 	if g == nil {
 		g = &group{}
@@ -147,7 +147,7 @@ func (p *pass) hold(k key, csr *certificatesv1.CertificateSigningRequest) *certi
 	g.total++
 	g.newest = append(g.newest, csr)
 	slices.SortFunc(g.newest, newestFirst)
-	most := p.most(k)
+	most := p.maxRequests(k)
 	if len(g.newest) <= most {
 		return nil
 	}
@@ -156,7 +156,7 @@ func (p *pass) hold(k key, csr *certificatesv1.CertificateSigningRequest) *certi
 	return dropped
 }
 
-func (p *pass) most(k key) int {
+func (p *pass) maxRequests(k key) int {
 	if entry := p.inventory.Node(k.node); k.flow == requests.ClientFlow && entry != nil {
 		return entry.Count
 	}
@@ -165,7 +165,7 @@ func (p *pass) most(k key) int {
 
 // contested reports whether more client requests are pending than may be approved, so that it is not known which are the node's.
 func (p *pass) contested(k key) bool {
-	return k.flow == requests.ClientFlow && p.groups[k].total > p.most(k)-p.approvals[k.node]
+	return k.flow == requests.ClientFlow && p.groups[k].total > p.maxRequests(k)-p.approvals[k.node]
 }
 
 func (p *pass) candidates() []candidate {
@@ -192,7 +192,7 @@ func (p *pass) decideAll(ctx context.Context) error {
 		waiting, err = p.decideEach(ctx, waiting)
 	}
 	for _, c := range waiting {
-		p.found(newFinding(c.csr, asking, withhold(c.verdict, "Kubelet", reasonAskingKubelet,
+		p.record(newFinding(c.csr, asking, keepPending(c.verdict, "Kubelet", reasonAskingKubelet,
 			"The kubelet was called for its certificate and has not answered yet")))
 	}
 	return err
@@ -221,7 +221,7 @@ func (p *pass) approve(ctx context.Context, c *candidate) (done bool, err error)
 			return false, err
 		}
 		if !c.verdict.Approve {
-			p.found(newFinding(c.csr, pending, c.verdict))
+			p.record(newFinding(c.csr, pending, c.verdict))
 			return true, nil
 		}
 		err := p.cluster.approve(ctx, c.csr, c.verdict.Reason, p.dryRun)
@@ -232,7 +232,7 @@ func (p *pass) approve(ctx context.Context, c *candidate) (done bool, err error)
 		if !errors.Is(err, errChanged) {
 			return false, err
 		}
-		now, err := p.cluster.again(ctx, c.csr)
+		now, err := p.cluster.readAgain(ctx, c.csr)
 		if err != nil || now == nil {
 			return true, err
 		}
@@ -244,7 +244,7 @@ func (p *pass) approve(ctx context.Context, c *candidate) (done bool, err error)
 			return true, nil
 		}
 	}
-	p.found(newFinding(c.csr, pending, withhold(c.verdict, "Unchanged", reasonChanging,
+	p.record(newFinding(c.csr, pending, keepPending(c.verdict, "Unchanged", reasonChanging,
 		"Another client keeps modifying this request; see the audit log")))
 	return true, nil
 }
@@ -263,16 +263,16 @@ func (p *pass) prove(ctx context.Context, c *candidate) (answered bool, err erro
 	c.verdict = p.decide(c.csr, in)
 	if c.verdict.NeedsKubeletCertificate() {
 		if p.authority == nil {
-			c.verdict = withhold(c.verdict, "Kubelet", reasonNoAuthority,
+			c.verdict = keepPending(c.verdict, "Kubelet", reasonNoAuthority,
 				"The authority of the kubelets is not known, so a kubelet's certificate proves nothing; give --kubelet-ca")
 			return true, nil
 		}
-		a := p.kubelets.ask(ctx, c.node)
+		a := p.kubelets.lookUp(ctx, c.node)
 		switch {
 		case a.calling:
 			return false, nil
 		case a.err != nil:
-			c.verdict = withhold(c.verdict, "Kubelet", reasonKubeletUnreachable, fmt.Sprintf("Calling the kubelet for its certificate: %v", a.err))
+			c.verdict = keepPending(c.verdict, "Kubelet", reasonKubeletUnreachable, fmt.Sprintf("Calling the kubelet for its certificate: %v", a.err))
 			return true, nil
 		}
 		in.KubeletCertificate = &requests.KubeletCertificate{Chain: a.chain, Roots: p.authority}
@@ -283,8 +283,8 @@ func (p *pass) prove(ctx context.Context, c *candidate) (answered bool, err erro
 	}
 	if p.contested(c.key) {
 		c.verdict = contested(c.verdict)
-	} else if wait := p.limit.wait(p.spent, time.Now()); wait > 0 {
-		c.verdict = withhold(c.verdict, "Limit", reasonLimitReached, fmt.Sprintf("Everything is proven, but %d were approved within %s; "+
+	} else if wait := p.limit.wait(p.approvedAt, time.Now()); wait > 0 {
+		c.verdict = keepPending(c.verdict, "Limit", reasonLimitReached, fmt.Sprintf("Everything is proven, but %d were approved within %s; "+
 			"the next approval is possible in %s", p.limit.approvals, p.limit.window, wait.Round(time.Second)))
 	}
 	return true, nil
@@ -295,8 +295,8 @@ func (p *pass) approved(c *candidate) {
 	if p.dryRun {
 		o = wouldApprove
 	}
-	p.found(newFinding(c.csr, o, c.verdict))
-	p.spent = append(p.spent, time.Now())
+	p.record(newFinding(c.csr, o, c.verdict))
+	p.approvedAt = append(p.approvedAt, time.Now())
 	p.groups[c.key].total--
 	if c.flow == requests.ClientFlow {
 		p.approvals[c.node]++

@@ -20,12 +20,12 @@ import (
 
 // The program prints its result on standard output, everything else on standard error, and ends with the documented exit codes.
 func TestProgram(t *testing.T) {
-	w := newWorld(t)
-	w.expects("worker-1")
+	w := newEnvironment(t)
+	w.allowNodes("worker-1")
 	w.write("bad.yaml", "version: 1\nnodes:\n- name: worker-1\n  window: {notBefore: tomorrow, notAfter: 2026-01-31T08:00:00Z}\n- name: Worker-2\n")
 	w.write("nowhere", "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: 'http://"+patchtest.FreeAddress(t)+
 		"'}}]\ncontexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n")
-	foreign := w.joins("worker-9")
+	foreign := w.requestClient("worker-9")
 	good := slices.Clip(append(w.args(), "--once"))
 	for name, test := range map[string]struct {
 		args           []string
@@ -61,14 +61,14 @@ func TestProgram(t *testing.T) {
 
 // With --watch, being stopped is a success.
 func TestProgramStopped(t *testing.T) {
-	w := newWorld(t)
-	w.expects("worker-1:2")
+	w := newEnvironment(t)
+	w.allowNodes("worker-1:2")
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		var out, messages bytes.Buffer
 		command := patchtest.Command(&out, append(w.args(), "--watch")...)
 		command.Stderr = &messages
 		patchtest.NoError(w, command.Start())
-		w.approvedSoon(w.joins("worker-1"))
+		w.waitUntilApproved(w.requestClient("worker-1"))
 		patchtest.NoError(w, command.Process.Signal(signal))
 		if err := command.Wait(); err != nil || !strings.HasPrefix(messages.String(), "Watching") {
 			t.Errorf("%s: %v\n%s%s", signal, err, &out, &messages)
@@ -78,7 +78,7 @@ func TestProgramStopped(t *testing.T) {
 
 // The role of config/approve is sufficient with the authority that OpenShift publishes. A missing rule is reported.
 func TestRole(t *testing.T) {
-	w := newWorld(t)
+	w := newEnvironment(t)
 	for _, name := range []string{"sno-system", "openshift-config-managed"} {
 		w.server.Put(t, patchtest.Object("v1", "Namespace", "", name).Unstructured())
 	}
@@ -90,30 +90,30 @@ func TestRole(t *testing.T) {
 		w.server.Put(t, u)
 	}
 	w.kubeconfig = w.server.AccountKubeconfig(t, "sno-system", "approve", "")
-	w.expects("worker-1")
-	w.add("worker-2")
-	w.answers("worker-2", w.ca, "worker-2", "10.0.0.1")
-	joins, serves := w.joins("worker-1"), w.serves("worker-2", "worker-2", "10.0.0.1")
+	w.allowNodes("worker-1")
+	w.createNode("worker-2")
+	w.presentCertificate("worker-2", w.ca, "worker-2", "10.0.0.1")
+	joins, serves := w.requestClient("worker-1"), w.requestServing("worker-2", "worker-2", "10.0.0.1")
 	// ends waits until the tool ends with the code and the message, which takes until the API server knows the role.
 	ends := func(want int, message string) {
 		t.Helper()
 		patchtest.Eventually(t, "the role is known", func() error {
-			if code, out, messages := w.once("--kubelet-ca="); code != want || !strings.Contains(messages, message) {
+			if code, out, messages := w.runOnce("--kubelet-ca="); code != want || !strings.Contains(messages, message) {
 				return fmt.Errorf("exit code %d: %s%s", code, out, messages)
 			}
 			return nil
 		})
 	}
 	ends(0, "")
-	w.isApproved(true, joins, serves)
+	w.checkApproved(true, joins, serves)
 
 	role := patchtest.Manifests(t, "../config/approve", "role.yaml")[0]
 	patchtest.NoError(w, w.admin.Get(t.Context(), client.ObjectKeyFromObject(role), role))
 	role.Object["rules"] = slices.Delete(role.Object["rules"].([]any), 2, 3) // the signers
 	patchtest.NoError(w, w.admin.Update(t.Context(), role))
-	foreign := w.serves("worker-2", "worker-2", "10.0.0.1")
+	foreign := w.requestServing("worker-2", "worker-2", "10.0.0.1")
 	ends(3, "config/approve has the role")
-	w.isApproved(false, foreign)
+	w.checkApproved(false, foreign)
 }
 
 // compact removes all but the current state from etcd.

@@ -78,14 +78,14 @@ func needsReads(f requests.Finding) bool {
 }
 
 // withhold returns the verdict with a finding more, because of which the request stays pending.
-func withhold(v requests.Verdict, check, reason, message string) requests.Verdict {
+func keepPending(v requests.Verdict, check, reason, message string) requests.Verdict {
 	v.Findings = append(slices.Clip(v.Findings), requests.Finding{Check: check, Reason: reason, Message: message})
 	v.Approve, v.Reason, v.Message = false, reason, message
 	return v
 }
 
 func contested(v requests.Verdict) requests.Verdict {
-	return withhold(v, "OneOfNode", reasonContested,
+	return keepPending(v, "OneOfNode", reasonContested,
 		"More requests are pending for this node than may be approved, and it is not known which are its own; delete those that are not")
 }
 

@@ -22,7 +22,7 @@ import (
 )
 
 // expect runs the tool and checks the exit code and the outcome and reason of each request.
-func (w *world) expect(want map[string]string, args ...string) {
+func (w *environment) checkOutcomes(want map[string]string, args ...string) {
 	w.Helper()
 	wantCode := 0
 	for _, result := range want {
@@ -30,14 +30,14 @@ func (w *world) expect(want map[string]string, args ...string) {
 			wantCode = 1
 		}
 	}
-	code, out, messages := w.once(append([]string{"-o=json"}, args...)...)
-	if got := reasons(w, out); code != wantCode || !maps.Equal(got, want) {
+	code, out, messages := w.runOnce(append([]string{"-o=json"}, args...)...)
+	if got := outcomesOf(w, out); code != wantCode || !maps.Equal(got, want) {
 		w.Errorf("exit code %d, want %d; got\n%v, want\n%v\n%s", code, wantCode, got, want, messages)
 	}
 }
 
 // reasons returns the outcome and reason of each request in the output of -o json.
-func reasons(t testing.TB, stdout string) map[string]string {
+func outcomesOf(t testing.TB, stdout string) map[string]string {
 	t.Helper()
 	got := map[string]string{}
 	for line := range strings.Lines(stdout) {
@@ -54,70 +54,70 @@ func reasons(t testing.TB, stdout string) map[string]string {
 
 // R-APP-3, R-APP-4, R-SNO-12: a node joins and serves, and the requests of a foreign one stay pending.
 func TestJoinAndServe(t *testing.T) {
-	w := newWorld(t)
-	w.expects("worker-1", "worker-2")
-	joins, foreign := w.joins("worker-1"), w.joins("worker-9")
-	w.expect(map[string]string{joins: "would approve ProvenByInventory", foreign: "pending NotInInventory"}, "--dry-run")
-	w.isApproved(false, joins, foreign)
-	w.expect(map[string]string{joins: "approved ProvenByInventory", foreign: "pending NotInInventory"})
-	w.isApproved(true, joins)
-	w.isApproved(false, foreign)
+	w := newEnvironment(t)
+	w.allowNodes("worker-1", "worker-2")
+	joins, foreign := w.requestClient("worker-1"), w.requestClient("worker-9")
+	w.checkOutcomes(map[string]string{joins: "would approve ProvenByInventory", foreign: "pending NotInInventory"}, "--dry-run")
+	w.checkApproved(false, joins, foreign)
+	w.checkOutcomes(map[string]string{joins: "approved ProvenByInventory", foreign: "pending NotInInventory"})
+	w.checkApproved(true, joins)
+	w.checkApproved(false, foreign)
 
-	w.add("worker-1")
-	serves, elsewhere := w.serves("worker-1", "worker-1", "192.0.2.1"), w.serves("worker-1", "worker-1", "10.0.0.1")
-	w.expect(map[string]string{
+	w.createNode("worker-1")
+	serves, elsewhere := w.requestServing("worker-1", "worker-1", "192.0.2.1"), w.requestServing("worker-1", "worker-1", "10.0.0.1")
+	w.checkOutcomes(map[string]string{
 		serves: "approved ProvenByInventory", elsewhere: "pending KubeletUnreachable", foreign: "pending NotInInventory",
 	})
-	w.isApproved(true, joins, serves)
-	w.isApproved(false, foreign, elsewhere)
+	w.checkApproved(true, joins, serves)
+	w.checkApproved(false, foreign, elsewhere)
 
 	// Its current certificate is a second source if the authority of the kubelets has signed it.
-	w.answers("worker-1", newAuthority(), "worker-1", "10.0.0.1")
-	w.expect(map[string]string{elsewhere: "pending NamesNotProven", foreign: "pending NotInInventory"})
-	w.answers("worker-1", w.ca, "worker-1", "10.0.0.1")
-	w.expect(map[string]string{elsewhere: "approved ProvenByCertificate", foreign: "pending NotInInventory"})
+	w.presentCertificate("worker-1", newAuthority(), "worker-1", "10.0.0.1")
+	w.checkOutcomes(map[string]string{elsewhere: "pending NamesNotProven", foreign: "pending NotInInventory"})
+	w.presentCertificate("worker-1", w.ca, "worker-1", "10.0.0.1")
+	w.checkOutcomes(map[string]string{elsewhere: "approved ProvenByCertificate", foreign: "pending NotInInventory"})
 }
 
 // For a request that cannot be approved anyway, nothing is read. A node is read and called once for all of its requests, of which the newest count.
 func TestCheapFirst(t *testing.T) {
-	w := newWorld(t)
-	w.expects("worker-1", "worker-2")
-	w.add("worker-2")
+	w := newEnvironment(t)
+	w.allowNodes("worker-1", "worker-2")
+	w.createNode("worker-2")
 	called, read := 0, []string{}
 	w.kubelets["worker-2"] = func(context.Context) ([]*x509.Certificate, error) {
 		called++
 		return []*x509.Certificate{w.ca.serving("worker-2", "worker-2")}, nil
 	}
-	w.fuse.BeforeRequest(func(r *http.Request) {
+	w.crashInjector.BeforeRequest(func(r *http.Request) {
 		if strings.Contains(r.URL.Path, "/nodes") {
 			read = append(read, r.URL.Path)
 		}
 	})
-	w.joins("worker-9")
-	w.serves("worker-2", "worker-2", "*.apps.example.com")
-	w.asks("system:node:worker-1", []string{"system:nodes"}, newRequest(servingSigner, certificatesv1.UsageServerAuth, "worker-2", "kubernetes"))
-	_, out, _ := w.once("-o=json")
+	w.requestClient("worker-9")
+	w.requestServing("worker-2", "worker-2", "*.apps.example.com")
+	w.createRequest("system:node:worker-1", []string{"system:nodes"}, newRequest(servingSigner, certificatesv1.UsageServerAuth, "worker-2", "kubernetes"))
+	_, out, _ := w.runOnce("-o=json")
 	if called > 0 || len(read) > 0 {
 		t.Errorf("%d kubelets called, nodes read: %v; want none", called, read)
 	}
-	for name, what := range reasons(t, out) {
+	for name, what := range outcomesOf(t, out) {
 		if !strings.HasPrefix(what, "pending") || strings.Contains(what, "NodesUnknown") || strings.Contains(what, "NamesNotProven") {
 			t.Errorf("%s: %s; what was not read cannot be missing", name, what)
 		}
 	}
 	for range 3 {
-		w.serves("worker-3", "worker-3", "10.0.0.1") // a node that is not there
+		w.requestServing("worker-3", "worker-3", "10.0.0.1") // a node that is not there
 	}
-	if w.once(); called > 0 || !slices.Equal(read, []string{"/api/v1/nodes/worker-3"}) {
+	if w.runOnce(); called > 0 || !slices.Equal(read, []string{"/api/v1/nodes/worker-3"}) {
 		t.Errorf("%d kubelets called, nodes read: %v", called, read)
 	}
-	w.fuse.BeforeRequest(nil)
+	w.crashInjector.BeforeRequest(nil)
 	for range 3 * maxServing {
-		w.serves("worker-2", "worker-2", "10.0.0.1")
+		w.requestServing("worker-2", "worker-2", "10.0.0.1")
 	}
-	_, out, _ = w.once("-o=json")
+	_, out, _ = w.runOnce("-o=json")
 	count := map[string]int{}
-	for _, what := range reasons(t, out) {
+	for _, what := range outcomesOf(t, out) {
 		count[what]++
 	}
 	if count["pending NamesNotProven"] != maxServing || count["pending TooManyOfNode"] != 2*maxServing || called != 1 {
@@ -127,55 +127,55 @@ func TestCheapFirst(t *testing.T) {
 
 // Several client requests for one node all stay pending, unless the inventory allows as many.
 func TestContested(t *testing.T) {
-	w := newWorld(t)
-	w.expects("worker-1", "worker-2:2")
-	one, other, two := w.joins("worker-1"), w.joins("worker-1"), []string{w.joins("worker-2"), w.joins("worker-2")}
-	w.expect(map[string]string{
+	w := newEnvironment(t)
+	w.allowNodes("worker-1", "worker-2:2")
+	one, other, two := w.requestClient("worker-1"), w.requestClient("worker-1"), []string{w.requestClient("worker-2"), w.requestClient("worker-2")}
+	w.checkOutcomes(map[string]string{
 		one: "pending Contested", other: "pending Contested", two[0]: "approved ProvenByInventory", two[1]: "approved ProvenByInventory",
 	})
 	patchtest.NoError(w, w.admin.Delete(t.Context(), w.get(other)))
-	w.expect(map[string]string{one: "approved ProvenByInventory"})
-	late, third := w.joins("worker-1"), w.joins("worker-2")
-	w.expect(map[string]string{late: "pending CountUsedUp", third: "pending CountUsedUp"})
-	w.isApproved(false, late, third)
+	w.checkOutcomes(map[string]string{one: "approved ProvenByInventory"})
+	late, third := w.requestClient("worker-1"), w.requestClient("worker-2")
+	w.checkOutcomes(map[string]string{late: "pending CountUsedUp", third: "pending CountUsedUp"})
+	w.checkApproved(false, late, third)
 }
 
 // The limit includes the approvals of other runs.
 func TestLimit(t *testing.T) {
-	w := newWorld(t)
-	w.expects("worker-1", "worker-2", "worker-3")
-	first := w.joins("worker-1")
-	w.expect(map[string]string{first: "approved ProvenByInventory"}, "--max-approvals=2")
-	two := []string{w.joins("worker-2"), w.joins("worker-3")}
-	_, out, _ := w.once("--max-approvals=2", "-o=json")
-	if got := slices.Sorted(maps.Values(reasons(t, out))); !slices.Equal(got, []string{"approved ProvenByInventory", "pending LimitReached"}) {
+	w := newEnvironment(t)
+	w.allowNodes("worker-1", "worker-2", "worker-3")
+	first := w.requestClient("worker-1")
+	w.checkOutcomes(map[string]string{first: "approved ProvenByInventory"}, "--max-approvals=2")
+	two := []string{w.requestClient("worker-2"), w.requestClient("worker-3")}
+	_, out, _ := w.runOnce("--max-approvals=2", "-o=json")
+	if got := slices.Sorted(maps.Values(outcomesOf(t, out))); !slices.Equal(got, []string{"approved ProvenByInventory", "pending LimitReached"}) {
 		t.Errorf("%v, where one of two may be approved", got)
 	}
-	if (w.approval(two[0]) == ours) == (w.approval(two[1]) == ours) {
+	if (w.approvalOf(two[0]) == approvedByTool) == (w.approvalOf(two[1]) == approvedByTool) {
 		t.Error("not one of the two was approved")
 	}
-	w.once("--max-approvals=3")
-	w.isApproved(true, append(two, first)...)
+	w.runOnce("--max-approvals=3")
+	w.checkApproved(true, append(two, first)...)
 }
 
 // A flood is read in pages, also when etcd is compacted in between, and the legitimate request in it is approved. e2e/bench has a larger one.
 func TestFlood(t *testing.T) {
-	w := newWorld(t)
-	w.expects("worker-1")
+	w := newEnvironment(t)
+	w.allowNodes("worker-1")
 	flood := 2*pageSize + 100
 	if testing.Short() {
 		flood, w.pageSize = 60, 25
 	}
-	flooder, foreign, legitimate := w.as(bootstrapper, bootstrapperGroups...), newRequest(clientSigner, certificatesv1.UsageClientAuth, "stranger"), ""
+	flooder, foreign, legitimate := w.clientFor(bootstrapper, bootstrapperGroups...), newRequest(clientSigner, certificatesv1.UsageClientAuth, "stranger"), ""
 	for i := range flood {
 		if i == flood/2 {
-			legitimate = w.joins("worker-1")
+			legitimate = w.requestClient("worker-1")
 		}
 		patchtest.NoError(w, flooder.Create(t.Context(), foreign.DeepCopy()))
 	}
 	patchtest.NoError(w, flooder.Create(t.Context(), newRequest("example.com/other", certificatesv1.UsageClientAuth, "stranger")))
 	lists, nodes := 0, 0
-	w.fuse.BeforeRequest(func(r *http.Request) {
+	w.crashInjector.BeforeRequest(func(r *http.Request) {
 		switch query := r.URL.Query(); {
 		case strings.HasSuffix(r.URL.Path, "/nodes") || (strings.HasSuffix(r.URL.Path, "/certificatesigningrequests") && query.Get("limit") != fmt.Sprint(w.pageSize)):
 			t.Errorf("everything is read at once: %s", r.URL)
@@ -190,8 +190,8 @@ func TestFlood(t *testing.T) {
 			nodes++
 		}
 	})
-	code, out, _ := w.once()
-	if w.isApproved(true, legitimate); code != 1 || !strings.Contains(out, fmt.Sprintf("1 approved, %d left pending.", flood)) {
+	code, out, _ := w.runOnce()
+	if w.checkApproved(true, legitimate); code != 1 || !strings.Contains(out, fmt.Sprintf("1 approved, %d left pending.", flood)) {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
 	if want := flood/int(w.pageSize) + 3; lists != want || nodes != 1 { // one more for the compacted page, and one for the other signer
@@ -201,11 +201,11 @@ func TestFlood(t *testing.T) {
 
 // A request that another client modifies after it was read is read and decided on again.
 func TestRace(t *testing.T) {
-	w := newWorld(t)
-	w.expects("worker-1", "worker-2", "worker-3", "worker-4")
-	labelled, gone, denied, changing := w.joins("worker-1"), w.joins("worker-2"), w.joins("worker-3"), w.joins("worker-4")
+	w := newEnvironment(t)
+	w.allowNodes("worker-1", "worker-2", "worker-3", "worker-4")
+	labelled, gone, denied, changing := w.requestClient("worker-1"), w.requestClient("worker-2"), w.requestClient("worker-3"), w.requestClient("worker-4")
 	writes := map[string]int{}
-	w.fuse.BeforeRequest(func(r *http.Request) {
+	w.crashInjector.BeforeRequest(func(r *http.Request) {
 		if r.Method != http.MethodPut {
 			return
 		}
@@ -227,34 +227,34 @@ func TestRace(t *testing.T) {
 			patchtest.NoError(w, w.admin.SubResource("approval").Update(t.Context(), live))
 		}
 	})
-	w.expect(map[string]string{labelled: "approved ProvenByInventory", changing: "pending Changing"})
-	w.isApproved(true, labelled)
-	if w.isApproved(false, changing); w.approval(denied) != "Denied No" {
-		t.Errorf("the denied request is %q", w.approval(denied))
+	w.checkOutcomes(map[string]string{labelled: "approved ProvenByInventory", changing: "pending Changing"})
+	w.checkApproved(true, labelled)
+	if w.checkApproved(false, changing); w.approvalOf(denied) != "Denied No" {
+		t.Errorf("the denied request is %q", w.approvalOf(denied))
 	}
 }
 
 // Two runs at once approve everything once, and write nothing else.
 func TestTwoAtOnce(t *testing.T) {
-	w := newWorld(t)
+	w := newEnvironment(t)
 	var names, asked []string
 	for i := range 8 {
 		names = append(names, fmt.Sprintf("worker-%d", i+1))
-		asked = append(asked, w.joins(names[i]))
+		asked = append(asked, w.requestClient(names[i]))
 	}
-	w.expects(names...)
+	w.allowNodes(names...)
 	writes := w.server.WritesDuring(t, t.Name(), func() {
 		var both sync.WaitGroup
 		for range 2 {
 			both.Go(func() {
-				if code, out, messages := w.once(); code != 0 {
+				if code, out, messages := w.runOnce(); code != 0 {
 					t.Errorf("exit code %d\n%s%s", code, out, messages)
 				}
 			})
 		}
 		both.Wait()
 	})
-	w.isApproved(true, asked...)
+	w.checkApproved(true, asked...)
 	for _, write := range writes {
 		if write.Verb != "update" || !strings.Contains(write.URI, "/approval?") {
 			t.Errorf("a write to something other than an approval: %s", write)
@@ -266,7 +266,7 @@ func TestTwoAtOnce(t *testing.T) {
 		}
 	}
 	w.server.NoWrites(t, t.Name(), func() {
-		if code, out, _ := w.once(); code != 0 || out != "No request of a node is pending.\n" {
+		if code, out, _ := w.runOnce(); code != 0 || out != "No request of a node is pending.\n" {
 			t.Errorf("a third time: exit code %d\n%s", code, out)
 		}
 	})
@@ -274,17 +274,17 @@ func TestTwoAtOnce(t *testing.T) {
 
 // A kubelet that hangs delays only its own requests. An interrupted run reports its approvals, and one that takes too long ends.
 func TestInterrupted(t *testing.T) {
-	w := newWorld(t)
-	w.expects("worker-1", "worker-2")
-	w.add("worker-2")
-	joins, serves := w.joins("worker-1"), w.serves("worker-2", "worker-2", "10.0.0.1")
+	w := newEnvironment(t)
+	w.allowNodes("worker-1", "worker-2")
+	w.createNode("worker-2")
+	joins, serves := w.requestClient("worker-1"), w.requestServing("worker-2", "worker-2", "10.0.0.1")
 	ctx, cancel := context.WithCancel(t.Context())
 	w.kubelets["worker-2"] = func(ctx context.Context) ([]*x509.Certificate, error) {
-		for w.approval(joins) != ours && ctx.Err() == nil { // that request does not wait for this call
+		for w.approvalOf(joins) != approvedByTool && ctx.Err() == nil { // that request does not wait for this call
 			wait(ctx, 20*time.Millisecond)
 		}
 		cancel()
-		return hangs(ctx)
+		return hang(ctx)
 	}
 	var out, messages bytes.Buffer
 	code, err := w.run(ctx, &out, &messages, "--once")
@@ -294,38 +294,38 @@ func TestInterrupted(t *testing.T) {
 	if !strings.Contains(out.String(), joins) || !strings.Contains(out.String(), "Not all requests were checked.") {
 		t.Errorf("it does not report its approval:\n%s", &out)
 	}
-	w.kubelets["worker-2"] = hangs
-	if code, _, messages := w.once("--timeout=1s"); code != 3 || !strings.Contains(messages, "--timeout=1s") {
+	w.kubelets["worker-2"] = hang
+	if code, _, messages := w.runOnce("--timeout=1s"); code != 3 || !strings.Contains(messages, "--timeout=1s") {
 		t.Errorf("exit code %d: %s", code, messages)
 	}
-	w.isApproved(false, serves)
-	w.answers("worker-2", w.ca, "worker-2", "10.0.0.1")
-	w.expect(map[string]string{serves: "approved ProvenByCertificate"})
+	w.checkApproved(false, serves)
+	w.presentCertificate("worker-2", w.ca, "worker-2", "10.0.0.1")
+	w.checkOutcomes(map[string]string{serves: "approved ProvenByCertificate"})
 }
 
 // With --watch new requests are approved soon, and every change is reported once. An outage and an invalid inventory do not end it.
 func TestWatch(t *testing.T) {
-	w := newWorld(t)
-	w.expects("worker-1")
-	w.add("worker-2")
-	w.answers("worker-2", w.ca, "worker-2", "10.0.0.1")
-	foreign := w.joins("worker-3")
-	w.fuse.CrashAt(1, patchtest.CrashBeforeSend)
-	out, messages := w.watching(func() {
+	w := newEnvironment(t)
+	w.allowNodes("worker-1")
+	w.createNode("worker-2")
+	w.presentCertificate("worker-2", w.ca, "worker-2", "10.0.0.1")
+	foreign := w.requestClient("worker-3")
+	w.crashInjector.CrashAt(1, patchtest.CrashBeforeSend)
+	out, messages := w.runWatch(func() {
 		patchtest.Eventually(t, "the outage is noticed", func() error {
-			if !w.fuse.Crashed() {
+			if !w.crashInjector.Crashed() {
 				return errNoAnswer
 			}
 			return nil
 		})
-		w.fuse.Reset()
-		w.approvedSoon(w.joins("worker-1"))
-		w.approvedSoon(w.serves("worker-2", "worker-2", "10.0.0.1"))
+		w.crashInjector.Reset()
+		w.waitUntilApproved(w.requestClient("worker-1"))
+		w.waitUntilApproved(w.requestServing("worker-2", "worker-2", "10.0.0.1"))
 		w.write("nodes.yaml", "version: 1\nnodes: [{name: worker-3, window: tomorrow}]\n")
-		w.approvedSoon(w.serves("worker-2", "worker-2"))
-		w.isApproved(false, foreign)
-		w.expects("worker-1", "worker-3")
-		w.approvedSoon(foreign)
+		w.waitUntilApproved(w.requestServing("worker-2", "worker-2"))
+		w.checkApproved(false, foreign)
+		w.allowNodes("worker-1", "worker-3")
+		w.waitUntilApproved(foreign)
 	}, "--every=2s")
 	if n := strings.Count(out, foreign); n != 3 { // once in the table and once below it as pending, once as approved
 		t.Errorf("%s is named %d times:\n%s", foreign, n, out)

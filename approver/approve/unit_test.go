@@ -228,7 +228,7 @@ func TestContestedRequests(t *testing.T) {
 		p := (&tool{inventory: list}).newPass(nil)
 		p.approvals[test.key.node] = test.approved
 		for i := range test.pending {
-			p.hold(test.key, created(fmt.Sprint(i), i))
+			p.addToGroup(test.key, created(fmt.Sprint(i), i))
 		}
 		if got := p.contested(test.key); got != test.want {
 			t.Errorf("%+v: contested %t", test, got)
@@ -244,7 +244,7 @@ func TestNewestRequests(t *testing.T) {
 	t.Parallel()
 	p, held, dropped := (&tool{}).newPass(nil), []string{}, []string{}
 	for _, minute := range []int{5, 1, 4, 6, 2, 3} {
-		if csr := p.hold(key{requests.ServingFlow, "one"}, created(fmt.Sprint(minute), minute)); csr != nil {
+		if csr := p.addToGroup(key{requests.ServingFlow, "one"}, created(fmt.Sprint(minute), minute)); csr != nil {
 			dropped = append(dropped, csr.Name)
 		}
 	}
@@ -288,25 +288,25 @@ func TestAsk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k, calls := fakeKubelets()
 		for range 3 {
-			if got := k.ask(t.Context(), "worker-1"); !got.calling {
+			if got := k.lookUp(t.Context(), "worker-1"); !got.calling {
 				t.Fatalf("before the answer: %+v", got)
 			}
 		}
 		k.calls.Wait()
-		if got := k.ask(t.Context(), "worker-1"); got.calling || len(got.chain) != 1 || got.err != nil {
+		if got := k.lookUp(t.Context(), "worker-1"); got.calling || len(got.chain) != 1 || got.err != nil {
 			t.Errorf("after the answer: %+v", got)
 		}
 		wait(t.Context(), answerValid)
-		if got := k.ask(t.Context(), "worker-1"); !got.calling {
+		if got := k.lookUp(t.Context(), "worker-1"); !got.calling {
 			t.Errorf("an old answer is used: %+v", got)
 		}
-		k.ask(t.Context(), "gone")
+		k.lookUp(t.Context(), "gone")
 		k.calls.Wait()
-		if got := k.ask(t.Context(), "gone"); !errors.Is(got.err, errNoAnswer) {
+		if got := k.lookUp(t.Context(), "gone"); !errors.Is(got.err, errNoAnswer) {
 			t.Errorf("a node that is gone: %+v", got)
 		}
 		wait(t.Context(), answerValid)
-		k.ask(t.Context(), "gone")
+		k.lookUp(t.Context(), "gone")
 		k.calls.Wait()
 		if len(k.answers) != 1 {
 			t.Errorf("old answers are kept: %v", k.answers)
@@ -326,7 +326,7 @@ func TestManyKubelets(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		askAll := func() {
 			for i := range 2 * nodes {
-				k.ask(ctx, fmt.Sprintf("node-%03d", i%nodes))
+				k.lookUp(ctx, fmt.Sprintf("node-%03d", i%nodes))
 			}
 		}
 		began := time.Now()

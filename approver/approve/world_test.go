@@ -43,8 +43,8 @@ func TestMain(m *testing.M) {
 const (
 	clientSigner, servingSigner = "kubernetes.io/kube-apiserver-client-kubelet", "kubernetes.io/kubelet-serving"
 
-	bootstrapper = "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper"
-	ours         = "Approved SnoNodeCSRApprove"
+	bootstrapper   = "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper"
+	approvedByTool = "Approved SnoNodeCSRApprove"
 )
 
 var (
@@ -53,24 +53,24 @@ var (
 )
 
 // world is an API server, an inventory and fake kubelets.
-type world struct {
+type environment struct {
 	*testing.T
 	server *patchtest.APIServer
 	admin  client.WithWatch
 	dir    string
 	// kubeconfig is that of a user with the test's name who may do everything.
-	kubeconfig string
-	ca         authority
-	fuse       patchtest.CrashInjector
-	pageSize   int64
-	users      map[string]bool
-	kubelets   map[string]func(context.Context) ([]*x509.Certificate, error)
+	kubeconfig    string
+	ca            authority
+	crashInjector patchtest.CrashInjector
+	pageSize      int64
+	users         map[string]bool
+	kubelets      map[string]func(context.Context) ([]*x509.Certificate, error)
 }
 
-func newWorld(t *testing.T) *world {
+func newEnvironment(t *testing.T) *environment {
 	t.Helper()
 	server := shared.Server(t)
-	w := &world{T: t, server: server, admin: server.Admin(t), dir: t.TempDir(), ca: newAuthority(), pageSize: pageSize, users: map[string]bool{},
+	w := &environment{T: t, server: server, admin: server.Admin(t), dir: t.TempDir(), ca: newAuthority(), pageSize: pageSize, users: map[string]bool{},
 		kubelets: map[string]func(context.Context) ([]*x509.Certificate, error){}}
 	w.write("ca.pem", string(must(cert.EncodeCertificates(w.ca.certificate))))
 	w.kubeconfig = server.Kubeconfig(t, t.Name(), "system:masters")
@@ -91,15 +91,15 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-func (w *world) path(name string) string { return filepath.Join(w.dir, name) }
+func (w *environment) path(name string) string { return filepath.Join(w.dir, name) }
 
-func (w *world) write(name, content string) {
+func (w *environment) write(name, content string) {
 	w.Helper()
 	patchtest.NoError(w, os.WriteFile(w.path(name), []byte(content), 0o600))
 }
 
 // expects writes an inventory in which these nodes may join now; a number after a colon is how many times.
-func (w *world) expects(nodes ...string) {
+func (w *environment) allowNodes(nodes ...string) {
 	w.Helper()
 	text, from, to := "version: 1\nnodes:\n", time.Now().Add(-time.Minute).UTC(), time.Now().Add(time.Hour).UTC()
 	for i, node := range nodes {
@@ -111,7 +111,7 @@ func (w *world) expects(nodes ...string) {
 }
 
 // as returns the client of another user, who may create requests.
-func (w *world) as(user string, groups ...string) client.Client {
+func (w *environment) clientFor(user string, groups ...string) client.Client {
 	w.Helper()
 	if !w.users[user] {
 		w.users[user] = true
@@ -123,20 +123,20 @@ func (w *world) as(user string, groups ...string) client.Client {
 }
 
 // joins creates the client request of a node, and returns its name.
-func (w *world) joins(node string) string {
+func (w *environment) requestClient(node string) string {
 	w.Helper()
-	return w.asks(bootstrapper, bootstrapperGroups, newRequest(clientSigner, certificatesv1.UsageClientAuth, node))
+	return w.createRequest(bootstrapper, bootstrapperGroups, newRequest(clientSigner, certificatesv1.UsageClientAuth, node))
 }
 
 // serves creates a serving request with these names and addresses.
-func (w *world) serves(node string, names ...string) string {
+func (w *environment) requestServing(node string, names ...string) string {
 	w.Helper()
-	return w.asks("system:node:"+node, []string{"system:nodes"}, newRequest(servingSigner, certificatesv1.UsageServerAuth, node, names...))
+	return w.createRequest("system:node:"+node, []string{"system:nodes"}, newRequest(servingSigner, certificatesv1.UsageServerAuth, node, names...))
 }
 
-func (w *world) asks(user string, groups []string, r *certificatesv1.CertificateSigningRequest) string {
+func (w *environment) createRequest(user string, groups []string, r *certificatesv1.CertificateSigningRequest) string {
 	w.Helper()
-	patchtest.NoError(w, w.as(user, groups...).Create(w.Context(), r))
+	patchtest.NoError(w, w.clientFor(user, groups...).Create(w.Context(), r))
 	return r.Name
 }
 
@@ -150,12 +150,12 @@ func newRequest(signer string, usage certificatesv1.KeyUsage, node string, names
 	return r
 }
 
-func (w *world) add(node string) {
+func (w *environment) createNode(node string) {
 	w.Helper()
 	patchtest.NoError(w, w.admin.Create(w.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}))
 }
 
-func (w *world) get(name string) *certificatesv1.CertificateSigningRequest {
+func (w *environment) get(name string) *certificatesv1.CertificateSigningRequest {
 	w.Helper()
 	r := &certificatesv1.CertificateSigningRequest{}
 	patchtest.NoError(w, w.admin.Get(w.Context(), client.ObjectKey{Name: name}, r))
@@ -163,7 +163,7 @@ func (w *world) get(name string) *certificatesv1.CertificateSigningRequest {
 }
 
 // approval returns the type and the reason of the request's condition, or an empty string.
-func (w *world) approval(name string) string {
+func (w *environment) approvalOf(name string) string {
 	w.Helper()
 	conditions := w.get(name).Status.Conditions
 	if len(conditions) == 0 {
@@ -173,19 +173,19 @@ func (w *world) approval(name string) string {
 }
 
 // isApproved checks that the tool has approved the requests, or that nobody has decided on them.
-func (w *world) isApproved(want bool, names ...string) {
+func (w *environment) checkApproved(want bool, names ...string) {
 	w.Helper()
 	for _, name := range names {
-		if got := w.approval(name); (got == ours) != want || (!want && got != "") {
+		if got := w.approvalOf(name); (got == approvedByTool) != want || (!want && got != "") {
 			w.Errorf("%s is %q, want it approved: %t", name, got, want)
 		}
 	}
 }
 
-func (w *world) approvedSoon(name string) {
+func (w *environment) waitUntilApproved(name string) {
 	w.Helper()
 	patchtest.Eventually(w, name+" is approved", func() error {
-		if got := w.approval(name); got != ours {
+		if got := w.approvalOf(name); got != approvedByTool {
 			return fmt.Errorf("it is %q", got)
 		}
 		return nil
@@ -231,19 +231,19 @@ func (a authority) serving(node string, names ...string) *x509.Certificate {
 }
 
 // answers has the node's kubelet present a certificate of the authority.
-func (w *world) answers(node string, by authority, names ...string) {
+func (w *environment) presentCertificate(node string, by authority, names ...string) {
 	certificate := by.serving(node, names...)
 	w.kubelets[node] = func(context.Context) ([]*x509.Certificate, error) { return []*x509.Certificate{certificate}, nil }
 }
 
 // hangs is a kubelet that does not answer.
-func hangs(ctx context.Context) ([]*x509.Certificate, error) {
+func hang(ctx context.Context) ([]*x509.Certificate, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
 
 // run runs the tool with the test's kubelets.
-func (w *world) run(ctx context.Context, stdout, stderr io.Writer, args ...string) (int, error) {
+func (w *environment) run(ctx context.Context, stdout, stderr io.Writer, args ...string) (int, error) {
 	w.Helper()
 	o, err := parse(append(w.args(), args...), stderr)
 	patchtest.NoError(w, err)
@@ -255,16 +255,16 @@ func (w *world) run(ctx context.Context, stdout, stderr io.Writer, args ...strin
 		}
 		return answer(ctx)
 	}
-	t.wrap, t.cluster.pageSize = w.fuse.Wrap, w.pageSize
+	t.wrap, t.cluster.pageSize = w.crashInjector.Wrap, w.pageSize
 	return t.run(ctx, stdout)
 }
 
-func (w *world) args() []string {
+func (w *environment) args() []string {
 	return []string{"--kubeconfig=" + w.kubeconfig, "--inventory=" + w.path("nodes.yaml"), "--kubelet-ca=" + w.path("ca.pem")}
 }
 
 // once runs the tool and returns the exit code and both streams.
-func (w *world) once(args ...string) (code int, stdout, stderr string) {
+func (w *environment) runOnce(args ...string) (code int, stdout, stderr string) {
 	w.Helper()
 	var out, messages bytes.Buffer
 	code, err := w.run(w.Context(), &out, &messages, append([]string{"--once"}, args...)...)
@@ -275,7 +275,7 @@ func (w *world) once(args ...string) (code int, stdout, stderr string) {
 }
 
 // watching runs the tool with --watch until the function returns, and returns both streams.
-func (w *world) watching(during func(), args ...string) (stdout, stderr string) {
+func (w *environment) runWatch(during func(), args ...string) (stdout, stderr string) {
 	w.Helper()
 	ctx, cancel := context.WithCancel(w.Context())
 	var out, messages bytes.Buffer

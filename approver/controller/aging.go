@@ -59,7 +59,7 @@ func (m *Module) aging(env controller.Environment) *aging {
 }
 
 // after returns a ReconcileFunc that reconciles the patch and then reports.
-func (a *aging) after(reconcile controller.ReconcileFunc) controller.ReconcileFunc {
+func (a *aging) wrap(reconcile controller.ReconcileFunc) controller.ReconcileFunc {
 	return func(ctx context.Context, cluster *topology.Cluster) (*unstructured.Unstructured, patch.Result, error) {
 		operator, result, err := reconcile(ctx, cluster)
 		if err != nil {
@@ -68,7 +68,7 @@ func (a *aging) after(reconcile controller.ReconcileFunc) controller.ReconcileFu
 		if a.enable(ctx, result.State) {
 			result.After = controller.MinRequeueAfter(result.After, a.requestsEvery)
 		}
-		report := a.known().Observe(a.clock.Now())
+		report := a.current().Observe(a.clock.Now())
 		if report == nil { // NotNeeded, so that it is no event at the start
 			report = &patch.Result{State: patch.NotNeeded, Reason: patch.ReasonAsExpected,
 				Message: "No certificate request of a node is pending for too long, and no serving certificate ends soon"}
@@ -114,7 +114,7 @@ func (a *aging) refresh(ctx context.Context, old *approver.Aging, read func(cont
 	}
 }
 
-func (a *aging) known() approver.Aging {
+func (a *aging) current() approver.Aging {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	all := a.certificates
@@ -169,13 +169,13 @@ func (a *aging) callKubelets(ctx context.Context) (approver.Aging, error) {
 }
 
 // joint adds the Failing condition about certificates to those of the patch: a second apply by the same field owner would remove them.
-type joint struct {
+type combinedSink struct {
 	status.Sink
 	certificates []operatorv1.OperatorCondition
 }
 
 // Publish implements status.Sink.
-func (j *joint) Publish(ctx context.Context, target *unstructured.Unstructured, conditions []operatorv1.OperatorCondition) (time.Duration, error) {
+func (j *combinedSink) Publish(ctx context.Context, target *unstructured.Unstructured, conditions []operatorv1.OperatorCondition) (time.Duration, error) {
 	failing := func(c operatorv1.OperatorCondition) bool { return c.Type == patch.FailingCondition(agingPrefix) }
 	if i := slices.IndexFunc(conditions, failing); i >= 0 {
 		j.certificates = conditions[i : i+1]

@@ -33,48 +33,48 @@ func TestRequestsPending(t *testing.T) {
 	l := c.ReconcilerOf(func(l *patchtest.Reconciler) (controller.ReconcileFunc, error) {
 		reconcile, err := l.Module.Reconciler(l.Environment)
 		a = l.Module.(*Module).aging(l.Environment)
-		a.clock, a.reporter = now, &status.Reporter{Module: approver.Name, Prefix: agingPrefix, Sink: &joint{Sink: status.None{}}, Clock: now}
-		return a.after(reconcile), err
+		a.clock, a.reporter = now, &status.Reporter{Module: approver.Name, Prefix: agingPrefix, Sink: &combinedSink{Sink: status.None{}}, Clock: now}
+		return a.wrap(reconcile), err
 	})
-	l.OtherClients = []func(){c.act}
+	l.OtherClients = []func(){c.runOtherControllers}
 	a.requestsEvery = 100 * time.Millisecond
 	expect := func(later time.Duration, failing operatorv1.ConditionStatus, reason string, pending int) {
 		t.Helper()
 		now.Step(later)
 		l.Reconcile() // starts or stops the reading
 		c.Eventually("requests are read", func() error {
-			if got := a.known().Pending; got != pending {
+			if got := a.current().Pending; got != pending {
 				return fmt.Errorf("%d requests are pending, want %d", got, pending)
 			}
 			return nil
 		})
 		l.Reconcile()
-		shown := a.reporter.Sink.(*joint).certificates
-		if len(shown) != 1 || shown[0].Type != "ApproverTopologyCertificatesPatchFailing" || shown[0].Status != failing || shown[0].Reason != reason {
-			t.Errorf("%v, want %s (%s)", shown, failing, reason)
+		conditions := a.reporter.Sink.(*combinedSink).certificates
+		if len(conditions) != 1 || conditions[0].Type != "ApproverTopologyCertificatesPatchFailing" || conditions[0].Status != failing || conditions[0].Reason != reason {
+			t.Errorf("%v, want %s (%s)", conditions, failing, reason)
 		}
 	}
-	c.request("example.com/other")
+	c.createRequest("example.com/other")
 	l.Settle()
 	if result := l.Reconcile(); result.After != a.requestsEvery {
 		t.Errorf("the next reconciliation is after %s", result.After)
 	}
 	expect(0, "False", "AsExpected", 0)
-	one := c.request(certificatesv1.KubeletServingSignerName)
-	c.request(certificatesv1.KubeAPIServerClientKubeletSignerName)
+	one := c.createRequest(certificatesv1.KubeletServingSignerName)
+	c.createRequest(certificatesv1.KubeAPIServerClientKubeletSignerName)
 	expect(0, "False", "AsExpected", 2)
 	expect(16*time.Minute, "False", "AsExpected", 2) // a failure has to last
-	if age := a.known().OldestAge(now.Now()); age < 15*time.Minute || age > 17*time.Minute {
+	if age := a.current().OldestAge(now.Now()); age < 15*time.Minute || age > 17*time.Minute {
 		t.Errorf("the oldest is %s old", age)
 	}
 	expect(3*time.Minute, "True", "RequestsPending", 2)
-	c.flip(ha)
+	c.setTopology(ha)
 	l.Settle()
 	expect(time.Minute, "False", "AsExpected", 0)
 	if result := l.Reconcile(); result.After != 0 {
 		t.Errorf("the next reconciliation is after %s where the patch is not needed", result.After)
 	}
-	c.flip(sr)
+	c.setTopology(sr)
 	l.Settle()
 	expect(0, "False", "AsExpected", 2)
 	l.CrashInjector.FailReads("/certificatesigningrequests")
@@ -142,7 +142,7 @@ func TestCertificatesExpiring(t *testing.T) {
 		expect := func(later time.Duration, wantCalls int32, certificates int, failing bool) {
 			t.Helper()
 			<-time.After(later)
-			if known := a.known(); calls.Load() != wantCalls || known.Certificates != certificates || (known.Observe(time.Now()) != nil) != failing {
+			if known := a.current(); calls.Load() != wantCalls || known.Certificates != certificates || (known.Observe(time.Now()) != nil) != failing {
 				t.Errorf("%d calls, %d certificates, %v", calls.Load(), known.Certificates, known.Observe(time.Now()))
 			}
 		}

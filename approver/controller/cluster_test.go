@@ -57,7 +57,7 @@ const (
 	clusterAPI = "cluster.x-k8s.io"
 
 	// persons is a configuration that a person wrote.
-	persons = "# Who approves what. Ask Ada before you change this.\nfutureSetting: [1, 2] # from the next release\n" +
+	personsConfig = "# Who approves what. Ask Ada before you change this.\nfutureSetting: [1, 2] # from the next release\n" +
 		"nodeClientCert:\n  # kept for the audit\n  note: \"see #42\"\n"
 )
 
@@ -71,7 +71,7 @@ func install(t *testing.T) *cluster {
 	t.Helper()
 	c := &cluster{Cluster: suite.Cluster(t)}
 	c.versionOperator = c.FakeVersionOperator()
-	c.flip(sr)
+	c.setTopology(sr)
 	v := &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version"}}
 	v.Spec.ClusterID = "00000000-0000-4000-8000-000000000000"
 	v.Spec.Overrides = []configv1.ComponentOverride{
@@ -90,11 +90,11 @@ func install(t *testing.T) *cluster {
 			},
 		},
 	})
-	c.act()
+	c.runOtherControllers()
 	return c
 }
 
-func (c *cluster) flip(mode configv1.TopologyMode) { c.Helper(); c.SetTopology(mode, mode) }
+func (c *cluster) setTopology(mode configv1.TopologyMode) { c.Helper(); c.SetTopology(mode, mode) }
 
 func (c *cluster) deployment() *appsv1.Deployment {
 	return patchtest.Get[appsv1.Deployment](c.Cluster, deploymentObject)
@@ -109,7 +109,7 @@ func (c *cluster) overrides() []configv1.ComponentOverride {
 }
 
 // act acts for the cluster-version-operator and the Deployment controller.
-func (c *cluster) act() {
+func (c *cluster) runOtherControllers() {
 	c.Helper()
 	c.scaleUp()
 	c.versionOperator.Observe()
@@ -117,9 +117,9 @@ func (c *cluster) act() {
 }
 
 // acting returns the check with an act before it.
-func (c *cluster) acting(check func() error) func() error {
+func (c *cluster) afterOtherControllers(check func() error) func() error {
 	return func() error {
-		c.act()
+		c.runOtherControllers()
 		return check()
 	}
 }
@@ -142,7 +142,7 @@ func (c *cluster) scaleUp() {
 func (c *cluster) reconciler(flags ...string) *patchtest.Reconciler {
 	c.Helper()
 	l := c.Reconciler(flags...)
-	l.OtherClients = []func(){c.act}
+	l.OtherClients = []func(){c.runOtherControllers}
 	return l
 }
 
@@ -172,7 +172,7 @@ func (c *cluster) configure(text string) {
 }
 
 // untouched returns an error unless the module has left nothing behind.
-func (c *cluster) untouched() error {
+func (c *cluster) checkReleased() error {
 	d, overrides := c.deployment(), c.overrides()
 	if *d.Spec.Replicas != 1 || d.Spec.Template.Annotations[editAnnotation] != "" || len(overrides) != 1 {
 		return fmt.Errorf("%d replicas, annotations %v, overrides %v", *d.Spec.Replicas, d.Spec.Template.Annotations, overrides)
@@ -181,12 +181,12 @@ func (c *cluster) untouched() error {
 }
 
 // shows checks a condition of the ClusterOperator.
-func (c *cluster) shows(condition string, status metav1.ConditionStatus, reason string, texts ...string) func() error {
+func (c *cluster) hasCondition(condition string, status metav1.ConditionStatus, reason string, texts ...string) func() error {
 	return c.HasCondition(operatorObject, "ApproverTopology"+condition, status, reason, texts...)
 }
 
 // request creates a certificate signing request for the signer.
-func (c *cluster) request(signer string) string {
+func (c *cluster) createRequest(signer string) string {
 	c.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	c.NoError(err)
@@ -199,7 +199,7 @@ func (c *cluster) request(signer string) string {
 }
 
 // serve has the API server serve Machines of the group, in version v1beta1.
-func (c *cluster) serve(group string) {
+func (c *cluster) serveMachines(group string) {
 	c.Helper()
 	crd := patchtest.Object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "machines."+group).Unstructured()
 	if strings.HasSuffix(group, ".x-k8s.io") {
@@ -216,7 +216,7 @@ func (c *cluster) serve(group string) {
 }
 
 // unserve removes the kind of Machines of the group, and all of them with it.
-func (c *cluster) unserve(group string) {
+func (c *cluster) unserveMachines(group string) {
 	c.Helper()
 	crd := patchtest.Object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "machines."+group)
 	c.NoError(client.IgnoreNotFound(c.Admin.Delete(c.Context(), crd.Unstructured())))
@@ -234,7 +234,7 @@ func (c *cluster) listMachines(group string) error {
 }
 
 // machine creates a Machine.
-func (c *cluster) machine(group, name string) controller.Object {
+func (c *cluster) createMachine(group, name string) controller.Object {
 	c.Helper()
 	o := patchtest.Object(group+"/v1beta1", "Machine", "default", name)
 	c.Create("installer", o.Unstructured())

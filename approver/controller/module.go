@@ -103,8 +103,8 @@ func (m *Module) Setup(mgr ctrl.Manager, env controller.Environment) error {
 	reporter, aging := env.Reporter(mgr, approver.Name, prefix, object), m.aging(env)
 	aging.reporter = env.Reporter(mgr, approver.Name, agingPrefix, "certificates")
 	aging.reporter.Metrics = nil // aging has its own
-	both := &joint{Sink: reporter.Sink}
+	both := &combinedSink{Sink: reporter.Sink}
 	reporter.Sink, aging.reporter.Sink = both, both
-	c := &controller.Controller{ReconcileFunc: aging.after(newPatcher(env, approver.Mode(m.mode)).reconcile), Reporter: reporter}
+	c := &controller.Controller{ReconcileFunc: aging.wrap(newPatcher(env, approver.Mode(m.mode)).reconcile), Reporter: reporter}
 	return c.Watch(mgr, m, env)
 }

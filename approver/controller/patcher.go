@@ -64,8 +64,8 @@ func (p *patcher) reconcile(ctx context.Context, cluster *topology.Cluster) (*un
 		return g.operator, approver.Observe(g.inputs), nil
 	}
 	config := p.writeConfig(ctx, g.config, d)
-	deployment, _ := p.deployment.ApplyStep(ctx, g.deployment, d.Deployment, deploymentWords)
-	version, _ := p.version.ApplyStep(ctx, g.version, d.ClusterVersion, versionWords)
+	deployment, _ := p.deployment.ApplyStep(ctx, g.deployment, d.Deployment, deploymentMessages)
+	version, _ := p.version.ApplyStep(ctx, g.version, d.ClusterVersion, versionMessages)
 	written := cmp.Or(config, deployment, version)
 	result := *cmp.Or(written, d.Result)
 	if written == d.Result { // it was written as decided
@@ -104,16 +104,16 @@ func (p *patcher) machines(ctx context.Context) (approver.MachinePresence, error
 
 // The words for messages about the objects.
 var (
-	configWords = apply.Messages{
+	configMessages = apply.Messages{
 		Subject: "The configuration of the stock approver", Creator: "this module", ProgressingReason: approver.ReasonRestarting,
 		Resource:   "configmaps in namespace " + approver.Namespace,
 		WouldApply: "the node-client flow would be disabled in the configuration of the stock approver",
 	}
-	deploymentWords = apply.Messages{
+	deploymentMessages = apply.Messages{
 		Subject: "The stock approver", Creator: "the cluster-version-operator", ProgressingReason: approver.ReasonRestarting,
 		Resource: "deployments.apps in namespace " + approver.Namespace, WouldApply: "the stock approver would be restarted or turned off",
 	}
-	versionWords = apply.Messages{
+	versionMessages = apply.Messages{
 		Subject: "The ClusterVersion", Creator: "the installer", ProgressingReason: approver.ReasonTakingOver,
 		Resource: "clusterversions.config.openshift.io", WouldApply: "an override for the stock approver would be set",
 		OwnedByOther: func(...string) *patch.Result { return overrides.OwnedByOther(approver.OverrideSubject) },
@@ -149,13 +149,13 @@ func (p *patcher) writeConfig(ctx context.Context, live *unstructured.Unstructur
 	switch {
 	case err != nil:
 		p.env.Metrics.RecordApply(approver.Name, apply.Failed)
-		return configWords.Failed(approver.Name, cmp.Or(apply.StaleOrGone(err), err))
+		return configMessages.Failed(approver.Name, cmp.Or(apply.StaleOrGone(err), err))
 	case p.env.Options.DryRun:
 		p.env.Metrics.RecordApply(approver.Name, apply.WouldApply)
 		if write.Intent == nil {
-			return configWords.Released(approver.Name, *d.Result, apply.Outcome{Kind: apply.WouldRelease}, nil)
+			return configMessages.Released(approver.Name, *d.Result, apply.Outcome{Kind: apply.WouldRelease}, nil)
 		}
-		return &patch.Result{State: patch.WouldChange, Reason: patch.ReasonDryRun, Message: "Dry run: " + configWords.WouldApply}
+		return &patch.Result{State: patch.WouldChange, Reason: patch.ReasonDryRun, Message: "Dry run: " + configMessages.WouldApply}
 	}
 	p.env.Metrics.RecordApply(approver.Name, apply.Applied)
 	logr.FromContextOrDiscard(ctx).Info("Configuration of the stock approver written", "reason", d.Result.Reason)

@@ -28,14 +28,14 @@ func TestNodeClientOff(t *testing.T) {
 	l = c.reconciler() // a restart of the controller does not restart the stock approver
 	l.CheckNoWrites()
 
-	c.flip(ha)
+	c.setTopology(ha)
 	l.CheckResult(l.Settle(), patch.NotNeeded, "NotNeeded")
-	c.NoError(c.untouched())
+	c.NoError(c.checkReleased())
 	if got := c.deployment().Generation; c.config() != nil || got != before+2 {
 		t.Errorf("%v, generation %d, was %d: it has to be restarted once more", c.config(), got, before)
 	}
 
-	c.flip(sr)
+	c.setTopology(sr)
 	c.Delete(deploymentObject)
 	l.CheckResult(l.Settle(), patch.NotNeeded, "NotNeeded")
 	l.CheckNoWrites()
@@ -44,13 +44,13 @@ func TestNodeClientOff(t *testing.T) {
 // A person's configuration keeps everything, also what is changed later or just before the write. A line that is removed is restored only on request.
 func TestConfigurationOfAPerson(t *testing.T) {
 	c := install(t)
-	c.configure(persons)
+	c.configure(personsConfig)
 	l := c.reconciler()
 	raced := false
 	l.CrashInjector.BeforeRequest(func(r *http.Request) {
 		if r.Method != http.MethodGet && !raced {
 			raced = true
-			c.configure(persons + "raced: true\n")
+			c.configure(personsConfig + "raced: true\n")
 		}
 	})
 	l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
@@ -58,7 +58,7 @@ func TestConfigurationOfAPerson(t *testing.T) {
 	if !c.disabled() {
 		t.Errorf("it is not disabled:\n%s", text)
 	}
-	for line := range strings.Lines(persons + "raced: true\n") {
+	for line := range strings.Lines(personsConfig + "raced: true\n") {
 		if !strings.Contains(text, line) {
 			t.Errorf("a line is missing: %q", line)
 		}
@@ -73,7 +73,7 @@ func TestConfigurationOfAPerson(t *testing.T) {
 	}
 	l.CheckNoWrites()
 
-	c.configure(persons)
+	c.configure(personsConfig)
 	c.Server.NoWrites(t, suite.User(), func() { l.CheckResult(l.Settle(), patch.Reverted, "Reverted") })
 	c.Patch("kubectl-annotate", configObject, `{"metadata":{"annotations":{%q:null}}}`, editAnnotation)
 	l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
@@ -83,17 +83,17 @@ func TestConfigurationOfAPerson(t *testing.T) {
 
 	c.Patch("kubectl-annotate", deploymentObject, optOut, `"approver"`)
 	l.CheckResult(l.Settle(), patch.OptedOut, "OptedOut")
-	if text := c.text(); text != persons || c.config().Data["other"] != "x" {
+	if text := c.text(); text != personsConfig || c.config().Data["other"] != "x" {
 		t.Errorf("it was not restored:\n%s", text)
 	}
-	c.NoError(c.untouched())
+	c.NoError(c.checkReleased())
 	l.CheckNoWrites()
 }
 
 // Off sets the override before it scales, and releases in the other order. Between the modes nothing can be approved.
 func TestModeChanges(t *testing.T) {
 	c := install(t)
-	c.configure(persons)
+	c.configure(personsConfig)
 	l := c.reconciler(off)
 	l.CheckResult(l.Reconcile(), patch.Progressing, "TakingOver")
 	if *c.deployment().Spec.Replicas != 1 {
@@ -116,7 +116,7 @@ func TestModeChanges(t *testing.T) {
 		l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
 		c.NoError(closed())
 	}
-	if text := c.text(); text != persons {
+	if text := c.text(); text != personsConfig {
 		t.Errorf("the module still owns a configuration that nobody reads:\n%s", text)
 	}
 	if *c.deployment().Spec.Replicas != 0 || len(c.overrides()) != 2 {
@@ -127,20 +127,20 @@ func TestModeChanges(t *testing.T) {
 	l.CrashInjector.BeforeRequest(nil)
 	c.Patch("kubectl-annotate", versionObject, optOut, `"all"`)
 	l.CheckResult(l.Settle(), patch.OptedOut, "OptedOut")
-	c.NoError(c.untouched())
+	c.NoError(c.checkReleased())
 	l.CheckNoWrites()
 }
 
 // Where it is not known whether there are Machines, nothing is written.
 func TestMachinesUnreadable(t *testing.T) {
 	c := install(t)
-	c.serve(openshift)
+	c.serveMachines(openshift)
 	l := c.reconciler()
 	l.CrashInjector.FailReads("/machines")
 	if result, err := l.Try(); err == nil {
 		t.Errorf("it decides without: %v", result)
 	}
-	c.NoError(c.untouched())
+	c.NoError(c.checkReleased())
 }
 
 // With two kinds of Machine served, a Machine of either kind counts, and nothing is written where one of the kinds cannot be read.
@@ -148,7 +148,7 @@ func TestTwoKindsOfMachine(t *testing.T) {
 	groups := []string{openshift, clusterAPI}
 	c := install(t)
 	for _, group := range groups {
-		c.serve(group)
+		c.serveMachines(group)
 	}
 	l := c.reconciler()
 	for _, group := range groups {
@@ -157,10 +157,10 @@ func TestTwoKindsOfMachine(t *testing.T) {
 			t.Errorf("it decides without Machines of %s: %v", group, result)
 		}
 		l.CrashInjector.FailReads("")
-		machine := c.machine(group, "worker-1")
+		machine := c.createMachine(group, "worker-1")
 		l.CheckResult(l.Settle(), patch.NotNeeded, "NotNeeded")
 		c.Delete(machine)
-		c.NoError(c.untouched())
+		c.NoError(c.checkReleased())
 	}
 	l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
 }
@@ -168,7 +168,7 @@ func TestTwoKindsOfMachine(t *testing.T) {
 // A dry run requests the first step and writes nothing.
 func TestDryRun(t *testing.T) {
 	c := install(t)
-	c.configure(persons)
+	c.configure(personsConfig)
 	dryRun := func() {
 		t.Helper()
 		text, generation, overrides := c.text(), c.deployment().Generation, len(c.overrides())
@@ -182,15 +182,15 @@ func TestDryRun(t *testing.T) {
 	}
 	dryRun()
 	for _, mode := range []string{nodeOff, off} {
-		c.flip(sr)
+		c.setTopology(sr)
 		c.reconciler(mode).Settle()
-		c.flip(ha)
+		c.setTopology(ha)
 		dryRun()
 	}
 }
 
 // as returns an error unless there are so many replicas and overrides, and the text is the configuration without the line of the module.
-func (c *cluster) as(text string, disabled bool, replicas int32, entries int) error {
+func (c *cluster) checkState(text string, disabled bool, replicas int32, entries int) error {
 	got := c.text()
 	without, _ := approver.EnableNodeClient(got)
 	if !disabled {
@@ -207,29 +207,31 @@ func (c *cluster) as(text string, disabled bool, replicas int32, entries int) er
 func TestCrashAnywhere(t *testing.T) {
 	const randomSeed = 1
 	random := rand.New(rand.NewPCG(randomSeed, 0))
-	kills, texts := 40, []string{"", persons}
+	crashes, texts := 40, []string{"", personsConfig}
 	if testing.Short() {
-		kills, texts = 6, texts[1:]
+		crashes, texts = 6, texts[1:]
 	}
 	nothing := func(*cluster) {}
 	opt := func(value string) func(*cluster) {
 		return func(c *cluster) { c.Patch("kubectl-annotate", deploymentObject, optOut, value) }
 	}
-	disabled := func(c *cluster, text string) error { return c.as(text, true, 1, 1) }
-	stopped := func(c *cluster, text string) error { return c.as(text, false, 0, 2) }
-	released := func(c *cluster, text string) error { return errors.Join(c.as(text, false, 1, 1), c.untouched()) }
+	disabled := func(c *cluster, text string) error { return c.checkState(text, true, 1, 1) }
+	stopped := func(c *cluster, text string) error { return c.checkState(text, false, 0, 2) }
+	released := func(c *cluster, text string) error {
+		return errors.Join(c.checkState(text, false, 1, 1), c.checkReleased())
+	}
 	changes := []struct {
 		name, mode string
 		make       func(*cluster)
 		starts     int // how often the stock approver may be started or stopped
-		rests      func(*cluster, string) error
+		check      func(*cluster, string) error
 	}{
 		{"disable", nodeOff, nothing, 1, disabled},
 		{"opt out", nodeOff, opt(`"approver"`), 1, released},
 		{"turn off", off, opt(`null`), 1, stopped},
 		{"disable instead", nodeOff, nothing, 2, disabled},
 		{"turn off instead", off, nothing, 1, stopped},
-		{"highly available", off, func(c *cluster) { c.flip(ha) }, 1, released},
+		{"highly available", off, func(c *cluster) { c.setTopology(ha) }, 1, released},
 	}
 	for _, text := range texts {
 		t.Run(fmt.Sprintf("%d bytes", len(text)), func(t *testing.T) {
@@ -237,17 +239,17 @@ func TestCrashAnywhere(t *testing.T) {
 			if text != "" {
 				c.configure(text)
 			}
-			killed, starts := 0, c.watchStarts()
-			for round := 0; killed < kills; round++ {
-				c.flip(sr)
+			crashed, starts := 0, c.watchStarts()
+			for round := 0; crashed < crashes; round++ {
+				c.setTopology(sr)
 				for _, change := range changes {
 					change.make(c)
 					starts()
-					killed += c.dieTrying(change.mode, random)
+					crashed += c.crashRepeatedly(change.mode, random)
 					l := c.reconciler(change.mode)
 					l.CrashInjector.DeliverDelayed()
-					if result := l.Settle(); change.rests(c, text) != nil || !result.OK() {
-						t.Fatalf("random seed %d, round %d, %s: %v, %v", randomSeed, round, change.name, result, change.rests(c, text))
+					if result := l.Settle(); change.check(c, text) != nil || !result.OK() {
+						t.Fatalf("random seed %d, round %d, %s: %v, %v", randomSeed, round, change.name, result, change.check(c, text))
 					}
 					if got := starts(); got > change.starts {
 						t.Errorf("round %d, %s: the stock approver was started or stopped %d times, want %d", round, change.name, got, change.starts)
@@ -280,17 +282,17 @@ func (c *cluster) watchStarts() func() int {
 }
 
 // dieTrying runs four controllers, most of which crash, and returns how many did.
-func (c *cluster) dieTrying(mode string, random *rand.Rand) (killed int) {
+func (c *cluster) crashRepeatedly(moduleMode string, random *rand.Rand) (crashed int) {
 	for range 4 {
-		l := c.reconciler(mode)
-		if death := patchtest.CrashMode(random.IntN(int(patchtest.CrashModes))); random.IntN(2) == 0 {
-			l.CrashInjector.CrashAtWrite(1, death)
+		l := c.reconciler(moduleMode)
+		if mode := patchtest.CrashMode(random.IntN(int(patchtest.CrashModes))); random.IntN(2) == 0 {
+			l.CrashInjector.CrashAtWrite(1, mode)
 		} else {
-			l.CrashInjector.CrashAt(1+random.IntN(8), death)
+			l.CrashInjector.CrashAt(1+random.IntN(8), mode)
 		}
 		_, _ = l.Try() // it crashes, or waits for the cluster-version-operator
 		if l.CrashInjector.Crashed() {
-			killed++
+			crashed++
 		}
 		c.versionOperator.Observe()
 		c.CompleteRollouts(deploymentObject)
@@ -298,5 +300,5 @@ func (c *cluster) dieTrying(mode string, random *rand.Rand) (killed int) {
 			l.CrashInjector.DeliverDelayed()
 		}
 	}
-	return killed
+	return crashed
 }

@@ -16,29 +16,29 @@ const noKubelets = "--kubelets-every=0"
 // The program with only the rights of config/rbac follows the cluster in both modes; at rest it writes nothing, and never a request.
 func TestFollowsTheCluster(t *testing.T) {
 	c := install(t)
-	c.configure(persons)
-	c.request(certificatesv1.KubeletServingSignerName)
-	c.request(certificatesv1.KubeAPIServerClientKubeletSignerName)
+	c.configure(personsConfig)
+	c.createRequest(certificatesv1.KubeletServingSignerName)
+	c.createRequest(certificatesv1.KubeAPIServerClientKubeletSignerName)
 	for mode, message := range map[string]string{nodeOff: "flow of the stock approver is disabled", off: "The stock approver is off"} {
-		inForce := c.acting(c.shows("PatchInForce", "True", "AsExpected", message))
-		certificates := c.shows("CertificatesPatchFailing", "False", "AsExpected")
+		inForce := c.afterOtherControllers(c.hasCondition("PatchInForce", "True", "AsExpected", message))
+		certificates := c.hasCondition("CertificatesPatchFailing", "False", "AsExpected")
 		p := c.Start(mode, noKubelets)
 		c.Eventually(mode+" is in force", inForce)
-		c.Check(certificates, c.shows("PatchFailing", "False", "AsExpected")) // one write has the conditions of both reporters
+		c.Check(certificates, c.hasCondition("PatchFailing", "False", "AsExpected")) // one write has the conditions of both reporters
 		c.Eventually("requests are counted", p.HasMetric(2, "sno_approver_pending_requests"))
 		if age, err := p.Metric("sno_approver_oldest_pending_request_age_seconds"); err != nil || age <= 0 || age > 600 {
 			t.Errorf("the oldest request is %v s old, %v", age, err)
 		}
 		p.CheckNoWrites(2)
-		c.flip(ha)
-		c.Eventually("it is released", c.acting(c.untouched))
-		if text := c.text(); text != persons {
+		c.setTopology(ha)
+		c.Eventually("it is released", c.afterOtherControllers(c.checkReleased))
+		if text := c.text(); text != personsConfig {
 			t.Errorf("the configuration was not restored:\n%s", text)
 		}
-		c.Eventually("it is not needed", c.shows("PatchInForce", "False", "NotNeeded"))
+		c.Eventually("it is not needed", c.hasCondition("PatchInForce", "False", "NotNeeded"))
 		c.NoError(certificates())
 		p.CheckNoWrites(1)
-		c.flip(sr)
+		c.setTopology(sr)
 		c.Eventually(mode+" is in force again", inForce)
 		p.Stop()
 	}
@@ -61,15 +61,15 @@ func TestFollowsMachines(t *testing.T) {
 	for _, group := range groups {
 		t.Run(group, func(t *testing.T) {
 			c := install(t)
-			c.configure(persons)
-			c.unserve(group)
-			inForce := c.acting(c.shows("PatchInForce", "True", "AsExpected"))
-			notNeeded := c.shows("PatchInForce", "False", "NotNeeded")
+			c.configure(personsConfig)
+			c.unserveMachines(group)
+			inForce := c.afterOtherControllers(c.hasCondition("PatchInForce", "True", "AsExpected"))
+			notNeeded := c.hasCondition("PatchInForce", "False", "NotNeeded")
 			p := c.Start("--requests-every=1h", noKubelets)
 			c.Eventually("it is in force", inForce)
-			c.serve(group)
-			first, second := c.machine(group, "worker-1"), c.machine(group, "worker-2")
-			c.Eventually("it is released", c.acting(c.untouched))
+			c.serveMachines(group)
+			first, second := c.createMachine(group, "worker-1"), c.createMachine(group, "worker-2")
+			c.Eventually("it is released", c.afterOtherControllers(c.checkReleased))
 			c.Eventually("it is not needed", notNeeded)
 			c.Delete(first)
 			p.CheckNoWrites(1)
@@ -77,10 +77,10 @@ func TestFollowsMachines(t *testing.T) {
 			c.Delete(second)
 			c.Eventually("it is in force again", inForce)
 			p.CheckNoWrites(1)
-			c.machine(group, "worker-3")
-			c.Eventually("it is released again", c.acting(c.untouched))
+			c.createMachine(group, "worker-3")
+			c.Eventually("it is released again", c.afterOtherControllers(c.checkReleased))
 			c.Eventually("it is not needed again", notNeeded)
-			c.unserve(group)
+			c.unserveMachines(group)
 			c.Eventually("it is in force without the kind", inForce)
 			p.CheckNoWrites(1)
 			p.Stop()
@@ -97,8 +97,8 @@ func TestForbidden(t *testing.T) {
 	c.Server.Grant(t, patchtest.AccountUser(patchtest.SystemNamespace, reader),
 		rbacv1.PolicyRule{APIGroups: []string{"", "apps"}, Resources: []string{"configmaps", "deployments"}, Verbs: []string{"get", "list", "watch"}})
 	p := c.StartAs(reader, "", noKubelets)
-	c.Eventually("it is reported", c.shows("PatchInForce", "False", "Forbidden"))
-	c.NoError(c.untouched())
+	c.Eventually("it is reported", c.hasCondition("PatchInForce", "False", "Forbidden"))
+	c.NoError(c.checkReleased())
 	p.Stop()
 }
 

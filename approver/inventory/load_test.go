@@ -74,7 +74,7 @@ func with(lines ...string) string {
 const (
 	notHost    = " is not the name of a host: letters in lower case, digits, dashes and dots, no wildcard"
 	notAddress = " is not the address of one host: no loopback, link-local, multicast or IPv4-mapped address, and no zone"
-	serves     = " is a name that pods use for something else; no node may serve by it"
+	isReserved = " is a name that pods use for something else; no node may serve by it"
 	neither    = " is neither an IP address nor the name of a host"
 	noTime     = " is no time; write it like 2026-01-31T08:00:00Z"
 	noString   = "this must be a string; put it in quotes when it looks like something else"
@@ -110,7 +110,7 @@ var faults = []struct {
 	{"name that is a number", nodes("10"), "line 3, column 9: nodes[0].name: " + noString, false},
 	{"name in upper case", nodes("Worker"), `line 3, column 9: nodes[0].name: "Worker"` + notHost, false},
 	{"name with the node's prefix", nodes("system:node:a"), `line 3, column 9: nodes[0].name: "system:node:a"` + notHost, false},
-	{"name of the API server", nodes("kubernetes"), `line 3, column 9: nodes[0].name: "kubernetes"` + serves, false},
+	{"name of the API server", nodes("kubernetes"), `line 3, column 9: nodes[0].name: "kubernetes"` + isReserved, false},
 	{"name twice", nodes("a", "a"), `line 4, column 9: nodes[1].name: "a" belongs to "a" already`, true},
 	{"name that is another's address", nodes("a\n  addresses: [b]", "b"), `line 5, column 9: nodes[1].name: "b" belongs to "a" already`, true},
 	{"address of two nodes", nodes("a\n  addresses: [192.0.2.1]", "b\n  addresses: [192.0.2.1]"),
@@ -130,8 +130,8 @@ var faults = []struct {
 	{"IPv4-mapped", with("addresses: ['::ffff:192.0.2.1']"), `line 4, column 15: nodes[0].addresses[0]: "::ffff:192.0.2.1"` + notAddress, false},
 	{"zone", with("addresses: ['2001:db8::1%eth0']"), `line 4, column 15: nodes[0].addresses[0]: "2001:db8::1%eth0"` + notAddress, false},
 	{"name of a Service", with("addresses: [kubernetes.default.svc]"),
-		`line 4, column 15: nodes[0].addresses[0]: "kubernetes.default.svc"` + serves, false},
-	{"localhost", with("addresses: [localhost]"), `line 4, column 15: nodes[0].addresses[0]: "localhost"` + serves, false},
+		`line 4, column 15: nodes[0].addresses[0]: "kubernetes.default.svc"` + isReserved, false},
+	{"localhost", with("addresses: [localhost]"), `line 4, column 15: nodes[0].addresses[0]: "localhost"` + isReserved, false},
 	{"window that is text", with("window: always"), "line 4, column 11: nodes[0].window: this must be a mapping", false},
 	{"half a window", with("window:", "  notBefore: 2026-11-01T08:00:00Z"),
 		"line 5, column 5: nodes[0].window.notAfter: the field is missing", false},

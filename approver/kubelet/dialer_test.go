@@ -61,21 +61,21 @@ func answered(t *testing.T, limit time.Duration, answer func(net.Conn)) *Dialer 
 	var answering sync.WaitGroup
 	t.Cleanup(answering.Wait)
 	return &Dialer{limit: limit, dial: func(context.Context, string, string) (net.Conn, error) {
-		ours, theirs := net.Pipe()
+		client, server := net.Pipe()
 		answering.Go(func() {
-			defer func() { _ = theirs.Close() }()
-			answer(theirs)
+			defer func() { _ = server.Close() }()
+			answer(server)
 		})
-		return ours, nil
+		return client, nil
 	}}
 }
 
 func handshake(t *testing.T) func(net.Conn) {
 	t.Helper()
-	anybody := httptest.NewTLSServer(nil)
-	t.Cleanup(anybody.Close)
+	listener := httptest.NewTLSServer(nil)
+	t.Cleanup(listener.Close)
 	return func(conn net.Conn) {
-		server := tls.Server(conn, anybody.TLS)
+		server := tls.Server(conn, listener.TLS)
 		_ = server.Handshake()        // the client reports its error
 		_, _ = server.Read([]byte{0}) // until the client closes the connection
 	}

@@ -106,9 +106,9 @@ func Decide(in Inputs) Verdict {
 	if in.Request == nil || in.Now.IsZero() {
 		return Verdict{Reason: ReasonInputsIncomplete, Message: "There is no request, or the time is not known"}
 	}
-	content, unreadable := parse(in.Request.Spec.Request)
-	if unreadable != nil {
-		return Verdict{Reason: unreadable.Reason, Message: unreadable.Message}
+	content, failure := parse(in.Request.Spec.Request)
+	if failure != nil {
+		return Verdict{Reason: failure.Reason, Message: failure.Message}
 	}
 	return decide(in, content, checks[flowOf(in.Request)])
 }

@@ -58,13 +58,13 @@ var (
 )
 
 // seen is what a kubelet presents, and what that proves.
-type seen struct {
+type kubeletCase struct {
 	presented *requests.KubeletCertificate
 	proof     *proof
 }
 
-var shows = sync.OnceValue(func() []seen {
-	list := []seen{{}}
+var kubeletCases = sync.OnceValue(func() []kubeletCase {
+	list := []kubeletCase{{}}
 	for _, node := range []string{"old-0", "other-0"} {
 		for _, names := range [][]string{ownNames[node], {node}, {node, "*.example.com", "127.0.0.1", "10.0.0"}, {"api.example.com", "192.0.2.99", "kubernetes"}} {
 			var r x509.CertificateRequest
@@ -73,10 +73,10 @@ var shows = sync.OnceValue(func() []seen {
 			for _, ip := range r.IPAddresses {
 				p.addresses = append(p.addresses, string(ip))
 			}
-			list = append(list, seen{presented(nodeSubject(node), r, func(*x509.Certificate) {}), p},
-				seen{presented(nodeSubject(node), r, func(c *x509.Certificate) { c.NotAfter = now.Add(-time.Second) }), nil},
-				seen{presented(nodeSubject(node), r, func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} }), nil},
-				seen{presented(pkix.Name{CommonName: "system:node:" + node}, r, func(*x509.Certificate) {}), nil})
+			list = append(list, kubeletCase{presented(nodeSubject(node), r, func(*x509.Certificate) {}), p},
+				kubeletCase{presented(nodeSubject(node), r, func(c *x509.Certificate) { c.NotAfter = now.Add(-time.Second) }), nil},
+				kubeletCase{presented(nodeSubject(node), r, func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} }), nil},
+				kubeletCase{presented(pkix.Name{CommonName: "system:node:" + node}, r, func(*x509.Certificate) {}), nil})
 		}
 	}
 	return list
@@ -218,7 +218,7 @@ func (m *mutator) once() (verdict requests.Verdict, allowed bool, what string) {
 	}
 	csr := in.Request
 	csr.Spec.Request = s.text
-	var shown *proof
+	var proven *proof
 
 	often := func(n int) bool { return m.IntN(n) == 0 }
 	sometimes := func(n int, change func()) {
@@ -257,11 +257,11 @@ func (m *mutator) once() (verdict requests.Verdict, allowed bool, what string) {
 	sometimes(20, func() { in.Inventory = nil })
 	sometimes(20, func() { in.Approvals[s.node] = m.IntN(4) })
 	if renews := s.node == "other-0" && often(2); renews || often(20) {
-		show := pick(m.Rand, shows())
-		for renews && (show.proof == nil || show.proof.node != s.node) && !often(4) {
-			show = pick(m.Rand, shows())
+		kubelet := pick(m.Rand, kubeletCases())
+		for renews && (kubelet.proof == nil || kubelet.proof.node != s.node) && !often(4) {
+			kubelet = pick(m.Rand, kubeletCases())
 		}
-		in.KubeletCertificate, shown = show.presented, show.proof
+		in.KubeletCertificate, proven = kubelet.presented, kubelet.proof
 		sometimes(2, func() {
 			node, ip := s.node, pick(m.Rand, []string{"192.0.2.20", "192.0.2.40", "192.0.2.99", "127.0.0.1"})
 			sometimes(4, func() { node = pick(m.Rand, nodeNames) })
@@ -269,7 +269,7 @@ func (m *mutator) once() (verdict requests.Verdict, allowed bool, what string) {
 		})
 	}
 
-	allowed = s.facts.allows(in, shown)
+	allowed = s.facts.allows(in, proven)
 	if s.inner != nil {
 		verdict = requests.DecideBy(in, s.inner, requests.Checks[requests.FlowOf(csr)])
 	}

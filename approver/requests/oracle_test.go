@@ -44,7 +44,7 @@ func rawOf(addresses []netip.Addr) (texts []string) {
 }
 
 // allows is the oracle. It does not verify what the kubelet presented: shown is what that proves, nil for nothing.
-func (f facts) allows(in requests.Inputs, shown *proof) bool {
+func (f facts) allows(in requests.Inputs, presented *proof) bool {
 	csr := in.Request
 	age := in.Now.Sub(csr.CreationTimestamp.Time)
 	if !f.good || len(csr.Status.Conditions) != 0 || len(csr.Status.Certificate) != 0 || age > 2*time.Hour || age < -5*time.Minute || in.Nodes == nil {
@@ -61,11 +61,11 @@ func (f facts) allows(in requests.Inputs, shown *proof) bool {
 	usages = strings.Replace(usages, ",key encipherment,", ",", 1) // one of them may be there
 	switch csr.Spec.SignerName {
 	case "kubernetes.io/kube-apiserver-client-kubelet":
-		who := csr.Spec.Username
-		openshift := who == "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper" &&
+		user := csr.Spec.Username
+		openshift := user == "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper" &&
 			strings.Join(groups, " ") == "system:authenticated system:serviceaccounts system:serviceaccounts:openshift-machine-config-operator"
-		kubeadm := in.Policy.BootstrapTokens && len(who) == len("system:bootstrap:xxxxxx") &&
-			strings.HasPrefix(who, "system:bootstrap:") && alphanumeric(who[17:]) &&
+		kubeadm := in.Policy.BootstrapTokens && len(user) == len("system:bootstrap:xxxxxx") &&
+			strings.HasPrefix(user, "system:bootstrap:") && alphanumeric(user[17:]) &&
 			strings.Join(groups, " ") == "system:authenticated system:bootstrappers system:bootstrappers:kubeadm:default-node-token"
 		return (openshift || kubeadm) && usages == ",client auth,digital signature," && f.bare && listed && e.Window != nil &&
 			!in.Now.Before(e.Window.NotBefore) && in.Now.Before(e.Window.NotAfter) && !csr.CreationTimestamp.Time.Before(e.Window.NotBefore) &&
@@ -75,16 +75,16 @@ func (f facts) allows(in requests.Inputs, shown *proof) bool {
 			usages != ",digital signature,server auth," || !f.onlyNames || !exists || len(f.names)+len(f.addresses) == 0 {
 			return false
 		}
-		mine := shown != nil && shown.node == f.node
-		renews := mine && in.EgressIPs.Node == f.node && sameNames(f.names, shown.names) && (len(f.names) > 0 || overlap(f.addresses, shown.addresses))
+		fromNode := presented != nil && presented.node == f.node
+		renews := fromNode && in.EgressIPs.Node == f.node && sameNames(f.names, presented.names) && (len(f.names) > 0 || overlap(f.addresses, presented.addresses))
 		for _, name := range f.names {
-			proven := listed && slices.Contains(e.DNSNames, name) || mine && slices.Contains(shown.names, name)
+			proven := listed && slices.Contains(e.DNSNames, name) || fromNode && slices.Contains(presented.names, name)
 			if !plainName(name) || !proven {
 				return false
 			}
 		}
 		for _, address := range f.addresses {
-			proven := listed && slices.Contains(rawOf(e.Addresses), address) || mine && slices.Contains(shown.addresses, address) ||
+			proven := listed && slices.Contains(rawOf(e.Addresses), address) || fromNode && slices.Contains(presented.addresses, address) ||
 				renews && slices.Contains(rawOf(in.EgressIPs.IPs), address)
 			if !plainAddress(address) || !proven {
 				return false

@@ -42,9 +42,9 @@ type vector struct {
 	// LeftOut is why others cannot use the request: only its environment is hostile.
 	LeftOut string `json:"leftOut,omitempty"`
 	// Want is the reason of the verdict.
-	Want   string                                    `json:"want"`
-	World  environment                               `json:"world,omitzero"`
-	Object *certificatesv1.CertificateSigningRequest `json:"object"`
+	Want        string                                    `json:"want"`
+	Environment environment                               `json:"world,omitzero"`
+	Object      *certificatesv1.CertificateSigningRequest `json:"object"`
 }
 
 // environment is the rest of a vector's inputs. NotRead lists what is missing: authority, nodes, approvals, inventory, clock.
@@ -55,7 +55,7 @@ type environment struct {
 	Now             *time.Time          `json:"now,omitempty"`
 	MaxAge          metav1.Duration     `json:"maxAge,omitzero"`
 	BootstrapTokens bool                `json:"bootstrapTokens,omitempty"`
-	Shown           string              `json:"shown,omitempty"`
+	Presented       string              `json:"shown,omitempty"`
 	Egress          *requests.EgressIPs `json:"egress,omitempty"`
 }
 
@@ -74,36 +74,36 @@ var (
 	// now is the time of all decisions.
 	now = vectors().Clock
 	// racked is the inventory: new-0 may join, old-0 is there, twice-0 may rejoin, and the others lack something.
-	racked = sync.OnceValue(func() *inventory.Inventory { return must(inventory.Load([]byte(vectors().Inventory))) })
+	testInventory = sync.OnceValue(func() *inventory.Inventory { return must(inventory.Load([]byte(vectors().Inventory))) })
 )
 
 // inputs returns new inputs, which a test may change.
 func (v vector) inputs() requests.Inputs {
-	w := v.World
+	env := v.Environment
 	in := requests.Inputs{
-		Request: v.Object.DeepCopy(), Nodes: sets.New(vectors().Nodes...), Inventory: racked(), Approvals: map[string]int{}, Now: now,
-		Policy: requests.Policy{MaxAge: w.MaxAge.Duration, BootstrapTokens: w.BootstrapTokens},
+		Request: v.Object.DeepCopy(), Nodes: sets.New(vectors().Nodes...), Inventory: testInventory(), Approvals: map[string]int{}, Now: now,
+		Policy: requests.Policy{MaxAge: env.MaxAge.Duration, BootstrapTokens: env.BootstrapTokens},
 	}
-	if w.Nodes != nil {
-		in.Nodes = sets.New(w.Nodes...)
+	if env.Nodes != nil {
+		in.Nodes = sets.New(env.Nodes...)
 	}
-	maps.Copy(in.Approvals, w.Approvals)
-	if w.Now != nil {
-		in.Now = *w.Now
+	maps.Copy(in.Approvals, env.Approvals)
+	if env.Now != nil {
+		in.Now = *env.Now
 	}
-	if w.Egress != nil {
-		in.EgressIPs = *w.Egress
+	if env.Egress != nil {
+		in.EgressIPs = *env.Egress
 	}
-	if w.Shown != "" {
+	if env.Presented != "" {
 		in.KubeletCertificate = &requests.KubeletCertificate{Roots: x509.NewCertPool()}
-		in.KubeletCertificate.Chain, _ = cert.ParseCertsPEM([]byte(w.Shown)) // one has none
+		in.KubeletCertificate.Chain, _ = cert.ParseCertsPEM([]byte(env.Presented)) // one has none
 		in.KubeletCertificate.Roots.AppendCertsFromPEM([]byte(vectors().Authority))
 	}
 	missing := map[string]func(){
 		"authority": func() { in.KubeletCertificate.Roots = nil }, "nodes": func() { in.Nodes = nil }, "approvals": func() { in.Approvals = nil },
 		"inventory": func() { in.Inventory = nil }, "clock": func() { in.Now = time.Time{} },
 	}
-	for _, what := range w.NotRead {
+	for _, what := range env.NotRead {
 		missing[what]()
 	}
 	return in

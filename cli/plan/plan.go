@@ -106,7 +106,7 @@ func Compute(ctx context.Context, cluster rehearsal.Base, m controller.Module, o
 		return out, nil
 	}
 	const none = ownership.None
-	out.Rows = append(out.Rows, Row{none, none, none, none, none, Verdict(words(result.State)), out.Message})
+	out.Rows = append(out.Rows, Row{none, none, none, none, none, Verdict(stateText(result.State)), out.Message})
 	return out, nil
 }
 
@@ -121,7 +121,7 @@ func Message(result patch.Result) string {
 var inner = regexp.MustCompile(`\B[A-Z]`)
 
 // words spells a state: NotNeeded is "not needed".
-func words(state patch.State) string {
+func stateText(state patch.State) string {
 	return strings.ToLower(inner.ReplaceAllString(state.String(), " $0"))
 }
 
@@ -134,7 +134,7 @@ func NameOf(object *unstructured.Unstructured) string {
 // maxReconciliations bounds the reconciliations of a module that writes one step in each.
 const maxReconciliations = 20
 
-var errRestless = errors.New("it always has something to write; if another client keeps writing the same objects, the audit log names it")
+var errNotSettled = errors.New("it always has something to write; if another client keeps writing the same objects, the audit log names it")
 
 // Outcome is the result of Reconcile.
 type Outcome struct {
@@ -176,7 +176,7 @@ func Reconcile(ctx context.Context, by client.Client, m controller.Module, optio
 			return out, err
 		}
 	}
-	return out, errRestless
+	return out, errNotSettled
 }
 
 // recorder records the writes that succeed.

@@ -34,7 +34,7 @@ func rows(ctx context.Context, m controller.Module, by client.Client, out Module
 	for i, w := range out.Writes {
 		add(i == 0, written(w, out.Module))
 	}
-	objects, err := named(ctx, m, by)
+	objects, err := namedObjects(ctx, m, by)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func rows(ctx context.Context, m controller.Module, by client.Client, out Module
 func isAbsent(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
 
 // named lists the objects on which the module may own fields. Of a kind that it reads whole these are the objects that it applied to.
-func named(ctx context.Context, m controller.Module, by client.Client) ([]controller.Object, error) {
+func namedObjects(ctx context.Context, m controller.Module, by client.Client) ([]controller.Object, error) {
 	var objects []controller.Object
 	for _, o := range m.Objects() {
 		if o.Name != "" && !o.MetadataOnly {

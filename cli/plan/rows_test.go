@@ -87,7 +87,7 @@ func TestWhy(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("reasons (-want +got):\n%s", diff)
 	}
-	if got := words(patch.NotNeeded); got != "not needed" {
+	if got := stateText(patch.NotNeeded); got != "not needed" {
 		t.Errorf("NotNeeded is %q", got)
 	}
 }

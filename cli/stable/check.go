@@ -136,7 +136,7 @@ func each[T any](r reading, gvk schema.GroupVersionKind, needed bool, check func
 	case err != nil:
 		r.report.Unreadable = append(r.report.Unreadable, UnreadableKind{Kind: gvk.Kind, Error: err.Error()})
 	case needed && len(all) == 0:
-		r.changing(metav1.Time{}, "there is none yet")
+		r.unstable(metav1.Time{}, "there is none yet")
 	default:
 		for _, check := range all {
 			check()
@@ -144,12 +144,12 @@ func each[T any](r reading, gvk schema.GroupVersionKind, needed bool, check func
 	}
 }
 
-func (r reading) changing(since metav1.Time, format string, args ...any) {
+func (r reading) unstable(since metav1.Time, format string, args ...any) {
 	r.report.Unstable = append(r.report.Unstable, UnstableObject{Object: r.name, WaitsFor: fmt.Sprintf(format, args...), Since: since})
 }
 
 // mark adds to the object's mark.
-func (r reading) mark(parts ...any) {
+func (r reading) fingerprint(parts ...any) {
 	r.report.Fingerprints[r.name] += fmt.Sprintln(append(parts, r.UID, r.Generation)...)
 }
 
@@ -159,14 +159,14 @@ func (r reading) condition(kind string) metav1.Condition {
 	if i := slices.IndexFunc(r.conditions, func(c metav1.Condition) bool { return c.Type == kind }); i >= 0 {
 		c = r.conditions[i]
 	}
-	r.mark(kind, c.Status, c.LastTransitionTime.UTC().Format(time.RFC3339))
+	r.fingerprint(kind, c.Status, c.LastTransitionTime.UTC().Format(time.RFC3339))
 	return c
 }
 
 // want reports a condition with another status.
-func (r reading) want(kind string, status metav1.ConditionStatus) {
+func (r reading) require(kind string, status metav1.ConditionStatus) {
 	if c := r.condition(kind); c.Status != status {
-		r.changing(c.LastTransitionTime, "%s", describe(c))
+		r.unstable(c.LastTransitionTime, "%s", describe(c))
 	}
 }
 
@@ -190,75 +190,75 @@ func firstLine(message string) string {
 }
 
 func clusterVersion(r reading, version *configv1.ClusterVersion) {
-	r.mark(version.Status.Desired.Version)
+	r.fingerprint(version.Status.Desired.Version)
 	if version.Generation != version.Status.ObservedGeneration {
-		r.changing(metav1.Time{}, "the cluster-version-operator has not observed its latest change")
+		r.unstable(metav1.Time{}, "the cluster-version-operator has not observed its latest change")
 	}
-	r.want("Available", metav1.ConditionTrue)
-	r.want("Progressing", metav1.ConditionFalse)
+	r.require("Available", metav1.ConditionTrue)
+	r.require("Progressing", metav1.ConditionFalse)
 	if r.has("Failing") {
-		r.want("Failing", metav1.ConditionFalse)
+		r.require("Failing", metav1.ConditionFalse)
 	}
 	if history := version.Status.History; len(history) > 0 && history[0].State != configv1.CompletedUpdate {
-		r.changing(history[0].StartedTime, "the update to %s is not complete", history[0].Version)
+		r.unstable(history[0].StartedTime, "the update to %s is not complete", history[0].Version)
 	}
 }
 
 func clusterOperator(r reading, operator *configv1.ClusterOperator, desired string) {
-	r.want("Available", metav1.ConditionTrue)
-	r.want("Progressing", metav1.ConditionFalse)
-	r.want("Degraded", metav1.ConditionFalse)
+	r.require("Available", metav1.ConditionTrue)
+	r.require("Progressing", metav1.ConditionFalse)
+	r.require("Degraded", metav1.ConditionFalse)
 	version := ""
 	for _, v := range operator.Status.Versions {
 		if v.Name == "operator" {
 			version = v.Version
 		}
 	}
-	r.mark(version)
+	r.fingerprint(version)
 	switch {
 	case version == "":
-		r.changing(metav1.Time{}, "it has reported no version yet")
+		r.unstable(metav1.Time{}, "it has reported no version yet")
 	case desired != "" && version != desired:
-		r.changing(metav1.Time{}, "it is at version %s, the desired version is %s", version, desired)
+		r.unstable(metav1.Time{}, "it is at version %s, the desired version is %s", version, desired)
 	}
 }
 
 func pool(r reading, pool *mcfgv1.MachineConfigPool) {
-	r.mark(pool.Spec.Configuration.Name)
+	r.fingerprint(pool.Spec.Configuration.Name)
 	if degraded := r.condition("Degraded"); degraded.Status == metav1.ConditionTrue {
-		r.changing(degraded.LastTransitionTime, "%s", describe(degraded))
+		r.unstable(degraded.LastTransitionTime, "%s", describe(degraded))
 	}
 	updating, updated := r.condition("Updating"), r.condition("Updated")
 	switch {
 	case pool.Generation != pool.Status.ObservedGeneration:
-		r.changing(metav1.Time{}, "the machine-config-operator has not observed its latest change")
+		r.unstable(metav1.Time{}, "the machine-config-operator has not observed its latest change")
 	case updating.Status == metav1.ConditionTrue:
-		r.changing(updating.LastTransitionTime, "%d of %d nodes are updated", pool.Status.UpdatedMachineCount, pool.Status.MachineCount)
+		r.unstable(updating.LastTransitionTime, "%d of %d nodes are updated", pool.Status.UpdatedMachineCount, pool.Status.MachineCount)
 	case updated.Status == metav1.ConditionTrue:
 	case pool.Spec.Paused: // no node restarts until a person resumes it
 		r.report.Notes = append(r.report.Notes, r.name+": it is paused with an update pending")
 	default:
-		r.changing(updated.LastTransitionTime, "%s", describe(updated))
+		r.unstable(updated.LastTransitionTime, "%s", describe(updated))
 	}
 }
 
 func node(r reading, node *corev1.Node) {
 	// The boot ID also changes in a restart that ended before the node was reported not ready.
-	r.mark(node.Status.NodeInfo.BootID, node.Spec.Unschedulable)
-	r.want("Ready", metav1.ConditionTrue)
+	r.fingerprint(node.Status.NodeInfo.BootID, node.Spec.Unschedulable)
+	r.require("Ready", metav1.ConditionTrue)
 	if node.Spec.Unschedulable {
-		r.changing(metav1.Time{}, "it is cordoned")
+		r.unstable(metav1.Time{}, "it is cordoned")
 	}
 	switch request, err := machineconfig.Requested(node.Annotations); {
 	case err != nil:
-		r.changing(metav1.Time{}, "its request to the machine-config-operator cannot be parsed")
+		r.unstable(metav1.Time{}, "its request to the machine-config-operator cannot be parsed")
 	case request != nil && request.Verb == machineconfig.VerbDrain:
-		r.changing(metav1.Time{}, "it is being drained")
+		r.unstable(metav1.Time{}, "it is being drained")
 	case request != nil:
-		r.changing(metav1.Time{}, "it waits to be uncordoned")
+		r.unstable(metav1.Time{}, "it waits to be uncordoned")
 	}
 	if node.Annotations[machineconfig.CurrentConfigAnnotation] != node.Annotations[machineconfig.DesiredConfigAnnotation] {
-		r.changing(metav1.Time{}, "its machine config is changing, which may restart it")
+		r.unstable(metav1.Time{}, "its machine config is changing, which may restart it")
 	}
 }
 
@@ -267,13 +267,13 @@ func request(r reading, request *certificatesv1.CertificateSigningRequest) {
 	if s := request.Spec.SignerName; s != certificatesv1.KubeAPIServerClientKubeletSignerName && s != certificatesv1.KubeletServingSignerName {
 		return
 	}
-	r.mark()
+	r.fingerprint()
 	switch {
 	case r.has(string(certificatesv1.CertificateDenied)), r.has(string(certificatesv1.CertificateFailed)), len(request.Status.Certificate) > 0:
 	case r.has(string(certificatesv1.CertificateApproved)):
-		r.changing(request.CreationTimestamp, "it is approved and not signed yet")
+		r.unstable(request.CreationTimestamp, "it is approved and not signed yet")
 	default:
-		r.changing(request.CreationTimestamp, "it is not approved; on a single node a person or an external tool must approve it")
+		r.unstable(request.CreationTimestamp, "it is not approved; on a single node a person or an external tool must approve it")
 	}
 }
 
@@ -289,11 +289,11 @@ type rollout struct {
 }
 
 // roll checks a rollout in the namespaces of OpenShift. Users may roll out their workloads at any time.
-func (r reading) roll(o rollout, marks ...any) {
+func (r reading) checkRollout(o rollout, marks ...any) {
 	if !strings.HasPrefix(r.Namespace, "openshift-") {
 		return
 	}
-	r.mark(marks...)
+	r.fingerprint(marks...)
 	waitsFor := ""
 	switch {
 	case o.observed < r.Generation:
@@ -309,12 +309,12 @@ func (r reading) roll(o rollout, marks ...any) {
 		r.condition(string(appsv1.DeploymentAvailable))
 		return
 	}
-	r.changing(metav1.Time{}, "%s", waitsFor)
+	r.unstable(metav1.Time{}, "%s", waitsFor)
 }
 
 func deployment(r reading, d *appsv1.Deployment) {
 	replicas, s := ptr.Deref(d.Spec.Replicas, 1), d.Status
-	r.roll(rollout{s.ObservedGeneration, s.UpdatedReplicas, replicas, s.Replicas - s.UpdatedReplicas, s.AvailableReplicas, replicas},
+	r.checkRollout(rollout{s.ObservedGeneration, s.UpdatedReplicas, replicas, s.Replicas - s.UpdatedReplicas, s.AvailableReplicas, replicas},
 		d.Annotations["deployment.kubernetes.io/revision"])
 }
 
@@ -324,7 +324,7 @@ func daemonSet(r reading, d *appsv1.DaemonSet) {
 	if d.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType {
 		updated = 0
 	}
-	r.roll(rollout{s.ObservedGeneration, s.UpdatedNumberScheduled, updated, 0, s.NumberAvailable, s.DesiredNumberScheduled}, s.DesiredNumberScheduled)
+	r.checkRollout(rollout{s.ObservedGeneration, s.UpdatedNumberScheduled, updated, 0, s.NumberAvailable, s.DesiredNumberScheduled}, s.DesiredNumberScheduled)
 }
 
 func statefulSet(r reading, d *appsv1.StatefulSet) {
@@ -336,7 +336,7 @@ func statefulSet(r reading, d *appsv1.StatefulSet) {
 	case strategy.RollingUpdate != nil:
 		updated -= ptr.Deref(strategy.RollingUpdate.Partition, 0)
 	}
-	r.roll(rollout{s.ObservedGeneration, s.UpdatedReplicas, updated, 0, s.AvailableReplicas, replicas}, s.UpdateRevision)
+	r.checkRollout(rollout{s.ObservedGeneration, s.UpdatedReplicas, updated, 0, s.AvailableReplicas, replicas}, s.UpdateRevision)
 }
 
 // apiServer checks a pod of the API server. On a single node each restart is an outage of up to two minutes (R-OPS-4).
@@ -345,6 +345,6 @@ func apiServer(r reading, pod *corev1.Pod) {
 	for _, c := range pod.Status.ContainerStatuses {
 		restarts += c.RestartCount
 	}
-	r.mark(restarts)
-	r.want("Ready", metav1.ConditionTrue)
+	r.fingerprint(restarts)
+	r.require("Ready", metav1.ConditionTrue)
 }

@@ -97,9 +97,9 @@ func Wait(ctx context.Context, cluster client.Reader, o Options) (Outcome, error
 // history is what is known from earlier reports.
 type history struct {
 	// since is when the period without a change began; zero while something is changing.
-	since time.Time
-	marks map[string]string
-	first map[string]time.Time
+	since        time.Time
+	fingerprints map[string]string
+	first        map[string]time.Time
 }
 
 // observe returns for how long nothing has changed, and the objects that have changed since the last report (R-OPS-3). It completes
@@ -119,8 +119,8 @@ func (h *history) observe(r *Report, now time.Time) (time.Duration, []string) {
 	h.first = first
 	var changed []string
 	if len(r.Unreadable) == 0 { // otherwise marks are missing, and the earlier ones are kept
-		changed = h.changed(r)
-		h.marks = r.Fingerprints
+		changed = h.changedObjects(r)
+		h.fingerprints = r.Fingerprints
 	}
 	switch {
 	case !r.IsStable():
@@ -132,17 +132,17 @@ func (h *history) observe(r *Report, now time.Time) (time.Duration, []string) {
 	return now.Sub(h.since), changed
 }
 
-func (h *history) changed(r *Report) []string {
-	if h.marks == nil {
+func (h *history) changedObjects(r *Report) []string {
+	if h.fingerprints == nil {
 		return nil
 	}
 	var changed []string
 	for object, mark := range r.Fingerprints {
-		if h.marks[object] != mark {
+		if h.fingerprints[object] != mark {
 			changed = append(changed, object)
 		}
 	}
-	for object := range h.marks {
+	for object := range h.fingerprints {
 		// Kubernetes deletes old requests.
 		if _, is := r.Fingerprints[object]; !is && !strings.HasPrefix(object, requestKind+" ") {
 			changed = append(changed, object)
