@@ -6,16 +6,16 @@ import (
 	"github.com/solonode/sno/patch"
 )
 
-// AgeLimits are the time that a request may be pending, and the time before its end in which a certificate should have been renewed.
+// AgeLimits are how long a request may be pending, and how long before its end a certificate must have been renewed.
 type AgeLimits struct{ Pending, Expiring time.Duration }
 
-// DefaultAgeLimits fit the kubelet, which gives up on a request after 15 minutes, and renews with 30 to 10 percent of the lifetime left.
+// DefaultAgeLimits match the kubelet, which gives up on a request after 15 minutes and renews with 30 to 10 percent of the lifetime left.
 var DefaultAgeLimits = AgeLimits{Pending: 15 * time.Minute, Expiring: 72 * time.Hour}
 
-// Aging summarizes pending requests and serving certificates. The zero value with Limits has none.
+// Aging summarizes pending requests and serving certificates.
 type Aging struct {
 	Limits             AgeLimits
-	Pending            int       // requests that nobody decided on
+	Pending            int       // undecided requests
 	Oldest             time.Time // creation of the first of them
 	Certificates       int
 	FirstEnd, FirstDue time.Time // when the first of them ends, and when the first should have been renewed
@@ -41,7 +41,7 @@ func (a *Aging) AddCertificate(notBefore, notAfter time.Time) {
 	a.Certificates++
 }
 
-// OldestAge returns the age of the oldest pending request, 0 without one.
+// OldestAge returns the age of the oldest pending request, 0 if there is none.
 func (a Aging) OldestAge(now time.Time) time.Duration {
 	if a.Pending == 0 {
 		return 0
@@ -49,7 +49,7 @@ func (a Aging) OldestAge(now time.Time) time.Duration {
 	return max(0, now.Sub(a.Oldest))
 }
 
-// Observe returns a failure when a request or a certificate is too old, or nil. A certificate is the more severe one.
+// Observe returns a failure, or nil. Certificates precede requests.
 func (a Aging) Observe(now time.Time) *patch.Result {
 	switch {
 	case a.Certificates > 0 && now.After(a.FirstDue):

@@ -21,7 +21,7 @@ func Checks() patch.Chain[Inputs] {
 	}
 }
 
-// checkValid also refuses managedFields that cannot be read: the owner of a field would be a guess.
+// checkValid also refuses unreadable managedFields, which have no reliable owners.
 func checkValid(in Inputs) *patch.Result {
 	err := in.Validate()
 	if err == nil {

@@ -28,7 +28,7 @@ func clusterOf(mode configv1.TopologyMode) *topology.Cluster {
 
 const single = configv1.SingleReplicaTopologyMode
 
-// owned returns an entry of managedFields: an apply of this module, an update of anybody else.
+// owned returns an entry of managedFields: an apply of this module, an update of other managers.
 func owned(manager, fields string) metav1.ManagedFieldsEntry {
 	entry := metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1",
 		FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
@@ -47,7 +47,6 @@ const (
 	ownsText     = `{"f:data":{"f:config.yaml":{}}}`
 )
 
-// stock is a running stock approver, as the cluster-version-operator created it.
 func stock() *appsv1.Deployment {
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: approver.DeploymentName, Namespace: approver.Namespace, UID: "d", ResourceVersion: "7",
@@ -65,7 +64,6 @@ func config(text string) *corev1.ConfigMap {
 	}
 }
 
-// edited is a configuration with the line of this module.
 func edited(text, edit string) *corev1.ConfigMap {
 	with, err := approver.DisableNodeClient(text)
 	if err != nil {
@@ -77,7 +75,6 @@ func edited(text, edit string) *corev1.ConfigMap {
 	return c
 }
 
-// restarted is the stock approver after this module restarted it for that edit.
 func restarted(token string) *appsv1.Deployment {
 	d := stock()
 	d.Spec.Template.Annotations = map[string]string{approver.EditAnnotation: token}
@@ -86,13 +83,12 @@ func restarted(token string) *appsv1.Deployment {
 	return d
 }
 
-// stopped is the stock approver after somebody scaled it to zero.
+// stopped returns the stock approver after another client scaled it to zero.
 func stopped(d *appsv1.Deployment) *appsv1.Deployment {
 	d.Spec.Replicas, d.Status = ptr.To[int32](0), appsv1.DeploymentStatus{}
 	return d
 }
 
-// stoppedByUs is the stock approver after this module scaled it to zero.
 func stoppedByModule() *appsv1.Deployment {
 	d := stopped(stock())
 	d.ManagedFields = append(ownedByModule(ownsReplicas), owned(overrides.ClusterVersionOperator, `{"f:spec":{"f:paused":{}}}`))
@@ -104,7 +100,6 @@ func version(list ...configv1.ComponentOverride) *configv1.ClusterVersion {
 		Spec: configv1.ClusterVersionSpec{Overrides: list}, Status: configv1.ClusterVersionStatus{ObservedGeneration: 2}}
 }
 
-// claimed is a ClusterVersion with the override, owned by the manager.
 func claimed(manager string, unmanaged bool) *configv1.ClusterVersion {
 	entry := approver.Override()
 	entry.Unmanaged = unmanaged
@@ -123,7 +118,6 @@ func inputs(change ...func(*approver.Inputs)) approver.Inputs {
 	return in
 }
 
-// resultOf returns what is reported with a decision.
 func resultOf(in approver.Inputs, d approver.Decision) patch.Result {
 	if d.Result != nil {
 		return *d.Result
@@ -131,7 +125,6 @@ func resultOf(in approver.Inputs, d approver.Decision) patch.Result {
 	return approver.Observe(in)
 }
 
-// writeOf names the write of a decision, and describes what is written.
 func writeOf(d approver.Decision) (action, what string) {
 	switch {
 	case d.Config != nil && d.Config.Intent != nil:
@@ -162,7 +155,6 @@ func writeOf(d approver.Decision) (action, what string) {
 	return "", ""
 }
 
-// TestDecide covers what is written, and what the tables of TestDecideByTheTables do not cover.
 func TestDecide(t *testing.T) {
 	const (
 		line     = `nodeClientCert: {disabled: true} # sno.solonode.github.io/approver\n`
@@ -191,27 +183,27 @@ func TestDecide(t *testing.T) {
 		{"a configuration of others", has(config("a: 1\n")), same, `ApplyConfig create=false 5/kubectl-edit "` + line + `a: 1\n" of c.5 [Progressing Restarting]`},
 		{"a ConfigMap without the key", has(config("")), func(i *in) { i.ConfigMap.Data = nil },
 			`ApplyConfig create=false 5/ "` + line + `" of c.5 [Progressing Restarting]`},
-		{"a second edit restarts again", has(edited("a: 1\n", "9/kubectl-edit")), func(i *in) { i.Deployment = restarted("c.5") },
+		{"another restart after a second edit", has(edited("a: 1\n", "9/kubectl-edit")), func(i *in) { i.Deployment = restarted("c.5") },
 			"ApplyDeployment c.9 [Progressing Restarting]"},
-		{"our line made false", has(edited("", "5/kubectl-edit")), func(i *in) {
+		{"the module's line changed to false", has(edited("", "5/kubectl-edit")), func(i *in) {
 			i.ConfigMap.Data[approver.ConfigKey] = "nodeClientCert: {disabled: false}\n"
 		}, "[Blocked FieldOwnedByOther]"},
-		{"an immutable one", has(config("a: 1\n")), func(i *in) { i.ConfigMap.Immutable = ptr.To(true) }, "[Blocked FieldOwnedByOther]"},
+		{"an immutable ConfigMap", has(config("a: 1\n")), func(i *in) { i.ConfigMap.Immutable = ptr.To(true) }, "[Blocked FieldOwnedByOther]"},
 		{"a ConfigMap that is being deleted", has(config("a: 1\n")), func(i *in) { i.ConfigMap.DeletionTimestamp = &metav1.Time{} }, "[Progressing Restarting]"},
 		{"stopped by a person", has(edited("", "made")), func(i *in) { i.Deployment = stopped(restarted("c.made")) }, "[InForce AsExpected]"},
 		{"unreadable managedFields", has(nil), func(i *in) {
 			i.Deployment.ManagedFields = []metav1.ManagedFieldsEntry{owned("x", `{"f:`)}
 		}, "[Failed Invalid]"},
 
-		{"releasing the text of others", machines(edited("a: 1\n", "5/kubectl-edit")), same, `RestoreConfig "a: 1\n" as kubectl-edit [NotNeeded NotNeeded]`},
+		{"releasing a text of another manager", machines(edited("a: 1\n", "5/kubectl-edit")), same, `RestoreConfig "a: 1\n" as kubectl-edit [NotNeeded NotNeeded]`},
 		{"releasing an empty text", machines(edited("", "5/kubectl-edit")), same, `RestoreConfig "" as kubectl-edit [NotNeeded NotNeeded]`},
-		{"releasing a key of ours", machines(edited("", "5/")), same, released},
-		{"releasing what a person changed", machines(edited("b: 2\n", "made")), func(i *in) {
+		{"releasing a key that the module created", machines(edited("", "5/")), same, released},
+		{"releasing after a change of a person", machines(edited("b: 2\n", "made")), func(i *in) {
 			i.ConfigMap.ManagedFields = append(i.ConfigMap.ManagedFields, owned("vi", ownsText))
 		}, `RestoreConfig "b: 2\n" as vi [NotNeeded NotNeeded]`},
-		{"releasing our own ConfigMap", machines(edited("", "made")), same, "DeleteConfig [NotNeeded NotNeeded]"},
-		{"with data of others in it", machines(edited("", "made")), func(i *in) { i.ConfigMap.Data["other"] = "x" }, released},
-		{"with binary data of others in it", machines(edited("", "made")), func(i *in) {
+		{"releasing a ConfigMap that the module created", machines(edited("", "made")), same, "DeleteConfig [NotNeeded NotNeeded]"},
+		{"the same with other data", machines(edited("", "made")), func(i *in) { i.ConfigMap.Data["other"] = "x" }, released},
+		{"the same with other binary data", machines(edited("", "made")), func(i *in) {
 			i.ConfigMap.BinaryData = map[string][]byte{"other": {1}}
 		}, released},
 		{"releasing a ConfigMap that is being deleted", machines(edited("a: 1\n", "5/kubectl-edit")), func(i *in) {
@@ -222,7 +214,7 @@ func TestDecide(t *testing.T) {
 		{"off, observed", off(claimedByModule()), same, "ApplyDeployment replicas=0 [Progressing Restarting]"},
 		{"off, without a number of replicas", off(claimedByModule()), func(i *in) { i.Deployment.Spec.Replicas = nil },
 			"ApplyDeployment replicas=0 [Progressing Restarting]"},
-		{"off, and the list is one value", off(version(configv1.ComponentOverride{Kind: "Deployment", Name: "x", Unmanaged: true})), func(i *in) {
+		{"off, and another manager owns the whole list", off(version(configv1.ComponentOverride{Kind: "Deployment", Name: "x", Unmanaged: true})), func(i *in) {
 			i.ClusterVersion.ManagedFields = []metav1.ManagedFieldsEntry{owned("kubectl", `{"f:spec":{"f:overrides":{}}}`)}
 		}, "[Blocked FieldOwnedByOther]"},
 		{"off, while it stops", off(claimedByModule()), func(i *in) {
@@ -238,7 +230,7 @@ func TestDecide(t *testing.T) {
 			t.Errorf("%s: got\n%s\nwant\n%s", tt.name, got, tt.want)
 		}
 		if diff := cmp.Diff(d, approver.Decide(in)); diff != "" {
-			t.Errorf("%s: not the same twice:\n%s", tt.name, diff)
+			t.Errorf("%s: another decision the second time:\n%s", tt.name, diff)
 		}
 	}
 }
@@ -259,7 +251,7 @@ func TestValidate(t *testing.T) {
 		t.Error(err)
 	}
 	if got := approver.Observe(approver.Inputs{}); got.State != patch.Progressing {
-		t.Errorf("observing nothing: %v", got)
+		t.Errorf("Observe without inputs: %v", got)
 	}
 }
 
@@ -279,16 +271,16 @@ func TestAging(t *testing.T) {
 	}{
 		{name: "nothing"},
 		{name: "a young request", pending: []time.Duration{time.Minute}, oldest: time.Minute},
-		{name: "as old as it may be", pending: []time.Duration{15 * time.Minute, 0}, oldest: 15 * time.Minute},
-		{name: "an old one among young ones", pending: []time.Duration{0, 16 * time.Minute, time.Minute}, want: waiting, oldest: 16 * time.Minute},
-		{name: "a clock that is behind", pending: []time.Duration{-time.Minute}},
-		{name: "a certificate in the middle of its life", left: lives{{15 * day, 15 * day}}, least: 15 * day},
+		{name: "a request at the age limit", pending: []time.Duration{15 * time.Minute, 0}, oldest: 15 * time.Minute},
+		{name: "an old request among young ones", pending: []time.Duration{0, 16 * time.Minute, time.Minute}, want: waiting, oldest: 16 * time.Minute},
+		{name: "a request from the future", pending: []time.Duration{-time.Minute}},
+		{name: "half of the lifetime left", left: lives{{15 * day, 15 * day}}, least: 15 * day},
 		{name: "three days left of thirty", left: lives{{27 * day, 3 * day}}, least: 3 * day},
-		{name: "less than that", left: lives{{1 * day, 29 * day}, {28 * day, 2 * day}}, want: expiring, least: 2 * day},
+		{name: "two days left of thirty", left: lives{{1 * day, 29 * day}, {28 * day, 2 * day}}, want: expiring, least: 2 * day},
 		{name: "a certificate of one day", left: lives{{20 * time.Hour, 4 * time.Hour}}, least: 4 * time.Hour},
 		{name: "two hours left of one day", left: lives{{22 * time.Hour, 2 * time.Hour}}, want: expiring, least: 2 * time.Hour},
-		{name: "ended", left: lives{{30 * day, -time.Hour}}, want: expiring, least: -time.Hour},
-		{name: "the one to end first is not the one that is due", left: lives{{20 * time.Hour, 4 * time.Hour}, {300 * day, 2 * day}}, want: expiring, least: 4 * time.Hour},
+		{name: "expired", left: lives{{30 * day, -time.Hour}}, want: expiring, least: -time.Hour},
+		{name: "the first to expire is not the first due", left: lives{{20 * time.Hour, 4 * time.Hour}, {300 * day, 2 * day}}, want: expiring, least: 4 * time.Hour},
 		{name: "both", pending: []time.Duration{time.Hour}, left: lives{{30 * day, time.Hour}}, want: expiring, oldest: time.Hour, least: time.Hour},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -304,10 +296,10 @@ func TestAging(t *testing.T) {
 				t.Errorf("got %v", got)
 			}
 			if oldest := aging.OldestAge(now); oldest != tt.oldest || aging.Pending != len(tt.pending) {
-				t.Errorf("%d, the oldest %s old", aging.Pending, oldest)
+				t.Errorf("%d pending, the oldest is %s old", aging.Pending, oldest)
 			}
 			if aging.Certificates != len(tt.left) || len(tt.left) > 0 && aging.FirstEnd.Sub(now) != tt.least {
-				t.Errorf("%d, the first ends at %s", aging.Certificates, aging.FirstEnd)
+				t.Errorf("%d certificates, the first expires at %s", aging.Certificates, aging.FirstEnd)
 			}
 		})
 	}

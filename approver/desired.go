@@ -17,7 +17,7 @@ import (
 	"github.com/solonode/sno/patch/workload"
 )
 
-// Decision is the next write: at most one of Config, Deployment and ClusterVersion. After it everything is read and decided again.
+// Decision is the next write: at most one of Config, Deployment and ClusterVersion. After it all objects are read again.
 //
 //	node-client-off   Config, Deployment (restarts the stock approver)
 //	off               ClusterVersion, wait for the cluster-version-operator, Deployment (no replicas)
@@ -25,19 +25,19 @@ import (
 type Decision struct {
 	Config                     *ConfigWrite
 	Deployment, ClusterVersion patch.Step
-	Result                     *patch.Result // what to report meanwhile; nil when nothing is left to write, and Observe has it
+	Result                     *patch.Result // nil when nothing is left to write: see Observe
 }
 
-// ConfigWrite is a write to the ConfigMap: an apply of Intent, a deletion, or a patch that sets Text and removes EditAnnotation.
+// ConfigWrite is an apply of Intent, a deletion, or a patch that sets Text and removes EditAnnotation.
 type ConfigWrite struct {
 	Intent   *corev1ac.ConfigMapApplyConfiguration
-	Create   bool // without it the apply forces ownership of the text, most of which belongs to others
+	Create   bool // otherwise the apply forces ownership of the text, which has other owners
 	Delete   bool
 	Text     *string // nil removes the key
 	NewOwner string  // the manager that owns Text from then on
 }
 
-// Decide returns the next write to the stock approver, which is restricted only where there is no second source (R-APP-1, R-SNO-12).
+// Decide returns the next write. The stock approver is restricted only where it has no second source (R-APP-1, R-SNO-12).
 func Decide(in Inputs) Decision {
 	switch result, fields := Checks().Run(in); {
 	case result != nil && fields == patch.ReleaseFields:
@@ -55,7 +55,7 @@ func Decide(in Inputs) Decision {
 	return disableFlow(in, claim)
 }
 
-// Observe returns the state of the patch once Decide returns no Result: Progressing until the stock approver has restarted or stopped.
+// Observe returns the state of the patch once Decide returns no Result.
 func Observe(in Inputs) patch.Result {
 	if in.Deployment == nil || in.Cluster == nil {
 		return *restarting("The patch is being written")
@@ -67,7 +67,7 @@ func Observe(in Inputs) patch.Result {
 	case in.Mode == Off:
 		return *restarting("Waiting for the stock approver to stop")
 	case !workload.RolledOut(in.Deployment):
-		return *restarting("Waiting for the stock approver to start, which is when it reads that its node-client flow is disabled")
+		return *restarting("Waiting for the stock approver to start with its node-client flow disabled")
 	case in.token() == "":
 		message = "The configuration of another client disables the node-client flow of the stock approver"
 	}
@@ -94,7 +94,6 @@ func releaseOverride(result *patch.Result) Decision {
 	return Decision{ClusterVersion: patch.Step{Release: true, Result: result}, Result: result}
 }
 
-// disableFlow is the mode NodeClientOff: the configuration, then a restart that reads it, then the release of what Off wrote.
 func disableFlow(in Inputs, claim overrides.Claim) Decision {
 	if disabled, err := NodeClientDisabled(in.text()); err != nil || !disabled {
 		return in.edit()
@@ -102,11 +101,11 @@ func disableFlow(in Inputs, claim overrides.Claim) Decision {
 	replicaManagers, _ := ownership.Managers(in.Deployment, FieldReplicas) // checkValid has read them
 	switch token := in.token(); {
 	case slices.Contains(replicaManagers, FieldOwner):
-		return releaseDeployment(restarting("Restoring the replica of the stock approver; it will read that its node-client flow is disabled"))
+		return releaseDeployment(restarting("Restoring the replica of the stock approver, which starts with its node-client flow disabled"))
 	case claim.Releasable:
 		return releaseOverride(restarting("Removing the override for the stock approver; its node-client flow stays disabled"))
 	case token == "" && ownership.Owns(in.Deployment, FieldOwner):
-		return releaseDeployment(restarting("Another client disables the node-client flow now"))
+		return releaseDeployment(restarting("Removing the restart annotation, because another client disables the node-client flow"))
 	case token != "" && in.Deployment.Spec.Template.Annotations[EditAnnotation] != token:
 		template := corev1ac.PodTemplateSpec().WithAnnotations(map[string]string{EditAnnotation: token})
 		return apply(appsv1ac.DeploymentSpec().WithTemplate(template),
@@ -115,7 +114,7 @@ func disableFlow(in Inputs, claim overrides.Claim) Decision {
 	return Decision{}
 }
 
-// created is EditAnnotation on a ConfigMap that this module created; else it is the edited resourceVersion, a slash, and the text's owner.
+// created is the value of EditAnnotation on a ConfigMap that this module created. On others it is RESOURCEVERSION/FORMER-OWNER.
 const created = "made"
 
 func (in Inputs) edit() Decision {
@@ -123,10 +122,10 @@ func (in Inputs) edit() Decision {
 	text, err := DisableNodeClient(in.text())
 	switch {
 	case old != nil && old.DeletionTimestamp != nil:
-		return Decision{Result: restarting("The configuration of the stock approver is being deleted; it is written when it is gone")}
+		return Decision{Result: restarting("The configuration of the stock approver is being deleted; another is created afterwards")}
 	case errors.Is(err, ErrNodeClientEnabled):
 		return Decision{Result: newResult(patch.Blocked, ReasonFieldOwnedByOther, "The configuration of the stock approver keeps its "+
-			"node-client flow enabled, and stays as it is; remove the line there, or use the mode "+string(Off))}
+			"node-client flow enabled, and is not changed; remove the line there, or use the mode "+string(Off))}
 	case err != nil:
 		return Decision{Result: newResult(patch.Failed, ReasonInvalid,
 			"Nothing was written, and the stock approver may approve client certificates: "+err.Error())}
@@ -147,7 +146,6 @@ func (in Inputs) edit() Decision {
 		Result: restarting("Disabling the node-client flow of the stock approver")}
 }
 
-// turnOff is the mode Off: the override, then no replicas, then the release of the configuration.
 func turnOff(in Inputs, claim overrides.Claim) Decision {
 	managed := in.ClusterVersion != nil && (claim.Releasable || ownership.ManagedBy(in.Deployment, overrides.ClusterVersionOperator))
 	owners, _ := ownership.Others(in.Deployment, FieldReplicas, FieldOwner, overrides.ClusterVersionOperator) // checkValid has read them
@@ -155,18 +153,18 @@ func turnOff(in Inputs, claim overrides.Claim) Decision {
 	switch runs := in.replicas() != 0; {
 	case runs && len(owners) > 0:
 		owned := patch.OwnedByOther(FieldReplicas, owners...)
-		if claim.Releasable { // or it would block upgrades of the cluster for nothing
+		if claim.Releasable { // an override without effect would still block upgrades
 			return releaseOverride(&owned)
 		}
 		return Decision{Result: &owned}
 	case managed && contested != nil:
 		return Decision{Result: contested}
 	case managed && !claim.Complete:
-		claiming := newResult(patch.Progressing, ReasonTakingOver, "Setting an override for the stock approver; while it is set, no minor upgrade starts")
+		claiming := newResult(patch.Progressing, ReasonTakingOver, "Setting an override for the stock approver; while it is set, upgrades are blocked; which ones depends on the release")
 		return Decision{ClusterVersion: patch.Step{Intent: claim.Intent(), Result: claiming}, Result: claiming}
 	case managed && !claim.Observed && runs:
 		return Decision{Result: newResult(patch.Progressing, ReasonTakingOver,
-			"Waiting for the cluster-version-operator to observe the override for the stock approver; if this takes long, see whether it runs")}
+			"Waiting for the cluster-version-operator to observe the override for the stock approver; if this takes long, check that it runs")}
 	case runs:
 		return apply(appsv1ac.DeploymentSpec().WithReplicas(0), restarting("Turning the stock approver off"))
 	case in.edited():
@@ -175,7 +173,7 @@ func turnOff(in Inputs, claim overrides.Claim) Decision {
 	return Decision{}
 }
 
-// release releases the configuration before the restart that reads it, and the override last, so that nobody else writes the Deployment.
+// release releases the override last: without it the cluster-version-operator writes the Deployment.
 func release(in Inputs, result *patch.Result) Decision {
 	switch {
 	case in.edited():
@@ -188,7 +186,7 @@ func release(in Inputs, result *patch.Result) Decision {
 	return Decision{Result: result}
 }
 
-// restore removes the line of this module, and deletes the ConfigMap when this module created it and nothing else is in it.
+// restore removes the inserted line, or deletes the ConfigMap if this module created it and it has no other data.
 func (in Inputs) restore(result *patch.Result) Decision {
 	text, _ := EnableNodeClient(in.text())
 	_, hasKey := in.ConfigMap.Data[ConfigKey]
@@ -212,12 +210,12 @@ func (in Inputs) text() string {
 	return in.ConfigMap.Data[ConfigKey]
 }
 
-// edited reports whether this module has edited the ConfigMap, whether or not its line is still there.
+// edited reports whether this module has edited the ConfigMap, even if its line was removed since.
 func (in Inputs) edited() bool {
 	return in.ConfigMap != nil && in.ConfigMap.Annotations[EditAnnotation] != ""
 }
 
-// token identifies the last edit of this module, so that each one restarts the stock approver; empty without an edit.
+// token identifies the last edit, so that each one restarts the stock approver.
 func (in Inputs) token() string {
 	if !in.edited() {
 		return ""
@@ -226,7 +224,6 @@ func (in Inputs) token() string {
 	return string(in.ConfigMap.UID) + "." + version
 }
 
-// textOwner returns the other manager of the text, or an empty string.
 func (in Inputs) textOwner() string {
 	owners, err := ownership.OthersAt(in.ConfigMap, fieldpath.MakePathOrDie("data", ConfigKey), FieldOwner)
 	if _, hasKey := in.ConfigMap.Data[ConfigKey]; !hasKey || err != nil || len(owners) == 0 {

@@ -1,4 +1,3 @@
-// Package approver keeps the stock machine approver from approving client certificates where no Machine confirms the identity of a
-// node (R-APP-1), until there are Machines or several control-plane nodes (R-SNO-12).
-// [Enabled] is for operators that vendor this package. It is pure. Package requests decides on single requests.
+// Package approver keeps the stock machine approver from approving client certificates where no Machine confirms a node's identity
+// (R-APP-1): on a single control-plane node without Machines (R-SNO-12). It is pure. [Enabled] is for operators that vendor it.
 package approver

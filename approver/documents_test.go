@@ -19,7 +19,7 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// The documents have the checks of both flows, every reason and metric, the number of hostile requests, and a valid inventory.
+// The documents contain all checks, reasons and metrics, the number of hostile requests, and a valid inventory.
 func TestDocuments(t *testing.T) {
 	readme, page := read(t, "README.md"), read(t, "../docs/approver.md")
 	_, flows, _ := strings.Cut(read(t, "requests/decide.go"), "\tClientFlow: {\n")
@@ -29,7 +29,7 @@ func TestDocuments(t *testing.T) {
 			table += fmt.Sprintf("| `%s` | %s |\n", check[1], check[2])
 		}
 		if strings.Count(table, "\n") < 12 || !strings.Contains(readme, table+"\n") {
-			t.Errorf("README.md should have\n%s", table)
+			t.Errorf("README.md lacks\n%s", table)
 		}
 	}
 	hostile := read(t, "requests/testdata/hostile-requests.yaml")
@@ -39,20 +39,20 @@ func TestDocuments(t *testing.T) {
 	} {
 		found := regexp.MustCompile(pattern).FindAllStringSubmatch(source, -1)
 		if len(found) < 3 {
-			t.Errorf("only %d of %s", len(found), pattern)
+			t.Errorf("found only %d matches of %s", len(found), pattern)
 		}
 		for _, match := range found {
 			if !strings.Contains(readme+page, "`"+match[1]+"`") {
 				t.Errorf("the documents lack %s", match[1])
 			}
 			if strings.HasPrefix(pattern, "Reason") && !strings.Contains(hostile, "want: "+match[1]+"\n") {
-				t.Errorf("no hostile request is refused for %s", match[1])
+				t.Errorf("no hostile request has the reason %s", match[1])
 			}
 		}
 	}
 	_, hostile, _ = strings.Cut(hostile, "\nhostile:\n")
 	if want := fmt.Sprintf("%d hostile requests", strings.Count(hostile, "\n  want: ")); !strings.Contains(page, want) {
-		t.Errorf("docs/approver.md should say %s", want)
+		t.Errorf("docs/approver.md lacks %q", want)
 	}
 	_, block, _ := strings.Cut(page, "```yaml\n")
 	block, _, _ = strings.Cut(block, "```\n")

@@ -33,7 +33,7 @@ func Modes() []Mode { return []Mode{NodeClientOff, Off} }
 // MachinePresence is whether Machines exist. MachinesUnknown, the zero value, means that they were not read.
 type MachinePresence int
 
-// The presences.
+// Values of MachinePresence.
 const (
 	MachinesUnknown MachinePresence = iota
 	MachinesAbsent
@@ -68,7 +68,6 @@ func (in Inputs) Validate() error {
 	return nil
 }
 
-// object is an object with the key that it must have.
 type object struct {
 	metav1.Object
 	kind, key string
@@ -94,8 +93,8 @@ type Host struct {
 	Machines MachinePresence
 }
 
-// Enabled reports whether an operator may approve client certificates: not on a single control-plane node without Machines (R-APP-1). An
-// error is ErrInputs, and topology.ErrClusterNotRead when the Cluster was not read.
+// Enabled reports whether an operator may approve client certificates: not on a single control-plane node without Machines (R-APP-1).
+// Errors are ErrInputs, and topology.ErrClusterNotRead for a Cluster that was not read.
 func Enabled(h Host) (bool, error) {
 	if err := h.Cluster.Validate(); err != nil {
 		return false, fmt.Errorf("%w: Cluster: %w", ErrInputs, err)

@@ -10,31 +10,31 @@ import (
 const (
 	// Name is the module's name.
 	Name = "approver"
-	// ConditionPrefix begins the types of its conditions.
+	// ConditionPrefix is the prefix of condition types.
 	ConditionPrefix = "ApproverTopology"
 
 	// Namespace is the namespace of the stock approver (U-APP-1).
 	Namespace = "openshift-cluster-machine-approver"
-	// DeploymentName is the name of its Deployment.
+	// DeploymentName is the name of the stock approver's Deployment.
 	DeploymentName = "machine-approver"
-	// ConfigMapName is the name of its configuration. Usually there is none.
+	// ConfigMapName is the name of its optional configuration.
 	ConfigMapName = "machine-approver-config"
-	// ConfigKey is the key of the configuration in that ConfigMap.
+	// ConfigKey is the key in that ConfigMap.
 	ConfigKey = "config.yaml"
 
 	// EditAnnotation is on an edited ConfigMap, and on the Deployment's pod template, where a change restarts the stock approver.
 	EditAnnotation = patch.Domain + "/" + Name + "-edit"
 
-	// ApprovalReason is the reason of the condition that approves a request. The stock approver's is NodeCSRApprove (U-APP-6).
+	// ApprovalReason is in the Approved condition of a request. The stock approver's is NodeCSRApprove (U-APP-6).
 	ApprovalReason = "SnoNodeCSRApprove"
-	// FieldReplicas is the field of the Deployment that the mode Off writes.
+	// FieldReplicas is the field that the mode Off writes.
 	FieldReplicas = ".spec.replicas"
 )
 
 // FieldOwner is the server-side apply field owner of this module.
 var FieldOwner = patch.FieldOwner(Name)
 
-// Reasons of the patch, least severe first. The shared ones are in package patch; those of a verdict are in package requests.
+// Reasons of the patch, least severe first. Those of a verdict are in package requests.
 const (
 	ReasonAsExpected               = patch.ReasonAsExpected
 	ReasonNotNeeded                = patch.ReasonNotNeeded
@@ -50,8 +50,8 @@ const (
 	ReasonCertificatesExpiring     = "CertificatesExpiring"
 )
 
-// Override returns the entry of ClusterVersion's spec.overrides that the mode Off needs.
+// Override returns the entry of spec.overrides in the ClusterVersion that the mode Off needs.
 func Override() configv1.ComponentOverride { return overrides.Deployment(Namespace, DeploymentName) }
 
-// OverrideSubject is what the entry is about, in messages.
+// OverrideSubject names the overridden object in messages.
 const OverrideSubject = "the stock approver"

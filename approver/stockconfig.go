@@ -18,7 +18,7 @@ import (
 var (
 	// ErrConfig is returned for a configuration that cannot be read or edited.
 	ErrConfig = errors.New("the configuration of the stock approver cannot be edited")
-	// ErrNodeClientEnabled is returned for one that has a value other than true for disabled: that is a decision.
+	// ErrNodeClientEnabled is returned where disabled has another value than true, which a person has chosen.
 	ErrNodeClientEnabled = errors.New("the configuration of the stock approver keeps its node-client flow enabled")
 )
 
@@ -31,7 +31,7 @@ const (
 	flowIndent   = "        "                         // begins the rest of a line in braces
 )
 
-// NodeClientDisabled reads a configuration as the stock approver does: JSON by way of YAML, keys in any case, the first document only.
+// NodeClientDisabled parses a configuration like the stock approver: YAML as JSON, keys in any case, only the first document.
 func NodeClientDisabled(text string) (bool, error) {
 	var config struct {
 		NodeClientCert struct {
@@ -48,7 +48,7 @@ func NodeClientDisabled(text string) (bool, error) {
 	return config.NodeClientCert.Disabled, nil
 }
 
-// DisableNodeClient returns the configuration with the node-client flow disabled: it inserts one fragment unless it returns an error.
+// DisableNodeClient inserts one fragment that disables the node-client flow. With an error the text is unchanged.
 func DisableNodeClient(text string) (string, error) {
 	disabled, err := NodeClientDisabled(text)
 	if err != nil || disabled {
@@ -64,7 +64,7 @@ func DisableNodeClient(text string) (string, error) {
 	return edited, nil
 }
 
-// EnableNodeClient removes what DisableNodeClient inserted, and reports whether there was anything.
+// EnableNodeClient removes what DisableNodeClient inserted, and reports whether there was such a fragment.
 func EnableNodeClient(text string) (string, bool) {
 	without := text
 	for _, fragment := range fragments {
@@ -83,7 +83,6 @@ var (
 	}
 )
 
-// parse returns the root of the only document; nil where there are only comments.
 func parse(text string) (*yaml.Node, error) {
 	decoder := yaml.NewDecoder(strings.NewReader(text))
 	var first, second yaml.Node
@@ -93,12 +92,12 @@ func parse(text string) (*yaml.Node, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	case !errors.Is(decoder.Decode(&second), io.EOF):
-		return nil, fmt.Errorf("%w: it has a second document, which nobody reads; remove it", ErrConfig)
+		return nil, fmt.Errorf("%w: it has a second document, which the stock approver ignores; remove it", ErrConfig)
 	}
 	return first.Content[0], nil
 }
 
-// insert inserts the fragment at the root or into a section, and returns the section's key as written. verify finds wrong edits.
+// insert inserts the fragment at the root or into a section, and returns the section's key as written.
 func insert(text string) (edited, key string, err error) {
 	into, err := parse(text)
 	if err != nil {
@@ -124,24 +123,22 @@ func insert(text string) (edited, key string, err error) {
 		edited, err = insertFirst(text, into, pair)
 		return edited, key, err
 	}
-	return "", "", fmt.Errorf("%w: line %d: write %s as a mapping of its own", ErrConfig, into.Line, sectionKey)
+	return "", "", fmt.Errorf("%w: line %d: %s must be a mapping without anchor or alias", ErrConfig, into.Line, sectionKey)
 }
 
-// find returns a key of a mapping and its value, or nil. The stock approver accepts keys in any case.
 func find(mapping *yaml.Node, name string) (key, value *yaml.Node, err error) {
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		if !strings.EqualFold(mapping.Content[i].Value, name) {
 			continue
 		}
 		if key != nil {
-			return nil, nil, fmt.Errorf("%w: line %d: %s is there twice", ErrConfig, mapping.Content[i].Line, name)
+			return nil, nil, fmt.Errorf("%w: line %d: duplicate key %s", ErrConfig, mapping.Content[i].Line, name)
 		}
 		key, value = mapping.Content[i], mapping.Content[i+1]
 	}
 	return key, value, nil
 }
 
-// insertFirst inserts a pair before all others of a mapping.
 func insertFirst(text string, mapping *yaml.Node, pair string) (string, error) {
 	if mapping.Style&yaml.FlowStyle == 0 {
 		first := mapping.Content[0]
@@ -151,12 +148,12 @@ func insertFirst(text string, mapping *yaml.Node, pair string) (string, error) {
 	characters := []rune(text[start:]) // columns count characters, not bytes
 	at := start + len(string(characters[:min(mapping.Column, len(characters))]))
 	if at == 0 || text[at-1] != '{' {
-		return "", fmt.Errorf("%w: line %d: no brace where one should be", ErrConfig, mapping.Line)
+		return "", fmt.Errorf("%w: line %d: a brace is missing", ErrConfig, mapping.Line)
 	}
 	return text[:at] + pair + ", " + marker + lineBreak(text) + flowIndent + text[at:], nil
 }
 
-// insertLine inserts a line before the line with that number, counted from 1, or at the end.
+// insertLine inserts before a line, counted from 1, or at the end.
 func insertLine(text string, number, indent int, pair string) string {
 	line := strings.Repeat(" ", indent) + pair + " " + marker
 	at := lineStart(text, number)
@@ -166,7 +163,6 @@ func insertLine(text string, number, indent int, pair string) string {
 	return text[:at] + line + lineBreak(text) + text[at:]
 }
 
-// lineStart returns the offset of the line with that number, or the length of the text.
 func lineStart(text string, number int) int {
 	lines := strings.SplitAfter(text, "\n")
 	return len(strings.Join(lines[:min(number-1, len(lines))], ""))
@@ -179,7 +175,7 @@ func lineBreak(text string) string {
 	return "\n"
 }
 
-// verify returns an ErrConfig unless the edit changed exactly one value, the stock approver reads it, and it can be removed again.
+// verify returns an ErrConfig unless the edit changed one value, the stock approver can read it, and it can be removed again.
 func verify(before, after, key string) error {
 	var want, have map[string]any
 	if err := errors.Join(yaml.Unmarshal([]byte(before), &want), yaml.Unmarshal([]byte(after), &have)); err != nil {
@@ -197,7 +193,7 @@ func verify(before, after, key string) error {
 	disabled, err := NodeClientDisabled(after)
 	restored, _ := EnableNodeClient(after)
 	if err != nil || !disabled || restored != before || !reflect.DeepEqual(want, have) {
-		return fmt.Errorf("%w: its notation does not allow for an edit; insert %s by hand", ErrConfig, wholeSection)
+		return fmt.Errorf("%w: its notation cannot be edited; insert %s by hand", ErrConfig, wholeSection)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 
 const marker = "# sno.solonode.github.io/approver"
 
-// disable returns the edited text, and fails the test unless nothing was written, or the flow is disabled and everything can be put back.
+// disable fails the test unless the text is unchanged, or the flow is disabled and the edit can be removed.
 func disable(t *testing.T, text string) (string, error) {
 	t.Helper()
 	got, err := approver.DisableNodeClient(text)
@@ -19,11 +19,11 @@ func disable(t *testing.T, text string) (string, error) {
 	back, found := approver.EnableNodeClient(got)
 	switch {
 	case err != nil && got != text:
-		t.Errorf("an error, and an edit: %s", got)
+		t.Errorf("edited in spite of an error: %s", got)
 	case err == nil && (unread != nil || !disabled):
-		t.Errorf("the stock approver reads %t, %v", disabled, unread)
+		t.Errorf("the stock approver reads disabled=%t, %v", disabled, unread)
 	case got != text && (!found || back != text):
-		t.Errorf("put back: %t, %q", found, back)
+		t.Errorf("edit found: %t, after removing it: %q", found, back)
 	}
 	return got, err
 }
@@ -32,16 +32,16 @@ func TestDisableNodeClient(t *testing.T) {
 	line := "nodeClientCert: {disabled: true} " + marker + "\n"
 	for _, tt := range []struct{ name, text, want string }{
 		{"empty", "", line},
-		{"an end of line", "\n", "\n" + line},
-		{"comments", "# nothing yet\n", "# nothing yet\n" + line},
-		{"comments without an end", "# nothing yet", "# nothing yet\n" + strings.TrimSuffix(line, "\n")},
-		{"a document that is empty", "---\n", "---\n" + line},
+		{"only a line break", "\n", "\n" + line},
+		{"only comments", "# nothing yet\n", "# nothing yet\n" + line},
+		{"comments without a line break", "# nothing yet", "# nothing yet\n" + strings.TrimSuffix(line, "\n")},
+		{"an empty document", "---\n", "---\n" + line},
 		{"other keys", "# of the machine team\nlogLevel: 4 # see the runbook\n\n\nzone: a\n", "# of the machine team\n" + line + "logLevel: 4 # see the runbook\n\n\nzone: a\n"},
-		{"no end of the last line", "logLevel: 4", line + "logLevel: 4"},
-		{"a start of document", "--- # ours\nlogLevel: 4\n", "--- # ours\n" + line + "logLevel: 4\n"},
+		{"no line break at the end", "logLevel: 4", line + "logLevel: 4"},
+		{"a start of document", "--- # start\nlogLevel: 4\n", "--- # start\n" + line + "logLevel: 4\n"},
 		{"an odd indentation", "   a: 1\n   b: [1,\n2]\n", "   " + line + "   a: 1\n   b: [1,\n2]\n"},
 		{"a text with blank lines at the end", "note: |+\n  text\n\n\n", line + "note: |+\n  text\n\n\n"},
-		{"lines of another system", "a: 1\r\nb: 2\r\n", strings.TrimSuffix(line, "\n") + "\r\na: 1\r\nb: 2\r\n"},
+		{"lines that end with CR LF", "a: 1\r\nb: 2\r\n", strings.TrimSuffix(line, "\n") + "\r\na: 1\r\nb: 2\r\n"},
 		{"the section without a value", "nodeClientCert:\n", "nodeClientCert:\n  disabled: true " + marker + "\n"},
 		{"the section without a value, last", "a: 1\nnodeClientCert: # soon", "a: 1\nnodeClientCert: # soon\n  disabled: true " + marker},
 		{"the section without a value, first", "nodeClientCert:\n# soon\na: 1\n", "nodeClientCert:\n  disabled: true " + marker + "\n# soon\na: 1\n"},
@@ -51,11 +51,11 @@ func TestDisableNodeClient(t *testing.T) {
 		{"empty braces", "nodeClientCert: {}\n", "nodeClientCert: {disabled: true, " + marker + "\n        }\n"},
 		{"JSON", `{"logLevel": 4}`, "{nodeClientCert: {disabled: true}, " + marker + "\n        \"logLevel\": 4}"},
 		{"JSON with the section", "{\n  \"nodeClientCert\": { \"limit\": 4 }\n}\n", "{\n  \"nodeClientCert\": {disabled: true, " + marker + "\n         \"limit\": 4 }\n}\n"},
-		{"letters before the brace", "{größe: 1, nodeClientCert: {ü: 1}}\n", "{größe: 1, nodeClientCert: {disabled: true, " + marker + "\n        ü: 1}}\n"},
-		{"anchors of others", "base: &b {x: 1}\nother:\n  <<: *b\n", line + "base: &b {x: 1}\nother:\n  <<: *b\n"},
+		{"characters of several bytes before the brace", "{größe: 1, nodeClientCert: {ü: 1}}\n", "{größe: 1, nodeClientCert: {disabled: true, " + marker + "\n        ü: 1}}\n"},
+		{"anchors elsewhere", "base: &b {x: 1}\nother:\n  <<: *b\n", line + "base: &b {x: 1}\nother:\n  <<: *b\n"},
 		{"disabled already", "nodeClientCert:\n  disabled: true\n", "nodeClientCert:\n  disabled: true\n"},
 		{"disabled already, in another notation", `{"NODECLIENTCERT": {"Disabled": true}}`, `{"NODECLIENTCERT": {"Disabled": true}}`},
-		{"disabled by way of an alias", "x: &x {disabled: true}\nnodeClientCert: *x\n", "x: &x {disabled: true}\nnodeClientCert: *x\n"},
+		{"disabled through an alias", "x: &x {disabled: true}\nnodeClientCert: *x\n", "x: &x {disabled: true}\nnodeClientCert: *x\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := disable(t, tt.text)
@@ -77,25 +77,25 @@ func TestDisableNodeClientRefuses(t *testing.T) {
 		name, text string
 		want       error
 	}{
-		{"no YAML", "a: [\n", approver.ErrConfig},
-		{"text", "hello", approver.ErrConfig},
+		{"invalid YAML", "a: [\n", approver.ErrConfig},
+		{"a scalar", "hello", approver.ErrConfig},
 		{"a list", "- nodeClientCert\n", approver.ErrConfig},
 		{"a tab", "a:\n\tb: 1\n", approver.ErrConfig},
-		{"a key twice", "a: 1\na: 2\n", approver.ErrConfig},
+		{"a duplicate key", "a: 1\na: 2\n", approver.ErrConfig},
 		{"two documents", "a: 1\n---\nnodeClientCert: {disabled: true}\n", approver.ErrConfig},
-		{"a section that is text", "nodeClientCert: yes please\n", approver.ErrConfig},
+		{"a section that is a string", "nodeClientCert: yes please\n", approver.ErrConfig},
 		{"a section that is null", "nodeClientCert: null\n", approver.ErrConfig},
 		{"a section that is a tilde", "nodeClientCert: ~\n", approver.ErrConfig},
-		{"a section that others share", "nodeClientCert: &x\n  limit: 4\nother: *x\n", approver.ErrConfig},
+		{"a section with an anchor", "nodeClientCert: &x\n  limit: 4\nother: *x\n", approver.ErrConfig},
 		{"a section that is an alias", "x: &x {limit: 4}\nnodeClientCert: *x\n", approver.ErrConfig},
-		{"a section that comes with a merge", "x: &x {nodeClientCert: {limit: 4}}\n<<: *x\n", approver.ErrConfig},
-		{"the section twice, in other cases", "nodeClientCert: {}\nNodeClientCert: {}\n", approver.ErrConfig},
+		{"a section from a merge key", "x: &x {nodeClientCert: {limit: 4}}\n<<: *x\n", approver.ErrConfig},
+		{"the section twice, in different cases", "nodeClientCert: {}\nNodeClientCert: {}\n", approver.ErrConfig},
 		{"a key with a question mark", "? a\n: 1\n", approver.ErrConfig},
 		{"a byte order mark", "\ufeffa: 1\n", approver.ErrConfig},
-		{"a value that is no truth", "nodeClientCert: {disabled: perhaps}\n", approver.ErrConfig},
-		{"a person's false", "nodeClientCert:\n  disabled: false # we trust our network\n", approver.ErrNodeClientEnabled},
-		{"a person's nothing", "nodeClientCert:\n  disabled:\n", approver.ErrNodeClientEnabled},
-		{"a person's false in braces", "{nodeClientCert: {Disabled: false}}", approver.ErrNodeClientEnabled},
+		{"a value that is not a boolean", "nodeClientCert: {disabled: perhaps}\n", approver.ErrConfig},
+		{"disabled: false", "nodeClientCert:\n  disabled: false # we trust our network\n", approver.ErrNodeClientEnabled},
+		{"no value", "nodeClientCert:\n  disabled:\n", approver.ErrNodeClientEnabled},
+		{"false in braces", "{nodeClientCert: {Disabled: false}}", approver.ErrNodeClientEnabled},
 	} {
 		if _, err := disable(t, tt.text); !errors.Is(err, tt.want) {
 			t.Errorf("%s: %v", tt.name, err)
@@ -103,16 +103,16 @@ func TestDisableNodeClientRefuses(t *testing.T) {
 	}
 }
 
-// What a person changes afterwards stays, and our line goes all the same.
+// Later changes of a person stay when the inserted line is removed.
 func TestEnableNodeClient(t *testing.T) {
 	for _, tt := range []struct {
 		name, text, want string
 		found            bool
 	}{
 		{"moved and indented", "a: 1\nb:\n  x: 1\nnodeClientCert: {disabled: true} " + marker + "\nc: 1\n", "a: 1\nb:\n  x: 1\nc: 1\n", true},
-		{"at the end, without an end", "a: 1\nnodeClientCert: {disabled: true} " + marker, "a: 1", true},
-		{"a key behind ours", "nodeClientCert:\n  disabled: true " + marker + "\n  limit: 4\n", "nodeClientCert:\n  limit: 4\n", true},
-		{"without the comment it is not ours", "nodeClientCert: {disabled: true}\n", "nodeClientCert: {disabled: true}\n", false},
+		{"at the end, without a line break", "a: 1\nnodeClientCert: {disabled: true} " + marker, "a: 1", true},
+		{"followed by another key", "nodeClientCert:\n  disabled: true " + marker + "\n  limit: 4\n", "nodeClientCert:\n  limit: 4\n", true},
+		{"without the comment", "nodeClientCert: {disabled: true}\n", "nodeClientCert: {disabled: true}\n", false},
 		{"changed to false", "nodeClientCert: {disabled: false} " + marker + "\n", "nodeClientCert: {disabled: false} " + marker + "\n", false},
 		{"nothing", "", "", false},
 	} {
@@ -122,13 +122,13 @@ func TestEnableNodeClient(t *testing.T) {
 	}
 }
 
-// What a person wrote stays, to the byte, and comes back.
+// Everything else stays the same, byte by byte.
 func ExampleDisableNodeClient() {
 	text := "# of the platform team\nlogLevel: 4 # see the runbook\n"
 	disabled, err := approver.DisableNodeClient(text)
 	fmt.Print(disabled)
-	back, ours := approver.EnableNodeClient(disabled)
-	fmt.Println(err, ours, back == text)
+	back, removed := approver.EnableNodeClient(disabled)
+	fmt.Println(err, removed, back == text)
 	// Output:
 	// # of the platform team
 	// nodeClientCert: {disabled: true} # sno.solonode.github.io/approver
@@ -136,7 +136,7 @@ func ExampleDisableNodeClient() {
 	// <nil> true true
 }
 
-// Whatever the configuration is: either nothing is written, or the flow is disabled and everything can be put back.
+// Any text is either unchanged, or has the flow disabled by an edit that can be removed.
 func FuzzDisableNodeClient(f *testing.F) {
 	for _, text := range []string{"", "a: 1\n", "nodeClientCert:\n", "nodeClientCert: {}\n", `{"a": 1}`, "a: &x 1\nb: *x\r\n", "--- {a: b}\n", "nodeClientCert: {disabled: false}"} {
 		f.Add(text)

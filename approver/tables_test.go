@@ -19,53 +19,53 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// situation is one combination of everything that the decision depends on, by names.
+// testCase is one combination of the inputs of a decision, by name.
 type testCase struct {
 	cluster, mode, optOut, stock, config, version string
 	machines                                      approver.MachinePresence
 }
 
-// row is one row of the rule: the first that matches a situation has the expected decision. | separates alternatives, empty matches all.
+// row is an expected decision. The first row that matches applies. | separates alternatives, and empty matches all.
 type row struct{ stock, config, version, then string }
 
 const (
 	anyClaim = "claimed|claimed, not observed"
-	off      = "stopped by us|stopped by a person"
+	off      = "stopped by module|stopped by a person"
 )
 
-// byMode has the rows of a single control-plane node without Machines.
+// byMode is for a single control-plane node without Machines.
 var byMode = map[string][]row{
 	"node-client-off": {
 		{"", "none|text", "", "ApplyConfig [Progressing Restarting]"},
 		{"", "false", "", "[Blocked FieldOwnedByOther]"},
 		{"", "broken", "", "[Failed Invalid]"},
-		{"", "line taken out", "", "[Reverted Reverted]"},
+		{"", "line removed", "", "[Reverted Reverted]"},
 		// The flow is disabled.
-		{"stopped by us", "", "", "ReleaseDeployment [Progressing Restarting]"},
+		{"stopped by module", "", "", "ReleaseDeployment [Progressing Restarting]"},
 		{"", "", anyClaim, "Unclaim [Progressing Restarting]"},
 		{"restarted|restarted before", "disabled", "", "ReleaseDeployment [Progressing Restarting]"},
-		{"restarted", "ours", "", "[InForce AsExpected]"},
-		{"", "ours|ours in text", "", "ApplyDeployment [Progressing Restarting]"},
+		{"restarted", "edited", "", "[InForce AsExpected]"},
+		{"", "edited|edited text", "", "ApplyDeployment [Progressing Restarting]"},
 		{"", "disabled", "", "[InForce AsExpected]"},
 	},
 	"off": {
-		{"of a person", "", anyClaim, "Unclaim [Blocked FieldOwnedByOther]"},
-		{"of a person", "", "", "[Blocked FieldOwnedByOther]"},
+		{"replicas of a person", "", anyClaim, "Unclaim [Blocked FieldOwnedByOther]"},
+		{"replicas of a person", "", "", "[Blocked FieldOwnedByOther]"},
 		{"", "", "managed by a person", "[Blocked FieldOwnedByOther]"},
 		{"", "", "plain", "Claim [Progressing TakingOver]"},
-		{off, "ours", "", "DeleteConfig [Progressing Restarting]"},
-		{off, "ours in text|line taken out", "", "RestoreConfig [Progressing Restarting]"},
+		{off, "edited", "", "DeleteConfig [Progressing Restarting]"},
+		{off, "edited text|line removed", "", "RestoreConfig [Progressing Restarting]"},
 		{off, "", "", "[InForce AsExpected]"},
 		{"", "", "claimed, not observed", "[Progressing TakingOver]"},
 		{"", "", "", "ApplyDeployment [Progressing Restarting]"},
 	},
 }
 
-// releases has the rows of what is released first where nothing is to be patched.
+// releases is for all cases in which the patch is not wanted.
 var releases = []row{
-	{"", "ours", "", "DeleteConfig "},
-	{"", "ours in text|line taken out", "", "RestoreConfig "},
-	{"restarted|restarted before|stopped by us", "", "", "ReleaseDeployment "},
+	{"", "edited", "", "DeleteConfig "},
+	{"", "edited text|line removed", "", "RestoreConfig "},
+	{"restarted|restarted before|stopped by module", "", "", "ReleaseDeployment "},
 	{"", "", anyClaim, "Unclaim "},
 	{"", "", "", ""},
 }
@@ -105,29 +105,29 @@ var (
 		"SingleReplica": clusterOf(single), "HighlyAvailable": clusterOf(configv1.HighlyAvailableTopologyMode),
 		"HighlyAvailableArbiter": clusterOf(configv1.HighlyAvailableArbiterMode), "DualReplica": clusterOf(configv1.DualReplicaTopologyMode),
 		"External": clusterOf(configv1.ExternalTopologyMode), "": clusterOf(""), "Hexagonal": clusterOf("Hexagonal"),
-		// The topology of the workers decides nothing.
+		// The topology of the workers has no effect.
 		"SingleReplica workers": {ControlPlane: topology.ReadingOf(configv1.HighlyAvailableTopologyMode), Infrastructure: topology.ReadingOf(single)},
 	}
 	stocks = map[string]func() *appsv1.Deployment{
-		"none":                func() *appsv1.Deployment { return nil },
-		"deleted":             with(stock, func(d *appsv1.Deployment) { d.DeletionTimestamp = &metav1.Time{} }),
-		"running":             stock,
-		"restarted":           func() *appsv1.Deployment { return restarted("c.made") },
-		"restarted before":    func() *appsv1.Deployment { return restarted("c.4") },
-		"stopped by us":       stoppedByModule,
-		"stopped by a person": func() *appsv1.Deployment { return stopped(stock()) },
-		"of a person":         with(stock, func(d *appsv1.Deployment) { d.ManagedFields = append(d.ManagedFields, owned("kubectl", ownsReplicas)) }),
+		"none":                 func() *appsv1.Deployment { return nil },
+		"deleted":              with(stock, func(d *appsv1.Deployment) { d.DeletionTimestamp = &metav1.Time{} }),
+		"running":              stock,
+		"restarted":            func() *appsv1.Deployment { return restarted("c.made") },
+		"restarted before":     func() *appsv1.Deployment { return restarted("c.4") },
+		"stopped by module":    stoppedByModule,
+		"stopped by a person":  func() *appsv1.Deployment { return stopped(stock()) },
+		"replicas of a person": with(stock, func(d *appsv1.Deployment) { d.ManagedFields = append(d.ManagedFields, owned("kubectl", ownsReplicas)) }),
 	}
 	editedText = func() *corev1.ConfigMap { return edited("a: 1\n", "5/kubectl-edit") }
 	configs    = map[string]func() *corev1.ConfigMap{
-		"none":           func() *corev1.ConfigMap { return nil },
-		"text":           func() *corev1.ConfigMap { return config("a: 1\n") },
-		"disabled":       func() *corev1.ConfigMap { return config("nodeClientCert: {disabled: true}\n") },
-		"false":          func() *corev1.ConfigMap { return config("nodeClientCert: {disabled: false}\n") },
-		"broken":         func() *corev1.ConfigMap { return config("a: [\n") },
-		"ours":           func() *corev1.ConfigMap { return edited("", "made") },
-		"ours in text":   editedText,
-		"line taken out": with(editedText, func(c *corev1.ConfigMap) { c.Data[approver.ConfigKey] = "a: 1\n" }),
+		"none":         func() *corev1.ConfigMap { return nil },
+		"text":         func() *corev1.ConfigMap { return config("a: 1\n") },
+		"disabled":     func() *corev1.ConfigMap { return config("nodeClientCert: {disabled: true}\n") },
+		"false":        func() *corev1.ConfigMap { return config("nodeClientCert: {disabled: false}\n") },
+		"broken":       func() *corev1.ConfigMap { return config("a: [\n") },
+		"edited":       func() *corev1.ConfigMap { return edited("", "made") },
+		"edited text":  editedText,
+		"line removed": with(editedText, func(c *corev1.ConfigMap) { c.Data[approver.ConfigKey] = "a: 1\n" }),
 	}
 	claimedByModule = func() *configv1.ClusterVersion { return claimed(approver.FieldOwner, true) }
 	versions        = map[string]func() *configv1.ClusterVersion{
@@ -159,7 +159,7 @@ func (s testCase) inputs() (in approver.Inputs, exists bool) {
 	return in, true
 }
 
-// R-SNO-12 and R-APP-1: every combination of what the decision depends on follows the tables. testdata/outcomes.txt has all messages.
+// R-SNO-12 and R-APP-1: every combination follows the tables. testdata/outcomes.txt has all messages.
 func TestDecideByTheTables(t *testing.T) {
 	seen, outcomes, wrong := map[string]int{}, sets.New[string](), 0
 	each := func(s testCase) {
@@ -184,7 +184,7 @@ func TestDecideByTheTables(t *testing.T) {
 				for stock := range stocks {
 					for config := range configs {
 						for version := range versions {
-							// The opt-out is the same everywhere, so it is tried only where the module would write.
+							// The opt-out is tried only where the module would write.
 							optOuts := []string{""}
 							if cluster == "SingleReplica" {
 								optOuts = []string{"", "Deployment", "ConfigMap", "ClusterVersion"}
@@ -199,14 +199,14 @@ func TestDecideByTheTables(t *testing.T) {
 		}
 	}
 	if len(seen) < 20 || seen["no row"] > 0 {
-		t.Errorf("the tables do not cover what there is: %v", seen)
+		t.Errorf("the tables do not cover all cases: %v", seen)
 	}
 	if diff := cmp.Diff(strings.Split(read(t, "testdata/outcomes.txt"), "\n"), append(sets.List(outcomes), "")); diff != "" {
 		t.Errorf("outcomes (-want +got):\n%s", diff)
 	}
 }
 
-// R-APP-1: Decide writes exactly where Enabled is false.
+// R-APP-1: Decide writes only where Enabled is false.
 func TestEnabledByTheTable(t *testing.T) {
 	for name, cluster := range clusters {
 		for _, machines := range append([]approver.MachinePresence{7}, presences...) { // 7 is undefined
@@ -227,7 +227,7 @@ func TestEnabledByTheTable(t *testing.T) {
 	}
 }
 
-// An operator that approves requests asks first whether it may approve those of new nodes by itself.
+// An operator that vendors the module checks whether it may approve requests of new nodes.
 func ExampleEnabled() {
 	for _, mode := range []configv1.TopologyMode{configv1.HighlyAvailableTopologyMode, configv1.SingleReplicaTopologyMode} {
 		for _, machines := range []approver.MachinePresence{approver.MachinesAbsent, approver.MachinesPresent, approver.MachinesUnknown} {
@@ -244,7 +244,6 @@ func ExampleEnabled() {
 	// SingleReplica false invalid inputs: Machines are Unknown: read whether there are any
 }
 
-// with returns a changed object.
 func with[T any](make func() *T, change func(*T)) func() *T {
 	return func() *T {
 		object := make()

@@ -28,7 +28,7 @@ const (
 	writeLimit = 30 * time.Second // of an approval, which an interruption does not cancel
 	watchLimit = 10 * time.Minute
 
-	// OpenShift publishes here the current and former authorities of the kubelets. The stock approver uses the same ConfigMap.
+	// OpenShift publishes the current and former authorities of the kubelets here; the stock approver uses the same ConfigMap.
 	authorityNamespace, authorityName, authorityKey = "openshift-config-managed", "csr-controller-ca", "ca-bundle.crt"
 )
 
@@ -37,14 +37,14 @@ var (
 	errAuthority = errors.New("cannot verify kubelets")
 )
 
-// cluster is the client of the cluster. It reads requests in pages and single nodes; the stock approver lists all nodes (U-APP-8).
+// cluster reads requests in pages and single nodes; the stock approver lists all nodes (U-APP-8).
 type cluster struct {
 	requests certificatesclient.CertificateSigningRequestInterface
 	core     corev1client.CoreV1Interface
 	pageSize int64
 }
 
-// each visits every request for the signer, and returns the resourceVersion of the first page: a watch from there misses none.
+// eachRequest visits every request for the signer, and returns the resourceVersion from which to watch.
 func (c cluster) eachRequest(ctx context.Context, signer string, visit func(*certificatesv1.CertificateSigningRequest)) (string, error) {
 	from := ""
 	err := pages.Each(ctx, func(ctx context.Context, at string) (string, error) {
@@ -64,7 +64,7 @@ func (c cluster) eachRequest(ctx context.Context, signer string, visit func(*cer
 	return from, nil
 }
 
-// waitForRequest waits for a pending request, or for the end of the watch, and then calls notify unless the context has ended.
+// waitForRequest waits for a pending request or the end of the watch, and calls notify unless the context has ended.
 func (c cluster) waitForRequest(ctx context.Context, signer, version string, notify func()) {
 	events, err := c.requests.Watch(ctx, metav1.ListOptions{
 		FieldSelector: "spec.signerName=" + signer, ResourceVersion: version, TimeoutSeconds: ptr.To(int64(watchLimit.Seconds())),
@@ -83,7 +83,7 @@ func (c cluster) waitForRequest(ctx context.Context, signer, version string, not
 	}
 }
 
-// approve approves a request exactly as it was read; it returns errChanged when it was modified, deleted or replaced meanwhile.
+// approve approves a request exactly as it was read; errChanged reports that it was modified, deleted or replaced since.
 func (c cluster) approve(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, reason string, dryRun bool) error {
 	intent := csr.DeepCopy()
 	intent.Status.Conditions = append(intent.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
@@ -111,7 +111,7 @@ func (c cluster) approve(ctx context.Context, csr *certificatesv1.CertificateSig
 	return nil
 }
 
-// again reads the request again; nil when it was deleted or replaced.
+// readAgain returns nil when the request was deleted or replaced.
 func (c cluster) readAgain(ctx context.Context, csr *certificatesv1.CertificateSigningRequest) (*certificatesv1.CertificateSigningRequest, error) {
 	now, err := c.requests.Get(ctx, csr.Name, metav1.GetOptions{})
 	switch {
@@ -131,7 +131,7 @@ func (c cluster) node(ctx context.Context, name string) (*corev1.Node, error) {
 	return node, nil
 }
 
-// authority returns the authority of the kubelets, or nil. The CA of the API server is no substitute: it may have signed for others.
+// authority returns the authority of the kubelets, or nil. The CA of the API server is no substitute: it may sign for other programs.
 func (c cluster) authority(ctx context.Context, file string) (*x509.CertPool, error) {
 	var bundle []byte
 	var err error

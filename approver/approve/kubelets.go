@@ -15,7 +15,6 @@ const (
 	answerValid   = time.Minute // how long an answer or a failure is used
 )
 
-// answer is the certificate chain that a kubelet presented, or the error of the call.
 type answer struct {
 	chain   []*x509.Certificate
 	err     error
@@ -23,7 +22,7 @@ type answer struct {
 	calling bool // the call has not ended
 }
 
-// kubelets calls kubelets in the background, one call per node at a time, so that a slow one delays only its own requests.
+// kubelets calls each node's kubelet once at a time, in the background, so that a slow one delays only its own requests.
 type kubelets struct {
 	node     func(ctx context.Context, name string) (*corev1.Node, error)
 	call     func(ctx context.Context, node *corev1.Node) ([]*x509.Certificate, error)
@@ -35,7 +34,7 @@ type kubelets struct {
 	slots   chan struct{}
 }
 
-// ask returns the last answer of the node's kubelet. Without a valid one it starts a call and returns at once.
+// lookUp returns the last answer of the kubelet. Without a valid one it starts a call and does not wait.
 func (k *kubelets) lookUp(ctx context.Context, name string) answer {
 	k.mu.Lock()
 	defer k.mu.Unlock()

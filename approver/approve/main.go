@@ -1,4 +1,4 @@
-// Package approve is the outside approver (R-APP-3): it reads requests and their proofs, and approves what package requests decides.
+// Package approve implements the command that approves requests from outside the cluster (R-APP-3), as package requests decides.
 package approve
 
 import (
@@ -25,7 +25,6 @@ import (
 	"github.com/solonode/sno/approver/requests"
 )
 
-// Exit codes.
 const (
 	exitNothingPending = 0
 	exitPending        = 1
@@ -41,7 +40,6 @@ const (
 
 var errUsage = errors.New("invalid flags")
 
-// options are the flags.
 type options struct {
 	kubeconfig, inventoryFile, kubeletCA, output string
 	once, watch, dryRun                          bool
@@ -50,7 +48,7 @@ type options struct {
 	every, timeout                               time.Duration
 }
 
-const usage = `approve approves the certificate signing requests of nodes that it can prove, and prints for the others what is missing.
+const usage = `approve approves the certificate signing requests of nodes that are proven, and prints what the others lack.
 
   approve --inventory nodes.yaml --once        make one pass over all requests
   approve --inventory nodes.yaml --watch       continue until stopped
@@ -65,7 +63,7 @@ Exit codes: 0 no request of a node is pending; 1 some stay pending; 2 the flags 
 Flags:
 `
 
-// parse reads the flags. An error is errUsage, with flag.ErrHelp for help, and has been printed.
+// parse returns errUsage, with flag.ErrHelp for help, after printing it.
 func parse(args []string, out io.Writer) (options, error) {
 	o := options{}
 	flags := flag.NewFlagSet("approve", flag.ContinueOnError)
@@ -75,24 +73,24 @@ func parse(args []string, out io.Writer) (options, error) {
 		flags.PrintDefaults()
 	}
 	flags.StringVar(&o.inventoryFile, "inventory", "",
-		"`File` with the nodes that may join, and the names and addresses by which they serve. Every pass reads it again.")
+		"`File` with the nodes that may join, and the names and addresses in their serving certificates. Every pass reads it again.")
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "Kubeconfig `file`; without it KUBECONFIG, ~/.kube/config, or the pod's service account.")
 	flags.StringVar(&o.kubeletCA, "kubelet-ca", "",
 		"`File` with the authority of the kubelets, in PEM; without it ConfigMap openshift-config-managed/csr-controller-ca.")
 	flags.StringVar(&o.output, "o", formatTable, "`Format` of the result: table, or json for one object per line.")
 	flags.BoolVar(&o.once, "once", false, "Make one pass over all requests.")
-	flags.BoolVar(&o.watch, "watch", false, "Make a pass whenever there is a new request, until stopped.")
-	flags.BoolVar(&o.dryRun, "dry-run", false, "Ask the API server whether it would accept the approvals; write nothing.")
-	// The default lets 25 nodes join, or 50 renew, within ten minutes.
+	flags.BoolVar(&o.watch, "watch", false, "Make a pass for every new request, until stopped.")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "Send the approvals as server-side dry runs; write nothing.")
+	// The default suffices for 25 nodes that join, or 50 that renew, within ten minutes.
 	flags.IntVar(&o.limit.approvals, "max-approvals", 50,
 		"Limit of approvals within --max-approvals-window, including those of other runs of this tool.")
 	flags.DurationVar(&o.limit.window, "max-approvals-window", 10*time.Minute,
 		"Time in which approvals are counted; at most an hour, because the cluster keeps approved requests for as long.")
-	flags.DurationVar(&o.policy.MaxAge, "max-age", requests.DefaultMaxAge, "Greatest age of a request.")
+	flags.DurationVar(&o.policy.MaxAge, "max-age", requests.DefaultMaxAge, "Maximum age of a request.")
 	flags.BoolVar(&o.policy.BootstrapTokens, "bootstrap-tokens", false,
 		"Also accept requests of kubeadm's bootstrap tokens, not only of OpenShift's node-bootstrapper.")
-	flags.DurationVar(&o.every, "every", time.Minute, "With --watch, how often to make a pass without a new request.")
-	flags.DurationVar(&o.timeout, "timeout", time.Minute, "With --once, how long the pass may take.")
+	flags.DurationVar(&o.every, "every", time.Minute, "With --watch, interval between passes without a new request.")
+	flags.DurationVar(&o.timeout, "timeout", time.Minute, "With --once, limit for the pass.")
 	if err := flags.Parse(args); err != nil {
 		return o, fmt.Errorf("%w: %w", errUsage, err)
 	}
@@ -110,7 +108,7 @@ func (o options) validate(rest []string) error {
 	}{
 		{len(rest) > 0, fmt.Sprintf("unexpected arguments %q", rest)},
 		{o.inventoryFile == "", "--inventory is missing"},
-		{o.once == o.watch, "give one of --once and --watch"},
+		{o.once == o.watch, "set one of --once and --watch"},
 		{o.output != formatTable && o.output != formatJSON, fmt.Sprintf("-o %q is neither table nor json", o.output)},
 		{o.limit.approvals < 1, fmt.Sprintf("--max-approvals=%d is not positive", o.limit.approvals)},
 		{o.limit.window <= 0 || o.limit.window > time.Hour, fmt.Sprintf("--max-approvals-window=%s is not within an hour", o.limit.window)},
@@ -132,7 +130,7 @@ const (
 
 var errInterrupted = errors.New("interrupted; what was approved stays approved, and another run continues from here")
 
-// Main runs the tool until it is done, SIGINT or SIGTERM, and returns the exit code.
+// Main runs the program and returns its exit code.
 func Main(args []string, stdout, stderr io.Writer) int {
 	o, err := parse(args, stderr)
 	switch {
@@ -151,14 +149,13 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	return code
 }
 
-// tool is one run of the program.
 type tool struct {
 	options
 	stderr    io.Writer
 	wrap      transport.WrapperFunc // of the transport to the API server, in tests
 	cluster   cluster
 	kubelets  kubelets
-	wake      chan struct{}        // has a value when another pass may have something to do
+	wake      chan struct{}        // receives a value when another pass may find work
 	inventory *inventory.Inventory // the last one that could be read
 }
 
@@ -185,7 +182,7 @@ func (t *tool) run(ctx context.Context, stdout io.Writer) (int, error) {
 	return t.approveOnce(ctx, to)
 }
 
-// readInventory keeps the last inventory while the file cannot be read.
+// readInventory keeps the previous inventory when the file cannot be read.
 func (t *tool) readInventory() error {
 	var read *inventory.Inventory
 	text, err := os.ReadFile(t.inventoryFile)
@@ -204,7 +201,7 @@ func (t *tool) connect() error {
 	rules.ExplicitPath = t.kubeconfig
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
 	if err != nil {
-		return fmt.Errorf("finding the cluster (give --kubeconfig or set KUBECONFIG): %w", err)
+		return fmt.Errorf("finding the cluster (set --kubeconfig or KUBECONFIG): %w", err)
 	}
 	config.UserAgent = "sno-approve"
 	config.QPS = -1 // the API server limits the rate by priority and fairness
@@ -222,7 +219,6 @@ func (t *tool) connect() error {
 	return nil
 }
 
-// approveOnce makes one pass and returns the exit code.
 func (t *tool) approveOnce(ctx context.Context, to report) (int, error) {
 	limited, cancel := context.WithTimeout(ctx, t.timeout)
 	defer cancel()
@@ -240,7 +236,7 @@ func (t *tool) approveOnce(ctx context.Context, to report) (int, error) {
 	return exitNothingPending, nil
 }
 
-// keepApproving makes passes until the context ends: when there is news, and regularly, because windows open and the inventory changes.
+// keepApproving makes passes until the context ends, also without new requests: windows open and the inventory changes.
 func (t *tool) keepApproving(ctx context.Context, to report) (int, error) {
 	changes := &changes{report: to, now: map[types.UID][2]string{}}
 	t.print("Watching requests. Stop with Ctrl-C.")
@@ -251,7 +247,7 @@ func (t *tool) keepApproving(ctx context.Context, to report) (int, error) {
 		pause := minPassInterval
 		_, versions, err := t.pass(ctx, changes)
 		if err != nil && ctx.Err() == nil {
-			t.print("approve: %v; trying again in %s", err, retryInterval)
+			t.print("approve: %v; retrying in %s", err, retryInterval)
 			pause = retryInterval
 		}
 		if !wait(ctx, pause) || (err == nil && !t.waitForWork(ctx, versions)) {
@@ -260,7 +256,7 @@ func (t *tool) keepApproving(ctx context.Context, to report) (int, error) {
 	}
 }
 
-// waitForNews returns when another pass is due, and reports whether the context goes on.
+// waitForWork returns when another pass is due; false when the context has ended.
 func (t *tool) waitForWork(ctx context.Context, versions map[string]string) bool {
 	watching, cancel := context.WithTimeout(ctx, t.every)
 	var watches sync.WaitGroup
@@ -287,7 +283,6 @@ func wait(ctx context.Context, interval time.Duration) bool {
 
 func (t *tool) print(format string, args ...any) { fmt.Fprintf(t.stderr, format+"\n", args...) }
 
-// notify does not block: one value in the channel is enough.
 func (t *tool) notify() {
 	select {
 	case t.wake <- struct{}{}:

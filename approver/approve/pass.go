@@ -23,13 +23,13 @@ const (
 	maxAttempts = 3 // to approve a request that another client modifies meanwhile
 )
 
-// limit limits the approvals within any window, in case of a fault in the inventory or in this module.
+// limit bounds the approvals within any window, in case the inventory or this module has an error.
 type limit struct {
 	approvals int
 	window    time.Duration
 }
 
-// wait returns how long the next approval has to wait after those at the times spent.
+// wait returns how long the next approval has to wait.
 func (l limit) wait(spent []time.Time, now time.Time) time.Duration {
 	within := slices.DeleteFunc(slices.Clone(spent), func(at time.Time) bool { return now.Sub(at) >= l.window })
 	if len(within) < l.approvals {
@@ -45,20 +45,18 @@ type key struct {
 	node string
 }
 
-// group has the requests of one key that may be proven, the newest of total.
 type group struct {
-	total  int
+	total  int // of all requests, also those that were dropped
 	newest []*certificatesv1.CertificateSigningRequest
 }
 
-// candidate is a request that may be proven, with the last verdict.
 type candidate struct {
 	key
 	csr     *certificatesv1.CertificateSigningRequest
 	verdict requests.Verdict
 }
 
-// pass is one pass over all requests. First every request is checked without further reads, then the candidates are decided on.
+// pass checks every request without further reads first, and then reads nodes and calls kubelets for the candidates only.
 type pass struct {
 	*tool
 	report     report
@@ -75,7 +73,7 @@ func (t *tool) newPass(to report) *pass {
 	return &pass{tool: t, report: to, groups: map[key]*group{}, approvals: map[string]int{}, read: sets.New[string](), nodes: sets.New[string]()}
 }
 
-// pass makes one pass. It returns for each signer the resourceVersion from which a watch misses nothing.
+// pass makes one pass. It returns for each signer the resourceVersion from which to watch.
 func (t *tool) pass(ctx context.Context, to report) (summary, map[string]string, error) {
 	p := t.newPass(to)
 	var err error
@@ -103,7 +101,6 @@ func (p *pass) record(f finding) {
 	p.report.add(f)
 }
 
-// check counts an approved request, and decides on a pending one without further reads.
 func (p *pass) check(csr *certificatesv1.CertificateSigningRequest) {
 	if node := requests.ApprovedFor(csr); node != "" {
 		p.approvals[node]++
@@ -137,7 +134,7 @@ func (p *pass) decide(csr *certificatesv1.CertificateSigningRequest, in requests
 	return requests.Decide(in)
 }
 
-// hold adds the request to its group, and returns the request that had to be dropped, if any.
+// addToGroup adds the request to its group, and returns the one that it drops, if any.
 func (p *pass) addToGroup(k key, csr *certificatesv1.CertificateSigningRequest) *certificatesv1.CertificateSigningRequest {
 	g := p.groups[k]
 	if g == nil {
@@ -163,7 +160,7 @@ func (p *pass) maxRequests(k key) int {
 	return maxServing
 }
 
-// contested reports whether more client requests are pending than may be approved, so that it is not known which are the node's.
+// contested reports whether more client requests are pending than may be approved: it is not known which are the node's.
 func (p *pass) contested(k key) bool {
 	return k.flow == requests.ClientFlow && p.groups[k].total > p.maxRequests(k)-p.approvals[k.node]
 }
@@ -183,7 +180,6 @@ func newestFirst(a, b *certificatesv1.CertificateSigningRequest) int {
 	return cmp.Or(b.CreationTimestamp.Time.Compare(a.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
 }
 
-// decideAll decides on the candidates. With --once it waits for their kubelets.
 func (p *pass) decideAll(ctx context.Context) error {
 	waiting, err := p.decideEach(ctx, p.candidates())
 	if err == nil && len(waiting) > 0 && p.once {
@@ -214,7 +210,7 @@ func (p *pass) decideEach(ctx context.Context, list []candidate) (waiting []cand
 	return waiting, nil
 }
 
-// approve decides on one candidate, and approves it when everything is proven. It is not done while the kubelet has not answered.
+// approve approves a candidate if everything is proven. done is false while the kubelet has not answered.
 func (p *pass) approve(ctx context.Context, c *candidate) (done bool, err error) {
 	for range maxAttempts {
 		if answered, err := p.prove(ctx, c); err != nil || !answered {
@@ -249,7 +245,7 @@ func (p *pass) approve(ctx context.Context, c *candidate) (done bool, err error)
 	return true, nil
 }
 
-// prove decides with the node, and with the certificate of its kubelet where it is needed. answered is false while that is not known.
+// prove decides with the node and, if needed, the certificate of its kubelet. answered is false while the kubelet has not answered.
 func (p *pass) prove(ctx context.Context, c *candidate) (answered bool, err error) {
 	if !p.read.Has(c.node) {
 		if _, err := p.cluster.node(ctx, c.node); err == nil {
@@ -264,7 +260,7 @@ func (p *pass) prove(ctx context.Context, c *candidate) (answered bool, err erro
 	if c.verdict.NeedsKubeletCertificate() {
 		if p.authority == nil {
 			c.verdict = keepPending(c.verdict, "Kubelet", reasonNoAuthority,
-				"The authority of the kubelets is not known, so a kubelet's certificate proves nothing; give --kubelet-ca")
+				"The authority of the kubelets is not known, so a kubelet's certificate proves nothing; set --kubelet-ca")
 			return true, nil
 		}
 		a := p.kubelets.lookUp(ctx, c.node)

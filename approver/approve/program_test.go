@@ -18,7 +18,7 @@ import (
 	"github.com/solonode/sno/patch/patchtest"
 )
 
-// The program prints its result on standard output, everything else on standard error, and ends with the documented exit codes.
+// Results go to standard output, messages to standard error. The exit codes are the documented ones.
 func TestProgram(t *testing.T) {
 	w := newEnvironment(t)
 	w.allowNodes("worker-1")
@@ -32,16 +32,16 @@ func TestProgram(t *testing.T) {
 		code           int
 		stdout, stderr []string
 	}{
-		"pending":          {good, 1, []string{foreign, "is not in the inventory"}, nil},
-		"help":             {[]string{"--help"}, 0, nil, []string{"Exit codes"}},
-		"flags":            {[]string{"--once"}, 2, nil, []string{"--inventory is missing", "approve --help"}},
-		"no inventory":     {append(good, "--inventory=/nowhere.yaml"), 2, nil, []string{"/nowhere.yaml: no such file"}},
-		"a bad inventory":  {append(good, "--inventory="+w.path("bad.yaml")), 2, nil, []string{"line 4, column 23: nodes[0].window.notBefore", "line 5, column 9: nodes[1].name"}},
-		"no kubeconfig":    {append(good, "--kubeconfig="+w.path("none")), 3, nil, []string{"give --kubeconfig"}},
-		"no cluster":       {append(good, "--kubeconfig="+w.path("nowhere"), "--timeout=2s"), 3, nil, []string{"connection refused"}},
-		"no certificates":  {append(good, "--kubelet-ca="+w.path("nodes.yaml")), 3, nil, []string{"--kubelet-ca=", "no certificate in PEM form"}},
-		"no such CA":       {append(good, "--kubelet-ca="+w.path("none")), 3, nil, []string{"--kubelet-ca=", "no such file"}},
-		"nobody to verify": {append(w.args()[:2], "--once", "-o=json"), 1, []string{`"complete":true`}, nil},
+		"pending":         {good, 1, []string{foreign, "is not in the inventory"}, nil},
+		"help":            {[]string{"--help"}, 0, nil, []string{"Exit codes"}},
+		"flags":           {[]string{"--once"}, 2, nil, []string{"--inventory is missing", "approve --help"}},
+		"no inventory":    {append(good, "--inventory=/nowhere.yaml"), 2, nil, []string{"/nowhere.yaml: no such file"}},
+		"a bad inventory": {append(good, "--inventory="+w.path("bad.yaml")), 2, nil, []string{"line 4, column 23: nodes[0].window.notBefore", "line 5, column 9: nodes[1].name"}},
+		"no kubeconfig":   {append(good, "--kubeconfig="+w.path("none")), 3, nil, []string{"set --kubeconfig"}},
+		"no cluster":      {append(good, "--kubeconfig="+w.path("nowhere"), "--timeout=2s"), 3, nil, []string{"connection refused"}},
+		"no certificates": {append(good, "--kubelet-ca="+w.path("nodes.yaml")), 3, nil, []string{"--kubelet-ca=", "no certificate in PEM form"}},
+		"no such CA":      {append(good, "--kubelet-ca="+w.path("none")), 3, nil, []string{"--kubelet-ca=", "no such file"}},
+		"no authority":    {append(w.args()[:2], "--once", "-o=json"), 1, []string{`"complete":true`}, nil},
 	} {
 		var stdout, stderr bytes.Buffer
 		command := patchtest.Command(&stdout, test.args...)
@@ -59,7 +59,7 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// With --watch, being stopped is a success.
+// With --watch, a signal ends the program with 0.
 func TestProgramStopped(t *testing.T) {
 	w := newEnvironment(t)
 	w.allowNodes("worker-1:2")
@@ -76,7 +76,7 @@ func TestProgramStopped(t *testing.T) {
 	}
 }
 
-// The role of config/approve is sufficient with the authority that OpenShift publishes. A missing rule is reported.
+// The role of config/approve suffices, with the authority that OpenShift publishes. A missing rule is reported.
 func TestRole(t *testing.T) {
 	w := newEnvironment(t)
 	for _, name := range []string{"sno-system", "openshift-config-managed"} {
@@ -94,7 +94,7 @@ func TestRole(t *testing.T) {
 	w.createNode("worker-2")
 	w.presentCertificate("worker-2", w.ca, "worker-2", "10.0.0.1")
 	joins, serves := w.requestClient("worker-1"), w.requestServing("worker-2", "worker-2", "10.0.0.1")
-	// ends waits until the tool ends with the code and the message, which takes until the API server knows the role.
+	// ends repeats runs until one ends like that: the API server learns of the role later.
 	ends := func(want int, message string) {
 		t.Helper()
 		patchtest.Eventually(t, "the role is known", func() error {
@@ -116,7 +116,7 @@ func TestRole(t *testing.T) {
 	w.checkApproved(false, foreign)
 }
 
-// compact removes all but the current state from etcd.
+// compact removes former revisions from etcd.
 func compact(t *testing.T, server *patchtest.APIServer, revision string) {
 	t.Helper()
 	answer, err := http.Post(server.EtcdURL()+"/v3/kv/compaction", "application/json", strings.NewReader(`{"revision":"`+revision+`","physical":true}`))

@@ -20,18 +20,16 @@ import (
 	"github.com/solonode/sno/approver/requests"
 )
 
-// outcome is the outcome of one request.
 type outcome string
 
 const (
 	approved     outcome = "approved"
 	wouldApprove outcome = "would approve"
-	// asking means that the kubelet was called and has not answered yet.
-	asking  outcome = "asking"
-	pending outcome = "pending"
+	asking       outcome = "asking" // the kubelet was called and has not answered yet
+	pending      outcome = "pending"
 )
 
-// Reasons why a request stays pending that are not those of a verdict. docs/approver.md explains them.
+// Reasons for pending requests in addition to those of a verdict. docs/approver.md explains them.
 const (
 	reasonContested          = "Contested"
 	reasonLimitReached       = "LimitReached"
@@ -57,7 +55,6 @@ func newFinding(csr *certificatesv1.CertificateSigningRequest, o outcome, v requ
 	return finding{Request: csr.Name, RequestedBy: csr.Spec.Username, Created: csr.CreationTimestamp.UTC(), Outcome: o, Verdict: v, uid: csr.UID}
 }
 
-// withoutReads returns the finding on a request without further reads.
 func withoutReads(csr *certificatesv1.CertificateSigningRequest, v requests.Verdict) finding {
 	f := newFinding(csr, pending, v)
 	for _, check := range v.Findings {
@@ -72,12 +69,12 @@ func withoutReads(csr *certificatesv1.CertificateSigningRequest, v requests.Verd
 	return f
 }
 
-// needsReads reports whether a check failed because the node, its kubelet or the approved requests were not read yet.
+// needsReads reports whether a check failed only because the node, its kubelet or the approved requests were not read yet.
 func needsReads(f requests.Finding) bool {
 	return f.Reason == requests.ReasonNodesUnknown || f.Reason == requests.ReasonApprovalsUnknown || f.Reason == requests.ReasonNamesNotProven
 }
 
-// withhold returns the verdict with a finding more, because of which the request stays pending.
+// keepPending adds a finding because of which the request stays pending.
 func keepPending(v requests.Verdict, check, reason, message string) requests.Verdict {
 	v.Findings = append(slices.Clip(v.Findings), requests.Finding{Check: check, Reason: reason, Message: message})
 	v.Approve, v.Reason, v.Message = false, reason, message
@@ -89,7 +86,6 @@ func contested(v requests.Verdict) requests.Verdict {
 		"More requests are pending for this node than may be approved, and it is not known which are its own; delete those that are not")
 }
 
-// summary counts the outcomes of one pass.
 type summary struct {
 	Approved     int            `json:"approved"`
 	WouldApprove int            `json:"wouldApprove"`
@@ -117,7 +113,7 @@ func (s *summary) add(f finding) {
 
 const maxPlain = 240
 
-// plain returns a text from a request in at most 240 characters of ASCII, so that it neither moves the cursor nor resembles another text.
+// plain returns at most 240 characters of ASCII: text of a request must not move the cursor or resemble other text.
 func plain(text string) string {
 	text = strconv.QuoteToASCII(text)
 	text = strings.ReplaceAll(text[1:len(text)-1], `\"`, `"`)
@@ -127,7 +123,6 @@ func plain(text string) string {
 	return text
 }
 
-// report prints findings on standard output. end ends one pass.
 type report interface {
 	add(finding)
 	end(summary) error
@@ -143,7 +138,7 @@ func newReport(format string, out io.Writer, inventory string, now func() time.T
 	return jsonReport{buffered, encoder}
 }
 
-// jsonReport prints one JSON object per line. The writer keeps an error, and end returns it.
+// jsonReport prints one JSON object per line. The writer keeps an error until end returns it.
 type jsonReport struct {
 	out     *bufio.Writer
 	encoder *json.Encoder
@@ -156,10 +151,8 @@ func (r jsonReport) end(s summary) error {
 	return r.out.Flush()
 }
 
-// maxRows limits the pending requests in a table; the others are counted.
-const maxRows = 100
+const maxRows = 100 // of pending requests in a table; others are counted
 
-// tableReport prints a table of the requests, then the checks of each pending one.
 type tableReport struct {
 	out       *bufio.Writer
 	now       func() time.Time
@@ -186,7 +179,7 @@ func (r *tableReport) end(s summary) error {
 	return r.out.Flush()
 }
 
-// printTable prints the latest request last, next to the prompt.
+// printTable sorts by age, the latest request last.
 func (r *tableReport) printTable() {
 	all := slices.Concat(r.approved, r.pending)
 	if len(all) == 0 {
@@ -262,7 +255,7 @@ func (r *tableReport) printSummary(s summary) {
 	}
 }
 
-// changes reports only the findings that differ from the last pass.
+// changes reports findings that differ from the previous pass.
 type changes struct {
 	report
 	last, now map[types.UID][2]string // outcome and reason

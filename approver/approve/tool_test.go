@@ -21,7 +21,7 @@ import (
 	"github.com/solonode/sno/patch/patchtest"
 )
 
-// expect runs the tool and checks the exit code and the outcome and reason of each request.
+// checkOutcomes runs the tool and checks the exit code and the outcomes.
 func (w *environment) checkOutcomes(want map[string]string, args ...string) {
 	w.Helper()
 	wantCode := 0
@@ -36,7 +36,6 @@ func (w *environment) checkOutcomes(want map[string]string, args ...string) {
 	}
 }
 
-// reasons returns the outcome and reason of each request in the output of -o json.
 func outcomesOf(t testing.TB, stdout string) map[string]string {
 	t.Helper()
 	got := map[string]string{}
@@ -52,7 +51,7 @@ func outcomesOf(t testing.TB, stdout string) map[string]string {
 	return got
 }
 
-// R-APP-3, R-APP-4, R-SNO-12: a node joins and serves, and the requests of a foreign one stay pending.
+// R-APP-3, R-APP-4, R-SNO-12: a node joins and serves, and requests of an unknown node stay pending.
 func TestJoinAndServe(t *testing.T) {
 	w := newEnvironment(t)
 	w.allowNodes("worker-1", "worker-2")
@@ -71,14 +70,14 @@ func TestJoinAndServe(t *testing.T) {
 	w.checkApproved(true, joins, serves)
 	w.checkApproved(false, foreign, elsewhere)
 
-	// Its current certificate is a second source if the authority of the kubelets has signed it.
+	// Its current certificate is a second source if it is signed by the authority of the kubelets.
 	w.presentCertificate("worker-1", newAuthority(), "worker-1", "10.0.0.1")
 	w.checkOutcomes(map[string]string{elsewhere: "pending NamesNotProven", foreign: "pending NotInInventory"})
 	w.presentCertificate("worker-1", w.ca, "worker-1", "10.0.0.1")
 	w.checkOutcomes(map[string]string{elsewhere: "approved ProvenByCertificate", foreign: "pending NotInInventory"})
 }
 
-// For a request that cannot be approved anyway, nothing is read. A node is read and called once for all of its requests, of which the newest count.
+// Nothing is read for a request that cannot be approved anyway. A node is read and called once for its newest requests.
 func TestCheapFirst(t *testing.T) {
 	w := newEnvironment(t)
 	w.allowNodes("worker-1", "worker-2")
@@ -102,11 +101,11 @@ func TestCheapFirst(t *testing.T) {
 	}
 	for name, what := range outcomesOf(t, out) {
 		if !strings.HasPrefix(what, "pending") || strings.Contains(what, "NodesUnknown") || strings.Contains(what, "NamesNotProven") {
-			t.Errorf("%s: %s; what was not read cannot be missing", name, what)
+			t.Errorf("%s: %s; checks that were not made cannot fail", name, what)
 		}
 	}
 	for range 3 {
-		w.requestServing("worker-3", "worker-3", "10.0.0.1") // a node that is not there
+		w.requestServing("worker-3", "worker-3", "10.0.0.1") // there is no such node
 	}
 	if w.runOnce(); called > 0 || !slices.Equal(read, []string{"/api/v1/nodes/worker-3"}) {
 		t.Errorf("%d kubelets called, nodes read: %v", called, read)
@@ -140,7 +139,6 @@ func TestContested(t *testing.T) {
 	w.checkApproved(false, late, third)
 }
 
-// The limit includes the approvals of other runs.
 func TestLimit(t *testing.T) {
 	w := newEnvironment(t)
 	w.allowNodes("worker-1", "worker-2", "worker-3")
@@ -149,16 +147,16 @@ func TestLimit(t *testing.T) {
 	two := []string{w.requestClient("worker-2"), w.requestClient("worker-3")}
 	_, out, _ := w.runOnce("--max-approvals=2", "-o=json")
 	if got := slices.Sorted(maps.Values(outcomesOf(t, out))); !slices.Equal(got, []string{"approved ProvenByInventory", "pending LimitReached"}) {
-		t.Errorf("%v, where one of two may be approved", got)
+		t.Errorf("got %v, want one of two approved", got)
 	}
 	if (w.approvalOf(two[0]) == approvedByTool) == (w.approvalOf(two[1]) == approvedByTool) {
-		t.Error("not one of the two was approved")
+		t.Error("want one of the two approved")
 	}
 	w.runOnce("--max-approvals=3")
 	w.checkApproved(true, append(two, first)...)
 }
 
-// A flood is read in pages, also when etcd is compacted in between, and the legitimate request in it is approved. e2e/bench has a larger one.
+// A flood is read in pages, also when etcd is compacted in between, and the legitimate request is approved. e2e/bench has a larger one.
 func TestFlood(t *testing.T) {
 	w := newEnvironment(t)
 	w.allowNodes("worker-1")
@@ -166,22 +164,22 @@ func TestFlood(t *testing.T) {
 	if testing.Short() {
 		flood, w.pageSize = 60, 25
 	}
-	flooder, foreign, legitimate := w.clientFor(bootstrapper, bootstrapperGroups...), newRequest(clientSigner, certificatesv1.UsageClientAuth, "stranger"), ""
+	flooder, foreign, legitimate := w.clientFor(bootstrapper, bootstrapperGroups...), newRequest(clientSigner, certificatesv1.UsageClientAuth, "unknown"), ""
 	for i := range flood {
 		if i == flood/2 {
 			legitimate = w.requestClient("worker-1")
 		}
 		patchtest.NoError(w, flooder.Create(t.Context(), foreign.DeepCopy()))
 	}
-	patchtest.NoError(w, flooder.Create(t.Context(), newRequest("example.com/other", certificatesv1.UsageClientAuth, "stranger")))
+	patchtest.NoError(w, flooder.Create(t.Context(), newRequest("example.com/other", certificatesv1.UsageClientAuth, "unknown")))
 	lists, nodes := 0, 0
 	w.crashInjector.BeforeRequest(func(r *http.Request) {
 		switch query := r.URL.Query(); {
 		case strings.HasSuffix(r.URL.Path, "/nodes") || (strings.HasSuffix(r.URL.Path, "/certificatesigningrequests") && query.Get("limit") != fmt.Sprint(w.pageSize)):
-			t.Errorf("everything is read at once: %s", r.URL)
+			t.Errorf("a list without pages: %s", r.URL)
 		case strings.HasSuffix(r.URL.Path, "/certificatesigningrequests"):
 			if lists++; lists == 2 {
-				// After a write the pages are of an older revision.
+				// After a write the pages have an older revision.
 				namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
 				patchtest.NoError(w, w.admin.Create(t.Context(), namespace))
 				compact(t, w.server, namespace.ResourceVersion)
@@ -199,7 +197,7 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// A request that another client modifies after it was read is read and decided on again.
+// A request that was modified after it was read is read and decided on again.
 func TestRace(t *testing.T) {
 	w := newEnvironment(t)
 	w.allowNodes("worker-1", "worker-2", "worker-3", "worker-4")
@@ -234,7 +232,7 @@ func TestRace(t *testing.T) {
 	}
 }
 
-// Two runs at once approve everything once, and write nothing else.
+// Two parallel runs approve every request once, and write nothing else.
 func TestTwoAtOnce(t *testing.T) {
 	w := newEnvironment(t)
 	var names, asked []string
@@ -257,7 +255,7 @@ func TestTwoAtOnce(t *testing.T) {
 	w.checkApproved(true, asked...)
 	for _, write := range writes {
 		if write.Verb != "update" || !strings.Contains(write.URI, "/approval?") {
-			t.Errorf("a write to something other than an approval: %s", write)
+			t.Errorf("not the write of an approval: %s", write)
 		}
 	}
 	for _, name := range asked {
@@ -267,12 +265,12 @@ func TestTwoAtOnce(t *testing.T) {
 	}
 	w.server.NoWrites(t, t.Name(), func() {
 		if code, out, _ := w.runOnce(); code != 0 || out != "No request of a node is pending.\n" {
-			t.Errorf("a third time: exit code %d\n%s", code, out)
+			t.Errorf("a third run: exit code %d\n%s", code, out)
 		}
 	})
 }
 
-// A kubelet that hangs delays only its own requests. An interrupted run reports its approvals, and one that takes too long ends.
+// A kubelet that hangs delays only its own requests. An interrupted run reports its approvals, and --timeout ends a run.
 func TestInterrupted(t *testing.T) {
 	w := newEnvironment(t)
 	w.allowNodes("worker-1", "worker-2")
@@ -280,7 +278,7 @@ func TestInterrupted(t *testing.T) {
 	joins, serves := w.requestClient("worker-1"), w.requestServing("worker-2", "worker-2", "10.0.0.1")
 	ctx, cancel := context.WithCancel(t.Context())
 	w.kubelets["worker-2"] = func(ctx context.Context) ([]*x509.Certificate, error) {
-		for w.approvalOf(joins) != approvedByTool && ctx.Err() == nil { // that request does not wait for this call
+		for w.approvalOf(joins) != approvedByTool && ctx.Err() == nil { // that approval must not wait for this call
 			wait(ctx, 20*time.Millisecond)
 		}
 		cancel()
@@ -292,7 +290,7 @@ func TestInterrupted(t *testing.T) {
 		t.Errorf("exit code %d, %v", code, err)
 	}
 	if !strings.Contains(out.String(), joins) || !strings.Contains(out.String(), "Not all requests were checked.") {
-		t.Errorf("it does not report its approval:\n%s", &out)
+		t.Errorf("the approval is not reported:\n%s", &out)
 	}
 	w.kubelets["worker-2"] = hang
 	if code, _, messages := w.runOnce("--timeout=1s"); code != 3 || !strings.Contains(messages, "--timeout=1s") {
@@ -303,7 +301,7 @@ func TestInterrupted(t *testing.T) {
 	w.checkOutcomes(map[string]string{serves: "approved ProvenByCertificate"})
 }
 
-// With --watch new requests are approved soon, and every change is reported once. An outage and an invalid inventory do not end it.
+// With --watch new requests are approved soon and changes are reported once, also after an outage and with an invalid inventory.
 func TestWatch(t *testing.T) {
 	w := newEnvironment(t)
 	w.allowNodes("worker-1")
@@ -312,7 +310,7 @@ func TestWatch(t *testing.T) {
 	foreign := w.requestClient("worker-3")
 	w.crashInjector.CrashAt(1, patchtest.CrashBeforeSend)
 	out, messages := w.runWatch(func() {
-		patchtest.Eventually(t, "the outage is noticed", func() error {
+		patchtest.Eventually(t, "a request fails", func() error {
 			if !w.crashInjector.Crashed() {
 				return errNoAnswer
 			}
@@ -327,10 +325,10 @@ func TestWatch(t *testing.T) {
 		w.allowNodes("worker-1", "worker-3")
 		w.waitUntilApproved(foreign)
 	}, "--every=2s")
-	if n := strings.Count(out, foreign); n != 3 { // once in the table and once below it as pending, once as approved
-		t.Errorf("%s is named %d times:\n%s", foreign, n, out)
+	if n := strings.Count(out, foreign); n != 3 { // twice as pending (table and checks), once as approved
+		t.Errorf("%s is printed %d times:\n%s", foreign, n, out)
 	}
-	for _, want := range []string{"trying again", "line 2, column", "the last inventory that could be read"} {
+	for _, want := range []string{"retrying in", "line 2, column", "the last inventory that could be read"} {
 		if !strings.Contains(messages, want) {
 			t.Errorf("%q is missing:\n%s", want, messages)
 		}

@@ -28,7 +28,6 @@ import (
 	"github.com/solonode/sno/patch/patchtest"
 )
 
-// Golden reports of findings.
 func TestReport(t *testing.T) {
 	t.Parallel()
 	patchtest.Golden(t, "testdata", func(t *testing.T, input fs.FS) map[string]string {
@@ -62,7 +61,7 @@ func reported(t *testing.T, format string, findings []finding, complete bool) st
 	return out.String()
 }
 
-// A flood is counted, not listed, and hides no approval.
+// A flood is counted, not listed, and every approval is printed.
 func TestReportFlood(t *testing.T) {
 	t.Parallel()
 	flood := make([]finding, 10000)
@@ -74,7 +73,7 @@ func TestReportFlood(t *testing.T) {
 	out := reported(t, formatTable, flood, true)
 	for _, want := range []string{"csr-9999", "... and 9899 more pending: NotInInventory\n", "1 approved, 9999 left pending.\n"} {
 		if !strings.Contains(out, want) {
-			t.Errorf("it does not say %q", want)
+			t.Errorf("the report lacks %q", want)
 		}
 	}
 	if n := strings.Count(out, "\n"); n > 600 {
@@ -82,7 +81,6 @@ func TestReportFlood(t *testing.T) {
 	}
 }
 
-// With --watch only changes are reported.
 func TestChanges(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -112,7 +110,6 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// A report that cannot be written is an error.
 func TestReportBroken(t *testing.T) {
 	t.Parallel()
 	reader, broken := io.Pipe()
@@ -137,18 +134,17 @@ func TestPlain(t *testing.T) {
 		strings.Repeat("x", 20*maxPlain): strings.Repeat("x", maxPlain) + "...",
 	} {
 		if got := plain(text); got != want {
-			t.Errorf("%q is shown as %q, want %q", text, got, want)
+			t.Errorf("%q is printed as %q, want %q", text, got, want)
 		}
 	}
 }
 
-// Invalid flags are reported before anything is read.
 func TestParse(t *testing.T) {
 	t.Parallel()
 	good := []string{"--inventory=nodes.yaml", "--once"}
 	for want, args := range map[string][]string{
 		"--inventory is missing":             {"--once"},
-		"give one of --once and --watch":     {"--inventory=nodes.yaml"},
+		"set one of --once and --watch":      {"--inventory=nodes.yaml"},
 		"one of --once and":                  append(good, "--watch"),
 		`unexpected arguments ["now"]`:       append(good, "now"),
 		`-o "yaml" is neither`:               append(good, "-o=yaml"),
@@ -178,7 +174,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// There are never more approvals than the limit within any window, and the next one is possible right after the wait.
+// No window has more approvals than the limit, and the next approval is possible right after the wait.
 func TestLimitHolds(t *testing.T) {
 	t.Parallel()
 	r, at := rand.New(rand.NewPCG(1, 1)), time.Unix(1e9, 0)
@@ -190,20 +186,20 @@ func TestLimitHolds(t *testing.T) {
 		if wait == 0 {
 			spent = append(spent, at)
 		} else if l.wait(spent, at.Add(wait)) != 0 || l.wait(spent, at.Add(wait-1)) != 1 {
-			t.Fatalf("the next one cannot be in %s", wait)
+			t.Fatalf("the next approval is not possible after %s", wait)
 		}
 	}
 	for i := l.approvals; i < len(spent); i++ {
 		if spent[i].Sub(spent[i-l.approvals]) < l.window {
-			t.Fatalf("%d within %s", l.approvals+1, spent[i].Sub(spent[i-l.approvals]))
+			t.Fatalf("%d approvals within %s", l.approvals+1, spent[i].Sub(spent[i-l.approvals]))
 		}
 	}
 	if len(spent) < 500 {
-		t.Errorf("only %d of 2000 were let through", len(spent))
+		t.Errorf("only %d of 2000 were allowed", len(spent))
 	}
 	slices.Reverse(spent) // in any order
 	if now := spent[0]; l.wait(spent, now) != l.wait(spent[:10], now) {
-		t.Error("the order counts")
+		t.Error("the result depends on the order")
 	}
 }
 
@@ -211,7 +207,7 @@ func created(name string, minute int) *certificatesv1.CertificateSigningRequest 
 	return &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(time.Unix(int64(60*minute), 0))}}
 }
 
-// With more client requests pending than may be approved, all stay pending; serving requests do not compete.
+// If more client requests are pending than may be approved, all stay pending. Serving requests do not compete.
 func TestContestedRequests(t *testing.T) {
 	t.Parallel()
 	list := must(inventory.Load([]byte("version: 1\nnodes: [{name: one}, {name: two, count: 2}]\n")))
@@ -233,30 +229,30 @@ func TestContestedRequests(t *testing.T) {
 		if got := p.contested(test.key); got != test.want {
 			t.Errorf("%+v: contested %t", test, got)
 		}
-		if held := len(p.candidates()); held > max(2, maxServing) {
-			t.Errorf("%+v: %d are held", test, held)
+		if n := len(p.candidates()); n > max(2, maxServing) {
+			t.Errorf("%+v: %d candidates", test, n)
 		}
 	}
 }
 
-// The newest serving requests of a node are decided on, the oldest of them first.
+// The newest serving requests are decided on, oldest first.
 func TestNewestRequests(t *testing.T) {
 	t.Parallel()
-	p, held, dropped := (&tool{}).newPass(nil), []string{}, []string{}
+	p, candidates, dropped := (&tool{}).newPass(nil), []string{}, []string{}
 	for _, minute := range []int{5, 1, 4, 6, 2, 3} {
 		if csr := p.addToGroup(key{requests.ServingFlow, "one"}, created(fmt.Sprint(minute), minute)); csr != nil {
 			dropped = append(dropped, csr.Name)
 		}
 	}
 	for _, candidate := range p.candidates() {
-		held = append(held, candidate.csr.Name)
+		candidates = append(candidates, candidate.csr.Name)
 	}
-	if !slices.Equal(held, []string{"3", "4", "5", "6"}) || !slices.Equal(dropped, []string{"1", "2"}) {
-		t.Errorf("held %v, dropped %v", held, dropped)
+	if !slices.Equal(candidates, []string{"3", "4", "5", "6"}) || !slices.Equal(dropped, []string{"1", "2"}) {
+		t.Errorf("candidates %v, dropped %v", candidates, dropped)
 	}
 }
 
-// fakeKubelets answer every call after a second, and log it.
+// fakeKubelets answer after a second and record the calls.
 func fakeKubelets() (k *kubelets, calls func() []string) {
 	var mu sync.Mutex
 	var log []string
@@ -282,7 +278,7 @@ func fakeKubelets() (k *kubelets, calls func() []string) {
 	}
 }
 
-// A kubelet is called once for all that ask, and again when the answer is old.
+// One call answers all lookups until the answer expires.
 func TestAsk(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -298,7 +294,7 @@ func TestAsk(t *testing.T) {
 		}
 		wait(t.Context(), answerValid)
 		if got := k.lookUp(t.Context(), "worker-1"); !got.calling {
-			t.Errorf("an old answer is used: %+v", got)
+			t.Errorf("an expired answer is used: %+v", got)
 		}
 		k.lookUp(t.Context(), "gone")
 		k.calls.Wait()
@@ -309,7 +305,7 @@ func TestAsk(t *testing.T) {
 		k.lookUp(t.Context(), "gone")
 		k.calls.Wait()
 		if len(k.answers) != 1 {
-			t.Errorf("old answers are kept: %v", k.answers)
+			t.Errorf("expired answers are kept: %v", k.answers)
 		}
 		if got := calls(); !slices.Equal(got, []string{"worker-1", "worker-1"}) {
 			t.Errorf("calls: %v", got)

@@ -31,7 +31,7 @@ import (
 	"github.com/solonode/sno/patch/patchtest"
 )
 
-// shared has no snapshots in its cache, so that a list that continues after a compaction reads etcd, as on older releases.
+// shared has no snapshots in its watch cache, so that a list that continues after a compaction reads etcd, as on older releases.
 var shared = patchtest.NewShared(patchtest.Options{Flags: map[string]string{"feature-gates": "ListFromCacheSnapshot=false"}})
 
 func TestMain(m *testing.M) {
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	os.Exit(shared.Main(m))
 }
 
-// Written out, so that a renamed constant is noticed.
+// Literals, so that a changed constant fails a test.
 const (
 	clientSigner, servingSigner = "kubernetes.io/kube-apiserver-client-kubelet", "kubernetes.io/kubelet-serving"
 
@@ -52,13 +52,12 @@ var (
 	errNoAnswer        = errors.New("no answer")
 )
 
-// world is an API server, an inventory and fake kubelets.
+// environment is an API server, an inventory and fake kubelets.
 type environment struct {
 	*testing.T
-	server *patchtest.APIServer
-	admin  client.WithWatch
-	dir    string
-	// kubeconfig is that of a user with the test's name who may do everything.
+	server        *patchtest.APIServer
+	admin         client.WithWatch
+	dir           string
 	kubeconfig    string
 	ca            authority
 	crashInjector patchtest.CrashInjector
@@ -98,7 +97,7 @@ func (w *environment) write(name, content string) {
 	patchtest.NoError(w, os.WriteFile(w.path(name), []byte(content), 0o600))
 }
 
-// expects writes an inventory in which these nodes may join now; a number after a colon is how many times.
+// allowNodes writes an inventory of nodes that may join now. NODE:N sets the count.
 func (w *environment) allowNodes(nodes ...string) {
 	w.Helper()
 	text, from, to := "version: 1\nnodes:\n", time.Now().Add(-time.Minute).UTC(), time.Now().Add(time.Hour).UTC()
@@ -110,7 +109,6 @@ func (w *environment) allowNodes(nodes ...string) {
 	w.write("nodes.yaml", text)
 }
 
-// as returns the client of another user, who may create requests.
 func (w *environment) clientFor(user string, groups ...string) client.Client {
 	w.Helper()
 	if !w.users[user] {
@@ -122,13 +120,11 @@ func (w *environment) clientFor(user string, groups ...string) client.Client {
 	return must(client.New(config, client.Options{Scheme: w.server.Scheme()}))
 }
 
-// joins creates the client request of a node, and returns its name.
 func (w *environment) requestClient(node string) string {
 	w.Helper()
 	return w.createRequest(bootstrapper, bootstrapperGroups, newRequest(clientSigner, certificatesv1.UsageClientAuth, node))
 }
 
-// serves creates a serving request with these names and addresses.
 func (w *environment) requestServing(node string, names ...string) string {
 	w.Helper()
 	return w.createRequest("system:node:"+node, []string{"system:nodes"}, newRequest(servingSigner, certificatesv1.UsageServerAuth, node, names...))
@@ -140,7 +136,6 @@ func (w *environment) createRequest(user string, groups []string, r *certificate
 	return r.Name
 }
 
-// newRequest returns a request as a kubelet creates it.
 func newRequest(signer string, usage certificatesv1.KeyUsage, node string, names ...string) *certificatesv1.CertificateSigningRequest {
 	dns, ips := split(names)
 	subject := nodeSubject(node)
@@ -162,7 +157,6 @@ func (w *environment) get(name string) *certificatesv1.CertificateSigningRequest
 	return r
 }
 
-// approval returns the type and the reason of the request's condition, or an empty string.
 func (w *environment) approvalOf(name string) string {
 	w.Helper()
 	conditions := w.get(name).Status.Conditions
@@ -172,12 +166,12 @@ func (w *environment) approvalOf(name string) string {
 	return string(conditions[0].Type) + " " + conditions[0].Reason
 }
 
-// isApproved checks that the tool has approved the requests, or that nobody has decided on them.
+// checkApproved checks that the tool has approved the requests, or that they are undecided.
 func (w *environment) checkApproved(want bool, names ...string) {
 	w.Helper()
 	for _, name := range names {
 		if got := w.approvalOf(name); (got == approvedByTool) != want || (!want && got != "") {
-			w.Errorf("%s is %q, want it approved: %t", name, got, want)
+			w.Errorf("%s has the condition %q, want approved: %t", name, got, want)
 		}
 	}
 }
@@ -186,7 +180,7 @@ func (w *environment) waitUntilApproved(name string) {
 	w.Helper()
 	patchtest.Eventually(w, name+" is approved", func() error {
 		if got := w.approvalOf(name); got != approvedByTool {
-			return fmt.Errorf("it is %q", got)
+			return fmt.Errorf("its condition is %q", got)
 		}
 		return nil
 	})
@@ -209,7 +203,6 @@ func nodeSubject(node string) pkix.Name {
 	return pkix.Name{CommonName: "system:node:" + node, Organization: []string{"system:nodes"}}
 }
 
-// authority signs for kubelets.
 type authority struct {
 	certificate *x509.Certificate
 	key         crypto.Signer
@@ -220,7 +213,6 @@ func newAuthority() authority {
 	return authority{must(cert.NewSelfSignedCACert(cert.Config{CommonName: "kubelet-signer"}, key)), key}
 }
 
-// serving returns a serving certificate of the node's kubelet.
 func (a authority) serving(node string, names ...string) *x509.Certificate {
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(2), Subject: nodeSubject(node), NotBefore: a.certificate.NotBefore, NotAfter: a.certificate.NotAfter,
@@ -230,19 +222,16 @@ func (a authority) serving(node string, names ...string) *x509.Certificate {
 	return must(x509.ParseCertificate(must(x509.CreateCertificate(rand.Reader, template, a.certificate, newKey().Public(), a.key))))
 }
 
-// answers has the node's kubelet present a certificate of the authority.
 func (w *environment) presentCertificate(node string, by authority, names ...string) {
 	certificate := by.serving(node, names...)
 	w.kubelets[node] = func(context.Context) ([]*x509.Certificate, error) { return []*x509.Certificate{certificate}, nil }
 }
 
-// hangs is a kubelet that does not answer.
 func hang(ctx context.Context) ([]*x509.Certificate, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
 
-// run runs the tool with the test's kubelets.
 func (w *environment) run(ctx context.Context, stdout, stderr io.Writer, args ...string) (int, error) {
 	w.Helper()
 	o, err := parse(append(w.args(), args...), stderr)
@@ -263,7 +252,6 @@ func (w *environment) args() []string {
 	return []string{"--kubeconfig=" + w.kubeconfig, "--inventory=" + w.path("nodes.yaml"), "--kubelet-ca=" + w.path("ca.pem")}
 }
 
-// once runs the tool and returns the exit code and both streams.
 func (w *environment) runOnce(args ...string) (code int, stdout, stderr string) {
 	w.Helper()
 	var out, messages bytes.Buffer
@@ -274,7 +262,6 @@ func (w *environment) runOnce(args ...string) (code int, stdout, stderr string) 
 	return code, out.String(), messages.String()
 }
 
-// watching runs the tool with --watch until the function returns, and returns both streams.
 func (w *environment) runWatch(during func(), args ...string) (stdout, stderr string) {
 	w.Helper()
 	ctx, cancel := context.WithCancel(w.Context())
@@ -290,7 +277,7 @@ func (w *environment) runWatch(during func(), args ...string) (stdout, stderr st
 	during()
 	cancel()
 	if err := <-ended; err != nil {
-		w.Errorf("being stopped: %v", err)
+		w.Errorf("after it was stopped: %v", err)
 	}
 	return out.String(), messages.String()
 }

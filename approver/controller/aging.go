@@ -31,13 +31,11 @@ import (
 )
 
 const (
-	agingPrefix = approver.ConditionPrefix + "Certificates"
-	// A Node lists its images, so it is much larger than a request.
-	requestsPage, nodesPage = 500, 50
+	agingPrefix             = approver.ConditionPrefix + "Certificates"
+	requestsPage, nodesPage = 500, 50 // a Node lists its images, so it is larger
 	parallelCalls           = 8
 )
 
-// aging reports requests that are pending for too long, and serving certificates that were not renewed.
 type aging struct {
 	live                         client.Reader
 	call                         func(context.Context, *corev1.Node) ([]*x509.Certificate, error)
@@ -47,7 +45,7 @@ type aging struct {
 	reporter                     *status.Reporter
 
 	mu                     sync.Mutex
-	stop                   context.CancelFunc // stops the reading; nil where the patch is not needed and the stock approver decides
+	stop                   context.CancelFunc // stops the reads; nil where the patch is not needed
 	requests, certificates approver.Aging
 }
 
@@ -58,7 +56,7 @@ func (m *Module) aging(env controller.Environment) *aging {
 	}
 }
 
-// after returns a ReconcileFunc that reconciles the patch and then reports.
+// wrap returns a ReconcileFunc that also reports.
 func (a *aging) wrap(reconcile controller.ReconcileFunc) controller.ReconcileFunc {
 	return func(ctx context.Context, cluster *topology.Cluster) (*unstructured.Unstructured, patch.Result, error) {
 		operator, result, err := reconcile(ctx, cluster)
@@ -69,7 +67,7 @@ func (a *aging) wrap(reconcile controller.ReconcileFunc) controller.ReconcileFun
 			result.After = controller.MinRequeueAfter(result.After, a.requestsEvery)
 		}
 		report := a.current().Observe(a.clock.Now())
-		if report == nil { // NotNeeded, so that it is no event at the start
+		if report == nil { // NotNeeded sends no event at the start
 			report = &patch.Result{State: patch.NotNeeded, Reason: patch.ReasonAsExpected,
 				Message: "No certificate request of a node is pending for too long, and no serving certificate ends soon"}
 		}
@@ -79,14 +77,14 @@ func (a *aging) wrap(reconcile controller.ReconcileFunc) controller.ReconcileFun
 	}
 }
 
-// enable starts or stops the reading, and reports whether a patch in that state is wanted. Kubelets that do not answer delay nothing else.
+// enable starts or stops the reads, which run in the background, and reports whether a patch in that state is wanted.
 func (a *aging) enable(ctx context.Context, state patch.State) bool {
 	wanted := state != patch.NotNeeded && state != patch.OptedOut && state != patch.Waiting
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
 	case wanted && a.stop == nil:
-		ctx, a.stop = context.WithCancel(ctx) // it outlives the reconciliation, which has no timeout
+		ctx, a.stop = context.WithCancel(ctx) // outlives this reconciliation
 		go wait.UntilWithContext(ctx, func(ctx context.Context) { a.refresh(ctx, &a.requests, a.readRequests) }, a.requestsEvery)
 		if a.kubeletsEvery > 0 {
 			go wait.UntilWithContext(ctx, func(ctx context.Context) { a.refresh(ctx, &a.certificates, a.callKubelets) }, a.kubeletsEvery)
@@ -99,7 +97,7 @@ func (a *aging) enable(ctx context.Context, state patch.State) bool {
 	return wanted
 }
 
-// refresh replaces what was read last, unless there is an error or the reading was stopped.
+// refresh keeps the last result after an error.
 func (a *aging) refresh(ctx context.Context, old *approver.Aging, read func(context.Context) (approver.Aging, error)) {
 	found, err := read(ctx)
 	a.mu.Lock()
@@ -107,7 +105,7 @@ func (a *aging) refresh(ctx context.Context, old *approver.Aging, read func(cont
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
-		logr.FromContextOrDiscard(ctx).Error(err, "Requests or certificates cannot be read; the last result is still used")
+		logr.FromContextOrDiscard(ctx).Error(err, "Reading requests or certificates failed, keeping the last result")
 	default:
 		*old = found
 		a.setMetrics()
@@ -141,7 +139,7 @@ func (a *aging) readRequests(ctx context.Context) (found approver.Aging, err err
 	return found, nil
 }
 
-// callKubelets calls the kubelet of every node. One that does not answer is not reported here: its node is not ready.
+// callKubelets ignores kubelets that do not answer: their nodes are not ready.
 func (a *aging) callKubelets(ctx context.Context) (approver.Aging, error) {
 	var mu sync.Mutex
 	found := approver.Aging{Limits: a.limits}
@@ -153,7 +151,7 @@ func (a *aging) callKubelets(ctx context.Context) (approver.Aging, error) {
 		workqueue.ParallelizeUntil(ctx, parallelCalls, len(page.Items), func(i int) {
 			chain, err := a.call(ctx, &page.Items[i])
 			if err != nil {
-				logr.FromContextOrDiscard(ctx).V(1).Info("Kubelet does not present its certificate", "node", page.Items[i].Name, "cause", err.Error())
+				logr.FromContextOrDiscard(ctx).V(1).Info("Kubelet presented no certificate", "node", page.Items[i].Name, "error", err.Error())
 				return
 			}
 			mu.Lock()
@@ -168,7 +166,8 @@ func (a *aging) callKubelets(ctx context.Context) (approver.Aging, error) {
 	return found, nil
 }
 
-// joint adds the Failing condition about certificates to those of the patch: a second apply by the same field owner would remove them.
+// combinedSink publishes the Failing condition about certificates with those of the patch: another apply by the same field owner would
+// remove them.
 type combinedSink struct {
 	status.Sink
 	certificates []operatorv1.OperatorCondition
@@ -186,15 +185,15 @@ func (j *combinedSink) Publish(ctx context.Context, target *unstructured.Unstruc
 
 var (
 	pendingRequests = prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "sno_approver_pending_requests", Help: "Certificate signing requests of nodes that nobody has decided on.",
+		Name: "sno_approver_pending_requests", Help: "Number of undecided certificate signing requests of nodes.",
 	})
 	oldestRequestAge = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "sno_approver_oldest_pending_request_age_seconds",
-		Help: "Age of the oldest certificate signing request of a node that nobody has decided on; 0 without one.",
+		Help: "Age of the oldest undecided certificate signing request of a node; 0 without one.",
 	})
 	firstEnd = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "sno_approver_first_serving_certificate_end_timestamp_seconds",
-		Help: "When the first of the serving certificates of kubelets ends, as a Unix time; 0 when none was read.",
+		Help: "Unix time at which the first serving certificate of a kubelet expires; 0 when none was read.",
 	})
 	registerMetrics = sync.OnceFunc(func() { metrics.Registry.MustRegister(pendingRequests, oldestRequestAge, firstEnd) })
 )

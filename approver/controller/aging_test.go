@@ -26,7 +26,7 @@ import (
 
 var errNoAnswer = errors.New("no answer")
 
-// A request that is pending for too long is reported when that has lasted, until somebody decides, and not where the patch is not needed.
+// An old request is reported after the delay of failures, until it is decided, and only where the patch is needed.
 func TestRequestsPending(t *testing.T) {
 	c, now := install(t), clocktesting.NewFakeClock(time.Now())
 	var a *aging
@@ -41,7 +41,7 @@ func TestRequestsPending(t *testing.T) {
 	expect := func(later time.Duration, failing operatorv1.ConditionStatus, reason string, pending int) {
 		t.Helper()
 		now.Step(later)
-		l.Reconcile() // starts or stops the reading
+		l.Reconcile() // starts or stops the reads
 		c.Eventually("requests are read", func() error {
 			if got := a.current().Pending; got != pending {
 				return fmt.Errorf("%d requests are pending, want %d", got, pending)
@@ -63,7 +63,7 @@ func TestRequestsPending(t *testing.T) {
 	one := c.createRequest(certificatesv1.KubeletServingSignerName)
 	c.createRequest(certificatesv1.KubeAPIServerClientKubeletSignerName)
 	expect(0, "False", "AsExpected", 2)
-	expect(16*time.Minute, "False", "AsExpected", 2) // a failure has to last
+	expect(16*time.Minute, "False", "AsExpected", 2) // reported after a delay
 	if age := a.current().OldestAge(now.Now()); age < 15*time.Minute || age > 17*time.Minute {
 		t.Errorf("the oldest is %s old", age)
 	}
@@ -94,7 +94,7 @@ func TestRequestsPending(t *testing.T) {
 	expect(time.Minute, "False", "AsExpected", 0)
 }
 
-// twoPages is a reader of Nodes in two pages.
+// twoPages lists Nodes in two pages.
 type twoPages struct {
 	client.Reader
 	err atomic.Bool
@@ -117,7 +117,7 @@ func (p *twoPages) List(_ context.Context, list client.ObjectList, opts ...clien
 	return nil
 }
 
-// Every kubelet is called, a few at a time, once per interval, while the patch is wanted; one that does not answer hides nothing.
+// Every kubelet is called, a few at a time, once per interval, while the patch is wanted. The others count if one does not answer.
 func TestCertificatesExpiring(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls, open, most atomic.Int32
@@ -161,7 +161,7 @@ func TestCertificatesExpiring(t *testing.T) {
 		expect(2*time.Hour, 2*nodes, 0, false)
 		a.enable(ctx, patch.InForce)
 		<-time.After(500 * time.Millisecond)
-		a.enable(ctx, patch.NotNeeded) // what the calls return is too late
+		a.enable(ctx, patch.NotNeeded) // later results are dropped
 		expect(2*time.Hour, 2*nodes+parallelCalls, 0, false)
 		if most.Load() > parallelCalls {
 			t.Errorf("%d calls at once", most.Load())

@@ -45,7 +45,7 @@ const (
 	sr = configv1.SingleReplicaTopologyMode
 	ha = configv1.HighlyAvailableTopologyMode
 
-	// Written out, so that a renamed constant is noticed.
+	// Literals, so that a changed constant fails a test.
 	namespace, stockName, configName = "openshift-cluster-machine-approver", "machine-approver", "machine-approver-config"
 	editAnnotation                   = "sno.solonode.github.io/approver-edit"
 	optOut                           = `{"metadata":{"annotations":{"sno.solonode.github.io/opt-out":%s}}}`
@@ -56,7 +56,6 @@ const (
 	openshift  = "machine.openshift.io"
 	clusterAPI = "cluster.x-k8s.io"
 
-	// persons is a configuration that a person wrote.
 	personsConfig = "# Who approves what. Ask Ada before you change this.\nfutureSetting: [1, 2] # from the next release\n" +
 		"nodeClientCert:\n  # kept for the audit\n  note: \"see #42\"\n"
 )
@@ -66,7 +65,6 @@ type cluster struct {
 	versionOperator *patchtest.FakeVersionOperator
 }
 
-// install returns a cluster with one control-plane node and the stock approver of the release.
 func install(t *testing.T) *cluster {
 	t.Helper()
 	c := &cluster{Cluster: suite.Cluster(t)}
@@ -108,7 +106,7 @@ func (c *cluster) overrides() []configv1.ComponentOverride {
 	return patchtest.Get[configv1.ClusterVersion](c.Cluster, versionObject).Spec.Overrides
 }
 
-// act acts for the cluster-version-operator and the Deployment controller.
+// runOtherControllers acts for the cluster-version-operator and the Deployment controller.
 func (c *cluster) runOtherControllers() {
 	c.Helper()
 	c.scaleUp()
@@ -116,7 +114,6 @@ func (c *cluster) runOtherControllers() {
 	c.CompleteRollouts(deploymentObject)
 }
 
-// acting returns the check with an act before it.
 func (c *cluster) afterOtherControllers(check func() error) func() error {
 	return func() error {
 		c.runOtherControllers()
@@ -133,12 +130,11 @@ func (c *cluster) scaleUp() {
 		return
 	}
 	d.Spec.Replicas = ptr.To[int32](1)
-	if err := c.Admin.Update(c.Context(), d, client.FieldOwner(cvo)); !apierrors.IsConflict(err) { // it would try again
+	if err := c.Admin.Update(c.Context(), d, client.FieldOwner(cvo)); !apierrors.IsConflict(err) { // the operator would retry
 		c.NoError(err)
 	}
 }
 
-// reconciler returns a controller as after a restart.
 func (c *cluster) reconciler(flags ...string) *patchtest.Reconciler {
 	c.Helper()
 	l := c.Reconciler(flags...)
@@ -146,7 +142,6 @@ func (c *cluster) reconciler(flags ...string) *patchtest.Reconciler {
 	return l
 }
 
-// text returns the configuration of the stock approver; empty where there is none.
 func (c *cluster) text() string {
 	c.Helper()
 	if config := c.config(); config != nil {
@@ -160,7 +155,6 @@ func (c *cluster) disabled() bool {
 	return disabled && err == nil
 }
 
-// configure writes the configuration as a person.
 func (c *cluster) configure(text string) {
 	c.Helper()
 	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: configName}, Data: map[string]string{"config.yaml": text}}
@@ -171,7 +165,7 @@ func (c *cluster) configure(text string) {
 	c.Patch("kubectl-edit", configObject, `{"data":{"config.yaml":%q}}`, text)
 }
 
-// untouched returns an error unless the module has left nothing behind.
+// checkReleased returns an error if anything of the module is left.
 func (c *cluster) checkReleased() error {
 	d, overrides := c.deployment(), c.overrides()
 	if *d.Spec.Replicas != 1 || d.Spec.Template.Annotations[editAnnotation] != "" || len(overrides) != 1 {
@@ -180,12 +174,10 @@ func (c *cluster) checkReleased() error {
 	return c.Untouched(deploymentObject, versionObject, configObject)
 }
 
-// shows checks a condition of the ClusterOperator.
 func (c *cluster) hasCondition(condition string, status metav1.ConditionStatus, reason string, texts ...string) func() error {
 	return c.HasCondition(operatorObject, "ApproverTopology"+condition, status, reason, texts...)
 }
 
-// request creates a certificate signing request for the signer.
 func (c *cluster) createRequest(signer string) string {
 	c.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -198,7 +190,7 @@ func (c *cluster) createRequest(signer string) string {
 	return r.Name
 }
 
-// serve has the API server serve Machines of the group, in version v1beta1.
+// serveMachines serves v1beta1 of the group.
 func (c *cluster) serveMachines(group string) {
 	c.Helper()
 	crd := patchtest.Object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "machines."+group).Unstructured()
@@ -215,14 +207,14 @@ func (c *cluster) serveMachines(group string) {
 	c.Eventually("Machines of "+group+" are served", func() error { return c.listMachines(group) })
 }
 
-// unserve removes the kind of Machines of the group, and all of them with it.
+// unserveMachines also removes all Machines of the group.
 func (c *cluster) unserveMachines(group string) {
 	c.Helper()
 	crd := patchtest.Object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "machines."+group)
 	c.NoError(client.IgnoreNotFound(c.Admin.Delete(c.Context(), crd.Unstructured())))
 	c.Eventually("Machines of "+group+" are not served", func() error {
 		if err := c.listMachines(group); !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
-			return errors.Join(errors.New("they are served"), err)
+			return errors.Join(errors.New("they are still served"), err)
 		}
 		return nil
 	})
@@ -233,7 +225,6 @@ func (c *cluster) listMachines(group string) error {
 	return c.Admin.List(c.Context(), list)
 }
 
-// machine creates a Machine.
 func (c *cluster) createMachine(group, name string) controller.Object {
 	c.Helper()
 	o := patchtest.Object(group+"/v1beta1", "Machine", "default", name)

@@ -17,7 +17,7 @@ import (
 	"github.com/solonode/sno/patch/overrides"
 )
 
-// The objects that the module reads. The stock approver has a ClusterOperator, and no resource in operator.openshift.io.
+// Objects to read. The stock approver has a ClusterOperator, and no resource in operator.openshift.io.
 var (
 	operatorObject   = object(configv1.GroupVersion, "ClusterOperator", "", "machine-approver")
 	versionObject    = object(configv1.GroupVersion, "ClusterVersion", "", overrides.ClusterVersionName)
@@ -39,7 +39,7 @@ func machines(group, version string) controller.Object {
 
 var errFlags = errors.New("invalid flags")
 
-// Module is the approver module. BindFlags sets the defaults.
+// Module implements controller.Module. BindFlags sets the defaults.
 type Module struct {
 	mode                         string
 	limits                       approver.AgeLimits
@@ -55,12 +55,12 @@ func (*Module) Name() string { return approver.Name }
 func (m *Module) BindFlags(flags *flag.FlagSet) {
 	limits := approver.DefaultAgeLimits
 	flags.StringVar(&m.mode, "mode", string(approver.NodeClientOff),
-		fmt.Sprintf("How the stock approver is kept from approving client certificates: %v.", approver.Modes()))
-	flags.DurationVar(&m.limits.Pending, "max-pending", limits.Pending, "How long a request of a node may be pending before that is a failure.")
+		fmt.Sprintf("How to keep the stock approver from approving client certificates, one of %v.", approver.Modes()))
+	flags.DurationVar(&m.limits.Pending, "max-pending", limits.Pending, "How long a request of a node may be pending before a failure is reported.")
 	flags.DurationVar(&m.limits.Expiring, "expiry-warning", limits.Expiring,
-		"How long before its end a node's serving certificate should have been renewed; at most a tenth of its lifetime.")
-	flags.DurationVar(&m.requestsEvery, "requests-every", time.Minute, "How often requests are read.")
-	flags.DurationVar(&m.kubeletsEvery, "kubelets-every", time.Hour, "How often kubelets are called for their serving certificate; 0 for never.")
+		"How long before it expires a node's serving certificate must be renewed; at most a tenth of its lifetime.")
+	flags.DurationVar(&m.requestsEvery, "requests-every", time.Minute, "Interval between reads of requests.")
+	flags.DurationVar(&m.kubeletsEvery, "kubelets-every", time.Hour, "Interval between reads of the serving certificates of kubelets; 0 disables them.")
 }
 
 // Validate implements controller.Module.
@@ -91,7 +91,7 @@ func (*Module) StatusNames() (prefix, object string) {
 	return approver.ConditionPrefix, "deployment/" + approver.DeploymentName
 }
 
-// Reconciler implements controller.Module. It reconciles the patch only, not the reports of requests and certificates.
+// Reconciler implements controller.Module. It reconciles the patch only, without reports of requests and certificates.
 func (m *Module) Reconciler(env controller.Environment) (controller.ReconcileFunc, error) {
 	return newPatcher(env, approver.Mode(m.mode)).reconcile, nil
 }
@@ -102,9 +102,9 @@ func (m *Module) Setup(mgr ctrl.Manager, env controller.Environment) error {
 	prefix, object := m.StatusNames()
 	reporter, aging := env.Reporter(mgr, approver.Name, prefix, object), m.aging(env)
 	aging.reporter = env.Reporter(mgr, approver.Name, agingPrefix, "certificates")
-	aging.reporter.Metrics = nil // aging has its own
-	both := &combinedSink{Sink: reporter.Sink}
-	reporter.Sink, aging.reporter.Sink = both, both
+	aging.reporter.Metrics = nil // aging has its own metrics
+	sink := &combinedSink{Sink: reporter.Sink}
+	reporter.Sink, aging.reporter.Sink = sink, sink
 	c := &controller.Controller{ReconcileFunc: aging.wrap(newPatcher(env, approver.Mode(m.mode)).reconcile), Reporter: reporter}
 	return c.Watch(mgr, m, env)
 }

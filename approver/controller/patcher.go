@@ -27,13 +27,11 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// patcher reads the inputs, decides, and carries out one write.
 type patcher struct {
 	env                 controller.Environment
 	mode                approver.Mode
 	deployment, version *apply.Applier
-	// config writes the ConfigMap.
-	config client.Client
+	config              client.Client // writes the ConfigMap
 }
 
 func newPatcher(env controller.Environment, mode approver.Mode) *patcher {
@@ -43,17 +41,15 @@ func newPatcher(env controller.Environment, mode approver.Mode) *patcher {
 	}
 	p.deployment = env.Applier(approver.Name, apply.Overridable{Field: approver.FieldReplicas, Manager: overrides.ClusterVersionOperator})
 	p.version = env.Applier(approver.Name)
-	p.deployment.ForceConflicts, p.version.ForceConflicts = false, false // the decision includes what is taken from whom
+	p.deployment.ForceConflicts, p.version.ForceConflicts = false, false // the decision covers conflicts
 	return p
 }
 
-// gathered has the inputs of a decision and the objects that it may write, nil for those that do not exist.
 type gathered struct {
 	inputs                                approver.Inputs
 	operator, version, deployment, config *unstructured.Unstructured
 }
 
-// reconcile is a controller.ReconcileFunc.
 func (p *patcher) reconcile(ctx context.Context, cluster *topology.Cluster) (*unstructured.Unstructured, patch.Result, error) {
 	g, err := p.gather(ctx, cluster)
 	if err != nil {
@@ -68,13 +64,13 @@ func (p *patcher) reconcile(ctx context.Context, cluster *topology.Cluster) (*un
 	version, _ := p.version.ApplyStep(ctx, g.version, d.ClusterVersion, versionMessages)
 	written := cmp.Or(config, deployment, version)
 	result := *cmp.Or(written, d.Result)
-	if written == d.Result { // it was written as decided
+	if written == d.Result { // the write succeeded
 		result.After = controller.RequeueDelay
 	}
 	return g.operator, result, ctx.Err()
 }
 
-// gather reads the inputs, the ClusterVersion last: no resourceVersion of the Deployment shows that the override is still observed.
+// gather reads the ClusterVersion last: the resourceVersion of the Deployment does not prove that the override is still observed.
 func (p *patcher) gather(ctx context.Context, cluster *topology.Cluster) (g gathered, err error) {
 	in, live, errs := &g.inputs, p.env.Live, [5]error{}
 	in.Cluster, in.Mode = cluster, p.mode
@@ -86,7 +82,7 @@ func (p *patcher) gather(ctx context.Context, cluster *topology.Cluster) (g gath
 	return g, errors.Join(errs[:]...)
 }
 
-// machines returns whether there is any Machine. When another kind comes to be served, the process restarts its controllers.
+// machines reads all kinds of Machine. When another kind is served, the process restarts its controllers.
 func (p *patcher) machines(ctx context.Context) (approver.MachinePresence, error) {
 	for _, o := range machineObjects {
 		list := &metav1.PartialObjectMetadataList{}
@@ -102,7 +98,6 @@ func (p *patcher) machines(ctx context.Context) (approver.MachinePresence, error
 	return approver.MachinesAbsent, nil
 }
 
-// The words for messages about the objects.
 var (
 	configMessages = apply.Messages{
 		Subject: "The configuration of the stock approver", Creator: "this module", ProgressingReason: approver.ReasonRestarting,
@@ -120,7 +115,7 @@ var (
 	}
 )
 
-// writeConfig writes the ConfigMap without patch/apply, because most of the text belongs to others. It returns nil without a write.
+// writeConfig does not use patch/apply, because most of the text has other owners. It returns nil without a write.
 func (p *patcher) writeConfig(ctx context.Context, live *unstructured.Unstructured, d approver.Decision) *patch.Result {
 	var err error
 	write := d.Config

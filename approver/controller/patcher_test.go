@@ -16,7 +16,7 @@ import (
 	"github.com/solonode/sno/patch/patchtest"
 )
 
-// Where there is no configuration, one is created and the stock approver is restarted once; both are undone.
+// A configuration is created and the stock approver restarted once; both are undone.
 func TestNodeClientOff(t *testing.T) {
 	c := install(t)
 	before := c.deployment().Generation
@@ -32,7 +32,7 @@ func TestNodeClientOff(t *testing.T) {
 	l.CheckResult(l.Settle(), patch.NotNeeded, "NotNeeded")
 	c.NoError(c.checkReleased())
 	if got := c.deployment().Generation; c.config() != nil || got != before+2 {
-		t.Errorf("%v, generation %d, was %d: it has to be restarted once more", c.config(), got, before)
+		t.Errorf("%v, generation %d, was %d; want one more restart", c.config(), got, before)
 	}
 
 	c.setTopology(sr)
@@ -41,7 +41,7 @@ func TestNodeClientOff(t *testing.T) {
 	l.CheckNoWrites()
 }
 
-// A person's configuration keeps everything, also what is changed later or just before the write. A line that is removed is restored only on request.
+// A person's configuration keeps everything, with later and concurrent changes. A removed line is restored only on request.
 func TestConfigurationOfAPerson(t *testing.T) {
 	c := install(t)
 	c.configure(personsConfig)
@@ -56,7 +56,7 @@ func TestConfigurationOfAPerson(t *testing.T) {
 	l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
 	text := c.text()
 	if !c.disabled() {
-		t.Errorf("it is not disabled:\n%s", text)
+		t.Errorf("the flow is not disabled:\n%s", text)
 	}
 	for line := range strings.Lines(personsConfig + "raced: true\n") {
 		if !strings.Contains(text, line) {
@@ -84,22 +84,22 @@ func TestConfigurationOfAPerson(t *testing.T) {
 	c.Patch("kubectl-annotate", deploymentObject, optOut, `"approver"`)
 	l.CheckResult(l.Settle(), patch.OptedOut, "OptedOut")
 	if text := c.text(); text != personsConfig || c.config().Data["other"] != "x" {
-		t.Errorf("it was not restored:\n%s", text)
+		t.Errorf("the configuration was not restored:\n%s", text)
 	}
 	c.NoError(c.checkReleased())
 	l.CheckNoWrites()
 }
 
-// Off sets the override before it scales, and releases in the other order. Between the modes nothing can be approved.
+// Off sets the override before it scales, and releases in reverse. The stock approver never runs with the flow enabled in between.
 func TestModeChanges(t *testing.T) {
 	c := install(t)
 	c.configure(personsConfig)
 	l := c.reconciler(off)
 	l.CheckResult(l.Reconcile(), patch.Progressing, "TakingOver")
 	if *c.deployment().Spec.Replicas != 1 {
-		t.Error("it was scaled before the cluster-version-operator has observed the override")
+		t.Error("scaled before the cluster-version-operator observed the override")
 	}
-	closed := func() error {
+	neverEnabled := func() error {
 		if !c.disabled() && *c.deployment().Spec.Replicas > 0 {
 			return fmt.Errorf("the stock approver runs with\n%s", c.text())
 		}
@@ -109,15 +109,15 @@ func TestModeChanges(t *testing.T) {
 	for _, mode := range []string{nodeOff, off} {
 		l = c.reconciler(mode)
 		l.CrashInjector.BeforeRequest(func(*http.Request) {
-			if err := closed(); err != nil {
-				t.Errorf("on the way to %s: %v", mode, err)
+			if err := neverEnabled(); err != nil {
+				t.Errorf("changing to %s: %v", mode, err)
 			}
 		})
 		l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
-		c.NoError(closed())
+		c.NoError(neverEnabled())
 	}
 	if text := c.text(); text != personsConfig {
-		t.Errorf("the module still owns a configuration that nobody reads:\n%s", text)
+		t.Errorf("the module still owns the configuration:\n%s", text)
 	}
 	if *c.deployment().Spec.Replicas != 0 || len(c.overrides()) != 2 {
 		t.Errorf("%d replicas, overrides %v", *c.deployment().Spec.Replicas, c.overrides())
@@ -131,19 +131,19 @@ func TestModeChanges(t *testing.T) {
 	l.CheckNoWrites()
 }
 
-// Where it is not known whether there are Machines, nothing is written.
+// Nothing is written if Machines cannot be read.
 func TestMachinesUnreadable(t *testing.T) {
 	c := install(t)
 	c.serveMachines(openshift)
 	l := c.reconciler()
 	l.CrashInjector.FailReads("/machines")
 	if result, err := l.Try(); err == nil {
-		t.Errorf("it decides without: %v", result)
+		t.Errorf("a decision without Machines: %v", result)
 	}
 	c.NoError(c.checkReleased())
 }
 
-// With two kinds of Machine served, a Machine of either kind counts, and nothing is written where one of the kinds cannot be read.
+// Machines of either kind count. Nothing is written if one kind cannot be read.
 func TestTwoKindsOfMachine(t *testing.T) {
 	groups := []string{openshift, clusterAPI}
 	c := install(t)
@@ -154,7 +154,7 @@ func TestTwoKindsOfMachine(t *testing.T) {
 	for _, group := range groups {
 		l.CrashInjector.FailReads(group + "/v1beta1/machines")
 		if result, err := l.Try(); err == nil {
-			t.Errorf("it decides without Machines of %s: %v", group, result)
+			t.Errorf("a decision without Machines of %s: %v", group, result)
 		}
 		l.CrashInjector.FailReads("")
 		machine := c.createMachine(group, "worker-1")
@@ -165,7 +165,7 @@ func TestTwoKindsOfMachine(t *testing.T) {
 	l.CheckResult(l.Settle(), patch.InForce, "AsExpected")
 }
 
-// A dry run requests the first step and writes nothing.
+// A dry run sends the first step, and writes nothing.
 func TestDryRun(t *testing.T) {
 	c := install(t)
 	c.configure(personsConfig)
@@ -189,7 +189,7 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// as returns an error unless there are so many replicas and overrides, and the text is the configuration without the line of the module.
+// checkState compares the replicas, the number of overrides and the configuration without the line of the module.
 func (c *cluster) checkState(text string, disabled bool, replicas int32, entries int) error {
 	got := c.text()
 	without, _ := approver.EnableNodeClient(got)
@@ -203,7 +203,7 @@ func (c *cluster) checkState(text string, disabled bool, replicas int32, entries
 	return nil
 }
 
-// After a crash at any request, or with a write that arrives late, the next run finishes, and restarts the stock approver no more often.
+// After a crash at any request, or with a delayed write, the next run finishes, without further restarts of the stock approver.
 func TestCrashAnywhere(t *testing.T) {
 	const randomSeed = 1
 	random := rand.New(rand.NewPCG(randomSeed, 0))
@@ -261,7 +261,6 @@ func TestCrashAnywhere(t *testing.T) {
 	}
 }
 
-// watchStarts counts how often what runs of the stock approver has changed since the last call.
 func (c *cluster) watchStarts() func() int {
 	c.Helper()
 	watcher, err := c.Admin.Watch(c.Context(), &appsv1.DeploymentList{}, client.InNamespace(namespace))
@@ -281,7 +280,7 @@ func (c *cluster) watchStarts() func() int {
 	}
 }
 
-// dieTrying runs four controllers, most of which crash, and returns how many did.
+// crashRepeatedly runs four controllers, and returns how many crashed.
 func (c *cluster) crashRepeatedly(moduleMode string, random *rand.Rand) (crashed int) {
 	for range 4 {
 		l := c.reconciler(moduleMode)
@@ -290,7 +289,7 @@ func (c *cluster) crashRepeatedly(moduleMode string, random *rand.Rand) (crashed
 		} else {
 			l.CrashInjector.CrashAt(1+random.IntN(8), mode)
 		}
-		_, _ = l.Try() // it crashes, or waits for the cluster-version-operator
+		_, _ = l.Try() // fails at a crash
 		if l.CrashInjector.Crashed() {
 			crashed++
 		}

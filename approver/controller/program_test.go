@@ -13,7 +13,7 @@ import (
 
 const noKubelets = "--kubelets-every=0"
 
-// The program with only the rights of config/rbac follows the cluster in both modes; at rest it writes nothing, and never a request.
+// The program with the rights of config/rbac follows the cluster in both modes. At rest it writes nothing, and it never writes a request.
 func TestFollowsTheCluster(t *testing.T) {
 	c := install(t)
 	c.configure(personsConfig)
@@ -88,7 +88,7 @@ func TestFollowsMachines(t *testing.T) {
 	}
 }
 
-// A missing permission is reported, and nothing is written before.
+// A missing permission is reported before anything is written.
 func TestForbidden(t *testing.T) {
 	c := install(t)
 	const reader = "reader"
@@ -105,11 +105,11 @@ func TestForbidden(t *testing.T) {
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	suite.TestFlags(t, map[string]patchtest.Invocation{
-		"unknown mode":   {Args: []string{"--mode=disabled"}, Code: 2, Output: []string{"--mode=disabled"}},
-		"no limit":       {Args: []string{"--max-pending=0"}, Code: 2, Output: []string{"--max-pending=0s is not positive"}},
-		"no warning":     {Args: []string{"--expiry-warning=-1h"}, Code: 2, Output: []string{"--expiry-warning"}},
-		"never":          {Args: []string{"--requests-every=0"}, Code: 2, Output: []string{"--requests-every"}},
-		"less than that": {Args: []string{"--kubelets-every=-1s"}, Code: 2, Output: []string{"--kubelets-every"}},
+		"unknown mode": {Args: []string{"--mode=disabled"}, Code: 2, Output: []string{"--mode=disabled"}},
+		"no limit":     {Args: []string{"--max-pending=0"}, Code: 2, Output: []string{"--max-pending=0s is not positive"}},
+		"no warning":   {Args: []string{"--expiry-warning=-1h"}, Code: 2, Output: []string{"--expiry-warning"}},
+		"no interval":  {Args: []string{"--requests-every=0"}, Code: 2, Output: []string{"--requests-every"}},
+		"negative":     {Args: []string{"--kubelets-every=-1s"}, Code: 2, Output: []string{"--kubelets-every"}},
 	})
 }
 

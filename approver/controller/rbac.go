@@ -6,7 +6,7 @@ package controller
 // +kubebuilder:rbac:groups=certificates.k8s.io,resources=certificatesigningrequests,verbs=list
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=list
 
-// RBAC cannot limit this to one entry of spec.overrides; the apply configuration does.
+// RBAC cannot limit this to one entry of spec.overrides.
 // +kubebuilder:rbac:groups=config.openshift.io,resources=clusterversions,resourceNames=version,verbs=get;list;watch;patch
 
 // An apply that creates the object needs create with its name.
@@ -23,6 +23,5 @@ package controller
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=sno-system,resources=leases,resourceNames=approver-controller.sno.solonode.github.io,verbs=get;update
 // +kubebuilder:rbac:groups="",namespace=sno-system,resources=events,verbs=create;patch
 
-// Clients of the metrics.
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create

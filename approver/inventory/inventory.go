@@ -1,4 +1,4 @@
-// Package inventory is the second source of truth: which nodes may join, and by which names and addresses they serve.
+// Package inventory lists the nodes that may join, and the names and addresses in their serving certificates.
 package inventory
 
 import (
@@ -16,12 +16,11 @@ const (
 	// MaxAddresses limits the names and addresses of one node.
 	MaxAddresses = 64
 	// MaxCount limits the Count of one node.
-	MaxCount = 100
-	// maxFaults limits the faults in one error.
-	maxFaults = 20
+	MaxCount  = 100
+	maxFaults = 20 // in one error
 )
 
-// ErrInvalid is returned for an invalid inventory. The error wraps the first 20 Faults.
+// ErrInvalid is returned for an invalid inventory. The error wraps the first 20 Errors.
 var ErrInvalid = errors.New("invalid inventory")
 
 // Error is one error in an inventory.
@@ -31,7 +30,6 @@ type Error struct {
 	Problem      string
 }
 
-// Error returns one line, without the name of the file.
 func (f Error) Error() string {
 	text := f.Problem
 	if f.Field != "" {
@@ -48,7 +46,7 @@ type Inventory struct {
 	nodes map[string]*Node
 }
 
-// Node is one entry. It is only read.
+// Node is an entry. Callers must not modify it.
 type Node struct {
 	Name      string       // of the Node object
 	DNSNames  []string     // allowed in the serving certificate, Name included
@@ -69,17 +67,17 @@ func (i *Inventory) Node(name string) *Node {
 	return i.nodes[name]
 }
 
-// HasDNSName reports whether the node may serve by that name. nil has none.
+// HasDNSName reports whether the node may serve by that name.
 func (n *Node) HasDNSName(name string) bool { return n != nil && slices.Contains(n.DNSNames, name) }
 
-// HasAddress reports whether the node may serve by that address. nil has none.
+// HasAddress reports whether the node may serve by that address.
 func (n *Node) HasAddress(address netip.Addr) bool {
 	return n != nil && slices.Contains(n.Addresses, address)
 }
 
 var (
 	numeric = regexp.MustCompile(`(^|\.)[0-9]+$`)
-	// reserved names mean the API server, a Service, or the machine itself.
+	// reserved names are those of the API server, a Service, or the machine itself.
 	reserved = regexp.MustCompile(`^(localhost|(kubernetes|openshift)(\.default)?)$|\.(localhost|svc|svc\.cluster\.local)$`)
 )
 
@@ -91,7 +89,7 @@ func InvalidHostReason(name string) string {
 	case numeric.MatchString(name):
 		return "is neither an IP address nor the name of a host"
 	case reserved.MatchString(name):
-		return "is a name that pods use for something else; no node may serve by it"
+		return "is reserved for the cluster or the machine itself; no node may serve by it"
 	}
 	return ""
 }
@@ -104,7 +102,7 @@ func InvalidAddressReason(address netip.Addr) string {
 	return ""
 }
 
-// New returns an inventory of copies of the nodes, by the rules of Load. A Count of 0 means 1, and a node may serve by its own name.
+// New returns an inventory of copies of the nodes, by the rules of Load. Count is 1 by default; a node's own name is allowed.
 func New(nodes ...Node) (*Inventory, error) {
 	b := newBuilder()
 	for i, node := range nodes {
@@ -122,7 +120,6 @@ func indexed(path string, n int) []string {
 	return paths
 }
 
-// builder builds an inventory and collects faults, at most one for each field.
 type builder struct {
 	inventory Inventory
 	owner     map[string]string // the node that has a name or an address
@@ -152,7 +149,7 @@ func (b *builder) result() (*Inventory, error) {
 	return nil, fmt.Errorf("%w: %w", ErrInvalid, errors.Join(faults...))
 }
 
-// add adds a copy of a node; path is its field, and names and addresses are the fields of its names and addresses.
+// add adds a copy of a node; path, names and addresses are the fields of the node, its names and its addresses.
 func (b *builder) add(node Node, path string, names, addresses []string) {
 	node.DNSNames, node.Addresses = slices.Clone(node.DNSNames), slices.Clone(node.Addresses)
 	if problem := InvalidHostReason(node.Name); problem != "" {
@@ -171,14 +168,14 @@ func (b *builder) add(node Node, path string, names, addresses []string) {
 	if node.Window != nil {
 		window := *node.Window
 		if node.Window = &window; window.NotBefore.IsZero() || !window.NotBefore.Before(window.NotAfter) {
-			b.fault(path+".window", "notAfter must be after notBefore, and both be set")
+			b.fault(path+".window", "notBefore and notAfter must be set, and notAfter be later")
 		}
 	}
 	if node.Count == 0 {
 		node.Count = 1
 	}
 	if node.Count < 1 || node.Count > MaxCount {
-		b.fault(path+".count", "this must be a number from 1 to %d", MaxCount)
+		b.fault(path+".count", "must be a number from 1 to %d", MaxCount)
 	}
 	if !slices.Contains(node.DNSNames, node.Name) {
 		node.DNSNames = append(node.DNSNames, node.Name)
@@ -186,22 +183,21 @@ func (b *builder) add(node Node, path string, names, addresses []string) {
 	b.inventory.nodes[node.Name] = &node
 }
 
-// value checks one name or address of a node; earlier are those before it.
 func value[T comparable](b *builder, node, path string, v T, earlier []T, problemOf func(T) string) {
 	switch problem := problemOf(v); {
 	case problem != "":
 		b.fault(path, "%q %s", fmt.Sprint(v), problem)
 	case slices.Contains(earlier, v):
-		b.fault(path, "%q is there twice", fmt.Sprint(v))
+		b.fault(path, "%q is a duplicate", fmt.Sprint(v))
 	default:
 		b.own(path, fmt.Sprint(v), node)
 	}
 }
 
-// own keeps two nodes from having a name or an address in common: one could serve as the other.
+// own refuses a name or an address of two nodes: one could serve as the other.
 func (b *builder) own(path, value, node string) {
 	if other, taken := b.owner[value]; taken && (other != node || b.inventory.nodes[node] != nil) {
-		b.fault(path, "%q belongs to %q already", value, other)
+		b.fault(path, "%q already belongs to %q", value, other)
 		return
 	}
 	b.owner[value] = node

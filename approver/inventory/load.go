@@ -19,7 +19,7 @@ import (
 // MaxBytes limits the size of a file.
 const MaxBytes = 4 << 20
 
-// Load reads a file strictly: unknown and repeated fields, aliases and a second document are faults, as is all that New refuses.
+// Load parses a file strictly: unknown and duplicate fields, aliases and a second document are errors, as is all that New refuses.
 func Load(text []byte) (*Inventory, error) {
 	f := &file{builder: newBuilder(), at: map[string]*yaml.Node{}}
 	if root := f.parse(text); root != nil {
@@ -41,18 +41,16 @@ func Load(text []byte) (*Inventory, error) {
 	return f.result()
 }
 
-// file builds an inventory from YAML; at is the position of each field.
+// file parses YAML; at is the position of each field.
 type file struct {
 	*builder
 	at map[string]*yaml.Node
 }
 
-// fields has a function for the value of each field of a mapping.
 type fields map[string]func(path string, value *yaml.Node)
 
 var yamlLine = regexp.MustCompile(`^yaml: line (\d+): (.*)$`)
 
-// parse returns the root of the only document, or nil after a fault.
 func (f *file) parse(text []byte) *yaml.Node {
 	if len(text) > MaxBytes {
 		f.fault("", "the file has %d bytes, at most %d are allowed", len(text), MaxBytes)
@@ -75,17 +73,17 @@ func (f *file) parse(text []byte) *yaml.Node {
 	}
 	if !errors.Is(decoder.Decode(&second), io.EOF) {
 		f.at[""] = &second
-		f.fault("", "there is a second document; an inventory is one")
+		f.fault("", "there is a second document; only one is allowed")
 		return nil
 	}
 	return document.Content[0]
 }
 
-// mapping reads a mapping with these fields and no others.
+// mapping reads a mapping that has no other fields.
 func (f *file) mapping(path string, at *yaml.Node, known fields, required ...string) {
 	f.at[path] = at
 	if at.Kind != yaml.MappingNode {
-		f.fault(path, "this must be a mapping")
+		f.fault(path, "must be a mapping")
 		return
 	}
 	inner := func(name string) string { return strings.TrimPrefix(path+"."+name, ".") }
@@ -96,9 +94,9 @@ func (f *file) mapping(path string, at *yaml.Node, known fields, required ...str
 		f.at[field] = key
 		switch {
 		case key.Kind != yaml.ScalarNode || read == nil:
-			f.fault(field, "there is no such field")
+			f.fault(field, "unknown field")
 		case seen[key.Value]:
-			f.fault(field, "the field is there twice")
+			f.fault(field, "duplicate field")
 		default:
 			f.at[field] = value
 			read(field, value)
@@ -113,11 +111,10 @@ func (f *file) mapping(path string, at *yaml.Node, known fields, required ...str
 	}
 }
 
-// list reads a list of at least one element.
 func (f *file) list(path string, at *yaml.Node, read func(path string, element *yaml.Node)) {
 	switch {
 	case at.Kind != yaml.SequenceNode:
-		f.fault(path, "this must be a list")
+		f.fault(path, "must be a list")
 		return
 	case len(at.Content) == 0:
 		f.fault(path, "the list is empty")
@@ -129,10 +126,9 @@ func (f *file) list(path string, at *yaml.Node, read func(path string, element *
 	}
 }
 
-// text reads a string. A number or the like needs quotes.
 func (f *file) text(path string, at *yaml.Node, tags ...string) (string, bool) {
 	if at.Kind != yaml.ScalarNode || !slices.Contains(append(tags, "!!str"), at.ShortTag()) {
-		f.fault(path, "this must be a string; put it in quotes when it looks like something else")
+		f.fault(path, "must be a string; quote a value that YAML reads as another type")
 		return "", false
 	}
 	return at.Value, true
@@ -142,7 +138,7 @@ func (f *file) time(path string, at *yaml.Node) time.Time {
 	value, ok := f.text(path, at, "!!timestamp")
 	moment, err := time.Parse(time.RFC3339, value)
 	if ok && err != nil {
-		f.fault(path, "%q is no time; write it like 2026-01-31T08:00:00Z", value)
+		f.fault(path, "%q is not a time like 2026-01-31T08:00:00Z", value)
 	}
 	return moment
 }
@@ -180,7 +176,7 @@ func (f *file) node(path string, at *yaml.Node) {
 		},
 		"rejoin": func(path string, at *yaml.Node) {
 			if node.Rejoin = at.Value == "true"; at.ShortTag() != "!!bool" || !node.Rejoin && at.Value != "false" {
-				f.fault(path, "this must be true or false")
+				f.fault(path, "must be true or false")
 			}
 		},
 	}, "name")

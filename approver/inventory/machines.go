@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// The node of a Machine may join from MachineSkew before the Machine was created until MachineWindow after, as for the stock approver.
+// MachineSkew and MachineWindow bound when the node of a Machine may join, from before to after its creation, as in the stock approver.
 const (
 	MachineSkew   = 10 * time.Second
 	MachineWindow = 2 * time.Hour
@@ -52,9 +52,9 @@ func MachineOf(object *unstructured.Unstructured) (Machine, error) {
 		Deleting: object.GetDeletionTimestamp() != nil, NodeName: read.Status.NodeRef.Name, Addresses: read.Status.Addresses}, nil
 }
 
-// FromMachines returns an inventory by the rules of the stock approver: a node may join by the name of an InternalDNS address of a young
-// Machine without a node, and the node of a Machine may serve by the Machine's addresses. No node may rejoin.
-// Machines without a creation timestamp, or with a name or an address in common, are left out with an Error each.
+// FromMachines returns an inventory by the rules of the stock approver: a node may join by an InternalDNS name of a recent Machine
+// without a node, and serve by the addresses of its Machine. No node may rejoin. A Machine without a creation timestamp, or with a name
+// or an address of another Machine, is left out with an Error.
 func FromMachines(machines ...Machine) (*Inventory, []Error) {
 	owners := map[string]int{}
 	for _, m := range machines {
@@ -80,7 +80,7 @@ func FromMachines(machines ...Machine) (*Inventory, []Error) {
 			values := node.values()
 			shared := slices.IndexFunc(values, func(value string) bool { return owners[value] > 1 })
 			if shared >= 0 {
-				leaveOut(fmt.Sprintf("%q is of more than one Machine", values[shared]))
+				leaveOut(fmt.Sprintf("%q belongs to more than one Machine", values[shared]))
 			} else if one, err := New(node); err != nil {
 				leaveOut(err.Error())
 			} else {

@@ -29,7 +29,7 @@ func addresses(texts ...string) (out []netip.Addr) {
 	return out
 }
 
-// Values have the rules of a file; faults have the index of the value.
+// New has the rules of Load. Errors have the index of the value.
 func TestNew(t *testing.T) {
 	many := Node{Name: "a"}
 	for i := range MaxAddresses {
@@ -48,19 +48,19 @@ func TestNew(t *testing.T) {
 		{"nodes[0].addresses: there are 65 names and addresses", nodes{more}},
 		{`nodes[0].name: "" is not the name of a host`, nodes{{}}},
 		{`nodes[0].dnsNames[1]: "*.example.com" is not`, nodes{{Name: "a", DNSNames: []string{"x", "*.example.com"}}}},
-		{`nodes[0].dnsNames[1]: "x" is there twice`, nodes{{Name: "a", DNSNames: []string{"x", "x"}}}},
+		{`nodes[0].dnsNames[1]: "x" is a duplicate`, nodes{{Name: "a", DNSNames: []string{"x", "x"}}}},
 		{`nodes[0].dnsNames[0]: "192.0.2.1" is neither`, nodes{{Name: "a", DNSNames: []string{"192.0.2.1"}}}},
 		{`nodes[0].addresses[0]: "::ffff:192.0.2.1" is not`, nodes{{Name: "a", Addresses: addresses("::ffff:192.0.2.1")}}},
-		{`nodes[0].addresses[1]: "192.0.2.1" is there twice`, nodes{{Name: "a", Addresses: addresses("192.0.2.1", "192.0.2.1")}}},
-		{"nodes[0].window: notAfter must be after", nodes{{Name: "a", Window: window(-1)}}},
-		{"nodes[0].window: notAfter must be after", nodes{{Name: "a", Window: &Window{NotBefore: eight}}}},
-		{"nodes[0].window: notAfter must be after", nodes{{Name: "a", Window: &Window{NotAfter: eight}}}},
-		{"nodes[0].count: this must be", nodes{{Name: "a", Count: -1}}},
-		{"nodes[0].count: this must be", nodes{{Name: "a", Count: 101}}},
-		{`nodes[1].name: "a" belongs to "a" already`, nodes{{Name: "a"}, {Name: "a"}}},
-		{`nodes[1].dnsNames[0]: "x" belongs to "a" already`, nodes{{Name: "a", DNSNames: []string{"x"}}, {Name: "b", DNSNames: []string{"x"}}}},
-		{`nodes[1].dnsNames[0]: "a" belongs to "a" already`, nodes{{Name: "a"}, {Name: "b", DNSNames: []string{"a"}}}},
-		{`nodes[1].addresses[0]: "192.0.2.1" belongs to "a" already`, nodes{{Name: "a", Addresses: addresses("192.0.2.1")}, {Name: "b", Addresses: addresses("192.0.2.1")}}},
+		{`nodes[0].addresses[1]: "192.0.2.1" is a duplicate`, nodes{{Name: "a", Addresses: addresses("192.0.2.1", "192.0.2.1")}}},
+		{"nodes[0].window: notBefore and notAfter must be set", nodes{{Name: "a", Window: window(-1)}}},
+		{"nodes[0].window: notBefore and notAfter must be set", nodes{{Name: "a", Window: &Window{NotBefore: eight}}}},
+		{"nodes[0].window: notBefore and notAfter must be set", nodes{{Name: "a", Window: &Window{NotAfter: eight}}}},
+		{"nodes[0].count: must be", nodes{{Name: "a", Count: -1}}},
+		{"nodes[0].count: must be", nodes{{Name: "a", Count: 101}}},
+		{`nodes[1].name: "a" already belongs to "a"`, nodes{{Name: "a"}, {Name: "a"}}},
+		{`nodes[1].dnsNames[0]: "x" already belongs to "a"`, nodes{{Name: "a", DNSNames: []string{"x"}}, {Name: "b", DNSNames: []string{"x"}}}},
+		{`nodes[1].dnsNames[0]: "a" already belongs to "a"`, nodes{{Name: "a"}, {Name: "b", DNSNames: []string{"a"}}}},
+		{`nodes[1].addresses[0]: "192.0.2.1" already belongs to "a"`, nodes{{Name: "a", Addresses: addresses("192.0.2.1")}, {Name: "b", Addresses: addresses("192.0.2.1")}}},
 	} {
 		got, err := New(test.nodes...)
 		if valid := test.fault == ""; (err == nil) != valid || !valid && (!errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), test.fault) || got != nil) {
@@ -77,7 +77,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// Names that pods use for something else are refused, similar ones are not.
+// Reserved names are refused, similar names are not.
 func TestReservedNames(t *testing.T) {
 	for name, reserved := range map[string]bool{
 		"localhost": true, "a.localhost": true, "kubernetes": true, "kubernetes.default": true, "openshift": true, "openshift.default": true,
@@ -90,7 +90,6 @@ func TestReservedNames(t *testing.T) {
 	}
 }
 
-// New copies its values.
 func TestNewCopies(t *testing.T) {
 	node := Node{Name: "a", DNSNames: []string{"x"}, Addresses: addresses("192.0.2.1"), Window: window(2)}
 	list, err := New(node)
@@ -113,7 +112,7 @@ func machine(name, node string, list ...string) Machine {
 	return m
 }
 
-// One line for each node: what it may serve by, and when it may join.
+// want has one line for each node: its names and addresses, and when it may join.
 func TestFromMachines(t *testing.T) {
 	const joins = "joins from 07:59:50 to 10:00:00"
 	type machines = []Machine
@@ -130,29 +129,29 @@ func TestFromMachines(t *testing.T) {
 		faults   []string
 	}{
 		{"none", nil, nil, nil},
-		{"one that is awaited", machines{machine("a", "", "InternalDNS=a", "InternalIP=192.0.2.1")}, []string{"a [a] [] " + joins}, nil},
+		{"a new Machine", machines{machine("a", "", "InternalDNS=a", "InternalIP=192.0.2.1")}, []string{"a [a] [] " + joins}, nil},
 		{"two names, in any case and with a dot", machines{machine("a", "", "InternalDNS=A.Example.com.", "InternalDNS=a")},
 			[]string{"a [a] [] " + joins, "a.example.com [a.example.com] [] " + joins}, nil},
-		{"other kinds of names let nobody join", machines{machine("a", "", "ExternalDNS=a", "Hostname=b", "InternalIP=192.0.2.1")}, nil, nil},
+		{"no InternalDNS address", machines{machine("a", "", "ExternalDNS=a", "Hostname=b", "InternalIP=192.0.2.1")}, nil, nil},
 		{"without addresses", machines{machine("a", "")}, nil, nil},
-		{"one that has its node", machines{machine("a", "a", "InternalDNS=a", "ExternalDNS=a.example.com", "Hostname=host", "InternalIP=192.0.2.1", "ExternalIP=2001:db8::1")},
+		{"a Machine with its node", machines{machine("a", "a", "InternalDNS=a", "ExternalDNS=a.example.com", "Hostname=host", "InternalIP=192.0.2.1", "ExternalIP=2001:db8::1")},
 			[]string{"a [a a.example.com host] [192.0.2.1 2001:db8::1] never joins"}, nil},
 		{"a node of another name", machines{machine("a", "node-a", "InternalDNS=a")}, []string{"node-a [a node-a] [] never joins"}, nil},
 		{"an address twice", machines{machine("a", "a", "InternalDNS=a", "Hostname=a", "InternalIP=192.0.2.1", "ExternalIP=192.0.2.1")},
 			[]string{"a [a] [192.0.2.1] never joins"}, nil},
-		{"addresses of no host", machines{machine("a", "a", "InternalDNS=kubernetes", "InternalIP=127.0.0.1", "InternalIP=fe80::1", "InternalIP=x", "Hostname=*.a", "InternalIP=192.0.2.1")},
+		{"invalid names and addresses", machines{machine("a", "a", "InternalDNS=kubernetes", "InternalIP=127.0.0.1", "InternalIP=fe80::1", "InternalIP=x", "Hostname=*.a", "InternalIP=192.0.2.1")},
 			[]string{"a [a] [192.0.2.1] never joins"}, nil},
-		{"one that is being deleted", machines{deleting}, nil, nil},
-		{"one that is being deleted, with its node", machines{leaving}, []string{"a [a] [192.0.2.1] never joins"}, nil},
-		{"one that is not dated", machines{undated, machine("b", "", "InternalDNS=b")},
+		{"a Machine that is being deleted", machines{deleting}, nil, nil},
+		{"a Machine that is being deleted, with its node", machines{leaving}, []string{"a [a] [192.0.2.1] never joins"}, nil},
+		{"no creation timestamp", machines{undated, machine("b", "", "InternalDNS=b")},
 			[]string{"b [b] [] " + joins}, []string{"machines m/a: it has no creation timestamp"}},
-		{"two of one name", machines{machine("a", "", "InternalDNS=a"), machine("b", "", "InternalDNS=a"), machine("c", "", "InternalDNS=c")},
-			[]string{"c [c] [] " + joins}, []string{`machines m/a: "a" is of more than one Machine`, `machines m/b: "a" is of more than one Machine`}},
-		{"one awaits the name of a node that is there", machines{machine("a", "a", "InternalDNS=a", "InternalIP=192.0.2.1"), machine("b", "", "InternalDNS=a")},
-			nil, []string{`machines m/a: "a" is of more than one Machine`, `machines m/b: "a" is of more than one Machine`}},
-		{"two of one address", machines{machine("a", "a", "InternalIP=192.0.2.1"), machine("b", "b", "InternalIP=192.0.2.1")},
-			nil, []string{`machines m/a: "192.0.2.1" is of more than one Machine`, `machines m/b: "192.0.2.1" is of more than one Machine`}},
-		{"a node without a proper name", machines{machine("a", "A", "InternalDNS=a")}, nil,
+		{"two Machines with one name", machines{machine("a", "", "InternalDNS=a"), machine("b", "", "InternalDNS=a"), machine("c", "", "InternalDNS=c")},
+			[]string{"c [c] [] " + joins}, []string{`machines m/a: "a" belongs to more than one Machine`, `machines m/b: "a" belongs to more than one Machine`}},
+		{"a new Machine with the name of another's node", machines{machine("a", "a", "InternalDNS=a", "InternalIP=192.0.2.1"), machine("b", "", "InternalDNS=a")},
+			nil, []string{`machines m/a: "a" belongs to more than one Machine`, `machines m/b: "a" belongs to more than one Machine`}},
+		{"two Machines with one address", machines{machine("a", "a", "InternalIP=192.0.2.1"), machine("b", "b", "InternalIP=192.0.2.1")},
+			nil, []string{`machines m/a: "192.0.2.1" belongs to more than one Machine`, `machines m/b: "192.0.2.1" belongs to more than one Machine`}},
+		{"an invalid node name", machines{machine("a", "A", "InternalDNS=a")}, nil,
 			[]string{`machines m/a: invalid inventory: nodes[0].name: "A" is not the name of a host: letters in lower case, digits, dashes and dots, no wildcard`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

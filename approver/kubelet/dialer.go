@@ -27,13 +27,12 @@ var ErrUnreachable = errors.New("the kubelet does not answer")
 
 // Dialer calls kubelets. The zero value is ready to use.
 type Dialer struct {
-	// limit and dial are replaced by tests.
-	limit time.Duration
+	limit time.Duration // set by tests, like dial
 	dial  func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// ServingCertificate returns the chain that the kubelet of a node presents, leaf first, from the first internal IP that answers. The handshake
-// proves that the server has the leaf's key; the caller has to verify the chain. An error is ErrUnreachable or the context's.
+// ServingCertificate returns the certificate chain that the kubelet presents at the first internal IP that answers, leaf first. The
+// handshake proves that the server has the leaf's key; the caller verifies the chain. An error is ErrUnreachable or the context's.
 func (d *Dialer) ServingCertificate(ctx context.Context, node *corev1.Node) ([]*x509.Certificate, error) {
 	addresses := addressesOf(node)
 	if len(addresses) == 0 {
@@ -64,7 +63,7 @@ func (d *Dialer) present(ctx context.Context, address, name string) ([]*x509.Cer
 	if err != nil {
 		return nil, err
 	}
-	// The standard verification lacks the rules of package requests, which verifies the chain.
+	// Package requests verifies the chain, by stricter rules.
 	client := tls.Client(conn, &tls.Config{MinVersion: tls.VersionTLS12, ServerName: name, InsecureSkipVerify: true})
 	defer func() { _ = client.Close() }() // nothing was sent that could be lost
 	if err := client.HandshakeContext(ctx); err != nil {

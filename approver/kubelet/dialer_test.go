@@ -25,7 +25,7 @@ func node(port int32, addresses ...string) *corev1.Node {
 	return n
 }
 
-// Only addresses that another machine's kubelet can have are called.
+// Addresses that no kubelet on another machine has are skipped.
 func TestAddresses(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -55,7 +55,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// answered returns a dialer whose every connection is served by answer.
+// answered returns a dialer whose connections are served by answer.
 func answered(t *testing.T, limit time.Duration, answer func(net.Conn)) *Dialer {
 	t.Helper()
 	var answering sync.WaitGroup
@@ -81,7 +81,6 @@ func handshake(t *testing.T) func(net.Conn) {
 	}
 }
 
-// hang sends nothing until the client closes the connection.
 func hang(conn net.Conn) {
 	for buffer := make([]byte, 1024); ; {
 		if _, err := conn.Read(buffer); err != nil {
@@ -99,11 +98,11 @@ func TestServingCertificate(t *testing.T) {
 		"answers": {handshake(t), nil},
 		"hangs":   {hang, ErrUnreachable},
 		"closes":  {func(net.Conn) {}, ErrUnreachable},
-		"speaks something else": {func(conn net.Conn) {
+		"answers in HTTP": {func(conn net.Conn) {
 			_, _ = conn.Write([]byte("HTTP/1.0 200 OK\r\n\r\n"))
 			hang(conn)
 		}, ErrUnreachable},
-		"drips": {func(conn net.Conn) {
+		"sends single bytes forever": {func(conn net.Conn) {
 			for _, err := conn.Write([]byte{22}); err == nil; _, err = conn.Write([]byte{3}) {
 			}
 		}, ErrUnreachable},
@@ -123,7 +122,7 @@ func TestServingCertificate(t *testing.T) {
 	}
 }
 
-// The limit is for a call, not for an address, and a canceled call ends at once.
+// The time limit is for a call, not for an address. A canceled call ends at once.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	d := answered(t, 200*time.Millisecond, hang)

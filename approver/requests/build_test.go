@@ -31,7 +31,6 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// key returns one of a few keys, which are created once.
 var key = func() func(string) crypto.Signer {
 	curves := map[string]elliptic.Curve{"p224": elliptic.P224(), "p384": elliptic.P384(), "p521": elliptic.P521()}
 	keys := map[string]crypto.Signer{}
@@ -55,7 +54,7 @@ func nodeSubject(node string) pkix.Name {
 	return pkix.Name{Organization: []string{"system:nodes"}, CommonName: "system:node:" + node}
 }
 
-// setNames sets DNS names and IP addresses, whichever they look like.
+// setNames sets DNS names and IP addresses, by their form.
 func setNames(template *x509.CertificateRequest, names ...string) {
 	template.DNSNames, template.IPAddresses = nil, nil
 	for _, name := range names {
@@ -67,7 +66,7 @@ func setNames(template *x509.CertificateRequest, names ...string) {
 	}
 }
 
-// cluster is the authority of the kubelets, with key("kubelets").
+// cluster returns the authority of the kubelets, with key("kubelets").
 var cluster = sync.OnceValue(func() *x509.Certificate {
 	template := &x509.Certificate{
 		Subject: pkix.Name{CommonName: "kubelets"}, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(24 * time.Hour),
@@ -81,7 +80,6 @@ func certificate(template, parent *x509.Certificate, of string) *x509.Certificat
 	return must(x509.ParseCertificate(must(x509.CreateCertificate(rand.Reader, template, parent, key(of).Public(), key("kubelets")))))
 }
 
-// presented is the certificate of a kubelet with these names.
 func presented(subject pkix.Name, names x509.CertificateRequest, change func(*x509.Certificate)) *requests.KubeletCertificate {
 	template := &x509.Certificate{
 		Subject: subject, DNSNames: names.DNSNames, IPAddresses: names.IPAddresses, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour),
@@ -99,7 +97,6 @@ func sequence(parts ...[]byte) []byte {
 	return marshal(asn1.RawValue{Tag: asn1.TagSequence, IsCompound: true, Bytes: slices.Concat(parts...)})
 }
 
-// signed returns a request with this content, signed by a P-256 key with SHA-256.
 func signed(body []byte, by crypto.Signer) []byte {
 	hash := sha256.Sum256(body)
 	signature := must(by.Sign(rand.Reader, hash[:], crypto.SHA256))

@@ -44,7 +44,7 @@ func checkBootstrapper(p *parsed) *Finding {
 	return require(user == bootstrapper || p.isToken(), ReasonRequestorWrong, "The requestor is %q; it must be %s", user, bootstrapper)
 }
 
-// exactly reports whether have consists of the values in want, in any order. want has no value twice.
+// exactly reports whether have contains the values in want, in any order, and no others. want has no duplicates.
 func exactly[T comparable](have, want []T) bool {
 	return len(have) == len(want) && sets.New(have...).HasAll(want...)
 }
@@ -61,7 +61,7 @@ func checkGroups(p *parsed) *Finding {
 	return require(exactly(have, want), ReasonGroupsWrong, "The groups of the requestor are %q; they must be exactly %q", have, want)
 }
 
-// checkUsages accepts key encipherment as well: older kubelets request it for every key, newer ones for RSA keys (U-APP-5).
+// checkUsages also accepts key encipherment: older kubelets request it for every key, newer ones for RSA keys (U-APP-5).
 func checkUsages(p *parsed) *Finding {
 	have, want := p.Request.Spec.Usages, []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth}
 	if p.flow == ServingFlow {
@@ -71,7 +71,7 @@ func checkUsages(p *parsed) *Finding {
 		"The usages are %q; they must be exactly %q, optionally with %q", have, want, certificatesv1.UsageKeyEncipherment)
 }
 
-// isSubjectOf compares bytes, so that no other parser can read another subject.
+// isSubjectOf compares bytes: another parser cannot read another subject.
 func isSubjectOf(raw []byte, node string) bool {
 	name := pkix.Name{CommonName: nodePrefix + node, Organization: []string{nodesGroup}}
 	return node != "" && bytes.Equal(raw, marshal(name.ToRDNSequence()))
@@ -87,7 +87,7 @@ var (
 	oidSubjectAltName   = asn1.ObjectIdentifier{2, 5, 29, 17}
 )
 
-// contentsOf returns what a kubelet signs for the request's subject and key with these names, so that any other byte is found.
+// contentsOf returns the bytes that a kubelet signs for these names with the request's subject and key.
 func contentsOf(r *x509.CertificateRequest, names []string, addresses []net.IP) []byte {
 	var alt []asn1.RawValue
 	for _, name := range names {
@@ -133,7 +133,7 @@ func checkContents(p *parsed) *Finding {
 		"The request has a name, an extension, an attribute or an encoding that no kubelet sends with %s", allowed)
 }
 
-// checkKey accepts the keys that every component of Kubernetes supports. No kubelet ever made an Ed25519 key.
+// checkKey accepts keys that all components of Kubernetes support. Kubelets create no Ed25519 keys.
 func checkKey(p *parsed) *Finding {
 	switch key := p.content.PublicKey.(type) {
 	case *rsa.PublicKey:
@@ -146,8 +146,8 @@ func checkKey(p *parsed) *Finding {
 	return refuse(ReasonKeyWeak, "The key is %s; it must be RSA or ECDSA", p.content.PublicKeyAlgorithm)
 }
 
-// checkSignature refuses SHA-1, which x509 still accepts in requests. The algorithm's name is not signed, so its parameters must be the
-// bytes that a kubelet sends; those of RSA-PSS are parsed strictly by x509.
+// checkSignature refuses SHA-1, which x509 accepts in requests. The algorithm is not signed, so its parameters must be the bytes that
+// a kubelet sends; x509 parses those of RSA-PSS strictly.
 func checkSignature(p *parsed) *Finding {
 	var whole struct {
 		Signed    asn1.RawValue
@@ -179,7 +179,7 @@ func checkAge(p *parsed) *Finding {
 	return nil
 }
 
-// checkInventory is the second source of a client request. One that is older than the window is not of the machine that was just started.
+// checkInventory refuses a request that is older than the window: it is not of the machine that was just started.
 func checkInventory(p *parsed) *Finding {
 	if p.entry == nil {
 		return refuse(ReasonNotInInventory, "%q is not in the inventory", p.node)

@@ -1,6 +1,5 @@
-// Package requests decides which certificate signing requests of nodes may be approved where no Machine confirms the identity of a node
-// (R-APP-2, R-APP-4). It never denies a request, and it is pure.
-// [Decide] evaluates every check of the request's flow and approves when all of them pass.
+// Package requests decides whether certificate signing requests of nodes may be approved where no Machine confirms a node's identity
+// (R-APP-2, R-APP-4). It is pure and never denies a request. [Decide] approves when every check of the request's flow passes.
 package requests
 
 import (
@@ -16,18 +15,18 @@ import (
 	"github.com/solonode/sno/approver/inventory"
 )
 
-// DefaultMaxAge is the greatest age of a request. The stock approver accepts requests for two hours after the Machine was created.
+// DefaultMaxAge is the maximum age of a request. The stock approver accepts requests for two hours after the Machine was created.
 const DefaultMaxAge = 2 * time.Hour
 
 const clockSkew = 5 * time.Minute // how far the clock of the API server may be ahead
 
-// Policy has the rules that can be chosen. The zero value is the strictest that works on OpenShift.
+// Policy has the configurable rules. The zero value is the strictest that works on OpenShift.
 type Policy struct {
-	MaxAge          time.Duration // greatest age of a request; 0 means DefaultMaxAge
+	MaxAge          time.Duration // maximum age of a request; 0 means DefaultMaxAge
 	BootstrapTokens bool          // accept client requests of kubeadm's bootstrap tokens as well
 }
 
-// Inputs are the inputs of a decision. Request, as it was read, and Now are required; what else is missing leaves requests unproven.
+// Inputs are the inputs of a decision. Request and Now are required; without others, the checks that need them fail.
 type Inputs struct {
 	Request            *certificatesv1.CertificateSigningRequest
 	Nodes              sets.Set[string]     // names of all Nodes; nil when they were not read
@@ -39,19 +38,19 @@ type Inputs struct {
 	Policy             Policy
 }
 
-// KubeletCertificate is the chain that a kubelet presented in a TLS handshake at its own address, leaf first, and the authorities of kubelets.
+// KubeletCertificate is the chain that a kubelet presented at its own address, leaf first, and the authorities of kubelets.
 type KubeletCertificate struct {
 	Chain []*x509.Certificate
 	Roots *x509.CertPool
 }
 
-// EgressIPs are the egressIPs of a node's HostSubnet (OpenShift SDN), which its kubelet requests when it renews. Ranges prove nothing.
+// EgressIPs are the egressIPs of a node's HostSubnet (OpenShift SDN), which its kubelet requests at renewal. Ranges prove nothing.
 type EgressIPs struct {
 	Node string
 	IPs  []netip.Addr
 }
 
-// Finding is the result of one check. Message is what a passed check proves, or what is wrong or missing, with quotes of the request.
+// Finding is the result of one check. Message states what a passed check proves, or what is wrong or missing.
 type Finding struct {
 	Check   string `json:"check"`
 	OK      bool   `json:"ok"`
@@ -63,7 +62,6 @@ func refuse(reason, format string, args ...any) *Finding {
 	return &Finding{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-// require refuses unless ok.
 func require(ok bool, reason, format string, args ...any) *Finding {
 	if ok {
 		return nil
@@ -71,7 +69,7 @@ func require(ok bool, reason, format string, args ...any) *Finding {
 	return refuse(reason, format, args...)
 }
 
-// Verdict is the decision on one request. The zero value approves nothing.
+// Verdict is the decision on one request.
 type Verdict struct {
 	Approve  bool      `json:"approve"`
 	Reason   string    `json:"reason"` // of the first check that failed, or one of the two that approve
@@ -92,7 +90,7 @@ func (v Verdict) NeedsKubeletCertificate() bool {
 	return len(missing) == 1 && missing[0].Reason == ReasonNamesNotProven
 }
 
-// parsed is a request that could be parsed, with the other inputs.
+// parsed is a parsed request with the other inputs.
 type parsed struct {
 	Inputs
 	content *x509.CertificateRequest
@@ -101,10 +99,10 @@ type parsed struct {
 	entry   *inventory.Node // of the node; may be nil
 }
 
-// Decide approves a request when two sources confirm it (R-APP-2), and leaves it alone otherwise.
+// Decide approves a request if two sources confirm it (R-APP-2).
 func Decide(in Inputs) Verdict {
 	if in.Request == nil || in.Now.IsZero() {
-		return Verdict{Reason: ReasonInputsIncomplete, Message: "There is no request, or the time is not known"}
+		return Verdict{Reason: ReasonInputsIncomplete, Message: "The request or the time is missing"}
 	}
 	content, failure := parse(in.Request.Spec.Request)
 	if failure != nil {
@@ -135,18 +133,18 @@ func decide(in Inputs, content *x509.CertificateRequest, checks []check) Verdict
 	return v
 }
 
-// check is one condition for an approval, independent of the others. evaluate returns nil when the request passes.
+// check is independent of other checks. evaluate returns nil when the request passes.
 type check struct {
 	name, proves string
 	evaluate     func(*parsed) *Finding
 }
 
-// The sources of a client request are the bootstrapper's secret, which every pod may have read, and the inventory (R-APP-4). Those of a
+// The sources of a client request are the bootstrapper's secret, which every pod can read, and the inventory (R-APP-4). Those of a
 // serving request are the node's client certificate and, for each name, the inventory or the kubelet's current certificate.
 var checks = map[Flow][]check{
 	OtherFlow: nil,
 	ClientFlow: {
-		{"Undecided", "nobody has decided on the request yet", checkUndecided},
+		{"Undecided", "the request is not decided yet", checkUndecided},
 		{"Requestor", "the bootstrapper created it", checkBootstrapper},
 		{"Groups", "the requestor is in the bootstrapper's groups and in no others", checkGroups},
 		{"Usages", "the certificate is for clients only", checkUsages},
@@ -160,7 +158,7 @@ var checks = map[Flow][]check{
 		{"Count", "fewer requests were approved for the node than the inventory allows", checkCount},
 	},
 	ServingFlow: {
-		{"Undecided", "nobody has decided on the request yet", checkUndecided},
+		{"Undecided", "the request is not decided yet", checkUndecided},
 		{"Requestor", "the node itself created it", checkNodeItself},
 		{"Groups", "the requestor is in a node's groups and in no others", checkGroups},
 		{"Usages", "the certificate is for servers only", checkUsages},

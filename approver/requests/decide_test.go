@@ -23,20 +23,20 @@ import (
 	"github.com/solonode/sno/patch/patchtest"
 )
 
-// The kubelet is called only when nothing else is missing, so nobody can trigger a call with a hopeless request.
+// The kubelet is called only if nothing else is missing, so a request that fails otherwise causes no call.
 func TestNeedsKubeletCertificate(t *testing.T) {
 	for name, tt := range map[string]struct {
 		in   requests.Inputs
 		do   func(*requests.Inputs)
 		want bool
 	}{
-		"a renewal":                  {renewing(), func(in *requests.Inputs) { in.KubeletCertificate = nil }, true},
-		"another authority":          {renewing(), func(in *requests.Inputs) { in.KubeletCertificate.Roots = x509.NewCertPool() }, true},
-		"a foreign group":            {renewing(), func(in *requests.Inputs) { in.KubeletCertificate, in.Request.Spec.Groups = nil, nil }, false},
-		"names in the inventory":     {serving(), func(*requests.Inputs) {}, false},
-		"a new node":                 {joining(), func(in *requests.Inputs) { in.Inventory = nil }, false},
-		"another signer":             {serving(), func(in *requests.Inputs) { in.Request.Spec.SignerName = "x" }, false},
-		"nothing of it can be known": {requests.Inputs{}, func(*requests.Inputs) {}, false},
+		"a renewal":              {renewing(), func(in *requests.Inputs) { in.KubeletCertificate = nil }, true},
+		"another authority":      {renewing(), func(in *requests.Inputs) { in.KubeletCertificate.Roots = x509.NewCertPool() }, true},
+		"a foreign group":        {renewing(), func(in *requests.Inputs) { in.KubeletCertificate, in.Request.Spec.Groups = nil, nil }, false},
+		"names in the inventory": {serving(), func(*requests.Inputs) {}, false},
+		"a new node":             {joining(), func(in *requests.Inputs) { in.Inventory = nil }, false},
+		"another signer":         {serving(), func(in *requests.Inputs) { in.Request.Spec.SignerName = "x" }, false},
+		"no inputs":              {requests.Inputs{}, func(*requests.Inputs) {}, false},
 	} {
 		tt.do(&tt.in)
 		if got := requests.Decide(tt.in).NeedsKubeletCertificate(); got != tt.want {
@@ -45,7 +45,7 @@ func TestNeedsKubeletCertificate(t *testing.T) {
 	}
 }
 
-// A check does not depend on another one: without an inventory an existing node is found too.
+// Checks are independent: an existing node is found without an inventory.
 func TestNodeExistsWithoutInventory(t *testing.T) {
 	in := joining()
 	in.Inventory = nil
@@ -66,15 +66,15 @@ func TestApprovedFor(t *testing.T) {
 		do         func(*csr)
 	}{
 		"approved":                    {"a node that joins", "new-0", func(*csr) {}},
-		"approved all the same":       {"RSA with 1024 bits", "new-0", func(r *csr) { r.Spec.Username = "system:admin" }},
+		"approved by a person":        {"RSA with 1024 bits", "new-0", func(r *csr) { r.Spec.Username = "system:admin" }},
 		"text before the block":       {"text before the block", "new-0", func(*csr) {}},
-		"waiting":                     {"a node that joins", "", func(r *csr) { r.Status.Conditions = nil }},
+		"pending":                     {"a node that joins", "", func(r *csr) { r.Status.Conditions = nil }},
 		"denied":                      {"a node that joins", "", func(r *csr) { r.Status.Conditions[0].Type = certificatesv1.CertificateDenied }},
 		"failed":                      {"a node that joins", "", func(r *csr) { r.Status.Conditions[0].Type = certificatesv1.CertificateFailed }},
 		"a serving certificate":       {"a node that joins", "", func(r *csr) { r.Spec.SignerName = certificatesv1.KubeletServingSignerName }},
 		"a renewal of a client":       {"a node that joins", "", func(r *csr) { r.Spec.Username = "system:node:new-0" }},
 		"not of a node":               {"a common name without the prefix", "", func(*csr) {}},
-		"no PEM":                      {"no PEM", "", func(*csr) {}},
+		"not PEM":                     {"not PEM", "", func(*csr) {}},
 		"no request inside the block": {"garbage in the block", "", func(*csr) {}},
 	} {
 		request := vectorOf(tt.from).Request
@@ -86,7 +86,7 @@ func TestApprovedFor(t *testing.T) {
 	}
 }
 
-// Without an authority of the cluster nothing is proven, whatever authorities this machine trusts.
+// The authorities that this machine trusts prove nothing.
 func TestRootsAreNeverTheMachines(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "roots.pem")
 	if err := os.WriteFile(file, []byte(vectors().Authority), 0o600); err != nil {
@@ -100,7 +100,6 @@ func TestRootsAreNeverTheMachines(t *testing.T) {
 	}
 }
 
-// Without a time or a request nothing is approved, not even a request without a creation time.
 func TestHalfFilledInputsApproveNothing(t *testing.T) {
 	for name, in := range map[string]requests.Inputs{"joining": joining(), "serving": serving(), "renewing": renewing(), "nothing": {}} {
 		timeless, undated, none := in, in, in
@@ -117,7 +116,7 @@ func TestHalfFilledInputsApproveNothing(t *testing.T) {
 	}
 }
 
-// A request of exactly the greatest size is read.
+// A request of exactly the maximum size is parsed.
 func TestSizeLimit(t *testing.T) {
 	for text, want := range map[string]string{strings.Repeat("x", 16<<10): requests.ReasonNotPEM, strings.Repeat("x", 16<<10+1): requests.ReasonTooLarge} {
 		if _, got := requests.Parse([]byte(text)); got.Reason != want {
@@ -126,7 +125,6 @@ func TestSizeLimit(t *testing.T) {
 	}
 }
 
-// The verdict on every request of a cluster, with an inventory.
 func TestGoldenVerdicts(t *testing.T) {
 	patchtest.Golden(t, "testdata/verdicts", func(t *testing.T, input fs.FS) map[string]string {
 		in := requests.Inputs{Nodes: sets.New[string](), Approvals: map[string]int{}, Now: now}
@@ -153,7 +151,7 @@ func TestGoldenVerdicts(t *testing.T) {
 	})
 }
 
-// A node that joins is approved when the inventory awaits it.
+// A node that joins is approved if it is in the inventory.
 func ExampleDecide() {
 	csr := joining().Request // as it was read from the cluster
 	for _, name := range []string{"new-0", "new-1"} {
@@ -179,7 +177,6 @@ nodes:
 	// - Inventory: "new-0" is not in the inventory
 }
 
-// The decision on a request that is approved evaluates every check.
 func BenchmarkDecide(b *testing.B) {
 	for name, in := range map[string]requests.Inputs{"client": joining(), "serving": serving(), "renewal": renewing()} {
 		b.Run(name, func(b *testing.B) {

@@ -1,6 +1,6 @@
 package requests
 
-// Exported for tests: parsing and deciding apart, so that a signature is not verified again and again, with a choice of the checks.
+// Exported for tests: parsing and deciding separately saves verifications, and the checks can be chosen.
 var (
 	Parse    = parse
 	DecideBy = decide
@@ -8,5 +8,4 @@ var (
 	FlowOf   = flowOf
 )
 
-// Name returns the name of a check.
 func (c check) Name() string { return c.name }

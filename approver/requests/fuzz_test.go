@@ -14,7 +14,7 @@ import (
 	"github.com/solonode/sno/approver/requests"
 )
 
-// Parse reads only single PEM blocks, and everything that the oracle accepts; anything else has a reason.
+// Parse accepts only single PEM blocks, and all that the oracle accepts. Errors have a reason and a message.
 func FuzzParse(f *testing.F) {
 	for _, v := range vectors().Hostile {
 		f.Add(v.Object.Spec.Request)
@@ -23,7 +23,7 @@ func FuzzParse(f *testing.F) {
 		signed, unreadable := requests.Parse(text)
 		if unreadable != nil {
 			if f := read(text); f.good && f.onlyNames {
-				t.Errorf("the oracle can read it: %v", unreadable)
+				t.Errorf("the oracle accepts it: %v", unreadable)
 			}
 			if unreadable.Reason == "" || unreadable.Message == "" {
 				t.Errorf("%+v", unreadable)
@@ -31,12 +31,12 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		if block, rest := pem.Decode(text); block == nil || len(rest) > 0 || !bytes.Equal(pem.EncodeToMemory(block), text) || !bytes.Equal(block.Bytes, signed.Raw) {
-			t.Error("another reader could read something else")
+			t.Error("another parser could read another request")
 		}
 	})
 }
 
-// Decide approves exactly what the oracle approves.
+// Decide approves what the oracle approves, and nothing else.
 func FuzzDecide(f *testing.F) {
 	add := func(v vector, environment uint16, nodes string) {
 		var usages []string
@@ -78,7 +78,7 @@ func FuzzDecide(f *testing.F) {
 			t.Errorf("approved: %t, the oracle: %t: %s (%s)", verdict.Approve, allowed, verdict.Reason, verdict.Message)
 		}
 		if verdict.Approve != (len(verdict.Missing()) == 0 && len(verdict.Findings) > 0) {
-			t.Errorf("the verdict contradicts itself: %+v", verdict)
+			t.Errorf("the verdict is inconsistent: %+v", verdict)
 		}
 	})
 }

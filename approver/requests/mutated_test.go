@@ -25,7 +25,6 @@ import (
 	"github.com/solonode/sno/approver/requests"
 )
 
-// sample is a signed request as the module and the oracle read it.
 type sample struct {
 	node  string
 	text  []byte
@@ -57,7 +56,7 @@ var (
 	keyNames = []string{"node", "node", "node", "node", "node2", "node2", "p384", "p521", "rsa2048", "rsa1024", "p224", "ed25519"}
 )
 
-// seen is what a kubelet presents, and what that proves.
+// kubeletCase is what a kubelet presents, and what that proves.
 type kubeletCase struct {
 	presented *requests.KubeletCertificate
 	proof     *proof
@@ -82,19 +81,16 @@ var kubeletCases = sync.OnceValue(func() []kubeletCase {
 	return list
 })
 
-// mutator makes requests from a random seed.
 type mutator struct {
 	*rand.Rand
-	// bases are a client request and a serving request.
-	bases []vector
+	bases []vector // a client request and a serving request
 	pool  []sample
-	// resigned and broken count the requests whose bytes were changed before and after signing.
+	// resigned and broken count requests whose bytes were changed before and after signing.
 	resigned, broken int
 }
 
 func pick[T any](r *rand.Rand, list []T) T { return list[r.IntN(len(list))] }
 
-// newMutator signs the requests of the pool: sound ones, ones with oddities, and the hostile ones.
 func newMutator(randomSeed uint64, pool int) *mutator {
 	m := &mutator{Rand: rand.New(rand.NewPCG(randomSeed, randomSeed)), bases: vectors().Approved}
 	for _, v := range vectors().Hostile {
@@ -126,7 +122,6 @@ func (m *mutator) template(node string) *x509.CertificateRequest {
 	return template
 }
 
-// oddity changes the content before it is signed.
 func (m *mutator) oddity(template *x509.CertificateRequest) {
 	switch s := &template.Subject; m.IntN(10) {
 	case 0:
@@ -152,7 +147,6 @@ func (m *mutator) oddity(template *x509.CertificateRequest) {
 	}
 }
 
-// scramble changes one character.
 func (m *mutator) scramble(s string) string {
 	if s == "" {
 		return "x"
@@ -161,7 +155,7 @@ func (m *mutator) scramble(s string) string {
 	return s[:i] + pick(m.Rand, []string{"", "x", "X", " ", ".", ":", "/", "\u200b", "о", string(s[i]) + string(s[i])}) + s[i+1:]
 }
 
-// bytesOf changes bytes of a request, and signs it again or not.
+// bytesOf changes bytes, and may sign the request again.
 func (m *mutator) bytesOf(s sample) sample {
 	block, _ := pem.Decode(s.text)
 	if block == nil {
@@ -191,7 +185,7 @@ func (m *mutator) bytesOf(s sample) sample {
 		m.resigned++
 		by := key("node")
 		body := change(slices.Clone(request[0].all))
-		// With another key every such request would fail alike.
+		// With another key all of these would fail alike.
 		if raw, err := x509.MarshalPKIXPublicKey(by.Public()); err != nil || !bytes.Contains(body, raw) {
 			return s
 		}
@@ -204,7 +198,7 @@ func (m *mutator) bytesOf(s sample) sample {
 	return sampleOf(s.node, requestPEM(change(der)))
 }
 
-// once makes one request, and returns the verdict and the oracle's answer.
+// once creates one request, and returns the verdict, the oracle's answer, and a description if they differ.
 func (m *mutator) once() (verdict requests.Verdict, allowed bool, what string) {
 	s := pick(m.Rand, m.pool)
 	if m.IntN(16) == 0 {
@@ -292,15 +286,14 @@ func changed[T ~string](m *mutator, list []T, more ...T) []T {
 	case 3:
 		list[i] = pick(m.Rand, more)
 	case 4:
-		m.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] }) // which changes nothing
+		m.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] }) // which has no effect
 	}
 	return list
 }
 
-// mutationsRandomSeed makes all runs the same except for the signatures.
-const mutationsRandomSeed = 20261120
+const mutationsRandomSeed = 20261120 // signatures still differ between runs
 
-// A million requests, mutated in their fields, their bytes and their environment: the decision is always that of the oracle.
+// The module agrees with the oracle on a million requests, mutated in fields, bytes and environment.
 func TestMutatedRequests(t *testing.T) {
 	total, pool := 1_000_000, 4000
 	if testing.Short() {
@@ -325,7 +318,7 @@ func TestMutatedRequests(t *testing.T) {
 		}
 	}
 	if approved < total/10 {
-		t.Errorf("only %d of %d were approved, so this proves little", approved, total)
+		t.Errorf("only %d of %d were approved, too few for this test", approved, total)
 	}
 	t.Logf("mutated requests: %d (random seed %d, %d signed, %d signed again after a change, %d changed after they were signed), rightly approved: %d, wrongly approved: %d, "+
 		"wrongly refused: %d, in %s", total, mutationsRandomSeed, len(m.pool), m.resigned, m.broken, approved-wrongly, wrongly, refused, time.Since(began).Round(time.Second))

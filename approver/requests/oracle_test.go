@@ -17,7 +17,7 @@ import (
 	"github.com/solonode/sno/approver/requests"
 )
 
-// The oracle knows which requests may be approved. It was written from the documentation, shares no code with the decision, and reads
+// The oracle decides which requests may be approved. It was written from the documentation, shares no code with the module, and parses
 // bytes where the module calls a library.
 
 // facts are what the oracle reads in the bytes of a request.
@@ -30,7 +30,6 @@ type facts struct {
 	onlyNames bool     // nothing but these and the names
 }
 
-// proof is what a kubelet's certificate proves.
 type proof struct {
 	node             string
 	names, addresses []string
@@ -133,7 +132,6 @@ func plainAddress(a string) bool {
 	return false
 }
 
-// element is one element of DER.
 type element struct {
 	tag        byte
 	inner, all []byte
@@ -215,7 +213,6 @@ func read(text []byte) (f facts) {
 	return f
 }
 
-// named returns the value of a set with one attribute, a PrintableString.
 func named(set element, oid string) (string, bool) {
 	attributes := parts(set.all, 0x31, 1)
 	if attributes == nil {
@@ -263,7 +260,6 @@ func (f *facts) readNames(attributes []byte) bool {
 	return len(f.names)+len(f.addresses) > 0 && len(split(names[0].inner)) == len(f.names)+len(f.addresses)
 }
 
-// validSignature reports whether the signature is valid and strong.
 func validSignature(request []element) bool {
 	info := split(request[0].inner)
 	if len(info) < 3 || request[1].tag != 0x30 || request[2].tag != 3 || len(request[2].inner) < 2 || request[2].inner[0] != 0 {

@@ -16,15 +16,14 @@ const (
 	maxBytes   = 16 << 10 // a kubelet's request has about 500
 	maxRSABits = 8192     // the cost of a verification grows with the square
 
-	// nodePrefix begins the user name and common name of a node, nodesGroup is its only organization.
-	nodePrefix = "system:node:"
-	nodesGroup = "system:nodes"
+	nodePrefix = "system:node:" // of the user name and the common name of a node
+	nodesGroup = "system:nodes" // the only organization of a node
 )
 
-// Flow is the kind of a request, by its signer. They are those of the stock approver (U-APP-3).
+// Flow is the kind of a request, by its signer, as in the stock approver (U-APP-3).
 type Flow string
 
-// The flows.
+// Values of Flow.
 const (
 	OtherFlow   Flow = "" // every other signer
 	ClientFlow  Flow = "Client"
@@ -41,7 +40,6 @@ var Signers = slices.Sorted(maps.Keys(flows))
 
 func flowOf(csr *certificatesv1.CertificateSigningRequest) Flow { return flows[csr.Spec.SignerName] }
 
-// nodeOf returns the name of the node in the common name, or an empty string.
 func nodeOf(content *x509.CertificateRequest) string {
 	name, ok := strings.CutPrefix(content.Subject.CommonName, nodePrefix)
 	if !ok {
@@ -50,7 +48,7 @@ func nodeOf(content *x509.CertificateRequest) string {
 	return name
 }
 
-// parse reads exactly one PEM block without headers, of limited size, with a certificate request that is signed by its own key.
+// parse reads exactly one plain PEM block of limited size, with a certificate request that is signed by its own key.
 func parse(text []byte) (*x509.CertificateRequest, *Finding) {
 	if len(text) > maxBytes {
 		return nil, refuse(ReasonTooLarge, "The request has %d bytes, at most %d are allowed", len(text), maxBytes)
@@ -78,12 +76,12 @@ func parse(text []byte) (*x509.CertificateRequest, *Finding) {
 	return content, nil
 }
 
-// Decided reports whether the request was approved or denied, failed, or has its certificate.
+// Decided reports whether the request is approved, denied, failed or signed.
 func Decided(csr *certificatesv1.CertificateSigningRequest) bool {
 	return len(csr.Status.Conditions) > 0 || len(csr.Status.Certificate) > 0
 }
 
-// ApprovedFor returns the name of the joining node for an approved client request, which the cluster keeps for an hour, or an empty string.
+// ApprovedFor returns the node that joins by an approved client request, or an empty string. The cluster keeps such requests for an hour.
 func ApprovedFor(csr *certificatesv1.CertificateSigningRequest) string {
 	approved := slices.ContainsFunc(csr.Status.Conditions, func(c certificatesv1.CertificateSigningRequestCondition) bool {
 		return c.Type == certificatesv1.CertificateApproved

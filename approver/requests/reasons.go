@@ -1,6 +1,6 @@
 package requests
 
-// Reasons of a verdict. They are stable; docs/approver.md explains them.
+// Reasons of a verdict. docs/approver.md explains them.
 const (
 	ReasonProvenByInventory   = "ProvenByInventory"
 	ReasonProvenByCertificate = "ProvenByCertificate"

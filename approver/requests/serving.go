@@ -26,7 +26,7 @@ func checkNames(p *parsed) *Finding {
 		"It requests neither a DNS name nor an IP address, so nothing could be proven")
 }
 
-// checkPlainNames applies to proven names as well: a name that was once approved by hand is not renewed for ever.
+// checkPlainNames refuses proven names as well, so that a name once approved by hand is not renewed forever.
 func checkPlainNames(p *parsed) *Finding {
 	for _, name := range p.content.DNSNames {
 		if problem := inventory.InvalidHostReason(name); problem != "" {
@@ -41,7 +41,7 @@ func checkPlainNames(p *parsed) *Finding {
 	return nil
 }
 
-// addressesOf keeps the length of each address: an IPv4-mapped one is not the IPv4 address.
+// addressesOf keeps the length of each address: an IPv4-mapped address differs from the IPv4 address.
 func addressesOf[IP ~[]byte](ips []IP) []netip.Addr {
 	list := make([]netip.Addr, len(ips))
 	for i, ip := range ips {
@@ -55,7 +55,6 @@ func (p *parsed) unlisted() (names []string, addresses []netip.Addr) {
 	return names, slices.DeleteFunc(addressesOf(p.content.IPAddresses), p.entry.HasAddress)
 }
 
-// source returns the reason of an approval of the request.
 func (p *parsed) source() string {
 	if names, addresses := p.unlisted(); p.flow == ServingFlow && len(names)+len(addresses) > 0 {
 		return ReasonProvenByCertificate
@@ -63,7 +62,6 @@ func (p *parsed) source() string {
 	return ReasonProvenByInventory
 }
 
-// checkProvenNames is the second source of a serving request.
 func checkProvenNames(p *parsed) *Finding {
 	names, addresses := p.unlisted()
 	if len(names)+len(addresses) == 0 {
@@ -83,10 +81,10 @@ func checkProvenNames(p *parsed) *Finding {
 		}
 	}
 	return require(len(missing) == 0, ReasonNamesNotProven,
-		"Neither the inventory nor the certificate that the kubelet serves with has %q (%s)", missing, status)
+		"Neither the inventory nor the kubelet's current certificate contains %q (%s)", missing, status)
 }
 
-// current returns the valid certificate that the node's kubelet serves with, or an empty one and the cause.
+// current returns the kubelet's verified certificate, or an empty one, and a status for messages.
 func (p *parsed) current() (*x509.Certificate, string) {
 	none := &x509.Certificate{}
 	if p.KubeletCertificate == nil || len(p.KubeletCertificate.Chain) == 0 {
@@ -111,7 +109,7 @@ func (p *parsed) current() (*x509.Certificate, string) {
 	return leaf, "the presented certificate is valid"
 }
 
-// egress returns the egress IPs that a request may add that has the DNS names of the current certificate and any of its names or addresses.
+// egress returns the egress IPs that a renewal may add: it has the DNS names of the current certificate, and a name or an address of it.
 func (p *parsed) egress(current *x509.Certificate) []netip.Addr {
 	names, held := p.content.DNSNames, addressesOf(current.IPAddresses)
 	renews := len(names) > 0 || slices.ContainsFunc(addressesOf(p.content.IPAddresses), func(ip netip.Addr) bool { return slices.Contains(held, ip) })

@@ -21,15 +21,14 @@ import (
 	"github.com/solonode/sno/approver/requests"
 )
 
-// vectorFile is testdata/hostile-requests.yaml: requests as an API server has them, each with its environment and the expected verdict.
-// They are data, so that others can use them; new requests come from openssl or a few lines of Go.
+// vectorFile is testdata/hostile-requests.yaml: requests as stored by an API server, with their environment and the expected verdict.
 type vectorFile struct {
-	// Clock, Inventory, Nodes and Authority (of the kubelets) are the environment, unless a vector's own says otherwise.
+	// The default environment. Authority is that of the kubelets.
 	Clock     time.Time `json:"clock"`
 	Inventory string    `json:"inventory"`
 	Nodes     []string  `json:"nodes"`
 	Authority string    `json:"authority"`
-	// Approved are the requests that the hostile ones are derived from, Controls others that must be approved.
+	// Hostile requests are derived from those in Approved. Controls must be approved as well.
 	Approved []vector `json:"approved"`
 	Controls []vector `json:"controls"`
 	Hostile  []vector `json:"hostile"`
@@ -37,17 +36,15 @@ type vectorFile struct {
 
 type vector struct {
 	Name string `json:"name"`
-	// Node is the name in the request, or in the one that it is derived from.
-	Node string `json:"node"`
-	// LeftOut is why others cannot use the request: only its environment is hostile.
-	LeftOut string `json:"leftOut,omitempty"`
-	// Want is the reason of the verdict.
+	Node string `json:"node"` // the name in the request, or in the one that it is derived from
+	// LeftOut is why other tests cannot use the request: only its environment is hostile.
+	LeftOut     string                                    `json:"leftOut,omitempty"`
 	Want        string                                    `json:"want"`
 	Environment environment                               `json:"world,omitzero"`
 	Object      *certificatesv1.CertificateSigningRequest `json:"object"`
 }
 
-// environment is the rest of a vector's inputs. NotRead lists what is missing: authority, nodes, approvals, inventory, clock.
+// environment contains the other inputs. NotRead lists missing ones: authority, nodes, approvals, inventory, clock.
 type environment struct {
 	NotRead         []string            `json:"notRead,omitempty"`
 	Nodes           []string            `json:"nodes,omitempty"`
@@ -71,13 +68,11 @@ var vectors = sync.OnceValue(func() (file vectorFile) {
 })
 
 var (
-	// now is the time of all decisions.
 	now = vectors().Clock
-	// racked is the inventory: new-0 may join, old-0 is there, twice-0 may rejoin, and the others lack something.
+	// testInventory: new-0 may join, old-0 exists, twice-0 may rejoin, and for others something is missing.
 	testInventory = sync.OnceValue(func() *inventory.Inventory { return must(inventory.Load([]byte(vectors().Inventory))) })
 )
 
-// inputs returns new inputs, which a test may change.
 func (v vector) inputs() requests.Inputs {
 	env := v.Environment
 	in := requests.Inputs{
@@ -109,7 +104,6 @@ func (v vector) inputs() requests.Inputs {
 	return in
 }
 
-// vectorOf returns the inputs of the vector with that name.
 func vectorOf(name string) requests.Inputs {
 	all := slices.Concat(vectors().Approved, vectors().Controls, vectors().Hostile)
 	return all[slices.IndexFunc(all, func(v vector) bool { return v.Name == name })].inputs()
@@ -119,13 +113,13 @@ func joining() requests.Inputs  { return vectorOf("a node that joins") }
 func serving() requests.Inputs  { return vectorOf("a node that serves") }
 func renewing() requests.Inputs { return vectorOf("a node that renews") }
 
-// verdict decides on the vector, and fails the test if Decide changes its inputs or returns another verdict the next time.
+// verdict also checks that Decide keeps its inputs and returns the same verdict again.
 func (v vector) verdict(t *testing.T) requests.Verdict {
 	t.Helper()
 	before, in := v.inputs(), v.inputs()
 	verdict := requests.Decide(in)
 	if diff := cmp.Diff(verdict, requests.Decide(in)); diff != "" {
-		t.Errorf("%s: another verdict:\n%s", v.Name, diff)
+		t.Errorf("%s: another verdict the second time:\n%s", v.Name, diff)
 	}
 	if !maps.Equal(before.Nodes, in.Nodes) || !maps.Equal(before.Approvals, in.Approvals) || !equality.Semantic.DeepEqual(before.Request, in.Request) {
 		t.Errorf("%s: the inputs changed", v.Name)
@@ -133,7 +127,7 @@ func (v vector) verdict(t *testing.T) requests.Verdict {
 	return verdict
 }
 
-// R-APP-2: nothing is approved by what the request alone contains.
+// R-APP-2: the content of a request alone never suffices.
 func TestHostile(t *testing.T) {
 	if len(vectors().Hostile) < 191 {
 		t.Errorf("only %d cases", len(vectors().Hostile))
@@ -146,13 +140,13 @@ func TestHostile(t *testing.T) {
 			}
 		})
 		if names.Has(v.Name) {
-			t.Errorf("%q is there twice", v.Name)
+			t.Errorf("%q is a duplicate", v.Name)
 		}
 		names.Insert(v.Name)
 	}
 }
 
-// R-APP-4: without these approvals a node could not join or would lose its certificate.
+// R-APP-4: a node can join and renew its certificate.
 func TestApproved(t *testing.T) {
 	for _, v := range slices.Concat(vectors().Approved, vectors().Controls) {
 		if got := v.verdict(t); !got.Approve || got.Reason != v.Want {
@@ -161,7 +155,7 @@ func TestApproved(t *testing.T) {
 	}
 }
 
-// Every check is needed: without it, a hostile request would be approved.
+// Without any one check a hostile request would be approved.
 func TestEveryCheckIsNeeded(t *testing.T) {
 	for flow, all := range requests.Checks {
 		for i, left := range all {
@@ -171,7 +165,7 @@ func TestEveryCheckIsNeeded(t *testing.T) {
 				content, _ := requests.Parse(in.Request.Spec.Request)
 				return content != nil && requests.FlowOf(in.Request) == flow && requests.DecideBy(in, content, others).Approve
 			}) {
-				t.Errorf("without the check %s of the flow %s nothing more would be approved", left.Name(), flow)
+				t.Errorf("no hostile request needs the check %s of the flow %s", left.Name(), flow)
 			}
 		}
 	}

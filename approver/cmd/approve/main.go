@@ -1,4 +1,4 @@
-// Command approve approves the certificate signing requests of nodes, outside of the cluster, that an inventory or the kubelets prove.
+// Command approve approves, from outside the cluster, certificate signing requests of nodes that an inventory or a kubelet proves.
 package main
 
 import (
