@@ -160,7 +160,8 @@ func turnOff(in Inputs, claim overrides.Claim) Decision {
 	case managed && contested != nil:
 		return Decision{Result: contested}
 	case managed && !claim.Complete:
-		claiming := newResult(patch.Progressing, ReasonTakingOver, "Setting an override for the stock approver; while it is set, upgrades are blocked; which ones depends on the release")
+		claiming := newResult(patch.Progressing, ReasonTakingOver,
+			"Setting an override for the stock approver; it blocks upgrades of the cluster until it is removed")
 		return Decision{ClusterVersion: patch.Step{Intent: claim.Intent(), Result: claiming}, Result: claiming}
 	case managed && !claim.Observed && runs:
 		return Decision{Result: newResult(patch.Progressing, ReasonTakingOver,

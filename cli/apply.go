@@ -23,7 +23,7 @@ var (
 	errDryRun = errors.New("unknown --dry-run")
 )
 
-// done is what happened to one object, or the state of a module that wrote nothing.
+// outcomeRow is the outcome for one object, or the state of a module that wrote nothing.
 type outcomeRow struct {
 	Module  string `json:"module"`
 	Object  string `json:"object"`
@@ -37,9 +37,9 @@ func newApply(p *program) *cobra.Command {
 Apply the changes that plan prints, once and by server-side apply. Fields that are as desired are not written, so a second run writes
 nothing.
 
-Nothing keeps the changes in force afterwards; that is what the controllers do (run). Drain requests of nodes are not handled.
+Only the controllers keep the changes in force afterwards (see run). Drain requests of nodes are not handled.
 
-With a machine-config operator, a change of the graceful shutdown restarts the node at once; --graceful-shutdown=off leaves it alone.`, `
+With a machine-config operator, a change of the graceful shutdown restarts the node at once; --graceful-shutdown=off changes nothing there.`, `
 		# What would be written
 		kubectl sno apply --dry-run=server
 		# Two modules, also where another manager owns a field
@@ -54,7 +54,7 @@ func newRelease(p *program) *cobra.Command {
 Release every field that a module owns: values that it took over are restored to their former owners, other fields are left to the
 defaults of the API or to their other owners. The conditions of its controller are removed.
 
-A controller that still runs patches again, and so does the next apply. To opt an object out for good, set the annotation
+A controller that still runs patches again, and so does the next apply. To opt an object out permanently, set the annotation
 `+annotation+` to the module's name; then the controller itself releases the object.`, `
 		# What would be released
 		kubectl sno release ingress --dry-run=server
@@ -77,11 +77,11 @@ A controller that still runs patches again, and so does the next apply. To opt a
 
 func (p *program) bindDryRun(command *cobra.Command) {
 	command.Flags().StringVar(&p.dryRun, "dry-run", "none",
-		`Must be "none", "server", or "client". With client nothing is sent, with server the API server answers as if it wrote. Neither writes.`)
+		`Must be "none", "server", or "client". With client nothing is sent; with server writes are server-side dry runs.`)
 	complete(command, "dry-run", "none", "server", "client")
 }
 
-// carryOut applies or releases the modules, one after the other. A module that fails stops no other.
+// applyOrRelease handles the modules one after the other; a module that fails does not stop the others.
 func (p *program) applyOrRelease(ctx context.Context, releasing bool) error {
 	chosen, err := p.selectedModules()
 	if err != nil {
@@ -138,7 +138,7 @@ func (p *program) applyOrRelease(ctx context.Context, releasing bool) error {
 	return errors.Join(failures...)
 }
 
-// write has one module write, or plan in a dry run. A release also removes the conditions of its controller from the operator's resource.
+// write runs one module, or plans it in a dry run. A release also removes the conditions of its controller.
 func (p *program) write(ctx context.Context, cluster client.Client, m controller.Module, releasing bool) ([]rehearsal.Write, patch.Result, error) {
 	if p.dryRun != "none" {
 		options := plan.Options{ForceConflicts: p.force, Release: releasing}

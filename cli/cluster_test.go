@@ -31,9 +31,8 @@ import (
 	"github.com/solonode/sno/patch/patchtest"
 )
 
-const user = "somebody-with-rights"
+const user = "test-admin"
 
-// cluster is a single-node cluster with workers after the installation, without operators.
 type cluster struct {
 	*testing.T
 	server     *patchtest.APIServer
@@ -82,7 +81,6 @@ func (c *cluster) must(err error) {
 	}
 }
 
-// call runs the program on the cluster and compares the standard output; see contains.
 func (c *cluster) call(args, out string) {
 	c.Helper()
 	got := run(c.T, append(strings.Fields(args), "--kubeconfig", c.kubeconfig)...) // the API server may warn
@@ -92,7 +90,6 @@ func (c *cluster) call(args, out string) {
 	contains(c.T, args, got.out, out)
 }
 
-// router reads the default IngressController, and its spec as JSON.
 func (c *cluster) router() (*unstructured.Unstructured, string) {
 	c.Helper()
 	u := &unstructured.Unstructured{}
@@ -103,7 +100,7 @@ func (c *cluster) router() (*unstructured.Unstructured, string) {
 	return u, string(spec)
 }
 
-// owned reports whether the ingress module owns fields of the IngressController, or of its status.
+// owned reports whether the ingress module owns fields of the IngressController.
 func (c *cluster) owned(subresource string) bool {
 	c.Helper()
 	router, _ := c.router()
@@ -112,7 +109,7 @@ func (c *cluster) owned(subresource string) bool {
 	})
 }
 
-// writes are the writes that one run may send.
+// writes are the requests that a step may send.
 type writes string
 
 const (
@@ -121,7 +118,7 @@ const (
 	anything writes = "anything"
 )
 
-// TestCommands runs every command that needs a cluster. Applying again writes nothing, and a release restores what was there.
+// TestCommands runs every command that needs a cluster. A second apply writes nothing, and a release restores the former values.
 func TestCommands(t *testing.T) {
 	c := newCluster(t)
 	_, before := c.router()
@@ -130,7 +127,7 @@ func TestCommands(t *testing.T) {
 	for _, step := range []struct {
 		call
 		sends writes
-		// router is what the IngressController contains afterwards.
+		// router is in the IngressController afterwards.
 		router string
 	}{
 		{call{"topology -o jsonpath={.highAvailabilityMode}-{.platform}", 0, "=None-None", ""}, nothing, ""},
@@ -173,7 +170,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// The value of another manager stays unless the conflict is forced, and is restored on release.
+// Values of another manager stay unless conflicts are forced, and are restored on release.
 func TestForceConflicts(t *testing.T) {
 	c := newCluster(t)
 	scaled, _ := c.router()
@@ -192,7 +189,7 @@ func TestForceConflicts(t *testing.T) {
 	}
 }
 
-// Read permissions suffice for a plan. Other missing permissions are named.
+// Read permissions suffice for a plan. Missing permissions are reported.
 func TestPermissions(t *testing.T) {
 	c := newCluster(t)
 	c.server.Grant(t, "reader", rbacv1.PolicyRule{Verbs: []string{"get", "list"}, APIGroups: []string{"*"}, Resources: []string{"*"}})
@@ -209,7 +206,6 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// A cluster that serves nothing of OpenShift, and none at all.
 func TestNoCluster(t *testing.T) {
 	mux := http.NewServeMux()
 	for path, text := range map[string]string{
@@ -230,7 +226,7 @@ func TestNoCluster(t *testing.T) {
 	}
 }
 
-// run is one process with all controllers, which Ctrl-C ends. A release also removes the conditions that they reported.
+// The command run ends on Ctrl-C. A release also removes the conditions of its controllers.
 func TestRun(t *testing.T) {
 	c := newCluster(t)
 	p := patchtest.Start(t, "run", "--kubeconfig", c.kubeconfig, "--leader-elect-resource-namespace=sno-system")
@@ -254,7 +250,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// A rehearsal merges like the API server, owners of fields included: applied, forced and released.
+// A rehearsal has the results of the API server, with the owners of fields.
 func TestRehearsalIsTrue(t *testing.T) {
 	c := newCluster(t)
 	userClient := c.server.Client(t, user, "system:masters")
@@ -290,7 +286,7 @@ func TestRehearsalIsTrue(t *testing.T) {
 	}
 }
 
-// normal returns the object without versions and times, and with the owners of its fields.
+// normal removes versions and times, and replaces managedFields by the owners.
 func normal(u *unstructured.Unstructured) map[string]any {
 	u = u.DeepCopy()
 	owners := map[string]any{}

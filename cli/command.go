@@ -1,5 +1,5 @@
-// Package cli implements kubectl-sno. No command decides anything: each has the modules reconcile on a cluster, a rehearsal of it
-// (package rehearsal) or a must-gather (package mustgather), and prints the result.
+// Package cli implements kubectl-sno. Each command runs the modules on a cluster, a rehearsal of it (package rehearsal) or a must-gather
+// (package mustgather), and prints the result.
 package cli
 
 import (
@@ -27,7 +27,7 @@ import (
 	"github.com/solonode/sno/patch/controller"
 )
 
-// exit is the error of a command that has printed everything and ends with this code.
+// exit is the exit code of a command that has printed everything.
 type exit int
 
 func (e exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
@@ -38,7 +38,6 @@ const (
 	exitPartial   exit = 3 // the must-gather is incomplete
 )
 
-// program holds the flags that several commands share.
 type program struct {
 	genericiooptions.IOStreams
 	cluster    *genericclioptions.ConfigFlags
@@ -88,7 +87,7 @@ Most commands work on a cluster and take the flags of kubectl. Commands that onl
 Exit codes: 0 for success, 1 for an error, 3 for an incomplete must-gather. diff returns 0 without differences, 1 with differences and
 2 for an error.`
 
-// log sends the logs of all libraries to standard error, or discards them.
+// log sends all logs to standard error, or discards them.
 func (p *program) log(command *cobra.Command, on bool) {
 	logger := logr.Discard()
 	if on {
@@ -99,7 +98,7 @@ func (p *program) log(command *cobra.Command, on bool) {
 	command.SetContext(logr.NewContext(command.Context(), logger))
 }
 
-// complete registers the completions of a flag that takes one value or a comma-separated list.
+// complete registers completions of a flag for one value or a comma-separated list.
 func complete(command *cobra.Command, name string, values ...string) {
 	// The only error is that of an unknown flag.
 	_ = command.RegisterFlagCompletionFunc(name, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
@@ -112,7 +111,6 @@ func complete(command *cobra.Command, name string, values ...string) {
 	})
 }
 
-// newCommand returns a command without arguments. bind declares its flags.
 func newCommand(use, short, long, examples string, bind ...func(*cobra.Command)) *cobra.Command {
 	examples = "  " + strings.ReplaceAll(strings.TrimSpace(examples), "\n\t\t", "\n  ")
 	command := &cobra.Command{Use: use, Short: short, Long: strings.TrimSpace(long), Example: examples, Args: cobra.NoArgs}
@@ -144,7 +142,7 @@ func (p *program) bindModuleFlags(command *cobra.Command) {
 	}
 }
 
-// bindGoFlags declares flags of package flag, but those that the root command has.
+// bindGoFlags declares flags of package flag, except those of the root command.
 func bindGoFlags(command *cobra.Command, prefix string, bind func(*flag.FlagSet)) {
 	flags := flag.NewFlagSet("", flag.ContinueOnError)
 	bind(flags)
@@ -166,7 +164,6 @@ func (p *program) checkNames() error {
 	return nil
 }
 
-// chosen returns the modules of --modules, or all, with valid flags.
 func (p *program) selectedModules() ([]controller.Module, error) {
 	if err := p.checkNames(); err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ import (
 
 var errPlatform = errors.New("unknown platform")
 
-// formerPolicy is the former name of topology.PolicyEnhancement, accepted with a warning for one release.
+// formerPolicy is the former name of topology.PolicyEnhancement, accepted for one release.
 const formerPolicy = "seed"
 
 var platforms = []string{
@@ -88,7 +88,6 @@ func policies() []string {
 	return names
 }
 
-// decision returns the fields of JSON output.
 func decision(policy string, d topology.Decision) map[string]any {
 	fields := map[string]any{
 		"policy": policy, "controlPlaneTopology": d.ControlPlaneTopology, "infrastructureTopology": d.InfrastructureTopology,

@@ -21,9 +21,9 @@ import (
 func newDiff(p *program) *cobra.Command {
 	command := newCommand("diff", "Print the changes as the API server would make them", `
 Print the difference between each object and the object that the API server would make of it, by a server-side dry run. Nothing is
-written, but write permissions are needed. With --must-gather no API server is asked, and what it would default is missing.
+written, but write permissions are needed. With --must-gather nothing is sent, and defaults of the API server are missing.
 
-Values of Secrets are masked. The exit codes are those of kubectl diff: 0 without differences, 1 with differences, more after an error.`, `
+Values of Secrets are masked. The exit codes are those of kubectl diff: 0 without differences, 1 with differences, 2 for an error.`, `
 		# One module, for a script
 		kubectl sno diff --modules ingress >/dev/null || echo "not in force"
 		# From a must-gather
@@ -59,7 +59,6 @@ Values of Secrets are masked. The exit codes are those of kubectl diff: 0 withou
 	return command
 }
 
-// unified returns the change in the format of diff -u.
 func unified(w rehearsal.Write) (string, error) {
 	before, err := manifest(w.Before, w.After, "*** (before)")
 	if err != nil {
@@ -70,8 +69,8 @@ func unified(w rehearsal.Write) (string, error) {
 	return udiff.Unified("live/"+name, "merged/"+name, before, after), err
 }
 
-// manifest returns the YAML of the object without bookkeeping; empty for nil. Values of a Secret are masked as by kubectl diff, those
-// that differ in the other object with the text of changed.
+// manifest returns the YAML of an object without bookkeeping. Values of Secrets are masked as by kubectl diff: with changed if they differ
+// from the other object.
 func manifest(object, other *unstructured.Unstructured, changed string) (string, error) {
 	if object == nil {
 		return "", nil
@@ -107,7 +106,6 @@ func mask(secret map[string]any, other *unstructured.Unstructured, changed strin
 	}
 }
 
-// paint prints a diff, in colours on a terminal.
 func printColored(out io.Writer, text string) {
 	colored := isTerminal(out) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	colors := map[byte]string{'@': "36", '-': "31", '+': "32"}

@@ -17,7 +17,6 @@ import (
 
 const gathered = "testdata/gather/sno-with-workers/input"
 
-// The output of each command for a must-gather.
 func TestGolden(t *testing.T) {
 	patchtest.Golden(t, "testdata/gather", func(t *testing.T, _ fs.FS) map[string]string {
 		input := filepath.Join("testdata/gather", filepath.Base(t.Name()), "input")
@@ -40,7 +39,7 @@ func TestGolden(t *testing.T) {
 	})
 }
 
-// pack writes a .tar.gz of the must-gather, in the folders of must-gather, and of other files, which are empty.
+// pack writes a .tar.gz of the must-gather with further, empty files.
 func pack(t *testing.T, others ...string) string {
 	t.Helper()
 	folder, file := t.TempDir(), filepath.Join(t.TempDir(), "must-gather.tar.gz")
@@ -57,7 +56,7 @@ func pack(t *testing.T, others ...string) string {
 	return file
 }
 
-// A packed must-gather is read like its folder; logs are not unpacked.
+// A packed must-gather is read like its folder, without logs.
 func TestArchive(t *testing.T) {
 	want := run(t, "topology", "--must-gather", gathered)
 	file := pack(t, "must-gather.local.1/quay-io-openshift/namespaces/x/core/pods/p/logs/current.log")
@@ -92,9 +91,9 @@ func TestMustGather(t *testing.T) {
 		"partial diff":       {"diff" + from + lacking, 3, "+++ merged/ingresscontroller", "incomplete"},
 		"no infrastructure":  {"topology" + from + without, 1, "", "infrastructures.config.openshift.io/cluster does not exist"},
 		"no must-gather":     {plan + t.TempDir(), 1, "", "not a must-gather"},
-		"no such file":       {plan + "/does/not/exist", 1, "", "no such file"},
+		"missing file":       {plan + "/does/not/exist", 1, "", "no such file"},
 		"no archive":         {plan + notGzip, 1, "", "neither a folder nor a readable .tar.gz"},
-		"leads out":          {plan + pack(t, "../../namespaces/evil.yaml"), 1, "", "evil.yaml"},
+		"path traversal":     {plan + pack(t, "../../namespaces/evil.yaml"), 1, "", "evil.yaml"},
 		"both":               {plan + gathered + " --context x", 1, "", "remove --context"},
 		"would call members": {plan + gathered + " --etcd-endpoints http://localhost:1", 1, "", "remove --etcd-endpoints"},
 		"diff of none":       {"diff" + from + t.TempDir(), 2, "", "not a must-gather"},

@@ -28,7 +28,7 @@ type output struct {
 	code     int
 }
 
-// run runs the program in this process, without a cluster unless the arguments name one.
+// run runs the program in this process, by default without a cluster.
 func run(t *testing.T, args ...string) output {
 	t.Helper()
 	t.Setenv("KUBECONFIG", os.DevNull)
@@ -37,7 +37,7 @@ func run(t *testing.T, args ...string) output {
 	return output{out.String(), errOut.String(), code}
 }
 
-// call is one run and what it must print on standard output and standard error: see contains.
+// call is one run with the expected output: see contains.
 type call struct {
 	args     string
 	code     int
@@ -61,8 +61,7 @@ func testCalls(t *testing.T, calls map[string]call) {
 	}
 }
 
-// contains compares a text with the parts that it must contain, separated by |, or after ! not contain. After = it must be equal, and
-// without any parts empty.
+// contains checks for parts separated by |, which must be missing after !. A text after = must be equal. An empty one means no output.
 func contains(t *testing.T, what, text, wanted string) {
 	t.Helper()
 	if all, exactly := strings.CutPrefix(wanted, "="); exactly || wanted == "" {

@@ -18,7 +18,6 @@ import (
 
 var errOutput = errors.New("unknown output format")
 
-// output holds the flags for how an answer is printed.
 type output struct {
 	format, template string
 	noHeaders        bool
@@ -55,7 +54,6 @@ func (o *output) printer() (printers.ResourcePrinter, error) {
 	return printer, err
 }
 
-// print writes the answer to standard output.
 func (p *program) print(a answer) error {
 	printer, err := p.output.printer()
 	if err != nil {
@@ -82,7 +80,7 @@ func (p *program) print(a answer) error {
 	return printer.PrintObj(&unstructured.Unstructured{Object: fields}, p.Out)
 }
 
-// table returns an empty table; a column whose name ends in "+" is printed with -o wide only.
+// table returns an empty table. Columns that end in "+" are printed with -o wide only.
 func table(columns ...string) *metav1.Table {
 	t := &metav1.Table{}
 	for _, column := range columns {
@@ -103,7 +101,7 @@ func isTerminal(out io.Writer) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// progress replaces the progress line on a terminal; an empty text removes it.
+// progress replaces the progress line of a terminal; an empty text removes it.
 func (p *program) progress(text string) {
 	if isTerminal(p.ErrOut) {
 		fmt.Fprint(p.ErrOut, "\r\x1b[K"+text)

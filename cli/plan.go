@@ -38,7 +38,6 @@ func (p *program) bindForce(command *cobra.Command) {
 		"Take over fields that another manager owns. Their values are remembered, and restored on release.")
 }
 
-// printPlans returns a RunE that plans the chosen modules and prints what format makes of the plans.
 func (p *program) printPlans(format func([]plan.Module) answer) func(*cobra.Command, []string) error {
 	return func(command *cobra.Command, _ []string) error {
 		chosen, err := p.selectedModules()
@@ -87,12 +86,11 @@ func (p *program) planAnswer(planned []plan.Module) answer {
 	return answer{kind: "Plan", value: map[string]any{"modules": planned}, names: names, table: t}
 }
 
-// writes reports whether the verdict stands for a write. A module's state in words does not.
+// writes reports whether the verdict is a write. The state of a module is none.
 func writes(v plan.Verdict) bool {
 	return slices.Contains([]plan.Verdict{plan.Own, plan.Set, plan.Remove, plan.Create, plan.Delete}, v)
 }
 
-// shorten truncates a value to the width of a column.
 func shorten(value string) string {
 	const most = 40
 	if runes := []rune(value); len(runes) > most {
@@ -101,7 +99,7 @@ func shorten(value string) string {
 	return value
 }
 
-// moduleStatus counts the fields of one module; Owners are the managers that own them now.
+// moduleStatus counts the fields of one module. Owners own them now.
 type moduleStatus struct {
 	Module  string   `json:"module"`
 	State   string   `json:"state"`

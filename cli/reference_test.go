@@ -18,7 +18,7 @@ import (
 	"github.com/solonode/sno/cli"
 )
 
-// generated compares the files of the folder that have the ending. -update writes them.
+// generated compares the files of a folder, or writes them with -update.
 func generated(t *testing.T, folder, ending string, want map[string]string) {
 	t.Helper()
 	files, err := filepath.Glob(folder + "/*" + ending)
@@ -45,7 +45,6 @@ func generated(t *testing.T, folder, ending string, want map[string]string) {
 	}
 }
 
-// docs/kubectl-sno is the help of the commands.
 func TestReference(t *testing.T) {
 	root := cli.New(genericiooptions.NewTestIOStreamsDiscard())
 	root.DisableAutoGenTag = true
@@ -60,7 +59,6 @@ func TestReference(t *testing.T) {
 	generated(t, "../docs/kubectl-sno", ".md", want)
 }
 
-// The embedded manifests are the overlays of config/ as kustomize builds them.
 func TestManifests(t *testing.T) {
 	overlays, err := filepath.Glob("../config/*/kustomization.yaml")
 	want := map[string]string{}

@@ -10,13 +10,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The manifests are the overlays of config/ as kustomize builds them: one for each module, and all.yaml for one process with all modules.
+// The manifests are the overlays of config/, built by kustomize: one for each module, and all.yaml for one process with all modules.
 //
 //go:embed manifests/*.yaml
 var manifests embed.FS
 
-// placeholder is replaced by the name of the module in --image.
-const placeholder = "{module}"
+const placeholder = "{module}" // in --image
 
 var (
 	errImage = errors.New("every controller has an image of its own")

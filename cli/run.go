@@ -6,7 +6,7 @@ import (
 	"github.com/solonode/sno/patch/run"
 )
 
-// processName names the Lease, the source of events and the user agent.
+// processName is in the Lease, events and the user agent.
 const processName = "kubectl-sno"
 
 func newRun(p *program) *cobra.Command {

@@ -26,7 +26,7 @@ func (p *program) bindMustGather(command *cobra.Command) {
 		"Read this folder or .tar.gz of oc adm must-gather, or of oc adm inspect, instead of a cluster.")
 }
 
-// read calls do with the cluster, or with the must-gather and without a server. It then reports what the must-gather lacks.
+// read calls do with the cluster, or with the must-gather and no server, and then reports what the must-gather lacks.
 func (p *program) read(command *cobra.Command, do func(from rehearsal.Base, server client.Client) error) error {
 	if p.mustGather == "" {
 		cluster, err := p.connect()
@@ -44,7 +44,7 @@ func (p *program) read(command *cobra.Command, do func(from rehearsal.Base, serv
 	if err != nil {
 		return err
 	}
-	kinds := meta.NewDefaultRESTMapper(nil) // a must-gather does not record which kinds the cluster served
+	kinds := meta.NewDefaultRESTMapper(nil) // a must-gather lacks the served kinds
 	for _, m := range p.all {
 		for _, o := range m.Objects() {
 			kinds.Add(o.GroupVersionKind, meta.RESTScopeNamespace)
@@ -82,7 +82,7 @@ func (p *program) connect() (client.Client, error) {
 	return client.New(config, client.Options{Scheme: clientgoscheme.Scheme})
 }
 
-// explain returns the text of an error and what to do about it.
+// explain adds what to do about an error.
 func explain(err error) string {
 	text := strings.TrimPrefix(err.Error(), "error: ")
 	switch {

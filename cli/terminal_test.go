@@ -11,8 +11,7 @@ import (
 	"github.com/solonode/sno/patch/patchtest"
 )
 
-// inTerminal runs the program in a terminal and presses Ctrl-C once it has printed the text of until; empty for never. It returns the
-// output and the exit code.
+// inTerminal runs the program in a terminal, presses Ctrl-C after the text of until, if any, and returns the output and the exit code.
 func inTerminal(t *testing.T, until string, args ...string) (string, int) {
 	t.Helper()
 	command := patchtest.Command(io.Discard, args...)
@@ -37,11 +36,11 @@ func inTerminal(t *testing.T, until string, args ...string) (string, int) {
 			break // the program has ended
 		}
 	}
-	_ = command.Wait() // the exit code says more
+	_ = command.Wait() // the exit code is checked instead
 	return strings.ReplaceAll(screen.String(), "\r\n", "\n"), command.ProcessState.ExitCode()
 }
 
-// Colours and progress are printed in a terminal only.
+// Colours and progress are for terminals only.
 func TestTerminal(t *testing.T) {
 	args := []string{"diff", "--must-gather", gathered}
 	screen, code := inTerminal(t, "", args...)

@@ -100,7 +100,7 @@ func topologyAnswer(ctx context.Context, from client.Reader) (answer, error) {
 	}, names: []string{"infrastructure.config.openshift.io/cluster"}, table: t}, nil
 }
 
-// countNodes counts nodes by role; control-plane is another name of master. A node may have several roles.
+// countNodes counts nodes by role; control-plane counts as master. A node may have several roles.
 func countNodes(ctx context.Context, from client.Reader) (map[string]int, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NodeList"))
@@ -125,13 +125,12 @@ func countNodes(ctx context.Context, from client.Reader) (map[string]int, error)
 	return counts, nil
 }
 
-// consequence describes the effect of the topology on one module's operand.
 type consequence struct {
 	Module string `json:"module"`
 	Text   string `json:"text"`
 }
 
-// consequences calls the functions with which operators that vendor the modules shape their operands.
+// consequences uses the functions by which operators that vendor the modules shape their operands.
 func consequences(cluster topology.Cluster, placement configv1.DefaultPlacement, nodes map[string]int) ([]consequence, error) {
 	var all []consequence
 	var failures []error

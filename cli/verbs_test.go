@@ -13,7 +13,6 @@ import (
 	"github.com/solonode/sno/cli"
 )
 
-// runnable lists the commands that can be run.
 func runnable(command *cobra.Command) []*cobra.Command {
 	var all []*cobra.Command
 	for _, below := range command.Commands() {
@@ -25,7 +24,7 @@ func runnable(command *cobra.Command) []*cobra.Command {
 	return all
 }
 
-// Every command has a description, and examples with flags that it has.
+// Every command has a description and valid examples.
 func TestHelp(t *testing.T) {
 	root := cli.New(genericiooptions.NewTestIOStreamsDiscard())
 	found := runnable(root)
@@ -71,7 +70,7 @@ func TestCompletion(t *testing.T) {
 	call{"completion bash", 0, "bash completion|__complete", ""}.test(t)
 }
 
-// Invalid flags are an error that names the valid ones, before any cluster is read.
+// Invalid flags are reported with the valid ones, before a cluster is read.
 func TestBadFlags(t *testing.T) {
 	const decide = "topology decide "
 	for args, want := range map[string]string{
@@ -126,7 +125,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// Without an answer of the API server the cluster is not stable, which may pass: a single node's API server may be restarting.
+// A cluster is not stable while its API server does not answer: it may be restarting.
 func TestWaitForStable(t *testing.T) {
 	const args = "wait-for-stable --server=https://127.0.0.1:1 --for=0 --timeout=1ms "
 	const failure = "error: the cluster is not stable after "

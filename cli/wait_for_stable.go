@@ -20,7 +20,7 @@ as a restart, starts the period again.
 
 Kinds that the cluster does not serve are skipped. While a kind cannot be read, the cluster does not count as stable.
 
-Progress goes to standard error. At the timeout the command prints what is still changing and returns 1.`, `
+Progress is printed on standard error. At the timeout the command prints what is still changing and returns 1.`, `
 		# On a cluster that restarts a lot: half an hour without a change, within three hours
 		kubectl sno wait-for-stable --for=30m --timeout=3h
 		# Check once
@@ -28,7 +28,7 @@ Progress goes to standard error. At the timeout the command prints what is still
 		# What is still changing, for a script
 		kubectl sno wait-for-stable -o jsonpath='{.moving[*].object}'`, p.bindOutput)
 	command.Flags().DurationVar(&options.Quiet, "for", 5*time.Minute, "How long nothing may change.")
-	command.Flags().DurationVar(&options.Timeout, "timeout", time.Hour, "When to give up.")
+	command.Flags().DurationVar(&options.Timeout, "timeout", time.Hour, "How long to wait.")
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		if err := options.Validate(); err != nil {
 			return err

@@ -36,7 +36,7 @@ type Client struct {
 	gaps []string
 }
 
-// New returns a client that reads from the files, in which the must-gather may lie some folders below. RESTMapper returns the mapper.
+// New returns a client that reads from the files, in which the must-gather may be some folders below.
 func New(files fs.FS, mapper meta.RESTMapper) (*Client, error) {
 	found, err := roots(files)
 	if err != nil {
@@ -45,10 +45,10 @@ func New(files fs.FS, mapper meta.RESTMapper) (*Client, error) {
 	return &Client{files: files, roots: found, mapper: mapper}, nil
 }
 
-// RESTMapper returns the mapper that New was given.
+// RESTMapper returns the mapper of New.
 func (c *Client) RESTMapper() meta.RESTMapper { return c.mapper }
 
-// Gaps lists what was read and is missing or corrupt.
+// Gaps returns objects and files that were read and are missing or corrupt.
 func (c *Client) Gaps() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -101,7 +101,7 @@ func (c *Client) List(_ context.Context, list client.ObjectList, opts ...client.
 	if options.Namespace == "" {
 		namespaces = append(namespaces, c.namespaces()...)
 	}
-	// A cluster need not serve kinds that are not part of Kubernetes, so none of them is no gap.
+	// A cluster may not serve kinds of other projects, so their absence is no gap.
 	gathered := !clientgoscheme.Scheme.Recognizes(gvk)
 	for _, namespace := range namespaces {
 		found := c.read(resource, namespace)
@@ -140,18 +140,16 @@ var (
 	errForm  = errors.New("unexpected content")
 )
 
-// fault is a file that cannot be parsed. name is the object that it should hold; empty for a list.
+// fault is a corrupt file. name is that of its object, empty for a list.
 type fault struct{ name, text string }
 
-// found is the content of a resource in a namespace.
 type found struct {
 	objects map[string]*unstructured.Unstructured
 	faults  []fault
-	// gathered reports whether an object that is missing here is also missing in the cluster.
+	// gathered reports whether missing objects are also missing in the cluster.
 	gathered bool
 }
 
-// base returns the path of a resource below a root.
 func base(resource schema.GroupResource, namespace string) string {
 	scope := clusterDir
 	if namespace != "" {
@@ -160,7 +158,6 @@ func base(resource schema.GroupResource, namespace string) string {
 	return path.Join(scope, cmp.Or(resource.Group, "core"), resource.Resource)
 }
 
-// namespaces lists the gathered namespaces.
 func (c *Client) namespaces() []string {
 	var names []string
 	for _, root := range c.roots {
@@ -175,8 +172,7 @@ func (c *Client) namespaces() []string {
 	return slices.Compact(names)
 }
 
-// read reads the resource in a namespace, or the cluster-scoped ones. A corrupt file hides no others. An object in a file of its own
-// takes precedence over one in a list.
+// read skips corrupt files. An object in a file of its own takes precedence over one in a list.
 func (c *Client) read(resource schema.GroupResource, namespace string) found {
 	out := found{objects: map[string]*unstructured.Unstructured{}}
 	add := func(file, name string) {
@@ -215,7 +211,6 @@ func (c *Client) read(resource schema.GroupResource, namespace string) found {
 	return out
 }
 
-// parse reads the object or the list in a file. The values of Secrets are dropped: nothing needs more than their presence.
 func parse(files fs.FS, file string, isList bool) ([]unstructured.Unstructured, error) {
 	text, err := fs.ReadFile(files, file)
 	if err != nil {
@@ -248,7 +243,7 @@ func parse(files fs.FS, file string, isList bool) ([]unstructured.Unstructured, 
 			return nil, fmt.Errorf("%w: object %d has no name", errForm, i)
 		}
 		if objects[i].GetKind() == "Secret" {
-			delete(objects[i].Object, "data")
+			delete(objects[i].Object, "data") // only the presence of a Secret matters
 			delete(objects[i].Object, "stringData")
 		}
 	}

@@ -30,7 +30,7 @@ var (
 	pod            = corev1.SchemeGroupVersion.WithKind("Pod")
 )
 
-// tree has objects in all places where must-gather and inspect write them.
+// tree has objects in all places that must-gather and inspect use.
 var tree = map[string]string{
 	"cluster-scoped-resources/config.openshift.io/infrastructures.yaml": `---
 {apiVersion: config.openshift.io/v1, kind: InfrastructureList, items: [
@@ -81,7 +81,7 @@ func open(t *testing.T, top string, texts map[string]string) *Client {
 	return c
 }
 
-// tops are the folders in which a tree may lie: none, that of an image, and packed ones above it.
+// tops are the folders above a tree: none, that of an image, and packed ones.
 var tops = []string{"", "quay-io-example-sha256-0123/", "home/me/must-gather.local.1/image/"}
 
 func TestNew(t *testing.T) {
@@ -206,7 +206,7 @@ func names(t *testing.T, list client.ObjectList) string {
 	return strings.Join(all, " ")
 }
 
-// Only the presence of a Secret can be read.
+// Secrets are read without values.
 func TestSecretsStayClosed(t *testing.T) {
 	secret := &corev1.Secret{}
 	err := open(t, "", tree).Get(t.Context(), client.ObjectKey{Namespace: "two", Name: "s"}, secret)
@@ -215,7 +215,7 @@ func TestSecretsStayClosed(t *testing.T) {
 	}
 }
 
-// A must-gather has a tree for each image; a must-gather in another folder is of another cluster.
+// All trees of a must-gather are read, and no other must-gather.
 func TestSeveralTrees(t *testing.T) {
 	c := open(t, "", map[string]string{
 		"mg-1/image-1/cluster-scoped-resources/core/nodes/a.yaml": `{apiVersion: v1, kind: Node, metadata: {name: a}}`,

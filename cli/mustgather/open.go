@@ -5,8 +5,7 @@
 //	namespaces/<namespace>/<group>/<resource>/<name>.yaml
 //	namespaces/<namespace>/<group>/<resource>.yaml
 //
-// The core group is called "core". A must-gather has one such tree per image. What was not gathered, or cannot be parsed, is not found
-// and reported as a gap.
+// The core group is "core". A must-gather has one tree per image. What is missing or corrupt is not found, and reported as a gap.
 package mustgather
 
 import (
@@ -34,7 +33,7 @@ const (
 	maxFile       = 256 << 20 // bytes of a file in an archive
 )
 
-// Open opens a folder or a .tar.gz. The function that it returns deletes what was unpacked.
+// Open opens a folder or a .tar.gz. The returned function deletes the unpacked files.
 func Open(file string) (fs.FS, func() error, error) {
 	info, err := os.Stat(file)
 	if err != nil {
@@ -54,7 +53,7 @@ func Open(file string) (fs.FS, func() error, error) {
 	return os.DirFS(folder), end, nil
 }
 
-// roots finds the trees. All lie in the same folder: a must-gather in another folder is of another cluster.
+// roots returns the trees of one folder: a must-gather in another folder is of another cluster.
 func roots(files fs.FS) ([]string, error) {
 	var found []string
 	err := fs.WalkDir(files, ".", func(dir string, entry fs.DirEntry, err error) error {
@@ -84,7 +83,7 @@ func isRoot(files fs.FS, dir string) bool {
 	})
 }
 
-// unpack extracts the objects of the archive, not the logs, which are most of it.
+// unpack extracts objects, without the logs, which are most of an archive.
 func unpack(file, folder string) error {
 	archive, err := os.Open(file)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package plan reports what the modules would change in a cluster, field by field, without changing it. Each module reconciles on a
-// rehearsal of the cluster; the plan is the difference between the objects before and after.
+// Package plan reports what modules would change in a cluster, field by field. Each module reconciles on a rehearsal of the cluster; the
+// plan is the difference between the objects before and after.
 package plan
 
 import (
@@ -22,10 +22,10 @@ import (
 	"github.com/solonode/sno/patch/ownership"
 )
 
-// Verdict is what would happen to a field, or to an object.
+// Verdict is what would happen to a field or an object.
 type Verdict string
 
-// The verdicts. Own keeps the value and adds the module to its owners.
+// Values of Verdict. Own keeps the value and adds the module to its owners.
 const (
 	InForce Verdict = "in force"
 	Own     Verdict = "own"
@@ -36,8 +36,8 @@ const (
 	Blocked Verdict = "blocked"
 )
 
-// Row is one field of an object. An object that would be created or deleted has one row without a field. A module with no field to
-// report, or with more to report than its fields, has a row without an object.
+// Row is one field. An object that would be created or deleted has one row without a field. Other states of a module are a row without an
+// object.
 type Row struct {
 	Object  string  `json:"object"`
 	Field   string  `json:"field"`
@@ -59,16 +59,15 @@ type Module struct {
 	Writes  []rehearsal.Write `json:"-"`
 }
 
-// Options say what to plan.
+// Options of Compute.
 type Options struct {
 	ForceConflicts bool
-	// Release plans the release of everything that the module owns.
-	Release bool
-	// Server answers each write as a dry run; with nil nothing is sent.
+	Release        bool // plan the release of everything that the module owns
+	// Server receives each write as a dry run; with nil nothing is sent.
 	Server client.Client
 }
 
-// Compute plans one module. The cluster is only read.
+// Compute plans one module and writes nothing.
 func Compute(ctx context.Context, cluster rehearsal.Base, m controller.Module, options Options) (Module, error) {
 	rehearse := func(dryRun, force bool, server client.Client) (*rehearsal.Client, patch.Result, error) {
 		made, err := rehearsal.New(cluster, server)
@@ -87,7 +86,7 @@ func Compute(ctx context.Context, cluster rehearsal.Base, m controller.Module, o
 		return Module{}, err
 	}
 	if options.Server == nil || result.State != patch.Failed {
-		result = before // Failed is the answer of the API server
+		result = before // a failure is that of the API server
 	}
 	out := Module{
 		Module: m.Name(), State: result.State.String(), Reason: result.Reason, Message: Message(result), Result: result, Writes: after.Writes(),
@@ -110,7 +109,7 @@ func Compute(ctx context.Context, cluster rehearsal.Base, m controller.Module, o
 	return out, nil
 }
 
-// Message returns the message of the result and its error, which no log has.
+// Message returns the message of the result with its error.
 func Message(result patch.Result) string {
 	if result.Err != nil {
 		return result.Message + ": " + result.Err.Error()
@@ -120,32 +119,29 @@ func Message(result patch.Result) string {
 
 var inner = regexp.MustCompile(`\B[A-Z]`)
 
-// words spells a state: NotNeeded is "not needed".
 func stateText(state patch.State) string {
 	return strings.ToLower(inner.ReplaceAllString(state.String(), " $0"))
 }
 
-// NameOf returns the name of the object in the notation of kubectl.
+// NameOf returns the object's name in kubectl's notation.
 func NameOf(object *unstructured.Unstructured) string {
 	kind := object.GroupVersionKind().GroupKind().String()
 	return strings.ToLower(kind) + "/" + object.GetName()
 }
 
-// maxReconciliations bounds the reconciliations of a module that writes one step in each.
-const maxReconciliations = 20
+const maxReconciliations = 20 // of a module that makes one write in each
 
-var errNotSettled = errors.New("it always has something to write; if another client keeps writing the same objects, the audit log names it")
+var errNotSettled = errors.New("the module keeps writing; if another client writes the same objects, the audit log names it")
 
 // Outcome is the result of Reconcile.
 type Outcome struct {
-	// Target is the operator's own resource; nil for none.
-	Target *unstructured.Unstructured
+	Target *unstructured.Unstructured // the operator's own resource; may be nil
 	Result patch.Result
-	// Writes lists the writes in order, without dry runs. The objects have a name only.
+	// Writes are in order, without dry runs. Their objects have only a name.
 	Writes []rehearsal.Write
 }
 
-// Reconcile has the module reconcile until it has nothing more to write. With releasing it releases what it owns.
+// Reconcile reconciles until the module has nothing to write. With releasing it releases what the module owns.
 func Reconcile(ctx context.Context, by client.Client, m controller.Module, options controller.Options, releasing bool) (out Outcome, err error) {
 	defer func() {
 		if err != nil {
@@ -179,7 +175,6 @@ func Reconcile(ctx context.Context, by client.Client, m controller.Module, optio
 	return out, errNotSettled
 }
 
-// recorder records the writes that succeed.
 type recorder struct {
 	client.Client
 	writes []rehearsal.Write
@@ -217,7 +212,7 @@ func (r *recorder) Delete(ctx context.Context, object client.Object, opts ...cli
 	return r.record(object, true, (&client.DeleteOptions{}).ApplyOptions(opts).DryRun, r.Client.Delete(ctx, object, opts...))
 }
 
-// optedOut adds the opt-out annotation of a module to every object that is read, so that the module releases everything.
+// optedOut adds a module's opt-out annotation to objects that are read, so that the module releases everything.
 type optedOut struct {
 	client.Client
 	module string

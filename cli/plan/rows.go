@@ -22,7 +22,7 @@ import (
 	"github.com/solonode/sno/patch/ownership"
 )
 
-// rows lists the fields that would change, and the fields in force on objects that would not change.
+// rows returns the fields that would change, and those in force on unchanged objects.
 func rows(ctx context.Context, m controller.Module, by client.Client, out Module) ([]Row, error) {
 	var all []Row
 	add := func(first bool, its []Row) {
@@ -57,7 +57,7 @@ func rows(ctx context.Context, m controller.Module, by client.Client, out Module
 
 func isAbsent(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
 
-// named lists the objects on which the module may own fields. Of a kind that it reads whole these are the objects that it applied to.
+// namedObjects returns the objects on which the module may own fields.
 func namedObjects(ctx context.Context, m controller.Module, by client.Client) ([]controller.Object, error) {
 	var objects []controller.Object
 	for _, o := range m.Objects() {
@@ -95,7 +95,6 @@ func written(w rehearsal.Write, module string) []Row {
 	return fields(w.Before, w.After, module)
 }
 
-// blocked lists the fields that would change with force only.
 func blocked(out Module, forced []rehearsal.Write) []Row {
 	var all []Row
 	for _, w := range forced {
@@ -114,7 +113,7 @@ func blocked(out Module, forced []rehearsal.Write) []Row {
 	return all
 }
 
-// fields compares an object before and after, and returns the fields that change or that the module owns.
+// fields returns the fields that change or that the module owns.
 func fields(before, after *unstructured.Unstructured, module string) []Row {
 	owner := patch.FieldOwner(module)
 	var all []Row
@@ -149,7 +148,7 @@ func fields(before, after *unstructured.Unstructured, module string) []Row {
 	return all
 }
 
-// why returns the module's message, which is about the first of several writes, or a general reason.
+// why returns the module's message for the first of several writes, and a general reason for others.
 func why(verdict Verdict, out Module, first bool) string {
 	message := strings.TrimPrefix(out.Message, "Dry run: ")
 	switch state := out.Result.State; {
@@ -161,7 +160,7 @@ func why(verdict Verdict, out Module, first bool) string {
 	return "Required by the topology"
 }
 
-// leaves returns the paths to all values but maps with members.
+// leaves returns the paths of all values; maps with members are no values.
 func leaves(object *unstructured.Unstructured) *fieldpath.Set {
 	set := fieldpath.NewSet()
 	var walk func(value any, path fieldpath.Path)
@@ -178,7 +177,7 @@ func leaves(object *unstructured.Unstructured) *fieldpath.Set {
 	return set
 }
 
-// managers lists the managers of a field. For an item of a list they are those of the map around the list.
+// managers returns the managers of a field. Those of a list are the managers of the map that contains it.
 func managers(object *unstructured.Unstructured, at fieldpath.Path) []string {
 	if len(object.GetManagedFields()) == 0 {
 		return []string{"unknown"}
@@ -187,7 +186,6 @@ func managers(object *unstructured.Unstructured, at fieldpath.Path) []string {
 	return names
 }
 
-// join returns a dotted path, with names that contain dots in brackets.
 func join(path []string) string {
 	var out strings.Builder
 	for _, name := range path {
@@ -200,7 +198,7 @@ func join(path []string) string {
 	return out.String()
 }
 
-// hidden reports whether the API server maintains the field, or whether it is a status or the module's own bookkeeping.
+// hidden reports whether the field is maintained by the API server, a status, or bookkeeping of the module.
 func hidden(path []string, module string) bool {
 	switch path[0] {
 	case "status", "apiVersion", "kind":
@@ -212,7 +210,6 @@ func hidden(path []string, module string) bool {
 	return false
 }
 
-// text returns the JSON of a field, or ownership.None.
 func text(object *unstructured.Unstructured, path []string) string {
 	value, found, err := unstructured.NestedFieldNoCopy(object.Object, path...)
 	if !found || err != nil {

@@ -1,8 +1,8 @@
-// Package rehearsal is a client that carries out the writes of modules in memory.
+// Package rehearsal is a client that writes in memory.
 //
-// Objects are read from a cluster or a must-gather until they are written, and from memory afterwards. With a server, the first write to an
-// object is a server-side dry run, with the defaults, admission, permissions and conflicts of the API server. All other writes are merged
-// here, by the library with which the API server merges.
+// Objects are read from a cluster or a must-gather until they are written, and from memory afterwards. With a server, the first write of
+// an object is a server-side dry run, with defaults, admission, permissions and conflicts. All other writes are merged here, by the
+// library of the API server.
 package rehearsal
 
 import (
@@ -35,7 +35,7 @@ var ErrUnsupported = errors.New("not supported by a rehearsal")
 
 var errPrecondition = errors.New("the precondition does not hold")
 
-// UIDPrefix is the prefix of the UIDs of objects that exist in the rehearsal only.
+// UIDPrefix begins the UIDs of objects that exist in a rehearsal only.
 const UIDPrefix = "rehearsed-"
 
 // Base is what a rehearsal reads from.
@@ -44,7 +44,7 @@ type Base interface {
 	RESTMapper() meta.RESTMapper
 }
 
-// Write is the change of one object. Before and After are nil where there is none.
+// Write is the change of one object. Before or After may be nil.
 type Write struct {
 	schema.GroupVersionKind
 	client.ObjectKey
@@ -53,7 +53,7 @@ type Write struct {
 
 // Client implements client.Client. It is safe for concurrent use.
 type Client struct {
-	client.Client // refuses every request; only what modules write is carried out, by the methods below
+	client.Client // refuses all other requests
 	base          client.Reader
 	server        client.Client
 
@@ -61,7 +61,7 @@ type Client struct {
 	writes []*Write
 }
 
-// New returns a client that reads from base. The server answers writes by dry runs; with nil nothing is sent.
+// New returns a client that reads from base. With a server, writes are dry runs there; with nil nothing is sent.
 func New(base Base, server client.Client) (*Client, error) {
 	none, err := client.New(&rest.Config{Transport: noServer{}}, client.Options{Scheme: clientgoscheme.Scheme, Mapper: base.RESTMapper()})
 	if err != nil {
@@ -74,14 +74,13 @@ func New(base Base, server client.Client) (*Client, error) {
 	return c, nil
 }
 
-// noServer refuses every request.
 type noServer struct{}
 
 func (noServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, fmt.Errorf("%w: %s %s", ErrUnsupported, r.Method, r.URL.Path)
 }
 
-// Writes lists the objects that would change, in the order of the first write to each.
+// Writes returns the objects that would change, in the order of their first writes.
 func (c *Client) Writes() []Write {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -94,7 +93,6 @@ func (c *Client) Writes() []Write {
 	return writes
 }
 
-// written returns the write to the object; nil for none.
 func (c *Client) written(gvk schema.GroupVersionKind, at client.ObjectKey) *Write {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -120,7 +118,7 @@ func (c *Client) Get(ctx context.Context, at client.ObjectKey, object client.Obj
 	}
 }
 
-// List implements client.Reader. Writes are in lists of unstructured objects only; modules write nothing that they list in another form.
+// List implements client.Reader. Only lists of unstructured objects contain writes: modules write nothing that they list otherwise.
 func (c *Client) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	if err := c.base.List(ctx, list, opts...); err != nil {
 		return err
@@ -189,7 +187,7 @@ func (c *Client) Patch(ctx context.Context, object client.Object, patch client.P
 	return Convert(after, object)
 }
 
-// Delete implements client.Writer. Objects that the cluster would delete as a consequence stay.
+// Delete implements client.Writer. Dependents stay.
 func (c *Client) Delete(ctx context.Context, object client.Object, opts ...client.DeleteOption) error {
 	options := (&client.DeleteOptions{}).ApplyOptions(opts)
 	live, remote, err := c.live(ctx, object)
@@ -207,7 +205,7 @@ func (c *Client) Delete(ctx context.Context, object client.Object, opts ...clien
 	return err
 }
 
-// live returns the object, and whether the server answers the write to it.
+// live returns the object, and whether the server receives the write.
 func (c *Client) live(ctx context.Context, object client.Object) (live *unstructured.Unstructured, remote bool, err error) {
 	gvk, err := c.GroupVersionKindFor(object)
 	if err != nil {
@@ -223,7 +221,6 @@ func (c *Client) live(ctx context.Context, object client.Object) (live *unstruct
 	return live, remote, nil
 }
 
-// keep records a write. One of before and after may be nil.
 func (c *Client) keep(before, after *unstructured.Unstructured, dryRun []string) {
 	if after != nil {
 		setVersion(before, after)
@@ -261,7 +258,7 @@ func precondition(live, named *unstructured.Unstructured, uid types.UID, version
 		fmt.Errorf("%w: the object has uid %q and resourceVersion %q", errPrecondition, live.GetUID(), live.GetResourceVersion()))
 }
 
-// setVersion sets uid, resourceVersion and generation as the API server would.
+// setVersion sets uid, resourceVersion and generation.
 func setVersion(before, after *unstructured.Unstructured) {
 	switch {
 	case before == nil:
@@ -281,7 +278,7 @@ func setVersion(before, after *unstructured.Unstructured) {
 	}
 }
 
-// equal compares everything but resourceVersion, generation and the times of managedFields.
+// equal ignores resourceVersion, generation and the times of managedFields.
 func equal(a, b *unstructured.Unstructured) bool {
 	strip := func(u *unstructured.Unstructured) map[string]any {
 		u = u.DeepCopy()

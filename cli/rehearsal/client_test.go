@@ -26,7 +26,6 @@ const configMap = `
 {apiVersion: v1, kind: ConfigMap, data: {a: theirs}, metadata: {name: c, namespace: ns, uid: u, resourceVersion: "7", managedFields: [
   {apiVersion: v1, fieldsType: FieldsV1, manager: person, operation: Update, fieldsV1: {"f:data": {"f:a": {}}}}]}}`
 
-// rehearse returns a client on a cluster with one ConfigMap.
 func rehearse(t *testing.T, text string) *rehearsal.Client {
 	t.Helper()
 	kinds := meta.NewDefaultRESTMapper(nil)
@@ -53,7 +52,7 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 
 const head = `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns`
 
-// state returns the ConfigMap in one line, as it is read and listed.
+// state returns the ConfigMap in one line, and compares it with the list.
 func state(t *testing.T, c *rehearsal.Client) string {
 	t.Helper()
 	now, all := &corev1.ConfigMap{}, &unstructured.UnstructuredList{}
@@ -71,7 +70,6 @@ func state(t *testing.T, c *rehearsal.Client) string {
 	return fmt.Sprint(now.UID, " ", now.ResourceVersion, " ", now.Data)
 }
 
-// Each write sees the earlier ones.
 func TestWrites(t *testing.T) {
 	c, target := rehearse(t, configMap), object(t, configMap)
 	apply := func(text string, opts ...client.ApplyOption) error {
@@ -114,14 +112,12 @@ func TestWrites(t *testing.T) {
 	if w := c.Writes(); len(w) != 1 || w[0].Before.GetResourceVersion() != "7" || w[0].After.GetUID() != "rehearsed-c" {
 		t.Errorf("writes: %v", w)
 	}
-	// Without managedFields nothing conflicts.
 	c = rehearse(t, head+`, uid: u, resourceVersion: "7"}, data: {a: theirs}}`)
 	if err := apply(`}, data: {a: ours}}`); err != nil || state(t, c) != "u 8 map[a:ours]" {
 		t.Errorf("without owners: %v, %s", err, state(t, c))
 	}
 }
 
-// All other writes are refused.
 func TestRefuses(t *testing.T) {
 	c, u := rehearse(t, configMap), object(t, configMap)
 	ctx := context.WithoutCancel(t.Context())

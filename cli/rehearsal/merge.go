@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// converters know the schemas by which an API server merges. The last one deduces the schema of any kind.
+// converters contain the schemas by which an API server merges. The last one deduces the schema of any kind.
 var converters = sync.OnceValue(func() []managedfields.TypeConverter {
 	kinds := runtime.NewScheme()
 	for _, install := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, configv1.Install, operatorv1.Install, mcfgv1.Install} {
@@ -35,8 +35,7 @@ var converters = sync.OnceValue(func() []managedfields.TypeConverter {
 	}
 })
 
-// applied returns the live object, nil for none, after a server-side apply of the body. Conflicts are the error of the API server.
-// On an object without managedFields nothing conflicts.
+// applied returns the object, or a conflict, after a server-side apply. On an object without managedFields nothing conflicts.
 func applied(live, body *unstructured.Unstructured, manager string, force bool) (*unstructured.Unstructured, error) {
 	if live == nil {
 		live = &unstructured.Unstructured{}
@@ -55,7 +54,7 @@ func applied(live, body *unstructured.Unstructured, manager string, force bool) 
 	return after, err
 }
 
-// merged tries the converters until one knows every field: a cluster may have newer ones than this build.
+// merged tries all converters: a cluster may have fields that are newer than this build.
 func merged(gvk schema.GroupVersionKind, do func(*managedfields.FieldManager) (runtime.Object, error)) (*unstructured.Unstructured, error) {
 	var failed error
 	for _, known := range converters() {
@@ -76,7 +75,6 @@ func merged(gvk schema.GroupVersionKind, do func(*managedfields.FieldManager) (r
 	return nil, fmt.Errorf("merging %s: %w", gvk.Kind, failed)
 }
 
-// prune removes the fields that are null in the intent.
 func prune(object, intent map[string]any) {
 	for name, wanted := range intent {
 		if wanted == nil {
@@ -90,7 +88,7 @@ func prune(object, intent map[string]any) {
 	}
 }
 
-// patched returns the object after a merge patch, with its managedFields. Modules use no other patches.
+// patched returns the object after a merge patch. Modules use no other patches.
 func patched(live *unstructured.Unstructured, object client.Object, patch client.Patch, manager string) (*unstructured.Unstructured, error) {
 	if patch.Type() != types.MergePatchType {
 		return nil, fmt.Errorf("%w: a patch of type %s", ErrUnsupported, patch.Type())

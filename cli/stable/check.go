@@ -32,17 +32,17 @@ const (
 	requestKind = "CertificateSigningRequest"
 )
 
-// Report is the result of one check. Kinds that are not served are skipped, and notes do not count as a change.
+// Report is the result of one check. Notes and kinds that are not served do not count as unstable.
 type Report struct {
 	Unstable   []UnstableObject `json:"moving,omitempty"`
 	Unreadable []UnreadableKind `json:"unknown,omitempty"`
 	NotServed  []string         `json:"notServed,omitempty"`
 	Notes      []string         `json:"notes,omitempty"`
-	// Fingerprints hold by object values that never change back, so that a change between two checks is found.
+	// Fingerprints are values by object that never return to a former one, so that a change between two checks is found.
 	Fingerprints map[string]string `json:"-"`
 }
 
-// UnstableObject is an object that is not stable. Since is when that began or, where the object does not record it, when it was first seen.
+// UnstableObject is an object that is not stable. Since is when that began, or when it was first read if the object does not record it.
 type UnstableObject struct {
 	Object   string      `json:"object"`
 	WaitsFor string      `json:"waitsFor"`
@@ -59,10 +59,10 @@ type UnreadableKind struct {
 
 func (u UnreadableKind) String() string { return u.Kind + ": cannot be read: " + u.Error }
 
-// IsStable reports whether everything was read and nothing is changing.
+// IsStable reports whether everything was read and is stable.
 func (r *Report) IsStable() bool { return len(r.Unstable) == 0 && len(r.Unreadable) == 0 }
 
-// Check reads the cluster once. Kinds that cannot be read are part of the report.
+// Check reads the cluster once.
 func Check(ctx context.Context, from client.Reader) Report {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -76,7 +76,7 @@ func Check(ctx context.Context, from client.Reader) Report {
 	each(r, configv1.GroupVersion.WithKind("ClusterOperator"), true, func(r reading, operator *configv1.ClusterOperator) {
 		clusterOperator(r, operator, desired)
 	})
-	// A cluster with an external control plane may serve pools without using them.
+	// A cluster with an external control plane may serve pools and have none.
 	each(r, mcfgv1.GroupVersion.WithKind("MachineConfigPool"), false, pool)
 	each(r, corev1.SchemeGroupVersion.WithKind("Node"), true, node)
 	each(r, certificatesv1.SchemeGroupVersion.WithKind(requestKind), false, request)
@@ -89,7 +89,6 @@ func Check(ctx context.Context, from client.Reader) Report {
 	return report
 }
 
-// reading is one object of a kind, or the kind itself.
 type reading struct {
 	ctx    context.Context
 	client client.Reader
@@ -99,7 +98,7 @@ type reading struct {
 	conditions []metav1.Condition
 }
 
-// each calls check for all objects of the kind, once all are read. Of a needed kind there is at least one in every cluster.
+// each calls check for all objects of the kind after reading all of them. Every cluster has an object of a needed kind.
 func each[T any](r reading, gvk schema.GroupVersionKind, needed bool, check func(reading, *T), options ...client.ListOption) {
 	var all []func()
 	err := pages.Each(r.ctx, func(ctx context.Context, at string) (string, error) {
@@ -148,12 +147,11 @@ func (r reading) unstable(since metav1.Time, format string, args ...any) {
 	r.report.Unstable = append(r.report.Unstable, UnstableObject{Object: r.name, WaitsFor: fmt.Sprintf(format, args...), Since: since})
 }
 
-// mark adds to the object's mark.
 func (r reading) fingerprint(parts ...any) {
 	r.report.Fingerprints[r.name] += fmt.Sprintln(append(parts, r.UID, r.Generation)...)
 }
 
-// condition returns a condition, Unknown where it is missing, and adds it to the mark without its message.
+// condition returns a condition, or Unknown, and adds it to the fingerprint without its message.
 func (r reading) condition(kind string) metav1.Condition {
 	c := metav1.Condition{Type: kind, Status: metav1.ConditionUnknown}
 	if i := slices.IndexFunc(r.conditions, func(c metav1.Condition) bool { return c.Type == kind }); i >= 0 {
@@ -163,7 +161,7 @@ func (r reading) condition(kind string) metav1.Condition {
 	return c
 }
 
-// want reports a condition with another status.
+// require reports a condition with another status.
 func (r reading) require(kind string, status metav1.ConditionStatus) {
 	if c := r.condition(kind); c.Status != status {
 		r.unstable(c.LastTransitionTime, "%s", describe(c))
@@ -243,7 +241,7 @@ func pool(r reading, pool *mcfgv1.MachineConfigPool) {
 }
 
 func node(r reading, node *corev1.Node) {
-	// The boot ID also changes in a restart that ended before the node was reported not ready.
+	// The boot ID also reveals a restart that was over before the node became not ready.
 	r.fingerprint(node.Status.NodeInfo.BootID, node.Spec.Unschedulable)
 	r.require("Ready", metav1.ConditionTrue)
 	if node.Spec.Unschedulable {
@@ -262,7 +260,7 @@ func node(r reading, node *corev1.Node) {
 	}
 }
 
-// request checks requests of nodes. Those of other clients may stay unapproved for ever.
+// request skips requests of other clients, which may stay unapproved.
 func request(r reading, request *certificatesv1.CertificateSigningRequest) {
 	if s := request.Spec.SignerName; s != certificatesv1.KubeAPIServerClientKubeletSignerName && s != certificatesv1.KubeletServingSignerName {
 		return
@@ -281,14 +279,14 @@ func (r reading) has(condition string) bool {
 	return slices.ContainsFunc(r.conditions, func(c metav1.Condition) bool { return c.Type == condition })
 }
 
-// rollout counts pods by the rules of kubectl rollout status, which fails for workloads that are updated by deleting pods.
+// rollout follows kubectl rollout status, which fails for workloads that are updated by deleting pods.
 type rollout struct {
 	observed                      int64
 	updated, wantUpdated          int32
 	old, available, wantAvailable int32
 }
 
-// roll checks a rollout in the namespaces of OpenShift. Users may roll out their workloads at any time.
+// checkRollout skips namespaces of users, who may roll out workloads at any time.
 func (r reading) checkRollout(o rollout, marks ...any) {
 	if !strings.HasPrefix(r.Namespace, "openshift-") {
 		return
@@ -305,7 +303,7 @@ func (r reading) checkRollout(o rollout, marks ...any) {
 	case o.available < o.wantAvailable:
 		waitsFor = fmt.Sprintf("%d of %d pods are available", o.available, o.wantAvailable)
 	default:
-		// This condition of a Deployment also records that pods were unavailable since the last check.
+		// This condition of a Deployment also records pods that were unavailable since the last check.
 		r.condition(string(appsv1.DeploymentAvailable))
 		return
 	}
@@ -339,7 +337,7 @@ func statefulSet(r reading, d *appsv1.StatefulSet) {
 	r.checkRollout(rollout{s.ObservedGeneration, s.UpdatedReplicas, updated, 0, s.AvailableReplicas, replicas}, s.UpdateRevision)
 }
 
-// apiServer checks a pod of the API server. On a single node each restart is an outage of up to two minutes (R-OPS-4).
+// apiServer checks a static pod. On a single node each restart is an outage of up to two minutes (R-OPS-4).
 func apiServer(r reading, pod *corev1.Pod) {
 	restarts := int32(0)
 	for _, c := range pod.Status.ContainerStatuses {

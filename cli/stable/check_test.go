@@ -18,10 +18,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// installed is when everything last changed.
 var installed = time.Date(2026, time.November, 1, 12, 0, 0, 0, time.UTC)
 
-// fixture is a single-node cluster in which nothing moves, with one object of each kind. Times are left out.
+// fixture is a stable single-node cluster with one object of each kind.
 const fixture = `
 - {apiVersion: config.openshift.io/v1, kind: ClusterVersion, metadata: {name: version}, spec: {clusterID: 6ba7b810-9dad-41d1-80b4-00c04fd430c8},
    status: {observedGeneration: 2, availableUpdates: null, versionHash: hash, desired: {version: 4.20.1, image: example.com/release},
@@ -51,14 +50,12 @@ const fixture = `
    status: {conditions: [{type: Ready, status: "True"}], containerStatuses: [{name: x, restartCount: 1}, {name: z, restartCount: 2}]}}
 `
 
-// state is a cluster as a client.Reader.
 type state struct {
 	client.Reader
 	objects map[string][]*unstructured.Unstructured
 	errs    map[string]error
 }
 
-// List implements client.Reader.
 func (s *state) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
 	kind := list.GetObjectKind().GroupVersionKind().Kind
 	item := strings.TrimSuffix(kind, "List")
@@ -72,8 +69,8 @@ func (s *state) List(_ context.Context, list client.ObjectList, _ ...client.List
 	return json.Unmarshal(text, list)
 }
 
-// after is the cluster at rest after the edits, which are separated by semicolons: a kind, and what becomes of it or of a field of its object.
-// Of a list a field is an element with such a type or index.
+// after returns the stable cluster after edits, separated by semicolons. An edit is a kind and a state, or a field of its object and a value.
+// Fields of a list are elements with that type or index.
 func after(t *testing.T, edits string) *state {
 	t.Helper()
 	s := &state{objects: map[string][]*unstructured.Unstructured{}, errs: map[string]error{}}
@@ -157,7 +154,7 @@ func TestCheck(t *testing.T) {
 	long := strings.Repeat("ä", maxMessage)
 	for kind, of := range map[string]struct {
 		object string
-		// tests have edits of the object, and what is reported of it.
+		// tests have edits of the object and the expected report.
 		tests map[string][2]string
 	}{
 		"ClusterVersion": {" version", map[string][2]string{

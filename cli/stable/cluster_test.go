@@ -21,7 +21,6 @@ var shared = patchtest.NewShared(patchtest.Options{CRDs: []string{patchtest.Clus
 
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
-// put creates the object with its status.
 func put(t *testing.T, c client.Client, object *unstructured.Unstructured) {
 	t.Helper()
 	status := object.Object["status"].(map[string]any)
@@ -38,14 +37,13 @@ func put(t *testing.T, c client.Client, object *unstructured.Unstructured) {
 	}
 }
 
-// pagesOfTwo limits lists to two objects.
 type pagesOfTwo struct{ client.Reader }
 
 func (r pagesOfTwo) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
 	return r.Reader.List(ctx, list, append(options, client.Limit(2))...)
 }
 
-// A worker becomes ready, then restarts between two checks. Lists are paged, and a kind is not served.
+// A worker becomes ready, and then restarts between two checks. Lists have pages, and a kind is not served.
 func TestOnRealServer(t *testing.T) {
 	admin := shared.Server(t).Admin(t)
 	for _, name := range []string{"openshift-console", "openshift-kube-apiserver"} {
@@ -101,7 +99,7 @@ func TestOnRealServer(t *testing.T) {
 	}
 }
 
-// Kinds that may not be read, or that no answer came for, are unknown.
+// Kinds that are forbidden, or for which no answer arrived, are unreadable.
 func TestUnreadable(t *testing.T) {
 	server := shared.Server(t)
 	ended, cancel := context.WithCancel(t.Context())

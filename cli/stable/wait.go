@@ -1,8 +1,7 @@
-// Package stable waits until it is safe to put workloads on a cluster: after the installer has ended, the API server and nodes still
-// restart for a while (R-OPS-3).
+// Package stable waits until a cluster is ready for workloads: the API server and nodes still restart after the installation (R-OPS-3).
 //
-// The ClusterVersion does not show this: operators outside of the release restart nodes too. Check therefore reads everything that changes
-// with the cluster, and Wait requires that nothing changes for a whole period. A kind that cannot be read is never stable.
+// The ClusterVersion does not cover this, because other operators restart nodes too. Check reads everything that changes with the
+// cluster, and Wait requires a period without changes. While a kind cannot be read, the cluster is not stable.
 package stable
 
 import (
@@ -32,7 +31,7 @@ var (
 	errOptions   = errors.New("invalid options")
 )
 
-// Options say how long nothing may change, 0 for one check, when to give up, and where to print changes.
+// Options of Wait: how long nothing may change, 0 for one check, the timeout, and where to print changes.
 type Options struct {
 	Quiet, Timeout time.Duration
 	Progress       io.Writer
@@ -46,7 +45,7 @@ func (o Options) Validate() error {
 	return nil
 }
 
-// Outcome is the result of Wait: the last report, and for how long nothing had changed then.
+// Outcome is the result of Wait: the last report, and how long nothing had changed.
 type Outcome struct {
 	Stable bool            `json:"stable"`
 	Waited metav1.Duration `json:"waited"`
@@ -54,8 +53,7 @@ type Outcome struct {
 	Report `json:",inline"`
 }
 
-// Wait checks the cluster until nothing has changed for the period. It returns ErrNotStable at the timeout and the error of the
-// context when that ends, both with the last outcome.
+// Wait checks the cluster until nothing has changed for the period. ErrNotStable, at the timeout, comes with the last outcome.
 func Wait(ctx context.Context, cluster client.Reader, o Options) (Outcome, error) {
 	if err := o.Validate(); err != nil {
 		return Outcome{}, err
@@ -94,16 +92,14 @@ func Wait(ctx context.Context, cluster client.Reader, o Options) (Outcome, error
 	}
 }
 
-// history is what is known from earlier reports.
 type history struct {
-	// since is when the period without a change began; zero while something is changing.
+	// since is when the stable period began; zero while something is unstable.
 	since        time.Time
 	fingerprints map[string]string
 	first        map[string]time.Time
 }
 
-// observe returns for how long nothing has changed, and the objects that have changed since the last report (R-OPS-3). It completes
-// the times in the report.
+// observe returns how long nothing has changed, and which objects have changed since the last report (R-OPS-3). It sets missing times.
 func (h *history) observe(r *Report, now time.Time) (time.Duration, []string) {
 	first := map[string]time.Time{}
 	for i := range r.Unstable {
@@ -152,7 +148,6 @@ func (h *history) changedObjects(r *Report) []string {
 	return changed
 }
 
-// progress prints what has changed, and from time to time how long is left.
 type progress struct {
 	options Options
 	printed sets.Set[string]
@@ -185,7 +180,6 @@ func (p *progress) print(now time.Time, waited time.Duration, r *Report, quiet t
 	}
 }
 
-// lines returns one line for each finding.
 func (r *Report) lines() []string {
 	lines := slices.Clone(r.Notes)
 	for _, c := range r.Unstable {

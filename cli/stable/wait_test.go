@@ -24,7 +24,7 @@ const (
 	cordoned    = "Node spec.unschedulable=true"
 )
 
-// TestEveryChangeStartsAgain changes one thing between two checks, in both of which the cluster is settled (R-OPS-3).
+// TestEveryChangeStartsAgain makes one change between two checks of a stable cluster (R-OPS-3).
 func TestEveryChangeStartsAgain(t *testing.T) {
 	const (
 		console   = "Deployment openshift-console/console"
@@ -70,8 +70,8 @@ func TestEveryChangeStartsAgain(t *testing.T) {
 	}
 }
 
-// TestHistory goes through the end of an installation, with a check every minute. A change while something cannot be read is found.
-// Requests and conditions record when they changed; a node does not, and it was schedulable in between.
+// TestHistory checks every minute at the end of an installation. A change while a kind cannot be read is found. Requests and conditions
+// record when they changed; a node does not, and it was schedulable in between.
 func TestHistory(t *testing.T) {
 	const pending = "CertificateSigningRequest status={}"
 	var history history
@@ -109,7 +109,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// timeline is a cluster that changes as time goes by: each state lasts until its time, and last from then on.
+// timeline is a cluster that changes: each state ends at its time, and last begins then.
 type timeline struct {
 	client.Reader
 	start time.Time
@@ -131,7 +131,7 @@ func TestWait(t *testing.T) {
 		settles        time.Duration
 		last           string
 		quiet, timeout time.Duration
-		// waited is exact: the clock of the test is artificial.
+		// waited is exact in a synctest bubble.
 		waited time.Duration
 		fails  bool
 	}{

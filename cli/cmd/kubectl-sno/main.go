@@ -1,4 +1,4 @@
-// The kubectl-sno program, which kubectl and oc run as "kubectl sno" and "oc sno".
+// Command kubectl-sno is a plugin of kubectl and oc, run as "kubectl sno" and "oc sno".
 package main
 
 import (
