@@ -174,7 +174,9 @@ type combinedSink struct {
 }
 
 // Publish implements status.Sink.
-func (j *combinedSink) Publish(ctx context.Context, target *unstructured.Unstructured, conditions []operatorv1.OperatorCondition) (time.Duration, error) {
+func (j *combinedSink) Publish(
+	ctx context.Context, target *unstructured.Unstructured, conditions []operatorv1.OperatorCondition,
+) (time.Duration, error) {
 	failing := func(c operatorv1.OperatorCondition) bool { return c.Type == patch.FailingCondition(agingPrefix) }
 	if i := slices.IndexFunc(conditions, failing); i >= 0 {
 		j.certificates = conditions[i : i+1]

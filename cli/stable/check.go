@@ -322,7 +322,8 @@ func daemonSet(r reading, d *appsv1.DaemonSet) {
 	if d.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType {
 		updated = 0
 	}
-	r.checkRollout(rollout{s.ObservedGeneration, s.UpdatedNumberScheduled, updated, 0, s.NumberAvailable, s.DesiredNumberScheduled}, s.DesiredNumberScheduled)
+	r.checkRollout(rollout{s.ObservedGeneration, s.UpdatedNumberScheduled, updated, 0, s.NumberAvailable, s.DesiredNumberScheduled},
+		s.DesiredNumberScheduled)
 }
 
 func statefulSet(r reading, d *appsv1.StatefulSet) {
