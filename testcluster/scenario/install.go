@@ -185,6 +185,7 @@ func (s Scenario) installVersion(ctx context.Context, kube client.Client) error 
 		VersionHash:        "none",
 		Conditions: []configv1.ClusterOperatorStatusCondition{
 			{Type: configv1.OperatorAvailable, Status: configv1.ConditionTrue, LastTransitionTime: now, Message: "Done applying " + release},
+			{Type: configv1.OperatorProgressing, Status: configv1.ConditionFalse, LastTransitionTime: now, Message: "Cluster version is " + release},
 		},
 	}
 	if err := kube.Status().Update(ctx, version, client.FieldOwner(VersionOperatorManager)); err != nil {
