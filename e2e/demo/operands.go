@@ -56,6 +56,16 @@ func (j *job) operandsExpectation() string {
 // operandsBefore shows the Deployments before our controllers run, when nothing moves any more.
 func (j *job) operandsBefore(ctx context.Context) error {
 	j.heading("Before: console, downloads and the OAuth servers")
+	rows, err := j.operandsRolledOut(ctx)
+	if err != nil {
+		return err
+	}
+	j.table([]string{"DEPLOYMENT", "REPLICAS", "READY", "NODES", ""}, rows)
+	return nil
+}
+
+// operandsRolledOut waits until the operators have made the Deployments and their rows are the same twice in a row, and returns the rows.
+func (j *job) operandsRolledOut(ctx context.Context) ([][]string, error) {
 	var last, now [][]string
 	err := wait.PollUntilContextTimeout(ctx, restPoll, operandsTimeout, true, func(ctx context.Context) (bool, error) {
 		var err error
@@ -65,10 +75,9 @@ func (j *job) operandsBefore(ctx context.Context) error {
 		return err == nil && made && slices.EqualFunc(last, now, slices.Equal), err
 	})
 	if err != nil {
-		return fmt.Errorf("%w: the operators do not make their Deployments: %w", ErrVerificationFailed, err)
+		return nil, fmt.Errorf("%w: the operators do not make their Deployments: %w", ErrVerificationFailed, err)
 	}
-	j.table([]string{"DEPLOYMENT", "REPLICAS", "READY", "NODES", ""}, now)
-	return nil
+	return now, nil
 }
 
 // operandRows is a row for each Deployment that is there.

@@ -60,6 +60,9 @@ var (
 	// SNOTests is the conformance suite for people and for OpenShift's test runner.
 	SNOTests = Program{Name: "sno-tests", Module: "conformance", Package: "./cmd/sno-tests"}
 
+	// Run is sno-run, which starts the clusters of people and of documents.
+	Run = Program{Name: "sno-run", Module: "e2e", Package: "./cmd/sno-run"}
+
 	// MachineConfigServer stands in for the machine-config server.
 	MachineConfigServer = Program{Name: "machine-config-server", Module: "e2e", Package: "./cmd/machine-config-server", Static: true}
 

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"syscall"
 
@@ -16,6 +17,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/solonode/sno/e2e/demo"
+	"github.com/solonode/sno/e2e/guides"
+	"github.com/solonode/sno/e2e/programs"
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
@@ -26,6 +29,9 @@ func run() int {
 	flag.StringVar(&options.Scenario, "scenario", "none-sno-day2-workers", "The cluster to show it on; -list prints all.")
 	flag.BoolVar(&options.Once, "once", false, "Stop after the proof. The exit code is 0 only if it held.")
 	flag.BoolVar(&options.Keep, "keep", false, "Leave the cluster's folder, with the logs of every component, behind.")
+	shell := flag.Bool("shell", false, "Start the same cluster without the modules' controllers, and run a shell on it with kubectl, oc and "+
+		"kubectl-sno in its PATH. The cluster is removed when the shell exits.")
+	built := flag.Bool("built", false, "Take the programs that an earlier run has built for up to date.")
 	list := flag.Bool("list", false, "Print the scenarios and stop.")
 	flag.Parse()
 	if *list {
@@ -39,6 +45,12 @@ func run() int {
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if *built {
+		programs.SkipUpToDateChecks()
+	}
+	if *shell {
+		return runShell(ctx, options)
+	}
 	switch err := demo.Run(ctx, options); {
 	case err == nil:
 		return 0
@@ -47,6 +59,27 @@ func run() int {
 	case ctx.Err() != nil:
 		fmt.Fprintln(os.Stderr, "Interrupted")
 		return 130
+	default:
+		fmt.Fprintln(os.Stderr, "sno-run:", err)
+		return 2
+	}
+}
+
+// runShell returns the exit code of the shell. Without a terminal the shell reads commands from standard input.
+func runShell(ctx context.Context, options demo.Options) int {
+	options.Out = os.Stderr
+	err := demo.Shell(ctx, options, guides.Shell{
+		Interactive: term.IsTerminal(int(os.Stdin.Fd())), In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
+	})
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return 0
+	case ctx.Err() != nil:
+		fmt.Fprintln(os.Stderr, "Interrupted")
+		return 130
+	case errors.As(err, &exit):
+		return exit.ExitCode()
 	default:
 		fmt.Fprintln(os.Stderr, "sno-run:", err)
 		return 2
