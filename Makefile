@@ -74,6 +74,16 @@ help: ## Show this list
 run: ## The main job on an embedded cluster; SCENARIO=name picks another, ONCE=1 stops after the proof
 	@$(if $(PROVED),$(call prove,make run,$(everything),.)) go run ./e2e/cmd/sno-run $(if $(SCENARIO),-scenario='$(SCENARIO)') $(if $(filter-out 0 false no,$(ONCE)),-once)
 
+.PHONY: shell
+shell: ## A shell with kubectl and kubectl-sno on the same cluster without controllers, as the documents have it: SCENARIO=name; its end removes the cluster
+	@go run ./e2e/cmd/sno-run -shell $(if $(SCENARIO),-scenario='$(SCENARIO)')
+
+# What counts for them besides the programs.
+documents := docs README.md ARCHITECTURE.md CONTRIBUTING.md
+.PHONY: guides
+guides: ## Run the commands of the documents, each on a cluster of its own: GUIDES=docs/undo.md runs one, UPDATE=1 writes what they print
+	@$(call prove,make guides,$(everything) $(documents),.,$(GUIDES)) go run ./e2e/cmd/sno-guides $(if $(filter-out 0 false no,$(UPDATE)),-update) $(GUIDES)
+
 # First what waits most, so that the processors have something to do meanwhile.
 EARLY := e2e testcluster authentication-operator console-operator etcdguard
 .PHONY: test
