@@ -33,13 +33,18 @@ var readmeHeadings = []string{
 	"What it does for you", "What it changes", "Run it", "Undo it", "Vendor it", "Conditions and reasons", "Metrics", "Flags", "Known limits",
 }
 
-// checkDocs follows the links of all documents, and compares those that say the same as the code with the code. A repository without a docs
+// checkDocs follows the links of all documents, wants all their commands to be run by something, and compares those that say the same as the code with the code. A repository without a docs
 // folder has nothing to compare.
 func checkDocs(ctx context.Context, ws *workspace.Workspace, _ io.Writer) error {
 	faults, err := linkFaults(ctx, ws)
 	if err != nil {
 		return err
 	}
+	commands, err := guideFaults(ctx, ws)
+	if err != nil {
+		return err
+	}
+	faults = append(faults, commands...)
 	if _, err := os.Stat(ws.Path("docs")); errors.Is(err, os.ErrNotExist) {
 		return faults.errorOrNil()
 	}

@@ -110,3 +110,39 @@ func TestDocs(t *testing.T) {
 		})
 	}
 }
+
+// The program of package e2e/guides says what is wrong with the commands of documents; here is one that always says the same.
+func TestCommandsOfDocuments(t *testing.T) {
+	files := documented(t)
+	files["go.work"] = strings.Replace(files["go.work"], "./patch", "./patch\n\t./e2e", 1)
+	files["e2e/go.mod"] = "module github.com/solonode/sno/e2e\n\ngo 1.25.0\n"
+	const program = "package main\n\nimport (\n\t\"fmt\"\n\t\"os\"\n)\n\nfunc main() {\n\tfmt.Print(%s)\n\tos.Exit(len(os.Args) - 1)\n}\n"
+	const both = `"docs/a.md:3: first\npatch/README.md:5: second\n"`
+	for name, test := range map[string]struct {
+		prints string
+		focus  []string
+		want   string
+	}{
+		"all documents":  {both, nil, "docs/a.md:3: first\npatch/README.md:5: second"},
+		"of a module":    {both, []string{"patch"}, "patch/README.md:5: second"},
+		"of another one": {both, []string{"topology"}, ""},
+		"it fails":       {`""`, nil, "check the commands of the documents: exit status 1"},
+		"does not build": {`none`, nil, "undefined: none"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files["e2e/cmd/sno-guides/main.go"] = strings.Replace(program, "%s", test.prints, 1)
+			ws := repository(t, files)
+			if err := ws.Focus(test.focus...); err != nil {
+				t.Fatal(err)
+			}
+			faults, err := guideFaults(t.Context(), ws)
+			got := strings.Join(faults, "\n")
+			if err != nil {
+				got = err.Error()
+			}
+			if err == nil && got != test.want || err != nil && (test.want == "" || !strings.Contains(got, test.want)) {
+				t.Errorf("got %q, %v, want %q", got, err, test.want)
+			}
+		})
+	}
+}

@@ -54,7 +54,7 @@ func Steps() []Step {
 		{"standalone", "each module builds and vets with GOWORK=off, on its own versions", checkStandaloneBuild},
 		{"newest", "conformance builds with GOWORK=off on the newest versions too", checkNewestAlone},
 		{"generated", "generated files are what the generators write today", checkGenerated},
-		{"docs", "links lead somewhere, and the documents name the rights and reasons of today", checkDocs},
+		{"docs", "links lead somewhere, something runs every command, and the documents name the rights and reasons of today", checkDocs},
 		{"manifests", "every kustomization renders, with safe pods and flags that exist", checkManifests},
 		{"unused", "every function is reached from a program or a test, and every exported name has a user besides its own tests", checkUnused},
 		{"lint", "golangci-lint finds nothing in any module", checkLint},
