@@ -1,3 +1,2 @@
-// Package allinone starts a minimal control plane on the machine itself, as phases, and lets its kubelet join: no operators, and nothing
-// that another machine has to do.
+// Package allinone starts a minimal control plane without operators on the machine itself, and joins its kubelet.
 package allinone

@@ -7,7 +7,7 @@ import (
 	"github.com/solonode/sno/install/controlplane"
 )
 
-// What makes a machine a cluster of its own, and what renews its certificates later.
+// Phases of the installation, and of the later renewal of certificates.
 func ExamplePhases() {
 	m := allinone.Machine(controlplane.Machine{Root: "/"})
 	for _, p := range allinone.Phases(m) {

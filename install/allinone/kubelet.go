@@ -26,42 +26,41 @@ import (
 	"github.com/solonode/sno/install/phase"
 )
 
-// accessOf returns the kubeconfig with which the kubelet asks for a certificate, and the bundle by which it knows the API server.
+// accessOf returns the kubeconfig with which the kubelet requests a certificate, and the bundle with which it verifies the API server.
 func accessOf(m *controlplane.Machine) ([]files.File, error) {
 	content, err := os.ReadFile(m.Path(path.Join(m.Rendered, controlplane.KubeletKubeconfig)))
 	if err != nil {
 		return nil, fmt.Errorf("read the kubelet's kubeconfig: %w", err)
 	}
-	return kubelet.Access(content) //nolint:wrapcheck // it says of what
+	return kubelet.Access(content) //nolint:wrapcheck // it names the content
 }
 
-// Kubelet is how the kubelet of the machine is found.
+// Kubelet configures the access to the kubelet of the machine.
 type Kubelet struct {
-	// Health is the URL where it says whether it runs.
-	Health string
-	// Patience is how long it may take to start static pods anew.
-	Patience time.Duration
+	// HealthURL is the URL of its health endpoint.
+	HealthURL string
+	// PodTimeout limits the wait for restarted static pods.
+	PodTimeout time.Duration
 }
 
-// learn has the kubelet start anew if what it reads then has changed: the bundle by which it knows the API server, and the kubeconfig with which it asks for
-// a certificate. Pods keep running meanwhile.
+// updateAccess replaces the kubelet's bundle and kubeconfig if they have changed, and restarts it. Pods keep running.
 //
-// First the kubelet that runs has to start the static pods anew that have changed. One that finds other static pods than those that run starts the new ones
-// while the old ones have their ports, and does not end those before it has seen the API server.
-func (k Kubelet) learn(ctx context.Context, m *controlplane.Machine, p *phase.Progress) error {
+// The running kubelet has to restart changed static pods first. A kubelet that starts would start the new ones while the old ones have
+// their ports, and end no pod before it has reached the API server.
+func (k Kubelet) updateAccess(ctx context.Context, m *controlplane.Machine, p *phase.Progress) error {
 	access, err := accessOf(m)
 	if err != nil {
 		return err
 	}
-	same, err := laid(m, access)
+	same, err := hasFiles(m, access)
 	if err != nil {
 		return err
 	}
 	if !same {
-		if err := k.settled(ctx, m, p); err != nil {
+		if err := k.waitForPods(ctx, m, p); err != nil {
 			return err
 		}
-		// Between the two it would go on with what it has read before, and nobody would know.
+		// The kubelet reads the files only when it starts, so a run that is interrupted here must leave it stopped.
 		if err := m.Systemctl(ctx, "stop", kubelet.Unit); err != nil {
 			return err
 		}
@@ -69,29 +68,29 @@ func (k Kubelet) learn(ctx context.Context, m *controlplane.Machine, p *phase.Pr
 			return err //nolint:wrapcheck // it names the file
 		}
 	}
-	// An earlier run may have been cut off.
+	// An earlier run may have been interrupted after the stop.
 	if err := m.Systemctl(ctx, "start", kubelet.Unit); err != nil {
 		return err
 	}
-	return p.Until(ctx, m.Interval, "the kubelet", k.healthy) //nolint:wrapcheck // it says what it waits for
+	return p.Until(ctx, m.Interval, "the kubelet", k.healthy) //nolint:wrapcheck // it names the kubelet
 }
 
-// settled waits until the kubelet reports the static pods that are laid. It does not wait for ever: where its certificate has ended, or the one by which
-// it knows the API server, it can report nothing before it starts anew.
-func (k Kubelet) settled(ctx context.Context, m *controlplane.Machine, p *phase.Progress) error {
-	waiting, cancel := context.WithTimeout(ctx, k.Patience)
+// waitForPods waits until the kubelet reports the current static pods, at most PodTimeout: a kubelet whose certificate or bundle has
+// ended can report nothing before it restarts.
+func (k Kubelet) waitForPods(ctx context.Context, m *controlplane.Machine, p *phase.Progress) error {
+	waiting, cancel := context.WithTimeout(ctx, k.PodTimeout)
 	defer cancel()
-	err := p.Until(waiting, m.Interval, "static pods", func(ctx context.Context) error { return reported(ctx, m) })
+	err := p.Until(waiting, m.Interval, "static pods", func(ctx context.Context) error { return podsReady(ctx, m) })
 	if err != nil && (ctx.Err() != nil || waiting.Err() == nil) {
-		return err //nolint:wrapcheck // it says what it waits for
+		return err //nolint:wrapcheck // it names the pod
 	}
 	return nil
 }
 
-var errPods = errors.New("the kubelet has not reported it")
+var errPods = errors.New("the kubelet has not reported the pod as Ready")
 
-// reported returns nil when every static pod that is laid is Ready.
-func reported(ctx context.Context, m *controlplane.Machine) error {
+// podsReady returns nil when every static pod of the manifest folder is Ready in its current revision.
+func podsReady(ctx context.Context, m *controlplane.Machine) error {
 	s, err := m.Settings()
 	if err != nil {
 		return err //nolint:wrapcheck // it names the file
@@ -128,19 +127,18 @@ func reported(ctx context.Context, m *controlplane.Machine) error {
 	return nil
 }
 
-// revision is the label with the revision of a static pod.
 const revision = "revision"
 
 func isReady(c corev1.PodCondition) bool {
 	return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 }
 
-// laid reports whether the machine has the files.
-func laid(m *controlplane.Machine, list []files.File) (bool, error) {
+// hasFiles reports whether the machine has the files with these contents.
+func hasFiles(m *controlplane.Machine, list []files.File) (bool, error) {
 	for _, f := range list {
 		content, err := os.ReadFile(m.Path(f.Path))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return false, fmt.Errorf("read what the kubelet reads: %w", err)
+			return false, fmt.Errorf("read a file of the kubelet: %w", err)
 		}
 		if !bytes.Equal(content, f.Content) {
 			return false, nil
@@ -152,7 +150,7 @@ func laid(m *controlplane.Machine, list []files.File) (bool, error) {
 var errKubelet = errors.New("the kubelet does not run")
 
 func (k Kubelet) healthy(ctx context.Context) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, k.Health, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, k.HealthURL, nil)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errKubelet, err)
 	}
@@ -162,8 +160,8 @@ func (k Kubelet) healthy(ctx context.Context) error {
 	}
 	defer answer.Body.Close() //nolint:errcheck // it was only read
 	if answer.StatusCode != http.StatusOK {
-		said, err := io.ReadAll(io.LimitReader(answer.Body, 1<<10))
-		return errors.Join(fmt.Errorf("%w: %s: %s", errKubelet, answer.Status, said), err)
+		body, err := io.ReadAll(io.LimitReader(answer.Body, 1<<10))
+		return errors.Join(fmt.Errorf("%w: %s: %s", errKubelet, answer.Status, body), err)
 	}
 	return nil
 }

@@ -21,11 +21,11 @@ import (
 	"github.com/solonode/sno/install/phase"
 )
 
-// running returns where a kubelet says that it runs, and writes it down.
-func running(t *testing.T, asked *[]string) (health string) {
+// kubeletHealth serves the health endpoint of a kubelet, and records its answers.
+func kubeletHealth(t *testing.T, asked *[]string) (url string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		// One that starts is healthy a moment later.
+		// A kubelet that starts becomes healthy later.
 		if len(*asked) == 0 || (*asked)[len(*asked)-1] != "not healthy" {
 			*asked = append(*asked, "not healthy")
 			w.WriteHeader(http.StatusInternalServerError)
@@ -37,9 +37,9 @@ func running(t *testing.T, asked *[]string) (health string) {
 	return server.URL
 }
 
-// The kubelet starts anew when its kubeconfig or its bundle has changed, and not before both are there. A command that was cut off in between goes on, and
-// one that does without a report of the static pods.
-func TestLearn(t *testing.T) {
+// The kubelet is restarted when its kubeconfig or its bundle has changed, with or without reports of static pods. An interrupted run
+// continues.
+func TestUpdateAccess(t *testing.T) {
 	root := t.TempDir()
 	errSystem := errors.New("no such unit")
 	m := allinone.Machine(controlplane.Machine{Root: root, Output: io.Discard, Interval: 20 * time.Millisecond, Systemctl: func(context.Context, ...string) error {
@@ -50,17 +50,17 @@ func TestLearn(t *testing.T) {
 	put(t, root, node.AllInOneRendered+"/files/"+node.ManifestDir+"/etcd-pod.yaml", `{"metadata": {"name": "etcd", "namespace": "openshift-etcd"}}`)
 	put(t, root, node.AllInOneSettings, "profile: kubernetes\nname: master0\n")
 	var asked []string
-	health := running(t, &asked)
-	learn := func() error {
-		all := allinone.Rotate(m, allinone.Kubelet{Health: health, Patience: 100 * time.Millisecond})
+	health := kubeletHealth(t, &asked)
+	update := func() error {
+		all := allinone.Rotate(m, allinone.Kubelet{HealthURL: health, PodTimeout: 100 * time.Millisecond})
 		i := slices.IndexFunc(all, func(p phase.Phase) bool { return p.Name == "kubelet" })
 		return phase.Run(t.Context(), all[i:i+1], phase.Options{})
 	}
-	if err := learn(); !errors.Is(err, errSystem) {
+	if err := update(); !errors.Is(err, errSystem) {
 		t.Errorf("error %v", err)
 	}
 	if _, err := os.Stat(m.Path(kubelet.ServerCA)); err == nil {
-		t.Error("a kubelet that goes on with what it has read has another bundle on its disk")
+		t.Error("a kubelet that was not stopped has another bundle on its disk")
 	}
 	m.Systemctl = func(_ context.Context, arguments ...string) error {
 		asked = append(asked, strings.Join(arguments, " "))
@@ -78,7 +78,7 @@ func TestLearn(t *testing.T) {
 	} {
 		step.do()
 		asked = nil
-		if err := learn(); err != nil {
+		if err := update(); err != nil {
 			t.Fatalf("%s: %v", step.what, err)
 		}
 		if diff := cmp.Diff(step.want, asked); diff != "" {

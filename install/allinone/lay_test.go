@@ -18,7 +18,7 @@ import (
 	"github.com/solonode/sno/install/phase"
 )
 
-// The kubelet starts when it finds its kubeconfig. Then its name and addresses and the static pods are there (R-AIO-5).
+// The kubelet starts when it finds its kubeconfig, so its name, addresses and static pods are written first (R-AIO-5).
 func TestKubeconfigIsLast(t *testing.T) {
 	root := t.TempDir()
 	put(t, root, node.AllInOneSettings, "profile: kubernetes\nclusterName: sno\nbaseDomain: example.com\nvalidity: 1h\ncreated: \"2026-11-25T08:00:00Z\"\nname: master0\naddresses: [192.0.2.10]\n")
@@ -39,7 +39,7 @@ func TestKubeconfigIsLast(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := run(); err == nil {
-			t.Errorf("with a folder in the way, %s", inTheWay)
+			t.Errorf("no error with a folder at the path of %s", inTheWay)
 		}
 		if _, err := os.Stat(m.Path(node.KubeletBootstrap)); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("the kubelet starts without %s: %v", inTheWay, err)
@@ -63,7 +63,7 @@ func TestKubeconfigIsLast(t *testing.T) {
 const kubeletKubeconfig = `{"apiVersion": "v1", "kind": "Config", "current-context": "a", "contexts": [{"name": "a", "context": {"cluster": "a"}}],
 	"clusters": [{"name": "a", "cluster": {"server": "https://localhost:6443", "certificate-authority-data": "YSBidW5kbGU="}}]}`
 
-// Settings that nobody can read are for a person, and are not tried again until the limit.
+// Settings that cannot be read are an input error, and are not retried until the limit.
 func TestInput(t *testing.T) {
 	root := t.TempDir()
 	m := allinone.Machine(controlplane.Machine{Root: root, Output: io.Discard, Interval: 20 * time.Millisecond})

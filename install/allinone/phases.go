@@ -16,32 +16,32 @@ import (
 	"github.com/solonode/sno/install/phase"
 )
 
-// Limits of the phases. They are for what does not end, not for what is slow.
+// Limits of the phases: generous, since they only end what hangs.
 const (
 	short = 10 * time.Minute
 	long  = 30 * time.Minute
-	// soon is for what is renewed on a node that runs: the next run begins with the disk, where something else may be due by then.
+	// soon is for Rotate: if a phase takes longer, the next run begins with the disk again, where more may be due by then.
 	soon = time.Minute
 )
 
-// Machine returns the machine as the other functions need it. What is not set is up to the caller.
+// Machine returns m with the paths of an all-in-one node. The caller sets the other fields.
 func Machine(m controlplane.Machine) *controlplane.Machine {
 	m.SettingsFile, m.Manifests, m.Rendered = node.AllInOneSettings, node.AllInOneManifests, node.AllInOneRendered
 	return &m
 }
 
-// Phases returns what makes a machine a cluster of its own, in order (R-AIO-2, R-AIO-3, R-AIO-5):
+// Phases returns the installation of an all-in-one node (R-AIO-2, R-AIO-3, R-AIO-5):
 //
-//	render            the static pods are rendered
-//	static-pods       and laid, with what the kubelet needs to ask for its certificate
-//	api               the API server is ready
-//	apply-manifests   every manifest is applied, but for what only operators act on
-//	join              the kubelet has its certificates, and the node is Ready
-//	finish            which is written down: later boots need none of this
+//	render            render the static pods
+//	static-pods       write them, and what the kubelet needs to request its certificate
+//	api               wait until the API server is ready
+//	apply-manifests   apply every manifest, except kinds that only operators act on
+//	join              approve the kubelet's requests, and wait until the node is Ready
+//	finish            write a marker, so that later boots skip all this
 func Phases(m *controlplane.Machine) []phase.Phase {
 	return []phase.Phase{
 		{Name: "render", Limit: short, Done: m.IsRendered, Run: func(ctx context.Context, p *phase.Progress) error { return m.Render(ctx, p, "") }},
-		{Name: "static-pods", Limit: short, Run: func(context.Context, *phase.Progress) error { return lay(m) }},
+		{Name: "static-pods", Limit: short, Run: func(context.Context, *phase.Progress) error { return writeFiles(m) }},
 		{Name: "api", Limit: long, Run: m.WaitForAPI},
 		{Name: "apply-manifests", Limit: long, Run: func(ctx context.Context, p *phase.Progress) error { return apply(ctx, m, p) }},
 		{Name: "join", Limit: long, Run: func(ctx context.Context, p *phase.Progress) error { return approve(ctx, m, p) }},
@@ -51,28 +51,27 @@ func Phases(m *controlplane.Machine) []phase.Phase {
 	}
 }
 
-// Rotate returns what renews the certificates of a node that runs (R-AIO-7):
+// Rotate returns the renewal of the certificates of a running node (R-AIO-7):
 //
-//	rotate            what is due is renewed
-//	static-pods       and laid: the kubelet starts the pods anew of which a revision has changed
-//	api               the API server is ready
-//	apply-manifests   what has changed is applied
-//	kubelet           the kubelet learns how it knows the API server from now on
-//	join              it has certificates, and the node is Ready
+//	rotate            renew what is due
+//	static-pods       write the static pods; the kubelet restarts those with a new revision
+//	api               wait until the API server is ready
+//	apply-manifests   apply what has changed
+//	kubelet           replace the kubelet's bundle and kubeconfig, and restart it
+//	join              approve the kubelet's requests, and wait until the node is Ready
 //
-// The kubelet asks for its own certificates. kube-controller-manager approves only a client certificate, and that only while the one before it
-// lasts, so the others are approved here.
+// kube-controller-manager approves only a client certificate, and only while the previous one is valid. The others are approved here.
 func Rotate(m *controlplane.Machine, k Kubelet) []phase.Phase {
 	return append(onDisk(m),
 		phase.Phase{Name: "api", Limit: soon, Run: m.WaitForAPI},
 		phase.Phase{Name: "apply-manifests", Limit: soon, Run: func(ctx context.Context, p *phase.Progress) error { return apply(ctx, m, p) }},
-		phase.Phase{Name: "kubelet", Limit: soon, Run: func(ctx context.Context, p *phase.Progress) error { return k.learn(ctx, m, p) }},
+		phase.Phase{Name: "kubelet", Limit: soon, Run: func(ctx context.Context, p *phase.Progress) error { return k.updateAccess(ctx, m, p) }},
 		phase.Phase{Name: "join", Limit: soon, Run: func(ctx context.Context, p *phase.Progress) error { return approve(ctx, m, p) }},
 	)
 }
 
-// RotateBefore returns what renews the certificates of a node before its kubelet starts, so that what was off when they ended starts with new ones. A
-// kubelet that has started pods with the old ones could not end them: it would wait for an API server that does not come.
+// RotateBefore returns the renewal before the kubelet starts, on the disk only. A kubelet that has started pods with certificates that
+// have ended could not end these pods: it would wait for the API server.
 func RotateBefore(m *controlplane.Machine) []phase.Phase {
 	return append(onDisk(m), phase.Phase{Name: "kubelet", Limit: short, Run: func(context.Context, *phase.Progress) error {
 		access, err := accessOf(m)
@@ -83,7 +82,7 @@ func RotateBefore(m *controlplane.Machine) []phase.Phase {
 	}})
 }
 
-// onDisk needs no API server.
+// onDisk returns the phases that need no API server.
 func onDisk(m *controlplane.Machine) []phase.Phase {
 	return []phase.Phase{
 		{Name: "rotate", Limit: short, Run: func(ctx context.Context, _ *phase.Progress) error { return m.Rotate(ctx) }},
@@ -91,8 +90,8 @@ func onDisk(m *controlplane.Machine) []phase.Phase {
 	}
 }
 
-// lay lays the static pods and what the kubelet needs. It starts when it finds its kubeconfig, and reads its name and addresses then.
-func lay(m *controlplane.Machine) error {
+// writeFiles writes the static pods and the kubelet's files, its kubeconfig last: the kubelet starts when it finds it.
+func writeFiles(m *controlplane.Machine) error {
 	s, err := m.Settings()
 	if err != nil {
 		return err //nolint:wrapcheck // it names the file
@@ -115,7 +114,7 @@ func apply(ctx context.Context, m *controlplane.Machine, p *phase.Progress) erro
 	return err //nolint:wrapcheck // it names every manifest
 }
 
-// approve approves the kubelet's two requests (R-AIO-6, R-AIO-9).
+// approve approves the kubelet's two requests, and waits until the node is Ready (R-AIO-6, R-AIO-9).
 func approve(ctx context.Context, m *controlplane.Machine, p *phase.Progress) error {
 	s, err := m.Settings()
 	if err != nil {
@@ -129,7 +128,7 @@ func approve(ctx context.Context, m *controlplane.Machine, p *phase.Progress) er
 	if err != nil {
 		return err //nolint:wrapcheck // it names the file
 	}
-	config.QPS = -1 // the server decides
+	config.QPS = -1 // priority and fairness of the server limits the rate
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("connect to the API server: %w", err)

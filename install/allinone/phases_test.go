@@ -40,8 +40,8 @@ import (
 	"github.com/solonode/sno/install/phase"
 )
 
-// lay lays what create lays.
-func lay(t *testing.T, root string) {
+// writeConfig writes the files of the Ignition config.
+func writeConfig(t *testing.T, root string) {
 	t.Helper()
 	all, err := controlplanetest.Laid(t.Context(), installconfig.AllInOne, node.AllInOneSettings, node.AllInOneManifests)
 	if err != nil {
@@ -52,11 +52,11 @@ func lay(t *testing.T, root string) {
 	}
 }
 
-// A machine becomes a cluster of its own, also when it is switched off in between, and its certificates are renewed on the disk and on the
-// API server (R-AIO-2, R-AIO-3, R-AIO-5, R-AIO-7). Its kubelet is played: what it asks for is the matter of package join's tests.
+// An all-in-one node is installed although the run is interrupted, and its certificates are renewed on the disk and on the API server
+// (R-AIO-2, R-AIO-3, R-AIO-5, R-AIO-7). The kubelet's requests are tested in package join.
 func TestPhases(t *testing.T) {
 	if testing.Short() {
-		t.Skip("makes all keys, goes through all phases again and again, and starts an API server")
+		t.Skip("makes all keys, runs all phases several times, and starts an API server")
 	}
 	environment := &envtest.Environment{}
 	if _, err := environment.Start(); err != nil {
@@ -69,7 +69,7 @@ func TestPhases(t *testing.T) {
 	})
 	client := kubernetes.NewForConfigOrDie(environment.Config)
 	root := t.TempDir()
-	lay(t, root)
+	writeConfig(t, root)
 	var units [][]string
 	m := allinone.Machine(controlplane.Machine{Root: root, Output: io.Discard, Interval: 20 * time.Millisecond, Host: func() (controlplane.Host, error) {
 		return controlplane.Host{Name: "Master0", Interfaces: []controlplane.Interface{{Name: "eno1", Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.10/24")}}}}, nil
@@ -90,7 +90,7 @@ func TestPhases(t *testing.T) {
 	}
 	for _, name := range []string{"render", "static-pods"} {
 		if err := run(allinone.Phases(m), name); !errors.Is(err, context.Canceled) {
-			t.Fatalf("cut off after %s: %v", name, err)
+			t.Fatalf("interrupted after %s: %v", name, err)
 		}
 	}
 	for name, want := range map[string]string{"etc/kubernetes/kubelet.env": "KUBELET_NODE_ARGS=--hostname-override=master0 --node-ip=192.0.2.10\n"} {
@@ -116,7 +116,7 @@ func TestPhases(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(root, node.AllInOneDone)); err == nil {
-		t.Error("it is done without a node")
+		t.Error("the marker exists without a node")
 	}
 	short := allinone.Phases(m)
 	short[4].Limit = 100 * time.Millisecond
@@ -124,7 +124,7 @@ func TestPhases(t *testing.T) {
 		t.Fatalf("a node that is not Ready: %v", err)
 	}
 	if diff := cmp.Diff([][]string{{"restart", "kubelet.service"}}, units); diff != "" {
-		t.Errorf("a kubelet that has not asked for a certificate (-want +got):\n%s", diff)
+		t.Errorf("a kubelet without a certificate request (-want +got):\n%s", diff)
 	}
 	ready.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	if _, err := client.CoreV1().Nodes().UpdateStatus(t.Context(), ready, metav1.UpdateOptions{}); err != nil {
@@ -144,34 +144,34 @@ func TestPhases(t *testing.T) {
 		t.Errorf("kinds for operators: %v", err)
 	}
 
-	before := end(t, m)
-	put(t, root, kubelet.ServerCA, "of before")
-	// Where the API server's own certificate has ended, nothing answers.
+	before := expire(t, m)
+	put(t, root, kubelet.ServerCA, "old")
+	// The API server does not answer once its own certificate has ended.
 	put(t, root, node.AllInOneRendered+"/"+controlplane.Kubeconfig, "")
 	if err := run(allinone.RotateBefore(m), ""); err != nil {
 		t.Fatal(err)
 	}
 	after, err := os.ReadFile(filepath.Join(root, certificate))
 	if err != nil || bytes.Equal(before, after) {
-		t.Fatalf("a certificate that has ended is not renewed: %v", err)
+		t.Fatalf("a certificate that has ended was not renewed: %v", err)
 	}
 	if ca, err := os.ReadFile(filepath.Join(root, kubelet.ServerCA)); err != nil || !bytes.Contains(ca, []byte("BEGIN CERTIFICATE")) {
-		t.Errorf("the kubelet would not know the API server: %v", err)
+		t.Errorf("the kubelet has no bundle: %v", err)
 	}
 	if err := os.WriteFile(kubeconfig, environment.KubeConfig, 0o600); err != nil {
 		t.Fatal(err)
 	}
 
-	// The kubelet that runs has to start the new static pods, before it starts anew itself.
-	put(t, root, kubelet.ServerCA, "of before")
+	// The running kubelet starts the new static pods before it is restarted.
+	put(t, root, kubelet.ServerCA, "old")
 	units = nil
-	all := allinone.Rotate(m, allinone.Kubelet{Health: running(t, &[]string{}), Patience: time.Minute})
+	all := allinone.Rotate(m, allinone.Kubelet{HealthURL: kubeletHealth(t, &[]string{}), PodTimeout: time.Minute})
 	all[4].Limit = 500 * time.Millisecond
-	report(t, m, client, "0")
-	if err := run(all, ""); !errors.Is(err, phase.ErrLimit) || !strings.Contains(err.Error(), "has not reported it") || len(units) > 0 {
-		t.Errorf("error %v, and systemctl was asked %v", err, units)
+	createMirrorPods(t, m, client, "0")
+	if err := run(all, ""); !errors.Is(err, phase.ErrLimit) || !strings.Contains(err.Error(), "has not reported the pod as Ready") || len(units) > 0 {
+		t.Errorf("error %v, systemctl calls %v", err, units)
 	}
-	report(t, m, client, "")
+	createMirrorPods(t, m, client, "")
 	all[4].Limit = time.Minute
 	if err := run(all, ""); err != nil {
 		t.Fatal(err)
@@ -181,12 +181,12 @@ func TestPhases(t *testing.T) {
 	}
 	secret, err := client.CoreV1().Secrets("openshift-kube-apiserver").Get(t.Context(), "localhost-serving-cert-certkey", metav1.GetOptions{})
 	if err != nil || !bytes.Equal(secret.Data[corev1.TLSCertKey], after) {
-		t.Errorf("the API server has another certificate than the disk: %v", err)
+		t.Errorf("the API server and the disk have different certificates: %v", err)
 	}
 }
 
-// report creates the mirror pods of the static pods that are laid, Ready, as the kubelet does; etcd's with another revision if one is given.
-func report(t *testing.T, m *controlplane.Machine, client kubernetes.Interface, etcd string) {
+// createMirrorPods creates Ready mirror pods of the static pods, etcd's with another revision if one is given.
+func createMirrorPods(t *testing.T, m *controlplane.Machine, client kubernetes.Interface, etcd string) {
 	t.Helper()
 	manifests, err := filepath.Glob(m.Path(node.ManifestDir + "/*.yaml"))
 	if err != nil || len(manifests) != 4 {
@@ -209,12 +209,12 @@ func report(t *testing.T, m *controlplane.Machine, client kubernetes.Interface, 
 		if err := pods.Delete(t.Context(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &force}); err != nil && !apierrors.IsNotFound(err) {
 			t.Fatal(err)
 		}
-		made, err := pods.Create(t.Context(), &pod, metav1.CreateOptions{})
+		created, err := pods.Create(t.Context(), &pod, metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		made.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-		if _, err := pods.UpdateStatus(t.Context(), made, metav1.UpdateOptions{}); err != nil {
+		created.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		if _, err := pods.UpdateStatus(t.Context(), created, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -222,8 +222,8 @@ func report(t *testing.T, m *controlplane.Machine, client kubernetes.Interface, 
 
 const certificate = node.ResourceDir + "/kube-apiserver-certs/secrets/localhost-serving-cert-certkey/tls.crt"
 
-// end has a certificate end, as far as whoever renews it knows, and returns it.
-func end(t *testing.T, m *controlplane.Machine) []byte {
+// expire sets the annotation with a certificate's end to the past, and returns the certificate.
+func expire(t *testing.T, m *controlplane.Machine) []byte {
 	t.Helper()
 	found, err := filepath.Glob(m.Path(m.Rendered + "/manifests/*_openshift-kube-apiserver_secret_localhost-serving-cert-certkey.yaml"))
 	if err != nil || len(found) != 1 {
@@ -245,7 +245,7 @@ func end(t *testing.T, m *controlplane.Machine) []byte {
 	return before
 }
 
-// serving lays a serving certificate, as the kubelet does.
+// serving writes a serving certificate, as the kubelet does.
 func serving(t *testing.T, file string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -25,19 +25,19 @@ import (
 )
 
 const (
-	// FieldOwner owns the fields of what is applied.
+	// FieldOwner is the field manager of objects.
 	FieldOwner = "sno.solonode.github.io/install"
-	// StatusFieldOwner owns the statuses that sno-render has written.
+	// StatusFieldOwner is the field manager of statuses, as sno-render writes them.
 	StatusFieldOwner = "sno-render"
-	// HashAnnotation has the hash of the manifest that an object was applied from: our entry in managedFields is gone when another
-	// client has taken all of our fields (U-SSA-11).
+	// HashAnnotation is the hash of the manifest that an object was applied from. managedFields has no entry of FieldOwner any more
+	// once another client has taken all its fields (U-SSA-11).
 	HashAnnotation = "sno.solonode.github.io/manifest-hash"
 )
 
-// ErrFailed is in the error of Run when manifests were not applied.
+// ErrFailed is in the error of Run if manifests were not applied.
 var ErrFailed = errors.New("not applied")
 
-// Failure is a manifest that was not applied, and why.
+// Failure is a manifest that was not applied.
 type Failure struct {
 	File string
 	// Object is "KIND NAMESPACE/NAME"; empty for a file that cannot be read.
@@ -54,16 +54,15 @@ func (f Failure) Error() string {
 
 func (f Failure) Unwrap() error { return f.Err }
 
-// Report is what a run did.
+// Report is the result of a run.
 type Report struct {
-	// Applied is how many objects and statuses were applied, by this run or an earlier one.
+	// Applied is the number of objects and statuses that this run or an earlier one applied.
 	Applied int
-	// Kept are objects that an earlier run had applied, and another client has changed since: they are left as they are.
+	// Kept are objects that another client has changed since an earlier run applied them. They are not changed.
 	Kept []string
-	// LeftOut is how many objects of optional groups were left out.
-	LeftOut int
-	// Failed are the manifests that were not applied.
-	Failed []Failure
+	// Skipped is the number of objects of optional groups that were not applied.
+	Skipped int
+	Failed  []Failure
 }
 
 // Options of Run.
@@ -71,24 +70,24 @@ type Options struct {
 	Config *rest.Config
 	// Folders are read in order. Namespaces of all of them come first, then definitions of resources, objects, and statuses.
 	Folders []Folder
-	// Optional reports whether objects of a group are left out if no manifest defines their kind; nil for none.
+	// Optional reports whether objects of a group are skipped if no manifest defines their kind; nil for no group.
 	Optional func(group string) bool
-	// RequiredPods have to be Ready before the run ends, as "NAMESPACE/PREFIX", or "DESCRIPTION:NAMESPACE/PREFIX|NAMESPACE/PREFIX" of
-	// which one is enough. None and empty ones are not waited for.
+	// RequiredPods have to be Ready before the run ends: "NAMESPACE/PREFIX", or "DESCRIPTION:NAMESPACE/PREFIX|NAMESPACE/PREFIX" of
+	// which one is enough. Empty ones are ignored.
 	RequiredPods []string
-	// Interval is between two tries of what may succeed later.
+	// Interval is the time between two attempts.
 	Interval time.Duration
 }
 
-// Run applies all manifests (R-BIP-13). It ends with success when all are applied and the required pods are Ready, with an error when that cannot
-// be any more, or when the context ends.
+// Run applies all manifests (R-BIP-13). It succeeds when all are applied and the required pods are Ready. It fails when a manifest is
+// refused, after the others are applied, or when the context ends.
 func Run(ctx context.Context, o Options, p *phase.Progress) (Report, error) {
 	pods, err := parsePods(o.RequiredPods)
 	if err != nil {
 		return Report{}, err
 	}
 	config := rest.CopyConfig(o.Config)
-	config.QPS = -1 // the server decides
+	config.QPS = -1 // priority and fairness of the server limits the rate
 	config.WarningHandler = rest.NoWarnings{}
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -99,12 +98,12 @@ func Run(ctx context.Context, o Options, p *phase.Progress) (Report, error) {
 		return Report{}, fmt.Errorf("apply: %w", err)
 	}
 	r := &run{client: client, mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(served)), progress: p}
-	pending, faults := read(o.Folders)
-	r.report.Failed = faults
+	pending, failed := read(o.Folders)
+	r.report.Failed = failed
 	if o.Optional != nil {
 		all := len(pending)
 		pending = defined(pending, o.Optional)
-		r.report.LeftOut = all - len(pending)
+		r.report.Skipped = all - len(pending)
 	}
 	if err := r.all(ctx, pending, o.Interval); err != nil {
 		return r.report, err
@@ -119,7 +118,7 @@ type run struct {
 	report   Report
 }
 
-// all tries the pending manifests until none is left.
+// all retries the pending manifests until none is left.
 func (r *run) all(ctx context.Context, pending []manifest, interval time.Duration) error {
 	err := r.progress.Until(ctx, interval, "manifests", func(ctx context.Context) error {
 		var again []manifest
@@ -133,7 +132,7 @@ func (r *run) all(ctx context.Context, pending []manifest, interval time.Duratio
 				r.report.Failed = append(r.report.Failed, Failure{m.file, describe(m.object), err})
 				continue
 			case ctx.Err() == nil || m.last == nil:
-				m.last = err // and not that the context has ended, where more is known
+				m.last = err // keep an earlier error rather than that the context has ended
 			}
 			again = append(again, m)
 		}
@@ -141,7 +140,7 @@ func (r *run) all(ctx context.Context, pending []manifest, interval time.Duratio
 		if len(pending) == 0 {
 			return nil
 		}
-		// A definition that was applied a moment ago has resources that are to be found now.
+		// A definition that was just applied adds resources.
 		r.mapper.Reset()
 		return fmt.Errorf("%d remain, such as %s: %w", len(pending), pending[0], pending[0].last)
 	})
@@ -162,15 +161,14 @@ func (r *run) all(ctx context.Context, pending []manifest, interval time.Duratio
 	return fmt.Errorf("%d manifests %w: %w:\n%w", len(list), ErrFailed, why, errors.Join(list...))
 }
 
-// cause returns why the context has ended, without the manifests that are listed anyway.
+// cause returns why the context has ended.
 func cause(ctx context.Context, err error) error {
 	if c := context.Cause(ctx); c != nil {
-		return c //nolint:wrapcheck // it is wrapped
+		return c //nolint:wrapcheck // the caller wraps it
 	}
 	return err
 }
 
-// apply applies one manifest.
 func (r *run) apply(ctx context.Context, m manifest) error {
 	gvk := m.object.GroupVersionKind()
 	mapping, err := r.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
@@ -209,7 +207,7 @@ func (r *run) apply(ctx context.Context, m manifest) error {
 	return err //nolint:wrapcheck // the caller names the manifest
 }
 
-// bodyOf returns what is sent, and the hash of the manifest that goes with it. A status cannot carry one.
+// bodyOf returns the body of the request and the hash of the manifest. A status has no annotation for a hash.
 func bodyOf(m manifest) (body []byte, hash string, err error) {
 	if body, err = json.Marshal(m.object.Object); err != nil {
 		return nil, "", fmt.Errorf("%w: %w", ErrManifest, err)
@@ -231,8 +229,8 @@ func bodyOf(m manifest) (body []byte, hash string, err error) {
 	return body, hash, nil
 }
 
-// changedSince reports whether an earlier run has applied the same manifest. What others have changed since is theirs: operators that run
-// already, or a status that may only grow. The hash shows it, because nothing else is left of us when others own all that we set.
+// changedSince reports whether an earlier run has applied the same manifest, so that a conflict is a later change of another client:
+// of a running operator, or of a status that may only grow.
 func changedSince(object *unstructured.Unstructured, m manifest, hash string) bool {
 	if !m.status {
 		return object.GetAnnotations()[HashAnnotation] == hash
@@ -242,14 +240,13 @@ func changedSince(object *unstructured.Unstructured, m manifest, hash string) bo
 	})
 }
 
-// refused reports whether the server will refuse the same request again. A conflict without a field owner is one of two writes at once.
+// refused reports whether the server would refuse the same request again. A conflict without a field manager is one of concurrent writes.
 func refused(err error) bool {
 	if apierrors.IsConflict(err) {
 		return apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict)
 	}
-	// The server has no reason of its own for a field that the kind does not have: it calls that an internal error.
+	// An unknown field is an internal error without a reason that is final (U-SSA-12).
 	unknownField := apierrors.IsInternalError(err) || apierrors.ReasonForError(err) == metav1.StatusReasonUnknown
-	// The server gives no reason by which a client could tell that it is final (U-SSA-12).
 	if unknownField && strings.Contains(err.Error(), "failed to create typed patch object") {
 		return true
 	}

@@ -75,7 +75,7 @@ func namespace(name string) string {
 	return "apiVersion: v1\nkind: Namespace\nmetadata: {name: " + name + "}\n"
 }
 
-// definition is a resource whose status is a subresource, and whose revision may only grow.
+// definition returns a resource with a status subresource whose revision may only grow.
 func definition(group string) string {
 	return `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -110,7 +110,7 @@ func value(t *testing.T, c *rest.Config, namespace, name string) string {
 	return m.Data["k"]
 }
 
-// Whatever the order of the files: namespaces, definitions, objects, statuses. Run again it changes nothing (R-BIP-12).
+// Namespaces are applied first, then definitions, objects and statuses, in any order of files. A second run changes nothing (R-BIP-12).
 func TestOrder(t *testing.T) {
 	c := config(t)
 	thing := "apiVersion: order.example.com/v1\nkind: Thing\nmetadata: {name: a}\nspec: {size: 3}\n"
@@ -123,7 +123,7 @@ func TestOrder(t *testing.T) {
 	})
 	rendered.Rendered = true
 	release := folder("release", map[string]string{
-		"0.yaml":        "# nothing but a comment\n---\n" + configMap("order", "a", "release") + "---\n" + configMap("order", "b", "release"),
+		"0.yaml":        "# only a comment\n---\n" + configMap("order", "a", "release") + "---\n" + configMap("order", "b", "release"),
 		"sub/list.yaml": "apiVersion: v1\nkind: ConfigMapList\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: c, namespace: order}\n  data: {k: c}\n",
 		"z.yaml":        definition("order.example.com"),
 	})
@@ -162,11 +162,11 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// All that cannot be applied is named, with file, object and field, and the rest is applied (R-BIP-13, U-INS-10).
+// The error names all that cannot be applied, with file, object and field, and the rest is applied (R-BIP-13, U-INS-10).
 func TestRefused(t *testing.T) {
 	c := config(t)
 	owned := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "owned"}, Data: map[string]string{"k": "theirs"}}
-	if _, err := kubernetes.NewForConfigOrDie(c).CoreV1().ConfigMaps("default").Create(t.Context(), owned, metav1.CreateOptions{FieldManager: "somebody"}); err != nil {
+	if _, err := kubernetes.NewForConfigOrDie(c).CoreV1().ConfigMaps("default").Create(t.Context(), owned, metav1.CreateOptions{FieldManager: "other"}); err != nil {
 		t.Fatal(err)
 	}
 	texts := map[string]string{
@@ -188,15 +188,15 @@ func TestRefused(t *testing.T) {
 	}
 	for _, want := range []string{
 		"user/bad-yaml.yaml: not a manifest: document 1",
-		`user/conflict.yaml: ConfigMap default/owned: Apply failed with 1 conflict: conflict with "somebody" using v1: .data.k`,
+		`user/conflict.yaml: ConfigMap default/owned: Apply failed with 1 conflict: conflict with "other" using v1: .data.k`,
 		"user/invalid.yaml: Thing large: ", "spec.size", "less than or equal to 10",
 		`user/no-kind.yaml: not a manifest: document 1`,
 		`user/no-name.yaml: not a manifest: document 1: apiVersion "v1", kind "ConfigMap", metadata.name ""`,
-		"user/twice-2.yaml: ConfigMap default/twice: two manifests have the object, and differ: user/twice-1.yaml and user/twice-2.yaml",
+		"user/twice-2.yaml: ConfigMap default/twice: two different manifests of one object: user/twice-1.yaml and user/twice-2.yaml",
 		"user/unknown.yaml: ConfigMap default/unknown: ", ".datum",
 	} {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("the error does not have %q:\n%v", want, err)
+			t.Errorf("the error lacks %q:\n%v", want, err)
 		}
 	}
 	if len(report.Failed) != 7 || report.Applied != 3 {
@@ -207,7 +207,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A kind that nobody defines is waited for until the end, and is an error that names it (U-INS-11).
+// A kind without a definition is retried until the limit, and the error names it (U-INS-11).
 func TestNeverServed(t *testing.T) {
 	c := config(t)
 	report, err := run(t, c, 2*time.Second, folder("user", map[string]string{
@@ -218,7 +218,7 @@ func TestNeverServed(t *testing.T) {
 	}
 	for _, want := range []string{"user/a.yaml: Thing a: ", `no matches for kind "Thing" in version "nobody.example.com/v1"`, `user/b.yaml: ConfigMap missing/b: namespaces "missing" not found`} {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("the error does not have %q:\n%v", want, err)
+			t.Errorf("the error lacks %q:\n%v", want, err)
 		}
 	}
 	if len(report.Failed) != 2 || report.Applied != 1 {
@@ -226,7 +226,7 @@ func TestNeverServed(t *testing.T) {
 	}
 }
 
-// What was applied, and was changed by an operator that runs already, is left to it when a killed run goes on.
+// When a killed run continues, changes by a running operator are kept.
 func TestChangedSince(t *testing.T) {
 	c := config(t)
 	manifests := folder("user", map[string]string{"a.yaml": configMap("default", "since", "ours")})
@@ -247,7 +247,7 @@ func TestChangedSince(t *testing.T) {
 	}
 }
 
-// A manifest that somebody has edited since is applied, and its conflict is an error again.
+// A manifest that was edited since is applied again, and its conflict is an error.
 func TestEditedSince(t *testing.T) {
 	c := config(t)
 	if _, err := run(t, c, time.Minute, folder("user", map[string]string{"a.yaml": configMap("default", "edited", "ours")})); err != nil {
@@ -263,7 +263,7 @@ func TestEditedSince(t *testing.T) {
 	}
 }
 
-// flaky is a proxy in front of the API server that fails as a server does that starts, is overloaded or is cut off.
+// flaky returns a proxy that fails like a server that starts, is overloaded or is interrupted.
 func flaky(t *testing.T, c *rest.Config, fail func(n int64, w http.ResponseWriter) bool) *rest.Config {
 	t.Helper()
 	target, err := url.Parse(c.Host)
@@ -286,10 +286,10 @@ func flaky(t *testing.T, c *rest.Config, fail func(n int64, w http.ResponseWrite
 	return &rest.Config{Host: s.URL}
 }
 
-// Lost connections, 429 and 5xx are not the end.
+// Lost connections, 429 and 5xx are retried.
 func TestFlaky(t *testing.T) {
 	c := flaky(t, config(t), func(n int64, w http.ResponseWriter) bool {
-		switch n % 7 { // a try of all manifests is 8 requests, so that each of them meets each fault
+		switch n % 7 { // an attempt with all manifests is 8 requests, so that each gets each error
 		case 1:
 			panic(http.ErrAbortHandler)
 		case 2:
@@ -310,7 +310,7 @@ func TestFlaky(t *testing.T) {
 	}
 }
 
-// Killed in the middle, the same call applies the rest (R-BIP-3, U-INS-11).
+// After a run was killed, the same call applies the rest (R-BIP-3, U-INS-11).
 func TestKilled(t *testing.T) {
 	texts := map[string]string{"00.yaml": namespace("killed")}
 	for i := range 8 {
@@ -349,7 +349,7 @@ func TestNoNetwork(t *testing.T) {
 	}
 }
 
-// Required pods are waited for by namespace and the beginning of their name; the empty one, which bootstrap in place has, is nobody.
+// Required pods are found by namespace and prefix of the name; the empty one, as bootstrap in place has it, is ignored.
 func TestRequiredPods(t *testing.T) {
 	c := config(t)
 	client := kubernetes.NewForConfigOrDie(c).CoreV1()
@@ -381,20 +381,20 @@ func TestRequiredPods(t *testing.T) {
 		t.Errorf("a pod that is Ready: %v", err)
 	}
 	for _, wrong := range []string{"etcd", "a/b/c", "x:", "/a", "a/"} {
-		if err := wait(time.Minute, wrong); !errors.Is(err, apply.ErrPods) || !errors.Is(err, phase.ErrInput) {
+		if err := wait(time.Minute, wrong); !errors.Is(err, apply.ErrRequiredPod) || !errors.Is(err, phase.ErrInput) {
 			t.Errorf("%q: %v", wrong, err)
 		}
 	}
 }
 
-// Without a definition among the manifests nobody serves an optional kind, and it is left out at once; with one it is applied (R-AIO-3).
+// Objects of an optional kind are skipped without a definition among the manifests, and applied with one (R-AIO-3).
 func TestOptional(t *testing.T) {
 	c := config(t)
 	thing := func(group string) string {
 		return "apiVersion: " + group + "/v1\nkind: Thing\nmetadata: {name: a}\nspec: {size: 3}\n"
 	}
 	texts := map[string]string{
-		"a.yaml": thing("undefined.optional.example.com"), "b.yaml": thing("defined.optional.example.com"), "c.yaml": configMap("default", "beside", "v"),
+		"a.yaml": thing("undefined.optional.example.com"), "b.yaml": thing("defined.optional.example.com"), "c.yaml": configMap("default", "other", "v"),
 		"status/b.yaml": "apiVersion: undefined.optional.example.com/v1\nkind: Thing\nmetadata: {name: a}\nstatus: {revision: 1}\n",
 		"z.yaml":        definition("defined.optional.example.com"),
 	}
@@ -406,7 +406,7 @@ func TestOptional(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	report, err := apply.Run(ctx, o, nil)
-	if err != nil || report.Applied != 3 || report.LeftOut != 2 {
+	if err != nil || report.Applied != 3 || report.Skipped != 2 {
 		t.Fatalf("report %+v, %v", report, err)
 	}
 	for group, want := range map[string]bool{"undefined": false, "defined": true} {
@@ -415,7 +415,7 @@ func TestOptional(t *testing.T) {
 			t.Errorf("%s: %v", group, err)
 		}
 	}
-	// Not of an optional group, the same manifest is an error.
+	// If the group is not optional, the same manifest is an error.
 	o.Optional = func(group string) bool { return group == "optional.example.com" }
 	ctx, cancel = context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()

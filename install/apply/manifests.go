@@ -25,13 +25,13 @@ import (
 var (
 	// ErrManifest is in the error of a manifest that cannot be read.
 	ErrManifest = errors.New("not a manifest")
-	// ErrTwice is in the error of an object that one folder has twice, differently.
-	ErrTwice = errors.New("two manifests have the object, and differ")
+	// ErrDuplicate is in the error of two different manifests of one object in one folder.
+	ErrDuplicate = errors.New("two different manifests of one object")
 )
 
-// Folder is a folder of manifests: files that end in .yaml, .yml or .json, also in folders below.
+// Folder is a folder of manifests: files that end in .yaml, .yml or .json, also in subfolders.
 type Folder struct {
-	// Name is how errors name the folder.
+	// Name is the folder's name in errors.
 	Name string
 	FS   fs.FS
 	// Rendered is true for the folder manifests of sno-render: its folder status has bodies of requests to the status subresource.
@@ -44,7 +44,7 @@ type manifest struct {
 	object *unstructured.Unstructured
 	status bool
 	stage  int
-	// last is why it was not applied yet.
+	// last is the error of the last attempt.
 	last error
 }
 
@@ -57,7 +57,7 @@ func describe(o *unstructured.Unstructured) string {
 	return fmt.Sprintf("%s %s", o.GetKind(), o.GetName())
 }
 
-// identity is what two objects cannot have in common.
+// identity identifies an object.
 type identity struct {
 	schema.GroupKind
 	namespace, name string
@@ -69,7 +69,7 @@ func identityOf(o *unstructured.Unstructured) identity {
 
 var definition = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
-// first are the kinds that others need. Within a stage, the order is that of folders and files.
+// first are the kinds that others need, in order. Within a stage, folders and files are in order.
 var first = []schema.GroupKind{{Kind: "Namespace"}, definition}
 
 const (
@@ -77,9 +77,9 @@ const (
 	statusStage = 3
 )
 
-// read returns the manifests in the order in which they are applied, and what is wrong with the others. An object that several folders
-// have is that of the first one.
-func read(folders []Folder) (all []manifest, faults []Failure) {
+// read returns the manifests in the order in which they are applied, and the failures of those that cannot be read. Of an object in
+// several folders, the first counts.
+func read(folders []Folder) (all []manifest, failed []Failure) {
 	for _, folder := range folders {
 		seen := map[identity]manifest{}
 		for _, m := range all {
@@ -95,11 +95,11 @@ func read(folders []Folder) (all []manifest, faults []Failure) {
 			file := path.Join(folder.Name, name)
 			text, err := fs.ReadFile(folder.FS, name)
 			if err != nil {
-				return err //nolint:wrapcheck // it is below
+				return err //nolint:wrapcheck // wrapped below
 			}
 			objects, err := objectsOf(text)
 			if err != nil {
-				faults = append(faults, Failure{File: file, Err: err})
+				failed = append(failed, Failure{File: file, Err: err})
 			}
 			for _, o := range objects {
 				m := manifest{file: file, object: o, status: folder.Rendered && path.Dir(name) == export.StatusFolder}
@@ -118,7 +118,7 @@ func read(folders []Folder) (all []manifest, faults []Failure) {
 				case reflect.DeepEqual(other.object.Object, o.Object):
 					continue
 				default:
-					faults = append(faults, Failure{File: file, Object: describe(o), Err: fmt.Errorf("%w: %s and %s; remove one", ErrTwice, other.file, file)})
+					failed = append(failed, Failure{File: file, Object: describe(o), Err: fmt.Errorf("%w: %s and %s; remove one", ErrDuplicate, other.file, file)})
 					continue
 				}
 				all = append(all, m)
@@ -126,11 +126,11 @@ func read(folders []Folder) (all []manifest, faults []Failure) {
 			return nil
 		})
 		if err != nil {
-			faults = append(faults, Failure{File: folder.Name, Err: err})
+			failed = append(failed, Failure{File: folder.Name, Err: err})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b manifest) int { return cmp.Compare(a.stage, b.stage) })
-	return all, faults
+	return all, failed
 }
 
 // defined returns the manifests without those of optional groups whose kind no manifest defines.
@@ -149,7 +149,7 @@ func defined(all []manifest, optional func(group string) bool) []manifest {
 	})
 }
 
-// objectsOf returns the objects of a file, those of lists too.
+// objectsOf returns the objects of a file, including those of lists.
 func objectsOf(text []byte) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	documents := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
@@ -166,9 +166,9 @@ func objectsOf(text []byte) ([]*unstructured.Unstructured, error) {
 			return objects, fmt.Errorf("%w: document %d: %w", ErrManifest, number, err)
 		}
 		if len(o.Object) == 0 {
-			continue // nothing but comments
+			continue // only comments
 		}
-		// By way of Unstructured's own decoder, which wants a kind and keeps whole numbers whole.
+		// Unstructured's decoder requires a kind and keeps integers.
 		encoded, err := sigsyaml.YAMLToJSON(document)
 		if err == nil {
 			o = &unstructured.Unstructured{}
@@ -192,7 +192,7 @@ func objectsOf(text []byte) ([]*unstructured.Unstructured, error) {
 				return objects, fmt.Errorf("%w: document %d: apiVersion %q, kind %q, metadata.name %q: none may be empty",
 					ErrManifest, number, item.GetAPIVersion(), item.GetKind(), item.GetName())
 			}
-			// The server refuses these in what is applied.
+			// The server refuses these in an apply request.
 			item.SetManagedFields(nil)
 			item.SetResourceVersion("")
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/solonode/sno/install/phase"
 )
 
-// ErrPods is in the error of a required pod that cannot be understood.
-var ErrPods = errors.New("required pods are NAMESPACE/PREFIX, or DESCRIPTION:NAMESPACE/PREFIX|NAMESPACE/PREFIX")
+// ErrRequiredPod is in the error of a required pod with a wrong syntax.
+var ErrRequiredPod = errors.New("required pods are NAMESPACE/PREFIX, or DESCRIPTION:NAMESPACE/PREFIX|NAMESPACE/PREFIX")
 
 // pods are pods of which one has to be Ready.
 type pods struct {
@@ -39,7 +39,7 @@ func parsePods(required []string) ([]pods, error) {
 		for alternative := range strings.SplitSeq(alternatives, "|") {
 			namespace, name, has := strings.Cut(alternative, "/")
 			if !has || namespace == "" || name == "" || strings.Contains(name, "/") {
-				return nil, fmt.Errorf("%q: %w: %w", text, ErrPods, phase.ErrInput)
+				return nil, fmt.Errorf("%q: %w: %w", text, ErrRequiredPod, phase.ErrInput)
 			}
 			p.prefixes = append(p.prefixes, prefix{namespace, name})
 		}
@@ -48,7 +48,6 @@ func parsePods(required []string) ([]pods, error) {
 	return all, nil
 }
 
-// wait waits until the pods are Ready.
 func (r *run) wait(ctx context.Context, required []pods, interval time.Duration) error {
 	for _, p := range required {
 		if err := r.progress.Until(ctx, interval, "pod "+p.description, func(ctx context.Context) error {

@@ -25,15 +25,15 @@ const (
 	pods = "the static pods"
 )
 
-// additions returns what the master config gets (R-BIP-15, U-INS-8). Whoever is not root reads no key: files have mode 0600 and folders
-// 0700, other than upstream (U-INS-12).
+// additions returns the additions to the master config (R-BIP-15, U-INS-8). Only root reads keys: files have mode 0600 and folders 0700,
+// unlike upstream (U-INS-12).
 func (l *live) additions(s *node.Settings) (*ignition.Builder, error) {
 	b := &ignition.Builder{}
 	list, err := l.Files()
 	if err != nil {
 		return nil, err
 	}
-	dirs := map[string]bool{"etc/kubernetes": true, "etc": true, ".": true} // other programs' folders
+	dirs := map[string]bool{"etc/kubernetes": true, "etc": true, ".": true} // of other programs
 	for _, f := range list {
 		for dir := path.Dir(f.Path); !dirs[dir]; dir = path.Dir(dir) {
 			dirs[dir] = true
@@ -43,7 +43,7 @@ func (l *live) additions(s *node.Settings) (*ignition.Builder, error) {
 	}
 	settings, err := s.Encode()
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it says what it is of
+		return nil, err //nolint:wrapcheck // it names the settings
 	}
 	for _, dir := range []string{node.BootstrapConfigs, node.BootstrapSecrets, node.SnapshotDir} {
 		b.AddDir(own, dir, 0o700)
@@ -53,7 +53,7 @@ func (l *live) additions(s *node.Settings) (*ignition.Builder, error) {
 		{node.Rendered + "/" + controlplane.Kubeconfig, node.BootstrapKubeconfig}, {node.LiveSnapshot, node.Snapshot}, {node.LiveLogBundle, node.LogBundle},
 	}
 	if s.Profile == string(inputs.Kubernetes) {
-		// A machine-config server has it in its config.
+		// In profile openshift the machine-config server adds it.
 		copies = append(copies, struct{ from, to string }{node.Rendered + "/" + controlplane.KubeletKubeconfig, node.KubeletBootstrap})
 		b.AddFile(own, kubelet.Environment(s))
 	}
@@ -83,16 +83,16 @@ func (l *live) additions(s *node.Settings) (*ignition.Builder, error) {
 	if len(bytes.TrimSpace(more)) == 0 {
 		return b, nil
 	}
-	if err := b.AddConfig("what was added at creation", more); err != nil {
+	if err := b.AddConfig("the user's additions", more); err != nil {
 		return nil, fmt.Errorf("%w: %w", err, phase.ErrInput)
 	}
 	return b, nil
 }
 
-// restoreUnit fails where etcd would begin without data.
+// restoreUnit fails if etcd would start without data.
 var restoreUnit = strings.TrimLeft(`
 [Unit]
-Description=Give etcd the data of the bootstrap phase
+Description=Restore etcd from the snapshot of the bootstrap phase
 Before=kubelet.service
 ConditionPathExists=!/`+node.EtcdData+`/member
 
@@ -102,5 +102,5 @@ RemainAfterExit=yes
 ExecStart=/%s restore-etcd
 `, "\n")
 
-// restoreDropIn keeps the kubelet from starting etcd before that, or without it (U-INS-7).
+// restoreDropIn keeps the kubelet from starting etcd before restoreUnit has succeeded (U-INS-7).
 const restoreDropIn = "[Unit]\nRequires=" + node.RestoreUnit + "\nAfter=" + node.RestoreUnit + "\n"

@@ -23,7 +23,7 @@ import (
 	"github.com/solonode/sno/install/postreboot"
 )
 
-// beforeEnrich has all that enriching takes.
+// beforeEnrich returns a live system before phase enrich.
 func (m *machine) beforeEnrich(t *testing.T) *live {
 	t.Helper()
 	m.rendered(t)
@@ -75,7 +75,7 @@ func fileOf(t *testing.T, c types.Config, name string) (fs.FileMode, string) {
 	return 0, ""
 }
 
-// What the node needs is there with its content, and only root reads it (R-BIP-15, U-INS-8, U-INS-12).
+// The node gets all that it needs, and only root reads it (R-BIP-15, U-INS-8, U-INS-12).
 func TestAdditions(t *testing.T) {
 	m := newMachine(t)
 	l := m.beforeEnrich(t)
@@ -122,7 +122,7 @@ func TestAdditions(t *testing.T) {
 	for _, f := range c.Storage.Files {
 		for dir := filepath.Dir(f.Path); strings.HasPrefix(dir, "/"+node.ResourceDir); dir = filepath.Dir(dir) {
 			if !private[dir] {
-				t.Errorf("folder %s is not for root alone", dir)
+				t.Errorf("folder %s is not private", dir)
 			}
 		}
 		if *f.Mode&0o077 != 0 && strings.HasPrefix(f.Path, "/etc/kubernetes/") && f.Path != "/etc/kubernetes/kubelet.env" {
@@ -131,12 +131,12 @@ func TestAdditions(t *testing.T) {
 	}
 	for _, dir := range []string{node.BootstrapConfigs, node.BootstrapSecrets, node.SnapshotDir, node.ManifestDir} {
 		if !private["/"+dir] {
-			t.Errorf("folder %s is not for root alone", dir)
+			t.Errorf("folder %s is not private", dir)
 		}
 	}
 }
 
-// etcd gets its data before the kubelet starts, and the kubelet does not start without (R-BIP-10, U-INS-7).
+// etcd is restored before the kubelet starts, and the kubelet does not start otherwise (R-BIP-10, U-INS-7).
 func TestUnits(t *testing.T) {
 	m := newMachine(t)
 	l := m.beforeEnrich(t)
@@ -154,7 +154,7 @@ func TestUnits(t *testing.T) {
 		}
 	}
 	want := map[string]string{
-		"etcd-restore.service": "[Unit]\nDescription=Give etcd the data of the bootstrap phase\nBefore=kubelet.service\nConditionPathExists=!/var/lib/etcd/member\n\n" +
+		"etcd-restore.service": "[Unit]\nDescription=Restore etcd from the snapshot of the bootstrap phase\nBefore=kubelet.service\nConditionPathExists=!/var/lib/etcd/member\n\n" +
 			"[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/usr/local/bin/sno-install restore-etcd\n",
 		"kubelet.service 10-etcd-restore.conf": "[Unit]\nRequires=etcd-restore.service\nAfter=etcd-restore.service\n",
 		"post-reboot.service":                  postreboot.Unit(*s),
@@ -165,7 +165,7 @@ func TestUnits(t *testing.T) {
 	m.edit(t, func(s *node.Settings) { s.ProgramInImage = true })
 	c := enriched(t, l)
 	if mode, _ := fileOf(t, c, node.Program); mode != 0 {
-		t.Error("an image that has the program gets it once more")
+		t.Error("the program is written although the image has it")
 	}
 	for _, u := range c.Systemd.Units {
 		if u.Name == node.RestoreUnit && !strings.Contains(*u.Contents, "\nExecStart=/usr/bin/sno-install restore-etcd\n") {
@@ -174,7 +174,7 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// What was added at creation is added, beside ours, and where both have something, the error names both, and no config is written.
+// User additions are merged with those of sno-install. For a conflict the error names both sources, and no config is written.
 func TestAddedAtCreation(t *testing.T) {
 	m := newMachine(t)
 	l := m.beforeEnrich(t)
@@ -191,12 +191,12 @@ func TestAddedAtCreation(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, test := range map[string]struct{ config, want string }{
-		"a static pod":     {config(`"storage":{"files":[{"path":"/` + node.ManifestDir + `/etcd-pod.yaml"}]}`), "etcd-pod.yaml: two sources have it: the static pods and what was added at creation"},
-		"the snapshot":     {config(`"storage":{"links":[{"path":"/` + node.Snapshot + `","target":"/var/a"}]}`), "etcd-snapshot.db: two sources have it: sno-install and what was added at creation"},
-		"above ours":       {config(`"storage":{"links":[{"path":"/` + node.ManifestDir + `","target":"/var"}]}`), "what was added at creation"},
-		"our drop-in":      {config(`"systemd":{"units":[{"name":"kubelet.service","dropins":[{"name":"` + node.RestoreDropIn + `"}]}]}`), "10-etcd-restore.conf: two sources have it: sno-install and what was added at creation"},
-		"our unit, masked": {config(`"systemd":{"units":[{"name":"etcd-restore.service","mask":true}]}`), "unit etcd-restore.service: two sources have it: sno-install and what was added at creation"},
-		"a pointer":        {`{"ignition":{"version":"3.2.0","config":{"merge":[{"source":"https://example.com/a"}]}}}`, "what was added at creation: ignition.config: "},
+		"a static pod":       {config(`"storage":{"files":[{"path":"/` + node.ManifestDir + `/etcd-pod.yaml"}]}`), "etcd-pod.yaml: defined by two sources: the static pods and the user's additions"},
+		"the snapshot":       {config(`"storage":{"links":[{"path":"/` + node.Snapshot + `","target":"/var/a"}]}`), "etcd-snapshot.db: defined by two sources: sno-install and the user's additions"},
+		"above a static pod": {config(`"storage":{"links":[{"path":"/` + node.ManifestDir + `","target":"/var"}]}`), "the user's additions"},
+		"same drop-in":       {config(`"systemd":{"units":[{"name":"kubelet.service","dropins":[{"name":"` + node.RestoreDropIn + `"}]}]}`), "10-etcd-restore.conf: defined by two sources: sno-install and the user's additions"},
+		"same unit, masked":  {config(`"systemd":{"units":[{"name":"etcd-restore.service","mask":true}]}`), "unit etcd-restore.service: defined by two sources: sno-install and the user's additions"},
+		"a pointer":          {`{"ignition":{"version":"3.2.0","config":{"merge":[{"source":"https://example.com/a"}]}}}`, "the user's additions: ignition.config: "},
 	} {
 		put(t, m.root, node.NodeIgnition, test.config)
 		err := l.enrich(t.Context(), nil)
@@ -214,7 +214,7 @@ func TestAddedAtCreation(t *testing.T) {
 	}
 }
 
-// A disk is written again if it, or the config, is another than what was written down, and not otherwise (R-BIP-7).
+// A disk is written again only if it, or the config, differs from the record of the last time (R-BIP-7).
 func TestIsInstalled(t *testing.T) {
 	m := newMachine(t)
 	l := newLive(m.Options)
@@ -246,5 +246,5 @@ func TestIsInstalled(t *testing.T) {
 	m.edit(t, func(s *node.Settings) { s.InstallationDisk = "/dev/disk/by-id/wwn-0x2" })
 	is(false, "another disk")
 	put(t, m.root, node.Installed, `{"disk":`)
-	is(false, "a note that is cut off")
+	is(false, "a truncated record")
 }

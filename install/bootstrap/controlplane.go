@@ -27,8 +27,7 @@ import (
 
 const imageReferences = node.ReleaseManifests + "/image-references"
 
-// payload has the cluster-version operator of the release write its manifests (U-INS-5), and those for operators are there as a whole or
-// not at all.
+// payload runs the release's cluster-version operator, which writes the release's manifests (U-INS-5), all of them or none.
 func (l *live) payload(ctx context.Context, p *phase.Progress) error {
 	s, err := l.Settings()
 	if err != nil || s.Profile != string(inputs.OpenShift) {
@@ -54,7 +53,7 @@ func (l *live) payload(ctx context.Context, p *phase.Progress) error {
 	})
 }
 
-// references returns the file with the images of the release payload, where there is one.
+// references returns the file with the images of the release payload, "" in profile kubernetes.
 func references(s *node.Settings) string {
 	if s.Profile == string(inputs.OpenShift) {
 		return imageReferences
@@ -67,12 +66,12 @@ func (l *live) render(ctx context.Context, p *phase.Progress) error {
 	if err != nil {
 		return err //nolint:wrapcheck // it names the file
 	}
-	return l.Render(ctx, p, references(s)) //nolint:wrapcheck // it says all
+	return l.Render(ctx, p, references(s)) //nolint:wrapcheck // it names the phase's input
 }
 
-func (l *live) layPods(context.Context, *phase.Progress) error { return l.LayPods() } //nolint:wrapcheck // it names the file
+func (l *live) writePods(context.Context, *phase.Progress) error { return l.LayPods() } //nolint:wrapcheck // it names the file
 
-// apply applies what was rendered, and what the release has, if there is one.
+// apply applies what was rendered, and the manifests of the release in profile openshift.
 func (l *live) apply(ctx context.Context, p *phase.Progress) error {
 	s, err := l.Settings()
 	if err != nil {
@@ -89,12 +88,12 @@ func (l *live) apply(ctx context.Context, p *phase.Progress) error {
 	return l.Lay(files.File{Path: applied, Mode: 0o600, Content: fmt.Appendf(nil, "%d objects and statuses\n", count)}) //nolint:wrapcheck // it names the file
 }
 
-// bundleLimit is how large the logs may be: a config is held in memory by Ignition.
+// bundleLimit limits the logs in the config, which Ignition holds in memory.
 const bundleLimit = 16 << 20
 
-// gather keeps the logs of this phase, which are in memory only (R-BIP-23).
+// gather saves the logs of this phase, which are only in memory (R-BIP-23).
 func (l *live) gather(ctx context.Context, _ *phase.Progress) error {
-	return gather.File(ctx, l.Path(node.LiveLogBundle), gather.Options{Root: l.Root, ID: "bootstrap", Limit: bundleLimit}) //nolint:wrapcheck // it says all
+	return gather.File(ctx, l.Path(node.LiveLogBundle), gather.Options{Root: l.Root, ID: "bootstrap", Limit: bundleLimit}) //nolint:wrapcheck // it names the file
 }
 
 func (l *live) stopControlPlane(ctx context.Context, p *phase.Progress) error {
@@ -105,7 +104,7 @@ func (l *live) stopEtcd(ctx context.Context, p *phase.Progress) error {
 	return l.stop(ctx, p, node.StaticPods[:1], []string{l.o.Endpoints.EtcdPort})
 }
 
-// stop removes manifests and waits until nothing listens on the ports any more.
+// stop removes manifests and waits until nothing listens on the ports.
 func (l *live) stop(ctx context.Context, p *phase.Progress, pods, ports []string) error {
 	for _, name := range pods {
 		if err := os.Remove(l.Path(path.Join(node.ManifestDir, name))); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -128,7 +127,7 @@ func (l *live) stop(ctx context.Context, p *phase.Progress, pods, ports []string
 	})
 }
 
-var errListens = errors.New("something listens still")
+var errListens = errors.New("something still listens")
 
 func (l *live) hasSnapshot(ctx context.Context) (bool, error) {
 	there, err := l.Has(node.LiveSnapshot)(ctx)
@@ -142,12 +141,12 @@ func (l *live) hasSnapshot(ctx context.Context) (bool, error) {
 	return err == nil, err //nolint:wrapcheck // it names the file
 }
 
-// leases are the keys of the Leases, below the prefix that kube-apiserver is rendered with. Whoever held one has ended with the control plane; on the
-// installed node the next would wait for its end nevertheless, because who elects a leader trusts no other clock.
+// leases is the prefix of Leases, with the prefix that kube-apiserver is rendered with. Their holders have ended. The next leader would
+// wait until the Lease expires nevertheless, because leader election does not trust other clocks.
 const leases = "/kubernetes.io/leases/"
 
-// save saves etcd's data (R-BIP-10), without the Leases. Nobody else writes to it any more. It is started again if it was stopped before, by a run whose
-// snapshot was damaged since.
+// save saves etcd's data without the Leases (R-BIP-10), after all other writers have stopped. It starts etcd again if an earlier run had
+// stopped it and its snapshot was damaged since.
 func (l *live) save(ctx context.Context, p *phase.Progress) error {
 	list, err := l.Files()
 	if err != nil {
@@ -164,17 +163,17 @@ func (l *live) save(ctx context.Context, p *phase.Progress) error {
 		}
 	}
 	return p.Until(ctx, l.Interval, "a snapshot of etcd at "+l.o.Endpoints.Etcd, func(ctx context.Context) error {
-		if err := snapshot.Forget(ctx, l.o.Endpoints.Etcd, client, leases); err != nil {
+		if err := snapshot.DeletePrefix(ctx, l.o.Endpoints.Etcd, client, leases); err != nil {
 			return err //nolint:wrapcheck // it names the keys
 		}
 		return snapshot.Save(ctx, l.o.Endpoints.Etcd, client, l.Path(node.LiveSnapshot))
 	})
 }
 
-// errCertificate is in the error of certificates for etcd that are not where they were rendered.
-var errCertificate = errors.New("kube-apiserver's certificate for etcd is not there")
+// errCertificate is in the error of a missing client certificate for etcd.
+var errCertificate = errors.New("kube-apiserver's certificate for etcd is missing")
 
-// etcdClient returns kube-apiserver's own access to etcd.
+// etcdClient returns kube-apiserver's TLS config for etcd.
 func (l *live) etcdClient() (*tls.Config, error) {
 	const pattern = node.ResourceDir + "/kube-apiserver-pod-*"
 	found, err := filepath.Glob(l.Path(pattern))

@@ -16,14 +16,14 @@ import (
 	"github.com/solonode/sno/install/phase"
 )
 
-// installed is what the disk was written with.
+// installed records what was written to a disk.
 type installed struct {
 	Disk string `json:"disk"`
-	// SHA256 is the sum of the config, in hex.
+	// SHA256 is the sum of the config in hex.
 	SHA256 string `json:"sha256"`
 }
 
-// current returns what the disk is to be written with.
+// current returns what is to be written.
 func (l *live) current() (installed, error) {
 	s, err := l.Settings()
 	if err != nil {
@@ -43,7 +43,7 @@ func (l *live) isInstalled(context.Context) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("read what was installed: %w", err)
+		return false, fmt.Errorf("read the record of the installed disk: %w", err)
 	}
 	var before installed
 	if err := json.Unmarshal(text, &before); err != nil {
@@ -56,7 +56,7 @@ func (l *live) isInstalled(context.Context) (bool, error) {
 	return err == nil && before == now, err
 }
 
-// writeDisk writes the system image and the config to the disk (R-BIP-7). It may be done twice: the disk is written from its beginning.
+// writeDisk writes the system image and the config to the disk (R-BIP-7). It can be repeated: the disk is written from its beginning.
 func (l *live) writeDisk(ctx context.Context, _ *phase.Progress) error {
 	s, err := l.Settings()
 	if err != nil {
@@ -76,7 +76,7 @@ func (l *live) writeDisk(ctx context.Context, _ *phase.Progress) error {
 	}
 	text, err := json.Marshal(now)
 	if err != nil {
-		return fmt.Errorf("write down what was installed: %w", err)
+		return fmt.Errorf("record the installed disk: %w", err)
 	}
 	return l.Lay(files.File{Path: node.Installed, Mode: 0o600, Content: append(text, '\n')}) //nolint:wrapcheck // it names the file
 }

@@ -1,2 +1,2 @@
-// Package bootstrap is the bootstrap phase in place, in a live system, and what it hands to the installed node (R-BIP-6, R-BIP-7).
+// Package bootstrap is bootstrap in place: the phases in the live system, and the config of the installed node (R-BIP-6, R-BIP-7).
 package bootstrap

@@ -24,7 +24,7 @@ import (
 	"github.com/solonode/sno/install/snapshot"
 )
 
-// serve starts an etcd with the certificates that were rendered for it, and returns its URL.
+// serve starts an etcd with its rendered certificates, and returns its URL.
 func (m *machine) serve(t *testing.T) string {
 	t.Helper()
 	certs := filepath.Join(m.root, node.ResourceDir, "etcd-certs")
@@ -53,8 +53,8 @@ func (m *machine) serve(t *testing.T) string {
 	return "https://" + e.Clients[0].Addr().String()
 }
 
-// laidPods has the static pods laid.
-func (m *machine) laidPods(t *testing.T) *live {
+// withStaticPods returns a live system with written static pods.
+func (m *machine) withStaticPods(t *testing.T) *live {
 	t.Helper()
 	m.rendered(t)
 	l := newLive(m.Options)
@@ -64,10 +64,10 @@ func (m *machine) laidPods(t *testing.T) *live {
 	return l
 }
 
-// The snapshot is taken from the etcd that was rendered, which nobody reaches without a certificate, and from no other (R-BIP-10).
+// The snapshot is taken from the rendered etcd only, which requires a client certificate (R-BIP-10).
 func TestEtcdClient(t *testing.T) {
 	m := newMachine(t)
-	l := m.laidPods(t)
+	l := m.withStaticPods(t)
 	l.o.Endpoints.Etcd = m.serve(t)
 	client, err := l.etcdClient()
 	if err != nil {
@@ -84,7 +84,7 @@ func TestEtcdClient(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := snapshot.Save(ctx, l.o.Endpoints.Etcd, refused, file); err == nil {
-			t.Errorf("%s: it is saved", name)
+			t.Errorf("%s: no error", name)
 		}
 		if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: %v", name, err)
@@ -101,7 +101,7 @@ func TestEtcdClient(t *testing.T) {
 	if done, err := l.hasSnapshot(t.Context()); !done || err != nil {
 		t.Errorf("done %v, %v", done, err)
 	}
-	// The controller-manager of the installed node does not wait for the one of the live system.
+	// The controller-manager of the installed node must not wait for the Lease of the live system's.
 	if left := read(t, l.o.Endpoints.Etcd, client); !slices.Equal(left, []string{other}) {
 		t.Errorf("etcd has %v, want all but the Leases", left)
 	}
@@ -116,7 +116,7 @@ func TestEtcdClient(t *testing.T) {
 	}
 }
 
-// dial returns a client, which lives as long as the test.
+// dial returns a client that is closed when the test ends.
 func dial(t *testing.T, endpoint string, client *tls.Config) *clientv3.Client {
 	t.Helper()
 	c, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, TLS: client, DialTimeout: 10 * time.Second})
@@ -127,7 +127,6 @@ func dial(t *testing.T, endpoint string, client *tls.Config) *clientv3.Client {
 	return c
 }
 
-// write writes keys.
 func write(t *testing.T, endpoint string, client *tls.Config, keys ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -139,7 +138,6 @@ func write(t *testing.T, endpoint string, client *tls.Config, keys ...string) {
 	}
 }
 
-// read returns all keys.
 func read(t *testing.T, endpoint string, client *tls.Config) []string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -155,7 +153,7 @@ func read(t *testing.T, endpoint string, client *tls.Config) []string {
 	return keys
 }
 
-// Nothing is taken for stopped while something listens, or while nobody knows: the phase says what it is, and ends at its limit.
+// A server counts as stopped only if its port refuses connections. Otherwise the phase reports why not, and ends at its limit.
 func TestStop(t *testing.T) {
 	m := newMachine(t)
 	for _, name := range node.StaticPods {
@@ -171,8 +169,8 @@ func TestStop(t *testing.T) {
 		etcd  string
 		want  string
 	}{
-		"kube-apiserver": {[]string{port, closed, closed}, closed, port + ": something listens still"},
-		"kube-scheduler": {[]string{closed, closed, port}, closed, port + ": something listens still"},
+		"kube-apiserver": {[]string{port, closed, closed}, closed, port + ": something still listens"},
+		"kube-scheduler": {[]string{closed, closed, port}, closed, port + ": something still listens"},
 		"unknown":        {[]string{closed, "host.invalid:1", closed}, closed, "host.invalid"},
 	} {
 		m.Endpoints.Ports, m.Endpoints.EtcdPort = test.ports, test.etcd

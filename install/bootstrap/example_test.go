@@ -9,9 +9,9 @@ import (
 	"github.com/solonode/sno/install/bootstrap"
 )
 
-// The names of the phases are in the status file, where scripts read them.
+// Scripts read the names of the phases in the status file.
 func ExamplePhases() {
-	for _, p := range bootstrap.Phases(bootstrap.Options{Root: "/", Endpoints: bootstrap.Local()}) {
+	for _, p := range bootstrap.Phases(bootstrap.Options{Root: "/", Endpoints: bootstrap.LocalEndpoints()}) {
 		fmt.Println(p.Name, p.Limit)
 	}
 	// Output:
@@ -31,7 +31,7 @@ func ExamplePhases() {
 	// reboot 10m0s
 }
 
-// A node without etcd's data and without a snapshot must not start.
+// A node with neither etcd's data nor a snapshot must not start.
 func ExampleRestore() {
 	root, err := os.MkdirTemp("", "")
 	if err != nil {

@@ -18,13 +18,13 @@ import (
 	"github.com/solonode/sno/install/phase"
 )
 
-// accepted asks a machine-config server for a spec that every version of Ignition 3 reads (U-INS-6).
+// accepted requests a spec that every version of Ignition 3 reads (U-INS-6).
 const accepted = "application/vnd.coreos.ignition+json;version=3.2.0"
 
-// originalLimit is above what any server sends, and below what would fill the memory.
+// originalLimit is larger than any master config, and protects the memory.
 const originalLimit = 64 << 20
 
-// fetchLimit is for one request: a server that accepts it may never answer.
+// fetchLimit limits one request, since a server may accept it and never answer.
 const fetchLimit = time.Minute
 
 var errServer = errors.New("the machine-config server has no config")
@@ -41,8 +41,8 @@ func (l *live) hasOriginal(context.Context) (bool, error) {
 	return err == nil, nil
 }
 
-// fetchOriginal gets the master config from a server or a file (R-BIP-11, U-INS-6). A server that has none yet is asked again. A config
-// that cannot be read needs a person.
+// fetchOriginal reads the master config from a server or a file (R-BIP-11, U-INS-6). A server without one is retried. A config that
+// cannot be read is an input error.
 func (l *live) fetchOriginal(ctx context.Context, p *phase.Progress) error {
 	s, err := l.Settings()
 	if err != nil {
@@ -89,7 +89,7 @@ func fetch(ctx context.Context, url string) ([]byte, error) {
 	return text, err
 }
 
-// enrich writes the config of the installed node. It is made again by every run until the disk is written, and is the same each time.
+// enrich writes the config of the installed node. Every run writes the same until the disk is written.
 func (l *live) enrich(context.Context, *phase.Progress) error {
 	s, err := l.Settings()
 	if err != nil {
@@ -97,7 +97,7 @@ func (l *live) enrich(context.Context, *phase.Progress) error {
 	}
 	from := "/" + node.OriginalIgnition
 	if strings.HasPrefix(s.MasterIgnition, "/") {
-		from = s.MasterIgnition // which a person may have changed since
+		from = s.MasterIgnition // a person may have changed it
 	}
 	original, err := os.ReadFile(l.Path(from))
 	if err != nil {

@@ -13,16 +13,15 @@ import (
 	"github.com/solonode/sno/install/node"
 )
 
-// ErrMember is in the error of a pod of etcd that does not have the address of its member.
-var ErrMember = errors.New("the static pod of etcd does not name the address of the node")
+// ErrMember is in the error of an etcd pod without the address of its member.
+var ErrMember = errors.New("the static pod of etcd does not have the address of the node")
 
 const (
 	etcdPod  = "etcd-pod.yaml"
 	peerPort = "2380"
 )
 
-// peerURL returns the URL by which the etcd of the static pod is a member. It is the pod's, and not made anew: etcd refuses data of a
-// member with another one.
+// peerURL returns the peer URL of etcd's static pod. etcd refuses a member's data if the URL differs.
 func peerURL(root, name string) (string, error) {
 	file := filepath.Join(root, node.ManifestDir, etcdPod)
 	text, err := os.ReadFile(file)

@@ -23,7 +23,7 @@ import (
 
 const release = "registry.example.com/release@sha256:0123"
 
-// podman puts a program in the place of podman. It notes its arguments and runs a text, in which $out is the folder that it is given.
+// podman replaces podman by a script that records its arguments and runs text, in which $out is the output folder.
 func (m *machine) podman(t *testing.T, text string) (arguments string) {
 	t.Helper()
 	m.Podman = filepath.Join(t.TempDir(), "podman")
@@ -38,12 +38,11 @@ out=$(echo "$6" | sed 's/:.*//')
 const filled = `echo '{"kind":"ImageStream"}' >"$out/image-references"
 mkdir "$out/manifests" && echo new >"$out/manifests/a.yaml"`
 
-// payload runs the phase.
 func (m *machine) payload(ctx context.Context, limit time.Duration) error {
 	return phase.Run(ctx, []phase.Phase{{Name: "release-payload", Limit: limit, Run: newLive(m.Options).payload}}, phase.Options{})
 }
 
-// payloadFiles are those of the release payload, with their contents.
+// payloadFiles returns the contents of the release payload's files.
 func (m *machine) payloadFiles(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -64,7 +63,7 @@ func (m *machine) payloadFiles(t *testing.T) map[string]string {
 
 var whole = map[string]string{"image-references": `{"kind":"ImageStream"}`, "manifests/a.yaml": "new"}
 
-// The release's own program writes its manifests, with the pull secret of the machine, and once (U-INS-5).
+// The release's program writes its manifests, with the machine's pull secret, and once (U-INS-5).
 func TestPayload(t *testing.T) {
 	m := newMachine(t)
 	arguments := m.podman(t, filled)
@@ -95,13 +94,12 @@ func TestPayload(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := os.Stat(arguments); !errors.Is(err, fs.ErrNotExist) || len(m.payloadFiles(t)) > 0 {
-		t.Errorf("profile kubernetes has no release payload: %v", err)
+		t.Errorf("the payload was read in profile kubernetes: %v", err)
 	}
 }
 
-// A registry that is away for a while is asked again, without what an earlier try has left. One that stays away is reported until the
-// limit.
-func TestPayloadAway(t *testing.T) {
+// An unavailable registry is retried, without files of an earlier attempt, and reported until the limit.
+func TestPayloadUnavailable(t *testing.T) {
 	m := newMachine(t)
 	tries := filepath.Join(t.TempDir(), "tries")
 	m.podman(t, `echo try >>"`+tries+`"
@@ -116,18 +114,18 @@ func TestPayloadAway(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(m.root, node.ReleaseManifests)); err != nil {
 		t.Fatal(err)
 	}
-	m.podman(t, `touch "$out/image-references"; echo "it stays away" >&2; exit 125`)
+	m.podman(t, `touch "$out/image-references"; echo "no such registry" >&2; exit 125`)
 	err := m.payload(t.Context(), 300*time.Millisecond)
 	if !errors.Is(err, phase.ErrLimit) || phase.ExitCode(err) != phase.ExitTimeout || !strings.Contains(err.Error(), "waiting for the release payload "+release) ||
-		!strings.Contains(err.Error(), "exit status 125") || !strings.Contains(m.output.String(), "it stays away") {
+		!strings.Contains(err.Error(), "exit status 125") || !strings.Contains(m.output.String(), "no such registry") {
 		t.Errorf("error %v, output %s", err, m.output.String())
 	}
 	if got := m.payloadFiles(t); len(got) > 0 {
-		t.Errorf("of a try that failed: %v", got)
+		t.Errorf("files of a failed attempt: %v", got)
 	}
 }
 
-// A run that is killed while podman writes leaves nothing that the next one takes for whole.
+// The next run does not use what a killed run has written.
 func TestPayloadKilled(t *testing.T) {
 	m := newMachine(t)
 	m.podman(t, `touch "$out/image-references" "$out/half"
@@ -150,7 +148,7 @@ exec tail -f /dev/null`)
 		t.Errorf("killed: %v", err)
 	}
 	if got := m.payloadFiles(t); len(got) > 0 {
-		t.Errorf("of a run that was killed: %v", got)
+		t.Errorf("files of a killed run: %v", got)
 	}
 	m.podman(t, filled)
 	if err := m.payload(t.Context(), time.Minute); err != nil {
@@ -161,7 +159,7 @@ exec tail -f /dev/null`)
 	}
 }
 
-// With a release payload the static pods have its images.
+// With a release payload the static pods use its images.
 func TestRenderRelease(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes all keys")
@@ -184,8 +182,8 @@ func TestRenderRelease(t *testing.T) {
 	}
 }
 
-// What the release has is applied too. What was rendered comes first: it knows this cluster. No kind is left out, because operators act on
-// all of them (R-BIP-12, R-BIP-13).
+// The manifests of the release are applied after the rendered ones, of which the first counts. No kind is skipped, because operators
+// act on all of them (R-BIP-12, R-BIP-13).
 func TestApplyRelease(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts an API server")
@@ -206,10 +204,10 @@ func TestApplyRelease(t *testing.T) {
 		return phase.Run(t.Context(), []phase.Phase{{Name: "apply-manifests", Limit: time.Second, Run: newLive(m.Options).apply}}, phase.Options{})
 	}
 	if err := run(); !errors.Is(err, apply.ErrFailed) || !strings.Contains(err.Error(), "release-manifests/manifests/operator.yaml: Etcd cluster: ") {
-		t.Errorf("a kind that nobody defines: %v", err)
+		t.Errorf("a kind without a definition: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(m.root, applied)); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("it is taken for applied: %v", err)
+		t.Errorf("the phase is marked as done: %v", err)
 	}
 	if err := os.Remove(filepath.Join(m.root, operator)); err != nil {
 		t.Fatal(err)

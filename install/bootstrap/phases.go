@@ -18,41 +18,40 @@ import (
 type Options struct {
 	// Root is the machine's root folder, "/" in production.
 	Root string
-	// Host returns what the machine knows of itself.
+	// Host returns the name and addresses of the machine.
 	Host func() (controlplane.Host, error)
-	// Check reports what keeps the machine from being installed; nil for nothing.
+	// Check returns why the machine cannot be installed; nil checks nothing.
 	Check func(ctx context.Context, s *node.Settings) error
-	// Installer writes a system image and a config to a disk. It is called as coreos-installer is: "install --ignition-file FILE
+	// Installer writes a system image and a config to a disk, with coreos-installer's arguments: "install --ignition-file FILE
 	// [ARGUMENT...] DISK".
 	Installer string
-	// Podman pulls the release payload and reads it, for profile openshift.
+	// Podman reads the release payload, for profile openshift.
 	Podman string
 	// Restart is the command that restarts the machine.
 	Restart []string
-	// Program is the path of sno-install, which the installed node gets, unless its image has it.
+	// Program is the path of sno-install, which is copied to the installed node unless its image has it.
 	Program string
-	// Output gets what these programs print.
-	Output io.Writer
-	// Endpoints are those of the control plane.
+	// Output receives the output of these programs.
+	Output    io.Writer
 	Endpoints Endpoints
-	// Interval is between two tries of what is waited for.
+	// Interval is the time between two attempts.
 	Interval time.Duration
 }
 
-// Endpoints are where the control plane listens.
+// Endpoints are the endpoints of the control plane.
 type Endpoints struct {
 	// Etcd is a URL, and EtcdPort its HOST:PORT.
 	Etcd, EtcdPort string
-	// Ports are those of kube-apiserver, kube-controller-manager and kube-scheduler, as HOST:PORT.
+	// Ports are HOST:PORT of kube-apiserver, kube-controller-manager and kube-scheduler.
 	Ports []string
 }
 
-// Local are the endpoints of static pods on the machine itself.
-func Local() Endpoints {
+// LocalEndpoints returns the endpoints of static pods on the machine itself.
+func LocalEndpoints() Endpoints {
 	return Endpoints{Etcd: "https://localhost:2379", EtcdPort: "localhost:2379", Ports: []string{"localhost:6443", "localhost:10257", "localhost:10259"}}
 }
 
-// Limits of the phases. They are for what does not end, not for what is slow.
+// Limits of the phases: generous, since they only end what hangs.
 const (
 	soon   = 2 * time.Minute
 	short  = 10 * time.Minute
@@ -60,29 +59,29 @@ const (
 	longer = time.Hour
 )
 
-// Phases returns what bootstraps the machine in place, in order (R-BIP-1, R-BIP-6, R-BIP-7, R-BIP-12, U-INS-5, U-INS-6):
+// Phases returns the phases of bootstrap in place (R-BIP-1, R-BIP-6, R-BIP-7, R-BIP-12, U-INS-5, U-INS-6):
 //
-//	preflight            the machine can be installed
-//	release-payload      profile openshift: the operators' manifests are read from the release
-//	render               the static pods are rendered
-//	static-pods          and laid, for the kubelet of the live system
-//	api                  the API server is ready
-//	apply-manifests      every manifest is applied
-//	master-ignition      the master config is fetched
-//	log-bundle           the logs of this phase are gathered
-//	stop-control-plane   nothing writes to etcd any more
-//	snapshot             its data is saved
-//	stop-etcd            and it stops
-//	enrich               the master config gets the control plane, the snapshot and what starts them
-//	write-disk           the image and the config are written
-//	reboot               the machine restarts into it
+//	preflight            check the machine
+//	release-payload      profile openshift: write the release's manifests
+//	render               render the static pods
+//	static-pods          write them for the kubelet of the live system
+//	api                  wait until the API server is ready
+//	apply-manifests      apply every manifest
+//	master-ignition      fetch the master config
+//	log-bundle           gather the logs of this phase
+//	stop-control-plane   stop all that writes to etcd
+//	snapshot             save etcd's data
+//	stop-etcd            stop etcd
+//	enrich               add control plane, snapshot and units to the master config
+//	write-disk           write image and config to the disk
+//	reboot               restart from the disk
 func Phases(o Options) []phase.Phase {
 	l := newLive(o)
 	return []phase.Phase{
 		{Name: "preflight", Limit: soon, Run: l.preflight},
 		{Name: "release-payload", Limit: long, Run: l.payload},
 		{Name: "render", Limit: short, Done: l.IsRendered, Run: l.render},
-		{Name: "static-pods", Limit: short, Run: l.layPods},
+		{Name: "static-pods", Limit: short, Run: l.writePods},
 		{Name: "api", Limit: long, Run: l.WaitForAPI},
 		{Name: "apply-manifests", Limit: longer, Done: l.Has(applied), Run: l.apply},
 		{Name: "master-ignition", Limit: long, Done: l.hasOriginal, Run: l.fetchOriginal},
@@ -96,7 +95,7 @@ func Phases(o Options) []phase.Phase {
 	}
 }
 
-// applied is there once every manifest is applied.
+// applied marks that every manifest is applied.
 const applied = node.LiveDir + "/applied"
 
 // live is the live system.
@@ -116,33 +115,33 @@ func (l *live) preflight(ctx context.Context, p *phase.Progress) error {
 	if err != nil || l.o.Check == nil {
 		return err
 	}
-	// An address, a disk and the time may come a little later than this phase. What stays needs a person.
+	// Address, disk and time may become available a little later. An error that remains at the limit is an input error.
 	err = p.Until(ctx, l.Interval, "the machine", func(ctx context.Context) error {
 		if err := l.o.Check(ctx, s); err != nil {
 			return notYet{err}
 		}
 		return nil
 	})
-	var stays notYet
-	if errors.As(err, &stays) {
-		return stays.error
+	var last notYet
+	if errors.As(err, &last) {
+		return last.error
 	}
 	return err
 }
 
-// notYet is an error that is waited for, also if it is ErrInput.
+// notYet hides ErrInput, so that the error is retried.
 type notYet struct{ error }
 
 var errProgram = errors.New("the command failed")
 
-// command runs a program. Its output goes to the journal, and its last line into the error too.
+// command runs a program. Its output goes to the journal; the error has its last line.
 func (l *live) command(ctx context.Context, name string, arguments ...string) error {
 	c := exec.CommandContext(ctx, name, arguments...)
-	var said tail
-	out := io.MultiWriter(l.Output, &said)
-	c.Stdout, c.Stderr = out, out // written to by one
+	var end tail
+	out := io.MultiWriter(l.Output, &end)
+	c.Stdout, c.Stderr = out, out // one writer, so that exec copies both in one goroutine
 	if err := c.Run(); err != nil {
-		return fmt.Errorf("%s %q: %w: %w: %s", name, arguments, errProgram, err, said.line())
+		return fmt.Errorf("%s %q: %w: %w: %s", name, arguments, errProgram, err, end.lastLine())
 	}
 	return nil
 }
@@ -150,7 +149,7 @@ func (l *live) command(ctx context.Context, name string, arguments ...string) er
 // tail keeps the end of what is written.
 type tail struct{ end []byte }
 
-// tailSize is more than a line of a program has.
+// tailSize is longer than a line of a program.
 const tailSize = 4 << 10
 
 func (t *tail) Write(p []byte) (int, error) {
@@ -159,8 +158,8 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// line is the last one that has something in it.
-func (t *tail) line() string {
+// lastLine returns the last line that is not empty.
+func (t *tail) lastLine() string {
 	lines := strings.Split(strings.TrimSpace(string(t.end)), "\n")
 	return strings.TrimSpace(lines[len(lines)-1])
 }

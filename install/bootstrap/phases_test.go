@@ -50,17 +50,17 @@ type machine struct {
 	output bytes.Buffer
 }
 
-// laid is what create lays. It has RSA keys, which take their time.
-var laid = sync.OnceValues(func() ([]files.File, error) {
+// configFiles returns the files of the Ignition config, once: RSA keys are slow to make.
+var configFiles = sync.OnceValues(func() ([]files.File, error) {
 	user := files.File{Path: "site.yaml", Mode: 0o600, Content: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: site, namespace: default}\ndata: {a: b}\n")}
 	all, err := controlplanetest.Laid(context.Background(), installconfig.SingleNode, node.LiveSettings, node.LiveManifests, user)
 	return append(all, files.File{Path: node.GivenIgnition, Mode: 0o600, Content: []byte(original)}, files.File{Path: node.NodeIgnition, Mode: 0o600, Content: []byte(addedFile)}), err
 })
 
-// newMachine lays what create lays.
+// newMachine writes the files of the Ignition config.
 func newMachine(t *testing.T) *machine {
 	t.Helper()
-	all, err := laid()
+	all, err := configFiles()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,6 @@ func script(t *testing.T, file, text string) {
 	}
 }
 
-// running is the API server of the tests, or nil.
 var running *envtest.Environment
 
 func TestMain(m *testing.M) {
@@ -106,7 +105,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// apiServer returns an API server, the same one until a test stops it.
+// apiServer returns the API server of the tests, which is shared until a test stops it.
 func apiServer(t *testing.T) *envtest.Environment {
 	t.Helper()
 	if running == nil {
@@ -119,12 +118,12 @@ func apiServer(t *testing.T) *envtest.Environment {
 	return running
 }
 
-// kubelet stands for the one of the live system: it runs an API server, an etcd and two listeners while their manifests are there. They run
-// from the beginning on, because the phases need to know where.
+// kubelet simulates the kubelet of the live system: an API server, an etcd and two listeners run until their manifests are removed. They
+// are started before, because the phases need their addresses.
 func (m *machine) kubelet(t *testing.T) {
 	t.Helper()
 	environment := apiServer(t)
-	running = nil // it is stopped
+	running = nil // its last user stops it
 	plane := &environment.ControlPlane
 	stops := map[string]func() error{"kube-apiserver-pod.yaml": plane.GetAPIServer().Stop, "etcd-pod.yaml": plane.Etcd.Stop}
 	m.Endpoints.Etcd, m.Endpoints.EtcdPort = "http://"+plane.Etcd.URL.Host, plane.Etcd.URL.Host
@@ -174,7 +173,7 @@ func (m *machine) kubelet(t *testing.T) {
 	})
 }
 
-// run runs the phases until the named one is done, and is cut off then; "" for to the end.
+// run runs the phases and cancels the run when the named phase is done; "" runs all. It returns the phases that were run.
 func (m *machine) run(t *testing.T, until string) ([]string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
@@ -195,7 +194,6 @@ func (m *machine) run(t *testing.T, until string) ([]string, error) {
 	return order, err
 }
 
-// edit changes the settings on the machine.
 func (m *machine) edit(t *testing.T, change func(*node.Settings)) {
 	t.Helper()
 	s, err := node.Read(filepath.Join(m.root, node.LiveSettings))
@@ -210,27 +208,26 @@ func (m *machine) edit(t *testing.T, change func(*node.Settings)) {
 	put(t, m.root, node.LiveSettings, string(text))
 }
 
-// A machine is installed although the run is cut off after every phase, a manifest is refused, the snapshot is damaged, and the disk cannot
-// be written at first; what is on the disk is all that the node needs, and only root reads its keys (R-BIP-1, R-BIP-6, R-BIP-7, R-BIP-10,
-// R-BIP-11, R-BIP-12, R-BIP-15, U-INS-12).
+// A machine is installed although the run is interrupted after every phase, a manifest is refused, the snapshot is damaged, and writing
+// the disk fails at first. The disk gets all that the node needs, and only root reads its keys (R-BIP-1, R-BIP-6, R-BIP-7, R-BIP-10,
 func TestInstall(t *testing.T) {
 	if testing.Short() {
-		t.Skip("goes through all phases again and again, with an API server of its own")
+		t.Skip("runs all phases several times, with an API server of its own")
 	}
 	m := newMachine(t)
 	m.kubelet(t)
-	cutOff := func(names ...string) {
+	interrupt := func(names ...string) {
 		t.Helper()
 		for _, name := range names {
 			if _, err := m.run(t, name); !errors.Is(err, context.Canceled) {
-				t.Fatalf("cut off after %s: %v", name, err)
+				t.Fatalf("interrupted after %s: %v", name, err)
 			}
 		}
 	}
-	cutOff("preflight", "release-payload")
+	interrupt("preflight", "release-payload")
 	m.rendered(t)
-	cutOff("static-pods", "api")
-	// A person writes a manifest that the API server refuses, and mends it.
+	interrupt("static-pods", "api")
+	// A person adds a manifest that the API server refuses, and corrects it.
 	refused := node.Rendered + "/manifests/9999-refused.yaml"
 	put(t, m.root, refused, "apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: default}\nspec: {ports: [{port: 99999}]}\n")
 	_, err := m.run(t, "")
@@ -238,7 +235,7 @@ func TestInstall(t *testing.T) {
 		t.Fatalf("a refused manifest: %v", err)
 	}
 	put(t, m.root, refused, "apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: default}\nspec: {ports: [{port: 80}]}\n")
-	cutOff("apply-manifests", "master-ignition", "log-bundle", "stop-control-plane", "snapshot")
+	interrupt("apply-manifests", "master-ignition", "log-bundle", "stop-control-plane", "snapshot")
 	if err := os.WriteFile(m.fail, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -272,12 +269,11 @@ func TestInstall(t *testing.T) {
 	m.written(t, first)
 }
 
-// written checks what is on the disk.
 func (m *machine) written(t *testing.T, first []byte) {
 	t.Helper()
 	text, err := os.ReadFile(m.disk)
 	if err != nil || !bytes.Equal(text, first) {
-		t.Fatalf("the disk has another config than before: %v", err)
+		t.Fatalf("the config on the disk has changed: %v", err)
 	}
 	arguments, err := os.ReadFile(m.disk + ".arguments")
 	want := fmt.Sprintf("install --ignition-file %s --append-karg nosmt --copy-network /dev/disk/by-id/wwn-0x1\n", filepath.Join(m.root, node.MasterIgnition))
@@ -286,7 +282,7 @@ func (m *machine) written(t *testing.T, first []byte) {
 	}
 	ignitiontest.Validate(t, text)
 	if os.Geteuid() != 0 {
-		t.Skip("the rest is laid by the engine, which must run as root")
+		t.Skip("Ignition's engine must run as root")
 	}
 	root := ignitiontest.Root(t)
 	if err := ignitiontest.Lay(t, root, text); err != nil {
@@ -301,7 +297,7 @@ func (m *machine) written(t *testing.T, first []byte) {
 			t.Errorf("%s is not on the disk", name)
 		}
 	}
-	// The first revision is the only one: what is known was there from the beginning (R-BIP-14).
+	// The first revision is the only one, since all its input exists from the beginning (R-BIP-14).
 	revisions := map[string]bool{}
 	for name := range tree {
 		if rest, ok := strings.CutPrefix(name, "/"+node.ResourceDir+"/kube-apiserver-pod-"); ok {
@@ -331,7 +327,7 @@ func (m *machine) written(t *testing.T, first []byte) {
 	}
 }
 
-// A config that cannot be used ends the run before anything is stopped or written, and the same command goes on when it is mended.
+// A config that cannot be used ends the run before anything is stopped or written. After a correction the same command continues.
 func TestInputOfPhases(t *testing.T) {
 	if testing.Short() {
 		t.Skip("gathers the logs and makes the config several times")
@@ -351,9 +347,9 @@ func TestInputOfPhases(t *testing.T) {
 	}
 	save(t, filepath.Join(m.root, node.LiveSnapshot))
 	for name, test := range map[string]struct{ sections, want string }{
-		"a path of ours":   {`"storage":{"files":[{"path":"/` + node.BootstrapSettings + `"}]}`, "given-master.ign and sno-install"},
-		"a unit of ours":   {`"systemd":{"units":[{"name":"post-reboot.service"}]}`, "unit post-reboot.service"},
-		"a file of a user": {`"storage":{"files":[{"path":"/etc/site.conf"}]}`, "given-master.ign and what was added at creation"},
+		"a path of sno-install": {`"storage":{"files":[{"path":"/` + node.BootstrapSettings + `"}]}`, "given-master.ign and sno-install"},
+		"a unit of sno-install": {`"systemd":{"units":[{"name":"post-reboot.service"}]}`, "unit post-reboot.service"},
+		"a file of a user":      {`"storage":{"files":[{"path":"/etc/site.conf"}]}`, "given-master.ign and the user's additions"},
 	} {
 		put(t, m.root, node.GivenIgnition, `{"ignition":{"version":"3.2.0"},`+test.sections+`}`)
 		if _, err := m.run(t, ""); !errors.Is(err, ignition.ErrConflict) || !errors.Is(err, phase.ErrInput) || !strings.Contains(err.Error(), test.want) {
@@ -369,10 +365,10 @@ func TestInputOfPhases(t *testing.T) {
 	}
 }
 
-// output is what sno-render makes of it, relative to the root of the machine, and the settings with the machine's name.
+// output has the rendered files and the settings after phase render, relative to the root of the machine.
 var output []files.File
 
-// rendered has the first phases done.
+// rendered runs the phases until render, or copies their result.
 func (m *machine) rendered(t *testing.T) {
 	t.Helper()
 	if output != nil {
@@ -408,7 +404,7 @@ func (m *machine) rendered(t *testing.T) {
 	output = append(output, files.File{Path: node.LiveSettings, Mode: 0o600, Content: settings})
 }
 
-// A server that has no config yet, breaks off, or does not answer, is asked again; the phase reports it, and ends at its limit (U-INS-6).
+// A server without a config, or that interrupts the answer, is retried; the phase reports it and ends at its limit (U-INS-6).
 func TestFetch(t *testing.T) {
 	m := newMachine(t)
 	answers := 0
@@ -444,33 +440,33 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// A machine that cannot be installed yet is looked at again; one that stays so needs a person.
+// A failed check of the machine is retried until the limit, and is an input error then.
 func TestPreflight(t *testing.T) {
 	m := newMachine(t)
 	errDisk := fmt.Errorf("no disk: %w", phase.ErrInput)
-	looks := 0
+	checks := 0
 	m.Check = func(context.Context, *node.Settings) error {
-		if looks++; looks < 3 {
+		if checks++; checks < 3 {
 			return errDisk
 		}
 		return nil
 	}
 	l := newLive(m.Options)
-	if err := l.preflight(t.Context(), nil); err != nil || looks != 3 {
-		t.Errorf("%d looks, %v", looks, err)
+	if err := l.preflight(t.Context(), nil); err != nil || checks != 3 {
+		t.Errorf("%d checks, %v", checks, err)
 	}
-	// One that is cut off says nothing of the disk.
-	looks = 0
+	// A check that is interrupted does not replace the last result.
+	checks = 0
 	l.o.Check = func(ctx context.Context, _ *node.Settings) error {
-		if looks++; looks > 1 {
+		if checks++; checks > 1 {
 			<-ctx.Done()
 			return ctx.Err()
 		}
 		return errDisk
 	}
 	err := phase.Run(t.Context(), []phase.Phase{{Name: "preflight", Limit: 200 * time.Millisecond, Run: l.preflight}}, phase.Options{})
-	if !errors.Is(err, errDisk) || !errors.Is(err, phase.ErrLimit) || phase.ExitCode(err) != phase.ExitInput || !strings.Contains(err.Error(), "waiting for the machine: no disk") || looks < 2 {
-		t.Errorf("error %v after %d looks", err, looks)
+	if !errors.Is(err, errDisk) || !errors.Is(err, phase.ErrLimit) || phase.ExitCode(err) != phase.ExitInput || !strings.Contains(err.Error(), "waiting for the machine: no disk") || checks < 2 {
+		t.Errorf("error %v after %d checks", err, checks)
 	}
 	put(t, m.root, node.LiveSettings, "profile: [")
 	if err := l.preflight(t.Context(), nil); !errors.Is(err, phase.ErrInput) || !errors.Is(err, node.ErrSettings) {
@@ -478,8 +474,8 @@ func TestPreflight(t *testing.T) {
 	}
 }
 
-// Where there is no room a phase fails, what it would have written is not there, and it goes on when there is.
-func TestNoRoom(t *testing.T) {
+// If there is no space a phase fails without a partial file, and continues when there is.
+func TestNoSpace(t *testing.T) {
 	if testing.Short() {
 		t.Skip("gathers the logs and makes the config several times")
 	}
@@ -495,7 +491,7 @@ func TestNoRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := unix.Mount("tmpfs", small, "tmpfs", 0, "size=8m"); err != nil {
-		t.Skipf("no file system without room can be mounted: %v", err)
+		t.Skipf("no file system without space can be mounted: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := unix.Unmount(small, 0); err != nil {
@@ -522,7 +518,7 @@ func TestNoRoom(t *testing.T) {
 	}
 }
 
-// fill writes to a file until there is no room.
+// fill writes to a file until there is no space.
 func fill(t *testing.T, name string) {
 	t.Helper()
 	file, err := os.Create(name) //nolint:gosec // of a test

@@ -18,8 +18,8 @@ var ErrNoData = errors.New("etcd has no data and there is no snapshot: an empty 
 // ErrDamaged is in the error of a node whose snapshot cannot be used.
 var ErrDamaged = errors.New("etcd has no data, and its only snapshot is damaged: install the node again")
 
-// Restore gives the node's etcd the data of the bootstrap phase, before the kubelet starts it (U-INS-7). An etcd with data is left alone,
-// at every later boot too.
+// Restore restores etcd's data from the snapshot of the bootstrap phase, before the kubelet starts etcd (U-INS-7). Existing data is not
+// changed.
 func Restore(_ context.Context, root string) error {
 	data := filepath.Join(root, node.EtcdData)
 	done, err := snapshot.Restored(data)
@@ -42,7 +42,7 @@ func Restore(_ context.Context, root string) error {
 	}
 	err = snapshot.Restore(o)
 	if errors.Is(err, snapshot.ErrCorrupt) || errors.Is(err, snapshot.ErrNoSnapshot) {
-		// The control plane that could save it again is gone.
+		// The control plane that could save it again no longer runs.
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	return err //nolint:wrapcheck // it names the file

@@ -65,7 +65,7 @@ func put(t *testing.T, root, file, text string) {
 
 const settings = "profile: kubernetes\nclusterName: sno\nbaseDomain: example.com\nvalidity: 1h\ncreated: \"2026-11-25T08:00:00Z\"\nname: cp-1.example\n"
 
-// The pods are those of render's own golden files, in both profiles: the member is the one that they start (R-BIP-10).
+// The peer URL is that of render's golden pods in both profiles (R-BIP-10).
 func TestPeerURL(t *testing.T) {
 	for _, profile := range []string{"kubernetes", "openshift"} {
 		t.Run(profile, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestPeerURL(t *testing.T) {
 			put(t, root, node.ManifestDir+"/etcd-pod.yaml", string(text))
 			got, err := peerURL(root, "cp-1")
 			if err != nil || !strings.Contains(string(text), "cp-1="+got) {
-				t.Errorf("%s, %v: the pod's initial cluster is another", got, err)
+				t.Errorf("%s, %v: the pod's initial cluster differs", got, err)
 			}
 			if _, err := peerURL(root, "cp-2"); !errors.Is(err, ErrMember) || !strings.Contains(err.Error(), "NODE_cp_2_IP") {
 				t.Errorf("another node: %v", err)
@@ -86,7 +86,7 @@ func TestPeerURL(t *testing.T) {
 	}
 }
 
-// Without a member there is a snapshot or an error, never an empty etcd; later boots change nothing, also when the snapshot is gone.
+// Without a member there is a snapshot or an error, never an empty etcd. Later boots change nothing, also without a snapshot.
 func TestRestore(t *testing.T) {
 	root := t.TempDir()
 	if err := Restore(t.Context(), root); !errors.Is(err, ErrNoData) || !strings.Contains(err.Error(), node.Snapshot) {

@@ -24,14 +24,14 @@ import (
 	"github.com/solonode/sno/install/preflight"
 )
 
-const preflightLong = `Find out what would make an installation fail, and what to do about it. With --dir on any machine of the node's network, before the
-config is created: DNS records, clock, registries, manifests. With --host in the live system on the machine itself: the address and the disk too.`
+const preflightLong = `Check for reasons why an installation would fail, with advice. With --dir, on any machine of the node's network, before the config is
+created: DNS records, clock, registries, manifests. With --host, in the live system on the machine itself: the address and the disk too.`
 
 func newPreflight(out io.Writer) *cobra.Command {
 	var dir, networkFile, name, release, root string
 	var host bool
 	c := &cobra.Command{
-		Use: "preflight", Short: "Find out what would make an installation fail", Long: preflightLong, Args: noArguments,
+		Use: "preflight", Short: "Check for reasons why an installation would fail", Long: preflightLong, Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			in, err := hostInput(root)
 			if !host {
@@ -43,7 +43,7 @@ func newPreflight(out io.Writer) *cobra.Command {
 			in.Host = host
 			findings := preflight.Check(c.Context(), in)
 			if err := preflight.Print(out, findings); err != nil {
-				return err //nolint:wrapcheck // it says all
+				return err //nolint:wrapcheck // it names the output
 			}
 			if preflight.Failed(findings) != nil {
 				return errPreflight
@@ -55,15 +55,15 @@ func newPreflight(out io.Writer) *cobra.Command {
 	c.Flags().StringVar(&networkFile, "network-config", "", "network of the machine, an NMState document")
 	c.Flags().StringVar(&name, "node-name", "", "name of the node")
 	c.Flags().StringVar(&release, "release-image", "", "release payload")
-	c.Flags().BoolVar(&host, "host", false, "this is the machine that is installed, in its live system")
+	c.Flags().BoolVar(&host, "host", false, "check this machine, from its live system")
 	c.Flags().StringVar(&root, "root", "/", "root folder of the machine, with --host")
 	return c
 }
 
-// errPreflight is the error of findings that were printed.
-var errPreflight = fmt.Errorf("an installation would fail as it is: %w", phase.ErrInput)
+// errPreflight is the error after findings were printed.
+var errPreflight = fmt.Errorf("the installation would fail: %w", phase.ErrInput)
 
-// hostInput returns what the machine in its live system knows.
+// hostInput returns the input of the checks from the machine's settings.
 func hostInput(root string) (preflight.Input, error) {
 	s, err := node.Read(filepath.Join(root, node.LiveSettings))
 	if err != nil {
@@ -81,13 +81,13 @@ func hostInput(root string) (preflight.Input, error) {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return in, fmt.Errorf("pull secret: %w", err)
 	}
-	// Mirrors and the trust bundle are in the system's own configuration there.
+	// In the live system mirrors and the trust bundle are part of the system's configuration.
 	in.Sources, err = preflight.Sources(s.ReleaseImage, nil, string(secret))
 	in.Proxy, in.NoProxy = environmentProxy()
-	return in, err //nolint:wrapcheck // it says all
+	return in, err //nolint:wrapcheck // it names the pull secret
 }
 
-// environmentProxy returns the proxy that systemd gives its units.
+// environmentProxy returns the proxy that systemd sets for its units.
 func environmentProxy() (*installconfig.Proxy, string) {
 	p := installconfig.Proxy{HTTPProxy: os.Getenv("HTTP_PROXY"), HTTPSProxy: os.Getenv("HTTPS_PROXY"), NoProxy: os.Getenv("NO_PROXY")}
 	if p.HTTPProxy == "" && p.HTTPSProxy == "" {
@@ -96,7 +96,7 @@ func environmentProxy() (*installconfig.Proxy, string) {
 	return &p, p.NoProxy
 }
 
-// folderInput returns what the folder of an installation has.
+// folderInput returns the input of the checks from the folder of an installation.
 func folderInput(dir, networkFile, name, release string) (preflight.Input, error) {
 	file := filepath.Join(dir, installConfigFile)
 	text, err := os.ReadFile(file)
@@ -127,7 +127,7 @@ func folderInput(dir, networkFile, name, release string) (preflight.Input, error
 		return in, err
 	}
 	in.Sources, err = preflight.Sources(release, c.ImageDigestSources, c.PullSecret)
-	return in, err //nolint:wrapcheck // it says all
+	return in, err //nolint:wrapcheck // it names the pull secret
 }
 
 // inside returns the addresses that are in one of the networks.
@@ -144,24 +144,24 @@ func inside(addresses, networks []netip.Prefix) []netip.Addr {
 	return found
 }
 
-// userManifests returns the manifests that the user has put into the folder of the installation.
+// userManifests returns the user's manifests in the folder of the installation.
 func userManifests(dir string) ([]files.File, error) {
 	var all []files.File
-	var faults []error
+	var errs []error
 	for _, name := range []string{"manifests", "openshift"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); errors.Is(err, os.ErrNotExist) {
 			continue
 		}
 		list, err := manifests.User(name, os.DirFS(filepath.Join(dir, name)))
-		all, faults = append(all, list...), append(faults, err)
+		all, errs = append(all, list...), append(errs, err)
 	}
-	// What cannot be read, and an object that two files have.
+	// Merge reports objects that two files have.
 	_, err := manifests.Merge(all)
-	return all, errors.Join(append(faults, err)...)
+	return all, errors.Join(append(errs, err)...)
 }
 
 const gatherLong = `Gather the logs of this machine in the layout of openshift-install's log bundle, without private keys, tokens, kubeconfigs and pull
-secrets. In the live system these are the bootstrap phase's; on the installed node its own, and those of the bootstrap phase that it keeps.`
+secrets. In the live system these are the logs of the bootstrap phase; on the installed node its own, and those of the bootstrap phase.`
 
 func newGather(out io.Writer) *cobra.Command {
 	var o gather.Options
@@ -183,12 +183,12 @@ func newGather(out io.Writer) *cobra.Command {
 			case err == nil && to != "-":
 				fmt.Fprintf(out, "The logs are in %s.\n", to)
 			}
-			return err //nolint:wrapcheck // it says all
+			return err //nolint:wrapcheck // it names the file
 		},
 	}
 	c.Flags().StringVar(&o.ID, "id", time.Now().UTC().Format("20060102150405"), "name of the bundle")
 	c.Flags().StringVar(&to, "output", "", "file to write, or - for standard output; by default log-bundle-ID.tar.gz")
-	c.Flags().BoolVar(&o.NodeOnly, "node-only", false, "the node's own part only")
+	c.Flags().BoolVar(&o.NodeOnly, "node-only", false, "only the part of the node itself")
 	c.Flags().StringVar(&o.Root, "root", "/", "root folder of the machine")
 	return c
 }
@@ -197,9 +197,9 @@ func newLeftovers(out io.Writer) *cobra.Command {
 	var root string
 	var o leftovers.Options
 	c := &cobra.Command{
-		Use: "check-leftovers", Short: "Find what the installation has left on this node", Args: noArguments,
-		Long: "Find what the installation has left on this node: files, units, presets, images, certificates. The exit code is 1 if there is anything,\n" +
-			"and 2 if that cannot be found out.",
+		Use: "check-leftovers", Short: "List what the installation has left on this node", Args: noArguments,
+		Long: "List what the installation has left on this node: files, units, presets, images, certificates. The exit code is 1 if anything is left,\n" +
+			"and 2 if the check fails.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			found, err := leftovers.Check(c.Context(), root, o)
 			if err == nil || len(found) > 0 {
@@ -219,5 +219,5 @@ func newLeftovers(out io.Writer) *cobra.Command {
 	return c
 }
 
-// errLeftovers is in the error of a node on which something was left.
+// errLeftovers is in the error of a node with leftovers.
 var errLeftovers = errors.New("the installation has left things on this node")

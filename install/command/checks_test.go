@@ -20,7 +20,7 @@ import (
 	"github.com/solonode/sno/install/phase"
 )
 
-// root returns a root folder of a machine, with these files.
+// root returns a machine's root folder with these files.
 func root(t *testing.T, contents map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -34,7 +34,7 @@ func root(t *testing.T, contents map[string]string) string {
 	return dir
 }
 
-// What an installation has left fails the command, and is listed (R-BIP-26).
+// Leftovers are listed, and fail the command (R-BIP-26).
 func TestLeftovers(t *testing.T) {
 	t.Parallel()
 	code, out, errs := run(t.Context(), "check-leftovers", "--root", root(t, nil))
@@ -51,17 +51,17 @@ file     /usr/local/bin/sno-install                the installer
 	if diff := cmp.Diff(want, out); code != phase.ExitFailed || errs != "sno-install: the installation has left things on this node: 3\n" || diff != "" {
 		t.Errorf("exit code %d: %s (-want +got):\n%s", code, errs, diff)
 	}
-	// A root that is none says nothing about a node.
+	// A folder that is no root of a system is an input error.
 	if code, out, errs := run(t.Context(), "check-leftovers", "--root", t.TempDir()); code != phase.ExitInput || out != "" || !strings.Contains(errs, "a folder etc") {
 		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
 }
 
-// programs has the machine have these programs and no others, each with what it prints.
-func programs(t *testing.T, said map[string]string) {
+// programs replaces PATH by these programs, each of which prints its text.
+func programs(t *testing.T, output map[string]string) {
 	t.Helper()
 	dir := t.TempDir()
-	for name, text := range said {
+	for name, text := range output {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\necho '"+text+"'\n"), 0o700); err != nil { //nolint:gosec // it is run
 			t.Fatal(err)
 		}
@@ -80,7 +80,7 @@ func names(t *testing.T, bundle io.Reader) []string {
 	for r := tar.NewReader(unpacked); ; {
 		header, err := r.Next()
 		if errors.Is(err, io.EOF) {
-			// Nothing may come after the archive.
+			// No data may follow the archive.
 			if _, err := io.Copy(io.Discard, unpacked); err != nil {
 				t.Error(err)
 			}
@@ -93,7 +93,7 @@ func names(t *testing.T, bundle io.Reader) []string {
 	}
 }
 
-// The logs go to a file that is its owner's only, or to standard output and nothing else with them (R-BIP-23).
+// The logs are written to a file that only its owner reads, or alone to standard output (R-BIP-23).
 func TestGather(t *testing.T) {
 	dir, wd := root(t, nil), t.TempDir()
 	t.Chdir(wd)
@@ -131,11 +131,11 @@ func TestGather(t *testing.T) {
 		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
 	if _, err := os.Stat("log-bundle-a"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a folder for a bundle that is not made: %v", err)
+		t.Errorf("the folder of a refused bundle: %v", err)
 	}
 }
 
-// A folder that no config can be made of is input to change, before anything is asked.
+// A folder without a usable config is an input error, before any check runs.
 func TestPreflightFolder(t *testing.T) {
 	const noConfig = "interfaces: [{name: eno1, type: tunnel}]"
 	for name, test := range map[string]struct {
@@ -162,7 +162,7 @@ func TestPreflightFolder(t *testing.T) {
 	refused(t, dir, []string{"preflight", "--host", "--root", dir}, node.LiveSettings+": no such file")
 }
 
-// In a folder that is in order, what the user adds is looked at, and each finding has what to do (R-BIP-20, R-BIP-21).
+// In a valid folder the user's additions are checked, and each finding has advice (R-BIP-20, R-BIP-21).
 func TestPreflight(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, func(text string) string {
@@ -171,7 +171,7 @@ func TestPreflight(t *testing.T) {
 		return replace("example.com", "invalid")(before) + "pullSecret:" + strings.ReplaceAll(after, "registry.example.com", "cloud.openshift.com")
 	}, map[string]string{"manifests/a.yaml": "apiVersion: snapshot.storage.k8s.io/v1\nkind: VolumeSnapshotClass\nmetadata: {name: a}\n"})
 	code, out, errs := run(t.Context(), "preflight", "--dir", dir, "--node-name", "master0")
-	if code != phase.ExitInput || errs != "sno-install: an installation would fail as it is: the input has to be changed\n" {
+	if code != phase.ExitInput || errs != "sno-install: the installation would fail: the input has to be changed\n" {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	for _, part := range []string{"api.sno.invalid: ", "api-int.sno.invalid: ", "*.apps.sno.invalid: ", "master0.sno.invalid: ", "manifests/a.yaml: VolumeSnapshotClass a: ", "what to do: "} {
@@ -191,7 +191,7 @@ installationDisk: /dev/vda
 created: "2026-11-25T08:00:00Z"
 `
 
-// On the machine its address and its disk are looked at, by its own settings (R-BIP-19).
+// On the machine its address and its disk are checked, according to its settings (R-BIP-19).
 func TestPreflightHost(t *testing.T) {
 	programs(t, map[string]string{
 		"ip":    `[{"ifname":"eno1","addr_info":[{"local":"192.0.2.10","scope":"global","valid_life_time":4294967295}]}]`,
@@ -199,7 +199,7 @@ func TestPreflightHost(t *testing.T) {
 	})
 	dir := root(t, map[string]string{node.LiveSettings: settingsText, "dev/vda": ""})
 	code, out, errs := run(t.Context(), "preflight", "--host", "--root", dir)
-	if code != phase.ExitInput || !strings.Contains(errs, "an installation would fail as it is") {
+	if code != phase.ExitInput || !strings.Contains(errs, "the installation would fail") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	for _, part := range []string{"failed  dns      master0.sno.invalid: ", "ok      address  192.0.2.10 of eno1 is static\n", "ok      disk     /dev/vda", "ok      clock    "} {

@@ -16,10 +16,10 @@ import (
 
 const long = `sno-install installs a single node.
 
-Commands that act on the node write a status file with what is done, what is running and what that waits for. Exit codes: 0 done, 1 failed,
-2 the input has to be changed first, 3 it waited for too long, 130 interrupted. After 1, 3 and 130 the same command goes on.`
+Commands that act on the node write a status file with what is done, what is running and what it waits for. Exit codes: 0 done, 1 failed,
+2 the input has to be changed first, 3 time limit exceeded, 130 interrupted. After 1, 3 and 130 the same command continues.`
 
-// exitStop is the exit code after Ctrl-C.
+// exitStop is the exit code after an interrupt.
 const exitStop = 130
 
 // errUsage is in the error of wrong flags.
@@ -27,7 +27,7 @@ var errUsage = errors.New("see sno-install --help")
 
 // Main runs the program with the arguments after its name and returns the exit code.
 func Main(ctx context.Context, arguments []string, out, errs io.Writer) int {
-	// Libraries log what is an error or a retry of ours.
+	// The command reports errors and retries itself, so libraries need not log them.
 	klog.SetOutput(io.Discard)
 	klog.LogToStderr(false)
 	root := New(out, errs)
@@ -37,7 +37,7 @@ func Main(ctx context.Context, arguments []string, out, errs io.Writer) int {
 	case err == nil:
 		return phase.ExitDone
 	case ctx.Err() != nil:
-		fmt.Fprintln(errs, "sno-install: interrupted; the same command goes on")
+		fmt.Fprintln(errs, "sno-install: interrupted; the same command continues")
 		return exitStop
 	}
 	fmt.Fprintf(errs, "sno-install: %s\n", strings.ReplaceAll(err.Error(), "\n", "\n  "))
@@ -47,10 +47,10 @@ func Main(ctx context.Context, arguments []string, out, errs io.Writer) int {
 	return phase.ExitCode(err)
 }
 
-// errInput is in the error of input that cannot be used as it is.
+// errInput is in the error of unusable input.
 var errInput = errors.New("nothing was done")
 
-// unusable returns the error of such input, with several faults as a list.
+// unusable wraps an error of unusable input; several errors become a list.
 func unusable(err error) error {
 	if strings.Contains(err.Error(), "\n") {
 		return fmt.Errorf("%w:\n%w", errInput, err)
@@ -75,7 +75,7 @@ func New(out, errs io.Writer) *cobra.Command {
 	return root
 }
 
-// noArguments refuses arguments that are no flags, such as a command that there is not.
+// noArguments refuses positional arguments, such as an unknown command.
 func noArguments(_ *cobra.Command, arguments []string) error {
 	if len(arguments) > 0 {
 		return fmt.Errorf("unknown command %q; %w", arguments[0], errUsage)

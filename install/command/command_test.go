@@ -24,7 +24,7 @@ import (
 	"github.com/solonode/sno/install/phase"
 )
 
-// run runs the program, and returns its exit code and what it prints.
+// run runs the program, and returns its exit code and output.
 func run(ctx context.Context, arguments ...string) (code int, out, errs string) {
 	var stdout, stderr bytes.Buffer
 	code = command.Main(ctx, arguments, &stdout, &stderr)
@@ -49,7 +49,7 @@ func authority(t *testing.T) string {
 	return string(bundle)
 }
 
-// The worker's config points to the cluster and trusts its CA, and the end of the CA is printed (R-WRK-1).
+// The worker's config points to the cluster and trusts its CA. The end of the CA is printed (R-WRK-1).
 func TestWorker(t *testing.T) {
 	ca, dir := file(t, "ca.crt", authority(t)), t.TempDir()
 	code, out, errs := run(t.Context(), "create", "worker-ignition", "--dir", dir, "--host", "2001:db8::5", "--ca", ca)
@@ -57,7 +57,7 @@ func TestWorker(t *testing.T) {
 		t.Fatal(code, errs)
 	}
 	if year := time.Now().AddDate(1, 0, 0).Format("2006-"); !strings.Contains(out, "ends at "+year) || !strings.Contains(out, "in 364 days") && !strings.Contains(out, "in 365 days") {
-		t.Errorf("it says %s", out)
+		t.Errorf("output %s", out)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "worker.ign"))
 	if err != nil {
@@ -103,7 +103,7 @@ func TestEmbed(t *testing.T) {
 	}
 }
 
-// Bad input is reported in one line, with what to do, and nothing is written.
+// Bad input is reported in one line with advice, and nothing is written.
 func TestBadInput(t *testing.T) {
 	ended := &pem.Block{Type: "CERTIFICATE", Bytes: []byte("x")}
 	for name, test := range map[string]struct {
@@ -113,7 +113,7 @@ func TestBadInput(t *testing.T) {
 		"no host":            {[]string{"create", "worker-ignition"}, "--host and --ca are needed; see sno-install --help"},
 		"host":               {[]string{"create", "worker-ignition", "--host", "https://api-int", "--ca", "x"}, `--host "https://api-int"`},
 		"no CA":              {[]string{"create", "worker-ignition", "--host", "a.b", "--ca", "none.crt"}, "none.crt: no such file"},
-		"CA that is none":    {[]string{"create", "worker-ignition", "--host", "a.b", "--ca", file(t, "ca.crt", string(pem.EncodeToMemory(ended)))}, "nothing was done"},
+		"invalid CA":         {[]string{"create", "worker-ignition", "--host", "a.b", "--ca", file(t, "ca.crt", string(pem.EncodeToMemory(ended)))}, "nothing was done"},
 		"unknown flag":       {[]string{"start", "--speed"}, "unknown flag: --speed; see sno-install --help"},
 		"unknown command":    {[]string{"create", "everything"}, `unknown command "everything"`},
 		"no kubeconfig":      {[]string{"start", "--manifests", "x"}, "--kubeconfig, and --rendered or --manifests are needed"},
@@ -128,7 +128,7 @@ func TestBadInput(t *testing.T) {
 			t.Chdir(t.TempDir())
 			code, out, errs := run(t.Context(), test.arguments...)
 			if code != phase.ExitInput || !strings.Contains(errs, test.want) || out != "" {
-				t.Errorf("exit code %d, want %d; it says %s%s", code, phase.ExitInput, out, errs)
+				t.Errorf("exit code %d, want %d; output %s%s", code, phase.ExitInput, out, errs)
 			}
 			if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
 				t.Errorf("written: %v, %v", left, err)
@@ -137,7 +137,7 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// A manifest that fails fails the command, the others are applied, and the same command goes on (R-BIP-13, U-INS-10).
+// A refused manifest fails the command, the others are applied, and the same command continues (R-BIP-13, U-INS-10).
 func TestStart(t *testing.T) {
 	environment := &envtest.Environment{}
 	if _, err := environment.Start(); err != nil {

@@ -49,15 +49,15 @@ const (
 	passwordFile      = "auth/kubeadmin-password"
 )
 
-const singleNodeLong = `Write the Ignition config of a live system that installs the machine it runs on as a single-node cluster. The folder --dir has
-install-config.yaml, as for openshift-install, and manifests/ and openshift/ with further manifests, if any. It gets
+const singleNodeLong = `Write the Ignition config of a live system that installs its machine as a single-node cluster. The folder --dir has
+install-config.yaml, as for openshift-install, and optionally further manifests in manifests/ and openshift/. The command adds
 ` + liveFile + `, worker.ign, metadata.json, auth/ and the state for a second run.
-With --iso and --out a copy of the live ISO is written that has the config in it.`
+With --iso and --out it also writes a copy of the live ISO with the config in it.`
 
 const allInOneLong = `Write aio.ign: the Ignition config of a machine that becomes a cluster of its own with etcd, kube-apiserver, kube-controller-manager and
-kube-scheduler as static pods, and nothing else. It is for an installed image, not for a live system.`
+kube-scheduler as static pods, and without operators. It is for an installed image, not for a live system.`
 
-// creation is one call of create.
+// creation has the flags of one create command.
 type creation struct {
 	purpose                  installconfig.Purpose
 	file                     string
@@ -78,7 +78,7 @@ func newSingleNode(out, errs io.Writer) *cobra.Command {
 	}
 	f := c.Flags()
 	o.bind(f)
-	f.StringVar(&o.settings.Profile, "profile", string(inputs.OpenShift), "of the static pods: openshift or kubernetes")
+	f.StringVar(&o.settings.Profile, "profile", string(inputs.OpenShift), "profile of the static pods: openshift or kubernetes")
 	f.StringVar(&o.settings.ReleaseImage, "release-image", "", "release payload, by digest, for profile openshift")
 	f.StringVar(&o.extraLive, "extra-live", "", "folder like that of --extra, for the live system")
 	f.StringVar(&o.master, "master-ignition", "", "master config: http or https URL of a machine-config server that the live system reaches, or a file here")
@@ -99,17 +99,17 @@ func newAllInOne(out, errs io.Writer) *cobra.Command {
 
 func (o *creation) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.dir, "dir", ".", "folder of the installation")
-	f.StringVar(&o.policy, "policy", "", "how topologies are decided: "+policies()+"; the first by default")
+	f.StringVar(&o.policy, "policy", "", "policy that decides the topologies: "+policies()+"; the first by default")
 	f.StringVar(&o.networkFile, "network-config", "", "network of the machine, an NMState document")
 	f.StringVar(&o.extra, "extra", "", "folder with units/, files/ and kernel-arguments/ for the installed node")
 	f.StringVar(&o.settings.KubernetesVersion, "kubernetes-version", "", "version of Kubernetes, such as 1.35.2, for profile kubernetes")
 	f.StringToStringVar(&o.settings.Images, "image", nil, "image by name, such as etcd=registry.example.com/etcd:3.6.8; may be repeated")
-	f.DurationVar(&o.validity, "validity", inputs.DefaultValidity, "how long certificates last that nobody renews")
-	f.StringVar(&o.program, "program", "", "http or https URL where the machine gets sno-install")
-	f.StringVar(&o.sum, "program-sha512", "", "SHA-512 sum of that program; by default of the one that runs")
+	f.DurationVar(&o.validity, "validity", inputs.DefaultValidity, "validity of certificates that no operator renews")
+	f.StringVar(&o.program, "program", "", "http or https URL from which the machine downloads sno-install")
+	f.StringVar(&o.sum, "program-sha512", "", "SHA-512 sum of that program; by default of the running program")
 	f.BoolVar(&o.settings.ProgramInImage, "program-in-image", false, "the machine's image has /"+node.ProgramOfImage)
 	f.StringVar(&o.settings.Name, "node-name", "", "name of the node; by default the machine's hostname")
-	f.StringArrayVar(&o.addresses, "node-ip", nil, "address of the node, at most one of each family; by default found in the machine networks")
+	f.StringArrayVar(&o.addresses, "node-ip", nil, "address of the node, at most one of each family; by default the machine's addresses in the machine networks")
 }
 
 func policies() string {
@@ -120,7 +120,7 @@ func policies() string {
 	return strings.Join(names, ", ")
 }
 
-// errFlag is in the error of a flag with a value that cannot be used.
+// errFlag is in the error of a flag with an unusable value.
 var errFlag = errors.New("unusable value")
 
 func (o *creation) run(ctx context.Context, out, errs io.Writer) error {
@@ -148,13 +148,13 @@ func (o *creation) run(ctx context.Context, out, errs io.Writer) error {
 	return o.summary(out, list)
 }
 
-// input reads all that a config is made of. The error has everything that is wrong.
+// input reads all input of a config. The error has all that is wrong.
 func (o *creation) input(ctx context.Context, now time.Time) (create.Input, []string, error) {
 	in := create.Input{Policy: topology.Policy(o.policy), Settings: o.settings, Program: create.Program{URL: o.program, SHA512: o.sum}}
-	faults := o.flags(&in)
-	fault := func(err error) {
+	failed := o.flags(&in)
+	check := func(err error) {
 		if err != nil {
-			faults = append(faults, err)
+			failed = append(failed, err)
 		}
 	}
 	file := filepath.Join(o.dir, installConfigFile)
@@ -162,48 +162,48 @@ func (o *creation) input(ctx context.Context, now time.Time) (create.Input, []st
 	var options credentials.Options
 	text, err := os.ReadFile(file)
 	if err != nil {
-		fault(fmt.Errorf("%w; --dir is the folder that has it", err))
+		check(fmt.Errorf("%w; --dir is the folder that has it", err))
 	} else {
 		var read error
 		in.Config, warnings, read = installconfig.Read(file, text, installconfig.Options{Purpose: o.purpose, InstallerArguments: os.Getenv(installconfig.DiskVariable)})
-		fault(read)
+		check(read)
 		if read == nil {
 			options = credentials.Options{
 				Profile: inputs.Profile(o.settings.Profile), Name: in.Config.Name, Domain: in.Config.Domain(), Validity: o.validity, Now: now,
 			}
 			in.State, err = credentials.Open(o.dir, options)
-			fault(err)
+			check(err)
 		}
 	}
 	if o.networkFile != "" {
 		text, err := os.ReadFile(o.networkFile)
-		fault(err)
+		check(err)
 		if err == nil {
 			in.Network, err = network.Parse(o.networkFile, text)
-			fault(err)
+			check(err)
 		}
 	}
 	in.Manifests, err = userManifests(o.dir)
-	fault(err)
+	check(err)
 	if err == nil {
-		// Nobody could apply them, and the machine would find that out after an hour (R-BIP-21).
-		fault(preflight.Failed(preflight.Check(ctx, preflight.Input{Checks: []string{preflight.Manifests}, Manifests: in.Manifests})))
+		// They could not be applied, and the machine would report that after an hour (R-BIP-21).
+		check(preflight.Failed(preflight.Check(ctx, preflight.Input{Checks: []string{preflight.Manifests}, Manifests: in.Manifests})))
 	}
-	if len(faults) == 0 && in.State == nil {
+	if len(failed) == 0 && in.State == nil {
 		in.State, err = credentials.New(ctx, options)
-		fault(err)
+		check(err)
 	}
-	return in, warnings, errors.Join(faults...)
+	return in, warnings, errors.Join(failed...)
 }
 
 // sum512 is a SHA-512 sum in hex.
 var sum512 = regexp.MustCompile(`^[0-9a-f]{128}$`)
 
-// flags checks the flags, and takes over what is more than a text.
+// flags checks the flags, and parses those that are more than a string.
 func (o *creation) flags(in *create.Input) []error {
-	var faults []error
+	var failed []error
 	wrong := func(flag, value, advice string) {
-		faults = append(faults, fmt.Errorf("--%s %q: %w: %s", flag, value, errFlag, advice))
+		failed = append(failed, fmt.Errorf("--%s %q: %w: %s", flag, value, errFlag, advice))
 	}
 	profile := inputs.Profile(o.settings.Profile)
 	switch {
@@ -241,7 +241,7 @@ func (o *creation) flags(in *create.Input) []error {
 		wrong("iso", o.iso, "--iso and --out go together")
 	} else if o.iso != "" {
 		if _, err := iso.Read(o.iso); err != nil {
-			faults = append(faults, fmt.Errorf("--iso: %w", err))
+			failed = append(failed, fmt.Errorf("--iso: %w", err))
 		}
 	}
 	for _, a := range o.addresses {
@@ -270,7 +270,7 @@ func (o *creation) flags(in *create.Input) []error {
 	if o.program != "" && o.sum == "" {
 		sum, err := ownSum()
 		if err != nil {
-			faults = append(faults, err)
+			failed = append(failed, err)
 		}
 		in.Program.SHA512 = sum
 	}
@@ -279,27 +279,27 @@ func (o *creation) flags(in *create.Input) []error {
 	} else if o.master != "" {
 		text, err := os.ReadFile(o.master)
 		if err != nil {
-			wrong("master-ignition", o.master, "it is no http or https URL, and no file that can be read")
+			wrong("master-ignition", o.master, "give an http or https URL, or a readable file")
 		}
 		in.MasterIgnition = &create.Source{Name: o.master, Text: text}
 	}
-	in.Extra, in.ExtraLive = folderOf("extra", o.extra, &faults), folderOf("extra-live", o.extraLive, &faults)
-	return faults
+	in.Extra, in.ExtraLive = folderOf("extra", o.extra, &failed), folderOf("extra-live", o.extraLive, &failed)
+	return failed
 }
 
-// folderOf returns a folder that a flag names, or nil.
-func folderOf(flag, name string, faults *[]error) *create.Folder {
+// folderOf returns the folder of a flag, or nil.
+func folderOf(flag, name string, failed *[]error) *create.Folder {
 	if name == "" {
 		return nil
 	}
 	if info, err := os.Stat(name); err != nil || !info.IsDir() {
-		*faults = append(*faults, fmt.Errorf("--%s %q: %w: there is no such folder", flag, name, errFlag))
+		*failed = append(*failed, fmt.Errorf("--%s %q: %w: no such folder", flag, name, errFlag))
 		return nil
 	}
 	folder := &create.Folder{Name: name, FS: os.DirFS(name)}
-	// What it has is added later, when all else is in order.
+	// The folder is only validated here; create adds it to the config.
 	if _, err := new(ignition.Builder).AddExtra(folder.Name, folder.FS); err != nil {
-		*faults = append(*faults, err)
+		*failed = append(*failed, err)
 	}
 	return folder
 }
@@ -309,7 +309,7 @@ func isURL(text string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
-// ownSum returns the SHA-512 sum of the program that runs, in hex.
+// ownSum returns the SHA-512 sum of the running program, in hex.
 func ownSum() (string, error) {
 	path, err := os.Executable()
 	if err != nil {
@@ -327,7 +327,7 @@ func ownSum() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// files returns what is written, the config first.
+// files returns the files to write, the config first.
 func (o *creation) files(in create.Input, now time.Time) ([]files.File, error) {
 	encode := create.SingleNode
 	if o.purpose == installconfig.AllInOne {
@@ -352,11 +352,11 @@ func (o *creation) files(in create.Input, now time.Time) ([]files.File, error) {
 	if o.settings.Profile == string(inputs.OpenShift) {
 		ca, _, err := in.State.WorkerCA(now)
 		if err != nil {
-			return nil, err //nolint:wrapcheck // it says what to do
+			return nil, err //nolint:wrapcheck // it has advice
 		}
 		worker, err := ignition.Pointer("api-int."+in.Config.Domain(), "worker", ca)
 		if err != nil {
-			return nil, err //nolint:wrapcheck // it says all
+			return nil, err //nolint:wrapcheck // it names the host
 		}
 		list = append(list, secret(workerFile, worker))
 	}
@@ -371,17 +371,17 @@ func (o *creation) files(in create.Input, now time.Time) ([]files.File, error) {
 	return list, nil
 }
 
-// about are the files of the folder that a person uses.
+// about describes the files that a person uses.
 var about = map[string]string{
 	liveFile:       "config of the live system; it has private keys",
 	allInOneFile:   "config of the machine; it has private keys",
-	workerFile:     "config of workers that are added when the cluster runs",
+	workerFile:     "config of workers that are added later",
 	metadataFile:   "names of the cluster",
-	kubeconfigFile: "the administrator's",
-	passwordFile:   "of the console's first user",
+	kubeconfigFile: "kubeconfig of the administrator",
+	passwordFile:   "password of user kubeadmin",
 }
 
-// summary prints what was written, and what comes next.
+// summary prints what was written, and the next step.
 func (o *creation) summary(out io.Writer, list []files.File) error {
 	fmt.Fprintf(out, "Written to %s:\n", o.dir)
 	rows := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -397,16 +397,15 @@ func (o *creation) summary(out io.Writer, list []files.File) error {
 	config := filepath.Join(o.dir, o.file)
 	switch {
 	case o.iso != "":
-		fmt.Fprintf(out, "\n%s is %s with the config in it. It has private keys: keep it like them.\n\nNext: boot the machine from it.\n", o.out, o.iso)
+		fmt.Fprintf(out, "\n%s is %s with the config in it. It has private keys: protect it like them.\n\nNext: boot the machine from it.\n", o.out, o.iso)
 	case o.purpose == installconfig.AllInOne:
-		fmt.Fprintf(out, "\nNext: write the disk of the machine with the config, and restart:\n  coreos-installer install --ignition-file %s DISK\n", config)
+		fmt.Fprintf(out, "\nNext: write the image and the config to the machine's disk, and restart:\n  coreos-installer install --ignition-file %s DISK\n", config)
 	default:
 		fmt.Fprintf(out, "\nNext: put the config into a live ISO, and boot the machine from it:\n  sno-install embed --iso LIVE-ISO --ignition %s --out NEW-ISO\n", config)
 	}
 	return nil
 }
 
-// size returns a number of bytes as a person reads it.
 func size(n int) string {
 	if n < 1024 {
 		return fmt.Sprintf("%d B", n)

@@ -31,19 +31,19 @@ const (
 	server     = "http://localhost:22624/config/master"
 )
 
-// Commands that create a config in a folder, without flags that name a file.
+// Commands that create a config, without flags that name a file.
 var (
 	withOperators = []string{"create", "single-node-ignition-config", "--program-in-image", "--release-image", release, "--master-ignition", server}
 	plain         = []string{"create", "single-node-ignition-config", "--program-in-image", "--profile", "kubernetes", "--kubernetes-version", "1.35.2"}
 	allInOne      = []string{"create", "aio-ignition", "--program-in-image", "--kubernetes-version", "1.35.2"}
 )
 
-// in returns the arguments of a command for a folder.
+// in adds the flag for the folder to a command.
 func in(dir string, arguments []string, more ...string) []string {
 	return append(append([]string{"--dir", dir}, arguments...), more...)
 }
 
-// folder returns a folder of an installation, with a changed install-config.yaml and more files.
+// folder returns the folder of an installation, with a changed install-config.yaml and more files.
 func folder(t *testing.T, change func(string) string, more map[string]string) string {
 	t.Helper()
 	text, err := os.ReadFile("../installconfig/testdata/install-config.yaml")
@@ -71,7 +71,7 @@ func replace(from, to string) func(string) string {
 	return func(text string) string { return strings.Replace(text, from, to, 1) }
 }
 
-// tree returns the files and folders in a folder, with their modes, and the contents of the files.
+// tree returns the modes of the files and folders in a folder, and the contents of the files.
 func tree(t *testing.T, dir string) (modes map[string]fs.FileMode, contents map[string]string) {
 	t.Helper()
 	modes, contents = map[string]fs.FileMode{}, map[string]string{}
@@ -97,7 +97,7 @@ func tree(t *testing.T, dir string) (modes map[string]fs.FileMode, contents map[
 	return modes, contents
 }
 
-// settings returns those in a config.
+// settings returns the settings in a config.
 func settings(t *testing.T, text, path string) *node.Settings {
 	t.Helper()
 	entries, _ := ignitiontest.Read(t, []byte(text))
@@ -108,8 +108,8 @@ func settings(t *testing.T, text, path string) *node.Settings {
 	return s
 }
 
-// What is written has the names of openshift-install; keys are their owner's only, and there is no master.ign (R-BIP-8, R-WRK-1, R-AIO-1). A
-// second run keeps the keys, and its config differs by the time only (R-BIP-4).
+// The files have the names of openshift-install, only their owner reads keys, and there is no master.ign (R-BIP-8, R-WRK-1, R-AIO-1). A
+// second run keeps the keys, and only the time in its config differs (R-BIP-4).
 func TestCreate(t *testing.T) {
 	for name, test := range map[string]struct {
 		arguments      []string
@@ -176,7 +176,7 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// Flags arrive in the settings of the machine.
+// Flags are written to the settings of the machine.
 func TestCreateFlags(t *testing.T) {
 	text, err := os.ReadFile(os.Args[0])
 	if err != nil || len(text) == 0 {
@@ -211,11 +211,11 @@ func TestCreateFlags(t *testing.T) {
 	}
 }
 
-// With --iso the config is in a copy of a live ISO, which is its owner's only (R-BIP-5).
+// With --iso the config is in a copy of a live ISO that only its owner reads (R-BIP-5).
 func TestCreateISO(t *testing.T) {
 	dir := folder(t, nil, nil)
 	live, out := liveISO(t), filepath.Join(t.TempDir(), "node.iso")
-	code, said, errs := run(t.Context(), in(dir, plain, "--iso", live, "--out", out)...)
+	code, printed, errs := run(t.Context(), in(dir, plain, "--iso", live, "--out", out)...)
 	if code != 0 {
 		t.Fatal(code, errs)
 	}
@@ -230,12 +230,12 @@ func TestCreateISO(t *testing.T) {
 	if info, err := os.Stat(out); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
 	}
-	if !strings.HasSuffix(said, "\n"+out+" is "+live+" with the config in it. It has private keys: keep it like them.\n\nNext: boot the machine from it.\n") {
-		t.Errorf("it says %s", said)
+	if !strings.HasSuffix(printed, "\n"+out+" is "+live+" with the config in it. It has private keys: protect it like them.\n\nNext: boot the machine from it.\n") {
+		t.Errorf("output %s", printed)
 	}
 }
 
-// The disk may still be given by the older variable, which has a warning (R-BIP-9).
+// The disk may be set by the older variable, with a warning (R-BIP-9).
 func TestOlderVariable(t *testing.T) {
 	t.Setenv(installconfig.DiskVariable, "--copy-network /dev/vdb")
 	dir := folder(t, func(text string) string {
@@ -257,7 +257,7 @@ func TestOlderVariable(t *testing.T) {
 	}
 }
 
-// refused checks that a command has exit code 2 and each of the texts in its error, and writes nothing.
+// refused checks that a command has exit code 2 and an error with each of the texts, and writes nothing.
 func refused(t *testing.T, dir string, arguments []string, want ...string) (errs string) {
 	t.Helper()
 	modes, contents := tree(t, dir)
@@ -267,7 +267,7 @@ func refused(t *testing.T, dir string, arguments []string, want ...string) (errs
 	}
 	for _, text := range want {
 		if !strings.Contains(errs, text) {
-			t.Errorf("the error has no %q:\n%s", text, errs)
+			t.Errorf("the error lacks %q:\n%s", text, errs)
 		}
 	}
 	modesAfter, contentsAfter := tree(t, dir)
@@ -277,8 +277,8 @@ func refused(t *testing.T, dir string, arguments []string, want ...string) (errs
 	return errs
 }
 
-// All that is wrong with flags and files comes at once.
-func TestAllFaultsAtOnce(t *testing.T) {
+// All that is wrong with flags and files is reported at once.
+func TestAllErrorsAtOnce(t *testing.T) {
 	dir := folder(t, func(text string) string {
 		return strings.Replace(replace("  replicas: 1\n", "")(text), "pullSecret: ", "ignored: ", 1)
 	}, map[string]string{
@@ -293,7 +293,7 @@ func TestAllFaultsAtOnce(t *testing.T) {
 		`--release-image ""`, `--master-ignition "": unusable value: profile openshift needs a master config`, `--kubernetes-version "latest"`, `--image "etdc"`, `--policy "never"`,
 		`--validity "1m0s"`, `--iso: `+at("node.iso")+`: not a readable ISO 9660 image`, `--node-ip "host"`, `--node-ip "192.0.2.11": unusable value: give at most one address of each family`,
 		`--node-name "A"`, `--program "ftp://hub": unusable value: give an http or https URL`, `--program "ftp://hub": unusable value: give either a URL or --program-in-image`,
-		`--program-sha512 "0"`, at("extra/speed/a")+": it has no place in a node's config", `--extra-live "`+at("none")+`": unusable value: there is no such folder`,
+		`--program-sha512 "0"`, at("extra/speed/a")+": not supported in an extra folder", `--extra-live "`+at("none")+`": unusable value: no such folder`,
 		"install-config.yaml: pullSecret: ", "install-config.yaml:6: controlPlane.replicas: ", `: ignored: `, at("net.yaml")+`:1: interfaces[0].type: unknown value "tunnel"`,
 		"manifests/a.yaml: no manifest", "manifests/b.txt: no manifest", "openshift/c.yaml: no manifest",
 	)
@@ -302,7 +302,7 @@ func TestAllFaultsAtOnce(t *testing.T) {
 	}
 }
 
-// Faults that are found when the parts are put together come at once too, each with both sources.
+// Conflicts between the parts of a config are reported at once too, each with both sources.
 func TestConflicts(t *testing.T) {
 	dir := folder(t, nil, map[string]string{
 		"manifests/mine.yaml":          "apiVersion: config.openshift.io/v1\nkind: Infrastructure\nmetadata: {name: cluster}\n",
@@ -314,8 +314,8 @@ func TestConflicts(t *testing.T) {
 	master := file(t, "master.ign", `{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/etc/site.conf"}]}}`)
 	refused(t, dir, in(dir, []string{"create", "single-node-ignition-config", "--release-image", release, "--program-in-image"}, "--master-ignition", master,
 		"--extra", filepath.Join(dir, "extra"), "--extra-live", filepath.Join(dir, "live")),
-		"Infrastructure.config.openshift.io /cluster: two manifests have one object: ", " and manifests/mine.yaml", "master.ign and "+filepath.Join(dir, "extra/files/etc/site.conf"),
-		"unit bootkube.service: two sources have it", "[quiet]: a live system's kernel arguments")
+		"Infrastructure.config.openshift.io /cluster: defined by two manifests: ", " and manifests/mine.yaml", "master.ign and "+filepath.Join(dir, "extra/files/etc/site.conf"),
+		"unit bootkube.service: defined by two sources", "[quiet]: a live system's kernel arguments")
 }
 
 func TestRefused(t *testing.T) {
@@ -352,16 +352,16 @@ func TestRefused(t *testing.T) {
 		// U-INS-19
 		"old certificates": {old, withOperators, "machine-config-server-tls.yaml: certificates of an earlier run are too old; use a new folder: it is from " +
 			time.Now().Add(-25*time.Hour).UTC().Format("2006-01-02")},
-		"nobody's kind": {func(t *testing.T) string {
+		"kind without definition": {func(t *testing.T) string {
 			return folder(t, nil, map[string]string{"manifests/a.yaml": "apiVersion: snapshot.storage.k8s.io/v1\nkind: VolumeSnapshotClass\nmetadata: {name: a}\n"})
 		}, withOperators, "manifests/a.yaml"},
-		"their end":       {old, withOperators, "and ends at 203"},
-		"another profile": {old, plain, "the folder has the state of another cluster"},
-		"no version":      {unchanged, allInOne[:3], `--kubernetes-version ""`},
-		"no program":      {unchanged, []string{"create", "aio-ignition"}, `--program "": unusable value: give either a URL or --program-in-image`},
-		"profile":         {unchanged, append([]string{"--profile", "x"}, withOperators...), `--profile "x"`},
-		"ISO without out": {unchanged, append([]string{"--iso", "x"}, withOperators...), "--iso and --out go together"},
-		"master config":   {unchanged, append(withOperators[:5:5], "--master-ignition", "none.ign"), `--master-ignition "none.ign": unusable value: it is no http`},
+		"end of the certificates": {old, withOperators, "and ends at 203"},
+		"another profile":         {old, plain, "the folder has the state of another cluster"},
+		"no version":              {unchanged, allInOne[:3], `--kubernetes-version ""`},
+		"no program":              {unchanged, []string{"create", "aio-ignition"}, `--program "": unusable value: give either a URL or --program-in-image`},
+		"profile":                 {unchanged, append([]string{"--profile", "x"}, withOperators...), `--profile "x"`},
+		"ISO without out":         {unchanged, append([]string{"--iso", "x"}, withOperators...), "--iso and --out go together"},
+		"master config":           {unchanged, append(withOperators[:5:5], "--master-ignition", "none.ign"), `--master-ignition "none.ign": unusable value: give an http`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -371,7 +371,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// What is printed says what each file is, and what to do next.
+// The summary describes each file and the next step.
 func TestSummary(t *testing.T) {
 	for name, test := range map[string]struct {
 		arguments []string
@@ -379,10 +379,10 @@ func TestSummary(t *testing.T) {
 	}{
 		"single node": {withOperators, `Written to DIR:
   bootstrap-in-place-for-live-iso.ign      N KiB  config of the live system; it has private keys
-  auth/kubeconfig                          N KiB  the administrator's
-  auth/kubeadmin-password                    N B  of the console's first user
+  auth/kubeconfig                          N KiB  kubeconfig of the administrator
+  auth/kubeadmin-password                    N B  password of user kubeadmin
   metadata.json                              N B  names of the cluster
-  worker.ign                                 N B  config of workers that are added when the cluster runs
+  worker.ign                                 N B  config of workers that are added later
   sno-install-state/                              keys, for a second run within 24 hours
 
 Next: put the config into a live ISO, and boot the machine from it:
@@ -390,11 +390,11 @@ Next: put the config into a live ISO, and boot the machine from it:
 `},
 		"all-in-one": {allInOne, `Written to DIR:
   aio.ign                 N KiB  config of the machine; it has private keys
-  auth/kubeconfig         N KiB  the administrator's
+  auth/kubeconfig         N KiB  kubeconfig of the administrator
   metadata.json             N B  names of the cluster
   sno-install-state/             keys, for a second run within 24 hours
 
-Next: write the disk of the machine with the config, and restart:
+Next: write the image and the config to the machine's disk, and restart:
   coreos-installer install --ignition-file DIR/aio.ign DISK
 `},
 	} {
@@ -405,7 +405,7 @@ Next: write the disk of the machine with the config, and restart:
 			if code != 0 {
 				t.Fatal(code, errs)
 			}
-			// The figures differ by some bytes from run to run; what is seen here is where they end.
+			// The sizes differ by some bytes from run to run; only their alignment is compared.
 			figure := regexp.MustCompile(` +[0-9.]+ (KiB|B) `)
 			out = figure.ReplaceAllStringFunc(strings.ReplaceAll(out, dir, "DIR"), func(s string) string {
 				return fmt.Sprintf("%*s ", len(s)-1, "N "+strings.Fields(s)[1])

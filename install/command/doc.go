@@ -1,2 +1,2 @@
-// Package command is the program sno-install. What is decided is decided in the packages that it calls.
+// Package command is the command line of sno-install.
 package command

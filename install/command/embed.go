@@ -30,7 +30,7 @@ func newEmbed(out io.Writer) *cobra.Command {
 			if err := iso.Embed(in, to, text); err != nil {
 				return fmt.Errorf("%w; %w", err, errInput)
 			}
-			fmt.Fprintf(out, "%s is %s with %s in it. It holds the keys of the config: keep it like them.\n", to, in, config)
+			fmt.Fprintf(out, "%s is %s with %s in it. It has the keys of the config: protect it like them.\n", to, in, config)
 			return nil
 		},
 	}

@@ -23,17 +23,17 @@ import (
 	"github.com/solonode/sno/install/snapshot"
 )
 
-// interval is between two tries of what is waited for.
+// interval is the time between two attempts.
 const interval = 500 * time.Millisecond
 
-const bootstrapLong = `Install this machine from the live system that runs on it: start a temporary control plane, apply all manifests, keep its data and logs,
-add them to the master config, write the disk and restart. --installer is called as coreos-installer is:
+const bootstrapLong = `Install this machine from the live system that runs on it: start a temporary control plane, apply all manifests, save its data and logs,
+add them to the master config, write the disk and restart. --installer is called with coreos-installer's arguments:
   install --ignition-file FILE [ARGUMENT...] DISK`
 
 const postRebootLong = `Finish the installation after the restart: approve the two certificate requests of this node and no others, wait until the operators run
-the control plane, and remove what was needed until then, this program too.`
+the control plane, and remove what only the installation needs, including this program.`
 
-// onMachine are the flags of a command that acts on the machine.
+// onMachine has the flags of a command that acts on the machine.
 type onMachine struct{ root, status string }
 
 func (o *onMachine) bind(c *cobra.Command) *cobra.Command {
@@ -45,7 +45,7 @@ func (o *onMachine) bind(c *cobra.Command) *cobra.Command {
 
 func newBootstrap(errs io.Writer) *cobra.Command {
 	var m onMachine
-	o := bootstrap.Options{Podman: "podman", Output: errs, Endpoints: bootstrap.Local(), Interval: interval, Check: checkMachine}
+	o := bootstrap.Options{Podman: "podman", Output: errs, Endpoints: bootstrap.LocalEndpoints(), Interval: interval, Check: checkMachine}
 	var restart string
 	c := m.bind(&cobra.Command{
 		Use: "bootstrap-in-place", Short: "Install this machine from the live system on it", Long: bootstrapLong,
@@ -67,17 +67,17 @@ func newBootstrap(errs io.Writer) *cobra.Command {
 	return c
 }
 
-// checkMachine is what has to be right on the machine itself before it is installed.
+// checkMachine checks the machine before it is installed.
 func checkMachine(ctx context.Context, s *node.Settings) error {
 	in, err := settingsInput(s)
 	if err != nil {
 		return err
 	}
 	in.Host, in.Checks = true, []string{preflight.Address, preflight.Disk, preflight.Clock}
-	return preflight.Failed(preflight.Check(ctx, in)) //nolint:wrapcheck // it says what to do
+	return preflight.Failed(preflight.Check(ctx, in)) //nolint:wrapcheck // it has advice
 }
 
-// settingsInput returns what the settings of a machine say about it.
+// settingsInput returns the input of the checks from the settings of a machine.
 func settingsInput(s *node.Settings) (preflight.Input, error) {
 	created, err := s.CreatedAt()
 	if err != nil {
@@ -98,7 +98,7 @@ func newPostReboot(errs io.Writer) *cobra.Command {
 	})
 }
 
-// systemctl returns a function that runs it.
+// systemctl returns a function that runs systemctl.
 func systemctl(output io.Writer) func(context.Context, ...string) error {
 	return func(ctx context.Context, arguments ...string) error {
 		c := exec.CommandContext(ctx, "systemctl", arguments...)
@@ -113,7 +113,7 @@ func systemctl(output io.Writer) func(context.Context, ...string) error {
 func newAllInOneNode(errs io.Writer) *cobra.Command {
 	var m onMachine
 	return m.bind(&cobra.Command{
-		Use: "aiokube", Short: "Make this machine a cluster of its own", Long: "Start the control plane of an all-in-one node, and let its kubelet join.",
+		Use: "aiokube", Short: "Make this machine a cluster of its own", Long: "Start the control plane of an all-in-one node, and join its kubelet.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return phases(c, m.status, allinone.Phases(m.allInOne(errs)), errs)
 		},
@@ -125,14 +125,14 @@ func newRemoveUnformed(out, errs io.Writer) *cobra.Command {
 	return m.bind(&cobra.Command{
 		Use: "remove-unformed-etcd", Short: "Remove the data of an etcd that was killed before it committed anything",
 		Long: "Remove the data of an etcd that was killed before it committed anything, before the kubelet starts it again: it would never elect a leader.\n" +
-			"An etcd that has committed an entry is left alone.",
+			"An etcd that has committed an entry is not changed.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return phases(c, m.status, []phase.Phase{{
 				Name: "remove-unformed-etcd", Limit: time.Minute,
 				Run: func(context.Context, *phase.Progress) error {
 					removed, err := snapshot.RemoveUnformed(filepath.Join(m.root, node.EtcdData))
 					if removed {
-						fmt.Fprintln(out, "removed the data of an etcd that had committed nothing; it starts anew")
+						fmt.Fprintln(out, "removed the data of an etcd that had committed nothing; etcd starts with empty data")
 					}
 					return err //nolint:wrapcheck // it names the folder
 				},
@@ -146,12 +146,12 @@ func newRotate(errs io.Writer) *cobra.Command {
 	var before bool
 	c := m.bind(&cobra.Command{
 		Use: "rotate", Short: "Renew the certificates of an all-in-one node that are due",
-		Long: "Renew the certificates of an all-in-one node of which 80 % of the time have passed, also those that have ended.",
+		Long: "Renew the certificates of an all-in-one node after 80 % of their validity, also those that have ended.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if before {
 				return phases(c, m.status, allinone.RotateBefore(m.allInOne(errs)), errs)
 			}
-			return phases(c, m.status, allinone.Rotate(m.allInOne(errs), allinone.Kubelet{Health: kubelet.Health, Patience: 30 * time.Second}), errs)
+			return phases(c, m.status, allinone.Rotate(m.allInOne(errs), allinone.Kubelet{HealthURL: kubelet.Health, PodTimeout: 30 * time.Second}), errs)
 		},
 	})
 	c.Flags().BoolVar(&before, "before-kubelet", false, "renew on the disk only; the kubelet starts afterwards")

@@ -8,27 +8,27 @@ import (
 	"github.com/solonode/sno/install/phase"
 )
 
-// progress returns a report that prints a line when a phase begins, waits for something else, or ends.
+// progress returns a report that prints a line when a phase starts, waits for something else, or ends.
 func progress(out io.Writer) func(phase.Status) {
-	said := map[string]phase.Step{}
+	printed := map[string]phase.Step{}
 	return func(s phase.Status) {
 		for i, p := range s.Phases {
-			before := said[p.Name]
-			said[p.Name] = p
+			before := printed[p.Name]
+			printed[p.Name] = p
 			line := func(format string, args ...any) {
 				fmt.Fprintf(out, "[%2d/%d] %-20s %s\n", i+1, len(s.Phases), p.Name, fmt.Sprintf(format, args...))
 			}
 			switch {
 			case p.State != before.State && p.State == phase.Running:
-				line("begins")
+				line("started")
 			case p.State != before.State && p.State == phase.Done && p.Started == nil:
-				line("was done before")
+				line("already done")
 			case p.State != before.State && p.State == phase.Done:
 				line("done in %s", p.Finished.Sub(p.Started.Time).Round(100*time.Millisecond))
 			case p.State != before.State && p.State == phase.Failed:
-				line("FAILED")
+				line("failed")
 			case p.WaitingFor != before.WaitingFor && p.WaitingFor != "":
-				line("waits for %s", p.WaitingFor)
+				line("waiting for %s", p.WaitingFor)
 			}
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/solonode/sno/install/snapshot"
 )
 
-// restoreLimit is far above what a snapshot of a few megabytes takes.
+// restoreLimit is far more than a snapshot of a few megabytes needs.
 const restoreLimit = 10 * time.Minute
 
 func restore(c *cobra.Command, root, status string, out, errs io.Writer) error {
@@ -26,14 +26,14 @@ func restore(c *cobra.Command, root, status string, out, errs io.Writer) error {
 		Run: func(ctx context.Context, _ *phase.Progress) error {
 			err := bootstrap.Restore(ctx, root)
 			if errors.Is(err, bootstrap.ErrNoData) || errors.Is(err, snapshot.ErrCorrupt) {
-				// Trying again would not help: the boot stops here, and a person sees why.
+				// A retry would not help; a person has to act.
 				err = fmt.Errorf("%w; %w", err, phase.ErrInput)
 			}
 			return err //nolint:wrapcheck // it names the file
 		},
 	}}, errs)
 	if err == nil {
-		fmt.Fprintln(out, "etcd has its data")
+		fmt.Fprintln(out, "etcd has data")
 	}
 	return err
 }

@@ -15,11 +15,11 @@ import (
 	"github.com/solonode/sno/install/phase"
 )
 
-const startLong = `Apply all manifests of a new control plane, in an order that works: namespaces and definitions of resources first.
+const startLong = `Apply all manifests of a new control plane. Namespaces and definitions of resources come first.
 
-What may succeed later, such as an object whose definition is not served yet, is tried again until --limit. What the API server refuses is
-not, but it does not stop the others. The command fails when any manifest failed, and names each with its file, object, field and reason.
-Running it again goes on: what was applied is not changed, and what another client has changed since is kept.`
+What may succeed later, such as an object whose definition is not served yet, is retried until --limit. What the API server refuses is not
+retried, and does not stop the others. The command fails if any manifest failed, and names each with its file, object, field and reason.
+A second run continues: what was applied is not changed, and what another client has changed since is kept.`
 
 func newStart(out, errs io.Writer) *cobra.Command {
 	var kubeconfig, rendered, status string
@@ -43,7 +43,7 @@ func newStart(out, errs io.Writer) *cobra.Command {
 				o.Folders = append(o.Folders, apply.Folder{Name: name, FS: os.DirFS(name), Rendered: isRendered})
 				return nil
 			}
-			// Of an object that several folders have, the first counts.
+			// Of an object in several folders, the first counts.
 			if rendered != "" {
 				if err := add(rendered, true); err != nil {
 					return err
@@ -75,7 +75,7 @@ func newStart(out, errs io.Writer) *cobra.Command {
 	c.Flags().StringVar(&rendered, "rendered", "", "folder manifests of the output of sno-render")
 	c.Flags().StringArrayVar(&folders, "manifests", nil, "folder of other manifests; may be repeated")
 	c.Flags().StringArrayVar(&pods, "required-pods", nil, "pods to wait for, as NAMESPACE/PREFIX; none by default")
-	c.Flags().DurationVar(&limit, "limit", time.Hour, "how long to try")
+	c.Flags().DurationVar(&limit, "limit", time.Hour, "time limit")
 	c.Flags().StringVar(&status, "status-dir", "/"+node.StatusDir, "folder of the status file")
 	return c
 }
@@ -83,9 +83,9 @@ func newStart(out, errs io.Writer) *cobra.Command {
 func newRestore(out, errs io.Writer) *cobra.Command {
 	var root, status string
 	c := &cobra.Command{
-		Use: "restore-etcd", Short: "Give the node's etcd the data of the bootstrap phase", Args: noArguments,
-		Long: "Give the node's etcd the data of the bootstrap phase, before the kubelet starts it. An etcd that has data is left alone. Without\n" +
-			"data and without a snapshot it fails, so that no empty etcd starts: it would be another cluster.",
+		Use: "restore-etcd", Short: "Restore the node's etcd from the snapshot of the bootstrap phase", Args: noArguments,
+		Long: "Restore the node's etcd from the snapshot of the bootstrap phase, before the kubelet starts it. Existing data is not changed. Without\n" +
+			"data and without a snapshot the command fails, so that no empty etcd starts: it would be another cluster.",
 		RunE: func(c *cobra.Command, _ []string) error { return restore(c, root, status, out, errs) },
 	}
 	c.Flags().StringVar(&root, "root", "/", "root folder of the node")

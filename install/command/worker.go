@@ -35,8 +35,8 @@ func newWorker(out io.Writer) *cobra.Command {
 			if host == "" || ca == "" {
 				return fmt.Errorf("--host and --ca are needed; %w", errUsage)
 			}
-			_, noAddress := netip.ParseAddr(host)
-			if wrong := append(validation.IsDNS1123Subdomain(host), validation.IsDNS1123Label(pool)...); noAddress != nil && len(wrong) > 0 {
+			_, addressErr := netip.ParseAddr(host)
+			if wrong := append(validation.IsDNS1123Subdomain(host), validation.IsDNS1123Label(pool)...); addressErr != nil && len(wrong) > 0 {
 				return fmt.Errorf("--host %q, --pool %q: %v; %w", host, pool, wrong, errUsage)
 			}
 			bundle, err := os.ReadFile(ca)
@@ -49,7 +49,7 @@ func newWorker(out io.Writer) *cobra.Command {
 			}
 			text, err := ignition.Pointer(host, pool, bundle)
 			if err != nil {
-				return err //nolint:wrapcheck // it says all
+				return err //nolint:wrapcheck // it names the host
 			}
 			file := pool + ".ign"
 			if _, err := rotate.Lay(dir, []files.File{{Path: file, Mode: 0o600, Content: text}}); err != nil {

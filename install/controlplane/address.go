@@ -10,11 +10,10 @@ import (
 	"github.com/solonode/sno/install/phase"
 )
 
-// Host is what a machine knows of itself.
+// Host has the name and addresses of a machine.
 type Host struct {
-	// Name is its hostname.
 	Name string
-	// Interfaces are those that are up, the one with the default route first.
+	// Interfaces are the interfaces that are up, the one with the default route first.
 	Interfaces []Interface
 }
 
@@ -25,15 +24,15 @@ type Interface struct {
 }
 
 var (
-	// ErrName is in the error of a machine that has no name of its own yet.
-	ErrName = errors.New("the machine has no hostname of its own: give it one by DHCP, DNS or --extra files/etc/hostname")
-	// ErrAddress is in the error of a machine that has no address in the machine networks.
+	// ErrName is in the error of a machine that has no hostname yet.
+	ErrName = errors.New("the machine has no hostname of its own: set it by DHCP, DNS or --extra files/etc/hostname")
+	// ErrAddress is in the error of a machine without an address in the machine networks.
 	ErrAddress = errors.New("no address of the machine is in a machine network: change networking.machineNetwork, or the machine's address")
 )
 
-// Settle returns the settings with the node's name and addresses. What is given stays; else the name is the hostname, and the addresses
-// are one of each family: in the order of the machine networks, on the interface with the default route first. Of several
-// addresses of an interface it is the lowest, so that every call has the same.
+// Settle returns the settings with the node's name and addresses. Existing values are kept. The default name is the hostname. The default
+// addresses are one of each family, in the order of the machine networks: the lowest address of the first interface with one in the
+// network, so that every call returns the same.
 func Settle(s node.Settings, h Host) (node.Settings, error) {
 	if s.Name == "" {
 		name := strings.ToLower(strings.TrimSuffix(h.Name, "."))

@@ -54,7 +54,7 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// The interfaces of default routes are found in the kernel's tables as they are, of both families.
+// The interfaces of default routes of both families are read from the kernel's tables.
 func TestDefaultRoutes(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, "proc/net/route", "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n"+
@@ -67,7 +67,7 @@ func TestDefaultRoutes(t *testing.T) {
 	}
 }
 
-// What the kernel says of this machine: its name, every interface that is up, and first the one with the default route.
+// The host has the machine's name and every interface that is up, the one with the default route first.
 func TestThisMachine(t *testing.T) {
 	h, err := ThisMachine("/")
 	name, _ := os.Hostname()
@@ -88,7 +88,7 @@ func TestThisMachine(t *testing.T) {
 		got = append(got, i.Name)
 		for _, p := range i.Addresses {
 			if a := p.Addr(); a.IsLoopback() || a.IsLinkLocalUnicast() {
-				t.Errorf("%s has %s, by which no other machine reaches it", i.Name, a)
+				t.Errorf("%s has %s, which other machines cannot reach", i.Name, a)
 			}
 		}
 	}

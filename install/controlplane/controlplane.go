@@ -30,26 +30,26 @@ import (
 	"github.com/solonode/sno/install/phase"
 )
 
-// Machine is the machine and where it keeps what belongs to its control plane. Paths are relative to Root.
+// Machine has the paths and programs of the machine's control plane. Paths are relative to Root.
 type Machine struct {
 	// Root is the machine's root folder, "/" in production.
 	Root string
-	// SettingsFile, Manifests and Rendered are the settings, the folder that is rendered, and the output of sno-render.
+	// SettingsFile is the settings file, Manifests the input and Rendered the output of sno-render.
 	SettingsFile, Manifests, Rendered string
-	// Host returns what the machine knows of itself.
+	// Host returns the name and addresses of the machine.
 	Host func() (Host, error)
-	// Output gets what programs print.
+	// Output receives the output of programs.
 	Output io.Writer
-	// Systemctl runs systemctl with these arguments.
+	// Systemctl runs systemctl.
 	Systemctl func(ctx context.Context, arguments ...string) error
-	// Interval is between two tries of what is waited for.
+	// Interval is the time between two attempts.
 	Interval time.Duration
 }
 
-// Path returns the path of something on the machine.
+// Path returns the path below Root.
 func (m *Machine) Path(name string) string { return filepath.Join(m.Root, name) }
 
-// Settings returns the settings. Those that cannot be read need a person.
+// Settings returns the settings. If they cannot be read, the error is ErrInput.
 func (m *Machine) Settings() (*node.Settings, error) {
 	s, err := node.Read(m.Path(m.SettingsFile))
 	if err != nil {
@@ -58,7 +58,7 @@ func (m *Machine) Settings() (*node.Settings, error) {
 	return s, nil
 }
 
-// Has returns a condition: that there is a file. It is for files that are put in their place as a whole.
+// Has returns a condition that reports whether a file exists. It is for files that are written atomically.
 func (m *Machine) Has(name string) func(context.Context) (bool, error) {
 	return func(context.Context) (bool, error) {
 		_, err := os.Stat(m.Path(name))
@@ -69,80 +69,79 @@ func (m *Machine) Has(name string) func(context.Context) (bool, error) {
 	}
 }
 
-// Lay puts files in their places. Each is replaced as a whole.
+// Lay writes files. Each is replaced atomically.
 func (m *Machine) Lay(list ...files.File) error {
 	_, err := rotate.Lay(m.Root, list)
 	return err //nolint:wrapcheck // it names the file
 }
 
-// errRender is in the error of static pods that cannot be rendered.
 var errRender = errors.New("cannot render the static pods")
 
-// renderInput is the exit code of sno-render for input that has to be changed.
+// renderInput is the exit code of sno-render for unusable input.
 const renderInput = 2
 
-// IsRendered is the condition of Render.
+// IsRendered reports whether Render has finished.
 func (m *Machine) IsRendered(ctx context.Context) (bool, error) {
 	return m.Has(m.Rendered + "/sno-render.yaml")(ctx)
 }
 
-// Render settles how the node is called, writes it down, and renders its static pods (R-BIP-14, R-AIO-5). References is the file of a
-// release payload with its images; empty for none.
+// Render determines the name and addresses of the node, writes them to the settings, and renders the static pods (R-BIP-14, R-AIO-5).
+// references is the file with the images of a release payload, or "".
 func (m *Machine) Render(ctx context.Context, p *phase.Progress, references string) error {
 	s, err := m.Settings()
 	if err != nil {
 		return err
 	}
-	if err := ended(s, time.Now()); err != nil {
+	if err := expired(s, time.Now()); err != nil {
 		return fmt.Errorf("%s: %w: %w", m.SettingsFile, err, phase.ErrInput)
 	}
-	var settled node.Settings
+	var completed node.Settings
 	if err := p.Until(ctx, m.Interval, "the node's name and addresses", func(context.Context) error {
 		host, err := m.Host()
 		if err != nil {
 			return err
 		}
-		settled, err = Settle(*s, host)
+		completed, err = Settle(*s, host)
 		return err
 	}); err != nil {
 		return err
 	}
-	text, err := settled.Encode()
+	text, err := completed.Encode()
 	if err != nil {
-		return err //nolint:wrapcheck // it says what it is of
+		return err //nolint:wrapcheck // it names the settings
 	}
-	self, err := manifests.Node(settled.Name, settled.Addresses)
+	self, err := manifests.Node(completed.Name, completed.Addresses)
 	if err != nil {
-		return err //nolint:wrapcheck // it says what it is of
+		return err //nolint:wrapcheck // it names the node
 	}
 	self.Path = m.Manifests + "/" + self.Path
 	if err := m.Lay(files.File{Path: m.SettingsFile, Mode: 0o600, Content: text}, self); err != nil {
 		return err
 	}
-	return m.runRender(ctx, m.arguments(&settled, references)...)
+	return m.runRender(ctx, m.arguments(&completed, references)...)
 }
 
-// ErrEnded is in the error of a config whose certificates have ended before the machine has booted with it.
-var ErrEnded = errors.New("make the config again and boot the machine with it, or set the machine's clock")
+// ErrEnded is in the error of a config whose certificates ended before it was used.
+var ErrEnded = errors.New("create the config again and boot the machine with it, or set the machine's clock")
 
-// ended returns an error when what was made with the config has ended: nothing that is rendered from it would be trusted.
-func ended(s *node.Settings, now time.Time) error {
+// expired returns an error if the certificates of the config have ended.
+func expired(s *node.Settings, now time.Time) error {
 	created, err := s.CreatedAt()
 	if err != nil {
-		return err //nolint:wrapcheck // it says what it is of
+		return err //nolint:wrapcheck // it names the field
 	}
 	validity, err := time.ParseDuration(s.Validity)
 	if err != nil {
 		return fmt.Errorf("%w: validity: %w", node.ErrSettings, err)
 	}
 	if end := created.Add(validity); !now.Before(end) {
-		return fmt.Errorf("the certificates of the config have ended at %s, and the clock has %s: %w",
+		return fmt.Errorf("the certificates of the config ended at %s, and the clock has %s: %w",
 			end.Format(time.RFC3339), now.UTC().Format(time.RFC3339), ErrEnded)
 	}
 	return nil
 }
 
-// Rotate renews the certificates that are due in the output of sno-render (R-AIO-7). Nothing is laid yet.
+// Rotate renews the certificates that are due in the output of sno-render (R-AIO-7).
 func (m *Machine) Rotate(ctx context.Context) error {
 	return m.runRender(ctx, "rotate", "--dir", m.Path(m.Rendered))
 }
@@ -204,7 +203,7 @@ func (m *Machine) Files() ([]files.File, error) {
 	return list, nil
 }
 
-// LayPods lays the static pods for the kubelet, their manifests last.
+// LayPods writes the static pods for the kubelet, their manifests last.
 func (m *Machine) LayPods() error {
 	list, err := m.Files()
 	if err != nil {
@@ -213,14 +212,14 @@ func (m *Machine) LayPods() error {
 	return m.Lay(list...)
 }
 
-// Kubeconfig is the administrator's on the machine itself, relative to the output of sno-render, and KubeletKubeconfig the one with which
-// its kubelet asks for a certificate.
+// Kubeconfig is the administrator's kubeconfig on the machine itself, and KubeletKubeconfig the one with which its kubelet requests a
+// certificate. Both are relative to the output of sno-render.
 const (
 	Kubeconfig        = "auth/kubeconfig-localhost"
 	KubeletKubeconfig = "auth/kubeconfig-kubelet"
 )
 
-// Client returns the administrator's client.
+// Client returns the administrator's client config.
 func (m *Machine) Client() (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", m.Path(path.Join(m.Rendered, Kubeconfig)))
 	if err != nil {
@@ -244,8 +243,8 @@ func (m *Machine) WaitForAPI(ctx context.Context, p *phase.Progress) error {
 	})
 }
 
-// Apply applies what was rendered, in which the user's own manifests are, and then the folders more, if there are any. There are no pods
-// to wait for (R-BIP-12). It returns how many objects and statuses are applied.
+// Apply applies the rendered manifests, which include the user's, and then the folders more (R-BIP-12). It returns the number of applied
+// objects and statuses.
 func (m *Machine) Apply(ctx context.Context, p *phase.Progress, more ...string) (int, error) {
 	config, err := m.Client()
 	if err != nil {
@@ -260,7 +259,7 @@ func (m *Machine) Apply(ctx context.Context, p *phase.Progress, more ...string) 
 		o.Folders = append(o.Folders, apply.Folder{Name: m.Path(name), FS: os.DirFS(m.Path(name)), Rendered: i == 0})
 	}
 	if s.Profile == string(inputs.Kubernetes) {
-		// Without operators nothing acts on these kinds, and whoever wants them gives their definitions (R-AIO-3).
+		// Without operators these kinds have no effect. A user who needs one adds its definition (R-AIO-3).
 		o.Optional = func(group string) bool { return strings.HasSuffix(group, ".openshift.io") }
 	}
 	report, err := apply.Run(ctx, o, p)

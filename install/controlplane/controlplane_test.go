@@ -29,14 +29,14 @@ import (
 	"github.com/solonode/sno/install/phase"
 )
 
-// laid has RSA keys, which take their time.
-var laid = sync.OnceValues(func() ([]files.File, error) {
+// configFiles returns the files of the Ignition config, once: RSA keys are slow to make.
+var configFiles = sync.OnceValues(func() ([]files.File, error) {
 	return controlplanetest.Laid(context.Background(), installconfig.AllInOne, "etc/settings.yaml", "var/manifests")
 })
 
 func newMachine(t *testing.T) (*controlplane.Machine, *bytes.Buffer) {
 	t.Helper()
-	all, err := laid()
+	all, err := configFiles()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func newMachine(t *testing.T) (*controlplane.Machine, *bytes.Buffer) {
 	return m, output
 }
 
-// A config whose certificates have ended before it is booted is refused before anything is rendered from it.
+// A config whose certificates have ended is refused, and nothing is rendered.
 func TestRenderEnded(t *testing.T) {
 	for name, c := range map[string]struct {
 		created time.Time
@@ -85,7 +85,7 @@ func TestRenderEnded(t *testing.T) {
 	}
 }
 
-// A machine is waited for until it has its name. What is rendered knows it, is laid for root alone, and is reached on the machine itself
+// Render waits until the machine has its name. The static pods have that name, are readable by root only, and use the local API server
 // (R-BIP-14, R-AIO-5).
 func TestRender(t *testing.T) {
 	m, output := newMachine(t)
@@ -132,11 +132,11 @@ func TestRender(t *testing.T) {
 		t.Errorf("client of %s, %v", client.Host, err)
 	}
 	if strings.Contains(output.String(), "PRIVATE KEY") {
-		t.Error("a key is printed")
+		t.Error("the output has a key")
 	}
 }
 
-// private checks that nobody but root reads a key.
+// private checks that only root reads keys.
 func private(t *testing.T, root string) {
 	t.Helper()
 	keys := 0
@@ -157,13 +157,13 @@ func private(t *testing.T, root string) {
 	}
 }
 
-// What a person has to change is ErrInput, names the file, and is not tried again until a limit.
+// Errors of the input are ErrInput, name the file, and are not retried.
 func TestInput(t *testing.T) {
 	for name, test := range map[string]struct {
 		file, text, references, want string
 	}{
 		"settings of another version": {"etc/settings.yaml", "profile: kubernetes\nnew: field\n", "", "etc/settings.yaml"},
-		"settings that are cut off":   {"etc/settings.yaml", "profile: [", "", "etc/settings.yaml"},
+		"truncated settings":          {"etc/settings.yaml", "profile: [", "", "etc/settings.yaml"},
 		"a manifest":                  {"var/manifests/extra.yaml", "apiVersion: config.openshift.io/v1\nkind: APIServer\nmetadata: {name: cluster}\nspec: {unknownField: a}\n", "", "unknownField"},
 		"no release payload":          {"var/manifests/extra.yaml", "", "var/none", "var/none"},
 	} {
@@ -190,7 +190,7 @@ func TestInput(t *testing.T) {
 	}
 }
 
-// A manifest that cannot be laid leaves none of the others half: the kubelet starts a pod when it finds one.
+// If a file cannot be written, no manifest of a pod is: the kubelet would start it.
 func TestLayPods(t *testing.T) {
 	m := &controlplane.Machine{Root: t.TempDir(), Rendered: "var/rendered"}
 	rendered := []string{node.ManifestDir + "/etcd-pod.yaml", node.ResourceDir + "/etcd-certs/a.key", "usr/local/bin/z"}
@@ -200,15 +200,15 @@ func TestLayPods(t *testing.T) {
 	if err := os.Chmod(m.Path(m.Rendered+"/files/usr/local/bin/z"), 0o755); err != nil { //nolint:gosec // a mode of the test
 		t.Fatal(err)
 	}
-	inTheWay := m.Path("usr/local/bin/z/folder")
-	if err := os.MkdirAll(inTheWay, 0o700); err != nil {
+	obstacle := m.Path("usr/local/bin/z/folder")
+	if err := os.MkdirAll(obstacle, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := m.LayPods(); err == nil || !strings.Contains(err.Error(), "usr/local/bin/z") {
-		t.Errorf("a folder in the way: %v", err)
+		t.Errorf("a folder at the path of a file: %v", err)
 	}
 	if _, err := os.Stat(m.Path(rendered[0])); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the kubelet starts a pod whose files are not there: %v", err)
+		t.Errorf("a manifest without its files: %v", err)
 	}
 	if err := os.RemoveAll(m.Path("usr/local/bin/z")); err != nil {
 		t.Fatal(err)
@@ -228,7 +228,7 @@ func TestLayPods(t *testing.T) {
 	}
 }
 
-// An API server that does not answer is what the phase waits for, and its limit ends it.
+// The phase waits for an API server that does not answer, until its limit.
 func TestWaitForAPI(t *testing.T) {
 	m := &controlplane.Machine{Root: t.TempDir(), Rendered: "var/rendered", Interval: 10 * time.Millisecond}
 	waited := func() string {
@@ -242,12 +242,12 @@ func TestWaitForAPI(t *testing.T) {
 		return strings.Join(slices.Compact(waiting), "\n")
 	}
 	if got := waited(); !strings.Contains(got, "the API server: read the kubeconfig: ") {
-		t.Errorf("it waits for %s", got)
+		t.Errorf("waiting for %s", got)
 	}
 	put(t, m.Root, m.Rendered+"/"+controlplane.Kubeconfig, `{"apiVersion": "v1", "kind": "Config", "current-context": "a", "contexts": [{"name": "a", "context": {"cluster": "a"}}],
 "clusters": [{"name": "a", "cluster": {"server": "http://127.0.0.1:1"}}]}`)
 	if got := waited(); !strings.Contains(got, "the API server: ") || !strings.Contains(got, "http://127.0.0.1:1/readyz") || !strings.Contains(got, "connection refused") {
-		t.Errorf("it waits for %s", got)
+		t.Errorf("waiting for %s", got)
 	}
 }
 

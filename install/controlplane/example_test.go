@@ -8,7 +8,7 @@ import (
 	"github.com/solonode/sno/install/node"
 )
 
-// A machine with several addresses is known by the one in the machine network.
+// Of several addresses, the node gets the one in the machine network.
 func ExampleSettle() {
 	s, err := controlplane.Settle(
 		node.Settings{MachineNetworks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}},

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// ThisMachine returns what the machine that this runs on knows of itself. Root is that of its file system.
+// ThisMachine returns the name and addresses of the machine on which it runs. root is the root folder.
 func ThisMachine(root string) (Host, error) {
 	name, err := os.Hostname()
 	if err != nil {
@@ -48,7 +48,6 @@ func ThisMachine(root string) (Host, error) {
 	return h, nil
 }
 
-// rank is lower for an interface with a default route.
 func rank(name string, routes []string) int {
 	if i := slices.Index(routes, name); i >= 0 {
 		return i
@@ -56,7 +55,7 @@ func rank(name string, routes []string) int {
 	return len(routes)
 }
 
-// defaultRoutes returns the interfaces of the default routes, as the kernel lists them: those of IPv4, then those of IPv6.
+// defaultRoutes returns the interfaces of the default routes in the kernel's order, first of IPv4, then of IPv6.
 func defaultRoutes(root string) ([]string, error) {
 	var names []string
 	for _, table := range []struct {
@@ -65,7 +64,7 @@ func defaultRoutes(root string) ([]string, error) {
 	}{{"proc/net/route", 1, 7, 0}, {"proc/net/ipv6_route", 0, 1, 9}} {
 		file, err := os.Open(filepath.Join(root, table.file))
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // the kernel has no such protocol
+			continue // the kernel does not support the protocol
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read the routes: %w", err)

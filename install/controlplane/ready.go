@@ -9,10 +9,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// ErrNotReady is in the error of Ready for an API server that answers.
+// ErrNotReady is in the error of an API server that answers but is not ready.
 var ErrNotReady = errors.New("not ready")
 
-// Ready returns nil if the API server of the client is ready, and else what it waits for.
+// Ready returns nil if the API server is ready, and otherwise an error with the failed checks.
 func Ready(ctx context.Context, client rest.Interface) error {
 	body, err := client.Get().AbsPath("/readyz").DoRaw(ctx)
 	if err == nil {

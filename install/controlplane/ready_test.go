@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// What an API server waits for is named, without the checks that have passed.
+// The error names the failed checks only.
 func TestReady(t *testing.T) {
 	answer, code := "ok", http.StatusOK
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, answer, code) }))

@@ -12,8 +12,8 @@ import (
 	"github.com/solonode/sno/install/node"
 )
 
-// AllInOne returns the config of a machine that becomes a cluster of its own with a minimal control plane (R-AIO-1, R-AIO-4). It is for an installed image,
-// not a live system. There are no operators, so the static pods are those of profile kubernetes. The error has all faults.
+// AllInOne returns the Ignition config of an installed image that becomes a cluster of its own with a minimal control plane (R-AIO-1,
+// R-AIO-4). The static pods are those of profile kubernetes, since there are no operators. The error has all that is wrong.
 func AllInOne(in Input) ([]byte, error) {
 	if in.profile() != inputs.Kubernetes {
 		return nil, fmt.Errorf("%w: an all-in-one node has no operators: use profile %s", ErrInput, inputs.Kubernetes)
@@ -26,7 +26,7 @@ func AllInOne(in Input) ([]byte, error) {
 	s := in.settings()
 	settings, err := settingsFile(node.AllInOneSettings, s)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it says what it is of
+		return nil, err //nolint:wrapcheck // it names the settings
 	}
 	validity, err := time.ParseDuration(s.Validity)
 	if err != nil {
@@ -41,16 +41,16 @@ func AllInOne(in Input) ([]byte, error) {
 	b.AddUnit(own, "sno-rotate.service", fmt.Sprintf(rotateUnit, node.AllInOneDone, s.Executable()))
 	b.AddUnit(own, "sno-rotate.timer", rotateTimer(validity))
 	pods, dns := firstOf(in.Config.Networking)
-	faults := []error{extra, in.addManifests(b, node.AllInOneManifests), in.addProgram(b), kubelet.AddMember(b, own, in.runtime(), pods, dns)}
+	errs := []error{extra, in.addManifests(b, node.AllInOneManifests), in.addProgram(b), kubelet.AddMember(b, own, in.runtime(), pods, dns)}
 	text, err := b.Encode()
-	if err := errors.Join(append(faults, err)...); err != nil {
+	if err := errors.Join(append(errs, err)...); err != nil {
 		return nil, err
 	}
 	return text, nil
 }
 
-// removeUnformed is for a power cut in the moment in which etcd forms its cluster (U-INS-32). Once the installation has ended, etcd has committed
-// entries. The kubelet starts also when it fails.
+// removeUnformed handles a power cut while etcd forms its cluster (U-INS-32). After the installation etcd has committed entries. The
+// kubelet starts even if the unit fails.
 const removeUnformed = `[Unit]
 Description=Remove the data of an etcd that has committed nothing
 ConditionPathExists=/%s/member
@@ -65,7 +65,7 @@ ExecStart=/%s remove-unformed-etcd
 WantedBy=multi-user.target
 `
 
-// rotateUnit renews certificates that are due, once there are some. A run that waits in vain ends soon, and the next one begins at once.
+// rotateUnit renews due certificates once the node is installed. A run that cannot finish ends soon, and is repeated.
 const rotateUnit = `[Unit]
 Description=Renew the certificates of the control plane
 ConditionPathExists=/%s
@@ -77,8 +77,8 @@ RestartSec=5
 ExecStart=/%s rotate
 `
 
-// rotateBefore renews what is due when the machine starts. It is not wanted by the kubelet: rotate starts that anew, and would run twice at once. The
-// kubelet starts also when it fails.
+// rotateBefore renews due certificates when the machine starts. The kubelet does not require it: rotate restarts the kubelet, which would
+// start this unit at the same time. The kubelet starts even if the unit fails.
 const rotateBefore = `[Unit]
 Description=Renew the certificates of the control plane before it starts
 ConditionPathExists=/%s
@@ -92,7 +92,7 @@ ExecStart=/%s rotate --before-kubelet
 WantedBy=multi-user.target
 `
 
-// renewals are how often a node renews what is due.
+// renewals are the possible intervals of renewals.
 var renewals = []struct {
 	every    time.Duration
 	calendar string
@@ -104,7 +104,7 @@ var renewals = []struct {
 	{15 * time.Second, "*-*-* *:*:00/15"},
 }
 
-// rotateTimer renews some twenty times while a certificate lasts, so that a few that fail do no harm. A machine that was off renews when it has started.
+// rotateTimer returns a timer with at least twenty runs in the validity, so that failed runs can be repeated, and one after each start.
 func rotateTimer(validity time.Duration) string {
 	chosen := renewals[len(renewals)-1]
 	for _, r := range slices.Backward(renewals) {

@@ -34,7 +34,7 @@ interfaces:
 - {name: eno1, type: ethernet, state: up, ipv4: {enabled: true, dhcp: false, address: [{ip: 192.0.2.10, prefix-length: 24}]}}
 `
 
-// states are made once: keys are most of what a test takes.
+// states are made once, because keys are slow to make.
 var states = map[inputs.Profile]func() (*credentials.State, error){inputs.Kubernetes: newState(inputs.Kubernetes), inputs.OpenShift: newState(inputs.OpenShift)}
 
 func newState(profile inputs.Profile) func() (*credentials.State, error) {
@@ -43,7 +43,7 @@ func newState(profile inputs.Profile) func() (*credentials.State, error) {
 	})
 }
 
-// input returns one with everything that both commands take.
+// input returns an input with everything that both commands use.
 func input(t testing.TB, purpose installconfig.Purpose, profile inputs.Profile) create.Input {
 	t.Helper()
 	const file = "../installconfig/testdata/install-config.yaml"
@@ -91,7 +91,7 @@ func paths(t *testing.T, text []byte) map[string]bool {
 	return all
 }
 
-// The live system has what bootstraps the machine, and the installed node what the user adds, and nothing of the live system's
+// The live system has what the bootstrap phase needs. The installed node gets the user's additions, but nothing of the live system's
 // (R-BIP-4, R-BIP-8, R-BIP-24).
 func TestSingleNode(t *testing.T) {
 	const keyfile, mirrors, pullSecret = "/etc/NetworkManager/system-connections/eno1.nmconnection", "/etc/containers/registries.conf.d/50-sno-install-mirrors.conf", "/" + node.PullSecret
@@ -112,7 +112,7 @@ func TestSingleNode(t *testing.T) {
 				t.Errorf("version %s, %v", parsed.Version, err)
 			}
 			if os.Geteuid() != 0 {
-				t.Skip("the rest is laid by the engine, which must run as root")
+				t.Skip("Ignition's engine must run as root")
 			}
 			root := ignitiontest.Root(t)
 			if err := ignitiontest.Lay(t, root, text); err != nil {
@@ -152,13 +152,13 @@ func TestSingleNode(t *testing.T) {
 			}
 			cluster, err := inputs.Read(os.DirFS(filepath.Join(root, node.LiveManifests)), time.Now())
 			if err == nil || cluster != nil || !strings.Contains(err.Error(), "no control-plane node") {
-				t.Errorf("what is missing for a render is more than the node: %v", err)
+				t.Errorf("a render needs more than the node: %v", err)
 			}
 		})
 	}
 }
 
-// An all-in-one node has its kubelet and all keys; the rest is made on the machine (R-AIO-1, R-AIO-4).
+// The config of an all-in-one node has its kubelet and all keys; the machine makes the rest (R-AIO-1, R-AIO-4).
 func TestAllInOne(t *testing.T) {
 	in := input(t, installconfig.AllInOne, inputs.Kubernetes)
 	text, err := create.AllInOne(in)
@@ -171,7 +171,7 @@ func TestAllInOne(t *testing.T) {
 		t.Errorf("version %s, %v", parsed.Version, err)
 	}
 	if os.Geteuid() != 0 {
-		t.Skip("the rest is laid by the engine, which must run as root")
+		t.Skip("Ignition's engine must run as root")
 	}
 	root := ignitiontest.Root(t)
 	if err := ignitiontest.Lay(t, root, text); err != nil {
@@ -205,32 +205,32 @@ func TestAllInOne(t *testing.T) {
 	}
 }
 
-func TestFaults(t *testing.T) {
+func TestInvalid(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*create.Input)
 		err    error
 		want   string
 	}{
-		"no program":             {func(in *create.Input) { in.Settings.ProgramInImage = false }, create.ErrInput, "where the machine gets sno-install from"},
-		"program twice":          {func(in *create.Input) { in.Program.URL = "http://hub.example.com/p" }, create.ErrInput, "in the image, and comes from"},
+		"no program":             {func(in *create.Input) { in.Settings.ProgramInImage = false }, create.ErrInput, "--program or --program-in-image"},
+		"program twice":          {func(in *create.Input) { in.Program.URL = "http://hub.example.com/p" }, create.ErrInput, "in the image, and has the URL"},
 		"kernel arguments, live": {func(in *create.Input) { in.ExtraLive = in.Extra }, create.ErrLiveArguments, "extra: [nosmt]"},
-		"no place":               {func(in *create.Input) { in.Extra.FS = fstest.MapFS{"speed": {}} }, ignition.ErrExtra, "extra/speed"},
-		"a file of ours":         {func(in *create.Input) { in.ExtraLive = file(node.LiveSettings) }, ignition.ErrConflict, "/" + node.LiveSettings},
+		"unknown folder":         {func(in *create.Input) { in.Extra.FS = fstest.MapFS{"speed": {}} }, ignition.ErrExtra, "extra/speed"},
+		"a file of sno-install":  {func(in *create.Input) { in.ExtraLive = file(node.LiveSettings) }, ignition.ErrConflict, "/" + node.LiveSettings},
 		"the network twice":      {func(in *create.Input) { in.Extra = file("etc/NetworkManager/system-connections/eno1.nmconnection") }, ignition.ErrConflict, "the network configuration"},
-		"our unit":               {func(in *create.Input) { in.ExtraLive = file("etc/systemd/system/bootkube.service") }, ignition.ErrConflict, "unit bootkube.service"},
+		"unit of sno-install":    {func(in *create.Input) { in.ExtraLive = file("etc/systemd/system/bootkube.service") }, ignition.ErrConflict, "unit bootkube.service"},
 		"master config of spec 2": {func(in *create.Input) {
 			in.MasterIgnition = &create.Source{Name: "m.ign", Text: []byte(`{"ignition":{"version":"2.2.0"}}`)}
 		}, ignition.ErrVersion, "m.ign"},
 		"user of the master config": {func(in *create.Input) {
 			in.MasterIgnition = &create.Source{Name: "m.ign", Text: []byte(`{"ignition":{"version":"3.2.0"},"passwd":{"users":[{"name":"core","sshAuthorizedKeys":["ssh-ed25519 A"]}]}}`)}
-		}, ignition.ErrConflict, "user core: two sources have it: m.ign and install-config.yaml: sshKey"},
+		}, ignition.ErrConflict, "user core: defined by two sources: m.ign and install-config.yaml: sshKey"},
 		"master config twice": {func(in *create.Input) {
 			in.MasterIgnition, in.Settings.MasterIgnition = &create.Source{Name: "m.ign"}, "http://localhost/m"
 		}, create.ErrInput, "m.ign and http://localhost/m"},
 		"no master config": {func(in *create.Input) { in.Settings.Profile = string(inputs.OpenShift) }, create.ErrInput, "profile openshift needs a master config"},
-		"an object of ours": {func(in *create.Input) {
+		"an object of sno-install": {func(in *create.Input) {
 			in.Manifests[0].Content = []byte("apiVersion: config.openshift.io/v1\nkind: Infrastructure\nmetadata: {name: cluster}\n")
-		}, nil, "Infrastructure.config.openshift.io /cluster: two manifests have one object"},
+		}, nil, "Infrastructure.config.openshift.io /cluster: defined by two manifests"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := input(t, installconfig.SingleNode, inputs.Kubernetes)
@@ -251,8 +251,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// All faults come at once, and each once.
-func TestAllFaults(t *testing.T) {
+// All that is wrong is reported at once, and once.
+func TestAllErrors(t *testing.T) {
 	in := input(t, installconfig.SingleNode, inputs.Kubernetes)
 	in.Settings.ProgramInImage, in.Config.FIPS = false, true
 	in.Extra = &create.Folder{Name: "extra", FS: fstest.MapFS{
@@ -265,7 +265,7 @@ func TestAllFaults(t *testing.T) {
 		t.Fatal("no error")
 	}
 	for _, want := range []string{
-		"where the machine gets sno-install from", "fips: true", "extra/speed", "what is added to the installed node: ", "the live system: unit bootkube.service", "manifests/again.yaml",
+		"--program or --program-in-image", "fips: true", "extra/speed", "what is added to the installed node: ", "the live system: unit bootkube.service", "manifests/again.yaml",
 	} {
 		if strings.Count(err.Error(), want) != 1 {
 			t.Errorf("%q is not once in:\n%v", want, err)
@@ -275,7 +275,7 @@ func TestAllFaults(t *testing.T) {
 	in.Settings.ProgramInImage, in.Extra = false, file("etc/kubernetes/kubelet.conf")
 	in.Extra.FS.(fstest.MapFS)["speed"] = &fstest.MapFile{} //nolint:forcetypeassert // see file
 	_, err = create.AllInOne(in)
-	for _, want := range []string{"where the machine gets sno-install from", "mine/speed", "/etc/kubernetes/kubelet.conf: two sources have it"} {
+	for _, want := range []string{"--program or --program-in-image", "mine/speed", "/etc/kubernetes/kubelet.conf: defined by two sources"} {
 		if err == nil || strings.Count(err.Error(), want) != 1 {
 			t.Errorf("%q is not once in:\n%v", want, err)
 		}
@@ -332,8 +332,7 @@ pull-from-mirror = "digest-only"
 `
 )
 
-// The live system pulls by the site's mirrors, proxy and CAs before any operator could configure them (R-BIP-24), and gets the program by
-// its sum.
+// The live system uses the site's mirrors, proxy and CAs, which no operator has configured yet (R-BIP-24), and verifies the program's sum.
 func TestLiveFiles(t *testing.T) {
 	in := input(t, installconfig.SingleNode, inputs.OpenShift)
 	in.Settings.MasterIgnition, in.Settings.ProgramInImage = "http://localhost:22624/config/master", false
@@ -369,7 +368,7 @@ func TestLiveFiles(t *testing.T) {
 	}
 }
 
-// The control plane is started once, and its certificates are renewed also on a machine that was off (R-AIO-3, R-AIO-7).
+// The control plane is started once. Certificates are renewed also on a machine that was off (R-AIO-3, R-AIO-7).
 func TestAllInOneUnits(t *testing.T) {
 	text, err := create.AllInOne(input(t, installconfig.AllInOne, inputs.Kubernetes))
 	if err != nil {
@@ -380,7 +379,7 @@ func TestAllInOneUnits(t *testing.T) {
 		t.Errorf("aiokube.service (-want +got):\n%s", diff)
 	}
 	if !strings.Contains(string(text), `ConditionPathExists=/var/lib/sno/installed\n\n[Service]\nType=oneshot\nRestart=on-failure\nRestartSec=5\nExecStart=/usr/bin/sno-install rotate\n`) {
-		t.Error("sno-rotate.service has not the condition and the command")
+		t.Error("sno-rotate.service lacks the condition or the command")
 	}
 	if diff := cmp.Diff(rotateBefore, units["sno-rotate-before-kubelet.service"]); diff != "" {
 		t.Errorf("sno-rotate-before-kubelet.service (-want +got):\n%s", diff)
@@ -417,7 +416,7 @@ ExecStart=/usr/bin/sno-install rotate --before-kubelet
 WantedBy=multi-user.target
 `
 
-// What is due is renewed some twenty times in the time that certificates last, and after a start.
+// Due certificates are renewed at least twenty times in the validity, and after a start.
 func TestRotateTimer(t *testing.T) {
 	for validity, want := range map[string]string{
 		"87600h": "*-*-* 00/6:17:00", "24h": "*-*-* *:17:00", "19h": "*-*-* *:03/10:00", "30m": "*-*-* *:*:00", "5m": "*-*-* *:*:00/15",
@@ -435,7 +434,7 @@ func TestRotateTimer(t *testing.T) {
 	}
 }
 
-// Without threads the installed node has a kernel argument, once.
+// Disabled hyperthreading sets a kernel argument, once.
 func TestHyperthreading(t *testing.T) {
 	for _, extra := range []string{"quiet\n", "nosmt\n"} {
 		in := input(t, installconfig.AllInOne, inputs.Kubernetes)

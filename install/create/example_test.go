@@ -15,7 +15,7 @@ import (
 	"github.com/solonode/sno/install/node"
 )
 
-// A machine with the program in its image becomes a cluster of its own by this config and nothing else.
+// With the program in its image, a machine needs only this config to become a cluster of its own.
 func ExampleAllInOne() {
 	text, err := allInOne(context.Background())
 	if err != nil {

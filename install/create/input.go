@@ -20,33 +20,33 @@ import (
 	"github.com/solonode/sno/install/node"
 )
 
-// Input is what a config is made of.
+// Input is the input of a config.
 type Input struct {
 	Config *installconfig.Config
-	// Network is that of the machine, in the live system and on the installed node; nil is the image's own, DHCP.
+	// Network configures the live system and the installed node; nil keeps the image's default, DHCP.
 	Network *network.Config
-	// Policy is how the topologies are decided; empty is the enhancement's.
+	// Policy decides the topologies; empty is that of the enhancement.
 	Policy topology.Policy
-	// Manifests are the user's own.
+	// Manifests are the user's.
 	Manifests []files.File
 	// Extra is for the installed node, and ExtraLive for the live system.
 	Extra, ExtraLive *Folder
 	State            *credentials.State
-	// Settings are those that flags give. What the install-config has is added.
+	// Settings are those of flags. Those of the install-config are added.
 	Settings node.Settings
-	// MasterIgnition is a config that the user gives in place of the machine-config server's; nil for none.
+	// MasterIgnition is the user's master config, instead of a machine-config server's; nil for none.
 	MasterIgnition *Source
-	// Program is where the machine gets sno-install from, if not from its image.
+	// Program is the download of sno-install; empty if the image has it.
 	Program Program
 }
 
-// Folder is a folder of a user, and its name.
+// Folder is a user's folder.
 type Folder struct {
 	Name string
 	FS   fs.FS
 }
 
-// Source is a file of a user, and its name.
+// Source is a user's file.
 type Source struct {
 	Name string
 	Text []byte
@@ -55,14 +55,14 @@ type Source struct {
 // Program is a program that Ignition downloads.
 type Program struct {
 	URL string
-	// SHA512 is its sum, in hex.
+	// SHA512 is the sum in hex.
 	SHA512 string
 }
 
 // ErrLiveArguments is in the error of kernel arguments for a live system.
 var ErrLiveArguments = errors.New("a live system's kernel arguments are part of its ISO: use coreos-installer iso kargs modify")
 
-// ErrInput is in the error of settings that contradict each other.
+// ErrInput is in the error of contradictory settings.
 var ErrInput = errors.New("unusable settings")
 
 // Sources in errors about conflicts.
@@ -72,10 +72,9 @@ const (
 	networkConfig = "the network configuration"
 )
 
-// profile returns that of the static pods.
 func (in *Input) profile() inputs.Profile { return inputs.Profile(in.Settings.Profile) }
 
-// runtime returns the endpoint of the container runtime that images for the profile have.
+// runtime returns the endpoint of the container runtime in images for the profile.
 func (in *Input) runtime() string {
 	if in.profile() == inputs.OpenShift {
 		return kubelet.CRIO
@@ -95,13 +94,12 @@ func (in *Input) settings() node.Settings {
 	return s
 }
 
-// settingsFile returns the file with the settings.
 func settingsFile(path string, s node.Settings) (files.File, error) {
 	text, err := s.Encode()
 	return files.File{Path: path, Mode: 0o600, Content: text}, err
 }
 
-// manifests returns all that is rendered and applied.
+// manifests returns all manifests.
 func (in *Input) manifests() ([]files.File, error) {
 	generated, err := manifests.Generate(manifests.Input{
 		Config: in.Config, Policy: in.Policy, Profile: in.profile(), ClusterID: in.State.ClusterID, InfraID: in.State.InfraID,
@@ -112,7 +110,7 @@ func (in *Input) manifests() ([]files.File, error) {
 	return manifests.Merge(generated, in.State.Manifests, in.Manifests) //nolint:wrapcheck // it names the files
 }
 
-// addManifests adds them to a folder that only root reads.
+// addManifests adds the manifests in a folder that only root reads.
 func (in *Input) addManifests(b *ignition.Builder, dir string) error {
 	list, err := in.manifests()
 	if err != nil {
@@ -126,15 +124,15 @@ func (in *Input) addManifests(b *ignition.Builder, dir string) error {
 	return nil
 }
 
-// addProgram adds the program, which the machine's image does not have.
+// addProgram adds the program unless the image has it.
 func (in *Input) addProgram(b *ignition.Builder) error {
 	switch {
 	case in.Settings.ProgramInImage && in.Program.URL != "":
-		return fmt.Errorf("%w: the program is in the image, and comes from %s", ErrInput, in.Program.URL)
+		return fmt.Errorf("%w: the program is in the image, and has the URL %s", ErrInput, in.Program.URL)
 	case in.Settings.ProgramInImage:
 		return nil
 	case in.Program.URL == "":
-		return fmt.Errorf("%w: where the machine gets sno-install from is not given", ErrInput)
+		return fmt.Errorf("%w: give --program or --program-in-image", ErrInput)
 	}
 	b.AddFileFrom(own, node.Program, 0o755, in.Program.URL, in.Program.SHA512)
 	return nil
@@ -149,7 +147,7 @@ func (in *Input) addMachine(b *ignition.Builder) {
 	}
 }
 
-// addPulls adds what a system needs to pull images that no machine-config operator configures.
+// addPulls adds the configuration for pulling images, on a system without the machine-config operator.
 func (in *Input) addPulls(b *ignition.Builder) {
 	c := in.Config
 	list := append(registries(c.ImageDigestSources), proxy(c.Proxy, manifests.NoProxy(c))...)
@@ -163,7 +161,7 @@ func (in *Input) addPulls(b *ignition.Builder) {
 	b.AddKeys(installConfig+": sshKey", "core", c.SSHKeys)
 }
 
-// addExtra adds what is in a folder, and returns its kernel arguments.
+// addExtra adds a user's folder, and returns its kernel arguments.
 func addExtra(b *ignition.Builder, folder *Folder) ([]string, error) {
 	if folder == nil {
 		return nil, nil
@@ -171,8 +169,8 @@ func addExtra(b *ignition.Builder, folder *Folder) ([]string, error) {
 	return b.AddExtra(folder.Name, folder.FS) //nolint:wrapcheck // it names the files
 }
 
-// firstOf returns the range of pod addresses of the first node, and the address of the cluster's DNS, which is the tenth of the services'
-// range by convention.
+// firstOf returns the first node's range of pod addresses, and the address of the cluster's DNS, by convention the tenth of the service
+// network.
 func firstOf(n installconfig.Networking) (pods netip.Prefix, dns netip.Addr) {
 	network := n.ClusterNetwork[0]
 	pods = netip.PrefixFrom(network.CIDR.Addr(), int(network.HostPrefix))
@@ -183,14 +181,14 @@ func firstOf(n installconfig.Networking) (pods netip.Prefix, dns netip.Addr) {
 	return pods, dns
 }
 
-// unit returns the text of a unit that runs sno-install once, and again while that may help.
+// unit returns a unit that runs sno-install until it succeeds.
 func unit(description, executable, command string, more ...string) string {
 	lines := []string{
 		"[Unit]", "Description=" + description, "Wants=network-online.target", "After=network-online.target kubelet.service",
 	}
 	lines = append(lines, more...)
 	return strings.Join(append(lines, "", "[Service]", "ExecStart=/"+executable+" "+command,
-		// A changed input needs a person; everything else goes on by trying again.
+		// Invalid input needs a person; other errors are retried.
 		"Restart=on-failure", "RestartSec=10", "RestartPreventExitStatus=2", "",
 		"[Install]", "WantedBy=multi-user.target", ""), "\n")
 }

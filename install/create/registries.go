@@ -16,8 +16,8 @@ const (
 	proxyPath      = "etc/systemd/system.conf.d/10-sno-install-proxy.conf"
 )
 
-// registries returns the drop-in of containers-registries.conf(5) that sends pulls by digest to the mirrors first. It is for images that
-// are pulled before the machine-config operator has written its own.
+// registries returns the drop-in of containers-registries.conf(5) with mirrors for pulls by digest. It is needed until the machine-config
+// operator writes its own.
 func registries(sources []installconfig.ImageSource) []files.File {
 	if len(sources) == 0 {
 		return nil
@@ -35,7 +35,7 @@ func registries(sources []installconfig.ImageSource) []files.File {
 	return []files.File{{Path: registriesPath, Mode: 0o644, Content: []byte(text.String())}}
 }
 
-// proxy returns the environment of every unit where there is a proxy. It may hold a password.
+// proxy returns the proxy settings of all units. They may have a password.
 func proxy(p *installconfig.Proxy, noProxy string) []files.File {
 	if p == nil {
 		return nil
@@ -52,7 +52,7 @@ func proxy(p *installconfig.Proxy, noProxy string) []files.File {
 	return []files.File{{Path: proxyPath, Mode: 0o600, Content: []byte(text)}}
 }
 
-// trust returns the certificates that the system trusts besides its own. The image's own unit reads them at the first boot.
+// trust returns the additional CA certificates of the system. A unit of the image reads them at the first boot.
 func trust(c *installconfig.Config) []files.File {
 	if c.AdditionalTrustBundle == "" {
 		return nil

@@ -13,59 +13,59 @@ import (
 	"github.com/solonode/sno/install/node"
 )
 
-// SingleNode returns the config of the live system that bootstraps the node in place (R-BIP-4, R-BIP-8, R-BIP-9), of spec 3.2.0 unless the user's
-// files need a later one. The error has all faults.
+// SingleNode returns the config of the live system for bootstrap in place (R-BIP-4, R-BIP-8, R-BIP-9). Its spec is 3.2.0 unless the user's
+// files need a later one. The error has all that is wrong.
 func SingleNode(in Input) ([]byte, error) {
 	var live ignition.Builder
 	added, arguments, err := in.node()
-	faults := []error{err}
+	errs := []error{err}
 	s := in.settings()
 	s.KernelArguments = arguments
 	given, err := in.givenIgnition()
-	faults = append(faults, err)
+	errs = append(errs, err)
 	text, err := added.Encode()
 	if err != nil {
-		faults = append(faults, fmt.Errorf("what is added to the installed node: %w", err))
+		errs = append(errs, fmt.Errorf("additions to the installed node: %w", err))
 	}
 	if given != nil {
 		s.MasterIgnition = "/" + node.GivenIgnition
 		live.AddFile(own, files.File{Path: node.GivenIgnition, Mode: 0o600, Content: given.Text})
 		if err == nil {
-			// What is added on the machine must not contradict it.
+			// The additions must not conflict with it on the machine.
 			_, err = ignition.Enrich(given.Name, given.Text, added)
-			faults = append(faults, err)
+			errs = append(errs, err)
 		}
 	}
 	settings, err := settingsFile(node.LiveSettings, s)
-	faults = append(faults, err)
+	errs = append(errs, err)
 	live.AddDir(own, node.LiveDir, 0o700)
 	live.AddFile(own, settings)
 	live.AddFile(own, files.File{Path: node.NodeIgnition, Mode: 0o600, Content: text})
 	live.AddUnit(own, "bootkube.service", unit("Install this machine from the live system", s.Executable(), "bootstrap-in-place", "Requires=kubelet.service"))
 	in.addMachine(&live)
 	in.addPulls(&live)
-	faults = append(faults, in.addManifests(&live, node.LiveManifests), in.addProgram(&live), kubelet.AddStandalone(&live, own, in.runtime()))
+	errs = append(errs, in.addManifests(&live, node.LiveManifests), in.addProgram(&live), kubelet.AddStandalone(&live, own, in.runtime()))
 	arguments, err = addExtra(&live, in.ExtraLive)
-	faults = append(faults, err)
+	errs = append(errs, err)
 	if len(arguments) > 0 {
-		faults = append(faults, fmt.Errorf("%s: %v: %w", in.ExtraLive.Name, arguments, ErrLiveArguments))
+		errs = append(errs, fmt.Errorf("%s: %v: %w", in.ExtraLive.Name, arguments, ErrLiveArguments))
 	}
 	text, err = live.Encode()
 	if err != nil {
-		faults = append(faults, fmt.Errorf("the live system: %w", err))
+		errs = append(errs, fmt.Errorf("the live system: %w", err))
 	}
-	if err := errors.Join(faults...); err != nil {
+	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
 	return text, nil
 }
 
-// node returns what the installed node gets besides the master config, and its kernel arguments.
+// node returns the additions to the installed node's master config, and its kernel arguments.
 func (in *Input) node() (*ignition.Builder, []string, error) {
 	b := &ignition.Builder{}
 	in.addMachine(b)
 	if in.profile() == inputs.Kubernetes {
-		// Operators do it in the other profile, by MachineConfigs.
+		// In profile openshift the machine-config operator does it.
 		in.addPulls(b)
 	}
 	arguments, err := addExtra(b, in.Extra)
@@ -73,14 +73,14 @@ func (in *Input) node() (*ignition.Builder, []string, error) {
 		arguments = append(arguments, "nosmt")
 	}
 	if in.Config.FIPS && in.profile() == inputs.Kubernetes {
-		err = errors.Join(err, fmt.Errorf("%w: %s has fips: true, and without operators nothing brings the node into FIPS mode: remove it, and boot an image that is in FIPS mode",
+		err = errors.Join(err, fmt.Errorf("%w: %s has fips: true, and without operators nothing enables FIPS mode: remove it, and use an image in FIPS mode",
 			ErrInput, installConfig))
 	}
 	return b, arguments, err
 }
 
-// givenIgnition returns the master config that the machine finds in a file: the user's, or where no machine-config server is one with a
-// kubelet; nil where the machine fetches it.
+// givenIgnition returns the master config that is put on the machine: the user's, or in profile kubernetes one with a kubelet; nil if the
+// machine fetches it.
 func (in *Input) givenIgnition() (*Source, error) {
 	given := in.MasterIgnition
 	switch {
@@ -94,7 +94,7 @@ func (in *Input) givenIgnition() (*Source, error) {
 	var b ignition.Builder
 	pods, dns := firstOf(in.Config.Networking)
 	if err := kubelet.AddMember(&b, own, in.runtime(), pods, dns); err != nil {
-		return nil, err //nolint:wrapcheck // it says what it is of
+		return nil, err //nolint:wrapcheck // it names the kubelet
 	}
 	text, err := b.Encode()
 	if err != nil {

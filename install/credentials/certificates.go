@@ -26,7 +26,7 @@ import (
 	"github.com/solonode/sno/render/inputs"
 )
 
-// Where the machine-config operator finds the CA of its server, the bundle of those that are trusted, and the certificate (U-INS-22).
+// Objects of the machine-config server: its CA, the trusted bundle, and its certificate (U-INS-22).
 const (
 	serverNamespace = "openshift-machine-config-operator"
 	serverCA        = "machine-config-server-ca"
@@ -34,7 +34,7 @@ const (
 	bundleKey       = "ca-bundle.crt"
 )
 
-// Annotations by which library-go's rotation knows a certificate.
+// Annotations and labels that library-go's certificate rotation reads.
 const (
 	notAfter  = "auth.openshift.io/certificate-not-after"
 	notBefore = "auth.openshift.io/certificate-not-before"
@@ -43,8 +43,8 @@ const (
 	component = "openshift.io/owning-component"
 )
 
-// machineConfigServer makes the CA that outlives the bootstrap phase, so that workers that are added later trust what they find
-// (R-WRK-1), and the server's certificate.
+// machineConfigServer makes the server's certificate and its CA, which is valid after the bootstrap phase, for workers that are added
+// later (R-WRK-1).
 func machineConfigServer(o Options) ([]runtime.Object, error) {
 	authority := &x509.Certificate{
 		Subject: pkix.Name{CommonName: "machine-config-server-ca"}, IsCA: true, BasicConstraintsValid: true,
@@ -80,7 +80,7 @@ func machineConfigServer(o Options) ([]runtime.Object, error) {
 	}, nil
 }
 
-// sign makes a key and its certificate, which signs itself where there is no parent.
+// sign makes a key and its certificate, which is self-signed without a parent.
 func sign(o Options, template, parent *x509.Certificate, parentKey crypto.Signer) (c *x509.Certificate, key crypto.Signer, certPEM, keyPEM []byte, err error) {
 	fail := func(err error) (*x509.Certificate, crypto.Signer, []byte, []byte, error) {
 		return nil, nil, nil, nil, fmt.Errorf("certificate of %s: %w", template.Subject.CommonName, err)
@@ -93,7 +93,7 @@ func sign(o Options, template, parent *x509.Certificate, parentKey crypto.Signer
 	if err != nil {
 		return fail(err)
 	}
-	// A node whose clock is a little behind trusts it too.
+	// The clock of a node may be a little behind.
 	template.SerialNumber, template.NotBefore, template.NotAfter = serial, o.Now.Add(-time.Minute).UTC(), o.Now.Add(o.Validity).UTC()
 	if parent == nil {
 		parent, parentKey = template, private
@@ -111,21 +111,21 @@ func sign(o Options, template, parent *x509.Certificate, parentKey crypto.Signer
 	return c, private, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), keyPEM, nil
 }
 
-// young returns ErrOld with every certificate that has ended or is too old.
-func (s *State) young(at string, now time.Time) error {
-	var faults []error
+// checkAge returns ErrOld with every certificate that has ended or is too old.
+func (s *State) checkAge(at string, now time.Time) error {
+	var errs []error
 	check := func(name string, pem []byte) {
 		chain, err := cert.ParseCertsPEM(pem)
 		if err != nil {
-			faults = append(faults, fmt.Errorf("%s: %w: %w", name, ErrState, err))
+			errs = append(errs, fmt.Errorf("%s: %w: %w", name, ErrState, err))
 			return
 		}
 		for _, c := range chain {
 			switch {
 			case now.After(c.NotAfter):
-				faults = append(faults, fmt.Errorf("%s: %w: it ended at %s", name, ErrOld, c.NotAfter.Format(time.RFC3339)))
+				errs = append(errs, fmt.Errorf("%s: %w: it ended at %s", name, ErrOld, c.NotAfter.Format(time.RFC3339)))
 			case now.Sub(c.NotBefore) > MaxAge:
-				faults = append(faults, fmt.Errorf("%s: %w: it is from %s, more than %s ago, and ends at %s",
+				errs = append(errs, fmt.Errorf("%s: %w: it is from %s, more than %s ago, and ends at %s",
 					name, ErrOld, c.NotBefore.Format(time.RFC3339), MaxAge, c.NotAfter.Format(time.RFC3339)))
 			}
 		}
@@ -133,7 +133,7 @@ func (s *State) young(at string, now time.Time) error {
 	for _, f := range s.Manifests {
 		certificates, err := certificatesOf(f)
 		if err != nil {
-			faults = append(faults, err)
+			errs = append(errs, err)
 		}
 		for _, pem := range certificates {
 			check(filepath.Join(at, manifestDir, f.Path), pem)
@@ -141,14 +141,14 @@ func (s *State) young(at string, now time.Time) error {
 	}
 	config, err := clientcmd.RESTConfigFromKubeConfig(s.Kubeconfig)
 	if err != nil {
-		faults = append(faults, fmt.Errorf("%w: %w", ErrState, err))
+		errs = append(errs, fmt.Errorf("%w: %w", ErrState, err))
 	} else {
 		check(filepath.Join(at, kubeconfigFile), config.CertData)
 	}
-	return errors.Join(faults...)
+	return errors.Join(errs...)
 }
 
-// certificatesOf returns the certificates in PEM that a manifest holds.
+// certificatesOf returns the certificates in a manifest, in PEM.
 func certificatesOf(f files.File) ([][]byte, error) {
 	var object struct {
 		Kind string
@@ -173,8 +173,8 @@ func certificatesOf(f files.File) ([][]byte, error) {
 	return nil, nil
 }
 
-// WorkerCA returns the CA by which machines trust the machine-config server, in PEM, and when it ends. How old it is does not matter, as it
-// outlives the bootstrap phase; one that has ended is ErrOld (R-WRK-1).
+// WorkerCA returns the CA of the machine-config server in PEM, and its end. It may be older than MaxAge, but a CA that has ended is ErrOld
+// (R-WRK-1).
 func (s *State) WorkerCA(now time.Time) ([]byte, time.Time, error) {
 	for _, f := range s.Manifests {
 		if f.Path != "credentials_configmap_"+serverNamespace+"_"+serverCA+".yaml" {
@@ -190,10 +190,10 @@ func (s *State) WorkerCA(now time.Time) ([]byte, time.Time, error) {
 		}
 		return certificates[0], end, err
 	}
-	return nil, time.Time{}, fmt.Errorf("%w: there is no CA of a machine-config server, which profile %s has none of", ErrState, inputs.Kubernetes)
+	return nil, time.Time{}, fmt.Errorf("%w: no CA of a machine-config server, as in profile %s", ErrState, inputs.Kubernetes)
 }
 
-// EndOf returns when the last certificate of a bundle ends. A bundle of which all have ended is ErrOld.
+// EndOf returns the end of the last certificate of a bundle. If all have ended, the error is ErrOld.
 func EndOf(pem []byte, now time.Time) (time.Time, error) {
 	chain, err := cert.ParseCertsPEM(pem)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/solonode/sno/install/credentials"
 )
 
-// A folder without state has no state, which is no error.
+// An installation folder without state is no error.
 func ExampleOpen() {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {

@@ -30,10 +30,10 @@ import (
 	"github.com/solonode/sno/install/manifests"
 )
 
-// Dir is the folder of the state, in that of the installation. It holds private keys.
+// Dir is the folder of the state in the folder of an installation. It has private keys.
 const Dir = "sno-install-state"
 
-// Names in the folder of the state.
+// Files in the folder of the state.
 const (
 	identityFile   = "identity.json"
 	kubeconfigFile = "kubeconfig"
@@ -41,34 +41,34 @@ const (
 	manifestDir    = "manifests"
 )
 
-// MaxAge is how old certificates may be when a folder is used again (U-INS-19).
+// MaxAge is the maximum age of certificates in a folder that is used again (U-INS-19).
 const MaxAge = 24 * time.Hour
 
 var (
-	// ErrState is in the error of a folder of state that cannot be read.
+	// ErrState is in the error of state that cannot be read.
 	ErrState = errors.New("unusable state of an earlier run; use a new folder")
 	// ErrOld is in the error of state with certificates that have ended, or are older than MaxAge.
 	ErrOld = errors.New("certificates of an earlier run are too old; use a new folder")
-	// ErrOther is in the error of state that is another cluster's.
+	// ErrOther is in the error of another cluster's state.
 	ErrOther = errors.New("the folder has the state of another cluster; use a new folder")
 )
 
-// State is what belongs to one cluster from its creation on.
+// State is the identity and the credentials of a cluster.
 type State struct {
-	// ClusterID is that of ClusterVersion, and InfraID begins the names of what belongs to the cluster.
+	// ClusterID is the ID of ClusterVersion, InfraID the prefix of the names of infrastructure.
 	ClusterID, InfraID string
-	// Kubeconfig is the administrator's, by the name of the API server.
+	// Kubeconfig is the administrator's, with the API server's DNS name.
 	Kubeconfig []byte
 	// Password is kubeadmin's; empty in profile kubernetes.
 	Password string
-	// Manifests are the Secrets and ConfigMaps with the keys and CAs, which go into the input of the render.
+	// Manifests are the Secrets and ConfigMaps with keys and CAs, as input of sno-render.
 	Manifests []files.File
 
 	profile inputs.Profile
 	domain  string
 }
 
-// identity is the cluster that the state belongs to.
+// identity identifies the cluster of the state.
 type identity struct {
 	ClusterID string         `json:"clusterID"`
 	InfraID   string         `json:"infraID"`
@@ -79,22 +79,21 @@ type identity struct {
 // Options of New.
 type Options struct {
 	Profile inputs.Profile
-	// Name is the cluster's name, and Domain its domain.
+	// Name is the cluster's name, and Domain its DNS domain.
 	Name, Domain string
-	// Validity is how long certificates last.
+	// Validity of certificates.
 	Validity time.Duration
-	// Now is the time.
-	Now time.Time
+	Now      time.Time
 }
 
-// New makes the state of a new cluster. Nothing is written.
+// New makes the state of a new cluster, and writes nothing.
 func New(ctx context.Context, o Options) (*State, error) {
 	s := &State{ClusterID: uuid.NewString(), InfraID: infraID(o.Name), profile: o.Profile, domain: o.Domain}
 	infrastructure := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}, Status: configv1.InfrastructureStatus{
 		APIServerURL: "https://api." + o.Domain + ":6443", APIServerInternalURL: "https://api-int." + o.Domain + ":6443",
 	}}
 	var access, others []runtime.Object
-	// Keys are most of what this takes.
+	// Making keys takes most of the time.
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
 		access, s.Kubeconfig, err = render.Access(ctx, infrastructure, o.Validity)
@@ -125,16 +124,16 @@ func New(ctx context.Context, o Options) (*State, error) {
 	return s, nil
 }
 
-// alphabet has no vowels, so that no word comes of it, and no digits and letters that look the same.
+// alphabet has no vowels, so that there are no words, and no digits and letters that look alike.
 const alphabet = "bcdfghjklmnpqrstvwxz2456789"
 
-// random returns so many characters of the alphabet.
+// random returns n characters of the alphabet.
 func random(n int, alphabet string) string {
 	text := make([]byte, 0, n)
 	buffer := make([]byte, 1)
 	for len(text) < n {
 		_, _ = rand.Read(buffer) // it does not fail
-		// What would make the first characters more likely is thrown away.
+		// Values above the largest multiple are skipped, so that all characters are equally likely.
 		if int(buffer[0]) < 256/len(alphabet)*len(alphabet) {
 			text = append(text, alphabet[int(buffer[0])%len(alphabet)])
 		}
@@ -142,12 +141,12 @@ func random(n int, alphabet string) string {
 	return string(text)
 }
 
-// infraID returns the name with five random characters, as openshift-install has it: at most 27, of which the name has 21.
+// infraID returns the name with five random characters, as openshift-install does: at most 27 characters, 21 of the name.
 func infraID(name string) string {
 	return strings.TrimRight(name[:min(len(name), 21)], "-") + "-" + random(5, alphabet)
 }
 
-// kubeadmin returns the Secret by which the OAuth server knows the first user, and its password.
+// kubeadmin returns the Secret of user kubeadmin for the OAuth server, and the password.
 func kubeadmin() (*corev1.Secret, string, error) {
 	groups := make([]string, 4)
 	for i := range groups {
@@ -167,7 +166,7 @@ func secret(namespace, name string, kind corev1.SecretType, data map[string][]by
 	}
 }
 
-// manifestOf returns the file of an object without what an API server owns.
+// manifestOf returns the file of an object without server-side fields.
 func manifestOf(object runtime.Object) (files.File, error) {
 	meta, ok := object.(metav1.Object)
 	if !ok {
@@ -187,8 +186,8 @@ func manifestOf(object runtime.Object) (files.File, error) {
 	return manifests.File(fmt.Sprintf("credentials_%s_%s_%s.yaml", kind, meta.GetNamespace(), meta.GetName()), object)
 }
 
-// Open returns the state in the folder of an installation, or nil if it has none. Certificates that are too old for a bootstrap phase are
-// ErrOld: each is named, with its end.
+// Open returns the state in the folder of an installation, or nil. If certificates are too old for a bootstrap phase, the error is ErrOld
+// and names each with its end.
 func Open(dir string, o Options) (*State, error) {
 	at := filepath.Join(dir, Dir)
 	text, err := os.ReadFile(filepath.Join(at, identityFile))
@@ -208,11 +207,11 @@ func Open(dir string, o Options) (*State, error) {
 		return nil, fmt.Errorf("%s: %w: it is of %s with profile %s, not of %s with profile %s", at, ErrOther, id.Domain, id.Profile, o.Domain, o.Profile)
 	}
 	s := &State{ClusterID: id.ClusterID, InfraID: id.InfraID, profile: id.Profile, domain: id.Domain}
-	var faults []error
+	var errs []error
 	read := func(name string) []byte {
 		content, err := os.ReadFile(filepath.Join(at, name))
 		if err != nil {
-			faults = append(faults, err)
+			errs = append(errs, err)
 		}
 		return content
 	}
@@ -221,20 +220,20 @@ func Open(dir string, o Options) (*State, error) {
 		s.Password = string(read(passwordFile))
 	}
 	entries, err := os.ReadDir(filepath.Join(at, manifestDir))
-	faults = append(faults, err)
+	errs = append(errs, err)
 	for _, entry := range entries {
 		s.Manifests = append(s.Manifests, files.File{Path: entry.Name(), Mode: 0o600, Content: read(filepath.Join(manifestDir, entry.Name()))})
 	}
-	if err := errors.Join(faults...); err != nil {
+	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrState, err)
 	}
 	if _, err := clientcmd.Load(s.Kubeconfig); err != nil || len(s.Kubeconfig) == 0 {
 		return nil, fmt.Errorf("%w: %s: %w", ErrState, filepath.Join(at, kubeconfigFile), err)
 	}
-	return s, s.young(at, o.Now)
+	return s, s.checkAge(at, o.Now)
 }
 
-// Files returns the state as it is kept: what Open reads.
+// Files returns the files that Open reads.
 func (s *State) Files() ([]files.File, error) {
 	text, err := json.MarshalIndent(identity{s.ClusterID, s.InfraID, s.domain, s.profile}, "", "  ")
 	if err != nil {
@@ -253,7 +252,7 @@ func (s *State) Files() ([]files.File, error) {
 	return list, nil
 }
 
-// Metadata returns metadata.json, by which tools of openshift-install know a cluster.
+// Metadata returns metadata.json, which tools of openshift-install read.
 func (s *State) Metadata(name string) ([]byte, error) {
 	text, err := json.Marshal(map[string]any{"clusterName": name, "clusterID": s.ClusterID, "infraID": s.InfraID, "none": map[string]any{}})
 	if err != nil {

@@ -29,7 +29,7 @@ func options(profile inputs.Profile) credentials.Options {
 	return credentials.Options{Profile: profile, Name: "sno", Domain: "sno.example.com", Validity: inputs.DefaultValidity, Now: now}
 }
 
-func made(t *testing.T, profile inputs.Profile) *credentials.State {
+func newState(t *testing.T, profile inputs.Profile) *credentials.State {
 	t.Helper()
 	s, err := credentials.New(t.Context(), options(profile))
 	if err != nil {
@@ -38,8 +38,8 @@ func made(t *testing.T, profile inputs.Profile) *credentials.State {
 	return s
 }
 
-// kept writes the state into a folder, and returns that of the installation.
-func kept(t *testing.T, s *credentials.State) string {
+// save writes the state into the folder of a new installation, and returns that.
+func save(t *testing.T, s *credentials.State) string {
 	t.Helper()
 	list, err := s.Files()
 	if err != nil {
@@ -73,7 +73,7 @@ func secretOf(t *testing.T, s *credentials.State, file string) *corev1.Secret {
 }
 
 func TestNew(t *testing.T) {
-	s := made(t, inputs.OpenShift)
+	s := newState(t, inputs.OpenShift)
 	if !regexp.MustCompile(`^sno-[a-z2-9]{5}$`).MatchString(s.InfraID) || len(s.ClusterID) != 36 {
 		t.Errorf("IDs %s, %s", s.InfraID, s.ClusterID)
 	}
@@ -85,7 +85,7 @@ func TestNew(t *testing.T) {
 	if err := bcrypt.CompareHashAndPassword(hash, []byte(s.Password)); err != nil || len(s.Password) != 23 {
 		t.Errorf("password %s: %v", s.Password, err)
 	}
-	// The server's certificate is one that workers trust by the CA that they are given.
+	// The server's certificate is valid for the CA of workers.
 	ca, end, err := s.WorkerCA(now)
 	if err != nil || end.Before(now.Add(9*365*24*time.Hour)) {
 		t.Fatalf("end %s, %v", end, err)
@@ -109,17 +109,17 @@ func TestNew(t *testing.T) {
 	if diff := cmp.Diff(want, string(metadata)); err != nil || diff != "" {
 		t.Errorf("metadata.json: %v (-want +got):\n%s", err, diff)
 	}
-	other := made(t, inputs.OpenShift)
+	other := newState(t, inputs.OpenShift)
 	if other.InfraID == s.InfraID || other.ClusterID == s.ClusterID || other.Password == s.Password {
 		t.Error("two clusters have the same identity")
 	}
 }
 
-// A folder is used again with what is in it, for as long as its certificates are young (U-INS-19).
+// A folder is used again while its certificates are not too old (U-INS-19).
 func TestOpen(t *testing.T) {
 	for _, profile := range []inputs.Profile{inputs.Kubernetes, inputs.OpenShift} {
-		s := made(t, profile)
-		dir := kept(t, s)
+		s := newState(t, profile)
+		dir := save(t, s)
 		again, err := credentials.Open(dir, options(profile))
 		if err != nil {
 			t.Fatal(err)
@@ -148,7 +148,7 @@ func TestOpen(t *testing.T) {
 			t.Errorf("ten years later: %v", err)
 		}
 		if profile == inputs.OpenShift {
-			// Workers are added for as long as the CA lasts (R-WRK-1).
+			// Workers can be added until the CA ends (R-WRK-1).
 			if _, _, err := old.WorkerCA(now.Add(25 * time.Hour)); err != nil {
 				t.Error(err)
 			}
@@ -165,26 +165,26 @@ func TestOpenRefuses(t *testing.T) {
 	if s, err := credentials.Open(t.TempDir(), options(inputs.Kubernetes)); s != nil || err != nil {
 		t.Errorf("an empty folder: %v, %v", s, err)
 	}
-	s := made(t, inputs.Kubernetes)
+	s := newState(t, inputs.Kubernetes)
 	for name, test := range map[string]struct {
 		change func(t *testing.T, at string)
 		o      func(*credentials.Options)
 		is     error
 	}{
-		"another domain":    {nil, func(o *credentials.Options) { o.Domain = "other.example.com" }, credentials.ErrOther},
-		"another profile":   {nil, func(o *credentials.Options) { o.Profile = inputs.OpenShift }, credentials.ErrOther},
-		"identity":          {write("identity.json", "{"), nil, credentials.ErrState},
-		"later version":     {write("identity.json", `{"more":1}`), nil, credentials.ErrState},
-		"kubeconfig":        {write("kubeconfig", "hello: [\n"), nil, credentials.ErrState},
-		"no kubeconfig":     {func(t *testing.T, at string) { remove(t, filepath.Join(at, "kubeconfig")) }, nil, credentials.ErrState},
-		"no manifests":      {func(t *testing.T, at string) { remove(t, filepath.Join(at, "manifests")) }, nil, credentials.ErrState},
-		"broken manifest":   {write("manifests/credentials_x.yaml", "kind: Secret\ndata: {tls.crt: aGVsbG8=}\n"), nil, credentials.ErrState},
-		"manifest no YAML":  {write("manifests/credentials_x.yaml", "a: ["), nil, credentials.ErrState},
-		"empty kubeconfig":  {write("kubeconfig", ""), nil, credentials.ErrState},
-		"kubeconfig no key": {write("kubeconfig", "apiVersion: v1\nkind: Config\n"), nil, credentials.ErrState},
+		"another domain":     {nil, func(o *credentials.Options) { o.Domain = "other.example.com" }, credentials.ErrOther},
+		"another profile":    {nil, func(o *credentials.Options) { o.Profile = inputs.OpenShift }, credentials.ErrOther},
+		"identity":           {write("identity.json", "{"), nil, credentials.ErrState},
+		"later version":      {write("identity.json", `{"more":1}`), nil, credentials.ErrState},
+		"kubeconfig":         {write("kubeconfig", "hello: [\n"), nil, credentials.ErrState},
+		"no kubeconfig":      {func(t *testing.T, at string) { remove(t, filepath.Join(at, "kubeconfig")) }, nil, credentials.ErrState},
+		"no manifests":       {func(t *testing.T, at string) { remove(t, filepath.Join(at, "manifests")) }, nil, credentials.ErrState},
+		"broken manifest":    {write("manifests/credentials_x.yaml", "kind: Secret\ndata: {tls.crt: aGVsbG8=}\n"), nil, credentials.ErrState},
+		"invalid YAML":       {write("manifests/credentials_x.yaml", "a: ["), nil, credentials.ErrState},
+		"empty kubeconfig":   {write("kubeconfig", ""), nil, credentials.ErrState},
+		"kubeconfig, no key": {write("kubeconfig", "apiVersion: v1\nkind: Config\n"), nil, credentials.ErrState},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir, o := kept(t, s), options(inputs.Kubernetes)
+			dir, o := save(t, s), options(inputs.Kubernetes)
 			if test.change != nil {
 				test.change(t, filepath.Join(dir, credentials.Dir))
 			}

@@ -20,27 +20,26 @@ import (
 
 // Options of Bundle.
 type Options struct {
-	// Root is the root folder of the machine; empty is /.
+	// Root is the root folder of the machine; "" is /.
 	Root string
-	// ID names the bundle: the folder in it is log-bundle-ID.
+	// ID is part of the name of the bundle's folder, log-bundle-ID.
 	ID string
-	// NodeOnly gathers what installer-masters-gather.sh does: the node's own part, at the top.
+	// NodeOnly gathers what installer-masters-gather.sh does: the logs of the node itself, at the top.
 	NodeOnly bool
-	// Programs is a folder with systemctl, journalctl, crictl, podman and ip; empty is where the system has its programs.
+	// Programs is a folder with systemctl, journalctl, crictl, podman and ip; "" uses PATH.
 	Programs string
-	// Limit is how many bytes the bundle may have; 0 is for no limit. The largest logs lose their oldest lines first, then files are
-	// left out.
+	// Limit is the maximum size of the bundle in bytes; 0 is none. The largest logs lose their oldest lines first, then files are omitted.
 	Limit int64
 	// Time is the modification time of the files in the bundle.
 	Time time.Time
-	// Timeout is how long a program or a request may take; 0 is a minute.
+	// Timeout of a program or a request; 0 is a minute.
 	Timeout time.Duration
 }
 
 var (
-	// ErrID is in the error about an ID that cannot be the name of a folder.
+	// ErrID is in the error of an ID that cannot be the name of a folder.
 	ErrID = errors.New("the ID of a log bundle has letters, digits, dots, dashes and underscores only")
-	// ErrLimit is in the error about a limit that no bundle can keep.
+	// ErrLimit is in the error of a limit that is too small.
 	ErrLimit = errors.New("the size limit is too small for any log bundle")
 )
 
@@ -49,16 +48,16 @@ var validID = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
 const (
 	logFile        = "gather.log"
 	defaultTimeout = time.Minute
-	// largestFile is how much of a file or of the output of a program is kept: the newest lines.
+	// largestFile limits a file or the output of a program to its newest lines.
 	largestFile = 16 << 20
-	// smallestCut is the size of a log that is left out instead of being cut further.
+	// smallestCut is the size below which a log is omitted instead of being shortened.
 	smallestCut = 1 << 10
 )
 
-// File writes a bundle into a file that only the user can read. The file is there as a whole or not at all.
+// File writes a bundle into a file of mode 0600, atomically.
 func File(ctx context.Context, file string, o Options) error {
 	if !validID.MatchString(o.ID) {
-		// Its name may be that of a folder, which is not made for it.
+		// An ID with a slash would create a folder.
 		return fmt.Errorf("%w: %q", ErrID, o.ID)
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
@@ -85,9 +84,7 @@ func File(ctx context.Context, file string, o Options) error {
 	return nil
 }
 
-// Bundle writes a bundle: a compressed archive with the folder log-bundle-ID.
-//
-// R-BIP-23.
+// Bundle writes a bundle: a compressed archive with the folder log-bundle-ID (R-BIP-23).
 func Bundle(ctx context.Context, out io.Writer, o Options) error {
 	if !validID.MatchString(o.ID) {
 		return fmt.Errorf("%w: %q", ErrID, o.ID)
@@ -115,21 +112,21 @@ func Bundle(ctx context.Context, out io.Writer, o Options) error {
 	return nil
 }
 
-// bundle holds files compressed: each is a member of a gzip stream, so that the size of the whole is the sum.
+// bundle has compressed files. Each is a member of a gzip stream, so that the total size is the sum of theirs.
 type bundle struct {
 	Options
 
 	mu    sync.Mutex
 	files map[string]*file
 	log   []string
-	// writers are gzip writers: each has almost a megabyte.
+	// writers are gzip writers, which have almost a megabyte each.
 	writers sync.Pool
 }
 
 // file is a file of the bundle.
 type file struct {
 	compressed []byte
-	// size is that of the text, and lost is how much of it was cut off.
+	// size is that of the text, lost the number of bytes that were cut.
 	size, lost int
 }
 
@@ -140,14 +137,14 @@ func (b *bundle) note(format string, args ...any) {
 	b.log = append(b.log, string(line))
 }
 
-// add adds a text to the bundle, without its secrets. Binary files, and files whose names say that they are secret, are left out.
+// add adds a text to the bundle without its secrets. It omits binary files, and files whose names indicate secrets.
 func (b *bundle) add(name string, text []byte) {
 	if kind := secretByName(name); kind != "" {
-		b.note("%s: left out: by its name it has a secret (%s)", name, kind)
+		b.note("%s: omitted: its name indicates a secret (%s)", name, kind)
 		return
 	}
 	if bytes.IndexByte(text[:min(len(text), 8<<10)], 0) >= 0 || isGzip(text) || isTar(text) {
-		b.note("%s: left out: it is no text", name)
+		b.note("%s: omitted: not a text", name)
 		return
 	}
 	clean, kinds := Redact(text)
@@ -167,7 +164,7 @@ func (b *bundle) add(name string, text []byte) {
 	b.files[name] = f
 }
 
-// tail returns the newest lines, and how many bytes were before them.
+// tail returns the newest lines, and the number of bytes before them.
 func tail(text []byte, size int) ([]byte, int) {
 	from := len(text) - size
 	if eol := bytes.IndexByte(text[from:], '\n'); eol >= 0 {
@@ -176,7 +173,7 @@ func tail(text []byte, size int) ([]byte, int) {
 	return text[from:], from
 }
 
-// compress makes a file's member of the archive.
+// compress sets a file's member of the archive.
 func (b *bundle) compress(f *file, name string, text []byte) error {
 	var out bytes.Buffer
 	zip, ok := b.writers.Get().(*gzip.Writer)
@@ -190,14 +187,14 @@ func (b *bundle) compress(f *file, name string, text []byte) error {
 		Typeflag: tar.TypeReg, Name: path.Join("log-bundle-"+b.ID, name), Mode: 0o600, Size: int64(len(text)), ModTime: b.Time, Format: tar.FormatPAX,
 	}
 	if err := archive.WriteHeader(header); err != nil {
-		return fmt.Errorf("cannot be put into an archive: %w", err)
+		return fmt.Errorf("cannot be archived: %w", err)
 	}
 	if _, err := archive.Write(text); err != nil {
-		return fmt.Errorf("cannot be put into an archive: %w", err)
+		return fmt.Errorf("cannot be archived: %w", err)
 	}
 	// Not Close: the archive ends after the last member.
 	if err := archive.Flush(); err != nil {
-		return fmt.Errorf("cannot be put into an archive: %w", err)
+		return fmt.Errorf("cannot be archived: %w", err)
 	}
 	if err := zip.Close(); err != nil {
 		return fmt.Errorf("cannot be compressed: %w", err)
@@ -206,7 +203,6 @@ func (b *bundle) compress(f *file, name string, text []byte) error {
 	return nil
 }
 
-// text returns the text of a file.
 func (f *file) text() ([]byte, error) {
 	zip, err := gzip.NewReader(bytes.NewReader(f.compressed))
 	if err != nil {
@@ -223,7 +219,7 @@ func (f *file) text() ([]byte, error) {
 	return text, nil
 }
 
-// fit cuts logs until the bundle is within its limit, and returns the members of the archive in the order of their names.
+// fit shortens logs until the bundle is within its limit, and returns the members of the archive, sorted by name.
 func (b *bundle) fit() ([][]byte, error) {
 	for {
 		members, size, err := b.members()
@@ -240,7 +236,7 @@ func (b *bundle) fit() ([][]byte, error) {
 	}
 }
 
-// members returns the members of the archive, and how many bytes they have.
+// members returns the members of the archive, and their total size.
 func (b *bundle) members() ([][]byte, int64, error) {
 	log := &file{}
 	if err := b.compress(log, logFile, []byte(b.logText())); err != nil {
@@ -283,19 +279,19 @@ func endOfArchive() ([]byte, error) {
 	return end.Bytes(), nil
 }
 
-// logText returns the notes, and which logs were cut.
+// logText returns the notes, including those of shortened logs.
 func (b *bundle) logText() string {
 	lines := slices.Clone(b.log)
 	for name, f := range b.files {
 		if f.lost > 0 {
-			lines = append(lines, fmt.Sprintf("%s: the oldest lines are left out, at least %d bytes", name, f.lost))
+			lines = append(lines, fmt.Sprintf("%s: the oldest lines are omitted, at least %d bytes", name, f.lost))
 		}
 	}
 	slices.Sort(lines)
 	return strings.Join(append(lines, ""), "\n")
 }
 
-// largest returns the largest log, or the largest file when no log can be cut any more.
+// largest returns the largest log, or the largest file if no log can be shortened.
 func (b *bundle) largest() string {
 	var log, other string
 	for name, f := range b.files {
@@ -321,12 +317,12 @@ func larger(files map[string]*file, a, b string) bool {
 	return a < b
 }
 
-// halve cuts the older half off a log, or leaves a file out.
+// halve removes the older half of a log, or omits a file.
 func (b *bundle) halve(name string) error {
 	f := b.files[name]
 	if !strings.HasSuffix(name, ".log") || f.size <= smallestCut {
 		delete(b.files, name)
-		b.note("%s: left out, so that the bundle has at most %d bytes", name, b.Limit)
+		b.note("%s: omitted, so that the bundle has at most %d bytes", name, b.Limit)
 		return nil
 	}
 	text, err := f.text()

@@ -24,13 +24,13 @@ import (
 	"github.com/solonode/sno/install/node"
 )
 
-// kubeconfigs are where the kubeconfig of an administrator is, on this machine: while it is installed, and after that.
+// kubeconfigs are the administrator's kubeconfigs on this machine, during the installation and after it.
 var kubeconfigs = []string{
 	node.BootstrapKubeconfig,
 	node.ResourceDir + "/kube-apiserver-certs/secrets/node-kubeconfigs/localhost.kubeconfig",
 }
 
-// resources are the files of the field's log bundle, and where the API server has what is in them.
+// resources maps files of the bundle to paths of the API server.
 var resources = map[string]string{
 	"apiservices.json":           "/apis/apiregistration.k8s.io/v1/apiservices",
 	"clusteroperators.json":      "/apis/config.openshift.io/v1/clusteroperators",
@@ -56,18 +56,17 @@ var resources = map[string]string{
 
 const (
 	resourceDir = "resources"
-	// tables asks the API server for what kubectl prints. The values of Secrets are not in it, so that they do not leave the server.
+	// tables requests what kubectl prints, so that values of Secrets stay in the server.
 	tables = "application/json;as=Table;g=meta.k8s.io;v=v1"
 )
 
-// errNoKubeconfig is in the note of a machine that has no kubeconfig of an administrator, or no more.
 var errNoKubeconfig = errors.New("the machine has no kubeconfig of an administrator")
 
 // resources adds the resources of the cluster.
 func (b *bundle) resources(ctx context.Context, work *errgroup.Group) {
 	client, err := b.client()
 	if err != nil {
-		b.note("%s: left out: %v", resourceDir, err)
+		b.note("%s: omitted: %v", resourceDir, err)
 		return
 	}
 	for name, from := range resources {
@@ -106,7 +105,7 @@ func (b *bundle) client() (*rest.RESTClient, error) {
 	return nil, fmt.Errorf("%w: %s", errNoKubeconfig, strings.Join(kubeconfigs, " and "))
 }
 
-// request adds what the API server returns, and returns it. A kind that it does not have is no fault: each profile has its own.
+// request adds the answer of the API server, and returns it. A kind that the server lacks is no error: profiles differ.
 func (b *bundle) request(ctx context.Context, client *rest.RESTClient, name, from, accept string) []byte {
 	ctx, cancel := context.WithTimeout(ctx, b.Timeout)
 	defer cancel()
@@ -124,7 +123,7 @@ func (b *bundle) request(ctx context.Context, client *rest.RESTClient, name, fro
 	return text
 }
 
-// nodeLists adds the names of all nodes, and of those of the control plane.
+// nodeLists adds the names of all nodes, and of control-plane nodes.
 func (b *bundle) nodeLists(text []byte) {
 	var list metav1.PartialObjectMetadataList
 	if err := json.Unmarshal(text, &list); err != nil {
@@ -144,7 +143,7 @@ func (b *bundle) nodeLists(text []byte) {
 	}
 }
 
-// secretNames adds which Secrets there are, and of which type.
+// secretNames adds the names and types of Secrets.
 func (b *bundle) secretNames(text []byte) {
 	name := path.Join(resourceDir, "secrets-names.txt")
 	var table metav1.Table

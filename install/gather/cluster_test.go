@@ -21,7 +21,6 @@ import (
 	"github.com/solonode/sno/install/node"
 )
 
-// kubeconfig returns the text of a kubeconfig.
 func kubeconfig(t *testing.T, c *rest.Config) string {
 	t.Helper()
 	text, err := clientcmd.Write(clientcmdapi.Config{
@@ -36,8 +35,8 @@ func kubeconfig(t *testing.T, c *rest.Config) string {
 	return string(text)
 }
 
-// The resources of a cluster are in the bundle, those of kinds that it has; of Secrets there are the names only, whatever the API server
-// sends; what a ConfigMap has of them is replaced (R-BIP-23).
+// The bundle has the resources of the kinds that the server has. Secrets are names only, and secrets in a ConfigMap are redacted
+// (R-BIP-23).
 func TestResources(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts an API server")
@@ -98,11 +97,11 @@ func TestResources(t *testing.T) {
 		}
 	}
 	if _, ok := all["log-bundle-1/resources/clusterversion.json"]; ok || strings.Contains(all["log-bundle-1/gather.log"], "clusterversions") {
-		t.Error("a kind that the server does not have is in the bundle, or a fault")
+		t.Error("a kind that the server lacks is in the bundle or in the notes")
 	}
 }
 
-// The scripts put the result where openshift-install fetches it, and where upstream's gather script does.
+// The scripts write the result to where openshift-install and upstream's gather script fetch it.
 func TestScripts(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "sno-install")
@@ -110,7 +109,7 @@ func TestScripts(t *testing.T) {
 	if err := os.WriteFile(bundle, zip(t, archive(t, map[string]string{"log-bundle-7/journals/kubelet.log": before})), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, script := range map[string]string{"sno-install": "echo \"$*\" >>" + dir + "/asked; cat " + bundle, "sudo": "exec \"$@\""} {
+	for name, script := range map[string]string{"sno-install": "echo \"$*\" >>" + dir + "/arguments; cat " + bundle, "sudo": "exec \"$@\""} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +118,7 @@ func TestScripts(t *testing.T) {
 	if got, err := os.ReadFile(filepath.Join(dir, "log-bundle-7.tar.gz")); err != nil || len(unpacked(t, got)) != 1 {
 		t.Errorf("%v: no bundle in the home folder", err)
 	}
-	// What somebody else has put there is replaced, and not written through.
+	// A link that another user has created there is replaced, and not followed.
 	if err := os.Symlink(t.TempDir(), filepath.Join(dir, "artifacts-7")); err != nil {
 		t.Fatal(err)
 	}
@@ -132,9 +131,9 @@ func TestScripts(t *testing.T) {
 	if got, err := os.ReadFile(filepath.Join(dir, "artifacts-7", "journals", "kubelet.log")); err != nil || string(got) != before {
 		t.Errorf("%q, %v: no files of the node", got, err)
 	}
-	asked, err := os.ReadFile(filepath.Join(dir, "asked"))
-	if want := "gather --id 7 --output -\n" + strings.Repeat("gather --id 7 --node-only --output -\n", 2); err != nil || string(asked) != want {
-		t.Errorf("asked for %q, %v, want %q", asked, err, want)
+	got, err := os.ReadFile(filepath.Join(dir, "arguments"))
+	if want := "gather --id 7 --output -\n" + strings.Repeat("gather --id 7 --node-only --output -\n", 2); err != nil || string(got) != want {
+		t.Errorf("arguments %q, %v, want %q", got, err, want)
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/solonode/sno/install/gather"
 )
 
-// The names of fields stay, and the lines around them.
+// Only the values are replaced.
 func ExampleRedact() {
 	clean, kinds := gather.Redact([]byte("name: admin\npassword: hunter2\nHTTPS_PROXY=http://user:hunter2@proxy.example.com:3128\n"))
 	fmt.Print(string(clean))

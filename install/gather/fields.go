@@ -6,25 +6,25 @@ import (
 )
 
 const (
-	// secretName is the end of the name of a field, a variable or a flag that holds a secret.
+	// secretName matches the name of a field, a variable or a flag for a secret.
 	secretName = `[\w.-]*(?:token|passwords?|passwd|passphrase|secret|secret[_-]?key|secret[_-]?access[_-]?key|client[_-]?key[_-]?data|` +
 		`api[_-]?key|private[_-]?key|password[_-]?hash)`
-	// secretValue is a string of JSON, one inside of a string of JSON, one in single quotes, or a word.
+	// secretValue matches a string of JSON, one inside of a string of JSON, one in single quotes, or a word.
 	secretValue = `(?:"((?:[^"\\\n]|\\.)*)"|\\+"([^"\\\n]*)\\+"|'([^'\n]*)'|([^\s"'\\,;&{}\[\]<][^\s"'\\,;&]*))`
 )
 
 var (
 	secretField = regexp.MustCompile(`(?i)\b` + secretName + `\\*["']?[ \t]*([:=]+)[ \t]*` + secretValue)
 	secretFlag  = regexp.MustCompile(`(?i)--` + secretName + `["']?[ \t,]+` + secretValue)
-	// secretPair is the entry of a list of variables.
+	// secretPair matches an entry of a list of variables.
 	secretPair = regexp.MustCompile(`(?i)\b(?:name|key)\\*["']?\s*:\s*\\*["']?` + secretName + `\\*["']?\s*,?\s*\\*["']?value\\*["']?\s*:\s*` + secretValue)
-	// secretBlock is a field whose text is on the next lines.
+	// secretBlock matches a field whose text is on the next lines.
 	secretBlock = regexp.MustCompile(`(?i)^(?:- )?["']?` + secretName + `["']?:\s*[|>][0-9+-]*\s*$`)
-	// harmless is a value that is no secret: a switch, a number of a setting, a reference, or that there is none.
+	// harmless matches a value that is no secret: a switch, a number, a reference, or none.
 	harmless = regexp.MustCompile(`(?i)^(?:|true|false|null|nil|~|none|yes|no|unset|\*+|\.+|x+|[|>][0-9+-]*|\d{1,5}|\d+[smhd]|\$[({]?\w*[)}]?.*|` + placeholder + `)$`)
 )
 
-// fields replaces what the names of fields, variables and flags make a secret.
+// fields replaces the values of fields, variables and flags whose names indicate secrets.
 func (r *redactor) fields(text []byte) []byte {
 	words := []string{"token", "passw", "passphrase", "secret", "key"}
 	text = r.lines(text, words, func(line []byte) []edit {
@@ -66,7 +66,7 @@ func (r *redactor) fields(text []byte) []byte {
 	return r.replace(text, edits)
 }
 
-// below returns the lines of the text of a field.
+// below returns edits of the lines of a block.
 func below(text []byte, lines []line, key int) []edit {
 	var edits []edit
 	for _, l := range lines[key+1:] {
@@ -81,7 +81,7 @@ func below(text []byte, lines []line, key int) []edit {
 	return edits
 }
 
-// value returns the edit of the value among the groups of secretValue.
+// value returns the edit of the group of secretValue that has matched.
 func value(text []byte, groups []int) (edit, bool) {
 	for i := 0; i+1 < len(groups); i += 2 {
 		if groups[i] < 0 {
@@ -93,7 +93,7 @@ func value(text []byte, groups []int) (edit, bool) {
 	return edit{}, false
 }
 
-// prose reports whether a word after a colon is the next word of a sentence, as in "failed to fetch token: connection refused".
+// prose reports whether the word after a colon continues a sentence, as in "failed to fetch token: connection refused".
 func prose(line []byte, m []int) bool {
 	word := m[len(m)-2:]
 	if word[0] < 0 || line[m[2]] != ':' || line[word[0]-1] != ' ' {

@@ -27,17 +27,17 @@ import (
 	"github.com/solonode/sno/install/node"
 )
 
-// planted is a text with a secret between harmless lines.
+// planted is a text with a secret.
 type planted struct {
 	text string
-	// secrets are parts of the text that must be gone.
+	// secrets are parts of the text that must be replaced.
 	secrets []string
 	kind    Kind
 }
 
 const before, after = "kubelet started pod etcd-cp-1", "replicas: 3"
 
-// plant returns one of each kind of secret.
+// plant returns an example of each kind of secret.
 func plant(t *testing.T) map[string]planted {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
@@ -126,7 +126,7 @@ func plant(t *testing.T) map[string]planted {
 	}
 }
 
-// Every secret is found and replaced, and the lines around it stay; what was replaced is not found again (R-BIP-23).
+// Every secret is replaced, other lines are kept, and a second run replaces nothing (R-BIP-23).
 func TestRedact(t *testing.T) {
 	for name, p := range plant(t) {
 		t.Run(name, func(t *testing.T) {
@@ -160,7 +160,7 @@ func TestRedact(t *testing.T) {
 	}
 }
 
-// What a reader needs is left.
+// Other text is kept.
 func TestHarmless(t *testing.T) {
 	certificate := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: bytes.Repeat([]byte("certificate"), 40)}))
 	for _, text := range []string{
@@ -221,7 +221,7 @@ func scan(t *testing.T, text []byte) []leak {
 	return leaks
 }
 
-// A planted secret is found in a text, in gzip, in tar, and in a compressed archive inside of one.
+// A secret is found in a text, in gzip, in tar, and in an archive inside of an archive.
 func TestFindLeaks(t *testing.T) {
 	for name, p := range plant(t) {
 		t.Run(name, func(t *testing.T) {
@@ -241,7 +241,7 @@ func TestFindLeaks(t *testing.T) {
 				}
 				for _, l := range leaks {
 					if l.path != test.path {
-						t.Errorf("%s: %v is harmless", where, l)
+						t.Errorf("%s: unexpected leak %v", where, l)
 					}
 				}
 			}
@@ -253,11 +253,11 @@ func TestFindLeaks(t *testing.T) {
 		}
 	}
 	if _, err := findLeaks(bytes.NewReader(zip(t, []byte(before))[:15]), "x"); err == nil {
-		t.Error("an archive that was cut off is no clean one")
+		t.Error("no error of a truncated archive")
 	}
 }
 
-// programs writes programs that say what they were asked for, as the machine's would.
+// programs writes programs that print their arguments.
 func programs(t *testing.T, journal string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -290,7 +290,6 @@ func put(t *testing.T, root, name, text string) {
 	}
 }
 
-// unpacked returns the files of a bundle.
 func unpacked(t *testing.T, text []byte) map[string]string {
 	t.Helper()
 	unzipped, err := gzip.NewReader(bytes.NewReader(text))
@@ -314,8 +313,8 @@ func unpacked(t *testing.T, text []byte) map[string]string {
 	}
 }
 
-// The bundle of a live system in which every secret is planted, in a journal, a rendered asset and a file of each secret name, is clean;
-// the harmless lines are there, and so is what fails. The node's bundle has that of the live system in it (R-BIP-23).
+// The bundle of a live system with every secret in a journal, an asset and a file with a secret name has none of them. Other lines are
+// kept, and failures are noted. The node's bundle includes that of the live system (R-BIP-23).
 func TestBundle(t *testing.T) {
 	root, secrets, journal := t.TempDir(), plant(t), ""
 	put(t, root, node.LiveSettings, "profile: kubernetes\n")
@@ -376,7 +375,7 @@ func TestBundle(t *testing.T) {
 		t.Errorf("%d of %d harmless lines are left", got, len(secrets))
 	}
 	log := all["log-bundle-bootstrap/gather.log"]
-	for _, want := range []string{"podman ps --all --format=json: exit status 7: no such storage", "tls/a.key: left out", "secrets: left out", "resources: left out", "auth/kubeconfig: left out"} {
+	for _, want := range []string{"podman ps --all --format=json: exit status 7: no such storage", "tls/a.key: omitted", "secrets: omitted", "resources: omitted", "auth/kubeconfig: omitted"} {
 		if !strings.Contains(log, want) {
 			t.Errorf("%q is not in\n%s", want, log)
 		}
@@ -416,7 +415,7 @@ func TestBundle(t *testing.T) {
 	}
 }
 
-// The newest lines are kept, what is cut is noted, and no bundle is larger than its limit.
+// The newest lines are kept, omissions are noted, and no bundle is larger than its limit.
 func TestLimit(t *testing.T) {
 	root := t.TempDir()
 	put(t, root, node.LiveSettings, "profile: kubernetes\n")
@@ -436,7 +435,7 @@ func TestLimit(t *testing.T) {
 	}
 	_, whole, err := bundle(0)
 	if err != nil || whole < 50<<10 {
-		t.Fatalf("%d bytes, %v: the test needs more", whole, err)
+		t.Fatalf("%d bytes, %v: the test needs a larger bundle", whole, err)
 	}
 	for _, limit := range []int64{40 << 10, 15 << 10} {
 		all, size, err := bundle(limit)

@@ -25,19 +25,18 @@ import (
 )
 
 var (
-	// bootstrapUnits are the units of the bootstrap phase whose journals are gathered, and nodeUnits are those of the node: upstream's,
-	// and ours.
+	// bootstrapUnits and nodeUnits are the units whose journals are gathered: upstream's, and those of sno-install.
 	bootstrapUnits = []string{"release-image", "crio-configure", "bootkube", "kubelet", "crio", "approve-csr", "aiokube"}
 	nodeUnits      = []string{"kubelet", "crio", "machine-config-daemon-host", "pivot", "bootkube", "aiokube", "etcd-restore", "post-reboot"}
 )
 
-// parallel is how many programs and requests run at a time: the machine is busy enough.
+// parallel limits the concurrent programs and requests.
 const parallel = 4
 
-// kernelHostname has the host's name, also where DHCP gives it.
+// kernelHostname has the hostname, also one by DHCP.
 const kernelHostname = "proc/sys/kernel/hostname"
 
-// gather gathers everything. What goes wrong is in the notes.
+// gather gathers everything, and notes failures.
 func (b *bundle) gather(ctx context.Context) {
 	work, ctx := errgroup.WithContext(ctx)
 	work.SetLimit(parallel)
@@ -79,8 +78,8 @@ func (b *bundle) hostname() string {
 	return "master" // upstream's name for a single node
 }
 
-// host gathers the state of units, journals, the network and containers. Failed units are in the folder top, the others in own, and
-// Podman's containers in pods.
+// host gathers the state of units, journals, the network and containers. Failed units are in folder top, Podman's containers in pods, the
+// others in own.
 func (b *bundle) host(ctx context.Context, work *errgroup.Group, top, own, pods string, units []string) {
 	work.Go(func() error {
 		failed := b.output(ctx, path.Join(top, "failed-units.txt"), "systemctl", "list-units", "--state=failed", "--no-pager")
@@ -122,8 +121,8 @@ func (b *bundle) host(ctx context.Context, work *errgroup.Group, top, own, pods 
 	})
 }
 
-// execute runs a program and returns the newest part of its output, also after an error. With separate, standard error is in the error
-// and not in the output.
+// execute runs a program and returns the newest part of its output, also after an error. If separate is true, standard error is only in
+// the error.
 func (b *bundle) execute(ctx context.Context, separate bool, program string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, b.Timeout)
 	defer cancel()
@@ -141,14 +140,14 @@ func (b *bundle) execute(ctx context.Context, separate bool, program string, arg
 	err := command.Run()
 	switch {
 	case ctx.Err() != nil:
-		err = fmt.Errorf("ended after %s: %w", b.Timeout, context.Cause(ctx))
+		err = fmt.Errorf("stopped after %s: %w", b.Timeout, context.Cause(ctx))
 	case err != nil && stderr.text.Len() > 0:
 		err = fmt.Errorf("%w: %s", err, bytes.TrimSpace(stderr.text.Bytes()))
 	}
 	return stdout.text.Bytes(), err
 }
 
-// newest keeps the newest part of what is written.
+// newest keeps the newest part of its input.
 type newest struct{ text bytes.Buffer }
 
 func (n *newest) Write(p []byte) (int, error) {
@@ -176,7 +175,7 @@ func (b *bundle) output(ctx context.Context, name, program string, args ...strin
 
 var unitName = regexp.MustCompile(`^[\w:.@\\-]+\.(?:service|socket|mount|target|timer|path|device|swap|slice|scope|automount)$`)
 
-// failedUnits returns the units that systemctl lists; some versions put a mark before each.
+// failedUnits returns the units in systemctl's list. Some versions print a mark before each.
 func failedUnits(list []byte) []string {
 	var units []string
 	for line := range strings.Lines(string(list)) {
@@ -191,7 +190,7 @@ func failedUnits(list []byte) []string {
 	return units
 }
 
-// container is a container, with a name that can be one of a file.
+// container has a name that can be that of a file.
 type container struct{ id, name string }
 
 var unsafeName = regexp.MustCompile(`[^\w.-]+`)
@@ -234,7 +233,7 @@ func (b *bundle) podmanContainers(ctx context.Context) []container {
 	return all
 }
 
-// list decodes the JSON that a program writes.
+// list decodes the JSON output of a program.
 func (b *bundle) list(ctx context.Context, into any, program string, args ...string) {
 	text, err := b.execute(ctx, true, program, args...)
 	if err == nil {
@@ -245,7 +244,7 @@ func (b *bundle) list(ctx context.Context, into any, program string, args ...str
 	}
 }
 
-// copy adds a file. One that is not there is no fault.
+// copy adds a file if it exists.
 func (b *bundle) copy(from, to string) {
 	text, err := os.ReadFile(b.path(from))
 	switch {
@@ -257,10 +256,10 @@ func (b *bundle) copy(from, to string) {
 	}
 }
 
-// largestAsset is the largest rendered file: archives and images are no assets.
+// largestAsset excludes archives and images.
 const largestAsset = 4 << 20
 
-// tree adds the files of a folder. The manifests of the release are left out: they are the release's.
+// tree adds the files of a folder, except the manifests of the release.
 func (b *bundle) tree(from, to string) {
 	top := b.path(from)
 	err := filepath.WalkDir(top, func(file string, entry fs.DirEntry, err error) error {
@@ -274,13 +273,13 @@ func (b *bundle) tree(from, to string) {
 		case entry.IsDir() && file == b.path(node.ReleaseManifests):
 			return fs.SkipDir
 		case entry.IsDir() && secretByName(entry.Name()) != "":
-			b.note("%s: left out: by its name it has secrets", name)
+			b.note("%s: omitted: its name indicates secrets", name)
 			return fs.SkipDir
 		case !entry.Type().IsRegular(), strings.HasSuffix(file, ".lock"):
 			return nil
 		}
 		if info, err := entry.Info(); err == nil && info.Size() > largestAsset {
-			b.note("%s: left out: it has %d bytes", name, info.Size())
+			b.note("%s: omitted: it has %d bytes", name, info.Size())
 			return nil
 		}
 		relative, _ := filepath.Rel(b.Root, file)
@@ -292,7 +291,7 @@ func (b *bundle) tree(from, to string) {
 	}
 }
 
-// phaseBundle adds the files of the bundle of the bootstrap phase, in the folder in which openshift-install looks for them.
+// phaseBundle adds the files of the bootstrap phase's bundle, in the folder that openshift-install reads.
 func (b *bundle) phaseBundle() {
 	err := b.unpack(b.path(node.LogBundle))
 	switch {

@@ -8,19 +8,19 @@ import (
 var (
 	keyBegin = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----`)
 	keyEnd   = regexp.MustCompile(`-----END [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----`)
-	// keyRest is what follows where line breaks are escaped.
+	// keyRest matches the rest of a key with escaped line breaks.
 	keyRest = regexp.MustCompile(`^(?:[A-Za-z0-9+/=]|\\+[rn]|%0A)*`)
-	// keyLine is the end of a line that may be of a key.
+	// keyLine matches the end of a line that may be part of a key.
 	keyLine = regexp.MustCompile(`[A-Za-z0-9+/]{16,}={0,2}\s*$`)
-	// keyLast is the end of a line that is of a key because the next one ends it.
+	// keyLast matches the end of a line before the end of a key.
 	keyLast = regexp.MustCompile(`[A-Za-z0-9+/]+={0,2}\s*$`)
 )
 
-// keyLines is for how many lines a key can go on whose end is missing.
+// keyLines limits the lines of a key without an end.
 const keyLines = 200
 
-// privateKeys replaces private keys in PEM. Their lines may have a prefix, as in a journal, or lines of others between them; the
-// beginning or the end may be cut off.
+// privateKeys replaces private keys in PEM. Lines may have a prefix, as in a journal, or other lines between them; the beginning or the
+// end may be missing.
 func (r *redactor) privateKeys(text []byte) []byte {
 	if !bytes.Contains(text, []byte("PRIVATE KEY")) {
 		return text
@@ -31,7 +31,7 @@ func (r *redactor) privateKeys(text []byte) []byte {
 	for i, line := range lines {
 		end := keyEnd.FindIndex(line)
 		if begun < 0 && end != nil && !keyBegin.Match(line[:end[0]]) {
-			// The beginning is missing, so the lines before are of the key.
+			// The beginning is missing, so the lines before are part of the key.
 			out = withoutKey(lines, i)
 			r.found = append(r.found, PrivateKey)
 			line = append([]byte(placeholder), line[end[1]:]...)
@@ -39,7 +39,7 @@ func (r *redactor) privateKeys(text []byte) []byte {
 		if begun >= 0 {
 			switch {
 			case keyBegin.Match(line):
-				begun = -1 // the end of the one before is missing
+				begun = -1 // the end of the previous key is missing
 			case end != nil:
 				line, begun = append([]byte(placeholder), line[end[1]:]...), -1
 			case i-begun > keyLines:
@@ -76,7 +76,7 @@ func (r *redactor) privateKeys(text []byte) []byte {
 	return out
 }
 
-// withoutKey returns the lines before the end of a key whose beginning is missing, without those of the key.
+// withoutKey returns the lines before the end of a key without a beginning, and replaces those of the key.
 func withoutKey(lines [][]byte, end int) []byte {
 	for i := end - 1; i >= 0; i-- {
 		pattern := keyLine
@@ -92,7 +92,7 @@ func withoutKey(lines [][]byte, end int) []byte {
 	return bytes.Join(lines[:end], nil)
 }
 
-// cut replaces the end of a line, and keeps the line break.
+// cut replaces the match at the end of a line, and keeps the line break.
 func cut(line []byte, pattern *regexp.Regexp) []byte {
 	m := pattern.FindIndex(line)
 	if m == nil {

@@ -13,7 +13,7 @@ import (
 // Kind is a kind of secret.
 type Kind string
 
-// The kinds.
+// Kinds of secrets.
 const (
 	PrivateKey     Kind = "private key"
 	Token          Kind = "token"
@@ -24,16 +24,13 @@ const (
 	URLCredentials Kind = "credentials in a URL"
 )
 
-// placeholder is what replaces a secret.
 const placeholder = "REDACTED"
 
-// maxDepth is how many encodings are looked through, such as base64 of gzip in a string of JSON.
+// maxDepth limits nested encodings, such as base64 of gzip in a string of JSON.
 const maxDepth = 4
 
-// Redact returns the text without secrets, with as many lines, and which kinds it has replaced. It keeps the names of fields and of
-// Secrets. In doubt it replaces a harmless word.
-//
-// R-BIP-23.
+// Redact returns the text without secrets, with the same number of lines, and the kinds of what it has replaced. It keeps the names of
+// fields and Secrets, and may replace harmless words (R-BIP-23).
 func Redact(text []byte) ([]byte, []Kind) {
 	r := &redactor{}
 	clean := r.redact(text)
@@ -41,14 +38,13 @@ func Redact(text []byte) ([]byte, []Kind) {
 	return clean, slices.Compact(r.found)
 }
 
-// redactor replaces secrets in passes. No pass changes the number of lines.
+// redactor replaces secrets in several passes, none of which changes the number of lines.
 type redactor struct {
 	depth int
-	// found has the kind of each secret that was replaced.
 	found []Kind
 }
 
-// redact replaces everything that it knows. What is encoded comes before what is plain: a plain pattern would break the encoding.
+// redact runs all passes. Encoded text comes first, because the patterns for plain text would break the encoding.
 func (r *redactor) redact(text []byte) []byte {
 	text = r.jsonStrings(text)
 	text = r.privateKeys(text)
@@ -62,7 +58,7 @@ func (r *redactor) redact(text []byte) []byte {
 	return r.fields(text)
 }
 
-// inner redacts what was decoded. It reports the kinds that it found.
+// inner redacts decoded text, and returns the kinds of secrets in it.
 func (r *redactor) inner(decoded []byte) ([]byte, []Kind) {
 	if r.depth >= maxDepth || len(decoded) == 0 {
 		return decoded, nil
@@ -72,7 +68,7 @@ func (r *redactor) inner(decoded []byte) ([]byte, []Kind) {
 	return clean, in.found
 }
 
-// replace puts with in the place of text[start:end], for each of edits, which are in order and do not overlap.
+// replace applies the edits, which are sorted and do not overlap.
 func (r *redactor) replace(text []byte, edits []edit) []byte {
 	if len(edits) == 0 {
 		return text
@@ -93,13 +89,13 @@ type edit struct {
 	with       string
 }
 
-// pattern is an expression whose group is a secret, on a line.
+// pattern has an expression whose first group is a secret.
 type pattern struct {
 	kind Kind
-	// words are what a line has, in lower case, that can match: the expressions are slow.
+	// words are in lower case. Lines with none of them are skipped, since the expressions are slow.
 	words      []string
 	expression *regexp.Regexp
-	// secret reports whether what was found is one; nil for always.
+	// secret reports whether a match is a secret; nil accepts all.
 	secret func(value []byte) bool
 }
 
@@ -120,7 +116,7 @@ var patterns = []pattern{
 	{PullSecret, []string{"auth"}, regexp.MustCompile(`"auth"\s*:\s*"([^"]+)"`), nil},
 }
 
-// pattern replaces what an expression finds, line by line.
+// pattern replaces the matches of a pattern, line by line.
 func (r *redactor) pattern(text []byte, p pattern) []byte {
 	return r.lines(text, p.words, func(line []byte) []edit {
 		var edits []edit
@@ -134,7 +130,7 @@ func (r *redactor) pattern(text []byte, p pattern) []byte {
 	})
 }
 
-// lines calls find for each line that has one of the words in any case.
+// lines calls find for each line with one of the words, in any case.
 func (r *redactor) lines(text []byte, words []string, find func(line []byte) []edit) []byte {
 	var edits []edit
 	start := 0
@@ -155,7 +151,7 @@ func isPlaceholder(value []byte) bool {
 	return bytes.Equal(bytes.TrimSpace(value), []byte(placeholder))
 }
 
-// looksRandom reports whether a word is more than a word of a sentence.
+// looksRandom reports whether a word is unlikely in a sentence.
 func looksRandom(value []byte) bool {
 	return len(value) >= 24 || bytes.ContainsAny(value, "0123456789+/=~")
 }
@@ -166,13 +162,13 @@ func isUserAndPassword(value []byte) bool {
 	return ok && len(user) > 0 && len(password) > 0 && isText(decoded)
 }
 
-// isGeneratedPassword reports whether four groups of five are a password of kubeadmin: it has digits or both cases, as names have not.
+// isGeneratedPassword reports whether four groups of five characters may be kubeadmin's password: digits and both cases, unlike names.
 func isGeneratedPassword(value []byte) bool {
 	return bytes.ContainsAny(value, "0123456789") && bytes.ContainsAny(value, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") &&
 		bytes.ContainsAny(value, "abcdefghijklmnopqrstuvwxyz")
 }
 
-// jsonString is a string of JSON that has escaped line breaks or quotes: a document inside of a document.
+// jsonString matches a string of JSON with escaped line breaks or quotes, which may have a document.
 var jsonString = regexp.MustCompile(`"(?:[^"\\\n]|\\.)*\\(?:n|")(?:[^"\\\n]|\\.)*"`)
 
 func (r *redactor) jsonStrings(text []byte) []byte {
@@ -197,7 +193,7 @@ func (r *redactor) jsonStrings(text []byte) []byte {
 	return r.replace(text, edits)
 }
 
-// percent is a word in percent-encoding, such as the content of a data URL.
+// percent matches a percent-encoded word, such as the content of a data URL.
 var percent = regexp.MustCompile(`[^\s"'<>\\%]*(?:%[0-9A-Fa-f]{2}[^\s"'<>\\%]*){3,}`)
 
 func (r *redactor) percentEncoded(text []byte) []byte {
@@ -217,14 +213,14 @@ func (r *redactor) percentEncoded(text []byte) []byte {
 }
 
 const (
-	// shortest is the shortest encoding of something that is looked into.
+	// shortest is the minimum length of an encoding that is decoded.
 	shortest = 40
-	// wrapped is the shortest line of an encoding that goes on in the next one.
+	// wrapped is the minimum length of a line that continues in the next one.
 	wrapped = 60
 )
 
-// base64Encoded replaces encodings of what holds a secret, such as a value of a Secret, a kubeconfig in a MachineConfig, or a
-// compressed file in an Ignition config.
+// base64Encoded replaces encodings with a secret in them, such as a value of a Secret, a kubeconfig in a MachineConfig, or a compressed
+// file in an Ignition config.
 func (r *redactor) base64Encoded(text []byte) []byte {
 	var edits []edit
 	for i := 0; i < len(text); {
@@ -252,7 +248,7 @@ func (r *redactor) base64Encoded(text []byte) []byte {
 	return r.replace(text, edits)
 }
 
-// encoded returns the run of base64 that begins at i, and those of the next lines that go on with it.
+// encoded returns the run of base64 at i, and its continuations on the next lines.
 func encoded(text []byte, i int) [][2]int {
 	var runs [][2]int
 	for {
@@ -274,7 +270,7 @@ func encoded(text []byte, i int) [][2]int {
 		if next >= len(text) || !isBase64(text[next]) {
 			return runs
 		}
-		// The line has nothing else.
+		// The line must have nothing else.
 		rest := text[next:]
 		if eol := bytes.IndexByte(rest, '\n'); eol >= 0 {
 			rest = rest[:eol]
@@ -295,8 +291,8 @@ func join(text []byte, runs [][2]int) []byte {
 	return joined
 }
 
-// encodesSecret returns the kind of a secret in the encoding, or nothing. The run may have up to three letters before it, such as
-// the n of an escaped line break.
+// encodesSecret returns the kind of a secret in the encoding, or "". Up to three letters may precede it, such as the n of an escaped line
+// break.
 func (r *redactor) encodesSecret(run []byte) Kind {
 	if len(run) < shortest {
 		return ""
@@ -320,7 +316,7 @@ func isBase64(c byte) bool {
 	return 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '+' || c == '/' || c == '-' || c == '_'
 }
 
-// decode decodes as much as it can of both alphabets: what is cut off is no reason to keep the rest.
+// decode decodes both alphabets, as much as it can, since the end may be missing.
 func decode(run []byte) []byte {
 	run = bytes.TrimRight(run, "=")
 	run = bytes.ReplaceAll(bytes.ReplaceAll(run, []byte("-"), []byte("+")), []byte("_"), []byte("/"))
@@ -330,7 +326,7 @@ func decode(run []byte) []byte {
 	return decoded[:n]
 }
 
-// isText reports whether the beginning is text. The end of what was cut may be half a character.
+// isText reports whether the beginning is text. The end may be half a character.
 func isText(b []byte) bool {
 	if len(b) > 512 {
 		b = b[:512]

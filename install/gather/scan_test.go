@@ -10,13 +10,13 @@ import (
 	"path"
 )
 
-// leak is a secret that was found, in the file of that path, which continues inside of archives.
+// leak is a secret in a file, whose path includes those inside of archives.
 type leak struct {
 	path string
 	kind Kind
 }
 
-// findLeaks finds what Redact replaces, and files that are secret by their name, also in gzip and tar inside of each other.
+// findLeaks returns what Redact would replace, and files with secret names, also in nested gzip and tar.
 func findLeaks(r io.Reader, name string) ([]leak, error) {
 	text, err := io.ReadAll(r)
 	if err != nil {

@@ -2,8 +2,8 @@ package gather
 
 import "github.com/solonode/sno/install/node"
 
-// Script returns the script that openshift-install's gather runs on the machine, as the user core, and whose result it copies from that
-// user's home folder. It is for node.GatherScript, mode 0755.
+// Script returns the script for node.GatherScript, mode 0755. openshift-install's gather runs it as user core, and copies the result from
+// that user's home folder.
 func Script() string {
 	return `#!/bin/sh
 # Writes ~/log-bundle-ID.tar.gz: openshift-install gather bootstrap runs this with --id ID and copies the file.
@@ -20,18 +20,18 @@ echo "Log bundle written to ${file}"
 `
 }
 
-// MastersScript returns the script that upstream's gather script runs on each control-plane node, and from whose folder it copies the
-// logs then. It is for node.MastersGatherScript, mode 0755 (U-INS-28).
+// MastersScript returns the script for node.MastersGatherScript, mode 0755. Upstream's gather script runs it on each control-plane node,
+// and copies the logs from its folder (U-INS-28).
 func MastersScript() string {
 	return `#!/bin/sh
-# Writes the logs of this node into the folder artifacts-ID of the temporary folder. It runs as root; the user who called sudo gets them.
+# Writes the logs of this node into the folder artifacts-ID of the temporary folder. It runs as root; the files belong to the user who called sudo.
 set -eu
 id=$(date -u +%Y%m%d%H%M%S)
 if test "${1:-}" = --id; then
   id=$2
 fi
 umask 077
-# Anybody can make a folder of the final name, or a link, so the logs are written into one that nobody knows.
+# Any user can create a folder or a link with the final name, so the logs are written into a folder with a random name.
 work=$(mktemp -d)
 trap 'rm -rf "${work}"' EXIT
 /` + node.Program + ` gather --id "${id}" --node-only --output - | tar -xz -C "${work}" --strip-components=1

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// secretByName returns what a file holds whose name says that it is secret, or nothing. secrets-names.txt has names only.
+// secretByName returns the kind of secret that the name of a file indicates, or "". secrets-names.txt has names only.
 func secretByName(name string) Kind {
 	for part := range strings.SplitSeq(strings.ToLower(name), "/") {
 		switch {

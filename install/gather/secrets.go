@@ -7,19 +7,19 @@ import (
 )
 
 var (
-	// jsonSecret is the kind of a Secret or of a list of them, in JSON or in a string of JSON.
+	// jsonSecret matches the kind of a Secret or of a list of them, in JSON or in a string of JSON.
 	jsonSecret = regexp.MustCompile(`\\*"kind\\*"\s*:\s*\\*"Secret(?:List)?\\*"`)
-	// jsonData is the beginning of its data.
+	// jsonData matches the beginning of its data.
 	jsonData = regexp.MustCompile(`(\\*)"(?:data|stringData)\\*"\s*:\s*\{`)
-	// yamlSecret is the kind of a Secret on a line of YAML.
+	// yamlSecret matches the kind of a Secret in YAML.
 	yamlSecret = regexp.MustCompile(`^(?:- )?kind:\s*["']?Secret(List)?["']?\s*$`)
 	yamlData   = regexp.MustCompile(`^(?:- )?(?:data|stringData):\s*(\S.*)?$`)
 	yamlEntry  = regexp.MustCompile(`^["']?[\w.-]+["']?:\s*(?:[|>][0-9+-]*\s*$|(\S.*))?$`)
-	// prefix is what a journal has before a line.
+	// prefix matches the prefix of a line in a journal.
 	prefix = regexp.MustCompile(`^\S.{0,80}?\[\d+\]: `)
 )
 
-// jsonSecrets replaces the data of Secrets in JSON, whether the text is one document or a line of a log.
+// jsonSecrets replaces the data of Secrets in JSON, in a document or in a line of a log.
 func (r *redactor) jsonSecrets(text []byte) []byte {
 	if !bytes.Contains(text, []byte("Secret")) {
 		return text
@@ -36,12 +36,12 @@ func (r *redactor) jsonSecrets(text []byte) []byte {
 			if len(bytes.TrimSpace(inside)) == 0 || bytes.Equal(bytes.TrimSpace(inside), []byte(with)) {
 				continue
 			}
-			// As many lines as before.
+			// Keep the number of lines.
 			with += string(bytes.Repeat([]byte("\n"), bytes.Count(inside, []byte("\n"))))
 			edits = append(edits, edit{from, to, SecretData, with})
 		}
 	}
-	// A list of Secrets with their kinds has each of them twice.
+	// A list of Secrets with their kinds yields each of them twice.
 	slices.SortFunc(edits, func(a, b edit) int { return a.start - b.start })
 	last := 0
 	return r.replace(text, slices.DeleteFunc(edits, func(e edit) bool {
@@ -53,8 +53,8 @@ func (r *redactor) jsonSecrets(text []byte) []byte {
 	}))
 }
 
-// enclosing returns the object that has position at. Braces inside of strings are counted too: they come in pairs there, and where they
-// do not, more is replaced.
+// enclosing returns the bounds of the object at a position. Braces in strings count too: they are usually in pairs, and otherwise more is
+// replaced.
 func enclosing(text []byte, at int) (int, int) {
 	depth, start := 0, 0
 	for i := at; i >= 0; i-- {
@@ -72,7 +72,7 @@ func enclosing(text []byte, at int) (int, int) {
 	return start, closing(text, at)
 }
 
-// closing returns the position of the brace that ends the object that has position at, or the end of the text.
+// closing returns the position of the brace that ends the object at a position, or the end of the text.
 func closing(text []byte, at int) int {
 	depth := 0
 	for i := at; i < len(text); i++ {
@@ -89,7 +89,7 @@ func closing(text []byte, at int) int {
 	return len(text)
 }
 
-// line is a line of YAML. A journal has something before each.
+// line is a line of YAML, in a journal after a prefix.
 type line struct {
 	start, end int // of the content in the text, without indentation and line break
 	indent     int
@@ -98,7 +98,7 @@ type line struct {
 
 func content(text []byte, l line) []byte { return text[l.start:l.end] }
 
-// column returns where the key of the line begins: after the dash of a list.
+// column returns the column of the line's key, after the dash of a list.
 func column(text []byte, l line) int {
 	if bytes.HasPrefix(content(text, l), []byte("- ")) {
 		return l.indent + 2
@@ -124,7 +124,7 @@ func yamlLines(text []byte) []line {
 	return lines
 }
 
-// yamlSecrets replaces the data of Secrets in YAML. The data is before the kind or after it, on the level of the kind.
+// yamlSecrets replaces the data of Secrets in YAML, before or after the kind, on the level of the kind.
 func (r *redactor) yamlSecrets(text []byte) []byte {
 	if !bytes.Contains(text, []byte("Secret")) {
 		return text
@@ -169,7 +169,7 @@ func (r *redactor) yamlSecrets(text []byte) []byte {
 	return r.replace(text, slices.DeleteFunc(edits, func(e edit) bool { return isPlaceholder(text[e.start:e.end]) }))
 }
 
-// values returns what is below a key: the values of an object, or all of the lines of a text.
+// values returns edits of what is below a key: the values of an object, or all lines of a text.
 func values(text []byte, lines []line, key int) []edit {
 	var edits []edit
 	for _, l := range lines[key+1:] {

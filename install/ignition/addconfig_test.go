@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Everything that a config says is in what it is added to, as it was, next to what was there.
+// The result has all of the config that is added, unchanged, and all of the earlier additions.
 func TestAddConfig(t *testing.T) {
 	added := strings.Replace(master, "3.2.0", "3.4.0", 1)
 	added = strings.Replace(added, `"passwd": {`, `"kernelArguments": {"shouldExist": ["nosmt"]}, "passwd": {"groups": [{"name": "ops", "gid": 1001}], `, 1)
@@ -28,40 +28,40 @@ func TestAddConfig(t *testing.T) {
 	if err := errors.Join(json.Unmarshal(text, &got), json.Unmarshal([]byte(added), &want)); err != nil {
 		t.Fatal(err)
 	}
-	ours := func(v any) bool {
+	isAddition := func(v any) bool {
 		m, _ := v.(map[string]any)
 		path, _ := m["path"].(string)
 		name, _ := m["name"].(string)
 		return strings.HasPrefix(path, "/etc/kubernetes/manifests/") || path == "/etc/kubernetes/bootstrap-secrets" || name == "10-etcd-restore.conf" || name == "post-reboot.service"
 	}
-	if taken := remove(got, ours); taken != 4 {
-		t.Errorf("%d of 4 earlier additions are there", taken)
+	if removed := remove(got, isAddition); removed != 4 {
+		t.Errorf("%d of 4 earlier additions are there", removed)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-// Nothing is added silently in place of something else, and a config is added as a whole or not at all.
+// A conflict is an error, and a config is added completely or not at all.
 func TestAddConfigRefuses(t *testing.T) {
 	for name, test := range map[string]struct {
 		config string
 		is     error
 		want   string
 	}{
-		"file":          {`"storage":{"files":[{"path":"/etc/kubernetes/manifests/etcd-pod.yaml"}]}`, ErrConflict, "path /etc/kubernetes/manifests/etcd-pod.yaml: two sources have it: sno-install and node.ign"},
-		"folder":        {`"storage":{"directories":[{"path":"/etc/kubernetes/bootstrap-secrets"}]}`, ErrConflict, "sno-install and node.ign"},
-		"link":          {`"storage":{"links":[{"path":"/etc/kubernetes/bootstrap-secrets","target":"/tmp"}]}`, ErrConflict, "sno-install and node.ign"},
-		"unit":          {`"systemd":{"units":[{"name":"post-reboot.service","mask":true}]}`, ErrConflict, "unit post-reboot.service: two sources have it: sno-install and node.ign"},
-		"drop-in":       {`"systemd":{"units":[{"name":"kubelet.service","dropins":[{"name":"10-etcd-restore.conf","contents":"[Unit]"}]}]}`, ErrConflict, "drop-in kubelet.service 10-etcd-restore.conf: "},
-		"ours below":    {`"storage":{"files":[{"path":"/etc/kubernetes/bootstrap-secrets/a"},{"path":"/etc/kubernetes/manifests"}]}`, ErrConflict, "path /etc/kubernetes/manifests/etcd-pod.yaml: two sources have it: node.ign has /etc/kubernetes/manifests, which is no folder, and sno-install"},
-		"below ours":    {`"storage":{"files":[{"path":"/etc/kubernetes/manifests/etcd-pod.yaml/a"}]}`, ErrConflict, "sno-install has /etc/kubernetes/manifests/etcd-pod.yaml, which is no folder, and node.ign"},
-		"pointer":       {`"ignition":{"config":{"merge":[{"source":"https://example.com/more.ign"}]},"version":"3.2.0"}`, ErrPointer, "node.ign: ignition.config: "},
-		"replaced":      {`"ignition":{"config":{"replace":{"source":"https://example.com/more.ign"}},"version":"3.2.0"}`, ErrPointer, "node.ign: ignition.config: "},
-		"another spec":  {`"ignition":{"version":"2.2.0"}`, ErrVersion, "node.ign: ignition.version"},
-		"no config":     {`"storage":[]`, ErrInvalid, "node.ign: "},
-		"an SSH key":    {`"passwd":{"users":[{"name":"core","sshAuthorizedKeys":["k"]}]}`, ErrConflict, "user core: two sources have it: sshKey and node.ign"},
-		"file of a key": {`"storage":{"files":[{"path":"/var/home/core/.ssh/authorized_keys.d/more"}]}`, ErrConflict, "sshKey has the SSH keys of user core, and node.ign"},
+		"file":                   {`"storage":{"files":[{"path":"/etc/kubernetes/manifests/etcd-pod.yaml"}]}`, ErrConflict, "path /etc/kubernetes/manifests/etcd-pod.yaml: defined by two sources: sno-install and node.ign"},
+		"folder":                 {`"storage":{"directories":[{"path":"/etc/kubernetes/bootstrap-secrets"}]}`, ErrConflict, "sno-install and node.ign"},
+		"link":                   {`"storage":{"links":[{"path":"/etc/kubernetes/bootstrap-secrets","target":"/tmp"}]}`, ErrConflict, "sno-install and node.ign"},
+		"unit":                   {`"systemd":{"units":[{"name":"post-reboot.service","mask":true}]}`, ErrConflict, "unit post-reboot.service: defined by two sources: sno-install and node.ign"},
+		"drop-in":                {`"systemd":{"units":[{"name":"kubelet.service","dropins":[{"name":"10-etcd-restore.conf","contents":"[Unit]"}]}]}`, ErrConflict, "drop-in kubelet.service 10-etcd-restore.conf: "},
+		"file above an addition": {`"storage":{"files":[{"path":"/etc/kubernetes/bootstrap-secrets/a"},{"path":"/etc/kubernetes/manifests"}]}`, ErrConflict, "path /etc/kubernetes/manifests/etcd-pod.yaml: defined by two sources: node.ign has /etc/kubernetes/manifests, which is no folder, and sno-install"},
+		"file below an addition": {`"storage":{"files":[{"path":"/etc/kubernetes/manifests/etcd-pod.yaml/a"}]}`, ErrConflict, "sno-install has /etc/kubernetes/manifests/etcd-pod.yaml, which is no folder, and node.ign"},
+		"pointer":                {`"ignition":{"config":{"merge":[{"source":"https://example.com/more.ign"}]},"version":"3.2.0"}`, ErrPointer, "node.ign: ignition.config: "},
+		"replaced":               {`"ignition":{"config":{"replace":{"source":"https://example.com/more.ign"}},"version":"3.2.0"}`, ErrPointer, "node.ign: ignition.config: "},
+		"another spec":           {`"ignition":{"version":"2.2.0"}`, ErrVersion, "node.ign: ignition.version"},
+		"invalid config":         {`"storage":[]`, ErrInvalid, "node.ign: "},
+		"an SSH key":             {`"passwd":{"users":[{"name":"core","sshAuthorizedKeys":["k"]}]}`, ErrConflict, "user core: defined by two sources: sshKey and node.ign"},
+		"file of a key":          {`"storage":{"files":[{"path":"/var/home/core/.ssh/authorized_keys.d/more"}]}`, ErrConflict, "sshKey has the SSH keys of user core, and node.ign"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := additions()
@@ -81,16 +81,16 @@ func TestAddConfigRefuses(t *testing.T) {
 	}
 }
 
-// A drop-in says nothing of the rest of its unit, which may be in another config (R-BIP-11).
-func TestDropInOfAnothersUnit(t *testing.T) {
+// A drop-in is no claim of its unit, which may be in another config (R-BIP-11).
+func TestDropInOfOtherUnit(t *testing.T) {
 	const dropIn = `{"ignition":{"version":"3.2.0"},"systemd":{"units":[{"name":"kubelet.service","dropins":[{"name":"50-site.conf","contents":"[Unit]\n"}]}]}}`
 	var b Builder
 	b.AddDropIn("sno-install", "kubelet.service", "10-etcd-restore.conf", "[Unit]\nRequires=etcd-restore.service\n")
 	if err := b.AddConfig("node.ign", []byte(dropIn)); err != nil {
 		t.Fatal(err)
 	}
-	const their = `{"ignition":{"version":"3.2.0"},"systemd":{"units":[{"name":"kubelet.service","contents":"[Unit]","dropins":[{"name":"10-mco.conf","contents":"[Unit]"}]}]}}`
-	text, err := Enrich("master.ign", []byte(their), &b)
+	const other = `{"ignition":{"version":"3.2.0"},"systemd":{"units":[{"name":"kubelet.service","contents":"[Unit]","dropins":[{"name":"10-mco.conf","contents":"[Unit]"}]}]}}`
+	text, err := Enrich("master.ign", []byte(other), &b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,9 +103,9 @@ func TestDropInOfAnothersUnit(t *testing.T) {
 	if diff := cmp.Diff([]string{"10-etcd-restore.conf", "10-mco.conf", "50-site.conf"}, names); diff != "" || len(units) != 1 || units[0].Contents == nil {
 		t.Errorf("%d units, contents %v, drop-ins (-want +got):\n%s", len(units), units[0].Contents, diff)
 	}
-	var other Builder
-	other.AddUnit("sno-install", "kubelet.service", service)
-	if text, err = Enrich("master.ign", []byte(dropIn), &other); err != nil || !strings.Contains(string(text), "50-site.conf") {
+	var b2 Builder
+	b2.AddUnit("sno-install", "kubelet.service", service)
+	if text, err = Enrich("master.ign", []byte(dropIn), &b2); err != nil || !strings.Contains(string(text), "50-site.conf") {
 		t.Errorf("a unit of which the master config has a drop-in: %s, %v", text, err)
 	}
 }

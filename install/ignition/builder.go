@@ -16,21 +16,21 @@ import (
 )
 
 var (
-	// ErrConflict means that two sources have the same path, unit or user.
-	ErrConflict = errors.New("two sources have it")
-	// ErrInvalid means that Ignition would refuse the config.
+	// ErrConflict is in the error of a path, unit or user that two sources define.
+	ErrConflict = errors.New("defined by two sources")
+	// ErrInvalid is in the error of a config that Ignition would refuse.
 	ErrInvalid = errors.New("not a valid Ignition config")
 )
 
-// Builder collects what goes into a config. The zero value is empty. Faults are kept, and reported by Encode all at once.
+// Builder collects the parts of a config. The zero value is empty. Encode reports all errors.
 type Builder struct {
 	config types.Config
-	// sources are by "path /etc/hosts", "unit kubelet.service", "drop-in kubelet.service 10-x.conf", "user core"; thing has the names.
+	// sources has the source of each thing: "path /etc/hosts", "unit kubelet.service", "drop-in kubelet.service 10-x.conf", "user core".
 	sources map[string]string
 	faults  []error
 }
 
-// claim reports whether nobody else has the thing.
+// claim reports whether no other source has the thing, and records the source.
 func (b *Builder) claim(source, thing string) bool {
 	if other, taken := b.sources[thing]; taken {
 		b.faults = append(b.faults, fmt.Errorf("%s: %w: %s and %s", thing, ErrConflict, other, source))
@@ -43,14 +43,14 @@ func (b *Builder) claim(source, thing string) bool {
 	return true
 }
 
-// on returns the path as Ignition has it, from the root.
+// on returns the absolute path.
 func on(p string) string { return path.Clean("/" + p) }
 
 // unitsDir is where Ignition puts units.
 const unitsDir = "/etc/systemd/system"
 
-// thing returns the name under which a path is claimed. A file in the folder of the units is a unit or a drop-in, whichever section of
-// the config it is from: Ignition refuses two of these, but does not report whose they are.
+// thing returns the name under which a path is claimed. Files in the folder of units are units or drop-ins: Ignition refuses duplicates
+// between the sections of a config, but does not report their sources.
 func thing(p string) string {
 	dir, base := path.Split(p)
 	dir = path.Clean(dir)
@@ -67,7 +67,7 @@ func thing(p string) string {
 
 func mode(m fs.FileMode) *int { return util.IntToPtr(int(m.Perm())) }
 
-// AddFile adds a file, whose path is relative to the root. Root owns it. It replaces one that the image has.
+// AddFile adds a file of root, with a path relative to the root. It replaces a file of the image.
 func (b *Builder) AddFile(source string, f files.File) {
 	p := on(f.Path)
 	if !b.claim(source, thing(p)) {
@@ -79,7 +79,7 @@ func (b *Builder) AddFile(source string, f files.File) {
 	})
 }
 
-// AddFileFrom adds a file that Ignition downloads, and refuses if its SHA-512 sum, in hex, is another.
+// AddFileFrom adds a file that Ignition downloads and verifies by its SHA-512 sum in hex.
 func (b *Builder) AddFileFrom(source, file string, m fs.FileMode, url, sha512 string) {
 	p := on(file)
 	if !b.claim(source, thing(p)) {
@@ -93,7 +93,7 @@ func (b *Builder) AddFileFrom(source, file string, m fs.FileMode, url, sha512 st
 	})
 }
 
-// AddDir adds a folder with its own mode. Folders that are not added get Ignition's, 0755.
+// AddDir adds a folder with a mode. Ignition creates other folders with mode 0755.
 func (b *Builder) AddDir(source, dir string, m fs.FileMode) {
 	p := on(dir)
 	if !b.claim(source, thing(p)) {
@@ -104,7 +104,7 @@ func (b *Builder) AddDir(source, dir string, m fs.FileMode) {
 	})
 }
 
-// AddUnit adds a unit of systemd. It is enabled if it has an [Install] section.
+// AddUnit adds a systemd unit, enabled if it has an [Install] section.
 func (b *Builder) AddUnit(source, name, text string) {
 	if !b.claim(source, "unit "+name) {
 		return
@@ -116,7 +116,7 @@ func (b *Builder) AddUnit(source, name, text string) {
 	}
 }
 
-// AddDropIn adds a drop-in to a unit, which may be the image's or of another config.
+// AddDropIn adds a drop-in of a unit, which may be in the image or in another config.
 func (b *Builder) AddDropIn(source, unit, name, text string) {
 	if !b.claim(source, "drop-in "+unit+" "+name) {
 		return
@@ -125,7 +125,7 @@ func (b *Builder) AddDropIn(source, unit, name, text string) {
 	u.Dropins = append(u.Dropins, types.Dropin{Name: name, Contents: &text})
 }
 
-// unit returns the entry of that name.
+// unit returns the entry of a unit, and adds it if it is missing.
 func (b *Builder) unit(name string) *types.Unit {
 	units := &b.config.Systemd.Units
 	for i := range *units {
@@ -137,7 +137,7 @@ func (b *Builder) unit(name string) *types.Unit {
 	return &(*units)[len(*units)-1]
 }
 
-// hasInstall reports whether a unit can be enabled.
+// hasInstall reports whether a unit has an [Install] section.
 func hasInstall(text string) bool {
 	for line := range strings.Lines(text) {
 		if strings.TrimSpace(line) == "[Install]" {
@@ -147,7 +147,7 @@ func hasInstall(text string) bool {
 	return false
 }
 
-// AddKeys authorizes SSH keys for a user. No keys add nothing.
+// AddKeys adds SSH keys of a user. Without keys it adds nothing.
 func (b *Builder) AddKeys(source, user string, keys []string) {
 	if len(keys) == 0 || !b.claim(source, "user "+user) {
 		return
@@ -159,14 +159,14 @@ func (b *Builder) AddKeys(source, user string, keys []string) {
 	b.config.Passwd.Users = append(b.config.Passwd.Users, u)
 }
 
-// AddKernelArguments adds arguments of the kernel, which Ignition knows from spec 3.3.0 on.
+// AddKernelArguments adds kernel arguments, which need spec 3.3.0.
 func (b *Builder) AddKernelArguments(arguments ...string) {
 	for _, a := range arguments {
 		b.config.KernelArguments.ShouldExist = append(b.config.KernelArguments.ShouldExist, types.KernelArgument(a))
 	}
 }
 
-// AddBuilder adds all that another has.
+// AddBuilder adds the parts of another Builder.
 func (b *Builder) AddBuilder(other *Builder) {
 	b.faults = slices.Concat(b.faults, other.faults, conflicts(b, other))
 	sources := map[string]string{}
@@ -175,7 +175,7 @@ func (b *Builder) AddBuilder(other *Builder) {
 	b.sources, b.config = sources, merge(b.config, other.config)
 }
 
-// AddConfig adds all that a config has, which comes from name.
+// AddConfig adds the parts of a config; name is its source.
 func (b *Builder) AddConfig(name string, text []byte) error {
 	parsed, err := parseWhole(name, text)
 	if err != nil {

@@ -22,12 +22,12 @@ import (
 
 const service = "[Service]\nExecStart=/bin/true\n"
 
-// read returns what Ignition would make of a config.
+// read parses a config with Ignition's library.
 func read(t *testing.T, text []byte) types.Config {
 	t.Helper()
 	c, r, err := v3_6.ParseCompatibleVersion(text)
 	if err != nil || len(r.Entries) > 0 {
-		t.Fatalf("Ignition says %v %v of %s", err, r, text)
+		t.Fatalf("parse: %v %v: %s", err, r, text)
 	}
 	return c
 }
@@ -122,11 +122,11 @@ func TestBuilder(t *testing.T) {
 	}
 	again, err := b.Encode()
 	if err != nil || !bytes.Equal(again, text) {
-		t.Error("the same builder gives another text")
+		t.Error("the second text differs")
 	}
 }
 
-// What only later versions of the spec know raises the version, and nothing else does.
+// The version is the lowest with all fields.
 func TestVersion(t *testing.T) {
 	var b Builder
 	b.AddKernelArguments("nosmt")
@@ -159,10 +159,10 @@ func TestConflicts(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"path /etc/hosts: two sources have it: one and two", "path /etc/hosts: two sources have it: one and three",
-		"unit a.service: two sources have it: one and two", "drop-in a.service x.conf: two sources have it: one and two",
-		"unit a.service: two sources have it: one and four", "drop-in a.service x.conf: two sources have it: one and five",
-		"user core: two sources have it: one and two",
+		"path /etc/hosts: defined by two sources: one and two", "path /etc/hosts: defined by two sources: one and three",
+		"unit a.service: defined by two sources: one and two", "drop-in a.service x.conf: defined by two sources: one and two",
+		"unit a.service: defined by two sources: one and four", "drop-in a.service x.conf: defined by two sources: one and five",
+		"user core: defined by two sources: one and two",
 	}
 	if diff := cmp.Diff(strings.Join(want, "\n"), err.Error()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -187,7 +187,7 @@ func TestInvalid(t *testing.T) {
 	}
 }
 
-// What a person has put into the folder is all there, or is an error (R-BIP-24).
+// All of an extra folder is in the config, or an error (R-BIP-24).
 func TestExtra(t *testing.T) {
 	file := func(text string, mode int) *fstest.MapFile {
 		return &fstest.MapFile{Data: []byte(text), Mode: fsMode(mode)}
@@ -243,7 +243,7 @@ func TestExtra(t *testing.T) {
 	}
 }
 
-// The worker's config points to the cluster, and trusts its CA only (R-WRK-1).
+// The worker's config points to the cluster, and trusts only its CA (R-WRK-1).
 func TestPointer(t *testing.T) {
 	for host, want := range map[string]string{
 		"api-int.sno.example.com": "https://api-int.sno.example.com:22623/config/worker",
@@ -285,6 +285,6 @@ func TestLargest(t *testing.T) {
 		t.Errorf("largest: %v", items)
 	}
 	if got := Largest([]byte("none"), 2); got != nil {
-		t.Errorf("largest of no config: %v", got)
+		t.Errorf("invalid config: %v", got)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/solonode/sno/render/files"
 )
 
-// tree is what a person may have in a folder: texts, keys, programs, names and bytes that need escapes, and random sizes of all of these.
+// tree returns files as in a user's folder: texts, keys, programs, names and bytes that need escapes, and random sizes of all of these.
 func tree() []files.File {
 	all := make([]byte, 256)
 	for i := range all {
@@ -42,8 +42,8 @@ func tree() []files.File {
 	return made
 }
 
-// Butane makes the same paths and contents of a tree, and nothing shorter. The modes differ on purpose: Butane has 0644, or 0755 for what can
-// be executed, so that everybody may read keys (R-BIP-24, U-INS-8).
+// Paths and contents are those of Butane, and no longer. Modes differ intentionally: Butane sets 0644 or, for executables, 0755, so that
+// all users could read keys (R-BIP-24, U-INS-8).
 func TestTreeAsButane(t *testing.T) {
 	dir := t.TempDir()
 	var local strings.Builder
@@ -57,7 +57,7 @@ func TestTreeAsButane(t *testing.T) {
 		}
 		fmt.Fprintf(&local, "  - {path: %q, contents: {local: %q}}\n", "/local/"+f.Path, "files/"+f.Path)
 	}
-	theirs := read(t, ignitiontest.Butane(t, dir, "variant: fcos\nversion: 1.2.0\nstorage:\n  trees:\n  - local: files\n  files:\n"+local.String()))
+	butane := read(t, ignitiontest.Butane(t, dir, "variant: fcos\nversion: 1.2.0\nstorage:\n  trees:\n  - local: files\n  files:\n"+local.String()))
 
 	var b Builder
 	if _, err := b.AddExtra("extra", os.DirFS(dir)); err != nil {
@@ -68,17 +68,17 @@ func TestTreeAsButane(t *testing.T) {
 		t.Fatal(err)
 	}
 	ignitiontest.Validate(t, text)
-	ours := read(t, text)
+	parsed := read(t, text)
 
 	contents, modes, lengths := map[string]string{}, map[string]int{}, map[string]int{}
-	for _, f := range ours.Storage.Files {
+	for _, f := range parsed.Storage.Files {
 		contents[f.Path], modes[f.Path], lengths[f.Path] = contentOf(t, f.Contents), *f.Mode, len(*f.Contents.Source)
 	}
 	if len(contents) != len(tree()) {
 		t.Errorf("%d of %d files", len(contents), len(tree()))
 	}
 	fromTree, fromLocal := map[string]string{}, map[string]string{}
-	for _, f := range theirs.Storage.Files {
+	for _, f := range butane.Storage.Files {
 		path, one := strings.CutPrefix(f.Path, "/local")
 		if one {
 			fromLocal[path] = contentOf(t, f.Contents)
@@ -90,17 +90,17 @@ func TestTreeAsButane(t *testing.T) {
 			mode = 0o755
 		}
 		if *f.Mode != mode {
-			t.Errorf("Butane's mode of %s is %o; the difference that this test allows for is another", path, *f.Mode)
+			t.Errorf("Butane's mode of %s is %o, which this test does not expect", path, *f.Mode)
 		}
 		if lengths[path] > len(*f.Contents.Source) {
 			t.Errorf("%s takes %d characters, and with Butane %d", path, lengths[path], len(*f.Contents.Source))
 		}
 	}
 	if diff := cmp.Diff(fromTree, contents); diff != "" {
-		t.Errorf("as storage.trees (-Butane +ours):\n%s", diff)
+		t.Errorf("as storage.trees (-Butane +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(fromLocal, contents); diff != "" {
-		t.Errorf("as local files (-Butane +ours):\n%s", diff)
+		t.Errorf("as local files (-Butane +got):\n%s", diff)
 	}
 	for _, f := range tree() {
 		if modes["/"+f.Path] != int(f.Mode) {

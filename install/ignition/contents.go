@@ -10,15 +10,15 @@ import (
 	"github.com/vincent-petithory/dataurl"
 )
 
-// contents returns the shortest of three ways to write a content: as text, in base64, or compressed. The compression is always set,
-// because a config that is merged inherits it from its parent otherwise.
+// contents returns the shortest of three encodings: text, base64, or compressed. The compression is always set, because a merged config
+// would inherit its parent's.
 func contents(content []byte) types.Resource {
 	source, compression := "data:;base64,"+base64.StdEncoding.EncodeToString(content), ""
 	packed := compress(content)
 	size := len("data:;base64,") + base64.StdEncoding.EncodedLen(len(packed))
-	// To escape a program takes most of the time, and is of no use where not even the bytes alone are shorter.
+	// Escaping a program is slow, and is skipped if the bytes alone are not shorter.
 	if len("data:,")+len(content) <= size {
-		// What is mostly binary is not shorter with three characters for a byte.
+		// Escaped binary data is longer, with three characters per byte.
 		if text := "data:," + dataurl.Escape(content); len(text) <= len(source) {
 			source = text
 		}
@@ -29,8 +29,7 @@ func contents(content []byte) types.Resource {
 	return types.Resource{Source: &source, Compression: util.StrToPtr(compression)}
 }
 
-// compress returns the same bytes for the same content. The best compression would take three times as long for one percent. Writing into memory does
-// not fail.
+// compress returns the same bytes for the same content. The best compression would take three times as long and save one percent.
 func compress(content []byte) []byte {
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)

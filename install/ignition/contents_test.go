@@ -10,8 +10,7 @@ import (
 	"github.com/vincent-petithory/dataurl"
 )
 
-// Every content has the shortest of the three forms, although not all of them are made: of two that are as long the text comes first, and what is
-// compressed last.
+// Every content has the shortest of the three encodings. Of two with the same length text comes first, and compressed last.
 func TestShortest(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // of a test
 	binary := make([]byte, 4096)
@@ -42,7 +41,7 @@ func TestShortest(t *testing.T) {
 		}
 	}
 	if len(seen) != 3 {
-		t.Errorf("the test has only %v", seen)
+		t.Errorf("tested encodings: %v", seen)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/coreos/vcontext/report"
 )
 
-// specs are the versions that are written, the lowest first, each with its own parser.
+// specs are the versions that can be written, the lowest first.
 var specs = []struct {
 	version string
 	check   func(text []byte) (report.Report, error)
@@ -27,8 +27,8 @@ var specs = []struct {
 	{"3.6.0", func(text []byte) (report.Report, error) { _, r, err := v3_6.Parse(text); return r, err }},
 }
 
-// Encode returns the config in the lowest version of the spec that can say it, at least 3.2.0. The error has all faults: those of
-// ErrConflict, or that of ErrInvalid.
+// Encode returns the config in the lowest version of the spec with all fields, at least 3.2.0. The error has all conflicts, or is
+// ErrInvalid.
 func (b *Builder) Encode() ([]byte, error) {
 	if err := errors.Join(b.faults...); err != nil {
 		return nil, err
@@ -36,9 +36,9 @@ func (b *Builder) Encode() ([]byte, error) {
 	return encode(b.config, specs[0].version)
 }
 
-// encode writes the config in the lowest version, from least up, in which Ignition has nothing to say about it.
+// encode writes the config in the lowest version, at least least, that Ignition accepts.
 func encode(c types.Config, least string) ([]byte, error) {
-	var said error
+	var last error
 	for _, spec := range specs {
 		if spec.version < least {
 			continue
@@ -53,13 +53,13 @@ func encode(c types.Config, least string) ([]byte, error) {
 		if err == nil && len(lost.Entries) == 0 {
 			return text, nil
 		}
-		said = fmt.Errorf("%w: spec %s: %w", ErrInvalid, spec.version, errors.Join(entries(lost), err))
+		last = fmt.Errorf("%w: spec %s: %w", ErrInvalid, spec.version, errors.Join(entries(lost), err))
 	}
-	return nil, said
+	return nil, last
 }
 
-// lost returns what a report says of faults, and of keys that the spec does not know: these are warnings of Ignition's, which drops
-// them. Other warnings, such as of a file system that is wiped, are the config's own business.
+// lost returns errors, and warnings about keys that Ignition would drop because the spec does not have them. Other warnings, such as of a
+// file system that is wiped, are accepted.
 func lost(r report.Report) report.Report {
 	var kept report.Report
 	for _, e := range r.Entries {
@@ -70,16 +70,16 @@ func lost(r report.Report) report.Report {
 	return kept
 }
 
-// entries returns what a report says, as an error.
+// entries returns the entries of a report as an error.
 func entries(r report.Report) error {
 	var errs []error
 	for _, e := range r.Entries {
-		errs = append(errs, fmt.Errorf("%s: %s", e.Context, e.Message)) //nolint:err113 // the library's words
+		errs = append(errs, fmt.Errorf("%s: %s", e.Context, e.Message)) //nolint:err113 // text of the library
 	}
 	return errors.Join(errs...)
 }
 
-// compact returns JSON without the empty objects of which the types have many, with sorted keys.
+// compact returns JSON with sorted keys and without empty objects, of which the types have many.
 func compact(c types.Config) ([]byte, error) {
 	text, err := json.Marshal(c)
 	if err != nil {

@@ -20,20 +20,19 @@ import (
 	"github.com/solonode/sno/render/files"
 )
 
-// home is that of user core.
 const home = "/" + "home/core"
 
 const preset = "/etc/systemd/system-preset/20-ignition.preset"
 
-// binary returns bytes that no compression makes shorter, the same each time.
+// binary returns incompressible bytes, the same each time.
 func binary(number uint64, size int) []byte {
 	b := make([]byte, size)
 	_, _ = rand.NewChaCha8([32]byte{byte(number)}).Read(b)
 	return b
 }
 
-// laid returns what the engine makes of a config.
-func laid(t *testing.T, config []byte) map[string]ignitiontest.Entry {
+// applied returns the files that the engine writes for a config.
+func applied(t *testing.T, config []byte) map[string]ignitiontest.Entry {
 	t.Helper()
 	root := ignitiontest.Root(t)
 	if err := ignitiontest.Lay(t, root, config); err != nil {
@@ -42,8 +41,8 @@ func laid(t *testing.T, config []byte) map[string]ignitiontest.Entry {
 	return ignitiontest.Tree(t, root)
 }
 
-// The engine lays exactly what was added: nobody but the owner reads keys, and there is nothing else (R-BIP-11, U-INS-8).
-func TestEngineLaysBuilder(t *testing.T) {
+// The engine writes exactly what was added, and only the owner reads keys (R-BIP-11, U-INS-8).
+func TestEngineWritesBuilder(t *testing.T) {
 	program, large := binary(1, 5000), strings.Repeat("apiVersion: v1\n", 500)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(program) }))
 	t.Cleanup(server.Close)
@@ -100,11 +99,11 @@ func TestEngineLaysBuilder(t *testing.T) {
 		home + "/.ssh/authorized_keys.d/ignition": core(0o600, "ssh-ed25519 AAAA a\nssh-ed25519 AAAA b\n"),
 	}
 	if diff := cmp.Diff(want, ignitiontest.Tree(t, root)); diff != "" {
-		t.Errorf("laid (-want +got):\n%s", diff)
+		t.Errorf("files (-want +got):\n%s", diff)
 	}
 }
 
-// A program that is another than was meant is not taken.
+// A program with another sum is refused.
 func TestEngineRefusesAnotherSum(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("another")) }))
 	t.Cleanup(server.Close)
@@ -124,9 +123,9 @@ func TestEngineRefusesAnotherSum(t *testing.T) {
 	}
 }
 
-// A machine with the enriched config has what the original gives it, and what the additions do, and nothing else (R-BIP-11, U-INS-9).
-func TestEngineLaysEnriched(t *testing.T) {
-	// The engine's other stages have the disks, and its network the proxy.
+// The engine writes the files of the original and the additions, and nothing else (R-BIP-11, U-INS-9).
+func TestEngineWritesEnriched(t *testing.T) {
+	// Disks and proxy are handled by other stages of the engine.
 	original := []byte(`{
   "ignition": {"version": "3.2.0"},
   "passwd": {"users": [{"name": "core", "sshAuthorizedKeys": ["ssh-ed25519 AAAA admin"]}]},
@@ -154,24 +153,24 @@ func TestEngineLaysEnriched(t *testing.T) {
 		t.Fatal(err)
 	}
 	ignitiontest.Validate(t, enriched)
-	want, ours, got := laid(t, original), laid(t, alone), laid(t, enriched)
-	if len(want) < 10 || len(ours) < 5 {
-		t.Fatalf("the original lays %d, the additions %d", len(want), len(ours))
+	want, added, got := applied(t, original), applied(t, alone), applied(t, enriched)
+	if len(want) < 10 || len(added) < 5 {
+		t.Fatalf("the original has %d entries, the additions %d", len(want), len(added))
 	}
-	// The one file that both write to is the list of the enabled units.
-	lines := slices.Sorted(strings.Lines(want[preset].Content + ours[preset].Content))
+	// Both write to the preset file, the list of enabled units.
+	lines := slices.Sorted(strings.Lines(want[preset].Content + added[preset].Content))
 	if diff := cmp.Diff(lines, slices.Sorted(strings.Lines(got[preset].Content))); diff != "" || len(lines) != 2 {
 		t.Errorf("enabled units (-want +got):\n%s", diff)
 	}
-	delete(ours, preset)
-	for path := range ours {
+	delete(added, preset)
+	for path := range added {
 		if _, both := want[path]; both {
-			t.Errorf("both lay %s", path)
+			t.Errorf("both write %s", path)
 		}
 	}
-	maps.Copy(want, ours)
+	maps.Copy(want, added)
 	want[preset] = got[preset]
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("laid (-want +got):\n%s", diff)
+		t.Errorf("files (-want +got):\n%s", diff)
 	}
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/coreos/ignition/v2/config/v3_6/types"
 )
 
-// ErrPointer is in the error of a config that takes further configs from elsewhere: what they hold would win, unseen.
+// ErrPointer is in the error of a config that refers to other configs, which would override the additions.
 var ErrPointer = errors.New("it merges or replaces configs from elsewhere; give the config itself")
 
-// Enrich returns the original config, which comes from name, with what the Builder has. All that the original says stays as it is
-// (U-INS-9). Conflicts are ErrConflict and name both sources, all at once. The version of the spec is at least the original's.
+// Enrich returns the original config, whose source is name, with the parts of the Builder. The original is not changed (U-INS-9). The error
+// has all conflicts, each with both sources. The version of the spec is at least the original's.
 func Enrich(name string, original []byte, additions *Builder) ([]byte, error) {
 	parsed, err := parseWhole(name, original)
 	if err != nil {
@@ -30,7 +30,7 @@ func Enrich(name string, original []byte, additions *Builder) ([]byte, error) {
 	return encode(merge(c, additions.config), max(parsed.Version, specs[0].version))
 }
 
-// of returns a Builder that has a config, which comes from name.
+// of returns a Builder with a config and its source.
 func of(name string, c types.Config) *Builder {
 	b := &Builder{config: c, sources: map[string]string{}}
 	for _, t := range things(c) {
@@ -39,7 +39,7 @@ func of(name string, c types.Config) *Builder {
 	return b
 }
 
-// parseWhole reads a config that holds all that it is about.
+// parseWhole parses a config, and refuses references to other configs.
 func parseWhole(name string, text []byte) (*Parsed, error) {
 	parsed, err := Parse(name, text)
 	if err != nil {
@@ -51,11 +51,11 @@ func parseWhole(name string, text []byte) (*Parsed, error) {
 	return parsed, nil
 }
 
-// merge joins two configs that have nothing in common, by Ignition's own rules.
+// merge merges two configs that have nothing in common, with Ignition's library.
 func merge(parent, child types.Config) types.Config { return v3_6.Merge(parent, child) }
 
-// conflicts returns a fault for each path, unit, drop-in and user that both have, for each path of one that lies below a file or link of
-// the other, and for each that would change who may log in as a user of the other.
+// conflicts returns an error for each path, unit, drop-in and user in both, for each path of one below a file or link of the other, and for
+// each path that would change the SSH keys of the other's users.
 func conflicts(first, second *Builder) []error {
 	var faults []error
 	for _, t := range slices.Sorted(maps.Keys(second.sources)) {
@@ -63,11 +63,11 @@ func conflicts(first, second *Builder) []error {
 			faults = append(faults, fmt.Errorf("%s: %w: %s and %s", t, ErrConflict, other, second.sources[t]))
 		}
 	}
-	return slices.Concat(faults, first.inTheWayOf(second), second.inTheWayOf(first))
+	return slices.Concat(faults, first.obstructs(second), second.obstructs(first))
 }
 
-// inTheWayOf returns a fault for each path of the other that lies where something of b is.
-func (b *Builder) inTheWayOf(other *Builder) []error {
+// obstructs returns an error for each path of other that b's files, links or SSH keys exclude.
+func (b *Builder) obstructs(other *Builder) []error {
 	var faults []error
 	leaves := leavesOf(b.config)
 	for _, n := range nodes(other.config) {
@@ -82,7 +82,7 @@ func (b *Builder) inTheWayOf(other *Builder) []error {
 	return faults
 }
 
-// things returns the names of all that a config has, as a Builder claims them. Who has a drop-in does not claim its unit.
+// things returns the names that a config claims. A drop-in does not claim its unit.
 func things(c types.Config) []string {
 	var all []string
 	for _, n := range nodes(c) {
@@ -102,7 +102,7 @@ func things(c types.Config) []string {
 	return all
 }
 
-// keysOf returns the user whose SSH keys would be at or below the path, or nothing. /home is a link to /var/home on the machine.
+// keysOf returns the user whose SSH keys are at or above the path, or "". /home is a link to /var/home on the machine.
 func keysOf(p string, users []types.PasswdUser) string {
 	for _, u := range users {
 		homes := []string{"/home/" + u.Name, "/var/home/" + u.Name}
@@ -118,7 +118,7 @@ func keysOf(p string, users []types.PasswdUser) string {
 	return ""
 }
 
-// leavesOf returns the paths below which nothing can be.
+// leavesOf returns the files and links.
 func leavesOf(c types.Config) map[string]bool {
 	leaves := map[string]bool{}
 	for _, f := range c.Storage.Files {
@@ -130,7 +130,7 @@ func leavesOf(c types.Config) map[string]bool {
 	return leaves
 }
 
-// leafAbove returns the leaf below which the path lies, or nothing.
+// leafAbove returns the file or link above the path, or "".
 func leafAbove(p string, leaves map[string]bool) string {
 	for dir := path.Dir(p); dir != "/" && dir != "."; dir = path.Dir(dir) {
 		if leaves[dir] {

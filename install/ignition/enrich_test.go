@@ -43,16 +43,16 @@ func additions() *Builder {
 	return &b
 }
 
-// Everything that the original says is there afterwards, as it was (R-BIP-11).
+// All of the original is unchanged in the result (R-BIP-11).
 func TestEnrich(t *testing.T) {
 	text, err := Enrich("master.ign", []byte(master), additions())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(text), `"version":"3.2.0"`) {
-		t.Error("another version than the original's")
+		t.Error("the version of the original has changed")
 	}
-	// What is taken away again is what was added.
+	// Without the additions the result is the original.
 	var got, want map[string]any
 	if err := json.Unmarshal(text, &got); err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func TestEnrich(t *testing.T) {
 	if err := json.Unmarshal([]byte(master), &want); err != nil {
 		t.Fatal(err)
 	}
-	take := func(key string, names ...string) func(any) bool {
+	has := func(key string, names ...string) func(any) bool {
 		return func(v any) bool {
 			m, _ := v.(map[string]any)
 			for _, name := range names {
@@ -71,17 +71,17 @@ func TestEnrich(t *testing.T) {
 			return false
 		}
 	}
-	taken := remove(got, take("path", "/etc/kubernetes/manifests/etcd-pod.yaml", "/etc/kubernetes/bootstrap-secrets"))
-	taken += remove(got, take("name", "10-etcd-restore.conf", "post-reboot.service"))
-	if taken != 4 {
-		t.Errorf("%d of 4 additions are there", taken)
+	removed := remove(got, has("path", "/etc/kubernetes/manifests/etcd-pod.yaml", "/etc/kubernetes/bootstrap-secrets"))
+	removed += remove(got, has("name", "10-etcd-restore.conf", "post-reboot.service"))
+	if removed != 4 {
+		t.Errorf("%d of 4 additions are there", removed)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the original has changed (-want +got):\n%s", diff)
 	}
 }
 
-// remove removes what matches from lists anywhere below, and returns how many.
+// remove removes matching items from all lists, and returns their number.
 func remove(value any, match func(any) bool) int {
 	n := 0
 	if m, ok := value.(map[string]any); ok {
@@ -121,29 +121,29 @@ func TestEnrichKeepsLaterVersions(t *testing.T) {
 	}
 }
 
-// The original wins silently in upstream's merge. Here each conflict is named, with both sources (R-BIP-11, U-INS-9).
+// In upstream's merge the original wins silently. Enrich reports each conflict with both sources (R-BIP-11, U-INS-9).
 func TestEnrichConflicts(t *testing.T) {
 	for name, test := range map[string]struct {
 		add  func(*Builder)
 		want string
 	}{
-		"file":                      {func(b *Builder) { b.AddFile("the snapshot", files.File{Path: "etc/hostname"}) }, "path /etc/hostname: two sources have it: master.ign and the snapshot"},
+		"file":                      {func(b *Builder) { b.AddFile("the snapshot", files.File{Path: "etc/hostname"}) }, "path /etc/hostname: defined by two sources: master.ign and the snapshot"},
 		"file and folder":           {func(b *Builder) { b.AddFile("x", files.File{Path: "etc/kubernetes/conf"}) }, "path /etc/kubernetes/conf: "},
 		"folder and link":           {func(b *Builder) { b.AddDir("x", "etc/localtime", 0o700) }, "path /etc/localtime: "},
-		"below their file":          {func(b *Builder) { b.AddFile("x", files.File{Path: "etc/hostname/a"}) }, "master.ign has /etc/hostname, which is no folder, and x"},
-		"below their link":          {func(b *Builder) { b.AddFile("x", files.File{Path: "etc/localtime/a"}) }, "master.ign has /etc/localtime, which is no folder, and x"},
-		"theirs below ours":         {func(b *Builder) { b.AddFile("x", files.File{Path: "etc/kubernetes"}) }, "x has /etc/kubernetes, which is no folder"},
-		"unit":                      {func(b *Builder) { b.AddUnit("x", "kubelet.service", service) }, "unit kubelet.service: two sources have it: master.ign and x"},
-		"unit that they mask":       {func(b *Builder) { b.AddUnit("x", "zincati.service", service) }, "unit zincati.service: "},
+		"below a file":              {func(b *Builder) { b.AddFile("x", files.File{Path: "etc/hostname/a"}) }, "master.ign has /etc/hostname, which is no folder, and x"},
+		"below a link":              {func(b *Builder) { b.AddFile("x", files.File{Path: "etc/localtime/a"}) }, "master.ign has /etc/localtime, which is no folder, and x"},
+		"above a folder":            {func(b *Builder) { b.AddFile("x", files.File{Path: "etc/kubernetes"}) }, "x has /etc/kubernetes, which is no folder"},
+		"unit":                      {func(b *Builder) { b.AddUnit("x", "kubelet.service", service) }, "unit kubelet.service: defined by two sources: master.ign and x"},
+		"masked unit":               {func(b *Builder) { b.AddUnit("x", "zincati.service", service) }, "unit zincati.service: "},
 		"drop-in":                   {func(b *Builder) { b.AddDropIn("x", "kubelet.service", "10-mco.conf", "") }, "drop-in kubelet.service 10-mco.conf: "},
-		"the node's SSH keys":       {func(b *Builder) { b.AddKeys("sshKey", "core", []string{"k"}) }, "user core: two sources have it: master.ign and sshKey"},
-		"file that is the keys":     {func(b *Builder) { b.AddFile("x", files.File{Path: "home/core/.ssh/authorized_keys.d/ignition"}) }, "master.ign has the SSH keys of user core, and x"},
+		"the node's SSH keys":       {func(b *Builder) { b.AddKeys("sshKey", "core", []string{"k"}) }, "user core: defined by two sources: master.ign and sshKey"},
+		"file of the keys":          {func(b *Builder) { b.AddFile("x", files.File{Path: "home/core/.ssh/authorized_keys.d/ignition"}) }, "master.ign has the SSH keys of user core, and x"},
 		"keys at the real home":     {func(b *Builder) { b.AddDir("x", "var/home/ops/.ssh", 0o700) }, "master.ign has the SSH keys of user ops, and x"},
 		"keys at a home elsewhere":  {func(b *Builder) { b.AddFile("x", files.File{Path: "srv/git/.ssh/authorized_keys"}) }, "master.ign has the SSH keys of user git, and x"},
-		"file that is their unit":   {func(b *Builder) { b.AddFile("x", files.File{Path: "etc/systemd/system/kubelet.service"}) }, "unit kubelet.service: two sources have it: master.ign and x"},
-		"file: their drop-in":       {func(b *Builder) { b.AddFile("x", files.File{Path: "etc/systemd/system/kubelet.service.d/10-mco.conf"}) }, "drop-in kubelet.service 10-mco.conf: two sources have it: master.ign and x"},
-		"unit that is their file":   {func(b *Builder) { b.AddUnit("x", "own.service", service) }, "unit own.service: two sources have it: master.ign and x"},
-		"conflict of the additions": {func(b *Builder) { b.AddUnit("x", "post-reboot.service", service) }, "unit post-reboot.service: two sources have it: sno-install and x"},
+		"file of a unit":            {func(b *Builder) { b.AddFile("x", files.File{Path: "etc/systemd/system/kubelet.service"}) }, "unit kubelet.service: defined by two sources: master.ign and x"},
+		"file of a drop-in":         {func(b *Builder) { b.AddFile("x", files.File{Path: "etc/systemd/system/kubelet.service.d/10-mco.conf"}) }, "drop-in kubelet.service 10-mco.conf: defined by two sources: master.ign and x"},
+		"unit of a file":            {func(b *Builder) { b.AddUnit("x", "own.service", service) }, "unit own.service: defined by two sources: master.ign and x"},
+		"conflict of the additions": {func(b *Builder) { b.AddUnit("x", "post-reboot.service", service) }, "unit post-reboot.service: defined by two sources: sno-install and x"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := additions()
@@ -187,7 +187,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// Whatever the original is, enriching it is an error or has all of both.
+// The result of Enrich has all of both, or is an error.
 func FuzzEnrich(f *testing.F) {
 	f.Add([]byte(master))
 	f.Add([]byte(`{"ignition":{"version":"3.4.0"},"kernelArguments":{"shouldNotExist":["quiet"]}}`))

@@ -8,7 +8,7 @@ import (
 	"github.com/solonode/sno/install/ignition"
 )
 
-// What is added to the config of a machine-config server may not be in it already.
+// An addition to a machine-config server's config must not conflict with it.
 func ExampleEnrich() {
 	master := []byte(`{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/etc/motd","contents":{"source":"data:,hello"}}]}}`)
 	var b ignition.Builder
@@ -22,5 +22,5 @@ func ExampleEnrich() {
 	fmt.Println(err)
 	// Output:
 	// [/etc/kubernetes/bootstrap-configs/sno-install.yaml /etc/motd] <nil>
-	// path /etc/motd: two sources have it: master.ign and --extra
+	// path /etc/motd: defined by two sources: master.ign and --extra
 }

@@ -10,20 +10,19 @@ import (
 	"github.com/solonode/sno/render/files"
 )
 
-// ErrExtra is in the error of a folder with something in it that has no place in a config.
-var ErrExtra = errors.New("it has no place in a node's config")
+// ErrExtra is in the error of an unsupported file in an extra folder.
+var ErrExtra = errors.New("not supported in an extra folder")
 
 const extraForm = "an extra folder has units/NAME.service with units/NAME.service.d/*.conf, files/ with a tree for /, and kernel-arguments/*.conf with a line for each argument"
 
-// AddExtra adds what a person has put into a folder:
+// AddExtra adds a user's folder:
 //
 //	units/NAME              a unit, enabled if it has an [Install] section
 //	units/NAME.d/*.conf     drop-ins of a unit
-//	files/                  a tree that is laid over the root, with its modes
+//	files/                  a tree that is copied to the root, with its modes
 //	kernel-arguments/*.conf kernel arguments, one on each line; lines that begin with # are comments
 //
-// Anything else is an error, because it would be ignored otherwise. The kernel arguments are returned, for whoever writes a disk, and
-// not added.
+// Anything else is an error. The kernel arguments are returned and not added.
 func (b *Builder) AddExtra(name string, folder fs.FS) (kernelArguments []string, err error) {
 	var faults []error
 	err = fs.WalkDir(folder, ".", func(p string, entry fs.DirEntry, err error) error {
@@ -31,7 +30,7 @@ func (b *Builder) AddExtra(name string, folder fs.FS) (kernelArguments []string,
 			return err
 		}
 		if !entry.Type().IsRegular() {
-			faults = append(faults, fmt.Errorf("%s: %w: it is no regular file", path.Join(name, p), ErrExtra))
+			faults = append(faults, fmt.Errorf("%s: %w: not a regular file", path.Join(name, p), ErrExtra))
 			return nil
 		}
 		arguments, err := b.extra(name, folder, p)

@@ -11,18 +11,18 @@ import (
 	"github.com/coreos/ignition/v2/config/v3_6/types"
 )
 
-// ErrVersion is in the error of a config of a spec that is not read: 3.0.0 to 3.6.0 are.
+// ErrVersion is in the error of a config with a spec other than 3.0.0 to 3.6.0.
 var ErrVersion = errors.New("spec that is not supported")
 
-// Parsed is a config that was read.
+// Parsed is a parsed config.
 type Parsed struct {
-	// Version is that of its spec.
+	// Version of the spec.
 	Version string
 	config  types.Config
 }
 
-// Parse reads a config of spec 3.0.0 to 3.6.0. The name is that of the file or URL it comes from. What Ignition would ignore is an
-// error, because it would be lost.
+// Parse parses a config of spec 3.0.0 to 3.6.0. name is its file or URL in errors. What Ignition would ignore is an error, because it would
+// be lost.
 func Parse(name string, text []byte) (*Parsed, error) {
 	version, r, err := util.GetConfigVersion(text)
 	if err != nil {
@@ -48,7 +48,7 @@ func (p *Parsed) Paths() []string {
 	return paths
 }
 
-// nodes returns what files, folders and links have in common.
+// nodes returns the nodes of files, folders and links.
 func nodes(c types.Config) []types.Node {
 	var all []types.Node
 	for _, f := range c.Storage.Files {

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Item is a part of a config, and how many bytes of the config it takes.
+// Item is a part of a config, with its size.
 type Item struct {
 	Name  string // path or unit
 	Bytes int
@@ -15,7 +15,7 @@ type Item struct {
 
 func (i Item) String() string { return fmt.Sprintf("%s %d bytes", i.Name, i.Bytes) }
 
-// Largest returns the n parts that take most of a config, the largest first. A text that is no config has none.
+// Largest returns the n largest parts of a config, the largest first, or nil for an invalid config.
 func Largest(text []byte, n int) []Item {
 	var c struct {
 		Storage struct{ Files, Directories, Links []json.RawMessage }

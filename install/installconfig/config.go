@@ -6,8 +6,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// Config is an install-config.yaml, in the form of openshift-install, with its defaults filled in. Fields says what becomes of each
-// field.
+// Config is an install-config.yaml of openshift-install with defaults. Fields has the effect of each field.
 type Config struct {
 	Name             string // metadata.name
 	BaseDomain       string
@@ -47,13 +46,13 @@ type Networking struct {
 	ServiceNetwork []netip.Prefix
 }
 
-// ClusterNetwork is a range of pod addresses, and how long the prefix of a node's share is.
+// ClusterNetwork is a range of pod addresses, and the prefix length of a node's range.
 type ClusterNetwork struct {
 	CIDR       netip.Prefix
 	HostPrefix int32
 }
 
-// Pool is a machine pool. Replicas is nil where the file has none.
+// Pool is a machine pool. Replicas is nil if the file has none.
 type Pool struct {
 	Name           string
 	Replicas       *int64
@@ -61,7 +60,7 @@ type Pool struct {
 	Hyperthreading string
 }
 
-// BootstrapInPlace is the section of that name.
+// BootstrapInPlace is the section bootstrapInPlace.
 type BootstrapInPlace struct {
 	InstallationDisk string
 }
@@ -71,27 +70,27 @@ type Proxy struct {
 	HTTPProxy, HTTPSProxy, NoProxy string
 }
 
-// ImageSource is a repository and where else its images are.
+// ImageSource is a repository and its mirrors.
 type ImageSource struct {
 	Source       string
 	Mirrors      []string
 	SourcePolicy configv1.MirrorSourcePolicy
 }
 
-// TrustBundlePolicy is when the additional trust bundle is used.
+// TrustBundlePolicy decides whether the additional trust bundle is used without a proxy.
 type TrustBundlePolicy string
 
-// The policies, the default first.
+// Policies; the first is the default.
 const (
 	TrustBundleProxyOnly TrustBundlePolicy = "Proxyonly"
 	TrustBundleAlways    TrustBundlePolicy = "Always"
 )
 
-// Capabilities are which optional parts of a release are installed.
+// Capabilities are the optional parts of a release that are installed.
 type Capabilities struct {
 	BaselineCapabilitySet         configv1.ClusterVersionCapabilitySet
 	AdditionalEnabledCapabilities []configv1.ClusterVersionCapability
 }
 
-// Domain is the cluster's domain.
+// Domain returns the cluster's domain.
 func (c *Config) Domain() string { return c.Name + "." + c.BaseDomain }

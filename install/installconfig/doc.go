@@ -1,2 +1,2 @@
-// Package installconfig reads install-config.yaml as openshift-install has it, and reports all that is wrong with it at once.
+// Package installconfig reads openshift-install's install-config.yaml, and reports all that is wrong at once.
 package installconfig

@@ -6,7 +6,7 @@ import (
 	"github.com/solonode/sno/install/installconfig"
 )
 
-// All that is wrong is reported at once, and the number of control-plane nodes is never guessed.
+// All that is wrong is reported at once, and the number of control-plane nodes has no default.
 func ExampleRead() {
 	_, _, err := installconfig.Read("install-config.yaml", []byte(`apiVersion: v1
 baseDomain: example.com
@@ -38,5 +38,5 @@ platform:
 	// Output:
 	// install-config.yaml:6: controlPlane.replicas: a single node has one control-plane replica, not 2; write 1, or use openshift-install
 	// install-config.yaml:10: platform.aws: refused: bootstrap in place and all-in-one are for machines, not for clouds; remove the field
-	// sno.example.com [172.30.0.0/16] [install-config.yaml:5: metadata.labels: without effect: nothing but the name is used] <nil>
+	// sno.example.com [172.30.0.0/16] [install-config.yaml:5: metadata.labels: without effect: only the name is used] <nil>
 }

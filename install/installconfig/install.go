@@ -6,7 +6,7 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// Install returns what the decision about the topology needs.
+// Install returns the input of the decision about the topology.
 func (c *Config) Install() topology.Install {
 	install := topology.Install{Platform: c.Platform}
 	if c.ControlPlane != nil {
@@ -18,7 +18,7 @@ func (c *Config) Install() topology.Install {
 	return install
 }
 
-// withoutPullSecret returns the file without what nobody should read in a ConfigMap.
+// withoutPullSecret returns the file for a ConfigMap, without the pull secret.
 func (r *reader) withoutPullSecret() []byte {
 	if _, value := child(r.root, "pullSecret"); value != nil {
 		*value = yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.DoubleQuotedStyle}

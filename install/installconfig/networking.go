@@ -7,7 +7,7 @@ import (
 	"github.com/solonode/sno/render/inputs"
 )
 
-// The networks of an install-config that names none, as openshift-install has them.
+// Default networks, as in openshift-install.
 var (
 	defaultMachineNetwork = netip.MustParsePrefix("10.0.0.0/16")
 	defaultClusterNetwork = netip.MustParsePrefix("10.128.0.0/14")
@@ -20,7 +20,7 @@ const (
 	hostPrefix6        = 64
 )
 
-// named is a network and the field that it is from; empty for a default.
+// named is a network and its field.
 type named struct {
 	field  string
 	prefix netip.Prefix
@@ -35,7 +35,7 @@ func (r *reader) networking(c *Config, raw *rawConfig) {
 		p, err := netip.ParsePrefix(text)
 		switch {
 		case err != nil:
-			r.fault(inputs.ErrInvalid, field, "write a network such as 192.0.2.0/24", "%q is no network", text)
+			r.fault(inputs.ErrInvalid, field, "write a network such as 192.0.2.0/24", "%q is not a network", text)
 			return p, false
 		case p.Masked() != p:
 			r.fault(inputs.ErrInvalid, field, "write "+p.Masked().String(), "%q has bits set in the part of the hosts", text)
@@ -82,7 +82,7 @@ func (r *reader) networking(c *Config, raw *rawConfig) {
 	r.families(c)
 }
 
-// hostPrefix returns the length of the prefix of a node's share.
+// hostPrefix returns the prefix length of a node's range.
 func (r *reader) hostPrefix(at string, network netip.Prefix, length int32) int32 {
 	switch {
 	case network.Addr().Is6() && length == 0:
@@ -92,15 +92,15 @@ func (r *reader) hostPrefix(at string, network netip.Prefix, length int32) int32
 	}
 	switch {
 	case network.Addr().Is6() && length != hostPrefix6:
-		r.fault(inputs.ErrInvalid, at+".hostPrefix", "write 64", "%d is not 64, which a node's share of an IPv6 network has", length)
+		r.fault(inputs.ErrInvalid, at+".hostPrefix", "write 64", "%d is not 64, the prefix length of a node's range in an IPv6 network", length)
 	case int(length) < network.Bits() || int(length) > network.Addr().BitLen()-2:
 		r.fault(inputs.ErrInvalid, at+".hostPrefix", fmt.Sprintf("write a number from %d to %d", network.Bits(), network.Addr().BitLen()-2),
-			"a share of /%d does not fit into %s, or holds no pods", length, network)
+			"a range of /%d does not fit into %s, or has no address for pods", length, network)
 	}
 	return length
 }
 
-// families wants the same address families for pods, services and machines, in the same order, and one network of services in each.
+// families checks that pods, services and machines have the same address families in the same order, with one service network each.
 func (r *reader) families(c *Config) {
 	n := c.Networking
 	count := func(prefixes []netip.Prefix) (four, six int) {

@@ -1,6 +1,6 @@
 package installconfig
 
-// rawConfig is the file as it is written. Fields that are not here decide nothing.
+// rawConfig is the file. Fields that are not here have no effect.
 type rawConfig struct {
 	APIVersion string `yaml:"apiVersion"`
 	Metadata   struct {

@@ -15,10 +15,10 @@ import (
 	"github.com/solonode/sno/render/inputs"
 )
 
-// Purpose is what the config is read for. Each has checks of its own (R-BIP-27).
+// Purpose is the command that reads the config. Each has checks of its own (R-BIP-27).
 type Purpose string
 
-// The purposes, by the name of the command.
+// Purposes.
 const (
 	SingleNode Purpose = "single-node-ignition-config"
 	AllInOne   Purpose = "aio-ignition"
@@ -27,14 +27,14 @@ const (
 // Options of Read.
 type Options struct {
 	Purpose Purpose
-	// InstallerArguments is the value of DiskVariable.
+	// InstallerArguments are the value of DiskVariable.
 	InstallerArguments string
 }
 
-// DiskVariable named the disk before the field bootstrapInPlace.installationDisk existed: arguments of coreos-installer (U-INS-2).
+// DiskVariable is the environment variable with the disk and other arguments of coreos-installer, older than the field
+// bootstrapInPlace.installationDisk (U-INS-2).
 const DiskVariable = "OPENSHIFT_INSTALL_EXPERIMENTAL_BOOTSTRAP_IN_PLACE_COREOS_INSTALLER_ARGS"
 
-// reader collects all that is wrong with a file.
 type reader struct {
 	Options
 	file     string
@@ -43,8 +43,8 @@ type reader struct {
 	warnings []string
 }
 
-// Read reads an install-config. The error is inputs.Faults with everything that is wrong, each with its line and what to do about it;
-// warnings are about fields that are set and decide nothing.
+// Read reads an install-config. The error is inputs.Faults with all that is wrong, each with line and advice. Warnings are about fields
+// that are set and have no effect.
 func Read(file string, text []byte, o Options) (*Config, []string, error) {
 	r := &reader{Options: o, file: file}
 	raw := r.parse(text)
@@ -63,7 +63,7 @@ func Read(file string, text []byte, o Options) (*Config, []string, error) {
 
 var lineInError = regexp.MustCompile(`line (\d+): (.*)`)
 
-// parse returns the file as it is written, or nil for one that is no YAML of this form.
+// parse returns the file, or nil if it cannot be decoded.
 func (r *reader) parse(text []byte) *rawConfig {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var document, second yaml.Node
@@ -80,7 +80,7 @@ func (r *reader) parse(text []byte) *rawConfig {
 		})
 	}
 	if len(document.Content) != 1 || document.Content[0].Kind != yaml.MappingNode {
-		r.faults = append(r.faults, inputs.Fault{File: r.file, Line: document.Line, Problem: "it is no mapping", Kind: inputs.ErrSyntax})
+		r.faults = append(r.faults, inputs.Fault{File: r.file, Line: document.Line, Problem: "not a mapping", Kind: inputs.ErrSyntax})
 		return nil
 	}
 	r.root = document.Content[0]
@@ -96,7 +96,7 @@ func (r *reader) parse(text []byte) *rawConfig {
 	return raw
 }
 
-// dropConsequences removes what is only wrong because a value of another type was not read.
+// dropConsequences removes errors of values that were not decoded.
 func (r *reader) dropConsequences() {
 	unread := map[int]bool{}
 	for _, f := range r.faults {
@@ -105,10 +105,10 @@ func (r *reader) dropConsequences() {
 	r.faults = slices.DeleteFunc(r.faults, func(f inputs.Fault) bool { return unread[f.Line] && !errors.Is(f, inputs.ErrSyntax) })
 }
 
-// deepest is how many levels of fields are looked at: more than an install-config has, and fewer than an alias of itself.
+// deepest limits the depth of fields, because an alias may contain itself.
 const deepest = 16
 
-// syntax adds a fault for each line that an error of the YAML library names.
+// syntax adds an error for each line in an error of the YAML library.
 func (r *reader) syntax(err error) {
 	found := lineInError.FindAllStringSubmatch(err.Error(), -1)
 	for _, match := range found {
@@ -120,7 +120,7 @@ func (r *reader) syntax(err error) {
 	}
 }
 
-// fields holds every field that is set against the table.
+// fields checks every field that is set against the table.
 func (r *reader) fields(path string, n *yaml.Node, depth int) {
 	if depth > deepest {
 		return
@@ -150,7 +150,7 @@ func (r *reader) field(path string, key, value *yaml.Node, depth int) {
 		r.fields(path, value, depth+1)
 	case !covered:
 		r.faults = append(r.faults, inputs.Fault{
-			File: r.file, Line: key.Line, Field: path, Problem: "unknown field", Advice: "see docs/install-fields.md for those that there are", Kind: inputs.ErrUnknownField,
+			File: r.file, Line: key.Line, Field: path, Problem: "unknown field", Advice: "see docs/install-fields.md for all fields", Kind: inputs.ErrUnknownField,
 		})
 	case row.Effect == Honoured, row.Effect == Recorded:
 		r.fields(path, value, depth+1)
@@ -163,7 +163,7 @@ func (r *reader) field(path string, key, value *yaml.Node, depth int) {
 	}
 }
 
-// empty reports whether a value says nothing: null, "" and [] do not. {} does, such as "none: {}".
+// empty reports whether a value is null, "" or []. {} is not empty, as in "none: {}".
 func empty(n *yaml.Node) bool {
 	switch n.Kind {
 	case yaml.AliasNode:
@@ -177,7 +177,7 @@ func empty(n *yaml.Node) bool {
 	return false
 }
 
-// line returns the line of a field, or of the closest one above it that is there.
+// line returns the line of a field, or of the closest parent.
 func (r *reader) line(path string) int {
 	n, line := r.root, 0
 	for segment := range strings.SplitSeq(path, ".") {

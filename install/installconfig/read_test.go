@@ -25,7 +25,7 @@ func base(t testing.TB) string {
 	return string(text)
 }
 
-// changed returns the base with one text replaced, which must be there.
+// changed returns the base with one text replaced.
 func changed(t *testing.T, old, replacement string) string {
 	t.Helper()
 	text := base(t)
@@ -43,7 +43,7 @@ func TestRead(t *testing.T) {
 		t.Fatal(err, warnings)
 	}
 	if strings.Contains(string(c.Raw), "auths") || !strings.Contains(string(c.Raw), `pullSecret: ""`) || !strings.Contains(string(c.Raw), "installationDisk: /dev/disk") {
-		t.Errorf("what operators read: %s", c.Raw)
+		t.Errorf("raw config: %s", c.Raw)
 	}
 	key := c.SSHKeys
 	c.Raw, c.SSHKeys = nil, nil
@@ -87,7 +87,7 @@ func TestDefaults(t *testing.T) {
 		t.Errorf("networks: %+v", n)
 	}
 	if c.Domain() != "sno.example.com" {
-		t.Errorf("the domain ends in a dot: %s", c.Domain())
+		t.Errorf("domain: %s", c.Domain())
 	}
 	six := smallest + "networking: {machineNetwork: [{cidr: 2001:db8::/64}], clusterNetwork: [{cidr: fd01::/48}], serviceNetwork: [fd02::/112]}\n"
 	if c, _, err = Read(file, []byte(six), Options{Purpose: AllInOne}); err != nil || c.Networking.ClusterNetwork[0].HostPrefix != 64 {
@@ -95,43 +95,43 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// Each fault has its line, its field, and what to do (R-BIP-27, R-AIO-1).
-func TestFaults(t *testing.T) {
+// Each error has line, field and advice (R-BIP-27, R-AIO-1).
+func TestInvalid(t *testing.T) {
 	for name, test := range map[string]struct {
 		old, replacement string
 		purpose          Purpose
 		kind             error
 		want             string
 	}{
-		"no control plane":        {"controlPlane:\n  name: master\n  replicas: 1\n  hyperthreading: Enabled\n", "", SingleNode, inputs.ErrMissing, "controlPlane.replicas: the number of control-plane nodes is missing, and 3 where it is; write 1"},
+		"no control plane":        {"controlPlane:\n  name: master\n  replicas: 1\n  hyperthreading: Enabled\n", "", SingleNode, inputs.ErrMissing, "controlPlane.replicas: the number of control-plane nodes is missing, which means 3; write 1"},
 		"nil replicas":            {"  replicas: 1\n", "", SingleNode, inputs.ErrMissing, ":6: controlPlane.replicas: the number"},
 		"null replicas":           {"replicas: 1\n", "replicas: null\n", SingleNode, inputs.ErrMissing, ":8: controlPlane.replicas: the number"},
 		"two replicas":            {"replicas: 1\n", "replicas: 2\n", SingleNode, inputs.ErrInvalid, ":8: controlPlane.replicas: a single node has one control-plane replica, not 2"},
 		"no replica":              {"replicas: 1\n", "replicas: 0\n", AllInOne, inputs.ErrInvalid, ":8: controlPlane.replicas: a single node has one control-plane replica, not 0"},
 		"replicas as text":        {"replicas: 1\n", "replicas: one\n", SingleNode, inputs.ErrSyntax, ":8: cannot unmarshal"},
 		"no compute":              {"compute:\n- name: worker\n  replicas: 0\n", "", SingleNode, inputs.ErrMissing, "compute: there are no compute pools, which means three workers"},
-		"compute of nobody knows": {"  replicas: 0\n", "", SingleNode, inputs.ErrMissing, ":11: compute[0].replicas: the number of workers is missing"},
+		"no compute replicas":     {"  replicas: 0\n", "", SingleNode, inputs.ErrMissing, ":11: compute[0].replicas: the number of workers is missing"},
 		"negative workers":        {"replicas: 0\n", "replicas: -1\n", SingleNode, inputs.ErrInvalid, ":12: compute[0].replicas: -1 is negative"},
 		"all-in-one with workers": {"replicas: 0\n", "replicas: 2\n", AllInOne, inputs.ErrInvalid, ":12: compute[0].replicas: an all-in-one node has no workers, and there are 2; write 0"},
 		"no pull secret":          {`pullSecret: '{"auths":{"registry.example.com":{"auth":"dXNlcjpwYXNz"}}}'`, "", SingleNode, inputs.ErrMissing, "pullSecret: there is no pull secret"},
-		"pull secret":             {`'{"auths":{"registry.example.com":{"auth":"dXNlcjpwYXNz"}}}'`, "x", SingleNode, inputs.ErrInvalid, "pullSecret: it is no JSON"},
-		"pull secret of nobody":   {`{"registry.example.com":{"auth":"dXNlcjpwYXNz"}}`, "{}", SingleNode, inputs.ErrInvalid, "pullSecret: it has no auths"},
+		"pull secret":             {`'{"auths":{"registry.example.com":{"auth":"dXNlcjpwYXNz"}}}'`, "x", SingleNode, inputs.ErrInvalid, "pullSecret: not JSON"},
+		"empty pull secret":       {`{"registry.example.com":{"auth":"dXNlcjpwYXNz"}}`, "{}", SingleNode, inputs.ErrInvalid, "pullSecret: it has no auths"},
 		"pull secret's auth":      {"dXNlcjpwYXNz", "dXNlcg==", SingleNode, inputs.ErrInvalid, "pullSecret: the auth of registry.example.com is not USER:PASSWORD in base64"},
 		"no disk":                 {"bootstrapInPlace:\n  installationDisk: /dev/disk/by-id/wwn-0x5000c500a0b1c2d3\n", "", SingleNode, inputs.ErrMissing, "bootstrapInPlace.installationDisk: there is no disk to install to; name the disk"},
 		"empty disk":              {"/dev/disk/by-id/wwn-0x5000c500a0b1c2d3", `""`, SingleNode, inputs.ErrMissing, "there is no disk"},
-		"disk without a path":     {"/dev/disk/by-id/wwn-0x5000c500a0b1c2d3", "sda", SingleNode, inputs.ErrInvalid, `bootstrapInPlace.installationDisk: "sda" is no path of a device`},
-		"file for a disk":         {"/dev/disk/by-id/wwn-0x5000c500a0b1c2d3", "/dev/../etc", SingleNode, inputs.ErrInvalid, `"/dev/../etc" is no path of a device`},
+		"disk without a path":     {"/dev/disk/by-id/wwn-0x5000c500a0b1c2d3", "sda", SingleNode, inputs.ErrInvalid, `bootstrapInPlace.installationDisk: "sda" is not the path of a device`},
+		"file for a disk":         {"/dev/disk/by-id/wwn-0x5000c500a0b1c2d3", "/dev/../etc", SingleNode, inputs.ErrInvalid, `"/dev/../etc" is not the path of a device`},
 		"cloud":                   {"none: {}", "aws: {region: x}", SingleNode, inputs.ErrUnsupported, "platform.aws: refused: bootstrap in place and all-in-one are for machines, not for clouds; remove the field"},
 		"no platform":             {"  none: {}\n", "  none: null\n", SingleNode, inputs.ErrMissing, "platform: there is no platform"},
 		"two platforms":           {"none: {}", "none: {}\n  external: {platformName: x}", SingleNode, inputs.ErrInvalid, "platform: there are two platforms"},
 		"other network":           {"networkType: OVNKubernetes", "networkType: OpenShiftSDN", SingleNode, inputs.ErrInvalid, `networking.networkType: unknown value "OpenShiftSDN"; use one of OVNKubernetes`},
-		"no network":              {"cidr: 192.0.2.0/24", "cidr: 192.0.2.0", SingleNode, inputs.ErrInvalid, `networking.machineNetwork[0].cidr: "192.0.2.0" is no network`},
+		"no network":              {"cidr: 192.0.2.0/24", "cidr: 192.0.2.0", SingleNode, inputs.ErrInvalid, `networking.machineNetwork[0].cidr: "192.0.2.0" is not a network`},
 		"host bits":               {"cidr: 192.0.2.0/24", "cidr: 192.0.2.7/24", SingleNode, inputs.ErrInvalid, "write 192.0.2.0/24"},
 		"overlap":                 {"cidr: 192.0.2.0/24", "cidr: 172.30.4.0/24", SingleNode, inputs.ErrOverlap, "networking.serviceNetwork[0]: 172.30.0.0/16 overlaps 172.30.4.0/24 of networking.machineNetwork[0].cidr"},
 		"overlap with a default":  {"  machineNetwork:\n  - cidr: 192.0.2.0/24\n  clusterNetwork:\n  - cidr: 10.128.0.0/14", "  clusterNetwork:\n  - cidr: 10.0.0.0/14", SingleNode, inputs.ErrOverlap, "of networking.clusterNetwork[0].cidr"},
-		"host prefix":             {"hostPrefix: 23", "hostPrefix: 13", SingleNode, inputs.ErrInvalid, "networking.clusterNetwork[0].hostPrefix: a share of /13 does not fit into 10.128.0.0/14, or holds no pods; write a number from 14 to 30"},
+		"host prefix":             {"hostPrefix: 23", "hostPrefix: 13", SingleNode, inputs.ErrInvalid, "networking.clusterNetwork[0].hostPrefix: a range of /13 does not fit into 10.128.0.0/14, or has no address for pods; write a number from 14 to 30"},
 		"families":                {"  - 172.30.0.0/16", "  - fd02::/112", SingleNode, inputs.ErrInvalid, "networking.clusterNetwork: pods and services have different address families"},
-		"old network field":       {"  networkType: OVNKubernetes", "  machineCIDR: 192.0.2.0/24", SingleNode, inputs.ErrUnsupported, ":14: networking.machineCIDR: refused: deprecated for long; use machineNetwork"},
+		"old network field":       {"  networkType: OVNKubernetes", "  machineCIDR: 192.0.2.0/24", SingleNode, inputs.ErrUnsupported, ":14: networking.machineCIDR: refused: deprecated for a long time; use machineNetwork"},
 		"name":                    {"name: sno", "name: Sno_1", SingleNode, inputs.ErrInvalid, `metadata.name: "Sno_1"`},
 		"no name":                 {"  name: sno\n", "", SingleNode, inputs.ErrMissing, "metadata.name: the cluster has no name"},
 		"domain":                  {"baseDomain: example.com", "baseDomain: example..com", SingleNode, inputs.ErrInvalid, `baseDomain: "example..com"`},
@@ -144,17 +144,17 @@ func TestFaults(t *testing.T) {
 		"field of another one":    {"none: {}", "external: {platformName: x, region: x}", SingleNode, inputs.ErrUnknownField, "platform.external.region: unknown field"},
 		"key twice":               {"baseDomain: example.com", "baseDomain: example.com\nbaseDomain: example.org", SingleNode, inputs.ErrSyntax, `mapping key "baseDomain" already defined`},
 		"second document":         {"sshKey: |", "---\nsshKey: |", SingleNode, inputs.ErrSyntax, "there is a second document"},
-		"SSH key":                 {"ssh-ed25519 AAAA", "ssh-ed25519 AA!A", SingleNode, inputs.ErrInvalid, "sshKey: a line is no public key"},
-		"trust bundle":            {"sshKey: |", "additionalTrustBundle: hello\nsshKey: |", SingleNode, inputs.ErrCertificate, "additionalTrustBundle: part 1 is no certificate in PEM"},
+		"SSH key":                 {"ssh-ed25519 AAAA", "ssh-ed25519 AA!A", SingleNode, inputs.ErrInvalid, "sshKey: a line is not a public key"},
+		"trust bundle":            {"sshKey: |", "additionalTrustBundle: hello\nsshKey: |", SingleNode, inputs.ErrCertificate, "additionalTrustBundle: part 1 is not a certificate in PEM"},
 		"trust bundle's content":  {"sshKey: |", "additionalTrustBundle: |\n  -----BEGIN CERTIFICATE-----\n  AAAA\n  -----END CERTIFICATE-----\nsshKey: |", SingleNode, inputs.ErrCertificate, "additionalTrustBundle: certificate 1: "},
 		"trust policy":            {"sshKey: |", "additionalTrustBundlePolicy: Never\nsshKey: |", SingleNode, inputs.ErrInvalid, `additionalTrustBundlePolicy: unknown value "Never"`},
-		"proxy":                   {"http://proxy.example.com:3128", "user:secret@proxy", SingleNode, inputs.ErrInvalid, "proxy.httpsProxy: it is no http or https URL"},
+		"proxy":                   {"http://proxy.example.com:3128", "user:secret@proxy", SingleNode, inputs.ErrInvalid, "proxy.httpsProxy: not an http or https URL"},
 		"no proxy":                {"  httpsProxy: http://proxy.example.com:3128\n", "", SingleNode, inputs.ErrMissing, "proxy: it has no proxy"},
-		"noProxy":                 {".example.org,", "exa mple,", SingleNode, inputs.ErrInvalid, `proxy.noProxy: "exa mple" is neither`},
+		"noProxy":                 {".example.org,", "exa mple,", SingleNode, inputs.ErrInvalid, `proxy.noProxy: "exa mple" is not a domain, an address or a CIDR`},
 		"mirror":                  {"mirror.example.com:5000/release", "https://mirror.example.com/release:4", SingleNode, inputs.ErrInvalid, "imageDigestSources[0].mirrors[0]: "},
 		"mirrors twice":           {"sshKey: |", "imageContentSources: [{source: a.example.com/b}]\nsshKey: |", SingleNode, inputs.ErrConflict, "imageContentSources: there are imageDigestSources too"},
 		"published inside":        {"sshKey: |", "publish: Internal\nsshKey: |", SingleNode, inputs.ErrInvalid, `publish: unknown value "Internal"`},
-		"arbiter":                 {"sshKey: |", "arbiter: {replicas: 1}\nsshKey: |", SingleNode, inputs.ErrUnsupported, "arbiter: refused: an arbiter is for two nodes"},
+		"arbiter":                 {"sshKey: |", "arbiter: {replicas: 1}\nsshKey: |", SingleNode, inputs.ErrUnsupported, "arbiter: refused: an arbiter is for clusters of two nodes"},
 		"FIPS without operator":   {"sshKey: |", "fips: true\nsshKey: |", AllInOne, inputs.ErrUnsupported, "fips: without a machine-config operator"},
 		"capability":              {"sshKey: |", "capabilities: {additionalEnabledCapabilities: [Flying]}\nsshKey: |", SingleNode, inputs.ErrInvalid, `capabilities.additionalEnabledCapabilities[0]: unknown capability "Flying"`},
 		"custom gates":            {"sshKey: |", "featureSet: CustomNoUpgrade\nsshKey: |", SingleNode, inputs.ErrInvalid, "featureSet: unknown value"},
@@ -166,7 +166,7 @@ func TestFaults(t *testing.T) {
 			}
 			var faults inputs.Faults
 			if errors.As(err, &faults); len(faults) != 1 {
-				t.Errorf("%d faults, want 1: %v", len(faults), err)
+				t.Errorf("%d errors, want 1: %v", len(faults), err)
 			}
 		})
 	}
@@ -177,7 +177,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// Nobody wants to mend one fault after the other.
+// All that is wrong is reported at once.
 func TestAllAtOnce(t *testing.T) {
 	_, _, err := Read(file, []byte("controlPlane: {replicas: 3}\ncompute: []\nplatform: {gcp: {projectID: x}}\nspeed: 3\n"), Options{Purpose: SingleNode})
 	var faults inputs.Faults
@@ -205,8 +205,8 @@ func TestWarnings(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		file + ":4: metadata.labels: without effect: nothing but the name is used",
-		file + ":12: compute[0].hyperthreading: without effect: workers take their configuration from the machine-config server",
+		file + ":4: metadata.labels: without effect: only the name is used",
+		file + ":12: compute[0].hyperthreading: without effect: the machine-config server configures workers",
 	}
 	if diff := cmp.Diff(want, warnings); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -251,7 +251,7 @@ func TestOlderVariable(t *testing.T) {
 	}
 }
 
-// Whatever the file is, reading it ends, and a config of it has one control-plane replica.
+// Read terminates for any file, and a config always has one control-plane replica.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(base(f)), "")
 	f.Add([]byte(smallest), "--copy-network /dev/vda")

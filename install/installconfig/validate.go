@@ -19,7 +19,7 @@ import (
 	"github.com/solonode/sno/render/inputs"
 )
 
-// config checks the values and returns what they mean.
+// config validates the values and returns the config.
 func (r *reader) config(raw *rawConfig) *Config {
 	c := &Config{
 		Name: raw.Metadata.Name, BaseDomain: strings.TrimSuffix(raw.BaseDomain, "."),
@@ -45,24 +45,24 @@ func (r *reader) config(raw *rawConfig) *Config {
 
 func (r *reader) names(c *Config) {
 	if c.Name == "" {
-		r.fault(inputs.ErrMissing, "metadata.name", "give the cluster a name", "the cluster has no name")
+		r.fault(inputs.ErrMissing, "metadata.name", "set the cluster's name", "the cluster has no name")
 	} else if wrong := validation.IsDNS1123Label(c.Name); len(wrong) > 0 {
 		r.fault(inputs.ErrInvalid, "metadata.name", "it is a part of DNS names, such as sno-1", "%q: %s", c.Name, strings.Join(wrong, ", "))
 	}
 	if c.BaseDomain == "" {
-		r.fault(inputs.ErrMissing, "baseDomain", "give the domain that the cluster's is in, such as example.com", "there is no base domain")
+		r.fault(inputs.ErrMissing, "baseDomain", "set the parent of the cluster's domain, such as example.com", "there is no base domain")
 	} else if wrong := validation.IsDNS1123Subdomain(c.BaseDomain); len(wrong) > 0 {
-		r.fault(inputs.ErrInvalid, "baseDomain", "give a domain, such as example.com", "%q: %s", c.BaseDomain, strings.Join(wrong, ", "))
+		r.fault(inputs.ErrInvalid, "baseDomain", "set a domain, such as example.com", "%q: %s", c.BaseDomain, strings.Join(wrong, ", "))
 	} else if domain := c.Domain(); c.Name != "" && len(domain) > 253-len("api-int.") {
 		r.fault(inputs.ErrInvalid, "baseDomain", "choose a shorter one", "%q with the cluster's name is too long for a DNS name", c.BaseDomain)
 	}
 }
 
-// pools wants exactly one control-plane replica, which is never guessed (U-INS-2, U-INS-20).
+// pools requires exactly one control-plane replica, without a default (U-INS-2, U-INS-20).
 func (r *reader) pools(c *Config, raw *rawConfig) {
 	switch pool := raw.ControlPlane; {
 	case pool == nil || pool.Replicas == nil:
-		r.fault(inputs.ErrMissing, "controlPlane.replicas", "write 1", "the number of control-plane nodes is missing, and 3 where it is")
+		r.fault(inputs.ErrMissing, "controlPlane.replicas", "write 1", "the number of control-plane nodes is missing, which means 3")
 	case *pool.Replicas != 1:
 		r.fault(inputs.ErrInvalid, "controlPlane.replicas", "write 1, or use openshift-install", "a single node has one control-plane replica, not %d", *pool.Replicas)
 	}
@@ -70,7 +70,7 @@ func (r *reader) pools(c *Config, raw *rawConfig) {
 		c.ControlPlane = r.pool("controlPlane", "master", *raw.ControlPlane)
 	}
 	if len(raw.Compute) == 0 {
-		r.fault(inputs.ErrMissing, "compute", "write replicas: 0, or how many workers there are on the first day", "there are no compute pools, which means three workers")
+		r.fault(inputs.ErrMissing, "compute", "write replicas: 0, or the number of workers at the installation", "there are no compute pools, which means three workers")
 	}
 	var workers int64
 	for i, pool := range raw.Compute {
@@ -80,7 +80,7 @@ func (r *reader) pools(c *Config, raw *rawConfig) {
 		case i > 0:
 			r.fault(inputs.ErrInvalid, at, "keep one", "there are several compute pools")
 		case pool.Replicas == nil:
-			r.fault(inputs.ErrMissing, at+".replicas", "write 0, or how many workers there are on the first day", "the number of workers is missing, and 3 where it is")
+			r.fault(inputs.ErrMissing, at+".replicas", "write 0, or the number of workers at the installation", "the number of workers is missing, which means 3")
 		case *pool.Replicas < 0:
 			r.fault(inputs.ErrInvalid, at+".replicas", "write 0 or more", "%d is negative", *pool.Replicas)
 		default:
@@ -100,7 +100,7 @@ func (r *reader) pool(at, name string, raw rawPool) *Pool {
 	return &Pool{Name: name, Replicas: raw.Replicas, Architecture: raw.Architecture, Hyperthreading: raw.Hyperthreading}
 }
 
-// oneOf reports a value that is neither empty nor one of those that there are.
+// oneOf reports a value that is neither empty nor one of values.
 func (r *reader) oneOf(at, value string, values ...string) {
 	if value != "" && !slices.Contains(values, value) {
 		r.fault(inputs.ErrInvalid, at, "use one of "+strings.Join(values, ", "), "unknown value %q", value)
@@ -125,7 +125,7 @@ func (r *reader) platform(c *Config, raw *rawConfig) {
 	}
 }
 
-// disk takes the field, or the older environment variable with a warning (U-INS-2).
+// disk reads the field, or the older environment variable with a warning (U-INS-2).
 func (r *reader) disk(c *Config, raw *rawConfig) {
 	const at = "bootstrapInPlace.installationDisk"
 	if raw.BootstrapInPlace != nil {
@@ -143,7 +143,7 @@ func (r *reader) disk(c *Config, raw *rawConfig) {
 	}
 	if arguments := strings.Fields(r.InstallerArguments); len(arguments) > 0 {
 		last := arguments[len(arguments)-1]
-		r.warnings = append(r.warnings, DiskVariable+" is older than the field "+at+", and will be gone: use the field")
+		r.warnings = append(r.warnings, DiskVariable+" is older than the field "+at+", and will be removed: use the field")
 		switch {
 		case strings.HasPrefix(last, "-"):
 			c.InstallerArguments = arguments
@@ -158,12 +158,12 @@ func (r *reader) disk(c *Config, raw *rawConfig) {
 	case disk == "":
 		r.fault(inputs.ErrMissing, at, "name the disk, best by /dev/disk/by-id/...", "there is no disk to install to")
 	case !path.IsAbs(disk) || path.Clean(disk) != disk || !strings.HasPrefix(disk, "/dev/"):
-		r.fault(inputs.ErrInvalid, at, "name a device, best by /dev/disk/by-id/...", "%q is no path of a device", disk)
+		r.fault(inputs.ErrInvalid, at, "name a device, best by /dev/disk/by-id/...", "%q is not the path of a device", disk)
 	}
 }
 
 func (r *reader) pullSecret(text string) {
-	const advice = "get one where you get the release images"
+	const advice = "get it from the provider of the release images"
 	var secret struct {
 		Auths map[string]struct {
 			Auth string `json:"auth"`
@@ -175,7 +175,7 @@ func (r *reader) pullSecret(text string) {
 	case text == "":
 		r.fault(inputs.ErrMissing, "pullSecret", advice, "there is no pull secret, so no release image can be pulled")
 	case err != nil:
-		r.fault(inputs.ErrInvalid, "pullSecret", advice, "it is no JSON: %v", err)
+		r.fault(inputs.ErrInvalid, "pullSecret", advice, "not JSON: %v", err)
 	case len(secret.Auths) == 0:
 		r.fault(inputs.ErrInvalid, "pullSecret", advice, "it has no auths")
 	}
@@ -193,7 +193,7 @@ func (r *reader) sshKeys(text string) []string {
 			continue
 		}
 		if _, _, _, _, err := ssh.ParseAuthorizedKey([]byte(line)); err != nil {
-			r.fault(inputs.ErrInvalid, "sshKey", "write public keys, one on each line", "a line is no public key: %v", err)
+			r.fault(inputs.ErrInvalid, "sshKey", "write public keys, one on each line", "a line is not a public key: %v", err)
 		}
 		keys = append(keys, line)
 	}
@@ -211,7 +211,7 @@ func (r *reader) trust(c *Config, raw *rawConfig) {
 		var block *pem.Block
 		block, rest = pem.Decode(rest)
 		if block == nil || block.Type != "CERTIFICATE" {
-			r.fault(inputs.ErrCertificate, "additionalTrustBundle", "write certificates in PEM, and nothing else", "part %d is no certificate in PEM", n)
+			r.fault(inputs.ErrCertificate, "additionalTrustBundle", "write certificates in PEM, and nothing else", "part %d is not a certificate in PEM", n)
 			return
 		}
 		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
@@ -226,13 +226,13 @@ func (r *reader) proxy(c *Config, raw *rawConfig) {
 	}
 	c.Proxy = &Proxy{HTTPProxy: raw.Proxy.HTTPProxy, HTTPSProxy: raw.Proxy.HTTPSProxy, NoProxy: raw.Proxy.NoProxy}
 	if c.Proxy.HTTPProxy == "" && c.Proxy.HTTPSProxy == "" {
-		r.fault(inputs.ErrMissing, "proxy", "give httpProxy or httpsProxy, or remove it", "it has no proxy")
+		r.fault(inputs.ErrMissing, "proxy", "set httpProxy or httpsProxy, or remove it", "it has no proxy")
 	}
 	for _, p := range []struct{ name, value string }{{"httpProxy", c.Proxy.HTTPProxy}, {"httpsProxy", c.Proxy.HTTPSProxy}} {
 		u, err := url.Parse(p.value)
 		if p.value != "" && (err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https")) {
-			// The value may hold a password.
-			r.fault(inputs.ErrInvalid, "proxy."+p.name, "write http://HOST:PORT", "it is no http or https URL")
+			// The value may have a password, so it is not printed.
+			r.fault(inputs.ErrInvalid, "proxy."+p.name, "write http://HOST:PORT", "not an http or https URL")
 		}
 	}
 	for _, entry := range strings.Split(c.Proxy.NoProxy, ",") {
@@ -243,7 +243,7 @@ func (r *reader) proxy(c *Config, raw *rawConfig) {
 		_, notCIDR := netip.ParsePrefix(entry)
 		_, notAddress := netip.ParseAddr(entry)
 		if notCIDR != nil && notAddress != nil && len(validation.IsDNS1123Subdomain(strings.TrimPrefix(entry, "."))) > 0 {
-			r.fault(inputs.ErrInvalid, "proxy.noProxy", "write domains, addresses and CIDRs with commas between them", "%q is neither", entry)
+			r.fault(inputs.ErrInvalid, "proxy.noProxy", "write domains, addresses and CIDRs, separated by commas", "%q is not a domain, an address or a CIDR", entry)
 		}
 	}
 }
@@ -273,7 +273,7 @@ func (r *reader) mirrors(c *Config, raw *rawConfig) {
 func (r *reader) repository(at, value string) {
 	u, err := url.Parse("https://" + value)
 	if value == "" || err != nil || u.Host == "" || strings.Contains(value, "@") || strings.Contains(u.Path, ":") || u.RawQuery != "" {
-		r.fault(inputs.ErrInvalid, at, "write REGISTRY/REPOSITORY without tag or digest", "%q is no repository", value)
+		r.fault(inputs.ErrInvalid, at, "write REGISTRY/REPOSITORY without tag or digest", "%q is not a repository", value)
 	}
 }
 
@@ -287,7 +287,7 @@ func (r *reader) choices(c *Config, raw *rawConfig) {
 	r.oneOf("cpuPartitioningMode", raw.CPUPartitioningMode, string(configv1.CPUPartitioningNone), string(configv1.CPUPartitioningAllNodes))
 	r.oneOf("featureSet", raw.FeatureSet, string(configv1.TechPreviewNoUpgrade), string(configv1.DevPreviewNoUpgrade), string(configv1.OKD))
 	if raw.FIPS && r.Purpose == AllInOne {
-		r.fault(inputs.ErrUnsupported, "fips", "boot an image that is in FIPS mode", "without a machine-config operator nothing brings a node into FIPS mode")
+		r.fault(inputs.ErrUnsupported, "fips", "boot an image that is in FIPS mode", "without a machine-config operator nothing enables FIPS mode on a node")
 	}
 	if k := raw.Capabilities; k != nil {
 		sets := []string{string(configv1.ClusterVersionCapabilitySetNone), string(configv1.ClusterVersionCapabilitySetCurrent)}

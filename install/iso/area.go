@@ -10,24 +10,24 @@ import (
 )
 
 var (
-	// ErrNotISO is in the error of a file that is no ISO, or is truncated.
+	// ErrNotISO is in the error of a file that is not an ISO, or is truncated.
 	ErrNotISO = errors.New("not a readable ISO 9660 image")
-	// ErrNoArea is in the error of an ISO that has no area for an Ignition config.
-	ErrNoArea = errors.New("no live ISO of CoreOS: it has no area for an Ignition config")
+	// ErrNoArea is in the error of an ISO without an area for an Ignition config.
+	ErrNoArea = errors.New("not a live ISO of CoreOS: it has no area for an Ignition config")
 )
 
 const (
 	infoPath    = "coreos/igninfo.json"
 	defaultPath = "images/ignition.img"
-	// The header of old ISOs: the magic, the offset and the length, both little-endian with 64 bits.
+	// The header of old ISOs has a magic string, offset and length, both with 64 bits, little-endian.
 	headerOffset = 32768 - 24
 	headerMagic  = "coreiso+"
 )
 
-// area is where a config goes (U-INS-23).
+// area is the part of an ISO for a config (U-INS-23).
 type area struct{ offset, length int64 }
 
-// find returns the area of an image with so many bytes.
+// find returns the area of an image with a size.
 func find(image io.ReaderAt, size int64) (area, error) {
 	top, err := root(image)
 	if err != nil {
@@ -53,21 +53,21 @@ func areaOf(image io.ReaderAt, top file) (area, error) {
 		return area{}, err
 	}
 	if text != nil {
-		// More than any such file has; a length of garbage would be read into memory otherwise.
+		// The limit is larger than any such file, and protects the memory.
 		if err := json.NewDecoder(io.NewSectionReader(image, text.offset, min(text.length, 64<<10))).Decode(&info); err != nil {
 			return area{}, fmt.Errorf("%w: %s: %w", ErrNotISO, infoPath, err)
 		}
 	}
-	holder, err := top.open(image, info.File)
+	container, err := top.open(image, info.File)
 	switch {
 	case err != nil:
 		return area{}, err
-	case holder == nil && text == nil:
+	case container == nil && text == nil:
 		return fromHeader(image)
-	case holder == nil:
-		return area{}, fmt.Errorf("%w: %s names %s, which is not there", ErrNoArea, infoPath, info.File)
+	case container == nil:
+		return area{}, fmt.Errorf("%w: %s refers to %s, which does not exist", ErrNoArea, infoPath, info.File)
 	}
-	a := area{holder.offset, holder.length}
+	a := area{container.offset, container.length}
 	if info.Offset != nil {
 		a.offset, a.length = a.offset+*info.Offset, a.length-*info.Offset
 	}
@@ -77,7 +77,7 @@ func areaOf(image io.ReaderAt, top file) (area, error) {
 	return a, nil
 }
 
-// fromHeader returns the area of an ISO that is older than the files that name it.
+// fromHeader returns the area of an old ISO, without igninfo.json.
 func fromHeader(image io.ReaderAt) (area, error) {
 	header := make([]byte, 24)
 	if _, err := image.ReadAt(header, headerOffset); err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// An image with bytes that were damaged on the way is read or refused, and nothing panics.
+// A damaged image is read or refused, without a panic.
 func TestDamagedImages(t *testing.T) {
 	whole, err := os.ReadFile(image(t, map[string][]byte{"images/ignition.img": make([]byte, 100), "coreos/igninfo.json": []byte(`{"file":"images/ignition.img"}`)}))
 	if err != nil {
@@ -23,7 +23,7 @@ func TestDamagedImages(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	}
-	// Each byte that says something, and some bytes anywhere.
+	// Each byte that is not zero, and random bytes.
 	for i := headerOffset; i < len(whole); i++ {
 		for _, value := range []byte{0, 1, recordHead + 1, 127, 255} {
 			if whole[i] != 0 {
@@ -42,11 +42,11 @@ func TestDamagedImages(t *testing.T) {
 		damage(content)
 	}
 	if refused < 100 {
-		t.Errorf("%d were refused", refused)
+		t.Errorf("only %d were refused", refused)
 	}
 }
 
-// Whatever a file is, looking for its area ends, and the area lies in the file.
+// find terminates for any file, and the area is within the file.
 func FuzzFind(f *testing.F) {
 	for _, path := range []string{
 		image(f, map[string][]byte{"images/ignition.img": make([]byte, 100), "coreos/igninfo.json": []byte(`{"file":"images/ignition.img","offset":1,"length":50}`)}),
@@ -56,7 +56,7 @@ func FuzzFind(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		// The 32 KiB before the volume are of no interest but for the header, and slow the fuzzer down.
+		// The 32 KiB before the volume have only the header, and slow the fuzzer down.
 		f.Add(content[headerOffset:])
 	}
 	f.Fuzz(func(t *testing.T, content []byte) {

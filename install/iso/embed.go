@@ -15,19 +15,19 @@ import (
 )
 
 var (
-	// ErrTooLarge is in the error of a config that does not fit, even compressed.
+	// ErrTooLarge is in the error of a config that is too large after compression.
 	ErrTooLarge = errors.New("the config is too large for the ISO's area")
-	// ErrUsed is in the error of an ISO that has a config already.
+	// ErrUsed is in the error of an ISO with a config.
 	ErrUsed = errors.New("the ISO has an Ignition config already; use one that has none")
 	// ErrSameFile is in the error of an output that is the input.
-	ErrSameFile = errors.New("the output is the input, which is not changed; choose another name")
+	ErrSameFile = errors.New("the output is the input, which must not change; choose another name")
 )
 
-// configName is what the config is called in the archive.
+// configName is the config's file in the archive.
 const configName = "config.ign"
 
-// Embed writes a copy of the ISO in to out that has the config in its area (R-BIP-5). The input is not changed, and out is there as a whole or not
-// at all. The errors are ErrNotISO, ErrNoArea, ErrUsed, ErrTooLarge and ErrSameFile, or one of the files.
+// Embed writes a copy of the ISO in with the config in its area to out, atomically (R-BIP-5). The errors are ErrNotISO, ErrNoArea, ErrUsed,
+// ErrTooLarge and ErrSameFile, or those of files.
 func Embed(in, out string, config []byte) error {
 	source, err := os.Open(in)
 	if err != nil {
@@ -55,25 +55,24 @@ func Embed(in, out string, config []byte) error {
 	return write(out, source, a, content)
 }
 
-// fill returns what the area is to hold.
+// fill returns the new content of the area.
 func (a area) fill(config []byte) ([]byte, error) {
 	packed, err := archive(config)
 	if err != nil {
 		return nil, err
 	}
 	if int64(len(packed)) > a.length {
-		return nil, fmt.Errorf("%w: it takes %d bytes compressed, %d more than the %d that there are; most of it before compression: %v",
+		return nil, fmt.Errorf("%w: it takes %d bytes compressed, %d more than the area's %d; most of it before compression: %v",
 			ErrTooLarge, len(packed), int64(len(packed))-a.length, a.length, ignition.Largest(config, 3))
 	}
 	return append(packed, make([]byte, a.length-int64(len(packed)))...), nil
 }
 
-// archive returns a compressed cpio archive with the config.
 func archive(config []byte) ([]byte, error) {
 	var packed bytes.Buffer
 	compressed, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it does not happen: the level is right
+		return nil, err //nolint:wrapcheck // the level is valid
 	}
 	w := cpio.NewWriter(compressed)
 	err = w.WriteHeader(&cpio.Header{Name: configName, Mode: cpio.TypeReg | 0o644, Size: int64(len(config)), Links: 1})
@@ -87,13 +86,13 @@ func archive(config []byte) ([]byte, error) {
 	return packed.Bytes(), nil
 }
 
-// write copies the ISO with another content of the area.
+// write copies the ISO with a new content of the area.
 func write(out string, source *os.File, a area, content []byte) error {
 	part, err := os.CreateTemp(filepath.Dir(out), filepath.Base(out)+".part-")
 	if err != nil {
 		return err //nolint:wrapcheck // it names the file
 	}
-	defer os.Remove(part.Name()) //nolint:errcheck // it is renamed, or not wanted
+	defer os.Remove(part.Name()) //nolint:errcheck // only after an error
 	_, err = source.Seek(0, io.SeekStart)
 	if err == nil {
 		_, err = io.Copy(part, source)
@@ -101,7 +100,7 @@ func write(out string, source *os.File, a area, content []byte) error {
 	if err == nil {
 		_, err = part.WriteAt(content, a.offset)
 	}
-	// The config holds keys, and the ISO with it.
+	// The config has private keys.
 	err = errors.Join(err, part.Chmod(0o600))
 	if err == nil {
 		err = part.Sync()
@@ -134,10 +133,10 @@ func Read(path string) ([]byte, error) {
 	return config, nil
 }
 
-// errArchive is in the error of an area that holds something else than this package and coreos-installer put there.
-var errArchive = errors.New("cannot read what its area holds")
+// errArchive is in the error of an area with an unknown content.
+var errArchive = errors.New("cannot read the content of its area")
 
-// read returns the config in the area, or nil if the area holds zeros.
+// read returns the config in the area, or nil if the area has zeros.
 func (a area) read(image io.ReaderAt) ([]byte, error) {
 	content := make([]byte, a.length)
 	if _, err := image.ReadAt(content, a.offset); err != nil {

@@ -66,7 +66,7 @@ func config(t *testing.T, size int) []byte {
 	return text
 }
 
-// members reads a newc archive by the kernel's description of it, and without the library that wrote it.
+// members parses a newc archive according to the kernel's documentation, without the library that wrote it.
 func members(t *testing.T, packed []byte) map[string]string {
 	t.Helper()
 	unpacked, err := gzip.NewReader(bytes.NewReader(packed))
@@ -105,7 +105,7 @@ func members(t *testing.T, packed []byte) map[string]string {
 	}
 }
 
-// Only the area changes, and it holds what coreos-installer would read (R-BIP-5, U-INS-18).
+// Only the area changes, and its content is what coreos-installer reads (R-BIP-5, U-INS-18).
 func TestEmbed(t *testing.T) {
 	text := config(t, 1000)
 	pad := bytes.Repeat([]byte("x"), 100)
@@ -115,7 +115,7 @@ func TestEmbed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Where the library has put the file, found by the only zeros of that length that begin a sector.
+		// The file's offset is that of the only zeros of that length.
 		offset := bytes.LastIndex(content, make([]byte, capacity))
 		header := append([]byte("coreiso+"), make([]byte, 16)...)
 		binary.LittleEndian.PutUint64(header[8:], uint64(offset)) //nolint:gosec // of the test
@@ -207,12 +207,12 @@ func TestEmbedRefuses(t *testing.T) {
 		"empty":             {file(nil), small, ErrNotISO, ""},
 		"truncated in area": {file(whole[:len(whole)-capacity/2]), small, ErrNotISO, "it is truncated"},
 		"truncated early":   {file(whole[:40<<10]), small, ErrNotISO, ""},
-		"another ISO":       {image(t, map[string][]byte{"README": []byte("music")}), small, ErrNoArea, "live.iso: no live ISO of CoreOS"},
-		"file that is gone": {image(t, map[string][]byte{"coreos/igninfo.json": []byte(`{"file":"images/none.img"}`)}), small, ErrNoArea, "names images/none.img, which is not there"},
-		"info is no JSON":   {image(t, map[string][]byte{"coreos/igninfo.json": []byte(`{`)}), small, ErrNotISO, "coreos/igninfo.json"},
-		"area of nothing":   {image(t, map[string][]byte{"images/a": make([]byte, 10), "coreos/igninfo.json": []byte(`{"file":"images/a","offset":20}`)}), small, ErrNotISO, ""},
-		"too large":         {live(t), config(t, 300<<10), ErrTooLarge, "more than the 262144 that there are; most of it before compression: [/usr/local/bin/program "},
-		"used by others":    {image(t, map[string][]byte{"images/ignition.img": bytes.Repeat([]byte("x"), capacity)}), small, ErrUsed, "cannot read what its area holds"},
+		"another ISO":       {image(t, map[string][]byte{"README": []byte("music")}), small, ErrNoArea, "live.iso: not a live ISO of CoreOS"},
+		"missing file":      {image(t, map[string][]byte{"coreos/igninfo.json": []byte(`{"file":"images/none.img"}`)}), small, ErrNoArea, "refers to images/none.img, which does not exist"},
+		"invalid info":      {image(t, map[string][]byte{"coreos/igninfo.json": []byte(`{`)}), small, ErrNotISO, "coreos/igninfo.json"},
+		"empty area":        {image(t, map[string][]byte{"images/a": make([]byte, 10), "coreos/igninfo.json": []byte(`{"file":"images/a","offset":20}`)}), small, ErrNotISO, ""},
+		"too large":         {live(t), config(t, 300<<10), ErrTooLarge, "more than the area's 262144; most of it before compression: [/usr/local/bin/program "},
+		"unknown content":   {image(t, map[string][]byte{"images/ignition.img": bytes.Repeat([]byte("x"), capacity)}), small, ErrUsed, "cannot read the content of its area"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -234,7 +234,7 @@ func TestEmbedRefuses(t *testing.T) {
 	}
 }
 
-// The largest config that is taken fills the area to its last byte.
+// A config may fill the area to its last byte.
 func TestLargestThatFits(t *testing.T) {
 	a := area{length: 2000}
 	text, err := json.Marshal("x")

@@ -8,7 +8,7 @@ import (
 	"github.com/solonode/sno/install/iso"
 )
 
-// A file that is no live ISO is refused before anything is written.
+// A file that is not a live ISO is refused, and nothing is written.
 func ExampleEmbed() {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
@@ -22,7 +22,7 @@ func ExampleEmbed() {
 		return
 	}
 	err = iso.Embed(in, filepath.Join(dir, "out.iso"), []byte(`{"ignition":{"version":"3.2.0"}}`))
-	_, gone := os.Stat(filepath.Join(dir, "out.iso"))
-	fmt.Println(err != nil, os.IsNotExist(gone))
+	_, statErr := os.Stat(filepath.Join(dir, "out.iso"))
+	fmt.Println(err != nil, os.IsNotExist(statErr))
 	// Output: true true
 }

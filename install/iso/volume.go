@@ -9,22 +9,22 @@ import (
 
 const (
 	sector = 2048
-	// More than the folders of a live ISO have by far; a length of garbage would be read into memory otherwise.
+	// The limit is larger than any folder of a live ISO, and protects the memory.
 	mostOfFolder = 1 << 20
-	// The fixed part of a folder's record, before the name.
+	// recordHead is the size of a folder's record before the name.
 	recordHead = 33
 )
 
-// file is a file or folder of an image, and the bytes it has there.
+// file is a file or folder of an image.
 type file struct {
 	offset, length int64
 	folder         bool
 }
 
-// root returns the top folder, which the primary volume descriptor has. The reader is our own because libraries panic on damaged images.
+// root returns the root folder in the primary volume descriptor. Libraries for ISO 9660 panic on damaged images.
 func root(image io.ReaderAt) (file, error) {
 	descriptor := make([]byte, sector)
-	// Descriptors begin after the system area of 32 KiB; a few of other types may be there too.
+	// Descriptors begin after the system area of 32 KiB. Those of other types are skipped.
 	for i := int64(16); i < 32; i++ {
 		if _, err := image.ReadAt(descriptor, i*sector); err != nil {
 			return file{}, fmt.Errorf("%w: %w", ErrNotISO, err)
@@ -39,7 +39,7 @@ func root(image io.ReaderAt) (file, error) {
 	return file{}, fmt.Errorf("%w: it has no primary volume descriptor", ErrNotISO)
 }
 
-// record reads what a folder, or the descriptor, says of a file.
+// record parses a record of a folder or of the descriptor.
 func record(r []byte) file {
 	return file{
 		offset: int64(binary.LittleEndian.Uint32(r[2:])) * sector,
@@ -48,11 +48,11 @@ func record(r []byte) file {
 	}
 }
 
-// open returns the file of that path below a folder, or nil if there is none.
+// open returns the file at a path below a folder, or nil.
 func (f file) open(image io.ReaderAt, path string) (*file, error) {
 	name, rest, below := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	if f.length > mostOfFolder {
-		return nil, fmt.Errorf("%w: a folder has %d bytes, and %d at most were expected", ErrNotISO, f.length, mostOfFolder)
+		return nil, fmt.Errorf("%w: a folder has %d bytes, more than %d", ErrNotISO, f.length, mostOfFolder)
 	}
 	content := make([]byte, f.length)
 	if _, err := image.ReadAt(content, f.offset); err != nil {
@@ -81,8 +81,8 @@ func (f file) open(image io.ReaderAt, path string) (*file, error) {
 	return nil, nil
 }
 
-// sameName reports whether an entry has a name: entries have capital letters, a version after a semicolon, and often an extension of
-// three letters at most.
+// sameName reports whether an entry has a name. Entries have upper-case letters, a version after a semicolon, and often extensions of at most
+// three letters.
 func sameName(entry, name string) bool {
 	entry, _, _ = strings.Cut(entry, ";")
 	entry = strings.TrimSuffix(entry, ".")

@@ -23,16 +23,16 @@ import (
 )
 
 const (
-	// FieldManager writes the approvals.
+	// FieldManager is the field manager of approvals.
 	FieldManager = "sno.solonode.github.io/install"
-	// ApprovalReason is the reason of the condition by which a request is approved.
+	// ApprovalReason is the reason of the condition Approved.
 	ApprovalReason = "SnoInstallApprove"
-	// MaxAge is how old a request may be. The cluster deletes pending requests after a day, and a kubelet that was off
-	// does not make another one before that.
+	// MaxAge is the maximum age of a request. The cluster deletes pending requests after a day, and a kubelet that was off
+	// makes no other request before.
 	MaxAge = 24 * time.Hour
 )
 
-// ErrWaiting is in the error of Approve for what was missing when its context ended.
+// ErrWaiting is in the error of Approve if the node has not joined when the context ends.
 var ErrWaiting = errors.New("the node has not joined")
 
 // Options of Approve.
@@ -40,58 +40,56 @@ type Options struct {
 	Client kubernetes.Interface
 	// Root is the root folder of the host.
 	Root string
-	// Name and Addresses are what the installer knows about the host. A serving certificate may have these and no
-	// others.
+	// Name and Addresses are those of the host. A serving certificate may have no others.
 	Name      string
 	Addresses []netip.Addr
-	// Since is when the installation was prepared: earlier requests are not from this host.
+	// Since is the time of the Ignition config: earlier requests are not from this host.
 	Since time.Time
-	// Interval is between two reads of the requests, and Now is the clock.
+	// Interval is the time between two reads of the requests.
 	Interval time.Duration
 	Now      func() time.Time
-	// Restart restarts the kubelet; nil: nobody does.
+	// Restart restarts the kubelet; nil does nothing.
 	Restart func(context.Context) error
 
-	// lostAfter is a time in the place of the constant, for tests.
+	// lostAfter overrides the constant in tests.
 	lostAfter time.Duration
 }
 
-// lostAfter is for how long a kubelet may not have a certificate that was issued for it.
+// lostAfter is the time after which an issued certificate that the kubelet does not have counts as lost.
 const lostAfter = 30 * time.Second
 
-// lost is the client certificate that a power cut has kept from the kubelet: it was issued, and its key was in memory.
+// lost is the state of a client certificate that was issued and lost in a power cut, since its key was only in memory.
 type lost struct {
-	// seen is when a certificate that the kubelet does not have was seen first, and since from when on the kubelet asks again.
+	// seen is when the missing certificate was first observed, and since the time of the kubelet's restart.
 	seen, since time.Time
-	// approved are the requests that were approved until then.
+	// approved is the number of requests that were approved before.
 	approved int
 }
 
-// Approve approves the requests of this host until its Node is Ready and its kubelet has a serving certificate. It
-// approves nothing that is not proven to be from this host, and denies nothing (R-APP-4, U-INS-14). It may be called
-// again after it was killed.
+// Approve approves the requests of this host until its Node is Ready and its kubelet has a serving certificate. It approves no request
+// that is not proven to be from this host, and denies none (R-APP-4, U-INS-14). It can be repeated after it was killed.
 func Approve(ctx context.Context, o Options, p *phase.Progress) error {
 	if _, err := o.inventory(time.Time{}, lost{}); err != nil {
 		return err
 	}
 	var l lost
-	woken := false
+	restarted := false
 	return p.Until(ctx, o.Interval, "node "+o.Name, func(ctx context.Context) error {
 		err := o.once(ctx, l)
 		if o.Restart == nil || !errors.Is(err, ErrWaiting) {
 			return err
 		}
-		if !woken {
-			woken = true
-			return errors.Join(err, o.wake(ctx))
+		if !restarted {
+			restarted = true
+			return errors.Join(err, o.restartWithoutRequest(ctx))
 		}
-		return errors.Join(err, o.askAgain(ctx, &l))
+		return errors.Join(err, o.restartAfterLoss(ctx, &l))
 	})
 }
 
-// askAgain restarts a kubelet, once, that does not have what was issued for it, and would wait for ever: as many as the inventory allows were approved.
-// Only what it asks for from then on counts.
-func (o Options) askAgain(ctx context.Context, l *lost) error {
+// restartAfterLoss restarts a kubelet, once, that does not have its issued certificate. It would wait forever, since all requests that the
+// inventory allows were approved. Only requests after the restart count.
+func (o Options) restartAfterLoss(ctx context.Context, l *lost) error {
 	client, err := o.certificate("client", ClientCertificate)
 	if err != nil || client.missing == "" || !client.ended.IsZero() || !l.since.IsZero() {
 		return err
@@ -113,16 +111,16 @@ func (o Options) askAgain(ctx context.Context, l *lost) error {
 	case l.seen.IsZero():
 		l.seen = now
 	case now.Sub(l.seen) >= cmp.Or(o.lostAfter, lostAfter):
-		// Requests have their time in seconds.
+		// Times of requests have a resolution of a second.
 		l.since, l.approved = now.Truncate(time.Second), approved
 		return o.Restart(ctx)
 	}
 	return nil
 }
 
-// wake restarts a kubelet that has no client certificate, or none any more, and has not asked for one yet. Without an API server it has asked in vain, each time after a longer wait,
-// up to half a minute.
-func (o Options) wake(ctx context.Context) error {
+// restartWithoutRequest restarts a kubelet that has no valid client certificate and no request for one yet. While there was no API server
+// its requests failed, and it waits up to half a minute before it tries again.
+func (o Options) restartWithoutRequest(ctx context.Context) error {
 	client, err := o.certificate("client", ClientCertificate)
 	if err != nil || client.missing == "" {
 		return err
@@ -147,8 +145,8 @@ func (o Options) requests(ctx context.Context, signer string) ([]certificatesv1.
 	return list.Items, nil
 }
 
-// inventory is the second source: one node, with what the installer knows about it. A node whose client certificate has ended since may ask for
-// one as if it joined, and one whose certificate was lost for one more.
+// inventory returns the second source of the decision: this host only. A node whose client certificate has ended may request one as if it
+// joined, and one whose certificate was lost may request one more.
 func (o Options) inventory(ended time.Time, l lost) (*inventory.Inventory, error) {
 	host := inventory.Node{Name: o.Name, Addresses: o.Addresses, Window: &inventory.Window{NotBefore: o.Since, NotAfter: o.Now().Add(MaxAge)}}
 	if ended.After(o.Since) {
@@ -163,7 +161,7 @@ func (o Options) inventory(ended time.Time, l lost) (*inventory.Inventory, error
 	return known, nil
 }
 
-// once approves what can be approved now, and returns what is still missing.
+// once approves what can be approved now, and returns what is missing.
 func (o Options) once(ctx context.Context, l lost) error {
 	client, err := o.certificate("client", ClientCertificate)
 	if err != nil {
@@ -208,7 +206,7 @@ func (o Options) once(ctx context.Context, l lost) error {
 	return fmt.Errorf("%w: %s", ErrWaiting, missing)
 }
 
-// approve approves every request that is proven, and returns why the others of this host's name are not.
+// approve approves every proven request, and returns why others with this host's name are not.
 func (o Options) approve(ctx context.Context, known *inventory.Inventory, there bool) ([]string, error) {
 	nodes := sets.New[string]()
 	if there {
@@ -250,8 +248,7 @@ func (o Options) decide(csr *certificatesv1.CertificateSigningRequest, known *in
 	})
 }
 
-// write approves a request exactly as it was read: one that somebody else has written or replaced meanwhile is read
-// again.
+// write approves a request with the resource version that was read: if another client has changed it, the next run reads it again.
 func (o Options) write(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, because requests.Verdict) error {
 	intent := csr.DeepCopy()
 	intent.Status.Conditions = append(intent.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{

@@ -40,7 +40,7 @@ import (
 
 var environment = &envtest.Environment{}
 
-// server is an API server where everybody may ask for certificates.
+// server is an API server where all authenticated users may request certificates.
 var server = sync.OnceValues(func() (*rest.Config, error) {
 	config, err := environment.Start()
 	if err != nil {
@@ -57,10 +57,10 @@ var server = sync.OnceValues(func() (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The authorizer sees the binding a moment later.
+	// The authorizer's cache has the binding a moment later.
 	return config, wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		review, err := client.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
-			Spec: authorizationv1.SubjectAccessReviewSpec{User: "anybody", Groups: []string{group}, ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Spec: authorizationv1.SubjectAccessReviewSpec{User: "user", Groups: []string{group}, ResourceAttributes: &authorizationv1.ResourceAttributes{
 				Group: certificatesv1.GroupName, Resource: "certificatesigningrequests", Verb: "create",
 			}},
 		}, metav1.CreateOptions{})
@@ -84,7 +84,7 @@ var (
 	nodeGroups         = []string{"system:nodes", "system:authenticated"}
 )
 
-// cluster is the API server without anything of an earlier test.
+// cluster is the shared API server without objects of earlier tests.
 type cluster struct {
 	*testing.T
 	config *rest.Config
@@ -112,7 +112,7 @@ func (c *cluster) must(err error) {
 	}
 }
 
-// ask is a request before it is made: who asks, and for what.
+// ask has the parts of a request, and the user who makes it.
 type ask struct {
 	user     string
 	groups   []string
@@ -156,7 +156,7 @@ func with(a ask, change func(*ask)) ask {
 	return a
 }
 
-// ask makes the request as the user that the API server then writes into it.
+// ask creates the request as that user.
 func (c *cluster) ask(name string, a ask) {
 	c.Helper()
 	key, err := ecdsa.GenerateKey(a.curve, rand.Reader)
@@ -178,7 +178,7 @@ func (c *cluster) ask(name string, a ask) {
 	}
 }
 
-// register makes the Node, Ready or not.
+// register creates the Node, Ready or not.
 func (c *cluster) register(status corev1.ConditionStatus) {
 	c.Helper()
 	node, err := c.CoreV1().Nodes().Create(c.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: host}}, metav1.CreateOptions{})
@@ -188,13 +188,13 @@ func (c *cluster) register(status corev1.ConditionStatus) {
 	c.must(err)
 }
 
-// serve lays the serving certificate of a node, as its kubelet does.
+// serve writes the serving certificate of a node, as its kubelet does.
 func (c *cluster) serve(node string, end time.Time) {
 	c.Helper()
-	c.lay(join.ServingCertificate, node, end)
+	c.write(join.ServingCertificate, node, end)
 }
 
-func (c *cluster) lay(name, node string, end time.Time) {
+func (c *cluster) write(name, node string, end time.Time) {
 	c.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	c.must(err)
@@ -206,7 +206,7 @@ func (c *cluster) lay(name, node string, end time.Time) {
 	c.must(os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
 }
 
-// decided are the names of the requests that have a condition, with it and its reason.
+// decided returns the conditions of requests, with their reasons.
 func (c *cluster) decided() map[string]string {
 	c.Helper()
 	list, err := c.CertificatesV1().CertificateSigningRequests().List(c.Context(), metav1.ListOptions{})
@@ -227,34 +227,33 @@ func (c *cluster) options() join.Options {
 	}
 }
 
-// tried approves what it can, twice.
-func (c *cluster) tried(o join.Options) error {
+// approveTwice approves what can be approved, twice.
+func (c *cluster) approveTwice(o join.Options) error {
 	_ = join.Once(c.Context(), o)
 	return join.Once(c.Context(), o)
 }
 
 const approved = "Approved " + join.ApprovalReason
 
-// Exactly this host's two requests are approved, each when it is its turn, and a command that was killed goes on
-// (R-APP-4).
+// Only this host's two requests are approved, in turn, and a killed command continues (R-APP-4).
 func TestThisHostJoins(t *testing.T) {
 	c := newCluster(t)
 	c.ask("client", client(host))
 	c.ask("early", serving(host, host))
-	if err := c.tried(c.options()); !errors.Is(err, join.ErrWaiting) || !strings.Contains(err.Error(), "early") {
+	if err := c.approveTwice(c.options()); !errors.Is(err, join.ErrWaiting) || !strings.Contains(err.Error(), "early") {
 		t.Errorf("no Node: %v", err)
 	}
 	if diff := cmp.Diff(map[string]string{"client": approved}, c.decided()); diff != "" {
-		t.Errorf("before the Node is there (-want +got):\n%s", diff)
+		t.Errorf("before the Node exists (-want +got):\n%s", diff)
 	}
 	c.register(corev1.ConditionFalse)
 	c.ask("serving", serving(host, host, "192.0.2.10", "2001:db8::10"))
-	if err := c.tried(c.options()); !errors.Is(err, join.ErrWaiting) || !strings.Contains(err.Error(), "not Ready") {
+	if err := c.approveTwice(c.options()); !errors.Is(err, join.ErrWaiting) || !strings.Contains(err.Error(), "not Ready") {
 		t.Errorf("a Node that is not Ready: %v", err)
 	}
 	want := map[string]string{"client": approved, "early": approved, "serving": approved}
 	if diff := cmp.Diff(want, c.decided()); diff != "" {
-		t.Errorf("once the Node is there (-want +got):\n%s", diff)
+		t.Errorf("with a Node (-want +got):\n%s", diff)
 	}
 }
 
@@ -263,7 +262,7 @@ func TestEndsWithTheServingCertificate(t *testing.T) {
 	c.register(corev1.ConditionTrue)
 	waits := func(want string) {
 		t.Helper()
-		if err := c.tried(c.options()); !errors.Is(err, join.ErrWaiting) || !strings.Contains(err.Error(), want) {
+		if err := c.approveTwice(c.options()); !errors.Is(err, join.ErrWaiting) || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
@@ -273,87 +272,87 @@ func TestEndsWithTheServingCertificate(t *testing.T) {
 	c.serve(host, time.Now().Add(-time.Hour))
 	waits("has ended")
 	c.serve(host, time.Now().Add(time.Hour))
-	// The requests are deleted by now, as an hour after the approval.
+	// The requests have been deleted, as an hour after the approval.
 	if err := join.Approve(t.Context(), c.options(), nil); err != nil {
 		t.Error(err)
 	}
 }
 
-// A kubelet that has asked in vain for a long time is restarted, once, and no other one.
-func TestKubeletIsWoken(t *testing.T) {
+// A kubelet without a client certificate and a request is restarted, once, since it backs off.
+func TestKubeletIsRestarted(t *testing.T) {
 	for name, test := range map[string]struct {
 		prepare func(*cluster)
 		err     error
 		want    int
 	}{
-		"it has not asked":             {func(*cluster) {}, nil, 1},
-		"that fails":                   {func(*cluster) {}, errors.New("no such unit"), 1},
-		"another host has asked":       {func(c *cluster) { c.ask("other", client("master1")) }, nil, 1},
-		"it has asked":                 {func(c *cluster) { c.ask("client", client(host)) }, nil, 0},
-		"it has a client certificate":  {func(c *cluster) { c.lay(join.ClientCertificate, host, time.Now().Add(time.Hour)) }, nil, 0},
-		"its certificate has ended":    {func(c *cluster) { c.lay(join.ClientCertificate, host, time.Now().Add(-30*time.Second)) }, nil, 1},
-		"it has a serving certificate": {func(c *cluster) { c.serve(host, time.Now().Add(time.Hour)) }, nil, 1},
-		"it has asked since the certificate has ended": {func(c *cluster) {
-			c.lay(join.ClientCertificate, host, time.Now().Add(-30*time.Second))
+		"no request":              {func(*cluster) {}, nil, 1},
+		"failed restart":          {func(*cluster) {}, errors.New("no such unit"), 1},
+		"request of another host": {func(c *cluster) { c.ask("other", client("master1")) }, nil, 1},
+		"request":                 {func(c *cluster) { c.ask("client", client(host)) }, nil, 0},
+		"client certificate":      {func(c *cluster) { c.write(join.ClientCertificate, host, time.Now().Add(time.Hour)) }, nil, 0},
+		"certificate has ended":   {func(c *cluster) { c.write(join.ClientCertificate, host, time.Now().Add(-30*time.Second)) }, nil, 1},
+		"serving certificate":     {func(c *cluster) { c.serve(host, time.Now().Add(time.Hour)) }, nil, 1},
+		"request after the certificate has ended": {func(c *cluster) {
+			c.write(join.ClientCertificate, host, time.Now().Add(-30*time.Second))
 			c.ask("client", client(host))
 		}, nil, 0},
-		"it has asked before the certificate has ended": {func(c *cluster) {
+		"request before the certificate has ended": {func(c *cluster) {
 			c.ask("client", client(host))
-			_ = c.tried(c.options())
-			c.lay(join.ClientCertificate, host, time.Now().Add(30*time.Second))
+			_ = c.approveTwice(c.options())
+			c.write(join.ClientCertificate, host, time.Now().Add(30*time.Second))
 		}, nil, 1},
 	} {
 		c := newCluster(t)
 		test.prepare(c)
 		ctx, end := context.WithCancel(t.Context())
-		tries, woken := 0, 0
+		reads, restarts := 0, 0
 		o := c.options()
 		o.Client = &counting{c, func() {
-			if tries++; tries == 4 {
+			if reads++; reads == 4 {
 				end()
 			}
 		}}
 		o.Now = func() time.Time { return time.Now().Add(time.Minute) }
 		o.Restart = func(context.Context) error {
-			woken++
+			restarts++
 			return test.err
 		}
 		if err := join.Approve(ctx, o, nil); !errors.Is(err, join.ErrWaiting) {
 			t.Errorf("%s: %v", name, err)
 		}
 		end()
-		if woken != test.want {
-			t.Errorf("%s: restarted %d times, want %d", name, woken, test.want)
+		if restarts != test.want {
+			t.Errorf("%s: restarted %d times, want %d", name, restarts, test.want)
 		}
 	}
 }
 
-// A power cut between the approval and the kubelet's file loses a certificate. The kubelet asks again, and would wait for ever: it is restarted, once,
-// and one more request is approved, but none of before.
+// A power cut between the approval and the kubelet's write loses a certificate. The kubelet makes another request and would wait forever. It
+// is restarted, once, and one more request is approved, but no earlier one.
 func TestLostCertificate(t *testing.T) {
 	for name, test := range map[string]struct {
 		prepare   func(*cluster)
 		restarted int
 		want      map[string]string
 	}{
-		"it is lost":     {func(*cluster) {}, 1, map[string]string{"first": approved, "new": approved}},
-		"it is not lost": {func(c *cluster) { c.lay(join.ClientCertificate, host, time.Now().Add(time.Hour)) }, 0, map[string]string{"first": approved}},
+		"lost":     {func(*cluster) {}, 1, map[string]string{"first": approved, "new": approved}},
+		"not lost": {func(c *cluster) { c.write(join.ClientCertificate, host, time.Now().Add(time.Hour)) }, 0, map[string]string{"first": approved}},
 	} {
 		c := newCluster(t)
 		c.ask("first", client(host))
-		_ = c.tried(c.options())
+		_ = c.approveTwice(c.options())
 		c.issue("first")
 		c.ask("before", client(host))
 		test.prepare(c)
 		ctx, end := context.WithCancel(t.Context())
-		began, restarted, tries := time.Now(), 0, 0
-		// Requests have their time in seconds.
+		began, restarted, reads := time.Now(), 0, 0
+		// Times of requests have a resolution of a second.
 		o := join.LostAfter(c.options(), 1100*time.Millisecond)
 		o.Client = &counting{c, func() {
 			if time.Since(began) > 2*time.Second {
-				tries++
+				reads++
 			}
-			if tries == 4 {
+			if reads == 4 {
 				end()
 			}
 		}}
@@ -379,7 +378,7 @@ func TestLostCertificate(t *testing.T) {
 // issue writes a certificate into an approved request, as kube-controller-manager does.
 func (c *cluster) issue(name string) {
 	c.Helper()
-	c.lay("issued.pem", host, time.Now().Add(time.Hour))
+	c.write("issued.pem", host, time.Now().Add(time.Hour))
 	certificate, err := os.ReadFile(filepath.Join(c.root, "issued.pem"))
 	c.must(err)
 	csr, err := c.CertificatesV1().CertificateSigningRequests().Get(c.Context(), name, metav1.GetOptions{})
@@ -389,16 +388,16 @@ func (c *cluster) issue(name string) {
 	c.must(err)
 }
 
-// A command that ends between the approval and the end says what it waited for.
+// The error of an interrupted command names what is missing.
 func TestKilledAfterTheApproval(t *testing.T) {
 	c := newCluster(t)
 	c.ask("client", client(host))
 	ctx, kill := context.WithCancel(t.Context())
 	defer kill()
-	tries := 0
+	reads := 0
 	o := c.options()
 	o.Client = &counting{c, func() {
-		if tries++; tries == 3 {
+		if reads++; reads == 3 {
 			kill()
 		}
 	}}
@@ -411,7 +410,7 @@ func TestKilledAfterTheApproval(t *testing.T) {
 	}
 }
 
-// counting counts how often somebody wants the client for Nodes.
+// counting calls count for each use of the client for Nodes.
 type counting struct {
 	kubernetes.Interface
 	count func()
@@ -422,7 +421,7 @@ func (c *counting) CoreV1() corev1client.CoreV1Interface {
 	return c.Interface.CoreV1()
 }
 
-func TestApprovedBySomebodyElse(t *testing.T) {
+func TestApprovedByAnotherClient(t *testing.T) {
 	c := newCluster(t)
 	c.ask("client", client(host))
 	csr, err := c.CertificatesV1().CertificateSigningRequests().Get(t.Context(), "client", metav1.GetOptions{})
@@ -433,11 +432,11 @@ func TestApprovedBySomebodyElse(t *testing.T) {
 	_, err = c.CertificatesV1().CertificateSigningRequests().UpdateApproval(t.Context(), "client", csr, metav1.UpdateOptions{})
 	c.must(err)
 	c.ask("second", client(host))
-	if err := c.tried(c.options()); !errors.Is(err, join.ErrWaiting) {
+	if err := c.approveTwice(c.options()); !errors.Is(err, join.ErrWaiting) {
 		t.Error(err)
 	}
 	if diff := cmp.Diff(map[string]string{"client": "Approved Person"}, c.decided()); diff != "" {
-		t.Errorf("a second request is not approved (-want +got):\n%s", diff)
+		t.Errorf("decided (-want +got):\n%s", diff)
 	}
 }
 
@@ -445,7 +444,7 @@ func TestTwoClientRequestsAtOnce(t *testing.T) {
 	c := newCluster(t)
 	c.ask("first", client(host))
 	c.ask("second", client(host))
-	if err := c.tried(c.options()); !errors.Is(err, join.ErrWaiting) || !strings.Contains(err.Error(), "second: ") {
+	if err := c.approveTwice(c.options()); !errors.Is(err, join.ErrWaiting) || !strings.Contains(err.Error(), "second: ") {
 		t.Errorf("error %v, want one that names the second request", err)
 	}
 	if diff := cmp.Diff(map[string]string{"first": approved}, c.decided()); diff != "" {
@@ -453,7 +452,7 @@ func TestTwoClientRequestsAtOnce(t *testing.T) {
 	}
 }
 
-// What upstream's script approves without reading it stays pending (U-INS-14).
+// Requests that upstream's script would approve stay pending (U-INS-14).
 func TestHostileRequestsStayPending(t *testing.T) {
 	usage := func(u certificatesv1.KeyUsage) func(*ask) { return func(a *ask) { a.usages = append(a.usages, u) } }
 	group := func(g string) func(*ask) { return func(a *ask) { a.groups = append(a.groups, g) } }
@@ -508,22 +507,22 @@ func TestHostileRequestsStayPending(t *testing.T) {
 	for name, a := range before {
 		c.ask(name, a)
 	}
-	if err := c.tried(c.options()); !errors.Is(err, join.ErrWaiting) {
+	if err := c.approveTwice(c.options()); !errors.Is(err, join.ErrWaiting) {
 		t.Error(err)
 	}
 	if diff := cmp.Diff(map[string]string{}, c.decided()); diff != "" {
-		t.Errorf("before the Node is there (-want +got):\n%s", diff)
+		t.Errorf("before the Node exists (-want +got):\n%s", diff)
 	}
 	c.register(corev1.ConditionTrue)
 	for name, a := range after {
 		c.ask(name, a)
 	}
 	c.ask("z-this-host", kubelet)
-	if err := c.tried(c.options()); !errors.Is(err, join.ErrWaiting) {
+	if err := c.approveTwice(c.options()); !errors.Is(err, join.ErrWaiting) {
 		t.Error(err)
 	}
 	if diff := cmp.Diff(map[string]string{"z-this-host": approved}, c.decided()); diff != "" {
-		t.Errorf("once the Node is there (-want +got):\n%s", diff)
+		t.Errorf("with a Node (-want +got):\n%s", diff)
 	}
 }
 
@@ -532,7 +531,7 @@ func TestRequestsBeforeTheInstallation(t *testing.T) {
 	c.ask("client", client(host))
 	o := c.options()
 	o.Since = time.Now().Add(time.Minute)
-	if err := c.tried(o); !errors.Is(err, join.ErrWaiting) {
+	if err := c.approveTwice(o); !errors.Is(err, join.ErrWaiting) {
 		t.Error(err)
 	}
 	if diff := cmp.Diff(map[string]string{}, c.decided()); diff != "" {
@@ -543,43 +542,42 @@ func TestRequestsBeforeTheInstallation(t *testing.T) {
 func TestUnusableAddress(t *testing.T) {
 	o := join.Options{Name: host, Addresses: []netip.Addr{netip.MustParseAddr("127.0.0.1")}, Now: time.Now}
 	if err := join.Approve(t.Context(), o, nil); !errors.Is(err, phase.ErrInput) || !strings.Contains(err.Error(), "127.0.0.1") {
-		t.Errorf("error %v, want that of the input, with the address", err)
+		t.Errorf("error %v, want ErrInput with the address", err)
 	}
 }
 
-// A node whose client certificate has ended asks with the credentials of one that joins, and is approved: for what it has asked since then, and
-// as often as it asks (R-AIO-7).
-func TestComesBackWhenItsCertificateHasEnded(t *testing.T) {
+// A node whose client certificate has ended requests one as the bootstrapper. All its requests since then are approved (R-AIO-7).
+func TestRejoinAfterCertificateEnded(t *testing.T) {
 	c := newCluster(t)
 	c.register(corev1.ConditionTrue)
 	c.serve(host, time.Now().Add(time.Hour))
 	c.ask("first", client(host))
 	o := c.options()
 	end := time.Now().Add(time.Hour)
-	c.lay(join.ClientCertificate, host, end)
-	if err := c.tried(o); err != nil {
-		t.Errorf("with a certificate that lasts: %v", err)
+	c.write(join.ClientCertificate, host, end)
+	if err := c.approveTwice(o); err != nil {
+		t.Errorf("with a valid certificate: %v", err)
 	}
 	o.Now = func() time.Time { return end.Add(time.Minute) }
-	if err := c.tried(o); !errors.Is(err, join.ErrWaiting) || !strings.Contains(err.Error(), join.ClientCertificate+" has ended") {
+	if err := c.approveTwice(o); !errors.Is(err, join.ErrWaiting) || !strings.Contains(err.Error(), join.ClientCertificate+" has ended") {
 		t.Errorf("error %v", err)
 	}
 	if got := c.decided(); len(got) > 0 {
-		t.Errorf("what was asked before it ended is decided: %v", got)
+		t.Errorf("decided requests from before the end: %v", got)
 	}
 	o.Now = time.Now
-	c.lay(join.ClientCertificate, host, o.Since.Add(time.Second))
+	c.write(join.ClientCertificate, host, o.Since.Add(time.Second))
 	c.ask("another", client("master1"))
 	c.ask("second", client(host))
-	if err := c.tried(o); !errors.Is(err, join.ErrWaiting) {
+	if err := c.approveTwice(o); !errors.Is(err, join.ErrWaiting) {
 		t.Errorf("error %v", err)
 	}
 	want := map[string]string{"first": approved, "second": approved}
 	if diff := cmp.Diff(want, c.decided()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	c.lay(join.ClientCertificate, host, end)
-	if err := c.tried(o); err != nil {
-		t.Errorf("with a new one: %v", err)
+	c.write(join.ClientCertificate, host, end)
+	if err := c.approveTwice(o); err != nil {
+		t.Errorf("with a new certificate: %v", err)
 	}
 }

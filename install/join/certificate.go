@@ -11,21 +11,21 @@ import (
 	"time"
 )
 
-// Where a kubelet keeps its certificates, each with its key, relative to the root.
+// Certificates of the kubelet, each with its key, relative to the root.
 const (
 	ClientCertificate  = "var/lib/kubelet/pki/kubelet-client-current.pem"
 	ServingCertificate = "var/lib/kubelet/pki/kubelet-server-current.pem"
 )
 
-// held is what a kubelet has of a certificate.
+// held is the state of a certificate of the kubelet.
 type held struct {
-	// missing says why it has none that is good; empty if it has.
+	// missing is why there is no valid certificate; "" if there is one.
 	missing string
-	// ended is when the one that it has ended; zero if it has not.
+	// ended is when the certificate ended; zero if it is valid or missing.
 	ended time.Time
 }
 
-// certificate reads the kubelet's file and not the request, which the cluster deletes an hour after it was approved.
+// certificate reads the kubelet's file, since the cluster deletes requests an hour after their approval.
 func (o Options) certificate(use, name string) (held, error) {
 	path := filepath.Join(o.Root, name)
 	text, err := os.ReadFile(path)

@@ -13,7 +13,7 @@ import (
 	"github.com/solonode/sno/install/join"
 )
 
-// A context that has ended ends the wait; what was missing is in the error.
+// When the context ends, the error has what is missing.
 func ExampleApprove() {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

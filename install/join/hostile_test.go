@@ -18,7 +18,7 @@ import (
 	"github.com/solonode/sno/install/phase"
 )
 
-// stored are the hostile requests of module approver.
+// stored has the hostile requests of module approver.
 type stored struct {
 	Clock     time.Time       `json:"clock"`
 	Inventory string          `json:"inventory"`
@@ -38,24 +38,23 @@ type storedRequest struct {
 	Object  *certificatesv1.CertificateSigningRequest `json:"object"`
 }
 
-// tried is on which host a request was tried.
+// tried is a request on a host, with or without its Node.
 type tried struct {
 	request, host string
 	there         bool
 }
 
-// allowed are the requests that the approver's world makes hostile, and the installer's does not.
+// allowed are the requests that are hostile for the approver but not for the installer.
 var allowed = map[tried]string{
-	{"a node that is there", "old-0", false}:                         "here it is not there",
-	{"a name that is not in the inventory", "new-1", false}:          "the host that runs the command is the inventory",
+	{"a node that is there", "old-0", false}:                         "on this host the Node does not exist",
+	{"a name that is not in the inventory", "new-1", false}:          "the inventory has the host that runs the command",
 	{"an address of a node as its name", "new-0.example.com", false}: "this is the name of the host itself",
 	{"a node that has no window", "never-0", false}:                  "the host that is installed has one",
-	{"a window that has closed", "late-0", false}:                    "the window of the installer is open while the command runs",
-	{"a request that is two hours old", "old-0", true}:               "a kubelet that was off makes no other one for a day",
+	{"a window that has closed", "late-0", false}:                    "the installer's window is open while the command runs",
+	{"a request that is two hours old", "old-0", true}:               "a kubelet that was off makes no other request for a day",
 }
 
-// TestStoredHostileRequests shows R-APP-4 against the hostile requests of the approver: what the approver of a cluster does not
-// approve, the installer does not either, on any host, whether its Node is there or not (U-INS-14).
+// What the approver does not approve, the installer does not approve either, on any host, with or without its Node (R-APP-4, U-INS-14).
 func TestStoredHostileRequests(t *testing.T) {
 	text, err := os.ReadFile("../../approver/requests/testdata/hostile-requests.yaml")
 	if err != nil {
@@ -66,12 +65,12 @@ func TestStoredHostileRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	hosts := hostsOf(t, file)
-	// What the hostile ones are made from is approved, so that it is what is hostile about them that is not.
+	// Positive control: the valid requests that the hostile ones are derived from are approved.
 	want := map[tried]bool{
 		{"a node that joins", "new-0", false}: true, {"a node that serves", "old-0", true}: true, {"a node that renews", "other-0", true}: true,
 	}
 	if diff := cmp.Diff(want, approvedOn(t, hosts, file.Approved), cmp.AllowUnexported(tried{})); diff != "" {
-		t.Errorf("what may be approved (-want +got):\n%s", diff)
+		t.Errorf("valid requests (-want +got):\n%s", diff)
 	}
 	hostile := slices.DeleteFunc(file.Hostile, func(r storedRequest) bool { return r.LeftOut != "" })
 	want = map[tried]bool{}
@@ -84,7 +83,7 @@ func TestStoredHostileRequests(t *testing.T) {
 	t.Logf("%d hostile requests on hosts of %d names, with and without a Node", len(hostile), len(hosts))
 }
 
-// approvedOn tries every request on every host.
+// approvedOn returns the requests that are approved, of all on every host.
 func approvedOn(t *testing.T, hosts map[string]join.Options, requests []storedRequest) map[tried]bool {
 	t.Helper()
 	approved := map[tried]bool{}
@@ -96,7 +95,7 @@ func approvedOn(t *testing.T, hosts map[string]join.Options, requests []storedRe
 			}
 			for _, request := range requests {
 				verdict, err := join.Decide(o, request.Object, nodes)
-				if errors.Is(err, phase.ErrInput) { // no host has such a name
+				if errors.Is(err, phase.ErrInput) { // not a valid name of a host
 					break
 				}
 				if err != nil {
@@ -111,17 +110,17 @@ func approvedOn(t *testing.T, hosts map[string]join.Options, requests []storedRe
 	return approved
 }
 
-// hostsOf are the options of every host of whose name a request is, with the addresses and the window of the inventory.
+// hostsOf returns options for every host in a request, with the addresses and the window of the inventory.
 func hostsOf(t *testing.T, file stored) map[string]join.Options {
 	t.Helper()
 	known, err := inventory.Load([]byte(file.Inventory))
 	if err != nil {
 		t.Fatal(err)
 	}
-	// This one is in no inventory: the approver proves its address by the certificate that it shows.
+	// This host is in no inventory: the approver proves its address by its serving certificate.
 	addresses := map[string][]netip.Addr{"other-0": {netip.MustParseAddr("192.0.2.40")}}
 	hosts := map[string]join.Options{}
-	names := []string{"twice-0"} // in the inventory, and in no request
+	names := []string{"twice-0"} // in the inventory only
 	for _, request := range slices.Concat(file.Approved, file.Hostile) {
 		if request.LeftOut == "" {
 			names = append(names, request.Node)

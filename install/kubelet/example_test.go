@@ -8,7 +8,7 @@ import (
 	"github.com/solonode/sno/install/kubelet"
 )
 
-// A machine that runs its own control plane gets a kubelet that joins it.
+// The kubelet of a machine with its own control plane joins that.
 func ExampleAddMember() {
 	var b ignition.Builder
 	err := kubelet.AddMember(&b, "example", kubelet.Containerd, netip.MustParsePrefix("10.128.0.0/23"), netip.MustParseAddr("172.30.0.10"))

@@ -18,23 +18,24 @@ import (
 // Paths relative to the root.
 const (
 	ConfigFile = "etc/kubernetes/kubelet.conf"
-	// DropInDir has files that end in .conf, each a KubeletConfiguration with what it changes.
+	// DropInDir has files KubeletConfiguration that end in .conf.
 	DropInDir = "etc/kubernetes/kubelet.conf.d"
-	// EnvironmentFile has the arguments that are known on the machine only.
+	// EnvironmentFile has arguments that only the machine can determine.
 	EnvironmentFile = "etc/kubernetes/kubelet.env"
-	// Kubeconfig is the kubelet's own; it writes it with the certificate that it got.
+	// Kubeconfig is written by the kubelet when it gets its certificate.
 	Kubeconfig = "var/lib/kubelet/kubeconfig"
-	// Unit is that of systemd, and Health where it says whether it runs.
-	Unit   = "kubelet.service"
+	// Unit is the systemd unit.
+	Unit = "kubelet.service"
+	// Health is the URL of the health endpoint.
 	Health = "http://127.0.0.1:10248/healthz"
 
-	// NetworkFile connects the pods of the node.
+	// NetworkFile is the configuration of the pod network.
 	NetworkFile = "etc/cni/net.d/10-sno.conflist"
 
-	// ServerCA is the bundle by which a member knows the API server. Its kubeconfigs name it, since it changes while they last.
+	// ServerCA is the bundle for the API server. Kubeconfigs refer to the file, because it is renewed more often than they are.
 	ServerCA = "etc/kubernetes/apiserver-ca.crt"
 
-	// clientCA is laid and renewed with the static pods.
+	// clientCA is written and renewed with the static pods.
 	clientCA = "/" + node.ResourceDir + "/kube-apiserver-certs/configmaps/client-ca/ca-bundle.crt"
 )
 
@@ -46,9 +47,9 @@ const (
 
 var errConfig = errors.New("cannot write the kubelet's configuration")
 
-// AddStandalone adds a kubelet that runs static pods only: nobody can reach it.
+// AddStandalone adds a kubelet for static pods only, whose API refuses all requests.
 func AddStandalone(b *ignition.Builder, source, runtime string) error {
-	// A kubelet that finds no folder tries again after many seconds only.
+	// A kubelet without the folder retries only after many seconds.
 	b.AddDir(source, node.ManifestDir, 0o700)
 	return add(b, source, "Kubelet of the bootstrap phase, for static pods", "", runtime, map[string]any{
 		"authentication": map[string]any{"anonymous": map[string]any{"enabled": false}, "webhook": map[string]any{"enabled": false}},
@@ -56,8 +57,8 @@ func AddStandalone(b *ignition.Builder, source, runtime string) error {
 	})
 }
 
-// AddMember adds a kubelet that joins the control plane of its own machine, with an identity of its own, which it asks for with
-// node.KubeletBootstrap (R-AIO-9). Its node is schedulable: it has no taints (R-AIO-6). Pods have addresses of the network pods, and ask dns for names.
+// AddMember adds a kubelet that joins the control plane of its own machine. It requests its identity with node.KubeletBootstrap (R-AIO-9).
+// Its node is schedulable, without taints (R-AIO-6). pods is the range of pod addresses, and dns the address of the cluster's DNS.
 func AddMember(b *ignition.Builder, source, runtime string, pods netip.Prefix, dns netip.Addr) error {
 	b.AddFile(source, files.File{Path: NetworkFile, Mode: 0o644, Content: fmt.Appendf(nil, networkConfig, defaultRoute(pods), pods)})
 	arguments := fmt.Sprintf(" --kubeconfig=/%s --bootstrap-kubeconfig=/%s $KUBELET_NODE_ARGS", Kubeconfig, node.KubeletBootstrap)
@@ -71,7 +72,7 @@ func AddMember(b *ignition.Builder, source, runtime string, pods netip.Prefix, d
 	})
 }
 
-// Access returns the files with which a member asks for its certificate, out of a kubeconfig that holds everything. It reads them when it starts.
+// Access returns the files with which a member requests its certificate, from an inline kubeconfig. The kubelet reads them when it starts.
 func Access(kubeconfig []byte) ([]files.File, error) {
 	config, err := clientcmd.Load(kubeconfig)
 	if err != nil {
@@ -79,7 +80,7 @@ func Access(kubeconfig []byte) ([]files.File, error) {
 	}
 	context := config.Contexts[config.CurrentContext]
 	if context == nil || config.Clusters[context.Cluster] == nil || len(config.Clusters[context.Cluster].CertificateAuthorityData) == 0 {
-		return nil, fmt.Errorf("%w: it has no CA", errAccess)
+		return nil, fmt.Errorf("%w: no CA", errAccess)
 	}
 	cluster := config.Clusters[context.Cluster]
 	ca := cluster.CertificateAuthorityData
@@ -93,7 +94,7 @@ func Access(kubeconfig []byte) ([]files.File, error) {
 
 var errAccess = errors.New("the kubeconfig with which the kubelet asks for its certificate")
 
-// Environment returns the file with the name and the address that the node is known by.
+// Environment returns the file with the name and the addresses of the node.
 func Environment(s *node.Settings) files.File {
 	addresses := make([]string, len(s.Addresses))
 	for i, a := range s.Addresses {
@@ -116,7 +117,7 @@ func add(b *ignition.Builder, source, description, arguments, runtime string, fi
 	return nil
 }
 
-// unit starts the kubelet again until what it needs has been rendered, however often.
+// unit restarts the kubelet, without a limit, until its files have been rendered.
 const unit = `[Unit]
 Description=%s
 Wants=network-online.target
@@ -133,7 +134,7 @@ RestartSec=1
 WantedBy=multi-user.target
 `
 
-// defaultRoute returns the route by which pods reach everything.
+// defaultRoute returns the default route of pods.
 func defaultRoute(pods netip.Prefix) string {
 	if pods.Addr().Is4() {
 		return "0.0.0.0/0"
@@ -141,7 +142,7 @@ func defaultRoute(pods netip.Prefix) string {
 	return "::/0"
 }
 
-// networkConfig uses plugins that are in every collection of them.
+// networkConfig uses only standard CNI plugins.
 const networkConfig = `{
   "cniVersion": "0.4.0", "name": "sno",
   "plugins": [

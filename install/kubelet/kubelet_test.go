@@ -62,7 +62,7 @@ func networkConfig(route, pods string) string {
 `
 }
 
-// The bootstrap's kubelet serves nobody; a member proves who it is by certificates that it asks for (R-AIO-9), and has no taints (R-AIO-6).
+// The API of the bootstrap kubelet refuses all requests. A member requests its certificates (R-AIO-9), and has no taints (R-AIO-6).
 func TestAdd(t *testing.T) {
 	member := func(dns string) map[string]any {
 		return map[string]any{
@@ -138,7 +138,7 @@ func TestAdd(t *testing.T) {
 	}
 }
 
-// The kubelet registers with the name and the addresses that the certificates and the static pods have.
+// The kubelet registers with the name and the addresses in certificates and static pods.
 func TestEnvironment(t *testing.T) {
 	addresses := []netip.Addr{netip.MustParseAddr("192.0.2.10"), netip.MustParseAddr("2001:db8::10")}
 	for want, s := range map[string]*node.Settings{
@@ -152,14 +152,14 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// The kubelet is told of a new CA by a file, since its kubeconfig stays as long as its certificate lasts.
+// The kubelet reads new CAs from a file, since its kubeconfig is not renewed with them.
 func TestAccess(t *testing.T) {
-	given := clientcmdapi.NewConfig()
-	given.Clusters["lb"] = &clientcmdapi.Cluster{Server: "https://localhost:6443", CertificateAuthorityData: []byte("a bundle")}
-	given.AuthInfos["kubelet"] = &clientcmdapi.AuthInfo{ClientCertificateData: []byte("a certificate"), ClientKeyData: []byte("a key")}
-	given.Contexts["kubelet"] = &clientcmdapi.Context{Cluster: "lb", AuthInfo: "kubelet"}
-	given.CurrentContext = "kubelet"
-	text, err := clientcmd.Write(*given)
+	original := clientcmdapi.NewConfig()
+	original.Clusters["lb"] = &clientcmdapi.Cluster{Server: "https://localhost:6443", CertificateAuthorityData: []byte("a bundle")}
+	original.AuthInfos["kubelet"] = &clientcmdapi.AuthInfo{ClientCertificateData: []byte("a certificate"), ClientKeyData: []byte("a key")}
+	original.Contexts["kubelet"] = &clientcmdapi.Context{Cluster: "lb", AuthInfo: "kubelet"}
+	original.CurrentContext = "kubelet"
+	text, err := clientcmd.Write(*original)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,8 +167,8 @@ func TestAccess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	given.Clusters["lb"].CertificateAuthority, given.Clusters["lb"].CertificateAuthorityData = "/etc/kubernetes/apiserver-ca.crt", nil
-	if text, err = clientcmd.Write(*given); err != nil {
+	original.Clusters["lb"].CertificateAuthority, original.Clusters["lb"].CertificateAuthorityData = "/etc/kubernetes/apiserver-ca.crt", nil
+	if text, err = clientcmd.Write(*original); err != nil {
 		t.Fatal(err)
 	}
 	want := []files.File{
@@ -179,7 +179,7 @@ func TestAccess(t *testing.T) {
 	}
 	for _, wrong := range []string{"", "{", string(text)} {
 		if _, err := kubelet.Access([]byte(wrong)); err == nil {
-			t.Errorf("%q is a kubeconfig with a CA", wrong)
+			t.Errorf("no error for %q", wrong)
 		}
 	}
 }

@@ -20,19 +20,18 @@ import (
 
 const (
 	kubeletDir = "var/lib/kubelet"
-	// largest is the size of a file above which it is no certificate and no kubeconfig.
+	// largest is the maximum size of a certificate or a kubeconfig.
 	largest = 1 << 20
 )
 
-// signers matches the names of the CAs of the installation: upstream's, and those of library-go, NAMESPACE_NAME@SECONDS (U-INS-29).
+// signers matches the names of the installation's CAs: upstream's, and library-go's NAMESPACE_NAME@SECONDS (U-INS-29).
 var signers = regexp.MustCompile(`^(?:.*_)?(?:kubelet-bootstrap-kubeconfig-signer|admin-kubeconfig-signer)(?:@\d+)?$`)
 
-// kept are not searched: what operators lay and renew, what pods mount, and the kubeconfig with which a kubelet asks for a certificate
-// again after its own has ended.
+// kept are not searched: files that operators write and renew, volumes of pods, and the kubeconfig with which a kubelet requests a
+// certificate again after its own has ended.
 var kept = []string{node.ResourceDir, kubeletDir + "/pods", kubeletDir + "/plugins", node.KubeletBootstrap}
 
-// certificates adds certificates that the CAs of the installation have issued, in PEM files and in kubeconfigs. The CAs themselves stay
-// in bundles, as long as the cluster trusts them.
+// certificates adds certificates by the installation's CAs in PEM files and kubeconfigs. The CAs themselves may remain in bundles.
 func (c *check) certificates() error {
 	var errs []error
 	for _, dir := range []string{kubernetesDir, kubeletDir} {
@@ -82,7 +81,7 @@ func (c *check) certificatesOf(name string, entry fs.DirEntry) error {
 	return nil
 }
 
-// parse returns the certificates in PEM, and those of a kubeconfig. What nobody can use is ignored.
+// parse returns the certificates in PEM and in a kubeconfig. Invalid ones are ignored.
 func parse(text []byte) []*x509.Certificate {
 	if bytes.Contains(text, []byte("client-certificate-data")) {
 		if config, err := clientcmd.Load(text); err == nil {

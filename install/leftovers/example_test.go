@@ -9,7 +9,7 @@ import (
 	"github.com/solonode/sno/install/leftovers"
 )
 
-// A node of upstream's installer has one of these.
+// A clean node has no leftovers; one of upstream's installer has a unit.
 func ExampleCheck() {
 	root, err := os.MkdirTemp("", "")
 	if err != nil {
@@ -22,7 +22,7 @@ func ExampleCheck() {
 		fmt.Println(err)
 		return
 	}
-	show := func() {
+	check := func() {
 		found, err := leftovers.Check(context.Background(), root, leftovers.Options{})
 		if err == nil {
 			err = leftovers.Print(os.Stdout, found)
@@ -31,14 +31,14 @@ func ExampleCheck() {
 			fmt.Println(err)
 		}
 	}
-	show()
+	check()
 	if err := os.WriteFile(filepath.Join(units, "bootkube.service"), nil, 0o600); err != nil {
 		fmt.Println(err)
 		return
 	}
-	show()
+	check()
 	// Output:
 	// Nothing of the installation is left.
 	// KIND   PATH                                   WHY
-	// unit   /etc/systemd/system/bootkube.service   ends the installation after the restart, with upstream's installer
+	// unit   /etc/systemd/system/bootkube.service   finishes the installation after the restart, with upstream's installer
 }

@@ -23,7 +23,7 @@ import (
 // Kind is a kind of leftover.
 type Kind string
 
-// The kinds.
+// Kinds of leftovers.
 const (
 	File        Kind = "file"
 	Folder      Kind = "folder"
@@ -34,62 +34,60 @@ const (
 	Certificate Kind = "certificate"
 )
 
-// Leftover is something that the installation has left.
+// Leftover is an object that the installation has left.
 type Leftover struct {
 	Kind Kind
-	// Path is absolute, below the machine's root; of an image it is the reference.
+	// Path is absolute, below the machine's root, or the reference of an image.
 	Path string
-	// Why is what it was for, in a few words.
+	// Why is the purpose of the object.
 	Why string
 }
 
 // Options of Check.
 type Options struct {
-	// Images are references that only the bootstrap phase needs, as crictl prints them; none for not asking it.
+	// Images are references that only the bootstrap phase needs, as crictl prints them. Without any, crictl is not called.
 	Images []string
-	// Programs is a folder with crictl; empty is where the system has its programs.
+	// Programs is a folder with crictl; "" uses PATH.
 	Programs string
 }
 
-// Upstream's program and unit after the restart, which upstream's program leaves.
+// Upstream's unit after the restart, and its program.
 const (
 	upstreamProgram = "usr/local/bin/bootstrap-in-place-post-reboot.sh"
 	upstreamUnit    = "bootkube.service"
 )
 
 var (
-	// fixed are paths at which nothing may be.
+	// fixed are paths that must not exist.
 	fixed = []struct{ path, why string }{
 		{node.LiveDir, "files of the live system"},
 		{node.SnapshotDir, "the snapshot from which etcd was restored"},
-		{node.EtcdData + "/.restoring", "a half-restored member of etcd"},
+		{node.EtcdData + "/.restoring", "a partly restored member of etcd"},
 		{node.LogBundle, "logs of the bootstrap phase"},
-		{node.GatherScript, "gathers logs until the installation has ended"},
-		{node.MastersGatherScript, "gathers logs until the installation has ended"},
+		{node.GatherScript, "gathers logs during the installation"},
+		{node.MastersGatherScript, "gathers logs during the installation"},
 		{node.UnitDir + "/kubelet.service.d/" + node.RestoreDropIn, "makes the kubelet wait for " + node.RestoreUnit},
 		{upstreamProgram, "the program of " + upstreamUnit},
 	}
-	// units are those of the installation, and what each is for.
+	// units are the units of the installation, with their purposes.
 	units = map[string]string{
 		node.RestoreUnit:    "restores etcd from the snapshot",
-		node.PostRebootUnit: "ends the installation after the restart",
-		upstreamUnit:        "ends the installation after the restart, with upstream's installer",
+		node.PostRebootUnit: "finishes the installation after the restart",
+		upstreamUnit:        "finishes the installation after the restart, with upstream's installer",
 	}
 )
 
-// Check returns what the installation has left below root, in the order of the paths. What cannot be read is in the error, and the rest
-// is returned too.
-//
-// R-BIP-2, R-BIP-26, U-INS-15.
+// Check returns the leftovers below root, sorted by path. The error has what cannot be read; the leftovers are complete otherwise (R-BIP-2,
+// R-BIP-26, U-INS-15).
 func Check(ctx context.Context, root string, o Options) ([]Leftover, error) {
 	c := &check{root: root}
-	// A folder that is no machine's root would be clean.
+	// A folder that is not a machine's root would have no leftovers.
 	if _, err := os.Stat(c.path("etc")); err != nil {
-		return nil, fmt.Errorf("look for leftovers: the root folder of a machine has a folder etc: %w", err)
+		return nil, fmt.Errorf("find leftovers: the root folder of a machine has a folder etc: %w", err)
 	}
 	err := errors.Join(c.fixed(), c.bootstrap(), c.units(), c.preset(), c.certificates(), c.images(ctx, o))
 	if err != nil {
-		err = fmt.Errorf("look for leftovers: %w", err)
+		err = fmt.Errorf("find leftovers: %w", err)
 	}
 	slices.SortFunc(c.found, func(a, b Leftover) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Why, b.Why))
@@ -97,7 +95,7 @@ func Check(ctx context.Context, root string, o Options) ([]Leftover, error) {
 	return slices.Compact(c.found), err
 }
 
-// Print writes a table of leftovers, or that there are none.
+// Print prints a table of leftovers, or that there are none.
 func Print(w io.Writer, found []Leftover) error {
 	table := tabwriter.NewWriter(w, 0, 8, 3, ' ', 0)
 	if len(found) == 0 {
@@ -125,7 +123,7 @@ func (c *check) add(kind Kind, name, why string) {
 	c.found = append(c.found, Leftover{kind, "/" + name, why})
 }
 
-// at adds what is at a path, also a link to nowhere. Without a kind it is a file or a folder.
+// at adds the object at a path, including a broken link. Without a kind it is a file or a folder.
 func (c *check) at(kind Kind, name, why string) error {
 	info, err := os.Lstat(c.path(name))
 	switch {
@@ -142,7 +140,7 @@ func (c *check) at(kind Kind, name, why string) error {
 	return nil
 }
 
-// entries returns what is in a folder, and nothing when there is none.
+// entries returns the entries of a folder, if it exists.
 func (c *check) entries(dir string) ([]fs.DirEntry, error) {
 	entries, err := os.ReadDir(c.path(dir))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -156,13 +154,13 @@ func (c *check) fixed() error {
 	for _, p := range fixed {
 		errs = append(errs, c.at("", p.path, p.why))
 	}
-	// That of an image is node.ProgramOfImage.
+	// An image has it at node.ProgramOfImage instead.
 	errs = append(errs, c.at("", node.Program, "the installer"))
 	return errors.Join(errs...)
 }
 
-// kubernetesDir is the folder of the kubelet and of static pods, and bootstrapPrefix begins the names of what is in it for the
-// installation: node.BootstrapConfigs, node.BootstrapSecrets, and upstream's.
+// kubernetesDir is the folder of the kubelet and of static pods. bootstrapPrefix is the prefix of the installation's names in it:
+// node.BootstrapConfigs, node.BootstrapSecrets, and upstream's.
 const (
 	kubernetesDir   = "etc/kubernetes"
 	bootstrapPrefix = "bootstrap-"
@@ -172,13 +170,13 @@ func (c *check) bootstrap() error {
 	entries, err := c.entries(kubernetesDir)
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), bootstrapPrefix) {
-			err = errors.Join(err, c.at("", path.Join(kubernetesDir, e.Name()), "configs, secrets or marks of the bootstrap phase"))
+			err = errors.Join(err, c.at("", path.Join(kubernetesDir, e.Name()), "configs, secrets or markers of the bootstrap phase"))
 		}
 	}
 	return err
 }
 
-// units adds units, and the links by which others want or require them.
+// units adds units, and links in .wants and .requires.
 func (c *check) units() error {
 	dirs := []string{node.UnitDir}
 	entries, err := c.entries(node.UnitDir)
@@ -199,7 +197,7 @@ func (c *check) units() error {
 	return err
 }
 
-// preset adds lines of the preset, such as "enable bootkube.service".
+// preset adds lines such as "enable bootkube.service".
 func (c *check) preset() error {
 	text, err := os.ReadFile(c.path(node.Preset))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -214,7 +212,7 @@ func (c *check) preset() error {
 	return nil
 }
 
-// images adds images that the container runtime still has.
+// images adds images in the container runtime.
 func (c *check) images(ctx context.Context, o Options) error {
 	if len(o.Images) == 0 {
 		return nil

@@ -27,13 +27,12 @@ import (
 	"github.com/solonode/sno/install/node"
 )
 
-// Issuers as upstream's installer and library-go name them.
+// Issuers of upstream's installer and of library-go.
 const (
 	admin     = "admin-kubeconfig-signer"
 	bootstrap = "openshift-kube-apiserver-operator_kubelet-bootstrap-kubeconfig-signer@1764000000"
 )
 
-// issued returns a certificate in PEM.
 func issued(t *testing.T, issuer, subject string) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -69,7 +68,7 @@ func put(t *testing.T, root, name, text string) {
 	}
 }
 
-// link puts a link to nowhere, as of a unit that has been removed.
+// link creates a broken link, as of a unit that has been removed.
 func link(t *testing.T, root, name string) {
 	t.Helper()
 	file := filepath.Join(root, name)
@@ -83,7 +82,7 @@ func link(t *testing.T, root, name string) {
 
 const presetLines = "enable kubelet.service\ndisable aiokube.service\nenable my-bootkube.service\n"
 
-// clean returns the root of a node that has everything but leftovers, also what is like one.
+// clean returns the root of a node without leftovers, but with similar files.
 func clean(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
@@ -110,8 +109,7 @@ func clean(t *testing.T) string {
 	return root
 }
 
-// Each leftover alone is found on a node that has nothing else, all of them are found together, and a clean node has none
-// (R-BIP-2, R-BIP-26).
+// Each leftover is found alone, all are found together, and a clean node has none (R-BIP-2, R-BIP-26).
 func TestCheck(t *testing.T) {
 	state, err := credentials.New(t.Context(), credentials.Options{
 		Profile: inputs.Kubernetes, Name: "sno", Domain: "sno.example.com", Validity: inputs.DefaultValidity, Now: time.Now(),
@@ -120,21 +118,20 @@ func TestCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	type planted struct {
-		// path is a file with the text, or a link when there is none.
+		// path is a file with the text, or a link if text is empty.
 		path, text string
-		// kind and at are those of the leftover.
-		kind Kind
-		at   string
-		// why is part of its text.
+		kind       Kind
+		at         string
+		// why is a part of Leftover.Why.
 		why string
 	}
 	restore, post, upstream := node.RestoreUnit, node.PostRebootUnit, "bootkube.service"
 	tests := map[string]planted{
 		"settings":             {node.BootstrapSettings, "x", Folder, node.BootstrapConfigs, "bootstrap phase"},
 		"kubeconfig":           {node.BootstrapKubeconfig, kubeconfig(issued(t, admin, "system:admin")), Folder, node.BootstrapSecrets, "bootstrap phase"},
-		"mark":                 {"etc/kubernetes/bootstrap-control-plane-ready", "", File, "", "bootstrap phase"},
+		"marker":               {"etc/kubernetes/bootstrap-control-plane-ready", "", File, "", "bootstrap phase"},
 		"snapshot":             {node.Snapshot, "x", Folder, node.SnapshotDir, "snapshot"},
-		"half-restored":        {"var/lib/etcd/.restoring/member/snap/db", "x", Folder, "var/lib/etcd/.restoring", "half-restored"},
+		"partly restored":      {"var/lib/etcd/.restoring/member/snap/db", "x", Folder, "var/lib/etcd/.restoring", "partly restored"},
 		"log bundle":           {node.LogBundle, "x", File, "", "logs"},
 		"program":              {node.Program, "x", File, "", "installer"},
 		"gather":               {node.GatherScript, "x", File, "", "gathers logs"},
@@ -176,7 +173,7 @@ func TestCheck(t *testing.T) {
 			}
 		}
 	}
-	lay := func(t *testing.T, root string, p planted) {
+	add := func(t *testing.T, root string, p planted) {
 		t.Helper()
 		if p.text == "" {
 			link(t, root, p.path)
@@ -188,7 +185,7 @@ func TestCheck(t *testing.T) {
 	for name, p := range tests {
 		t.Run(name, func(t *testing.T) {
 			root := clean(t)
-			lay(t, root, p)
+			add(t, root, p)
 			check(t, root, []planted{p})
 		})
 	}
@@ -199,7 +196,7 @@ func TestCheck(t *testing.T) {
 				preset += p.text + "\n"
 				continue
 			}
-			lay(t, root, p)
+			add(t, root, p)
 		}
 		put(t, root, node.Preset, preset)
 		check(t, root, slices.Collect(maps.Values(tests)))
@@ -213,7 +210,7 @@ func TestCheck(t *testing.T) {
 	})
 }
 
-// crictl returns a folder with a program of that name.
+// crictl returns a folder with a program crictl.
 func crictl(t *testing.T, script string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -223,7 +220,7 @@ func crictl(t *testing.T, script string) string {
 	return dir
 }
 
-// Images are found by tag and by digest, those that only the bootstrap phase needs; crictl is not asked without any (R-BIP-26).
+// Images are found by tag and by digest. Without any in the options, crictl is not called (R-BIP-26).
 func TestImages(t *testing.T) {
 	const list = `{"images":[{"repoTags":["example.com/release:1"],"repoDigests":["example.com/release@sha256:01"]},
 		{"repoTags":[],"repoDigests":["example.com/bootstrap@sha256:02"]},{"repoTags":["example.com/etcd:1"],"repoDigests":[]}]}`
@@ -241,7 +238,7 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// What cannot be read is an error, and never a clean node. The rest is found all the same.
+// What cannot be read is an error. Other leftovers are still found.
 func TestErrors(t *testing.T) {
 	if _, err := Check(t.Context(), t.TempDir(), Options{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("an empty root: %v", err)
@@ -264,7 +261,7 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s: found %v", name, found)
 		}
 	}
-	// A file in the place of a folder, and a folder in that of a file.
+	// A file at the path of a folder, and a folder at that of a file.
 	for _, name := range []string{node.UnitDir, "etc/kubernetes", "var/lib", node.Preset + "/folder"} {
 		root := t.TempDir()
 		put(t, root, "etc/hostname", "cp-1\n")

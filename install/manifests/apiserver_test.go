@@ -15,7 +15,7 @@ import (
 	"github.com/solonode/sno/install/manifests"
 )
 
-// An API server takes every manifest, and knows each of its fields; what has a status takes that by a request of its own.
+// An API server accepts every manifest with strict validation, and its status by a separate request.
 func TestOnAPIServer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts an API server")

@@ -11,7 +11,6 @@ import (
 	"github.com/solonode/sno/render/files"
 )
 
-// named is an object and the name of its file.
 type named struct {
 	file   string
 	object runtime.Object
@@ -30,17 +29,17 @@ func encode(all []named) ([]files.File, error) {
 	return list, nil
 }
 
-// withStatus are the kinds of which an installer knows something of the status.
+// withStatus are the kinds whose status the installer sets.
 var withStatus = []string{"Infrastructure", "Ingress", "Proxy", "Node"}
 
-// File returns the manifest of an object, whose type is set, as a file of mode 0600.
+// File returns the manifest of an object with its type set, as a file of mode 0600.
 func File(name string, object runtime.Object) (files.File, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
 		return files.File{}, fmt.Errorf("%w: %s: %w", errGenerate, name, err)
 	}
 	if !slices.Contains(withStatus, object.GetObjectKind().GroupVersionKind().Kind) {
-		delete(fields, "status") // operators write it, and what the type has of it by itself the API refuses
+		delete(fields, "status") // operators write it, and the API refuses the type's zero value
 	}
 	prune(fields)
 	text, err := yaml.Marshal(fields)
@@ -50,8 +49,8 @@ func File(name string, object runtime.Object) (files.File, error) {
 	return files.File{Path: name, Mode: 0o600, Content: text}, nil
 }
 
-// prune removes what says nothing, of which the types have much: an API server may not even know the field. An empty spec stays, and an
-// empty policy, which means that nothing is allowed; so does what metadata and data have, where a name is enough.
+// prune removes empty fields, which an API server may not know. It keeps an empty spec, an empty policy, which allows nothing, and empty
+// values in metadata and data.
 func prune(fields map[string]any) {
 	for key, value := range fields {
 		m, isMap := value.(map[string]any)

@@ -7,7 +7,7 @@ import (
 	"github.com/solonode/sno/install/manifests"
 )
 
-// The node's manifest is for render, which makes etcd's and kube-apiserver's certificates for its addresses.
+// sno-render issues certificates of etcd and kube-apiserver for the node's addresses.
 func ExampleNode() {
 	f, err := manifests.Node("master0", []netip.Addr{netip.MustParseAddr("192.0.2.10")})
 	fmt.Println(string(f.Content), err)

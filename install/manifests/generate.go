@@ -18,23 +18,21 @@ import (
 	"github.com/solonode/sno/install/installconfig"
 )
 
-// Input is what the manifests are made of.
+// Input is the input of the manifests.
 type Input struct {
 	Config *installconfig.Config
-	// Policy is how the topologies are decided; empty is the enhancement's.
+	// Policy decides the topologies; empty is that of the enhancement.
 	Policy topology.Policy
-	// Profile is that of the static pods. Kubernetes gets what render reads, and nothing that only operators act on.
+	// Profile of the static pods. Profile kubernetes gets what sno-render reads, and no kinds that only operators act on.
 	Profile inputs.Profile
-	// ClusterID and InfraID name the cluster.
+	// ClusterID is the ID of ClusterVersion, InfraID the prefix of the names of infrastructure.
 	ClusterID string
 	InfraID   string
 }
 
-// errGenerate is in the error of a manifest that cannot be written.
 var errGenerate = errors.New("cannot write a manifest")
 
-// Generate returns the manifests, in the order of their names, which openshift-install has for them too. Those that hold a secret have
-// mode 0600, as all have: they are in one folder.
+// Generate returns the manifests, with the names of openshift-install, sorted by name. All have mode 0600, since some have secrets.
 func Generate(in Input) ([]files.File, error) {
 	decision, err := topology.Decide(in.Config.Install(), in.Policy)
 	if err != nil {
@@ -61,7 +59,7 @@ func Generate(in Input) ([]files.File, error) {
 		}},
 		{"cluster-config.yaml", configMap("kube-system", "cluster-config-v1", "install-config", string(in.Config.Raw))},
 	}
-	// A render refuses a Proxy that names a bundle which is not there.
+	// sno-render refuses a Proxy with a missing bundle.
 	if in.Config.AdditionalTrustBundle != "" {
 		all = append(all, named{"user-ca-bundle-config.yaml", configMap("openshift-config", bundle, "ca-bundle.crt", in.Config.AdditionalTrustBundle)})
 	}
@@ -93,7 +91,7 @@ func configMap(namespace, name, key, value string) *corev1.ConfigMap {
 	}
 }
 
-// infrastructure has both topologies (R-TOP-5, R-TOP-6), and the names by which the API server is found.
+// infrastructure has both topologies (R-TOP-5, R-TOP-6), and the URLs of the API server.
 func (g *generator) infrastructure() *configv1.Infrastructure {
 	domain := g.Config.Domain()
 	status := configv1.InfrastructureStatus{
@@ -114,8 +112,8 @@ func (g *generator) infrastructure() *configv1.Infrastructure {
 	return &configv1.Infrastructure{TypeMeta: config("Infrastructure"), ObjectMeta: cluster(), Spec: spec, Status: status}
 }
 
-// ingress pins the router by the API of today, whatever the policy: where its pool is the control plane's, it stays there when workers are
-// added (R-ING-3, R-ING-5).
+// ingress pins the router with the current API, with any policy: if its pool is the control plane's, it stays there when workers are added
+// (R-ING-3, R-ING-5).
 func (g *generator) ingress() *configv1.Ingress {
 	placement := g.decision.DefaultPlacement
 	if placement == "" {
@@ -134,7 +132,7 @@ func (g *generator) network() *configv1.Network {
 	n := g.Config.Networking
 	spec := configv1.NetworkSpec{NetworkType: n.NetworkType, ExternalIP: &configv1.ExternalIPConfig{Policy: &configv1.ExternalIPPolicy{}}}
 	for _, entry := range n.ClusterNetwork {
-		spec.ClusterNetwork = append(spec.ClusterNetwork, configv1.ClusterNetworkEntry{CIDR: entry.CIDR.String(), HostPrefix: uint32(entry.HostPrefix)}) //nolint:gosec // it is checked
+		spec.ClusterNetwork = append(spec.ClusterNetwork, configv1.ClusterNetworkEntry{CIDR: entry.CIDR.String(), HostPrefix: uint32(entry.HostPrefix)}) //nolint:gosec // validated by installconfig
 	}
 	for _, prefix := range n.ServiceNetwork {
 		spec.ServiceNetwork = append(spec.ServiceNetwork, prefix.String())
@@ -142,7 +140,7 @@ func (g *generator) network() *configv1.Network {
 	return &configv1.Network{TypeMeta: config("Network"), ObjectMeta: cluster(), Spec: spec}
 }
 
-// bundle is the ConfigMap of openshift-config with the CAs that are trusted besides the system's.
+// bundle is the ConfigMap in openshift-config with additional trusted CAs.
 const bundle = "user-ca-bundle"
 
 func (g *generator) proxy() *configv1.Proxy {
@@ -158,7 +156,7 @@ func (g *generator) proxy() *configv1.Proxy {
 	return p
 }
 
-// NoProxy returns what is reached without the proxy: what the user wants, and what is inside of the cluster.
+// NoProxy returns the destinations without a proxy: the user's, and those in the cluster.
 func NoProxy(c *installconfig.Config) string {
 	if c.Proxy == nil {
 		return ""
@@ -187,7 +185,7 @@ func NoProxy(c *installconfig.Config) string {
 	return strings.Join(kept, ",")
 }
 
-// forOperators returns what only operators act on.
+// forOperators returns the manifests that only operators act on.
 func (g *generator) forOperators() ([]named, error) {
 	c := g.Config
 	all := []named{
@@ -239,7 +237,6 @@ func mirrors(sources []installconfig.ImageSource) *configv1.ImageDigestMirrorSet
 	return set
 }
 
-// machineConfig returns the file of a MachineConfig of a role.
 func machineConfig(role, what string, spec machineconfigv1.MachineConfigSpec) named {
 	name := "99-" + role + "-" + what
 	return named{"99_openshift-machineconfig_" + name + ".yaml", &machineconfigv1.MachineConfig{
@@ -248,9 +245,9 @@ func machineConfig(role, what string, spec machineconfigv1.MachineConfigSpec) na
 	}}
 }
 
-// sshConfig returns the Ignition config by which the machine-config operator authorizes SSH keys.
+// sshConfig returns the Ignition config of SSH keys for the machine-config operator.
 func sshConfig(keys []string) ([]byte, error) {
 	var b ignition.Builder
 	b.AddKeys("sshKey", "core", keys)
-	return b.Encode() //nolint:wrapcheck // it says all
+	return b.Encode() //nolint:wrapcheck // it names the user
 }

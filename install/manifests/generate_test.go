@@ -39,7 +39,7 @@ func config(t testing.TB, change func(string) string) *installconfig.Config {
 
 func same(text string) string { return text }
 
-// read writes manifests to a folder and reads it as render does, on the machine.
+// read writes manifests to a folder and reads them as sno-render does on the machine.
 func read(t *testing.T, lists ...[]files.File) *inputs.Cluster {
 	t.Helper()
 	dir := t.TempDir()
@@ -66,7 +66,7 @@ func read(t *testing.T, lists ...[]files.File) *inputs.Cluster {
 	return cluster
 }
 
-// The same input makes the same files, in both profiles; TestHandedOut renders a control plane from them.
+// The same input makes the same files, in both profiles. TestRenderedControlPlane renders them.
 func TestSameTwice(t *testing.T) {
 	for _, profile := range []inputs.Profile{inputs.Kubernetes, inputs.OpenShift} {
 		in := manifests.Input{Config: config(t, same), Profile: profile, ClusterID: "6f9c", InfraID: "sno-x7k2p"}
@@ -82,7 +82,7 @@ func TestSameTwice(t *testing.T) {
 	}
 }
 
-// The topologies are those of the policy, and the router is pinned where its pool is the control plane's (R-TOP-5, R-ING-3, R-ING-5).
+// The topologies are those of the policy, and the router is pinned if its pool is the control plane's (R-TOP-5, R-ING-3, R-ING-5).
 func TestTopology(t *testing.T) {
 	type row struct {
 		infrastructure configv1.TopologyMode
@@ -96,15 +96,15 @@ func TestTopology(t *testing.T) {
 		external bool
 		want     row
 	}{
-		"alone":                             {"", "0", false, row{single, configv1.DefaultPlacementControlPlane, true}},
-		"one worker":                        {"", "1", false, row{single, configv1.DefaultPlacementControlPlane, false}},
-		"three workers":                     {"", "3", false, row{single, configv1.DefaultPlacementControlPlane, false}},
-		"three workers by number":           {topology.PolicyWorkerCount, "3", false, row{many, configv1.DefaultPlacementWorkers, false}},
-		"three workers, as it shipped":      {topology.PolicyDefaultPlacement, "3", false, row{many, configv1.DefaultPlacementControlPlane, false}},
-		"external, one worker, as shipped":  {topology.PolicyDefaultPlacement, "1", true, row{single, configv1.DefaultPlacementWorkers, false}},
-		"one worker by number goes to it":   {topology.PolicyWorkerCount, "1", false, row{single, configv1.DefaultPlacementWorkers, false}},
-		"alone, by number, is not pinned":   {topology.PolicyWorkerCount, "0", false, row{single, configv1.DefaultPlacementWorkers, true}},
-		"alone, as it shipped, it is there": {topology.PolicyDefaultPlacement, "0", false, row{single, configv1.DefaultPlacementControlPlane, true}},
+		"alone":                           {"", "0", false, row{single, configv1.DefaultPlacementControlPlane, true}},
+		"one worker":                      {"", "1", false, row{single, configv1.DefaultPlacementControlPlane, false}},
+		"three workers":                   {"", "3", false, row{single, configv1.DefaultPlacementControlPlane, false}},
+		"three workers by number":         {topology.PolicyWorkerCount, "3", false, row{many, configv1.DefaultPlacementWorkers, false}},
+		"three workers, placement":        {topology.PolicyDefaultPlacement, "3", false, row{many, configv1.DefaultPlacementControlPlane, false}},
+		"external, one worker, placement": {topology.PolicyDefaultPlacement, "1", true, row{single, configv1.DefaultPlacementWorkers, false}},
+		"one worker by number":            {topology.PolicyWorkerCount, "1", false, row{single, configv1.DefaultPlacementWorkers, false}},
+		"alone, by number":                {topology.PolicyWorkerCount, "0", false, row{single, configv1.DefaultPlacementWorkers, true}},
+		"alone, placement":                {topology.PolicyDefaultPlacement, "0", false, row{single, configv1.DefaultPlacementControlPlane, true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := config(t, func(text string) string {
@@ -130,7 +130,7 @@ func TestTopology(t *testing.T) {
 	}
 }
 
-// What is honoured of the install-config is in a manifest.
+// All honoured fields of the install-config are in a manifest.
 func TestContents(t *testing.T) {
 	c := config(t, func(text string) string {
 		return text + "fips: true\nfeatureSet: TechPreviewNoUpgrade\ncpuPartitioningMode: AllNodes\ncapabilities: {baselineCapabilitySet: None, additionalEnabledCapabilities: [Ingress]}\n"
@@ -178,7 +178,7 @@ func TestContents(t *testing.T) {
 			t.Errorf("%s has the pull secret", file)
 		}
 	}
-	// Without a proxy the bundle is named only where it is always wanted.
+	// Without a proxy, only policy Always sets the bundle.
 	c.Proxy = nil
 	for policy, want := range map[installconfig.TrustBundlePolicy]bool{installconfig.TrustBundleProxyOnly: false, installconfig.TrustBundleAlways: true} {
 		c.AdditionalTrustBundlePolicy = policy
@@ -187,7 +187,7 @@ func TestContents(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := read(t, list).Proxy.Spec.TrustedCA.Name == "user-ca-bundle"; got != want {
-			t.Errorf("%s: named %t", policy, got)
+			t.Errorf("%s: bundle set: %t", policy, got)
 		}
 	}
 }
@@ -214,14 +214,14 @@ func TestUserManifests(t *testing.T) {
 		is     error
 		want   string
 	}{
-		"another DNS":    {fstest.MapFS{"dns.yaml": file("apiVersion: config.openshift.io/v1\nkind: DNS\nmetadata: {name: cluster}\nspec: {baseDomain: x.org}\n")}, manifests.ErrConflict, "DNS.config.openshift.io /cluster: two manifests have one object: cluster-dns-02-config.yml and manifests/dns.yaml"},
-		"README":         {fstest.MapFS{"README.md": file("hello")}, manifests.ErrManifest, "manifests/README.md: "},
-		"a folder":       {fstest.MapFS{"more/a.yaml": file(quota)}, manifests.ErrManifest, "manifests/more: "},
-		"no kind":        {fstest.MapFS{"a.yaml": file("a: b\n")}, manifests.ErrManifest, "manifests/a.yaml: no manifest of Kubernetes objects: document 1 needs apiVersion, kind and metadata.name"},
-		"no YAML":        {fstest.MapFS{"a.yaml": file("a: [")}, manifests.ErrManifest, "manifests/a.yaml"},
-		"the same twice": {fstest.MapFS{"a.yaml": file(quota), "b.yaml": file(quota)}, manifests.ErrConflict, "ConfigMap b/a: two manifests have one object: manifests/a.yaml and manifests/b.yaml"},
-		"a list":         {fstest.MapFS{"a.yaml": file("apiVersion: v1\nkind: List\nitems: []\n")}, manifests.ErrManifest, "a List is written as its items"},
-		"no such thing":  {nil, nil, ""},
+		"another DNS": {fstest.MapFS{"dns.yaml": file("apiVersion: config.openshift.io/v1\nkind: DNS\nmetadata: {name: cluster}\nspec: {baseDomain: x.org}\n")}, manifests.ErrConflict, "DNS.config.openshift.io /cluster: defined by two manifests: cluster-dns-02-config.yml and manifests/dns.yaml"},
+		"README":      {fstest.MapFS{"README.md": file("hello")}, manifests.ErrManifest, "manifests/README.md: "},
+		"a folder":    {fstest.MapFS{"more/a.yaml": file(quota)}, manifests.ErrManifest, "manifests/more: "},
+		"no kind":     {fstest.MapFS{"a.yaml": file("a: b\n")}, manifests.ErrManifest, "manifests/a.yaml: not a manifest of Kubernetes objects: document 1 needs apiVersion, kind and metadata.name"},
+		"no YAML":     {fstest.MapFS{"a.yaml": file("a: [")}, manifests.ErrManifest, "manifests/a.yaml"},
+		"duplicate":   {fstest.MapFS{"a.yaml": file(quota), "b.yaml": file(quota)}, manifests.ErrConflict, "ConfigMap b/a: defined by two manifests: manifests/a.yaml and manifests/b.yaml"},
+		"a list":      {fstest.MapFS{"a.yaml": file("apiVersion: v1\nkind: List\nitems: []\n")}, manifests.ErrManifest, "replace a List by its items"},
+		"empty":       {nil, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			user, err := manifests.User("manifests", test.folder)

@@ -21,9 +21,9 @@ import (
 	"github.com/solonode/sno/install/manifests"
 )
 
-// The kubeconfig that is handed out with the manifests is one for the control plane that the machine renders from them, and all that it
-// renders can be exported, in both profiles (R-BIP-4, R-AIO-4).
-func TestHandedOut(t *testing.T) {
+// The kubeconfig works with the control plane that the machine renders from the manifests, and all rendered objects can be exported, in
+// both profiles (R-BIP-4, R-AIO-4).
+func TestRenderedControlPlane(t *testing.T) {
 	if testing.Short() {
 		t.Skip("renders both profiles")
 	}
@@ -56,7 +56,7 @@ func TestHandedOut(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// The context of a test ends before those of its subtests that are cleaned up.
+			// The context of a subtest ends before its clean-up.
 			result, err := render.Run(context.WithoutCancel(t.Context()), s, render.Options{})
 			if err != nil {
 				t.Fatal(err)

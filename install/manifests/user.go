@@ -16,53 +16,53 @@ import (
 )
 
 var (
-	// ErrManifest is in the error of a file that is no manifest.
-	ErrManifest = errors.New("no manifest of Kubernetes objects")
-	// ErrConflict means that two files have one object, be it the same: which of them counts would be chance.
-	ErrConflict = errors.New("two manifests have one object")
+	// ErrManifest is in the error of a file that is not a manifest.
+	ErrManifest = errors.New("not a manifest of Kubernetes objects")
+	// ErrConflict is in the error of an object in two files, even with the same content.
+	ErrConflict = errors.New("defined by two manifests")
 )
 
-// User reads the manifests of a user in a folder, which is called name. A file that does not end in .yaml, .yml or .json is an error,
-// because nobody would apply it.
+// User reads the user's manifests in a folder; name is the folder's name in errors. A file that does not end in .yaml, .yml or .json is an
+// error, because it would not be applied.
 func User(name string, folder fs.FS) ([]files.File, error) {
 	entries, err := fs.ReadDir(folder, ".")
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	var list []files.File
-	var faults []error
+	var errs []error
 	for _, entry := range entries {
 		at := path.Join(name, entry.Name())
 		if entry.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(entry.Name())) {
-			faults = append(faults, fmt.Errorf("%s: %w: only files that end in .yaml, .yml or .json are applied", at, ErrManifest))
+			errs = append(errs, fmt.Errorf("%s: %w: only files that end in .yaml, .yml or .json are applied", at, ErrManifest))
 			continue
 		}
 		content, err := fs.ReadFile(folder, entry.Name())
 		if err != nil {
-			faults = append(faults, fmt.Errorf("%s: %w", at, err))
+			errs = append(errs, fmt.Errorf("%s: %w", at, err))
 			continue
 		}
 		list = append(list, files.File{Path: at, Mode: 0o600, Content: content})
 	}
-	return list, errors.Join(faults...)
+	return list, errors.Join(errs...)
 }
 
-// Merge returns the files of all lists. An object that two files have is an error that names both.
+// Merge returns the files of all lists. An object in two files is an error that names both.
 func Merge(lists ...[]files.File) ([]files.File, error) {
 	sources := map[string]string{}
 	var merged []files.File
-	var faults []error
+	var errs []error
 	for _, list := range lists {
 		for _, f := range list {
 			found, err := objectsOf(f)
 			if err != nil {
-				faults = append(faults, err)
+				errs = append(errs, err)
 				continue
 			}
 			for _, o := range found {
 				key := fmt.Sprintf("%s %s/%s", o.GroupVersionKind().GroupKind(), o.GetNamespace(), o.GetName())
 				if other, taken := sources[key]; taken {
-					faults = append(faults, fmt.Errorf("%s: %w: %s and %s; remove it from the one that you wrote", key, ErrConflict, other, f.Path))
+					errs = append(errs, fmt.Errorf("%s: %w: %s and %s; remove it from your manifest", key, ErrConflict, other, f.Path))
 				}
 				sources[key] = f.Path
 			}
@@ -70,14 +70,13 @@ func Merge(lists ...[]files.File) ([]files.File, error) {
 			merged = append(merged, f)
 		}
 	}
-	if err := errors.Join(faults...); err != nil {
+	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(merged, func(a, b files.File) int { return strings.Compare(a.Path, b.Path) })
 	return merged, nil
 }
 
-// objectsOf returns the objects of a file.
 func objectsOf(f files.File) ([]unstructured.Unstructured, error) {
 	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(string(f.Content)), 4096)
 	var found []unstructured.Unstructured
@@ -94,7 +93,7 @@ func objectsOf(f files.File) ([]unstructured.Unstructured, error) {
 		}
 		o := unstructured.Unstructured{Object: fields}
 		if o.GetAPIVersion() == "" || o.GetKind() == "" || o.GetName() == "" {
-			return nil, fmt.Errorf("%s: %w: document %d needs apiVersion, kind and metadata.name; a List is written as its items", f.Path, ErrManifest, len(found)+1)
+			return nil, fmt.Errorf("%s: %w: document %d needs apiVersion, kind and metadata.name; replace a List by its items", f.Path, ErrManifest, len(found)+1)
 		}
 		found = append(found, o)
 	}

@@ -13,19 +13,19 @@ import (
 	"github.com/solonode/sno/render/inputs"
 )
 
-// modes are the kernel's, in the order of their numbers.
+// modes are the modes of bonds, by the kernel's numbers.
 var modes = []string{"balance-rr", "active-backup", "balance-xor", "broadcast", "802.3ad", "balance-tlb", "balance-alb"}
 
-// option is what values an option of a bond may have, and in which modes it may be: NetworkManager refuses some in others, and takes others
-// without effect (U-INS-27).
+// option has the allowed values and modes of a bond's option. NetworkManager refuses some options in other modes, and ignores others
+// (U-INS-27).
 type option struct {
-	// words are the values by name. NMState and the kernel take their numbers too.
+	// words are values by name. NMState and the kernel also accept their indices.
 	words []string
-	// least and most are the bounds of a number.
+	// least and most are bounds of a number.
 	least, most int
-	// other is for values that are neither.
+	// other validates values of another form.
 	other func(string) bool
-	// modes is empty for all.
+	// modes is nil for all modes.
 	modes []string
 }
 
@@ -37,7 +37,7 @@ var (
 	withARP    = []string{"balance-rr", "active-backup", "balance-xor", "broadcast"}
 )
 
-// options are those that NetworkManager has. With another one it does not load the profile, and in other modes it ignores some.
+// options are those of NetworkManager. It does not load a profile with another option.
 var options = map[string]option{
 	"ad_actor_sys_prio": {least: 1, most: 65535, modes: lacp},
 	"ad_actor_system":   {other: isHardware, modes: lacp},
@@ -66,7 +66,7 @@ var options = map[string]option{
 	"xmit_hash_policy":  {words: []string{"layer2", "layer3+4", "layer2+3", "encap2+3", "encap3+4", "vlan+srcmac"}},
 }
 
-// numbered are the options whose words only NMState has, not NetworkManager.
+// numbered are the options that NetworkManager accepts by number only.
 var numbered = []string{"all_slaves_active", "tlb_dynamic_lb", "use_carrier"}
 
 func isHardware(text string) bool {
@@ -75,7 +75,7 @@ func isHardware(text string) bool {
 	return address != ""
 }
 
-// areTargets reports whether a text is up to 16 IPv4 addresses.
+// areTargets reports whether a text has up to 16 IPv4 addresses.
 func areTargets(text string) bool {
 	targets := strings.Split(text, ",")
 	return len(targets) <= 16 && !slices.ContainsFunc(targets, func(target string) bool {
@@ -122,7 +122,7 @@ func (r *reader) bond(at string, n *yaml.Node, i *iface) {
 	}
 	i.options["mode"] = mode
 	if len(i.ports) == 0 {
-		r.fault(inputs.ErrMissing, at+".port", "name the interfaces that are bound", "the bond has no ports")
+		r.fault(inputs.ErrMissing, at+".port", "set the interfaces of the bond", "the bond has no ports")
 	}
 	if _, both := r.lines[at+".ports"]; both && r.lines[at+".port"] > 0 {
 		r.fault(inputs.ErrDuplicate, at+".ports", "keep port", "it is the same field as port")
@@ -130,15 +130,15 @@ func (r *reader) bond(at string, n *yaml.Node, i *iface) {
 	r.together(at+".options", i.options)
 }
 
-// option returns an option's value as NetworkManager has it.
+// option returns an option's value for NetworkManager.
 func (r *reader) option(at string, n *yaml.Node, name string) string {
 	o, value := options[name], n.Value
 	switch number, err := strconv.Atoi(value); {
 	case n.Kind != yaml.ScalarNode:
-		r.fault(inputs.ErrInvalid, at, "write one value", "it is a list or a mapping")
+		r.fault(inputs.ErrInvalid, at, "write one value", "not a single value")
 	case o.other != nil:
 		if !o.other(value) {
-			r.fault(inputs.ErrInvalid, at, "see the kernel's documentation of bonding", "%q is no such value", value)
+			r.fault(inputs.ErrInvalid, at, "see the kernel's documentation of bonding", "invalid value %q", value)
 		}
 	case o.words != nil:
 		word := slices.Index(o.words, value)
@@ -154,16 +154,16 @@ func (r *reader) option(at string, n *yaml.Node, name string) string {
 		}
 		return o.words[word]
 	case err != nil || number < o.least || number > o.most:
-		r.fault(inputs.ErrInvalid, at, fmt.Sprintf("write a number from %d to %d", o.least, o.most), "%q is no such number", value)
+		r.fault(inputs.ErrInvalid, at, fmt.Sprintf("write a number from %d to %d", o.least, o.most), "invalid number %q", value)
 	}
 	return value
 }
 
-// together holds the options of a bond against its mode and against each other, as NetworkManager does.
+// together validates the combination of mode and options, as NetworkManager does.
 func (r *reader) together(at string, o map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(o)) {
 		if allowed := options[name].modes; len(allowed) > 0 && !slices.Contains(allowed, o["mode"]) {
-			r.fault(inputs.ErrInvalid, at+"."+name, "remove it, or use mode "+strings.Join(allowed, ", "), "mode %s does not have it", o["mode"])
+			r.fault(inputs.ErrInvalid, at+"."+name, "remove it, or use mode "+strings.Join(allowed, ", "), "not available in mode %s", o["mode"])
 		}
 	}
 	on := func(name string) bool { return o[name] != "" && o[name] != "0" }
@@ -171,17 +171,17 @@ func (r *reader) together(at string, o map[string]string) {
 	case on("miimon") && on("arp_interval"):
 		r.fault(inputs.ErrInvalid, at+".arp_interval", "keep one", "there is miimon too")
 	case on("arp_interval") != (o["arp_ip_target"] != ""):
-		r.fault(inputs.ErrInvalid, at+".arp_interval", "give both", "arp_interval and arp_ip_target need each other")
+		r.fault(inputs.ErrInvalid, at+".arp_interval", "set both", "arp_interval and arp_ip_target need each other")
 	case on("arp_validate") && o["arp_validate"] != "none" && !on("arp_interval"):
-		r.fault(inputs.ErrInvalid, at+".arp_validate", "give arp_interval", "nothing is asked by ARP")
+		r.fault(inputs.ErrInvalid, at+".arp_validate", "set arp_interval", "arp_validate has no effect without arp_interval")
 	}
 	for _, name := range []string{"updelay", "downdelay"} {
 		if on(name) && (o["miimon"] == "0" || on("arp_interval")) {
-			r.fault(inputs.ErrInvalid, at+"."+name, "give miimon", "it has no effect without miimon")
+			r.fault(inputs.ErrInvalid, at+"."+name, "set miimon", "it has no effect without miimon")
 		}
 	}
 	if a, b := o["num_grat_arp"], o["num_unsol_na"]; a != "" && b != "" && a != b {
-		r.fault(inputs.ErrInvalid, at+".num_unsol_na", "keep one", "it is the same option as num_grat_arp, and another number")
+		r.fault(inputs.ErrInvalid, at+".num_unsol_na", "keep one", "it is an alias of num_grat_arp, with another number")
 	}
 }
 
@@ -191,7 +191,7 @@ func (r *reader) ports(c *Config, bond *iface) {
 		port, field := c.named(name), fmt.Sprintf("%s.port[%d]", at, n)
 		switch {
 		case port.kind != ethernet:
-			r.fault(inputs.ErrUnsupported, field, "name ethernet interfaces", "%s is a %s", name, port.kind)
+			r.fault(inputs.ErrUnsupported, field, "use ethernet interfaces", "%s is a %s", name, port.kind)
 		case port.controller != "":
 			r.fault(inputs.ErrDuplicate, field, "keep one", "%s is a port of %s already", name, port.controller)
 		case slices.ContainsFunc(c.interfaces, func(i *iface) bool { return i.base == name }):
@@ -203,8 +203,8 @@ func (r *reader) ports(c *Config, bond *iface) {
 	switch {
 	case primary == "":
 	case !slices.Contains(bond.ports, primary):
-		r.fault(inputs.ErrInvalid, at+".options.primary", "name one of "+strings.Join(bond.ports, ", "), "%q is no port of the bond", primary)
+		r.fault(inputs.ErrInvalid, at+".options.primary", "use one of "+strings.Join(bond.ports, ", "), "%q is not a port of the bond", primary)
 	case c.named(primary).identifier != "":
-		r.fault(inputs.ErrInvalid, at+".options.primary", "let the interface be found by its name", "%s is found by an address, and may have another name", primary)
+		r.fault(inputs.ErrInvalid, at+".options.primary", "identify the interface by its name", "%s is identified by an address, and may have another name", primary)
 	}
 }

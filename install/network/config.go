@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Config is how a machine is connected.
+// Config is the network configuration of a machine.
 type Config struct {
 	interfaces []*iface
 	routes     []route
@@ -13,7 +13,7 @@ type Config struct {
 	search     []string
 }
 
-// The types of interfaces.
+// Types of interfaces.
 const (
 	ethernet = "ethernet"
 	bonded   = "bond"
@@ -21,12 +21,12 @@ const (
 )
 
 type iface struct {
-	at   string // the field, such as interfaces[0]; empty for one that only another one names
+	at   string // the field, such as interfaces[0]; empty for one that is only referred to
 	name string
 	kind string
-	// identifier is the address by which the interface is found; empty where it is found by its name.
+	// identifier is the hardware address that identifies the interface; empty if its name does.
 	identifier string
-	// address is the hardware address that the interface gets.
+	// address is the hardware address to set.
 	address string
 	mtu     int
 	ip      [2]ip // of IPv4 and of IPv6
@@ -34,11 +34,11 @@ type iface struct {
 	ports   []string
 	base    string
 	tag     int
-	// controller is the bond that the interface is a port of.
+	// controller is the bond of which the interface is a port.
 	controller string
 }
 
-// ip is one family's part of an interface.
+// ip is the configuration of one family.
 type ip struct {
 	enabled, dhcp, autoconf    bool
 	addresses                  []netip.Prefix
@@ -49,19 +49,19 @@ type ip struct {
 	routes                     []route
 }
 
-// automatic reports whether addresses are from the network.
+// automatic reports whether addresses come from the network.
 func (i ip) automatic() bool { return i.dhcp || i.autoconf }
 
 type route struct {
 	at          string
 	destination netip.Prefix
-	gateway     netip.Addr // may be missing
+	gateway     netip.Addr // optional
 	device      string
 	metric      *int
 	table       int
 }
 
-// The families, as indices.
+// Indices of families.
 const (
 	four = 0
 	six  = 1
@@ -76,7 +76,7 @@ func family(a netip.Addr) int {
 	return six
 }
 
-// Addresses returns the addresses that are always the machine's.
+// Addresses returns the static addresses.
 func (c *Config) Addresses() []netip.Prefix {
 	var all []netip.Prefix
 	for _, i := range c.interfaces {

@@ -1,5 +1,4 @@
-// Package network reads how a machine is connected, in NMState's form, and writes NetworkManager's keyfiles for it. It implements
-// R-BIP-24.
+// Package network reads an NMState document, and writes NetworkManager's keyfiles (R-BIP-24).
 //
-// Interfaces are ethernet, bond and vlan. All of a document takes effect: a field that is not known here is a fault, not ignored.
+// Types of interfaces are ethernet, bond and vlan. Unknown fields are errors, so that all of a document takes effect.
 package network

@@ -48,8 +48,8 @@ routes:
 	// method=disabled
 }
 
-// All that is wrong is reported at once, with its line, its field, and what to do.
-func ExampleParse_faults() {
+// All that is wrong is reported at once, with line, field and advice.
+func ExampleParse_errors() {
 	_, err := network.Parse("network.yaml", []byte(`interfaces:
 - name: enp1s0
   type: ethernet
@@ -59,5 +59,5 @@ func ExampleParse_faults() {
 	fmt.Println(err)
 	// Output:
 	// network.yaml:4: interfaces[0].state: unknown value "absent"; use one of up
-	// network.yaml:5: interfaces[0].mtu: "large" is no such number; write a number from 68 to 65535
+	// network.yaml:5: interfaces[0].mtu: invalid number "large"; write a number from 68 to 65535
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/solonode/sno/render/files"
 )
 
-// folder is where NetworkManager reads profiles. It loads those only that nobody but root may read.
+// folder is NetworkManager's folder of profiles.
 const folder = "etc/NetworkManager/system-connections/"
 
-// Keyfiles returns a NetworkManager profile for each interface. The same document makes the same files. NetworkManager ignores a file that others
-// can read (U-INS-26).
+// Keyfiles returns a NetworkManager profile for each interface, the same for the same document. NetworkManager ignores files that others can
+// read (U-INS-26).
 func (c *Config) Keyfiles() []files.File {
 	var all []files.File
 	for _, i := range c.interfaces {
@@ -27,7 +27,7 @@ func (c *Config) Keyfiles() []files.File {
 	return all
 }
 
-// identity is the same for the same name, on every machine.
+// identity returns the UUID of a profile, by its name only.
 func identity(name string) string {
 	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("https://sno.solonode.github.io/install/network/"+name)).String()
 }
@@ -41,7 +41,6 @@ func (k *keyfile) section(name string) {
 	fmt.Fprintf(k, "[%s]\n", name)
 }
 
-// set writes a key, unless it has no value.
 func (k *keyfile) set(key, value string) {
 	if value != "" {
 		fmt.Fprintf(k, "%s=%s\n", key, value)
@@ -61,7 +60,7 @@ func (c *Config) keyfile(i *iface) []byte {
 	k.set("uuid", identity(i.name))
 	k.set("type", i.kind)
 	k.when(i.identifier == "", "interface-name", i.name)
-	// More than the profile for any wired interface that a live system makes.
+	// Higher than the live system's profile for any wired interface.
 	k.set("autoconnect-priority", "1")
 	k.when(i.kind == bonded, "autoconnect-slaves", "1")
 	if i.controller != "" {
@@ -86,7 +85,7 @@ func (c *Config) keyfile(i *iface) []byte {
 		k.set("id", strconv.Itoa(i.tag))
 		parent := i.base
 		if base := c.find(i.base); base.identifier != "" {
-			parent = identity(base.name) // its name is not known
+			parent = identity(base.name) // the name is unknown
 		}
 		k.set("parent", parent)
 	}
@@ -130,7 +129,7 @@ func (k *keyfile) ip(i ip, version int) {
 	}
 	list("dns", servers)
 	list("dns-search", i.search)
-	// Before servers that DHCP gives, which have 100.
+	// Before the servers of DHCP, which have 100.
 	k.when(len(servers) > 0, "dns-priority", "40")
 	for n, v := range i.routes {
 		k.set(fmt.Sprintf("route%d", n+1), v.String())
@@ -138,8 +137,8 @@ func (k *keyfile) ip(i ip, version int) {
 	}
 }
 
-// lease is for addresses that the network gives. The installed system asks by the hardware address as the live system does, so it
-// gets the same one, and neither ever gives up.
+// lease sets the keys of automatic addresses. The installed system uses the same identifier as the live system, its hardware address, so that
+// it gets the same address. Neither has a timeout.
 func (k *keyfile) lease(i ip, version int) {
 	const forever = "2147483647"
 	k.set("dhcp-timeout", forever)
@@ -161,7 +160,7 @@ func (k *keyfile) lease(i ip, version int) {
 	}
 }
 
-// String returns the route as a keyfile has it: network, gateway, metric.
+// String returns the route in the form of keyfiles: network, gateway, metric.
 func (v route) String() string {
 	text := v.destination.String()
 	gateway := v.gateway

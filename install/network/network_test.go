@@ -35,7 +35,6 @@ func parsed(t *testing.T, name string) *Config {
 
 var documents = []string{"static", "dhcp", "bond"}
 
-// The profiles are those of testdata (R-BIP-24).
 func TestKeyfiles(t *testing.T) {
 	for _, name := range documents {
 		t.Run(name, func(t *testing.T) {
@@ -69,17 +68,17 @@ func TestKeyfiles(t *testing.T) {
 				want[filepath.Base(path)] = string(content)
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("`go test ./network -update` writes them (-want +got):\n%s", diff)
+				t.Errorf("run `go test ./network -update` (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// NetworkManager's own client, where there is one, reads each profile, finds nothing wrong with it, and writes back all that it has.
+// nmcli, if installed, reads each profile without errors, and writes all of its lines.
 func TestNetworkManager(t *testing.T) {
 	nmcli, err := exec.LookPath("nmcli")
 	if err != nil {
-		t.Skip("there is no nmcli")
+		t.Skip("nmcli is not installed")
 	}
 	for _, name := range documents {
 		for _, f := range parsed(t, name).Keyfiles() {
@@ -92,14 +91,14 @@ func TestNetworkManager(t *testing.T) {
 			}
 			for line := range strings.Lines(string(f.Content)) {
 				if !strings.Contains(string(out), line) {
-					t.Errorf("%s: without %s%s", f.Path, line, out)
+					t.Errorf("%s: line %q is missing:\n%s", f.Path, line, out)
 				}
 			}
 		}
 	}
 }
 
-// The addresses that last are the static ones (R-BIP-19).
+// Addresses returns static addresses only (R-BIP-19).
 func TestAddresses(t *testing.T) {
 	for name, want := range map[string][]netip.Prefix{
 		"static": {netip.MustParsePrefix("192.0.2.10/24"), netip.MustParsePrefix("198.51.100.10/28"), netip.MustParsePrefix("2001:db8::10/64")},
@@ -113,13 +112,13 @@ func TestAddresses(t *testing.T) {
 
 const (
 	head = "interfaces:\n- name: eno1\n  type: ethernet\n  ipv4: {enabled: true, address: [{ip: 192.0.2.10, prefix-length: 24}]}\n"
-	bind = head + "- name: bond0\n  type: bond\n  link-aggregation:\n    mode: "
+	bond = head + "- name: bond0\n  type: bond\n  link-aggregation:\n    mode: "
 )
 
-// Each fault has its line, its field, and what to do, and there are no others.
-func TestFaults(t *testing.T) {
+// Each document has exactly one error, with line, field and advice.
+func TestInvalid(t *testing.T) {
 	ethernetWith := func(more string) string { return "interfaces:\n- name: eno1\n  type: ethernet\n" + more }
-	bondWith := func(mode, more string) string { return bind + mode + "\n    port: [eno2, eno3]\n" + more }
+	bondWith := func(mode, more string) string { return bond + mode + "\n    port: [eno2, eno3]\n" + more }
 	options := func(mode, text string) string { return bondWith(mode, "    options: {"+text+"}\n") }
 	routed := func(text string) string { return head + "routes: {config: [{" + text + "}]}\n" }
 	for name, test := range map[string]struct {
@@ -130,12 +129,12 @@ func TestFaults(t *testing.T) {
 		"empty":           {"", inputs.ErrSyntax, "f: the file is empty"},
 		"no YAML":         {"interfaces:\n  - [", inputs.ErrSyntax, "f:2: "},
 		"second document": {head + "---\na: b\n", inputs.ErrSyntax, "f:5: there is a second document"},
-		"a list":          {"- name: eno1", inputs.ErrSyntax, "f: it is no mapping"},
+		"a list":          {"- name: eno1", inputs.ErrSyntax, "f: not a mapping"},
 		"null":            {"null", inputs.ErrMissing, "interfaces: no interface has an address"},
 		"item of nothing": {head + "-\n", inputs.ErrMissing, "f:5: interfaces[1]: the item is empty"},
-		"key twice":       {ethernetWith("  type: bond\n"), inputs.ErrDuplicate, "f:4: interfaces[0].type: the field is there twice"},
+		"key twice":       {ethernetWith("  type: bond\n"), inputs.ErrDuplicate, "f:4: interfaces[0].type: duplicate field"},
 
-		"unknown section":        {head + "route-rules: {config: []}\n", inputs.ErrUnknownField, "f:5: route-rules: the field is unknown, or not supported; remove it; there are dns-resolver, interfaces, routes"},
+		"unknown section":        {head + "route-rules: {config: []}\n", inputs.ErrUnknownField, "f:5: route-rules: unknown or unsupported field; remove it; supported fields are dns-resolver, interfaces, routes"},
 		"unknown field":          {ethernetWith("  lldp: {enabled: true}\n"), inputs.ErrUnknownField, "f:4: interfaces[0].lldp: "},
 		"unknown field of IP":    {ethernetWith("  ipv4: {enabled: true, dhcp: true, dhcp-client-id: ll}\n"), inputs.ErrUnknownField, "interfaces[0].ipv4.dhcp-client-id: "},
 		"autoconf of IPv4":       {ethernetWith("  ipv4: {enabled: true, autoconf: true}\n"), inputs.ErrUnknownField, "interfaces[0].ipv4.autoconf: "},
@@ -151,9 +150,9 @@ func TestFaults(t *testing.T) {
 		"path for a name":  {"interfaces:\n- name: ../eno1\n  type: ethernet\n", inputs.ErrInvalid, "f:2: interfaces[0].name: "},
 		"name twice":       {head + "- name: eno1\n  type: ethernet\n", inputs.ErrDuplicate, `f:5: interfaces[1].name: "eno1" is the name of interfaces[0] too`},
 		"MAC":              {ethernetWith("  mac-address: 01:00:5e:00:00:01\n"), inputs.ErrInvalid, "f:4: interfaces[0].mac-address: "},
-		"no MAC":           {ethernetWith("  identifier: mac-address\n"), inputs.ErrMissing, "interfaces[0].mac-address: the interface is found by an address that is missing"},
-		"MAC of a VLAN":    {head + "- name: v\n  type: vlan\n  identifier: mac-address\n  mac-address: 52:54:00:ab:cd:02\n  vlan: {id: 3, base-iface: eno1}\n", inputs.ErrInvalid, "f:7: interfaces[1].identifier: a vlan is made, not found"},
-		"MTU":              {ethernetWith("  mtu: 70000\n"), inputs.ErrInvalid, `f:4: interfaces[0].mtu: "70000" is no such number; write a number from 68 to 65535`},
+		"no MAC":           {ethernetWith("  identifier: mac-address\n"), inputs.ErrMissing, "interfaces[0].mac-address: the address that identifies the interface is missing"},
+		"MAC of a VLAN":    {head + "- name: v\n  type: vlan\n  identifier: mac-address\n  mac-address: 52:54:00:ab:cd:02\n  vlan: {id: 3, base-iface: eno1}\n", inputs.ErrInvalid, "f:7: interfaces[1].identifier: a vlan has no hardware to identify"},
+		"MTU":              {ethernetWith("  mtu: 70000\n"), inputs.ErrInvalid, `f:4: interfaces[0].mtu: invalid number "70000"; write a number from 68 to 65535`},
 		"MTU below IPv6's": {ethernetWith("  mtu: 1000\n  ipv6: {enabled: true}\n"), inputs.ErrInvalid, "f:4: interfaces[0].mtu: 1000 is too small for IPv6"},
 		"VLAN of ethernet": {ethernetWith("  vlan: {base-iface: eno2, id: 1}\n"), inputs.ErrInvalid, "f:4: interfaces[0].vlan: the type is ethernet"},
 		"bond without one": {"interfaces:\n- name: b\n  type: bond\n", inputs.ErrInvalid, "interfaces[0].link-aggregation: the type is bond"},
@@ -163,17 +162,17 @@ func TestFaults(t *testing.T) {
 		"disabled":            {ethernetWith("  ipv4: {enabled: false, dhcp: true}\n"), inputs.ErrInvalid, "f:4: interfaces[0].ipv4.enabled: there are addresses"},
 		"static and DHCP":     {ethernetWith("  ipv4: {enabled: true, dhcp: true, address: [{ip: 192.0.2.7, prefix-length: 24}]}\n"), inputs.ErrInvalid, "interfaces[0].ipv4.address: "},
 		"autoconf alone":      {ethernetWith("  ipv6: {enabled: true, autoconf: true}\n"), inputs.ErrUnsupported, "interfaces[0].ipv6.autoconf: "},
-		"enabled, and none":   {ethernetWith("  ipv4: {enabled: true}\n"), inputs.ErrMissing, "interfaces[0].ipv4.address: it is enabled, and has no address"},
+		"enabled, and none":   {ethernetWith("  ipv4: {enabled: true}\n"), inputs.ErrMissing, "interfaces[0].ipv4.address: enabled without an address"},
 		"auto without DHCP":   {ethernetWith("  ipv4: {enabled: true, address: [{ip: 192.0.2.7, prefix-length: 24}], auto-dns: false}\n"), inputs.ErrIgnored, "interfaces[0].ipv4.auto-dns: it has no effect without dhcp"},
 		"word for a bool":     {ethernetWith("  ipv4: {enabled: maybe}\n"), inputs.ErrInvalid, `interfaces[0].ipv4.enabled: "maybe" is neither true nor false`},
-		"address":             {ethernetWith("  ipv4: {enabled: true, address: [{ip: 192.0.2, prefix-length: 24}]}\n"), inputs.ErrInvalid, `interfaces[0].ipv4.address[0].ip: "192.0.2" is no address`},
+		"address":             {ethernetWith("  ipv4: {enabled: true, address: [{ip: 192.0.2, prefix-length: 24}]}\n"), inputs.ErrInvalid, `interfaces[0].ipv4.address[0].ip: "192.0.2" is not an address`},
 		"no address":          {ethernetWith("  ipv4: {enabled: true, address: [{prefix-length: 24}]}\n"), inputs.ErrMissing, "interfaces[0].ipv4.address[0].ip: "},
 		"no length":           {ethernetWith("  ipv4: {enabled: true, address: [{ip: 192.0.2.7}]}\n"), inputs.ErrMissing, "interfaces[0].ipv4.address[0].prefix-length: "},
 		"length":              {ethernetWith("  ipv4: {enabled: true, address: [{ip: 192.0.2.7, prefix-length: 33}]}\n"), inputs.ErrInvalid, "interfaces[0].ipv4.address[0].prefix-length: "},
-		"other family":        {ethernetWith("  ipv4: {enabled: true, address: [{ip: '2001:db8::1', prefix-length: 24}]}\n"), inputs.ErrInvalid, "2001:db8::1 is no address of ipv4"},
+		"other family":        {ethernetWith("  ipv4: {enabled: true, address: [{ip: '2001:db8::1', prefix-length: 24}]}\n"), inputs.ErrInvalid, "2001:db8::1 is not an address of ipv4"},
 		"network's address":   {ethernetWith("  ipv4: {enabled: true, address: [{ip: 192.0.2.0, prefix-length: 24}]}\n"), inputs.ErrInvalid, "192.0.2.0/24 is the network's own address"},
 		"broadcast":           {ethernetWith("  ipv4: {enabled: true, address: [{ip: 192.0.3.255, prefix-length: 23}]}\n"), inputs.ErrInvalid, "192.0.3.255/23 is the network's own address, or its broadcast"},
-		"loopback":            {ethernetWith("  ipv4: {enabled: true, address: [{ip: 127.0.0.1, prefix-length: 8}]}\n"), inputs.ErrInvalid, "127.0.0.1 is the machine itself"},
+		"loopback":            {ethernetWith("  ipv4: {enabled: true, address: [{ip: 127.0.0.1, prefix-length: 8}]}\n"), inputs.ErrInvalid, "127.0.0.1 is a loopback address"},
 		"address twice":       {head + "- name: eno2\n  type: ethernet\n  ipv4: {enabled: true, address: [{ip: 192.0.2.10, prefix-length: 16}]}\n", inputs.ErrDuplicate, "f:7: interfaces[1].ipv4.address[0].ip: 192.0.2.10 is at interfaces[0].ipv4.address[0].ip too"},
 
 		"no VLAN base":      {head + "- name: v\n  type: vlan\n  vlan: {id: 3}\n", inputs.ErrMissing, "f:7: interfaces[1].vlan.base-iface: "},
@@ -183,48 +182,48 @@ func TestFaults(t *testing.T) {
 		"VLAN on a VLAN":    {head + "- name: v\n  type: vlan\n  vlan: {base-iface: eno1, id: 3}\n- name: w\n  type: vlan\n  vlan: {base-iface: v, id: 4}\n", inputs.ErrUnsupported, "interfaces[2].vlan.base-iface: v is a VLAN itself"},
 		"VLAN's larger MTU": {head + "- name: v\n  type: vlan\n  mtu: 9000\n  vlan: {base-iface: eno1, id: 3}\n", inputs.ErrInvalid, "f:7: interfaces[1].mtu: 9000 is more than the 1500 of eno1 below it"},
 
-		"mode":                {bondWith("fast", ""), inputs.ErrInvalid, `f:8: interfaces[1].link-aggregation.mode: unknown value "fast"`},
-		"no mode":             {head + "- name: b\n  type: bond\n  link-aggregation: {port: [eno2]}\n", inputs.ErrMissing, "interfaces[1].link-aggregation.mode: "},
-		"no port":             {bind + "802.3ad\n", inputs.ErrMissing, "interfaces[1].link-aggregation.port: the bond has no ports"},
-		"port and ports":      {bondWith("802.3ad", "    ports: [eno4]\n"), inputs.ErrDuplicate, "interfaces[1].link-aggregation.ports: "},
-		"unknown option":      {options("802.3ad", "miimom: 100"), inputs.ErrUnknownField, "f:10: interfaces[1].link-aggregation.options.miimom: "},
-		"number of option":    {options("802.3ad", "miimon: soon"), inputs.ErrInvalid, `interfaces[1].link-aggregation.options.miimon: "soon" is no such number`},
-		"word of option":      {options("802.3ad", "lacp_rate: 2"), inputs.ErrInvalid, `options.lacp_rate: unknown value "2"; use one of slow, fast`},
-		"list for option":     {options("active-backup", "arp_interval: 1, arp_ip_target: [192.0.2.1]"), inputs.ErrInvalid, "options.arp_ip_target: it is a list"},
-		"target of option":    {options("active-backup", "arp_interval: 1, arp_ip_target: 'a,b'"), inputs.ErrInvalid, `options.arp_ip_target: "a,b" is no such value`},
-		"option of a mode":    {options("active-backup", "lacp_rate: fast"), inputs.ErrInvalid, "f:10: interfaces[1].link-aggregation.options.lacp_rate: mode active-backup does not have it; remove it, or use mode 802.3ad"},
-		"two monitors":        {options("active-backup", "miimon: 100, arp_interval: 100, arp_ip_target: 192.0.2.1"), inputs.ErrInvalid, "options.arp_interval: there is miimon too"},
-		"ARP without target":  {options("active-backup", "arp_interval: 100"), inputs.ErrInvalid, "options.arp_interval: arp_interval and arp_ip_target need each other"},
-		"validate nothing":    {options("active-backup", "arp_validate: all"), inputs.ErrInvalid, "options.arp_validate: "},
-		"delay of nothing":    {options("802.3ad", "miimon: 0, updelay: 100"), inputs.ErrInvalid, "options.updelay: it has no effect without miimon"},
-		"notices":             {options("802.3ad", "num_grat_arp: 1, num_unsol_na: 2"), inputs.ErrInvalid, "options.num_unsol_na: "},
-		"primary":             {options("active-backup", "primary: eno1"), inputs.ErrInvalid, `options.primary: "eno1" is no port of the bond; name one of eno2, eno3`},
-		"primary by MAC":      {options("active-backup", "primary: eno2") + "- name: eno2\n  type: ethernet\n  identifier: mac-address\n  mac-address: 52:54:00:ab:cd:02\n", inputs.ErrInvalid, "options.primary: eno2 is found by an address"},
-		"port with address":   {bind + "802.3ad\n    port: [eno1]\n", inputs.ErrInvalid, "f:2: interfaces[0]: eno1 is a port of bond0, and has addresses of its own"},
-		"port of two":         {bondWith("802.3ad", "- name: bond1\n  type: bond\n  link-aggregation: {mode: 802.3ad, port: [eno3]}\n"), inputs.ErrDuplicate, "f:12: interfaces[2].link-aggregation.port[0]: eno3 is a port of bond0 already"},
-		"port that is a bond": {bondWith("802.3ad", "- name: bond1\n  type: bond\n  link-aggregation: {mode: 802.3ad, port: [bond0]}\n"), inputs.ErrUnsupported, "interfaces[2].link-aggregation.port[0]: bond0 is a bond"},
-		"port below a VLAN":   {bondWith("802.3ad", "- name: v\n  type: vlan\n  vlan: {base-iface: eno2, id: 3}\n"), inputs.ErrInvalid, "interfaces[1].link-aggregation.port[0]: eno2 is below a VLAN"},
+		"mode":                 {bondWith("fast", ""), inputs.ErrInvalid, `f:8: interfaces[1].link-aggregation.mode: unknown value "fast"`},
+		"no mode":              {head + "- name: b\n  type: bond\n  link-aggregation: {port: [eno2]}\n", inputs.ErrMissing, "interfaces[1].link-aggregation.mode: "},
+		"no port":              {bond + "802.3ad\n", inputs.ErrMissing, "interfaces[1].link-aggregation.port: the bond has no ports"},
+		"port and ports":       {bondWith("802.3ad", "    ports: [eno4]\n"), inputs.ErrDuplicate, "interfaces[1].link-aggregation.ports: "},
+		"unknown option":       {options("802.3ad", "miimom: 100"), inputs.ErrUnknownField, "f:10: interfaces[1].link-aggregation.options.miimom: "},
+		"number of option":     {options("802.3ad", "miimon: soon"), inputs.ErrInvalid, `interfaces[1].link-aggregation.options.miimon: invalid number "soon"`},
+		"word of option":       {options("802.3ad", "lacp_rate: 2"), inputs.ErrInvalid, `options.lacp_rate: unknown value "2"; use one of slow, fast`},
+		"list for option":      {options("active-backup", "arp_interval: 1, arp_ip_target: [192.0.2.1]"), inputs.ErrInvalid, "options.arp_ip_target: not a single value"},
+		"target of option":     {options("active-backup", "arp_interval: 1, arp_ip_target: 'a,b'"), inputs.ErrInvalid, `options.arp_ip_target: invalid value "a,b"`},
+		"option of a mode":     {options("active-backup", "lacp_rate: fast"), inputs.ErrInvalid, "f:10: interfaces[1].link-aggregation.options.lacp_rate: not available in mode active-backup; remove it, or use mode 802.3ad"},
+		"two monitors":         {options("active-backup", "miimon: 100, arp_interval: 100, arp_ip_target: 192.0.2.1"), inputs.ErrInvalid, "options.arp_interval: there is miimon too"},
+		"ARP without target":   {options("active-backup", "arp_interval: 100"), inputs.ErrInvalid, "options.arp_interval: arp_interval and arp_ip_target need each other"},
+		"validate without ARP": {options("active-backup", "arp_validate: all"), inputs.ErrInvalid, "options.arp_validate: "},
+		"delay without miimon": {options("802.3ad", "miimon: 0, updelay: 100"), inputs.ErrInvalid, "options.updelay: it has no effect without miimon"},
+		"notices":              {options("802.3ad", "num_grat_arp: 1, num_unsol_na: 2"), inputs.ErrInvalid, "options.num_unsol_na: "},
+		"primary":              {options("active-backup", "primary: eno1"), inputs.ErrInvalid, `options.primary: "eno1" is not a port of the bond; use one of eno2, eno3`},
+		"primary by MAC":       {options("active-backup", "primary: eno2") + "- name: eno2\n  type: ethernet\n  identifier: mac-address\n  mac-address: 52:54:00:ab:cd:02\n", inputs.ErrInvalid, "options.primary: eno2 is identified by an address"},
+		"port with address":    {bond + "802.3ad\n    port: [eno1]\n", inputs.ErrInvalid, "f:2: interfaces[0]: eno1 is a port of bond0, and has addresses of its own"},
+		"port of two":          {bondWith("802.3ad", "- name: bond1\n  type: bond\n  link-aggregation: {mode: 802.3ad, port: [eno3]}\n"), inputs.ErrDuplicate, "f:12: interfaces[2].link-aggregation.port[0]: eno3 is a port of bond0 already"},
+		"port that is a bond":  {bondWith("802.3ad", "- name: bond1\n  type: bond\n  link-aggregation: {mode: 802.3ad, port: [bond0]}\n"), inputs.ErrUnsupported, "interfaces[2].link-aggregation.port[0]: bond0 is a bond"},
+		"port below a VLAN":    {bondWith("802.3ad", "- name: v\n  type: vlan\n  vlan: {base-iface: eno2, id: 3}\n"), inputs.ErrInvalid, "interfaces[1].link-aggregation.port[0]: eno2 is below a VLAN"},
 
-		"destination":          {routed("destination: default, next-hop-interface: eno1"), inputs.ErrInvalid, `f:5: routes.config[0].destination: "default" is no network; write a network, such as 0.0.0.0/0`},
+		"destination":          {routed("destination: default, next-hop-interface: eno1"), inputs.ErrInvalid, `f:5: routes.config[0].destination: "default" is not a network; write a network, such as 0.0.0.0/0`},
 		"destination's host":   {routed("destination: 10.0.0.1/8, next-hop-interface: eno1"), inputs.ErrInvalid, "write 10.0.0.0/8"},
 		"no device":            {routed("destination: 10.0.0.0/8, next-hop-address: 192.0.2.1"), inputs.ErrMissing, "routes.config[0].next-hop-interface: "},
-		"device of nobody":     {routed("destination: 10.0.0.0/8, next-hop-interface: eno9"), inputs.ErrMissing, `routes.config[0].next-hop-interface: there is no interface "eno9"`},
+		"unknown device":       {routed("destination: 10.0.0.0/8, next-hop-interface: eno9"), inputs.ErrMissing, `routes.config[0].next-hop-interface: there is no interface "eno9"`},
 		"gateway's family":     {routed("destination: 10.0.0.0/8, next-hop-interface: eno1, next-hop-address: 2001:db8::1"), inputs.ErrInvalid, "routes.config[0].next-hop-address: 2001:db8::1 is of another family than 10.0.0.0/8"},
 		"gateway out of reach": {routed("destination: 0.0.0.0/0, next-hop-interface: eno1, next-hop-address: 198.51.100.1"), inputs.ErrInvalid, "routes.config[0].next-hop-address: 198.51.100.1 is in no network of eno1"},
 		"route of no family":   {routed("destination: '::/0', next-hop-interface: eno1, next-hop-address: fe80::1"), inputs.ErrInvalid, "routes.config[0].next-hop-interface: eno1 has no ipv6"},
 		"table":                {routed("destination: 10.0.0.0/8, next-hop-interface: eno1, table-id: 0"), inputs.ErrInvalid, "routes.config[0].table-id: "},
 		"metric":               {routed("destination: 10.0.0.0/8, next-hop-interface: eno1, metric: -1"), inputs.ErrInvalid, "routes.config[0].metric: "},
 
-		"DNS server":          {head + "dns-resolver: {config: {server: [dns.example.com]}}\n", inputs.ErrInvalid, `f:5: dns-resolver.config.server[0]: "dns.example.com" is no address`},
-		"DNS server's family": {head + "dns-resolver: {config: {server: [192.0.2.1, '2001:db8::1']}}\n", inputs.ErrInvalid, "dns-resolver.config.server[1]: no interface reaches 2001:db8::1; remove it, or enable ipv6"},
-		"search":              {head + "dns-resolver: {config: {search: ['a b']}}\n", inputs.ErrInvalid, `dns-resolver.config.search[0]: "a b" is no domain`},
-		"server is no list":   {head + "dns-resolver: {config: {server: 192.0.2.1}}\n", inputs.ErrSyntax, "dns-resolver.config.server: it is no list"},
+		"DNS server":           {head + "dns-resolver: {config: {server: [dns.example.com]}}\n", inputs.ErrInvalid, `f:5: dns-resolver.config.server[0]: "dns.example.com" is not an address`},
+		"DNS server's family":  {head + "dns-resolver: {config: {server: [192.0.2.1, '2001:db8::1']}}\n", inputs.ErrInvalid, "dns-resolver.config.server[1]: no interface reaches 2001:db8::1; remove it, or enable ipv6"},
+		"search":               {head + "dns-resolver: {config: {search: ['a b']}}\n", inputs.ErrInvalid, `dns-resolver.config.search[0]: "a b" is not a domain`},
+		"server is not a list": {head + "dns-resolver: {config: {server: 192.0.2.1}}\n", inputs.ErrSyntax, "dns-resolver.config.server: not a list"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, err := Parse("f", []byte(test.text))
 			var faults inputs.Faults
 			if !errors.As(err, &faults) || len(faults) != 1 || c != nil {
-				t.Fatalf("%d faults, want 1: %v", len(faults), err)
+				t.Fatalf("%d errors, want 1: %v", len(faults), err)
 			}
 			if !errors.Is(err, test.kind) || !strings.Contains(err.Error(), test.want) || faults[0].Advice == "" {
 				t.Errorf("error %v, want %q", err, test.want)
@@ -233,19 +232,19 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// Nobody wants to mend one fault after the other.
+// All that is wrong is reported at once.
 func TestAllAtOnce(t *testing.T) {
 	_, err := Parse("f", []byte("hostname: x\ninterfaces:\n- name: a\n  type: team\n- name: b\n  type: ethernet\n  mtu: big\n  ipv4: {enabled: true}\n"))
-	want := "f:1: hostname: the field is unknown, or not supported; remove it; there are dns-resolver, interfaces, routes\n" +
+	want := "f:1: hostname: unknown or unsupported field; remove it; supported fields are dns-resolver, interfaces, routes\n" +
 		"f:4: interfaces[0].type: unknown value \"team\"; use one of ethernet, bond, vlan\n" +
-		"f:7: interfaces[1].mtu: \"big\" is no such number; write a number from 68 to 65535\n" +
-		"f:8: interfaces[1].ipv4.address: it is enabled, and has no address; give addresses, or write dhcp: true or enabled: false"
+		"f:7: interfaces[1].mtu: invalid number \"big\"; write a number from 68 to 65535\n" +
+		"f:8: interfaces[1].ipv4.address: enabled without an address; set addresses, or write dhcp: true or enabled: false"
 	if diff := cmp.Diff(want, err.Error()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-// A gateway may be reached by a route of its own.
+// A gateway may be reachable by a route of its own.
 func TestGatewayOnLink(t *testing.T) {
 	text := "interfaces: [{name: eno1, type: ethernet, ipv4: {enabled: true, address: [{ip: 192.0.2.10, prefix-length: 32}]}}]\nroutes:\n  config:\n" +
 		"  - {destination: 0.0.0.0/0, next-hop-interface: eno1, next-hop-address: 198.51.100.1}\n  - {destination: 198.51.100.1/32, next-hop-interface: eno1}\n"
@@ -254,7 +253,7 @@ func TestGatewayOnLink(t *testing.T) {
 	}
 }
 
-// Whatever the document is, reading it ends, and a profile has no line that is not a section, a key or empty.
+// Parse terminates for any document, and a profile has only sections, keys and empty lines.
 func FuzzParse(f *testing.F) {
 	for _, name := range documents {
 		text, err := os.ReadFile(filepath.Join("testdata", name+".yaml"))

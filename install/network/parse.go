@@ -13,11 +13,10 @@ import (
 	"github.com/solonode/sno/render/inputs"
 )
 
-// mainTable is the routing table that is used when nothing says another.
+// mainTable is the default routing table.
 const mainTable = 254
 
-// Parse reads an NMState document. The error is inputs.Faults with everything that is wrong, each with its line and what to do about
-// it.
+// Parse reads an NMState document. The error is inputs.Faults with all that is wrong, each with line and advice.
 func Parse(file string, text []byte) (*Config, error) {
 	r := &reader{file: file, lines: map[string]int{}}
 	c := &Config{}
@@ -37,7 +36,7 @@ func Parse(file string, text []byte) (*Config, error) {
 		})
 	}
 	if len(r.faults) == 0 {
-		// Rules between fields would only repeat what is wrong with one of them.
+		// Only for valid fields: otherwise the errors would follow from those above.
 		r.connect(c)
 	}
 	if len(r.faults) > 0 {
@@ -71,17 +70,17 @@ func (r *reader) iface(at string, n *yaml.Node) *iface {
 	_, hasVLAN := r.lines[at+".vlan"]
 	switch {
 	case i.name == "":
-		r.fault(inputs.ErrMissing, at+".name", "name it", "the interface has no name")
+		r.fault(inputs.ErrMissing, at+".name", "set a name", "the interface has no name")
 	case i.kind == "":
 		r.fault(inputs.ErrMissing, at+".type", "write ethernet, bond or vlan", "the interface has no type")
 	case identifier == "mac-address" && hardware == "":
-		r.fault(inputs.ErrMissing, at+".mac-address", "give it", "the interface is found by an address that is missing")
+		r.fault(inputs.ErrMissing, at+".mac-address", "set it", "the address that identifies the interface is missing")
 	case identifier == "mac-address" && i.kind != ethernet:
-		r.fault(inputs.ErrInvalid, at+".identifier", "remove it", "a %s is made, not found", i.kind)
+		r.fault(inputs.ErrInvalid, at+".identifier", "remove it", "a %s has no hardware to identify", i.kind)
 	case hasBond != (i.kind == bonded):
-		r.fault(inputs.ErrInvalid, at+".link-aggregation", "an interface of type bond has it, and no other", "the type is %s", i.kind)
+		r.fault(inputs.ErrInvalid, at+".link-aggregation", "it is for interfaces of type bond only", "the type is %s", i.kind)
 	case hasVLAN != (i.kind == tagged):
-		r.fault(inputs.ErrInvalid, at+".vlan", "an interface of type vlan has it, and no other", "the type is %s", i.kind)
+		r.fault(inputs.ErrInvalid, at+".vlan", "it is for interfaces of type vlan only", "the type is %s", i.kind)
 	case i.mtu != 0 && i.mtu < 1280 && i.ip[six].enabled:
 		r.fault(inputs.ErrInvalid, at+".mtu", "write 1280 or more", "%d is too small for IPv6", i.mtu)
 	}
@@ -107,7 +106,7 @@ func (r *reader) ip(at string, n *yaml.Node, version int) ip {
 		return i
 	}
 	i.noDNS, i.noGateway, i.noRoutes = !dns, !gateway, !routes
-	if _, said := r.lines[at+".enabled"]; !said {
+	if _, set := r.lines[at+".enabled"]; !set {
 		r.fault(inputs.ErrMissing, at+".enabled", "write true or false", "whether the interface has %s is missing", families[version])
 		return i
 	}
@@ -117,13 +116,13 @@ func (r *reader) ip(at string, n *yaml.Node, version int) ip {
 	case i.automatic() && len(i.addresses) > 0:
 		r.fault(inputs.ErrInvalid, at+".address", "keep the addresses, or dhcp and autoconf", "there are static and automatic addresses")
 	case i.autoconf && !i.dhcp:
-		r.fault(inputs.ErrUnsupported, at+".autoconf", "write dhcp: true too: DHCP is only asked when a router says so",
+		r.fault(inputs.ErrUnsupported, at+".autoconf", "write dhcp: true too: DHCP is only used if router advertisements request it",
 			"NMState does not have autoconf without DHCP")
 	case version == four && i.enabled && !i.dhcp && len(i.addresses) == 0:
-		r.fault(inputs.ErrMissing, at+".address", "give addresses, or write dhcp: true or enabled: false", "it is enabled, and has no address")
+		r.fault(inputs.ErrMissing, at+".address", "set addresses, or write dhcp: true or enabled: false", "enabled without an address")
 	case !i.automatic():
 		for _, name := range []string{"auto-dns", "auto-gateway", "auto-routes", "auto-route-metric", "auto-table-id"} {
-			if _, given := r.lines[at+"."+name]; given {
+			if _, set := r.lines[at+"."+name]; set {
 				r.fault(inputs.ErrIgnored, at+"."+name, "remove it", "it has no effect without dhcp")
 			}
 		}
@@ -145,15 +144,15 @@ func (r *reader) prefix(at string, n *yaml.Node, version int) netip.Prefix {
 	switch {
 	case len(r.faults) > before:
 	case !address.IsValid():
-		r.fault(inputs.ErrMissing, at+".ip", "give it", "the address is missing")
+		r.fault(inputs.ErrMissing, at+".ip", "set it", "the address is missing")
 	case family(address) != version:
-		r.fault(inputs.ErrInvalid, at+".ip", "put it below the other", "%s is no address of %s", address, families[version])
+		r.fault(inputs.ErrInvalid, at+".ip", "move it to the other family", "%s is not an address of %s", address, families[version])
 	case address.IsLoopback():
-		r.fault(inputs.ErrInvalid, at+".ip", "give one that others reach", "%s is the machine itself", address)
+		r.fault(inputs.ErrInvalid, at+".ip", "set an address that other machines reach", "%s is a loopback address", address)
 	case bits < 0:
-		r.fault(inputs.ErrMissing, at+".prefix-length", "give it, such as 24", "the length of the prefix is missing")
+		r.fault(inputs.ErrMissing, at+".prefix-length", "set it, such as 24", "the length of the prefix is missing")
 	case version == four && bits < 31 && (p.Masked().Addr() == address || last(p) == address):
-		r.fault(inputs.ErrInvalid, at+".ip", "give an address between the first and the last", "%s is the network's own address, or its broadcast address", p)
+		r.fault(inputs.ErrInvalid, at+".ip", "set an address between the first and the last", "%s is the network's own address, or its broadcast address", p)
 	}
 	return p
 }
@@ -174,7 +173,7 @@ func (r *reader) vlan(at string, n *yaml.Node, i *iface) {
 	switch {
 	case len(r.faults) > before:
 	case i.base == "":
-		r.fault(inputs.ErrMissing, at+".base-iface", "name it", "the interface below the VLAN is missing")
+		r.fault(inputs.ErrMissing, at+".base-iface", "set it", "the base interface of the VLAN is missing")
 	case i.tag < 0:
 		r.fault(inputs.ErrMissing, at+".id", "write the VLAN's number", "the number is missing")
 	}
@@ -195,13 +194,13 @@ func (r *reader) route(at string, n *yaml.Node) route {
 	v.destination = p
 	switch {
 	case err != nil:
-		r.fault(inputs.ErrInvalid, at+".destination", "write a network, such as 0.0.0.0/0", "%q is no network", destination)
+		r.fault(inputs.ErrInvalid, at+".destination", "write a network, such as 0.0.0.0/0", "%q is not a network", destination)
 	case p.Masked() != p:
 		r.fault(inputs.ErrInvalid, at+".destination", "write "+p.Masked().String(), "%q has bits set in the part of the hosts", destination)
 	case v.device == "":
-		r.fault(inputs.ErrMissing, at+".next-hop-interface", "name it", "the interface is missing")
+		r.fault(inputs.ErrMissing, at+".next-hop-interface", "set it", "the interface is missing")
 	case v.gateway.IsValid() && family(v.gateway) != family(p.Addr()):
-		r.fault(inputs.ErrInvalid, at+".next-hop-address", "give one of the destination's family", "%s is of another family than %s", v.gateway, p)
+		r.fault(inputs.ErrInvalid, at+".next-hop-address", "use an address of the destination's family", "%s is of another family than %s", v.gateway, p)
 	}
 	return v
 }
@@ -219,7 +218,7 @@ func (r *reader) resolver(at string, n *yaml.Node, c *Config) {
 			r.list(at, n, func(at string, n *yaml.Node) {
 				domain := strings.ToLower(strings.TrimSuffix(n.Value, "."))
 				if wrong := validation.IsDNS1123Subdomain(domain); len(wrong) > 0 {
-					r.fault(inputs.ErrInvalid, at, "write a domain, such as example.com", "%q is no domain", n.Value)
+					r.fault(inputs.ErrInvalid, at, "write a domain, such as example.com", "%q is not a domain", n.Value)
 				}
 				c.search = append(c.search, domain)
 			})
@@ -227,8 +226,7 @@ func (r *reader) resolver(at string, n *yaml.Node, c *Config) {
 	})
 }
 
-// connect holds the parts against each other: ports and their bonds, VLANs and what is below them, routes and DNS servers and the
-// interfaces that have them.
+// connect validates references: ports of bonds, base interfaces of VLANs, interfaces of routes, and interfaces for DNS servers.
 func (r *reader) connect(c *Config) {
 	r.names(c)
 	if len(r.faults) > 0 {
@@ -244,7 +242,7 @@ func (r *reader) connect(c *Config) {
 	}
 	for _, i := range c.interfaces {
 		if i.controller != "" && (i.ip[four].enabled || i.ip[six].enabled) {
-			r.fault(inputs.ErrInvalid, i.at, "give the addresses to the bond", "%s is a port of %s, and has addresses of its own", i.name, i.controller)
+			r.fault(inputs.ErrInvalid, i.at, "set the addresses on the bond", "%s is a port of %s, and has addresses of its own", i.name, i.controller)
 		}
 	}
 	for _, v := range c.routes {
@@ -277,11 +275,11 @@ func (r *reader) names(c *Config) {
 		}
 	}
 	if !reachable {
-		r.fault(inputs.ErrMissing, "interfaces", "give one of them addresses or DHCP", "no interface has an address")
+		r.fault(inputs.ErrMissing, "interfaces", "set addresses or DHCP on one of them", "no interface has an address")
 	}
 }
 
-// named returns the interface of a name. One that is not described is an ethernet interface without addresses.
+// named returns the interface with a name. If the document has none, it adds an ethernet interface without addresses.
 func (c *Config) named(name string) *iface {
 	if i := c.find(name); i != nil {
 		return i
@@ -299,9 +297,9 @@ func (r *reader) base(c *Config, i *iface) {
 	}
 	switch {
 	case base.kind == tagged:
-		r.fault(inputs.ErrUnsupported, at+".base-iface", "name an ethernet interface or a bond", "%s is a VLAN itself", base.name)
+		r.fault(inputs.ErrUnsupported, at+".base-iface", "use an ethernet interface or a bond", "%s is a VLAN itself", base.name)
 	case i.mtu > mtu:
-		r.fault(inputs.ErrInvalid, i.at+".mtu", fmt.Sprintf("give %s as much", base.name), "%d is more than the %d of %s below it", i.mtu, mtu, base.name)
+		r.fault(inputs.ErrInvalid, i.at+".mtu", fmt.Sprintf("increase the MTU of %s", base.name), "%d is more than the %d of %s below it", i.mtu, mtu, base.name)
 	}
 	for _, other := range c.interfaces {
 		if other.kind == tagged && other != i && other.base == i.base && other.tag == i.tag && other.at < i.at {
@@ -310,11 +308,11 @@ func (r *reader) base(c *Config, i *iface) {
 	}
 }
 
-// attach puts a route to its interface.
+// attach adds a route to its interface.
 func (r *reader) attach(c *Config, v route) {
 	i, version := c.find(v.device), family(v.destination.Addr())
 	if i == nil {
-		r.fault(inputs.ErrMissing, v.at+".next-hop-interface", "name one of interfaces", "there is no interface %q", v.device)
+		r.fault(inputs.ErrMissing, v.at+".next-hop-interface", "use one of interfaces", "there is no interface %q", v.device)
 		return
 	}
 	p := &i.ip[version]
@@ -323,16 +321,16 @@ func (r *reader) attach(c *Config, v route) {
 	}
 	switch {
 	case !p.enabled:
-		r.fault(inputs.ErrInvalid, v.at+".next-hop-interface", "enable it there, or name another", "%s has no %s", v.device, families[version])
+		r.fault(inputs.ErrInvalid, v.at+".next-hop-interface", "enable it there, or use another interface", "%s has no %s", v.device, families[version])
 	case v.gateway.IsValid() && !p.automatic() && !v.gateway.IsLinkLocalUnicast() && !slices.ContainsFunc(c.routes, reached) &&
 		!slices.ContainsFunc(p.addresses, func(a netip.Prefix) bool { return a.Contains(v.gateway) }):
-		r.fault(inputs.ErrInvalid, v.at+".next-hop-address", "give an address in a network of the interface", "%s is in no network of %s", v.gateway, v.device)
+		r.fault(inputs.ErrInvalid, v.at+".next-hop-address", "set an address in a network of the interface", "%s is in no network of %s", v.gateway, v.device)
 	default:
 		p.routes = append(p.routes, v)
 	}
 }
 
-// resolve gives each DNS server to the interface that its family's default route leads through, as far as is known.
+// resolve adds each DNS server to the interface with the default route of its family, as far as that is known.
 func (r *reader) resolve(c *Config) {
 	through := [2]*ip{}
 	for version := range through {

@@ -18,14 +18,14 @@ import (
 	"github.com/solonode/sno/render/inputs"
 )
 
-// reader collects all that is wrong with a document, and where its fields are.
+// reader collects errors of a document, and the lines of its fields.
 type reader struct {
 	file   string
 	lines  map[string]int
 	faults inputs.Faults
 }
 
-// fields are what a mapping may have.
+// fields are the known fields of a mapping, with their readers.
 type fields map[string]func(at string, n *yaml.Node)
 
 func (r *reader) fault(kind error, at, advice, format string, args ...any) {
@@ -40,7 +40,7 @@ func (r *reader) fault(kind error, at, advice, format string, args ...any) {
 
 var lineInError = regexp.MustCompile(`line (\d+): `)
 
-// document returns the only document of a text, or nil.
+// document returns the only document in a text, or nil.
 func (r *reader) document(text []byte) *yaml.Node {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var first, second yaml.Node
@@ -66,7 +66,7 @@ func (r *reader) document(text []byte) *yaml.Node {
 	return nil
 }
 
-// target follows an alias, and returns nil for null, which is as if the field were not there.
+// target follows an alias, and returns nil for null, which means a missing field.
 func target(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -82,7 +82,7 @@ func (r *reader) mapping(at string, n *yaml.Node, known fields) {
 		return
 	}
 	if n.Kind != yaml.MappingNode {
-		r.fault(inputs.ErrSyntax, at, "write "+strings.Join(slices.Sorted(maps.Keys(known)), ", ")+" below it", "it is no mapping")
+		r.fault(inputs.ErrSyntax, at, "write "+strings.Join(slices.Sorted(maps.Keys(known)), ", ")+" below it", "not a mapping")
 		return
 	}
 	seen := map[string]bool{}
@@ -93,10 +93,10 @@ func (r *reader) mapping(at string, n *yaml.Node, known fields) {
 		read := known[key.Value]
 		switch {
 		case seen[key.Value]:
-			r.fault(inputs.ErrDuplicate, path, "keep one", "the field is there twice")
+			r.fault(inputs.ErrDuplicate, path, "keep one", "duplicate field")
 		case read == nil:
-			r.fault(inputs.ErrUnknownField, path, "remove it; there are "+strings.Join(slices.Sorted(maps.Keys(known)), ", "),
-				"the field is unknown, or not supported")
+			r.fault(inputs.ErrUnknownField, path, "remove it; supported fields are "+strings.Join(slices.Sorted(maps.Keys(known)), ", "),
+				"unknown or unsupported field")
 		case target(n.Content[i+1]) != nil:
 			read(path, target(n.Content[i+1]))
 		}
@@ -106,7 +106,7 @@ func (r *reader) mapping(at string, n *yaml.Node, known fields) {
 
 func (r *reader) list(at string, n *yaml.Node, item func(at string, n *yaml.Node)) {
 	if n.Kind != yaml.SequenceNode {
-		r.fault(inputs.ErrSyntax, at, "begin each item with -", "it is no list")
+		r.fault(inputs.ErrSyntax, at, "begin each item with -", "not a list")
 		return
 	}
 	for i, child := range n.Content {
@@ -120,11 +120,11 @@ func (r *reader) list(at string, n *yaml.Node, item func(at string, n *yaml.Node
 	}
 }
 
-// text returns the field's reader for a word or a number.
+// text returns a reader for a string or a number.
 func (r *reader) text(value *string) func(string, *yaml.Node) {
 	return func(at string, n *yaml.Node) {
 		if n.Kind != yaml.ScalarNode {
-			r.fault(inputs.ErrSyntax, at, "write one value", "it is a list or a mapping")
+			r.fault(inputs.ErrSyntax, at, "write one value", "not a single value")
 			return
 		}
 		*value = n.Value
@@ -143,7 +143,7 @@ func (r *reader) number(value *int, least, most int) func(string, *yaml.Node) {
 	return func(at string, n *yaml.Node) {
 		number, err := strconv.Atoi(n.Value)
 		if err != nil || number < least || number > most {
-			r.fault(inputs.ErrInvalid, at, fmt.Sprintf("write a number from %d to %d", least, most), "%q is no such number", n.Value)
+			r.fault(inputs.ErrInvalid, at, fmt.Sprintf("write a number from %d to %d", least, most), "invalid number %q", n.Value)
 			return
 		}
 		*value = number
@@ -169,11 +169,11 @@ func (r *reader) oneOf(value *string, values ...string) func(string, *yaml.Node)
 	}
 }
 
-// deviceName reads the name of an interface, as the kernel takes it.
+// deviceName returns a reader for the name of an interface that the kernel accepts.
 func (r *reader) deviceName(value *string) func(string, *yaml.Node) {
 	return func(at string, n *yaml.Node) {
 		if n.Value == "" || len(n.Value) > 15 || n.Value == "." || n.Value == ".." || !plainName.MatchString(n.Value) {
-			r.fault(inputs.ErrInvalid, at, "write at most 15 letters, digits, dots, dashes and underscores", "%q is no name of an interface", n.Value)
+			r.fault(inputs.ErrInvalid, at, "write at most 15 letters, digits, dots, dashes and underscores", "%q is not a name of an interface", n.Value)
 			return
 		}
 		*value = n.Value
@@ -186,7 +186,7 @@ func (r *reader) hardware(value *string) func(string, *yaml.Node) {
 	return func(at string, n *yaml.Node) {
 		address, err := net.ParseMAC(n.Value)
 		if err != nil || len(address) != 6 || address[0]&1 != 0 || bytes.Equal(address, make([]byte, 6)) {
-			r.fault(inputs.ErrInvalid, at, "write an address such as 52:54:00:12:34:56", "%q is no hardware address of a machine", n.Value)
+			r.fault(inputs.ErrInvalid, at, "write an address such as 52:54:00:12:34:56", "%q is not a hardware address of a machine", n.Value)
 			return
 		}
 		*value = strings.ToUpper(address.String())
@@ -197,7 +197,7 @@ func (r *reader) addr(value *netip.Addr) func(string, *yaml.Node) {
 	return func(at string, n *yaml.Node) {
 		address, err := netip.ParseAddr(n.Value)
 		if err != nil || address.Zone() != "" || address.Is4In6() || address.IsUnspecified() || address.IsMulticast() {
-			r.fault(inputs.ErrInvalid, at, "write an address such as 192.0.2.7 or 2001:db8::7", "%q is no address of a machine", n.Value)
+			r.fault(inputs.ErrInvalid, at, "write an address such as 192.0.2.7 or 2001:db8::7", "%q is not an address of a machine", n.Value)
 			return
 		}
 		*value = address

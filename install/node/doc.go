@@ -1,2 +1,2 @@
-// Package node has the settings that an Ignition config gives a machine, and the paths that the installation uses on it.
+// Package node has the settings of a machine in its Ignition config, and the paths of the installation on it.
 package node

@@ -1,24 +1,24 @@
 package node
 
-// Paths relative to the root of the machine, in the live system of bootstrap in place. All of it is in memory, and gone after the
-// restart. Upstream's installer uses the same folder, and other tools read master.ign there (U-INS-6).
+// Paths in the live system of bootstrap in place, relative to the root. They are in memory until the restart. Upstream's installer uses the
+// same folder, where other tools read master.ign (U-INS-6).
 const (
 	LiveDir          = "opt/openshift"
 	LiveSettings     = LiveDir + "/sno-install.yaml"
-	LiveManifests    = LiveDir + "/manifests"           // what create has written and what the user has added, to be rendered and applied
-	ReleaseManifests = LiveDir + "/release-manifests"   // of the release payload
+	LiveManifests    = LiveDir + "/manifests"           // generated and the user's, to be rendered and applied
+	ReleaseManifests = LiveDir + "/release-manifests"   // from the release payload
 	Rendered         = LiveDir + "/rendered"            // output of sno-render
-	NodeIgnition     = LiveDir + "/node.ign"            // what the user adds to the installed node
-	OriginalIgnition = LiveDir + "/original-master.ign" // of the machine-config server
+	NodeIgnition     = LiveDir + "/node.ign"            // the user's additions to the installed node
+	OriginalIgnition = LiveDir + "/original-master.ign" // from the machine-config server
 	MasterIgnition   = LiveDir + "/master.ign"          // enriched
 	LiveSnapshot     = LiveDir + "/etcd-snapshot.db"
 	LiveLogBundle    = LiveDir + "/log-bundle-bootstrap.tar.gz"
-	Installed        = LiveDir + "/installed.json"   // which disk was written, with which config
-	GivenIgnition    = LiveDir + "/given-master.ign" // what the user gives in place of the machine-config server's
+	Installed        = LiveDir + "/installed.json"   // record of the disk and its config
+	GivenIgnition    = LiveDir + "/given-master.ign" // the user's, instead of the machine-config server's
 	PullSecret       = "var/lib/kubelet/config.json"
 )
 
-// Paths on the installed node, relative to its root, that are there until the installation has ended.
+// Paths on the installed node, relative to its root, until the installation has ended.
 const (
 	BootstrapConfigs    = "etc/kubernetes/bootstrap-configs"
 	BootstrapSettings   = BootstrapConfigs + "/sno-install.yaml"
@@ -28,8 +28,8 @@ const (
 	Snapshot            = SnapshotDir + "/etcd-snapshot.db"
 	LogBundle           = "var/log/log-bundle-bootstrap.tar.gz"
 	Program             = "usr/local/bin/sno-install"
-	GatherScript        = "usr/local/bin/installer-gather.sh"         // where upstream's gather command expects it
-	MastersGatherScript = "usr/local/bin/installer-masters-gather.sh" // what upstream's script runs on each node
+	GatherScript        = "usr/local/bin/installer-gather.sh"         // upstream's gather command runs it
+	MastersGatherScript = "usr/local/bin/installer-masters-gather.sh" // upstream's script runs it on each node
 	PostRebootUnit      = "post-reboot.service"
 	RestoreUnit         = "etcd-restore.service"
 	RestoreDropIn       = "10-etcd-restore.conf" // of kubelet.service
@@ -37,16 +37,16 @@ const (
 	Preset              = "etc/systemd/system-preset/20-ignition.preset" // written by Ignition, a line for each unit
 )
 
-// Paths relative to the root that stay.
+// Permanent paths, relative to the root.
 const (
-	ProgramOfImage   = "usr/bin/sno-install" // where an image has the program
+	ProgramOfImage   = "usr/bin/sno-install" // of an image with the program
 	ManifestDir      = "etc/kubernetes/manifests"
 	ResourceDir      = "etc/kubernetes/static-pod-resources"
 	EtcdData         = "var/lib/etcd"
-	KubeletBootstrap = "etc/kubernetes/kubeconfig" // with which the kubelet asks for its certificate
+	KubeletBootstrap = "etc/kubernetes/kubeconfig" // with which the kubelet requests its certificate
 )
 
-// Paths of an all-in-one node, relative to the root. They stay: the certificates are renewed from there.
+// Permanent paths of an all-in-one node, relative to the root.
 const (
 	AllInOneDir       = "var/lib/sno"
 	AllInOneSettings  = AllInOneDir + "/sno-install.yaml"
@@ -55,8 +55,8 @@ const (
 	AllInOneDone      = AllInOneDir + "/installed"
 )
 
-// StatusDir is where the commands keep their status files, by their names, relative to the root. It is in memory.
+// StatusDir is the folder of the commands' status files, in memory, relative to the root.
 const StatusDir = "run/sno-install"
 
-// StaticPods are the manifests of the control plane's static pods in ManifestDir, in the order in which they start.
+// StaticPods are the manifests of the control plane's static pods in ManifestDir, in the order of their start.
 var StaticPods = []string{"etcd-pod.yaml", "kube-apiserver-pod.yaml", "kube-controller-manager-pod.yaml", "kube-scheduler-pod.yaml"}

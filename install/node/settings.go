@@ -11,37 +11,35 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Settings are what the commands on the machine need to know.
+// Settings are the settings of the commands on the machine.
 type Settings struct {
-	// Profile is that of sno-render: openshift or kubernetes.
-	Profile string `json:"profile"`
-	// ClusterName and BaseDomain are the install-config's.
+	// Profile of sno-render: openshift or kubernetes.
+	Profile     string `json:"profile"`
 	ClusterName string `json:"clusterName"`
 	BaseDomain  string `json:"baseDomain"`
-	// KubernetesVersion and Images are for profile kubernetes; a release payload has its own.
+	// KubernetesVersion and Images are for profile kubernetes.
 	KubernetesVersion string            `json:"kubernetesVersion,omitempty"`
 	Images            map[string]string `json:"images,omitempty"`
-	// ReleaseImage is the release payload, for profile openshift.
+	// ReleaseImage is for profile openshift.
 	ReleaseImage string `json:"releaseImage,omitempty"`
-	// Validity is how long certificates last that nobody renews, as time.ParseDuration reads it.
+	// Validity of certificates that no operator renews, for time.ParseDuration.
 	Validity string `json:"validity"`
-	// Name is the node's name, and Addresses are its addresses. Both may be empty at creation: the machine's are found then, and
-	// written down.
+	// Name and Addresses of the node. If they are empty at creation, the machine determines and writes them.
 	Name      string       `json:"name,omitempty"`
 	Addresses []netip.Addr `json:"addresses,omitempty"`
-	// MachineNetworks are in which the addresses of the node are found.
+	// MachineNetworks are the networks of the node's addresses.
 	MachineNetworks []netip.Prefix `json:"machineNetworks,omitempty"`
-	// InstallationDisk is what the image is written to.
+	// InstallationDisk is the disk to write.
 	InstallationDisk string `json:"installationDisk,omitempty"`
-	// InstallerArguments are further arguments of coreos-installer install.
+	// InstallerArguments are additional arguments of coreos-installer install.
 	InstallerArguments []string `json:"installerArguments,omitempty"`
-	// KernelArguments are those of the installed node.
+	// KernelArguments of the installed node.
 	KernelArguments []string `json:"kernelArguments,omitempty"`
-	// MasterIgnition is where the master config is: an http or https URL, or the path of a file on the machine.
+	// MasterIgnition is an http or https URL, or the path of a file on the machine.
 	MasterIgnition string `json:"masterIgnition,omitempty"`
-	// ProgramInImage is true where the machine's image has sno-install already, as ProgramOfImage, which then stays.
+	// ProgramInImage means that the image has sno-install at ProgramOfImage, where it stays.
 	ProgramInImage bool `json:"programInImage,omitempty"`
-	// Created is when the config was made, in RFC 3339. A clock before it is wrong.
+	// Created is the time of the config in RFC 3339. A clock with an earlier time is wrong.
 	Created string `json:"created"`
 }
 
@@ -50,10 +48,10 @@ var (
 	ErrSettings = errors.New("unusable settings")
 )
 
-// Domain is the cluster's domain: api.Domain, api-int.Domain and *.apps.Domain are names of it.
+// Domain returns the cluster's domain, the parent of api, api-int and *.apps.
 func (s *Settings) Domain() string { return s.ClusterName + "." + s.BaseDomain }
 
-// CreatedAt is when the config was made.
+// CreatedAt returns the time of the config.
 func (s *Settings) CreatedAt() (time.Time, error) {
 	at, err := time.Parse(time.RFC3339, s.Created)
 	if err != nil {
@@ -62,7 +60,7 @@ func (s *Settings) CreatedAt() (time.Time, error) {
 	return at, nil
 }
 
-// Executable is the path of sno-install on the machine, relative to the root.
+// Executable returns the path of sno-install on the machine, relative to the root.
 func (s *Settings) Executable() string {
 	if s.ProgramInImage {
 		return ProgramOfImage
@@ -70,7 +68,7 @@ func (s *Settings) Executable() string {
 	return Program
 }
 
-// Encode returns the text of a settings file.
+// Encode returns a settings file.
 func (s *Settings) Encode() ([]byte, error) {
 	text, err := yaml.Marshal(s)
 	if err != nil {
@@ -79,7 +77,7 @@ func (s *Settings) Encode() ([]byte, error) {
 	return text, nil
 }
 
-// Read reads a settings file. Unknown fields are errors: they are from another version of this program.
+// Read reads a settings file. Unknown fields, as of another version, are errors.
 func Read(path string) (*Settings, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

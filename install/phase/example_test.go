@@ -10,7 +10,7 @@ import (
 	"github.com/solonode/sno/install/phase"
 )
 
-// Whether a phase is done is read from the disk, so the second run finds nothing to do.
+// The condition is read from the disk, so the second run does nothing.
 func Example() {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {

@@ -7,24 +7,24 @@ import (
 	"time"
 )
 
-// Phase is one step of an installation.
+// Phase is a step of an installation.
 type Phase struct {
-	// Name is stable, in lower case with dashes: scripts read it in the status file.
+	// Name is stable, in lower case with dashes, for scripts that read the status file.
 	Name string
-	// Done reports whether the phase is done. It only reads. Nil means that the phase runs again unless a later one is done.
+	// Done reports whether the phase is done, and only reads. If it is nil, the phase runs again unless a later one is done.
 	Done func(ctx context.Context) (bool, error)
-	// Run does it. It may be called again after it was killed at any point, and must go on then.
+	// Run does the work. It may be called again after it was killed at any point.
 	Run func(ctx context.Context, p *Progress) error
-	// Limit is how long Run may take.
+	// Limit is the time limit of Run.
 	Limit time.Duration
 }
 
-// Progress is how a phase reports what it does.
+// Progress receives the progress of a phase.
 type Progress struct {
 	waiting func(string)
 }
 
-// Waiting reports what the phase waits for, such as "the API server at https://localhost:6443". The same text twice is reported once.
+// Waiting reports what the phase waits for, such as "the API server at https://localhost:6443". Repeated texts are reported once.
 func (p *Progress) Waiting(format string, args ...any) {
 	if p != nil && p.waiting != nil {
 		p.waiting(fmt.Sprintf(format, args...))
@@ -32,18 +32,18 @@ func (p *Progress) Waiting(format string, args ...any) {
 }
 
 var (
-	// ErrLimit is in the error of a phase that took longer than its limit: running the command again goes on with it.
+	// ErrLimit is in the error of a phase that exceeded its limit. The same command continues with it.
 	ErrLimit = errors.New("time limit exceeded")
-	// ErrInput is in the error of a phase that cannot succeed before somebody changes what it was given.
+	// ErrInput is in the error of a phase that fails until a person changes its input.
 	ErrInput = errors.New("the input has to be changed")
-	// ErrNotDone is in the error of a phase whose step succeeded and whose condition does not hold.
-	ErrNotDone = errors.New("the step succeeded, but its condition does not hold")
+	// ErrNotDone is in the error of a phase whose step succeeded, but whose condition is not met.
+	ErrNotDone = errors.New("the step succeeded, but its condition is not met")
 )
 
 // Error is the error of one phase.
 type Error struct {
 	Phase string
-	// Waiting is what the phase waited for last; empty for nothing.
+	// Waiting is what the phase last waited for, or "".
 	Waiting string
 	Err     error
 }
@@ -57,8 +57,8 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Until calls try until it returns nil, every interval, and reports its error as what is waited for. It returns the last error of try
-// when the context ends, and at once an error with ErrInput.
+// Until calls try at each interval until it returns nil, and reports its errors as what the phase waits for. An error with ErrInput is
+// returned immediately, and the last error when the context ends.
 func (p *Progress) Until(ctx context.Context, interval time.Duration, what string, try func(context.Context) error) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -68,7 +68,7 @@ func (p *Progress) Until(ctx context.Context, interval time.Duration, what strin
 		if err == nil || errors.Is(err, ErrInput) {
 			return err
 		}
-		// A try that the end has cut off says nothing of what was waited for.
+		// The error of an interrupted attempt is not what the phase waits for.
 		if !over(ctx) || last == nil {
 			last = err
 			p.Waiting("%s: %v", what, err)
@@ -81,7 +81,7 @@ func (p *Progress) Until(ctx context.Context, interval time.Duration, what strin
 	}
 }
 
-// over reports whether the time is over. A client may notice a deadline before its context does.
+// over reports whether the time is over. A client may observe a deadline before its context does.
 func over(ctx context.Context) bool {
 	at, limited := ctx.Deadline()
 	return ctx.Err() != nil || limited && !time.Now().Before(at)

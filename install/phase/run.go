@@ -9,15 +9,15 @@ import (
 
 // Options of Run.
 type Options struct {
-	// Command is the name of the command, for the status.
+	// Command is the name of the command in the status.
 	Command string
-	// StatusFile is written at every change; empty for none.
+	// StatusFile is written at every change; "" for none.
 	StatusFile string
-	// Report is called at every change of the status, with a copy; nil for nobody.
+	// Report is called with a copy of the status at every change; nil for none.
 	Report func(Status)
 }
 
-// Run runs the phases that come after the last one that is done. The error is an *Error, ErrRunning, or one of the status file.
+// Run runs the phases after the last one that is done. The error is an *Error, ErrRunning, or one of the status file.
 func Run(ctx context.Context, phases []Phase, o Options) error {
 	r := newRun(phases, o)
 	unlock, err := r.lock()
@@ -52,7 +52,7 @@ func (r *run) firstToRun(ctx context.Context) (int, error) {
 		}
 		done, err := p.Done(ctx)
 		if err != nil {
-			return 0, &Error{Phase: p.Name, Err: fmt.Errorf("find out whether it is done: %w", err)}
+			return 0, &Error{Phase: p.Name, Err: fmt.Errorf("check whether it is done: %w", err)}
 		}
 		if done {
 			return i + 1, nil
@@ -61,7 +61,6 @@ func (r *run) firstToRun(ctx context.Context) (int, error) {
 	return 0, nil
 }
 
-// phase runs one phase to its end.
 func (r *run) phase(ctx context.Context, i int) error {
 	p, s := r.phases[i], &r.status.Phases[i]
 	s.State, s.Started = Running, timestamp(time.Now())

@@ -18,12 +18,12 @@ import (
 
 var errKilled = errors.New("killed")
 
-// world is what phases act on: each writes a file, the last but one removes what the first two wrote.
+// world is the state of phases that write a file each. The last but one removes what the first two have written.
 type world struct {
 	dir string
-	// ran are the steps that began, in order.
+	// ran has the steps that began, in order.
 	ran []string
-	// killAt is the number of the action at which the run is killed; 0 for never.
+	// killAt is the number of the action at which the run is killed; 0 is never.
 	killAt, actions int
 }
 
@@ -66,15 +66,14 @@ func (w *world) phases() []Phase {
 	}
 }
 
-// However often it is killed, and wherever, the same command ends in the same world, and no phase before the last that is done runs
-// again (R-BIP-3).
+// After any number of kills the same command has the same result, and no phase before the last one that is done runs again (R-BIP-3).
 func TestKilledAnywhere(t *testing.T) {
 	for killAt := 1; killAt <= 6; killAt++ {
 		t.Run(fmt.Sprint(killAt), func(t *testing.T) {
 			w := &world{dir: t.TempDir(), killAt: killAt}
 			err := Run(t.Context(), w.phases(), Options{})
 			if !errors.Is(err, errKilled) {
-				t.Fatalf("it was not killed: %v", err)
+				t.Fatalf("not killed: %v", err)
 			}
 			before := len(w.ran)
 			if err := Run(t.Context(), w.phases(), Options{}); err != nil {
@@ -87,15 +86,15 @@ func TestKilledAnywhere(t *testing.T) {
 			}
 			want := w.ran[before-1]
 			if want == "last" {
-				want = "clean" // which has no condition
+				want = "clean" // it has no condition
 			}
 			if got := w.ran[before]; got != want {
-				t.Errorf("it went on with %s, and was killed in %s", got, w.ran[before-1])
+				t.Errorf("continued with %s, killed in %s", got, w.ran[before-1])
 			}
-			// Everything is done now, and nothing runs.
+			// All phases are done now.
 			before = len(w.ran)
 			if err := Run(t.Context(), w.phases(), Options{}); err != nil || len(w.ran) != before {
-				t.Errorf("run again: %v, and it ran %v", err, w.ran[before:])
+				t.Errorf("run again: %v, ran %v", err, w.ran[before:])
 			}
 		})
 	}
@@ -123,7 +122,7 @@ func TestErrors(t *testing.T) {
 	}{
 		"step":           {Phase{Run: step(errStep)}, errStep, "phase p: waiting for the registry: no network", ExitFailed},
 		"input":          {Phase{Run: step(fmt.Errorf("disk: %w", ErrInput))}, ErrInput, "disk: the input has to be changed", ExitInput},
-		"condition":      {Phase{Run: step(nil), Done: condition(false, errDone)}, errDone, "find out whether it is done: cannot read", ExitFailed},
+		"condition":      {Phase{Run: step(nil), Done: condition(false, errDone)}, errDone, "check whether it is done: cannot read", ExitFailed},
 		"not done after": {Phase{Run: step(nil), Done: condition(false, nil)}, ErrNotDone, ErrNotDone.Error(), ExitFailed},
 		"limit":          {Phase{Run: waits}, ErrLimit, "waiting for the API server: no network: time limit exceeded of 1m0s: no network", ExitTimeout},
 		"limit of a client": {Phase{Run: func(ctx context.Context, _ *Progress) error {
@@ -150,7 +149,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// What ended because the caller was stopped is no time limit.
+// An interrupt of the caller is not a time limit.
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	p := Phase{Name: "p", Limit: time.Hour, Run: func(ctx context.Context, _ *Progress) error {
@@ -164,7 +163,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// A hub that reads the file at any moment finds it whole, and sees what is waited for.
+// The file is complete at any time, and has what the phase waits for.
 func TestStatusFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "run", "status.json")
 	read := func() Status {
@@ -190,7 +189,7 @@ func TestStatusFile(t *testing.T) {
 				if s := read(); tries > 1 {
 					waited = append(waited, s.Phases[1].WaitingFor)
 				}
-				return fmt.Errorf("try %d", (tries+1)/2)
+				return fmt.Errorf("attempt %d", (tries+1)/2)
 			})
 		}},
 		{Name: "fails", Limit: time.Hour, Run: func(context.Context, *Progress) error { return errKilled }},
@@ -200,7 +199,7 @@ func TestStatusFile(t *testing.T) {
 	if !errors.Is(err, errKilled) {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"etcd: try 1", "etcd: try 1"}, waited); diff != "" {
+	if diff := cmp.Diff([]string{"etcd: attempt 1", "etcd: attempt 1"}, waited); diff != "" {
 		t.Errorf("waited for (-want +got):\n%s", diff)
 	}
 	got := read()
@@ -213,7 +212,7 @@ func TestStatusFile(t *testing.T) {
 	code := ExitFailed
 	want := Status{
 		Command: "bootstrap-in-place", State: Failed, ExitCode: &code, Error: "phase fails: killed",
-		Advice: "run the same command again: it goes on there",
+		Advice: "run the same command again; it continues with this phase",
 		Phases: []Step{{Name: "before", State: Done}, {Name: "waits", State: Done}, {Name: "fails", State: Failed, Error: "killed"}, {Name: "after", State: Pending}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -224,7 +223,7 @@ func TestStatusFile(t *testing.T) {
 	}
 }
 
-// A person who starts the command by hand while its unit runs does not get in its way.
+// A second run of the same command is refused, such as one by a person while the unit runs.
 func TestTwice(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "status.json")
 	var second error
@@ -268,8 +267,8 @@ func TestInputEndsWaiting(t *testing.T) {
 	}
 }
 
-// A try that the limit cuts off does not hide what was waited for.
-func TestLimitCutsOffATry(t *testing.T) {
+// An attempt that the limit interrupts does not replace what the phase waits for.
+func TestLimitInterruptsAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := Phase{Name: "p", Limit: time.Minute, Run: func(ctx context.Context, p *Progress) error {
 			tries := 0
@@ -288,7 +287,7 @@ func TestLimitCutsOffATry(t *testing.T) {
 	})
 }
 
-// A run that is interrupted begins no further phase, also where none of them waits.
+// An interrupted run begins no further phase, even if none of them waits.
 func TestInterruptedBetweenPhases(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -310,13 +309,13 @@ func TestInterruptedBetweenPhases(t *testing.T) {
 	}
 }
 
-// late is a context that has not noticed yet that its time is over.
+// late is a context that does not report its end yet.
 type late struct{ context.Context }
 
 func (late) Err() error { return nil }
 
-// A client that notices the limit before the context does not hide what was waited for either.
-func TestClientNoticesLimitFirst(t *testing.T) {
+// A client that observes the limit before the context does not replace what the phase waits for either.
+func TestClientObservesLimitFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

@@ -16,7 +16,7 @@ import (
 // State of a phase.
 type State string
 
-// The states.
+// States of phases and commands.
 const (
 	Pending State = "Pending"
 	Running State = "Running"
@@ -27,25 +27,25 @@ const (
 // Exit codes of a command that runs phases.
 const (
 	ExitDone    = 0
-	ExitFailed  = 1 // running the same command again goes on
-	ExitInput   = 2 // somebody has to change the input first
-	ExitTimeout = 3 // a phase waited for too long; running the same command again goes on
+	ExitFailed  = 1 // the same command continues
+	ExitInput   = 2 // the input has to be changed first
+	ExitTimeout = 3 // a phase exceeded its limit; the same command continues
 )
 
-// Status is the content of a status file, by which a tool follows the machines of many sites (R-BIP-3).
+// Status is the content of a status file, for tools that install many machines (R-BIP-3).
 type Status struct {
 	Command string `json:"command"`
 	// State is Running until the command ends.
 	State State `json:"state"`
-	// ExitCode is that of the command; absent while it runs.
+	// ExitCode is the command's; absent while it runs.
 	ExitCode *int `json:"exitCode,omitempty"`
-	// Error is why it failed, and Advice what to do.
+	// Error is the command's, and Advice what to do.
 	Error  string `json:"error,omitempty"`
 	Advice string `json:"advice,omitempty"`
 	Phases []Step `json:"phases"`
 }
 
-// Step is one phase in a status. A phase that was done before the command began has no times.
+// Step is the status of a phase. A phase that was done before has no times.
 type Step struct {
 	Name       string            `json:"name"`
 	State      State             `json:"state"`
@@ -68,13 +68,12 @@ func ExitCode(err error) int {
 	return ExitFailed
 }
 
-// errStatus is in the error of a status file that cannot be written.
 var errStatus = errors.New("cannot write the status file")
 
-// ErrRunning means that the same command runs already.
-var ErrRunning = errors.New("the same command runs already")
+// ErrRunning is in the error of a second run of the same command.
+var ErrRunning = errors.New("the same command is already running")
 
-// lock keeps a second run of the command away for as long as the process lives. The returned function ends that.
+// lock prevents a second run of the command while the process lives. The returned function unlocks it.
 func (r *run) lock() (func(), error) {
 	if r.StatusFile == "" {
 		return func() {}, nil
@@ -93,7 +92,6 @@ func (r *run) lock() (func(), error) {
 	return func() { _ = file.Close() }, nil
 }
 
-// run is one run of a list of phases.
 type run struct {
 	Options
 	phases []Phase
@@ -113,7 +111,7 @@ func timestamp(at time.Time) *metav1.MicroTime {
 	return &t
 }
 
-// waiting reports what a phase waits for. A status file that cannot be written is an error of the next change of state.
+// waiting reports what a phase waits for. The next change of a state reports an error of the status file.
 func (r *run) waiting(i int, what string) {
 	if r.status.Phases[i].WaitingFor == what {
 		return
@@ -122,7 +120,7 @@ func (r *run) waiting(i int, what string) {
 	_ = r.changed()
 }
 
-// end reports how the command ended.
+// end reports the result of the command.
 func (r *run) end(err error) error {
 	code := ExitCode(err)
 	r.status.State, r.status.ExitCode = Done, &code
@@ -142,12 +140,12 @@ func advice(code int) string {
 	case ExitInput:
 		return "change what the error names, and run the same command again"
 	case ExitTimeout:
-		return "see what it waits for, and run the same command again: it goes on there"
+		return "check what it waits for, and run the same command again; it continues with this phase"
 	}
-	return "run the same command again: it goes on there"
+	return "run the same command again; it continues with this phase"
 }
 
-// changed writes the status file, all of it or nothing, and calls Report.
+// changed writes the status file atomically, and calls Report.
 func (r *run) changed() error {
 	if r.Report != nil {
 		copied := r.status

@@ -16,8 +16,8 @@ import (
 	"github.com/solonode/sno/install/phase"
 )
 
-// clean returns the phases that remove what the bootstrap phase has left (U-INS-15). A machine may never have had the
-// scripts or the program, so each phase is done when what the earlier ones remove is gone too.
+// clean returns the phases that remove what the bootstrap phase has left (U-INS-15). Scripts or program may never have existed on the
+// machine, so each phase is done only when what the earlier ones remove is absent too.
 func (o Options) clean() []phase.Phase {
 	parts := []struct {
 		name   string
@@ -64,7 +64,7 @@ func (o Options) clean() []phase.Phase {
 	return phases
 }
 
-// data has what says how far the installation is last.
+// data has the marker of the installation's progress last.
 func (o Options) data() ([]string, error) {
 	return o.existing(node.BootstrapSecrets, node.BootstrapConfigs, node.SnapshotDir, node.LogBundle, ControlPlaneReady)
 }
@@ -75,8 +75,8 @@ func (o Options) scripts() ([]string, error) {
 
 func (o Options) program() ([]string, error) { return o.existing(node.Program) }
 
-// units has the drop-in first: it makes the kubelet require the unit, and without that the kubelet would not start
-// again. The unit of this program is not in it: it removes itself.
+// units has the drop-in first: the kubelet, which requires the unit because of it, would not start otherwise. The unit of this program
+// removes itself.
 func (o Options) units() ([]string, error) {
 	dropIn, err := o.dropIn()
 	if err != nil {
@@ -86,7 +86,7 @@ func (o Options) units() ([]string, error) {
 	for _, kind := range []string{"wants", "requires"} {
 		folders, err := fs.Glob(os.DirFS(o.Root), node.UnitDir+"/*."+kind)
 		if err != nil {
-			return nil, err //nolint:wrapcheck // it would be that of a wrong pattern
+			return nil, err //nolint:wrapcheck // only for an invalid pattern
 		}
 		for _, folder := range folders {
 			paths = append(paths, folder+"/"+node.RestoreUnit)
@@ -96,7 +96,7 @@ func (o Options) units() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, ours, err := o.preset(); err != nil || !ours {
+	if _, own, err := o.preset(); err != nil || !own {
 		return paths, err
 	}
 	return append(paths, node.Preset), nil
@@ -117,7 +117,7 @@ func (o Options) dropIn() (string, error) {
 	return folder, nil
 }
 
-// existing returns those of the paths that are there.
+// existing returns the paths that exist.
 func (o Options) existing(paths ...string) ([]string, error) {
 	var found []string
 	for _, path := range paths {
@@ -131,8 +131,8 @@ func (o Options) existing(paths ...string) ([]string, error) {
 	return found, nil
 }
 
-// preset returns the lines of the preset file that are not ours, and reports whether it has lines of ours.
-func (o Options) preset() (rest string, ours bool, err error) {
+// preset returns the other lines of the preset file, and reports whether it has lines of the installation's units.
+func (o Options) preset() (rest string, own bool, err error) {
 	text, err := os.ReadFile(o.path(node.Preset))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", false, err //nolint:wrapcheck // it names the file
@@ -140,15 +140,15 @@ func (o Options) preset() (rest string, ours bool, err error) {
 	for line := range strings.Lines(string(text)) {
 		words := strings.Fields(line)
 		if len(words) == 2 && (words[1] == node.RestoreUnit || words[1] == node.PostRebootUnit) {
-			ours = true
+			own = true
 			continue
 		}
 		rest += line
 	}
-	return rest, ours, nil
+	return rest, own, nil
 }
 
-// remove removes a path with all that is below it. Of the preset it removes our lines.
+// remove removes a path recursively. In the preset file it removes only the lines of the installation's units.
 func (o Options) remove(path string) error {
 	if o.Removing != nil {
 		if err := o.Removing(path); err != nil {

@@ -41,7 +41,7 @@ const host = "master0"
 
 var environment = &envtest.Environment{CRDInstallOptions: envtest.CRDInstallOptions{ErrorIfPathMissing: true}}
 
-// server is an API server that knows the operators.
+// server is an API server with the operators' definitions.
 var server = sync.OnceValues(func() (*rest.Config, error) {
 	folder, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/openshift/api").Output() //nolint:noctx // once for all tests
 	if err != nil {
@@ -75,21 +75,21 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// machine is an installed node after its restart, and its cluster.
+// machine is an installed node after its restart, with its cluster.
 type machine struct {
 	*testing.T
 	kubernetes.Interface
 	config *rest.Config
 	root   string
-	// removed are the paths that were removed, in order, and reloads is how often systemd was told.
+	// removed has the removed paths in order, and reloads counts those of systemd.
 	removed []string
 	reloads int
-	// at is called at every action and report, and ends the run with an error.
+	// at is called at every action and report. An error ends the run.
 	at func() error
 }
 
-// laid is what Ignition lays, and more that has to stay.
-var laid = map[string]string{
+// written has files of Ignition, and others that stay.
+var written = map[string]string{
 	node.BootstrapConfigs + "/more":       "",
 	node.Snapshot:                         "etcd",
 	node.LogBundle:                        "bundle",
@@ -104,15 +104,15 @@ var laid = map[string]string{
 	node.ManifestDir + "/etcd-pod.yaml": "{}",
 }
 
-// kept is what is left of it.
+// kept has the files that remain.
 var kept = map[string]string{
-	node.UnitDir + "/" + node.PostRebootUnit:                laid[node.UnitDir+"/"+node.PostRebootUnit],
+	node.UnitDir + "/" + node.PostRebootUnit:                written[node.UnitDir+"/"+node.PostRebootUnit],
 	node.UnitDir + "/multi-user.target.wants/other.service": "",
 	node.Preset:                         "enable other.service\n",
 	node.ManifestDir + "/etcd-pod.yaml": "{}",
 }
 
-// newMachine returns a machine whose cluster has nothing of an earlier test.
+// newMachine returns a machine with an empty cluster.
 func newMachine(t *testing.T, profile string) *machine {
 	t.Helper()
 	config, err := server()
@@ -125,11 +125,11 @@ func newMachine(t *testing.T, profile string) *machine {
 	m.must(err)
 	kubeconfig, err := user.KubeConfig()
 	m.must(err)
-	m.lay(string(kubeconfig), profile)
+	m.writeFiles(string(kubeconfig), profile)
 	return m
 }
 
-// empty removes what tests have made in the cluster.
+// empty removes objects of earlier tests.
 func (m *machine) empty() {
 	m.Helper()
 	now := int64(0)
@@ -153,13 +153,13 @@ func (m *machine) remove(path string) {
 	}
 }
 
-func (m *machine) lay(kubeconfig, profile string) {
+func (m *machine) writeFiles(kubeconfig, profile string) {
 	m.Helper()
 	m.put(node.BootstrapKubeconfig, kubeconfig)
 	m.put(node.BootstrapSettings, fmt.Sprintf(
 		"profile: %s\nclusterName: sno\nbaseDomain: example.com\nvalidity: 1h\ncreated: %q\nname: %s\naddresses: [192.0.2.10]\n",
 		profile, time.Now().Add(-time.Minute).UTC().Format(time.RFC3339), host))
-	for path, text := range laid {
+	for path, text := range written {
 		m.put(path, text)
 	}
 	m.must(os.Symlink("/"+node.UnitDir+"/"+node.RestoreUnit, filepath.Join(m.root, node.UnitDir, "multi-user.target.wants", node.RestoreUnit)))
@@ -172,7 +172,7 @@ func (m *machine) put(path, text string) {
 	m.must(os.WriteFile(path, []byte(text), 0o600))
 }
 
-// tree returns the files of the machine that are not the kubelet's; a folder without files is one too.
+// tree returns the files of the machine, except the kubelet's, and empty folders.
 func (m *machine) tree() map[string]string {
 	m.Helper()
 	files := map[string]string{}
@@ -189,7 +189,7 @@ func (m *machine) tree() map[string]string {
 			}
 			return err
 		}
-		if _, isOurs := strings.CutPrefix(relative, node.UnitDir); isOurs || relative == node.SnapshotDir {
+		if _, inUnits := strings.CutPrefix(relative, node.UnitDir); inUnits || relative == node.SnapshotDir {
 			if entries, err := os.ReadDir(path); err == nil && len(entries) == 0 {
 				files[relative+"/"] = ""
 			}
@@ -228,13 +228,13 @@ func (m *machine) options() Options {
 	}
 }
 
-// step is what the cluster does when the command waits for that.
+// step is an action of the cluster while the command waits for something.
 type step struct {
 	waits string
 	do    func()
 }
 
-// run runs the phases. Each step happens once, in order.
+// run runs the phases with the steps, each once and in order.
 func (m *machine) run(phases []phase.Phase, steps ...step) error {
 	m.Helper()
 	limited, end := context.WithTimeout(m.Context(), time.Minute)
@@ -253,7 +253,7 @@ func (m *machine) run(phases []phase.Phase, steps ...step) error {
 		}
 	}})
 	if err == nil && len(steps) > 0 {
-		m.Errorf("it never waited for %q", steps[0].waits)
+		m.Errorf("never waited for %q", steps[0].waits)
 	}
 	return err
 }
@@ -262,8 +262,7 @@ func subject(name string) pkix.Name {
 	return pkix.Name{Organization: []string{"system:nodes"}, CommonName: "system:node:" + name}
 }
 
-// ask makes the request of a node: for a client certificate by the bootstrapper, or for a serving certificate by the
-// node.
+// ask creates a node's request: for a client certificate by the bootstrapper, or for a serving certificate by the node.
 func (m *machine) ask(request, name string, serving bool, address string) {
 	m.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -288,7 +287,7 @@ func (m *machine) ask(request, name string, serving bool, address string) {
 	config := rest.CopyConfig(m.config)
 	config.Impersonate = user
 	client := kubernetes.NewForConfigOrDie(config).CertificatesV1().CertificateSigningRequests()
-	// The authorizer sees a new binding a moment later.
+	// The authorizer's cache has a new binding a moment later.
 	m.must(wait.PollUntilContextTimeout(m.Context(), 10*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		_, err := client.Create(ctx, csr, metav1.CreateOptions{})
 		if apierrors.IsForbidden(err) {
@@ -298,7 +297,7 @@ func (m *machine) ask(request, name string, serving bool, address string) {
 	}))
 }
 
-// approved returns the names of the requests that were approved.
+// approved returns the names and conditions of decided requests.
 func (m *machine) approved() []string {
 	m.Helper()
 	list, err := m.CertificatesV1().CertificateSigningRequests().List(m.Context(), metav1.ListOptions{})
@@ -312,7 +311,7 @@ func (m *machine) approved() []string {
 	return names
 }
 
-// register makes the Node if there is none, Ready or not.
+// register creates the Node if there is none, Ready or not.
 func (m *machine) register(ready corev1.ConditionStatus) {
 	m.Helper()
 	n, err := m.CoreV1().Nodes().Get(m.Context(), host, metav1.GetOptions{})
@@ -325,7 +324,7 @@ func (m *machine) register(ready corev1.ConditionStatus) {
 	m.must(err)
 }
 
-// serve lays the serving certificate, as the kubelet does.
+// serve writes the serving certificate, as the kubelet does.
 func (m *machine) serve() {
 	m.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -336,7 +335,7 @@ func (m *machine) serve() {
 	m.put(join.ServingCertificate, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
 }
 
-// pod makes the pod of a static pod, with its revision, Ready or not.
+// pod creates the mirror pod of a static pod with its revision, Ready or not.
 func (m *machine) pod(s staticPod, revision string, ready corev1.ConditionStatus) {
 	m.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
@@ -357,9 +356,9 @@ func (m *machine) pod(s staticPod, revision string, ready corev1.ConditionStatus
 	m.must(err)
 }
 
-// state is what an operator reports.
+// state is the status of an operator.
 type state struct {
-	// available, progressing and degraded are left out when empty.
+	// available, progressing and degraded are omitted if empty.
 	available, progressing, degraded string
 	node                             string
 	current, latest                  int
@@ -381,9 +380,9 @@ func (m *machine) report(s staticPod, is state) {
 	m.patch(types.ApplyPatchType, cluster, fmt.Sprintf(`{"apiVersion": "config.openshift.io/v1", "kind": "ClusterOperator", "metadata": {"name": %q}, "spec": {}}`, s.operator))
 	m.patch(types.MergePatchType, cluster+"/status", `{"status": {"conditions": [`+strings.Join(conditions, ",")+`]}}`)
 	kind := map[string]string{"etcds": "Etcd", "kubeapiservers": "KubeAPIServer", "kubecontrollermanagers": "KubeControllerManager", "kubeschedulers": "KubeScheduler"}[s.resource]
-	m.remove(operator) // whose revision could only grow
+	m.remove(operator) // its revision cannot decrease
 	m.patch(types.ApplyPatchType, operator, `{"apiVersion": "operator.openshift.io/v1", "kind": "`+kind+`", "metadata": {"name": "cluster"}, "spec": {}}`)
-	// The API server takes no revision together with a new node.
+	// The API server refuses a revision together with a new node.
 	status := fmt.Sprintf(`{"status": {"readyReplicas": 0, "latestAvailableRevision": %d, "nodeStatuses": [{"nodeName": %q}]}}`, is.latest, is.node)
 	m.patch(types.MergePatchType, operator+"/status", status)
 	m.patch(types.MergePatchType, operator+"/status", strings.Replace(status, "}]", fmt.Sprintf(`, "currentRevision": %d}]`, is.current), 1))
@@ -400,7 +399,7 @@ func (m *machine) patch(kind types.PatchType, path, body string) {
 	}
 }
 
-// takenOver lets all operators report that they are at rest, and their pods be Ready.
+// takenOver sets all operators to steady, and their pods to Ready.
 func (m *machine) takenOver() {
 	m.Helper()
 	for _, s := range staticPods {
@@ -409,7 +408,7 @@ func (m *machine) takenOver() {
 	}
 }
 
-// installed is a machine that is ready for the clean phases.
+// installed prepares a machine for the clean phases.
 func (m *machine) installed() {
 	m.Helper()
 	m.register(corev1.ConditionTrue)

@@ -6,7 +6,7 @@ import (
 	"github.com/solonode/sno/install/postreboot"
 )
 
-// The names are those in the status file.
+// Scripts read the names of the phases in the status file.
 func ExamplePhases() {
 	for _, p := range postreboot.Phases(postreboot.Options{Root: "/"}) {
 		fmt.Println(p.Name)

@@ -20,10 +20,10 @@ import (
 	"github.com/solonode/sno/install/node"
 )
 
-// ErrNotReady is in the error of a control plane that still needs what the bootstrap phase has left.
+// ErrNotReady is in the error of a control plane that still needs files of the bootstrap phase.
 var ErrNotReady = errors.New("not ready")
 
-// staticPod is one of the control plane, and the operator that continues it.
+// staticPod is a static pod of the control plane, with its operator.
 type staticPod struct {
 	operator, resource string
 	namespace, name    string
@@ -41,8 +41,7 @@ type controlPlane struct {
 	settings *node.Settings
 }
 
-// ready returns an error with what each static pod waits for. Profile kubernetes has no operators: there the pods are
-// all.
+// ready returns an error with what each static pod waits for. In profile kubernetes there are only the pods.
 func (c controlPlane) ready(ctx context.Context) error {
 	var all []string
 	for _, s := range staticPods {
@@ -63,8 +62,8 @@ func (c controlPlane) ready(ctx context.Context) error {
 	return nil
 }
 
-// revision returns the one that the operator has come to rest with, or what that waits for. It may be the revision of
-// the bootstrap phase: an operator that has nothing to change keeps it (R-BIP-16).
+// revision returns the revision of a stable operator, or what it waits for. It may be the revision of the bootstrap phase, which an
+// operator without changes keeps (R-BIP-16).
 func (c controlPlane) revision(ctx context.Context, s staticPod) (revision, waits string) {
 	var cluster configv1.ClusterOperator
 	var operator struct {
@@ -101,14 +100,14 @@ func (c controlPlane) revision(ctx context.Context, s staticPod) (revision, wait
 	return strconv.Itoa(int(latest)), ""
 }
 
-// pod returns what the pod on this node waits for. It has to have that revision, if there is one.
+// pod returns what the pod on this node waits for. It must have the revision, unless that is "".
 func (c controlPlane) pod(ctx context.Context, s staticPod, revision string) (waits string) {
 	pod, err := c.client.CoreV1().Pods(s.namespace).Get(ctx, s.name+"-"+c.settings.Name, metav1.GetOptions{})
 	if err != nil {
 		return err.Error()
 	}
 	if got := pod.Labels["revision"]; revision != "" && got != revision {
-		return fmt.Sprintf("the pod has revision %q, and not %s", got, revision)
+		return fmt.Sprintf("the pod has revision %q, not %s", got, revision)
 	}
 	if !slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue

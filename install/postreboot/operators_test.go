@@ -12,8 +12,8 @@ import (
 	"github.com/solonode/sno/install/node"
 )
 
-// Only an operator at rest on this node, with its pod of the same revision Ready, has taken over. A revision that the
-// bootstrap phase has made may stay (R-BIP-16, R-BIP-17).
+// An operator has taken over when it is stable on this node, and its pod of the same revision is Ready. The revision of the bootstrap
+// phase may remain (R-BIP-16, R-BIP-17).
 func TestOperators(t *testing.T) {
 	m := newMachine(t, "openshift")
 	m.takenOver()
@@ -24,19 +24,19 @@ func TestOperators(t *testing.T) {
 		ready corev1.ConditionStatus
 		want  string
 	}{
-		"at rest":              {steady, "4", "True", ""},
-		"revision of the boot": {state{"True", "False", "False", host, 1, 1}, "1", "True", ""},
-		"degraded is not said": {state{"True", "False", "", host, 4, 4}, "4", "True", ""},
-		"unavailable":          {state{"False", "False", "False", host, 4, 4}, "4", "True", "it is not available: Available for a reason"},
-		"nothing said":         {state{"", "", "", host, 4, 4}, "4", "True", "it is not available"},
-		"progressing":          {state{"True", "True", "False", host, 4, 4}, "4", "True", "it is progressing: Progressing for a reason"},
-		"progress is not said": {state{"True", "", "False", host, 4, 4}, "4", "True", "it is progressing"},
-		"degraded":             {state{"True", "False", "True", host, 4, 4}, "4", "True", "it is degraded: Degraded for a reason"},
-		"later revision":       {state{"True", "False", "False", host, 4, 5}, "4", "True", "the node has revision 4, the latest is 5"},
-		"no revision":          {state{"True", "False", "False", host, 0, 0}, "0", "True", "the node has revision 0, the latest is 0"},
-		"another node":         {state{"True", "False", "False", "worker0", 4, 4}, "4", "True", "the node has revision 0, the latest is 4"},
-		"pod of the boot":      {steady, "1", "True", `the pod has revision "1", and not 4`},
-		"pod is not Ready":     {steady, "4", "False", "the pod is not Ready"},
+		"steady":             {steady, "4", "True", ""},
+		"bootstrap revision": {state{"True", "False", "False", host, 1, 1}, "1", "True", ""},
+		"no Degraded":        {state{"True", "False", "", host, 4, 4}, "4", "True", ""},
+		"unavailable":        {state{"False", "False", "False", host, 4, 4}, "4", "True", "it is not available: Available for a reason"},
+		"no conditions":      {state{"", "", "", host, 4, 4}, "4", "True", "it is not available"},
+		"progressing":        {state{"True", "True", "False", host, 4, 4}, "4", "True", "it is progressing: Progressing for a reason"},
+		"no Progressing":     {state{"True", "", "False", host, 4, 4}, "4", "True", "it is progressing"},
+		"degraded":           {state{"True", "False", "True", host, 4, 4}, "4", "True", "it is degraded: Degraded for a reason"},
+		"later revision":     {state{"True", "False", "False", host, 4, 5}, "4", "True", "the node has revision 4, the latest is 5"},
+		"no revision":        {state{"True", "False", "False", host, 0, 0}, "0", "True", "the node has revision 0, the latest is 0"},
+		"another node":       {state{"True", "False", "False", "worker0", 4, 4}, "4", "True", "the node has revision 0, the latest is 4"},
+		"bootstrap pod":      {steady, "1", "True", `the pod has revision "1", not 4`},
+		"pod is not Ready":   {steady, "4", "False", "the pod is not Ready"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m.T = t
@@ -49,13 +49,13 @@ func TestOperators(t *testing.T) {
 			case test.want == "" && err != nil, test.want != "" && err == nil:
 				t.Errorf("error %v, want %q", err, test.want)
 			case err != nil && !strings.HasPrefix(err.Error(), "not ready: kube-apiserver: "+test.want):
-				t.Errorf("error %v, want %q of the kube-apiserver alone", err, test.want)
+				t.Errorf("error %v, want %q for kube-apiserver only", err, test.want)
 			}
 		})
 	}
 }
 
-// Without operators the four pods are all that is waited for.
+// Without operators the phase waits for the four pods only.
 func TestWithoutOperators(t *testing.T) {
 	m := newMachine(t, "kubernetes")
 	err := m.run(Phases(m.options())[3:4],
@@ -74,7 +74,7 @@ func TestWithoutOperators(t *testing.T) {
 	}
 }
 
-// The names are those of the pods that render lays, which carry their revision as a label.
+// The names, and the label with the revision, are those of sno-render's pods.
 func TestNamesOfPods(t *testing.T) {
 	for i, file := range []string{
 		"etcd/testdata/openshift/one-pod.yaml", "kubeapiserver/testdata/one-node-openshift/pod.yaml",

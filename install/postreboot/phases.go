@@ -23,8 +23,8 @@ import (
 	"github.com/solonode/sno/install/phase"
 )
 
-// ControlPlaneReady is a file that says that the control plane no longer needs what the bootstrap phase has left. It is
-// there while that is removed, relative to the root.
+// ControlPlaneReady is a marker file, relative to the root: the control plane no longer needs files of the bootstrap phase. It exists while
+// these are removed.
 const ControlPlaneReady = "etc/kubernetes/bootstrap-control-plane-ready"
 
 const (
@@ -34,7 +34,7 @@ const (
 	operatorLimit = 2 * time.Hour
 	cleanLimit    = 5 * time.Minute
 
-	// requestLimit is for one request: an API server that is replaced may never answer.
+	// requestLimit limits one request, since an API server that is replaced may never answer.
 	requestLimit = 10 * time.Second
 )
 
@@ -42,17 +42,17 @@ const (
 type Options struct {
 	// Root is the root folder of the machine.
 	Root string
-	// Systemctl runs systemctl with these arguments.
+	// Systemctl runs systemctl.
 	Systemctl func(ctx context.Context, arguments ...string) error
-	// Interval is between two tries of what is waited for, and Now is the clock.
+	// Interval is the time between two attempts.
 	Interval time.Duration
 	Now      func() time.Time
-	// Removing is called before a path, relative to the root, is removed, for tests that end there; nil for nothing.
+	// Removing is called before a path, relative to the root, is removed, so that tests can interrupt there; nil does nothing.
 	Removing func(path string) error
 }
 
-// Phases returns what is left to do after the restart (U-INS-13), in order. The first two have no condition: a run that
-// begins again before the control plane is ready waits for the API server and the Node again.
+// Phases returns the phases after the restart (U-INS-13). The first two have no condition: a run that begins again before the control
+// plane is ready waits for the API server and the Node again.
 func Phases(o Options) []phase.Phase {
 	return append([]phase.Phase{
 		{Name: "api", Limit: apiLimit, Run: o.api},
@@ -68,14 +68,14 @@ func (o Options) settings() (*node.Settings, error) {
 	return node.Read(o.path(node.BootstrapSettings)) //nolint:wrapcheck // it names the file
 }
 
-// client returns one for the API server of this machine.
+// client returns a client for the API server of this machine.
 func (o Options) client() (kubernetes.Interface, error) {
 	path := o.path(node.BootstrapKubeconfig)
 	config, err := clientcmd.BuildConfigFromFlags("", path)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
-	config.Timeout, config.QPS = requestLimit, -1 // the server decides
+	config.Timeout, config.QPS = requestLimit, -1 // priority and fairness of the server limits the rate
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -89,11 +89,11 @@ func (o Options) api(ctx context.Context, p *phase.Progress) error {
 		return err
 	}
 	return p.Until(ctx, o.Interval, "the API server", func(ctx context.Context) error {
-		return controlplane.Ready(ctx, client.Discovery().RESTClient()) //nolint:wrapcheck // it says what is waited for
+		return controlplane.Ready(ctx, client.Discovery().RESTClient()) //nolint:wrapcheck // it has the failed checks
 	})
 }
 
-// join approves the requests of this machine alone (R-APP-4, U-INS-14).
+// join approves only the requests of this machine (R-APP-4, U-INS-14).
 func (o Options) join(ctx context.Context, p *phase.Progress) error {
 	s, err := o.settings()
 	if err != nil {
@@ -113,7 +113,7 @@ func (o Options) join(ctx context.Context, p *phase.Progress) error {
 	}, p)
 }
 
-// The ConfigMap by which operators and upstream's installer know that the bootstrap phase is over.
+// ConfigMap that marks the end of the bootstrap phase for operators and upstream's installer.
 const (
 	bootstrapNamespace = metav1.NamespaceSystem
 	bootstrapName      = "bootstrap"
@@ -121,7 +121,7 @@ const (
 	statusComplete     = "complete"
 )
 
-// completed counts an API server that does not answer as not completed, so that the first phase waits for it.
+// completed returns false if the API server does not answer, so that the first phase waits for it.
 func (o Options) completed(ctx context.Context) (bool, error) {
 	client, err := o.client()
 	if err != nil {
@@ -143,7 +143,7 @@ func (o Options) complete(ctx context.Context, p *phase.Progress) error {
 	})
 }
 
-// takenOver reads what operators has written.
+// takenOver reads the marker that operators writes.
 func (o Options) takenOver(context.Context) (bool, error) {
 	_, err := os.Lstat(o.path(ControlPlaneReady))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -152,8 +152,8 @@ func (o Options) takenOver(context.Context) (bool, error) {
 	return err == nil, err //nolint:wrapcheck // it names the file
 }
 
-// operators waits until the control plane is the operators' own (R-BIP-17). What it has seen is written down: the
-// settings and the kubeconfig are removed from here on, so a run that begins again cannot read the cluster.
+// operators waits until the operators have taken over the control plane (R-BIP-17), and writes a marker: the settings and the kubeconfig are
+// removed next, so a run that begins again could not read the cluster.
 func (o Options) operators(ctx context.Context, p *phase.Progress) error {
 	s, err := o.settings()
 	if err != nil {
@@ -165,7 +165,7 @@ func (o Options) operators(ctx context.Context, p *phase.Progress) error {
 	}
 	c := controlPlane{client, s}
 	if err := p.Until(ctx, o.Interval, "the control plane", c.ready); err != nil {
-		return err //nolint:wrapcheck // it is what is waited for
+		return err //nolint:wrapcheck // it names the static pods
 	}
 	_, err = rotate.Lay(o.Root, []files.File{{Path: ControlPlaneReady, Mode: 0o600}})
 	return err //nolint:wrapcheck // it names the file

@@ -25,9 +25,8 @@ func (m *machine) complete() bool {
 	return err == nil && c.Data["status"] == "complete"
 }
 
-// The node joins by its own two requests, the operators take over, and then nothing of the bootstrap phase is left.
-// Before that nothing is removed, and a later run does nothing (R-BIP-2, R-BIP-17, R-APP-4, U-INS-13, U-INS-14,
-// U-INS-15).
+// The node joins with its own two requests, the operators take over, and then all files of the bootstrap phase are removed. Before that
+// nothing is removed, and a later run does nothing (R-BIP-2, R-BIP-17, R-APP-4, U-INS-13, U-INS-14, U-INS-15).
 func TestInstallation(t *testing.T) {
 	m := newMachine(t, "openshift")
 	m.ask("client", host, false, "")
@@ -36,7 +35,7 @@ func TestInstallation(t *testing.T) {
 	err := m.run(Phases(m.options()),
 		step{"there is no such Node", func() {
 			if diff := cmp.Diff([]string{"client Approved " + own}, m.approved()); diff != "" {
-				t.Errorf("before the Node is there (-want +got):\n%s", diff)
+				t.Errorf("before the Node exists (-want +got):\n%s", diff)
 			}
 			m.register(corev1.ConditionFalse)
 			m.ask("client-again", host, false, "")
@@ -48,10 +47,10 @@ func TestInstallation(t *testing.T) {
 		step{"no serving certificate", m.serve},
 		step{"the control plane: not ready: etcd: ", func() {
 			if !m.complete() {
-				t.Error("the operators do not know that the bootstrap phase is over")
+				t.Error("the ConfigMap does not mark the end of the bootstrap phase")
 			}
 			if diff := cmp.Diff(before, m.tree()); diff != "" {
-				t.Errorf("while the operators are not there (-want +got):\n%s", diff)
+				t.Errorf("without the operators (-want +got):\n%s", diff)
 			}
 			m.takenOver()
 		}})
@@ -73,8 +72,8 @@ func TestInstallation(t *testing.T) {
 	}
 }
 
-// Killed at any report, removal or reload, the same command goes on. At no time does the kubelet require a unit that is
-// gone, and nothing is removed before the control plane is ready.
+// After a kill at any report, removal or reload the same command continues. The kubelet never requires a missing unit, and nothing is removed
+// before the control plane is ready.
 func TestKilledAnywhere(t *testing.T) {
 	m := newMachine(t, "openshift")
 	m.installed()
@@ -85,7 +84,7 @@ func TestKilledAnywhere(t *testing.T) {
 			m.must(err)
 		}
 		m.must(os.RemoveAll(m.root))
-		m.lay(string(kubeconfig), "openshift")
+		m.writeFiles(string(kubeconfig), "openshift")
 		m.serve()
 		points := 0
 		m.at = func() error {
@@ -99,29 +98,29 @@ func TestKilledAnywhere(t *testing.T) {
 		if points < killAt {
 			m.must(err)
 			if killAt < 25 {
-				t.Errorf("there were only %d points at which it could be killed", killAt)
+				t.Errorf("only %d points of a kill", killAt)
 			}
 			break
 		}
 		left := m.tree()
 		_, dropIn := left[node.UnitDir+"/kubelet.service.d/"+node.RestoreDropIn]
 		if _, unit := left[node.UnitDir+"/"+node.RestoreUnit]; dropIn && !unit {
-			t.Errorf("killed at %d: the kubelet requires a unit that is gone", killAt)
+			t.Errorf("killed at %d: the kubelet requires a missing unit", killAt)
 		}
 		if err := m.run(Phases(m.options())); err != nil {
-			t.Fatalf("after it was killed at %d: %v; left were %v", killAt, err, left)
+			t.Fatalf("after a kill at %d: %v; left were %v", killAt, err, left)
 		}
 		if diff := cmp.Diff(kept, m.tree()); diff != "" {
-			t.Fatalf("after it was killed at %d (-want +got):\n%s", killAt, diff)
+			t.Fatalf("after a kill at %d (-want +got):\n%s", killAt, diff)
 		}
 		if !m.complete() {
-			t.Errorf("after it was killed at %d the bootstrap phase is not over", killAt)
+			t.Errorf("after a kill at %d the bootstrap phase is not complete", killAt)
 		}
 	}
 }
 
-// A kill inside of a removal, or one that comes when the cluster cannot be reached any more, is gone on from too.
-func TestKilledInsideOfARemoval(t *testing.T) {
+// After a kill inside of a removal, or without a reachable cluster, the same command continues too.
+func TestKilledInsideRemoval(t *testing.T) {
 	remove := func(paths ...string) func(*machine) {
 		return func(m *machine) {
 			m.put(ControlPlaneReady, "")
@@ -143,7 +142,7 @@ func TestKilledInsideOfARemoval(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &machine{T: t, root: t.TempDir(), at: func() error { return nil }}
-			m.lay("", "openshift")
+			m.writeFiles("", "openshift")
 			change(m)
 			if err := m.run(Phases(m.options())); err != nil {
 				t.Fatal(err)
@@ -155,10 +154,10 @@ func TestKilledInsideOfARemoval(t *testing.T) {
 	}
 }
 
-// Of others nothing is removed, and a preset file that has lines of ours only is.
-func TestUnitsOfOthers(t *testing.T) {
+// Other units are kept. The preset file is removed if it has no other lines.
+func TestOtherUnits(t *testing.T) {
 	m := &machine{T: t, root: t.TempDir(), at: func() error { return nil }}
-	m.lay("", "openshift")
+	m.writeFiles("", "openshift")
 	m.put(ControlPlaneReady, "")
 	other := node.UnitDir + "/kubelet.service.d/20-logging.conf"
 	m.put(other, "[Service]\n")
@@ -172,7 +171,7 @@ func TestUnitsOfOthers(t *testing.T) {
 	}
 }
 
-// A machine that lacks what it was given does not clean up, nor does one that may not.
+// Without its kubeconfig or valid settings a machine removes nothing.
 func TestNothingIsRemoved(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*machine)
@@ -199,7 +198,7 @@ func TestNothingIsRemoved(t *testing.T) {
 	}
 }
 
-// At its time limit a phase says what it waits for.
+// The error of a phase at its time limit has what it waits for.
 func TestLimit(t *testing.T) {
 	m := newMachine(t, "openshift")
 	fails := func(name string, limit time.Duration, want string) {
@@ -224,7 +223,7 @@ func TestLimit(t *testing.T) {
 
 func TestReloadFails(t *testing.T) {
 	m := &machine{T: t, root: t.TempDir(), at: func() error { return nil }}
-	m.lay("", "openshift")
+	m.writeFiles("", "openshift")
 	m.put(ControlPlaneReady, "")
 	m.at = func() error {
 		if m.reloads > 0 {

@@ -7,12 +7,11 @@ import (
 	"github.com/solonode/sno/install/phase"
 )
 
-// Unit returns the text of the unit that runs this command after the restart. The program removes itself before the
-// unit can be removed, so the shell removes the unit, also at the next boot when the machine was switched off in
-// between (R-BIP-18, U-INS-15).
+// Unit returns the systemd unit of this command. The program removes itself first, so the shell removes the unit, also at the next boot if
+// the machine was switched off in between (R-BIP-18, U-INS-15).
 //
-// It is no oneshot: with the file systemd forgets the type, takes its time limit for a start that still goes on, and
-// ends the shell as failed (U-INS-31).
+// The type is not oneshot: without its file systemd forgets the type, applies the time limit of a start, and ends the shell as failed
+// (U-INS-31).
 func Unit(s node.Settings) string {
 	program, unit := "/"+s.Executable(), "/"+node.UnitDir+"/"+node.PostRebootUnit
 	link := "/" + node.UnitDir + "/multi-user.target.wants/" + node.PostRebootUnit

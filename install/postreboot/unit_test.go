@@ -11,13 +11,12 @@ import (
 	"github.com/solonode/sno/install/node"
 )
 
-// The unit is removed once the command has succeeded, also when the program is gone already, and stays after a failure
-// (R-BIP-18).
+// The unit is removed after the command has succeeded, also without the program, and remains after a failure (R-BIP-18).
 func TestUnitRemovesItself(t *testing.T) {
 	for name, test := range map[string]struct {
 		program string
 		inImage bool
-		gone    bool
+		removed bool
 	}{
 		"succeeds":          {"#!/bin/sh\nrm $0\n", false, true},
 		"stays in an image": {"#!/bin/sh\n", true, true},
@@ -35,7 +34,7 @@ func TestUnitRemovesItself(t *testing.T) {
 				m.put(program, test.program)
 				m.must(os.Chmod(filepath.Join(m.root, program), 0o700))
 			}
-			// Stands for systemd's.
+			// A fake of systemctl.
 			m.put("bin/systemctl", "#!/bin/sh\necho \"$@\" >>"+m.root+"/calls\n")
 			m.must(os.Chmod(filepath.Join(m.root, "bin/systemctl"), 0o700))
 
@@ -46,20 +45,20 @@ func TestUnitRemovesItself(t *testing.T) {
 			script := strings.NewReplacer("/"+program, m.root+"/"+program, "/"+node.UnitDir, m.root+"/"+node.UnitDir).Replace(line[1])
 			command := exec.CommandContext(t.Context(), "/bin/sh", "-ec", script)
 			command.Env = []string{"PATH=" + m.root + "/bin:/usr/bin:/bin"}
-			if out, err := command.CombinedOutput(); (err == nil) != test.gone {
+			if out, err := command.CombinedOutput(); (err == nil) != test.removed {
 				t.Errorf("%v: %s", err, out)
 			}
 			left := m.tree()
 			_, hasUnit := left[unit]
 			_, hasLink := left[link]
-			if hasUnit == test.gone || hasLink == test.gone || (left["calls"] == "daemon-reload\n") != test.gone {
-				t.Errorf("left are %v", left)
+			if hasUnit == test.removed || hasLink == test.removed || (left["calls"] == "daemon-reload\n") != test.removed {
+				t.Errorf("remaining: %v", left)
 			}
 		})
 	}
 }
 
-// A unit that is still starting when its file goes is ended as failed (U-INS-31).
+// systemd would end a unit that is still starting as failed when its file is removed (U-INS-31).
 func TestUnitIsStartedAtOnce(t *testing.T) {
 	if !strings.Contains(Unit(node.Settings{}), "\nType=exec\n") {
 		t.Error(Unit(node.Settings{}))

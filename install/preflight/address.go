@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// link is a network interface, as ip prints it.
+// link is a network interface in the output of ip.
 type link struct {
 	Name      string   `json:"ifname"`
 	Addresses []leased `json:"addr_info"`
 }
 
-// leased is an address, and for how many seconds the machine has it.
+// leased is an address, with its remaining lifetime in seconds.
 type leased struct {
 	Address   netip.Addr `json:"local"`
 	Scope     string     `json:"scope"`
@@ -24,10 +24,10 @@ type leased struct {
 	link      string
 }
 
-// address checks that the node keeps its address, which is in the certificates of etcd and the API server: R-BIP-19.
-// One that has no end is static. Of a lease only a person knows whether the DHCP server gives the same again.
+// address checks that the node keeps its address, which is in certificates of etcd and the API server (R-BIP-19). An address without an end is
+// static. For a lease only a person can decide whether the DHCP server reserves it.
 func (c *checker) address(ctx context.Context) []Finding {
-	const advice = "see to it that this machine has the program ip, of iproute2"
+	const advice = "install the program ip, of iproute2"
 	out, err := c.program(ctx, "ip", "-json", "address", "show", "up")
 	if err != nil {
 		return []Finding{failed(advice, "%v", err)}
@@ -49,7 +49,7 @@ func (c *checker) address(ctx context.Context) []Finding {
 	for _, want := range c.Addresses {
 		i := slices.IndexFunc(all, func(a leased) bool { return a.Address == want })
 		if i < 0 {
-			found = append(found, failed("give the machine this address, or the settings another",
+			found = append(found, failed("set this address on the machine, or another in the settings",
 				"no interface that is up has the node's address %s; this machine has %v", want, has))
 			continue
 		}
@@ -70,16 +70,16 @@ func (c *checker) address(ctx context.Context) []Finding {
 	return found
 }
 
-// lasting reports whether the machine keeps an address.
+// lasting returns the finding about the lifetime of an address.
 func (c *checker) lasting(a leased) Finding {
 	static := slices.ContainsFunc(c.Static, func(p netip.Prefix) bool { return p.Addr() == a.Address })
 	switch {
 	case static:
 		return ok("%s of %s is in the network configuration", a.Address, a.link)
 	case a.Temporary:
-		return failed("use the interface's stable address, or switch its privacy extensions off (ipv6.ip6-privacy=0)",
+		return failed("use the interface's stable address, or disable its privacy extensions (ipv6.ip6-privacy=0)",
 			"%s of %s is a temporary address", a.Address, a.link)
-	case a.Seconds == math.MaxUint32: // how the kernel writes "for ever"
+	case a.Seconds == math.MaxUint32: // infinite
 		return ok("%s of %s is static", a.Address, a.link)
 	}
 	return warning("reserve it for this machine in the DHCP server, or make it static with --network-config: with another "+

@@ -19,7 +19,7 @@ import (
 	"github.com/solonode/sno/install/phase"
 )
 
-// The names of the checks, in their order.
+// Names of the checks, in order.
 const (
 	DNS        = "dns"
 	Address    = "address"
@@ -29,78 +29,78 @@ const (
 	Manifests  = "manifests"
 )
 
-// State is how a finding is.
+// State is the state of a finding.
 type State string
 
-// The states. A warning is what may be right, and what only a person can know.
+// States. A warning needs the judgement of a person.
 const (
 	StateOK      State = "ok"
 	StateWarning State = "warning"
 	StateFailed  State = "failed"
 )
 
-// Finding is what a check has found.
+// Finding is a result of a check.
 type Finding struct {
 	Check   string
 	State   State
 	Message string
-	// Advice is what to do. It is empty where all is in order.
+	// Advice is what to do; empty for StateOK.
 	Advice string
 }
 
-// Input is what is checked.
+// Input of the checks.
 type Input struct {
-	// Checks are the names of those to do; empty is all for which there is input.
+	// Checks are the names of the checks to run; empty runs all with input.
 	Checks []string
-	// Host is true on the machine itself, where Address and Disk are checked too.
+	// Host means that the checks run on the machine itself, including Address and Disk.
 	Host bool
 
-	// Domain is the cluster's, such as sno.example.com.
+	// Domain of the cluster, such as sno.example.com.
 	Domain string
-	// Name is the node's name, without or with a domain; empty where it is not known yet.
+	// Name of the node, with or without a domain; empty if unknown.
 	Name string
-	// Addresses are the node's; empty where they are not known yet: then they are in MachineNetworks.
+	// Addresses of the node; empty if unknown, and then in MachineNetworks.
 	Addresses       []netip.Addr
 	MachineNetworks []netip.Prefix
-	// Static are the addresses that the network configuration gives the node.
+	// Static are the node's addresses in the network configuration.
 	Static []netip.Prefix
 
-	// Disk is what will be written, and MinimumDisk is its least size in bytes; zero is DefaultMinimumDisk.
+	// Disk is the disk to write. MinimumDisk is its minimum size in bytes; 0 is DefaultMinimumDisk.
 	Disk        string
 	MinimumDisk int64
 
-	// Created is when the configuration was made. No clock may be before that.
+	// Created is the time of the configuration. No clock may be before that.
 	Created time.Time
 
 	Sources []Source
-	// Proxy is the node's; nil is none, whatever the environment has.
+	// Proxy of the node; nil is none, regardless of the environment.
 	Proxy *installconfig.Proxy
-	// NoProxy is what is reached without it; empty is the one of Proxy.
+	// NoProxy are the exceptions; empty is Proxy.NoProxy.
 	NoProxy string
-	// TrustBundle has certificates that are trusted besides the system's.
+	// TrustBundle has additional CA certificates.
 	TrustBundle string
 
-	// Manifests are the user's own.
+	// Manifests are the user's.
 	Manifests []files.File
 
-	// Root is the machine's root folder; empty is /.
+	// Root is the machine's root folder; "" is /.
 	Root string
-	// Programs is a folder with ip and lsblk; empty is where the system has its programs.
+	// Programs is a folder with ip and lsblk; "" uses PATH.
 	Programs string
-	// Now is the machine's clock, and Resolver its DNS; nil are the machine's own.
+	// Now and Resolver are the clock and the DNS; nil are the machine's.
 	Now      func() time.Time
 	Resolver *net.Resolver
-	// Timeout is that of one request; zero is ten seconds.
+	// Timeout of a request; 0 is ten seconds.
 	Timeout time.Duration
 }
 
-// checker does the checks of one input.
+// checker runs the checks of an input.
 type checker struct {
 	Input
 	answers map[string]answer
 }
 
-// Check returns what the checks find, in their order. It never waits longer than a few times Input.Timeout.
+// Check returns the findings of the checks, in order. It takes at most a few times Input.Timeout.
 func Check(ctx context.Context, in Input) []Finding {
 	c := &checker{Input: in}
 	c.Root, c.MinimumDisk = cmp.Or(c.Root, "/"), cmp.Or(c.MinimumDisk, DefaultMinimumDisk)
@@ -134,7 +134,7 @@ func Check(ctx context.Context, in Input) []Finding {
 		}
 	}
 	names := []string{DNS, Address, Disk, Clock, Registries, Manifests}
-	advice := "name some of " + strings.Join(names, ", ")
+	advice := "use some of " + strings.Join(names, ", ")
 	for _, name := range in.Checks {
 		if !slices.Contains(names, name) {
 			found = append(found, Finding{name, StateFailed, "there is no such check", advice})
@@ -155,21 +155,21 @@ func failed(advice, format string, args ...any) Finding {
 	return Finding{State: StateFailed, Message: fmt.Sprintf(format, args...), Advice: advice}
 }
 
-// Failed returns nil, or an error with phase.ErrInput that has the findings which failed, each with its advice.
+// Failed returns nil, or an error with phase.ErrInput and the failed findings with their advice.
 func Failed(findings []Finding) error {
-	var faults []error
+	var errs []error
 	for _, f := range findings {
 		if f.State == StateFailed {
-			faults = append(faults, fmt.Errorf("%s: %s: %s", f.Check, f.Message, f.Advice)) //nolint:err113 // a finding
+			errs = append(errs, fmt.Errorf("%s: %s: %s", f.Check, f.Message, f.Advice)) //nolint:err113 // a finding
 		}
 	}
-	if len(faults) == 0 {
+	if len(errs) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: %w", phase.ErrInput, errors.Join(faults...))
+	return fmt.Errorf("%w: %w", phase.ErrInput, errors.Join(errs...))
 }
 
-// Print writes the findings as a table, with each advice in a line below its finding.
+// Print prints the findings as a table, each with its advice on the next line.
 func Print(w io.Writer, findings []Finding) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "STATE\tCHECK\tFINDING")

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// maxSkew is how far two clocks may be apart.
+// maxSkew is the maximum difference of two clocks.
 const maxSkew = time.Minute
 
-// clock checks that the machine's clock is not before the configuration was made, whose certificates were not valid
-// then, and compares it with the registries'. The nearest of them counts, because theirs may be wrong as well.
+// clock checks that the machine's clock is not before the time of the configuration, when its certificates were not valid, and compares it
+// with the registries' clocks. The nearest of them counts, because they may be wrong too.
 func (c *checker) clock(ctx context.Context) []Finding {
-	const set = "set the machine's clock, in its firmware too, or give it a time server"
+	const set = "set the machine's clock, in its firmware too, or configure a time server"
 	now := c.Now().UTC().Truncate(time.Second)
 	if now.Before(c.Created) {
 		return []Finding{failed(set, "the clock has %s, and the configuration was made at %s", now.Format(time.RFC3339), c.Created.UTC().Format(time.RFC3339))}
 	}
 	at := now.Format(time.RFC3339)
-	answers, _ := c.ask(ctx) // the error is for the check of the registries
+	answers, _ := c.ask(ctx) // the check of the registries reports the error
 	var nearest string
 	var skew time.Duration
 	for _, source := range c.Sources {

@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// DefaultMinimumDisk is the least size of a disk, in bytes.
+// DefaultMinimumDisk is the minimum size of a disk in bytes.
 const DefaultMinimumDisk = 100 << 30
 
-// device is a block device, as lsblk prints it. Its children are its partitions, and what is made of it.
+// device is a block device in the output of lsblk. Its children are its partitions, and devices that use it.
 type device struct {
 	Path        string    `json:"path"`
 	Type        string    `json:"type"`
@@ -23,14 +23,14 @@ type device struct {
 	Children    []device  `json:"children"`
 }
 
-// disk checks that coreos-installer can write the disk, which it finds out only after the control plane has run. The
-// live medium is mounted, so it is refused as any disk in use is (U-INS-30).
+// disk checks that coreos-installer can write the disk, before the control plane runs. The live medium is mounted, so it is refused like any
+// disk in use (U-INS-30).
 func (c *checker) disk(ctx context.Context) []Finding {
-	const name = "name a whole disk, best by /dev/disk/by-id/...: lsblk --paths --nodeps lists them"
+	const name = "use a whole disk, best by /dev/disk/by-id/...: lsblk --paths --nodeps lists them"
 	if c.Disk == "" {
-		return []Finding{failed(name, "no disk is named")}
+		return []Finding{failed(name, "no disk is set")}
 	}
-	// The links of /dev/disk are absolute, so they are not followed here.
+	// The links of /dev/disk are absolute, so they cannot be followed below Root.
 	if _, err := os.Lstat(filepath.Join(c.Root, c.Disk)); err != nil {
 		return []Finding{failed(name, "%s does not exist: %v", c.Disk, err)}
 	}
@@ -42,21 +42,21 @@ func (c *checker) disk(ctx context.Context) []Finding {
 		Devices []device `json:"blockdevices"`
 	}
 	if err := json.Unmarshal(out, &listed); err != nil || len(listed.Devices) != 1 {
-		return []Finding{failed(name, "lsblk %s: it does not print one device: %q (%v)", c.Disk, out, err)}
+		return []Finding{failed(name, "lsblk %s: the output is not one device: %q (%v)", c.Disk, out, err)}
 	}
 	d := listed.Devices[0]
 	var found []Finding
 	if slices.Contains([]string{"part", "lvm", "crypt", "rom"}, d.Type) {
-		found = append(found, failed(name, "%s is no whole disk, but of type %s", c.Disk, d.Type))
+		found = append(found, failed(name, "%s is not a whole disk, but of type %s", c.Disk, d.Type))
 	}
 	if d.ReadOnly {
-		found = append(found, failed("make it writable, or name another", "%s is read-only", c.Disk))
+		found = append(found, failed("make it writable, or use another", "%s is read-only", c.Disk))
 	}
 	if d.Size < c.MinimumDisk {
-		found = append(found, failed("name a larger one", "%s has %s, and needs %s", c.Disk, gib(d.Size), gib(c.MinimumDisk)))
+		found = append(found, failed("use a larger one", "%s has %s, and needs %s", c.Disk, gib(d.Size), gib(c.MinimumDisk)))
 	}
 	if users := d.users(); len(users) > 0 {
-		found = append(found, failed("name another, or release this one: umount, swapoff, vgchange -an, mdadm --stop",
+		found = append(found, failed("use another, or release this one: umount, swapoff, vgchange -an, mdadm --stop",
 			"%s is in use: %s", c.Disk, strings.Join(users, ", ")))
 	}
 	if len(found) == 0 {
@@ -65,7 +65,7 @@ func (c *checker) disk(ctx context.Context) []Finding {
 	return found
 }
 
-// users returns what keeps a device, and each device that is made of it, in use.
+// users returns what uses a device and its children.
 func (d *device) users() []string {
 	var users []string
 	for _, at := range d.Mountpoints {

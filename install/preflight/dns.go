@@ -11,10 +11,9 @@ import (
 	"sync"
 )
 
-// dns looks up the four records of R-BIP-20. Where the node answers for itself (U-INS-21) it does so from its first
-// start on, so whoever asks before finds no record.
+// dns resolves the four records of R-BIP-20. A node that serves its own DNS (U-INS-21) has no record before its first start.
 func (c *checker) dns(ctx context.Context) []Finding {
-	// Only a wildcard record has an answer for a name that nobody has ever used.
+	// Only a wildcard record resolves a random name.
 	app := "sno-preflight-" + strings.ToLower(rand.Text())
 	names := []string{"api." + c.Domain, "api-int." + c.Domain, app + ".apps." + c.Domain}
 	if c.Name != "" {
@@ -30,8 +29,8 @@ func (c *checker) dns(ctx context.Context) []Finding {
 	}
 	wait.Wait()
 	if c.Name == "" {
-		found = append(found, warning("give the node's name, or check again on the machine: the record is HOSTNAME."+c.Domain,
-			"the record of the host was not looked up: the node's name is not known"))
+		found = append(found, warning("set the node's name, or check again on the machine: the record is HOSTNAME."+c.Domain,
+			"the record of the host was not resolved: the node's name is unknown"))
 	}
 	return found
 }
@@ -44,18 +43,18 @@ func (c *checker) host() string {
 	return c.Name + "." + c.Domain
 }
 
-// record looks one name up, which stands for a record.
+// record resolves a name of a record.
 func (c *checker) record(ctx context.Context, name, record string) Finding {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	// The dot at the end keeps the search list of this machine out.
+	// The trailing dot disables the search list of this machine.
 	addresses, err := c.Resolver.LookupNetIP(ctx, "ip", name+".")
 	var fault *net.DNSError
 	switch {
 	case errors.As(err, &fault) && fault.IsNotFound:
-		return failed("add an A or AAAA record "+record+" with the node's address", "%s: there is no record", record)
+		return failed("add an A or AAAA record "+record+" with the node's address", "%s: no such record", record)
 	case err != nil:
-		return failed("see to it that the DNS servers in /etc/resolv.conf answer, and check again", "%s: %v", record, err)
+		return failed("check that the DNS servers in /etc/resolv.conf answer, and check again", "%s: %v", record, err)
 	}
 	for i := range addresses {
 		addresses[i] = addresses[i].Unmap()
@@ -72,7 +71,7 @@ func (c *checker) record(ctx context.Context, name, record string) Finding {
 		"%s: not the node's: %v", record, strays)
 }
 
-// isNodes reports whether the node has an address, by what is known.
+// isNodes reports whether an address may be the node's.
 func (c *checker) isNodes(a netip.Addr) bool {
 	if len(c.Addresses) > 0 {
 		return slices.Contains(c.Addresses, a)

@@ -1,7 +1,6 @@
-// Package preflight finds out before an installation what would make it fail: the DNS records (R-BIP-20), an address
-// that changes (R-BIP-19), the disk, the clock, registries that do not answer, and manifests that nobody can apply
-// before the restart (R-BIP-21).
+// Package preflight checks for reasons why an installation would fail: DNS records (R-BIP-20), an address that changes (R-BIP-19), the disk,
+// the clock, unavailable registries, and manifests that cannot be applied before the restart (R-BIP-21).
 //
-// It only reads. DNS, clock, registries and manifests can be checked on any machine of the node's network, the address
-// and the disk on the machine itself. Each finding that is not in order has an advice: what to change.
+// It only reads. Address and disk are checked on the machine itself, the others on any machine of the node's network. Warnings and failures
+// have advice.
 package preflight

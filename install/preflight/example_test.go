@@ -11,7 +11,7 @@ import (
 	"github.com/solonode/sno/install/preflight"
 )
 
-// A user's manifest needs a CRD that does not exist yet in the bootstrap phase.
+// A user's manifest needs a CRD that does not exist in the bootstrap phase.
 func ExampleCheck() {
 	noon := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 	found := preflight.Check(context.Background(), preflight.Input{

@@ -13,7 +13,7 @@ import (
 	"github.com/solonode/sno/render/files"
 )
 
-// operatorKinds are the kinds whose CRDs only a cluster operator installs, each with the first part of the CRD's name.
+// operatorKinds are the kinds whose CRDs only a cluster operator installs, with the CRD's plural name.
 var operatorKinds = map[schema.GroupKind]string{
 	{Group: "network.openshift.io", Kind: "ClusterNetwork"}:                   "clusternetworks",
 	{Group: "machineconfiguration.openshift.io", Kind: "ControllerConfig"}:    "controllerconfigs",
@@ -28,13 +28,13 @@ var operatorKinds = map[schema.GroupKind]string{
 	{Group: "snapshot.storage.k8s.io", Kind: "VolumeSnapshot"}:                "volumesnapshots",
 }
 
-// manifests finds objects that nobody can apply in the bootstrap phase: R-BIP-21, U-INS-11. A user who brings the CRD
-// along is not refused. A List is refused where the manifests are merged.
+// manifests finds objects that cannot be applied in the bootstrap phase (R-BIP-21, U-INS-11), unless the user's manifests have the CRD. Lists
+// are refused when the manifests are merged.
 func (c *checker) manifests(context.Context) []Finding {
 	const advice = "remove it from the manifests, and apply it when the installation has ended"
 	var found []Finding
 	var all []object
-	brought := map[string]bool{}
+	defined := map[string]bool{}
 	for _, f := range c.Manifests {
 		objects, err := decode(f)
 		if err != nil {
@@ -42,13 +42,13 @@ func (c *checker) manifests(context.Context) []Finding {
 		}
 		all = append(all, objects...)
 		for _, o := range objects {
-			brought[o.GetName()] = brought[o.GetName()] || o.GetKind() == "CustomResourceDefinition"
+			defined[o.GetName()] = defined[o.GetName()] || o.GetKind() == "CustomResourceDefinition"
 		}
 	}
 	for _, o := range all {
 		kind := o.GroupVersionKind().GroupKind()
 		plural, isOperators := operatorKinds[kind]
-		if crd := plural + "." + kind.Group; isOperators && !brought[crd] {
+		if crd := plural + "." + kind.Group; isOperators && !defined[crd] {
 			found = append(found, failed(advice, "%s: %s %s: a cluster operator installs the CRD %s, after the restart",
 				o.file, kind.Kind, o.GetName(), crd))
 		}
@@ -59,13 +59,12 @@ func (c *checker) manifests(context.Context) []Finding {
 	return found
 }
 
-// object is an object, and the file that it is from.
+// object is an object with its file.
 type object struct {
 	unstructured.Unstructured
 	file string
 }
 
-// decode returns the objects of a file.
 func decode(f files.File) ([]object, error) {
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(f.Content), 4096)
 	var found []object

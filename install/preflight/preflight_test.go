@@ -19,7 +19,7 @@ import (
 	"github.com/solonode/sno/render/files"
 )
 
-// texts returns the findings without their advice, which all have that are not in order, and no others.
+// texts returns the findings without advice, which all have except StateOK.
 func texts(t *testing.T, findings []Finding) []string {
 	t.Helper()
 	var all []string
@@ -32,7 +32,7 @@ func texts(t *testing.T, findings []Finding) []string {
 	return all
 }
 
-// same reports what the findings have that was not wanted. In what is wanted, "..." is any text.
+// same compares findings with those that are wanted, in which "..." is any text.
 func same(t *testing.T, want []string, findings []Finding) {
 	t.Helper()
 	got := texts(t, findings)
@@ -49,8 +49,8 @@ func same(t *testing.T, want []string, findings []Finding) {
 	}
 }
 
-// program writes a program that prints text when it has the arguments, and fails otherwise. Tests with one are not parallel:
-// a process that another test starts could hold the file open, and then it cannot be run.
+// program writes a program that prints text if it has the arguments, and fails otherwise. Its tests are not parallel: a process of another
+// test could have the file open, and then it cannot be executed.
 func program(t *testing.T, dir, name, args, text string) {
 	t.Helper()
 	script := fmt.Sprintf("#!/bin/sh\nif test \"$*\" != '%s'; then echo \"no $*\" >&2; exit 32; fi\ncat <<'END'\n%s\nEND\n", args, text)
@@ -67,8 +67,7 @@ func addresses(all ...string) []netip.Addr {
 	return parsed
 }
 
-// resolver returns one that asks a DNS server with these records, from names to addresses. For a name whose addresses are
-// "silent" the server does not answer.
+// resolver returns a resolver of these records, from names to addresses. The server does not answer for the address "silent".
 func resolver(t *testing.T, records map[string]string) *net.Resolver {
 	t.Helper()
 	server, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -128,7 +127,7 @@ func answerTo(query []byte, records map[string]string) ([]byte, error) {
 	return m.Pack()
 }
 
-// All four records are asked for, with the node's addresses (R-BIP-20).
+// All four records are resolved, and compared with the node's addresses (R-BIP-20).
 func TestDNS(t *testing.T) {
 	const domain = "sno.example.com"
 	good := map[string]string{
@@ -147,14 +146,14 @@ func TestDNS(t *testing.T) {
 		want    map[int]string // in place of ok
 	}{
 		"good":             {node, nil, nil},
-		"a name in full":   {Input{Name: "master0.sno.example.com."}, nil, nil},
+		"qualified name":   {Input{Name: "master0.sno.example.com."}, nil, nil},
 		"machine networks": {Input{Name: "master0", MachineNetworks: networks}, nil, nil},
 		"none": {node, map[string]string{"api-int.sno.example.com": "none", "master0.sno.example.com": "none"}, map[int]string{
-			1: "failed dns: api-int.sno.example.com: there is no record", 3: "failed dns: master0.sno.example.com: there is no record",
+			1: "failed dns: api-int.sno.example.com: no such record", 3: "failed dns: master0.sno.example.com: no such record",
 		}},
 		"one application, and no wildcard": {
 			node, map[string]string{"*.apps.sno.example.com": "none", "console-openshift-console.apps.sno.example.com": "192.0.2.10"},
-			map[int]string{2: "failed dns: *.apps.sno.example.com: there is no record"},
+			map[int]string{2: "failed dns: *.apps.sno.example.com: no such record"},
 		},
 		"other addresses": {
 			node, map[string]string{"api.sno.example.com": "192.0.2.11", "master0.sno.example.com": "192.0.2.10 192.0.2.11"},
@@ -169,7 +168,7 @@ func TestDNS(t *testing.T) {
 		},
 		"name not known": {
 			Input{}, nil,
-			map[int]string{3: "warning dns: the record of the host was not looked up: the node's name is not known"},
+			map[int]string{3: "warning dns: the record of the host was not resolved: the node's name is unknown"},
 		},
 		"no answer": {
 			Input{Name: "master0", Timeout: 50 * time.Millisecond}, map[string]string{"api-int.sno.example.com": "silent"},
@@ -198,14 +197,14 @@ func TestDNS(t *testing.T) {
 	}
 }
 
-// ipOutput is what ip prints of one interface, without what nobody reads.
+// ipOutput is the output of ip for two interfaces, without other fields.
 const ipOutput = `[{"ifname":"lo","addr_info":[{"local":"127.0.0.1","scope":"host","valid_life_time":4294967295}]},
 {"ifname":"eno1","addr_info":[{},{"local":"192.0.2.10","scope":"global","valid_life_time":4294967295},
 {"local":"192.0.2.20","scope":"global","dynamic":true,"valid_life_time":3600},
 {"local":"2001:db8::10","scope":"global","temporary":true,"dynamic":true,"valid_life_time":600},
 {"local":"fe80::1","scope":"link","valid_life_time":4294967295}]}]`
 
-// An address that ends may be another after the restart (R-BIP-19).
+// An address with a lease may change at the restart (R-BIP-19).
 func TestAddress(t *testing.T) {
 	dir := t.TempDir()
 	program(t, dir, "ip", "-json address show up", ipOutput)
@@ -220,7 +219,7 @@ func TestAddress(t *testing.T) {
 		"leased":          {Input{Addresses: addresses("192.0.2.20")}, []string{lease}},
 		"leased, for now": {Input{Addresses: addresses("192.0.2.20"), Static: []netip.Prefix{prefix("192.0.2.20/24")}}, []string{"ok address: 192.0.2.20 of eno1 is in the network configuration"}},
 		"temporary":       {Input{Addresses: addresses("2001:db8::10")}, []string{"failed address: 2001:db8::10 of eno1 is a temporary address"}},
-		"another's": {Input{Addresses: addresses("192.0.2.10", "192.0.2.11")}, []string{
+		"other machine": {Input{Addresses: addresses("192.0.2.10", "192.0.2.11")}, []string{
 			fixed, "failed address: no interface that is up has the node's address 192.0.2.11; this machine " + has,
 		}},
 		"machine network": {Input{MachineNetworks: []netip.Prefix{prefix("192.0.2.0/24"), prefix("2001:db8::/64")}}, []string{fixed, lease}},
@@ -239,7 +238,7 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// A disk that coreos-installer would refuse is refused before.
+// A disk that coreos-installer would refuse is refused.
 func TestDisk(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{"dev/sda", "dev/null"} {
@@ -259,14 +258,14 @@ func TestDisk(t *testing.T) {
 		"small, allowed": {"/dev/sda", `"type":"disk","size":17179869184,"ro":false,"mountpoints":[null]`, 16 << 30, []string{"ok disk: /dev/sda is a whole disk of 16.0 GiB (17179869184 bytes), and not in use"}},
 		"a partition, read-only": {
 			"/dev/sda", `"type":"part","size":107374182400,"ro":true,"mountpoints":[null]`, 0,
-			[]string{"failed disk: /dev/sda is no whole disk, but of type part", "failed disk: /dev/sda is read-only"},
+			[]string{"failed disk: /dev/sda is not a whole disk, but of type part", "failed disk: /dev/sda is read-only"},
 		},
 		"live medium":    {"/dev/sda", `"type":"disk","size":107374182400,"ro":false,"mountpoints":["/run/media/iso"]`, 0, []string{"failed disk: /dev/sda is in use: /dev/sda is mounted on /run/media/iso"}},
 		"mounted below":  {"/dev/sda", `"type":"disk","size":107374182400,"ro":false,"mountpoints":[null],"children":[` + part + `"[SWAP]"]}]`, 0, []string{"failed disk: /dev/sda is in use: /dev/sda1 is mounted on [SWAP]"}},
 		"used by LVM":    {"/dev/sda", `"type":"disk","size":107374182400,"ro":false,"mountpoints":[null],"children":[` + part + `null],"children":[{"path":"/dev/mapper/vg-data","type":"lvm"}]}]`, 0, []string{"failed disk: /dev/sda is in use: /dev/sda1 is used by /dev/mapper/vg-data"}},
-		"no disk":        {"", "", 0, []string{"failed disk: no disk is named"}},
+		"no disk":        {"", "", 0, []string{"failed disk: no disk is set"}},
 		"does not exist": {"/dev/sdb", "", 0, []string{"failed disk: /dev/sdb does not exist: lstat ...: no such file or directory"}},
-		"no JSON":        {"/dev/sda", `}`, 0, []string{"failed disk: lsblk /dev/sda: it does not print one device: ..."}},
+		"no JSON":        {"/dev/sda", `}`, 0, []string{"failed disk: lsblk /dev/sda: the output is not one device: ..."}},
 		"no device":      {"/dev/null", "", 0, []string{"failed disk: ...exit status 32: no --json --bytes --output PATH,TYPE,SIZE,RO,MOUNTPOINTS /dev/null"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -279,14 +278,14 @@ func TestDisk(t *testing.T) {
 	}
 }
 
-// The programs of this machine know the arguments, and what they print is understood.
+// The programs of this machine accept the arguments, and their output is parsed.
 func TestPrograms(t *testing.T) {
 	in := Input{Host: true, Disk: "/dev/null", Addresses: addresses("203.0.113.77"), Checks: []string{Address, Disk}}
 	c := &checker{Input: in}
 	c.Timeout = time.Minute
 	for program, probe := range map[string]string{"ip": "-json address", "lsblk": "--json --output MOUNTPOINTS"} {
 		if _, err := c.program(t.Context(), program, strings.Fields(probe)...); err != nil {
-			t.Skipf("this machine has none, or an old one: %v", err)
+			t.Skipf("missing or old program: %v", err)
 		}
 	}
 	same(t, []string{
@@ -295,7 +294,7 @@ func TestPrograms(t *testing.T) {
 	}, Check(t.Context(), in))
 }
 
-// The CRDs that only cluster operators install, as the proposal of bootstrap in place lists them (R-BIP-21).
+// The CRDs are those in the proposal of bootstrap in place (R-BIP-21).
 func TestManifests(t *testing.T) {
 	kinds := map[string]string{
 		"clusternetworks.network.openshift.io":                   "ClusterNetwork",
@@ -330,7 +329,7 @@ func TestManifests(t *testing.T) {
 	}, check(object("network.openshift.io/v1", "HostSubnet", "x")+"}"))
 }
 
-// Without names of checks those are done for which there is input, and what fails is an error that can be acted on.
+// By default all checks with input run. Failures are an error with advice.
 func TestWhichChecks(t *testing.T) {
 	dir := t.TempDir()
 	program(t, dir, "ip", "-json address show up", ipOutput)
@@ -344,7 +343,7 @@ func TestWhichChecks(t *testing.T) {
 		"failed disk: /dev/sda does not exist: ...", clock}, found)
 	err := Failed(found)
 	if !errors.Is(err, phase.ErrInput) || !strings.Contains(err.Error(), "disk: /dev/sda does not exist") ||
-		!strings.Contains(err.Error(), "name a whole disk") || strings.Contains(err.Error(), "leased") {
+		!strings.Contains(err.Error(), "use a whole disk") || strings.Contains(err.Error(), "leased") {
 		t.Errorf("error %v", err)
 	}
 	if err := Failed(found[:2]); err != nil {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// program returns what a program prints. The error has what it says of its failure.
+// program returns the output of a program. The error has its standard error.
 func (c *checker) program(ctx context.Context, name string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
@@ -18,7 +18,7 @@ func (c *checker) program(ctx context.Context, name string, args ...string) ([]b
 		name = filepath.Join(c.Programs, name)
 	}
 	command := exec.CommandContext(ctx, name, args...)
-	// A process that the program has left behind may hold its output open.
+	// A process that the program has started may keep its output open.
 	command.WaitDelay = time.Second
 	var errs bytes.Buffer
 	command.Stderr = &errs

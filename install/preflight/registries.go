@@ -17,41 +17,40 @@ import (
 	"golang.org/x/net/http/httpproxy"
 )
 
-// answer is what a registry has answered.
+// answer is the answer of a registry.
 type answer struct {
 	err error
-	// date is the registry's clock, and at is this machine's at that time.
+	// date is the registry's clock, and at this machine's clock at the same time.
 	date, at time.Time
 }
 
 // errBundle is in the error of a trust bundle without certificates.
 var errBundle = errors.New("additionalTrustBundle has no certificate in PEM")
 
-// errStatus is in the error of an answer that no registry gives.
-var errStatus = errors.New("no registry answers so")
+// errStatus is in the error of an answer that is not a registry's.
+var errStatus = errors.New("not the answer of a registry")
 
-// registries checks that of each source one registry answers, asked as a container runtime does: by the proxy, and
-// trusting the bundle.
+// registries checks that a registry of each source answers, with the proxy and the trust bundle of a container runtime.
 func (c *checker) registries(ctx context.Context) []Finding {
 	answers, err := c.ask(ctx)
 	if err != nil {
-		return []Finding{failed("correct it: certificates in PEM, one after the other", "%v", err)}
+		return []Finding{failed("correct it: a list of certificates in PEM", "%v", err)}
 	}
 	var found []Finding
 	for _, source := range c.Sources {
 		var answering []string
-		var faults []error
+		var errs []error
 		for _, host := range source.Hosts {
 			if err := answers[host].err; err != nil {
-				faults = append(faults, err)
+				errs = append(errs, err)
 				continue
 			}
 			answering = append(answering, host)
 		}
 		f := ok("%s: %s", source.For, strings.Join(answering, ", "))
 		if len(answering) == 0 {
-			text := strings.ReplaceAll(fmt.Sprint(errors.Join(faults...)), "\n", "; ")
-			f = warning(advice(faults), "%s: no registry answers: %s", source.For, text)
+			text := strings.ReplaceAll(fmt.Sprint(errors.Join(errs...)), "\n", "; ")
+			f = warning(advice(errs), "%s: no registry answers: %s", source.For, text)
 			if source.Required {
 				f.State = StateFailed
 			}
@@ -61,9 +60,9 @@ func (c *checker) registries(ctx context.Context) []Finding {
 	return found
 }
 
-// advice returns what to do about registries that do not answer.
-func advice(faults []error) string {
-	err := errors.Join(faults...)
+// advice returns the advice for registries that do not answer.
+func advice(errs []error) string {
+	err := errors.Join(errs...)
 	var unknown x509.UnknownAuthorityError
 	var invalid x509.CertificateInvalidError
 	var dns *net.DNSError
@@ -75,12 +74,12 @@ func advice(faults []error) string {
 	case errors.As(err, &dns):
 		return "correct the name of the registry, or the DNS of this machine"
 	case errors.Is(err, errStatus):
-		return "correct the name of the registry; a proxy or a load balancer may have answered in its place"
+		return "correct the name of the registry; a proxy or a load balancer may have answered instead"
 	}
 	return "let this machine reach the registry by HTTPS: firewall, proxy, noProxy; or add a mirror to imageDigestSources"
 }
 
-// ask asks every registry once, all in parallel.
+// ask requests every registry once, in parallel.
 func (c *checker) ask(ctx context.Context) (map[string]answer, error) {
 	if c.answers != nil {
 		return c.answers, nil
@@ -110,7 +109,7 @@ func (c *checker) ask(ctx context.Context) (map[string]answer, error) {
 	return c.answers, nil
 }
 
-// get asks one registry whether it has the API of registries. It does so where it wants a password too.
+// get requests the API of a registry. A registry that requires a password has it too.
 func (c *checker) get(ctx context.Context, client *http.Client, host string) answer {
 	address := (&url.URL{Scheme: "https", Host: host, Path: "/v2/"}).String()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
@@ -132,7 +131,7 @@ func (c *checker) get(ctx context.Context, client *http.Client, host string) ans
 	return a
 }
 
-// transport returns one with the node's proxy, trust, clock and DNS.
+// transport returns a transport with the node's proxy, trust bundle, clock and DNS.
 func (c *checker) transport() (*http.Transport, error) {
 	roots, err := x509.SystemCertPool()
 	if err != nil {

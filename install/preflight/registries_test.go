@@ -21,7 +21,7 @@ import (
 
 var noon = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 
-// registryServer answers GET /v2/ with a status, at noon. It returns its host and its certificate.
+// registryServer starts a server that answers GET /v2/ with a status, at noon. It returns its host and its certificate.
 func registryServer(t *testing.T, status int) (host, bundle string) {
 	t.Helper()
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -45,7 +45,7 @@ func TestRegistries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	away := l.Addr().String()
+	unavailable := l.Addr().String()
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -55,17 +55,17 @@ func TestRegistries(t *testing.T) {
 		want   string
 		advice string
 	}{
-		"open":                 {Input{TrustBundle: bundle}, []string{open}, "ok registries: release: " + open, ""},
-		"wants a password":     {Input{TrustBundle: bundle}, []string{closed}, "ok registries: release: " + closed, ""},
-		"one of two":           {Input{TrustBundle: bundle}, []string{away, closed}, "ok registries: release: " + closed, ""},
-		"no registry":          {Input{TrustBundle: bundle}, []string{other}, "failed registries: release: no registry answers: https://" + other + "/v2/: 403 Forbidden: no registry answers so", "correct the name"},
-		"away":                 {Input{TrustBundle: bundle}, []string{away}, "failed registries: release: no registry answers: ...connection refused", "by HTTPS: firewall"},
-		"both fail":            {Input{TrustBundle: bundle}, []string{away, other}, "failed registries: release: no registry answers: ...connection refused; https://" + other + "/v2/: 403 Forbidden: no registry answers so", "correct the name"},
-		"not trusted":          {Input{}, []string{open}, "failed registries: release: no registry answers: ...certificate signed by unknown authority", "add the CA"},
-		"in another time":      {Input{TrustBundle: bundle, Now: func() time.Time { return noon.AddDate(100, 0, 0) }}, []string{open}, "failed registries: release: no registry answers: ...", "compare the machine's clock"},
-		"no such name":         {Input{TrustBundle: bundle, Resolver: resolver(t, nil)}, []string{"registry.example.com"}, "failed registries: release: no registry answers: ...no such host", "the DNS of this machine"},
-		"bundle without any":   {Input{TrustBundle: "none"}, []string{open}, "failed registries: additionalTrustBundle has no certificate in PEM", "correct it"},
-		"no certificate of it": {Input{TrustBundle: bundle, Resolver: resolver(t, map[string]string{"registry.example.org": "127.0.0.1"})}, []string{strings.Replace(open, "127.0.0.1", "registry.example.org", 1)}, "failed registries: release: no registry answers: ...not registry.example.org", "by HTTPS"},
+		"open":              {Input{TrustBundle: bundle}, []string{open}, "ok registries: release: " + open, ""},
+		"password required": {Input{TrustBundle: bundle}, []string{closed}, "ok registries: release: " + closed, ""},
+		"one of two":        {Input{TrustBundle: bundle}, []string{unavailable, closed}, "ok registries: release: " + closed, ""},
+		"other server":      {Input{TrustBundle: bundle}, []string{other}, "failed registries: release: no registry answers: https://" + other + "/v2/: 403 Forbidden: not the answer of a registry", "correct the name"},
+		"unavailable":       {Input{TrustBundle: bundle}, []string{unavailable}, "failed registries: release: no registry answers: ...connection refused", "by HTTPS: firewall"},
+		"both fail":         {Input{TrustBundle: bundle}, []string{unavailable, other}, "failed registries: release: no registry answers: ...connection refused; https://" + other + "/v2/: 403 Forbidden: not the answer of a registry", "correct the name"},
+		"not trusted":       {Input{}, []string{open}, "failed registries: release: no registry answers: ...certificate signed by unknown authority", "add the CA"},
+		"expired":           {Input{TrustBundle: bundle, Now: func() time.Time { return noon.AddDate(100, 0, 0) }}, []string{open}, "failed registries: release: no registry answers: ...", "compare the machine's clock"},
+		"no such name":      {Input{TrustBundle: bundle, Resolver: resolver(t, nil)}, []string{"registry.example.com"}, "failed registries: release: no registry answers: ...no such host", "the DNS of this machine"},
+		"invalid bundle":    {Input{TrustBundle: "none"}, []string{open}, "failed registries: additionalTrustBundle has no certificate in PEM", "correct it"},
+		"other name":        {Input{TrustBundle: bundle, Resolver: resolver(t, map[string]string{"registry.example.org": "127.0.0.1"})}, []string{strings.Replace(open, "127.0.0.1", "registry.example.org", 1)}, "failed registries: release: no registry answers: ...not registry.example.org", "by HTTPS"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := test.in
@@ -85,7 +85,7 @@ func TestRegistries(t *testing.T) {
 	}
 }
 
-// The proxy of the configuration is used, but for what it excepts; its password is in no finding.
+// The configured proxy is used except for NoProxy. Its password is in no finding.
 func TestProxy(t *testing.T) {
 	host, bundle := registryServer(t, http.StatusOK)
 	_, port, _ := net.SplitHostPort(host)
@@ -107,14 +107,14 @@ func TestProxy(t *testing.T) {
 	good := []string{"ok registries: release: example.com:" + port}
 	same(t, good, Check(t.Context(), in))
 	if n := asked.Load(); n != 1 {
-		t.Errorf("the proxy was asked %d times", n)
+		t.Errorf("%d requests to the proxy", n)
 	}
 	in.NoProxy = "example.com"
 	same(t, good, Check(t.Context(), in))
 	in.NoProxy, in.Proxy.NoProxy = "", ".com"
 	same(t, good, Check(t.Context(), in))
 	if n := asked.Load(); n != 1 {
-		t.Errorf("with noProxy the proxy was asked, %d times in all", n)
+		t.Errorf("requests to the proxy despite noProxy, %d in all", n)
 	}
 	in.Proxy.NoProxy, deny = "", http.StatusProxyAuthRequired
 	found := Check(t.Context(), in)
@@ -124,7 +124,7 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// connect sends what a client writes to another server, and back.
+// connect copies data between a client and another server.
 func connect(t *testing.T, w http.ResponseWriter, to string) {
 	server, err := net.Dial("tcp", to)
 	if err != nil {
@@ -144,7 +144,7 @@ func connect(t *testing.T, w http.ResponseWriter, to string) {
 	both.Wait()
 }
 
-// The clock is compared with when the configuration was made, and with the nearest of the registries' clocks.
+// The clock is compared with the time of the configuration, and with the nearest of the registries' clocks.
 func TestClock(t *testing.T) {
 	host, bundle := registryServer(t, http.StatusUnauthorized)
 	for name, test := range map[string]struct {
@@ -154,7 +154,7 @@ func TestClock(t *testing.T) {
 		"right":            {noon.Add(-time.Minute), noon.Add(-time.Hour), "ok clock: the clock has 2026-11-25T11:59:00Z, as that of " + host},
 		"behind":           {noon.Add(-61 * time.Second), time.Time{}, "warning clock: the clock has 2026-11-25T11:58:59Z, which is 1m1s behind that of " + host},
 		"ahead":            {noon.Add(time.Hour), time.Time{}, "warning clock: the clock has 2026-11-25T13:00:00Z, which is 1h0m0s ahead of that of " + host},
-		"before it all":    {noon, noon.Add(time.Second), "failed clock: the clock has 2026-11-25T12:00:00Z, and the configuration was made at 2026-11-25T12:00:01Z"},
+		"before creation":  {noon, noon.Add(time.Second), "failed clock: the clock has 2026-11-25T12:00:00Z, and the configuration was made at 2026-11-25T12:00:01Z"},
 		"at the same time": {noon, noon, "ok clock: the clock has 2026-11-25T12:00:00Z, as that of " + host},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -182,7 +182,7 @@ func TestSources(t *testing.T) {
 		{"pull secret, https://index.docker.io/v1/", []string{"registry-1.docker.io"}, false},
 		{"pull secret, registry.example.com:8443/team", []string{"registry.example.com:8443"}, false},
 	}
-	// Its name begins as that of the release image, and it is another.
+	// Its name is a prefix of the release image's repository, but not of its path.
 	like := installconfig.ImageSource{Source: "quay.io/openshift-release-dev/ocp", Mirrors: []string{"like.example.com"}}
 	for name, test := range map[string]struct {
 		release string
@@ -198,7 +198,7 @@ func TestSources(t *testing.T) {
 			{"release image " + release, []string{"quay.io"}, true}, {"images of " + like.Source, []string{"like.example.com", "quay.io"}, false},
 		}, ""},
 		"no host":   {"openshift/release", nil, "", nil, "REGISTRY/REPOSITORY@DIGEST"},
-		"no secret": {"", nil, `{"auths":{"quay.io":{"auth":hidden}}}`, nil, "no JSON object"},
+		"no secret": {"", nil, `{"auths":{"quay.io":{"auth":hidden}}}`, nil, "not a JSON object"},
 	} {
 		got, err := Sources(test.release, test.mirrors, test.secret)
 		if diff := cmp.Diff(test.want, got); diff != "" {

@@ -13,18 +13,17 @@ import (
 	"github.com/solonode/sno/install/phase"
 )
 
-// Source is where something is pulled from.
+// Source is a source of images.
 type Source struct {
-	// For is what is pulled.
+	// For describes the images.
 	For string
-	// Hosts are its registries, with their ports. One that answers is enough.
+	// Hosts are its registries, with ports. One of them has to answer.
 	Hosts []string
 	// Required means that the installation fails without it.
 	Required bool
 }
 
-// Sources returns those of the release image, which is required, of the images that have mirrors, and of the pull
-// secret. Release may be empty.
+// Sources returns the sources of the release image, which is required, of images with mirrors, and of the pull secret. release may be "".
 func Sources(release string, mirrors []installconfig.ImageSource, pullSecret string) ([]Source, error) {
 	var found []Source
 	if release != "" {
@@ -33,7 +32,7 @@ func Sources(release string, mirrors []installconfig.ImageSource, pullSecret str
 			return nil, fmt.Errorf("release image %q: %w: write REGISTRY/REPOSITORY@DIGEST", release, phase.ErrInput)
 		}
 		s := Source{For: "release image " + release, Hosts: []string{registry(host)}, Required: true}
-		longest := 0 // counts, as it does for container runtimes
+		longest := 0 // the longest match counts, as for container runtimes
 		for _, m := range mirrors {
 			if isOf(release, m.Source) && len(m.Source) > longest {
 				s.Hosts, longest = hostsOf(m), len(m.Source)
@@ -50,13 +49,13 @@ func Sources(release string, mirrors []installconfig.ImageSource, pullSecret str
 	if pullSecret != "" {
 		if err := json.Unmarshal([]byte(pullSecret), &secret); err != nil {
 			// The text of a JSON error may have a part of the secret.
-			return nil, fmt.Errorf("pull secret: %w: it is no JSON object with auths", phase.ErrInput)
+			return nil, fmt.Errorf("pull secret: %w: not a JSON object with auths", phase.ErrInput)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(secret.Auths)) {
 		host := registry(key)
 		known := slices.ContainsFunc(found, func(s Source) bool { return slices.Contains(s.Hosts, host) })
-		// This entry is for reports about the cluster; there is no registry.
+		// This entry is for reports about the cluster, and not for a registry.
 		if !known && host != "cloud.openshift.com" {
 			found = append(found, Source{For: "pull secret, " + key, Hosts: []string{host}})
 		}
@@ -64,13 +63,13 @@ func Sources(release string, mirrors []installconfig.ImageSource, pullSecret str
 	return found, nil
 }
 
-// isOf reports whether an image is of a repository or below it.
+// isOf reports whether an image is in a repository or below it.
 func isOf(image, repository string) bool {
 	rest, found := strings.CutPrefix(image, repository)
 	return found && (rest == "" || strings.ContainsAny(rest[:1], "/:@"))
 }
 
-// hostsOf returns the registries in the order in which a container runtime asks them.
+// hostsOf returns the registries in the order in which a container runtime tries them.
 func hostsOf(m installconfig.ImageSource) []string {
 	var hosts []string
 	for _, mirror := range m.Mirrors {
@@ -82,7 +81,7 @@ func hostsOf(m installconfig.ImageSource) []string {
 	return hosts
 }
 
-// registry returns the host of a repository, or of a key of a pull secret, which may be a URL.
+// registry returns the host of a repository, or of a key in a pull secret, which may be a URL.
 func registry(name string) string {
 	_, after, isURL := strings.Cut(name, "://")
 	if isURL {

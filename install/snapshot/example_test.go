@@ -9,7 +9,7 @@ import (
 	"github.com/solonode/sno/install/snapshot"
 )
 
-// A copy of a database is not taken for a snapshot: it may have been written while it was copied.
+// A copy of a database is refused: it may have been written while it was copied.
 func ExampleVerify() {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {

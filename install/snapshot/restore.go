@@ -12,24 +12,23 @@ import (
 )
 
 const (
-	// member is the folder that an etcd has in its data folder.
+	// member is the folder of a member in the data folder.
 	member = "member"
-	// aside is inside of the data folder, which may be a disk of its own.
+	// aside is in the data folder, which may be a file system of its own.
 	aside = ".restoring"
-	// token is etcd's default for a cluster that is formed.
+	// token is etcd's default for a new cluster.
 	token = "etcd-cluster"
 )
 
 // Options of Restore.
 type Options struct {
-	// Path is the snapshot.
 	Path string
-	// Name and PeerURL are those that the etcd is started with: it refuses the data of another member.
+	// Name and PeerURL are the flags of the etcd, which refuses the data of another member.
 	Name    string
 	PeerURL string
-	// DataDir is its data folder.
+	// DataDir is the data folder.
 	DataDir string
-	// Moving is called before the member is moved into its place, for tests that end there; nil for nothing.
+	// Moving is called before the member is moved, so that tests can interrupt there; nil does nothing.
 	Moving func() error
 }
 
@@ -42,8 +41,8 @@ func Restored(dataDir string) (bool, error) {
 	return err == nil, err //nolint:wrapcheck // it names the folder
 }
 
-// Restore makes the data of the only member of a cluster out of a snapshot. A member that is there is left alone. After an error or a
-// crash the data folder has no member, and the same call does it.
+// Restore makes the data of a single member from a snapshot. An existing member is not changed. After an error or a crash the data folder has
+// no member, and the same call can be repeated.
 func Restore(o Options) error {
 	work := filepath.Join(o.DataDir, aside)
 	done, err := Restored(o.DataDir)
@@ -78,7 +77,7 @@ func restore(o Options, work string) error {
 	}
 	if err := filepath.WalkDir(work, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.Type().IsRegular() {
-			err = os.Chmod(path, 0o600) // of which the library leaves one readable for all (U-INS-24)
+			err = os.Chmod(path, 0o600) // the library makes one readable for all users (U-INS-24)
 		}
 		if err != nil {
 			return err

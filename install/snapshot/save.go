@@ -13,10 +13,10 @@ import (
 	"go.uber.org/zap"
 )
 
-// dialTimeout is how long an etcd may take to answer before that is an error.
+// dialTimeout is the time limit for an answer of etcd.
 const dialTimeout = 10 * time.Second
 
-// Save saves the data of the etcd at the endpoint, a URL, to a file. The file is there only if it is whole and verified.
+// Save saves the data of the etcd at the endpoint, a URL, to a file, which is complete and verified, or absent.
 func Save(ctx context.Context, endpoint string, client *tls.Config, path string) error {
 	part := path + ".unverified"
 	cfg := clientv3.Config{Endpoints: []string{endpoint}, TLS: client, DialTimeout: dialTimeout, Logger: zap.NewNop(), Context: ctx}
@@ -34,8 +34,8 @@ func Save(ctx context.Context, endpoint string, client *tls.Config, path string)
 	return syncPath(filepath.Dir(path))
 }
 
-// Forget deletes the keys that begin with the prefix.
-func Forget(ctx context.Context, endpoint string, client *tls.Config, prefix string) error {
+// DeletePrefix deletes the keys with a prefix.
+func DeletePrefix(ctx context.Context, endpoint string, client *tls.Config, prefix string) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	c, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, TLS: client, DialTimeout: dialTimeout, Logger: zap.NewNop(), Context: ctx})
@@ -49,7 +49,7 @@ func Forget(ctx context.Context, endpoint string, client *tls.Config, prefix str
 	return nil
 }
 
-// syncPath makes a file or folder outlast a loss of power.
+// syncPath syncs a file or folder, so that it survives a power cut.
 func syncPath(path string) error {
 	f, err := os.Open(path)
 	if err != nil {

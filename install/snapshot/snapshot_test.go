@@ -23,13 +23,13 @@ import (
 	"github.com/solonode/sno/install/snapshot"
 )
 
-// As render's pod of etcd has them on a node cp-1.
+// The name is that in sno-render's pod of etcd for node cp-1.
 const (
 	name = "cp-1"
 	keys = 500
 )
 
-// start starts an etcd as the node's pod does, and returns its endpoint and how it is stopped.
+// start starts an etcd as the node's pod does, and returns its endpoint and a function that stops it.
 func start(dir, peer string) (endpoint string, stop func(), err error) {
 	cfg := embed.NewConfig()
 	cfg.Dir, cfg.Name, cfg.LogLevel, cfg.LogOutputs = dir, name, "error", []string{os.DevNull}
@@ -110,8 +110,7 @@ func file(t *testing.T) string {
 	return f
 }
 
-// A restored etcd has the data, as the member that the node's pod starts, and the snapshot is a fraction of a data folder (R-BIP-10,
-// U-INS-7).
+// A restored etcd has the data and the identity of the node's pod. The snapshot is much smaller than a data folder (R-BIP-10, U-INS-7).
 func TestRestored(t *testing.T) {
 	f := file(t)
 	status, err := snapshot.Verify(f)
@@ -120,7 +119,7 @@ func TestRestored(t *testing.T) {
 	}
 	entries, err := os.ReadDir(filepath.Dir(f))
 	if err != nil || len(entries) != 2 {
-		t.Errorf("beside the snapshot: %v, %v", entries, err)
+		t.Errorf("files next to the snapshot: %v, %v", entries, err)
 	}
 	dir := filepath.Join(t.TempDir(), "etcd")
 	if err := snapshot.Restore(snapshot.Options{Path: f, Name: name, PeerURL: peerURL, DataDir: dir}); err != nil {
@@ -163,7 +162,7 @@ func TestRestored(t *testing.T) {
 	if diff := cmp.Diff([]string{peerURL}, members.Members[0].PeerURLs); diff != "" {
 		t.Errorf("peer URLs (-want +got):\n%s", diff)
 	}
-	// The same command again leaves the member alone, also without a snapshot.
+	// A second call does not change the member, and needs no snapshot.
 	if err := snapshot.Restore(snapshot.Options{Path: "none", Name: name, PeerURL: peerURL, DataDir: dir}); err != nil {
 		t.Errorf("restored again: %v", err)
 	}
@@ -172,7 +171,7 @@ func TestRestored(t *testing.T) {
 	}
 }
 
-// What is not whole changes nothing.
+// A damaged snapshot changes nothing.
 func TestDamaged(t *testing.T) {
 	whole, err := os.ReadFile(file(t))
 	if err != nil {
@@ -191,8 +190,8 @@ func TestDamaged(t *testing.T) {
 		"truncated by a page":  {whole[:len(whole)-4096], snapshot.ErrCorrupt},
 		"only the checksum":    {whole[len(whole)-sha256.Size:], snapshot.ErrCorrupt},
 		"empty":                {nil, snapshot.ErrCorrupt},
-		"not by a snapshot":    {whole[:len(whole)-sha256.Size], snapshot.ErrNoSnapshot},
-		"no database, its sum": {append(garbage, sum[:]...), snapshot.ErrCorrupt},
+		"copy of a database":   {whole[:len(whole)-sha256.Size], snapshot.ErrNoSnapshot},
+		"garbage with its sum": {append(garbage, sum[:]...), snapshot.ErrCorrupt},
 	} {
 		t.Run(test, func(t *testing.T) {
 			dir := t.TempDir()
@@ -206,7 +205,7 @@ func TestDamaged(t *testing.T) {
 				t.Errorf("error %v, want %v and the file", err, c.want)
 			}
 			if _, err := os.Stat(data); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("the data folder was touched: %v", err)
+				t.Errorf("the data folder was changed: %v", err)
 			}
 		})
 	}
@@ -215,11 +214,10 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// killedEnv has the data folder of a process that dies before the member is moved.
+// killedEnv is the data folder of a process that is killed before the member is moved.
 const killedEnv = "SNAPSHOT_TEST_KILLED"
 
-// Killed between restoring and moving, the data folder has no member, which an etcd would take for its own; the same call does it all
-// (R-BIP-3).
+// After a kill between restoring and moving, the data folder has no member, which etcd would use. The same call restores it (R-BIP-3).
 func TestKilled(t *testing.T) {
 	if dir := os.Getenv(killedEnv); dir != "" {
 		err := snapshot.Restore(snapshot.Options{Path: os.Getenv("SNAPSHOT_TEST_FILE"), Name: name, PeerURL: peerURL, DataDir: dir, Moving: func() error {
@@ -241,7 +239,7 @@ func TestKilled(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	if _, err := os.Stat(filepath.Join(dir, ".restoring", "member")); err != nil {
-		t.Fatalf("it was killed before there was anything to move: %v", err)
+		t.Fatalf("killed before the member was restored: %v", err)
 	}
 	if done, err := snapshot.Restored(dir); done || err != nil {
 		t.Fatalf("restored: %t, %v", done, err)
@@ -250,7 +248,7 @@ func TestKilled(t *testing.T) {
 	if err := snapshot.Restore(o); err != nil {
 		t.Fatal(err)
 	}
-	// And what a run leaves that is killed after the move is removed.
+	// The remains of a run that was killed after the move are removed.
 	if err := os.Mkdir(filepath.Join(dir, ".restoring"), 0o700); err != nil {
 		t.Fatal(err)
 	}

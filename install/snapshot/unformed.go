@@ -15,13 +15,13 @@ import (
 const (
 	// logFolder is the folder of a member's log.
 	logFolder = "wal"
-	// firstSegment is the file with which each log begins. It is removed when the entries in it are in a snapshot.
+	// firstSegment is the first file of a log. etcd removes it when a snapshot has its entries.
 	firstSegment = "0000000000000000-0000000000000000.wal"
 )
 
-// RemoveUnformed removes the member of an etcd that was killed after it had created its log and before it committed the first entry, and reports
-// whether it did. Such a member has no voters and never elects a leader, however often it is started (U-INS-32); without it, etcd forms the cluster
-// anew. A member that has committed an entry is left alone, and so is a folder without a log. The etcd must not run.
+// RemoveUnformed removes the member of an etcd that was killed after it created its log and before it committed the first entry, and reports
+// whether it did. Such a member has no voters and never elects a leader (U-INS-32); without it, etcd forms a new cluster. A member with a
+// committed entry, and a folder without a log, are not changed. The etcd must not run.
 func RemoveUnformed(dataDir string) (bool, error) {
 	log := filepath.Join(dataDir, member, logFolder)
 	if _, err := os.Stat(filepath.Join(log, firstSegment)); err != nil {
@@ -34,7 +34,7 @@ func RemoveUnformed(dataDir string) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("read the log of etcd in %s: %w", log, err)
 	}
-	_, state, _, err := reader.ReadAll() // closes what it has read
+	_, state, _, err := reader.ReadAll() // it closes the reader
 	if err != nil {
 		return false, fmt.Errorf("read the log of etcd in %s: %w", log, err)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/solonode/sno/install/snapshot"
 )
 
-// killed makes the data folder of an etcd that was killed when it had created its log, and had written these entries.
+// killed returns the data folder of an etcd that was killed after it created its log and wrote these entries.
 func killed(t *testing.T, entries ...raftpb.Entry) string {
 	t.Helper()
 	peers, err := types.NewURLsMap(name + "=" + peerURL)
@@ -47,7 +47,7 @@ func killed(t *testing.T, entries ...raftpb.Entry) string {
 	return dir
 }
 
-// formed makes the data folder of an etcd that has run.
+// formed returns the data folder of an etcd that has run.
 func formed(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "etcd")
@@ -59,7 +59,7 @@ func formed(t *testing.T) string {
 	return dir
 }
 
-// An etcd that was killed before it committed anything forms its cluster anew, and no other loses its data.
+// An etcd that was killed before it committed anything forms a new cluster. No other loses its data.
 func TestRemoveUnformed(t *testing.T) {
 	log := filepath.Join("member", "wal", "0000000000000000-0000000000000000.wal")
 	for test, c := range map[string]struct {
@@ -86,7 +86,7 @@ func TestRemoveUnformed(t *testing.T) {
 			}
 			return dir
 		}},
-		"a log without its beginning": {dir: func(t *testing.T) string {
+		"a log without its first file": {dir: func(t *testing.T) string {
 			dir := formed(t)
 			if err := os.Rename(filepath.Join(dir, log), filepath.Join(dir, "member", "wal", "0000000000000001-0000000000000009.wal")); err != nil {
 				t.Fatal(err)

@@ -13,20 +13,20 @@ import (
 )
 
 var (
-	// ErrCorrupt is in the error of a file that is not as etcd has sent it.
+	// ErrCorrupt is in the error of a file that differs from what etcd sent.
 	ErrCorrupt = errors.New("the snapshot is damaged; save it again")
-	// ErrNoSnapshot is in the error of a file that was not saved by etcd's snapshot, such as a copy of a database.
-	ErrNoSnapshot = errors.New("not saved as a snapshot, so nothing shows whether it is whole; save it with etcd's snapshot")
+	// ErrNoSnapshot is in the error of a file without a checksum, such as a copy of a database.
+	ErrNoSnapshot = errors.New("no checksum, so it cannot be verified; save it with etcd's snapshot")
 )
 
-// Status is what a snapshot has.
+// Status describes a snapshot.
 type Status struct {
 	Revision int64
 	Keys     int
 	Bytes    int64
 }
 
-// Verify returns what the snapshot has, if it is whole. Its checksum is compared first (U-INS-25).
+// Verify verifies the snapshot, its checksum first, and returns its status (U-INS-25).
 func Verify(path string) (Status, error) {
 	if err := checksum(path); err != nil {
 		return Status{}, fmt.Errorf("snapshot %s: %w", path, err)
@@ -38,10 +38,10 @@ func Verify(path string) (Status, error) {
 	return Status{Revision: s.Revision, Keys: s.TotalKey, Bytes: s.TotalSize}, nil
 }
 
-// sector divides the size of every database; a snapshot has its checksum behind that.
+// sector divides the size of every database. A snapshot has its checksum after that.
 const sector = 512
 
-// checksum checks the SHA-256 sum at the end, before a library reads pages that may lead anywhere.
+// checksum verifies the SHA-256 sum at the end, before a library follows references in pages.
 func checksum(path string) error {
 	f, err := os.Open(path)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// BenchmarkCreate is a process of each command that creates a config, with new keys: how long it takes, and how much memory it has at most.
+// BenchmarkCreate measures the time and the peak memory of each command that creates a config, with new keys.
 func BenchmarkCreate(b *testing.B) {
 	dir := b.TempDir()
 	program := filepath.Join(dir, "sno-install")
@@ -41,7 +41,7 @@ func BenchmarkCreate(b *testing.B) {
 				}
 				usage, ok := c.ProcessState.SysUsage().(*syscall.Rusage)
 				if !ok {
-					b.Fatal("no figures of the process")
+					b.Fatal("no resource usage of the process")
 				}
 				most = max(most, usage.Maxrss) // in KiB
 			}

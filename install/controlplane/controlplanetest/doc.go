@@ -1,2 +1,2 @@
-// Package controlplanetest has what tests of a machine's own control plane begin with.
+// Package controlplanetest has the input of tests of a machine's own control plane.
 package controlplanetest

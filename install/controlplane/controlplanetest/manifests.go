@@ -15,11 +15,10 @@ import (
 	"github.com/solonode/sno/install/node"
 )
 
-// file is as seen from the folder of a package of this module.
+// file is relative to the folder of a package of this module.
 const file = "../installconfig/testdata/install-config.yaml"
 
-// Laid returns the settings and manifests that create lays on a machine, in profile kubernetes, in their places. The user's own manifests
-// are among them.
+// Laid returns the settings and manifests, including the user's, that create writes to a machine in profile kubernetes.
 func Laid(ctx context.Context, purpose installconfig.Purpose, settingsFile, folder string, user ...files.File) ([]files.File, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

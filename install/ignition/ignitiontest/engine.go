@@ -12,10 +12,9 @@ import (
 	"testing"
 )
 
-// errEngine is in the error of a config that the engine could not lay.
 var errEngine = errors.New("the Ignition engine failed")
 
-// accounts are what a root has before Ignition, by which useradd makes further users.
+// accounts are the files that useradd needs in a root.
 var accounts = map[string]string{
 	"etc/passwd":     "root:x:0:0:root:/:/bin/bash\n",
 	"etc/group":      "root:x:0:\n",
@@ -24,10 +23,10 @@ var accounts = map[string]string{
 	"etc/login.defs": "UID_MIN 1000\nGID_MIN 1000\nUSERGROUPS_ENAB yes\n",
 }
 
-// Root returns a folder to lay configs into: the root of a machine with nothing but the user root.
+// Root returns the root folder of a machine with only the user root.
 func Root(t *testing.T) string {
 	t.Helper()
-	// Not t.TempDir, which is for its owner only: the engine writes a user's keys as that user.
+	// t.TempDir is readable by its owner only, and the engine writes a user's keys as that user.
 	root, err := os.MkdirTemp("", "root-")
 	if err != nil {
 		t.Fatal(err)
@@ -51,8 +50,8 @@ func Root(t *testing.T) string {
 	return root
 }
 
-// Lay has the Ignition engine lay a config over a root as at the first boot: users, folders, files and units. It sets owners, so whoever
-// is not root has the test skipped.
+// Lay applies a config to a root with the Ignition engine, as at the first boot: users, folders, files and units. It skips the test unless
+// it runs as root, since it sets owners.
 func Lay(t *testing.T, root string, config []byte) error {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -67,8 +66,8 @@ func Lay(t *testing.T, root string, config []byte) error {
 		cmd := exec.CommandContext(t.Context(), engine, "--platform", "file", "--stage", stage, "--root", root, "--log-to-stdout",
 			"--config-cache", filepath.Join(work, "cache"), "--state-file", filepath.Join(work, "state"))
 		cmd.Env = append(os.Environ(), "IGNITION_CONFIG_FILE="+file)
-		if said, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("%w: stage %s: %w\n%s", errEngine, stage, err, said)
+		if output, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%w: stage %s: %w\n%s", errEngine, stage, err, output)
 		}
 	}
 	return nil
@@ -78,11 +77,10 @@ func Lay(t *testing.T, root string, config []byte) error {
 type Entry struct {
 	Mode         fs.FileMode
 	Owner, Group uint32
-	Content      string // of a file, or where a link leads
+	Content      string // of a file, or the target of a link
 }
 
-// Tree returns all that was laid over a root, by paths from it. Left out are the accounts, what useradd keeps with them, and the folders
-// that nobody asked for, which are root's with mode 0755.
+// Tree returns all that was written to a root, by path, except accounts, what useradd adds to them, and folders of root with mode 0755.
 func Tree(t *testing.T, root string) map[string]Entry {
 	t.Helper()
 	tree := map[string]Entry{}
@@ -129,7 +127,7 @@ func read(path string, entry fs.DirEntry) (Entry, error) {
 	}
 }
 
-// bookkeeping reports whether a file is of those about accounts, or Ignition's note that it has run.
+// bookkeeping reports whether a file belongs to accounts or is Ignition's result.
 func bookkeeping(path string) bool {
 	_, account := accounts[strings.TrimSuffix(path, "-")]
 	return account || path == "etc/.pwd.lock" || path == "etc/.ignition-result.json" || path == "etc/subuid" || path == "etc/subgid"

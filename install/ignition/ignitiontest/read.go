@@ -11,17 +11,17 @@ import (
 	"github.com/vincent-petithory/dataurl"
 )
 
-// Read returns the files and folders that a config lays, by their paths, and the texts of the units that it enables, by their names. A file
-// that is downloaded has its address as its content.
+// Read returns the files and folders of a config by path, and the texts of enabled units by name. The content of a downloaded file is its
+// URL.
 func Read(t testing.TB, text []byte) (entries map[string]Entry, units map[string]string) {
 	t.Helper()
-	type placed struct {
+	type entry struct {
 		Path     string
 		Mode     fs.FileMode
 		Contents struct{ Source, Compression string }
 	}
 	var c struct {
-		Storage struct{ Files, Directories []placed }
+		Storage struct{ Files, Directories []entry }
 		Systemd struct {
 			Units []struct {
 				Name, Contents string

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Tool returns the program of that name, which tools/run builds if it has not.
+// Tool returns the path of a program that tools/run builds.
 func Tool(t *testing.T, name string) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -26,11 +26,11 @@ func Tool(t *testing.T, name string) string {
 		dir = filepath.Dir(dir)
 	}
 	cmd := exec.CommandContext(t.Context(), run, "-path", name)
-	var said bytes.Buffer
-	cmd.Stderr = &said
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
 	path, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("build %s, which this test needs: %v\n%s", name, err, &said)
+		t.Fatalf("build %s, which this test needs: %v\n%s", name, err, &stderr)
 	}
 	return string(bytes.TrimSpace(path))
 }
