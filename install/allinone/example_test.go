@@ -9,7 +9,7 @@ import (
 
 // Phases of the installation, and of the later renewal of certificates.
 func ExamplePhases() {
-	m := allinone.Machine(controlplane.Machine{Root: "/"})
+	m := allinone.NewMachine(controlplane.Machine{Root: "/"})
 	for _, p := range allinone.Phases(m) {
 		fmt.Println(p.Name, p.Limit)
 	}

@@ -32,7 +32,7 @@ func accessOf(m *controlplane.Machine) ([]files.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the kubelet's kubeconfig: %w", err)
 	}
-	return kubelet.Access(content) //nolint:wrapcheck // it names the content
+	return kubelet.AccessFiles(content) //nolint:wrapcheck // it names the content
 }
 
 // Kubelet configures the access to the kubelet of the machine.
@@ -64,7 +64,7 @@ func (k Kubelet) updateAccess(ctx context.Context, m *controlplane.Machine, p *p
 		if err := m.Systemctl(ctx, "stop", kubelet.Unit); err != nil {
 			return err
 		}
-		if err := m.Lay(access...); err != nil {
+		if err := m.WriteFiles(access...); err != nil {
 			return err //nolint:wrapcheck // it names the file
 		}
 	}
@@ -95,11 +95,11 @@ func podsReady(ctx context.Context, m *controlplane.Machine) error {
 	if err != nil {
 		return err //nolint:wrapcheck // it names the file
 	}
-	list, err := m.Files()
+	list, err := m.StaticPodFiles()
 	if err != nil {
 		return err //nolint:wrapcheck // it names the folder
 	}
-	config, err := m.Client()
+	config, err := m.ClientConfig()
 	if err != nil {
 		return err //nolint:wrapcheck // it names the file
 	}

@@ -42,7 +42,7 @@ func kubeletHealth(t *testing.T, asked *[]string) (url string) {
 func TestUpdateAccess(t *testing.T) {
 	root := t.TempDir()
 	errSystem := errors.New("no such unit")
-	m := allinone.Machine(controlplane.Machine{Root: root, Output: io.Discard, Interval: 20 * time.Millisecond, Systemctl: func(context.Context, ...string) error {
+	m := allinone.NewMachine(controlplane.Machine{Root: root, Output: io.Discard, Interval: 20 * time.Millisecond, Systemctl: func(context.Context, ...string) error {
 		return errSystem
 	}})
 	put(t, root, node.AllInOneRendered+"/"+controlplane.KubeletKubeconfig, kubeletKubeconfig)

@@ -24,8 +24,8 @@ const (
 	soon = time.Minute
 )
 
-// Machine returns m with the paths of an all-in-one node. The caller sets the other fields.
-func Machine(m controlplane.Machine) *controlplane.Machine {
+// NewMachine returns m with the paths of an all-in-one node. The caller sets the other fields.
+func NewMachine(m controlplane.Machine) *controlplane.Machine {
 	m.SettingsFile, m.Manifests, m.Rendered = node.AllInOneSettings, node.AllInOneManifests, node.AllInOneRendered
 	return &m
 }
@@ -45,8 +45,8 @@ func Phases(m *controlplane.Machine) []phase.Phase {
 		{Name: "api", Limit: long, Run: m.WaitForAPI},
 		{Name: "apply-manifests", Limit: long, Run: func(ctx context.Context, p *phase.Progress) error { return apply(ctx, m, p) }},
 		{Name: "join", Limit: long, Run: func(ctx context.Context, p *phase.Progress) error { return approve(ctx, m, p) }},
-		{Name: "finish", Limit: short, Done: m.Has(node.AllInOneDone), Run: func(context.Context, *phase.Progress) error {
-			return m.Lay(files.File{Path: node.AllInOneDone, Mode: 0o600})
+		{Name: "finish", Limit: short, Done: m.FileExists(node.AllInOneMarker), Run: func(context.Context, *phase.Progress) error {
+			return m.WriteFiles(files.File{Path: node.AllInOneMarker, Mode: 0o600})
 		}},
 	}
 }
@@ -70,15 +70,15 @@ func Rotate(m *controlplane.Machine, k Kubelet) []phase.Phase {
 	)
 }
 
-// RotateBefore returns the renewal before the kubelet starts, on the disk only. A kubelet that has started pods with certificates that
+// RotateBeforeKubelet returns the renewal before the kubelet starts, on the disk only. A kubelet that has started pods with certificates that
 // have ended could not end these pods: it would wait for the API server.
-func RotateBefore(m *controlplane.Machine) []phase.Phase {
+func RotateBeforeKubelet(m *controlplane.Machine) []phase.Phase {
 	return append(onDisk(m), phase.Phase{Name: "kubelet", Limit: short, Run: func(context.Context, *phase.Progress) error {
 		access, err := accessOf(m)
 		if err != nil {
 			return err
 		}
-		return m.Lay(access...) //nolint:wrapcheck // it names the file
+		return m.WriteFiles(access...) //nolint:wrapcheck // it names the file
 	}})
 }
 
@@ -86,7 +86,7 @@ func RotateBefore(m *controlplane.Machine) []phase.Phase {
 func onDisk(m *controlplane.Machine) []phase.Phase {
 	return []phase.Phase{
 		{Name: "rotate", Limit: short, Run: func(ctx context.Context, _ *phase.Progress) error { return m.Rotate(ctx) }},
-		{Name: "static-pods", Limit: short, Run: func(context.Context, *phase.Progress) error { return m.LayPods() }},
+		{Name: "static-pods", Limit: short, Run: func(context.Context, *phase.Progress) error { return m.WriteStaticPods() }},
 	}
 }
 
@@ -96,17 +96,17 @@ func writeFiles(m *controlplane.Machine) error {
 	if err != nil {
 		return err //nolint:wrapcheck // it names the file
 	}
-	if err := m.Lay(kubelet.Environment(s)); err != nil {
+	if err := m.WriteFiles(kubelet.Environment(s)); err != nil {
 		return err //nolint:wrapcheck // it names the file
 	}
-	if err := m.LayPods(); err != nil {
+	if err := m.WriteStaticPods(); err != nil {
 		return err //nolint:wrapcheck // it names the file
 	}
 	access, err := accessOf(m)
 	if err != nil {
 		return err
 	}
-	return m.Lay(access...) //nolint:wrapcheck // it names the file
+	return m.WriteFiles(access...) //nolint:wrapcheck // it names the file
 }
 
 func apply(ctx context.Context, m *controlplane.Machine, p *phase.Progress) error {
@@ -124,7 +124,7 @@ func approve(ctx context.Context, m *controlplane.Machine, p *phase.Progress) er
 	if err != nil {
 		return fmt.Errorf("%s: %w: %w", m.SettingsFile, err, phase.ErrInput)
 	}
-	config, err := m.Client()
+	config, err := m.ClientConfig()
 	if err != nil {
 		return err //nolint:wrapcheck // it names the file
 	}

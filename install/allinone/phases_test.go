@@ -43,7 +43,7 @@ import (
 // writeConfig writes the files of the Ignition config.
 func writeConfig(t *testing.T, root string) {
 	t.Helper()
-	all, err := controlplanetest.Laid(t.Context(), installconfig.AllInOne, node.AllInOneSettings, node.AllInOneManifests)
+	all, err := controlplanetest.ConfigFiles(t.Context(), installconfig.AllInOne, node.AllInOneSettings, node.AllInOneManifests)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestPhases(t *testing.T) {
 	root := t.TempDir()
 	writeConfig(t, root)
 	var units [][]string
-	m := allinone.Machine(controlplane.Machine{Root: root, Output: io.Discard, Interval: 20 * time.Millisecond, Host: func() (controlplane.Host, error) {
+	m := allinone.NewMachine(controlplane.Machine{Root: root, Output: io.Discard, Interval: 20 * time.Millisecond, Host: func() (controlplane.Host, error) {
 		return controlplane.Host{Name: "Master0", Interfaces: []controlplane.Interface{{Name: "eno1", Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.10/24")}}}}, nil
 	}, Systemctl: func(_ context.Context, arguments ...string) error {
 		units = append(units, arguments)
@@ -115,12 +115,12 @@ func TestPhases(t *testing.T) {
 	if err := run(allinone.Phases(m), "apply-manifests"); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(filepath.Join(root, node.AllInOneDone)); err == nil {
+	if _, err := os.Stat(filepath.Join(root, node.AllInOneMarker)); err == nil {
 		t.Error("the marker exists without a node")
 	}
 	short := allinone.Phases(m)
 	short[4].Limit = 100 * time.Millisecond
-	if err := run(short, ""); !errors.Is(err, phase.ErrLimit) || !errors.Is(err, join.ErrWaiting) {
+	if err := run(short, ""); !errors.Is(err, phase.ErrLimit) || !errors.Is(err, join.ErrNotJoined) {
 		t.Fatalf("a node that is not Ready: %v", err)
 	}
 	if diff := cmp.Diff([][]string{{"restart", "kubelet.service"}}, units); diff != "" {
@@ -148,7 +148,7 @@ func TestPhases(t *testing.T) {
 	put(t, root, kubelet.ServerCA, "old")
 	// The API server does not answer once its own certificate has ended.
 	put(t, root, node.AllInOneRendered+"/"+controlplane.Kubeconfig, "")
-	if err := run(allinone.RotateBefore(m), ""); err != nil {
+	if err := run(allinone.RotateBeforeKubelet(m), ""); err != nil {
 		t.Fatal(err)
 	}
 	after, err := os.ReadFile(filepath.Join(root, certificate))

@@ -29,7 +29,7 @@ const (
 // unlike upstream (U-INS-12).
 func (l *live) additions(s *node.Settings) (*ignition.Builder, error) {
 	b := &ignition.Builder{}
-	list, err := l.Files()
+	list, err := l.StaticPodFiles()
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (l *live) additions(s *node.Settings) (*ignition.Builder, error) {
 	b.AddUnit(own, node.RestoreUnit, fmt.Sprintf(restoreUnit, s.Executable()))
 	b.AddDropIn(own, "kubelet.service", node.RestoreDropIn, restoreDropIn)
 	b.AddUnit(own, node.PostRebootUnit, postreboot.Unit(*s))
-	more, err := os.ReadFile(l.Path(node.NodeIgnition))
+	more, err := os.ReadFile(l.Path(node.NodeAdditions))
 	if err != nil {
 		return nil, fmt.Errorf("enrich the master config: %w", err)
 	}

@@ -179,8 +179,8 @@ func TestAddedAtCreation(t *testing.T) {
 	m := newMachine(t)
 	l := m.beforeEnrich(t)
 	config := func(sections string) string { return `{"ignition":{"version":"3.2.0"},` + sections + `}` }
-	put(t, m.root, node.NodeIgnition, config(`"systemd":{"units":[{"name":"kubelet.service","dropins":[{"name":"50-site.conf","contents":"[Unit]\n"}]}]}`))
-	put(t, m.root, node.GivenIgnition, config(`"systemd":{"units":[{"name":"kubelet.service","contents":"[Unit]\n"}]}`))
+	put(t, m.root, node.NodeAdditions, config(`"systemd":{"units":[{"name":"kubelet.service","dropins":[{"name":"50-site.conf","contents":"[Unit]\n"}]}]}`))
+	put(t, m.root, node.UserMasterIgnition, config(`"systemd":{"units":[{"name":"kubelet.service","contents":"[Unit]\n"}]}`))
 	c := enriched(t, l)
 	for _, u := range c.Systemd.Units {
 		if u.Name == "kubelet.service" && (len(u.Dropins) != 2 || u.Contents == nil) {
@@ -198,7 +198,7 @@ func TestAddedAtCreation(t *testing.T) {
 		"same unit, masked":  {config(`"systemd":{"units":[{"name":"etcd-restore.service","mask":true}]}`), "unit etcd-restore.service: defined by two sources: sno-install and the user's additions"},
 		"a pointer":          {`{"ignition":{"version":"3.2.0","config":{"merge":[{"source":"https://example.com/a"}]}}}`, "the user's additions: ignition.config: "},
 	} {
-		put(t, m.root, node.NodeIgnition, test.config)
+		put(t, m.root, node.NodeAdditions, test.config)
 		err := l.enrich(t.Context(), nil)
 		if !errors.Is(err, ignition.ErrConflict) && !errors.Is(err, ignition.ErrPointer) || !errors.Is(err, phase.ErrInput) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: error %v, want %q", name, err, test.want)
@@ -207,8 +207,8 @@ func TestAddedAtCreation(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	put(t, m.root, node.NodeIgnition, "\n")
-	put(t, m.root, node.GivenIgnition, original)
+	put(t, m.root, node.NodeAdditions, "\n")
+	put(t, m.root, node.UserMasterIgnition, original)
 	if mode, _ := fileOf(t, enriched(t, l), "etc/site.conf"); mode != 0 {
 		t.Error("nothing was added at creation")
 	}
@@ -245,6 +245,6 @@ func TestIsInstalled(t *testing.T) {
 	is(true, "the same config")
 	m.edit(t, func(s *node.Settings) { s.InstallationDisk = "/dev/disk/by-id/wwn-0x2" })
 	is(false, "another disk")
-	put(t, m.root, node.Installed, `{"disk":`)
+	put(t, m.root, node.InstalledRecord, `{"disk":`)
 	is(false, "a truncated record")
 }

@@ -33,7 +33,7 @@ func (l *live) payload(ctx context.Context, p *phase.Progress) error {
 	if err != nil || s.Profile != string(inputs.OpenShift) {
 		return err
 	}
-	if there, err := l.Has(imageReferences)(ctx); err != nil || there {
+	if there, err := l.FileExists(imageReferences)(ctx); err != nil || there {
 		return err
 	}
 	part := l.Path(node.ReleaseManifests + ".part")
@@ -69,7 +69,7 @@ func (l *live) render(ctx context.Context, p *phase.Progress) error {
 	return l.Render(ctx, p, references(s)) //nolint:wrapcheck // it names the phase's input
 }
 
-func (l *live) writePods(context.Context, *phase.Progress) error { return l.LayPods() } //nolint:wrapcheck // it names the file
+func (l *live) writePods(context.Context, *phase.Progress) error { return l.WriteStaticPods() } //nolint:wrapcheck // it names the file
 
 // apply applies what was rendered, and the manifests of the release in profile openshift.
 func (l *live) apply(ctx context.Context, p *phase.Progress) error {
@@ -85,7 +85,7 @@ func (l *live) apply(ctx context.Context, p *phase.Progress) error {
 	if err != nil {
 		return err //nolint:wrapcheck // it names every manifest
 	}
-	return l.Lay(files.File{Path: applied, Mode: 0o600, Content: fmt.Appendf(nil, "%d objects and statuses\n", count)}) //nolint:wrapcheck // it names the file
+	return l.WriteFiles(files.File{Path: applied, Mode: 0o600, Content: fmt.Appendf(nil, "%d objects and statuses\n", count)}) //nolint:wrapcheck // it names the file
 }
 
 // bundleLimit limits the logs in the config, which Ignition holds in memory.
@@ -130,7 +130,7 @@ func (l *live) stop(ctx context.Context, p *phase.Progress, pods, ports []string
 var errListens = errors.New("something still listens")
 
 func (l *live) hasSnapshot(ctx context.Context) (bool, error) {
-	there, err := l.Has(node.LiveSnapshot)(ctx)
+	there, err := l.FileExists(node.LiveSnapshot)(ctx)
 	if err != nil || !there {
 		return false, err
 	}
@@ -148,12 +148,12 @@ const leases = "/kubernetes.io/leases/"
 // save saves etcd's data without the Leases (R-BIP-10), after all other writers have stopped. It starts etcd again if an earlier run had
 // stopped it and its snapshot was damaged since.
 func (l *live) save(ctx context.Context, p *phase.Progress) error {
-	list, err := l.Files()
+	list, err := l.StaticPodFiles()
 	if err != nil {
 		return err
 	}
 	etcd := path.Join(node.ManifestDir, node.StaticPods[0])
-	if err := l.Lay(slices.DeleteFunc(list, func(f files.File) bool { return f.Path != etcd })...); err != nil {
+	if err := l.WriteFiles(slices.DeleteFunc(list, func(f files.File) bool { return f.Path != etcd })...); err != nil {
 		return err //nolint:wrapcheck // it names the file
 	}
 	var client *tls.Config

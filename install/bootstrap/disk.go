@@ -38,7 +38,7 @@ func (l *live) current() (installed, error) {
 }
 
 func (l *live) isInstalled(context.Context) (bool, error) {
-	text, err := os.ReadFile(l.Path(node.Installed))
+	text, err := os.ReadFile(l.Path(node.InstalledRecord))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -78,5 +78,5 @@ func (l *live) writeDisk(ctx context.Context, _ *phase.Progress) error {
 	if err != nil {
 		return fmt.Errorf("record the installed disk: %w", err)
 	}
-	return l.Lay(files.File{Path: node.Installed, Mode: 0o600, Content: append(text, '\n')}) //nolint:wrapcheck // it names the file
+	return l.WriteFiles(files.File{Path: node.InstalledRecord, Mode: 0o600, Content: append(text, '\n')}) //nolint:wrapcheck // it names the file
 }

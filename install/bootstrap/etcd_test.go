@@ -58,7 +58,7 @@ func (m *machine) withStaticPods(t *testing.T) *live {
 	t.Helper()
 	m.rendered(t)
 	l := newLive(m.Options)
-	if err := l.LayPods(); err != nil {
+	if err := l.WriteStaticPods(); err != nil {
 		t.Fatal(err)
 	}
 	return l

@@ -63,7 +63,7 @@ func (l *live) fetchOriginal(ctx context.Context, p *phase.Progress) error {
 	if _, err := ignition.Parse(from, text); err != nil {
 		return fmt.Errorf("the master config: %w: %w", err, phase.ErrInput)
 	}
-	return l.Lay(files.File{Path: node.OriginalIgnition, Mode: 0o600, Content: text}) //nolint:wrapcheck // it names the file
+	return l.WriteFiles(files.File{Path: node.OriginalIgnition, Mode: 0o600, Content: text}) //nolint:wrapcheck // it names the file
 }
 
 func fetch(ctx context.Context, url string) ([]byte, error) {
@@ -111,5 +111,5 @@ func (l *live) enrich(context.Context, *phase.Progress) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", err, phase.ErrInput)
 	}
-	return l.Lay(files.File{Path: node.MasterIgnition, Mode: 0o600, Content: text}) //nolint:wrapcheck // it names the file
+	return l.WriteFiles(files.File{Path: node.MasterIgnition, Mode: 0o600, Content: text}) //nolint:wrapcheck // it names the file
 }

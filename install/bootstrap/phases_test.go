@@ -53,8 +53,8 @@ type machine struct {
 // configFiles returns the files of the Ignition config, once: RSA keys are slow to make.
 var configFiles = sync.OnceValues(func() ([]files.File, error) {
 	user := files.File{Path: "site.yaml", Mode: 0o600, Content: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: site, namespace: default}\ndata: {a: b}\n")}
-	all, err := controlplanetest.Laid(context.Background(), installconfig.SingleNode, node.LiveSettings, node.LiveManifests, user)
-	return append(all, files.File{Path: node.GivenIgnition, Mode: 0o600, Content: []byte(original)}, files.File{Path: node.NodeIgnition, Mode: 0o600, Content: []byte(addedFile)}), err
+	all, err := controlplanetest.ConfigFiles(context.Background(), installconfig.SingleNode, node.LiveSettings, node.LiveManifests, user)
+	return append(all, files.File{Path: node.UserMasterIgnition, Mode: 0o600, Content: []byte(original)}, files.File{Path: node.NodeAdditions, Mode: 0o600, Content: []byte(addedFile)}), err
 })
 
 // newMachine writes the files of the Ignition config.
@@ -83,7 +83,7 @@ cp "$3" "`+m.disk+`"`)
 	}
 	m.edit(t, func(s *node.Settings) {
 		s.InstallationDisk, s.KernelArguments, s.InstallerArguments = "/dev/disk/by-id/wwn-0x1", []string{"nosmt"}, []string{"--copy-network"}
-		s.MasterIgnition = "/" + node.GivenIgnition
+		s.MasterIgnition = "/" + node.UserMasterIgnition
 	})
 	return m
 }
@@ -284,8 +284,8 @@ func (m *machine) written(t *testing.T, first []byte) {
 	if os.Geteuid() != 0 {
 		t.Skip("Ignition's engine must run as root")
 	}
-	root := ignitiontest.Root(t)
-	if err := ignitiontest.Lay(t, root, text); err != nil {
+	root := ignitiontest.NewRoot(t)
+	if err := ignitiontest.Apply(t, root, text); err != nil {
 		t.Fatal(err)
 	}
 	tree := ignitiontest.Tree(t, root)
@@ -318,7 +318,7 @@ func (m *machine) written(t *testing.T, first []byte) {
 	if err := Restore(t.Context(), root); err != nil {
 		t.Fatal(err)
 	}
-	if done, err := snapshot.Restored(filepath.Join(root, node.EtcdData)); err != nil || !done {
+	if done, err := snapshot.HasMember(filepath.Join(root, node.EtcdData)); err != nil || !done {
 		t.Errorf("etcd has no data: %v", err)
 	}
 	data, err := os.ReadFile(filepath.Join(root, node.Snapshot))
@@ -336,12 +336,12 @@ func TestInputOfPhases(t *testing.T) {
 	m.rendered(t)
 	put(t, m.root, applied, "")
 	for _, version := range []string{"2.2.0", "3.9.0"} {
-		put(t, m.root, node.GivenIgnition, `{"ignition":{"version":"`+version+`"}}`)
+		put(t, m.root, node.UserMasterIgnition, `{"ignition":{"version":"`+version+`"}}`)
 		if _, err := m.run(t, ""); !errors.Is(err, ignition.ErrVersion) || !errors.Is(err, phase.ErrInput) || !strings.Contains(err.Error(), "/given-master.ign: ignition.version") {
 			t.Errorf("spec %s: %v", version, err)
 		}
 	}
-	put(t, m.root, node.GivenIgnition, original)
+	put(t, m.root, node.UserMasterIgnition, original)
 	if _, err := m.run(t, "log-bundle"); !errors.Is(err, context.Canceled) {
 		t.Fatalf("with a config that can be used: %v", err)
 	}
@@ -351,7 +351,7 @@ func TestInputOfPhases(t *testing.T) {
 		"a unit of sno-install": {`"systemd":{"units":[{"name":"post-reboot.service"}]}`, "unit post-reboot.service"},
 		"a file of a user":      {`"storage":{"files":[{"path":"/etc/site.conf"}]}`, "given-master.ign and the user's additions"},
 	} {
-		put(t, m.root, node.GivenIgnition, `{"ignition":{"version":"3.2.0"},`+test.sections+`}`)
+		put(t, m.root, node.UserMasterIgnition, `{"ignition":{"version":"3.2.0"},`+test.sections+`}`)
 		if _, err := m.run(t, ""); !errors.Is(err, ignition.ErrConflict) || !errors.Is(err, phase.ErrInput) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: error %v, want %q", name, err, test.want)
 		}
@@ -359,7 +359,7 @@ func TestInputOfPhases(t *testing.T) {
 	if _, err := os.Stat(m.disk); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the disk: %v", err)
 	}
-	put(t, m.root, node.GivenIgnition, original)
+	put(t, m.root, node.UserMasterIgnition, original)
 	if _, err := m.run(t, ""); err != nil {
 		t.Errorf("without a conflict: %v", err)
 	}

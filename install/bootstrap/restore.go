@@ -22,7 +22,7 @@ var ErrDamaged = errors.New("etcd has no data, and its only snapshot is damaged:
 // changed.
 func Restore(_ context.Context, root string) error {
 	data := filepath.Join(root, node.EtcdData)
-	done, err := snapshot.Restored(data)
+	done, err := snapshot.HasMember(data)
 	if err != nil {
 		return fmt.Errorf("restore etcd: %w", err)
 	}

@@ -108,7 +108,7 @@ func TestRestore(t *testing.T) {
 			t.Errorf("a damaged snapshot of %d bytes: %v", len(damaged), err)
 		}
 	}
-	if done, err := snapshot.Restored(filepath.Join(root, node.EtcdData)); done || err != nil {
+	if done, err := snapshot.HasMember(filepath.Join(root, node.EtcdData)); done || err != nil {
 		t.Errorf("etcd has data of a damaged snapshot: %v", err)
 	}
 	put(t, root, node.Snapshot, string(whole))

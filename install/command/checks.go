@@ -152,7 +152,7 @@ func userManifests(dir string) ([]files.File, error) {
 		if _, err := os.Stat(filepath.Join(dir, name)); errors.Is(err, os.ErrNotExist) {
 			continue
 		}
-		list, err := manifests.User(name, os.DirFS(filepath.Join(dir, name)))
+		list, err := manifests.ReadUserManifests(name, os.DirFS(filepath.Join(dir, name)))
 		all, errs = append(all, list...), append(errs, err)
 	}
 	// Merge reports objects that two files have.

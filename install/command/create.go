@@ -107,7 +107,7 @@ func (o *creation) bind(f *pflag.FlagSet) {
 	f.DurationVar(&o.validity, "validity", inputs.DefaultValidity, "validity of certificates that no operator renews")
 	f.StringVar(&o.program, "program", "", "http or https URL from which the machine downloads sno-install")
 	f.StringVar(&o.sum, "program-sha512", "", "SHA-512 sum of that program; by default of the running program")
-	f.BoolVar(&o.settings.ProgramInImage, "program-in-image", false, "the machine's image has /"+node.ProgramOfImage)
+	f.BoolVar(&o.settings.ProgramInImage, "program-in-image", false, "the machine's image has /"+node.ImageProgram)
 	f.StringVar(&o.settings.Name, "node-name", "", "name of the node; by default the machine's hostname")
 	f.StringArrayVar(&o.addresses, "node-ip", nil, "address of the node, at most one of each family; by default the machine's addresses in the machine networks")
 }

@@ -200,7 +200,7 @@ func TestCreateFlags(t *testing.T) {
 	}
 	s := settings(t, string(live), node.LiveSettings)
 	got := []string{s.Profile, s.ReleaseImage, s.Name, fmt.Sprint(s.Addresses), s.Validity, fmt.Sprint(s.Images), fmt.Sprint(s.KernelArguments), s.MasterIgnition}
-	want := []string{"openshift", release, "master0", "[192.0.2.10 2001:db8::10]", "48h0m0s", "map[etcd:registry.example.com/etcd:1]", "[quiet]", "/" + node.GivenIgnition}
+	want := []string{"openshift", release, "master0", "[192.0.2.10 2001:db8::10]", "48h0m0s", "map[etcd:registry.example.com/etcd:1]", "[quiet]", "/" + node.UserMasterIgnition}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}
@@ -295,7 +295,7 @@ func TestAllErrorsAtOnce(t *testing.T) {
 		`--node-name "A"`, `--program "ftp://hub": unusable value: give an http or https URL`, `--program "ftp://hub": unusable value: give either a URL or --program-in-image`,
 		`--program-sha512 "0"`, at("extra/speed/a")+": not supported in an extra folder", `--extra-live "`+at("none")+`": unusable value: no such folder`,
 		"install-config.yaml: pullSecret: ", "install-config.yaml:6: controlPlane.replicas: ", `: ignored: `, at("net.yaml")+`:1: interfaces[0].type: unknown value "tunnel"`,
-		"manifests/a.yaml: no manifest", "manifests/b.txt: no manifest", "openshift/c.yaml: no manifest",
+		"manifests/a.yaml: not a manifest", "manifests/b.txt: not a manifest", "openshift/c.yaml: not a manifest",
 	)
 	if lines := strings.Count(errs, "\n  "); lines != 22 || !strings.HasPrefix(errs, "sno-install: nothing was done:\n  --") {
 		t.Errorf("%d lines in the list:\n%s", lines, errs)

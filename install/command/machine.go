@@ -58,7 +58,7 @@ func newBootstrap(errs io.Writer) *cobra.Command {
 			if len(o.Restart) == 0 {
 				return fmt.Errorf("--restart is needed; %w", errUsage)
 			}
-			o.Host = func() (controlplane.Host, error) { return controlplane.ThisMachine(m.root) }
+			o.Host = func() (controlplane.Host, error) { return controlplane.ReadHost(m.root) }
 			return phases(c, m.status, bootstrap.Phases(o), errs)
 		},
 	})
@@ -149,9 +149,9 @@ func newRotate(errs io.Writer) *cobra.Command {
 		Long: "Renew the certificates of an all-in-one node after 80 % of their validity, also those that have ended.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if before {
-				return phases(c, m.status, allinone.RotateBefore(m.allInOne(errs)), errs)
+				return phases(c, m.status, allinone.RotateBeforeKubelet(m.allInOne(errs)), errs)
 			}
-			return phases(c, m.status, allinone.Rotate(m.allInOne(errs), allinone.Kubelet{HealthURL: kubelet.Health, PodTimeout: 30 * time.Second}), errs)
+			return phases(c, m.status, allinone.Rotate(m.allInOne(errs), allinone.Kubelet{HealthURL: kubelet.HealthURL, PodTimeout: 30 * time.Second}), errs)
 		},
 	})
 	c.Flags().BoolVar(&before, "before-kubelet", false, "renew on the disk only; the kubelet starts afterwards")
@@ -159,7 +159,7 @@ func newRotate(errs io.Writer) *cobra.Command {
 }
 
 func (o *onMachine) allInOne(errs io.Writer) *controlplane.Machine {
-	return allinone.Machine(controlplane.Machine{
-		Root: o.root, Output: errs, Interval: interval, Systemctl: systemctl(errs), Host: func() (controlplane.Host, error) { return controlplane.ThisMachine(o.root) },
+	return allinone.NewMachine(controlplane.Machine{
+		Root: o.root, Output: errs, Interval: interval, Systemctl: systemctl(errs), Host: func() (controlplane.Host, error) { return controlplane.ReadHost(o.root) },
 	})
 }

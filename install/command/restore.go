@@ -22,7 +22,7 @@ const restoreLimit = 10 * time.Minute
 func restore(c *cobra.Command, root, status string, out, errs io.Writer) error {
 	err := phases(c, status, []phase.Phase{{
 		Name: "restore-etcd", Limit: restoreLimit,
-		Done: func(context.Context) (bool, error) { return snapshot.Restored(filepath.Join(root, node.EtcdData)) },
+		Done: func(context.Context) (bool, error) { return snapshot.HasMember(filepath.Join(root, node.EtcdData)) },
 		Run: func(ctx context.Context, _ *phase.Progress) error {
 			err := bootstrap.Restore(ctx, root)
 			if errors.Is(err, bootstrap.ErrNoData) || errors.Is(err, snapshot.ErrCorrupt) {

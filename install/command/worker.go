@@ -43,7 +43,7 @@ func newWorker(out io.Writer) *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("--ca: %w; %w", err, errInput)
 			}
-			end, err := credentials.EndOf(bundle, time.Now())
+			end, err := credentials.NotAfter(bundle, time.Now())
 			if err != nil {
 				return fmt.Errorf("--ca %s: %w; %w", ca, err, errInput)
 			}

@@ -16,7 +16,7 @@ import (
 	"github.com/solonode/sno/install/phase"
 )
 
-func TestSettle(t *testing.T) {
+func TestCompleteSettings(t *testing.T) {
 	prefix, addr := netip.MustParsePrefix, netip.MustParseAddr
 	host := Host{Name: "CP-1.example.com.", Interfaces: []Interface{
 		{"eno1", []netip.Prefix{prefix("198.51.100.7/24"), prefix("2001:db8::20/64"), prefix("2001:db8::10/64")}},
@@ -39,7 +39,7 @@ func TestSettle(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := host
 			h.Name = test.host
-			got, err := Settle(test.settings, h)
+			got, err := CompleteSettings(test.settings, h)
 			if !errors.Is(err, test.err) || errors.Is(test.err, ErrAddress) && !errors.Is(err, phase.ErrInput) {
 				t.Fatalf("error %v, want %v", err, test.err)
 			}
@@ -68,8 +68,8 @@ func TestDefaultRoutes(t *testing.T) {
 }
 
 // The host has the machine's name and every interface that is up, the one with the default route first.
-func TestThisMachine(t *testing.T) {
-	h, err := ThisMachine("/")
+func TestReadHost(t *testing.T) {
+	h, err := ReadHost("/")
 	name, _ := os.Hostname()
 	if err != nil || h.Name != name {
 		t.Fatalf("%+v, %v", h, err)
@@ -103,7 +103,7 @@ func TestThisMachine(t *testing.T) {
 	}
 	defer connection.Close()                                          //nolint:errcheck // of a test
 	source := connection.LocalAddr().(*net.UDPAddr).AddrPort().Addr() //nolint:forcetypeassert // of UDP
-	s, err := Settle(node.Settings{Name: "a", MachineNetworks: []netip.Prefix{netip.PrefixFrom(source, 8).Masked()}}, h)
+	s, err := CompleteSettings(node.Settings{Name: "a", MachineNetworks: []netip.Prefix{netip.PrefixFrom(source, 8).Masked()}}, h)
 	if err != nil || !slices.ContainsFunc(h.Interfaces[0].Addresses, func(p netip.Prefix) bool { return p.Addr() == source }) {
 		t.Errorf("the kernel sends from %s, and the machine is %+v: %v, %v", source, h, s.Addresses, err)
 	}

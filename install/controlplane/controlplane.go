@@ -58,8 +58,8 @@ func (m *Machine) Settings() (*node.Settings, error) {
 	return s, nil
 }
 
-// Has returns a condition that reports whether a file exists. It is for files that are written atomically.
-func (m *Machine) Has(name string) func(context.Context) (bool, error) {
+// FileExists returns a condition that reports whether a file exists. It is for files that are written atomically.
+func (m *Machine) FileExists(name string) func(context.Context) (bool, error) {
 	return func(context.Context) (bool, error) {
 		_, err := os.Stat(m.Path(name))
 		if errors.Is(err, fs.ErrNotExist) {
@@ -69,8 +69,8 @@ func (m *Machine) Has(name string) func(context.Context) (bool, error) {
 	}
 }
 
-// Lay writes files. Each is replaced atomically.
-func (m *Machine) Lay(list ...files.File) error {
+// WriteFiles writes files. Each is replaced atomically.
+func (m *Machine) WriteFiles(list ...files.File) error {
 	_, err := rotate.Lay(m.Root, list)
 	return err //nolint:wrapcheck // it names the file
 }
@@ -82,7 +82,7 @@ const renderInput = 2
 
 // IsRendered reports whether Render has finished.
 func (m *Machine) IsRendered(ctx context.Context) (bool, error) {
-	return m.Has(m.Rendered + "/sno-render.yaml")(ctx)
+	return m.FileExists(m.Rendered + "/sno-render.yaml")(ctx)
 }
 
 // Render determines the name and addresses of the node, writes them to the settings, and renders the static pods (R-BIP-14, R-AIO-5).
@@ -101,7 +101,7 @@ func (m *Machine) Render(ctx context.Context, p *phase.Progress, references stri
 		if err != nil {
 			return err
 		}
-		completed, err = Settle(*s, host)
+		completed, err = CompleteSettings(*s, host)
 		return err
 	}); err != nil {
 		return err
@@ -115,14 +115,14 @@ func (m *Machine) Render(ctx context.Context, p *phase.Progress, references stri
 		return err //nolint:wrapcheck // it names the node
 	}
 	self.Path = m.Manifests + "/" + self.Path
-	if err := m.Lay(files.File{Path: m.SettingsFile, Mode: 0o600, Content: text}, self); err != nil {
+	if err := m.WriteFiles(files.File{Path: m.SettingsFile, Mode: 0o600, Content: text}, self); err != nil {
 		return err
 	}
 	return m.runRender(ctx, m.arguments(&completed, references)...)
 }
 
-// ErrEnded is in the error of a config whose certificates ended before it was used.
-var ErrEnded = errors.New("create the config again and boot the machine with it, or set the machine's clock")
+// ErrExpired is in the error of a config whose certificates ended before it was used.
+var ErrExpired = errors.New("create the config again and boot the machine with it, or set the machine's clock")
 
 // expired returns an error if the certificates of the config have ended.
 func expired(s *node.Settings, now time.Time) error {
@@ -136,7 +136,7 @@ func expired(s *node.Settings, now time.Time) error {
 	}
 	if end := created.Add(validity); !now.Before(end) {
 		return fmt.Errorf("the certificates of the config ended at %s, and the clock has %s: %w",
-			end.Format(time.RFC3339), now.UTC().Format(time.RFC3339), ErrEnded)
+			end.Format(time.RFC3339), now.UTC().Format(time.RFC3339), ErrExpired)
 	}
 	return nil
 }
@@ -180,8 +180,8 @@ func (m *Machine) arguments(s *node.Settings, references string) []string {
 	return arguments
 }
 
-// Files returns the files of the static pods, with their modes.
-func (m *Machine) Files() ([]files.File, error) {
+// StaticPodFiles returns the files of the static pods, with their modes.
+func (m *Machine) StaticPodFiles() ([]files.File, error) {
 	root := m.Path(m.Rendered + "/files")
 	var list []files.File
 	tree := os.DirFS(root)
@@ -203,13 +203,13 @@ func (m *Machine) Files() ([]files.File, error) {
 	return list, nil
 }
 
-// LayPods writes the static pods for the kubelet, their manifests last.
-func (m *Machine) LayPods() error {
-	list, err := m.Files()
+// WriteStaticPods writes the static pods for the kubelet, their manifests last.
+func (m *Machine) WriteStaticPods() error {
+	list, err := m.StaticPodFiles()
 	if err != nil {
 		return err
 	}
-	return m.Lay(list...)
+	return m.WriteFiles(list...)
 }
 
 // Kubeconfig is the administrator's kubeconfig on the machine itself, and KubeletKubeconfig the one with which its kubelet requests a
@@ -219,8 +219,8 @@ const (
 	KubeletKubeconfig = "auth/kubeconfig-kubelet"
 )
 
-// Client returns the administrator's client config.
-func (m *Machine) Client() (*rest.Config, error) {
+// ClientConfig returns the administrator's client config.
+func (m *Machine) ClientConfig() (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", m.Path(path.Join(m.Rendered, Kubeconfig)))
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig: %w", err)
@@ -231,7 +231,7 @@ func (m *Machine) Client() (*rest.Config, error) {
 // WaitForAPI waits until the API server is ready.
 func (m *Machine) WaitForAPI(ctx context.Context, p *phase.Progress) error {
 	return p.Until(ctx, m.Interval, "the API server", func(ctx context.Context) error {
-		config, err := m.Client()
+		config, err := m.ClientConfig()
 		if err != nil {
 			return err
 		}
@@ -246,7 +246,7 @@ func (m *Machine) WaitForAPI(ctx context.Context, p *phase.Progress) error {
 // Apply applies the rendered manifests, which include the user's, and then the folders more (R-BIP-12). It returns the number of applied
 // objects and statuses.
 func (m *Machine) Apply(ctx context.Context, p *phase.Progress, more ...string) (int, error) {
-	config, err := m.Client()
+	config, err := m.ClientConfig()
 	if err != nil {
 		return 0, err
 	}

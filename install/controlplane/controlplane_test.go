@@ -31,7 +31,7 @@ import (
 
 // configFiles returns the files of the Ignition config, once: RSA keys are slow to make.
 var configFiles = sync.OnceValues(func() ([]files.File, error) {
-	return controlplanetest.Laid(context.Background(), installconfig.AllInOne, "etc/settings.yaml", "var/manifests")
+	return controlplanetest.ConfigFiles(context.Background(), installconfig.AllInOne, "etc/settings.yaml", "var/manifests")
 })
 
 func newMachine(t *testing.T) (*controlplane.Machine, *bytes.Buffer) {
@@ -75,7 +75,7 @@ func TestRenderEnded(t *testing.T) {
 			}
 			put(t, m.Root, m.SettingsFile, string(text))
 			err = m.Render(t.Context(), nil, "")
-			if c.ended != errors.Is(err, controlplane.ErrEnded) || c.ended != errors.Is(err, phase.ErrInput) {
+			if c.ended != errors.Is(err, controlplane.ErrExpired) || c.ended != errors.Is(err, phase.ErrInput) {
 				t.Errorf("%v", err)
 			}
 			if done, err := m.IsRendered(t.Context()); done == c.ended || err != nil {
@@ -110,7 +110,7 @@ func TestRender(t *testing.T) {
 	if err != nil || s.Name != "master0.example.com" || fmt.Sprint(s.Addresses) != "[192.0.2.10]" {
 		t.Errorf("settings %+v, %v", s, err)
 	}
-	if err := m.LayPods(); err != nil {
+	if err := m.WriteStaticPods(); err != nil {
 		t.Fatal(err)
 	}
 	private(t, m.Root)
@@ -127,7 +127,7 @@ func TestRender(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(m.Root, "etc/left-over")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a file of a run that was killed: %v", err)
 	}
-	client, err := m.Client()
+	client, err := m.ClientConfig()
 	if err != nil || client.Host != "https://localhost:6443" || len(client.CertData) == 0 {
 		t.Errorf("client of %s, %v", client.Host, err)
 	}
@@ -191,7 +191,7 @@ func TestInput(t *testing.T) {
 }
 
 // If a file cannot be written, no manifest of a pod is: the kubelet would start it.
-func TestLayPods(t *testing.T) {
+func TestWriteStaticPods(t *testing.T) {
 	m := &controlplane.Machine{Root: t.TempDir(), Rendered: "var/rendered"}
 	rendered := []string{node.ManifestDir + "/etcd-pod.yaml", node.ResourceDir + "/etcd-certs/a.key", "usr/local/bin/z"}
 	for _, name := range rendered {
@@ -204,7 +204,7 @@ func TestLayPods(t *testing.T) {
 	if err := os.MkdirAll(obstacle, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.LayPods(); err == nil || !strings.Contains(err.Error(), "usr/local/bin/z") {
+	if err := m.WriteStaticPods(); err == nil || !strings.Contains(err.Error(), "usr/local/bin/z") {
 		t.Errorf("a folder at the path of a file: %v", err)
 	}
 	if _, err := os.Stat(m.Path(rendered[0])); !errors.Is(err, fs.ErrNotExist) {
@@ -213,10 +213,10 @@ func TestLayPods(t *testing.T) {
 	if err := os.RemoveAll(m.Path("usr/local/bin/z")); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.LayPods(); err != nil {
+	if err := m.WriteStaticPods(); err != nil {
 		t.Fatal(err)
 	}
-	list, err := m.Files()
+	list, err := m.StaticPodFiles()
 	want := []files.File{{Path: rendered[0], Mode: 0o600, Content: []byte(rendered[0])}, {Path: rendered[1], Mode: 0o600, Content: []byte(rendered[1])}, {Path: rendered[2], Mode: 0o755, Content: []byte(rendered[2])}}
 	if diff := cmp.Diff(want, list); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)

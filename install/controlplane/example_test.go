@@ -9,8 +9,8 @@ import (
 )
 
 // Of several addresses, the node gets the one in the machine network.
-func ExampleSettle() {
-	s, err := controlplane.Settle(
+func ExampleCompleteSettings() {
+	s, err := controlplane.CompleteSettings(
 		node.Settings{MachineNetworks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}},
 		controlplane.Host{Name: "master0", Interfaces: []controlplane.Interface{
 			{Name: "eno1", Addresses: []netip.Prefix{netip.MustParsePrefix("198.51.100.7/24"), netip.MustParsePrefix("192.0.2.10/24")}},

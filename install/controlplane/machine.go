@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// ThisMachine returns the name and addresses of the machine on which it runs. root is the root folder.
-func ThisMachine(root string) (Host, error) {
+// ReadHost returns the name and addresses of the machine on which it runs. root is the root folder.
+func ReadHost(root string) (Host, error) {
 	name, err := os.Hostname()
 	if err != nil {
 		return Host{}, fmt.Errorf("read the hostname: %w", err)

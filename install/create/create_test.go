@@ -114,8 +114,8 @@ func TestSingleNode(t *testing.T) {
 			if os.Geteuid() != 0 {
 				t.Skip("Ignition's engine must run as root")
 			}
-			root := ignitiontest.Root(t)
-			if err := ignitiontest.Lay(t, root, text); err != nil {
+			root := ignitiontest.NewRoot(t)
+			if err := ignitiontest.Apply(t, root, text); err != nil {
 				t.Fatal(err)
 			}
 			settings, err := node.Read(filepath.Join(root, node.LiveSettings))
@@ -126,7 +126,7 @@ func TestSingleNode(t *testing.T) {
 			want.ClusterName, want.BaseDomain, want.InstallationDisk, want.KernelArguments = "sno", "example.com", "/dev/disk/by-id/wwn-0x5000c500a0b1c2d3", []string{"nosmt"}
 			want.MachineNetworks = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
 			if profile == inputs.Kubernetes {
-				want.MasterIgnition = "/" + node.GivenIgnition
+				want.MasterIgnition = "/" + node.UserMasterIgnition
 			}
 			if diff := cmp.Diff(want, *settings, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
 				t.Errorf("settings (-want +got):\n%s", diff)
@@ -136,7 +136,7 @@ func TestSingleNode(t *testing.T) {
 					t.Errorf("%s has mode %o", name, entry.Mode.Perm())
 				}
 			}
-			added, err := os.ReadFile(filepath.Join(root, node.NodeIgnition))
+			added, err := os.ReadFile(filepath.Join(root, node.NodeAdditions))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -173,8 +173,8 @@ func TestAllInOne(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("Ignition's engine must run as root")
 	}
-	root := ignitiontest.Root(t)
-	if err := ignitiontest.Lay(t, root, text); err != nil {
+	root := ignitiontest.NewRoot(t)
+	if err := ignitiontest.Apply(t, root, text); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]fs.FileMode{

@@ -134,7 +134,7 @@ func (in *Input) addProgram(b *ignition.Builder) error {
 	case in.Program.URL == "":
 		return fmt.Errorf("%w: give --program or --program-in-image", ErrInput)
 	}
-	b.AddFileFrom(own, node.Program, 0o755, in.Program.URL, in.Program.SHA512)
+	b.AddDownload(own, node.Program, 0o755, in.Program.URL, in.Program.SHA512)
 	return nil
 }
 
@@ -158,7 +158,7 @@ func (in *Input) addPulls(b *ignition.Builder) {
 	for _, f := range list {
 		b.AddFile(installConfig, f)
 	}
-	b.AddKeys(installConfig+": sshKey", "core", c.SSHKeys)
+	b.AddSSHKeys(installConfig+": sshKey", "core", c.SSHKeys)
 }
 
 // addExtra adds a user's folder, and returns its kernel arguments.

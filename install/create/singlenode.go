@@ -28,8 +28,8 @@ func SingleNode(in Input) ([]byte, error) {
 		errs = append(errs, fmt.Errorf("additions to the installed node: %w", err))
 	}
 	if given != nil {
-		s.MasterIgnition = "/" + node.GivenIgnition
-		live.AddFile(own, files.File{Path: node.GivenIgnition, Mode: 0o600, Content: given.Text})
+		s.MasterIgnition = "/" + node.UserMasterIgnition
+		live.AddFile(own, files.File{Path: node.UserMasterIgnition, Mode: 0o600, Content: given.Text})
 		if err == nil {
 			// The additions must not conflict with it on the machine.
 			_, err = ignition.Enrich(given.Name, given.Text, added)
@@ -40,7 +40,7 @@ func SingleNode(in Input) ([]byte, error) {
 	errs = append(errs, err)
 	live.AddDir(own, node.LiveDir, 0o700)
 	live.AddFile(own, settings)
-	live.AddFile(own, files.File{Path: node.NodeIgnition, Mode: 0o600, Content: text})
+	live.AddFile(own, files.File{Path: node.NodeAdditions, Mode: 0o600, Content: text})
 	live.AddUnit(own, "bootkube.service", unit("Install this machine from the live system", s.Executable(), "bootstrap-in-place", "Requires=kubelet.service"))
 	in.addMachine(&live)
 	in.addPulls(&live)

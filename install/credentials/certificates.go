@@ -111,7 +111,7 @@ func sign(o Options, template, parent *x509.Certificate, parentKey crypto.Signer
 	return c, private, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), keyPEM, nil
 }
 
-// checkAge returns ErrOld with every certificate that has ended or is too old.
+// checkAge returns ErrTooOld with every certificate that has ended or is too old.
 func (s *State) checkAge(at string, now time.Time) error {
 	var errs []error
 	check := func(name string, pem []byte) {
@@ -123,10 +123,10 @@ func (s *State) checkAge(at string, now time.Time) error {
 		for _, c := range chain {
 			switch {
 			case now.After(c.NotAfter):
-				errs = append(errs, fmt.Errorf("%s: %w: it ended at %s", name, ErrOld, c.NotAfter.Format(time.RFC3339)))
+				errs = append(errs, fmt.Errorf("%s: %w: it ended at %s", name, ErrTooOld, c.NotAfter.Format(time.RFC3339)))
 			case now.Sub(c.NotBefore) > MaxAge:
 				errs = append(errs, fmt.Errorf("%s: %w: it is from %s, more than %s ago, and ends at %s",
-					name, ErrOld, c.NotBefore.Format(time.RFC3339), MaxAge, c.NotAfter.Format(time.RFC3339)))
+					name, ErrTooOld, c.NotBefore.Format(time.RFC3339), MaxAge, c.NotAfter.Format(time.RFC3339)))
 			}
 		}
 	}
@@ -173,7 +173,7 @@ func certificatesOf(f files.File) ([][]byte, error) {
 	return nil, nil
 }
 
-// WorkerCA returns the CA of the machine-config server in PEM, and its end. It may be older than MaxAge, but a CA that has ended is ErrOld
+// WorkerCA returns the CA of the machine-config server in PEM, and its end. It may be older than MaxAge, but a CA that has ended is ErrTooOld
 // (R-WRK-1).
 func (s *State) WorkerCA(now time.Time) ([]byte, time.Time, error) {
 	for _, f := range s.Manifests {
@@ -184,7 +184,7 @@ func (s *State) WorkerCA(now time.Time) ([]byte, time.Time, error) {
 		if err != nil || len(certificates) == 0 {
 			return nil, time.Time{}, errors.Join(fmt.Errorf("%s: %w: it has no %s", f.Path, ErrState, bundleKey), err)
 		}
-		end, err := EndOf(certificates[0], now)
+		end, err := NotAfter(certificates[0], now)
 		if err != nil {
 			err = fmt.Errorf("%s: %w", f.Path, err)
 		}
@@ -193,8 +193,8 @@ func (s *State) WorkerCA(now time.Time) ([]byte, time.Time, error) {
 	return nil, time.Time{}, fmt.Errorf("%w: no CA of a machine-config server, as in profile %s", ErrState, inputs.Kubernetes)
 }
 
-// EndOf returns the end of the last certificate of a bundle. If all have ended, the error is ErrOld.
-func EndOf(pem []byte, now time.Time) (time.Time, error) {
+// NotAfter returns the end of the last certificate of a bundle. If all have ended, the error is ErrTooOld.
+func NotAfter(pem []byte, now time.Time) (time.Time, error) {
 	chain, err := cert.ParseCertsPEM(pem)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("%w: %w", ErrState, err)
@@ -206,7 +206,7 @@ func EndOf(pem []byte, now time.Time) (time.Time, error) {
 		}
 	}
 	if now.After(end) {
-		return end, fmt.Errorf("%w: the CA of the machine-config server ended at %s", ErrOld, end.Format(time.RFC3339))
+		return end, fmt.Errorf("%w: the CA of the machine-config server ended at %s", ErrTooOld, end.Format(time.RFC3339))
 	}
 	return end, nil
 }

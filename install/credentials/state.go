@@ -47,10 +47,10 @@ const MaxAge = 24 * time.Hour
 var (
 	// ErrState is in the error of state that cannot be read.
 	ErrState = errors.New("unusable state of an earlier run; use a new folder")
-	// ErrOld is in the error of state with certificates that have ended, or are older than MaxAge.
-	ErrOld = errors.New("certificates of an earlier run are too old; use a new folder")
-	// ErrOther is in the error of another cluster's state.
-	ErrOther = errors.New("the folder has the state of another cluster; use a new folder")
+	// ErrTooOld is in the error of state with certificates that have ended, or are older than MaxAge.
+	ErrTooOld = errors.New("certificates of an earlier run are too old; use a new folder")
+	// ErrOtherCluster is in the error of another cluster's state.
+	ErrOtherCluster = errors.New("the folder has the state of another cluster; use a new folder")
 )
 
 // State is the identity and the credentials of a cluster.
@@ -186,7 +186,7 @@ func manifestOf(object runtime.Object) (files.File, error) {
 	return manifests.File(fmt.Sprintf("credentials_%s_%s_%s.yaml", kind, meta.GetNamespace(), meta.GetName()), object)
 }
 
-// Open returns the state in the folder of an installation, or nil. If certificates are too old for a bootstrap phase, the error is ErrOld
+// Open returns the state in the folder of an installation, or nil. If certificates are too old for a bootstrap phase, the error is ErrTooOld
 // and names each with its end.
 func Open(dir string, o Options) (*State, error) {
 	at := filepath.Join(dir, Dir)
@@ -204,7 +204,7 @@ func Open(dir string, o Options) (*State, error) {
 		return nil, fmt.Errorf("%w: %s: %w", ErrState, filepath.Join(at, identityFile), err)
 	}
 	if id.Domain != o.Domain || id.Profile != o.Profile {
-		return nil, fmt.Errorf("%s: %w: it is of %s with profile %s, not of %s with profile %s", at, ErrOther, id.Domain, id.Profile, o.Domain, o.Profile)
+		return nil, fmt.Errorf("%s: %w: it is of %s with profile %s, not of %s with profile %s", at, ErrOtherCluster, id.Domain, id.Profile, o.Domain, o.Profile)
 	}
 	s := &State{ClusterID: id.ClusterID, InfraID: id.InfraID, profile: id.Profile, domain: id.Domain}
 	var errs []error

@@ -130,7 +130,7 @@ func TestOpen(t *testing.T) {
 		late := options(profile)
 		late.Now = now.Add(25 * time.Hour)
 		old, err := credentials.Open(dir, late)
-		if !errors.Is(err, credentials.ErrOld) || old == nil {
+		if !errors.Is(err, credentials.ErrTooOld) || old == nil {
 			t.Fatalf("a day later: %v", err)
 		}
 		for _, name := range []string{"manifests/credentials_secret_openshift-kube-apiserver-operator_admin-kubeconfig-signer.yaml", "sno-install-state/kubeconfig: "} {
@@ -144,7 +144,7 @@ func TestOpen(t *testing.T) {
 			}
 		}
 		late.Now = now.Add(11 * 365 * 24 * time.Hour)
-		if _, err := credentials.Open(dir, late); !errors.Is(err, credentials.ErrOld) || !strings.Contains(err.Error(), "it ended at 20") {
+		if _, err := credentials.Open(dir, late); !errors.Is(err, credentials.ErrTooOld) || !strings.Contains(err.Error(), "it ended at 20") {
 			t.Errorf("ten years later: %v", err)
 		}
 		if profile == inputs.OpenShift {
@@ -152,7 +152,7 @@ func TestOpen(t *testing.T) {
 			if _, _, err := old.WorkerCA(now.Add(25 * time.Hour)); err != nil {
 				t.Error(err)
 			}
-			if _, _, err := old.WorkerCA(late.Now); !errors.Is(err, credentials.ErrOld) {
+			if _, _, err := old.WorkerCA(late.Now); !errors.Is(err, credentials.ErrTooOld) {
 				t.Errorf("ten years later: %v", err)
 			}
 		} else if _, _, err := old.WorkerCA(now); !errors.Is(err, credentials.ErrState) {
@@ -171,8 +171,8 @@ func TestOpenRefuses(t *testing.T) {
 		o      func(*credentials.Options)
 		is     error
 	}{
-		"another domain":     {nil, func(o *credentials.Options) { o.Domain = "other.example.com" }, credentials.ErrOther},
-		"another profile":    {nil, func(o *credentials.Options) { o.Profile = inputs.OpenShift }, credentials.ErrOther},
+		"another domain":     {nil, func(o *credentials.Options) { o.Domain = "other.example.com" }, credentials.ErrOtherCluster},
+		"another profile":    {nil, func(o *credentials.Options) { o.Profile = inputs.OpenShift }, credentials.ErrOtherCluster},
 		"identity":           {write("identity.json", "{"), nil, credentials.ErrState},
 		"later version":      {write("identity.json", `{"more":1}`), nil, credentials.ErrState},
 		"kubeconfig":         {write("kubeconfig", "hello: [\n"), nil, credentials.ErrState},

@@ -65,7 +65,7 @@ func TestAddConfigRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := additions()
-			b.AddKeys("sshKey", "core", []string{"ssh-ed25519 A"})
+			b.AddSSHKeys("sshKey", "core", []string{"ssh-ed25519 A"})
 			text := "{" + test.config + "}"
 			if !strings.Contains(text, `"ignition"`) {
 				text = `{"ignition":{"version":"3.2.0"},` + test.config + "}"

@@ -27,13 +27,13 @@ type Builder struct {
 	config types.Config
 	// sources has the source of each thing: "path /etc/hosts", "unit kubelet.service", "drop-in kubelet.service 10-x.conf", "user core".
 	sources map[string]string
-	faults  []error
+	errs    []error
 }
 
 // claim reports whether no other source has the thing, and records the source.
 func (b *Builder) claim(source, thing string) bool {
 	if other, taken := b.sources[thing]; taken {
-		b.faults = append(b.faults, fmt.Errorf("%s: %w: %s and %s", thing, ErrConflict, other, source))
+		b.errs = append(b.errs, fmt.Errorf("%s: %w: %s and %s", thing, ErrConflict, other, source))
 		return false
 	}
 	if b.sources == nil {
@@ -79,8 +79,8 @@ func (b *Builder) AddFile(source string, f files.File) {
 	})
 }
 
-// AddFileFrom adds a file that Ignition downloads and verifies by its SHA-512 sum in hex.
-func (b *Builder) AddFileFrom(source, file string, m fs.FileMode, url, sha512 string) {
+// AddDownload adds a file that Ignition downloads and verifies by its SHA-512 sum in hex.
+func (b *Builder) AddDownload(source, file string, m fs.FileMode, url, sha512 string) {
 	p := on(file)
 	if !b.claim(source, thing(p)) {
 		return
@@ -147,8 +147,8 @@ func hasInstall(text string) bool {
 	return false
 }
 
-// AddKeys adds SSH keys of a user. Without keys it adds nothing.
-func (b *Builder) AddKeys(source, user string, keys []string) {
+// AddSSHKeys adds SSH keys of a user. Without keys it adds nothing.
+func (b *Builder) AddSSHKeys(source, user string, keys []string) {
 	if len(keys) == 0 || !b.claim(source, "user "+user) {
 		return
 	}
@@ -168,7 +168,7 @@ func (b *Builder) AddKernelArguments(arguments ...string) {
 
 // AddBuilder adds the parts of another Builder.
 func (b *Builder) AddBuilder(other *Builder) {
-	b.faults = slices.Concat(b.faults, other.faults, conflicts(b, other))
+	b.errs = slices.Concat(b.errs, other.errs, conflicts(b, other))
 	sources := map[string]string{}
 	maps.Copy(sources, other.sources)
 	maps.Copy(sources, b.sources)

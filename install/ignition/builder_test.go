@@ -73,14 +73,14 @@ func TestBuilder(t *testing.T) {
 	for path, f := range want {
 		b.AddFile("test", files.File{Path: strings.TrimPrefix(path, "/"), Mode: fsMode(f.mode), Content: []byte(f.content)})
 	}
-	b.AddFileFrom("test", "usr/local/bin/program", 0o755, "https://example.com/p", strings.Repeat("ab", 64))
+	b.AddDownload("test", "usr/local/bin/program", 0o755, "https://example.com/p", strings.Repeat("ab", 64))
 	b.AddDir("test", "etc/keys", 0o700)
 	b.AddUnit("test", "on.service", service+"[Install]\nWantedBy=multi-user.target\n")
 	b.AddUnit("test", "off.service", service+"# [Install] would enable it\n")
 	b.AddDropIn("test", "kubelet.service", "10-a.conf", "[Unit]\n")
 	b.AddDropIn("test", "kubelet.service", "20-b.conf", "[Unit]\n")
-	b.AddKeys("test", "core", []string{"ssh-ed25519 AAAA a", "ssh-ed25519 AAAA b"})
-	b.AddKeys("test", "nobody", nil)
+	b.AddSSHKeys("test", "core", []string{"ssh-ed25519 AAAA a", "ssh-ed25519 AAAA b"})
+	b.AddSSHKeys("test", "nobody", nil)
 	text, err := b.Encode()
 	if err != nil {
 		t.Fatal(err)
@@ -148,11 +148,11 @@ func TestConflicts(t *testing.T) {
 	b.AddUnit("two", "a.service", service)
 	b.AddDropIn("one", "a.service", "x.conf", "")
 	b.AddDropIn("two", "a.service", "x.conf", "")
-	b.AddKeys("one", "core", []string{"k"})
+	b.AddSSHKeys("one", "core", []string{"k"})
 	b.AddFile("four", files.File{Path: "etc/systemd/system/a.service"})
 	b.AddFile("five", files.File{Path: "etc/systemd/system/a.service.d/x.conf"})
 	var other Builder
-	other.AddKeys("two", "core", []string{"k"})
+	other.AddSSHKeys("two", "core", []string{"k"})
 	b.AddBuilder(&other)
 	_, err := b.Encode()
 	if !errors.Is(err, ErrConflict) {

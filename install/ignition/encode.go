@@ -30,7 +30,7 @@ var specs = []struct {
 // Encode returns the config in the lowest version of the spec with all fields, at least 3.2.0. The error has all conflicts, or is
 // ErrInvalid.
 func (b *Builder) Encode() ([]byte, error) {
-	if err := errors.Join(b.faults...); err != nil {
+	if err := errors.Join(b.errs...); err != nil {
 		return nil, err
 	}
 	return encode(b.config, specs[0].version)

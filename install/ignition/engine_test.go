@@ -34,8 +34,8 @@ func binary(number uint64, size int) []byte {
 // applied returns the files that the engine writes for a config.
 func applied(t *testing.T, config []byte) map[string]ignitiontest.Entry {
 	t.Helper()
-	root := ignitiontest.Root(t)
-	if err := ignitiontest.Lay(t, root, config); err != nil {
+	root := ignitiontest.NewRoot(t)
+	if err := ignitiontest.Apply(t, root, config); err != nil {
 		t.Fatal(err)
 	}
 	return ignitiontest.Tree(t, root)
@@ -57,21 +57,21 @@ func TestEngineWritesBuilder(t *testing.T) {
 	b.AddFile("test", files.File{Path: "etc/empty file", Mode: 0o640})
 	b.AddFile("test", files.File{Path: "etc/kubernetes/manifests/etcd-pod.yaml", Mode: 0o600, Content: []byte(large)})
 	b.AddFile("test", files.File{Path: "usr/local/bin/script", Mode: 0o755, Content: []byte("#!/bin/sh\n")})
-	b.AddFileFrom("test", "usr/local/bin/program", 0o755, server.URL, hex.EncodeToString(sum[:]))
+	b.AddDownload("test", "usr/local/bin/program", 0o755, server.URL, hex.EncodeToString(sum[:]))
 	b.AddUnit("test", "on.service", on)
 	b.AddUnit("test", "off.service", service)
 	b.AddDropIn("test", "kubelet.service", "10-a.conf", "[Unit]\nAfter=on.service\n")
-	b.AddKeys("test", "core", []string{"ssh-ed25519 AAAA a", "ssh-ed25519 AAAA b"})
+	b.AddSSHKeys("test", "core", []string{"ssh-ed25519 AAAA a", "ssh-ed25519 AAAA b"})
 	config, err := b.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
 	ignitiontest.Validate(t, config)
-	root := ignitiontest.Root(t)
+	root := ignitiontest.NewRoot(t)
 	if err := os.WriteFile(filepath.Join(root, "etc/motd"), []byte("of the image"), 0o666); err != nil { //nolint:gosec // the config must replace it
 		t.Fatal(err)
 	}
-	if err := ignitiontest.Lay(t, root, config); err != nil {
+	if err := ignitiontest.Apply(t, root, config); err != nil {
 		t.Fatal(err)
 	}
 	file := func(mode fs.FileMode, content string) ignitiontest.Entry {
@@ -109,13 +109,13 @@ func TestEngineRefusesAnotherSum(t *testing.T) {
 	t.Cleanup(server.Close)
 	sum := sha512.Sum512([]byte("program"))
 	var b Builder
-	b.AddFileFrom("test", "usr/local/bin/program", 0o755, server.URL, hex.EncodeToString(sum[:]))
+	b.AddDownload("test", "usr/local/bin/program", 0o755, server.URL, hex.EncodeToString(sum[:]))
 	config, err := b.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	root := ignitiontest.Root(t)
-	if err := ignitiontest.Lay(t, root, config); err == nil || !strings.Contains(err.Error(), "hash verification failed") {
+	root := ignitiontest.NewRoot(t)
+	if err := ignitiontest.Apply(t, root, config); err == nil || !strings.Contains(err.Error(), "hash verification failed") {
 		t.Errorf("error %v", err)
 	}
 	if _, ok := ignitiontest.Tree(t, root)["/usr/local/bin/program"]; ok {

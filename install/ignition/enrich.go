@@ -24,7 +24,7 @@ func Enrich(name string, original []byte, additions *Builder) ([]byte, error) {
 		return nil, err
 	}
 	c := parsed.config
-	if err := errors.Join(slices.Concat(additions.faults, conflicts(of(name, c), additions))...); err != nil {
+	if err := errors.Join(slices.Concat(additions.errs, conflicts(of(name, c), additions))...); err != nil {
 		return nil, err
 	}
 	return encode(merge(c, additions.config), max(parsed.Version, specs[0].version))
@@ -57,29 +57,29 @@ func merge(parent, child types.Config) types.Config { return v3_6.Merge(parent, 
 // conflicts returns an error for each path, unit, drop-in and user in both, for each path of one below a file or link of the other, and for
 // each path that would change the SSH keys of the other's users.
 func conflicts(first, second *Builder) []error {
-	var faults []error
+	var errs []error
 	for _, t := range slices.Sorted(maps.Keys(second.sources)) {
 		if other, taken := first.sources[t]; taken {
-			faults = append(faults, fmt.Errorf("%s: %w: %s and %s", t, ErrConflict, other, second.sources[t]))
+			errs = append(errs, fmt.Errorf("%s: %w: %s and %s", t, ErrConflict, other, second.sources[t]))
 		}
 	}
-	return slices.Concat(faults, first.obstructs(second), second.obstructs(first))
+	return slices.Concat(errs, first.obstructs(second), second.obstructs(first))
 }
 
 // obstructs returns an error for each path of other that b's files, links or SSH keys exclude.
 func (b *Builder) obstructs(other *Builder) []error {
-	var faults []error
+	var errs []error
 	leaves := leavesOf(b.config)
 	for _, n := range nodes(other.config) {
 		source := other.sources[thing(n.Path)]
 		if above := leafAbove(n.Path, leaves); above != "" {
-			faults = append(faults, fmt.Errorf("path %s: %w: %s has %s, which is no folder, and %s", n.Path, ErrConflict, b.sources[thing(above)], above, source))
+			errs = append(errs, fmt.Errorf("path %s: %w: %s has %s, which is no folder, and %s", n.Path, ErrConflict, b.sources[thing(above)], above, source))
 		}
 		if user := keysOf(n.Path, b.config.Passwd.Users); user != "" {
-			faults = append(faults, fmt.Errorf("path %s: %w: %s has the SSH keys of user %s, and %s", n.Path, ErrConflict, b.sources["user "+user], user, source))
+			errs = append(errs, fmt.Errorf("path %s: %w: %s has the SSH keys of user %s, and %s", n.Path, ErrConflict, b.sources["user "+user], user, source))
 		}
 	}
-	return faults
+	return errs
 }
 
 // things returns the names that a config claims. A drop-in does not claim its unit.

@@ -136,7 +136,7 @@ func TestEnrichConflicts(t *testing.T) {
 		"unit":                      {func(b *Builder) { b.AddUnit("x", "kubelet.service", service) }, "unit kubelet.service: defined by two sources: master.ign and x"},
 		"masked unit":               {func(b *Builder) { b.AddUnit("x", "zincati.service", service) }, "unit zincati.service: "},
 		"drop-in":                   {func(b *Builder) { b.AddDropIn("x", "kubelet.service", "10-mco.conf", "") }, "drop-in kubelet.service 10-mco.conf: "},
-		"the node's SSH keys":       {func(b *Builder) { b.AddKeys("sshKey", "core", []string{"k"}) }, "user core: defined by two sources: master.ign and sshKey"},
+		"the node's SSH keys":       {func(b *Builder) { b.AddSSHKeys("sshKey", "core", []string{"k"}) }, "user core: defined by two sources: master.ign and sshKey"},
 		"file of the keys":          {func(b *Builder) { b.AddFile("x", files.File{Path: "home/core/.ssh/authorized_keys.d/ignition"}) }, "master.ign has the SSH keys of user core, and x"},
 		"keys at the real home":     {func(b *Builder) { b.AddDir("x", "var/home/ops/.ssh", 0o700) }, "master.ign has the SSH keys of user ops, and x"},
 		"keys at a home elsewhere":  {func(b *Builder) { b.AddFile("x", files.File{Path: "srv/git/.ssh/authorized_keys"}) }, "master.ign has the SSH keys of user git, and x"},

@@ -24,18 +24,18 @@ const extraForm = "an extra folder has units/NAME.service with units/NAME.servic
 //
 // Anything else is an error. The kernel arguments are returned and not added.
 func (b *Builder) AddExtra(name string, folder fs.FS) (kernelArguments []string, err error) {
-	var faults []error
+	var errs []error
 	err = fs.WalkDir(folder, ".", func(p string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
 		if !entry.Type().IsRegular() {
-			faults = append(faults, fmt.Errorf("%s: %w: not a regular file", path.Join(name, p), ErrExtra))
+			errs = append(errs, fmt.Errorf("%s: %w: not a regular file", path.Join(name, p), ErrExtra))
 			return nil
 		}
 		arguments, err := b.extra(name, folder, p)
 		if err != nil {
-			faults = append(faults, fmt.Errorf("%s: %w", path.Join(name, p), err))
+			errs = append(errs, fmt.Errorf("%s: %w", path.Join(name, p), err))
 		}
 		kernelArguments = append(kernelArguments, arguments...)
 		return nil
@@ -43,7 +43,7 @@ func (b *Builder) AddExtra(name string, folder fs.FS) (kernelArguments []string,
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return kernelArguments, errors.Join(faults...)
+	return kernelArguments, errors.Join(errs...)
 }
 
 func (b *Builder) extra(name string, folder fs.FS, p string) ([]string, error) {

@@ -17,8 +17,8 @@ import (
 var (
 	// ErrTooLarge is in the error of a config that is too large after compression.
 	ErrTooLarge = errors.New("the config is too large for the ISO's area")
-	// ErrUsed is in the error of an ISO with a config.
-	ErrUsed = errors.New("the ISO has an Ignition config already; use one that has none")
+	// ErrHasConfig is in the error of an ISO with a config.
+	ErrHasConfig = errors.New("the ISO has an Ignition config already; use one that has none")
 	// ErrSameFile is in the error of an output that is the input.
 	ErrSameFile = errors.New("the output is the input, which must not change; choose another name")
 )
@@ -26,7 +26,7 @@ var (
 // configName is the config's file in the archive.
 const configName = "config.ign"
 
-// Embed writes a copy of the ISO in with the config in its area to out, atomically (R-BIP-5). The errors are ErrNotISO, ErrNoArea, ErrUsed,
+// Embed writes a copy of the ISO in with the config in its area to out, atomically (R-BIP-5). The errors are ErrNotISO, ErrNoArea, ErrHasConfig,
 // ErrTooLarge and ErrSameFile, or those of files.
 func Embed(in, out string, config []byte) error {
 	source, err := os.Open(in)
@@ -46,7 +46,7 @@ func Embed(in, out string, config []byte) error {
 		return fmt.Errorf("%s: %w", in, err)
 	}
 	if held, err := a.read(source); err != nil || held != nil {
-		return fmt.Errorf("%s: %w", in, errors.Join(ErrUsed, err))
+		return fmt.Errorf("%s: %w", in, errors.Join(ErrHasConfig, err))
 	}
 	content, err := a.fill(config)
 	if err != nil {

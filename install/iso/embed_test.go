@@ -177,7 +177,7 @@ func TestEmbed(t *testing.T) {
 			if info, err := os.Stat(out); err != nil || info.Mode().Perm() != 0o600 {
 				t.Errorf("mode %v, %v", info.Mode(), err)
 			}
-			if err := Embed(out, in+"2", text); !errors.Is(err, ErrUsed) {
+			if err := Embed(out, in+"2", text); !errors.Is(err, ErrHasConfig) {
 				t.Errorf("embedded twice: %v", err)
 			}
 		})
@@ -212,7 +212,7 @@ func TestEmbedRefuses(t *testing.T) {
 		"invalid info":      {image(t, map[string][]byte{"coreos/igninfo.json": []byte(`{`)}), small, ErrNotISO, "coreos/igninfo.json"},
 		"empty area":        {image(t, map[string][]byte{"images/a": make([]byte, 10), "coreos/igninfo.json": []byte(`{"file":"images/a","offset":20}`)}), small, ErrNotISO, ""},
 		"too large":         {live(t), config(t, 300<<10), ErrTooLarge, "more than the area's 262144; most of it before compression: [/usr/local/bin/program "},
-		"unknown content":   {image(t, map[string][]byte{"images/ignition.img": bytes.Repeat([]byte("x"), capacity)}), small, ErrUsed, "cannot read the content of its area"},
+		"unknown content":   {image(t, map[string][]byte{"images/ignition.img": bytes.Repeat([]byte("x"), capacity)}), small, ErrHasConfig, "cannot read the content of its area"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

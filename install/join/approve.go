@@ -32,8 +32,8 @@ const (
 	MaxAge = 24 * time.Hour
 )
 
-// ErrWaiting is in the error of Approve if the node has not joined when the context ends.
-var ErrWaiting = errors.New("the node has not joined")
+// ErrNotJoined is in the error of Approve if the node has not joined when the context ends.
+var ErrNotJoined = errors.New("the node has not joined")
 
 // Options of Approve.
 type Options struct {
@@ -76,7 +76,7 @@ func Approve(ctx context.Context, o Options, p *phase.Progress) error {
 	restarted := false
 	return p.Until(ctx, o.Interval, "node "+o.Name, func(ctx context.Context) error {
 		err := o.once(ctx, l)
-		if o.Restart == nil || !errors.Is(err, ErrWaiting) {
+		if o.Restart == nil || !errors.Is(err, ErrNotJoined) {
 			return err
 		}
 		if !restarted {
@@ -203,7 +203,7 @@ func (o Options) once(ctx context.Context, l lost) error {
 	if len(pending) > 0 {
 		missing += "; requests that are not approved: " + strings.Join(pending, "; ")
 	}
-	return fmt.Errorf("%w: %s", ErrWaiting, missing)
+	return fmt.Errorf("%w: %s", ErrNotJoined, missing)
 }
 
 // approve approves every proven request, and returns why others with this host's name are not.

@@ -240,7 +240,7 @@ func TestThisHostJoins(t *testing.T) {
 	c := newCluster(t)
 	c.ask("client", client(host))
 	c.ask("early", serving(host, host))
-	if err := c.approveTwice(c.options()); !errors.Is(err, join.ErrWaiting) || !strings.Contains(err.Error(), "early") {
+	if err := c.approveTwice(c.options()); !errors.Is(err, join.ErrNotJoined) || !strings.Contains(err.Error(), "early") {
 		t.Errorf("no Node: %v", err)
 	}
 	if diff := cmp.Diff(map[string]string{"client": approved}, c.decided()); diff != "" {
@@ -248,7 +248,7 @@ func TestThisHostJoins(t *testing.T) {
 	}
 	c.register(corev1.ConditionFalse)
 	c.ask("serving", serving(host, host, "192.0.2.10", "2001:db8::10"))
-	if err := c.approveTwice(c.options()); !errors.Is(err, join.ErrWaiting) || !strings.Contains(err.Error(), "not Ready") {
+	if err := c.approveTwice(c.options()); !errors.Is(err, join.ErrNotJoined) || !strings.Contains(err.Error(), "not Ready") {
 		t.Errorf("a Node that is not Ready: %v", err)
 	}
 	want := map[string]string{"client": approved, "early": approved, "serving": approved}
@@ -262,7 +262,7 @@ func TestEndsWithTheServingCertificate(t *testing.T) {
 	c.register(corev1.ConditionTrue)
 	waits := func(want string) {
 		t.Helper()
-		if err := c.approveTwice(c.options()); !errors.Is(err, join.ErrWaiting) || !strings.Contains(err.Error(), want) {
+		if err := c.approveTwice(c.options()); !errors.Is(err, join.ErrNotJoined) || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
@@ -317,7 +317,7 @@ func TestKubeletIsRestarted(t *testing.T) {
 			restarts++
 			return test.err
 		}
-		if err := join.Approve(ctx, o, nil); !errors.Is(err, join.ErrWaiting) {
+		if err := join.Approve(ctx, o, nil); !errors.Is(err, join.ErrNotJoined) {
 			t.Errorf("%s: %v", name, err)
 		}
 		end()
@@ -362,7 +362,7 @@ func TestLostCertificate(t *testing.T) {
 			c.ask("newer", client(host))
 			return nil
 		}
-		if err := join.Approve(ctx, o, nil); !errors.Is(err, join.ErrWaiting) {
+		if err := join.Approve(ctx, o, nil); !errors.Is(err, join.ErrNotJoined) {
 			t.Errorf("%s: %v", name, err)
 		}
 		end()
@@ -402,7 +402,7 @@ func TestKilledAfterTheApproval(t *testing.T) {
 		}
 	}}
 	err := join.Approve(ctx, o, nil)
-	if !errors.Is(err, context.Canceled) || !errors.Is(err, join.ErrWaiting) || !strings.Contains(err.Error(), "no such Node") {
+	if !errors.Is(err, context.Canceled) || !errors.Is(err, join.ErrNotJoined) || !strings.Contains(err.Error(), "no such Node") {
 		t.Errorf("error %v", err)
 	}
 	if diff := cmp.Diff(map[string]string{"client": approved}, c.decided()); diff != "" {
@@ -432,7 +432,7 @@ func TestApprovedByAnotherClient(t *testing.T) {
 	_, err = c.CertificatesV1().CertificateSigningRequests().UpdateApproval(t.Context(), "client", csr, metav1.UpdateOptions{})
 	c.must(err)
 	c.ask("second", client(host))
-	if err := c.approveTwice(c.options()); !errors.Is(err, join.ErrWaiting) {
+	if err := c.approveTwice(c.options()); !errors.Is(err, join.ErrNotJoined) {
 		t.Error(err)
 	}
 	if diff := cmp.Diff(map[string]string{"client": "Approved Person"}, c.decided()); diff != "" {
@@ -444,7 +444,7 @@ func TestTwoClientRequestsAtOnce(t *testing.T) {
 	c := newCluster(t)
 	c.ask("first", client(host))
 	c.ask("second", client(host))
-	if err := c.approveTwice(c.options()); !errors.Is(err, join.ErrWaiting) || !strings.Contains(err.Error(), "second: ") {
+	if err := c.approveTwice(c.options()); !errors.Is(err, join.ErrNotJoined) || !strings.Contains(err.Error(), "second: ") {
 		t.Errorf("error %v, want one that names the second request", err)
 	}
 	if diff := cmp.Diff(map[string]string{"first": approved}, c.decided()); diff != "" {
@@ -507,7 +507,7 @@ func TestHostileRequestsStayPending(t *testing.T) {
 	for name, a := range before {
 		c.ask(name, a)
 	}
-	if err := c.approveTwice(c.options()); !errors.Is(err, join.ErrWaiting) {
+	if err := c.approveTwice(c.options()); !errors.Is(err, join.ErrNotJoined) {
 		t.Error(err)
 	}
 	if diff := cmp.Diff(map[string]string{}, c.decided()); diff != "" {
@@ -518,7 +518,7 @@ func TestHostileRequestsStayPending(t *testing.T) {
 		c.ask(name, a)
 	}
 	c.ask("z-this-host", kubelet)
-	if err := c.approveTwice(c.options()); !errors.Is(err, join.ErrWaiting) {
+	if err := c.approveTwice(c.options()); !errors.Is(err, join.ErrNotJoined) {
 		t.Error(err)
 	}
 	if diff := cmp.Diff(map[string]string{"z-this-host": approved}, c.decided()); diff != "" {
@@ -531,7 +531,7 @@ func TestRequestsBeforeTheInstallation(t *testing.T) {
 	c.ask("client", client(host))
 	o := c.options()
 	o.Since = time.Now().Add(time.Minute)
-	if err := c.approveTwice(o); !errors.Is(err, join.ErrWaiting) {
+	if err := c.approveTwice(o); !errors.Is(err, join.ErrNotJoined) {
 		t.Error(err)
 	}
 	if diff := cmp.Diff(map[string]string{}, c.decided()); diff != "" {
@@ -559,7 +559,7 @@ func TestRejoinAfterCertificateEnded(t *testing.T) {
 		t.Errorf("with a valid certificate: %v", err)
 	}
 	o.Now = func() time.Time { return end.Add(time.Minute) }
-	if err := c.approveTwice(o); !errors.Is(err, join.ErrWaiting) || !strings.Contains(err.Error(), join.ClientCertificate+" has ended") {
+	if err := c.approveTwice(o); !errors.Is(err, join.ErrNotJoined) || !strings.Contains(err.Error(), join.ClientCertificate+" has ended") {
 		t.Errorf("error %v", err)
 	}
 	if got := c.decided(); len(got) > 0 {
@@ -569,7 +569,7 @@ func TestRejoinAfterCertificateEnded(t *testing.T) {
 	c.write(join.ClientCertificate, host, o.Since.Add(time.Second))
 	c.ask("another", client("master1"))
 	c.ask("second", client(host))
-	if err := c.approveTwice(o); !errors.Is(err, join.ErrWaiting) {
+	if err := c.approveTwice(o); !errors.Is(err, join.ErrNotJoined) {
 		t.Errorf("error %v", err)
 	}
 	want := map[string]string{"first": approved, "second": approved}

@@ -26,8 +26,8 @@ const (
 	Kubeconfig = "var/lib/kubelet/kubeconfig"
 	// Unit is the systemd unit.
 	Unit = "kubelet.service"
-	// Health is the URL of the health endpoint.
-	Health = "http://127.0.0.1:10248/healthz"
+	// HealthURL is the URL of the health endpoint.
+	HealthURL = "http://127.0.0.1:10248/healthz"
 
 	// NetworkFile is the configuration of the pod network.
 	NetworkFile = "etc/cni/net.d/10-sno.conflist"
@@ -72,8 +72,8 @@ func AddMember(b *ignition.Builder, source, runtime string, pods netip.Prefix, d
 	})
 }
 
-// Access returns the files with which a member requests its certificate, from an inline kubeconfig. The kubelet reads them when it starts.
-func Access(kubeconfig []byte) ([]files.File, error) {
+// AccessFiles returns the files with which a member requests its certificate, from an inline kubeconfig. The kubelet reads them when it starts.
+func AccessFiles(kubeconfig []byte) ([]files.File, error) {
 	config, err := clientcmd.Load(kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errAccess, err)

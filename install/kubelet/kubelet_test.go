@@ -163,7 +163,7 @@ func TestAccess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := kubelet.Access(text)
+	got, err := kubelet.AccessFiles(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func TestAccess(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for _, wrong := range []string{"", "{", string(text)} {
-		if _, err := kubelet.Access([]byte(wrong)); err == nil {
+		if _, err := kubelet.AccessFiles([]byte(wrong)); err == nil {
 			t.Errorf("no error for %q", wrong)
 		}
 	}

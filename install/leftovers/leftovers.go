@@ -154,7 +154,7 @@ func (c *check) fixed() error {
 	for _, p := range fixed {
 		errs = append(errs, c.at("", p.path, p.why))
 	}
-	// An image has it at node.ProgramOfImage instead.
+	// An image has it at node.ImageProgram instead.
 	errs = append(errs, c.at("", node.Program, "the installer"))
 	return errors.Join(errs...)
 }

@@ -90,7 +90,7 @@ func clean(t *testing.T) string {
 		"etc/hostname":                                                "cp-1\n",
 		node.ManifestDir + "/etcd-pod.yaml":                           "kind: Pod\n",
 		node.EtcdData + "/member/snap/db":                             "db",
-		node.ProgramOfImage:                                           "program",
+		node.ImageProgram:                                             "program",
 		node.UnitDir + "/kubelet.service":                             "[Unit]\n",
 		node.Preset:                                                   presetLines,
 		node.KubeletBootstrap:                                         kubeconfig(issued(t, bootstrap, "bootstrapper")),
@@ -203,7 +203,7 @@ func TestCheck(t *testing.T) {
 	})
 	t.Run("program of the image", func(t *testing.T) {
 		root := clean(t)
-		put(t, root, node.ProgramOfImage, "x")
+		put(t, root, node.ImageProgram, "x")
 		if found, err := Check(t.Context(), root, Options{}); err != nil || len(found) > 0 {
 			t.Errorf("%v, %v", found, err)
 		}

@@ -248,6 +248,6 @@ func machineConfig(role, what string, spec machineconfigv1.MachineConfigSpec) na
 // sshConfig returns the Ignition config of SSH keys for the machine-config operator.
 func sshConfig(keys []string) ([]byte, error) {
 	var b ignition.Builder
-	b.AddKeys("sshKey", "core", keys)
+	b.AddSSHKeys("sshKey", "core", keys)
 	return b.Encode() //nolint:wrapcheck // it names the user
 }

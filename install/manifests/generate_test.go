@@ -199,7 +199,7 @@ func TestUserManifests(t *testing.T) {
 		t.Fatal(err)
 	}
 	const quota = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n"
-	user, err := manifests.User("manifests", fstest.MapFS{
+	user, err := manifests.ReadUserManifests("manifests", fstest.MapFS{
 		"a.yaml": file(quota + "---\n" + `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"b"}}`), "b.json": file(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"c"}}`),
 	})
 	if err != nil {
@@ -224,7 +224,7 @@ func TestUserManifests(t *testing.T) {
 		"empty":       {nil, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			user, err := manifests.User("manifests", test.folder)
+			user, err := manifests.ReadUserManifests("manifests", test.folder)
 			if err == nil {
 				_, err = manifests.Merge(generated, user)
 			}

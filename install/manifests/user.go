@@ -22,9 +22,9 @@ var (
 	ErrConflict = errors.New("defined by two manifests")
 )
 
-// User reads the user's manifests in a folder; name is the folder's name in errors. A file that does not end in .yaml, .yml or .json is an
+// ReadUserManifests reads the user's manifests in a folder; name is the folder's name in errors. A file that does not end in .yaml, .yml or .json is an
 // error, because it would not be applied.
-func User(name string, folder fs.FS) ([]files.File, error) {
+func ReadUserManifests(name string, folder fs.FS) ([]files.File, error) {
 	entries, err := fs.ReadDir(folder, ".")
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)

@@ -3,19 +3,19 @@ package node
 // Paths in the live system of bootstrap in place, relative to the root. They are in memory until the restart. Upstream's installer uses the
 // same folder, where other tools read master.ign (U-INS-6).
 const (
-	LiveDir          = "opt/openshift"
-	LiveSettings     = LiveDir + "/sno-install.yaml"
-	LiveManifests    = LiveDir + "/manifests"           // generated and the user's, to be rendered and applied
-	ReleaseManifests = LiveDir + "/release-manifests"   // from the release payload
-	Rendered         = LiveDir + "/rendered"            // output of sno-render
-	NodeIgnition     = LiveDir + "/node.ign"            // the user's additions to the installed node
-	OriginalIgnition = LiveDir + "/original-master.ign" // from the machine-config server
-	MasterIgnition   = LiveDir + "/master.ign"          // enriched
-	LiveSnapshot     = LiveDir + "/etcd-snapshot.db"
-	LiveLogBundle    = LiveDir + "/log-bundle-bootstrap.tar.gz"
-	Installed        = LiveDir + "/installed.json"   // record of the disk and its config
-	GivenIgnition    = LiveDir + "/given-master.ign" // the user's, instead of the machine-config server's
-	PullSecret       = "var/lib/kubelet/config.json"
+	LiveDir            = "opt/openshift"
+	LiveSettings       = LiveDir + "/sno-install.yaml"
+	LiveManifests      = LiveDir + "/manifests"           // generated and the user's, to be rendered and applied
+	ReleaseManifests   = LiveDir + "/release-manifests"   // from the release payload
+	Rendered           = LiveDir + "/rendered"            // output of sno-render
+	NodeAdditions      = LiveDir + "/node.ign"            // the user's additions to the installed node
+	OriginalIgnition   = LiveDir + "/original-master.ign" // from the machine-config server
+	MasterIgnition     = LiveDir + "/master.ign"          // enriched
+	LiveSnapshot       = LiveDir + "/etcd-snapshot.db"
+	LiveLogBundle      = LiveDir + "/log-bundle-bootstrap.tar.gz"
+	InstalledRecord    = LiveDir + "/installed.json"   // record of the disk and its config
+	UserMasterIgnition = LiveDir + "/given-master.ign" // the user's, instead of the machine-config server's
+	PullSecret         = "var/lib/kubelet/config.json"
 )
 
 // Paths on the installed node, relative to its root, until the installation has ended.
@@ -39,7 +39,7 @@ const (
 
 // Permanent paths, relative to the root.
 const (
-	ProgramOfImage   = "usr/bin/sno-install" // of an image with the program
+	ImageProgram     = "usr/bin/sno-install" // of an image with the program
 	ManifestDir      = "etc/kubernetes/manifests"
 	ResourceDir      = "etc/kubernetes/static-pod-resources"
 	EtcdData         = "var/lib/etcd"
@@ -52,7 +52,7 @@ const (
 	AllInOneSettings  = AllInOneDir + "/sno-install.yaml"
 	AllInOneManifests = AllInOneDir + "/manifests"
 	AllInOneRendered  = AllInOneDir + "/rendered"
-	AllInOneDone      = AllInOneDir + "/installed"
+	AllInOneMarker    = AllInOneDir + "/installed"
 )
 
 // StatusDir is the folder of the commands' status files, in memory, relative to the root.

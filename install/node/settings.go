@@ -37,7 +37,7 @@ type Settings struct {
 	KernelArguments []string `json:"kernelArguments,omitempty"`
 	// MasterIgnition is an http or https URL, or the path of a file on the machine.
 	MasterIgnition string `json:"masterIgnition,omitempty"`
-	// ProgramInImage means that the image has sno-install at ProgramOfImage, where it stays.
+	// ProgramInImage means that the image has sno-install at ImageProgram, where it stays.
 	ProgramInImage bool `json:"programInImage,omitempty"`
 	// Created is the time of the config in RFC 3339. A clock with an earlier time is wrong.
 	Created string `json:"created"`
@@ -63,7 +63,7 @@ func (s *Settings) CreatedAt() (time.Time, error) {
 // Executable returns the path of sno-install on the machine, relative to the root.
 func (s *Settings) Executable() string {
 	if s.ProgramInImage {
-		return ProgramOfImage
+		return ImageProgram
 	}
 	return Program
 }

@@ -150,8 +150,8 @@ func (o Options) preset() (rest string, own bool, err error) {
 
 // remove removes a path recursively. In the preset file it removes only the lines of the installation's units.
 func (o Options) remove(path string) error {
-	if o.Removing != nil {
-		if err := o.Removing(path); err != nil {
+	if o.BeforeRemove != nil {
+		if err := o.BeforeRemove(path); err != nil {
 			return err
 		}
 	}

@@ -218,7 +218,7 @@ func (m *machine) options() Options {
 			m.reloads++
 			return m.at()
 		},
-		Removing: func(path string) error {
+		BeforeRemove: func(path string) error {
 			if err := m.at(); err != nil {
 				return err
 			}

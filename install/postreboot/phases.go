@@ -47,8 +47,8 @@ type Options struct {
 	// Interval is the time between two attempts.
 	Interval time.Duration
 	Now      func() time.Time
-	// Removing is called before a path, relative to the root, is removed, so that tests can interrupt there; nil does nothing.
-	Removing func(path string) error
+	// BeforeRemove is called before a path, relative to the root, is removed, so that tests can interrupt there; nil does nothing.
+	BeforeRemove func(path string) error
 }
 
 // Phases returns the phases after the restart (U-INS-13). The first two have no condition: a run that begins again before the control

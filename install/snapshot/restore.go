@@ -28,12 +28,12 @@ type Options struct {
 	PeerURL string
 	// DataDir is the data folder.
 	DataDir string
-	// Moving is called before the member is moved, so that tests can interrupt there; nil does nothing.
-	Moving func() error
+	// BeforeMove is called before the member is moved, so that tests can interrupt there; nil does nothing.
+	BeforeMove func() error
 }
 
-// Restored reports whether the data folder has a member.
-func Restored(dataDir string) (bool, error) {
+// HasMember reports whether the data folder has a member.
+func HasMember(dataDir string) (bool, error) {
 	_, err := os.Stat(filepath.Join(dataDir, member))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -45,7 +45,7 @@ func Restored(dataDir string) (bool, error) {
 // no member, and the same call can be repeated.
 func Restore(o Options) error {
 	work := filepath.Join(o.DataDir, aside)
-	done, err := Restored(o.DataDir)
+	done, err := HasMember(o.DataDir)
 	if err != nil {
 		return fmt.Errorf("restore etcd: %w", err)
 	}
@@ -86,8 +86,8 @@ func restore(o Options, work string) error {
 	}); err != nil {
 		return fmt.Errorf("restore etcd: %w", err)
 	}
-	if o.Moving != nil {
-		if err := o.Moving(); err != nil {
+	if o.BeforeMove != nil {
+		if err := o.BeforeMove(); err != nil {
 			return err
 		}
 	}

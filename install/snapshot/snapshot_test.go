@@ -220,7 +220,7 @@ const killedEnv = "SNAPSHOT_TEST_KILLED"
 // After a kill between restoring and moving, the data folder has no member, which etcd would use. The same call restores it (R-BIP-3).
 func TestKilled(t *testing.T) {
 	if dir := os.Getenv(killedEnv); dir != "" {
-		err := snapshot.Restore(snapshot.Options{Path: os.Getenv("SNAPSHOT_TEST_FILE"), Name: name, PeerURL: peerURL, DataDir: dir, Moving: func() error {
+		err := snapshot.Restore(snapshot.Options{Path: os.Getenv("SNAPSHOT_TEST_FILE"), Name: name, PeerURL: peerURL, DataDir: dir, BeforeMove: func() error {
 			self, err := os.FindProcess(os.Getpid())
 			if err != nil {
 				return err
@@ -241,7 +241,7 @@ func TestKilled(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, ".restoring", "member")); err != nil {
 		t.Fatalf("killed before the member was restored: %v", err)
 	}
-	if done, err := snapshot.Restored(dir); done || err != nil {
+	if done, err := snapshot.HasMember(dir); done || err != nil {
 		t.Fatalf("restored: %t, %v", done, err)
 	}
 	o := snapshot.Options{Path: file(t), Name: name, PeerURL: peerURL, DataDir: dir}

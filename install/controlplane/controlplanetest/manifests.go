@@ -18,8 +18,8 @@ import (
 // file is relative to the folder of a package of this module.
 const file = "../installconfig/testdata/install-config.yaml"
 
-// Laid returns the settings and manifests, including the user's, that create writes to a machine in profile kubernetes.
-func Laid(ctx context.Context, purpose installconfig.Purpose, settingsFile, folder string, user ...files.File) ([]files.File, error) {
+// ConfigFiles returns the settings and manifests, including the user's, that create writes to a machine in profile kubernetes.
+func ConfigFiles(ctx context.Context, purpose installconfig.Purpose, settingsFile, folder string, user ...files.File) ([]files.File, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("read the install config: %w", err)

@@ -23,8 +23,8 @@ var accounts = map[string]string{
 	"etc/login.defs": "UID_MIN 1000\nGID_MIN 1000\nUSERGROUPS_ENAB yes\n",
 }
 
-// Root returns the root folder of a machine with only the user root.
-func Root(t *testing.T) string {
+// NewRoot returns the root folder of a machine with only the user root.
+func NewRoot(t *testing.T) string {
 	t.Helper()
 	// t.TempDir is readable by its owner only, and the engine writes a user's keys as that user.
 	root, err := os.MkdirTemp("", "root-")
@@ -50,9 +50,9 @@ func Root(t *testing.T) string {
 	return root
 }
 
-// Lay applies a config to a root with the Ignition engine, as at the first boot: users, folders, files and units. It skips the test unless
+// Apply applies a config to a root with the Ignition engine, as at the first boot: users, folders, files and units. It skips the test unless
 // it runs as root, since it sets owners.
-func Lay(t *testing.T, root string, config []byte) error {
+func Apply(t *testing.T, root string, config []byte) error {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("the Ignition engine sets owners, for which the test must run as root")

@@ -25,7 +25,7 @@ func TestKubeconfigIsLast(t *testing.T) {
 	put(t, root, node.AllInOneRendered+"/sno-render.yaml", "")
 	put(t, root, node.AllInOneRendered+"/"+controlplane.KubeletKubeconfig, kubeletKubeconfig)
 	put(t, root, node.AllInOneRendered+"/files/"+node.ManifestDir+"/etcd-pod.yaml", "a pod")
-	m := allinone.Machine(controlplane.Machine{Root: root, Output: io.Discard, Interval: 20 * time.Millisecond})
+	m := allinone.NewMachine(controlplane.Machine{Root: root, Output: io.Discard, Interval: 20 * time.Millisecond})
 	run := func() error {
 		for _, p := range allinone.Phases(m) {
 			if p.Name == "static-pods" {
@@ -66,7 +66,7 @@ const kubeletKubeconfig = `{"apiVersion": "v1", "kind": "Config", "current-conte
 // Settings that cannot be read are an input error, and are not retried until the limit.
 func TestInput(t *testing.T) {
 	root := t.TempDir()
-	m := allinone.Machine(controlplane.Machine{Root: root, Output: io.Discard, Interval: 20 * time.Millisecond})
+	m := allinone.NewMachine(controlplane.Machine{Root: root, Output: io.Discard, Interval: 20 * time.Millisecond})
 	kubeconfig := `{"apiVersion": "v1", "kind": "Config", "current-context": "a", "contexts": [{"name": "a", "context": {"cluster": "a"}}], "clusters": [{"name": "a", "cluster": {"server": "http://127.0.0.1:1"}}]}`
 	put(t, root, node.AllInOneRendered+"/"+controlplane.Kubeconfig, kubeconfig)
 	for _, text := range []string{"profile: [", "profile: kubernetes\nnew: field\n", "profile: kubernetes\ncreated: today\n"} {
