@@ -7,7 +7,6 @@ import (
 	"github.com/solonode/sno/install/controlplane"
 )
 
-// Phases of the installation, and of the later renewal of certificates.
 func ExamplePhases() {
 	m := allinone.NewMachine(controlplane.Machine{Root: "/"})
 	for _, p := range allinone.Phases(m) {

@@ -37,7 +37,6 @@ func accessOf(m *controlplane.Machine) ([]files.File, error) {
 
 // Kubelet configures the access to the kubelet of the machine.
 type Kubelet struct {
-	// HealthURL is the URL of its health endpoint.
 	HealthURL string
 	// PodTimeout limits the wait for restarted static pods.
 	PodTimeout time.Duration
@@ -133,7 +132,6 @@ func isReady(c corev1.PodCondition) bool {
 	return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 }
 
-// hasFiles reports whether the machine has the files with these contents.
 func hasFiles(m *controlplane.Machine, list []files.File) (bool, error) {
 	for _, f := range list {
 		content, err := os.ReadFile(m.Path(f.Path))

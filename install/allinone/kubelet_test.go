@@ -21,7 +21,6 @@ import (
 	"github.com/solonode/sno/install/phase"
 )
 
-// kubeletHealth serves the health endpoint of a kubelet, and records its answers.
 func kubeletHealth(t *testing.T, asked *[]string) (url string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

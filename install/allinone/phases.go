@@ -82,7 +82,6 @@ func RotateBeforeKubelet(m *controlplane.Machine) []phase.Phase {
 	}})
 }
 
-// onDisk returns the phases that need no API server.
 func onDisk(m *controlplane.Machine) []phase.Phase {
 	return []phase.Phase{
 		{Name: "rotate", Limit: short, Run: func(ctx context.Context, _ *phase.Progress) error { return m.Rotate(ctx) }},

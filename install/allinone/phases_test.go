@@ -40,7 +40,6 @@ import (
 	"github.com/solonode/sno/install/phase"
 )
 
-// writeConfig writes the files of the Ignition config.
 func writeConfig(t *testing.T, root string) {
 	t.Helper()
 	all, err := controlplanetest.ConfigFiles(t.Context(), installconfig.AllInOne, node.AllInOneSettings, node.AllInOneManifests)
@@ -222,7 +221,6 @@ func createMirrorPods(t *testing.T, m *controlplane.Machine, client kubernetes.I
 
 const certificate = node.ResourceDir + "/kube-apiserver-certs/secrets/localhost-serving-cert-certkey/tls.crt"
 
-// expire sets the annotation with a certificate's end to the past, and returns the certificate.
 func expire(t *testing.T, m *controlplane.Machine) []byte {
 	t.Helper()
 	found, err := filepath.Glob(m.Path(m.Rendered + "/manifests/*_openshift-kube-apiserver_secret_localhost-serving-cert-certkey.yaml"))
@@ -245,7 +243,6 @@ func expire(t *testing.T, m *controlplane.Machine) []byte {
 	return before
 }
 
-// serving writes a serving certificate, as the kubelet does.
 func serving(t *testing.T, file string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

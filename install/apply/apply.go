@@ -34,7 +34,6 @@ const (
 	HashAnnotation = "sno.solonode.github.io/manifest-hash"
 )
 
-// ErrFailed is in the error of Run if manifests were not applied.
 var ErrFailed = errors.New("not applied")
 
 // Failure is a manifest that was not applied.
@@ -56,7 +55,6 @@ func (f Failure) Unwrap() error { return f.Err }
 
 // Report is the result of a run.
 type Report struct {
-	// Applied is the number of objects and statuses that this run or an earlier one applied.
 	Applied int
 	// Kept are objects that another client has changed since an earlier run applied them. They are not changed.
 	Kept []string
@@ -75,8 +73,7 @@ type Options struct {
 	// RequiredPods have to be Ready before the run ends: "NAMESPACE/PREFIX", or "DESCRIPTION:NAMESPACE/PREFIX|NAMESPACE/PREFIX" of
 	// which one is enough. Empty ones are ignored.
 	RequiredPods []string
-	// Interval is the time between two attempts.
-	Interval time.Duration
+	Interval     time.Duration
 }
 
 // Run applies all manifests (R-BIP-13). It succeeds when all are applied and the required pods are Ready. It fails when a manifest is
@@ -118,7 +115,6 @@ type run struct {
 	report   Report
 }
 
-// all retries the pending manifests until none is left.
 func (r *run) all(ctx context.Context, pending []manifest, interval time.Duration) error {
 	err := r.progress.Until(ctx, interval, "manifests", func(ctx context.Context) error {
 		var again []manifest
@@ -161,7 +157,6 @@ func (r *run) all(ctx context.Context, pending []manifest, interval time.Duratio
 	return fmt.Errorf("%d manifests %w: %w:\n%w", len(list), ErrFailed, why, errors.Join(list...))
 }
 
-// cause returns why the context has ended.
 func cause(ctx context.Context, err error) error {
 	if c := context.Cause(ctx); c != nil {
 		return c //nolint:wrapcheck // the caller wraps it

@@ -12,7 +12,6 @@ import (
 	"github.com/solonode/sno/install/apply"
 )
 
-// A manifest that cannot be read is an error, also if all others are applied.
 func ExampleRun() {
 	folder := apply.Folder{Name: "manifests", FS: fstest.MapFS{"a.yaml": {Data: []byte("kind: ConfigMap\n")}}}
 	_, err := apply.Run(context.Background(), apply.Options{

@@ -38,7 +38,6 @@ type Folder struct {
 	Rendered bool
 }
 
-// manifest is one object of a file.
 type manifest struct {
 	file   string
 	object *unstructured.Unstructured
@@ -57,7 +56,6 @@ func describe(o *unstructured.Unstructured) string {
 	return fmt.Sprintf("%s %s", o.GetKind(), o.GetName())
 }
 
-// identity identifies an object.
 type identity struct {
 	schema.GroupKind
 	namespace, name string
@@ -149,7 +147,6 @@ func defined(all []manifest, optional func(group string) bool) []manifest {
 	})
 }
 
-// objectsOf returns the objects of a file, including those of lists.
 func objectsOf(text []byte) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	documents := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))

@@ -17,7 +17,6 @@ import (
 // ErrRequiredPod is in the error of a required pod with a wrong syntax.
 var ErrRequiredPod = errors.New("required pods are NAMESPACE/PREFIX, or DESCRIPTION:NAMESPACE/PREFIX|NAMESPACE/PREFIX")
 
-// pods are pods of which one has to be Ready.
 type pods struct {
 	description string
 	prefixes    []prefix

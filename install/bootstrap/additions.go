@@ -19,7 +19,6 @@ import (
 	"github.com/solonode/sno/install/postreboot"
 )
 
-// Sources in errors about conflicts.
 const (
 	own  = "sno-install"
 	pods = "the static pods"

@@ -23,7 +23,6 @@ import (
 	"github.com/solonode/sno/install/postreboot"
 )
 
-// beforeEnrich returns a live system before phase enrich.
 func (m *machine) beforeEnrich(t *testing.T) *live {
 	t.Helper()
 	m.rendered(t)
@@ -33,7 +32,6 @@ func (m *machine) beforeEnrich(t *testing.T) *live {
 	return newLive(m.Options)
 }
 
-// enriched returns the config of the installed node.
 func enriched(t *testing.T, l *live) types.Config {
 	t.Helper()
 	if err := l.enrich(t.Context(), nil); err != nil {
@@ -50,7 +48,6 @@ func enriched(t *testing.T, l *live) types.Config {
 	return c
 }
 
-// fileOf returns a file's mode and content, or an empty one.
 func fileOf(t *testing.T, c types.Config, name string) (fs.FileMode, string) {
 	t.Helper()
 	for _, f := range c.Storage.Files {

@@ -71,7 +71,6 @@ func (l *live) render(ctx context.Context, p *phase.Progress) error {
 
 func (l *live) writePods(context.Context, *phase.Progress) error { return l.WriteStaticPods() } //nolint:wrapcheck // it names the file
 
-// apply applies what was rendered, and the manifests of the release in profile openshift.
 func (l *live) apply(ctx context.Context, p *phase.Progress) error {
 	s, err := l.Settings()
 	if err != nil {
@@ -173,7 +172,6 @@ func (l *live) save(ctx context.Context, p *phase.Progress) error {
 // errCertificate is in the error of a missing client certificate for etcd.
 var errCertificate = errors.New("kube-apiserver's certificate for etcd is missing")
 
-// etcdClient returns kube-apiserver's TLS config for etcd.
 func (l *live) etcdClient() (*tls.Config, error) {
 	const pattern = node.ResourceDir + "/kube-apiserver-pod-*"
 	found, err := filepath.Glob(l.Path(pattern))

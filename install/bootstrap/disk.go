@@ -16,14 +16,11 @@ import (
 	"github.com/solonode/sno/install/phase"
 )
 
-// installed records what was written to a disk.
 type installed struct {
-	Disk string `json:"disk"`
-	// SHA256 is the sum of the config in hex.
+	Disk   string `json:"disk"`
 	SHA256 string `json:"sha256"`
 }
 
-// current returns what is to be written.
 func (l *live) current() (installed, error) {
 	s, err := l.Settings()
 	if err != nil {

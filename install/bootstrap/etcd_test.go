@@ -24,7 +24,6 @@ import (
 	"github.com/solonode/sno/install/snapshot"
 )
 
-// serve starts an etcd with its rendered certificates, and returns its URL.
 func (m *machine) serve(t *testing.T) string {
 	t.Helper()
 	certs := filepath.Join(m.root, node.ResourceDir, "etcd-certs")
@@ -53,7 +52,6 @@ func (m *machine) serve(t *testing.T) string {
 	return "https://" + e.Clients[0].Addr().String()
 }
 
-// withStaticPods returns a live system with written static pods.
 func (m *machine) withStaticPods(t *testing.T) *live {
 	t.Helper()
 	m.rendered(t)
@@ -116,7 +114,6 @@ func TestEtcdClient(t *testing.T) {
 	}
 }
 
-// dial returns a client that is closed when the test ends.
 func dial(t *testing.T, endpoint string, client *tls.Config) *clientv3.Client {
 	t.Helper()
 	c, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, TLS: client, DialTimeout: 10 * time.Second})

@@ -9,7 +9,6 @@ import (
 	"github.com/solonode/sno/install/bootstrap"
 )
 
-// Scripts read the names of the phases in the status file.
 func ExamplePhases() {
 	for _, p := range bootstrap.Phases(bootstrap.Options{Root: "/", Endpoints: bootstrap.LocalEndpoints()}) {
 		fmt.Println(p.Name, p.Limit)
@@ -31,7 +30,6 @@ func ExamplePhases() {
 	// reboot 10m0s
 }
 
-// A node with neither etcd's data nor a snapshot must not start.
 func ExampleRestore() {
 	root, err := os.MkdirTemp("", "")
 	if err != nil {

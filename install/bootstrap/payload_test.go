@@ -42,7 +42,6 @@ func (m *machine) payload(ctx context.Context, limit time.Duration) error {
 	return phase.Run(ctx, []phase.Phase{{Name: "release-payload", Limit: limit, Run: newLive(m.Options).payload}}, phase.Options{})
 }
 
-// payloadFiles returns the contents of the release payload's files.
 func (m *machine) payloadFiles(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}

@@ -16,9 +16,7 @@ import (
 
 // Options of Phases.
 type Options struct {
-	// Root is the machine's root folder, "/" in production.
 	Root string
-	// Host returns the name and addresses of the machine.
 	Host func() (controlplane.Host, error)
 	// Check returns why the machine cannot be installed; nil checks nothing.
 	Check func(ctx context.Context, s *node.Settings) error
@@ -26,16 +24,13 @@ type Options struct {
 	// [ARGUMENT...] DISK".
 	Installer string
 	// Podman reads the release payload, for profile openshift.
-	Podman string
-	// Restart is the command that restarts the machine.
+	Podman  string
 	Restart []string
 	// Program is the path of sno-install, which is copied to the installed node unless its image has it.
-	Program string
-	// Output receives the output of these programs.
+	Program   string
 	Output    io.Writer
 	Endpoints Endpoints
-	// Interval is the time between two attempts.
-	Interval time.Duration
+	Interval  time.Duration
 }
 
 // Endpoints are the endpoints of the control plane.
@@ -95,10 +90,8 @@ func Phases(o Options) []phase.Phase {
 	}
 }
 
-// applied marks that every manifest is applied.
 const applied = node.LiveDir + "/applied"
 
-// live is the live system.
 type live struct {
 	controlplane.Machine
 	o Options
@@ -146,10 +139,8 @@ func (l *live) command(ctx context.Context, name string, arguments ...string) er
 	return nil
 }
 
-// tail keeps the end of what is written.
 type tail struct{ end []byte }
 
-// tailSize is longer than a line of a program.
 const tailSize = 4 << 10
 
 func (t *tail) Write(p []byte) (int, error) {
@@ -158,7 +149,6 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// lastLine returns the last line that is not empty.
 func (t *tail) lastLine() string {
 	lines := strings.Split(strings.TrimSpace(string(t.end)), "\n")
 	return strings.TrimSpace(lines[len(lines)-1])

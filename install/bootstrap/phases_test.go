@@ -41,23 +41,19 @@ const (
 	addedFile = `{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/etc/site.conf","contents":{"source":"data:,site"},"mode":384}]}}`
 )
 
-// machine is a live system in a folder.
 type machine struct {
 	root, disk string
 	Options
-	// fail is a file that makes the installer fail while it is there.
 	fail   string
 	output bytes.Buffer
 }
 
-// configFiles returns the files of the Ignition config, once: RSA keys are slow to make.
 var configFiles = sync.OnceValues(func() ([]files.File, error) {
 	user := files.File{Path: "site.yaml", Mode: 0o600, Content: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: site, namespace: default}\ndata: {a: b}\n")}
 	all, err := controlplanetest.ConfigFiles(context.Background(), installconfig.SingleNode, node.LiveSettings, node.LiveManifests, user)
 	return append(all, files.File{Path: node.UserMasterIgnition, Mode: 0o600, Content: []byte(original)}, files.File{Path: node.NodeAdditions, Mode: 0o600, Content: []byte(addedFile)}), err
 })
 
-// newMachine writes the files of the Ignition config.
 func newMachine(t *testing.T) *machine {
 	t.Helper()
 	all, err := configFiles()
@@ -105,7 +101,6 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// apiServer returns the API server of the tests, which is shared until a test stops it.
 func apiServer(t *testing.T) *envtest.Environment {
 	t.Helper()
 	if running == nil {
@@ -210,6 +205,7 @@ func (m *machine) edit(t *testing.T, change func(*node.Settings)) {
 
 // A machine is installed although the run is interrupted after every phase, a manifest is refused, the snapshot is damaged, and writing
 // the disk fails at first. The disk gets all that the node needs, and only root reads its keys (R-BIP-1, R-BIP-6, R-BIP-7, R-BIP-10,
+// R-BIP-11, R-BIP-12, R-BIP-15, U-INS-12).
 func TestInstall(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs all phases several times, with an API server of its own")
@@ -368,7 +364,6 @@ func TestInputOfPhases(t *testing.T) {
 // output has the rendered files and the settings after phase render, relative to the root of the machine.
 var output []files.File
 
-// rendered runs the phases until render, or copies their result.
 func (m *machine) rendered(t *testing.T) {
 	t.Helper()
 	if output != nil {
@@ -518,7 +513,6 @@ func TestNoSpace(t *testing.T) {
 	}
 }
 
-// fill writes to a file until there is no space.
 func fill(t *testing.T, name string) {
 	t.Helper()
 	file, err := os.Create(name) //nolint:gosec // of a test

@@ -17,7 +17,6 @@ import (
 	"github.com/solonode/sno/install/snapshot"
 )
 
-// save writes a snapshot of a new etcd with one key.
 func save(t *testing.T, file string) {
 	t.Helper()
 	local, err := url.Parse("http://127.0.0.1:0")

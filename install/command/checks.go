@@ -60,10 +60,8 @@ func newPreflight(out io.Writer) *cobra.Command {
 	return c
 }
 
-// errPreflight is the error after findings were printed.
 var errPreflight = fmt.Errorf("the installation would fail: %w", phase.ErrInput)
 
-// hostInput returns the input of the checks from the machine's settings.
 func hostInput(root string) (preflight.Input, error) {
 	s, err := node.Read(filepath.Join(root, node.LiveSettings))
 	if err != nil {
@@ -87,7 +85,6 @@ func hostInput(root string) (preflight.Input, error) {
 	return in, err //nolint:wrapcheck // it names the pull secret
 }
 
-// environmentProxy returns the proxy that systemd sets for its units.
 func environmentProxy() (*installconfig.Proxy, string) {
 	p := installconfig.Proxy{HTTPProxy: os.Getenv("HTTP_PROXY"), HTTPSProxy: os.Getenv("HTTPS_PROXY"), NoProxy: os.Getenv("NO_PROXY")}
 	if p.HTTPProxy == "" && p.HTTPSProxy == "" {
@@ -96,7 +93,6 @@ func environmentProxy() (*installconfig.Proxy, string) {
 	return &p, p.NoProxy
 }
 
-// folderInput returns the input of the checks from the folder of an installation.
 func folderInput(dir, networkFile, name, release string) (preflight.Input, error) {
 	file := filepath.Join(dir, installConfigFile)
 	text, err := os.ReadFile(file)
@@ -130,7 +126,6 @@ func folderInput(dir, networkFile, name, release string) (preflight.Input, error
 	return in, err //nolint:wrapcheck // it names the pull secret
 }
 
-// inside returns the addresses that are in one of the networks.
 func inside(addresses, networks []netip.Prefix) []netip.Addr {
 	var found []netip.Addr
 	for _, a := range addresses {
@@ -144,7 +139,6 @@ func inside(addresses, networks []netip.Prefix) []netip.Addr {
 	return found
 }
 
-// userManifests returns the user's manifests in the folder of the installation.
 func userManifests(dir string) ([]files.File, error) {
 	var all []files.File
 	var errs []error
@@ -219,5 +213,4 @@ func newLeftovers(out io.Writer) *cobra.Command {
 	return c
 }
 
-// errLeftovers is in the error of a node with leftovers.
 var errLeftovers = errors.New("the installation has left things on this node")

@@ -20,7 +20,6 @@ import (
 	"github.com/solonode/sno/install/phase"
 )
 
-// root returns a machine's root folder with these files.
 func root(t *testing.T, contents map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -44,7 +43,7 @@ func TestLeftovers(t *testing.T) {
 	dir := root(t, map[string]string{node.UnitDir + "/post-reboot.service": "", node.LiveSettings: "", node.Program: ""})
 	code, out, errs = run(t.Context(), "check-leftovers", "--root", dir)
 	want := `KIND     PATH                                      WHY
-unit     /etc/systemd/system/post-reboot.service   ends the installation after the restart
+unit     /etc/systemd/system/post-reboot.service   finishes the installation after the restart
 folder   /opt/openshift                            files of the live system
 file     /usr/local/bin/sno-install                the installer
 `
@@ -57,7 +56,6 @@ file     /usr/local/bin/sno-install                the installer
 	}
 }
 
-// programs replaces PATH by these programs, each of which prints its text.
 func programs(t *testing.T, output map[string]string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -69,7 +67,6 @@ func programs(t *testing.T, output map[string]string) {
 	t.Setenv("PATH", dir)
 }
 
-// names returns the names in a log bundle.
 func names(t *testing.T, bundle io.Reader) []string {
 	t.Helper()
 	unpacked, err := gzip.NewReader(bundle)

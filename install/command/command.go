@@ -19,10 +19,8 @@ const long = `sno-install installs a single node.
 Commands that act on the node write a status file with what is done, what is running and what it waits for. Exit codes: 0 done, 1 failed,
 2 the input has to be changed first, 3 time limit exceeded, 130 interrupted. After 1, 3 and 130 the same command continues.`
 
-// exitStop is the exit code after an interrupt.
 const exitStop = 130
 
-// errUsage is in the error of wrong flags.
 var errUsage = errors.New("see sno-install --help")
 
 // Main runs the program with the arguments after its name and returns the exit code.
@@ -47,7 +45,6 @@ func Main(ctx context.Context, arguments []string, out, errs io.Writer) int {
 	return phase.ExitCode(err)
 }
 
-// errInput is in the error of unusable input.
 var errInput = errors.New("nothing was done")
 
 // unusable wraps an error of unusable input; several errors become a list.
@@ -83,7 +80,6 @@ func noArguments(_ *cobra.Command, arguments []string) error {
 	return nil
 }
 
-// phases runs one list of phases with a status file in dir.
 func phases(c *cobra.Command, dir string, list []phase.Phase, errs io.Writer) error {
 	return phase.Run(c.Context(), list, phase.Options{
 		Command: c.Name(), StatusFile: filepath.Join(dir, c.Name()+".json"), Report: progress(errs),

@@ -24,7 +24,6 @@ import (
 	"github.com/solonode/sno/install/phase"
 )
 
-// run runs the program, and returns its exit code and output.
 func run(ctx context.Context, arguments ...string) (code int, out, errs string) {
 	var stdout, stderr bytes.Buffer
 	code = command.Main(ctx, arguments, &stdout, &stderr)
@@ -73,7 +72,6 @@ func TestWorker(t *testing.T) {
 	}
 }
 
-// liveISO makes an ISO with an area for a config, and returns its path.
 func liveISO(t *testing.T) string {
 	t.Helper()
 	w, err := iso9660.NewWriter()

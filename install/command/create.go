@@ -57,7 +57,6 @@ With --iso and --out it also writes a copy of the live ISO with the config in it
 const allInOneLong = `Write aio.ign: the Ignition config of a machine that becomes a cluster of its own with etcd, kube-apiserver, kube-controller-manager and
 kube-scheduler as static pods, and without operators. It is for an installed image, not for a live system.`
 
-// creation has the flags of one create command.
 type creation struct {
 	purpose                  installconfig.Purpose
 	file                     string
@@ -120,7 +119,6 @@ func policies() string {
 	return strings.Join(names, ", ")
 }
 
-// errFlag is in the error of a flag with an unusable value.
 var errFlag = errors.New("unusable value")
 
 func (o *creation) run(ctx context.Context, out, errs io.Writer) error {
@@ -196,7 +194,6 @@ func (o *creation) input(ctx context.Context, now time.Time) (create.Input, []st
 	return in, warnings, errors.Join(failed...)
 }
 
-// sum512 is a SHA-512 sum in hex.
 var sum512 = regexp.MustCompile(`^[0-9a-f]{128}$`)
 
 // flags checks the flags, and parses those that are more than a string.
@@ -287,7 +284,6 @@ func (o *creation) flags(in *create.Input) []error {
 	return failed
 }
 
-// folderOf returns the folder of a flag, or nil.
 func folderOf(flag, name string, failed *[]error) *create.Folder {
 	if name == "" {
 		return nil
@@ -309,7 +305,6 @@ func isURL(text string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
-// ownSum returns the SHA-512 sum of the running program, in hex.
 func ownSum() (string, error) {
 	path, err := os.Executable()
 	if err != nil {
@@ -327,7 +322,6 @@ func ownSum() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// files returns the files to write, the config first.
 func (o *creation) files(in create.Input, now time.Time) ([]files.File, error) {
 	encode := create.SingleNode
 	if o.purpose == installconfig.AllInOne {
@@ -371,7 +365,6 @@ func (o *creation) files(in create.Input, now time.Time) ([]files.File, error) {
 	return list, nil
 }
 
-// about describes the files that a person uses.
 var about = map[string]string{
 	liveFile:       "config of the live system; it has private keys",
 	allInOneFile:   "config of the machine; it has private keys",
@@ -381,7 +374,6 @@ var about = map[string]string{
 	passwordFile:   "password of user kubeadmin",
 }
 
-// summary prints what was written, and the next step.
 func (o *creation) summary(out io.Writer, list []files.File) error {
 	fmt.Fprintf(out, "Written to %s:\n", o.dir)
 	rows := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)

@@ -31,19 +31,16 @@ const (
 	server     = "http://localhost:22624/config/master"
 )
 
-// Commands that create a config, without flags that name a file.
 var (
 	withOperators = []string{"create", "single-node-ignition-config", "--program-in-image", "--release-image", release, "--master-ignition", server}
 	plain         = []string{"create", "single-node-ignition-config", "--program-in-image", "--profile", "kubernetes", "--kubernetes-version", "1.35.2"}
 	allInOne      = []string{"create", "aio-ignition", "--program-in-image", "--kubernetes-version", "1.35.2"}
 )
 
-// in adds the flag for the folder to a command.
 func in(dir string, arguments []string, more ...string) []string {
 	return append(append([]string{"--dir", dir}, arguments...), more...)
 }
 
-// folder returns the folder of an installation, with a changed install-config.yaml and more files.
 func folder(t *testing.T, change func(string) string, more map[string]string) string {
 	t.Helper()
 	text, err := os.ReadFile("../installconfig/testdata/install-config.yaml")
@@ -71,7 +68,6 @@ func replace(from, to string) func(string) string {
 	return func(text string) string { return strings.Replace(text, from, to, 1) }
 }
 
-// tree returns the modes of the files and folders in a folder, and the contents of the files.
 func tree(t *testing.T, dir string) (modes map[string]fs.FileMode, contents map[string]string) {
 	t.Helper()
 	modes, contents = map[string]fs.FileMode{}, map[string]string{}
@@ -97,7 +93,6 @@ func tree(t *testing.T, dir string) (modes map[string]fs.FileMode, contents map[
 	return modes, contents
 }
 
-// settings returns the settings in a config.
 func settings(t *testing.T, text, path string) *node.Settings {
 	t.Helper()
 	entries, _ := ignitiontest.Read(t, []byte(text))
@@ -257,7 +252,6 @@ func TestOlderVariable(t *testing.T) {
 	}
 }
 
-// refused checks that a command has exit code 2 and an error with each of the texts, and writes nothing.
 func refused(t *testing.T, dir string, arguments []string, want ...string) (errs string) {
 	t.Helper()
 	modes, contents := tree(t, dir)

@@ -23,7 +23,6 @@ import (
 	"github.com/solonode/sno/install/snapshot"
 )
 
-// interval is the time between two attempts.
 const interval = 500 * time.Millisecond
 
 const bootstrapLong = `Install this machine from the live system that runs on it: start a temporary control plane, apply all manifests, save its data and logs,
@@ -33,7 +32,6 @@ add them to the master config, write the disk and restart. --installer is called
 const postRebootLong = `Finish the installation after the restart: approve the two certificate requests of this node and no others, wait until the operators run
 the control plane, and remove what only the installation needs, including this program.`
 
-// onMachine has the flags of a command that acts on the machine.
 type onMachine struct{ root, status string }
 
 func (o *onMachine) bind(c *cobra.Command) *cobra.Command {
@@ -67,7 +65,6 @@ func newBootstrap(errs io.Writer) *cobra.Command {
 	return c
 }
 
-// checkMachine checks the machine before it is installed.
 func checkMachine(ctx context.Context, s *node.Settings) error {
 	in, err := settingsInput(s)
 	if err != nil {
@@ -77,7 +74,6 @@ func checkMachine(ctx context.Context, s *node.Settings) error {
 	return preflight.Failed(preflight.Check(ctx, in)) //nolint:wrapcheck // it has advice
 }
 
-// settingsInput returns the input of the checks from the settings of a machine.
 func settingsInput(s *node.Settings) (preflight.Input, error) {
 	created, err := s.CreatedAt()
 	if err != nil {
@@ -98,7 +94,6 @@ func newPostReboot(errs io.Writer) *cobra.Command {
 	})
 }
 
-// systemctl returns a function that runs systemctl.
 func systemctl(output io.Writer) func(context.Context, ...string) error {
 	return func(ctx context.Context, arguments ...string) error {
 		c := exec.CommandContext(ctx, "systemctl", arguments...)

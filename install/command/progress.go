@@ -8,7 +8,6 @@ import (
 	"github.com/solonode/sno/install/phase"
 )
 
-// progress returns a report that prints a line when a phase starts, waits for something else, or ends.
 func progress(out io.Writer) func(phase.Status) {
 	printed := map[string]phase.Step{}
 	return func(s phase.Status) {

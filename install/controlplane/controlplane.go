@@ -32,18 +32,13 @@ import (
 
 // Machine has the paths and programs of the machine's control plane. Paths are relative to Root.
 type Machine struct {
-	// Root is the machine's root folder, "/" in production.
 	Root string
 	// SettingsFile is the settings file, Manifests the input and Rendered the output of sno-render.
 	SettingsFile, Manifests, Rendered string
-	// Host returns the name and addresses of the machine.
-	Host func() (Host, error)
-	// Output receives the output of programs.
-	Output io.Writer
-	// Systemctl runs systemctl.
-	Systemctl func(ctx context.Context, arguments ...string) error
-	// Interval is the time between two attempts.
-	Interval time.Duration
+	Host                              func() (Host, error)
+	Output                            io.Writer
+	Systemctl                         func(ctx context.Context, arguments ...string) error
+	Interval                          time.Duration
 }
 
 // Path returns the path below Root.
@@ -77,7 +72,6 @@ func (m *Machine) WriteFiles(list ...files.File) error {
 
 var errRender = errors.New("cannot render the static pods")
 
-// renderInput is the exit code of sno-render for unusable input.
 const renderInput = 2
 
 // IsRendered reports whether Render has finished.
@@ -124,7 +118,6 @@ func (m *Machine) Render(ctx context.Context, p *phase.Progress, references stri
 // ErrExpired is in the error of a config whose certificates ended before it was used.
 var ErrExpired = errors.New("create the config again and boot the machine with it, or set the machine's clock")
 
-// expired returns an error if the certificates of the config have ended.
 func expired(s *node.Settings, now time.Time) error {
 	created, err := s.CreatedAt()
 	if err != nil {

@@ -136,7 +136,6 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// private checks that only root reads keys.
 func private(t *testing.T, root string) {
 	t.Helper()
 	keys := 0

@@ -11,7 +11,6 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// The error names the failed checks only.
 func TestReady(t *testing.T) {
 	answer, code := "ok", http.StatusOK
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, answer, code) }))

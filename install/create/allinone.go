@@ -92,7 +92,6 @@ ExecStart=/%s rotate --before-kubelet
 WantedBy=multi-user.target
 `
 
-// renewals are the possible intervals of renewals.
 var renewals = []struct {
 	every    time.Duration
 	calendar string

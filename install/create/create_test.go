@@ -43,7 +43,6 @@ func newState(profile inputs.Profile) func() (*credentials.State, error) {
 	})
 }
 
-// input returns an input with everything that both commands use.
 func input(t testing.TB, purpose installconfig.Purpose, profile inputs.Profile) create.Input {
 	t.Helper()
 	const file = "../installconfig/testdata/install-config.yaml"
@@ -265,7 +264,7 @@ func TestAllErrors(t *testing.T) {
 		t.Fatal("no error")
 	}
 	for _, want := range []string{
-		"--program or --program-in-image", "fips: true", "extra/speed", "what is added to the installed node: ", "the live system: unit bootkube.service", "manifests/again.yaml",
+		"--program or --program-in-image", "fips: true", "extra/speed", "additions to the installed node: ", "the live system: unit bootkube.service", "manifests/again.yaml",
 	} {
 		if strings.Count(err.Error(), want) != 1 {
 			t.Errorf("%q is not once in:\n%v", want, err)
@@ -447,7 +446,6 @@ func TestHyperthreading(t *testing.T) {
 	}
 }
 
-// file returns a folder with one file.
 func file(path string) *create.Folder {
 	return &create.Folder{Name: "mine", FS: fstest.MapFS{"files/" + path: {Data: []byte("[Service]\n"), Mode: 0o644}}}
 }

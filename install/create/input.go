@@ -26,8 +26,7 @@ type Input struct {
 	// Network configures the live system and the installed node; nil keeps the image's default, DHCP.
 	Network *network.Config
 	// Policy decides the topologies; empty is that of the enhancement.
-	Policy topology.Policy
-	// Manifests are the user's.
+	Policy    topology.Policy
 	Manifests []files.File
 	// Extra is for the installed node, and ExtraLive for the live system.
 	Extra, ExtraLive *Folder
@@ -54,8 +53,7 @@ type Source struct {
 
 // Program is a program that Ignition downloads.
 type Program struct {
-	URL string
-	// SHA512 is the sum in hex.
+	URL    string
 	SHA512 string
 }
 
@@ -65,7 +63,6 @@ var ErrLiveArguments = errors.New("a live system's kernel arguments are part of 
 // ErrInput is in the error of contradictory settings.
 var ErrInput = errors.New("unusable settings")
 
-// Sources in errors about conflicts.
 const (
 	own           = "sno-install"
 	installConfig = "install-config.yaml"
@@ -74,7 +71,6 @@ const (
 
 func (in *Input) profile() inputs.Profile { return inputs.Profile(in.Settings.Profile) }
 
-// runtime returns the endpoint of the container runtime in images for the profile.
 func (in *Input) runtime() string {
 	if in.profile() == inputs.OpenShift {
 		return kubelet.CRIO
@@ -82,7 +78,6 @@ func (in *Input) runtime() string {
 	return kubelet.Containerd
 }
 
-// settings returns the settings file of the machine.
 func (in *Input) settings() node.Settings {
 	s := in.Settings
 	c := in.Config
@@ -99,7 +94,6 @@ func settingsFile(path string, s node.Settings) (files.File, error) {
 	return files.File{Path: path, Mode: 0o600, Content: text}, err
 }
 
-// manifests returns all manifests.
 func (in *Input) manifests() ([]files.File, error) {
 	generated, err := manifests.Generate(manifests.Input{
 		Config: in.Config, Policy: in.Policy, Profile: in.profile(), ClusterID: in.State.ClusterID, InfraID: in.State.InfraID,
@@ -110,7 +104,6 @@ func (in *Input) manifests() ([]files.File, error) {
 	return manifests.Merge(generated, in.State.Manifests, in.Manifests) //nolint:wrapcheck // it names the files
 }
 
-// addManifests adds the manifests in a folder that only root reads.
 func (in *Input) addManifests(b *ignition.Builder, dir string) error {
 	list, err := in.manifests()
 	if err != nil {
@@ -124,7 +117,6 @@ func (in *Input) addManifests(b *ignition.Builder, dir string) error {
 	return nil
 }
 
-// addProgram adds the program unless the image has it.
 func (in *Input) addProgram(b *ignition.Builder) error {
 	switch {
 	case in.Settings.ProgramInImage && in.Program.URL != "":
@@ -161,7 +153,6 @@ func (in *Input) addPulls(b *ignition.Builder) {
 	b.AddSSHKeys(installConfig+": sshKey", "core", c.SSHKeys)
 }
 
-// addExtra adds a user's folder, and returns its kernel arguments.
 func addExtra(b *ignition.Builder, folder *Folder) ([]string, error) {
 	if folder == nil {
 		return nil, nil

@@ -60,7 +60,6 @@ func SingleNode(in Input) ([]byte, error) {
 	return text, nil
 }
 
-// node returns the additions to the installed node's master config, and its kernel arguments.
 func (in *Input) node() (*ignition.Builder, []string, error) {
 	b := &ignition.Builder{}
 	in.addMachine(b)

@@ -148,7 +148,6 @@ func (s *State) checkAge(at string, now time.Time) error {
 	return errors.Join(errs...)
 }
 
-// certificatesOf returns the certificates in a manifest, in PEM.
 func certificatesOf(f files.File) ([][]byte, error) {
 	var object struct {
 		Kind string

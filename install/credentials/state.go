@@ -33,7 +33,6 @@ import (
 // Dir is the folder of the state in the folder of an installation. It has private keys.
 const Dir = "sno-install-state"
 
-// Files in the folder of the state.
 const (
 	identityFile   = "identity.json"
 	kubeconfigFile = "kubeconfig"
@@ -59,8 +58,7 @@ type State struct {
 	ClusterID, InfraID string
 	// Kubeconfig is the administrator's, with the API server's DNS name.
 	Kubeconfig []byte
-	// Password is kubeadmin's; empty in profile kubernetes.
-	Password string
+	Password   string
 	// Manifests are the Secrets and ConfigMaps with keys and CAs, as input of sno-render.
 	Manifests []files.File
 
@@ -81,9 +79,8 @@ type Options struct {
 	Profile inputs.Profile
 	// Name is the cluster's name, and Domain its DNS domain.
 	Name, Domain string
-	// Validity of certificates.
-	Validity time.Duration
-	Now      time.Time
+	Validity     time.Duration
+	Now          time.Time
 }
 
 // New makes the state of a new cluster, and writes nothing.
@@ -93,7 +90,6 @@ func New(ctx context.Context, o Options) (*State, error) {
 		APIServerURL: "https://api." + o.Domain + ":6443", APIServerInternalURL: "https://api-int." + o.Domain + ":6443",
 	}}
 	var access, others []runtime.Object
-	// Making keys takes most of the time.
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
 		access, s.Kubeconfig, err = render.Access(ctx, infrastructure, o.Validity)
@@ -127,7 +123,6 @@ func New(ctx context.Context, o Options) (*State, error) {
 // alphabet has no vowels, so that there are no words, and no digits and letters that look alike.
 const alphabet = "bcdfghjklmnpqrstvwxz2456789"
 
-// random returns n characters of the alphabet.
 func random(n int, alphabet string) string {
 	text := make([]byte, 0, n)
 	buffer := make([]byte, 1)
@@ -166,7 +161,6 @@ func secret(namespace, name string, kind corev1.SecretType, data map[string][]by
 	}
 }
 
-// manifestOf returns the file of an object without server-side fields.
 func manifestOf(object runtime.Object) (files.File, error) {
 	meta, ok := object.(metav1.Object)
 	if !ok {

@@ -38,7 +38,6 @@ func newState(t *testing.T, profile inputs.Profile) *credentials.State {
 	return s
 }
 
-// save writes the state into the folder of a new installation, and returns that.
 func save(t *testing.T, s *credentials.State) string {
 	t.Helper()
 	list, err := s.Files()

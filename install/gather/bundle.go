@@ -20,7 +20,6 @@ import (
 
 // Options of Bundle.
 type Options struct {
-	// Root is the root folder of the machine; "" is /.
 	Root string
 	// ID is part of the name of the bundle's folder, log-bundle-ID.
 	ID string
@@ -30,8 +29,7 @@ type Options struct {
 	Programs string
 	// Limit is the maximum size of the bundle in bytes; 0 is none. The largest logs lose their oldest lines first, then files are omitted.
 	Limit int64
-	// Time is the modification time of the files in the bundle.
-	Time time.Time
+	Time  time.Time
 	// Timeout of a program or a request; 0 is a minute.
 	Timeout time.Duration
 }
@@ -48,8 +46,7 @@ var validID = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
 const (
 	logFile        = "gather.log"
 	defaultTimeout = time.Minute
-	// largestFile limits a file or the output of a program to its newest lines.
-	largestFile = 16 << 20
+	largestFile    = 16 << 20
 	// smallestCut is the size below which a log is omitted instead of being shortened.
 	smallestCut = 1 << 10
 )
@@ -116,14 +113,12 @@ func Bundle(ctx context.Context, out io.Writer, o Options) error {
 type bundle struct {
 	Options
 
-	mu    sync.Mutex
-	files map[string]*file
-	log   []string
-	// writers are gzip writers, which have almost a megabyte each.
+	mu      sync.Mutex
+	files   map[string]*file
+	log     []string
 	writers sync.Pool
 }
 
-// file is a file of the bundle.
 type file struct {
 	compressed []byte
 	// size is that of the text, lost the number of bytes that were cut.
@@ -173,7 +168,6 @@ func tail(text []byte, size int) ([]byte, int) {
 	return text[from:], from
 }
 
-// compress sets a file's member of the archive.
 func (b *bundle) compress(f *file, name string, text []byte) error {
 	var out bytes.Buffer
 	zip, ok := b.writers.Get().(*gzip.Writer)
@@ -236,7 +230,6 @@ func (b *bundle) fit() ([][]byte, error) {
 	}
 }
 
-// members returns the members of the archive, and their total size.
 func (b *bundle) members() ([][]byte, int64, error) {
 	log := &file{}
 	if err := b.compress(log, logFile, []byte(b.logText())); err != nil {
@@ -263,7 +256,6 @@ func (b *bundle) members() ([][]byte, int64, error) {
 	return members, size, nil
 }
 
-// endOfArchive returns the last member.
 func endOfArchive() ([]byte, error) {
 	var end bytes.Buffer
 	zip, err := gzip.NewWriterLevel(&end, gzip.BestSpeed)
@@ -279,7 +271,6 @@ func endOfArchive() ([]byte, error) {
 	return end.Bytes(), nil
 }
 
-// logText returns the notes, including those of shortened logs.
 func (b *bundle) logText() string {
 	lines := slices.Clone(b.log)
 	for name, f := range b.files {
@@ -291,7 +282,6 @@ func (b *bundle) logText() string {
 	return strings.Join(append(lines, ""), "\n")
 }
 
-// largest returns the largest log, or the largest file if no log can be shortened.
 func (b *bundle) largest() string {
 	var log, other string
 	for name, f := range b.files {

@@ -62,7 +62,6 @@ const (
 
 var errNoKubeconfig = errors.New("the machine has no kubeconfig of an administrator")
 
-// resources adds the resources of the cluster.
 func (b *bundle) resources(ctx context.Context, work *errgroup.Group) {
 	client, err := b.client()
 	if err != nil {
@@ -123,7 +122,6 @@ func (b *bundle) request(ctx context.Context, client *rest.RESTClient, name, fro
 	return text
 }
 
-// nodeLists adds the names of all nodes, and of control-plane nodes.
 func (b *bundle) nodeLists(text []byte) {
 	var list metav1.PartialObjectMetadataList
 	if err := json.Unmarshal(text, &list); err != nil {
@@ -143,7 +141,6 @@ func (b *bundle) nodeLists(text []byte) {
 	}
 }
 
-// secretNames adds the names and types of Secrets.
 func (b *bundle) secretNames(text []byte) {
 	name := path.Join(resourceDir, "secrets-names.txt")
 	var table metav1.Table

@@ -6,7 +6,6 @@ import (
 )
 
 const (
-	// secretName matches the name of a field, a variable or a flag for a secret.
 	secretName = `[\w.-]*(?:token|passwords?|passwd|passphrase|secret|secret[_-]?key|secret[_-]?access[_-]?key|client[_-]?key[_-]?data|` +
 		`api[_-]?key|private[_-]?key|password[_-]?hash)`
 	// secretValue matches a string of JSON, one inside of a string of JSON, one in single quotes, or a word.
@@ -16,15 +15,13 @@ const (
 var (
 	secretField = regexp.MustCompile(`(?i)\b` + secretName + `\\*["']?[ \t]*([:=]+)[ \t]*` + secretValue)
 	secretFlag  = regexp.MustCompile(`(?i)--` + secretName + `["']?[ \t,]+` + secretValue)
-	// secretPair matches an entry of a list of variables.
-	secretPair = regexp.MustCompile(`(?i)\b(?:name|key)\\*["']?\s*:\s*\\*["']?` + secretName + `\\*["']?\s*,?\s*\\*["']?value\\*["']?\s*:\s*` + secretValue)
+	secretPair  = regexp.MustCompile(`(?i)\b(?:name|key)\\*["']?\s*:\s*\\*["']?` + secretName + `\\*["']?\s*,?\s*\\*["']?value\\*["']?\s*:\s*` + secretValue)
 	// secretBlock matches a field whose text is on the next lines.
 	secretBlock = regexp.MustCompile(`(?i)^(?:- )?["']?` + secretName + `["']?:\s*[|>][0-9+-]*\s*$`)
 	// harmless matches a value that is no secret: a switch, a number, a reference, or none.
 	harmless = regexp.MustCompile(`(?i)^(?:|true|false|null|nil|~|none|yes|no|unset|\*+|\.+|x+|[|>][0-9+-]*|\d{1,5}|\d+[smhd]|\$[({]?\w*[)}]?.*|` + placeholder + `)$`)
 )
 
-// fields replaces the values of fields, variables and flags whose names indicate secrets.
 func (r *redactor) fields(text []byte) []byte {
 	words := []string{"token", "passw", "passphrase", "secret", "key"}
 	text = r.lines(text, words, func(line []byte) []edit {
@@ -66,7 +63,6 @@ func (r *redactor) fields(text []byte) []byte {
 	return r.replace(text, edits)
 }
 
-// below returns edits of the lines of a block.
 func below(text []byte, lines []line, key int) []edit {
 	var edits []edit
 	for _, l := range lines[key+1:] {
@@ -81,7 +77,6 @@ func below(text []byte, lines []line, key int) []edit {
 	return edits
 }
 
-// value returns the edit of the group of secretValue that has matched.
 func value(text []byte, groups []int) (edit, bool) {
 	for i := 0; i+1 < len(groups); i += 2 {
 		if groups[i] < 0 {

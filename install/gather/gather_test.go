@@ -27,7 +27,6 @@ import (
 	"github.com/solonode/sno/install/node"
 )
 
-// planted is a text with a secret.
 type planted struct {
 	text string
 	// secrets are parts of the text that must be replaced.
@@ -37,7 +36,6 @@ type planted struct {
 
 const before, after = "kubelet started pod etcd-cp-1", "replicas: 3"
 
-// plant returns an example of each kind of secret.
 func plant(t *testing.T) map[string]planted {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
@@ -257,7 +255,6 @@ func TestFindLeaks(t *testing.T) {
 	}
 }
 
-// programs writes programs that print their arguments.
 func programs(t *testing.T, journal string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -381,7 +378,6 @@ func TestBundle(t *testing.T) {
 		}
 	}
 
-	// After the restart.
 	if err := os.RemoveAll(filepath.Join(root, node.LiveDir)); err != nil {
 		t.Fatal(err)
 	}
@@ -395,7 +391,6 @@ func TestBundle(t *testing.T) {
 		"control-plane/cp-1/journals/post-reboot.log", "control-plane/cp-1/containers/etcd-c1.log", "control-plane/cp-1/network/ip-addr.txt",
 		"control-plane/cp-1/network/hostname.txt")
 
-	// And without the bundle of the bootstrap phase, or with half of one.
 	for content, want := range map[string]string{"": "not found, so the bundle has the logs of the node only", "\x1f\x8b": "is damaged"} {
 		if err := os.Remove(filepath.Join(root, node.LogBundle)); err != nil {
 			t.Fatal(err)

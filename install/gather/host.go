@@ -30,13 +30,11 @@ var (
 	nodeUnits      = []string{"kubelet", "crio", "machine-config-daemon-host", "pivot", "bootkube", "aiokube", "etcd-restore", "post-reboot"}
 )
 
-// parallel limits the concurrent programs and requests.
 const parallel = 4
 
 // kernelHostname has the hostname, also one by DHCP.
 const kernelHostname = "proc/sys/kernel/hostname"
 
-// gather gathers everything, and notes failures.
 func (b *bundle) gather(ctx context.Context) {
 	work, ctx := errgroup.WithContext(ctx)
 	work.SetLimit(parallel)
@@ -65,7 +63,6 @@ func exists(file string) bool {
 	return err == nil
 }
 
-// hostname returns the name of the folder of this machine.
 func (b *bundle) hostname() string {
 	if s, err := node.Read(b.path(node.BootstrapSettings)); err == nil && validID.MatchString(s.Name) {
 		return s.Name
@@ -147,7 +144,6 @@ func (b *bundle) execute(ctx context.Context, separate bool, program string, arg
 	return stdout.text.Bytes(), err
 }
 
-// newest keeps the newest part of its input.
 type newest struct{ text bytes.Buffer }
 
 func (n *newest) Write(p []byte) (int, error) {
@@ -161,7 +157,6 @@ func (n *newest) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// output adds the output of a program, and returns it.
 func (b *bundle) output(ctx context.Context, name, program string, args ...string) []byte {
 	text, err := b.execute(ctx, false, program, args...)
 	if err != nil {
@@ -190,7 +185,6 @@ func failedUnits(list []byte) []string {
 	return units
 }
 
-// container has a name that can be that of a file.
 type container struct{ id, name string }
 
 var unsafeName = regexp.MustCompile(`[^\w.-]+`)
@@ -233,7 +227,6 @@ func (b *bundle) podmanContainers(ctx context.Context) []container {
 	return all
 }
 
-// list decodes the JSON output of a program.
 func (b *bundle) list(ctx context.Context, into any, program string, args ...string) {
 	text, err := b.execute(ctx, true, program, args...)
 	if err == nil {
@@ -244,7 +237,6 @@ func (b *bundle) list(ctx context.Context, into any, program string, args ...str
 	}
 }
 
-// copy adds a file if it exists.
 func (b *bundle) copy(from, to string) {
 	text, err := os.ReadFile(b.path(from))
 	switch {

@@ -92,7 +92,6 @@ func withoutKey(lines [][]byte, end int) []byte {
 	return bytes.Join(lines[:end], nil)
 }
 
-// cut replaces the match at the end of a line, and keeps the line break.
 func cut(line []byte, pattern *regexp.Regexp) []byte {
 	m := pattern.FindIndex(line)
 	if m == nil {

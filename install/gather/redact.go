@@ -68,7 +68,6 @@ func (r *redactor) inner(decoded []byte) ([]byte, []Kind) {
 	return clean, in.found
 }
 
-// replace applies the edits, which are sorted and do not overlap.
 func (r *redactor) replace(text []byte, edits []edit) []byte {
 	if len(edits) == 0 {
 		return text
@@ -89,14 +88,12 @@ type edit struct {
 	with       string
 }
 
-// pattern has an expression whose first group is a secret.
 type pattern struct {
 	kind Kind
 	// words are in lower case. Lines with none of them are skipped, since the expressions are slow.
 	words      []string
 	expression *regexp.Regexp
-	// secret reports whether a match is a secret; nil accepts all.
-	secret func(value []byte) bool
+	secret     func(value []byte) bool
 }
 
 var patterns = []pattern{
@@ -116,7 +113,6 @@ var patterns = []pattern{
 	{PullSecret, []string{"auth"}, regexp.MustCompile(`"auth"\s*:\s*"([^"]+)"`), nil},
 }
 
-// pattern replaces the matches of a pattern, line by line.
 func (r *redactor) pattern(text []byte, p pattern) []byte {
 	return r.lines(text, p.words, func(line []byte) []edit {
 		var edits []edit
@@ -316,7 +312,6 @@ func isBase64(c byte) bool {
 	return 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '+' || c == '/' || c == '-' || c == '_'
 }
 
-// decode decodes both alphabets, as much as it can, since the end may be missing.
 func decode(run []byte) []byte {
 	run = bytes.TrimRight(run, "=")
 	run = bytes.ReplaceAll(bytes.ReplaceAll(run, []byte("-"), []byte("+")), []byte("_"), []byte("/"))

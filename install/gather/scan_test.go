@@ -10,7 +10,6 @@ import (
 	"path"
 )
 
-// leak is a secret in a file, whose path includes those inside of archives.
 type leak struct {
 	path string
 	kind Kind

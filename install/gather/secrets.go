@@ -7,16 +7,13 @@ import (
 )
 
 var (
-	// jsonSecret matches the kind of a Secret or of a list of them, in JSON or in a string of JSON.
 	jsonSecret = regexp.MustCompile(`\\*"kind\\*"\s*:\s*\\*"Secret(?:List)?\\*"`)
 	// jsonData matches the beginning of its data.
-	jsonData = regexp.MustCompile(`(\\*)"(?:data|stringData)\\*"\s*:\s*\{`)
-	// yamlSecret matches the kind of a Secret in YAML.
+	jsonData   = regexp.MustCompile(`(\\*)"(?:data|stringData)\\*"\s*:\s*\{`)
 	yamlSecret = regexp.MustCompile(`^(?:- )?kind:\s*["']?Secret(List)?["']?\s*$`)
 	yamlData   = regexp.MustCompile(`^(?:- )?(?:data|stringData):\s*(\S.*)?$`)
 	yamlEntry  = regexp.MustCompile(`^["']?[\w.-]+["']?:\s*(?:[|>][0-9+-]*\s*$|(\S.*))?$`)
-	// prefix matches the prefix of a line in a journal.
-	prefix = regexp.MustCompile(`^\S.{0,80}?\[\d+\]: `)
+	prefix     = regexp.MustCompile(`^\S.{0,80}?\[\d+\]: `)
 )
 
 // jsonSecrets replaces the data of Secrets in JSON, in a document or in a line of a log.
@@ -89,7 +86,6 @@ func closing(text []byte, at int) int {
 	return len(text)
 }
 
-// line is a line of YAML, in a journal after a prefix.
 type line struct {
 	start, end int // of the content in the text, without indentation and line break
 	indent     int
@@ -169,7 +165,6 @@ func (r *redactor) yamlSecrets(text []byte) []byte {
 	return r.replace(text, slices.DeleteFunc(edits, func(e edit) bool { return isPlaceholder(text[e.start:e.end]) }))
 }
 
-// values returns edits of what is below a key: the values of an object, or all lines of a text.
 func values(text []byte, lines []line, key int) []edit {
 	var edits []edit
 	for _, l := range lines[key+1:] {

@@ -43,10 +43,8 @@ func (b *Builder) claim(source, thing string) bool {
 	return true
 }
 
-// on returns the absolute path.
 func on(p string) string { return path.Clean("/" + p) }
 
-// unitsDir is where Ignition puts units.
 const unitsDir = "/etc/systemd/system"
 
 // thing returns the name under which a path is claimed. Files in the folder of units are units or drop-ins: Ignition refuses duplicates
@@ -125,7 +123,6 @@ func (b *Builder) AddDropIn(source, unit, name, text string) {
 	u.Dropins = append(u.Dropins, types.Dropin{Name: name, Contents: &text})
 }
 
-// unit returns the entry of a unit, and adds it if it is missing.
 func (b *Builder) unit(name string) *types.Unit {
 	units := &b.config.Systemd.Units
 	for i := range *units {
@@ -137,7 +134,6 @@ func (b *Builder) unit(name string) *types.Unit {
 	return &(*units)[len(*units)-1]
 }
 
-// hasInstall reports whether a unit has an [Install] section.
 func hasInstall(text string) bool {
 	for line := range strings.Lines(text) {
 		if strings.TrimSpace(line) == "[Install]" {

@@ -22,7 +22,6 @@ import (
 
 const service = "[Service]\nExecStart=/bin/true\n"
 
-// read parses a config with Ignition's library.
 func read(t *testing.T, text []byte) types.Config {
 	t.Helper()
 	c, r, err := v3_6.ParseCompatibleVersion(text)
@@ -32,7 +31,6 @@ func read(t *testing.T, text []byte) types.Config {
 	return c
 }
 
-// contentOf decodes a resource as Ignition does.
 func contentOf(t *testing.T, r types.Resource) string {
 	t.Helper()
 	if r.Compression == nil {

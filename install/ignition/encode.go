@@ -70,7 +70,6 @@ func lost(r report.Report) report.Report {
 	return kept
 }
 
-// entries returns the entries of a report as an error.
 func entries(r report.Report) error {
 	var errs []error
 	for _, e := range r.Entries {
@@ -96,7 +95,6 @@ func compact(c types.Config) ([]byte, error) {
 	return text, nil
 }
 
-// prune removes empty objects from maps, and nulls.
 func prune(value any) any {
 	switch v := value.(type) {
 	case map[string]any:

@@ -31,7 +31,6 @@ func binary(number uint64, size int) []byte {
 	return b
 }
 
-// applied returns the files that the engine writes for a config.
 func applied(t *testing.T, config []byte) map[string]ignitiontest.Entry {
 	t.Helper()
 	root := ignitiontest.NewRoot(t)
@@ -103,7 +102,6 @@ func TestEngineWritesBuilder(t *testing.T) {
 	}
 }
 
-// A program with another sum is refused.
 func TestEngineRefusesAnotherSum(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("another")) }))
 	t.Cleanup(server.Close)

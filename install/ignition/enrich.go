@@ -39,7 +39,6 @@ func of(name string, c types.Config) *Builder {
 	return b
 }
 
-// parseWhole parses a config, and refuses references to other configs.
 func parseWhole(name string, text []byte) (*Parsed, error) {
 	parsed, err := Parse(name, text)
 	if err != nil {
@@ -51,7 +50,6 @@ func parseWhole(name string, text []byte) (*Parsed, error) {
 	return parsed, nil
 }
 
-// merge merges two configs that have nothing in common, with Ignition's library.
 func merge(parent, child types.Config) types.Config { return v3_6.Merge(parent, child) }
 
 // conflicts returns an error for each path, unit, drop-in and user in both, for each path of one below a file or link of the other, and for
@@ -118,7 +116,6 @@ func keysOf(p string, users []types.PasswdUser) string {
 	return ""
 }
 
-// leavesOf returns the files and links.
 func leavesOf(c types.Config) map[string]bool {
 	leaves := map[string]bool{}
 	for _, f := range c.Storage.Files {
@@ -130,7 +127,6 @@ func leavesOf(c types.Config) map[string]bool {
 	return leaves
 }
 
-// leafAbove returns the file or link above the path, or "".
 func leafAbove(p string, leaves map[string]bool) string {
 	for dir := path.Dir(p); dir != "/" && dir != "."; dir = path.Dir(dir) {
 		if leaves[dir] {

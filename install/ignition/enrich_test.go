@@ -81,7 +81,6 @@ func TestEnrich(t *testing.T) {
 	}
 }
 
-// remove removes matching items from all lists, and returns their number.
 func remove(value any, match func(any) bool) int {
 	n := 0
 	if m, ok := value.(map[string]any); ok {

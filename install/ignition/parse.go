@@ -16,7 +16,6 @@ var ErrVersion = errors.New("spec that is not supported")
 
 // Parsed is a parsed config.
 type Parsed struct {
-	// Version of the spec.
 	Version string
 	config  types.Config
 }
@@ -48,7 +47,6 @@ func (p *Parsed) Paths() []string {
 	return paths
 }
 
-// nodes returns the nodes of files, folders and links.
 func nodes(c types.Config) []types.Node {
 	var all []types.Node
 	for _, f := range c.Storage.Files {

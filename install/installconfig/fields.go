@@ -110,7 +110,6 @@ var Fields = []Field{
 
 var index = regexp.MustCompile(`\[\d+\]`)
 
-// rowOf returns the most specific row for a path.
 func rowOf(path string) (Field, bool) {
 	path = index.ReplaceAllString(path, "[*]")
 	best, found := Field{}, false
@@ -129,7 +128,6 @@ func (f Field) covers(rest string) bool {
 	return rest == "" || rest == "[*]" || (below && (rest[0] == '.' || rest[0] == '['))
 }
 
-// leadsToRow reports whether fields below a path have rows.
 func leadsToRow(path string) bool {
 	path = index.ReplaceAllString(path, "[*]")
 	for _, f := range Fields {

@@ -18,7 +18,6 @@ func (c *Config) Install() topology.Install {
 	return install
 }
 
-// withoutPullSecret returns the file for a ConfigMap, without the pull secret.
 func (r *reader) withoutPullSecret() []byte {
 	if _, value := child(r.root, "pullSecret"); value != nil {
 		*value = yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.DoubleQuotedStyle}

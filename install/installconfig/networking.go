@@ -20,7 +20,6 @@ const (
 	hostPrefix6        = 64
 )
 
-// named is a network and its field.
 type named struct {
 	field  string
 	prefix netip.Prefix
@@ -82,7 +81,6 @@ func (r *reader) networking(c *Config, raw *rawConfig) {
 	r.families(c)
 }
 
-// hostPrefix returns the prefix length of a node's range.
 func (r *reader) hostPrefix(at string, network netip.Prefix, length int32) int32 {
 	switch {
 	case network.Addr().Is6() && length == 0:

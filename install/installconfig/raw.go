@@ -34,8 +34,7 @@ type rawConfig struct {
 	Platform     struct {
 		None     *struct{} `yaml:"none"`
 		External *struct {
-			PlatformName string `yaml:"platformName"`
-			// CloudControllerManager is External or empty.
+			PlatformName           string `yaml:"platformName"`
 			CloudControllerManager string `yaml:"cloudControllerManager"`
 		} `yaml:"external"`
 	} `yaml:"platform"`

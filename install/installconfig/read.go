@@ -26,8 +26,7 @@ const (
 
 // Options of Read.
 type Options struct {
-	Purpose Purpose
-	// InstallerArguments are the value of DiskVariable.
+	Purpose            Purpose
 	InstallerArguments string
 }
 
@@ -63,7 +62,6 @@ func Read(file string, text []byte, o Options) (*Config, []string, error) {
 
 var lineInError = regexp.MustCompile(`line (\d+): (.*)`)
 
-// parse returns the file, or nil if it cannot be decoded.
 func (r *reader) parse(text []byte) *rawConfig {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var document, second yaml.Node
@@ -108,7 +106,6 @@ func (r *reader) dropConsequences() {
 // deepest limits the depth of fields, because an alias may contain itself.
 const deepest = 16
 
-// syntax adds an error for each line in an error of the YAML library.
 func (r *reader) syntax(err error) {
 	found := lineInError.FindAllStringSubmatch(err.Error(), -1)
 	for _, match := range found {
@@ -120,7 +117,6 @@ func (r *reader) syntax(err error) {
 	}
 }
 
-// fields checks every field that is set against the table.
 func (r *reader) fields(path string, n *yaml.Node, depth int) {
 	if depth > deepest {
 		return
@@ -177,7 +173,6 @@ func empty(n *yaml.Node) bool {
 	return false
 }
 
-// line returns the line of a field, or of the closest parent.
 func (r *reader) line(path string) int {
 	n, line := r.root, 0
 	for segment := range strings.SplitSeq(path, ".") {

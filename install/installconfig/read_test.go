@@ -25,7 +25,6 @@ func base(t testing.TB) string {
 	return string(text)
 }
 
-// changed returns the base with one text replaced.
 func changed(t *testing.T, old, replacement string) string {
 	t.Helper()
 	text := base(t)
@@ -177,7 +176,6 @@ func TestInvalid(t *testing.T) {
 	}
 }
 
-// All that is wrong is reported at once.
 func TestAllAtOnce(t *testing.T) {
 	_, _, err := Read(file, []byte("controlPlane: {replicas: 3}\ncompute: []\nplatform: {gcp: {projectID: x}}\nspeed: 3\n"), Options{Purpose: SingleNode})
 	var faults inputs.Faults

@@ -19,7 +19,6 @@ import (
 	"github.com/solonode/sno/render/inputs"
 )
 
-// config validates the values and returns the config.
 func (r *reader) config(raw *rawConfig) *Config {
 	c := &Config{
 		Name: raw.Metadata.Name, BaseDomain: strings.TrimSuffix(raw.BaseDomain, "."),
@@ -100,7 +99,6 @@ func (r *reader) pool(at, name string, raw rawPool) *Pool {
 	return &Pool{Name: name, Replicas: raw.Replicas, Architecture: raw.Architecture, Hyperthreading: raw.Hyperthreading}
 }
 
-// oneOf reports a value that is neither empty nor one of values.
 func (r *reader) oneOf(at, value string, values ...string) {
 	if value != "" && !slices.Contains(values, value) {
 		r.fault(inputs.ErrInvalid, at, "use one of "+strings.Join(values, ", "), "unknown value %q", value)
@@ -277,7 +275,6 @@ func (r *reader) repository(at, value string) {
 	}
 }
 
-// choices are fields with few values.
 func (r *reader) choices(c *Config, raw *rawConfig) {
 	r.oneOf("publish", raw.Publish, "External")
 	c.CPUPartitioning = configv1.CPUPartitioningNone

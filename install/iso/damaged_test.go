@@ -23,7 +23,6 @@ func TestDamagedImages(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	}
-	// Each byte that is not zero, and random bytes.
 	for i := headerOffset; i < len(whole); i++ {
 		for _, value := range []byte{0, 1, recordHead + 1, 127, 255} {
 			if whole[i] != 0 {

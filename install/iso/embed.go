@@ -23,7 +23,6 @@ var (
 	ErrSameFile = errors.New("the output is the input, which must not change; choose another name")
 )
 
-// configName is the config's file in the archive.
 const configName = "config.ign"
 
 // Embed writes a copy of the ISO in with the config in its area to out, atomically (R-BIP-5). The errors are ErrNotISO, ErrNoArea, ErrHasConfig,
@@ -55,7 +54,6 @@ func Embed(in, out string, config []byte) error {
 	return write(out, source, a, content)
 }
 
-// fill returns the new content of the area.
 func (a area) fill(config []byte) ([]byte, error) {
 	packed, err := archive(config)
 	if err != nil {
@@ -86,7 +84,6 @@ func archive(config []byte) ([]byte, error) {
 	return packed.Bytes(), nil
 }
 
-// write copies the ISO with a new content of the area.
 func write(out string, source *os.File, a area, content []byte) error {
 	part, err := os.CreateTemp(filepath.Dir(out), filepath.Base(out)+".part-")
 	if err != nil {
@@ -133,10 +130,8 @@ func Read(path string) ([]byte, error) {
 	return config, nil
 }
 
-// errArchive is in the error of an area with an unknown content.
 var errArchive = errors.New("cannot read the content of its area")
 
-// read returns the config in the area, or nil if the area has zeros.
 func (a area) read(image io.ReaderAt) ([]byte, error) {
 	content := make([]byte, a.length)
 	if _, err := image.ReadAt(content, a.offset); err != nil {

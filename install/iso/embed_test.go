@@ -24,7 +24,6 @@ import (
 
 const capacity = 256 << 10
 
-// image makes an ISO with these files, and returns its path.
 func image(t testing.TB, content map[string][]byte) string {
 	t.Helper()
 	w, err := iso9660.NewWriter()

@@ -15,7 +15,6 @@ const (
 	recordHead = 33
 )
 
-// file is a file or folder of an image.
 type file struct {
 	offset, length int64
 	folder         bool
@@ -39,7 +38,6 @@ func root(image io.ReaderAt) (file, error) {
 	return file{}, fmt.Errorf("%w: it has no primary volume descriptor", ErrNotISO)
 }
 
-// record parses a record of a folder or of the descriptor.
 func record(r []byte) file {
 	return file{
 		offset: int64(binary.LittleEndian.Uint32(r[2:])) * sector,
@@ -48,7 +46,6 @@ func record(r []byte) file {
 	}
 }
 
-// open returns the file at a path below a folder, or nil.
 func (f file) open(image io.ReaderAt, path string) (*file, error) {
 	name, rest, below := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	if f.length > mostOfFolder {

@@ -38,8 +38,7 @@ var ErrNotJoined = errors.New("the node has not joined")
 // Options of Approve.
 type Options struct {
 	Client kubernetes.Interface
-	// Root is the root folder of the host.
-	Root string
+	Root   string
 	// Name and Addresses are those of the host. A serving certificate may have no others.
 	Name      string
 	Addresses []netip.Addr
@@ -161,7 +160,6 @@ func (o Options) inventory(ended time.Time, l lost) (*inventory.Inventory, error
 	return known, nil
 }
 
-// once approves what can be approved now, and returns what is missing.
 func (o Options) once(ctx context.Context, l lost) error {
 	client, err := o.certificate("client", ClientCertificate)
 	if err != nil {
@@ -206,7 +204,6 @@ func (o Options) once(ctx context.Context, l lost) error {
 	return fmt.Errorf("%w: %s", ErrNotJoined, missing)
 }
 
-// approve approves every proven request, and returns why others with this host's name are not.
 func (o Options) approve(ctx context.Context, known *inventory.Inventory, there bool) ([]string, error) {
 	nodes := sets.New[string]()
 	if there {

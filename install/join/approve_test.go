@@ -84,7 +84,6 @@ var (
 	nodeGroups         = []string{"system:nodes", "system:authenticated"}
 )
 
-// cluster is the shared API server without objects of earlier tests.
 type cluster struct {
 	*testing.T
 	config *rest.Config
@@ -156,7 +155,6 @@ func with(a ask, change func(*ask)) ask {
 	return a
 }
 
-// ask creates the request as that user.
 func (c *cluster) ask(name string, a ask) {
 	c.Helper()
 	key, err := ecdsa.GenerateKey(a.curve, rand.Reader)
@@ -178,7 +176,6 @@ func (c *cluster) ask(name string, a ask) {
 	}
 }
 
-// register creates the Node, Ready or not.
 func (c *cluster) register(status corev1.ConditionStatus) {
 	c.Helper()
 	node, err := c.CoreV1().Nodes().Create(c.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: host}}, metav1.CreateOptions{})
@@ -188,7 +185,6 @@ func (c *cluster) register(status corev1.ConditionStatus) {
 	c.must(err)
 }
 
-// serve writes the serving certificate of a node, as its kubelet does.
 func (c *cluster) serve(node string, end time.Time) {
 	c.Helper()
 	c.write(join.ServingCertificate, node, end)
@@ -206,7 +202,6 @@ func (c *cluster) write(name, node string, end time.Time) {
 	c.must(os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
 }
 
-// decided returns the conditions of requests, with their reasons.
 func (c *cluster) decided() map[string]string {
 	c.Helper()
 	list, err := c.CertificatesV1().CertificateSigningRequests().List(c.Context(), metav1.ListOptions{})
@@ -227,7 +222,6 @@ func (c *cluster) options() join.Options {
 	}
 }
 
-// approveTwice approves what can be approved, twice.
 func (c *cluster) approveTwice(o join.Options) error {
 	_ = join.Once(c.Context(), o)
 	return join.Once(c.Context(), o)
@@ -346,7 +340,6 @@ func TestLostCertificate(t *testing.T) {
 		test.prepare(c)
 		ctx, end := context.WithCancel(t.Context())
 		began, restarted, reads := time.Now(), 0, 0
-		// Times of requests have a resolution of a second.
 		o := join.LostAfter(c.options(), 1100*time.Millisecond)
 		o.Client = &counting{c, func() {
 			if time.Since(began) > 2*time.Second {
@@ -375,7 +368,6 @@ func TestLostCertificate(t *testing.T) {
 	}
 }
 
-// issue writes a certificate into an approved request, as kube-controller-manager does.
 func (c *cluster) issue(name string) {
 	c.Helper()
 	c.write("issued.pem", host, time.Now().Add(time.Hour))
@@ -410,7 +402,6 @@ func TestKilledAfterTheApproval(t *testing.T) {
 	}
 }
 
-// counting calls count for each use of the client for Nodes.
 type counting struct {
 	kubernetes.Interface
 	count func()

@@ -17,7 +17,6 @@ const (
 	ServingCertificate = "var/lib/kubelet/pki/kubelet-server-current.pem"
 )
 
-// held is the state of a certificate of the kubelet.
 type held struct {
 	// missing is why there is no valid certificate; "" if there is one.
 	missing string

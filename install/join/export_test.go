@@ -10,12 +10,10 @@ import (
 	"github.com/solonode/sno/approver/requests"
 )
 
-// Once approves what can be approved now, and returns what is missing.
 func Once(ctx context.Context, o Options) error {
 	return o.once(ctx, lost{})
 }
 
-// Decide decides on a request when none was approved before. The error is that of the Options.
 func Decide(o Options, csr *certificatesv1.CertificateSigningRequest, nodes sets.Set[string]) (requests.Verdict, error) {
 	known, err := o.inventory(time.Time{}, lost{})
 	if err != nil {
@@ -24,7 +22,6 @@ func Decide(o Options, csr *certificatesv1.CertificateSigningRequest, nodes sets
 	return o.decide(csr, known, nodes, map[string]int{}), nil
 }
 
-// LostAfter returns options with another time after which a certificate counts as lost.
 func LostAfter(o Options, d time.Duration) Options {
 	o.lostAfter = d
 	return o

@@ -18,7 +18,6 @@ import (
 	"github.com/solonode/sno/install/phase"
 )
 
-// stored has the hostile requests of module approver.
 type stored struct {
 	Clock     time.Time       `json:"clock"`
 	Inventory string          `json:"inventory"`
@@ -38,7 +37,6 @@ type storedRequest struct {
 	Object  *certificatesv1.CertificateSigningRequest `json:"object"`
 }
 
-// tried is a request on a host, with or without its Node.
 type tried struct {
 	request, host string
 	there         bool
@@ -83,7 +81,6 @@ func TestStoredHostileRequests(t *testing.T) {
 	t.Logf("%d hostile requests on hosts of %d names, with and without a Node", len(hostile), len(hosts))
 }
 
-// approvedOn returns the requests that are approved, of all on every host.
 func approvedOn(t *testing.T, hosts map[string]join.Options, requests []storedRequest) map[tried]bool {
 	t.Helper()
 	approved := map[tried]bool{}

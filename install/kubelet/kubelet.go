@@ -24,10 +24,8 @@ const (
 	EnvironmentFile = "etc/kubernetes/kubelet.env"
 	// Kubeconfig is written by the kubelet when it gets its certificate.
 	Kubeconfig = "var/lib/kubelet/kubeconfig"
-	// Unit is the systemd unit.
-	Unit = "kubelet.service"
-	// HealthURL is the URL of the health endpoint.
-	HealthURL = "http://127.0.0.1:10248/healthz"
+	Unit       = "kubelet.service"
+	HealthURL  = "http://127.0.0.1:10248/healthz"
 
 	// NetworkFile is the configuration of the pod network.
 	NetworkFile = "etc/cni/net.d/10-sno.conflist"
@@ -134,7 +132,6 @@ RestartSec=1
 WantedBy=multi-user.target
 `
 
-// defaultRoute returns the default route of pods.
 func defaultRoute(pods netip.Prefix) string {
 	if pods.Addr().Is4() {
 		return "0.0.0.0/0"

@@ -20,8 +20,7 @@ import (
 
 const (
 	kubeletDir = "var/lib/kubelet"
-	// largest is the maximum size of a certificate or a kubeconfig.
-	largest = 1 << 20
+	largest    = 1 << 20
 )
 
 // signers matches the names of the installation's CAs: upstream's, and library-go's NAMESPACE_NAME@SECONDS (U-INS-29).

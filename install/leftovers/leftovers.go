@@ -39,8 +39,7 @@ type Leftover struct {
 	Kind Kind
 	// Path is absolute, below the machine's root, or the reference of an image.
 	Path string
-	// Why is the purpose of the object.
-	Why string
+	Why  string
 }
 
 // Options of Check.
@@ -140,7 +139,6 @@ func (c *check) at(kind Kind, name, why string) error {
 	return nil
 }
 
-// entries returns the entries of a folder, if it exists.
 func (c *check) entries(dir string) ([]fs.DirEntry, error) {
 	entries, err := os.ReadDir(c.path(dir))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -176,7 +174,6 @@ func (c *check) bootstrap() error {
 	return err
 }
 
-// units adds units, and links in .wants and .requires.
 func (c *check) units() error {
 	dirs := []string{node.UnitDir}
 	entries, err := c.entries(node.UnitDir)
@@ -197,7 +194,6 @@ func (c *check) units() error {
 	return err
 }
 
-// preset adds lines such as "enable bootkube.service".
 func (c *check) preset() error {
 	text, err := os.ReadFile(c.path(node.Preset))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -212,7 +208,6 @@ func (c *check) preset() error {
 	return nil
 }
 
-// images adds images in the container runtime.
 func (c *check) images(ctx context.Context, o Options) error {
 	if len(o.Images) == 0 {
 		return nil

@@ -27,7 +27,6 @@ import (
 	"github.com/solonode/sno/install/node"
 )
 
-// Issuers of upstream's installer and of library-go.
 const (
 	admin     = "admin-kubeconfig-signer"
 	bootstrap = "openshift-kube-apiserver-operator_kubelet-bootstrap-kubeconfig-signer@1764000000"
@@ -68,7 +67,6 @@ func put(t *testing.T, root, name, text string) {
 	}
 }
 
-// link creates a broken link, as of a unit that has been removed.
 func link(t *testing.T, root, name string) {
 	t.Helper()
 	file := filepath.Join(root, name)
@@ -82,7 +80,6 @@ func link(t *testing.T, root, name string) {
 
 const presetLines = "enable kubelet.service\ndisable aiokube.service\nenable my-bootkube.service\n"
 
-// clean returns the root of a node without leftovers, but with similar files.
 func clean(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
@@ -118,12 +115,10 @@ func TestCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	type planted struct {
-		// path is a file with the text, or a link if text is empty.
 		path, text string
 		kind       Kind
 		at         string
-		// why is a part of Leftover.Why.
-		why string
+		why        string
 	}
 	restore, post, upstream := node.RestoreUnit, node.PostRebootUnit, "bootkube.service"
 	tests := map[string]planted{
@@ -210,7 +205,6 @@ func TestCheck(t *testing.T) {
 	})
 }
 
-// crictl returns a folder with a program crictl.
 func crictl(t *testing.T, script string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -140,7 +140,6 @@ func (g *generator) network() *configv1.Network {
 	return &configv1.Network{TypeMeta: config("Network"), ObjectMeta: cluster(), Spec: spec}
 }
 
-// bundle is the ConfigMap in openshift-config with additional trusted CAs.
 const bundle = "user-ca-bundle"
 
 func (g *generator) proxy() *configv1.Proxy {
@@ -185,7 +184,6 @@ func NoProxy(c *installconfig.Config) string {
 	return strings.Join(kept, ",")
 }
 
-// forOperators returns the manifests that only operators act on.
 func (g *generator) forOperators() ([]named, error) {
 	c := g.Config
 	all := []named{
@@ -245,7 +243,6 @@ func machineConfig(role, what string, spec machineconfigv1.MachineConfigSpec) na
 	}}
 }
 
-// sshConfig returns the Ignition config of SSH keys for the machine-config operator.
 func sshConfig(keys []string) ([]byte, error) {
 	var b ignition.Builder
 	b.AddSSHKeys("sshKey", "core", keys)

@@ -39,7 +39,6 @@ func config(t testing.TB, change func(string) string) *installconfig.Config {
 
 func same(text string) string { return text }
 
-// read writes manifests to a folder and reads them as sno-render does on the machine.
 func read(t *testing.T, lists ...[]files.File) *inputs.Cluster {
 	t.Helper()
 	dir := t.TempDir()

@@ -13,19 +13,16 @@ import (
 	"github.com/solonode/sno/render/inputs"
 )
 
-// modes are the modes of bonds, by the kernel's numbers.
 var modes = []string{"balance-rr", "active-backup", "balance-xor", "broadcast", "802.3ad", "balance-tlb", "balance-alb"}
 
 // option has the allowed values and modes of a bond's option. NetworkManager refuses some options in other modes, and ignores others
 // (U-INS-27).
 type option struct {
 	// words are values by name. NMState and the kernel also accept their indices.
-	words []string
-	// least and most are bounds of a number.
+	words       []string
 	least, most int
 	// other validates values of another form.
 	other func(string) bool
-	// modes is nil for all modes.
 	modes []string
 }
 
@@ -84,7 +81,6 @@ func areTargets(text string) bool {
 	})
 }
 
-// bond reads the section link-aggregation.
 func (r *reader) bond(at string, n *yaml.Node, i *iface) {
 	i.options = map[string]string{}
 	mode := ""
@@ -130,7 +126,6 @@ func (r *reader) bond(at string, n *yaml.Node, i *iface) {
 	r.together(at+".options", i.options)
 }
 
-// option returns an option's value for NetworkManager.
 func (r *reader) option(at string, n *yaml.Node, name string) string {
 	o, value := options[name], n.Value
 	switch number, err := strconv.Atoi(value); {

@@ -13,7 +13,6 @@ type Config struct {
 	search     []string
 }
 
-// Types of interfaces.
 const (
 	ethernet = "ethernet"
 	bonded   = "bond"
@@ -27,18 +26,16 @@ type iface struct {
 	// identifier is the hardware address that identifies the interface; empty if its name does.
 	identifier string
 	// address is the hardware address to set.
-	address string
-	mtu     int
-	ip      [2]ip // of IPv4 and of IPv6
-	options map[string]string
-	ports   []string
-	base    string
-	tag     int
-	// controller is the bond of which the interface is a port.
+	address    string
+	mtu        int
+	ip         [2]ip // of IPv4 and of IPv6
+	options    map[string]string
+	ports      []string
+	base       string
+	tag        int
 	controller string
 }
 
-// ip is the configuration of one family.
 type ip struct {
 	enabled, dhcp, autoconf    bool
 	addresses                  []netip.Prefix
@@ -49,7 +46,6 @@ type ip struct {
 	routes                     []route
 }
 
-// automatic reports whether addresses come from the network.
 func (i ip) automatic() bool { return i.dhcp || i.autoconf }
 
 type route struct {
@@ -61,7 +57,6 @@ type route struct {
 	table       int
 }
 
-// Indices of families.
 const (
 	four = 0
 	six  = 1

@@ -6,7 +6,6 @@ import (
 	"github.com/solonode/sno/install/network"
 )
 
-// A static address becomes a profile of NetworkManager.
 func ExampleParse() {
 	c, err := network.Parse("network.yaml", []byte(`
 interfaces:

@@ -13,7 +13,6 @@ import (
 	"github.com/solonode/sno/render/files"
 )
 
-// folder is NetworkManager's folder of profiles.
 const folder = "etc/NetworkManager/system-connections/"
 
 // Keyfiles returns a NetworkManager profile for each interface, the same for the same document. NetworkManager ignores files that others can
@@ -27,7 +26,6 @@ func (c *Config) Keyfiles() []files.File {
 	return all
 }
 
-// identity returns the UUID of a profile, by its name only.
 func identity(name string) string {
 	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("https://sno.solonode.github.io/install/network/"+name)).String()
 }

@@ -232,7 +232,6 @@ func TestInvalid(t *testing.T) {
 	}
 }
 
-// All that is wrong is reported at once.
 func TestAllAtOnce(t *testing.T) {
 	_, err := Parse("f", []byte("hostname: x\ninterfaces:\n- name: a\n  type: team\n- name: b\n  type: ethernet\n  mtu: big\n  ipv4: {enabled: true}\n"))
 	want := "f:1: hostname: unknown or unsupported field; remove it; supported fields are dns-resolver, interfaces, routes\n" +

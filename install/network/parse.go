@@ -13,7 +13,6 @@ import (
 	"github.com/solonode/sno/render/inputs"
 )
 
-// mainTable is the default routing table.
 const mainTable = 254
 
 // Parse reads an NMState document. The error is inputs.Faults with all that is wrong, each with line and advice.
@@ -130,7 +129,6 @@ func (r *reader) ip(at string, n *yaml.Node, version int) ip {
 	return i
 }
 
-// prefix reads a static address.
 func (r *reader) prefix(at string, n *yaml.Node, version int) netip.Prefix {
 	var address netip.Addr
 	bits := -1
@@ -157,7 +155,6 @@ func (r *reader) prefix(at string, n *yaml.Node, version int) netip.Prefix {
 	return p
 }
 
-// last returns the last address of an IPv4 network.
 func last(p netip.Prefix) netip.Addr {
 	a := p.Addr().As4()
 	for bit := p.Bits(); bit < 32; bit++ {
@@ -308,7 +305,6 @@ func (r *reader) base(c *Config, i *iface) {
 	}
 }
 
-// attach adds a route to its interface.
 func (r *reader) attach(c *Config, v route) {
 	i, version := c.find(v.device), family(v.destination.Addr())
 	if i == nil {

@@ -25,7 +25,6 @@ type reader struct {
 	faults inputs.Faults
 }
 
-// fields are the known fields of a mapping, with their readers.
 type fields map[string]func(at string, n *yaml.Node)
 
 func (r *reader) fault(kind error, at, advice, format string, args ...any) {
@@ -40,7 +39,6 @@ func (r *reader) fault(kind error, at, advice, format string, args ...any) {
 
 var lineInError = regexp.MustCompile(`line (\d+): `)
 
-// document returns the only document in a text, or nil.
 func (r *reader) document(text []byte) *yaml.Node {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var first, second yaml.Node
@@ -120,7 +118,6 @@ func (r *reader) list(at string, n *yaml.Node, item func(at string, n *yaml.Node
 	}
 }
 
-// text returns a reader for a string or a number.
 func (r *reader) text(value *string) func(string, *yaml.Node) {
 	return func(at string, n *yaml.Node) {
 		if n.Kind != yaml.ScalarNode {

@@ -6,7 +6,6 @@ import (
 	"github.com/solonode/sno/install/node"
 )
 
-// The settings file has what the machine cannot determine itself.
 func ExampleSettings_Encode() {
 	s := node.Settings{Profile: "kubernetes", ClusterName: "sno", BaseDomain: "example.com", KubernetesVersion: "1.35.2", Validity: "87600h0m0s", Created: "2026-11-25T08:00:00Z"}
 	text, err := s.Encode()

@@ -13,7 +13,6 @@ import (
 
 // Settings are the settings of the commands on the machine.
 type Settings struct {
-	// Profile of sno-render: openshift or kubernetes.
 	Profile     string `json:"profile"`
 	ClusterName string `json:"clusterName"`
 	BaseDomain  string `json:"baseDomain"`
@@ -25,16 +24,12 @@ type Settings struct {
 	// Validity of certificates that no operator renews, for time.ParseDuration.
 	Validity string `json:"validity"`
 	// Name and Addresses of the node. If they are empty at creation, the machine determines and writes them.
-	Name      string       `json:"name,omitempty"`
-	Addresses []netip.Addr `json:"addresses,omitempty"`
-	// MachineNetworks are the networks of the node's addresses.
-	MachineNetworks []netip.Prefix `json:"machineNetworks,omitempty"`
-	// InstallationDisk is the disk to write.
-	InstallationDisk string `json:"installationDisk,omitempty"`
-	// InstallerArguments are additional arguments of coreos-installer install.
-	InstallerArguments []string `json:"installerArguments,omitempty"`
-	// KernelArguments of the installed node.
-	KernelArguments []string `json:"kernelArguments,omitempty"`
+	Name               string         `json:"name,omitempty"`
+	Addresses          []netip.Addr   `json:"addresses,omitempty"`
+	MachineNetworks    []netip.Prefix `json:"machineNetworks,omitempty"`
+	InstallationDisk   string         `json:"installationDisk,omitempty"`
+	InstallerArguments []string       `json:"installerArguments,omitempty"`
+	KernelArguments    []string       `json:"kernelArguments,omitempty"`
 	// MasterIgnition is an http or https URL, or the path of a file on the machine.
 	MasterIgnition string `json:"masterIgnition,omitempty"`
 	// ProgramInImage means that the image has sno-install at ImageProgram, where it stays.

@@ -10,7 +10,6 @@ import (
 	"github.com/solonode/sno/install/phase"
 )
 
-// The condition is read from the disk, so the second run does nothing.
 func Example() {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {

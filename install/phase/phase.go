@@ -14,8 +14,7 @@ type Phase struct {
 	// Done reports whether the phase is done, and only reads. If it is nil, the phase runs again unless a later one is done.
 	Done func(ctx context.Context) (bool, error)
 	// Run does the work. It may be called again after it was killed at any point.
-	Run func(ctx context.Context, p *Progress) error
-	// Limit is the time limit of Run.
+	Run   func(ctx context.Context, p *Progress) error
 	Limit time.Duration
 }
 

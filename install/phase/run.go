@@ -9,7 +9,6 @@ import (
 
 // Options of Run.
 type Options struct {
-	// Command is the name of the command in the status.
 	Command string
 	// StatusFile is written at every change; "" for none.
 	StatusFile string
@@ -43,7 +42,6 @@ func Run(ctx context.Context, phases []Phase, o Options) error {
 	return r.end(nil)
 }
 
-// firstToRun returns the index after the last phase that is done.
 func (r *run) firstToRun(ctx context.Context) (int, error) {
 	for i := len(r.phases) - 1; i >= 0; i-- {
 		p := r.phases[i]

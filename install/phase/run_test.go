@@ -21,7 +21,6 @@ var errKilled = errors.New("killed")
 // world is the state of phases that write a file each. The last but one removes what the first two have written.
 type world struct {
 	dir string
-	// ran has the steps that began, in order.
 	ran []string
 	// killAt is the number of the action at which the run is killed; 0 is never.
 	killAt, actions int
@@ -91,7 +90,6 @@ func TestKilledAnywhere(t *testing.T) {
 			if got := w.ran[before]; got != want {
 				t.Errorf("continued with %s, killed in %s", got, w.ran[before-1])
 			}
-			// All phases are done now.
 			before = len(w.ran)
 			if err := Run(t.Context(), w.phases(), Options{}); err != nil || len(w.ran) != before {
 				t.Errorf("run again: %v, ran %v", err, w.ran[before:])

@@ -120,7 +120,6 @@ func (r *run) waiting(i int, what string) {
 	_ = r.changed()
 }
 
-// end reports the result of the command.
 func (r *run) end(err error) error {
 	code := ExitCode(err)
 	r.status.State, r.status.ExitCode = Done, &code

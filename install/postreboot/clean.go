@@ -117,7 +117,6 @@ func (o Options) dropIn() (string, error) {
 	return folder, nil
 }
 
-// existing returns the paths that exist.
 func (o Options) existing(paths ...string) ([]string, error) {
 	var found []string
 	for _, path := range paths {

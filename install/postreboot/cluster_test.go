@@ -75,7 +75,6 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// machine is an installed node after its restart, with its cluster.
 type machine struct {
 	*testing.T
 	kubernetes.Interface
@@ -84,8 +83,7 @@ type machine struct {
 	// removed has the removed paths in order, and reloads counts those of systemd.
 	removed []string
 	reloads int
-	// at is called at every action and report. An error ends the run.
-	at func() error
+	at      func() error
 }
 
 // written has files of Ignition, and others that stay.
@@ -112,7 +110,6 @@ var kept = map[string]string{
 	node.ManifestDir + "/etcd-pod.yaml": "{}",
 }
 
-// newMachine returns a machine with an empty cluster.
 func newMachine(t *testing.T, profile string) *machine {
 	t.Helper()
 	config, err := server()
@@ -129,7 +126,6 @@ func newMachine(t *testing.T, profile string) *machine {
 	return m
 }
 
-// empty removes objects of earlier tests.
 func (m *machine) empty() {
 	m.Helper()
 	now := int64(0)
@@ -234,7 +230,6 @@ type step struct {
 	do    func()
 }
 
-// run runs the phases with the steps, each once and in order.
 func (m *machine) run(phases []phase.Phase, steps ...step) error {
 	m.Helper()
 	limited, end := context.WithTimeout(m.Context(), time.Minute)
@@ -297,7 +292,6 @@ func (m *machine) ask(request, name string, serving bool, address string) {
 	}))
 }
 
-// approved returns the names and conditions of decided requests.
 func (m *machine) approved() []string {
 	m.Helper()
 	list, err := m.CertificatesV1().CertificateSigningRequests().List(m.Context(), metav1.ListOptions{})
@@ -311,7 +305,6 @@ func (m *machine) approved() []string {
 	return names
 }
 
-// register creates the Node if there is none, Ready or not.
 func (m *machine) register(ready corev1.ConditionStatus) {
 	m.Helper()
 	n, err := m.CoreV1().Nodes().Get(m.Context(), host, metav1.GetOptions{})
@@ -324,7 +317,6 @@ func (m *machine) register(ready corev1.ConditionStatus) {
 	m.must(err)
 }
 
-// serve writes the serving certificate, as the kubelet does.
 func (m *machine) serve() {
 	m.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -335,7 +327,6 @@ func (m *machine) serve() {
 	m.put(join.ServingCertificate, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
 }
 
-// pod creates the mirror pod of a static pod with its revision, Ready or not.
 func (m *machine) pod(s staticPod, revision string, ready corev1.ConditionStatus) {
 	m.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
@@ -356,7 +347,6 @@ func (m *machine) pod(s staticPod, revision string, ready corev1.ConditionStatus
 	m.must(err)
 }
 
-// state is the status of an operator.
 type state struct {
 	// available, progressing and degraded are omitted if empty.
 	available, progressing, degraded string
@@ -366,7 +356,6 @@ type state struct {
 
 var steady = state{"True", "False", "False", host, 4, 4}
 
-// report writes the status of an operator.
 func (m *machine) report(s staticPod, is state) {
 	m.Helper()
 	cluster, operator := "/apis/config.openshift.io/v1/clusteroperators/"+s.operator, "/apis/operator.openshift.io/v1/"+s.resource+"/cluster"
@@ -408,7 +397,6 @@ func (m *machine) takenOver() {
 	}
 }
 
-// installed prepares a machine for the clean phases.
 func (m *machine) installed() {
 	m.Helper()
 	m.register(corev1.ConditionTrue)

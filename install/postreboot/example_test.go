@@ -6,7 +6,6 @@ import (
 	"github.com/solonode/sno/install/postreboot"
 )
 
-// Scripts read the names of the phases in the status file.
 func ExamplePhases() {
 	for _, p := range postreboot.Phases(postreboot.Options{Root: "/"}) {
 		fmt.Println(p.Name)

@@ -23,7 +23,6 @@ import (
 // ErrNotReady is in the error of a control plane that still needs files of the bootstrap phase.
 var ErrNotReady = errors.New("not ready")
 
-// staticPod is a static pod of the control plane, with its operator.
 type staticPod struct {
 	operator, resource string
 	namespace, name    string

@@ -40,13 +40,10 @@ const (
 
 // Options of Phases.
 type Options struct {
-	// Root is the root folder of the machine.
-	Root string
-	// Systemctl runs systemctl.
+	Root      string
 	Systemctl func(ctx context.Context, arguments ...string) error
-	// Interval is the time between two attempts.
-	Interval time.Duration
-	Now      func() time.Time
+	Interval  time.Duration
+	Now       func() time.Time
 	// BeforeRemove is called before a path, relative to the root, is removed, so that tests can interrupt there; nil does nothing.
 	BeforeRemove func(path string) error
 }
@@ -68,7 +65,6 @@ func (o Options) settings() (*node.Settings, error) {
 	return node.Read(o.path(node.BootstrapSettings)) //nolint:wrapcheck // it names the file
 }
 
-// client returns a client for the API server of this machine.
 func (o Options) client() (kubernetes.Interface, error) {
 	path := o.path(node.BootstrapKubeconfig)
 	config, err := clientcmd.BuildConfigFromFlags("", path)

@@ -34,7 +34,6 @@ func TestUnitRemovesItself(t *testing.T) {
 				m.put(program, test.program)
 				m.must(os.Chmod(filepath.Join(m.root, program), 0o700))
 			}
-			// A fake of systemctl.
 			m.put("bin/systemctl", "#!/bin/sh\necho \"$@\" >>"+m.root+"/calls\n")
 			m.must(os.Chmod(filepath.Join(m.root, "bin/systemctl"), 0o700))
 

@@ -9,13 +9,11 @@ import (
 	"time"
 )
 
-// link is a network interface in the output of ip.
 type link struct {
 	Name      string   `json:"ifname"`
 	Addresses []leased `json:"addr_info"`
 }
 
-// leased is an address, with its remaining lifetime in seconds.
 type leased struct {
 	Address   netip.Addr `json:"local"`
 	Scope     string     `json:"scope"`

@@ -55,7 +55,6 @@ type Input struct {
 	// Host means that the checks run on the machine itself, including Address and Disk.
 	Host bool
 
-	// Domain of the cluster, such as sno.example.com.
 	Domain string
 	// Name of the node, with or without a domain; empty if unknown.
 	Name string
@@ -76,11 +75,9 @@ type Input struct {
 	// Proxy of the node; nil is none, regardless of the environment.
 	Proxy *installconfig.Proxy
 	// NoProxy are the exceptions; empty is Proxy.NoProxy.
-	NoProxy string
-	// TrustBundle has additional CA certificates.
+	NoProxy     string
 	TrustBundle string
 
-	// Manifests are the user's.
 	Manifests []files.File
 
 	// Root is the machine's root folder; "" is /.
@@ -94,7 +91,6 @@ type Input struct {
 	Timeout time.Duration
 }
 
-// checker runs the checks of an input.
 type checker struct {
 	Input
 	answers map[string]answer

@@ -5,7 +5,6 @@ import (
 	"time"
 )
 
-// maxSkew is the maximum difference of two clocks.
 const maxSkew = time.Minute
 
 // clock checks that the machine's clock is not before the time of the configuration, when its certificates were not valid, and compares it

@@ -65,7 +65,6 @@ func (c *checker) disk(ctx context.Context) []Finding {
 	return found
 }
 
-// users returns what uses a device and its children.
 func (d *device) users() []string {
 	var users []string
 	for _, at := range d.Mountpoints {

@@ -35,7 +35,6 @@ func (c *checker) dns(ctx context.Context) []Finding {
 	return found
 }
 
-// host returns the DNS name of the node.
 func (c *checker) host() string {
 	if strings.Contains(c.Name, ".") {
 		return strings.TrimSuffix(c.Name, ".")
@@ -43,7 +42,6 @@ func (c *checker) host() string {
 	return c.Name + "." + c.Domain
 }
 
-// record resolves a name of a record.
 func (c *checker) record(ctx context.Context, name, record string) Finding {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
@@ -71,7 +69,6 @@ func (c *checker) record(ctx context.Context, name, record string) Finding {
 		"%s: not the node's: %v", record, strays)
 }
 
-// isNodes reports whether an address may be the node's.
 func (c *checker) isNodes(a netip.Addr) bool {
 	if len(c.Addresses) > 0 {
 		return slices.Contains(c.Addresses, a)

@@ -59,7 +59,6 @@ func (c *checker) manifests(context.Context) []Finding {
 	return found
 }
 
-// object is an object with its file.
 type object struct {
 	unstructured.Unstructured
 	file string

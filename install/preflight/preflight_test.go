@@ -197,7 +197,6 @@ func TestDNS(t *testing.T) {
 	}
 }
 
-// ipOutput is the output of ip for two interfaces, without other fields.
 const ipOutput = `[{"ifname":"lo","addr_info":[{"local":"127.0.0.1","scope":"host","valid_life_time":4294967295}]},
 {"ifname":"eno1","addr_info":[{},{"local":"192.0.2.10","scope":"global","valid_life_time":4294967295},
 {"local":"192.0.2.20","scope":"global","dynamic":true,"valid_life_time":3600},
@@ -238,7 +237,6 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// A disk that coreos-installer would refuse is refused.
 func TestDisk(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{"dev/sda", "dev/null"} {
@@ -278,7 +276,6 @@ func TestDisk(t *testing.T) {
 	}
 }
 
-// The programs of this machine accept the arguments, and their output is parsed.
 func TestPrograms(t *testing.T) {
 	in := Input{Host: true, Disk: "/dev/null", Addresses: addresses("203.0.113.77"), Checks: []string{Address, Disk}}
 	c := &checker{Input: in}

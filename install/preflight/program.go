@@ -10,7 +10,6 @@ import (
 	"time"
 )
 
-// program returns the output of a program. The error has its standard error.
 func (c *checker) program(ctx context.Context, name string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()

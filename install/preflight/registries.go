@@ -17,17 +17,14 @@ import (
 	"golang.org/x/net/http/httpproxy"
 )
 
-// answer is the answer of a registry.
 type answer struct {
 	err error
 	// date is the registry's clock, and at this machine's clock at the same time.
 	date, at time.Time
 }
 
-// errBundle is in the error of a trust bundle without certificates.
 var errBundle = errors.New("additionalTrustBundle has no certificate in PEM")
 
-// errStatus is in the error of an answer that is not a registry's.
 var errStatus = errors.New("not the answer of a registry")
 
 // registries checks that a registry of each source answers, with the proxy and the trust bundle of a container runtime.
@@ -60,7 +57,6 @@ func (c *checker) registries(ctx context.Context) []Finding {
 	return found
 }
 
-// advice returns the advice for registries that do not answer.
 func advice(errs []error) string {
 	err := errors.Join(errs...)
 	var unknown x509.UnknownAuthorityError
@@ -79,7 +75,6 @@ func advice(errs []error) string {
 	return "let this machine reach the registry by HTTPS: firewall, proxy, noProxy; or add a mirror to imageDigestSources"
 }
 
-// ask requests every registry once, in parallel.
 func (c *checker) ask(ctx context.Context) (map[string]answer, error) {
 	if c.answers != nil {
 		return c.answers, nil

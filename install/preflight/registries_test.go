@@ -124,7 +124,6 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// connect copies data between a client and another server.
 func connect(t *testing.T, w http.ResponseWriter, to string) {
 	server, err := net.Dial("tcp", to)
 	if err != nil {

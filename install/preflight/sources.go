@@ -15,7 +15,6 @@ import (
 
 // Source is a source of images.
 type Source struct {
-	// For describes the images.
 	For string
 	// Hosts are its registries, with ports. One of them has to answer.
 	Hosts []string
@@ -63,7 +62,6 @@ func Sources(release string, mirrors []installconfig.ImageSource, pullSecret str
 	return found, nil
 }
 
-// isOf reports whether an image is in a repository or below it.
 func isOf(image, repository string) bool {
 	rest, found := strings.CutPrefix(image, repository)
 	return found && (rest == "" || strings.ContainsAny(rest[:1], "/:@"))

@@ -12,11 +12,9 @@ import (
 )
 
 const (
-	// member is the folder of a member in the data folder.
 	member = "member"
 	// aside is in the data folder, which may be a file system of its own.
 	aside = ".restoring"
-	// token is etcd's default for a new cluster.
 	token = "etcd-cluster"
 )
 
@@ -26,7 +24,6 @@ type Options struct {
 	// Name and PeerURL are the flags of the etcd, which refuses the data of another member.
 	Name    string
 	PeerURL string
-	// DataDir is the data folder.
 	DataDir string
 	// BeforeMove is called before the member is moved, so that tests can interrupt there; nil does nothing.
 	BeforeMove func() error

@@ -13,7 +13,6 @@ import (
 	"go.uber.org/zap"
 )
 
-// dialTimeout is the time limit for an answer of etcd.
 const dialTimeout = 10 * time.Second
 
 // Save saves the data of the etcd at the endpoint, a URL, to a file, which is complete and verified, or absent.

@@ -23,13 +23,11 @@ import (
 	"github.com/solonode/sno/install/snapshot"
 )
 
-// The name is that in sno-render's pod of etcd for node cp-1.
 const (
 	name = "cp-1"
 	keys = 500
 )
 
-// start starts an etcd as the node's pod does, and returns its endpoint and a function that stops it.
 func start(dir, peer string) (endpoint string, stop func(), err error) {
 	cfg := embed.NewConfig()
 	cfg.Dir, cfg.Name, cfg.LogLevel, cfg.LogOutputs = dir, name, "error", []string{os.DevNull}
@@ -171,7 +169,6 @@ func TestRestored(t *testing.T) {
 	}
 }
 
-// A damaged snapshot changes nothing.
 func TestDamaged(t *testing.T) {
 	whole, err := os.ReadFile(file(t))
 	if err != nil {
@@ -214,7 +211,6 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// killedEnv is the data folder of a process that is killed before the member is moved.
 const killedEnv = "SNAPSHOT_TEST_KILLED"
 
 // After a kill between restoring and moving, the data folder has no member, which etcd would use. The same call restores it (R-BIP-3).

@@ -13,7 +13,6 @@ import (
 )
 
 const (
-	// logFolder is the folder of a member's log.
 	logFolder = "wal"
 	// firstSegment is the first file of a log. etcd removes it when a snapshot has its entries.
 	firstSegment = "0000000000000000-0000000000000000.wal"

@@ -15,7 +15,6 @@ import (
 	"github.com/solonode/sno/install/snapshot"
 )
 
-// killed returns the data folder of an etcd that was killed after it created its log and wrote these entries.
 func killed(t *testing.T, entries ...raftpb.Entry) string {
 	t.Helper()
 	peers, err := types.NewURLsMap(name + "=" + peerURL)
@@ -47,7 +46,6 @@ func killed(t *testing.T, entries ...raftpb.Entry) string {
 	return dir
 }
 
-// formed returns the data folder of an etcd that has run.
 func formed(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "etcd")

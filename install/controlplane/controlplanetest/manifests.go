@@ -15,7 +15,6 @@ import (
 	"github.com/solonode/sno/install/node"
 )
 
-// file is relative to the folder of a package of this module.
 const file = "../installconfig/testdata/install-config.yaml"
 
 // ConfigFiles returns the settings and manifests, including the user's, that create writes to a machine in profile kubernetes.

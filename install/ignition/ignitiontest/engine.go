@@ -127,7 +127,6 @@ func read(path string, entry fs.DirEntry) (Entry, error) {
 	}
 }
 
-// bookkeeping reports whether a file belongs to accounts or is Ignition's result.
 func bookkeeping(path string) bool {
 	_, account := accounts[strings.TrimSuffix(path, "-")]
 	return account || path == "etc/.pwd.lock" || path == "etc/.ignition-result.json" || path == "etc/subuid" || path == "etc/subgid"
