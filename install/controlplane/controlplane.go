@@ -128,7 +128,7 @@ func expired(s *node.Settings, now time.Time) error {
 		return fmt.Errorf("%w: validity: %w", node.ErrSettings, err)
 	}
 	if end := created.Add(validity); !now.Before(end) {
-		return fmt.Errorf("the certificates of the config ended at %s, and the clock has %s: %w",
+		return fmt.Errorf("the certificates of the config have ended at %s, and the clock has %s: %w",
 			end.Format(time.RFC3339), now.UTC().Format(time.RFC3339), ErrExpired)
 	}
 	return nil

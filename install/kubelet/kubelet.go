@@ -90,7 +90,7 @@ func AccessFiles(kubeconfig []byte) ([]files.File, error) {
 	return []files.File{{Path: ServerCA, Mode: 0o644, Content: ca}, {Path: node.KubeletBootstrap, Mode: 0o600, Content: text}}, nil
 }
 
-var errAccess = errors.New("the kubeconfig with which the kubelet asks for its certificate")
+var errAccess = errors.New("the kubeconfig with which the kubelet requests its certificate")
 
 // Environment returns the file with the name and the addresses of the node.
 func Environment(s *node.Settings) files.File {
