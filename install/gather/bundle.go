@@ -109,7 +109,7 @@ func Bundle(ctx context.Context, out io.Writer, o Options) error {
 	return nil
 }
 
-// bundle has compressed files. Each is a member of a gzip stream, so that the total size is the sum of theirs.
+// bundle has compressed files. Each is a member of a gzip stream, so the total size is the sum of the members.
 type bundle struct {
 	Options
 
