@@ -15,19 +15,19 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// Assets is a complete folder of programs and simulation stages.
+// Assets is a complete folder of programs and kwok stages.
 type Assets struct {
-	// Dir is the folder; it works as KUBEBUILDER_ASSETS.
+	// Dir is the folder. It is a valid KUBEBUILDER_ASSETS.
 	Dir string
 	// Version is the Kubernetes version, such as v1.36.3.
 	Version string
 }
 
-// Program returns the path of one program: etcd, kube-apiserver, kube-controller-manager, kube-scheduler or kwok, or
-// one of those of EnsureNode.
+// Program returns the path of a program: etcd, kube-apiserver, kube-controller-manager, kube-scheduler or kwok, or
+// one of EnsureNode.
 func (a Assets) Program(name string) string { return filepath.Join(a.Dir, name) }
 
-// Stages returns the paths of the simulation stages that kwok is started with, in a stable order.
+// Stages returns the paths of kwok's stages, in a stable order.
 func (a Assets) Stages() ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(a.Dir, stagesDir, "*.yaml"))
 	if err != nil {
@@ -41,13 +41,13 @@ func (a Assets) Stages() ([]string, error) {
 
 const (
 	stagesDir = "stages"
-	// lockRetry is how often a second process looks whether the first has finished building.
+	// lockRetry is the interval at which a process retries the lock of another that builds.
 	lockRetry = 200 * time.Millisecond
 )
 
-// Ensure returns the folder of programs for the versions of testcluster/kube, building it first when it does not exist: minutes when Go's build
-// cache is cold, seconds when it is warm, milliseconds when the folder is there. Of several processes one builds while the others wait.
-// What happens is written to progress, which may be nil. Errors: ErrNoSource, ErrModuleUnavailable, and whatever the compiler said.
+// Ensure returns the folder of programs for the versions of testcluster/kube, and builds it first if it does not
+// exist: minutes with an empty Go build cache, seconds otherwise. Of several processes one builds and the others
+// wait. Progress may be nil. Errors: ErrNoSource, ErrModuleUnavailable, and those of the compiler.
 func Ensure(ctx context.Context, progress io.Writer) (Assets, error) {
 	module, err := ModuleDir(ctx)
 	if err != nil {
@@ -64,7 +64,7 @@ func ensure(ctx context.Context, source string, progress io.Writer) (Assets, err
 	return assets, pointCurrent(filepath.Dir(assets.Dir), filepath.Base(assets.Dir))
 }
 
-// ensureSet builds the wanted tools of a module unless they are there.
+// ensureSet builds the wanted tools of a module unless they exist.
 func ensureSet(ctx context.Context, source string, wanted func(tool string) bool, progress io.Writer) (Assets, error) {
 	if progress == nil {
 		progress = io.Discard
@@ -98,7 +98,8 @@ func buildLocked(ctx context.Context, r recipe, dir string, progress io.Writer) 
 	if err != nil || !locked {
 		return fmt.Errorf("wait for the lock %s.lock: %w", dir, errors.Join(err, ctx.Err()))
 	}
-	// The lock file stays: removing it would let a third process lock a file that a second one still waits for.
+	// The lock file stays: after its removal a third process could lock a new one while a second waits for the old
+	// one.
 	defer func() { _ = lock.Unlock() }()
 	if isDir(dir) {
 		return nil
@@ -114,7 +115,7 @@ func build(ctx context.Context, r recipe, dir string, progress io.Writer) error 
 	defer func() { _ = os.RemoveAll(temp) }()
 	fmt.Fprintf(progress, "Building Kubernetes %s into %s (once; minutes when Go's build cache is empty)\n", r.version, dir)
 	started := time.Now()
-	// All at once, because a program is linked on one processor while the next one is compiled on the others.
+	// One command, so that some programs are linked while others are compiled.
 	if err := buildPrograms(ctx, r, temp+string(filepath.Separator), newStepProgress(progress, r.names()), r.programs...); err != nil {
 		return err
 	}
@@ -137,7 +138,7 @@ func build(ctx context.Context, r recipe, dir string, progress io.Writer) error 
 	return nil
 }
 
-// renamePrograms gives programs that the go command calls otherwise their names.
+// renamePrograms renames programs whose name differs from that of the go command.
 func renamePrograms(r recipe, dir string) error {
 	for _, pkg := range r.programs {
 		if name, built := programName(pkg), builtName(pkg); name != built {
@@ -155,7 +156,7 @@ func buildPrograms(ctx context.Context, r recipe, output string, step *stepProgr
 	args := []string{"build", "-v", "-mod=readonly", "-trimpath", "-ldflags", linkerFlags(r.version), "-o", output}
 	cmd := command(ctx, r.source, env, append(args, packages...)...)
 	what := strings.Join(packages, " ")
-	// SIGINT lets the go command remove its own temporary folder.
+	// SIGINT makes the go command remove its own temporary folder.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
@@ -176,7 +177,7 @@ func buildPrograms(ctx context.Context, r recipe, output string, step *stepProgr
 	return explain(fmt.Errorf("build %s: %w:\n%s", what, err, strings.Join(complaints, "\n")))
 }
 
-// copyStages takes kwok's stage files out of the very module that the program is built from, so that the two always fit.
+// copyStages copies kwok's stages from the module that kwok is built from, so that their versions match.
 func copyStages(ctx context.Context, r recipe, dir string) error {
 	module, err := moduleFolder(ctx, r.source, []string{"GOWORK=off"}, "sigs.k8s.io/kwok")
 	if err != nil {
@@ -209,7 +210,7 @@ func copyStages(ctx context.Context, r recipe, dir string) error {
 	return nil
 }
 
-// pointCurrent makes <cache>/current point at key, in one step, so that a reader never finds it missing.
+// pointCurrent replaces the link <cache>/current atomically, so that it is never missing.
 func pointCurrent(cache, key string) error {
 	link := filepath.Join(cache, "current")
 	if target, err := os.Readlink(link); err == nil && target == key {
@@ -235,7 +236,7 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// stepProgress turns the output of go build -v, one line per package, into a line now and then.
+// stepProgress prints a line at intervals from the output of go build -v, which has one line per package.
 type stepProgress struct {
 	out      io.Writer
 	label    string
@@ -243,15 +244,15 @@ type stepProgress struct {
 	packages int
 }
 
-// reportEvery is how often a long step says that it is alive.
+// reportEvery is the interval of progress lines.
 const reportEvery = 5 * time.Second
 
 func newStepProgress(out io.Writer, label string) *stepProgress {
 	return &stepProgress{out: out, label: label, started: time.Now()}
 }
 
-// follow reads the go command's standard error to its end, reporting as time passes, and returns the lines that are neither package names
-// nor downloads: what the go command complained about.
+// follow reads the go command's standard error to its end, reports progress, and returns the lines that are neither
+// package names nor downloads: the errors.
 func (s *stepProgress) follow(stderr io.Reader) []string {
 	lines := make(chan string)
 	go func() {

@@ -16,7 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// source writes a module that looks like testcluster/kube but builds in no time and without a proxy: two programs of its own, and kwok's stages.
+// source writes a module that resembles testcluster/kube but builds fast and without a proxy: two programs, and
+// kwok's stages.
 func source(t *testing.T, change ...func(files map[string]string)) string {
 	t.Helper()
 	const program = "package main\n\nimport \"os\"\n\nvar Version = \"unset\"\n\nfunc main() { os.Stdout.WriteString(Version) }\n"
@@ -76,7 +77,7 @@ require k8s.io/component-base v0.0.0
 	return dir
 }
 
-// emptyCache gives the test a cache folder of its own and takes the network away.
+// emptyCache sets an empty cache folder for the test and disables the network.
 func emptyCache(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -200,7 +201,7 @@ func TestEnsureWaitsForAnotherProcess(t *testing.T) {
 	cancelled, cancel := context.WithCancel(t.Context())
 	said, wait := waiting(cancelled, dir)
 	if line := <-said; !strings.Contains(line, "being built by another process") {
-		t.Errorf("progress %q does not say what it waits for", line)
+		t.Errorf("progress %q does not contain what it waits for", line)
 	}
 	cancel()
 	if _, err := wait(); !errors.Is(err, context.Canceled) {
@@ -224,7 +225,7 @@ func TestEnsureWaitsForAnotherProcess(t *testing.T) {
 	}
 }
 
-// waiting calls ensure in the background; the channel gives the first line of its progress.
+// waiting calls ensure in the background; the channel receives the first line of its progress.
 func waiting(ctx context.Context, dir string) (<-chan string, func() (Assets, error)) {
 	reader, writer := io.Pipe()
 	type result struct {
@@ -331,7 +332,7 @@ func TestModuleDirIsFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Both sets come from one module, with one version of everything, and no program is in both.
+	// Both sets come from one module, with one version of each dependency, and share no program.
 	keys := map[string]bool{}
 	for _, set := range []struct {
 		wanted    func(string) bool

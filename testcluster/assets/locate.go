@@ -11,16 +11,17 @@ import (
 	"strings"
 )
 
-// CacheEnv names the environment variable that moves the cache folder.
+// CacheEnv names the environment variable with the cache folder.
 const CacheEnv = "SNO_CACHE"
 
-// modulePath is the module that this package belongs to; testcluster/kube lies in its folder.
+// modulePath is the module of this package; its folder contains testcluster/kube.
 const modulePath = "github.com/solonode/sno/testcluster"
 
-// ErrNoSource says that the folder of module testcluster was not found, so nothing can be built from testcluster/kube.
+// ErrNoSource is returned when the folder of module testcluster, and with it testcluster/kube, is not found.
 var ErrNoSource = errors.New("the source folder of " + modulePath + " was not found")
 
-// CacheDir returns the folder under which all builds are kept, without creating it: $SNO_CACHE/kube, or sno/kube in the user's cache folder.
+// CacheDir returns the folder of all builds, without creating it: $SNO_CACHE/kube, or sno/kube in the user's cache
+// folder.
 func CacheDir() (string, error) {
 	base := os.Getenv(CacheEnv)
 	if base == "" {
@@ -37,8 +38,8 @@ func CacheDir() (string, error) {
 	return filepath.Join(abs, "kube"), nil
 }
 
-// ModuleDir returns the folder of module testcluster. The compiler's own record of this file comes first, because it needs no process and no
-// particular working folder; it is absent in a binary built with -trimpath, and then the go command is asked.
+// ModuleDir returns the folder of module testcluster: from the compiler's record of this file, which requires no
+// process and no working folder, or from the go command, for a binary built with -trimpath.
 func ModuleDir(ctx context.Context) (string, error) {
 	if _, file, _, ok := runtime.Caller(0); ok && filepath.IsAbs(file) {
 		if dir := filepath.Dir(filepath.Dir(file)); isModuleDir(dir) {
@@ -63,7 +64,7 @@ func isModuleDir(dir string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// command is the go command in dir (empty: here) with additional environment.
+// command returns the go command in dir (empty: the working folder) with additional environment.
 func command(ctx context.Context, dir string, env []string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
@@ -71,7 +72,7 @@ func command(ctx context.Context, dir string, env []string, args ...string) *exe
 	return cmd
 }
 
-// goCommand runs the go command and returns its standard output. A failure carries what it wrote on standard error.
+// goCommand runs the go command and returns its standard output. An error contains its standard error.
 func goCommand(ctx context.Context, dir string, env []string, args ...string) (string, error) {
 	cmd := command(ctx, dir, env, args...)
 	var stdout, stderr strings.Builder
@@ -82,7 +83,8 @@ func goCommand(ctx context.Context, dir string, env []string, args ...string) (s
 	return stdout.String(), nil
 }
 
-// ModuleFolder returns the folder in the module cache of a module that testcluster requires, such as github.com/openshift/api, downloading it when needed.
+// ModuleFolder returns the folder in the module cache of a module that testcluster requires, such as
+// github.com/openshift/api, downloading it if needed.
 func ModuleFolder(ctx context.Context, module string) (string, error) {
 	dir, err := ModuleDir(ctx)
 	if err != nil {
@@ -103,7 +105,7 @@ func moduleFolder(ctx context.Context, dir string, env []string, module string) 
 	if folder != "" {
 		return folder, nil
 	}
-	// An empty answer means: known, but not downloaded yet.
+	// An empty output means that the module is not downloaded yet.
 	if _, err := goCommand(ctx, dir, env, "mod", "download", module); err != nil {
 		return "", explain(err)
 	}

@@ -7,15 +7,15 @@ import (
 	"slices"
 )
 
-// onNodes are the tools of testcluster/kube that a real node has and an embedded cluster has not. They are built by themselves: who starts no node
-// does not wait for them.
+// onNodes are the tools of testcluster/kube that a real node has and an embedded cluster has not. They are built
+// separately, so that embedded clusters do not wait for them.
 var onNodes = []string{"k8s.io/kubernetes/cmd/kube-proxy", "k8s.io/kubernetes/cmd/kubeadm", "k8s.io/kubernetes/cmd/kubectl", "k8s.io/kubernetes/cmd/kubelet"}
 
 func ofNode(tool string) bool         { return slices.Contains(onNodes, tool) }
 func ofControlPlane(tool string) bool { return !ofNode(tool) }
 
-// EnsureNode returns the folder of kubeadm, kubectl, kubelet and kube-proxy, of the versions of testcluster/kube. It builds them as Ensure does, into
-// a folder of their own.
+// EnsureNode returns the folder of kubeadm, kubectl, kubelet and kube-proxy, of the versions of testcluster/kube. It
+// builds them as Ensure does, into a separate folder.
 func EnsureNode(ctx context.Context, progress io.Writer) (Assets, error) {
 	source, err := kubeSource(ctx)
 	if err != nil {
@@ -24,8 +24,8 @@ func EnsureNode(ctx context.Context, progress io.Writer) (Assets, error) {
 	return ensureSet(ctx, source, ofNode, progress)
 }
 
-// NodeKey returns the Kubernetes version of a node, such as v1.36.3, and a digest of everything of Ensure and EnsureNode that a node's image is made of.
-// It builds nothing.
+// NodeKey returns the Kubernetes version of a node, such as v1.36.3, and a digest of the parts of a node's image that
+// Ensure and EnsureNode build. It builds nothing.
 func NodeKey(ctx context.Context) (version, key string, err error) {
 	source, err := kubeSource(ctx)
 	if err != nil {

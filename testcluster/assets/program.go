@@ -14,9 +14,9 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// EnsureProgram returns the path of a program that is built from one Go file with the Kubernetes of testcluster/kube, which no other module
-// may import. The file lies in a folder that has the program's name. Like the programs of Ensure it is built once and kept in the
-// cache, as long as neither the file nor the versions change. What happens is written to progress, which may be nil.
+// EnsureProgram returns the path of a program that is built from one Go file with the Kubernetes of testcluster/kube,
+// which no other module may import. The file's folder has the name of the program. Like those of Ensure, the program
+// is built once for each content of the file and versions. Progress may be nil.
 func EnsureProgram(ctx context.Context, file string, progress io.Writer) (string, error) {
 	module, err := ModuleDir(ctx)
 	if err != nil {

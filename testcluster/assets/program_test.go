@@ -31,7 +31,7 @@ func TestEnsureProgram(t *testing.T) {
 	}
 	said, err := exec.Command(program).Output()
 	if want := "v1.2.3 1 2"; err != nil || string(said) != want {
-		t.Errorf("it says %q, %v, want %q", said, err, want)
+		t.Errorf("it prints %q, %v, want %q", said, err, want)
 	}
 
 	if err := os.WriteFile(program, []byte("kept"), 0o700); err != nil {

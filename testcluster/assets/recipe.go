@@ -17,24 +17,24 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// recipeVersion changes the key when this package changes what it puts into the folder.
+// recipeVersion changes the key when this package changes the content of the folder.
 const recipeVersion = "2"
 
-// stageFolders are the folders of the kwok module whose stages make a simulated kubelet: nodes become Ready and stay so, pods run,
-// finish when they belong to a Job, and go away when deleted.
+// stageFolders are the folders of kwok's stages for a simulated kubelet: nodes become and stay Ready, pods run, those
+// of Jobs complete, and deleted ones end.
 var stageFolders = []string{"node/fast", "node/heartbeat-with-lease", "pod/fast"}
 
-// recipe is what will be built: everything in it is read from the go.mod of testcluster/kube.
+// recipe is read from the go.mod of testcluster/kube.
 type recipe struct {
 	source   string   // folder of module testcluster/kube
 	programs []string // package paths, from the tool lines
 	version  string   // of Kubernetes, such as v1.36.3
 	key      string   // name of the folder
-	// simulates says that nodes are simulated, for which kwok needs stages.
+	// simulates is set for simulated nodes, for which kwok needs stages.
 	simulates bool
 }
 
-// readRecipe is the recipe for those of the module's tools that are wanted. All are in one module, so that what they share is compiled once.
+// readRecipe returns the recipe for the wanted tools of the module. One module compiles shared packages once.
 func readRecipe(ctx context.Context, source string, wanted func(tool string) bool) (recipe, error) {
 	modPath := filepath.Join(source, "go.mod")
 	mod, err := os.ReadFile(modPath)
@@ -83,7 +83,8 @@ func readRecipe(ctx context.Context, source string, wanted func(tool string) boo
 	return r, nil
 }
 
-// programName is the file name of a built program. etcd's main package is called server; envtest and people look for etcd.
+// programName is the file name of a built program. etcd's main package is called server; envtest requires the name
+// etcd.
 func programName(pkg string) string {
 	if strings.HasPrefix(pkg, "go.etcd.io/etcd/server/") {
 		return "etcd"
@@ -91,7 +92,7 @@ func programName(pkg string) string {
 	return path.Base(pkg)
 }
 
-// builtName is how the go command calls it: by the last element of the path that is no major version.
+// builtName is the go command's name: the last element of the path that is no major version.
 func builtName(pkg string) string {
 	if base := path.Base(pkg); !majorVersion.MatchString(base) {
 		return base
@@ -110,7 +111,8 @@ func (r recipe) names() string {
 	return strings.Join(names, ", ")
 }
 
-// linkerFlags stamps the Kubernetes version, without which clients would see v0.0.0-master, and drops symbols to save 150 MB.
+// linkerFlags stamps the Kubernetes version, without which clients would get v0.0.0-master, and drops symbols to save
+// 150 MB.
 func linkerFlags(version string) string {
 	parts := strings.SplitN(strings.TrimPrefix(semver.Canonical(version), "v"), ".", 3)
 	const stamp = " -X k8s.io/component-base/version."
@@ -121,13 +123,14 @@ func linkerFlags(version string) string {
 		stamp + "gitTreeState=clean"
 }
 
-// ErrModuleUnavailable says that a module version could not be had from the module proxy.
+// ErrModuleUnavailable is returned when the module proxy does not have a module version.
 var ErrModuleUnavailable = errors.New("module version unavailable")
 
-// moduleFailure finds "module@version: why" in what the go command says.
+// moduleFailure finds "module@version: reason" in an error of the go command.
 var moduleFailure = regexp.MustCompile(`(?m)(?:^|\s)([A-Za-z0-9][\w.~/-]*\.[\w.~/-]+)@(v[\w.+-]+): (.+)$`)
 
-// explain turns the go command's complaint about a module version or checksum into one that says what to do. Other errors stay as they are.
+// explain adds what to do to an error of the go command about a module version or checksum. Other errors are
+// unchanged.
 func explain(err error) error {
 	if strings.Contains(err.Error(), "missing go.sum entry") {
 		return fmt.Errorf("%w: the checksums do not fit the versions, run GOWORK=off go mod tidy in testcluster/kube (see its README.md): %w", ErrModuleUnavailable, err)

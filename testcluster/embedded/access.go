@@ -14,20 +14,22 @@ import (
 )
 
 const (
-	// adminUser is who the kubeconfig of the cluster is; group system:masters passes every authorization check.
+	// adminUser is the user in the kubeconfig of the cluster. Group system:masters passes every authorization check.
 	adminUser    = "system:admin"
 	mastersGroup = "system:masters"
-	// tokenLifetime is what a service account's kubeconfig asks for, in seconds. It outlives every test and every sitting with `make run`.
+	// tokenLifetime is that of tokens in service accounts' kubeconfigs, in seconds. It exceeds every test and use of
+	// `make run`.
 	tokenLifetime int64 = 24 * 60 * 60
 )
 
-// RESTConfig returns a new configuration for a client that may do everything. It is not rate limited.
+// RESTConfig returns a new configuration with all permissions and without rate limits.
 func (c *Cluster) RESTConfig() *rest.Config { return rest.CopyConfig(c.admin) }
 
-// KubeconfigPath returns the path of a kubeconfig file for a client that may do everything.
+// KubeconfigPath returns the path of a kubeconfig file with all permissions.
 func (c *Cluster) KubeconfigPath() string { return filepath.Join(c.dir, "kubeconfig") }
 
-// ConfigForUser returns a configuration that authenticates, by a client certificate, as user in groups. What that user may do is up to RBAC.
+// ConfigForUser returns a configuration that authenticates as user in groups by a client certificate. RBAC decides
+// the permissions.
 func (c *Cluster) ConfigForUser(user string, groups ...string) (*rest.Config, error) {
 	client, err := c.credentials.ca.issue(cert.Config{CommonName: user, Organization: groups})
 	if err != nil {
@@ -38,12 +40,12 @@ func (c *Cluster) ConfigForUser(user string, groups ...string) (*rest.Config, er
 		TLSClientConfig: rest.TLSClientConfig{
 			CAData: c.credentials.caPEM, ServerName: c.credentials.serverName, CertData: client.cert, KeyData: client.key,
 		},
-		// The server has its own priority and fairness; a client-side limit would only blur what a test measures.
+		// The server has its own priority and fairness; a client-side limit would distort measurements.
 		QPS: -1,
 	}, nil
 }
 
-// ConfigForAdministrator is ConfigForUser for a user who may do everything, and whom the audit log calls by that name.
+// ConfigForAdministrator is ConfigForUser with all permissions. The audit log names the user.
 func (c *Cluster) ConfigForAdministrator(user string) (*rest.Config, error) {
 	return c.ConfigForUser(user, mastersGroup)
 }
@@ -58,8 +60,8 @@ func (c *Cluster) KubeconfigForAdministrator(user string) (string, error) {
 	return path, writeKubeconfig(path, config, metav1.NamespaceDefault)
 }
 
-// KubeconfigForServiceAccount writes a kubeconfig file with a fresh token of a service account that exists, and returns its path. Controllers
-// are run with it, so that they have the permissions that their own RBAC gives them and no others.
+// KubeconfigForServiceAccount writes a kubeconfig file with a new token of a service account that exists, and returns
+// its path. Controllers run with it, so that they have the permissions of their own RBAC only.
 func (c *Cluster) KubeconfigForServiceAccount(ctx context.Context, namespace, name string) (string, error) {
 	lifetime := tokenLifetime
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &lifetime}}
@@ -74,7 +76,6 @@ func (c *Cluster) KubeconfigForServiceAccount(ctx context.Context, namespace, na
 	return path, writeKubeconfig(path, config, namespace)
 }
 
-// componentKubeconfig writes a kubeconfig for one of the cluster's own components.
 func (c *Cluster) componentKubeconfig(component, user string, groups ...string) error {
 	config, err := c.ConfigForUser(user, groups...)
 	if err != nil {

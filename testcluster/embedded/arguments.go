@@ -31,7 +31,7 @@ var serviceIP = net.IPv4(10, 96, 0, 1)
 
 func etcdArguments(dir string) []string {
 	socket := "unix://" + filepath.Join(dir, etcdSocket)
-	// A member needs a peer address that looks like one. There are no peers, so nobody ever listens on it or calls it.
+	// etcd requires a peer address. There are no peers, so nothing listens on this one.
 	const peer = "http://localhost:1"
 	return []string{
 		"--name=sno",
@@ -41,7 +41,7 @@ func etcdArguments(dir string) []string {
 		"--listen-peer-urls=unix://" + filepath.Join(dir, "peer.sock"),
 		"--initial-advertise-peer-urls=" + peer,
 		"--initial-cluster=sno=" + peer,
-		// The data need not survive the machine. They do survive a kill of the process.
+		// The data need not survive a crash of the machine. They survive a kill of the process.
 		"--unsafe-no-fsync",
 		"--quota-backend-bytes=" + strconv.Itoa(4<<30),
 		"--log-level=warn",
@@ -55,7 +55,7 @@ func (c *Cluster) apiServerArguments(port int) []string {
 		"--bind-address=" + loopback,
 		"--advertise-address=" + loopback,
 		"--secure-port=" + strconv.Itoa(port),
-		// The endpoints of the kubernetes Service may not be a loopback address, and nobody needs them.
+		// The endpoints of the kubernetes Service must not be a loopback address, and no client uses them.
 		"--endpoint-reconciler-type=none",
 		"--service-cluster-ip-range=" + serviceNetwork,
 		"--tls-cert-file=" + pki(servingName+".crt"),
@@ -75,7 +75,7 @@ func (c *Cluster) apiServerArguments(port int) []string {
 		"--allow-privileged=true",
 		"--audit-policy-file=" + filepath.Join(c.dir, auditPolicy),
 		"--audit-log-path=" + filepath.Join(c.dir, auditLogFile),
-		"--audit-log-maxsize=0", // never rotated: whoever counts writes needs all of them
+		"--audit-log-maxsize=0", // never rotated: tests count all writes
 	}
 }
 
@@ -90,9 +90,10 @@ func (c *Cluster) controllerManagerArguments() []string {
 		"--service-account-private-key-file=" + pki(serviceAccountName+".key"),
 		"--cluster-signing-cert-file=" + pki(caName+".crt"),
 		"--cluster-signing-key-file=" + pki(caName+".key"),
-		// After an outage of the API server, heartbeats that are late would have pods not Ready for good: simulated kubelets do not set it again.
+		// Late heartbeats after an outage of the API server would make pods permanently not Ready: simulated kubelets
+		// do not set it again.
 		"--node-monitor-grace-period=10m",
-		// A client-side limit of 20 requests a second would make large clusters take minutes to build.
+		// Client-side limits of 20 requests a second would take minutes for large clusters.
 		"--kube-api-qps=500", "--kube-api-burst=1000",
 	}
 }
@@ -116,7 +117,8 @@ func (c *Cluster) kubeletsArguments() []string {
 	}
 }
 
-// writeAuditPolicy has every request recorded when it is answered, without bodies, and writes when they begin, too.
+// writeAuditPolicy configures an event for every answered request, without bodies, and also one for the beginning of
+// each write.
 func writeAuditPolicy(dir string) error {
 	policy := auditv1.Policy{
 		TypeMeta: metav1.TypeMeta{APIVersion: auditv1.SchemeGroupVersion.String(), Kind: "Policy"},
@@ -135,8 +137,8 @@ func writeAuditPolicy(dir string) error {
 	return nil
 }
 
-// writeStages writes kwok's stages into one file, with one change: those of nodes let go of a node that carries notReadyAnnotation, because
-// otherwise they would make it Ready again at once.
+// writeStages writes kwok's stages into one file. Those of nodes are changed to skip a node with notReadyAnnotation;
+// they would make it Ready again at once.
 func writeStages(dir string, assets assets.Assets) error {
 	files, err := assets.Stages()
 	if err != nil {

@@ -19,25 +19,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ErrCredentials says that what came with a cluster cannot sign.
+// ErrCredentials is returned when the credentials of an existing cluster cannot sign certificates.
 var ErrCredentials = errors.New("not a certificate authority with its key")
 
 // Existing is a control plane that runs elsewhere.
 type Existing struct {
-	// Config is for a client that may do everything.
+	// Config has all permissions.
 	Config *rest.Config
-	// CACert and CAKey sign clients' certificates, both PEM. Where Config has no CA of the server, CACert is that too.
+	// CACert and CAKey sign client certificates, both PEM. CACert is also the CA of the server where Config has none.
 	CACert, CAKey []byte
-	// ParentDir is where a folder for kubeconfig files and logs is made. Empty: the system's temporary folder.
+	// ParentDir is the parent of the folder for kubeconfig files and logs. Empty: the system's temporary folder.
 	ParentDir string
 	// Keep leaves the folder when the cluster stops.
 	Keep bool
-	// Progress is told what happens. Nil: nobody is.
+	// Progress receives a line for each step; may be nil.
 	Progress io.Writer
 }
 
-// Attach installs the CustomResourceDefinitions of DefaultCRDs on a control plane that runs elsewhere, and returns a Cluster for it. It has no components
-// and no audit log, its nodes are real, and Stop ends the programs that Run has started and nothing else.
+// Attach installs the CustomResourceDefinitions of DefaultCRDs on a control plane that runs elsewhere, and returns a
+// Cluster for it. It has no components and no audit log, and its nodes are real. Stop ends only the programs that Run
+// has started.
 func Attach(ctx context.Context, e Existing) (*Cluster, error) {
 	if e.Progress == nil {
 		e.Progress = io.Discard
@@ -63,7 +64,7 @@ func Attach(ctx context.Context, e Existing) (*Cluster, error) {
 		return nil, errors.Join(fmt.Errorf("attach to the cluster at %s: %w", c.url, err), c.Stop())
 	}
 	context.AfterFunc(ctx, func() {
-		// Nobody is there to hear of a failure; the next one sweeps the folder.
+		// The context is done, so the error has no receiver; the next start removes the folder.
 		_ = c.Stop()
 	})
 	return c, nil

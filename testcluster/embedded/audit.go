@@ -20,30 +20,28 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// AuditLogPath returns the API server's own record of every request, one audit.k8s.io/v1 Event per line, without bodies.
+// AuditLogPath returns the path of the API server's audit log: one audit.k8s.io/v1 Event per line, without bodies.
 func (c *Cluster) AuditLogPath() string { return filepath.Join(c.dir, auditLogFile) }
 
-// auditPatience bounds the wait for requests that are being answered. The API server gives up on one after a minute.
-const auditPatience = 90 * time.Second
+// auditTimeout bounds the wait for requests in progress. The API server ends one after a minute.
+const auditTimeout = 90 * time.Second
 
-// ErrAuditIncomplete says that the API server neither answered a write nor gave it up.
-var ErrAuditIncomplete = errors.New("the audit log does not say how a write ended")
+// ErrAuditIncomplete is returned when the API server neither answered nor aborted a write.
+var ErrAuditIncomplete = errors.New("the audit log lacks the end of a write")
 
-// auditTail follows the audit log for writes that have begun and not ended.
+// auditTail follows the audit log for writes in progress.
 type auditTail struct {
 	mu   sync.Mutex
 	end  int64
 	open map[types.UID]time.Time
 }
 
-// AuditOffset returns where the audit log ends, in bytes, as a starting point for AuditEvents: what can be seen in the cluster when it is called was logged
-// before.
-//
-// A write is recorded after it can be seen by a watch, on a busy machine long after. Hence AuditOffset waits until every write is recorded that has begun, and
-// returns ErrAuditIncomplete where one never is.
+// AuditOffset returns the size of the audit log in bytes, as a starting point for AuditEvents. It waits until all
+// writes in progress are recorded, because an event may be written long after a watch has delivered the change. It
+// returns ErrAuditIncomplete if one never is.
 func (c *Cluster) AuditOffset(ctx context.Context) (int64, error) {
 	var begun []types.UID
-	err := wait.PollUntilContextTimeout(ctx, pollInterval, auditPatience, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, pollInterval, auditTimeout, true, func(context.Context) (bool, error) {
 		open, err := c.openWrites()
 		if err != nil {
 			return false, err
@@ -65,8 +63,8 @@ func (c *Cluster) AuditOffset(ctx context.Context) (int64, error) {
 	return c.audit.end, nil
 }
 
-// openWrites reads on in the audit log and returns the writes that the API server is at, and when they began. What an API server left that was killed is
-// nothing to wait for.
+// openWrites reads on in the audit log and returns the writes in progress and when they began, without those of an
+// API server that was killed.
 func (c *Cluster) openWrites() (map[types.UID]time.Time, error) {
 	c.audit.mu.Lock()
 	defer c.audit.mu.Unlock()
@@ -94,17 +92,15 @@ func (c *Cluster) openWrites() (map[types.UID]time.Time, error) {
 type AuditFilter struct {
 	// User is the authenticated user, such as system:serviceaccount:<namespace>:<name>.
 	User string
-	// UserAgent is what the client calls itself, in full.
+	// UserAgent is the whole header.
 	UserAgent string
 	// Resource is the plural, such as ingresscontrollers, and Group its API group, such as operator.openshift.io. The core group cannot be selected.
 	Resource, Group string
-	// Namespace and Name are of the object.
 	Namespace, Name string
-	// WritesOnly leaves out what cannot change an object: get, list, watch. Dry runs and refused requests count as writes.
+	// WritesOnly leaves out get, list and watch. Dry runs and refused requests count as writes.
 	WritesOnly bool
 }
 
-// writeVerbs are the verbs that ask for a change.
 var writeVerbs = sets.New("create", "update", "patch", "delete", "deletecollection")
 
 func (f AuditFilter) selects(event *auditv1.Event) bool {
@@ -123,8 +119,9 @@ func (f AuditFilter) selects(event *auditv1.Event) bool {
 	return !f.WritesOnly || writeVerbs.Has(event.Verb)
 }
 
-// AuditEvents returns the events that filter selects and that were logged at or after offset, oldest first, and the offset to go on from. All writes that can
-// be seen in the cluster when it is called are among them, see AuditOffset. A line that is only half written is left for the next call.
+// AuditEvents returns the selected events that were logged at or after offset, oldest first, and the next offset. It
+// includes all writes that are visible in the cluster at the call, see AuditOffset. An incomplete last line is left
+// for the next call.
 func (c *Cluster) AuditEvents(ctx context.Context, offset int64, filter AuditFilter) ([]auditv1.Event, int64, error) {
 	if _, err := c.AuditOffset(ctx); err != nil {
 		return nil, offset, err
@@ -132,14 +129,14 @@ func (c *Cluster) AuditEvents(ctx context.Context, offset int64, filter AuditFil
 	return readAudit(c.AuditLogPath(), offset, filter)
 }
 
-// readAudit reads what was answered, in whatever way.
+// readAudit reads the events of requests that have ended.
 func readAudit(path string, offset int64, filter AuditFilter) ([]auditv1.Event, int64, error) {
 	return scanAudit(path, offset, func(event *auditv1.Event) bool {
 		return event.Stage != auditv1.StageRequestReceived && filter.selects(event)
 	})
 }
 
-// scanAudit reads the events that are selected, all where selects is nil.
+// scanAudit reads the selected events; a nil selects reads all.
 func scanAudit(path string, offset int64, selects func(*auditv1.Event) bool) ([]auditv1.Event, int64, error) {
 	file, err := os.Open(path)
 	if err != nil {

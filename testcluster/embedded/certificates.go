@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// leafValidity is far more than a cluster lives, and short enough that a kept folder does not hold working credentials for ever.
+// leafValidity exceeds the lifetime of a cluster, and bounds how long credentials in a kept folder work.
 const leafValidity = 30 * 24 * time.Hour
 
 // authority signs the certificates of one cluster.
@@ -43,7 +43,7 @@ type identity struct {
 	cert, key []byte
 }
 
-// issue signs a new identity. A config with alternative names is a server's, one without a client's.
+// issue signs a new identity. A config with alternative names is a server's; all others are clients'.
 func (a *authority) issue(config cert.Config) (identity, error) {
 	fail := func(err error) (identity, error) {
 		return identity{}, fmt.Errorf("issue a certificate for %s: %w", config.CommonName, err)
@@ -103,15 +103,14 @@ func (i identity) write(dir, name string) error {
 	return nil
 }
 
-// credentials are all certificates of one cluster.
 type credentials struct {
 	ca    *authority
 	caPEM []byte
-	// serverName is the name in the certificate of the API server; empty: that in its URL.
+	// serverName is the name in the certificate of the API server. Empty: the host of its URL.
 	serverName string
 }
 
-// Files under pki/ that the components are told to read.
+// Files under pki/ that the components read.
 const (
 	caName             = "ca"
 	frontProxyCAName   = "front-proxy-ca"
@@ -120,8 +119,8 @@ const (
 	serviceAccountName = "service-account"
 )
 
-// newCredentials makes and writes into dir: the cluster's authority, the API server's serving certificate, the front proxy's authority and
-// client certificate (for the aggregation layer), and the key that signs service account tokens.
+// newCredentials creates and writes into dir: the cluster's CA, the serving certificate of the API server, the CA and
+// client certificate of the front proxy (for the aggregation layer), and the key that signs service account tokens.
 func newCredentials(dir string, serviceIP net.IP) (*credentials, error) {
 	ca, err := newAuthority("sno-cluster-ca")
 	if err != nil {

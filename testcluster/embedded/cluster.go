@@ -30,21 +30,22 @@ import (
 	"github.com/solonode/sno/testcluster/assets"
 )
 
-// Config says how to start a cluster. The zero value is a good one.
+// Config configures a cluster. The zero value is valid.
 type Config struct {
-	// Assets are the programs to run. Zero: assets.Ensure is asked, which builds them when they are missing.
+	// Assets are the programs to run. Zero: those of assets.Ensure, which builds missing ones.
 	Assets assets.Assets
-	// ParentDir is where the cluster's folder is made. Empty: the system's temporary folder.
+	// ParentDir is the parent of the cluster's folder. Empty: the system's temporary folder.
 	ParentDir string
-	// Keep leaves the folder, with logs and data, when the cluster stops.
+	// Keep keeps the folder, with logs and data, when the cluster stops.
 	Keep bool
 	// CRDs are the CustomResourceDefinitions to install, as paths inside module github.com/openshift/api. Nil: DefaultCRDs. Not nil but empty: none.
 	CRDs []string
-	// CRDFiles are further files or folders with CustomResourceDefinitions.
+	// CRDFiles are additional files or folders with CustomResourceDefinitions.
 	CRDFiles []string
-	// APIServer are further arguments of the API server, such as --admission-control-config-file=FILE. What is given twice counts as it is here.
+	// APIServer are additional arguments of the API server, such as --admission-control-config-file=FILE. They
+	// override the defaults.
 	APIServer []string
-	// Progress is told what happens, a line at a time. Nil: nobody is.
+	// Progress receives a line for each step; may be nil.
 	Progress io.Writer
 
 	// freePort is replaced by tests.
@@ -77,25 +78,25 @@ type Cluster struct {
 }
 
 const (
-	// startTimeout bounds a start whose context has no deadline. A start takes seconds; on a machine that needs minutes something is wrong.
+	// startTimeout bounds a start whose context has no deadline. A start normally takes seconds.
 	startTimeout = 2 * time.Minute
-	// portAttempts is how often a start picks a new port when somebody else took the one it had picked.
+	// portAttempts is how many ports a start tries if other processes take them.
 	portAttempts = 5
 	logTailBytes = 2000
 )
 
-// ErrComponentExited says that a component ended while the cluster waited for it.
+// ErrComponentExited is returned when a component ended while the cluster waited for it.
 var ErrComponentExited = errors.New("component exited")
 
-// errPortTaken says that somebody else took the port between picking and using it.
+// errPortTaken is returned when another process took the port between its selection and its use.
 var errPortTaken = errors.New("port taken")
 
-// apiServerGarbage is when the API server collects its garbage. On the few processors that it shares with everything else, a collection has all of them wait for a tenth of
-// a second; the few hundred megabytes that this takes are there.
+// apiServerGarbage makes the API server collect garbage less often. On few shared processors each collection delays
+// all processes by a tenth of a second; the price is a few hundred megabytes.
 const apiServerGarbage = "GOGC=400"
 
-// Start starts a cluster and returns when its API server is ready, the CustomResourceDefinitions can be used and pods can be created. The cluster runs until
-// Stop is called or ctx is done, whichever comes first.
+// Start starts a cluster and returns when its API server is ready, the CustomResourceDefinitions are served and pods
+// can be created. The cluster runs until Stop is called or ctx is done.
 func Start(ctx context.Context, config Config) (*Cluster, error) {
 	if config.Progress == nil {
 		config.Progress = io.Discard
@@ -134,7 +135,7 @@ func Start(ctx context.Context, config Config) (*Cluster, error) {
 		return nil, errors.Join(fmt.Errorf("start the cluster: %w", err), c.Stop())
 	}
 	context.AfterFunc(ctx, func() {
-		// Nobody is there to hear of a failure; the next Start sweeps the folder.
+		// The context is done, so the error has no receiver; the next Start removes the folder.
 		_ = c.Stop()
 	})
 	return c, nil
@@ -172,7 +173,7 @@ func (c *Cluster) bringUp(ctx context.Context, config Config) error {
 	return c.populate(ctx, crds)
 }
 
-// startOnFreePort starts the API server on a port that nobody has, and returns when it is ready.
+// startOnFreePort starts the API server on a free port and returns when it is ready.
 func (c *Cluster) startOnFreePort(ctx context.Context, config Config) error {
 	server := c.Component(APIServer)
 	for attempt := 1; ; attempt++ {
@@ -188,11 +189,11 @@ func (c *Cluster) startOnFreePort(ctx context.Context, config Config) error {
 		if !errors.Is(err, errPortTaken) || attempt == portAttempts {
 			return err
 		}
-		c.say("Port %d was taken by somebody else, trying another one", port)
+		c.say("Port %d was taken by another process, trying another one", port)
 	}
 }
 
-// connectTo makes the cluster's own access to an API server on port.
+// connectTo creates the clients for an API server on port.
 func (c *Cluster) connectTo(port int) error {
 	c.url = fmt.Sprintf("https://%s:%d", loopback, port)
 	var err error
@@ -205,7 +206,7 @@ func (c *Cluster) connectTo(port int) error {
 	return writeKubeconfig(c.KubeconfigPath(), c.admin, metav1.NamespaceDefault)
 }
 
-// populate starts what talks to the API server, and returns when pods can be created.
+// populate starts the clients of the API server, and returns when pods can be created.
 func (c *Cluster) populate(ctx context.Context, crds []*apiextensionsv1.CustomResourceDefinition) error {
 	c.Component(ControllerManager).args = c.controllerManagerArguments()
 	c.Component(Scheduler).args = c.schedulerArguments()
@@ -213,7 +214,7 @@ func (c *Cluster) populate(ctx context.Context, crds []*apiextensionsv1.CustomRe
 	for component, who := range map[string][]string{
 		ControllerManager: {"system:kube-controller-manager"},
 		Scheduler:         {"system:kube-scheduler"},
-		// kwok plays every node, which no role of Kubernetes allows.
+		// kwok acts as every node, which no role of Kubernetes allows.
 		Kubelets: {"system:kwok", mastersGroup},
 	} {
 		if err := c.componentKubeconfig(component, who[0], who[1:]...); err != nil {
@@ -254,8 +255,8 @@ func NewScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// WaitForServiceAccount returns when the controllers have made what a pod in namespace needs: the service account default and the
-// ConfigMap with the certificate authority.
+// WaitForServiceAccount returns when the controllers have created what a pod in namespace needs: the service account
+// default and the ConfigMap with the CA.
 func (c *Cluster) WaitForServiceAccount(ctx context.Context, namespace string) error {
 	var last error
 	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
@@ -271,7 +272,7 @@ func (c *Cluster) WaitForServiceAccount(ctx context.Context, namespace string) e
 	return nil
 }
 
-// EnsureNamespace creates a namespace that is not there yet, and returns when pods can be created in it.
+// EnsureNamespace creates a namespace unless it exists, and returns when pods can be created in it.
 func (c *Cluster) EnsureNamespace(ctx context.Context, name string) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if _, err := c.clientset.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -286,13 +287,14 @@ func (c *Cluster) Dir() string { return c.dir }
 // URL returns the address of the API server.
 func (c *Cluster) URL() string { return c.url }
 
-// Client returns a client that may do everything and knows the types of NewScheme. It reads from the API server, not from a cache.
+// Client returns a client with all permissions and the types of NewScheme. It reads from the API server, not from a
+// cache.
 func (c *Cluster) Client() client.Client { return c.client }
 
-// Clientset returns a client-go client that may do everything.
+// Clientset returns a client-go client with all permissions.
 func (c *Cluster) Clientset() kubernetes.Interface { return c.clientset }
 
-// Component returns a component by its name, or nil when there is none of that name.
+// Component returns a component by its name, or nil.
 func (c *Cluster) Component(name string) *Component {
 	for _, component := range c.components {
 		if component.name == name {
@@ -313,7 +315,7 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Whoever has the port instead may take a request and never answer, so the end of the process ends the request too.
+	// Another process on the port may never answer a request, so the end of the API server cancels it.
 	alive, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
@@ -341,7 +343,7 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 	return nil
 }
 
-// exitError tells why a component ended, as far as its log says.
+// exitError returns why a component ended, with the end of its log.
 func exitError(p *Component) error {
 	tail := p.logTail(logTailBytes)
 	err := fmt.Errorf("%w: %s: its log %s ends with:\n%s", ErrComponentExited, p.name, p.log, tail)
@@ -351,12 +353,12 @@ func exitError(p *Component) error {
 	return err
 }
 
-// Stop ends all components and removes the folder unless it is kept. Further calls do nothing and return what the first one did.
+// Stop ends all components and removes the folder unless it is kept. Further calls return the result of the first.
 func (c *Cluster) Stop() error { return c.stop() }
 
 func (c *Cluster) shutDown() error {
 	var errs []error
-	// Clients first, so that their logs do not fill with complaints.
+	// Clients first, so that their logs have no connection errors.
 	c.programsMu.Lock()
 	for _, program := range c.programs {
 		errs = append(errs, program.retire())
@@ -372,7 +374,7 @@ func (c *Cluster) say(format string, args ...any) {
 	c.progress.Printf("%5.1fs  %s", time.Since(c.started).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// freePort returns a TCP port that nobody listens on now. Somebody else may take it before it is used.
+// freePort returns a free TCP port. Another process may take it before it is used.
 func freePort() (int, error) {
 	listener, err := net.Listen("tcp", net.JoinHostPort(loopback, "0"))
 	if err != nil {

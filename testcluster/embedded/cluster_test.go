@@ -37,7 +37,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// crashChildEnv makes the test binary a process that starts a cluster and then waits to be killed; its value is the parent folder of the cluster.
+// crashChildEnv makes the test binary start a cluster in the parent folder that is its value, and wait to be killed.
 const crashChildEnv = "SNO_TEST_CRASH_CHILD"
 
 // testLimit bounds a test, most of which take a few seconds on an idle machine.
@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 	if parent := os.Getenv(crashChildEnv); parent != "" {
 		crashChild(parent)
 	}
-	logf.SetLogger(logr.Discard()) // envtest logs through controller-runtime, which complains when nobody listens
+	logf.SetLogger(logr.Discard()) // envtest logs through controller-runtime, which warns when there is no logger
 	code := m.Run()
 	if shared.cluster != nil {
 		if err := shared.cluster.Stop(); err != nil {
@@ -64,7 +64,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// sharedCluster returns a cluster that the tests of this package share. It fails, never skips, when there is none to be had.
+// sharedCluster returns the cluster that the tests of this package share. It fails, never skips, when there is none.
 func sharedCluster(t *testing.T) *Cluster {
 	t.Helper()
 	shared.once.Do(func() {
@@ -83,7 +83,7 @@ func testContext(t *testing.T) context.Context {
 	return ctx
 }
 
-// eventually waits until condition returns an empty string; otherwise the test fails with the last one.
+// eventually waits until condition returns an empty string.
 func eventually(ctx context.Context, t *testing.T, what string, condition func(context.Context) string) {
 	t.Helper()
 	var last string
@@ -169,7 +169,7 @@ func TestStartToFirstPod(t *testing.T) {
 	}
 	for name, pid := range pids {
 		if processLives(pid) {
-			t.Errorf("%s lives after Stop", name)
+			t.Errorf("%s runs after Stop", name)
 		}
 	}
 	if _, err := os.Stat(c.Dir()); !os.IsNotExist(err) {
@@ -200,7 +200,7 @@ func TestSideBySideAndContext(t *testing.T) {
 	if _, err := one.Clientset().CoreV1().Namespaces().Get(ctx, "only-in-two", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("a namespace of one cluster in the other: %v", err)
 	}
-	// Neither believes the other's certificates.
+	// Neither trusts the other's certificates.
 	foreign := one.RESTConfig()
 	foreign.Host = two.URL()
 	client, err := kubernetes.NewForConfig(foreign)
@@ -230,7 +230,7 @@ func TestSideBySideAndContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(two.Dir()); err != nil {
-		t.Errorf("a kept folder was swept: %v", err)
+		t.Errorf("a kept folder was removed: %v", err)
 	}
 }
 
@@ -251,10 +251,10 @@ func TestAPIServerKilledAndStarted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if processLives(pid) || c.Component(APIServer).PID() != 0 {
-		t.Fatal("the API server lives after it was killed")
+		t.Fatal("the API server runs after it was killed")
 	}
 	if _, err := c.Clientset().CoreV1().Namespaces().Get(ctx, "survives", metav1.GetOptions{}); err == nil {
-		t.Fatal("a dead API server answers")
+		t.Fatal("a killed API server answers")
 	}
 	if err := c.StartAPIServer(ctx); err != nil {
 		t.Fatal(err)
@@ -265,7 +265,7 @@ func TestAPIServerKilledAndStarted(t *testing.T) {
 	if _, err := c.Clientset().CoreV1().Namespaces().Get(ctx, "survives", metav1.GetOptions{}); err != nil {
 		t.Errorf("data are lost: %v", err)
 	}
-	// The controllers and the simulated kubelets have come back to it.
+	// The controllers and the simulated kubelets have reconnected.
 	if err := c.EnsureNamespace(ctx, "after"); err != nil {
 		t.Fatal(err)
 	}
@@ -282,12 +282,12 @@ func TestPortTaken(t *testing.T) {
 		t.Skip("it starts a cluster of its own; make proof runs it")
 	}
 	ctx := testContext(t)
-	squatter, err := net.Listen("tcp", "127.0.0.1:0")
+	other, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = squatter.Close() }()
-	taken := squatter.Addr().(*net.TCPAddr).Port
+	defer func() { _ = other.Close() }()
+	taken := other.Addr().(*net.TCPAddr).Port
 	calls := 0
 	c, err := Start(ctx, Config{ParentDir: t.TempDir(), CRDs: []string{}, freePort: func() (int, error) {
 		if calls++; calls == 1 {
@@ -304,7 +304,7 @@ func TestPortTaken(t *testing.T) {
 	}
 }
 
-// What is given to the API server counts, before what the cluster gives it.
+// Arguments of Config override those of the cluster.
 func TestAPIServerArguments(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts a cluster of its own; make proof runs it")
@@ -385,7 +385,7 @@ func TestNodes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The controllers add the beta labels whenever they get to it.
+	// The controllers add the beta labels with a delay.
 	maps.DeleteFunc(node.Labels, func(key, _ string) bool { return strings.HasPrefix(key, "beta.") })
 	want := map[string]string{
 		"node-role.kubernetes.io/master": "", "node-role.kubernetes.io/control-plane": "", "zone": "z",
@@ -531,7 +531,7 @@ func allow(ctx context.Context, t *testing.T, c *Cluster, namespace, user string
 	}
 }
 
-// A write that has begun is waited for, unless the API server dies of it.
+// A write in progress is waited for, unless the API server was killed.
 func TestAuditWaits(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it kills the API server twice; make proof runs it")
@@ -558,21 +558,21 @@ func TestAuditWaits(t *testing.T) {
 		t.Error(err)
 	}
 
-	// What dies with the API server is not waited for, whether it was started again or not.
+	// Writes that ended with the API server are not waited for, whether it was started again or not.
 	for _, again := range []bool{true, false} {
 		_, ended = hold(ctx, t, c, fmt.Sprint(lost, again))
 		if err := c.KillAPIServer(); err != nil {
 			t.Fatal(err)
 		}
 		if err := <-ended; err == nil {
-			t.Error("a dead API server answers")
+			t.Error("a killed API server answers")
 		}
 		if again {
 			if err := c.StartAPIServer(ctx); err != nil {
 				t.Fatal(err)
 			}
 		}
-		short, cancel := context.WithTimeout(ctx, auditPatience/2)
+		short, cancel := context.WithTimeout(ctx, auditTimeout/2)
 		defer cancel()
 		if events, _, err := c.AuditEvents(short, offset, AuditFilter{UserAgent: fmt.Sprint(lost, again)}); err != nil || len(events) != 0 {
 			t.Errorf("killed, started again %t: %d events, %v, want none of what was never answered", again, len(events), err)
@@ -583,7 +583,7 @@ func TestAuditWaits(t *testing.T) {
 	}
 }
 
-// hold begins to create a ConfigMap and leaves it there until finish is called.
+// hold begins to create a ConfigMap and completes the request when finish is called.
 func hold(ctx context.Context, t *testing.T, c *Cluster, agent string) (finish func(), ended <-chan error) {
 	t.Helper()
 	config := c.RESTConfig()
@@ -663,7 +663,7 @@ func TestReadAuditHalfLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, _, err = readAudit(path, 0, AuditFilter{}); err == nil {
-		t.Error("nonsense is read without an error")
+		t.Error("an invalid line is read without an error")
 	}
 }
 
@@ -711,7 +711,7 @@ func TestCrashTakesComponentsAlong(t *testing.T) {
 	}
 	line, err := bufio.NewReader(stdout).ReadBytes('\n')
 	if err != nil {
-		t.Fatalf("the child says nothing: %v", err)
+		t.Fatalf("the child reports nothing: %v", err)
 	}
 	var report crashReport
 	if err := json.Unmarshal(line, &report); err != nil {
@@ -729,22 +729,22 @@ func TestCrashTakesComponentsAlong(t *testing.T) {
 	}
 	for name, pid := range report.PIDs {
 		if !processLives(pid) {
-			t.Fatalf("%s is dead before the crash, so this test would prove nothing", name)
+			t.Fatalf("%s has ended before the crash, so this test would prove nothing", name)
 		}
 	}
-	// As long as its owner lives, nobody may take the folder away.
+	// The folder of a running cluster is not removed.
 	if err := sweep(parent); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(report.Dir); err != nil {
-		t.Fatalf("the folder of a living cluster was swept: %v", err)
+		t.Fatalf("the folder of a running cluster was removed: %v", err)
 	}
 	if err := child.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = child.Wait()
 	for name, pid := range report.PIDs {
-		eventually(ctx, t, name+" dies with its parent", func(context.Context) string {
+		eventually(ctx, t, name+" ends with its parent", func(context.Context) string {
 			if processLives(pid) {
 				return "it lives"
 			}
@@ -752,13 +752,13 @@ func TestCrashTakesComponentsAlong(t *testing.T) {
 		})
 	}
 	if _, err := os.Stat(report.Dir); err != nil {
-		t.Fatalf("the folder of the dead cluster: %v", err)
+		t.Fatalf("the folder of the ended cluster: %v", err)
 	}
 	if err := sweep(parent); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(report.Dir); !os.IsNotExist(err) {
-		t.Errorf("the folder of the dead cluster was not swept: %v", err)
+		t.Errorf("the folder of the ended cluster was not removed: %v", err)
 	}
 }
 
@@ -772,7 +772,7 @@ func pidsOf(c *Cluster) map[string]int {
 	return pids
 }
 
-// processLives says whether a process runs. One that has ended but was not waited for does not.
+// processLives reports whether a process runs. A zombie does not.
 func processLives(pid int) bool {
 	state, err := exec.Command("ps", "-o", "stat=", "-p", fmt.Sprint(pid)).Output()
 	return err == nil && len(bytes.TrimSpace(state)) > 0 && state[0] != 'Z'

@@ -18,14 +18,14 @@ const (
 	APIServer         = "kube-apiserver"
 	ControllerManager = "kube-controller-manager"
 	Scheduler         = "kube-scheduler"
-	// Kubelets is kwok, which plays the kubelet of every node.
+	// Kubelets is kwok, which simulates the kubelet of every node.
 	Kubelets = "kwok"
 )
 
 var (
-	// ErrRunning says that a component was to be started which is running.
+	// ErrRunning is returned by a start of a component that is running.
 	ErrRunning = errors.New("component is running")
-	// ErrStopped says that a component was to be started whose cluster has been stopped.
+	// ErrStopped is returned by a start of a component whose cluster has been stopped.
 	ErrStopped = errors.New("cluster is stopped")
 )
 
@@ -35,7 +35,7 @@ type Component struct {
 	program string
 	log     string
 	dir     string
-	env     []string // beside that of this process
+	env     []string // in addition to that of this process
 
 	mu      sync.Mutex
 	args    []string
@@ -43,17 +43,17 @@ type Component struct {
 	retired bool
 }
 
-// run is one life of a component.
+// run is one run of a component's process.
 type run struct {
 	cmd    *exec.Cmd
 	since  time.Time
-	exited chan struct{} // closed when the process has ended and been waited for
+	exited chan struct{} // closed after Wait
 }
 
-// LogPath returns the file that the component writes its log to. A component that is started again continues it.
+// LogPath returns the path of the component's log file. A restart appends to it.
 func (p *Component) LogPath() string { return p.log }
 
-// PID returns the process id, or 0 when the component does not run.
+// PID returns the process ID, or 0 when the component does not run.
 func (p *Component) PID() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -63,7 +63,7 @@ func (p *Component) PID() int {
 	return p.run.cmd.Process.Pid
 }
 
-// runningSince returns when the process was started, and false when there is none.
+// runningSince returns when the process was started, and false when none runs.
 func (p *Component) runningSince() (time.Time, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,7 +97,7 @@ func (p *Component) start(ctx context.Context) (*run, error) {
 	}
 	// The child has its own copy of the descriptor.
 	defer func() { _ = log.Close() }()
-	// Not CommandContext: the process must outlive ctx, which is only about starting.
+	// Not CommandContext: the process must outlive ctx.
 	cmd := exec.Command(p.program, p.args...)
 	cmd.Dir = p.dir
 	cmd.Env = append(os.Environ(), p.env...)
@@ -110,7 +110,7 @@ func (p *Component) start(ctx context.Context) (*run, error) {
 	r := &run{cmd: cmd, since: since, exited: make(chan struct{})}
 	go func() {
 		defer close(r.exited)
-		// How it ended is of no use to anybody: whoever cares reads the log.
+		// The exit status is not needed: the log has the reason.
 		_ = cmd.Wait()
 		release()
 	}()
@@ -133,7 +133,7 @@ func (p *Component) Kill() error {
 	return nil
 }
 
-// retire kills the component for good: a start that comes later, or at the same time from another goroutine, fails.
+// retire kills the component permanently: later and concurrent starts fail.
 func (p *Component) retire() error {
 	p.mu.Lock()
 	p.retired = true
@@ -150,7 +150,7 @@ func (r *run) over() bool {
 	}
 }
 
-// logTail returns the end of the component's log, for an error message. Size is in bytes.
+// logTail returns the last size bytes of the component's log.
 func (p *Component) logTail(size int64) string {
 	file, err := os.Open(p.log)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/solonode/sno/testcluster/assets"
 )
 
-// openshiftAPI is the module that the CustomResourceDefinitions of OpenShift ship in.
+// openshiftAPI is the module that contains the CustomResourceDefinitions of OpenShift.
 const openshiftAPI = "github.com/openshift/api"
 
 // DefaultCRDs returns the CustomResourceDefinitions that every cluster gets, as paths inside module github.com/openshift/api.
@@ -32,7 +32,6 @@ func DefaultCRDs() []string {
 	}
 }
 
-// readCRDs reads definitions from the openshift/api module and from further files.
 func readCRDs(ctx context.Context, openshift, files []string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	options := envtest.CRDInstallOptions{Paths: files, ErrorIfPathMissing: true}
 	if len(openshift) > 0 {
@@ -50,7 +49,7 @@ func readCRDs(ctx context.Context, openshift, files []string) ([]*apiextensionsv
 	return options.CRDs, nil
 }
 
-// installCRDs creates definitions and returns when their resources can be used and discovered.
+// installCRDs creates definitions and returns when their resources are served and discovered.
 func installCRDs(ctx context.Context, config *rest.Config, crds []*apiextensionsv1.CustomResourceDefinition) error {
 	if len(crds) == 0 {
 		return nil
@@ -58,7 +57,7 @@ func installCRDs(ctx context.Context, config *rest.Config, crds []*apiextensions
 	if err := envtest.CreateCRDs(config, crds); err != nil {
 		return fmt.Errorf("install the CustomResourceDefinitions: %w", err)
 	}
-	// WaitForCRDs knows no context, so it is asked for a second at a time.
+	// WaitForCRDs takes no context, so it is called for a second at a time.
 	options := envtest.CRDInstallOptions{MaxTime: time.Second, PollInterval: pollInterval}
 	var last error
 	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(context.Context) (bool, error) {
@@ -71,8 +70,8 @@ func installCRDs(ctx context.Context, config *rest.Config, crds []*apiextensions
 	return nil
 }
 
-// InstallCRDs installs further CustomResourceDefinitions into a running cluster: openshift names files inside module github.com/openshift/api,
-// files names any others. It returns when their resources can be used.
+// InstallCRDs installs additional CustomResourceDefinitions into a running cluster: openshift names files inside
+// module github.com/openshift/api, files any others. It returns when their resources are served.
 func (c *Cluster) InstallCRDs(ctx context.Context, openshift, files []string) error {
 	crds, err := readCRDs(ctx, openshift, files)
 	if err != nil {

@@ -1,24 +1,27 @@
-// Package embedded runs a real Kubernetes control plane (etcd, kube-apiserver, kube-controller-manager, kube-scheduler) with simulated nodes
-// (kwok) as child processes of this one: no container engine, no root, no image registry. Several clusters can run side by side.
+// Package embedded runs a real Kubernetes control plane (etcd, kube-apiserver, kube-controller-manager,
+// kube-scheduler) with simulated nodes (kwok) as child processes. It needs no container engine, no root and no image
+// registry. Several clusters can run in parallel.
 //
-// Because the scheduler and the controllers are the real ones, Deployments roll, deadlock, float and get evicted as they do in life. The
-// kubelets are not: there is no traffic, no probe, no image, no certificate request, no reboot and no static pod.
+// The scheduler and the controllers are real, so rollouts, deadlocks, rescheduling and evictions behave as on a real
+// cluster. The kubelets are simulated: there is no traffic, no probe, no image, no certificate request, no reboot and
+// no static pod.
 //
-// # Life and death
+// # Lifetime
 //
-// A cluster ends with Stop, with the context that Start was given, and with this process. A process that is to end tidily on SIGINT and
-// SIGTERM makes that context with os/signal.NotifyContext. A process that dies without a chance to tidy up, even of SIGKILL, takes its components
-// along: on Linux the kernel ends them (Pdeathsig), elsewhere a watcher does that holds the reading end of a pipe. The folder that it leaves
-// behind is removed by the next Start, which recognises it by its free lock.
+// A cluster ends with Stop, with the context of Start, and with this process. For an orderly end on SIGINT and
+// SIGTERM, create that context with os/signal.NotifyContext. When this process is killed, its components end too: on
+// Linux by Pdeathsig, elsewhere by a watcher that holds the reading end of a pipe. The next Start removes the folder
+// that was left, which it recognises by its free lock.
 //
-// The control plane of envtest is not used for etcd and the API server: it hides its processes and ends them with SIGTERM only, so it can neither
-// cut the power nor stop and continue one, and they outlive a process that is killed.
+// envtest's control plane is not used for etcd and the API server: it hides its processes and ends them with SIGTERM
+// only, so it can neither kill nor stop and continue one, and they outlive a process that is killed.
 //
-// Every component is ended with SIGKILL: nothing in the folder outlives the cluster unless it is kept, and what etcd and the audit log have
-// written has reached the operating system by then.
+// Every component is ended with SIGKILL: nothing in the folder is needed later unless it is kept, and the operating
+// system has the data of etcd and the audit log by then.
 //
 // # Folder
 //
-// Each cluster has a folder with the kubeconfig files, one <component>.log each, audit.log, the certificates and etcd's data. etcd listens on
-// a Unix socket in it, which only the owner can reach, so the API server's is the only TCP port that a cluster takes.
+// Each cluster has a folder with the kubeconfig files, one <component>.log each, audit.log, the certificates and
+// etcd's data. etcd listens on a Unix socket in it, which only the owner can use, so the API server has the only TCP
+// port of a cluster.
 package embedded

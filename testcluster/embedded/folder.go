@@ -15,18 +15,19 @@ const (
 	lockFile     = "lock"
 	keepFile     = "keep"
 	pkiDir       = "pki"
-	// socketLimit is the shortest limit of the length of a Unix socket's path among the platforms, in bytes.
+	// socketLimit is the lowest limit of all platforms for the path of a Unix socket, in bytes.
 	socketLimit = 103
 )
 
-// folder is the folder of one cluster, locked for as long as its owner lives.
+// folder is the folder of one cluster, locked while its owner runs.
 type folder struct {
 	path string
 	lock *flock.Flock
 	keep bool
 }
 
-// newFolder makes a folder under parent (empty: the system's temporary folder), after removing those that dead owners left there.
+// newFolder makes a folder under parent (empty: the system's temporary folder), after removing those of owners that
+// have ended.
 func newFolder(parent string, keep bool) (*folder, error) {
 	if parent == "" {
 		parent = os.TempDir()
@@ -37,7 +38,7 @@ func newFolder(parent string, keep bool) (*folder, error) {
 	if err := sweep(parent); err != nil {
 		return nil, err
 	}
-	// The folder gets the name that sweep looks for only when it is locked.
+	// The folder gets the name that sweep searches for after it is locked.
 	fresh, err := os.MkdirTemp(parent, "."+folderPrefix)
 	if err != nil {
 		return nil, fmt.Errorf("create the cluster's folder: %w", err)
@@ -65,7 +66,7 @@ func newFolder(parent string, keep bool) (*folder, error) {
 	return f, nil
 }
 
-// remove gives the folder up, and deletes it unless it is to be kept.
+// remove unlocks the folder, and deletes it unless it is kept.
 func (f *folder) remove() error {
 	err := f.lock.Unlock()
 	if !f.keep {
@@ -77,17 +78,18 @@ func (f *folder) remove() error {
 	return nil
 }
 
-// sweep removes the cluster folders in parent whose owner is dead and that were not to be kept. Folders of other users are left alone.
+// sweep removes the cluster folders in parent whose owner has ended and that are not kept, except those of other
+// users.
 func sweep(parent string) error {
 	dirs, err := filepath.Glob(filepath.Join(parent, folderPrefix+"*"))
 	if err != nil {
-		return fmt.Errorf("look for folders of dead clusters: %w", err)
+		return fmt.Errorf("find folders of ended clusters: %w", err)
 	}
 	for _, dir := range dirs {
 		if _, err := os.Stat(filepath.Join(dir, keepFile)); err == nil {
 			continue
 		}
-		// Without a lock file it is not, or no longer, ours to judge.
+		// Without a lock file it is not a cluster's folder, or no longer one.
 		if _, err := os.Stat(filepath.Join(dir, lockFile)); err != nil {
 			continue
 		}
@@ -96,10 +98,9 @@ func sweep(parent string) error {
 		if err != nil || !locked {
 			continue
 		}
-		// Another sweep may be removing the same folder.
 		err = errors.Join(lock.Unlock(), os.RemoveAll(dir))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
-			return fmt.Errorf("remove the folder of a dead cluster: %w", err)
+			return fmt.Errorf("remove the folder of an ended cluster: %w", err)
 		}
 	}
 	return nil

@@ -7,13 +7,13 @@ import (
 	"syscall"
 )
 
-// launch starts cmd so that it ends when this process ends, however that happens. The kernel sends the parent-death signal when the *thread* that
-// forked goes away, and Go ends threads at will, so all components are started from one thread that is never given back.
-// The caller calls release when cmd has ended; here there is nothing to release.
+// launch starts cmd so that it ends when this process ends, however that happens. The kernel sends the parent-death
+// signal when the *thread* that forked ends, and Go ends threads at any time, so one thread, which never ends, starts
+// all components. The caller calls release when cmd has ended; here it does nothing.
 func launch(cmd *exec.Cmd) (release func(), err error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Pdeathsig: syscall.SIGKILL,
-		// A process group of its own: Ctrl-C on the terminal is for this process, which decides what ends and in what order.
+		// A separate process group: Ctrl-C on the terminal goes to this process, which decides the order of ends.
 		Setpgid: true,
 	}
 	answer := make(chan error, 1)

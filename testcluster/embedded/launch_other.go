@@ -10,9 +10,9 @@ import (
 	"syscall"
 )
 
-// launch starts cmd in a process group of its own, and beside it a shell that waits on a pipe which only this process holds open: when this
-// process ends, however that happens, the shell reads the end of the pipe and ends the group. The caller calls release when cmd has ended, so that
-// the watcher does not stay behind and end whoever gets the same process id later.
+// launch starts cmd in a separate process group, and a shell that waits on a pipe which only this process holds open:
+// when this process ends, however that happens, the shell reads the end of the pipe and kills the group. The caller
+// calls release when cmd has ended, so that the watcher cannot kill a later process with the same ID.
 func launch(cmd *exec.Cmd) (release func(), err error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	alive, hold, err := os.Pipe()

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// CopyLogs copies the log of every component and program, and the API server's own record, into a folder, which it makes.
+// CopyLogs copies the logs of all components and programs, and the audit log, into a folder, which it makes.
 func (c *Cluster) CopyLogs(folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("make the folder of the logs: %w", err)

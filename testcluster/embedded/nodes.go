@@ -22,9 +22,9 @@ import (
 
 const (
 	rolePrefix = "node-role.kubernetes.io/"
-	// notReadyAnnotation takes a node out of the simulated kubelets' hands, see SetNodeReady.
+	// notReadyAnnotation excludes a node from the simulated kubelets, see SetNodeReady.
 	notReadyAnnotation = "sno.solonode.github.io/not-ready"
-	// nodeCreators is how many nodes are created at a time.
+	// nodeCreators is how many nodes are created in parallel.
 	nodeCreators = 16
 	pollInterval = 25 * time.Millisecond
 )
@@ -34,10 +34,10 @@ type NodeSpec struct {
 	Name string
 	// Roles become labels node-role.kubernetes.io/<role> with an empty value, such as master, control-plane, worker.
 	Roles []string
-	// Labels are added to those of the roles and to hostname, operating system and architecture.
+	// Labels are additional labels, besides those of roles, hostname, operating system and architecture.
 	Labels map[string]string
 	Taints []corev1.Taint
-	// Capacity is what the node has and offers. Empty: 8 CPUs, 32 GiB, 250 pods.
+	// Capacity is also what the node offers. Empty: 8 CPUs, 32 GiB, 250 pods.
 	Capacity corev1.ResourceList
 	// Address is the node's internal IP. Empty: the next one of 10.0.0.0/16.
 	Address string
@@ -83,7 +83,7 @@ func (c *Cluster) AddNodes(ctx context.Context, specs ...NodeSpec) error {
 	return nil
 }
 
-// schedulable says that a node is Ready and that the taints which came of its not being Ready are gone.
+// schedulable reports whether a node is Ready and has none of the taints of a node that is not.
 func schedulable(node *corev1.Node) bool {
 	for _, taint := range node.Spec.Taints {
 		if taint.Key == corev1.TaintNodeNotReady || taint.Key == corev1.TaintNodeUnreachable {
@@ -93,7 +93,7 @@ func schedulable(node *corev1.Node) bool {
 	return NodeReady(node)
 }
 
-// NodeReady says whether a node's Ready condition is True.
+// NodeReady reports whether a node's Ready condition is True.
 func NodeReady(node *corev1.Node) bool {
 	for _, condition := range node.Status.Conditions {
 		if condition.Type == corev1.NodeReady {
@@ -128,7 +128,7 @@ func (c *Cluster) node(spec NodeSpec) *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: spec.Name, Labels: labels},
 		Spec:       corev1.NodeSpec{Taints: spec.Taints},
-		// A kubelet registers its node with the status in the same request, so the API server takes it.
+		// A kubelet sends the status with the registration, so the API server accepts it.
 		Status: corev1.NodeStatus{
 			Capacity:    capacity,
 			Allocatable: capacity.DeepCopy(),
@@ -153,8 +153,9 @@ func (c *Cluster) nextAddress() string {
 	return c.address.String()
 }
 
-// DeleteNode deletes a node and its lease. Its pods stay until Kubernetes' own garbage collector finds them, which takes up to a minute, as in life.
-// The lease would go by itself, but kwok, when it finds the old one of a node that is added again, takes ten seconds to see that it is gone.
+// DeleteNode deletes a node and its lease. Its pods stay until the garbage collector of Kubernetes finds them, which
+// takes up to a minute, as on a real cluster. Kubernetes would also remove the lease, but kwok takes ten seconds to
+// notice that the old one of a node that is added again is gone.
 func (c *Cluster) DeleteNode(ctx context.Context, name string) error {
 	if err := c.clientset.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete node %s: %w", name, err)
@@ -166,7 +167,7 @@ func (c *Cluster) DeleteNode(ctx context.Context, name string) error {
 	return nil
 }
 
-// SetNodeReady makes a node NotReady, as if its kubelet said so, or Ready again, and returns when the taints have followed.
+// SetNodeReady sets the Ready condition of a node as its kubelet would, and returns when the taints match.
 func (c *Cluster) SetNodeReady(ctx context.Context, name string, ready bool) error {
 	nodes := c.clientset.CoreV1().Nodes()
 	annotation := []byte(`{"metadata":{"annotations":{"` + notReadyAnnotation + `":"true"}}}`)
@@ -199,7 +200,7 @@ func (c *Cluster) SetNodeReady(ctx context.Context, name string, ready bool) err
 	return nil
 }
 
-// exceptNotReady makes a stage of kind Node pass over nodes with notReadyAnnotation.
+// exceptNotReady makes a stage of kind Node skip nodes with notReadyAnnotation.
 func exceptNotReady(stage map[string]any) error {
 	kind, _, err := unstructured.NestedString(stage, "spec", "resourceRef", "kind")
 	if err != nil || kind != "Node" {

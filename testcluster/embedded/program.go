@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// Run starts a program beside the components, such as a controller that is to be tried out. Like them it ends with the cluster,
-// also after a crash, and its output is kept in the cluster's folder, in a file called name.log.
+// Run starts a program in parallel with the components, such as a controller under test. Like them it ends with the
+// cluster, also after a crash, and its output is in the file name.log of the cluster's folder.
 func (c *Cluster) Run(ctx context.Context, name, program string, args ...string) (*Component, error) {
 	p := &Component{name: name, program: program, args: args, log: filepath.Join(c.dir, name+".log"), dir: c.dir}
 	c.programsMu.Lock()
@@ -21,7 +21,7 @@ func (c *Cluster) Run(ctx context.Context, name, program string, args ...string)
 	return p, nil
 }
 
-// Program is the last program of that name that Run started; nil when there is none.
+// Program returns the last program of that name that Run started, or nil.
 func (c *Cluster) Program(name string) *Component {
 	c.programsMu.Lock()
 	defer c.programsMu.Unlock()
@@ -33,7 +33,7 @@ func (c *Cluster) Program(name string) *Component {
 	return nil
 }
 
-// Exited is closed when the current life of the component is over; nil before it was ever started.
+// Exited is closed when the current run of the component has ended; it is nil before the first.
 func (p *Component) Exited() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -43,7 +43,7 @@ func (p *Component) Exited() <-chan struct{} {
 	return p.run.exited
 }
 
-// ExitCode is how the last life of the component ended; -1 while it runs or when a signal ended it.
+// ExitCode returns how the last run of the component ended; -1 while it runs or when a signal ended it.
 func (p *Component) ExitCode() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -53,8 +53,8 @@ func (p *Component) ExitCode() int {
 	return p.run.cmd.ProcessState.ExitCode()
 }
 
-// Terminate asks the component to end with SIGTERM and returns when it has; when ctx ends first, it is killed and the context's
-// error returned.
+// Terminate ends the component with SIGTERM and returns when it has ended. When ctx is done first, it kills the
+// component and returns the context's error.
 func (p *Component) Terminate(ctx context.Context) error {
 	if err := p.signal(syscall.SIGTERM); err != nil {
 		return err
@@ -87,5 +87,5 @@ func (p *Component) signal(signal syscall.Signal) error {
 	return nil
 }
 
-// LogTail is the end of the component's log, at most size bytes.
+// LogTail returns the end of the component's log, at most size bytes.
 func (p *Component) LogTail(size int64) string { return p.logTail(size) }

@@ -17,9 +17,9 @@ import (
 )
 
 var (
-	// ErrNoEngine says that there is no engine, and what to do.
+	// ErrNoEngine is returned with what to do when no engine answers.
 	ErrNoEngine = errors.New("no container engine answers")
-	// ErrCommand says that the engine refused something.
+	// ErrCommand is returned when a command of the client fails.
 	ErrCommand = errors.New("docker failed")
 )
 
@@ -29,14 +29,13 @@ const (
 	answerTimeout = 10 * time.Second
 )
 
-// Engine is an engine that answered.
 type Engine struct {
-	// Host is its address, such as unix:///var/run/docker.sock. Empty: the client's own choice.
+	// Host is its address, such as unix:///var/run/docker.sock. Empty: the default of the client.
 	Host string
 }
 
-// Find returns the engine that $DOCKER_HOST or the client's context names, or the one that hack/engine has started. The error says what was tried
-// and how to get one.
+// Find returns the engine that $DOCKER_HOST or the client's context names, or the one that hack/engine has started.
+// The error lists what was tried and how to get an engine.
 func Find(ctx context.Context) (Engine, error) {
 	if _, err := exec.LookPath("docker"); err != nil {
 		return Engine{}, fmt.Errorf("%w: there is no docker command on PATH: %s", ErrNoEngine, advice)
@@ -65,7 +64,7 @@ func Find(ctx context.Context) (Engine, error) {
 const advice = "start it (systemctl start docker), name another one in $DOCKER_HOST, or, as root on Debian, run hack/engine start, " +
 	"which installs docker.io and debootstrap where they are missing"
 
-// describe tells an engine that is dead from one that is not there.
+// describe distinguishes an engine that has ended from one that does not exist.
 func describe(host string) string {
 	if host == "" {
 		host = os.Getenv(hostEnv)
@@ -76,7 +75,7 @@ func describe(host string) string {
 	path, unix := strings.CutPrefix(host, "unix://")
 	switch {
 	case !unix:
-		return "nobody answers at " + host
+		return "nothing answers at " + host
 	case isSocket(path):
 		return "the socket " + path + " is there but " + why(path)
 	default:
@@ -90,10 +89,10 @@ func why(path string) string {
 		return "this user may not use it"
 	}
 	if err != nil {
-		return "nobody listens behind it: its engine has died"
+		return "nothing listens on it: its engine has ended"
 	}
 	_ = connection.Close()
-	return "what listens behind it does not answer as an engine"
+	return "the process that listens on it does not answer as an engine"
 }
 
 func isSocket(path string) bool {
@@ -101,7 +100,7 @@ func isSocket(path string) bool {
 	return err == nil && info.Mode().Type() == os.ModeSocket
 }
 
-// ownSocket is where hack/engine puts its socket.
+// ownSocket returns the socket of hack/engine.
 func ownSocket() (string, error) {
 	cache, err := assets.CacheDir()
 	if err != nil {
@@ -110,15 +109,15 @@ func ownSocket() (string, error) {
 	return filepath.Join(filepath.Dir(cache), "engine", "docker.sock"), nil
 }
 
-// Use has this process, and libraries that call the client, use the engine.
+// Use sets the engine for this process and for libraries that call the client.
 func (e Engine) Use() error {
 	if e.Host == "" {
 		return nil
 	}
-	return os.Setenv(hostEnv, e.Host) //nolint:wrapcheck // says it all
+	return os.Setenv(hostEnv, e.Host) //nolint:wrapcheck // complete
 }
 
-// Command is the client with its arguments.
+// Command returns a command of the client.
 func (e Engine) Command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "docker", args...)
 	if e.Host != "" {
@@ -127,12 +126,12 @@ func (e Engine) Command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Output runs the client and returns what it prints, without the last newline.
+// Output runs the client and returns its output, without the last newline.
 func (e Engine) Output(ctx context.Context, args ...string) (string, error) {
 	return e.Pipe(ctx, nil, args...)
 }
 
-// Pipe is Output with something on standard input.
+// Pipe is Output with standard input.
 func (e Engine) Pipe(ctx context.Context, in io.Reader, args ...string) (string, error) {
 	cmd := e.Command(ctx, args...)
 	var out, complaints bytes.Buffer
@@ -152,7 +151,7 @@ func (e Engine) within(ctx context.Context, limit time.Duration, args ...string)
 	return e.Output(ctx, args...)
 }
 
-// HasImage says that an image is loaded.
+// HasImage reports whether an image is loaded.
 func (e Engine) HasImage(ctx context.Context, image string) (bool, error) {
 	out, err := e.Output(ctx, "images", "--quiet", image)
 	return out != "", err

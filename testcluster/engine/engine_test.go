@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-func TestFindSaysWhatIsWrong(t *testing.T) {
+func TestFindErrors(t *testing.T) {
 	dir, err := os.MkdirTemp("", "engine")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	t.Setenv("SNO_CACHE", dir)
-	// A client that cannot reach anybody.
+	// A client that reaches no engine.
 	client := "#!/bin/sh\nexit 1\n"
 	if err := os.WriteFile(filepath.Join(dir, "docker"), []byte(client), 0o755); err != nil { //nolint:gosec // it is a program
 		t.Fatal(err)
@@ -38,10 +38,10 @@ func TestFindSaysWhatIsWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	for host, want := range map[string]string{
-		"unix://" + dead:        "the socket " + dead + " is there but nobody listens behind it: its engine has died",
-		"unix://" + alive:       "the socket " + alive + " is there but what listens behind it does not answer as an engine",
+		"unix://" + dead:        "the socket " + dead + " is there but nothing listens on it: its engine has ended",
+		"unix://" + alive:       "the socket " + alive + " is there but the process that listens on it does not answer as an engine",
 		"unix:///nowhere/s":     "there is no socket /nowhere/s",
-		"tcp://192.0.2.1:12345": "nobody answers at tcp://192.0.2.1:12345",
+		"tcp://192.0.2.1:12345": "nothing answers at tcp://192.0.2.1:12345",
 	} {
 		t.Setenv("DOCKER_HOST", host)
 		_, err := Find(t.Context())
@@ -55,7 +55,7 @@ func TestFindSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// What hack/engine has started is found without being named.
+// The engine that hack/engine has started is found without being named.
 func TestFindOwn(t *testing.T) {
 	dir, err := os.MkdirTemp("", "engine")
 	if err != nil {

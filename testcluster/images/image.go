@@ -22,30 +22,31 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// NonRootUser is the user that images without a base know by number only.
+// NonRootUser is a numeric user, because images without a base have no names of users.
 const NonRootUser = "65532:65532"
 
-// ErrImage says that an image cannot be made of what was said.
+// ErrImage is returned for an invalid description of an image.
 var ErrImage = errors.New("no image")
 
-// Image is what goes into an image.
+// Image describes an image.
 type Image struct {
-	// Name is with registry and tag.
+	// Name includes registry and tag.
 	Name string
-	// Files are files of this machine by their path in the image, without a leading slash. All can be executed.
+	// Files maps paths in the image, without a leading slash, to executable files of this machine.
 	Files map[string]string
-	// Data are more of them that cannot be executed.
+	// Data is the same for files that are not executable.
 	Data map[string]string
-	// Tar is a further layer, a file of this machine; empty for none.
+	// Tar is an additional layer, a file of this machine; empty for none.
 	Tar        string
 	Entrypoint []string
-	// User is by number; empty for root.
+	// User is numeric; empty for root.
 	User string
-	// Architecture is as Go calls it; empty for this machine's.
+	// Architecture is Go's name; empty for this machine's.
 	Architecture string
 }
 
-// CheckName returns an error for a name that says not all of registry, repository and tag: engines would each make another one of it.
+// CheckName returns an error for a name without a registry, a repository or a tag, because engines complete such
+// names differently.
 func CheckName(image string) error {
 	_, err := tagOf(image)
 	return err
@@ -59,7 +60,7 @@ func tagOf(image string) (name.Tag, error) {
 	return tag, nil
 }
 
-// Write writes images into one archive, as `docker save` does. The file is there when it is complete.
+// Write writes images into one archive, as `docker save` does. The file appears when it is complete.
 func Write(file string, all ...Image) error {
 	built := map[name.Tag]v1.Image{}
 	for _, i := range all {
@@ -78,7 +79,8 @@ func Write(file string, all ...Image) error {
 	return os.Rename(unfinished, file) //nolint:wrapcheck // names both
 }
 
-// Digest is the digest of an image's configuration, which most engines show as its ID. It covers all files, and not how they are compressed.
+// Digest returns the digest of an image's configuration, which most engines show as its ID. It covers all files, and
+// not their compression.
 func Digest(archive, image string) (string, error) {
 	tag, err := tagOf(image)
 	if err != nil {
@@ -130,7 +132,7 @@ func build(i Image) (v1.Image, error) {
 	return image, nil
 }
 
-// pack writes files and the folders above them, in order and without times.
+// pack writes files and their folders in sorted order and without times.
 func pack(programs, data map[string]string) ([]byte, error) {
 	files := maps.Clone(programs)
 	if files == nil {

@@ -105,7 +105,7 @@ func read(t *testing.T, archive, image string) (*v1.ConfigFile, map[string]int64
 	return config, modes
 }
 
-// The digest that a person is shown is of what the archive says, and of nothing when it is not there.
+// The digest identifies the content of an image in the archive; an image that is not there has none.
 func TestDigest(t *testing.T) {
 	dir := t.TempDir()
 	file, archive := filepath.Join(dir, "program"), filepath.Join(dir, "images.tar")
@@ -138,7 +138,7 @@ func TestWriteRefuses(t *testing.T) {
 		t.Error(err)
 	}
 	if err := CheckName("sno/a:1"); !errors.Is(err, ErrImage) {
-		t.Errorf("a name that every engine completes in another way: %v", err)
+		t.Errorf("a name that engines complete differently: %v", err)
 	}
 	twice := map[string]string{"a": file}
 	if err := Write(file, Image{Name: "registry.invalid/sno/a:1", Files: twice, Data: twice}); !errors.Is(err, ErrImage) {

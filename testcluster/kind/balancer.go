@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// balancerImage is what kind puts before several API servers; its version is kind's.
+// balancerImage is kind's load balancer for several API servers; the version is kind's.
 const balancerImage = "docker.io/envoyproxy/envoy:v1.36.2"
 
-// balancerLabel is on images that are made here, which have no name for long.
+// balancerLabel is on images that this package makes, which lose their names.
 const balancerLabel = "sno.solonode.github.io/balancer"
 
-// envoy takes the place of the program of that name.
+// envoy replaces the program of that name.
 //
 //go:embed envoy.sh
 var envoy string
 
-// ensureBalancer sees to it that the image is there. Where it can neither be found nor pulled, HAProxy takes its place under its name, in an image
-// that is made of that of the nodes, until forget is called.
+// ensureBalancer ensures that the image exists. If it is neither loaded nor can be pulled, an image of the nodes'
+// image with HAProxy gets its name until forget is called.
 func (c *Cluster) ensureBalancer(ctx context.Context, nodeImage string) (forget func(), err error) {
 	keep := func() {}
 	there, err := c.engine.HasImage(ctx, balancerImage)
@@ -33,13 +33,13 @@ func (c *Cluster) ensureBalancer(ctx context.Context, nodeImage string) (forget 
 	if _, err := c.engine.Output(asking, "manifest", "inspect", balancerImage); err == nil {
 		return keep, nil // kind pulls it
 	}
-	c.say("Making a load balancer in the place of %s, which cannot be pulled", balancerImage)
+	c.say("Making a load balancer in place of %s, which cannot be pulled", balancerImage)
 	folder, err := os.MkdirTemp("", "sno-balancer-")
 	if err != nil {
 		return keep, fmt.Errorf("make the load balancer: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
-	// The label comes first, so that every image on the way has it: after an interruption one of those may be all that is left.
+	// The label is first, so that every intermediate image has it: after an interruption only one of those may exist.
 	recipe := "FROM " + nodeImage + "\nLABEL " + balancerLabel + "=\nCOPY envoy /usr/local/bin/envoy\nENTRYPOINT []\nSTOPSIGNAL SIGTERM\n"
 	for name, text := range map[string]string{"Dockerfile": recipe, "envoy": envoy} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o755); err != nil { //nolint:gosec // it is a program
@@ -52,7 +52,7 @@ func (c *Cluster) ensureBalancer(ctx context.Context, nodeImage string) (forget 
 	return func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteTimeout)
 		defer cancel()
-		// Only the name goes; the container keeps what it runs, until Delete.
+		// Only the name is removed; the container keeps its image until Delete.
 		if _, err := c.engine.Output(ctx, "rmi", "--force", "--no-prune", balancerImage); err != nil {
 			c.say("%v", err)
 		}

@@ -22,22 +22,23 @@ import (
 )
 
 const (
-	// readyTimeout is for nodes after kubeadm is through: the network's configuration is read every five seconds.
+	// readyTimeout is for nodes after kubeadm has ended: containerd reads the network configuration every five
+	// seconds.
 	readyTimeout = 3 * time.Minute
-	// deleteTimeout is for removing everything after an interruption.
+	// deleteTimeout bounds the removal after an interruption.
 	deleteTimeout = 2 * time.Minute
-	// deleteAgain is how often containers are looked for that a creation which is being stopped still makes.
-	deleteAgain = time.Second
-	// networkEnv is the library's only way to be told a network.
+	// deleteInterval is the interval of removals of containers that an interrupted creation still makes.
+	deleteInterval = time.Second
+	// networkEnv is the only setting of kind for the network.
 	networkEnv = "KIND_EXPERIMENTAL_DOCKER_NETWORK"
 )
 
-// Cluster is a cluster of real kubelets.
+// Cluster is a cluster with real kubelets.
 type Cluster struct {
 	name     string
 	engine   engine.Engine
 	provider *cluster.Provider
-	// kubeconfig is a file.
+	// kubeconfig is a path.
 	kubeconfig string
 	config     *rest.Config
 	clientset  *kubernetes.Clientset
@@ -48,7 +49,8 @@ type Cluster struct {
 // creating guards the environment of this process.
 var creating sync.Mutex
 
-// Create makes a cluster and returns when its nodes are Ready. If that fails or the context ends, nothing of it is left.
+// Create makes a cluster and returns when its nodes are Ready. If that fails or the context ends, it removes
+// everything.
 func Create(ctx context.Context, config Config) (*Cluster, error) {
 	config, err := config.defaulted()
 	if err != nil {
@@ -58,7 +60,7 @@ func Create(ctx context.Context, config Config) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, leftover, err := look(ctx, e, config.Name)
+	m, leftover, err := inspect(ctx, e, config.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +116,7 @@ func (c *Cluster) bringUp(ctx context.Context, config Config) error {
 	return c.Connect(ctx)
 }
 
-// create runs the library, which knows no context: what it makes is removed under its feet until it gives up.
+// create runs kind, which takes no context: after an interruption its containers are removed until it fails.
 func (c *Cluster) create(ctx context.Context, config Config) error {
 	wanted, err := config.forKind()
 	if err != nil {
@@ -126,7 +128,7 @@ func (c *Cluster) create(ctx context.Context, config Config) error {
 	creating.Lock()
 	defer creating.Unlock()
 	if err := os.Setenv(networkEnv, config.network()); err != nil {
-		return err //nolint:wrapcheck // says it all
+		return err //nolint:wrapcheck // complete
 	}
 	done := make(chan error, 1)
 	go func() {
@@ -141,20 +143,20 @@ func (c *Cluster) create(ctx context.Context, config Config) error {
 	case <-ctx.Done():
 	}
 	c.say("Interrupted: removing what there is")
-	again := time.NewTicker(deleteAgain)
+	again := time.NewTicker(deleteInterval)
 	defer again.Stop()
 	for {
 		select {
 		case <-done:
-			return ctx.Err() //nolint:wrapcheck // the caller says what was interrupted
+			return ctx.Err() //nolint:wrapcheck // the caller adds what was interrupted
 		case <-again.C:
-			// Whatever cannot be removed now is removed in the end.
+			// What cannot be removed now is removed by Delete.
 			_ = c.provider.Delete(c.name, c.kubeconfig)
 		}
 	}
 }
 
-// connect makes the clients.
+// connect creates the clients.
 func (c *Cluster) connect() error {
 	text, err := c.provider.KubeConfig(c.name, false)
 	if err != nil {
@@ -164,16 +166,16 @@ func (c *Cluster) connect() error {
 		return fmt.Errorf("read the kubeconfig of cluster %s: %w", c.name, err)
 	}
 	c.config.QPS = -1
-	// OpenShift's labels are deprecated ones, which is of no news to anybody here.
+	// Warnings about OpenShift's deprecated labels are expected.
 	c.config.WarningHandler = rest.NoWarnings{}
 	c.clientset, err = kubernetes.NewForConfig(c.config)
 	if err != nil {
 		return fmt.Errorf("make a client: %w", err)
 	}
-	return os.WriteFile(c.kubeconfig, []byte(text), 0o600) //nolint:wrapcheck // says it all
+	return os.WriteFile(c.kubeconfig, []byte(text), 0o600) //nolint:wrapcheck // complete
 }
 
-// Delete removes the cluster: containers, volumes, network and kubeconfig. It works whatever is left of it.
+// Delete removes the cluster: containers, volumes, network and kubeconfig. It also removes an incomplete cluster.
 func (c *Cluster) Delete() error {
 	ctx, cancel := context.WithTimeout(context.Background(), deleteTimeout) //nolint:forbidigo // it works after every context has ended
 	defer cancel()
@@ -211,22 +213,22 @@ func Delete(ctx context.Context, name string, progress io.Writer) error {
 	return c.Delete()
 }
 
-// Name is the cluster's.
+// Name returns the cluster's name.
 func (c *Cluster) Name() string { return c.name }
 
-// Engine is where its nodes run.
+// Engine returns the engine of its nodes.
 func (c *Cluster) Engine() engine.Engine { return c.engine }
 
-// Kubeconfig is a file for a client that may do everything.
+// Kubeconfig returns the path of a kubeconfig with all permissions.
 func (c *Cluster) Kubeconfig() string { return c.kubeconfig }
 
-// RESTConfig is a new configuration for a client that may do everything. It is not rate limited.
+// RESTConfig returns a new configuration with all permissions and without rate limits.
 func (c *Cluster) RESTConfig() *rest.Config { return rest.CopyConfig(c.config) }
 
-// Clientset may do everything.
+// Clientset returns a client with all permissions.
 func (c *Cluster) Clientset() kubernetes.Interface { return c.clientset }
 
 func (c *Cluster) say(format string, args ...any) {
-	// Progress that cannot be written is missed by nobody.
+	// Errors of progress output are not relevant.
 	_, _ = fmt.Fprintf(c.progress, "%5.1fs  %s\n", time.Since(c.started).Seconds(), fmt.Sprintf(format, args...))
 }

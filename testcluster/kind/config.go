@@ -10,29 +10,29 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// DefaultName is the name of a cluster that was given none.
+// DefaultName is used for a cluster without a name.
 const DefaultName = "sno"
 
-// Config says what to make. The zero value is one control-plane node.
+// Config describes a cluster. The zero value is one control-plane node.
 type Config struct {
-	// Name begins the names of the containers, such as sno-control-plane and sno-worker2. Empty: DefaultName.
+	// Name is the prefix of the containers' names, such as sno-control-plane and sno-worker2. Empty: DefaultName.
 	Name string
-	// ControlPlanes is 1 or 3; 0 means 1. With 3 there is a load balancer before the API servers.
+	// ControlPlanes is 1 or 3; 0 means 1. With 3 the API servers have a load balancer.
 	ControlPlanes, Workers int
-	// ServerTLSBootstrap has kubelets ask for their serving certificates.
+	// ServerTLSBootstrap makes kubelets request their serving certificates.
 	ServerTLSBootstrap bool
-	// KubeletConfig are further fields of the KubeletConfiguration of all nodes, as they are in its YAML.
+	// KubeletConfig has additional fields of the KubeletConfiguration of all nodes, as in its YAML.
 	KubeletConfig map[string]any
-	// Patches are further patches of kubeadm's configuration, as kind takes them (kubeadmConfigPatches), for all nodes.
+	// Patches are additional patches of kubeadm's configuration (kind's kubeadmConfigPatches), for all nodes.
 	Patches      []string
 	FeatureGates map[string]bool
-	// Image of the nodes. Empty: nodeimage.Ensure.
+	// Image is that of the nodes. Empty: nodeimage.Ensure.
 	Image string
-	// Progress is told what happens; nil for nobody.
+	// Progress receives a line for each step; may be nil.
 	Progress io.Writer
 }
 
-// Docker takes these as the names of hosts.
+// Docker accepts these as names of hosts.
 var nameSyntax = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,40}$`)
 
 func (c Config) defaulted() (Config, error) {
@@ -57,12 +57,12 @@ func (c Config) defaulted() (Config, error) {
 	return c, nil
 }
 
-// network is the name of the cluster's own network.
+// network returns the name of the cluster's network.
 func (c Config) network() string { return networkOf(c.Name) }
 
 func networkOf(name string) string { return "kind-" + name }
 
-// forKind is the same for the library.
+// forKind returns the configuration for kind.
 func (c Config) forKind() (*v1alpha4.Cluster, error) {
 	kubelet, err := c.kubelet()
 	if err != nil {
@@ -73,7 +73,8 @@ func (c Config) forKind() (*v1alpha4.Cluster, error) {
 		Name:                 c.Name,
 		FeatureGates:         c.FeatureGates,
 		KubeadmConfigPatches: append([]string{kubelet}, c.Patches...),
-		// The network of kind is an image to pull, and nftables needs less in the image of kube-proxy.
+		// kind's network plugin would be an image to pull, and nftables needs fewer programs in the image of
+		// kube-proxy.
 		Networking: v1alpha4.Networking{DisableDefaultCNI: true, KubeProxyMode: "nftables", PodSubnet: podSubnet},
 	}
 	for range c.ControlPlanes {
@@ -85,11 +86,11 @@ func (c Config) forKind() (*v1alpha4.Cluster, error) {
 	return out, nil
 }
 
-// kubelet is the patch of the kubelets' configuration.
+// kubelet returns the patch of the kubelets' configuration.
 func (c Config) kubelet() (string, error) {
 	fields := map[string]any{
 		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
-		// Kubelets refuse control groups of version 1 otherwise, and many machines for CI have no other.
+		// The default refuses control groups of version 1, and many CI machines have no others.
 		"failCgroupV1": false,
 	}
 	if c.ServerTLSBootstrap {

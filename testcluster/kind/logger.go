@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/kind/pkg/log"
 )
 
-// logger passes on what kind says to people, without its ornaments.
+// logger forwards kind's messages for users, without symbols.
 type logger struct{ cluster *Cluster }
 
 // Warn implements log.Logger.
@@ -43,7 +43,7 @@ func (l infoLogger) Infof(format string, args ...any) { l.Info(fmt.Sprintf(forma
 // Enabled implements log.InfoLogger.
 func (l infoLogger) Enabled() bool { return l.enabled }
 
-// plain leaves nothing but printable ASCII.
+// plain removes all but printable ASCII.
 func plain(message string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {

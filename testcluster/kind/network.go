@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// podSubnet is what kubeadm cuts the nodes' ranges of pods from.
+	// podSubnet contains the nodes' pod CIDRs, which kubeadm allocates.
 	podSubnet = "10.244.0.0/16"
 	poll      = 200 * time.Millisecond
-	// networkFile is the first in the folder that containerd looks into.
+	// networkFile sorts first in containerd's folder.
 	networkFile = "/etc/cni/net.d/10-sno.conflist"
 )
 
-// networkConfig connects the pods of a node by plugins that every image for kind's nodes has.
+// networkConfig connects the pods of a node by plugins that are in every image for kind's nodes.
 const networkConfig = `{
   "cniVersion": "0.4.0", "name": "sno",
   "plugins": [
@@ -32,8 +32,8 @@ const networkConfig = `{
 }
 `
 
-// Connect gives every node its network: the ranges of its own pods, and routes to those of the others. It returns when all nodes are Ready. It is
-// called again after nodes have joined or restarted.
+// Connect configures the network of every node: the pod CIDR of the node, and routes to those of the others. It
+// returns when all nodes are Ready. Call it again after nodes have joined or restarted.
 func (c *Cluster) Connect(ctx context.Context) error {
 	nodes, err := c.withRanges(ctx)
 	if err != nil {
@@ -49,7 +49,7 @@ func (c *Cluster) Connect(ctx context.Context) error {
 	return c.waitReady(ctx)
 }
 
-// withRanges waits until every node has its range of pods.
+// withRanges waits until every node has a pod CIDR.
 func (c *Cluster) withRanges(ctx context.Context) ([]corev1.Node, error) {
 	var nodes []corev1.Node
 	var last error
@@ -101,7 +101,7 @@ func address(node *corev1.Node) string {
 	return ""
 }
 
-// waitReady waits until all nodes say so, and the taints of before are gone.
+// waitReady waits until all nodes are Ready and have none of the taints of nodes that are not.
 func (c *Cluster) waitReady(ctx context.Context) error {
 	var wrong string
 	err := wait.PollUntilContextTimeout(ctx, poll, readyTimeout, true, func(ctx context.Context) (bool, error) {
@@ -124,7 +124,7 @@ func (c *Cluster) waitReady(ctx context.Context) error {
 	return nil
 }
 
-// notReady says what is still wrong with a node, or nothing.
+// notReady returns why a node is not ready, or an empty string.
 func notReady(node *corev1.Node) string {
 	for _, taint := range node.Spec.Taints {
 		if taint.Key == corev1.TaintNodeNotReady || taint.Key == corev1.TaintNodeUnreachable {
@@ -139,7 +139,7 @@ func notReady(node *corev1.Node) string {
 			return condition.Reason + ": " + condition.Message
 		}
 	}
-	return "its kubelet has said nothing yet"
+	return "its kubelet has reported nothing yet"
 }
 
 // WaitForNodes waits until nodes have registered, and connects them.

@@ -16,10 +16,11 @@ import (
 	"github.com/solonode/sno/testcluster/nodeimage"
 )
 
-// restartTimeout is for a node with everything that runs on it: the API server too.
+// restartTimeout is for a node with all its pods, including the API server.
 const restartTimeout = 5 * time.Minute
 
-// Nodes are the names of the nodes, which are those of their containers: the control plane first, and each in the order of their numbers.
+// Nodes returns the names of the nodes, which are those of their containers: the control plane first, each group by
+// number.
 func (c *Cluster) Nodes() ([]string, error) {
 	nodes, err := c.provider.ListInternalNodes(c.name)
 	if err != nil {
@@ -43,12 +44,13 @@ func (c *Cluster) Nodes() ([]string, error) {
 	return append(control, workers...), nil
 }
 
-// Exec runs a command on a node, as root, and returns what it prints.
+// Exec runs a command on a node as root and returns its output.
 func (c *Cluster) Exec(ctx context.Context, node string, command ...string) (string, error) {
 	return c.engine.Output(ctx, append([]string{"exec", node}, command...)...)
 }
 
-// Restart restarts a node, as somebody does who presses its button, and returns when it has booted anew and all nodes are Ready.
+// Restart restarts a node without a shutdown, as a reset button does, and returns when it has booted and all nodes
+// are Ready.
 func (c *Cluster) Restart(ctx context.Context, node string) error {
 	before, err := c.clientset.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
 	if err != nil {
@@ -61,7 +63,7 @@ func (c *Cluster) Restart(ctx context.Context, node string) error {
 	return c.returned(ctx, node, since)
 }
 
-// returned waits until the kubelet of a node speaks again.
+// returned waits until the kubelet of a node reports again.
 func (c *Cluster) returned(ctx context.Context, node string, since metav1.Time) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, poll, restartTimeout, true, func(ctx context.Context) (bool, error) {
@@ -78,7 +80,7 @@ func (c *Cluster) returned(ctx context.Context, node string, since metav1.Time) 
 	return c.Connect(ctx)
 }
 
-// heartbeat is when the kubelet has last written the node's status.
+// heartbeat returns when the kubelet last wrote the node's status.
 func heartbeat(node *corev1.Node) metav1.Time {
 	for _, condition := range node.Status.Conditions {
 		if condition.Type == corev1.NodeReady {
@@ -92,7 +94,7 @@ func (c *Cluster) containerd(node string) nodeimage.Containerd {
 	return nodeimage.Containerd{Engine: c.engine, Container: node}
 }
 
-// Load puts the images of an archive, as package images or `docker save` writes them, on all nodes.
+// Load loads the images of an archive, as package images or `docker save` writes them, on all nodes.
 func (c *Cluster) Load(ctx context.Context, archive string) error {
 	nodes, err := c.Nodes()
 	if err != nil {
@@ -105,12 +107,13 @@ func (c *Cluster) Load(ctx context.Context, archive string) error {
 	return group.Wait()
 }
 
-// Address is the address of a node in the cluster's network. On Linux it can be reached from this machine.
+// Address returns the address of a node in the cluster's network. On Linux this machine can reach it.
 func (c *Cluster) Address(ctx context.Context, node string) (string, error) {
 	return c.engine.Output(ctx, "inspect", "--format", "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", node)
 }
 
-// Pack writes a layer for an image (images.Image.Tar) with programs of the nodes, by their paths there, and the libraries that they need.
+// Pack writes a layer for an image (images.Image.Tar) with programs of the nodes, by their paths there, and their
+// libraries.
 func (c *Cluster) Pack(ctx context.Context, file string, programs ...string) error {
 	nodes, err := c.Nodes()
 	if err != nil {
@@ -119,7 +122,7 @@ func (c *Cluster) Pack(ctx context.Context, file string, programs ...string) err
 	return c.containerd(nodes[0]).Pack(ctx, file, programs...)
 }
 
-// Tag gives an image that is on all nodes further names there.
+// Tag adds names to an image that is on all nodes.
 func (c *Cluster) Tag(ctx context.Context, image string, names ...string) error {
 	nodes, err := c.Nodes()
 	if err != nil {

@@ -15,11 +15,11 @@ import (
 )
 
 var (
-	// ErrConfig says that no cluster can be like that.
-	ErrConfig = errors.New("no such cluster")
-	// ErrAlreadyExists says that there is a cluster of the same name.
-	ErrAlreadyExists = errors.New("there is such a cluster already")
-	// ErrInsufficientResources says that this machine has too little of something.
+	// ErrConfig is returned for an invalid configuration.
+	ErrConfig = errors.New("invalid cluster configuration")
+	// ErrAlreadyExists is returned when a cluster of the same name exists.
+	ErrAlreadyExists = errors.New("the cluster exists already")
+	// ErrInsufficientResources is returned when this machine has too little of a resource.
 	ErrInsufficientResources = errors.New("this machine has too little")
 )
 
@@ -27,26 +27,27 @@ const (
 	mebibyte = 1 << 20
 	gibibyte = 1 << 30
 
-	// Measured: a control-plane node with everything that the suite puts on it takes 700 MiB, a worker 150 MiB. The rest is for what runs beside.
+	// Measured: a control-plane node with all pods of the suite takes 700 MiB, a worker 150 MiB. The rest is for
+	// other processes.
 	memoryBase, memoryControlPlane, memoryWorker = 500 * mebibyte, 900 * mebibyte, 250 * mebibyte
 	// The image, once, and what each node unpacks and logs.
 	diskBase, diskNode = 2 * gibibyte, 1 * gibibyte
-	// Measured: what systemd, containerd and the kubelet of a node watch files with. Linux counts them for each user.
+	// Measured: instances of inotify of systemd, containerd and the kubelet of a node. Linux limits them per user.
 	watchesNode, watchesBase = 12, 8
 
 	clusterLabel = "io.x-k8s.kind.cluster"
 )
 
-// machine is what is free. Negative: nobody knows.
+// machine has the free resources. Negative: unknown.
 type machine struct {
 	memory, disk int64
 	// watches are instances of inotify.
 	watches int
-	// folder is where the engine stores.
+	// folder is the storage of the engine.
 	folder string
 }
 
-// leftover says that the containers of a cluster of that name are in the way.
+// leftover returns an error if containers of a cluster of that name exist.
 func (c Config) leftover(containers []string) error {
 	if len(containers) == 0 {
 		return nil
@@ -55,7 +56,7 @@ func (c Config) leftover(containers []string) error {
 		ErrAlreadyExists, c.Name, strings.Join(containers, ", "), c.Name)
 }
 
-// check says everything that this machine has too little of at once, in numbers.
+// check reports all missing resources at once, in numbers.
 func (c Config) check(m machine) error {
 	var errs []error
 	nodes := c.ControlPlanes + c.Workers
@@ -76,7 +77,8 @@ func (c Config) check(m machine) error {
 	return errors.Join(errs...)
 }
 
-// CheckPreconditions says what this machine has too little of for clusters beside one another, and which of their names are taken. Nothing is made.
+// CheckPreconditions reports which resources this machine lacks for clusters that run in parallel, and which of their
+// names are taken. It creates nothing.
 func CheckPreconditions(ctx context.Context, all ...Config) error {
 	e, err := engine.Find(ctx)
 	if err != nil {
@@ -88,14 +90,14 @@ func CheckPreconditions(ctx context.Context, all ...Config) error {
 		if all[i], err = all[i].defaulted(); err != nil {
 			return err
 		}
-		if m, leftover[all[i].Name], err = look(ctx, e, all[i].Name); err != nil {
+		if m, leftover[all[i].Name], err = inspect(ctx, e, all[i].Name); err != nil {
 			return err
 		}
 	}
 	return room(m, leftover, all)
 }
 
-// room looks at all of them as if they were one.
+// room checks all clusters as one.
 func room(m machine, leftover map[string][]string, all []Config) error {
 	var sum Config
 	var errs []error
@@ -106,8 +108,8 @@ func room(m machine, leftover map[string][]string, all []Config) error {
 	return errors.Join(append(errs, sum.check(m))...)
 }
 
-// look asks the engine and the machine.
-func look(ctx context.Context, e engine.Engine, name string) (machine, []string, error) {
+// inspect queries the engine and the machine.
+func inspect(ctx context.Context, e engine.Engine, name string) (machine, []string, error) {
 	m := machine{memory: -1, disk: -1, watches: -1}
 	out, err := e.Output(ctx, "ps", "--all", "--filter", "label="+clusterLabel+"="+name, "--format", "{{.Names}}")
 	if err != nil {
@@ -116,7 +118,7 @@ func look(ctx context.Context, e engine.Engine, name string) (machine, []string,
 	if m.folder, err = e.Output(ctx, "info", "--format", "{{.DockerRootDir}}"); err != nil {
 		return m, nil, err
 	}
-	// An engine on another machine has a folder that is not here.
+	// The folder of an engine on another machine is not here.
 	if stat := (unix.Statfs_t{}); unix.Statfs(m.folder, &stat) == nil {
 		m.disk = int64(stat.Bavail) * stat.Bsize //nolint:gosec // disks are smaller than that
 	}
@@ -135,7 +137,7 @@ func look(ctx context.Context, e engine.Engine, name string) (machine, []string,
 // watching counts root's instances of inotify.
 func watching() int {
 	count := 0
-	// The pattern is good, and processes that end meanwhile do not count.
+	// The pattern is valid, and processes that end meanwhile do not count.
 	files, _ := filepath.Glob("/proc/[0-9]*/fd/*")
 	for _, file := range files {
 		if to, err := os.Readlink(file); err == nil && to == "anon_inode:inotify" {
@@ -145,7 +147,7 @@ func watching() int {
 	return count
 }
 
-// available reads what the kernel says that programs can still have, in bytes.
+// available returns MemAvailable in bytes.
 func available(meminfo string) int64 {
 	for line := range strings.Lines(meminfo) {
 		rest, found := strings.CutPrefix(line, "MemAvailable:")

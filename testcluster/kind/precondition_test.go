@@ -9,11 +9,11 @@ import (
 func TestCheck(t *testing.T) {
 	plenty := machine{memory: 16 * gibibyte, disk: 100 * gibibyte, watches: 100, folder: "/var/lib/docker"}
 	for name, test := range map[string]struct {
-		config   Config
-		machine  machine
-		leftover []string
-		want     error
-		says     []string
+		config    Config
+		machine   machine
+		leftover  []string
+		want      error
+		wantTexts []string
 	}{
 		"enough":  {config: Config{Name: "a", ControlPlanes: 1, Workers: 2}, machine: plenty},
 		"unknown": {config: Config{Name: "a", ControlPlanes: 3}, machine: machine{memory: -1, disk: -1, watches: -1}},
@@ -23,23 +23,23 @@ func TestCheck(t *testing.T) {
 		},
 		"memory": {
 			config: Config{Name: "a", ControlPlanes: 1, Workers: 2}, machine: machine{memory: 1900*mebibyte - 1, disk: -1, watches: -1}, want: ErrInsufficientResources,
-			says: []string{"3 nodes need 1900 MiB of free memory, 1899 MiB are free"},
+			wantTexts: []string{"3 nodes need 1900 MiB of free memory, 1899 MiB are free"},
 		},
 		"disk": {
 			config: Config{Name: "a", ControlPlanes: 3, Workers: 1}, machine: machine{memory: -1, disk: gibibyte / 2, watches: -1, folder: "/data"}, want: ErrInsufficientResources,
-			says: []string{"4 nodes need 6.0 GiB of free disk in /data, 0.5 GiB are free", "docker system prune"},
+			wantTexts: []string{"4 nodes need 6.0 GiB of free disk in /data, 0.5 GiB are free", "docker system prune"},
 		},
 		"inotify": {
 			config: Config{Name: "a", ControlPlanes: 1, Workers: 2}, machine: machine{memory: -1, disk: -1, watches: 43}, want: ErrInsufficientResources,
-			says: []string{"3 nodes need 44 instances of inotify, 43 are free", "sysctl fs.inotify.max_user_instances=1024"},
+			wantTexts: []string{"3 nodes need 44 instances of inotify, 43 are free", "sysctl fs.inotify.max_user_instances=1024"},
 		},
 		"leftover": {
 			config: Config{Name: "a", ControlPlanes: 1}, machine: plenty, leftover: []string{"a-control-plane", "a-worker"}, want: ErrAlreadyExists,
-			says: []string{"a-control-plane, a-worker", "-name a -delete"},
+			wantTexts: []string{"a-control-plane, a-worker", "-name a -delete"},
 		},
 		"everything at once": {
 			config: Config{Name: "a", ControlPlanes: 1}, machine: machine{}, leftover: []string{"a-worker"}, want: ErrInsufficientResources,
-			says: []string{"1400 MiB", "3.0 GiB", "20 instances", "a-worker"},
+			wantTexts: []string{"1400 MiB", "3.0 GiB", "20 instances", "a-worker"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -47,16 +47,16 @@ func TestCheck(t *testing.T) {
 			if !errors.Is(err, test.want) {
 				t.Fatalf("%v, want %v", err, test.want)
 			}
-			for _, text := range test.says {
+			for _, text := range test.wantTexts {
 				if !strings.Contains(err.Error(), text) {
-					t.Errorf("%q does not say %q", err, text)
+					t.Errorf("%q lacks %q", err, text)
 				}
 			}
 		})
 	}
 }
 
-// Each of them would have room.
+// Each of the clusters alone has enough.
 func TestCheckPreconditions(t *testing.T) {
 	both := []Config{{Name: "a", ControlPlanes: 1, Workers: 2}, {Name: "b", ControlPlanes: 3}}
 	for name, test := range map[string]struct {

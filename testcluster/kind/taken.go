@@ -8,27 +8,27 @@ import (
 	"sigs.k8s.io/kind/pkg/exec"
 )
 
-// createTries is how often a creation may begin: a second collision in a row is rare, and a third is something else.
+// createTries is how often a creation may begin: a second collision in a row is rare, and a third has another cause.
 const createTries = 4
 
-// whileTaken runs create, and again after remove as long as the engine refuses a container for a port or a name that it gave away.
+// whileTaken runs create, and again after remove while the engine refuses a container because of a port or a name.
 //
-// The library looks for free ports of this machine and lets them go again before the engine takes them, so that a container made at the
-// same time may have one first; and containers of a creation that failed may still appear, with the names that the next one needs.
+// kind selects free ports before the engine binds them, so another container may take one first; and containers of a
+// failed creation may appear late, with the names that the next one needs.
 func (c *Cluster) whileTaken(ctx context.Context, create, remove func() error) error {
 	for try := 1; ; try++ {
 		err := explained(create())
 		if err == nil || ctx.Err() != nil || try == createTries || !taken(err) {
 			return err
 		}
-		c.say("Begin again: %v", err)
+		c.say("Retrying: %v", err)
 		if gone := remove(); gone != nil {
-			return fmt.Errorf("%w; and what it left could not be removed: %w", err, gone)
+			return fmt.Errorf("%w; and its remains could not be removed: %w", err, gone)
 		}
 	}
 }
 
-// taken says whether the engine refused a container because another one has its port or its name.
+// taken reports whether the engine refused a container because its port or name is in use.
 func taken(err error) bool {
 	for _, text := range []string{"port is already allocated", "address already in use", "is already in use by container"} {
 		if strings.Contains(err.Error(), text) {
@@ -38,7 +38,7 @@ func taken(err error) bool {
 	return false
 }
 
-// explained adds to the error of a command what the command said, which the library keeps beside it.
+// explained adds the output of a failed command to its error, which kind stores separately.
 func explained(err error) error {
 	failed := exec.RunErrorForError(err)
 	if failed == nil {
@@ -49,10 +49,10 @@ func explained(err error) error {
 		return err
 	}
 	if over := len(said) - maxSaid; over > 0 {
-		said = "... " + said[over:] // the end says why
+		said = "... " + said[over:] // the end has the reason
 	}
 	return fmt.Errorf("%w: %s", err, said)
 }
 
-// maxSaid bounds, in bytes, what an error repeats of a command's output: kubeadm prints pages.
+// maxSaid bounds the output of a command in an error, in bytes: kubeadm prints pages.
 const maxSaid = 2000

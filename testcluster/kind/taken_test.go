@@ -28,17 +28,17 @@ func TestWhileTaken(t *testing.T) {
 	for test, is := range map[string]struct {
 		results []error
 		remove  error
-		// creations and removals are how often both are called, and says what the error says, "" for none.
+		// creations and removals are numbers of calls, and want is the end of the error, "" for none.
 		creations, removals int
-		says                string
+		want                string
 	}{
 		"at once":         {results: []error{nil}, creations: 1},
 		"a port":          {results: []error{port, nil}, creations: 2, removals: 1},
 		"a port, a name":  {results: []error{port, name, nil}, creations: 3, removals: 2},
-		"always":          {results: []error{port, port, port, port, nil}, creations: 4, removals: 3, says: "43069 failed: port is already allocated."},
-		"another refusal": {results: []error{memory, nil}, creations: 1, says: "exit status 125: docker: Error response from daemon: cannot allocate memory."},
-		"no command":      {results: []error{errOther, nil}, creations: 1, says: "no such image"},
-		"left over":       {results: []error{port, nil}, remove: errOther, creations: 1, removals: 1, says: "could not be removed: no such image"},
+		"always":          {results: []error{port, port, port, port, nil}, creations: 4, removals: 3, want: "43069 failed: port is already allocated."},
+		"another refusal": {results: []error{memory, nil}, creations: 1, want: "exit status 125: docker: Error response from daemon: cannot allocate memory."},
+		"no command":      {results: []error{errOther, nil}, creations: 1, want: "no such image"},
+		"left over":       {results: []error{port, nil}, remove: errOther, creations: 1, removals: 1, want: "could not be removed: no such image"},
 	} {
 		t.Run(test, func(t *testing.T) {
 			c := &Cluster{progress: io.Discard, started: time.Now()}
@@ -53,8 +53,8 @@ func TestWhileTaken(t *testing.T) {
 			if creations != is.creations || removals != is.removals {
 				t.Errorf("%d creations and %d removals, want %d and %d", creations, removals, is.creations, is.removals)
 			}
-			if (err == nil) != (is.says == "") || err != nil && !strings.HasSuffix(err.Error(), is.says) {
-				t.Errorf("error %v, want one that ends with %q", err, is.says)
+			if (err == nil) != (is.want == "") || err != nil && !strings.HasSuffix(err.Error(), is.want) {
+				t.Errorf("error %v, want one that ends with %q", err, is.want)
 			}
 		})
 	}

@@ -21,13 +21,14 @@ import (
 
 const lockRetry = 500 * time.Millisecond
 
-// build makes the image, with the images of the control plane in it, and its archive. Of several processes one builds while the others wait.
+// build makes the image, with the images of the control plane in it, and its archive. Of several processes one builds
+// and the others wait.
 func build(ctx context.Context, e engine.Engine, r recipe, archive string, progress io.Writer) error {
 	if os.Geteuid() != 0 {
-		return fmt.Errorf("%w: %s is neither loaded nor can it be pulled, and to build one needs root (debootstrap): pull it, or run once as root", ErrImage, r.pulled())
+		return fmt.Errorf("%w: %s is neither loaded nor can it be pulled, and building it needs root (debootstrap): pull it, or run once as root", ErrImage, r.pulled())
 	}
 	if _, err := exec.LookPath("debootstrap"); err != nil {
-		return fmt.Errorf("%w: %s is neither loaded nor can it be pulled, and to build one needs debootstrap: apt-get install debootstrap, or hack/engine start", ErrImage, r.pulled())
+		return fmt.Errorf("%w: %s is neither loaded nor can it be pulled, and building it needs debootstrap: apt-get install debootstrap, or hack/engine start", ErrImage, r.pulled())
 	}
 	if err := os.MkdirAll(filepath.Dir(archive), 0o755); err != nil {
 		return fmt.Errorf("make the cache folder: %w", err)
@@ -40,7 +41,7 @@ func build(ctx context.Context, e engine.Engine, r recipe, archive string, progr
 	if _, err := os.Stat(archive); err == nil {
 		return load(ctx, e, archive, progress)
 	}
-	say(progress, "No %s can be had: building the nodes' image from source (once, some minutes)", r.pulled())
+	say(progress, "%s is not available: building the nodes' image from source (once, some minutes)", r.pulled())
 	started := time.Now()
 	work, err := os.MkdirTemp(filepath.Dir(archive), "building-")
 	if err != nil {
@@ -89,11 +90,11 @@ func (b builder) run(ctx context.Context, archive string) error {
 	return os.Rename(archive+".saving", archive) //nolint:wrapcheck // names both
 }
 
-// programs puts everything that is built from Go modules into one folder.
+// programs links everything that is built from Go modules into one folder.
 func (b builder) programs(ctx context.Context) (string, error) {
 	bin := filepath.Join(b.work, "bin")
 	if err := os.Mkdir(bin, 0o755); err != nil {
-		return "", err //nolint:wrapcheck // says it all
+		return "", err //nolint:wrapcheck // complete
 	}
 	for _, ensure := range []func(context.Context, io.Writer) (assets.Assets, error){assets.Ensure, assets.EnsureNode} {
 		assets, err := ensure(ctx, b.progress)
@@ -102,11 +103,11 @@ func (b builder) programs(ctx context.Context) (string, error) {
 		}
 		entries, err := os.ReadDir(assets.Dir)
 		if err != nil {
-			return "", err //nolint:wrapcheck // says it all
+			return "", err //nolint:wrapcheck // complete
 		}
 		for _, entry := range entries {
 			if err := os.Symlink(filepath.Join(assets.Dir, entry.Name()), filepath.Join(bin, entry.Name())); err != nil {
-				return "", err //nolint:wrapcheck // says it all
+				return "", err //nolint:wrapcheck // complete
 			}
 		}
 	}
@@ -122,13 +123,13 @@ func (b builder) programs(ctx context.Context) (string, error) {
 			return "", fmt.Errorf("build %s: %w", tool, err)
 		}
 		if err := os.Symlink(strings.TrimSpace(string(path)), filepath.Join(bin, tool)); err != nil {
-			return "", err //nolint:wrapcheck // says it all
+			return "", err //nolint:wrapcheck // complete
 		}
 	}
-	return bin, os.WriteFile(filepath.Join(bin, "version"), []byte(b.recipe.version), 0o644) //nolint:wrapcheck // says it all
+	return bin, os.WriteFile(filepath.Join(bin, "version"), []byte(b.recipe.version), 0o644) //nolint:wrapcheck // complete
 }
 
-// shell runs rootfs.sh and shows what it said if it fails.
+// shell runs rootfs.sh. An error contains the end of its output.
 func (b builder) shell(ctx context.Context, args ...string) error {
 	cmd := exec.CommandContext(ctx, "sh", append([]string{"-s", "--"}, args...)...)
 	var said bytes.Buffer
@@ -147,7 +148,7 @@ func tail(text string) string {
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
-// controlPlane writes the images that kubeadm wants, and the pause image of kind's containerd.
+// controlPlane writes the images that kubeadm requires, and the pause image of kind's containerd.
 func (b builder) controlPlane(ctx context.Context, bin, archive string) error {
 	list, err := exec.CommandContext(ctx, filepath.Join(bin, "kubeadm"), "config", "images", "list", "--kubernetes-version", b.recipe.version).Output()
 	if err != nil {
@@ -168,10 +169,10 @@ func (b builder) controlPlane(ctx context.Context, bin, archive string) error {
 	return images.Write(archive, all...)
 }
 
-// sandboxImage is what the containerd configuration of kind's image names.
+// sandboxImage is the one in the containerd configuration of kind's image.
 const sandboxImage = "registry.k8s.io/pause:3.10"
 
-// controlPlaneImage says what is in an image of kubeadm's list.
+// controlPlaneImage returns the content of an image of kubeadm's list.
 func controlPlaneImage(name, bin, pause, proxyLayer string) (images.Image, error) {
 	base, _, _ := strings.Cut(name[strings.LastIndex(name, "/")+1:], ":")
 	image := images.Image{Name: name, Files: map[string]string{"usr/local/bin/" + base: filepath.Join(bin, base)}}
@@ -184,7 +185,7 @@ func controlPlaneImage(name, bin, pause, proxyLayer string) (images.Image, error
 	case "pause":
 		image.Files, image.Entrypoint, image.User = map[string]string{"pause": pause}, []string{"/pause"}, images.NonRootUser
 	default:
-		return images.Image{}, fmt.Errorf("%w: nothing here knows what is in %s", ErrImage, name)
+		return images.Image{}, fmt.Errorf("%w: the content of %s is unknown", ErrImage, name)
 	}
 	return image, nil
 }
@@ -204,7 +205,7 @@ func (b builder) pause(ctx context.Context) (string, error) {
 	return out, nil
 }
 
-// commit imports the file system, has its containerd take the images in, and keeps the result as an image.
+// commit imports the file system, loads the images into its containerd, and commits the result as an image.
 func (b builder) commit(ctx context.Context, control string) error {
 	base := b.recipe.built() + "-base"
 	if _, err := b.engine.Output(ctx, "import", filepath.Join(b.work, "rootfs.tar"), base); err != nil {
@@ -226,7 +227,7 @@ func (b builder) commit(ctx context.Context, control string) error {
 	}
 	archive, err := os.Open(control)
 	if err != nil {
-		return err //nolint:wrapcheck // says it all
+		return err //nolint:wrapcheck // complete
 	}
 	defer func() { _ = archive.Close() }()
 	if _, err := b.engine.Pipe(ctx, archive, "exec", "--interactive", id,

@@ -10,13 +10,13 @@ import (
 	"github.com/solonode/sno/testcluster/engine"
 )
 
-// Containerd is the container runtime of a container that was made of the image.
+// Containerd is the container runtime of a container of the image.
 type Containerd struct {
 	Engine    engine.Engine
 	Container string
 }
 
-// ctr works on what the kubelet sees.
+// ctr uses the namespace of the kubelet.
 func (c Containerd) ctr(arguments ...string) []string {
 	return append([]string{c.Container, "ctr", "--namespace=k8s.io", "images"}, arguments...)
 }
@@ -25,7 +25,7 @@ func (c Containerd) ctr(arguments ...string) []string {
 func (c Containerd) Load(ctx context.Context, archive string) error {
 	file, err := os.Open(archive)
 	if err != nil {
-		return err //nolint:wrapcheck // says it all
+		return err //nolint:wrapcheck // complete
 	}
 	defer func() { _ = file.Close() }()
 	if _, err := c.Engine.Pipe(ctx, file, append([]string{"exec", "--interactive"}, c.ctr("import", "--digests", "-")...)...); err != nil {
@@ -34,17 +34,18 @@ func (c Containerd) Load(ctx context.Context, archive string) error {
 	return nil
 }
 
-// Tag gives an image further names.
+// Tag adds names to an image.
 func (c Containerd) Tag(ctx context.Context, image string, names ...string) error {
 	_, err := c.Engine.Output(ctx, append([]string{"exec"}, c.ctr(append([]string{"tag", "--force", image}, names...)...)...)...)
 	return err
 }
 
-// Pack writes a layer for an image (images.Image.Tar) with programs of the container, by their paths there, and the libraries that they need.
+// Pack writes a layer for an image (images.Image.Tar) with programs of the container, by their paths there, and their
+// libraries.
 func (c Containerd) Pack(ctx context.Context, file string, programs ...string) error {
 	out, err := os.Create(file)
 	if err != nil {
-		return err //nolint:wrapcheck // says it all
+		return err //nolint:wrapcheck // complete
 	}
 	const script = `{ for p; do echo "$p"; ldd "$p" | tr -s ' \t' '\n' | grep '^/'; done; } | sort -u |
 tar --create --dereference --absolute-names --transform='s,^/,,' --mtime=@0 --owner=0 --group=0 --files-from=- --file=-`

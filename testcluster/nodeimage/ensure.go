@@ -11,16 +11,16 @@ import (
 	"github.com/solonode/sno/testcluster/engine"
 )
 
-// ErrImage says that no image for nodes could be had.
+// ErrImage is returned when no image for nodes is available.
 var ErrImage = errors.New("no image for nodes")
 
 const (
-	// askTimeout is for the question whether a registry has the image. Where there is a registry it takes a second.
+	// askTimeout bounds the query whether a registry has the image, which takes a second.
 	askTimeout  = 8 * time.Second
 	pullTimeout = 10 * time.Minute
 )
 
-// Ensure returns the name of an image in the engine, and the Kubernetes version in it, such as v1.36.3. What happens is written to progress.
+// Ensure returns the name of an image in the engine, and its Kubernetes version, such as v1.36.3.
 func Ensure(ctx context.Context, e engine.Engine, progress io.Writer) (image, version string, err error) {
 	r, err := readRecipe(ctx)
 	if err != nil {
@@ -30,7 +30,7 @@ func Ensure(ctx context.Context, e engine.Engine, progress io.Writer) (image, ve
 	return image, r.version, err
 }
 
-// ensure takes what costs least: an image that is loaded, an archive that was kept, one that can be pulled, and else a new one.
+// ensure uses a loaded image, a kept archive, an image that can be pulled, or builds one, in this order.
 func (r recipe) ensure(ctx context.Context, e engine.Engine, progress io.Writer) (image string, err error) {
 	for _, image := range []string{r.pulled(), r.built()} {
 		if there, err := e.HasImage(ctx, image); err != nil || there {
@@ -57,7 +57,7 @@ func load(ctx context.Context, e engine.Engine, archive string, progress io.Writ
 	return nil
 }
 
-// pull tries; without a registry the image is built.
+// pull reports whether it pulled the image.
 func pull(ctx context.Context, e engine.Engine, image string, progress io.Writer) bool {
 	asking, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -72,6 +72,6 @@ func pull(ctx context.Context, e engine.Engine, image string, progress io.Writer
 }
 
 func say(progress io.Writer, format string, args ...any) {
-	// Progress that cannot be written is missed by nobody.
+	// Errors of progress output are not relevant.
 	_, _ = fmt.Fprintf(progress, format+"\n", args...)
 }

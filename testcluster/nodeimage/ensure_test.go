@@ -21,25 +21,25 @@ import (
 	"github.com/solonode/sno/testcluster/images"
 )
 
-// ground is an engine and a registry that it can pull from.
-type ground struct {
+// fixture is an engine and a registry that it can pull from.
+type fixture struct {
 	engine engine.Engine
 	// asked counts requests to the registry.
 	asked *atomic.Int64
-	// archive has an image under the name that the recipe has for one that was built.
+	// archive has an image under the name of one that was built.
 	archive string
 	recipe  recipe
 }
 
-func newGround(t *testing.T) ground {
+func newFixture(t *testing.T) fixture {
 	t.Helper()
 	e, err := engine.Find(t.Context())
 	if err != nil {
 		t.Skipf("NOT TESTED: which image of a node is taken: %v", err)
 	}
-	g := ground{engine: e, asked: &atomic.Int64{}, archive: filepath.Join(t.TempDir(), "image.tar")}
+	g := fixture{engine: e, asked: &atomic.Int64{}, archive: filepath.Join(t.TempDir(), "image.tar")}
 	store := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
-	// Engines take whatever certificate a registry of their own machine has.
+	// Engines accept any certificate of a registry on their own machine.
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.asked.Add(1)
 		store.ServeHTTP(w, r)
@@ -70,7 +70,7 @@ func newGround(t *testing.T) ground {
 }
 
 // forget removes the images from the engine.
-func (g ground) forget(t *testing.T) {
+func (g fixture) forget(t *testing.T) {
 	t.Helper()
 	for _, image := range []string{g.recipe.pulled(), g.recipe.built()} {
 		there, err := g.engine.HasImage(context.WithoutCancel(t.Context()), image)
@@ -83,16 +83,16 @@ func (g ground) forget(t *testing.T) {
 	}
 }
 
-func (g ground) docker(t *testing.T, args ...string) {
+func (g fixture) docker(t *testing.T, args ...string) {
 	t.Helper()
 	if _, err := g.engine.Output(context.WithoutCancel(t.Context()), args...); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// The decision, with a real engine and a real registry.
+// TestEnsure checks the choice of the image with a real engine and a real registry.
 func TestEnsure(t *testing.T) {
-	g := newGround(t)
+	g := newFixture(t)
 	load := func() {
 		g.docker(t, "load", "--quiet", "--input", g.archive)
 	}
@@ -106,15 +106,15 @@ func TestEnsure(t *testing.T) {
 		name    string
 		prepare func()
 		want    string
-		// asks says that the registry is asked.
-		asks bool
-		says string
+		// asks is whether the registry is queried.
+		asks         bool
+		wantProgress string
 	}{
 		{name: "kind's is loaded", prepare: func() { load(); g.docker(t, "tag", g.recipe.built(), g.recipe.pulled()) }, want: g.recipe.pulled()},
-		{name: "ours is loaded", prepare: load, want: g.recipe.built()},
-		{name: "kind's can be pulled", prepare: push, want: g.recipe.pulled(), asks: true, says: "Pulling " + g.recipe.pulled()},
+		{name: "built one is loaded", prepare: load, want: g.recipe.built()},
+		{name: "kind's can be pulled", prepare: push, want: g.recipe.pulled(), asks: true, wantProgress: "Pulling " + g.recipe.pulled()},
 		{
-			name: "ours was kept", want: g.recipe.built(), says: "Loading the nodes' image from " + g.recipe.archive(),
+			name: "built one was kept", want: g.recipe.built(), wantProgress: "Loading the nodes' image from " + g.recipe.archive(),
 			prepare: func() {
 				if err := os.Link(g.archive, g.recipe.archive()); err != nil {
 					t.Fatal(err)
@@ -134,16 +134,16 @@ func TestEnsure(t *testing.T) {
 			if there, err := g.engine.HasImage(t.Context(), got); err != nil || !there {
 				t.Errorf("%s is not in the engine: %v", got, err)
 			}
-			if asked := g.asked.Load() > 0; asked != test.asks || strings.TrimSpace(said.String()) != test.says {
+			if asked := g.asked.Load() > 0; asked != test.asks || strings.TrimSpace(said.String()) != test.wantProgress {
 				t.Errorf("the registry was asked: %t; said: %q", asked, said.String())
 			}
 		})
 	}
 }
 
-// Where no registry has the image it is built, and the error says what is missing for that.
+// An image that no registry has is built, and the error contains what is missing for that.
 func TestEnsureBuildsWhatCannotBePulled(t *testing.T) {
-	g := newGround(t)
+	g := newFixture(t)
 	_, err := g.recipe.ensure(t.Context(), g.engine, io.Discard)
 	if !errors.Is(err, ErrImage) || !strings.Contains(err.Error(), g.recipe.pulled()+" is neither loaded nor can it be pulled") {
 		t.Error(err)

@@ -15,13 +15,13 @@ import (
 	"github.com/solonode/sno/testcluster/assets"
 )
 
-// rootfs is the shell's part of a build.
+// rootfs builds the file system.
 //
 //go:embed rootfs.sh
 var rootfs string
 
 const (
-	// recipeVersion changes when this package changes what it puts into the image.
+	// recipeVersion changes when this package changes the content of the image.
 	recipeVersion = "1"
 	kindModule    = "sigs.k8s.io/kind"
 	kindest       = "kindest/node"
@@ -31,24 +31,24 @@ const (
 // tools are modules under tools/ whose programs are in the image.
 func tools() []string { return []string{"coredns", "crictl"} }
 
-// recipe is what decides an image.
+// recipe determines an image.
 type recipe struct {
 	// version is that of Kubernetes, such as v1.36.3.
 	version string
 	key     string
-	// from is the repository that has kind's own images.
+	// from is the repository of kind's images.
 	from string
-	// folder is where the archive of an image is kept that was built.
+	// folder contains the archives of built images.
 	folder string
 }
 
-// pulled and built are the two names that the image may have.
+// pulled and built are the two possible names of the image.
 func (r recipe) pulled() string { return r.from + ":" + r.version }
 func (r recipe) built() string  { return own + ":" + r.version + "-" + r.key }
 
 func (r recipe) archive() string { return filepath.Join(r.folder, r.version+"-"+r.key+".tar") }
 
-// readRecipe reads without building anything.
+// readRecipe builds nothing.
 func readRecipe(ctx context.Context) (recipe, error) {
 	version, programs, err := assets.NodeKey(ctx)
 	if err != nil {
@@ -83,7 +83,7 @@ func readRecipe(ctx context.Context) (recipe, error) {
 	return recipe{version: version, key: digest(parts...), from: kindest, folder: filepath.Join(filepath.Dir(cache), "nodeimage")}, nil
 }
 
-// required is the version of a module that a go.mod requires.
+// required returns the version of a module that a go.mod requires.
 func required(text []byte, module string) (string, error) {
 	file, err := modfile.ParseLax("go.mod", text, nil)
 	if err != nil {

@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// ExecOnDisk runs a shell's command in the root folder of the disk of a machine that is off, and returns what it prints.
+// ExecOnDisk runs a shell command in the root folder of the disk of a machine that is off, and returns its output.
 func (m *Machine) ExecOnDisk(ctx context.Context, command string) (string, error) {
 	return m.disks(ctx, nil, command)
 }
 
-// WipeDisk makes the disk one that cannot be booted, such as a new one.
+// WipeDisk makes the disk unbootable, as a new one is.
 func (m *Machine) WipeDisk(ctx context.Context) error {
 	_, err := m.ExecOnDisk(ctx, "rm -rf boot/bootable boot/ignition")
 	return err
 }
 
-// SaveDisk keeps a copy of the disk of a machine that is off, for RestoreDisk.
+// SaveDisk copies the disk of a machine that is off, for RestoreDisk.
 func (m *Machine) SaveDisk(ctx context.Context) error {
 	if err := m.make(ctx, "volume", "create", "--label", label+"="+m.name, m.kept()); err != nil {
 		return err
@@ -31,7 +31,7 @@ func (m *Machine) HasSavedDisk(ctx context.Context) (bool, error) {
 	return found != "", err
 }
 
-// RestoreDisk makes the disk of a machine that is off as it was when the copy was made.
+// RestoreDisk restores the disk of a machine that is off from its copy.
 func (m *Machine) RestoreDisk(ctx context.Context) error {
 	_, err := m.disks(ctx, []string{"--volume", m.kept() + ":/kept:ro"}, "find . -mindepth 1 -delete && cp --archive /kept/. .")
 	return err

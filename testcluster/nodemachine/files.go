@@ -13,19 +13,19 @@ import (
 	"path/filepath"
 )
 
-// ErrFile is returned for a file that no machine can be given.
+// ErrFile is returned for a file that Put does not support.
 var ErrFile = errors.New("not a file for a machine")
 
-// File is a file or a folder on the disk of a machine. It belongs to root.
+// File is a file or a folder on the disk of a machine. Its owner is root.
 type File struct {
-	// Path is relative to the root, with slashes, and without a leading one.
+	// Path is relative to the root, with slashes.
 	Path string
-	// Mode holds the permissions, and fs.ModeDir for a folder.
+	// Mode contains the permissions, and fs.ModeDir for a folder.
 	Mode    fs.FileMode
 	Content []byte
 }
 
-// Folder returns the files and folders below a folder of this machine, with their permissions.
+// Folder returns the files and folders below a local folder, with their permissions.
 func Folder(root string) ([]File, error) {
 	var files []File
 	err := filepath.WalkDir(root, func(at string, entry fs.DirEntry, err error) error {
@@ -59,7 +59,8 @@ func Folder(root string) ([]File, error) {
 	return files, nil
 }
 
-// Put writes files over what is on the disk of a running machine. Folders above them that are there keep their permissions, and those that are not have 0755.
+// Put writes files to the disk of a running machine, overwriting existing ones. Existing parent folders keep their
+// permissions; new ones have 0755.
 func (m *Machine) Put(ctx context.Context, files ...File) error {
 	var archive bytes.Buffer
 	if err := pack(&archive, files); err != nil {
@@ -72,7 +73,7 @@ func (m *Machine) Put(ctx context.Context, files ...File) error {
 	return nil
 }
 
-// pack writes an archive of the files in their order, all of them root's.
+// pack writes an archive of the files in their order, all owned by root.
 func pack(out io.Writer, files []File) error {
 	w := tar.NewWriter(out)
 	for _, file := range files {
@@ -90,5 +91,5 @@ func pack(out io.Writer, files []File) error {
 			return fmt.Errorf("write %s: %w", file.Path, err)
 		}
 	}
-	return w.Close() //nolint:wrapcheck // says it all
+	return w.Close() //nolint:wrapcheck // complete
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What a machine is given has the permissions that it had here, and is root's whoever runs this.
+// Files keep their permissions, and root owns them, whichever user runs this.
 func TestPackFolder(t *testing.T) {
 	root := t.TempDir()
 	secrets := filepath.Join(root, "etc", "secrets")

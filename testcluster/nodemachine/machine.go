@@ -22,20 +22,20 @@ import (
 )
 
 var (
-	// ErrConfig is returned for a configuration that no machine can have.
-	ErrConfig = errors.New("no such machine")
-	// ErrAlreadyExists is returned when there is a machine of the same name.
-	ErrAlreadyExists = errors.New("there is such a machine already")
-	// ErrBoot is returned when a machine does not start as it should.
+	// ErrConfig is returned for an invalid configuration.
+	ErrConfig = errors.New("invalid machine configuration")
+	// ErrAlreadyExists is returned when a machine of the same name exists.
+	ErrAlreadyExists = errors.New("the machine exists already")
+	// ErrBoot is returned when a machine does not start.
 	ErrBoot = errors.New("the machine does not boot")
-	// ErrNoDisk is returned when the machine's disk cannot be booted; firmware tries the next medium then.
+	// ErrNoDisk is returned when the machine's disk is not bootable; firmware tries the next medium then.
 	ErrNoDisk = errors.New("the disk is not bootable")
 )
 
 const (
-	// label is on everything that a machine is made of; its value is the machine's name.
+	// label is on all objects of a machine; its value is the machine's name.
 	label = "sno.solonode.github.io/nodemachine"
-	// bootTimeout is for systemd to start everything that is enabled, on a machine that is busy.
+	// bootTimeout is for systemd to start all enabled units on a busy machine.
 	bootTimeout   = 2 * time.Minute
 	deleteTimeout = 2 * time.Minute
 	poll          = 100 * time.Millisecond
@@ -53,24 +53,25 @@ var fillScript string
 type Config struct {
 	// Name is that of the container and of its volume.
 	Name string
-	// Hostname is the host's, as a DHCP server gives it. Empty: Name.
+	// Hostname is what a DHCP server would assign. Empty: Name.
 	Hostname string
-	// Aliases are further names in the machine's network, such as those that a person enters into the DNS.
+	// Aliases are additional names in the machine's network, as entered into a DNS server.
 	Aliases []string
-	// Network connects the machines that name the same one. Empty: one of its own, of the machine's name, in which its address never changes.
+	// Network connects the machines with the same value. Empty: a separate network with the machine's name, in which
+	// its address never changes.
 	Network string
-	// Medium is a folder that the machine sees as /medium until its system starts. With the program ignition in it the machine is laid at its first boot
-	// by /boot/ignition/config.ign of its disk, or config.ign of the medium.
+	// Medium is a local folder that is /medium until the machine's system starts. If it contains the program
+	// ignition, the first boot applies /boot/ignition/config.ign of the disk, or config.ign of the medium.
 	Medium string
 	// InstallTarget is the name of a machine that is off; its disk is at /disk.
 	InstallTarget string
 	// Image fills the disk. Empty: nodeimage.Ensure.
 	Image string
-	// Progress receives a line for every step; nil: nobody does.
+	// Progress receives a line for each step; may be nil.
 	Progress io.Writer
 }
 
-// The engine and Kubernetes take these as the names of hosts.
+// The engine and Kubernetes accept these as names of hosts.
 var nameSyntax = regexp.MustCompile(`^[a-z][a-z0-9-]{0,40}[a-z0-9]$`)
 
 func (c Config) defaulted() (Config, error) {
@@ -103,11 +104,11 @@ type Machine struct {
 	address                 string
 	progress                io.Writer
 	made                    time.Time
-	// options are further ones of its container.
+	// options are additional options of its container.
 	options []string
 }
 
-// Create makes a machine and fills its disk. It is off: Start is its button. If that fails or the context ends, nothing of it is left.
+// Create makes a machine, which is off, and fills its disk. If that fails or the context ends, it removes everything.
 func Create(ctx context.Context, config Config) (*Machine, error) {
 	m, err := named(ctx, config)
 	if err != nil {
@@ -137,7 +138,7 @@ func Create(ctx context.Context, config Config) (*Machine, error) {
 	return m, nil
 }
 
-// leftover returns an error when there is a container of that name, or a disk.
+// leftover returns an error if a container or a disk of that name exists.
 func (m *Machine) leftover(ctx context.Context) error {
 	containers, err := m.engine.Output(ctx, "ps", "--all", "--quiet", "--filter", "name=^"+m.name+"$")
 	if err != nil {
@@ -173,13 +174,13 @@ func (m *Machine) assemble(ctx context.Context, image string) error {
 	arguments := append([]string{"create", "--name", m.name, "--hostname", m.hostname, "--label", label + "=" + m.name, "--network", m.network,
 		"--privileged", "--cgroupns", "private", "--tmpfs", "/run", "--tmpfs", "/tmp", "--volume", m.disk()}, m.options...)
 	return m.make(ctx, append(arguments,
-		"--env", "container=docker", "--stop-signal", "SIGRTMIN+3", // which systemd powers off on
+		"--env", "container=docker", "--stop-signal", "SIGRTMIN+3", // systemd powers off on it
 		"--entrypoint", "/bin/sh", image, "-c", initScript)...)
 }
 
 func (m *Machine) disk() string { return m.name + ":/sysroot" }
 
-// fill copies the image to the disk, in a container that has no other purpose.
+// fill copies the image to the disk, in a temporary container.
 func (m *Machine) fill(ctx context.Context, image string) error {
 	filler := m.name + "-fill"
 	if err := m.make(ctx, "create", "--name", filler, "--label", label+"="+m.name, "--network", "none", "--volume", m.disk(),
@@ -193,21 +194,23 @@ func (m *Machine) fill(ctx context.Context, image string) error {
 	return err
 }
 
-// make has the engine make something. An interruption waits for it: what the engine makes later nobody would remove.
+// make runs a creating command of the engine. An interruption waits for it: what the engine creates later would never
+// be removed.
 func (m *Machine) make(ctx context.Context, args ...string) error {
 	if err := ctx.Err(); err != nil {
-		return err //nolint:wrapcheck // the caller says of what
+		return err //nolint:wrapcheck // the caller adds the object
 	}
 	cmd := m.engine.Command(context.WithoutCancel(ctx), args...)
-	// A terminal sends the interruption to the whole group.
+	// A terminal sends the interruption to the whole process group.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if said, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: docker %s: %w: %s", engine.ErrCommand, strings.Join(args, " "), err, bytes.TrimSpace(said))
 	}
-	return ctx.Err() //nolint:wrapcheck // the caller says of what
+	return ctx.Err() //nolint:wrapcheck // the caller adds the object
 }
 
-// Start turns the machine on and returns when systemd has started everything that is enabled. It continues with the disk as it was left.
+// Start turns the machine on and returns when systemd has started all enabled units. It continues with the disk as it
+// was left.
 func (m *Machine) Start(ctx context.Context) error {
 	if err := m.PowerOn(ctx); err != nil {
 		return err
@@ -215,7 +218,7 @@ func (m *Machine) Start(ctx context.Context) error {
 	return m.WaitBooted(ctx)
 }
 
-// PowerOn turns the machine on, and returns at once.
+// PowerOn turns the machine on and returns at once.
 func (m *Machine) PowerOn(ctx context.Context) error {
 	if _, err := m.engine.Output(ctx, "start", m.name); err != nil {
 		return err
@@ -223,12 +226,13 @@ func (m *Machine) PowerOn(ctx context.Context) error {
 	return m.locate(ctx)
 }
 
-// WaitBooted returns when systemd has started everything that is enabled, and an error when the machine turns itself off before.
+// WaitBooted returns when systemd has started all enabled units, and an error when the machine turns itself off
+// before.
 func (m *Machine) WaitBooted(ctx context.Context) error {
 	state := ""
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, poll, bootTimeout, true, func(ctx context.Context) (bool, error) {
-		// The exit code of a system of which a unit has failed is not zero.
+		// The exit code is not zero if a unit has failed.
 		state, last = m.Exec(ctx, "sh", "-c", "systemctl is-system-running || true")
 		if last != nil {
 			return false, m.ended(ctx)
@@ -249,7 +253,7 @@ func (m *Machine) WaitBooted(ctx context.Context) error {
 	return nil
 }
 
-// ended returns an error for a machine that is off, with the last lines of its console.
+// ended returns an error for a machine that is off, with the end of its console.
 func (m *Machine) ended(ctx context.Context) error {
 	code, err := m.engine.Output(ctx, "inspect", "--format", "{{if not .State.Running}}{{.State.ExitCode}}{{end}}", m.name)
 	if err != nil || code == "" {
@@ -274,8 +278,8 @@ func (m *Machine) locate(ctx context.Context) (err error) {
 	return err
 }
 
-// PowerCut ends everything on the machine at once, as a power cut does, and returns when it is off. What was written to the disk and not synchronised is
-// kept, because the kernel goes on.
+// PowerCut ends all processes of the machine at once and returns when it is off. Unlike a power cut it keeps data
+// that was written and not synchronised, because the kernel keeps running.
 func (m *Machine) PowerCut(ctx context.Context) error {
 	if _, stuck := m.engine.Output(ctx, "kill", "--signal", "KILL", m.name); stuck != nil {
 		// It may have turned itself off.
@@ -295,8 +299,8 @@ func (m *Machine) PowerCut(ctx context.Context) error {
 	return m.WaitPoweredOff(ctx)
 }
 
-// thaw has everything on the machine end that was told to. On version 1 of the control groups a frozen process does not end, and the machine's container
-// runtime, which freezes for a moment what it starts, may have ended in that moment.
+// thaw lets killed processes end. With control groups of version 1 a frozen process does not end, and the machine's
+// container runtime, which freezes new containers for a moment, may have ended in that moment.
 func (m *Machine) thaw(ctx context.Context) error {
 	said, err := m.engine.Output(ctx, "inspect", "--format", "{{.Id}} {{.Image}}", m.name)
 	if err != nil {
@@ -310,9 +314,9 @@ func (m *Machine) thaw(ctx context.Context) error {
 
 const thawScript = `find /cgroup/freezer -path "*$1*" -name freezer.state | while read -r state; do echo THAWED >"$state"; done`
 
-// Reboot has systemd end everything in its order, and starts the machine again.
+// Reboot makes systemd shut down in order, and starts the machine again.
 func (m *Machine) Reboot(ctx context.Context) error {
-	// The machine may be gone before the answer is here.
+	// The machine may end before the answer arrives.
 	_, asked := m.Exec(ctx, "systemctl", "reboot")
 	ending, cancel := context.WithTimeout(ctx, bootTimeout)
 	defer cancel()
@@ -322,15 +326,16 @@ func (m *Machine) Reboot(ctx context.Context) error {
 	return m.Start(ctx)
 }
 
-// WaitPoweredOff returns when the machine is off, such as one that restarts: a container does not come up by itself.
+// WaitPoweredOff returns when the machine is off, also for a restart: a container does not start by itself.
 func (m *Machine) WaitPoweredOff(ctx context.Context) error {
 	_, err := m.engine.Output(ctx, "wait", m.name)
 	return err
 }
 
-// Delete removes the machine with its disk, and its network where no other machine is in it. It works whatever is left of it.
+// Delete removes the machine, its disk, and its network if no other machine is in it. It also removes an incomplete
+// machine.
 func (m *Machine) Delete() error {
-	ctx, cancel := context.WithTimeout(context.Background(), deleteTimeout) //nolint:forbidigo // it works after every context has ended
+	ctx, cancel := context.WithTimeout(context.Background(), deleteTimeout) //nolint:forbidigo // runs after all contexts have ended
 	defer cancel()
 	var errs []error
 	if runs, err := m.engine.Output(ctx, "ps", "--quiet", "--filter", "name=^"+m.name+"$"); err != nil || runs != "" {
@@ -358,7 +363,7 @@ func (m *Machine) Delete() error {
 	return nil
 }
 
-// named returns a machine by the names that it was, or is to be, made with.
+// named returns a machine by its names.
 func named(ctx context.Context, config Config) (*Machine, error) {
 	config, err := config.defaulted()
 	if err != nil {
@@ -373,7 +378,7 @@ func named(ctx context.Context, config Config) (*Machine, error) {
 	}, nil
 }
 
-// Delete removes a machine by the names that it was made with.
+// Delete removes a machine by its names.
 func Delete(ctx context.Context, config Config) error {
 	m, err := named(ctx, config)
 	if err != nil {
@@ -382,7 +387,7 @@ func Delete(ctx context.Context, config Config) error {
 	return m.Delete()
 }
 
-// Open returns a machine by the names that it was made with. It stays as it is: on, or off.
+// Open returns an existing machine by its names, without a change of its state.
 func Open(ctx context.Context, config Config) (*Machine, error) {
 	m, err := named(ctx, config)
 	if err != nil {
@@ -394,10 +399,10 @@ func Open(ctx context.Context, config Config) (*Machine, error) {
 // Name returns the name of the machine, which is that of its container.
 func (m *Machine) Name() string { return m.name }
 
-// Address returns the address of the machine since its last Start. On Linux it can be reached from this one.
+// Address returns the address of the machine since its last Start. On Linux this machine can reach it.
 func (m *Machine) Address() string { return m.address }
 
-// Network returns the range of addresses of the machine's network, and that of this machine in it.
+// Network returns the address range of the machine's network, and the address of this machine in it.
 func (m *Machine) Network(ctx context.Context) (subnet, gateway string, err error) {
 	out, err := m.engine.Output(ctx, "network", "inspect", "--format", "{{with index .IPAM.Config 0}}{{.Subnet}} {{.Gateway}}{{end}}", m.network)
 	subnet, gateway, _ = strings.Cut(out, " ")
@@ -409,7 +414,8 @@ func (m *Machine) Containerd() nodeimage.Containerd {
 	return nodeimage.Containerd{Engine: m.engine, Container: m.name}
 }
 
-// DisconnectNetwork takes the machine off its network, and ConnectNetwork gives it back, where its address may be another one.
+// DisconnectNetwork disconnects the machine from its network. ConnectNetwork reconnects it, possibly with another
+// address.
 func (m *Machine) DisconnectNetwork(ctx context.Context) error {
 	_, err := m.engine.Output(ctx, "network", "disconnect", m.network, m.name)
 	return err
@@ -423,17 +429,17 @@ func (m *Machine) ConnectNetwork(ctx context.Context) error {
 	return m.locate(ctx)
 }
 
-// Console returns what the machine has said before its system started, such as Ignition.
+// Console returns the output of the machine before its system started, such as Ignition's.
 func (m *Machine) Console(ctx context.Context) (string, error) {
 	return m.engine.Output(ctx, "logs", m.name)
 }
 
-// Exec runs a command on the machine, as root, and returns what it prints.
+// Exec runs a command on the machine as root and returns its output.
 func (m *Machine) Exec(ctx context.Context, command ...string) (string, error) {
 	return m.engine.Output(ctx, append([]string{"exec", m.name}, command...)...)
 }
 
-// Journal writes the journal of the machine since it was turned on, and what comes, until it is off or the context ends.
+// Journal writes the machine's journal of this boot, and follows it until the machine is off or the context ends.
 func (m *Machine) Journal(ctx context.Context, out io.Writer) error {
 	cmd := m.engine.Command(ctx, "exec", m.name, "journalctl", "--boot", "--follow", "--lines=all", "--output=short-precise")
 	cmd.Stdout = out
@@ -443,7 +449,7 @@ func (m *Machine) Journal(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// Logs writes what Ignition has said, the journal of the machine and the logs of its pods, as far as there are any, into a folder.
+// Logs writes the output of Ignition, the journal and the logs of the pods, as far as they exist, into a folder.
 func (m *Machine) Logs(ctx context.Context, folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("keep the logs of machine %s: %w", m.name, err)
@@ -459,11 +465,11 @@ func (m *Machine) Logs(ctx context.Context, folder string) error {
 	return errors.Join(errs...)
 }
 
-// keep writes what a command of the engine prints.
+// keep writes the output of an engine command to a file.
 func (m *Machine) keep(ctx context.Context, file string, command ...string) error {
 	out, err := os.Create(file)
 	if err != nil {
-		return err //nolint:wrapcheck // says it all
+		return err //nolint:wrapcheck // complete
 	}
 	cmd := m.engine.Command(ctx, command...)
 	cmd.Stdout = out
@@ -474,6 +480,6 @@ func (m *Machine) keep(ctx context.Context, file string, command ...string) erro
 }
 
 func (m *Machine) say(format string, args ...any) {
-	// Progress that cannot be written is missed by nobody.
+	// Errors of progress output are not relevant.
 	_, _ = fmt.Fprintf(m.progress, "%5.1fs  %s: %s\n", time.Since(m.made).Seconds(), m.name, fmt.Sprintf(format, args...))
 }

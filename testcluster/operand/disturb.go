@@ -18,13 +18,14 @@ import (
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
-// RevisionAnnotation is what Roll changes.
+// RevisionAnnotation is the annotation that Roll changes.
 const RevisionAnnotation = "revision"
 
-// ErrDrain says that a drain did not end.
+// ErrDrain is returned when a drain does not complete.
 var ErrDrain = errors.New("the drain does not end")
 
-// Roll changes an annotation of the pod templates, which is a rollout and nothing of an upgrade. WaitSettled returns when the rollouts are over.
+// Roll changes an annotation of the pod templates: a rollout without an upgrade. WaitSettled returns when the
+// rollouts are complete.
 func Roll(ctx context.Context, c *embedded.Cluster, operands []scenario.Operand, revision string) error {
 	body := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{%q:%q}}}}}`, RevisionAnnotation, revision)
 	for _, o := range operands {
@@ -37,13 +38,13 @@ func Roll(ctx context.Context, c *embedded.Cluster, operands []scenario.Operand,
 	return nil
 }
 
-// Drain cordons a node and evicts every pod that a controller would make anew elsewhere, as kubectl drain does: it asks again while a
-// budget refuses, and returns when the pods are gone. After WaitTimeout it gives up.
+// Drain cordons a node and evicts every pod that a controller recreates elsewhere, as kubectl drain does: it retries
+// while a budget refuses, and returns when the pods are gone, or an error after WaitTimeout.
 func Drain(ctx context.Context, c *embedded.Cluster, node string) error {
 	if err := cordon(ctx, c, node, true); err != nil {
 		return err
 	}
-	const again = 200 * time.Millisecond // kubectl waits for 5 seconds
+	const again = 200 * time.Millisecond // 5 seconds in kubectl
 	var left, refused error
 	err := wait.PollUntilContextTimeout(ctx, again, WaitTimeout, true, func(ctx context.Context) (bool, error) {
 		on, err := evictable(ctx, c, node)
@@ -70,7 +71,7 @@ func Drain(ctx context.Context, c *embedded.Cluster, node string) error {
 	return nil
 }
 
-// Uncordon lets a node take pods again.
+// Uncordon makes a node schedulable.
 func Uncordon(ctx context.Context, c *embedded.Cluster, node string) error {
 	return cordon(ctx, c, node, false)
 }
@@ -84,7 +85,8 @@ func cordon(ctx context.Context, c *embedded.Cluster, node string, closed bool) 
 	return nil
 }
 
-// evictable lists the pods of a node that a controller makes anew elsewhere: those of a DaemonSet come back to the node at once.
+// evictable lists the pods of a node that a controller recreates elsewhere. Those of a DaemonSet return to the node
+// at once.
 func evictable(ctx context.Context, c *embedded.Cluster, node string) ([]corev1.Pod, error) {
 	list, err := c.Clientset().CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String(),
@@ -108,8 +110,8 @@ func evict(ctx context.Context, c *embedded.Cluster, pod *corev1.Pod) error {
 	})
 }
 
-// Restart is what a restart of a node does to everybody else: the node is NotReady, its pods are gone, and then the node is Ready again. While
-// it is away nothing of ours may have come back to it.
+// Restart simulates a restart of a node for the rest of the cluster: the node is NotReady, its pods are deleted, and
+// then the node is Ready again. No operand may return to the node while it is NotReady.
 func Restart(ctx context.Context, c *embedded.Cluster, node string) error {
 	ctx, cancel := context.WithTimeout(ctx, WaitTimeout)
 	defer cancel()
@@ -130,7 +132,7 @@ func Restart(ctx context.Context, c *embedded.Cluster, node string) error {
 		return len(on) == 0, nil
 	})
 	if err != nil {
-		return fmt.Errorf("take the pods of node %s away: %w%s", node, err, describe(on))
+		return fmt.Errorf("remove the pods of node %s: %w%s", node, err, describe(on))
 	}
 	return c.SetNodeReady(ctx, node, true)
 }

@@ -63,7 +63,7 @@ func TestOnCluster(t *testing.T) {
 	short, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if err := WaitSettled(short, c.Client(), []scenario.Operand{pair}); !errors.Is(err, ErrNotSettled) || !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("the end of the patience: %v, want ErrNotSettled", err)
+		t.Errorf("after the timeout: %v, want ErrNotSettled", err)
 	}
 
 	on.rollout(pinned, apart)
@@ -71,7 +71,7 @@ func TestOnCluster(t *testing.T) {
 	on.restart(pinned)
 }
 
-// rollout: one Deployment rolls, the other one cannot, because its old pod keeps the new one off the only node.
+// rollout: one Deployment rolls, the other cannot, because its old pod excludes the new one from the only node.
 func (c onCluster) rollout(pinned, apart scenario.Operand) {
 	c.Helper()
 	before := c.pods(pinned)
@@ -82,7 +82,7 @@ func (c onCluster) rollout(pinned, apart scenario.Operand) {
 	c.must(c.Client().Delete(c.Context(), &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: apart.Namespace, Name: apart.Name}}))
 }
 
-// drain: while a budget refuses, a drain does not end; when it allows, the same drain goes on and ends.
+// drain: a drain does not end while a budget refuses; when the budget allows it, the same drain ends.
 func (c onCluster) drain(pinned scenario.Operand) {
 	c.Helper()
 	budget := &policyv1.PodDisruptionBudget{
@@ -97,7 +97,7 @@ func (c onCluster) drain(pinned scenario.Operand) {
 	ended := make(chan error, 1)
 	offset := c.offset()
 	go func() { ended <- Drain(ctx, c.Cluster, "master-0") }()
-	c.refused(offset, 2, ended) // the first of them was certainly taken note of
+	c.refused(offset, 2, ended) // the first has been recorded by then
 	giveUp()
 	if err := <-ended; !errors.Is(err, ErrDrain) || !strings.Contains(err.Error(), "was refused") {
 		c.Errorf("a drain that a budget forbids: %v, want ErrDrain and why", err)
@@ -113,7 +113,7 @@ func (c onCluster) drain(pinned scenario.Operand) {
 	c.replaced(before, pinned)
 }
 
-// refused waits until a number of evictions were refused to a drain that has not ended.
+// refused waits until a drain that has not ended had a number of evictions refused.
 func (c onCluster) refused(offset int64, want int, ended <-chan error) {
 	c.Helper()
 	c.must(wait.PollUntilContextTimeout(c.Context(), poll, limit, true, func(context.Context) (bool, error) {
@@ -148,7 +148,7 @@ func (c onCluster) must(err error) {
 	}
 }
 
-// never waits until a changed expectation is seen not to be met, for a reason that contains why.
+// never waits until a changed expectation is not met, for a reason that contains why.
 func (c onCluster) never(what, why string, change func(*scenario.Operand), o scenario.Operand) {
 	c.Helper()
 	change(&o)
@@ -161,7 +161,7 @@ func (c onCluster) never(what, why string, change func(*scenario.Operand), o sce
 	}
 }
 
-// create makes a Deployment in the namespace default that surges, and returns what it is.
+// create makes a Deployment in the namespace default that surges, and returns its Operand.
 func (c onCluster) create(name, role string, replicas int32, apart bool) scenario.Operand {
 	c.Helper()
 	labels := map[string]string{"app": name}

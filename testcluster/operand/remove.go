@@ -16,11 +16,12 @@ import (
 	"github.com/solonode/sno/testcluster/embedded"
 )
 
-// Remove deletes a pod at once, as when there is no kubelet any more that could end it in good order. A pod that is gone already is no error.
+// Remove deletes a pod at once, as when no kubelet can end it in order. A pod that is gone is no error.
 //
-// It waits until the pod's ReplicaSet has counted it. After an outage of the API server the ReplicaSet controller writes some seconds before it watches pods
-// again. A pod that it has made meanwhile and that goes before it was seen is waited for, and no other is made until something else happens to the
-// ReplicaSet. In life a pod does not go that soon: its node is missed first.
+// It waits until the pod's ReplicaSet has counted it. After an outage of the API server the ReplicaSet controller
+// writes some seconds before it watches pods again. If a pod that it created meanwhile is deleted before the
+// controller has seen it, the controller keeps waiting for it, and creates no other until another event of the
+// ReplicaSet. On a real cluster a pod does not end that soon: the loss of its node is detected first.
 func Remove(ctx context.Context, c *embedded.Cluster, pod *corev1.Pod) error {
 	var last error
 	err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
@@ -38,7 +39,7 @@ func Remove(ctx context.Context, c *embedded.Cluster, pod *corev1.Pod) error {
 	return nil
 }
 
-// counted reports whether the ReplicaSet of a pod, if it has one, has counted as many pods as there are.
+// counted reports whether the ReplicaSet of a pod, if it has one, has counted all its pods.
 func counted(ctx context.Context, c *embedded.Cluster, pod *corev1.Pod) (bool, error) {
 	owner := metav1.GetControllerOf(pod)
 	if owner == nil || owner.Kind != "ReplicaSet" {

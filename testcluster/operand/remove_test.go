@@ -15,8 +15,8 @@ import (
 	"github.com/solonode/sno/testcluster/embedded"
 )
 
-// What is removed right after an outage of the API server comes again.
-func TestRemovedPodsComeAgain(t *testing.T) {
+// Pods that are removed right after an outage of the API server are recreated.
+func TestRemovedPodsAreRecreated(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts a cluster; make proof runs it")
 	}
@@ -67,7 +67,7 @@ func TestRemovedPodsComeAgain(t *testing.T) {
 	if err := cluster.StartAPIServer(ctx); err != nil {
 		t.Fatal(err)
 	}
-	// The controllers begin to watch again one after the other, some seconds apart.
+	// The controllers restart their watches one after the other, some seconds apart.
 	if _, err := deployments.Patch(ctx, deployment.Name, types.MergePatchType, []byte(`{"spec":{"replicas":2}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -82,5 +82,5 @@ func TestRemovedPodsComeAgain(t *testing.T) {
 		}
 		return removed >= 3, err
 	})
-	until("the last one has come again", available(2))
+	until("the last one is recreated", available(2))
 }

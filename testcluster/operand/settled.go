@@ -23,16 +23,16 @@ const (
 	masterLabel = "node-role.kubernetes.io/master"
 
 	poll = 50 * time.Millisecond
-	// WaitTimeout bounds every wait. What is waited for takes a second or two on simulated nodes, and more on a machine that is busy; it
-	// takes for ever only when the scheduler finds no place or a budget allows nothing.
+	// WaitTimeout bounds every wait. On simulated nodes a wait takes a second or two, and more on a busy machine; it
+	// never ends only if the scheduler finds no node or a budget allows no eviction.
 	WaitTimeout = 2 * time.Minute
 )
 
-// ErrNotSettled says that a Deployment did not become what it must be.
-var ErrNotSettled = errors.New("does not come to rest as it must be")
+// ErrNotSettled is returned when a Deployment does not reach the expected state.
+var ErrNotSettled = errors.New("does not reach the expected state")
 
-// WaitSettled waits until all Deployments are as wanted and rolled out: as many pods as wanted and no others, all ready, on the pool where
-// they belong and several of them on different nodes. Otherwise the error says what is wrong, and of Pending pods why.
+// WaitSettled waits until all Deployments are rolled out as expected: the number of pods, all ready, on the pool, and
+// several of them on different nodes. Otherwise the error contains the difference, and for Pending pods the reason.
 func WaitSettled(ctx context.Context, kube client.Client, want []scenario.Operand) error {
 	var wrong error
 	err := wait.PollUntilContextTimeout(ctx, poll, WaitTimeout, true, func(ctx context.Context) (bool, error) {
@@ -41,7 +41,7 @@ func WaitSettled(ctx context.Context, kube client.Client, want []scenario.Operan
 			errs = append(errs, unsettled(ctx, kube, w))
 		}
 		now := errors.Join(errs...)
-		if ctx.Err() == nil { // or all that is wrong is that the time is over
+		if ctx.Err() == nil { // otherwise the only problem is the timeout
 			wrong = now
 		}
 		return now == nil, nil
@@ -61,7 +61,7 @@ func Deployment(ctx context.Context, kube client.Client, o scenario.Operand) (*a
 	return live, nil
 }
 
-// Pods are the pods of Deployments, each with its name.
+// Pods returns the pods of Deployments with their names.
 func Pods(ctx context.Context, kube client.Client, operands []scenario.Operand) (map[types.UID]string, error) {
 	found := map[types.UID]string{}
 	for _, o := range operands {
@@ -80,7 +80,7 @@ func Pods(ctx context.Context, kube client.Client, operands []scenario.Operand) 
 	return found, nil
 }
 
-// unsettled says what is wrong with one Deployment, or nil.
+// unsettled returns how a Deployment differs from the expectation, or nil.
 func unsettled(ctx context.Context, kube client.Client, want scenario.Operand) error {
 	live, err := Deployment(ctx, kube, want)
 	switch {
@@ -115,7 +115,7 @@ func unsettled(ctx context.Context, kube client.Client, want scenario.Operand) e
 	return nil
 }
 
-// nodeOf is the node that a pod is ready on, which must be of the pool.
+// nodeOf returns the node of a ready pod, which must be of the pool.
 func nodeOf(ctx context.Context, kube client.Client, pod *corev1.Pod, pool scenario.Pool) (string, error) {
 	if pod.DeletionTimestamp != nil || !ready(pod) {
 		return "", fmt.Errorf("a pod is not ready%s", describe([]corev1.Pod{*pod}))
@@ -148,14 +148,14 @@ func ready(pod *corev1.Pod) bool {
 	})
 }
 
-// describe says where pods are, and why those are Pending that are, in the scheduler's own words.
+// describe lists pods with their nodes, and for Pending ones the scheduler's message.
 func describe(all []corev1.Pod) string {
 	var b strings.Builder
 	for i := range all {
 		pod := &all[i]
 		_, _ = fmt.Fprintf(&b, "; %s is %s on %q", pod.Name, pod.Status.Phase, pod.Spec.NodeName)
 		if pod.DeletionTimestamp != nil {
-			b.WriteString(" and on its way out")
+			b.WriteString(" and terminating")
 		}
 		for _, c := range pod.Status.Conditions {
 			if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {

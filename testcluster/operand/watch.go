@@ -18,15 +18,15 @@ import (
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
-// Broken promises of operands.
+// Violated guarantees of operands.
 var (
-	// ErrTwoWriters says that a node held two pods of an operand of which it may hold one.
+	// ErrTwoWriters is returned when a node had two pods of an operand with OneWriter.
 	ErrTwoWriters = errors.New("two writers on one node")
-	// ErrOutage says that fewer pods were available than must be.
+	// ErrOutage is returned when fewer pods than MinAvailable were available.
 	ErrOutage = errors.New("too few pods available")
 )
 
-// Watcher sees every change of operands and of their pods.
+// Watcher observes every change of operands and of their pods.
 type Watcher struct {
 	mu       sync.Mutex
 	operands []scenario.Operand
@@ -36,7 +36,7 @@ type Watcher struct {
 	broken   error
 }
 
-// Watch watches operands until ctx ends. It returns when it sees them.
+// Watch watches operands until ctx ends. It returns when the watches are synchronised.
 func Watch(ctx context.Context, c *embedded.Cluster, operands []scenario.Operand) (*Watcher, error) {
 	namespaces := map[string]cache.Config{}
 	for _, o := range operands {
@@ -64,7 +64,7 @@ func Watch(ctx context.Context, c *embedded.Cluster, operands []scenario.Operand
 		}
 	}
 	go func() {
-		// It ends with ctx, or when it cannot be started; then it never syncs.
+		// It ends with ctx. If it fails to start, it never synchronises.
 		_ = watching.Start(ctx)
 	}()
 	if !watching.WaitForCacheSync(ctx) {
@@ -73,7 +73,7 @@ func Watch(ctx context.Context, c *embedded.Cluster, operands []scenario.Operand
 	return w, nil
 }
 
-// of is the operand that a pod belongs to, by the name that its ReplicaSet gave it.
+// of returns the operand of a pod, by the name that its ReplicaSet assigned.
 func (w *Watcher) of(pod *corev1.Pod) (scenario.Operand, bool) {
 	for _, o := range w.operands {
 		if o.Namespace == pod.Namespace && strings.HasPrefix(pod.Name, o.Name+"-") {
@@ -96,7 +96,7 @@ func (w *Watcher) pod(object any) {
 	defer w.mu.Unlock()
 	key := o.String() + " on " + pod.Spec.NodeName
 	for uid, other := range w.nodes {
-		// A pod that is on its way out still writes.
+		// A terminating pod still writes.
 		if uid != pod.UID && other == key && w.broken == nil {
 			w.broken = fmt.Errorf("%w: %s", ErrTwoWriters, key)
 		}
@@ -124,13 +124,13 @@ func (w *Watcher) deployment(object any) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	// What is on its way from before the mark is of the old generation.
+	// Events from before the mark are of the old generation.
 	if marked, known := w.marked[live.Name]; known && live.Generation > marked {
 		w.fewest[live.Name] = min(w.fewest[live.Name], live.Status.AvailableReplicas)
 	}
 }
 
-// Mark begins a time in which Available counts: that of the rollouts to come. All operands must be at rest.
+// Mark begins the period of rollouts that Available checks. All operands must be stable.
 func (w *Watcher) Mark(ctx context.Context, kube client.Client) error {
 	marked, fewest := map[string]int64{}, map[string]int32{}
 	for _, o := range w.operands {
@@ -146,7 +146,8 @@ func (w *Watcher) Mark(ctx context.Context, kube client.Client) error {
 	return nil
 }
 
-// Available says whether every operand had its Serving pods available at every moment of the rollouts since Mark; otherwise it is an ErrOutage.
+// Available returns an ErrOutage unless every operand had MinAvailable pods available at every moment of the rollouts
+// since Mark.
 func (w *Watcher) Available() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -159,7 +160,7 @@ func (w *Watcher) Available() error {
 	return errors.Join(errs...)
 }
 
-// TwoWriters is an ErrTwoWriters when there ever was one.
+// TwoWriters returns an ErrTwoWriters if a node ever had two.
 func (w *Watcher) TwoWriters() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

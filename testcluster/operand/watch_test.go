@@ -55,7 +55,7 @@ func TestTwoWriters(t *testing.T) {
 			w.pod(pod("1", "here", "reader"+hash+"one", "a"))
 			w.pod(pod("2", "here", "reader"+hash+"two", "a"))
 		}, false},
-		{"somebody else's", func(w *Watcher) { w.pod(first); w.pod(pod("2", "there", "writer"+hash+"two", "a")) }, false},
+		{"another namespace's", func(w *Watcher) { w.pod(first); w.pod(pod("2", "there", "writer"+hash+"two", "a")) }, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := watcher()

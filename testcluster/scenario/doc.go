@@ -1,6 +1,6 @@
-// Package scenario describes clusters as an installer leaves them behind, by name, and installs them into an embedded cluster: the eight rows of
-// the table of R-TOP-5, and five baselines that this workspace must leave alone.
+// Package scenario describes clusters after their installation, by name, and installs them into an embedded cluster:
+// the eight rows of the table of R-TOP-5, and five baselines that the modules must not change.
 //
-// Everything in the table is written by hand from docs/requirements.md and docs/upstream.md. Nothing is computed by the modules under
-// test, so that a wrong rule there cannot make its own expectation.
+// The table is written by hand from docs/requirements.md and docs/upstream.md. The modules under test compute nothing
+// in it, so that a wrong rule there cannot produce its own expectation.
 package scenario

@@ -27,34 +27,34 @@ const (
 	CanaryNamespace = "openshift-ingress-canary"
 	// EtcdNamespace holds etcd and its guards.
 	EtcdNamespace = "openshift-etcd"
-	// ControlPlaneNamespace holds a stand-in for the static pods of each control-plane node.
+	// ControlPlaneNamespace holds a pod for the static pods of each control-plane node.
 	ControlPlaneNamespace = "openshift-kube-apiserver"
 
-	// InstallerManager is the field manager of what an installer wrote.
+	// InstallerManager is the field manager of the installer.
 	InstallerManager = "cluster-bootstrap"
-	// StockOperatorManager is the field manager of what the stock ingress operator wrote.
+	// StockOperatorManager is the field manager of the stock ingress operator.
 	StockOperatorManager = "cluster-ingress-operator"
-	// VersionOperatorManager is the field manager of what the cluster-version-operator wrote.
+	// VersionOperatorManager is the field manager of the cluster-version-operator.
 	VersionOperatorManager = "cluster-version-operator"
 
-	// ClusterName is the name that the singletons of group config.openshift.io have.
+	// ClusterName is the name of the singletons of group config.openshift.io.
 	ClusterName = "cluster"
-	// DefaultIngressController is the name of the one IngressController that every cluster has.
+	// DefaultIngressController is the IngressController of every cluster.
 	DefaultIngressController = "default"
 	// ClusterVersionName is the name of the only ClusterVersion.
 	ClusterVersionName = "version"
-	// Release is the version that a cluster has unless its Scenario says otherwise.
+	// Release is the version of a Scenario that sets none.
 	Release = "4.21.3"
-	// OldRelease is a version that knows nothing of topologies: downloads comes from a static manifest, and the authentication operator
-	// waits for three control-plane nodes.
+	// OldRelease is a version without topologies: downloads comes from a static manifest, and the authentication
+	// operator waits for three control-plane nodes.
 	OldRelease = "4.7.13"
 
 	baseDomain = "sno.example.com"
 )
 
-// Install makes a fresh embedded cluster look like the scenario right after its installation, without day-2 workers: nodes, namespaces, what the
-// installer wrote, and IngressController/default as the stock ingress operator created it. Its finalizer comes with the operator, which writes it a
-// moment later and is needed to take it off.
+// Install gives an empty embedded cluster the state right after the scenario's installation, without day-2 workers:
+// nodes, namespaces, objects of the installer, and IngressController/default as the stock ingress operator created
+// it, but without the operator's finalizer, which is written later and needs the operator for its removal.
 func (s Scenario) Install(ctx context.Context, c *embedded.Cluster) error {
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error {
@@ -64,7 +64,7 @@ func (s Scenario) Install(ctx context.Context, c *embedded.Cluster) error {
 		return nil
 	})
 	group.Go(func() error { return s.InstallObjects(groupCtx, c) })
-	return group.Wait() //nolint:wrapcheck // they say what went wrong
+	return group.Wait() //nolint:wrapcheck // the errors are complete
 }
 
 // InstallObjects is Install without the nodes: for a cluster whose nodes are real.
@@ -84,7 +84,8 @@ func (s Scenario) InstallObjects(ctx context.Context, c *embedded.Cluster) error
 	return nil
 }
 
-// InstallOperators is InstallObjects without what an installer writes: for a cluster that an installer has installed.
+// InstallOperators is InstallObjects without the objects of the installer: for a cluster that an installer has
+// installed.
 func (s Scenario) InstallOperators(ctx context.Context, c *embedded.Cluster) error {
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error {
@@ -100,7 +101,7 @@ func (s Scenario) InstallOperators(ctx context.Context, c *embedded.Cluster) err
 	} {
 		group.Go(func() error { return c.EnsureNamespace(groupCtx, namespace) })
 	}
-	return group.Wait() //nolint:wrapcheck // they say what went wrong
+	return group.Wait() //nolint:wrapcheck // the errors are complete
 }
 
 func (s Scenario) installNodes(ctx context.Context, c *embedded.Cluster) error {
@@ -118,7 +119,7 @@ func (s Scenario) installNodes(ctx context.Context, c *embedded.Cluster) error {
 	return nil
 }
 
-// installObjects writes what an installer writes.
+// installObjects writes the objects of the installer.
 func (s Scenario) installObjects(ctx context.Context, kube client.Client) error {
 	infrastructure := &configv1.Infrastructure{
 		ObjectMeta: metav1.ObjectMeta{Name: ClusterName},
@@ -127,7 +128,7 @@ func (s Scenario) installObjects(ctx context.Context, kube client.Client) error 
 	err := createWithStatus(ctx, kube, infrastructure, InstallerManager, func() {
 		infrastructure.Status = configv1.InfrastructureStatus{
 			InfrastructureName:     "sno-" + s.Name,
-			Platform:               s.Platform, // deprecated, but installers still write it
+			Platform:               s.Platform, // deprecated, but installers write it
 			PlatformStatus:         s.platformStatus(),
 			APIServerURL:           "https://api." + baseDomain + ":6443",
 			APIServerInternalURL:   "https://api-int." + baseDomain + ":6443",
@@ -157,8 +158,9 @@ func (s Scenario) installObjects(ctx context.Context, kube client.Client) error 
 	return nil
 }
 
-// installVersion writes the ClusterVersion, its first half as an installer and its status as the cluster-version-operator that has
-// installed the release, and the objects that this one brings for the console and authentication operators.
+// installVersion writes the ClusterVersion, its spec as an installer and its status as the cluster-version-operator
+// that has installed the release, and the objects that the latter creates for the console and authentication
+// operators.
 func (s Scenario) installVersion(ctx context.Context, kube client.Client) error {
 	release := s.Release
 	if release == "" {
@@ -192,11 +194,11 @@ func (s Scenario) installVersion(ctx context.Context, kube client.Client) error 
 		return fmt.Errorf("write the status of ClusterVersion/%s: %w", ClusterVersionName, err)
 	}
 	for _, kind := range []string{"Console", "Authentication", "Etcd"} {
-		// With nothing but what the manifest says: the typed object would also bring null values, and own them.
+		// Only the manifest's fields: the typed object would also set and own null values.
 		object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"managementState": string(operatorv1.Managed)}}}
 		object.SetGroupVersionKind(operatorv1.GroupVersion.WithKind(kind))
 		object.SetName(ClusterName)
-		// An installer may have brought Etcd for its operator.
+		// An installer may have created Etcd for its operator.
 		if err := kube.Create(ctx, object, client.FieldOwner(VersionOperatorManager)); err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("create %s/%s: %w", kind, ClusterName, err)
 		}
@@ -204,7 +206,7 @@ func (s Scenario) installVersion(ctx context.Context, kube client.Client) error 
 	return nil
 }
 
-// installEtcdCertificates makes the objects by which etcd is asked. Nobody looks into them where it is asked without encryption.
+// installEtcdCertificates creates the objects of etcd's clients. Their content is not used for etcd without TLS.
 func installEtcdCertificates(ctx context.Context, kube client.Client) error {
 	for _, object := range []client.Object{
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: EtcdNamespace, Name: "etcd-client"}},
@@ -225,8 +227,8 @@ func (s Scenario) platformStatus() *configv1.PlatformStatus {
 	return status
 }
 
-// installIngressController writes what the stock ingress operator writes when there is no IngressController/default yet: the replicas, once and
-// for ever, and its status.
+// installIngressController writes what the stock ingress operator writes when there is no IngressController/default:
+// the replicas, which it never changes later, and its status.
 func (s Scenario) installIngressController(ctx context.Context, kube client.Client) error {
 	if s.StockReplicas == 0 {
 		return nil
@@ -244,7 +246,8 @@ func (s Scenario) installIngressController(ctx context.Context, kube client.Clie
 	})
 }
 
-// publishingStrategy is the stock operator's choice where nobody chose: a load balancer where the platform has one, the hosts' network elsewhere.
+// publishingStrategy is the stock operator's default: a load balancer where the platform has one, the host network
+// elsewhere.
 func (s Scenario) publishingStrategy() *operatorv1.EndpointPublishingStrategy {
 	if s.Platform == configv1.AWSPlatformType {
 		return &operatorv1.EndpointPublishingStrategy{
@@ -262,8 +265,8 @@ func (s Scenario) publishingStrategy() *operatorv1.EndpointPublishingStrategy {
 	}
 }
 
-// createWithStatus creates an object and then writes its status, which a create drops, through the subresource. setStatus is called in between,
-// because the answer to the create replaces the object.
+// createWithStatus creates an object and then writes its status, which a create drops, through the subresource. It
+// calls setStatus in between, because the response of the create replaces the object.
 func createWithStatus(ctx context.Context, kube client.Client, object client.Object, manager string, setStatus func()) error {
 	kind := fmt.Sprintf("%T %s", object, object.GetName())
 	if err := kube.Create(ctx, object, client.FieldOwner(manager)); err != nil {

@@ -48,7 +48,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// install installs a scenario into the cluster that the tests of this package share, and takes it out again when the test ends.
+// install installs a scenario into the cluster that the tests of this package share, and removes it when the test
+// ends.
 func install(ctx context.Context, t *testing.T, name string) (Scenario, *embedded.Cluster) {
 	t.Helper()
 	shared.once.Do(func() {
@@ -89,7 +90,7 @@ func uninstall(t *testing.T, c *embedded.Cluster) {
 	}
 	for _, err := range deletions {
 		if err != nil {
-			t.Fatalf("take the scenario out: %v", err)
+			t.Fatalf("remove the scenario: %v", err)
 		}
 	}
 	eventually(ctx, t, "the workloads are gone", func(ctx context.Context) string {
@@ -108,11 +109,11 @@ func uninstall(t *testing.T, c *embedded.Cluster) {
 	})
 	var nodes corev1.NodeList
 	if err := kube.List(ctx, &nodes); err != nil {
-		t.Fatalf("take the nodes out: %v", err)
+		t.Fatalf("remove the nodes: %v", err)
 	}
 	for _, node := range nodes.Items {
 		if err := c.DeleteNode(ctx, node.Name); err != nil {
-			t.Fatalf("take the nodes out: %v", err)
+			t.Fatalf("remove the nodes: %v", err)
 		}
 	}
 }
@@ -124,7 +125,7 @@ func testContext(t *testing.T) context.Context {
 	return ctx
 }
 
-// eventually waits until condition returns an empty string; otherwise the test fails with the last one.
+// eventually waits until condition returns an empty string.
 func eventually(ctx context.Context, t *testing.T, what string, condition func(context.Context) string) {
 	t.Helper()
 	var last string
@@ -137,7 +138,7 @@ func eventually(ctx context.Context, t *testing.T, what string, condition func(c
 	}
 }
 
-// nodeShape is what a scenario says about a node: which roles, and which taints.
+// nodeShape has the roles and the taints of a node.
 type nodeShape struct {
 	Roles  string
 	Taints string
@@ -183,7 +184,7 @@ func trim(s string) string {
 	return s[1:]
 }
 
-// TestInstall says of every scenario, in the words of the API and not in those of the table, what an administrator finds in the cluster.
+// TestInstall checks every scenario in terms of the API and not of the table.
 func TestInstall(t *testing.T) {
 	const (
 		single = "SingleReplica"
@@ -253,7 +254,7 @@ func TestInstall(t *testing.T) {
 				"https://api.sno.example.com:6443", "apps.sno.example.com",
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("what the installer wrote (-want +got):\n%s", diff)
+				t.Errorf("objects of the installer (-want +got):\n%s", diff)
 			}
 			if scheduler.Spec.MastersSchedulable != test.mastersSchedulable {
 				t.Errorf("masters schedulable: %v", scheduler.Spec.MastersSchedulable)
@@ -276,7 +277,7 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// checkVersion looks at what the console and authentication modules find.
+// checkVersion checks what the console and authentication modules read.
 func checkVersion(ctx context.Context, t *testing.T, kube client.Client) {
 	t.Helper()
 	var version configv1.ClusterVersion
@@ -300,7 +301,7 @@ func checkVersion(ctx context.Context, t *testing.T, kube client.Client) {
 		}
 		owned := operator.GetManagedFields()
 		if len(owned) != 1 || owned[0].Manager != "cluster-version-operator" || owned[0].FieldsV1.GetRawString() != `{"f:spec":{".":{},"f:logLevel":{},"f:managementState":{},"f:operatorLogLevel":{}}}` {
-			t.Errorf("%s: who wrote what is %v", kind, owned)
+			t.Errorf("%s: managed fields %v", kind, owned)
 		}
 	}
 }
@@ -331,6 +332,6 @@ func checkIngressController(ctx context.Context, t *testing.T, kube client.Clien
 	}
 	want := []writer{{"cluster-ingress-operator", "Update", ""}, {"cluster-ingress-operator", "Update", "status"}}
 	if diff := cmp.Diff(want, writers); diff != "" {
-		t.Errorf("who wrote the default IngressController (-want +got):\n%s", diff)
+		t.Errorf("managers of the default IngressController (-want +got):\n%s", diff)
 	}
 }

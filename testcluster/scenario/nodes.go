@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// MasterTaint is the key of the NoSchedule taint that keeps ordinary workloads away from control-plane nodes.
+	// MasterTaint is the key of the NoSchedule taint of control-plane nodes.
 	MasterTaint = "node-role.kubernetes.io/master"
-	// ArbiterTaint is that of arbiter nodes.
+	// ArbiterTaint is the same for arbiter nodes.
 	ArbiterTaint = "node-role.kubernetes.io/arbiter"
 )
 
-// Nodes returns the nodes that are there from the installation on.
+// Nodes returns the nodes of the installation.
 func (s Scenario) Nodes() []embedded.NodeSpec {
 	master := embedded.NodeSpec{Roles: []string{"master", "control-plane"}}
 	if s.MastersSchedulable {
@@ -60,8 +60,9 @@ func (s Scenario) AddDay2Workers(ctx context.Context, c *embedded.Cluster) error
 	return nil
 }
 
-// controlPlanePod stands for the static pods of a control-plane node. What they ask for is what makes a scheduler prefer an added worker,
-// which is empty: without it the two would score the same, and a router would float only sometimes.
+// controlPlanePod stands in for the static pods of a control-plane node. Because of its requests the scheduler
+// prefers an added worker, which is empty; otherwise both would score the same, and a router would move only
+// sometimes.
 func controlPlanePod(node string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ControlPlaneNamespace, Name: "control-plane-" + node},

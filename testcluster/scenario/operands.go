@@ -15,30 +15,32 @@ const (
 	VersionOperatorNamespace = "openshift-cluster-version"
 )
 
-// Operands is what the requirements want (R-CON-1, R-CON-3, R-AUTH-1, R-AUTH-3) of the Deployments that belong on the control plane.
+// Operands are the requirements (R-CON-1, R-CON-3, R-AUTH-1, R-AUTH-3) for the Deployments that belong on the control
+// plane.
 type Operands struct {
 	// Pool is where their pods run. PoolWorker means any node.
 	Pool Pool
-	// Console is how many pods console has, and downloads. OAuth is how many oauth-openshift has, and the OAuth API server.
+	// Console is the number of pods of console and downloads, OAuth that of oauth-openshift and the OAuth API server.
 	Console, OAuth int32
 }
 
-// Operand is one of those Deployments, as it must be in the end.
+// Operand is the expected final state of one of those Deployments.
 type Operand struct {
 	Namespace, Name string
 	Pool            Pool
-	// Replicas is how many pods it has. Several are on as many nodes.
+	// Replicas is the number of pods, each on a different node.
 	Replicas int32
 	// MinAvailable is how many of them are available at every moment of a rollout.
 	MinAvailable int32
-	// OneWriter says that a node never holds two of its pods, not even for a moment: they write to a file of the node.
+	// OneWriter is set if a node must never have two of its pods, not even for a moment: they write to a file of the
+	// node.
 	OneWriter bool
 }
 
-// String is the namespace and the name: the name of the OAuth API server alone is that of others too.
+// String returns namespace and name; several objects have the name of the OAuth API server.
 func (o Operand) String() string { return o.Namespace + "/" + o.Name }
 
-// List is console, downloads, oauth-openshift and the OAuth API server.
+// List returns console, downloads, oauth-openshift and the OAuth API server.
 func (o Operands) List() []Operand {
 	apiServer := Operand{Namespace: OAuthAPIServerNamespace, Name: "apiserver", Pool: o.Pool, Replicas: o.OAuth, MinAvailable: 1, OneWriter: true}
 	if o.OAuth == 1 {

@@ -17,8 +17,8 @@ import (
 	"github.com/solonode/sno/testcluster/embedded"
 )
 
-// These tests say nothing about this project's modules. They show that the embedded cluster does to a router what a real one does, so that what
-// the modules are later seen to prevent in it is the real thing.
+// These tests do not use the modules. They verify that a router on the embedded cluster has the problems of a real
+// one, which other tests show the modules to prevent.
 
 var routerLabels = map[string]string{"ingresscontroller.operator.openshift.io/deployment-ingresscontroller": "default"}
 
@@ -69,7 +69,7 @@ func hostPort(spec *appsv1.DeploymentSpec) {
 	spec.Template.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 443, HostPort: 443}}
 }
 
-// replaceInPlace has a rollout take the old pod away before it makes the new one.
+// replaceInPlace makes a rollout delete the old pod before it creates the new one.
 func replaceInPlace(spec *appsv1.DeploymentSpec) {
 	spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxUnavailable: ptr.To(intstr.FromInt32(1)), MaxSurge: ptr.To(intstr.FromInt32(0))}
 }
@@ -83,7 +83,7 @@ func routerPods(ctx context.Context, t *testing.T, kube client.Client) []corev1.
 	return pods.Items
 }
 
-// runningRouter waits until exactly one router pod exists, other than the one named before, and runs.
+// runningRouter waits until exactly one router pod, other than before, exists and runs.
 func runningRouter(ctx context.Context, t *testing.T, kube client.Client, before string) *corev1.Pod {
 	t.Helper()
 	var pod *corev1.Pod
@@ -128,7 +128,7 @@ func pendingRouter(ctx context.Context, t *testing.T, kube client.Client, why st
 	})
 }
 
-// deleteThrice deletes the router pod three times and returns the nodes that its successors ran on.
+// deleteThrice deletes the router pod three times and returns the nodes of its successors.
 func deleteThrice(ctx context.Context, t *testing.T, kube client.Client, pod *corev1.Pod) []string {
 	t.Helper()
 	var nodes []string
@@ -177,7 +177,8 @@ func TestRouterFloatsUnlessPinned(t *testing.T) {
 	}
 }
 
-// TestPinnedWithoutTolerationIsPending is the trap of a pinned router on a cluster that was installed with workers.
+// TestPinnedWithoutTolerationIsPending verifies the problem of a pinned router on a cluster that was installed with
+// workers.
 func TestPinnedWithoutTolerationIsPending(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts a cluster; make proof runs it")
@@ -209,7 +210,7 @@ func TestRolloutOnOneNode(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		change []func(*appsv1.DeploymentSpec)
-		// why the scheduler cannot place the new pod; empty: the rollout ends
+		// why is the scheduler's reason for not placing the new pod; empty: the rollout completes
 		why string
 	}{
 		{"required anti-affinity and 25%/25%", []func(*appsv1.DeploymentSpec){requiredAntiAffinity}, "anti-affinity rules"},
@@ -232,7 +233,7 @@ func TestRolloutOnOneNode(t *testing.T) {
 				return
 			}
 			pendingRouter(ctx, t, kube, test.why)
-			eventually(ctx, t, "the rollout gives up", func(ctx context.Context) string {
+			eventually(ctx, t, "the rollout exceeds its deadline", func(ctx context.Context) string {
 				if err := kube.Get(ctx, client.ObjectKeyFromObject(deployment), deployment); err != nil {
 					return err.Error()
 				}
@@ -243,10 +244,11 @@ func TestRolloutOnOneNode(t *testing.T) {
 				}
 				return fmt.Sprint(deployment.Status.Conditions)
 			})
-			// The rounding down of 25 % of one replica is what keeps the old pod, so the two wait for each other for ever.
+			// Of one replica, 25 % rounds down to 0 unavailable, so the old pod stays, and the new one cannot be
+			// placed.
 			pods := routerPods(ctx, t, kube)
 			if len(pods) != 2 {
-				t.Errorf("%s, want the old one and the one that cannot start", describe(pods))
+				t.Errorf("%s, want the old pod and a pending one", describe(pods))
 			}
 		})
 	}

@@ -15,13 +15,13 @@ type Pool string
 const (
 	// PoolMaster is the control plane.
 	PoolMaster Pool = "master"
-	// PoolWorker is every node that runs ordinary workloads, which includes control-plane nodes where those are schedulable.
+	// PoolWorker is every node for ordinary workloads, including schedulable control-plane nodes.
 	PoolWorker Pool = "worker"
-	// PoolNone says that there is no default router to place.
+	// PoolNone is set where there is no default router.
 	PoolNone Pool = ""
 )
 
-// Scenario is a cluster as it was installed, and what is wanted of its router. Counts are numbers of nodes.
+// Scenario is a cluster after its installation, and the expectation for its router. Counts are numbers of nodes.
 type Scenario struct {
 	Name        string
 	Description string
@@ -29,37 +29,40 @@ type Scenario struct {
 	Platform configv1.PlatformType
 	// Release is the version that was installed. Empty: the constant Release.
 	Release string
-	// Masters, Arbiters and Day1Workers are there from the installation on; Day2Workers come later, by AddDay2Workers.
+	// Masters, Arbiters and Day1Workers are nodes of the installation; AddDay2Workers adds Day2Workers.
 	Masters, Arbiters, Day1Workers, Day2Workers int
-	// MastersSchedulable says that control-plane nodes are workers too and have no taint; installers do that when there is no day-1 worker.
+	// MastersSchedulable is set if control-plane nodes are also workers and have no taint; installers set it without
+	// day-1 workers.
 	MastersSchedulable bool
 
-	// ControlPlaneTopology and InfrastructureTopology are what the installer writes to the status of infrastructures.config.openshift.io/cluster.
-	// For the rows of the enhancement's table they are those it proposes, not those of an installer that ships today.
+	// ControlPlaneTopology and InfrastructureTopology are in the status of
+	// infrastructures.config.openshift.io/cluster. For the rows of the enhancement's table they are the proposed
+	// values, not those of current installers.
 	ControlPlaneTopology, InfrastructureTopology configv1.TopologyMode
-	// DefaultPlacement is in the status of ingresses.config.openshift.io/cluster, where no cluster of today has nothing: installers write it since
-	// 4.11, and the ingress operator does when it finds none (U-ING-3). The field shipped instead of what the enhancement proposes, so its
-	// clusters without a load balancer that have workers have what the operator gave them: they were installed before, and upgraded with
-	// their workers. Installed today, they have ControlPlane.
+	// DefaultPlacement is in the status of ingresses.config.openshift.io/cluster, where it is never empty today:
+	// installers have written it since 4.11, and the ingress operator sets an empty one (U-ING-3). The field shipped
+	// instead of the enhancement's proposal. The enhancement's clusters with workers and without a load balancer have
+	// the operator's value, because they were installed before and upgraded with their workers. Installed today, they
+	// have ControlPlane.
 	DefaultPlacement configv1.DefaultPlacement
-	// StockReplicas is the spec.replicas that the stock ingress operator creates IngressController/default with, which has no nodePlacement.
-	// 0: it creates none.
+	// StockReplicas is the spec.replicas of the IngressController/default that the stock ingress operator creates,
+	// without a nodePlacement. 0: it creates none.
 	StockReplicas int32
 
-	// Pool and Replicas are what the router of the default IngressController must have in the end.
+	// Pool and Replicas are the expected final state of the default IngressController's router.
 	Pool     Pool
 	Replicas int32
-	// PendingUntilDay2 is how many of them no node takes before the day-2 workers join.
+	// PendingUntilDay2 is how many of them cannot be scheduled before the day-2 workers join.
 	PendingUntilDay2 int32
 
-	// Operands is what console, downloads and the OAuth servers must be in the end.
+	// Operands is the expected final state of console, downloads and the OAuth servers.
 	Operands Operands
 }
 
-// ErrUnknown says that there is no scenario of a name.
+// ErrUnknown is returned for an unknown name.
 var ErrUnknown = errors.New("unknown scenario")
 
-// All returns every scenario: the rows of the enhancement in its order, then the baselines.
+// All returns the rows of the enhancement in its order, then the baselines.
 func All() []Scenario {
 	const (
 		none  = configv1.NonePlatformType
@@ -76,14 +79,14 @@ func All() []Scenario {
 		onControlPlane = configv1.DefaultPlacementControlPlane
 	)
 	var (
-		// R-CON-1, R-AUTH-1: console and downloads run one replica where there is one control-plane node, and so do the OAuth servers. Where their
-		// pods run is decided by the control plane, so workers change nothing.
+		// R-CON-1, R-AUTH-1: console, downloads and the OAuth servers run one replica on one control-plane node. The
+		// control plane decides where their pods run, so workers change nothing.
 		one = Operands{Pool: PoolMaster, Console: 1, OAuth: 1}
 		// Two nodes hold two of each. An arbiter is no control-plane node that would hold another one.
 		two = Operands{Pool: PoolMaster, Console: 2, OAuth: 2}
 		// The OAuth servers have one pod for each control-plane node.
 		three = Operands{Pool: PoolMaster, Console: 2, OAuth: 3}
-		// Without a control plane in the cluster the infrastructure topology decides, and workers take the pods.
+		// Without a control plane in the cluster the infrastructure topology decides, and the pods run on workers.
 		workers = Operands{Pool: PoolWorker, Console: 2, OAuth: 2}
 	)
 	return []Scenario{
@@ -113,8 +116,8 @@ func All() []Scenario {
 			Platform: cloud, Masters: 1, Day1Workers: 1, Day2Workers: 1,
 			ControlPlaneTopology: single, InfrastructureTopology: ha, DefaultPlacement: onWorkers, StockReplicas: 2,
 			Pool: PoolWorker, Replicas: 2,
-			// The enhancement takes the control-plane node for the second worker, and marks that as to be verified. It is not: installers
-			// close the control plane to workloads as soon as there is one day-1 worker.
+			// The enhancement counts the control-plane node as the second worker, to be verified. It is none:
+			// installers make the control plane unschedulable as soon as there is one day-1 worker.
 			PendingUntilDay2: 1,
 			Operands:         one,
 		},
@@ -140,7 +143,7 @@ func All() []Scenario {
 			Operands: one,
 		},
 		{
-			// The enhancement's row says both "pool master" and "ingress floats". Pinned is what its rule gives.
+			// The enhancement's row has both "pool master" and "ingress floats". Its rule gives pinned.
 			Name: "cloud-sno-day2-workers", Description: "Single node in a cloud, two workers added later",
 			Platform: cloud, Masters: 1, Day2Workers: 2, MastersSchedulable: true,
 			ControlPlaneTopology: single, InfrastructureTopology: single, DefaultPlacement: onWorkers, StockReplicas: 1,
@@ -185,7 +188,7 @@ func All() []Scenario {
 	}
 }
 
-// Lookup returns the scenario of a name, or ErrUnknown with the names that there are.
+// Lookup returns the scenario of a name, or ErrUnknown with the existing names.
 func Lookup(name string) (Scenario, error) {
 	all := All()
 	if i := slices.IndexFunc(all, func(s Scenario) bool { return s.Name == name }); i >= 0 {

@@ -9,7 +9,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// proposed is a row of the table of R-TOP-5, in its own abbreviations: a trailing + is "or more".
+// proposed is a row of the table of R-TOP-5 with its abbreviations: a trailing + is "or more".
 type proposed struct{ Platform, D1W, D2W, PIT, PTP string }
 
 func TestRowsAreThoseOfTheEnhancement(t *testing.T) {
@@ -35,7 +35,7 @@ func TestRowsAreThoseOfTheEnhancement(t *testing.T) {
 		if s.Description == "" {
 			t.Errorf("%s has no description", s.Name)
 		}
-		// Whatever installs a cluster, masters are schedulable exactly when there is no day-1 worker.
+		// Every installer makes masters schedulable exactly when there is no day-1 worker.
 		if s.Masters > 0 && s.MastersSchedulable != (s.Day1Workers == 0) {
 			t.Errorf("%s: masters schedulable is %v with %d day-1 workers", s.Name, s.MastersSchedulable, s.Day1Workers)
 		}
@@ -65,7 +65,8 @@ func TestRowsAreThoseOfTheEnhancement(t *testing.T) {
 	}
 }
 
-// TestOperands holds the hand-written numbers against what every scenario has: the control plane decides, whatever the workers are.
+// TestOperands compares the hand-written numbers with the nodes of every scenario: the control plane decides,
+// whatever the workers are.
 func TestOperands(t *testing.T) {
 	t.Parallel()
 	want := map[configv1.TopologyMode]Operands{
@@ -94,7 +95,7 @@ func TestOperands(t *testing.T) {
 	}
 }
 
-// count writes n as the enhancement does: as "2+" when that is what it says and n is at least 2.
+// count formats n as the enhancement does: as "2+" where the row has that and n is at least 2.
 func count(n int, row string) string {
 	if least, found := strings.CutSuffix(row, "+"); found && n >= int(least[0]-'0') {
 		return row

@@ -1,8 +1,9 @@
-// Package stock is what is known of today's operators, as data: each property of what they make, with the source that it was read from. The stand-ins
-// must make the same; package embeddedtarget holds them to it on a cluster.
+// Package stock lists properties of objects that the stock operators write, each with its source. The stand-ins must
+// write the same; package embeddedtarget checks that on a cluster.
 //
-// Left out, because nothing on these clusters is behind it: Services, Routes, DNS, certificates, images and probes; the conditions that speak of
-// those; and a second container of the newest routers. Pods of simulated nodes end at once, whatever their grace period is.
+// Left out, because these clusters do not have it: Services, Routes, DNS, certificates, images, probes and the
+// conditions about them; and a second container of the newest routers. Pods of simulated nodes end at once, whatever
+// their grace period is.
 package stock
 
 import (
@@ -31,11 +32,11 @@ var (
 	approverCO = Source{"openshift/cluster-machine-approver", "6470be8e7", ""}
 )
 
-// RouterMinReady is for how long a router must have been ready before it counts as available. It is the number in the table below.
+// RouterMinReady is the minReadySeconds of a router, as in the table below.
 const RouterMinReady = 30 * time.Second
 
-// IngressControllerFields are the fields of spec that the ingress operator owns from when it creates the default IngressController: the number that
-// it decides, and what its typed client writes besides and the API server fills in.
+// IngressControllerFields returns the fields of spec that the ingress operator owns after it has created the default
+// IngressController: the replicas, and those that its typed client writes and the API server defaults.
 func IngressControllerFields() []string {
 	return []string{
 		"clientTLS", "closedClientConnectionPolicy", "httpCompression", "httpEmptyRequestsPolicy", "httpErrorCodePages", "idleConnectionTerminationPolicy",
@@ -47,7 +48,7 @@ func IngressControllerFields() []string {
 type Property struct {
 	Source Source
 	Object Object
-	// Pointer is a JSON pointer into the object; of a list, [type=Available] is the element that says so.
+	// Pointer is a JSON pointer into the object; in a list, [type=Available] is the element of that type.
 	Pointer string
 	// Value is JSON.
 	Value string
@@ -95,7 +96,7 @@ const (
 	notReady         = `{"key":"node.kubernetes.io/not-ready","operator":"Exists","effect":"NoExecute","tolerationSeconds":120}`
 )
 
-// Properties is what holds on every cluster whose control plane is its own, whatever its topology.
+// Properties returns those of every cluster that runs its own control plane, whatever its topology.
 func Properties() []Property {
 	return []Property{
 		{ingress, routerDeployment, "/spec/minReadySeconds", "30"},
@@ -179,7 +180,7 @@ func Properties() []Property {
 	}
 }
 
-// HostNetworkProperties is what besides holds of the router where it binds ports of its nodes.
+// HostNetworkProperties returns additional properties of a router with host network.
 func HostNetworkProperties() []Property {
 	return []Property{
 		{ingress, routerDeployment, "/spec/strategy/rollingUpdate", `{"maxUnavailable":"25%","maxSurge":0}`},
@@ -187,7 +188,7 @@ func HostNetworkProperties() []Property {
 	}
 }
 
-// GuardProperties is what besides holds of each guard of etcd where there are several control-plane nodes.
+// GuardProperties returns additional properties of each etcd guard on clusters with several control-plane nodes.
 func GuardProperties() []Property {
 	return []Property{
 		{guard, etcdGuard, "/spec/priorityClassName", clusterCritical},

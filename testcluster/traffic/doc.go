@@ -1,5 +1,6 @@
-// Package traffic is what a cluster's users notice: requests over HTTP that go on and on, and for how long none of them was answered.
+// Package traffic measures what a cluster's users notice: it sends HTTP requests continuously and reports how long
+// none of them was answered.
 //
-// Every request has a connection of its own, as those of many users have, and is sent when its time has come, whatever became of those
-// before it. Nothing is tried again.
+// Every request has a separate connection, as those of many users, and is sent on schedule, whatever the results of
+// earlier ones. Nothing is retried.
 package traffic

@@ -13,19 +13,19 @@ import (
 )
 
 const (
-	// Interval is how often a request is sent.
+	// Interval is the time between two requests.
 	Interval = 50 * time.Millisecond
-	// patience is how long a user waits for an answer.
-	patience = time.Second
-	// answerLimit is more than any backend here answers.
-	answerLimit = 1 << 12
-	look        = 20 * time.Millisecond
+	// answerTimeout is how long a user waits for an answer.
+	answerTimeout = time.Second
+	// answerLimit exceeds the answer of every backend, in bytes.
+	answerLimit  = 1 << 12
+	pollInterval = 20 * time.Millisecond
 )
 
-// ErrLost says that requests are not answered.
+// ErrLost is returned when requests are not answered.
 var ErrLost = errors.New("traffic is lost")
 
-// Generator send requests to one address until Stop is called.
+// Generator sends requests to one address until Stop is called.
 type Generator struct {
 	url    string
 	want   string
@@ -37,14 +37,14 @@ type Generator struct {
 	samples []Sample
 }
 
-// Start begins to ask for url. An answer is good when it is 200 OK and its body is want. Certificates are not verified.
+// Start begins to request url. An answer is good if it is 200 OK and its body is want. Certificates are not verified.
 func Start(ctx context.Context, url, want string) *Generator {
 	ctx, stop := context.WithCancel(ctx)
 	u := &Generator{url: url, want: want, stop: stop, done: make(chan struct{}), client: &http.Client{
-		Timeout: patience,
+		Timeout: answerTimeout,
 		Transport: &http.Transport{
 			DisableKeepAlives: true,
-			TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // whether somebody answers is all that is asked
+			TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // only availability is measured
 		},
 	}}
 	go u.run(ctx)
@@ -58,24 +58,24 @@ func (u *Generator) Stop() []Sample {
 	return u.Since(time.Time{})
 }
 
-// Since returns the requests that were sent at that time or later and have ended, in the order in which they ended.
+// Since returns the requests that were sent at or after that time and have ended, in the order in which they ended.
 func (u *Generator) Since(when time.Time) []Sample {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(u.samples), func(s Sample) bool { return s.Sent.Before(when) })
 }
 
-// WaitAnswered waits until requests that are sent from now on have been answered for a while, and returns ErrLost, with what they met, when that
-// does not come to pass in time.
-func (u *Generator) WaitAnswered(ctx context.Context, calm, timeout time.Duration) error {
+// WaitAnswered waits until all requests sent from now on have been answered for the duration stable. After timeout it
+// returns ErrLost with the last problem.
+func (u *Generator) WaitAnswered(ctx context.Context, stable, timeout time.Duration) error {
 	begin := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	again := time.NewTicker(look)
+	again := time.NewTicker(pollInterval)
 	defer again.Stop()
 	for {
 		good, problem := streak(u.Since(begin))
-		if good >= calm {
+		if good >= stable {
 			return nil
 		}
 		select {
@@ -89,7 +89,7 @@ func (u *Generator) WaitAnswered(ctx context.Context, calm, timeout time.Duratio
 	}
 }
 
-// streak is for how long the last requests were all answered, and the last problem.
+// streak returns how long the last requests were all answered, and the last problem.
 func streak(samples []Sample) (good time.Duration, problem string) {
 	samples = slices.SortedStableFunc(slices.Values(samples), func(a, b Sample) int { return a.Sent.Compare(b.Sent) })
 	var since time.Time
@@ -122,7 +122,7 @@ func (u *Generator) run(ctx context.Context) {
 	}
 }
 
-// ask sends one request. One that was cut off by Stop is none.
+// ask sends one request. One that Stop cancels is not recorded.
 func (u *Generator) ask(ctx context.Context) {
 	sample := Sample{Sent: time.Now(), Problem: u.problem(ctx)}
 	if sample.Done = time.Now(); sample.Problem != "" && ctx.Err() != nil {

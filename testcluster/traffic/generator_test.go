@@ -22,20 +22,20 @@ func TestGenerator(t *testing.T) {
 	}))
 	defer server.Close()
 	u := Start(t.Context(), server.URL, "hello")
-	const calm, soon = 4 * Interval, 20 * time.Second
-	if err := u.WaitAnswered(t.Context(), calm, soon); err != nil {
+	const stable, soon = 4 * Interval, 20 * time.Second
+	if err := u.WaitAnswered(t.Context(), stable, soon); err != nil {
 		t.Fatal(err)
 	}
 	broken.Store(true)
-	if err := u.WaitAnswered(t.Context(), calm, 10*Interval); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "503") {
+	if err := u.WaitAnswered(t.Context(), stable, 10*Interval); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "503") {
 		t.Errorf("a server that refuses: %v", err)
 	}
 	broken.Store(false)
-	if err := u.WaitAnswered(t.Context(), calm, soon); err != nil {
+	if err := u.WaitAnswered(t.Context(), stable, soon); err != nil {
 		t.Error(err)
 	}
 	samples := u.Stop()
-	// On a busy machine a request may be overtaken by a later one, which is answered on the other side of a change.
+	// On a busy machine a later request may overtake one and be answered before a change.
 	outages, failed := Outages(samples), 0
 	for _, outage := range outages {
 		failed += outage.Failed
@@ -52,7 +52,7 @@ func TestGenerator(t *testing.T) {
 }
 
 func TestGeneratorExpectsItsAnswer(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("somebody else")) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("unknown")) }))
 	u := Start(t.Context(), server.URL, "hello")
 	defer u.Stop()
 	if err := u.WaitAnswered(t.Context(), Interval, 10*Interval); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "another answer") {

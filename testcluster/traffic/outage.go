@@ -9,20 +9,20 @@ import (
 type Sample struct {
 	// Sent and Done are when it began and ended.
 	Sent, Done time.Time
-	// Problem is why it was not answered as it should be; empty for one that was.
+	// Problem is why the answer is not good; empty for a good one.
 	Problem string
 }
 
-// Outage is a time in which no request was answered.
+// Outage is a period in which no request was answered.
 type Outage struct {
-	// From is when the first request failed, To when the first that succeeded again was sent. To is zero where none did.
+	// From is when the first request failed, and To when the next successful one was sent; zero if there was none.
 	From, To time.Time
-	// Failed counts requests, and Problem is what the first of them met.
+	// Failed counts requests, and Problem is that of the first.
 	Failed  int
 	Problem string
 }
 
-// Length is how long it lasted; for one that did not end, until now.
+// Length returns its duration; for one that has not ended, until now.
 func (o Outage) Length(now time.Time) time.Duration {
 	if o.To.IsZero() {
 		return now.Sub(o.From)
@@ -30,7 +30,7 @@ func (o Outage) Length(now time.Time) time.Duration {
 	return o.To.Sub(o.From)
 }
 
-// Outages finds the times between a failed request and the next that succeeded, in order of when requests were sent.
+// Outages returns the periods between a failed request and the next successful one, by the time of sending.
 func Outages(samples []Sample) []Outage {
 	samples = slices.SortedStableFunc(slices.Values(samples), func(a, b Sample) int { return a.Sent.Compare(b.Sent) })
 	var all []Outage
@@ -52,7 +52,7 @@ func Outages(samples []Sample) []Outage {
 	return all
 }
 
-// Longest is the length of the longest of them, and nothing where there is none.
+// Longest returns the length of the longest outage, or 0.
 func Longest(outages []Outage, now time.Time) time.Duration {
 	longest := time.Duration(0)
 	for _, o := range outages {

@@ -1,3 +1,3 @@
-// Package etcdmembers runs real members of etcd beside an embedded cluster, as many as the cluster that it plays has. The embedded cluster's own
-// etcd, in which its API server keeps everything, has a single member always.
+// Package etcdmembers runs real members of etcd in parallel with an embedded cluster, as many as the cluster that it
+// simulates has. The embedded cluster's own etcd, which stores its objects, always has one member.
 package etcdmembers

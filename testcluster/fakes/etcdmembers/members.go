@@ -19,19 +19,19 @@ import (
 
 const (
 	poll = 100 * time.Millisecond
-	// patience is for an election on a machine that is busy.
-	patience = time.Minute
+	// timeout includes an election on a busy machine.
+	timeout = time.Minute
 )
 
 // Members are the members of one etcd.
 type Members struct {
-	// Endpoints are their client URLs.
+	// Endpoints are the client URLs of the members.
 	Endpoints []string
-	// Processes are they themselves, in the same order. They end with the cluster.
+	// Processes are the members' processes, in the same order. They end with the cluster.
 	Processes []*embedded.Component
 }
 
-// Start starts that many members and waits until every one of them is healthy.
+// Start starts n members and waits until all are healthy.
 func Start(ctx context.Context, c *embedded.Cluster, n int) (*Members, error) {
 	assets, err := assets.Ensure(ctx, io.Discard)
 	if err != nil {
@@ -72,7 +72,7 @@ func name(i int) string { return fmt.Sprintf("etcd-member-%d", i) }
 // healthy waits until a member answers a linearizable read.
 func healthy(ctx context.Context, endpoint string) error {
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, poll, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, poll, timeout, true, func(ctx context.Context) (bool, error) {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, endpoint+"/health", nil)
 		if err != nil {
 			return false, err
@@ -94,7 +94,7 @@ func healthy(ctx context.Context, endpoint string) error {
 	return nil
 }
 
-// freeURLs are addresses that nobody listens on.
+// freeURLs returns addresses that no process listens on.
 func freeURLs(n int) ([]string, error) {
 	var urls []string
 	for range n {

@@ -22,23 +22,24 @@ import (
 )
 
 const (
-	// MachineConfigUser is who the machine-config operator should be to the API server. It is its field manager too.
+	// MachineConfigUser is the user and field manager of the machine-config operator.
 	MachineConfigUser = "machine-config-controller"
 
 	topologyAnnotation = "machineconfiguration.openshift.io/controlPlaneTopology"
 	desiredAnnotation  = "machineconfiguration.openshift.io/desiredDrain"
 	appliedAnnotation  = "machineconfiguration.openshift.io/lastAppliedDrain"
 
-	// drainTry is how long one try to drain a node takes at most, and again when there is another.
-	drainTry, again = time.Minute, time.Second
+	// drainTimeout bounds one attempt to drain a node, and drainInterval is the time between two.
+	drainTimeout, drainInterval = time.Minute, time.Second
 )
 
-// errNoTopology says that an operator cannot work with an Infrastructure that says nothing.
+// errNoTopology is returned for an Infrastructure without a topology.
 var errNoTopology = errors.New("the control-plane topology is not set")
 
-// MachineConfig is how today's machine-config operator takes nodes out of service (U-MCO-1, U-MCO-2): the topology is written
-// onto every node, and a node that asks for a drain is closed and emptied, unless its annotation says SingleReplica. In life the daemon of
-// such a node does not even ask; here whoever asks in its place is answered at once. It never makes a KubeletConfig (section 3.3).
+// MachineConfig is the part of the stock machine-config operator that takes nodes out of service (U-MCO-1, U-MCO-2).
+// It writes the topology onto every node, and cordons and drains a node that requests it, unless the node's
+// annotation is SingleReplica. On a real cluster the daemon of such a node does not request a drain; here the request
+// is answered at once. It never creates a KubeletConfig (section 3.3).
 func MachineConfig(ctx context.Context, restConfig *rest.Config) error {
 	return run(ctx, MachineConfigUser, restConfig, cache.Options{}, func(manager ctrl.Manager) error {
 		clientset, err := kubernetes.NewForConfig(restConfig)
@@ -80,7 +81,7 @@ func (d *nodeController) Reconcile(ctx context.Context, request reconcile.Reques
 	if err := d.kube.Get(ctx, infrastructureKey, infrastructure); client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, fmt.Errorf("read the Infrastructure: %w", err)
 	}
-	// An empty topology leaves what was written last.
+	// An empty topology keeps the previous annotation.
 	if mode := string(infrastructure.Status.ControlPlaneTopology); mode != "" && node.Annotations[topologyAnnotation] != mode {
 		if err := d.annotate(ctx, node, topologyAnnotation, mode); err != nil {
 			return reconcile.Result{}, err
@@ -89,7 +90,7 @@ func (d *nodeController) Reconcile(ctx context.Context, request reconcile.Reques
 	return d.answer(ctx, node)
 }
 
-// answer does what a node asks for and tells it so. What cannot be done yet is tried again.
+// answer does what a node requests and records it in the node's annotation. What is not possible yet is retried.
 func (d *nodeController) answer(ctx context.Context, node *corev1.Node) (reconcile.Result, error) {
 	desired := node.Annotations[desiredAnnotation]
 	if desired == "" || desired == node.Annotations[appliedAnnotation] {
@@ -97,7 +98,7 @@ func (d *nodeController) answer(ctx context.Context, node *corev1.Node) (reconci
 	}
 	helper := &kubectl.Helper{
 		Ctx: ctx, Client: d.clientset, Force: true, IgnoreAllDaemonSets: true, DeleteEmptyDirData: true, GracePeriodSeconds: -1,
-		Timeout: drainTry, Out: io.Discard, ErrOut: io.Discard,
+		Timeout: drainTimeout, Out: io.Discard, ErrOut: io.Discard,
 	}
 	verb, _, _ := strings.Cut(desired, "-")
 	single := node.Annotations[topologyAnnotation] == string(configv1.SingleReplicaTopologyMode)
@@ -112,12 +113,12 @@ func (d *nodeController) answer(ctx context.Context, node *corev1.Node) (reconci
 	}
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "The node is not ready for its restart", "asked", desired)
-		return reconcile.Result{RequeueAfter: again}, nil
+		return reconcile.Result{RequeueAfter: drainInterval}, nil
 	}
 	return reconcile.Result{}, d.annotate(ctx, node, appliedAnnotation, desired)
 }
 
-// annotate writes an annotation, into the copy too.
+// annotate writes an annotation to the API server and into node.
 func (d *nodeController) annotate(ctx context.Context, node *corev1.Node, key, value string) error {
 	patch := client.MergeFrom(node.DeepCopy())
 	if node.Annotations == nil {

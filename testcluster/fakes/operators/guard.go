@@ -26,9 +26,9 @@ import (
 )
 
 const (
-	// EtcdUser is who the etcd operator should be to the API server. It is its field manager too.
+	// EtcdUser is the user and field manager of the etcd operator.
 	EtcdUser = "cluster-etcd-operator"
-	// GuardBudget is the name of its budget.
+	// GuardBudget is the name of the guards' PodDisruptionBudget.
 	GuardBudget = "etcd-guard-pdb"
 
 	guardPrefix = "etcd-guard-"
@@ -36,15 +36,15 @@ const (
 	// guardAccount is the name of the guards' service account.
 	guardAccount = "guard-sa"
 	arbiterRole  = "node-role.kubernetes.io/arbiter"
-	// guardPort is that of the health of an etcd pod.
+	// guardPort is the health port of an etcd pod.
 	guardPort = 9980
-	// staleCache is how long the event may take that makes a cache current.
-	staleCache = 50 * time.Millisecond
+	// cacheDelay bounds the delay of the event that updates a stale cache.
+	cacheDelay = 50 * time.Millisecond
 )
 
-// Etcd is the guard of today's etcd operator (U-ETC-7, U-ETC-9): a pod that is pinned to each control-plane node, and a
-// budget by the number of these nodes; neither on SingleReplica. It watches nodes, pods and the budget, but not the Infrastructure: a
-// topology that changes counts at the next event of those.
+// Etcd is the guard controller of the stock etcd operator (U-ETC-7, U-ETC-9): a pod that is pinned to each
+// control-plane node, and a PodDisruptionBudget for the number of these nodes; neither on SingleReplica. It watches
+// nodes, pods and the budget, but not the Infrastructure: a topology change takes effect at the next event of those.
 func Etcd(ctx context.Context, restConfig *rest.Config) error {
 	inEtcd := cache.ByObject{Namespaces: map[string]cache.Config{scenario.EtcdNamespace: {}}}
 	options := cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: inEtcd, &policyv1.PodDisruptionBudget{}: inEtcd}}
@@ -59,7 +59,7 @@ func Etcd(ctx context.Context, restConfig *rest.Config) error {
 	})
 }
 
-// guards reads nodes and pods from a cache, and the Infrastructure past it.
+// guards reads nodes and pods from a cache, and the Infrastructure from the API server.
 type guards struct {
 	kube   client.Client
 	direct client.Reader
@@ -90,7 +90,7 @@ func (g *guards) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 		err = g.guard(ctx, slices.DeleteFunc(nodes.Items, notOfControlPlane), pods.Items)
 	}
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-		return reconcile.Result{RequeueAfter: staleCache}, nil
+		return reconcile.Result{RequeueAfter: cacheDelay}, nil
 	}
 	return reconcile.Result{}, err
 }
@@ -144,7 +144,7 @@ func (g *guards) guard(ctx context.Context, nodes []corev1.Node, pods []corev1.P
 	return nil
 }
 
-// account is that of the guards, which have no token of it.
+// account writes the guards' service account. The pods mount no token of it.
 func (g *guards) account(ctx context.Context) error {
 	account := &corev1.ServiceAccount{}
 	err := g.direct.Get(ctx, client.ObjectKey{Namespace: scenario.EtcdNamespace, Name: guardAccount}, account)
@@ -158,7 +158,7 @@ func (g *guards) account(ctx context.Context) error {
 	return nil
 }
 
-// budget lets one of several go, and the only one.
+// budget allows the eviction of one of several guards, and of the only one.
 func (g *guards) budget(ctx context.Context, nodes int) error {
 	want := intstr.FromInt(max(nodes-1, 0))
 	live := &policyv1.PodDisruptionBudget{}
@@ -182,8 +182,8 @@ func (g *guards) budget(ctx context.Context, nodes int) error {
 	return nil
 }
 
-// guardNode makes the guard of a node, or makes one that ended anew. A node that is closed or not Ready gets none; the etcd of a Ready one
-// is taken to be there.
+// guardNode creates the guard of a node, and replaces one that has ended. A node that is cordoned or not Ready gets
+// none; the etcd of a Ready one is assumed to run.
 func (g *guards) guardNode(ctx context.Context, node *corev1.Node, pods []corev1.Pod) error {
 	at := slices.IndexFunc(pods, func(p corev1.Pod) bool { return p.Spec.NodeName == node.Name })
 	if at >= 0 {
@@ -194,7 +194,7 @@ func (g *guards) guardNode(ctx context.Context, node *corev1.Node, pods []corev1
 		if err := g.kube.Delete(ctx, pod); err != nil {
 			return fmt.Errorf("delete guard %s: %w", pod.Name, client.IgnoreNotFound(err))
 		}
-		return nil // the event of its end brings the new one
+		return nil // the deletion event triggers the creation
 	}
 	if node.Spec.Unschedulable || !embedded.NodeReady(node) {
 		return nil

@@ -21,22 +21,22 @@ import (
 // infrastructureKey is the only Infrastructure.
 var infrastructureKey = client.ObjectKey{Name: scenario.ClusterName}
 
-// Operator runs a stand-in with the rights of a connection until the context ends, which is no error.
+// Operator runs a stand-in with the permissions of a configuration until the context ends, which is no error.
 type Operator func(context.Context, *rest.Config) error
 
-// Process is a stand-in that runs. Its methods may be called from several goroutines.
+// Process is a running stand-in. Its methods may be called from several goroutines.
 type Process struct {
 	operator Operator
 	config   *rest.Config
 	log      logr.Logger
-	ctx      context.Context //nolint:containedctx // of the cluster that the stand-in lives and dies with
+	ctx      context.Context //nolint:containedctx // the lifetime of the cluster
 
 	mu    sync.Mutex
 	end   context.CancelFunc
 	ended chan struct{}
 }
 
-// Start starts a stand-in, which ends with the context at the latest. What it complains about goes to the log.
+// Start starts a stand-in, which ends with the context at the latest. Its errors are logged.
 func Start(ctx context.Context, config *rest.Config, operator Operator, log logr.Logger) *Process {
 	p := &Process{operator: operator, config: config, log: log, ctx: ctrl.LoggerInto(ctx, log)}
 	p.start()
@@ -55,7 +55,7 @@ func (p *Process) start() {
 	}()
 }
 
-// Restart ends it and starts it again.
+// Restart ends the stand-in and starts it again.
 func (p *Process) Restart() {
 	p.Stop()
 	p.mu.Lock()
@@ -63,7 +63,7 @@ func (p *Process) Restart() {
 	p.start()
 }
 
-// Stop ends it and returns when it has ended.
+// Stop ends the stand-in and returns when it has ended.
 func (p *Process) Stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -71,7 +71,7 @@ func (p *Process) Stop() {
 	<-p.ended
 }
 
-// run runs what setUp adds to a manager, until the context ends.
+// run runs a manager with the controllers that setUp adds, until the context ends.
 func run(ctx context.Context, name string, restConfig *rest.Config, options cache.Options, setUp func(ctrl.Manager) error) error {
 	scheme, err := embedded.NewScheme()
 	if err != nil {
@@ -83,7 +83,7 @@ func run(ctx context.Context, name string, restConfig *rest.Config, options cach
 		Cache:                  options,
 		Metrics:                metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress: "0",
-		// One process may run several of these, each on a cluster of its own.
+		// One process may run several of these, each on a separate cluster.
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
 	})
 	if err != nil {

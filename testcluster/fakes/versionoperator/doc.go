@@ -1,5 +1,6 @@
-// Package versionoperator stands in for the cluster-version-operator of a release of old, in which the downloads server of the console
-// and the quorum guard of etcd are static manifests (R-CON-2, R-ETC-3): it brings them, writes them again whenever somebody changed what a manifest
-// says, and lets go of one while an entry in the spec.overrides of the ClusterVersion says so. What it has understood of those entries
-// stands in the status. It runs inside the process that starts it, on nothing but watches.
+// Package versionoperator is a stand-in for the cluster-version-operator of an old release, in which the downloads
+// server of the console and the quorum guard of etcd are static manifests (R-CON-2, R-ETC-3). It creates them,
+// reverts changes of the fields in a manifest, and ignores an object while an entry in spec.overrides of the
+// ClusterVersion sets it unmanaged. It publishes the observed generation in the status. It runs in the process that
+// starts it, and only watches.
 package versionoperator

@@ -13,8 +13,8 @@ import (
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
-// Guard and GuardBudget are the quorum guard of etcd, as releases before 4.8 bring it: three pods on control-plane nodes, of which one
-// may be evicted, whatever the topology is.
+// Guard and GuardBudget are the quorum guard of etcd of releases before 4.8: three pods on control-plane nodes, of
+// which one may be evicted, whatever the topology is.
 var (
 	Guard = Manifest{
 		key: guardKey, kind: "Deployment", group: appsv1.GroupName,
@@ -50,7 +50,7 @@ var (
 
 var guardKey = client.ObjectKey{Namespace: scenario.EtcdNamespace, Name: "etcd-quorum-guard"}
 
-// includeAnnotation is by which the cluster-version-operator chooses manifests.
+// includeAnnotation selects the manifests of the cluster-version-operator.
 const includeAnnotation = "include.release.openshift.io/self-managed-high-availability"
 
 func annotated(annotations map[string]string) map[string]string {

@@ -17,12 +17,12 @@ import (
 // Manifest is an object of the release.
 type Manifest struct {
 	key client.ObjectKey
-	// kind and group are how an entry in spec.overrides names it.
+	// kind and group identify it in an entry of spec.overrides.
 	kind, group string
-	// object makes it as the manifest has it.
+	// object returns the object of the manifest.
 	object func() client.Object
-	// enforce puts what the manifest says into the live object, leaves what it does not speak of, and tells whether that
-	// changed anything.
+	// enforce sets the fields of the manifest in the live object, leaves others, and reports whether it changed
+	// anything.
 	enforce func(live client.Object) bool
 }
 
@@ -38,13 +38,13 @@ var Downloads = Manifest{
 
 var downloadsKey = client.ObjectKey{Namespace: "openshift-console", Name: "downloads"}
 
-// override is the entry that keeps the cluster-version-operator away.
+// override is the entry that sets the object unmanaged.
 func (m Manifest) override() configv1.ComponentOverride {
 	return configv1.ComponentOverride{Kind: m.kind, Group: m.group, Namespace: m.key.Namespace, Name: m.key.Name, Unmanaged: true}
 }
 
-// downloads is the Deployment as the release brings it: two pods on different nodes, on any node that runs Linux and is not closed to
-// them, whatever the topology is. It has no rolling update of its own.
+// downloads is the Deployment in the release: two pods on different nodes, on any schedulable node that runs Linux,
+// whatever the topology is. It sets no rolling update.
 func downloads() *appsv1.Deployment {
 	labels := map[string]string{"app": "console", "component": "downloads"}
 	const toleratedOutage = 120

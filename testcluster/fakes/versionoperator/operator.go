@@ -26,15 +26,15 @@ import (
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
-// User is who it should be to the API server, so that its requests can be told from others. It is its field manager too.
+// User is its user, which identifies its requests, and its field manager.
 const User = scenario.VersionOperatorManager
 
 var versionKey = client.ObjectKey{Name: scenario.ClusterVersionName}
 
-// staleCache is how long the event may take that makes a cache current.
-const staleCache = 50 * time.Millisecond
+// cacheDelay bounds the delay of the event that updates a stale cache.
+const cacheDelay = 50 * time.Millisecond
 
-// Run runs the stand-in for a release that brings these manifests until the context ends, which is no error.
+// Run runs the stand-in for a release with these manifests until the context ends, which is no error.
 func Run(ctx context.Context, restConfig *rest.Config, manifests ...Manifest) error {
 	scheme, err := embedded.NewScheme()
 	if err != nil {
@@ -58,7 +58,7 @@ func Run(ctx context.Context, restConfig *rest.Config, manifests ...Manifest) er
 		Cache:                  cache.Options{ByObject: selected},
 		Metrics:                metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress: "0",
-		// One process runs many of these, each on a cluster of its own.
+		// One process runs many of these, each on a separate cluster.
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
 	})
 	if err != nil {
@@ -86,12 +86,12 @@ type operator struct {
 	manifests []Manifest
 }
 
-// Reconcile implements reconcile.Reconciler. It is never run concurrently. A cache that is behind makes the API server refuse a write, and
-// the next event brings another look.
+// Reconcile implements reconcile.Reconciler. It is never run concurrently. With a stale cache the API server refuses
+// a write, and the next event triggers another reconciliation.
 func (o *operator) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	err := o.reconcile(ctx)
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-		return reconcile.Result{RequeueAfter: staleCache}, nil
+		return reconcile.Result{RequeueAfter: cacheDelay}, nil
 	}
 	return reconcile.Result{}, err
 }
@@ -101,7 +101,7 @@ func (o *operator) reconcile(ctx context.Context) error {
 	if err := o.kube.Get(ctx, versionKey, version); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	// First the manifest, then the status: whoever reads that a generation was observed may rely on nothing being written by an older one.
+	// First the manifest, then the status: after a generation is observed, nothing is written for an older one.
 	for _, m := range o.manifests {
 		if slices.Contains(version.Spec.Overrides, m.override()) {
 			continue
@@ -113,7 +113,7 @@ func (o *operator) reconcile(ctx context.Context) error {
 	return o.report(ctx, version)
 }
 
-// bring makes the object what the manifest says, or makes it.
+// bring creates the object or updates the fields of the manifest.
 func (o *operator) bring(ctx context.Context, m Manifest) error {
 	live := m.object()
 	err := o.kube.Get(ctx, m.key, live)
@@ -129,7 +129,7 @@ func (o *operator) bring(ctx context.Context, m Manifest) error {
 	return nil
 }
 
-// report says in the status which generation it works with, and that overrides keep the cluster from being upgraded.
+// report publishes the observed generation in the status, and that overrides prevent upgrades.
 func (o *operator) report(ctx context.Context, live *configv1.ClusterVersion) error {
 	version := live.DeepCopy()
 	version.Status.ObservedGeneration = version.Generation

@@ -22,9 +22,9 @@ import (
 )
 
 const (
-	patience = time.Minute
-	poll     = 50 * time.Millisecond
-	// quiet is how long it is watched for writes that nobody asked for.
+	timeout = time.Minute
+	poll    = 50 * time.Millisecond
+	// quiet is how long unexpected writes are watched for.
 	quiet = 3 * time.Second
 )
 
@@ -39,7 +39,7 @@ func TestEnforce(t *testing.T) {
 		change func(*appsv1.Deployment)
 		want   bool
 	}{
-		{"as it says", func(*appsv1.Deployment) {}, false},
+		{"as in the manifest", func(*appsv1.Deployment) {}, false},
 		{"fewer pods", func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To[int32](1) }, true},
 		{"no anti-affinity", func(d *appsv1.Deployment) { d.Spec.Template.Spec.Affinity = nil }, true},
 		{"pinned", func(d *appsv1.Deployment) { d.Spec.Template.Spec.NodeSelector[scenario.MasterTaint] = "" }, true},
@@ -61,18 +61,18 @@ func TestEnforce(t *testing.T) {
 				t.Errorf("a difference: %v, want %v", got, test.want)
 			}
 			if enforceDownloads(live) {
-				t.Error("what was just enforced still differs")
+				t.Error("a second call still reports a difference")
 			}
 		})
 	}
 }
 
-// TestOperator takes the stand-in through what the console module relies on, one thing after the other on one cluster.
+// TestOperator checks in sequence, on one cluster, what the console module relies on.
 func TestOperator(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts a cluster; make proof runs it")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*timeout)
 	defer cancel()
 	c, err := embedded.Start(ctx, embedded.Config{})
 	if err != nil {
@@ -99,7 +99,7 @@ func TestOperator(t *testing.T) {
 		return *d.Spec.Replicas == 2 && len(d.ManagedFields) > 0 && d.ManagedFields[0].Manager == "cluster-version-operator"
 	})
 	on.patch(&appsv1.Deployment{}, `{"spec":{"replicas":1}}`)
-	on.downloads("is as the manifest says again", func(d *appsv1.Deployment) bool { return *d.Spec.Replicas == 2 && d.Generation == 3 })
+	on.downloads("matches the manifest again", func(d *appsv1.Deployment) bool { return *d.Spec.Replicas == 2 && d.Generation == 3 })
 	on.patch(&appsv1.Deployment{}, `{"spec":{"template":{"metadata":{"annotations":{"restarted":"now"}}}}}`)
 	on.stopsWriting("after a restart of the pods, which the manifest does not mention")
 	on.downloads("keeps the restart", func(d *appsv1.Deployment) bool {
@@ -113,14 +113,14 @@ func TestOperator(t *testing.T) {
 	before := on.offset()
 	on.patch(&appsv1.Deployment{}, `{"spec":{"replicas":1}}`)
 	on.patch(&configv1.ClusterVersion{}, `{"spec":{"channel":"fast-4.21"}}`)
-	on.version("the stand-in has looked again", observed)
-	on.wroteNothing("while the override stands", "deployments", before)
+	on.version("the stand-in has reconciled again", observed)
+	on.wroteNothing("while the override exists", "deployments", before)
 	if err := c.Client().Delete(ctx, downloads()); err != nil {
 		t.Fatal(err)
 	}
 	on.patch(&configv1.ClusterVersion{}, `{"spec":{"channel":"stable-4.21"}}`)
-	on.version("the stand-in has looked again", observed)
-	on.wroteNothing("after downloads was deleted while the override stands", "deployments", before)
+	on.version("the stand-in has reconciled again", observed)
+	on.wroteNothing("after downloads was deleted while the override exists", "deployments", before)
 
 	on.patch(&configv1.ClusterVersion{}, `{"spec":{"overrides":null}}`)
 	on.version("nothing is overridden any more", func(v *configv1.ClusterVersion) bool { return observed(v) && upgradeable(v) == "" })
@@ -183,7 +183,7 @@ func (c onCluster) version(what string, is func(*configv1.ClusterVersion) bool) 
 
 func (c onCluster) eventually(what string, condition wait.ConditionWithContextFunc, last any) {
 	c.t.Helper()
-	if err := wait.PollUntilContextTimeout(c.t.Context(), poll, patience, true, condition); err != nil {
+	if err := wait.PollUntilContextTimeout(c.t.Context(), poll, timeout, true, condition); err != nil {
 		c.t.Fatalf("%s: %v; it is %+v", what, err, last)
 	}
 }
@@ -197,12 +197,12 @@ func (c onCluster) offset() int64 {
 	return offset
 }
 
-// stopsWriting waits for a period without a write of the stand-in. A write that is refused because the cache is stale counts as one and is
-// repeated once, so the first period after a change may have some.
+// stopsWriting waits for a period without a write. A write that is refused because the cache is stale counts as one
+// and is repeated once, so the first period after a change may have some.
 func (c onCluster) stopsWriting(when string) {
 	c.t.Helper()
 	var wrote []string
-	for end := time.Now().Add(patience); time.Now().Before(end); {
+	for end := time.Now().Add(timeout); time.Now().Before(end); {
 		offset := c.offset()
 		select {
 		case <-time.After(quiet):
@@ -222,7 +222,7 @@ func (c onCluster) wroteNothing(when, resource string, offset int64) {
 	}
 }
 
-// writes returns the requests of the stand-in since the offset that ask for a change.
+// writes returns the write requests of the stand-in since the offset.
 func (c onCluster) writes(resource string, offset int64) []string {
 	c.t.Helper()
 	events, _, err := c.AuditEvents(c.t.Context(), offset, embedded.AuditFilter{User: User, Resource: resource, WritesOnly: true})

@@ -1,4 +1,4 @@
-// Command pause is the process that holds the namespaces of a pod: it waits for a signal, and buries orphans.
+// Command pause is the process that holds the namespaces of a pod: it waits for a signal and reaps orphans.
 package main
 
 import (
