@@ -18,13 +18,11 @@ import (
 // Assets is a complete folder of programs and kwok stages.
 type Assets struct {
 	// Dir is the folder. It is a valid KUBEBUILDER_ASSETS.
-	Dir string
-	// Version is the Kubernetes version, such as v1.36.3.
+	Dir     string
 	Version string
 }
 
-// Program returns the path of a program: etcd, kube-apiserver, kube-controller-manager, kube-scheduler or kwok, or
-// one of EnsureNode.
+// Program returns the path of a program: etcd, kube-apiserver, kube-controller-manager, kube-scheduler or kwok, or one of EnsureNode.
 func (a Assets) Program(name string) string { return filepath.Join(a.Dir, name) }
 
 // Stages returns the paths of kwok's stages, in a stable order.
@@ -64,7 +62,6 @@ func ensure(ctx context.Context, source string, progress io.Writer) (Assets, err
 	return assets, pointCurrent(filepath.Dir(assets.Dir), filepath.Base(assets.Dir))
 }
 
-// ensureSet builds the wanted tools of a module unless they exist.
 func ensureSet(ctx context.Context, source string, wanted func(tool string) bool, progress io.Writer) (Assets, error) {
 	if progress == nil {
 		progress = io.Discard
@@ -84,7 +81,6 @@ func ensureSet(ctx context.Context, source string, wanted func(tool string) bool
 	return assets, buildLocked(ctx, r, assets.Dir, progress)
 }
 
-// buildLocked builds into dir unless another process does it first.
 func buildLocked(ctx context.Context, r recipe, dir string, progress io.Writer) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return fmt.Errorf("create the cache folder: %w", err)
@@ -98,8 +94,7 @@ func buildLocked(ctx context.Context, r recipe, dir string, progress io.Writer) 
 	if err != nil || !locked {
 		return fmt.Errorf("wait for the lock %s.lock: %w", dir, errors.Join(err, ctx.Err()))
 	}
-	// The lock file stays: after its removal a third process could lock a new one while a second waits for the old
-	// one.
+	// The lock file stays: after its removal a third process could lock a new one while a second waits for the old one.
 	defer func() { _ = lock.Unlock() }()
 	if isDir(dir) {
 		return nil
@@ -138,7 +133,6 @@ func build(ctx context.Context, r recipe, dir string, progress io.Writer) error 
 	return nil
 }
 
-// renamePrograms renames programs whose name differs from that of the go command.
 func renamePrograms(r recipe, dir string) error {
 	for _, pkg := range r.programs {
 		if name, built := programName(pkg), builtName(pkg); name != built {
@@ -236,7 +230,6 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// stepProgress prints a line at intervals from the output of go build -v, which has one line per package.
 type stepProgress struct {
 	out      io.Writer
 	label    string
@@ -244,7 +237,6 @@ type stepProgress struct {
 	packages int
 }
 
-// reportEvery is the interval of progress lines.
 const reportEvery = 5 * time.Second
 
 func newStepProgress(out io.Writer, label string) *stepProgress {

@@ -16,8 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// source writes a module that resembles testcluster/kube but builds fast and without a proxy: two programs, and
-// kwok's stages.
+// source writes a module that resembles testcluster/kube but builds fast and without a proxy: two programs, and kwok's stages.
 func source(t *testing.T, change ...func(files map[string]string)) string {
 	t.Helper()
 	const program = "package main\n\nimport \"os\"\n\nvar Version = \"unset\"\n\nfunc main() { os.Stdout.WriteString(Version) }\n"
@@ -77,7 +76,6 @@ require k8s.io/component-base v0.0.0
 	return dir
 }
 
-// emptyCache sets an empty cache folder for the test and disables the network.
 func emptyCache(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -225,7 +223,6 @@ func TestEnsureWaitsForAnotherProcess(t *testing.T) {
 	}
 }
 
-// waiting calls ensure in the background; the channel receives the first line of its progress.
 func waiting(ctx context.Context, dir string) (<-chan string, func() (Assets, error)) {
 	reader, writer := io.Pipe()
 	type result struct {
@@ -332,7 +329,6 @@ func TestModuleDirIsFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Both sets come from one module, with one version of each dependency, and share no program.
 	keys := map[string]bool{}
 	for _, set := range []struct {
 		wanted    func(string) bool

@@ -14,14 +14,12 @@ import (
 // CacheEnv names the environment variable with the cache folder.
 const CacheEnv = "SNO_CACHE"
 
-// modulePath is the module of this package; its folder contains testcluster/kube.
 const modulePath = "github.com/solonode/sno/testcluster"
 
 // ErrNoSource is returned when the folder of module testcluster, and with it testcluster/kube, is not found.
 var ErrNoSource = errors.New("the source folder of " + modulePath + " was not found")
 
-// CacheDir returns the folder of all builds, without creating it: $SNO_CACHE/kube, or sno/kube in the user's cache
-// folder.
+// CacheDir returns the folder of all builds, without creating it: $SNO_CACHE/kube, or sno/kube in the user's cache folder.
 func CacheDir() (string, error) {
 	base := os.Getenv(CacheEnv)
 	if base == "" {
@@ -64,7 +62,6 @@ func isModuleDir(dir string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// command returns the go command in dir (empty: the working folder) with additional environment.
 func command(ctx context.Context, dir string, env []string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
@@ -105,7 +102,6 @@ func moduleFolder(ctx context.Context, dir string, env []string, module string) 
 	if folder != "" {
 		return folder, nil
 	}
-	// An empty output means that the module is not downloaded yet.
 	if _, err := goCommand(ctx, dir, env, "mod", "download", module); err != nil {
 		return "", explain(err)
 	}

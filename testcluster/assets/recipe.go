@@ -24,13 +24,11 @@ const recipeVersion = "2"
 // of Jobs complete, and deleted ones end.
 var stageFolders = []string{"node/fast", "node/heartbeat-with-lease", "pod/fast"}
 
-// recipe is read from the go.mod of testcluster/kube.
 type recipe struct {
-	source   string   // folder of module testcluster/kube
-	programs []string // package paths, from the tool lines
-	version  string   // of Kubernetes, such as v1.36.3
-	key      string   // name of the folder
-	// simulates is set for simulated nodes, for which kwok needs stages.
+	source    string   // folder of module testcluster/kube
+	programs  []string // package paths, from the tool lines
+	version   string   // of Kubernetes, such as v1.36.3
+	key       string   // name of the folder
 	simulates bool
 }
 
@@ -83,8 +81,7 @@ func readRecipe(ctx context.Context, source string, wanted func(tool string) boo
 	return r, nil
 }
 
-// programName is the file name of a built program. etcd's main package is called server; envtest requires the name
-// etcd.
+// programName is the file name of a built program. etcd's main package is called server; envtest requires the name etcd.
 func programName(pkg string) string {
 	if strings.HasPrefix(pkg, "go.etcd.io/etcd/server/") {
 		return "etcd"
@@ -102,7 +99,6 @@ func builtName(pkg string) string {
 
 var majorVersion = regexp.MustCompile(`^v[0-9]+$`)
 
-// names are those of all programs.
 func (r recipe) names() string {
 	var names []string
 	for _, pkg := range r.programs {
@@ -111,8 +107,7 @@ func (r recipe) names() string {
 	return strings.Join(names, ", ")
 }
 
-// linkerFlags stamps the Kubernetes version, without which clients would get v0.0.0-master, and drops symbols to save
-// 150 MB.
+// linkerFlags stamps the Kubernetes version, without which clients would get v0.0.0-master, and drops symbols to save 150 MB.
 func linkerFlags(version string) string {
 	parts := strings.SplitN(strings.TrimPrefix(semver.Canonical(version), "v"), ".", 3)
 	const stamp = " -X k8s.io/component-base/version."
@@ -126,11 +121,9 @@ func linkerFlags(version string) string {
 // ErrModuleUnavailable is returned when the module proxy does not have a module version.
 var ErrModuleUnavailable = errors.New("module version unavailable")
 
-// moduleFailure finds "module@version: reason" in an error of the go command.
 var moduleFailure = regexp.MustCompile(`(?m)(?:^|\s)([A-Za-z0-9][\w.~/-]*\.[\w.~/-]+)@(v[\w.+-]+): (.+)$`)
 
-// explain adds what to do to an error of the go command about a module version or checksum. Other errors are
-// unchanged.
+// explain adds what to do to an error of the go command about a module version or checksum. Other errors are unchanged.
 func explain(err error) error {
 	if strings.Contains(err.Error(), "missing go.sum entry") {
 		return fmt.Errorf("%w: the checksums do not fit the versions, run GOWORK=off go mod tidy in testcluster/kube (see its README.md): %w", ErrModuleUnavailable, err)

@@ -24,21 +24,16 @@ var ErrCredentials = errors.New("not a certificate authority with its key")
 
 // Existing is a control plane that runs elsewhere.
 type Existing struct {
-	// Config has all permissions.
 	Config *rest.Config
 	// CACert and CAKey sign client certificates, both PEM. CACert is also the CA of the server where Config has none.
 	CACert, CAKey []byte
-	// ParentDir is the parent of the folder for kubeconfig files and logs. Empty: the system's temporary folder.
-	ParentDir string
-	// Keep leaves the folder when the cluster stops.
-	Keep bool
-	// Progress receives a line for each step; may be nil.
-	Progress io.Writer
+	ParentDir     string
+	Keep          bool
+	Progress      io.Writer
 }
 
-// Attach installs the CustomResourceDefinitions of DefaultCRDs on a control plane that runs elsewhere, and returns a
-// Cluster for it. It has no components and no audit log, and its nodes are real. Stop ends only the programs that Run
-// has started.
+// Attach installs the CustomResourceDefinitions of DefaultCRDs on a control plane that runs elsewhere, and returns a Cluster
+// for it. It has no components and no audit log, and its nodes are real. Stop ends only the programs that Run has started.
 func Attach(ctx context.Context, e Existing) (*Cluster, error) {
 	if e.Progress == nil {
 		e.Progress = io.Discard

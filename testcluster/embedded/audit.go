@@ -29,16 +29,14 @@ const auditTimeout = 90 * time.Second
 // ErrAuditIncomplete is returned when the API server neither answered nor aborted a write.
 var ErrAuditIncomplete = errors.New("the audit log lacks the end of a write")
 
-// auditTail follows the audit log for writes in progress.
 type auditTail struct {
 	mu   sync.Mutex
 	end  int64
 	open map[types.UID]time.Time
 }
 
-// AuditOffset returns the size of the audit log in bytes, as a starting point for AuditEvents. It waits until all
-// writes in progress are recorded, because an event may be written long after a watch has delivered the change. It
-// returns ErrAuditIncomplete if one never is.
+// AuditOffset returns the size of the audit log in bytes, as a starting point for AuditEvents. It waits until all writes in progress are
+// recorded, because an event may be written long after a watch has delivered the change. It returns ErrAuditIncomplete if one never is.
 func (c *Cluster) AuditOffset(ctx context.Context) (int64, error) {
 	var begun []types.UID
 	err := wait.PollUntilContextTimeout(ctx, pollInterval, auditTimeout, true, func(context.Context) (bool, error) {
@@ -90,9 +88,7 @@ func (c *Cluster) openWrites() (map[types.UID]time.Time, error) {
 
 // AuditFilter selects audit events. An empty field selects all.
 type AuditFilter struct {
-	// User is the authenticated user, such as system:serviceaccount:<namespace>:<name>.
-	User string
-	// UserAgent is the whole header.
+	User      string
 	UserAgent string
 	// Resource is the plural, such as ingresscontrollers, and Group its API group, such as operator.openshift.io. The core group cannot be selected.
 	Resource, Group string
@@ -119,9 +115,8 @@ func (f AuditFilter) selects(event *auditv1.Event) bool {
 	return !f.WritesOnly || writeVerbs.Has(event.Verb)
 }
 
-// AuditEvents returns the selected events that were logged at or after offset, oldest first, and the next offset. It
-// includes all writes that are visible in the cluster at the call, see AuditOffset. An incomplete last line is left
-// for the next call.
+// AuditEvents returns the selected events that were logged at or after offset, oldest first, and the next offset. It includes
+// all writes that are visible in the cluster at the call, see AuditOffset. An incomplete last line is left for the next call.
 func (c *Cluster) AuditEvents(ctx context.Context, offset int64, filter AuditFilter) ([]auditv1.Event, int64, error) {
 	if _, err := c.AuditOffset(ctx); err != nil {
 		return nil, offset, err
@@ -129,7 +124,6 @@ func (c *Cluster) AuditEvents(ctx context.Context, offset int64, filter AuditFil
 	return readAudit(c.AuditLogPath(), offset, filter)
 }
 
-// readAudit reads the events of requests that have ended.
 func readAudit(path string, offset int64, filter AuditFilter) ([]auditv1.Event, int64, error) {
 	return scanAudit(path, offset, func(event *auditv1.Event) bool {
 		return event.Stage != auditv1.StageRequestReceived && filter.selects(event)

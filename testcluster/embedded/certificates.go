@@ -20,7 +20,6 @@ import (
 // leafValidity exceeds the lifetime of a cluster, and bounds how long credentials in a kept folder work.
 const leafValidity = 30 * 24 * time.Hour
 
-// authority signs the certificates of one cluster.
 type authority struct {
 	certificate *x509.Certificate
 	key         crypto.Signer
@@ -38,7 +37,6 @@ func newAuthority(name string) (*authority, error) {
 	return &authority{certificate: certificate, key: key}, nil
 }
 
-// identity is a certificate with its key, both PEM.
 type identity struct {
 	cert, key []byte
 }
@@ -110,7 +108,6 @@ type credentials struct {
 	serverName string
 }
 
-// Files under pki/ that the components read.
 const (
 	caName             = "ca"
 	frontProxyCAName   = "front-proxy-ca"

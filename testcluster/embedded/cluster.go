@@ -39,16 +39,13 @@ type Config struct {
 	// Keep keeps the folder, with logs and data, when the cluster stops.
 	Keep bool
 	// CRDs are the CustomResourceDefinitions to install, as paths inside module github.com/openshift/api. Nil: DefaultCRDs. Not nil but empty: none.
-	CRDs []string
-	// CRDFiles are additional files or folders with CustomResourceDefinitions.
+	CRDs     []string
 	CRDFiles []string
-	// APIServer are additional arguments of the API server, such as --admission-control-config-file=FILE. They
-	// override the defaults.
+	// APIServer are additional arguments of the API server, such as --admission-control-config-file=FILE. They override the defaults.
 	APIServer []string
 	// Progress receives a line for each step; may be nil.
 	Progress io.Writer
 
-	// freePort is replaced by tests.
 	freePort func() (int, error)
 }
 
@@ -80,7 +77,6 @@ type Cluster struct {
 const (
 	// startTimeout bounds a start whose context has no deadline. A start normally takes seconds.
 	startTimeout = 2 * time.Minute
-	// portAttempts is how many ports a start tries if other processes take them.
 	portAttempts = 5
 	logTailBytes = 2000
 )
@@ -88,7 +84,6 @@ const (
 // ErrComponentExited is returned when a component ended while the cluster waited for it.
 var ErrComponentExited = errors.New("component exited")
 
-// errPortTaken is returned when another process took the port between its selection and its use.
 var errPortTaken = errors.New("port taken")
 
 // apiServerGarbage makes the API server collect garbage less often. On few shared processors each collection delays
@@ -173,7 +168,6 @@ func (c *Cluster) bringUp(ctx context.Context, config Config) error {
 	return c.populate(ctx, crds)
 }
 
-// startOnFreePort starts the API server on a free port and returns when it is ready.
 func (c *Cluster) startOnFreePort(ctx context.Context, config Config) error {
 	server := c.Component(APIServer)
 	for attempt := 1; ; attempt++ {
@@ -193,7 +187,6 @@ func (c *Cluster) startOnFreePort(ctx context.Context, config Config) error {
 	}
 }
 
-// connectTo creates the clients for an API server on port.
 func (c *Cluster) connectTo(port int) error {
 	c.url = fmt.Sprintf("https://%s:%d", loopback, port)
 	var err error
@@ -287,8 +280,7 @@ func (c *Cluster) Dir() string { return c.dir }
 // URL returns the address of the API server.
 func (c *Cluster) URL() string { return c.url }
 
-// Client returns a client with all permissions and the types of NewScheme. It reads from the API server, not from a
-// cache.
+// Client returns a client with all permissions and the types of NewScheme. It reads from the API server, not from a cache.
 func (c *Cluster) Client() client.Client { return c.client }
 
 // Clientset returns a client-go client with all permissions.
@@ -343,7 +335,6 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 	return nil
 }
 
-// exitError returns why a component ended, with the end of its log.
 func exitError(p *Component) error {
 	tail := p.logTail(logTailBytes)
 	err := fmt.Errorf("%w: %s: its log %s ends with:\n%s", ErrComponentExited, p.name, p.log, tail)

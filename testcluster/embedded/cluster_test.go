@@ -40,7 +40,6 @@ import (
 // crashChildEnv makes the test binary start a cluster in the parent folder that is its value, and wait to be killed.
 const crashChildEnv = "SNO_TEST_CRASH_CHILD"
 
-// testLimit bounds a test, most of which take a few seconds on an idle machine.
 const testLimit = 2 * time.Minute
 
 var shared struct {
@@ -83,7 +82,6 @@ func testContext(t *testing.T) context.Context {
 	return ctx
 }
 
-// eventually waits until condition returns an empty string.
 func eventually(ctx context.Context, t *testing.T, what string, condition func(context.Context) string) {
 	t.Helper()
 	var last string
@@ -140,7 +138,6 @@ func TestStartToFirstPod(t *testing.T) {
 	if pod.Status.HostIP != "192.0.2.7" {
 		t.Errorf("the pod's host is %s, want the node's address", pod.Status.HostIP)
 	}
-	// The default admission plugins are on.
 	if len(pod.Spec.Tolerations) != 2 {
 		t.Errorf("tolerations %v, want the two that DefaultTolerationSeconds adds", pod.Spec.Tolerations)
 	}
@@ -200,7 +197,6 @@ func TestSideBySideAndContext(t *testing.T) {
 	if _, err := one.Clientset().CoreV1().Namespaces().Get(ctx, "only-in-two", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("a namespace of one cluster in the other: %v", err)
 	}
-	// Neither trusts the other's certificates.
 	foreign := one.RESTConfig()
 	foreign.Host = two.URL()
 	client, err := kubernetes.NewForConfig(foreign)
@@ -265,7 +261,6 @@ func TestAPIServerKilledAndStarted(t *testing.T) {
 	if _, err := c.Clientset().CoreV1().Namespaces().Get(ctx, "survives", metav1.GetOptions{}); err != nil {
 		t.Errorf("data are lost: %v", err)
 	}
-	// The controllers and the simulated kubelets have reconnected.
 	if err := c.EnsureNamespace(ctx, "after"); err != nil {
 		t.Fatal(err)
 	}
@@ -385,7 +380,6 @@ func TestNodes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The controllers add the beta labels with a delay.
 	maps.DeleteFunc(node.Labels, func(key, _ string) bool { return strings.HasPrefix(key, "beta.") })
 	want := map[string]string{
 		"node-role.kubernetes.io/master": "", "node-role.kubernetes.io/control-plane": "", "zone": "z",
@@ -772,7 +766,6 @@ func pidsOf(c *Cluster) map[string]int {
 	return pids
 }
 
-// processLives reports whether a process runs. A zombie does not.
 func processLives(pid int) bool {
 	state, err := exec.Command("ps", "-o", "stat=", "-p", fmt.Sprint(pid)).Output()
 	return err == nil && len(bytes.TrimSpace(state)) > 0 && state[0] != 'Z'

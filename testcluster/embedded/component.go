@@ -43,7 +43,6 @@ type Component struct {
 	retired bool
 }
 
-// run is one run of a component's process.
 type run struct {
 	cmd    *exec.Cmd
 	since  time.Time
@@ -95,7 +94,6 @@ func (p *Component) start(ctx context.Context) (*run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the log of %s: %w", p.name, err)
 	}
-	// The child has its own copy of the descriptor.
 	defer func() { _ = log.Close() }()
 	// Not CommandContext: the process must outlive ctx.
 	cmd := exec.Command(p.program, p.args...)
@@ -150,7 +148,6 @@ func (r *run) over() bool {
 	}
 }
 
-// logTail returns the last size bytes of the component's log.
 func (p *Component) logTail(size int64) string {
 	file, err := os.Open(p.log)
 	if err != nil {

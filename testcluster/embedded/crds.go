@@ -14,7 +14,6 @@ import (
 	"github.com/solonode/sno/testcluster/assets"
 )
 
-// openshiftAPI is the module that contains the CustomResourceDefinitions of OpenShift.
 const openshiftAPI = "github.com/openshift/api"
 
 // DefaultCRDs returns the CustomResourceDefinitions that every cluster gets, as paths inside module github.com/openshift/api.
@@ -49,7 +48,6 @@ func readCRDs(ctx context.Context, openshift, files []string) ([]*apiextensionsv
 	return options.CRDs, nil
 }
 
-// installCRDs creates definitions and returns when their resources are served and discovered.
 func installCRDs(ctx context.Context, config *rest.Config, crds []*apiextensionsv1.CustomResourceDefinition) error {
 	if len(crds) == 0 {
 		return nil

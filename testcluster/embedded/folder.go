@@ -19,15 +19,13 @@ const (
 	socketLimit = 103
 )
 
-// folder is the folder of one cluster, locked while its owner runs.
 type folder struct {
 	path string
 	lock *flock.Flock
 	keep bool
 }
 
-// newFolder makes a folder under parent (empty: the system's temporary folder), after removing those of owners that
-// have ended.
+// newFolder makes a folder under parent (empty: the system's temporary folder), after removing those of owners that have ended.
 func newFolder(parent string, keep bool) (*folder, error) {
 	if parent == "" {
 		parent = os.TempDir()
@@ -66,7 +64,6 @@ func newFolder(parent string, keep bool) (*folder, error) {
 	return f, nil
 }
 
-// remove unlocks the folder, and deletes it unless it is kept.
 func (f *folder) remove() error {
 	err := f.lock.Unlock()
 	if !f.keep {
@@ -78,8 +75,7 @@ func (f *folder) remove() error {
 	return nil
 }
 
-// sweep removes the cluster folders in parent whose owner has ended and that are not kept, except those of other
-// users.
+// sweep removes the cluster folders in parent whose owner has ended and that are not kept, except those of other users.
 func sweep(parent string) error {
 	dirs, err := filepath.Glob(filepath.Join(parent, folderPrefix+"*"))
 	if err != nil {

@@ -24,9 +24,8 @@ const (
 	rolePrefix = "node-role.kubernetes.io/"
 	// notReadyAnnotation excludes a node from the simulated kubelets, see SetNodeReady.
 	notReadyAnnotation = "sno.solonode.github.io/not-ready"
-	// nodeCreators is how many nodes are created in parallel.
-	nodeCreators = 16
-	pollInterval = 25 * time.Millisecond
+	nodeCreators       = 16
+	pollInterval       = 25 * time.Millisecond
 )
 
 // NodeSpec describes a simulated node.
@@ -128,7 +127,6 @@ func (c *Cluster) node(spec NodeSpec) *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: spec.Name, Labels: labels},
 		Spec:       corev1.NodeSpec{Taints: spec.Taints},
-		// A kubelet sends the status with the registration, so the API server accepts it.
 		Status: corev1.NodeStatus{
 			Capacity:    capacity,
 			Allocatable: capacity.DeepCopy(),
@@ -200,7 +198,6 @@ func (c *Cluster) SetNodeReady(ctx context.Context, name string, ready bool) err
 	return nil
 }
 
-// exceptNotReady makes a stage of kind Node skip nodes with notReadyAnnotation.
 func exceptNotReady(stage map[string]any) error {
 	kind, _, err := unstructured.NestedString(stage, "spec", "resourceRef", "kind")
 	if err != nil || kind != "Node" {

@@ -29,6 +29,7 @@ const (
 	answerTimeout = 10 * time.Second
 )
 
+// Engine is a running container engine.
 type Engine struct {
 	// Host is its address, such as unix:///var/run/docker.sock. Empty: the default of the client.
 	Host string
@@ -64,7 +65,6 @@ func Find(ctx context.Context) (Engine, error) {
 const advice = "start it (systemctl start docker), name another one in $DOCKER_HOST, or, as root on Debian, run hack/engine start, " +
 	"which installs docker.io and debootstrap where they are missing"
 
-// describe distinguishes an engine that has ended from one that does not exist.
 func describe(host string) string {
 	if host == "" {
 		host = os.Getenv(hostEnv)
@@ -100,7 +100,6 @@ func isSocket(path string) bool {
 	return err == nil && info.Mode().Type() == os.ModeSocket
 }
 
-// ownSocket returns the socket of hack/engine.
 func ownSocket() (string, error) {
 	cache, err := assets.CacheDir()
 	if err != nil {

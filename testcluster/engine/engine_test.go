@@ -16,7 +16,6 @@ func TestFindErrors(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	t.Setenv("SNO_CACHE", dir)
-	// A client that reaches no engine.
 	client := "#!/bin/sh\nexit 1\n"
 	if err := os.WriteFile(filepath.Join(dir, "docker"), []byte(client), 0o755); err != nil { //nolint:gosec // it is a program
 		t.Fatal(err)
@@ -55,7 +54,6 @@ func TestFindErrors(t *testing.T) {
 	}
 }
 
-// The engine that hack/engine has started is found without being named.
 func TestFindOwn(t *testing.T) {
 	dir, err := os.MkdirTemp("", "engine")
 	if err != nil {

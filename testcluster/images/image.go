@@ -30,12 +30,10 @@ var ErrImage = errors.New("no image")
 
 // Image describes an image.
 type Image struct {
-	// Name includes registry and tag.
 	Name string
 	// Files maps paths in the image, without a leading slash, to executable files of this machine.
 	Files map[string]string
-	// Data is the same for files that are not executable.
-	Data map[string]string
+	Data  map[string]string
 	// Tar is an additional layer, a file of this machine; empty for none.
 	Tar        string
 	Entrypoint []string
@@ -45,8 +43,7 @@ type Image struct {
 	Architecture string
 }
 
-// CheckName returns an error for a name without a registry, a repository or a tag, because engines complete such
-// names differently.
+// CheckName returns an error for a name without a registry, a repository or a tag, because engines complete such names differently.
 func CheckName(image string) error {
 	_, err := tagOf(image)
 	return err
@@ -79,8 +76,7 @@ func Write(file string, all ...Image) error {
 	return os.Rename(unfinished, file) //nolint:wrapcheck // names both
 }
 
-// Digest returns the digest of an image's configuration, which most engines show as its ID. It covers all files, and
-// not their compression.
+// Digest returns the digest of an image's configuration, which most engines show as its ID. It covers all files, and not their compression.
 func Digest(archive, image string) (string, error) {
 	tag, err := tagOf(image)
 	if err != nil {
@@ -132,7 +128,6 @@ func build(i Image) (v1.Image, error) {
 	return image, nil
 }
 
-// pack writes files and their folders in sorted order and without times.
 func pack(programs, data map[string]string) ([]byte, error) {
 	files := maps.Clone(programs)
 	if files == nil {

@@ -74,7 +74,6 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// read returns the configuration of an image and the modes of its files.
 func read(t *testing.T, archive, image string) (*v1.ConfigFile, map[string]int64) {
 	t.Helper()
 	tag, err := name.NewTag(image)
@@ -105,7 +104,6 @@ func read(t *testing.T, archive, image string) (*v1.ConfigFile, map[string]int64
 	return config, modes
 }
 
-// The digest identifies the content of an image in the archive; an image that is not there has none.
 func TestDigest(t *testing.T) {
 	dir := t.TempDir()
 	file, archive := filepath.Join(dir, "program"), filepath.Join(dir, "images.tar")

@@ -12,11 +12,8 @@ import (
 // balancerImage is kind's load balancer for several API servers; the version is kind's.
 const balancerImage = "docker.io/envoyproxy/envoy:v1.36.2"
 
-// balancerLabel is on images that this package makes, which lose their names.
 const balancerLabel = "sno.solonode.github.io/balancer"
 
-// envoy replaces the program of that name.
-//
 //go:embed envoy.sh
 var envoy string
 

@@ -22,8 +22,7 @@ import (
 )
 
 const (
-	// readyTimeout is for nodes after kubeadm has ended: containerd reads the network configuration every five
-	// seconds.
+	// readyTimeout is for nodes after kubeadm has ended: containerd reads the network configuration every five seconds.
 	readyTimeout = 3 * time.Minute
 	// deleteTimeout bounds the removal after an interruption.
 	deleteTimeout = 2 * time.Minute
@@ -35,10 +34,9 @@ const (
 
 // Cluster is a cluster with real kubelets.
 type Cluster struct {
-	name     string
-	engine   engine.Engine
-	provider *cluster.Provider
-	// kubeconfig is a path.
+	name       string
+	engine     engine.Engine
+	provider   *cluster.Provider
 	kubeconfig string
 	config     *rest.Config
 	clientset  *kubernetes.Clientset
@@ -49,8 +47,7 @@ type Cluster struct {
 // creating guards the environment of this process.
 var creating sync.Mutex
 
-// Create makes a cluster and returns when its nodes are Ready. If that fails or the context ends, it removes
-// everything.
+// Create makes a cluster and returns when its nodes are Ready. If that fails or the context ends, it removes everything.
 func Create(ctx context.Context, config Config) (*Cluster, error) {
 	config, err := config.defaulted()
 	if err != nil {
@@ -156,7 +153,6 @@ func (c *Cluster) create(ctx context.Context, config Config) error {
 	}
 }
 
-// connect creates the clients.
 func (c *Cluster) connect() error {
 	text, err := c.provider.KubeConfig(c.name, false)
 	if err != nil {
@@ -166,7 +162,6 @@ func (c *Cluster) connect() error {
 		return fmt.Errorf("read the kubeconfig of cluster %s: %w", c.name, err)
 	}
 	c.config.QPS = -1
-	// Warnings about OpenShift's deprecated labels are expected.
 	c.config.WarningHandler = rest.NoWarnings{}
 	c.clientset, err = kubernetes.NewForConfig(c.config)
 	if err != nil {
@@ -229,6 +224,5 @@ func (c *Cluster) RESTConfig() *rest.Config { return rest.CopyConfig(c.config) }
 func (c *Cluster) Clientset() kubernetes.Interface { return c.clientset }
 
 func (c *Cluster) say(format string, args ...any) {
-	// Errors of progress output are not relevant.
 	_, _ = fmt.Fprintf(c.progress, "%5.1fs  %s\n", time.Since(c.started).Seconds(), fmt.Sprintf(format, args...))
 }

@@ -27,12 +27,10 @@ type Config struct {
 	Patches      []string
 	FeatureGates map[string]bool
 	// Image is that of the nodes. Empty: nodeimage.Ensure.
-	Image string
-	// Progress receives a line for each step; may be nil.
+	Image    string
 	Progress io.Writer
 }
 
-// Docker accepts these as names of hosts.
 var nameSyntax = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,40}$`)
 
 func (c Config) defaulted() (Config, error) {
@@ -57,12 +55,10 @@ func (c Config) defaulted() (Config, error) {
 	return c, nil
 }
 
-// network returns the name of the cluster's network.
 func (c Config) network() string { return networkOf(c.Name) }
 
 func networkOf(name string) string { return "kind-" + name }
 
-// forKind returns the configuration for kind.
 func (c Config) forKind() (*v1alpha4.Cluster, error) {
 	kubelet, err := c.kubelet()
 	if err != nil {
@@ -73,8 +69,7 @@ func (c Config) forKind() (*v1alpha4.Cluster, error) {
 		Name:                 c.Name,
 		FeatureGates:         c.FeatureGates,
 		KubeadmConfigPatches: append([]string{kubelet}, c.Patches...),
-		// kind's network plugin would be an image to pull, and nftables needs fewer programs in the image of
-		// kube-proxy.
+		// kind's network plugin would be an image to pull, and nftables needs fewer programs in the image of kube-proxy.
 		Networking: v1alpha4.Networking{DisableDefaultCNI: true, KubeProxyMode: "nftables", PodSubnet: podSubnet},
 	}
 	for range c.ControlPlanes {
@@ -86,7 +81,6 @@ func (c Config) forKind() (*v1alpha4.Cluster, error) {
 	return out, nil
 }
 
-// kubelet returns the patch of the kubelets' configuration.
 func (c Config) kubelet() (string, error) {
 	fields := map[string]any{
 		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",

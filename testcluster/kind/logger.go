@@ -43,7 +43,6 @@ func (l infoLogger) Infof(format string, args ...any) { l.Info(fmt.Sprintf(forma
 // Enabled implements log.InfoLogger.
 func (l infoLogger) Enabled() bool { return l.enabled }
 
-// plain removes all but printable ASCII.
 func plain(message string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {

@@ -14,10 +14,8 @@ import (
 )
 
 const (
-	// podSubnet contains the nodes' pod CIDRs, which kubeadm allocates.
-	podSubnet = "10.244.0.0/16"
-	poll      = 200 * time.Millisecond
-	// networkFile sorts first in containerd's folder.
+	podSubnet   = "10.244.0.0/16"
+	poll        = 200 * time.Millisecond
 	networkFile = "/etc/cni/net.d/10-sno.conflist"
 )
 
@@ -49,7 +47,6 @@ func (c *Cluster) Connect(ctx context.Context) error {
 	return c.waitReady(ctx)
 }
 
-// withRanges waits until every node has a pod CIDR.
 func (c *Cluster) withRanges(ctx context.Context) ([]corev1.Node, error) {
 	var nodes []corev1.Node
 	var last error
@@ -101,7 +98,6 @@ func address(node *corev1.Node) string {
 	return ""
 }
 
-// waitReady waits until all nodes are Ready and have none of the taints of nodes that are not.
 func (c *Cluster) waitReady(ctx context.Context) error {
 	var wrong string
 	err := wait.PollUntilContextTimeout(ctx, poll, readyTimeout, true, func(ctx context.Context) (bool, error) {

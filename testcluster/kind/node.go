@@ -19,8 +19,7 @@ import (
 // restartTimeout is for a node with all its pods, including the API server.
 const restartTimeout = 5 * time.Minute
 
-// Nodes returns the names of the nodes, which are those of their containers: the control plane first, each group by
-// number.
+// Nodes returns the names of the nodes, which are those of their containers: the control plane first, each group by number.
 func (c *Cluster) Nodes() ([]string, error) {
 	nodes, err := c.provider.ListInternalNodes(c.name)
 	if err != nil {
@@ -49,8 +48,7 @@ func (c *Cluster) Exec(ctx context.Context, node string, command ...string) (str
 	return c.engine.Output(ctx, append([]string{"exec", node}, command...)...)
 }
 
-// Restart restarts a node without a shutdown, as a reset button does, and returns when it has booted and all nodes
-// are Ready.
+// Restart restarts a node without a shutdown, as a reset button does, and returns when it has booted and all nodes are Ready.
 func (c *Cluster) Restart(ctx context.Context, node string) error {
 	before, err := c.clientset.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
 	if err != nil {
@@ -63,7 +61,6 @@ func (c *Cluster) Restart(ctx context.Context, node string) error {
 	return c.returned(ctx, node, since)
 }
 
-// returned waits until the kubelet of a node reports again.
 func (c *Cluster) returned(ctx context.Context, node string, since metav1.Time) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, poll, restartTimeout, true, func(ctx context.Context) (bool, error) {
@@ -80,7 +77,6 @@ func (c *Cluster) returned(ctx context.Context, node string, since metav1.Time) 
 	return c.Connect(ctx)
 }
 
-// heartbeat returns when the kubelet last wrote the node's status.
 func heartbeat(node *corev1.Node) metav1.Time {
 	for _, condition := range node.Status.Conditions {
 		if condition.Type == corev1.NodeReady {
@@ -112,8 +108,7 @@ func (c *Cluster) Address(ctx context.Context, node string) (string, error) {
 	return c.engine.Output(ctx, "inspect", "--format", "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", node)
 }
 
-// Pack writes a layer for an image (images.Image.Tar) with programs of the nodes, by their paths there, and their
-// libraries.
+// Pack writes a layer for an image (images.Image.Tar) with programs of the nodes, by their paths there, and their libraries.
 func (c *Cluster) Pack(ctx context.Context, file string, programs ...string) error {
 	nodes, err := c.Nodes()
 	if err != nil {

@@ -27,27 +27,21 @@ const (
 	mebibyte = 1 << 20
 	gibibyte = 1 << 30
 
-	// Measured: a control-plane node with all pods of the suite takes 700 MiB, a worker 150 MiB. The rest is for
-	// other processes.
+	// Measured: a control-plane node with all pods of the suite takes 700 MiB, a worker 150 MiB. The rest is for other processes.
 	memoryBase, memoryControlPlane, memoryWorker = 500 * mebibyte, 900 * mebibyte, 250 * mebibyte
-	// The image, once, and what each node unpacks and logs.
-	diskBase, diskNode = 2 * gibibyte, 1 * gibibyte
+	diskBase, diskNode                           = 2 * gibibyte, 1 * gibibyte
 	// Measured: instances of inotify of systemd, containerd and the kubelet of a node. Linux limits them per user.
 	watchesNode, watchesBase = 12, 8
 
 	clusterLabel = "io.x-k8s.kind.cluster"
 )
 
-// machine has the free resources. Negative: unknown.
 type machine struct {
 	memory, disk int64
-	// watches are instances of inotify.
-	watches int
-	// folder is the storage of the engine.
-	folder string
+	watches      int
+	folder       string
 }
 
-// leftover returns an error if containers of a cluster of that name exist.
 func (c Config) leftover(containers []string) error {
 	if len(containers) == 0 {
 		return nil
@@ -56,7 +50,6 @@ func (c Config) leftover(containers []string) error {
 		ErrAlreadyExists, c.Name, strings.Join(containers, ", "), c.Name)
 }
 
-// check reports all missing resources at once, in numbers.
 func (c Config) check(m machine) error {
 	var errs []error
 	nodes := c.ControlPlanes + c.Workers
@@ -97,7 +90,6 @@ func CheckPreconditions(ctx context.Context, all ...Config) error {
 	return room(m, leftover, all)
 }
 
-// room checks all clusters as one.
 func room(m machine, leftover map[string][]string, all []Config) error {
 	var sum Config
 	var errs []error
@@ -108,7 +100,6 @@ func room(m machine, leftover map[string][]string, all []Config) error {
 	return errors.Join(append(errs, sum.check(m))...)
 }
 
-// inspect queries the engine and the machine.
 func inspect(ctx context.Context, e engine.Engine, name string) (machine, []string, error) {
 	m := machine{memory: -1, disk: -1, watches: -1}
 	out, err := e.Output(ctx, "ps", "--all", "--filter", "label="+clusterLabel+"="+name, "--format", "{{.Names}}")
@@ -134,7 +125,6 @@ func inspect(ctx context.Context, e engine.Engine, name string) (machine, []stri
 	return m, strings.Fields(out), nil
 }
 
-// watching counts root's instances of inotify.
 func watching() int {
 	count := 0
 	// The pattern is valid, and processes that end meanwhile do not count.
@@ -147,7 +137,6 @@ func watching() int {
 	return count
 }
 
-// available returns MemAvailable in bytes.
 func available(meminfo string) int64 {
 	for line := range strings.Lines(meminfo) {
 		rest, found := strings.CutPrefix(line, "MemAvailable:")

@@ -56,7 +56,6 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Each of the clusters alone has enough.
 func TestCheckPreconditions(t *testing.T) {
 	both := []Config{{Name: "a", ControlPlanes: 1, Workers: 2}, {Name: "b", ControlPlanes: 3}}
 	for name, test := range map[string]struct {

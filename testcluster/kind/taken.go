@@ -28,7 +28,6 @@ func (c *Cluster) whileTaken(ctx context.Context, create, remove func() error) e
 	}
 }
 
-// taken reports whether the engine refused a container because its port or name is in use.
 func taken(err error) bool {
 	for _, text := range []string{"port is already allocated", "address already in use", "is already in use by container"} {
 		if strings.Contains(err.Error(), text) {
@@ -38,7 +37,6 @@ func taken(err error) bool {
 	return false
 }
 
-// explained adds the output of a failed command to its error, which kind stores separately.
 func explained(err error) error {
 	failed := exec.RunErrorForError(err)
 	if failed == nil {

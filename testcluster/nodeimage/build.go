@@ -21,8 +21,7 @@ import (
 
 const lockRetry = 500 * time.Millisecond
 
-// build makes the image, with the images of the control plane in it, and its archive. Of several processes one builds
-// and the others wait.
+// build makes the image, with the images of the control plane in it, and its archive. Of several processes one builds and the others wait.
 func build(ctx context.Context, e engine.Engine, r recipe, archive string, progress io.Writer) error {
 	if os.Geteuid() != 0 {
 		return fmt.Errorf("%w: %s is neither loaded nor can it be pulled, and building it needs root (debootstrap): pull it, or run once as root", ErrImage, r.pulled())
@@ -90,7 +89,6 @@ func (b builder) run(ctx context.Context, archive string) error {
 	return os.Rename(archive+".saving", archive) //nolint:wrapcheck // names both
 }
 
-// programs links everything that is built from Go modules into one folder.
 func (b builder) programs(ctx context.Context) (string, error) {
 	bin := filepath.Join(b.work, "bin")
 	if err := os.Mkdir(bin, 0o755); err != nil {
@@ -129,7 +127,6 @@ func (b builder) programs(ctx context.Context) (string, error) {
 	return bin, os.WriteFile(filepath.Join(bin, "version"), []byte(b.recipe.version), 0o644) //nolint:wrapcheck // complete
 }
 
-// shell runs rootfs.sh. An error contains the end of its output.
 func (b builder) shell(ctx context.Context, args ...string) error {
 	cmd := exec.CommandContext(ctx, "sh", append([]string{"-s", "--"}, args...)...)
 	var said bytes.Buffer
@@ -148,7 +145,6 @@ func tail(text string) string {
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
-// controlPlane writes the images that kubeadm requires, and the pause image of kind's containerd.
 func (b builder) controlPlane(ctx context.Context, bin, archive string) error {
 	list, err := exec.CommandContext(ctx, filepath.Join(bin, "kubeadm"), "config", "images", "list", "--kubernetes-version", b.recipe.version).Output()
 	if err != nil {
@@ -169,10 +165,8 @@ func (b builder) controlPlane(ctx context.Context, bin, archive string) error {
 	return images.Write(archive, all...)
 }
 
-// sandboxImage is the one in the containerd configuration of kind's image.
 const sandboxImage = "registry.k8s.io/pause:3.10"
 
-// controlPlaneImage returns the content of an image of kubeadm's list.
 func controlPlaneImage(name, bin, pause, proxyLayer string) (images.Image, error) {
 	base, _, _ := strings.Cut(name[strings.LastIndex(name, "/")+1:], ":")
 	image := images.Image{Name: name, Files: map[string]string{"usr/local/bin/" + base: filepath.Join(bin, base)}}
@@ -190,7 +184,6 @@ func controlPlaneImage(name, bin, pause, proxyLayer string) (images.Image, error
 	return image, nil
 }
 
-// pause builds the program that holds a pod's namespaces.
 func (b builder) pause(ctx context.Context) (string, error) {
 	module, err := assets.ModuleDir(ctx)
 	if err != nil {
@@ -243,7 +236,6 @@ func (b builder) commit(ctx context.Context, control string) error {
 	return err
 }
 
-// remove cleans up, also after an interruption.
 func (b builder) remove(ctx context.Context, args ...string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()

@@ -16,7 +16,6 @@ type Containerd struct {
 	Container string
 }
 
-// ctr uses the namespace of the kubelet.
 func (c Containerd) ctr(arguments ...string) []string {
 	return append([]string{c.Container, "ctr", "--namespace=k8s.io", "images"}, arguments...)
 }
@@ -40,8 +39,7 @@ func (c Containerd) Tag(ctx context.Context, image string, names ...string) erro
 	return err
 }
 
-// Pack writes a layer for an image (images.Image.Tar) with programs of the container, by their paths there, and their
-// libraries.
+// Pack writes a layer for an image (images.Image.Tar) with programs of the container, by their paths there, and their libraries.
 func (c Containerd) Pack(ctx context.Context, file string, programs ...string) error {
 	out, err := os.Create(file)
 	if err != nil {

@@ -57,7 +57,6 @@ func load(ctx context.Context, e engine.Engine, archive string, progress io.Writ
 	return nil
 }
 
-// pull reports whether it pulled the image.
 func pull(ctx context.Context, e engine.Engine, image string, progress io.Writer) bool {
 	asking, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -72,6 +71,5 @@ func pull(ctx context.Context, e engine.Engine, image string, progress io.Writer
 }
 
 func say(progress io.Writer, format string, args ...any) {
-	// Errors of progress output are not relevant.
 	_, _ = fmt.Fprintf(progress, format+"\n", args...)
 }

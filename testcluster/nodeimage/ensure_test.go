@@ -21,12 +21,9 @@ import (
 	"github.com/solonode/sno/testcluster/images"
 )
 
-// fixture is an engine and a registry that it can pull from.
 type fixture struct {
-	engine engine.Engine
-	// asked counts requests to the registry.
-	asked *atomic.Int64
-	// archive has an image under the name of one that was built.
+	engine  engine.Engine
+	asked   *atomic.Int64
 	archive string
 	recipe  recipe
 }
@@ -69,7 +66,6 @@ func newFixture(t *testing.T) fixture {
 	return g
 }
 
-// forget removes the images from the engine.
 func (g fixture) forget(t *testing.T) {
 	t.Helper()
 	for _, image := range []string{g.recipe.pulled(), g.recipe.built()} {
@@ -90,7 +86,6 @@ func (g fixture) docker(t *testing.T, args ...string) {
 	}
 }
 
-// TestEnsure checks the choice of the image with a real engine and a real registry.
 func TestEnsure(t *testing.T) {
 	g := newFixture(t)
 	load := func() {
@@ -103,10 +98,9 @@ func TestEnsure(t *testing.T) {
 		g.forget(t)
 	}
 	for _, test := range []struct {
-		name    string
-		prepare func()
-		want    string
-		// asks is whether the registry is queried.
+		name         string
+		prepare      func()
+		want         string
 		asks         bool
 		wantProgress string
 	}{

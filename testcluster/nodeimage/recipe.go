@@ -15,8 +15,6 @@ import (
 	"github.com/solonode/sno/testcluster/assets"
 )
 
-// rootfs builds the file system.
-//
 //go:embed rootfs.sh
 var rootfs string
 
@@ -28,18 +26,13 @@ const (
 	own           = "sno/node"
 )
 
-// tools are modules under tools/ whose programs are in the image.
 func tools() []string { return []string{"coredns", "crictl"} }
 
-// recipe determines an image.
 type recipe struct {
-	// version is that of Kubernetes, such as v1.36.3.
 	version string
 	key     string
-	// from is the repository of kind's images.
-	from string
-	// folder contains the archives of built images.
-	folder string
+	from    string
+	folder  string
 }
 
 // pulled and built are the two possible names of the image.
@@ -48,7 +41,6 @@ func (r recipe) built() string  { return own + ":" + r.version + "-" + r.key }
 
 func (r recipe) archive() string { return filepath.Join(r.folder, r.version+"-"+r.key+".tar") }
 
-// readRecipe builds nothing.
 func readRecipe(ctx context.Context) (recipe, error) {
 	version, programs, err := assets.NodeKey(ctx)
 	if err != nil {
@@ -83,7 +75,6 @@ func readRecipe(ctx context.Context) (recipe, error) {
 	return recipe{version: version, key: digest(parts...), from: kindest, folder: filepath.Join(filepath.Dir(cache), "nodeimage")}, nil
 }
 
-// required returns the version of a module that a go.mod requires.
 func required(text []byte, module string) (string, error) {
 	file, err := modfile.ParseLax("go.mod", text, nil)
 	if err != nil {

@@ -73,7 +73,6 @@ func (m *Machine) Put(ctx context.Context, files ...File) error {
 	return nil
 }
 
-// pack writes an archive of the files in their order, all owned by root.
 func pack(out io.Writer, files []File) error {
 	w := tar.NewWriter(out)
 	for _, file := range files {

@@ -33,14 +33,11 @@ var (
 )
 
 const (
-	// label is on all objects of a machine; its value is the machine's name.
-	label = "sno.solonode.github.io/nodemachine"
-	// bootTimeout is for systemd to start all enabled units on a busy machine.
+	label         = "sno.solonode.github.io/nodemachine"
 	bootTimeout   = 2 * time.Minute
 	deleteTimeout = 2 * time.Minute
 	poll          = 100 * time.Millisecond
-	// noDisk is the exit code of a machine without a bootable disk.
-	noDisk = "4"
+	noDisk        = "4"
 )
 
 //go:embed init.sh
@@ -51,7 +48,6 @@ var fillScript string
 
 // Config describes a machine.
 type Config struct {
-	// Name is that of the container and of its volume.
 	Name string
 	// Hostname is what a DHCP server would assign. Empty: Name.
 	Hostname string
@@ -66,12 +62,10 @@ type Config struct {
 	// InstallTarget is the name of a machine that is off; its disk is at /disk.
 	InstallTarget string
 	// Image fills the disk. Empty: nodeimage.Ensure.
-	Image string
-	// Progress receives a line for each step; may be nil.
+	Image    string
 	Progress io.Writer
 }
 
-// The engine and Kubernetes accept these as names of hosts.
 var nameSyntax = regexp.MustCompile(`^[a-z][a-z0-9-]{0,40}[a-z0-9]$`)
 
 func (c Config) defaulted() (Config, error) {
@@ -104,8 +98,7 @@ type Machine struct {
 	address                 string
 	progress                io.Writer
 	made                    time.Time
-	// options are additional options of its container.
-	options []string
+	options                 []string
 }
 
 // Create makes a machine, which is off, and fills its disk. If that fails or the context ends, it removes everything.
@@ -138,7 +131,6 @@ func Create(ctx context.Context, config Config) (*Machine, error) {
 	return m, nil
 }
 
-// leftover returns an error if a container or a disk of that name exists.
 func (m *Machine) leftover(ctx context.Context) error {
 	containers, err := m.engine.Output(ctx, "ps", "--all", "--quiet", "--filter", "name=^"+m.name+"$")
 	if err != nil {
@@ -154,7 +146,6 @@ func (m *Machine) leftover(ctx context.Context) error {
 	return nil
 }
 
-// assemble makes the network, the disk and the container.
 func (m *Machine) assemble(ctx context.Context, image string) error {
 	there, err := m.engine.Output(ctx, "network", "ls", "--quiet", "--filter", "name=^"+m.network+"$")
 	if err != nil {
@@ -180,7 +171,6 @@ func (m *Machine) assemble(ctx context.Context, image string) error {
 
 func (m *Machine) disk() string { return m.name + ":/sysroot" }
 
-// fill copies the image to the disk, in a temporary container.
 func (m *Machine) fill(ctx context.Context, image string) error {
 	filler := m.name + "-fill"
 	if err := m.make(ctx, "create", "--name", filler, "--label", label+"="+m.name, "--network", "none", "--volume", m.disk(),
@@ -194,8 +184,7 @@ func (m *Machine) fill(ctx context.Context, image string) error {
 	return err
 }
 
-// make runs a creating command of the engine. An interruption waits for it: what the engine creates later would never
-// be removed.
+// make runs a creating command of the engine. An interruption waits for it: what the engine creates later would never be removed.
 func (m *Machine) make(ctx context.Context, args ...string) error {
 	if err := ctx.Err(); err != nil {
 		return err //nolint:wrapcheck // the caller adds the object
@@ -209,8 +198,7 @@ func (m *Machine) make(ctx context.Context, args ...string) error {
 	return ctx.Err() //nolint:wrapcheck // the caller adds the object
 }
 
-// Start turns the machine on and returns when systemd has started all enabled units. It continues with the disk as it
-// was left.
+// Start turns the machine on and returns when systemd has started all enabled units. It continues with the disk as it was left.
 func (m *Machine) Start(ctx context.Context) error {
 	if err := m.PowerOn(ctx); err != nil {
 		return err
@@ -226,13 +214,11 @@ func (m *Machine) PowerOn(ctx context.Context) error {
 	return m.locate(ctx)
 }
 
-// WaitBooted returns when systemd has started all enabled units, and an error when the machine turns itself off
-// before.
+// WaitBooted returns when systemd has started all enabled units, and an error when the machine turns itself off before.
 func (m *Machine) WaitBooted(ctx context.Context) error {
 	state := ""
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, poll, bootTimeout, true, func(ctx context.Context) (bool, error) {
-		// The exit code is not zero if a unit has failed.
 		state, last = m.Exec(ctx, "sh", "-c", "systemctl is-system-running || true")
 		if last != nil {
 			return false, m.ended(ctx)
@@ -253,7 +239,6 @@ func (m *Machine) WaitBooted(ctx context.Context) error {
 	return nil
 }
 
-// ended returns an error for a machine that is off, with the end of its console.
 func (m *Machine) ended(ctx context.Context) error {
 	code, err := m.engine.Output(ctx, "inspect", "--format", "{{if not .State.Running}}{{.State.ExitCode}}{{end}}", m.name)
 	if err != nil || code == "" {
@@ -272,7 +257,6 @@ func (m *Machine) ended(ctx context.Context) error {
 
 var errOff = errors.New("it has turned itself off")
 
-// locate reads the machine's address.
 func (m *Machine) locate(ctx context.Context) (err error) {
 	m.address, err = m.engine.Output(ctx, "inspect", "--format", "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", m.name)
 	return err
@@ -282,7 +266,6 @@ func (m *Machine) locate(ctx context.Context) (err error) {
 // that was written and not synchronised, because the kernel keeps running.
 func (m *Machine) PowerCut(ctx context.Context) error {
 	if _, stuck := m.engine.Output(ctx, "kill", "--signal", "KILL", m.name); stuck != nil {
-		// It may have turned itself off.
 		if ended := m.ended(ctx); errors.Is(ended, errOff) || errors.Is(ended, ErrNoDisk) {
 			return nil
 		}
@@ -332,8 +315,7 @@ func (m *Machine) WaitPoweredOff(ctx context.Context) error {
 	return err
 }
 
-// Delete removes the machine, its disk, and its network if no other machine is in it. It also removes an incomplete
-// machine.
+// Delete removes the machine, its disk, and its network if no other machine is in it. It also removes an incomplete machine.
 func (m *Machine) Delete() error {
 	ctx, cancel := context.WithTimeout(context.Background(), deleteTimeout) //nolint:forbidigo // runs after all contexts have ended
 	defer cancel()
@@ -363,7 +345,6 @@ func (m *Machine) Delete() error {
 	return nil
 }
 
-// named returns a machine by its names.
 func named(ctx context.Context, config Config) (*Machine, error) {
 	config, err := config.defaulted()
 	if err != nil {
@@ -414,8 +395,7 @@ func (m *Machine) Containerd() nodeimage.Containerd {
 	return nodeimage.Containerd{Engine: m.engine, Container: m.name}
 }
 
-// DisconnectNetwork disconnects the machine from its network. ConnectNetwork reconnects it, possibly with another
-// address.
+// DisconnectNetwork disconnects the machine from its network. ConnectNetwork reconnects it, possibly with another address.
 func (m *Machine) DisconnectNetwork(ctx context.Context) error {
 	_, err := m.engine.Output(ctx, "network", "disconnect", m.network, m.name)
 	return err
@@ -465,7 +445,6 @@ func (m *Machine) Logs(ctx context.Context, folder string) error {
 	return errors.Join(errs...)
 }
 
-// keep writes the output of an engine command to a file.
 func (m *Machine) keep(ctx context.Context, file string, command ...string) error {
 	out, err := os.Create(file)
 	if err != nil {
@@ -480,6 +459,5 @@ func (m *Machine) keep(ctx context.Context, file string, command ...string) erro
 }
 
 func (m *Machine) say(format string, args ...any) {
-	// Errors of progress output are not relevant.
 	_, _ = fmt.Fprintf(m.progress, "%5.1fs  %s: %s\n", time.Since(m.made).Seconds(), m.name, fmt.Sprintf(format, args...))
 }

@@ -28,8 +28,7 @@ func TestDefaulted(t *testing.T) {
 	}
 }
 
-// A machine keeps its disk and its address over a power cut and a reboot, and boots each time; a deletion is
-// complete.
+// A machine keeps its disk and its address over a power cut and a reboot, and boots each time; a deletion is complete.
 func TestMachine(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a machine takes half a minute")
@@ -79,7 +78,6 @@ func TestMachine(t *testing.T) {
 	if got := run("getent ahostsv4 api-int.edge.example.com | cut -d' ' -f1 | sort -u"); got != m.Address() {
 		t.Errorf("its alias is at %q, and it is at %s", got, m.Address())
 	}
-	// A process that is frozen at the power cut, where that is possible.
 	run(`frozen=/sys/fs/cgroup/freezer/frozen; mkdir $frozen 2>/dev/null || exit 0
 		sleep infinity >/dev/null 2>&1 & echo $! >$frozen/tasks && echo FROZEN >$frozen/freezer.state`)
 	address, boots := m.Address(), run("systemctl show --property=UserspaceTimestampMonotonic")

@@ -31,7 +31,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// limit bounds the waits of these tests, most of which take a second.
 const limit = time.Minute
 
 // onCluster has a control-plane node and a worker.
@@ -113,7 +112,6 @@ func (c onCluster) drain(pinned scenario.Operand) {
 	c.replaced(before, pinned)
 }
 
-// refused waits until a drain that has not ended had a number of evictions refused.
 func (c onCluster) refused(offset int64, want int, ended <-chan error) {
 	c.Helper()
 	c.must(wait.PollUntilContextTimeout(c.Context(), poll, limit, true, func(context.Context) (bool, error) {
@@ -161,7 +159,6 @@ func (c onCluster) never(what, why string, change func(*scenario.Operand), o sce
 	}
 }
 
-// create makes a Deployment in the namespace default that surges, and returns its Operand.
 func (c onCluster) create(name, role string, replicas int32, apart bool) scenario.Operand {
 	c.Helper()
 	labels := map[string]string{"app": name}

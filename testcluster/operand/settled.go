@@ -80,7 +80,6 @@ func Pods(ctx context.Context, kube client.Client, operands []scenario.Operand) 
 	return found, nil
 }
 
-// unsettled returns how a Deployment differs from the expectation, or nil.
 func unsettled(ctx context.Context, kube client.Client, want scenario.Operand) error {
 	live, err := Deployment(ctx, kube, want)
 	switch {

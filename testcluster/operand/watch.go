@@ -73,7 +73,6 @@ func Watch(ctx context.Context, c *embedded.Cluster, operands []scenario.Operand
 	return w, nil
 }
 
-// of returns the operand of a pod, by the name that its ReplicaSet assigned.
 func (w *Watcher) of(pod *corev1.Pod) (scenario.Operand, bool) {
 	for _, o := range w.operands {
 		if o.Namespace == pod.Namespace && strings.HasPrefix(pod.Name, o.Name+"-") {
@@ -146,8 +145,7 @@ func (w *Watcher) Mark(ctx context.Context, kube client.Client) error {
 	return nil
 }
 
-// Available returns an ErrOutage unless every operand had MinAvailable pods available at every moment of the rollouts
-// since Mark.
+// Available returns an ErrOutage unless every operand had MinAvailable pods available at every moment of the rollouts since Mark.
 func (w *Watcher) Available() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -18,33 +18,24 @@ import (
 	"github.com/solonode/sno/testcluster/embedded"
 )
 
+// Namespaces, field managers and singletons of a cluster, and its versions.
 const (
-	// OperatorNamespace holds IngressController/default.
 	OperatorNamespace = "openshift-ingress-operator"
-	// RouterNamespace holds the router Deployment.
-	RouterNamespace = "openshift-ingress"
-	// CanaryNamespace holds the canary of the default router.
-	CanaryNamespace = "openshift-ingress-canary"
-	// EtcdNamespace holds etcd and its guards.
-	EtcdNamespace = "openshift-etcd"
+	RouterNamespace   = "openshift-ingress"
+	CanaryNamespace   = "openshift-ingress-canary"
+	EtcdNamespace     = "openshift-etcd"
 	// ControlPlaneNamespace holds a pod for the static pods of each control-plane node.
 	ControlPlaneNamespace = "openshift-kube-apiserver"
 
-	// InstallerManager is the field manager of the installer.
-	InstallerManager = "cluster-bootstrap"
-	// StockOperatorManager is the field manager of the stock ingress operator.
-	StockOperatorManager = "cluster-ingress-operator"
-	// VersionOperatorManager is the field manager of the cluster-version-operator.
+	InstallerManager       = "cluster-bootstrap"
+	StockOperatorManager   = "cluster-ingress-operator"
 	VersionOperatorManager = "cluster-version-operator"
 
 	// ClusterName is the name of the singletons of group config.openshift.io.
-	ClusterName = "cluster"
-	// DefaultIngressController is the IngressController of every cluster.
+	ClusterName              = "cluster"
 	DefaultIngressController = "default"
-	// ClusterVersionName is the name of the only ClusterVersion.
-	ClusterVersionName = "version"
-	// Release is the version of a Scenario that sets none.
-	Release = "4.21.3"
+	ClusterVersionName       = "version"
+	Release                  = "4.21.3" // of a Scenario that sets none
 	// OldRelease is a version without topologies: downloads comes from a static manifest, and the authentication
 	// operator waits for three control-plane nodes.
 	OldRelease = "4.7.13"
@@ -84,8 +75,7 @@ func (s Scenario) InstallObjects(ctx context.Context, c *embedded.Cluster) error
 	return nil
 }
 
-// InstallOperators is InstallObjects without the objects of the installer: for a cluster that an installer has
-// installed.
+// InstallOperators is InstallObjects without the objects of the installer: for a cluster that an installer has installed.
 func (s Scenario) InstallOperators(ctx context.Context, c *embedded.Cluster) error {
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error {
@@ -119,7 +109,6 @@ func (s Scenario) installNodes(ctx context.Context, c *embedded.Cluster) error {
 	return nil
 }
 
-// installObjects writes the objects of the installer.
 func (s Scenario) installObjects(ctx context.Context, kube client.Client) error {
 	infrastructure := &configv1.Infrastructure{
 		ObjectMeta: metav1.ObjectMeta{Name: ClusterName},
@@ -159,8 +148,7 @@ func (s Scenario) installObjects(ctx context.Context, kube client.Client) error 
 }
 
 // installVersion writes the ClusterVersion, its spec as an installer and its status as the cluster-version-operator
-// that has installed the release, and the objects that the latter creates for the console and authentication
-// operators.
+// that has installed the release, and the objects that the latter creates for the console and authentication operators.
 func (s Scenario) installVersion(ctx context.Context, kube client.Client) error {
 	release := s.Release
 	if release == "" {
@@ -198,7 +186,6 @@ func (s Scenario) installVersion(ctx context.Context, kube client.Client) error 
 		object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"managementState": string(operatorv1.Managed)}}}
 		object.SetGroupVersionKind(operatorv1.GroupVersion.WithKind(kind))
 		object.SetName(ClusterName)
-		// An installer may have created Etcd for its operator.
 		if err := kube.Create(ctx, object, client.FieldOwner(VersionOperatorManager)); err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("create %s/%s: %w", kind, ClusterName, err)
 		}
@@ -246,8 +233,7 @@ func (s Scenario) installIngressController(ctx context.Context, kube client.Clie
 	})
 }
 
-// publishingStrategy is the stock operator's default: a load balancer where the platform has one, the host network
-// elsewhere.
+// publishingStrategy is the stock operator's default: a load balancer where the platform has one, the host network elsewhere.
 func (s Scenario) publishingStrategy() *operatorv1.EndpointPublishingStrategy {
 	if s.Platform == configv1.AWSPlatformType {
 		return &operatorv1.EndpointPublishingStrategy{

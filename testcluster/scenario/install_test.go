@@ -26,8 +26,7 @@ import (
 
 const (
 	pollInterval = 50 * time.Millisecond
-	// testLimit bounds a test, which takes a few seconds on an idle machine.
-	testLimit = 2 * time.Minute
+	testLimit    = 2 * time.Minute
 )
 
 var shared struct {
@@ -48,8 +47,6 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// install installs a scenario into the cluster that the tests of this package share, and removes it when the test
-// ends.
 func install(ctx context.Context, t *testing.T, name string) (Scenario, *embedded.Cluster) {
 	t.Helper()
 	shared.once.Do(func() {
@@ -125,7 +122,6 @@ func testContext(t *testing.T) context.Context {
 	return ctx
 }
 
-// eventually waits until condition returns an empty string.
 func eventually(ctx context.Context, t *testing.T, what string, condition func(context.Context) string) {
 	t.Helper()
 	var last string
@@ -138,7 +134,6 @@ func eventually(ctx context.Context, t *testing.T, what string, condition func(c
 	}
 }
 
-// nodeShape has the roles and the taints of a node.
 type nodeShape struct {
 	Roles  string
 	Taints string
@@ -184,7 +179,6 @@ func trim(s string) string {
 	return s[1:]
 }
 
-// TestInstall checks every scenario in terms of the API and not of the table.
 func TestInstall(t *testing.T) {
 	const (
 		single = "SingleReplica"
@@ -277,7 +271,6 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// checkVersion checks what the console and authentication modules read.
 func checkVersion(ctx context.Context, t *testing.T, kube client.Client) {
 	t.Helper()
 	var version configv1.ClusterVersion

@@ -11,10 +11,9 @@ import (
 	"github.com/solonode/sno/testcluster/embedded"
 )
 
+// Keys of the NoSchedule taints.
 const (
-	// MasterTaint is the key of the NoSchedule taint of control-plane nodes.
-	MasterTaint = "node-role.kubernetes.io/master"
-	// ArbiterTaint is the same for arbiter nodes.
+	MasterTaint  = "node-role.kubernetes.io/master"
 	ArbiterTaint = "node-role.kubernetes.io/arbiter"
 )
 
@@ -42,7 +41,6 @@ func (s Scenario) Day2Nodes() []embedded.NodeSpec {
 
 func worker() embedded.NodeSpec { return embedded.NodeSpec{Roles: []string{"worker"}} }
 
-// numbered returns count copies of a node, named prefix-0 and so on.
 func numbered(spec embedded.NodeSpec, prefix string, count int) []embedded.NodeSpec {
 	nodes := make([]embedded.NodeSpec, count)
 	for i := range nodes {
@@ -60,9 +58,8 @@ func (s Scenario) AddDay2Workers(ctx context.Context, c *embedded.Cluster) error
 	return nil
 }
 
-// controlPlanePod stands in for the static pods of a control-plane node. Because of its requests the scheduler
-// prefers an added worker, which is empty; otherwise both would score the same, and a router would move only
-// sometimes.
+// controlPlanePod stands in for the static pods of a control-plane node. Because of its requests the scheduler prefers
+// an added worker, which is empty; otherwise both would score the same, and a router would move only sometimes.
 func controlPlanePod(node string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ControlPlaneNamespace, Name: "control-plane-" + node},

@@ -1,22 +1,16 @@
 package scenario
 
+// Namespaces of the operators and their operands.
 const (
-	// ConsoleNamespace holds the Deployments console and downloads.
-	ConsoleNamespace = "openshift-console"
-	// ConsoleOperatorNamespace holds the console operator, and its events.
-	ConsoleOperatorNamespace = "openshift-console-operator"
-	// OAuthServerNamespace holds the Deployment oauth-openshift.
-	OAuthServerNamespace = "openshift-authentication"
-	// OAuthAPIServerNamespace holds the Deployment apiserver, the OAuth API server.
-	OAuthAPIServerNamespace = "openshift-oauth-apiserver"
-	// AuthenticationOperatorNamespace holds the authentication operator, and its events.
+	ConsoleNamespace                = "openshift-console"
+	ConsoleOperatorNamespace        = "openshift-console-operator"
+	OAuthServerNamespace            = "openshift-authentication"
+	OAuthAPIServerNamespace         = "openshift-oauth-apiserver"
 	AuthenticationOperatorNamespace = "openshift-authentication-operator"
-	// VersionOperatorNamespace holds the cluster-version-operator.
-	VersionOperatorNamespace = "openshift-cluster-version"
+	VersionOperatorNamespace        = "openshift-cluster-version"
 )
 
-// Operands are the requirements (R-CON-1, R-CON-3, R-AUTH-1, R-AUTH-3) for the Deployments that belong on the control
-// plane.
+// Operands are the requirements (R-CON-1, R-CON-3, R-AUTH-1, R-AUTH-3) for the Deployments that belong on the control plane.
 type Operands struct {
 	// Pool is where their pods run. PoolWorker means any node.
 	Pool Pool
@@ -28,12 +22,10 @@ type Operands struct {
 type Operand struct {
 	Namespace, Name string
 	Pool            Pool
-	// Replicas is the number of pods, each on a different node.
-	Replicas int32
+	Replicas        int32
 	// MinAvailable is how many of them are available at every moment of a rollout.
 	MinAvailable int32
-	// OneWriter is set if a node must never have two of its pods, not even for a moment: they write to a file of the
-	// node.
+	// OneWriter is set if a node must never have two of its pods, not even for a moment: they write to a file of the node.
 	OneWriter bool
 }
 

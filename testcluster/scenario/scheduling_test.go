@@ -22,7 +22,6 @@ import (
 
 var routerLabels = map[string]string{"ingresscontroller.operator.openshift.io/deployment-ingresscontroller": "default"}
 
-// router is a router Deployment with one replica, in the pool of a node role.
 func router(role string, change ...func(*appsv1.DeploymentSpec)) *appsv1.Deployment {
 	quarter := intstr.FromString("25%")
 	deployment := &appsv1.Deployment{
@@ -69,7 +68,6 @@ func hostPort(spec *appsv1.DeploymentSpec) {
 	spec.Template.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 443, HostPort: 443}}
 }
 
-// replaceInPlace makes a rollout delete the old pod before it creates the new one.
 func replaceInPlace(spec *appsv1.DeploymentSpec) {
 	spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxUnavailable: ptr.To(intstr.FromInt32(1)), MaxSurge: ptr.To(intstr.FromInt32(0))}
 }
@@ -83,7 +81,6 @@ func routerPods(ctx context.Context, t *testing.T, kube client.Client) []corev1.
 	return pods.Items
 }
 
-// runningRouter waits until exactly one router pod, other than before, exists and runs.
 func runningRouter(ctx context.Context, t *testing.T, kube client.Client, before string) *corev1.Pod {
 	t.Helper()
 	var pod *corev1.Pod
@@ -112,7 +109,6 @@ func describe(pods []corev1.Pod) string {
 	return fmt.Sprintf("%d router pods: %s", len(pods), strings.Join(lines, "; "))
 }
 
-// pendingRouter waits until a router pod cannot be scheduled, for a reason that contains why.
 func pendingRouter(ctx context.Context, t *testing.T, kube client.Client, why string) {
 	t.Helper()
 	eventually(ctx, t, "a router pod cannot be scheduled", func(ctx context.Context) string {
@@ -128,7 +124,6 @@ func pendingRouter(ctx context.Context, t *testing.T, kube client.Client, why st
 	})
 }
 
-// deleteThrice deletes the router pod three times and returns the nodes of its successors.
 func deleteThrice(ctx context.Context, t *testing.T, kube client.Client, pod *corev1.Pod) []string {
 	t.Helper()
 	var nodes []string
@@ -177,8 +172,7 @@ func TestRouterFloatsUnlessPinned(t *testing.T) {
 	}
 }
 
-// TestPinnedWithoutTolerationIsPending verifies the problem of a pinned router on a cluster that was installed with
-// workers.
+// TestPinnedWithoutTolerationIsPending verifies the problem of a pinned router on a cluster that was installed with workers.
 func TestPinnedWithoutTolerationIsPending(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts a cluster; make proof runs it")
@@ -210,8 +204,7 @@ func TestRolloutOnOneNode(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		change []func(*appsv1.DeploymentSpec)
-		// why is the scheduler's reason for not placing the new pod; empty: the rollout completes
-		why string
+		why    string
 	}{
 		{"required anti-affinity and 25%/25%", []func(*appsv1.DeploymentSpec){requiredAntiAffinity}, "anti-affinity rules"},
 		{"host port and 25% surge", []func(*appsv1.DeploymentSpec){hostPort}, "free ports"},
@@ -244,8 +237,7 @@ func TestRolloutOnOneNode(t *testing.T) {
 				}
 				return fmt.Sprint(deployment.Status.Conditions)
 			})
-			// Of one replica, 25 % rounds down to 0 unavailable, so the old pod stays, and the new one cannot be
-			// placed.
+			// Of one replica, 25 % rounds down to 0 unavailable, so the old pod stays, and the new one cannot be placed.
 			pods := routerPods(ctx, t, kube)
 			if len(pods) != 2 {
 				t.Errorf("%s, want the old pod and a pending one", describe(pods))
@@ -254,7 +246,6 @@ func TestRolloutOnOneNode(t *testing.T) {
 	}
 }
 
-// rollOut changes the pod template.
 func rollOut(ctx context.Context, t *testing.T, c *embedded.Cluster, deployment *appsv1.Deployment) {
 	t.Helper()
 	patch := client.MergeFrom(deployment.DeepCopy())

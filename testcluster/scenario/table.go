@@ -31,19 +31,16 @@ type Scenario struct {
 	Release string
 	// Masters, Arbiters and Day1Workers are nodes of the installation; AddDay2Workers adds Day2Workers.
 	Masters, Arbiters, Day1Workers, Day2Workers int
-	// MastersSchedulable is set if control-plane nodes are also workers and have no taint; installers set it without
-	// day-1 workers.
+	// MastersSchedulable is set if control-plane nodes are also workers and have no taint; installers set it without day-1 workers.
 	MastersSchedulable bool
 
-	// ControlPlaneTopology and InfrastructureTopology are in the status of
-	// infrastructures.config.openshift.io/cluster. For the rows of the enhancement's table they are the proposed
-	// values, not those of current installers.
+	// ControlPlaneTopology and InfrastructureTopology are in the status of infrastructures.config.openshift.io/cluster.
+	// For the rows of the enhancement's table they are the proposed values, not those of current installers.
 	ControlPlaneTopology, InfrastructureTopology configv1.TopologyMode
-	// DefaultPlacement is in the status of ingresses.config.openshift.io/cluster, where it is never empty today:
-	// installers have written it since 4.11, and the ingress operator sets an empty one (U-ING-3). The field shipped
-	// instead of the enhancement's proposal. The enhancement's clusters with workers and without a load balancer have
-	// the operator's value, because they were installed before and upgraded with their workers. Installed today, they
-	// have ControlPlane.
+	// DefaultPlacement is in the status of ingresses.config.openshift.io/cluster, where it is never empty today: installers
+	// have written it since 4.11, and the ingress operator sets an empty one (U-ING-3). The field shipped instead of the
+	// enhancement's proposal. The enhancement's clusters with workers and without a load balancer have the operator's
+	// value, because they were installed before and upgraded with their workers. Installed today, they have ControlPlane.
 	DefaultPlacement configv1.DefaultPlacement
 	// StockReplicas is the spec.replicas of the IngressController/default that the stock ingress operator creates,
 	// without a nodePlacement. 0: it creates none.
@@ -55,7 +52,6 @@ type Scenario struct {
 	// PendingUntilDay2 is how many of them cannot be scheduled before the day-2 workers join.
 	PendingUntilDay2 int32
 
-	// Operands is the expected final state of console, downloads and the OAuth servers.
 	Operands Operands
 }
 
@@ -83,8 +79,7 @@ func All() []Scenario {
 		// control plane decides where their pods run, so workers change nothing.
 		one = Operands{Pool: PoolMaster, Console: 1, OAuth: 1}
 		// Two nodes hold two of each. An arbiter is no control-plane node that would hold another one.
-		two = Operands{Pool: PoolMaster, Console: 2, OAuth: 2}
-		// The OAuth servers have one pod for each control-plane node.
+		two   = Operands{Pool: PoolMaster, Console: 2, OAuth: 2}
 		three = Operands{Pool: PoolMaster, Console: 2, OAuth: 3}
 		// Without a control plane in the cluster the infrastructure topology decides, and the pods run on workers.
 		workers = Operands{Pool: PoolWorker, Console: 2, OAuth: 2}

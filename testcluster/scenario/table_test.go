@@ -9,7 +9,6 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// proposed is a row of the table of R-TOP-5 with its abbreviations: a trailing + is "or more".
 type proposed struct{ Platform, D1W, D2W, PIT, PTP string }
 
 func TestRowsAreThoseOfTheEnhancement(t *testing.T) {
@@ -65,8 +64,7 @@ func TestRowsAreThoseOfTheEnhancement(t *testing.T) {
 	}
 }
 
-// TestOperands compares the hand-written numbers with the nodes of every scenario: the control plane decides,
-// whatever the workers are.
+// TestOperands compares the hand-written numbers with the nodes of every scenario: the control plane decides, whatever the workers are.
 func TestOperands(t *testing.T) {
 	t.Parallel()
 	want := map[configv1.TopologyMode]Operands{

@@ -1,9 +1,8 @@
 // Package stock lists properties of objects that the stock operators write, each with its source. The stand-ins must
 // write the same; package embeddedtarget checks that on a cluster.
 //
-// Left out, because these clusters do not have it: Services, Routes, DNS, certificates, images, probes and the
-// conditions about them; and a second container of the newest routers. Pods of simulated nodes end at once, whatever
-// their grace period is.
+// Left out, because these clusters do not have it: Services, Routes, DNS, certificates, images, probes and the conditions about
+// them; and a second container of the newest routers. Pods of simulated nodes end at once, whatever their grace period is.
 package stock
 
 import (
@@ -50,8 +49,7 @@ type Property struct {
 	Object Object
 	// Pointer is a JSON pointer into the object; in a list, [type=Available] is the element of that type.
 	Pointer string
-	// Value is JSON.
-	Value string
+	Value   string
 }
 
 // Object names an object. An empty Name means any object of the namespace.

@@ -14,12 +14,10 @@ import (
 
 const (
 	// Interval is the time between two requests.
-	Interval = 50 * time.Millisecond
-	// answerTimeout is how long a user waits for an answer.
+	Interval      = 50 * time.Millisecond
 	answerTimeout = time.Second
-	// answerLimit exceeds the answer of every backend, in bytes.
-	answerLimit  = 1 << 12
-	pollInterval = 20 * time.Millisecond
+	answerLimit   = 1 << 12
+	pollInterval  = 20 * time.Millisecond
 )
 
 // ErrLost is returned when requests are not answered.
@@ -89,7 +87,6 @@ func (u *Generator) WaitAnswered(ctx context.Context, stable, timeout time.Durat
 	}
 }
 
-// streak returns how long the last requests were all answered, and the last problem.
 func streak(samples []Sample) (good time.Duration, problem string) {
 	samples = slices.SortedStableFunc(slices.Values(samples), func(a, b Sample) int { return a.Sent.Compare(b.Sent) })
 	var since time.Time

@@ -11,7 +11,6 @@ import (
 	"time"
 )
 
-// A server that answers, then does not, then answers again.
 func TestGenerator(t *testing.T) {
 	var broken atomic.Bool
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

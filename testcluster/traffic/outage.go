@@ -7,7 +7,6 @@ import (
 
 // Sample is one request.
 type Sample struct {
-	// Sent and Done are when it began and ended.
 	Sent, Done time.Time
 	// Problem is why the answer is not good; empty for a good one.
 	Problem string

@@ -18,14 +18,12 @@ import (
 )
 
 const (
-	poll = 100 * time.Millisecond
-	// timeout includes an election on a busy machine.
+	poll    = 100 * time.Millisecond
 	timeout = time.Minute
 )
 
 // Members are the members of one etcd.
 type Members struct {
-	// Endpoints are the client URLs of the members.
 	Endpoints []string
 	// Processes are the members' processes, in the same order. They end with the cluster.
 	Processes []*embedded.Component
@@ -69,7 +67,6 @@ func Start(ctx context.Context, c *embedded.Cluster, n int) (*Members, error) {
 
 func name(i int) string { return fmt.Sprintf("etcd-member-%d", i) }
 
-// healthy waits until a member answers a linearizable read.
 func healthy(ctx context.Context, endpoint string) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, poll, timeout, true, func(ctx context.Context) (bool, error) {
@@ -94,7 +91,6 @@ func healthy(ctx context.Context, endpoint string) error {
 	return nil
 }
 
-// freeURLs returns addresses that no process listens on.
 func freeURLs(n int) ([]string, error) {
 	var urls []string
 	for range n {

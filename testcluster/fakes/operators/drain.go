@@ -33,13 +33,11 @@ const (
 	drainTimeout, drainInterval = time.Minute, time.Second
 )
 
-// errNoTopology is returned for an Infrastructure without a topology.
 var errNoTopology = errors.New("the control-plane topology is not set")
 
-// MachineConfig is the part of the stock machine-config operator that takes nodes out of service (U-MCO-1, U-MCO-2).
-// It writes the topology onto every node, and cordons and drains a node that requests it, unless the node's
-// annotation is SingleReplica. On a real cluster the daemon of such a node does not request a drain; here the request
-// is answered at once. It never creates a KubeletConfig (section 3.3).
+// MachineConfig is the part of the stock machine-config operator that takes nodes out of service (U-MCO-1, U-MCO-2). It writes the topology
+// onto every node, and cordons and drains a node that requests it, unless the node's annotation is SingleReplica. On a real cluster the
+// daemon of such a node does not request a drain; here the request is answered at once. It never creates a KubeletConfig (section 3.3).
 func MachineConfig(ctx context.Context, restConfig *rest.Config) error {
 	return run(ctx, MachineConfigUser, restConfig, cache.Options{}, func(manager ctrl.Manager) error {
 		clientset, err := kubernetes.NewForConfig(restConfig)
@@ -118,7 +116,6 @@ func (d *nodeController) answer(ctx context.Context, node *corev1.Node) (reconci
 	return reconcile.Result{}, d.annotate(ctx, node, appliedAnnotation, desired)
 }
 
-// annotate writes an annotation to the API server and into node.
 func (d *nodeController) annotate(ctx context.Context, node *corev1.Node, key, value string) error {
 	patch := client.MergeFrom(node.DeepCopy())
 	if node.Annotations == nil {

@@ -31,13 +31,11 @@ const (
 	// GuardBudget is the name of the guards' PodDisruptionBudget.
 	GuardBudget = "etcd-guard-pdb"
 
-	guardPrefix = "etcd-guard-"
-	guardApp    = "guard"
-	// guardAccount is the name of the guards' service account.
+	guardPrefix  = "etcd-guard-"
+	guardApp     = "guard"
 	guardAccount = "guard-sa"
 	arbiterRole  = "node-role.kubernetes.io/arbiter"
-	// guardPort is the health port of an etcd pod.
-	guardPort = 9980
+	guardPort    = 9980
 	// cacheDelay bounds the delay of the event that updates a stale cache.
 	cacheDelay = 50 * time.Millisecond
 )
@@ -59,7 +57,6 @@ func Etcd(ctx context.Context, restConfig *rest.Config) error {
 	})
 }
 
-// guards reads nodes and pods from a cache, and the Infrastructure from the API server.
 type guards struct {
 	kube   client.Client
 	direct client.Reader
@@ -144,7 +141,6 @@ func (g *guards) guard(ctx context.Context, nodes []corev1.Node, pods []corev1.P
 	return nil
 }
 
-// account writes the guards' service account. The pods mount no token of it.
 func (g *guards) account(ctx context.Context) error {
 	account := &corev1.ServiceAccount{}
 	err := g.direct.Get(ctx, client.ObjectKey{Namespace: scenario.EtcdNamespace, Name: guardAccount}, account)

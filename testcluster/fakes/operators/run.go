@@ -18,7 +18,6 @@ import (
 	"github.com/solonode/sno/testcluster/scenario"
 )
 
-// infrastructureKey is the only Infrastructure.
 var infrastructureKey = client.ObjectKey{Name: scenario.ClusterName}
 
 // Operator runs a stand-in with the permissions of a configuration until the context ends, which is no error.
@@ -71,7 +70,6 @@ func (p *Process) Stop() {
 	<-p.ended
 }
 
-// run runs a manager with the controllers that setUp adds, until the context ends.
 func run(ctx context.Context, name string, restConfig *rest.Config, options cache.Options, setUp func(ctrl.Manager) error) error {
 	scheme, err := embedded.NewScheme()
 	if err != nil {
@@ -83,8 +81,7 @@ func run(ctx context.Context, name string, restConfig *rest.Config, options cach
 		Cache:                  options,
 		Metrics:                metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress: "0",
-		// One process may run several of these, each on a separate cluster.
-		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
+		Controller:             config.Controller{SkipNameValidation: ptr.To(true)},
 	})
 	if err != nil {
 		return fmt.Errorf("make the manager of %s: %w", name, err)

@@ -50,7 +50,6 @@ var (
 
 var guardKey = client.ObjectKey{Namespace: scenario.EtcdNamespace, Name: "etcd-quorum-guard"}
 
-// includeAnnotation selects the manifests of the cluster-version-operator.
 const includeAnnotation = "include.release.openshift.io/self-managed-high-availability"
 
 func annotated(annotations map[string]string) map[string]string {

@@ -16,13 +16,10 @@ import (
 
 // Manifest is an object of the release.
 type Manifest struct {
-	key client.ObjectKey
-	// kind and group identify it in an entry of spec.overrides.
+	key         client.ObjectKey
 	kind, group string
-	// object returns the object of the manifest.
-	object func() client.Object
-	// enforce sets the fields of the manifest in the live object, leaves others, and reports whether it changed
-	// anything.
+	object      func() client.Object
+	// enforce sets the fields of the manifest in the live object, leaves others, and reports whether it changed anything.
 	enforce func(live client.Object) bool
 }
 
@@ -38,7 +35,6 @@ var Downloads = Manifest{
 
 var downloadsKey = client.ObjectKey{Namespace: "openshift-console", Name: "downloads"}
 
-// override is the entry that sets the object unmanaged.
 func (m Manifest) override() configv1.ComponentOverride {
 	return configv1.ComponentOverride{Kind: m.kind, Group: m.group, Namespace: m.key.Namespace, Name: m.key.Name, Unmanaged: true}
 }
@@ -82,7 +78,6 @@ func downloads() *appsv1.Deployment {
 	}
 }
 
-// enforceDownloads leaves the strategy, and annotations of the pods.
 func enforceDownloads(live *appsv1.Deployment) bool {
 	before, want := live.DeepCopy(), downloads()
 	live.Spec.Replicas = want.Spec.Replicas

@@ -58,8 +58,7 @@ func Run(ctx context.Context, restConfig *rest.Config, manifests ...Manifest) er
 		Cache:                  cache.Options{ByObject: selected},
 		Metrics:                metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress: "0",
-		// One process runs many of these, each on a separate cluster.
-		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
+		Controller:             config.Controller{SkipNameValidation: ptr.To(true)},
 	})
 	if err != nil {
 		return fmt.Errorf("make the manager of the cluster-version-operator: %w", err)
@@ -80,7 +79,6 @@ func Run(ctx context.Context, restConfig *rest.Config, manifests ...Manifest) er
 	return nil
 }
 
-// operator reads from a cache.
 type operator struct {
 	kube      client.Client
 	manifests []Manifest

@@ -24,8 +24,7 @@ import (
 const (
 	timeout = time.Minute
 	poll    = 50 * time.Millisecond
-	// quiet is how long unexpected writes are watched for.
-	quiet = 3 * time.Second
+	quiet   = 3 * time.Second
 )
 
 func TestMain(m *testing.M) {
@@ -222,7 +221,6 @@ func (c onCluster) wroteNothing(when, resource string, offset int64) {
 	}
 }
 
-// writes returns the write requests of the stand-in since the offset.
 func (c onCluster) writes(resource string, offset int64) []string {
 	c.t.Helper()
 	events, _, err := c.AuditEvents(c.t.Context(), offset, embedded.AuditFilter{User: User, Resource: resource, WritesOnly: true})
