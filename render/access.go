@@ -20,13 +20,13 @@ import (
 // Access makes the administrator's kubeconfig before the control plane is rendered, perhaps on another machine: an installer hands it out
 // with the config of a node that renders later (U-INS-1). The objects go into the input of Run, which keeps the certificates and trusts
 // their signers, so that the kubeconfig is one for that control plane. They hold private keys.
-func Access(ctx context.Context, infrastructure *configv1.Infrastructure, validity time.Duration) (objects []runtime.Object, kubeconfig []byte, err error) {
+func AdminKubeconfig(ctx context.Context, infrastructure *configv1.Infrastructure, validity time.Duration) (objects []runtime.Object, kubeconfig []byte, err error) {
 	api, err := store.New(infrastructure)
 	if err != nil {
 		return nil, nil, err
 	}
 	s := &inputs.Settings{Cluster: &inputs.Cluster{Infrastructure: infrastructure}, Validity: validity}
-	if err := loop.Run(ctx, api, []loop.Step{kubeapiserver.Access(s)}, loop.Options{Limit: defaultLimit}); err != nil {
+	if err := loop.Run(ctx, api, []loop.Step{kubeapiserver.AdminCertificates(s)}, loop.Options{Timeout: defaultLoopTimeout}); err != nil {
 		return nil, nil, err
 	}
 	all, err := api.Objects()
@@ -39,19 +39,19 @@ func Access(ctx context.Context, infrastructure *configv1.Infrastructure, validi
 		switch o := object.(type) {
 		case *corev1.Secret:
 			objects = append(objects, o)
-			if (store.Object{Namespace: o.Namespace, Name: o.Name}) == kubeapiserver.AccessClient {
+			if (store.Object{Namespace: o.Namespace, Name: o.Name}) == kubeapiserver.AdminClientCertificate {
 				client = o
 			}
 		case *corev1.ConfigMap:
 			objects = append(objects, o)
-			if (store.Object{Namespace: o.Namespace, Name: o.Name}) == kubeapiserver.AccessBundle {
+			if (store.Object{Namespace: o.Namespace, Name: o.Name}) == kubeapiserver.AdminServerCA {
 				bundle = o
 			}
 		}
 	}
 	if client == nil || bundle == nil {
-		return nil, nil, fmt.Errorf("%s and %s: %w", kubeapiserver.AccessClient, kubeapiserver.AccessBundle, staticpods.ErrMissing)
+		return nil, nil, fmt.Errorf("%s and %s: %w", kubeapiserver.AdminClientCertificate, kubeapiserver.AdminServerCA, staticpods.ErrMissing)
 	}
-	kubeconfig, err = kubeapiserver.AccessKubeconfig(infrastructure, client, bundle)
+	kubeconfig, err = kubeapiserver.AdminKubeconfig(infrastructure, client, bundle)
 	return objects, kubeconfig, err
 }

@@ -25,7 +25,7 @@ func TestAccess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects, kubeconfig, err := render.Access(t.Context(), cluster.Infrastructure, inputs.DefaultValidity)
+	objects, kubeconfig, err := render.AdminKubeconfig(t.Context(), cluster.Infrastructure, inputs.DefaultValidity)
 	if err != nil {
 		t.Fatal(err)
 	}

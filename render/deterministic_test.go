@@ -130,7 +130,7 @@ func TestRenewTrustFirst(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		access, _, err := render.Access(t.Context(), input.Infrastructure, year)
+		access, _, err := render.AdminKubeconfig(t.Context(), input.Infrastructure, year)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,7 +165,7 @@ func TestRenewTrustFirst(t *testing.T) {
 			{time.Hour, nil, nil},
 		} {
 			wait(at.after)
-			later, err := render.Renew(t.Context(), settingsOf(t, inputs.ReadAgain, folder), throughFiles(t, result.Objects), render.Options{})
+			later, err := render.Renew(t.Context(), settingsOf(t, inputs.ReadForRenewal, folder), throughFiles(t, result.Objects), render.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,4 +6,4 @@ import (
 )
 
 // Start returns the API in memory as the first loop finds it.
-func Start(s *inputs.Settings) (*store.Store, error) { return prepare(s.Cluster, nil) }
+func NewStore(s *inputs.Settings) (*store.Store, error) { return newStore(s.Cluster, nil) }

@@ -45,7 +45,7 @@ var components = []component{
 }
 
 // given returns what the input holds: the config resources, and all other objects. Nodes are not among them: a kubelet registers its own.
-func given(c *inputs.Cluster) []runtime.Object {
+func inputObjects(c *inputs.Cluster) []runtime.Object {
 	objects := []runtime.Object{
 		c.Infrastructure, c.Network, c.APIServer, c.Authentication, c.OAuth, c.Image, c.Scheduler, c.FeatureGate, c.Proxy, c.Ingress, c.DNS, c.Node,
 	}
@@ -57,7 +57,7 @@ func given(c *inputs.Cluster) []runtime.Object {
 
 // notRenewed returns what the input holds, without the signers, bundles and certificates that an earlier run has, and may have renewed since they
 // were given.
-func notRenewed(given, earlier []runtime.Object) []runtime.Object {
+func withoutRenewed(given, earlier []runtime.Object) []runtime.Object {
 	type object struct {
 		kind schema.GroupKind
 		name store.Object
@@ -83,8 +83,8 @@ func notRenewed(given, earlier []runtime.Object) []runtime.Object {
 
 // prepare returns the API in memory as it is before the first loop runs: the input, what an earlier run left of everything else, and the
 // operators' resources where neither has them.
-func prepare(c *inputs.Cluster, earlier []runtime.Object) (*store.Store, error) {
-	api, err := store.New(notRenewed(given(c), earlier)...)
+func newStore(c *inputs.Cluster, earlier []runtime.Object) (*store.Store, error) {
+	api, err := store.New(withoutRenewed(inputObjects(c), earlier)...)
 	if err != nil {
 		return nil, err
 	}

@@ -19,17 +19,17 @@ import (
 )
 
 // ErrNode is in the error for a node that is not among the control plane's, or was not named where there are several.
-var ErrNode = errors.New("the files are those of one node of the control plane")
+var ErrUnknownNode = errors.New("the files are those of one node of the control plane")
 
 // defaultLimit is far above what the slowest loop takes, which makes keys.
-const defaultLimit = 5 * time.Minute
+const defaultLoopTimeout = 5 * time.Minute
 
 // Options of a run.
 type Options struct {
 	// Node is the control-plane node that the files are for. It may be empty where there is one.
 	Node string
 	// Limit is the time that each loop may take, by default five minutes.
-	Limit time.Duration
+	LoopTimeout time.Duration
 	// Report is called after each loop; nil for nobody.
 	Report func(loop.Report)
 }
@@ -58,18 +58,18 @@ func Renew(ctx context.Context, s *inputs.Settings, earlier []runtime.Object, o 
 }
 
 func run(ctx context.Context, s *inputs.Settings, earlier []runtime.Object, o Options) (*Result, error) {
-	node, err := nodeOf(s, o.Node)
+	node, err := selectNode(s, o.Node)
 	if err != nil {
 		return nil, err
 	}
-	if o.Limit == 0 {
-		o.Limit = defaultLimit
+	if o.LoopTimeout == 0 {
+		o.LoopTimeout = defaultLoopTimeout
 	}
-	api, err := prepare(s.Cluster, earlier)
+	api, err := newStore(s.Cluster, earlier)
 	if err != nil {
 		return nil, err
 	}
-	if err := loop.Run(ctx, api, Plan(s), loop.Options{Limit: o.Limit, Report: o.Report}); err != nil {
+	if err := loop.Run(ctx, api, Plan(s), loop.Options{Timeout: o.LoopTimeout, Report: o.Report}); err != nil {
 		return nil, err
 	}
 	result := &Result{}
@@ -93,7 +93,7 @@ func run(ctx context.Context, s *inputs.Settings, earlier []runtime.Object, o Op
 	return result, err
 }
 
-func nodeOf(s *inputs.Settings, name string) (string, error) {
+func selectNode(s *inputs.Settings, name string) (string, error) {
 	if name == "" && len(s.Nodes) == 1 {
 		return s.Nodes[0].Name, nil
 	}
@@ -104,7 +104,7 @@ func nodeOf(s *inputs.Settings, name string) (string, error) {
 		}
 		names = append(names, node.Name)
 	}
-	return "", fmt.Errorf("node %q: %w: %v", name, ErrNode, names)
+	return "", fmt.Errorf("node %q: %w: %v", name, ErrUnknownNode, names)
 }
 
 // kubeconfigs returns those that people and the kubelet get, out of the Secrets that kube-apiserver's loops have written.

@@ -234,11 +234,11 @@ func TestOrderOfComponents(t *testing.T) {
 					early = append(early, step)
 				}
 			}
-			api, err := render.Start(s)
+			api, err := render.NewStore(s)
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = loop.Run(t.Context(), api, slices.Concat(early, late), loop.Options{Limit: 5 * time.Minute})
+			err = loop.Run(t.Context(), api, slices.Concat(early, late), loop.Options{Timeout: 5 * time.Minute})
 			if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("got %v, want %v that names %s", err, test.want, test.says)
 			}
@@ -253,8 +253,8 @@ func TestNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, node := range []string{"", "worker-9"} {
-		if _, err := render.Run(t.Context(), s, render.Options{Node: node}); !errors.Is(err, render.ErrNode) || !strings.Contains(err.Error(), "master-1") {
-			t.Errorf("node %q: got %v, want %v with the names of the nodes", node, err, render.ErrNode)
+		if _, err := render.Run(t.Context(), s, render.Options{Node: node}); !errors.Is(err, render.ErrUnknownNode) || !strings.Contains(err.Error(), "master-1") {
+			t.Errorf("node %q: got %v, want %v with the names of the nodes", node, err, render.ErrUnknownNode)
 		}
 	}
 }

@@ -46,7 +46,7 @@ func writeConfig(t *testing.T, root string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := rotate.Lay(root, all); err != nil {
+	if _, err := rotate.WriteChanged(root, all); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -100,7 +100,7 @@ func read(folders []Folder) (all []manifest, failed []Failure) {
 				failed = append(failed, Failure{File: file, Err: err})
 			}
 			for _, o := range objects {
-				m := manifest{file: file, object: o, status: folder.Rendered && path.Dir(name) == export.StatusFolder}
+				m := manifest{file: file, object: o, status: folder.Rendered && path.Dir(name) == export.StatusDir}
 				other, twice := seen[identityOf(o)]
 				switch {
 				case m.status:

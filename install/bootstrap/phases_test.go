@@ -61,7 +61,7 @@ func newMachine(t *testing.T) *machine {
 		t.Fatal(err)
 	}
 	m := &machine{root: t.TempDir()}
-	if _, err := rotate.Lay(m.root, all); err != nil {
+	if _, err := rotate.WriteChanged(m.root, all); err != nil {
 		t.Fatal(err)
 	}
 	bin := t.TempDir()
@@ -367,7 +367,7 @@ var output []files.File
 func (m *machine) rendered(t *testing.T) {
 	t.Helper()
 	if output != nil {
-		if _, err := rotate.Lay(m.root, output); err != nil {
+		if _, err := rotate.WriteChanged(m.root, output); err != nil {
 			t.Fatal(err)
 		}
 		return

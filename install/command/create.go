@@ -140,7 +140,7 @@ func (o *creation) run(ctx context.Context, out, errs io.Writer) error {
 			return unusable(err)
 		}
 	}
-	if _, err := rotate.Lay(o.dir, list); err != nil {
+	if _, err := rotate.WriteChanged(o.dir, list); err != nil {
 		return err //nolint:wrapcheck // it names the file
 	}
 	return o.summary(out, list)

@@ -52,7 +52,7 @@ func newWorker(out io.Writer) *cobra.Command {
 				return err //nolint:wrapcheck // it names the host
 			}
 			file := pool + ".ign"
-			if _, err := rotate.Lay(dir, []files.File{{Path: file, Mode: 0o600, Content: text}}); err != nil {
+			if _, err := rotate.WriteChanged(dir, []files.File{{Path: file, Mode: 0o600, Content: text}}); err != nil {
 				return fmt.Errorf("%w; %w", err, errInput)
 			}
 			fmt.Fprintf(out, "%s is written. The CA of the machine-config server ends at %s, in %d days: machines that boot later do not trust it.\n",

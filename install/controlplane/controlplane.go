@@ -66,7 +66,7 @@ func (m *Machine) FileExists(name string) func(context.Context) (bool, error) {
 
 // WriteFiles writes files. Each is replaced atomically.
 func (m *Machine) WriteFiles(list ...files.File) error {
-	_, err := rotate.Lay(m.Root, list)
+	_, err := rotate.WriteChanged(m.Root, list)
 	return err //nolint:wrapcheck // it names the file
 }
 

@@ -47,7 +47,7 @@ func newMachine(t *testing.T) (*controlplane.Machine, *bytes.Buffer) {
 			return controlplane.Host{Name: "Master0.example.com", Interfaces: []controlplane.Interface{{Name: "eno1", Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.10/24")}}}}, nil
 		},
 	}
-	if _, err := rotate.Lay(m.Root, all); err != nil {
+	if _, err := rotate.WriteChanged(m.Root, all); err != nil {
 		t.Fatal(err)
 	}
 	return m, output

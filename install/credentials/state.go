@@ -92,7 +92,7 @@ func New(ctx context.Context, o Options) (*State, error) {
 	var access, others []runtime.Object
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
-		access, s.Kubeconfig, err = render.Access(ctx, infrastructure, o.Validity)
+		access, s.Kubeconfig, err = render.AdminKubeconfig(ctx, infrastructure, o.Validity)
 		return err
 	})
 	if o.Profile == inputs.OpenShift {

@@ -160,7 +160,7 @@ func (o Options) remove(path string) error {
 			return err
 		}
 		if rest != "" {
-			_, err := rotate.Lay(o.Root, []files.File{{Path: path, Mode: 0o644, Content: []byte(rest)}})
+			_, err := rotate.WriteChanged(o.Root, []files.File{{Path: path, Mode: 0o644, Content: []byte(rest)}})
 			return err //nolint:wrapcheck // it names the file
 		}
 	}

@@ -163,6 +163,6 @@ func (o Options) operators(ctx context.Context, p *phase.Progress) error {
 	if err := p.Until(ctx, o.Interval, "the control plane", c.ready); err != nil {
 		return err //nolint:wrapcheck // it names the static pods
 	}
-	_, err = rotate.Lay(o.Root, []files.File{{Path: ControlPlaneReady, Mode: 0o600}})
+	_, err = rotate.WriteChanged(o.Root, []files.File{{Path: ControlPlaneReady, Mode: 0o600}})
 	return err //nolint:wrapcheck // it names the file
 }

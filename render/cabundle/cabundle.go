@@ -20,7 +20,7 @@ func Union(bundles ...string) (string, error) {
 }
 
 // Valid is Union without the certificates that have ended.
-func Valid(now time.Time, bundles ...string) (string, error) {
+func UnionUnexpired(now time.Time, bundles ...string) (string, error) {
 	return union(func(c *x509.Certificate) bool { return now.Before(c.NotAfter) }, bundles)
 }
 
@@ -54,7 +54,7 @@ func union(keep func(*x509.Certificate) bool, bundles []string) (string, error) 
 }
 
 // First returns the first certificate of a chain as PEM: the controller that signs requests takes one certificate only.
-func First(chain []byte) ([]byte, error) {
+func FirstCertificate(chain []byte) ([]byte, error) {
 	certificates, err := cert.ParseCertsPEM(chain)
 	if err != nil {
 		return nil, fmt.Errorf("read the chain: %w", err)

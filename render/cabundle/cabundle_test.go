@@ -38,21 +38,21 @@ func TestUnion(t *testing.T) {
 // What has ended is left out: a certificate that rendertest makes lasts ten years.
 func TestValid(t *testing.T) {
 	a, b := rendertest.CA(t, "a"), rendertest.CA(t, "b")
-	if got, err := cabundle.Valid(time.Now(), b, a+b); err != nil || got != b+a {
+	if got, err := cabundle.UnionUnexpired(time.Now(), b, a+b); err != nil || got != b+a {
 		t.Errorf("error %v, got\n%s", err, got)
 	}
-	if got, err := cabundle.Valid(time.Now().AddDate(11, 0, 0), a, b); !errors.Is(err, cabundle.ErrEmpty) {
+	if got, err := cabundle.UnionUnexpired(time.Now().AddDate(11, 0, 0), a, b); !errors.Is(err, cabundle.ErrEmpty) {
 		t.Errorf("error %v, got\n%s", err, got)
 	}
 }
 
 func TestFirst(t *testing.T) {
 	a, b := rendertest.CA(t, "a"), rendertest.CA(t, "b")
-	got, err := cabundle.First([]byte(a + b))
+	got, err := cabundle.FirstCertificate([]byte(a + b))
 	if err != nil || string(got) != a {
 		t.Errorf("error %v, got\n%s\nwant\n%s", err, got, a)
 	}
-	if _, err := cabundle.First(nil); err == nil {
+	if _, err := cabundle.FirstCertificate(nil); err == nil {
 		t.Error("no certificate is to be an error")
 	}
 }

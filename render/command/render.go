@@ -82,7 +82,7 @@ func (o *options) render(ctx context.Context, out, errs io.Writer) error {
 	o.Validity = o.validity.String()
 	run := run{settings: o.settings, input: os.DirFS(o.input), verbose: o.verbose, errs: errs}
 	s, err := run.read(inputs.Read)
-	if unready := files.Ready(o.output, o.replace); unready != nil {
+	if unready := files.CheckWritable(o.output, o.replace); unready != nil {
 		// With the faults of the input, so that nobody mends one after the other.
 		err = errors.Join(err, fmt.Errorf("%w: %w", errOutput, unready))
 	}
@@ -155,7 +155,7 @@ func (r *run) render(ctx context.Context, s *inputs.Settings, earlier *render.Re
 	o := render.Options{Node: r.Node}
 	if r.verbose {
 		o.Report = func(report loop.Report) {
-			fmt.Fprintf(r.errs, "%8s  %4d  %s\n", report.Took.Round(time.Millisecond), len(report.Wrote), report.Loop)
+			fmt.Fprintf(r.errs, "%8s  %4d  %s\n", report.Duration.Round(time.Millisecond), len(report.Wrote), report.Loop)
 		}
 	}
 	if earlier != nil {
@@ -181,7 +181,7 @@ func (r *run) write(dir string, result *render.Result, write func(string, []file
 	for _, name := range slices.Sorted(maps.Keys(result.Kubeconfigs)) {
 		add("auth", []files.File{{Path: name, Mode: 0o600, Content: result.Kubeconfigs[name]}})
 	}
-	input, err := copied(r.input)
+	input, err := inputFiles(r.input)
 	if err != nil {
 		return err
 	}
@@ -198,7 +198,7 @@ func (r *run) write(dir string, result *render.Result, write func(string, []file
 }
 
 // copied returns the files that inputs.Read reads.
-func copied(folder fs.FS) ([]files.File, error) {
+func inputFiles(folder fs.FS) ([]files.File, error) {
 	var list []files.File
 	err := fs.WalkDir(folder, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(path.Ext(name))) {
@@ -220,11 +220,11 @@ func (r *run) summary(out io.Writer, dir string, result *render.Result) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	return next(out, result)
+	return printNextRenewal(out, result)
 }
 
-func next(out io.Writer, result *render.Result) error {
-	due := rotate.Next(result.Objects)
+func printNextRenewal(out io.Writer, result *render.Result) error {
+	due := rotate.NextRenewals(result.Objects)
 	if len(due) == 0 {
 		return nil
 	}

@@ -47,12 +47,12 @@ func (o *rotateOptions) run(ctx context.Context, out, errs io.Writer) error {
 	if o.dir == "" {
 		return fmt.Errorf("--dir is needed; %w", errUsage)
 	}
-	earlier, r, err := read(o.dir)
+	earlier, r, err := readEarlier(o.dir)
 	if err != nil {
 		return err
 	}
 	r.verbose, r.errs = o.verbose, errs
-	s, err := r.read(inputs.ReadAgain)
+	s, err := r.read(inputs.ReadForRenewal)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (o *rotateOptions) run(ctx context.Context, out, errs io.Writer) error {
 	}
 	if o.root != "" {
 		// Also when nothing is due now: an earlier run may not have come this far.
-		laid, err := rotate.Lay(o.root, result.Files)
+		laid, err := rotate.WriteChanged(o.root, result.Files)
 		for _, name := range laid {
 			fmt.Fprintln(out, "  laid    ", filepath.Join(o.root, filepath.FromSlash(name)))
 		}
@@ -82,11 +82,11 @@ func (o *rotateOptions) run(ctx context.Context, out, errs io.Writer) error {
 			return err
 		}
 	}
-	return next(out, result)
+	return printNextRenewal(out, result)
 }
 
 // read returns what an earlier run has written: its objects, and what it was given.
-func read(dir string) (*render.Result, *run, error) {
+func readEarlier(dir string) (*render.Result, *run, error) {
 	encoded, err := os.ReadFile(filepath.Join(dir, settingsFile))
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s was not written by sno-render: %w", dir, err)

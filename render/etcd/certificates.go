@@ -65,7 +65,7 @@ func hosts(node inputs.Node) []string {
 
 // collect returns the loop that puts the certificates of all nodes into one Secret and the bundles into one ConfigMap, so that a
 // change of several is one change for the revision.
-func collect(s *inputs.Settings) loop.Loop {
+func collectCertificates(s *inputs.Settings) loop.Loop {
 	return loop.Loop{
 		Name:   component + ": all certificates",
 		Writes: append(store.Secrets(namespace, allCerts.Name), store.ConfigMaps(namespace, allBundles.Name)...),

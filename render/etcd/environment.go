@@ -58,7 +58,7 @@ func tlsOf(observed map[string]any) (tlsSettings, error) {
 // environment returns the environment of all containers of profile openshift, sorted by name. It is the same for all nodes: what is
 // about one node has the node in its name (U-REN-25).
 func environment(all []member, infrastructure *configv1.Infrastructure, tls tlsSettings, image string) []corev1.EnvVar {
-	heartbeat, election := pace(infrastructure)
+	heartbeat, election := timeouts(infrastructure)
 	values := map[string]string{
 		"ALL_ETCD_ENDPOINTS":                       clientURLs(all),
 		"ETCDCTL_API":                              "3",
@@ -83,9 +83,9 @@ func environment(all []member, infrastructure *configv1.Infrastructure, tls tlsS
 		values["ETCD_CIPHER_SUITES"] = strings.Join(tls.ciphers, ",")
 	}
 	for _, m := range all {
-		values[ofMember(m, "ETCD_NAME")] = m.name
-		values[ofMember(m, "ETCD_URL_HOST")] = host(m.address)
-		values[ofMember(m, "IP")] = host(m.address)
+		values[memberEnv(m, "ETCD_NAME")] = m.name
+		values[memberEnv(m, "ETCD_URL_HOST")] = host(m.address)
+		values[memberEnv(m, "IP")] = host(m.address)
 	}
 	var env []corev1.EnvVar
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -96,12 +96,12 @@ func environment(all []member, infrastructure *configv1.Infrastructure, tls tlsS
 
 // ofMember returns the name of an environment variable that is about one node. Laid down on that node, NODE_ENVVAR_NAME stands for the
 // same characters.
-func ofMember(m member, name string) string {
+func memberEnv(m member, name string) string {
 	return fmt.Sprintf("NODE_%s_%s", strings.NewReplacer("-", "_", ".", "_").Replace(m.name), name)
 }
 
 // pace returns the heartbeat interval and the election timeout in milliseconds. Members on some clouds are far from each other.
-func pace(infrastructure *configv1.Infrastructure) (heartbeat, election string) {
+func timeouts(infrastructure *configv1.Infrastructure) (heartbeat, election string) {
 	if platform := infrastructure.Status.PlatformStatus; platform != nil {
 		vpc := platform.IBMCloud != nil && platform.IBMCloud.ProviderType == configv1.IBMCloudProviderTypeVPC
 		if platform.Azure != nil || vpc {
@@ -112,7 +112,7 @@ func pace(infrastructure *configv1.Infrastructure) (heartbeat, election string) 
 }
 
 // exports returns the environment as a shell reads it, for scripts that run on the node.
-func exports(env []corev1.EnvVar) string {
+func shellExports(env []corev1.EnvVar) string {
 	var text strings.Builder
 	for _, v := range env {
 		fmt.Fprintf(&text, "export %s=%q\n", v.Name, v.Value)

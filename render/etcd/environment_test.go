@@ -51,7 +51,7 @@ func TestPace(t *testing.T) {
 		"IBM, classic":        {&configv1.PlatformStatus{IBMCloud: &configv1.IBMCloudPlatformStatus{}}, "100", "1000"},
 		"IBM, virtual server": {&configv1.PlatformStatus{IBMCloud: &configv1.IBMCloudPlatformStatus{ProviderType: configv1.IBMCloudProviderTypeVPC}}, "500", "2500"},
 	} {
-		heartbeat, election := pace(&configv1.Infrastructure{Status: configv1.InfrastructureStatus{PlatformStatus: test.platform}})
+		heartbeat, election := timeouts(&configv1.Infrastructure{Status: configv1.InfrastructureStatus{PlatformStatus: test.platform}})
 		if heartbeat != test.heartbeat || election != test.election {
 			t.Errorf("%s: %s and %s, want %s and %s", name, heartbeat, election, test.heartbeat, test.election)
 		}
@@ -61,7 +61,7 @@ func TestPace(t *testing.T) {
 // The environment of all nodes is in each pod, and the name in a pod's text finds that of its own node (U-REN-25).
 func TestOfMember(t *testing.T) {
 	m := member{name: "cp-1.example.test", address: netip.MustParseAddr("fd00::1")}
-	name := ofMember(m, "IP")
+	name := memberEnv(m, "IP")
 	if want := "NODE_cp_1_example_test_IP"; name != want {
 		t.Errorf("%s, want %s", name, want)
 	}
@@ -100,7 +100,7 @@ func TestPodKubernetes(t *testing.T) {
 	if diff := cmp.Diff([]corev1.EnvVar{{Name: "NODE_cp_1_IP", Value: "[fd00::1]"}}, c.Env); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	rendertest.KnownFlags(t, c.Command)
+	rendertest.CheckFlags(t, c.Command)
 }
 
 // All images that are missing are named.
@@ -108,7 +108,7 @@ func TestImages(t *testing.T) {
 	s := rendertest.Settings(inputs.OpenShift, "192.168.2.1")
 	s.Images = nil
 	_, err := podFor(s, []member{{name: "cp-1", address: netip.MustParseAddr("192.168.2.1")}}, nil, tlsSettings{})
-	if !errors.Is(err, podtemplate.ErrImage) || !strings.Contains(err.Error(), "cluster-etcd-operator") {
+	if !errors.Is(err, podtemplate.ErrMissingImage) || !strings.Contains(err.Error(), "cluster-etcd-operator") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // ErrAddress is in the error for a node that etcd cannot be reached on.
-var ErrAddress = errors.New("no internal address of the family of the service network")
+var ErrNoAddress = errors.New("no internal address of the family of the service network")
 
 // member is an etcd on a node.
 type member struct {
@@ -35,7 +35,7 @@ func members(s *inputs.Settings, network *configv1.Network) ([]member, error) {
 		ranges = network.Spec.ServiceNetwork
 	}
 	if len(ranges) == 0 {
-		return nil, fmt.Errorf("network cluster: spec.serviceNetwork is empty: %w", ErrAddress)
+		return nil, fmt.Errorf("network cluster: spec.serviceNetwork is empty: %w", ErrNoAddress)
 	}
 	services, err := netip.ParsePrefix(ranges[0])
 	if err != nil {
@@ -45,7 +45,7 @@ func members(s *inputs.Settings, network *configv1.Network) ([]member, error) {
 	for _, node := range s.Nodes {
 		i := slices.IndexFunc(node.Addresses, func(a netip.Addr) bool { return a.Is6() == services.Addr().Is6() })
 		if i < 0 {
-			return nil, fmt.Errorf("node %s: status.addresses: %w %s", node.Name, ErrAddress, services)
+			return nil, fmt.Errorf("node %s: status.addresses: %w %s", node.Name, ErrNoAddress, services)
 		}
 		all = append(all, member{name: node.Name, address: node.Addresses[i]})
 	}

@@ -14,9 +14,9 @@ const dataDir = "/var/lib/etcd"
 
 // podFor returns the pod of the profile.
 func podFor(s *inputs.Settings, all []member, env []corev1.EnvVar, tls tlsSettings) (*corev1.Pod, error) {
-	pod := podtemplate.New(namespace, component, component,
+	pod := podtemplate.NewPod(namespace, component, component,
 		map[string]string{"app": component, "k8s-app": component, "etcd": "true"}, podtemplate.Annotations(component))
-	images := podtemplate.Images{Given: s.Images}
+	images := podtemplate.Images{PullSpecs: s.Images}
 	if s.Profile == inputs.Kubernetes {
 		create := corev1.HostPathDirectoryOrCreate
 		data := podtemplate.HostPath("data-dir", dataDir)
@@ -36,25 +36,25 @@ func podFor(s *inputs.Settings, all []member, env []corev1.EnvVar, tls tlsSettin
 }
 
 // ofNode returns a reference to an environment variable of the node that the pod is laid down on, for the kubelet to expand.
-func ofNode(name string) string { return fmt.Sprintf("$(NODE_%s_%s)", nodeEnvName, name) }
+func nodeEnv(name string) string { return fmt.Sprintf("$(NODE_%s_%s)", nodeEnvName, name) }
 
 // kubernetesFlags returns the flags of etcd 3.6 in profile kubernetes, those of kubeadm's pod (U-REN-26) with our files. The address
 // of the node comes out of its environment, so one text fits all nodes.
 func kubernetesFlags(all []member, tls tlsSettings, loopback string) []string {
 	address := func(scheme, at string, port int) string { return fmt.Sprintf("%s://%s:%d", scheme, at, port) }
 	flags := []string{
-		"--advertise-client-urls=" + address("https", ofNode("IP"), clientPort),
+		"--advertise-client-urls=" + address("https", nodeEnv("IP"), clientPort),
 		"--cert-file=" + servingFile + ".crt",
 		"--client-cert-auth=true",
 		"--data-dir=" + dataDir,
 		"--feature-gates=InitialCorruptCheck=true",
-		"--initial-advertise-peer-urls=" + address("https", ofNode("IP"), peerPort),
+		"--initial-advertise-peer-urls=" + address("https", nodeEnv("IP"), peerPort),
 		"--initial-cluster=" + initialCluster(all),
 		"--initial-cluster-state=new",
 		"--key-file=" + servingFile + ".key",
-		"--listen-client-urls=" + address("https", loopback, clientPort) + "," + address("https", ofNode("IP"), clientPort),
+		"--listen-client-urls=" + address("https", loopback, clientPort) + "," + address("https", nodeEnv("IP"), clientPort),
 		"--listen-metrics-urls=" + address("http", loopback, healthPort),
-		"--listen-peer-urls=" + address("https", ofNode("IP"), peerPort),
+		"--listen-peer-urls=" + address("https", nodeEnv("IP"), peerPort),
 		"--name=" + nodeName,
 		"--peer-cert-file=" + peerFile + ".crt",
 		"--peer-client-cert-auth=true",
@@ -89,7 +89,7 @@ func kubernetesContainer(images *podtemplate.Images, all []member, tls tlsSettin
 		StartupProbe:    endpoint.Startup("/readyz"),
 	}
 	for _, m := range all {
-		c.Env = append(c.Env, corev1.EnvVar{Name: ofMember(m, "IP"), Value: host(m.address)})
+		c.Env = append(c.Env, corev1.EnvVar{Name: memberEnv(m, "IP"), Value: host(m.address)})
 	}
 	return c
 }

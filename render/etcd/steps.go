@@ -19,9 +19,9 @@ var resources embed.FS
 func Steps(s *inputs.Settings) []loop.Step {
 	return []loop.Step{
 		loop.Once(librarygo.CertRotation(component+": certificates", certificates(s)...)),
-		loop.Once(collect(s)),
+		loop.Once(collectCertificates(s)),
 		loop.Once(writeEndpoints(s)),
-		loop.Once(librarygo.StaticResources(component+": static resources", librarygo.Etcd, resources, s.Profile.Has)),
+		loop.Once(librarygo.StaticResources(component+": static resources", librarygo.Etcd, resources, s.Profile.Includes)),
 		loop.Cycle(4,
 			librarygo.ConfigObservation(component+": config observation", librarygo.Etcd, observe.TLSProfile),
 			targetConfig(s),

@@ -97,7 +97,7 @@ func checkMember(t *testing.T, st *store.Store, certificate, bundle store.Object
 	if err != nil {
 		t.Fatal(err)
 	}
-	roots, err := cert.NewPoolFromBytes([]byte(rendertest.Data(t, st, bundle.Namespace, bundle.Name)["ca-bundle.crt"]))
+	roots, err := cert.NewPoolFromBytes([]byte(rendertest.ConfigMapData(t, st, bundle.Namespace, bundle.Name)["ca-bundle.crt"]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,21 +118,21 @@ func TestSteps(t *testing.T) {
 					t.Fatal(err)
 				}
 				folder := string(profile) + "/" + name + "-"
-				rendertest.Golden(t, folder+"pod.yaml", rendertest.Data(t, st, namespace, "etcd-pod-1")["pod.yaml"])
-				rendertest.Golden(t, folder+"etcd.env", rendertest.Data(t, st, namespace, "etcd-scripts")["etcd.env"])
+				rendertest.Golden(t, folder+"pod.yaml", rendertest.ConfigMapData(t, st, namespace, "etcd-pod-1")["pod.yaml"])
+				rendertest.Golden(t, folder+"etcd.env", rendertest.ConfigMapData(t, st, namespace, "etcd-scripts")["etcd.env"])
 				want := map[string]string{"MTkyLjE2OC4yLjE": "192.168.2.1"}
 				if name == "three" {
 					want["MTkyLjE2OC4yLjI"], want["MTkyLjE2OC4yLjM"] = "192.168.2.2", "192.168.2.3"
 				}
-				if diff := cmp.Diff(want, rendertest.Data(t, st, namespace, "etcd-endpoints")); diff != "" {
+				if diff := cmp.Diff(want, rendertest.ConfigMapData(t, st, namespace, "etcd-endpoints")); diff != "" {
 					t.Errorf("endpoints (-want +got):\n%s", diff)
 				}
-				bundle := rendertest.Data(t, st, configNamespace, "etcd-serving-ca")
-				if diff := cmp.Diff(rendertest.Data(t, st, namespace, "etcd-ca-bundle"), bundle); diff != "" {
+				bundle := rendertest.ConfigMapData(t, st, configNamespace, "etcd-serving-ca")
+				if diff := cmp.Diff(rendertest.ConfigMapData(t, st, namespace, "etcd-ca-bundle"), bundle); diff != "" {
 					t.Errorf("what kube-apiserver trusts (-want +got):\n%s", diff)
 				}
 				wrote, err := rendertest.Run(st, Steps(s)...)
-				if diff := cmp.Diff([]string{}, rendertest.WithoutOperators(wrote), cmpopts.EquateEmpty()); diff != "" || err != nil {
+				if diff := cmp.Diff([]string{}, rendertest.WithoutOperatorResources(wrote), cmpopts.EquateEmpty()); diff != "" || err != nil {
 					t.Errorf("a second run is to write nothing (-want +got), error %v:\n%s", err, diff)
 				}
 			})
@@ -143,7 +143,7 @@ func TestSteps(t *testing.T) {
 // What a later loop needs and an earlier one makes fails in the other order (R-REN-4).
 func TestOrder(t *testing.T) {
 	s := rendertest.Settings(inputs.Kubernetes, three[0])
-	certified := rendertest.After(t, rendertest.Objects(s), Steps(s)[0])
+	certified := rendertest.ObjectsAfter(t, rendertest.Objects(s), Steps(s)[0])
 	for _, swap := range [][2]string{
 		{"all certificates", "revision"},
 		{"endpoints", "target config"},
@@ -152,7 +152,7 @@ func TestOrder(t *testing.T) {
 		{"revision", "revision of the nodes"},
 	} {
 		t.Run(strings.Join(swap[:], " and "), func(t *testing.T) {
-			swapped := rendertest.Swap(t, Steps(s), component+": "+swap[0], component+": "+swap[1])
+			swapped := rendertest.SwapLoops(t, Steps(s), component+": "+swap[0], component+": "+swap[1])
 			_, err := rendertest.Run(rendertest.Store(t, certified...), swapped...)
 			if !errors.Is(err, loop.ErrOrder) && !errors.Is(err, loop.ErrFailed) {
 				t.Fatalf("the run is to fail: %v", err)
@@ -161,7 +161,7 @@ func TestOrder(t *testing.T) {
 	}
 	for _, later := range []string{"all certificates", "resource sync"} {
 		t.Run("certificates and "+later, func(t *testing.T) {
-			swapped := rendertest.Swap(t, Steps(s), component+": certificates", component+": "+later)
+			swapped := rendertest.SwapLoops(t, Steps(s), component+": certificates", component+": "+later)
 			if _, err := rendertest.Run(rendertest.Store(t, rendertest.Objects(s)...), swapped...); err == nil {
 				t.Fatal("the run is to fail")
 			}
@@ -196,8 +196,8 @@ func TestMembers(t *testing.T) {
 			node: node("fd00::1", "192.168.2.1"), services: []string{"172.30.0.0/16", "fd02::/112"},
 			cluster: "cp-1=https://192.168.2.1:2380", urls: "https://192.168.2.1:2379",
 		},
-		"no address of the family": {node: node("192.168.2.1"), services: []string{"fd02::/112"}, err: ErrAddress},
-		"no network":               {node: node("192.168.2.1"), err: ErrAddress},
+		"no address of the family": {node: node("192.168.2.1"), services: []string{"fd02::/112"}, err: ErrNoAddress},
+		"no network":               {node: node("192.168.2.1"), err: ErrNoAddress},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := rendertest.Settings(inputs.Kubernetes)

@@ -16,7 +16,7 @@ import (
 )
 
 // ErrEndpoints is in the error of the target config for endpoints that another node has.
-var ErrEndpoints = errors.New("the endpoints are not those of the nodes")
+var ErrWrongEndpoints = errors.New("the endpoints are not those of the nodes")
 
 // targetConfig returns the loop that writes the pod, and the environment of scripts on the node.
 func targetConfig(s *inputs.Settings) loop.Loop {
@@ -50,7 +50,7 @@ func configMapsFor(ctx context.Context, s *inputs.Settings, session *store.Sessi
 		return nil, err
 	}
 	if !maps.Equal(written.Data, endpointsOf(all)) {
-		return nil, ErrEndpoints
+		return nil, ErrWrongEndpoints
 	}
 	infrastructure, err := session.Config().ConfigV1().Infrastructures().Get(ctx, "cluster", metav1.GetOptions{})
 	if err != nil {
@@ -67,6 +67,6 @@ func configMapsFor(ctx context.Context, s *inputs.Settings, session *store.Sessi
 	}
 	return []*corev1.ConfigMap{podConfigMap, {
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "etcd-scripts"},
-		Data:       map[string]string{"etcd.env": exports(env)},
+		Data:       map[string]string{"etcd.env": shellExports(env)},
 	}}, nil
 }

@@ -15,7 +15,7 @@ func TestForeignEndpoints(t *testing.T) {
 	foreign := rendertest.ConfigMap(endpoints.Namespace, endpoints.Name, map[string]string{"MTAuMC4wLjE": "10.0.0.1"})
 	observation := Steps(s)[4].Loops[0]
 	st := rendertest.Store(t, rendertest.Objects(s, foreign)...)
-	if wrote, err := rendertest.Run(st, loop.Once(observation), loop.Once(targetConfig(s))); !errors.Is(err, ErrEndpoints) {
-		t.Errorf("error %v, want %v; wrote %v", err, ErrEndpoints, wrote)
+	if wrote, err := rendertest.Run(st, loop.Once(observation), loop.Once(targetConfig(s))); !errors.Is(err, ErrWrongEndpoints) {
+		t.Errorf("error %v, want %v; wrote %v", err, ErrWrongEndpoints, wrote)
 	}
 }

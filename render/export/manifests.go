@@ -30,15 +30,15 @@ var (
 	// ErrNoNamespace means: the namespace of an object is not among the objects.
 	ErrNoNamespace = errors.New("its namespace is not among the objects, so it could not be created")
 	// ErrNoKind means: apiVersion and kind of an object are not known.
-	ErrNoKind = errors.New("unknown apiVersion and kind")
+	ErrUnknownKind = errors.New("unknown apiVersion and kind")
 	// ErrNoName means: an object has no name.
 	ErrNoName = errors.New("no name")
 	// ErrTwice means: one object is there twice.
-	ErrTwice = errors.New("there twice")
+	ErrDuplicate = errors.New("there twice")
 )
 
 // Mode is the mode of all manifests: some are Secrets.
-const Mode fs.FileMode = 0o600
+const FileMode fs.FileMode = 0o600
 
 // Manifest is an object and the file that it is in.
 type Manifest struct {
@@ -72,7 +72,7 @@ func Manifests(objects []runtime.Object) ([]Manifest, error) {
 	namespaces := slices.Clone(builtIn)
 	var errs []error
 	for _, object := range objects {
-		content, err := cleaned(object)
+		content, err := toManifest(object)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -85,7 +85,7 @@ func Manifests(objects []runtime.Object) ([]Manifest, error) {
 	slices.SortFunc(clean, compare)
 	for i, object := range clean {
 		if i > 0 && compare(clean[i-1], object) == 0 {
-			errs = append(errs, fmt.Errorf("export %s: %w", describe(object), ErrTwice))
+			errs = append(errs, fmt.Errorf("export %s: %w", describe(object), ErrDuplicate))
 		}
 		if namespace := object.GetNamespace(); namespace != "" && !slices.Contains(namespaces, namespace) {
 			errs = append(errs, fmt.Errorf("export %s: %w", describe(object), ErrNoNamespace))
@@ -114,16 +114,16 @@ func Manifests(objects []runtime.Object) ([]Manifest, error) {
 }
 
 // StatusFolder is the folder of the bodies of requests to status subresources.
-const StatusFolder = "status"
+const StatusDir = "status"
 
 // Files returns the manifests as files, and in StatusFolder those of StatusRequests.
 func Files(manifests []Manifest) []files.File {
 	var all []files.File
 	for _, manifest := range manifests {
-		all = append(all, files.File{Path: manifest.Name, Mode: Mode, Content: manifest.Content})
+		all = append(all, files.File{Path: manifest.Name, Mode: FileMode, Content: manifest.Content})
 		for i, content := range manifest.Statuses {
-			name := fmt.Sprintf("%s/%s-%d.yaml", StatusFolder, strings.TrimSuffix(manifest.Name, ".yaml"), i+1)
-			all = append(all, files.File{Path: name, Mode: Mode, Content: content})
+			name := fmt.Sprintf("%s/%s-%d.yaml", StatusDir, strings.TrimSuffix(manifest.Name, ".yaml"), i+1)
+			all = append(all, files.File{Path: name, Mode: FileMode, Content: content})
 		}
 	}
 	return all
@@ -148,7 +148,7 @@ func describe(object *unstructured.Unstructured) string {
 }
 
 // stages are kinds that others need, in the order in which they are created. All other kinds come after them.
-var stages = []schema.GroupKind{
+var creationOrder = []schema.GroupKind{
 	{Group: corev1.GroupName, Kind: "Namespace"},
 	{Group: apiextensionsv1.GroupName, Kind: "CustomResourceDefinition"},
 	{Group: corev1.GroupName, Kind: "ServiceAccount"},
@@ -161,27 +161,27 @@ var stages = []schema.GroupKind{
 	{Group: corev1.GroupName, Kind: "Service"},
 }
 
-func stage(object *unstructured.Unstructured) int {
-	if at := slices.Index(stages, object.GroupVersionKind().GroupKind()); at >= 0 {
+func creationIndex(object *unstructured.Unstructured) int {
+	if at := slices.Index(creationOrder, object.GroupVersionKind().GroupKind()); at >= 0 {
 		return at
 	}
-	return len(stages)
+	return len(creationOrder)
 }
 
 // compare orders objects by stage, then by group, kind, namespace and name.
 func compare(a, b *unstructured.Unstructured) int {
 	x, y := a.GroupVersionKind(), b.GroupVersionKind()
-	return cmp.Or(cmp.Compare(stage(a), stage(b)), cmp.Compare(x.Group, y.Group), cmp.Compare(x.Kind, y.Kind),
+	return cmp.Or(cmp.Compare(creationIndex(a), creationIndex(b)), cmp.Compare(x.Group, y.Group), cmp.Compare(x.Kind, y.Kind),
 		cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 }
 
 // cleaned returns a copy of an object without what a server owns, and without fields that say nothing.
-func cleaned(object runtime.Object) (*unstructured.Unstructured, error) {
+func toManifest(object runtime.Object) (*unstructured.Unstructured, error) {
 	copied, isUntyped := object.DeepCopyObject().(*unstructured.Unstructured)
 	if !isUntyped {
 		kinds, _, err := scheme.ObjectKinds(object)
 		if err != nil || len(kinds) != 1 {
-			return nil, fmt.Errorf("export %T: %w", object, ErrNoKind)
+			return nil, fmt.Errorf("export %T: %w", object, ErrUnknownKind)
 		}
 		// Not by runtime.DefaultUnstructuredConverter: it leaves unsigned numbers, which an untyped object cannot have.
 		content, err := json.Marshal(object)
@@ -201,7 +201,7 @@ func cleaned(object runtime.Object) (*unstructured.Unstructured, error) {
 		copied.SetGroupVersionKind(kinds[0])
 	}
 	if gvk := copied.GroupVersionKind(); gvk.Kind == "" || gvk.Version == "" {
-		return nil, fmt.Errorf("export %s: %w", describe(copied), ErrNoKind)
+		return nil, fmt.Errorf("export %s: %w", describe(copied), ErrUnknownKind)
 	}
 	if copied.GetName() == "" {
 		return nil, fmt.Errorf("export %s: %w", describe(copied), ErrNoName)
@@ -213,7 +213,7 @@ func cleaned(object runtime.Object) (*unstructured.Unstructured, error) {
 		unstructured.RemoveNestedField(copied.Object, "metadata", field)
 	}
 	dropNulls(copied.Object)
-	if saysNothing(copied.Object["status"]) {
+	if isEmpty(copied.Object["status"]) {
 		delete(copied.Object, "status")
 	}
 	return copied, nil
@@ -238,7 +238,7 @@ func dropNulls(value any) {
 }
 
 // saysNothing reports whether a status has nothing but empty values, as that of a Go type has.
-func saysNothing(value any) bool {
+func isEmpty(value any) bool {
 	switch value := value.(type) {
 	case nil:
 		return true
@@ -246,7 +246,7 @@ func saysNothing(value any) bool {
 		return value == ""
 	case map[string]any:
 		for _, item := range value {
-			if !saysNothing(item) {
+			if !isEmpty(item) {
 				return false
 			}
 		}

@@ -194,11 +194,11 @@ func TestManifestsRefuses(t *testing.T) {
 		text    string
 	}{
 		"no namespace": {[]runtime.Object{&corev1.Secret{ObjectMeta: named("openshift-etcd", "a")}}, ErrNoNamespace, "Secret openshift-etcd/a"},
-		"no kind":      {[]runtime.Object{untyped(map[string]any{"metadata": map[string]any{"name": "a"}})}, ErrNoKind, "export"},
-		"unknown type": {[]runtime.Object{&configv1alpha1.InsightsDataGather{}}, ErrNoKind, "*v1alpha1.InsightsDataGather"},
+		"no kind":      {[]runtime.Object{untyped(map[string]any{"metadata": map[string]any{"name": "a"}})}, ErrUnknownKind, "export"},
+		"unknown type": {[]runtime.Object{&configv1alpha1.InsightsDataGather{}}, ErrUnknownKind, "*v1alpha1.InsightsDataGather"},
 		"no name":      {[]runtime.Object{&corev1.Namespace{}}, ErrNoName, "Namespace"},
 		"twice": {[]runtime.Object{&corev1.Namespace{ObjectMeta: named("", "a")},
-			untyped(map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "a"}})}, ErrTwice, "Namespace a"},
+			untyped(map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "a"}})}, ErrDuplicate, "Namespace a"},
 	} {
 		found, err := Manifests(test.objects)
 		if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.text) || found != nil {

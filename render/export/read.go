@@ -22,7 +22,7 @@ func Read(folder fs.FS) ([]runtime.Object, error) {
 	}
 	var objects []runtime.Object
 	for _, entry := range entries {
-		if entry.IsDir() && entry.Name() == StatusFolder {
+		if entry.IsDir() && entry.Name() == StatusDir {
 			continue // of what the manifests have as well
 		}
 		if entry.IsDir() || path.Ext(entry.Name()) != ".yaml" {

@@ -8,19 +8,19 @@ import (
 )
 
 // wholeAtOnce are the kinds without a status subresource: their status comes with the object.
-var wholeAtOnce = map[schema.GroupKind]bool{
+var withoutStatusSubresource = map[schema.GroupKind]bool{
 	{Group: configv1.GroupName, Kind: "Network"}: true,
 }
 
 // onlyLater are the fields of an operator's status.nodeStatuses that the API lets nobody set in the request that adds the node
 // (U-REN-30).
-var onlyLater = []string{"currentRevision", "targetRevision"}
+var setOnUpdate = []string{"currentRevision", "targetRevision"}
 
 // StatusRequests returns the bodies of the requests to the status subresource, in their order: none for an object without a status, two
 // for one whose status has fields that can only be set later.
 func (m Manifest) StatusRequests() []*unstructured.Unstructured {
 	status, has := m.Object.Object["status"]
-	if !has || wholeAtOnce[m.Object.GroupVersionKind().GroupKind()] {
+	if !has || withoutStatusSubresource[m.Object.GroupVersionKind().GroupKind()] {
 		return nil
 	}
 	last := &unstructured.Unstructured{Object: map[string]any{"status": status}}
@@ -32,7 +32,7 @@ func (m Manifest) StatusRequests() []*unstructured.Unstructured {
 	first, early := last.DeepCopy(), false
 	nodes, _, _ := unstructured.NestedSlice(first.Object, "status", "nodeStatuses")
 	for _, node := range nodes {
-		for _, field := range onlyLater {
+		for _, field := range setOnUpdate {
 			if node, ok := node.(map[string]any); ok && node[field] != nil {
 				delete(node, field)
 				early = true

@@ -23,20 +23,20 @@ func check(files []File) ([]File, error) {
 	taken := map[string]bool{}
 	for _, file := range ordered {
 		if !fs.ValidPath(file.Path) || file.Path == "." {
-			return nil, &fs.PathError{Op: "write", Path: file.Path, Err: ErrPath}
+			return nil, &fs.PathError{Op: "write", Path: file.Path, Err: ErrInvalidPath}
 		}
 		if file.Mode != file.Mode.Perm() {
-			return nil, &fs.PathError{Op: "write", Path: file.Path, Err: ErrMode}
+			return nil, &fs.PathError{Op: "write", Path: file.Path, Err: ErrInvalidMode}
 		}
 		if taken[file.Path] {
-			return nil, &fs.PathError{Op: "write", Path: file.Path, Err: ErrTwice}
+			return nil, &fs.PathError{Op: "write", Path: file.Path, Err: ErrDuplicate}
 		}
 		taken[file.Path] = true
 	}
 	for _, file := range ordered {
 		for folder := path.Dir(file.Path); folder != "."; folder = path.Dir(folder) {
 			if taken[folder] {
-				return nil, &fs.PathError{Op: "write", Path: file.Path, Err: ErrTwice}
+				return nil, &fs.PathError{Op: "write", Path: file.Path, Err: ErrDuplicate}
 			}
 		}
 	}

@@ -31,7 +31,7 @@ func TestReady(t *testing.T) {
 		"read-only":       {"/proc/sno-render", false, nil, true}, // not even root makes a folder there
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := files.Ready(test.dir, test.replace)
+			err := files.CheckWritable(test.dir, test.replace)
 			if (err != nil) != test.fails || test.want != nil && !errors.Is(err, test.want) {
 				t.Errorf("got %v, want an error: %t %v", err, test.fails, test.want)
 			}

@@ -14,11 +14,11 @@ var (
 	// ErrNotEmpty means: the folder exists and has files, which Write keeps.
 	ErrNotEmpty = errors.New("the folder is not empty; choose another, or ask for it to be replaced")
 	// ErrPath means: a path is not inside the folder.
-	ErrPath = errors.New("not a path inside the folder")
+	ErrInvalidPath = errors.New("not a path inside the folder")
 	// ErrTwice means: two files have one path, or one's folder is the other.
-	ErrTwice = errors.New("used by two files")
+	ErrDuplicate = errors.New("used by two files")
 	// ErrMode means: a mode says more than permissions.
-	ErrMode = errors.New("a mode with more than permissions")
+	ErrInvalidMode = errors.New("a mode with more than permissions")
 )
 
 // folderMode is the mode of all folders, since there are keys inside.
@@ -33,7 +33,7 @@ func Replace(dir string, files []File) error { return write(dir, files, true) }
 
 // Ready returns the error that Write, or Replace, would meet at once: a folder that has files, or one that cannot be made. It leaves
 // nothing behind, so that whoever needs time for the files finds it out before.
-func Ready(dir string, replace bool) error {
+func CheckWritable(dir string, replace bool) error {
 	dir, _, err := target(dir, replace)
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func write(dir string, files []File, replace bool) (err error) {
 		return err
 	}
 	prefix := "." + filepath.Base(dir) + ".partial-"
-	if err := sweep(parent, prefix); err != nil {
+	if err := removeLeftovers(parent, prefix); err != nil {
 		return err
 	}
 	partial, err := os.MkdirTemp(parent, prefix)
@@ -97,7 +97,7 @@ func write(dir string, files []File, replace bool) (err error) {
 		err = errors.Join(err, os.RemoveAll(partial))
 		unlock()
 	}()
-	if err := fill(partial, ordered); err != nil {
+	if err := writeAll(partial, ordered); err != nil {
 		return fmt.Errorf("write %s, nothing is changed: %w", dir, err)
 	}
 	if err := exchange(partial, dir, full); err != nil {
@@ -107,7 +107,7 @@ func write(dir string, files []File, replace bool) (err error) {
 }
 
 // fill writes the files and waits until they are on the disk.
-func fill(dir string, files []File) error {
+func writeAll(dir string, files []File) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
@@ -171,7 +171,7 @@ func lock(folder string) (unlock func(), err error) {
 }
 
 // sweep removes what crashed runs left: folders that nobody holds.
-func sweep(parent, prefix string) error {
+func removeLeftovers(parent, prefix string) error {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
 		return err

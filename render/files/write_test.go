@@ -134,7 +134,7 @@ func TestWrite(t *testing.T) {
 func TestWriteRefuses(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]error{
-		"../a": ErrPath, "/a": ErrPath, "a/../b": ErrPath, ".": ErrPath, "": ErrPath, "a": ErrTwice, "a/b": ErrTwice, "etc": ErrTwice,
+		"../a": ErrInvalidPath, "/a": ErrInvalidPath, "a/../b": ErrInvalidPath, ".": ErrInvalidPath, "": ErrInvalidPath, "a": ErrDuplicate, "a/b": ErrDuplicate, "etc": ErrDuplicate,
 	} {
 		parent := t.TempDir()
 		if err := Write(filepath.Join(parent, "out"), append([]File{{path, 0o600, nil}}, pair...)); !errors.Is(err, want) {
@@ -144,7 +144,7 @@ func TestWriteRefuses(t *testing.T) {
 			t.Errorf("%q: left %v", path, found)
 		}
 	}
-	if err := Write(filepath.Join(t.TempDir(), "out"), []File{{"a", fs.ModeSetuid | 0o700, nil}}); !errors.Is(err, ErrMode) {
+	if err := Write(filepath.Join(t.TempDir(), "out"), []File{{"a", fs.ModeSetuid | 0o700, nil}}); !errors.Is(err, ErrInvalidMode) {
 		t.Errorf("setuid: error %v", err)
 	}
 }

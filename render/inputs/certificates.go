@@ -34,7 +34,7 @@ func (r *reader) checkCertificates() {
 		if secret.Type != corev1.SecretTypeTLS && (secret.Data[corev1.TLSCertKey] == nil || secret.Data[corev1.TLSPrivateKeyKey] == nil) {
 			continue
 		}
-		chain := r.pair(r.sources[id], secret)
+		chain := r.keyPair(r.sources[id], secret)
 		for i := range chain {
 			chain[i].renewed = secret.Labels[ManagedLabel] != ""
 		}
@@ -57,19 +57,19 @@ func (r *reader) checkCertificates() {
 	}
 	for _, cert := range all {
 		switch {
-		case r.now.After(cert.NotAfter) && r.again:
+		case r.now.After(cert.NotAfter) && r.renewal:
 			if !cert.renewed {
-				r.cluster.Warnings = append(r.cluster.Warnings, cert.source.at(ErrCertificate, cert.field,
+				r.cluster.Warnings = append(r.cluster.Warnings, cert.source.fault(ErrCertificate, cert.field,
 					fmt.Sprintf("%s ended at %s", cert.Subject, cert.NotAfter.UTC().Format(time.RFC3339)), "renew it"))
 			}
 		case r.now.After(cert.NotAfter):
-			r.add(cert.source, ErrCertificate, cert.field, fmt.Sprintf("%s ended at %s", cert.Subject, cert.NotAfter.UTC().Format(time.RFC3339)),
+			r.addFault(cert.source, ErrCertificate, cert.field, fmt.Sprintf("%s ended at %s", cert.Subject, cert.NotAfter.UTC().Format(time.RFC3339)),
 				"renew it, or remove it")
 		case r.now.Before(cert.NotBefore):
-			r.add(cert.source, ErrCertificate, cert.field, fmt.Sprintf("%s begins at %s", cert.Subject, cert.NotBefore.UTC().Format(time.RFC3339)),
+			r.addFault(cert.source, ErrCertificate, cert.field, fmt.Sprintf("%s begins at %s", cert.Subject, cert.NotBefore.UTC().Format(time.RFC3339)),
 				"check the clock")
 		}
-		r.foreign(cert, all)
+		r.checkIssuer(cert, all)
 	}
 	for _, cert := range bundled {
 		for _, signer := range signers {
@@ -79,7 +79,7 @@ func (r *reader) checkCertificates() {
 			if !anyOf(bundled, func(other certificate) bool {
 				return other.source == cert.source && other.field == cert.field && samePublicKey(other, signer)
 			}) {
-				r.add(cert.source, ErrCertificate, cert.field, fmt.Sprintf("a foreign CA: %s has another key in %s at %s:%d", cert.Subject,
+				r.addFault(cert.source, ErrCertificate, cert.field, fmt.Sprintf("a foreign CA: %s has another key in %s at %s:%d", cert.Subject,
 					signer.source.object, signer.source.file, signer.source.line(signer.field)), "put the signer's certificate into the bundle")
 			}
 		}
@@ -100,7 +100,7 @@ func samePublicKey(a, b certificate) bool {
 }
 
 // foreign finds a certificate that names a CA of the input as its issuer and that none of that name has signed.
-func (r *reader) foreign(cert certificate, all []certificate) {
+func (r *reader) checkIssuer(cert certificate, all []certificate) {
 	var candidates []certificate
 	for _, other := range all {
 		if other.IsCA && bytes.Equal(other.RawSubject, cert.RawIssuer) {
@@ -111,15 +111,15 @@ func (r *reader) foreign(cert certificate, all []certificate) {
 		return
 	}
 	first := candidates[0]
-	r.add(cert.source, ErrCertificate, cert.field, fmt.Sprintf("%s is not signed by its issuer %s in %s at %s:%d", cert.Subject, cert.Issuer,
+	r.addFault(cert.source, ErrCertificate, cert.field, fmt.Sprintf("%s is not signed by its issuer %s in %s at %s:%d", cert.Subject, cert.Issuer,
 		first.source.object, first.source.file, first.source.line(first.field)), "give the certificate and the CA that belong together")
 }
 
 // pair returns the certificates of a Secret, the first the one of the key.
-func (r *reader) pair(s *source, secret *corev1.Secret) []certificate {
+func (r *reader) keyPair(s *source, secret *corev1.Secret) []certificate {
 	for _, key := range []string{corev1.TLSCertKey, corev1.TLSPrivateKeyKey} {
 		if len(secret.Data[key]) == 0 {
-			r.add(s, ErrCertificate, "data", "no "+key, "a Secret of type "+string(corev1.SecretTypeTLS)+" has tls.crt and tls.key")
+			r.addFault(s, ErrCertificate, "data", "no "+key, "a Secret of type "+string(corev1.SecretTypeTLS)+" has tls.crt and tls.key")
 			return nil
 		}
 	}
@@ -128,7 +128,7 @@ func (r *reader) pair(s *source, secret *corev1.Secret) []certificate {
 		return nil
 	}
 	if _, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey]); err != nil {
-		r.add(s, ErrCertificate, s.dataField(corev1.TLSPrivateKeyKey), strings.TrimPrefix(err.Error(), "tls: "), "give the certificate's own key")
+		r.addFault(s, ErrCertificate, s.dataField(corev1.TLSPrivateKeyKey), strings.TrimPrefix(err.Error(), "tls: "), "give the certificate's own key")
 	}
 	return chain
 }
@@ -137,7 +137,7 @@ func (r *reader) pair(s *source, secret *corev1.Secret) []certificate {
 func (r *reader) certificates(s *source, field string, text []byte) []certificate {
 	found, err := parsePEM(text)
 	if err != nil {
-		r.add(s, ErrCertificate, field, err.Error(), "PEM with certificates only")
+		r.addFault(s, ErrCertificate, field, err.Error(), "PEM with certificates only")
 		return nil
 	}
 	certs := make([]certificate, len(found))

@@ -141,7 +141,7 @@ func TestCertificatesAgain(t *testing.T) {
 	old := issue(t, "old", nil, true, testNow.Add(-2*time.Hour), testNow.Add(-time.Hour))
 	renewed := tlsSecret("renewed", old.text, old.pem)
 	renewed.with = strings.Replace(renewed.with, "namespace: openshift-config}", "namespace: openshift-config, labels: {"+ManagedLabel+": signer}}", 1)
-	cluster, err := ReadAgain(changed(t, "one-node", renewed, tlsSecret("given", old.text, old.pem)), testNow)
+	cluster, err := ReadForRenewal(changed(t, "one-node", renewed, tlsSecret("given", old.text, old.pem)), testNow)
 	if err != nil {
 		t.Fatal(err)
 	}

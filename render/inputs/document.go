@@ -57,7 +57,7 @@ func split(content []byte) (documents [][]byte, offsets []int) {
 }
 
 // untab replaces the tabs that indent lines of JSON, which are no YAML; a string of JSON has no line breaks.
-func untab(content []byte) []byte {
+func expandTabs(content []byte) []byte {
 	var out []byte
 	for line := range bytes.Lines(content) {
 		rest := bytes.TrimLeft(line, " \t")
@@ -70,7 +70,7 @@ func untab(content []byte) []byte {
 // parse returns the objects of a file and what keeps others from being read. A List is replaced by its items.
 func parse(file string, content []byte) (sources []*source, faults Faults) {
 	if strings.HasSuffix(file, ".json") {
-		content = untab(content)
+		content = expandTabs(content)
 	}
 	documents, offsets := split(content)
 	for i, document := range documents {

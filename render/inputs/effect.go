@@ -19,7 +19,7 @@ const (
 	// set is a warning.
 	AppliedOpenShift Effect = "applied in profile openshift"
 	// Kept: it is no business of the control plane. It is exported as it is, for whoever reads it.
-	Kept Effect = "exported only"
+	ExportedOnly Effect = "exported only"
 	// Ignored: on a cluster with operators one of them would act on it. A field that is set is a warning. It is exported.
 	Ignored Effect = "ignored, with a warning"
 	// Refused: a field that is set is a fault.
@@ -33,7 +33,7 @@ type Field struct {
 	// Path names the field, with [*] for the items of a list. A row covers all that is below it, but for rows of their own.
 	Path   string
 	Effect Effect
-	Why    string
+	Reason    string
 	// Values are the values that are accepted, besides the empty one; none means any.
 	Values []string
 	// RefusedValues are values that are known and refused, and why.
@@ -41,7 +41,7 @@ type Field struct {
 }
 
 // RefusedValue is a value that the API has and a render refuses.
-type RefusedValue struct{ Value, Why string }
+type RefusedValue struct{ Value, Reason string }
 
 // WriteMarkdown writes the table of fields as Markdown: a section for every resource.
 func WriteMarkdown(w io.Writer, fields []Field) error {
@@ -55,9 +55,9 @@ func WriteMarkdown(w io.Writer, fields []Field) error {
 			resource = field.Resource
 			fmt.Fprintf(&text, "## %s\n\n| field | effect | values | why |\n|---|---|---|---|\n", resource)
 		}
-		fmt.Fprintf(&text, "| `%s` | %s | %s | %s |\n", field.Path, field.Effect, strings.Join(field.Values, ", "), field.Why)
+		fmt.Fprintf(&text, "| `%s` | %s | %s | %s |\n", field.Path, field.Effect, strings.Join(field.Values, ", "), field.Reason)
 		for _, refused := range field.RefusedValues {
-			fmt.Fprintf(&text, "| | %s | %s | %s |\n", Refused, refused.Value, refused.Why)
+			fmt.Fprintf(&text, "| | %s | %s | %s |\n", Refused, refused.Value, refused.Reason)
 		}
 	}
 	_, err := io.WriteString(w, text.String())
@@ -65,7 +65,7 @@ func WriteMarkdown(w io.Writer, fields []Field) error {
 }
 
 // set is a field of the input that has a value.
-type set struct {
+type setField struct {
 	path  string
 	value any
 }
@@ -100,7 +100,7 @@ var (
 )
 
 // rowOf returns the row that covers a path.
-func rowOf(resource, path string) (Field, bool) {
+func fieldFor(resource, path string) (Field, bool) {
 	path = index.ReplaceAllString(path, "[*]")
 	best, found := Field{}, false
 	for _, field := range Fields {
@@ -115,31 +115,31 @@ func rowOf(resource, path string) (Field, bool) {
 }
 
 // leaves returns the fields of the input that have a value and no fields of their own.
-func leaves(at string, value any) []set {
+func leaves(at string, value any) []setField {
 	if empty(value) {
 		return nil
 	}
 	switch value := value.(type) {
 	case map[string]any:
-		var found []set
+		var found []setField
 		for _, key := range sortedKeys(value) {
 			found = append(found, leaves(strings.TrimPrefix(at+"."+key, "."), value[key])...)
 		}
 		return found
 	case []any:
-		var found []set
+		var found []setField
 		for i, item := range value {
 			found = append(found, leaves(fmt.Sprintf("%s[%d]", at, i), item)...)
 		}
 		return found
 	}
-	return []set{{at, value}}
+	return []setField{{at, value}}
 }
 
 // checkFields holds the input against the table of fields. It implements R-REN-2.
 func (r *reader) checkFields() {
 	for _, kind := range required {
-		s := r.config(kind)
+		s := r.configSource(kind)
 		if s == nil {
 			continue
 		}
@@ -150,7 +150,7 @@ func (r *reader) checkFields() {
 		reported := map[string]bool{}
 		for _, part := range []string{"spec", "status"} {
 			for _, leaf := range leaves(part, content[part]) {
-				row, ok := rowOf(kind, leaf.path)
+				row, ok := fieldFor(kind, leaf.path)
 				if !ok {
 					continue // an unknown field, which is a fault already
 				}
@@ -159,16 +159,16 @@ func (r *reader) checkFields() {
 					continue // once for all that a row covers
 				}
 				reported[row.Path] = true
-				field := at(row.Path, leaf.path)
+				field := fieldPath(row.Path, leaf.path)
 				switch row.Effect {
 				case Refused:
-					r.add(s, ErrUnsupported, field, "refused: "+row.Why, "remove the field")
+					r.addFault(s, ErrUnsupported, field, "refused: "+row.Reason, "remove the field")
 				case Ignored:
-					r.cluster.Warnings = append(r.cluster.Warnings, s.at(ErrIgnored, field, "without effect: "+row.Why, ""))
+					r.cluster.Warnings = append(r.cluster.Warnings, s.fault(ErrIgnored, field, "without effect: "+row.Reason, ""))
 				case AppliedOpenShift:
 					r.cluster.openShiftOnly = append(r.cluster.openShiftOnly,
-						s.at(ErrIgnored, field, "without effect in profile kubernetes: "+row.Why, ""))
-				case Applied, Kept:
+						s.fault(ErrIgnored, field, "without effect in profile kubernetes: "+row.Reason, ""))
+				case Applied, ExportedOnly:
 				}
 			}
 		}
@@ -176,24 +176,24 @@ func (r *reader) checkFields() {
 }
 
 // at returns the beginning of a path that a row names, or the list that it names the items of.
-func at(row, path string) string {
+func fieldPath(row, path string) string {
 	rowSegments, segments := strings.Split(row, "."), strings.Split(path, ".")
 	return trailingIndex.ReplaceAllString(strings.Join(segments[:len(rowSegments)], "."), "")
 }
 
-func (r *reader) checkValue(s *source, row Field, leaf set) {
+func (r *reader) checkValue(s *source, row Field, leaf setField) {
 	value, isString := leaf.value.(string)
 	if !isString || (len(row.Values) == 0 && len(row.RefusedValues) == 0) {
 		return
 	}
 	for _, refused := range row.RefusedValues {
 		if value == refused.Value {
-			r.add(s, ErrUnsupported, leaf.path, fmt.Sprintf("%q is refused: %s", value, refused.Why),
+			r.addFault(s, ErrUnsupported, leaf.path, fmt.Sprintf("%q is refused: %s", value, refused.Reason),
 				"accepted: "+strings.Join(row.Values, ", "))
 			return
 		}
 	}
 	if !slices.Contains(row.Values, value) {
-		r.add(s, ErrInvalid, leaf.path, fmt.Sprintf("unknown value %q", value), "accepted: "+strings.Join(row.Values, ", "))
+		r.addFault(s, ErrInvalid, leaf.path, fmt.Sprintf("unknown value %q", value), "accepted: "+strings.Join(row.Values, ", "))
 	}
 }

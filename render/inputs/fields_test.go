@@ -60,7 +60,7 @@ func TestFieldsComplete(t *testing.T) {
 	for _, kind := range required {
 		all := fieldsOf(kind)
 		for _, path := range all {
-			row, ok := rowOf(kind, path)
+			row, ok := fieldFor(kind, path)
 			if !ok {
 				t.Errorf("%s %s is in no row", kind, path)
 				continue
@@ -72,7 +72,7 @@ func TestFieldsComplete(t *testing.T) {
 		}
 		for _, row := range Fields {
 			if row.Resource == kind && !slices.ContainsFunc(all, func(path string) bool {
-				found, ok := rowOf(kind, path)
+				found, ok := fieldFor(kind, path)
 				return ok && found.Path == row.Path
 			}) {
 				t.Errorf("%s %s: the row covers no field of the API", kind, row.Path)

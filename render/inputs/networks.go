@@ -31,15 +31,15 @@ func (r *reader) checkNetworks() {
 	for i, a := range found {
 		for _, b := range append(found[:i:i], machines...) {
 			if a.prefix.Overlaps(b.prefix) {
-				r.add(a.source, ErrOverlap, a.field, fmt.Sprintf("%s %s overlaps %s %s at %s:%d", a.what, a.prefix, b.what, b.prefix,
+				r.addFault(a.source, ErrOverlap, a.field, fmt.Sprintf("%s %s overlaps %s %s at %s:%d", a.what, a.prefix, b.what, b.prefix,
 					b.source.file, b.source.line(b.field)), "choose ranges that have no address in common")
 			}
 		}
 		for _, node := range r.cluster.Nodes {
 			for _, address := range addressesOf(node) {
 				if a.prefix.Contains(address.ip) {
-					where := r.node(node)
-					r.add(a.source, ErrOverlap, a.field, fmt.Sprintf("%s %s has the address %s of Node %s at %s:%d", a.what, a.prefix, address.ip,
+					where := r.nodeSource(node)
+					r.addFault(a.source, ErrOverlap, a.field, fmt.Sprintf("%s %s has the address %s of Node %s at %s:%d", a.what, a.prefix, address.ip,
 						node.Name, where.file, where.line(address.field)), "choose a range without addresses of machines")
 				}
 			}
@@ -48,14 +48,14 @@ func (r *reader) checkNetworks() {
 }
 
 // prefix returns a range, or false after a fault.
-func (r *reader) prefix(s *source, field, value string) (netip.Prefix, bool) {
+func (r *reader) parsePrefix(s *source, field, value string) (netip.Prefix, bool) {
 	prefix, err := netip.ParsePrefix(value)
 	if err != nil {
-		r.add(s, ErrInvalid, field, fmt.Sprintf("%q is no range of addresses", value), "such as 10.128.0.0/14 or fd01::/48")
+		r.addFault(s, ErrInvalid, field, fmt.Sprintf("%q is no range of addresses", value), "such as 10.128.0.0/14 or fd01::/48")
 		return prefix, false
 	}
 	if prefix != prefix.Masked() {
-		r.add(s, ErrInvalid, field, fmt.Sprintf("%s begins inside the range", prefix), fmt.Sprintf("write %s", prefix.Masked()))
+		r.addFault(s, ErrInvalid, field, fmt.Sprintf("%s begins inside the range", prefix), fmt.Sprintf("write %s", prefix.Masked()))
 	}
 	return prefix.Masked(), true
 }
@@ -69,94 +69,94 @@ func family(ip netip.Addr) int {
 }
 
 func (r *reader) clusterNetworks() []network {
-	s, spec := r.config("Network"), r.cluster.Network.Spec
+	s, spec := r.configSource("Network"), r.cluster.Network.Spec
 	var found []network
 	nodes := map[int]int{} // for how many nodes there is room, by family
 	for i, entry := range spec.ClusterNetwork {
 		field := fmt.Sprintf("spec.clusterNetwork[%d].cidr", i)
-		prefix, ok := r.prefix(s, field, entry.CIDR)
+		prefix, ok := r.parsePrefix(s, field, entry.CIDR)
 		if !ok {
 			continue
 		}
 		found = append(found, network{s, field, "cluster network", prefix})
-		r.hostPrefix(s, fmt.Sprintf("spec.clusterNetwork[%d].hostPrefix", i), prefix, entry.HostPrefix, nodes)
+		r.checkHostPrefix(s, fmt.Sprintf("spec.clusterNetwork[%d].hostPrefix", i), prefix, entry.HostPrefix, nodes)
 	}
 	for ipFamily, room := range nodes {
 		if room < len(r.cluster.Nodes) {
-			r.add(s, ErrInvalid, "spec.clusterNetwork", fmt.Sprintf("room for %d nodes (IPv%d), and there are %d", room, ipFamily, len(r.cluster.Nodes)),
+			r.addFault(s, ErrInvalid, "spec.clusterNetwork", fmt.Sprintf("room for %d nodes (IPv%d), and there are %d", room, ipFamily, len(r.cluster.Nodes)),
 				"a larger network, or a longer hostPrefix")
 		}
 	}
 	families := map[int]bool{}
 	for i, value := range spec.ServiceNetwork {
 		field := fmt.Sprintf("spec.serviceNetwork[%d]", i)
-		prefix, ok := r.prefix(s, field, value)
+		prefix, ok := r.parsePrefix(s, field, value)
 		if !ok {
 			continue
 		}
 		found = append(found, network{s, field, "service network", prefix})
 		ipFamily := family(prefix.Addr())
 		if families[ipFamily] {
-			r.add(s, ErrInvalid, field, fmt.Sprintf("a second service network of IPv%d", ipFamily), "there is one for each of IPv4 and IPv6")
+			r.addFault(s, ErrInvalid, field, fmt.Sprintf("a second service network of IPv%d", ipFamily), "there is one for each of IPv4 and IPv6")
 		}
 		families[ipFamily] = true
 		if _, ok := nodes[ipFamily]; !ok {
-			r.add(s, ErrInvalid, field, fmt.Sprintf("IPv%d, and no cluster network is", ipFamily), "services and pods need the same families")
+			r.addFault(s, ErrInvalid, field, fmt.Sprintf("IPv%d, and no cluster network is", ipFamily), "services and pods need the same families")
 		}
-		r.family(field, ipFamily)
+		r.checkFamily(field, ipFamily)
 	}
 	if len(spec.ClusterNetwork) == 0 {
-		r.add(s, ErrMissing, "spec.clusterNetwork", "empty", "give the pods a range")
+		r.addFault(s, ErrMissing, "spec.clusterNetwork", "empty", "give the pods a range")
 	}
 	if len(spec.ServiceNetwork) == 0 {
-		r.add(s, ErrMissing, "spec.serviceNetwork", "empty", "give the services a range")
+		r.addFault(s, ErrMissing, "spec.serviceNetwork", "empty", "give the services a range")
 	}
 	if spec.ServiceNodePortRange != "" {
 		if _, err := utilnet.ParsePortRange(spec.ServiceNodePortRange); err != nil {
-			r.add(s, ErrInvalid, "spec.serviceNodePortRange", err.Error(), "such as 30000-32767")
+			r.addFault(s, ErrInvalid, "spec.serviceNodePortRange", err.Error(), "such as 30000-32767")
 		}
 	}
 	if external := spec.ExternalIP; external != nil {
-		r.ranges(s, "spec.externalIP.autoAssignCIDRs", external.AutoAssignCIDRs)
+		r.checkRanges(s, "spec.externalIP.autoAssignCIDRs", external.AutoAssignCIDRs)
 		if policy := external.Policy; policy != nil {
-			r.ranges(s, "spec.externalIP.policy.allowedCIDRs", policy.AllowedCIDRs)
-			r.ranges(s, "spec.externalIP.policy.rejectedCIDRs", policy.RejectedCIDRs)
+			r.checkRanges(s, "spec.externalIP.policy.allowedCIDRs", policy.AllowedCIDRs)
+			r.checkRanges(s, "spec.externalIP.policy.rejectedCIDRs", policy.RejectedCIDRs)
 		}
 	}
-	r.sameStatus(s)
+	r.checkNetworkStatus(s)
 	return found
 }
 
-func (r *reader) ranges(s *source, field string, values []string) {
+func (r *reader) checkRanges(s *source, field string, values []string) {
 	for i, value := range values {
-		r.prefix(s, fmt.Sprintf("%s[%d]", field, i), value)
+		r.parsePrefix(s, fmt.Sprintf("%s[%d]", field, i), value)
 	}
 }
 
 // sameStatus finds a status that says something else than the spec: loops read the status.
-func (r *reader) sameStatus(s *source) {
+func (r *reader) checkNetworkStatus(s *source) {
 	spec, status := r.cluster.Network.Spec, r.cluster.Network.Status
 	if len(status.ClusterNetwork) > 0 && !slices.Equal(status.ClusterNetwork, spec.ClusterNetwork) {
-		r.add(s, ErrConflict, "status.clusterNetwork", "not what the spec says", "remove it, or make both the same")
+		r.addFault(s, ErrConflict, "status.clusterNetwork", "not what the spec says", "remove it, or make both the same")
 	}
 	if len(status.ServiceNetwork) > 0 && !slices.Equal(status.ServiceNetwork, spec.ServiceNetwork) {
-		r.add(s, ErrConflict, "status.serviceNetwork", "not what the spec says", "remove it, or make both the same")
+		r.addFault(s, ErrConflict, "status.serviceNetwork", "not what the spec says", "remove it, or make both the same")
 	}
 }
 
 // family finds control-plane nodes without an address of a family that kube-apiserver must have.
-func (r *reader) family(field string, wanted int) {
+func (r *reader) checkFamily(field string, wanted int) {
 	for _, node := range r.cluster.controlPlane() {
 		internal := slices.DeleteFunc(addressesOf(node), func(a address) bool { return !a.internal })
 		if len(internal) > 0 && !slices.ContainsFunc(internal, func(a address) bool { return family(a.ip) == wanted }) {
-			r.add(r.config("Network"), ErrInvalid, field, fmt.Sprintf("IPv%d, and Node %s has no internal address of that kind", wanted, node.Name),
+			r.addFault(r.configSource("Network"), ErrInvalid, field, fmt.Sprintf("IPv%d, and Node %s has no internal address of that kind", wanted, node.Name),
 				"add one, or remove the network")
 		}
 	}
 }
 
 // hostPrefix checks the size of a node's network and adds for how many nodes there is room.
-func (r *reader) hostPrefix(s *source, field string, prefix netip.Prefix, hostPrefix uint32, nodes map[int]int) {
+func (r *reader) checkHostPrefix(s *source, field string, prefix netip.Prefix, hostPrefix uint32, nodes map[int]int) {
 	ipFamily, most := family(prefix.Addr()), prefix.Addr().BitLen()-2
 	if hostPrefix == 0 { // what the network operator and kube-controller-manager have for none
 		if hostPrefix = 23; ipFamily == 6 {
@@ -166,13 +166,13 @@ func (r *reader) hostPrefix(s *source, field string, prefix netip.Prefix, hostPr
 	bits := int(hostPrefix) - prefix.Bits()
 	switch {
 	case bits < 0:
-		r.add(s, ErrInvalid, field, fmt.Sprintf("/%d is larger than the whole network %s", hostPrefix, prefix),
+		r.addFault(s, ErrInvalid, field, fmt.Sprintf("/%d is larger than the whole network %s", hostPrefix, prefix),
 			fmt.Sprintf("it is between %d and %d", prefix.Bits(), most))
 		bits = 0
 	case int(hostPrefix) > most:
-		r.add(s, ErrInvalid, field, fmt.Sprintf("/%d has no room for pods", hostPrefix), fmt.Sprintf("it is between %d and %d", prefix.Bits(), most))
+		r.addFault(s, ErrInvalid, field, fmt.Sprintf("/%d has no room for pods", hostPrefix), fmt.Sprintf("it is between %d and %d", prefix.Bits(), most))
 	case ipFamily == 6 && bits > maxNodeBits:
-		r.add(s, ErrInvalid, field, fmt.Sprintf("/%d is too small in %s", hostPrefix, prefix),
+		r.addFault(s, ErrInvalid, field, fmt.Sprintf("/%d is too small in %s", hostPrefix, prefix),
 			fmt.Sprintf("at most %d bits longer than the network", maxNodeBits))
 	}
 	nodes[ipFamily] += 1 << min(bits, 2*maxNodeBits)
@@ -185,7 +185,7 @@ func (r *reader) machineNetworks() []network {
 		return nil
 	}
 	var found []network
-	s, platform := r.config("Infrastructure"), infrastructure.Spec.PlatformSpec
+	s, platform := r.configSource("Infrastructure"), infrastructure.Spec.PlatformSpec
 	for name, ranges := range map[string][]configv1.CIDR{
 		"baremetal": deref(platform.BareMetal).MachineNetworks,
 		"openstack": deref(platform.OpenStack).MachineNetworks,
@@ -193,7 +193,7 @@ func (r *reader) machineNetworks() []network {
 	} {
 		for i, value := range ranges {
 			field := fmt.Sprintf("spec.platformSpec.%s.machineNetworks[%d]", name, i)
-			if prefix, ok := r.prefix(s, field, string(value)); ok {
+			if prefix, ok := r.parsePrefix(s, field, string(value)); ok {
 				found = append(found, network{s, field, "machine network", prefix})
 			}
 		}

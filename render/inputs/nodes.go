@@ -44,7 +44,7 @@ func addressesOf(node *corev1.Node) []address {
 	return found
 }
 
-func (r *reader) node(node *corev1.Node) *source {
+func (r *reader) nodeSource(node *corev1.Node) *source {
 	return r.sources[identity{"", "Node", "", node.Name}]
 }
 
@@ -61,14 +61,14 @@ func (c *Cluster) controlPlane() []*corev1.Node {
 func (r *reader) checkNodes() {
 	taken := map[netip.Addr]address{}
 	for _, node := range r.cluster.Nodes {
-		s := r.node(node)
+		s := r.nodeSource(node)
 		for _, problem := range validation.IsDNS1123Subdomain(node.Name) {
-			r.add(s, ErrInvalid, "metadata.name", problem, "a node is called like its host")
+			r.addFault(s, ErrInvalid, "metadata.name", problem, "a node is called like its host")
 		}
 		for i, entry := range node.Status.Addresses {
 			if _, err := netip.ParseAddr(entry.Address); err != nil &&
 				(entry.Type == corev1.NodeInternalIP || entry.Type == corev1.NodeExternalIP) {
-				r.add(s, ErrInvalid, fmt.Sprintf("status.addresses[%d].address", i), fmt.Sprintf("%q is no address", entry.Address), "")
+				r.addFault(s, ErrInvalid, fmt.Sprintf("status.addresses[%d].address", i), fmt.Sprintf("%q is no address", entry.Address), "")
 			}
 		}
 		internal := 0
@@ -77,17 +77,17 @@ func (r *reader) checkNodes() {
 				internal++
 			}
 			if address.ip.IsLoopback() || address.ip.IsUnspecified() || address.ip.IsMulticast() {
-				r.add(s, ErrInvalid, address.field, fmt.Sprintf("%s cannot be reached by other hosts", address.ip), "give the node's own address")
+				r.addFault(s, ErrInvalid, address.field, fmt.Sprintf("%s cannot be reached by other hosts", address.ip), "give the node's own address")
 			}
 			if other, ok := taken[address.ip]; ok && other.node != node {
-				where := r.node(other.node)
-				r.add(s, ErrConflict, address.field, fmt.Sprintf("%s is the address of Node %s too, at %s:%d", address.ip, other.node.Name,
+				where := r.nodeSource(other.node)
+				r.addFault(s, ErrConflict, address.field, fmt.Sprintf("%s is the address of Node %s too, at %s:%d", address.ip, other.node.Name,
 					where.file, where.line(other.field)), "give each node its own")
 			}
 			taken[address.ip] = address
 		}
 		if isControlPlane(node) && internal == 0 {
-			r.add(s, ErrMissing, "status.addresses", "a control-plane node without an address of type InternalIP",
+			r.addFault(s, ErrMissing, "status.addresses", "a control-plane node without an address of type InternalIP",
 				"etcd and kube-apiserver listen at it; add it")
 		}
 	}
@@ -114,7 +114,7 @@ func (r *reader) checkNodes() {
 		// Refused by the table of fields.
 	}
 	if !fits {
-		r.add(r.config("Infrastructure"), ErrInvalid, topology.FieldControlPlaneTopology,
+		r.addFault(r.configSource("Infrastructure"), ErrInvalid, topology.FieldControlPlaneTopology,
 			fmt.Sprintf("%s does not fit the number of control-plane nodes, %d", infrastructure.Status.ControlPlaneTopology, len(controlPlane)),
 			"SingleReplica is for one, HighlyAvailable for three or more")
 	}
@@ -126,24 +126,24 @@ func (r *reader) checkInfrastructure() {
 	if infrastructure == nil {
 		return
 	}
-	s := r.config("Infrastructure")
+	s := r.configSource("Infrastructure")
 	read, err := topology.FromInfrastructure(infrastructure)
 	if err != nil {
-		r.add(s, ErrInvalid, "status", err.Error(), "")
+		r.addFault(s, ErrInvalid, "status", err.Error(), "")
 	}
 	for _, finding := range read.Findings() {
 		if finding.Problem == topology.ProblemEmpty {
-			r.add(s, ErrMissing, finding.Field, "empty", "say for how many replicas the cluster is made: SingleReplica or HighlyAvailable")
+			r.addFault(s, ErrMissing, finding.Field, "empty", "say for how many replicas the cluster is made: SingleReplica or HighlyAvailable")
 		}
 	}
 	if infrastructure.Status.InfrastructureName == "" {
-		r.add(s, ErrMissing, "status.infrastructureName", "empty", "give the cluster's unique name")
+		r.addFault(s, ErrMissing, "status.infrastructureName", "empty", "give the cluster's unique name")
 	}
 	for field, value := range map[string]string{
 		"status.apiServerURL": infrastructure.Status.APIServerURL, "status.apiServerInternalURI": infrastructure.Status.APIServerInternalURL,
 	} {
 		if hostOf(value) == "" || !strings.HasPrefix(value, "https://") {
-			r.add(s, ErrInvalid, field, fmt.Sprintf("%q is no https URL", value), "such as https://api.example.com:6443")
+			r.addFault(s, ErrInvalid, field, fmt.Sprintf("%q is no https URL", value), "such as https://api.example.com:6443")
 		}
 	}
 }

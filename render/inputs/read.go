@@ -61,7 +61,7 @@ type reader struct {
 	secrets    map[identity]*corev1.Secret
 	configMaps map[identity]*corev1.ConfigMap
 	now        time.Time
-	again      bool
+	renewal      bool
 }
 
 // Read reads all files of a folder and its subfolders that end in .yaml, .yml or .json, with any number of documents in each. It
@@ -79,11 +79,11 @@ func Read(folder fs.FS, now time.Time) (*Cluster, error) { return read(folder, n
 
 // ReadAgain reads what an earlier run has read. Certificates that have ended since are no faults: those that are renewed are not taken from the
 // input any more, and one that a person gave must not keep the others from being renewed, so it is a warning.
-func ReadAgain(folder fs.FS, now time.Time) (*Cluster, error) { return read(folder, now, true) }
+func ReadForRenewal(folder fs.FS, now time.Time) (*Cluster, error) { return read(folder, now, true) }
 
 func read(folder fs.FS, now time.Time, again bool) (*Cluster, error) {
 	r := &reader{
-		cluster: &Cluster{}, now: now, again: again, sources: map[identity]*source{}, kinds: map[string]bool{},
+		cluster: &Cluster{}, now: now, renewal: again, sources: map[identity]*source{}, kinds: map[string]bool{},
 		secrets: map[identity]*corev1.Secret{}, configMaps: map[identity]*corev1.ConfigMap{},
 	}
 	files := 0
@@ -102,7 +102,7 @@ func read(folder fs.FS, now time.Time, again bool) (*Cluster, error) {
 		sources, faults := parse(name, content)
 		r.faults = append(r.faults, faults...)
 		for _, source := range sources {
-			r.take(source)
+			r.addObject(source)
 		}
 		return nil
 	})
@@ -134,7 +134,7 @@ func read(folder fs.FS, now time.Time, again bool) (*Cluster, error) {
 	if len(r.faults) > 0 {
 		return nil, r.faults.sorted()
 	}
-	r.settle()
+	r.fillStatuses()
 	r.cluster.Warnings = r.cluster.Warnings.sorted()
 	return r.cluster, nil
 }
@@ -144,35 +144,35 @@ func minimal(kind string) string {
 }
 
 // at returns a fault of an object's field.
-func (s *source) at(kind error, field, problem, advice string) Fault {
+func (s *source) fault(kind error, field, problem, advice string) Fault {
 	return Fault{File: s.file, Line: s.line(field), Object: s.object, Field: field, Problem: problem, Advice: advice, Kind: kind}
 }
 
-func (r *reader) add(s *source, kind error, field, problem, advice string) {
-	r.faults = append(r.faults, s.at(kind, field, problem, advice))
+func (r *reader) addFault(s *source, kind error, field, problem, advice string) {
+	r.faults = append(r.faults, s.fault(kind, field, problem, advice))
 }
 
 // config returns where a required resource was read.
-func (r *reader) config(kind string) *source {
+func (r *reader) configSource(kind string) *source {
 	return r.sources[identity{configv1.GroupName, kind, "", clusterName}]
 }
 
 // take decodes one object and puts it in its place.
-func (r *reader) take(s *source) {
+func (r *reader) addObject(s *source) {
 	var meta metav1.PartialObjectMetadata
 	if err := json.Unmarshal(s.json, &meta); err != nil {
-		r.add(s, ErrSyntax, "metadata", err.Error(), "")
+		r.addFault(s, ErrSyntax, "metadata", err.Error(), "")
 		return
 	}
 	gv, err := schema.ParseGroupVersion(meta.APIVersion)
 	if err != nil || meta.Kind == "" || gv.Version == "" {
-		r.add(s, ErrSyntax, "", "no apiVersion and kind of an object", "every document is an object of Kubernetes")
+		r.addFault(s, ErrSyntax, "", "no apiVersion and kind of an object", "every document is an object of Kubernetes")
 		return
 	}
 	id := identity{gv.Group, meta.Kind, meta.Namespace, meta.Name}
 	s.object = id.String()
 	if meta.Name == "" {
-		r.add(s, ErrMissing, "metadata.name", "no name", "generated names are not supported")
+		r.addFault(s, ErrMissing, "metadata.name", "no name", "generated names are not supported")
 		return
 	}
 
@@ -180,7 +180,7 @@ func (r *reader) take(s *source) {
 	switch {
 	case gv.Group == configv1.GroupName:
 		if typed, err = configScheme.New(gv.WithKind(meta.Kind)); err != nil || strings.HasSuffix(meta.Kind, "List") {
-			r.add(s, ErrUnknownKind, "kind", fmt.Sprintf("%s has no kind %s", meta.APIVersion, meta.Kind), "check apiVersion and kind")
+			r.addFault(s, ErrUnknownKind, "kind", fmt.Sprintf("%s has no kind %s", meta.APIVersion, meta.Kind), "check apiVersion and kind")
 			return
 		}
 	case meta.APIVersion == "v1" && meta.Kind == "Node":
@@ -202,14 +202,14 @@ func (r *reader) take(s *source) {
 	}
 	if isRequired {
 		if meta.Name != clusterName {
-			r.add(s, ErrInvalid, "metadata.name", fmt.Sprintf("called %q", meta.Name), "it must be called "+clusterName)
+			r.addFault(s, ErrInvalid, "metadata.name", fmt.Sprintf("called %q", meta.Name), "it must be called "+clusterName)
 			return
 		}
 		if meta.Namespace != "" {
-			r.add(s, ErrInvalid, "metadata.namespace", "a namespace", "the resource has none")
+			r.addFault(s, ErrInvalid, "metadata.namespace", "a namespace", "the resource has none")
 		}
 	}
-	r.keep(s, id, typed)
+	r.keepObject(s, id, typed)
 }
 
 // unique reports whether an object is the first of its identity.
@@ -222,11 +222,11 @@ func (r *reader) unique(id identity, s *source) bool {
 	where := fmt.Sprintf("%s:%d", first.file, first.line(""))
 	var a, b any
 	if json.Unmarshal(first.json, &a) == nil && json.Unmarshal(s.json, &b) == nil && reflect.DeepEqual(a, b) {
-		r.add(s, ErrDuplicate, "", "given twice, the same at "+where, "remove one of them")
+		r.addFault(s, ErrDuplicate, "", "given twice, the same at "+where, "remove one of them")
 		return false
 	}
 	field := difference("", a, b)
-	r.add(s, ErrConflict, field, fmt.Sprintf("%s: the other is at %s:%d", ErrConflict, first.file, first.line(field)),
+	r.addFault(s, ErrConflict, field, fmt.Sprintf("%s: the other is at %s:%d", ErrConflict, first.file, first.line(field)),
 		"remove one of them")
 	return false
 }
@@ -262,7 +262,7 @@ func (r *reader) decode(s *source, into runtime.Object) bool {
 		if errors.As(err, &wrongType) {
 			field = wrongType.Field
 		}
-		r.add(s, ErrInvalid, field, err.Error(), "")
+		r.addFault(s, ErrInvalid, field, err.Error(), "")
 		return false
 	}
 	for _, err := range strict {
@@ -271,12 +271,12 @@ func (r *reader) decode(s *source, into runtime.Object) bool {
 		if errors.As(err, &withPath) {
 			field = withPath.FieldPath()
 		}
-		r.add(s, ErrUnknownField, field, ErrUnknownField.Error(), "check its spelling and its place")
+		r.addFault(s, ErrUnknownField, field, ErrUnknownField.Error(), "check its spelling and its place")
 	}
 	return true
 }
 
-func (r *reader) keep(s *source, id identity, typed runtime.Object) {
+func (r *reader) keepObject(s *source, id identity, typed runtime.Object) {
 	c := r.cluster
 	switch object := typed.(type) {
 	case *configv1.Infrastructure:
@@ -308,7 +308,7 @@ func (r *reader) keep(s *source, id identity, typed runtime.Object) {
 	default:
 		other := &unstructured.Unstructured{}
 		if err := other.UnmarshalJSON(s.json); err != nil {
-			r.add(s, ErrSyntax, "", err.Error(), "")
+			r.addFault(s, ErrSyntax, "", err.Error(), "")
 			return
 		}
 		switch object := typed.(type) {
@@ -326,7 +326,7 @@ func (r *reader) keep(s *source, id identity, typed runtime.Object) {
 
 func (r *reader) namespaced(s *source, id identity) {
 	if id.namespace == "" {
-		r.add(s, ErrMissing, "metadata.namespace", "no namespace", "add one")
+		r.addFault(s, ErrMissing, "metadata.namespace", "no namespace", "add one")
 	}
 }
 

@@ -29,65 +29,65 @@ func hostOf(value string) string {
 // checkReferences finds ConfigMaps and Secrets that a resource names and that are not in the input.
 func (r *reader) checkReferences() {
 	if apiServer := r.cluster.APIServer; apiServer != nil {
-		r.namedCertificates(apiServer)
-		r.configMap("APIServer", "spec.clientCA.name", apiServer.Spec.ClientCA.Name, "ca-bundle.crt")
+		r.checkNamedCertificates(apiServer)
+		r.requireConfigMap("APIServer", "spec.clientCA.name", apiServer.Spec.ClientCA.Name, "ca-bundle.crt")
 	}
 	if proxy := r.cluster.Proxy; proxy != nil {
-		r.configMap("Proxy", "spec.trustedCA.name", proxy.Spec.TrustedCA.Name, "ca-bundle.crt")
+		r.requireConfigMap("Proxy", "spec.trustedCA.name", proxy.Spec.TrustedCA.Name, "ca-bundle.crt")
 		for field, value := range map[string]string{"spec.httpProxy": proxy.Spec.HTTPProxy, "spec.httpsProxy": proxy.Spec.HTTPSProxy} {
 			if value != "" && hostOf(value) == "" {
-				r.add(r.config("Proxy"), ErrInvalid, field, fmt.Sprintf("%q is no URL", value), "such as http://proxy.example.com:3128")
+				r.addFault(r.configSource("Proxy"), ErrInvalid, field, fmt.Sprintf("%q is no URL", value), "such as http://proxy.example.com:3128")
 			}
 		}
 	}
 	if gate := r.cluster.FeatureGate; gate != nil && len(gate.Status.FeatureGates) > 1 {
-		r.add(r.config("FeatureGate"), ErrInvalid, "status.featureGates", fmt.Sprintf("gates of %d releases", len(gate.Status.FeatureGates)),
+		r.addFault(r.configSource("FeatureGate"), ErrInvalid, "status.featureGates", fmt.Sprintf("gates of %d releases", len(gate.Status.FeatureGates)),
 			"leave those of the release that is rendered")
 	}
 	if image := r.cluster.Image; image != nil && image.Spec.AdditionalTrustedCA.Name != "" {
 		// Its keys are names of registries.
-		r.configMap("Image", "spec.additionalTrustedCA.name", image.Spec.AdditionalTrustedCA.Name, "")
+		r.requireConfigMap("Image", "spec.additionalTrustedCA.name", image.Spec.AdditionalTrustedCA.Name, "")
 	}
 	if infrastructure := r.cluster.Infrastructure; infrastructure != nil && infrastructure.Spec.CloudConfig.Name != "" {
-		r.configMap("Infrastructure", "spec.cloudConfig.name", infrastructure.Spec.CloudConfig.Name, infrastructure.Spec.CloudConfig.Key)
+		r.requireConfigMap("Infrastructure", "spec.cloudConfig.name", infrastructure.Spec.CloudConfig.Name, infrastructure.Spec.CloudConfig.Key)
 	}
 }
 
 // configMap finds a ConfigMap of openshift-config, or a key of it, that is named and is not there.
-func (r *reader) configMap(kind, field, name, key string) {
+func (r *reader) requireConfigMap(kind, field, name, key string) {
 	if name == "" {
 		return
 	}
 	id := identity{"", "ConfigMap", userConfig, name}
 	content, ok := r.configMaps[id]
 	if !ok {
-		r.add(r.config(kind), ErrMissing, field, fmt.Sprintf("%s is not in the input", id), "add it, or remove the field")
+		r.addFault(r.configSource(kind), ErrMissing, field, fmt.Sprintf("%s is not in the input", id), "add it, or remove the field")
 		return
 	}
 	if _, ok := content.Data[key]; !ok && key != "" {
-		r.add(r.sources[id], ErrMissing, "data", fmt.Sprintf("no key %s, which %s %s needs", key, kind, field), "add it")
+		r.addFault(r.sources[id], ErrMissing, "data", fmt.Sprintf("no key %s, which %s %s needs", key, kind, field), "add it")
 	}
 }
 
 // secret returns the value of a Secret of openshift-config, or false after a fault.
-func (r *reader) secret(kind, field, name, key string) (identity, []byte, bool) {
+func (r *reader) requireSecret(kind, field, name, key string) (identity, []byte, bool) {
 	id := identity{"", "Secret", userConfig, name}
 	content, ok := r.secrets[id]
 	if !ok {
-		r.add(r.config(kind), ErrMissing, field, fmt.Sprintf("%s is not in the input", id), "add it, or remove the field")
+		r.addFault(r.configSource(kind), ErrMissing, field, fmt.Sprintf("%s is not in the input", id), "add it, or remove the field")
 		return id, nil, false
 	}
 	value, ok := content.Data[key]
 	if !ok {
-		r.add(r.sources[id], ErrMissing, "data", fmt.Sprintf("no key %s, which %s %s needs", key, kind, field), "add it")
+		r.addFault(r.sources[id], ErrMissing, "data", fmt.Sprintf("no key %s, which %s %s needs", key, kind, field), "add it")
 	}
 	return id, value, ok
 }
 
-func (r *reader) namedCertificates(apiServer *configv1.APIServer) {
-	s, named := r.config("APIServer"), apiServer.Spec.ServingCerts.NamedCertificates
+func (r *reader) checkNamedCertificates(apiServer *configv1.APIServer) {
+	s, named := r.configSource("APIServer"), apiServer.Spec.ServingCerts.NamedCertificates
 	if len(named) > maxNamedCertificates {
-		r.add(s, ErrInvalid, "spec.servingCerts.namedCertificates", fmt.Sprintf("%d certificates", len(named)),
+		r.addFault(s, ErrInvalid, "spec.servingCerts.namedCertificates", fmt.Sprintf("%d certificates", len(named)),
 			fmt.Sprintf("at most %d", maxNamedCertificates))
 	}
 	internal := ""
@@ -97,12 +97,12 @@ func (r *reader) namedCertificates(apiServer *configv1.APIServer) {
 	for i, entry := range named {
 		field := fmt.Sprintf("spec.servingCerts.namedCertificates[%d]", i)
 		if entry.ServingCertificate.Name == "" {
-			r.add(s, ErrMissing, field+".servingCertificate.name", "empty", "name a Secret of "+userConfig)
+			r.addFault(s, ErrMissing, field+".servingCertificate.name", "empty", "name a Secret of "+userConfig)
 			continue
 		}
-		_, _, _ = r.secret("APIServer", field+".servingCertificate.name", entry.ServingCertificate.Name, "tls.crt")
+		_, _, _ = r.requireSecret("APIServer", field+".servingCertificate.name", entry.ServingCertificate.Name, "tls.crt")
 		if internal != "" && slices.Contains(entry.Names, internal) {
-			r.add(s, ErrInvalid, field+".names", internal+" is the internal name, which nodes trust by the cluster's own CA",
+			r.addFault(s, ErrInvalid, field+".names", internal+" is the internal name, which nodes trust by the cluster's own CA",
 				"remove the name")
 		}
 	}
@@ -114,67 +114,67 @@ func (r *reader) checkAuthentication() {
 	if authentication == nil {
 		return
 	}
-	s, spec := r.config("Authentication"), authentication.Spec
+	s, spec := r.configSource("Authentication"), authentication.Spec
 	isOAuth := spec.Type == "" || spec.Type == configv1.AuthenticationTypeIntegratedOAuth
 	switch {
 	case spec.Type == configv1.AuthenticationTypeIntegratedOAuth:
-		r.cluster.Warnings = append(r.cluster.Warnings, s.at(ErrIgnored, "spec.type",
+		r.cluster.Warnings = append(r.cluster.Warnings, s.fault(ErrIgnored, "spec.type",
 			"no OAuth tokens before an authentication operator runs; until then there are certificates and service account tokens", ""))
 	case spec.Type == configv1.AuthenticationTypeOIDC && len(spec.OIDCProviders) == 0:
-		r.add(s, ErrMissing, "spec.oidcProviders", "empty, and the type is OIDC", "add the provider")
+		r.addFault(s, ErrMissing, "spec.oidcProviders", "empty, and the type is OIDC", "add the provider")
 	}
 	if spec.Type != configv1.AuthenticationTypeOIDC && len(spec.OIDCProviders) > 0 {
-		r.add(s, ErrInvalid, "spec.oidcProviders", "set, and the type is not OIDC", "set spec.type to OIDC, or remove the providers")
+		r.addFault(s, ErrInvalid, "spec.oidcProviders", "set, and the type is not OIDC", "set spec.type to OIDC, or remove the providers")
 	}
 	if len(spec.OIDCProviders) > 1 {
-		r.add(s, ErrInvalid, "spec.oidcProviders", "more than one provider", "the API has one")
+		r.addFault(s, ErrInvalid, "spec.oidcProviders", "more than one provider", "the API has one")
 	}
 	if spec.OAuthMetadata.Name != "" {
 		if isOAuth {
-			r.configMap("Authentication", "spec.oauthMetadata.name", spec.OAuthMetadata.Name, configv1.OAuthMetadataKey)
+			r.requireConfigMap("Authentication", "spec.oauthMetadata.name", spec.OAuthMetadata.Name, configv1.OAuthMetadataKey)
 		} else {
-			r.add(s, ErrInvalid, "spec.oauthMetadata", fmt.Sprintf("set, and the type is %s", spec.Type), "remove it, or the type")
+			r.addFault(s, ErrInvalid, "spec.oauthMetadata", fmt.Sprintf("set, and the type is %s", spec.Type), "remove it, or the type")
 		}
 	}
 	if webhook := spec.WebhookTokenAuthenticator; webhook != nil && webhook.KubeConfig.Name != "" {
 		field := "spec.webhookTokenAuthenticator"
 		if spec.Type != configv1.AuthenticationTypeNone {
-			r.add(s, ErrUnsupported, field, "refused: with another type than None the webhook is the authentication operator's",
+			r.addFault(s, ErrUnsupported, field, "refused: with another type than None the webhook is the authentication operator's",
 				"set spec.type to None, or remove the webhook")
 		}
-		r.webhook(field+".kubeConfig.name", webhook.KubeConfig.Name)
+		r.checkWebhook(field+".kubeConfig.name", webhook.KubeConfig.Name)
 	}
 	for i, provider := range spec.OIDCProviders {
-		r.provider(s, fmt.Sprintf("spec.oidcProviders[%d]", i), provider)
+		r.checkProvider(s, fmt.Sprintf("spec.oidcProviders[%d]", i), provider)
 	}
 	if strings.Contains(spec.ServiceAccountIssuer, ":") {
 		if _, err := url.Parse(spec.ServiceAccountIssuer); err != nil {
-			r.add(s, ErrInvalid, "spec.serviceAccountIssuer", err.Error(), "a URL, or a text without a colon")
+			r.addFault(s, ErrInvalid, "spec.serviceAccountIssuer", err.Error(), "a URL, or a text without a colon")
 		}
 	}
 }
 
-func (r *reader) provider(s *source, field string, provider configv1.OIDCProvider) {
+func (r *reader) checkProvider(s *source, field string, provider configv1.OIDCProvider) {
 	issuer := field + ".issuer"
 	if parsed, err := url.Parse(provider.Issuer.URL); err != nil || parsed.Scheme != "https" || parsed.Host == "" {
-		r.add(s, ErrInvalid, issuer+".issuerURL", fmt.Sprintf("%q is no https URL", provider.Issuer.URL), "kube-apiserver takes no other")
+		r.addFault(s, ErrInvalid, issuer+".issuerURL", fmt.Sprintf("%q is no https URL", provider.Issuer.URL), "kube-apiserver takes no other")
 	}
 	if len(provider.Issuer.Audiences) == 0 {
-		r.add(s, ErrMissing, issuer+".audiences", "empty", "add the client's ID")
+		r.addFault(s, ErrMissing, issuer+".audiences", "empty", "add the client's ID")
 	}
-	r.configMap("Authentication", issuer+".issuerCertificateAuthority.name", provider.Issuer.CertificateAuthority.Name, "ca-bundle.crt")
+	r.requireConfigMap("Authentication", issuer+".issuerCertificateAuthority.name", provider.Issuer.CertificateAuthority.Name, "ca-bundle.crt")
 	username := provider.ClaimMappings.Username
 	if (username.Claim == "") == (username.Expression == "") {
-		r.add(s, ErrInvalid, field+".claimMappings.username", "neither or both of claim and expression", "set one of them")
+		r.addFault(s, ErrInvalid, field+".claimMappings.username", "neither or both of claim and expression", "set one of them")
 	}
 	if (username.PrefixPolicy == configv1.Prefix) != (username.Prefix != nil) {
-		r.add(s, ErrInvalid, field+".claimMappings.username.prefix", "does not fit prefixPolicy", "a prefix is for policy Prefix, and only for it")
+		r.addFault(s, ErrInvalid, field+".claimMappings.username.prefix", "does not fit prefixPolicy", "a prefix is for policy Prefix, and only for it")
 	}
 }
 
 // webhook reads a kubeconfig as kube-apiserver does, from where it can open no other files.
-func (r *reader) webhook(field, name string) {
-	id, content, ok := r.secret("Authentication", field, name, configv1.KubeConfigKey)
+func (r *reader) checkWebhook(field, name string) {
+	id, content, ok := r.requireSecret("Authentication", field, name, configv1.KubeConfigKey)
 	if !ok {
 		return
 	}
@@ -182,19 +182,19 @@ func (r *reader) webhook(field, name string) {
 	at := s.dataField(configv1.KubeConfigKey)
 	config, err := clientcmd.Load(content)
 	if err != nil {
-		r.add(s, ErrInvalid, at, err.Error(), "a kubeconfig with one cluster, user and context")
+		r.addFault(s, ErrInvalid, at, err.Error(), "a kubeconfig with one cluster, user and context")
 		return
 	}
 	current, ok := config.Contexts[config.CurrentContext]
 	if !ok || config.Clusters[current.Cluster] == nil || config.AuthInfos[current.AuthInfo] == nil {
-		r.add(s, ErrInvalid, at, "no current context with a cluster and a user", "a kubeconfig with one cluster, user and context")
+		r.addFault(s, ErrInvalid, at, "no current context with a cluster and a user", "a kubeconfig with one cluster, user and context")
 		return
 	}
 	cluster, user := config.Clusters[current.Cluster], config.AuthInfos[current.AuthInfo]
 	if cluster.CertificateAuthority != "" || user.ClientCertificate != "" || user.ClientKey != "" || user.TokenFile != "" {
-		r.add(s, ErrInvalid, at, "names files, which kube-apiserver does not have", "give the content, such as certificate-authority-data")
+		r.addFault(s, ErrInvalid, at, "names files, which kube-apiserver does not have", "give the content, such as certificate-authority-data")
 	}
 	if !strings.HasPrefix(cluster.Server, "https://") {
-		r.add(s, ErrInvalid, at, fmt.Sprintf("the server %q is no https URL", cluster.Server), "")
+		r.addFault(s, ErrInvalid, at, fmt.Sprintf("the server %q is no https URL", cluster.Server), "")
 	}
 }

@@ -27,7 +27,7 @@ func (r *reader) checkRegistry() {
 			continue
 		}
 		if image.Status.InternalRegistryHostname == "" {
-			r.add(s, ErrUnsupported, "spec.managementState", "refused: the operator of the registry would change kube-apiserver's configuration later",
+			r.addFault(s, ErrUnsupported, "spec.managementState", "refused: the operator of the registry would change kube-apiserver's configuration later",
 				"set managementState to Removed, or status.internalRegistryHostname of Image "+clusterName+
 					" to image-registry.openshift-image-registry.svc:5000")
 		}
@@ -47,7 +47,7 @@ func (r *reader) checkRegistry() {
 		}
 		for _, field := range sortedKeys(hosts) {
 			if !slices.Contains(known, hosts[field]) {
-				r.add(s, ErrUnsupported, field, "refused: the operator of the registry would tell kube-apiserver of "+hosts[field]+" later",
+				r.addFault(s, ErrUnsupported, field, "refused: the operator of the registry would tell kube-apiserver of "+hosts[field]+" later",
 					"add it to spec.externalRegistryHostnames of Image "+clusterName+", or remove the route")
 			}
 		}

@@ -25,7 +25,7 @@ const (
 
 // Has reports whether the profile has a static resource, by the name of its file: what is of one profile only begins with that, as in
 // openshift-serviceaccount.yaml. Objects for sidecars and installer pods grant rights that nobody needs in profile kubernetes.
-func (p Profile) Has(file string) bool {
+func (p Profile) Includes(file string) bool {
 	for _, other := range []Profile{OpenShift, Kubernetes} {
 		if other != p && strings.HasPrefix(file, string(other)+"-") {
 			return false

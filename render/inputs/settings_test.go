@@ -179,11 +179,11 @@ func TestWriteMarkdown(t *testing.T) {
 		}
 	}
 	for _, field := range Fields {
-		if !strings.Contains(text.String(), "| `"+field.Path+"` | "+string(field.Effect)+" | "+strings.Join(field.Values, ", ")+" | "+field.Why+" |\n") {
+		if !strings.Contains(text.String(), "| `"+field.Path+"` | "+string(field.Effect)+" | "+strings.Join(field.Values, ", ")+" | "+field.Reason+" |\n") {
 			t.Errorf("%s %s is missing", field.Resource, field.Path)
 		}
 		for _, refused := range field.RefusedValues {
-			if !strings.Contains(text.String(), "| | refused | "+refused.Value+" | "+refused.Why+" |\n") {
+			if !strings.Contains(text.String(), "| | refused | "+refused.Value+" | "+refused.Reason+" |\n") {
 				t.Errorf("%s %s: %s is missing", field.Resource, field.Path, refused.Value)
 			}
 		}

@@ -9,7 +9,7 @@ import (
 // (U-REN-32).
 //
 // It implements R-REN-11.
-func (r *reader) settle() {
+func (r *reader) fillStatuses() {
 	network := r.cluster.Network
 	if len(network.Status.ClusterNetwork) == 0 {
 		network.Status.ClusterNetwork = slices.Clone(network.Spec.ClusterNetwork)

@@ -13,16 +13,16 @@ import (
 
 // The objects of which the administrator's kubeconfig is made before there is a cluster.
 var (
-	AccessClient = clusterAdmin
-	AccessBundle = store.Object{Namespace: operatorNamespace, Name: "loadbalancer-serving-ca"}
+	AdminClientCertificate = clusterAdmin
+	AdminServerCA = store.Object{Namespace: operatorNamespace, Name: "loadbalancer-serving-ca"}
 )
 
 // Access returns the loop that signs for the administrator, and for kube-apiserver by the name that clients outside of the cluster use:
 // a part of the first of Steps, which keeps what it finds.
-func Access(s *inputs.Settings) loop.Step {
+func AdminCertificates(s *inputs.Settings) loop.Step {
 	var wanted []librarygo.Certificate
 	for _, c := range certificates(s) {
-		if c.Target == AccessClient || c.Target == (store.Object{Namespace: Namespace, Name: "external-loadbalancer-serving-certkey"}) {
+		if c.Target == AdminClientCertificate || c.Target == (store.Object{Namespace: Namespace, Name: "external-loadbalancer-serving-certkey"}) {
 			wanted = append(wanted, c)
 		}
 	}
@@ -30,7 +30,7 @@ func Access(s *inputs.Settings) loop.Step {
 }
 
 // AccessKubeconfig returns the administrator's kubeconfig from the objects that Access has written.
-func AccessKubeconfig(infrastructure *configv1.Infrastructure, client *corev1.Secret, bundle *corev1.ConfigMap) ([]byte, error) {
+func AdminKubeconfig(infrastructure *configv1.Infrastructure, client *corev1.Secret, bundle *corev1.ConfigMap) ([]byte, error) {
 	data, err := kubeconfigs(infrastructure, "admin", client, bundle.Data[bundleKey], ExternalKubeconfig)
 	return data[ExternalKubeconfig], err
 }

@@ -54,7 +54,7 @@ func TestSigningKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	public, _ := pem.Decode([]byte(rendertest.Data(t, st, Namespace, "bound-sa-token-signing-certs-1")["service-account-001.pub"]))
+	public, _ := pem.Decode([]byte(rendertest.ConfigMapData(t, st, Namespace, "bound-sa-token-signing-certs-1")["service-account-001.pub"]))
 	verifier, err := x509.ParsePKIXPublicKey(public.Bytes)
 	if err != nil {
 		t.Fatal(err)

@@ -50,9 +50,9 @@ func pool(t *testing.T, bundle string) *x509.CertPool {
 func TestCertificates(t *testing.T) {
 	s := settings(inputs.Kubernetes)
 	st := runDefault(t, inputs.Kubernetes)
-	clients := pool(t, rendertest.Data(t, st, Namespace, "client-ca")[bundleKey])
-	aggregator := pool(t, rendertest.Data(t, st, Namespace, "aggregator-client-ca")[bundleKey])
-	servers := pool(t, rendertest.Data(t, st, Namespace, "kube-apiserver-server-ca-1")[bundleKey])
+	clients := pool(t, rendertest.ConfigMapData(t, st, Namespace, "client-ca")[bundleKey])
+	aggregator := pool(t, rendertest.ConfigMapData(t, st, Namespace, "aggregator-client-ca")[bundleKey])
+	servers := pool(t, rendertest.ConfigMapData(t, st, Namespace, "kube-apiserver-server-ca-1")[bundleKey])
 	in := func(namespace, name string) store.Object { return store.Object{Namespace: namespace, Name: name} }
 	for _, tt := range []struct {
 		secret store.Object
@@ -157,7 +157,7 @@ func TestKubeconfigs(t *testing.T) {
 			if !slices.Equal(config.CertData, certificate(tt.certificate)) {
 				t.Errorf("%s %s has not the certificate %s", tt.secret, key, tt.certificate)
 			}
-			if string(config.CAData) != rendertest.Data(t, st, Namespace, "kube-apiserver-server-ca")[bundleKey] {
+			if string(config.CAData) != rendertest.ConfigMapData(t, st, Namespace, "kube-apiserver-server-ca")[bundleKey] {
 				t.Errorf("%s %s does not go by kube-apiserver-server-ca", tt.secret, key)
 			}
 		}
@@ -166,7 +166,7 @@ func TestKubeconfigs(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"kube-apiserver-cert-syncer-kubeconfig", "check-endpoints-kubeconfig", "control-plane-node-kubeconfig"} {
-		config, err := clientcmd.Load([]byte(rendertest.Data(t, st, Namespace, name)["kubeconfig"]))
+		config, err := clientcmd.Load([]byte(rendertest.ConfigMapData(t, st, Namespace, name)["kubeconfig"]))
 		if err != nil {
 			t.Fatal(err)
 		}

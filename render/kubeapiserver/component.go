@@ -29,7 +29,7 @@ func Steps(s *inputs.Settings) []loop.Step {
 		loop.Once(librarygo.CertRotation(component+": certificates", certificates(s)...)),
 		librarygo.Encryption(Namespace, librarygo.KubeAPIServer, encryptedResources...),
 		loop.Once(boundTokens()),
-		loop.Once(librarygo.StaticResources(component+": static resources", librarygo.KubeAPIServer, resources, s.Profile.Has)),
+		loop.Once(librarygo.StaticResources(component+": static resources", librarygo.KubeAPIServer, resources, s.Profile.Includes)),
 		loop.Cycle(maxRounds,
 			librarygo.ConfigObservation(component+": config observation", librarygo.KubeAPIServer, observersFor(s)...),
 			targetConfig(s),

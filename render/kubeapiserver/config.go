@@ -26,7 +26,7 @@ const (
 
 // required are the observed values without which nothing is written: a pod without them would not start, or take certificates or
 // networks of another cluster (U-REN-7).
-var required = [][]string{
+var requiredPaths = [][]string{
 	{"servingInfo", "namedCertificates"},
 	{"apiServerArguments", "etcd-servers"},
 	{"apiServerArguments", "service-account-issuer"},
@@ -37,7 +37,7 @@ var required = [][]string{
 // checkObserved returns an error that names every required value that is missing or empty. It implements U-REN-7.
 func checkObserved(observed map[string]any) error {
 	var errs []error
-	for _, path := range required {
+	for _, path := range requiredPaths {
 		value, found, err := unstructured.NestedFieldNoCopy(observed, path...)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("observed config: %w", err))

@@ -18,7 +18,7 @@ import (
 var ErrNoFlag = errors.New("kube-apiserver has no flag for it")
 
 // withoutEffect are fields that only OpenShift's kube-apiserver has, and why the plain one does without.
-var withoutEffect = map[string]string{
+var ignoredFields = map[string]string{
 	"authConfig":            "no OAuth server is announced",
 	"imagePolicyConfig":     "images of streams are OpenShift's",
 	"projectConfig":         "projects are OpenShift's",
@@ -26,13 +26,13 @@ var withoutEffect = map[string]string{
 }
 
 // argumentsWithoutEffect are arguments that only OpenShift's kube-apiserver has, or that mean nothing any more.
-var argumentsWithoutEffect = map[string]string{
+var ignoredArguments = map[string]string{
 	"send-retry-after-while-not-ready-once": "OpenShift's patch",
 	"kubelet-read-only-port":                "deprecated; the port is not used",
 }
 
 // argumentsWithEffect are the arguments that are flags of the same name.
-var argumentsWithEffect = []string{
+var passedArguments = []string{
 	"allow-privileged", "anonymous-auth", "api-audiences", "audit-log-format", "audit-log-maxbackup", "audit-log-maxsize", "audit-log-path",
 	"audit-policy-file", "authentication-config", "authentication-token-webhook-config-file", "authentication-token-webhook-version",
 	"authorization-mode", "client-ca-file", "default-not-ready-toleration-seconds", "default-unreachable-toleration-seconds",
@@ -70,7 +70,7 @@ func Flags(config map[string]any, keyFiles func(folder string) ([]string, error)
 	values := map[string][]string{}
 	var errs []error
 	for field := range config {
-		if _, ignored := withoutEffect[field]; ignored {
+		if _, ignored := ignoredFields[field]; ignored {
 			continue
 		}
 		switch field {
@@ -116,18 +116,18 @@ func Flags(config map[string]any, keyFiles func(folder string) ([]string, error)
 func setArguments(values map[string][]string, arguments map[string]kubecontrolplanev1.Arguments) error {
 	var errs []error
 	for name, argument := range arguments {
-		if _, ignored := argumentsWithoutEffect[name]; ignored {
+		if _, ignored := ignoredArguments[name]; ignored {
 			continue
 		}
-		if !slices.Contains(argumentsWithEffect, name) {
+		if !slices.Contains(passedArguments, name) {
 			errs = append(errs, fmt.Errorf("apiServerArguments.%s: %w", name, ErrNoFlag))
 			continue
 		}
 		switch name {
 		case "authorization-mode":
-			argument = keep(argument, func(mode string) bool { return slices.Contains(authorizers, mode) })
+			argument = filter(argument, func(mode string) bool { return slices.Contains(authorizers, mode) })
 		case "enable-admission-plugins", "disable-admission-plugins":
-			argument = keep(argument, func(plugin string) bool { return !strings.Contains(plugin, "/") })
+			argument = filter(argument, func(plugin string) bool { return !strings.Contains(plugin, "/") })
 		}
 		switch name {
 		case "authorization-mode", "enable-admission-plugins", "disable-admission-plugins", "etcd-servers", "feature-gates":
@@ -140,7 +140,7 @@ func setArguments(values map[string][]string, arguments map[string]kubecontrolpl
 	return errors.Join(errs...)
 }
 
-func keep(values []string, wanted func(string) bool) []string {
+func filter(values []string, wanted func(string) bool) []string {
 	return slices.DeleteFunc(slices.Clone(values), func(value string) bool { return !wanted(value) })
 }
 

@@ -90,7 +90,7 @@ func list(values []string) []any {
 
 // ourCertificates are the serving certificates that step one has made, by how clients reach the API server. The last one is
 // revisioned: it outlives the others, for clients on the same node when those have ended.
-var ourCertificates = []string{
+var servingCertificates = []string{
 	unrevisioned("secrets", "localhost-serving-cert-certkey", ""),
 	unrevisioned("secrets", "service-network-serving-certkey", ""),
 	unrevisioned("secrets", "external-loadbalancer-serving-certkey", ""),
@@ -105,7 +105,7 @@ func userServingCertificate(i int) string { return fmt.Sprintf("user-serving-cer
 
 func observeNamedCertificates(o observation) (map[string]any, error) {
 	var certificates []any
-	for _, folder := range ourCertificates {
+	for _, folder := range servingCertificates {
 		certificates = append(certificates, map[string]any{"certFile": folder + "tls.crt", "keyFile": folder + "tls.key"})
 	}
 	named := o.cluster.APIServer.Spec.ServingCerts.NamedCertificates

@@ -50,7 +50,7 @@ exec watch-termination --termination-touch-file=/var/log/kube-apiserver/.termina
 `
 
 // setupSlack is what the container setup may take beyond the grace period: for the ports, for requests, and for the container engine.
-const setupSlack = 10 + 65 + 10
+const setupMargin = 10 + 65 + 10
 
 const checkEndpointsPort = 17697
 
@@ -116,7 +116,7 @@ func openShiftPod(image, operatorImage, release string, gracePeriod int64, envir
 
 	pod.Spec.InitContainers = []corev1.Container{{
 		Name: "setup", Image: image, ImagePullPolicy: corev1.PullIfNotPresent, TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
-		Command: []string{"/usr/bin/timeout", strconv.FormatInt(gracePeriod+setupSlack, 10), "/bin/bash", "-ec"},
+		Command: []string{"/usr/bin/timeout", strconv.FormatInt(gracePeriod+setupMargin, 10), "/bin/bash", "-ec"},
 		Args:    []string{fmt.Sprintf(setupScript, gracePeriod)}, VolumeMounts: []corev1.VolumeMount{audit},
 		SecurityContext: privileged, Resources: podtemplate.Requests("5m", "50Mi"),
 	}}
@@ -129,7 +129,7 @@ func openShiftPod(image, operatorImage, release string, gracePeriod int64, envir
 
 // newPod returns what the pods of both profiles have in common: whoever looks for the pod of one profile finds that of the other too.
 func newPod() *corev1.Pod {
-	pod := podtemplate.New(Namespace, component, component, map[string]string{"app": "openshift-kube-apiserver", "apiserver": "true"}, nil)
+	pod := podtemplate.NewPod(Namespace, component, component, map[string]string{"app": "openshift-kube-apiserver", "apiserver": "true"}, nil)
 	audit := podtemplate.HostPath("audit-dir", auditDir)
 	audit.HostPath.Type = ptr.To(corev1.HostPathDirectoryOrCreate)
 	pod.Spec.Volumes = append(pod.Spec.Volumes, audit)

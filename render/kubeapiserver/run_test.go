@@ -32,11 +32,11 @@ func TestRun(t *testing.T) {
 			s := settings(profile)
 			st := runDefault(t, profile)
 			folder := "one-node-" + string(profile) + "/"
-			rendertest.Golden(t, folder+"pod.yaml", rendertest.Data(t, st, Namespace, "kube-apiserver-pod-1")["pod.yaml"])
-			for name, content := range rendertest.Data(t, st, Namespace, "config-1") {
+			rendertest.Golden(t, folder+"pod.yaml", rendertest.ConfigMapData(t, st, Namespace, "kube-apiserver-pod-1")["pod.yaml"])
+			for name, content := range rendertest.ConfigMapData(t, st, Namespace, "config-1") {
 				rendertest.Golden(t, folder+name, content)
 			}
-			rendertest.Golden(t, folder+"policy.yaml", rendertest.Data(t, st, Namespace, "kube-apiserver-audit-policies-1")["policy.yaml"])
+			rendertest.Golden(t, folder+"policy.yaml", rendertest.ConfigMapData(t, st, Namespace, "kube-apiserver-audit-policies-1")["policy.yaml"])
 			rendertest.Golden(t, folder+"objects.txt", inventory(t, st))
 
 			again, err := rendertest.Run(st, Steps(s)...)
@@ -77,7 +77,7 @@ func TestLaidDown(t *testing.T) {
 			t.Errorf("Secret %s is missing", r.Name)
 		}
 	}
-	mounted := rendertest.Data(t, runDefault(t, inputs.Kubernetes), Namespace, "kube-apiserver-pod-1")["pod.yaml"]
+	mounted := rendertest.ConfigMapData(t, runDefault(t, inputs.Kubernetes), Namespace, "kube-apiserver-pod-1")["pod.yaml"]
 	for _, file := range pathsIn(mounted) {
 		parts := strings.Split(strings.TrimPrefix(file, "/etc/kubernetes/"), "/")
 		if len(parts) != 4 {
@@ -171,7 +171,7 @@ func TestOrder(t *testing.T) {
 				t.Errorf("the result differs (-want +got):\n%s", diff)
 			}
 			for _, name := range []string{"kube-apiserver-pod-1", "config-1"} {
-				if diff := cmp.Diff(rendertest.Data(t, want, Namespace, name), rendertest.Data(t, got, Namespace, name)); diff != "" {
+				if diff := cmp.Diff(rendertest.ConfigMapData(t, want, Namespace, name), rendertest.ConfigMapData(t, got, Namespace, name)); diff != "" {
 					t.Errorf("%s differs (-want +got):\n%s", name, diff)
 				}
 			}
@@ -279,7 +279,7 @@ func TestEncryption(t *testing.T) {
 			if diff := cmp.Diff(map[string]string{"secrets": string(kind), "configmaps": string(kind)}, writers); diff != "" {
 				t.Errorf("what is written how (-want +got):\n%s", diff)
 			}
-			pod := rendertest.Data(t, st, Namespace, "kube-apiserver-pod-1")["pod.yaml"]
+			pod := rendertest.ConfigMapData(t, st, Namespace, "kube-apiserver-pod-1")["pod.yaml"]
 			if !strings.Contains(pod, "--encryption-provider-config=/etc/kubernetes/static-pod-resources/secrets/encryption-config/encryption-config") {
 				t.Error("kube-apiserver is not told")
 			}
@@ -303,7 +303,7 @@ func TestUsersCertificates(t *testing.T) {
 	st := run(t, s, rendertest.ConfigMap(configNamespace, "users", map[string]string{bundleKey: ca}),
 		rendertest.Secret(configNamespace, "serving", map[string][]byte{"tls.crt": []byte("certificate"), "tls.key": []byte("key")}))
 	for _, bundle := range []store.Object{{Namespace: Namespace, Name: "client-ca"}, {Namespace: managedNamespace, Name: "kube-apiserver-client-ca"}} {
-		if !strings.Contains(rendertest.Data(t, st, bundle.Namespace, bundle.Name)[bundleKey], ca) {
+		if !strings.Contains(rendertest.ConfigMapData(t, st, bundle.Namespace, bundle.Name)[bundleKey], ca) {
 			t.Errorf("the CA of users is not in %s", bundle)
 		}
 	}
@@ -342,7 +342,7 @@ func TestTokens(t *testing.T) {
 				Issuer struct{ URL, CertificateAuthority string }
 			}
 		}
-		if err := json.Unmarshal([]byte(rendertest.Data(t, st, Namespace, "auth-config-1")["auth-config.json"]), &config); err != nil {
+		if err := json.Unmarshal([]byte(rendertest.ConfigMapData(t, st, Namespace, "auth-config-1")["auth-config.json"]), &config); err != nil {
 			t.Fatal(err)
 		}
 		if len(config.JWT) != 1 || config.JWT[0].Issuer.URL != "https://id.test" || config.JWT[0].Issuer.CertificateAuthority != ca {
@@ -357,7 +357,7 @@ func TestProxy(t *testing.T) {
 		s := settings(profile)
 		s.Cluster.Proxy.Status = configv1.ProxyStatus{HTTPProxy: "http://proxy.test:3128", NoProxy: ".svc"}
 		var pod corev1.Pod
-		if err := yaml.UnmarshalStrict([]byte(rendertest.Data(t, run(t, s), Namespace, "kube-apiserver-pod")["pod.yaml"]), &pod); err != nil {
+		if err := yaml.UnmarshalStrict([]byte(rendertest.ConfigMapData(t, run(t, s), Namespace, "kube-apiserver-pod")["pod.yaml"]), &pod); err != nil {
 			t.Fatal(err)
 		}
 		for _, c := range pod.Spec.Containers {

@@ -57,7 +57,7 @@ func targetConfig(settings *inputs.Settings) loop.Loop {
 			store.Secrets(BootstrapNamespace, BootstrapKubeconfigs),
 		),
 		// Of the operator's resource it reads what was observed. What changes later is the number of the revision.
-		Outdated: []store.Pattern{librarygo.KubeAPIServer.Pattern()},
+		AllowStale: []store.Pattern{librarygo.KubeAPIServer.Pattern()},
 		New: func(s *store.Session) (loop.Sync, error) {
 			t := target{settings: settings, session: s}
 			return t.sync, nil

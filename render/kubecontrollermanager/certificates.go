@@ -26,7 +26,7 @@ func Certificates(s *inputs.Settings) loop.Step {
 		requestSigner(),
 		serviceAccountKey(),
 		librarygo.ResourceSync(component+": bundle for others", librarygo.KubeControllerManager,
-			librarygo.SyncRule{To: controllerShared, From: controllerCA}),
+			librarygo.SyncRule{To: sharedControllerCA, From: controllerCA}),
 	}}
 }
 
@@ -42,14 +42,14 @@ func rotation(s *inputs.Settings) loop.Loop {
 		Component: component,
 	}}
 	if s.Profile == inputs.OpenShift {
-		certificates = append(certificates, Recovery(s, namespace))
+		certificates = append(certificates, RecoveryCertificate(s, namespace))
 	}
 	return librarygo.CertRotation(component+": certificates", certificates...)
 }
 
 // Recovery returns the client certificate of the sidecars in the namespace of a component. kube-apiserver trusts its signer, since
 // it trusts the CA of certificate requests. kube-controller-manager owns all of them: a second owner would write its name over the first.
-func Recovery(s *inputs.Settings, namespace string) librarygo.Certificate {
+func RecoveryCertificate(s *inputs.Settings, namespace string) librarygo.Certificate {
 	return librarygo.Certificate{
 		Signer: signerSigner, SignerValidity: s.Validity, Bundle: signerSignerCA,
 		Target: store.Object{Namespace: namespace, Name: podtemplate.RecoveryCertificate}, Validity: s.Validity,
@@ -65,7 +65,7 @@ func requestSigner() loop.Loop {
 	return loop.Loop{
 		Name: component + ": signer of certificate requests",
 		Writes: append(store.ConfigMaps(operatorNamespace, signerCA.Name, controllerCA.Name),
-			store.Secrets(namespace, signerInUse.Name)...),
+			store.Secrets(namespace, activeSigner.Name)...),
 		New: func(session *store.Session) (loop.Sync, error) {
 			return func(ctx context.Context) error {
 				chain, err := session.Kube().CoreV1().Secrets(signer.Namespace).Get(ctx, signer.Name, metav1.GetOptions{})
@@ -76,7 +76,7 @@ func requestSigner() loop.Loop {
 				if err != nil {
 					return err
 				}
-				certificate, err := cabundle.First(chain.Data[corev1.TLSCertKey])
+				certificate, err := cabundle.FirstCertificate(chain.Data[corev1.TLSCertKey])
 				if err != nil {
 					return fmt.Errorf("secret %s: %s: %w", signer, corev1.TLSCertKey, err)
 				}
@@ -87,7 +87,7 @@ func requestSigner() loop.Loop {
 				if err != nil {
 					return err
 				}
-				signers, err := cabundle.Valid(time.Now(), string(certificate), earlier.Data["ca-bundle.crt"])
+				signers, err := cabundle.UnionUnexpired(time.Now(), string(certificate), earlier.Data["ca-bundle.crt"])
 				if err != nil {
 					return fmt.Errorf("configmap %s: %w", signerCA, err)
 				}
@@ -101,7 +101,7 @@ func requestSigner() loop.Loop {
 					}
 				}
 				return librarygo.ApplySecret(ctx, session, &corev1.Secret{
-					ObjectMeta: metav1.ObjectMeta{Namespace: signerInUse.Namespace, Name: signerInUse.Name, Annotations: chain.Annotations},
+					ObjectMeta: metav1.ObjectMeta{Namespace: activeSigner.Namespace, Name: activeSigner.Name, Annotations: chain.Annotations},
 					Type:       corev1.SecretTypeTLS,
 					Data: map[string][]byte{
 						corev1.TLSCertKey: certificate, corev1.TLSPrivateKeyKey: chain.Data[corev1.TLSPrivateKeyKey],

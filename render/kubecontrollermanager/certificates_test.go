@@ -30,11 +30,11 @@ func TestCertificates(t *testing.T) {
 		}
 		return secret.Data
 	}
-	roots, err := cert.NewPoolFromBytes([]byte(rendertest.Data(t, st, controllerShared.Namespace, controllerShared.Name)["ca-bundle.crt"]))
+	roots, err := cert.NewPoolFromBytes([]byte(rendertest.ConfigMapData(t, st, sharedControllerCA.Namespace, sharedControllerCA.Name)["ca-bundle.crt"]))
 	if err != nil {
 		t.Fatal(err)
 	}
-	signing, err := cert.ParseCertsPEM(files(signerInUse)["tls.crt"])
+	signing, err := cert.ParseCertsPEM(files(activeSigner)["tls.crt"])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestCertificates(t *testing.T) {
 	if lasts := signing[0].NotAfter.Sub(signing[0].NotBefore); lasts < s.Validity-time.Hour {
 		t.Errorf("the CA of requests lasts %s, want %s", lasts, s.Validity)
 	}
-	recovery, err := cert.ParseCertsPEM(files(Recovery(s, namespace).Target)["tls.crt"])
+	recovery, err := cert.ParseCertsPEM(files(RecoveryCertificate(s, namespace).Target)["tls.crt"])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestCertificates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	public, _ := pem.Decode([]byte(rendertest.Data(t, st, publicKeys.Namespace, publicKeys.Name)["service-account-001.pub"]))
+	public, _ := pem.Decode([]byte(rendertest.ConfigMapData(t, st, publicKeys.Namespace, publicKeys.Name)["service-account-001.pub"]))
 	want, err := x509.MarshalPKIXPublicKey(&parsed.PublicKey)
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestCertificates(t *testing.T) {
 func TestRecoveryOnlyOpenShift(t *testing.T) {
 	for profile, want := range map[inputs.Profile]bool{inputs.OpenShift: true, inputs.Kubernetes: false} {
 		s := rendertest.Settings(profile, "192.168.2.1")
-		target := Recovery(s, namespace).Target
+		target := RecoveryCertificate(s, namespace).Target
 		got := slices.ContainsFunc(rotation(s).Writes, func(p store.Pattern) bool { return p.Name == target.Name })
 		if got != want {
 			t.Errorf("%s: a certificate for sidecars: %t, want %t", profile, got, want)

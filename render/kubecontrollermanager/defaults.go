@@ -44,7 +44,7 @@ func defaults(s *inputs.Settings) map[string]any {
 	} {
 		config = observe.Merge(config, observe.Argument(flag, values...))
 	}
-	if recycles(s) {
+	if hasRecycler(s) {
 		for _, kind := range []string{"hostpath", "nfs"} {
 			config = observe.Merge(config, observe.Argument("pv-recycler-pod-template-filepath-"+kind, recyclerPod))
 		}
@@ -56,7 +56,7 @@ func defaults(s *inputs.Settings) map[string]any {
 }
 
 // recycles reports whether there is an image for the pod that empties released volumes. Without one kube-controller-manager has its own.
-func recycles(s *inputs.Settings) bool { return s.Images["tools"] != "" }
+func hasRecycler(s *inputs.Settings) bool { return s.Images["tools"] != "" }
 
 // policyDefaults returns the configuration of cluster-policy-controller under what is observed. Without a serving certificate it
 // signs one itself.

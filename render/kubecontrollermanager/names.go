@@ -25,8 +25,8 @@ var (
 	signer           = store.Object{Namespace: operatorNamespace, Name: "csr-signer"}
 	signerCA         = store.Object{Namespace: operatorNamespace, Name: "csr-signer-ca"}
 	controllerCA     = store.Object{Namespace: operatorNamespace, Name: "csr-controller-ca"}
-	signerInUse      = store.Object{Namespace: namespace, Name: "csr-signer"}
-	controllerShared = store.Object{Namespace: managedNamespace, Name: "csr-controller-ca"}
+	activeSigner      = store.Object{Namespace: namespace, Name: "csr-signer"}
+	sharedControllerCA = store.Object{Namespace: managedNamespace, Name: "csr-controller-ca"}
 	nextKey          = store.Object{Namespace: operatorNamespace, Name: "next-service-account-private-key"}
 	key              = store.Object{Namespace: namespace, Name: "service-account-private-key"}
 	publicKeys       = store.Object{Namespace: managedNamespace, Name: "sa-token-signing-certs"}

@@ -20,9 +20,9 @@ import (
 
 // Errors of the observers.
 var (
-	ErrClusterName = errors.New("the cluster has no name")
-	ErrNetwork     = errors.New("kube-controller-manager cannot allocate from the network")
-	ErrLatency     = errors.New("unknown latency profile")
+	ErrNoClusterName = errors.New("the cluster has no name")
+	ErrClusterNetwork     = errors.New("kube-controller-manager cannot allocate from the network")
+	ErrLatencyProfile     = errors.New("unknown latency profile")
 )
 
 // observers returns what the operator observes. There is none for a cloud provider: the code for clouds is no longer in
@@ -82,7 +82,7 @@ func networkArguments(network *configv1.Network, profile inputs.Profile) (map[st
 		}
 		if _, again := sizes[prefix.Addr().Is6()]; again {
 			return nil, fmt.Errorf("network cluster: clusterNetwork: %s: %w: it takes one range of each family; join them into one",
-				n.CIDR, ErrNetwork)
+				n.CIDR, ErrClusterNetwork)
 		}
 		sizes[prefix.Addr().Is6()] = n.HostPrefix
 	}
@@ -104,7 +104,7 @@ func observeName(ctx context.Context, s *store.Session, _ map[string]any) (map[s
 		return nil, err
 	}
 	if infrastructure.Status.InfrastructureName == "" {
-		return nil, fmt.Errorf("infrastructure cluster: status.infrastructureName is empty: %w; set it", ErrClusterName)
+		return nil, fmt.Errorf("infrastructure cluster: status.infrastructureName is empty: %w; set it", ErrNoClusterName)
 	}
 	return observe.Argument("cluster-name", infrastructure.Status.InfrastructureName), nil
 }
@@ -128,7 +128,7 @@ func latencyArguments(profile configv1.WorkerLatencyProfileType) (map[string]any
 	case configv1.LowUpdateSlowReaction:
 		grace = configv1.LowNodeMonitorGracePeriod
 	default:
-		return nil, fmt.Errorf("node.config.openshift.io cluster: spec.workerLatencyProfile: %w %s", ErrLatency, profile)
+		return nil, fmt.Errorf("node.config.openshift.io cluster: spec.workerLatencyProfile: %w %s", ErrLatencyProfile, profile)
 	}
 	return observe.Argument("node-monitor-grace-period", grace.String()), nil
 }

@@ -57,7 +57,7 @@ func TestNetworkArguments(t *testing.T) {
 		"Kubernetes, two of one family": {
 			network: configv1.Network{Spec: configv1.NetworkSpec{
 				ClusterNetwork: []configv1.ClusterNetworkEntry{four, entry("10.200.0.0/16", 24)}, ServiceNetwork: []string{"172.30.0.0/16"}}},
-			profile: inputs.Kubernetes, err: ErrNetwork,
+			profile: inputs.Kubernetes, err: ErrClusterNetwork,
 		},
 		"OpenShift, two of one family": {
 			network: configv1.Network{Spec: configv1.NetworkSpec{
@@ -88,8 +88,8 @@ func TestLatencyArguments(t *testing.T) {
 			t.Errorf("%s: error %v (-want +got):\n%s", profile, err, diff)
 		}
 	}
-	if _, err := latencyArguments("Never"); !errors.Is(err, ErrLatency) {
-		t.Errorf("error %v, want %v", err, ErrLatency)
+	if _, err := latencyArguments("Never"); !errors.Is(err, ErrLatencyProfile) {
+		t.Errorf("error %v, want %v", err, ErrLatencyProfile)
 	}
 }
 
@@ -100,8 +100,8 @@ func TestObserveName(t *testing.T) {
 		t.Errorf("error %v (-want +got):\n%s", err, diff)
 	}
 	s.Cluster.Infrastructure.Status.InfrastructureName = ""
-	if _, err := observeName(t.Context(), rendertest.Session(rendertest.Store(t, rendertest.Objects(s)...)), nil); !errors.Is(err, ErrClusterName) {
-		t.Errorf("error %v, want %v", err, ErrClusterName)
+	if _, err := observeName(t.Context(), rendertest.Session(rendertest.Store(t, rendertest.Objects(s)...)), nil); !errors.Is(err, ErrNoClusterName) {
+		t.Errorf("error %v, want %v", err, ErrNoClusterName)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 const kubeconfig = podtemplate.ResourceDir + "/configmaps/controller-manager-kubeconfig/kubeconfig"
 
 // podFor returns the pod of the profile with the merged configuration.
-func podFor(s *inputs.Settings, config map[string]any, found observe.Client) (*corev1.Pod, error) {
+func podFor(s *inputs.Settings, config map[string]any, found observe.ClientConfig) (*corev1.Pod, error) {
 	flags, err := flags(config, found)
 	if err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func podFor(s *inputs.Settings, config map[string]any, found observe.Client) (*c
 	if err != nil {
 		return nil, err
 	}
-	images := podtemplate.Images{Given: s.Images}
+	images := podtemplate.Images{PullSpecs: s.Images}
 	var containers []corev1.Container
 	if s.Profile == inputs.OpenShift {
 		containers = openshiftContainers(&images, flags)
@@ -38,7 +38,7 @@ func podFor(s *inputs.Settings, config map[string]any, found observe.Client) (*c
 	for i := range containers {
 		containers[i].Env = append(containers[i].Env, proxy...)
 	}
-	pod := podtemplate.New(namespace, component, component,
+	pod := podtemplate.NewPod(namespace, component, component,
 		map[string]string{"app": component, "kube-controller-manager": "true"}, podtemplate.Annotations(component))
 	pod.Spec.Containers = containers
 	pod.Spec.Volumes = append(pod.Spec.Volumes, podtemplate.EmptyDir("var-run-kubernetes"))
@@ -49,7 +49,7 @@ func podFor(s *inputs.Settings, config map[string]any, found observe.Client) (*c
 }
 
 // flags returns the command line that both profiles share: the files, and what the merged configuration says.
-func flags(config map[string]any, found observe.Client) ([]string, error) {
+func flags(config map[string]any, found observe.ClientConfig) ([]string, error) {
 	all := []string{
 		"--kubeconfig=" + kubeconfig,
 		"--authentication-kubeconfig=" + kubeconfig,
@@ -107,7 +107,7 @@ fi
 exec hyperkube kube-controller-manager --openshift-config=`+podtemplate.ResourceDir+`/configmaps/config/config.yaml `+
 		podtemplate.Quote(flags)))
 	manager.Resources = podtemplate.Requests("60m", "200Mi")
-	podtemplate.ServeHealthz(&manager, port)
+	podtemplate.SetHealthzProbes(&manager, port)
 
 	images.Get("tools") // For the recycler.
 
@@ -116,7 +116,7 @@ exec cluster-policy-controller start --config=`+podtemplate.ResourceDir+`/config
   --kubeconfig=`+kubeconfig+` --namespace=${POD_NAMESPACE} -v=2`))
 	policy.Env = []corev1.EnvVar{podtemplate.FieldEnv("POD_NAME", "metadata.name"), podtemplate.FieldEnv("POD_NAMESPACE", "metadata.namespace")}
 	policy.Resources = podtemplate.Requests("10m", "200Mi")
-	podtemplate.ServeHealthz(&policy, policyPort)
+	podtemplate.SetHealthzProbes(&policy, policyPort)
 
 	syncer := podtemplate.CertSyncer(component, operator, "cluster-kube-controller-manager-operator", syncerKubeconfig)
 

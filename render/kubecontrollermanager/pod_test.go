@@ -21,15 +21,15 @@ func TestKnownFlags(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(rendertest.ReadGolden(t, "kubernetes/pod.yaml")), &pod); err != nil {
 		t.Fatal(err)
 	}
-	rendertest.KnownFlags(t, pod.Spec.Containers[0].Command)
+	rendertest.CheckFlags(t, pod.Spec.Containers[0].Command)
 }
 
 // All images that are missing are named, that of the recycler too.
 func TestImages(t *testing.T) {
 	s := rendertest.Settings(inputs.OpenShift, "192.168.2.1")
 	s.Images = nil
-	_, err := podFor(s, nil, observe.Client{})
-	if !errors.Is(err, podtemplate.ErrImage) || !strings.Contains(err.Error(), "tools") || !strings.Contains(err.Error(), "hyperkube") {
+	_, err := podFor(s, nil, observe.ClientConfig{})
+	if !errors.Is(err, podtemplate.ErrMissingImage) || !strings.Contains(err.Error(), "tools") || !strings.Contains(err.Error(), "hyperkube") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -38,7 +38,7 @@ func TestImages(t *testing.T) {
 func TestProxy(t *testing.T) {
 	s := rendertest.Settings(inputs.OpenShift, "192.168.2.1")
 	observed := observe.Nested(map[string]any{"HTTP_PROXY": "http://proxy"}, "targetconfigcontroller", "proxy")
-	pod, err := podFor(s, nil, observe.Client{Observed: observed})
+	pod, err := podFor(s, nil, observe.ClientConfig{Observed: observed})
 	if err != nil {
 		t.Fatal(err)
 	}

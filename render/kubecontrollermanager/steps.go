@@ -18,7 +18,7 @@ var resources embed.FS
 // sync, the cycle of the last three, the revision, and that all nodes have it.
 func Steps(s *inputs.Settings) []loop.Step {
 	return []loop.Step{
-		loop.Once(librarygo.StaticResources(component+": static resources", librarygo.KubeControllerManager, resources, s.Profile.Has)),
+		loop.Once(librarygo.StaticResources(component+": static resources", librarygo.KubeControllerManager, resources, s.Profile.Includes)),
 		loop.Cycle(4,
 			librarygo.ConfigObservation(component+": config observation", librarygo.KubeControllerManager, observers(s)...),
 			targetConfig(s),

@@ -43,15 +43,15 @@ func TestSteps(t *testing.T) {
 				{"cluster-policy-controller-config-1", "config.yaml", "cluster-policy-controller-config.yaml"},
 				{"controller-manager-kubeconfig-1", "kubeconfig", "kubeconfig.yaml"},
 			} {
-				rendertest.Golden(t, string(profile)+"/"+golden.file, rendertest.Data(t, st, namespace, golden.configMap)[golden.key])
+				rendertest.Golden(t, string(profile)+"/"+golden.file, rendertest.ConfigMapData(t, st, namespace, golden.configMap)[golden.key])
 			}
 			for _, r := range append(certConfigMaps, configMaps...) {
 				if !r.Optional {
-					rendertest.Data(t, st, namespace, r.Name)
+					rendertest.ConfigMapData(t, st, namespace, r.Name)
 				}
 			}
 			wrote, err := rendertest.Run(st, plan(s)...)
-			if diff := cmp.Diff([]string{}, rendertest.WithoutOperators(wrote), cmpopts.EquateEmpty()); diff != "" || err != nil {
+			if diff := cmp.Diff([]string{}, rendertest.WithoutOperatorResources(wrote), cmpopts.EquateEmpty()); diff != "" || err != nil {
 				t.Errorf("a second run is to write nothing (-want +got), error %v:\n%s", err, diff)
 			}
 		})
@@ -61,7 +61,7 @@ func TestSteps(t *testing.T) {
 // What a later loop needs and an earlier one makes fails in the other order (R-REN-4).
 func TestOrder(t *testing.T) {
 	s := rendertest.Settings(inputs.OpenShift, "192.168.2.1")
-	certified := rendertest.After(t, rendertest.Objects(s, others(t)...), loop.Once(rotation(s)))
+	certified := rendertest.ObjectsAfter(t, rendertest.Objects(s, others(t)...), loop.Once(rotation(s)))
 	serviceCA := rendertest.ConfigMap(managedNamespace, "service-ca", map[string]string{"ca-bundle.crt": rendertest.CA(t, "service")})
 	for _, swap := range [][2]string{
 		{"signer of certificate requests", "bundle for others"},
@@ -72,7 +72,7 @@ func TestOrder(t *testing.T) {
 	} {
 		t.Run(strings.Join(swap[:], " and "), func(t *testing.T) {
 			st := rendertest.Store(t, certified...)
-			swapped := rendertest.Swap(t, plan(s), component+": "+swap[0], component+": "+swap[1])
+			swapped := rendertest.SwapLoops(t, plan(s), component+": "+swap[0], component+": "+swap[1])
 			if _, err := rendertest.Run(st, swapped...); err == nil {
 				t.Fatal("the run is to fail")
 			} else if !errors.Is(err, loop.ErrOrder) && !errors.Is(err, loop.ErrFailed) {
@@ -81,7 +81,7 @@ func TestOrder(t *testing.T) {
 		})
 	}
 	t.Run("certificates and signer of certificate requests", func(t *testing.T) {
-		swapped := rendertest.Swap(t, plan(s), component+": certificates", component+": signer of certificate requests")
+		swapped := rendertest.SwapLoops(t, plan(s), component+": certificates", component+": signer of certificate requests")
 		if _, err := rendertest.Run(rendertest.Store(t, rendertest.Objects(s, others(t)...)...), swapped...); !errors.Is(err, loop.ErrOrder) {
 			t.Fatalf("the signer reads what the certificates write: %v", err)
 		}
@@ -89,7 +89,7 @@ func TestOrder(t *testing.T) {
 	t.Run("the cycle only once", func(t *testing.T) {
 		st := rendertest.Store(t, append(slices.Clone(certified), serviceCA)...)
 		const name = component + ": revision"
-		if _, err := rendertest.Run(st, rendertest.Swap(t, plan(s), name, name)...); !errors.Is(err, loop.ErrOrder) {
+		if _, err := rendertest.Run(st, rendertest.SwapLoops(t, plan(s), name, name)...); !errors.Is(err, loop.ErrOrder) {
 			t.Fatalf("observation reads what resource sync writes: %v", err)
 		}
 	})
@@ -98,7 +98,7 @@ func TestOrder(t *testing.T) {
 		if _, err := rendertest.Run(st, plan(s)...); err != nil {
 			t.Fatal(err)
 		}
-		if config := rendertest.Data(t, st, namespace, "config-1")["config.yaml"]; !strings.Contains(config, "certFile: /etc/kubernetes/static-pod-resources/configmaps/service-ca/ca-bundle.crt") {
+		if config := rendertest.ConfigMapData(t, st, namespace, "config-1")["config.yaml"]; !strings.Contains(config, "certFile: /etc/kubernetes/static-pod-resources/configmaps/service-ca/ca-bundle.crt") {
 			t.Errorf("the first revision is to have the service CA:\n%s", config)
 		}
 	})
@@ -113,11 +113,11 @@ func TestServingCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	const flag = "--tls-cert-file=/etc/kubernetes/static-pod-resources/secrets/serving-cert/tls.crt"
-	if pod := rendertest.Data(t, st, namespace, "kube-controller-manager-pod")["pod.yaml"]; !strings.Contains(pod, flag) {
+	if pod := rendertest.ConfigMapData(t, st, namespace, "kube-controller-manager-pod")["pod.yaml"]; !strings.Contains(pod, flag) {
 		t.Errorf("the pod is to have %s:\n%s", flag, pod)
 	}
 	const file = "certFile: /etc/kubernetes/static-pod-resources/secrets/serving-cert/tls.crt"
-	if config := rendertest.Data(t, st, namespace, "cluster-policy-controller-config")["config.yaml"]; !strings.Contains(config, file) {
+	if config := rendertest.ConfigMapData(t, st, namespace, "cluster-policy-controller-config")["config.yaml"]; !strings.Contains(config, file) {
 		t.Errorf("cluster-policy-controller is to have %s:\n%s", file, config)
 	}
 }

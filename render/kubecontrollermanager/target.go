@@ -24,7 +24,7 @@ func targetConfig(s *inputs.Settings) loop.Loop {
 		"config", "cluster-policy-controller-config", "recycler-config", "serviceaccount-ca",
 		"controller-manager-kubeconfig", "kube-controller-cert-syncer-kubeconfig", "kube-controller-manager-pod", "trusted-ca-bundle",
 	}, func(ctx context.Context, session *store.Session) ([]*corev1.ConfigMap, error) {
-		found, err := observe.ReadClient(ctx, session, librarygo.KubeControllerManager, namespace)
+		found, err := observe.ReadClientConfig(ctx, session, librarygo.KubeControllerManager, namespace)
 		if err != nil {
 			return nil, err
 		}
@@ -32,12 +32,12 @@ func targetConfig(s *inputs.Settings) loop.Loop {
 	})
 }
 
-func configMapsFor(s *inputs.Settings, found observe.Client) ([]*corev1.ConfigMap, error) {
+func configMapsFor(s *inputs.Settings, found observe.ClientConfig) ([]*corev1.ConfigMap, error) {
 	if _, has, err := unstructured.NestedSlice(found.Observed, "extendedArguments", "cluster-name"); err != nil || !has {
 		return nil, errors.Join(fmt.Errorf("extendedArguments.cluster-name: %w", observe.ErrNotObserved), err)
 	}
-	config := observe.Merge(defaults(s), observe.Keep(found.Observed, "extendedArguments", "projectConfig", "serviceServingCert"))
-	policy := observe.Merge(policyDefaults(found.Serving), observe.Keep(found.Observed, "featureGates", "servingInfo"))
+	config := observe.Merge(defaults(s), observe.Select(found.Observed, "extendedArguments", "projectConfig", "serviceServingCert"))
+	policy := observe.Merge(policyDefaults(found.Serving), observe.Select(found.Observed, "featureGates", "servingInfo"))
 	server, err := podtemplate.Server(found.Infrastructure, s.Profile)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func configMapsFor(s *inputs.Settings, found observe.Client) ([]*corev1.ConfigMa
 	if s.Profile == inputs.OpenShift {
 		add(podtemplate.LoopbackKubeconfig(component).ConfigMap(namespace, "kube-controller-cert-syncer-kubeconfig"))
 	}
-	if recycles(s) {
+	if hasRecycler(s) {
 		add(configMap("recycler-config", "recycler-pod.yaml", recycler(s)))
 	}
 	// The network operator fills it in, by the label.

@@ -14,14 +14,14 @@ import (
 const kubeconfig = podtemplate.ResourceDir + "/configmaps/scheduler-kubeconfig/kubeconfig"
 
 // podFor returns the pod of the profile.
-func podFor(s *inputs.Settings, found observe.Client) (*corev1.Pod, error) {
+func podFor(s *inputs.Settings, found observe.ClientConfig) (*corev1.Pod, error) {
 	flags, err := flags(s, found)
 	if err != nil {
 		return nil, err
 	}
-	pod := podtemplate.New(namespace, podName, component,
+	pod := podtemplate.NewPod(namespace, podName, component,
 		map[string]string{"app": podName, "scheduler": "true"}, podtemplate.Annotations(component))
-	images := podtemplate.Images{Given: s.Images}
+	images := podtemplate.Images{PullSpecs: s.Images}
 	if s.Profile == inputs.OpenShift {
 		pod.Spec.InitContainers, pod.Spec.Containers = openshiftContainers(&images, flags)
 	} else {
@@ -32,7 +32,7 @@ func podFor(s *inputs.Settings, found observe.Client) (*corev1.Pod, error) {
 
 // flags returns the command line that both profiles share. In profile kubernetes the certificate that kube-scheduler signs itself
 // stays in memory.
-func flags(s *inputs.Settings, found observe.Client) ([]string, error) {
+func flags(s *inputs.Settings, found observe.ClientConfig) ([]string, error) {
 	all := []string{
 		"--config=" + podtemplate.ResourceDir + "/configmaps/config/config.yaml",
 		"--authentication-kubeconfig=" + kubeconfig,

@@ -20,15 +20,15 @@ func TestKnownFlags(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(rendertest.ReadGolden(t, "kubernetes/pod.yaml")), &pod); err != nil {
 		t.Fatal(err)
 	}
-	rendertest.KnownFlags(t, pod.Spec.Containers[0].Command)
+	rendertest.CheckFlags(t, pod.Spec.Containers[0].Command)
 }
 
 // All images that are missing are named.
 func TestImages(t *testing.T) {
 	s := rendertest.Settings(inputs.OpenShift, "192.168.2.1")
 	s.Images = nil
-	_, err := podFor(s, observe.Client{})
-	if !errors.Is(err, podtemplate.ErrImage) || !strings.Contains(err.Error(), "hyperkube, cluster-kube-scheduler-operator") {
+	_, err := podFor(s, observe.ClientConfig{})
+	if !errors.Is(err, podtemplate.ErrMissingImage) || !strings.Contains(err.Error(), "hyperkube, cluster-kube-scheduler-operator") {
 		t.Errorf("error %v", err)
 	}
 }

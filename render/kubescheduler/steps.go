@@ -22,10 +22,10 @@ func Steps(s *inputs.Settings) []loop.Step {
 	var steps []loop.Step
 	if s.Profile == inputs.OpenShift {
 		steps = append(steps, loop.Once(librarygo.CertRotation(component+": certificates",
-			kubecontrollermanager.Recovery(s, namespace))))
+			kubecontrollermanager.RecoveryCertificate(s, namespace))))
 	}
 	return append(steps,
-		loop.Once(librarygo.StaticResources(component+": static resources", librarygo.KubeScheduler, resources, s.Profile.Has)),
+		loop.Once(librarygo.StaticResources(component+": static resources", librarygo.KubeScheduler, resources, s.Profile.Includes)),
 		loop.Cycle(4,
 			librarygo.ConfigObservation(component+": config observation", librarygo.KubeScheduler, observers(s)...),
 			targetConfig(s),

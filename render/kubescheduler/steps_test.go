@@ -34,10 +34,10 @@ func TestSteps(t *testing.T) {
 				{"kube-scheduler-pod-1", "pod.yaml", "pod.yaml"},
 				{"scheduler-kubeconfig-1", "kubeconfig", "kubeconfig.yaml"},
 			} {
-				rendertest.Golden(t, string(profile)+"/"+golden.file, rendertest.Data(t, st, namespace, golden.configMap)[golden.key])
+				rendertest.Golden(t, string(profile)+"/"+golden.file, rendertest.ConfigMapData(t, st, namespace, golden.configMap)[golden.key])
 			}
 			wrote, err := rendertest.Run(st, Steps(s)...)
-			if diff := cmp.Diff([]string{}, rendertest.WithoutOperators(wrote), cmpopts.EquateEmpty()); diff != "" || err != nil {
+			if diff := cmp.Diff([]string{}, rendertest.WithoutOperatorResources(wrote), cmpopts.EquateEmpty()); diff != "" || err != nil {
 				t.Errorf("a second run is to write nothing (-want +got), error %v:\n%s", err, diff)
 			}
 		})
@@ -54,7 +54,7 @@ func TestOrder(t *testing.T) {
 	} {
 		t.Run(strings.Join(swap[:], " and "), func(t *testing.T) {
 			st := rendertest.Store(t, rendertest.Objects(s, others(t)...)...)
-			swapped := rendertest.Swap(t, Steps(s), component+": "+swap[0], component+": "+swap[1])
+			swapped := rendertest.SwapLoops(t, Steps(s), component+": "+swap[0], component+": "+swap[1])
 			if _, err := rendertest.Run(st, swapped...); err == nil || !strings.Contains(err.Error(), component+": "+swap[0]) && !strings.Contains(err.Error(), component+": "+swap[1]) {
 				t.Fatalf("the error is to name one of the two: %v", err)
 			}
@@ -71,7 +71,7 @@ func TestServingCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	const flag = "--tls-cert-file=/etc/kubernetes/static-pod-resources/secrets/serving-cert/tls.crt"
-	if pod := rendertest.Data(t, st, namespace, "kube-scheduler-pod")["pod.yaml"]; !strings.Contains(pod, flag) {
+	if pod := rendertest.ConfigMapData(t, st, namespace, "kube-scheduler-pod")["pod.yaml"]; !strings.Contains(pod, flag) {
 		t.Errorf("the pod is to have %s:\n%s", flag, pod)
 	}
 }

@@ -24,7 +24,7 @@ func targetConfig(s *inputs.Settings) loop.Loop {
 		"config", "serviceaccount-ca", "scheduler-kubeconfig", "kube-scheduler-cert-syncer-kubeconfig",
 		"kube-scheduler-pod",
 	}, func(ctx context.Context, session *store.Session) ([]*corev1.ConfigMap, error) {
-		found, err := observe.ReadClient(ctx, session, librarygo.KubeScheduler, namespace)
+		found, err := observe.ReadClientConfig(ctx, session, librarygo.KubeScheduler, namespace)
 		if err != nil {
 			return nil, err
 		}
@@ -49,10 +49,10 @@ func configuration(observed map[string]any, profile inputs.Profile) (map[string]
 	if profile == inputs.OpenShift {
 		config = observe.Merge(config, observe.Nested(namespace, "leaderElection", "resourceNamespace"))
 	}
-	return observe.Merge(config, observe.Keep(observed, "profiles")), nil
+	return observe.Merge(config, observe.Select(observed, "profiles")), nil
 }
 
-func configMapsFor(s *inputs.Settings, found observe.Client) ([]*corev1.ConfigMap, error) {
+func configMapsFor(s *inputs.Settings, found observe.ClientConfig) ([]*corev1.ConfigMap, error) {
 	config, err := configuration(found.Observed, s.Profile)
 	if err != nil {
 		return nil, err

@@ -57,7 +57,7 @@ func (c Certificate) creator() (certrotation.TargetCertCreator, error) {
 		}
 		rotation := &certrotation.ServingRotation{Hostnames: func() []string { return hosts }}
 		if c.Client != nil {
-			rotation.CertificateExtensionFn = []crypto.CertificateExtensionFunc{c.alsoClient}
+			rotation.CertificateExtensionFn = []crypto.CertificateExtensionFunc{c.addClientUsage}
 		}
 		return rotation, nil
 	case c.Client != nil && c.CA == "":
@@ -70,7 +70,7 @@ func (c Certificate) creator() (certrotation.TargetCertCreator, error) {
 }
 
 // alsoClient makes a serving certificate good for a client.
-func (c Certificate) alsoClient(certificate *x509.Certificate) error {
+func (c Certificate) addClientUsage(certificate *x509.Certificate) error {
 	certificate.Subject = pkix.Name{CommonName: c.Client.GetName(), Organization: c.Client.GetGroups()}
 	certificate.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth}
 	return nil
@@ -89,7 +89,7 @@ func CertRotation(name string, certificates ...Certificate) loop.Loop {
 	}
 	l.New = func(s *store.Session) (loop.Sync, error) {
 		var groups [][]certrotation.CertRotationController
-		for _, dependent := range independent(certificates) {
+		for _, dependent := range groupBySharedObjects(certificates) {
 			var group []certrotation.CertRotationController
 			for _, c := range dependent {
 				controller, err := c.controller(s)
@@ -126,7 +126,7 @@ func CertRotation(name string, certificates ...Certificate) loop.Loop {
 }
 
 // independent returns groups of certificates that have no object in common, each in the given order.
-func independent(certificates []Certificate) [][]Certificate {
+func groupBySharedObjects(certificates []Certificate) [][]Certificate {
 	var groups [][]Certificate
 	for _, c := range certificates {
 		joined := []Certificate{}

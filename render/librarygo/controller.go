@@ -39,7 +39,7 @@ func (o Operator) managed(s *store.Session, sync loop.Sync) loop.Sync {
 
 // reconcile returns a function that runs the controller once.
 func reconcile(controller factory.Controller, s *store.Session) loop.Sync {
-	stop(controller)
+	stopQueue(controller)
 	return reconcileOnly(controller, s)
 }
 
@@ -57,14 +57,14 @@ func reconcileOnly(controller interface {
 }
 
 // stop ends the goroutines of the work queue that a controller has from its constructor on. Nothing is ever taken out of it.
-func stop(controller interface{ Run(context.Context, int) }) {
-	ctx, cancel := context.WithCancel(noContext())
+func stopQueue(controller interface{ Run(context.Context, int) }) {
+	ctx, cancel := context.WithCancel(background())
 	cancel()
 	controller.Run(ctx, 0)
 }
 
 // noContext is for methods of library-go that get no context. The store answers at once, so there is nothing to give up.
-func noContext() context.Context {
+func background() context.Context {
 	return context.Background() //nolint:forbidigo // there is no caller's
 }
 

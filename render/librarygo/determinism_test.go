@@ -50,7 +50,7 @@ func apiServer(encryption configv1.EncryptionType) runtime.Object {
 
 func render(t *testing.T, s *store.Store, validity time.Duration) []runtime.Object {
 	t.Helper()
-	if err := loop.Run(t.Context(), s, steps(validity), loop.Options{Limit: time.Minute, Report: func(r loop.Report) { t.Logf("%s %d: %v", r.Loop, r.Round, r.Wrote) }}); err != nil {
+	if err := loop.Run(t.Context(), s, steps(validity), loop.Options{Timeout: time.Minute, Report: func(r loop.Report) { t.Logf("%s %d: %v", r.Loop, r.Round, r.Wrote) }}); err != nil {
 		t.Fatal(err)
 	}
 	objects, err := s.Objects()

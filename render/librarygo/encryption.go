@@ -40,7 +40,7 @@ func Encryption(component string, operator Operator, resources ...schema.GroupRe
 		return loop.Loop{
 			Name:     component + ": encryption: " + name,
 			Writes:   append(writes, operator.Pattern()),
-			Outdated: outdated(operator),
+			AllowStale: allowStale(operator),
 			New: func(s *store.Session) (loop.Sync, error) {
 				return operator.managed(s, reconcile(construct(s, newEncryption(s, component, operator, resources)), s)), nil
 			},
@@ -50,20 +50,20 @@ func Encryption(component string, operator Operator, resources ...schema.GroupRe
 	config := EncryptionConfig(component)
 	return loop.Cycle(maxRounds,
 		member("key", func(s *store.Session, e *encryption) factory.Controller {
-			return controllers.NewKeyController(component, nil, e, e, e.wanted, e.operator, e.config, idleAPIServers{}, e.namespaces, e.core, e.selector, recorder(s))
+			return controllers.NewKeyController(component, nil, e, e, e.enabled, e.operator, e.config, idleAPIServers{}, e.namespaces, e.core, e.selector, recorder(s))
 		}, keys...),
 		member("state", func(s *store.Session, e *encryption) factory.Controller {
-			return controllers.NewStateController(component, e, e, e.wanted, e.operator, idleAPIServers{}, e.namespaces, e.core, e.selector, recorder(s))
+			return controllers.NewStateController(component, e, e, e.enabled, e.operator, idleAPIServers{}, e.namespaces, e.core, e.selector, recorder(s))
 		}, store.Secrets(config.Namespace, config.Name)...),
 		member("migration", func(s *store.Session, e *encryption) factory.Controller {
-			return controllers.NewMigrationController(component, e, e, e.wanted, nothingToMigrate{}, e.operator, idleAPIServers{}, e.namespaces, e.core, e.selector, recorder(s))
+			return controllers.NewMigrationController(component, e, e, e.enabled, finishedMigrator{}, e.operator, idleAPIServers{}, e.namespaces, e.core, e.selector, recorder(s))
 		}, keys...),
 	)
 }
 
 // encryption is what the controllers ask about their surroundings.
 type encryption struct {
-	idle
+	idleInformer
 	component  string
 	resources  []schema.GroupResource
 	operator   operatorClient
@@ -90,8 +90,8 @@ func (e *encryption) EncryptedGRs() []schema.GroupResource { return e.resources 
 func (e *encryption) ShouldRunEncryptionControllers() (bool, error) { return true, nil }
 
 // wanted reports whether the APIServer resource asks for encryption.
-func (e *encryption) wanted() (bool, error) {
-	server, err := e.config.Get(noContext(), instance, metav1.GetOptions{})
+func (e *encryption) enabled() (bool, error) {
+	server, err := e.config.Get(background(), instance, metav1.GetOptions{})
 	if err != nil {
 		return false, fmt.Errorf("read apiservers.config.openshift.io %s: %w", instance, err)
 	}
@@ -113,16 +113,16 @@ func (e *encryption) DeployedEncryptionConfigSecret(ctx context.Context) (*corev
 }
 
 // nothingToMigrate is the migrator of an empty etcd.
-type nothingToMigrate struct{ idle }
+type finishedMigrator struct{ idleInformer }
 
-func (nothingToMigrate) EnsureMigration(schema.GroupResource, string) (finished bool, result error, when time.Time, err error) {
+func (finishedMigrator) EnsureMigration(schema.GroupResource, string) (finished bool, result error, when time.Time, err error) {
 	return true, nil, time.Now(), nil
 }
 
-func (nothingToMigrate) PruneMigration(schema.GroupResource) error { return nil }
+func (finishedMigrator) PruneMigration(schema.GroupResource) error { return nil }
 
 type idleAPIServers struct {
 	configinformers.APIServerInformer
 }
 
-func (idleAPIServers) Informer() cache.SharedIndexInformer { return idle{} }
+func (idleAPIServers) Informer() cache.SharedIndexInformer { return idleInformer{} }

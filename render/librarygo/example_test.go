@@ -37,7 +37,7 @@ func Example() {
 		loop.Once(librarygo.Revision("revision", operator, namespace, []staticpods.Resource{{Name: "kube-scheduler-pod"}, {Name: "ca"}}, []staticpods.Resource{{Name: "client"}})),
 	}
 	print := func(r loop.Report) { fmt.Println(r.Loop, len(r.Wrote)) }
-	if err := loop.Run(context.Background(), s, steps, loop.Options{Limit: time.Minute, Report: print}); err != nil {
+	if err := loop.Run(context.Background(), s, steps, loop.Options{Timeout: time.Minute, Report: print}); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -24,12 +24,12 @@ func ConfigObservation(name string, operator Operator, observers ...Observer) lo
 	return loop.Loop{
 		Name:     name,
 		Writes:   []store.Pattern{operator.Pattern()},
-		Outdated: outdated(operator),
+		AllowStale: allowStale(operator),
 		New: func(s *store.Session) (loop.Sync, error) {
 			adapted := make([]configobserver.ObserveConfigFunc, 0, len(observers))
 			for _, observe := range observers {
 				adapted = append(adapted, func(_ configobserver.Listers, _ events.Recorder, existing map[string]any) (map[string]any, []error) {
-					observed, err := observe(noContext(), s, existing)
+					observed, err := observe(background(), s, existing)
 					if err != nil {
 						return observed, []error{err}
 					}
@@ -51,7 +51,7 @@ func (noListers) PreRunHasSynced() []cache.InformerSynced { return nil }
 
 // outdated returns what the loops of an operator read and later ones change: its own resource, where they go by the management
 // state, which no loop changes, and by what they have written themselves. What was observed is passed on within a cycle.
-func outdated(operator Operator) []store.Pattern {
+func allowStale(operator Operator) []store.Pattern {
 	return slices.Clone([]store.Pattern{operator.Pattern()})
 }
 

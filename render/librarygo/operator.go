@@ -170,15 +170,15 @@ func (o Operator) client(s *store.Session) operatorClient {
 	return operatorClient{o.access(s.Operator().OperatorV1()), o.Kind()}
 }
 
-func (c operatorClient) Informer() cache.SharedIndexInformer { return idle{} }
+func (c operatorClient) Informer() cache.SharedIndexInformer { return idleInformer{} }
 
 func (c operatorClient) GetObjectMeta() (*metav1.ObjectMeta, error) {
-	found, err := c.get(noContext())
+	found, err := c.get(background())
 	return found.metadata, err
 }
 
 func (c operatorClient) GetOperatorState() (*operatorv1.OperatorSpec, *operatorv1.OperatorStatus, string, error) {
-	return c.GetOperatorStateWithQuorum(noContext())
+	return c.GetOperatorStateWithQuorum(background())
 }
 
 func (c operatorClient) GetOperatorStateWithQuorum(ctx context.Context) (*operatorv1.OperatorSpec, *operatorv1.OperatorStatus, string, error) {
@@ -190,7 +190,7 @@ func (c operatorClient) GetOperatorStateWithQuorum(ctx context.Context) (*operat
 }
 
 func (c operatorClient) GetStaticPodOperatorState() (*operatorv1.StaticPodOperatorSpec, *operatorv1.StaticPodOperatorStatus, string, error) {
-	return c.GetStaticPodOperatorStateWithQuorum(noContext())
+	return c.GetStaticPodOperatorStateWithQuorum(background())
 }
 
 func (c operatorClient) GetStaticPodOperatorStateWithQuorum(ctx context.Context) (*operatorv1.StaticPodOperatorSpec, *operatorv1.StaticPodOperatorStatus, string, error) {
@@ -254,14 +254,14 @@ func (c operatorClient) ApplyStaticPodOperatorSpec(ctx context.Context, manager 
 }
 
 func (c operatorClient) ApplyOperatorStatus(ctx context.Context, manager string, status *operatorv1ac.OperatorStatusApplyConfiguration) error {
-	if err := c.timeConditions(ctx, status.Conditions); err != nil {
+	if err := c.setTransitionTimes(ctx, status.Conditions); err != nil {
 		return err
 	}
 	return c.apply(ctx, manager, "status", status)
 }
 
 func (c operatorClient) ApplyStaticPodOperatorStatus(ctx context.Context, manager string, status *operatorv1ac.StaticPodOperatorStatusApplyConfiguration) error {
-	if err := c.timeConditions(ctx, status.Conditions); err != nil {
+	if err := c.setTransitionTimes(ctx, status.Conditions); err != nil {
 		return err
 	}
 	return c.apply(ctx, manager, "status", status)
@@ -281,7 +281,7 @@ func (c operatorClient) PatchStaticOperatorStatus(ctx context.Context, patch *js
 
 // timeConditions sets the time of the last transition as the operators' own client does: that of the condition that is there, if
 // its status is the same, otherwise now.
-func (c operatorClient) timeConditions(ctx context.Context, conditions []operatorv1ac.OperatorConditionApplyConfiguration) error {
+func (c operatorClient) setTransitionTimes(ctx context.Context, conditions []operatorv1ac.OperatorConditionApplyConfiguration) error {
 	found, err := c.get(ctx)
 	if err != nil {
 		return fmt.Errorf("read %s %s: %w", c.kind, instance, err)

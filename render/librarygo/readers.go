@@ -30,11 +30,11 @@ func (l configMaps) ConfigMaps(namespace string) corev1listers.ConfigMapNamespac
 }
 
 func (l configMaps) Get(name string) (*corev1.ConfigMap, error) {
-	return l.client.ConfigMaps(l.namespace).Get(noContext(), name, metav1.GetOptions{})
+	return l.client.ConfigMaps(l.namespace).Get(background(), name, metav1.GetOptions{})
 }
 
 func (l configMaps) List(selector labels.Selector) ([]*corev1.ConfigMap, error) {
-	found, err := l.client.ConfigMaps(l.namespace).List(noContext(), metav1.ListOptions{LabelSelector: selector.String()})
+	found, err := l.client.ConfigMaps(l.namespace).List(background(), metav1.ListOptions{LabelSelector: selector.String()})
 	if err != nil {
 		return nil, fmt.Errorf("list configmaps: %w", err)
 	}
@@ -52,11 +52,11 @@ func (l secrets) Secrets(namespace string) corev1listers.SecretNamespaceLister {
 }
 
 func (l secrets) Get(name string) (*corev1.Secret, error) {
-	return l.client.Secrets(l.namespace).Get(noContext(), name, metav1.GetOptions{})
+	return l.client.Secrets(l.namespace).Get(background(), name, metav1.GetOptions{})
 }
 
 func (l secrets) List(selector labels.Selector) ([]*corev1.Secret, error) {
-	found, err := l.client.Secrets(l.namespace).List(noContext(), metav1.ListOptions{LabelSelector: selector.String()})
+	found, err := l.client.Secrets(l.namespace).List(background(), metav1.ListOptions{LabelSelector: selector.String()})
 	if err != nil {
 		return nil, fmt.Errorf("list secrets: %w", err)
 	}
@@ -129,23 +129,23 @@ func (c idleCoreV1) Secrets() corev1informers.SecretInformer { return idleSecret
 
 type idleConfigMaps idleCoreV1
 
-func (idleConfigMaps) Informer() cache.SharedIndexInformer { return idle{} }
+func (idleConfigMaps) Informer() cache.SharedIndexInformer { return idleInformer{} }
 
 func (c idleConfigMaps) Lister() corev1listers.ConfigMapLister { return configMaps{client: c.client} }
 
 type idleSecrets idleCoreV1
 
-func (idleSecrets) Informer() cache.SharedIndexInformer { return idle{} }
+func (idleSecrets) Informer() cache.SharedIndexInformer { return idleInformer{} }
 
 func (c idleSecrets) Lister() corev1listers.SecretLister { return secrets{client: c.client} }
 
 // idle is an informer that has nothing to tell.
-type idle struct {
+type idleInformer struct {
 	cache.SharedIndexInformer
 }
 
-func (idle) AddEventHandler(cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+func (idleInformer) AddEventHandler(cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
 	return nil, nil
 }
 
-func (idle) HasSynced() bool { return true }
+func (idleInformer) HasSynced() bool { return true }

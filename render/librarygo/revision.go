@@ -19,7 +19,7 @@ var ErrNoRevision = errors.New("there is no revision yet")
 // Revision returns the loop that copies the objects under new names when they differ from the latest copies, and writes the
 // number into status.latestAvailableRevision of the operator's resource. The first ConfigMap is the pod's.
 func Revision(name string, operator Operator, namespace string, configMaps, secrets []staticpods.Resource) loop.Loop {
-	l := loop.Loop{Name: name, Writes: []store.Pattern{operator.Pattern()}, Outdated: outdated(operator)}
+	l := loop.Loop{Name: name, Writes: []store.Pattern{operator.Pattern()}, AllowStale: allowStale(operator)}
 	l.Writes = append(l.Writes, store.ConfigMaps(namespace, "revision-status-*")...)
 	for _, r := range configMaps {
 		l.Writes = append(l.Writes, store.ConfigMaps(namespace, r.Name+"-*")...)
@@ -52,7 +52,7 @@ func NodeStatus(name string, operator Operator, nodes ...string) loop.Loop {
 	return loop.Loop{
 		Name:     name,
 		Writes:   []store.Pattern{operator.Pattern()},
-		Outdated: outdated(operator),
+		AllowStale: allowStale(operator),
 		New: func(s *store.Session) (loop.Sync, error) {
 			client := operator.client(s)
 			return func(ctx context.Context) error {

@@ -29,7 +29,7 @@ func newStore(t *testing.T, objects ...runtime.Object) *store.Store {
 
 func run(t *testing.T, s *store.Store, steps ...loop.Step) error {
 	t.Helper()
-	return loop.Run(t.Context(), s, steps, loop.Options{Limit: time.Minute})
+	return loop.Run(t.Context(), s, steps, loop.Options{Timeout: time.Minute})
 }
 
 // must runs the steps and reports whether they have written anything.

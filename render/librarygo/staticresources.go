@@ -17,7 +17,7 @@ import (
 // StaticResources returns the loop that creates the objects of the files, one in each *.yaml, whose base name is wanted. What it writes
 // is read out of them. A fault of a file is the error of the run.
 func StaticResources(name string, operator Operator, files fs.FS, wanted func(file string) bool) loop.Loop {
-	l := loop.Loop{Name: name, Writes: []store.Pattern{operator.Pattern()}, Outdated: outdated(operator)}
+	l := loop.Loop{Name: name, Writes: []store.Pattern{operator.Pattern()}, AllowStale: allowStale(operator)}
 	var names []string
 	faulty := fs.WalkDir(files, ".", func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || path.Ext(file) != ".yaml" || !wanted(path.Base(file)) {

@@ -15,7 +15,7 @@ import (
 )
 
 // ErrSync is in the error of resource sync, which reports what went wrong as a condition.
-var ErrSync = errors.New("resources were not copied")
+var ErrNotCopied = errors.New("resources were not copied")
 
 // SyncRule is one copy that resource sync keeps: the same data, and none if the source is not there.
 type SyncRule struct {
@@ -28,7 +28,7 @@ type SyncRule struct {
 
 // ResourceSync returns the loop that copies ConfigMaps and Secrets from one namespace to another.
 func ResourceSync(name string, operator Operator, rules ...SyncRule) loop.Loop {
-	l := loop.Loop{Name: name, Writes: []store.Pattern{operator.Pattern()}, Outdated: outdated(operator)}
+	l := loop.Loop{Name: name, Writes: []store.Pattern{operator.Pattern()}, AllowStale: allowStale(operator)}
 	var names []string
 	for _, rule := range rules {
 		names = append(names, rule.To.Namespace, rule.From.Namespace)
@@ -42,7 +42,7 @@ func ResourceSync(name string, operator Operator, rules ...SyncRule) loop.Loop {
 		client := operator.client(s)
 		core := s.Kube().CoreV1()
 		controller := resourcesynccontroller.NewResourceSyncController(s.Name(), client, informersFor(s, names...), core, core, recorder(s))
-		stop(controller)
+		stopQueue(controller)
 		for _, rule := range rules {
 			add := controller.SyncPartialConfigMap
 			if rule.Secret {
@@ -64,7 +64,7 @@ func ResourceSync(name string, operator Operator, rules ...SyncRule) loop.Loop {
 			}
 			degraded := v1helpers.FindOperatorCondition(status.Conditions, condition.ResourceSyncControllerDegradedConditionType)
 			if degraded != nil && degraded.Status == operatorv1.ConditionTrue {
-				return fmt.Errorf("%w: %s", ErrSync, degraded.Message)
+				return fmt.Errorf("%w: %s", ErrNotCopied, degraded.Message)
 			}
 			return nil
 		}), nil

@@ -64,8 +64,8 @@ func TestResourceSync(t *testing.T) {
 func TestResourceSyncErrors(t *testing.T) {
 	s := newStore(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "source", Name: "token"}, Type: corev1.SecretTypeServiceAccountToken, Data: map[string][]byte{"k": []byte("v")}})
 	err := run(t, s, loop.Once(librarygo.ResourceSync("copies", operator, librarygo.SyncRule{Secret: true, To: in("token"), From: store.Object{Namespace: "source", Name: "token"}})))
-	if !errors.Is(err, librarygo.ErrSync) {
-		t.Errorf("got %v, want %v", err, librarygo.ErrSync)
+	if !errors.Is(err, librarygo.ErrNotCopied) {
+		t.Errorf("got %v, want %v", err, librarygo.ErrNotCopied)
 	}
 	fails(t, err, `"copies"`, "token")
 }

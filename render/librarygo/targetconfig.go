@@ -15,7 +15,7 @@ func TargetConfig(name string, operator Operator, namespace string, names []stri
 	return loop.Loop{
 		Name:     name,
 		Writes:   store.ConfigMaps(namespace, names...),
-		Outdated: outdated(operator),
+		AllowStale: allowStale(operator),
 		New: func(s *store.Session) (loop.Sync, error) {
 			return func(ctx context.Context) error {
 				configMaps, err := desired(ctx, s)

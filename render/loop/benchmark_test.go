@@ -31,7 +31,7 @@ func BenchmarkRun(b *testing.B) {
 				return nil
 			})))
 		}
-		if err := loop.Run(b.Context(), s, steps, loop.Options{Limit: time.Minute}); err != nil {
+		if err := loop.Run(b.Context(), s, steps, loop.Options{Timeout: time.Minute}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -23,7 +23,7 @@ func Example() {
 			fmt.Println(err)
 			return
 		}
-		fmt.Println(loop.Run(context.Background(), s, steps, loop.Options{Limit: time.Minute}))
+		fmt.Println(loop.Run(context.Background(), s, steps, loop.Options{Timeout: time.Minute}))
 	}
 	// Output:
 	// <nil>

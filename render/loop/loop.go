@@ -17,7 +17,7 @@ type Loop struct {
 	Writes []store.Pattern
 	// Outdated selects objects that later loops change after this one has read them, because it does not go by what they
 	// change. Each entry needs a reason where it is declared.
-	Outdated []store.Pattern
+	AllowStale []store.Pattern
 	// New returns the function that reconciles over the clients of the session. It is called once per run.
 	New func(*store.Session) (Sync, error)
 }
@@ -26,11 +26,11 @@ type Loop struct {
 type Step struct {
 	Loops []Loop
 	// Max is how many rounds a cycle has at most, 0 for loops that run once.
-	Max int
+	MaxRounds int
 }
 
 // Once returns the step that runs a loop once.
 func Once(l Loop) Step { return Step{Loops: []Loop{l}} }
 
 // Cycle returns the step that runs the loops in their order, round after round, until a round writes nothing, at most limit rounds.
-func Cycle(limit int, loops ...Loop) Step { return Step{Loops: loops, Max: limit} }
+func Cycle(limit int, loops ...Loop) Step { return Step{Loops: loops, MaxRounds: limit} }

@@ -17,19 +17,19 @@ var (
 	ErrDuplicate  = errors.New("two loops have this name")
 	ErrFailed     = errors.New("the loop failed")
 	ErrPanicked   = errors.New("the loop panicked")
-	ErrHung       = errors.New("the loop did not end in time")
+	ErrTimeout       = errors.New("the loop did not end in time")
 	ErrNotSettled = errors.New("the cycle did not settle")
 	ErrOrder      = errors.New("the order of the loops is wrong")
-	ErrEarly      = errors.New("the loop reads or writes before it runs")
+	ErrEarlyAccess      = errors.New("the loop reads or writes before it runs")
 )
 
 // grace is how long a loop whose context has ended may take to return.
-const grace = time.Second
+const stopTimeout = time.Second
 
 // Options of a run.
 type Options struct {
 	// Limit is the time that a loop may take for one reconciliation.
-	Limit time.Duration
+	Timeout time.Duration
 	// Report is called after each reconciliation; nil for nobody.
 	Report func(Report)
 }
@@ -41,7 +41,7 @@ type Report struct {
 	Round int
 	// Wrote names what the loop changed, in order.
 	Wrote []string
-	Took  time.Duration
+	Duration  time.Duration
 }
 
 // Run runs the steps over the store. After an error the store holds what was written until then.
@@ -56,7 +56,7 @@ func Run(ctx context.Context, s *store.Store, steps []Step, o Options) error {
 			return err
 		}
 	}
-	return r.outdated()
+	return r.checkOrder()
 }
 
 type runner struct {
@@ -79,7 +79,7 @@ type member struct {
 func (r *runner) open(steps []Step) error {
 	names := map[string]bool{}
 	for _, declared := range steps {
-		opened := step{max: declared.Max}
+		opened := step{max: declared.MaxRounds}
 		for _, l := range declared.Loops {
 			if names[l.Name] {
 				return fmt.Errorf("%q: %w", l.Name, ErrDuplicate)
@@ -91,7 +91,7 @@ func (r *runner) open(steps []Step) error {
 				return err
 			}
 			if !session.Idle() {
-				return fmt.Errorf("%q: %w", l.Name, ErrEarly)
+				return fmt.Errorf("%q: %w", l.Name, ErrEarlyAccess)
 			}
 			opened.members = append(opened.members, &member{Loop: l, session: session, sync: sync})
 		}
@@ -115,7 +115,7 @@ func prepare(l Loop, session *store.Session) (sync Sync, err error) {
 func (r *runner) close() {
 	for _, s := range r.steps {
 		for _, m := range s.members {
-			m.session.End()
+			m.session.Close()
 		}
 	}
 }
@@ -127,7 +127,7 @@ func (r *runner) step(ctx context.Context, s step) error {
 			wrote, err := r.reconcile(ctx, m, round)
 			// In a cycle, what a loop needs may be written by one that follows it: only the last round counts.
 			if err != nil && (s.max == 0 || round >= s.max || !errors.Is(err, ErrFailed)) {
-				return r.hint(m, err)
+				return r.orderHint(m, err)
 			}
 			if err != nil {
 				wrote = append(wrote, fmt.Sprintf("nothing, but it failed: %v", err))
@@ -147,9 +147,9 @@ func (r *runner) step(ctx context.Context, s step) error {
 
 // reconcile runs a loop once and returns what it wrote.
 func (r *runner) reconcile(ctx context.Context, m *member, round int) ([]string, error) {
-	m.session.Forget()
+	m.session.Reset()
 	started := time.Now()
-	limited, cancel := context.WithTimeout(ctx, r.options.Limit)
+	limited, cancel := context.WithTimeout(ctx, r.options.Timeout)
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() {
@@ -170,7 +170,7 @@ func (r *runner) reconcile(ctx context.Context, m *member, round int) ([]string,
 	case <-limited.Done():
 		select {
 		case err = <-ended:
-		case <-time.After(grace):
+		case <-time.After(stopTimeout):
 		}
 	}
 	switch {
@@ -178,7 +178,7 @@ func (r *runner) reconcile(ctx context.Context, m *member, round int) ([]string,
 		err = fmt.Errorf("%q: %w", m.Name, ctx.Err())
 	case limited.Err() != nil && !errors.Is(err, ErrPanicked):
 		// Whatever it returned, the end of its time is the reason.
-		late := fmt.Errorf("%q: %w: %s", m.Name, ErrHung, r.options.Limit)
+		late := fmt.Errorf("%q: %w: %s", m.Name, ErrTimeout, r.options.Timeout)
 		if err != nil {
 			late = fmt.Errorf("%w: %v", late, err) //nolint:errorlint // It is no ErrFailed, which a cycle may get over.
 		}
@@ -189,13 +189,13 @@ func (r *runner) reconcile(ctx context.Context, m *member, round int) ([]string,
 	}
 	wrote := m.session.Wrote()
 	if r.options.Report != nil {
-		r.options.Report(Report{Loop: m.Name, Round: round, Wrote: wrote, Took: time.Since(started)})
+		r.options.Report(Report{Loop: m.Name, Round: round, Wrote: wrote, Duration: time.Since(started)})
 	}
 	return wrote, err
 }
 
 // hint adds to the error of a loop which later loop writes what it did not find.
-func (r *runner) hint(failed *member, err error) error {
+func (r *runner) orderHint(failed *member, err error) error {
 	if !errors.Is(err, ErrFailed) {
 		return err
 	}
@@ -211,7 +211,7 @@ func (r *runner) hint(failed *member, err error) error {
 			continue
 		}
 		for _, m := range s.members {
-			for _, missed := range failed.session.Missed() {
+			for _, missed := range failed.session.NotFound() {
 				for _, p := range m.Writes {
 					if p.Selects(missed) {
 						hints = append(hints, fmt.Sprintf("%q, which comes later, writes %s", m.Name, missed))
@@ -228,11 +228,11 @@ func (r *runner) hint(failed *member, err error) error {
 }
 
 // outdated returns an error if a loop has read something that was written after it had run for the last time.
-func (r *runner) outdated() error {
+func (r *runner) checkOrder() error {
 	var faults []error
 	for _, s := range r.steps {
 		for _, m := range s.members {
-			for _, o := range m.session.Outdated(m.Outdated...) {
+			for _, o := range m.session.StaleReads(m.AllowStale...) {
 				faults = append(faults, fmt.Errorf("%q: %w: %s: run %q first, or put both into a cycle", m.Name, ErrOrder, o, o.Writer))
 			}
 		}

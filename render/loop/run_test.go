@@ -145,7 +145,7 @@ func vague(ctx context.Context, _ kubernetes.Interface) error {
 
 // late ends soon after the limit, without an error.
 func late(context.Context, kubernetes.Interface) error {
-	wait(limit + loop.Grace/2)
+	wait(limit + loop.StopTimeout/2)
 	return nil
 }
 
@@ -158,7 +158,7 @@ const limit = 10 * time.Second
 func run(t *testing.T, steps ...loop.Step) error {
 	t.Helper()
 	s := newStore(t)
-	return loop.Run(t.Context(), s, steps, loop.Options{Limit: limit})
+	return loop.Run(t.Context(), s, steps, loop.Options{Timeout: limit})
 }
 
 func newStore(t *testing.T) *store.Store {
@@ -174,7 +174,7 @@ func newStore(t *testing.T) *store.Store {
 }
 
 func outdated(l loop.Loop, names ...string) loop.Loop {
-	l.Outdated = store.ConfigMaps(namespace, names...)
+	l.AllowStale = store.ConfigMaps(namespace, names...)
 	return l
 }
 
@@ -224,29 +224,29 @@ func TestRunErrors(t *testing.T) {
 			name: "reads when it is prepared", steps: []loop.Step{once(loop.Loop{Name: "a", New: func(s *store.Session) (loop.Sync, error) {
 				return idle(need("input")(t.Context(), s.Kube()))
 			}})},
-			is: []error{loop.ErrEarly}, says: []string{`"a"`},
+			is: []error{loop.ErrEarlyAccess}, says: []string{`"a"`},
 		},
 		{
 			name: "writes when it is prepared", steps: []loop.Step{once(loop.Loop{Name: "a", Writes: store.ConfigMaps(namespace, "input"), New: func(s *store.Session) (loop.Sync, error) {
 				return idle(overwrite("input", "1")(t.Context(), s.Kube()))
 			}})},
-			is: []error{loop.ErrEarly}, says: []string{`"a"`},
+			is: []error{loop.ErrEarlyAccess}, says: []string{`"a"`},
 		},
 		{
 			name: "hangs and obeys its context", steps: []loop.Step{once(does("a", nil, obedient))},
-			is: []error{loop.ErrHung}, says: []string{`"a"`, "10s"},
+			is: []error{loop.ErrTimeout}, says: []string{`"a"`, "10s"},
 		},
 		{
 			name: "hangs and returns another error", steps: []loop.Step{once(does("a", nil, vague))},
-			is: []error{loop.ErrHung}, says: []string{`"a"`, "10s", errOfLoop.Error()},
+			is: []error{loop.ErrTimeout}, says: []string{`"a"`, "10s", errOfLoop.Error()},
 		},
 		{
 			name: "hangs in a cycle that might go on", steps: []loop.Step{cycle(3, does("a", nil, vague))},
-			is: []error{loop.ErrHung}, says: []string{`"a"`},
+			is: []error{loop.ErrTimeout}, says: []string{`"a"`},
 		},
 		{
 			name: "ends without an error, but late", steps: []loop.Step{once(does("a", nil, late))},
-			is: []error{loop.ErrHung}, says: []string{`"a"`},
+			is: []error{loop.ErrTimeout}, says: []string{`"a"`},
 		},
 		{
 			name: "writes what it did not declare", steps: []loop.Step{once(does("a", writes("y"), set("x", "1")))},
@@ -400,15 +400,15 @@ func TestHungLoopCannotWrite(t *testing.T) {
 				return err
 			})),
 			loop.Once(does("b", writes("y"), set("y", "1"))),
-		}, loop.Options{Limit: limit})
-		if !errors.Is(err, loop.ErrHung) || !strings.Contains(err.Error(), `"a"`) || strings.Contains(err.Error(), `"b"`) {
+		}, loop.Options{Timeout: limit})
+		if !errors.Is(err, loop.ErrTimeout) || !strings.Contains(err.Error(), `"a"`) || strings.Contains(err.Error(), `"b"`) {
 			t.Errorf("got %v, want that a hung", err)
 		}
-		if took := time.Since(started); took != limit+loop.Grace {
+		if took := time.Since(started); took != limit+loop.StopTimeout {
 			t.Errorf("the run took %s", took)
 		}
 		close(release)
-		if err := <-written; !errors.Is(err, store.ErrEnded) {
+		if err := <-written; !errors.Is(err, store.ErrClosed) {
 			t.Errorf("the loop that hung wrote later, and got %v", err)
 		}
 		if objects, err := s.Objects(); err != nil || len(objects) != 2 {
@@ -433,8 +433,8 @@ func TestCancelled(t *testing.T) {
 				defer time.AfterFunc(limit/2, cancel).Stop()
 				err := loop.Run(ctx, newStore(t), []loop.Step{
 					loop.Once(does("a", nil, test.act)), loop.Once(does("b", nil, fail)),
-				}, loop.Options{Limit: limit})
-				if !errors.Is(err, context.Canceled) || errors.Is(err, loop.ErrHung) || errors.Is(err, loop.ErrFailed) {
+				}, loop.Options{Timeout: limit})
+				if !errors.Is(err, context.Canceled) || errors.Is(err, loop.ErrTimeout) || errors.Is(err, loop.ErrFailed) {
 					t.Errorf("got %v, want that the context was cancelled", err)
 				}
 				wait(2 * limit) // Until the loop that hung has ended.
@@ -455,12 +455,12 @@ func TestReports(t *testing.T) {
 			loop.Cycle(4, does("b", nil, need("input")), does("c", writes("input"), count("input", 1))),
 			loop.Once(does("d", writes("y"), set("y", "1"), fail)),
 			loop.Once(does("e", nil)),
-		}, loop.Options{Limit: limit, Report: func(r loop.Report) { reports = append(reports, r) }})
+		}, loop.Options{Timeout: limit, Report: func(r loop.Report) { reports = append(reports, r) }})
 		if !errors.Is(err, errOfLoop) {
 			t.Errorf("got %v", err)
 		}
 		want := []loop.Report{
-			{Loop: "a", Round: 1, Wrote: []string{"configmaps ns/x"}, Took: time.Second},
+			{Loop: "a", Round: 1, Wrote: []string{"configmaps ns/x"}, Duration: time.Second},
 			{Loop: "b", Round: 1},
 			{Loop: "c", Round: 1, Wrote: []string{"configmaps ns/input"}},
 			{Loop: "b", Round: 2},
@@ -485,7 +485,7 @@ func TestPreparedOnce(t *testing.T) {
 			}, nil
 		}}
 	}
-	err := loop.Run(t.Context(), newStore(t), []loop.Step{loop.Once(prepared("a")), loop.Cycle(3, prepared("b"), prepared("c"))}, loop.Options{Limit: time.Minute})
+	err := loop.Run(t.Context(), newStore(t), []loop.Step{loop.Once(prepared("a")), loop.Cycle(3, prepared("b"), prepared("c"))}, loop.Options{Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

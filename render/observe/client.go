@@ -17,7 +17,7 @@ import (
 const managedNamespace = "openshift-config-managed"
 
 // Client is what the target config of a component goes by that is a client of kube-apiserver.
-type Client struct {
+type ClientConfig struct {
 	// Observed is spec.observedConfig of the component's operator.
 	Observed map[string]any
 	// Serving reports whether the component's namespace has the Secret serving-cert.
@@ -28,8 +28,8 @@ type Client struct {
 }
 
 // ReadClient reads it. kube-apiserver's loops must have run.
-func ReadClient(ctx context.Context, s *store.Session, operator librarygo.Operator, namespace string) (Client, error) {
-	var c Client
+func ReadClientConfig(ctx context.Context, s *store.Session, operator librarygo.Operator, namespace string) (ClientConfig, error) {
+	var c ClientConfig
 	var err error
 	if c.Observed, err = librarygo.ObservedConfig(ctx, s, operator); err != nil {
 		return c, err

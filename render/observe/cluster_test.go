@@ -183,7 +183,7 @@ func TestReadClient(t *testing.T) {
 		rendertest.Secret("ns", "serving-cert", map[string][]byte{"tls.crt": {1}}))
 	st := rendertest.Store(t, objects...)
 	for namespace, serving := range map[string]bool{"ns": true, "other": false} {
-		got, err := observe.ReadClient(t.Context(), rendertest.Session(st), librarygo.KubeScheduler, namespace)
+		got, err := observe.ReadClientConfig(t.Context(), rendertest.Session(st), librarygo.KubeScheduler, namespace)
 		if err != nil || got.Serving != serving || got.ServiceAccountCA != server+routes {
 			t.Errorf("%s: serving %t, want %t, error %v, bundle:\n%s", namespace, got.Serving, serving, err, got.ServiceAccountCA)
 		}

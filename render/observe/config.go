@@ -64,7 +64,7 @@ func clone(value any) any {
 
 // Keep returns the configuration with the top-level fields that are named: what an operator observes for its pod is no field of
 // the component's configuration.
-func Keep(config map[string]any, names ...string) map[string]any {
+func Select(config map[string]any, names ...string) map[string]any {
 	kept := map[string]any{}
 	for _, name := range names {
 		if value, has := config[name]; has {

@@ -41,7 +41,7 @@ func TestArgument(t *testing.T) {
 
 func TestKeep(t *testing.T) {
 	config := map[string]any{"extendedArguments": 1, "targetconfigcontroller": 2}
-	if diff := cmp.Diff(map[string]any{"extendedArguments": 1}, Keep(config, "extendedArguments", "projectConfig")); diff != "" {
+	if diff := cmp.Diff(map[string]any{"extendedArguments": 1}, Select(config, "extendedArguments", "projectConfig")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -10,17 +10,17 @@ import (
 )
 
 // ErrImage is in the error for images that were not given.
-var ErrImage = errors.New("an image is not given")
+var ErrMissingImage = errors.New("an image is not given")
 
 // Images looks up pull specifications and remembers all that were not given.
 type Images struct {
-	Given   map[string]string
+	PullSpecs   map[string]string
 	missing []string
 }
 
 // Get returns the image of that name.
 func (i *Images) Get(name string) string {
-	image := i.Given[name]
+	image := i.PullSpecs[name]
 	if image == "" && !slices.Contains(i.missing, name) {
 		i.missing = append(i.missing, name)
 	}
@@ -32,7 +32,7 @@ func (i *Images) Err() error {
 	if len(i.missing) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: %s: give its pull specification", ErrImage, strings.Join(i.missing, ", "))
+	return fmt.Errorf("%w: %s: give its pull specification", ErrMissingImage, strings.Join(i.missing, ", "))
 }
 
 // Annotations returns the annotations of the operators' pods: which container is asked for logs, and that workload partitioning may
@@ -79,7 +79,7 @@ func Quote(arguments []string) string {
 }
 
 // ServeHealthz gives the container the probes of the operators: /healthz on the port, over TLS.
-func ServeHealthz(c *corev1.Container, port int) {
+func SetHealthzProbes(c *corev1.Container, port int) {
 	endpoint := Endpoint{Port: port, Scheme: corev1.URISchemeHTTPS}
 	probe := func(delay, timeout int32) *corev1.Probe {
 		p := endpoint.Get("healthz")

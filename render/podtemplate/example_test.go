@@ -7,7 +7,7 @@ import (
 )
 
 func ExampleNew() {
-	pod := podtemplate.New("openshift-etcd", "etcd", "etcd", map[string]string{"app": "etcd"}, nil)
+	pod := podtemplate.NewPod("openshift-etcd", "etcd", "etcd", map[string]string{"app": "etcd"}, nil)
 	fmt.Println(pod.Labels["revision"])
 	for _, v := range pod.Spec.Volumes {
 		fmt.Println(v.Name, v.HostPath.Path)

@@ -16,7 +16,7 @@ import (
 )
 
 // ErrServer is in the error for a cluster of which it is not known where its API server is.
-var ErrServer = errors.New("the address of the API server is not known")
+var ErrNoServer = errors.New("the address of the API server is not known")
 
 // Server returns where components reach the API server. OpenShift's go through the internal load balancer, whose name the node
 // resolves. In profile kubernetes nothing resolves that name, so each goes to the API server of its own node (R-AIO-8).
@@ -25,7 +25,7 @@ func Server(infrastructure *configv1.Infrastructure, profile inputs.Profile) (st
 		return "https://localhost:6443", nil
 	}
 	if infrastructure.Status.APIServerInternalURL == "" {
-		return "", fmt.Errorf("infrastructure cluster: status.apiServerInternalURI is empty: %w; set it", ErrServer)
+		return "", fmt.Errorf("infrastructure cluster: status.apiServerInternalURI is empty: %w; set it", ErrNoServer)
 	}
 	return infrastructure.Status.APIServerInternalURL, nil
 }
@@ -67,7 +67,7 @@ func (k Kubeconfig) ConfigMap(namespace, name string) (*corev1.ConfigMap, error)
 // RecoveryClient is the name of the ServiceAccount of the sidecars, and RecoveryCertificate that of the Secret with a client
 // certificate for it.
 const (
-	RecoveryClient      = "localhost-recovery-client"
+	RecoveryServiceAccount      = "localhost-recovery-client"
 	RecoveryCertificate = "localhost-recovery-client-cert-key"
 )
 
@@ -86,7 +86,7 @@ func LoopbackKubeconfig(user string) Kubeconfig {
 // RecoveryUser returns the user of the sidecars' ServiceAccount.
 func RecoveryUser(namespace string) *user.DefaultInfo {
 	return &user.DefaultInfo{
-		Name:   serviceaccount.MakeUsername(namespace, RecoveryClient),
+		Name:   serviceaccount.MakeUsername(namespace, RecoveryServiceAccount),
 		Groups: serviceaccount.MakeGroupNames(namespace),
 	}
 }

@@ -23,7 +23,7 @@ const Revision = "REVISION"
 
 // New returns a pod of the control plane without containers: on the host's network, never evicted, tolerating everything, with the
 // two folders of files. files is the component's name in the folders' names, such as kube-scheduler.
-func New(namespace, name, files string, labels, annotations map[string]string) *corev1.Pod {
+func NewPod(namespace, name, files string, labels, annotations map[string]string) *corev1.Pod {
 	if labels == nil {
 		labels = map[string]string{}
 	}

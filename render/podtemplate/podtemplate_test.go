@@ -33,14 +33,14 @@ func TestQuote(t *testing.T) {
 
 // All images that are missing are named at once.
 func TestImages(t *testing.T) {
-	images := podtemplate.Images{Given: map[string]string{"etcd": "registry.example.test/etcd:1"}}
+	images := podtemplate.Images{PullSpecs: map[string]string{"etcd": "registry.example.test/etcd:1"}}
 	if got := images.Get("etcd"); got != "registry.example.test/etcd:1" || images.Err() != nil {
 		t.Errorf("got %s, error %v", got, images.Err())
 	}
 	images.Get("hyperkube")
 	images.Get("tools")
 	images.Get("tools")
-	if err := images.Err(); !errors.Is(err, podtemplate.ErrImage) || strings.Count(err.Error(), "tools") != 1 || !strings.Contains(err.Error(), "hyperkube") {
+	if err := images.Err(); !errors.Is(err, podtemplate.ErrMissingImage) || strings.Count(err.Error(), "tools") != 1 || !strings.Contains(err.Error(), "hyperkube") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -54,7 +54,7 @@ func TestServer(t *testing.T) {
 		err            error
 	}{
 		"OpenShift":                    {known, inputs.OpenShift, "https://api-int.example.test:6443", nil},
-		"OpenShift, not known":         {&configv1.Infrastructure{}, inputs.OpenShift, "", podtemplate.ErrServer},
+		"OpenShift, not known":         {&configv1.Infrastructure{}, inputs.OpenShift, "", podtemplate.ErrNoServer},
 		"Kubernetes, nothing resolves": {known, inputs.Kubernetes, "https://localhost:6443", nil},
 	} {
 		t.Run(name, func(t *testing.T) {

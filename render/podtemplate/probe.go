@@ -33,15 +33,15 @@ func (e Endpoint) Get(path string) *corev1.Probe {
 
 // Liveness returns the probe that restarts the container. It, Readiness and Startup have the timing of kubeadm's static pods, so that
 // the components of both are ready after the same time (U-REN-11).
-func (e Endpoint) Liveness(path string) *corev1.Probe { return timed(e.Get(path), 10, 10, 8) }
+func (e Endpoint) Liveness(path string) *corev1.Probe { return withTiming(e.Get(path), 10, 10, 8) }
 
 // Readiness returns the probe that makes the pod ready within a second.
-func (e Endpoint) Readiness(path string) *corev1.Probe { return timed(e.Get(path), 0, 1, 3) }
+func (e Endpoint) Readiness(path string) *corev1.Probe { return withTiming(e.Get(path), 0, 1, 3) }
 
 // Startup returns the probe that the others wait for, four minutes at most.
-func (e Endpoint) Startup(path string) *corev1.Probe { return timed(e.Get(path), 10, 10, 24) }
+func (e Endpoint) Startup(path string) *corev1.Probe { return withTiming(e.Get(path), 10, 10, 24) }
 
-func timed(p *corev1.Probe, delay, period, failures int32) *corev1.Probe {
+func withTiming(p *corev1.Probe, delay, period, failures int32) *corev1.Probe {
 	p.InitialDelaySeconds, p.PeriodSeconds, p.FailureThreshold, p.TimeoutSeconds = delay, period, failures, 15
 	return p
 }

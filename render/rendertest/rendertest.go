@@ -119,7 +119,7 @@ func Store(t *testing.T, objects ...runtime.Object) *store.Store {
 func Run(s *store.Store, steps ...loop.Step) ([]string, error) {
 	var wrote []string
 	//nolint:forbidigo // it is for tests, which start a context
-	err := loop.Run(context.Background(), s, steps, loop.Options{Limit: 5 * time.Minute, Report: func(r loop.Report) {
+	err := loop.Run(context.Background(), s, steps, loop.Options{Timeout: 5 * time.Minute, Report: func(r loop.Report) {
 		for _, object := range r.Wrote {
 			wrote = append(wrote, r.Loop+": "+object)
 		}
@@ -128,7 +128,7 @@ func Run(s *store.Store, steps ...loop.Step) ([]string, error) {
 }
 
 // After returns what is in the store after the steps have run, so that several tests can go on from there.
-func After(t *testing.T, objects []runtime.Object, steps ...loop.Step) []runtime.Object {
+func ObjectsAfter(t *testing.T, objects []runtime.Object, steps ...loop.Step) []runtime.Object {
 	t.Helper()
 	s := Store(t, objects...)
 	if _, err := Run(s, steps...); err != nil {
@@ -142,7 +142,7 @@ func After(t *testing.T, objects []runtime.Object, steps ...loop.Step) []runtime
 }
 
 // KnownFlags checks that the real program knows all flags of the command. It needs the programs in KUBEBUILDER_ASSETS.
-func KnownFlags(t *testing.T, command []string) {
+func CheckFlags(t *testing.T, command []string) {
 	t.Helper()
 	assets := os.Getenv("KUBEBUILDER_ASSETS")
 	if assets == "" {
@@ -155,12 +155,12 @@ func KnownFlags(t *testing.T, command []string) {
 }
 
 // WithoutOperators returns what was written but for the operators' own resources, whose conditions loops share.
-func WithoutOperators(wrote []string) []string {
+func WithoutOperatorResources(wrote []string) []string {
 	return slices.DeleteFunc(wrote, func(w string) bool { return strings.HasSuffix(w, ".operator.openshift.io cluster") })
 }
 
 // Swap returns all loops of the steps, each once, with the two of those names in each other's place.
-func Swap(t *testing.T, steps []loop.Step, first, second string) []loop.Step {
+func SwapLoops(t *testing.T, steps []loop.Step, first, second string) []loop.Step {
 	t.Helper()
 	var loops []loop.Step
 	at := map[string]int{}
@@ -198,7 +198,7 @@ func CA(t *testing.T, name string) string {
 }
 
 // Data returns the data of a ConfigMap of the store.
-func Data(t *testing.T, s *store.Store, namespace, name string) map[string]string {
+func ConfigMapData(t *testing.T, s *store.Store, namespace, name string) map[string]string {
 	t.Helper()
 	c, err := Session(s).Kube().CoreV1().ConfigMaps(namespace).Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil {

@@ -20,7 +20,7 @@ const (
 )
 
 // Due is when a certificate is renewed if somebody renews.
-type Due struct {
+type Renewal struct {
 	// Object is the Secret, NAMESPACE/NAME.
 	Object string
 	// At is when 80 % of its time have passed, or earlier for a signer, and End when it ends.
@@ -28,8 +28,8 @@ type Due struct {
 }
 
 // Next returns when the certificates among the objects that loops renew are due, the earliest first. The copies of a revision stay as they are.
-func Next(objects []runtime.Object) []Due {
-	var due []Due
+func NextRenewals(objects []runtime.Object) []Renewal {
+	var due []Renewal
 	for _, object := range objects {
 		secret, is := object.(*corev1.Secret)
 		if !is || secret.Labels[inputs.ManagedLabel] == "" || secret.Labels[copyLabel] != "" {
@@ -47,8 +47,8 @@ func Next(objects []runtime.Object) []Due {
 		if refresh, err := time.ParseDuration(secret.Annotations[refreshAnnotation]); err == nil && from.Add(refresh).Before(at) {
 			at = from.Add(refresh)
 		}
-		due = append(due, Due{Object: secret.Namespace + "/" + secret.Name, At: at, End: end})
+		due = append(due, Renewal{Object: secret.Namespace + "/" + secret.Name, At: at, End: end})
 	}
-	slices.SortStableFunc(due, func(a, b Due) int { return a.At.Compare(b.At) })
+	slices.SortStableFunc(due, func(a, b Renewal) int { return a.At.Compare(b.At) })
 	return due
 }

@@ -34,11 +34,11 @@ func rendered(pod, crt string) []files.File {
 }
 
 // What differs is laid, manifests last, and nothing else is touched.
-func TestLay(t *testing.T) {
+func TestWriteChanged(t *testing.T) {
 	root := t.TempDir()
 	lay := func(list []files.File) []string {
 		t.Helper()
-		laid, err := rotate.Lay(root, list)
+		laid, err := rotate.WriteChanged(root, list)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +76,7 @@ func TestLay(t *testing.T) {
 
 // When a file cannot be laid, those that follow it are not, least of all a manifest; laying again finishes the work. A partial file of
 // a crash is in nobody's way.
-func TestLayGoesOn(t *testing.T) {
+func TestWriteChangedResumes(t *testing.T) {
 	root := t.TempDir()
 	blocked := filepath.Join(root, filepath.Dir(resource))
 	if err := os.MkdirAll(filepath.Dir(blocked), 0o700); err != nil {
@@ -85,7 +85,7 @@ func TestLayGoesOn(t *testing.T) {
 	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	laid, err := rotate.Lay(root, rendered("pod", "crt"))
+	laid, err := rotate.WriteChanged(root, rendered("pod", "crt"))
 	if err == nil {
 		t.Fatal("no error, though a file is where a folder must be")
 	}
@@ -105,7 +105,7 @@ func TestLayGoesOn(t *testing.T) {
 	if err := os.WriteFile(partial, []byte("half of a po"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := rotate.Lay(root, rendered("pod", "crt")); err != nil {
+	if _, err := rotate.WriteChanged(root, rendered("pod", "crt")); err != nil {
 		t.Fatal(err)
 	}
 	entries, err := os.ReadDir(filepath.Dir(partial))
@@ -115,7 +115,7 @@ func TestLayGoesOn(t *testing.T) {
 	if len(entries) != 1 || entries[0].Name() != filepath.Base(manifest) {
 		t.Errorf("in the folder of manifests are %v", entries)
 	}
-	if _, err := rotate.Lay(filepath.Join(root, "none"), rendered("pod", "crt")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := rotate.WriteChanged(filepath.Join(root, "none"), rendered("pod", "crt")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a root that is not there: %v", err)
 	}
 }
@@ -164,7 +164,7 @@ func TestNext(t *testing.T) {
 	}
 	ofRevision := managed("signer-1", signer)
 	ofRevision.Labels["operator.openshift.io/controller-instance-name"] = "etcd-RevisionController"
-	due := rotate.Next([]runtime.Object{
+	due := rotate.NextRenewals([]runtime.Object{
 		managed("signer", signer), secret("given", "", signer), ofRevision,
 		managed("late", validity("2026-01-01T00:00:00Z", "2026-04-11T00:00:00Z")),
 		managed("none", nil),
@@ -172,7 +172,7 @@ func TestNext(t *testing.T) {
 		managed("early", validity("2026-01-01T00:00:00Z", "2026-01-11T00:00:00Z")),
 	})
 	day := func(month time.Month, day int) time.Time { return time.Date(2026, month, day, 0, 0, 0, 0, time.UTC) }
-	want := []rotate.Due{
+	want := []rotate.Renewal{
 		{Object: "kube-system/signer", At: day(1, 7), End: day(1, 11)},
 		{Object: "kube-system/early", At: day(1, 9), End: day(1, 11)},
 		{Object: "kube-system/late", At: day(3, 22), End: day(4, 11)},
@@ -182,14 +182,14 @@ func TestNext(t *testing.T) {
 	}
 }
 
-func ExampleLay() {
+func ExampleWriteChanged() {
 	root, err := os.MkdirTemp("", "node-")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer os.RemoveAll(root) //nolint:errcheck // an example
-	laid, err := rotate.Lay(root, []files.File{
+	laid, err := rotate.WriteChanged(root, []files.File{
 		{Path: "etc/kubernetes/manifests/etcd-pod.yaml", Mode: 0o600, Content: []byte("{}")},
 		{Path: "etc/kubernetes/static-pod-resources/etcd-pod-1/etcd-pod.yaml", Mode: 0o600, Content: []byte("{}")},
 	})

@@ -19,10 +19,10 @@ const traced = "SNO_TEST_LAY"
 
 // A power cut leaves the old file or the whole new one: the content is on the disk before the file has its name. The names are on the disk before those of
 // manifests, and all of them in the end.
-func TestLaySyncs(t *testing.T) {
+func TestWriteChangedSyncs(t *testing.T) {
 	const manifest = staticpods.ManifestDir + "/m.yaml"
 	if root := os.Getenv(traced); root != "" {
-		if _, err := rotate.Lay(root, []files.File{{Path: manifest, Mode: 0o600}, {Path: "etc/a", Mode: 0o600, Content: []byte("a")}, {Path: "etc/b", Mode: 0o600}}); err != nil {
+		if _, err := rotate.WriteChanged(root, []files.File{{Path: manifest, Mode: 0o600}, {Path: "etc/a", Mode: 0o600, Content: []byte("a")}, {Path: "etc/b", Mode: 0o600}}); err != nil {
 			t.Fatal(err)
 		}
 		return
@@ -37,7 +37,7 @@ func TestLaySyncs(t *testing.T) {
 	}
 	log := filepath.Join(t.TempDir(), "log")
 	c := exec.CommandContext(t.Context(), strace, "--follow-forks", "--decode-fds=path", "--trace=fsync,rename,renameat,renameat2", "--output", log,
-		os.Args[0], "-test.run=^TestLaySyncs$")
+		os.Args[0], "-test.run=^TestWriteChangedSyncs$")
 	c.Env = append(os.Environ(), traced+"="+root)
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -28,7 +28,7 @@ const podKey = "pod.yaml"
 // Errors of Files.
 var (
 	ErrMissing = errors.New("it is not there")
-	ErrPod     = errors.New("it is no pod")
+	ErrInvalidPod     = errors.New("it is no pod")
 )
 
 // Files returns the files of a revision of the pod on a node, ordered by path: the resources of the revision with the manifest beside
@@ -38,7 +38,7 @@ var (
 // Contents and names are those of today's installer pods, and so are the modes of files: 0600, but for scripts. A missing object is
 // ErrMissing, a manifest that cannot be read ErrPod.
 func Files(objects []runtime.Object, pod Pod, revision int32, node string) ([]files.File, error) {
-	l := layer{
+	l := builder{
 		configMaps: map[string]map[string]string{},
 		secrets:    map[string]map[string][]byte{},
 		namespace:  pod.Namespace,
@@ -62,9 +62,9 @@ func Files(objects []runtime.Object, pod Pod, revision int32, node string) ([]fi
 	}
 	suffix := fmt.Sprintf("-%d", revision)
 	folder := path.Join(ResourceDir, pod.Name+suffix)
-	l.lay(folder, suffix, pod.ConfigMaps, pod.Secrets)
+	l.addResources(folder, suffix, pod.ConfigMaps, pod.Secrets)
 	if pod.CertDir != "" {
-		l.lay(path.Join(ResourceDir, pod.CertDir), "", pod.CertConfigMaps, pod.CertSecrets)
+		l.addResources(path.Join(ResourceDir, pod.CertDir), "", pod.CertConfigMaps, pod.CertSecrets)
 	}
 	manifests, err := l.manifests(pod.Name, pod.Name+suffix)
 	if err != nil {
@@ -81,7 +81,7 @@ func Files(objects []runtime.Object, pod Pod, revision int32, node string) ([]fi
 	return l.files, nil
 }
 
-type layer struct {
+type builder struct {
 	configMaps map[string]map[string]string
 	secrets    map[string]map[string][]byte
 	namespace  string
@@ -90,12 +90,12 @@ type layer struct {
 	faults     []error
 }
 
-func (l *layer) add(name string, mode fs.FileMode, content []byte) {
+func (l *builder) add(name string, mode fs.FileMode, content []byte) {
 	l.files = append(l.files, files.File{Path: name, Mode: mode, Content: content})
 }
 
 // lay adds the files of ConfigMaps and Secrets, one folder for each.
-func (l *layer) lay(folder, suffix string, configMaps, secrets []Resource) {
+func (l *builder) addResources(folder, suffix string, configMaps, secrets []Resource) {
 	for _, r := range configMaps {
 		data, exists := l.configMaps[r.Name+suffix]
 		if !exists {
@@ -126,14 +126,14 @@ func (l *layer) lay(folder, suffix string, configMaps, secrets []Resource) {
 	}
 }
 
-func (l *layer) missing(kind string, r Resource, suffix string) {
+func (l *builder) missing(kind string, r Resource, suffix string) {
 	if !r.Optional {
 		l.faults = append(l.faults, fmt.Errorf("%s %s/%s: %w", kind, l.namespace, r.Name+suffix, ErrMissing))
 	}
 }
 
 // manifests returns the pods in the pod's ConfigMap by file name: pod.yaml, and further keys that end in -pod.yaml.
-func (l *layer) manifests(name, configMap string) (map[string][]byte, error) {
+func (l *builder) manifests(name, configMap string) (map[string][]byte, error) {
 	data, exists := l.configMaps[configMap]
 	if !exists {
 		return nil, nil // Reported as one of the revision's ConfigMaps.
@@ -152,11 +152,11 @@ func (l *layer) manifests(name, configMap string) (map[string][]byte, error) {
 		}
 		decoded, _, err := decoder.Decode([]byte(l.values.Replace(raw)), nil, nil)
 		if err != nil {
-			return nil, fmt.Errorf("configmap %s/%s: key %s: %w: %w", l.namespace, configMap, key, ErrPod, err)
+			return nil, fmt.Errorf("configmap %s/%s: key %s: %w: %w", l.namespace, configMap, key, ErrInvalidPod, err)
 		}
 		pod, is := decoded.(*corev1.Pod)
 		if !is {
-			return nil, fmt.Errorf("configmap %s/%s: key %s: %w but %T", l.namespace, configMap, key, ErrPod, decoded)
+			return nil, fmt.Errorf("configmap %s/%s: key %s: %w but %T", l.namespace, configMap, key, ErrInvalidPod, decoded)
 		}
 		pod.UID = ""
 		encoded, err := runtime.Encode(encoder, pod)

@@ -131,10 +131,10 @@ func TestFilesErrors(t *testing.T) {
 			changed["pod"] = configMap("etcd-pod-3", nil)
 			return changed
 		}()), staticpods.ErrMissing, []string{"configmap openshift-etcd/etcd-pod-3", "pod.yaml"}},
-		{"no YAML", list(podWith("{")), staticpods.ErrPod, []string{"configmap openshift-etcd/etcd-pod-3", "pod.yaml"}},
-		{"an unknown field", list(podWith("apiVersion: v1\nkind: Pod\nspec: {container: []}\n")), staticpods.ErrPod, []string{"pod.yaml", "spec.container"}},
-		{"another kind", list(podWith("apiVersion: v1\nkind: Service\n")), staticpods.ErrPod, []string{"pod.yaml", "v1.Service"}},
-		{"a bad manifest and something missing", list(podWith("{"), "peer"), staticpods.ErrPod, []string{"secret openshift-etcd/peer-3", "pod.yaml"}},
+		{"no YAML", list(podWith("{")), staticpods.ErrInvalidPod, []string{"configmap openshift-etcd/etcd-pod-3", "pod.yaml"}},
+		{"an unknown field", list(podWith("apiVersion: v1\nkind: Pod\nspec: {container: []}\n")), staticpods.ErrInvalidPod, []string{"pod.yaml", "spec.container"}},
+		{"another kind", list(podWith("apiVersion: v1\nkind: Service\n")), staticpods.ErrInvalidPod, []string{"pod.yaml", "v1.Service"}},
+		{"a bad manifest and something missing", list(podWith("{"), "peer"), staticpods.ErrInvalidPod, []string{"secret openshift-etcd/peer-3", "pod.yaml"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			laid, err := staticpods.Files(test.objects, pod(), 3, "a")

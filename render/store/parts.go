@@ -34,7 +34,7 @@ func statusField(object runtime.Object) reflect.Value {
 }
 
 // set gives object the content of another of the same type.
-func set(object, other runtime.Object) {
+func assign(object, other runtime.Object) {
 	reflect.ValueOf(object).Elem().Set(reflect.ValueOf(other).Elem())
 }
 
@@ -55,7 +55,7 @@ func hasStatus(p *part, resource schema.GroupVersionResource) bool {
 
 // counts reports whether an API server counts the generations of the kind: of all that have a status, but for Namespaces, Nodes,
 // Services and volumes of the core group.
-func counts(p *part, resource schema.GroupVersionResource) bool {
+func hasGeneration(p *part, resource schema.GroupVersionResource) bool {
 	if resource.Group == "" {
 		return resource.Resource == "pods" || resource.Resource == "replicationcontrollers"
 	}
@@ -86,7 +86,7 @@ func (p *part) replace(resource schema.GroupVersionResource, object runtime.Obje
 
 // transmit returns a copy of an object as an API server gets it, through JSON: what a RawExtension has as an object it has as bytes
 // then, and empty is not told from absent (U-REN-38).
-func (p *part) transmit(object runtime.Object) (runtime.Object, error) {
+func (p *part) roundTrip(object runtime.Object) (runtime.Object, error) {
 	encoded, err := json.Marshal(object)
 	if err != nil {
 		return nil, err

@@ -54,7 +54,7 @@ func anyMatches(patterns []Pattern, k key) bool {
 }
 
 // Kinds returns patterns for objects of one resource in one namespace; "" for cluster-scoped ones.
-func Kinds(group, resource, namespace string, names ...string) []Pattern {
+func Patterns(group, resource, namespace string, names ...string) []Pattern {
 	patterns := make([]Pattern, 0, len(names))
 	for _, name := range names {
 		patterns = append(patterns, Pattern{Group: group, Resource: resource, Namespace: namespace, Name: name})
@@ -64,12 +64,12 @@ func Kinds(group, resource, namespace string, names ...string) []Pattern {
 
 // ConfigMaps returns patterns for ConfigMaps in one namespace.
 func ConfigMaps(namespace string, names ...string) []Pattern {
-	return Kinds("", "configmaps", namespace, names...)
+	return Patterns("", "configmaps", namespace, names...)
 }
 
 // Secrets returns patterns for Secrets in one namespace.
 func Secrets(namespace string, names ...string) []Pattern {
-	return Kinds("", "secrets", namespace, names...)
+	return Patterns("", "secrets", namespace, names...)
 }
 
 // key names one object of the store. A version of an API is no part of it: two versions of one resource show the same objects.

@@ -37,8 +37,8 @@ func (s *Session) react(action clienttesting.Action) (bool, runtime.Object, erro
 	defer s.store.mu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended {
-		return true, nil, fmt.Errorf("%s %s for %q: %w", action.GetVerb(), action.GetResource().GroupResource(), s.name, ErrEnded)
+	if s.closed {
+		return true, nil, fmt.Errorf("%s %s for %q: %w", action.GetVerb(), action.GetResource().GroupResource(), s.name, ErrClosed)
 	}
 	object, err := s.answer(action)
 	return true, object, err
@@ -51,7 +51,7 @@ func (s *Session) answer(action clienttesting.Action) (runtime.Object, error) {
 	switch action := action.(type) {
 	case clienttesting.GetActionImpl:
 		k.Name = action.Name
-		if err := s.store.keptAs(k, gvr); err != nil {
+		if err := s.store.checkVersion(k, gvr); err != nil {
 			return nil, err
 		}
 		s.reads[k] = s.store.versionOf(k)
@@ -82,7 +82,7 @@ func (s *Session) answer(action clienttesting.Action) (runtime.Object, error) {
 }
 
 // keptAs returns an error if the object is there in another version of its API, into which nothing converts it here.
-func (s *Store) keptAs(k key, resource schema.GroupVersionResource) error {
+func (s *Store) checkVersion(k key, resource schema.GroupVersionResource) error {
 	if last, known := s.writes[k]; known && !last.deleted && last.resource != resource {
 		return fmt.Errorf("%s in version %s: %w: it is kept in version %s", k, resource.Version, ErrUnsupported, last.resource.Version)
 	}
@@ -95,7 +95,7 @@ func (s *Session) list(p *part, action clienttesting.ListActionImpl) (runtime.Ob
 	}
 	for k := range s.store.writes {
 		if k.GroupResource == action.GetResource().GroupResource() {
-			if err := s.store.keptAs(k, action.GetResource()); err != nil {
+			if err := s.store.checkVersion(k, action.GetResource()); err != nil {
 				return nil, err
 			}
 		}
@@ -140,7 +140,7 @@ func (s *Session) create(p *part, k key, action clienttesting.CreateActionImpl) 
 	if last, known := s.store.writes[k]; known && !last.deleted {
 		return nil, apierrors.NewAlreadyExists(k.GroupResource, k.Name)
 	}
-	sent, err := p.transmit(action.Object)
+	sent, err := p.roundTrip(action.Object)
 	if err != nil {
 		return nil, fmt.Errorf("create %s: %w", k, err)
 	}
@@ -151,11 +151,11 @@ func (s *Session) create(p *part, k key, action clienttesting.CreateActionImpl) 
 	if hasStatus(p, action.GetResource()) {
 		setStatus(action.Object, nil)
 	}
-	s.store.complete(k, action.GetResource(), action.Object)
+	s.store.setServerFields(k, action.GetResource(), action.Object)
 	if _, _, err := p.react(action); err != nil {
 		return nil, err
 	}
-	s.written(k, action)
+	s.recordWrite(k, action)
 	return s.store.get(k)
 }
 
@@ -169,14 +169,14 @@ func (s *Session) update(p *part, k key, action clienttesting.Action) (runtime.O
 		return nil, fmt.Errorf("%s %s/%s: %w", action.GetVerb(), k, subresource, ErrUnsupported)
 	}
 	if update, is := action.(clienttesting.UpdateActionImpl); is {
-		sent, err := p.transmit(update.Object)
+		sent, err := p.roundTrip(update.Object)
 		if err != nil {
 			return nil, fmt.Errorf("update %s: %w", k, err)
 		}
 		update.Object = sent
 		action = update
 	}
-	if err := s.store.keptAs(k, action.GetResource()); err != nil {
+	if err := s.store.checkVersion(k, action.GetResource()); err != nil {
 		return nil, err
 	}
 	separate := hasStatus(p, action.GetResource())
@@ -192,7 +192,7 @@ func (s *Session) update(p *part, k key, action clienttesting.Action) (runtime.O
 			return nil, apierrors.NewNotFound(k.GroupResource, k.Name)
 		}
 	}
-	if _, _, err := p.react(named(action)); err != nil {
+	if _, _, err := p.react(withFieldManager(action)); err != nil {
 		return nil, err
 	}
 	after, err := p.tracker.Get(action.GetResource(), k.Namespace, k.Name)
@@ -200,11 +200,11 @@ func (s *Session) update(p *part, k key, action clienttesting.Action) (runtime.O
 		return nil, fmt.Errorf("read %s: %w", k, err)
 	}
 	if before == nil {
-		s.store.complete(k, action.GetResource(), after)
+		s.store.setServerFields(k, action.GetResource(), after)
 		if err := p.replace(action.GetResource(), after); err != nil {
 			return nil, fmt.Errorf("write %s: %w", k, err)
 		}
-		s.written(k, action)
+		s.recordWrite(k, action)
 		return s.store.get(k)
 	}
 	if current, expected := metadata(before).GetResourceVersion(), metadata(after).GetResourceVersion(); expected != "" && expected != current {
@@ -213,7 +213,7 @@ func (s *Session) update(p *part, k key, action clienttesting.Action) (runtime.O
 		}
 		return nil, apierrors.NewConflict(k.GroupResource, k.Name, fmt.Errorf("it has changed: the resourceVersion is %s, not %s", current, expected))
 	}
-	keep(before, after, subresource, separate)
+	restoreReadOnly(before, after, subresource, separate)
 	if same(before, after) {
 		if err := p.replace(action.GetResource(), before); err != nil {
 			return nil, fmt.Errorf("restore %s: %w", k, err)
@@ -223,13 +223,13 @@ func (s *Session) update(p *part, k key, action clienttesting.Action) (runtime.O
 	m, old := metadata(after), metadata(before)
 	s.store.version++
 	m.SetResourceVersion(strconv.FormatInt(s.store.version, 10))
-	if counts(p, action.GetResource()) && !equality.Semantic.DeepEqual(desired(before), desired(after)) {
+	if hasGeneration(p, action.GetResource()) && !equality.Semantic.DeepEqual(desired(before), desired(after)) {
 		m.SetGeneration(old.GetGeneration() + 1)
 	}
 	if err := p.replace(action.GetResource(), after); err != nil {
 		return nil, fmt.Errorf("write %s: %w", k, err)
 	}
-	s.written(k, action)
+	s.recordWrite(k, action)
 	return s.store.get(k)
 }
 
@@ -245,7 +245,7 @@ func (s *Session) delete(p *part, k key, action clienttesting.DeleteActionImpl) 
 		return err
 	}
 	s.store.version++
-	s.written(k, action)
+	s.recordWrite(k, action)
 	return nil
 }
 
@@ -259,7 +259,7 @@ func (s *Session) allow(k key, verb string) error {
 	return apierrors.NewForbidden(k.GroupResource, k.Name, err)
 }
 
-func (s *Session) written(k key, action clienttesting.Action) {
+func (s *Session) recordWrite(k key, action clienttesting.Action) {
 	s.store.writes[k] = write{writer: s.name, resource: action.GetResource(), deleted: action.GetVerb() == "delete"}
 	s.wrote = append(s.wrote, k.String())
 	// What a loop has written itself is not news to it, but a later change of that is: it would undo it.
@@ -275,7 +275,7 @@ func manager(name string) string {
 }
 
 // named returns the action with a field manager.
-func named(action clienttesting.Action) clienttesting.Action {
+func withFieldManager(action clienttesting.Action) clienttesting.Action {
 	switch action := action.(type) {
 	case clienttesting.UpdateActionImpl:
 		action.UpdateOptions.FieldManager = manager(action.UpdateOptions.FieldManager)
@@ -289,12 +289,12 @@ func named(action clienttesting.Action) clienttesting.Action {
 }
 
 // keep puts into after what the request may not change: metadata that the server owns, and status or everything else.
-func keep(before, after runtime.Object, subresource string, separate bool) {
+func restoreReadOnly(before, after runtime.Object, subresource string, separate bool) {
 	old, m := metadata(before), metadata(after)
 	if subresource == "status" {
 		status := statusOf(after)
 		managed, version := m.GetManagedFields(), m.GetResourceVersion()
-		set(after, before.DeepCopyObject())
+		assign(after, before.DeepCopyObject())
 		setStatus(after, status)
 		m = metadata(after)
 		m.SetManagedFields(managed)

@@ -21,7 +21,7 @@ var (
 	// ErrUndeclared is in the error of a write that the loop did not declare.
 	ErrUndeclared = errors.New("the write is not declared")
 	// ErrEnded is in the error of a request of a session that has ended.
-	ErrEnded = errors.New("the session has ended")
+	ErrClosed = errors.New("the session has ended")
 	// ErrUnsupported is in the error of a request that this API does not answer, such as a watch.
 	ErrUnsupported = errors.New("the API in memory does not support it")
 )
@@ -33,7 +33,7 @@ type Session struct {
 	writes []Pattern
 
 	mu     sync.Mutex
-	ended  bool
+	closed  bool
 	faults []error
 	reads  map[key]string
 	lists  map[list]map[Object]string
@@ -49,7 +49,7 @@ type list struct {
 // Session returns the API for the loop of that name, which may write what the patterns select.
 func (s *Store) Session(name string, writes ...Pattern) *Session {
 	session := &Session{name: name, store: s, writes: writes}
-	session.Forget()
+	session.Reset()
 	return session
 }
 
@@ -81,10 +81,10 @@ func (s *Session) Operator() operatorclient.Interface {
 }
 
 // End makes every later request fail: a loop that hangs cannot write any more.
-func (s *Session) End() {
+func (s *Session) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ended = true
+	s.closed = true
 }
 
 // Err returns the faults of the loop that its own error may hide, such as a write that it did not declare.
@@ -95,7 +95,7 @@ func (s *Session) Err() error {
 }
 
 // Forget forgets what the loop has read and written so far: it runs once more, and reads anew.
-func (s *Session) Forget() {
+func (s *Session) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reads, s.lists, s.wrote = map[key]string{}, map[list]map[Object]string{}, nil
@@ -116,7 +116,7 @@ func (s *Session) Wrote() []string {
 }
 
 // Outdated describes something that a loop has read before it was written.
-type Outdated struct {
+type StaleRead struct {
 	// Object is what has changed, "secrets ns/name".
 	Object string
 	// Writer is the loop that wrote it last. Missing reports whether the reader found nothing.
@@ -125,7 +125,7 @@ type Outdated struct {
 }
 
 // String returns one sentence.
-func (o Outdated) String() string {
+func (o StaleRead) String() string {
 	if o.Missing {
 		return fmt.Sprintf("it looked for %s, which %q has written since", o.Object, o.Writer)
 	}
@@ -134,16 +134,16 @@ func (o Outdated) String() string {
 
 // Outdated returns what the loop has read and another loop has changed after that, but for objects that the patterns select,
 // ordered by object.
-func (s *Session) Outdated(but ...Pattern) []Outdated {
+func (s *Session) StaleReads(but ...Pattern) []StaleRead {
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	found := map[string]Outdated{}
+	found := map[string]StaleRead{}
 	check := func(k key, seen string) {
 		last := s.store.writes[k]
 		if current := s.store.versionOf(k); current != seen && last.writer != s.name && !anyMatches(but, k) {
-			found[k.String()] = Outdated{Object: k.String(), Writer: last.writer, Missing: seen == ""}
+			found[k.String()] = StaleRead{Object: k.String(), Writer: last.writer, Missing: seen == ""}
 		}
 	}
 	for k, seen := range s.reads {
@@ -159,17 +159,17 @@ func (s *Session) Outdated(but ...Pattern) []Outdated {
 			}
 		}
 	}
-	objects := make([]Outdated, 0, len(found))
+	objects := make([]StaleRead, 0, len(found))
 	for _, o := range found {
 		objects = append(objects, o)
 	}
-	slices.SortFunc(objects, func(a, b Outdated) int { return strings.Compare(a.Object, b.Object) })
+	slices.SortFunc(objects, func(a, b StaleRead) int { return strings.Compare(a.Object, b.Object) })
 	return objects
 }
 
 // Missed returns what the loop has looked for by name in vain since it began or Forget was called, and has not written itself: one
 // pattern for each object.
-func (s *Session) Missed() []Pattern {
+func (s *Session) NotFound() []Pattern {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var missed []Pattern

@@ -66,7 +66,7 @@ func TestPattern(t *testing.T) {
 		}
 	}
 	want := []store.Pattern{{Group: "g", Resource: "r", Namespace: "ns", Name: "a"}, {Group: "g", Resource: "r", Namespace: "ns", Name: "b"}}
-	if diff := cmp.Diff(want, store.Kinds("g", "r", "ns", "a", "b")); diff != "" {
+	if diff := cmp.Diff(want, store.Patterns("g", "r", "ns", "a", "b")); diff != "" {
 		t.Errorf("patterns (-want +got):\n%s", diff)
 	}
 	if got, want := slices.Concat(store.Secrets("ns", "a"), store.ConfigMaps("ns", "a"))[1].String(), "configmaps ns/a"; got != want {
@@ -117,13 +117,13 @@ func TestEnd(t *testing.T) {
 	s := newStore(t, configMap("ns", "a", nil))
 	session := s.Session("loop", store.ConfigMaps("ns", "*")...)
 	c := session.Kube().CoreV1().ConfigMaps("ns")
-	session.End()
+	session.Close()
 	_, getErr := c.Get(t.Context(), "a", metav1.GetOptions{})
 	_, listErr := c.List(t.Context(), metav1.ListOptions{})
 	_, createErr := c.Create(t.Context(), configMap("ns", "b", nil), metav1.CreateOptions{})
 	for _, err := range []error{getErr, listErr, createErr} {
-		if !errors.Is(err, store.ErrEnded) || !strings.Contains(err.Error(), `"loop"`) {
-			t.Errorf("got %v, want %v", err, store.ErrEnded)
+		if !errors.Is(err, store.ErrClosed) || !strings.Contains(err.Error(), `"loop"`) {
+			t.Errorf("got %v, want %v", err, store.ErrClosed)
 		}
 	}
 	if objects, err := s.Objects(); err != nil || len(objects) != 1 {
@@ -206,10 +206,10 @@ func TestSessionRemembers(t *testing.T) {
 	if reader.Idle() {
 		t.Error("a session that has read is idle")
 	}
-	if diff := cmp.Diff(store.ConfigMaps("ns", "missing"), reader.Missed()); diff != "" {
+	if diff := cmp.Diff(store.ConfigMaps("ns", "missing"), reader.NotFound()); diff != "" {
 		t.Errorf("missed (-want +got):\n%s", diff)
 	}
-	if found := reader.Outdated(); len(found) > 0 {
+	if found := reader.StaleReads(); len(found) > 0 {
 		t.Errorf("nothing has changed, but outdated is %v", found)
 	}
 	create(t, reader, "ns", "own")
@@ -236,7 +236,7 @@ func TestSessionRemembers(t *testing.T) {
 		t.Errorf("the writer wrote (-want +got):\n%s", diff)
 	}
 
-	want := []store.Outdated{
+	want := []store.StaleRead{
 		{Object: "configmaps ns/a", Writer: "writer"},
 		{Object: "configmaps ns/b", Writer: "writer"},
 		{Object: "configmaps ns/missing", Writer: "writer", Missing: true},
@@ -244,24 +244,24 @@ func TestSessionRemembers(t *testing.T) {
 		{Object: "namespaces ns", Writer: "writer"},
 		{Object: "namespaces ns2", Writer: "writer", Missing: true},
 	}
-	if diff := cmp.Diff(want, reader.Outdated()); diff != "" {
+	if diff := cmp.Diff(want, reader.StaleReads()); diff != "" {
 		t.Errorf("outdated (-want +got):\n%s", diff)
 	}
-	but := slices.Concat(store.ConfigMaps("ns", "a", "missing"), store.Kinds("", "namespaces", "", "*"))
-	if diff := cmp.Diff([]store.Outdated{want[1], want[3]}, reader.Outdated(but...)); diff != "" {
+	but := slices.Concat(store.ConfigMaps("ns", "a", "missing"), store.Patterns("", "namespaces", "", "*"))
+	if diff := cmp.Diff([]store.StaleRead{want[1], want[3]}, reader.StaleReads(but...)); diff != "" {
 		t.Errorf("outdated but for what is expected (-want +got):\n%s", diff)
 	}
 	if got := want[0].String() + "; " + want[2].String(); got != `it read configmaps ns/a, which "writer" has changed since; it looked for configmaps ns/missing, which "writer" has written since` {
 		t.Errorf("got %s", got)
 	}
 
-	reader.Forget()
-	if found := reader.Outdated(); len(found) > 0 || len(reader.Wrote()) > 0 || len(reader.Missed()) > 0 || !reader.Idle() {
-		t.Errorf("after Forget outdated is %v, wrote %v, missed %v", found, reader.Wrote(), reader.Missed())
+	reader.Reset()
+	if found := reader.StaleReads(); len(found) > 0 || len(reader.Wrote()) > 0 || len(reader.NotFound()) > 0 || !reader.Idle() {
+		t.Errorf("after Forget outdated is %v, wrote %v, missed %v", found, reader.Wrote(), reader.NotFound())
 	}
 	create(t, writer, "ns", "b")
 	read()
-	if found := reader.Outdated(); len(found) > 0 {
+	if found := reader.StaleReads(); len(found) > 0 {
 		t.Errorf("after it has read again outdated is %v", found)
 	}
 }
@@ -273,7 +273,7 @@ func TestListOfUnusualNames(t *testing.T) {
 	if _, err := reader.Kube().RbacV1().ClusterRoles().List(t.Context(), metav1.ListOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if found := reader.Outdated(); len(found) > 0 {
+	if found := reader.StaleReads(); len(found) > 0 {
 		t.Errorf("nothing has changed, but outdated is %v", found)
 	}
 }

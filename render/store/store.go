@@ -157,7 +157,7 @@ func (s *Store) add(object runtime.Object) error {
 		}
 		object = typed
 	} else {
-		sent, err := p.transmit(object)
+		sent, err := p.roundTrip(object)
 		if err != nil {
 			return fmt.Errorf("store %T: %w", object, err)
 		}
@@ -173,7 +173,7 @@ func (s *Store) add(object runtime.Object) error {
 		return fmt.Errorf("store %s: %w", k, ErrDuplicate)
 	}
 	object.GetObjectKind().SetGroupVersionKind(gvk)
-	s.complete(k, mapping.Resource, object)
+	s.setServerFields(k, mapping.Resource, object)
 	if err := p.tracker.Create(mapping.Resource, object, m.GetNamespace()); err != nil {
 		return fmt.Errorf("store %s: %w", k, err)
 	}
@@ -260,7 +260,7 @@ func metadata(object runtime.Object) metav1.Object {
 }
 
 // complete fills in what an API server does for a new object.
-func (s *Store) complete(k key, resource schema.GroupVersionResource, object runtime.Object) {
+func (s *Store) setServerFields(k key, resource schema.GroupVersionResource, object runtime.Object) {
 	m := metadata(object)
 	s.version++
 	m.SetResourceVersion(strconv.FormatInt(s.version, 10))
@@ -268,7 +268,7 @@ func (s *Store) complete(k key, resource schema.GroupVersionResource, object run
 	m.SetUID(types.UID(uuid.NewSHA1(uuid.NameSpaceOID, fmt.Appendf(nil, "%s %d", k, s.version)).String()))
 	m.SetCreationTimestamp(metav1.NewTime(time.Now().Truncate(time.Second)))
 	m.SetGeneration(0)
-	if counts(s.part(k.Group), resource) {
+	if hasGeneration(s.part(k.Group), resource) {
 		m.SetGeneration(1)
 	}
 	setDefaults(object)

@@ -216,7 +216,7 @@ func TestRawExtension(t *testing.T) {
 	observed := runtime.RawExtension{Object: &unstructured.Unstructured{Object: map[string]any{"a": "b"}}}
 	given := &operatorv1.KubeScheduler{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
 	given.Spec.ObservedConfig = observed
-	c := newStore(t, given).Session("loop", store.Kinds("operator.openshift.io", "kubeschedulers", "", "cluster")...).Operator().OperatorV1().KubeSchedulers()
+	c := newStore(t, given).Session("loop", store.Patterns("operator.openshift.io", "kubeschedulers", "", "cluster")...).Operator().OperatorV1().KubeSchedulers()
 	read := func(want string) *operatorv1.KubeScheduler {
 		found, err := c.Get(t.Context(), "cluster", metav1.GetOptions{})
 		if err != nil {
@@ -266,9 +266,9 @@ func TestConcurrent(t *testing.T) {
 				if _, err := c.Create(t.Context(), configMap("ns", key, nil), metav1.CreateOptions{}); err != nil {
 					t.Error(err)
 				}
-				session.Outdated()
+				session.StaleReads()
 				session.Wrote()
-				session.Missed()
+				session.NotFound()
 				if _, err := s.Objects(); err != nil {
 					t.Error(err)
 				}
@@ -301,7 +301,7 @@ func TestManagersInAnotherOrder(t *testing.T) {
 		scheduler := &operatorv1.KubeScheduler{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
 		scheduler.Spec.ManagementState = operatorv1.Managed // Managers are only recorded where there have been some.
 		s := newStore(t, scheduler)
-		c := s.Session("loop", store.Kinds("operator.openshift.io", "kubeschedulers", "", "cluster")...).Operator().OperatorV1().KubeSchedulers()
+		c := s.Session("loop", store.Patterns("operator.openshift.io", "kubeschedulers", "", "cluster")...).Operator().OperatorV1().KubeSchedulers()
 		get := func() *operatorv1.KubeScheduler {
 			wait(time.Second) // Managers are ordered by their times.
 			found, err := c.Get(t.Context(), "cluster", metav1.GetOptions{})

@@ -20,7 +20,7 @@ const folderMode fs.FileMode = 0o700
 // Lay writes the files that differ below root, and returns their paths. Each is replaced as a whole, so that nobody reads half of one.
 // Manifests come last: a kubelet that reads one finds everything that the pod mounts. After an error or a crash, laying the same files
 // again finishes the work. Nothing is removed: folders of earlier revisions stay, as they do with operators, until those prune them.
-func Lay(root string, list []files.File) ([]string, error) {
+func WriteChanged(root string, list []files.File) ([]string, error) {
 	ordered := slices.Clone(list)
 	slices.SortStableFunc(ordered, func(a, b files.File) int {
 		x, y := isManifest(a), isManifest(b)
@@ -46,7 +46,7 @@ func Lay(root string, list []files.File) ([]string, error) {
 	for _, part := range [][]files.File{ordered[:manifests], ordered[manifests:]} {
 		folders := map[string]bool{}
 		for _, file := range part {
-			changed, err := lay(tree, file)
+			changed, err := writeIfChanged(tree, file)
 			if err != nil {
 				return laid, fmt.Errorf("lay %s: %w", path.Join(root, file.Path), err)
 			}
@@ -67,7 +67,7 @@ func Lay(root string, list []files.File) ([]string, error) {
 
 func isManifest(file files.File) bool { return path.Dir(file.Path) == staticpods.ManifestDir }
 
-func lay(root *os.Root, file files.File) (bool, error) {
+func writeIfChanged(root *os.Root, file files.File) (bool, error) {
 	name := filepath.FromSlash(file.Path)
 	current, err := root.ReadFile(name)
 	if err == nil && bytes.Equal(current, file.Content) {
