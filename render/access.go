@@ -17,9 +17,9 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// Access makes the administrator's kubeconfig before the control plane is rendered, perhaps on another machine: an installer hands it out
-// with the config of a node that renders later (U-INS-1). The objects go into the input of Run, which keeps the certificates and trusts
-// their signers, so that the kubeconfig is one for that control plane. They hold private keys.
+// AdminKubeconfig makes the administrator's kubeconfig before the control plane is rendered, possibly on another
+// machine, as an installer does (U-INS-1). The objects, which hold private keys, go into the input of Run, which keeps
+// the certificates and trusts their signers.
 func AdminKubeconfig(ctx context.Context, infrastructure *configv1.Infrastructure, validity time.Duration) (objects []runtime.Object, kubeconfig []byte, err error) {
 	api, err := store.New(infrastructure)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/solonode/sno/render/inputs"
 )
 
-// A kubeconfig that was made on another machine, before, is one for the control plane that is rendered from the objects beside it: the
-// API server shows a certificate that it trusts, and trusts the one that it has (R-BIP-4).
+// A kubeconfig that was made in advance on another machine works with the control plane that is rendered from its
+// objects (R-BIP-4).
 func TestAccess(t *testing.T) {
 	cluster, err := inputs.Read(os.DirFS("testdata/input/one-node"), time.Now())
 	if err != nil {
@@ -70,7 +70,6 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// namespaces returns those that the objects are in.
 func namespaces(objects []runtime.Object) []runtime.Object {
 	var found []runtime.Object
 	seen := map[string]bool{}

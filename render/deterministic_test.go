@@ -29,8 +29,8 @@ import (
 	"github.com/solonode/sno/render/rotate"
 )
 
-// inOrder has keys made one after the other, so that each gets the same random numbers.
-func inOrder(t *testing.T) {
+// singleProcessor makes keys one after the other, so that each gets the same random numbers.
+func singleProcessor(t *testing.T) {
 	before := runtime.GOMAXPROCS(1)
 	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
 }
@@ -40,7 +40,7 @@ func TestDeterministic(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes all keys twice")
 	}
-	inOrder(t)
+	singleProcessor(t)
 	var runs [2]map[string]string
 	for i := range runs {
 		synctest.Test(t, func(t *testing.T) {
@@ -61,13 +61,13 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// While nothing is due, running the loops again changes nothing; certificates that are due, or have ended, are renewed, and every
-// certificate is trusted by the bundles then (R-REN-10).
+// A run writes nothing while no certificate is due. Due and expired certificates are renewed, and the bundles trust all
+// certificates afterwards (R-REN-10).
 func TestRenew(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes all keys three times")
 	}
-	inOrder(t)
+	singleProcessor(t)
 	synctest.Test(t, func(t *testing.T) {
 		cryptotest.SetGlobalRandom(t, 7)
 		s, err := settings("one-node", inputs.Kubernetes, year)
@@ -81,7 +81,7 @@ func TestRenew(t *testing.T) {
 		renew := func(after time.Duration, earlier *render.Result) (*render.Result, []string) {
 			t.Helper()
 			wait(after)
-			result, err := render.Renew(t.Context(), s, throughFiles(t, earlier.Objects), render.Options{})
+			result, err := render.Renew(t.Context(), s, writeAndRead(t, earlier.Objects), render.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -93,7 +93,7 @@ func TestRenew(t *testing.T) {
 		}
 		second, changed := renew(year/2, first)
 		if diff := cmp.Diff(content(t, first), content(t, second)); diff != "" || len(changed) > 0 {
-			t.Errorf("half of the time has passed, and %v changed (-before +after):\n%s", changed, diff)
+			t.Errorf("%v changed after half of the validity (-before +after):\n%s", changed, diff)
 		}
 		third, changed := renew(year*35/100, second)
 		for _, name := range []string{
@@ -101,29 +101,29 @@ func TestRenew(t *testing.T) {
 			"Secret openshift-kube-apiserver/aggregator-client", "Secret openshift-config-managed/kube-scheduler-client-cert-key",
 		} {
 			if !slices.Contains(changed, name) {
-				t.Errorf("85 %% of the time have passed, and %s is not among those that changed: %v", name, changed)
+				t.Errorf("%s is not renewed after 85 %% of the validity: %v", name, changed)
 			}
 		}
-		lasts(t, third, time.Now().Add(year*9/10))
+		checkValidUntil(t, third, time.Now().Add(year*9/10))
 		fourth, changed := renew(2*year, third)
 		if !slices.Contains(changed, "Secret openshift-kube-apiserver/aggregator-client") {
-			t.Errorf("all have ended, and changed are %v", changed)
+			t.Errorf("all have expired, but only %v changed", changed)
 		}
-		lasts(t, fourth, time.Now().Add(year*9/10))
+		checkValidUntil(t, fourth, time.Now().Add(year*9/10))
 		if _, changed = renew(time.Hour, fourth); len(changed) > 0 {
 			t.Errorf("after a renewal %v changed once more", changed)
 		}
 	})
 }
 
-// Signers are renewed, and trusted, before they sign anything: what is renewed at 80 % of the time is trusted by the bundles of before, and what
-// an earlier CA has signed for a kubelet is trusted until it ends. It makes no difference that some of them were given with the input (U-INS-1),
-// also when those have ended since (R-REN-10).
+// The bundles trust a signer before it signs: a certificate that is renewed after 80 % of its validity is trusted by
+// the previous bundles, and an earlier CA is trusted until it expires, because it signed kubelets' certificates. The
+// same holds for certificates of the input (U-INS-1), also expired ones (R-REN-10).
 func TestRenewTrustFirst(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes most keys again and again")
 	}
-	inOrder(t)
+	singleProcessor(t)
 	synctest.Test(t, func(t *testing.T) {
 		cryptotest.SetGlobalRandom(t, 7)
 		input, err := inputs.Read(os.DirFS("testdata/input/one-node"), time.Now())
@@ -165,7 +165,7 @@ func TestRenewTrustFirst(t *testing.T) {
 			{time.Hour, nil, nil},
 		} {
 			wait(at.after)
-			later, err := render.Renew(t.Context(), settingsOf(t, inputs.ReadForRenewal, folder), throughFiles(t, result.Objects), render.Options{})
+			later, err := render.Renew(t.Context(), settingsOf(t, inputs.ReadForRenewal, folder), writeAndRead(t, result.Objects), render.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -188,12 +188,12 @@ func TestRenewTrustFirst(t *testing.T) {
 			}
 			if len(at.not) > 0 {
 				for _, name := range changed {
-					verifies(t, result, later, name)
+					checkTrusted(t, result, later, name)
 				}
 				before := byName[*corev1.Secret](t, result.Objects, "openshift-kube-controller-manager", "csr-signer")
 				bundle := byName[*corev1.ConfigMap](t, later.Objects, "openshift-kube-apiserver", "client-ca")
 				if !strings.Contains(bundle.Data["ca-bundle.crt"], string(before.Data[corev1.TLSCertKey])) {
-					t.Errorf("%s later kubelets are not known by the certificates that they have", at.after)
+					t.Errorf("%s later the certificates of kubelets are not trusted", at.after)
 				}
 			}
 			result = later
@@ -201,7 +201,6 @@ func TestRenewTrustFirst(t *testing.T) {
 	})
 }
 
-// settingsOf returns the settings for the input in a folder.
 func settingsOf(t *testing.T, read func(fs.FS, time.Time) (*inputs.Cluster, error), folder string) *inputs.Settings {
 	t.Helper()
 	cluster, err := read(os.DirFS(folder), time.Now())
@@ -215,8 +214,8 @@ func settingsOf(t *testing.T, read func(fs.FS, time.Time) (*inputs.Cluster, erro
 	return s
 }
 
-// verifies checks that a certificate that was renewed is trusted by the bundles of before, if it is one that a signer has signed.
-func verifies(t *testing.T, before, after *render.Result, name string) {
+// checkTrusted checks that the bundles of the earlier result trust a renewed certificate, if a signer signed it.
+func checkTrusted(t *testing.T, before, after *render.Result, name string) {
 	t.Helper()
 	namespace, name, _ := strings.Cut(strings.TrimPrefix(name, "Secret "), "/")
 	i := slices.IndexFunc(after.Objects, func(o kruntime.Object) bool {
@@ -237,15 +236,15 @@ func verifies(t *testing.T, before, after *render.Result, name string) {
 		}
 	}
 	if _, err := chain[0].Verify(x509.VerifyOptions{Roots: roots, CurrentTime: time.Now(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err != nil {
-		t.Errorf("%s/%s: nobody trusted its signer before: %v", namespace, name, err)
+		t.Errorf("%s/%s: its signer was not trusted before: %v", namespace, name, err)
 	}
 }
 
-// wait lets the time of the bubble pass.
+// wait advances the clock of the bubble.
 func wait(d time.Duration) { <-time.After(d) }
 
-// throughFiles returns the objects as rotate reads them back.
-func throughFiles(t *testing.T, objects []kruntime.Object) []kruntime.Object {
+// writeAndRead returns the objects as rotate reads them.
+func writeAndRead(t *testing.T, objects []kruntime.Object) []kruntime.Object {
 	t.Helper()
 	manifests, err := export.Manifests(objects)
 	if err != nil {
@@ -262,8 +261,8 @@ func throughFiles(t *testing.T, objects []kruntime.Object) []kruntime.Object {
 	return read
 }
 
-// lasts checks that every certificate is good until then, and signed by a CA of some bundle that is good until then too.
-func lasts(t *testing.T, result *render.Result, until time.Time) {
+// checkValidUntil checks that every certificate, and the CA that signed it, is valid until then.
+func checkValidUntil(t *testing.T, result *render.Result, until time.Time) {
 	t.Helper()
 	roots := x509.NewCertPool()
 	for _, object := range result.Objects {
@@ -274,7 +273,7 @@ func lasts(t *testing.T, result *render.Result, until time.Time) {
 	checked := 0
 	for _, object := range result.Objects {
 		secret, is := object.(*corev1.Secret)
-		// Copies of earlier revisions stay as they are.
+		// Copies of earlier revisions do not change.
 		if !is || secret.Type != corev1.SecretTypeTLS || regexp.MustCompile(`-\d+$`).MatchString(secret.Name) {
 			continue
 		}

@@ -5,5 +5,5 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// Start returns the API in memory as the first loop finds it.
+// NewStore returns the API in memory before the first loop.
 func NewStore(s *inputs.Settings) (*store.Store, error) { return newStore(s.Cluster, nil) }

@@ -19,8 +19,8 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// Plan returns the loops of all components in their order (R-REN-4). kube-controller-manager's certificates come before
-// kube-apiserver's loops, which put its signer into the bundle of those whom the API server trusts.
+// Plan returns the loops of all components in their order (R-REN-4). kube-controller-manager's certificates come first
+// of its loops, because kube-apiserver trusts their signer.
 func Plan(s *inputs.Settings) []loop.Step {
 	return slices.Concat(
 		etcd.Steps(s),
@@ -31,7 +31,6 @@ func Plan(s *inputs.Settings) []loop.Step {
 	)
 }
 
-// component is one static pod.
 type component struct {
 	operator librarygo.Operator
 	pod      func(*inputs.Settings) staticpods.Pod
@@ -44,7 +43,7 @@ var components = []component{
 	{librarygo.KubeScheduler, kubescheduler.StaticPod},
 }
 
-// given returns what the input holds: the config resources, and all other objects. Nodes are not among them: a kubelet registers its own.
+// inputObjects returns the objects of the input without Nodes, which kubelets register.
 func inputObjects(c *inputs.Cluster) []runtime.Object {
 	objects := []runtime.Object{
 		c.Infrastructure, c.Network, c.APIServer, c.Authentication, c.OAuth, c.Image, c.Scheduler, c.FeatureGate, c.Proxy, c.Ingress, c.DNS, c.Node,
@@ -55,8 +54,7 @@ func inputObjects(c *inputs.Cluster) []runtime.Object {
 	return objects
 }
 
-// notRenewed returns what the input holds, without the signers, bundles and certificates that an earlier run has, and may have renewed since they
-// were given.
+// withoutRenewed returns the input without managed certificates that the earlier run has, which may be newer.
 func withoutRenewed(given, earlier []runtime.Object) []runtime.Object {
 	type object struct {
 		kind schema.GroupKind
@@ -81,8 +79,7 @@ func withoutRenewed(given, earlier []runtime.Object) []runtime.Object {
 	})
 }
 
-// prepare returns the API in memory as it is before the first loop runs: the input, what an earlier run left of everything else, and the
-// operators' resources where neither has them.
+// newStore returns the API before the first loop: the input, objects of an earlier run, and the operators' resources.
 func newStore(c *inputs.Cluster, earlier []runtime.Object) (*store.Store, error) {
 	api, err := store.New(withoutRenewed(inputObjects(c), earlier)...)
 	if err != nil {

@@ -18,30 +18,30 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// ErrNode is in the error for a node that is not among the control plane's, or was not named where there are several.
-var ErrUnknownNode = errors.New("the files are those of one node of the control plane")
+// ErrUnknownNode is returned for a node that is not in the control plane, or if there are several and none was named.
+var ErrUnknownNode = errors.New("name one node of the control plane")
 
-// defaultLimit is far above what the slowest loop takes, which makes keys.
+// Making keys takes seconds.
 const defaultLoopTimeout = 5 * time.Minute
 
 // Options of a run.
 type Options struct {
-	// Node is the control-plane node that the files are for. It may be empty where there is one.
+	// Node is the control-plane node of the files. It may be empty if there is only one.
 	Node string
-	// Limit is the time that each loop may take, by default five minutes.
+	// LoopTimeout is the limit of each loop; zero means five minutes.
 	LoopTimeout time.Duration
-	// Report is called after each loop; nil for nobody.
+	// Report, if set, is called after each loop.
 	Report func(loop.Report)
 }
 
 // Result is a rendered control plane.
 type Result struct {
-	// Objects are all objects that exist at the end, ordered by group, kind, namespace and name.
+	// Objects are all objects, ordered by group, kind, namespace and name.
 	Objects []runtime.Object
 	// Files are those of the static pods, relative to the node's root, ordered by path within each pod.
 	Files []files.File
-	// Kubeconfigs are by name: kubeconfig of the administrator by the name of the load balancer, kubeconfig-localhost of the
-	// administrator on the node, kubeconfig-kubelet with which the node's kubelet asks for its certificate.
+	// Kubeconfigs by file name: kubeconfig of the administrator by the load balancer, kubeconfig-localhost on the node,
+	// and kubeconfig-kubelet with which the kubelet requests its certificate.
 	Kubeconfigs map[string][]byte
 }
 
@@ -50,8 +50,8 @@ func Run(ctx context.Context, s *inputs.Settings, o Options) (*Result, error) {
 	return run(ctx, s, nil, o)
 }
 
-// Renew runs the loops over the objects of an earlier result. Certificates that are due are renewed, and what has changed in the
-// input or the settings is followed; a static pod gets a new revision if something in its revision has changed. If nothing is due the
+// Renew runs the loops over the objects of an earlier result. Due certificates are renewed and changes of the input or
+// the settings are applied; a static pod gets a new revision if one of its objects has changed. If nothing is due the
 // result is equal to the earlier one (R-REN-10).
 func Renew(ctx context.Context, s *inputs.Settings, earlier []runtime.Object, o Options) (*Result, error) {
 	return run(ctx, s, earlier, o)
@@ -107,7 +107,7 @@ func selectNode(s *inputs.Settings, name string) (string, error) {
 	return "", fmt.Errorf("node %q: %w: %v", name, ErrUnknownNode, names)
 }
 
-// kubeconfigs returns those that people and the kubelet get, out of the Secrets that kube-apiserver's loops have written.
+// kubeconfigs returns the kubeconfigs of the administrator and the kubelet from kube-apiserver's Secrets.
 func kubeconfigs(objects []runtime.Object) (map[string][]byte, error) {
 	admin := store.Object{Namespace: kubeapiserver.AdminNamespace, Name: kubeapiserver.AdminKubeconfigs}
 	kubelet := store.Object{Namespace: kubeapiserver.BootstrapNamespace, Name: kubeapiserver.BootstrapKubeconfigs}

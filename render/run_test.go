@@ -40,7 +40,7 @@ func settings(input string, profile inputs.Profile, validity time.Duration) (*in
 	return cluster.Settings(o)
 }
 
-// rendered returns one result for all tests that only read it: making keys takes seconds.
+// rendered caches one result of each profile, because making keys takes seconds.
 var rendered = map[inputs.Profile]func() (*render.Result, error){
 	inputs.Kubernetes: sync.OnceValues(func() (*render.Result, error) { return once(inputs.Kubernetes) }),
 	inputs.OpenShift:  sync.OnceValues(func() (*render.Result, error) { return once(inputs.OpenShift) }),
@@ -71,10 +71,10 @@ func byPath(list []files.File) map[string]string {
 	return found
 }
 
-// nodePath matches the path of a file or a folder that was laid down, as processes in a pod see it.
+// nodePath matches paths of installed files as processes in a pod see them.
 var nodePath = regexp.MustCompile(`/etc/kubernetes/static-pod-(resources|certs)/[A-Za-z0-9._/-]+`)
 
-// Every file that a pod's command, a configuration or a kubeconfig names is laid down, in both profiles (R-REN-1, R-REN-8,
+// Every file that a command, a configuration or a kubeconfig names is installed, in both profiles (R-REN-1, R-REN-8,
 // R-REN-9).
 func TestFilesAreThere(t *testing.T) {
 	for profile := range rendered {
@@ -116,7 +116,7 @@ func TestFilesAreThere(t *testing.T) {
 					checked++
 				}
 				if checked < 3 {
-					t.Errorf("%s names %d files only: the check does not find them", component, checked)
+					t.Errorf("%s names only %d files: the check is broken", component, checked)
 				}
 			}
 		})
@@ -133,7 +133,7 @@ func keys(m map[string]string) func(func(string) bool) {
 	}
 }
 
-// The first configuration that kube-apiserver reads has it write everything encrypted.
+// The first configuration of kube-apiserver encrypts all writes.
 func TestEncryptedFromTheFirstWrite(t *testing.T) {
 	laid := byPath(must(t, inputs.Kubernetes).Files)
 	content, exists := laid["etc/kubernetes/static-pod-resources/kube-apiserver-pod-1/secrets/encryption-config/encryption-config"]
@@ -162,11 +162,11 @@ func TestEncryptedFromTheFirstWrite(t *testing.T) {
 		t.Errorf("encrypted are %v", encrypted)
 	}
 	if pod := laid["etc/kubernetes/manifests/kube-apiserver-pod.yaml"]; !strings.Contains(pod, "encryption-provider-config") {
-		t.Error("kube-apiserver is not told of the encryption configuration")
+		t.Error("kube-apiserver has no flag for the encryption configuration")
 	}
 }
 
-// The operators' resources say that the node has revision 1, so that an operator goes on from there.
+// The operators' resources have revision 1 of the node, from which an operator continues.
 func TestRevisionsContinue(t *testing.T) {
 	for _, object := range must(t, inputs.OpenShift).Objects {
 		var status *operatorv1.StaticPodOperatorStatus
@@ -189,7 +189,7 @@ func TestRevisionsContinue(t *testing.T) {
 	}
 }
 
-// content returns all that a result would write, by path.
+// content returns all files of a result by path.
 func content(t *testing.T, result *render.Result) map[string]string {
 	t.Helper()
 	manifests, err := export.Manifests(result.Objects)
@@ -206,7 +206,7 @@ func content(t *testing.T, result *render.Result) map[string]string {
 	return all
 }
 
-// Components in another order fail, and the error names who needs whom (R-REN-4).
+// With components in another order the run fails, and the error names them (R-REN-4).
 func TestOrderOfComponents(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes most keys three times")
@@ -217,13 +217,13 @@ func TestOrderOfComponents(t *testing.T) {
 	}
 	plan := render.Plan(s)
 	for name, test := range map[string]struct {
-		late string // the steps of this component come last
-		want error
-		says string
+		late     string // component whose steps run last
+		want     error
+		contains string
 	}{
-		"etcd after kube-apiserver":                       {"etcd", loop.ErrOrder, "etcd"},
-		"kube-apiserver after the others":                 {"kube-apiserver", loop.ErrOrder, "kube-apiserver"},
-		"kube-controller-manager's signer comes too late": {"kube-controller-manager", loop.ErrOrder, "kube-controller-manager"},
+		"etcd after kube-apiserver":             {"etcd", loop.ErrOrder, "etcd"},
+		"kube-apiserver after the others":       {"kube-apiserver", loop.ErrOrder, "kube-apiserver"},
+		"kube-controller-manager's signer late": {"kube-controller-manager", loop.ErrOrder, "kube-controller-manager"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var early, late []loop.Step
@@ -239,14 +239,13 @@ func TestOrderOfComponents(t *testing.T) {
 				t.Fatal(err)
 			}
 			err = loop.Run(t.Context(), api, slices.Concat(early, late), loop.Options{Timeout: 5 * time.Minute})
-			if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.says) {
-				t.Errorf("got %v, want %v that names %s", err, test.want, test.says)
+			if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.contains) {
+				t.Errorf("got %v, want %v that names %s", err, test.want, test.contains)
 			}
 		})
 	}
 }
 
-// A node that is not the control plane's, or none of several, is an error.
 func TestNode(t *testing.T) {
 	s, err := settings("three-nodes", inputs.Kubernetes, 0)
 	if err != nil {

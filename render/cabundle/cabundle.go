@@ -11,15 +11,16 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// ErrEmpty is in the error for bundles without a certificate: with an empty bundle nobody is trusted.
+// ErrEmpty is returned if no bundle has a certificate: with an empty bundle no client is trusted.
 var ErrEmpty = errors.New("no certificate in any bundle")
 
-// Union returns the certificates of the bundles as PEM, each once, in the order of the bundles. An empty bundle counts for nothing.
+// Union returns the certificates of the bundles as PEM, each once, in the order of the bundles. Empty bundles are
+// skipped.
 func Union(bundles ...string) (string, error) {
 	return union(func(*x509.Certificate) bool { return true }, bundles)
 }
 
-// Valid is Union without the certificates that have ended.
+// UnionUnexpired is Union without expired certificates.
 func UnionUnexpired(now time.Time, bundles ...string) (string, error) {
 	return union(func(c *x509.Certificate) bool { return now.Before(c.NotAfter) }, bundles)
 }
@@ -53,7 +54,7 @@ func union(keep func(*x509.Certificate) bool, bundles []string) (string, error) 
 	return pem.String(), nil
 }
 
-// First returns the first certificate of a chain as PEM: the controller that signs requests takes one certificate only.
+// FirstCertificate returns the first certificate of a chain as PEM: the controller that signs requests takes only one.
 func FirstCertificate(chain []byte) ([]byte, error) {
 	certificates, err := cert.ParseCertsPEM(chain)
 	if err != nil {

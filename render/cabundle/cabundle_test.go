@@ -31,11 +31,11 @@ func TestUnion(t *testing.T) {
 		})
 	}
 	if _, err := cabundle.Union(a, "no PEM"); err == nil {
-		t.Error("what is no PEM is to be an error")
+		t.Error("invalid PEM must be an error")
 	}
 }
 
-// What has ended is left out: a certificate that rendertest makes lasts ten years.
+// A certificate of rendertest is valid for ten years.
 func TestValid(t *testing.T) {
 	a, b := rendertest.CA(t, "a"), rendertest.CA(t, "b")
 	if got, err := cabundle.UnionUnexpired(time.Now(), b, a+b); err != nil || got != b+a {
@@ -53,7 +53,7 @@ func TestFirst(t *testing.T) {
 		t.Errorf("error %v, got\n%s\nwant\n%s", err, got, a)
 	}
 	if _, err := cabundle.FirstCertificate(nil); err == nil {
-		t.Error("no certificate is to be an error")
+		t.Error("an empty chain must be an error")
 	}
 }
 

@@ -12,10 +12,10 @@ import (
 	"github.com/solonode/sno/render/inputs"
 )
 
-// Exit codes beside 0.
+// Exit codes other than 0.
 const (
 	exitError = 1
-	exitInput = 2 // also for a payload that cannot be read, and an output that cannot be written
+	exitInput = 2 // also for an unreadable payload and an unwritable output
 	exitStop  = 130
 )
 
@@ -25,15 +25,15 @@ It reads what an installer writes, a folder with the resources of config.openshi
 loops of the operators over it, in order and in memory, and writes a folder with
 
   manifests/        all objects, to be created on the new API server in the order of their names
-  files/            the files of the static pods, to be laid over the root of the node
+  files/            the files of the static pods, to be copied to the root of the node
   auth/             kubeconfigs: of the administrator, the same on the node (kubeconfig-localhost), and with which the node's kubelet
                     asks for its certificate (kubeconfig-kubelet)
   input/            the input, and sno-render.yaml with the flags, for sno-render rotate`
 
-// Main runs the program with the arguments after its name and returns the exit code: 0, 1 for an error, 2 for a faulty input, an
-// output that cannot be written or a wrong flag, 130 when it was interrupted.
+// Main runs the program with the arguments after its name and returns the exit code: 0, 1 for an error, 2 for an
+// invalid input, an output that cannot be written or a wrong flag, 130 after an interrupt.
 func Main(ctx context.Context, arguments []string, out, errs io.Writer) int {
-	// What library-go logs is for operators' logs; faults come as errors.
+	// Errors are returned; library-go's logs are for operators.
 	klog.SetOutput(io.Discard)
 	klog.LogToStderr(false)
 	root := New(out, errs)
@@ -44,14 +44,14 @@ func Main(ctx context.Context, arguments []string, out, errs io.Writer) int {
 	case err == nil:
 		return 0
 	case ctx.Err() != nil:
-		fmt.Fprintln(errs, "sno-render: interrupted, nothing is written")
+		fmt.Fprintln(errs, "sno-render: interrupted, nothing was written")
 		return exitStop
 	case errors.As(err, &faults):
 		if errors.Is(err, errOutput) {
-			fmt.Fprintf(errs, "%v\nsno-render: nothing is written\n", err)
+			fmt.Fprintf(errs, "%v\nsno-render: nothing was written\n", err)
 			return exitInput
 		}
-		fmt.Fprintf(errs, "%s\nsno-render: the input has %s, nothing is written\n", faults.Error(), count(len(faults), "fault"))
+		fmt.Fprintf(errs, "%s\nsno-render: the input has %s, nothing was written\n", faults.Error(), count(len(faults), "fault"))
 		return exitInput
 	case errors.Is(err, errUsage) || errors.Is(err, errPayload) || errors.Is(err, errOutput):
 		fmt.Fprintln(errs, "sno-render:", err)
@@ -87,7 +87,7 @@ func New(out, errs io.Writer) *cobra.Command {
 func newFields(out io.Writer) *cobra.Command {
 	return &cobra.Command{
 		Use:   "fields",
-		Short: "Print which fields of the input take effect, as a Markdown table",
+		Short: "Print the effect of each field of the input as Markdown tables",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return inputs.WriteMarkdown(out, inputs.Fields)

@@ -27,12 +27,12 @@ func run(t *testing.T, arguments ...string) (code int, out, errs string) {
 
 const fieldsHead = `# Fields that take effect when a control plane is rendered
 
-Written by ` + "`sno-render fields`" + `; a test compares. *Exported only*: the field has no effect on the static pods, and reaches the new API
-server with its object. A refused field or value is a fault of the input.
+Written by ` + "`sno-render fields`" + `. *Exported* fields have no effect on the static pods. An *ignored* field
+causes a warning, a *refused* one an error.
 
 `
 
-// The page says what the program does (R-REN-2).
+// The page matches the output of the program (R-REN-2).
 func TestFieldsPage(t *testing.T) {
 	const page = "../../docs/render-fields.md"
 	code, out, errs := run(t, "fields")
@@ -54,7 +54,7 @@ func TestFieldsPage(t *testing.T) {
 	}
 }
 
-// A wrong command or a faulty input ends with 2, says what to do, and writes nothing.
+// A wrong command or an invalid input exits with 2, prints what to do, and writes nothing.
 func TestFaulty(t *testing.T) {
 	parent := t.TempDir()
 	output := filepath.Join(parent, "rendered")
@@ -80,26 +80,26 @@ func TestFaulty(t *testing.T) {
 	for name, test := range map[string]struct {
 		arguments []string
 		code      int
-		says      []string
+		contains  []string
 	}{
-		"no input":        {[]string{"--output", output}, 2, []string{"--input and --output are needed", "--help"}},
+		"no input":        {[]string{"--output", output}, 2, []string{"--input and --output are required", "--help"}},
 		"unknown flag":    {[]string{"--inptu", input}, 2, []string{"unknown flag: --inptu", "--help"}},
-		"no folder":       {[]string{"--input", filepath.Join(parent, "none"), "--output", output}, 2, []string{"there is no folder", "none", "--help"}},
-		"two faults":      {[]string{"--input", broken, "--output", output, "--profile", "kubernetes", "--kubernetes-version", "1.35.2"}, 2, []string{"cluster-apiserver.yaml:", "unknownField", "OAuth", "2 faults, nothing is written"}},
-		"no images":       {[]string{"--input", input, "--output", output}, 2, []string{"hyperkube", "nothing is written"}},
+		"no folder":       {[]string{"--input", filepath.Join(parent, "none"), "--output", output}, 2, []string{"no such folder", "none", "--help"}},
+		"two faults":      {[]string{"--input", broken, "--output", output, "--profile", "kubernetes", "--kubernetes-version", "1.35.2"}, 2, []string{"cluster-apiserver.yaml:", "unknownField", "OAuth", "2 faults, nothing was written"}},
+		"no images":       {[]string{"--input", input, "--output", output}, 2, []string{"hyperkube", "nothing was written"}},
 		"no payload":      {[]string{"--input", input, "--output", output, "--image-references", filepath.Join(parent, "none")}, 2, []string{"image references", "none"}},
 		"full folder":     {[]string{"--input", input, "--output", full, "--profile", "kubernetes", "--kubernetes-version", "1.35.2"}, 2, []string{"cannot write the output", "not empty"}},
 		"no folder there": {[]string{"--input", input, "--output", filepath.Join(full, "file", "below"), "--profile", "kubernetes", "--kubernetes-version", "1.35.2"}, 2, []string{"cannot write the output", "below"}},
-		"both faulty":     {[]string{"--input", broken, "--output", full, "--profile", "kubernetes", "--kubernetes-version", "1.35.2"}, 2, []string{"unknownField", "cannot write the output", "nothing is written"}},
+		"both faulty":     {[]string{"--input", broken, "--output", full, "--profile", "kubernetes", "--kubernetes-version", "1.35.2"}, 2, []string{"unknownField", "cannot write the output", "nothing was written"}},
 		"nothing written": {[]string{"rotate", "--dir", parent}, 1, []string{"was not written by sno-render"}},
-		"rotate what":     {[]string{"rotate"}, 2, []string{"--dir is needed"}},
+		"rotate what":     {[]string{"rotate"}, 2, []string{"--dir is required"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, errs := run(t, test.arguments...)
 			if code != test.code || out != "" {
 				t.Errorf("exit code %d, want %d; output %q", code, test.code, out)
 			}
-			for _, want := range test.says {
+			for _, want := range test.contains {
 				if !strings.Contains(errs, want) {
 					t.Errorf("%q is not in the message:\n%s", want, errs)
 				}
@@ -115,7 +115,7 @@ func TestFaulty(t *testing.T) {
 	}
 }
 
-// A whole run: what is written can be rotated, and nothing is due then; files that a crash left out are laid on the node again.
+// Output can be rotated, nothing is due then, and rotate restores files that a crash left out.
 func TestRenderAndRotate(t *testing.T) {
 	output := filepath.Join(t.TempDir(), "rendered")
 	arguments := []string{"--input", input, "--output", output, "--profile", "kubernetes", "--kubernetes-version", "1.35.2"}
@@ -123,7 +123,7 @@ func TestRenderAndRotate(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
-	for _, want := range []string{"Rendered the control plane of node master-0", "manifests  ", "files      ", "The first certificate that is due"} {
+	for _, want := range []string{"Rendered the control plane of node master-0", "manifests  ", "files      ", "The next renewal is"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in the output:\n%s", want, out)
 		}

@@ -1,2 +1,2 @@
-// Package command is the program sno-render: it reads a folder of manifests, runs the loops, and writes a folder.
+// Package command implements sno-render: it reads a folder of manifests, runs the loops, and writes a folder.
 package command

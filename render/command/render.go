@@ -25,10 +25,9 @@ import (
 	"github.com/solonode/sno/render/rotate"
 )
 
-// settingsFile has the flags of a run, for the next one.
+// settingsFile holds the flags of a run for sno-render rotate.
 const settingsFile = "sno-render.yaml"
 
-// settings are what a run needs besides the input.
 type settings struct {
 	Profile  inputs.Profile    `json:"profile"`
 	Version  string            `json:"kubernetesVersion"`
@@ -48,31 +47,31 @@ type options struct {
 }
 
 func (o *options) bind(flags *pflag.FlagSet) {
-	flags.StringVar(&o.input, "input", "", "folder of manifests: resources of config.openshift.io, the control plane's Nodes, and anything else to be created")
+	flags.StringVar(&o.input, "input", "", "folder of manifests: resources of config.openshift.io, the control plane's Nodes, and other objects to create")
 	flags.StringVar(&o.output, "output", "", "folder to write, which must not exist or be empty")
-	flags.StringVar((*string)(&o.Profile), "profile", string(inputs.OpenShift), "openshift: images and commands of a release payload; kubernetes: plain ones")
-	flags.StringVar(&o.Version, "kubernetes-version", "", "version of Kubernetes, such as 1.35.2; a release payload has it")
+	flags.StringVar((*string)(&o.Profile), "profile", string(inputs.OpenShift), "openshift: images and commands of a release payload; kubernetes: upstream ones")
+	flags.StringVar(&o.Version, "kubernetes-version", "", "version of Kubernetes, such as 1.35.2; default: that of the release payload")
 	flags.StringVar(&o.imageReferences, "image-references", "", "file image-references of the release payload, for profile openshift")
 	flags.StringToStringVar(&o.Images, "image", nil, "image by name, such as etcd=registry.example.com/etcd:3.6.8; may be repeated")
-	flags.StringVar(&o.Node, "node", "", "the control-plane node that the files are for, where there are several")
-	flags.DurationVar(&o.validity, "validity", inputs.DefaultValidity, "how long certificates last, and their signers; sno-render rotate renews them")
+	flags.StringVar(&o.Node, "node", "", "control-plane node of the files, required if there are several")
+	flags.DurationVar(&o.validity, "validity", inputs.DefaultValidity, "validity of certificates and signers; sno-render rotate renews them")
 	flags.BoolVar(&o.replace, "replace", false, "replace the output folder if it has files")
-	flags.BoolVarP(&o.verbose, "verbose", "v", false, "print a line for each run of a control loop")
+	flags.BoolVarP(&o.verbose, "verbose", "v", false, "print a line for each control loop")
 }
 
 var (
-	// errPayload is in the error of an image-references file that cannot be read.
+	// errPayload is returned for an image-references file that cannot be read.
 	errPayload = errors.New("cannot read the image references")
-	// errOutput is in the error of an output folder that cannot be written.
+	// errOutput is returned for an output folder that cannot be written.
 	errOutput = errors.New("cannot write the output")
 )
 
 func (o *options) render(ctx context.Context, out, errs io.Writer) error {
 	if o.input == "" || o.output == "" {
-		return fmt.Errorf("--input and --output are needed; %w", errUsage)
+		return fmt.Errorf("--input and --output are required; %w", errUsage)
 	}
 	if info, err := os.Stat(o.input); err != nil || !info.IsDir() {
-		return fmt.Errorf("--input: there is no folder %s; %w", o.input, errUsage)
+		return fmt.Errorf("--input: no such folder: %s; %w", o.input, errUsage)
 	}
 	if o.imageReferences != "" {
 		if err := o.readPayload(); err != nil {
@@ -83,7 +82,7 @@ func (o *options) render(ctx context.Context, out, errs io.Writer) error {
 	run := run{settings: o.settings, input: os.DirFS(o.input), verbose: o.verbose, errs: errs}
 	s, err := run.read(inputs.Read)
 	if unready := files.CheckWritable(o.output, o.replace); unready != nil {
-		// With the faults of the input, so that nobody mends one after the other.
+		// Reported together with the faults of the input.
 		err = errors.Join(err, fmt.Errorf("%w: %w", errOutput, unready))
 	}
 	if err != nil {
@@ -123,7 +122,6 @@ func (o *options) readPayload() error {
 	return nil
 }
 
-// run is one run of the loops and what it writes.
 type run struct {
 	settings
 	input   fs.FS
@@ -132,7 +130,6 @@ type run struct {
 	node    string
 }
 
-// read reads and checks the input.
 func (r *run) read(read func(fs.FS, time.Time) (*inputs.Cluster, error)) (*inputs.Settings, error) {
 	cluster, err := read(r.input, time.Now())
 	if err != nil {
@@ -197,7 +194,7 @@ func (r *run) write(dir string, result *render.Result, write func(string, []file
 	return nil
 }
 
-// copied returns the files that inputs.Read reads.
+// inputFiles returns the files that inputs.Read reads.
 func inputFiles(folder fs.FS) ([]files.File, error) {
 	var list []files.File
 	err := fs.WalkDir(folder, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -215,7 +212,7 @@ func (r *run) summary(out io.Writer, dir string, result *render.Result) error {
 	fmt.Fprintf(out, "Rendered the control plane of node %s into %s\n\n", r.node, dir)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "  manifests\t%s\tcreate them on the new API server in the order of their names\n", count(len(result.Objects), "object"))
-	fmt.Fprintf(table, "  files\t%s\tlay them over the root of the node\n", count(len(result.Files), "file"))
+	fmt.Fprintf(table, "  files\t%s\tcopy them to the root of the node\n", count(len(result.Files), "file"))
 	fmt.Fprintf(table, "  auth\t%s\t\n", count(len(result.Kubeconfigs), "kubeconfig"))
 	if err := table.Flush(); err != nil {
 		return err
@@ -228,6 +225,6 @@ func printNextRenewal(out io.Writer, result *render.Result) error {
 	if len(due) == 0 {
 		return nil
 	}
-	_, err := fmt.Fprintf(out, "\nThe first certificate that is due is %s, on %s; it ends on %s.\n", due[0].Object, due[0].At.Format(time.DateOnly), due[0].End.Format(time.DateOnly))
+	_, err := fmt.Fprintf(out, "\nThe next renewal is %s, on %s; it expires on %s.\n", due[0].Object, due[0].At.Format(time.DateOnly), due[0].End.Format(time.DateOnly))
 	return err
 }

@@ -37,15 +37,15 @@ func newRotate(out, errs io.Writer) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return o.run(c.Context(), out, errs) },
 	}
-	c.Flags().StringVar(&o.dir, "dir", "", "folder that sno-render has written")
-	c.Flags().StringVar(&o.root, "root", "", "root of the node on which the files that changed are laid, such as /")
-	c.Flags().BoolVarP(&o.verbose, "verbose", "v", false, "print a line for each run of a control loop")
+	c.Flags().StringVar(&o.dir, "dir", "", "output folder of sno-render")
+	c.Flags().StringVar(&o.root, "root", "", "root of the node to which changed files are written, such as /")
+	c.Flags().BoolVarP(&o.verbose, "verbose", "v", false, "print a line for each control loop")
 	return c
 }
 
 func (o *rotateOptions) run(ctx context.Context, out, errs io.Writer) error {
 	if o.dir == "" {
-		return fmt.Errorf("--dir is needed; %w", errUsage)
+		return fmt.Errorf("--dir is required; %w", errUsage)
 	}
 	earlier, r, err := readEarlier(o.dir)
 	if err != nil {
@@ -73,10 +73,10 @@ func (o *rotateOptions) run(ctx context.Context, out, errs io.Writer) error {
 		fmt.Fprintln(out, "  changed ", name)
 	}
 	if o.root != "" {
-		// Also when nothing is due now: an earlier run may not have come this far.
+		// Even if nothing is due: an earlier run may have failed before this step.
 		laid, err := rotate.WriteChanged(o.root, result.Files)
 		for _, name := range laid {
-			fmt.Fprintln(out, "  laid    ", filepath.Join(o.root, filepath.FromSlash(name)))
+			fmt.Fprintln(out, "  wrote   ", filepath.Join(o.root, filepath.FromSlash(name)))
 		}
 		if err != nil {
 			return err
@@ -85,7 +85,7 @@ func (o *rotateOptions) run(ctx context.Context, out, errs io.Writer) error {
 	return printNextRenewal(out, result)
 }
 
-// read returns what an earlier run has written: its objects, and what it was given.
+// readEarlier returns the objects and the settings of an earlier run.
 func readEarlier(dir string) (*render.Result, *run, error) {
 	encoded, err := os.ReadFile(filepath.Join(dir, settingsFile))
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// certificates returns the certificates of all members and of their clients: 2 signers, 2 client certificates, and 3 certificates of
-// each node (R-REN-8). Those of a node are good for servers and clients, since a member is both to its peers (U-REN-22).
+// certificates returns 2 signers, 2 client certificates, and 3 certificates per node (R-REN-8). Those of a node are for
+// servers and clients, because a member is both to its peers (U-REN-22).
 func certificates(s *inputs.Settings) []librarygo.Certificate {
 	base := librarygo.Certificate{
 		Signer: signer, SignerValidity: s.Validity, Bundle: signerCA, Validity: s.Validity, Component: component,
@@ -50,7 +50,7 @@ func memberOf(c librarygo.Certificate, target store.Object, node inputs.Node) li
 	return c
 }
 
-// hosts returns all names and addresses by which a member is reached (U-REN-22).
+// hosts returns the names and addresses of a member (U-REN-22).
 func hosts(node inputs.Node) []string {
 	names := []string{
 		"localhost", "127.0.0.1", "::1",
@@ -63,8 +63,8 @@ func hosts(node inputs.Node) []string {
 	return names
 }
 
-// collect returns the loop that puts the certificates of all nodes into one Secret and the bundles into one ConfigMap, so that a
-// change of several is one change for the revision.
+// collectCertificates returns the loop that writes one Secret with all certificates and one ConfigMap with the bundles,
+// so that several changes make one revision.
 func collectCertificates(s *inputs.Settings) loop.Loop {
 	return loop.Loop{
 		Name:   component + ": all certificates",

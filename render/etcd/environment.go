@@ -15,13 +15,13 @@ import (
 	"github.com/solonode/sno/render/podtemplate"
 )
 
-// What is replaced by the node's name when a pod is laid down, as it is and as a part of an environment variable's name.
+// Placeholders for the node's name: plain, and as part of an environment variable's name.
 const (
 	nodeName    = "NODE_NAME"
 	nodeEnvName = "NODE_ENVVAR_NAME"
 )
 
-// Files inside of the container, of the node that the pod is laid down on.
+// Files of the node, as paths in the container.
 const (
 	certDir     = podtemplate.CertDir + "/secrets/etcd-all-certs/"
 	bundleDir   = podtemplate.CertDir + "/configmaps/etcd-all-bundles/"
@@ -32,14 +32,14 @@ const (
 	metricsCAs  = bundleDir + "metrics-ca-bundle.crt"
 )
 
-// tlsSettings are the observed TLS profile as etcd takes it.
+// tlsSettings is the observed TLS profile in etcd's terms.
 type tlsSettings struct {
 	version string
 	ciphers []string
 }
 
-// tlsOf returns the observed profile. etcd knows the versions 1.2 and 1.3 only, and refuses a list of ciphers if 1.3 is the lowest
-// version (U-REN-24).
+// tlsOf returns the observed profile. etcd supports versions 1.2 and 1.3, and rejects a list of ciphers with 1.3
+// (U-REN-24).
 func tlsOf(observed map[string]any) (tlsSettings, error) {
 	version, has, err := unstructured.NestedString(observed, "servingInfo", "minTLSVersion")
 	if err != nil {
@@ -55,8 +55,8 @@ func tlsOf(observed map[string]any) (tlsSettings, error) {
 	return tlsSettings{version: "TLS1.2", ciphers: ciphers}, err
 }
 
-// environment returns the environment of all containers of profile openshift, sorted by name. It is the same for all nodes: what is
-// about one node has the node in its name (U-REN-25).
+// environment returns the environment of all containers of profile openshift, sorted by name. It is the same on all
+// nodes: variables of one node have its name in theirs (U-REN-25).
 func environment(all []member, infrastructure *configv1.Infrastructure, tls tlsSettings, image string) []corev1.EnvVar {
 	heartbeat, election := timeouts(infrastructure)
 	values := map[string]string{
@@ -94,13 +94,12 @@ func environment(all []member, infrastructure *configv1.Infrastructure, tls tlsS
 	return env
 }
 
-// ofMember returns the name of an environment variable that is about one node. Laid down on that node, NODE_ENVVAR_NAME stands for the
-// same characters.
+// memberEnv returns the name of a variable of one node. On that node, NODE_ENVVAR_NAME is replaced by the same text.
 func memberEnv(m member, name string) string {
 	return fmt.Sprintf("NODE_%s_%s", strings.NewReplacer("-", "_", ".", "_").Replace(m.name), name)
 }
 
-// pace returns the heartbeat interval and the election timeout in milliseconds. Members on some clouds are far from each other.
+// timeouts returns heartbeat interval and election timeout in milliseconds. Some clouds have slower networks.
 func timeouts(infrastructure *configv1.Infrastructure) (heartbeat, election string) {
 	if platform := infrastructure.Status.PlatformStatus; platform != nil {
 		vpc := platform.IBMCloud != nil && platform.IBMCloud.ProviderType == configv1.IBMCloudProviderTypeVPC
@@ -111,7 +110,7 @@ func timeouts(infrastructure *configv1.Infrastructure) (heartbeat, election stri
 	return "100", "1000"
 }
 
-// exports returns the environment as a shell reads it, for scripts that run on the node.
+// shellExports returns the environment as a shell script.
 func shellExports(env []corev1.EnvVar) string {
 	var text strings.Builder
 	for _, v := range env {

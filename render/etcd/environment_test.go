@@ -16,7 +16,7 @@ import (
 	"github.com/solonode/sno/render/rendertest"
 )
 
-// etcd has the versions 1.2 and 1.3, and no list of ciphers with 1.3 (U-REN-24).
+// etcd supports versions 1.2 and 1.3, and no list of ciphers with 1.3 (U-REN-24).
 func TestTLSOf(t *testing.T) {
 	serving := func(version string) map[string]any {
 		return map[string]any{"servingInfo": map[string]any{"minTLSVersion": version, "cipherSuites": []any{"A", "B"}}}
@@ -58,7 +58,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// The environment of all nodes is in each pod, and the name in a pod's text finds that of its own node (U-REN-25).
+// Each pod has the environment of all nodes and reads the variables of its own (U-REN-25).
 func TestOfMember(t *testing.T) {
 	m := member{name: "cp-1.example.test", address: netip.MustParseAddr("fd00::1")}
 	name := memberEnv(m, "IP")
@@ -73,7 +73,7 @@ func TestOfMember(t *testing.T) {
 		}
 	}
 	if !found {
-		t.Errorf("the environment is to have %s", name)
+		t.Errorf("the environment must have %s", name)
 	}
 }
 
@@ -91,7 +91,7 @@ func TestPodKubernetes(t *testing.T) {
 		"--initial-cluster=cp-1=https://[fd00::1]:2380", "--tls-min-version=TLS1.3",
 	} {
 		if !strings.Contains(flags, want) {
-			t.Errorf("%s is to be in %s", want, flags)
+			t.Errorf("%s is not in %s", want, flags)
 		}
 	}
 	if strings.Contains(flags, "--cipher-suites") {
@@ -103,7 +103,6 @@ func TestPodKubernetes(t *testing.T) {
 	rendertest.CheckFlags(t, c.Command)
 }
 
-// All images that are missing are named.
 func TestImages(t *testing.T) {
 	s := rendertest.Settings(inputs.OpenShift, "192.168.2.1")
 	s.Images = nil

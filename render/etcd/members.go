@@ -19,16 +19,15 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// ErrAddress is in the error for a node that etcd cannot be reached on.
+// ErrNoAddress is returned for a node without an address for etcd.
 var ErrNoAddress = errors.New("no internal address of the family of the service network")
 
-// member is an etcd on a node.
 type member struct {
 	name    string
 	address netip.Addr
 }
 
-// members returns one member for each node, by the address of the family that Services have first (U-REN-23).
+// members returns one member per node, with an address of the primary family of Services (U-REN-23).
 func members(s *inputs.Settings, network *configv1.Network) ([]member, error) {
 	ranges := network.Status.ServiceNetwork
 	if len(ranges) == 0 {
@@ -52,7 +51,6 @@ func members(s *inputs.Settings, network *configv1.Network) ([]member, error) {
 	return all, nil
 }
 
-// host returns the address as the host of a URL.
 func host(a netip.Addr) string {
 	if a.Is6() {
 		return "[" + a.String() + "]"
@@ -60,10 +58,8 @@ func host(a netip.Addr) string {
 	return a.String()
 }
 
-// url returns the member's URL with the port.
 func (m member) url(port int) string { return fmt.Sprintf("https://%s:%d", host(m.address), port) }
 
-// initialCluster returns the members as etcd takes them when it forms a cluster.
 func initialCluster(all []member) string {
 	peers := make([]string, len(all))
 	for i, m := range all {
@@ -72,7 +68,6 @@ func initialCluster(all []member) string {
 	return strings.Join(peers, ",")
 }
 
-// clientURLs returns the sorted URLs of all members for clients.
 func clientURLs(all []member) string {
 	urls := make([]string, len(all))
 	for i, m := range all {
@@ -82,8 +77,8 @@ func clientURLs(all []member) string {
 	return strings.Join(urls, ",")
 }
 
-// endpointsOf returns the data of the ConfigMap by which kube-apiserver's operator finds the members. The keys are addresses too, in
-// base64 without padding, because a key has no colon (U-REN-23).
+// endpointsOf returns the data of ConfigMap etcd-endpoints. The keys are addresses in base64 without padding, because
+// keys cannot contain colons (U-REN-23).
 func endpointsOf(all []member) map[string]string {
 	data := map[string]string{}
 	for _, m := range all {
@@ -92,8 +87,7 @@ func endpointsOf(all []member) map[string]string {
 	return data
 }
 
-// writeEndpoints returns the loop that writes the endpoints. The stock operator asks the members; here nobody runs yet, and who will
-// is known.
+// writeEndpoints returns the loop that writes the endpoints. The stock operator reads them from the running members.
 func writeEndpoints(s *inputs.Settings) loop.Loop {
 	return loop.Loop{
 		Name:   component + ": endpoints",

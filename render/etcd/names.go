@@ -2,7 +2,7 @@ package etcd
 
 import "github.com/solonode/sno/render/store"
 
-// Namespaces of the operand, of its operator, and of what kube-apiserver takes.
+// Namespaces of the operand, its operator, and the objects for kube-apiserver.
 const (
 	namespace         = "openshift-etcd"
 	operatorNamespace = "openshift-etcd-operator"
@@ -23,7 +23,6 @@ const (
 
 func in(name string) store.Object { return store.Object{Namespace: namespace, Name: name} }
 
-// The signers and the bundles by which they are known, and what a pod mounts.
 var (
 	signer        = in("etcd-signer")
 	signerCA      = in("etcd-ca-bundle")

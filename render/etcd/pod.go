@@ -12,7 +12,6 @@ import (
 
 const dataDir = "/var/lib/etcd"
 
-// podFor returns the pod of the profile.
 func podFor(s *inputs.Settings, all []member, env []corev1.EnvVar, tls tlsSettings) (*corev1.Pod, error) {
 	pod := podtemplate.NewPod(namespace, component, component,
 		map[string]string{"app": component, "k8s-app": component, "etcd": "true"}, podtemplate.Annotations(component))
@@ -35,11 +34,11 @@ func podFor(s *inputs.Settings, all []member, env []corev1.EnvVar, tls tlsSettin
 	return pod, images.Err()
 }
 
-// ofNode returns a reference to an environment variable of the node that the pod is laid down on, for the kubelet to expand.
+// nodeEnv returns a reference to a variable of the pod's node, which the kubelet expands.
 func nodeEnv(name string) string { return fmt.Sprintf("$(NODE_%s_%s)", nodeEnvName, name) }
 
-// kubernetesFlags returns the flags of etcd 3.6 in profile kubernetes, those of kubeadm's pod (U-REN-26) with our files. The address
-// of the node comes out of its environment, so one text fits all nodes.
+// kubernetesFlags returns the flags of etcd 3.6 in profile kubernetes: those of kubeadm (U-REN-26) with other paths.
+// The node's address comes from the environment, so that one template fits all nodes.
 func kubernetesFlags(all []member, tls tlsSettings, loopback string) []string {
 	address := func(scheme, at string, port int) string { return fmt.Sprintf("%s://%s:%d", scheme, at, port) }
 	flags := []string{
@@ -71,8 +70,8 @@ func kubernetesFlags(all []member, tls tlsSettings, loopback string) []string {
 	return flags
 }
 
-// kubernetesContainer returns the only container of profile kubernetes. It is probed as kubeadm's, without TLS on the loopback
-// address (U-REN-11).
+// kubernetesContainer returns the container of profile kubernetes. Its probes are kubeadm's: the loopback address
+// without TLS (U-REN-11).
 func kubernetesContainer(images *podtemplate.Images, all []member, tls tlsSettings) corev1.Container {
 	loopback := podtemplate.Loopback(all[0].address)
 	endpoint := podtemplate.Endpoint{Host: loopback, Port: healthPort, Scheme: corev1.URISchemeHTTP}
@@ -94,9 +93,9 @@ func kubernetesContainer(images *podtemplate.Images, all []member, tls tlsSettin
 	return c
 }
 
-// openshiftContainers returns the containers that the stock operator's pod has (U-REN-27), but for two things. The stock pod asks the
-// members for the initial cluster and fails if there are none, since an etcd of the installer was there before; here a member whose
-// data directory is empty forms the cluster with the others. And no scripts are copied to the node: there are none.
+// openshiftContainers returns the stock operator's containers (U-REN-27) with two differences: a member with an empty
+// data directory forms a new cluster, where the stock pod needs the installer's etcd, and no scripts are copied to the
+// node.
 func openshiftContainers(images *podtemplate.Images, all []member, env []corev1.EnvVar, tls tlsSettings) (initial, containers []corev1.Container) {
 	image, operator := images.Get(component), images.Get("cluster-etcd-operator")
 	revisioned := append([]corev1.EnvVar{}, env...)
@@ -130,7 +129,7 @@ done`)
 	check.Resources = podtemplate.Requests("10m", "60Mi")
 	check.Env = append(append([]corev1.EnvVar{}, env...), podtemplate.FieldEnv("NODE_IP", "status.podIP"))
 
-	// The first container is the one that somebody who wants to run etcdctl gets.
+	// etcdctl is first, so that kubectl exec uses it.
 	etcdctl := podtemplate.Container("etcdctl", image)
 	etcdctl.Command = []string{"/bin/bash", "-c", "trap TERM INT; sleep infinity & wait"}
 	etcdctl.Resources = podtemplate.Requests("10m", "60Mi")
@@ -203,7 +202,6 @@ exec cluster-etcd-operator rev --endpoints=$(ALL_ETCD_ENDPOINTS) \
 	return []corev1.Container{setup, check}, []corev1.Container{etcdctl, server, metrics, readyz, revision}
 }
 
-// shell returns a privileged container that runs the script.
 func shell(name, image, script string) corev1.Container {
 	c := podtemplate.Container(name, image)
 	c.Command = []string{"/bin/sh", "-c", "#!/bin/sh\nset -euo pipefail\n" + strings.TrimPrefix(script, "\n") + "\n"}

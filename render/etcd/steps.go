@@ -14,8 +14,7 @@ import (
 //go:embed resources
 var resources embed.FS
 
-// Steps returns the loops in order: certificates, all of them in one Secret, endpoints, static resources, config observation, target
-// config, resource sync, the cycle of the last three, the revision, and that all nodes have it.
+// Steps returns etcd's loops in order.
 func Steps(s *inputs.Settings) []loop.Step {
 	return []loop.Step{
 		loop.Once(librarygo.CertRotation(component+": certificates", certificates(s)...)),
@@ -32,8 +31,7 @@ func Steps(s *inputs.Settings) []loop.Step {
 	}
 }
 
-// syncRules returns the copies for etcd's operator and for kube-apiserver's, which takes its client certificate and the bundle out of
-// openshift-config (U-REN-28).
+// syncRules returns the copies for etcd's operator and, in openshift-config, for kube-apiserver (U-REN-28).
 func syncRules() []librarygo.SyncRule {
 	to := func(namespace, name string) store.Object { return store.Object{Namespace: namespace, Name: name} }
 	return []librarygo.SyncRule{
@@ -53,7 +51,7 @@ func syncRules() []librarygo.SyncRule {
 	}
 }
 
-// What a revision has, and the certificates outside of revisions (U-REN-18). The pod for a restore is the operator's.
+// Objects of a revision, and certificates without a revision (U-REN-18). The operator writes the pod for a restore.
 var (
 	configMaps     = []staticpods.Resource{{Name: "etcd-pod"}, {Name: endpoints.Name}, {Name: allBundles.Name}}
 	secrets        = []staticpods.Resource{{Name: allCerts.Name}}
@@ -63,7 +61,7 @@ var (
 	certSecrets = []staticpods.Resource{{Name: allCerts.Name}}
 )
 
-// StaticPod returns what is laid down on a node.
+// StaticPod returns the static pod and its objects.
 func StaticPod(*inputs.Settings) staticpods.Pod {
 	return staticpods.Pod{
 		Name: "etcd-pod", Namespace: namespace,

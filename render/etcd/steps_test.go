@@ -21,7 +21,7 @@ import (
 
 var three = []string{"192.168.2.1", "192.168.2.2", "192.168.2.3"}
 
-// For one node there are 8 Secrets and 3 bundles, for three nodes 14 and 3 (R-REN-8).
+// One node has 8 Secrets and 3 bundles, three nodes have 14 and 3 (R-REN-8).
 func TestCertificates(t *testing.T) {
 	shared := []string{"etcd-all-certs", "etcd-client", "etcd-metric-client", "etcd-metric-signer", "etcd-signer"}
 	for name, test := range map[string]struct {
@@ -86,7 +86,7 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// checkMember checks that the certificate is good for a server of that name and for a client, and that the bundle knows its signer.
+// checkMember checks that the bundle trusts the certificate for a server of that name and for a client.
 func checkMember(t *testing.T, st *store.Store, certificate, bundle store.Object, name string) {
 	t.Helper()
 	secret, err := rendertest.Session(st).Kube().CoreV1().Secrets(certificate.Namespace).Get(t.Context(), certificate.Name, metav1.GetOptions{})
@@ -133,14 +133,14 @@ func TestSteps(t *testing.T) {
 				}
 				wrote, err := rendertest.Run(st, Steps(s)...)
 				if diff := cmp.Diff([]string{}, rendertest.WithoutOperatorResources(wrote), cmpopts.EquateEmpty()); diff != "" || err != nil {
-					t.Errorf("a second run is to write nothing (-want +got), error %v:\n%s", err, diff)
+					t.Errorf("a second run must write nothing (-want +got), error %v:\n%s", err, diff)
 				}
 			})
 		}
 	}
 }
 
-// What a later loop needs and an earlier one makes fails in the other order (R-REN-4).
+// The run fails if a loop runs before one that writes what it needs (R-REN-4).
 func TestOrder(t *testing.T) {
 	s := rendertest.Settings(inputs.Kubernetes, three[0])
 	certified := rendertest.ObjectsAfter(t, rendertest.Objects(s), Steps(s)[0])
@@ -155,7 +155,7 @@ func TestOrder(t *testing.T) {
 			swapped := rendertest.SwapLoops(t, Steps(s), component+": "+swap[0], component+": "+swap[1])
 			_, err := rendertest.Run(rendertest.Store(t, certified...), swapped...)
 			if !errors.Is(err, loop.ErrOrder) && !errors.Is(err, loop.ErrFailed) {
-				t.Fatalf("the run is to fail: %v", err)
+				t.Fatalf("the run must fail: %v", err)
 			}
 		})
 	}
@@ -163,7 +163,7 @@ func TestOrder(t *testing.T) {
 		t.Run("certificates and "+later, func(t *testing.T) {
 			swapped := rendertest.SwapLoops(t, Steps(s), component+": certificates", component+": "+later)
 			if _, err := rendertest.Run(rendertest.Store(t, rendertest.Objects(s)...), swapped...); err == nil {
-				t.Fatal("the run is to fail")
+				t.Fatal("the run must fail")
 			}
 		})
 	}

@@ -15,10 +15,10 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// ErrEndpoints is in the error of the target config for endpoints that another node has.
+// ErrWrongEndpoints is returned if the endpoints are not those of the nodes.
 var ErrWrongEndpoints = errors.New("the endpoints are not those of the nodes")
 
-// targetConfig returns the loop that writes the pod, and the environment of scripts on the node.
+// targetConfig returns the loop that writes the pod and the environment of scripts.
 func targetConfig(s *inputs.Settings) loop.Loop {
 	return librarygo.TargetConfig(component+": target config", librarygo.Etcd, namespace, []string{
 		"etcd-pod", "etcd-scripts",
@@ -44,7 +44,7 @@ func configMapsFor(ctx context.Context, s *inputs.Settings, session *store.Sessi
 	if err != nil {
 		return nil, err
 	}
-	// kube-apiserver goes by the endpoints, the pod by the nodes: both must say the same.
+	// kube-apiserver uses the endpoints, the pod uses the nodes: both must match.
 	written, err := session.Kube().CoreV1().ConfigMaps(endpoints.Namespace).Get(ctx, endpoints.Name, metav1.GetOptions{})
 	if err != nil {
 		return nil, err

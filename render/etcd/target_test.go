@@ -9,7 +9,7 @@ import (
 	"github.com/solonode/sno/render/rendertest"
 )
 
-// kube-apiserver goes by the endpoints, the pod by the nodes: where they differ, nothing is written.
+// Nothing is written if the endpoints, which kube-apiserver uses, are not those of the nodes.
 func TestForeignEndpoints(t *testing.T) {
 	s := rendertest.Settings(inputs.Kubernetes, three[0])
 	foreign := rendertest.ConfigMap(endpoints.Namespace, endpoints.Name, map[string]string{"MTAuMC4wLjE": "10.0.0.1"})

@@ -13,10 +13,8 @@ import (
 	"github.com/solonode/sno/render/rendertest"
 )
 
-// TestOnAPIServer creates manifests that were written and read back: the API server takes each of them in their order, first as a dry
-// run, with no field that it does not know, and has all that they say afterwards, their statuses by a second request.
-//
-// R-REN-7.
+// The API server accepts the exported manifests in order, first as a dry run, without unknown fields, and afterwards
+// has their content, including statuses (R-REN-7).
 func TestOnAPIServer(t *testing.T) {
 	t.Parallel()
 	server := rendertest.StartServer(t)
@@ -79,7 +77,7 @@ func read(t *testing.T, dir string) []runtime.Object {
 	return objects
 }
 
-// common returns what an object of the API server has of the fields of a manifest. What the server adds is left out.
+// common returns the fields of an object of the API server that are in the manifest.
 func common(manifest, live any) any {
 	switch manifest := manifest.(type) {
 	case map[string]any:

@@ -27,32 +27,31 @@ import (
 )
 
 var (
-	// ErrNoNamespace means: the namespace of an object is not among the objects.
-	ErrNoNamespace = errors.New("its namespace is not among the objects, so it could not be created")
-	// ErrNoKind means: apiVersion and kind of an object are not known.
+	// ErrNoNamespace is returned if an object's namespace is not among the objects.
+	ErrNoNamespace = errors.New("its namespace is not among the objects")
+	// ErrUnknownKind is returned for an object of an unknown apiVersion and kind.
 	ErrUnknownKind = errors.New("unknown apiVersion and kind")
-	// ErrNoName means: an object has no name.
+	// ErrNoName is returned for an object without a name.
 	ErrNoName = errors.New("no name")
-	// ErrTwice means: one object is there twice.
-	ErrDuplicate = errors.New("there twice")
+	// ErrDuplicate is returned if an object is given twice.
+	ErrDuplicate = errors.New("duplicate object")
 )
 
-// Mode is the mode of all manifests: some are Secrets.
+// FileMode is the mode of all manifests, because some are Secrets.
 const FileMode fs.FileMode = 0o600
 
-// Manifest is an object and the file that it is in.
+// Manifest is an object and its file.
 type Manifest struct {
-	// Name of the file: number, namespace, kind and name.
+	// Name is number, namespace, kind and name, with the extension .yaml.
 	Name string
 	// Content is YAML.
 	Content []byte
-	// Object is what Content says.
+	// Object is Content, decoded.
 	Object *unstructured.Unstructured
-	// Statuses are the bodies of StatusRequests, as YAML.
+	// Statuses are the bodies of StatusRequests as YAML.
 	Statuses [][]byte
 }
 
-// builtIn are the namespaces that Kubernetes creates itself.
 var builtIn = []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease}
 
 var scheme = func() *runtime.Scheme {
@@ -63,10 +62,8 @@ var scheme = func() *runtime.Scheme {
 	return scheme
 }()
 
-// Manifests returns the manifests of objects, in the order in which they are to be created. The same objects, in any order, give the
-// same bytes. The objects are not changed.
-//
-// It implements R-REN-7.
+// Manifests returns the manifests of the objects in the order in which they can be created (R-REN-7). The result does
+// not depend on the order of the objects.
 func Manifests(objects []runtime.Object) ([]Manifest, error) {
 	var clean []*unstructured.Unstructured
 	namespaces := slices.Clone(builtIn)
@@ -96,7 +93,7 @@ func Manifests(objects []runtime.Object) ([]Manifest, error) {
 	}
 	manifests := make([]Manifest, len(clean))
 	for i, object := range clean {
-		// Not by sigs.k8s.io/yaml: it goes by way of JSON, where some control characters have no escape that YAML needs.
+		// sigs.k8s.io/yaml converts from JSON, which does not escape some control characters as YAML requires.
 		content, err := yaml.Marshal(object.Object)
 		if err != nil {
 			return nil, fmt.Errorf("export %s: %w", describe(object), err)
@@ -113,10 +110,10 @@ func Manifests(objects []runtime.Object) ([]Manifest, error) {
 	return manifests, nil
 }
 
-// StatusFolder is the folder of the bodies of requests to status subresources.
+// StatusDir is the folder of the bodies of requests to status subresources.
 const StatusDir = "status"
 
-// Files returns the manifests as files, and in StatusFolder those of StatusRequests.
+// Files returns the manifests as files, with StatusRequests in StatusDir.
 func Files(manifests []Manifest) []files.File {
 	var all []files.File
 	for _, manifest := range manifests {
@@ -129,7 +126,7 @@ func Files(manifests []Manifest) []files.File {
 	return all
 }
 
-// fileName returns number, namespace, kind and name, without what some file systems and archives cannot have in a name.
+// fileName returns a name without characters that some file systems and archives reject.
 func fileName(index int, object *unstructured.Unstructured) string {
 	parts := []string{fmt.Sprintf("%04d", index+1)}
 	if object.GetNamespace() != "" {
@@ -147,7 +144,7 @@ func describe(object *unstructured.Unstructured) string {
 	return object.GetKind() + " " + name
 }
 
-// stages are kinds that others need, in the order in which they are created. All other kinds come after them.
+// creationOrder lists the kinds that are created first.
 var creationOrder = []schema.GroupKind{
 	{Group: corev1.GroupName, Kind: "Namespace"},
 	{Group: apiextensionsv1.GroupName, Kind: "CustomResourceDefinition"},
@@ -168,14 +165,14 @@ func creationIndex(object *unstructured.Unstructured) int {
 	return len(creationOrder)
 }
 
-// compare orders objects by stage, then by group, kind, namespace and name.
+// compare orders objects by creationOrder, then by group, kind, namespace and name.
 func compare(a, b *unstructured.Unstructured) int {
 	x, y := a.GroupVersionKind(), b.GroupVersionKind()
 	return cmp.Or(cmp.Compare(creationIndex(a), creationIndex(b)), cmp.Compare(x.Group, y.Group), cmp.Compare(x.Kind, y.Kind),
 		cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 }
 
-// cleaned returns a copy of an object without what a server owns, and without fields that say nothing.
+// toManifest returns a copy of an object without empty fields and fields that a server owns.
 func toManifest(object runtime.Object) (*unstructured.Unstructured, error) {
 	copied, isUntyped := object.DeepCopyObject().(*unstructured.Unstructured)
 	if !isUntyped {
@@ -183,7 +180,7 @@ func toManifest(object runtime.Object) (*unstructured.Unstructured, error) {
 		if err != nil || len(kinds) != 1 {
 			return nil, fmt.Errorf("export %T: %w", object, ErrUnknownKind)
 		}
-		// Not by runtime.DefaultUnstructuredConverter: it leaves unsigned numbers, which an untyped object cannot have.
+		// runtime.DefaultUnstructuredConverter would keep unsigned numbers, which an untyped object cannot have.
 		content, err := json.Marshal(object)
 		if err != nil {
 			return nil, fmt.Errorf("export %T: %w", object, err)
@@ -219,7 +216,7 @@ func toManifest(object runtime.Object) (*unstructured.Unstructured, error) {
 	return copied, nil
 }
 
-// dropNulls removes fields that are null, as nil lists of Go types are: the schema of a resource does not allow them.
+// dropNulls removes null fields, which come from nil slices and which the schema of a resource rejects.
 func dropNulls(value any) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -237,7 +234,7 @@ func dropNulls(value any) {
 	}
 }
 
-// saysNothing reports whether a status has nothing but empty values, as that of a Go type has.
+// isEmpty reports whether a status has only empty values.
 func isEmpty(value any) bool {
 	switch value := value.(type) {
 	case nil:

@@ -34,7 +34,7 @@ func named(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace, Name: name}
 }
 
-// small is a set with an object of every kind that a render has.
+// small returns an object of every kind that a render has.
 func small() []runtime.Object {
 	owned := named(target, "revision-status-1")
 	owned.ResourceVersion, owned.UID, owned.Generation = "7", types.UID("1-2-3"), 3
@@ -99,8 +99,6 @@ func manifests(t *testing.T, objects []runtime.Object) []Manifest {
 	return found
 }
 
-// TestManifests shows the order and the names of files, what a manifest looks like, and which have a status.
-//
 // R-REN-7.
 func TestManifests(t *testing.T) {
 	t.Parallel()
@@ -167,7 +165,6 @@ metadata:
 	}
 }
 
-// TestDeterministic shows that the order of the objects has no say, and that they are not changed.
 func TestDeterministic(t *testing.T) {
 	t.Parallel()
 	objects := small()
@@ -184,7 +181,6 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// TestManifestsRefuses shows that all that cannot be created is an error.
 func TestManifestsRefuses(t *testing.T) {
 	t.Parallel()
 	untyped := func(content map[string]any) runtime.Object { return &unstructured.Unstructured{Object: content} }
@@ -211,7 +207,6 @@ func TestManifestsRefuses(t *testing.T) {
 	}
 }
 
-// TestStages shows that definitions come before all that may need them.
 func TestStages(t *testing.T) {
 	t.Parallel()
 	all := manifests(t, []runtime.Object{
@@ -229,9 +224,7 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// TestRoundTrip writes manifests and reads them back: the same manifests come of what was read.
-//
-// R-REN-7.
+// Manifests of objects that were read from manifests are equal (R-REN-7).
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	all := manifests(t, small())
@@ -271,14 +264,13 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// FuzzRoundTrip shows that no text is changed on its way through a file.
 func FuzzRoundTrip(f *testing.F) {
 	for _, text := range []string{"", "yes", "0x1F", "1e3", "~", "a\r\nb", " \tx ", "---\na", "\u2028\x85\ufeff", "- &a\n*a", "'\"", "2001-01-01", "\x00\x7f"} {
 		f.Add(text, []byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text string, data []byte) {
 		if strings.ToValidUTF8(text, "") != text {
-			t.Skip() // JSON cannot say it
+			t.Skip() // not valid in JSON
 		}
 		want := &corev1.ConfigMap{ObjectMeta: named("default", "a"), Data: map[string]string{"x": text, text: "y"}, BinaryData: map[string][]byte{"z": data}}
 		all := manifests(t, []runtime.Object{want})

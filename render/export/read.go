@@ -11,10 +11,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// ErrNotManifest means: a file is not what Files has written.
+// ErrNotManifest is returned for a file that Files has not written.
 var ErrNotManifest = errors.New("not a manifest of one object")
 
-// Read returns the objects of manifests that Files has written, in the order of the files, without loss but for what Manifests left out.
+// Read returns the objects of manifests that Files has written, in the order of the files.
 func Read(folder fs.FS) ([]runtime.Object, error) {
 	entries, err := fs.ReadDir(folder, ".")
 	if err != nil {
@@ -23,7 +23,7 @@ func Read(folder fs.FS) ([]runtime.Object, error) {
 	var objects []runtime.Object
 	for _, entry := range entries {
 		if entry.IsDir() && entry.Name() == StatusDir {
-			continue // of what the manifests have as well
+			continue // the manifests have the statuses too
 		}
 		if entry.IsDir() || path.Ext(entry.Name()) != ".yaml" {
 			return nil, fmt.Errorf("read manifests: %s: %w", entry.Name(), ErrNotManifest)

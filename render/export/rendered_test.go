@@ -14,11 +14,11 @@ import (
 	"github.com/solonode/sno/render/rendertest"
 )
 
-// All manifests of a rendered control plane are what a real API server takes: in their order, with no field that it does not know (R-REN-7).
+// A real API server accepts all manifests of a rendered control plane in their order, without unknown fields (R-REN-7).
 // Namespaces are created, everything else is a dry run.
 //
-// It is not beside the tests of package render that set the random numbers of the whole process: connections to a server read them, also
-// while they are closed.
+// It is not in package render, because connections to a server read random numbers, which the tests there fix for the
+// process.
 func TestManifestsOnAPIServer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("renders both profiles, and starts an API server")

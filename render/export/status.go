@@ -7,17 +7,17 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// wholeAtOnce are the kinds without a status subresource: their status comes with the object.
+// withoutStatusSubresource lists the kinds whose status is created with the object.
 var withoutStatusSubresource = map[schema.GroupKind]bool{
 	{Group: configv1.GroupName, Kind: "Network"}: true,
 }
 
-// onlyLater are the fields of an operator's status.nodeStatuses that the API lets nobody set in the request that adds the node
+// setOnUpdate lists the fields of status.nodeStatuses that the API rejects in the request that adds the node
 // (U-REN-30).
 var setOnUpdate = []string{"currentRevision", "targetRevision"}
 
-// StatusRequests returns the bodies of the requests to the status subresource, in their order: none for an object without a status, two
-// for one whose status has fields that can only be set later.
+// StatusRequests returns the bodies of the requests to the status subresource in order: none without a status, and two
+// if the status has fields that can only be set in an update.
 func (m Manifest) StatusRequests() []*unstructured.Unstructured {
 	status, has := m.Object.Object["status"]
 	if !has || withoutStatusSubresource[m.Object.GroupVersionKind().GroupKind()] {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// dropZero removes from the JSON form of a Go value the texts and structs that are zero, which the types of OpenShift's API write all the
-// same. An API server refuses those of fields that its feature set does not have (U-REN-31). What a pointer points at is kept: it was set.
+// dropZero removes empty strings and structs from the JSON form of a Go value: OpenShift's types have no omitempty, and
+// an API server rejects fields of a disabled feature set (U-REN-31). Values of pointers are kept.
 func dropZero(value reflect.Value, content any) {
 	if value.Kind() == reflect.Pointer || value.Kind() == reflect.Interface {
 		if !value.IsNil() {
@@ -16,7 +16,7 @@ func dropZero(value reflect.Value, content any) {
 		return
 	}
 	if value.CanAddr() && value.Addr().Type().Implements(reflect.TypeFor[json.Marshaler]()) {
-		return // it has a form of its own
+		return // custom encoding
 	}
 	switch value.Kind() {
 	case reflect.Struct:

@@ -1,5 +1,5 @@
-// Package files writes many files as one: all of them, or none.
+// Package files writes a set of files atomically.
 //
-// Everything is written into a temporary folder beside the target and synced, and only then renamed. A full disk, a missing permission
-// or a crash leaves the target as it was. What a crashed run left behind is removed by the next.
+// It writes a temporary folder next to the target, syncs it, and renames it. A full disk, a missing permission or a
+// crash leaves the target unchanged. The next run removes what a crashed run left.
 package files

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// exchange puts a folder in the place of another. Where the other one has files there is a moment without any.
+// exchange moves a folder to a place. If the place has files, it does not exist for a moment.
 func exchange(folder, place string, occupied bool) error {
 	if !occupied {
 		return syscall.Rename(folder, place)

@@ -9,14 +9,13 @@ import (
 
 // File is a file to write.
 type File struct {
-	// Path is relative to the folder that is written, with slashes.
-	Path string
-	// Mode has the permissions.
+	// Path is relative to the target folder, with slashes.
+	Path    string
 	Mode    fs.FileMode
 	Content []byte
 }
 
-// check returns the files in order of their paths, or an error for a path that leaves the folder or is used twice.
+// check returns the files in order of their paths, or an error for an invalid or duplicate path.
 func check(files []File) ([]File, error) {
 	ordered := slices.Clone(files)
 	slices.SortStableFunc(ordered, func(a, b File) int { return strings.Compare(a.Path, b.Path) })

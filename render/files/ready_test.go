@@ -10,7 +10,7 @@ import (
 	"github.com/solonode/sno/render/files"
 )
 
-// What Write would refuse at once is known before the files are, and nothing is left behind.
+// CheckWritable returns the errors of Write in advance and leaves no files.
 func TestReady(t *testing.T) {
 	full := t.TempDir()
 	if err := os.WriteFile(filepath.Join(full, "file"), nil, 0o600); err != nil {

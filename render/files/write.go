@@ -11,28 +11,28 @@ import (
 )
 
 var (
-	// ErrNotEmpty means: the folder exists and has files, which Write keeps.
-	ErrNotEmpty = errors.New("the folder is not empty; choose another, or ask for it to be replaced")
-	// ErrPath means: a path is not inside the folder.
+	// ErrNotEmpty is returned by Write for a folder that has files.
+	ErrNotEmpty = errors.New("the folder is not empty; choose another, or replace it")
+	// ErrInvalidPath is returned for a path outside of the folder.
 	ErrInvalidPath = errors.New("not a path inside the folder")
-	// ErrTwice means: two files have one path, or one's folder is the other.
+	// ErrDuplicate is returned for two files of one path, or a file that is the folder of another.
 	ErrDuplicate = errors.New("used by two files")
-	// ErrMode means: a mode says more than permissions.
+	// ErrInvalidMode is returned for a mode with more than permissions.
 	ErrInvalidMode = errors.New("a mode with more than permissions")
 )
 
-// folderMode is the mode of all folders, since there are keys inside.
+// folderMode is restrictive because the folders have keys.
 const folderMode fs.FileMode = 0o700
 
-// Write writes files into a folder that does not exist or is empty. After an error the folder is as it was before.
+// Write writes files into a folder that does not exist or is empty. After an error the folder is unchanged.
 func Write(dir string, files []File) error { return write(dir, files, false) }
 
-// Replace is Write for a folder that may have files, which are gone afterwards. Somebody who reads the folder at the same time finds
-// either the old files or the new ones.
+// Replace is Write for a folder that may have files, which it removes. Readers find either the old files or the new
+// ones.
 func Replace(dir string, files []File) error { return write(dir, files, true) }
 
-// Ready returns the error that Write, or Replace, would meet at once: a folder that has files, or one that cannot be made. It leaves
-// nothing behind, so that whoever needs time for the files finds it out before.
+// CheckWritable returns the error with which Write, or Replace, would fail now: a folder that has files or that cannot
+// be created. Callers use it before they spend time on the content.
 func CheckWritable(dir string, replace bool) error {
 	dir, _, err := target(dir, replace)
 	if err != nil {
@@ -52,7 +52,7 @@ func CheckWritable(dir string, replace bool) error {
 	return os.Remove(probe)
 }
 
-// target returns the path of the folder, and whether it has files, which only a replacement may have.
+// target returns the path of the folder, and whether it has files, which only a replacement accepts.
 func target(dir string, replace bool) (path string, full bool, err error) {
 	if path, err = filepath.Abs(dir); err != nil {
 		return "", false, err
@@ -93,20 +93,19 @@ func write(dir string, files []File, replace bool) (err error) {
 		return errors.Join(err, os.RemoveAll(partial))
 	}
 	defer func() {
-		// After Replace it has the old files.
+		// After Replace it holds the old files.
 		err = errors.Join(err, os.RemoveAll(partial))
 		unlock()
 	}()
 	if err := writeAll(partial, ordered); err != nil {
-		return fmt.Errorf("write %s, nothing is changed: %w", dir, err)
+		return fmt.Errorf("write %s, which is unchanged: %w", dir, err)
 	}
 	if err := exchange(partial, dir, full); err != nil {
-		return fmt.Errorf("write %s, nothing is changed: %w", dir, err)
+		return fmt.Errorf("write %s, which is unchanged: %w", dir, err)
 	}
 	return syncFolder(parent)
 }
 
-// fill writes the files and waits until they are on the disk.
 func writeAll(dir string, files []File) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -143,7 +142,7 @@ func writeFile(root *os.Root, name string, file File) (err error) {
 	if _, err := opened.Write(file.Content); err != nil {
 		return err
 	}
-	// The umask has no say.
+	// Independent of the umask.
 	if err := opened.Chmod(file.Mode); err != nil {
 		return err
 	}
@@ -158,7 +157,7 @@ func syncFolder(name string) error {
 	return errors.Join(folder.Sync(), folder.Close())
 }
 
-// lock holds a folder until it is unlocked or the process ends.
+// lock locks a folder until it is unlocked or the process ends.
 func lock(folder string) (unlock func(), err error) {
 	opened, err := os.Open(folder)
 	if err != nil {
@@ -170,7 +169,7 @@ func lock(folder string) (unlock func(), err error) {
 	return func() { _ = opened.Close() }, nil
 }
 
-// sweep removes what crashed runs left: folders that nobody holds.
+// removeLeftovers removes the folders of crashed runs, which no process has locked.
 func removeLeftovers(parent, prefix string) error {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
@@ -183,7 +182,7 @@ func removeLeftovers(parent, prefix string) error {
 		left := filepath.Join(parent, entry.Name())
 		unlock, err := lock(left)
 		if err != nil {
-			continue // of a run that goes on, or gone
+			continue // in use by another run, or removed
 		}
 		err = os.RemoveAll(left)
 		unlock()

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// childFolder is set in a process of this test that writes many files into that folder, for ever.
+// childFolder is the folder into which a child process of this test writes files repeatedly.
 const childFolder = "FILES_TEST_WRITE_TO"
 
 func TestMain(m *testing.M) {
@@ -42,7 +42,7 @@ func many() []File {
 	return all
 }
 
-// tree returns what a folder has: the mode and content of each file, and the mode of each folder.
+// tree returns mode and content of each file and the mode of each folder.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -75,13 +75,10 @@ func tree(t *testing.T, dir string) map[string]string {
 }
 
 var (
-	pair = []File{{"etc/b.sh", 0o755, []byte("b")}, {"a", 0o600, []byte("a")}}
-	// wantPair is what pair looks like.
+	pair     = []File{{"etc/b.sh", 0o755, []byte("b")}, {"a", 0o600, []byte("a")}}
 	wantPair = map[string]string{"a": "-rw------- a", "etc": "drwx------", "etc/b.sh": "-rwxr-xr-x b"}
 )
 
-// TestWrite shows files and modes in a folder that is new, empty, or to be replaced, and that other folders are kept.
-//
 // R-REN-8.
 func TestWrite(t *testing.T) {
 	t.Parallel()
@@ -130,7 +127,6 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestWriteRefuses shows paths that are refused before anything is written.
 func TestWriteRefuses(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]error{
@@ -149,7 +145,6 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
-// TestReadOnly shows that a folder that cannot be written into is an error that says so.
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
 	parent := t.TempDir()
@@ -167,7 +162,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// TestFullDisk shows that a disk without room leaves the old files, and nothing else.
+// A full disk leaves the old files and nothing else.
 func TestFullDisk(t *testing.T) {
 	parent := t.TempDir()
 	if err := unix.Mount("tmpfs", parent, "tmpfs", 0, "size=64k"); err != nil {
@@ -195,7 +190,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestCrash kills a process while it writes. The folder has all files or none, and the next run removes what is left.
+// A killed process leaves all files or none, and the next run removes the rest.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	for round := range 8 {
@@ -209,7 +204,7 @@ func TestCrash(t *testing.T) {
 			t.Fatal(err)
 		}
 		seenEnough, cancel := context.WithTimeout(t.Context(), time.Minute)
-		// Later in each round, by what can be seen: how many files the child has written.
+		// Later in each round, measured by the files that the child has written.
 		for seen := 0; seen <= round*35; {
 			partial, err := filepath.Glob(filepath.Join(parent, ".out.partial-*", "folder", "*"))
 			if err != nil {
@@ -243,7 +238,7 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// TestNeverHalf reads a folder while it is replaced: it always has all files of one of the two.
+// A reader of a folder that is replaced finds all files of one version.
 func TestNeverHalf(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "out")
@@ -278,7 +273,7 @@ func TestNeverHalf(t *testing.T) {
 		}
 		a, errA := root.ReadFile("a")
 		c, errC := root.ReadFile("b/c")
-		// What was replaced is removed, so a file may be gone; what is there is of one version.
+		// Files of the old version may be gone; those that exist are of one version.
 		if errA == nil && errC == nil && !bytes.Equal(a, c) {
 			t.Errorf("a is of version %s, b/c of %s", a, c)
 		}

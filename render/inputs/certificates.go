@@ -13,20 +13,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ManagedLabel is on the signers, bundles and certificates that loops make, and renew.
+// ManagedLabel is on the signers, bundles and certificates that loops make and renew.
 const ManagedLabel = "auth.openshift.io/managed-certificate-type"
 
-// certificate is a certificate of the input.
 type certificate struct {
 	source *source
 	field  string
-	// renewed is true for one that a loop has made, and renews.
+	// renewed is true for a certificate that a loop has made and renews.
 	renewed bool
 	*x509.Certificate
 }
 
-// checkCertificates finds certificates that have ended or not begun, keys that do not match, and what claims to be of a signer of the
-// input and is not: in Secrets of type kubernetes.io/tls or with such keys, and in ConfigMaps with a bundle of CAs.
+// checkCertificates checks validity, keys and signers of certificates in Secrets of type kubernetes.io/tls or with such
+// keys, and in ConfigMaps with a CA bundle.
 func (r *reader) checkCertificates() {
 	var all, signers, bundled []certificate
 	for _, id := range sortedIdentities(r.secrets) {
@@ -60,13 +59,13 @@ func (r *reader) checkCertificates() {
 		case r.now.After(cert.NotAfter) && r.renewal:
 			if !cert.renewed {
 				r.cluster.Warnings = append(r.cluster.Warnings, cert.source.fault(ErrCertificate, cert.field,
-					fmt.Sprintf("%s ended at %s", cert.Subject, cert.NotAfter.UTC().Format(time.RFC3339)), "renew it"))
+					fmt.Sprintf("%s expired at %s", cert.Subject, cert.NotAfter.UTC().Format(time.RFC3339)), "renew it"))
 			}
 		case r.now.After(cert.NotAfter):
-			r.addFault(cert.source, ErrCertificate, cert.field, fmt.Sprintf("%s ended at %s", cert.Subject, cert.NotAfter.UTC().Format(time.RFC3339)),
+			r.addFault(cert.source, ErrCertificate, cert.field, fmt.Sprintf("%s expired at %s", cert.Subject, cert.NotAfter.UTC().Format(time.RFC3339)),
 				"renew it, or remove it")
 		case r.now.Before(cert.NotBefore):
-			r.addFault(cert.source, ErrCertificate, cert.field, fmt.Sprintf("%s begins at %s", cert.Subject, cert.NotBefore.UTC().Format(time.RFC3339)),
+			r.addFault(cert.source, ErrCertificate, cert.field, fmt.Sprintf("%s is not valid before %s", cert.Subject, cert.NotBefore.UTC().Format(time.RFC3339)),
 				"check the clock")
 		}
 		r.checkIssuer(cert, all)
@@ -79,7 +78,7 @@ func (r *reader) checkCertificates() {
 			if !anyOf(bundled, func(other certificate) bool {
 				return other.source == cert.source && other.field == cert.field && samePublicKey(other, signer)
 			}) {
-				r.addFault(cert.source, ErrCertificate, cert.field, fmt.Sprintf("a foreign CA: %s has another key in %s at %s:%d", cert.Subject,
+				r.addFault(cert.source, ErrCertificate, cert.field, fmt.Sprintf("another CA of that name: %s has another key in %s at %s:%d", cert.Subject,
 					signer.source.object, signer.source.file, signer.source.line(signer.field)), "put the signer's certificate into the bundle")
 			}
 		}
@@ -99,7 +98,7 @@ func samePublicKey(a, b certificate) bool {
 	return bytes.Equal(a.RawSubjectPublicKeyInfo, b.RawSubjectPublicKeyInfo)
 }
 
-// foreign finds a certificate that names a CA of the input as its issuer and that none of that name has signed.
+// checkIssuer finds a certificate whose issuer has the name of a CA of the input but not its key.
 func (r *reader) checkIssuer(cert certificate, all []certificate) {
 	var candidates []certificate
 	for _, other := range all {
@@ -112,10 +111,10 @@ func (r *reader) checkIssuer(cert certificate, all []certificate) {
 	}
 	first := candidates[0]
 	r.addFault(cert.source, ErrCertificate, cert.field, fmt.Sprintf("%s is not signed by its issuer %s in %s at %s:%d", cert.Subject, cert.Issuer,
-		first.source.object, first.source.file, first.source.line(first.field)), "give the certificate and the CA that belong together")
+		first.source.object, first.source.file, first.source.line(first.field)), "use a certificate and a CA that match")
 }
 
-// pair returns the certificates of a Secret, the first the one of the key.
+// keyPair returns the certificates of a Secret, first the one of the key.
 func (r *reader) keyPair(s *source, secret *corev1.Secret) []certificate {
 	for _, key := range []string{corev1.TLSCertKey, corev1.TLSPrivateKeyKey} {
 		if len(secret.Data[key]) == 0 {
@@ -128,12 +127,11 @@ func (r *reader) keyPair(s *source, secret *corev1.Secret) []certificate {
 		return nil
 	}
 	if _, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey]); err != nil {
-		r.addFault(s, ErrCertificate, s.dataField(corev1.TLSPrivateKeyKey), strings.TrimPrefix(err.Error(), "tls: "), "give the certificate's own key")
+		r.addFault(s, ErrCertificate, s.dataField(corev1.TLSPrivateKeyKey), strings.TrimPrefix(err.Error(), "tls: "), "use the certificate's key")
 	}
 	return chain
 }
 
-// certificates returns all certificates of a PEM text.
 func (r *reader) certificates(s *source, field string, text []byte) []certificate {
 	found, err := parsePEM(text)
 	if err != nil {

@@ -15,14 +15,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// authority is a certificate with its key.
 type authority struct {
 	cert      *x509.Certificate
 	key       *ecdsa.PrivateKey
 	text, pem string // of the certificate and of the key
 }
 
-// issue returns a certificate that a signer, or else its own key, has signed.
+// issue returns a certificate that the signer, or its own key, has signed.
 func issue(t *testing.T, name string, signer *authority, ca bool, from, until time.Time) *authority {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -72,17 +71,16 @@ func bundle(name string, certs ...string) change {
 		"  ca-bundle.crt:"+block(strings.Join(certs, "")))
 }
 
-// TestCertificates shows which certificates cannot be used, and that good ones can.
 func TestCertificates(t *testing.T) {
 	t.Parallel()
 	day := 24 * time.Hour
 	before, after := testNow.Add(-day), testNow.Add(day)
 	root := issue(t, "root", nil, true, before, after)
-	impostor := issue(t, "root", nil, true, before, after)
+	sameName := issue(t, "root", nil, true, before, after)
 	intermediate := issue(t, "intermediate", root, true, before, after)
 	leaf := issue(t, "leaf", intermediate, false, before, after)
-	foreign := issue(t, "foreign", impostor, false, before, after)
-	stranger := issue(t, "stranger", issue(t, "elsewhere", nil, true, before, after), false, before, after)
+	foreign := issue(t, "foreign", sameName, false, before, after)
+	otherCA := issue(t, "otherCA", issue(t, "elsewhere", nil, true, before, after), false, before, after)
 	old := issue(t, "old", nil, true, before.Add(-day), before)
 	future := issue(t, "future", nil, true, after, after.Add(day))
 	for _, test := range []struct {
@@ -91,17 +89,17 @@ func TestCertificates(t *testing.T) {
 		want    []string
 	}{
 		{name: "good", changes: []change{tlsSecret("signer", root.text, root.pem), bundle("ca", root.text, intermediate.text),
-			tlsSecret("leaf", leaf.text+intermediate.text, leaf.pem), tlsSecret("stranger", stranger.text, stranger.pem)}},
-		{name: "ended, and not begun", changes: []change{tlsSecret("signer", old.text, old.pem), bundle("ca", root.text, future.text)},
+			tlsSecret("leaf", leaf.text+intermediate.text, leaf.pem), tlsSecret("otherCA", otherCA.text, otherCA.pem)}},
+		{name: "expired, and not yet valid", changes: []change{tlsSecret("signer", old.text, old.pem), bundle("ca", root.text, future.text)},
 			want: []string{"ca.yaml:5 ConfigMap openshift-config/ca data.ca-bundle.crt (unusable certificate)",
 				"signer.yaml:12 Secret openshift-config/signer stringData.tls.crt (unusable certificate)"}},
 		{name: "another key", changes: []change{tlsSecret("leaf", leaf.text, foreign.pem)},
 			want: []string{"leaf.yaml:6 Secret openshift-config/leaf stringData.tls.key (unusable certificate)"}},
-		{name: "signed by another of the name", changes: []change{bundle("ca", root.text), tlsSecret("leaf", foreign.text, foreign.pem)},
+		{name: "signed by another CA of that name", changes: []change{bundle("ca", root.text), tlsSecret("leaf", foreign.text, foreign.pem)},
 			want: []string{"leaf.yaml:12 Secret openshift-config/leaf stringData.tls.crt (unusable certificate)"}},
-		{name: "a bundle with another of the signer's name", changes: []change{bundle("ca", impostor.text), tlsSecret("signer", root.text, root.pem)},
+		{name: "a bundle with another CA of the signer's name", changes: []change{bundle("ca", sameName.text), tlsSecret("signer", root.text, root.pem)},
 			want: []string{"ca.yaml:5 ConfigMap openshift-config/ca data.ca-bundle.crt (unusable certificate)"}},
-		{name: "a bundle with both", changes: []change{bundle("ca", impostor.text, root.text), tlsSecret("signer", root.text, root.pem)}},
+		{name: "a bundle with both", changes: []change{bundle("ca", sameName.text, root.text), tlsSecret("signer", root.text, root.pem)}},
 		{name: "no certificates", changes: []change{bundle("ca", "nothing"), tlsSecret("signer", root.pem, root.pem),
 			add("empty.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: empty, namespace: a}\ntype: kubernetes.io/tls\ndata: {tls.crt: \"\"}\n")},
 			want: []string{"ca.yaml:5 ConfigMap openshift-config/ca data.ca-bundle.crt (unusable certificate)",
@@ -118,7 +116,6 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// TestNamedCertificate shows that a certificate by name needs its Secret, and is not for the internal name.
 func TestNamedCertificate(t *testing.T) {
 	t.Parallel()
 	leaf := issue(t, "api", nil, false, testNow, testNow.Add(time.Hour))
@@ -135,7 +132,7 @@ func TestNamedCertificate(t *testing.T) {
 	}
 }
 
-// TestCertificatesAgain shows that nothing that has ended keeps a later run from renewing the others, and that a person is told of what nobody renews.
+// Expired certificates do not block a renewal. Those that no loop renews cause a warning.
 func TestCertificatesAgain(t *testing.T) {
 	t.Parallel()
 	old := issue(t, "old", nil, true, testNow.Add(-2*time.Hour), testNow.Add(-time.Hour))

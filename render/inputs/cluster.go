@@ -7,7 +7,8 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// Cluster is what a folder of manifests says of a cluster. After Read without an error every resource of config.openshift.io is set.
+// Cluster is the content of a folder of manifests. After Read without an error every resource of config.openshift.io is
+// set.
 type Cluster struct {
 	Infrastructure *configv1.Infrastructure
 	Network        *configv1.Network
@@ -22,9 +23,9 @@ type Cluster struct {
 	DNS            *configv1.DNS
 	Node           *configv1.Node
 
-	// Nodes are the Nodes of the core group, of all roles, sorted by name.
+	// Nodes are the core Nodes of all roles, sorted by name.
 	Nodes []*corev1.Node
-	// Others are all other objects: ConfigMaps, Secrets and whatever else the folder has, in the order of files and documents.
+	// Others are all other objects in the order of files and documents.
 	Others []*unstructured.Unstructured
 
 	// Warnings are fields that are set and have no effect, or none before an operator runs.

@@ -14,14 +14,14 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// source is one object in a file, with what is needed to find the line of a field.
+// source is one object in a file.
 type source struct {
 	file string
-	// offset is how many lines the file has before the document.
+	// offset is the number of lines before the document.
 	offset int
 	node   *yaml.Node
 	json   []byte
-	// object is how faults name the object.
+	// object is the object's name in faults.
 	object string
 }
 
@@ -30,7 +30,8 @@ var (
 	lineInError = regexp.MustCompile(`line (\d+): `)
 )
 
-// split returns the documents of a file, each with the number of lines before it. Documents of nothing but comments are left out.
+// split returns the documents of a file, each with the number of lines before it, without those that have only
+// comments.
 func split(content []byte) (documents [][]byte, offsets []int) {
 	lines := bytes.SplitAfter(content, []byte("\n"))
 	start := 0
@@ -56,7 +57,7 @@ func split(content []byte) (documents [][]byte, offsets []int) {
 	return documents, offsets
 }
 
-// untab replaces the tabs that indent lines of JSON, which are no YAML; a string of JSON has no line breaks.
+// expandTabs replaces tabs that indent lines of JSON, which YAML does not allow.
 func expandTabs(content []byte) []byte {
 	var out []byte
 	for line := range bytes.Lines(content) {
@@ -67,7 +68,7 @@ func expandTabs(content []byte) []byte {
 	return out
 }
 
-// parse returns the objects of a file and what keeps others from being read. A List is replaced by its items.
+// parse returns the objects of a file, with a List replaced by its items, and the faults of syntax.
 func parse(file string, content []byte) (sources []*source, faults Faults) {
 	if strings.HasSuffix(file, ".json") {
 		content = expandTabs(content)
@@ -91,7 +92,7 @@ func parseDocument(file string, document []byte, offset int) (sources []*source,
 		if line == 0 {
 			line = offset + 1
 		}
-		syntax(line, text, "mend the YAML")
+		syntax(line, text, "fix the YAML")
 		return nil, faults
 	}
 	var next yaml.Node
@@ -115,10 +116,10 @@ func parseDocument(file string, document []byte, offset int) (sources []*source,
 			}
 		}
 		if len(faults) == 0 {
-			syntax(offset+1, strings.TrimSpace(err.Error()), "mend the YAML")
+			syntax(offset+1, strings.TrimSpace(err.Error()), "fix the YAML")
 			return nil, faults
 		}
-		// What is left of the document is checked too, so that all faults come at once.
+		// Check the rest of the document too, so that all faults are reported at once.
 		if converted, err = sigsyaml.YAMLToJSON(document); err != nil {
 			return nil, faults
 		}
@@ -149,7 +150,7 @@ func parseDocument(file string, document []byte, offset int) (sources []*source,
 	return sources, faults
 }
 
-// yamlError returns the line inside the file and the text of a parser's message, line 0 when it names none.
+// yamlError returns the line in the file and the text of a parser's message; the line is 0 if it names none.
 func yamlError(text string, offset int) (line int, problem string) {
 	text = strings.TrimSpace(text)
 	found := lineInError.FindStringSubmatchIndex(text)
@@ -169,10 +170,9 @@ func yamlError(text string, offset int) (line int, problem string) {
 	return number + offset, problem
 }
 
-// countedFromZero are the messages of the YAML library's parser. It counts lines from 0 in these, and from 1 in those of its scanner.
+// countedFromZero are the messages in which the YAML library's parser counts lines from 0; its scanner counts from 1.
 var countedFromZero = []string{"',' or ']'", "',' or '}'", "key", "'-' indicator", "<document start>", "node content"}
 
-// child returns the value of a key.
 func child(node *yaml.Node, name string) *yaml.Node {
 	if key := keyNode(node, name); key >= 0 {
 		return node.Content[key+1]
@@ -180,7 +180,6 @@ func child(node *yaml.Node, name string) *yaml.Node {
 	return nil
 }
 
-// keyNode returns the index of a key, -1 when there is none.
 func keyNode(node *yaml.Node, name string) int {
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		if node.Content[i].Value == name {
@@ -190,8 +189,8 @@ func keyNode(node *yaml.Node, name string) int {
 	return -1
 }
 
-// line returns the line of a field such as spec.servingCerts.namedCertificates[0].names, or of what is nearest above it. Keys may
-// have dots: the longest key that fits is taken.
+// line returns the line of a field such as spec.servingCerts.namedCertificates[0].names, or of its nearest parent. Keys
+// may contain dots: the longest match is used.
 func (s *source) line(path string) int {
 	if s == nil || s.node == nil {
 		return 0
@@ -232,7 +231,6 @@ func (s *source) line(path string) int {
 	return s.offset + line
 }
 
-// listItems returns the items of a List as JSON.
 func listItems(list []byte) ([][]byte, error) {
 	var content struct {
 		Items []json.RawMessage `json:"items"`
@@ -247,7 +245,7 @@ func listItems(list []byte) ([][]byte, error) {
 	return items, nil
 }
 
-// dataField returns where a Secret has a key: data, or stringData, which wins.
+// dataField returns the field of a Secret that has the key: stringData takes precedence over data.
 func (s *source) dataField(key string) string {
 	if clear := child(s.node, "stringData"); clear != nil && keyNode(clear, key) >= 0 {
 		return "stringData." + key

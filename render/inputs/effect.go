@@ -9,45 +9,49 @@ import (
 	"strings"
 )
 
-// Effect is what becomes of a field.
+// Effect is what is done with a field.
 type Effect string
 
 const (
-	// Applied: it decides what is rendered, in both profiles.
+	// Applied fields affect the static pods in both profiles.
 	Applied Effect = "applied"
-	// AppliedOpenShift: as Applied, in profile openshift. The plain kube-apiserver has nothing like it; there, a field that is
-	// set is a warning.
-	AppliedOpenShift Effect = "applied in profile openshift"
-	// Kept: it is no business of the control plane. It is exported as it is, for whoever reads it.
-	ExportedOnly Effect = "exported only"
-	// Ignored: on a cluster with operators one of them would act on it. A field that is set is a warning. It is exported.
-	Ignored Effect = "ignored, with a warning"
-	// Refused: a field that is set is a fault.
+	// AppliedOpenShift fields affect the static pods in profile openshift. In profile kubernetes a set field is a
+	// warning.
+	AppliedOpenShift Effect = "applied (openshift)"
+	// ExportedOnly fields do not affect the static pods.
+	ExportedOnly Effect = "exported"
+	// Ignored fields need an operator. A set field is a warning; it is exported.
+	Ignored Effect = "ignored"
+	// Refused fields must not be set.
 	Refused Effect = "refused"
 )
 
-// Field is a row of the table of fields: what becomes of a field of a resource of config.openshift.io.
+// Field is what is done with a field of a resource of config.openshift.io.
 type Field struct {
-	// Resource is the kind.
 	Resource string
-	// Path names the field, with [*] for the items of a list. A row covers all that is below it, but for rows of their own.
+	// Path has [*] for the items of a list. An entry covers all fields below it that have no entry of their own.
 	Path   string
 	Effect Effect
-	Reason    string
-	// Values are the values that are accepted, besides the empty one; none means any.
+	Reason string
+	// Values are the accepted values, in addition to the empty one; none accepts any.
 	Values []string
-	// RefusedValues are values that are known and refused, and why.
+	// RefusedValues are known values that are refused.
 	RefusedValues []RefusedValue
 }
 
-// RefusedValue is a value that the API has and a render refuses.
+// RefusedValue is a value of the API that is refused.
 type RefusedValue struct{ Value, Reason string }
 
-// WriteMarkdown writes the table of fields as Markdown: a section for every resource.
+// maxCell is the limit of a cell with several paths.
+const maxCell = 115
+
+// WriteMarkdown writes the fields as Markdown tables, one per resource. Consecutive fields of one effect and reason share
+// a row.
 func WriteMarkdown(w io.Writer, fields []Field) error {
 	var text strings.Builder
 	resource := ""
-	for _, field := range fields {
+	for len(fields) > 0 {
+		field := fields[0]
 		if field.Resource != resource {
 			if resource != "" {
 				text.WriteString("\n")
@@ -55,7 +59,15 @@ func WriteMarkdown(w io.Writer, fields []Field) error {
 			resource = field.Resource
 			fmt.Fprintf(&text, "## %s\n\n| field | effect | values | why |\n|---|---|---|---|\n", resource)
 		}
-		fmt.Fprintf(&text, "| `%s` | %s | %s | %s |\n", field.Path, field.Effect, strings.Join(field.Values, ", "), field.Reason)
+		paths := "`" + field.Path + "`"
+		for fields = fields[1:]; len(fields) > 0 && field.sharesRow(fields[0]); fields = fields[1:] {
+			longer := paths + ", `" + fields[0].Path + "`"
+			if len(longer) > maxCell {
+				break
+			}
+			paths = longer
+		}
+		fmt.Fprintf(&text, "| %s | %s | %s | %s |\n", paths, field.Effect, strings.Join(field.Values, ", "), field.Reason)
 		for _, refused := range field.RefusedValues {
 			fmt.Fprintf(&text, "| | %s | %s | %s |\n", Refused, refused.Value, refused.Reason)
 		}
@@ -64,13 +76,17 @@ func WriteMarkdown(w io.Writer, fields []Field) error {
 	return err
 }
 
-// set is a field of the input that has a value.
+func (f Field) sharesRow(other Field) bool {
+	return f.Resource == other.Resource && f.Effect == other.Effect && f.Reason == other.Reason &&
+		len(f.Values)+len(other.Values)+len(f.RefusedValues)+len(other.RefusedValues) == 0
+}
+
 type setField struct {
 	path  string
 	value any
 }
 
-// empty reports whether a value of JSON says nothing: null, "", 0, false, and what has only such values.
+// empty reports whether a JSON value is empty: null, "", 0, false, or composed of such values.
 func empty(value any) bool {
 	switch value := value.(type) {
 	case nil:
@@ -99,7 +115,7 @@ var (
 	trailingIndex = regexp.MustCompile(`\[\d+\]$`)
 )
 
-// rowOf returns the row that covers a path.
+// fieldFor returns the entry that covers a path.
 func fieldFor(resource, path string) (Field, bool) {
 	path = index.ReplaceAllString(path, "[*]")
 	best, found := Field{}, false
@@ -114,7 +130,7 @@ func fieldFor(resource, path string) (Field, bool) {
 	return best, found
 }
 
-// leaves returns the fields of the input that have a value and no fields of their own.
+// leaves returns the set fields that have no fields of their own.
 func leaves(at string, value any) []setField {
 	if empty(value) {
 		return nil
@@ -136,7 +152,7 @@ func leaves(at string, value any) []setField {
 	return []setField{{at, value}}
 }
 
-// checkFields holds the input against the table of fields. It implements R-REN-2.
+// checkFields validates the input with Fields. It implements R-REN-2.
 func (r *reader) checkFields() {
 	for _, kind := range required {
 		s := r.configSource(kind)
@@ -156,7 +172,7 @@ func (r *reader) checkFields() {
 				}
 				r.checkValue(s, row, leaf)
 				if reported[row.Path] {
-					continue // once for all that a row covers
+					continue // once per entry
 				}
 				reported[row.Path] = true
 				field := fieldPath(row.Path, leaf.path)
@@ -175,7 +191,7 @@ func (r *reader) checkFields() {
 	}
 }
 
-// at returns the beginning of a path that a row names, or the list that it names the items of.
+// fieldPath returns the part of a path that an entry names, without a trailing index.
 func fieldPath(row, path string) string {
 	rowSegments, segments := strings.Split(row, "."), strings.Split(path, ".")
 	return trailingIndex.ReplaceAllString(strings.Join(segments[:len(rowSegments)], "."), "")

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// What kind of fault it is, for errors.Is.
+// Kinds of faults, for errors.Is.
 var (
 	ErrSyntax       = errors.New("not readable")
 	ErrUnknownKind  = errors.New("unknown kind")
@@ -23,23 +23,21 @@ var (
 	ErrIgnored      = errors.New("without effect")
 )
 
-// Fault is one thing that is wrong with the input. It is an error that wraps Kind.
+// Fault is one problem of the input. It is an error that wraps Kind.
 type Fault struct {
-	// File is the path inside the folder, empty for what is in no file. Line begins at 1 and is 0 where there is none.
+	// File is the path in the folder, or empty. Line begins at 1 and is 0 without a line.
 	File string
 	Line int
 	// Object is kind and name, such as "APIServer cluster" or "Secret openshift-config/etcd-client".
-	Object string
-	// Field is the path of a field, such as spec.encryption.type.
-	Field string
-	// Problem is what is wrong, Advice what to do about it.
+	Object  string
+	Field   string
 	Problem string
 	Advice  string
 	// Kind is one of the package's errors.
 	Kind error
 }
 
-// Error returns the fault in one line: place, object, field, problem, advice.
+// Error returns one line: place, object, field, problem, advice.
 func (f Fault) Error() string {
 	var parts []string
 	switch {
@@ -64,7 +62,7 @@ func (f Fault) Error() string {
 // Unwrap returns Kind.
 func (f Fault) Unwrap() error { return f.Kind }
 
-// Faults are all faults of an input.
+// Faults are all problems of an input.
 type Faults []Fault
 
 // Error returns one line for each fault.
@@ -76,7 +74,7 @@ func (f Faults) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap returns the faults, so that errors.Is finds the kind of each.
+// Unwrap returns the faults, for errors.Is.
 func (f Faults) Unwrap() []error {
 	errs := make([]error, len(f))
 	for i := range f {
@@ -85,7 +83,7 @@ func (f Faults) Unwrap() []error {
 	return errs
 }
 
-// sorted returns the faults by file, line, object, field and problem, what is in no file last.
+// sorted returns the faults by file, line, object, field and problem; those without a file are last.
 func (f Faults) sorted() Faults {
 	slices.SortStableFunc(f, func(a, b Fault) int {
 		if (a.File == "") != (b.File == "") {

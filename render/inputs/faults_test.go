@@ -12,14 +12,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// change is what a test does to a golden input: a file is added, or a text in it replaced; no content removes it.
+// change adds a file to a golden input, or replaces a text in it; without content it removes the file.
 type change struct{ file, replace, with string }
 
 func add(file, content string) change { return change{file: file, with: content} }
 
 func remove(file string) change { return change{file: file} }
 
-// changed returns a golden input with changes.
 func changed(t *testing.T, folder string, changes ...change) fstest.MapFS {
 	t.Helper()
 	input := fstest.MapFS{}
@@ -52,7 +51,7 @@ func changed(t *testing.T, folder string, changes ...change) fstest.MapFS {
 	return input
 }
 
-// brief is a fault without its sentences: place, object, field, kind.
+// brief returns place, object, field and kind of each fault.
 func brief(faults Faults) []string {
 	var lines []string
 	for _, fault := range faults {
@@ -72,7 +71,7 @@ func faultsOf(t *testing.T, input fs.FS) Faults {
 		return nil
 	}
 	if cluster != nil {
-		t.Error("a Cluster beside an error")
+		t.Error("a Cluster in addition to an error")
 	}
 	var faults Faults
 	if !errors.As(err, &faults) {
@@ -83,8 +82,6 @@ func faultsOf(t *testing.T, input fs.FS) Faults {
 
 const apiServer = "apiVersion: config.openshift.io/v1\nkind: APIServer\nmetadata:\n  name: cluster\n"
 
-// TestFaults shows what is found, where, and that nothing else is.
-//
 // R-REN-2, R-REN-3.
 func TestFaults(t *testing.T) {
 	t.Parallel()
@@ -123,7 +120,7 @@ func TestFaults(t *testing.T) {
 			want: []string{"cluster-oauth.yaml:2 OAuth cluster kind (unknown kind)", "OAuth cluster  (missing)"}},
 		{name: "other name", changes: []change{{"cluster-oauth.yaml", "name: cluster", "name: default"}},
 			want: []string{"cluster-oauth.yaml:4 OAuth default metadata.name (invalid value)"}},
-		{name: "syntax, and the rest is still read", changes: []change{
+		{name: "the rest is read after a syntax error", changes: []change{
 			{"cluster-dns-02-config.yml", "spec:\n", "spec: [\n"},
 			{"cluster-oauth.yaml", "spec: {}", "spec: {}\n...\nkind: Lost"},
 			add("text.yaml", "only text\n"), add("nothing.yaml", "# nothing\n"), add("kind.yaml", "a: b\n")},
@@ -145,14 +142,14 @@ func TestFaults(t *testing.T) {
 			want: []string{"cluster-network-02-config.yml:13 Network cluster spec.serviceNetwork[0] (overlapping networks)"}},
 		{name: "no room", folder: "three-nodes", changes: []change{{"cluster-network-02-config.yml", "10.128.0.0/14", "10.128.0.0/22"}},
 			want: []string{"cluster-network-02-config.yml:6 Network cluster spec.clusterNetwork (invalid value)"}},
-		{name: "a node's network larger than all", changes: []change{{"cluster-network-02-config.yml", "10.128.0.0/14", "10.128.0.0/24"}},
+		{name: "a node's network larger than the whole", changes: []change{{"cluster-network-02-config.yml", "10.128.0.0/14", "10.128.0.0/24"}},
 			want: []string{"cluster-network-02-config.yml:8 Network cluster spec.clusterNetwork[0].hostPrefix (invalid value)"}},
 		{name: "hostPrefix without room for pods", changes: []change{{"cluster-network-02-config.yml", "hostPrefix: 23", "hostPrefix: 31"}},
 			want: []string{"cluster-network-02-config.yml:8 Network cluster spec.clusterNetwork[0].hostPrefix (invalid value)"}},
 		{name: "hostPrefix of IPv6", changes: []change{
 			{"cluster-network-02-config.yml", "    hostPrefix: 23", "    hostPrefix: 23\n  - cidr: fd01::/48\n    hostPrefix: 80"}},
 			want: []string{"cluster-network-02-config.yml:10 Network cluster spec.clusterNetwork[1].hostPrefix (invalid value)"}},
-		{name: "ranges that are none", changes: []change{{"cluster-network-02-config.yml", "10.128.0.0/14", "10.128.1.0/14"},
+		{name: "invalid ranges", changes: []change{{"cluster-network-02-config.yml", "10.128.0.0/14", "10.128.1.0/14"},
 			{"cluster-network-02-config.yml", "172.30.0.0/16", "172.30.0.0"},
 			{"cluster-network-02-config.yml", "policy: {}", "policy: {allowedCIDRs: [all]}\n  serviceNodePortRange: many"}},
 			want: []string{"cluster-network-02-config.yml:7 Network cluster spec.clusterNetwork[0].cidr (invalid value)",
@@ -176,7 +173,7 @@ func TestFaults(t *testing.T) {
 		{name: "no control-plane node", changes: []change{remove("nodes.yaml")}, want: []string{"Node  (missing)"}},
 		{name: "no address", changes: []change{{"nodes.yaml", "type: InternalIP", "type: ExternalIP"}},
 			want: []string{"nodes.yaml:10 Node master-0 status.addresses (missing)"}},
-		{name: "addresses that cannot be", changes: []change{{"nodes.yaml", "192.168.126.10", "127.0.0.1"}, {"nodes.yaml", "type: Hostname", "type: InternalIP"}},
+		{name: "impossible addresses", changes: []change{{"nodes.yaml", "192.168.126.10", "127.0.0.1"}, {"nodes.yaml", "type: Hostname", "type: InternalIP"}},
 			want: []string{"nodes.yaml:11 Node master-0 status.addresses[0] (invalid value)",
 				"nodes.yaml:14 Node master-0 status.addresses[1].address (invalid value)"}},
 		{name: "one address of two nodes", folder: "three-nodes", changes: []change{{"nodes.yaml", "192.168.126.12", "192.168.126.11"}},
@@ -221,9 +218,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestRestrictions shows what is refused because only an operator could do it, and what comes close and is not.
-//
-// R-REN-11, R-REN-12.
+// Configurations that only an operator can apply are refused, and similar ones are not (R-REN-11, R-REN-12).
 func TestRestrictions(t *testing.T) {
 	t.Parallel()
 	const authentication, image = "cluster-authentication.yaml", "cluster-image.yaml"
@@ -294,7 +289,7 @@ func TestRestrictions(t *testing.T) {
 		{name: "encryption by KMS", changes: []change{{"cluster-apiserver.yaml", "spec: {}", "spec:\n  encryption:\n    type: KMS\n    kms: {type: AWS, aws: {keyARN: a, region: b}}"}},
 			want: []string{"cluster-apiserver.yaml:7 APIServer cluster spec.encryption.type (not supported without an operator)",
 				"cluster-apiserver.yaml:8 APIServer cluster spec.encryption.kms (not supported without an operator)"}},
-		{name: "values that there are not", changes: []change{
+		{name: "unknown values", changes: []change{
 			{"cluster-apiserver.yaml", "spec: {}", "spec:\n  encryption: {type: rot13}\n  audit:\n    profile: All\n    customRules:\n    - {group: a, profile: None}\n    - {group: b, profile: Most}\n" +
 				"  tlsSecurityProfile:\n    type: Custom\n    custom: {minTLSVersion: VersionTLS9}"},
 			{"cluster-scheduler-02-config.yml", "mastersSchedulable: true", "profile: Best"}, {"cluster-node.yaml", "spec: {}", "spec: {workerLatencyProfile: Fast}"}},
@@ -315,7 +310,7 @@ func TestRestrictions(t *testing.T) {
 		{name: "a scheduler policy", changes: []change{{"cluster-scheduler-02-config.yml", `name: ""`, "name: policy"}},
 			want: []string{"cluster-scheduler-02-config.yml:7 Scheduler cluster spec.policy (not supported without an operator)"}},
 
-		{name: "what is named and not there", changes: []change{
+		{name: "missing references", changes: []change{
 			{"cluster-apiserver.yaml", "spec: {}", "spec:\n  clientCA: {name: users}\n  servingCerts:\n    namedCertificates:\n    - servingCertificate: {name: a}\n" +
 				"    - servingCertificate: {name: \"\"}\n      names: [x]"},
 			{"cluster-proxy-01-config.yaml", `name: ""`, "name: roots"}, {"cluster-proxy-01-config.yaml", "spec:\n", "spec:\n  httpProxy: proxy\n"}},
@@ -335,7 +330,7 @@ func TestRestrictions(t *testing.T) {
 	}
 }
 
-// TestAllAtOnce shows that faults of every kind come together, in the order of files and lines.
+// Faults of all kinds are reported together, in the order of files and lines.
 func TestAllAtOnce(t *testing.T) {
 	t.Parallel()
 	faults := faultsOf(t, changed(t, "one-node", remove("cluster-oauth.yaml"),
@@ -344,16 +339,14 @@ func TestAllAtOnce(t *testing.T) {
 	want := "cluster-apiserver.yaml:6: APIServer cluster: spec.clientca: unknown field; check its spelling and its place\n" +
 		"cluster-apiserver.yaml:7: APIServer cluster: spec.encryption.type: unknown value \"rot13\"; accepted: identity, aescbc, aesgcm\n" +
 		"cluster-network-02-config.yml:13: Network cluster: spec.serviceNetwork[0]: service network 10.129.0.0/16 overlaps " +
-		"cluster network 10.128.0.0/14 at cluster-network-02-config.yml:7; choose ranges that have no address in common\n" +
-		"OAuth cluster: missing; add it; where nothing is to be set: " +
+		"cluster network 10.128.0.0/14 at cluster-network-02-config.yml:7; choose ranges that do not overlap\n" +
+		"OAuth cluster: missing; add it; without settings: " +
 		"{apiVersion: config.openshift.io/v1, kind: OAuth, metadata: {name: cluster}, spec: {}}"
 	if diff := cmp.Diff(want, faults.Error()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-// TestWarnings shows the fields that are set and have no effect.
-//
 // R-REN-12.
 func TestWarnings(t *testing.T) {
 	t.Parallel()
@@ -389,7 +382,6 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestEmptyFolder shows that a folder without manifests is a fault, and one that cannot be read another error.
 func TestEmptyFolder(t *testing.T) {
 	t.Parallel()
 	faults := faultsOf(t, fstest.MapFS{"README.md": {}})

@@ -10,7 +10,6 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// specs are the types of the resources in the table.
 var specs = map[string]any{
 	"Infrastructure": configv1.Infrastructure{}, "Network": configv1.Network{}, "APIServer": configv1.APIServer{},
 	"Authentication": configv1.Authentication{}, "OAuth": configv1.OAuth{}, "Image": configv1.Image{}, "Scheduler": configv1.Scheduler{},
@@ -18,7 +17,7 @@ var specs = map[string]any{
 	"Node": configv1.Node{},
 }
 
-// paths returns the paths of all fields below a type that have no fields of their own, with [*] for items.
+// paths returns the paths of all leaf fields of a type, with [*] for items.
 func paths(at string, of reflect.Type) []string {
 	switch {
 	case of.Kind() == reflect.Pointer:
@@ -51,10 +50,8 @@ func fieldsOf(kind string) []string {
 	})
 }
 
-// TestFieldsComplete shows that no field of the API is ignored silently: a new one fails here until the table says what becomes of it.
-// A row that says that a field is applied stands for that field only, others for all below.
-//
-// R-REN-2.
+// Every field of the API has an entry, so that a new one is not ignored silently. An applied entry covers one field,
+// others cover all below (R-REN-2).
 func TestFieldsComplete(t *testing.T) {
 	t.Parallel()
 	for _, kind := range required {
@@ -67,7 +64,7 @@ func TestFieldsComplete(t *testing.T) {
 			}
 			applied := row.Effect == Applied || row.Effect == AppliedOpenShift
 			if applied && row.Path != path && row.Path+"[*]" != path {
-				t.Errorf("%s %s: the row %s is of a whole, and says that it is applied", kind, path, row.Path)
+				t.Errorf("%s %s: the row %s covers several fields, but is applied", kind, path, row.Path)
 			}
 		}
 		for _, row := range Fields {

@@ -10,10 +10,9 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// Kubernetes cannot number more node networks than 2^16 in one network of pods (IPv6), and a node needs more than two addresses.
+// Kubernetes allows at most 2^16 node networks in one IPv6 pod network.
 const maxNodeBits = 16
 
-// network is a range that must not overlap another one.
 type network struct {
 	source *source
 	field  string
@@ -21,7 +20,7 @@ type network struct {
 	prefix netip.Prefix
 }
 
-// checkNetworks finds ranges that cannot be read, that overlap, or that are too small. Both IPv4 and IPv6.
+// checkNetworks finds ranges that are invalid, overlap, or are too small.
 func (r *reader) checkNetworks() {
 	var found []network
 	if r.cluster.Network != nil {
@@ -32,7 +31,7 @@ func (r *reader) checkNetworks() {
 		for _, b := range append(found[:i:i], machines...) {
 			if a.prefix.Overlaps(b.prefix) {
 				r.addFault(a.source, ErrOverlap, a.field, fmt.Sprintf("%s %s overlaps %s %s at %s:%d", a.what, a.prefix, b.what, b.prefix,
-					b.source.file, b.source.line(b.field)), "choose ranges that have no address in common")
+					b.source.file, b.source.line(b.field)), "choose ranges that do not overlap")
 			}
 		}
 		for _, node := range r.cluster.Nodes {
@@ -47,11 +46,10 @@ func (r *reader) checkNetworks() {
 	}
 }
 
-// prefix returns a range, or false after a fault.
 func (r *reader) parsePrefix(s *source, field, value string) (netip.Prefix, bool) {
 	prefix, err := netip.ParsePrefix(value)
 	if err != nil {
-		r.addFault(s, ErrInvalid, field, fmt.Sprintf("%q is no range of addresses", value), "such as 10.128.0.0/14 or fd01::/48")
+		r.addFault(s, ErrInvalid, field, fmt.Sprintf("%q is not a range of addresses", value), "such as 10.128.0.0/14 or fd01::/48")
 		return prefix, false
 	}
 	if prefix != prefix.Masked() {
@@ -60,7 +58,6 @@ func (r *reader) parsePrefix(s *source, field, value string) (netip.Prefix, bool
 	return prefix.Masked(), true
 }
 
-// family returns 4 or 6.
 func family(ip netip.Addr) int {
 	if ip.Is4() {
 		return 4
@@ -71,7 +68,7 @@ func family(ip netip.Addr) int {
 func (r *reader) clusterNetworks() []network {
 	s, spec := r.configSource("Network"), r.cluster.Network.Spec
 	var found []network
-	nodes := map[int]int{} // for how many nodes there is room, by family
+	nodes := map[int]int{} // number of nodes that fit, by family
 	for i, entry := range spec.ClusterNetwork {
 		field := fmt.Sprintf("spec.clusterNetwork[%d].cidr", i)
 		prefix, ok := r.parsePrefix(s, field, entry.CIDR)
@@ -83,7 +80,7 @@ func (r *reader) clusterNetworks() []network {
 	}
 	for ipFamily, room := range nodes {
 		if room < len(r.cluster.Nodes) {
-			r.addFault(s, ErrInvalid, "spec.clusterNetwork", fmt.Sprintf("room for %d nodes (IPv%d), and there are %d", room, ipFamily, len(r.cluster.Nodes)),
+			r.addFault(s, ErrInvalid, "spec.clusterNetwork", fmt.Sprintf("room for %d nodes (IPv%d), but there are %d", room, ipFamily, len(r.cluster.Nodes)),
 				"a larger network, or a longer hostPrefix")
 		}
 	}
@@ -101,15 +98,15 @@ func (r *reader) clusterNetworks() []network {
 		}
 		families[ipFamily] = true
 		if _, ok := nodes[ipFamily]; !ok {
-			r.addFault(s, ErrInvalid, field, fmt.Sprintf("IPv%d, and no cluster network is", ipFamily), "services and pods need the same families")
+			r.addFault(s, ErrInvalid, field, fmt.Sprintf("IPv%d without a cluster network of that family", ipFamily), "services and pods need the same families")
 		}
 		r.checkFamily(field, ipFamily)
 	}
 	if len(spec.ClusterNetwork) == 0 {
-		r.addFault(s, ErrMissing, "spec.clusterNetwork", "empty", "give the pods a range")
+		r.addFault(s, ErrMissing, "spec.clusterNetwork", "empty", "set the range of pods")
 	}
 	if len(spec.ServiceNetwork) == 0 {
-		r.addFault(s, ErrMissing, "spec.serviceNetwork", "empty", "give the services a range")
+		r.addFault(s, ErrMissing, "spec.serviceNetwork", "empty", "set the range of services")
 	}
 	if spec.ServiceNodePortRange != "" {
 		if _, err := utilnet.ParsePortRange(spec.ServiceNodePortRange); err != nil {
@@ -133,32 +130,32 @@ func (r *reader) checkRanges(s *source, field string, values []string) {
 	}
 }
 
-// sameStatus finds a status that says something else than the spec: loops read the status.
+// checkNetworkStatus finds a status that differs from the spec: loops read the status.
 func (r *reader) checkNetworkStatus(s *source) {
 	spec, status := r.cluster.Network.Spec, r.cluster.Network.Status
 	if len(status.ClusterNetwork) > 0 && !slices.Equal(status.ClusterNetwork, spec.ClusterNetwork) {
-		r.addFault(s, ErrConflict, "status.clusterNetwork", "not what the spec says", "remove it, or make both the same")
+		r.addFault(s, ErrConflict, "status.clusterNetwork", "differs from the spec", "remove it, or make both the same")
 	}
 	if len(status.ServiceNetwork) > 0 && !slices.Equal(status.ServiceNetwork, spec.ServiceNetwork) {
-		r.addFault(s, ErrConflict, "status.serviceNetwork", "not what the spec says", "remove it, or make both the same")
+		r.addFault(s, ErrConflict, "status.serviceNetwork", "differs from the spec", "remove it, or make both the same")
 	}
 }
 
-// family finds control-plane nodes without an address of a family that kube-apiserver must have.
+// checkFamily finds control-plane nodes without an address of a family that kube-apiserver needs.
 func (r *reader) checkFamily(field string, wanted int) {
 	for _, node := range r.cluster.controlPlane() {
 		internal := slices.DeleteFunc(addressesOf(node), func(a address) bool { return !a.internal })
 		if len(internal) > 0 && !slices.ContainsFunc(internal, func(a address) bool { return family(a.ip) == wanted }) {
-			r.addFault(r.configSource("Network"), ErrInvalid, field, fmt.Sprintf("IPv%d, and Node %s has no internal address of that kind", wanted, node.Name),
+			r.addFault(r.configSource("Network"), ErrInvalid, field, fmt.Sprintf("IPv%d, but Node %s has no internal address of that family", wanted, node.Name),
 				"add one, or remove the network")
 		}
 	}
 }
 
-// hostPrefix checks the size of a node's network and adds for how many nodes there is room.
+// checkHostPrefix checks the size of a node's network and adds the number of nodes that fit.
 func (r *reader) checkHostPrefix(s *source, field string, prefix netip.Prefix, hostPrefix uint32, nodes map[int]int) {
 	ipFamily, most := family(prefix.Addr()), prefix.Addr().BitLen()-2
-	if hostPrefix == 0 { // what the network operator and kube-controller-manager have for none
+	if hostPrefix == 0 { // defaults of the network operator and kube-controller-manager
 		if hostPrefix = 23; ipFamily == 6 {
 			hostPrefix = 64
 		}
@@ -178,7 +175,7 @@ func (r *reader) checkHostPrefix(s *source, field string, prefix netip.Prefix, h
 	nodes[ipFamily] += 1 << min(bits, 2*maxNodeBits)
 }
 
-// machineNetworks returns the networks of machines that the platform names.
+// machineNetworks returns the machine networks of the platform.
 func (r *reader) machineNetworks() []network {
 	infrastructure := r.cluster.Infrastructure
 	if infrastructure == nil {
@@ -201,7 +198,6 @@ func (r *reader) machineNetworks() []network {
 	return found
 }
 
-// deref returns what a pointer points at, or a zero value.
 func deref[T any](pointer *T) T {
 	if pointer == nil {
 		var zero T

@@ -12,7 +12,6 @@ import (
 	"github.com/solonode/sno/topology"
 )
 
-// Labels of control-plane nodes, new and old.
 const (
 	labelControlPlane = "node-role.kubernetes.io/control-plane"
 	labelMaster       = "node-role.kubernetes.io/master"
@@ -24,7 +23,6 @@ func isControlPlane(node *corev1.Node) bool {
 	return isNew || isOld
 }
 
-// address is an address of a Node and its field.
 type address struct {
 	node     *corev1.Node
 	field    string
@@ -32,7 +30,7 @@ type address struct {
 	internal bool
 }
 
-// addressesOf returns the addresses that can be read.
+// addressesOf returns the valid addresses.
 func addressesOf(node *corev1.Node) []address {
 	var found []address
 	for i, entry := range node.Status.Addresses {
@@ -63,12 +61,12 @@ func (r *reader) checkNodes() {
 	for _, node := range r.cluster.Nodes {
 		s := r.nodeSource(node)
 		for _, problem := range validation.IsDNS1123Subdomain(node.Name) {
-			r.addFault(s, ErrInvalid, "metadata.name", problem, "a node is called like its host")
+			r.addFault(s, ErrInvalid, "metadata.name", problem, "use the host name")
 		}
 		for i, entry := range node.Status.Addresses {
 			if _, err := netip.ParseAddr(entry.Address); err != nil &&
 				(entry.Type == corev1.NodeInternalIP || entry.Type == corev1.NodeExternalIP) {
-				r.addFault(s, ErrInvalid, fmt.Sprintf("status.addresses[%d].address", i), fmt.Sprintf("%q is no address", entry.Address), "")
+				r.addFault(s, ErrInvalid, fmt.Sprintf("status.addresses[%d].address", i), fmt.Sprintf("%q is not an address", entry.Address), "")
 			}
 		}
 		internal := 0
@@ -77,18 +75,18 @@ func (r *reader) checkNodes() {
 				internal++
 			}
 			if address.ip.IsLoopback() || address.ip.IsUnspecified() || address.ip.IsMulticast() {
-				r.addFault(s, ErrInvalid, address.field, fmt.Sprintf("%s cannot be reached by other hosts", address.ip), "give the node's own address")
+				r.addFault(s, ErrInvalid, address.field, fmt.Sprintf("%s cannot be reached by other hosts", address.ip), "use the node's own address")
 			}
 			if other, ok := taken[address.ip]; ok && other.node != node {
 				where := r.nodeSource(other.node)
 				r.addFault(s, ErrConflict, address.field, fmt.Sprintf("%s is the address of Node %s too, at %s:%d", address.ip, other.node.Name,
-					where.file, where.line(other.field)), "give each node its own")
+					where.file, where.line(other.field)), "each node needs its own")
 			}
 			taken[address.ip] = address
 		}
 		if isControlPlane(node) && internal == 0 {
 			r.addFault(s, ErrMissing, "status.addresses", "a control-plane node without an address of type InternalIP",
-				"etcd and kube-apiserver listen at it; add it")
+				"etcd and kube-apiserver listen on it; add it")
 		}
 	}
 
@@ -111,16 +109,16 @@ func (r *reader) checkNodes() {
 	case configv1.HighlyAvailableTopologyMode:
 		fits = len(controlPlane) >= 3
 	case configv1.DualReplicaTopologyMode, configv1.HighlyAvailableArbiterMode, configv1.ExternalTopologyMode:
-		// Refused by the table of fields.
+		// Refused by Fields.
 	}
 	if !fits {
 		r.addFault(r.configSource("Infrastructure"), ErrInvalid, topology.FieldControlPlaneTopology,
-			fmt.Sprintf("%s does not fit the number of control-plane nodes, %d", infrastructure.Status.ControlPlaneTopology, len(controlPlane)),
+			fmt.Sprintf("%s does not match %d control-plane nodes", infrastructure.Status.ControlPlaneTopology, len(controlPlane)),
 			"SingleReplica is for one, HighlyAvailable for three or more")
 	}
 }
 
-// checkInfrastructure holds what everybody reads out of the Infrastructure: topologies, names, URLs.
+// checkInfrastructure checks topologies, names and URLs of the Infrastructure.
 func (r *reader) checkInfrastructure() {
 	infrastructure := r.cluster.Infrastructure
 	if infrastructure == nil {
@@ -133,17 +131,17 @@ func (r *reader) checkInfrastructure() {
 	}
 	for _, finding := range read.Findings() {
 		if finding.Problem == topology.ProblemEmpty {
-			r.addFault(s, ErrMissing, finding.Field, "empty", "say for how many replicas the cluster is made: SingleReplica or HighlyAvailable")
+			r.addFault(s, ErrMissing, finding.Field, "empty", "set it to SingleReplica or HighlyAvailable")
 		}
 	}
 	if infrastructure.Status.InfrastructureName == "" {
-		r.addFault(s, ErrMissing, "status.infrastructureName", "empty", "give the cluster's unique name")
+		r.addFault(s, ErrMissing, "status.infrastructureName", "empty", "set the cluster's unique name")
 	}
 	for field, value := range map[string]string{
 		"status.apiServerURL": infrastructure.Status.APIServerURL, "status.apiServerInternalURI": infrastructure.Status.APIServerInternalURL,
 	} {
 		if hostOf(value) == "" || !strings.HasPrefix(value, "https://") {
-			r.addFault(s, ErrInvalid, field, fmt.Sprintf("%q is no https URL", value), "such as https://api.example.com:6443")
+			r.addFault(s, ErrInvalid, field, fmt.Sprintf("%q is not an https URL", value), "such as https://api.example.com:6443")
 		}
 	}
 }

@@ -9,23 +9,23 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// ErrNoImageReferences means: what was read is not the image-references file of a release payload.
+// ErrNoImageReferences is returned for a file that is not the image-references of a release payload.
 var ErrNoImageReferences = errors.New("no image references")
 
-// Payload is what a render needs of a release payload.
+// Payload is the part of a release payload that a render needs.
 type Payload struct {
 	// Release is the version of OpenShift.
 	Release string
-	// Version is the version of Kubernetes, empty when the payload does not say.
+	// Version is the version of Kubernetes, or empty.
 	Version string
 	// Images are pull specifications by name.
 	Images map[string]string
 }
 
-// annotationVersions is on an image that has parts with versions of their own, such as "kubernetes=1.35.2".
+// annotationVersions is on an image whose parts have versions of their own, such as "kubernetes=1.35.2".
 const annotationVersions = "io.openshift.build.versions"
 
-// ReadImageReferences reads the file image-references of a release payload: an ImageStream, as JSON or YAML, whose tags are the images.
+// ReadImageReferences reads the file image-references of a release payload, an ImageStream as JSON or YAML.
 func ReadImageReferences(r io.Reader) (*Payload, error) {
 	content, err := io.ReadAll(r)
 	if err != nil {

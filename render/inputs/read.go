@@ -24,14 +24,12 @@ import (
 	configv1alpha2 "github.com/openshift/api/config/v1alpha2"
 )
 
-// required are the resources of config.openshift.io that a render needs, in the order in which faults name them. Each is called
-// cluster. None has a default: today's operators find all of them on a cluster, where the config operator creates those that the
-// installer does not write, with an empty spec.
+// required are the resources of config.openshift.io that must be in the input, all named cluster. There are no
+// defaults: on a cluster the installer or the config operator creates each of them.
 var required = []string{
 	"Infrastructure", "Network", "APIServer", "Authentication", "OAuth", "Image", "Scheduler", "FeatureGate", "Proxy", "Ingress", "DNS", "Node",
 }
 
-// clusterName is what every required resource is called.
 const clusterName = "cluster"
 
 var configScheme = func() *runtime.Scheme {
@@ -42,7 +40,7 @@ var configScheme = func() *runtime.Scheme {
 	return scheme
 }()
 
-// identity is what two objects of a cluster cannot have in common.
+// identity is unique in a cluster.
 type identity struct{ group, kind, namespace, name string }
 
 func (i identity) String() string {
@@ -56,29 +54,28 @@ type reader struct {
 	cluster *Cluster
 	faults  Faults
 	sources map[identity]*source
-	// kinds are the required kinds that were seen, in whatever state: they are not reported as missing.
+	// kinds are the required kinds that were read, valid or not: they are not reported as missing.
 	kinds      map[string]bool
 	secrets    map[identity]*corev1.Secret
 	configMaps map[identity]*corev1.ConfigMap
 	now        time.Time
-	renewal      bool
+	renewal    bool
 }
 
-// Read reads all files of a folder and its subfolders that end in .yaml, .yml or .json, with any number of documents in each. It
-// returns every fault at once, as Faults, and no Cluster then. now decides which certificates are valid.
+// Read reads all .yaml, .yml and .json files of a folder and its subfolders. It returns all faults at once, as Faults.
+// now decides which certificates are valid.
 //
-// All twelve resources that Cluster names must be there, each called cluster; a resource without settings is one with an empty
-// spec. At least one core Node is a control-plane node. Resources of config.openshift.io, core Nodes, Secrets and ConfigMaps are
-// decoded strictly. Anything else is kept as it is, in Others.
+// All twelve resources of Cluster are required, each named cluster, and at least one control-plane Node. Resources of
+// config.openshift.io, Nodes, Secrets and ConfigMaps are decoded strictly. Other objects are kept in Others.
 //
-// What an operator would write into a status from a spec is settled here, since no operator does it before kube-apiserver starts:
-// the networks, and the proxy.
+// Statuses that an operator would derive from a spec, those of networks and proxy, are filled, because no operator runs
+// before kube-apiserver.
 //
 // It implements R-REN-3.
 func Read(folder fs.FS, now time.Time) (*Cluster, error) { return read(folder, now, false) }
 
-// ReadAgain reads what an earlier run has read. Certificates that have ended since are no faults: those that are renewed are not taken from the
-// input any more, and one that a person gave must not keep the others from being renewed, so it is a warning.
+// ReadForRenewal is Read for the input of an earlier run. Expired certificates are no faults: loops renew their own,
+// and one that only a person can renew is a warning.
 func ReadForRenewal(folder fs.FS, now time.Time) (*Cluster, error) { return read(folder, now, true) }
 
 func read(folder fs.FS, now time.Time, again bool) (*Cluster, error) {
@@ -117,7 +114,7 @@ func read(folder fs.FS, now time.Time, again bool) (*Cluster, error) {
 		if !r.kinds[kind] {
 			r.faults = append(r.faults, Fault{
 				Object: kind + " " + clusterName, Problem: "missing", Kind: ErrMissing,
-				Advice: "add it; where nothing is to be set: " + minimal(kind),
+				Advice: "add it; without settings: " + minimal(kind),
 			})
 		}
 	}
@@ -143,7 +140,6 @@ func minimal(kind string) string {
 	return fmt.Sprintf("{apiVersion: %s, kind: %s, metadata: {name: %s}, spec: {}}", configv1.GroupVersion, kind, clusterName)
 }
 
-// at returns a fault of an object's field.
 func (s *source) fault(kind error, field, problem, advice string) Fault {
 	return Fault{File: s.file, Line: s.line(field), Object: s.object, Field: field, Problem: problem, Advice: advice, Kind: kind}
 }
@@ -152,12 +148,12 @@ func (r *reader) addFault(s *source, kind error, field, problem, advice string) 
 	r.faults = append(r.faults, s.fault(kind, field, problem, advice))
 }
 
-// config returns where a required resource was read.
+// configSource returns the source of a required resource.
 func (r *reader) configSource(kind string) *source {
 	return r.sources[identity{configv1.GroupName, kind, "", clusterName}]
 }
 
-// take decodes one object and puts it in its place.
+// addObject decodes one object and adds it to the cluster.
 func (r *reader) addObject(s *source) {
 	var meta metav1.PartialObjectMetadata
 	if err := json.Unmarshal(s.json, &meta); err != nil {
@@ -166,7 +162,7 @@ func (r *reader) addObject(s *source) {
 	}
 	gv, err := schema.ParseGroupVersion(meta.APIVersion)
 	if err != nil || meta.Kind == "" || gv.Version == "" {
-		r.addFault(s, ErrSyntax, "", "no apiVersion and kind of an object", "every document is an object of Kubernetes")
+		r.addFault(s, ErrSyntax, "", "no apiVersion or kind", "every document is a Kubernetes object")
 		return
 	}
 	id := identity{gv.Group, meta.Kind, meta.Namespace, meta.Name}
@@ -202,7 +198,7 @@ func (r *reader) addObject(s *source) {
 	}
 	if isRequired {
 		if meta.Name != clusterName {
-			r.addFault(s, ErrInvalid, "metadata.name", fmt.Sprintf("called %q", meta.Name), "it must be called "+clusterName)
+			r.addFault(s, ErrInvalid, "metadata.name", fmt.Sprintf("name is %q", meta.Name), "it must be "+clusterName)
 			return
 		}
 		if meta.Namespace != "" {
@@ -212,7 +208,6 @@ func (r *reader) addObject(s *source) {
 	r.keepObject(s, id, typed)
 }
 
-// unique reports whether an object is the first of its identity.
 func (r *reader) unique(id identity, s *source) bool {
 	first, ok := r.sources[id]
 	if !ok {
@@ -222,7 +217,7 @@ func (r *reader) unique(id identity, s *source) bool {
 	where := fmt.Sprintf("%s:%d", first.file, first.line(""))
 	var a, b any
 	if json.Unmarshal(first.json, &a) == nil && json.Unmarshal(s.json, &b) == nil && reflect.DeepEqual(a, b) {
-		r.addFault(s, ErrDuplicate, "", "given twice, the same at "+where, "remove one of them")
+		r.addFault(s, ErrDuplicate, "", "duplicate of "+where, "remove one of them")
 		return false
 	}
 	field := difference("", a, b)
@@ -231,7 +226,6 @@ func (r *reader) unique(id identity, s *source) bool {
 	return false
 }
 
-// difference returns the path of the first field that differs.
 func difference(at string, a, b any) string {
 	mapA, okA := a.(map[string]any)
 	mapB, okB := b.(map[string]any)
@@ -253,7 +247,7 @@ func difference(at string, a, b any) string {
 	return at
 }
 
-// decode fills a typed object and reports whether it can be used. Unknown fields are faults, but do not keep the rest from being checked.
+// decode fills a typed object and reports whether it can be used. Unknown fields are faults, but the rest is checked.
 func (r *reader) decode(s *source, into runtime.Object) bool {
 	strict, err := kjson.UnmarshalStrict(s.json, into)
 	if err != nil {
@@ -330,7 +324,7 @@ func (r *reader) namespaced(s *source, id identity) {
 	}
 }
 
-// mergeStringData does what the API server does when it stores a Secret, since loops read data only.
+// mergeStringData merges stringData into data, as the API server does.
 func mergeStringData(secret *corev1.Secret, other *unstructured.Unstructured) {
 	if len(secret.StringData) == 0 {
 		return
@@ -343,7 +337,7 @@ func mergeStringData(secret *corev1.Secret, other *unstructured.Unstructured) {
 	}
 	secret.StringData = nil
 	content, err := json.Marshal(secret.Data)
-	utilruntime.Must(err) // a map of bytes always has a JSON form
+	utilruntime.Must(err) // a map of bytes can always be encoded
 	data := map[string]any{}
 	utilruntime.Must(json.Unmarshal(content, &data))
 	other.Object["data"] = data

@@ -8,13 +8,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// goldenInput is where the folders are that all packages of the module test with.
+// goldenInput is the folder of the inputs that all packages of the module test with.
 const goldenInput = "../testdata/input/"
 
 var testNow = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
-// TestReadGolden reads the golden inputs without faults and without warnings.
-//
 // R-REN-3.
 func TestReadGolden(t *testing.T) {
 	t.Parallel()

@@ -11,13 +11,13 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// userConfig is the namespace of what people configure.
+// userConfig is the namespace of user configuration.
 const userConfig = "openshift-config"
 
-// maxNamedCertificates is for how many certificates kube-apiserver's operator has names.
+// maxNamedCertificates is the limit of kube-apiserver's operator.
 const maxNamedCertificates = 10
 
-// hostOf returns the host of a URL without its port, empty for what is no URL.
+// hostOf returns the host of a URL without its port, or "".
 func hostOf(value string) string {
 	parsed, err := url.Parse(value)
 	if err != nil {
@@ -26,7 +26,7 @@ func hostOf(value string) string {
 	return parsed.Hostname()
 }
 
-// checkReferences finds ConfigMaps and Secrets that a resource names and that are not in the input.
+// checkReferences finds references to ConfigMaps and Secrets that are not in the input.
 func (r *reader) checkReferences() {
 	if apiServer := r.cluster.APIServer; apiServer != nil {
 		r.checkNamedCertificates(apiServer)
@@ -36,13 +36,13 @@ func (r *reader) checkReferences() {
 		r.requireConfigMap("Proxy", "spec.trustedCA.name", proxy.Spec.TrustedCA.Name, "ca-bundle.crt")
 		for field, value := range map[string]string{"spec.httpProxy": proxy.Spec.HTTPProxy, "spec.httpsProxy": proxy.Spec.HTTPSProxy} {
 			if value != "" && hostOf(value) == "" {
-				r.addFault(r.configSource("Proxy"), ErrInvalid, field, fmt.Sprintf("%q is no URL", value), "such as http://proxy.example.com:3128")
+				r.addFault(r.configSource("Proxy"), ErrInvalid, field, fmt.Sprintf("%q is not a URL", value), "such as http://proxy.example.com:3128")
 			}
 		}
 	}
 	if gate := r.cluster.FeatureGate; gate != nil && len(gate.Status.FeatureGates) > 1 {
 		r.addFault(r.configSource("FeatureGate"), ErrInvalid, "status.featureGates", fmt.Sprintf("gates of %d releases", len(gate.Status.FeatureGates)),
-			"leave those of the release that is rendered")
+			"keep those of the rendered release")
 	}
 	if image := r.cluster.Image; image != nil && image.Spec.AdditionalTrustedCA.Name != "" {
 		// Its keys are names of registries.
@@ -53,7 +53,7 @@ func (r *reader) checkReferences() {
 	}
 }
 
-// configMap finds a ConfigMap of openshift-config, or a key of it, that is named and is not there.
+// requireConfigMap checks that a ConfigMap of openshift-config has the key.
 func (r *reader) requireConfigMap(kind, field, name, key string) {
 	if name == "" {
 		return
@@ -69,7 +69,7 @@ func (r *reader) requireConfigMap(kind, field, name, key string) {
 	}
 }
 
-// secret returns the value of a Secret of openshift-config, or false after a fault.
+// requireSecret returns the value of a Secret of openshift-config, or false after a fault.
 func (r *reader) requireSecret(kind, field, name, key string) (identity, []byte, bool) {
 	id := identity{"", "Secret", userConfig, name}
 	content, ok := r.secrets[id]
@@ -102,13 +102,13 @@ func (r *reader) checkNamedCertificates(apiServer *configv1.APIServer) {
 		}
 		_, _, _ = r.requireSecret("APIServer", field+".servingCertificate.name", entry.ServingCertificate.Name, "tls.crt")
 		if internal != "" && slices.Contains(entry.Names, internal) {
-			r.addFault(s, ErrInvalid, field+".names", internal+" is the internal name, which nodes trust by the cluster's own CA",
+			r.addFault(s, ErrInvalid, field+".names", internal+" is the internal name, which nodes trust by the cluster's CA",
 				"remove the name")
 		}
 	}
 }
 
-// checkAuthentication holds what works without an authentication operator apart from the rest. It implements R-REN-12.
+// checkAuthentication refuses what needs an authentication operator. It implements R-REN-12.
 func (r *reader) checkAuthentication() {
 	authentication := r.cluster.Authentication
 	if authentication == nil {
@@ -119,27 +119,27 @@ func (r *reader) checkAuthentication() {
 	switch {
 	case spec.Type == configv1.AuthenticationTypeIntegratedOAuth:
 		r.cluster.Warnings = append(r.cluster.Warnings, s.fault(ErrIgnored, "spec.type",
-			"no OAuth tokens before an authentication operator runs; until then there are certificates and service account tokens", ""))
+			"no OAuth tokens until an authentication operator runs, only certificates and service account tokens", ""))
 	case spec.Type == configv1.AuthenticationTypeOIDC && len(spec.OIDCProviders) == 0:
-		r.addFault(s, ErrMissing, "spec.oidcProviders", "empty, and the type is OIDC", "add the provider")
+		r.addFault(s, ErrMissing, "spec.oidcProviders", "empty with type OIDC", "add the provider")
 	}
 	if spec.Type != configv1.AuthenticationTypeOIDC && len(spec.OIDCProviders) > 0 {
-		r.addFault(s, ErrInvalid, "spec.oidcProviders", "set, and the type is not OIDC", "set spec.type to OIDC, or remove the providers")
+		r.addFault(s, ErrInvalid, "spec.oidcProviders", "set with another type than OIDC", "set spec.type to OIDC, or remove the providers")
 	}
 	if len(spec.OIDCProviders) > 1 {
-		r.addFault(s, ErrInvalid, "spec.oidcProviders", "more than one provider", "the API has one")
+		r.addFault(s, ErrInvalid, "spec.oidcProviders", "more than one provider", "the API allows one")
 	}
 	if spec.OAuthMetadata.Name != "" {
 		if isOAuth {
 			r.requireConfigMap("Authentication", "spec.oauthMetadata.name", spec.OAuthMetadata.Name, configv1.OAuthMetadataKey)
 		} else {
-			r.addFault(s, ErrInvalid, "spec.oauthMetadata", fmt.Sprintf("set, and the type is %s", spec.Type), "remove it, or the type")
+			r.addFault(s, ErrInvalid, "spec.oauthMetadata", fmt.Sprintf("set with type %s", spec.Type), "remove it, or the type")
 		}
 	}
 	if webhook := spec.WebhookTokenAuthenticator; webhook != nil && webhook.KubeConfig.Name != "" {
 		field := "spec.webhookTokenAuthenticator"
 		if spec.Type != configv1.AuthenticationTypeNone {
-			r.addFault(s, ErrUnsupported, field, "refused: with another type than None the webhook is the authentication operator's",
+			r.addFault(s, ErrUnsupported, field, "refused: with another type than None only the authentication operator configures it",
 				"set spec.type to None, or remove the webhook")
 		}
 		r.checkWebhook(field+".kubeConfig.name", webhook.KubeConfig.Name)
@@ -157,7 +157,7 @@ func (r *reader) checkAuthentication() {
 func (r *reader) checkProvider(s *source, field string, provider configv1.OIDCProvider) {
 	issuer := field + ".issuer"
 	if parsed, err := url.Parse(provider.Issuer.URL); err != nil || parsed.Scheme != "https" || parsed.Host == "" {
-		r.addFault(s, ErrInvalid, issuer+".issuerURL", fmt.Sprintf("%q is no https URL", provider.Issuer.URL), "kube-apiserver takes no other")
+		r.addFault(s, ErrInvalid, issuer+".issuerURL", fmt.Sprintf("%q is not an https URL", provider.Issuer.URL), "kube-apiserver requires https")
 	}
 	if len(provider.Issuer.Audiences) == 0 {
 		r.addFault(s, ErrMissing, issuer+".audiences", "empty", "add the client's ID")
@@ -168,11 +168,11 @@ func (r *reader) checkProvider(s *source, field string, provider configv1.OIDCPr
 		r.addFault(s, ErrInvalid, field+".claimMappings.username", "neither or both of claim and expression", "set one of them")
 	}
 	if (username.PrefixPolicy == configv1.Prefix) != (username.Prefix != nil) {
-		r.addFault(s, ErrInvalid, field+".claimMappings.username.prefix", "does not fit prefixPolicy", "a prefix is for policy Prefix, and only for it")
+		r.addFault(s, ErrInvalid, field+".claimMappings.username.prefix", "does not match prefixPolicy", "set it with policy Prefix only")
 	}
 }
 
-// webhook reads a kubeconfig as kube-apiserver does, from where it can open no other files.
+// checkWebhook checks a kubeconfig that kube-apiserver reads, which must not name files.
 func (r *reader) checkWebhook(field, name string) {
 	id, content, ok := r.requireSecret("Authentication", field, name, configv1.KubeConfigKey)
 	if !ok {
@@ -192,9 +192,9 @@ func (r *reader) checkWebhook(field, name string) {
 	}
 	cluster, user := config.Clusters[current.Cluster], config.AuthInfos[current.AuthInfo]
 	if cluster.CertificateAuthority != "" || user.ClientCertificate != "" || user.ClientKey != "" || user.TokenFile != "" {
-		r.addFault(s, ErrInvalid, at, "names files, which kube-apiserver does not have", "give the content, such as certificate-authority-data")
+		r.addFault(s, ErrInvalid, at, "names files, which kube-apiserver does not have", "embed them, as in certificate-authority-data")
 	}
 	if !strings.HasPrefix(cluster.Server, "https://") {
-		r.addFault(s, ErrInvalid, at, fmt.Sprintf("the server %q is no https URL", cluster.Server), "")
+		r.addFault(s, ErrInvalid, at, fmt.Sprintf("the server %q is not an https URL", cluster.Server), "")
 	}
 }

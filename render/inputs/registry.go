@@ -7,11 +7,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// registryGroup is the group of the image registry operator's resource.
 const registryGroup = "imageregistry.operator.openshift.io"
 
-// checkRegistry refuses what the image registry operator would make kube-apiserver be configured anew for: it writes the registry's
-// names into the status of Image (U-REN-33). What Image says of them already is settled.
+// checkRegistry refuses registry settings with which the image registry operator would change kube-apiserver's
+// configuration later: it writes the registry's host names into the status of Image (U-REN-33). Names that Image
+// already has are accepted.
 //
 // It implements R-REN-11.
 func (r *reader) checkRegistry() {
@@ -27,7 +27,7 @@ func (r *reader) checkRegistry() {
 			continue
 		}
 		if image.Status.InternalRegistryHostname == "" {
-			r.addFault(s, ErrUnsupported, "spec.managementState", "refused: the operator of the registry would change kube-apiserver's configuration later",
+			r.addFault(s, ErrUnsupported, "spec.managementState", "refused: the image registry operator would change kube-apiserver's configuration later",
 				"set managementState to Removed, or status.internalRegistryHostname of Image "+clusterName+
 					" to image-registry.openshift-image-registry.svc:5000")
 		}
@@ -47,7 +47,7 @@ func (r *reader) checkRegistry() {
 		}
 		for _, field := range sortedKeys(hosts) {
 			if !slices.Contains(known, hosts[field]) {
-				r.addFault(s, ErrUnsupported, field, "refused: the operator of the registry would tell kube-apiserver of "+hosts[field]+" later",
+				r.addFault(s, ErrUnsupported, field, "refused: the image registry operator would add "+hosts[field]+" to kube-apiserver's configuration later",
 					"add it to spec.externalRegistryHostnames of Image "+clusterName+", or remove the route")
 			}
 		}

@@ -13,18 +13,18 @@ import (
 	"github.com/openshift/api/features"
 )
 
-// Profile says whose images and commands the static pods have. Files, objects and labels are the same in each.
+// Profile selects the images and commands of the static pods. Files, objects and labels are the same in both.
 type Profile string
 
 const (
-	// OpenShift has the images of a release payload, the hyperkube commands and the sidecars of today's operators.
+	// OpenShift uses the images of a release payload, hyperkube, and the operators' sidecars.
 	OpenShift Profile = "openshift"
-	// Kubernetes has the plain images and commands of Kubernetes.
+	// Kubernetes uses the images and commands of Kubernetes.
 	Kubernetes Profile = "kubernetes"
 )
 
-// Has reports whether the profile has a static resource, by the name of its file: what is of one profile only begins with that, as in
-// openshift-serviceaccount.yaml. Objects for sidecars and installer pods grant rights that nobody needs in profile kubernetes.
+// Includes reports whether the profile has a static resource: the file name of one that is for one profile only begins
+// with the profile, as in openshift-serviceaccount.yaml.
 func (p Profile) Includes(file string) bool {
 	for _, other := range []Profile{OpenShift, Kubernetes} {
 		if other != p && strings.HasPrefix(file, string(other)+"-") {
@@ -34,62 +34,61 @@ func (p Profile) Includes(file string) bool {
 	return true
 }
 
-// DefaultValidity is how long certificates last that nobody renews.
+// DefaultValidity is the validity of certificates that are not rotated.
 const DefaultValidity = 10 * 365 * 24 * time.Hour
 
-// MinValidity is the shortest time that certificates may last: a node has to come up, and to renew them, in a part of it.
+// MinValidity is the shortest validity: the node must start and renew its certificates in a part of it.
 const MinValidity = 5 * time.Minute
 
 // DefaultEtcdImage is etcd's image in profile kubernetes.
 const DefaultEtcdImage = "registry.k8s.io/etcd:3.6.8-0"
 
-// unreleased is the version that operators have for feature gates of a release that they do not know.
+// unreleased is the version that operators use for feature gates of an unknown release.
 const unreleased = "0.0.1-snapshot"
 
-// OpenShiftImages are the names in a release payload of the images that profile openshift needs.
+// OpenShiftImages are the images of a release payload that profile openshift needs.
 var OpenShiftImages = []string{
 	"cluster-etcd-operator", "cluster-kube-apiserver-operator", "cluster-kube-controller-manager-operator",
 	"cluster-kube-scheduler-operator", "cluster-policy-controller", "etcd", "hyperkube", "tools",
 }
 
-// KubernetesImages are the names of the images that profile kubernetes needs.
+// KubernetesImages are the images that profile kubernetes needs.
 var KubernetesImages = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 
-// Options are what a caller chooses.
+// Options are the caller's choices.
 type Options struct {
 	Profile Profile
-	// Images are pull specifications by name. Profile openshift has no defaults: they come from a release payload
-	// (ReadImageReferences). Profile kubernetes has the images of registry.k8s.io.
+	// Images are pull specifications by name. Profile openshift needs those of a release payload (ReadImageReferences);
+	// profile kubernetes defaults to registry.k8s.io.
 	Images map[string]string
-	// Version is Kubernetes' version, with or without a v. A payload has it.
+	// Version is that of Kubernetes, with or without a v.
 	Version string
-	// Release is the version of the payload, for which FeatureGate says what is on. Empty in profile kubernetes.
+	// Release is the version of the payload, which selects the feature gates; empty in profile kubernetes.
 	Release string
-	// Validity is how long certificates last that nobody renews; zero means DefaultValidity.
+	// Validity is the validity of certificates; zero means DefaultValidity.
 	Validity time.Duration
 }
 
-// Settings are what every component gets: the checked input and what the caller chose.
+// Settings are the checked input and options.
 type Settings struct {
 	Cluster *Cluster
 	Profile Profile
-	// Images are pull specifications by the names that a release payload has for them; in profile kubernetes the names are
-	// kube-apiserver, kube-controller-manager, kube-scheduler and etcd.
+	// Images are pull specifications by name in the payload; in profile kubernetes by component name.
 	Images map[string]string
-	// Version is Kubernetes' version without a v, such as 1.35.2.
+	// Version is that of Kubernetes without a v, such as 1.35.2.
 	Version string
 	// Nodes are the control-plane nodes, sorted by name.
 	Nodes []Node
-	// Validity is how long certificates last that nobody renews, and their signers.
+	// Validity is the validity of certificates and signers.
 	Validity time.Duration
-	// Warnings are those of the Cluster, and of fields that have no effect in this profile.
+	// Warnings are those of the Cluster and of fields without effect in this profile.
 	Warnings Faults
 }
 
 // Node is a control-plane node.
 type Node struct {
 	Name string
-	// Addresses are the internal addresses, in the order of the Node's status. There is at least one.
+	// Addresses are the internal addresses in the order of the Node's status, at least one.
 	Addresses []netip.Addr
 }
 
@@ -104,9 +103,9 @@ func (s *Settings) NodeNames() []string {
 
 var kubernetesVersion = regexp.MustCompile(`^1\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
 
-// Settings returns what the components are given. All that is wrong with the options is reported at once, as Faults.
+// Settings returns the settings of the components, or all faults of the options at once.
 //
-// FeatureGate's status is filled where the input leaves it empty: with the gates of its set, as the config operator does.
+// It fills an empty status of FeatureGate with the gates of the feature set, as the config operator does.
 func (c *Cluster) Settings(o Options) (*Settings, error) {
 	s := &Settings{
 		Cluster: c, Profile: o.Profile, Images: map[string]string{}, Version: strings.TrimPrefix(o.Version, "v"),
@@ -123,7 +122,7 @@ func (c *Cluster) Settings(o Options) (*Settings, error) {
 		add(ErrInvalid, "validity", fmt.Sprintf("%s is too short", s.Validity), fmt.Sprintf("at least %s", MinValidity))
 	}
 	if !kubernetesVersion.MatchString(s.Version) {
-		add(ErrInvalid, "version", fmt.Sprintf("%q is no version of Kubernetes", o.Version), "such as 1.35.2")
+		add(ErrInvalid, "version", fmt.Sprintf("%q is not a version of Kubernetes", o.Version), "such as 1.35.2")
 	}
 
 	var wanted []string
@@ -177,7 +176,6 @@ func (c *Cluster) Settings(o Options) (*Settings, error) {
 	return s, nil
 }
 
-// fillFeatureGates gives a FeatureGate without gates those of its set.
 func fillFeatureGates(gate *configv1.FeatureGate, release string) error {
 	if len(gate.Status.FeatureGates) > 0 {
 		return nil
@@ -186,14 +184,14 @@ func fillFeatureGates(gate *configv1.FeatureGate, release string) error {
 	if version == "" {
 		version = unreleased
 	}
-	// The API knows gates by the major version of OpenShift.
+	// The API has gates by the major version of OpenShift.
 	number, _, _ := strings.Cut(release, ".")
 	if release == "" {
 		number = "4"
 	}
 	major, err := strconv.ParseUint(number, 10, 64)
 	if err != nil {
-		return fmt.Errorf("release %q is no version: %w", release, err)
+		return fmt.Errorf("release %q is not a version: %w", release, err)
 	}
 	of := features.FeatureSets(major, features.SelfManaged, gate.Spec.FeatureSet)
 	details := configv1.FeatureGateDetails{Version: version}

@@ -5,10 +5,7 @@ import (
 	"strings"
 )
 
-// settle fills what operators would write into a status before they read it, where the input leaves it empty
-// (U-REN-32).
-//
-// It implements R-REN-11.
+// fillStatuses fills empty statuses as operators would (U-REN-32). It implements R-REN-11.
 func (r *reader) fillStatuses() {
 	network := r.cluster.Network
 	if len(network.Status.ClusterNetwork) == 0 {
@@ -30,7 +27,7 @@ func (r *reader) fillStatuses() {
 	}
 }
 
-// noProxy returns what is never reached by a proxy: what the spec says, and all that is the cluster's own.
+// noProxy returns spec.noProxy and the cluster's own networks, addresses and names.
 func (r *reader) noProxy() string {
 	if r.cluster.Proxy.Spec.NoProxy == "*" {
 		return "*"

@@ -11,14 +11,14 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// The objects of which the administrator's kubeconfig is made before there is a cluster.
+// Objects of the administrator's kubeconfig.
 var (
 	AdminClientCertificate = clusterAdmin
-	AdminServerCA = store.Object{Namespace: operatorNamespace, Name: "loadbalancer-serving-ca"}
+	AdminServerCA          = store.Object{Namespace: operatorNamespace, Name: "loadbalancer-serving-ca"}
 )
 
-// Access returns the loop that signs for the administrator, and for kube-apiserver by the name that clients outside of the cluster use:
-// a part of the first of Steps, which keeps what it finds.
+// AdminCertificates returns the loop that signs the administrator's certificate and the external serving certificate of
+// kube-apiserver. It is a part of the first of Steps, which keeps existing certificates.
 func AdminCertificates(s *inputs.Settings) loop.Step {
 	var wanted []librarygo.Certificate
 	for _, c := range certificates(s) {
@@ -29,7 +29,7 @@ func AdminCertificates(s *inputs.Settings) loop.Step {
 	return loop.Once(librarygo.CertRotation(component+": access", wanted...))
 }
 
-// AccessKubeconfig returns the administrator's kubeconfig from the objects that Access has written.
+// AdminKubeconfig returns the administrator's kubeconfig from the objects of AdminCertificates.
 func AdminKubeconfig(infrastructure *configv1.Infrastructure, client *corev1.Secret, bundle *corev1.ConfigMap) ([]byte, error) {
 	data, err := kubeconfigs(infrastructure, "admin", client, bundle.Data[bundleKey], ExternalKubeconfig)
 	return data[ExternalKubeconfig], err

@@ -11,7 +11,7 @@ import (
 
 const auditPolicies = "kube-apiserver-audit-policies"
 
-// auditPolicy returns policy.yaml: what no profile logs, then the rules of single groups, then those of the profile for everybody.
+// auditPolicy returns policy.yaml: exclusions of all profiles, then rules of groups, then the rules of the profile.
 func auditPolicy(audit configv1.Audit) (string, error) {
 	policy := auditv1.Policy{
 		TypeMeta:          metav1.TypeMeta{APIVersion: auditv1.SchemeGroupVersion.String(), Kind: "Policy"},
@@ -23,7 +23,6 @@ func auditPolicy(audit configv1.Audit) (string, error) {
 				Level: auditv1.LevelNone, UserGroups: []string{"system:authenticated", "system:unauthenticated"},
 				NonResourceURLs: []string{"/api*", "/version", "/healthz", "/readyz", "/livez"},
 			},
-			// The API server counts requests in objects of its own.
 			{
 				Level: auditv1.LevelNone, Users: []string{"system:apiserver"}, Namespaces: []string{""},
 				Resources: []auditv1.GroupResources{{Group: "apiserver.openshift.io", Resources: []string{"apirequestcounts", "apirequestcounts/*"}}},
@@ -52,9 +51,9 @@ func auditPolicy(audit configv1.Audit) (string, error) {
 	return string(text), nil
 }
 
-// auditRules returns the rules of a profile: the same events as with today's operators.
+// auditRules returns the rules of a profile, as the stock operator has them.
 func auditRules(profile configv1.AuditProfileType) ([]auditv1.PolicyRule, error) {
-	// Bodies of these are secrets.
+	// Their bodies are secret.
 	sensitive := auditv1.PolicyRule{Level: auditv1.LevelMetadata, Resources: []auditv1.GroupResources{
 		{Group: "route.openshift.io", Resources: []string{"routes", "routes/status"}},
 		{Resources: []string{"secrets", "serviceaccounts/token"}},

@@ -11,7 +11,6 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// TestAuditPolicy holds the level at which an event is logged against profiles: the first rule that fits counts.
 func TestAuditPolicy(t *testing.T) {
 	const none, metadata, bodies = auditv1.LevelNone, auditv1.LevelMetadata, auditv1.LevelRequestResponse
 	type event struct{ verb, group, resource, member string }

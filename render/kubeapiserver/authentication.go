@@ -10,14 +10,13 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// The ConfigMap with kube-apiserver's configuration of token issuers. The authentication operator writes it on a cluster that has one
-// (U-REN-36).
+// The ConfigMap with kube-apiserver's token issuers, which the authentication operator writes on a cluster (U-REN-36).
 const (
 	authConfig    = "auth-config"
 	authConfigKey = "auth-config.json"
 )
 
-// oauthMetadata returns the ConfigMap in openshift-config with the metadata of an OAuth server elsewhere.
+// oauthMetadata returns the ConfigMap in openshift-config with the metadata of an external OAuth server.
 func oauthMetadata(authentication *configv1.Authentication) (name string, found bool) {
 	switch authentication.Spec.Type {
 	case "", configv1.AuthenticationTypeIntegratedOAuth:
@@ -27,8 +26,8 @@ func oauthMetadata(authentication *configv1.Authentication) (name string, found 
 	return name, name != ""
 }
 
-// authenticationConfig returns the content of auth-config.json for the providers of the cluster's configuration (R-REN-12). bundle returns
-// the certificates of a ConfigMap in openshift-config.
+// authenticationConfig returns auth-config.json for the providers of the cluster (R-REN-12). bundle returns the
+// certificates of a ConfigMap in openshift-config.
 func authenticationConfig(authentication *configv1.Authentication, bundle func(name string) (string, error)) (string, error) {
 	config := apiserverv1beta1.AuthenticationConfiguration{
 		TypeMeta: metav1.TypeMeta{APIVersion: apiserverv1beta1.ConfigSchemeGroupVersion.String(), Kind: "AuthenticationConfiguration"},
@@ -54,7 +53,7 @@ func jwtAuthenticator(provider *configv1.OIDCProvider, bundle func(name string) 
 	authenticator := apiserverv1beta1.JWTAuthenticator{
 		Issuer: apiserverv1beta1.Issuer{URL: provider.Issuer.URL, AudienceMatchPolicy: apiserverv1beta1.AudienceMatchPolicyMatchAny},
 		ClaimMappings: apiserverv1beta1.ClaimMappings{
-			// kube-apiserver wants a prefix where there is a claim, also an empty one.
+			// kube-apiserver requires a prefix with a claim, even an empty one.
 			Groups: apiserverv1beta1.PrefixedClaimOrExpression{
 				Claim: provider.ClaimMappings.Groups.Claim, Expression: provider.ClaimMappings.Groups.Expression,
 			},
@@ -81,7 +80,7 @@ func jwtAuthenticator(provider *configv1.OIDCProvider, bundle func(name string) 
 		return authenticator, fmt.Errorf("claimMappings.username: %w", err)
 	}
 	authenticator.ClaimMappings.Username = username
-	// The claim sub is what the authentication operator falls back to.
+	// The authentication operator has the same default.
 	authenticator.ClaimMappings.UID = apiserverv1beta1.ClaimOrExpression{Claim: "sub"}
 	if uid := provider.ClaimMappings.UID; uid != nil {
 		authenticator.ClaimMappings.UID = apiserverv1beta1.ClaimOrExpression{Claim: uid.Claim, Expression: uid.Expression}
@@ -104,8 +103,8 @@ func jwtAuthenticator(provider *configv1.OIDCProvider, bundle func(name string) 
 	return authenticator, nil
 }
 
-// usernameMapping returns the claim of the user's name. Without an opinion about the prefix a claim other than email gets the issuer's
-// URL, so that two issuers cannot give one name to two people.
+// usernameMapping returns the claim of the user's name. With NoOpinion a claim other than email gets the issuer's URL
+// as prefix, so that names of two issuers do not collide.
 func usernameMapping(provider *configv1.OIDCProvider) (apiserverv1beta1.PrefixedClaimOrExpression, error) {
 	username := provider.ClaimMappings.Username
 	if username.Expression != "" {

@@ -9,7 +9,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// TestAuthenticationConfig holds auth-config.json against providers (R-REN-12).
+// R-REN-12.
 func TestAuthenticationConfig(t *testing.T) {
 	const head = `{"kind":"AuthenticationConfiguration","apiVersion":"apiserver.config.k8s.io/v1beta1","jwt":[`
 	provider := configv1.OIDCProvider{

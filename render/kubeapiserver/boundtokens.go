@@ -29,9 +29,9 @@ const (
 	signingKeyBits = 4096
 )
 
-// boundTokens returns the loop that makes the key by which kube-apiserver signs tokens of ServiceAccounts, and publishes its public half.
+// boundTokens returns the loop that makes the signing key of service account tokens and publishes the public key.
 //
-// The operator signs with a new key only when every node knows the public half. Here no node has another key, so both are there at once.
+// The operator waits until every node has the public key. Here there is no earlier key, so both are written at once.
 func boundTokens() loop.Loop {
 	return loop.Loop{
 		Name: component + ": bound tokens",
@@ -64,7 +64,7 @@ func boundTokens() loop.Loop {
 	}
 }
 
-// withPublicKey returns the ConfigMap of public keys with the key in it. Keys stay: tokens that they signed are valid for a while.
+// withPublicKey returns the ConfigMap with the key added. Other keys stay, because their tokens are still valid.
 func withPublicKey(public *corev1.ConfigMap, key string) *corev1.ConfigMap {
 	required := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: publicKeys}, Data: map[string]string{}}
 	if public != nil {
@@ -98,7 +98,7 @@ func newSigningKey() (*corev1.Secret, error) {
 		Type:       corev1.SecretTypeOpaque,
 		Data: map[string][]byte{
 			privateKeyFile: pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(private)}),
-			// Today's operator labels it so, though it is a PKIX key.
+			// The stock operator uses this type too, though it is a PKIX key.
 			publicKeyFile: pem.EncodeToMemory(&pem.Block{Type: "RSA PUBLIC KEY", Bytes: public}),
 		},
 	}, nil

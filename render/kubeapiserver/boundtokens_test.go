@@ -46,7 +46,6 @@ func TestWithPublicKey(t *testing.T) {
 	}
 }
 
-// TestSigningKey signs with the key that kube-apiserver gets and verifies by what the revision says is public.
 func TestSigningKey(t *testing.T) {
 	st := runDefault(t, inputs.Kubernetes)
 	private, _ := pem.Decode(secretData(t, st, store.Object{Namespace: Namespace, Name: "bound-service-account-signing-key"})["service-account.key"])

@@ -8,9 +8,8 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// certificates returns what kube-apiserver's operator signs, in its order, and two that an installer would sign: those of the
-// cluster's administrator and of kubelets that join. All of them last as long as the settings say, since nobody renews them
-// (R-REN-10).
+// certificates returns those of kube-apiserver's operator in its order, and two of the installer: for the administrator
+// and for joining kubelets. All have the validity of the settings (R-REN-10).
 func certificates(s *inputs.Settings) []librarygo.Certificate {
 	cluster := s.Cluster
 	in := func(namespace, name string) store.Object { return store.Object{Namespace: namespace, Name: name} }
@@ -74,7 +73,7 @@ func certificates(s *inputs.Settings) []librarygo.Certificate {
 			"system:serviceaccount:"+Namespace+":check-endpoints"),
 		client(nodeAdmin, nodeSystemAdmin, "system:admin", "system:masters"),
 		client(admin, clusterAdmin, "system:admin", "system:masters"),
-		// The groups are those of a token of the ServiceAccount: approvers of joining kubelets compare them.
+		// The groups are those of the ServiceAccount's token, which approvers of joining kubelets compare.
 		client(bootstrap, nodeBootstrapper,
 			bootstrapper, "system:serviceaccounts:"+BootstrapNamespace, "system:serviceaccounts"),
 	}
@@ -85,10 +84,10 @@ func certificates(s *inputs.Settings) []librarygo.Certificate {
 	return all
 }
 
-// recoveryHost is the server name of the certificate that is revisioned, and so is there when the others have ended.
+// recoveryHost is the server name of the revisioned certificate, for use when the others have expired.
 const recoveryHost = "localhost-recovery"
 
-// Certificates that kubeconfigs are made of.
+// Certificates in kubeconfigs.
 const (
 	nodeAdminCertificate      = "control-plane-node-admin-client-cert-key"
 	checkEndpointsCertificate = "check-endpoints-client-cert-key"

@@ -45,8 +45,7 @@ func pool(t *testing.T, bundle string) *x509.CertPool {
 	return p
 }
 
-// TestCertificates holds the certificates of a run against who they are for, and against the bundles by which others take them
-// (R-REN-10).
+// R-REN-10.
 func TestCertificates(t *testing.T) {
 	s := settings(inputs.Kubernetes)
 	st := runDefault(t, inputs.Kubernetes)
@@ -86,7 +85,7 @@ func TestCertificates(t *testing.T) {
 		t.Run(tt.secret.Name, func(t *testing.T) {
 			certificate := leaf(t, secretData(t, st, tt.secret)[corev1.TLSCertKey])
 			if life := certificate.NotAfter.Sub(certificate.NotBefore); life < s.Validity-time.Hour || life > s.Validity+time.Hour {
-				t.Errorf("it lasts %s, want %s", life, s.Validity)
+				t.Errorf("it is valid for %s, want %s", life, s.Validity)
 			}
 			usage := x509.ExtKeyUsageClientAuth
 			if tt.hosts != "" {
@@ -111,7 +110,7 @@ func TestCertificates(t *testing.T) {
 				}
 			}
 			if _, err := certificate.Verify(x509.VerifyOptions{Roots: tt.bundle, KeyUsages: []x509.ExtKeyUsage{usage}}); err != nil {
-				t.Errorf("who goes by the bundle does not take it: %v", err)
+				t.Errorf("the bundle does not trust it: %v", err)
 			}
 		})
 	}
@@ -121,7 +120,6 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// TestKubeconfigs loads every kubeconfig of a run and holds it against the server and the certificate that it is to have.
 func TestKubeconfigs(t *testing.T) {
 	st := runDefault(t, inputs.Kubernetes)
 	certificate := func(object store.Object) []byte { return secretData(t, st, object)[corev1.TLSCertKey] }
@@ -158,7 +156,7 @@ func TestKubeconfigs(t *testing.T) {
 				t.Errorf("%s %s has not the certificate %s", tt.secret, key, tt.certificate)
 			}
 			if string(config.CAData) != rendertest.ConfigMapData(t, st, Namespace, "kube-apiserver-server-ca")[bundleKey] {
-				t.Errorf("%s %s does not go by kube-apiserver-server-ca", tt.secret, key)
+				t.Errorf("%s %s does not use kube-apiserver-server-ca", tt.secret, key)
 			}
 		}
 		if diff := cmp.Diff(tt.servers, servers); diff != "" {

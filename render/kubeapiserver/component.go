@@ -16,14 +16,14 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// maxRounds is how often config observation, target config and resource sync run at most. Bundles of users reach their place in the
-// second round, the copies of what is made of them in the third, and the fourth finds nothing to do.
+// maxRounds is the limit of the cycle. Users' bundles are copied in the second round, merged in the third, and the
+// fourth writes nothing.
 const maxRounds = 5
 
-// Steps returns kube-apiserver's loops in their order (R-REN-6). Before them come etcd's, which write the endpoints and the certificates
-// for etcd, and kube-controller-manager's signer of kubelets' certificates and key of service account tokens.
+// Steps returns kube-apiserver's loops in their order (R-REN-6). etcd's loops, and kube-controller-manager's signer and
+// key of service account tokens, must have run before.
 //
-// The first round of the cycle are the fifth to seventh step, its further rounds the eighth.
+// The first round of the cycle is the fifth to seventh step, its further rounds are the eighth.
 func Steps(s *inputs.Settings) []loop.Step {
 	return []loop.Step{
 		loop.Once(librarygo.CertRotation(component+": certificates", certificates(s)...)),
@@ -41,10 +41,9 @@ func Steps(s *inputs.Settings) []loop.Step {
 	}
 }
 
-// encryptedResources are what kube-apiserver encrypts, if it is to encrypt; others do so for routes and tokens.
 var encryptedResources = []schema.GroupResource{{Resource: "secrets"}, {Resource: "configmaps"}}
 
-// observersFor returns the observers with what they go by read anew for each.
+// observersFor returns the observers, each of which reads its inputs again.
 func observersFor(s *inputs.Settings) []librarygo.Observer {
 	adapted := make([]librarygo.Observer, 0, len(observers))
 	for _, o := range observers {
@@ -63,7 +62,7 @@ func observersFor(s *inputs.Settings) []librarygo.Observer {
 	return adapted
 }
 
-// read returns what the observers go by. What is not there yet they judge themselves.
+// read returns the inputs of the observers, which handle missing ones.
 func read(ctx context.Context, s *inputs.Settings, session *store.Session) (observation, error) {
 	found := observation{cluster: s.Cluster, profile: s.Profile}
 	core := session.Kube().CoreV1()
@@ -95,8 +94,7 @@ func read(ctx context.Context, s *inputs.Settings, session *store.Session) (obse
 	return found, nil
 }
 
-// syncRules returns the copies between namespaces: from etcd and kube-controller-manager, to others, and of what the cluster's
-// configuration names.
+// syncRules returns the copies between namespaces.
 func syncRules(cluster *inputs.Cluster) []librarygo.SyncRule {
 	in := func(namespace, name string) store.Object { return store.Object{Namespace: namespace, Name: name} }
 	rules := []librarygo.SyncRule{
@@ -131,8 +129,8 @@ func syncRules(cluster *inputs.Cluster) []librarygo.SyncRule {
 	return rules
 }
 
-// What each revision has a copy of, and what is laid down without one. They are the operator's lists but for the token of the sidecars
-// (see the package's documentation).
+// Objects of a revision and objects without one: the operator's lists without the token of the sidecars (see the
+// package's documentation).
 var (
 	revisionConfigMaps = []staticpods.Resource{
 		{Name: podName},
@@ -183,7 +181,7 @@ func userServingCertificates() []staticpods.Resource {
 	return resources
 }
 
-// StaticPod returns what the operator's installer pod lays down on a node.
+// StaticPod returns the static pod and its objects.
 func StaticPod(*inputs.Settings) staticpods.Pod {
 	return staticpods.Pod{
 		Name: podName, Namespace: Namespace,

@@ -18,14 +18,14 @@ import (
 //go:embed defaultconfig.yaml
 var defaultConfigYAML []byte
 
-// What the observers return that is no field of KubeAPIServerConfig, but about the pod.
+// Observed values for the pod that are not fields of KubeAPIServerConfig.
 const (
 	proxyKey       = "targetconfigcontroller"
 	gracePeriodKey = "gracefulTerminationDuration"
 )
 
-// required are the observed values without which nothing is written: a pod without them would not start, or take certificates or
-// networks of another cluster (U-REN-7).
+// requiredPaths are observed values without which nothing is written: the pod would not start, or would use wrong
+// certificates or networks (U-REN-7).
 var requiredPaths = [][]string{
 	{"servingInfo", "namedCertificates"},
 	{"apiServerArguments", "etcd-servers"},
@@ -34,7 +34,7 @@ var requiredPaths = [][]string{
 	{"admission", "pluginConfig", restrictedEndpoints},
 }
 
-// checkObserved returns an error that names every required value that is missing or empty. It implements U-REN-7.
+// checkObserved returns an error that names every required value that is missing or empty (U-REN-7).
 func checkObserved(observed map[string]any) error {
 	var errs []error
 	for _, path := range requiredPaths {
@@ -42,7 +42,7 @@ func checkObserved(observed map[string]any) error {
 		if err != nil {
 			errs = append(errs, fmt.Errorf("observed config: %w", err))
 		} else if !found || emptyValue(value) {
-			errs = append(errs, fmt.Errorf("observed config: %s: %w: config observation must come first", strings.Join(path, "."), observe.ErrNotObserved))
+			errs = append(errs, fmt.Errorf("observed config: %s: %w: run config observation first", strings.Join(path, "."), observe.ErrNotObserved))
 		}
 	}
 	return errors.Join(errs...)
@@ -62,8 +62,8 @@ func emptyValue(value any) bool {
 	return false
 }
 
-// mergeConfig returns the default configuration with the observed one over it, without what is about the pod. A list that was observed
-// replaces the default's, but admission plugins are added to it.
+// mergeConfig returns the default configuration merged with the observed one, without the pod's values. Observed lists
+// replace the default's, except admission plugins, which are added.
 func mergeConfig(observed map[string]any) (map[string]any, error) {
 	var defaults map[string]any
 	if err := yaml.Unmarshal(defaultConfigYAML, &defaults); err != nil {
@@ -89,20 +89,20 @@ func mergeConfig(observed map[string]any) (map[string]any, error) {
 	return config, checkConfig(config)
 }
 
-// checkConfig returns an error for a field that KubeAPIServerConfig does not have: kube-apiserver would not read it.
+// checkConfig rejects fields that KubeAPIServerConfig does not have, because kube-apiserver would ignore them.
 func checkConfig(config map[string]any) error {
 	text, err := yaml.Marshal(config)
 	if err != nil {
 		return fmt.Errorf("write the config: %w", err)
 	}
 	if err := yaml.UnmarshalStrict(text, &kubecontrolplanev1.KubeAPIServerConfig{}); err != nil {
-		return fmt.Errorf("the merged config is no KubeAPIServerConfig: %w", err)
+		return fmt.Errorf("the merged config is not a KubeAPIServerConfig: %w", err)
 	}
 	return nil
 }
 
-// gracePeriod returns how many seconds the pod has to end: what was observed, or enough for load balancers to notice (70 s), requests to
-// finish (60 s), and a little more.
+// gracePeriod returns the pod's termination grace period in seconds. The default covers load balancers (70 s), requests
+// (60 s) and a margin.
 func gracePeriod(observed map[string]any) (int64, error) {
 	text, found, err := unstructured.NestedString(observed, gracePeriodKey)
 	if err != nil {

@@ -19,7 +19,7 @@ func fullyObserved() map[string]any {
 	)
 }
 
-// TestRequired takes each required value away, and empties it: the error names it (U-REN-7).
+// The error names each required value that is missing or empty (U-REN-7).
 func TestRequired(t *testing.T) {
 	if err := checkObserved(fullyObserved()); err != nil {
 		t.Fatalf("with all values: %v", err)

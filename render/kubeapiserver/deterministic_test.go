@@ -18,13 +18,12 @@ import (
 	"github.com/solonode/sno/render/rendertest"
 )
 
-// TestDeterministic runs all steps twice with the same clock and the same randomness: the same bytes come out, keys and certificates
-// included (U-REN-6).
+// Two runs with the same clock and random numbers give the same bytes (U-REN-6).
 func TestDeterministic(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes all keys twice")
 	}
-	// On several processors it is chance which key gets which random numbers.
+	// On several processors the order of random numbers is not fixed.
 	defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(1))
 	var runs []string
 	for range 2 {
@@ -42,7 +41,7 @@ func TestDeterministic(t *testing.T) {
 			}
 			for _, object := range objects {
 				metadata := object.(metav1.Object)
-				// library-go copies in a random order, and these count.
+				// library-go copies in random order, which changes the versions.
 				metadata.SetResourceVersion("")
 				metadata.SetUID("")
 			}

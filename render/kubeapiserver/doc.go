@@ -1,12 +1,10 @@
-// Package kubeapiserver has the control loops of kube-apiserver's operator, for a run in order over a store, and the pod that they
-// end in (R-REN-6).
+// Package kubeapiserver has the control loops of kube-apiserver's operator and the pod templates of both profiles
+// (R-REN-6).
 //
-// Steps returns them: certificates, encryption, bound tokens, static resources, then config observation, target config and
-// resource sync as one cycle until nothing changes, then the revision. What the operator keeps in its own repository is here as
-// pure functions: the observers take the cluster's configuration and return a part of KubeAPIServerConfig, Flags turns the merged
-// configuration into the flags of the plain kube-apiserver, and the pod of each profile is a Go value.
+// What the operator keeps in its own repository is implemented here as pure functions: the observers return parts of
+// KubeAPIServerConfig, and Flags converts the merged configuration to flags of the upstream kube-apiserver.
 //
-// Two things differ from the operator. The kubeconfig of the pod's sidecars has the client certificate of the control-plane
-// node's administrator and no service account token: a token names the uid of its ServiceAccount, which only a running API
-// server gives. And there is a client certificate for kubelets that join, which an installer would sign otherwise.
+// Two things differ from the operator. The sidecars' kubeconfig has the client certificate of the node's administrator
+// instead of a service account token, because a token contains the ServiceAccount's uid, which only a running API
+// server assigns. There is also a client certificate for joining kubelets, which the installer signs otherwise.
 package kubeapiserver

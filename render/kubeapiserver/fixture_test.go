@@ -13,7 +13,6 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// settings returns one node on no platform.
 func settings(profile inputs.Profile) *inputs.Settings {
 	s := rendertest.Settings(profile, "192.168.126.10")
 	for _, name := range []string{"kube-apiserver", "hyperkube", "cluster-kube-apiserver-operator"} {
@@ -22,7 +21,7 @@ func settings(profile inputs.Profile) *inputs.Settings {
 	return s
 }
 
-// others returns what the loops of etcd and of kube-controller-manager have written before.
+// others returns the objects that the loops of etcd and kube-controller-manager have written.
 func others(t *testing.T) []runtime.Object {
 	t.Helper()
 	key := map[string]string{"service-account-001.pub": "public key"}
@@ -35,7 +34,7 @@ func others(t *testing.T) []runtime.Object {
 	}
 }
 
-// keys returns what the first and the third step make, once for all tests: RSA keys take long.
+// keys returns the keys of the first and third step, once for all tests, because RSA keys are slow.
 var keys = sync.OnceValues(func() ([]runtime.Object, error) {
 	s, err := store.New()
 	if err != nil {
@@ -48,7 +47,7 @@ var keys = sync.OnceValues(func() ([]runtime.Object, error) {
 	return s.Objects()
 })
 
-// objects returns the input of a run that need not make keys.
+// objects returns the input of a run with existing keys.
 func objects(t *testing.T, s *inputs.Settings, extra ...runtime.Object) []runtime.Object {
 	t.Helper()
 	made, err := keys()
@@ -62,7 +61,6 @@ func objects(t *testing.T, s *inputs.Settings, extra ...runtime.Object) []runtim
 	return all
 }
 
-// run runs all steps over a new store and returns it.
 func run(t *testing.T, s *inputs.Settings, extra ...runtime.Object) *store.Store {
 	t.Helper()
 	st := rendertest.Store(t, objects(t, s, extra...)...)
@@ -72,10 +70,10 @@ func run(t *testing.T, s *inputs.Settings, extra ...runtime.Object) *store.Store
 	return st
 }
 
-// defaults holds one run of each profile for the tests that only look at it.
+// defaults caches one run of each profile for tests that only read it.
 var defaults = map[inputs.Profile]*store.Store{}
 
-// runDefault returns the store after a run with the settings of the profile, which is not to be written.
+// runDefault returns the store after a run with default settings. Callers must not change it.
 func runDefault(t *testing.T, profile inputs.Profile) *store.Store {
 	t.Helper()
 	if defaults[profile] == nil {
@@ -84,7 +82,7 @@ func runDefault(t *testing.T, profile inputs.Profile) *store.Store {
 	return defaults[profile]
 }
 
-// inventory returns kind, name and keys of all objects: what does not depend on chance.
+// inventory returns kind, name and keys of all objects.
 func inventory(t *testing.T, s *store.Store) string {
 	t.Helper()
 	all, err := s.Objects()

@@ -14,10 +14,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// ErrNoFlag is in the error for a value of the configuration that the plain kube-apiserver has no flag for.
+// ErrNoFlag is returned for a value that the upstream kube-apiserver has no flag for.
 var ErrNoFlag = errors.New("kube-apiserver has no flag for it")
 
-// withoutEffect are fields that only OpenShift's kube-apiserver has, and why the plain one does without.
+// ignoredFields are fields of OpenShift's kube-apiserver only, with the reason why they can be ignored.
 var ignoredFields = map[string]string{
 	"authConfig":            "no OAuth server is announced",
 	"imagePolicyConfig":     "images of streams are OpenShift's",
@@ -25,13 +25,13 @@ var ignoredFields = map[string]string{
 	"minimumKubeletVersion": "the authorizer is OpenShift's",
 }
 
-// argumentsWithoutEffect are arguments that only OpenShift's kube-apiserver has, or that mean nothing any more.
+// ignoredArguments are arguments of OpenShift's kube-apiserver only, or without effect.
 var ignoredArguments = map[string]string{
 	"send-retry-after-while-not-ready-once": "OpenShift's patch",
 	"kubelet-read-only-port":                "deprecated; the port is not used",
 }
 
-// argumentsWithEffect are the arguments that are flags of the same name.
+// passedArguments become flags of the same name.
 var passedArguments = []string{
 	"allow-privileged", "anonymous-auth", "api-audiences", "audit-log-format", "audit-log-maxbackup", "audit-log-maxsize", "audit-log-path",
 	"audit-policy-file", "authentication-config", "authentication-token-webhook-config-file", "authentication-token-webhook-version",
@@ -48,16 +48,17 @@ var passedArguments = []string{
 	"strict-transport-security-directives", "tls-cert-file", "tls-private-key-file",
 }
 
-// authorizers are those of OpenShift's authorization modes that the plain kube-apiserver has. It lets system:masters pass by itself.
+// authorizers are the authorization modes of the upstream kube-apiserver, which always authorizes system:masters.
 var authorizers = []string{"RBAC", "Node"}
 
-// pluginsWithConfig are the admission plugins whose configuration the plain kube-apiserver reads.
+// pluginsWithConfig are the admission plugins whose configuration the upstream kube-apiserver reads.
 var pluginsWithConfig = []string{"PodSecurity"}
 
-// Flags returns the flags of the plain kube-apiserver for a configuration, sorted by name, and the admission configuration that
-// they refer to. keyFiles returns the files in a folder of public keys, of which OpenShift's kube-apiserver takes all.
+// Flags returns the flags of the upstream kube-apiserver for a configuration, sorted by name, and the admission
+// configuration that they refer to. keyFiles returns the files of a folder of public keys.
 //
-// What only OpenShift's kube-apiserver has, its admission plugins above all, has no effect; anything else that has no flag is an error.
+// Values that only OpenShift's kube-apiserver has, such as its admission plugins, are ignored; any other value without
+// a flag is an error.
 func Flags(config map[string]any, keyFiles func(folder string) ([]string, error)) (flags []string, admission string, err error) {
 	var typed kubecontrolplanev1.KubeAPIServerConfig
 	text, err := yaml.Marshal(config)
@@ -88,7 +89,7 @@ func Flags(config map[string]any, keyFiles func(folder string) ([]string, error)
 				names, err := keyFiles(folder)
 				errs = append(errs, err)
 				for _, name := range names {
-					// A folder stands for the files in it (U-REN-35).
+					// OpenShift's kube-apiserver reads all files of the folder (U-REN-35).
 					values["service-account-key-file"] = append(values["service-account-key-file"], path.Join(folder, name))
 				}
 			}
@@ -144,7 +145,7 @@ func filter(values []string, wanted func(string) bool) []string {
 	return slices.DeleteFunc(slices.Clone(values), func(value string) bool { return !wanted(value) })
 }
 
-// setServing sets the flags of servingInfo. bindNetwork has none: the address says which family it is.
+// setServing sets the flags of servingInfo. bindNetwork has none: the address implies the family.
 func setServing(values map[string][]string, fields any, config kubecontrolplanev1.KubeAPIServerConfig) error {
 	serving := config.ServingInfo
 	set, _ := fields.(map[string]any)
@@ -177,7 +178,7 @@ func setServing(values map[string][]string, fields any, config kubecontrolplanev
 	return errors.Join(errs...)
 }
 
-// commaSeparated returns each value so that a flag that splits at commas leaves it whole.
+// commaSeparated quotes values so that a flag that splits at commas keeps each whole.
 func commaSeparated(values []string) []string {
 	quoted := make([]string, len(values))
 	for i, value := range values {
@@ -193,7 +194,7 @@ func commaSeparated(values []string) []string {
 
 const admissionKey = "admission.yaml"
 
-// admissionConfig returns the file with the configuration of admission plugins, empty if none needs one.
+// admissionConfig returns the configuration file of admission plugins, or "" if none needs one.
 func admissionConfig(config kubecontrolplanev1.KubeAPIServerConfig) (string, error) {
 	plugins := []any{}
 	for _, name := range slices.Sorted(maps.Keys(config.AdmissionConfig.PluginConfig)) {

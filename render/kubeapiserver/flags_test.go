@@ -21,7 +21,6 @@ func keyFile(string) ([]string, error) {
 	return []string{"service-account-001.pub", "service-account-002.pub"}, nil
 }
 
-// TestFlags holds flags against configurations. What has no flag is an error, but for what only OpenShift has.
 func TestFlags(t *testing.T) {
 	type object = map[string]any
 	for _, tt := range []struct {
@@ -107,7 +106,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// everything returns settings in which every field that the plain kube-apiserver has a flag for is set.
+// everything returns settings with every field that the upstream kube-apiserver has a flag for.
 func everything(kind configv1.AuthenticationType) *inputs.Settings {
 	s := settings(inputs.Kubernetes)
 	c := s.Cluster
@@ -126,12 +125,11 @@ func everything(kind configv1.AuthenticationType) *inputs.Settings {
 	return s
 }
 
-// TestFlagsAreKnown lets kube-apiserver itself read the flags. It reads them in order and ends at the first that it does not know, or at
-// --help.
+// kube-apiserver reads flags in order and exits at the first unknown one, or at --help.
 func TestFlagsAreKnown(t *testing.T) {
 	folder := os.Getenv("KUBEBUILDER_ASSETS")
 	if folder == "" {
-		t.Skip("KUBEBUILDER_ASSETS does not say where kube-apiserver is")
+		t.Skip("KUBEBUILDER_ASSETS is not set")
 	}
 	for name, s := range map[string]*inputs.Settings{
 		"one node": settings(inputs.Kubernetes), "webhook": everything(configv1.AuthenticationTypeNone), "OIDC": everything(configv1.AuthenticationTypeOIDC),

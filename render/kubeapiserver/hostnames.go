@@ -10,10 +10,10 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// ErrMissing is in the error for a value that the cluster's configuration must have and has not.
+// ErrMissing is returned for a required value that is not set.
 var ErrMissing = errors.New("missing")
 
-// serviceNetwork returns the ranges of service addresses: what the network's status has, or its spec before anybody wrote a status.
+// serviceNetwork returns the service ranges of the status, or of the spec if the status has none.
 func serviceNetwork(network *configv1.Network) []string {
 	if len(network.Status.ServiceNetwork) > 0 {
 		return network.Status.ServiceNetwork
@@ -21,7 +21,7 @@ func serviceNetwork(network *configv1.Network) []string {
 	return network.Spec.ServiceNetwork
 }
 
-// clusterNetwork returns the ranges of pod addresses, by the same rule as serviceNetwork.
+// clusterNetwork returns the pod ranges in the same way.
 func clusterNetwork(network *configv1.Network) []string {
 	entries := network.Status.ClusterNetwork
 	if len(entries) == 0 {
@@ -34,19 +34,18 @@ func clusterNetwork(network *configv1.Network) []string {
 	return ranges
 }
 
-// ServiceHostnames returns the names and addresses by which pods reach the API server: those of the Service kubernetes, and the first
-// address of each range of service addresses. They are sorted.
+// ServiceHostnames returns the sorted names and addresses of the Service kubernetes.
 func ServiceHostnames(network *configv1.Network) ([]string, error) {
 	ranges := serviceNetwork(network)
 	if len(ranges) == 0 {
 		return nil, fmt.Errorf("network.config.openshift.io %q: spec.serviceNetwork: %w: set the range of service addresses", network.Name, ErrMissing)
 	}
-	// cluster.local cannot be configured on OpenShift.
+	// OpenShift's cluster domain is fixed.
 	names := []string{"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"}
 	for _, cidr := range ranges {
 		prefix, err := netip.ParsePrefix(cidr)
 		if err != nil {
-			return nil, fmt.Errorf("network.config.openshift.io %q: spec.serviceNetwork %q is no range of addresses: %w", network.Name, cidr, err)
+			return nil, fmt.Errorf("network.config.openshift.io %q: spec.serviceNetwork %q is not a range of addresses: %w", network.Name, cidr, err)
 		}
 		names = append(names, prefix.Masked().Addr().Next().String())
 	}
@@ -54,7 +53,7 @@ func ServiceHostnames(network *configv1.Network) ([]string, error) {
 	return names, nil
 }
 
-// LocalHostnames returns the names and addresses of the API server on the same node. The IPv6 address is there where services have one.
+// LocalHostnames returns the names and addresses of the API server on the same node, with IPv6 if services use it.
 func LocalHostnames(network *configv1.Network) []string {
 	names := []string{"127.0.0.1", "localhost"}
 	if slices.ContainsFunc(serviceNetwork(network), isIPv6) {

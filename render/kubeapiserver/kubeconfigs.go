@@ -15,10 +15,10 @@ import (
 
 const localURL = "https://localhost:6443"
 
-// podKubeconfigs returns the kubeconfigs that the pod's containers and the node's administrator use, which name files.
+// podKubeconfigs returns the kubeconfigs of the pod's containers and the node's administrator, which name files.
 //
-// The operator gives its sidecars a token, which a render cannot have (see the package's documentation), so they use the certificate of
-// the node's administrator. They reach the API server by its name for recovery, whose certificate is revisioned with them.
+// The sidecars use the certificate of the node's administrator instead of a token (see the package's documentation),
+// and the server name whose certificate is revisioned with them.
 func podKubeconfigs() ([]*corev1.ConfigMap, error) {
 	file := func(user, secret, serverName string) podtemplate.Kubeconfig {
 		return podtemplate.Kubeconfig{
@@ -45,7 +45,7 @@ func podKubeconfigs() ([]*corev1.ConfigMap, error) {
 	return configMaps, nil
 }
 
-// kubeconfigs returns kubeconfigs that hold the certificate themselves: one for each way to reach the API server.
+// kubeconfigs returns kubeconfigs with an embedded certificate, one for each address of the API server.
 func kubeconfigs(infrastructure *configv1.Infrastructure, user string, certificate *corev1.Secret, serverCA string, keys ...string) (map[string][]byte, error) {
 	data := map[string][]byte{}
 	for _, key := range keys {

@@ -1,11 +1,11 @@
 package kubeapiserver
 
 const (
-	// Namespace is where the static pod is, and what is laid down for it.
+	// Namespace is that of the static pod and its objects.
 	Namespace = "openshift-kube-apiserver"
 	// BootstrapNamespace is the namespace of BootstrapKubeconfigs.
 	BootstrapNamespace = "openshift-machine-config-operator"
-	// BootstrapKubeconfigs is the Secret with the kubeconfigs of a kubelet that joins.
+	// BootstrapKubeconfigs is the Secret with the kubeconfigs of a joining kubelet.
 	BootstrapKubeconfigs = "node-bootstrapper-kubeconfigs"
 	// AdminNamespace is the namespace of AdminKubeconfigs.
 	AdminNamespace = operatorNamespace
@@ -14,11 +14,12 @@ const (
 
 	// LocalhostKubeconfig is the key of the kubeconfig for the API server on the same node.
 	LocalhostKubeconfig = "localhost.kubeconfig"
-	// RecoveryKubeconfig is the same for when its other serving certificates have ended.
+	// RecoveryKubeconfig is the same with the server name for recovery, for use when other serving certificates have
+	// expired.
 	RecoveryKubeconfig = "localhost-recovery.kubeconfig"
-	// InternalKubeconfig goes by the name of the load balancer for nodes.
+	// InternalKubeconfig uses the internal load balancer.
 	InternalKubeconfig = "lb-int.kubeconfig"
-	// ExternalKubeconfig goes by the name of the load balancer for clients outside of the cluster.
+	// ExternalKubeconfig uses the external load balancer.
 	ExternalKubeconfig = "lb-ext.kubeconfig"
 
 	operatorNamespace = "openshift-kube-apiserver-operator"
@@ -30,7 +31,7 @@ const (
 	podName   = "kube-apiserver-pod"
 	certDir   = "kube-apiserver-certs"
 
-	// Where the pod sees what its installer laid down: a revision, and certificates that change without one.
+	// Paths in the pod: files of the revision, and files without one.
 	resourceDir = "/etc/kubernetes/static-pod-resources"
 	certsDir    = "/etc/kubernetes/static-pod-certs"
 	auditDir    = "/var/log/kube-apiserver"
@@ -40,12 +41,12 @@ const (
 	port = 6443
 )
 
-// revisioned returns the path of a file of the revision: kind is configmaps or secrets.
+// revisioned returns the path of a file of the revision; kind is configmaps or secrets.
 func revisioned(kind, name, key string) string {
 	return resourceDir + "/" + kind + "/" + name + "/" + key
 }
 
-// unrevisioned returns the path of a file that changes without a revision.
+// unrevisioned returns the path of a file without a revision.
 func unrevisioned(kind, name, key string) string {
 	return certsDir + "/" + kind + "/" + name + "/" + key
 }

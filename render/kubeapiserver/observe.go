@@ -17,27 +17,26 @@ import (
 	"github.com/solonode/sno/render/observe"
 )
 
-// ErrInvalid is in the error for a value that kube-apiserver would not start with.
+// ErrInvalid is returned for a value with which kube-apiserver would not start.
 var ErrInvalid = errors.New("invalid")
 
-// observation is what the observers go by. Each observer is a pure function of it.
+// observation is the input of the observers, which are pure functions.
 type observation struct {
 	cluster *inputs.Cluster
 	profile inputs.Profile
-	// etcdEndpoints are the data of the ConfigMap openshift-etcd/etcd-endpoints: a name for each address.
+	// etcdEndpoints are the data of the ConfigMap openshift-etcd/etcd-endpoints.
 	etcdEndpoints map[string]string
-	// encrypted reports whether the namespace has an encryption configuration.
-	encrypted bool
-	// webhook is the kubeconfig of the token authenticator that the cluster's configuration names; nil if its Secret is missing.
+	encrypted     bool
+	// webhook is the kubeconfig of the configured token authenticator, or nil if its Secret is missing.
 	webhook []byte
-	// eventTTLMinutes is what the operator's resource asks for, 0 if it does not.
+	// eventTTLMinutes is that of the operator's resource, or 0.
 	eventTTLMinutes int32
 }
 
-// observer returns a part of KubeAPIServerConfig, in the types of decoded JSON; nil if it leaves the default.
+// observer returns a part of KubeAPIServerConfig as decoded JSON, or nil for the default.
 type observer func(observation) (map[string]any, error)
 
-// observers are in the order in which their parts are merged. No two set the same field.
+// observers are in the order of merging. No two set the same field.
 var observers = []struct {
 	name    string
 	observe observer
@@ -67,7 +66,6 @@ var observers = []struct {
 	{"event TTL", observeEventTTL},
 }
 
-// argument returns the part of a configuration that sets one argument.
 func argument(name string, values ...string) map[string]any {
 	return arguments(map[string][]string{name: values})
 }
@@ -88,8 +86,8 @@ func list(values []string) []any {
 	return items
 }
 
-// ourCertificates are the serving certificates that step one has made, by how clients reach the API server. The last one is
-// revisioned: it outlives the others, for clients on the same node when those have ended.
+// servingCertificates are those of the first step. The last one is revisioned, for clients on the node when the others
+// have expired.
 var servingCertificates = []string{
 	unrevisioned("secrets", "localhost-serving-cert-certkey", ""),
 	unrevisioned("secrets", "service-network-serving-certkey", ""),
@@ -98,7 +96,6 @@ var servingCertificates = []string{
 	revisioned("secrets", "localhost-recovery-serving-certkey", ""),
 }
 
-// maxNamedCertificates is how many Secrets for serving certificates of users there are.
 const maxNamedCertificates = 10
 
 func userServingCertificate(i int) string { return fmt.Sprintf("user-serving-cert-%03d", i) }
@@ -148,25 +145,24 @@ func observeEncryption(o observation) (map[string]any, error) {
 	return argument("encryption-provider-config", revisioned("secrets", "encryption-config", "encryption-config")), nil
 }
 
-// observeEtcd returns the endpoints that etcd's loops have written before: on one node they are known then, and no second revision
-// follows when etcd's operator would observe them.
+// observeEtcd returns the endpoints that etcd's loops have written.
 func observeEtcd(o observation) (map[string]any, error) {
 	servers := []string{"https://localhost:2379"}
 	for name, address := range o.etcdEndpoints {
 		ip, err := netip.ParseAddr(address)
 		if err != nil {
-			return nil, fmt.Errorf("configmap %s/etcd-endpoints: %s: %w: %q is no address", etcdNamespace, name, ErrInvalid, address)
+			return nil, fmt.Errorf("configmap %s/etcd-endpoints: %s: %w: %q is not an address", etcdNamespace, name, ErrInvalid, address)
 		}
 		servers = append(servers, "https://"+net.JoinHostPort(ip.String(), "2379"))
 	}
 	if len(servers) == 1 {
-		return nil, fmt.Errorf("configmap %s/etcd-endpoints: %w: etcd's loops write it, so they come first", etcdNamespace, ErrMissing)
+		return nil, fmt.Errorf("configmap %s/etcd-endpoints: %w: run etcd's loops first", etcdNamespace, ErrMissing)
 	}
 	slices.Sort(servers)
 	return argument("etcd-servers", servers...), nil
 }
 
-// observeFeatureGates returns the feature gates of the release; none for the plain kube-apiserver, but those that a person named.
+// observeFeatureGates returns the feature gates of the release; the upstream kube-apiserver gets none.
 func observeFeatureGates(o observation) (map[string]any, error) {
 	gates, err := observe.FeatureGates(o.cluster.FeatureGate, o.profile)
 	if err != nil || len(gates) == 0 {
@@ -206,7 +202,7 @@ func plugin(name string, configuration map[string]any) map[string]any {
 	return map[string]any{"admission": map[string]any{"pluginConfig": map[string]any{name: map[string]any{"configuration": configuration}}}}
 }
 
-// restrictedEndpoints is the admission plugin without whose configuration the operator writes no configuration (U-REN-7).
+// restrictedEndpoints is the admission plugin that the operator requires a configuration for (U-REN-7).
 const restrictedEndpoints = "network.openshift.io/RestrictedEndpointsAdmission"
 
 func observeRestrictedEndpoints(o observation) (map[string]any, error) {
@@ -233,7 +229,7 @@ func observeExternalIPPolicy(o observation) (map[string]any, error) {
 	return plugin("network.openshift.io/ExternalIPRanger", configuration), nil
 }
 
-// observeProxy returns what the containers of the pod get as their environment.
+// observeProxy returns the proxy environment of the pod's containers.
 func observeProxy(o observation) (map[string]any, error) {
 	status := o.cluster.Proxy.Status
 	environment := map[string]any{}
@@ -248,7 +244,7 @@ func observeProxy(o observation) (map[string]any, error) {
 	return map[string]any{proxyKey: map[string]any{"proxy": environment}}, nil
 }
 
-// observeImagePolicy settles the host names of the registry at render time, since nobody reconfigures kube-apiserver later (R-REN-11).
+// observeImagePolicy returns the registry's host names, which do not change after the render (R-REN-11).
 func observeImagePolicy(o observation) (map[string]any, error) {
 	policy := map[string]any{}
 	if name := o.cluster.Image.Status.InternalRegistryHostname; name != "" {
@@ -271,8 +267,8 @@ func observeNodeSelector(o observation) (map[string]any, error) {
 	return map[string]any{"projectConfig": map[string]any{"defaultNodeSelector": selector}}, nil
 }
 
-// observeTermination returns how long the API server stays up after it was told to stop. On a single node nobody else answers in that
-// time, so waiting for load balancers only makes the outage longer (U-REN-34).
+// observeTermination returns the shutdown delay. A single node has no delay: no other API server answers, so waiting
+// for load balancers only extends the outage (U-REN-34).
 func observeTermination(o observation) (map[string]any, error) {
 	var delay, grace string
 	switch {
@@ -288,8 +284,7 @@ func observeTermination(o observation) (map[string]any, error) {
 	return part, nil
 }
 
-// observeConnections returns how often a connection is closed so that clients spread over the API servers: never on a single node,
-// where all of them come back to the same one.
+// observeConnections returns the probability of GOAWAY, which spreads clients over API servers; 0 on a single node.
 func observeConnections(o observation) (map[string]any, error) {
 	chance := "0.001"
 	if singleReplica(o.cluster.Infrastructure) {
@@ -317,13 +312,13 @@ func observeServiceAccountIssuer(o observation) (map[string]any, error) {
 	}
 	return arguments(map[string][]string{
 		"service-account-issuer": {defaultIssuer}, "api-audiences": {defaultIssuer},
-		// The default would be an address that is in no serving certificate.
+		// The default address is in no serving certificate.
 		"service-account-jwks-uri": {o.cluster.Infrastructure.Status.APIServerInternalURL + "/openid/v1/jwks"},
 	}), nil
 }
 
-// observeWebhookAuthenticator returns the arguments of a webhook that was given at render time (R-REN-12). Its kubeconfig must not
-// name files: none but the Secret's own is there.
+// observeWebhookAuthenticator returns the arguments of the webhook of the input (R-REN-12). Its kubeconfig must not
+// name other files.
 func observeWebhookAuthenticator(o observation) (map[string]any, error) {
 	name := webhookSecret(o.cluster.Authentication)
 	if name == "" {
@@ -364,7 +359,7 @@ func checkWebhook(kubeconfig []byte) error {
 	case user == nil:
 		return fmt.Errorf("%w: no user %q", ErrInvalid, current.AuthInfo)
 	case cluster.CertificateAuthority != "" || user.ClientCertificate != "" || user.ClientKey != "" || user.TokenFile != "":
-		return fmt.Errorf("%w: it names a file, which will not be there: put the content into the fields that end in -data, or into token", ErrInvalid)
+		return fmt.Errorf("%w: it names a file, which will not exist: use the fields that end in -data, or token", ErrInvalid)
 	}
 	return nil
 }
@@ -396,8 +391,8 @@ func observeLatency(o observation) (map[string]any, error) {
 	}), nil
 }
 
-// observePodSecurity returns what pods are held to where their namespace says nothing: warnings and audit only, unless the feature gate
-// for enforcement is on.
+// observePodSecurity returns the default pod security level: warnings and audit only, unless the feature gate for
+// enforcement is on.
 func observePodSecurity(o observation) (map[string]any, error) {
 	enforce := "privileged"
 	gates, err := observe.FeatureGates(o.cluster.FeatureGate, o.profile)
@@ -412,7 +407,7 @@ func observePodSecurity(o observation) (map[string]any, error) {
 	}}), nil
 }
 
-// observeAdmissionPlugins turns what needs OpenShift's users and groups on or, where these come from elsewhere, off.
+// observeAdmissionPlugins enables the plugins for OpenShift's users and groups, or disables them if users are external.
 func observeAdmissionPlugins(o observation) (map[string]any, error) {
 	flag := "enable-admission-plugins"
 	switch o.cluster.Authentication.Spec.Type {

@@ -23,7 +23,7 @@ func certificate(folder string) map[string]any {
 	return map[string]any{"certFile": folder + "/tls.crt", "keyFile": folder + "/tls.key"}
 }
 
-// TestObservers holds each observer against what KubeAPIServerConfig is to have (R-REN-2, R-REN-11, R-REN-12).
+// R-REN-2, R-REN-11, R-REN-12.
 func TestObservers(t *testing.T) {
 	type object = map[string]any
 	args := func(of object) object { return object{"apiServerArguments": of} }
@@ -80,7 +80,7 @@ func TestObservers(t *testing.T) {
 		want    object
 		err     error
 	}{
-		{name: "certificates of our own", observe: observeNamedCertificates, want: object{"servingInfo": object{"namedCertificates": ours}}},
+		{name: "certificates of the operator", observe: observeNamedCertificates, want: object{"servingInfo": object{"namedCertificates": ours}}},
 		{
 			name: "certificates of users", observe: observeNamedCertificates, change: named([]string{"api.example.test"}, "one"),
 			want: object{"servingInfo": object{"namedCertificates": append(append([]any{}, ours...), object{
@@ -289,7 +289,7 @@ func TestObservers(t *testing.T) {
 				"authentication-token-webhook-version":     []any{"v1"},
 			}),
 		},
-		{name: "webhook beside OAuth", observe: observeWebhookAuthenticator, change: webhook("", goodWebhook)},
+		{name: "webhook in addition to OAuth", observe: observeWebhookAuthenticator, change: webhook("", goodWebhook)},
 		{name: "webhook without its Secret", observe: observeWebhookAuthenticator, change: webhook(configv1.AuthenticationTypeNone, ""), err: ErrMissing},
 		{
 			name: "webhook whose token is in a file", observe: observeWebhookAuthenticator,
@@ -366,7 +366,7 @@ func TestObservers(t *testing.T) {
 	}
 }
 
-// TestObserversDoNotOverlap holds for every pair of observers that no field is of both: library-go merges them in a random order.
+// No field is set by two observers, because library-go merges them in random order.
 func TestObserversDoNotOverlap(t *testing.T) {
 	s := settings(inputs.OpenShift)
 	s.Cluster.Network.Spec.ServiceNodePortRange = "31000-32000"

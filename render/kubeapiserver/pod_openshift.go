@@ -10,8 +10,8 @@ import (
 	"github.com/solonode/sno/render/podtemplate"
 )
 
-// setupScript waits until the kube-apiserver of the revision before has ended. Both would listen on one port, and a client would
-// reach now this one, now that. %[1]d are the seconds that the other one has for ending.
+// setupScript waits until the kube-apiserver of the previous revision has stopped: both would listen on one port. %[1]d
+// is the grace period in seconds.
 const setupScript = `chmod 0700 /var/log/kube-apiserver
 touch /var/log/kube-apiserver/audit.log
 chmod 0600 /var/log/kube-apiserver/*
@@ -32,7 +32,7 @@ fi
 flock -u "${LOCK}"
 `
 
-// serverScript holds the lock as long as kube-apiserver runs. %[1]d is the grace period, %[2]s the configuration.
+// serverScript holds the lock while kube-apiserver runs. %[1]d is the grace period.
 const serverScript = `exec {LOCK}>/var/log/kube-apiserver/.lock
 if ! flock --verbose -w 30 "${LOCK}"; then
   echo "the lock was not released by the container setup"
@@ -49,13 +49,13 @@ exec watch-termination --termination-touch-file=/var/log/kube-apiserver/.termina
   --advertise-address="${HOST_IP}" -v=2 --permit-address-sharing
 `
 
-// setupSlack is what the container setup may take beyond the grace period: for the ports, for requests, and for the container engine.
+// setupMargin is the time of container setup after the grace period: for ports, requests and the container engine.
 const setupMargin = 10 + 65 + 10
 
 const checkEndpointsPort = 17697
 
-// openShiftPod returns the pod as today's operator has it, but for the certificates that two sidecars mount (see the package's
-// documentation). release is the payload's version, empty if it is not known.
+// openShiftPod returns the stock operator's pod, with client certificates for two sidecars (see the package's
+// documentation). release is the payload's version, or empty.
 func openShiftPod(image, operatorImage, release string, gracePeriod int64, environment []corev1.EnvVar) *corev1.Pod {
 	pod := newPod()
 	pod.Annotations = map[string]string{
@@ -82,7 +82,7 @@ func openShiftPod(image, operatorImage, release string, gracePeriod int64, envir
 		Ports: []corev1.ContainerPort{{ContainerPort: port}},
 		Env: []corev1.EnvVar{
 			name, namespace,
-			// A variable called REVISION would be replaced as well.
+			// A variable named REVISION would be replaced.
 			{Name: "STATIC_POD_VERSION", Value: podtemplate.Revision},
 			podtemplate.FieldEnv("HOST_IP", "status.hostIP"),
 			{Name: "GOGC", Value: "100"},
@@ -127,7 +127,7 @@ func openShiftPod(image, operatorImage, release string, gracePeriod int64, envir
 	return pod
 }
 
-// newPod returns what the pods of both profiles have in common: whoever looks for the pod of one profile finds that of the other too.
+// newPod returns the common part of both profiles' pods. The labels are the same, so that clients find either.
 func newPod() *corev1.Pod {
 	pod := podtemplate.NewPod(Namespace, component, component, map[string]string{"app": "openshift-kube-apiserver", "apiserver": "true"}, nil)
 	audit := podtemplate.HostPath("audit-dir", auditDir)

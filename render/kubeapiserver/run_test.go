@@ -25,7 +25,7 @@ import (
 
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// TestRun runs all steps on one node and compares what kube-apiserver is started with (R-REN-1, R-REN-6).
+// R-REN-1, R-REN-6.
 func TestRun(t *testing.T) {
 	for _, profile := range []inputs.Profile{inputs.OpenShift, inputs.Kubernetes} {
 		t.Run(string(profile), func(t *testing.T) {
@@ -41,21 +41,20 @@ func TestRun(t *testing.T) {
 
 			again, err := rendertest.Run(st, Steps(s)...)
 			if err != nil || len(again) > 0 {
-				t.Errorf("a second run is to write nothing, it wrote %q: %v", again, err)
+				t.Errorf("a second run must write nothing, it wrote %q: %v", again, err)
 			}
 		})
 	}
 }
 
-// TestLaidDown holds for every object that StaticPod names that it is there after a run, unless it is optional, and the other way round
-// for the objects with a revision.
+// Every object of StaticPod exists after a run unless it is optional, and every revisioned object is in StaticPod.
 func TestLaidDown(t *testing.T) {
 	s := settings(inputs.OpenShift)
 	all := inventory(t, runDefault(t, inputs.OpenShift))
 	has := func(kind, name string) bool { return strings.Contains(all, "\n"+kind+" "+Namespace+"/"+name+" ") }
 	pod := StaticPod(s)
 	if pod.ConfigMaps[0].Name != "kube-apiserver-pod" {
-		t.Errorf("the first ConfigMap is to be the pod's: %s", pod.ConfigMaps[0].Name)
+		t.Errorf("the first ConfigMap must be the pod's: %s", pod.ConfigMaps[0].Name)
 	}
 	for _, r := range pod.ConfigMaps {
 		if !r.Optional && !has("ConfigMap", r.Name+"-1") {
@@ -97,7 +96,7 @@ func TestLaidDown(t *testing.T) {
 			found = found || r.Name == parts[2]
 		}
 		if !found {
-			t.Errorf("the pod reads %s, which nobody lays down", file)
+			t.Errorf("the pod reads %s, which is not installed", file)
 		}
 	}
 }
@@ -108,7 +107,7 @@ func pathsIn(text string) []string {
 		func(word string) bool { return !strings.HasPrefix(word, "/etc/kubernetes/static-pod-") })
 }
 
-// TestOrder swaps adjacent loops. Where the order matters the run fails and says so (R-REN-6).
+// With two adjacent loops swapped, the run fails if the order matters (R-REN-6).
 func TestOrder(t *testing.T) {
 	const (
 		certificates = "kube-apiserver: certificates"
@@ -128,7 +127,7 @@ func TestOrder(t *testing.T) {
 	}{
 		{observation, target, objects(t, s), "servingInfo.namedCertificates"},
 		{target, sync, objects(t, s), "kube-apiserver/client-ca"},
-		{sync, revision, objects(t, s), `"kube-apiserver: resource sync", which comes later, writes`},
+		{sync, revision, objects(t, s), `"kube-apiserver: resource sync", which runs later, writes`},
 		{certificates, target, slices.Concat(others, keysOf(t, boundOnly)), "admin-kubeconfig-client-ca"},
 		{bound, target, slices.Concat(others, keysOf(t, certificatesOnly)), "bound-sa-token-signing-certs"},
 	} {
@@ -141,7 +140,7 @@ func TestOrder(t *testing.T) {
 	}
 
 	if testing.Short() {
-		return // the rest makes the keys for each order
+		return // the rest makes keys for each order
 	}
 	want := runDefault(t, inputs.Kubernetes)
 	swapped := func(i, j int) []loop.Step {
@@ -179,7 +178,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// moved returns every loop once, the first of the two right after the second.
+// moved returns every loop once, with the first of the two right after the second.
 func moved(t *testing.T, steps []loop.Step, first, second string) []loop.Step {
 	t.Helper()
 	var others []loop.Step
@@ -219,7 +218,7 @@ func keysOf(t *testing.T, wanted func(name string) bool) []runtime.Object {
 	return found
 }
 
-// TestComponentsBefore takes away what etcd's and kube-controller-manager's loops write: the error names it.
+// The error names the missing object of etcd or kube-controller-manager.
 func TestComponentsBefore(t *testing.T) {
 	s := settings(inputs.Kubernetes)
 	for _, name := range []string{"etcd-endpoints", "etcd-serving-ca", "etcd-client", "csr-controller-ca", "sa-token-signing-certs"} {
@@ -250,8 +249,7 @@ func TestMissingImage(t *testing.T) {
 	}
 }
 
-// TestEncryption holds the configuration of encryption of the first revision against what is written with it: no provider that writes
-// plain text comes first.
+// The encryption configuration of the first revision writes nothing in plain text.
 func TestEncryption(t *testing.T) {
 	for _, kind := range []configv1.EncryptionType{configv1.EncryptionTypeAESCBC, configv1.EncryptionTypeAESGCM} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -281,18 +279,17 @@ func TestEncryption(t *testing.T) {
 			}
 			pod := rendertest.ConfigMapData(t, st, Namespace, "kube-apiserver-pod-1")["pod.yaml"]
 			if !strings.Contains(pod, "--encryption-provider-config=/etc/kubernetes/static-pod-resources/secrets/encryption-config/encryption-config") {
-				t.Error("kube-apiserver is not told")
+				t.Error("kube-apiserver has no flag for the encryption configuration")
 			}
 			again, err := rendertest.Run(st, Steps(s)...)
 			if err != nil || len(again) > 0 {
-				t.Errorf("a second run is to write nothing, it wrote %q: %v", again, err)
+				t.Errorf("a second run must write nothing, it wrote %q: %v", again, err)
 			}
 		})
 	}
 }
 
-// TestUsersCertificates brings a CA and a serving certificate of a user, which reach their places in the second round of the cycle and
-// are in the first revision all the same.
+// A user's CA and serving certificate, which are copied in the second round of the cycle, are in the first revision.
 func TestUsersCertificates(t *testing.T) {
 	s := settings(inputs.Kubernetes)
 	s.Cluster.APIServer.Spec.ClientCA.Name = "users"
@@ -315,7 +312,7 @@ func TestUsersCertificates(t *testing.T) {
 	}
 }
 
-// TestTokens brings a webhook, and a provider of tokens (R-REN-12).
+// A webhook and an OIDC provider (R-REN-12).
 func TestTokens(t *testing.T) {
 	t.Run("webhook", func(t *testing.T) {
 		s := settings(inputs.Kubernetes)
@@ -351,7 +348,6 @@ func TestTokens(t *testing.T) {
 	})
 }
 
-// TestProxy holds for every container that it has the proxy's environment.
 func TestProxy(t *testing.T) {
 	for _, profile := range []inputs.Profile{inputs.OpenShift, inputs.Kubernetes} {
 		s := settings(profile)
@@ -370,8 +366,8 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// TestStaticResources holds for each profile which bindings let kube-controller-manager approve requests: renewals in profile
-// kubernetes, none in profile openshift, where the approver of the machines does, and in neither a kubelet that joins (R-APP-3).
+// kube-controller-manager may approve renewals in profile kubernetes, nothing in profile openshift, where the machine
+// approver does, and joining kubelets in neither (R-APP-3).
 func TestStaticResources(t *testing.T) {
 	for profile, want := range map[inputs.Profile][]string{
 		inputs.OpenShift:  nil,

@@ -24,7 +24,7 @@ import (
 
 const bundleKey = "ca-bundle.crt"
 
-// Bundles whose signers sign client certificates that kube-apiserver takes, and bundles by which clients know kube-apiserver.
+// Bundles of client certificates that kube-apiserver accepts, and bundles of its serving certificates.
 var (
 	clientBundles = []store.Object{
 		{Namespace: configNamespace, Name: "admin-kubeconfig-client-ca"},
@@ -43,8 +43,8 @@ var (
 	}
 )
 
-// targetConfig returns the loop that writes kube-apiserver's configuration, its pod, and what both refer to. Nothing is written before
-// everything that is needed was observed.
+// targetConfig returns the loop that writes kube-apiserver's configuration, its pod, and the objects that both refer
+// to. It writes nothing before all required values were observed.
 func targetConfig(settings *inputs.Settings) loop.Loop {
 	return loop.Loop{
 		Name: component + ": target config",
@@ -56,7 +56,7 @@ func targetConfig(settings *inputs.Settings) loop.Loop {
 			store.Secrets(AdminNamespace, AdminKubeconfigs),
 			store.Secrets(BootstrapNamespace, BootstrapKubeconfigs),
 		),
-		// Of the operator's resource it reads what was observed. What changes later is the number of the revision.
+		// It reads the observed configuration of the operator's resource; later loops change only the revision.
 		AllowStale: []store.Pattern{librarygo.KubeAPIServer.Pattern()},
 		New: func(s *store.Session) (loop.Sync, error) {
 			t := target{settings: settings, session: s}
@@ -162,7 +162,7 @@ func (t target) images(first, second string) (string, string, error) {
 	return t.settings.Images[first], t.settings.Images[second], nil
 }
 
-// release returns the version of the payload, by which the operators pick their feature gates.
+// release returns the version of the payload, by which operators select feature gates.
 func release(gates *configv1.FeatureGate) string {
 	if len(gates.Status.FeatureGates) != 1 {
 		return ""
@@ -170,8 +170,8 @@ func release(gates *configv1.FeatureGate) string {
 	return gates.Status.FeatureGates[0].Version
 }
 
-// keyFiles returns the files of a ConfigMap with public keys. Those of kube-controller-manager are copied by resource sync, which comes
-// after this loop, so they are looked up where they are copied from.
+// keyFiles returns the file names of a ConfigMap with public keys. Those of kube-controller-manager are read from the
+// source, because resource sync copies them after this loop.
 func (t target) keyFiles(ctx context.Context, folder string) ([]string, error) {
 	from := store.Object{Namespace: Namespace, Name: path.Base(folder)}
 	for _, rule := range syncRules(t.settings.Cluster) {
@@ -212,8 +212,8 @@ func (t target) policies(ctx context.Context, _ map[string]any) ([]*corev1.Confi
 	}), nil, nil
 }
 
-// bundlesAndKubeconfigs returns the union of those whose client certificates are trusted (U-REN-37), of the CAs that signed serving
-// certificates, and the kubeconfigs that name or hold certificates.
+// bundlesAndKubeconfigs returns the bundle of trusted client CAs (U-REN-37), the bundle of serving CAs, and
+// kubeconfigs.
 func (t target) bundlesAndKubeconfigs(ctx context.Context, _ map[string]any) ([]*corev1.ConfigMap, []*corev1.Secret, error) {
 	from := clientBundles
 	if t.settings.Cluster.APIServer.Spec.ClientCA.Name != "" {
@@ -282,7 +282,7 @@ func (t target) combine(ctx context.Context, name string, from []store.Object) (
 	}, nil
 }
 
-// bundle returns the certificates of a ConfigMap, which must have some: a bundle that misses a signer locks its clients out.
+// bundle returns the certificates of a ConfigMap. An empty one is an error, because clients would lose access.
 func (t target) bundle(ctx context.Context, object store.Object) (string, error) {
 	configMap, err := t.session.Kube().CoreV1().ConfigMaps(object.Namespace).Get(ctx, object.Name, metav1.GetOptions{})
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// Certificates returns what must be there before kube-apiserver's loops run, each once in this order: the CA that signs certificate
-// requests and what trusts it, and the key that signs ServiceAccount tokens.
+// Certificates returns the loops that must run before kube-apiserver's, in order: the CA of certificate requests, its
+// bundles, and the signing key of service account tokens.
 func Certificates(s *inputs.Settings) loop.Step {
 	return loop.Step{Loops: []loop.Loop{
 		rotation(s),
@@ -30,8 +30,8 @@ func Certificates(s *inputs.Settings) loop.Step {
 	}}
 }
 
-// rotation returns the loop for the CA of certificate requests, an intermediate one. Nobody renews it, so it lasts as long as was
-// asked for, where the stock operator has 30 days, and 60 for its signer (U-REN-13).
+// rotation returns the loop for the intermediate CA of certificate requests. It has the validity of the settings; the
+// stock operator has 30 days, and 60 for its signer (U-REN-13).
 //
 // The signer also signs the certificate of the sidecars of profile openshift.
 func rotation(s *inputs.Settings) loop.Loop {
@@ -47,8 +47,9 @@ func rotation(s *inputs.Settings) loop.Loop {
 	return librarygo.CertRotation(component+": certificates", certificates...)
 }
 
-// Recovery returns the client certificate of the sidecars in the namespace of a component. kube-apiserver trusts its signer, since
-// it trusts the CA of certificate requests. kube-controller-manager owns all of them: a second owner would write its name over the first.
+// RecoveryCertificate returns the client certificate of a component's sidecars. kube-apiserver trusts its signer as
+// part of the CA of certificate requests. kube-controller-manager owns all of them, because each owner writes its name
+// on the signer.
 func RecoveryCertificate(s *inputs.Settings, namespace string) librarygo.Certificate {
 	return librarygo.Certificate{
 		Signer: signerSigner, SignerValidity: s.Validity, Bundle: signerSignerCA,
@@ -58,9 +59,9 @@ func RecoveryCertificate(s *inputs.Settings, namespace string) librarygo.Certifi
 	}
 }
 
-// requestSigner returns the loop that gives kube-controller-manager its CA, without the chain, because the controller that signs
-// requests takes one certificate, and that puts both CAs into the bundle that kube-apiserver trusts. An earlier CA stays in it until it ends:
-// kubelets have certificates that it has signed.
+// requestSigner returns the loop that writes kube-controller-manager's CA without the chain, because the signing
+// controller takes one certificate, and both CAs into the bundle that kube-apiserver trusts. Earlier CAs stay until
+// they expire, because kubelets have certificates of theirs.
 func requestSigner() loop.Loop {
 	return loop.Loop{
 		Name: component + ": signer of certificate requests",

@@ -15,7 +15,7 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// What kube-apiserver trusts knows the CA that kube-controller-manager signs with, and the sidecars' certificate.
+// kube-apiserver trusts the CA of kube-controller-manager and the sidecars' certificate.
 func TestCertificates(t *testing.T) {
 	s := rendertest.Settings(inputs.OpenShift, "192.168.2.1")
 	st := rendertest.Store(t, rendertest.Objects(s)...)
@@ -72,7 +72,7 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// A plain cluster has no sidecars, and nobody needs a certificate with the rights of an administrator there.
+// Profile kubernetes has no sidecars, so it has no certificate with administrator rights for them.
 func TestRecoveryOnlyOpenShift(t *testing.T) {
 	for profile, want := range map[inputs.Profile]bool{inputs.OpenShift: true, inputs.Kubernetes: false} {
 		s := rendertest.Settings(profile, "192.168.2.1")

@@ -8,16 +8,15 @@ import (
 	"github.com/solonode/sno/render/podtemplate"
 )
 
-// Files inside of the container.
 const (
 	recyclerPod = podtemplate.ResourceDir + "/configmaps/recycler-config/recycler-pod.yaml"
 	signerDir   = podtemplate.CertDir + "/secrets/csr-signer"
 )
 
-// defaults returns the configuration under what is observed (U-REN-15).
+// defaults returns the configuration below the observed one (U-REN-15).
 //
-// A certificate that is signed for a kubelet may last as long as the CA, because nobody renews the CA. In profile kubernetes there is
-// no network operator that gives nodes their ranges of pod addresses, so kube-controller-manager does.
+// A kubelet's certificate may be valid as long as the CA. In profile kubernetes kube-controller-manager allocates the
+// nodes' pod ranges, because there is no network operator.
 func defaults(s *inputs.Settings) map[string]any {
 	config := map[string]any{
 		"apiVersion": "kubecontrolplane.config.openshift.io/v1",
@@ -55,11 +54,12 @@ func defaults(s *inputs.Settings) map[string]any {
 	return config
 }
 
-// recycles reports whether there is an image for the pod that empties released volumes. Without one kube-controller-manager has its own.
+// hasRecycler reports whether there is an image for the pod that empties released volumes. kube-controller-manager has
+// a default.
 func hasRecycler(s *inputs.Settings) bool { return s.Images["tools"] != "" }
 
-// policyDefaults returns the configuration of cluster-policy-controller under what is observed. Without a serving certificate it
-// signs one itself.
+// policyDefaults returns the configuration of cluster-policy-controller below the observed one. Without a serving
+// certificate it uses a self-signed one.
 func policyDefaults(serving bool) map[string]any {
 	config := map[string]any{
 		"apiVersion": "openshiftcontrolplane.config.openshift.io/v1",
@@ -78,5 +78,5 @@ func policyDefaults(serving bool) map[string]any {
 	return config
 }
 
-// servingFile is the path of the serving certificate and its key without their ends.
+// servingFile is the path of the serving certificate and key without extension.
 const servingFile = podtemplate.ResourceDir + "/secrets/serving-cert/tls"

@@ -11,7 +11,7 @@ import (
 
 func Example() {
 	s := rendertest.Settings(inputs.Kubernetes, "192.168.126.10")
-	// The loops of kube-apiserver come between the first step and the others.
+	// kube-apiserver's loops run between the first step and the others.
 	for _, step := range append([]loop.Step{kubecontrollermanager.Certificates(s)}, kubecontrollermanager.Steps(s)...) {
 		for _, loop := range step.Loops {
 			fmt.Println(loop.Name)

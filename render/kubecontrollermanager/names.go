@@ -2,14 +2,13 @@ package kubecontrollermanager
 
 import "github.com/solonode/sno/render/store"
 
-// Namespaces of the operator and of what it shares with others.
 const (
 	namespace         = "openshift-kube-controller-manager"
 	operatorNamespace = "openshift-kube-controller-manager-operator"
 	managedNamespace  = "openshift-config-managed"
 )
 
-// component is the name in the pods' and the files' names, in leases, and as the owner of certificates.
+// component is used in file names, leases, and as the owner of certificates.
 const component = "kube-controller-manager"
 
 const (
@@ -18,16 +17,15 @@ const (
 	recoverPort = 9443
 )
 
-// Objects that several loops name.
 var (
-	signerSigner     = store.Object{Namespace: operatorNamespace, Name: "csr-signer-signer"}
-	signerSignerCA   = store.Object{Namespace: operatorNamespace, Name: "csr-controller-signer-ca"}
-	signer           = store.Object{Namespace: operatorNamespace, Name: "csr-signer"}
-	signerCA         = store.Object{Namespace: operatorNamespace, Name: "csr-signer-ca"}
-	controllerCA     = store.Object{Namespace: operatorNamespace, Name: "csr-controller-ca"}
-	activeSigner      = store.Object{Namespace: namespace, Name: "csr-signer"}
+	signerSigner       = store.Object{Namespace: operatorNamespace, Name: "csr-signer-signer"}
+	signerSignerCA     = store.Object{Namespace: operatorNamespace, Name: "csr-controller-signer-ca"}
+	signer             = store.Object{Namespace: operatorNamespace, Name: "csr-signer"}
+	signerCA           = store.Object{Namespace: operatorNamespace, Name: "csr-signer-ca"}
+	controllerCA       = store.Object{Namespace: operatorNamespace, Name: "csr-controller-ca"}
+	activeSigner       = store.Object{Namespace: namespace, Name: "csr-signer"}
 	sharedControllerCA = store.Object{Namespace: managedNamespace, Name: "csr-controller-ca"}
-	nextKey          = store.Object{Namespace: operatorNamespace, Name: "next-service-account-private-key"}
-	key              = store.Object{Namespace: namespace, Name: "service-account-private-key"}
-	publicKeys       = store.Object{Namespace: managedNamespace, Name: "sa-token-signing-certs"}
+	nextKey            = store.Object{Namespace: operatorNamespace, Name: "next-service-account-private-key"}
+	key                = store.Object{Namespace: namespace, Name: "service-account-private-key"}
+	publicKeys         = store.Object{Namespace: managedNamespace, Name: "sa-token-signing-certs"}
 )

@@ -18,15 +18,14 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// Errors of the observers.
 var (
-	ErrNoClusterName = errors.New("the cluster has no name")
-	ErrClusterNetwork     = errors.New("kube-controller-manager cannot allocate from the network")
-	ErrLatencyProfile     = errors.New("unknown latency profile")
+	ErrNoClusterName  = errors.New("the cluster has no infrastructure name")
+	ErrClusterNetwork = errors.New("kube-controller-manager cannot allocate from the network")
+	ErrLatencyProfile = errors.New("unknown latency profile")
 )
 
-// observers returns what the operator observes. There is none for a cloud provider: the code for clouds is no longer in
-// kube-controller-manager, and the stock operator observes nothing either (U-REN-16).
+// observers returns the operator's observers. There is none for a cloud provider: the stock operator observes nothing
+// either (U-REN-16).
 func observers(s *inputs.Settings) []librarygo.Observer {
 	gates := [][]string{{"extendedArguments", "feature-gates"}}
 	if s.Profile == inputs.OpenShift {
@@ -53,8 +52,8 @@ func networkObserver(profile inputs.Profile) librarygo.Observer {
 	}
 }
 
-// networkArguments returns the ranges of pods and Services: of the status, which the network operator writes, else of the spec,
-// which it copies from. In profile kubernetes also the size of a node's range, which is the host prefix of the cluster network.
+// networkArguments returns pod and service ranges of the status, or of the spec if the status has none. In profile
+// kubernetes it also returns the size of a node's range.
 func networkArguments(network *configv1.Network, profile inputs.Profile) (map[string]any, error) {
 	clusterNetwork, serviceNetwork := network.Status.ClusterNetwork, network.Status.ServiceNetwork
 	if len(clusterNetwork) == 0 {
@@ -81,7 +80,7 @@ func networkArguments(network *configv1.Network, profile inputs.Profile) (map[st
 			return nil, fmt.Errorf("network cluster: clusterNetwork: %w", err)
 		}
 		if _, again := sizes[prefix.Addr().Is6()]; again {
-			return nil, fmt.Errorf("network cluster: clusterNetwork: %s: %w: it takes one range of each family; join them into one",
+			return nil, fmt.Errorf("network cluster: clusterNetwork: %s: %w: use one range of each family",
 				n.CIDR, ErrClusterNetwork)
 		}
 		sizes[prefix.Addr().Is6()] = n.HostPrefix
@@ -117,8 +116,8 @@ func observeLatency(ctx context.Context, s *store.Session, _ map[string]any) (ma
 	return latencyArguments(node.Spec.WorkerLatencyProfile)
 }
 
-// latencyArguments returns how long a node may be silent. It goes with how often kubelets report and how long kube-apiserver lets
-// pods stay, which follow the same profile (U-REN-17).
+// latencyArguments returns the grace period of nodes. Kubelets' report interval and kube-apiserver's tolerations follow
+// the same profile (U-REN-17).
 func latencyArguments(profile configv1.WorkerLatencyProfileType) (map[string]any, error) {
 	grace := configv1.DefaultNodeMonitorGracePeriod
 	switch profile {
@@ -133,8 +132,7 @@ func latencyArguments(profile configv1.WorkerLatencyProfileType) (map[string]any
 	return observe.Argument("node-monitor-grace-period", grace.String()), nil
 }
 
-// observeServiceCA observes the bundle of the service CA operator, once resource sync has copied it. That is why observation, target
-// config and resource sync are a cycle.
+// observeServiceCA observes the service CA bundle after resource sync has copied it, which makes these loops a cycle.
 func observeServiceCA(ctx context.Context, s *store.Session, _ map[string]any) (map[string]any, error) {
 	ca, err := s.Kube().CoreV1().ConfigMaps(namespace).Get(ctx, "service-ca", metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || (err == nil && ca.Data["ca-bundle.crt"] == "") {

@@ -105,7 +105,7 @@ func TestObserveName(t *testing.T) {
 	}
 }
 
-// An empty bundle is none: kube-controller-manager would fail to read it.
+// kube-controller-manager would fail to read an empty bundle.
 func TestObserveServiceCA(t *testing.T) {
 	s := rendertest.Settings(inputs.OpenShift, "192.168.2.1")
 	for bundle, want := range map[string]map[string]any{
@@ -120,7 +120,7 @@ func TestObserveServiceCA(t *testing.T) {
 	}
 }
 
-// A certificate may last as long as the CA that signs it, which nobody renews (U-REN-13).
+// A certificate may be valid as long as its CA (U-REN-13).
 func TestDefaults(t *testing.T) {
 	for _, test := range []struct {
 		profile  inputs.Profile

@@ -15,7 +15,6 @@ import (
 
 const kubeconfig = podtemplate.ResourceDir + "/configmaps/controller-manager-kubeconfig/kubeconfig"
 
-// podFor returns the pod of the profile with the merged configuration.
 func podFor(s *inputs.Settings, config map[string]any, found observe.ClientConfig) (*corev1.Pod, error) {
 	flags, err := flags(config, found)
 	if err != nil {
@@ -48,7 +47,7 @@ func podFor(s *inputs.Settings, config map[string]any, found observe.ClientConfi
 	return pod, nil
 }
 
-// flags returns the command line that both profiles share: the files, and what the merged configuration says.
+// flags returns the command line of both profiles.
 func flags(config map[string]any, found observe.ClientConfig) ([]string, error) {
 	all := []string{
 		"--kubeconfig=" + kubeconfig,
@@ -72,7 +71,7 @@ func flags(config map[string]any, found observe.ClientConfig) ([]string, error) 
 	return append(append(all, configured...), tls...), nil
 }
 
-// kubernetesContainer returns the only container of profile kubernetes, with kubeadm's probes (U-REN-11).
+// kubernetesContainer returns the container of profile kubernetes with kubeadm's probes (U-REN-11).
 func kubernetesContainer(images *podtemplate.Images, flags []string, host netip.Addr) corev1.Container {
 	endpoint := podtemplate.Endpoint{Host: host, Port: port, Scheme: corev1.URISchemeHTTPS}
 	return corev1.Container{
@@ -90,7 +89,7 @@ func kubernetesContainer(images *podtemplate.Images, flags []string, host netip.
 
 var certMount = corev1.VolumeMount{Name: "var-run-kubernetes", MountPath: "/var/run/kubernetes"}
 
-// openshiftContainers returns the containers that the stock operator's pod has (U-REN-19).
+// openshiftContainers returns the stock operator's containers (U-REN-19).
 func openshiftContainers(images *podtemplate.Images, flags []string) []corev1.Container {
 	mounts := append(podtemplate.Mounts(),
 		corev1.VolumeMount{Name: "tmp-dir", MountPath: "/tmp"},
@@ -135,12 +134,12 @@ exec cluster-kube-controller-manager-operator cert-recovery-controller --kubecon
 	return containers
 }
 
-// script returns the commands, after the pod of the last revision has released the port.
+// script returns the commands, preceded by a wait for the port of the previous revision's pod.
 func script(port int, commands string) string {
 	return podtemplate.WaitForPort(port) + strings.TrimPrefix(commands, "\n")
 }
 
-// recycler returns the pod that empties a volume that is released, which kube-controller-manager runs in openshift-infra.
+// recycler returns the pod with which kube-controller-manager empties released volumes, in openshift-infra.
 func recycler(s *inputs.Settings) *corev1.Pod {
 	root, deadline, readOnly := int64(0), int64(60), true
 	return &corev1.Pod{

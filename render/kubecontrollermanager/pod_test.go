@@ -15,7 +15,6 @@ import (
 	"github.com/solonode/sno/render/rendertest"
 )
 
-// The golden command of profile kubernetes has no flag that the real program does not know.
 func TestKnownFlags(t *testing.T) {
 	var pod corev1.Pod
 	if err := yaml.Unmarshal([]byte(rendertest.ReadGolden(t, "kubernetes/pod.yaml")), &pod); err != nil {
@@ -24,7 +23,6 @@ func TestKnownFlags(t *testing.T) {
 	rendertest.CheckFlags(t, pod.Spec.Containers[0].Command)
 }
 
-// All images that are missing are named, that of the recycler too.
 func TestImages(t *testing.T) {
 	s := rendertest.Settings(inputs.OpenShift, "192.168.2.1")
 	s.Images = nil
@@ -34,7 +32,6 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// All containers get the proxy's environment.
 func TestProxy(t *testing.T) {
 	s := rendertest.Settings(inputs.OpenShift, "192.168.2.1")
 	observed := observe.Nested(map[string]any{"HTTP_PROXY": "http://proxy"}, "targetconfigcontroller", "proxy")

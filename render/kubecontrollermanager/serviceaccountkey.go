@@ -17,15 +17,15 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// The names of the files with the key, and the annotation that says from when the next key may be used (U-REN-14).
+// File names of the key, and the annotation with the time from which the next key may be used (U-REN-14).
 const (
 	privateKeyFile = "service-account.key"
 	publicKeyFile  = "service-account.pub"
 	readyToUse     = "kube-controller-manager.openshift.io/ready-to-use"
 )
 
-// serviceAccountKey returns the loop for the key that signs ServiceAccount tokens. The stock operator keeps a new key back for five
-// minutes, until every API server trusts it; here no API server runs yet, and the first key is used at once.
+// serviceAccountKey returns the loop for the signing key of service account tokens. The stock operator delays a new key
+// by five minutes, until every API server trusts it; the first key needs no delay.
 func serviceAccountKey() loop.Loop {
 	return loop.Loop{
 		Name: component + ": key of ServiceAccount tokens",

@@ -14,8 +14,7 @@ import (
 //go:embed resources
 var resources embed.FS
 
-// Steps returns the loops that follow kube-apiserver's, in order: static resources, config observation, target config, resource
-// sync, the cycle of the last three, the revision, and that all nodes have it.
+// Steps returns the loops that run after kube-apiserver's.
 func Steps(s *inputs.Settings) []loop.Step {
 	return []loop.Step{
 		loop.Once(librarygo.StaticResources(component+": static resources", librarygo.KubeControllerManager, resources, s.Profile.Includes)),
@@ -29,8 +28,8 @@ func Steps(s *inputs.Settings) []loop.Step {
 	}
 }
 
-// syncRules returns what is copied from where kube-apiserver's operator puts it. kube-controller-manager has its own copies of the
-// client CAs so that it starts without looking them up.
+// syncRules returns the copies from kube-apiserver's operator. kube-controller-manager has copies of the client CAs so
+// that it starts without reading them from the API.
 func syncRules() []librarygo.SyncRule {
 	to := func(name string) store.Object { return store.Object{Namespace: namespace, Name: name} }
 	from := func(name string) store.Object { return store.Object{Namespace: managedNamespace, Name: name} }
@@ -42,9 +41,9 @@ func syncRules() []librarygo.SyncRule {
 	}
 }
 
-// What a revision has, and the certificates outside of revisions (U-REN-18), but for the token of the sidecars, which have a certificate.
-// The bundle service-ca is made by the service CA operator, which does not run yet, so it is optional here. So is what profile
-// kubernetes has not: a kubeconfig for sidecars, and the recycler's pod if there is no image for it.
+// Objects of a revision, and certificates without a revision (U-REN-18), without the token of the sidecars. service-ca
+// is optional because the service CA operator does not run yet, and so are the objects of profile openshift and the
+// recycler.
 var (
 	configMaps = []staticpods.Resource{
 		{Name: "kube-controller-manager-pod"},
@@ -69,7 +68,7 @@ var (
 	}
 )
 
-// StaticPod returns what is laid down on a node.
+// StaticPod returns the static pod and its objects.
 func StaticPod(*inputs.Settings) staticpods.Pod {
 	return staticpods.Pod{
 		Name: "kube-controller-manager-pod", Namespace: namespace,

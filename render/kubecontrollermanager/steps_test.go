@@ -16,7 +16,7 @@ import (
 	"github.com/solonode/sno/render/rendertest"
 )
 
-// others returns what kube-apiserver's loops leave for kube-controller-manager's.
+// others returns the objects of kube-apiserver's loops.
 func others(t *testing.T) []runtime.Object {
 	ca := func(name string) map[string]string { return map[string]string{"ca-bundle.crt": rendertest.CA(t, name)} }
 	return []runtime.Object{
@@ -52,13 +52,13 @@ func TestSteps(t *testing.T) {
 			}
 			wrote, err := rendertest.Run(st, plan(s)...)
 			if diff := cmp.Diff([]string{}, rendertest.WithoutOperatorResources(wrote), cmpopts.EquateEmpty()); diff != "" || err != nil {
-				t.Errorf("a second run is to write nothing (-want +got), error %v:\n%s", err, diff)
+				t.Errorf("a second run must write nothing (-want +got), error %v:\n%s", err, diff)
 			}
 		})
 	}
 }
 
-// What a later loop needs and an earlier one makes fails in the other order (R-REN-4).
+// The run fails if a loop runs before one that writes what it needs (R-REN-4).
 func TestOrder(t *testing.T) {
 	s := rendertest.Settings(inputs.OpenShift, "192.168.2.1")
 	certified := rendertest.ObjectsAfter(t, rendertest.Objects(s, others(t)...), loop.Once(rotation(s)))
@@ -74,9 +74,9 @@ func TestOrder(t *testing.T) {
 			st := rendertest.Store(t, certified...)
 			swapped := rendertest.SwapLoops(t, plan(s), component+": "+swap[0], component+": "+swap[1])
 			if _, err := rendertest.Run(st, swapped...); err == nil {
-				t.Fatal("the run is to fail")
+				t.Fatal("the run must fail")
 			} else if !errors.Is(err, loop.ErrOrder) && !errors.Is(err, loop.ErrFailed) {
-				t.Fatalf("the error is to name the order: %v", err)
+				t.Fatalf("the error must name the order: %v", err)
 			}
 		})
 	}
@@ -99,12 +99,11 @@ func TestOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		if config := rendertest.ConfigMapData(t, st, namespace, "config-1")["config.yaml"]; !strings.Contains(config, "certFile: /etc/kubernetes/static-pod-resources/configmaps/service-ca/ca-bundle.crt") {
-			t.Errorf("the first revision is to have the service CA:\n%s", config)
+			t.Errorf("the first revision must have the service CA:\n%s", config)
 		}
 	})
 }
 
-// A serving certificate of the input is used.
 func TestServingCertificate(t *testing.T) {
 	s := rendertest.Settings(inputs.OpenShift, "192.168.2.1")
 	serving := rendertest.Secret(namespace, "serving-cert", map[string][]byte{corev1.TLSCertKey: {1}, corev1.TLSPrivateKeyKey: {2}})
@@ -114,10 +113,10 @@ func TestServingCertificate(t *testing.T) {
 	}
 	const flag = "--tls-cert-file=/etc/kubernetes/static-pod-resources/secrets/serving-cert/tls.crt"
 	if pod := rendertest.ConfigMapData(t, st, namespace, "kube-controller-manager-pod")["pod.yaml"]; !strings.Contains(pod, flag) {
-		t.Errorf("the pod is to have %s:\n%s", flag, pod)
+		t.Errorf("the pod must have %s:\n%s", flag, pod)
 	}
 	const file = "certFile: /etc/kubernetes/static-pod-resources/secrets/serving-cert/tls.crt"
 	if config := rendertest.ConfigMapData(t, st, namespace, "cluster-policy-controller-config")["config.yaml"]; !strings.Contains(config, file) {
-		t.Errorf("cluster-policy-controller is to have %s:\n%s", file, config)
+		t.Errorf("cluster-policy-controller must have %s:\n%s", file, config)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// targetConfig returns the loop that writes what a revision has of the operator's own.
+// targetConfig returns the loop that writes the operator's own objects of a revision.
 func targetConfig(s *inputs.Settings) loop.Loop {
 	return librarygo.TargetConfig(component+": target config", librarygo.KubeControllerManager, namespace, []string{
 		"config", "cluster-policy-controller-config", "recycler-config", "serviceaccount-ca",
@@ -65,7 +65,7 @@ func configMapsFor(s *inputs.Settings, found observe.ClientConfig) ([]*corev1.Co
 	if hasRecycler(s) {
 		add(configMap("recycler-config", "recycler-pod.yaml", recycler(s)))
 	}
-	// The network operator fills it in, by the label.
+	// The network operator fills it.
 	add(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: namespace, Name: "trusted-ca-bundle",
 		Labels: map[string]string{"config.openshift.io/inject-trusted-cabundle": "true"},

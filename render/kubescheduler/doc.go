@@ -1,10 +1,8 @@
-// Package kubescheduler renders the static pod of kube-scheduler: the control loops of its operator in order, its configuration by
-// scheduling profile, and the templates of the pod for both profiles.
+// Package kubescheduler renders the static pod of kube-scheduler: the control loops of its operator in order, its
+// configuration by scheduling profile, and the pod templates of both profiles.
 //
-// The Secret serving-cert is made by the service CA operator, which does not run before the control plane does. Without it
-// kube-scheduler serves with a certificate that it signs itself when it starts. An input that has the Secret in namespace
-// openshift-kube-scheduler is used.
+// The service CA operator makes Secret serving-cert after the control plane runs. If the input does not have it in
+// namespace openshift-kube-scheduler, kube-scheduler serves with a self-signed certificate.
 //
-// The sidecars of profile openshift have a client certificate where the stock operator gives them a token: see
-// podtemplate.LoopbackKubeconfig.
+// The sidecars of profile openshift have a client certificate instead of a token: see podtemplate.LoopbackKubeconfig.
 package kubescheduler

@@ -1,12 +1,11 @@
 package kubescheduler
 
-// Namespaces of the operand and of what operators share.
 const (
 	namespace        = "openshift-kube-scheduler"
 	managedNamespace = "openshift-config-managed"
 )
 
-// component is the name in the files' names, in leases, and as the owner of certificates. The pod has another name.
+// component is used in file names, leases, and as the owner of certificates.
 const (
 	component = "kube-scheduler"
 	podName   = "openshift-kube-scheduler"

@@ -14,13 +14,12 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// Errors of the observers.
 var (
 	ErrProfile = errors.New("unknown scheduling profile")
-	ErrPolicy  = errors.New("kube-scheduler has no policies any more")
+	ErrPolicy  = errors.New("kube-scheduler has no policies")
 )
 
-// observers returns what the operator observes. mastersSchedulable has no effect on kube-scheduler: it is about the taints of nodes.
+// observers returns the operator's observers. mastersSchedulable is about taints and has no effect on kube-scheduler.
 func observers(s *inputs.Settings) []librarygo.Observer {
 	return []librarygo.Observer{
 		observeScheduler,
@@ -37,8 +36,8 @@ func observeScheduler(ctx context.Context, s *store.Session, _ map[string]any) (
 	return profiles(scheduler.Spec)
 }
 
-// profiles returns the scheduler profiles for what the cluster asks for: kube-scheduler's own, or one that fills nodes up, or one that
-// takes the first node that fits (U-REN-20).
+// profiles returns the scheduler profiles of the cluster: kube-scheduler's default, one that packs nodes, or one
+// without scoring (U-REN-20).
 func profiles(spec configv1.SchedulerSpec) (map[string]any, error) {
 	if spec.Policy.Name != "" {
 		return nil, fmt.Errorf("scheduler cluster: spec.policy.name: %w; choose a spec.profile", ErrPolicy)

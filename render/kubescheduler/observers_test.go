@@ -18,7 +18,7 @@ func TestProfiles(t *testing.T) {
 		want string
 		err  error
 	}{
-		"none is kube-scheduler's own": {want: `profiles: [{schedulerName: default-scheduler}]`},
+		"default": {want: `profiles: [{schedulerName: default-scheduler}]`},
 		"LowNodeUtilization": {
 			spec: configv1.SchedulerSpec{Profile: configv1.LowNodeUtilization},
 			want: `profiles: [{schedulerName: default-scheduler}]`,
@@ -88,7 +88,6 @@ profiles:
 	}
 }
 
-// Nothing is written before the profile is known.
 func TestConfigurationNotObserved(t *testing.T) {
 	if _, err := configuration(map[string]any{}, inputs.OpenShift); !errors.Is(err, observe.ErrNotObserved) {
 		t.Errorf("error %v, want %v", err, observe.ErrNotObserved)

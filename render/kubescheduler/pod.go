@@ -13,7 +13,6 @@ import (
 
 const kubeconfig = podtemplate.ResourceDir + "/configmaps/scheduler-kubeconfig/kubeconfig"
 
-// podFor returns the pod of the profile.
 func podFor(s *inputs.Settings, found observe.ClientConfig) (*corev1.Pod, error) {
 	flags, err := flags(s, found)
 	if err != nil {
@@ -30,8 +29,7 @@ func podFor(s *inputs.Settings, found observe.ClientConfig) (*corev1.Pod, error)
 	return pod, images.Err()
 }
 
-// flags returns the command line that both profiles share. In profile kubernetes the certificate that kube-scheduler signs itself
-// stays in memory.
+// flags returns the command line of both profiles. In profile kubernetes the self-signed certificate stays in memory.
 func flags(s *inputs.Settings, found observe.ClientConfig) ([]string, error) {
 	all := []string{
 		"--config=" + podtemplate.ResourceDir + "/configmaps/config/config.yaml",
@@ -57,7 +55,7 @@ func flags(s *inputs.Settings, found observe.ClientConfig) ([]string, error) {
 	return append(append(all, configured...), tls...), nil
 }
 
-// kubernetesContainer returns the only container of profile kubernetes, with kubeadm's probes (U-REN-11).
+// kubernetesContainer returns the container of profile kubernetes with kubeadm's probes (U-REN-11).
 func kubernetesContainer(images *podtemplate.Images, flags []string, host netip.Addr) corev1.Container {
 	endpoint := podtemplate.Endpoint{Host: host, Port: port, Scheme: corev1.URISchemeHTTPS}
 	return corev1.Container{
@@ -74,7 +72,7 @@ func kubernetesContainer(images *podtemplate.Images, flags []string, host netip.
 	}
 }
 
-// openshiftContainers returns the containers that the stock operator's pod has (U-REN-21).
+// openshiftContainers returns the stock operator's containers (U-REN-21).
 func openshiftContainers(images *podtemplate.Images, flags []string) (initial, containers []corev1.Container) {
 	hyperkube, operator := images.Get("hyperkube"), images.Get("cluster-kube-scheduler-operator")
 	const syncerKubeconfig = podtemplate.ResourceDir + "/configmaps/kube-scheduler-cert-syncer-kubeconfig/kubeconfig"

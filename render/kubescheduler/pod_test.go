@@ -14,7 +14,6 @@ import (
 	"github.com/solonode/sno/render/rendertest"
 )
 
-// The golden command of profile kubernetes has no flag that the real program does not know.
 func TestKnownFlags(t *testing.T) {
 	var pod corev1.Pod
 	if err := yaml.Unmarshal([]byte(rendertest.ReadGolden(t, "kubernetes/pod.yaml")), &pod); err != nil {
@@ -23,7 +22,6 @@ func TestKnownFlags(t *testing.T) {
 	rendertest.CheckFlags(t, pod.Spec.Containers[0].Command)
 }
 
-// All images that are missing are named.
 func TestImages(t *testing.T) {
 	s := rendertest.Settings(inputs.OpenShift, "192.168.2.1")
 	s.Images = nil

@@ -15,9 +15,7 @@ import (
 //go:embed resources
 var resources embed.FS
 
-// Steps returns the loops in order: certificates, static resources, config observation, target config, resource sync, the cycle of
-// the last three, the revision, and that all nodes have it. kube-apiserver's loops come before them, and kube-controller-manager's
-// certificates.
+// Steps returns the loops in order. kube-apiserver's loops and kube-controller-manager's certificates run before them.
 func Steps(s *inputs.Settings) []loop.Step {
 	var steps []loop.Step
 	if s.Profile == inputs.OpenShift {
@@ -40,8 +38,8 @@ func Steps(s *inputs.Settings) []loop.Step {
 	)
 }
 
-// What a revision has, and the certificates outside of revisions (U-REN-18), but for the token of the sidecars, which have a
-// certificate. Optional is also what profile kubernetes has not.
+// Objects of a revision, and certificates without a revision (U-REN-18), without the token of the sidecars. Objects
+// that profile kubernetes does not have are optional.
 var (
 	configMaps = []staticpods.Resource{
 		{Name: "kube-scheduler-pod"},
@@ -55,7 +53,7 @@ var (
 	certSecrets = []staticpods.Resource{{Name: clientCertificate}, {Name: podtemplate.RecoveryCertificate, Optional: true}}
 )
 
-// StaticPod returns what is laid down on a node.
+// StaticPod returns the static pod and its objects.
 func StaticPod(*inputs.Settings) staticpods.Pod {
 	return staticpods.Pod{
 		Name: "kube-scheduler-pod", Namespace: namespace,

@@ -13,7 +13,7 @@ import (
 	"github.com/solonode/sno/render/rendertest"
 )
 
-// others returns what kube-apiserver's loops leave for kube-scheduler's.
+// others returns the objects of kube-apiserver's loops.
 func others(t *testing.T) []runtime.Object {
 	return []runtime.Object{
 		rendertest.ConfigMap(managedNamespace, "kube-apiserver-server-ca", map[string]string{"ca-bundle.crt": rendertest.CA(t, "server")}),
@@ -38,13 +38,13 @@ func TestSteps(t *testing.T) {
 			}
 			wrote, err := rendertest.Run(st, Steps(s)...)
 			if diff := cmp.Diff([]string{}, rendertest.WithoutOperatorResources(wrote), cmpopts.EquateEmpty()); diff != "" || err != nil {
-				t.Errorf("a second run is to write nothing (-want +got), error %v:\n%s", err, diff)
+				t.Errorf("a second run must write nothing (-want +got), error %v:\n%s", err, diff)
 			}
 		})
 	}
 }
 
-// What a later loop needs and an earlier one makes fails in the other order (R-REN-4).
+// The run fails if a loop runs before one that writes what it needs (R-REN-4).
 func TestOrder(t *testing.T) {
 	s := rendertest.Settings(inputs.OpenShift, "192.168.2.1")
 	for _, swap := range [][2]string{
@@ -56,13 +56,12 @@ func TestOrder(t *testing.T) {
 			st := rendertest.Store(t, rendertest.Objects(s, others(t)...)...)
 			swapped := rendertest.SwapLoops(t, Steps(s), component+": "+swap[0], component+": "+swap[1])
 			if _, err := rendertest.Run(st, swapped...); err == nil || !strings.Contains(err.Error(), component+": "+swap[0]) && !strings.Contains(err.Error(), component+": "+swap[1]) {
-				t.Fatalf("the error is to name one of the two: %v", err)
+				t.Fatalf("the error must name one of the two: %v", err)
 			}
 		})
 	}
 }
 
-// A serving certificate of the input is used.
 func TestServingCertificate(t *testing.T) {
 	s := rendertest.Settings(inputs.Kubernetes, "192.168.2.1")
 	serving := rendertest.Secret(namespace, "serving-cert", map[string][]byte{corev1.TLSCertKey: {1}, corev1.TLSPrivateKeyKey: {2}})
@@ -72,6 +71,6 @@ func TestServingCertificate(t *testing.T) {
 	}
 	const flag = "--tls-cert-file=/etc/kubernetes/static-pod-resources/secrets/serving-cert/tls.crt"
 	if pod := rendertest.ConfigMapData(t, st, namespace, "kube-scheduler-pod")["pod.yaml"]; !strings.Contains(pod, flag) {
-		t.Errorf("the pod is to have %s:\n%s", flag, pod)
+		t.Errorf("the pod must have %s:\n%s", flag, pod)
 	}
 }

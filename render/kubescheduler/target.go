@@ -18,7 +18,7 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// targetConfig returns the loop that writes what a revision has of the operator's own.
+// targetConfig returns the loop that writes the operator's own objects of a revision.
 func targetConfig(s *inputs.Settings) loop.Loop {
 	return librarygo.TargetConfig(component+": target config", librarygo.KubeScheduler, namespace, []string{
 		"config", "serviceaccount-ca", "scheduler-kubeconfig", "kube-scheduler-cert-syncer-kubeconfig",
@@ -32,7 +32,7 @@ func targetConfig(s *inputs.Settings) loop.Loop {
 	})
 }
 
-// configuration returns the configuration with which kube-scheduler starts (U-REN-20).
+// configuration returns kube-scheduler's configuration (U-REN-20).
 func configuration(observed map[string]any, profile inputs.Profile) (map[string]any, error) {
 	if _, has := observed["profiles"]; !has {
 		return nil, fmt.Errorf("profiles: %w", observe.ErrNotObserved)
@@ -45,7 +45,7 @@ func configuration(observed map[string]any, profile inputs.Profile) (map[string]
 		"enableProfiling":           false,
 		"enableContentionProfiling": false,
 	}
-	// In profile kubernetes the lease stays in kube-system, which is there before anybody has created the manifests.
+	// In profile kubernetes the lease is in kube-system, which exists before the manifests are created.
 	if profile == inputs.OpenShift {
 		config = observe.Merge(config, observe.Nested(namespace, "leaderElection", "resourceNamespace"))
 	}

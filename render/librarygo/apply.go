@@ -10,7 +10,7 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// ApplyConfigMap creates the ConfigMap, or changes the one that is there if its data, labels or annotations differ.
+// ApplyConfigMap creates the ConfigMap, or updates it if its data, labels or annotations differ.
 func ApplyConfigMap(ctx context.Context, s *store.Session, configMap *corev1.ConfigMap) error {
 	if _, _, err := resourceapply.ApplyConfigMap(ctx, s.Kube().CoreV1(), recorder(s), configMap); err != nil {
 		return fmt.Errorf("apply configmap %s/%s: %w", configMap.Namespace, configMap.Name, err)
@@ -18,7 +18,7 @@ func ApplyConfigMap(ctx context.Context, s *store.Session, configMap *corev1.Con
 	return nil
 }
 
-// ApplySecret creates the Secret, or changes the one that is there if its data, labels or annotations differ.
+// ApplySecret creates the Secret, or updates it if its data, labels or annotations differ.
 func ApplySecret(ctx context.Context, s *store.Session, secret *corev1.Secret) error {
 	if _, _, err := resourceapply.ApplySecret(ctx, s.Kube().CoreV1(), recorder(s), secret); err != nil {
 		return fmt.Errorf("apply secret %s/%s: %w", secret.Namespace, secret.Name, err)

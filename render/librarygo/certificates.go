@@ -20,29 +20,29 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// ErrCertificate is in the error of a certificate that is not declared in full.
+// ErrCertificate is returned for an incomplete Certificate.
 var ErrCertificate = errors.New("a certificate needs a signer, a bundle, a target, and one of client, hosts and CA")
 
-// Certificate describes a certificate, the signer that signs it, and the bundle by which others trust the signer. Several
-// certificates may share a signer and a bundle.
+// Certificate describes a certificate, its signer, and the bundle with the signer. Certificates may share a signer and
+// a bundle.
 type Certificate struct {
-	// Signer is the Secret of the signing CA, Bundle the ConfigMap with the CAs (key ca-bundle.crt), Target the Secret of the
-	// certificate (keys tls.crt, tls.key).
+	// Signer is the Secret of the CA, Bundle the ConfigMap of the CAs (key ca-bundle.crt), Target the Secret of the
+	// certificate.
 	Signer, Bundle, Target store.Object
-	// SignerValidity and Validity are how long they last; a certificate never lasts longer than its signer. A signer is renewed when 60 % of that
-	// have passed, and a certificate when 80 % have: in between everybody learns to trust the new signer before it has signed anything.
+	// A certificate expires no later than its signer. A signer is renewed after 60 % of SignerValidity and a
+	// certificate after 80 % of Validity, so that clients trust the new signer before it signs anything.
 	SignerValidity, Validity time.Duration
 
-	// Client is whom a client certificate is for: common name and organizations.
+	// Client is the user of a client certificate: common name and organizations.
 	Client *user.DefaultInfo
-	// Hosts returns the names and addresses that a serving certificate is for. With Client as well the certificate is good for
-	// both, as etcd's are.
+	// Hosts returns the names and addresses of a serving certificate. With Client, the certificate is for both, as
+	// etcd's are.
 	Hosts func() ([]string, error)
-	// CA is the name of a CA that the signer signs.
+	// CA is the name of an intermediate CA.
 	CA string
 
-	// Component and Description become annotations: who owns the certificate, its signer and its bundle, and what the certificate is
-	// for. Certificates of one signer have one owner.
+	// Component and Description become annotations: the owner, which is the same for all certificates of a signer, and
+	// the purpose.
 	Component, Description string
 }
 
@@ -69,17 +69,16 @@ func (c Certificate) creator() (certrotation.TargetCertCreator, error) {
 	}
 }
 
-// alsoClient makes a serving certificate good for a client.
+// addClientUsage adds client usage to a serving certificate.
 func (c Certificate) addClientUsage(certificate *x509.Certificate) error {
 	certificate.Subject = pkix.Name{CommonName: c.Client.GetName(), Organization: c.Client.GetGroups()}
 	certificate.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth}
 	return nil
 }
 
-// CertRotation returns the loop that makes the certificates, and renews those that are due (R-REN-10). It writes nothing else, and
-// nothing while none is due. Certificates that share a signer or a bundle, or of which one signs another, are made in their order;
-// others at the same time, on all processors, since keys are most of what a render takes. With GOMAXPROCS at 1 all are made in
-// their order, and the same random numbers give the same keys.
+// CertRotation returns the loop that makes the certificates and renews those that are due (R-REN-10). Certificates with
+// a common Secret or bundle are made in order, others in parallel, because keys take most of the time of a render. With
+// GOMAXPROCS 1 all are made in order, so that the same random numbers give the same keys.
 func CertRotation(name string, certificates ...Certificate) loop.Loop {
 	l := loop.Loop{Name: name}
 	for _, c := range certificates {
@@ -105,7 +104,7 @@ func CertRotation(name string, certificates ...Certificate) loop.Loop {
 			workers.SetLimit(runtime.GOMAXPROCS(0))
 			for _, group := range groups {
 				workers.Go(func() (err error) {
-					// The runner recovers only from what panics in its own goroutine.
+					// The runner does not recover from panics in other goroutines.
 					defer func() {
 						if p := recover(); p != nil {
 							err = fmt.Errorf("%w: %v\n%s", loop.ErrPanicked, p, debug.Stack())
@@ -125,7 +124,7 @@ func CertRotation(name string, certificates ...Certificate) loop.Loop {
 	return l
 }
 
-// independent returns groups of certificates that have no object in common, each in the given order.
+// groupBySharedObjects returns groups of certificates without common objects, each in the given order.
 func groupBySharedObjects(certificates []Certificate) [][]Certificate {
 	var groups [][]Certificate
 	for _, c := range certificates {
@@ -143,7 +142,6 @@ func groupBySharedObjects(certificates []Certificate) [][]Certificate {
 	return groups
 }
 
-// shares reports whether two certificates have a Secret or a bundle in common.
 func (c Certificate) shares(other Certificate) bool {
 	return c.Bundle == other.Bundle || c.Signer == other.Signer || c.Signer == other.Target || c.Target == other.Signer || c.Target == other.Target
 }
@@ -154,7 +152,7 @@ func (c Certificate) controller(s *store.Session) (certrotation.CertRotationCont
 		return certrotation.CertRotationController{}, err
 	}
 	client := s.Kube().CoreV1()
-	// Signers and bundles are shared, so nothing of one certificate may be written on them.
+	// Signers and bundles are shared, so they have no description of one certificate.
 	shared := certrotation.AdditionalAnnotations{JiraComponent: c.Component}
 	annotations := certrotation.AdditionalAnnotations{JiraComponent: c.Component, Description: c.Description}
 	return certrotation.CertRotationController{
@@ -172,7 +170,7 @@ func (c Certificate) controller(s *store.Session) (certrotation.CertRotationCont
 		},
 		RotatedSelfSignedCertKeySecret: certrotation.RotatedSelfSignedCertKeySecret{
 			Namespace: c.Target.Namespace, Name: c.Target.Name,
-			// A refresh time of its own would only come earlier than 80 %.
+			// library-go renews at 80 % in any case.
 			Validity: c.Validity, Refresh: c.Validity,
 			CertCreator:           creator,
 			AdditionalAnnotations: annotations,

@@ -27,7 +27,6 @@ const (
 
 func in(name string) store.Object { return store.Object{Namespace: namespace, Name: name} }
 
-// certificate returns one that is signed by "signer" and trusted by "bundle".
 func certificate(target string) librarygo.Certificate {
 	return librarygo.Certificate{Signer: in("signer"), SignerValidity: signerValidity, Bundle: in("bundle"), Target: in(target), Validity: validity, Component: "owner", Description: "what for"}
 }
@@ -53,7 +52,6 @@ func parse(t *testing.T, pem []byte) []*x509.Certificate {
 	return certificates
 }
 
-// leaf returns a certificate of the store.
 func leaf(t *testing.T, s *store.Store, name string) *x509.Certificate {
 	t.Helper()
 	secret := secrets(t, s, namespace)[name]
@@ -71,7 +69,7 @@ func bundle(t *testing.T, s *store.Store) []*x509.Certificate {
 	return parse(t, []byte(configMaps(t, s, namespace)["bundle"].Data["ca-bundle.crt"]))
 }
 
-// verify reports an error if the bundle does not trust the certificate now, for each usage.
+// verify checks that the bundle trusts the certificate now, for each usage.
 func verify(t *testing.T, bundle []*x509.Certificate, c *x509.Certificate, usages ...x509.ExtKeyUsage) {
 	t.Helper()
 	roots := x509.NewCertPool()
@@ -146,19 +144,19 @@ func TestCertificates(t *testing.T) {
 			}
 		}
 		if must(t, s, step) {
-			t.Error("a second run has written something")
+			t.Error("a second run wrote something")
 		}
 	})
 }
 
-// Certificates are renewed when 80 % of their time has passed, before and after their end, and nothing is written before (R-REN-10).
-// Whoever has the bundle trusts the old and the new certificate as long as the old one lasts.
+// Certificates are renewed after 80 % of their validity, and not before (R-REN-10). The bundle trusts the old and the
+// new certificate until the old one expires.
 func TestRenewal(t *testing.T) {
 	for _, test := range []struct {
 		name                   string
 		validity, signer, wait time.Duration
-		leaf, ca               bool // Are they renewed?
-		cas                    int  // How many the bundle has then.
+		leaf, ca               bool // renewed?
+		cas                    int  // CAs of the bundle afterwards
 	}{
 		{"before 80 %", validity, signerValidity, validity*8/10 - time.Minute, false, false, 1},
 		{"after 80 %", validity, signerValidity, validity*8/10 + time.Minute, true, false, 1},
@@ -214,7 +212,7 @@ func TestRenewal(t *testing.T) {
 	}
 }
 
-// Other hosts need another certificate, and the signer stays.
+// Other hosts need a new certificate, but no new signer.
 func TestNewHosts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStore(t)
@@ -266,7 +264,7 @@ func TestCertificateInPart(t *testing.T) {
 	}
 }
 
-// What the loop may write is what it writes.
+// The loop writes the objects that it declares.
 func TestCertRotationDeclares(t *testing.T) {
 	want := slices.Concat(store.Secrets(namespace, "signer"), store.ConfigMaps(namespace, "bundle"), store.Secrets(namespace, "client"))
 	if diff := cmp.Diff(want, librarygo.CertRotation("certificates", client("client")).Writes); diff != "" {
@@ -274,7 +272,6 @@ func TestCertRotationDeclares(t *testing.T) {
 	}
 }
 
-// The key belongs to the certificate, and a renewed certificate has a new key.
 func TestRenewedKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStore(t)

@@ -16,14 +16,13 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// A cycle of controllers that makes no progress is a fault of theirs: each needs one round more than there are keys or copies to
-// pass on, which are two.
+// Each controller needs one round more than there are keys or copies to pass on, which are two.
 const maxRounds = 5
 
-// ErrUnmanaged is in the error of a loop whose operator is not managed: its controller would do nothing and report no error.
+// ErrUnmanaged is returned for an operator that is not managed: its controllers would do nothing without an error.
 var ErrUnmanaged = errors.New("spec.managementState must be Managed")
 
-// managed returns a function that reconciles if the operator's resource is there and says so.
+// managed returns a function that reconciles if the operator is managed.
 func (o Operator) managed(s *store.Session, sync loop.Sync) loop.Sync {
 	return func(ctx context.Context) error {
 		spec, _, _, err := o.client(s).GetOperatorStateWithQuorum(ctx)
@@ -43,7 +42,7 @@ func reconcile(controller factory.Controller, s *store.Session) loop.Sync {
 	return reconcileOnly(controller, s)
 }
 
-// reconcileOnly is the same for a controller that has no queue yet.
+// reconcileOnly is reconcile for a controller without a queue.
 func reconcileOnly(controller interface {
 	Sync(context.Context, factory.SyncContext) error
 }, s *store.Session,
@@ -56,24 +55,23 @@ func reconcileOnly(controller interface {
 	}
 }
 
-// stop ends the goroutines of the work queue that a controller has from its constructor on. Nothing is ever taken out of it.
+// stopQueue ends the goroutines of the work queue that a controller's constructor starts.
 func stopQueue(controller interface{ Run(context.Context, int) }) {
 	ctx, cancel := context.WithCancel(background())
 	cancel()
 	controller.Run(ctx, 0)
 }
 
-// noContext is for methods of library-go that get no context. The store answers at once, so there is nothing to give up.
+// background is for methods of library-go without a context. The store answers immediately.
 func background() context.Context {
 	return context.Background() //nolint:forbidigo // there is no caller's
 }
 
-// recorder returns an event recorder that keeps the events to itself: there is no cluster yet to show them.
+// recorder discards events: there is no cluster yet.
 func recorder(s *store.Session) events.Recorder {
 	return events.NewInMemoryRecorder(s.Name(), clock.RealClock{})
 }
 
-// syncContext is the context of a reconciliation that nothing has triggered.
 type syncContext struct {
 	recorder events.Recorder
 }
@@ -84,7 +82,7 @@ func (c syncContext) QueueKey() string { return factory.DefaultQueueKey }
 
 func (c syncContext) Recorder() events.Recorder { return c.recorder }
 
-// noQueue forgets what is to be done later: the cycle runs the controller again.
+// noQueue drops items: the cycle runs the controller again.
 type noQueue struct {
 	workqueue.RateLimitingInterface
 }

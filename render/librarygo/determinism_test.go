@@ -24,7 +24,6 @@ import (
 
 const namespace = "openshift-kube-apiserver"
 
-// steps are those of a small component: a certificate, encryption, a copy, and a revision of them.
 func steps(validity time.Duration) []loop.Step {
 	secret := func(name string) store.Object { return store.Object{Namespace: namespace, Name: name} }
 	return []loop.Step{
@@ -60,7 +59,7 @@ func render(t *testing.T, s *store.Store, validity time.Duration) []runtime.Obje
 	return objects
 }
 
-// With the same clock and the same random numbers the objects are the same, to the byte.
+// The same clock and random numbers give the same bytes.
 func TestDeterministic(t *testing.T) {
 	var runs [2][]runtime.Object
 	for i := range runs {

@@ -22,7 +22,7 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// managedNamespace is where encryption keeps its keys and the configuration that follows from them.
+// managedNamespace has the encryption keys and configurations.
 const managedNamespace = "openshift-config-managed"
 
 // EncryptionConfig returns the Secret with the encryption configuration of a component, key encryption-config.
@@ -30,16 +30,16 @@ func EncryptionConfig(component string) store.Object {
 	return store.Object{Namespace: managedNamespace, Name: "encryption-config-" + component}
 }
 
-// Encryption returns the cycle that makes a key and the encryption configuration of a component, if spec.encryption.type of the
-// APIServer resource asks for it. On a cluster that runs a key is first made known for reading, then for writing, and then
-// everything is written again. Nothing has been written here yet, so the cycle goes all the way at once: what it has configured
-// counts as deployed, and a migration as done. Every write to etcd is encrypted from the first one on.
+// Encryption returns the cycle that makes a key and the encryption configuration of a component, if
+// spec.encryption.type of APIServer requests it. On a running cluster a key is distributed for reading, then for
+// writing, and then everything is rewritten. With an empty etcd the cycle does all of this at once: its configuration
+// counts as deployed and migrations as done, so every write to etcd is encrypted.
 func Encryption(component string, operator Operator, resources ...schema.GroupResource) loop.Step {
 	type constructor func(*store.Session, *encryption) factory.Controller
 	member := func(name string, construct constructor, writes ...store.Pattern) loop.Loop {
 		return loop.Loop{
-			Name:     component + ": encryption: " + name,
-			Writes:   append(writes, operator.Pattern()),
+			Name:       component + ": encryption: " + name,
+			Writes:     append(writes, operator.Pattern()),
 			AllowStale: allowStale(operator),
 			New: func(s *store.Session) (loop.Sync, error) {
 				return operator.managed(s, reconcile(construct(s, newEncryption(s, component, operator, resources)), s)), nil
@@ -61,7 +61,6 @@ func Encryption(component string, operator Operator, resources ...schema.GroupRe
 	)
 }
 
-// encryption is what the controllers ask about their surroundings.
 type encryption struct {
 	idleInformer
 	component  string
@@ -89,7 +88,6 @@ func (e *encryption) EncryptedGRs() []schema.GroupResource { return e.resources 
 
 func (e *encryption) ShouldRunEncryptionControllers() (bool, error) { return true, nil }
 
-// wanted reports whether the APIServer resource asks for encryption.
 func (e *encryption) enabled() (bool, error) {
 	server, err := e.config.Get(background(), instance, metav1.GetOptions{})
 	if err != nil {
@@ -99,7 +97,7 @@ func (e *encryption) enabled() (bool, error) {
 	return mode != "" && mode != configv1.EncryptionTypeIdentity, nil
 }
 
-// DeployedEncryptionConfigSecret returns what is configured so far: no API server runs that would have to follow.
+// DeployedEncryptionConfigSecret returns the current configuration: no API server runs that would have to follow.
 func (e *encryption) DeployedEncryptionConfigSecret(ctx context.Context) (*corev1.Secret, bool, error) {
 	config := EncryptionConfig(e.component)
 	secret, err := e.core.Secrets(config.Namespace).Get(ctx, config.Name, metav1.GetOptions{})
@@ -112,7 +110,7 @@ func (e *encryption) DeployedEncryptionConfigSecret(ctx context.Context) (*corev
 	return secret, true, nil
 }
 
-// nothingToMigrate is the migrator of an empty etcd.
+// finishedMigrator is the migrator of an empty etcd.
 type finishedMigrator struct{ idleInformer }
 
 func (finishedMigrator) EnsureMigration(schema.GroupResource, string) (finished bool, result error, when time.Time, err error) {

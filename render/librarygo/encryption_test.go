@@ -13,7 +13,7 @@ import (
 
 var encrypted = []schema.GroupResource{{Resource: "secrets"}, {Resource: "configmaps"}, {Group: "route.openshift.io", Resource: "routes"}}
 
-// The API server that starts with the configuration writes nothing in plain text: the cycle has gone all the way.
+// An API server with the configuration writes nothing in plain text.
 func TestEncryption(t *testing.T) {
 	for _, mode := range []configv1.EncryptionType{configv1.EncryptionTypeAESCBC, configv1.EncryptionTypeAESGCM} {
 		t.Run(string(mode), func(t *testing.T) {
@@ -33,7 +33,7 @@ func TestEncryption(t *testing.T) {
 				t.Errorf("%d resources are configured, want %d", len(decoded.Resources), len(encrypted))
 			}
 			for _, resource := range decoded.Resources {
-				// Nothing is written in plain text, but what was can be read.
+				// Plain text can only be read.
 				first, last := resource.Providers[0], resource.Providers[len(resource.Providers)-1]
 				if first.Identity != nil || (first.AESCBC != nil) != (mode == configv1.EncryptionTypeAESCBC) || (first.AESGCM != nil) != (mode == configv1.EncryptionTypeAESGCM) {
 					t.Errorf("%v are written with %+v", resource.Resources, first)
@@ -49,7 +49,7 @@ func TestEncryption(t *testing.T) {
 				t.Errorf("the key is not marked as migrated: %v", key.Annotations)
 			}
 			if must(t, s, step) {
-				t.Error("a second run has written something")
+				t.Error("a second run wrote something")
 			}
 		})
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// A certificate, what the operator observed, and a revision of both: three of library-go's controllers, one after the other.
+// A certificate, the observed configuration, and a revision of both, by library-go's controllers.
 func Example() {
 	const namespace = "openshift-kube-scheduler"
 	operator := librarygo.KubeScheduler

@@ -20,8 +20,8 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// The files are those that the installer pod of today's operators lays down, to the byte and with the same modes (R-REN-8). It runs as
-// it is, over the same objects; the half minute that it waits passes at once in the bubble.
+// The files are the same, including modes, as those of the stock installer pod, which runs over the same objects
+// (R-REN-8). Its wait of half a minute passes immediately in the bubble.
 func TestFilesLikeInstallerPod(t *testing.T) {
 	const (
 		revision = "7"
@@ -105,7 +105,6 @@ func split(resources []staticpods.Resource) (required, optional []string) {
 	return required, optional
 }
 
-// tree returns mode and content of every file below root.
 func tree(t *testing.T, root string) map[string]string {
 	t.Helper()
 	found := map[string]string{}

@@ -13,7 +13,7 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// A loop whose operator is not to do anything, or is not there, does not end as if all was well.
+// A loop fails if its operator is unmanaged or missing.
 func TestUnmanaged(t *testing.T) {
 	files := fstest.MapFS{"namespace.yaml": {Data: []byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n")}}
 	for name, step := range map[string]loop.Step{

@@ -15,15 +15,16 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// Observer returns the part of the configuration that it is about. existing is what was observed before, all parts of it.
-// Observers must not overlap: which one wins would be chance.
+// Observer returns a part of the configuration; existing is the complete previous one. Observers must not overlap,
+// because they are merged in random order.
 type Observer func(ctx context.Context, s *store.Session, existing map[string]any) (map[string]any, error)
 
-// ConfigObservation returns the loop that writes what the observers return into spec.observedConfig of the operator's resource.
+// ConfigObservation returns the loop that writes the observers' results into spec.observedConfig of the operator's
+// resource.
 func ConfigObservation(name string, operator Operator, observers ...Observer) loop.Loop {
 	return loop.Loop{
-		Name:     name,
-		Writes:   []store.Pattern{operator.Pattern()},
+		Name:       name,
+		Writes:     []store.Pattern{operator.Pattern()},
 		AllowStale: allowStale(operator),
 		New: func(s *store.Session) (loop.Sync, error) {
 			adapted := make([]configobserver.ObserveConfigFunc, 0, len(observers))
@@ -42,20 +43,20 @@ func ConfigObservation(name string, operator Operator, observers ...Observer) lo
 	}
 }
 
-// noListers is empty: observers have a session instead, and rules of resource sync are declared, not registered while observing.
+// noListers is empty: observers have a session, and sync rules are declared.
 type noListers struct{}
 
 func (noListers) ResourceSyncer() resourcesynccontroller.ResourceSyncer { return nil }
 
 func (noListers) PreRunHasSynced() []cache.InformerSynced { return nil }
 
-// outdated returns what the loops of an operator read and later ones change: its own resource, where they go by the management
-// state, which no loop changes, and by what they have written themselves. What was observed is passed on within a cycle.
+// allowStale returns what loops of an operator read and later loops change: its resource, of which they use the
+// management state, which no loop changes, and what they have written themselves.
 func allowStale(operator Operator) []store.Pattern {
 	return slices.Clone([]store.Pattern{operator.Pattern()})
 }
 
-// ObservedConfig returns spec.observedConfig of the operator's resource, an empty map if nothing was observed.
+// ObservedConfig returns spec.observedConfig of the operator's resource, or an empty map.
 func ObservedConfig(ctx context.Context, s *store.Session, operator Operator) (map[string]any, error) {
 	found, err := operator.client(s).get(ctx)
 	if err != nil {

@@ -50,13 +50,13 @@ func TestConfigObservation(t *testing.T) {
 		t.Errorf("observed (-want +got):\n%s", diff)
 	}
 	if must(t, s, step) {
-		t.Error("a second run has written something")
+		t.Error("a second run wrote something")
 	}
 	if diff := cmp.Diff(want, existing); diff != "" {
 		t.Errorf("what was observed before (-want +got):\n%s", diff)
 	}
 
-	// What is not observed any more goes.
+	// Values that are no longer observed are removed.
 	must(t, s, loop.Once(librarygo.ConfigObservation("observation", operator, observes(map[string]any{"e": "f"}))))
 	if diff := cmp.Diff(map[string]any{"e": "f"}, observed(t, s)); diff != "" {
 		t.Errorf("observed later (-want +got):\n%s", diff)
@@ -77,7 +77,6 @@ func TestConfigObservationErrors(t *testing.T) {
 	fails(t, run(t, s, loop.Once(librarygo.ConfigObservation("observation", operator, observes(nil)))), `"observation"`, `"cluster" not found`)
 }
 
-// What an observer reads counts as read by the loop.
 func TestObserversReadsCount(t *testing.T) {
 	s := newStore(t, configMap("input", nil))
 	reads := func(ctx context.Context, s *store.Session, _ map[string]any) (map[string]any, error) {

@@ -20,14 +20,13 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// Operator is the resource of operator.openshift.io, always called "cluster", in which an operator keeps its state: what it
-// observed, which revision is the latest, and which one each node has. There are no others than those of this package.
+// Operator is the resource of operator.openshift.io, always named "cluster", with the state of an operator: the
+// observed configuration, the latest revision, and the revision of each node.
 type Operator struct{ *kind }
 
-// kind is what tells the operators apart.
+// kind has the properties of an operator.
 type kind struct {
-	// resource and kind are those of the API; operand is the name that the operator gives to the controllers of its static pod, as
-	// in kube-apiserver-RevisionController.
+	// operand is the operator's prefix of the static pod's controllers, as in kube-apiserver-RevisionController.
 	resource, kind, operand string
 	empty                   func(operatorv1.StaticPodOperatorSpec) runtime.Object
 	access                  func(operatorv1client.OperatorV1Interface) access
@@ -92,7 +91,7 @@ func (o Operator) String() string { return o.resource }
 // Kind returns the kind of the operator's resource.
 func (o Operator) Kind() string { return o.kind.kind }
 
-// Resource returns the operator's resource as it is before any control loop has run: managed, and nothing observed.
+// Resource returns the operator's resource before any loop has run: managed, without an observed configuration.
 func (o Operator) Resource() runtime.Object {
 	resource := o.empty(operatorv1.StaticPodOperatorSpec{OperatorSpec: operatorv1.OperatorSpec{ManagementState: operatorv1.Managed}})
 	if m, is := resource.(metav1.Object); is {
@@ -101,19 +100,18 @@ func (o Operator) Resource() runtime.Object {
 	return resource
 }
 
-// Pattern returns the pattern of the operator's resource, for what a loop writes.
+// Pattern returns the pattern of the operator's resource.
 func (o Operator) Pattern() store.Pattern {
 	return store.Pattern{Group: operatorGroup, Resource: o.resource, Name: instance}
 }
 
-// state is the part that all these resources share, in place.
+// state is the common part of these resources, not a copy.
 type state struct {
 	metadata *metav1.ObjectMeta
 	spec     *operatorv1.StaticPodOperatorSpec
 	status   *operatorv1.StaticPodOperatorStatus
 }
 
-// access reads and writes one of these resources.
 type access struct {
 	get    func(context.Context) (state, error)
 	update func(context.Context, func(state), ...string) (state, error)
@@ -158,7 +156,7 @@ func accessTo[T any](client typedClient[T], stateOf func(T) state) access {
 	}
 }
 
-// operatorClient is library-go's client of an operator's resource, over the store.
+// operatorClient implements library-go's client of an operator's resource with the store.
 type operatorClient struct {
 	access
 	kind string
@@ -279,8 +277,8 @@ func (c operatorClient) PatchStaticOperatorStatus(ctx context.Context, patch *js
 	return c.PatchOperatorStatus(ctx, patch)
 }
 
-// timeConditions sets the time of the last transition as the operators' own client does: that of the condition that is there, if
-// its status is the same, otherwise now.
+// setTransitionTimes sets lastTransitionTime as the operators' client does: that of the current condition if its status
+// is the same, otherwise now.
 func (c operatorClient) setTransitionTimes(ctx context.Context, conditions []operatorv1ac.OperatorConditionApplyConfiguration) error {
 	found, err := c.get(ctx)
 	if err != nil {
@@ -298,7 +296,7 @@ func (c operatorClient) setTransitionTimes(ctx context.Context, conditions []ope
 	return nil
 }
 
-// apply takes over the fields by force, as the operators' own client does: each controller has a manager of its own.
+// apply forces ownership, as the operators' client does: each controller has a field manager of its own.
 func (c operatorClient) apply(ctx context.Context, manager, field string, value any) error {
 	data, err := json.Marshal(map[string]any{
 		"apiVersion": operatorGroup + "/v1",

@@ -16,7 +16,6 @@ import (
 
 var operators = []Operator{Etcd, KubeAPIServer, KubeControllerManager, KubeScheduler}
 
-// clientOf returns the client of an operator over a store that has its resource.
 func clientOf(t *testing.T, o Operator) operatorClient {
 	t.Helper()
 	s, err := store.New(o.Resource())
@@ -26,10 +25,10 @@ func clientOf(t *testing.T, o Operator) operatorClient {
 	return o.client(s.Session("test", o.Pattern()))
 }
 
-// wait lets time pass on the clock of a bubble.
+// wait advances the clock of the bubble.
 func wait(d time.Duration) { <-time.After(d) }
 
-// What the client writes is there: library-go's own fake loses applied specs and patched statuses.
+// Writes of the client are stored; library-go's fake loses applied specs and patched statuses.
 func TestOperatorClient(t *testing.T) {
 	for _, o := range operators {
 		t.Run(o.Kind(), func(t *testing.T) {
@@ -83,7 +82,8 @@ func TestOperatorClient(t *testing.T) {
 	}
 }
 
-// A condition keeps the time of its last transition while its status is the same, and controllers do not touch each other's.
+// A condition keeps its transition time while its status is the same. Controllers do not change each other's
+// conditions.
 func TestConditions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clientOf(t, KubeAPIServer)

@@ -19,7 +19,7 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// configMaps is a lister that reads through a client, so that it shows every write at once.
+// configMaps is a lister without a cache.
 type configMaps struct {
 	client    corev1client.ConfigMapsGetter
 	namespace string
@@ -41,7 +41,6 @@ func (l configMaps) List(selector labels.Selector) ([]*corev1.ConfigMap, error) 
 	return pointers(found.Items), nil
 }
 
-// secrets is the same for Secrets.
 type secrets struct {
 	client    corev1client.SecretsGetter
 	namespace string
@@ -71,7 +70,7 @@ func pointers[T any](items []T) []*T {
 	return result
 }
 
-// namespaces stands for the informers of these namespaces. Its listers read through the client; its informers never run.
+// namespaces implements the informers of namespaces without running them.
 type namespaces struct {
 	client corev1client.CoreV1Interface
 	names  sets.Set[string]
@@ -99,11 +98,11 @@ func (n namespaces) ConfigMapLister() corev1listers.ConfigMapLister {
 
 func (n namespaces) SecretLister() corev1listers.SecretLister { return secrets{client: n.client} }
 
-// PodLister returns nil: there are no pods before the control plane runs, and no controller used here asks.
+// PodLister returns nil: no controller used here lists pods.
 func (n namespaces) PodLister() corev1listers.PodLister { return nil }
 
-// idleFactory gives informers of ConfigMaps and Secrets that never run, with listers that read through the client. Whatever else is
-// asked for is nil, and panics.
+// idleFactory returns informers of ConfigMaps and Secrets that never run, with listers without a cache. Other informers
+// are nil.
 type idleFactory struct {
 	informers.SharedInformerFactory
 	client corev1client.CoreV1Interface
@@ -139,7 +138,7 @@ func (idleSecrets) Informer() cache.SharedIndexInformer { return idleInformer{} 
 
 func (c idleSecrets) Lister() corev1listers.SecretLister { return secrets{client: c.client} }
 
-// idle is an informer that has nothing to tell.
+// idleInformer is an informer without events.
 type idleInformer struct {
 	cache.SharedIndexInformer
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// ErrNoRevision is in the error of a loop that found no revision where there must be one.
+// ErrNoRevision is returned if there is no revision yet.
 var ErrNoRevision = errors.New("there is no revision yet")
 
-// Revision returns the loop that copies the objects under new names when they differ from the latest copies, and writes the
-// number into status.latestAvailableRevision of the operator's resource. The first ConfigMap is the pod's.
+// Revision returns the loop that copies the objects under new names when they differ from the latest copies, and writes
+// the number into status.latestAvailableRevision. The first ConfigMap is the pod's.
 func Revision(name string, operator Operator, namespace string, configMaps, secrets []staticpods.Resource) loop.Loop {
 	l := loop.Loop{Name: name, Writes: []store.Pattern{operator.Pattern()}, AllowStale: allowStale(operator)}
 	l.Writes = append(l.Writes, store.ConfigMaps(namespace, "revision-status-*")...)
@@ -29,7 +29,7 @@ func Revision(name string, operator Operator, namespace string, configMaps, secr
 	}
 	l.New = func(s *store.Session) (loop.Sync, error) {
 		core := s.Kube().CoreV1()
-		// Its name becomes a label of the copies, by which the operator finds them again.
+		// The operator finds the copies by a label with this name.
 		controller := revisioncontroller.NewRevisionController(operator.operand, namespace, adapt(configMaps), adapt(secrets),
 			idleFactory{client: core}, operator.client(s), core, core, recorder(s), nil)
 		return operator.managed(s, reconcile(controller, s)), nil
@@ -45,13 +45,12 @@ func adapt(resources []staticpods.Resource) []revisioncontroller.RevisionResourc
 	return adapted
 }
 
-// NodeStatus returns the loop that writes into status.nodeStatuses of the operator's resource that each node has the latest
-// revision, as the operators' installer controller does once its pod has run: so an operator that starts later continues from
-// this revision instead of installing it anew.
+// NodeStatus returns the loop that writes the latest revision of each node into status.nodeStatuses, as the installer
+// controller does after its pod has run. An operator that starts later continues from this revision.
 func NodeStatus(name string, operator Operator, nodes ...string) loop.Loop {
 	return loop.Loop{
-		Name:     name,
-		Writes:   []store.Pattern{operator.Pattern()},
+		Name:       name,
+		Writes:     []store.Pattern{operator.Pattern()},
 		AllowStale: allowStale(operator),
 		New: func(s *store.Session) (loop.Sync, error) {
 			client := operator.client(s)

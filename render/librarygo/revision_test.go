@@ -51,7 +51,7 @@ func TestRevision(t *testing.T) {
 	}
 	check(1, []string{"pod", "pod-1", "revision-status-1"}, []string{"key", "key-1"})
 	if must(t, s, revision()) {
-		t.Error("a second run has written something")
+		t.Error("a second run wrote something")
 	}
 
 	write(t, s, configMap("pod", map[string]string{"pod.yaml": "2"}), secret("webhook", map[string][]byte{"k": []byte("v")}))
@@ -64,7 +64,7 @@ func TestRevision(t *testing.T) {
 	if copies["revision-status-2"].Annotations["operator.openshift.io/revision-ready"] != "true" || copies["revision-status-2"].Data["revision"] != "2" {
 		t.Errorf("the status of the revision is %v, %v", copies["revision-status-2"].Annotations, copies["revision-status-2"].Data)
 	}
-	// The operators find their copies by this label.
+	// Operators find their copies by this label.
 	const label = "operator.openshift.io/controller-instance-name"
 	for _, name := range []string{"pod-2", "revision-status-2"} {
 		value := copies[name].Labels[label]
@@ -104,7 +104,6 @@ func TestRevisionNeedsItsObjects(t *testing.T) {
 	}
 }
 
-// Every node has the latest revision, and no other node is left.
 func TestNodeStatus(t *testing.T) {
 	s := newStore(t, configMap("pod", map[string]string{"pod.yaml": "1"}), secret("key", nil))
 	status := func(nodes ...string) loop.Step { return loop.Once(librarygo.NodeStatus("status", operator, nodes...)) }
@@ -119,7 +118,7 @@ func TestNodeStatus(t *testing.T) {
 		t.Errorf("nodes (-want +got):\n%s", diff)
 	}
 	if must(t, s, revision(), status("a", "b")) {
-		t.Error("a second run has written something")
+		t.Error("a second run wrote something")
 	}
 	write(t, s, configMap("pod", map[string]string{"pod.yaml": "2"}))
 	must(t, s, revision(), status("b"))
@@ -134,7 +133,7 @@ func TestLatestRevisionWithoutOperator(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := librarygo.LatestRevision(t.Context(), s.Session("test"), operator); err == nil {
-		t.Error("there is no operator, and no error")
+		t.Error("no error without an operator")
 	}
 	if err := run(t, s, loop.Once(librarygo.NodeStatus("status", operator, "a"))); errors.Is(err, librarygo.ErrNoRevision) || err == nil {
 		t.Errorf("got %v", err)

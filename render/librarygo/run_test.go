@@ -42,7 +42,7 @@ func must(t *testing.T, s *store.Store, steps ...loop.Step) (wrote bool) {
 	return s.Version() != before
 }
 
-// fails reports an error that does not say all parts.
+// fails checks that the error contains all parts.
 func fails(t *testing.T, err error, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
@@ -52,7 +52,6 @@ func fails(t *testing.T, err error, parts ...string) {
 	}
 }
 
-// sessionOf returns a session that may write everything.
 func sessionOf(s *store.Store) *store.Session {
 	return s.Session("test", store.Pattern{Resource: "configmaps", Namespace: "*", Name: "*"}, store.Pattern{Resource: "secrets", Namespace: "*", Name: "*"}, operator.Pattern())
 }
@@ -65,7 +64,6 @@ func secret(name string, data map[string][]byte) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: data}
 }
 
-// configMaps returns the ConfigMaps of the namespace by name.
 func configMaps(t *testing.T, s *store.Store, namespace string) map[string]*corev1.ConfigMap {
 	t.Helper()
 	return byName[*corev1.ConfigMap](t, s, namespace)
@@ -108,5 +106,5 @@ func write(t *testing.T, s *store.Store, objects ...runtime.Object) {
 	}
 }
 
-// wait lets time pass on the clock of a bubble.
+// wait advances the clock of the bubble.
 func wait(d time.Duration) { <-time.After(d) }

@@ -14,8 +14,8 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// StaticResources returns the loop that creates the objects of the files, one in each *.yaml, whose base name is wanted. What it writes
-// is read out of them. A fault of a file is the error of the run.
+// StaticResources returns the loop that creates the objects of all *.yaml files whose base name is wanted, one object
+// per file. An error in a file is an error of the run.
 func StaticResources(name string, operator Operator, files fs.FS, wanted func(file string) bool) loop.Loop {
 	l := loop.Loop{Name: name, Writes: []store.Pattern{operator.Pattern()}, AllowStale: allowStale(operator)}
 	var names []string
@@ -31,7 +31,7 @@ func StaticResources(name string, operator Operator, files fs.FS, wanted func(fi
 		if faulty != nil {
 			return nil, faulty
 		}
-		// Its name becomes the type of a condition, which the operator has as well.
+		// The operator has a condition of the same type, which contains this name.
 		controller := staticresourcecontroller.NewStaticResourceController(operator.Kind()+"StaticResources", func(name string) ([]byte, error) { return fs.ReadFile(files, name) },
 			names, resourceapply.NewKubeClientHolder(s.Kube()), operator.client(s), recorder(s))
 		return operator.managed(s, reconcileOnly(controller, s)), nil

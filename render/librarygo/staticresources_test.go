@@ -14,7 +14,7 @@ import (
 
 func all(string) bool { return true }
 
-// What a loop of static resources may write is what its files say.
+// A loop declares the objects of its files.
 func TestStaticResources(t *testing.T) {
 	files := fstest.MapFS{
 		"a/1-namespace.yaml": {Data: []byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: openshift-kube-apiserver}\n")},
@@ -52,19 +52,19 @@ func TestStaticResources(t *testing.T) {
 		}
 	}
 	if must(t, s, loop.Once(l)) {
-		t.Error("a second run has written something")
+		t.Error("a second run wrote something")
 	}
 }
 
 func TestStaticResourcesErrors(t *testing.T) {
 	for _, test := range []struct {
 		name, content string
-		says          []string
+		contains      []string
 	}{
 		{"text.yaml", "text", []string{"static resource text.yaml"}},
 		{"unknown.yaml", "apiVersion: example.org/v1\nkind: Thing\nmetadata: {name: a}\n", []string{"unknown.yaml"}},
 	} {
 		files := fstest.MapFS{test.name: &fstest.MapFile{Data: []byte(test.content)}}
-		fails(t, run(t, newStore(t), loop.Once(librarygo.StaticResources("static", operator, files, all))), append(test.says, `"static"`)...)
+		fails(t, run(t, newStore(t), loop.Once(librarygo.StaticResources("static", operator, files, all))), append(test.contains, `"static"`)...)
 	}
 }

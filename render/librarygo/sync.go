@@ -14,15 +14,15 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// ErrSync is in the error of resource sync, which reports what went wrong as a condition.
+// ErrNotCopied is returned for a failure that resource sync reports as a condition.
 var ErrNotCopied = errors.New("resources were not copied")
 
-// SyncRule is one copy that resource sync keeps: the same data, and none if the source is not there.
+// SyncRule is one copy of resource sync. The copy is removed if the source does not exist.
 type SyncRule struct {
-	// Secret reports whether Secrets are copied, otherwise ConfigMaps.
+	// Secret selects Secrets instead of ConfigMaps.
 	Secret   bool
 	To, From store.Object
-	// Keys are those that are copied; none for all.
+	// Keys are the keys to copy; none copies all.
 	Keys []string
 }
 

@@ -13,7 +13,6 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// Resource sync keeps copies: all keys or some, and none of what is not there.
 func TestResourceSync(t *testing.T) {
 	from := func(name string) store.Object { return store.Object{Namespace: "source", Name: name} }
 	source := func(name string, data map[string]string) *corev1.ConfigMap {
@@ -50,7 +49,7 @@ func TestResourceSync(t *testing.T) {
 		t.Errorf("Secrets (-want +got):\n%s", diff)
 	}
 	if must(t, s, step) {
-		t.Error("a second run has written something")
+		t.Error("a second run wrote something")
 	}
 
 	s = newStore(t, source("a", map[string]string{"k": "x"}), configMap("all", map[string]string{"k": "v"}))
@@ -60,7 +59,7 @@ func TestResourceSync(t *testing.T) {
 	}
 }
 
-// The controller hides what goes wrong in a condition: here it is an error.
+// A failure that the controller reports as a condition is an error.
 func TestResourceSyncErrors(t *testing.T) {
 	s := newStore(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "source", Name: "token"}, Type: corev1.SecretTypeServiceAccountToken, Data: map[string][]byte{"k": []byte("v")}})
 	err := run(t, s, loop.Once(librarygo.ResourceSync("copies", operator, librarygo.SyncRule{Secret: true, To: in("token"), From: store.Object{Namespace: "source", Name: "token"}})))

@@ -9,12 +9,12 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// TargetConfig returns the loop that writes the ConfigMaps that an operator makes itself out of what it has observed: the pod, its
-// configuration, kubeconfigs. desired returns them all; names are those that it may return.
+// TargetConfig returns the loop that writes the ConfigMaps that an operator derives from the observed configuration.
+// desired returns them all; names are those that it may return.
 func TargetConfig(name string, operator Operator, namespace string, names []string, desired func(context.Context, *store.Session) ([]*corev1.ConfigMap, error)) loop.Loop {
 	return loop.Loop{
-		Name:     name,
-		Writes:   store.ConfigMaps(namespace, names...),
+		Name:       name,
+		Writes:     store.ConfigMaps(namespace, names...),
 		AllowStale: allowStale(operator),
 		New: func(s *store.Session) (loop.Sync, error) {
 			return func(ctx context.Context) error {

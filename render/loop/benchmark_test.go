@@ -22,7 +22,7 @@ func BenchmarkRun(b *testing.B) {
 		}
 		steps := make([]loop.Step, 0, loops)
 		for l := range loops {
-			steps = append(steps, loop.Once(does(fmt.Sprintf("loop %d", l), writes("*"), func(ctx context.Context, client kubernetes.Interface) error {
+			steps = append(steps, loop.Once(newLoop(fmt.Sprintf("loop %d", l), writes("*"), func(ctx context.Context, client kubernetes.Interface) error {
 				for i := range each {
 					if err := set(fmt.Sprintf("%d-%d", l, i), "1")(ctx, client); err != nil {
 						return err

@@ -9,10 +9,10 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// A loop that comes too late is an error, although both have done their work.
+// A wrong order is an error, although both loops have succeeded.
 func Example() {
-	reads := does("reader", nil, seek("a"))
-	writes := does("writer", []string{"a"}, set("a", "1"))
+	reads := newLoop("reader", nil, seek("a"))
+	writes := newLoop("writer", []string{"a"}, set("a", "1"))
 	for _, steps := range [][]loop.Step{
 		{loop.Once(writes), loop.Once(reads)},
 		{loop.Once(reads), loop.Once(writes)},
@@ -27,6 +27,6 @@ func Example() {
 	}
 	// Output:
 	// <nil>
-	// "reader": the order of the loops is wrong: it looked for configmaps ns/a, which "writer" has written since: run "writer" first, or put both into a cycle
+	// "reader": the order of the loops is wrong: it did not find configmaps ns/a, which "writer" has written since: run "writer" first, or put both into a cycle
 	// <nil>
 }

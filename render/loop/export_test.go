@@ -1,4 +1,4 @@
 package loop
 
-// Grace is how long a loop whose context has ended may take to return.
+// StopTimeout is exported for tests.
 const StopTimeout = stopTimeout

@@ -12,39 +12,39 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// Errors of Run, which name the loop.
+// Errors of Run.
 var (
-	ErrDuplicate  = errors.New("two loops have this name")
-	ErrFailed     = errors.New("the loop failed")
-	ErrPanicked   = errors.New("the loop panicked")
-	ErrTimeout       = errors.New("the loop did not end in time")
-	ErrNotSettled = errors.New("the cycle did not settle")
-	ErrOrder      = errors.New("the order of the loops is wrong")
-	ErrEarlyAccess      = errors.New("the loop reads or writes before it runs")
+	ErrDuplicate   = errors.New("two loops have this name")
+	ErrFailed      = errors.New("the loop failed")
+	ErrPanicked    = errors.New("the loop panicked")
+	ErrTimeout     = errors.New("the loop timed out")
+	ErrNotSettled  = errors.New("the cycle did not settle")
+	ErrOrder       = errors.New("the order of the loops is wrong")
+	ErrEarlyAccess = errors.New("the loop reads or writes before it runs")
 )
 
-// grace is how long a loop whose context has ended may take to return.
+// stopTimeout is how long a loop may take to return after its context has ended.
 const stopTimeout = time.Second
 
 // Options of a run.
 type Options struct {
-	// Limit is the time that a loop may take for one reconciliation.
+	// Timeout is the limit of one reconciliation.
 	Timeout time.Duration
-	// Report is called after each reconciliation; nil for nobody.
+	// Report, if set, is called after each reconciliation.
 	Report func(Report)
 }
 
-// Report is about one reconciliation.
+// Report describes one reconciliation.
 type Report struct {
 	Loop string
-	// Round counts from 1; loops outside of a cycle have one.
+	// Round counts from 1.
 	Round int
-	// Wrote names what the loop changed, in order.
-	Wrote []string
-	Duration  time.Duration
+	// Wrote lists the changed objects in order.
+	Wrote    []string
+	Duration time.Duration
 }
 
-// Run runs the steps over the store. After an error the store holds what was written until then.
+// Run runs the steps over the store. After an error the store has the writes up to then.
 func Run(ctx context.Context, s *store.Store, steps []Step, o Options) error {
 	r := runner{store: s, options: o}
 	if err := r.open(steps); err != nil {
@@ -125,12 +125,12 @@ func (r *runner) step(ctx context.Context, s step) error {
 		var changed []string
 		for _, m := range s.members {
 			wrote, err := r.reconcile(ctx, m, round)
-			// In a cycle, what a loop needs may be written by one that follows it: only the last round counts.
+			// In a cycle, a later loop may write what this one needs: only errors of the last round count.
 			if err != nil && (s.max == 0 || round >= s.max || !errors.Is(err, ErrFailed)) {
 				return r.orderHint(m, err)
 			}
 			if err != nil {
-				wrote = append(wrote, fmt.Sprintf("nothing, but it failed: %v", err))
+				wrote = append(wrote, fmt.Sprintf("nothing and fails: %v", err))
 			}
 			if len(wrote) > 0 {
 				changed = append(changed, fmt.Sprintf("%q still changes %s", m.Name, strings.Join(wrote, ", ")))
@@ -145,7 +145,6 @@ func (r *runner) step(ctx context.Context, s step) error {
 	}
 }
 
-// reconcile runs a loop once and returns what it wrote.
 func (r *runner) reconcile(ctx context.Context, m *member, round int) ([]string, error) {
 	m.session.Reset()
 	started := time.Now()
@@ -177,7 +176,7 @@ func (r *runner) reconcile(ctx context.Context, m *member, round int) ([]string,
 	case ctx.Err() != nil:
 		err = fmt.Errorf("%q: %w", m.Name, ctx.Err())
 	case limited.Err() != nil && !errors.Is(err, ErrPanicked):
-		// Whatever it returned, the end of its time is the reason.
+		// The timeout is reported even if the loop returned another error.
 		late := fmt.Errorf("%q: %w: %s", m.Name, ErrTimeout, r.options.Timeout)
 		if err != nil {
 			late = fmt.Errorf("%w: %v", late, err) //nolint:errorlint // It is no ErrFailed, which a cycle may get over.
@@ -194,7 +193,7 @@ func (r *runner) reconcile(ctx context.Context, m *member, round int) ([]string,
 	return wrote, err
 }
 
-// hint adds to the error of a loop which later loop writes what it did not find.
+// orderHint adds to an error the later loop that writes what the failed loop did not find.
 func (r *runner) orderHint(failed *member, err error) error {
 	if !errors.Is(err, ErrFailed) {
 		return err
@@ -202,7 +201,7 @@ func (r *runner) orderHint(failed *member, err error) error {
 	var hints []string
 	later := false
 	for _, s := range r.steps {
-		// The other members of a cycle have had their turn.
+		// The other loops of the cycle have run.
 		if slices.Contains(s.members, failed) {
 			later = true
 			continue
@@ -214,7 +213,7 @@ func (r *runner) orderHint(failed *member, err error) error {
 			for _, missed := range failed.session.NotFound() {
 				for _, p := range m.Writes {
 					if p.Selects(missed) {
-						hints = append(hints, fmt.Sprintf("%q, which comes later, writes %s", m.Name, missed))
+						hints = append(hints, fmt.Sprintf("%q, which runs later, writes %s", m.Name, missed))
 						break
 					}
 				}
@@ -227,7 +226,7 @@ func (r *runner) orderHint(failed *member, err error) error {
 	return fmt.Errorf("%w: %w: %s", err, ErrOrder, strings.Join(hints, "; "))
 }
 
-// outdated returns an error if a loop has read something that was written after it had run for the last time.
+// checkOrder returns an error if an object that a loop has read was changed after its last run.
 func (r *runner) checkOrder() error {
 	var faults []error
 	for _, s := range r.steps {

@@ -22,11 +22,11 @@ import (
 
 const namespace = "ns"
 
-// act is one thing that a control loop does.
+// act is one action of a control loop.
 type act func(context.Context, kubernetes.Interface) error
 
-// does returns a loop that may write the ConfigMaps of these names and does everything in order.
-func does(name string, writes []string, acts ...act) loop.Loop {
+// newLoop returns a loop that may write these ConfigMaps and runs the acts in order.
+func newLoop(name string, writes []string, acts ...act) loop.Loop {
 	return loop.Loop{
 		Name: name, Writes: store.ConfigMaps(namespace, writes...),
 		New: func(s *store.Session) (loop.Sync, error) {
@@ -44,7 +44,7 @@ func does(name string, writes []string, acts ...act) loop.Loop {
 
 func writes(names ...string) []string { return names }
 
-// set writes the value, if there is another or none.
+// set writes the value if it differs.
 func set(name, value string) act {
 	return func(ctx context.Context, client kubernetes.Interface) error {
 		c := client.CoreV1().ConfigMaps(namespace)
@@ -63,7 +63,7 @@ func set(name, value string) act {
 	}
 }
 
-// overwrite writes the value without a look at what is there.
+// overwrite writes the value without reading it.
 func overwrite(name, value string) act {
 	return func(ctx context.Context, client kubernetes.Interface) error {
 		_, err := client.CoreV1().ConfigMaps(namespace).Update(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"value": value}}, metav1.UpdateOptions{})
@@ -71,7 +71,7 @@ func overwrite(name, value string) act {
 	}
 }
 
-// count writes one more than is there, so it never comes to an end before the limit.
+// count increments the value up to the limit.
 func count(name string, limit int) act {
 	return func(ctx context.Context, client kubernetes.Interface) error {
 		c := client.CoreV1().ConfigMaps(namespace)
@@ -87,18 +87,18 @@ func count(name string, limit int) act {
 	}
 }
 
-// need reads what must be there.
-func need(name string) act {
+// mustGet requires the ConfigMap.
+func mustGet(name string) act {
 	return func(ctx context.Context, client kubernetes.Interface) error {
 		_, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
 		return err
 	}
 }
 
-// seek reads what may be there.
-func seek(name string) act {
+// mayGet reads the ConfigMap, which may be missing.
+func mayGet(name string) act {
 	return func(ctx context.Context, client kubernetes.Interface) error {
-		if err := need(name)(ctx, client); !apierrors.IsNotFound(err) {
+		if err := mustGet(name)(ctx, client); !apierrors.IsNotFound(err) {
 			return err
 		}
 		return nil
@@ -118,8 +118,8 @@ func remove(name string) act {
 	}
 }
 
-// silently hides the error of an act, as a controller does that reports it in a condition.
-func silently(a act) act {
+// ignoreError hides the error of an act, as a controller does that reports it as a condition.
+func ignoreError(a act) act {
 	return func(ctx context.Context, client kubernetes.Interface) error {
 		_ = a(ctx, client)
 		return nil
@@ -132,29 +132,29 @@ func fail(context.Context, kubernetes.Interface) error { return errOfLoop }
 
 func panicking(context.Context, kubernetes.Interface) error { panic("out of range") }
 
-func obedient(ctx context.Context, _ kubernetes.Interface) error {
+func untilDone(ctx context.Context, _ kubernetes.Interface) error {
 	<-ctx.Done()
 	return fmt.Errorf("wait: %w", ctx.Err())
 }
 
-// vague obeys its context too, but does not say so.
-func vague(ctx context.Context, _ kubernetes.Interface) error {
+// otherError returns another error than its context's.
+func otherError(ctx context.Context, _ kubernetes.Interface) error {
 	<-ctx.Done()
 	return errOfLoop
 }
 
-// late ends soon after the limit, without an error.
+// late returns without an error soon after the limit.
 func late(context.Context, kubernetes.Interface) error {
 	wait(limit + loop.StopTimeout/2)
 	return nil
 }
 
-// wait lets time pass on the clock of a bubble.
+// wait advances the clock of the bubble.
 func wait(d time.Duration) { <-time.After(d) }
 
 const limit = 10 * time.Second
 
-// run runs the steps over a store that holds the ConfigMaps "input" and "other".
+// run runs the steps over a store with the ConfigMaps "input" and "other".
 func run(t *testing.T, steps ...loop.Step) error {
 	t.Helper()
 	s := newStore(t)
@@ -178,184 +178,184 @@ func outdated(l loop.Loop, names ...string) loop.Loop {
 	return l
 }
 
-// Whatever a loop does wrong is an error with its name (R-REN-4).
+// Every error names the loop (R-REN-4).
 func TestRunErrors(t *testing.T) {
 	once, cycle := loop.Once, loop.Cycle
 	for _, test := range []struct {
 		name  string
 		steps []loop.Step
-		// Sentinels of the error, none for a run without one.
+		// Wrapped errors; none if the run must succeed.
 		is []error
-		// What the error must name, and what it must not.
-		says, not []string
+		// Texts that the error must and must not contain.
+		contains, not []string
 	}{
 		{name: "nothing to do"},
-		{name: "one after the other", steps: []loop.Step{once(does("a", writes("x"), set("x", "1"))), once(does("b", writes("y"), need("x"), set("y", "1")))}},
+		{name: "one after the other", steps: []loop.Step{once(newLoop("a", writes("x"), set("x", "1"))), once(newLoop("b", writes("y"), mustGet("x"), set("y", "1")))}},
 		{
-			name: "fails", steps: []loop.Step{once(does("a", nil, fail))},
-			is: []error{loop.ErrFailed, errOfLoop}, says: []string{`"a"`}, not: []string{"order"},
+			name: "fails", steps: []loop.Step{once(newLoop("a", nil, fail))},
+			is: []error{loop.ErrFailed, errOfLoop}, contains: []string{`"a"`}, not: []string{"order"},
 		},
 		{
 			name: "fails when it is prepared", steps: []loop.Step{once(loop.Loop{Name: "a", New: func(*store.Session) (loop.Sync, error) { return nil, errOfLoop }})},
-			is: []error{loop.ErrFailed, errOfLoop}, says: []string{`"a"`, "prepare"},
+			is: []error{loop.ErrFailed, errOfLoop}, contains: []string{`"a"`, "prepare"},
 		},
 		{
-			name: "panics", steps: []loop.Step{once(does("a", nil, panicking))},
-			is: []error{loop.ErrPanicked}, says: []string{`"a"`, "out of range", "run_test.go"},
+			name: "panics", steps: []loop.Step{once(newLoop("a", nil, panicking))},
+			is: []error{loop.ErrPanicked}, contains: []string{`"a"`, "out of range", "run_test.go"},
 		},
 		{
 			name: "panics when it is prepared", steps: []loop.Step{once(loop.Loop{Name: "a", New: func(*store.Session) (loop.Sync, error) { panic("out of range") }})},
-			is: []error{loop.ErrPanicked}, says: []string{`"a"`, "out of range", "run_test.go"},
+			is: []error{loop.ErrPanicked}, contains: []string{`"a"`, "out of range", "run_test.go"},
 		},
 		{
-			name: "panics in a cycle that might go on", steps: []loop.Step{cycle(3, does("a", nil, panicking))},
-			is: []error{loop.ErrPanicked}, says: []string{`"a"`},
+			name: "panics in a cycle with further rounds", steps: []loop.Step{cycle(3, newLoop("a", nil, panicking))},
+			is: []error{loop.ErrPanicked}, contains: []string{`"a"`},
 		},
 		{
-			name: "panics in the first round only", steps: []loop.Step{cycle(3, does("a", nil, func(ctx context.Context, client kubernetes.Interface) error {
-				if need("x")(ctx, client) != nil {
+			name: "panics in the first round only", steps: []loop.Step{cycle(3, newLoop("a", nil, func(ctx context.Context, client kubernetes.Interface) error {
+				if mustGet("x")(ctx, client) != nil {
 					panic("out of range")
 				}
 				return nil
-			}), does("b", writes("x"), set("x", "1")))},
-			is: []error{loop.ErrPanicked}, says: []string{`"a"`},
+			}), newLoop("b", writes("x"), set("x", "1")))},
+			is: []error{loop.ErrPanicked}, contains: []string{`"a"`},
 		},
 		{
 			name: "reads when it is prepared", steps: []loop.Step{once(loop.Loop{Name: "a", New: func(s *store.Session) (loop.Sync, error) {
-				return idle(need("input")(t.Context(), s.Kube()))
+				return idle(mustGet("input")(t.Context(), s.Kube()))
 			}})},
-			is: []error{loop.ErrEarlyAccess}, says: []string{`"a"`},
+			is: []error{loop.ErrEarlyAccess}, contains: []string{`"a"`},
 		},
 		{
 			name: "writes when it is prepared", steps: []loop.Step{once(loop.Loop{Name: "a", Writes: store.ConfigMaps(namespace, "input"), New: func(s *store.Session) (loop.Sync, error) {
 				return idle(overwrite("input", "1")(t.Context(), s.Kube()))
 			}})},
-			is: []error{loop.ErrEarlyAccess}, says: []string{`"a"`},
+			is: []error{loop.ErrEarlyAccess}, contains: []string{`"a"`},
 		},
 		{
-			name: "hangs and obeys its context", steps: []loop.Step{once(does("a", nil, obedient))},
-			is: []error{loop.ErrTimeout}, says: []string{`"a"`, "10s"},
+			name: "hangs until its context ends", steps: []loop.Step{once(newLoop("a", nil, untilDone))},
+			is: []error{loop.ErrTimeout}, contains: []string{`"a"`, "10s"},
 		},
 		{
-			name: "hangs and returns another error", steps: []loop.Step{once(does("a", nil, vague))},
-			is: []error{loop.ErrTimeout}, says: []string{`"a"`, "10s", errOfLoop.Error()},
+			name: "hangs and returns another error", steps: []loop.Step{once(newLoop("a", nil, otherError))},
+			is: []error{loop.ErrTimeout}, contains: []string{`"a"`, "10s", errOfLoop.Error()},
 		},
 		{
-			name: "hangs in a cycle that might go on", steps: []loop.Step{cycle(3, does("a", nil, vague))},
-			is: []error{loop.ErrTimeout}, says: []string{`"a"`},
+			name: "hangs in a cycle with further rounds", steps: []loop.Step{cycle(3, newLoop("a", nil, otherError))},
+			is: []error{loop.ErrTimeout}, contains: []string{`"a"`},
 		},
 		{
-			name: "ends without an error, but late", steps: []loop.Step{once(does("a", nil, late))},
-			is: []error{loop.ErrTimeout}, says: []string{`"a"`},
+			name: "ends without an error, but late", steps: []loop.Step{once(newLoop("a", nil, late))},
+			is: []error{loop.ErrTimeout}, contains: []string{`"a"`},
 		},
 		{
-			name: "writes what it did not declare", steps: []loop.Step{once(does("a", writes("y"), set("x", "1")))},
-			is: []error{store.ErrUndeclared}, says: []string{`"a"`, "create configmaps ns/x"},
+			name: "writes what it did not declare", steps: []loop.Step{once(newLoop("a", writes("y"), set("x", "1")))},
+			is: []error{store.ErrUndeclared}, contains: []string{`"a"`, "create configmaps ns/x"},
 		},
 		{
-			name: "writes what it did not declare and hides the error", steps: []loop.Step{once(does("a", nil, silently(set("x", "1")), silently(remove("input"))))},
-			is: []error{store.ErrUndeclared}, says: []string{`"a"`, "create configmaps ns/x", "delete configmaps ns/input"},
+			name: "writes what it did not declare and hides the error", steps: []loop.Step{once(newLoop("a", nil, ignoreError(set("x", "1")), ignoreError(remove("input"))))},
+			is: []error{store.ErrUndeclared}, contains: []string{`"a"`, "create configmaps ns/x", "delete configmaps ns/input"},
 		},
 		{
-			name: "writes what it did not declare in a cycle that might go on", steps: []loop.Step{cycle(3, does("a", nil, set("x", "1")))},
-			is: []error{store.ErrUndeclared}, says: []string{`"a"`},
+			name: "writes what it did not declare in a cycle with further rounds", steps: []loop.Step{cycle(3, newLoop("a", nil, set("x", "1")))},
+			is: []error{store.ErrUndeclared}, contains: []string{`"a"`},
 		},
 		{
-			name: "one name twice", steps: []loop.Step{once(does("a", nil)), cycle(2, does("b", nil), does("a", nil))},
-			is: []error{loop.ErrDuplicate}, says: []string{`"a"`}, not: []string{`"b"`},
+			name: "one name twice", steps: []loop.Step{once(newLoop("a", nil)), cycle(2, newLoop("b", nil), newLoop("a", nil))},
+			is: []error{loop.ErrDuplicate}, contains: []string{`"a"`}, not: []string{`"b"`},
 		},
 
 		// Cycles.
-		{name: "settles at once", steps: []loop.Step{cycle(1, does("a", nil, need("input")))}},
-		{name: "settles in the last round", steps: []loop.Step{cycle(4, does("a", writes("input"), count("input", 3)))}},
+		{name: "settles at once", steps: []loop.Step{cycle(1, newLoop("a", nil, mustGet("input")))}},
+		{name: "settles in the last round", steps: []loop.Step{cycle(4, newLoop("a", writes("input"), count("input", 3)))}},
 		{
-			name: "does not settle", steps: []loop.Step{cycle(3, does("a", writes("input"), count("input", 3)), does("b", nil, need("input")), does("c", writes("other"), set("other", "1")))},
-			is: []error{loop.ErrNotSettled}, says: []string{"in 3 rounds", `"a" still changes configmaps ns/input`}, not: []string{`"b"`, `"c"`},
+			name: "does not settle", steps: []loop.Step{cycle(3, newLoop("a", writes("input"), count("input", 3)), newLoop("b", nil, mustGet("input")), newLoop("c", writes("other"), set("other", "1")))},
+			is: []error{loop.ErrNotSettled}, contains: []string{"in 3 rounds", `"a" still changes configmaps ns/input`}, not: []string{`"b"`, `"c"`},
 		},
 		{
-			name: "two undo each other's work", steps: []loop.Step{cycle(3, does("a", writes("x"), set("x", "1")), does("b", writes("x"), set("x", "2")))},
-			is: []error{loop.ErrNotSettled}, says: []string{`"a" still changes configmaps ns/x`, `"b" still changes configmaps ns/x`},
+			name: "two undo each other's changes", steps: []loop.Step{cycle(3, newLoop("a", writes("x"), set("x", "1")), newLoop("b", writes("x"), set("x", "2")))},
+			is: []error{loop.ErrNotSettled}, contains: []string{`"a" still changes configmaps ns/x`, `"b" still changes configmaps ns/x`},
 		},
 		{
 			name:  "fails in the first round and settles in the next ones",
-			steps: []loop.Step{cycle(3, does("a", nil, need("x")), does("b", writes("x"), set("x", "1")))},
+			steps: []loop.Step{cycle(3, newLoop("a", nil, mustGet("x")), newLoop("b", writes("x"), set("x", "1")))},
 		},
 		{
-			name: "fails in every round", steps: []loop.Step{cycle(3, does("a", nil, fail), does("b", writes("x"), set("x", "1")))},
-			is: []error{loop.ErrFailed, errOfLoop}, says: []string{`"a"`}, not: []string{"order"},
+			name: "fails in every round", steps: []loop.Step{cycle(3, newLoop("a", nil, fail), newLoop("b", writes("x"), set("x", "1")))},
+			is: []error{loop.ErrFailed, errOfLoop}, contains: []string{`"a"`}, not: []string{"order"},
 		},
 		{
-			// Each loop of the cycle has had its turn, so the order is not at fault.
-			name: "fails in every round for want of what the cycle does not write", steps: []loop.Step{cycle(3, does("a", nil, need("x")), does("b", writes("x")))},
-			is: []error{loop.ErrFailed}, says: []string{`"a"`}, not: []string{"order"},
+			// Each loop of the cycle has run, so the order is right.
+			name: "fails in every round without what the cycle does not write", steps: []loop.Step{cycle(3, newLoop("a", nil, mustGet("x")), newLoop("b", writes("x")))},
+			is: []error{loop.ErrFailed}, contains: []string{`"a"`}, not: []string{"order"},
 		},
 
 		// The order.
 		{
-			name: "a later loop changes what an earlier one has read", steps: []loop.Step{once(does("a", nil, need("input"))), once(does("b", writes("input"), set("input", "1")))},
-			is: []error{loop.ErrOrder}, says: []string{`"a"`, "read configmaps ns/input", `run "b" first`},
+			name: "a later loop changes what an earlier one has read", steps: []loop.Step{once(newLoop("a", nil, mustGet("input"))), once(newLoop("b", writes("input"), set("input", "1")))},
+			is: []error{loop.ErrOrder}, contains: []string{`"a"`, "read configmaps ns/input", `run "b" first`},
 		},
 		{
-			name: "a later loop writes what an earlier one looked for", steps: []loop.Step{once(does("a", nil, seek("x"))), once(does("b", writes("x"), set("x", "1")))},
-			is: []error{loop.ErrOrder}, says: []string{`"a"`, "looked for configmaps ns/x", `run "b" first`},
+			name: "a later loop writes what an earlier one did not find", steps: []loop.Step{once(newLoop("a", nil, mayGet("x"))), once(newLoop("b", writes("x"), set("x", "1")))},
+			is: []error{loop.ErrOrder}, contains: []string{`"a"`, "did not find configmaps ns/x", `run "b" first`},
 		},
 		{
-			name: "a later loop writes what an earlier one needs", steps: []loop.Step{once(does("a", nil, need("x"))), once(does("b", writes("x"), set("x", "1")))},
-			is: []error{loop.ErrFailed, loop.ErrOrder}, says: []string{`"a"`, `"b", which comes later, writes configmaps ns/x`},
+			name: "a later loop writes what an earlier one needs", steps: []loop.Step{once(newLoop("a", nil, mustGet("x"))), once(newLoop("b", writes("x"), set("x", "1")))},
+			is: []error{loop.ErrFailed, loop.ErrOrder}, contains: []string{`"a"`, `"b", which runs later, writes configmaps ns/x`},
 		},
 		{
-			name: "a later loop removes what an earlier one has read", steps: []loop.Step{once(does("a", nil, need("input"))), once(does("b", writes("input"), remove("input")))},
-			is: []error{loop.ErrOrder}, says: []string{`"a"`, "read configmaps ns/input", `run "b" first`},
+			name: "a later loop removes what an earlier one has read", steps: []loop.Step{once(newLoop("a", nil, mustGet("input"))), once(newLoop("b", writes("input"), remove("input")))},
+			is: []error{loop.ErrOrder}, contains: []string{`"a"`, "read configmaps ns/input", `run "b" first`},
 		},
 		{
-			name: "a later loop makes anew what an earlier one has read", steps: []loop.Step{once(does("a", nil, need("input"))), once(does("b", writes("input"), remove("input"), set("input", "")))},
-			is: []error{loop.ErrOrder}, says: []string{`"a"`, "read configmaps ns/input", `run "b" first`},
+			name: "a later loop recreates what an earlier one has read", steps: []loop.Step{once(newLoop("a", nil, mustGet("input"))), once(newLoop("b", writes("input"), remove("input"), set("input", "")))},
+			is: []error{loop.ErrOrder}, contains: []string{`"a"`, "read configmaps ns/input", `run "b" first`},
 		},
-		{name: "what is written and removed again was never there", steps: []loop.Step{once(does("a", nil, seek("x"))), once(does("b", writes("x"), set("x", "1"), remove("x")))}},
+		{name: "what is written and removed again was never there", steps: []loop.Step{once(newLoop("a", nil, mayGet("x"))), once(newLoop("b", writes("x"), set("x", "1"), remove("x")))}},
 		{
-			name: "a later loop changes what an earlier one has listed", steps: []loop.Step{once(does("a", nil, list(""))), once(does("b", writes("input"), set("input", "1")))},
-			is: []error{loop.ErrOrder}, says: []string{`"a"`, "read configmaps ns/input"}, not: []string{"other"},
-		},
-		{
-			name: "a later loop adds to what an earlier one has listed", steps: []loop.Step{once(does("a", nil, list("value=1"))), once(does("b", writes("x"), set("x", "1")))},
-			is: []error{loop.ErrOrder}, says: []string{`"a"`, "looked for configmaps ns/x"},
+			name: "a later loop changes what an earlier one has listed", steps: []loop.Step{once(newLoop("a", nil, list(""))), once(newLoop("b", writes("input"), set("input", "1")))},
+			is: []error{loop.ErrOrder}, contains: []string{`"a"`, "read configmaps ns/input"}, not: []string{"other"},
 		},
 		{
-			name: "a later loop moves something out of what an earlier one has listed", steps: []loop.Step{once(does("a", nil, list("value=given"))), once(does("b", writes("input"), set("input", "1")))},
-			is: []error{loop.ErrOrder}, says: []string{`"a"`, "read configmaps ns/input"},
+			name: "a later loop adds to what an earlier one has listed", steps: []loop.Step{once(newLoop("a", nil, list("value=1"))), once(newLoop("b", writes("x"), set("x", "1")))},
+			is: []error{loop.ErrOrder}, contains: []string{`"a"`, "did not find configmaps ns/x"},
 		},
 		{
-			name: "a later loop removes something of what an earlier one has listed", steps: []loop.Step{once(does("a", nil, list("value=given"))), once(does("b", writes("input"), remove("input")))},
-			is: []error{loop.ErrOrder}, says: []string{`"a"`, "read configmaps ns/input"},
-		},
-		{name: "a later loop changes what a list did not select", steps: []loop.Step{once(does("a", nil, list("value=given"))), once(does("b", writes("other", "x"), set("other", "1"), set("x", "1")))}},
-		{name: "a later loop writes what is there already", steps: []loop.Step{once(does("a", writes("x"), set("x", "1"))), once(does("b", writes("x"), set("x", "1")))}},
-		{
-			name: "a later loop undoes what an earlier one has written", steps: []loop.Step{once(does("a", writes("x"), set("x", "1"))), once(does("b", writes("x"), set("x", "2")))},
-			is: []error{loop.ErrOrder}, says: []string{`"a"`, "configmaps ns/x", `run "b" first`},
+			name: "a later loop moves something out of what an earlier one has listed", steps: []loop.Step{once(newLoop("a", nil, list("value=given"))), once(newLoop("b", writes("input"), set("input", "1")))},
+			is: []error{loop.ErrOrder}, contains: []string{`"a"`, "read configmaps ns/input"},
 		},
 		{
-			name: "a later loop undoes what an earlier one has written without reading it", steps: []loop.Step{once(does("a", writes("input"), overwrite("input", "1"))), once(does("b", writes("input"), set("input", "2")))},
-			is: []error{loop.ErrOrder}, says: []string{`"a"`, "configmaps ns/input", `run "b" first`},
+			name: "a later loop removes something of what an earlier one has listed", steps: []loop.Step{once(newLoop("a", nil, list("value=given"))), once(newLoop("b", writes("input"), remove("input")))},
+			is: []error{loop.ErrOrder}, contains: []string{`"a"`, "read configmaps ns/input"},
 		},
-		{name: "what a loop has written itself is not news", steps: []loop.Step{once(does("a", writes("x", "input"), seek("x"), list(""), set("x", "1"), set("input", "1")))}},
+		{name: "a later loop changes what a list did not select", steps: []loop.Step{once(newLoop("a", nil, list("value=given"))), once(newLoop("b", writes("other", "x"), set("other", "1"), set("x", "1")))}},
+		{name: "a later loop writes what is there already", steps: []loop.Step{once(newLoop("a", writes("x"), set("x", "1"))), once(newLoop("b", writes("x"), set("x", "1")))}},
 		{
-			name: "a later cycle changes what an earlier loop has read", steps: []loop.Step{once(does("a", nil, need("input"))), cycle(4, does("b", writes("input"), count("input", 2)), does("c", nil, need("input")))},
-			is: []error{loop.ErrOrder}, says: []string{`"a"`, `run "b" first`}, not: []string{`"c"`},
+			name: "a later loop undoes what an earlier one has written", steps: []loop.Step{once(newLoop("a", writes("x"), set("x", "1"))), once(newLoop("b", writes("x"), set("x", "2")))},
+			is: []error{loop.ErrOrder}, contains: []string{`"a"`, "configmaps ns/x", `run "b" first`},
 		},
 		{
-			name: "a later loop changes what a cycle has settled on", steps: []loop.Step{cycle(4, does("a", nil, need("input")), does("b", writes("x"), set("x", "1"))), once(does("c", writes("input"), set("input", "1")))},
-			is: []error{loop.ErrOrder}, says: []string{`"a"`, `run "c" first`}, not: []string{`"b"`},
+			name: "a later loop undoes what an earlier one has written without reading it", steps: []loop.Step{once(newLoop("a", writes("input"), overwrite("input", "1"))), once(newLoop("b", writes("input"), set("input", "2")))},
+			is: []error{loop.ErrOrder}, contains: []string{`"a"`, "configmaps ns/input", `run "b" first`},
 		},
-		{name: "in a cycle each reads again", steps: []loop.Step{cycle(3, does("a", nil, need("input"), seek("x"), list("")), does("b", writes("x", "input"), set("x", "1"), set("input", "1")))}},
+		{name: "a loop may read what it has written", steps: []loop.Step{once(newLoop("a", writes("x", "input"), mayGet("x"), list(""), set("x", "1"), set("input", "1")))}},
 		{
-			name: "every fault of the order at once", steps: []loop.Step{once(does("a", nil, need("input"))), once(does("b", nil, need("other"))), once(does("c", writes("input", "other"), set("input", "1"), set("other", "1")))},
-			is: []error{loop.ErrOrder}, says: []string{`"a"`, `"b"`, "ns/input", "ns/other"},
+			name: "a later cycle changes what an earlier loop has read", steps: []loop.Step{once(newLoop("a", nil, mustGet("input"))), cycle(4, newLoop("b", writes("input"), count("input", 2)), newLoop("c", nil, mustGet("input")))},
+			is: []error{loop.ErrOrder}, contains: []string{`"a"`, `run "b" first`}, not: []string{`"c"`},
 		},
-		{name: "changed later on purpose", steps: []loop.Step{once(outdated(does("a", nil, need("input"), seek("x")), "input", "x")), once(does("b", writes("input", "x"), set("input", "1"), set("x", "1")))}},
 		{
-			name: "another object is changed later on purpose", steps: []loop.Step{once(outdated(does("a", nil, need("input")), "other")), once(does("b", writes("input"), set("input", "1")))},
-			is: []error{loop.ErrOrder}, says: []string{`"a"`},
+			name: "a later loop changes what a cycle has settled on", steps: []loop.Step{cycle(4, newLoop("a", nil, mustGet("input")), newLoop("b", writes("x"), set("x", "1"))), once(newLoop("c", writes("input"), set("input", "1")))},
+			is: []error{loop.ErrOrder}, contains: []string{`"a"`, `run "c" first`}, not: []string{`"b"`},
+		},
+		{name: "in a cycle each reads again", steps: []loop.Step{cycle(3, newLoop("a", nil, mustGet("input"), mayGet("x"), list("")), newLoop("b", writes("x", "input"), set("x", "1"), set("input", "1")))}},
+		{
+			name: "every fault of the order at once", steps: []loop.Step{once(newLoop("a", nil, mustGet("input"))), once(newLoop("b", nil, mustGet("other"))), once(newLoop("c", writes("input", "other"), set("input", "1"), set("other", "1")))},
+			is: []error{loop.ErrOrder}, contains: []string{`"a"`, `"b"`, "ns/input", "ns/other"},
+		},
+		{name: "changed later on purpose", steps: []loop.Step{once(outdated(newLoop("a", nil, mustGet("input"), mayGet("x")), "input", "x")), once(newLoop("b", writes("input", "x"), set("input", "1"), set("x", "1")))}},
+		{
+			name: "another object is changed later on purpose", steps: []loop.Step{once(outdated(newLoop("a", nil, mustGet("input")), "other")), once(newLoop("b", writes("input"), set("input", "1")))},
+			is: []error{loop.ErrOrder}, contains: []string{`"a"`},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -369,7 +369,7 @@ func TestRunErrors(t *testing.T) {
 						t.Errorf("got %v, which is not %q", err, sentinel)
 					}
 				}
-				for _, part := range test.says {
+				for _, part := range test.contains {
 					if err == nil || !strings.Contains(err.Error(), part) {
 						t.Errorf("%q is not in: %v", part, err)
 					}
@@ -386,30 +386,30 @@ func TestRunErrors(t *testing.T) {
 
 func idle(err error) (loop.Sync, error) { return func(context.Context) error { return nil }, err }
 
-// A loop that ignores the end of its context is left behind, and cannot write any more.
+// A loop that ignores the end of its context cannot write afterwards.
 func TestHungLoopCannotWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release, written := make(chan struct{}), make(chan error)
 		s := newStore(t)
 		started := time.Now()
 		err := loop.Run(t.Context(), s, []loop.Step{
-			loop.Once(does("a", writes("x"), func(ctx context.Context, client kubernetes.Interface) error {
+			loop.Once(newLoop("a", writes("x"), func(ctx context.Context, client kubernetes.Interface) error {
 				<-release
 				err := set("x", "1")(context.WithoutCancel(ctx), client)
 				written <- err
 				return err
 			})),
-			loop.Once(does("b", writes("y"), set("y", "1"))),
+			loop.Once(newLoop("b", writes("y"), set("y", "1"))),
 		}, loop.Options{Timeout: limit})
 		if !errors.Is(err, loop.ErrTimeout) || !strings.Contains(err.Error(), `"a"`) || strings.Contains(err.Error(), `"b"`) {
-			t.Errorf("got %v, want that a hung", err)
+			t.Errorf("got %v, want a timeout of a", err)
 		}
 		if took := time.Since(started); took != limit+loop.StopTimeout {
 			t.Errorf("the run took %s", took)
 		}
 		close(release)
 		if err := <-written; !errors.Is(err, store.ErrClosed) {
-			t.Errorf("the loop that hung wrote later, and got %v", err)
+			t.Errorf("the loop wrote after its timeout, and got %v", err)
 		}
 		if objects, err := s.Objects(); err != nil || len(objects) != 2 {
 			t.Errorf("the store holds %d objects, %v; want the two that it began with", len(objects), err)
@@ -417,14 +417,14 @@ func TestHungLoopCannotWrite(t *testing.T) {
 	})
 }
 
-// Ctrl-C is no fault of the loop that happens to run.
+// An interrupt is not reported as an error of the running loop.
 func TestCancelled(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		act  act
 	}{
-		{"while a loop obeys", obedient},
-		{"while a loop returns something else", vague},
+		{"while a loop waits for its context", untilDone},
+		{"while a loop returns something else", otherError},
 		{"while a loop hangs", late},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -432,29 +432,29 @@ func TestCancelled(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer time.AfterFunc(limit/2, cancel).Stop()
 				err := loop.Run(ctx, newStore(t), []loop.Step{
-					loop.Once(does("a", nil, test.act)), loop.Once(does("b", nil, fail)),
+					loop.Once(newLoop("a", nil, test.act)), loop.Once(newLoop("b", nil, fail)),
 				}, loop.Options{Timeout: limit})
 				if !errors.Is(err, context.Canceled) || errors.Is(err, loop.ErrTimeout) || errors.Is(err, loop.ErrFailed) {
 					t.Errorf("got %v, want that the context was cancelled", err)
 				}
-				wait(2 * limit) // Until the loop that hung has ended.
+				wait(2 * limit) // until the hung loop has returned
 			})
 		})
 	}
 }
 
-// A report follows each reconciliation, also the one that fails.
+// A report follows each reconciliation, also a failed one.
 func TestReports(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var reports []loop.Report
 		err := loop.Run(t.Context(), newStore(t), []loop.Step{
-			loop.Once(does("a", writes("x"), set("x", "1"), func(context.Context, kubernetes.Interface) error {
+			loop.Once(newLoop("a", writes("x"), set("x", "1"), func(context.Context, kubernetes.Interface) error {
 				wait(time.Second)
 				return nil
 			})),
-			loop.Cycle(4, does("b", nil, need("input")), does("c", writes("input"), count("input", 1))),
-			loop.Once(does("d", writes("y"), set("y", "1"), fail)),
-			loop.Once(does("e", nil)),
+			loop.Cycle(4, newLoop("b", nil, mustGet("input")), newLoop("c", writes("input"), count("input", 1))),
+			loop.Once(newLoop("d", writes("y"), set("y", "1"), fail)),
+			loop.Once(newLoop("e", nil)),
 		}, loop.Options{Timeout: limit, Report: func(r loop.Report) { reports = append(reports, r) }})
 		if !errors.Is(err, errOfLoop) {
 			t.Errorf("got %v", err)

@@ -13,21 +13,19 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// managedNamespace is where operators leave what others need.
 const managedNamespace = "openshift-config-managed"
 
-// Client is what the target config of a component goes by that is a client of kube-apiserver.
+// ClientConfig is the input of the target config of a client of kube-apiserver.
 type ClientConfig struct {
-	// Observed is spec.observedConfig of the component's operator.
 	Observed map[string]any
 	// Serving reports whether the component's namespace has the Secret serving-cert.
 	Serving bool
-	// ServiceAccountCA is the bundle by which the component and all pods know kube-apiserver, and the routes of an ingress operator.
+	// ServiceAccountCA is the bundle by which pods trust kube-apiserver and the routes of the ingress operator.
 	ServiceAccountCA string
 	Infrastructure   *configv1.Infrastructure
 }
 
-// ReadClient reads it. kube-apiserver's loops must have run.
+// ReadClientConfig reads the input. kube-apiserver's loops must have run.
 func ReadClientConfig(ctx context.Context, s *store.Session, operator librarygo.Operator, namespace string) (ClientConfig, error) {
 	var c ClientConfig
 	var err error

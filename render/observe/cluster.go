@@ -12,11 +12,10 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// proxyPath is where the operators keep what they put into the environment of their containers.
+// proxyPath is the path of the containers' environment in the observed configuration.
 var proxyPath = []string{"targetconfigcontroller", "proxy"}
 
-// Proxy observes the environment variables of Proxy.status. The spec has no effect: what must not go through the proxy is in the
-// status only.
+// Proxy observes the environment variables of Proxy.status; the spec does not have the complete noProxy.
 func Proxy(ctx context.Context, s *store.Session, _ map[string]any) (map[string]any, error) {
 	proxy, err := s.Config().ConfigV1().Proxies().Get(ctx, "cluster", metav1.GetOptions{})
 	if err != nil {
@@ -50,5 +49,3 @@ func ProxyEnv(observed map[string]any) ([]corev1.EnvVar, error) {
 	}
 	return env, nil
 }
-
-// seconds returns the duration as the operators write it: 137s, never 2m17s.

@@ -16,7 +16,7 @@ import (
 	"github.com/solonode/sno/render/rendertest"
 )
 
-// What Go does not implement is left out; no profile is Intermediate (U-REN-9).
+// Ciphers that Go does not implement are left out; the default profile is Intermediate (U-REN-9).
 func TestTLS(t *testing.T) {
 	intermediate := []string{
 		"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256",
@@ -57,7 +57,6 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// All ciphers of the oldest profile are known to Go by the names that they get.
 func TestTLSOld(t *testing.T) {
 	_, ciphers, err := observe.TLS(&configv1.TLSSecurityProfile{Type: configv1.TLSProfileOldType})
 	if err != nil {
@@ -73,7 +72,7 @@ func TestTLSOld(t *testing.T) {
 	}
 }
 
-// OpenShift's gates are not for the programs of Kubernetes, which refuse to start with what they do not know (U-REN-10).
+// Kubernetes' programs get no feature gates of OpenShift, because they do not start with unknown ones (U-REN-10).
 func TestFeatureGates(t *testing.T) {
 	attribute := func(names ...configv1.FeatureGateName) []configv1.FeatureGateAttributes {
 		var all []configv1.FeatureGateAttributes
@@ -126,7 +125,7 @@ func TestFeatureGatesAt(t *testing.T) {
 	}
 }
 
-// The environment is that of the status: only there is what must not go through the proxy.
+// The environment comes from the status, which has the complete noProxy.
 func TestProxy(t *testing.T) {
 	for name, test := range map[string]struct {
 		proxy configv1.Proxy
@@ -170,7 +169,7 @@ func TestTLSFlags(t *testing.T) {
 		t.Errorf("error %v (-want +got):\n%s", err, diff)
 	}
 	if none, err := observe.TLSFlags(nil); err != nil || none != nil {
-		t.Errorf("nothing observed is to give no flags: %v, error %v", none, err)
+		t.Errorf("without observed values there must be no flags: %v, error %v", none, err)
 	}
 }
 

@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// ErrNotObserved is in the error of a target config when something was not observed without which its pod would not start.
+// ErrNotObserved is returned by a target config if a required value was not observed.
 var ErrNotObserved = errors.New("not observed yet")
 
-// Nested returns a configuration that has the value at the path and nothing else.
+// Nested returns a configuration with only the value at the path.
 func Nested(value any, path ...string) map[string]any {
 	config := map[string]any{}
 	for i, name := range slices.Backward(path) {
@@ -25,7 +25,7 @@ func Nested(value any, path ...string) map[string]any {
 	return config
 }
 
-// Argument returns the configuration of one flag under extendedArguments. No value at all gives an empty configuration.
+// Argument returns the configuration of one flag under extendedArguments; without values it is empty.
 func Argument(flag string, values ...string) map[string]any {
 	if len(values) == 0 {
 		return map[string]any{}
@@ -37,8 +37,8 @@ func Argument(flag string, values ...string) map[string]any {
 	return Nested(list, "extendedArguments", flag)
 }
 
-// Merge returns the configurations merged: maps by their keys, and of everything else, lists too, the last one counts. The result
-// shares nothing with them. The operators merge in this way, so that an observed list replaces that of the defaults.
+// Merge merges configurations: maps by key; other values, lists included, are replaced by the last one, as the
+// operators do. The result shares nothing with them.
 func Merge(configs ...map[string]any) map[string]any {
 	merged := map[string]any{}
 	for _, config := range configs {
@@ -62,8 +62,8 @@ func clone(value any) any {
 	return value
 }
 
-// Keep returns the configuration with the top-level fields that are named: what an operator observes for its pod is no field of
-// the component's configuration.
+// Select returns the named top-level fields: observed values for the pod are no fields of the component's
+// configuration.
 func Select(config map[string]any, names ...string) map[string]any {
 	kept := map[string]any{}
 	for _, name := range names {
@@ -74,7 +74,7 @@ func Select(config map[string]any, names ...string) map[string]any {
 	return kept
 }
 
-// Flags returns --name=value for every value of every flag under the path, sorted by name; the values of one flag keep their order.
+// Flags returns --name=value for every value of every flag under the path, sorted by name.
 func Flags(config map[string]any, path ...string) ([]string, error) {
 	arguments, _, err := unstructured.NestedMap(config, path...)
 	if err != nil {

@@ -21,11 +21,10 @@ func TestMerge(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	// The result is the caller's own.
 	got["new"].(map[string]any)["a"] = false
 	got["extendedArguments"].(map[string]any)["secure-port"].([]any)[0] = "2"
 	if over["new"].(map[string]any)["a"] != true || under["extendedArguments"].(map[string]any)["secure-port"].([]any)[0] != "1" {
-		t.Error("a change of the result is not to change what was merged")
+		t.Error("a change of the result must not change its inputs")
 	}
 }
 

@@ -1,6 +1,5 @@
-// Package observe has what the operators of several components observe in the resources of config.openshift.io: pure functions,
-// and the observers that call them with what the API has.
+// Package observe has the observers that several operators have in common, as pure functions and as observers.
 //
-// An observer returns a part of an operator's spec.observedConfig. Merge puts the parts over a component's default configuration,
-// Flags makes the command line of the result.
+// An observer returns a part of spec.observedConfig. Merge merges the parts into a component's default configuration,
+// and Flags returns the command line.
 package observe

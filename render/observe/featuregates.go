@@ -14,19 +14,18 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// ErrFeatureGates is in the error for feature gates of which it is not clear which count.
+// ErrFeatureGates is returned for ambiguous feature gates.
 var ErrFeatureGates = errors.New("ambiguous feature gates")
 
 // FeatureGates returns NAME=true or NAME=false for every gate, sorted by name.
 //
-// OpenShift's programs get all gates of the status, which is by release, and log those that they do not know. The programs of
-// Kubernetes refuse to start with a gate that they do not know, and the status is full of OpenShift's own, so they get none
-// (U-REN-10). What a person chooses one by one in spec.customNoUpgrade is refused as an input.
+// OpenShift's programs get all gates of the status and log unknown ones. Kubernetes' programs do not start with an
+// unknown gate, so they get none (U-REN-10).
 func FeatureGates(gates *configv1.FeatureGate, profile inputs.Profile) ([]string, error) {
 	values := map[string]bool{}
 	if profile == inputs.OpenShift {
 		if releases := len(gates.Status.FeatureGates); releases > 1 {
-			return nil, fmt.Errorf("featuregate cluster: status.featureGates has %d releases: %w; leave the one to render",
+			return nil, fmt.Errorf("featuregate cluster: status.featureGates has %d releases: %w; keep the one to render",
 				releases, ErrFeatureGates)
 		}
 		for _, release := range gates.Status.FeatureGates {
@@ -46,7 +45,7 @@ func FeatureGates(gates *configv1.FeatureGate, profile inputs.Profile) ([]string
 	return list, nil
 }
 
-// FeatureGatesAt returns an observer that writes the gates to each of the paths.
+// FeatureGatesAt returns an observer that writes the gates to each path.
 func FeatureGatesAt(profile inputs.Profile, paths ...[]string) librarygo.Observer {
 	return func(ctx context.Context, s *store.Session, _ map[string]any) (map[string]any, error) {
 		gates, err := s.Config().ConfigV1().FeatureGates().Get(ctx, "cluster", metav1.GetOptions{})

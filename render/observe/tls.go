@@ -14,11 +14,12 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// ErrTLSProfile is in the error for a TLS profile that cannot be used.
+// ErrTLSProfile is returned for a TLS profile that cannot be used.
 var ErrTLSProfile = errors.New("unusable TLS profile")
 
-// TLS returns the minimal version, as the flags of Kubernetes have it, and the IANA names of the cipher suites of a profile. No
-// profile is Intermediate. What Go does not implement is left out, and a profile of which nothing is left is an error (U-REN-9).
+// TLS returns the minimal version, in the form of Kubernetes' flags, and the IANA names of the cipher suites of a
+// profile. The default is Intermediate. Ciphers that Go does not implement are left out; a profile without any other is
+// an error (U-REN-9).
 func TLS(profile *configv1.TLSSecurityProfile) (version string, ciphers []string, err error) {
 	kind := configv1.TLSProfileIntermediateType
 	if profile != nil && profile.Type != "" {
@@ -72,7 +73,7 @@ func TLSProfile(ctx context.Context, s *store.Session, _ map[string]any) (map[st
 	return Nested(map[string]any{"minTLSVersion": version, "cipherSuites": list}, "servingInfo"), nil
 }
 
-// TLSFlags returns the flags for the observed profile that all components of Kubernetes have.
+// TLSFlags returns the flags of Kubernetes' components for the observed profile.
 func TLSFlags(config map[string]any) ([]string, error) {
 	ciphers, _, err := unstructured.NestedStringSlice(config, "servingInfo", "cipherSuites")
 	if err != nil {
@@ -92,7 +93,7 @@ func TLSFlags(config map[string]any) ([]string, error) {
 	return flags, nil
 }
 
-// iana has the IANA names of cipher suites that profiles name as OpenSSL does. Those of TLS 1.3 have one name.
+// iana maps OpenSSL's names of cipher suites to IANA's. Those of TLS 1.3 have the same name.
 var iana = map[string]string{
 	"ECDHE-ECDSA-AES128-GCM-SHA256": "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
 	"ECDHE-RSA-AES128-GCM-SHA256":   "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",

@@ -9,13 +9,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ErrImage is in the error for images that were not given.
-var ErrMissingImage = errors.New("an image is not given")
+// ErrMissingImage is returned for images that were not given.
+var ErrMissingImage = errors.New("missing image")
 
-// Images looks up pull specifications and remembers all that were not given.
+// Images looks up pull specifications and records missing ones.
 type Images struct {
-	PullSpecs   map[string]string
-	missing []string
+	PullSpecs map[string]string
+	missing   []string
 }
 
 // Get returns the image of that name.
@@ -27,16 +27,16 @@ func (i *Images) Get(name string) string {
 	return image
 }
 
-// Err returns an error that names the images that were not given.
+// Err returns an error that names the missing images.
 func (i *Images) Err() error {
 	if len(i.missing) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: %s: give its pull specification", ErrMissingImage, strings.Join(i.missing, ", "))
+	return fmt.Errorf("%w: %s: set its pull specification", ErrMissingImage, strings.Join(i.missing, ", "))
 }
 
-// Annotations returns the annotations of the operators' pods: which container is asked for logs, and that workload partitioning may
-// move the pod to the reserved processors.
+// Annotations returns the annotations of the operators' pods: the default container, and permission for workload
+// partitioning.
 func Annotations(container string) map[string]string {
 	return map[string]string{
 		"kubectl.kubernetes.io/default-container": container,
@@ -44,7 +44,7 @@ func Annotations(container string) map[string]string {
 	}
 }
 
-// Container returns a container with what all of the operators' containers have.
+// Container returns a container with the common fields of the operators' containers.
 func Container(name, image string) corev1.Container {
 	return corev1.Container{
 		Name: name, Image: image,
@@ -53,7 +53,7 @@ func Container(name, image string) corev1.Container {
 	}
 }
 
-// Shell returns a container that runs the script with bash, and ends with the first command that fails.
+// Shell returns a container that runs the script with bash and exits at the first failing command.
 func Shell(name, image, script string) corev1.Container {
 	c := Container(name, image)
 	c.Command = []string{"/bin/bash", "-euxo", "pipefail", "-c"}
@@ -61,12 +61,12 @@ func Shell(name, image, script string) corev1.Container {
 	return c
 }
 
-// WaitForPort returns a command that waits until nobody has the port: the pod of the revision before may still end.
+// WaitForPort returns a command that waits until the pod of the previous revision has released the port.
 func WaitForPort(port int) string {
 	return fmt.Sprintf("timeout 3m /bin/bash -exuo pipefail -c 'while [ -n \"$(ss -Htanop \\( sport = %d \\))\" ]; do sleep 1; done'\n", port)
 }
 
-// Quote returns the arguments in one line for a shell, in quotes where it would change them.
+// Quote returns the arguments as one line for a shell.
 func Quote(arguments []string) string {
 	quoted := make([]string, len(arguments))
 	for i, a := range arguments {

@@ -1,5 +1,4 @@
-// Package podtemplate has the pieces that the static pods of several components share: where an installer pod lays the files down,
-// probes, kubeconfigs, and the ConfigMap that holds a pod.
+// Package podtemplate has the common parts of the static pods: paths, probes, kubeconfigs, and the ConfigMap of a pod.
 //
-// A pod is a template for all nodes: REVISION, NODE_NAME and NODE_ENVVAR_NAME in its text are replaced when it is laid down.
+// A pod is a template for all nodes: REVISION, NODE_NAME and NODE_ENVVAR_NAME are replaced when it is installed.
 package podtemplate

@@ -15,11 +15,11 @@ import (
 	"github.com/solonode/sno/render/inputs"
 )
 
-// ErrServer is in the error for a cluster of which it is not known where its API server is.
+// ErrNoServer is returned if the address of the API server is not known.
 var ErrNoServer = errors.New("the address of the API server is not known")
 
-// Server returns where components reach the API server. OpenShift's go through the internal load balancer, whose name the node
-// resolves. In profile kubernetes nothing resolves that name, so each goes to the API server of its own node (R-AIO-8).
+// Server returns the API server's URL for components. Profile openshift uses the internal load balancer, whose name the
+// node resolves. Profile kubernetes uses the node's own API server, because nothing resolves that name (R-AIO-8).
 func Server(infrastructure *configv1.Infrastructure, profile inputs.Profile) (string, error) {
 	if profile == inputs.Kubernetes {
 		return "https://localhost:6443", nil
@@ -30,12 +30,11 @@ func Server(infrastructure *configv1.Infrastructure, profile inputs.Profile) (st
 	return infrastructure.Status.APIServerInternalURL, nil
 }
 
-// Kubeconfig is how a component reaches the API server. All files are inside its container.
+// Kubeconfig describes how a component reaches the API server. Files are paths in its container.
 type Kubeconfig struct {
-	// Cluster and User are the names in the kubeconfig.
 	Cluster, User string
 	Server        string
-	// ServerName is the name that the server's certificate must have, if that is not the one in Server.
+	// ServerName is the expected name in the server's certificate, if it is not the host of Server.
 	ServerName string
 	CA         string
 	Cert, Key  string
@@ -64,16 +63,16 @@ func (k Kubeconfig) ConfigMap(namespace, name string) (*corev1.ConfigMap, error)
 	}, nil
 }
 
-// RecoveryClient is the name of the ServiceAccount of the sidecars, and RecoveryCertificate that of the Secret with a client
-// certificate for it.
+// RecoveryServiceAccount is the ServiceAccount of the sidecars, RecoveryCertificate the Secret with their client
+// certificate.
 const (
-	RecoveryServiceAccount      = "localhost-recovery-client"
-	RecoveryCertificate = "localhost-recovery-client-cert-key"
+	RecoveryServiceAccount = "localhost-recovery-client"
+	RecoveryCertificate    = "localhost-recovery-client-cert-key"
 )
 
-// LoopbackKubeconfig returns the kubeconfig of the sidecars, which reach the API server of their own node by its certificate for
-// localhost-recovery. The stock operators give them a token of their ServiceAccount (U-REN-12). A token names the ServiceAccount's
-// uid, which only a running API server gives, so here they have a certificate for the ServiceAccount's user: it has the same rights.
+// LoopbackKubeconfig returns the kubeconfig of the sidecars, which use the API server of their node by its certificate
+// for localhost-recovery. The stock operators use a service account token (U-REN-12). A token contains a uid that only
+// a running API server assigns, so the sidecars have a certificate for the same user, with the same rights.
 func LoopbackKubeconfig(user string) Kubeconfig {
 	const certificate = CertDir + "/secrets/" + RecoveryCertificate
 	return Kubeconfig{

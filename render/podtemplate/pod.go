@@ -9,20 +9,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Where the files of a pod are inside its containers, and on the host.
 const (
-	// ResourceDir has the files of the pod's revision, CertDir those that are replaced without a new revision.
+	// ResourceDir has the files of the revision, CertDir those without a revision, as paths in the containers.
 	ResourceDir = "/etc/kubernetes/static-pod-resources"
 	CertDir     = "/etc/kubernetes/static-pod-certs"
-	// hostDir has the folders of all components and revisions.
+	// hostDir is the folder on the host.
 	hostDir = "/etc/kubernetes/static-pod-resources"
 )
 
-// Revision stands for the number of the revision.
+// Revision is the placeholder for the number of the revision.
 const Revision = "REVISION"
 
-// New returns a pod of the control plane without containers: on the host's network, never evicted, tolerating everything, with the
-// two folders of files. files is the component's name in the folders' names, such as kube-scheduler.
+// NewPod returns a pod of the control plane without containers: on the host's network, never evicted, with two folders
+// of files. files is the component's name in the folders' names.
 func NewPod(namespace, name, files string, labels, annotations map[string]string) *corev1.Pod {
 	if labels == nil {
 		labels = map[string]string{}
@@ -48,7 +47,7 @@ func HostPath(name, path string) corev1.Volume {
 	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: path}}}
 }
 
-// EmptyDir returns a volume that begins empty with every pod.
+// EmptyDir returns an emptyDir volume.
 func EmptyDir(name string) corev1.Volume {
 	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}
 }
@@ -58,7 +57,7 @@ func Mounts() []corev1.VolumeMount {
 	return []corev1.VolumeMount{{Name: "resource-dir", MountPath: ResourceDir}, {Name: "cert-dir", MountPath: CertDir}}
 }
 
-// Requests returns what a container asks for.
+// Requests returns resource requests.
 func Requests(cpu, memory string) corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{Requests: corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory),
@@ -70,10 +69,10 @@ func FieldEnv(name, field string) corev1.EnvVar {
 	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: field}}}
 }
 
-// ConfigMap returns the ConfigMap with the pod that an installer pod and the revision controller go by: there is one shape of static
-// pods, whoever lays them down (R-REN-1, R-REN-9).
+// ConfigMap returns the ConfigMap of the pod, in the form that installer pods and the revision controller read
+// (R-REN-1, R-REN-9).
 func ConfigMap(namespace, name string, pod *corev1.Pod, version string) (*corev1.ConfigMap, error) {
-	// JSON, as operators write it: a label that is replaced by a number stays a string.
+	// JSON, as the operators write it: a label that is replaced by a number stays a string.
 	text, err := json.Marshal(pod)
 	if err != nil {
 		return nil, fmt.Errorf("write pod %s/%s as JSON: %w", pod.Namespace, pod.Name, err)

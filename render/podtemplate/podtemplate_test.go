@@ -16,7 +16,6 @@ import (
 	"github.com/solonode/sno/render/podtemplate"
 )
 
-// A shell returns the value that was quoted.
 func TestQuote(t *testing.T) {
 	arguments := []string{"--controllers=*", "--a=b", "it's", "$HOME `id` \\", "a  b", "--list=a,b", "~", "x#y", "!1"}
 	out, err := exec.CommandContext(t.Context(), "/bin/sh", "-c", `printf '%s\n' `+podtemplate.Quote(arguments)).Output()
@@ -31,7 +30,6 @@ func TestQuote(t *testing.T) {
 	}
 }
 
-// All images that are missing are named at once.
 func TestImages(t *testing.T) {
 	images := podtemplate.Images{PullSpecs: map[string]string{"etcd": "registry.example.test/etcd:1"}}
 	if got := images.Get("etcd"); got != "registry.example.test/etcd:1" || images.Err() != nil {
@@ -55,7 +53,7 @@ func TestServer(t *testing.T) {
 	}{
 		"OpenShift":                    {known, inputs.OpenShift, "https://api-int.example.test:6443", nil},
 		"OpenShift, not known":         {&configv1.Infrastructure{}, inputs.OpenShift, "", podtemplate.ErrNoServer},
-		"Kubernetes, nothing resolves": {known, inputs.Kubernetes, "https://localhost:6443", nil},
+		"Kubernetes": {known, inputs.Kubernetes, "https://localhost:6443", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := podtemplate.Server(test.infrastructure, test.profile)
@@ -66,7 +64,7 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// The sidecars use the certificate of kube-apiserver that outlives the others (U-REN-12).
+// The sidecars use the kube-apiserver certificate that is valid the longest (U-REN-12).
 func TestLoopbackKubeconfig(t *testing.T) {
 	configMap, err := podtemplate.LoopbackKubeconfig("kube-scheduler").ConfigMap("ns", "name")
 	if err != nil {
@@ -89,7 +87,7 @@ func TestLoopbackKubeconfig(t *testing.T) {
 	}
 	recovery := podtemplate.RecoveryUser("ns")
 	if recovery.Name != "system:serviceaccount:ns:localhost-recovery-client" {
-		t.Errorf("the certificate is to be for the user of the ServiceAccount, not %s", recovery.Name)
+		t.Errorf("the certificate must be for the user of the ServiceAccount, not %s", recovery.Name)
 	}
 }
 
@@ -117,6 +115,6 @@ func TestProbes(t *testing.T) {
 		t.Errorf("loopback %s", got)
 	}
 	if got := (podtemplate.Endpoint{Port: 1}).Get("/").HTTPGet.Host; got != "" {
-		t.Errorf("without a host the probe is to go to the pod's address, not to %s", got)
+		t.Errorf("without a host the probe must use the pod's address, not %s", got)
 	}
 }

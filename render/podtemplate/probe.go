@@ -7,14 +7,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Endpoint is where a component answers probes.
+// Endpoint is the address of a component's probes.
 type Endpoint struct {
-	Host   netip.Addr // not valid for the address of the pod
+	Host   netip.Addr // invalid: the pod's address
 	Port   int
 	Scheme corev1.URIScheme
 }
 
-// Loopback returns the loopback address of the family of the node's address, as kubeadm's pods listen and are probed (U-REN-11).
+// Loopback returns the loopback address of the node's address family, as kubeadm's pods use it (U-REN-11).
 func Loopback(node netip.Addr) netip.Addr {
 	if node.Is6() {
 		return netip.IPv6Loopback()
@@ -31,14 +31,13 @@ func (e Endpoint) Get(path string) *corev1.Probe {
 	return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: get}}
 }
 
-// Liveness returns the probe that restarts the container. It, Readiness and Startup have the timing of kubeadm's static pods, so that
-// the components of both are ready after the same time (U-REN-11).
+// Liveness returns a liveness probe. Liveness, Readiness and Startup have the timing of kubeadm (U-REN-11).
 func (e Endpoint) Liveness(path string) *corev1.Probe { return withTiming(e.Get(path), 10, 10, 8) }
 
-// Readiness returns the probe that makes the pod ready within a second.
+// Readiness returns a readiness probe, every second.
 func (e Endpoint) Readiness(path string) *corev1.Probe { return withTiming(e.Get(path), 0, 1, 3) }
 
-// Startup returns the probe that the others wait for, four minutes at most.
+// Startup returns a startup probe with a limit of four minutes.
 func (e Endpoint) Startup(path string) *corev1.Probe { return withTiming(e.Get(path), 10, 10, 24) }
 
 func withTiming(p *corev1.Probe, delay, period, failures int32) *corev1.Probe {

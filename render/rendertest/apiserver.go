@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// definitions are the definitions of resources that a render has, inside github.com/openshift/api.
+// definitions are CRDs inside github.com/openshift/api.
 var definitions = []string{
 	"config/v1/zz_generated.crd-manifests/0000_03_config-operator_01_proxies.crd.yaml",
 	"config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_apiservers-Default.crd.yaml",
@@ -40,15 +40,15 @@ var definitions = []string{
 	"operator/v1/zz_generated.crd-manifests/0000_25_kube-scheduler_01_kubeschedulers.crd.yaml",
 }
 
-// Server is a real API server that knows the resources of a render.
+// Server is a real API server with OpenShift's resources.
 type Server struct {
 	Config *rest.Config
 	client dynamic.Interface
 	mapper meta.ResettableRESTMapper
 }
 
-// StartServer starts etcd and kube-apiserver, whose programs are in the folder that KUBEBUILDER_ASSETS names, until the test has ended.
-// Further definitions of resources are files inside github.com/openshift/api.
+// StartServer starts etcd and kube-apiserver from KUBEBUILDER_ASSETS until the test ends. further lists more CRDs
+// inside github.com/openshift/api.
 func StartServer(t *testing.T, further ...string) Server {
 	t.Helper()
 	folder, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/openshift/api").Output()
@@ -73,12 +73,12 @@ func StartServer(t *testing.T, further ...string) Server {
 	return Server{config, dynamic.NewForConfigOrDie(config), restmapper.NewDeferredDiscoveryRESTMapper(client)}
 }
 
-// Resource returns a client for the resource of the object, in its namespace.
+// Resource returns a client for the object's resource and namespace.
 func (s Server) Resource(t *testing.T, object *unstructured.Unstructured) dynamic.ResourceInterface {
 	t.Helper()
 	gvk := object.GroupVersionKind()
 	var mapping *meta.RESTMapping
-	// A definition is served before discovery shows it.
+	// Discovery lists a CRD's resource with a delay.
 	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		var err error
 		mapping, err = s.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)

@@ -1,4 +1,4 @@
-// Package rendertest has what the tests of the components share: a small cluster, a run of loops over it, and golden files.
+// Package rendertest has common test helpers: a small cluster, runs of loops, golden files, and a real API server.
 package rendertest
 
 import (
@@ -32,8 +32,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// Settings returns the settings of a cluster on no platform whose control-plane nodes have the addresses: cp-1, cp-2, ... One node
-// is a SingleReplica cluster.
+// Settings returns the settings of a cluster on platform None with control-plane nodes cp-1, cp-2, ... of these
+// addresses. One node is a SingleReplica cluster.
 func Settings(profile inputs.Profile, addresses ...string) *inputs.Settings {
 	named := metav1.ObjectMeta{Name: "cluster"}
 	mode := configv1.HighlyAvailableTopologyMode
@@ -81,7 +81,7 @@ func Settings(profile inputs.Profile, addresses ...string) *inputs.Settings {
 	return s
 }
 
-// Objects returns what is in the store before the first loop: the cluster's resources, those of the operators, and the extra ones.
+// Objects returns the objects before the first loop: the cluster's resources, the operators', and extra ones.
 func Objects(s *inputs.Settings, extra ...runtime.Object) []runtime.Object {
 	c := s.Cluster
 	objects := []runtime.Object{c.Infrastructure, c.Network, c.APIServer, c.Authentication, c.OAuth, c.Image, c.Scheduler,
@@ -95,17 +95,14 @@ func Objects(s *inputs.Settings, extra ...runtime.Object) []runtime.Object {
 	return append(objects, extra...)
 }
 
-// Secret returns a Secret as another component's loops leave it.
 func Secret(namespace, name string, data map[string][]byte) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: data}
 }
 
-// ConfigMap returns a ConfigMap as another component's loops leave it.
 func ConfigMap(namespace, name string, data map[string]string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: data}
 }
 
-// Store returns a store with the objects.
 func Store(t *testing.T, objects ...runtime.Object) *store.Store {
 	t.Helper()
 	s, err := store.New(objects...)
@@ -115,7 +112,7 @@ func Store(t *testing.T, objects ...runtime.Object) *store.Store {
 	return s
 }
 
-// Run runs the steps and returns what they wrote, "LOOP: OBJECT" in order.
+// Run runs the steps and returns what they wrote, as "LOOP: OBJECT".
 func Run(s *store.Store, steps ...loop.Step) ([]string, error) {
 	var wrote []string
 	//nolint:forbidigo // it is for tests, which start a context
@@ -127,7 +124,7 @@ func Run(s *store.Store, steps ...loop.Step) ([]string, error) {
 	return wrote, err
 }
 
-// After returns what is in the store after the steps have run, so that several tests can go on from there.
+// ObjectsAfter returns the objects after the steps have run.
 func ObjectsAfter(t *testing.T, objects []runtime.Object, steps ...loop.Step) []runtime.Object {
 	t.Helper()
 	s := Store(t, objects...)
@@ -141,7 +138,7 @@ func ObjectsAfter(t *testing.T, objects []runtime.Object, steps ...loop.Step) []
 	return after
 }
 
-// KnownFlags checks that the real program knows all flags of the command. It needs the programs in KUBEBUILDER_ASSETS.
+// CheckFlags checks that the program of KUBEBUILDER_ASSETS knows all flags of the command.
 func CheckFlags(t *testing.T, command []string) {
 	t.Helper()
 	assets := os.Getenv("KUBEBUILDER_ASSETS")
@@ -154,12 +151,12 @@ func CheckFlags(t *testing.T, command []string) {
 	}
 }
 
-// WithoutOperators returns what was written but for the operators' own resources, whose conditions loops share.
+// WithoutOperatorResources removes the operators' resources, whose conditions several loops write.
 func WithoutOperatorResources(wrote []string) []string {
 	return slices.DeleteFunc(wrote, func(w string) bool { return strings.HasSuffix(w, ".operator.openshift.io cluster") })
 }
 
-// Swap returns all loops of the steps, each once, with the two of those names in each other's place.
+// SwapLoops returns all loops of the steps, each once, with the two named ones swapped.
 func SwapLoops(t *testing.T, steps []loop.Step, first, second string) []loop.Step {
 	t.Helper()
 	var loops []loop.Step
@@ -173,13 +170,12 @@ func SwapLoops(t *testing.T, steps []loop.Step, first, second string) []loop.Ste
 	i, has := at[first]
 	j, hasToo := at[second]
 	if !has || !hasToo {
-		t.Fatalf("%q and %q are to be loops of %v", first, second, at)
+		t.Fatalf("%q and %q must be loops of %v", first, second, at)
 	}
 	loops[i], loops[j] = loops[j], loops[i]
 	return loops
 }
 
-// CA returns the certificate of a new CA as PEM.
 func CA(t *testing.T, name string) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -197,7 +193,6 @@ func CA(t *testing.T, name string) string {
 	return string(pem)
 }
 
-// Data returns the data of a ConfigMap of the store.
 func ConfigMapData(t *testing.T, s *store.Store, namespace, name string) map[string]string {
 	t.Helper()
 	c, err := Session(s).Kube().CoreV1().ConfigMaps(namespace).Get(t.Context(), name, metav1.GetOptions{})
@@ -207,10 +202,10 @@ func ConfigMapData(t *testing.T, s *store.Store, namespace, name string) map[str
 	return c.Data
 }
 
-// Session returns a session that may write nothing.
+// Session returns a session that may not write.
 func Session(s *store.Store) *store.Session { return s.Session("test") }
 
-// Golden compares the text with testdata/NAME, or writes it with -update. JSON is turned into YAML, which people can read.
+// Golden compares the text with testdata/NAME, or writes it with -update. JSON is converted to YAML.
 func Golden(t *testing.T, name, got string) {
 	t.Helper()
 	if strings.HasPrefix(got, "{") {
@@ -234,7 +229,6 @@ func Golden(t *testing.T, name, got string) {
 	}
 }
 
-// ReadGolden returns testdata/NAME.
 func ReadGolden(t *testing.T, name string) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("testdata", name))

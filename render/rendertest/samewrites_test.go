@@ -17,7 +17,6 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// create creates a ConfigMap in namespace ns.
 func create(t *testing.T, s *store.Session, name string) {
 	t.Helper()
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
@@ -26,8 +25,9 @@ func create(t *testing.T, s *store.Session, name string) {
 	}
 }
 
-// The same writes to a store give the same uids, versions and times, and with the same random numbers the same generated names. It is not
-// beside the tests of package store with an API server: connections to one read the random numbers that this sets for the whole process.
+// The same writes give the same uids, versions and times, and with the same random numbers the same generated names. It
+// is not in package store, because connections to an API server read random numbers, which this test fixes for the
+// process.
 func TestSameWritesSameObjects(t *testing.T) {
 	var runs [2][]runtime.Object
 	for i := range runs {

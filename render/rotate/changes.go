@@ -10,8 +10,8 @@ import (
 	"github.com/solonode/sno/render/export"
 )
 
-// Changes returns the objects that the later result has and the earlier one has not, or has otherwise, as
-// "KIND.GROUP NAMESPACE/NAME", sorted. Their manifests are compared, so what a server owns does not count.
+// Changes returns the objects of later that are new or differ from earlier, as "KIND.GROUP NAMESPACE/NAME", sorted.
+// Fields that a server owns are ignored.
 func Changes(earlier, later []runtime.Object) ([]string, error) {
 	before, err := contents(earlier)
 	if err != nil {

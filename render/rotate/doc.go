@@ -1,3 +1,3 @@
-// Package rotate renews a rendered control plane in place (R-REN-10): it compares two results, and lays the files that differ on a
-// node, in an order that lets a crash in between do no harm.
+// Package rotate renews a rendered control plane in place (R-REN-10): it compares two results, and writes the files
+// that differ to a node in an order that is safe at a crash.
 package rotate

@@ -10,24 +10,23 @@ import (
 	"github.com/solonode/sno/render/inputs"
 )
 
-// Annotations that library-go sets on the Secret of a certificate.
 const (
 	notBeforeAnnotation = "auth.openshift.io/certificate-not-before"
 	notAfterAnnotation  = "auth.openshift.io/certificate-not-after"
 	refreshAnnotation   = "certificates.openshift.io/refresh-period"
-	// copyLabel is on the copies that a revision has.
+	// copyLabel is on the copies of a revision.
 	copyLabel = "operator.openshift.io/controller-instance-name"
 )
 
-// Due is when a certificate is renewed if somebody renews.
+// Renewal is when a certificate is due.
 type Renewal struct {
 	// Object is the Secret, NAMESPACE/NAME.
 	Object string
-	// At is when 80 % of its time have passed, or earlier for a signer, and End when it ends.
+	// At is after 80 % of the validity, earlier for a signer. End is when it expires.
 	At, End time.Time
 }
 
-// Next returns when the certificates among the objects that loops renew are due, the earliest first. The copies of a revision stay as they are.
+// NextRenewals returns when the certificates that loops renew are due, the earliest first, without copies of revisions.
 func NextRenewals(objects []runtime.Object) []Renewal {
 	var due []Renewal
 	for _, object := range objects {

@@ -33,7 +33,6 @@ func rendered(pod, crt string) []files.File {
 	}
 }
 
-// What differs is laid, manifests last, and nothing else is touched.
 func TestWriteChanged(t *testing.T) {
 	root := t.TempDir()
 	lay := func(list []files.File) []string {
@@ -74,8 +73,8 @@ func TestWriteChanged(t *testing.T) {
 	}
 }
 
-// When a file cannot be laid, those that follow it are not, least of all a manifest; laying again finishes the work. A partial file of
-// a crash is in nobody's way.
+// Files after a failed one are not written, in particular no manifest. Another run completes the work and replaces
+// partial files of a crash.
 func TestWriteChangedResumes(t *testing.T) {
 	root := t.TempDir()
 	blocked := filepath.Join(root, filepath.Dir(resource))
@@ -87,13 +86,13 @@ func TestWriteChangedResumes(t *testing.T) {
 	}
 	laid, err := rotate.WriteChanged(root, rendered("pod", "crt"))
 	if err == nil {
-		t.Fatal("no error, though a file is where a folder must be")
+		t.Fatal("no error, although a file is in the place of a folder")
 	}
 	if diff := cmp.Diff([]string{certificate}, laid); diff != "" {
-		t.Errorf("laid before the fault (-want +got):\n%s", diff)
+		t.Errorf("written before the error (-want +got):\n%s", diff)
 	}
 	if _, err := os.Stat(filepath.Join(root, manifest)); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the manifest is there before what it mounts: %v", err)
+		t.Errorf("the manifest was written before the files that it mounts: %v", err)
 	}
 	if err := os.Remove(blocked); err != nil {
 		t.Fatal(err)
@@ -128,7 +127,7 @@ func secret(name, value string, annotations map[string]string) *corev1.Secret {
 	}
 }
 
-// An object that was read from its manifest is the same as the typed one; what a server owns does not count.
+// An object that was read from its manifest equals the typed one, without fields that a server owns.
 func TestChanges(t *testing.T) {
 	same := secret("same", "v", nil)
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(same)
@@ -153,7 +152,6 @@ func validity(from, until string) map[string]string {
 	return map[string]string{"auth.openshift.io/certificate-not-before": from, "auth.openshift.io/certificate-not-after": until}
 }
 
-// A certificate is due when 80 % of its time have passed, a signer earlier; the first one comes first.
 func TestNext(t *testing.T) {
 	signer := validity("2026-01-01T00:00:00Z", "2026-01-11T00:00:00Z")
 	signer["certificates.openshift.io/refresh-period"] = "144h0m0s"

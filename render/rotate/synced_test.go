@@ -14,11 +14,11 @@ import (
 	"github.com/solonode/sno/render/staticpods"
 )
 
-// traced is the environment variable with the folder in which a traced process lays a file.
+// traced is the environment variable with the folder of the traced process.
 const traced = "SNO_TEST_LAY"
 
-// A power cut leaves the old file or the whole new one: the content is on the disk before the file has its name. The names are on the disk before those of
-// manifests, and all of them in the end.
+// A power failure leaves the old file or the new one: content is synced before the rename, and folders are synced
+// before manifests are written, and at the end.
 func TestWriteChangedSyncs(t *testing.T) {
 	const manifest = staticpods.ManifestDir + "/m.yaml"
 	if root := os.Getenv(traced); root != "" {
@@ -29,7 +29,7 @@ func TestWriteChangedSyncs(t *testing.T) {
 	}
 	const strace = "strace"
 	if err := exec.CommandContext(t.Context(), strace, "--trace=none", "--output="+os.DevNull, os.Args[0], "-test.run=^$").Run(); err != nil {
-		t.Skipf("NOT TESTED: files are on the disk before they have their names: %v", err)
+		t.Skipf("NOT TESTED: files are synced before the rename: %v", err)
 	}
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

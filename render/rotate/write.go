@@ -17,9 +17,9 @@ import (
 
 const folderMode fs.FileMode = 0o700
 
-// Lay writes the files that differ below root, and returns their paths. Each is replaced as a whole, so that nobody reads half of one.
-// Manifests come last: a kubelet that reads one finds everything that the pod mounts. After an error or a crash, laying the same files
-// again finishes the work. Nothing is removed: folders of earlier revisions stay, as they do with operators, until those prune them.
+// WriteChanged writes the files that differ below root, each atomically, and returns their paths. Manifests are last,
+// so that a kubelet finds everything that the pod mounts. After an error or a crash, another call completes the work.
+// No file is removed: operators prune folders of earlier revisions.
 func WriteChanged(root string, list []files.File) ([]string, error) {
 	ordered := slices.Clone(list)
 	slices.SortStableFunc(ordered, func(a, b files.File) int {
@@ -35,7 +35,7 @@ func WriteChanged(root string, list []files.File) ([]string, error) {
 	})
 	tree, err := os.OpenRoot(root)
 	if err != nil {
-		return nil, fmt.Errorf("lay files: %w", err)
+		return nil, fmt.Errorf("write files: %w", err)
 	}
 	defer tree.Close() //nolint:errcheck // it is only a handle on a folder
 	var laid []string
@@ -48,17 +48,17 @@ func WriteChanged(root string, list []files.File) ([]string, error) {
 		for _, file := range part {
 			changed, err := writeIfChanged(tree, file)
 			if err != nil {
-				return laid, fmt.Errorf("lay %s: %w", path.Join(root, file.Path), err)
+				return laid, fmt.Errorf("write %s: %w", path.Join(root, file.Path), err)
 			}
 			if changed {
 				laid = append(laid, file.Path)
 			}
 			folders[filepath.Dir(filepath.FromSlash(file.Path))] = true
 		}
-		// Also those in which nothing has changed: a run that was killed may have left names that are not on the disk yet.
+		// Sync folders without changes too: a killed run may have left names that are not on the disk.
 		for folder := range folders {
 			if err := syncFolder(tree, folder); err != nil {
-				return laid, fmt.Errorf("lay files in %s: %w", path.Join(root, folder), err)
+				return laid, fmt.Errorf("sync %s: %w", path.Join(root, folder), err)
 			}
 		}
 	}
@@ -86,7 +86,7 @@ func writeIfChanged(root *os.Root, file files.File) (bool, error) {
 	if err := root.MkdirAll(filepath.Dir(name), folderMode); err != nil {
 		return false, err
 	}
-	// The kubelet reads no file whose name begins with a dot.
+	// The kubelet ignores files whose name begins with a dot.
 	partial := filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+".partial")
 	if err := write(root, partial, file); err != nil {
 		return false, errors.Join(err, root.Remove(partial))
@@ -94,7 +94,7 @@ func writeIfChanged(root *os.Root, file files.File) (bool, error) {
 	return true, root.Rename(partial, name)
 }
 
-// syncFolder makes new names outlast a power cut: what is written or removed next may rely on them.
+// syncFolder makes new names durable before the next write relies on them.
 func syncFolder(root *os.Root, name string) error {
 	folder, err := root.Open(name)
 	if err != nil {
@@ -109,6 +109,6 @@ func write(root *os.Root, name string, file files.File) error {
 		return err
 	}
 	_, err = f.Write(file.Content)
-	// The umask of a shell must not decide the mode.
+	// Independent of the umask.
 	return errors.Join(err, f.Chmod(file.Mode), f.Sync(), f.Close())
 }

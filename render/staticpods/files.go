@@ -17,7 +17,6 @@ import (
 	"github.com/solonode/sno/render/files"
 )
 
-// Folders on the node, relative to its root.
 const (
 	ManifestDir = "etc/kubernetes/manifests"
 	ResourceDir = "etc/kubernetes/static-pod-resources"
@@ -25,18 +24,16 @@ const (
 
 const podKey = "pod.yaml"
 
-// Errors of Files.
 var (
-	ErrMissing = errors.New("it is not there")
-	ErrInvalidPod     = errors.New("it is no pod")
+	ErrMissing    = errors.New("not found")
+	ErrInvalidPod = errors.New("not a pod")
 )
 
-// Files returns the files of a revision of the pod on a node, ordered by path: the resources of the revision with the manifest beside
-// them, the certificates, and the manifest where the kubelet looks for it. In all of them REVISION, NODE_NAME and NODE_ENVVAR_NAME
-// are replaced.
+// Files returns the files of a revision of the pod on a node, ordered by path: the objects of the revision, the
+// certificates, and the manifest. REVISION, NODE_NAME and NODE_ENVVAR_NAME are replaced.
 //
-// Contents and names are those of today's installer pods, and so are the modes of files: 0600, but for scripts. A missing object is
-// ErrMissing, a manifest that cannot be read ErrPod.
+// Names, contents and modes are those of the stock installer pod. A missing object is ErrMissing, an invalid manifest
+// ErrInvalidPod.
 func Files(objects []runtime.Object, pod Pod, revision int32, node string) ([]files.File, error) {
 	l := builder{
 		configMaps: map[string]map[string]string{},
@@ -94,7 +91,7 @@ func (l *builder) add(name string, mode fs.FileMode, content []byte) {
 	l.files = append(l.files, files.File{Path: name, Mode: mode, Content: content})
 }
 
-// lay adds the files of ConfigMaps and Secrets, one folder for each.
+// addResources adds the files of ConfigMaps and Secrets, one folder for each.
 func (l *builder) addResources(folder, suffix string, configMaps, secrets []Resource) {
 	for _, r := range configMaps {
 		data, exists := l.configMaps[r.Name+suffix]
@@ -132,11 +129,11 @@ func (l *builder) missing(kind string, r Resource, suffix string) {
 	}
 }
 
-// manifests returns the pods in the pod's ConfigMap by file name: pod.yaml, and further keys that end in -pod.yaml.
+// manifests returns the pods of the pod's ConfigMap by file name: pod.yaml, and other keys that end in -pod.yaml.
 func (l *builder) manifests(name, configMap string) (map[string][]byte, error) {
 	data, exists := l.configMaps[configMap]
 	if !exists {
-		return nil, nil // Reported as one of the revision's ConfigMaps.
+		return nil, nil // reported with the ConfigMaps of the revision
 	}
 	if _, exists := data[podKey]; !exists {
 		return nil, fmt.Errorf("configmap %s/%s: key %s: %w", l.namespace, configMap, podKey, ErrMissing)
@@ -171,7 +168,7 @@ func (l *builder) manifests(name, configMap string) (map[string][]byte, error) {
 var codecs = func() serializer.CodecFactory {
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
-		panic(err) // The types are in the program.
+		panic(err) // the types are compiled in
 	}
 	return serializer.NewCodecFactory(scheme, serializer.EnableStrict)
 }()

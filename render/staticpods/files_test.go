@@ -37,7 +37,6 @@ func pod() staticpods.Pod {
 	}
 }
 
-// objects returns what the pod needs, by name.
 func objects() map[string]runtime.Object {
 	return map[string]runtime.Object{
 		"pod":      configMap("etcd-pod-3", map[string]string{"pod.yaml": manifest, "version": "REVISION of NODE_NAME"}),
@@ -61,7 +60,7 @@ func list(objects map[string]runtime.Object, but ...string) []runtime.Object {
 	return listed
 }
 
-// Paths, modes and the contents with revision and node in them (R-REN-8), in the order of the paths.
+// R-REN-8.
 func TestFiles(t *testing.T) {
 	given := objects()
 	given["extra"] = secret("extra-3", map[string][]byte{"k": []byte("v")})
@@ -93,7 +92,6 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// Without a folder for them there are no certificates, whatever is listed.
 func TestFilesWithoutCertificates(t *testing.T) {
 	p := pod()
 	p.CertDir = ""
@@ -118,7 +116,7 @@ func TestFilesErrors(t *testing.T) {
 		name    string
 		objects []runtime.Object
 		is      error
-		says    []string
+		contains    []string
 	}{
 		{
 			"everything is missing, and named at once", list(objects(), "pod", "scripts", "peer", "ca", "all"), staticpods.ErrMissing,
@@ -141,7 +139,7 @@ func TestFilesErrors(t *testing.T) {
 			if !errors.Is(err, test.is) || len(laid) > 0 {
 				t.Errorf("got %v and %d files, want %v", err, len(laid), test.is)
 			}
-			for _, part := range test.says {
+			for _, part := range test.contains {
 				if err == nil || !strings.Contains(err.Error(), part) {
 					t.Errorf("%q is not in: %v", part, err)
 				}

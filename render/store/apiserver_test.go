@@ -25,19 +25,18 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// api is what both API servers offer.
 type api struct {
 	kube     kubernetes.Interface
 	operator operatorclient.Interface
 }
 
-// journal records the answers to requests, without what differs between any two API servers.
+// journal records responses without values that differ between any two API servers.
 type journal struct {
 	lines []string
-	// Managers of a status are recorded without its being one, and by the typed client's schema, which does not know the
-	// defaults of a CustomResourceDefinition. No loop reads them.
+	// Managers of a status: the store records them without a subresource and by the typed client's schema. No loop
+	// reads them.
 	managers bool
-	// Versions and uids become #1, #2 and so on in the order in which they are first seen.
+	// Versions and uids become #1, #2 and so on.
 	seen map[string]string
 }
 
@@ -115,7 +114,7 @@ func configMap(namespace, name string, data map[string]string) *corev1.ConfigMap
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"of": name}}, Data: data}
 }
 
-// requests are those that control loops send. Each gets a namespace of its own.
+// requests are those of control loops, each in a namespace of its own.
 var requests = []struct {
 	name string
 	send func(context.Context, api, string, *journal)
@@ -270,7 +269,7 @@ var requests = []struct {
 	}},
 }
 
-// What control loops ask of the API in memory it answers as an API server does (R-REN-5).
+// The API in memory answers like an API server (R-REN-5).
 func TestLikeAPIServer(t *testing.T) {
 	config := rendertest.StartServer(t).Config
 	real := api{kubernetes.NewForConfigOrDie(config), operatorclient.NewForConfigOrDie(config)}

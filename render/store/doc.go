@@ -1,18 +1,15 @@
-// Package store is an API server in memory, for control loops that run one after the other: what a loop has written is what
-// the next one reads.
+// Package store is an API server in memory for control loops that run one after the other.
 //
-// The clients are client-go's and openshift/client-go's fakes, on their tracker that knows field managers, so server-side apply
-// has the real merge and the real conflicts. The fakes leave out what control loops go by, and this package adds it:
-// resourceVersions and the conflict of an update that carries an old one, an update that changes nothing and so is no write,
-// status as a subresource, uids, creation times, generations, generated names, the default type of a Secret and its stringData,
-// and lists in the order of an API server. Reads go to the store itself, never to a cache, so there is nothing to wait for.
-// library-go's manifestclient was not taken: it records writes and does not apply them, and a Get after a Create fails
-// (U-REN-3).
+// It uses the fakes of client-go and openshift/client-go with the tracker for field managers, so that server-side apply
+// merges and conflicts as on a server. The package adds what the fakes lack and control loops need: resourceVersions
+// and conflicts, updates without a change, the status subresource, uids, creation times, generations, generated names,
+// defaults of Secrets, and ordered lists. There is no cache. library-go's manifestclient cannot be used: it does not
+// apply writes (U-REN-3).
 //
-// There are no admission, no validation and no garbage collection, and a namespace need not exist before what is in it. Watches, lists
-// by field and objects in another version of their API than they were written in are refused (ErrUnsupported). The managers of a status are recorded without its being one. TestLikeAPIServer compares the rest with a
-// real API server.
+// There is no admission, validation or garbage collection, and objects do not need their namespace. Watches, lists by
+// field and other versions of an API than the one written are refused (ErrUnsupported). Managers of a status are
+// recorded without the subresource. TestLikeAPIServer compares the rest with a real API server.
 //
-// A Session is the API as one control loop sees it: it attributes every write to the loop, refuses writes that the loop did not
-// declare, and remembers what the loop read.
+// A Session is the API for one control loop: it attributes writes to the loop, refuses undeclared ones, and records
+// reads.
 package store

@@ -10,7 +10,7 @@ import (
 	"github.com/solonode/sno/render/store"
 )
 
-// What one session writes is what the next one reads, and what it did not declare it cannot write.
+// The next session reads the writes of the one before, and undeclared writes are refused.
 func Example() {
 	ctx := context.Background()
 	s, err := store.New(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}})

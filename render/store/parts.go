@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// statusOf returns a copy of the status of an object, or nil if its kind has none.
+// statusOf returns a copy of the status, or nil if the kind has none.
 func statusOf(object runtime.Object) any {
 	field := statusField(object.DeepCopyObject())
 	if !field.IsValid() {
@@ -17,7 +17,7 @@ func statusOf(object runtime.Object) any {
 	return field.Interface()
 }
 
-// setStatus sets the status, nil for an empty one.
+// setStatus sets the status; nil empties it.
 func setStatus(object runtime.Object, status any) {
 	field := statusField(object)
 	switch {
@@ -33,12 +33,12 @@ func statusField(object runtime.Object) reflect.Value {
 	return reflect.ValueOf(object).Elem().FieldByName("Status")
 }
 
-// set gives object the content of another of the same type.
+// assign copies the content of another object of the same type.
 func assign(object, other runtime.Object) {
 	reflect.ValueOf(object).Elem().Set(reflect.ValueOf(other).Elem())
 }
 
-// desired returns an object without metadata and status: what generation counts the changes of.
+// desired returns the part of an object whose changes increment the generation.
 func desired(object runtime.Object) runtime.Object {
 	object = object.DeepCopyObject()
 	setStatus(object, nil)
@@ -47,14 +47,14 @@ func desired(object runtime.Object) runtime.Object {
 	return object
 }
 
-// hasStatus reports whether status is a subresource of the kind, so that only requests to it change it.
+// hasStatus reports whether the kind has a status subresource.
 func hasStatus(p *part, resource schema.GroupVersionResource) bool {
 	object := p.new(resource)
 	return object != nil && statusField(object).IsValid()
 }
 
-// counts reports whether an API server counts the generations of the kind: of all that have a status, but for Namespaces, Nodes,
-// Services and volumes of the core group.
+// hasGeneration reports whether an API server counts the generations of the kind: all with a status except Namespaces,
+// Nodes, Services and volumes of the core group.
 func hasGeneration(p *part, resource schema.GroupVersionResource) bool {
 	if resource.Group == "" {
 		return resource.Resource == "pods" || resource.Resource == "replicationcontrollers"
@@ -62,7 +62,6 @@ func hasGeneration(p *part, resource schema.GroupVersionResource) bool {
 	return hasStatus(p, resource)
 }
 
-// new returns an empty object of the resource.
 func (p *part) new(resource schema.GroupVersionResource) runtime.Object {
 	gvk, err := p.mapper.KindFor(resource)
 	if err != nil {
@@ -75,7 +74,6 @@ func (p *part) new(resource schema.GroupVersionResource) runtime.Object {
 	return object
 }
 
-// replace puts an object as it is in the place of the one of the same name.
 func (p *part) replace(resource schema.GroupVersionResource, object runtime.Object) error {
 	m := metadata(object)
 	if err := p.tracker.Delete(resource, m.GetNamespace(), m.GetName()); err != nil {
@@ -84,8 +82,8 @@ func (p *part) replace(resource schema.GroupVersionResource, object runtime.Obje
 	return p.tracker.Add(object)
 }
 
-// transmit returns a copy of an object as an API server gets it, through JSON: what a RawExtension has as an object it has as bytes
-// then, and empty is not told from absent (U-REN-38).
+// roundTrip returns a copy of an object through JSON, as an API server receives it: a RawExtension has bytes then, and
+// empty values are absent (U-REN-38).
 func (p *part) roundTrip(object runtime.Object) (runtime.Object, error) {
 	encoded, err := json.Marshal(object)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Object is the namespace and the name of an object whose kind is clear. Namespace is empty for a cluster-scoped one.
+// Object is namespace and name of an object. Namespace is empty for a cluster-scoped one.
 type Object struct {
 	Namespace, Name string
 }
@@ -20,10 +20,8 @@ func (o Object) String() string {
 	return o.Namespace + "/" + o.Name
 }
 
-// Pattern selects objects of one resource, of whatever version. Namespace and Name may end in an asterisk, which stands for
-// anything, also for nothing.
+// Pattern selects objects of one resource in any version. Namespace and Name may end in an asterisk.
 type Pattern struct {
-	// Group and Resource are those of the API: "", "secrets".
 	Group, Resource string
 	Namespace, Name string
 }
@@ -53,7 +51,7 @@ func anyMatches(patterns []Pattern, k key) bool {
 	return false
 }
 
-// Kinds returns patterns for objects of one resource in one namespace; "" for cluster-scoped ones.
+// Patterns returns patterns for objects of one resource in one namespace; "" for cluster-scoped ones.
 func Patterns(group, resource, namespace string, names ...string) []Pattern {
 	patterns := make([]Pattern, 0, len(names))
 	for _, name := range names {
@@ -72,7 +70,7 @@ func Secrets(namespace string, names ...string) []Pattern {
 	return Patterns("", "secrets", namespace, names...)
 }
 
-// key names one object of the store. A version of an API is no part of it: two versions of one resource show the same objects.
+// key identifies an object, in any version of its API.
 type key struct {
 	schema.GroupResource
 	Object

@@ -21,17 +21,16 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// maxGeneratedNameLength is how much of generateName is kept before five random characters follow, as an API server does.
+// maxGeneratedNameLength is the API server's limit of generateName, before five random characters.
 const maxGeneratedNameLength = 63 - 5
 
-// errVersion has no reason of the API's, as that of an API server has none.
+// errVersion has no API reason, as on an API server.
 var errVersion = errors.New("a new object has no resourceVersion")
 
 func noWatch(action clienttesting.Action) (bool, watch.Interface, error) {
 	return true, nil, fmt.Errorf("watch %s: %w", action.GetResource().GroupResource(), ErrUnsupported)
 }
 
-// react answers a request of the session's clients.
 func (s *Session) react(action clienttesting.Action) (bool, runtime.Object, error) {
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()
@@ -81,7 +80,7 @@ func (s *Session) answer(action clienttesting.Action) (runtime.Object, error) {
 	}
 }
 
-// keptAs returns an error if the object is there in another version of its API, into which nothing converts it here.
+// checkVersion returns an error if the object is stored in another version, because there is no conversion.
 func (s *Store) checkVersion(k key, resource schema.GroupVersionResource) error {
 	if last, known := s.writes[k]; known && !last.deleted && last.resource != resource {
 		return fmt.Errorf("%s in version %s: %w: it is kept in version %s", k, resource.Version, ErrUnsupported, last.resource.Version)
@@ -115,7 +114,7 @@ func (s *Session) list(p *part, action clienttesting.ListActionImpl) (runtime.Ob
 		return strings.Compare(m.GetNamespace()+"/"+m.GetName(), n.GetNamespace()+"/"+n.GetName())
 	})
 	for _, item := range items {
-		// Items of a list have no kind of their own.
+		// Items of a list have no kind.
 		item.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	}
 	if err := meta.SetList(object, items); err != nil {
@@ -159,7 +158,7 @@ func (s *Session) create(p *part, k key, action clienttesting.CreateActionImpl) 
 	return s.store.get(k)
 }
 
-// update lets the tracker work out the new object, and then decides what an API server would keep of it.
+// update lets the tracker compute the new object, and then applies the rules of an API server.
 func (s *Session) update(p *part, k key, action clienttesting.Action) (runtime.Object, error) {
 	if err := s.allow(k, action.GetVerb()); err != nil {
 		return nil, err
@@ -249,7 +248,7 @@ func (s *Session) delete(p *part, k key, action clienttesting.DeleteActionImpl) 
 	return nil
 }
 
-// allow refuses a write that the loop did not declare, and remembers it in case the loop goes on.
+// allow refuses and records a write that the loop did not declare.
 func (s *Session) allow(k key, verb string) error {
 	if anyMatches(s.writes, k) {
 		return nil
@@ -262,11 +261,11 @@ func (s *Session) allow(k key, verb string) error {
 func (s *Session) recordWrite(k key, action clienttesting.Action) {
 	s.store.writes[k] = write{writer: s.name, resource: action.GetResource(), deleted: action.GetVerb() == "delete"}
 	s.wrote = append(s.wrote, k.String())
-	// What a loop has written itself is not news to it, but a later change of that is: it would undo it.
+	// The loop's own write does not make its read stale; a later change does.
 	s.reads[k] = s.store.versionOf(k)
 }
 
-// manager returns the field manager of a client that names none: an API server takes the name of the client's program.
+// manager returns the default field manager; an API server uses the client's program name.
 func manager(name string) string {
 	if name == "" {
 		return "sno-render"
@@ -274,7 +273,6 @@ func manager(name string) string {
 	return name
 }
 
-// named returns the action with a field manager.
 func withFieldManager(action clienttesting.Action) clienttesting.Action {
 	switch action := action.(type) {
 	case clienttesting.UpdateActionImpl:
@@ -288,7 +286,7 @@ func withFieldManager(action clienttesting.Action) clienttesting.Action {
 	}
 }
 
-// keep puts into after what the request may not change: metadata that the server owns, and status or everything else.
+// restoreReadOnly restores what the request may not change: metadata of the server, and the status or everything else.
 func restoreReadOnly(before, after runtime.Object, subresource string, separate bool) {
 	old, m := metadata(before), metadata(after)
 	if subresource == "status" {
@@ -310,8 +308,7 @@ func restoreReadOnly(before, after runtime.Object, subresource string, separate 
 	setDefaults(after)
 }
 
-// same reports whether two states of an object differ in nothing but their version and the times of their managers, by which those are
-// ordered.
+// same reports whether two states differ only in version and times of managers.
 func same(a, b runtime.Object) bool {
 	a, b = a.DeepCopyObject(), b.DeepCopyObject()
 	for _, object := range []runtime.Object{a, b} {
@@ -333,7 +330,7 @@ func isApply(patch clienttesting.PatchActionImpl) bool {
 	return patch.PatchType == types.ApplyPatchType
 }
 
-// setDefaults sets what the control loops go by: a Secret has a type and no stringData.
+// setDefaults sets the type of a Secret and merges stringData.
 func setDefaults(object runtime.Object) {
 	secret, is := object.(*corev1.Secret)
 	if !is {

@@ -18,12 +18,12 @@ import (
 )
 
 var (
-	// ErrUndeclared is in the error of a write that the loop did not declare.
+	// ErrUndeclared is returned for a write that the loop did not declare.
 	ErrUndeclared = errors.New("the write is not declared")
-	// ErrEnded is in the error of a request of a session that has ended.
+	// ErrClosed is returned for a request of a closed session.
 	ErrClosed = errors.New("the session has ended")
-	// ErrUnsupported is in the error of a request that this API does not answer, such as a watch.
-	ErrUnsupported = errors.New("the API in memory does not support it")
+	// ErrUnsupported is returned for a request that the store does not support, such as a watch.
+	ErrUnsupported = errors.New("not supported by the API in memory")
 )
 
 // Session is the API for one control loop.
@@ -33,20 +33,20 @@ type Session struct {
 	writes []Pattern
 
 	mu     sync.Mutex
-	closed  bool
+	closed bool
 	faults []error
 	reads  map[key]string
 	lists  map[list]map[Object]string
 	wrote  []string
 }
 
-// list is what a list asks for.
+// list is a list request.
 type list struct {
 	schema.GroupVersionResource
 	namespace, selector string
 }
 
-// Session returns the API for the loop of that name, which may write what the patterns select.
+// Session returns the API for the named loop, which may write what the patterns select.
 func (s *Store) Session(name string, writes ...Pattern) *Session {
 	session := &Session{name: name, store: s, writes: writes}
 	session.Reset()
@@ -56,7 +56,7 @@ func (s *Store) Session(name string, writes ...Pattern) *Session {
 // Name returns the name of the loop.
 func (s *Session) Name() string { return s.name }
 
-// Kube returns a client of Kubernetes' own API.
+// Kube returns a client of Kubernetes' API.
 func (s *Session) Kube() kubernetes.Interface {
 	c := &kubefake.Clientset{}
 	c.AddReactor("*", "*", s.react)
@@ -80,46 +80,46 @@ func (s *Session) Operator() operatorclient.Interface {
 	return c
 }
 
-// End makes every later request fail: a loop that hangs cannot write any more.
+// Close makes every later request fail, so that a loop that hangs cannot write.
 func (s *Session) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
 }
 
-// Err returns the faults of the loop that its own error may hide, such as a write that it did not declare.
+// Err returns errors that the loop may hide, such as undeclared writes.
 func (s *Session) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return errors.Join(s.faults...)
 }
 
-// Forget forgets what the loop has read and written so far: it runs once more, and reads anew.
+// Reset forgets reads and writes, before the loop runs again.
 func (s *Session) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reads, s.lists, s.wrote = map[key]string{}, map[list]map[Object]string{}, nil
 }
 
-// Idle reports whether the loop has neither read nor written anything since it began or Forget was called.
+// Idle reports whether the loop has neither read nor written since Reset.
 func (s *Session) Idle() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.reads) == 0 && len(s.lists) == 0 && len(s.wrote) == 0
 }
 
-// Wrote returns the objects that the loop has changed since it began or Forget was called, in order.
+// Wrote returns the objects that the loop has changed since Reset, in order.
 func (s *Session) Wrote() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.wrote)
 }
 
-// Outdated describes something that a loop has read before it was written.
+// StaleRead is an object that was changed after the loop had read it.
 type StaleRead struct {
-	// Object is what has changed, "secrets ns/name".
+	// Object is the changed object, "secrets ns/name".
 	Object string
-	// Writer is the loop that wrote it last. Missing reports whether the reader found nothing.
+	// Writer is the loop that changed it last. Missing reports whether the reader found nothing.
 	Writer  string
 	Missing bool
 }
@@ -127,13 +127,13 @@ type StaleRead struct {
 // String returns one sentence.
 func (o StaleRead) String() string {
 	if o.Missing {
-		return fmt.Sprintf("it looked for %s, which %q has written since", o.Object, o.Writer)
+		return fmt.Sprintf("it did not find %s, which %q has written since", o.Object, o.Writer)
 	}
 	return fmt.Sprintf("it read %s, which %q has changed since", o.Object, o.Writer)
 }
 
-// Outdated returns what the loop has read and another loop has changed after that, but for objects that the patterns select,
-// ordered by object.
+// StaleReads returns what another loop has changed after this one had read it, ordered by object, without objects that
+// the patterns select.
 func (s *Session) StaleReads(but ...Pattern) []StaleRead {
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()
@@ -167,8 +167,7 @@ func (s *Session) StaleReads(but ...Pattern) []StaleRead {
 	return objects
 }
 
-// Missed returns what the loop has looked for by name in vain since it began or Forget was called, and has not written itself: one
-// pattern for each object.
+// NotFound returns one pattern for each object that the loop has not found by name since Reset.
 func (s *Session) NotFound() []Pattern {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,12 +181,12 @@ func (s *Session) NotFound() []Pattern {
 	return missed
 }
 
-// Selects reports whether the pattern selects an object that the other pattern names in full.
+// Selects reports whether the pattern selects the object of a pattern without asterisks.
 func (p Pattern) Selects(object Pattern) bool {
 	return p.matches(key{schema.GroupResource{Group: object.Group, Resource: object.Resource}, Object{object.Namespace, object.Name}})
 }
 
-// versionOf returns the resourceVersion of an object, "" if it is not there. The caller holds the lock.
+// versionOf returns the resourceVersion of an object, or "". The caller holds the lock.
 func (s *Store) versionOf(k key) string {
 	last, known := s.writes[k]
 	if !known || last.deleted {
@@ -200,7 +199,7 @@ func (s *Store) versionOf(k key) string {
 	return metadata(object).GetResourceVersion()
 }
 
-// listed returns the resourceVersions of what a list shows now. The caller holds the lock.
+// listed returns the resourceVersions of the current items. The caller holds the lock.
 func (s *Store) listed(l list) map[Object]string {
 	selector, err := labels.Parse(l.selector)
 	if err != nil {

@@ -74,7 +74,7 @@ func TestPattern(t *testing.T) {
 	}
 }
 
-// What a loop did not declare it cannot write, by whatever request, and that comes to light although the loop hides it.
+// Undeclared writes are refused for all verbs, and reported even if the loop hides the error.
 func TestUndeclaredWrite(t *testing.T) {
 	for _, test := range []struct {
 		verb string
@@ -131,7 +131,6 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// What this API does not do it says, and does not give a plausible answer.
 func TestUnsupported(t *testing.T) {
 	s := newStore(t, configMap("ns", "a", nil), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
 	kube := s.Session("loop", store.Pattern{Resource: "configmaps", Namespace: "*", Name: "*"}, store.Pattern{Resource: "serviceaccounts", Namespace: "*", Name: "*"},
@@ -184,7 +183,7 @@ func TestUnsupported(t *testing.T) {
 	}
 }
 
-// A session remembers what its loop read and wrote since Forget, and what others have changed of that.
+// A session records what its loop has read and written since Reset, and later changes by others.
 func TestSessionRemembers(t *testing.T) {
 	s := newStore(t, configMap("ns", "a", nil), configMap("ns", "b", nil), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}})
 	reader := s.Session("reader", store.ConfigMaps("ns", "own")...)
@@ -251,7 +250,7 @@ func TestSessionRemembers(t *testing.T) {
 	if diff := cmp.Diff([]store.StaleRead{want[1], want[3]}, reader.StaleReads(but...)); diff != "" {
 		t.Errorf("outdated but for what is expected (-want +got):\n%s", diff)
 	}
-	if got := want[0].String() + "; " + want[2].String(); got != `it read configmaps ns/a, which "writer" has changed since; it looked for configmaps ns/missing, which "writer" has written since` {
+	if got := want[0].String() + "; " + want[2].String(); got != `it read configmaps ns/a, which "writer" has changed since; it did not find configmaps ns/missing, which "writer" has written since` {
 		t.Errorf("got %s", got)
 	}
 
@@ -266,7 +265,7 @@ func TestSessionRemembers(t *testing.T) {
 	}
 }
 
-// Names of RBAC objects may contain what separates other names.
+// Names of RBAC objects may contain slashes.
 func TestListOfUnusualNames(t *testing.T) {
 	s := newStore(t, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "a@1 b:c"}})
 	reader := s.Session("reader")

@@ -30,30 +30,29 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// ErrDuplicate is in the error of New for two objects of one kind and name.
-var ErrDuplicate = errors.New("the object is there twice")
+// ErrDuplicate is returned by New for two objects of one kind and name.
+var ErrDuplicate = errors.New("duplicate object")
 
-// Store holds the objects, and is written through (R-REN-5). Its methods, and those of its sessions' clients, may be called from several goroutines.
+// Store holds the objects (R-REN-5). It and the clients of its sessions are safe for concurrent use.
 type Store struct {
 	mu      sync.Mutex
 	parts   []*part
 	version int64
-	// What the store's clients do not know: kept as it came, for whoever reads all objects.
+	// Objects of kinds that the clientsets do not know.
 	others []*unstructured.Unstructured
-	// The last write of each object, also of one that is deleted.
+	// The last write of each object, also of a deleted one.
 	writes map[key]write
 }
 
-// write is the last write of an object.
 type write struct {
-	// The name of the session, or "" for what New was given.
+	// The session, or "" for objects of New.
 	writer string
-	// The version of the API, in which the tracker keeps the object.
+	// The resource in the version that the tracker stores.
 	resource schema.GroupVersionResource
 	deleted  bool
 }
 
-// part holds kinds of one clientset, on whose schema server-side apply depends.
+// part has the kinds of one clientset, whose schema server-side apply uses.
 type part struct {
 	groups  sets.Set[string]
 	scheme  *runtime.Scheme
@@ -62,12 +61,12 @@ type part struct {
 	react   clienttesting.ReactionFunc
 }
 
-// New returns a store that holds the objects. They are typed, or unstructured; of an unstructured object of a kind that the
-// clientsets know the store holds the typed form.
+// New returns a store with the objects, typed or unstructured. Unstructured objects of known kinds are stored typed.
 func New(objects ...runtime.Object) (*Store, error) {
 	s := &Store{
 		parts: []*part{
-			// Alone, because the tracker goes through all kinds of the scheme at each write, and most writes are of this group.
+			// Separate, because the tracker iterates over all kinds of the scheme at each write, and most writes are of
+			// this group.
 			newPart(corev1.AddToScheme, kubeConverter),
 			newPart(kubefake.AddToScheme, kubeConverter),
 			newPart(configfake.AddToScheme, func(scheme *runtime.Scheme) managedfields.TypeConverter { return configapply.NewTypeConverter(scheme) }),
@@ -85,8 +84,7 @@ func New(objects ...runtime.Object) (*Store, error) {
 	return s, nil
 }
 
-// AddMissing adds the objects that the store does not have yet. For those of kinds that the clientsets do not know, the first of each
-// name counts as well.
+// AddMissing adds the objects that the store does not have.
 func (s *Store) AddMissing(objects ...runtime.Object) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,10 +119,9 @@ func newPart(register func(*runtime.Scheme) error, converter func(*runtime.Schem
 	}
 }
 
-// part returns the part that knows the group.
 func (s *Store) part(group string) *part {
 	for _, p := range s.parts {
-		// The clientsets of OpenShift know the core group too, for options and statuses; its own part is the first.
+		// OpenShift's clientsets have the core group too, for options and statuses; its own part is first.
 		if p.groups.Has(group) {
 			return p
 		}
@@ -181,7 +178,6 @@ func (s *Store) add(object runtime.Object) error {
 	return nil
 }
 
-// recognize returns the part that knows the kind of an object, and the kind.
 func (s *Store) recognize(object runtime.Object) (*part, schema.GroupVersionKind) {
 	gvk := object.GetObjectKind().GroupVersionKind()
 	for _, p := range s.parts {
@@ -205,7 +201,7 @@ func (s *Store) Version() int64 {
 	return s.version
 }
 
-// Objects returns all objects, ordered by group, kind, namespace and name, with apiVersion and kind. They are copies.
+// Objects returns copies of all objects, ordered by group, kind, namespace and name, with apiVersion and kind.
 func (s *Store) Objects() ([]runtime.Object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -231,7 +227,7 @@ func (s *Store) Objects() ([]runtime.Object, error) {
 	return objects, nil
 }
 
-// get returns a copy of the object with apiVersion and kind, or nil if it is not there. The caller holds the lock.
+// get returns a copy of the object, or nil if it does not exist. The caller holds the lock.
 func (s *Store) get(k key) (runtime.Object, error) {
 	last, known := s.writes[k]
 	if !known || last.deleted {
@@ -250,7 +246,6 @@ func (s *Store) get(k key) (runtime.Object, error) {
 	return object, nil
 }
 
-// metadata returns the metadata of an object that the store has accepted.
 func metadata(object runtime.Object) metav1.Object {
 	m, err := meta.Accessor(object)
 	if err != nil {
@@ -259,12 +254,12 @@ func metadata(object runtime.Object) metav1.Object {
 	return m
 }
 
-// complete fills in what an API server does for a new object.
+// setServerFields sets the fields that an API server sets in a new object.
 func (s *Store) setServerFields(k key, resource schema.GroupVersionResource, object runtime.Object) {
 	m := metadata(object)
 	s.version++
 	m.SetResourceVersion(strconv.FormatInt(s.version, 10))
-	// An API server draws it; this one is the same for the same writes.
+	// A uid that is the same for the same writes.
 	m.SetUID(types.UID(uuid.NewSHA1(uuid.NameSpaceOID, fmt.Appendf(nil, "%s %d", k, s.version)).String()))
 	m.SetCreationTimestamp(metav1.NewTime(time.Now().Truncate(time.Second)))
 	m.SetGeneration(0)

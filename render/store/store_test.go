@@ -38,37 +38,37 @@ func other(apiVersion, kind, namespace, name string, fields map[string]any) *uns
 
 func TestNew(t *testing.T) {
 	for _, test := range []struct {
-		name    string
-		objects []runtime.Object
-		is      error
-		says    []string
+		name     string
+		objects  []runtime.Object
+		is       error
+		contains []string
 	}{
 		{name: "empty"},
 		{name: "same name in two namespaces", objects: []runtime.Object{configMap("a", "x", nil), configMap("b", "x", nil)}},
 		{name: "same name of two kinds", objects: []runtime.Object{configMap("a", "x", nil), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "x"}}}},
-		{name: "twice", objects: []runtime.Object{configMap("a", "x", nil), configMap("a", "x", nil)}, is: store.ErrDuplicate, says: []string{"configmaps a/x"}},
+		{name: "twice", objects: []runtime.Object{configMap("a", "x", nil), configMap("a", "x", nil)}, is: store.ErrDuplicate, contains: []string{"configmaps a/x"}},
 		{
 			name: "typed and unstructured", objects: []runtime.Object{configMap("a", "x", nil), other("v1", "ConfigMap", "a", "x", nil)},
-			is: store.ErrDuplicate, says: []string{"configmaps a/x"},
+			is: store.ErrDuplicate, contains: []string{"configmaps a/x"},
 		},
 		{
 			name: "twice of an unknown kind", objects: []runtime.Object{other("example.org/v1", "Thing", "a", "x", nil), other("example.org/v1", "Thing", "a", "x", nil)},
-			is: store.ErrDuplicate, says: []string{"Thing a/x"},
+			is: store.ErrDuplicate, contains: []string{"Thing a/x"},
 		},
 		{name: "two of an unknown kind", objects: []runtime.Object{other("example.org/v1", "Thing", "a", "x", nil), other("example.org/v1", "Thing", "a", "y", nil)}},
-		{name: "unknown field", objects: []runtime.Object{other("v1", "ConfigMap", "a", "x", map[string]any{"date": map[string]any{}})}, says: []string{"ConfigMap a/x", "date"}},
-		{name: "wrong type of a field", objects: []runtime.Object{other("v1", "ConfigMap", "a", "x", map[string]any{"data": "text"})}, says: []string{"ConfigMap a/x", "map from string"}},
-		{name: "unknown type", objects: []runtime.Object{&metav1.PartialObjectMetadata{}}, says: []string{"PartialObjectMetadata", "unknown"}},
+		{name: "unknown field", objects: []runtime.Object{other("v1", "ConfigMap", "a", "x", map[string]any{"date": map[string]any{}})}, contains: []string{"ConfigMap a/x", "date"}},
+		{name: "wrong type of a field", objects: []runtime.Object{other("v1", "ConfigMap", "a", "x", map[string]any{"data": "text"})}, contains: []string{"ConfigMap a/x", "map from string"}},
+		{name: "unknown type", objects: []runtime.Object{&metav1.PartialObjectMetadata{}}, contains: []string{"PartialObjectMetadata", "unknown"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := store.New(test.objects...)
-			if test.is == nil && len(test.says) == 0 && err != nil {
+			if test.is == nil && len(test.contains) == 0 && err != nil {
 				t.Fatal(err)
 			}
 			if test.is != nil && !errors.Is(err, test.is) {
 				t.Errorf("got %v, want %v", err, test.is)
 			}
-			for _, part := range test.says {
+			for _, part := range test.contains {
 				if err == nil || !strings.Contains(err.Error(), part) {
 					t.Errorf("%q is not in: %v", part, err)
 				}
@@ -77,7 +77,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// All objects come in one order, typed where the kind is known, with apiVersion and kind, also those that nobody has touched.
+// Objects are ordered, typed if the kind is known, with apiVersion and kind.
 func TestObjects(t *testing.T) {
 	scheduler := &operatorv1.KubeScheduler{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
 	scheduler.Status.LatestAvailableRevision = 3
@@ -124,7 +124,6 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// What is there stays as it is when it is added once more.
 func TestAddMissing(t *testing.T) {
 	s := newStore(t, configMap("ns", "a", map[string]string{"k": "v"}), other("example.org/v1", "Thing", "", "z", map[string]any{"k": "v"}))
 	if err := s.AddMissing(configMap("ns", "a", map[string]string{"k": "w"}), configMap("ns", "b", nil), other("example.org/v1", "Thing", "", "z", map[string]any{"k": "w"})); err != nil {
@@ -142,7 +141,7 @@ func TestAddMissing(t *testing.T) {
 	}
 }
 
-// Whoever changes an object that he gave or got does not change the store.
+// Changes of objects outside of the store do not change the store.
 func TestCopies(t *testing.T) {
 	given := configMap("ns", "given", map[string]string{"k": "v"})
 	unknown := other("example.org/v1", "Thing", "", "z", map[string]any{"spec": map[string]any{"k": "v"}})
@@ -199,7 +198,6 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// An object that is made anew is another one.
 func TestRecreatedObjectHasNewUID(t *testing.T) {
 	session := newStore(t).Session("loop", store.ConfigMaps("ns", "*")...)
 	first := create(t, session, "ns", "a")
@@ -211,7 +209,7 @@ func TestRecreatedObjectHasNewUID(t *testing.T) {
 	}
 }
 
-// A RawExtension that was sent as an object is read as bytes, as from an API server.
+// A RawExtension is read as bytes, as from an API server.
 func TestRawExtension(t *testing.T) {
 	observed := runtime.RawExtension{Object: &unstructured.Unstructured{Object: map[string]any{"a": "b"}}}
 	given := &operatorv1.KubeScheduler{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
@@ -235,7 +233,6 @@ func TestRawExtension(t *testing.T) {
 	read(`{"c":"d"}`)
 }
 
-// Several goroutines may use the store, and none loses a write of another.
 func TestConcurrent(t *testing.T) {
 	s := newStore(t, configMap("ns", "shared", nil))
 	const goroutines, each = 4, 5
@@ -288,18 +285,18 @@ func TestConcurrent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(shared.Data) != goroutines*each {
-		t.Errorf("of %d writes %d are there", goroutines*each, len(shared.Data))
+		t.Errorf("of %d writes %d are stored", goroutines*each, len(shared.Data))
 	}
 }
 
-// wait lets time pass on the clock of a bubble.
+// wait advances the clock of the bubble.
 func wait(d time.Duration) { <-time.After(d) }
 
-// What only changes which manager came last is no write: here an update that carries another status, which is not its to change.
+// A change of only the order of managers is no write: here an update with another status.
 func TestManagersInAnotherOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		scheduler := &operatorv1.KubeScheduler{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
-		scheduler.Spec.ManagementState = operatorv1.Managed // Managers are only recorded where there have been some.
+		scheduler.Spec.ManagementState = operatorv1.Managed // Managers are recorded only if there are some already.
 		s := newStore(t, scheduler)
 		c := s.Session("loop", store.Patterns("operator.openshift.io", "kubeschedulers", "", "cluster")...).Operator().OperatorV1().KubeSchedulers()
 		get := func() *operatorv1.KubeScheduler {

@@ -35,18 +35,17 @@ import (
 )
 
 const (
-	name   = "static-pod-operators"
-	again  = time.Second
-	resync = 10 * time.Minute
-	// imageVariable is where library-go's controllers look for the image of installer pods.
+	name          = "static-pod-operators"
+	retryInterval = time.Second
+	resync        = 10 * time.Minute
+	// imageVariable is the variable from which library-go's controllers read the image of installer pods.
 	imageVariable = "OPERATOR_IMAGE"
-	// reason is a key of a pod's ConfigMap into which operators write what somebody wants a new revision for.
-	reason = "forceRedeploymentReason"
+	// redeploymentReason is the key of a pod's ConfigMap for the reason of a forced redeployment.
+	redeploymentReason = "forceRedeploymentReason"
 )
 
-// operator is what tells the operators apart.
 type operator struct {
-	// name is that of the ClusterOperator and of the operand, and staticPod that of the pod without the node's.
+	// name is that of the ClusterOperator and the operand; staticPod is the pod's without the node's.
 	name, staticPod string
 	resource, kind  string
 	pod             staticpods.Pod
@@ -69,7 +68,7 @@ var operators = []operator{
 	},
 }
 
-// extractors read what a field manager owns.
+// extractors return the fields that a field manager owns.
 type extractors struct {
 	spec   genericoperatorclient.StaticPodOperatorSpecExtractorFunc
 	status genericoperatorclient.StaticPodOperatorStatusExtractorFunc
@@ -86,7 +85,7 @@ func extract[T, A any](main, status func(*T, string) (*A, error)) extractors {
 	}
 }
 
-// owned returns a part of what a generated function extracts, or nil where the manager owns nothing of it.
+// owned returns a part of what a generated function extracts, or nil if the manager owns no field of it.
 func owned[P, T, A any](o *unstructured.Unstructured, manager string, extract func(*T, string) (*A, error), part string) (*P, error) {
 	var object T
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.UnstructuredContent(), &object); err != nil {
@@ -110,7 +109,7 @@ func owned[P, T, A any](o *unstructured.Unstructured, manager string, extract fu
 
 type options struct{ kubeconfig, image string }
 
-// run asks for a new revision of each static pod as soon as there is an API server, and runs the operators until the context ends.
+// run requests a new revision of each static pod as soon as the API server answers, then runs the operators.
 func (o options) run(ctx context.Context) error {
 	config, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
 	if err != nil {
@@ -124,7 +123,7 @@ func (o options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := wait.PollUntilContextCancel(ctx, again, true, func(ctx context.Context) (bool, error) {
+	if err := wait.PollUntilContextCancel(ctx, retryInterval, true, func(ctx context.Context) (bool, error) {
 		for _, operator := range operators {
 			if err := operator.redeploy(ctx, kube); err != nil {
 				fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
@@ -144,18 +143,17 @@ func (o options) run(ctx context.Context) error {
 	return nil
 }
 
-// redeploy changes the ConfigMap of the pod, as operators do when somebody forces a redeployment.
+// redeploy forces a new revision of the pod.
 func (o operator) redeploy(ctx context.Context, kube kubernetes.Interface) error {
 	pod, err := kube.CoreV1().ConfigMaps(o.pod.Namespace).Get(ctx, o.pod.Name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
-	pod.Data[reason] = "the operators take over"
+	pod.Data[redeploymentReason] = "the operators take over"
 	_, err = kube.CoreV1().ConfigMaps(o.pod.Namespace).Update(ctx, pod, metav1.UpdateOptions{})
 	return err
 }
 
-// start starts the controllers.
 func (o operator) start(ctx context.Context, config *rest.Config, kube kubernetes.Interface) error {
 	group := schema.GroupVersion{Group: "operator.openshift.io", Version: "v1"}
 	now := clock.RealClock{}
